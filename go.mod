@@ -1,0 +1,3 @@
+module github.com/nixl-otel/nixl-otel
+
+go 1.25.0

@@ -1,0 +1,93 @@
+package semconv
+
+// Attributes of a resource. One NIXL agent is one resource.
+const (
+	ServiceName       = "service.name"
+	ServiceInstanceID = "service.instance.id"
+	HostName          = "host.name"
+	AgentName         = "nixl.agent.name"
+	TelemetryLayout   = "nixl.telemetry.layout" // v1, v2, v2-named, v3, v4
+	TelemetryPath     = "nixl.telemetry.path"
+)
+
+// ServiceNameNIXL is the value of [ServiceName] for every NIXL agent.
+const ServiceNameNIXL = "nixl"
+
+// Attributes of data points.
+const (
+	Direction       = "network.io.direction"
+	MemoryOperation = "nixl.memory.operation"
+	ErrorType       = "error.type"
+	EventCategory   = "nixl.event.category"
+	EventName       = "nixl.event.name"
+	// MetricOverflow is true on the one point that stands for all the series
+	// past a limit on their number.
+	MetricOverflow = "otel.metric.overflow"
+
+	KernelID    = "ringkernel.kernel.id"
+	KernelState = "ringkernel.kernel.state"
+	QueueName   = "ringkernel.queue.name"
+
+	Device     = "splitinfer.device"
+	DeviceUsed = "splitinfer.device.used"
+	Worker     = "splitinfer.worker"
+	Operation  = "splitinfer.operation"
+	Layer      = "splitinfer.layer"
+	TokenType  = "splitinfer.token.type"
+)
+
+// Values of [Direction].
+const (
+	Transmit = "transmit"
+	Receive  = "receive"
+)
+
+// Values of [MemoryOperation].
+const (
+	Register   = "register"
+	Deregister = "deregister"
+)
+
+// Values of [EventCategory].
+const (
+	CategoryMemory      = "memory"
+	CategoryTransfer    = "transfer"
+	CategoryConnection  = "connection"
+	CategoryBackend     = "backend"
+	CategoryError       = "error"
+	CategoryPerformance = "performance"
+	CategorySystem      = "system"
+	CategoryCustom      = "custom"
+	CategoryTelemetry   = "telemetry" // the events that speak of telemetry itself
+	CategoryUnknown     = "unknown"   // what the catalogue doesn't know
+)
+
+// Values of [ErrorType] for NIXL agents: NIXL's status codes, and
+// [ErrorOther] for a status that NIXL itself has no name for.
+const (
+	ErrorNotPosted        = "not_posted"
+	ErrorInvalidParam     = "invalid_param"
+	ErrorBackend          = "backend"
+	ErrorNotFound         = "not_found"
+	ErrorMismatch         = "mismatch"
+	ErrorNotAllowed       = "not_allowed"
+	ErrorRepostActive     = "repost_active"
+	ErrorUnknown          = "unknown"
+	ErrorNotSupported     = "not_supported"
+	ErrorRemoteDisconnect = "remote_disconnect"
+	ErrorCanceled         = "canceled"
+	ErrorNoTelemetry      = "no_telemetry"
+	ErrorOther            = "_OTHER"
+)
+
+// Values of [QueueName].
+const (
+	QueueInput  = "input"
+	QueueOutput = "output"
+)
+
+// Values of [TokenType].
+const (
+	TokenPrompt    = "prompt"
+	TokenGenerated = "generated"
+)

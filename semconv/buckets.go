@@ -1,0 +1,23 @@
+package semconv
+
+// DurationBounds are the default upper bounds, in seconds, of every histogram
+// of durations: those of NIXL's own Prometheus exporter. A value belongs to
+// the first bucket whose bound it doesn't exceed.
+func DurationBounds() []float64 {
+	return []float64{
+		10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6,
+		1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3,
+		1, 5, 10,
+	}
+}
+
+// SizeBounds are the default upper bounds, in bytes, of every histogram of
+// sizes: powers of four from 1 KiB to 16 GiB.
+func SizeBounds() []float64 {
+	const first, last = 1 << 10, 1 << 34
+	var bounds []float64
+	for b := first; b <= last; b <<= 2 {
+		bounds = append(bounds, float64(b))
+	}
+	return bounds
+}
