@@ -1,0 +1,108 @@
+package ringbuf
+
+import "unsafe"
+
+// Batch is a run of pending events, in place in the ring. It is valid only
+// inside the callback that it was handed to; what is to outlive the callback
+// must be copied.
+//
+// One of the typed views fits the layout; the others are nil. They cost
+// nothing, while [Batch.Event] decodes a copy.
+type Batch struct {
+	layout Layout
+	slots  []byte // whole slots
+}
+
+// Layout is the layout of the batch's slots.
+func (b Batch) Layout() Layout { return b.layout }
+
+// Len is the number of events.
+func (b Batch) Len() int { return len(b.slots) / b.layout.EventSize() }
+
+// Typed is the events of a ring of layout [V3] or [V4].
+func (b Batch) Typed() []TypedEvent {
+	if b.layout != V3 && b.layout != V4 {
+		return nil
+	}
+	return view[TypedEvent](b.slots)
+}
+
+// Categorized is the events of a ring of layout [V2].
+func (b Batch) Categorized() []CategorizedEvent {
+	if b.layout != V2 {
+		return nil
+	}
+	return view[CategorizedEvent](b.slots)
+}
+
+// Named is the events of a ring of layout [V2Named].
+func (b Batch) Named() []NamedEvent {
+	if b.layout != V2Named {
+		return nil
+	}
+	return view[NamedEvent](b.slots)
+}
+
+// Timed is the events of a ring of layout [V1].
+func (b Batch) Timed() []TimedEvent {
+	if b.layout != V1 {
+		return nil
+	}
+	return view[TimedEvent](b.slots)
+}
+
+// view reads slots as the Go twin of their C++ struct. Slots begin 40 bytes
+// into a page and their sizes are multiples of 8, so that they are aligned.
+func view[T any](slots []byte) []T {
+	var event T
+	n := len(slots) / int(unsafe.Sizeof(event))
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(slots))), n)
+}
+
+// Event is a copy of event i of the batch.
+func (b Batch) Event(i int) Event {
+	switch b.layout {
+	case V1:
+		s := &b.Timed()[i]
+		return Event{TimestampMicros: s.TimestampMicros, Category: s.Category, Named: true, Name: s.Name, Value: s.Value}
+	case V2Named:
+		s := &b.Named()[i]
+		return Event{Category: s.Category, Named: true, Name: s.Name, Value: s.Value}
+	case V2:
+		s := &b.Categorized()[i]
+		return Event{Category: s.Category, Type: s.Type, Value: s.Value}
+	default:
+		s := &b.Typed()[i]
+		e := Event{Category: -1, Type: s.Type, Value: s.Value}
+		if b.layout.Knows(s.Type) {
+			e.Category = s.Type.Category()
+		}
+		return e
+	}
+}
+
+// put encodes e into slot i. A layout with names takes the type's own name
+// where the event has none; one with types takes no event without.
+func (b Batch) put(i int, e *Event) error {
+	if e.Named && !b.layout.Named() {
+		return ErrNoType
+	}
+	switch b.layout {
+	case V1:
+		b.Timed()[i] = TimedEvent{TimestampMicros: e.TimestampMicros, Category: e.Category, Name: e.ringName(), Value: e.Value}
+	case V2Named:
+		b.Named()[i] = NamedEvent{Category: e.Category, Name: e.ringName(), Value: e.Value}
+	case V2:
+		b.Categorized()[i] = CategorizedEvent{Category: e.Category, Type: e.Type, Value: e.Value}
+	default:
+		b.Typed()[i] = TypedEvent{Type: e.Type, Value: e.Value}
+	}
+	return nil
+}
+
+func (e *Event) ringName() Name {
+	if e.Named {
+		return e.Name
+	}
+	return MakeName(e.Type.LegacyName())
+}

@@ -1,0 +1,112 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// FileID tells one file from another, also when both had the same path.
+type FileID struct{ Dev, Ino uint64 }
+
+// openChecked opens a regular file, and nothing else. The file is looked at
+// before it is opened, as opening a device can have effects of its own, and
+// again afterwards, as the name may stand for another file by then.
+func openChecked(path string, mode Mode) (*os.File, *unix.Stat_t, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return nil, nil, err
+	}
+	if err := checkRegular(&st); err != nil {
+		return nil, nil, err
+	}
+	flags := unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK
+	if mode == Consume {
+		flags |= unix.O_RDWR
+	}
+	fd, err := openRetry(path, flags, 0)
+	switch {
+	case errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS):
+		return nil, nil, &PermissionError{Owner: st.Uid, UID: uint32(os.Geteuid()), Mode: mode} //nolint:gosec // uids are 32 bits
+	case errors.Is(err, unix.ELOOP):
+		return nil, nil, fmt.Errorf("%w: it has become a symbolic link", ErrNotRegular)
+	case err != nil:
+		return nil, nil, err
+	}
+	f := os.NewFile(uintptr(fd), path)
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	if err := checkRegular(&st); err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, &st, nil
+}
+
+func openRetry(path string, flags int, perm uint32) (int, error) {
+	for {
+		fd, err := unix.Open(path, flags, perm)
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+}
+
+func checkRegular(st *unix.Stat_t) error {
+	kind := ""
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return nil
+	case unix.S_IFLNK:
+		kind = "symbolic link; links are not followed, name the directory it leads to instead"
+	case unix.S_IFDIR:
+		kind = "directory"
+	case unix.S_IFIFO:
+		kind = "FIFO"
+	case unix.S_IFSOCK:
+		kind = "socket"
+	case unix.S_IFCHR, unix.S_IFBLK:
+		kind = "device"
+	default:
+		kind = "file of an unknown kind"
+	}
+	return fmt.Errorf("%w: it is a %s", ErrNotRegular, kind)
+}
+
+// readHeader reads the header by read(2), so that a file that isn't a ring is
+// never mapped.
+func readHeader(f *os.File, size int64) (Header, error) {
+	switch {
+	case size == 0:
+		return Header{}, fmt.Errorf("%w: the file is empty; the agent is starting, or failed to", ErrNotReady)
+	case size < headerSize:
+		return Header{}, fmt.Errorf("%w: %d bytes are less than a header", ErrNotRing, size)
+	}
+	var b [headerSize]byte
+	_, err := f.ReadAt(b[:], 0)
+	switch {
+	case errors.Is(err, io.EOF):
+		return Header{}, ErrShrunk
+	case err != nil:
+		return Header{}, fmt.Errorf("read header: %w", err)
+	}
+	return decodeHeader(b[:]), nil
+}
+
+// mapFile maps the whole of a ring. The mapping outlives the file descriptor,
+// and ends with unmap only.
+func mapFile(f *os.File, size int64, prot int) ([]byte, error) {
+	mem, err := unix.Mmap(int(f.Fd()), 0, int(size), prot, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map %d bytes: %w", size, err)
+	}
+	return mem, nil
+}
+
+func unmap(mem []byte) error { return unix.Munmap(mem) }

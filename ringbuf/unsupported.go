@@ -1,0 +1,84 @@
+//go:build !linux || !(amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"fmt"
+)
+
+// FileID tells one file from another, also when both had the same path.
+type FileID struct{ Dev, Ino uint64 }
+
+// Reader reads one ring. On this system there is none.
+type Reader struct{}
+
+// OpenReader returns [errors.ErrUnsupported].
+func OpenReader(path string, _ Mode) (*Reader, error) {
+	return nil, fmt.Errorf("open ring %s: %w: NIXL's rings exist on linux/amd64 and linux/arm64", path, errors.ErrUnsupported)
+}
+
+// Path is the path that the ring was opened by.
+func (*Reader) Path() string { return "" }
+
+// ID tells the ring's file from others that have or had the same path.
+func (*Reader) ID() FileID { return FileID{} }
+
+// Owner is the uid that the ring's file belongs to.
+func (*Reader) Owner() uint32 { return 0 }
+
+// Layout is the ring's layout.
+func (*Reader) Layout() Layout { return 0 }
+
+// Capacity is the number of slots.
+func (*Reader) Capacity() int { return 0 }
+
+// Uncommitted is the number of events that were read and still stand in the ring.
+func (*Reader) Uncommitted() int { return 0 }
+
+// Position is the slot after the last event that was read.
+func (*Reader) Position() uint64 { return 0 }
+
+// Read returns [errors.ErrUnsupported].
+func (*Reader) Read(int, func(Batch)) (int, error) { return 0, errors.ErrUnsupported }
+
+// ReadInto returns [errors.ErrUnsupported].
+func (*Reader) ReadInto([]Event) (int, error) { return 0, errors.ErrUnsupported }
+
+// Commit returns [errors.ErrUnsupported].
+func (*Reader) Commit() error { return errors.ErrUnsupported }
+
+// Truncated says whether the file has become smaller than its ring.
+func (*Reader) Truncated() bool { return false }
+
+// Close does nothing.
+func (*Reader) Close() error { return nil }
+
+// Writer is the agent's side of a ring. On this system there is none.
+type Writer struct{}
+
+// Create returns [errors.ErrUnsupported].
+func Create(path string, _ Layout, _ int) (*Writer, error) {
+	return nil, fmt.Errorf("create ring %s: %w: NIXL's rings exist on linux/amd64 and linux/arm64", path, errors.ErrUnsupported)
+}
+
+// Path is the path of the ring.
+func (*Writer) Path() string { return "" }
+
+// Layout is the ring's layout.
+func (*Writer) Layout() Layout { return 0 }
+
+// Capacity is the number of slots.
+func (*Writer) Capacity() int { return 0 }
+
+// Push returns [errors.ErrUnsupported].
+func (*Writer) Push(Event) error { return errors.ErrUnsupported }
+
+// PushBatch returns [errors.ErrUnsupported].
+func (*Writer) PushBatch([]Event) (int, error) { return 0, errors.ErrUnsupported }
+
+// Len returns [errors.ErrUnsupported].
+func (*Writer) Len() (int, error) { return 0, errors.ErrUnsupported }
+
+// Close does nothing.
+func (*Writer) Close() error { return nil }
