@@ -1,0 +1,57 @@
+package tally
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Sum is a sum of 64-bit values. It has 128 bits, so that it can't wrap in the
+// life of the universe, whatever a ring says.
+type Sum struct{ Hi, Lo uint64 }
+
+// Add adds v.
+func (s *Sum) Add(v uint64) {
+	var carry uint64
+	s.Lo, carry = bits.Add64(s.Lo, v, 0)
+	s.Hi += carry
+}
+
+// sub takes t, which must not be larger, off the sum.
+func (s *Sum) sub(t Sum) {
+	var borrow uint64
+	s.Lo, borrow = bits.Sub64(s.Lo, t.Lo, 0)
+	s.Hi, _ = bits.Sub64(s.Hi, t.Hi, borrow)
+}
+
+// Int64 is the sum, or the largest int64 once it is beyond: a counter of OTLP
+// holds no more. It stands still then, rather than to wrap and go back.
+func (s Sum) Int64() int64 {
+	if s.Hi != 0 || s.Lo > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(s.Lo)
+}
+
+// Float64 is the sum as the nearest floating-point number.
+func (s Sum) Float64() float64 {
+	return float64(s.Hi)*(1<<64) + float64(s.Lo)
+}
+
+// less is s-t, which may be negative, held within the bounds of int64.
+func (s Sum) less(t Sum) int64 {
+	lo, borrow := bits.Sub64(s.Lo, t.Lo, 0)
+	hi, borrow := bits.Sub64(s.Hi, t.Hi, borrow)
+	switch {
+	case borrow == 0:
+		return Sum{Hi: hi, Lo: lo}.Int64()
+	case hi == math.MaxUint64 && lo > math.MaxInt64:
+		return int64(lo) //nolint:gosec // two's complement: the difference is above the smallest int64
+	default:
+		return math.MinInt64
+	}
+}
+
+// saturate is v as the nearest int64.
+func saturate(v uint64) int64 {
+	return int64(min(v, math.MaxInt64)) //nolint:gosec // that is what min is for
+}
