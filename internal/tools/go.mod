@@ -1,6 +1,6 @@
 module github.com/nixl-otel/nixl-otel/internal/tools
 
-go 1.26.0
+go 1.25.0
 
 tool (
 	go.opentelemetry.io/collector/cmd/builder

@@ -1,0 +1,91 @@
+# `make` lists the targets. Needed: Go, make, git; a C compiler for -race.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# Command-line variables of `make run`.
+export DIR SIMULATE PORT
+
+COLLECTOR := dist/otelcol-nixl
+LINT      := go tool -modfile=internal/tools/lint/go.mod golangci-lint
+MODULES   := . internal/tools internal/tools/lint
+# Where the code compiles too, if only to say that there are no rings.
+SYSTEMS   := linux/arm64 darwin/arm64 windows/amd64
+
+##@ Use
+
+.PHONY: build
+build: ## Build the Collector, dist/otelcol-nixl
+	@scripts/build-collector.sh
+
+.PHONY: nixlring
+nixlring: ## Build the operator's tool, bin/nixlring
+	@go build -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$$(scripts/version.sh)" -o bin/nixlring ./cmd/nixlring
+
+.PHONY: run
+run: build $(if $(SIMULATE),nixlring) ## Run it on a directory: make run [DIR=...] [SIMULATE=4] [PORT=9464]
+	@scripts/run.sh
+
+##@ Test
+
+.PHONY: test
+test: ## Run all tests, those of the built Collector too
+	go test ./...
+	@$(MAKE) --no-print-directory e2e
+
+.PHONY: test-race
+test-race: ## Run the tests under the race detector, in random order
+	go test -race -shuffle=on ./...
+
+.PHONY: e2e
+e2e: build ## Run the tests of the built Collector only
+	OTELCOL_NIXL=$(abspath $(COLLECTOR)) go test -count=1 ./test/e2e/...
+
+.PHONY: validate-examples
+validate-examples: build ## Let the Collector check every sample configuration
+	@for f in examples/collector/*.yaml; do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
+
+.PHONY: cross
+cross: ## Type-check for the other systems
+	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} CGO_ENABLED=0 go vet ./...; done
+
+##@ Change
+
+.PHONY: generate
+generate: ## Make the generated files anew
+	go generate ./...
+
+.PHONY: fmt
+fmt: ## Format the code
+	$(LINT) fmt ./...
+
+.PHONY: lint
+lint: ## Lint the code
+	$(LINT) run ./...
+
+.PHONY: tidy
+tidy: ## Tidy every go.mod
+	@for m in $(MODULES); do echo "tidy $$m"; go -C $$m mod tidy; done
+
+.PHONY: generate-check
+generate-check: ## Fail if a generated file is stale
+	@scripts/generate-check.sh
+
+.PHONY: tidy-check
+tidy-check: ## Fail if a go.mod isn't tidy
+	@for m in $(MODULES); do go -C $$m mod tidy -diff; done
+
+.PHONY: ci
+ci: tidy-check generate-check lint cross build validate-examples test-race e2e ## Everything a change has to pass
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf dist bin
+
+.PHONY: help
+help:
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*## / {printf "  %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Fails when a generated file isn't what its sources generate.
+#
+# Generates in a copy: the answer must not depend on what is committed, and a
+# check must leave the tree as it was.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/was" "$work/is"
+
+git ls-files -z --cached --others --exclude-standard |
+  while IFS= read -r -d '' file; do
+    [[ ! -e $file ]] || printf '%s\0' "$file" # deleted, but not yet in the index
+  done >"$work/files"
+xargs -0 cp -P --parents -t "$work/was" <"$work/files"
+cp -R "$work/was/." "$work/is"
+
+make -s -C "$work/is" generate >&2
+if ! diff -ru "$work/was" "$work/is"; then
+  echo "generated files are stale: run make generate and commit what it changes" >&2
+  exit 1
+fi
