@@ -1,0 +1,102 @@
+package expo
+
+import "math"
+
+// MaxSize is the most buckets that a [Point] has: the default of
+// OpenTelemetry's SDKs.
+const MaxSize = 160
+
+// firstIndex is the index, at MaxScale, of the first bucket there is.
+const firstIndex = firstOctave * perOctave
+
+// Sum adds up histograms, for one reading of them. Its zero value is empty. It
+// isn't safe for concurrent use; the histograms it adds may be written to.
+type Sum struct {
+	counts      [octaves * perOctave]uint64
+	zeros       uint64
+	nanoseconds int64
+	extremes    extremes
+}
+
+// Point is what a data point of an exponential histogram says, in seconds.
+// Count is the sum of Zeros and Counts at every reading.
+type Point struct {
+	Count    uint64
+	Zeros    uint64
+	Sum      float64
+	Min, Max float64 // both 0 when Count is
+	Scale    int32
+	Offset   int32 // index of the first bucket
+	Counts   []uint64
+}
+
+// Add adds what h holds.
+func (s *Sum) Add(h *Histogram) {
+	// The counts are read first: see Record.
+	s.zeros += h.zeros.Load()
+	for i := range h.buckets {
+		o := h.buckets[i].Load()
+		if o == nil {
+			continue
+		}
+		for j := range o {
+			s.counts[i*perOctave+j] += o[j].Load()
+		}
+	}
+	s.nanoseconds += h.sum.Load()
+	for _, e := range []*extremes{&h.newest, &h.past} { // in this order: see moveInto
+		if least, most, ok := e.load(); ok {
+			s.extremes.add(least)
+			s.extremes.add(most)
+		}
+	}
+}
+
+// Point is the sum of what was added, at the finest scale that needs no more
+// than MaxSize buckets.
+func (s *Sum) Point() Point {
+	p := Point{Count: s.zeros, Zeros: s.zeros, Scale: MaxScale}
+	s.fill(&p)
+	if p.Count == 0 {
+		return p
+	}
+	p.Sum = seconds(s.nanoseconds)
+	least, most, _ := s.extremes.load()
+	p.Min, p.Max = seconds(least), seconds(most)
+	return p
+}
+
+// fill sets the scale, and the buckets and what they count.
+func (s *Sum) fill(p *Point) {
+	first, last := s.span()
+	if first > last {
+		return
+	}
+	down := 0
+	for (last>>down)-(first>>down) >= MaxSize {
+		down++
+	}
+	p.Scale -= int32(down)
+	p.Offset = int32(first >> down)
+	p.Counts = make([]uint64, (last>>down)-(first>>down)+1)
+	for i := first; i <= last; i++ {
+		n := s.counts[i-firstIndex]
+		p.Counts[i>>down-int(p.Offset)] += n
+		p.Count += n
+	}
+}
+
+func seconds(ns int64) float64 { return float64(ns) / 1e9 }
+
+// span is the index of the first and the last bucket in use at MaxScale, and
+// first > last when none is.
+func (s *Sum) span() (first, last int) {
+	first, last = math.MaxInt, math.MinInt
+	for i, n := range s.counts {
+		if n > 0 {
+			first = min(first, i+firstIndex)
+			last = i + firstIndex
+		}
+	}
+	return first, last
+}

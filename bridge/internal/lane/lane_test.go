@@ -1,0 +1,54 @@
+package lane
+
+import (
+	"sync"
+	"testing"
+)
+
+func TestIndexIsInRange(t *testing.T) {
+	var wg sync.WaitGroup
+	for range 200 {
+		wg.Go(func() {
+			if i := Index(); i >= Count {
+				t.Errorf("Index() = %d, want less than %d", i, Count)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Goroutines that live at the same time are to be spread: with 256 of them
+// every lane has some, unless the hash is broken.
+func TestIndexSpreadsGoroutines(t *testing.T) {
+	const goroutines = 16 * Count
+	var (
+		mu   sync.Mutex
+		seen [Count]int
+		wg   sync.WaitGroup
+		all  sync.WaitGroup
+	)
+	all.Add(goroutines)
+	for range goroutines {
+		wg.Go(func() {
+			i := Index()
+			mu.Lock()
+			seen[i]++
+			mu.Unlock()
+			all.Done()
+			all.Wait() // keeps the stack in use until everyone has one
+		})
+	}
+	wg.Wait()
+	for i, n := range seen {
+		if n == 0 {
+			t.Errorf("lane %d has none of %d goroutines: %v", i, goroutines, seen)
+		}
+	}
+}
+
+func TestIndexDoesNotAllocate(t *testing.T) {
+	var sum uint32
+	if n := testing.AllocsPerRun(100, func() { sum += Index() }); n != 0 {
+		t.Errorf("Index allocates %v times a call, want 0", n)
+	}
+}

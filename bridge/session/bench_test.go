@@ -1,0 +1,115 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// layerOperations is what a pipeline does at each layer, and where.
+var layerOperations = []struct{ operation, device string }{
+	{"attention_layernorm", IGPU},
+	{"attention_qkv_proj", IGPU},
+	{"router_logits", IGPU},
+	{"expert_selection", CPU},
+	{"expert_ffn", IGPU},
+}
+
+// packets are those of one token of a model with 32 layers.
+func packets() []Packet {
+	var all []Packet
+	for layer := range 32 {
+		for _, op := range layerOperations {
+			all = append(all, Packet{
+				ID: int64(len(all) + 1), Layer: layer, Operation: op.operation, Device: op.device,
+				Duration: 1056 * time.Microsecond, Memory: 20 << 20,
+			})
+		}
+	}
+	return all
+}
+
+// BenchmarkRecord is the price of a packet: row, totals and metrics. The SDK's
+// own instruments beside it say how much of that is theirs.
+func BenchmarkRecord(b *testing.B) {
+	sdk := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	bench := func(name string, provider metric.MeterProvider, all []Packet) {
+		b.Run(name, func(b *testing.B) {
+			s := openBench(b, provider)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if err := s.Record(all[i%len(all)]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	failing := packets()
+	for i := range failing {
+		failing[i].Err = errors.New("iGPU out of memory")
+		failing[i].DeviceTarget = "npu"
+	}
+	bench("metrics", sdk, packets())
+	bench("metrics/failed-and-fallback", sdk, failing)
+	bench("no-metrics", noop.NewMeterProvider(), packets())
+
+	ctx := context.Background()
+	in, err := newInstruments(sdk)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("sdk/Int64Counter.Add", func(b *testing.B) {
+		opts := addTo(attribute.String(semconv.Device, CPU), attribute.String(semconv.Worker, "cpu_router"))
+		b.ReportAllocs()
+		for b.Loop() {
+			in.packets.Add(ctx, 1, opts...)
+		}
+	})
+	b.Run("sdk/Float64Histogram.Record", func(b *testing.B) {
+		opts := recordIn(attribute.String(semconv.Device, CPU), attribute.String(semconv.Operation, "expert_ffn"))
+		b.ReportAllocs()
+		for b.Loop() {
+			in.duration.Record(ctx, 0.001056, opts...)
+		}
+	})
+}
+
+// BenchmarkRecordConcurrent is the price with goroutines at one session.
+func BenchmarkRecordConcurrent(b *testing.B) {
+	sdk := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	s := openBench(b, sdk)
+	all := packets()
+	var first atomic.Int64
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := int(first.Add(7)); pb.Next(); i++ {
+			if err := s.Record(all[i%len(all)]); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
+
+func openBench(b *testing.B, provider metric.MeterProvider) *Session {
+	b.Helper()
+	s, err := Open(b.TempDir(), WithMeterProvider(provider))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return s
+}

@@ -1,0 +1,127 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Operations are the operations of a session in the order in which they first
+// ran, which is that of the pipeline. In JSON they are an object by name.
+type Operations []OperationSummary
+
+// Selections are the expert selections of a session in the order in which
+// they first came. In JSON they are an object of counts by name.
+type Selections []Selection
+
+// MarshalJSON writes an object in the order of the operations.
+func (o Operations) MarshalJSON() ([]byte, error) {
+	return marshalObject(o, func(op OperationSummary) (string, any) { return op.Name, op })
+}
+
+// UnmarshalJSON reads an object and keeps its order.
+func (o *Operations) UnmarshalJSON(b []byte) error {
+	*o = nil
+	return unmarshalObject(b, func(name string, op OperationSummary) {
+		op.Name = name
+		*o = append(*o, op)
+	})
+}
+
+// MarshalJSON writes an object in the order of the selections.
+func (s Selections) MarshalJSON() ([]byte, error) {
+	return marshalObject(s, func(sel Selection) (string, any) { return sel.Name, sel.Count })
+}
+
+// UnmarshalJSON reads an object and keeps its order.
+func (s *Selections) UnmarshalJSON(b []byte) error {
+	*s = nil
+	return unmarshalObject(b, func(name string, count int64) {
+		*s = append(*s, Selection{name, count})
+	})
+}
+
+// marshalObject writes a slice as an object, in the slice's order: a map's
+// would be that of the alphabet, in which layer 10 comes before layer 2.
+func marshalObject[T any](items []T, member func(T) (key string, value any)) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	b.WriteByte('{')
+	for i, item := range items {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		key, value := member(item)
+		if err := e.Encode(key); err != nil {
+			return nil, err
+		}
+		b.WriteByte(':')
+		if err := e.Encode(value); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// unmarshalObject calls add for each member of an object, in its order.
+func unmarshalObject[V any](b []byte, add func(key string, value V)) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	open, err := d.Token()
+	if err != nil {
+		return err
+	}
+	if open == nil { // null
+		return nil
+	}
+	if open != json.Delim('{') {
+		return fmt.Errorf("an object was expected, not %v", open)
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value V
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		add(fmt.Sprint(key), value)
+	}
+	return nil
+}
+
+// finite makes JSON of what Python writes: its json module has the words
+// Infinity and NaN for numbers that JSON doesn't have. They become null.
+func finite(b []byte) []byte {
+	out := make([]byte, 0, len(b))
+	for inString := false; len(b) > 0; {
+		if !inString {
+			if n := wordLen(b); n > 0 {
+				out, b = append(out, "null"...), b[n:]
+				continue
+			}
+		}
+		n := 1
+		switch {
+		case b[0] == '"':
+			inString = !inString
+		case inString && b[0] == '\\' && len(b) > 1:
+			n = 2 // what is escaped doesn't end the string
+		}
+		out, b = append(out, b[:n]...), b[n:]
+	}
+	return out
+}
+
+// wordLen is the length of the word at the start of b that stands for a number
+// that isn't finite, 0 if there is none.
+func wordLen(b []byte) int {
+	for _, word := range []string{"-Infinity", "Infinity", "NaN"} {
+		if bytes.HasPrefix(b, []byte(word)) {
+			return len(word)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,115 @@
+package session
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// columns are those of the CSV, in its order.
+var columns = [...]string{
+	"timestamp", "device", "worker_instance", "duration_ms", "packet_id",
+	"layer_idx", "operation", "success", "memory_used_mb", "error_message",
+}
+
+// bytesPerMB is what memory_used_mb counts in. The Python program doesn't say
+// which megabyte it means; the frameworks it stands on count in MiB.
+const bytesPerMB = 1 << 20
+
+// header is the first line of the CSV.
+func header() []byte {
+	return []byte(strings.Join(columns[:], ",") + "\n")
+}
+
+// appendHead appends the fields between timestamp and duration_ms, with the
+// commas around them. They are the same for each packet of a route.
+func appendHead(b []byte, device, worker string) []byte {
+	b = append(b, ',')
+	b = appendField(b, device)
+	b = append(b, ',')
+	b = appendField(b, worker)
+	return append(b, ',')
+}
+
+// appendTail appends the fields between packet_id and success, with the commas
+// around them.
+func appendTail(b []byte, layer int, operation string) []byte {
+	b = append(b, ',')
+	b = strconv.AppendInt(b, int64(layer), 10)
+	b = append(b, ',')
+	b = appendField(b, operation)
+	return append(b, ',')
+}
+
+// appendRow appends the whole row of a packet that ended at end.
+func appendRow(b []byte, end time.Time, head, tail []byte, p *Packet, message string) []byte {
+	b = appendDecimal(b, end.UnixMicro(), 6)
+	b = append(b, head...)
+	b = appendDecimal(b, int64(p.Duration.Round(time.Microsecond)/time.Microsecond), 3)
+	b = append(b, ',')
+	b = strconv.AppendInt(b, p.ID, 10)
+	b = append(b, tail...)
+	if p.Err == nil {
+		b = append(b, "True,"...)
+	} else {
+		b = append(b, "False,"...)
+	}
+	b = appendDecimal(b, hundredthsOfMB(p.Memory), 2)
+	b = append(b, ',')
+	b = appendField(b, message)
+	return append(b, '\n')
+}
+
+// hundredthsOfMB rounds bytes to hundredths of a MiB, in parts so that no
+// number of bytes overflows.
+func hundredthsOfMB(bytes int64) int64 {
+	whole, rest := bytes/bytesPerMB, bytes%bytesPerMB
+	return whole*100 + (rest*100+bytesPerMB/2)/bytesPerMB
+}
+
+// appendDecimal appends v, which counts units of the last of the given number
+// of decimals, of which there are at most six.
+func appendDecimal(b []byte, v int64, decimals int) []byte {
+	if v < 0 {
+		b = append(b, '-')
+		v = -v
+	}
+	// From the last digit to the first, and by a constant: this is most of
+	// what a row costs before it is written.
+	var fraction [6]byte
+	for i := decimals - 1; i >= 0; i-- {
+		fraction[i] = byte('0' + v%10)
+		v /= 10
+	}
+	b = strconv.AppendInt(b, v, 10)
+	b = append(b, '.')
+	return append(b, fraction[:decimals]...)
+}
+
+// appendField appends a field of text, in quotes where RFC 4180 and Python's
+// csv module want them.
+func appendField(b []byte, s string) []byte {
+	if s == "" || !strings.ContainsAny(s, ",\"\r\n") {
+		return append(b, s...)
+	}
+	b = append(b, '"')
+	for {
+		before, after, found := strings.Cut(s, `"`)
+		b = append(b, before...)
+		if !found {
+			return append(b, '"')
+		}
+		b = append(b, `""`...)
+		s = after
+	}
+}
+
+// clean makes text fit for a CSV that any reader takes and for OTLP, which
+// drops a whole export over one string that isn't UTF-8.
+func clean(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}

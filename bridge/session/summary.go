@@ -1,0 +1,185 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Summary is the JSON at the end of a session, in the order of its fields.
+// Times named _s are seconds, those named _ms milliseconds. A ratio of nothing
+// is 0.
+type Summary struct {
+	SessionName string  `json:"session_name"`
+	StartTime   float64 `json:"start_time"` // seconds since 1970
+	EndTime     float64 `json:"end_time"`
+	TotalTimeS  float64 `json:"total_time_s"`
+
+	PromptTokens    int64 `json:"prompt_tokens"`
+	TokensGenerated int64 `json:"tokens_generated"`
+	TotalTokens     int64 `json:"total_tokens"`
+	// TokensPerSecond are generated tokens over the session's time.
+	TokensPerSecond float64 `json:"tokens_per_second"`
+
+	TotalPackets  int64   `json:"total_packets_processed"` // failed ones too
+	CPUPackets    int64   `json:"cpu_packets"`             // successes
+	IGPUPackets   int64   `json:"igpu_packets"`            // successes
+	FailedPackets int64   `json:"failed_packets"`
+	SuccessRate   float64 `json:"success_rate"` // 0 to 1
+
+	// Times of successes.
+	TotalCPUTimeMS  float64 `json:"total_cpu_time_ms"`
+	TotalIGPUTimeMS float64 `json:"total_igpu_time_ms"`
+	AvgCPUTimeMS    float64 `json:"avg_cpu_time_ms"`
+	AvgIGPUTimeMS   float64 `json:"avg_igpu_time_ms"`
+
+	// Shares of all packets, 0 to 1.
+	CPUUtilization  float64 `json:"cpu_utilization"`
+	IGPUUtilization float64 `json:"igpu_utilization"`
+
+	// ExpertSelections counts the packets of each operation that has
+	// "expert" in its name, by layer, failed ones too.
+	ExpertSelections Selections `json:"expert_selection_distribution"`
+	// ContentionEvents is what [Session.AddContention] counted.
+	ContentionEvents int64 `json:"cpu_igpu_contention_events"`
+
+	Operations Operations `json:"operation_breakdown"`
+
+	CSVLog      string `json:"csv_log"`      // path of the CSV
+	JSONSummary string `json:"json_summary"` // path of this summary
+}
+
+// OperationSummary is what one operation of a session amounts to. Its times
+// are those of successes.
+type OperationSummary struct {
+	Name        string   `json:"-"` // the key in the JSON
+	Count       int64    `json:"count"`
+	TotalTimeMS float64  `json:"total_time_ms"`
+	AvgTimeMS   float64  `json:"avg_time_ms"`
+	MinTimeMS   *float64 `json:"min_time_ms"` // nil where nothing succeeded
+	MaxTimeMS   float64  `json:"max_time_ms"`
+	CPUCount    int64    `json:"cpu_count"`
+	IGPUCount   int64    `json:"igpu_count"`
+	FailedCount int64    `json:"failed_count"`
+}
+
+// Selection is how often an expert's operation ran at a layer.
+type Selection struct {
+	Name  string // {operation}_layer_{n}
+	Count int64
+}
+
+// summary describes the totals of a session of the given name and time.
+func (t *totals) summary(name string, start, end time.Time, files paths) Summary {
+	took := max(end.Sub(start), 0)
+	s := Summary{
+		SessionName: name,
+		StartTime:   seconds(start),
+		EndTime:     seconds(end),
+		TotalTimeS:  took.Seconds(),
+
+		PromptTokens:    t.promptTokens,
+		TokensGenerated: t.generatedTokens,
+		TotalTokens:     t.promptTokens + t.generatedTokens,
+		TokensPerSecond: ratio(float64(t.generatedTokens), took.Seconds()),
+
+		TotalPackets:  t.packets,
+		CPUPackets:    t.cpu,
+		IGPUPackets:   t.igpu,
+		FailedPackets: t.failed,
+		SuccessRate:   share(t.packets-t.failed, t.packets),
+
+		TotalCPUTimeMS:  milliseconds(t.cpuTime),
+		TotalIGPUTimeMS: milliseconds(t.igpuTime),
+		AvgCPUTimeMS:    ratio(milliseconds(t.cpuTime), float64(t.cpu)),
+		AvgIGPUTimeMS:   ratio(milliseconds(t.igpuTime), float64(t.igpu)),
+
+		CPUUtilization:  share(t.cpu, t.packets),
+		IGPUUtilization: share(t.igpu, t.packets),
+
+		ContentionEvents: t.contention,
+		CSVLog:           files.csv,
+		JSONSummary:      files.json,
+	}
+	for _, sel := range t.selections.all() {
+		s.ExpertSelections = append(s.ExpertSelections, Selection{sel.name, sel.count})
+	}
+	for _, op := range t.operations.all() {
+		s.Operations = append(s.Operations, op.summary())
+	}
+	return s
+}
+
+func (o *operation) summary() OperationSummary {
+	s := OperationSummary{
+		Name:        o.name,
+		Count:       o.count,
+		TotalTimeMS: milliseconds(o.total),
+		AvgTimeMS:   ratio(milliseconds(o.total), float64(o.count-o.failed)),
+		MaxTimeMS:   milliseconds(o.longest),
+		CPUCount:    o.cpu,
+		IGPUCount:   o.igpu,
+		FailedCount: o.failed,
+	}
+	if o.count > o.failed {
+		shortest := milliseconds(o.shortest)
+		s.MinTimeMS = &shortest
+	}
+	return s
+}
+
+// write makes the summary's file. It overwrites nothing, and leaves nothing
+// behind where it fails.
+func (s Summary) write(path string) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(s); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return exists(err)
+	}
+	if _, err := f.Write(b.Bytes()); err != nil {
+		return errors.Join(err, f.Close(), os.Remove(path))
+	}
+	return f.Close()
+}
+
+// readSummary reads a summary, one that Python wrote included.
+func readSummary(path string) (*Summary, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var s Summary
+	if err := json.Unmarshal(finite(b), &s); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &s, nil
+}
+
+func seconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMicro()) / 1e6
+}
+
+func milliseconds(d time.Duration) float64 {
+	return float64(d) / float64(time.Millisecond)
+}
+
+func share(part, of int64) float64 { return ratio(float64(part), float64(of)) }
+
+func ratio(part, of float64) float64 {
+	if of == 0 {
+		return 0
+	}
+	return part / of
+}
