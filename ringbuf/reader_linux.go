@@ -5,6 +5,7 @@ package ringbuf
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 type Reader struct {
 	path   string
 	id     FileID
+	info   fs.FileInfo
 	owner  uint32
 	mode   Mode
 	layout Layout
@@ -70,6 +72,9 @@ func (r *Reader) open() (err error) {
 		}
 		prot |= unix.PROT_WRITE
 	}
+	if r.info, err = f.Stat(); err != nil {
+		return err
+	}
 	mem, err := mapFile(f, st.Size, prot)
 	if err != nil {
 		return err
@@ -87,6 +92,10 @@ func (r *Reader) Path() string { return r.path }
 
 // ID tells the ring's file from others that have or had the same path.
 func (r *Reader) ID() FileID { return r.id }
+
+// SameFile says whether info, as os.Lstat gives it, is of the file that this
+// reader has open.
+func (r *Reader) SameFile(info fs.FileInfo) bool { return os.SameFile(r.info, info) }
 
 // Owner is the uid that the ring's file belongs to.
 func (r *Reader) Owner() uint32 { return r.owner }

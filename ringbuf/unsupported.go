@@ -5,6 +5,7 @@ package ringbuf
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // FileID tells one file from another, also when both had the same path.
@@ -23,6 +24,9 @@ func (*Reader) Path() string { return "" }
 
 // ID tells the ring's file from others that have or had the same path.
 func (*Reader) ID() FileID { return FileID{} }
+
+// SameFile says whether info is of the file that this reader has open.
+func (*Reader) SameFile(fs.FileInfo) bool { return false }
 
 // Owner is the uid that the ring's file belongs to.
 func (*Reader) Owner() uint32 { return 0 }
@@ -53,6 +57,11 @@ func (*Reader) Truncated() bool { return false }
 
 // Close does nothing.
 func (*Reader) Close() error { return nil }
+
+// Unattended returns [errors.ErrUnsupported].
+func Unattended(path string) (bool, error) {
+	return false, fmt.Errorf("ring %s: %w", path, errors.ErrUnsupported)
+}
 
 // Writer is the agent's side of a ring. On this system there is none.
 type Writer struct{}
