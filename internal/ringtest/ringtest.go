@@ -1,0 +1,124 @@
+// Package ringtest gives tests the rings that real NIXL code wrote, and broken
+// ones. It knows the ring's header by itself rather than from package ringbuf,
+// so that a test of ringbuf compares two readings of the format.
+package ringtest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Case is a ring of testdata/rings and what its JSON says is in it.
+type Case struct {
+	Name string `json:"-"` // its path below testdata/rings, without an ending: v1.4.0/full_cap8
+	File string `json:"-"` // the fixture itself: never consume it, see [Copy]
+
+	Note            string  `json:"note"`
+	Version         int32   `json:"version"`
+	ExpectedVersion int32   `json:"expected_version"`
+	Capacity        uint64  `json:"capacity"`
+	Mask            uint64  `json:"mask"`
+	WritePos        uint64  `json:"write_pos"`
+	ReadPos         uint64  `json:"read_pos"`
+	Pending         []Event `json:"pending"`
+}
+
+// Event is a pending event. What the ring's layout doesn't have is nil or 0.
+type Event struct {
+	Slot            uint64  `json:"slot"`
+	TimestampMicros uint64  `json:"timestamp_us"`
+	Category        *int32  `json:"category"`
+	Type            *uint32 `json:"event_type"`
+	Name            string  `json:"event_name"` // unknown_event for every type that NIXL doesn't know
+	Value           uint64  `json:"value"`
+}
+
+// Readable says whether a reader can use the ring: the others are what a
+// failed or useless configuration leaves behind.
+func (c Case) Readable() bool { return c.Version != 0 && c.Capacity > 1 }
+
+// Agent says whether a real agent wrote the ring, rather than a program that
+// pushed chosen events through NIXL's ring.
+func (c Case) Agent() bool { return strings.HasPrefix(c.Name, "real-agent/") }
+
+// Cases returns all rings of testdata/rings, in the order of their names.
+func Cases(tb testing.TB) []Case {
+	tb.Helper()
+	root := filepath.Join(Root(tb), "testdata", "rings")
+	files, err := filepath.Glob(filepath.Join(root, "*", "*.ring"))
+	if err != nil || len(files) == 0 {
+		tb.Fatalf("no rings below %s: %v", root, err)
+	}
+	cases := make([]Case, 0, len(files))
+	for _, file := range files {
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		c := Case{Name: strings.TrimSuffix(filepath.ToSlash(rel), ".ring"), File: file}
+		text, err := os.ReadFile(strings.TrimSuffix(file, ".ring") + ".json")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &c); err != nil {
+			tb.Fatalf("%s: %v", c.Name, err)
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// Find returns one ring of testdata/rings by its name.
+func Find(tb testing.TB, name string) Case {
+	tb.Helper()
+	for _, c := range Cases(tb) {
+		if c.Name == name {
+			return c
+		}
+	}
+	tb.Fatalf("there is no ring %q in testdata/rings", name)
+	return Case{}
+}
+
+// Copy copies a ring to a temporary directory of the test, under the last part
+// of its name, and returns the path.
+func Copy(tb testing.TB, c Case) string {
+	tb.Helper()
+	return CopyTo(tb, c, filepath.Join(tb.TempDir(), filepath.Base(c.Name)))
+}
+
+// CopyTo copies a ring to path and returns it.
+func CopyTo(tb testing.TB, c Case, path string) string {
+	tb.Helper()
+	b, err := os.ReadFile(c.File)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// Root is the project's top directory, the nearest one above the test's with a
+// go.mod.
+func Root(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			tb.Fatal("no go.mod above the test's directory")
+		}
+		dir = up
+	}
+}
