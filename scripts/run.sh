@@ -42,7 +42,7 @@ start() {
   set +m
 }
 
-collector= simulator= temporary=
+collector='' simulator='' temporary=''
 stop() {
   trap - EXIT
   trap 'kill -KILL $simulator $collector 2>/dev/null' INT TERM HUP # asked twice
