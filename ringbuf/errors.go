@@ -24,13 +24,17 @@ var (
 	ErrLocked = errors.New("ring is being consumed already")
 )
 
-// What ends the use of an open ring. The file may be opened again.
+// What may come of an open ring. After ErrRestarted and ErrShrunk its file may
+// be opened again; after ErrLapped the reader goes on.
 var (
 	// ErrRestarted says that an agent has started anew on the ring's file.
 	ErrRestarted = errors.New("agent started anew on this ring")
 	// ErrShrunk says that the file has become smaller than its ring: mapped
 	// memory is gone.
 	ErrShrunk = errors.New("ring file was truncated")
+	// ErrLapped says that an observer has missed events: a consumer took them
+	// and the agent has written over them. The observer has gone on behind.
+	ErrLapped = errors.New("events were overwritten before they could be observed")
 	// ErrClosed says that the reader or writer is closed.
 	ErrClosed = os.ErrClosed
 )

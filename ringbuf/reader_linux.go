@@ -124,8 +124,8 @@ func (r *Reader) distance(from, to uint64) int { return int((to - from) & r.mask
 // somebody else, and [ErrClosed]. Events that fn has seen are to be kept in
 // every case.
 //
-// An observer copies the events first. Those that the agent has overwritten
-// meanwhile are left out.
+// An observer copies the events first. Where the agent overwrites them
+// meanwhile it leaves them out and returns [ErrLapped].
 func (r *Reader) Read(limit int, fn func(Batch)) (fill int, err error) {
 	if r.mem == nil {
 		return 0, fmt.Errorf("read ring %s: %w", r.path, ErrClosed)
@@ -255,8 +255,8 @@ func (r *Reader) handCopy(n int, fn func(Batch)) error {
 	}
 	write := atomic.LoadUint64(&r.hdr.writePos) & r.mask
 	if r.distance(r.next, write) < n {
-		r.next = write // the agent has come round
-		return nil
+		r.next = write
+		return fmt.Errorf("ring %s: %w", r.path, ErrLapped)
 	}
 	r.hand(r.copy, n, fn)
 	return nil

@@ -15,10 +15,10 @@ func (a *Agent) Found(fill, capacity int) {
 		a.health.capacity, a.health.peak = capacity, 0
 	}
 	a.health.peak = max(a.health.peak, fill)
-	if fill == capacity-1 {
-		a.health.saturations++
-	}
 }
+
+// Saturated notes that a drain found the ring full of new events.
+func (a *Agent) Saturated() { a.health.saturations++ }
 
 // Restarted notes that the agent has started anew: its memory is gone, and so
 // is the rest of a transfer's group.

@@ -1,0 +1,63 @@
+package watch
+
+import (
+	"sync"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Agent is one agent: a name in a directory, its ring, and its totals.
+type Agent struct {
+	Name string // the ring's path within the directory, as the agent was named
+	Dir  string
+	Path string
+
+	mu        sync.Mutex // guards what follows
+	reader    *ringbuf.Reader
+	count     func(ringbuf.Batch) // adds to tally; made once, so that a drain allocates nothing
+	counted   bool                // whether count was called
+	tally     *tally.Agent
+	layout    ringbuf.Layout
+	start     time.Time // when the ring was first opened
+	opened    time.Time // when the ring was last opened
+	lastEvent time.Time // or start
+	removed   bool      // the name has no file any more
+	idle      bool      // without an event for long, and maybe gone
+	toldFull  bool
+	toldAlien bool
+}
+
+func newAgent(dir, name, path string, shape *tally.Shape, now time.Time) *Agent {
+	a := &Agent{Name: name, Dir: dir, Path: path, tally: tally.NewAgent(shape), start: now, lastEvent: now}
+	a.count = func(b ringbuf.Batch) {
+		a.counted = true
+		a.tally.Add(b)
+	}
+	return a
+}
+
+// View is what an agent looks like while [Watcher.Agents] holds it still.
+type View struct {
+	*Agent
+	Tally  *tally.Agent
+	Layout ringbuf.Layout
+	Start  time.Time // of the totals
+}
+
+// attach gives the agent a ring that was just opened.
+func (a *Agent) attach(r *ringbuf.Reader, now time.Time) {
+	a.reader, a.layout, a.opened = r, r.Layout(), now
+	a.removed, a.idle, a.toldFull, a.toldAlien = false, false, false, false
+	a.lastEvent = now
+	a.tally.Found(0, r.Capacity())
+}
+
+// detach closes the ring. The totals stay.
+func (a *Agent) detach() {
+	if a.reader != nil {
+		_ = a.reader.Close() // nothing was written, and nothing depends on it
+		a.reader = nil
+	}
+}

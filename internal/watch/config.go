@@ -1,0 +1,119 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Defaults of a [Config]. The run interval is NIXL's own.
+const (
+	DefaultRunInterval = 100 * time.Millisecond
+	DefaultMaxRings    = 4096
+	DefaultStaleAfter  = 5 * time.Minute
+)
+
+const (
+	// rescanEvery is how often the directories are looked through. inotify
+	// tells nearly everything at once, so that this is for what it misses.
+	rescanEvery = 2 * time.Second
+	// maxEntries bounds one look through a directory: a busy /tmp may hold
+	// any number of files.
+	maxEntries = 1 << 16
+	// maxDepth bounds how deep a pattern with ** leads.
+	maxDepth = 16
+	// maxPass bounds what one drain takes from one ring, so that a ring that
+	// fills as fast as it is drained doesn't hold up the others.
+	maxPass = 1 << 16
+	// minDrainInterval bounds how fast rings are drained that are found full.
+	minDrainInterval = time.Millisecond
+)
+
+// Config says what to watch, and how. Directories is the one field that must
+// be set.
+type Config struct {
+	Directories []string // one ring per agent is in them, named after the agent
+	Include     []string // doublestar patterns, relative to the directory; * where empty
+	Exclude     []string
+	Mode        ringbuf.Mode
+	RunInterval time.Duration // of the agents
+	MaxRings    int
+	StaleAfter  time.Duration
+	Tally       tally.Config
+
+	// Report is told what an operator may want to know. It is called with
+	// locks held: it must be quick, and must not call the watcher.
+	Report func(Notice)
+	// Now is the clock; time.Now where nil.
+	Now func() time.Time
+}
+
+// withDefaults fills in what isn't set and makes the directories absolute.
+func (c Config) withDefaults() (Config, error) {
+	if len(c.Include) == 0 {
+		c.Include = []string{"*"}
+	}
+	if c.RunInterval == 0 {
+		c.RunInterval = DefaultRunInterval
+	}
+	if c.MaxRings == 0 {
+		c.MaxRings = DefaultMaxRings
+	}
+	if c.StaleAfter == 0 {
+		c.StaleAfter = DefaultStaleAfter
+	}
+	if c.Report == nil {
+		c.Report = func(Notice) {}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.Directories = slices.Clone(c.Directories)
+	for i, dir := range c.Directories {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return c, fmt.Errorf("directory %q: %w", dir, err)
+		}
+		c.Directories[i] = abs
+	}
+	return c, c.check()
+}
+
+func (c *Config) check() error {
+	var errs []error
+	if len(c.Directories) == 0 {
+		errs = append(errs, errors.New("directories: at least one is needed"))
+	}
+	for i, dir := range c.Directories {
+		if slices.Contains(c.Directories[:i], dir) {
+			errs = append(errs, fmt.Errorf("directories: %s is named twice", dir))
+		}
+	}
+	errs = append(errs, checkPatterns("include", c.Include), checkPatterns("exclude", c.Exclude))
+	if c.RunInterval < minDrainInterval {
+		errs = append(errs, fmt.Errorf("run interval is %v: it must be %v or more", c.RunInterval, minDrainInterval))
+	}
+	if c.MaxRings < 0 {
+		errs = append(errs, fmt.Errorf("max rings is %d: it must be 1 or more", c.MaxRings))
+	}
+	if c.StaleAfter < 0 {
+		errs = append(errs, fmt.Errorf("stale after is %v: it must be positive", c.StaleAfter))
+	}
+	return errors.Join(errs...)
+}
+
+func checkPatterns(key string, patterns []string) error {
+	for _, p := range patterns {
+		if !doublestar.ValidatePattern(p) {
+			return fmt.Errorf("%s: %q is not a valid pattern", key, p)
+		}
+	}
+	return nil
+}

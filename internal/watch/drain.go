@@ -1,0 +1,120 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// drainLoop goes round the rings until ctx ends.
+func (w *Watcher) drainLoop(ctx context.Context) {
+	interval := w.drainInterval
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		interval = w.pace(interval, w.Drain())
+		timer.Reset(interval)
+	}
+}
+
+// pace is the time until the next round: shorter as long as rings are found
+// more than half full, and back to normal step by step.
+func (w *Watcher) pace(interval time.Duration, hot bool) time.Duration {
+	if hot {
+		return max(interval/4, minDrainInterval)
+	}
+	return min(interval*2, w.drainInterval)
+}
+
+// Drain goes round all open rings once, and says whether one of them was more
+// than half full.
+func (w *Watcher) Drain() (hot bool) {
+	now := w.cfg.Now()
+	for _, a := range *w.rings.Load() {
+		a.mu.Lock()
+		if a.reader != nil && w.drain(a, now) {
+			hot = true
+		}
+		a.mu.Unlock()
+	}
+	return hot
+}
+
+// drain takes what is in one ring, and says whether it was more than half
+// full. The agent is locked.
+func (w *Watcher) drain(a *Agent, now time.Time) (hot bool) {
+	a.counted = false
+	fill, err := a.reader.Read(maxPass, a.count)
+	if fill > 0 {
+		w.found(a, fill, now)
+	}
+	if err == nil {
+		err = a.reader.Commit()
+	}
+	if err != nil {
+		w.interrupted(a, err)
+	}
+	return fill > a.tally.Capacity()/2 && w.cfg.Mode == ringbuf.Consume
+}
+
+// found notes what a drain saw.
+func (w *Watcher) found(a *Agent, fill int, now time.Time) {
+	capacity := a.reader.Capacity()
+	a.tally.Found(fill, capacity)
+	if !a.counted {
+		return // an observer sees the same events again and again
+	}
+	a.lastEvent, a.idle = now, false
+	if fill < capacity-1 {
+		return
+	}
+	a.tally.Saturated()
+	if a.toldFull {
+		return
+	}
+	a.toldFull = true
+	text := fmt.Sprintf("ring was full (%d events): the agent has most likely lost events; "+
+		"set NIXL_TELEMETRY_BUFFER_SIZE=%d or a shorter NIXL_TELEMETRY_RUN_INTERVAL for it", fill, 2*capacity)
+	if w.cfg.Mode == ringbuf.Observe {
+		text = fmt.Sprintf("ring is full (%d events) and nobody takes events from it: "+
+			"an observer sees no new ones; consume instead", fill)
+	}
+	w.report(Notice{Kind: RingFull, Level: slog.LevelWarn, Path: a.Path, Text: text})
+}
+
+// interrupted handles what a ring can come to while it is open.
+func (w *Watcher) interrupted(a *Agent, err error) {
+	var foreign *ringbuf.ForeignReadError
+	switch {
+	case errors.As(err, &foreign):
+		a.tally.ForeignRead()
+		if !a.toldAlien {
+			a.toldAlien = true
+			w.report(Notice{
+				Kind: RingForeign, Level: slog.LevelWarn, Path: a.Path, Err: err,
+				Text: "somebody else takes events from this ring, so that its totals are too low; " +
+					"stop NIXL's telemetry_reader, pmdanixl or the like, or set mode: observe",
+			})
+		}
+	case errors.Is(err, ringbuf.ErrLapped):
+		a.tally.Missed()
+	case errors.Is(err, ringbuf.ErrRestarted), errors.Is(err, ringbuf.ErrShrunk):
+		a.detach()
+		a.tally.Restarted()
+		w.report(Notice{Kind: RingRestart, Level: slog.LevelInfo, Path: a.Path, Text: "agent started anew"})
+		w.look(a.Path)
+	default:
+		a.detach()
+		w.report(Notice{Kind: RingBroken, Level: slog.LevelWarn, Path: a.Path, Err: err, Text: "ring can't be read any more"})
+		w.look(a.Path)
+	}
+}

@@ -1,0 +1,79 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// maxSingle is how many files of a kind are reported one by one after a look
+// through the directories. More make one notice.
+const maxSingle = 16
+
+// news is what a look through the directories has found.
+type news struct {
+	opened  []*Agent
+	refused []Notice // Path and Err only
+}
+
+// flush reports the news.
+func (w *Watcher) flush() {
+	news := w.news
+	w.news.opened, w.news.refused = nil, nil
+	w.reportOpened(news.opened)
+	var inert, refused []Notice
+	for _, n := range news.refused {
+		if errors.Is(n.Err, ringbuf.ErrNotRing) || errors.Is(n.Err, ringbuf.ErrNotRegular) {
+			inert = append(inert, n)
+		} else {
+			refused = append(refused, n)
+		}
+	}
+	w.reportRefused(inert, NotRings, slog.LevelDebug, "file isn't a ring", "files aren't rings")
+	w.reportRefused(refused, RingRefused, slog.LevelWarn, "ring can't be opened", "rings can't be opened")
+}
+
+func (w *Watcher) reportOpened(agents []*Agent) {
+	if len(agents) > maxSingle {
+		w.report(Notice{
+			Kind: RingOpened, Level: slog.LevelInfo, Path: agents[0].Dir,
+			Text: fmt.Sprintf("%d rings opened, %s to %s", len(agents), agents[0].Name, agents[len(agents)-1].Name),
+		})
+		return
+	}
+	for _, a := range agents {
+		a.mu.Lock()
+		text := fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, a.tally.Capacity())
+		a.mu.Unlock()
+		w.report(Notice{Kind: RingOpened, Level: slog.LevelInfo, Path: a.Path, Text: text})
+	}
+}
+
+// reportRefused reports files one by one, or many as one, with the first of
+// them as an example.
+func (w *Watcher) reportRefused(list []Notice, kind Kind, level slog.Level, one, many string) {
+	if len(list) > maxSingle {
+		w.report(Notice{
+			Kind: kind, Level: max(level, slog.LevelInfo), Path: "", Err: list[0].Err,
+			Text: fmt.Sprintf("%d %s; exclude them, or give agents a directory of their own; the first", len(list), many),
+		})
+		return
+	}
+	for _, n := range list {
+		w.report(Notice{Kind: kind, Level: level, Path: n.Path, Text: one, Err: n.Err})
+	}
+}
+
+// limitReached reports, once, that there are more rings than allowed.
+func (w *Watcher) limitReached() {
+	if w.full {
+		return
+	}
+	w.full = true
+	w.report(Notice{
+		Kind: RingLimit, Level: slog.LevelError,
+		Text: fmt.Sprintf("there are more than %d rings; the others are not read: raise max_rings, or name fewer in include", w.cfg.MaxRings),
+	})
+}

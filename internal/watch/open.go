@@ -1,0 +1,169 @@
+package watch
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// How long to wait before a file that couldn't be opened is tried again. One
+// that is no ring is tried again only when it changes.
+const (
+	firstRetryStarting = 5 * time.Millisecond // an agent needs microseconds to make its ring
+	firstRetry         = time.Second
+	maxRetry           = 30 * time.Second
+	// An agent that isn't ready after so long has most likely failed.
+	startingPatience = 10 * time.Second
+)
+
+// refusal is a file that couldn't be opened.
+type refusal struct {
+	place
+	info  fs.FileInfo // as it was then; nil if unknown
+	cause string      // what was reported
+	since time.Time
+	tried time.Time
+	wait  time.Duration
+	inert bool // only a change of the file can help
+}
+
+// tryOpen opens a ring, for an agent that is known (a) or a new one.
+func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
+	now := w.cfg.Now()
+	if r := w.refused[p.path]; r != nil && !w.worthTrying(r, info, now) {
+		return
+	}
+	if a == nil && len(w.agents) >= w.cfg.MaxRings {
+		w.limitReached()
+		return
+	}
+	if a != nil && !w.leave(a, info) {
+		return
+	}
+	reader, err := ringbuf.OpenReader(p.path, w.cfg.Mode)
+	if err != nil {
+		w.refuse(p, info, err)
+		return
+	}
+	w.forget(p.path)
+	if a == nil {
+		a = newAgent(p.dir, p.name, p.path, w.shape, now)
+		w.agents[p.path] = a
+		defer w.publish()
+	}
+	a.mu.Lock()
+	a.attach(reader, now)
+	a.mu.Unlock()
+	w.news.opened = append(w.news.opened, a)
+}
+
+// leave takes leave of an agent's ring before another is opened: it takes what
+// is in it, unless the file is the same and has shrunk.
+func (w *Watcher) leave(a *Agent, info fs.FileInfo) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.reader == nil {
+		return true
+	}
+	if a.reader.SameFile(info) {
+		w.interrupted(a, ringbuf.ErrShrunk)
+		return true
+	}
+	w.drain(a, w.cfg.Now())
+	a.detach()
+	a.tally.Restarted()
+	w.report(Notice{Kind: RingReplaced, Level: slog.LevelInfo, Path: a.Path, Text: "another file has taken the ring's name; its agent started anew"})
+	return true
+}
+
+// worthTrying says whether a file that was refused may be a ring by now. A log
+// file that is written to all day is looked at less and less.
+func (w *Watcher) worthTrying(r *refusal, info fs.FileInfo, now time.Time) bool {
+	if r.unchanged(info) {
+		return !r.inert && !now.Before(r.tried.Add(r.wait))
+	}
+	if r.inert && now.Before(r.tried.Add(r.wait)) {
+		w.due[r.path] = r
+		return false
+	}
+	return true
+}
+
+// unchanged says whether a file looks as it did when it was refused.
+func (r *refusal) unchanged(info fs.FileInfo) bool {
+	return r.info != nil && os.SameFile(r.info, info) && r.info.Size() == info.Size() &&
+		r.info.Mode() == info.Mode() && r.info.ModTime().Equal(info.ModTime())
+}
+
+// refuse notes that a file can't be opened, and when to try again.
+func (w *Watcher) refuse(p place, info fs.FileInfo, err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return // it went while it was looked at
+	}
+	now := w.cfg.Now()
+	r := w.refused[p.path]
+	if r == nil {
+		r = &refusal{place: p, since: now}
+		w.refused[p.path] = r
+	}
+	cause := err.Error()
+	r.info, r.tried, r.inert = info, now, false
+	switch {
+	case errors.Is(err, ringbuf.ErrNotReady):
+		r.wait = later(r.wait, firstRetryStarting)
+		if now.Sub(r.since) < startingPatience {
+			cause = r.cause
+		}
+	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular):
+		r.wait = later(r.wait, firstRetry)
+		r.inert = true
+	default:
+		r.wait = later(r.wait, firstRetry)
+	}
+	delete(w.due, p.path)
+	if !r.inert {
+		w.due[p.path] = r
+	}
+	if cause != r.cause {
+		r.cause = cause
+		w.news.refused = append(w.news.refused, Notice{Path: p.path, Err: err})
+	}
+}
+
+// later is the next step of a back-off.
+func later(wait, first time.Duration) time.Duration { return min(max(2*wait, first), maxRetry) }
+
+// forget drops what is known of a file that was refused.
+func (w *Watcher) forget(path string) {
+	delete(w.refused, path)
+	delete(w.due, path)
+}
+
+// retry tries what is due.
+func (w *Watcher) retry() {
+	w.scanning.Lock()
+	defer w.scanning.Unlock()
+	defer w.flush()
+	now := w.cfg.Now()
+	for _, r := range w.due {
+		if !now.Before(r.tried.Add(r.wait)) {
+			w.consider(r.place)
+		}
+	}
+}
+
+// untilRetry is the time until something is due.
+func (w *Watcher) untilRetry() time.Duration {
+	w.scanning.Lock()
+	defer w.scanning.Unlock()
+	wait := maxRetry
+	now := w.cfg.Now()
+	for _, r := range w.due {
+		wait = min(wait, r.tried.Add(r.wait).Sub(now))
+	}
+	return max(wait, minDrainInterval)
+}

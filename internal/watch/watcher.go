@@ -1,0 +1,110 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+)
+
+// Watcher watches directories of rings. Its methods are safe for concurrent
+// use.
+type Watcher struct {
+	cfg           Config
+	shape         *tally.Shape
+	drainInterval time.Duration
+
+	rings  atomic.Pointer[[]*Agent] // the values of agents, for the drain loop
+	wanted chan string              // paths to look at now
+	scanner
+
+	cancel context.CancelFunc
+	loops  sync.WaitGroup
+}
+
+// New checks the configuration. Nothing is opened before [Watcher.Start].
+func New(cfg Config) (*Watcher, error) {
+	cfg, errConfig := cfg.withDefaults()
+	shape, errShape := tally.NewShape(cfg.Tally)
+	if err := errors.Join(errConfig, errShape); err != nil {
+		return nil, err
+	}
+	w := &Watcher{
+		cfg:           cfg,
+		shape:         shape,
+		drainInterval: max(cfg.RunInterval/2, minDrainInterval),
+		wanted:        make(chan string, maxWanted),
+	}
+	w.scanner.init()
+	w.rings.Store(new([]*Agent))
+	return w, nil
+}
+
+// maxWanted bounds how many paths wait to be looked at. What doesn't fit is
+// found by the next scan.
+const maxWanted = 1024
+
+// Start looks through the directories and begins to drain what it finds there.
+// Nothing that is wrong with a directory or a ring is an error: it is
+// reported, and tried again.
+func (w *Watcher) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel = cancel
+	notify := w.openNotifier()
+	w.scan(notify)
+	w.loops.Go(func() { w.drainLoop(ctx) })
+	w.loops.Go(func() { w.scanLoop(ctx, notify) })
+}
+
+// Stop ends the loops. The rings stay open, so that what has come since can
+// be had by a last [Watcher.Drain]. It is safe to call twice, and before Start.
+func (w *Watcher) Stop() {
+	if w.cancel != nil {
+		w.cancel()
+	}
+	w.loops.Wait()
+}
+
+// Close stops the watcher and gives up the rings.
+func (w *Watcher) Close() {
+	w.Stop()
+	for _, a := range *w.rings.Load() {
+		a.mu.Lock()
+		a.detach()
+		a.mu.Unlock()
+	}
+}
+
+// Agents calls fn with each agent that is to be reported, by path. The agent
+// stands still meanwhile; nothing of the view may be kept.
+func (w *Watcher) Agents(fn func(View)) {
+	for _, a := range *w.rings.Load() {
+		a.mu.Lock()
+		if !a.idle {
+			fn(View{Agent: a, Tally: a.tally, Layout: a.layout, Start: a.start})
+		}
+		a.mu.Unlock()
+	}
+}
+
+// publish tells the drain loop which agents there are.
+func (w *Watcher) publish() {
+	list := slices.SortedFunc(maps.Values(w.agents), func(a, b *Agent) int { return strings.Compare(a.Path, b.Path) })
+	w.rings.Store(&list)
+}
+
+// look asks the scan loop to look at a path now.
+func (w *Watcher) look(path string) {
+	select {
+	case w.wanted <- path:
+	default:
+	}
+}
+
+func (w *Watcher) report(n Notice) { w.cfg.Report(n) }
