@@ -1,0 +1,226 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// ErrStopped is what a stopped agent says to whoever wants more of it.
+var ErrStopped = errors.New("simulated agent has stopped")
+
+// Agent is one simulated NIXL agent. It is safe for concurrent use.
+type Agent struct {
+	cfg Config
+
+	mu      sync.Mutex
+	w       *ringbuf.Writer // nil before a life, between lives, and after the last
+	stopped bool
+	staging staging
+
+	traffic *rand.Rand // of operations
+	starts  *rand.Rand // of what a life begins with, so that restarts leave the traffic as it is
+
+	memory     []uint64 // what this life has registered
+	operations uint64   // drawn so far
+	failed     uint64   // of them
+	started    int      // lives
+	flushes    uint64
+
+	up      time.Duration // where this agent is on its timeline; down times are not on it
+	lifeEnd time.Duration // where this life ends; 0 is never
+	lastAt  uint64        // microseconds since the epoch
+
+	unread  sums // what stood in the ring when a later life took it over
+	pending int  // what stood in the ring when the agent stopped
+}
+
+// New is an agent that hasn't started yet.
+func New(cfg Config) (*Agent, error) {
+	cfg.setDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("simulate agent %q: %w", cfg.Path, err)
+	}
+	return &Agent{
+		cfg:     cfg,
+		staging: newStaging(),
+		traffic: rand.New(rand.NewPCG(cfg.Seed, cfg.Stream<<1)),   //nolint:gosec // repeatable on purpose
+		starts:  rand.New(rand.NewPCG(cfg.Seed, cfg.Stream<<1|1)), //nolint:gosec // repeatable on purpose
+	}, nil
+}
+
+// Path is the path of the agent's ring.
+func (a *Agent) Path() string { return a.cfg.Path }
+
+// Start makes the agent's ring, or takes over the one that stands there, and
+// registers memory, which is pushed at the first flush.
+func (a *Agent) Start() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped || a.w != nil {
+		return fmt.Errorf("start agent %s: it has started before", a.cfg.Path)
+	}
+	return a.start()
+}
+
+func (a *Agent) start() error {
+	life := a.cfg.Lives[a.started%len(a.cfg.Lives)]
+	if a.started > 0 {
+		a.countUnread()
+	}
+	w, err := ringbuf.Create(a.cfg.Path, life.Layout, life.Capacity)
+	if err != nil {
+		return err
+	}
+	a.w = w
+	a.started++
+	a.staging.reset(life)
+	a.lifeEnd = 0
+	if a.cfg.RestartEvery > 0 {
+		a.lifeEnd = a.up + a.cfg.RestartEvery
+	}
+	if err := a.register(); err != nil {
+		return a.fail(err)
+	}
+	return nil
+}
+
+// register stages what an agent does before its first transfer.
+func (a *Agent) register() error {
+	at := a.stamp(a.cfg.Now(), 0)
+	a.memory = regions(a.starts, a.memory[:0])
+	for _, size := range a.memory {
+		if err := a.staging.record(a.w, staged{kind: kind(ringbuf.TypeMemoryRegistered), value: size, at: at}); err != nil {
+			return err
+		}
+	}
+	if a.staging.layout != ringbuf.V1 {
+		return nil
+	}
+	return errors.Join(
+		a.staging.record(a.w, staged{kind: kindAgentStarted, value: 1, at: at}),
+		a.staging.record(a.w, staged{kind: kindPeerConnected, value: 1, at: at}))
+}
+
+// stamp is the time of what happened a given time ago, in microseconds since
+// the epoch, and no earlier than what happened before.
+func (a *Agent) stamp(now time.Time, ago time.Duration) uint64 {
+	a.lastAt = max(a.lastAt, uint64(max(0, now.UnixMicro()-ago.Microseconds()))) //nolint:gosec // not negative
+	return a.lastAt
+}
+
+// Restart ends the agent's life and begins the next one, on the same file.
+func (a *Agent) Restart() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped {
+		return ErrStopped
+	}
+	if err := a.endLife(); err != nil {
+		return err
+	}
+	return a.start()
+}
+
+// Kill ends the agent's life as a signal does: nothing is deregistered and
+// what is staged is lost. The next interval begins a new life.
+func (a *Agent) Kill() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.w == nil {
+		return nil
+	}
+	a.staging.discard()
+	return a.closeRing()
+}
+
+// Stop ends the agent for good. Its ring stays, as a real agent's does. It is
+// safe to call twice.
+func (a *Agent) Stop() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.stop()
+}
+
+func (a *Agent) stop() error {
+	a.stopped = true
+	return a.endLife()
+}
+
+// endLife deregisters memory, and flushes unless it shall not.
+func (a *Agent) endLife() error {
+	if a.w == nil {
+		return nil
+	}
+	at := a.stamp(a.cfg.Now(), 0)
+	var err error
+	for _, size := range a.memory {
+		err = errors.Join(err, a.staging.record(a.w, staged{kind: kind(ringbuf.TypeMemoryDeregistered), value: size, at: at}))
+	}
+	if a.cfg.NoFinalFlush {
+		a.staging.discard()
+	} else {
+		err = errors.Join(err, a.flush())
+	}
+	return errors.Join(err, a.closeRing())
+}
+
+func (a *Agent) closeRing() error {
+	n, err := a.w.Len()
+	a.pending = n
+	err = errors.Join(err, a.w.Close())
+	a.w = nil
+	return err
+}
+
+// fail gives up an agent whose ring is gone from under it.
+func (a *Agent) fail(err error) error {
+	a.stopped = true
+	a.staging.discard()
+	return errors.Join(err, a.closeRing())
+}
+
+func (a *Agent) flush() error {
+	a.flushes++
+	return a.staging.flush(a.w)
+}
+
+// countUnread looks at what nobody has read by the time the ring is taken
+// over. The ring is looked at as any observer may: should it be unreadable, an
+// agent doesn't mind either.
+func (a *Agent) countUnread() {
+	r, err := ringbuf.OpenReader(a.cfg.Path, ringbuf.Observe)
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	_, _ = r.Read(0, func(b ringbuf.Batch) {
+		for i := range b.Len() {
+			e := b.Event(i)
+			if k, ok := kindOf(&e); ok {
+				a.unread.add(b.Layout(), k, e.Value)
+			}
+		}
+	})
+}
+
+// Remove deletes the ring of an agent that has stopped. Real agents don't.
+func (a *Agent) Remove() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.w != nil {
+		return fmt.Errorf("remove ring %s: its agent still runs", a.cfg.Path)
+	}
+	if a.started == 0 {
+		return nil
+	}
+	if err := os.Remove(a.cfg.Path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

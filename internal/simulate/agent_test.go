@@ -1,0 +1,124 @@
+package simulate_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func withErrors() simulate.Traffic {
+	t := simulate.KVCache()
+	t.ErrorShare = 0.05
+	return t
+}
+
+func TestWrittenIsWhatIsRead(t *testing.T) {
+	for _, layout := range ringbuf.Layouts() {
+		t.Run(layout.String(), func(t *testing.T) {
+			a := mustNew(t, simulate.Config{
+				Lives: []simulate.Life{{Layout: layout, Capacity: 1024}},
+				Rate:  1000, Operations: 5000, Traffic: withErrors(), Seed: 1,
+			})
+			must(t, a.Start())
+			c := newConsumer(t, a.Path())
+			for !a.Done() {
+				must(t, a.Interval())
+				c.drain()
+			}
+			must(t, a.Stop())
+			c.drain()
+
+			totals := a.Totals()
+			c.same(totals.Written.Events)
+			if totals.Dropped() != 0 {
+				t.Errorf("%d events dropped", totals.Dropped())
+			}
+			if totals.Operations != 5000 || totals.Failed == 0 || totals.Failed > 1000 {
+				t.Errorf("%d operations, %d failed", totals.Operations, totals.Failed)
+			}
+			if w := totals.Written; w.MemoryRegistered == 0 || w.MemoryRegistered != w.MemoryDeregistered {
+				t.Errorf("registered %d, deregistered %d", w.MemoryRegistered, w.MemoryDeregistered)
+			}
+		})
+	}
+}
+
+func TestRestartsIntoOtherLayouts(t *testing.T) {
+	a := mustNew(t, simulate.Config{
+		Lives: []simulate.Life{
+			{Layout: ringbuf.V1, Capacity: 256},
+			{Layout: ringbuf.V4, Capacity: 64},
+			{Layout: ringbuf.V2Named, Capacity: 512},
+			{Layout: ringbuf.V2, Capacity: 256},
+			{Layout: ringbuf.V3, Capacity: 1024},
+		},
+		Rate: 100, RestartEvery: 450 * time.Millisecond, Duration: 5 * time.Second,
+		Traffic: withErrors(), Seed: 2,
+	})
+	c := newConsumer(t, a.Path())
+	for !a.Done() {
+		must(t, a.Interval())
+		c.drain()
+	}
+	must(t, a.Stop())
+	c.drain()
+
+	totals := a.Totals()
+	c.same(totals.Written.Events)
+	if totals.Starts != 12 {
+		t.Errorf("%d lives of 450 ms in 5 s", totals.Starts)
+	}
+	if totals.Operations != 500 {
+		t.Errorf("%d operations in 5 s at 100/s", totals.Operations)
+	}
+}
+
+func TestSameSeedSameEvents(t *testing.T) {
+	events := func(seed uint64, interval time.Duration) []ringbuf.Event {
+		a := mustNew(t, simulate.Config{
+			Rate: 500, Operations: 800, RunInterval: interval,
+			Traffic: withErrors(), Seed: seed,
+		})
+		must(t, a.Start())
+		c := newConsumer(t, a.Path())
+		for !a.Done() {
+			must(t, a.Interval())
+			c.drain()
+		}
+		must(t, a.Stop())
+		c.drain()
+		return c.events
+	}
+	want := events(3, 100*time.Millisecond)
+	if diff := cmp.Diff(want, events(3, 100*time.Millisecond)); diff != "" {
+		t.Errorf("two runs differ: %s", diff)
+	}
+	if diff := cmp.Diff(want, events(3, 17*time.Millisecond)); diff != "" {
+		t.Errorf("two paces differ: %s", diff)
+	}
+	if slices.Equal(want, events(4, 100*time.Millisecond)) {
+		t.Error("two seeds don't differ")
+	}
+}
+
+func TestNoFinalFlush(t *testing.T) {
+	a := mustNew(t, simulate.Config{Rate: 100, NoFinalFlush: true})
+	must(t, a.Start())
+	must(t, a.Interval())
+	must(t, a.Stop())
+	c := newConsumer(t, a.Path())
+	c.drain()
+	totals := a.Totals()
+	c.same(totals.Written.Events)
+	if totals.Written.MemoryDeregistered != 0 {
+		t.Error("an agent that doesn't flush has deregistered memory in its ring")
+	}
+	if n := totals.Discarded.Named("memory", "agent_memory_deregistered"); n.Sum != totals.Written.MemoryRegistered {
+		t.Errorf("discarded %+v", n)
+	}
+}

@@ -1,0 +1,142 @@
+package simulate_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// key is an event's category and name, as the catalogue has them.
+type key struct{ category, name string }
+
+type counted struct {
+	Count, Sum, Last uint64
+}
+
+// consumer reads a ring as the receiver would, but in the simplest way.
+type consumer struct {
+	t      *testing.T
+	path   string
+	r      *ringbuf.Reader
+	seen   map[key]counted
+	events []ringbuf.Event
+}
+
+func newConsumer(t *testing.T, path string) *consumer {
+	t.Helper()
+	c := &consumer{t: t, path: path, seen: map[key]counted{}}
+	t.Cleanup(c.close)
+	return c
+}
+
+// drain takes everything out of the ring. A ring that was made anew is opened
+// anew.
+func (c *consumer) drain() {
+	c.t.Helper()
+	for {
+		if c.r == nil {
+			r, err := ringbuf.OpenReader(c.path, ringbuf.Consume)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			c.r = r
+		}
+		_, err := c.r.Read(0, c.take)
+		if err == nil {
+			err = c.r.Commit()
+		}
+		switch {
+		case err == nil:
+			return
+		case errors.Is(err, ringbuf.ErrRestarted):
+			c.close()
+		default:
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func (c *consumer) take(b ringbuf.Batch) {
+	for i := range b.Len() {
+		e := b.Event(i)
+		c.events = append(c.events, e)
+		k := key{strings.ToLower(e.Category.String()), e.EventName()}
+		if k.name == "agent_telemetry_events_dropped" {
+			k.category = "telemetry"
+		}
+		n := c.seen[k]
+		c.seen[k] = counted{n.Count + 1, n.Sum + e.Value, e.Value}
+	}
+}
+
+func (c *consumer) close() {
+	if c.r != nil {
+		if err := c.r.Close(); err != nil {
+			c.t.Error(err)
+		}
+		c.r = nil
+	}
+}
+
+// byName is what the simulator says, in the consumer's terms.
+func byName(e simulate.Events) map[key]counted {
+	m := map[key]counted{}
+	for _, n := range e.ByName {
+		m[key{n.Category, n.Name}] = counted{n.Count, n.Sum, n.Last}
+	}
+	return m
+}
+
+// same checks that the consumer saw what the simulator says it wrote.
+func (c *consumer) same(written simulate.Events) {
+	c.t.Helper()
+	if diff := cmp.Diff(byName(written), c.seen); diff != "" {
+		c.t.Errorf("written (-) and read (+) differ:\n%s", diff)
+	}
+	if want := uint64(len(c.events)); written.Events != want {
+		c.t.Errorf("the simulator says it wrote %d events, %d were read", written.Events, want)
+	}
+}
+
+// clock is a clock that stands still until it is moved.
+type clock struct{ now time.Time }
+
+func newClock() *clock { return &clock{time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time          { return c.now }
+func (c *clock) advance(d time.Duration) { c.now = c.now.Add(d) }
+
+func ringPath(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "agent")
+}
+
+func mustNew(t *testing.T, cfg simulate.Config) *simulate.Agent {
+	t.Helper()
+	if cfg.Path == "" {
+		cfg.Path = ringPath(t)
+	}
+	a, err := simulate.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Stop() })
+	return a
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,130 @@
+package simulate
+
+import (
+	"context"
+	"time"
+)
+
+// Interval lets one run interval pass: the operations that fall into it, then
+// a flush. In the interval after the end of a life the agent does nothing but
+// start anew.
+func (a *Agent) Interval() error { return a.Tick(a.cfg.RunInterval) }
+
+// Tick lets a given time pass, then flushes. Where more operations fall into
+// it than into a run interval, those beyond that number are done as far as
+// their events fit staging and an empty ring; the rest is left for the next
+// tick.
+func (a *Agent) Tick(elapsed time.Duration) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped {
+		return ErrStopped
+	}
+	if a.w == nil {
+		return a.start()
+	}
+	if err := a.operate(elapsed); err != nil {
+		return a.fail(err)
+	}
+	if err := a.flush(); err != nil {
+		return a.fail(err)
+	}
+	if a.lifeEnd > 0 && a.up >= a.lifeEnd && a.operations == a.cfg.operationsBy(a.up) && !a.over() {
+		return a.endLife()
+	}
+	return nil
+}
+
+// operate does the operations of a stretch of time.
+func (a *Agent) operate(elapsed time.Duration) error {
+	a.up += elapsed
+	if a.lifeEnd > 0 {
+		a.up = min(a.up, a.lifeEnd)
+	}
+	if a.cfg.Duration > 0 {
+		a.up = min(a.up, a.cfg.Duration)
+	}
+	now, due := a.cfg.Now(), a.cfg.operationsBy(a.up)
+	usual := a.operations + uint64(a.cfg.RunInterval.Seconds()*a.cfg.Rate) + 1 //nolint:gosec // bounded by maxRate
+	for a.operations < due {
+		if a.operations >= usual && !a.staging.room() {
+			return nil
+		}
+		op := a.cfg.Traffic.draw(a.traffic)
+		a.operations++
+		if op.failed {
+			a.failed++
+		}
+		at := a.stamp(now, a.up-a.doneAt(a.operations))
+		if err := a.staging.transfer(a.w, &op, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// doneAt is where on the timeline an operation ends.
+func (a *Agent) doneAt(n uint64) time.Duration {
+	return time.Duration(float64(n) / a.cfg.Rate * float64(time.Second))
+}
+
+// Done says whether the agent has lived for its duration or done all its
+// operations.
+func (a *Agent) Done() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.over()
+}
+
+func (a *Agent) over() bool {
+	if a.stopped || a.cfg.Operations > 0 && a.operations >= a.cfg.Operations {
+		return true
+	}
+	return a.cfg.Duration > 0 && a.up >= a.cfg.Duration && a.operations == a.cfg.operationsBy(a.up)
+}
+
+// Run starts the agent, unless it has started, and runs it in real time until
+// it is done or ctx is, then stops it. The first interval begins after a
+// delay, by which the agents of a fleet don't all flush at once.
+//
+// Like NIXL's timer, it begins to wait for the next flush when one is over, so
+// that a reader has a run interval, at least, for each.
+func (a *Agent) Run(ctx context.Context, delay time.Duration) error {
+	a.mu.Lock()
+	if a.w == nil && !a.stopped {
+		if err := a.start(); err != nil {
+			a.mu.Unlock()
+			return err
+		}
+	}
+	a.mu.Unlock()
+	last := a.cfg.Now().Add(delay)
+	timer := time.NewTimer(delay + a.cfg.RunInterval)
+	defer timer.Stop()
+	for !a.Done() {
+		select {
+		case <-ctx.Done():
+			return a.stopAfter(a.cfg.Now().Sub(last))
+		case <-timer.C:
+		}
+		now := a.cfg.Now()
+		if err := a.Tick(now.Sub(last)); err != nil {
+			return err
+		}
+		last = now
+		timer.Reset(a.cfg.RunInterval)
+	}
+	return a.Stop()
+}
+
+// stopAfter stops the agent in the middle of an interval.
+func (a *Agent) stopAfter(elapsed time.Duration) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.w != nil && elapsed > 0 {
+		if err := a.operate(elapsed); err != nil {
+			return a.fail(err)
+		}
+	}
+	return a.stop()
+}

@@ -1,0 +1,182 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Totals are what one agent, or several, did and what became of its events.
+// The field names of their JSON are stable.
+type Totals struct {
+	Layout   string `json:"layout"`   // of the newest life; "mixed" in a sum over several
+	Capacity int    `json:"capacity"` // of the newest life; 0 in a sum over several
+	Starts   int    `json:"starts"`   // lives begun
+	Flushes  uint64 `json:"flushes"`
+
+	Operations uint64 `json:"operations"` // transfers asked for
+	Failed     uint64 `json:"failed"`     // of them, those that ended in an error
+
+	// Every event has one of these fates.
+	Written        Written `json:"written"`         // reached the ring
+	DroppedStaging Events  `json:"dropped_staging"` // staging was full
+	DroppedRing    Events  `json:"dropped_ring"`    // the ring was full
+	Discarded      Events  `json:"discarded"`       // the life ended without a flush
+
+	// Of what was written:
+	Unread  Events `json:"unread_at_restart"` // stood in the ring when a later life took it over
+	Pending int    `json:"pending_at_end"`    // stood in the ring when the newest life ended
+}
+
+// Events are events by name.
+type Events struct {
+	Events uint64  `json:"events"` // their number
+	ByName []Named `json:"by_name,omitempty"`
+}
+
+// Named is the sum of the events of one name, as the ring spells or numbers
+// them. An error is called otherwise in layouts v1 and v2-named.
+type Named struct {
+	Category  string `json:"category"` // as in nixl.event.category
+	Name      string `json:"name"`
+	Count     uint64 `json:"count"`
+	Sum       uint64 `json:"sum"`                 // of values
+	Last      uint64 `json:"last"`                // newest value; in a sum over agents, the largest of theirs
+	Overflows uint64 `json:"overflows,omitempty"` // how often Sum has passed 2^64-1
+}
+
+// Written are the events that reached the ring, in the terms of the catalogue.
+type Written struct {
+	Events
+
+	Transmit     Direction    `json:"transmit"` // writes
+	Receive      Direction    `json:"receive"`  // reads
+	Duration     Distribution `json:"duration"`
+	PostDuration Distribution `json:"post_duration"`
+
+	MemoryRegistered   uint64            `json:"memory_registered"`   // bytes
+	MemoryDeregistered uint64            `json:"memory_deregistered"` // bytes
+	Errors             map[string]uint64 `json:"errors"`              // by error.type
+	ReportedDropped    uint64            `json:"reported_dropped"`    // events, as the agent told in layout v4
+}
+
+// Direction is the transfers of one direction.
+type Direction struct {
+	Bytes    uint64       `json:"bytes"`
+	Requests uint64       `json:"requests"`
+	Size     Distribution `json:"size"` // bytes
+}
+
+// Distribution is that of sizes, in bytes, or times, in microseconds.
+type Distribution struct {
+	Count   uint64   `json:"count"`
+	Sum     uint64   `json:"sum"`
+	Min     uint64   `json:"min"`
+	Max     uint64   `json:"max"`
+	Last    uint64   `json:"last"`              // newest; in a sum over agents, the largest of theirs
+	Buckets []uint64 `json:"buckets,omitempty"` // by the catalogue's default bounds
+}
+
+// Named is the sum of one name; its Count is 0 if there were none.
+func (e *Events) Named(category, name string) Named {
+	for _, n := range e.ByName {
+		if n.Category == category && n.Name == name {
+			return n
+		}
+	}
+	return Named{Category: category, Name: name}
+}
+
+// Dropped is the number of events that didn't reach the ring.
+func (t *Totals) Dropped() uint64 {
+	return t.DroppedStaging.Events + t.DroppedRing.Events + t.Discarded.Events
+}
+
+// Totals are the agent's totals by now.
+func (a *Agent) Totals() Totals {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := &a.staging
+	t := Totals{
+		Starts: a.started, Flushes: a.flushes,
+		Operations: a.operations, Failed: a.failed,
+		Written:        s.totals(),
+		DroppedStaging: s.noRoom.totals(),
+		DroppedRing:    s.ringFull.totals(),
+		Discarded:      s.discarded.totals(),
+		Unread:         a.unread.totals(),
+		Pending:        a.pending,
+	}
+	if a.started > 0 {
+		t.Layout, t.Capacity = s.layout.String(), s.capacity
+	}
+	if a.w != nil {
+		t.Pending, _ = a.w.Len() // a ring that is gone is told by the next flush
+	}
+	return t
+}
+
+// totals are the sums by name. Most names are the same in all layouts.
+func (s *sums) totals() Events {
+	e := Events{Events: s.events()}
+	add := func(k kind, l ringbuf.Layout, of sum) {
+		if of.count > 0 {
+			e.ByName = append(e.ByName, Named{
+				Category: k.category(), Name: k.name(l),
+				Count: of.count, Sum: of.sum, Last: of.last, Overflows: of.overflows,
+			})
+		}
+	}
+	for k := range kinds {
+		if k.name(ringbuf.V1) == k.name(ringbuf.V4) {
+			add(k, ringbuf.V4, s.both(k))
+			continue
+		}
+		add(k, ringbuf.V4, s.by[0][k])
+		add(k, ringbuf.V1, s.by[1][k])
+	}
+	sortNames(e.ByName)
+	return e
+}
+
+func sortNames(names []Named) {
+	slices.SortFunc(names, func(a, b Named) int {
+		return cmp.Or(cmp.Compare(a.Category, b.Category), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func (s *staging) totals() Written {
+	w := Written{
+		Events: s.written.totals(),
+		Transmit: Direction{
+			Bytes:    s.of(ringbuf.TypeTxBytes).sum,
+			Requests: s.of(ringbuf.TypeTxRequests).sum,
+			Size:     distribution(s.of(ringbuf.TypeTxBytes), &s.histogram.txBytes),
+		},
+		Receive: Direction{
+			Bytes:    s.of(ringbuf.TypeRxBytes).sum,
+			Requests: s.of(ringbuf.TypeRxRequests).sum,
+			Size:     distribution(s.of(ringbuf.TypeRxBytes), &s.histogram.rxBytes),
+		},
+		Duration:           distribution(s.of(ringbuf.TypeXferTime), &s.histogram.xfer),
+		PostDuration:       distribution(s.of(ringbuf.TypeXferPostTime), &s.histogram.post),
+		MemoryRegistered:   s.of(ringbuf.TypeMemoryRegistered).sum,
+		MemoryDeregistered: s.of(ringbuf.TypeMemoryDeregistered).sum,
+		ReportedDropped:    s.of(ringbuf.TypeEventsDropped).sum,
+		Errors:             map[string]uint64{},
+	}
+	for t := ringbuf.TypeErrNotPosted; t.IsError(); t++ {
+		if n := s.of(t).sum; n > 0 {
+			w.Errors[errorType(t)] = n
+		}
+	}
+	return w
+}
+
+// of is what was written of one type.
+func (s *staging) of(t ringbuf.Type) sum { return s.written.both(kind(t)) }
+
+func distribution(s sum, b *buckets) Distribution {
+	return Distribution{Count: s.count, Sum: s.sum, Min: s.min, Max: s.max, Last: s.last, Buckets: b.clone()}
+}
