@@ -1,0 +1,165 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+)
+
+// wantEvents is a real ring's JSON as this package should read the ring.
+func wantEvents(c ringtest.Case) []Event {
+	var events []Event
+	for _, e := range c.Pending {
+		want := Event{TimestampMicros: e.TimestampMicros, Category: -1, Value: e.Value}
+		if e.Type != nil {
+			want.Type = Type(*e.Type)
+			want.Category = want.Type.Category()
+		} else {
+			want.Named = true
+			want.Name = MakeName(e.Name)
+		}
+		if e.Category != nil {
+			want.Category = Category(*e.Category)
+		}
+		events = append(events, want)
+	}
+	return events
+}
+
+var layoutOfVersion = map[int32]Layout{1: V1, 2: V2, 4: V4}
+
+func TestRealRings(t *testing.T) {
+	for _, c := range ringtest.Cases(t) {
+		if !c.Readable() {
+			continue
+		}
+		for _, mode := range modes() {
+			t.Run(c.Name+"/"+mode.String(), func(t *testing.T) {
+				path := ringtest.Copy(t, c)
+				r := open(t, path, mode)
+				if r.Layout() != layoutOfVersion[c.Version] || r.Capacity() != int(c.Capacity) || r.Position() != c.ReadPos {
+					t.Errorf("layout %v, capacity %d, position %d; the JSON says version %d, %d and %d",
+						r.Layout(), r.Capacity(), r.Position(), c.Version, c.Capacity, c.ReadPos)
+				}
+				got := read(t, r)
+				equal(t, "events", got, wantEvents(c))
+				for i, e := range c.Pending {
+					if e.Name != "unknown_event" && r.Layout().Named() != got[i].Named || got[i].EventName() != e.Name && e.Name != "unknown_event" {
+						t.Errorf("event %d is named %q, want %q", i, got[i].EventName(), e.Name)
+					}
+				}
+
+				commit(t, r)
+				want := ringtest.ReadHeader(t, c.File)
+				if mode == Consume {
+					want.ReadPos = c.WritePos
+				}
+				equal(t, "header after the commit", ringtest.ReadHeader(t, path), want)
+				equal(t, "slots after the commit", bytesOf(t, path)[headerSize:], bytesOf(t, c.File)[headerSize:])
+				if again := read(t, r); len(again) != 0 {
+					t.Errorf("a second read gives %d events", len(again))
+				}
+			})
+		}
+	}
+}
+
+func TestRealRingsThatNobodyCanUse(t *testing.T) {
+	for _, c := range ringtest.Cases(t) {
+		if c.Readable() {
+			continue
+		}
+		for _, mode := range modes() {
+			t.Run(c.Name+"/"+mode.String(), func(t *testing.T) {
+				want, advice := ErrInvalid, "NIXL_TELEMETRY_BUFFER_SIZE to 2 or more"
+				if c.Version == 0 {
+					want, advice = ErrNotReady, "12 slots are not a power of two; set NIXL_TELEMETRY_BUFFER_SIZE"
+				}
+				path := ringtest.Copy(t, c)
+				_, err := OpenReader(path, mode)
+				if !errors.Is(err, want) {
+					t.Fatalf("error %v, want %v", err, want)
+				}
+				says(t, err, path, advice)
+				equal(t, "the file", bytesOf(t, path), bytesOf(t, c.File))
+			})
+		}
+	}
+}
+
+// A writer that is given what NIXL's ring was given must leave the same file,
+// but for the padding, where NIXL leaves what stood on its stack. That can be
+// tried where the ring was filled from its start and never read, so that the
+// JSON tells all of it.
+func TestWriterWritesWhatNIXLWrites(t *testing.T) {
+	tried := 0
+	for _, c := range ringtest.Cases(t) {
+		if !c.Readable() || c.ReadPos != 0 {
+			continue
+		}
+		tried++
+		t.Run(c.Name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "agent")
+			w := create(t, path, layoutOfVersion[c.Version], int(c.Capacity))
+			events := wantEvents(c)
+			if n, err := w.PushBatch(events); err != nil || n != len(events) {
+				t.Fatalf("pushed %d of %d: %v", n, len(events), err)
+			}
+			got, want := bytesOf(t, path), bytesOf(t, c.File)
+			if len(got) != len(want) {
+				t.Fatalf("%d bytes, want %d", len(got), len(want))
+			}
+			equal(t, "header", got[:headerSize], want[:headerSize])
+			got, want = withoutPadding(w.Layout(), got), withoutPadding(w.Layout(), want)
+			size := w.Layout().EventSize()
+			for i := range c.Capacity {
+				at := headerSize + int(i)*size
+				if g, w := got[at:at+size], want[at:at+size]; string(g) != string(w) {
+					t.Errorf("slot %d is % x, want % x", i, g, w)
+				}
+			}
+		})
+	}
+	if tried < 20 {
+		t.Errorf("only %d rings could be tried", tried)
+	}
+}
+
+// withoutPadding is a ring's bytes with the padding of every slot blank.
+func withoutPadding(l Layout, ring []byte) []byte {
+	padding := map[Layout]int{V1: 44, V2Named: 36, V3: 4, V4: 4}
+	at, ok := padding[l]
+	if !ok {
+		return ring
+	}
+	ring = slices.Clone(ring)
+	for slot := headerSize; slot < len(ring); slot += l.EventSize() {
+		clear(ring[slot+at : slot+at+4])
+	}
+	return ring
+}
+
+// Reading a ring on and on while its own writer writes goes by the same code
+// as a real ring that has wrapped; this one is held against the file of NIXL.
+func TestWriterGoesOnWhereNIXLStopped(t *testing.T) {
+	c := ringtest.Find(t, "v1.4.0/wrapped_zero_cap8")
+	path := ringtest.Copy(t, c)
+	r := open(t, path, Consume)
+	equal(t, "pending", read(t, r), wantEvents(c))
+	commit(t, r)
+	if h := ringtest.ReadHeader(t, path); h.ReadPos != 0 || h.WritePos != 0 {
+		t.Errorf("positions %d and %d, want 0", h.ReadPos, h.WritePos)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, r); len(got) != 0 {
+		t.Errorf("an unlinked ring gives %d events", len(got))
+	}
+}
