@@ -69,9 +69,9 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// maxRate bounds the operations per run interval that fit an int. It is far
+// MaxRate is the highest rate of an agent, in operations per second. It is far
 // above what a machine can write.
-const maxRate = 1e9
+const MaxRate = 1e9
 
 func (c *Config) validate() error {
 	switch {
@@ -79,8 +79,8 @@ func (c *Config) validate() error {
 		return errors.New("an agent needs the path of its ring")
 	case c.RunInterval < 0 || c.RestartEvery < 0 || c.Duration < 0:
 		return errors.New("an interval or a duration is negative")
-	case !(c.Rate >= 0 && c.Rate <= maxRate):
-		return fmt.Errorf("a rate of %v operations/s is not between 0 and %.0f", c.Rate, maxRate)
+	case !(c.Rate >= 0 && c.Rate <= MaxRate):
+		return fmt.Errorf("a rate of %v operations/s is not between 0 and %.0f", c.Rate, MaxRate)
 	case c.Rate == 0 && c.Operations > 0 && c.Duration == 0:
 		return fmt.Errorf("at a rate of 0, %d operations never come to pass", c.Operations)
 	case c.RestartEvery > 0 && c.RestartEvery < c.RunInterval:

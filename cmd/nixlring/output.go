@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// output is the flag --output: how a result is written.
+type output struct {
+	value   string
+	formats []string
+}
+
+func (o *output) String() string { return o.value }
+
+// Type is empty: the usage line names the formats.
+func (o *output) Type() string { return "" }
+
+func (o *output) Set(s string) error {
+	if !slices.Contains(o.formats, s) {
+		return usagef("it is one of %s", strings.Join(o.formats, ", "))
+	}
+	o.value = s
+	return nil
+}
+
+// addOutput adds the flag; the first format is the default.
+func addOutput(cmd *cobra.Command, formats ...string) *output {
+	o := &output{value: formats[0], formats: formats}
+	cmd.Flags().VarP(o, "output", "o", "write the result as `FORMAT`: "+strings.Join(formats, ", "))
+	complete(cmd, "output", formats)
+	return o
+}
+
+// complete offers values of a flag to the shell.
+func complete(cmd *cobra.Command, flag string, values []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic(err) // the flag doesn't exist: a mistake in this program
+	}
+}
+
+// completeDirs offers directories to the shell.
+func completeDirs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// table is text in columns. Columns of numbers are aligned to the right.
+type table struct {
+	numbers []bool
+	rows    [][]string
+}
+
+// newTable takes the columns' names; that of a column of numbers begins with >.
+func newTable(names ...string) *table {
+	t := &table{}
+	for i, name := range names {
+		after, number := strings.CutPrefix(name, ">")
+		t.numbers = append(t.numbers, number)
+		names[i] = after
+	}
+	t.add(names...)
+	return t
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t *table) write(w io.Writer) error {
+	for c, number := range t.numbers {
+		if number {
+			t.alignRight(c)
+		}
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range t.rows {
+		line := strings.Join(row, "\t") + "\n"
+		if _, err := io.WriteString(tw, line); err != nil {
+			return err
+		}
+	}
+	return tw.Flush()
+}
+
+func (t *table) alignRight(column int) {
+	width := 0
+	for _, row := range t.rows {
+		width = max(width, utf8.RuneCountInString(row[column]))
+	}
+	for _, row := range t.rows {
+		row[column] = strings.Repeat(" ", width-utf8.RuneCountInString(row[column])) + row[column]
+	}
+}

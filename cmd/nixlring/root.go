@@ -1,0 +1,59 @@
+package main
+
+import (
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker; see the Makefile.
+var version string
+
+func newRoot(w world) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "nixlring",
+		Short: "Make and look at telemetry rings of NIXL agents",
+		Long: `Nixlring is a tool for the telemetry rings that NIXL agents write, one file per
+agent in a directory.
+
+Where no directory is given it takes that of the agents, from
+NIXL_TELEMETRY_DIR, else from NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
+
+` + exitCodes,
+		Example: `  nixlring simulate --agents 4 --duration 1m`,
+		Version:       programVersion(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          usage(unknownCommand),
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetOut(w.out)
+	root.SetErr(w.err)
+	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newSimulate(w))
+	return root
+}
+
+// unknownCommand takes any argument of the root for a command that doesn't
+// exist.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		return usagef("unknown command %q; did you mean %s?", args[0], like[0])
+	}
+	return usagef("unknown command %q", args[0])
+}
+
+func programVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(unknown version)"
+}

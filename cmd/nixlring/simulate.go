@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// simulateFlags is the command line of nixlring simulate.
+type simulateFlags struct {
+	fleet     simulate.FleetConfig
+	layout    string
+	errorRate float64
+	remove    bool
+	quiet     bool
+	output    *output
+}
+
+func newSimulate(w world) *cobra.Command {
+	var f simulateFlags
+	cmd := &cobra.Command{
+		Use:   "simulate [DIR]",
+		Short: "Run simulated agents that write real rings",
+		Long: `Simulate runs agents that write real rings in DIR, with traffic like that of KV
+caches, until their duration or number of transfers is reached, or Ctrl-C. Then
+it prints what it wrote, so that it can be compared with what a reader reports.
+
+The agents do what real ones do: they register memory, push what they staged
+once per run interval in one burst, drop what exceeds staging or a full ring,
+leave their rings behind, and take over a ring of their name that they find.
+Nobody reads a ring here: without a reader it is soon full.
+
+Sizes are log-normal around 4 MiB in blocks of 8 KiB, up to 512 MiB; times are
+those of a link of 400 Gbit/s. The same seed gives the same transfers.
+
+With the layout "mixed" the agents write v1, v2, v2-named, v3 and v4 in turn, and
+one that starts anew writes the next one, as after an upgrade.
+
+` + exitCodes,
+		Example: `  nixlring simulate --agents 4
+  nixlring simulate /run/nixl --rate 10000 --duration 30s --output json
+  nixlring simulate --layout mixed --agents 5 --restart-every 10s --error-rate 0.01`,
+		Args:              usage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeDirs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.fleet.Dir = w.env.Dir()
+			if len(args) > 0 {
+				f.fleet.Dir = args[0]
+			}
+			if err := f.complete(cmd, w); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), w)
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *simulateFlags) register(cmd *cobra.Command) {
+	flags, agent := cmd.Flags(), &f.fleet.Agent
+	flags.SortFlags = false
+	flags.IntVarP(&f.fleet.Agents, "agents", "n", 1, "`NUMBER` of agents")
+	flags.StringVar(&f.fleet.Prefix, "name", "sim", "agents are named `PREFIX`-0, PREFIX-1, …")
+	flags.Float64VarP(&agent.Rate, "rate", "r", 100, "`NUMBER` of transfers per second of each agent")
+	flags.DurationVarP(&agent.Duration, "duration", "d", 0, "how long the agents live; 0 until interrupted")
+	flags.Uint64Var(&agent.Operations, "transfers", 0, "`NUMBER` of transfers after which an agent stops; 0 for no limit")
+	flags.StringVarP(&f.layout, "layout", "l", "v4", "`LAYOUT` of the rings: v1, v2, v2-named, v3, v4 or mixed")
+	flags.IntVar(&f.fleet.Capacity, "capacity", 0, "`SLOTS` of a ring and of staging (default NIXL_TELEMETRY_BUFFER_SIZE, else 4096)")
+	flags.DurationVar(&agent.RunInterval, "run-interval", 0, "time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
+	flags.Float64Var(&f.errorRate, "error-rate", 0.001, "`SHARE` of the transfers that end in an error")
+	flags.DurationVar(&agent.RestartEvery, "restart-every", 0, "how long an agent lives until it starts anew on its ring; 0 for ever")
+	flags.Uint64Var(&agent.Seed, "seed", 0, "`NUMBER` that the traffic is drawn from; 0 for another one each time")
+	flags.BoolVar(&agent.NoFinalFlush, "no-final-flush", false, "lose the last run interval, as agents from NIXL 0.9.0 on do")
+	flags.BoolVar(&f.remove, "remove", false, "delete the rings at the end")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	f.output = addOutput(cmd, "text", "json")
+	complete(cmd, "layout", append(layoutNames(), "mixed"))
+}
+
+func layoutNames() (names []string) {
+	for _, l := range ringbuf.Layouts() {
+		names = append(names, l.String())
+	}
+	return names
+}
+
+// complete fills in what the flags leave to the environment and to chance.
+func (f *simulateFlags) complete(cmd *cobra.Command, w world) (err error) {
+	agent := &f.fleet.Agent
+	agent.Traffic = simulate.KVCache()
+	agent.Traffic.ErrorShare = f.errorRate
+	if f.fleet.Layouts, err = parseLayouts(f.layout); err != nil {
+		return err
+	}
+	if !cmd.Flags().Changed("capacity") {
+		if f.fleet.Capacity, err = w.env.BufferSize(); err != nil {
+			return err
+		}
+	}
+	if !cmd.Flags().Changed("run-interval") {
+		if agent.RunInterval, err = w.env.RunInterval(); err != nil {
+			return err
+		}
+	}
+	if agent.Seed == 0 {
+		const exact = 53 // bits of a number that every JSON reader keeps
+		agent.Seed = rand.Uint64N(1<<exact-1) + 1
+	}
+	return f.check()
+}
+
+// check refuses what no agent can be run with.
+func (f *simulateFlags) check() error {
+	agent := &f.fleet.Agent
+	switch {
+	case f.fleet.Agents < 1:
+		return usagef("--agents %d: at least one is needed", f.fleet.Agents)
+	case !(agent.Rate >= 0 && agent.Rate <= simulate.MaxRate):
+		return usagef("--rate %v: it is a number from 0 to %.0e", agent.Rate, simulate.MaxRate)
+	case agent.Duration < 0:
+		return usagef("--duration %v: it is 0 or more", agent.Duration)
+	case agent.RestartEvery < 0 || agent.RestartEvery > 0 && agent.RestartEvery < agent.RunInterval:
+		return usagef("--restart-every %v: it is 0, or not less than the run interval of %v", agent.RestartEvery, agent.RunInterval)
+	case f.fleet.Capacity < 2 || f.fleet.Capacity&(f.fleet.Capacity-1) != 0:
+		return usagef("--capacity %d: it is a power of two, 2 or more", f.fleet.Capacity)
+	case agent.RunInterval <= 0:
+		return usagef("--run-interval %v: it is more than 0", agent.RunInterval)
+	case !(f.errorRate >= 0 && f.errorRate <= 1):
+		return usagef("--error-rate %v: it is a share from 0 to 1", f.errorRate)
+	case f.fleet.Prefix == "" || strings.ContainsAny(f.fleet.Prefix, "/\x00"):
+		return usagef("--name %q: it is the beginning of a file's name", f.fleet.Prefix)
+	}
+	return nil
+}
+
+func parseLayouts(s string) ([]ringbuf.Layout, error) {
+	if s == "mixed" {
+		return ringbuf.Layouts(), nil
+	}
+	l, err := ringbuf.ParseLayout(s)
+	if err != nil {
+		return nil, usagef("--layout: %w, or mixed", err)
+	}
+	return []ringbuf.Layout{l}, nil
+}
+
+func (f *simulateFlags) run(ctx context.Context, w world) error {
+	fleet, err := simulate.NewFleet(f.fleet)
+	if err != nil {
+		return usageError{err}
+	}
+	if _, err := os.Stat(f.fleet.Dir); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("simulate in %s: there is no such directory; agents don't make it, so make it first", f.fleet.Dir)
+	}
+	if err := fleet.Start(); err != nil {
+		return err
+	}
+	start := time.Now()
+	err = f.watch(ctx, fleet, f.progress(w))
+	if f.remove {
+		err = errors.Join(err, fleet.Remove())
+	}
+	report := fleet.Report()
+	if f.output.value == "json" {
+		return errors.Join(err, writeJSON(w.out, report))
+	}
+	return errors.Join(err, writeReport(w.out, fleet, report, time.Since(start)))
+}
+
+func (f *simulateFlags) progress(w world) io.Writer {
+	if f.quiet {
+		return io.Discard
+	}
+	return w.err
+}
+
+// watch runs the fleet and tells how it goes on.
+func (f *simulateFlags) watch(ctx context.Context, fleet *simulate.Fleet, progress io.Writer) error {
+	const every = 10 * time.Second
+	cfg := &f.fleet
+	fmt.Fprintf(progress, "%d agents, %s-0 to %s-%d, %v transfers/s each, layout %s, seed %d, in %s; Ctrl-C stops\n",
+		cfg.Agents, cfg.Prefix, cfg.Prefix, cfg.Agents-1, cfg.Agent.Rate, f.layout, cfg.Agent.Seed, cfg.Dir)
+	done := make(chan error, 1)
+	go func() { done <- fleet.Run(ctx) }()
+	start, ticker := time.Now(), time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-ticker.C:
+			sum := fleet.Report().Sum
+			fmt.Fprintf(progress, "%4s  %s transfers, %s events written, %s dropped\n",
+				age(time.Since(start)), count(sum.Operations), count(sum.Written.Events.Events), count(sum.Dropped()))
+		}
+	}
+}
+
+// writeReport writes totals as text, an agent a line.
+func writeReport(w io.Writer, fleet *simulate.Fleet, r simulate.Report, elapsed time.Duration) error {
+	t := newTable("RING", "LAYOUT", ">STARTS", ">TRANSFERS", ">FAILED", ">SENT", ">RECEIVED",
+		">WRITTEN", ">DROPPED (STAGING)", ">DROPPED (RING FULL)", ">UNREAD")
+	row := func(name string, a *simulate.Totals) {
+		t.add(name, a.Layout, count(uint64(a.Starts)), count(a.Operations), count(a.Failed), //nolint:gosec // not negative
+			size(a.Written.Transmit.Bytes), size(a.Written.Receive.Bytes), count(a.Written.Events.Events),
+			count(a.DroppedStaging.Events), count(a.DroppedRing.Events), count(uint64(a.Pending))) //nolint:gosec // not negative
+	}
+	for _, a := range fleet.Agents() {
+		totals := r.Agents[a.Path()]
+		row(a.Path(), &totals)
+	}
+	if len(r.Agents) > 1 {
+		row("all", &r.Sum)
+	}
+	if err := t.write(w); err != nil {
+		return err
+	}
+	rate := float64(r.Sum.Operations) / elapsed.Seconds() / float64(len(r.Agents))
+	_, err := fmt.Fprintf(w, "\n%s transfers/s of each agent over %v, seed %d; written, dropped and unread are events\n",
+		count(uint64(rate)), elapsed.Round(100*time.Millisecond), r.Seed)
+	return err
+}

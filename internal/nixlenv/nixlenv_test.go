@@ -1,0 +1,74 @@
+package nixlenv_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+)
+
+func env(vars map[string]string) nixlenv.Env {
+	return func(name string) (string, bool) {
+		v, ok := vars[name]
+		return v, ok
+	}
+}
+
+func TestDir(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		vars map[string]string
+		want string
+	}{
+		{"nothing", nil, "/tmp"},
+		{"empty", map[string]string{"NIXL_TELEMETRY_DIR": ""}, "/tmp"},
+		{"directory", map[string]string{"NIXL_TELEMETRY_DIR": "/run/nixl"}, "/run/nixl"},
+		{"second name", map[string]string{"NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH": "/run/other"}, "/run/other"},
+		{"both", map[string]string{
+			"NIXL_TELEMETRY_DIR":                  "/run/nixl",
+			"NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH": "/run/other",
+		}, "/run/nixl"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := env(tt.vars).Dir(); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestBufferSize(t *testing.T) {
+	for value, want := range map[string]int{"": 4096, "2": 2, "65536": 65536, "0": 0, "1": 0, "12": 0, "-4": 0, "many": 0, "9999999999": 0} {
+		got, err := env(map[string]string{nixlenv.BufferSize: value}).BufferSize()
+		check(t, value, got, want, err, nixlenv.BufferSize)
+	}
+}
+
+func TestRunInterval(t *testing.T) {
+	for value, want := range map[string]time.Duration{
+		"": 100 * time.Millisecond, "10": 10 * time.Millisecond, "60000": time.Minute,
+		"0": 0, "-5": 0, "1.5": 0, "100ms": 0, "9223372036854775807": 0,
+	} {
+		got, err := env(map[string]string{nixlenv.RunInterval: value}).RunInterval()
+		check(t, value, got, want, err, nixlenv.RunInterval)
+	}
+}
+
+// check expects an error that names the variable and its value where want is 0.
+func check[T comparable](t *testing.T, value string, got, want T, err error, variable string) {
+	t.Helper()
+	var zero T
+	if got != want || (err != nil) != (want == zero) {
+		t.Errorf("%q: got %v, %v; want %v", value, got, err, want)
+	}
+	if err != nil && !strings.Contains(err.Error(), variable+"="+value+":") {
+		t.Errorf("%q: the error doesn't say which variable: %v", value, err)
+	}
+}
+
+func TestNoEnvironment(t *testing.T) {
+	if got := nixlenv.Env(nil).Dir(); got != "/tmp" {
+		t.Errorf("got %q", got)
+	}
+}

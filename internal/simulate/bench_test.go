@@ -1,0 +1,53 @@
+package simulate_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// BenchmarkInterval is one run interval of an agent at 10,000 transfers/s, and
+// a reader that makes room for the next.
+func BenchmarkInterval(b *testing.B) {
+	for _, layout := range ringbuf.Layouts() {
+		b.Run(layout.String(), func(b *testing.B) {
+			a, err := simulate.New(simulate.Config{
+				Path:  filepath.Join(b.TempDir(), "agent"),
+				Lives: []simulate.Life{{Layout: layout, Capacity: 8192}}, Rate: 10_000,
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := a.Start(); err != nil {
+				b.Fatal(err)
+			}
+			r, err := ringbuf.OpenReader(a.Path(), ringbuf.Consume)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer r.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := a.Interval(); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := r.Read(0, func(ringbuf.Batch) {}); err != nil {
+					b.Fatal(err)
+				}
+				if err := r.Commit(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			t := a.Totals()
+			if t.Dropped() > 0 {
+				b.Errorf("%d events dropped", t.Dropped())
+			}
+			b.ReportMetric(float64(t.Written.Events.Events)/b.Elapsed().Seconds(), "events/s")
+			if err := a.Stop(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
