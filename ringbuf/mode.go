@@ -31,3 +31,12 @@ func ParseMode(s string) (Mode, error) {
 	}
 	return 0, fmt.Errorf("unknown mode %q: it is one of consume, observe", s)
 }
+
+// UnmarshalText is [ParseMode], for configuration files.
+func (m *Mode) UnmarshalText(text []byte) (err error) {
+	*m, err = ParseMode(string(text))
+	return err
+}
+
+// MarshalText is [Mode.String].
+func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }

@@ -76,7 +76,6 @@ var (
 		Name: "nixl.event.last_value", Kind: Gauge, Number: Int64, Unit: "1",
 		Description: "Value of the newest connection, backend, system or custom event.",
 		Attributes:  []string{EventCategory, EventName},
-		Conditional: []string{MetricOverflow},
 	}
 )
 

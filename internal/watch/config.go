@@ -87,16 +87,10 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 func (c *Config) check() error {
-	var errs []error
-	if len(c.Directories) == 0 {
-		errs = append(errs, errors.New("directories: at least one is needed"))
+	errs := []error{
+		CheckDirectories(c.Directories),
+		CheckPatterns("include", c.Include), CheckPatterns("exclude", c.Exclude),
 	}
-	for i, dir := range c.Directories {
-		if slices.Contains(c.Directories[:i], dir) {
-			errs = append(errs, fmt.Errorf("directories: %s is named twice", dir))
-		}
-	}
-	errs = append(errs, checkPatterns("include", c.Include), checkPatterns("exclude", c.Exclude))
 	if c.RunInterval < minDrainInterval {
 		errs = append(errs, fmt.Errorf("run interval is %v: it must be %v or more", c.RunInterval, minDrainInterval))
 	}
@@ -109,7 +103,30 @@ func (c *Config) check() error {
 	return errors.Join(errs...)
 }
 
-func checkPatterns(key string, patterns []string) error {
+// CheckDirectories checks a list of directories: there must be one, and none
+// twice, as its rings have one consumer.
+func CheckDirectories(dirs []string) error {
+	if len(dirs) == 0 {
+		return errors.New("directories: at least one is needed")
+	}
+	seen := make(map[string]bool)
+	for _, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		switch {
+		case dir == "":
+			return errors.New("directories: one of them has no name")
+		case err != nil:
+			return fmt.Errorf("directories: %s: %w", dir, err)
+		case seen[abs]:
+			return fmt.Errorf("directories: %s is named twice", dir)
+		}
+		seen[abs] = true
+	}
+	return nil
+}
+
+// CheckPatterns checks a list of doublestar patterns, named key in the error.
+func CheckPatterns(key string, patterns []string) error {
 	for _, p := range patterns {
 		if !doublestar.ValidatePattern(p) {
 			return fmt.Errorf("%s: %q is not a valid pattern", key, p)

@@ -1,11 +1,8 @@
 package watch
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // maxSingle is how many files of a kind are reported one by one after a look
@@ -25,7 +22,7 @@ func (w *Watcher) flush() {
 	w.reportOpened(news.opened)
 	var inert, refused []Notice
 	for _, n := range news.refused {
-		if errors.Is(n.Err, ringbuf.ErrNotRing) || errors.Is(n.Err, ringbuf.ErrNotRegular) {
+		if isInert(n.Err) {
 			inert = append(inert, n)
 		} else {
 			refused = append(refused, n)

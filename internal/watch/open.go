@@ -118,7 +118,7 @@ func (w *Watcher) refuse(p place, info fs.FileInfo, err error) {
 		if now.Sub(r.since) < startingPatience {
 			cause = r.cause
 		}
-	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular):
+	case isInert(err):
 		r.wait = later(r.wait, firstRetry)
 		r.inert = true
 	default:

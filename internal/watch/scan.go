@@ -22,7 +22,7 @@ type scanner struct {
 	agents   map[string]*Agent
 	refused  map[string]*refusal
 	due      map[string]*refusal // those of refused that are to be tried again in time
-	missing  map[string]bool
+	missing  map[string]error    // directories that can't be read
 	cut      map[string]bool
 	full     bool // there are more rings than allowed, and it was said
 	news     news
@@ -32,7 +32,7 @@ func (s *scanner) init() {
 	s.agents = make(map[string]*Agent)
 	s.refused = make(map[string]*refusal)
 	s.due = make(map[string]*refusal)
-	s.missing = make(map[string]bool)
+	s.missing = make(map[string]error)
 	s.cut = make(map[string]bool)
 }
 
@@ -151,16 +151,16 @@ func matchesAny(patterns []string, name string) bool {
 // directoryState reports a directory that can't be read, or not wholly, and
 // one that can be read again.
 func (w *Watcher) directoryState(dir string, err error, cut bool) {
-	if err != nil && !w.missing[dir] {
+	if err != nil && w.missing[dir] == nil {
 		w.report(Notice{
 			Kind: DirectoryMissing, Level: slog.LevelWarn, Path: dir, Err: err,
 			Text: "telemetry directory can't be read; agents make no directory, so create it and give them its name in NIXL_TELEMETRY_DIR",
 		})
 	}
-	if err == nil && w.missing[dir] {
+	if err == nil && w.missing[dir] != nil {
 		w.report(Notice{Kind: DirectoryFound, Level: slog.LevelInfo, Path: dir, Text: "telemetry directory can be read now"})
 	}
-	w.missing[dir] = err != nil
+	w.missing[dir] = err
 	if cut && !w.cut[dir] {
 		w.cut[dir] = true
 		w.report(Notice{

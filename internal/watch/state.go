@@ -1,0 +1,49 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// State tells what keeps the watcher from its work, or nil: a directory that
+// can't be read, or rings of which not one can be opened.
+func (w *Watcher) State() error {
+	w.scanning.Lock()
+	defer w.scanning.Unlock()
+	var errs []error
+	for _, dir := range w.cfg.Directories {
+		if err := w.missing[dir]; err != nil {
+			errs = append(errs, fmt.Errorf("telemetry directory can't be read: %w", err))
+		}
+	}
+	if err := w.allRefused(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// allRefused is an error if there are rings, and none is open.
+func (w *Watcher) allRefused() error {
+	if len(w.agents) > 0 {
+		return nil
+	}
+	var causes []string
+	for _, r := range w.refused {
+		if !r.inert && r.cause != "" {
+			causes = append(causes, r.cause)
+		}
+	}
+	if len(causes) == 0 {
+		return nil
+	}
+	return fmt.Errorf("none of %d rings can be opened; the first: %s", len(causes), slices.Min(causes))
+}
+
+// isInert says whether an error means that a file is no ring, and won't become
+// one until it changes.
+func isInert(err error) bool {
+	return errors.Is(err, ringbuf.ErrNotRing) || errors.Is(err, ringbuf.ErrNotRegular)
+}

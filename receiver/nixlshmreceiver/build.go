@@ -1,0 +1,162 @@
+package nixlshmreceiver
+
+import (
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// builder writes totals as metrics: sums and gauges by what mdatagen has
+// generated, the rest by hand.
+type builder struct {
+	*metadata.MetricsBuilder
+	cfg      *Config
+	hostname string
+	now      func() time.Time
+	ts       pcommon.Timestamp // of the points that are being written
+}
+
+func newBuilder(cfg *Config, mb *metadata.MetricsBuilder, hostname string) *builder {
+	return &builder{MetricsBuilder: mb, cfg: cfg, hostname: valid(hostname), now: time.Now}
+}
+
+// build writes the totals of all agents, a resource for each.
+func (b *builder) build(w *watch.Watcher) pmetric.Metrics {
+	b.ts = pcommon.NewTimestampFromTime(b.now())
+	w.Agents(b.agent)
+	return b.Emit()
+}
+
+func (b *builder) agent(v watch.View) {
+	start := pcommon.NewTimestampFromTime(v.Start)
+	b.Reset(metadata.WithStartTime(start))
+	b.transfers(v.Tally)
+	b.memory(v.Tally)
+	b.errors(v.Tally)
+	b.events(v.Tally)
+	b.health(v.Tally, v.Layout)
+	b.EmitForResource(
+		metadata.WithResource(b.resource(v)),
+		metadata.WithMetrics(func(ms pmetric.MetricSlice) {
+			points{ms, start, b.ts}.histograms(v.Tally)
+			points{ms, start, b.ts}.overflow(v.Tally, &b.cfg.Metrics)
+			if b.cfg.ExporterNames {
+				points{ms, start, b.ts}.exporterNames(v.Tally, b.hostname, valid(v.Name))
+			}
+		}),
+	)
+	v.Tally.Rest()
+}
+
+func (b *builder) resource(v watch.View) pcommon.Resource {
+	rb := b.NewResourceBuilder()
+	rb.SetServiceName(semconv.ServiceNameNIXL)
+	rb.SetServiceInstanceID(watch.InstanceID(b.hostname, v.Dir, v.Name))
+	rb.SetHostName(b.hostname)
+	rb.SetNixlAgentName(valid(v.Name))
+	rb.SetNixlTelemetryLayout(v.Layout.String())
+	rb.SetNixlTelemetryPath(valid(v.Path))
+	return rb.Emit()
+}
+
+// valid makes the name of a file fit for OTLP, which refuses a whole request
+// for one string that isn't UTF-8.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+var directions = [...]metadata.AttributeNetworkIoDirection{
+	tally.Transmit: metadata.AttributeNetworkIoDirectionTransmit,
+	tally.Receive:  metadata.AttributeNetworkIoDirectionReceive,
+}
+
+func (b *builder) transfers(t *tally.Agent) {
+	for d, direction := range directions {
+		if size := t.Size(tally.Direction(d)); size.Count() > 0 {
+			b.RecordNixlTransferIoDataPoint(b.ts, size.Total().Int64(), direction)
+			b.RecordNixlTransferLastSizeDataPoint(b.ts, size.LastInt64(), direction)
+		}
+		if requests := t.Requests(tally.Direction(d)); requests.Events > 0 {
+			b.RecordNixlTransferRequestsDataPoint(b.ts, requests.Sum.Int64(), direction)
+		}
+	}
+	if h := t.Duration(); h.Count() > 0 {
+		b.RecordNixlTransferLastDurationDataPoint(b.ts, h.Last())
+	}
+	if h := t.PostDuration(); h.Count() > 0 {
+		b.RecordNixlTransferLastPostDurationDataPoint(b.ts, h.Last())
+	}
+}
+
+func (b *builder) memory(t *tally.Agent) {
+	registered, deregistered := t.Registered(), t.Deregistered()
+	if registered.Events > 0 {
+		b.RecordNixlMemoryRegisteredDataPoint(b.ts, registered.Sum.Int64())
+		b.RecordNixlMemoryLastSizeDataPoint(b.ts, registered.Last(), metadata.AttributeNixlMemoryOperationRegister)
+	}
+	if deregistered.Events > 0 {
+		b.RecordNixlMemoryDeregisteredDataPoint(b.ts, deregistered.Sum.Int64())
+		b.RecordNixlMemoryLastSizeDataPoint(b.ts, deregistered.Last(), metadata.AttributeNixlMemoryOperationDeregister)
+	}
+	if registered.Events > 0 || deregistered.Events > 0 {
+		b.RecordNixlMemoryUsageDataPoint(b.ts, t.MemoryUsage())
+	}
+}
+
+// errorTypes are the values of error.type, by the ring's types.
+var errorTypes = map[ringbuf.Type]string{
+	ringbuf.TypeErrNotPosted:        semconv.ErrorNotPosted,
+	ringbuf.TypeErrInvalidParam:     semconv.ErrorInvalidParam,
+	ringbuf.TypeErrBackend:          semconv.ErrorBackend,
+	ringbuf.TypeErrNotFound:         semconv.ErrorNotFound,
+	ringbuf.TypeErrMismatch:         semconv.ErrorMismatch,
+	ringbuf.TypeErrNotAllowed:       semconv.ErrorNotAllowed,
+	ringbuf.TypeErrRepostActive:     semconv.ErrorRepostActive,
+	ringbuf.TypeErrUnknown:          semconv.ErrorUnknown,
+	ringbuf.TypeErrNotSupported:     semconv.ErrorNotSupported,
+	ringbuf.TypeErrRemoteDisconnect: semconv.ErrorRemoteDisconnect,
+	ringbuf.TypeErrCanceled:         semconv.ErrorCanceled,
+	ringbuf.TypeErrNoTelemetry:      semconv.ErrorNoTelemetry,
+}
+
+// errors are reported from 0 on, so that an alert can fire on the first.
+func (b *builder) errors(t *tally.Agent) {
+	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
+		b.RecordNixlErrorsDataPoint(b.ts, t.Errors(kind).Sum.Int64(), errorTypes[kind])
+	}
+	if other := t.OtherErrors(); other != (tally.Sum{}) {
+		b.RecordNixlErrorsDataPoint(b.ts, other.Int64(), semconv.ErrorOther)
+	}
+}
+
+func (b *builder) events(t *tally.Agent) {
+	t.Events(func(category, name string, events uint64) {
+		b.RecordNixlEventsDataPoint(b.ts, int64(events), category, name) //nolint:gosec // nobody lives to count so far
+	})
+	for _, s := range t.Series() {
+		if s.Valued {
+			b.RecordNixlEventValueDataPoint(b.ts, s.Sum.Int64(), s.Category, s.Name)
+			b.RecordNixlEventLastValueDataPoint(b.ts, s.Last(), s.Category, s.Name)
+		}
+	}
+}
+
+// health is what is known of the ring. Loss is reported from 0 on, as errors
+// are.
+func (b *builder) health(t *tally.Agent, layout ringbuf.Layout) {
+	b.RecordNixlTelemetryEventsDroppedDataPoint(b.ts, t.Dropped().Sum.Int64())
+	b.RecordNixlTelemetryRingCapacityDataPoint(b.ts, int64(t.Capacity()))
+	b.RecordNixlTelemetryRingUtilizationDataPoint(b.ts, t.Utilization())
+	b.RecordNixlTelemetryRingSaturationsDataPoint(b.ts, int64(t.Saturations()))   //nolint:gosec // counts of drains
+	b.RecordNixlTelemetryRingRestartsDataPoint(b.ts, int64(t.Restarts()))         //nolint:gosec // likewise
+	b.RecordNixlTelemetryRingForeignReadsDataPoint(b.ts, int64(t.ForeignReads())) //nolint:gosec // likewise
+	if layout == ringbuf.V4 || t.TornGroups() > 0 {
+		b.RecordNixlTelemetryRingTornGroupsDataPoint(b.ts, int64(t.TornGroups())) //nolint:gosec // counts of transfers
+	}
+}

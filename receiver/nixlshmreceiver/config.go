@@ -1,0 +1,150 @@
+package nixlshmreceiver
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/collector/scraper/scraperhelper"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Config is the configuration of the receiver. The README describes each key.
+type Config struct {
+	scraperhelper.ControllerConfig `mapstructure:",squash"`
+	metadata.MetricsBuilderConfig  `mapstructure:",squash"`
+
+	Directories []string      `mapstructure:"directories"`
+	Include     []string      `mapstructure:"include"`
+	Exclude     []string      `mapstructure:"exclude"`
+	RunInterval time.Duration `mapstructure:"run_interval"`
+	Mode        ringbuf.Mode  `mapstructure:"mode"`
+
+	MaxRings      int           `mapstructure:"max_rings"`
+	MaxEventNames int           `mapstructure:"max_event_names"`
+	StaleAfter    time.Duration `mapstructure:"stale_after"`
+
+	Histograms HistogramsConfig `mapstructure:"histograms"`
+
+	// ExporterNames adds the series that NIXL's own Prometheus exporter
+	// serves, for dashboards that exist.
+	ExporterNames bool `mapstructure:"nixl_exporter_names"`
+}
+
+// HistogramsConfig says how distributions are reported.
+type HistogramsConfig struct {
+	Duration HistogramConfig `mapstructure:"duration"` // bounds in seconds
+	Size     HistogramConfig `mapstructure:"size"`     // bounds in bytes
+}
+
+// HistogramConfig says how one kind of distribution is reported.
+type HistogramConfig struct {
+	Kind    tally.HistogramKind `mapstructure:"kind"`     // explicit, exponential or none
+	Bounds  []float64           `mapstructure:"bounds"`   // of an explicit histogram
+	MaxSize int                 `mapstructure:"max_size"` // buckets of an exponential histogram
+}
+
+// The agents' own settings, from which the defaults come.
+const (
+	envDirectory   = "NIXL_TELEMETRY_DIR"
+	envOutputPath  = "NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH" // the name for it in NIXL's plug-in guide
+	envRunInterval = "NIXL_TELEMETRY_RUN_INTERVAL"         // milliseconds
+)
+
+const (
+	defaultDirectory          = "/tmp"
+	defaultCollectionInterval = 10 * time.Second
+)
+
+func createDefaultConfig() *Config {
+	controller := scraperhelper.NewDefaultControllerConfig()
+	controller.CollectionInterval = defaultCollectionInterval
+	return &Config{
+		ControllerConfig:     controller,
+		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
+		Directories:          []string{directoryFromEnv()},
+		Include:              []string{"*"},
+		RunInterval:          runIntervalFromEnv(),
+		Mode:                 ringbuf.Consume,
+		MaxRings:             watch.DefaultMaxRings,
+		MaxEventNames:        tally.DefaultMaxNames,
+		StaleAfter:           watch.DefaultStaleAfter,
+		Histograms: HistogramsConfig{
+			Duration: HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
+			Size:     HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
+		},
+	}
+}
+
+func directoryFromEnv() string {
+	for _, key := range []string{envDirectory, envOutputPath} {
+		if dir := os.Getenv(key); dir != "" {
+			return dir
+		}
+	}
+	return defaultDirectory
+}
+
+// runIntervalFromEnv is 0 for a value that is no number of milliseconds, which
+// Validate refuses.
+func runIntervalFromEnv() time.Duration {
+	value := os.Getenv(envRunInterval)
+	if value == "" {
+		return watch.DefaultRunInterval
+	}
+	ms, err := strconv.ParseUint(value, 10, 31)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(ms) * time.Millisecond //nolint:gosec // 31 bits of milliseconds fit
+}
+
+// Validate checks what the configuration holds. Each error names its key.
+func (c *Config) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(c.RunInterval >= time.Millisecond,
+		"run_interval: %v is too short, it must be 1ms or more (unless it is set, it comes from %s=%q, in milliseconds)",
+		c.RunInterval, envRunInterval, os.Getenv(envRunInterval))
+	check(c.MaxRings > 0, "max_rings: %d must be 1 or more", c.MaxRings)
+	check(c.MaxEventNames > 0, "max_event_names: %d must be 1 or more", c.MaxEventNames)
+	check(c.StaleAfter > 0, "stale_after: %v must be more than 0", c.StaleAfter)
+	errs = append(errs, watch.CheckDirectories(c.Directories),
+		watch.CheckPatterns("include", c.Include), watch.CheckPatterns("exclude", c.Exclude))
+	if _, err := tally.NewShape(c.tally()); err != nil {
+		errs = append(errs, fmt.Errorf("histograms: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) tally() tally.Config {
+	return tally.Config{
+		Duration: tally.HistogramConfig(c.Histograms.Duration),
+		Size:     tally.HistogramConfig(c.Histograms.Size),
+		MaxNames: max(c.MaxEventNames, 0), // Validate has its own words for less
+	}
+}
+
+func (c *Config) watch(report func(watch.Notice)) watch.Config {
+	return watch.Config{
+		Directories: c.Directories,
+		Include:     c.Include,
+		Exclude:     c.Exclude,
+		Mode:        c.Mode,
+		RunInterval: c.RunInterval,
+		MaxRings:    c.MaxRings,
+		StaleAfter:  c.StaleAfter,
+		Tally:       c.tally(),
+		Report:      report,
+	}
+}

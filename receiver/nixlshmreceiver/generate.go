@@ -1,0 +1,3 @@
+package nixlshmreceiver
+
+//go:generate go tool -modfile=../../internal/tools/go.mod mdatagen metadata.yaml

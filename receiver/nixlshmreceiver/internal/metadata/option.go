@@ -1,0 +1,11 @@
+package metadata
+
+import "go.opentelemetry.io/collector/pdata/pmetric"
+
+// WithMetrics lets fn add to the metrics of the resource that is emitted, what
+// the generated code has no function for.
+func WithMetrics(fn func(pmetric.MetricSlice)) ResourceMetricsOption {
+	return resourceMetricsOptionFunc(func(rm pmetric.ResourceMetrics) {
+		fn(rm.ScopeMetrics().At(0).Metrics())
+	})
+}

@@ -1,0 +1,147 @@
+package nixlshmreceiver
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// points adds to the metrics of one agent what mdatagen can't generate.
+type points struct {
+	metrics   pmetric.MetricSlice
+	start, ts pcommon.Timestamp
+}
+
+func (p points) add(m semconv.Metric) pmetric.Metric {
+	metric := p.metrics.AppendEmpty()
+	metric.SetName(m.Name)
+	metric.SetDescription(m.Description)
+	metric.SetUnit(m.Unit)
+	return metric
+}
+
+// histograms writes the distributions that have values.
+func (p points) histograms(t *tally.Agent) {
+	sizes := []series{
+		{t.Size(tally.Transmit), semconv.Transmit},
+		{t.Size(tally.Receive), semconv.Receive},
+	}
+	p.histogram(semconv.TransferSize, sizes)
+	p.histogram(semconv.TransferDuration, []series{{histogram: t.Duration()}})
+	p.histogram(semconv.TransferPostDuration, []series{{histogram: t.PostDuration()}})
+}
+
+// series is a distribution, for one direction or for both.
+type series struct {
+	histogram *tally.Histogram
+	direction string
+}
+
+func (s series) attributes(attrs pcommon.Map) {
+	if s.direction != "" {
+		attrs.PutStr(semconv.Direction, s.direction)
+	}
+}
+
+func (p points) histogram(m semconv.Metric, list []series) {
+	var metric pmetric.Metric
+	added := false
+	for _, s := range list {
+		if s.histogram.Count() == 0 || s.histogram.Kind() == tally.NoHistogram {
+			continue
+		}
+		if !added {
+			metric, added = p.add(m), true
+		}
+		switch s.histogram.Kind() {
+		case tally.Explicit:
+			p.explicit(metric, s)
+		case tally.Exponential:
+			p.exponential(metric, s)
+		case tally.NoHistogram:
+		}
+	}
+}
+
+func (p points) explicit(metric pmetric.Metric, s series) {
+	h := metric.Histogram()
+	if metric.Type() != pmetric.MetricTypeHistogram {
+		h = metric.SetEmptyHistogram()
+		h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	}
+	p.fill(h.DataPoints().AppendEmpty(), s.histogram, 1).attributes(s)
+}
+
+// fill writes a distribution with explicit bounds. perUnit is how many of the
+// point's units make one of the histogram's.
+func (p points) fill(dp pmetric.HistogramDataPoint, h *tally.Histogram, perUnit float64) histogramPoint {
+	dp.SetStartTimestamp(p.start)
+	dp.SetTimestamp(p.ts)
+	dp.SetCount(h.Count())
+	dp.SetSum(h.Sum() * perUnit)
+	dp.SetMin(h.Min() * perUnit)
+	dp.SetMax(h.Max() * perUnit)
+	dp.BucketCounts().FromRaw(h.Counts())
+	dp.ExplicitBounds().FromRaw(h.Bounds())
+	return histogramPoint{dp}
+}
+
+type histogramPoint struct{ pmetric.HistogramDataPoint }
+
+func (p histogramPoint) attributes(s series) { s.attributes(p.Attributes()) }
+
+func (p points) exponential(metric pmetric.Metric, s series) {
+	h := metric.ExponentialHistogram()
+	if metric.Type() != pmetric.MetricTypeExponentialHistogram {
+		h = metric.SetEmptyExponentialHistogram()
+		h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	}
+	dp := h.DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(p.start)
+	dp.SetTimestamp(p.ts)
+	dp.SetCount(s.histogram.Count())
+	dp.SetSum(s.histogram.Sum())
+	dp.SetMin(s.histogram.Min())
+	dp.SetMax(s.histogram.Max())
+	buckets := s.histogram.Buckets()
+	dp.SetScale(buckets.Scale)
+	dp.SetZeroCount(buckets.Zero)
+	dp.Positive().SetOffset(buckets.Offset)
+	dp.Positive().BucketCounts().FromRaw(buckets.Counts)
+	s.attributes(dp.Attributes())
+}
+
+// overflow writes the events past the limit on names.
+func (p points) overflow(t *tally.Agent, cfg *metadata.MetricsConfig) {
+	plain, valued := t.Overflow()
+	if events := plain.Events + valued.Events; events > 0 && cfg.NixlEvents.Enabled {
+		p.overflowPoint(semconv.Events, int64(events)) //nolint:gosec // nobody lives to count so far
+	}
+	if valued.Events > 0 && cfg.NixlEventValue.Enabled {
+		p.overflowPoint(semconv.EventValue, valued.Sum.Int64())
+	}
+}
+
+func (p points) overflowPoint(m semconv.Metric, value int64) {
+	dp := p.sum(m).Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(p.start)
+	dp.SetTimestamp(p.ts)
+	dp.SetIntValue(value)
+	dp.Attributes().PutBool(semconv.MetricOverflow, true)
+}
+
+// sum is the metric that was generated, or a new one where it has no points.
+func (p points) sum(m semconv.Metric) pmetric.Metric {
+	for i := range p.metrics.Len() {
+		if metric := p.metrics.At(i); metric.Name() == m.Name {
+			return metric
+		}
+	}
+	metric := p.add(m)
+	metric.SetEmptySum().SetIsMonotonic(true)
+	metric.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	return metric
+}

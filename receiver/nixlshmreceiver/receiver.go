@@ -1,0 +1,165 @@
+package nixlshmreceiver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
+)
+
+// ringReceiver reports the totals of the agents whose rings a watcher drains.
+type ringReceiver struct {
+	cfg     *Config
+	log     *zap.Logger
+	next    consumer.Metrics
+	obs     *receiverhelper.ObsReport
+	watcher *watch.Watcher
+	builder *builder
+
+	host   component.Host
+	broken string // what was last reported as the component's status
+
+	cancel context.CancelFunc // nil until Start
+	done   sync.WaitGroup
+}
+
+func newReceiver(cfg *Config, settings receiver.Settings, next consumer.Metrics) (*ringReceiver, error) {
+	obs, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
+		ReceiverID: settings.ID, Transport: "shm", ReceiverCreateSettings: settings,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &ringReceiver{cfg: cfg, log: settings.Logger, next: next, obs: obs}
+	if r.watcher, err = watch.New(cfg.watch(r.notice)); err != nil {
+		return nil, err
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("find the host's name, which tells agents of one name apart: %w", err)
+	}
+	r.builder = newBuilder(cfg, metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, settings), hostname)
+	return r, nil
+}
+
+// Start opens the rings that are there and begins to drain and to collect.
+// Directories and rings that aren't there yet are waited for.
+func (r *ringReceiver) Start(_ context.Context, host component.Host) error {
+	r.host = host
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	r.watcher.Start()
+	r.done.Go(func() { r.loop(ctx) })
+	return nil
+}
+
+// Shutdown drains and reports once more, and gives up the rings.
+func (r *ringReceiver) Shutdown(ctx context.Context) error {
+	if r.cancel == nil {
+		return nil
+	}
+	r.cancel()
+	r.done.Wait()
+	r.cancel = nil
+	r.watcher.Stop()
+	err := r.collect(ctx)
+	r.watcher.Close()
+	return err
+}
+
+// loop collects on the collection interval until ctx ends.
+func (r *ringReceiver) loop(ctx context.Context) {
+	r.reportStatus()
+	timer := time.NewTimer(r.cfg.InitialDelay)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-timer.C:
+	}
+	ticker := time.NewTicker(r.cfg.CollectionInterval)
+	defer ticker.Stop()
+	for {
+		if err := r.collect(ctx); err != nil && ctx.Err() == nil {
+			r.log.Error("Metrics were not taken; nothing is lost: totals are cumulative and go out with the next collection",
+				zap.Error(err))
+		}
+		r.reportStatus()
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// collect hands the totals on as they are now.
+func (r *ringReceiver) collect(ctx context.Context) error {
+	if r.cfg.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.cfg.Timeout)
+		defer cancel()
+	}
+	r.watcher.Drain()
+	metrics := r.builder.build(r.watcher)
+	points := metrics.DataPointCount()
+	if points == 0 {
+		return nil
+	}
+	ctx = r.obs.StartMetricsOp(ctx)
+	err := r.next.ConsumeMetrics(ctx, metrics)
+	r.obs.EndMetricsOp(ctx, metadata.Type.String(), points, err)
+	return err
+}
+
+// reportStatus tells the Collector when rings can't be read, and when they can
+// again.
+func (r *ringReceiver) reportStatus() {
+	err := r.watcher.State()
+	switch {
+	case err != nil && err.Error() != r.broken:
+		r.broken = err.Error()
+		componentstatus.ReportStatus(r.host, componentstatus.NewRecoverableErrorEvent(err))
+	case err == nil && r.broken != "":
+		r.broken = ""
+		componentstatus.ReportStatus(r.host, componentstatus.NewEvent(componentstatus.StatusOK))
+	}
+}
+
+// notice logs what the watcher has to tell.
+func (r *ringReceiver) notice(n watch.Notice) {
+	var fields []zap.Field
+	if n.Path != "" {
+		fields = append(fields, zap.String("path", n.Path))
+	}
+	if n.Err != nil {
+		fields = append(fields, zap.Error(n.Err))
+	}
+	r.log.Log(zapLevel(n.Level), n.Text, fields...)
+}
+
+func zapLevel(l slog.Level) zapcore.Level {
+	switch {
+	case l >= slog.LevelError:
+		return zapcore.ErrorLevel
+	case l >= slog.LevelWarn:
+		return zapcore.WarnLevel
+	case l >= slog.LevelInfo:
+		return zapcore.InfoLevel
+	default:
+		return zapcore.DebugLevel
+	}
+}
