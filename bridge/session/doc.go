@@ -46,17 +46,23 @@
 //
 // # What survives
 //
-// [Session.Record] hands its row to the operating system before it returns: one
-// write(2) for each row, and no buffer of the program in between. So whatever
-// ends the program, a panic or SIGKILL included, the CSV has every packet
-// whose Record has returned. Nothing is flushed to the medium: a power cut or
-// a kernel crash loses what the system had not written back yet. In both
-// cases the file is readable up to its last whole row.
+// A row goes to the operating system, with one write(2), before
+// [Session.Record] returns, if the last write was 20 µs ago or longer. So of a
+// pipeline with up to 50,000 packets a second, whatever ends the program, a
+// panic or SIGKILL included, the CSV has every packet whose Record has
+// returned. Faster ones are bursts: their rows are written together, at most
+// 1 ms later, so that writing never takes more than a twentieth of a core.
+// [Session.Flush] and Close write what waits.
+//
+// Nothing is flushed to the medium: a power cut or a crash of the kernel loses
+// what the system had not written back yet. In all cases the file is readable
+// up to its last whole row.
 //
 // Where a row can't be written, as on a full disk, Record returns the error,
 // the row is lost, a part of it that made it to the file is cut off again,
-// and metrics and totals go on. The next Record tries anew. Close repeats the
-// first error and says how many rows are missing.
+// and metrics and totals go on. The next Record tries anew. Of a burst only
+// the call that writes it returns the error. Close says how many rows are
+// missing, and why the first of them is.
 //
 // # Memory and cardinality
 //

@@ -119,7 +119,7 @@ func section(b *bytes.Buffer, heading string, lines func(io.Writer)) {
 // times are the cells of a number of packets and the time they took.
 func times(packets int64, took time.Duration) string {
 	total := milliseconds(took)
-	return fmt.Sprintf("%d packets\t%.3f ms\t(avg %.3f ms)", packets, total, ratio(total, float64(packets)))
+	return fmt.Sprintf("%6d packets\t%9.3f ms\t(avg %.3f ms)", packets, total, ratio(total, float64(packets)))
 }
 
 // printable is text of a file as it may go to a terminal: in quotes, with

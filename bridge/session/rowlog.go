@@ -5,6 +5,20 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
+)
+
+// A write(2) takes about a microsecond, which is more than all else that is
+// done for a packet. So a pipeline's usual packet is written at once, and
+// those of a burst together.
+const (
+	// writeGap is how long after a write the next row is written at once
+	// again. It keeps writing at a twentieth of a core or less.
+	writeGap = 20 * time.Microsecond
+	// writeDelay is how long a row of a burst may wait.
+	writeDelay = time.Millisecond
+	// writeSize is how many bytes of rows may wait.
+	writeSize = 32 << 10
 )
 
 // file is what a row log needs of *os.File.
@@ -23,15 +37,21 @@ func createFile(path string) (file, error) {
 	return f, nil
 }
 
-// rowLog writes rows to a file, each with one write and each whole or not at
-// all. It is not safe for concurrent use.
+// rowLog writes rows to a file, each whole or not at all. It is not safe for
+// concurrent use.
 type rowLog struct {
 	file file
 	path string
 	size int64 // where the last whole row ends
 	torn bool  // there may be a part of a row after that
-	lost int64 // rows that could not be written
-	err  error // why the first of them couldn't
+
+	waiting []byte // rows that are not written yet
+	ends    []int  // where each of them ends
+	wrote   time.Time
+
+	failing bool  // the last write failed
+	lost    int64 // rows that could not be written
+	err     error // why the first of them couldn't
 }
 
 // openRowLog makes the file and writes its first line.
@@ -48,18 +68,58 @@ func openRowLog(path string, create func(string) (file, error)) (*rowLog, error)
 	return l, nil
 }
 
-// add writes one row. On an error the file ends where it did before.
-func (l *rowLog) add(row []byte) error {
-	err := l.write(row)
+// add takes the row that the caller has appended to waiting, and writes all
+// that wait if it is time to. While writing fails each row is tried at once,
+// so that the call that brings it can say so.
+func (l *rowLog) add(now time.Time) error {
+	l.ends = append(l.ends, len(l.waiting))
+	gap := now.Sub(l.wrote)
+	if burst := gap >= 0 && gap < writeGap; burst && !l.failing && len(l.waiting) < writeSize {
+		return nil
+	}
+	return l.flush(now)
+}
+
+// flush writes the rows that wait. On an error the file has those of them
+// that could be written, and ends with a whole row.
+func (l *rowLog) flush(now time.Time) error {
+	if len(l.ends) == 0 {
+		return nil
+	}
+	l.wrote = now
+	err := l.write(l.waiting)
 	if err != nil {
-		l.lost++
-		if l.err == nil {
-			l.err = err
-		}
+		err = l.writeEach()
+	}
+	l.failing = err != nil
+	l.waiting, l.ends = l.waiting[:0], l.ends[:0]
+	if cap(l.waiting) > 2*writeSize {
+		l.waiting = nil // an error's text may be of any length
 	}
 	return err
 }
 
+// writeEach writes the rows that wait one by one: where all of them don't fit
+// some may.
+func (l *rowLog) writeEach() error {
+	var first error
+	start := 0
+	for _, end := range l.ends {
+		if err := l.write(l.waiting[start:end]); err != nil {
+			l.lost++
+			if first == nil {
+				first = err
+			}
+		}
+		start = end
+	}
+	if l.err == nil {
+		l.err = first
+	}
+	return first
+}
+
+// write appends to the file all of b or nothing.
 func (l *rowLog) write(b []byte) error {
 	if l.torn {
 		if err := l.file.Truncate(l.size); err != nil {
@@ -72,16 +132,18 @@ func (l *rowLog) write(b []byte) error {
 		l.size += int64(n)
 		return nil
 	}
-	// A full disk takes the part of a row that still fits. What the next
-	// write would append to that is no row, so it goes, now or later.
+	// A full disk takes the part that still fits. What the next write would
+	// append to that is no row, so it goes, now or later.
 	if n > 0 {
 		l.torn = l.file.Truncate(l.size) != nil
 	}
 	return err
 }
 
-// close closes the file and tells whether all rows are in it.
-func (l *rowLog) close() error {
+// close writes the rows that wait, closes the file, and tells whether all
+// rows are in it.
+func (l *rowLog) close(now time.Time) error {
+	_ = l.flush(now) // what it can't write is among the lost
 	var lost error
 	if l.lost > 0 {
 		lost = fmt.Errorf("%d rows are missing in %s, the first because: %w", l.lost, l.path, l.err)

@@ -22,10 +22,6 @@ var (
 	ErrName = errors.New("not a name for a file")
 )
 
-// maxKeptRow is the longest row whose memory is kept for the next one: an
-// error's text may be of any length.
-const maxKeptRow = 64 << 10
-
 // paths are the files of a session.
 type paths struct {
 	csv, json string
@@ -48,7 +44,8 @@ type Session struct {
 	err    error   // why not
 	totals *totals
 	routes *routes
-	row    []byte // the memory of the row that is being written
+	late   *time.Timer // writes the rows of a burst that has ended
+	armed  bool        // late will fire
 	end    time.Time
 	closed bool
 }
@@ -127,10 +124,11 @@ func (s *Session) CSVPath() string { return s.files.csv }
 // JSONPath is the path of the summary, a file that Close makes.
 func (s *Session) JSONPath() string { return s.files.json }
 
-// Record records a packet that ended: its row is in the file when Record
-// returns. The errors are those of writing it, such as a full disk, and
-// ErrClosed after Close; on any but the latter the packet is in metrics and
-// summary all the same.
+// Record records a packet that ended. Its row is in the file when Record
+// returns, or shortly after where packets come in a burst; the package's
+// documentation says when. The errors are those of writing rows, such as a
+// full disk, and ErrClosed after Close; on any but the latter the packet is in
+// metrics and summary all the same.
 func (s *Session) Record(p Packet) error {
 	p.Duration = max(p.Duration, 0)
 	p.Memory = max(p.Memory, 0)
@@ -158,8 +156,9 @@ func (s *Session) log(p *Packet, message, errorType string) (*series, []metric.A
 	if s.closed {
 		return nil, nil, ErrClosed
 	}
+	now := s.clock()
 	if p.End.IsZero() {
-		p.End = s.clock()
+		p.End = now
 	}
 	r := s.routes.of(p)
 	s.totals.add(r.operation, r.selection, r.key.device, p.Duration, p.Err == nil)
@@ -172,22 +171,54 @@ func (s *Session) log(p *Packet, message, errorType string) (*series, []metric.A
 	if p.fellBack() {
 		fallback = s.routes.fallback(p.DeviceTarget, p.Device)
 	}
-	return points, fallback, s.writeRow(r, p, message)
+	return points, fallback, s.writeRow(r, p, message, now)
 }
 
-func (s *Session) writeRow(r *route, p *Packet, message string) error {
-	if s.rows == nil {
+func (s *Session) writeRow(r *route, p *Packet, message string, now time.Time) error {
+	l := s.rows
+	if l == nil {
 		return s.err
 	}
-	s.row = appendRow(s.row[:0], p.End, r.head, r.tail, p, message)
-	err := s.rows.add(s.row)
-	if cap(s.row) > maxKeptRow {
-		s.row = nil
-	}
-	if err != nil {
+	l.waiting = appendRow(l.waiting, p.End, r.head, r.tail, p, message)
+	if err := l.add(now); err != nil {
 		return fmt.Errorf("record packet %d of session %q: %w", p.ID, s.name, err)
 	}
+	if len(l.waiting) > 0 && !s.armed {
+		s.armed = true
+		if s.late == nil {
+			s.late = time.AfterFunc(writeDelay, s.writeLate)
+		} else {
+			s.late.Reset(writeDelay)
+		}
+	}
 	return nil
+}
+
+// Flush writes the rows of a burst that wait. The errors are those of Record.
+func (s *Session) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return ErrClosed
+	case s.rows == nil:
+		return s.err
+	}
+	if err := s.rows.flush(s.clock()); err != nil {
+		return fmt.Errorf("flush session %q: %w", s.name, err)
+	}
+	return nil
+}
+
+// writeLate writes the last rows of a burst, after which no packet came that
+// would have. What it can't write shows at the next Record and at Close.
+func (s *Session) writeLate() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.armed = false
+	if !s.closed {
+		_ = s.rows.flush(s.clock())
+	}
 }
 
 // AddPromptTokens counts tokens that the pipeline read as its prompt.
@@ -254,10 +285,12 @@ func (s *Session) finish() error {
 	s.mu.Lock()
 	s.closed = true
 	s.end = s.clock()
-	rows := s.rows
+	if s.late != nil {
+		s.late.Stop()
+	}
 	s.mu.Unlock()
-	if rows == nil {
+	if s.rows == nil {
 		return s.err
 	}
-	return errors.Join(rows.close(), s.Summary().write(s.files.json))
+	return errors.Join(s.rows.close(s.end), s.Summary().write(s.files.json))
 }

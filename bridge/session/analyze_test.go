@@ -1,0 +1,236 @@
+package session
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A real session's CSV, analysed, has the numbers of its own JSON: counts to
+// the one, times within the rounding of the CSV, and averages over successes
+// where upstream's are over failures too.
+func TestS10RealSessionsHaveTheirOwnNumbers(t *testing.T) {
+	for _, name := range upstream {
+		t.Run(name, func(t *testing.T) {
+			r, err := Analyze(upstreamPath(name + ".csv"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := r.Summary, r.Written
+			if want == nil {
+				t.Fatalf("its JSON was not read: %v", r.WrittenErr)
+			}
+			equal(t, want.TotalPackets, got.TotalPackets)
+			equal(t, want.CPUPackets, got.CPUPackets)
+			equal(t, want.IGPUPackets, got.IGPUPackets)
+			equal(t, want.FailedPackets, got.FailedPackets)
+			equal(t, want.SuccessRate, got.SuccessRate)
+			equal(t, want.CPUUtilization, got.CPUUtilization)
+			equal(t, want.IGPUUtilization, got.IGPUUtilization)
+			equal(t, want.ExpertSelections, got.ExpertSelections)
+			equal(t, want.SessionName, got.SessionName)
+			for _, times := range []struct {
+				name      string
+				got, want float64
+				rows      int64
+			}{
+				{"total cpu", got.TotalCPUTimeMS, want.TotalCPUTimeMS, want.CPUPackets},
+				{"total igpu", got.TotalIGPUTimeMS, want.TotalIGPUTimeMS, want.IGPUPackets},
+				{"avg cpu", got.AvgCPUTimeMS, want.AvgCPUTimeMS, 1},
+				{"avg igpu", got.AvgIGPUTimeMS, want.AvgIGPUTimeMS, 1},
+			} {
+				if !near(times.got, times.want, times.rows) {
+					t.Errorf("%s is %v ms, want %v", times.name, times.got, times.want)
+				}
+			}
+			sameOperations(t, want.Operations, got.Operations)
+			// The test session's packets claim to have taken longer than it did.
+			if lasted := name != "test_session"; lasted && got.StartTime < want.StartTime || got.EndTime > want.EndTime {
+				t.Errorf("packets from %v to %v are not within the session", got.StartTime, got.EndTime)
+			}
+		})
+	}
+}
+
+func sameOperations(t *testing.T, want, got Operations) {
+	t.Helper()
+	equal(t, operationNames(want), operationNames(got))
+	for i, w := range want {
+		g := got[i]
+		average := ratio(w.TotalTimeMS, float64(w.Count-w.FailedCount)) // S8
+		if w.FailedCount == 0 && average != w.AvgTimeMS {
+			t.Errorf("%s: upstream's average is %v, not %v", w.Name, w.AvgTimeMS, average)
+		}
+		if g.Count != w.Count || g.FailedCount != w.FailedCount || g.CPUCount != w.CPUCount || g.IGPUCount != w.IGPUCount ||
+			!near(g.TotalTimeMS, w.TotalTimeMS, w.Count) || !near(g.AvgTimeMS, average, 1) ||
+			!near(*g.MinTimeMS, *w.MinTimeMS, 1) || !near(g.MaxTimeMS, w.MaxTimeMS, 1) {
+			t.Errorf("%s is %+v, want %+v", w.Name, g, w)
+		}
+	}
+}
+
+func TestS10Report(t *testing.T) {
+	t.Chdir(filepath.Join("testdata", "upstream"))
+	texts := map[string]string{}
+	for _, name := range upstream {
+		r, err := Analyze(name + ".csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = text(t, r)
+	}
+	t.Chdir(testdataParent)
+	for name, text := range texts {
+		golden(t, name+".golden.txt", text)
+	}
+}
+
+func text(t *testing.T, r *Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	n, err := r.WriteTo(&b)
+	if err != nil || n != int64(b.Len()) {
+		t.Fatalf("wrote %d of %d bytes: %v", n, b.Len(), err)
+	}
+	return b.String()
+}
+
+func TestS10WorkersLayersAndSlowest(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	ms := time.Millisecond
+	fail := textError("no memory")
+	recordAll(
+		t, s,
+		Packet{ID: 1, Layer: -1, Operation: "embedding", Device: CPU, Duration: 3 * ms},
+		Packet{ID: 2, Layer: 1, Operation: "expert_ffn", Device: IGPU, Duration: 2 * ms},
+		Packet{ID: 3, Layer: 0, Operation: "expert_ffn", Device: IGPU, Duration: 2 * ms},
+		Packet{ID: 4, Layer: 1, Operation: "expert_ffn", Device: IGPU, Duration: 4 * ms},
+		Packet{ID: 5, Layer: 1, Operation: "router_logits", Device: CPU, Duration: ms},
+		Packet{ID: 6, Layer: 0, Operation: "router_logits", Device: CPU, Duration: 9 * ms},
+		Packet{ID: 7, Layer: 1, Operation: "router_logits", Device: CPU, Duration: 99 * ms, Err: fail},
+	)
+	r, err := Analyze(s.CSVPath()) // while it runs
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, []WorkerTime{
+		{"cpu_router", 2, 10 * ms},
+		{"igpu_expert_ffn_layer_1", 2, 6 * ms},
+		{"cpu_embedding", 1, 3 * ms},
+		{"igpu_expert_ffn_layer_0", 1, 2 * ms},
+	}, r.Workers)
+	equal(t, []LayerTime{{0, 2, 11 * ms}, {1, 3, 7 * ms}}, r.Layers)
+	var slowest []int64
+	for _, row := range r.Slowest {
+		slowest = append(slowest, row.PacketID)
+	}
+	equal(t, []int64{6, 4, 1, 2, 3}, slowest)
+	if len(r.Failures) != 1 || r.Failures[0].PacketID != 7 {
+		t.Errorf("failures are %+v", r.Failures)
+	}
+	if r.Written != nil || r.WrittenErr != nil {
+		t.Errorf("there is no summary yet, not %+v, %v", r.Written, r.WrittenErr)
+	}
+}
+
+func TestS10FailuresAreKeptUpToALimit(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	for i := range 150 {
+		recordAll(t, s, Packet{ID: int64(i), Operation: "a", Device: CPU, Err: textError("no\x1b[31m")})
+	}
+	r, err := Analyze(s.CSVPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Failures) != failuresKept || r.Summary.FailedPackets != 150 {
+		t.Errorf("%d failures of %d", len(r.Failures), r.Summary.FailedPackets)
+	}
+	got := text(t, r)
+	if !strings.Contains(got, "and 50 more") {
+		t.Errorf("the report hides failures:\n%s", got)
+	}
+	if strings.Contains(got, "\x1b") {
+		t.Error("a control character goes to the terminal")
+	}
+}
+
+func TestS10NewestFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	dir := "telemetry"
+	if err := os.MkdirAll(filepath.Join(dir, "z.csv"), 0o755); err != nil { // no file
+		t.Fatal(err)
+	}
+	for i, name := range []string{"b.csv", "c.csv", "a.csv", "d.json"} {
+		path := filepath.Join(dir, name)
+		write(t, path, headerLine)
+		at := epoch.Add(time.Duration(min(i, 2)) * time.Hour)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"", dir} {
+		r, err := Analyze(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := filepath.Join(dir, "a.csv"); r.Path != want {
+			t.Errorf("the newest of %q is %s, want %s", path, r.Path, want)
+		}
+	}
+}
+
+func TestS10MissingIsAnError(t *testing.T) {
+	empty := t.TempDir()
+	for path, want := range map[string]error{
+		filepath.Join(empty, "no-directory"):     fs.ErrNotExist,
+		filepath.Join(empty, "no-directory/x"):   fs.ErrNotExist,
+		filepath.Join(empty, "no-such-file.csv"): fs.ErrNotExist,
+		empty:                                    ErrNoSession,
+	} {
+		r, err := Analyze(path)
+		if !errors.Is(err, want) || r != nil {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+		if !strings.Contains(fmt.Sprint(err), path) {
+			t.Errorf("%q doesn't say where", err)
+		}
+	}
+}
+
+func TestS10EmptyWarns(t *testing.T) {
+	for name, content := range map[string]string{
+		"no bytes": "", "header": headerLine, "CRLF": strings.ReplaceAll(headerLine, "\n", "\r\n"),
+		"part of a header": headerLine[:30], "header without its end": strings.TrimSpace(headerLine),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.csv")
+			write(t, path, content)
+			r, err := Analyze(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.Empty() || !strings.Contains(text(t, r), "Warning: there are no packets") {
+				t.Errorf("no warning in:\n%s", text(t, r))
+			}
+		})
+	}
+}
+
+func TestS10BrokenSummaryWarns(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	recordAll(t, s, Packet{Operation: "a", Device: CPU})
+	write(t, s.JSONPath(), "{")
+	r, err := Analyze(s.CSVPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.WrittenErr == nil || !strings.Contains(text(t, r), "Warning: the summary can't be read") {
+		t.Errorf("no warning in:\n%s", text(t, r))
+	}
+}

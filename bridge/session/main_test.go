@@ -1,0 +1,132 @@
+package session
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/metric/noop"
+	"go.uber.org/goleak"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// epoch is when the sessions of the tests begin.
+var epoch = time.Date(2025, 11, 17, 0, 4, 29, 802673600, time.UTC)
+
+// ticking is a clock that goes on by step each time it is read.
+func ticking(step time.Duration) func() time.Time {
+	var mu sync.Mutex
+	now := epoch.Add(-step)
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(step)
+		return now
+	}
+}
+
+// openTest opens a session without metrics, on a clock that ticks so slowly
+// that no packets are a burst. Later options come after these.
+func openTest(t testing.TB, dir string, opts ...Option) *Session {
+	t.Helper()
+	opts = append([]Option{
+		WithMeterProvider(noop.NewMeterProvider()), WithClock(ticking(time.Millisecond)), WithName("s"),
+	}, opts...)
+	s, err := Open(dir, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func recordAll(t testing.TB, s *Session, all ...Packet) {
+	t.Helper()
+	for _, p := range all {
+		if err := s.Record(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func closeTest(t testing.TB, s *Session) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, path ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func write(t testing.TB, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rowsOf parses a CSV that has no part of a row.
+func rowsOf(t testing.TB, content string) []Row {
+	t.Helper()
+	var rows []Row
+	cut, err := readRows(strings.NewReader(content), func(r Row) { rows = append(rows, r) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cut != 0 {
+		t.Fatalf("line %d is a part of a row", cut)
+	}
+	return rows
+}
+
+// golden compares with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		write(t, path, got)
+	}
+	if diff := cmp.Diff(read(t, path), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// upstream are the real sessions.
+var upstream = []string{"session_2025-11-17_00-04-29", "test_session"}
+
+func upstreamPath(name string) string { return filepath.Join("testdata", "upstream", name) }
+
+// packetOf is the packet that a row came from.
+func packetOf(r Row) Packet {
+	p := Packet{
+		ID: r.PacketID, Layer: r.Layer, Operation: r.Operation, Device: r.Device,
+		Duration: r.Duration, Memory: int64(r.MemoryMB * bytesPerMB), End: r.Time,
+	}
+	if !r.Success {
+		p.Err = textError(r.Error)
+	}
+	return p
+}
+
+// textError is an error of a type of its own.
+type textError string
+
+func (e textError) Error() string { return string(e) }
+
+// testdataParent is the directory of the package, which tests run in.
+var testdataParent, _ = os.Getwd()

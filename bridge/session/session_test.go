@@ -1,0 +1,198 @@
+package session
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+)
+
+func TestS3Naming(t *testing.T) {
+	local := time.Local
+	t.Cleanup(func() { time.Local = local })
+	time.Local = time.FixedZone("east", 5*3600+1800)
+
+	t.Run("local time", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "made", "on", "the", "way")
+		s := openTest(t, dir, WithName(""))
+		if want := "session_2025-11-17_05-34-29"; s.Name() != want {
+			t.Errorf("the name is %s, want %s", s.Name(), want)
+		}
+		closeTest(t, s)
+		for _, path := range []string{s.CSVPath(), s.JSONPath()} {
+			if !strings.HasPrefix(path, filepath.Join(dir, s.Name()+".")) {
+				t.Errorf("%s is not in %s", path, dir)
+			}
+			read(t, path)
+		}
+	})
+	t.Run("name given", func(t *testing.T) {
+		dir := t.TempDir()
+		s := openTest(t, dir, WithName("benchmark_run_1"))
+		closeTest(t, s)
+		read(t, dir, "benchmark_run_1.csv")
+		read(t, dir, "benchmark_run_1.json")
+	})
+	t.Run("directory by default", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		s := openTest(t, "")
+		closeTest(t, s)
+		read(t, "telemetry", "s.csv")
+		if sum := s.Summary(); sum.CSVLog != filepath.Join("telemetry", "s.csv") || sum.JSONSummary != filepath.Join("telemetry", "s.json") {
+			t.Errorf("the summary names %s and %s", sum.CSVLog, sum.JSONSummary)
+		}
+	})
+}
+
+func TestS3RefusesToOverwrite(t *testing.T) {
+	for _, existing := range []string{"s.csv", "s.json"} {
+		t.Run(existing, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, existing), "precious")
+			s, err := Open(dir, WithName("s"), WithMeterProvider(noop.NewMeterProvider()))
+			if !errors.Is(err, ErrExists) {
+				t.Errorf("the error is %v", err)
+			}
+			for _, part := range []string{`session "s"`, filepath.Join(dir, existing), "another name"} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q doesn't say %q", err, part)
+				}
+			}
+			if err := s.Close(); !errors.Is(err, ErrExists) {
+				t.Errorf("close: %v", err)
+			}
+			if got := read(t, dir, existing); got != "precious" {
+				t.Errorf("the file is %q now", got)
+			}
+			if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+				t.Errorf("the directory has %v", entries)
+			}
+		})
+	}
+	t.Run("json that came meanwhile", func(t *testing.T) {
+		s := openTest(t, t.TempDir())
+		write(t, s.JSONPath(), "precious")
+		if err := s.Close(); !errors.Is(err, ErrExists) {
+			t.Errorf("close: %v", err)
+		}
+		if got := read(t, s.JSONPath()); got != "precious" {
+			t.Errorf("the file is %q now", got)
+		}
+	})
+}
+
+func TestS3RefusesBadNames(t *testing.T) {
+	for _, name := range []string{"../escape", "a/b", "..", ".", "/abs"} {
+		dir := t.TempDir()
+		s, err := Open(dir, WithName(name), WithMeterProvider(noop.NewMeterProvider()))
+		if !errors.Is(err, ErrName) {
+			t.Errorf("%q: the error is %v", name, err)
+		}
+		if err := s.Close(); !errors.Is(err, ErrName) {
+			t.Errorf("%q: close: %v", name, err)
+		}
+	}
+}
+
+func TestS5DeviceTotalsAreOfSuccesses(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	fail := textError("out of memory")
+	recordAll(
+		t, s,
+		Packet{Operation: "a", Device: CPU, Duration: 2 * time.Millisecond},
+		Packet{Operation: "a", Device: CPU, Duration: 4 * time.Millisecond},
+		Packet{Operation: "a", Device: CPU, Duration: 100 * time.Millisecond, Err: fail},
+		Packet{Operation: "a", Device: IGPU, Duration: time.Millisecond},
+		Packet{Operation: "a", Device: IGPU, Duration: 100 * time.Millisecond, Err: fail},
+		Packet{Operation: "a", Device: "npu", Duration: 7 * time.Millisecond},
+	)
+	got := s.Summary()
+	want := Summary{
+		TotalPackets: 6, CPUPackets: 2, IGPUPackets: 1, FailedPackets: 2,
+		TotalCPUTimeMS: 6, TotalIGPUTimeMS: 1, AvgCPUTimeMS: 3, AvgIGPUTimeMS: 1,
+	}
+	if got.TotalPackets != want.TotalPackets || got.CPUPackets != want.CPUPackets ||
+		got.IGPUPackets != want.IGPUPackets || got.FailedPackets != want.FailedPackets ||
+		got.TotalCPUTimeMS != want.TotalCPUTimeMS || got.TotalIGPUTimeMS != want.TotalIGPUTimeMS ||
+		got.AvgCPUTimeMS != want.AvgCPUTimeMS || got.AvgIGPUTimeMS != want.AvgIGPUTimeMS {
+		t.Errorf("got %+v", got)
+	}
+	if got.SuccessRate != 4.0/6 || got.CPUUtilization != 2.0/6 || got.IGPUUtilization != 1.0/6 {
+		t.Errorf("shares are %v, %v, %v", got.SuccessRate, got.CPUUtilization, got.IGPUUtilization)
+	}
+}
+
+func TestS6ExpertSelections(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	recordAll(
+		t, s,
+		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 10},
+		Packet{Operation: "expert_ffn", Device: CPU, Layer: 10}, // wherever it ran
+		Packet{Operation: "expert_selection", Device: CPU, Layer: 2},
+		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 2, Err: textError("failed ones too")},
+		Packet{Operation: "attention_qkv_proj", Device: IGPU, Layer: 2},
+	)
+	want := Selections{{"expert_ffn_layer_10", 2}, {"expert_selection_layer_2", 1}, {"expert_ffn_layer_2", 1}}
+	equal(t, want, s.Summary().ExpertSelections)
+}
+
+func TestS9KeepsTheErrorOfAPacket(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	cause := textError("level zero: device lost, code 0x70000001")
+	recordAll(t, s, Packet{ID: 5, Operation: "lm_head", Device: IGPU, Err: errors.Join(cause, fs.ErrInvalid)})
+	closeTest(t, s)
+	report, err := Analyze(s.CSVPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := report.Failures[0].Error, cause.Error()+"\n"+fs.ErrInvalid.Error(); got != want {
+		t.Errorf("the error became %q, want %q", got, want)
+	}
+}
+
+func TestClosedSession(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	recordAll(t, s, Packet{Operation: "embedding", Device: CPU})
+	closeTest(t, s)
+	before := read(t, s.CSVPath())
+
+	if err := s.Record(Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, ErrClosed) {
+		t.Errorf("record: %v", err)
+	}
+	if err := s.Flush(); !errors.Is(err, ErrClosed) {
+		t.Errorf("flush: %v", err)
+	}
+	s.AddPromptTokens(1)
+	s.AddGeneratedTokens(1)
+	s.AddContention(1)
+	closeTest(t, s) // once more is fine
+	if after := read(t, s.CSVPath()); after != before {
+		t.Error("the file changed after Close")
+	}
+	written, err := readSummary(s.JSONPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := s.Summary()
+	equal(t, written, &now)
+}
+
+func TestNegativeNumbersCountAsNone(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	recordAll(t, s, Packet{Operation: "a", Device: CPU, Duration: -time.Second, Memory: -1})
+	s.AddPromptTokens(-1)
+	s.AddGeneratedTokens(-1)
+	s.AddContention(-1)
+	got := s.Summary()
+	if got.TotalCPUTimeMS != 0 || got.PromptTokens != 0 || got.TokensGenerated != 0 || got.ContentionEvents != 0 {
+		t.Errorf("got %+v", got)
+	}
+	if r := rowsOf(t, read(t, s.CSVPath()))[0]; r.Duration != 0 || r.MemoryMB != 0 {
+		t.Errorf("the row is %+v", r)
+	}
+}
