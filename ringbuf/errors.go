@@ -62,11 +62,17 @@ type PermissionError struct {
 	Owner uint32 // uid that the file belongs to
 	UID   uint32 // effective uid of this process
 	Mode  Mode
+
+	ReadOnly bool // the file system is mounted read-only
 }
 
 func (e *PermissionError) Error() string {
-	if e.Mode == Observe {
-		return fmt.Sprintf("no permission to read: the ring belongs to uid %d, this process runs as uid %d", e.Owner, e.UID)
+	switch {
+	case e.ReadOnly:
+		return "no permission to consume: the ring is on a read-only file system; " +
+			"consuming writes to the ring, so mount it writable, or observe instead"
+	case e.Mode == Observe:
+		return fmt.Sprintf("no permission to read: the file belongs to uid %d, this process runs as uid %d", e.Owner, e.UID)
 	}
 	return fmt.Sprintf("no permission to consume: the ring belongs to uid %d, this process runs as uid %d; "+
 		"consuming writes to the ring, so run as uid %d or root, or observe instead", e.Owner, e.UID, e.Owner)

@@ -15,6 +15,45 @@ import (
 // FileID tells one file from another, also when both had the same path.
 type FileID struct{ Dev, Ino uint64 }
 
+// openRing opens the file at path if it is a ring, and locks it for a consumer.
+// What isn't a ring is neither opened for writing nor locked: in a shared
+// directory it is somebody's.
+func openRing(path string, mode Mode) (*os.File, error) {
+	f, _, err := openChecked(path, Observe)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, _, err := identify(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if mode == Observe {
+		return f, nil
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	f, st, err := openChecked(path, Consume)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(f, st); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// identify reads the header of a file and tells its layout.
+func identify(f *os.File) (h Header, l Layout, st unix.Stat_t, err error) {
+	if err = unix.Fstat(int(f.Fd()), &st); err != nil {
+		return h, 0, st, err
+	}
+	if h, err = readHeader(f, st.Size); err != nil {
+		return h, 0, st, err
+	}
+	l, err = h.layout(st.Size)
+	return h, l, st, err
+}
+
 // openChecked opens a regular file, and nothing else. The file is looked at
 // before it is opened, as opening a device can have effects of its own, and
 // again afterwards, as the name may stand for another file by then.
@@ -33,7 +72,10 @@ func openChecked(path string, mode Mode) (*os.File, *unix.Stat_t, error) {
 	fd, err := openRetry(path, flags, 0)
 	switch {
 	case errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS):
-		return nil, nil, &PermissionError{Owner: st.Uid, UID: uint32(os.Geteuid()), Mode: mode} //nolint:gosec // uids are 32 bits
+		return nil, nil, &PermissionError{
+			Owner: st.Uid, UID: uint32(os.Geteuid()), Mode: mode, //nolint:gosec // uids are 32 bits
+			ReadOnly: errors.Is(err, unix.EROFS),
+		}
 	case errors.Is(err, unix.ELOOP):
 		return nil, nil, fmt.Errorf("%w: it has become a symbolic link", ErrNotRegular)
 	case err != nil:

@@ -12,7 +12,7 @@ import (
 type header struct {
 	writePos        uint64 // atomic; stored by the agent, after the slot
 	readPos         uint64 // atomic; stored by the consumer, after its last look at the slot
-	version         int32  // atomic; stored last when a ring is created, 0 until then
+	version         int32  // atomic; stored when a ring is ready, 0 until then
 	expectedVersion int32
 	capacity        uint64 // slots
 	mask            uint64 // capacity-1

@@ -34,6 +34,9 @@ var layouts = [...]layoutFacts{
 	V4:      {"v4", 4, 16},
 }
 
+// maxEventSize is the size of the largest slot.
+const maxEventSize = 56
+
 // String is the layout's name: v1, v2, v2-named, v3 or v4.
 func (l Layout) String() string {
 	if !l.known() {

@@ -98,9 +98,10 @@ func openForWriter(path string) (*os.File, error) {
 	return f, nil
 }
 
-// start writes the header, in the order of NIXL's constructor of
-// SharedRingBuffer (src/utils/common/cyclic_buffer.tpp). A reader that looks
-// in between sees version 0 and waits.
+// start writes the header, in the order of NIXL's createCyclicBuffer and the
+// constructor of bufferHeader (src/utils/common/cyclic_buffer.tpp, the same in
+// 0.6.0, v1.1.0 and v1.4.0). A reader that looks in between sees version 0 and
+// waits; expectedVersion comes last and is read by nobody.
 func (w *Writer) start() {
 	h := w.hdr
 	atomic.StoreUint64(&h.writePos, 0)
@@ -108,8 +109,8 @@ func (w *Writer) start() {
 	atomic.StoreInt32(&h.version, 0)
 	atomic.StoreUint64(&h.capacity, w.mask+1)
 	atomic.StoreUint64(&h.mask, w.mask)
-	atomic.StoreInt32(&h.expectedVersion, w.layout.Version())
 	atomic.StoreInt32(&h.version, w.layout.Version())
+	atomic.StoreInt32(&h.expectedVersion, w.layout.Version())
 }
 
 // Path is the path of the ring.

@@ -1,0 +1,164 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"bytes"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+)
+
+// Read hands the pending events to fn, oldest first, in batches, and at most
+// limit of them (0 is no limit). It returns how many events stood in the ring
+// when it looked, those that were read but not committed included.
+//
+// The error is [ErrRestarted], [ErrShrunk] or [ErrInvalid] where the ring has
+// to be opened again, a [ForeignReadError] where the reader has gone on behind
+// somebody else, and [ErrClosed]. Events that fn has seen are to be kept in
+// every case.
+//
+// An observer copies the events first. Where the agent overwrites them
+// meanwhile it leaves them out and returns [ErrLapped].
+func (r *Reader) Read(limit int, fn func(Batch)) (fill int, err error) {
+	if r.mem == nil {
+		return 0, fmt.Errorf("read ring %s: %w", r.path, ErrClosed)
+	}
+	defer r.catch(debug.SetPanicOnFault(true), &err)
+	s, err := r.look()
+	if err != nil || s.pending == 0 {
+		return s.fill, err
+	}
+	if wait, err := r.examine(s); wait || err != nil {
+		return s.fill, err
+	}
+	n := s.pending
+	if limit > 0 && n > limit {
+		n = limit
+	}
+	if r.mode == Observe {
+		return s.fill, r.handCopies(n, s.pending, fn)
+	}
+	r.hand(n, fn)
+	return s.fill, nil
+}
+
+// ReadInto copies pending events to dst and returns their number. It commits
+// nothing. The errors are those of [Reader.Read].
+func (r *Reader) ReadInto(dst []Event) (n int, err error) {
+	if len(dst) == 0 {
+		return 0, nil
+	}
+	_, err = r.Read(len(dst), func(b Batch) {
+		for i := range b.Len() {
+			dst[n] = b.Event(i)
+			n++
+		}
+	})
+	return n, err
+}
+
+// catch turns a fault in mapped memory into an error. It must be deferred.
+func (r *Reader) catch(old bool, err *error) {
+	debug.SetPanicOnFault(old)
+	if v := recover(); v != nil {
+		if !faultIn(r.mem, v) {
+			panic(v)
+		}
+		*err = r.shrunk()
+	}
+}
+
+// hand passes n events on to fn, in place, in one batch or, where the ring
+// wraps, in two.
+func (r *Reader) hand(n int, fn func(Batch)) {
+	size := r.layout.EventSize()
+	for n > 0 {
+		run := r.run(n)
+		at := int(r.next) * size //nolint:gosec // next is at most mask
+		fn(Batch{layout: r.layout, slots: r.slots[at : at+run*size]})
+		r.advance(run)
+		n -= run
+	}
+}
+
+// run is how many of n events lie before the end of the ring.
+func (r *Reader) run(n int) int { return min(n, r.Capacity()-int(r.next)) } //nolint:gosec // next is at most mask
+
+func (r *Reader) advance(n int) { r.next = (r.next + uint64(n)) & r.mask } //nolint:gosec // n is not negative
+
+// Commit gives the events that were read back to the agent as free slots. For
+// an observer it does nothing.
+//
+// The error is [ErrRestarted] or a [ForeignReadError] where the ring isn't as
+// this reader left it; nothing is stored then.
+func (r *Reader) Commit() (err error) {
+	switch {
+	case r.mem == nil:
+		return fmt.Errorf("commit ring %s: %w", r.path, ErrClosed)
+	case r.mode == Observe || r.next == r.committed:
+		return nil
+	}
+	defer r.catch(debug.SetPanicOnFault(true), &err)
+	if _, err := r.look(); err != nil {
+		return err
+	}
+	if r.committed == 0 {
+		return r.commitFromZero()
+	}
+	return r.swap()
+}
+
+// swap stores the new position.
+func (r *Reader) swap() error {
+	// Release: the slots aren't looked at again. Pairs with the agent's
+	// acquire load before it writes a slot. The swap fails where an agent has
+	// started anew since, or somebody else reads.
+	if !atomic.CompareAndSwapUint64(&r.hdr.readPos, r.committed, r.next) {
+		_, err := r.look()
+		return err
+	}
+	r.committed = r.next
+	return nil
+}
+
+// commitFromZero commits from 0, the one position that an agent which starts
+// anew stores itself, so that the swap can't tell it. It looks again after the
+// swap, and undoes it on the ring of such an agent, which would seem full of
+// old events.
+func (r *Reader) commitFromZero() error {
+	var before [maxEventSize]byte
+	n := copy(before[:], r.lastSlot())
+	if err := r.swap(); err != nil {
+		return err
+	}
+	if r.settled(before[:n]) {
+		return nil
+	}
+	atomic.CompareAndSwapUint64(&r.hdr.readPos, r.next, 0)
+	return r.restarted()
+}
+
+// settled says whether the ring that a swap from 0 went to is still the one
+// that was read, given the last slot as it was before.
+//
+// That agent's writePos was at next or beyond, and it goes on from there. One
+// that has started anew is behind next: it can't fill the ring further, and
+// has nothing to write for its first run interval. Behind next is also an agent that used
+// the room at once and has come round to the start. But that one has
+// written the last slot, and hasn't set the file's size, as a start does. Both
+// are asked, as the same event may stand in the last slot again, and a file
+// system that writes a page back changes the file's time too.
+func (r *Reader) settled(before []byte) bool {
+	if !r.sameRing() {
+		return false
+	}
+	if atomic.LoadUint64(&r.hdr.writePos) >= r.next || !bytes.Equal(before, r.lastSlot()) {
+		return true
+	}
+	st, err := r.stat()
+	return err == nil && st.Ctim == r.changed
+}
+
+// lastSlot is the slot that can't be pending while readPos is 0.
+func (r *Reader) lastSlot() []byte { return r.slots[len(r.slots)-r.layout.EventSize():] }
