@@ -25,7 +25,7 @@ nixlring: ## Build the operator's tool, bin/nixlring
 	@go build -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$$(scripts/version.sh)" -o bin/nixlring ./cmd/nixlring
 
 .PHONY: run
-run: build $(if $(SIMULATE),nixlring) ## Run it on a directory: make run [DIR=...] [SIMULATE=4] [PORT=9464]
+run: build nixlring ## Run it on a directory: make run [DIR=...] [SIMULATE=4] [PORT=9464]
 	@scripts/run.sh
 
 ##@ Test

@@ -12,14 +12,15 @@ export GOWORK=off CGO_ENABLED=0 # one module graph, one static binary
 version=$(scripts/version.sh)
 
 # The builder takes any key of its configuration from the environment too,
-# which is how the version gets there.
+# which is how the version gets there. It leaves a folder behind in TMPDIR.
 generate() {
-  env "dist.version=$version" go tool -modfile=internal/tools/go.mod \
+  env "dist.version=$version" TMPDIR="$PWD/dist/tmp" go tool -modfile=internal/tools/go.mod \
     builder --config=builder-config.yaml --skip-compilation "$@" >dist/builder.log 2>&1 ||
     { cat dist/builder.log >&2; exit 1; }
+  rm -rf dist/tmp
 }
 
-mkdir -p dist
+mkdir -p dist/tmp
 graph=$(cat builder-config.yaml go.mod internal/tools/go.mod | cksum)
 if [[ $graph == "$(cat dist/.graph 2>/dev/null)" ]]; then
   generate --skip-get-modules # for the version alone

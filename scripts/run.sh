@@ -15,25 +15,6 @@ say() { printf '%s\n' "$@"; }
 die() { printf 'make run: %s\n' "$@" >&2; exit 1; }
 listening() { (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
 
-# rings DIRECTORY prints what the telemetry rings right in it are called. It asks
-# of a file what NIXL's header says of itself, so that a busy /tmp isn't taken
-# for a crowd of agents: a version it has written, and a capacity that the
-# file's size fits.
-rings() {
-  local file header size version capacity
-  find "$1" -maxdepth 1 -type f -size +39c -readable -print0 2>/dev/null |
-    while IFS= read -r -d '' file; do
-      # write position, read position, version, its expected twin, capacity, mask
-      read -r -a header < <(od -An -v -tu8 -w40 -N40 "$file" 2>/dev/null) || continue
-      size=$(stat -c %s "$file" 2>/dev/null) || continue
-      version=$((header[2] & 0xffffffff)) capacity=${header[3]}
-      [[ $version =~ ^[1-4]$ && $capacity =~ ^[1-9][0-9]{0,8}$ ]] || continue
-      case $((size - 40)) in
-        $((capacity * 16)) | $((capacity * 48)) | $((capacity * 56))) say "${file##*/}" ;;
-      esac
-    done
-}
-
 # start COMMAND runs it in the background, in a process group of its own: Ctrl-C
 # reaches this script alone, which then stops what it started in the right order.
 start() {
@@ -58,30 +39,22 @@ trap 'exit 0' INT # the usual way to end it
 trap 'exit 143' TERM HUP
 
 [[ $port =~ ^[0-9]{1,5}$ && $port -ge 1 && $port -le 65535 ]] || die "PORT=$port is not a port"
-[[ -z ${SIMULATE:-} || $SIMULATE =~ ^[1-9][0-9]{0,3}$ ]] || die "SIMULATE=$SIMULATE is not a number of agents"
-[[ -z ${SIMULATE:-} || -z ${DIR:-} ]] || die "simulated agents get a directory of their own: give DIR or SIMULATE, not both"
+[[ -z $agents || $agents =~ ^[1-9][0-9]{0,3}$ ]] || die "SIMULATE=$agents is not a number of agents"
+[[ -z $agents || -z ${DIR:-} ]] || die "simulated agents get a directory of their own: give DIR or SIMULATE, not both"
 ! listening || die "port $port on 127.0.0.1 is taken; choose another, like make run PORT=9465"
 
 if [[ -n $agents ]]; then
   temporary=$(mktemp -d "${TMPDIR:-/tmp}/nixl-simulate.XXXXXX")
   dir=$temporary
   say "simulating $agents agents in $dir"
-  start bin/nixlring simulate "$dir" --agents "$agents" --rate 1000 --duration 0
+  start bin/nixlring simulate "$dir" --agents "$agents" --rate 1000 --quiet
   simulator=$!
 else
   [[ -d $dir ]] || die "there is no directory $dir; an agent doesn't make it, so make it first: mkdir -p $dir"
-  [[ -r $dir && -x $dir ]] || die "no permission to read the directory $dir"
-  found=$(rings "$dir" | sort)
-  if [[ -n $found ]]; then
-    say "rings in $dir:" "  ${found//$'\n'/$'\n  '}"
-  else
-    say "No ring in $dir yet. One is picked up as soon as an agent makes it; the agent needs" \
-      "" \
-      "  NIXL_TELEMETRY_ENABLE=y NIXL_TELEMETRY_DIR=$dir" \
-      "" \
-      "and NIXL_TELEMETRY_EXPORTER unset, or BUFFER. Without an agent: make run SIMULATE=4" \
-      ""
-  fi
+  bin/nixlring ls --require "$dir" || {
+    (($? == 3)) || exit 1 # it has said why
+    say "" "A ring is picked up as soon as it is there. To see some now: make run SIMULATE=4" ""
+  }
 fi
 
 export NIXL_TELEMETRY_DIR=$dir PORT=$port
