@@ -12,7 +12,7 @@ var version string
 func newRoot(w world) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "nixlring",
-		Short: "Make and look at telemetry rings of NIXL agents",
+		Short: "Look at and make telemetry rings of NIXL agents",
 		Long: `Nixlring is a tool for the telemetry rings that NIXL agents write, one file per
 agent in a directory.
 
@@ -20,7 +20,8 @@ Where no directory is given it takes that of the agents, from
 NIXL_TELEMETRY_DIR, else from NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
 
 ` + exitCodes,
-		Example: `  nixlring simulate --agents 4 --duration 1m`,
+		Example: `  nixlring ls
+  nixlring simulate --agents 4 --duration 1m`,
 		Version:       programVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -31,7 +32,7 @@ NIXL_TELEMETRY_DIR, else from NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
 	root.SetErr(w.err)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newSimulate(w))
+	root.AddCommand(newLs(w), newSimulate(w))
 	return root
 }
 

@@ -212,9 +212,9 @@ func writeReport(w io.Writer, fleet *simulate.Fleet, r simulate.Report, elapsed 
 	t := newTable("RING", "LAYOUT", ">STARTS", ">TRANSFERS", ">FAILED", ">SENT", ">RECEIVED",
 		">WRITTEN", ">DROPPED (STAGING)", ">DROPPED (RING FULL)", ">UNREAD")
 	row := func(name string, a *simulate.Totals) {
-		t.add(name, a.Layout, count(uint64(a.Starts)), count(a.Operations), count(a.Failed), //nolint:gosec // not negative
+		t.add(name, a.Layout, count(uint64(a.Starts)), count(a.Operations), count(a.Failed),
 			size(a.Written.Transmit.Bytes), size(a.Written.Receive.Bytes), count(a.Written.Events.Events),
-			count(a.DroppedStaging.Events), count(a.DroppedRing.Events), count(uint64(a.Pending))) //nolint:gosec // not negative
+			count(a.DroppedStaging.Events), count(a.DroppedRing.Events), count(uint64(a.Pending)))
 	}
 	for _, a := range fleet.Agents() {
 		totals := r.Agents[a.Path()]

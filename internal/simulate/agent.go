@@ -49,8 +49,8 @@ func New(cfg Config) (*Agent, error) {
 	return &Agent{
 		cfg:     cfg,
 		staging: newStaging(),
-		traffic: rand.New(rand.NewPCG(cfg.Seed, cfg.Stream<<1)),   //nolint:gosec // repeatable on purpose
-		starts:  rand.New(rand.NewPCG(cfg.Seed, cfg.Stream<<1|1)), //nolint:gosec // repeatable on purpose
+		traffic: rand.New(rand.NewPCG(cfg.Seed, cfg.Stream<<1)),
+		starts:  rand.New(rand.NewPCG(cfg.Seed, cfg.Stream<<1|1)),
 	}, nil
 }
 
@@ -110,7 +110,7 @@ func (a *Agent) register() error {
 // stamp is the time of what happened a given time ago, in microseconds since
 // the epoch, and no earlier than what happened before.
 func (a *Agent) stamp(now time.Time, ago time.Duration) uint64 {
-	a.lastAt = max(a.lastAt, uint64(max(0, now.UnixMicro()-ago.Microseconds()))) //nolint:gosec // not negative
+	a.lastAt = max(a.lastAt, uint64(max(0, now.UnixMicro()-ago.Microseconds())))
 	return a.lastAt
 }
 

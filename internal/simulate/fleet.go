@@ -51,7 +51,7 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	for i := range cfg.Agents {
 		c := cfg.Agent
 		c.Path = filepath.Join(cfg.Dir, cfg.Prefix+"-"+strconv.Itoa(i))
-		c.Stream = uint64(i) //nolint:gosec // not negative
+		c.Stream = uint64(i)
 		c.Lives = make([]Life, len(cfg.Layouts))
 		for n := range c.Lives {
 			c.Lives[n] = Life{Layout: cfg.Layouts[(i+n)%len(cfg.Layouts)], Capacity: cfg.Capacity}

@@ -83,7 +83,7 @@ func errorType(t ringbuf.Type) string { return strings.TrimPrefix(t.String(), "a
 // kindOf is the kind of an event that a simulated agent has written.
 func kindOf(e *ringbuf.Event) (kind, bool) {
 	if !e.Named {
-		return kind(e.Type), int(e.Type) < ringbuf.Types //nolint:gosec // used only where it is small
+		return kind(e.Type), int(e.Type) < ringbuf.Types
 	}
 	k, ok := kindsByName[e.Name]
 	return k, ok

@@ -45,7 +45,7 @@ func (a *Agent) operate(elapsed time.Duration) error {
 		a.up = min(a.up, a.cfg.Duration)
 	}
 	now, due := a.cfg.Now(), a.cfg.operationsBy(a.up)
-	usual := a.operations + uint64(a.cfg.RunInterval.Seconds()*a.cfg.Rate) + 1 //nolint:gosec // bounded by MaxRate
+	usual := a.operations + uint64(a.cfg.RunInterval.Seconds()*a.cfg.Rate) + 1
 	for a.operations < due {
 		if a.operations >= usual && !a.staging.room() {
 			return nil

@@ -71,7 +71,7 @@ func (s *staging) record(w *ringbuf.Writer, events ...staged) error {
 // transfer stages what an operation leaves behind, in the order of its release.
 func (s *staging) transfer(w *ringbuf.Writer, op *operation, us uint64) error {
 	if op.failed {
-		return s.record(w, staged{kind: kind(op.err), value: 1, at: us}) //nolint:gosec // small
+		return s.record(w, staged{kind: kind(op.err), value: 1, at: us})
 	}
 	bytes, requests := ringbuf.TypeRxBytes, ringbuf.TypeRxRequests
 	if op.write {
@@ -81,8 +81,8 @@ func (s *staging) transfer(w *ringbuf.Writer, op *operation, us uint64) error {
 	group := [4]staged{
 		{kind: kind(ringbuf.TypeXferPostTime), value: op.post, at: us},
 		{kind: kind(ringbuf.TypeXferTime), value: op.xfer, at: later},
-		{kind: kind(bytes), value: op.size, at: later}, //nolint:gosec // small
-		{kind: kind(requests), value: 1, at: later},    //nolint:gosec // small
+		{kind: kind(bytes), value: op.size, at: later},
+		{kind: kind(requests), value: 1, at: later},
 	}
 	if s.layout == ringbuf.V4 {
 		return s.record(w, group[:]...)

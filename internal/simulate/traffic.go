@@ -97,7 +97,7 @@ func (t *Traffic) draw(rng *rand.Rand) operation {
 	}
 	return operation{
 		failed: fails < t.ErrorShare,
-		err:    pickError(uint8(extra >> 56)), //nolint:gosec // the top byte
+		err:    pickError(uint8(extra >> 56)),
 		write:  write < t.WriteShare,
 		size:   size,
 		post:   uint64(post),
@@ -155,7 +155,7 @@ func pickError(at uint8) ringbuf.Type {
 // whole GiB, as a server splits its cache over GPUs.
 func regions(rng *rand.Rand, into []uint64) []uint64 {
 	for range 1 + rng.IntN(4) {
-		into = append(into, uint64(1+rng.IntN(64))<<30) //nolint:gosec // from 1 to 64
+		into = append(into, uint64(1+rng.IntN(64))<<30)
 	}
 	return into
 }

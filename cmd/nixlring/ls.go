@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixl-otel/nixl-otel/internal/listing"
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+)
+
+// lsFlags is the command line of nixlring ls.
+type lsFlags struct {
+	all       bool
+	recursive bool
+	require   bool
+	output    *output
+}
+
+func newLs(w world) *cobra.Command {
+	var f lsFlags
+	cmd := &cobra.Command{
+		Use:   "ls [DIR...]",
+		Short: "List the rings of a directory",
+		Long: `Ls lists the telemetry rings of directories and what is wrong with those that
+can't be read. It only looks: no event is taken from a ring.
+
+PENDING is the number of events that stand in the ring, FILL their share of what
+it can hold: at 100% the agent loses events. OWNER is a uid; whoever consumes
+the ring must run as that user or as root. AGE is the time since the last change
+of the file as far as the file system knows, which may lag behind, as agents
+write to rings by way of memory.
+
+Files that plainly aren't rings are counted only, unless --all is given.
+
+` + exitCodes + `
+With --require 3 means that there is no ring.`,
+		Example: `  nixlring ls
+  nixlring ls /run/nixl /tmp
+  nixlring ls --require --output json`,
+		ValidArgsFunction: completeDirs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{w.env.Dir()}
+			}
+			return f.run(cmd.Context(), w, args)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "list what isn't a ring, too")
+	cmd.Flags().BoolVarP(&f.recursive, "recursive", "r", false, "look into subfolders: agents whose names have a slash are there")
+	cmd.Flags().BoolVar(&f.require, "require", false, "exit with 3 if there is no ring")
+	f.output = addOutput(cmd, "text", "json", "csv")
+	return cmd
+}
+
+func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
+	var list []listing.Entry
+	hidden, rings := 0, 0
+	err := listing.Walk(ctx, dirs, f.recursive, func(e listing.Entry) {
+		switch {
+		case e.Other && !f.all && !e.Asked:
+			hidden++
+			return
+		case !e.Other:
+			rings++
+		}
+		list = append(list, e)
+	})
+	err = errors.Join(err, f.write(w, list))
+	if hidden > 0 && f.output.value == "text" {
+		fmt.Fprintf(w.err, "%s (--all lists them)\n", plural(hidden, "other file is not a ring", "other files are not rings"))
+	}
+	if rings > 0 || err != nil {
+		return err
+	}
+	if f.output.value == "text" {
+		fmt.Fprint(w.err, noRing(dirs))
+	}
+	if f.require {
+		return errNoRing
+	}
+	return nil
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// noRing says what an agent needs to make a ring.
+func noRing(dirs []string) string {
+	return fmt.Sprintf(`no ring in %s
+An agent makes one when it is started with
+
+  %s=y %s=%s
+
+and with NIXL_TELEMETRY_EXPORTER unset, or BUFFER. The directory must exist.
+Without an agent: nixlring simulate %[4]s
+`, strings.Join(dirs, ", "), nixlenv.Enable, nixlenv.Dir, dirs[0])
+}
+
+func (f *lsFlags) write(w world, list []listing.Entry) error {
+	now := time.Now()
+	switch f.output.value {
+	case "json":
+		return writeListJSON(w.out, list, now)
+	case "csv":
+		return writeListCSV(w.out, list, now)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return writeListText(w.out, list, now)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/listing"
+)
+
+// listed is a file as nixlring ls writes it for programs. The fields of a ring
+// are empty for what isn't a readable one.
+type listed struct {
+	Path     string    `json:"path"`
+	Ring     bool      `json:"ring"`
+	Layout   string    `json:"layout,omitempty"`
+	Capacity int       `json:"capacity,omitempty"` // slots
+	Pending  *int      `json:"pending,omitempty"`  // events
+	Fill     *float64  `json:"fill,omitempty"`     // share of what the ring can hold
+	Owner    uint32    `json:"owner_uid"`
+	Modified time.Time `json:"modified"`
+	Age      float64   `json:"age_seconds"`
+	Problem  string    `json:"problem,omitempty"`
+}
+
+func newListed(e *listing.Entry, now time.Time) listed {
+	l := listed{
+		Path: e.Path, Ring: e.Ring, Owner: e.Owner, Problem: e.Reason(),
+		Modified: e.Modified, Age: now.Sub(e.Modified).Round(time.Millisecond).Seconds(),
+	}
+	if e.Ring {
+		fill := e.Fill()
+		l.Layout, l.Capacity, l.Pending, l.Fill = e.Layout.String(), e.Capacity, &e.Pending, &fill
+	}
+	return l
+}
+
+func writeListJSON(w io.Writer, list []listing.Entry, now time.Time) error {
+	all := make([]listed, len(list)) // never null
+	for i := range list {
+		all[i] = newListed(&list[i], now)
+	}
+	return writeJSON(w, all)
+}
+
+func writeListCSV(w io.Writer, list []listing.Entry, now time.Time) error {
+	out := csv.NewWriter(w)
+	rows := [][]string{{"path", "layout", "capacity", "pending", "fill", "owner_uid", "modified", "problem"}}
+	for i := range list {
+		l := newListed(&list[i], now)
+		row := []string{
+			l.Path, l.Layout, "", "", "",
+			strconv.FormatUint(uint64(l.Owner), 10), l.Modified.Format(time.RFC3339Nano), l.Problem,
+		}
+		if l.Ring {
+			row[2], row[3] = strconv.Itoa(l.Capacity), strconv.Itoa(*l.Pending)
+			row[4] = strconv.FormatFloat(*l.Fill, 'g', 4, 64)
+		}
+		rows = append(rows, row)
+	}
+	return out.WriteAll(rows)
+}
+
+func writeListText(w io.Writer, list []listing.Entry, now time.Time) error {
+	t := newTable("RING", "LAYOUT", ">CAPACITY", ">PENDING", ">FILL", ">OWNER", ">AGE", "PROBLEM")
+	for i := range list {
+		e := &list[i]
+		layout, capacity, pending, fill := "-", "-", "-", "-"
+		if e.Ring {
+			layout, capacity, pending = e.Layout.String(), strconv.Itoa(e.Capacity), strconv.Itoa(e.Pending)
+			fill = fmt.Sprintf("%.0f%%", 100*e.Fill())
+		}
+		t.add(printable(e.Path), layout, capacity, pending, fill,
+			strconv.FormatUint(uint64(e.Owner), 10), age(now.Sub(e.Modified)), printable(e.Reason()))
+	}
+	return t.write(w)
+}
+
+// printable keeps a file's name, which is any bytes, from doing things to a
+// terminal or to the columns.
+func printable(s string) string {
+	for _, r := range s {
+		if !strconv.IsPrint(r) || r == '\uFFFD' {
+			return strconv.QuoteToGraphic(s)
+		}
+	}
+	return s
+}

@@ -1,0 +1,116 @@
+// Package listing looks at the files of directories and tells which of them
+// are telemetry rings, what state those are in, and what is wrong with the
+// others. It observes only: no ring is changed and no event is taken.
+package listing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Entry is one file.
+type Entry struct {
+	Path     string
+	Owner    uint32 // uid
+	Modified time.Time
+
+	// Ring is whether the file is one and can be read. What follows is of
+	// rings.
+	Ring     bool
+	Layout   ringbuf.Layout
+	Capacity int // slots
+	Pending  int // events that nobody has taken out yet
+
+	// Err is why a file that isn't a readable ring is not.
+	Err error
+	// Other is whether the file has nothing to do with telemetry, as far as
+	// can be told.
+	Other bool
+	// Asked is whether the caller gave this very path.
+	Asked bool
+}
+
+// Fill is the pending events' share of what the ring can hold.
+func (e *Entry) Fill() float64 {
+	if e.Capacity < 2 {
+		return 0
+	}
+	return float64(e.Pending) / float64(e.Capacity-1)
+}
+
+// Reason is Err without the path, which stands beside it.
+func (e *Entry) Reason() string {
+	if e.Err == nil {
+		return ""
+	}
+	if inner := errors.Unwrap(e.Err); inner != nil {
+		return inner.Error()
+	}
+	return e.Err.Error()
+}
+
+// Walk looks at every file of the directories and calls fn for each, in the
+// order of their names. Directories aren't files here. With recursive it goes into subfolders: an agent whose
+// name has a slash has its ring in one. A path that is a file is looked at
+// itself. A directory that can't be read is an error, and the others are
+// looked at all the same.
+func Walk(ctx context.Context, paths []string, recursive bool, fn func(Entry)) error {
+	var errs []error
+	for _, path := range paths {
+		errs = append(errs, walk(ctx, path, recursive, fn))
+	}
+	return errors.Join(errs...)
+}
+
+func walk(ctx context.Context, root string, recursive bool, fn func(Entry)) error {
+	var errs []error
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			switch gone := errors.Is(err, fs.ErrNotExist); {
+			case path == root && gone:
+				errs = append(errs, fmt.Errorf("%s: %w; agents don't make their directory, so make it first", path, fs.ErrNotExist))
+			case !gone: // files come and go
+				errs = append(errs, err)
+			}
+			return nil
+		case !d.IsDir():
+			e := look(path, d)
+			e.Asked = path == root
+			fn(e)
+			return nil
+		case path == root || recursive:
+			return nil
+		default:
+			return fs.SkipDir
+		}
+	})
+	return errors.Join(append(errs, err)...)
+}
+
+func look(path string, d fs.DirEntry) (e Entry) {
+	e.Path = path
+	if info, err := d.Info(); err == nil {
+		e.Modified, e.Owner = info.ModTime(), owner(info)
+		defer func() { e.Other = e.Err != nil && foreign(e.Err, info) }()
+	}
+	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
+	if err != nil {
+		e.Err = err
+		return e
+	}
+	defer r.Close()
+	e.Ring, e.Layout, e.Capacity, e.Owner = true, r.Layout(), r.Capacity(), r.Owner()
+	if e.Pending, err = r.Read(1, func(ringbuf.Batch) {}); err != nil {
+		e.Ring, e.Err = false, err
+	}
+	return e
+}

@@ -1,0 +1,203 @@
+package simulate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// small is an agent that does 25 operations, some 100 events, per flush.
+func small(t *testing.T, layout ringbuf.Layout, capacity int) *simulate.Agent {
+	t.Helper()
+	a := mustNew(t, simulate.Config{
+		Lives: []simulate.Life{{Layout: layout, Capacity: capacity}},
+		Rate:  250, Operations: 500, Traffic: withErrors(), Seed: 5,
+	})
+	must(t, a.Start())
+	return a
+}
+
+// fates adds up what became of an agent's events, without the reports of drops.
+func fates(t simulate.Totals) map[key]counted {
+	sum := map[key]counted{}
+	for _, e := range []simulate.Events{t.Written.Events, t.DroppedStaging, t.DroppedRing, t.Discarded} {
+		for k, n := range byName(e) {
+			sum[k] = counted{Count: sum[k].Count + n.Count, Sum: sum[k].Sum + n.Sum}
+		}
+	}
+	delete(sum, key{"telemetry", "agent_telemetry_events_dropped"})
+	return sum
+}
+
+// TestEveryEventHasOneFate compares an agent that loses events in every way
+// with one that loses none.
+func TestEveryEventHasOneFate(t *testing.T) {
+	for _, layout := range ringbuf.Layouts() {
+		for _, capacity := range []int{2, 4, 64, 128} {
+			lossless := small(t, layout, 4096)
+			a := small(t, layout, capacity)
+			c, free := newConsumer(t, a.Path()), newConsumer(t, lossless.Path())
+			for i := 0; !a.Done(); i++ {
+				must(t, a.Interval())
+				must(t, lossless.Interval())
+				free.drain()
+				if i%3 == 0 {
+					c.drain()
+				}
+			}
+			must(t, lossless.Stop())
+			must(t, a.Stop())
+			c.drain()
+
+			totals := a.Totals()
+			c.same(totals.Written.Events)
+			if totals.Dropped() == 0 {
+				t.Errorf("%v, capacity %d: nothing was dropped", layout, capacity)
+			}
+			if diff := cmp.Diff(fates(lossless.Totals()), fates(totals)); diff != "" {
+				t.Errorf("%v, capacity %d: events came from nowhere or went there:\n%s", layout, capacity, diff)
+			}
+		}
+	}
+}
+
+func TestFullRingDropsTheNewest(t *testing.T) {
+	a := small(t, ringbuf.V4, 1024)
+	var first []ringbuf.Event
+	for !a.Done() {
+		must(t, a.Interval())
+		if first == nil {
+			r, err := ringbuf.OpenReader(a.Path(), ringbuf.Observe)
+			must(t, err)
+			first = make([]ringbuf.Event, 10)
+			_, err = r.ReadInto(first)
+			must(t, err)
+			must(t, r.Close())
+		}
+	}
+	must(t, a.Stop())
+	c := newConsumer(t, a.Path())
+	c.drain()
+	if len(c.events) != 1023 {
+		t.Errorf("a ring of 1024 slots held %d events", len(c.events))
+	}
+	if diff := cmp.Diff(first, c.events[:10]); diff != "" {
+		t.Errorf("the oldest events were replaced: %s", diff)
+	}
+	totals := a.Totals()
+	if totals.DroppedStaging.Events != 0 || totals.DroppedRing.Events == 0 {
+		t.Errorf("dropped %d in staging, %d at the ring", totals.DroppedStaging.Events, totals.DroppedRing.Events)
+	}
+	if totals.Pending != 1023 {
+		t.Errorf("%d events pending at the end", totals.Pending)
+	}
+}
+
+// TestV4ReportsDrops checks that what staging drops is reported, and that a
+// transfer's events go in together or not at all.
+func TestV4ReportsDrops(t *testing.T) {
+	// The ring is drained after each flush, but can't take a full batch and a report.
+	a := small(t, ringbuf.V4, 32)
+	c := newConsumer(t, a.Path())
+	for !a.Done() {
+		must(t, a.Interval())
+		c.drain()
+	}
+	must(t, a.Stop())
+	c.drain()
+	totals := a.Totals()
+	const name = "agent_telemetry_events_dropped"
+	written, lost := totals.Written.Named("telemetry", name), totals.DroppedRing.Named("telemetry", name)
+	if totals.DroppedStaging.Events == 0 || written.Sum+lost.Sum != totals.DroppedStaging.Events {
+		t.Errorf("%d events dropped in staging, %d reported, %d in reports that were lost",
+			totals.DroppedStaging.Events, written.Sum, lost.Sum)
+	}
+	if written.Sum != totals.Written.ReportedDropped {
+		t.Errorf("reported %d and %d", written.Sum, totals.Written.ReportedDropped)
+	}
+	posts := totals.DroppedStaging.Named("performance", "agent_xfer_post_time").Count
+	times := totals.DroppedStaging.Named("performance", "agent_xfer_time").Count
+	if posts != times || posts == 0 {
+		t.Errorf("%d post times dropped, %d transfer times", posts, times)
+	}
+}
+
+// TestV3StagesPostTimeApart checks that the last slot of staging takes a post
+// time without its transfer.
+func TestV3StagesPostTimeApart(t *testing.T) {
+	a := small(t, ringbuf.V3, 32)
+	for !a.Done() {
+		must(t, a.Interval())
+	}
+	d := a.Totals().DroppedStaging
+	posts, times := d.Named("performance", "agent_xfer_post_time").Count, d.Named("performance", "agent_xfer_time").Count
+	if posts >= times {
+		t.Errorf("%d post times dropped, %d transfer times", posts, times)
+	}
+}
+
+func TestGroupsAreWhole(t *testing.T) {
+	for _, layout := range []ringbuf.Layout{ringbuf.V2, ringbuf.V3, ringbuf.V4} {
+		a := small(t, layout, 1024)
+		c := newConsumer(t, a.Path())
+		for !a.Done() {
+			must(t, a.Interval())
+			c.drain()
+		}
+		var groups uint64
+		for e := c.events; len(e) > 0; {
+			if typ := e[0].Type; typ.IsError() || typ == ringbuf.TypeMemoryRegistered {
+				e = e[1:]
+				continue
+			}
+			if len(e) < 4 || !group(e[:4]) {
+				t.Fatalf("%v: not a transfer's events: %+v", layout, e[:min(4, len(e))])
+			}
+			groups++
+			e = e[4:]
+		}
+		if totals := a.Totals(); groups != totals.Operations-totals.Failed || groups == 0 {
+			t.Errorf("%v: %d groups of %d transfers", layout, groups, totals.Operations-totals.Failed)
+		}
+	}
+}
+
+func group(e []ringbuf.Event) bool {
+	write := e[2].Type == ringbuf.TypeTxBytes && e[3].Type == ringbuf.TypeTxRequests
+	read := e[2].Type == ringbuf.TypeRxBytes && e[3].Type == ringbuf.TypeRxRequests
+	return e[0].Type == ringbuf.TypeXferPostTime && e[1].Type == ringbuf.TypeXferTime && (write || read) &&
+		e[0].Value <= e[1].Value && e[2].Value > 0 && e[3].Value == 1
+}
+
+// TestBehindSchedule checks that lateness alone drops nothing and is made up
+// for as far as staging allows.
+func TestBehindSchedule(t *testing.T) {
+	for _, layout := range ringbuf.Layouts() {
+		a := mustNew(t, simulate.Config{
+			Lives: []simulate.Life{{Layout: layout, Capacity: 512}}, Rate: 1000, Seed: 6,
+		})
+		must(t, a.Start())
+		c := newConsumer(t, a.Path())
+		must(t, a.Tick(500*time.Millisecond)) // 500 operations are due, 2,000 events
+		c.drain()
+		late := a.Totals().Operations
+		if late < 100 || late > 128 {
+			t.Errorf("%v: %d operations in one flush", layout, late)
+		}
+		for range 30 {
+			must(t, a.Tick(100*time.Millisecond))
+			c.drain()
+		}
+		totals := a.Totals()
+		if totals.Operations != 3500 {
+			t.Errorf("%v: %d operations of 3,500 are made up for", layout, totals.Operations)
+		}
+		if totals.Dropped() != 0 {
+			t.Errorf("%v: %d events dropped", layout, totals.Dropped())
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package simulate_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestRunForADuration(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		fleet, err := simulate.NewFleet(simulate.FleetConfig{
+			Dir: dir, Agents: 3, Layouts: ringbuf.Layouts(), Capacity: 8192,
+			Agent: simulate.Config{Rate: 50, Duration: 10 * time.Second, RestartEvery: 4 * time.Second, Seed: 11},
+		})
+		must(t, err)
+		start := time.Now()
+		must(t, fleet.Run(t.Context()))
+		// Two restarts cost an interval each, and the last agent begins two thirds of one later.
+		if took := time.Since(start); took < 10200*time.Millisecond || took > 10400*time.Millisecond {
+			t.Errorf("10 s took %v", took)
+		}
+		if !fleet.Done() {
+			t.Error("the fleet isn't done")
+		}
+		report := fleet.Report()
+		for path, totals := range report.Agents {
+			if totals.Operations != 500 || totals.Starts != 3 {
+				t.Errorf("%s: %d operations and %d lives in 10 s at 50/s", path, totals.Operations, totals.Starts)
+			}
+		}
+		if report.Sum.Operations != 1500 || report.Sum.Layout != "mixed" || len(report.Agents) != 3 {
+			t.Errorf("sum of %d agents: %d operations, layout %s", len(report.Agents), report.Sum.Operations, report.Sum.Layout)
+		}
+	})
+}
+
+func TestRunUntilCanceled(t *testing.T) {
+	for _, noFinalFlush := range []bool{false, true} {
+		path := ringPath(t)
+		synctest.Test(t, func(t *testing.T) {
+			a := mustNew(t, simulate.Config{Path: path, Rate: 100, Seed: 12, NoFinalFlush: noFinalFlush})
+			ctx, cancel := context.WithTimeout(t.Context(), 1050*time.Millisecond)
+			defer cancel()
+			must(t, a.Run(ctx, 0))
+			c := newConsumer(t, path)
+			c.drain()
+			totals := a.Totals()
+			c.same(totals.Written.Events)
+			if totals.Operations != 105 {
+				t.Errorf("%d operations in 1.05 s at 100/s", totals.Operations)
+			}
+			if discarded := totals.Discarded.Events > 0; discarded != noFinalFlush {
+				t.Errorf("without a final flush: %v; %d events discarded", noFinalFlush, totals.Discarded.Events)
+			}
+		})
+	}
+}
+
+// TestRunFlushesOncePerInterval checks that a reader has the whole of an
+// interval for each flush, however late an agent is.
+func TestRunFlushesOncePerInterval(t *testing.T) {
+	path := ringPath(t)
+	synctest.Test(t, func(t *testing.T) {
+		var skew atomic.Int64
+		now := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
+		a := mustNew(t, simulate.Config{Path: path, Rate: 10_000, Seed: 13, Now: now})
+		must(t, a.Start())
+		c := newConsumer(t, path)
+		done := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { done <- a.Run(ctx, 0) }()
+		for i := range 50 {
+			if i == 10 {
+				skew.Store(int64(200 * time.Millisecond)) // as if the machine had stood still
+			}
+			<-time.After(100 * time.Millisecond)
+			synctest.Wait()
+			if flushes := a.Totals().Flushes; flushes != uint64(i+1) {
+				t.Fatalf("%d flushes after %d intervals", flushes, i+1)
+			}
+			c.drain()
+		}
+		cancel()
+		must(t, <-done)
+		c.drain()
+		totals := a.Totals()
+		c.same(totals.Written.Events)
+		if totals.Dropped() != 0 {
+			t.Errorf("%d events dropped", totals.Dropped())
+		}
+		// 23 of 1,023 operations that fit a flush make up for the delay.
+		if totals.Operations < 50_800 || totals.Operations > 51_000 {
+			t.Errorf("%d operations", totals.Operations)
+		}
+	})
+}
+
+func TestFleetNames(t *testing.T) {
+	dir := t.TempDir()
+	fleet, err := simulate.NewFleet(simulate.FleetConfig{Dir: dir, Prefix: "decode", Agents: 2})
+	must(t, err)
+	must(t, fleet.Start())
+	var names []string
+	for _, a := range fleet.Agents() {
+		names = append(names, a.Path())
+	}
+	want := []string{filepath.Join(dir, "decode-0"), filepath.Join(dir, "decode-1")}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+	must(t, fleet.Interval())
+	must(t, fleet.Stop())
+	must(t, fleet.Remove())
+	left, err := os.ReadDir(dir)
+	must(t, err)
+	if len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestFleetDoesNotStartByHalf(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "sim-1"), 0o755))
+	fleet, err := simulate.NewFleet(simulate.FleetConfig{Dir: dir, Agents: 2})
+	must(t, err)
+	if err := fleet.Start(); err == nil {
+		t.Error("an agent took a directory for its ring")
+	}
+	if !fleet.Agents()[0].Done() {
+		t.Error("the first agent goes on")
+	}
+}
+
+// TestReportNames holds the names of the JSON's fields, which tests and
+// scripts of others read.
+func TestReportNames(t *testing.T) {
+	dir := t.TempDir()
+	fleet, err := simulate.NewFleet(simulate.FleetConfig{Dir: dir, Agents: 1, Agent: simulate.Config{Rate: 100, Seed: 14}})
+	must(t, err)
+	must(t, fleet.Interval())
+	must(t, fleet.Interval())
+	must(t, fleet.Stop())
+	text, err := json.Marshal(fleet.Report())
+	must(t, err)
+	var report struct {
+		Seed   uint64
+		Agents map[string]map[string]json.RawMessage
+		Sum    map[string]json.RawMessage
+	}
+	must(t, json.Unmarshal(text, &report))
+	want := []string{
+		"layout", "capacity", "starts", "flushes", "operations", "failed",
+		"written", "dropped_staging", "dropped_ring", "discarded", "unread_at_restart", "pending_at_end",
+	}
+	wantWritten := []string{
+		"events", "by_name", "transmit", "receive", "duration", "post_duration",
+		"memory_registered", "memory_deregistered", "errors", "reported_dropped",
+	}
+	for _, totals := range []map[string]json.RawMessage{report.Agents[filepath.Join(dir, "sim-0")], report.Sum} {
+		hasFields(t, totals, want)
+		var written map[string]json.RawMessage
+		must(t, json.Unmarshal(totals["written"], &written))
+		hasFields(t, written, wantWritten)
+	}
+	var back simulate.Report
+	must(t, json.Unmarshal(text, &back))
+	if diff := cmp.Diff(fleet.Report(), back); diff != "" {
+		t.Errorf("a report isn't what it was after JSON: %s", diff)
+	}
+}
+
+func hasFields(t *testing.T, got map[string]json.RawMessage, want []string) {
+	t.Helper()
+	for _, name := range want {
+		if _, ok := got[name]; !ok {
+			t.Errorf("no field %s", name)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d fields, %d are documented", len(got), len(want))
+	}
+}
