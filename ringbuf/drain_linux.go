@@ -29,7 +29,7 @@ func (r *Reader) Read(limit int, fn func(Batch)) (fill int, err error) {
 	if err != nil || s.pending == 0 {
 		return s.fill, err
 	}
-	if wait, err := r.examine(s); wait || err != nil {
+	if s, err = r.examine(s); err != nil || s.pending == 0 {
 		return s.fill, err
 	}
 	n := s.pending

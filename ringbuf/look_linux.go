@@ -61,31 +61,39 @@ func (r *Reader) sameRing() bool {
 
 // examine asks the file itself before its slots are believed. An agent that
 // starts anew sets the file's size, which changes its time even where the size
-// stays, and then rewrites the header, writePos first. A header that was
-// caught half way can look as if the ring had just wrapped, with events
-// pending that were read long ago; such a pass is to wait for the next.
+// stays, and then rewrites the header, writePos first. Caught at that store,
+// the ring looks as if it had just wrapped, with events pending that were read
+// long ago.
 //
 // The time alone proves nothing: file systems also change it when a page is
 // written for the first time in a while.
-func (r *Reader) examine(s state) (wait bool, err error) {
+func (r *Reader) examine(s state) (state, error) {
 	st, err := r.stat()
-	if err != nil {
-		return false, err
+	if err != nil || st.Ctim == r.changed {
+		return s, err
 	}
-	touched := r.doubt || st.Ctim != r.changed
-	waited := r.doubt
-	r.changed, r.doubt = st.Ctim, false
-	switch {
-	case !touched:
-		return false, nil
-	case r.mode == Observe && s.read == 0 && s.write < r.next:
+	r.changed = st.Ctim
+	if s.write == 0 {
+		r.settle()
+		if s, err = r.look(); err != nil {
+			return s, err
+		}
+	}
+	if r.mode == Observe && s.read == 0 && s.write < r.next {
 		// Nothing of an observer's is in the header, so that it takes for a
-		// restart what it can't tell from a ring that wrapped.
-		return false, r.restarted()
-	case s.write == 0 && !waited:
-		r.doubt = true
+		// start what it can't tell from a ring that wrapped.
+		return s, r.restarted()
 	}
-	return r.doubt, nil
+	return s, nil
+}
+
+// settle gives an agent that is rewriting its header the time for it, which is
+// a few stores.
+func (r *Reader) settle() {
+	const looks = 1000 // about a microsecond
+	for range looks {
+		atomic.LoadUint64(&r.hdr.readPos)
+	}
 }
 
 // stat asks for the file's size and time. A size that isn't the ring's any

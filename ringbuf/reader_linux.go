@@ -32,7 +32,6 @@ type Reader struct {
 	committed uint64 // what readPos holds, as far as this reader knows
 
 	changed unix.Timespec // of the file, when this reader last asked
-	doubt   bool          // the last pass waited, see examine
 }
 
 // OpenReader opens the ring at path.

@@ -1,0 +1,120 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"sync"
+	"testing"
+)
+
+// An observer beside a consumer sees what the consumer takes, as long as the
+// agent hasn't written over it.
+func TestObserverBesideAConsumer(t *testing.T) {
+	eachLayout(t, func(t *testing.T, l Layout) {
+		w := newRing(t, l, 16)
+		c, o := open(t, w.Path(), Consume), open(t, w.Path(), Observe)
+		for from := 0; from < 100; from += 7 {
+			push(t, w, from, from+7)
+			equal(t, "consumer", read(t, c), samples(l, from, from+7))
+			commit(t, c)
+			equal(t, "observer", read(t, o), samples(l, from, from+7))
+		}
+	})
+}
+
+// A ring larger than what is copied at once comes in several batches.
+func TestObserverCopiesInPieces(t *testing.T) {
+	eachLayout(t, func(t *testing.T, l Layout) {
+		w := newRing(t, l, 8192)
+		c := open(t, w.Path(), Consume)
+		advance(t, w, c, 5000)
+		o := open(t, w.Path(), Observe)
+		push(t, w, 0, 8191)
+		batches := 0
+		var got []Event
+		_, err := o.Read(0, func(b Batch) {
+			batches++
+			if b.Len()*l.EventSize() > maxCopy {
+				t.Errorf("a batch of %d events", b.Len())
+			}
+			for i := range b.Len() {
+				got = append(got, b.Event(i))
+			}
+		})
+		if err != nil || batches < 3 {
+			t.Errorf("%d batches, error %v", batches, err)
+		}
+		equal(t, "events", got, samples(l, 0, 8191))
+	})
+}
+
+// While an observer works on its copy, consumer and agent go on. Once the agent
+// has come round to what wasn't copied yet, the rest isn't handed out.
+func TestObserverIsLapped(t *testing.T) {
+	w := newRing(t, V4, 8192)
+	c, o := open(t, w.Path(), Consume), open(t, w.Path(), Observe)
+	push(t, w, 0, 8191)
+	seen := 0
+	_, err := o.Read(0, func(b Batch) {
+		seen += b.Len()
+		if got := len(read(t, c)); seen == b.Len() && got != 8191 {
+			t.Errorf("the consumer got %d events", got)
+		}
+		commit(t, c)
+		push(t, w, 0, 6000)
+		equal(t, "the observer's first events", b.Event(b.Len()-1), sample(V4, seen-1))
+	})
+	if !errors.Is(err, ErrLapped) || seen >= 8191 {
+		t.Errorf("%d events, error %v; want %v", seen, err, ErrLapped)
+	}
+	if o.Position() != headerOf(w).WritePos {
+		t.Errorf("the observer goes on at %d, the agent is at %d", o.Position(), headerOf(w).WritePos)
+	}
+	push(t, w, 9000, 9010)
+	equal(t, "events after that", read(t, o), samples(V4, 9000, 9010))
+}
+
+// A consumer may pass an observer's idea of where the agent is; that must not
+// make an almost empty ring look full.
+func TestObserverSeesNoFullRingBesideAConsumer(t *testing.T) {
+	w := newRing(t, V4, 64)
+	c, o := open(t, w.Path(), Consume), open(t, w.Path(), Observe)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if err := w.Push(sample(V4, i)); err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := c.Read(0, func(Batch) {}); err != nil {
+				t.Error(err)
+				return
+			}
+			if err := c.Commit(); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	worst := 0
+	for range 200_000 {
+		fill, err := o.Read(0, func(Batch) {})
+		if err != nil && !errors.Is(err, ErrLapped) && !errors.Is(err, ErrRestarted) {
+			t.Error(err)
+			break
+		}
+		worst = max(worst, fill)
+	}
+	close(stop)
+	wg.Wait()
+	if worst > 32 {
+		t.Errorf("fill of %d, where one event at a time stood in the ring", worst)
+	}
+}

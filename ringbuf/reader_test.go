@@ -1,0 +1,276 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+func TestReadThenCommit(t *testing.T) {
+	eachLayout(t, func(t *testing.T, l Layout) {
+		w := newRing(t, l, 16)
+		r := open(t, w.Path(), Consume)
+		push(t, w, 0, 5)
+		equal(t, "first read", read(t, r), samples(l, 0, 5))
+		push(t, w, 5, 9)
+		equal(t, "second read, nothing committed", read(t, r), samples(l, 5, 9))
+		if h := headerOf(w); h.ReadPos != 0 {
+			t.Errorf("read position %d before a commit", h.ReadPos)
+		}
+		if r.Uncommitted() != 9 || r.Position() != 9 {
+			t.Errorf("%d uncommitted at position %d, want 9 at 9", r.Uncommitted(), r.Position())
+		}
+		commit(t, r)
+		if h := headerOf(w); h.ReadPos != 9 || h.WritePos != 9 {
+			t.Errorf("positions %d and %d after the commit, want 9", h.ReadPos, h.WritePos)
+		}
+		if r.Uncommitted() != 0 {
+			t.Errorf("%d uncommitted after a commit", r.Uncommitted())
+		}
+	})
+}
+
+// What was read but not committed is read again by the next reader: that is
+// what makes a crash lose nothing.
+func TestUncommittedIsReadAgain(t *testing.T) {
+	w := newRing(t, V4, 16)
+	push(t, w, 0, 7)
+	r := open(t, w.Path(), Consume)
+	read(t, r)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "events", read(t, open(t, w.Path(), Consume)), samples(V4, 0, 7))
+}
+
+func TestRingThatWraps(t *testing.T) {
+	eachLayout(t, func(t *testing.T, l Layout) {
+		for _, mode := range modes() {
+			w := newRing(t, l, 16)
+			c := open(t, w.Path(), Consume)
+			advance(t, w, c, 11)
+			r := c
+			if mode == Observe {
+				r = open(t, w.Path(), Observe)
+			}
+			push(t, w, 0, 12)
+			var batches []int
+			var got []Event
+			fill, err := r.Read(0, func(b Batch) {
+				batches = append(batches, b.Len())
+				for i := range b.Len() {
+					got = append(got, b.Event(i))
+				}
+			})
+			if err != nil || fill != 12 {
+				t.Errorf("%v: fill %d, error %v", mode, fill, err)
+			}
+			equal(t, mode.String()+": batches", batches, []int{5, 7})
+			equal(t, mode.String()+": events", got, samples(l, 0, 12))
+		}
+	})
+}
+
+// Every position of a small ring and every fill of it, in steps of every size.
+func TestEveryPositionFillAndLimit(t *testing.T) {
+	const capacity = 8
+	for _, mode := range modes() {
+		w := newRing(t, V4, capacity)
+		c := open(t, w.Path(), Consume)
+		for at := range capacity {
+			for n := 1; n < capacity; n++ {
+				for limit := range n + 2 {
+					r := c
+					if mode == Observe {
+						r = open(t, w.Path(), Observe)
+					}
+					push(t, w, 0, n)
+					var got []Event
+					for len(got) < n {
+						events, err := tryRead(r, limit)
+						if err != nil || len(events) == 0 || limit > 0 && len(events) > limit {
+							t.Fatalf("%v at %d, %d pending, limit %d: %d events, error %v", mode, at, n, limit, len(events), err)
+						}
+						got = append(got, events...)
+					}
+					equal(t, "events", got, samples(V4, 0, n))
+					if mode == Observe {
+						read(t, c)
+					}
+					commit(t, c)
+					advance(t, w, c, (capacity+at-int(c.Position()))%capacity) // back to where it was
+				}
+			}
+			advance(t, w, c, 1)
+		}
+	}
+}
+
+// Fill counts what was read and not committed, as the agent has no room there.
+func TestFill(t *testing.T) {
+	w := newRing(t, V4, 8)
+	r := open(t, w.Path(), Consume)
+	for i, want := range []int{3, 6} {
+		push(t, w, 3*i, 3*i+3)
+		if fill, err := r.Read(1, func(Batch) {}); err != nil || fill != want {
+			t.Errorf("fill %d, want %d (%v)", fill, want, err)
+		}
+	}
+	push(t, w, 6, 7)
+	if fill, err := r.Read(0, func(Batch) {}); err != nil || fill != 7 {
+		t.Errorf("fill of a full ring %d, want 7 (%v)", fill, err)
+	}
+	if fill, err := r.Read(0, func(Batch) { t.Error("a batch, where all was read") }); err != nil || fill != 7 {
+		t.Errorf("fill %d with all read and none committed, want 7 (%v)", fill, err)
+	}
+	commit(t, r)
+	if fill, err := r.Read(0, func(Batch) {}); err != nil || fill != 0 {
+		t.Errorf("fill of an empty ring %d (%v)", fill, err)
+	}
+}
+
+func TestReadInto(t *testing.T) {
+	w := newRing(t, V1, 8)
+	r := open(t, w.Path(), Consume)
+	advance(t, w, r, 6)
+	push(t, w, 0, 5)
+	buf := make([]Event, 3)
+	var got []Event
+	for range 3 {
+		n, err := r.ReadInto(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, buf[:n]...)
+	}
+	equal(t, "events", got, samples(V1, 0, 5))
+	if n, err := r.ReadInto(nil); n != 0 || err != nil {
+		t.Errorf("ReadInto(nil) = %d, %v", n, err)
+	}
+}
+
+// The typed views are what a fast caller uses; Event is what the rest of the
+// tests use. They have to agree, and only one view may fit.
+func TestTypedViews(t *testing.T) {
+	eachLayout(t, func(t *testing.T, l Layout) {
+		w := newRing(t, l, 8)
+		push(t, w, 0, 7)
+		var values, want []uint64
+		_, err := open(t, w.Path(), Consume).Read(0, func(b Batch) {
+			if b.Layout() != l {
+				t.Errorf("a batch of layout %v", b.Layout())
+			}
+			for _, e := range b.Timed() {
+				values = append(values, e.Value)
+			}
+			for _, e := range b.Named() {
+				values = append(values, e.Value)
+			}
+			for _, e := range b.Categorized() {
+				values = append(values, e.Value)
+			}
+			for _, e := range b.Typed() {
+				values = append(values, e.Value)
+			}
+			for i := range b.Len() {
+				want = append(want, b.Event(i).Value)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "values of all views", values, want)
+	})
+}
+
+func TestReadingDoesNotAllocate(t *testing.T) {
+	for _, mode := range modes() {
+		w := newRing(t, V4, 64)
+		c := open(t, w.Path(), Consume)
+		r := c
+		if mode == Observe {
+			r = open(t, w.Path(), Observe)
+		}
+		events := samples(V4, 0, 40)
+		buf := make([]Event, 10)
+		var sum uint64
+		count := func(b Batch) {
+			for i, e := range b.Typed() {
+				sum += e.Value + b.Event(i).Value
+			}
+		}
+		round := func() {
+			if n, err := w.PushBatch(events); n != len(events) || err != nil {
+				t.Fatalf("pushed %d: %v", n, err)
+			}
+			_, errInto := r.ReadInto(buf)
+			_, errRead := r.Read(0, count)
+			errCommit := r.Commit()
+			if err := errors.Join(errInto, errRead, errCommit); err != nil {
+				t.Fatal(err)
+			}
+			if mode == Observe {
+				_, errRead = c.Read(0, count)
+				if err := errors.Join(errRead, c.Commit()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		round() // an observer makes its buffer once
+		if n := testing.AllocsPerRun(100, round); n != 0 {
+			t.Errorf("%v: %v allocations for a push, a read and a commit", mode, n)
+		}
+		if sum == 0 {
+			t.Error("nothing was read")
+		}
+	}
+}
+
+func TestObserverWritesNothing(t *testing.T) {
+	eachLayout(t, func(t *testing.T, l Layout) {
+		w := newRing(t, l, 8)
+		push(t, w, 0, 7)
+		before := bytesOf(t, w.Path())
+		r := open(t, w.Path(), Observe)
+		equal(t, "events", read(t, r), samples(l, 0, 7))
+		commit(t, r)
+		equal(t, "a second read", read(t, r), []Event(nil))
+		if !slices.Equal(before, bytesOf(t, w.Path())) {
+			t.Error("the file has changed")
+		}
+		if err := w.Push(sample(l, 7)); !errors.Is(err, ErrFull) {
+			t.Errorf("an observer made room (%v)", err)
+		}
+	})
+}
+
+func TestCloseReader(t *testing.T) {
+	for _, mode := range modes() {
+		w := newRing(t, V4, 8)
+		push(t, w, 0, 3)
+		r := open(t, w.Path(), mode)
+		read(t, r)
+		for range 2 {
+			if err := r.Close(); err != nil {
+				t.Errorf("%v: close: %v", mode, err)
+			}
+		}
+		_, err := r.Read(0, func(Batch) { t.Error("a batch from a closed reader") })
+		_, into := r.ReadInto(make([]Event, 1))
+		for what, err := range map[string]error{"Read": err, "ReadInto": into, "Commit": r.Commit()} {
+			if !errors.Is(err, ErrClosed) {
+				t.Errorf("%v: %s after Close: %v", mode, what, err)
+			} else {
+				says(t, err, w.Path())
+			}
+		}
+		if h := headerOf(w); h.ReadPos != 0 {
+			t.Errorf("%v: Close committed to %d", mode, h.ReadPos)
+		}
+		if r.Truncated() {
+			t.Errorf("%v: a closed reader says that its file is truncated", mode)
+		}
+	}
+}
