@@ -1,0 +1,65 @@
+package bridge
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+)
+
+// observe is the callback of all observable instruments: it runs once for each
+// reader's collection.
+func (r *Runtime) observe(_ context.Context, o metric.Observer) error {
+	reg := r.registry.Load()
+	now := r.now()
+	for _, k := range reg.live {
+		k.observeCounters(o, &r.instruments)
+		k.observeGauges(o, &r.instruments, now)
+	}
+	for _, k := range reg.retired {
+		k.observeCounters(o, &r.instruments)
+	}
+	return nil
+}
+
+// observeCounters gives the totals since the kernel's beginning. Reset doesn't
+// show here, as a counter must not go back.
+func (k *Kernel) observeCounters(o metric.Observer, i *instruments) {
+	t := k.totals()
+	o.ObserveInt64(i.received, t.received, k.points.kernel)
+	o.ObserveInt64(i.sent, t.sent, k.points.kernel)
+	o.ObserveInt64(i.processed, t.processed, k.points.kernel)
+	o.ObserveInt64(i.dropped, t.dropped, k.points.kernel)
+	k.errors.observe(o, i.errors)
+}
+
+func (k *Kernel) observeGauges(o metric.Observer, i *instruments, now time.Time) {
+	t := k.telemetry(now)
+	for s, point := range k.points.states {
+		var in int64
+		if t.State == State(s) {
+			in = 1
+		}
+		o.ObserveInt64(i.status, in, point)
+	}
+	for q := range k.queues {
+		size, capacity := k.queues[q].read()
+		if size.known {
+			o.ObserveInt64(i.queueSize, size.messages, k.points.queues[q])
+		}
+		if capacity.known {
+			o.ObserveInt64(i.queueCapacity, capacity.messages, k.points.queues[q])
+		}
+	}
+	o.ObserveFloat64(i.uptime, t.Uptime().Seconds(), k.points.kernel)
+	if !t.LastMessageTime.IsZero() {
+		o.ObserveFloat64(i.lastMessage, epochSeconds(t.LastMessageTime), k.points.kernel)
+	}
+	if i.throughput != nil {
+		o.ObserveFloat64(i.throughput, t.Throughput(), k.points.kernel)
+		o.ObserveFloat64(i.errorRate, t.ErrorRate(), k.points.kernel)
+	}
+}
+
+// epochSeconds is a time in seconds since the epoch.
+func epochSeconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }

@@ -1,0 +1,114 @@
+package bridge
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Runtime collects the telemetry of the kernels that are registered with it,
+// and reports it through a MeterProvider.
+//
+// All methods are safe for concurrent use. A nil *Runtime is a disabled one:
+// it registers nothing, reports nothing and its snapshots are empty.
+type Runtime struct {
+	enabled        bool
+	clock          func() time.Time
+	exactTimes     bool // the clock is read for every message
+	start          time.Time
+	attributes     []attribute.KeyValue
+	errorType      func(error) string
+	gpuUtilization func() (float64, bool)
+	latencies      *LatencyProducer
+
+	instruments  instruments
+	registration metric.Registration
+
+	window   window
+	mu       sync.Mutex // of who changes the registry
+	registry atomic.Pointer[registry]
+
+	closing  sync.Once
+	closeErr error
+}
+
+// NewRuntime makes a Runtime and its instruments. An error is that of an
+// instrument which the provider refuses; it names the instrument.
+//
+// Close it after the MeterProvider, so that what came last is still collected.
+func NewRuntime(opts ...Option) (*Runtime, error) {
+	c := newConfig(opts)
+	r := &Runtime{
+		enabled:        c.enabled,
+		clock:          c.clock,
+		exactTimes:     c.clock != nil,
+		attributes:     c.attributes,
+		errorType:      c.errorType,
+		gpuUtilization: c.gpuUtilization,
+	}
+	if !c.enabled {
+		return r, nil
+	}
+	if r.clock == nil {
+		r.clock = time.Now
+	}
+	r.start = r.now()
+	r.registry.Store(&registry{})
+	r.window.init()
+	if err := r.report(c); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// report makes the instruments and has them observed.
+func (r *Runtime) report(c config) error {
+	var (
+		observed []metric.Observable
+		err      error
+	)
+	r.instruments, observed, err = newInstruments(c)
+	if err != nil {
+		return err
+	}
+	r.registration, err = c.provider.Meter(ScopeName).RegisterCallback(r.observe, observed...)
+	if err != nil {
+		return fmt.Errorf("register the callback of the ring kernels' instruments: %w", err)
+	}
+	if c.latencies != nil {
+		r.latencies = c.latencies
+		r.latencies.add(r)
+	}
+	return nil
+}
+
+// Enabled says whether the Runtime collects anything.
+func (r *Runtime) Enabled() bool { return r != nil && r.enabled }
+
+// Close ends the reporting. Kernels can still be used and snapshots be taken,
+// but no reader collects what they count. Close can be called again: it
+// returns what it returned the first time.
+func (r *Runtime) Close() error {
+	if !r.Enabled() {
+		return nil
+	}
+	r.closing.Do(func() {
+		var errs []error
+		if err := r.registration.Unregister(); err != nil {
+			errs = append(errs, fmt.Errorf("unregister the callback of the ring kernels' instruments: %w", err))
+		}
+		if r.latencies != nil {
+			r.latencies.remove(r)
+		}
+		r.window.timer.Stop()
+		r.closeErr = errors.Join(errs...)
+	})
+	return r.closeErr
+}
+
+func (r *Runtime) now() time.Time { return r.clock() }
