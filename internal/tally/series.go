@@ -20,6 +20,7 @@ type Series struct {
 	Events uint64
 	Sum    Sum
 	last   uint64
+	key    seriesKey
 }
 
 // Last is the newest value, or the largest int64.
@@ -36,7 +37,8 @@ func (s *Series) record(v uint64) {
 type seriesKey struct {
 	category ringbuf.Category
 	kind     ringbuf.Type
-	name     string
+	named    bool
+	name     string // of a named event
 }
 
 // names holds the series of one agent, and the bound on their number.
@@ -64,11 +66,11 @@ func (n *names) typed(c ringbuf.Category, t ringbuf.Type) *Series {
 // named is the series of an event that has a name. The name is bytes of
 // another process.
 func (n *names) named(c ringbuf.Category, name *ringbuf.Name) *Series {
-	if s := n.byKey[seriesKey{category: c, name: string(name.Bytes())}]; s != nil {
+	if s := n.byKey[seriesKey{category: c, named: true, name: string(name.Bytes())}]; s != nil {
 		return s
 	}
 	valid := strings.ToValidUTF8(name.String(), "\uFFFD")
-	key := seriesKey{category: c, name: valid}
+	key := seriesKey{category: c, named: true, name: valid}
 	if s := n.byKey[key]; s != nil {
 		return s
 	}
@@ -83,7 +85,7 @@ func (n *names) add(key seriesKey, name string) *Series {
 		if n.byKey == nil {
 			n.byKey = make(map[seriesKey]*Series)
 		}
-		s := &Series{Category: category, Name: name, Valued: valued}
+		s := &Series{Category: category, Name: name, Valued: valued, key: key}
 		n.byKey[key] = s
 		n.list = append(n.list, s)
 		return s

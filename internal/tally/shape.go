@@ -3,6 +3,7 @@ package tally
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math"
 
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -82,6 +83,7 @@ type scale struct {
 	limits  []uint64  // the largest value of the ring, per bucket, that is within the bound
 	start   [65]uint8 // the first bucket that a value of so many bits can fall into
 	maxSize int
+	hash    uint64 // of the above, to tell whether totals are of the same shape
 }
 
 // maxBounds keeps bucket numbers within scale.start. The Collector's own
@@ -107,7 +109,13 @@ func newScale(c HistogramConfig, perUnit float64, bounds []float64) (*scale, err
 	case s.maxSize < 2:
 		return nil, fmt.Errorf("max size is %d: it must be 2 or more", s.maxSize)
 	}
-	return s, s.setLimits()
+	if err := s.setLimits(); err != nil {
+		return nil, err
+	}
+	hash := fnv.New64a()
+	fmt.Fprint(hash, s.kind, s.perUnit, s.bounds, s.maxSize)
+	s.hash = hash.Sum64()
+	return s, nil
 }
 
 func (s *scale) setLimits() error {

@@ -1,0 +1,192 @@
+package tally
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// checkpointVersion is the first byte of the encoded totals. It changes
+// whenever what follows does.
+const checkpointVersion = 1
+
+// Why totals can't be restored.
+var (
+	// ErrCheckpoint says that the bytes are no totals.
+	ErrCheckpoint = errors.New("invalid checkpoint")
+	// ErrShape says that they are of agents with other histograms, which can't
+	// be continued.
+	ErrShape = errors.New("checkpoint has other histograms than are configured now")
+)
+
+// AppendBinary appends the totals to b, so that [Agent.UnmarshalBinary] gets
+// them back. The fill of the ring, which is of the present, isn't part of it.
+// The error is always nil.
+func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
+	e := encoder(b)
+	e.uint(checkpointVersion)
+	e.uint(a.shape())
+	for t := range a.counters {
+		e.total(a.counters[t])
+		e.uint(a.legacy[t])
+	}
+	for _, h := range a.histograms() {
+		e.histogram(h)
+	}
+	for _, s := range []Sum{a.otherErrors, a.registeredBefore, a.deregisteredBefore} {
+		e.sum(s)
+	}
+	e.series(&a.names.plain)
+	e.series(&a.names.valued)
+	e.uint(uint64(len(a.names.list)))
+	for _, s := range a.names.list {
+		e.key(s.key)
+		e.series(s)
+	}
+	e.groups(&a.groups)
+	for _, n := range []uint64{a.health.saturations, a.health.restarts, a.health.foreign} {
+		e.uint(n)
+	}
+	return e, nil
+}
+
+// UnmarshalBinary restores the totals of an agent that has done nothing yet.
+// The bytes may be anything: the error is then [ErrCheckpoint], or [ErrShape],
+// and the agent is not to be used.
+func (a *Agent) UnmarshalBinary(b []byte) error {
+	d := &decoder{rest: b}
+	if v := d.uint(); v != checkpointVersion {
+		return fmt.Errorf("%w: version %d", ErrCheckpoint, v)
+	}
+	if d.uint() != a.shape() {
+		return ErrShape
+	}
+	for t := range a.counters {
+		a.counters[t] = d.total()
+		a.legacy[t] = d.uint()
+	}
+	for _, h := range a.histograms() {
+		d.histogram(h)
+	}
+	for _, s := range []*Sum{&a.otherErrors, &a.registeredBefore, &a.deregisteredBefore} {
+		*s = d.sum()
+	}
+	d.series(&a.names.plain)
+	d.series(&a.names.valued)
+	for range d.count(a.names.limit) {
+		key := d.key()
+		if a.names.byKey[key] != nil || !utf8.ValidString(key.name) {
+			d.fail("name %q", key.name)
+			break
+		}
+		d.series(a.names.add(key, key.label()))
+	}
+	d.groups(&a.groups)
+	for _, n := range []*uint64{&a.health.saturations, &a.health.restarts, &a.health.foreign} {
+		*n = d.uint()
+	}
+	return d.end()
+}
+
+func (a *Agent) histograms() []*Histogram {
+	return []*Histogram{&a.sizes[Transmit], &a.sizes[Receive], &a.duration, &a.post}
+}
+
+// shape tells agents with the same histograms from others.
+func (a *Agent) shape() uint64 { return a.sizes[Transmit].scale.hash ^ 31*a.duration.scale.hash }
+
+// label is the name that a key's series is reported under.
+func (k seriesKey) label() string {
+	if k.named {
+		return k.name
+	}
+	return k.kind.String()
+}
+
+func (e *encoder) key(k seriesKey) {
+	e.uint(uint64(uint32(k.category))) //nolint:gosec // back in decoder.key
+	e.uint(uint64(k.kind))
+	e.bool(k.named)
+	e.string(k.name)
+}
+
+func (d *decoder) key() seriesKey {
+	return seriesKey{
+		category: ringbuf.Category(uint32(d.uint())), //nolint:gosec // as encoder.key has it
+		kind:     ringbuf.Type(d.uint()),             //nolint:gosec // likewise
+		named:    d.bool(),
+		name:     d.string(),
+	}
+}
+
+func (e *encoder) total(t Total) {
+	e.uint(t.Events)
+	e.sum(t.Sum)
+	e.uint(t.last)
+}
+
+func (d *decoder) total() Total { return Total{Events: d.uint(), Sum: d.sum(), last: d.uint()} }
+
+func (e *encoder) series(s *Series) { e.total(Total{Events: s.Events, Sum: s.Sum, last: s.last}) }
+
+func (d *decoder) series(s *Series) {
+	t := d.total()
+	s.Events, s.Sum, s.last = t.Events, t.Sum, t.last
+}
+
+func (e *encoder) groups(g *groups) {
+	e.bool(g.synced)
+	e.uint(uint64(g.seen))
+	e.uint(uint64(g.last + 1)) //nolint:gosec // -1 or more
+	e.uint(uint64(g.dir + 1))  //nolint:gosec // likewise
+	e.uint(g.torn)
+}
+
+func (d *decoder) groups(g *groups) {
+	g.synced = d.bool()
+	g.seen = uint8(d.below(groupSize))     //nolint:gosec // bounded
+	g.last = int8(d.below(groupSize)) - 1  //nolint:gosec // bounded
+	g.dir = int8(d.below(groupSize-1)) - 1 //nolint:gosec // bounded
+	g.torn = d.uint()
+}
+
+func (e *encoder) histogram(h *Histogram) {
+	for _, v := range []uint64{h.count, h.min, h.max, h.last} {
+		e.uint(v)
+	}
+	e.sum(h.sum)
+	e.uints(h.counts)
+	if h.exp != nil {
+		e.uint(uint64(h.exp.scale - minScale)) //nolint:gosec // never negative
+		e.uint(h.exp.zero)
+		e.uint(uint64(uint32(h.exp.offset))) //nolint:gosec // back in decoder.histogram
+		e.uints(h.exp.counts)
+	}
+}
+
+// maxOffset is beyond every bucket that a 64-bit value can fall into, at the
+// finest scale.
+const maxOffset = 65 << maxScale
+
+func (d *decoder) histogram(h *Histogram) {
+	for _, v := range []*uint64{&h.count, &h.min, &h.max, &h.last} {
+		*v = d.uint()
+	}
+	h.sum = d.sum()
+	if counts := d.uints(len(h.counts)); len(counts) == len(h.counts) {
+		copy(h.counts, counts)
+	} else {
+		d.fail("%d buckets, not %d", len(counts), len(h.counts))
+	}
+	if h.exp != nil {
+		h.exp.scale = int32(d.below(maxScale-minScale+1)) + minScale //nolint:gosec // bounded
+		h.exp.zero = d.uint()
+		h.exp.offset = int32(uint32(d.uint())) //nolint:gosec // as encoder.histogram has it
+		if h.exp.offset < -maxOffset || h.exp.offset > maxOffset {
+			d.fail("bucket %d", h.exp.offset)
+		}
+		h.exp.counts = append(h.exp.counts[:0], d.uints(h.exp.maxSize)...)
+	}
+}

@@ -1,0 +1,135 @@
+package tally
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// busyAgent has totals of every sort.
+func busyAgent(t testing.TB, shape *Shape) *Agent {
+	t.Helper()
+	a := NewAgent(shape)
+	for _, layout := range ringbuf.Layouts() {
+		path := filepath.Join(t.TempDir(), layout.String())
+		w, err := ringbuf.Create(path, layout, 256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		var events []ringbuf.Event
+		for kind := range ringbuf.Type(ringbuf.Types + 2) {
+			events = append(events, ringbuf.NewEvent(kind, uint64(kind)*1e6), ringbuf.NewEvent(kind, 1<<63))
+		}
+		if layout.Named() {
+			events = append(events, ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "progress", 1<<63),
+				ringbuf.NewNamedEvent(ringbuf.CategoryError, "BAD_STATUS", 1), ringbuf.NewNamedEvent(99, "\xff", 7))
+		}
+		if n, err := w.PushBatch(events); err != nil || n != len(events) {
+			t.Fatalf("pushed %d of %d events: %v", n, len(events), err)
+		}
+		r, err := ringbuf.OpenReader(path, ringbuf.Observe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if _, err := r.Read(0, a.Add); err != nil {
+			t.Fatal(err)
+		}
+		a.Found(17, 256)
+		a.Saturated()
+		a.Restarted()
+	}
+	a.ForeignRead()
+	return a
+}
+
+func shapes(t testing.TB) map[string]*Shape {
+	t.Helper()
+	list := map[string]*Shape{}
+	for name, cfg := range map[string]Config{
+		"default":     {},
+		"few names":   {MaxNames: 2},
+		"none":        {Duration: HistogramConfig{Kind: NoHistogram}},
+		"exponential": {Duration: HistogramConfig{Kind: Exponential, MaxSize: 20}, Size: HistogramConfig{Kind: Exponential}},
+	} {
+		shape, err := NewShape(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[name] = shape
+	}
+	return list
+}
+
+func TestCheckpointGivesTotalsBack(t *testing.T) {
+	for name, shape := range shapes(t) {
+		t.Run(name, func(t *testing.T) {
+			before := busyAgent(t, shape)
+			stored, _ := before.AppendBinary([]byte("ahead"))
+			stored = stored[len("ahead"):]
+			after := NewAgent(shape)
+			if err := after.UnmarshalBinary(stored); err != nil {
+				t.Fatal(err)
+			}
+			again, _ := after.AppendBinary(nil)
+			if !bytes.Equal(stored, again) {
+				t.Errorf("restored totals are stored as\n%x, not\n%x", again, stored)
+			}
+			if got, want := after.MemoryUsage(), before.MemoryUsage(); got != want {
+				t.Errorf("memory usage is %d, not %d", got, want)
+			}
+			if got, want := after.Duration().Buckets(), before.Duration().Buckets(); got.Scale != want.Scale || len(got.Counts) != len(want.Counts) {
+				t.Errorf("buckets are %+v, not %+v", got, want)
+			}
+			events := map[string]uint64{}
+			after.Events(func(category, name string, n uint64) { events[category+" "+name] += n })
+			before.Events(func(category, name string, n uint64) { events[category+" "+name] -= n })
+			for name, n := range events {
+				if n != 0 {
+					t.Errorf("events of %s are off by %d", name, int64(n)) //nolint:gosec // a small difference
+				}
+			}
+		})
+	}
+}
+
+func TestCheckpointRefusesAnotherShape(t *testing.T) {
+	list := shapes(t)
+	stored, _ := NewAgent(list["default"]).AppendBinary(nil)
+	if err := NewAgent(list["exponential"]).UnmarshalBinary(stored); !errors.Is(err, ErrShape) {
+		t.Errorf("error is %v, not ErrShape", err)
+	}
+}
+
+func FuzzCheckpoint(f *testing.F) {
+	list := shapes(f)
+	for _, shape := range list {
+		stored, _ := busyAgent(f, shape).AppendBinary(nil)
+		f.Add(stored)
+		f.Add(stored[:len(stored)/2])
+		f.Add(append(stored, 0))
+	}
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		for _, shape := range list {
+			a := NewAgent(shape)
+			err := a.UnmarshalBinary(stored)
+			if err != nil {
+				if !errors.Is(err, ErrCheckpoint) && !errors.Is(err, ErrShape) {
+					t.Errorf("error is %v", err)
+				}
+				continue
+			}
+			// What was accepted can be used.
+			a.Add(ringbuf.Batch{})
+			a.duration.record(12345)
+			a.MemoryUsage()
+			if len(a.Series()) > shape.maxNames {
+				t.Errorf("%d series are more than %d", len(a.Series()), shape.maxNames)
+			}
+		}
+	})
+}

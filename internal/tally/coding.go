@@ -1,0 +1,104 @@
+package tally
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// encoder appends to a checkpoint. Numbers are varints, as most are small.
+type encoder []byte
+
+func (e *encoder) uint(v uint64) { *e = binary.AppendUvarint(*e, v) }
+
+func (e *encoder) sum(s Sum) {
+	e.uint(s.Hi)
+	e.uint(s.Lo)
+}
+
+func (e *encoder) bool(v bool) {
+	var bit uint64
+	if v {
+		bit = 1
+	}
+	e.uint(bit)
+}
+
+func (e *encoder) string(s string) {
+	e.uint(uint64(len(s)))
+	*e = append(*e, s...)
+}
+
+func (e *encoder) uints(list []uint64) {
+	e.uint(uint64(len(list)))
+	for _, v := range list {
+		e.uint(v)
+	}
+}
+
+// decoder takes a checkpoint apart. After the first error everything it
+// returns is zero.
+type decoder struct {
+	rest []byte
+	err  error
+}
+
+func (d *decoder) fail(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("%w: %s", ErrCheckpoint, fmt.Sprintf(format, args...))
+	}
+	d.rest = nil
+}
+
+func (d *decoder) uint() uint64 {
+	v, n := binary.Uvarint(d.rest)
+	if n <= 0 {
+		d.fail("it ends too early")
+		return 0
+	}
+	d.rest = d.rest[n:]
+	return v
+}
+
+// below is a number that must be less than limit.
+func (d *decoder) below(limit int) int {
+	v := d.uint()
+	if v >= uint64(limit) { //nolint:gosec // limits are positive
+		d.fail("%d is not below %d", v, limit)
+		return 0
+	}
+	return int(v) //nolint:gosec // bounded
+}
+
+// count is a number of things of which there are limit at most.
+func (d *decoder) count(limit int) int { return d.below(limit + 1) }
+
+func (d *decoder) sum() Sum { return Sum{Hi: d.uint(), Lo: d.uint()} }
+
+func (d *decoder) bool() bool { return d.below(2) == 1 }
+
+func (d *decoder) string() string {
+	n := d.count(len(d.rest))
+	if d.err != nil {
+		return ""
+	}
+	s := string(d.rest[:n])
+	d.rest = d.rest[n:]
+	return s
+}
+
+// uints is a list of limit numbers at most.
+func (d *decoder) uints(limit int) []uint64 {
+	list := make([]uint64, d.count(limit))
+	for i := range list {
+		list[i] = d.uint()
+	}
+	return list
+}
+
+// end is the error of the whole, bytes that are left over included.
+func (d *decoder) end() error {
+	if d.err == nil && len(d.rest) > 0 {
+		d.fail("%d bytes are left over", len(d.rest))
+	}
+	return d.err
+}
