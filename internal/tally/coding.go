@@ -77,8 +77,9 @@ func (d *decoder) sum() Sum { return Sum{Hi: d.uint(), Lo: d.uint()} }
 func (d *decoder) bool() bool { return d.below(2) == 1 }
 
 func (d *decoder) string() string {
-	n := d.count(len(d.rest))
-	if d.err != nil {
+	n := d.uint()
+	if n > uint64(len(d.rest)) {
+		d.fail("a string of %d bytes in %d", n, len(d.rest))
 		return ""
 	}
 	s := string(d.rest[:n])
