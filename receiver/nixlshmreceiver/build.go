@@ -24,8 +24,8 @@ type builder struct {
 	ts       pcommon.Timestamp // of the points that are being written
 }
 
-func newBuilder(cfg *Config, mb *metadata.MetricsBuilder, hostname string) *builder {
-	return &builder{MetricsBuilder: mb, cfg: cfg, hostname: valid(hostname), now: time.Now}
+func newBuilder(cfg *Config, mb *metadata.MetricsBuilder, hostname string, now func() time.Time) *builder {
+	return &builder{MetricsBuilder: mb, cfg: cfg, hostname: valid(hostname), now: now}
 }
 
 // build writes the totals of all agents, a resource for each.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -36,7 +35,13 @@ type ringReceiver struct {
 	done   sync.WaitGroup
 }
 
-func newReceiver(cfg *Config, settings receiver.Settings, next consumer.Metrics) (*ringReceiver, error) {
+// machine is what the receiver asks of the machine that it runs on.
+type machine struct {
+	now      func() time.Time
+	hostname func() (string, error)
+}
+
+func newReceiver(cfg *Config, settings receiver.Settings, next consumer.Metrics, on machine) (*ringReceiver, error) {
 	obs, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
 		ReceiverID: settings.ID, Transport: "shm", ReceiverCreateSettings: settings,
 	})
@@ -44,14 +49,16 @@ func newReceiver(cfg *Config, settings receiver.Settings, next consumer.Metrics)
 		return nil, err
 	}
 	r := &ringReceiver{cfg: cfg, log: settings.Logger, next: next, obs: obs}
-	if r.watcher, err = watch.New(cfg.watch(r.notice)); err != nil {
+	watched := cfg.watch(r.notice)
+	watched.Now = on.now
+	if r.watcher, err = watch.New(watched); err != nil {
 		return nil, err
 	}
-	hostname, err := os.Hostname()
+	hostname, err := on.hostname()
 	if err != nil {
 		return nil, fmt.Errorf("find the host's name, which tells agents of one name apart: %w", err)
 	}
-	r.builder = newBuilder(cfg, metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, settings), hostname)
+	r.builder = newBuilder(cfg, metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, settings), hostname, on.now)
 	return r, nil
 }
 
