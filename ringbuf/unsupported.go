@@ -43,6 +43,18 @@ func (*Reader) Uncommitted() int { return 0 }
 // Position is the slot after the last event that was read.
 func (*Reader) Position() uint64 { return 0 }
 
+// Committed is the slot after the last event that was committed.
+func (*Reader) Committed() uint64 { return 0 }
+
+// CommitTo returns [errors.ErrUnsupported].
+func (*Reader) CommitTo(uint64) error { return errors.ErrUnsupported }
+
+// Skip returns [errors.ErrUnsupported].
+func (*Reader) Skip(uint64) error { return errors.ErrUnsupported }
+
+// Fingerprint returns [errors.ErrUnsupported].
+func (*Reader) Fingerprint(_, _ uint64) (uint32, error) { return 0, errors.ErrUnsupported }
+
 // Read returns [errors.ErrUnsupported].
 func (*Reader) Read(int, func(Batch)) (int, error) { return 0, errors.ErrUnsupported }
 
