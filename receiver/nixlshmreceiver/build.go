@@ -21,6 +21,7 @@ type builder struct {
 	cfg      *Config
 	hostname string
 	now      func() time.Time
+	taken    pcommon.Timestamp // when the collection began
 	ts       pcommon.Timestamp // of the points that are being written
 }
 
@@ -30,13 +31,16 @@ func newBuilder(cfg *Config, mb *metadata.MetricsBuilder, hostname string, now f
 
 // build writes the totals of all agents, a resource for each.
 func (b *builder) build(w *watch.Watcher) pmetric.Metrics {
-	b.ts = pcommon.NewTimestampFromTime(b.now())
+	b.taken = pcommon.NewTimestampFromTime(b.now())
 	w.Agents(b.agent)
 	return b.Emit()
 }
 
 func (b *builder) agent(v watch.View) {
 	start := pcommon.NewTimestampFromTime(v.Start)
+	// A ring may have been opened just now, and a clock may be set back: a
+	// point before its start is one that backends refuse.
+	b.ts = max(b.taken, start)
 	b.Reset(metadata.WithStartTime(start))
 	b.transfers(v.Tally)
 	b.memory(v.Tally)
