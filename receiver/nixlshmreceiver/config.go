@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"time"
 
 	"go.opentelemetry.io/collector/scraper/scraperhelper"
 
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
@@ -50,27 +50,22 @@ type HistogramConfig struct {
 	MaxSize int                 `mapstructure:"max_size"` // buckets of an exponential histogram
 }
 
-// The agents' own settings, from which the defaults come.
-const (
-	envDirectory   = "NIXL_TELEMETRY_DIR"
-	envOutputPath  = "NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH" // the name for it in NIXL's plug-in guide
-	envRunInterval = "NIXL_TELEMETRY_RUN_INTERVAL"         // milliseconds
-)
-
-const (
-	defaultDirectory          = "/tmp"
-	defaultCollectionInterval = 10 * time.Second
-)
+const defaultCollectionInterval = 10 * time.Second
 
 func createDefaultConfig() *Config {
 	controller := scraperhelper.NewDefaultControllerConfig()
 	controller.CollectionInterval = defaultCollectionInterval
+	agents := nixlenv.Env(os.LookupEnv) // their settings, as far as they are this process's too
+	runInterval, err := agents.RunInterval()
+	if err != nil {
+		runInterval = 0 // which Validate refuses, unless it is set
+	}
 	return &Config{
 		ControllerConfig:     controller,
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
-		Directories:          []string{directoryFromEnv()},
+		Directories:          []string{agents.Dir()},
 		Include:              []string{"*"},
-		RunInterval:          runIntervalFromEnv(),
+		RunInterval:          runInterval,
 		Mode:                 ringbuf.Consume,
 		MaxRings:             watch.DefaultMaxRings,
 		MaxEventNames:        tally.DefaultMaxNames,
@@ -80,29 +75,6 @@ func createDefaultConfig() *Config {
 			Size:     HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 		},
 	}
-}
-
-func directoryFromEnv() string {
-	for _, key := range []string{envDirectory, envOutputPath} {
-		if dir := os.Getenv(key); dir != "" {
-			return dir
-		}
-	}
-	return defaultDirectory
-}
-
-// runIntervalFromEnv is 0 for a value that is no number of milliseconds, which
-// Validate refuses.
-func runIntervalFromEnv() time.Duration {
-	value := os.Getenv(envRunInterval)
-	if value == "" {
-		return watch.DefaultRunInterval
-	}
-	ms, err := strconv.ParseUint(value, 10, 31)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(ms) * time.Millisecond //nolint:gosec // 31 bits of milliseconds fit
 }
 
 // Validate checks what the configuration holds. Each error names its key.
@@ -115,7 +87,7 @@ func (c *Config) Validate() error {
 	}
 	check(c.RunInterval >= time.Millisecond,
 		"run_interval: %v is too short, it must be 1ms or more (unless it is set, it comes from %s=%q, in milliseconds)",
-		c.RunInterval, envRunInterval, os.Getenv(envRunInterval))
+		c.RunInterval, nixlenv.RunInterval, os.Getenv(nixlenv.RunInterval))
 	check(c.MaxRings > 0, "max_rings: %d must be 1 or more", c.MaxRings)
 	check(c.MaxEventNames > 0, "max_event_names: %d must be 1 or more", c.MaxEventNames)
 	check(c.StaleAfter > 0, "stale_after: %v must be more than 0", c.StaleAfter)
