@@ -73,6 +73,10 @@ func (r *ringReceiver) Start(_ context.Context, host component.Host) error {
 	return nil
 }
 
+// lastCollection bounds the collection at shutdown where timeout doesn't: what
+// takes the metrics may wait for a backend that is down.
+const lastCollection = 5 * time.Second
+
 // Shutdown drains and reports once more, and gives up the rings.
 func (r *ringReceiver) Shutdown(ctx context.Context) error {
 	if r.cancel == nil {
@@ -82,6 +86,8 @@ func (r *ringReceiver) Shutdown(ctx context.Context) error {
 	r.done.Wait()
 	r.cancel = nil
 	r.watcher.Stop()
+	ctx, cancel := context.WithTimeout(ctx, max(r.cfg.Timeout, lastCollection))
+	defer cancel()
 	err := r.collect(ctx)
 	r.watcher.Close()
 	return err
