@@ -1,14 +1,14 @@
 package nixlshmreceiver
 
 import (
+	"math"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
-
-const microsPerSecond = 1e6
 
 // exporterNames writes the series that NIXL v1.4.0's own Prometheus exporter
 // serves, and the two histograms of its main branch, under the same names and
@@ -97,9 +97,17 @@ func (e exporterPoints) histogram(name string, h *tally.Histogram) {
 	}
 	metric := e.metric(name).SetEmptyHistogram()
 	metric.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
-	dp := e.fill(metric.DataPoints().AppendEmpty(), h, microsPerSecond)
+	dp := e.fill(metric.DataPoints().AppendEmpty(), h)
+	dp.SetSum(h.Total().Float64())
+	dp.SetMin(micros(h.Min()))
+	dp.SetMax(micros(h.Max()))
 	for i, bound := range h.Bounds() {
-		dp.ExplicitBounds().SetAt(i, bound*microsPerSecond)
+		dp.ExplicitBounds().SetAt(i, micros(bound))
 	}
 	e.label(dp.Attributes())
 }
+
+// micros is seconds in microseconds. The product alone is off by a rounding
+// for one value in thirty, and a bound is a label, letter for letter; whoever
+// sets bounds between two microseconds gets them to the nanosecond.
+func micros(seconds float64) float64 { return math.Round(seconds*1e9) / 1e3 }

@@ -72,26 +72,21 @@ func (p points) explicit(metric pmetric.Metric, s series) {
 		h = metric.SetEmptyHistogram()
 		h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 	}
-	p.fill(h.DataPoints().AppendEmpty(), s.histogram, 1).attributes(s)
+	s.attributes(p.fill(h.DataPoints().AppendEmpty(), s.histogram).Attributes())
 }
 
-// fill writes a distribution with explicit bounds. perUnit is how many of the
-// point's units make one of the histogram's.
-func (p points) fill(dp pmetric.HistogramDataPoint, h *tally.Histogram, perUnit float64) histogramPoint {
+// fill writes a distribution with explicit bounds.
+func (p points) fill(dp pmetric.HistogramDataPoint, h *tally.Histogram) pmetric.HistogramDataPoint {
 	dp.SetStartTimestamp(p.start)
 	dp.SetTimestamp(p.ts)
 	dp.SetCount(h.Count())
-	dp.SetSum(h.Sum() * perUnit)
-	dp.SetMin(h.Min() * perUnit)
-	dp.SetMax(h.Max() * perUnit)
+	dp.SetSum(h.Sum())
+	dp.SetMin(h.Min())
+	dp.SetMax(h.Max())
 	dp.BucketCounts().FromRaw(h.Counts())
 	dp.ExplicitBounds().FromRaw(h.Bounds())
-	return histogramPoint{dp}
+	return dp
 }
-
-type histogramPoint struct{ pmetric.HistogramDataPoint }
-
-func (p histogramPoint) attributes(s series) { s.attributes(p.Attributes()) }
 
 func (p points) exponential(metric pmetric.Metric, s series) {
 	h := metric.ExponentialHistogram()
