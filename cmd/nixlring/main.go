@@ -28,7 +28,7 @@ type world struct {
 // run is the program, as a test can call it.
 func run(ctx context.Context, w world, args []string) int {
 	root := newRoot(w)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // cobra takes nil for os.Args
 	cmd, err := root.ExecuteContextC(ctx)
 	return exit(w.err, cmd, err)
 }

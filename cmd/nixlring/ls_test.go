@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// rings is a directory with two rings, what an agent leaves that fails to
+// start, and a text; it is the working directory, too.
+func rings(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, layout := range map[string]ringbuf.Layout{"decode": ringbuf.V1, "pre\nfill": ringbuf.V4} {
+		w, err := ringbuf.Create(name, layout, 16)
+		must(t, err)
+		for range 6 {
+			must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
+		}
+		must(t, w.Close())
+	}
+	must(t, os.WriteFile("failed", make([]byte, 40+12*16), 0o644))
+	must(t, os.WriteFile("letter", []byte("Dear Sir or Madam, this is not a ring but a letter."), 0o644))
+	hours := time.Now().Add(-3*time.Hour - 30*time.Minute)
+	for _, name := range []string{"decode", "pre\nfill", "failed", "letter"} {
+		must(t, os.Chtimes(name, hours, hours))
+	}
+	return dir
+}
+
+func TestLsText(t *testing.T) {
+	rings(t)
+	uid := strconv.Itoa(os.Getuid())
+	r := nixlring(t.Context(), nil, "ls", ".")
+	if r.code != exitOK || r.err != "1 other file is not a ring (--all lists them)\n" {
+		t.Errorf("%+v", r)
+	}
+	var got [][]string
+	for line := range strings.Lines(r.out) {
+		got = append(got, strings.Fields(line))
+	}
+	want := [][]string{
+		{"RING", "LAYOUT", "CAPACITY", "PENDING", "FILL", "OWNER", "AGE", "PROBLEM"},
+		{"decode", "v1", "16", "6", "40%", uid, "3h"},
+		append([]string{"failed", "-", "-", "-", "-", uid, "3h"},
+			strings.Fields("ring not ready: its version is still 0; the agent is starting, or failed to")...),
+		{`"pre\nfill"`, "v4", "16", "6", "40%", uid, "3h"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if all := nixlring(t.Context(), nil, "ls", ".", "--all"); !strings.Contains(all.out, "letter ") || all.err != "" {
+		t.Errorf("all: %+v", all)
+	}
+	if one := nixlring(t.Context(), nil, "ls", "letter"); !strings.Contains(one.out, "not a NIXL telemetry ring") {
+		t.Errorf("a file asked for: %+v", one)
+	}
+}
+
+func TestLsJSON(t *testing.T) {
+	dir := rings(t)
+	r := nixlring(t.Context(), map[string]string{"NIXL_TELEMETRY_DIR": dir}, "ls", "-o", "json")
+	var got []map[string]any
+	must(t, json.Unmarshal([]byte(r.out), &got))
+	if r.code != exitOK || r.err != "" || len(got) != 3 {
+		t.Fatalf("%+v", r)
+	}
+	modified, seconds := got[0]["modified"], got[0]["age_seconds"]
+	delete(got[0], "modified")
+	delete(got[0], "age_seconds")
+	want := map[string]any{
+		"path": filepath.Join(dir, "decode"), "ring": true, "layout": "v1", "capacity": 16.0,
+		"pending": 6.0, "fill": 0.4, "owner_uid": float64(os.Getuid()),
+	}
+	if diff := cmp.Diff(want, got[0]); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := time.Parse(time.RFC3339, modified.(string)); err != nil || seconds.(float64) < 12_600 {
+		t.Errorf("modified %v, %v s ago: %v", modified, seconds, err)
+	}
+	if p, ok := got[1]["problem"].(string); !ok || !strings.HasPrefix(p, "ring not ready: ") || got[1]["ring"] != false {
+		t.Errorf("not ready: %v", got[1])
+	}
+}
+
+func TestLsCSV(t *testing.T) {
+	rings(t)
+	r := nixlring(t.Context(), nil, "ls", "--output", "csv", "--all", ".")
+	got, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
+	must(t, err)
+	if r.code != exitOK || r.err != "" || len(got) != 5 {
+		t.Fatalf("%+v", r)
+	}
+	want := []string{"path", "layout", "capacity", "pending", "fill", "owner_uid", "modified", "problem"}
+	if diff := cmp.Diff(want, got[0]); diff != "" {
+		t.Error(diff)
+	}
+	if got[4][0] != "pre\nfill" || got[4][3] != "6" || got[4][4] != "0.4" || got[2][1] != "" || got[2][7] == "" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestLsNoRing(t *testing.T) {
+	empty := t.TempDir()
+	r := nixlring(t.Context(), nil, "ls", empty)
+	if r.code != exitOK || r.out != "" || !strings.Contains(r.err, "NIXL_TELEMETRY_ENABLE=y NIXL_TELEMETRY_DIR="+empty) {
+		t.Errorf("%+v", r)
+	}
+	r = nixlring(t.Context(), nil, "ls", "--require", "--output", "json", empty)
+	if r.code != exitNoRing || r.out != "[]\n" || r.err != "" {
+		t.Errorf("required: %+v", r)
+	}
+	missing := filepath.Join(empty, "missing")
+	r = nixlring(t.Context(), nil, "ls", missing)
+	if r.code != exitError || !strings.Contains(r.err, missing) || strings.Contains(r.err, "NIXL_TELEMETRY_ENABLE") {
+		t.Errorf("missing: %+v", r)
+	}
+}

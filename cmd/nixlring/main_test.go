@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// result is what became of a command.
+type result struct {
+	code     int
+	out, err string
+}
+
+// nixlring runs the program in an environment.
+func nixlring(ctx context.Context, env map[string]string, args ...string) result {
+	var out, errs bytes.Buffer
+	code := run(ctx, world{out: &out, err: &errs, env: func(name string) (string, bool) {
+		v, ok := env[name]
+		return v, ok
+	}}, args)
+	return result{code, out.String(), errs.String()}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// golden compares text with that of a file, or writes the file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		must(t, os.MkdirAll("testdata", 0o755))
+		must(t, os.WriteFile(path, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	must(t, err)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (go test -update writes it anew):\n%s", path, diff)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for name, args := range map[string][]string{
+		"help.txt":          {"--help"},
+		"help_ls.txt":       {"ls", "--help"},
+		"help_simulate.txt": {"simulate", "--help"},
+	} {
+		r := nixlring(t.Context(), nil, args...)
+		if r.code != exitOK || r.err != "" {
+			t.Errorf("%v: exit code %d, %s", args, r.code, r.err)
+		}
+		golden(t, name, r.out)
+		for line := range strings.Lines(r.out) {
+			if strings.HasSuffix(line, " \n") {
+				t.Errorf("%s: space at the end of %q", name, line)
+			}
+		}
+	}
+	if got, want := nixlring(t.Context(), nil).out, nixlring(t.Context(), nil, "--help").out; got != want {
+		t.Errorf("without a command it prints %q", got)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	r := nixlring(t.Context(), nil, "--version")
+	if r.code != exitOK || !strings.HasPrefix(r.out, "nixlring ") || strings.Count(r.out, "\n") != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWrongCommandLine(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		want string
+		args []string
+	}{
+		{`unknown command "simulat"; did you mean simulate?`, []string{"simulat"}},
+		{`unknown command "frobnicate"`, []string{"frobnicate"}},
+		{"unknown flag: --what", []string{"--what"}},
+		{"unknown flag: --what", []string{"ls", "--what"}},
+		{"it is one of text, json, csv", []string{"ls", "--output", "xml"}},
+		{"it is one of text, json", []string{"simulate", dir, "--output", "csv"}},
+		{"at most 1 arg", []string{"simulate", dir, dir}},
+		{"--layout: unknown layout", []string{"simulate", dir, "--layout", "v5"}},
+		{"--agents 0", []string{"simulate", dir, "--agents", "0"}},
+		{"--rate -1", []string{"simulate", dir, "--rate", "-1"}},
+		{"--rate NaN", []string{"simulate", dir, "--rate", "NaN"}},
+		{"--duration -1s", []string{"simulate", dir, "--duration", "-1s"}},
+		{"--capacity 12", []string{"simulate", dir, "--capacity", "12"}},
+		{"--capacity 0", []string{"simulate", dir, "--capacity", "0"}},
+		{"--run-interval 0s", []string{"simulate", dir, "--run-interval", "0"}},
+		{"--error-rate 2", []string{"simulate", dir, "--error-rate", "2"}},
+		{"--restart-every 1ms", []string{"simulate", dir, "--restart-every", "1ms"}},
+		{"--name", []string{"simulate", dir, "--name", "a/b"}},
+		{"never come to pass", []string{"simulate", dir, "--rate", "0", "--transfers", "5"}},
+	} {
+		r := nixlring(t.Context(), nil, tt.args...)
+		if r.code != exitUsage || r.out != "" || !strings.Contains(r.err, tt.want) || !strings.Contains(r.err, " --help\n") {
+			t.Errorf("%v: %+v; want %q", tt.args, r, tt.want)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	must(t, err)
+	if len(left) > 0 {
+		t.Errorf("wrong command lines left %v", left)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, tt := range []struct {
+		want string
+		args []string
+	}{
+		{"v1\nv2\nv2-named\nv3\nv4\nmixed\n", []string{"simulate", "--layout", ""}},
+		{"text\njson\n", []string{"simulate", "-o", ""}},
+		{"text\njson\ncsv\n", []string{"ls", "--output", ""}},
+	} {
+		r := nixlring(t.Context(), nil, append([]string{"__complete"}, tt.args...)...)
+		if !strings.HasPrefix(r.out, tt.want) {
+			t.Errorf("%v: %q", tt.args, r.out)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// simulated runs the simulator in no time and reads its report.
+func simulated(t *testing.T, env map[string]string, args ...string) (r result, report simulate.Report) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r = nixlring(t.Context(), env, append([]string{"simulate", "--output", "json"}, args...)...)
+	})
+	if r.code != exitOK {
+		t.Fatalf("%v: %+v", args, r)
+	}
+	must(t, json.Unmarshal([]byte(r.out), &report))
+	return r, report
+}
+
+// inRing is the sum of what stands in a ring, by name.
+func inRing(t *testing.T, path string) map[string]uint64 {
+	t.Helper()
+	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
+	must(t, err)
+	defer r.Close()
+	sums := map[string]uint64{}
+	_, err = r.Read(0, func(b ringbuf.Batch) {
+		for i := range b.Len() {
+			e := b.Event(i)
+			sums[e.EventName()] += e.Value
+		}
+	})
+	must(t, err)
+	return sums
+}
+
+func TestSimulateReportsWhatIsInTheRings(t *testing.T) {
+	dir := t.TempDir()
+	r, report := simulated(t, nil, dir, "--agents", "5", "--layout", "mixed", "--duration", "5s", "--error-rate", "0.05", "--seed", "7")
+	if report.Seed != 7 || len(report.Agents) != 5 || report.Sum.Operations != 2500 {
+		t.Errorf("seed %d, %d agents, %d operations", report.Seed, len(report.Agents), report.Sum.Operations)
+	}
+	for path, totals := range report.Agents {
+		want := map[string]uint64{}
+		for _, n := range totals.Written.ByName {
+			want[n.Name] += n.Sum
+		}
+		if diff := cmp.Diff(want, inRing(t, path)); diff != "" {
+			t.Errorf("%s: report (-) and ring (+) differ:\n%s", path, diff)
+		}
+	}
+	if !strings.Contains(r.err, "5 agents, sim-0 to sim-4, 100 transfers/s each, layout mixed, seed 7, in "+dir) {
+		t.Errorf("progress: %s", r.err)
+	}
+}
+
+func TestSimulateIsRepeatable(t *testing.T) {
+	sum := func(args ...string) simulate.Totals {
+		_, report := simulated(t, nil, append([]string{t.TempDir(), "--transfers", "200", "--quiet"}, args...)...)
+		return report.Sum
+	}
+	first := sum("--seed", "3")
+	if diff := cmp.Diff(first, sum("--seed", "3")); diff != "" {
+		t.Error(diff)
+	}
+	if first.Operations != 200 {
+		t.Errorf("%d transfers", first.Operations)
+	}
+	if cmp.Equal(first.Written, sum().Written) {
+		t.Error("another seed has the same traffic")
+	}
+}
+
+func TestSimulateByEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	env := map[string]string{
+		"NIXL_TELEMETRY_DIR": dir, "NIXL_TELEMETRY_BUFFER_SIZE": "512", "NIXL_TELEMETRY_RUN_INTERVAL": "500",
+	}
+	_, report := simulated(t, env, "--duration", "5s", "--rate", "10")
+	totals, ok := report.Agents[filepath.Join(dir, "sim-0")]
+	if !ok || totals.Capacity != 512 || totals.Flushes != 11 {
+		t.Errorf("rings %v, capacity %d, %d flushes", report.Agents, totals.Capacity, totals.Flushes)
+	}
+	_, report = simulated(t, env, "--duration", "5s", "--rate", "10", "--capacity", "1024", "--run-interval", "100ms")
+	if totals := report.Sum; totals.Capacity != 1024 || totals.Flushes != 51 {
+		t.Errorf("flags: capacity %d, %d flushes", totals.Capacity, totals.Flushes)
+	}
+	for name, value := range map[string]string{"NIXL_TELEMETRY_BUFFER_SIZE": "12", "NIXL_TELEMETRY_RUN_INTERVAL": "soon"} {
+		r := nixlring(t.Context(), map[string]string{name: value}, "simulate", dir)
+		if r.code != exitError || !strings.Contains(r.err, name+"="+value) {
+			t.Errorf("%s=%s: %+v", name, value, r)
+		}
+	}
+}
+
+func TestSimulateUntilInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second) // a signal cancels a context
+		defer cancel()
+		r := nixlring(ctx, nil, "simulate", dir, "-n", "2", "--remove", "--restart-every", "10s")
+		if r.code != exitOK {
+			t.Errorf("exit code %d", r.code)
+		}
+		lines := strings.Split(strings.TrimSpace(r.out), "\n")
+		if len(lines) != 6 || !strings.HasPrefix(lines[0], "RING ") || !strings.HasPrefix(lines[3], "all ") ||
+			!strings.Contains(lines[5], " transfers/s of each agent over 25s, seed ") {
+			t.Errorf("totals:\n%s", r.out)
+		}
+		if progress := strings.Count(r.err, " transfers, "); progress != 2 || !strings.Contains(r.err, "\n 10s  ") {
+			t.Errorf("progress:\n%s", r.err)
+		}
+	})
+	left, err := os.ReadDir(dir)
+	must(t, err)
+	if len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestSimulateLeavesRings(t *testing.T) {
+	dir := t.TempDir()
+	_, report := simulated(t, nil, dir, "--duration", "1s", "--no-final-flush", "--name", "decode")
+	path := filepath.Join(dir, "decode-0")
+	if inRing(t, path)["agent_xfer_time"] == 0 {
+		t.Error("no transfer in the ring")
+	}
+	if report.Sum.Discarded.Named("memory", "agent_memory_deregistered").Count == 0 {
+		t.Error("the last interval was flushed")
+	}
+}
+
+func TestSimulateNowhere(t *testing.T) {
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "missing")
+	r := nixlring(t.Context(), nil, "simulate", missing)
+	if r.code != exitError || !strings.Contains(r.err, missing) || !strings.Contains(r.err, "make it first") {
+		t.Errorf("missing directory: %+v", r)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "sim-0"), []byte(strings.Repeat("letter ", 100)), 0o644))
+	r = nixlring(t.Context(), nil, "simulate", dir)
+	if r.code != exitError || !strings.Contains(r.err, "not a NIXL telemetry ring") {
+		t.Errorf("a letter in the way: %+v", r)
+	}
+}

@@ -1,0 +1,165 @@
+package listing_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/listing"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// world is a directory with a bit of everything.
+func world(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must(t, os.MkdirAll(at("team"), 0o755))
+	for name, events := range map[string]int{"busy": 7, "idle": 0, "team/nested": 3} {
+		w, err := ringbuf.Create(at(name), ringbuf.V4, 8)
+		must(t, err)
+		for range events {
+			must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
+		}
+		must(t, w.Close())
+	}
+	must(t, os.WriteFile(at("text"), []byte(strings.Repeat("hello ", 50)), 0o644))
+	must(t, os.WriteFile(at("starting"), nil, 0o644))
+	must(t, os.WriteFile(at("empty"), nil, 0o644))
+	long := time.Now().Add(-time.Hour)
+	must(t, os.Chtimes(at("empty"), long, long))
+	must(t, os.WriteFile(at("zeros"), make([]byte, 4096), 0o644))
+	must(t, os.WriteFile(at("zeros like a ring"), make([]byte, 40+12*16), 0o644))
+	must(t, os.Symlink("busy", at("link")))
+	must(t, syscall.Mkfifo(at("fifo"), 0o644))
+	must(t, os.WriteFile(at("newer"), newer(t, at("idle")), 0o644))
+	return dir
+}
+
+// newer is a ring of a version that nobody knows.
+func newer(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must(t, err)
+	const version = 16
+	b[version] = 9
+	return b
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// walk is what Walk says of each file, in a word.
+func walk(t *testing.T, root string, recursive bool) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	must(t, listing.Walk(t.Context(), []string{root}, recursive, func(e listing.Entry) {
+		name, err := filepath.Rel(root, e.Path)
+		must(t, err)
+		switch {
+		case e.Ring:
+			got[name] = "ring"
+		case e.Other:
+			got[name] = "other"
+		default:
+			got[name] = "broken"
+		}
+		if e.Ring == (e.Err != nil) || e.Ring == (e.Reason() != "") {
+			t.Errorf("%s: ring %v, error %v", name, e.Ring, e.Err)
+		}
+		if strings.Contains(e.Reason(), root) {
+			t.Errorf("the reason repeats the path: %s", e.Reason())
+		}
+		if e.Owner != uint32(os.Getuid()) || e.Modified.IsZero() {
+			t.Errorf("%s: owner %d, modified %v", name, e.Owner, e.Modified)
+		}
+	}))
+	return got
+}
+
+func TestWalk(t *testing.T) {
+	dir := world(t)
+	want := map[string]string{
+		"busy": "ring", "idle": "ring",
+		"newer": "broken", "starting": "broken", "zeros like a ring": "broken",
+		"text": "other", "empty": "other", "zeros": "other", "link": "other", "fifo": "other",
+	}
+	if diff := cmp.Diff(want, walk(t, dir, false)); diff != "" {
+		t.Error(diff)
+	}
+	want[filepath.Join("team", "nested")] = "ring"
+	if diff := cmp.Diff(want, walk(t, dir, true)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRing(t *testing.T) {
+	dir := world(t)
+	var got []listing.Entry
+	for _, name := range []string{"busy", "text"} {
+		must(t, listing.Walk(t.Context(), []string{filepath.Join(dir, name)}, false, func(e listing.Entry) {
+			got = append(got, e)
+		}))
+	}
+	if len(got) != 2 || !got[0].Asked || !got[1].Asked {
+		t.Fatalf("two files were asked for: %+v", got)
+	}
+	e := got[0]
+	if e.Layout != ringbuf.V4 || e.Capacity != 8 || e.Pending != 7 || e.Fill() != 1 {
+		t.Errorf("a full ring of 8 slots: %+v, fill %v", e, e.Fill())
+	}
+	// Looking takes nothing out.
+	r, err := ringbuf.OpenReader(e.Path, ringbuf.Consume)
+	must(t, err)
+	defer r.Close()
+	if n, err := r.ReadInto(make([]ringbuf.Event, 10)); n != 7 || err != nil {
+		t.Errorf("%d events left: %v", n, err)
+	}
+}
+
+func TestNoDirectory(t *testing.T) {
+	dir := world(t)
+	missing := filepath.Join(dir, "missing")
+	n := 0
+	err := listing.Walk(t.Context(), []string{missing, dir}, false, func(listing.Entry) { n++ })
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
+		t.Errorf("a missing directory: %v", err)
+	}
+	if n != 10 {
+		t.Errorf("%d files were seen in the other one", n)
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := listing.Walk(ctx, []string{t.TempDir()}, false, func(listing.Entry) { t.Error("went on") })
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestNoPermission(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	dir := t.TempDir()
+	for name, size := range map[string]int{"letter": 1000, "ring": 40 + 4096*16} {
+		must(t, os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0))
+	}
+	if diff := cmp.Diff(map[string]string{"letter": "other", "ring": "broken"}, walk(t, dir, false)); diff != "" {
+		t.Error(diff)
+	}
+}
