@@ -81,8 +81,11 @@ func TestS1BurstDoesNotGrowWithoutBound(t *testing.T) {
 	s := openTest(t, t.TempDir(), WithClock(func() time.Time { return epoch }))
 	for range 10_000 {
 		recordAll(t, s, Packet{Operation: "embedding", Device: CPU})
-		if len(s.rows.waiting) > writeSize {
-			t.Fatalf("%d bytes wait", len(s.rows.waiting))
+		s.mu.Lock()
+		waiting := len(s.rows.waiting)
+		s.mu.Unlock()
+		if waiting > writeSize {
+			t.Fatalf("%d bytes wait", waiting)
 		}
 	}
 }
@@ -234,6 +237,8 @@ func TestReadRejectsOtherFiles(t *testing.T) {
 	valid := "1.5,cpu,w,1.0,1,0,op,True,0.00,\n"
 	for name, content := range map[string]string{
 		"other text":      "hello",
+		"after a line":    "\nhello",
+		"a quote":         `"hello`,
 		"other CSV":       "timestamp_us,category,event_name,value\n1,2,3,4\n",
 		"no header":       valid,
 		"too few fields":  headerLine + "1.5,cpu\n" + valid,

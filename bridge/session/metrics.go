@@ -12,8 +12,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// scope is the instrumentation scope of the metrics.
-const scope = "github.com/nixl-otel/nixl-otel/bridge/session"
+// ScopeName is the name of the instrumentation scope of a session's metrics.
+const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/session"
 
 // instruments are the metrics of the catalogue that a session emits.
 type instruments struct {
@@ -30,7 +30,7 @@ type instruments struct {
 // newInstruments makes the instruments. One that the provider refuses is
 // replaced by one that does nothing, so that a session works in any case.
 func newInstruments(p metric.MeterProvider) (*instruments, error) {
-	meter := p.Meter(scope)
+	meter := p.Meter(ScopeName)
 	var errs []error
 	counter := func(m semconv.Metric) metric.Int64Counter {
 		c, err := meter.Int64Counter(m.Name,

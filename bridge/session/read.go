@@ -82,7 +82,8 @@ func readRecord(c *csv.Reader, first bool) (record, error) {
 	var wrong *csv.ParseError
 	switch {
 	case errors.As(err, &wrong):
-		return record{line: wrong.StartLine, err: err, open: errors.Is(err, csv.ErrQuote)}, nil
+		open := errors.Is(err, csv.ErrQuote) && !first // our header has no quotes
+		return record{line: wrong.StartLine, header: first, err: err, open: open}, nil
 	case err != nil:
 		return record{}, err
 	}
@@ -90,7 +91,7 @@ func readRecord(c *csv.Reader, first bool) (record, error) {
 	rec := record{line: line, header: first}
 	if first {
 		if !slices.Equal(fields, columns[:]) {
-			rec.err = errors.New("line 1: the header is another one")
+			rec.err = fmt.Errorf("line %d: the header is another one", line)
 			rec.open = strings.HasPrefix(string(header()), strings.Join(fields, ","))
 		}
 		return rec, nil
@@ -110,7 +111,7 @@ func (r record) cut(last byte) bool {
 		return false
 	case r.open:
 		return true // a quoted field may be cut after a newline of its own
-	case r.line == 1 && r.err != nil:
+	case r.header && r.err != nil:
 		return false // not the beginning of our header: another kind of file
 	default:
 		return last != '\n'

@@ -1,0 +1,227 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+)
+
+// fullAfterHeader is a file whose disk has room for the header only: further
+// writes go to /dev/full, which has none.
+type fullAfterHeader struct {
+	*os.File
+	full *os.File
+	used bool
+}
+
+func (f *fullAfterHeader) Write(b []byte) (int, error) {
+	if f.used {
+		return f.full.Write(b)
+	}
+	f.used = true
+	return f.File.Write(b)
+}
+
+func (f *fullAfterHeader) Close() error { return errors.Join(f.File.Close(), f.full.Close()) }
+
+func onFullDisk(t *testing.T) Option {
+	t.Helper()
+	return optionFunc(func(c config) config {
+		c.create = func(path string) (file, error) {
+			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+			if err != nil {
+				return nil, err
+			}
+			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			if err != nil {
+				return nil, err
+			}
+			return &fullAfterHeader{File: f, full: full}, nil
+		}
+		return c
+	})
+}
+
+func TestFullDiskIsAnErrorOfEachCallAndOfClose(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	s := openTest(t, t.TempDir(), onFullDisk(t),
+		WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+	for id := range int64(10) {
+		err := s.Record(Packet{ID: id, Operation: "embedding", Device: CPU, Duration: time.Millisecond})
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("packet %d: %v", id, err)
+		}
+	}
+	if got := packetsCounted(t, reader); got != 10 {
+		t.Errorf("metrics have %d packets, want all 10", got)
+	}
+	err := s.Close()
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "10 rows are missing in "+s.CSVPath()) {
+		t.Errorf("close: %v", err)
+	}
+	if again := s.Close(); again.Error() != err.Error() {
+		t.Errorf("close once more: %v", again)
+	}
+	// The summary is in a file of its own, and that had room.
+	written, err := readSummary(s.JSONPath())
+	if err != nil || written.TotalPackets != 10 {
+		t.Errorf("summary: %+v, %v", written, err)
+	}
+}
+
+// In a burst the call that writes says so, and from then on each.
+func TestFullDiskInABurst(t *testing.T) {
+	s := openTest(t, t.TempDir(), onFullDisk(t), WithClock(func() time.Time { return epoch }))
+	s.rows.wrote = epoch // as if a row had just been written
+	var failed int
+	for failed == 0 {
+		if err := s.Record(Packet{Operation: "embedding", Device: CPU}); err != nil {
+			failed++
+		}
+	}
+	for range 5 {
+		if err := s.Record(Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("on the full disk: %v", err)
+		}
+	}
+	lost := s.Summary().TotalPackets
+	if err := s.Close(); err == nil || s.rows.lost != lost {
+		t.Errorf("close: %v; %d of %d rows are lost", err, s.rows.lost, lost)
+	}
+}
+
+func TestFullDiskAtOpen(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, WithName("s"), optionFunc(func(c config) config {
+		c.create = func(path string) (file, error) {
+			f, err := createFile(path)
+			if err != nil {
+				return nil, err
+			}
+			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			return full, errors.Join(err, f.Close())
+		}
+		return c
+	}))
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("open: %v", err)
+	}
+	if err := s.Record(Packet{}); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("record: %v", err)
+	}
+	if err := s.Close(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("close: %v", err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+func TestUnwritableDirectory(t *testing.T) {
+	// A directory under a regular file can't be made by anybody, root included.
+	base := filepath.Join(t.TempDir(), "file")
+	write(t, base, "")
+	reader := sdkmetric.NewManualReader()
+	s, err := Open(filepath.Join(base, "telemetry"), WithName("s"),
+		WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+	if !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), base) {
+		t.Errorf("open: %v", err)
+	}
+	for range 3 {
+		if err := s.Record(Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, syscall.ENOTDIR) {
+			t.Errorf("record: %v", err)
+		}
+	}
+	if err := s.Flush(); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("flush: %v", err)
+	}
+	if got := packetsCounted(t, reader); got != 3 || s.Summary().TotalPackets != 3 {
+		t.Errorf("metrics have %d packets and the summary %d, want 3", got, s.Summary().TotalPackets)
+	}
+	if err := s.Close(); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func TestDirectoryGoneAtClose(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "telemetry")
+	s := openTest(t, dir)
+	recordAll(t, s, Packet{Operation: "embedding", Device: CPU})
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.JSONPath()) {
+		t.Errorf("close: %v", err)
+	}
+}
+
+const quotaDir = "SESSION_TEST_QUOTA_DIR"
+
+// A limit on the size of files stands for a disk that fills up, takes a part
+// of a row, and has room again. It holds for a whole process, hence a child.
+func TestDiskFillsUpAndHasRoomAgain(t *testing.T) {
+	if dir := os.Getenv(quotaDir); dir != "" {
+		fillUp(t, dir)
+		return
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDiskFillsUpAndHasRoomAgain$", "-test.v")
+	child.Env = append(os.Environ(), quotaDir+"="+t.TempDir())
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func fillUp(t *testing.T, dir string) {
+	s := openTest(t, dir)
+	const room = 1000
+	limitFiles(t, room)
+	var failed int64
+	id := int64(0)
+	for ; failed < 5; id++ {
+		if err := s.Record(Packet{ID: id, Operation: "embedding", Device: CPU}); err != nil {
+			failed++
+			if !errors.Is(err, syscall.EFBIG) {
+				t.Errorf("packet %d: %v", id, err)
+			}
+		}
+		content := read(t, s.CSVPath())
+		if rows := rowsOf(t, content); int64(len(rows)) != id+1-failed || !strings.HasSuffix(content, "\n") {
+			t.Fatalf("after packet %d the file is:\n%s", id, content)
+		}
+	}
+	limitFiles(t, math.MaxUint64)
+	recordAll(t, s, Packet{ID: id, Operation: "embedding", Device: CPU})
+	rows := rowsOf(t, read(t, s.CSVPath()))
+	if last := rows[len(rows)-1].PacketID; last != id {
+		t.Errorf("the last row is packet %d's, want %d", last, id)
+	}
+	if err := s.Close(); !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), "5 rows are missing") {
+		t.Errorf("close: %v", err)
+	}
+	if got := s.Summary().TotalPackets; got != id+1 {
+		t.Errorf("the summary has %d packets, want %d", got, id+1)
+	}
+}
+
+func limitFiles(t *testing.T, size uint64) {
+	t.Helper()
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	limit.Cur = min(size, limit.Max)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+}

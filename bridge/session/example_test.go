@@ -1,0 +1,119 @@
+package session_test
+
+import (
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/nixl-otel/nixl-otel/bridge/session"
+)
+
+// tick is a clock for examples: a second goes by each time it is read.
+func tick() func() time.Time {
+	now := time.Date(2025, 11, 17, 0, 4, 29, 0, time.UTC)
+	return func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "telemetry")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	s, err := session.Open(dir, session.WithName("run_1"),
+		session.WithMeterProvider(noop.NewMeterProvider()), // leave out for the global one
+		session.WithClock(tick()))
+	if err != nil {
+		log.Print(err) // s emits metrics nevertheless
+	}
+	s.AddPromptTokens(3)
+	packets := []session.Packet{
+		{ID: 1, Layer: -1, Operation: "embedding", Device: session.CPU, Duration: 500 * time.Microsecond, Memory: 10 << 20},
+		{ID: 2, Layer: 0, Operation: "expert_ffn", Device: session.IGPU, Duration: 5200 * time.Microsecond, Memory: 128 << 20},
+		{
+			ID: 3, Layer: 1, Operation: "attention_qkv_proj", Device: session.CPU, DeviceTarget: session.IGPU,
+			Duration: 3100 * time.Microsecond, Err: errors.New("iGPU out of memory"), ErrorType: "out_of_memory",
+		},
+	}
+	for _, p := range packets {
+		if err := s.Record(p); err != nil {
+			log.Print(err)
+		}
+	}
+	s.AddGeneratedTokens(1)
+	if err := s.Close(); err != nil {
+		log.Print(err)
+	}
+
+	csv, err := os.ReadFile(filepath.Join(dir, "run_1.csv"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(string(csv))
+	sum := s.Summary()
+	fmt.Printf("%d packets, %d failed, %.2f tokens/s\n", sum.TotalPackets, sum.FailedPackets, sum.TokensPerSecond)
+	// Output:
+	// timestamp,device,worker_instance,duration_ms,packet_id,layer_idx,operation,success,memory_used_mb,error_message
+	// 1763337871.000000,cpu,cpu_embedding,0.500,1,-1,embedding,True,10.00,
+	// 1763337872.000000,igpu,igpu_expert_ffn_layer_0,5.200,2,0,expert_ffn,True,128.00,
+	// 1763337873.000000,cpu,cpu_attention_layer_1,3.100,3,1,attention_qkv_proj,False,0.00,iGPU out of memory
+	// 3 packets, 1 failed, 0.25 tokens/s
+}
+
+func ExampleAnalyze() {
+	report, err := session.Analyze("testdata/upstream/test_session.csv")
+	if err != nil {
+		log.Fatal(err) // nothing is there, or it is another kind of file
+	}
+	var text strings.Builder
+	if _, err := report.WriteTo(&text); err != nil {
+		log.Fatal(err)
+	}
+	overall, _, _ := strings.Cut(text.String(), "\nWorkers")
+	fmt.Print(overall)
+	for _, f := range report.Failures {
+		fmt.Printf("packet %d: %s\n", f.PacketID, f.Error)
+	}
+	// Output:
+	// Session testdata/upstream/test_session.csv
+	//
+	// Overall
+	//   packets    5
+	//   succeeded  4  (80.0 %)
+	//   failed     1
+	//   on cpu     2  (1.300 ms)
+	//   on igpu    2  (7.500 ms)
+	// packet 5: iGPU out of memory
+}
+
+func ExampleRecover() {
+	dir, err := os.MkdirTemp("", "telemetry")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := session.Open(dir, session.WithName("cut"), session.WithMeterProvider(noop.NewMeterProvider()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := s.Record(session.Packet{ID: 1, Operation: "lm_head", Device: session.CPU}); err != nil {
+		log.Fatal(err)
+	}
+	// Here the program crashes. Later, with what it left:
+	sum, err := session.Recover(filepath.Join(dir, "cut.csv"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(sum.SessionName, sum.TotalPackets, filepath.Base(sum.JSONSummary))
+	// Output: cut 1 cut.json
+}

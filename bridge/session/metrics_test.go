@@ -1,0 +1,383 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// openMeasured opens a session whose metrics can be read.
+func openMeasured(t *testing.T, opts ...Option) (*Session, sdkmetric.Reader) {
+	t.Helper()
+	reader := sdkmetric.NewManualReader()
+	// Without a limit of the SDK's own, the session's show.
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithCardinalityLimit(0))
+	return openTest(t, t.TempDir(), append([]Option{WithMeterProvider(provider)}, opts...)...), reader
+}
+
+// Every metric of the catalogue is emitted, as the catalogue has it.
+func TestMetricsAreTheCatalogues(t *testing.T) {
+	s, reader := openMeasured(t)
+	recordAll(t, s, Packet{
+		Operation: "expert_ffn", Device: CPU, DeviceTarget: IGPU, Memory: 1, Duration: 1, Err: textError("x"),
+	})
+	s.AddPromptTokens(1)
+	all := collect(t, reader)
+	for _, want := range semconv.SplitInference() {
+		i := slices.IndexFunc(all, func(m metricdata.Metrics) bool { return m.Name == want.Name })
+		if i < 0 {
+			t.Errorf("%s is missing", want.Name)
+			continue
+		}
+		if all[i].Unit != want.Unit || all[i].Description != want.Description {
+			t.Errorf("%s has unit %q and description %q", want.Name, all[i].Unit, all[i].Description)
+		}
+		keys, kind := shape(t, all[i])
+		if kind != want.Kind {
+			t.Errorf("%s is a %s, want a %s", want.Name, kind, want.Kind)
+		}
+		for _, key := range keys {
+			if !slices.Contains(want.Attributes, key) && !slices.Contains(want.Conditional, key) {
+				t.Errorf("%s has the attribute %s", want.Name, key)
+			}
+		}
+		for _, key := range want.Attributes {
+			if !slices.Contains(keys, key) {
+				t.Errorf("%s doesn't have the attribute %s", want.Name, key)
+			}
+		}
+	}
+	if len(all) != len(semconv.SplitInference()) {
+		t.Errorf("%d metrics", len(all))
+	}
+}
+
+// shape is the kind of a metric and the attributes of its first point.
+func shape(t *testing.T, m metricdata.Metrics) (keys []string, kind semconv.Kind) {
+	t.Helper()
+	var attrs attribute.Set
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		if data.IsMonotonic {
+			kind = semconv.Counter
+		}
+		attrs = data.DataPoints[0].Attributes
+	case metricdata.Histogram[float64]:
+		kind = semconv.Histogram
+		attrs = data.DataPoints[0].Attributes
+		want := semconv.DurationBounds()
+		if m.Unit == "By" {
+			want = semconv.SizeBounds()
+		}
+		equal(t, want, data.DataPoints[0].Bounds)
+	}
+	for _, kv := range attrs.ToSlice() {
+		keys = append(keys, string(kv.Key))
+	}
+	return keys, kind
+}
+
+func TestMetricsOfPackets(t *testing.T) {
+	s, reader := openMeasured(t)
+	recordAll(
+		t, s,
+		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 3, Duration: 2 * time.Millisecond, Memory: 1 << 20},
+		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 3, Duration: 4 * time.Millisecond, Memory: 3 << 20},
+		Packet{Operation: "expert_ffn", Device: CPU, DeviceTarget: IGPU, Layer: 4, Duration: time.Millisecond},
+		Packet{Operation: "lm_head", Device: CPU, DeviceTarget: "auto", Layer: 33, Duration: time.Second, Err: textError("no memory")},
+	)
+	s.AddPromptTokens(7)
+	s.AddGeneratedTokens(2)
+	s.AddGeneratedTokens(3)
+	all := collect(t, reader)
+
+	equal(t, map[string]int64{
+		"splitinfer.device=igpu splitinfer.worker=igpu_expert_ffn_layer_3":                                                       2,
+		"splitinfer.device=cpu splitinfer.worker=cpu_expert_ffn_layer_4":                                                         1,
+		"error.type=github.com/nixl-otel/nixl-otel/bridge/session.textError splitinfer.device=cpu splitinfer.worker=cpu_lm_head": 1,
+	}, sums(t, all, semconv.Packets))
+	equal(t, map[string]int64{
+		"splitinfer.layer=3 splitinfer.operation=expert_ffn": 2,
+		"splitinfer.layer=4 splitinfer.operation=expert_ffn": 1,
+	}, sums(t, all, semconv.ExpertSelections))
+	equal(t, map[string]int64{
+		"splitinfer.device=igpu splitinfer.device.used=cpu": 1,
+	}, sums(t, all, semconv.PacketFallbacks))
+	equal(t, map[string]int64{
+		"splitinfer.token.type=prompt": 7, "splitinfer.token.type=generated": 5,
+	}, sums(t, all, semconv.Tokens))
+	equal(t, map[string]distribution{
+		"splitinfer.device=igpu splitinfer.operation=expert_ffn":                                                                {2, 0.006},
+		"splitinfer.device=cpu splitinfer.operation=expert_ffn":                                                                 {1, 0.001},
+		"error.type=github.com/nixl-otel/nixl-otel/bridge/session.textError splitinfer.device=cpu splitinfer.operation=lm_head": {1, 1},
+	}, distributions(t, all, semconv.PacketDuration))
+	// Memory of 0 is unknown.
+	equal(t, map[string]distribution{
+		"splitinfer.device=igpu": {2, 4 << 20},
+	}, distributions(t, all, semconv.PacketMemory))
+}
+
+func TestMetricsLayerOnDuration(t *testing.T) {
+	s, reader := openMeasured(t, WithLayerOnDuration())
+	recordAll(t, s, Packet{Operation: "lm_head", Device: CPU, Layer: 33}, Packet{Operation: "lm_head", Device: CPU, Layer: 34})
+	equal(t, map[string]distribution{
+		"splitinfer.device=cpu splitinfer.layer=33 splitinfer.operation=lm_head": {1, 0},
+		"splitinfer.device=cpu splitinfer.layer=34 splitinfer.operation=lm_head": {1, 0},
+	}, distributions(t, collect(t, reader), semconv.PacketDuration))
+}
+
+func TestMetricsGlobalProviderByDefault(t *testing.T) {
+	before := otel.GetMeterProvider()
+	t.Cleanup(func() { otel.SetMeterProvider(before) })
+	reader := sdkmetric.NewManualReader()
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	s := openTest(t, t.TempDir(), WithMeterProvider(nil))
+	recordAll(t, s, Packet{Operation: "a", Device: CPU})
+	if got := packetsCounted(t, reader); got != 1 {
+		t.Errorf("%d packets", got)
+	}
+}
+
+// S9: the error.type is one of few, whatever the errors say.
+func TestS9ErrorTypes(t *testing.T) {
+	for _, c := range []struct {
+		packet Packet
+		want   string
+	}{
+		{Packet{Err: textError("a")}, "github.com/nixl-otel/nixl-otel/bridge/session.textError"},
+		{Packet{Err: fmt.Errorf("layer 5: %w", textError("a"))}, "github.com/nixl-otel/nixl-otel/bridge/session.textError"},
+		{Packet{Err: errors.New("a")}, "*errors.errorString"},
+		{Packet{Err: fmt.Errorf("layer 5: %w", os.ErrDeadlineExceeded)}, "*poll.DeadlineExceededError"},
+		{Packet{Err: typedError{}}, "device_lost"},
+		{Packet{Err: errors.New("a"), ErrorType: "out_of_memory"}, "out_of_memory"},
+		{Packet{Err: errors.New("a"), ErrorType: "no\xffUTF-8"}, "no\uFFFDUTF-8"},
+	} {
+		s, reader := openMeasured(t)
+		c.packet.Operation, c.packet.Device = "embedding", CPU
+		recordAll(t, s, c.packet)
+		equal(t, map[string]int64{
+			"error.type=" + c.want + " splitinfer.device=cpu splitinfer.worker=cpu_embedding": 1,
+		}, sums(t, collect(t, reader), semconv.Packets))
+	}
+}
+
+type typedError struct{}
+
+func (typedError) Error() string     { return "level zero: device lost" }
+func (typedError) ErrorType() string { return "device_lost" }
+
+func TestOverflowOfOperations(t *testing.T) {
+	s, reader := openMeasured(t, WithOperationLimit(2))
+	for i := range 10 {
+		recordAll(t, s, Packet{Operation: fmt.Sprintf("expert_%d", i), Device: CPU, Memory: 1, Duration: time.Second})
+	}
+	recordAll(t, s, Packet{Operation: "expert_1", Device: CPU, Memory: 1, Duration: time.Second}) // known since
+	all := collect(t, reader)
+	equal(t, map[string]distribution{
+		"splitinfer.device=cpu splitinfer.operation=expert_0": {1, 1},
+		"splitinfer.device=cpu splitinfer.operation=expert_1": {2, 2},
+		"otel.metric.overflow=true":                           {8, 8},
+	}, distributions(t, all, semconv.PacketDuration))
+	equal(t, map[string]int64{
+		"splitinfer.device=cpu splitinfer.worker=cpu_expert_0": 1,
+		"splitinfer.device=cpu splitinfer.worker=cpu_expert_1": 2,
+		"otel.metric.overflow=true":                            8,
+	}, sums(t, all, semconv.Packets))
+	equal(t, map[string]int64{
+		"splitinfer.layer=0 splitinfer.operation=expert_0": 1,
+		"splitinfer.layer=0 splitinfer.operation=expert_1": 2,
+		"otel.metric.overflow=true":                        8,
+	}, sums(t, all, semconv.ExpertSelections))
+	equal(t, map[string]distribution{"splitinfer.device=cpu": {11, 11}}, distributions(t, all, semconv.PacketMemory))
+
+	sum := s.Summary()
+	equal(t, []string{"expert_0", "expert_1", "_OTHER"}, operationNames(sum.Operations))
+	equal(t, Selections{{"expert_0_layer_0", 1}, {"expert_1_layer_0", 2}, {"_OTHER", 8}}, sum.ExpertSelections)
+	equal(t, int64(8), sum.Operations[2].Count)
+	if got := rowsOf(t, read(t, s.CSVPath()))[9].Operation; got != "expert_9" {
+		t.Errorf("the CSV has %s", got)
+	}
+}
+
+func TestOverflowOfEverything(t *testing.T) {
+	s, reader := openMeasured(t, WithLayerOnDuration())
+	const layers, others = 2 * routeLimit, 200
+	for i := range layers {
+		recordAll(t, s, Packet{Operation: "expert_ffn", Device: IGPU, Layer: i})
+	}
+	for i := range others {
+		name := fmt.Sprint(i)
+		recordAll(t, s, Packet{Operation: "lm_head", Device: name, DeviceTarget: "npu", Memory: 1, Err: errors.New(name), ErrorType: name})
+	}
+	for i := range others {
+		recordAll(t, s, Packet{Operation: "expert_ffn", Device: IGPU, Err: errors.New("x"), ErrorType: fmt.Sprint(i)})
+	}
+	all := collect(t, reader)
+	for metric, most := range map[string]int{
+		semconv.PacketDuration.Name:   routeLimit + deviceLimit + errorTypeLimit + 2,
+		semconv.Packets.Name:          routeLimit + deviceLimit + errorTypeLimit + 2,
+		semconv.ExpertSelections.Name: routeLimit + 1,
+		semconv.PacketMemory.Name:     deviceLimit + 1,
+		semconv.PacketFallbacks.Name:  fallbackLimit + 1,
+	} {
+		if got := points(t, all, metric); got > most {
+			t.Errorf("%s has %d points, want %d or fewer", metric, got, most)
+		}
+	}
+	// Nothing is lost in the overflow.
+	const total = layers + 2*others
+	if got := packetsCounted(t, reader); got != total {
+		t.Errorf("%d packets counted, want %d", got, total)
+	}
+	var durations int64
+	for _, d := range distributions(t, all, semconv.PacketDuration) {
+		durations += int64(d.count)
+	}
+	if durations != total {
+		t.Errorf("%d durations, want %d", durations, total)
+	}
+	if got := len(s.Summary().ExpertSelections); got != selectionLimit+1 {
+		t.Errorf("%d selections in the summary", got)
+	}
+	if got := int64(len(rowsOf(t, read(t, s.CSVPath())))); got != total {
+		t.Errorf("%d rows, want %d", got, total)
+	}
+}
+
+// A provider that refuses instruments costs the metrics and nothing else.
+func TestProviderThatRefuses(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, WithName("s"), WithMeterProvider(refusing{}))
+	if !errors.Is(err, errRefused) {
+		t.Errorf("open: %v", err)
+	}
+	s.AddPromptTokens(1)
+	recordAll(t, s, Packet{Operation: "expert_ffn", Device: CPU, DeviceTarget: IGPU, Memory: 1})
+	closeTest(t, s)
+	if got := len(rowsOf(t, read(t, dir, "s.csv"))); got != 1 {
+		t.Errorf("%d rows", got)
+	}
+}
+
+var errRefused = errors.New("refused")
+
+type refusing struct{ noop.MeterProvider }
+
+func (refusing) Meter(string, ...metric.MeterOption) metric.Meter { return refusingMeter{} }
+
+type refusingMeter struct{ noop.Meter }
+
+func (refusingMeter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return nil, errRefused
+}
+
+func (refusingMeter) Float64Histogram(string, ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
+	return nil, errRefused
+}
+
+// sums are the points of a counter by their attributes.
+func sums(t *testing.T, all []metricdata.Metrics, m semconv.Metric) map[string]int64 {
+	t.Helper()
+	got := map[string]int64{}
+	for _, p := range find[metricdata.Sum[int64]](t, all, m.Name).DataPoints {
+		got[attributes(p.Attributes)] = p.Value
+	}
+	return got
+}
+
+type distribution struct {
+	count uint64
+	sum   float64
+}
+
+// Equal allows for the rounding of sums.
+func (d distribution) Equal(o distribution) bool {
+	return d.count == o.count && d.sum-o.sum < 1e-9 && o.sum-d.sum < 1e-9
+}
+
+// distributions are the points of a histogram by their attributes.
+func distributions(t *testing.T, all []metricdata.Metrics, m semconv.Metric) map[string]distribution {
+	t.Helper()
+	got := map[string]distribution{}
+	for _, p := range find[metricdata.Histogram[float64]](t, all, m.Name).DataPoints {
+		got[attributes(p.Attributes)] = distribution{p.Count, p.Sum}
+	}
+	return got
+}
+
+func attributes(set attribute.Set) string {
+	var text string
+	for i, kv := range set.ToSlice() {
+		if i > 0 {
+			text += " "
+		}
+		text += string(kv.Key) + "=" + kv.Value.Emit()
+	}
+	return text
+}
+
+func points(t *testing.T, all []metricdata.Metrics, name string) int {
+	t.Helper()
+	for _, m := range all {
+		if m.Name != name {
+			continue
+		}
+		switch data := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			return len(data.DataPoints)
+		case metricdata.Histogram[float64]:
+			return len(data.DataPoints)
+		}
+	}
+	t.Fatalf("%s is not there", name)
+	return 0
+}
+
+func packetsCounted(t *testing.T, reader sdkmetric.Reader) int64 {
+	t.Helper()
+	var n int64
+	for _, point := range find[metricdata.Sum[int64]](t, collect(t, reader), semconv.Packets.Name).DataPoints {
+		n += point.Value
+	}
+	return n
+}
+
+func collect(t *testing.T, reader sdkmetric.Reader) []metricdata.Metrics {
+	t.Helper()
+	var rm metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &rm); err != nil {
+		t.Fatal(err)
+	}
+	if len(rm.ScopeMetrics) != 1 || rm.ScopeMetrics[0].Scope.Name != ScopeName {
+		t.Fatalf("scopes are %+v", rm.ScopeMetrics)
+	}
+	return rm.ScopeMetrics[0].Metrics
+}
+
+func find[D metricdata.Aggregation](t *testing.T, all []metricdata.Metrics, name string) D {
+	t.Helper()
+	for _, m := range all {
+		if m.Name == name {
+			data, ok := m.Data.(D)
+			if !ok {
+				t.Fatalf("%s is a %T", name, m.Data)
+			}
+			return data
+		}
+	}
+	t.Fatalf("%s is not there", name)
+	panic("unreachable")
+}

@@ -1,0 +1,194 @@
+package session
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+)
+
+// Recover's summary is the one that Close wrote, but for what isn't in the CSV.
+func TestS11RecoverMakesTheSummary(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := openTest(t, "telemetry")
+	s.AddGeneratedTokens(5)
+	for i := range 100 {
+		p := Packet{ID: int64(i), Layer: i % 7, Operation: layerOperations[i%5].operation, Device: layerOperations[i%5].device}
+		p.Duration = time.Duration(i) * time.Microsecond
+		if i%9 == 0 {
+			p.Err = textError("a \"quoted\",\ntwo-line error")
+		}
+		recordAll(t, s, p)
+	}
+	// The session's program ends here, without Close.
+	recovered, err := Recover(s.CSVPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := readSummary(s.JSONPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, recovered, written)
+
+	want := s.Summary()
+	want.TokensGenerated, want.TotalTokens, want.TokensPerSecond = 0, 0, 0
+	want.StartTime, want.EndTime, want.TotalTimeS = written.StartTime, written.EndTime, written.TotalTimeS
+	equal(t, want, *written)
+	if written.StartTime != 1763337869.803673 || written.EndTime != 1763337869.902673 || written.TotalTimeS != 0.099 {
+		t.Errorf("the session was from %v to %v: %v s", written.StartTime, written.EndTime, written.TotalTimeS)
+	}
+	if _, err := Recover(s.CSVPath()); !errors.Is(err, ErrExists) {
+		t.Errorf("once more: %v", err)
+	}
+}
+
+func TestS11RecoverRealSession(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "session_2025-11-17_00-04-29.csv")
+	write(t, path, read(t, upstreamPath(filepath.Base(path))))
+	got, err := Recover(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := readSummary(upstreamPath("session_2025-11-17_00-04-29.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameOperations(t, want.Operations, got.Operations)
+	equal(t, want.ExpertSelections, got.ExpertSelections)
+	equal(t, want.SessionName, got.SessionName)
+}
+
+// A file cut at any byte has the rows that are whole, and says where it was cut.
+func TestS11CutAtEveryByte(t *testing.T) {
+	rows := []string{
+		"1.500000,cpu,w,1.000,1,0,op,True,0.00,\n",
+		"1.600000,cpu,w,1.000,2,0,op,False,0.00,\"two\nlines, \"\"quoted\"\"\n\"\n",
+		"1.700000,cpu,w,1.000,3,0,op,False,0.00,short\n",
+	}
+	for _, end := range []string{"\n", "\r\n"} {
+		whole := strings.Join(rows, "")
+		content := strings.ReplaceAll(headerLine+whole, "\n", end)
+		ends := []int{len(strings.ReplaceAll(headerLine, "\n", end))}
+		for _, row := range rows {
+			ends = append(ends, ends[len(ends)-1]+len(strings.ReplaceAll(row, "\n", end)))
+		}
+		for at := range len(content) + 1 {
+			want, boundary := 0, at == 0
+			for i, e := range ends {
+				if at >= e {
+					want = i
+				}
+				boundary = boundary || at == e
+			}
+			got := 0
+			cut, err := readRows(strings.NewReader(content[:at]), func(Row) { got++ })
+			if err != nil || got != want || (cut == 0) != boundary {
+				t.Errorf("cut after %q: %d rows, want %d; cut at line %d; %v", content[:at], got, want, cut, err)
+			}
+		}
+	}
+}
+
+func TestS11ReportOfACutFile(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	recordAll(t, s, Packet{Operation: "a", Device: CPU}, Packet{Operation: "a", Device: CPU})
+	path := filepath.Join(t.TempDir(), "cut.csv")
+	write(t, path, strings.TrimSuffix(read(t, s.CSVPath()), "0.00,\n"))
+	r, err := Analyze(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.CutLine != 3 || r.Summary.TotalPackets != 1 || !strings.Contains(text(t, r), "line 3 is only a part of a row") {
+		t.Errorf("cut at %d, %d packets:\n%s", r.CutLine, r.Summary.TotalPackets, text(t, r))
+	}
+	if sum, err := Recover(path); err != nil || sum.TotalPackets != 1 {
+		t.Errorf("recovered %v, %v", sum, err)
+	}
+}
+
+// After a power cut the end of a file may be zeros.
+func TestS11ZerosAtTheEnd(t *testing.T) {
+	n := 0
+	cut, err := readRows(strings.NewReader(headerLine+"1.5,cpu,w,1.0,1,0,op,True,0.00,\n"+strings.Repeat("\x00", 5000)),
+		func(Row) { n++ })
+	if err != nil || n != 1 || cut != 3 {
+		t.Errorf("%d rows, cut at line %d, %v", n, cut, err)
+	}
+}
+
+func TestS11RecoverMissingFile(t *testing.T) {
+	if _, err := Recover(filepath.Join(t.TempDir(), "x.csv")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+const crashDir = "SESSION_TEST_CRASH_DIR"
+
+// A program that is killed has in its CSV each packet whose Record returned.
+func TestS11KilledProgram(t *testing.T) {
+	if dir := os.Getenv(crashDir); dir != "" {
+		recordUntilKilled(dir)
+		return
+	}
+	dir := t.TempDir()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestS11KilledProgram$")
+	child.Env = append(os.Environ(), crashDir+"="+dir)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var last int64 // the last packet whose Record is known to have returned
+	for lines := bufio.NewScanner(out); last < 500 && lines.Scan(); {
+		if last, err = strconv.ParseInt(lines.Text(), 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait() // it was killed
+
+	path := filepath.Join(dir, "crash.csv")
+	rows := rowsOf(t, read(t, path))
+	if int64(len(rows)) < last {
+		t.Errorf("%d rows in the file, though %d packets were recorded", len(rows), last)
+	}
+	for i, r := range rows {
+		if r.PacketID != int64(i+1) {
+			t.Fatalf("row %d is packet %d's", i+1, r.PacketID)
+		}
+	}
+	sum, err := Recover(path)
+	if err != nil || sum.TotalPackets != int64(len(rows)) {
+		t.Errorf("recovered %+v, %v", sum, err)
+	}
+}
+
+// recordUntilKilled records packets, no faster than those that are written at
+// once, and says of each that it did.
+func recordUntilKilled(dir string) {
+	s, err := Open(dir, WithName("crash"), WithMeterProvider(noop.NewMeterProvider()))
+	for id := int64(1); err == nil; id++ {
+		for start := time.Now(); time.Since(start) < 2*writeGap; {
+			continue
+		}
+		err = s.Record(Packet{ID: id, Operation: "embedding", Device: CPU})
+		fmt.Println(id)
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/bridge/session"
+)
+
+func TestRun(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "")
+	dir := filepath.Join(t.TempDir(), "telemetry")
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-dir", dir, "-tokens", "3", "-layers", "4"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	r, err := session.Analyze(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Written == nil || r.Written.TotalTokens != 10 || r.Written.TotalPackets != r.Summary.TotalPackets {
+		t.Errorf("the summary is %+v, %v", r.Written, r.WrittenErr)
+	}
+	// Per token: 3 packets, and 6 at each layer, more where one is tried again.
+	if got := r.Summary.TotalPackets - r.Summary.FailedPackets; got != 3*(3+4*6) {
+		t.Errorf("%d packets succeeded", got)
+	}
+	for _, part := range []string{"Overall", "igpu_expert_ffn_layer_3", "3 generated, 7 prompt"} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("%q is not in:\n%s", part, out.String())
+		}
+	}
+}
+
+func TestRunInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := t.TempDir()
+	if err := run(ctx, []string{"-dir", dir}, &bytes.Buffer{}); err == nil {
+		t.Error("no error")
+	}
+	if r, err := session.Analyze(dir); err != nil || r.Written == nil {
+		t.Errorf("the session was not closed: %v", err)
+	}
+}
