@@ -75,7 +75,8 @@ func TestLsJSON(t *testing.T) {
 	if r.code != exitOK || r.err != "" || len(got) != 3 {
 		t.Fatalf("%+v", r)
 	}
-	modified, seconds := got[0]["modified"], got[0]["age_seconds"]
+	modified, _ := got[0]["modified"].(string)
+	seconds, _ := got[0]["age_seconds"].(float64)
 	delete(got[0], "modified")
 	delete(got[0], "age_seconds")
 	want := map[string]any{
@@ -85,7 +86,7 @@ func TestLsJSON(t *testing.T) {
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := time.Parse(time.RFC3339, modified.(string)); err != nil || seconds.(float64) < 12_600 {
+	if _, err := time.Parse(time.RFC3339, modified); err != nil || seconds < 12_600 {
 		t.Errorf("modified %v, %v s ago: %v", modified, seconds, err)
 	}
 	if p, ok := got[1]["problem"].(string); !ok || !strings.HasPrefix(p, "ring not ready: ") || got[1]["ring"] != false {

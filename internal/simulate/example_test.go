@@ -1,0 +1,47 @@
+package simulate_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// A test lets intervals pass as it likes, reads in between, and compares.
+func ExampleAgent_Interval() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	agent, err := simulate.New(simulate.Config{
+		Path:  filepath.Join(dir, "agent"),
+		Lives: []simulate.Life{{Layout: ringbuf.V3}},
+		Rate:  1000, Operations: 500, Seed: 1,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := agent.Start(); err != nil {
+		log.Fatal(err)
+	}
+	for !agent.Done() {
+		if err := agent.Interval(); err != nil {
+			log.Fatal(err)
+		}
+		// Drain the ring here.
+	}
+	if err := agent.Stop(); err != nil {
+		log.Fatal(err)
+	}
+	totals := agent.Totals()
+	fmt.Println(totals.Operations, "transfers in", totals.Flushes, "flushes")
+	fmt.Println(totals.Written.Named("transfer", "agent_tx_requests_num").Count+
+		totals.Written.Named("transfer", "agent_rx_requests_num").Count, "requests reached the ring")
+	// Output:
+	// 500 transfers in 6 flushes
+	// 500 requests reached the ring
+}
