@@ -30,12 +30,14 @@ func TestPoint(t *testing.T) {
 		{"zeros", []int64{0, 0}, Point{Count: 2, Zeros: 2, Scale: 6}},
 		{"negative is zero", []int64{-5}, Point{Count: 1, Zeros: 1, Scale: 6}},
 		{
-			"one", []int64{3 * s / 2},
+			"one",
+			[]int64{3 * s / 2},
 			// 1.5 s lies in (2^(37/64), 2^(38/64)].
 			Point{Count: 1, Sum: 1.5, Min: 1.5, Max: 1.5, Scale: 6, Offset: 37, Counts: []uint64{1}},
 		},
 		{
-			"an upper bound belongs to its bucket", []int64{s, s + 1},
+			"an upper bound belongs to its bucket",
+			[]int64{s, s + 1},
 			Point{Count: 2, Sum: 2.000000001, Min: 1, Max: 1.000000001, Scale: 6, Offset: -1, Counts: []uint64{1, 1}},
 		},
 		{
@@ -47,11 +49,13 @@ func TestPoint(t *testing.T) {
 			Point{Count: 2, Sum: 6.700000001, Min: 1.000000001, Max: 5.7, Scale: 5, Counts: ends(81)},
 		},
 		{
-			"a zero needs no bucket", []int64{0, 4 * s},
+			"a zero needs no bucket",
+			[]int64{0, 4 * s},
 			Point{Count: 2, Zeros: 1, Sum: 4, Max: 4, Scale: 6, Offset: 127, Counts: []uint64{1}},
 		},
 		{
-			"the whole range", []int64{1, math.MaxInt64 - 1},
+			"the whole range",
+			[]int64{1, math.MaxInt64 - 1},
 			Point{
 				Count: 2, Sum: float64(math.MaxInt64) / 1e9, Min: 1e-9, Max: float64(math.MaxInt64) / 1e9,
 				Scale: 1, Offset: -60, Counts: ends(127),

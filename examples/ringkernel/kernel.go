@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge"
+)
+
+// kernel is a worker that lives until its input queue is closed. Its output
+// queue is the next kernel's input queue.
+type kernel struct {
+	telemetry *bridge.Kernel
+	work      func(message) (message, error)
+	in        chan message
+	next      *kernel // nil for the last
+	orders    chan bridge.State
+	done      chan struct{}
+}
+
+func newKernel(rt *bridge.Runtime, id string, queue int, work func(message) (message, error), next *kernel) *kernel {
+	k := &kernel{
+		telemetry: rt.Register(id),
+		work:      work,
+		in:        make(chan message, queue),
+		next:      next,
+		orders:    make(chan bridge.State),
+		done:      make(chan struct{}),
+	}
+	k.telemetry.ObserveQueue(bridge.InputQueue, k.depth)
+	if next != nil {
+		k.telemetry.ObserveQueue(bridge.OutputQueue, next.depth)
+	}
+	return k
+}
+
+func (k *kernel) depth() (size, capacity int) { return len(k.in), cap(k.in) }
+
+// launch starts the kernel, which then waits to be activated.
+func (k *kernel) launch() {
+	k.telemetry.SetState(bridge.StateLaunched)
+	go k.run()
+}
+
+// order has the kernel change its state. It takes messages when it is active
+// or terminating, and leaves them in the queue when it is deactivated.
+func (k *kernel) order(s bridge.State) {
+	k.orders <- s
+}
+
+// terminate has the kernel work through what is in its queue and end. Nothing
+// may be put there any more, and no order be given.
+func (k *kernel) terminate() {
+	k.order(bridge.StateTerminating)
+	close(k.in)
+	<-k.done
+}
+
+func (k *kernel) run() {
+	defer close(k.done)
+	defer k.telemetry.SetState(bridge.StateTerminated)
+	var in chan message // nil, from which nothing ever comes, while not active
+	for {
+		select {
+		case s := <-k.orders:
+			in = k.in
+			if s == bridge.StateDeactivated {
+				in = nil
+			}
+			k.telemetry.SetState(s)
+		case m, ok := <-in:
+			if !ok {
+				return
+			}
+			k.process(m)
+		}
+	}
+}
+
+func (k *kernel) process(m message) {
+	start := time.Now()
+	m, err := k.work(m)
+	if err != nil {
+		k.telemetry.Error(err)
+		return
+	}
+	k.telemetry.Processed(time.Since(start))
+	if k.next != nil {
+		k.next.put(m)
+	}
+	k.telemetry.Sent()
+}
+
+// put waits for room in the queue: a kernel is slowed down by the next.
+func (k *kernel) put(m message) {
+	k.in <- m
+	k.telemetry.Received()
+}
+
+// offer drops the message when the queue is full: the world outside can't be
+// slowed down.
+func (k *kernel) offer(m message) {
+	select {
+	case k.in <- m:
+		k.telemetry.Received()
+	default:
+		k.telemetry.Dropped()
+	}
+}
+
+// pause deactivates the kernel for a while, again and again, until the context
+// is done. The kernel is active afterwards.
+func (k *kernel) pause(ctx context.Context, every, length time.Duration) {
+	for wait(ctx, every) {
+		k.order(bridge.StateDeactivated)
+		wait(ctx, length)
+		k.order(bridge.StateActive)
+	}
+}
+
+// wait says whether the time passed before the context was done.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

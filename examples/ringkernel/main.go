@@ -1,0 +1,123 @@
+// Command ringkernel is a small ring-kernel runtime that reports what it does
+// through the bridge.
+//
+// Three kernels form a pipeline: parse reads samples from a line of text,
+// reduce computes their mean and deviation, and format writes that as JSON.
+// Each is a goroutine that lives until the program ends and takes messages
+// from a bounded queue. Some lines can't be parsed, some hold no samples, and
+// reduce is deactivated now and then: errors, queues that fill up and dropped
+// messages show in the telemetry.
+//
+//	go run ./examples/ringkernel
+//
+// prints a summary every few seconds until it is interrupted. With
+// OTEL_EXPORTER_OTLP_ENDPOINT set, for example to http://localhost:4317, it
+// also ships its metrics over OTLP gRPC; OTEL_METRIC_EXPORT_INTERVAL, in
+// milliseconds, says how often.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge"
+)
+
+// settings are what the flags set.
+type settings struct {
+	duration   time.Duration // of the run; 0 until interrupted
+	every      time.Duration // between summaries
+	rate       int           // lines/s
+	queue      int           // messages that a queue holds
+	bad        float64       // share of lines that can't be parsed
+	pauseEvery time.Duration // between two pauses of reduce; 0 for none
+	pause      time.Duration
+	telemetry  bool
+	fast       bool // latencies by a LatencyProducer
+}
+
+func main() {
+	var s settings
+	flag.DurationVar(&s.duration, "duration", 0, "how long to run; 0 until interrupted")
+	flag.DurationVar(&s.every, "every", 5*time.Second, "time between summaries")
+	flag.IntVar(&s.rate, "rate", 1000, "lines a second")
+	flag.IntVar(&s.queue, "queue", 256, "messages that a queue holds")
+	flag.Float64Var(&s.bad, "bad", 0.01, "share of the lines that can't be parsed, 0 to 1")
+	flag.DurationVar(&s.pauseEvery, "pause-every", 10*time.Second, "time between deactivations of reduce; 0 for none")
+	flag.DurationVar(&s.pause, "pause", time.Second, "how long reduce is deactivated")
+	flag.BoolVar(&s.telemetry, "telemetry", true, "collect telemetry")
+	flag.BoolVar(&s.fast, "fast-latency", false, "report latencies as exponential histograms, past the SDK's instruments")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, s, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "ringkernel:", err)
+		os.Exit(1)
+	}
+}
+
+// run runs the pipeline until the context is done or the duration over, and
+// then has the last metrics shipped.
+func run(ctx context.Context, s settings, w io.Writer) (err error) {
+	if err := s.validate(); err != nil {
+		return err
+	}
+	if s.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.duration)
+		defer cancel()
+	}
+	var latencies *bridge.LatencyProducer
+	if s.fast {
+		latencies = bridge.NewLatencyProducer()
+	}
+	provider, shutdown, err := newProvider(ctx, latencies)
+	if err != nil {
+		return err
+	}
+	rt, err := bridge.NewRuntime(
+		bridge.WithEnabled(s.telemetry),
+		bridge.WithMeterProvider(provider),
+		bridge.WithLatencyProducer(latencies),
+	)
+	if err != nil {
+		return errors.Join(err, shutdown())
+	}
+	defer func() {
+		// The provider first: it collects what came last from the Runtime.
+		err = errors.Join(err, shutdown(), rt.Close())
+	}()
+
+	monitored := make(chan error, 1)
+	go func() { monitored <- rt.Monitor(ctx, s.every, bridge.PrintTo(w)) }()
+	newPipeline(rt, s).run(ctx)
+	if err := <-monitored; err != nil || !rt.Enabled() {
+		return err
+	}
+	return bridge.PrintTo(w)(rt.Summary())
+}
+
+// validate names the flag that has a value which can't be.
+func (s settings) validate() error {
+	switch {
+	case s.every <= 0:
+		return fmt.Errorf("-every %v: must be more than 0", s.every)
+	case s.rate <= 0:
+		return fmt.Errorf("-rate %d: must be more than 0", s.rate)
+	case s.queue <= 0:
+		return fmt.Errorf("-queue %d: must be more than 0", s.queue)
+	case s.bad < 0 || s.bad > 1:
+		return fmt.Errorf("-bad %v: must be from 0 to 1", s.bad)
+	case s.duration < 0 || s.pauseEvery < 0 || s.pause < 0:
+		return errors.New("-duration, -pause-every and -pause must not be less than 0")
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/nixl-otel/nixl-otel/bridge"
+)
+
+func defaults() settings {
+	return settings{
+		every: 5 * time.Second, rate: 1000, queue: 256, bad: 0.01,
+		pauseEvery: 10 * time.Second, pause: time.Second, telemetry: true,
+	}
+}
+
+// The summaries come while it runs, and one at the end.
+func TestRunPrintsSummaries(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "")
+	synctest.Test(t, func(t *testing.T) {
+		s := defaults()
+		s.duration = 12 * time.Second
+		var out bytes.Buffer
+		if err := run(t.Context(), s, &out); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(out.String(), "=== Telemetry @ "); n != 3 {
+			t.Errorf("%d summaries, want 3:\n%s", n, &out)
+		}
+		if n := strings.Count(out.String(), ": terminated, "); n != 3 {
+			t.Errorf("%d kernels terminated, want 3:\n%s", n, &out)
+		}
+	})
+}
+
+// Every message is accounted for: what a kernel received it processed or
+// failed at, and what it processed it sent, which the next one received.
+func TestPipelineLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt, err := bridge.NewRuntime(bridge.WithMeterProvider(sdkmetric.NewMeterProvider()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rt.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		newPipeline(rt, defaults()).run(ctx)
+
+		all := rt.All()
+		parse, reduce, format := all["parse"], all["reduce"], all["format"]
+		for _, k := range []bridge.KernelTelemetry{parse, reduce, format} {
+			if k.State != bridge.StateTerminated || k.Input.Size != 0 {
+				t.Errorf("%s is %v with %d messages in its queue", k.KernelID, k.State, k.Input.Size)
+			}
+			if k.MessagesReceived != k.MessagesProcessed+k.Errors || k.MessagesSent != k.MessagesProcessed {
+				t.Errorf("%s lost messages: %+v", k.KernelID, k)
+			}
+		}
+		if parse.MessagesSent != reduce.MessagesReceived || reduce.MessagesSent != format.MessagesReceived {
+			t.Errorf("messages got lost between kernels: %+v", all)
+		}
+		if parse.Errors == 0 || reduce.Errors == 0 || parse.MessagesDropped == 0 {
+			t.Errorf("no error or no drop to show: %+v", all)
+		}
+	})
+}
+
+func TestSettings(t *testing.T) {
+	for name, change := range map[string]func(*settings){
+		"-every":       func(s *settings) { s.every = 0 },
+		"-rate":        func(s *settings) { s.rate = 0 },
+		"-queue":       func(s *settings) { s.queue = -1 },
+		"-bad":         func(s *settings) { s.bad = 1.5 },
+		"-duration":    func(s *settings) { s.duration = -1 },
+		"-pause-every": func(s *settings) { s.pauseEvery = -1 },
+	} {
+		s := defaults()
+		change(&s)
+		if err := run(t.Context(), s, nil); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v, want an error that names it", name, err)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge"
+)
+
+// pipeline is three kernels and what feeds the first.
+type pipeline struct {
+	settings
+	kernels []*kernel // in the order of the messages
+	paused  *kernel
+}
+
+func newPipeline(rt *bridge.Runtime, s settings) *pipeline {
+	last := newKernel(rt, "format", s.queue, format, nil)
+	middle := newKernel(rt, "reduce", s.queue, reduce, last)
+	first := newKernel(rt, "parse", s.queue, parse, middle)
+	return &pipeline{settings: s, kernels: []*kernel{first, middle, last}, paused: middle}
+}
+
+// run launches the kernels, feeds them until the context is done, and
+// terminates them from the first to the last, so that every message gets
+// through.
+func (p *pipeline) run(ctx context.Context) {
+	for _, k := range p.kernels {
+		k.launch()
+	}
+	for _, k := range p.kernels {
+		k.order(bridge.StateActive)
+	}
+	var pausing sync.WaitGroup
+	if p.pauseEvery > 0 {
+		pausing.Go(func() { p.paused.pause(ctx, p.pauseEvery, p.pause) })
+	}
+	p.feed(ctx)
+	pausing.Wait()
+	for _, k := range p.kernels {
+		k.terminate()
+	}
+}
+
+// feed offers lines to the first kernel at the rate that is set, a few at a
+// time: a timer for each would take longer than the line.
+func (p *pipeline) feed(ctx context.Context) {
+	const interval = 10 * time.Millisecond
+	ticks := time.NewTicker(interval)
+	defer ticks.Stop()
+	random := rand.New(rand.NewPCG(1, 1)) // the same lines each time
+	due := 0.0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		for due += float64(p.rate) * interval.Seconds(); due >= 1; due-- {
+			p.kernels[0].offer(message{text: line(random, p.bad)})
+		}
+	}
+}
