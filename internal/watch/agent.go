@@ -25,6 +25,8 @@ type Agent struct {
 	lastEvent time.Time // or start
 	removed   bool      // the name has no file any more
 	idle      bool      // without an event for long, and maybe gone
+	dirty     bool      // has changed since its checkpoint, though nothing is uncommitted
+	turn      uint      // counts the times that the ring was committed without a checkpoint
 	toldFull  bool
 	toldAlien bool
 }

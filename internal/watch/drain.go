@@ -46,6 +46,9 @@ func (w *Watcher) Drain() (hot bool) {
 		}
 		a.mu.Unlock()
 	}
+	if w.needed.Swap(false) {
+		w.askSave()
+	}
 	return hot
 }
 
@@ -58,7 +61,7 @@ func (w *Watcher) drain(a *Agent, now time.Time) (hot bool) {
 		w.found(a, fill, now)
 	}
 	if err == nil {
-		err = a.reader.Commit()
+		err = w.settle(a, now)
 	}
 	if err != nil {
 		w.interrupted(a, err)
@@ -108,13 +111,23 @@ func (w *Watcher) interrupted(a *Agent, err error) {
 	case errors.Is(err, ringbuf.ErrLapped):
 		a.tally.Missed()
 	case errors.Is(err, ringbuf.ErrRestarted), errors.Is(err, ringbuf.ErrShrunk):
-		a.detach()
+		w.lose(a)
 		a.tally.Restarted()
 		w.report(Notice{Kind: RingRestart, Level: slog.LevelInfo, Path: a.Path, Text: "agent started anew"})
 		w.look(a.Path)
 	default:
-		a.detach()
+		w.lose(a)
 		w.report(Notice{Kind: RingBroken, Level: slog.LevelWarn, Path: a.Path, Err: err, Text: "ring can't be read any more"})
 		w.look(a.Path)
+	}
+}
+
+// lose gives up an agent's ring. What was read from it and not committed can't
+// be read again, so that it is to be stored soon.
+func (w *Watcher) lose(a *Agent) {
+	a.detach()
+	if w.store != nil {
+		a.dirty = true
+		w.askSave()
 	}
 }

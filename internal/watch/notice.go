@@ -25,6 +25,7 @@ const (
 	RingForeign  // somebody else takes events from a ring
 	RingFull     // a drain found a ring full
 	RingBroken   // an open ring can't be read any more
+	StoreFailed  // checkpoints can't be stored or read
 )
 
 // Notice tells something that an operator may want to know, once.

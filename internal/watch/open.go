@@ -52,6 +52,7 @@ func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
 	w.forget(p.path)
 	if a == nil {
 		a = newAgent(p.dir, p.name, p.path, w.shape, now)
+		w.resume(a, reader)
 		w.agents[p.path] = a
 		defer w.publish()
 	}
@@ -74,7 +75,7 @@ func (w *Watcher) leave(a *Agent, info fs.FileInfo) bool {
 		return true
 	}
 	w.drain(a, w.cfg.Now())
-	a.detach()
+	w.lose(a)
 	a.tally.Restarted()
 	w.report(Notice{Kind: RingReplaced, Level: slog.LevelInfo, Path: a.Path, Text: "another file has taken the ring's name; its agent started anew"})
 	return true

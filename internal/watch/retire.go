@@ -15,6 +15,9 @@ func (w *Watcher) retireIfStale(a *Agent) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := w.cfg.Now()
+	if a.reader != nil && a.reader.Uncommitted() > 0 {
+		return // the store is in trouble; what isn't committed would be read again
+	}
 	if now.Sub(a.lastEvent) < w.cfg.StaleAfter || a.idle && !a.removed {
 		return
 	}
@@ -57,6 +60,10 @@ func (w *Watcher) retire(a *Agent) {
 	a.detach()
 	delete(w.agents, a.Path)
 	w.publish()
+	if w.store != nil {
+		w.garbage = append(w.garbage, a.Path)
+		w.askSave()
+	}
 	w.full = false
 	if info, err := os.Lstat(a.Path); err == nil && w.refused[a.Path] == nil {
 		w.refused[a.Path] = &refusal{

@@ -131,8 +131,12 @@ func (w *Watcher) leadsInto(folder string) bool {
 		if strings.Contains(p, "**") && depth < maxDepth {
 			return true
 		}
-		if parts := strings.Split(p, "/"); len(parts) > depth &&
-			doublestar.MatchUnvalidated(strings.Join(parts[:depth], "/"), folder) {
+		parts := strings.Split(p, "/")
+		if len(parts) <= depth {
+			continue
+		}
+		// A slash within braces doesn't part the pattern in two.
+		if strings.Contains(p, "{") || doublestar.MatchUnvalidated(strings.Join(parts[:depth], "/"), folder) {
 			return true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Watcher watches directories of rings. Its methods are safe for concurrent
@@ -23,6 +24,7 @@ type Watcher struct {
 	rings  atomic.Pointer[[]*Agent] // the values of agents, for the drain loop
 	wanted chan string              // paths to look at now
 	scanner
+	saver
 
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
@@ -40,6 +42,7 @@ func New(cfg Config) (*Watcher, error) {
 		shape:         shape,
 		drainInterval: max(cfg.RunInterval/2, minDrainInterval),
 		wanted:        make(chan string, maxWanted),
+		saver:         saver{asked: make(chan struct{}, 1)},
 	}
 	w.scanner.init()
 	w.rings.Store(new([]*Agent))
@@ -52,14 +55,22 @@ const maxWanted = 1024
 
 // Start looks through the directories and begins to drain what it finds there.
 // Nothing that is wrong with a directory or a ring is an error: it is
-// reported, and tried again.
-func (w *Watcher) Start() {
+// reported, and tried again. With a store, which may be nil, the totals go on
+// from where they stood when the last process that used it ended.
+func (w *Watcher) Start(store Store) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
+	if w.cfg.Mode == ringbuf.Consume {
+		w.store = store // an observer leaves no position that could be resumed
+	}
 	notify := w.openNotifier()
 	w.scan(notify)
 	w.loops.Go(func() { w.drainLoop(ctx) })
 	w.loops.Go(func() { w.scanLoop(ctx, notify) })
+	if w.store != nil {
+		w.sweepStore(ctx)
+		w.loops.Go(func() { w.saveLoop(ctx) })
+	}
 }
 
 // Stop ends the loops. The rings stay open, so that what has come since can

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/scraper/scraperhelper"
 
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
@@ -31,6 +32,10 @@ type Config struct {
 	StaleAfter    time.Duration `mapstructure:"stale_after"`
 
 	Histograms HistogramsConfig `mapstructure:"histograms"`
+
+	// StorageID names a storage extension that keeps the totals, and how far
+	// each ring was read, over a crash.
+	StorageID *component.ID `mapstructure:"storage"`
 
 	// ExporterNames adds the series that NIXL's own Prometheus exporter
 	// serves, for dashboards that exist.
@@ -88,6 +93,8 @@ func (c *Config) Validate() error {
 	check(c.RunInterval >= time.Millisecond,
 		"run_interval: %v is too short, it must be 1ms or more (unless it is set, it comes from %s=%q, in milliseconds)",
 		c.RunInterval, nixlenv.RunInterval, os.Getenv(nixlenv.RunInterval))
+	check(c.StorageID == nil || c.Mode == ringbuf.Consume,
+		"storage: mode %v leaves no position in the rings that could be resumed; set mode: consume, or no storage", c.Mode)
 	check(c.MaxRings > 0, "max_rings: %d must be 1 or more", c.MaxRings)
 	check(c.MaxEventNames > 0, "max_event_names: %d must be 1 or more", c.MaxEventNames)
 	check(c.StaleAfter > 0, "stale_after: %v must be more than 0", c.StaleAfter)

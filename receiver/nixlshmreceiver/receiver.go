@@ -2,6 +2,7 @@ package nixlshmreceiver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -22,11 +23,13 @@ import (
 // ringReceiver reports the totals of the agents whose rings a watcher drains.
 type ringReceiver struct {
 	cfg     *Config
+	id      component.ID
 	log     *zap.Logger
 	next    consumer.Metrics
 	obs     *receiverhelper.ObsReport
 	watcher *watch.Watcher
 	builder *builder
+	storage *checkpoints // nil without a storage extension
 
 	host   component.Host
 	broken string // what was last reported as the component's status
@@ -48,7 +51,7 @@ func newReceiver(cfg *Config, settings receiver.Settings, next consumer.Metrics,
 	if err != nil {
 		return nil, err
 	}
-	r := &ringReceiver{cfg: cfg, log: settings.Logger, next: next, obs: obs}
+	r := &ringReceiver{cfg: cfg, id: settings.ID, log: settings.Logger, next: next, obs: obs}
 	watched := cfg.watch(r.notice)
 	watched.Now = on.now
 	if r.watcher, err = watch.New(watched); err != nil {
@@ -64,11 +67,20 @@ func newReceiver(cfg *Config, settings receiver.Settings, next consumer.Metrics,
 
 // Start opens the rings that are there and begins to drain and to collect.
 // Directories and rings that aren't there yet are waited for.
-func (r *ringReceiver) Start(_ context.Context, host component.Host) error {
+// The error is a storage extension that is missing.
+func (r *ringReceiver) Start(ctx context.Context, host component.Host) error {
 	r.host = host
+	var store watch.Store
+	if r.cfg.StorageID != nil {
+		var err error
+		if r.storage, err = openCheckpoints(ctx, host, *r.cfg.StorageID, r.id); err != nil {
+			return err
+		}
+		store = r.storage
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
-	r.watcher.Start()
+	r.watcher.Start(store)
 	r.done.Go(func() { r.loop(ctx) })
 	return nil
 }
@@ -90,6 +102,9 @@ func (r *ringReceiver) Shutdown(ctx context.Context) error {
 	defer cancel()
 	err := r.collect(ctx)
 	r.watcher.Close()
+	if r.storage != nil {
+		err = errors.Join(err, r.storage.close(ctx))
+	}
 	return err
 }
 
@@ -126,7 +141,7 @@ func (r *ringReceiver) collect(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, r.cfg.Timeout)
 		defer cancel()
 	}
-	r.watcher.Drain()
+	r.watcher.Flush(ctx)
 	metrics := r.builder.build(r.watcher)
 	points := metrics.DataPointCount()
 	if points == 0 {

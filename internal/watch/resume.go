@@ -1,0 +1,62 @@
+package watch
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// resume gives a new agent the totals of its checkpoint, if there is one, and
+// brings its ring to where they stand.
+func (w *Watcher) resume(a *Agent, r *ringbuf.Reader) {
+	if w.store == nil {
+		return
+	}
+	c, err := w.load(a)
+	if err != nil {
+		w.report(Notice{
+			Kind: StoreFailed, Level: slog.LevelWarn, Path: a.Path, Err: err,
+			Text: "checkpoint can't be used; the agent's totals start anew",
+		})
+	}
+	if c == nil {
+		return
+	}
+	found, err := c.resume(r)
+	if err != nil {
+		w.report(Notice{Kind: RingBroken, Level: slog.LevelWarn, Path: a.Path, Err: err, Text: "ring changed while it was opened"})
+		return // the next drain finds out what has become of it
+	}
+	switch found {
+	case resumed, finished:
+	case startedAnew:
+		a.tally.Restarted()
+		w.report(Notice{
+			Kind: RingRestart, Level: slog.LevelInfo, Path: a.Path,
+			Text: "agent started anew since the last checkpoint; events that it had not been relieved of by then are lost",
+		})
+	case readByOther:
+		a.tally.ForeignRead()
+		w.report(Notice{
+			Kind: RingForeign, Level: slog.LevelWarn, Path: a.Path,
+			Text: "somebody else has read from this ring since the last checkpoint; those events are missing from the totals",
+		})
+	}
+}
+
+// load restores the agent's totals, and returns the checkpoint that they are
+// from, nil if there is none.
+func (w *Watcher) load(a *Agent) (*checkpoint, error) {
+	stored, err := w.store.Get(context.Background(), agentKey(a.Path))
+	if err != nil || stored == nil {
+		return nil, err
+	}
+	c, err := parseCheckpoint(stored)
+	if err != nil {
+		return nil, err
+	}
+	// Totals that can't be restored don't make the position wrong: events
+	// before it were reported already.
+	return &c, c.restore(a, w.shape)
+}

@@ -1,0 +1,249 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// saveEvery is how long events stay uncommitted in a ring that fills slowly.
+const saveEvery = time.Second
+
+// saver stores checkpoints beside the drain loop, which never waits for it.
+type saver struct {
+	store Store // nil: what was read is committed at once
+
+	asked   chan struct{} // one place: somebody wants a save
+	garbage []string      // paths of agents that were retired; guarded by scanning
+
+	saving sync.Mutex // held during a save; guards what follows
+	told   bool       // that the store fails
+	index  string     // as it is stored
+
+	// Unix nanoseconds: when the last save was made, and when the one that is
+	// under way began, 0 if there is none.
+	saved, began atomic.Int64
+	failed       atomic.Bool // the newest save
+	needed       atomic.Bool // a drain found a reason to save
+}
+
+// agentKey is where an agent's checkpoint is stored, and indexKey the list of
+// those keys: a store can't be asked what it holds.
+func agentKey(path string) string { return "agent:" + path }
+
+const indexKey = "agents"
+
+// saveLoop saves when it is asked to, until ctx ends.
+func (w *Watcher) saveLoop(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.asked:
+			w.save(ctx)
+		}
+	}
+}
+
+// askSave asks for a save, unless one was asked for already.
+func (w *Watcher) askSave() {
+	select {
+	case w.asked <- struct{}{}:
+	default:
+	}
+}
+
+// Flush drains all rings and, where there is a store, commits what was read:
+// what is reported afterwards is what a crash can't take back.
+func (w *Watcher) Flush(ctx context.Context) {
+	w.Drain()
+	if w.store != nil {
+		w.save(ctx)
+	}
+}
+
+// unsaved is a position that is to be committed once its checkpoint is stored.
+type unsaved struct {
+	agent  *Agent
+	reader *ringbuf.Reader
+	to     uint64
+	turn   uint
+}
+
+// save stores a checkpoint of each agent that has changed, all at once, and
+// commits their positions.
+func (w *Watcher) save(ctx context.Context) {
+	w.saving.Lock()
+	defer w.saving.Unlock()
+	now := w.cfg.Now()
+	w.saved.Store(now.UnixNano())
+	ops, positions := w.checkpoints(now)
+	ops = append(ops, w.indexOps()...)
+	if len(ops) == 0 {
+		return
+	}
+	w.began.Store(now.UnixNano())
+	err := w.store.Apply(ctx, ops)
+	w.began.Store(0)
+	w.failed.Store(err != nil)
+	if err != nil {
+		w.index = "" // to be stored again
+		for _, p := range positions {
+			p.agent.setDirty()
+		}
+		w.saveFailed(err)
+		return
+	}
+	w.told = false
+	for _, p := range positions {
+		w.commit(p)
+	}
+}
+
+// checkpoints makes the checkpoints of the agents that have changed.
+func (w *Watcher) checkpoints(now time.Time) (ops []Op, positions []unsaved) {
+	for _, a := range *w.rings.Load() {
+		a.mu.Lock()
+		if a.dirty || a.reader != nil && a.reader.Uncommitted() > 0 {
+			c, err := newCheckpoint(a, now)
+			if err == nil {
+				var value []byte
+				if value, err = c.marshal(); err == nil {
+					ops = append(ops, Op{Key: agentKey(a.Path), Value: value})
+					positions = append(positions, unsaved{agent: a, reader: a.reader, to: c.To, turn: a.turn})
+					a.dirty = false
+				}
+			}
+			if err != nil {
+				w.interrupted(a, err)
+			}
+		}
+		a.mu.Unlock()
+	}
+	return ops, positions
+}
+
+// commit moves a position whose checkpoint is stored, unless the ring is
+// another by now.
+func (w *Watcher) commit(p unsaved) {
+	a := p.agent
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.reader == nil || a.reader != p.reader || a.turn != p.turn {
+		return
+	}
+	if err := a.reader.CommitTo(p.to); err != nil {
+		w.interrupted(a, err)
+	}
+}
+
+func (a *Agent) setDirty() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dirty = true
+}
+
+// settle decides what becomes of the events that a drain has read: without a
+// store they are committed, with one they wait for a checkpoint. The agent is
+// locked.
+func (w *Watcher) settle(a *Agent, now time.Time) error {
+	if w.store == nil {
+		return a.reader.Commit()
+	}
+	held, capacity := a.reader.Uncommitted(), a.reader.Capacity()
+	if held >= capacity/4 || held > 0 && since(w.saved.Load(), now) >= saveEvery {
+		w.needed.Store(true)
+	}
+	if held < capacity-capacity/4 || !w.storeStuck(now) {
+		return nil
+	}
+	// To lose events is worse than to count them without a net.
+	a.turn++
+	a.dirty = true
+	return a.reader.Commit()
+}
+
+// storeStuck says whether the store can't be waited for: it has failed, or
+// takes longer than a drain may.
+func (w *Watcher) storeStuck(now time.Time) bool {
+	began := w.began.Load()
+	return w.failed.Load() || began != 0 && since(began, now) > w.drainInterval
+}
+
+// since is the time from nanoseconds of the epoch until now.
+func since(nanos int64, now time.Time) time.Duration { return time.Duration(now.UnixNano() - nanos) }
+
+func (w *Watcher) saveFailed(err error) {
+	if w.told {
+		return
+	}
+	w.told = true
+	w.report(Notice{
+		Kind: StoreFailed, Level: slog.LevelError, Err: err,
+		Text: "checkpoints can't be stored; events go on to be counted, but a crash may lose some of them or count them twice",
+	})
+}
+
+// indexOps stores the list of agents where it has changed, and removes the
+// checkpoints of those that were retired.
+func (w *Watcher) indexOps() (ops []Op) {
+	w.scanning.Lock()
+	paths := slices.Sorted(maps.Keys(w.agents))
+	for _, path := range w.garbage {
+		if w.agents[path] == nil {
+			ops = append(ops, Op{Key: agentKey(path)})
+		}
+	}
+	w.garbage = nil
+	w.scanning.Unlock()
+	index, err := json.Marshal(paths)
+	if err == nil && string(index) != w.index {
+		w.index = string(index)
+		ops = append(ops, Op{Key: indexKey, Value: index})
+	}
+	return ops
+}
+
+// sweepStore removes the checkpoints of agents whose ring has been gone for
+// long. It is called once, at the start.
+func (w *Watcher) sweepStore(ctx context.Context) {
+	stored, err := w.store.Get(ctx, indexKey)
+	var paths []string
+	if err == nil && stored != nil {
+		err = json.Unmarshal(stored, &paths)
+	}
+	if err != nil {
+		w.report(Notice{Kind: StoreFailed, Level: slog.LevelWarn, Err: err, Text: "list of checkpoints can't be read; old ones stay in the store"})
+		return
+	}
+	w.scanning.Lock()
+	defer w.scanning.Unlock()
+	for _, path := range paths {
+		if w.agents[path] == nil && w.expired(ctx, path) {
+			w.garbage = append(w.garbage, path)
+		}
+	}
+}
+
+// expired says whether a checkpoint is of an agent that is gone for good.
+func (w *Watcher) expired(ctx context.Context, path string) bool {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	stored, err := w.store.Get(ctx, agentKey(path))
+	if err != nil {
+		return false
+	}
+	c, err := parseCheckpoint(stored)
+	return err != nil || since(c.Saved, w.cfg.Now()) >= w.cfg.StaleAfter
+}

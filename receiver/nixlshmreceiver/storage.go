@@ -1,0 +1,51 @@
+package nixlshmreceiver
+
+import (
+	"context"
+	"fmt"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/extension/xextension/storage"
+
+	"github.com/nixl-otel/nixl-otel/internal/watch"
+)
+
+// checkpoints is a storage extension's client as the watcher wants it.
+type checkpoints struct{ client storage.Client }
+
+// openCheckpoints gets a client of the storage extension that storage names.
+func openCheckpoints(ctx context.Context, host component.Host, id, owner component.ID) (*checkpoints, error) {
+	extension, ok := host.GetExtensions()[id]
+	if !ok {
+		return nil, fmt.Errorf("storage: there is no extension %q; name it under service::extensions", id)
+	}
+	source, ok := extension.(storage.Extension)
+	if !ok {
+		return nil, fmt.Errorf("storage: extension %q stores nothing; use file_storage, for example", id)
+	}
+	client, err := source.GetClient(ctx, component.KindReceiver, owner, "")
+	if err != nil {
+		return nil, fmt.Errorf("storage: extension %q: %w", id, err)
+	}
+	return &checkpoints{client}, nil
+}
+
+// Get returns what was stored under key, nil where nothing was.
+func (c *checkpoints) Get(ctx context.Context, key string) ([]byte, error) {
+	return c.client.Get(ctx, key)
+}
+
+// Apply stores all of the values, or none.
+func (c *checkpoints) Apply(ctx context.Context, ops []watch.Op) error {
+	batch := make([]*storage.Operation, len(ops))
+	for i, op := range ops {
+		if op.Value == nil {
+			batch[i] = storage.DeleteOperation(op.Key)
+		} else {
+			batch[i] = storage.SetOperation(op.Key, op.Value)
+		}
+	}
+	return c.client.Batch(ctx, batch...)
+}
+
+func (c *checkpoints) close(ctx context.Context) error { return c.client.Close(ctx) }
