@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -39,12 +40,12 @@ func packets() []Packet {
 }
 
 // BenchmarkRecord is the price of a packet: row, totals and metrics. The SDK's
-// own instruments beside it say how much of that is theirs.
+// own instruments and a bare write beside it say how much of that is theirs.
 func BenchmarkRecord(b *testing.B) {
 	sdk := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
-	bench := func(name string, provider metric.MeterProvider, all []Packet) {
+	bench := func(name string, provider metric.MeterProvider, all []Packet, opts ...Option) {
 		b.Run(name, func(b *testing.B) {
-			s := openBench(b, provider)
+			s := openBench(b, provider, opts...)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				if err := s.Record(all[i%len(all)]); err != nil {
@@ -60,7 +61,23 @@ func BenchmarkRecord(b *testing.B) {
 	}
 	bench("metrics", sdk, packets())
 	bench("metrics/failed-and-fallback", sdk, failing)
+	// A clock on which no packets are a burst: each row is a write of its own.
+	bench("metrics/row-by-row", sdk, packets(), WithClock(ticking(time.Millisecond)))
 	bench("no-metrics", noop.NewMeterProvider(), packets())
+	b.Run("write", func(b *testing.B) {
+		f, err := createFile(filepath.Join(b.TempDir(), "rows"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer f.Close()
+		row := []byte("1763318069.868178,igpu,igpu_attention_layer_0,0.057,2,0,attention_layernorm,True,20.00,\n")
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := f.Write(row); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 
 	ctx := context.Background()
 	in, err := newInstruments(sdk)
@@ -100,9 +117,9 @@ func BenchmarkRecordConcurrent(b *testing.B) {
 	})
 }
 
-func openBench(b *testing.B, provider metric.MeterProvider) *Session {
+func openBench(b *testing.B, provider metric.MeterProvider, opts ...Option) *Session {
 	b.Helper()
-	s, err := Open(b.TempDir(), WithMeterProvider(provider))
+	s, err := Open(b.TempDir(), append(opts, WithMeterProvider(provider))...)
 	if err != nil {
 		b.Fatal(err)
 	}

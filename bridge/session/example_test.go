@@ -28,7 +28,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 
 	s, err := session.Open(dir, session.WithName("run_1"),
 		session.WithMeterProvider(noop.NewMeterProvider()), // leave out for the global one
@@ -101,7 +101,7 @@ func ExampleRecover() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	s, err := session.Open(dir, session.WithName("cut"), session.WithMeterProvider(noop.NewMeterProvider()))
 	if err != nil {
 		log.Fatal(err)

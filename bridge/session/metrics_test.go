@@ -324,25 +324,20 @@ func attributes(set attribute.Set) string {
 		if i > 0 {
 			text += " "
 		}
-		text += string(kv.Key) + "=" + kv.Value.Emit()
+		text += string(kv.Key) + "=" + kv.Value.String()
 	}
 	return text
 }
 
 func points(t *testing.T, all []metricdata.Metrics, name string) int {
 	t.Helper()
-	for _, m := range all {
-		if m.Name != name {
-			continue
-		}
-		switch data := m.Data.(type) {
-		case metricdata.Sum[int64]:
-			return len(data.DataPoints)
-		case metricdata.Histogram[float64]:
-			return len(data.DataPoints)
-		}
+	i := slices.IndexFunc(all, func(m metricdata.Metrics) bool { return m.Name == name })
+	switch data := all[i].Data.(type) {
+	case metricdata.Sum[int64]:
+		return len(data.DataPoints)
+	case metricdata.Histogram[float64]:
+		return len(data.DataPoints)
 	}
-	t.Fatalf("%s is not there", name)
 	return 0
 }
 
@@ -367,17 +362,17 @@ func collect(t *testing.T, reader sdkmetric.Reader) []metricdata.Metrics {
 	return rm.ScopeMetrics[0].Metrics
 }
 
-func find[D metricdata.Aggregation](t *testing.T, all []metricdata.Metrics, name string) D {
+func find[D metricdata.Aggregation](t *testing.T, all []metricdata.Metrics, name string) (data D) {
 	t.Helper()
 	for _, m := range all {
 		if m.Name == name {
-			data, ok := m.Data.(D)
-			if !ok {
+			var ok bool
+			if data, ok = m.Data.(D); !ok {
 				t.Fatalf("%s is a %T", name, m.Data)
 			}
 			return data
 		}
 	}
 	t.Fatalf("%s is not there", name)
-	panic("unreachable")
+	return data
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -147,5 +148,5 @@ func (t *table[K, V]) all() []*V {
 	if t.overflow == nil {
 		return t.order
 	}
-	return append(t.order[:len(t.order):len(t.order)], t.overflow)
+	return append(slices.Clip(t.order), t.overflow)
 }
