@@ -111,7 +111,7 @@ func transfer(e *[groupSize]ringbuf.TypedEvent) (Direction, bool) {
 // one counts an event of a layout without categories.
 func (a *Agent) one(t ringbuf.Type, v uint64, layout ringbuf.Layout) {
 	if !layout.Knows(t) {
-		a.unknown(a.names.typed(-1, t), -1, v)
+		a.unknown(a.names.typed(noCategory, t, layout), noCategory, v)
 		return
 	}
 	a.known(t, v)
@@ -121,7 +121,7 @@ func (a *Agent) one(t ringbuf.Type, v uint64, layout ringbuf.Layout) {
 // type's own, neither can be believed.
 func (a *Agent) categorized(c ringbuf.Category, t ringbuf.Type, v uint64) {
 	if !ringbuf.V2.Knows(t) || t.Category() != c {
-		a.unknown(a.names.typed(c, t), c, v)
+		a.unknown(a.names.typed(c, t, ringbuf.V2), c, v)
 		return
 	}
 	a.known(t, v)

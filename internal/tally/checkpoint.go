@@ -77,11 +77,11 @@ func (a *Agent) UnmarshalBinary(b []byte) error {
 	d.series(&a.names.valued)
 	for range d.count(a.names.limit) {
 		key := d.key()
-		if a.names.byKey[key] != nil || !utf8.ValidString(key.name) {
+		if a.names.byKey[key] != nil || key.category != knownCategory(key.category) || !utf8.ValidString(key.name) {
 			d.fail("name %q", key.name)
 			break
 		}
-		d.series(a.names.add(key, key.label()))
+		d.series(a.names.get(key))
 	}
 	d.groups(&a.groups)
 	for _, n := range []*uint64{&a.health.saturations, &a.health.restarts, &a.health.foreign} {
@@ -97,26 +97,14 @@ func (a *Agent) histograms() []*Histogram {
 // shape tells agents with the same histograms from others.
 func (a *Agent) shape() uint64 { return a.sizes[Transmit].scale.hash ^ 31*a.duration.scale.hash }
 
-// label is the name that a key's series is reported under.
-func (k seriesKey) label() string {
-	if k.named {
-		return k.name
-	}
-	return k.kind.String()
-}
-
 func (e *encoder) key(k seriesKey) {
 	e.uint(uint64(uint32(k.category))) //nolint:gosec // back in decoder.key
-	e.uint(uint64(k.kind))
-	e.bool(k.named)
 	e.string(k.name)
 }
 
 func (d *decoder) key() seriesKey {
 	return seriesKey{
 		category: ringbuf.Category(uint32(d.uint())), //nolint:gosec // as encoder.key has it
-		kind:     ringbuf.Type(d.uint()),             //nolint:gosec // likewise
-		named:    d.bool(),
 		name:     d.string(),
 	}
 }

@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -32,13 +33,27 @@ func (s *Series) record(v uint64) {
 	s.last = v
 }
 
-// seriesKey tells series apart. The category is the ring's number, so that
-// typed events need no string to be found.
+// seriesKey is what a series is reported under, so that no two of them are
+// reported alike. The category is the ring's number, or noCategory.
 type seriesKey struct {
 	category ringbuf.Category
+	name     string
+}
+
+// noCategory stands for all numbers that aren't in the catalogue.
+const noCategory ringbuf.Category = -1
+
+func knownCategory(c ringbuf.Category) ringbuf.Category {
+	if c < 0 || c >= ringbuf.Categories {
+		return noCategory
+	}
+	return c
+}
+
+// typeKey is an event that has a type. It needs no string to be looked for.
+type typeKey struct {
+	category ringbuf.Category
 	kind     ringbuf.Type
-	named    bool
-	name     string // of a named event
 }
 
 // names holds the series of one agent, and the bound on their number.
@@ -46,46 +61,59 @@ type names struct {
 	limit  int
 	list   []*Series
 	byKey  map[seriesKey]*Series
-	plain  Series // past the limit, without a value of its own
-	valued Series // past the limit, with one
+	byType map[typeKey]*Series // a type has one name, so that this is no larger
+	plain  Series              // past the limit, without a value of its own
+	valued Series              // past the limit, with one
 }
 
 func newNames(limit int) names {
 	return names{limit: limit, valued: Series{Valued: true}}
 }
 
-// typed is the series of an event that has a type.
-func (n *names) typed(c ringbuf.Category, t ringbuf.Type) *Series {
-	key := seriesKey{category: c, kind: t}
-	if s := n.byKey[key]; s != nil {
+// typed is the series of an event that has a type. One that the ring's layout
+// doesn't know may mean another thing there than what a newer layout calls it.
+func (n *names) typed(c ringbuf.Category, t ringbuf.Type, l ringbuf.Layout) *Series {
+	c = knownCategory(c)
+	if s := n.byType[typeKey{category: c, kind: t}]; s != nil {
 		return s
 	}
-	return n.add(key, t.String())
+	name := t.String()
+	if !l.Knows(t) {
+		name = fmt.Sprintf("unknown_event_%d", uint32(t))
+	}
+	s := n.get(seriesKey{category: c, name: name})
+	if s != &n.plain && s != &n.valued {
+		if n.byType == nil {
+			n.byType = make(map[typeKey]*Series)
+		}
+		n.byType[typeKey{category: c, kind: t}] = s
+	}
+	return s
 }
 
 // named is the series of an event that has a name. The name is bytes of
 // another process.
 func (n *names) named(c ringbuf.Category, name *ringbuf.Name) *Series {
-	if s := n.byKey[seriesKey{category: c, named: true, name: string(name.Bytes())}]; s != nil {
+	c = knownCategory(c)
+	if s := n.byKey[seriesKey{category: c, name: string(name.Bytes())}]; s != nil {
 		return s
 	}
-	valid := strings.ToValidUTF8(name.String(), "\uFFFD")
-	key := seriesKey{category: c, named: true, name: valid}
+	return n.get(seriesKey{category: c, name: strings.ToValidUTF8(name.String(), "\uFFFD")})
+}
+
+// get is the series of a key, a new one if there is none yet and the limit
+// allows it.
+func (n *names) get(key seriesKey) *Series {
 	if s := n.byKey[key]; s != nil {
 		return s
 	}
-	return n.add(key, valid)
-}
-
-func (n *names) add(key seriesKey, name string) *Series {
-	category := CategoryName(key.category)
 	valued := valued(key.category)
 	switch {
 	case len(n.list) < n.limit:
 		if n.byKey == nil {
 			n.byKey = make(map[seriesKey]*Series)
 		}
-		s := &Series{Category: category, Name: name, Valued: valued, key: key}
+		s := &Series{Category: CategoryName(key.category), Name: key.name, Valued: valued, key: key}
 		n.byKey[key] = s
 		n.list = append(n.list, s)
 		return s

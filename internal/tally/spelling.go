@@ -48,7 +48,7 @@ func hash(c ringbuf.Category, name *ringbuf.Name) uint64 {
 
 // spell looks a name up without the cache.
 func spell(c ringbuf.Category, name *ringbuf.Name, n *names) spelling {
-	if s, ok := spelledTypes[seriesKey{category: c, named: true, name: string(name.Bytes())}]; ok {
+	if s, ok := spelledTypes[seriesKey{category: c, name: string(name.Bytes())}]; ok {
 		return s
 	}
 	return spelling{series: n.named(c, name)}
@@ -60,8 +60,8 @@ var spelledTypes = func() map[seriesKey]spelling {
 	m := make(map[seriesKey]spelling)
 	for t := range ringbuf.TypeEventsDropped {
 		now, then := t.String(), t.LegacyName()
-		m[seriesKey{category: t.Category(), named: true, name: then}] = spelling{kind: t, legacy: now != then}
-		m[seriesKey{category: t.Category(), named: true, name: now}] = spelling{kind: t}
+		m[seriesKey{category: t.Category(), name: then}] = spelling{kind: t, legacy: now != then}
+		m[seriesKey{category: t.Category(), name: now}] = spelling{kind: t}
 	}
 	return m
 }()

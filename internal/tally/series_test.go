@@ -1,0 +1,88 @@
+package tally
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// What is beyond the catalogue is told apart by what it is reported under:
+// two points of one name would break whoever takes them.
+func TestSeriesAreNeverReportedAlike(t *testing.T) {
+	a := NewAgent(mustShape(t, Config{}))
+	addAll(t, a, ringbuf.V1,
+		ringbuf.NewNamedEvent(8, "x", 1), ringbuf.NewNamedEvent(-1, "x", 1), ringbuf.NewNamedEvent(1<<30, "x", 1),
+		ringbuf.NewNamedEvent(99, "unknown_event_21", 1),
+		ringbuf.NewNamedEvent(ringbuf.CategoryMemory, "agent_tx_bytes", 1),
+		ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "a\xff", 1), ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "a\uFFFD", 1))
+	addAll(t, a, ringbuf.V2,
+		ringbuf.Event{Category: 12, Type: 21}, ringbuf.Event{Category: -5, Type: 21},
+		ringbuf.Event{Category: ringbuf.CategoryMemory, Type: ringbuf.TypeTxBytes})
+	addAll(t, a, ringbuf.V4, ringbuf.Event{Type: 21})
+
+	got := map[string]uint64{}
+	a.Events(func(category, name string, n uint64) {
+		key := category + "/" + name
+		if _, twice := got[key]; twice {
+			t.Errorf("%s is reported twice", key)
+		}
+		got[key] = n
+	})
+	want := map[string]uint64{
+		"unknown/x": 3, "unknown/unknown_event_21": 4, "memory/agent_tx_bytes": 2, "backend/a\uFFFD": 2,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// A number that an older layout doesn't have may be anything there.
+func TestTypeIsCalledByItsLayout(t *testing.T) {
+	for layout, want := range map[ringbuf.Layout]string{
+		ringbuf.V2: "unknown/unknown_event_20",
+		ringbuf.V3: "unknown/unknown_event_20",
+		ringbuf.V4: "telemetry/agent_telemetry_events_dropped",
+	} {
+		a := NewAgent(mustShape(t, Config{}))
+		addAll(t, a, layout, ringbuf.Event{Category: -1, Type: ringbuf.TypeEventsDropped, Value: 1})
+		a.Events(func(category, name string, _ uint64) {
+			if got := category + "/" + name; got != want {
+				t.Errorf("layout %v: %s, want %s", layout, got, want)
+			}
+		})
+	}
+}
+
+func mustShape(t *testing.T, c Config) *Shape {
+	t.Helper()
+	shape, err := NewShape(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shape
+}
+
+// addAll adds events by way of a ring.
+func addAll(t *testing.T, a *Agent, layout ringbuf.Layout, events ...ringbuf.Event) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ring")
+	w, err := ringbuf.Create(path, layout, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if n, err := w.PushBatch(events); err != nil || n != len(events) {
+		t.Fatalf("pushed %d of %d events: %v", n, len(events), err)
+	}
+	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Read(0, a.Add); err != nil {
+		t.Fatal(err)
+	}
+}
