@@ -26,8 +26,7 @@ func (r *Reader) look() (state, error) {
 	// events, is left for a start caught at just one store: see examine.
 	s := state{write: atomic.LoadUint64(&r.hdr.writePos), read: atomic.LoadUint64(&r.hdr.readPos)}
 	if r.mode == Observe {
-		// A consumer beside may have passed that writePos by now.
-		s.write = atomic.LoadUint64(&r.hdr.writePos)
+		s = r.lookBeside(s.read)
 	}
 	if !r.sameRing() {
 		return state{}, r.restarted()
@@ -52,6 +51,20 @@ func (r *Reader) look() (state, error) {
 	return s, nil
 }
 
+// lookBeside loads both positions of a ring that a consumer works on: between
+// two loads it may pass the agent's position that was loaded first, and an
+// empty ring would seem full. After a few tries the last one has to do.
+func (r *Reader) lookBeside(read uint64) (s state) {
+	const tries = 8
+	for range tries {
+		s = state{write: atomic.LoadUint64(&r.hdr.writePos), read: read}
+		if read = atomic.LoadUint64(&r.hdr.readPos); read == s.read {
+			break
+		}
+	}
+	return s
+}
+
 // sameRing says whether the header still describes what was checked when the
 // ring was opened.
 func (r *Reader) sameRing() bool {
@@ -74,7 +87,7 @@ func (r *Reader) examine(s state) (state, error) {
 	}
 	r.changed = st.Ctim
 	if s.write == 0 {
-		r.settle()
+		settle(r.hdr)
 		if s, err = r.look(); err != nil {
 			return s, err
 		}
@@ -88,11 +101,11 @@ func (r *Reader) examine(s state) (state, error) {
 }
 
 // settle gives an agent that is rewriting its header the time for it, which is
-// a few stores.
-func (r *Reader) settle() {
+// a few stores. It is a variable for a test to finish them in it.
+var settle = func(h *header) {
 	const looks = 1000 // about a microsecond
 	for range looks {
-		atomic.LoadUint64(&r.hdr.readPos)
+		atomic.LoadUint64(&h.readPos)
 	}
 }
 

@@ -1,0 +1,246 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+)
+
+// What may lie in a telemetry directory and isn't a ring that can be used:
+// each is refused with its path, its reason and what to do, in both modes, and
+// stays as it is.
+func TestBadInput(t *testing.T) {
+	header := func(change func(h *ringtest.Header)) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			t.Helper()
+			h := ringtest.NewHeader(4, 64)
+			change(&h)
+			ringtest.Make(t, path, h, 64*16)
+		}
+	}
+	content := func(b string) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			t.Helper()
+			ok(t, os.WriteFile(path, []byte(b), 0o600))
+		}
+	}
+	sized := func(version int32, capacity uint64, slots int) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			t.Helper()
+			ringtest.Make(t, path, ringtest.NewHeader(version, capacity), slots)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		make func(t *testing.T, path string)
+		want error
+		says []string
+	}{
+		{"an empty file", content(""), ErrNotReady, []string{"the file is empty"}},
+		{"zeros", content(strings.Repeat("\x00", 1064)), ErrNotReady, []string{"version is still 0"}},
+		{"version 0", header(func(h *ringtest.Header) { h.Version = 0 }), ErrNotReady, []string{"version is still 0"}},
+		{
+			"version 0 for good", header(func(h *ringtest.Header) { h.Version, h.Capacity, h.Mask = 0, 12, 11 }),
+			ErrNotReady, []string{"12 slots are not a power of two", "NIXL_TELEMETRY_BUFFER_SIZE"},
+		},
+
+		{"a text file", content(strings.Repeat("some text or other\n", 100)), ErrNotRing, nil},
+		{"a short text file", content("hello\n"), ErrNotRing, []string{"6 bytes"}},
+		{"39 bytes", content(strings.Repeat("\x04", 39)), ErrNotRing, []string{"39 bytes"}},
+		{"noise", content(strings.Repeat("\x9c\xf3\x01", 500)), ErrNotRing, nil},
+		{
+			"version 300 that makes no sense", header(func(h *ringtest.Header) { h.Version, h.Mask = 300, 1 }),
+			ErrNotRing, nil,
+		},
+
+		{"version 5", header(func(h *ringtest.Header) { h.Version = 5 }), &UnknownVersionError{5}, []string{"version 5", "newer"}},
+		{"version -1", header(func(h *ringtest.Header) { h.Version = -1 }), &UnknownVersionError{-1}, []string{"version -1"}},
+		{
+			"version 5 with another header", func(t *testing.T, path string) {
+				t.Helper()
+				// The header that is proposed: 512 bytes, capacity at 8, version at 16, mask at 24.
+				b := make([]byte, 512+64*16)
+				b[8], b[16], b[24] = 64, 5, 63
+				content(string(b))(t, path)
+			}, &UnknownVersionError{5}, []string{"version 5"},
+		},
+
+		{"cut short", sized(4, 64, 64*16-1), ErrInvalid, []string{"1063 bytes", "truncated?"}},
+		{"a slot short", sized(4, 64, 63*16), ErrInvalid, []string{"64 slots", "truncated?"}},
+		{"header only", sized(4, 64, 0), ErrInvalid, []string{"40 bytes"}},
+		{"too long", sized(4, 64, 64*16+16), ErrInvalid, []string{"1080 bytes"}},
+		{"another layout's size", sized(4, 64, 64*56), ErrInvalid, []string{"version 4"}},
+		{"v2 of neither size", sized(2, 64, 64*56), ErrInvalid, []string{"version 2"}},
+		{"capacity 0", header(func(h *ringtest.Header) { h.Capacity = 0 }), ErrInvalid, []string{"NIXL_TELEMETRY_BUFFER_SIZE"}},
+		{"capacity 1", sized(4, 1, 16), ErrInvalid, []string{"capacity of 1", "NIXL_TELEMETRY_BUFFER_SIZE"}},
+		{"capacity 48", sized(4, 48, 48*16), ErrInvalid, []string{"48 is not a power of two"}},
+		{"capacity 2^63", header(func(h *ringtest.Header) { h.Capacity = 1 << 63; h.Mask = 1<<63 - 1 }), ErrInvalid, []string{"limit"}},
+		{"capacity 2^60 whose size wraps to nothing", sized(4, 1<<60, 0), ErrInvalid, []string{"limit"}},
+		{"a mask of another ring", header(func(h *ringtest.Header) { h.Mask = 31 }), ErrInvalid, []string{"mask 0x1f"}},
+		{"a mask of all ones", header(func(h *ringtest.Header) { h.Mask = 1<<64 - 1 }), ErrInvalid, []string{"mask"}},
+		{"a write position beyond", header(func(h *ringtest.Header) { h.WritePos = 64 }), ErrInvalid, []string{"write position 64"}},
+		{"a read position beyond", header(func(h *ringtest.Header) { h.ReadPos = 1 << 63 }), ErrInvalid, []string{"read position"}},
+
+		{
+			"a FIFO", func(t *testing.T, path string) { t.Helper(); ok(t, unix.Mkfifo(path, 0o600)) },
+			ErrNotRegular, []string{"FIFO"},
+		},
+		{
+			"a directory", func(t *testing.T, path string) { t.Helper(); ok(t, os.Mkdir(path, 0o700)) },
+			ErrNotRegular, []string{"directory"},
+		},
+		{
+			"a socket", func(t *testing.T, path string) {
+				t.Helper()
+				var c net.ListenConfig
+				l, err := c.Listen(t.Context(), "unix", path)
+				ok(t, err)
+				t.Cleanup(func() { ok(t, l.Close()) })
+			}, ErrNotRegular, []string{"socket"},
+		},
+		{
+			"a link to a ring", func(t *testing.T, path string) {
+				t.Helper()
+				sized(4, 64, 64*16)(t, path+".ring")
+				ok(t, os.Symlink(path+".ring", path))
+			}, ErrNotRegular, []string{"symbolic link"},
+		},
+		{
+			"a link to nothing", func(t *testing.T, path string) { t.Helper(); ok(t, os.Symlink("nowhere", path)) },
+			ErrNotRegular, []string{"symbolic link"},
+		},
+		{"nothing", func(*testing.T, string) {}, fs.ErrNotExist, nil},
+	} {
+		for _, mode := range modes() {
+			t.Run(c.name+"/"+mode.String(), func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "agent")
+				c.make(t, path)
+				before := snapshot(t, path)
+				r, err := OpenReader(path, mode)
+				if err == nil {
+					closeNow(t, r)
+					t.Fatal("it was opened")
+				}
+				if unknown := new(UnknownVersionError); errors.As(c.want, &unknown) {
+					var got *UnknownVersionError
+					if !errors.As(err, &got) || *got != *unknown {
+						t.Errorf("error %v, want %v", err, c.want)
+					}
+				} else if !errors.Is(err, c.want) {
+					t.Errorf("error %v, want %v", err, c.want)
+				}
+				says(t, err, append(c.says, path)...)
+				equal(t, "what lies there", snapshot(t, path), before)
+			})
+		}
+	}
+}
+
+// A device isn't even opened: that alone can do something.
+func TestDeviceIsRefused(t *testing.T) {
+	for _, mode := range modes() {
+		_, err := OpenReader("/dev/null", mode)
+		if !errors.Is(err, ErrNotRegular) {
+			t.Errorf("%v: error %v", mode, err)
+		}
+	}
+}
+
+func TestPathThroughAFile(t *testing.T) {
+	w := newRing(t, V4, 16)
+	if _, err := OpenReader(w.Path()+"/agent", Observe); !errors.Is(err, unix.ENOTDIR) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The positions of a ring may turn bad while it is open.
+func TestPositionsBeyondTheMaskLater(t *testing.T) {
+	for _, mode := range modes() {
+		for _, change := range []func(*ringtest.Header){
+			func(h *ringtest.Header) { h.WritePos = 16 },
+			func(h *ringtest.Header) { h.WritePos = 1<<64 - 1 },
+			func(h *ringtest.Header) { h.ReadPos = 16 },
+			func(h *ringtest.Header) { h.ReadPos = 1 << 32 },
+		} {
+			w := newRing(t, V4, 16)
+			r := open(t, w.Path(), mode)
+			push(t, w, 0, 5)
+			ringtest.Edit(t, w.Path(), change)
+			got, err := tryRead(r, 0)
+			if !errors.Is(err, ErrInvalid) || len(got) != 0 {
+				t.Errorf("%v: %d events, error %v", mode, len(got), err)
+				continue
+			}
+			says(t, err, w.Path(), "beyond the last slot 15")
+		}
+	}
+}
+
+// The header's mask and capacity are looked at once. What they turn into later
+// leads nowhere.
+func TestMaskAndCapacityAreNotBelievedLater(t *testing.T) {
+	w := newRing(t, V4, 16)
+	r := open(t, w.Path(), Consume)
+	push(t, w, 0, 5)
+	ringtest.Edit(t, w.Path(), func(h *ringtest.Header) { h.Mask = 1<<40 - 1 })
+	equal(t, "events under another mask", read(t, r), samples(V4, 0, 5))
+	ringtest.Edit(t, w.Path(), func(h *ringtest.Header) { h.Capacity = 1 << 40 })
+	if got, err := tryRead(r, 0); !errors.Is(err, ErrRestarted) || len(got) != 0 {
+		t.Errorf("under another capacity: %d events, error %v", len(got), err)
+	}
+}
+
+// v1 names are bytes of an application. They come out as they are.
+func TestHostileNames(t *testing.T) {
+	w := newRing(t, V1, 8)
+	r := open(t, w.Path(), Consume)
+	names := []string{strings.Repeat("n", 32), "\xff\xfe\xfd" + strings.Repeat("\x80", 29), "\x00behind", "\x01\x02\n\x1b[31m", "ok"}
+	events := make([]Event, 0, len(names))
+	for _, name := range names {
+		var n Name
+		copy(n[:], name)
+		events = append(events, Event{Named: true, Name: n, Category: -7, Value: 1<<64 - 1})
+	}
+	if n, err := w.PushBatch(events); err != nil || n != len(names) {
+		t.Fatal(n, err)
+	}
+	got := read(t, r)
+	equal(t, "events", got, events)
+	for i, want := range []string{names[0], names[1], "", names[3], names[4]} {
+		if got[i].EventName() != want {
+			t.Errorf("name %d is %q, want %q", i, got[i].EventName(), want)
+		}
+	}
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// snapshot is all there is to see of a file: kind, mode, size, time, content.
+func snapshot(t *testing.T, path string) string {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "nothing"
+	}
+	ok(t, err)
+	s := info.Mode().String() + " " + info.ModTime().String()
+	if info.Mode().IsRegular() {
+		s += string(bytesOf(t, path))
+	}
+	return s
+}

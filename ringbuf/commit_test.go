@@ -1,0 +1,120 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A commit from position 0 can hit a ring that has just started anew: 0 is
+// what its agent stored. Such a commit is undone. But an agent that used the
+// room at once, and has come round to 0 again, is not to lose its events.
+func TestCommitFromZero(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		ring  func(w *Writer) // what happens between the swap and the second look
+		agent uint64          // where the agent is when the commit comes
+		want  error
+	}{
+		{"nothing happens", func(*Writer) {}, 63, nil},
+		{"the agent used the room and wrapped to 0", func(w *Writer) { ok(t, w.Push(NewEvent(TypeTxBytes, 7777))) }, 63, nil},
+		{"the agent used the room and wrapped", func(w *Writer) { push(t, w, 100, 110) }, 63, nil},
+		{"the agent wrote the same event as before", func(w *Writer) { ok(t, w.Push(w.slots.Event(63))) }, 63, nil},
+		{"the agent had started anew", func(w *Writer) { w.startOver(t, false) }, 63, ErrRestarted},
+		{"and had written", func(w *Writer) { w.startOver(t, false); atomic.StoreUint64(&w.hdr.writePos, 29) }, 63, ErrRestarted},
+		{"it is starting anew", func(w *Writer) { w.startOver(t, true) }, 40, ErrRestarted},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newRing(t, V4, 64)
+			r := open(t, w.Path(), Consume)
+			advance(t, w, r, 64) // once around, so that every slot has been written
+			push(t, w, 0, 63)
+			if got, err := tryRead(r, 30); err != nil || len(got) != 30 {
+				t.Fatal(len(got), err)
+			}
+			var before [maxEventSize]byte
+			n := copy(before[:], r.lastSlot())
+			ok(t, r.swap())
+			c.ring(w)
+			if got := r.settled(before[:n]); got != (c.want == nil) {
+				t.Errorf("settled: %v", got)
+			}
+		})
+	}
+}
+
+// The whole of a commit whose swap went to a new ring.
+func TestCommitFromZeroIsUndone(t *testing.T) {
+	w := newRing(t, V4, 64)
+	r := open(t, w.Path(), Consume)
+	push(t, w, 0, 30)
+	read(t, r)
+	w.startOver(t, false)
+	if err := r.commitFromZero(); !errors.Is(err, ErrRestarted) { // past the first look
+		t.Errorf("error %v, want %v", err, ErrRestarted)
+	}
+	if h := headerOf(w); h.ReadPos != 0 {
+		t.Errorf("the new ring's read position is %d", h.ReadPos)
+	}
+}
+
+// startOver is what an agent that starts anew does to the ring of w, up to
+// where the version is 0 or all of it. readPos is left to the test.
+func (w *Writer) startOver(t *testing.T, half bool) {
+	t.Helper()
+	nextTick(t, w.Path())
+	truncate(t, w.Path(), int64(len(w.mem)))
+	atomic.StoreUint64(&w.hdr.writePos, 0)
+	atomic.StoreInt32(&w.hdr.version, 0)
+	if !half {
+		atomic.StoreInt32(&w.hdr.version, w.layout.Version())
+	}
+}
+
+// At capacity 2 every other commit is one from 0, and an agent at full speed
+// has always come round by the next look. Small rings are where positions
+// that repeat would show.
+func TestSmallRingsAtFullSpeed(t *testing.T) {
+	const events = 30_000
+	for _, capacity := range []int{2, 4, 8} {
+		w := newRing(t, V4, capacity)
+		r := open(t, w.Path(), Consume)
+		var stop atomic.Bool
+		var agent sync.WaitGroup
+		agent.Go(func() {
+			for i := 0; i < events && !stop.Load(); {
+				n, err := w.PushBatch([]Event{{Type: TypeTxBytes, Value: uint64(i)}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if i += n; n == 0 {
+					runtime.Gosched()
+				}
+			}
+		})
+		next := uint64(0)
+		for next < events && !t.Failed() {
+			fill, err := r.Read(0, func(b Batch) {
+				for _, e := range b.Typed() {
+					if e.Value != next {
+						t.Errorf("capacity %d: event %d, want %d", capacity, e.Value, next)
+					}
+					next++
+				}
+			})
+			if err = errors.Join(err, r.Commit()); err != nil {
+				t.Errorf("capacity %d: %v", capacity, err)
+			}
+			if fill == 0 {
+				runtime.Gosched()
+			}
+		}
+		stop.Store(true)
+		agent.Wait()
+	}
+}

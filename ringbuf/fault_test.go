@@ -1,0 +1,191 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"os"
+	"runtime/debug"
+	"testing"
+)
+
+// To here a file may shrink: to nothing, into the header, into the first
+// page, to the first page, or a slot short of whole.
+func shrunkSizes(whole int) []int64 { return []int64{0, 20, 200, 4096, int64(whole - 16)} }
+
+// The file has shrunk between two passes.
+func TestFileShrinksBetweenPasses(t *testing.T) {
+	for _, mode := range modes() {
+		for _, pending := range []int{0, 600} {
+			w := newRing(t, V4, 1024)
+			for _, size := range shrunkSizes(len(w.mem)) {
+				w := newRing(t, V4, 1024)
+				r := open(t, w.Path(), mode)
+				push(t, w, 0, pending)
+				truncate(t, w.Path(), size)
+				got, err := tryRead(r, 0)
+				if len(got) != 0 {
+					t.Errorf("%v, cut to %d: %d events", mode, size, len(got))
+				}
+				// Inside the first page the header still stands or has
+				// become zero; with nothing pending nothing else is looked at.
+				if wrong := errors.Is(err, ErrShrunk) || errors.Is(err, ErrRestarted); !wrong && (pending > 0 || size < headerSize) {
+					t.Errorf("%v, cut to %d with %d pending: error %v", mode, size, pending, err)
+				}
+				if !r.Truncated() {
+					t.Errorf("%v, cut to %d: Truncated says no", mode, size)
+				}
+			}
+		}
+	}
+}
+
+// The file shrinks while a callback reads its slots: real SIGBUS, in the
+// middle of the caller's code.
+func TestFileShrinksUnderTheCallback(t *testing.T) {
+	eachLayout(t, func(t *testing.T, l Layout) {
+		w := newRing(t, l, 1024)
+		r := open(t, w.Path(), Consume)
+		push(t, w, 0, 1000)
+		seen, after := 0, false
+		fill, err := r.Read(0, func(b Batch) {
+			for i := range b.Len() {
+				if i == 10 {
+					truncate(t, w.Path(), 0)
+				}
+				if e := b.Event(i); e == sample(l, i) {
+					seen++
+				}
+			}
+			after = true
+		})
+		if !errors.Is(err, ErrShrunk) || after {
+			t.Fatalf("error %v after %d events, fill %d", err, seen, fill)
+		}
+		says(t, err, w.Path(), "opened again")
+		if seen != 10 {
+			t.Errorf("%d events were seen before the end of the file, want 10", seen)
+		}
+		if _, err := tryRead(r, 0); !errors.Is(err, ErrShrunk) {
+			t.Errorf("the next read: %v", err)
+		}
+	})
+}
+
+// An observer copies slots; the fault is in this package's copy then.
+func TestFileShrinksUnderAnObserver(t *testing.T) {
+	w := newRing(t, V4, 16384)
+	r := open(t, w.Path(), Observe)
+	push(t, w, 0, 16000)
+	batches := 0
+	_, err := r.Read(0, func(Batch) {
+		batches++
+		truncate(t, w.Path(), 8192)
+	})
+	if !errors.Is(err, ErrShrunk) || batches != 1 {
+		t.Errorf("error %v after %d batches", err, batches)
+	}
+}
+
+func TestFileShrinksBeforeCommit(t *testing.T) {
+	for _, at := range []int{0, 9} {
+		w := newRing(t, V4, 1024)
+		for _, size := range shrunkSizes(len(w.mem)) {
+			w := newRing(t, V4, 1024)
+			r := open(t, w.Path(), Consume)
+			advance(t, w, r, at)
+			push(t, w, 0, 600)
+			read(t, r)
+			truncate(t, w.Path(), size)
+			err := r.Commit()
+			// A header that still stands takes the commit: no slot is needed.
+			if wrong := errors.Is(err, ErrShrunk) || errors.Is(err, ErrRestarted); !wrong && (err != nil || size < headerSize) {
+				t.Errorf("at %d, cut to %d: commit says %v", at, size, err)
+			}
+		}
+	}
+}
+
+func TestFileShrinksUnderAWriter(t *testing.T) {
+	w := newRing(t, V4, 1024)
+	push(t, w, 0, 200)
+	truncate(t, w.Path(), 4096)
+	// The first page takes what fits; the event whose slot is gone fails.
+	n, err := w.PushBatch(samples(V4, 200, 500))
+	if !errors.Is(err, ErrShrunk) || n != 0 {
+		t.Errorf("pushed %d into a ring without slots: %v", n, err)
+	}
+	truncate(t, w.Path(), 0)
+	_, lenErr := w.Len()
+	for what, err := range map[string]error{"Push": w.Push(sample(V4, 1)), "Len": lenErr} {
+		if !errors.Is(err, ErrShrunk) {
+			t.Errorf("%s on an empty file: %v", what, err)
+		} else {
+			says(t, err, w.Path())
+		}
+	}
+}
+
+// Only faults in the ring are the ring's: the caller's own come through.
+func TestPanicsOfTheCallbackComeThrough(t *testing.T) {
+	w := newRing(t, V4, 16)
+	push(t, w, 0, 5)
+	r := open(t, w.Path(), Consume)
+	for what, fn := range map[string]func(Batch){
+		"its own":      func(Batch) { panic("mine") },
+		"a nil map":    func(Batch) { var m map[int]int; m[1]++ },
+		"out of nil":   func(Batch) { var p *int; *p++ },
+		"out of range": func(b Batch) { b.Event(b.Len()) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a panic of the callback (%s) was swallowed", what)
+				}
+			}()
+			_, err := r.Read(0, fn)
+			t.Errorf("a panic of the callback (%s) became %v", what, err)
+		}()
+		if debug.SetPanicOnFault(false) {
+			t.Errorf("after a panic (%s) faults still panic in this goroutine", what)
+		}
+	}
+	equal(t, "events after that", read(t, r), samples(V4, 0, 5))
+	if debug.SetPanicOnFault(false) {
+		t.Error("after a read faults still panic in this goroutine")
+	}
+}
+
+// A fault of another ring, in a callback of this one, is not this one's.
+func TestFaultOfAnotherRing(t *testing.T) {
+	a, b := newRing(t, V4, 16), newRing(t, V4, 16)
+	push(t, a, 0, 5)
+	push(t, b, 0, 5)
+	ra, rb := open(t, a.Path(), Consume), open(t, b.Path(), Consume)
+	var inner error
+	_, outer := ra.Read(0, func(Batch) {
+		_, inner = rb.Read(0, func(batch Batch) {
+			truncate(t, b.Path(), 0)
+			batch.Event(0)
+		})
+	})
+	if outer != nil || !errors.Is(inner, ErrShrunk) {
+		t.Errorf("the whole ring says %v, the truncated one %v", outer, inner)
+	}
+}
+
+// Unlinked while it is open: the agent writes on into the orphan, and so the
+// reader reads on. That the name is gone is for others to see.
+func TestUnlinkedRing(t *testing.T) {
+	w := newRing(t, V4, 16)
+	r := open(t, w.Path(), Consume)
+	if err := os.Remove(w.Path()); err != nil {
+		t.Fatal(err)
+	}
+	push(t, w, 0, 5)
+	equal(t, "events", read(t, r), samples(V4, 0, 5))
+	commit(t, r)
+	if r.Truncated() {
+		t.Error("an unlinked file counts as truncated")
+	}
+}

@@ -1,0 +1,78 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+)
+
+// Somebody who takes no lock moves readPos. The reader notices, goes on behind
+// them, and hands nothing out twice.
+func TestForeignReader(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		uncommitted       int // read before
+		taken             int // by the other, from where this reader has committed
+		from, to          int // what is read after that
+		committedPosition uint64
+	}{
+		{"takes what nobody has read", 0, 4, 4, 9, 9 + 5},
+		{"takes some of what was read", 6, 4, 6, 9, 9 + 5},
+		{"takes all of what was read", 6, 6, 6, 9, 9 + 5},
+		{"takes more than was read", 6, 8, 8, 9, 9 + 5},
+		{"takes everything", 0, 9, 9, 9, 9 + 5},
+	} {
+		for _, inCommit := range []bool{false, true} {
+			if inCommit && c.uncommitted == 0 {
+				continue
+			}
+			t.Run(c.name, func(t *testing.T) {
+				w := newRing(t, V4, 16)
+				r := open(t, w.Path(), Consume)
+				advance(t, w, r, 5)
+				push(t, w, 0, c.uncommitted)
+				read(t, r)
+				push(t, w, c.uncommitted, 9)
+				ringtest.Edit(t, w.Path(), func(h *ringtest.Header) { h.ReadPos = uint64(5 + c.taken) })
+
+				var err error
+				if inCommit {
+					err = r.Commit()
+				} else {
+					var got []Event
+					got, err = tryRead(r, 0)
+					equal(t, "events of the read that notices", got, []Event(nil))
+				}
+				var foreign *ForeignReadError
+				if !errors.As(err, &foreign) || foreign.From != 5 || foreign.To != uint64(5+c.taken) {
+					t.Fatalf("error %v, want one from 5 to %d", err, 5+c.taken)
+				}
+				says(t, err, w.Path(), "another reader")
+				equal(t, "events after that", read(t, r), want(samples(V4, c.from, c.to)))
+				commit(t, r)
+				if h := headerOf(w); h.ReadPos != c.committedPosition {
+					t.Errorf("read position %d, want %d", h.ReadPos, c.committedPosition)
+				}
+			})
+		}
+	}
+}
+
+// NIXL's own reader pops events one by one while this one drains: whatever
+// either gets, the positions stay within what was written.
+func TestForeignReaderMovesToTheEnd(t *testing.T) {
+	w := newRing(t, V4, 16)
+	r := open(t, w.Path(), Consume)
+	advance(t, w, r, 3)
+	push(t, w, 0, 10)
+	ringtest.Edit(t, w.Path(), func(h *ringtest.Header) { h.ReadPos = 13 })
+	if _, err := tryRead(r, 0); err == nil {
+		t.Error("a foreign reader went unnoticed")
+	}
+	push(t, w, 10, 14)
+	equal(t, "events", read(t, r), samples(V4, 10, 14))
+	commit(t, r)
+}

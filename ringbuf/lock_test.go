@@ -1,0 +1,175 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestSecondConsumerIsRefused(t *testing.T) {
+	w := newRing(t, V4, 16)
+	push(t, w, 0, 5)
+	r := open(t, w.Path(), Consume)
+	_, err := OpenReader(w.Path(), Consume)
+	var locked *LockedError
+	if !errors.Is(err, ErrLocked) || !errors.As(err, &locked) {
+		t.Fatalf("a second consumer is told %v", err)
+	}
+	says(t, err, w.Path(), "observe instead")
+	if locked.PID != 0 && locked.PID != os.Getpid() {
+		t.Errorf("the ring is said to be held by process %d, this is %d", locked.PID, os.Getpid())
+	}
+	equal(t, "an observer's events", read(t, open(t, w.Path(), Observe)), samples(V4, 0, 5))
+	closeNow(t, r)
+	equal(t, "the next consumer's events", read(t, open(t, w.Path(), Consume)), samples(V4, 0, 5))
+}
+
+func TestSecondConsumerIsToldThePID(t *testing.T) {
+	w := newRing(t, V4, 16)
+	push(t, w, 0, 5)
+	first := openElsewhere(t, w.Path(), Consume, nil)
+	if first.Text != "" || first.Events != 5 {
+		t.Fatalf("the other process got %d events: %s", first.Events, first.Text)
+	}
+	_, err := OpenReader(w.Path(), Consume)
+	var locked *LockedError
+	if !errors.As(err, &locked) {
+		t.Fatalf("a second consumer is told %v", err)
+	}
+	if locked.PID == 0 {
+		t.Log("/proc/locks doesn't tell here who holds a lock")
+	} else if locked.PID != first.PID {
+		t.Errorf("the ring is said to be held by process %d, it is %d", locked.PID, first.PID)
+	} else {
+		says(t, err, fmt.Sprintf("process %d", first.PID))
+	}
+	first.quit()
+	read(t, open(t, w.Path(), Consume))
+}
+
+// A reader that was refused leaves nothing behind that would keep others out.
+func TestRefusedReaderLetsGo(t *testing.T) {
+	w := newRing(t, V4, 16)
+	r := open(t, w.Path(), Consume)
+	before := openFiles(t)
+	for range 10 {
+		if _, err := OpenReader(w.Path(), Consume); !errors.Is(err, ErrLocked) {
+			t.Fatal(err)
+		}
+		if _, err := OpenReader(filepath.Dir(w.Path()), Consume); !errors.Is(err, ErrNotRegular) {
+			t.Fatal(err)
+		}
+	}
+	if after := openFiles(t); after != before {
+		t.Errorf("%d files open, %d before", after, before)
+	}
+	closeNow(t, r)
+	open(t, w.Path(), Consume)
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return len(files)
+}
+
+// Two consumers of ours take turns. Neither may take the other for a stranger:
+// whoever opens the ring has to see the position that the last one left.
+func TestConsumersTakeTurns(t *testing.T) {
+	w := newRing(t, V4, 64)
+	var stop atomic.Bool
+	var agent, consumers sync.WaitGroup
+	agent.Go(func() {
+		for i := 0; !stop.Load(); i++ {
+			if _, err := w.PushBatch(samples(V4, i, i+1)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 2 {
+		consumers.Go(func() {
+			for range 5000 {
+				r, err := OpenReader(w.Path(), Consume)
+				if errors.Is(err, ErrLocked) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err = tryRead(r, 3); err == nil {
+					err = r.Commit()
+				}
+				if err := errors.Join(err, r.Close()); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	consumers.Wait()
+	stop.Store(true)
+	agent.Wait()
+}
+
+func TestLockHolder(t *testing.T) {
+	locks := filepath.Join(t.TempDir(), "locks")
+	text := "1: POSIX  ADVISORY  WRITE 11 fe:00:77 0 EOF\n" +
+		"2: FLOCK  ADVISORY  WRITE 12 fe:00:78 0 EOF\n" +
+		"2: -> FLOCK  ADVISORY  WRITE 13 fe:00:77 0 EOF\n" +
+		"3: FLOCK  ADVISORY  WRITE 14 fe:01:77 0 EOF\n" +
+		"4: FLOCK\n" +
+		"5: FLOCK  ADVISORY  WRITE -1 fe:00:79 0 EOF\n" +
+		"6: FLOCK  ADVISORY  WRITE 15 fe:00:77 0 EOF\n"
+	if err := os.WriteFile(locks, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for ino, want := range map[uint64]int{77: 15, 78: 12, 79: 0, 80: 0} {
+		st := unix.Stat_t{Dev: unix.Mkdev(0xfe, 0), Ino: ino}
+		if got := lockHolder(locks, &st); got != want {
+			t.Errorf("inode %d is held by process %d, want %d", ino, got, want)
+		}
+	}
+	if got := lockHolder(locks+".none", &unix.Stat_t{}); got != 0 {
+		t.Errorf("without a list of locks the holder is %d", got)
+	}
+}
+
+// A ring that its agent still has open is attended; a consumer counts too.
+func TestUnattended(t *testing.T) {
+	w := newRing(t, V4, 16)
+	ask := func(want bool) {
+		t.Helper()
+		got, err := Unattended(w.Path())
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EACCES) {
+			t.Skipf("no leases here: %v", err)
+		}
+		if err != nil || got != want {
+			t.Errorf("unattended: %v, want %v (%v)", got, want, err)
+		}
+	}
+	ask(false)
+	r := open(t, w.Path(), Consume)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ask(false)
+	closeNow(t, r)
+	open(t, w.Path(), Observe)
+	ask(true)
+	if _, err := Unattended(w.Path() + ".none"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a ring that isn't there: %v", err)
+	}
+}

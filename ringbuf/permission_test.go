@@ -1,0 +1,95 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+)
+
+const nobody = 65534
+
+func TestPermission(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to become another user")
+	}
+	for _, c := range []struct {
+		name    string
+		file    os.FileMode
+		dir     os.FileMode
+		text    bool // no ring, but a text file
+		mode    Mode
+		events  int
+		notRing bool
+		says    []string
+	}{
+		{name: "an agent's ring, consumed", file: 0o644, dir: 0o755, mode: Consume, says: []string{
+			"no permission to consume", "belongs to uid 0", fmt.Sprint("runs as uid ", nobody), "observe instead",
+		}},
+		{name: "an agent's ring, observed", file: 0o644, dir: 0o755, mode: Observe, events: 5},
+		{name: "a private ring, consumed", file: 0o600, dir: 0o755, mode: Consume, says: []string{"belongs to uid 0"}},
+		{name: "a private ring, observed", file: 0o600, dir: 0o755, mode: Observe, says: []string{"no permission to read", "uid 0"}},
+		{name: "a ring that all may write", file: 0o666, dir: 0o755, mode: Consume, events: 5},
+		{name: "a text file of somebody's", file: 0o644, dir: 0o755, text: true, mode: Consume, notRing: true},
+		{name: "a private directory", file: 0o644, dir: 0o700, mode: Consume, says: []string{"permission denied"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := othersRing(t)
+			if c.text {
+				ok(t, os.WriteFile(path, []byte(strings.Repeat("some text\n", 50)), c.file))
+			}
+			ok(t, os.Chmod(path, c.file))
+			before := snapshot(t, path)
+			ok(t, os.Chmod(filepath.Dir(path), c.dir))
+			o := openElsewhere(t, path, c.mode, nil, fmt.Sprint("RINGBUF_TEST_UID=", nobody))
+			o.quit()
+			if o.Events != c.events || o.NotRing != c.notRing || o.Permission != (c.says != nil) {
+				t.Errorf("%+v", o.outcome)
+			}
+			if o.Owner != 0 || c.dir == 0o755 && c.says != nil && o.UID != nobody {
+				t.Errorf("owner %d, user %d", o.Owner, o.UID)
+			}
+			for _, part := range append(c.says, path) {
+				if c.says != nil && !strings.Contains(o.Text, part) {
+					t.Errorf("%q doesn't say %q", o.Text, part)
+				}
+			}
+			equal(t, "the file", snapshot(t, path), before)
+		})
+	}
+}
+
+// A mount that can't be written to is the likely case in a container: there
+// the uid is right, and naming it would mislead.
+func TestReadOnlyMount(t *testing.T) {
+	path := othersRing(t)
+	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	o := openElsewhere(t, path, Consume, attr, "RINGBUF_TEST_MOUNT=1")
+	if !o.Permission || !o.ReadOnly || !strings.Contains(o.Text, "read-only file system") || strings.Contains(o.Text, "uid") {
+		t.Errorf("%+v", o.outcome)
+	}
+	o.quit()
+	o = openElsewhere(t, path, Observe, attr, "RINGBUF_TEST_MOUNT=1")
+	if o.Text != "" || o.Events != 5 {
+		t.Errorf("%+v", o.outcome)
+	}
+}
+
+// othersRing is a ring with 5 events in a directory that others can enter,
+// which the test's own temporary directory isn't.
+func othersRing(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ringbuf-*")
+	ok(t, err)
+	t.Cleanup(func() { ok(t, os.RemoveAll(dir)) })
+	ok(t, os.Chmod(dir, 0o755)) //nolint:gosec // others are to enter
+	path := filepath.Join(dir, "agent")
+	ringtest.Make(t, path, ringtest.Header{WritePos: 5, Version: 4, ExpectedVersion: 4, Capacity: 16, Mask: 15}, 16*16)
+	return path
+}

@@ -1,0 +1,319 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// start is what an agent starts anew with.
+type start struct {
+	name     string
+	layout   Layout
+	capacity int
+	want     []error // what a reader of V2, 64 slots, may say of it
+}
+
+var starts = []start{
+	{"same", V2, 64, []error{ErrRestarted}},
+	{"smaller", V2, 16, []error{ErrRestarted, ErrShrunk}},
+	{"larger", V2, 4096, []error{ErrRestarted}},
+	{"much smaller events", V4, 2, []error{ErrRestarted, ErrShrunk}},
+	{"other version, same size", V4, 64, []error{ErrRestarted}},
+	{"same version, other size", V2Named, 64, []error{ErrRestarted}},
+	{"larger events", V1, 64, []error{ErrRestarted}},
+}
+
+// A restart between two passes of a consumer: nothing of the old ring and
+// nothing wrong of the new one comes out, nothing is stored into the new one,
+// and a reader that opens the ring again gets just what the agent wrote.
+func TestRestart(t *testing.T) {
+	for _, s := range starts {
+		for _, c := range []struct {
+			name        string
+			at          int  // read and committed before the restart
+			uncommitted int  // then read
+			pending     int  // then pushed
+			first       bool // whether the agent has written before the reader looks
+		}{
+			{"drained", 5, 0, 0, false},
+			{"drained, written", 5, 0, 0, true},
+			{"wrapped", 64 + 40, 0, 0, true},
+			{"wrapped to 0, uncommitted", 64, 30, 0, false},
+			{"pending", 5, 0, 20, true},
+			{"uncommitted", 5, 20, 0, false},
+			{"uncommitted, written", 5, 20, 0, true},
+			{"never committed", 0, 20, 0, false},
+			{"never committed, pending", 0, 20, 20, true},
+			{"full", 0, 63, 0, false},
+		} {
+			t.Run(s.name+"/"+c.name, func(t *testing.T) {
+				w := newRing(t, V2, 64)
+				r := open(t, w.Path(), Consume)
+				advance(t, w, r, c.at)
+				push(t, w, 0, c.uncommitted)
+				read(t, r)
+				push(t, w, c.uncommitted, c.uncommitted+c.pending)
+				anew := create(t, w.Path(), s.layout, s.capacity)
+				written := 0
+				if c.first {
+					written = min(9, s.capacity-1)
+					push(t, anew, 100, 100+written)
+				}
+
+				got, err := tryRead(r, 0)
+				if !isAny(err, s.want) || len(got) != 0 {
+					t.Fatalf("read gives %d events, error %v; want %v", len(got), err, s.want)
+				}
+				says(t, err, w.Path())
+				if err := r.Commit(); c.uncommitted > 0 && !isAny(err, s.want) {
+					t.Errorf("commit says %v, want %v", err, s.want)
+				}
+				if h := headerOf(anew); h.ReadPos != 0 {
+					t.Errorf("position %d was stored into the new ring", h.ReadPos)
+				}
+				if err := r.Close(); err != nil {
+					t.Fatal(err)
+				}
+				equal(t, "the new ring's events", read(t, open(t, w.Path(), Consume)), want(samples(s.layout, 100, 100+written)))
+			})
+		}
+	}
+}
+
+// A restart after a pass has read, before it commits.
+func TestRestartBeforeCommit(t *testing.T) {
+	for _, s := range starts {
+		for _, at := range []int{0, 5, 64, 100} {
+			t.Run(s.name, func(t *testing.T) {
+				w := newRing(t, V2, 64)
+				r := open(t, w.Path(), Consume)
+				advance(t, w, r, at)
+				push(t, w, 0, 33)
+				equal(t, "events", read(t, r), samples(V2, 0, 33))
+				anew := create(t, w.Path(), s.layout, s.capacity)
+				if err := r.Commit(); !isAny(err, s.want) {
+					t.Errorf("commit at %d says %v, want %v", at, err, s.want)
+				}
+				if h := headerOf(anew); h.ReadPos != 0 {
+					t.Errorf("position %d was stored into the new ring", h.ReadPos)
+				}
+			})
+		}
+	}
+}
+
+// An observer's position is nowhere in the header; it has to notice all the
+// same that what stands ahead of it is old.
+func TestRestartUnderAnObserver(t *testing.T) {
+	for _, s := range starts {
+		for _, first := range []bool{false, true} {
+			t.Run(s.name, func(t *testing.T) {
+				w := newRing(t, V2, 64)
+				push(t, w, 0, 40)
+				r := open(t, w.Path(), Observe)
+				read(t, r)
+				nextTick(t, w.Path())
+				anew := create(t, w.Path(), s.layout, s.capacity)
+				if first {
+					push(t, anew, 0, 1)
+				}
+				got, err := tryRead(r, 0)
+				if !isAny(err, s.want) || len(got) != 0 {
+					t.Errorf("read gives %d events, error %v; want %v", len(got), err, s.want)
+				}
+			})
+		}
+	}
+}
+
+// Where nothing was read yet there is nothing to confuse: the reader goes on
+// with the new agent's events, if the ring has the same shape.
+func TestRestartOfAnUnusedRing(t *testing.T) {
+	w := newRing(t, V4, 16)
+	r := open(t, w.Path(), Consume)
+	push(t, w, 0, 5) // never read
+	anew := create(t, w.Path(), V4, 16)
+	push(t, anew, 50, 53)
+	equal(t, "events", read(t, r), samples(V4, 50, 53))
+	commit(t, r)
+}
+
+// What can't be told: an agent that started anew, on a ring that was never
+// committed, and has written more than was read before. Positions alone look
+// as if the old agent had gone on. The reader then misses as many events as it
+// had read; it never counts one twice.
+func TestRestartThatCannotBeTold(t *testing.T) {
+	w := newRing(t, V4, 16)
+	push(t, w, 0, 4)
+	r := open(t, w.Path(), Consume)
+	read(t, r)
+	anew := create(t, w.Path(), V4, 16)
+	push(t, anew, 100, 106)
+	equal(t, "events", read(t, r), samples(V4, 104, 106))
+	commit(t, r)
+}
+
+// The agent's stores of a restart, one by one. Wherever a reader looks, no old
+// event comes out as pending, and once the agent is done the new ring is whole.
+func TestHeaderCaughtHalfWay(t *testing.T) {
+	steps := []func(h *header){
+		func(*header) {}, // only the size is set
+		func(h *header) { atomic.StoreUint64(&h.writePos, 0) },
+		func(h *header) { atomic.StoreUint64(&h.readPos, 0) },
+		func(h *header) { atomic.StoreInt32(&h.version, 0) },
+		func(h *header) { atomic.StoreUint64(&h.capacity, 64) },
+		func(h *header) { atomic.StoreUint64(&h.mask, 63) },
+		func(h *header) { atomic.StoreInt32(&h.version, 4) },
+		func(h *header) { atomic.StoreInt32(&h.expectedVersion, 4) },
+	}
+	for _, mode := range modes() {
+		for _, at := range []int{0, 7, 64} {
+			for _, uncommitted := range []int{0, 20} {
+				for done := range len(steps) + 1 {
+					if done == 2 {
+						continue // see TestStartInTheMiddleOfALook
+					}
+					w := newRing(t, V4, 64)
+					c := open(t, w.Path(), Consume)
+					advance(t, w, c, at)
+					r := c
+					if mode == Observe {
+						r = open(t, w.Path(), Observe)
+					}
+					push(t, w, 0, uncommitted)
+					read(t, r)
+					nextTick(t, w.Path())
+					truncate(t, w.Path(), int64(len(w.mem)))
+					for _, step := range steps[:done] {
+						step(w.hdr)
+					}
+
+					got, err := tryRead(r, 0)
+					if len(got) != 0 || err != nil && !errors.Is(err, ErrRestarted) {
+						t.Errorf("%v at %d, %d uncommitted, %d stores done: %d events, error %v", mode, at, uncommitted, done, len(got), err)
+					}
+					if err := r.Commit(); err != nil && !errors.Is(err, ErrRestarted) {
+						t.Errorf("%v at %d, %d uncommitted, %d stores done: commit: %v", mode, at, uncommitted, done, err)
+					}
+					for _, step := range steps[done:] {
+						step(w.hdr)
+					}
+					if h := headerOf(w); done > 2 && mode == Consume && h.ReadPos != 0 {
+						t.Errorf("at %d, %d uncommitted, %d stores done: the new ring's read position is %d", at, uncommitted, done, h.ReadPos)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The worst moment of all: writePos is 0 already, readPos isn't. It lasts one
+// store of the agent, and to a reader the ring looks full of old events. An
+// agent goes on within nanoseconds; the reader waits for longer than that.
+func TestStartInTheMiddleOfALook(t *testing.T) {
+	whole := settle
+	t.Cleanup(func() { settle = whole })
+	for _, mode := range modes() {
+		w := newRing(t, V4, 64)
+		c := open(t, w.Path(), Consume)
+		advance(t, w, c, 7)
+		r := c
+		if mode == Observe {
+			r = open(t, w.Path(), Observe)
+		}
+		nextTick(t, w.Path())
+		truncate(t, w.Path(), int64(len(w.mem)))
+		atomic.StoreUint64(&w.hdr.writePos, 0)
+		settle = func(h *header) {
+			whole(h)
+			atomic.StoreUint64(&w.hdr.readPos, 0)
+			atomic.StoreInt32(&w.hdr.version, 0)
+			atomic.StoreInt32(&w.hdr.version, 4)
+		}
+		got, err := tryRead(r, 0)
+		if len(got) != 0 || !errors.Is(err, ErrRestarted) {
+			t.Errorf("%v: %d events, error %v", mode, len(got), err)
+		}
+	}
+}
+
+// A ring that has just wrapped looks the same, and nothing is held back of it,
+// whether its file was touched or not.
+func TestWrapIsNoStart(t *testing.T) {
+	for _, mode := range modes() {
+		for _, touched := range []bool{false, true} {
+			w := newRing(t, V4, 64)
+			c := open(t, w.Path(), Consume)
+			advance(t, w, c, 50)
+			r := c
+			if mode == Observe {
+				r = open(t, w.Path(), Observe)
+			}
+			push(t, w, 0, 14)
+			if touched {
+				nextTick(t, w.Path())
+				truncate(t, w.Path(), int64(len(w.mem))) // as a page that is written back
+			}
+			equal(t, "events", read(t, r), samples(V4, 0, 14))
+			commit(t, r)
+		}
+	}
+}
+
+func isAny(err error, targets []error) bool {
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// want is nil for no events, as read gives it.
+func want(events []Event) []Event {
+	if len(events) == 0 {
+		return nil
+	}
+	return events
+}
+
+func closeNow(tb testing.TB, r *Reader) {
+	tb.Helper()
+	if err := r.Close(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func truncate(tb testing.TB, path string, size int64) {
+	tb.Helper()
+	if err := os.Truncate(path, size); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// nextTick waits until the file system's clock has gone on since the file at
+// path was changed: older kernels give the same time for some milliseconds.
+func nextTick(tb testing.TB, path string) {
+	tb.Helper()
+	var file, probe unix.Stat_t
+	if err := unix.Stat(path, &file); err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		if err := os.WriteFile(path+".tick", []byte{0}, 0o600); err != nil {
+			tb.Fatal(err)
+		}
+		if err := unix.Stat(path+".tick", &probe); err != nil {
+			tb.Fatal(err)
+		}
+		if probe.Ctim != file.Ctim {
+			return
+		}
+	}
+}

@@ -1,0 +1,203 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+)
+
+func TestCreate(t *testing.T) {
+	eachLayout(t, func(t *testing.T, l Layout) {
+		w := newRing(t, l, 32)
+		if w.Layout() != l || w.Capacity() != 32 {
+			t.Errorf("layout %v, capacity %d", w.Layout(), w.Capacity())
+		}
+		equal(t, "header", ringtest.ReadHeader(t, w.Path()), ringtest.NewHeader(l.Version(), 32))
+		if b := bytesOf(t, w.Path()); len(b) != headerSize+32*l.EventSize() || strings.Trim(string(b[headerSize:]), "\x00") != "" {
+			t.Errorf("%d bytes, or not all slots are zero", len(b))
+		}
+	})
+}
+
+// A ring gets the mode that an agent gives it.
+func TestCreateMode(t *testing.T) {
+	old := syscall.Umask(0o027)
+	defer syscall.Umask(old)
+	info, err := os.Stat(newRing(t, V4, 8).Path())
+	ok(t, err)
+	if info.Mode() != 0o640 {
+		t.Errorf("mode %v, want 0644 less the umask", info.Mode())
+	}
+}
+
+// Whatever a ring was, an agent takes it over.
+func TestCreateTakesARingOver(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func(path string)
+	}{
+		{"another layout", func(path string) { push(t, create(t, path, V1, 64), 0, 50) }},
+		{"a larger ring", func(path string) { push(t, create(t, path, V4, 4096), 0, 4000) }},
+		{"a smaller ring", func(path string) { push(t, create(t, path, V4, 2), 0, 1) }},
+		{"an empty file", func(path string) { ok(t, os.WriteFile(path, nil, 0o600)) }},
+		{"a failed start", func(path string) { ringtest.Make(t, path, ringtest.Header{Capacity: 12, Mask: 11}, 12*16) }},
+		{"an unknown version", func(path string) { ringtest.Make(t, path, ringtest.NewHeader(7, 16), 16*16) }},
+		{"a truncated ring", func(path string) { ringtest.Make(t, path, ringtest.NewHeader(4, 16), 100) }},
+	} {
+		path := filepath.Join(t.TempDir(), "agent")
+		c.make(path)
+		w := create(t, path, V4, 16)
+		push(t, w, 0, 15)
+		equal(t, c.name, read(t, open(t, path, Consume)), samples(V4, 0, 15))
+	}
+}
+
+func TestCreateRefuses(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "notes.txt")
+	ok(t, os.WriteFile(text, []byte(strings.Repeat("some notes\n", 20)), 0o600))
+	short := filepath.Join(dir, "short.txt")
+	ok(t, os.WriteFile(short, []byte("notes\n"), 0o600))
+	link := filepath.Join(dir, "link")
+	ok(t, os.Symlink(text, link))
+	fifo := filepath.Join(dir, "fifo")
+	ok(t, unix.Mkfifo(fifo, 0o600))
+	for _, c := range []struct {
+		path     string
+		layout   Layout
+		capacity int
+		want     error
+		says     string
+	}{
+		{text, V4, 16, ErrNotRing, "makes no sense"},
+		{short, V4, 16, ErrNotRing, "6 bytes"},
+		{link, V4, 16, unix.ELOOP, ""},
+		{fifo, V4, 16, ErrNotRegular, "FIFO"},
+		{dir, V4, 16, unix.EISDIR, ""},
+		{filepath.Join(dir, "no", "agent"), V4, 16, os.ErrNotExist, ""},
+		{filepath.Join(dir, "agent"), V4, 0, nil, "not a power of two"},
+		{filepath.Join(dir, "agent"), V4, 1, nil, "not a power of two"},
+		{filepath.Join(dir, "agent"), V4, -16, nil, "not a power of two"},
+		{filepath.Join(dir, "agent"), V4, 48, nil, "not a power of two"},
+		{filepath.Join(dir, "agent"), V4, maxCapacity * 2, nil, "not a power of two"},
+		{filepath.Join(dir, "agent"), 0, 16, nil, "unknown layout"},
+		{filepath.Join(dir, "agent"), V4 + 1, 16, nil, "unknown layout"},
+	} {
+		before := snapshot(t, c.path)
+		_, err := Create(c.path, c.layout, c.capacity)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s, layout %d, capacity %d: error %v, want %v", c.path, c.layout, c.capacity, err, c.want)
+			continue
+		}
+		says(t, err, c.path, c.says)
+		equal(t, c.path, snapshot(t, c.path), before)
+	}
+}
+
+func TestFullRing(t *testing.T) {
+	eachLayout(t, func(t *testing.T, l Layout) {
+		for _, capacity := range []int{2, 8} {
+			w := newRing(t, l, capacity)
+			r := open(t, w.Path(), Consume)
+			for range 3 * capacity { // at every position
+				for i := range capacity - 1 {
+					ok(t, w.Push(sample(l, i)))
+				}
+				before := headerOf(w)
+				if err := w.Push(sample(l, 99)); !errors.Is(err, ErrFull) {
+					t.Fatalf("push into a full ring: %v", err)
+				}
+				equal(t, "header after a push that found no room", headerOf(w), before)
+				if n, err := w.Len(); n != capacity-1 || err != nil {
+					t.Errorf("length %d, want %d (%v)", n, capacity-1, err)
+				}
+				equal(t, "events", read(t, r), samples(l, 0, capacity-1))
+				commit(t, r)
+			}
+		}
+	})
+}
+
+func TestPushBatchTakesWhatFits(t *testing.T) {
+	w := newRing(t, V2, 16)
+	r := open(t, w.Path(), Consume)
+	advance(t, w, r, 10)
+	n, err := w.PushBatch(samples(V2, 0, 40))
+	if n != 15 || err != nil {
+		t.Errorf("%d events fitted (%v)", n, err)
+	}
+	equal(t, "events", read(t, r), samples(V2, 0, 15))
+	commit(t, r)
+	if n, err := w.PushBatch(nil); n != 0 || err != nil {
+		t.Errorf("an empty batch: %d, %v", n, err)
+	}
+}
+
+// Types cost a layout with names nothing; names can't be put into types.
+func TestEventsThatALayoutCannotCarry(t *testing.T) {
+	eachLayout(t, func(t *testing.T, l Layout) {
+		w := newRing(t, l, 16)
+		r := open(t, w.Path(), Consume)
+		batch := []Event{NewEvent(TypeTxBytes, 1), NewNamedEvent(CategoryBackend, "ucx", 2), NewEvent(TypeErrBackend, 3)}
+		n, err := w.PushBatch(batch)
+		var names []string
+		for _, e := range read(t, r) {
+			names = append(names, e.EventName())
+		}
+		if l.Named() {
+			if n != 3 || err != nil {
+				t.Errorf("pushed %d: %v", n, err)
+			}
+			equal(t, "names", names, []string{"agent_tx_bytes", "ucx", "NIXL_ERR_BACKEND"})
+			return
+		}
+		if n != 1 || !errors.Is(err, ErrNoType) {
+			t.Errorf("pushed %d: %v, want %v", n, err, ErrNoType)
+		} else {
+			says(t, err, w.Path(), l.String())
+		}
+		equal(t, "names", names, []string{"agent_tx_bytes"})
+	})
+}
+
+func TestCloseWriter(t *testing.T) {
+	w := newRing(t, V4, 8)
+	push(t, w, 0, 3)
+	before := bytesOf(t, w.Path())
+	for range 2 {
+		ok(t, w.Close())
+	}
+	_, lenErr := w.Len()
+	for what, err := range map[string]error{"Push": w.Push(sample(V4, 1)), "Len": lenErr} {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("%s after Close: %v", what, err)
+		} else {
+			says(t, err, w.Path())
+		}
+	}
+	if string(bytesOf(t, w.Path())) != string(before) {
+		t.Error("Close changed the ring")
+	}
+}
+
+func TestPushingDoesNotAllocate(t *testing.T) {
+	eachLayout(t, func(t *testing.T, l Layout) {
+		w := newRing(t, l, 4096)
+		e, i := sample(l, 0), 0
+		if n := testing.AllocsPerRun(1000, func() {
+			ok(t, w.Push(e))
+			i++
+		}); n != 0 {
+			t.Errorf("%v allocations for a push", n)
+		}
+	})
+}
