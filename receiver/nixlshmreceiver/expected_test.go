@@ -1,0 +1,232 @@
+package nixlshmreceiver
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+)
+
+// expected works out, from nothing but the JSON of a ring, what the receiver
+// has to say of it. It shares no code with the receiver: names are spelled,
+// sums are big integers, buckets are counted one value at a time.
+type expected struct {
+	version int32
+	values  map[string][]uint64 // of the catalogue's events, by NIXL's newest name for them
+	points  map[string]any
+}
+
+func expect(c *ringtest.Case) map[string]any {
+	e := expected{version: c.Version, values: make(map[string][]uint64), points: make(map[string]any)}
+	for i := range c.Pending {
+		e.event(&c.Pending[i])
+	}
+	e.transfers()
+	e.memory()
+	for _, status := range statuses {
+		e.sum("nixl.errors{error.type="+status+"}", e.values["agent_err_"+status])
+	}
+	if other := e.values["other"]; len(other) > 0 {
+		e.sum("nixl.errors{error.type=_OTHER}", other)
+	}
+	e.sum("nixl.telemetry.events.dropped", e.values["agent_telemetry_events_dropped"])
+	e.ring(c)
+	return e.points
+}
+
+var statuses = []string{
+	"not_posted", "invalid_param", "backend", "not_found", "mismatch", "not_allowed", "repost_active",
+	"unknown", "not_supported", "remote_disconnect", "canceled", "no_telemetry",
+}
+
+var categories = map[int32]string{
+	0: "memory", 1: "transfer", 2: "connection", 3: "backend", 4: "error", 5: "performance", 6: "system", 7: "custom",
+}
+
+// categoryOf is the category that an event of the catalogue belongs to.
+func categoryOf(name string) string {
+	switch {
+	case strings.HasPrefix(name, "agent_err_"):
+		return "error"
+	case strings.HasPrefix(name, "agent_memory_"):
+		return "memory"
+	case strings.HasPrefix(name, "agent_xfer_"):
+		return "performance"
+	case name == "agent_telemetry_events_dropped":
+		return "telemetry"
+	default:
+		return "transfer"
+	}
+}
+
+// event counts one event by its name, and files its value under what it means.
+func (e *expected) event(ev *ringtest.Event) {
+	name, category := ev.Name, "unknown"
+	if ev.Category != nil && categories[*ev.Category] != "" {
+		category = categories[*ev.Category]
+	}
+	if ev.Type != nil {
+		if name == "unknown_event" {
+			name = fmt.Sprintf("unknown_event_%d", *ev.Type)
+		} else {
+			category = categoryOf(name)
+		}
+	}
+	key := "{nixl.event.category=" + category + ",nixl.event.name=" + name + "}"
+	count, _ := e.points["nixl.events"+key].(int64)
+	e.points["nixl.events"+key] = count + 1
+
+	meaning := name
+	if status, ok := strings.CutPrefix(name, "NIXL_ERR_"); ok {
+		meaning = "agent_err_" + strings.ToLower(status)
+	}
+	switch {
+	case strings.HasPrefix(meaning, "agent_") && category == categoryOf(meaning):
+		e.values[meaning] = append(e.values[meaning], ev.Value)
+	case category == "error":
+		e.values["other"] = append(e.values["other"], ev.Value)
+	case category == "connection" || category == "backend" || category == "system" || category == "custom":
+		e.values[key] = append(e.values[key], ev.Value)
+		e.sum("nixl.event.value"+key, e.values[key])
+		e.points["nixl.event.last_value"+key] = clamp(new(big.Int).SetUint64(ev.Value))
+	}
+}
+
+func (e *expected) transfers() {
+	for direction, d := range map[string]string{"transmit": "tx", "receive": "rx"} {
+		key := "{network.io.direction=" + direction + "}"
+		if sizes := e.values["agent_"+d+"_bytes"]; len(sizes) > 0 {
+			e.sum("nixl.transfer.io"+key, sizes)
+			e.points["nixl.transfer.last.size"+key] = clamp(new(big.Int).SetUint64(sizes[len(sizes)-1]))
+			var bounds []float64
+			for b := 1024.0; b <= 16<<30; b *= 4 {
+				bounds = append(bounds, b)
+			}
+			e.distribution("nixl.transfer.size"+key, sizes, bounds, 1)
+		}
+		if requests := e.values["agent_"+d+"_requests_num"]; len(requests) > 0 {
+			e.sum("nixl.transfer.requests"+key, requests)
+		}
+	}
+	for name, metrics := range map[string][2]string{
+		"agent_xfer_time":      {"nixl.transfer.duration", "nixl.transfer.last.duration"},
+		"agent_xfer_post_time": {"nixl.transfer.post.duration", "nixl.transfer.last.post_duration"},
+	} {
+		if times := e.values[name]; len(times) > 0 {
+			e.distribution(metrics[0], times, durationBounds, 1e6)
+			e.points[metrics[1]] = float64(times[len(times)-1]) / 1e6
+		}
+	}
+}
+
+// durationBounds are those of NIXL's own exporter, in microseconds.
+var durationBounds = []float64{
+	10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1e6, 5e6, 10e6,
+}
+
+func (e *expected) memory() {
+	registered, deregistered := e.values["agent_memory_registered"], e.values["agent_memory_deregistered"]
+	for operation, sizes := range map[string][]uint64{"register": registered, "deregister": deregistered} {
+		if len(sizes) > 0 {
+			e.sum("nixl.memory."+operation+"ed", sizes)
+			e.points["nixl.memory.last.size{nixl.memory.operation="+operation+"}"] = clamp(new(big.Int).SetUint64(sizes[len(sizes)-1]))
+		}
+	}
+	if len(registered)+len(deregistered) > 0 {
+		e.points["nixl.memory.usage"] = clamp(new(big.Int).Sub(add(registered), add(deregistered)))
+	}
+}
+
+// ring is what the ring itself tells.
+func (e *expected) ring(c *ringtest.Case) {
+	const metric = "nixl.telemetry.ring."
+	pending := len(c.Pending)
+	e.points[metric+"capacity"] = int64(c.Capacity)                           //nolint:gosec // small
+	e.points[metric+"utilization"] = float64(pending) / float64(c.Capacity-1) //nolint:gosec // small
+	e.points[metric+"saturations"] = int64(pending / (int(c.Capacity) - 1))   //nolint:gosec // 1 if it is full
+	e.points[metric+"restarts"], e.points[metric+"foreign_reads"] = int64(0), int64(0)
+	if c.Version == 4 {
+		e.points[metric+"torn_groups"] = torn(c.Pending)
+	}
+}
+
+// torn is how many transfers lack an event. A transfer is a run of events in
+// the order post time, transfer time, bytes, requests, of one direction. The
+// first run may have lost its beginning to an earlier reader, and the last may
+// go on after what is pending.
+func torn(events []ringtest.Event) (n int64) {
+	place := map[string]int{
+		"agent_xfer_post_time": 1, "agent_xfer_time": 2,
+		"agent_tx_bytes": 3, "agent_rx_bytes": 3, "agent_tx_requests_num": 4, "agent_rx_requests_num": 4,
+	}
+	var run []string
+	whole := true // whether the run's beginning was seen
+	for i := range events {
+		name := events[i].Name
+		if len(run) > 0 {
+			last := run[len(run)-1]
+			crossed := place[last] == 3 && place[name] == 4 && last[:8] != name[:8]
+			if place[name] <= place[last] || crossed {
+				if whole && len(run) < 4 {
+					n++
+				}
+				run, whole = nil, true
+			}
+		}
+		if place[name] == 0 {
+			whole = true
+			continue
+		}
+		if len(run) == 0 && i == 0 {
+			whole = place[name] == 1
+		}
+		run = append(run, name)
+	}
+	return n
+}
+
+func (e *expected) sum(point string, values []uint64) { e.points[point] = clamp(add(values)) }
+
+func (e *expected) distribution(point string, values []uint64, bounds []float64, perUnit float64) {
+	d := distribution{
+		Count: uint64(len(values)), Min: math.Inf(1),
+		Bounds: make([]float64, len(bounds)), Counts: make([]uint64, len(bounds)+1),
+	}
+	d.Sum, _ = new(big.Float).SetInt(add(values)).Float64()
+	d.Sum /= perUnit
+	for i, b := range bounds {
+		d.Bounds[i] = b / perUnit
+	}
+	for _, v := range values {
+		f := float64(v)
+		d.Min, d.Max = min(d.Min, f/perUnit), max(d.Max, f/perUnit)
+		bucket := 0
+		for bucket < len(bounds) && f > bounds[bucket] {
+			bucket++
+		}
+		d.Counts[bucket]++
+	}
+	e.points[point] = d
+}
+
+func add(values []uint64) *big.Int {
+	total := new(big.Int)
+	for _, v := range values {
+		total.Add(total, new(big.Int).SetUint64(v))
+	}
+	return total
+}
+
+// clamp is the nearest int64: OTLP has no other integers.
+func clamp(v *big.Int) int64 {
+	switch {
+	case v.IsInt64():
+		return v.Int64()
+	case v.Sign() < 0:
+		return math.MinInt64
+	default:
+		return math.MaxInt64
+	}
+}

@@ -1,0 +1,204 @@
+package nixlshmreceiver
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 30 * time.Second
+
+const testHost = "test-host"
+
+// harness is a receiver, made by its factory, and all that comes out of it.
+type harness struct {
+	component.Host // which has no extensions
+
+	tb       testing.TB
+	receiver receiver.Metrics
+	on       machine
+	settings receiver.Settings
+	cfg      *Config
+
+	batches  chan pmetric.Metrics        // what was taken
+	statuses chan *componentstatus.Event // what was said of the component
+	lines    *logLines
+	consume  func(context.Context, pmetric.Metrics) error // stands before batches; nil takes everything
+
+	stop func() error
+}
+
+// newHarness makes a receiver that has not started: it watches dir, collects
+// at once, and then not again before it is shut down.
+func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
+	tb.Helper()
+	h := &harness{
+		Host:     componenttest.NewNopHost(),
+		tb:       tb,
+		on:       machine{now: time.Now, hostname: func() (string, error) { return testHost, nil }},
+		settings: receivertest.NewNopSettings(metadata.Type),
+		cfg:      createDefaultConfig(),
+		batches:  make(chan pmetric.Metrics, 1<<10),
+		statuses: make(chan *componentstatus.Event, 1<<10),
+		lines:    newLogLines(),
+	}
+	h.settings.Logger = zap.New(h.lines)
+	h.cfg.Directories = []string{dir}
+	h.cfg.InitialDelay = 0
+	h.cfg.CollectionInterval = time.Hour
+	h.cfg.RunInterval = 2 * time.Millisecond
+	for _, f := range change {
+		f(h.cfg)
+	}
+	if err := h.cfg.Validate(); err != nil {
+		tb.Fatal(err)
+	}
+	return h
+}
+
+// start makes and starts the receiver. It is shut down with the test.
+func (h *harness) start() *harness {
+	h.tb.Helper()
+	next, err := consumer.NewMetrics(h.take)
+	if err != nil {
+		h.tb.Fatal(err)
+	}
+	h.receiver, err = newFactory(h.on).CreateMetrics(h.tb.Context(), h.settings, h.cfg, next)
+	if err != nil {
+		h.tb.Fatal(err)
+	}
+	if err := h.receiver.Start(h.tb.Context(), h); err != nil {
+		h.tb.Fatal(err)
+	}
+	h.stop = sync.OnceValue(func() error { return h.receiver.Shutdown(context.Background()) })
+	h.tb.Cleanup(func() { _ = h.stop() })
+	return h
+}
+
+func (h *harness) take(ctx context.Context, m pmetric.Metrics) error {
+	if h.consume != nil {
+		if err := h.consume(ctx, m); err != nil {
+			return err
+		}
+	}
+	h.batches <- m
+	return nil
+}
+
+// next waits for a batch.
+func (h *harness) next() pmetric.Metrics {
+	h.tb.Helper()
+	return wait(h.tb, h.batches, "metrics")
+}
+
+// shutdown shuts the receiver down and returns what it wrote last.
+func (h *harness) shutdown() pmetric.Metrics {
+	h.tb.Helper()
+	if err := h.stop(); err != nil {
+		h.tb.Fatal(err)
+	}
+	last := pmetric.NewMetrics()
+	for len(h.batches) > 0 {
+		last = <-h.batches
+	}
+	return last
+}
+
+// until waits for a batch that done says is the one.
+func (h *harness) until(done func(agents) bool) agents {
+	h.tb.Helper()
+	for {
+		if a := read(h.tb, h.next()); done(a) {
+			return a
+		}
+	}
+}
+
+// status waits for the next status of the component.
+func (h *harness) status() *componentstatus.Event {
+	h.tb.Helper()
+	return wait(h.tb, h.statuses, "component status")
+}
+
+// wait waits for what must come.
+func wait[T any](tb testing.TB, c <-chan T, what string) T {
+	tb.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		tb.Fatalf("no %s within %v", what, patience)
+		panic("unreachable")
+	}
+}
+
+var _ componentstatus.Reporter = (*harness)(nil)
+
+// Report takes what the receiver says of itself.
+func (h *harness) Report(e *componentstatus.Event) { h.statuses <- e }
+
+// logLines is a logger that tests can wait on.
+type logLines struct {
+	zapcore.Core
+	entries chan string
+}
+
+func newLogLines() *logLines {
+	return &logLines{Core: zapcore.NewNopCore(), entries: make(chan string, 1<<10)}
+}
+
+func (*logLines) Enabled(zapcore.Level) bool { return true }
+
+func (l *logLines) With([]zapcore.Field) zapcore.Core { return l }
+
+func (l *logLines) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	return ce.AddCore(e, l)
+}
+
+func (l *logLines) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	enc := zapcore.NewMapObjectEncoder()
+	line := e.Level.String() + ": " + e.Message
+	for _, f := range fields {
+		f.AddTo(enc)
+		if s, ok := enc.Fields[f.Key].(string); ok {
+			line += " " + f.Key + "=" + s
+		}
+	}
+	l.entries <- line
+	return nil
+}
+
+// log waits for a line that contains all parts, and returns it.
+func (h *harness) log(parts ...string) string {
+	h.tb.Helper()
+	for {
+		line := wait(h.tb, h.lines.entries, "log line with "+strings.Join(parts, ", "))
+		if containsAll(line, parts) {
+			return line
+		}
+	}
+}
+
+func containsAll(s string, parts []string) bool {
+	for _, p := range parts {
+		if !strings.Contains(s, p) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,161 @@
+package nixlshmreceiver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+)
+
+// agents is a batch, read into what go-cmp can compare: by the agents' names.
+type agents map[string]*agent
+
+// agent is what a batch says of one agent.
+type agent struct {
+	resource map[string]string
+	// points are int64, float64 or a distribution, by metric and attributes:
+	// nixl.errors{error.type=backend}.
+	points      map[string]any
+	start, time pcommon.Timestamp // of all points
+}
+
+// distribution is a point of a histogram.
+type distribution struct {
+	Count         uint64
+	Sum, Min, Max float64
+
+	Bounds []float64
+	Counts []uint64
+
+	// Of an exponential one.
+	Scale, Offset int32
+	Zero          uint64
+}
+
+// read reads a batch. Every agent must be there once, and every point too.
+func read(tb testing.TB, m pmetric.Metrics) agents {
+	tb.Helper()
+	all := make(agents)
+	for _, rm := range m.ResourceMetrics().All() {
+		a := readAgent(tb, rm)
+		name := a.resource["nixl.agent.name"]
+		if all[name] != nil {
+			name += " in " + a.resource["nixl.telemetry.path"]
+		}
+		if all[name] != nil {
+			tb.Fatalf("agent %s is in the batch twice", name)
+		}
+		all[name] = a
+	}
+	return all
+}
+
+func readAgent(tb testing.TB, rm pmetric.ResourceMetrics) *agent {
+	tb.Helper()
+	a := &agent{resource: make(map[string]string), points: make(map[string]any)}
+	for k, v := range rm.Resource().Attributes().All() {
+		a.resource[k] = v.AsString()
+	}
+	add := func(name string, attrs pcommon.Map, start, time pcommon.Timestamp, value any) {
+		key := name + labels(attrs)
+		if _, twice := a.points[key]; twice {
+			tb.Errorf("point %s is in the batch twice", key)
+		}
+		if start > time || a.time != 0 && (a.start != start || a.time != time) {
+			tb.Errorf("point %s is of %v to %v, those before it of %v to %v", key, start, time, a.start, a.time)
+		}
+		a.points[key], a.start, a.time = value, start, time
+	}
+	for _, sm := range rm.ScopeMetrics().All() {
+		for _, m := range sm.Metrics().All() {
+			readMetric(tb, m, add)
+		}
+	}
+	return a
+}
+
+func readMetric(tb testing.TB, m pmetric.Metric, add func(string, pcommon.Map, pcommon.Timestamp, pcommon.Timestamp, any)) {
+	tb.Helper()
+	switch m.Type() {
+	case pmetric.MetricTypeSum:
+		for _, dp := range m.Sum().DataPoints().All() {
+			add(m.Name(), dp.Attributes(), dp.StartTimestamp(), dp.Timestamp(), number(dp))
+		}
+	case pmetric.MetricTypeGauge:
+		for _, dp := range m.Gauge().DataPoints().All() {
+			add(m.Name(), dp.Attributes(), dp.StartTimestamp(), dp.Timestamp(), number(dp))
+		}
+	case pmetric.MetricTypeHistogram:
+		for _, dp := range m.Histogram().DataPoints().All() {
+			add(m.Name(), dp.Attributes(), dp.StartTimestamp(), dp.Timestamp(), distribution{
+				Count: dp.Count(), Sum: dp.Sum(), Min: dp.Min(), Max: dp.Max(),
+				Bounds: dp.ExplicitBounds().AsRaw(), Counts: dp.BucketCounts().AsRaw(),
+			})
+		}
+	case pmetric.MetricTypeExponentialHistogram:
+		for _, dp := range m.ExponentialHistogram().DataPoints().All() {
+			add(m.Name(), dp.Attributes(), dp.StartTimestamp(), dp.Timestamp(), distribution{
+				Count: dp.Count(), Sum: dp.Sum(), Min: dp.Min(), Max: dp.Max(),
+				Scale: dp.Scale(), Zero: dp.ZeroCount(),
+				Offset: dp.Positive().Offset(), Counts: dp.Positive().BucketCounts().AsRaw(),
+			})
+		}
+	default:
+		tb.Errorf("metric %s is a %v", m.Name(), m.Type())
+	}
+}
+
+func number(dp pmetric.NumberDataPoint) any {
+	if dp.ValueType() == pmetric.NumberDataPointValueTypeDouble {
+		return dp.DoubleValue()
+	}
+	return dp.IntValue()
+}
+
+// labels is a point's attributes, {a=b,c=d} by key.
+func labels(attrs pcommon.Map) string {
+	var list []string
+	for k, v := range attrs.All() {
+		list = append(list, fmt.Sprintf("%s=%s", k, v.AsString()))
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	slices.Sort(list)
+	return "{" + strings.Join(list, ",") + "}"
+}
+
+// one returns the only agent of a batch.
+func one(tb testing.TB, m pmetric.Metrics) *agent {
+	tb.Helper()
+	all := read(tb, m)
+	if len(all) != 1 {
+		tb.Fatalf("%d agents in the batch, want one", len(all))
+	}
+	for _, a := range all {
+		return a
+	}
+	panic("unreachable")
+}
+
+// int64 is the value of an integer point, 0 if there is none.
+func (a *agent) int(point string) int64 {
+	if a == nil {
+		return 0
+	}
+	v, _ := a.points[point].(int64)
+	return v
+}
+
+// metrics are the names of the agent's metrics.
+func (a *agent) metrics() map[string]bool {
+	names := make(map[string]bool)
+	for key := range a.points {
+		name, _, _ := strings.Cut(key, "{")
+		names[name] = true
+	}
+	return names
+}

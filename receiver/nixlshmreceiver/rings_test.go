@@ -1,0 +1,70 @@
+package nixlshmreceiver
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+)
+
+// Sums of histograms are floating point, of which the last bit is a matter of
+// the order of adding.
+var nearly = cmpopts.EquateApprox(1e-15, 0)
+
+// copyRings makes a telemetry directory of all rings of testdata/rings, each
+// under its own name, which has a slash.
+func copyRings(tb testing.TB) (dir string, cases []ringtest.Case) {
+	tb.Helper()
+	dir, cases = tb.TempDir(), ringtest.Cases(tb)
+	for _, c := range cases {
+		path := filepath.Join(dir, c.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			tb.Fatal(err)
+		}
+		ringtest.CopyTo(tb, c, path)
+	}
+	return dir, cases
+}
+
+// Every ring that real NIXL code wrote, through the receiver: each metric must
+// be what the JSON beside the ring says, and there must be no other.
+func TestEveryRingBecomesWhatItsJSONSays(t *testing.T) {
+	dir, cases := copyRings(t)
+	h := newHarness(t, dir, func(c *Config) { c.Include = []string{"**"} }).start()
+	first := read(t, h.next())
+	last := read(t, h.shutdown())
+
+	readable := 0
+	for _, c := range cases {
+		if !c.Readable() {
+			if first[c.Name] != nil {
+				t.Errorf("%s: no reader can use this ring, and yet it is reported", c.Name)
+			}
+			continue
+		}
+		readable++
+		if first[c.Name] == nil || last[c.Name] == nil {
+			t.Errorf("%s: not reported", c.Name)
+			continue
+		}
+		want := expect(&c)
+		if d := cmp.Diff(want, first[c.Name].points, nearly); d != "" {
+			t.Errorf("%s (-its JSON +reported):\n%s", c.Name, d)
+		}
+		// Nothing came since. Only the fill is that of another interval.
+		want["nixl.telemetry.ring.utilization"] = 0.0
+		if d := cmp.Diff(want, last[c.Name].points, nearly); d != "" {
+			t.Errorf("%s at shutdown (-its JSON +reported):\n%s", c.Name, d)
+		}
+		if h := ringtest.ReadHeader(t, filepath.Join(dir, c.Name)); h.ReadPos != c.WritePos {
+			t.Errorf("%s: read position is %d, and %d was written", c.Name, h.ReadPos, c.WritePos)
+		}
+	}
+	if len(first) != readable {
+		t.Errorf("%d agents reported of %d rings", len(first), readable)
+	}
+}
