@@ -47,12 +47,12 @@
 // # What survives
 //
 // A row goes to the operating system, with one write(2), before
-// [Session.Record] returns, if the last write was 20 µs ago or longer. So of a
-// pipeline with up to 50,000 packets a second, whatever ends the program, a
-// panic or SIGKILL included, the CSV has every packet whose Record has
-// returned. Faster ones are bursts: their rows are written together, at most
-// 1 ms later, so that writing never takes more than a twentieth of a core.
-// [Session.Flush] and Close write what waits.
+// [Session.Record] returns, if the last write was 20 µs ago or longer. So of
+// packets at least that far apart, whatever ends the program, a panic or
+// SIGKILL included, the CSV has every one whose Record has returned. Closer
+// ones are a burst: their rows are written together, at most 1 ms later, since
+// a write costs more than all the rest of a packet. [Session.Flush] and Close
+// write what waits.
 //
 // Nothing is flushed to the medium: a power cut or a crash of the kernel loses
 // what the system had not written back yet. In all cases the file is readable

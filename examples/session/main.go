@@ -60,12 +60,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return errors.Join(err, shutdown())
 	}
 	err = newPipeline(m, s).generate(ctx)
-	// Close after the last packet and before the last export, whatever was.
-	if err := errors.Join(err, s.Close(), shutdown()); err != nil {
-		return err
-	}
+	// Whatever came of that, the session is closed, shown and shipped.
+	return errors.Join(err, s.Close(), show(s.CSVPath(), out), shutdown())
+}
 
-	report, err := session.Analyze(s.CSVPath())
+// show prints what a session amounts to.
+func show(csvPath string, out io.Writer) error {
+	report, err := session.Analyze(csvPath)
 	if err != nil {
 		return err
 	}
