@@ -81,12 +81,12 @@ func TestErrorTypesAreBounded(t *testing.T) {
 		}
 	}
 	var types, overflow int
-	data := find(t, w.collect(t), "ringkernel.errors").Data.(metricdata.Sum[int64])
-	for _, p := range data.DataPoints {
+	sum := data[metricdata.Sum[int64]](t, w.collect(t), "ringkernel.errors")
+	for _, p := range sum.DataPoints {
 		name, _ := p.Attributes.Value("error.type")
 		over, _ := p.Attributes.Value("otel.metric.overflow")
 		switch {
-		case over.AsBool() && name.Type() == attribute.INVALID && p.Value == 16:
+		case over.AsBool() && name.Type() == attribute.EMPTY && p.Value == 16:
 			overflow++
 		case !over.AsBool() && strings.HasPrefix(name.AsString(), "type_") && p.Value == 2:
 			types++

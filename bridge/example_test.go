@@ -228,8 +228,8 @@ func ExampleWithAttributes() {
 		log.Fatal(err)
 	}
 	for _, m := range collected.ScopeMetrics[0].Metrics {
-		if m.Name == "ringkernel.messages.sent" {
-			fmt.Println(len(m.Data.(metricdata.Sum[int64]).DataPoints), "series")
+		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "ringkernel.messages.sent" {
+			fmt.Println(len(sum.DataPoints), "series")
 		}
 	}
 	// Output: 2 series

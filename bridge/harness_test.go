@@ -144,6 +144,16 @@ func find(t *testing.T, ms []metricdata.Metrics, name string) metricdata.Metrics
 	return metricdata.Metrics{}
 }
 
+// data is what the metric of a name has, which must be a T.
+func data[T metricdata.Aggregation](t *testing.T, ms []metricdata.Metrics, name string) T {
+	t.Helper()
+	d, ok := find(t, ms, name).Data.(T)
+	if !ok {
+		t.Fatalf("%s is no %T", name, d)
+	}
+	return d
+}
+
 // telemetry is the snapshot of a kernel that must be there.
 func (w *world) telemetry(t *testing.T, id string) bridge.KernelTelemetry {
 	t.Helper()

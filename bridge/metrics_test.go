@@ -143,7 +143,7 @@ func TestMetricsOfAFreshKernel(t *testing.T) {
 func TestDurationBuckets(t *testing.T) {
 	w := newWorld(t)
 	use(w, "k")
-	h := find(t, w.collect(t), "ringkernel.message.duration").Data.(metricdata.Histogram[float64])
+	h := data[metricdata.Histogram[float64]](t, w.collect(t), "ringkernel.message.duration")
 	p := h.DataPoints[0]
 	if d := cmp.Diff(semconv.DurationBounds(), p.Bounds); d != "" {
 		t.Errorf("bounds (-want +got):\n%s", d)
@@ -171,9 +171,9 @@ func TestDeltaTemporality(t *testing.T) {
 		if got := values(ms)[state]; got != 1 {
 			t.Errorf("%s = %v: up-down counters stay cumulative", state, got)
 		}
-		data := find(t, ms, "ringkernel.messages.received").Data.(metricdata.Sum[int64])
-		if data.Temporality != metricdata.DeltaTemporality || !data.IsMonotonic {
-			t.Errorf("temporality %v, monotonic %v", data.Temporality, data.IsMonotonic)
+		sum := data[metricdata.Sum[int64]](t, ms, "ringkernel.messages.received")
+		if sum.Temporality != metricdata.DeltaTemporality || !sum.IsMonotonic {
+			t.Errorf("temporality %v, monotonic %v", sum.Temporality, sum.IsMonotonic)
 		}
 	}
 }
@@ -241,12 +241,11 @@ func TestIDThatIsNotUTF8(t *testing.T) {
 }
 
 func TestGlobalMeterProviderIsTheDefault(t *testing.T) {
-	rt := newRuntime(t)
-	rt.Register("k").Sent()
 	reader := sdkmetric.NewManualReader()
-	// Set after the Runtime was made, as in a program that starts up.
+	before := otel.GetMeterProvider()
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-	t.Cleanup(func() { otel.SetMeterProvider(noop.NewMeterProvider()) })
+	t.Cleanup(func() { otel.SetMeterProvider(before) })
+	newRuntime(t).Register("k").Sent()
 	if got := values(collect(t, reader))["ringkernel.messages.sent{ringkernel.kernel.id=k}"]; got != 1 {
 		t.Errorf("sent = %v, want 1", got)
 	}

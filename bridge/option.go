@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -78,7 +79,7 @@ func WithClock(now func() time.Time) Option {
 // example to tell the Runtimes of one process apart.
 func WithAttributes(attributes ...attribute.KeyValue) Option {
 	return optionFunc(func(c config) config {
-		c.attributes = append(c.attributes[:len(c.attributes):len(c.attributes)], attributes...)
+		c.attributes = append(slices.Clip(c.attributes), attributes...)
 		return c
 	})
 }

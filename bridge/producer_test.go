@@ -85,8 +85,7 @@ func TestLatencyProducerAgreesWithSDK(t *testing.T) {
 		}
 	}
 	points := func(r sdkmetric.Reader) metricdata.ExponentialHistogramDataPoint[float64] {
-		m := find(t, collect(t, r), "ringkernel.message.duration")
-		return m.Data.(metricdata.ExponentialHistogram[float64]).DataPoints[0]
+		return data[metricdata.ExponentialHistogram[float64]](t, collect(t, r), "ringkernel.message.duration").DataPoints[0]
 	}
 	ours, theirs := points(producer.reader), points(reader)
 	if ours.Scale != theirs.Scale || ours.Count != theirs.Count || ours.ZeroCount != theirs.ZeroCount ||

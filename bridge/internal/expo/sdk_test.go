@@ -57,7 +57,11 @@ func collect(t *testing.T, reader metric.Reader) Point {
 	if err := reader.Collect(context.Background(), &rm); err != nil {
 		t.Fatal(err)
 	}
-	dp := rm.ScopeMetrics[0].Metrics[0].Data.(metricdata.ExponentialHistogram[float64]).DataPoints[0]
+	histogram, ok := rm.ScopeMetrics[0].Metrics[0].Data.(metricdata.ExponentialHistogram[float64])
+	if !ok {
+		t.Fatalf("the SDK has a %T", rm.ScopeMetrics[0].Metrics[0].Data)
+	}
+	dp := histogram.DataPoints[0]
 	p := Point{
 		Count: dp.Count, Zeros: dp.ZeroCount, Sum: dp.Sum, Scale: dp.Scale,
 		Offset: dp.PositiveBucket.Offset, Counts: dp.PositiveBucket.Counts,
