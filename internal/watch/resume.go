@@ -21,6 +21,8 @@ func (w *Watcher) resume(a *Agent, r *ringbuf.Reader) {
 		})
 	}
 	if c == nil {
+		a.dirty = true // the time that its totals start at is worth keeping, too
+		w.needed.Store(true)
 		return
 	}
 	found, err := c.resume(r)

@@ -25,6 +25,7 @@ type saver struct {
 
 	asked   chan struct{} // one place: somebody wants a save
 	garbage []string      // paths of agents that were retired; guarded by scanning
+	absent  []string      // paths of stored agents whose ring isn't there; guarded by scanning
 
 	saving sync.Mutex // held during a save; guards what follows
 	told   bool       // that the store fails
@@ -164,7 +165,7 @@ func (w *Watcher) settle(a *Agent, now time.Time) error {
 	if held >= capacity/4 || held > 0 && since(w.saved.Load(), now) >= saveEvery {
 		w.needed.Store(true)
 	}
-	if held < capacity-capacity/4 || !w.storeStuck(now) {
+	if held < capacity/4 || !w.storeStuck(now) {
 		return nil
 	}
 	// To lose events is worse than to count them without a net.
@@ -198,7 +199,13 @@ func (w *Watcher) saveFailed(err error) {
 // checkpoints of those that were retired.
 func (w *Watcher) indexOps() (ops []Op) {
 	w.scanning.Lock()
-	paths := slices.Sorted(maps.Keys(w.agents))
+	paths := slices.Collect(maps.Keys(w.agents))
+	for _, path := range w.absent {
+		if w.agents[path] == nil {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
 	for _, path := range w.garbage {
 		if w.agents[path] == nil {
 			ops = append(ops, Op{Key: agentKey(path)})
@@ -229,8 +236,12 @@ func (w *Watcher) sweepStore(ctx context.Context) {
 	w.scanning.Lock()
 	defer w.scanning.Unlock()
 	for _, path := range paths {
-		if w.agents[path] == nil && w.expired(ctx, path) {
+		switch {
+		case w.agents[path] != nil:
+		case w.expired(ctx, path):
 			w.garbage = append(w.garbage, path)
+		default:
+			w.absent = append(w.absent, path)
 		}
 	}
 }

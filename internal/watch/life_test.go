@@ -1,0 +1,195 @@
+//go:build linux && (amd64 || arm64)
+
+package watch
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestAgentThatStartsAnewGoesOnWithItsTotals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		layout   ringbuf.Layout
+		capacity int
+	}{
+		"same":         {ringbuf.V4, 16},
+		"smaller":      {ringbuf.V4, 8},
+		"larger":       {ringbuf.V4, 64},
+		"other layout": {ringbuf.V1, 16},
+		"other size":   {ringbuf.V2Named, 32},
+		"same size":    {ringbuf.V3, 16},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newWorld(t)
+			push(t, x.ring("agent", ringbuf.V4, 16), 5)
+			w := x.watcher(nil)
+			w.Scan()
+			w.Drain()
+			before := view(t, w, "agent").Start
+
+			x.pass(time.Second)
+			anew := x.ring("agent", tc.layout, tc.capacity)
+			w.Drain() // finds out
+			push(t, anew, 3)
+			w.Scan()
+			w.Drain()
+			v := view(t, w, "agent")
+			if got := v.Tally.Size(0).Total().Int64(); got != 8 {
+				t.Errorf("%d events of 8 were counted", got)
+			}
+			if v.Tally.Restarts() != 1 || v.Layout != tc.layout || v.Tally.Capacity() != tc.capacity || !v.Start.Equal(before) {
+				t.Errorf("%d restarts, layout %v, %d slots, start %v", v.Tally.Restarts(), v.Layout, v.Tally.Capacity(), v.Start)
+			}
+		})
+	}
+}
+
+func TestShrunkFileIsARestart(t *testing.T) {
+	x := newWorld(t)
+	ring := x.ring("agent", ringbuf.V4, 4096)
+	push(t, ring, 4000)
+	w := x.watcher(nil)
+	w.Scan()
+	if err := os.Truncate(ring.Path(), 0); err != nil {
+		t.Fatal(err)
+	}
+	w.Drain()
+	w.Scan()
+	push(t, x.ring("agent", ringbuf.V4, 8), 2)
+	w.Scan()
+	w.Drain()
+	v := view(t, w, "agent")
+	if v.Tally.Size(0).Total().Int64() != 2 || v.Tally.Restarts() != 1 {
+		t.Errorf("counted %d, %d restarts", v.Tally.Size(0).Total().Int64(), v.Tally.Restarts())
+	}
+}
+
+func TestRemovedRingIsDrainedOn(t *testing.T) {
+	x := newWorld(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	w := x.watcher(nil)
+	w.Scan()
+	if err := os.Remove(ring.Path()); err != nil {
+		t.Fatal(err)
+	}
+	w.Scan()
+	push(t, ring, 4)
+	w.Drain()
+	if got := transmitted(w)["agent"]; got != 4 {
+		t.Errorf("%d events of 4 were counted", got)
+	}
+	x.pass(DefaultStaleAfter)
+	w.Scan()
+	if got := transmitted(w); len(got) != 0 || x.told(RingRemoved) != 1 || x.told(RingRetired) != 1 {
+		t.Errorf("totals are %v, notices %v", got, x.notices)
+	}
+}
+
+func TestReplacedRingIsFollowed(t *testing.T) {
+	x := newWorld(t)
+	old := x.ring("agent", ringbuf.V4, 8)
+	w := x.watcher(nil)
+	w.Scan()
+	push(t, old, 4)
+	if err := os.Rename(old.Path(), filepath.Join(t.TempDir(), "away")); err != nil {
+		t.Fatal(err)
+	}
+	push(t, x.ring("agent", ringbuf.V4, 8), 2)
+	w.Scan()
+	w.Drain()
+	v := view(t, w, "agent")
+	if v.Tally.Size(0).Total().Int64() != 6 || v.Tally.Restarts() != 1 || x.told(RingReplaced) != 1 {
+		t.Errorf("counted %d, %d restarts, notices %v", v.Tally.Size(0).Total().Int64(), v.Tally.Restarts(), x.notices)
+	}
+}
+
+func TestForeignReaderIsNoticed(t *testing.T) {
+	x := newWorld(t)
+	ring := x.ring("agent", ringbuf.V4, 16)
+	push(t, ring, 2)
+	w := x.watcher(nil)
+	w.Scan()
+	w.Drain()
+	push(t, ring, 5)
+	stealRead(t, ring.Path(), 4) // somebody without our lock takes two of them
+	w.Drain()
+	w.Drain()
+	v := view(t, w, "agent")
+	if v.Tally.Size(0).Total().Int64() != 5 || v.Tally.ForeignReads() != 1 || x.told(RingForeign) != 1 {
+		t.Errorf("counted %d, %d foreign reads, notices %v", v.Tally.Size(0).Total().Int64(), v.Tally.ForeignReads(), x.notices)
+	}
+}
+
+// stealRead stores a read position as another consumer would.
+func stealRead(t *testing.T, path string, position byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte{position}, 8); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestIdleAgentIsReportedAsLongAsItLives(t *testing.T) {
+	x := newWorld(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	push(t, ring, 1)
+	w := x.watcher(nil)
+	w.Scan()
+	w.Drain()
+	for range 3 {
+		x.pass(DefaultStaleAfter)
+		w.Scan()
+		w.Drain()
+	}
+	if got := transmitted(w)["agent"]; got != 1 {
+		t.Fatalf("an idle agent's total is %d", got)
+	}
+	push(t, ring, 1)
+	w.Drain()
+	if got := transmitted(w)["agent"]; got != 2 || view(t, w, "agent").Tally.Restarts() != 0 {
+		t.Errorf("after it woke up its total is %d", got)
+	}
+	if err := ring.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x.pass(DefaultStaleAfter)
+	w.Scan()
+	if got := transmitted(w); len(got) != 0 || x.told(RingRetired) != 1 {
+		t.Errorf("a dead agent is reported: %v", got)
+	}
+	w.Scan()
+	if got := transmitted(w); len(got) != 0 {
+		t.Errorf("what it left is opened again: %v", got)
+	}
+	push(t, x.ring("agent", ringbuf.V4, 8), 3)
+	w.Scan()
+	w.Drain()
+	if got := transmitted(w)["agent"]; got != 3 {
+		t.Errorf("after it started anew its total is %d", got)
+	}
+}
+
+func TestFullRingIsReportedOnceWithAdvice(t *testing.T) {
+	x := newWorld(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	w := x.watcher(nil)
+	w.Scan()
+	for range 3 {
+		push(t, ring, 7)
+		if hot := w.Drain(); !hot {
+			t.Error("a full ring doesn't hurry the next drain")
+		}
+	}
+	v := view(t, w, "agent")
+	if v.Tally.Saturations() != 3 || v.Tally.Utilization() != 1 || x.told(RingFull) != 1 {
+		t.Errorf("%d saturations, utilization %v, %d notices", v.Tally.Saturations(), v.Tally.Utilization(), x.told(RingFull))
+	}
+}
