@@ -1,0 +1,122 @@
+package nixlshmreceiver
+
+import (
+	"flag"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/pmetrictest"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// go test ./receiver/nixlshmreceiver -run Golden -update
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// clock stands still until a test moves it.
+type clock struct{ nanos atomic.Int64 }
+
+func newClock() *clock {
+	c := new(clock)
+	c.nanos.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano())
+	return c
+}
+
+func (c *clock) now() time.Time       { return time.Unix(0, c.nanos.Load()) }
+func (c *clock) pass(d time.Duration) { c.nanos.Add(int64(d)) }
+
+func everything(c *Config) {
+	c.ExporterNames = true
+	c.Histograms.Size = HistogramConfig{Kind: tally.Exponential, MaxSize: 20}
+	c.ResourceAttributes.NixlTelemetryLayout.Enabled = true
+	c.ResourceAttributes.NixlTelemetryPath.Enabled = true
+}
+
+// Rings of all releases, as real code wrote them, and all that the receiver
+// makes of them.
+func TestGolden(t *testing.T) {
+	for _, c := range []struct {
+		ring, file string
+		change     func(*Config)
+	}{
+		{"0.6.0/alltypes_cap64", "", nil},
+		{"v1.4.0/alltypes_cap64", "", nil},
+		{"v1.1.0/unknown_enum_cap8", "", nil},
+		{"real-agent/0.6.0_posix_25xfer", "", nil},
+		{"real-agent/v1.1.0_posix_25xfer", "", nil},
+		{"real-agent/v1.4.0_posix_200xfer", "", nil},
+		{"real-agent/v1.4.0_posix_200xfer", "everything", everything},
+	} {
+		file := strings.ReplaceAll(c.ring, "/", "_")
+		if c.file != "" {
+			file += "_" + c.file
+		}
+		t.Run(file, func(t *testing.T) {
+			got := collectOnce(t, ringtest.Find(t, c.ring), c.change)
+			golden := filepath.Join("testdata", "golden", file+".yaml")
+			if *update {
+				writeGolden(t, golden, got)
+			}
+			compareGolden(t, golden, got)
+		})
+	}
+}
+
+// collectOnce is what is written of a ring at shutdown, ten seconds after it
+// was opened.
+func collectOnce(t *testing.T, c ringtest.Case, change func(*Config)) pmetric.Metrics {
+	t.Helper()
+	path := ringtest.Copy(t, c)
+	h := newHarness(t, filepath.Dir(path), func(cfg *Config) {
+		cfg.InitialDelay = time.Hour
+		if change != nil {
+			change(cfg)
+		}
+	})
+	clock := newClock()
+	h.on.now = clock.now
+	h.start()
+	clock.pass(10 * time.Second)
+	return h.shutdown()
+}
+
+// elsewhere are the attributes that a temporary directory is in.
+var elsewhere = []string{semconv.ServiceInstanceID, semconv.TelemetryPath}
+
+func writeGolden(t *testing.T, file string, m pmetric.Metrics) {
+	t.Helper()
+	written := pmetric.NewMetrics()
+	m.CopyTo(written)
+	for _, rm := range written.ResourceMetrics().All() {
+		for _, key := range elsewhere {
+			if v, ok := rm.Resource().Attributes().Get(key); ok {
+				v.SetStr("depends on the directory")
+			}
+		}
+	}
+	if err := golden.WriteMetricsToFile(file, written, golden.SkipMetricTimestampNormalization()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func compareGolden(t *testing.T, file string, got pmetric.Metrics) {
+	t.Helper()
+	want, err := golden.ReadMetrics(file)
+	if err != nil {
+		t.Fatalf("%v; run the test with -update", err)
+	}
+	err = pmetrictest.CompareMetrics(want, got,
+		pmetrictest.IgnoreResourceAttributeValue(elsewhere[0]),
+		pmetrictest.IgnoreResourceAttributeValue(elsewhere[1]),
+		pmetrictest.IgnoreMetricsOrder(), pmetrictest.IgnoreMetricDataPointsOrder())
+	if err != nil {
+		t.Error(err)
+	}
+}
