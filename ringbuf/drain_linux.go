@@ -142,10 +142,9 @@ func (r *Reader) commitFromZero() error {
 // settled says whether the ring that a swap from 0 went to is still the one
 // that was read, given the last slot as it was before.
 //
-// That agent's writePos was at next or beyond, and it goes on from there. One
-// that has started anew is behind next: it can't fill the ring further, and
-// has nothing to write for its first run interval. Behind next is also an agent that used
-// the room at once and has come round to the start. But that one has
+// That agent's writePos was at next or beyond, and goes on from there. One that
+// has started anew is behind next, as the ring is full for it there. So is one
+// that used the room at once and has come round to the start; but that one has
 // written the last slot, and hasn't set the file's size, as a start does. Both
 // are asked, as the same event may stand in the last slot again, and a file
 // system that writes a page back changes the file's time too.

@@ -1,0 +1,163 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"sync/atomic"
+	"testing"
+)
+
+// What a drain costs, in ns per event, beside what moving the same bytes costs
+// in the same run. Between drains the ring is filled by moving positions, so
+// that the agent's work isn't measured.
+
+func BenchmarkDrainV4(b *testing.B) {
+	for _, mode := range modes() {
+		b.Run(mode.String(), func(b *testing.B) {
+			var counts [32]uint64
+			var sums [32]uint64
+			benchmarkDrain(b, V4, mode, func(batch Batch) {
+				for _, e := range batch.Typed() {
+					counts[e.Type&31]++
+					sums[e.Type&31] += e.Value
+				}
+			})
+			if counts[0] == 0 {
+				b.Error("nothing was counted")
+			}
+		})
+	}
+}
+
+func BenchmarkDrainV1(b *testing.B) {
+	for _, mode := range modes() {
+		b.Run(mode.String(), func(b *testing.B) {
+			// v1 has names for types; the first byte stands for the look-up.
+			var counts, sums [256]uint64
+			benchmarkDrain(b, V1, mode, func(batch Batch) {
+				events := batch.Timed()
+				for i := range events {
+					e := &events[i]
+					counts[e.Name[0]]++
+					sums[e.Name[0]] += e.Value
+				}
+			})
+			if counts['e'] == 0 {
+				b.Error("nothing was counted")
+			}
+		})
+	}
+}
+
+// Decoding each event into a copy, the convenient way.
+func BenchmarkDrainEvent(b *testing.B) {
+	for _, l := range []Layout{V4, V1} {
+		b.Run(l.String(), func(b *testing.B) {
+			var sum uint64
+			benchmarkDrain(b, l, Consume, func(batch Batch) {
+				for i := range batch.Len() {
+					sum += batch.Event(i).Value
+				}
+			})
+			if sum == 0 {
+				b.Error("nothing was counted")
+			}
+		})
+	}
+}
+
+func benchmarkDrain(b *testing.B, l Layout, mode Mode, fn func(Batch)) {
+	b.Helper()
+	const capacity = 4096
+	w := newRing(b, l, capacity)
+	push(b, w, 0, capacity-1)
+	r := open(b, w.Path(), mode)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Read(0, fn); err != nil {
+			b.Fatal(err)
+		}
+		if err := r.Commit(); err != nil {
+			b.Fatal(err)
+		}
+		refill(w, r)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(capacity-1), "ns/event")
+}
+
+// refill makes all slots but one pending again.
+func refill(w *Writer, r *Reader) {
+	atomic.StoreUint64(&w.hdr.writePos, (r.next-1)&r.mask)
+	if r.mode == Observe {
+		atomic.StoreUint64(&w.hdr.readPos, r.next)
+	}
+}
+
+// The bytes of a full ring, moved by copy: the floor for whoever copies.
+func BenchmarkCopy(b *testing.B) {
+	for _, l := range []Layout{V4, V1} {
+		b.Run(l.String(), func(b *testing.B) {
+			w := newRing(b, l, 4096)
+			push(b, w, 0, 4095)
+			dst := make([]byte, len(w.mem))
+			for b.Loop() {
+				copy(dst, w.mem)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4095, "ns/event")
+		})
+	}
+}
+
+// A drain of an idle ring, beside the load that it can't do without.
+func BenchmarkIdle(b *testing.B) {
+	w := newRing(b, V4, 4096)
+	r := open(b, w.Path(), Consume)
+	b.Run("read", func(b *testing.B) {
+		fn := func(Batch) {}
+		for b.Loop() {
+			if _, err := r.Read(0, fn); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("load", func(b *testing.B) {
+		for b.Loop() {
+			if atomic.LoadUint64(&r.hdr.writePos) != 0 {
+				b.Fatal("not idle")
+			}
+		}
+	})
+}
+
+// One event read and committed: what a pass costs beside its events.
+func BenchmarkPassOfOneEvent(b *testing.B) {
+	w := newRing(b, V4, 4096)
+	r := open(b, w.Path(), Consume)
+	fn := func(Batch) {}
+	for b.Loop() {
+		atomic.StoreUint64(&w.hdr.writePos, (r.next+1)&r.mask)
+		if _, err := r.Read(0, fn); err != nil {
+			b.Fatal(err)
+		}
+		if err := r.Commit(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkPush(b *testing.B) {
+	for _, l := range []Layout{V4, V1} {
+		b.Run(l.String(), func(b *testing.B) {
+			w := newRing(b, l, 4096)
+			batch := samples(l, 0, 4095)
+			b.ReportAllocs()
+			for b.Loop() {
+				if n, err := w.PushBatch(batch); n != len(batch) || err != nil {
+					b.Fatal(n, err)
+				}
+				atomic.StoreUint64(&w.hdr.readPos, atomic.LoadUint64(&w.hdr.writePos))
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4095, "ns/event")
+		})
+	}
+}
