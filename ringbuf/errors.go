@@ -81,6 +81,16 @@ func (e *PermissionError) Error() string {
 // Is makes the error an [fs.ErrPermission].
 func (e *PermissionError) Is(target error) bool { return target == fs.ErrPermission }
 
+// OwnerError is a ring whose owner isn't one of those that [OwnedBy] allows.
+type OwnerError struct{ Owner uint32 }
+
+func (e *OwnerError) Error() string {
+	return fmt.Sprintf("the ring belongs to uid %d, which isn't allowed", e.Owner)
+}
+
+// Is makes the error an [fs.ErrPermission].
+func (e *OwnerError) Is(target error) bool { return target == fs.ErrPermission }
+
 // LockedError is an [ErrLocked] that knows who holds the ring.
 type LockedError struct{ PID int } // 0 where the system doesn't tell
 

@@ -18,10 +18,13 @@ type FileID struct{ Dev, Ino uint64 }
 // openRing opens the file at path if it is a ring, and locks it for a consumer.
 // What isn't a ring is neither opened for writing nor locked: in a shared
 // directory it is somebody's.
-func openRing(path string, mode Mode) (*os.File, error) {
-	f, _, err := openChecked(path, Observe)
+func openRing(path string, mode Mode, o options) (*os.File, error) {
+	f, st, err := openChecked(path, Observe)
 	if err != nil {
 		return nil, err
+	}
+	if err := o.check(st.Uid); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	if _, _, _, err := identify(f); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -32,9 +35,12 @@ func openRing(path string, mode Mode) (*os.File, error) {
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	f, st, err := openChecked(path, Consume)
-	if err != nil {
+	// The name may be another file's by now.
+	if f, st, err = openChecked(path, Consume); err != nil {
 		return nil, err
+	}
+	if err := o.check(st.Uid); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	if err := lock(f, st); err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -38,18 +38,18 @@ type Reader struct {
 //
 // The error wraps what is wrong: [ErrNotReady] asks to try again later;
 // [ErrNotRing], [ErrNotRegular], [ErrInvalid] and [UnknownVersionError] are
-// what the file is; [PermissionError] and [LockedError] say who stands in the
-// way.
-func OpenReader(path string, mode Mode) (*Reader, error) {
+// what the file is; [PermissionError], [OwnerError] and [LockedError] say who
+// stands in the way.
+func OpenReader(path string, mode Mode, opts ...Option) (*Reader, error) {
 	r := &Reader{path: path, mode: mode}
-	if err := r.open(); err != nil {
+	if err := r.open(newOptions(opts)); err != nil {
 		return nil, fmt.Errorf("open ring %s: %w", path, err)
 	}
 	return r, nil
 }
 
-func (r *Reader) open() (err error) {
-	f, err := openRing(r.path, r.mode)
+func (r *Reader) open(o options) (err error) {
+	f, err := openRing(r.path, r.mode, o)
 	if err != nil {
 		return err
 	}

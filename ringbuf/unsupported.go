@@ -15,7 +15,7 @@ type FileID struct{ Dev, Ino uint64 }
 type Reader struct{}
 
 // OpenReader returns [errors.ErrUnsupported].
-func OpenReader(path string, _ Mode) (*Reader, error) {
+func OpenReader(path string, _ Mode, _ ...Option) (*Reader, error) {
 	return nil, fmt.Errorf("open ring %s: %w: NIXL's rings exist on linux/amd64 and linux/arm64", path, errors.ErrUnsupported)
 }
 

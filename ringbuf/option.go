@@ -1,0 +1,34 @@
+package ringbuf
+
+import "slices"
+
+// Option changes how a ring is opened.
+type Option interface{ apply(*options) }
+
+type optionFunc func(*options)
+
+func (f optionFunc) apply(o *options) { f(o) }
+
+type options struct{ owners []uint32 }
+
+func newOptions(list []Option) (o options) {
+	for _, option := range list {
+		option.apply(&o)
+	}
+	return o
+}
+
+// OwnedBy lets only rings be opened whose file belongs to one of some uids.
+// Without it, or with none, any owner will do. A ring of another owner is an
+// [OwnerError].
+func OwnedBy(uids ...uint32) Option {
+	return optionFunc(func(o *options) { o.owners = uids })
+}
+
+// check says whether a file of an owner may be opened.
+func (o options) check(owner uint32) error {
+	if len(o.owners) > 0 && !slices.Contains(o.owners, owner) {
+		return &OwnerError{Owner: owner}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestOwnedByRefusesOthers(t *testing.T) {
+	w, r := ringOf(t, 1, 0)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	me := uint32(os.Geteuid()) //nolint:gosec // uids are 32 bits
+	for _, mode := range []Mode{Consume, Observe} {
+		_, err := OpenReader(w.Path(), mode, OwnedBy(me+1, me+2))
+		var owner *OwnerError
+		if !errors.As(err, &owner) || owner.Owner != me || !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), w.Path()) {
+			t.Errorf("%v: error is %v", mode, err)
+		}
+		for _, allowed := range [][]uint32{nil, {me + 1, me}} {
+			r, err := OpenReader(w.Path(), mode, OwnedBy(allowed...))
+			if err != nil {
+				t.Errorf("%v, allowed %v: %v", mode, allowed, err)
+				continue
+			}
+			_ = r.Close()
+		}
+	}
+}
