@@ -45,6 +45,7 @@ type Config struct {
 	Mode        ringbuf.Mode
 	RunInterval time.Duration // of the agents
 	MaxRings    int
+	AllowedUIDs []uint32 // owners whose rings are opened; any where empty
 	StaleAfter  time.Duration
 	Tally       tally.Config
 

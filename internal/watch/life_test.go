@@ -3,6 +3,7 @@
 package watch
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -191,5 +192,29 @@ func TestFullRingIsReportedOnceWithAdvice(t *testing.T) {
 	v := view(t, w, "agent")
 	if v.Tally.Saturations() != 3 || v.Tally.Utilization() != 1 || x.told(RingFull) != 1 {
 		t.Errorf("%d saturations, utilization %v, %d notices", v.Tally.Saturations(), v.Tally.Utilization(), x.told(RingFull))
+	}
+}
+
+func TestAdviceFitsWhatTheAgentHad(t *testing.T) {
+	for _, tc := range []struct {
+		capacity int
+		dropped  int64
+		want     int
+	}{
+		{4096, 0, 8192}, {4096, 100, 8192}, {4096, 4095, 8192}, {4096, 4096, 16384}, {4096, 48380, 65536}, {2, 0, 4}, {4096, 1 << 62, 1 << 26},
+	} {
+		if got := enough(tc.capacity, tc.dropped); got != tc.want {
+			t.Errorf("%d slots and %d dropped: %d, not %d", tc.capacity, tc.dropped, got, tc.want)
+		}
+	}
+}
+
+func TestRingsOfOthersAreRefused(t *testing.T) {
+	x := newWorld(t)
+	x.ring("agent", ringbuf.V4, 8)
+	w := x.watcher(func(c *Config) { c.AllowedUIDs = []uint32{uint32(os.Geteuid()) + 1} })
+	w.Scan()
+	if n := x.await(RingRefused); len(transmitted(w)) != 0 || n.Level != slog.LevelWarn {
+		t.Errorf("notice is %v", n)
 	}
 }

@@ -44,7 +44,7 @@ func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
 	if a != nil && !w.leave(a, info) {
 		return
 	}
-	reader, err := ringbuf.OpenReader(p.path, w.cfg.Mode)
+	reader, err := w.openReader(p.path)
 	if err != nil {
 		w.refuse(p, info, err)
 		return
@@ -60,6 +60,10 @@ func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
 	a.attach(reader, now)
 	a.mu.Unlock()
 	w.news.opened = append(w.news.opened, a)
+}
+
+func (w *Watcher) openReader(path string) (*ringbuf.Reader, error) {
+	return ringbuf.OpenReader(path, w.cfg.Mode, ringbuf.OwnedBy(w.cfg.AllowedUIDs...))
 }
 
 // leave takes leave of an agent's ring before another is opened: it takes what

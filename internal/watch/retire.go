@@ -47,7 +47,7 @@ func (w *Watcher) alive(a *Agent) (alive, known bool) {
 	unattended, err := ringbuf.Unattended(a.Path)
 	if w.cfg.Mode == ringbuf.Consume {
 		// Where it fails, the next scan tries again and reports.
-		if r, err := ringbuf.OpenReader(a.Path, w.cfg.Mode); err == nil {
+		if r, err := w.openReader(a.Path); err == nil {
 			a.reader, a.layout = r, r.Layout()
 		}
 	}

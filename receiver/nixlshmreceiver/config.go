@@ -27,6 +27,8 @@ type Config struct {
 	RunInterval time.Duration `mapstructure:"run_interval"`
 	Mode        ringbuf.Mode  `mapstructure:"mode"`
 
+	// AllowedUIDs are the users whose rings are opened; all where it is empty.
+	AllowedUIDs   []uint32      `mapstructure:"allowed_uids"`
 	MaxRings      int           `mapstructure:"max_rings"`
 	MaxEventNames int           `mapstructure:"max_event_names"`
 	StaleAfter    time.Duration `mapstructure:"stale_after"`
@@ -122,6 +124,7 @@ func (c *Config) watch(report func(watch.Notice)) watch.Config {
 		Mode:        c.Mode,
 		RunInterval: c.RunInterval,
 		MaxRings:    c.MaxRings,
+		AllowedUIDs: c.AllowedUIDs,
 		StaleAfter:  c.StaleAfter,
 		Tally:       c.tally(),
 		Report:      report,
