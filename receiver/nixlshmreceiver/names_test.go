@@ -1,0 +1,148 @@
+package nixlshmreceiver
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Two agents may have the same name in two directories: each has its own
+// values, and an identity of its own.
+func TestSameNameInTwoDirectories(t *testing.T) {
+	one, other := t.TempDir(), t.TempDir()
+	push(t, ring(t, one, "decode-0", ringbuf.V4, 64), write(100, 9, 3)...)
+	push(t, ring(t, other, "decode-0", ringbuf.V1, 64), write(7, 5, 2)...)
+	h := newHarness(t, one, func(c *Config) {
+		c.Directories = append(c.Directories, other)
+		c.ResourceAttributes.NixlTelemetryPath.Enabled = true
+		c.ResourceAttributes.NixlTelemetryLayout.Enabled = true
+	}).start()
+
+	type identity struct {
+		Name, Service, Host, Layout, Path string
+		Transmitted                       int64
+	}
+	got := make(map[string]identity) // by service.instance.id
+	for _, rm := range h.next().ResourceMetrics().All() {
+		a := readAgent(t, rm)
+		r := a.resource
+		got[r["service.instance.id"]] = identity{
+			Name: r["nixl.agent.name"], Service: r["service.name"], Host: r["host.name"],
+			Layout: r["nixl.telemetry.layout"], Path: r["nixl.telemetry.path"], Transmitted: a.int(transmitted),
+		}
+	}
+	want := map[string]identity{
+		instanceID(one, "decode-0"):   {"decode-0", "nixl", testHost, "v4", filepath.Join(one, "decode-0"), 100},
+		instanceID(other, "decode-0"): {"decode-0", "nixl", testHost, "v1", filepath.Join(other, "decode-0"), 7},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// instanceID is what makes an agent's identity, spelled out: whoever joins on
+// it finds the same agent after every upgrade of the Collector.
+func instanceID(dir, name string) string {
+	namespace := uuid.MustParse("4d63009a-8d0f-11ee-aad7-4c796ed8e320")
+	return uuid.NewSHA1(namespace, []byte(testHost+"\x00"+dir+"\x00"+name)).String()
+}
+
+// Agents are named by applications, so that a name is nearly any string. What
+// isn't UTF-8 would make OTLP refuse the batch, with all other agents in it.
+func TestNamesThatAgentsMayHave(t *testing.T) {
+	names := map[string]string{ // file to nixl.agent.name
+		"plain": "plain", "host/worker/3": "host/worker/3", "with space": "with space", "a:b,c": "a:b,c", "näme-名前": "näme-名前",
+		"new\nline": "new\nline", ".hidden": ".hidden", `q"uote\`: `q"uote\`, "not\xffutf8": "not\uFFFDutf8",
+	}
+	dir := t.TempDir()
+	want := make(map[string]int64)
+	for file, name := range names {
+		size := uint64(len(want) + 1)
+		push(t, ring(t, dir, file, ringbuf.V3, 16), write(size, 1, 1)...)
+		want[name] = int64(size) //nolint:gosec // small
+	}
+	h := newHarness(t, dir, func(c *Config) {
+		c.Include = []string{"**"}
+		c.ResourceAttributes.NixlTelemetryPath.Enabled = true
+		c.ExporterNames = true
+	}).start()
+	batch := h.next()
+	got := make(map[string]int64)
+	for name, a := range read(t, batch) {
+		got[name] = a.int(transmitted)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	onlyUTF8(t, batch)
+}
+
+// A name with a slash is looked for only where a pattern asks for it.
+func TestNestedNamesNeedAPattern(t *testing.T) {
+	dir := t.TempDir()
+	ring(t, dir, "flat", ringbuf.V4, 16)
+	ring(t, dir, "host/worker", ringbuf.V4, 16)
+	ring(t, dir, "host/deep/er", ringbuf.V4, 16)
+	for pattern, want := range map[string][]string{
+		"*":      {"flat"},
+		"*/*":    {"host/worker"},
+		"**":     {"flat", "host/deep/er", "host/worker"},
+		"host/*": {"host/worker"},
+	} {
+		h := newHarness(t, dir, func(c *Config) { c.Include = []string{pattern} }).start()
+		all := read(t, h.next())
+		for _, name := range want {
+			if all[name] == nil {
+				t.Errorf("include %q: %s is missing", pattern, name)
+			}
+		}
+		if len(all) != len(want) {
+			t.Errorf("include %q: %d agents, want %v", pattern, len(all), want)
+		}
+		h.shutdown()
+	}
+}
+
+// Names of events are bytes of another process too.
+func TestEventNamesThatArentUTF8(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V1, 16)
+	unended := ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "", 3)
+	copy(unended.Name[:], strings.Repeat("x", len(unended.Name))) // without a NUL
+	push(t, w, unended,
+		ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "a\xffb", 1), ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "a\xfeb", 2))
+	batch := newHarness(t, dir).start().next()
+	a := one(t, batch)
+	for name, value := range map[string]int64{"a\uFFFDb": 3, strings.Repeat("x", 32): 3} {
+		point := "nixl.event.value{nixl.event.category=backend,nixl.event.name=" + name + "}"
+		if got := a.int(point); got != value {
+			t.Errorf("%s is %d, want %d", point, got, value)
+		}
+	}
+	onlyUTF8(t, batch)
+}
+
+// onlyUTF8 fails if a receiver of OTLP would refuse the batch.
+func onlyUTF8(t *testing.T, m pmetric.Metrics) {
+	t.Helper()
+	for _, rm := range m.ResourceMetrics().All() {
+		a := readAgent(t, rm)
+		for k, v := range a.resource {
+			if !utf8.ValidString(v) {
+				t.Errorf("%s is %q", k, v)
+			}
+		}
+		for point := range a.points {
+			if !utf8.ValidString(point) {
+				t.Errorf("point %q", point)
+			}
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package nixlshmreceiver
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// ring makes a ring as an agent of a name does, and the folders that a name
+// with a slash needs.
+func ring(tb testing.TB, dir, name string, layout ringbuf.Layout, capacity int) *ringbuf.Writer {
+	tb.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		tb.Fatal(err)
+	}
+	w, err := ringbuf.Create(path, layout, capacity)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+// push pushes events that must fit.
+func push(tb testing.TB, w *ringbuf.Writer, events ...ringbuf.Event) {
+	tb.Helper()
+	n, err := w.PushBatch(events)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if n != len(events) {
+		tb.Fatalf("%d of %d events fitted into the ring", n, len(events))
+	}
+}
+
+// write is a transfer's four events.
+func write(bytes, xfer, post uint64) []ringbuf.Event {
+	return []ringbuf.Event{
+		ringbuf.NewEvent(ringbuf.TypeXferPostTime, post), ringbuf.NewEvent(ringbuf.TypeXferTime, xfer),
+		ringbuf.NewEvent(ringbuf.TypeTxBytes, bytes), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
+	}
+}
+
+const (
+	transmitted = "nixl.transfer.io{network.io.direction=transmit}"
+)
