@@ -5,18 +5,34 @@ import (
 	"log/slog"
 )
 
-// maxSingle is how many files of a kind are reported one by one after a look
-// through the directories. More make one notice.
+// maxSingle is how many files of a kind are reported one by one between two
+// looks through the directories. More make one notice: in a directory that
+// anybody writes to, anybody could fill the log.
 const maxSingle = 16
 
-// news is what a look through the directories has found.
+// news is what was found since it was last reported.
 type news struct {
 	opened  []*Agent
 	refused []Notice // Path and Err only
+	told    int      // files, since the last look through the directories
 }
 
-// flush reports the news.
+// flush reports the news of single files, as long as they are few.
 func (w *Watcher) flush() {
+	n := len(w.news.opened) + len(w.news.refused)
+	if n > 0 && w.news.told+n <= maxSingle {
+		w.news.told += n
+		w.tell()
+	}
+}
+
+// flushAll reports the news after a look through the directories.
+func (w *Watcher) flushAll() {
+	w.news.told = 0
+	w.tell()
+}
+
+func (w *Watcher) tell() {
 	news := w.news
 	w.news.opened, w.news.refused = nil, nil
 	w.reportOpened(news.opened)

@@ -71,7 +71,7 @@ func (w *Watcher) Scan() { w.scan(nil) }
 func (w *Watcher) scan(n *notifier) {
 	w.scanning.Lock()
 	defer w.scanning.Unlock()
-	defer w.flush()
+	defer w.flushAll()
 	seen := make(map[string]bool)
 	for _, dir := range w.cfg.Directories {
 		w.notifyOf(n, dir)

@@ -291,3 +291,23 @@ func TestPace(t *testing.T) {
 		t.Errorf("faster than the limit: %v", d)
 	}
 }
+
+func TestNobodyCanFillTheLog(t *testing.T) {
+	x := newWorld(t)
+	w := x.watcher(nil)
+	w.Scan()
+	for i := range 10 * maxSingle {
+		ring := x.ring(strings.Repeat("x", i+1), ringbuf.V4, 8)
+		if err := os.Truncate(ring.Path(), 100); err != nil {
+			t.Fatal(err)
+		}
+		w.lookAt(ring.Path())
+	}
+	if n := x.told(RingRefused); n != maxSingle {
+		t.Errorf("%d notices between two scans", n)
+	}
+	w.Scan()
+	if n := x.told(RingRefused); n != maxSingle+1 {
+		t.Errorf("%d notices after the scan", n)
+	}
+}
