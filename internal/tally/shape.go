@@ -24,7 +24,7 @@ const (
 type HistogramConfig struct {
 	Kind    HistogramKind // Explicit where empty
 	Bounds  []float64     // explicit: upper bounds in the metric's unit; the catalogue's where empty
-	MaxSize int           // exponential: buckets at most, 2 or more; 160 where 0
+	MaxSize int           // exponential: buckets at most, 2 to 4096; 160 where 0
 }
 
 // Config says how the totals of agents are kept.
@@ -75,6 +75,9 @@ func wrap(field string, err error) error {
 
 const microsPerSecond = 1e6
 
+// maxMaxSize bounds what every agent's exponential histograms take up.
+const maxMaxSize = 4096
+
 // scale is what the histograms of one metric have in common.
 type scale struct {
 	kind    HistogramKind
@@ -106,8 +109,8 @@ func newScale(c HistogramConfig, perUnit float64, bounds []float64) (*scale, err
 		return nil, fmt.Errorf("kind is %q: it is one of explicit, exponential, none", s.kind)
 	case len(s.bounds) > maxBounds:
 		return nil, fmt.Errorf("bounds are %d: %d at most", len(s.bounds), maxBounds)
-	case s.maxSize < 2:
-		return nil, fmt.Errorf("max size is %d: it must be 2 or more", s.maxSize)
+	case s.maxSize < 2 || s.maxSize > maxMaxSize:
+		return nil, fmt.Errorf("max_size is %d: it must be from 2 to %d", s.maxSize, maxMaxSize)
 	}
 	if err := s.setLimits(); err != nil {
 		return nil, err
