@@ -76,3 +76,19 @@ func TestForeignReaderMovesToTheEnd(t *testing.T) {
 	equal(t, "events", read(t, r), samples(V4, 10, 14))
 	commit(t, r)
 }
+
+// A stranger who stops at position 0 leaves what an agent that started anew
+// leaves. The reader opens the ring again, and loses nothing that it hasn't
+// lost to the stranger.
+func TestForeignReaderAtZero(t *testing.T) {
+	w := newRing(t, V4, 16)
+	r := open(t, w.Path(), Consume)
+	advance(t, w, r, 10)
+	push(t, w, 0, 9)
+	ringtest.Edit(t, w.Path(), func(h *ringtest.Header) { h.ReadPos = 0 })
+	if got, err := tryRead(r, 0); !errors.Is(err, ErrRestarted) || len(got) != 0 {
+		t.Errorf("%d events, error %v", len(got), err)
+	}
+	closeNow(t, r)
+	equal(t, "events", read(t, open(t, w.Path(), Consume)), samples(V4, 6, 9))
+}

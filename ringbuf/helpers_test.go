@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -171,4 +172,10 @@ func eachLayout(t *testing.T, run func(t *testing.T, l Layout)) {
 	for _, l := range Layouts() {
 		t.Run(l.String(), func(t *testing.T) { run(t, l) })
 	}
+}
+
+// alignedBytes is n bytes that start where a slot could.
+func alignedBytes(n int) []byte {
+	words := make([]uint64, (n+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
 }

@@ -1,0 +1,185 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+)
+
+// FuzzOperations lets an agent, a reader and a stranger take turns in any
+// order, and holds what the reader gets against a plain list of what must come:
+// every event once, in order, less what the stranger took and what a restart
+// left unread.
+func FuzzOperations(f *testing.F) {
+	f.Add(uint8(0), []byte{0, 5, 1, 0, 2, 0})
+	f.Add(uint8(0), []byte{0, 1, 1, 0, 2, 0, 0, 1, 1, 0, 2, 0, 0, 1, 1, 0, 2, 0})
+	f.Add(uint8(1), []byte{0, 3, 1, 2, 5, 0, 1, 0, 2, 0})
+	f.Add(uint8(2), []byte{0, 6, 1, 4, 4, 2, 1, 0, 2, 0})
+	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // seeds that stay the same
+	for range 30 {
+		ops := make([]byte, 200)
+		for i := range ops {
+			ops[i] = byte(rng.Uint32())
+		}
+		f.Add(byte(rng.Uint32()), ops)
+	}
+	f.Fuzz(func(t *testing.T, shape byte, ops []byte) {
+		m := &model{
+			Writer: create(t, filepath.Join(t.TempDir(), "agent"), V4, 2<<(shape&3)),
+		}
+		m.Reader = open(t, m.Writer.Path(), Consume)
+		for ; len(ops) >= 2 && !t.Failed(); ops = ops[2:] {
+			m.step(t, ops[0]%6, int(ops[1]))
+		}
+		_ = m.Reader.Close()
+	})
+}
+
+type model struct {
+	Writer *Writer
+	Reader *Reader
+
+	value   uint64   // of the last event
+	ring    []uint64 // what stands in the ring
+	read    int      // how many of those were handed out
+	lost    bool     // a restart or a stranger is yet to be noticed
+	started bool     // it is a restart
+}
+
+func (m *model) step(t *testing.T, op byte, n int) {
+	t.Helper()
+	switch op {
+	case 0:
+		m.push(t, n%(m.Writer.Capacity()+2))
+	case 1:
+		m.take(t, n%m.Writer.Capacity())
+	case 2:
+		m.commit(t)
+	case 3:
+		m.commitSome(t, n)
+	case 4:
+		m.stranger(n)
+	case 5:
+		if n%4 == 0 { // or little else happens
+			m.restart(t)
+		}
+	}
+}
+
+func (m *model) push(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		m.value++
+		err := m.Writer.Push(NewEvent(TypeTxBytes, m.value))
+		if full := len(m.ring) == m.Writer.Capacity()-1; full != errors.Is(err, ErrFull) {
+			t.Errorf("push with %d events in a ring of %d: %v", len(m.ring), m.Writer.Capacity(), err)
+		}
+		if err == nil {
+			m.ring = append(m.ring, m.value)
+		}
+	}
+}
+
+func (m *model) take(t *testing.T, limit int) {
+	t.Helper()
+	var got []uint64
+	fill, err := m.Reader.Read(limit, func(b Batch) {
+		for _, e := range b.Typed() {
+			got = append(got, e.Value)
+		}
+	})
+	if m.noticed(t, err) {
+		if len(got) != 0 {
+			t.Errorf("a pass that failed (%v) gave %d", err, got)
+		}
+		return
+	}
+	want := m.ring[m.read:]
+	if limit > 0 && len(want) > limit {
+		want = want[:limit]
+	}
+	if fill != len(m.ring) || !slices.Equal(got, want) {
+		t.Errorf("read %d of %d with limit %d, want %d of %d", got, fill, limit, want, len(m.ring))
+	}
+	m.read += len(got)
+}
+
+func (m *model) commit(t *testing.T) {
+	t.Helper()
+	if m.read == 0 {
+		return // nothing would be looked at
+	}
+	if !m.noticed(t, m.Reader.Commit()) {
+		m.ring, m.read = m.ring[m.read:], 0
+	}
+}
+
+func (m *model) commitSome(t *testing.T, n int) {
+	t.Helper()
+	if m.read == 0 {
+		return
+	}
+	n = 1 + n%m.read
+	to := (m.Reader.Committed() + uint64(n)) & m.Reader.mask //nolint:gosec // small
+	if !m.noticed(t, m.Reader.CommitTo(to)) {
+		m.ring, m.read = m.ring[n:], m.read-n
+	}
+}
+
+// stranger takes events past every lock, as NIXL's own reader does. It doesn't
+// stop at position 0: that looks like a restart, see [TestForeignReaderAtZero].
+func (m *model) stranger(n int) {
+	if len(m.ring) == 0 || m.lost {
+		return
+	}
+	n = 1 + n%len(m.ring)
+	to := (m.Reader.Committed() + uint64(n)) & m.Reader.mask //nolint:gosec // small
+	if to == 0 {
+		return
+	}
+	atomic.StoreUint64(&m.Writer.hdr.readPos, to)
+	m.ring, m.read, m.lost = m.ring[n:], max(0, m.read-n), true
+}
+
+// restart starts the agent anew, where a reader can notice: see
+// [TestRestartThatCannotBeTold] for the rest.
+func (m *model) restart(t *testing.T) {
+	t.Helper()
+	if m.lost || m.Reader.Committed() == 0 && m.read == 0 {
+		return
+	}
+	path := m.Writer.Path()
+	if err := m.Writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.Writer = create(t, path, V4, m.Writer.Capacity())
+	m.ring, m.read, m.lost, m.started = nil, 0, true, true
+	_, err := m.Reader.Read(0, func(b Batch) { t.Errorf("%d old events after a restart", b.Len()) })
+	m.noticed(t, err)
+}
+
+// noticed says whether err is what the model expects of a ring that somebody
+// else has changed, and opens the ring again after a restart.
+func (m *model) noticed(t *testing.T, err error) bool {
+	t.Helper()
+	var foreign *ForeignReadError
+	switch {
+	case !m.lost:
+		if err != nil {
+			t.Errorf("error %v, where nothing happened", err)
+		}
+		return err != nil
+	case m.started && !errors.Is(err, ErrRestarted), !m.started && !errors.As(err, &foreign):
+		t.Errorf("error %v, where a restart was %v", err, m.started)
+	case m.started:
+		closeNow(t, m.Reader)
+		m.Reader = open(t, m.Writer.Path(), Consume)
+	}
+	m.lost, m.started = false, false
+	return true
+}
