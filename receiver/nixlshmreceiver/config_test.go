@@ -1,0 +1,216 @@
+package nixlshmreceiver
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/confmap/confmaptest"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// load is the configuration of the receiver nixl_shm/name of
+// testdata/config.yaml, not validated.
+func load(t *testing.T, name string) (*Config, error) {
+	t.Helper()
+	all, err := confmaptest.LoadConf(filepath.Join("testdata", "config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := component.NewIDWithName(metadata.Type, name).String()
+	if !all.IsSet(id) {
+		t.Fatalf("testdata/config.yaml has no %s", id)
+	}
+	section, err := all.Sub(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := NewFactory().CreateDefaultConfig().(*Config) //nolint:errcheck // or the test panics
+	return cfg, section.Unmarshal(cfg)
+}
+
+// noEnv is an environment without what the agents are set up with.
+func noEnv(t *testing.T) {
+	t.Helper()
+	for _, key := range []string{"NIXL_TELEMETRY_DIR", "NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH", "NIXL_TELEMETRY_RUN_INTERVAL"} {
+		t.Setenv(key, "")
+	}
+}
+
+// same compares two configurations, but for what mdatagen notes of its own.
+func same(want, got *Config) string {
+	return cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true }),
+		cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".enabledSetByUser" }, cmp.Ignore()))
+}
+
+func TestDefaults(t *testing.T) {
+	noEnv(t)
+	got, err := load(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := confmap.Validate(got); err != nil {
+		t.Errorf("the defaults are refused: %v", err)
+	}
+	want := createDefaultConfig()
+	want.Directories = []string{"/tmp"}
+	want.Include = []string{"*"}
+	want.RunInterval = 100 * time.Millisecond
+	want.CollectionInterval = 10 * time.Second
+	want.InitialDelay = time.Second
+	want.Timeout = 0
+	want.Mode = ringbuf.Consume
+	want.MaxRings = 4096
+	want.MaxEventNames = 200
+	want.StaleAfter = 5 * time.Minute
+	want.Histograms = HistogramsConfig{
+		Duration: HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
+		Size:     HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
+	}
+	want.ExporterNames = false
+	want.StorageID = nil
+	if d := same(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if err := componenttest.CheckConfigStruct(got); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEveryKey(t *testing.T) {
+	noEnv(t)
+	got, err := load(t, "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := confmap.Validate(got); err != nil {
+		t.Error(err)
+	}
+	want := createDefaultConfig()
+	want.Directories = []string{"/run/nixl", "/dev/shm/nixl"}
+	want.Include = []string{"**", "decode-*"}
+	want.Exclude = []string{"*.log"}
+	want.RunInterval = 20 * time.Millisecond
+	want.CollectionInterval = 30 * time.Second
+	want.InitialDelay = 3 * time.Second
+	want.Timeout = 5 * time.Second
+	want.Mode = ringbuf.Observe
+	want.MaxRings = 12
+	want.MaxEventNames = 34
+	want.StaleAfter = time.Hour
+	want.Histograms.Duration.Bounds = []float64{0.001, 0.01, 0.1}
+	want.Histograms.Size = HistogramConfig{Kind: tally.Exponential, MaxSize: 80}
+	want.ExporterNames = true
+	want.Metrics.NixlEvents.Enabled = false
+	want.ResourceAttributes.NixlTelemetryPath.Enabled = true
+	if d := same(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestStorageIsAnExtension(t *testing.T) {
+	got, err := load(t, "storage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := component.MustNewIDWithName("file_storage", "rings"); got.StorageID == nil || *got.StorageID != want {
+		t.Errorf("storage is %v, want %v", got.StorageID, want)
+	}
+}
+
+func TestConfigurationsThatCantBeRead(t *testing.T) {
+	for name, want := range map[string]string{
+		"unknown_mode":       `unknown mode "peek": it is one of consume, observe`,
+		"unknown_key":        "directory",
+		"unknown_metric":     "nixl.nonsense",
+		"number_as_interval": "run_interval",
+	} {
+		if _, err := load(t, name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error is %v, want one with %s", name, err, want)
+		}
+	}
+}
+
+// Each error names its key, and says what would be right.
+func TestConfigurationsThatMakeNoSense(t *testing.T) {
+	noEnv(t)
+	for name, want := range map[string][]string{
+		"no_directory":           {"directories: at least one is needed"},
+		"nameless_directory":     {"directories: one of them has no name"},
+		"directory_twice":        {"directories: /run/../run/nixl/ is named twice"},
+		"broken_include":         {`include: "[a" is not a valid pattern`},
+		"broken_exclude":         {`exclude: "{a" is not a valid pattern`},
+		"no_run_interval":        {"run_interval: 0s is too short", "1ms or more"},
+		"short_run_interval":     {"run_interval: 10µs is too short"},
+		"no_collection_interval": {`"collection_interval": requires positive value`},
+		"negative_timeout":       {`"timeout": requires positive value`},
+		"no_rings":               {"max_rings: 0 must be 1 or more"},
+		"no_event_names":         {"max_event_names: 0 must be 1 or more"},
+		"negative_event_names":   {"max_event_names: -1 must be 1 or more"},
+		"no_stale_after":         {"stale_after: 0s must be more than 0"},
+		"unknown_kind":           {`histograms: duration: kind is "linear": it is one of explicit, exponential, none`},
+		"falling_bounds":         {"histograms: size: bounds must be finite, not negative, and increasing: bound 2 is 512"},
+		"negative_bound":         {"histograms: duration: bounds must be finite, not negative, and increasing: bound 1 is -1"},
+		"few_buckets":            {"histograms: size: max_size is 1: it must be from 2 to 4096"},
+		"many_buckets":           {"histograms: duration: max_size is 1000000000: it must be from 2 to 4096"},
+		"observer_with_storage":  {"storage: mode observe leaves no position"},
+		"two_faults":             {"max_rings: -1 must be 1 or more", "stale_after: -1s must be more than 0"},
+	} {
+		cfg, err := load(t, name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if err = confmap.Validate(cfg); err == nil || !containsAll(err.Error(), want) {
+			t.Errorf("%s: error is %v, want one with %s", name, err, strings.Join(want, ", "))
+		}
+	}
+}
+
+// Without settings of its own the receiver has the agents'.
+func TestDefaultsFromTheAgentsEnvironment(t *testing.T) {
+	for name, c := range map[string]struct {
+		env         map[string]string
+		dir         string
+		runInterval time.Duration
+		refused     string
+	}{
+		"empty":        {nil, "/tmp", 100 * time.Millisecond, ""},
+		"directory":    {map[string]string{"NIXL_TELEMETRY_DIR": "/a"}, "/a", 100 * time.Millisecond, ""},
+		"second name":  {map[string]string{"NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH": "/b"}, "/b", 100 * time.Millisecond, ""},
+		"both":         {map[string]string{"NIXL_TELEMETRY_DIR": "/a", "NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH": "/b"}, "/a", 100 * time.Millisecond, ""},
+		"run interval": {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "250"}, "/tmp", 250 * time.Millisecond, ""},
+		"garbage":      {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "100ms"}, "/tmp", 0, `NIXL_TELEMETRY_RUN_INTERVAL="100ms"`},
+		"zero":         {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "0"}, "/tmp", 0, `NIXL_TELEMETRY_RUN_INTERVAL="0"`},
+		"negative":     {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "-5"}, "/tmp", 0, `NIXL_TELEMETRY_RUN_INTERVAL="-5"`},
+		"too large":    {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "99999999999999999"}, "/tmp", 0, "run_interval"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noEnv(t)
+			for k, v := range c.env {
+				t.Setenv(k, v)
+			}
+			cfg := createDefaultConfig()
+			if len(cfg.Directories) != 1 || cfg.Directories[0] != c.dir || cfg.RunInterval != c.runInterval {
+				t.Errorf("directories %v, run interval %v", cfg.Directories, cfg.RunInterval)
+			}
+			err := confmap.Validate(cfg)
+			if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
+				t.Errorf("error is %v, want one with %q", err, c.refused)
+			}
+			cfg.RunInterval = time.Second
+			if err := confmap.Validate(cfg); err != nil {
+				t.Errorf("a run interval that is set doesn't replace the environment's: %v", err)
+			}
+		})
+	}
+}
