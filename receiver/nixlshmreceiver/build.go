@@ -141,7 +141,7 @@ func (b *builder) errors(t *tally.Agent) {
 
 func (b *builder) events(t *tally.Agent) {
 	t.Events(func(category, name string, events uint64) {
-		b.RecordNixlEventsDataPoint(b.ts, int64(events), category, name) //nolint:gosec // nobody lives to count so far
+		b.RecordNixlEventsDataPoint(b.ts, int64(events), category, name)
 	})
 	for _, s := range t.Series() {
 		if s.Valued {
@@ -157,10 +157,10 @@ func (b *builder) health(t *tally.Agent, layout ringbuf.Layout) {
 	b.RecordNixlTelemetryEventsDroppedDataPoint(b.ts, t.Dropped().Sum.Int64())
 	b.RecordNixlTelemetryRingCapacityDataPoint(b.ts, int64(t.Capacity()))
 	b.RecordNixlTelemetryRingUtilizationDataPoint(b.ts, t.Utilization())
-	b.RecordNixlTelemetryRingSaturationsDataPoint(b.ts, int64(t.Saturations()))   //nolint:gosec // counts of drains
-	b.RecordNixlTelemetryRingRestartsDataPoint(b.ts, int64(t.Restarts()))         //nolint:gosec // likewise
-	b.RecordNixlTelemetryRingForeignReadsDataPoint(b.ts, int64(t.ForeignReads())) //nolint:gosec // likewise
+	b.RecordNixlTelemetryRingSaturationsDataPoint(b.ts, int64(t.Saturations()))
+	b.RecordNixlTelemetryRingRestartsDataPoint(b.ts, int64(t.Restarts()))
+	b.RecordNixlTelemetryRingForeignReadsDataPoint(b.ts, int64(t.ForeignReads()))
 	if layout == ringbuf.V4 || t.TornGroups() > 0 {
-		b.RecordNixlTelemetryRingTornGroupsDataPoint(b.ts, int64(t.TornGroups())) //nolint:gosec // counts of transfers
+		b.RecordNixlTelemetryRingTornGroupsDataPoint(b.ts, int64(t.TornGroups()))
 	}
 }

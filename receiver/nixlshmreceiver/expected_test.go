@@ -143,9 +143,9 @@ func (e *expected) memory() {
 func (e *expected) ring(c *ringtest.Case) {
 	const metric = "nixl.telemetry.ring."
 	pending := len(c.Pending)
-	e.points[metric+"capacity"] = int64(c.Capacity)                           //nolint:gosec // small
-	e.points[metric+"utilization"] = float64(pending) / float64(c.Capacity-1) //nolint:gosec // small
-	e.points[metric+"saturations"] = int64(pending / (int(c.Capacity) - 1))   //nolint:gosec // 1 if it is full
+	e.points[metric+"capacity"] = int64(c.Capacity)
+	e.points[metric+"utilization"] = float64(pending) / float64(c.Capacity-1)
+	e.points[metric+"saturations"] = int64(pending / (int(c.Capacity) - 1))
 	e.points[metric+"restarts"], e.points[metric+"foreign_reads"] = int64(0), int64(0)
 	if c.Version == 4 {
 		e.points[metric+"torn_groups"] = torn(c.Pending)

@@ -66,7 +66,7 @@ func TestNamesThatAgentsMayHave(t *testing.T) {
 	for file, name := range names {
 		size := uint64(len(want) + 1)
 		push(t, ring(t, dir, file, ringbuf.V3, 16), write(size, 1, 1)...)
-		want[name] = int64(size) //nolint:gosec // small
+		want[name] = int64(size)
 	}
 	h := newHarness(t, dir, func(c *Config) {
 		c.Include = []string{"**"}

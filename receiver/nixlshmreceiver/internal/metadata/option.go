@@ -1,3 +1,4 @@
+// Package metadata is what mdatagen makes of metadata.yaml, and this file.
 package metadata
 
 import "go.opentelemetry.io/collector/pdata/pmetric"

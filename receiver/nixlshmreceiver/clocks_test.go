@@ -1,0 +1,87 @@
+package nixlshmreceiver
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Draining and collecting are two clocks: a backend that takes nothing for a
+// long time costs no event, though the ring fills many times over meanwhile.
+func TestBlockedConsumerCostsNoEvent(t *testing.T) {
+	const intervals, capacity = 30, 512
+	dir := t.TempDir()
+	sim, err := simulate.New(simulate.Config{
+		Path:  filepath.Join(dir, "agent"),
+		Lives: []simulate.Life{{Layout: ringbuf.V4, Capacity: capacity}},
+		Rate:  1000, Traffic: simulate.KVCache(), Seed: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h := newHarness(t, dir, often)
+	blocked, release := make(chan struct{}, 1), make(chan struct{})
+	h.consume = func(ctx context.Context, _ pmetric.Metrics) error {
+		select {
+		case blocked <- struct{}{}:
+		default:
+		}
+		select {
+		case <-release:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	h.start()
+	wait(t, blocked, "blocked consumer")
+	for range intervals {
+		if err := sim.Interval(); err != nil {
+			t.Fatal(err)
+		}
+		drained(t, sim.Path())
+	}
+	if err := sim.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	a := one(t, h.shutdown())
+
+	totals := sim.Totals()
+	if totals.Dropped() > 0 || totals.Written.Events.Events < 10*capacity {
+		t.Fatalf("the agent wrote %d events and dropped %d", totals.Written.Events.Events, totals.Dropped())
+	}
+	if d := cmp.Diff(simulated(&totals), a.events()); d != "" {
+		t.Errorf("events (-written +reported)\n%s", d)
+	}
+	for point, want := range map[string]uint64{
+		transmitted: totals.Written.Transmit.Bytes,
+		"nixl.transfer.io{network.io.direction=receive}": totals.Written.Receive.Bytes,
+		"nixl.memory.registered":                         totals.Written.MemoryRegistered,
+		"nixl.telemetry.ring.torn_groups":                0,
+		"nixl.telemetry.ring.saturations":                0,
+	} {
+		if got := a.int(point); got != int64(want) {
+			t.Errorf("%s is %d, want %d", point, got, want)
+		}
+	}
+}
+
+// simulated is the events that a simulated agent wrote, by the attributes that
+// they are reported under.
+func simulated(totals *simulate.Totals) map[string]int64 {
+	events := make(map[string]int64)
+	for _, n := range totals.Written.ByName {
+		events["{nixl.event.category="+n.Category+",nixl.event.name="+n.Name+"}"] = int64(n.Count)
+	}
+	return events
+}

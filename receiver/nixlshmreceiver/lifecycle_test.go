@@ -1,0 +1,217 @@
+package nixlshmreceiver
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func never(c *Config) { c.InitialDelay, c.RunInterval = time.Hour, time.Hour }
+
+func often(c *Config) { c.CollectionInterval = 2 * time.Millisecond }
+
+// What an agent wrote until the very end is in the last batch.
+func TestShutdownDrainsAndReportsOnceMore(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	h := newHarness(t, dir, never).start()
+	push(t, w, write(1000, 20, 10)...)
+	push(t, w, write(24, 20, 10)...)
+	if got := one(t, h.shutdown()).int(transmitted); got != 1024 {
+		t.Errorf("%d bytes transmitted, want 1024", got)
+	}
+	if n, err := w.Len(); err != nil || n != 0 {
+		t.Errorf("%d events are left in the ring (%v)", n, err)
+	}
+	if err := h.receiver.Shutdown(t.Context()); err != nil {
+		t.Errorf("a second shutdown: %v", err)
+	}
+	if len(h.batches) > 0 {
+		t.Error("a second shutdown reports again")
+	}
+}
+
+func TestShutdownWithoutStart(t *testing.T) {
+	h := newHarness(t, t.TempDir())
+	r, err := newFactory(h.on).CreateMetrics(t.Context(), h.settings, h.cfg, consumertest.NewErr(errors.New("called")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// After a shutdown the ring is free for the next consumer, in the same process
+// or in another.
+func TestShutdownGivesTheRingsUp(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	for range 3 {
+		push(t, w, write(1, 1, 1)...)
+		if got := one(t, newHarness(t, dir).start().shutdown()).int(transmitted); got != 1 {
+			t.Errorf("%d bytes transmitted, want 1", got)
+		}
+	}
+}
+
+func TestNothingToReportIsNotReported(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("no ring, but long enough to be one, if it were one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := newHarness(t, dir, often).start()
+	h.log("file isn't a ring", "notes.txt")
+	if m := h.shutdown(); m.ResourceMetrics().Len() > 0 || len(h.batches) > 0 {
+		t.Error("a batch without agents was handed on")
+	}
+}
+
+// A collection that fails loses nothing: the next has all of it.
+func TestFailedConsumerLosesNothing(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	h := newHarness(t, dir, often)
+	down := errors.New("backend is down")
+	var calls atomic.Int32
+	h.consume = func(context.Context, pmetric.Metrics) error {
+		if calls.Add(1) <= 3 {
+			push(t, w, write(10, 1, 1)...)
+			return down
+		}
+		return nil
+	}
+	h.start()
+	h.log("error: Metrics were not taken", down.Error())
+	a := one(t, h.next())
+	if got := a.int(transmitted); got != 30 {
+		t.Errorf("%d bytes transmitted, want 30", got)
+	}
+	if got := a.int("nixl.events{nixl.event.category=transfer,nixl.event.name=agent_tx_bytes}"); got != 3 {
+		t.Errorf("%d events, want 3", got)
+	}
+}
+
+// A consumer that waits for its backend is told to stop, and what it didn't
+// take goes out with the last batch.
+func TestShutdownInterruptsABlockedConsumer(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	h := newHarness(t, dir)
+	blocked := make(chan struct{})
+	h.consume = func(ctx context.Context, _ pmetric.Metrics) error {
+		select {
+		case <-blocked:
+			return nil // the last batch
+		default:
+		}
+		close(blocked)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	h.start()
+	wait(t, blocked, "blocked consumer")
+	push(t, w, write(5, 1, 1)...)
+	if got := one(t, h.shutdown()).int(transmitted); got != 5 {
+		t.Errorf("%d bytes transmitted, want 5", got)
+	}
+}
+
+// A consumer that blocks for ever doesn't keep the Collector from ending.
+func TestLastCollectionIsBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		timeout, most time.Duration
+	}{
+		"without a timeout":   {0, lastCollection},
+		"with a short one":    {time.Second, time.Second},
+		"with a longer one":   {time.Minute, time.Minute},
+		"by the host's limit": {time.Minute, 50 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			ring(t, dir, "agent", ringbuf.V4, 64)
+			h := newHarness(t, dir, never, func(cfg *Config) { cfg.Timeout = c.timeout })
+			h.consume = func(ctx context.Context, _ pmetric.Metrics) error {
+				end, bounded := ctx.Deadline()
+				if left := time.Until(end); !bounded || left > c.most {
+					t.Errorf("the last collection may take %v, want %v at most", left, c.most)
+				}
+				return context.DeadlineExceeded
+			}
+			h.start()
+			ctx := context.Background()
+			if c.most < time.Second {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, c.most)
+				defer cancel()
+			}
+			if err := h.receiver.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("shutdown says %v", err)
+			}
+		})
+	}
+}
+
+// timeout ends a collection, and the next begins.
+func TestTimeout(t *testing.T) {
+	dir := t.TempDir()
+	ring(t, dir, "agent", ringbuf.V4, 64)
+	h := newHarness(t, dir, often, func(c *Config) { c.Timeout = 10 * time.Millisecond })
+	var calls atomic.Int32
+	h.consume = func(ctx context.Context, _ pmetric.Metrics) error {
+		if calls.Add(1) > 2 {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	h.start()
+	h.log("Metrics were not taken", context.DeadlineExceeded.Error())
+	h.next()
+}
+
+func TestInitialDelay(t *testing.T) {
+	dir := t.TempDir()
+	ring(t, dir, "agent", ringbuf.V4, 64)
+	const delay = 50 * time.Millisecond
+	began := time.Now()
+	h := newHarness(t, dir, func(c *Config) { c.InitialDelay = delay }).start()
+	h.next()
+	if took := time.Since(began); took < delay {
+		t.Errorf("the first batch came after %v, want %v or more", took, delay)
+	}
+}
+
+// Rings are drained from the start, not from the first collection on.
+func TestDrainsDuringTheInitialDelay(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 8)
+	newHarness(t, dir, func(c *Config) { c.InitialDelay = time.Hour }).start()
+	for range 10 {
+		push(t, w, write(1, 1, 1)...)
+		drained(t, w.Path())
+	}
+}
+
+// drained waits until nothing is pending in a ring.
+func drained(tb testing.TB, path string) {
+	tb.Helper()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for end := time.Now().Add(patience); time.Now().Before(end); <-look.C {
+		if h := ringtest.ReadHeader(tb, path); h.ReadPos == h.WritePos {
+			return
+		}
+	}
+	tb.Fatalf("ring %s was not drained within %v", path, patience)
+}
