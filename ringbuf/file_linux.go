@@ -107,7 +107,7 @@ func openRetry(path string, flags int, perm uint32) (int, error) {
 }
 
 func checkRegular(st *unix.Stat_t) error {
-	kind := ""
+	var kind string
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		return nil

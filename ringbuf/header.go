@@ -46,8 +46,8 @@ func decodeHeader(b []byte) Header {
 	return Header{
 		WritePos:        le.Uint64(b[offWritePos:]),
 		ReadPos:         le.Uint64(b[offReadPos:]),
-		Version:         int32(le.Uint32(b[offVersion:])),         //nolint:gosec // the field is signed
-		ExpectedVersion: int32(le.Uint32(b[offExpectedVersion:])), //nolint:gosec // the field is signed
+		Version:         int32(le.Uint32(b[offVersion:])),
+		ExpectedVersion: int32(le.Uint32(b[offExpectedVersion:])),
 		Capacity:        le.Uint64(b[offCapacity:]),
 		Mask:            le.Uint64(b[offMask:]),
 	}
@@ -87,7 +87,7 @@ func (h *Header) notReady() error {
 
 // plausible says whether the geometry fits a ring of any event size.
 func (h *Header) plausible(fileSize int64) bool {
-	slots := uint64(fileSize) - headerSize //nolint:gosec // the caller has checked that the file holds a header
+	slots := uint64(fileSize) - headerSize
 	return h.Capacity >= 2 && h.Capacity <= maxCapacity && bits.OnesCount64(h.Capacity) == 1 &&
 		h.Mask == h.Capacity-1 && slots%h.Capacity == 0 && slots > 0
 }

@@ -81,5 +81,5 @@ func (l Layout) Knows(t Type) bool {
 
 // fileSize is the exact size of a ring's file.
 func (l Layout) fileSize(capacity uint64) int64 {
-	return headerSize + int64(capacity)*int64(l.EventSize()) //nolint:gosec // callers have checked capacity against maxCapacity
+	return headerSize + int64(capacity)*int64(l.EventSize())
 }

@@ -15,7 +15,7 @@ func TestOwnedByRefusesOthers(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	me := uint32(os.Geteuid()) //nolint:gosec // uids are 32 bits
+	me := uint32(os.Geteuid())
 	for _, mode := range []Mode{Consume, Observe} {
 		_, err := OpenReader(w.Path(), mode, OwnedBy(me+1, me+2))
 		var owner *OwnerError

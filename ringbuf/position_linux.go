@@ -63,8 +63,8 @@ func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
 		return 0, fmt.Errorf("fingerprint of ring %s: %w: there is no slot %d", r.path, ErrInvalid, max(from, to))
 	}
 	defer r.catch(debug.SetPanicOnFault(true), &err)
-	size := uint64(r.layout.EventSize())                       //nolint:gosec // a small constant
-	if n := uint64(r.distance(from, to)); n > maxFingerprint { //nolint:gosec // never negative
+	size := uint64(r.layout.EventSize())
+	if n := uint64(r.distance(from, to)); n > maxFingerprint {
 		from = (to - maxFingerprint) & r.mask
 	}
 	table := crc32.MakeTable(crc32.Castagnoli)

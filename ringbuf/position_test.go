@@ -17,7 +17,7 @@ func ringOf(t *testing.T, n, at int) (*Writer, *Reader) {
 	}
 	t.Cleanup(func() { _ = w.Close() })
 	for v := range n {
-		if err := w.Push(NewEvent(TypeTxBytes, uint64(v))); err != nil { //nolint:gosec // small
+		if err := w.Push(NewEvent(TypeTxBytes, uint64(v))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestFingerprintTellsRunsApart(t *testing.T) {
 	}
 	defer anew.Close()
 	for v := range 5 {
-		if err := anew.Push(NewEvent(TypeRxBytes, uint64(v))); err != nil { //nolint:gosec // small
+		if err := anew.Push(NewEvent(TypeRxBytes, uint64(v))); err != nil {
 			t.Fatal(err)
 		}
 	}

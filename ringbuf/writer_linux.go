@@ -63,7 +63,7 @@ func (w *Writer) create(capacity int) (err error) {
 	if err != nil {
 		return err
 	}
-	w.file, w.mem, w.mask = f, mem, uint64(capacity)-1 //nolint:gosec // checked above
+	w.file, w.mem, w.mask = f, mem, uint64(capacity)-1
 	w.hdr = (*header)(unsafe.Pointer(unsafe.SliceData(mem)))
 	w.slots = Batch{layout: w.layout, slots: mem[headerSize:]}
 	w.start()
@@ -120,7 +120,7 @@ func (w *Writer) Path() string { return w.path }
 func (w *Writer) Layout() Layout { return w.layout }
 
 // Capacity is the number of slots. The ring holds at most one event less.
-func (w *Writer) Capacity() int { return int(w.mask) + 1 } //nolint:gosec // bounded by maxCapacity
+func (w *Writer) Capacity() int { return int(w.mask) + 1 }
 
 // Push puts one event into the ring. The error is [ErrFull], [ErrNoType],
 // [ErrShrunk] or [ErrClosed].
@@ -150,7 +150,7 @@ func (w *Writer) PushBatch(events []Event) (n int, err error) {
 		if next == atomic.LoadUint64(&w.hdr.readPos) {
 			return i, nil
 		}
-		if err := w.slots.put(int(write), &events[i]); err != nil { //nolint:gosec // write is at most mask
+		if err := w.slots.put(int(write), &events[i]); err != nil {
 			return i, fmt.Errorf("write ring %s (%v): %w", w.path, w.layout, err)
 		}
 		// Release: the slot is written. Pairs with the reader's acquire load.
@@ -177,7 +177,7 @@ func (w *Writer) Len() (n int, err error) {
 	}
 	defer w.catch(debug.SetPanicOnFault(true), &err)
 	read, write := atomic.LoadUint64(&w.hdr.readPos), atomic.LoadUint64(&w.hdr.writePos)
-	return int((write - read) & w.mask), nil //nolint:gosec // bounded by maxCapacity
+	return int((write - read) & w.mask), nil
 }
 
 // Close gives up the ring and leaves its file, as an agent does. It is safe to

@@ -45,7 +45,7 @@ func (s Sum) less(t Sum) int64 {
 	case borrow == 0:
 		return Sum{Hi: hi, Lo: lo}.Int64()
 	case hi == math.MaxUint64 && lo > math.MaxInt64:
-		return int64(lo) //nolint:gosec // two's complement: the difference is above the smallest int64
+		return int64(lo)
 	default:
 		return math.MinInt64
 	}
@@ -53,5 +53,5 @@ func (s Sum) less(t Sum) int64 {
 
 // saturate is v as the nearest int64.
 func saturate(v uint64) int64 {
-	return int64(min(v, math.MaxInt64)) //nolint:gosec // that is what min is for
+	return int64(min(v, math.MaxInt64))
 }

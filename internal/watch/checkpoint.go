@@ -63,7 +63,7 @@ func newCheckpoint(a *Agent, now time.Time) (checkpoint, error) {
 		if err != nil {
 			return c, err
 		}
-		c.Layout, c.Capacity = r.Layout(), uint64(r.Capacity()) //nolint:gosec // never negative
+		c.Layout, c.Capacity = r.Layout(), uint64(r.Capacity())
 		c.Dev, c.Ino = r.ID().Dev, r.ID().Ino
 		c.From, c.To, c.Fingerprint = r.Committed(), r.Position(), sum
 	}
@@ -110,7 +110,7 @@ const (
 // counted.
 func (c *checkpoint) resume(r *ringbuf.Reader) (resumption, error) {
 	id := r.ID()
-	same := c.Layout == r.Layout() && c.Capacity == uint64(r.Capacity()) && c.Dev == id.Dev && c.Ino == id.Ino //nolint:gosec // never negative
+	same := c.Layout == r.Layout() && c.Capacity == uint64(r.Capacity()) && c.Dev == id.Dev && c.Ino == id.Ino
 	switch at := r.Committed(); {
 	case c.Layout == 0:
 		return resumed, nil // that the agent has started anew is in the totals
@@ -123,8 +123,13 @@ func (c *checkpoint) resume(r *ringbuf.Reader) (resumption, error) {
 		if err != nil {
 			return 0, err
 		}
-		if sum != c.Fingerprint || r.Skip(c.To) != nil {
+		if sum != c.Fingerprint {
 			return startedAnew, nil
+		}
+		if err := r.Skip(c.To); errors.Is(err, ringbuf.ErrInvalid) {
+			return startedAnew, nil // it hasn't come so far yet
+		} else if err != nil {
+			return 0, err
 		}
 		return finished, r.Commit()
 	case at == 0:

@@ -117,7 +117,7 @@ func TestCrashAtEachStep(t *testing.T) {
 				x.pass(time.Minute)
 				w = x.open(store, nil)
 				w.Flush(t.Context())
-				v := view(t, w, "agent")
+				v := view(t, w)
 				if got := v.Tally.Size(0).Total().Int64(); got != int64(total) || v.Tally.Restarts() != 0 || v.Tally.ForeignReads() != 0 {
 					t.Fatalf("round %d: %d counted, not %d; %d restarts, %d foreign reads",
 						round, got, total, v.Tally.Restarts(), v.Tally.ForeignReads())
@@ -158,7 +158,7 @@ func TestRestartWhileNobodyWatched(t *testing.T) {
 			}
 			w = x.open(store, nil)
 			w.Flush(t.Context())
-			v := view(t, w, "agent")
+			v := view(t, w)
 			if got := v.Tally.Size(0).Total().Int64(); got != 43 || v.Tally.Restarts() != 1 {
 				t.Errorf("%d counted, not 43; %d restarts", got, v.Tally.Restarts())
 			}
@@ -177,7 +177,7 @@ func TestForeignReadWhileNobodyWatched(t *testing.T) {
 	stealRead(t, ring.Path(), 6)
 	w = x.open(store, nil)
 	w.Flush(t.Context())
-	v := view(t, w, "agent")
+	v := view(t, w)
 	if got := v.Tally.Size(0).Total().Int64(); got != 5 || v.Tally.ForeignReads() != 1 || x.told(RingForeign) != 1 {
 		t.Errorf("%d counted, not 5; %d foreign reads; notices %v", got, v.Tally.ForeignReads(), x.notices)
 	}
@@ -199,7 +199,7 @@ func TestRestartLosesNothingThatWasRead(t *testing.T) {
 	crash(w)
 	w = x.open(store, nil)
 	w.Flush(t.Context())
-	v := view(t, w, "agent")
+	v := view(t, w)
 	if got := v.Tally.Size(0).Total().Int64(); got != 6 || v.Tally.Restarts() != 2 {
 		t.Errorf("%d counted, not 6; %d restarts", got, v.Tally.Restarts())
 	}

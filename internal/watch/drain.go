@@ -101,8 +101,8 @@ func (w *Watcher) found(a *Agent, fill int, now time.Time) {
 // didn't fit the agent's own queue, of the same size, it tells (layout v4).
 func enough(capacity int, dropped int64) int {
 	const most = 1 << 26
-	need := uint64(capacity) + uint64(max(dropped, 0)) //nolint:gosec // neither is negative
-	return int(min(uint64(1)<<bits.Len64(need), most)) //nolint:gosec // bounded
+	need := uint64(capacity) + uint64(max(dropped, 0))
+	return int(min(uint64(1)<<bits.Len64(need), most))
 }
 
 // interrupted handles what a ring can come to while it is open.

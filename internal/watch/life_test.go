@@ -30,7 +30,7 @@ func TestAgentThatStartsAnewGoesOnWithItsTotals(t *testing.T) {
 			w := x.watcher(nil)
 			w.Scan()
 			w.Drain()
-			before := view(t, w, "agent").Start
+			before := view(t, w).Start
 
 			x.pass(time.Second)
 			anew := x.ring("agent", tc.layout, tc.capacity)
@@ -38,7 +38,7 @@ func TestAgentThatStartsAnewGoesOnWithItsTotals(t *testing.T) {
 			push(t, anew, 3)
 			w.Scan()
 			w.Drain()
-			v := view(t, w, "agent")
+			v := view(t, w)
 			if got := v.Tally.Size(0).Total().Int64(); got != 8 {
 				t.Errorf("%d events of 8 were counted", got)
 			}
@@ -63,7 +63,7 @@ func TestShrunkFileIsARestart(t *testing.T) {
 	push(t, x.ring("agent", ringbuf.V4, 8), 2)
 	w.Scan()
 	w.Drain()
-	v := view(t, w, "agent")
+	v := view(t, w)
 	if v.Tally.Size(0).Total().Int64() != 2 || v.Tally.Restarts() != 1 {
 		t.Errorf("counted %d, %d restarts", v.Tally.Size(0).Total().Int64(), v.Tally.Restarts())
 	}
@@ -102,7 +102,7 @@ func TestReplacedRingIsFollowed(t *testing.T) {
 	push(t, x.ring("agent", ringbuf.V4, 8), 2)
 	w.Scan()
 	w.Drain()
-	v := view(t, w, "agent")
+	v := view(t, w)
 	if v.Tally.Size(0).Total().Int64() != 6 || v.Tally.Restarts() != 1 || x.told(RingReplaced) != 1 {
 		t.Errorf("counted %d, %d restarts, notices %v", v.Tally.Size(0).Total().Int64(), v.Tally.Restarts(), x.notices)
 	}
@@ -119,7 +119,7 @@ func TestForeignReaderIsNoticed(t *testing.T) {
 	stealRead(t, ring.Path(), 4) // somebody without our lock takes two of them
 	w.Drain()
 	w.Drain()
-	v := view(t, w, "agent")
+	v := view(t, w)
 	if v.Tally.Size(0).Total().Int64() != 5 || v.Tally.ForeignReads() != 1 || x.told(RingForeign) != 1 {
 		t.Errorf("counted %d, %d foreign reads, notices %v", v.Tally.Size(0).Total().Int64(), v.Tally.ForeignReads(), x.notices)
 	}
@@ -155,7 +155,7 @@ func TestIdleAgentIsReportedAsLongAsItLives(t *testing.T) {
 	}
 	push(t, ring, 1)
 	w.Drain()
-	if got := transmitted(w)["agent"]; got != 2 || view(t, w, "agent").Tally.Restarts() != 0 {
+	if got := transmitted(w)["agent"]; got != 2 || view(t, w).Tally.Restarts() != 0 {
 		t.Errorf("after it woke up its total is %d", got)
 	}
 	if err := ring.Close(); err != nil {
@@ -189,7 +189,7 @@ func TestFullRingIsReportedOnceWithAdvice(t *testing.T) {
 			t.Error("a full ring doesn't hurry the next drain")
 		}
 	}
-	v := view(t, w, "agent")
+	v := view(t, w)
 	if v.Tally.Saturations() != 3 || v.Tally.Utilization() != 1 || x.told(RingFull) != 1 {
 		t.Errorf("%d saturations, utilization %v, %d notices", v.Tally.Saturations(), v.Tally.Utilization(), x.told(RingFull))
 	}

@@ -247,7 +247,7 @@ func TestObserverLeavesTheRingAsItIs(t *testing.T) {
 	for range 3 {
 		w.Drain()
 	}
-	v := view(t, w, "agent")
+	v := view(t, w)
 	if v.Tally.Size(0).Count() != 7 || v.Tally.Saturations() != 1 || v.Tally.Utilization() != 1 {
 		t.Errorf("counted %d, %d saturations, utilization %v", v.Tally.Size(0).Count(), v.Tally.Saturations(), v.Tally.Utilization())
 	}
