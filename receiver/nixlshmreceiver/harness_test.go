@@ -186,10 +186,16 @@ func (l *logLines) Write(e zapcore.Entry, fields []zapcore.Field) error {
 // log waits for a line that contains all parts, and returns it.
 func (h *harness) log(parts ...string) string {
 	h.tb.Helper()
-	for {
-		line := wait(h.tb, h.lines.entries, "log line with "+strings.Join(parts, ", "))
-		if containsAll(line, parts) {
-			return line
+	var others []string
+	for end := time.After(patience); ; {
+		select {
+		case line := <-h.lines.entries:
+			if containsAll(line, parts) {
+				return line
+			}
+			others = append(others, line)
+		case <-end:
+			h.tb.Fatalf("no log line with %s within %v, but\n%s", strings.Join(parts, ", "), patience, strings.Join(others, "\n"))
 		}
 	}
 }

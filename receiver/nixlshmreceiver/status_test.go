@@ -1,0 +1,131 @@
+package nixlshmreceiver
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/collector/component/componentstatus"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// mustSay waits for a status and checks it.
+func (h *harness) mustSay(want componentstatus.Status, parts ...string) {
+	h.tb.Helper()
+	e := h.status()
+	text := ""
+	if e.Err() != nil {
+		text = e.Err().Error()
+	}
+	if e.Status() != want || !containsAll(text, parts) {
+		h.tb.Errorf("status is %v (%s), want %v (%s)", e.Status(), text, want, strings.Join(parts, ", "))
+	}
+}
+
+func TestStatusOfAMissingDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "later")
+	h := newHarness(t, dir, often).start()
+	h.log("warn: telemetry directory can't be read", "NIXL_TELEMETRY_DIR", dir)
+	h.mustSay(componentstatus.StatusRecoverableError, "telemetry directory can't be read", dir, "no such file")
+
+	// An agent that starts makes it right.
+	w := ring(t, dir, "agent", ringbuf.V4, 16)
+	push(t, w, write(7, 1, 1)...)
+	h.log("info: telemetry directory can be read now", dir)
+	h.mustSay(componentstatus.StatusOK)
+	h.until(func(all agents) bool { return all["agent"].int(transmitted) == 7 })
+	if n := len(h.statuses); n > 0 {
+		t.Errorf("%d more statuses of a component that is well", n)
+	}
+}
+
+func TestStatusWhereNothingCanBeOpened(t *testing.T) {
+	dir := t.TempDir()
+	ring(t, dir, "agent", ringbuf.V4, 16)
+	other, err := ringbuf.OpenReader(filepath.Join(dir, "agent"), ringbuf.Consume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	h := newHarness(t, dir, often).start()
+	h.mustSay(componentstatus.StatusRecoverableError, "none of 1 rings can be opened", "consumed already", "process")
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.mustSay(componentstatus.StatusOK)
+	h.next()
+}
+
+// Where one ring can be read the component works, and the others are in the log.
+func TestStatusWhereSomeRingsCanBeOpened(t *testing.T) {
+	dir := t.TempDir()
+	ring(t, dir, "good", ringbuf.V4, 16)
+	strange := ringtest.NewHeader(5, 16)
+	ringtest.Make(t, filepath.Join(dir, "strange"), strange, 16*16)
+	h := newHarness(t, dir, often).start()
+	h.log("warn: ring can't be opened", "unknown ring version 5", "strange")
+	h.next()
+	h.next()
+	if n := len(h.statuses); n > 0 {
+		t.Errorf("status %v of a component that works", h.status().Err())
+	}
+}
+
+const holdRing = "NIXL_OTEL_TEST_HOLD_RING"
+
+// TestMainOfTheOther isn't a test: it is the other process of the next one.
+func TestMainOfTheOther(t *testing.T) {
+	path := os.Getenv(holdRing)
+	if path == "" {
+		t.Skip("only for TestAConsumerInAnotherProcess")
+	}
+	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	fmt.Println("held")
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // until the test lets go
+}
+
+// Two consumers would take events from each other. Ours finds another of ours,
+// says who it is, leaves the ring alone, and takes over when it is gone.
+func TestAConsumerInAnotherProcess(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 16)
+	push(t, w, write(3, 1, 1)...)
+	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMainOfTheOther$") //nolint:gosec // this very test
+	other.Env = append(os.Environ(), holdRing+"="+w.Path())
+	let, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "held"; {
+	}
+
+	h := newHarness(t, dir, often).start()
+	h.log("warn: ring can't be opened", "agent", fmt.Sprintf("consumed already by process %d", other.Process.Pid), "observe instead")
+	h.mustSay(componentstatus.StatusRecoverableError, fmt.Sprint(other.Process.Pid))
+	if n, err := w.Len(); n != 4 || err != nil {
+		t.Errorf("%d events are left in the ring (%v), want all 4", n, err)
+	}
+	if err := let.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_ = other.Wait() // its output is no longer read
+	h.until(func(all agents) bool { return all["agent"].int(transmitted) == 3 })
+	h.mustSay(componentstatus.StatusOK)
+}
