@@ -23,6 +23,8 @@ type Agent struct {
 	start     time.Time // when the ring was first opened
 	opened    time.Time // when the ring was last opened
 	lastEvent time.Time // or start
+	shown     time.Time // lastEvent, as it was when the totals were last handed out
+	delivered time.Time // and as it was in those that arrived
 	removed   bool      // the name has no file any more
 	idle      bool      // without an event for long, and maybe gone
 	dirty     bool      // has changed since its checkpoint, though nothing is uncommitted

@@ -115,10 +115,12 @@ func push(t *testing.T, w *ringbuf.Writer, n int) {
 	}
 }
 
-// transmitted is the bytes of each agent that is reported, by name.
+// transmitted is the bytes of each agent that is reported, by name, which are
+// delivered with it.
 func transmitted(w *Watcher) map[string]int64 {
 	totals := make(map[string]int64)
 	w.Agents(func(v View) { totals[v.Name] = v.Tally.Size(0).Total().Int64() })
+	w.Delivered()
 	return totals
 }
 

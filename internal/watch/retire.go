@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -21,9 +22,13 @@ func (w *Watcher) retireIfStale(a *Agent) {
 	if now.Sub(a.lastEvent) < w.cfg.StaleAfter || a.idle && !a.removed {
 		return
 	}
+	if a.delivered.Before(a.lastEvent) {
+		return // a backend may be down for longer than that
+	}
 	switch alive, known := w.alive(a); {
 	case alive:
 		a.lastEvent = now // ask again after as long
+	case known && w.hadMore(a, now):
 	case known:
 		w.retire(a)
 	default:
@@ -52,6 +57,15 @@ func (w *Watcher) alive(a *Agent) (alive, known bool) {
 		}
 	}
 	return err == nil && !unattended, err == nil
+}
+
+// hadMore drains an agent that is gone once more: it may have written after
+// the last drain and gone before the question.
+func (w *Watcher) hadMore(a *Agent, now time.Time) bool {
+	if a.reader != nil {
+		w.drain(a, now)
+	}
+	return a.lastEvent.Equal(now)
 }
 
 // retire closes the ring and forgets the agent. The file is looked at again

@@ -99,7 +99,18 @@ func (w *Watcher) Agents(fn func(View)) {
 		a.mu.Lock()
 		if !a.idle {
 			fn(View{Agent: a, Tally: a.tally, Layout: a.layout, Start: a.start})
+			a.shown = a.lastEvent
 		}
+		a.mu.Unlock()
+	}
+}
+
+// Delivered says that what the last call of [Watcher.Agents] handed out has
+// arrived. An agent that is gone is kept until its last events have.
+func (w *Watcher) Delivered() {
+	for _, a := range *w.rings.Load() {
+		a.mu.Lock()
+		a.delivered = a.shown
 		a.mu.Unlock()
 	}
 }

@@ -145,11 +145,15 @@ func (r *ringReceiver) collect(ctx context.Context) error {
 	metrics := r.builder.build(r.watcher)
 	points := metrics.DataPointCount()
 	if points == 0 {
+		r.watcher.Delivered()
 		return nil
 	}
 	ctx = r.obs.StartMetricsOp(ctx)
 	err := r.next.ConsumeMetrics(ctx, metrics)
 	r.obs.EndMetricsOp(ctx, metadata.Type.String(), points, err)
+	if err == nil {
+		r.watcher.Delivered()
+	}
 	return err
 }
 

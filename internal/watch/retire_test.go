@@ -1,0 +1,80 @@
+//go:build linux && (amd64 || arm64)
+
+package watch
+
+import (
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// A backend may be down for longer than StaleAfter. What agents did that came
+// and went meanwhile is kept for it.
+func TestAgentIsKeptUntilItsEventsAreDelivered(t *testing.T) {
+	x := newWorld(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	w := x.watcher(nil)
+	w.Scan()
+	push(t, ring, 4)
+	if err := ring.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.Drain()
+	for range 3 {
+		x.pass(2 * DefaultStaleAfter)
+		w.Scan()
+		shown := 0
+		w.Agents(func(View) { shown++ })
+		if shown != 1 {
+			t.Fatal("the agent is gone before its events were delivered")
+		}
+	}
+	if got := transmitted(w)["agent"]; got != 4 {
+		t.Errorf("%d events of 4 were counted", got)
+	}
+	w.Scan()
+	if got := transmitted(w); len(got) != 0 || x.told(RingRetired) != 1 {
+		t.Errorf("a dead agent is reported after its events were delivered: %v", got)
+	}
+}
+
+// What was shown first and drained later was not delivered.
+func TestEventsAfterADeliveryKeepTheAgent(t *testing.T) {
+	x := newWorld(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	w := x.watcher(nil)
+	w.Scan()
+	w.Agents(func(View) {})
+	push(t, ring, 2)
+	if err := ring.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x.pass(1)
+	w.Drain()
+	w.Delivered()
+	x.pass(DefaultStaleAfter)
+	w.Scan()
+	if got := transmitted(w)["agent"]; got != 2 {
+		t.Errorf("%d events of 2 were counted", got)
+	}
+}
+
+// An idle agent may wake up, write and go between a drain and the scan that
+// takes leave of it.
+func TestLastWordsAreHeard(t *testing.T) {
+	x := newWorld(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	w := x.watcher(nil)
+	w.Scan()
+	w.Drain()
+	transmitted(w)
+	x.pass(DefaultStaleAfter)
+	push(t, ring, 3)
+	if err := ring.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.Scan()
+	if got := transmitted(w)["agent"]; got != 3 {
+		t.Errorf("%d events of 3 were counted", got)
+	}
+}
