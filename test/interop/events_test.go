@@ -1,0 +1,102 @@
+//go:build linux && (amd64 || arm64)
+
+package interop
+
+import (
+	"fmt"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// sequence is a sequence of events that each side works out for itself; see
+// testdata/interop/ring.hpp. Every field follows from the seed and the
+// event's number, so that an event that was torn, lost, doubled or moved shows.
+type sequence struct {
+	seed uint64
+	next uint64 // the event that must come next
+	gaps uint64 // events left out, where that is allowed
+}
+
+// mix is splitmix64 of seed and i.
+func mix(seed, i uint64) uint64 {
+	z := seed + (i+1)*0x9e3779b97f4a7c15
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
+	return z ^ (z >> 31)
+}
+
+const numberBits = 40
+
+func valueOf(h, i uint64) uint64 { return i&(1<<numberBits-1) | h>>numberBits<<numberBits }
+
+func typeOf(h uint64) ringbuf.Type { return ringbuf.Type(h % 20) }
+
+func categoryOf(h uint64) ringbuf.Category { return ringbuf.Category(h >> 8 & 7) } //nolint:gosec // three bits
+
+func timeOf(h, i uint64) uint64 { return 1_700_000_000_000_000 + i + h&0xff*1_000_000 }
+
+func nameOf(h uint64) (n ringbuf.Name) {
+	for at := range 31 {
+		n[at] = 'a' + byte(h>>(at&15*4)&15)
+	}
+	return n
+}
+
+// event is the i-th event as a writer of layout l is given it.
+func event(l ringbuf.Layout, seed, i uint64) ringbuf.Event {
+	h := mix(seed, i)
+	e := ringbuf.Event{Value: valueOf(h, i), Category: categoryOf(h)}
+	if l.Named() {
+		e.Named, e.Name, e.TimestampMicros = true, nameOf(h), timeOf(h, i)
+		return e
+	}
+	e.Type = typeOf(h)
+	return e
+}
+
+// check holds a batch against the sequence. With gaps allowed, events may be
+// missing, but none may come late or twice.
+func (s *sequence) check(b ringbuf.Batch, gapsAllowed bool) error {
+	for i := range b.Len() {
+		value := valueIn(b, i)
+		if number := value & (1<<numberBits - 1); gapsAllowed && number > s.next {
+			s.gaps += number - s.next
+			s.next = number
+		}
+		if h := mix(s.seed, s.next); value != valueOf(h, s.next) || !whole(b, i, h, s.next) {
+			return fmt.Errorf("where event %d must come stands %+v, whose number is %d", s.next, b.Event(i), value&(1<<numberBits-1))
+		}
+		s.next++
+	}
+	return nil
+}
+
+func valueIn(b ringbuf.Batch, i int) uint64 {
+	switch b.Layout() {
+	case ringbuf.V1:
+		return b.Timed()[i].Value
+	case ringbuf.V2:
+		return b.Categorized()[i].Value
+	case ringbuf.V2Named:
+		return b.Named()[i].Value
+	default:
+		return b.Typed()[i].Value
+	}
+}
+
+// whole says whether all other fields are those of event n.
+func whole(b ringbuf.Batch, i int, h, n uint64) bool {
+	switch b.Layout() {
+	case ringbuf.V1:
+		e := &b.Timed()[i]
+		return e.TimestampMicros == timeOf(h, n) && e.Category == categoryOf(h) && e.Name == nameOf(h)
+	case ringbuf.V2:
+		e := &b.Categorized()[i]
+		return e.Category == categoryOf(h) && e.Type == typeOf(h)
+	case ringbuf.V2Named:
+		e := &b.Named()[i]
+		return e.Category == categoryOf(h) && e.Name == nameOf(h)
+	default:
+		return b.Typed()[i].Type == typeOf(h)
+	}
+}
