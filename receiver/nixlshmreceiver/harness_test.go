@@ -2,6 +2,7 @@ package nixlshmreceiver
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -207,4 +208,16 @@ func containsAll(s string, parts []string) bool {
 		}
 	}
 	return true
+}
+
+// backend is one that fails until down is closed.
+func backend(down <-chan struct{}) func(context.Context, pmetric.Metrics) error {
+	return func(context.Context, pmetric.Metrics) error {
+		select {
+		case <-down:
+			return nil
+		default:
+			return errors.New("backend is down")
+		}
+	}
 }

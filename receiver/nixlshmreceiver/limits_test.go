@@ -1,0 +1,189 @@
+package nixlshmreceiver
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// An agent that is gone is reported for stale_after, and not any more. One
+// that is only idle goes on to be reported.
+func TestStaleAfter(t *testing.T) {
+	dir := t.TempDir()
+	gone, idle := ring(t, dir, "gone", ringbuf.V4, 16), ring(t, dir, "idle", ringbuf.V4, 16)
+	push(t, gone, write(7, 1, 1)...)
+	push(t, idle, write(8, 1, 1)...)
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h := newHarness(t, dir, often, func(c *Config) { c.StaleAfter = time.Minute })
+	clock := newClock()
+	h.on.now = clock.now
+	h.start()
+	first := h.until(func(all agents) bool { return all["gone"].int(transmitted) == 7 && all["idle"].int(transmitted) == 8 })
+
+	clock.pass(2 * time.Minute)
+	h.log("info: ring closed, as its agent is gone and wrote nothing for 1m0s", gone.Path())
+	h.until(func(all agents) bool { return all["gone"] == nil && all["idle"].int(transmitted) == 8 })
+
+	// Its totals start anew with it, and so does their start time.
+	clock.pass(time.Minute)
+	push(t, ring(t, dir, "gone", ringbuf.V4, 16), write(9, 1, 1)...)
+	again := h.until(func(all agents) bool { return all["gone"].int(transmitted) > 0 })["gone"]
+	if got := again.int(transmitted); got != 9 {
+		t.Errorf("%d bytes transmitted after it came back, want 9", got)
+	}
+	if got := again.start.AsTime().Sub(first["gone"].start.AsTime()); got != 3*time.Minute {
+		t.Errorf("its points start %v after those of before, want 3m", got)
+	}
+	if again.resource["service.instance.id"] != first["gone"].resource["service.instance.id"] {
+		t.Error("it came back as another service instance")
+	}
+}
+
+// A backend that is down for longer than stale_after gets the totals of agents
+// that came and went meanwhile.
+func TestStaleAgentsAreKeptForABackendThatIsDown(t *testing.T) {
+	dir := t.TempDir()
+	gone := ring(t, dir, "gone", ringbuf.V4, 16)
+	push(t, gone, write(7, 1, 1)...)
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(dir, "other")
+	h := newHarness(t, dir, often, func(c *Config) {
+		c.StaleAfter, c.Directories = time.Minute, append(c.Directories, other)
+	})
+	clock := newClock()
+	h.on.now = clock.now
+	down := make(chan struct{})
+	h.consume = backend(down)
+	h.start()
+	drained(t, gone.Path())
+	clock.pass(time.Hour)
+	// The look through the directories that finds this one is the one that
+	// would give the agent up.
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.log("telemetry directory can be read now", other)
+	close(down)
+	if got := read(t, h.next())["gone"].int(transmitted); got != 7 {
+		t.Errorf("%d bytes transmitted, want 7", got)
+	}
+	h.log("ring closed, as its agent is gone", gone.Path())
+}
+
+func TestMaxRings(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		ring(t, dir, name, ringbuf.V4, 16)
+	}
+	h := newHarness(t, dir, func(c *Config) { c.MaxRings = 2 }).start()
+	h.log("error: there are more than 2 rings", "raise max_rings")
+	if all := read(t, h.next()); len(all) != 2 {
+		t.Errorf("%d agents reported, want 2", len(all))
+	}
+}
+
+// Past the limit on names events still count, under otel.metric.overflow.
+func TestMaxEventNames(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V1, 64)
+	for i, name := range []string{"a", "b", "c", "d", "c"} {
+		push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryCustom, name, uint64(10*(i+1)))) //nolint:gosec // small
+	}
+	push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryPerformance, "e", 1), ringbuf.NewNamedEvent(99, "f", 1))
+	push(t, w, write(1, 1, 1)...)
+
+	const custom = "{nixl.event.category=custom,nixl.event.name="
+	want := map[string]any{
+		"nixl.events" + custom + "a}": int64(1), "nixl.event.value" + custom + "a}": int64(10), "nixl.event.last_value" + custom + "a}": int64(10),
+		"nixl.events" + custom + "b}": int64(1), "nixl.event.value" + custom + "b}": int64(20), "nixl.event.last_value" + custom + "b}": int64(20),
+
+		"nixl.events{otel.metric.overflow=true}":      int64(5),
+		"nixl.event.value{otel.metric.overflow=true}": int64(30 + 40 + 50),
+
+		// NIXL's own names are not limited.
+		"nixl.events{nixl.event.category=performance,nixl.event.name=agent_xfer_post_time}": int64(1),
+		"nixl.events{nixl.event.category=performance,nixl.event.name=agent_xfer_time}":      int64(1),
+		"nixl.events{nixl.event.category=transfer,nixl.event.name=agent_tx_bytes}":          int64(1),
+		"nixl.events{nixl.event.category=transfer,nixl.event.name=agent_tx_requests_num}":   int64(1),
+	}
+	h := newHarness(t, dir, func(c *Config) { c.MaxEventNames = 2 }).start()
+	if d := cmp.Diff(want, eventPoints(one(t, h.next()))); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// The points past the limit belong to their metrics, and go with them.
+func TestOverflowOfMetricsThatAreOff(t *testing.T) {
+	for _, c := range []struct{ events, value bool }{{true, false}, {false, true}, {false, false}} {
+		dir := t.TempDir()
+		w := ring(t, dir, "agent", ringbuf.V1, 64)
+		push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "a", 1), ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "b", 1))
+		h := newHarness(t, dir, func(cfg *Config) {
+			cfg.MaxEventNames = 1
+			cfg.Metrics.NixlEvents.Enabled, cfg.Metrics.NixlEventValue.Enabled = c.events, c.value
+		}).start()
+		metrics := one(t, h.next()).metrics()
+		if metrics["nixl.events"] != c.events || metrics["nixl.event.value"] != c.value {
+			t.Errorf("events %v, value %v: metrics are %v", c.events, c.value, metrics)
+		}
+		h.shutdown()
+	}
+}
+
+// eventPoints are the points of events and their values.
+func eventPoints(a *agent) map[string]any {
+	points := make(map[string]any)
+	for key, value := range a.points {
+		if strings.HasPrefix(key, "nixl.event") {
+			points[key] = value
+		}
+	}
+	return points
+}
+
+// An observer changes nothing, not a byte, and counts no event twice.
+func TestObserve(t *testing.T) {
+	dir, cases := copyRings(t)
+	before := make(map[string][]byte)
+	for _, c := range cases {
+		before[c.Name] = contents(t, filepath.Join(dir, c.Name))
+	}
+	h := newHarness(t, dir, often, func(c *Config) {
+		c.Mode, c.Include = ringbuf.Observe, []string{"**"}
+	}).start()
+	h.next()
+	h.next()
+	last := read(t, h.shutdown())
+	for _, c := range cases {
+		if !bytes.Equal(before[c.Name], contents(t, filepath.Join(dir, c.Name))) {
+			t.Errorf("%s was changed", c.Name)
+		}
+		if !c.Readable() {
+			continue
+		}
+		want, got := expect(&c), last[c.Name].points
+		if d := cmp.Diff(want, got, nearly); d != "" {
+			t.Errorf("%s (-its JSON +reported):\n%s", c.Name, d)
+		}
+	}
+}
+
+func contents(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
