@@ -1,0 +1,224 @@
+package nixlshmreceiver
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// family is what a Prometheus page says of one metric.
+type family struct {
+	Type   string
+	Series map[string]float64 // by its labels, {a=b,c=d}
+}
+
+// A real agent served a page while an application did what its log says. The
+// same operations, through a ring and the receiver, must give the same series.
+func TestExporterNamesServeWhatNIXLServes(t *testing.T) {
+	real := filepath.Join(ringtest.Root(t), "testdata", "rings", "real-agent")
+	want := readPage(t, filepath.Join(real, "v1.4.0_prometheus_scrape.txt"))
+	dir := t.TempDir()
+	w := ring(t, dir, "promA", ringbuf.V4, 1024)
+	push(t, w, readOperations(t, filepath.Join(real, "v1.4.0_prometheus_scrape.applog.txt"))...)
+
+	h := newHarness(t, dir, func(c *Config) { c.ExporterNames = true })
+	h.on.hostname = func() (string, error) { return "vm", nil }
+	got := exporterFamilies(t, h.start().next())
+
+	// NIXL v1.4.0 has no histograms; those after it do.
+	for _, name := range []string{"agent_xfer_time_us", "agent_xfer_post_time_us"} {
+		if got[name].Type != "histogram" {
+			t.Errorf("%s is a %q", name, got[name].Type)
+		}
+		delete(got, name)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-served by NIXL +received)\n%s", d)
+	}
+}
+
+// readPage reads a page of Prometheus's text format, without what the page's
+// own server counts.
+func readPage(t *testing.T, file string) map[string]family {
+	t.Helper()
+	page := make(map[string]family)
+	eachLine(t, file, func(line string) {
+		if name, kind, ok := strings.Cut(strings.TrimPrefix(line, "# TYPE "), " "); ok && strings.HasPrefix(line, "# TYPE agent_") {
+			page[name] = family{Type: kind, Series: make(map[string]float64)}
+		}
+		m := regexp.MustCompile(`^(agent_\w+)(\{.*\}) (\S+)$`).FindStringSubmatch(line)
+		if m == nil {
+			return
+		}
+		value, err := strconv.ParseFloat(m[3], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page[m[1]].Series[strings.ReplaceAll(m[2], `"`, "")] = value
+	})
+	return page
+}
+
+// readOperations is the events of the operations of a log, as an agent of
+// layout V4 writes them.
+func readOperations(t *testing.T, file string) (events []ringbuf.Event) {
+	t.Helper()
+	status := map[string]ringbuf.Type{"-2": ringbuf.TypeErrInvalidParam, "-4": ringbuf.TypeErrNotFound}
+	eachLine(t, file, func(line string) {
+		field := strings.Fields(line)
+		number := func(key string) uint64 {
+			m := regexp.MustCompile(`(?:^|\s)` + key + `(\d+)`).FindStringSubmatch(line)
+			if m == nil {
+				t.Fatalf("no %s in %q", key, line)
+			}
+			n, err := strconv.ParseUint(m[1], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		switch field[0] {
+		case "registerMem":
+			events = append(events, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, number("")))
+		case "deregisterMem":
+			events = append(events, ringbuf.NewEvent(ringbuf.TypeMemoryDeregistered, number("")))
+		case "xfer":
+			group := write(number("bytes="), number("xfer_us="), number("post_us="))
+			if field[2] == "READ" {
+				group[2].Type, group[3].Type = ringbuf.TypeRxBytes, ringbuf.TypeRxRequests
+			}
+			events = append(events, group...)
+		case "err":
+			// A request that is a null pointer belongs to no agent that could count it.
+			if field[1] != "postXferReq(null)" {
+				events = append(events, ringbuf.NewEvent(status[field[len(field)-1]], 1))
+			}
+		}
+	})
+	return events
+}
+
+func eachLine(t *testing.T, file string, fn func(string)) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		if strings.TrimSpace(lines.Text()) != "" {
+			fn(lines.Text())
+		}
+	}
+}
+
+// exporterFamilies are the metrics of a batch that have the exporter's names,
+// as a Prometheus exporter would serve them.
+func exporterFamilies(t *testing.T, m pmetric.Metrics) map[string]family {
+	t.Helper()
+	page := make(map[string]family)
+	for _, metric := range m.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+		if !strings.HasPrefix(metric.Name(), "agent_") {
+			continue
+		}
+		if metric.Unit() != "" {
+			t.Errorf("%s has the unit %q, which would become part of its name", metric.Name(), metric.Unit())
+		}
+		f := family{Series: make(map[string]float64)}
+		var points pmetric.NumberDataPointSlice
+		switch {
+		case metric.Type() == pmetric.MetricTypeHistogram:
+			page[metric.Name()] = family{Type: "histogram"}
+			continue
+		case metric.Type() == pmetric.MetricTypeSum && metric.Sum().IsMonotonic():
+			f.Type, points = "counter", metric.Sum().DataPoints()
+		case metric.Type() == pmetric.MetricTypeGauge:
+			f.Type, points = "gauge", metric.Gauge().DataPoints()
+		default:
+			t.Fatalf("%s is a %v", metric.Name(), metric.Type())
+		}
+		for _, dp := range points.All() {
+			f.Series[labels(dp.Attributes())] = float64(dp.IntValue())
+		}
+		page[metric.Name()] = f
+	}
+	return page
+}
+
+func TestExporterNamesAreOffByDefault(t *testing.T) {
+	dir := t.TempDir()
+	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
+	for name := range one(t, newHarness(t, dir).start().next()).metrics() {
+		if !strings.HasPrefix(name, "nixl.") {
+			t.Errorf("metric %s", name)
+		}
+	}
+}
+
+// The exporter's histograms are in whole microseconds: 123 µs are 123, though
+// 123/1e6*1e6 is not.
+func TestExporterHistogramsAreExact(t *testing.T) {
+	const agent = "{agent_name=agent,hostname=" + testHost + "}"
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 16)
+	push(t, w, write(1, 123, 0)...)
+	push(t, w, write(1, 249, 10)...)
+	h := newHarness(t, dir, func(c *Config) { c.ExporterNames = true }).start()
+	points := one(t, h.next()).points
+	for name, want := range map[string]distribution{
+		"agent_xfer_time_us" + agent: {
+			Count: 2, Sum: 372, Min: 123, Max: 249, Bounds: durationBounds, Counts: []uint64{4: 2, 18: 0},
+		},
+		"agent_xfer_post_time_us" + agent: {
+			Count: 2, Sum: 10, Min: 0, Max: 10, Bounds: durationBounds, Counts: []uint64{0: 2, 18: 0},
+		},
+	} {
+		if d := cmp.Diff(any(want), points[name]); d != "" {
+			t.Errorf("%s (-want +got)\n%s", name, d)
+		}
+	}
+}
+
+// Bounds become labels, so that those of a configuration come out as written.
+func TestExporterHistogramsWithBoundsOfTheirOwn(t *testing.T) {
+	dir := t.TempDir()
+	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 11, 1)...)
+	h := newHarness(t, dir, func(c *Config) {
+		c.ExporterNames = true
+		c.Histograms.Duration.Bounds = []float64{1.5e-6, 1.1e-5, 3e-4, 0.7}
+	}).start()
+	got := one(t, h.next()).points[fmt.Sprintf("agent_xfer_time_us{agent_name=agent,hostname=%s}", testHost)]
+	want := distribution{
+		Count: 1, Sum: 11, Min: 11, Max: 11,
+		Bounds: []float64{1.5, 11, 300, 700000}, Counts: []uint64{0, 1, 0, 0, 0},
+	}
+	if d := cmp.Diff(any(want), got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// Where the receiver keeps no explicit bounds there are none to serve.
+func TestExporterHistogramsNeedBounds(t *testing.T) {
+	for _, kind := range []tally.HistogramKind{tally.Exponential, tally.NoHistogram} {
+		dir := t.TempDir()
+		push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
+		h := newHarness(t, dir, func(c *Config) { c.ExporterNames, c.Histograms.Duration.Kind = true, kind }).start()
+		metrics := one(t, h.next()).metrics()
+		if metrics["agent_xfer_time_us"] || !metrics["agent_xfer_time_total"] || !metrics["agent_xfer_time"] {
+			t.Errorf("with histograms %s: metrics %v", kind, metrics)
+		}
+		h.shutdown()
+	}
+}
