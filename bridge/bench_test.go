@@ -275,18 +275,18 @@ func inTurns(b *testing.B, batch int, fs ...func(int)) []float64 {
 	return medians
 }
 
-var sink uint64
+var spent uint64
 
 // microsecond is a function that computes for a microsecond.
 func microsecond() func() {
 	spin := func(n int) {
-		x := sink | 1
+		x := spent | 1
 		for range n {
 			x ^= x << 13
 			x ^= x >> 7
 			x ^= x << 17
 		}
-		sink = x
+		spent = x
 	}
 	const trial = 1000
 	best := time.Hour

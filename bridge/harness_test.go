@@ -115,6 +115,10 @@ func eachPoint(m metricdata.Metrics, f func(attribute.Set, float64)) {
 		for _, p := range data.DataPoints {
 			f(p.Attributes, float64(p.Value))
 		}
+	case metricdata.Gauge[int64]:
+		for _, p := range data.DataPoints {
+			f(p.Attributes, float64(p.Value))
+		}
 	case metricdata.Gauge[float64]:
 		for _, p := range data.DataPoints {
 			f(p.Attributes, p.Value)

@@ -14,15 +14,44 @@ type Option interface {
 	apply(config) config
 }
 
+// AgentOption sets something of an [Agent].
+type AgentOption interface {
+	applyAgent(agentConfig) agentConfig
+}
+
+// CommonOption sets something of a [Runtime] or of an [Agent].
+type CommonOption interface {
+	Option
+	AgentOption
+}
+
 type optionFunc func(config) config
 
 func (f optionFunc) apply(c config) config { return f(c) }
 
+type commonOption func(common) common
+
+func (f commonOption) apply(c config) config {
+	c.common = f(c.common)
+	return c
+}
+
+func (f commonOption) applyAgent(c agentConfig) agentConfig {
+	c.common = f(c.common)
+	return c
+}
+
+// common is what a Runtime and an Agent have both to be told.
+type common struct {
+	provider   metric.MeterProvider
+	enabled    bool
+	clock      func() time.Time // nil for the system's
+	attributes []attribute.KeyValue
+}
+
 type config struct {
-	provider       metric.MeterProvider
-	enabled        bool
-	clock          func() time.Time // nil for the system's
-	attributes     []attribute.KeyValue
+	common
+
 	derived        bool
 	latencies      *LatencyProducer
 	errorType      func(error) string
@@ -30,7 +59,7 @@ type config struct {
 }
 
 func newConfig(opts []Option) config {
-	c := config{enabled: true}
+	c := config{common: common{enabled: true}}
 	for _, o := range opts {
 		c = o.apply(c)
 	}
@@ -42,19 +71,19 @@ func newConfig(opts []Option) config {
 
 // WithMeterProvider sets the provider of the instruments. The default is the
 // global one, otel.GetMeterProvider.
-func WithMeterProvider(provider metric.MeterProvider) Option {
-	return optionFunc(func(c config) config {
+func WithMeterProvider(provider metric.MeterProvider) CommonOption {
+	return commonOption(func(c common) common {
 		c.provider = provider
 		return c
 	})
 }
 
 // WithEnabled says whether telemetry is collected. The default is true: who
-// makes a Runtime wants it. A program in which it is opt-in passes its own
-// setting here, or leaves the *Runtime nil, which is as good as a disabled
-// one.
-func WithEnabled(enabled bool) Option {
-	return optionFunc(func(c config) config {
+// makes a Runtime or an Agent wants it. A program in which it is opt-in passes
+// its own setting here, or leaves the *Runtime or *Agent nil, which is as good
+// as a disabled one.
+func WithEnabled(enabled bool) CommonOption {
+	return commonOption(func(c common) common {
 		c.enabled = enabled
 		return c
 	})
@@ -68,17 +97,20 @@ func WithEnabled(enabled bool) Option {
 // message in each 10 ms, and the time of the last message is that of the
 // newest one of these. A clock that is set here is read for every message.
 // WithClock(time.Now), then, buys exact times for about 50 ns a message.
-func WithClock(now func() time.Time) Option {
-	return optionFunc(func(c config) config {
+//
+// An Agent reads the clock where an event's own time goes somewhere: to a sink
+// or to a ring of layout V1.
+func WithClock(now func() time.Time) CommonOption {
+	return commonOption(func(c common) common {
 		c.clock = now
 		return c
 	})
 }
 
-// WithAttributes adds attributes to every point that the Runtime reports, for
-// example to tell the Runtimes of one process apart.
-func WithAttributes(attributes ...attribute.KeyValue) Option {
-	return optionFunc(func(c config) config {
+// WithAttributes adds attributes to every point that the Runtime or the Agent
+// reports, for example to tell the Runtimes of one process apart.
+func WithAttributes(attributes ...attribute.KeyValue) CommonOption {
+	return commonOption(func(c common) common {
 		c.attributes = append(slices.Clip(c.attributes), attributes...)
 		return c
 	})

@@ -1,0 +1,86 @@
+package bridge
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// agentCounter counts events and adds up their values.
+type agentCounter struct{ events, sum atomic.Int64 }
+
+func (c *agentCounter) add(v int64) {
+	c.sum.Add(v)
+	c.events.Add(1)
+}
+
+// agentStripe is one lane's share of an agent's counts.
+type agentStripe struct {
+	bytes, transfers [directions]atomic.Int64
+	memory           [memoryOperations]agentCounter
+	_                [64]byte // keeps the next stripe off this one's cache lines
+}
+
+// agentTotals are what an agent counted in all its lanes.
+type agentTotals struct {
+	bytes, transfers [directions]int64
+	memory           [memoryOperations]struct{ events, sum int64 }
+}
+
+func (a *Agent) totals() agentTotals {
+	var t agentTotals
+	for i := range a.lanes {
+		s := a.lanes[i].Load()
+		if s == nil {
+			continue
+		}
+		for d := range t.bytes {
+			t.transfers[d] += s.transfers[d].Load()
+			t.bytes[d] += s.bytes[d].Load()
+		}
+		for op := range t.memory {
+			t.memory[op].events += s.memory[op].events.Load()
+			t.memory[op].sum += s.memory[op].sum.Load()
+		}
+	}
+	return t
+}
+
+// lastValues are the newest of each kind. They are stored before the event is
+// counted, so that what was counted has one.
+type lastValues struct {
+	size           [directions]atomic.Int64
+	post, duration atomic.Int64 // µs
+	memory         [memoryOperations]atomic.Int64
+}
+
+func (l *lastValues) transfer(d Direction, bytes, post, total int64) {
+	l.size[d].Store(bytes)
+	l.post.Store(post)
+	l.duration.Store(total)
+}
+
+// transferEvents are a transfer's events, in NIXL's order.
+func transferEvents(d Direction, bytes, post, total uint64) []ringbuf.Event {
+	return []ringbuf.Event{
+		ringbuf.NewEvent(ringbuf.TypeXferPostTime, post),
+		ringbuf.NewEvent(ringbuf.TypeXferTime, total),
+		ringbuf.NewEvent(ringbuf.TypeTxBytes+ringbuf.Type(d), bytes),
+		ringbuf.NewEvent(ringbuf.TypeTxRequests+ringbuf.Type(d), 1),
+	}
+}
+
+// mostSum is where sums stand still. A counter of OTLP holds 2^63-1, but the
+// SDK has its sums pass through float64, in which that is one more, and wraps.
+// The same has sums past 2^53 rounded.
+const mostSum = 1<<63 - 1<<10
+
+func saturatedSum(v uint64) int64 {
+	return int64(min(v, mostSum)) //nolint:gosec // that is what min is for
+}
+
+// saturated is v as the nearest int64.
+func saturated(v uint64) int64 {
+	return int64(min(v, math.MaxInt64)) //nolint:gosec // as above
+}

@@ -1,0 +1,132 @@
+package bridge
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel"
+
+	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+type agentConfig struct {
+	common
+
+	nameInResource bool
+	ring           *Ring
+	sinks          []sink.Sink
+	runInterval    time.Duration
+	capacity       int // of staging
+}
+
+type agentOption func(agentConfig) agentConfig
+
+func (f agentOption) applyAgent(c agentConfig) agentConfig { return f(c) }
+
+// WithAgentNameInResource leaves the attribute nixl.agent.name off the agent's
+// points, for a MeterProvider whose resource has it because it speaks for this
+// agent alone. By default it is on every point, so that agents of one provider
+// are told apart.
+func WithAgentNameInResource() AgentOption {
+	return agentOption(func(c agentConfig) agentConfig {
+		c.nameInResource = true
+		return c
+	})
+}
+
+// Ring is the ring that an [Agent] writes. The zero value is what NIXL's own
+// variables say, and its defaults where they say nothing.
+type Ring struct {
+	// Dir is the directory of the ring's file, whose name is the agent's. It
+	// must exist. Where empty it is $NIXL_TELEMETRY_DIR, or else /tmp.
+	Dir string
+	// Layout is V4 where 0, what NIXL writes today. It can't carry what
+	// [Agent.Event] records; V1 and V2Named can.
+	Layout ringbuf.Layout
+	// Capacity is the number of the ring's slots, a power of two, and the
+	// number of events that can be staged for it within a run interval. Where
+	// 0 it is $NIXL_TELEMETRY_BUFFER_SIZE, or else 4096.
+	Capacity int
+	// RunInterval is the time between two flushes, and at least 1 ms. Where 0
+	// it is $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
+	RunInterval time.Duration
+}
+
+// WithRing has the agent write its events to a ring too, as NIXL's agents do,
+// so that the Collector, or whatever else reads rings, reads it like every
+// other agent. It needs no exporter: without a MeterProvider, the ring is all
+// there is.
+//
+// Events are staged, and pushed to the ring in a burst on the run interval. A
+// group of them that finds staging full is dropped, counts towards
+// nixl.telemetry.events.dropped, and is told to the ring's reader where the
+// layout is V4. The ring drops what finds it full: see [Agent.RingTelemetry].
+func WithRing(r Ring) AgentOption {
+	return agentOption(func(c agentConfig) agentConfig {
+		c.ring = &r
+		return c
+	})
+}
+
+// WithSinks has the agent write its events to sinks too, on the run interval.
+// The sinks are closed by whoever made them, after the agent.
+func WithSinks(sinks ...sink.Sink) AgentOption {
+	return agentOption(func(c agentConfig) agentConfig {
+		c.sinks = append(slices.Clip(c.sinks), sinks...)
+		return c
+	})
+}
+
+func newAgentConfig(opts []AgentOption) (agentConfig, error) {
+	c := agentConfig{common: common{enabled: true}}
+	for _, o := range opts {
+		c = o.applyAgent(c)
+	}
+	if c.provider == nil {
+		c.provider = otel.GetMeterProvider()
+	}
+	if c.ring == nil && len(c.sinks) == 0 {
+		return c, nil
+	}
+	var ring Ring
+	if c.ring != nil {
+		ring = *c.ring
+	}
+	if err := ring.setDefaults(); err != nil {
+		return c, err
+	}
+	if c.ring != nil {
+		c.ring = &ring
+	}
+	c.runInterval, c.capacity = ring.RunInterval, ring.Capacity
+	return c, nil
+}
+
+func (r *Ring) setDefaults() error {
+	env := nixlenv.Env(os.LookupEnv)
+	var errs []error
+	if r.Dir == "" {
+		r.Dir = env.Dir()
+	}
+	if r.Layout == 0 {
+		r.Layout = ringbuf.V4
+	}
+	if r.Capacity == 0 {
+		var err error
+		r.Capacity, err = env.BufferSize()
+		errs = append(errs, err)
+	}
+	if r.RunInterval == 0 {
+		var err error
+		r.RunInterval, err = env.RunInterval()
+		errs = append(errs, err)
+	} else if r.RunInterval < time.Millisecond {
+		errs = append(errs, fmt.Errorf("run interval is %v: it must be 1ms or more", r.RunInterval))
+	}
+	return errors.Join(errs...)
+}
