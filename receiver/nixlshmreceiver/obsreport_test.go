@@ -1,0 +1,66 @@
+package nixlshmreceiver
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/zap"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// The Collector's own metrics say how many points were taken and refused, as
+// they do of every receiver.
+func TestPointsAreCounted(t *testing.T) {
+	dir := t.TempDir()
+	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
+	telemetry := componenttest.NewTelemetry()
+	defer func() {
+		if err := telemetry.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	h := newHarness(t, dir, often)
+	h.settings.TelemetrySettings = telemetry.NewTelemetrySettings()
+	h.settings.Logger = zap.New(h.lines)
+	down := make(chan struct{})
+	h.consume = backend(down)
+	h.start()
+	h.log("Metrics were not taken")
+	close(down)
+	taken := int64(h.next().DataPointCount())
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	for len(h.batches) > 0 {
+		taken += int64((<-h.batches).DataPointCount())
+	}
+
+	accepted, refused := counted(t, telemetry, h, "accepted"), counted(t, telemetry, h, "refused")
+	if accepted != taken || refused == 0 {
+		t.Errorf("%d points accepted and %d refused, want %d and some", accepted, refused, taken)
+	}
+	spans := telemetry.SpanRecorder.Ended()
+	if name := "receiver/" + h.settings.ID.String() + "/MetricsReceived"; len(spans) == 0 || spans[0].Name() != name {
+		t.Errorf("%d spans, want them to be called %s", len(spans), name)
+	}
+}
+
+// counted is the Collector's own count of the receiver's points.
+func counted(t *testing.T, telemetry *componenttest.Telemetry, h *harness, what string) int64 {
+	t.Helper()
+	m, err := telemetry.GetMetric("otelcol_receiver_" + what + "_metric_points")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := attribute.NewSet(attribute.String("receiver", h.settings.ID.String()), attribute.String("transport", "shm"))
+	for _, dp := range m.Data.(metricdata.Sum[int64]).DataPoints { //nolint:errcheck // or the test panics
+		if dp.Attributes.Equals(&want) {
+			return dp.Value
+		}
+	}
+	t.Fatalf("%s has no point with %v", m.Name, want)
+	return 0
+}

@@ -1,0 +1,108 @@
+package nixlshmreceiver
+
+import (
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// fullCatalogue makes a ring with an event of every kind.
+func fullCatalogue(t *testing.T, dir string) {
+	t.Helper()
+	w := ring(t, dir, "agent", ringbuf.V1, 64)
+	for kind := range ringbuf.TypeEventsDropped {
+		push(t, w, ringbuf.NewEvent(kind, 1))
+	}
+	push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "progress", 1))
+}
+
+// Each metric that metadata.yaml has goes when it is switched off, and no
+// other goes with it.
+func TestEveryMetricCanBeSwitchedOff(t *testing.T) {
+	dir := t.TempDir()
+	fullCatalogue(t, dir)
+	observe := func(c *Config) { c.Mode = ringbuf.Observe }
+	all := one(t, newHarness(t, dir, observe).start().shutdown()).metrics()
+	for name := range readMetadata(t).Metrics {
+		off := confmap.NewFromStringMap(map[string]any{"metrics": map[string]any{name: map[string]any{"enabled": false}}})
+		h := newHarness(t, dir, observe, func(c *Config) {
+			if err := off.Unmarshal(c); err != nil {
+				t.Fatal(err)
+			}
+		})
+		want := maps.Clone(all)
+		if !all[name] && name != "nixl.telemetry.ring.torn_groups" { // which is of layout V4
+			t.Errorf("%s isn't reported while it is on", name)
+		}
+		delete(want, name)
+		if d := cmp.Diff(want, one(t, h.start().shutdown()).metrics()); d != "" {
+			t.Errorf("%s off (-want +got)\n%s", name, d)
+		}
+	}
+}
+
+func TestResourceAttributesCanBeSwitched(t *testing.T) {
+	dir := t.TempDir()
+	fullCatalogue(t, dir)
+	for name, attribute := range readMetadata(t).ResourceAttributes {
+		switched := confmap.NewFromStringMap(map[string]any{
+			"resource_attributes": map[string]any{name: map[string]any{"enabled": !attribute.Enabled}},
+		})
+		h := newHarness(t, dir, func(c *Config) {
+			c.Mode = ringbuf.Observe
+			if err := switched.Unmarshal(c); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if _, ok := one(t, h.start().shutdown()).resource[name]; ok == attribute.Enabled {
+			t.Errorf("%s: switching it changes nothing", name)
+		}
+	}
+}
+
+// An agent that a filter of metadata's leaves out, leaves no trace, and the
+// others aren't touched.
+func TestAgentsCanBeFiltered(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"decode-0", "decode-1", "prefill-0"} {
+		push(t, ring(t, dir, name, ringbuf.V4, 16), write(1, 1, 1)...)
+	}
+	filtered := confmap.NewFromStringMap(map[string]any{
+		"resource_attributes": map[string]any{"nixl.agent.name": map[string]any{
+			"enabled": true, "metrics_exclude": []any{map[string]any{"regexp": "decode-.*"}},
+		}},
+	})
+	h := newHarness(t, dir, func(c *Config) {
+		if err := filtered.Unmarshal(c); err != nil {
+			t.Fatal(err)
+		}
+	}).start()
+	if got := slices.Collect(maps.Keys(read(t, h.next()))); !slices.Equal(got, []string{"prefill-0"}) {
+		t.Errorf("agents %v", got)
+	}
+}
+
+// With everything off there is nothing to hand on.
+func TestEverythingOff(t *testing.T) {
+	dir := t.TempDir()
+	fullCatalogue(t, dir)
+	h := newHarness(t, dir, often, func(c *Config) {
+		metrics := reflect.ValueOf(&c.Metrics).Elem()
+		for i := range metrics.NumField() {
+			metrics.Field(i).FieldByName("Enabled").SetBool(false)
+		}
+		c.Histograms.Duration.Kind, c.Histograms.Size.Kind = tally.NoHistogram, tally.NoHistogram
+	}).start()
+	drained(t, filepath.Join(dir, "agent"))
+	if h.shutdown().ResourceMetrics().Len() > 0 {
+		t.Error("a batch without points was handed on")
+	}
+}
