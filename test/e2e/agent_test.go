@@ -1,0 +1,74 @@
+//go:build linux
+
+package e2e
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
+)
+
+// agent is a ring that a test writes to itself, event by event, and what it
+// has written.
+type agent struct {
+	*ringbuf.Writer
+
+	events []told
+}
+
+func newAgent(t *testing.T, dir, name string) *agent {
+	t.Helper()
+	const capacity = 4096
+	w, err := ringbuf.Create(filepath.Join(dir, name), ringbuf.V4, capacity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return &agent{Writer: w}
+}
+
+// transfer writes the events of a number of transfers. Each is different, so
+// that one that is counted twice or not at all can't go unseen.
+func (a *agent) transfer(t *testing.T, transfers int) {
+	t.Helper()
+	for range transfers {
+		n := uint64(len(a.events))
+		bytes, requests := ringbuf.TypeTxBytes, ringbuf.TypeTxRequests
+		if n/4%2 == 1 {
+			bytes, requests = ringbuf.TypeRxBytes, ringbuf.TypeRxRequests
+		}
+		a.push(t,
+			ringbuf.NewEvent(ringbuf.TypeXferPostTime, 1+n), ringbuf.NewEvent(ringbuf.TypeXferTime, 1000+n),
+			ringbuf.NewEvent(bytes, 4096+n), ringbuf.NewEvent(requests, 1))
+	}
+}
+
+func (a *agent) push(t *testing.T, events ...ringbuf.Event) {
+	t.Helper()
+	if n, err := a.PushBatch(events); err != nil || n != len(events) {
+		t.Fatalf("pushed %d of %d events: %v", n, len(events), err)
+	}
+	for _, e := range events {
+		a.events = append(a.events, told{
+			category: categoryOf(int32(e.Category)), name: e.Type.String(), known: e.Type.String(), value: e.Value,
+		})
+	}
+}
+
+// want are the values that everything written so far comes to.
+func (a *agent) want() otlpfile.Series {
+	series := wantEvents(a.events, uint64(a.Capacity())) //nolint:gosec // not negative
+	series[tornGroups] = otlpfile.Value{}
+	return series
+}
+
+// want are the totals of several agents.
+func want(agents ...*agent) otlpfile.Totals {
+	totals := make(otlpfile.Totals)
+	for _, a := range agents {
+		totals[a.Path()] = a.want()
+	}
+	return totals
+}

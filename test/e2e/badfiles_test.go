@@ -1,0 +1,238 @@
+//go:build linux
+
+package e2e
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
+)
+
+// badFiles are files that aren't rings, or are broken ones, and what the log
+// says of each, at which level.
+var badFiles = []struct {
+	name, level, says string
+	make              func(t *testing.T, path string)
+}{
+	{"text", "debug", "not a NIXL telemetry ring", func(t *testing.T, path string) {
+		t.Helper()
+		writeFile(t, path, []byte(strings.Repeat("Not a ring, but a text of some length.\n", 50)))
+	}},
+	{"fifo", "debug", "not a regular file", func(t *testing.T, path string) {
+		t.Helper()
+		if err := syscall.Mkfifo(path, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}},
+	{"symlink", "debug", "not a regular file", func(t *testing.T, path string) {
+		t.Helper()
+		// A link to a real ring isn't followed either.
+		ring := ringtest.Copy(t, ringtest.Find(t, "v1.4.0/full_cap8"))
+		if err := os.Symlink(ring, path); err != nil {
+			t.Fatal(err)
+		}
+	}},
+	{"truncated", "warn", "invalid ring", func(t *testing.T, path string) {
+		t.Helper()
+		c := ringtest.Find(t, "v1.4.0/default4096_partial")
+		if err := os.Truncate(ringtest.CopyTo(t, c, path), 4096); err != nil {
+			t.Fatal(err)
+		}
+	}},
+	{"version5", "warn", "unknown ring version 5", func(t *testing.T, path string) {
+		t.Helper()
+		ringtest.Make(t, path, ringtest.NewHeader(5, 64), 64*16)
+	}},
+	{"version-1", "warn", "unknown ring version -1", func(t *testing.T, path string) {
+		t.Helper()
+		ringtest.Make(t, path, ringtest.NewHeader(-1, 64), 64*16)
+	}},
+	{"mask", "warn", "invalid ring", func(t *testing.T, path string) {
+		t.Helper()
+		h := ringtest.NewHeader(4, 64)
+		h.Mask = 127
+		ringtest.Make(t, path, h, 64*16)
+	}},
+	{"position", "warn", "invalid ring", func(t *testing.T, path string) {
+		t.Helper()
+		h := ringtest.NewHeader(4, 64)
+		h.WritePos = 64
+		ringtest.Make(t, path, h, 64*16)
+	}},
+	{"capacity1", "warn", "invalid ring", func(t *testing.T, path string) {
+		t.Helper()
+		ringtest.CopyTo(t, ringtest.Find(t, "v1.1.0/cap1_never_accepts"), path)
+	}},
+}
+
+func writeFile(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever else is in the directory, the rings are read. Each file that can't
+// be is named once in the log, however often it is looked at, and stays as it
+// is.
+func TestBadFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, bad := range badFiles {
+		bad.make(t, filepath.Join(dir, bad.name))
+	}
+	subfolder := filepath.Join(dir, "folder")
+	if err := os.Mkdir(subfolder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	inFolder := newAgent(t, subfolder, "not asked for")
+	inFolder.transfer(t, 1)
+	before := snapshot(t, dir)
+
+	a := newAgent(t, dir, "agent")
+	a.transfer(t, 10)
+	c := setup{
+		sample: "local.yaml",
+		overlays: []string{
+			every(500 * time.Millisecond), exportTo("file"), "service: {telemetry: {logs: {level: debug}}}",
+		},
+		env: []string{rings(dir), "PORT=0"},
+	}.start(t)
+	c.awaitTotals(t, want(a))
+	// Long enough for the directory to be looked through several times, and for
+	// the files to be tried again: a dozen collections.
+	eventually(t, func() string {
+		a.transfer(t, 1)
+		if n := len(points(t, c.file)); n < 12 {
+			return fmt.Sprintf("%d collections", n)
+		}
+		return ""
+	})
+	c.Stop(t, syscall.SIGTERM)
+	mustEqual(t, want(a), c.totals(t))
+
+	for _, bad := range badFiles {
+		path := filepath.Join(dir, bad.name)
+		entries := c.about(path)
+		if len(entries) != 1 || entries[0].Level != bad.level || !strings.Contains(entries[0].Error, bad.says) {
+			t.Errorf("%s: want one entry of level %s that says %q, got %d:\n%s",
+				bad.name, bad.level, bad.says, len(entries), lines(entries))
+		}
+	}
+	if entries := c.about(subfolder); len(entries) > 0 {
+		t.Errorf("a folder isn't worth mentioning:\n%s", lines(entries))
+	}
+	after := snapshot(t, dir)
+	delete(after, "agent")
+	if d := cmp.Diff(before, after); d != "" {
+		t.Errorf("files have changed (-before +after):\n%s", d)
+	}
+}
+
+// about are the entries of the log about a path.
+func (c *collector) about(path string) (list []entry) {
+	for _, e := range c.entries() {
+		if e.Path == path {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+func lines(list []entry) string {
+	var text strings.Builder
+	for _, e := range list {
+		fmt.Fprintln(&text, e.line)
+	}
+	return text.String()
+}
+
+// snapshot is what the files below a directory are and hold.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := make(map[string]string)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		about := info.Mode().String()
+		if info.Mode().IsRegular() {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			about += fmt.Sprintf(" %d bytes, of %v, %x", info.Size(), info.ModTime(), sha256.Sum256(content))
+		}
+		if path != dir {
+			files[strings.TrimPrefix(path, dir+"/")] = about
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// A directory that isn't there is said to be missing, once, and waited for.
+func TestMissingDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "later")
+	c := setup{
+		sample:   "local.yaml",
+		overlays: []string{every(100 * time.Millisecond), exportTo("file")},
+		env:      []string{rings(dir), "PORT=0"},
+	}.start(t)
+	c.WaitFor(t, "telemetry directory can't be read")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a := newAgent(t, dir, "agent")
+	a.transfer(t, 10)
+	c.WaitFor(t, "telemetry directory can be read now")
+	c.awaitTotals(t, want(a))
+
+	// It may go and come again while the Collector runs. What was counted
+	// stays, and an agent of a name goes on with its totals.
+	a.transfer(t, 10)
+	c.awaitTotals(t, want(a))
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	c.await(t, func(otlpfile.Totals) string {
+		if n := len(c.about(dir)); n < 3 {
+			return fmt.Sprintf("%d entries about %s", n, dir)
+		}
+		return ""
+	})
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	again := newAgent(t, dir, "agent")
+	again.transfer(t, 5)
+	again.events = append(a.events, again.events...)
+	c.await(t, func(got otlpfile.Totals) string { return diff(want(again), got, "nixl.telemetry.ring.restarts") })
+	c.Stop(t, syscall.SIGTERM)
+	var levels []string
+	for _, e := range c.about(dir) {
+		levels = append(levels, e.Level)
+	}
+	if d := cmp.Diff([]string{"warn", "info", "warn", "info"}, levels); d != "" {
+		t.Errorf("levels of what is said about the directory (-want +got):\n%s", d)
+	}
+}

@@ -1,0 +1,203 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/e2e/internal/proc"
+)
+
+// collector is a Collector that runs. Its log is JSON.
+type collector struct {
+	*proc.Process
+
+	file string // of its file exporter
+}
+
+// setup is how a Collector is started: a sample configuration, and what a test
+// adds to it.
+type setup struct {
+	sample   string   // of examples/collector; empty for the overlays alone
+	overlays []string // YAML
+	env      []string
+	file     string // of the file exporter; a new one if empty
+}
+
+// ready is what every Collector says when it runs. It learns to stop on a
+// signal a moment later, so that a test does something with it before that.
+const ready = "Everything is ready"
+
+// start starts a Collector and waits until it is ready.
+func (s setup) start(t *testing.T) *collector {
+	t.Helper()
+	c := s.launch(t)
+	c.WaitFor(t, ready)
+	return c
+}
+
+func (s setup) launch(t *testing.T) *collector {
+	t.Helper()
+	c := &collector{file: s.file}
+	if c.file == "" {
+		c.file = filepath.Join(t.TempDir(), "metrics.json")
+	}
+	var args []string
+	if s.sample != "" {
+		args = append(args, "--config="+filepath.Join(root, "examples/collector", s.sample))
+	}
+	for i, overlay := range append([]string{quiet(c.file)}, s.overlays...) {
+		path := filepath.Join(t.TempDir(), fmt.Sprintf("overlay-%d.yaml", i))
+		if err := os.WriteFile(path, []byte(overlay), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--config="+path)
+	}
+	cmd := exec.CommandContext(t.Context(), collectorBin, args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "STATE_DIRECTORY=" + t.TempDir()}, s.env...)
+	c.Process = proc.Start(t, cmd)
+	return c
+}
+
+// quiet adds a file exporter, for a pipeline to name, and keeps a Collector
+// from taking ports that a test hasn't chosen.
+func quiet(file string) string {
+	return fmt.Sprintf(`
+exporters:
+  file: {path: %q, append: true, flush_interval: 20ms}
+service:
+  telemetry:
+    logs: {encoding: json, disable_zap_resource: true, sampling: {enabled: false}}
+    metrics: {level: none}
+`, file)
+}
+
+// every sets the collection interval, from the first moment on. The resource
+// attribute tells agents of one name apart.
+func every(interval time.Duration) string {
+	return fmt.Sprintf(`
+receivers:
+  nixl_shm:
+    initial_delay: 0s
+    collection_interval: %v
+    resource_attributes: {nixl.telemetry.path: {enabled: true}}
+`, interval)
+}
+
+// exportTo replaces the exporters of the pipeline.
+func exportTo(exporters ...string) string {
+	return fmt.Sprintf("service: {pipelines: {metrics: {exporters: [%s]}}}\n", strings.Join(exporters, ", "))
+}
+
+// rings names the telemetry directory, as an operator does.
+func rings(dir string) string { return "NIXL_TELEMETRY_DIR=" + dir }
+
+// sink starts a Collector that takes OTLP and writes it to its file, and
+// returns its address.
+func sink(t *testing.T, protocol, address string) (c *collector, listening string) {
+	t.Helper()
+	c = setup{overlays: []string{fmt.Sprintf(`
+receivers:
+  otlp: {protocols: {%s: {endpoint: %q}}}
+service:
+  pipelines: {metrics: {receivers: [otlp], exporters: [file]}}
+`, protocol, address)}}.start(t)
+	for _, e := range c.entries() {
+		if strings.HasPrefix(e.Message, "Starting ") && strings.HasSuffix(e.Message, " server") {
+			listening = e.Endpoint
+		}
+	}
+	if listening == "" {
+		t.Fatal("the Collector doesn't say where it listens")
+	}
+	return c, listening
+}
+
+// anyPort lets the kernel choose.
+const anyPort = "127.0.0.1:0"
+
+// entry is a line of a Collector's log.
+type entry struct {
+	Level    string `json:"level"`
+	Message  string `json:"msg"`
+	Path     string `json:"path"`
+	Error    string `json:"error"`
+	Endpoint string `json:"endpoint"`
+
+	line string
+}
+
+// entries are the lines of the log so far.
+func (c *collector) entries() (list []entry) {
+	for _, line := range c.Stderr.Lines() {
+		e := entry{line: line}
+		if json.Unmarshal([]byte(line), &e) == nil {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// noComplaints fails the test if a Collector has warned of something.
+func (c *collector) noComplaints(t *testing.T) {
+	t.Helper()
+	for _, e := range c.entries() {
+		if e.Level != "info" && e.Level != "debug" {
+			t.Errorf("the Collector complains: %s", e.line)
+		}
+	}
+}
+
+// totals are those in the Collector's file now.
+func (c *collector) totals(t *testing.T) otlpfile.Totals {
+	t.Helper()
+	totals, err := otlpfile.ReadSum(c.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return totals
+}
+
+// await waits until the file says what is wanted: until check, which is given
+// its totals, has nothing to say.
+func (c *collector) await(t *testing.T, check func(otlpfile.Totals) string) {
+	t.Helper()
+	eventually(t, func() string { return check(c.totals(t)) })
+}
+
+// awaitTotals waits until the file has given totals.
+func (c *collector) awaitTotals(t *testing.T, want otlpfile.Totals, but ...string) {
+	t.Helper()
+	c.await(t, func(got otlpfile.Totals) string { return diff(want, got, but...) })
+}
+
+// eventually waits until a check of what another process does has nothing to
+// say any more. Only files and pages need it: for the rest there are events to
+// wait for.
+func eventually(t *testing.T, check func() string) {
+	t.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	timeout := time.NewTimer(proc.Patience)
+	defer timeout.Stop()
+	for {
+		missing := check()
+		if missing == "" {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-timeout.C:
+			t.Fatalf("after %v still:\n%s", proc.Patience, missing)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/e2e/internal/proc"
+)
+
+// soon shortens the waits between the attempts of an exporter. How long it
+// goes on is the sample's.
+func soon(exporter string) string {
+	return fmt.Sprintf("exporters: {%s: {retry_on_failure: {initial_interval: 100ms, max_interval: 300ms}}}\n", exporter)
+}
+
+// The sample with a queue on disk, and a backend that is down: what was
+// collected meanwhile arrives when the backend is there, a restart of the
+// Collector included, point by point.
+func TestBackendDown(t *testing.T) {
+	t.Parallel()
+	dir, state := t.TempDir(), t.TempDir()
+	a := newAgent(t, dir, "a")
+	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
+	run := setup{
+		sample:   "otlp-grpc.yaml",
+		overlays: []string{every(100 * time.Millisecond), exportTo("otlp_grpc", "file"), anyHealthPort, soon("otlp_grpc")},
+		env:      []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address, "STATE_DIRECTORY=" + state},
+		file:     filepath.Join(t.TempDir(), "metrics.json"),
+	}
+	for range 2 { // twice in vain, the second time with a full queue from the start
+		c := run.start(t)
+		a.transfer(t, 10)
+		c.awaitTotals(t, want(a))
+		c.WaitFor(t, "Exporting failed")
+		a.transfer(t, 10)
+		c.Stop(t, syscall.SIGTERM)
+	}
+	c := run.start(t)
+	a.transfer(t, 10)
+	backend, _ := sink(t, "grpc", address)
+	// The backend sees each point that the Collector has collected.
+	eventually(t, func() string {
+		collected, arrived := points(t, c.file), points(t, backend.file)
+		for point := range collected {
+			if !arrived[point] {
+				return fmt.Sprintf("of %d collections %d arrived", len(collected), len(arrived))
+			}
+		}
+		return ""
+	})
+	c.Stop(t, syscall.SIGTERM)
+	backend.Stop(t, syscall.SIGTERM)
+	mustEqual(t, want(a), c.totals(t))
+	list, err := otlpfile.Read(backend.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What was under way when the Collector stopped comes last.
+	got, err := otlpfile.Sum(otlpfile.Sorted(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustEqual(t, want(a), got)
+}
+
+// points are the collections in a file, by their time.
+func points(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	list, err := otlpfile.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := make(map[string]bool)
+	for _, m := range list {
+		times[otlpfile.Time(m).String()] = true
+	}
+	return times
+}
+
+// The sample for backends that want deltas: they add up to the totals, over a
+// restart of the Collector and of the backend, too.
+func TestDeltas(t *testing.T) {
+	t.Parallel()
+	dir, state := t.TempDir(), t.TempDir()
+	a, b := newAgent(t, dir, "a"), newAgent(t, dir, "b")
+	backend, address := sink(t, "http", anyPort)
+	run := setup{
+		sample:   "delta.yaml",
+		overlays: []string{every(100 * time.Millisecond), exportTo("otlp_http"), soon("otlp_http")},
+		env:      []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address, "STATE_DIRECTORY=" + state},
+	}
+	for n := range 3 {
+		a.transfer(t, 5+n) // before it starts
+		c := run.start(t)
+		b.transfer(t, 50+n)
+		backend.awaitDeltas(t, want(a, b))
+		a.transfer(t, 7+n)
+		backend.awaitDeltas(t, want(a, b))
+		a.transfer(t, 3+n) // right before it stops: sent now, or from the queue by the next
+		c.Stop(t, syscall.SIGTERM)
+		c.noComplaints(t)
+	}
+	c := run.start(t)
+	b.transfer(t, 1)
+	backend.awaitDeltas(t, want(a, b))
+	c.Stop(t, syscall.SIGTERM)
+	backend.Stop(t, syscall.SIGTERM)
+	if temporality := cumulativeSeries(t, backend.file); temporality != "" {
+		t.Errorf("not a delta: %s", temporality)
+	}
+}
+
+// awaitDeltas is awaitTotals for deltas, which have no min and max, and for
+// which a counter that has never moved is not there.
+func (c *collector) awaitDeltas(t *testing.T, want otlpfile.Totals) {
+	t.Helper()
+	c.await(t, func(got otlpfile.Totals) string { return diff(moved(want), moved(got)) })
+}
+
+// moved leaves out what deltas don't tell.
+func moved(totals otlpfile.Totals) otlpfile.Totals {
+	kept := make(otlpfile.Totals)
+	for agent, series := range totals {
+		kept[agent] = make(otlpfile.Series)
+		for name, v := range series {
+			v.Min, v.Max = 0, 0
+			if v.Int != 0 || v.Float != 0 || v.Count != 0 {
+				kept[agent][name] = v
+			}
+		}
+	}
+	return kept
+}
+
+// cumulativeSeries names the counters in a file that aren't deltas.
+func cumulativeSeries(t *testing.T, file string) string {
+	t.Helper()
+	list, err := otlpfile.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for name := range otlpfile.Cumulative(list) {
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,16 @@
+// Package e2e has no code of its own, only tests: of the built Collector, of
+// nixlring and of `make run`, as processes, on rings that are files. Everything
+// below those is tested where it lives.
+//
+// `make e2e` builds what is needed and runs them. By hand:
+//
+//	OTELCOL_NIXL=$PWD/dist/otelcol-nixl go test ./test/e2e/...
+//
+// Without the variable they are skipped; where CI=true is set, that is an
+// error. The live test simulates for NIXL_E2E_LIVE (a duration, 30s), and with
+// -short for a third of it.
+//
+// The sample configurations in examples/collector are what the tests run. A
+// test adds to them by a second configuration that names its files, ports and
+// intervals.
+package e2e

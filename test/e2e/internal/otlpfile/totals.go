@@ -1,0 +1,158 @@
+package otlpfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+)
+
+// Totals are what a backend would say at the end, by agent. An agent is known
+// by the path of its ring where the points tell it, else by its name.
+type Totals map[string]Series
+
+// Series are the values of one agent, by metric and attributes:
+// nixl.transfer.io{network.io.direction=transmit}.
+type Series map[string]Value
+
+// Value is the value of a series. Sums are integers, gauges may be either, a
+// histogram is what has a count.
+type Value struct {
+	Int   int64
+	Float float64
+
+	Count    uint64
+	Sum      float64
+	Min, Max float64 // 0 in deltas, which have none
+	Buckets  []uint64
+}
+
+// Agent is the key that a resource has in [Totals].
+func Agent(resource pcommon.Resource) string {
+	for _, key := range []string{"nixl.telemetry.path", "nixl.agent.name"} {
+		if v, ok := resource.Attributes().Get(key); ok {
+			return v.Str()
+		}
+	}
+	return ""
+}
+
+// Name is the key of a series.
+func Name(metric string, attrs pcommon.Map) string {
+	var pairs []string
+	for key, v := range attrs.All() {
+		pairs = append(pairs, key+"="+v.AsString())
+	}
+	if len(pairs) == 0 {
+		return metric
+	}
+	slices.Sort(pairs)
+	return metric + "{" + strings.Join(pairs, ",") + "}"
+}
+
+// Sum adds points up. A cumulative series counts from each of its start times,
+// and the last points of all of them are added; deltas are added all. What
+// isn't a counter is the newest of its points. Points that contradict each
+// other are an error.
+func Sum(list []pmetric.Metrics) (Totals, error) {
+	points := newPoints()
+	for _, m := range list {
+		points.add(m)
+	}
+	return points.totals(), errors.Join(points.errs...)
+}
+
+// ReadSum is [Read] and [Sum].
+func ReadSum(path string) (Totals, error) {
+	list, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	totals, err := Sum(list)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return totals, nil
+}
+
+// Starts are the times from which the agents' counters were counted, in order.
+func Starts(list []pmetric.Metrics) map[string][]pcommon.Timestamp {
+	starts := make(map[string][]pcommon.Timestamp)
+	points := newPoints()
+	for _, m := range list {
+		points.add(m)
+	}
+	for key, runs := range points.byKey {
+		for start := range runs {
+			if points.kinds[key.series] == counter && !slices.Contains(starts[key.agent], start) {
+				starts[key.agent] = append(starts[key.agent], start)
+			}
+		}
+	}
+	for _, list := range starts {
+		slices.Sort(list)
+	}
+	return starts
+}
+
+// plus adds the values of two runs: of counters and of histograms.
+func (v Value) plus(o Value) Value {
+	v.Int += o.Int
+	v.Float += o.Float
+	if o.Count > 0 && (v.Count == 0 || o.Min < v.Min) {
+		v.Min = o.Min
+	}
+	v.Max = max(v.Max, o.Max)
+	v.Count += o.Count
+	v.Sum += o.Sum
+	v.Buckets = slices.Clone(v.Buckets)
+	for i, n := range o.Buckets {
+		if i == len(v.Buckets) {
+			v.Buckets = append(v.Buckets, 0)
+		}
+		v.Buckets[i] += n
+	}
+	return v
+}
+
+// totals adds up the runs of each series.
+func (p *points) totals() Totals {
+	totals := make(Totals)
+	for key, runs := range p.byKey {
+		if totals[key.agent] == nil {
+			totals[key.agent] = make(Series)
+		}
+		totals[key.agent][key.series] = sumUp(runs, p.kinds[key.series] == counter)
+	}
+	return totals
+}
+
+func sumUp(runs map[pcommon.Timestamp]point, counter bool) (v Value) {
+	if counter {
+		for _, run := range runs {
+			v = v.plus(run.Value)
+		}
+		return v
+	}
+	var newest point
+	for _, run := range runs {
+		newest = slices.MaxFunc([]point{newest, run}, func(a, b point) int { return cmp.Compare(a.time, b.time) })
+	}
+	return newest.Value
+}
+
+// String is the value without what it doesn't have.
+func (v Value) String() string {
+	switch {
+	case v.Count > 0:
+		return fmt.Sprintf("%d values, sum %v, %v to %v, buckets %v", v.Count, v.Sum, v.Min, v.Max, v.Buckets)
+	case v.Float != 0:
+		return fmt.Sprint(v.Float)
+	default:
+		return fmt.Sprint(v.Int)
+	}
+}

@@ -1,0 +1,154 @@
+//go:build linux
+
+// Package proc runs programs for tests: it keeps what they print, waits for
+// lines of it, ends them, and sees to it that nothing outlives its test.
+package proc
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Patience is how long a test waits for another process before it gives up.
+// It is far more than a busy machine needs: a test that passes never waits for
+// so long.
+const Patience = time.Minute
+
+// Process is a program that a test runs, in a session of its own.
+type Process struct {
+	Stdout, Stderr *Log
+
+	name string
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+	err  error         // how; to be read once done is closed
+}
+
+// Start starts a program. At the end of the test it is killed, with everything
+// that it has started, unless it has ended by then. Where the test has failed
+// its output is shown.
+func Start(tb testing.TB, cmd *exec.Cmd) *Process {
+	tb.Helper()
+	p := &Process{
+		Stdout: newLog(), Stderr: newLog(),
+		name: filepath.Base(cmd.Path), cmd: cmd, done: make(chan struct{}),
+	}
+	cmd.Stdout, cmd.Stderr = p.Stdout, p.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setsid: true, // all that it starts can be found by its session
+		// A test that panics or takes too long has no cleanup.
+		Pdeathsig: syscall.SIGKILL,
+	}
+	// A child that is left behind holds the output open: don't wait for it.
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		tb.Fatalf("start %s: %v", p.name, err)
+	}
+	go func() {
+		p.err = cmd.Wait()
+		p.Stdout.end()
+		p.Stderr.end()
+		close(p.done)
+	}()
+	tb.Cleanup(func() { p.cleanup(tb) })
+	return p
+}
+
+func (p *Process) cleanup(tb testing.TB) {
+	killSession(p.PID())
+	<-p.done
+	if tb.Failed() {
+		tb.Logf("%s printed:\n%s%s", p.name, tail(p.Stdout), tail(p.Stderr))
+	}
+}
+
+// tail is the end of a log: a Collector that failed says why in its last lines.
+func tail(l *Log) string {
+	const most = 40
+	lines := l.Lines()
+	lines = lines[max(0, len(lines)-most):]
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// PID is the id of the process, and of its session.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// WaitFor waits until the process writes, to standard error, a line that holds
+// a text, and returns the line.
+func (p *Process) WaitFor(tb testing.TB, text string) string {
+	tb.Helper()
+	return p.WaitLine(tb, p.Stderr, text, func(line string) bool { return strings.Contains(line, text) })
+}
+
+// WaitLine waits until a line of a log matches, and returns it. What says what
+// is waited for.
+func (p *Process) WaitLine(tb testing.TB, log *Log, what string, match func(line string) bool) string {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), Patience)
+	defer cancel()
+	line, err := log.wait(ctx, match)
+	if err != nil {
+		tb.Fatalf("wait for %s to print %q: %v", p.name, what, err)
+	}
+	return line
+}
+
+// Signal sends a signal to the process alone.
+func (p *Process) Signal(tb testing.TB, sig syscall.Signal) {
+	tb.Helper()
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		tb.Fatalf("send %v to %s: %v", sig, p.name, err)
+	}
+}
+
+// SignalGroup sends a signal to the process and to its group, as a terminal
+// does for Ctrl-C.
+func (p *Process) SignalGroup(tb testing.TB, sig syscall.Signal) {
+	tb.Helper()
+	if err := syscall.Kill(-p.PID(), sig); err != nil {
+		tb.Fatalf("send %v to the group of %s: %v", sig, p.name, err)
+	}
+}
+
+// Wait waits for the process to end, and returns its exit code, or -1 where a
+// signal has ended it.
+func (p *Process) Wait(tb testing.TB) int {
+	tb.Helper()
+	return p.WaitWithin(tb, Patience)
+}
+
+// WaitWithin is Wait for a process that takes long by design.
+func (p *Process) WaitWithin(tb testing.TB, d time.Duration) int {
+	tb.Helper()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+	case <-timer.C:
+		tb.Fatalf("%s didn't end within %v", p.name, d)
+	}
+	var exit *exec.ExitError
+	if p.err != nil && !errors.As(p.err, &exit) {
+		tb.Fatalf("wait for %s: %v", p.name, p.err)
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Stop sends a signal and waits for the end. Anything but exit code 0 fails
+// the test.
+func (p *Process) Stop(tb testing.TB, sig syscall.Signal) {
+	tb.Helper()
+	p.Signal(tb, sig)
+	if code := p.Wait(tb); code != 0 {
+		tb.Fatalf("%s ended with code %d after %v, want 0", p.name, code, sig)
+	}
+}

@@ -1,0 +1,55 @@
+//go:build linux
+
+package proc
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Session lists the command lines of all processes of a session, dead ones
+// left out.
+func Session(sid int) map[int]string {
+	list := make(map[int]string)
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		panic(err) // the pattern is wrong
+	}
+	for _, stat := range stats {
+		text, err := os.ReadFile(stat)
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		// proc(5): pid (comm) state ppid pgrp session, where comm can hold
+		// anything, parentheses too.
+		after := string(text[strings.LastIndexByte(string(text), ')')+1:])
+		fields := strings.Fields(after)
+		if len(fields) < 4 || fields[3] != strconv.Itoa(sid) || fields[0] == "Z" {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
+		if err != nil {
+			continue
+		}
+		command, _ := os.ReadFile(filepath.Join(filepath.Dir(stat), "cmdline"))
+		list[pid] = strings.TrimSpace(strings.ReplaceAll(string(command), "\x00", " "))
+	}
+	return list
+}
+
+// killSession kills all processes of a session. A process that forks meanwhile
+// is found by the next round.
+func killSession(sid int) {
+	for range 10 {
+		list := Session(sid)
+		if len(list) == 0 {
+			return
+		}
+		for pid := range list {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
+}

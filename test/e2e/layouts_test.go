@@ -1,0 +1,128 @@
+//go:build linux
+
+package e2e
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
+)
+
+// A folder with the rings of all layouts at once comes out right: of the
+// Collector's own file, and of a second Collector that took it over the wire.
+func TestAllLayouts(t *testing.T) {
+	t.Parallel()
+	for _, way := range []struct{ protocol, sample, exporter string }{
+		{"grpc", "otlp-grpc.yaml", "otlp_grpc"},
+		{"http", "otlp-http.yaml", "otlp_http"},
+	} {
+		t.Run(way.protocol, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			want := allRings(t, dir)
+			backend, address := sink(t, way.protocol, anyPort)
+			c := setup{
+				sample:   way.sample,
+				overlays: []string{every(200 * time.Millisecond), exportTo(way.exporter, "file"), anyHealthPort},
+				env:      []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address},
+			}.start(t)
+			c.awaitTotals(t, want, tornGroups)
+			backend.awaitTotals(t, want, tornGroups)
+			checkAgents(t, c.totals(t))
+
+			c.Stop(t, syscall.SIGTERM)
+			backend.Stop(t, syscall.SIGTERM)
+			mustEqual(t, c.totals(t), backend.totals(t))
+			mustEqual(t, want, backend.totals(t), tornGroups)
+		})
+	}
+}
+
+// anyHealthPort keeps the health check of a sample from a port that two tests
+// would share.
+const anyHealthPort = `extensions: {health_check: {endpoint: "127.0.0.1:0"}}`
+
+// allRings fills a folder with every ring that real NIXL code wrote, and with
+// rings of the layouts that there are none of, and returns what is in them.
+func allRings(t *testing.T, dir string) otlpfile.Totals {
+	t.Helper()
+	want := make(otlpfile.Totals)
+	layouts := make(map[int32]int)
+	for _, c := range ringtest.Cases(t) {
+		path := ringtest.CopyTo(t, c, filepath.Join(dir, strings.ReplaceAll(c.Name, "/", "_")))
+		if !c.Readable() {
+			continue // the Collector says so, and goes on
+		}
+		events := make([]told, len(c.Pending))
+		for i, e := range c.Pending {
+			events[i] = tell(c.Version, e)
+		}
+		want[path] = wantEvents(events, c.Capacity)
+		layouts[c.Version]++
+	}
+	if len(layouts) != 3 {
+		t.Fatalf("real rings are of the versions %v, want 3 different ones", layouts)
+	}
+	for _, l := range []ringbuf.Layout{ringbuf.V2Named, ringbuf.V3} {
+		path := filepath.Join(dir, l.String())
+		want[path] = writeRing(t, path, l)
+	}
+	return want
+}
+
+// writeRing makes a ring with an event of each type, and some with extreme
+// values, and returns what is in it.
+func writeRing(t *testing.T, path string, l ringbuf.Layout) otlpfile.Series {
+	t.Helper()
+	const capacity = 64
+	w, err := ringbuf.Create(path, l, capacity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	var events []ringbuf.Event
+	for k := range ringbuf.TypeEventsDropped {
+		events = append(events, ringbuf.NewEvent(k, 1000+uint64(k)))
+	}
+	for _, v := range []uint64{0, 1, 1<<53 + 1, math.MaxInt64, 1 << 63, math.MaxUint64} {
+		events = append(events, ringbuf.NewEvent(ringbuf.TypeRxBytes, v))
+	}
+	if n, err := w.PushBatch(events); err != nil || n != len(events) {
+		t.Fatalf("pushed %d of %d events: %v", n, len(events), err)
+	}
+	list := make([]told, len(events))
+	for i, e := range events {
+		list[i] = told{
+			category: categoryOf(int32(e.Category)), name: e.Type.String(), known: e.Type.String(), value: e.Value,
+		}
+		if l.Named() {
+			list[i].name = e.Type.LegacyName()
+		}
+	}
+	return wantEvents(list, capacity)
+}
+
+// checkAgents looks at the rings that real agents wrote: in those no transfer
+// is torn.
+func checkAgents(t *testing.T, totals otlpfile.Totals) {
+	t.Helper()
+	checked := 0
+	for path, series := range totals {
+		if torn, ok := series[tornGroups]; ok && strings.Contains(path, "real-agent_") {
+			checked++
+			if torn.Int != 0 {
+				t.Errorf("%s: %d torn groups, want 0", path, torn.Int)
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no real agent of layout v4 was looked at")
+	}
+}

@@ -1,0 +1,65 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The programs under test, absolute; root is the project's top directory.
+var collectorBin, nixlringBin, root string
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	collectorBin = os.Getenv("OTELCOL_NIXL")
+	if collectorBin == "" {
+		const why = "OTELCOL_NIXL doesn't name a built Collector; `make e2e` builds one and runs these tests"
+		if os.Getenv("CI") == "true" {
+			return 1, fmt.Errorf("%s", why)
+		}
+		fmt.Println("skipped:", why)
+		return 0, nil
+	}
+	if _, err := os.Stat(collectorBin); err != nil || !filepath.IsAbs(collectorBin) {
+		return 1, fmt.Errorf("OTELCOL_NIXL=%s is not the absolute path of a program", collectorBin)
+	}
+	if root, err = filepath.Abs("../.."); err != nil {
+		return 1, err
+	}
+	dir, err := os.MkdirTemp("", "nixl-e2e-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	nixlringBin = filepath.Join(dir, "nixlring")
+	if err := build(nixlringBin, "./cmd/nixlring"); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+func build(to, pkg string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", to, pkg)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", pkg, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+//go:build linux
+
+package e2e
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
+)
+
+// A Collector that is stopped and started again loses nothing: what agents
+// write meanwhile waits in their rings. Without storage its counters begin
+// anew, with a new start time, and what they count adds up.
+func TestCollectorRestarts(t *testing.T) {
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "metrics.json")
+	a, b := newAgent(t, dir, "a"), newAgent(t, dir, "b")
+	run := setup{
+		sample:   "local.yaml",
+		overlays: []string{every(100 * time.Millisecond), exportTo("file")},
+		env:      []string{rings(dir), "PORT=0"},
+		file:     file,
+	}
+	const runs = 3
+	for n := range runs {
+		a.transfer(t, 10+n) // before
+		c := run.start(t)
+		a.transfer(t, 20+n) // while it runs
+		b.transfer(t, 1+n)
+		c.awaitTotals(t, want(a, b))
+		a.transfer(t, 30+n) // right before it stops
+		c.Stop(t, syscall.SIGTERM)
+		c.noComplaints(t)
+		mustEqual(t, want(a, b), c.totals(t))
+	}
+	list, err := otlpfile.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, starts := range otlpfile.Starts(list) {
+		if len(starts) != runs {
+			t.Errorf("%s: %d start times, want %d", path, len(starts), runs)
+		}
+	}
+	// On every backend an agent is the same before and after.
+	if got := instances(list); len(got) != 2 || len(got[a.Path()]) != 1 || len(got[b.Path()]) != 1 {
+		t.Errorf("instances by agent: %v, want one each", got)
+	}
+}
+
+// Nothing is lost either while agents write all the time, at a rate that their
+// rings hold for the seconds that a restart takes.
+func TestCollectorRestartsUnderLoad(t *testing.T) {
+	t.Parallel()
+	const long = 6 * time.Second
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "metrics.json")
+	run := setup{
+		sample:   "local.yaml",
+		overlays: []string{every(200 * time.Millisecond), exportTo("file")},
+		env:      []string{rings(dir), "PORT=0"},
+		file:     file,
+	}
+	c := run.start(t)
+	agents := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--capacity", "65536",
+		"--rate", "1000", "--seed", "3", "--duration", long.String())
+	for _, transfers := range []int64{1000, 2000, 3000} {
+		c.await(t, func(got otlpfile.Totals) string { return enough(got, 5, transfers) })
+		c.Stop(t, syscall.SIGTERM)
+		c = run.start(t)
+	}
+	report := agents.wait(t, long)
+	nothingDropped(t, report)
+	c.Stop(t, syscall.SIGTERM)
+	got := c.totals(t)
+	// A Collector that has seen half of an agent's life can't know the rest.
+	for path := range got {
+		if d := cmp.Diff(int64(0), got[path]["nixl.telemetry.ring.restarts"].Int); d != "" {
+			t.Errorf("%s: restarts (-want +got):\n%s", path, d)
+		}
+	}
+	mustEqual(t, wantReport(report), got, memoryUsage)
+}
+
+// enough says what is missing until so many agents have so many transfers.
+func enough(got otlpfile.Totals, agents int, transfers int64) string {
+	if len(got) < agents {
+		return "not all agents are there"
+	}
+	for path, series := range got {
+		if n := int64(series["nixl.transfer.duration"].Count); n < transfers { //nolint:gosec // a count of a test
+			return path + ": too few transfers"
+		}
+	}
+	return ""
+}

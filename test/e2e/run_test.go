@@ -1,0 +1,175 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/test/e2e/internal/proc"
+)
+
+// makeRun starts `make run` with some of its variables, in a copy of the tree
+// that has the programs under test in it, built already.
+func makeRun(t *testing.T, tmp string, variables ...string) *proc.Process {
+	t.Helper()
+	tree := t.TempDir()
+	for link, to := range map[string]string{
+		"Makefile":          filepath.Join(root, "Makefile"),
+		"scripts":           filepath.Join(root, "scripts"),
+		"examples":          filepath.Join(root, "examples"),
+		"dist/otelcol-nixl": collectorBin,
+		"bin/nixlring":      nixlringBin,
+	} {
+		link = filepath.Join(tree, link)
+		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := append([]string{"--old-file=build", "--old-file=nixlring", "run"}, variables...)
+	cmd := exec.CommandContext(t.Context(), "make", args...)
+	cmd.Dir = tree
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + tmp}
+	return proc.Start(t, cmd)
+}
+
+// The first thing that somebody tries: agents that are simulated, a page that
+// shows them, and Ctrl-C, after which nothing is left.
+func TestMakeRunSimulate(t *testing.T) {
+	t.Parallel()
+	tmp, port := t.TempDir(), proc.FreePort(t)
+	p := makeRun(t, tmp, "SIMULATE=2", fmt.Sprintf("PORT=%d", port))
+	p.WaitLine(t, p.Stdout, "simulating 2 agents", contains("simulating 2 agents in "+tmp))
+	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
+	for _, agent := range []string{"sim-0", "sim-1"} {
+		eventually(t, func() string {
+			return pageHas(t, port, "nixl_transfer_io_bytes_total", fmt.Sprintf("nixl_agent_name=%q", agent))
+		})
+	}
+	endByCtrlC(t, p, port, tmp)
+	if text := p.Stdout.Text() + p.Stderr.Text(); !strings.Contains(text, "transfers/s of each agent") {
+		t.Errorf("the simulator doesn't say what it wrote:\n%s", text)
+	}
+}
+
+// An empty directory: what an agent must set, and how to go on without one.
+// Then a ring comes.
+func TestMakeRunEmpty(t *testing.T) {
+	t.Parallel()
+	tmp, dir, port := t.TempDir(), t.TempDir(), proc.FreePort(t)
+	p := makeRun(t, tmp, "DIR="+dir, fmt.Sprintf("PORT=%d", port))
+	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
+	text := p.Stdout.Text() + "\n" + p.Stderr.Text()
+	for _, hint := range []string{"no ring in " + dir, "NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir, "make run SIMULATE=4"} {
+		if !strings.Contains(text, hint) {
+			t.Errorf("it doesn't say %q:\n%s", hint, text)
+		}
+	}
+	newAgent(t, dir, "late").transfer(t, 10)
+	eventually(t, func() string {
+		return pageHas(t, port, "nixl_transfer_io_bytes_total", `nixl_agent_name="late"`)
+	})
+	endByCtrlC(t, p, port, tmp)
+}
+
+// A directory with rings: it says what it has found.
+func TestMakeRunDirectory(t *testing.T) {
+	t.Parallel()
+	tmp, dir, port := t.TempDir(), t.TempDir(), proc.FreePort(t)
+	ringtest.CopyTo(t, ringtest.Find(t, "real-agent/v1.4.0_posix_200xfer"), filepath.Join(dir, "writer"))
+	ringtest.CopyTo(t, ringtest.Find(t, "0.6.0/alltypes_cap64"), filepath.Join(dir, "old"))
+	p := makeRun(t, tmp, "DIR="+dir, fmt.Sprintf("PORT=%d", port))
+	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
+	for path, layout := range map[string]string{"writer": "v4", "old": "v1"} {
+		path = filepath.Join(dir, path)
+		if p.Stdout.Count(func(line string) bool { return strings.Contains(line, path+" ") && strings.Contains(line, layout) }) != 1 {
+			t.Errorf("%s of layout %s isn't listed:\n%s", path, layout, p.Stdout.Text())
+		}
+	}
+	eventually(t, func() string {
+		return pageHas(t, port, "nixl_events_total", `nixl_agent_name="writer"`, `nixl_event_name="agent_xfer_time"`)
+	})
+	endByCtrlC(t, p, port, tmp)
+}
+
+// What can't work is refused in words, and nothing is started.
+func TestMakeRunRefuses(t *testing.T) {
+	t.Parallel()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() }) // after the subtests
+	_, taken, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := filepath.Join(t.TempDir(), "missing")
+	for name, c := range map[string]struct {
+		variables []string
+		says      string
+	}{
+		"port is taken":       {[]string{"PORT=" + taken, "SIMULATE=1"}, "port " + taken + " on 127.0.0.1 is taken"},
+		"port is no number":   {[]string{"PORT=http"}, "PORT=http is not a port"},
+		"directory missing":   {[]string{"DIR=" + missing, "PORT=" + fmt.Sprint(proc.FreePort(t))}, "there is no directory " + missing},
+		"number of agents":    {[]string{"SIMULATE=many"}, "SIMULATE=many is not a number of agents"},
+		"directory of agents": {[]string{"SIMULATE=1", "DIR=" + missing}, "give DIR or SIMULATE, not both"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tmp := t.TempDir()
+			p := makeRun(t, tmp, c.variables...)
+			if code := p.Wait(t); code != 2 { // make's own, for a recipe that failed
+				t.Errorf("exit code %d, want 2", code)
+			}
+			if !strings.Contains(p.Stderr.Text(), "make run: ") || !strings.Contains(p.Stderr.Text(), c.says) {
+				t.Errorf("it doesn't say %q:\n%s", c.says, p.Stderr.Text())
+			}
+			nothingLeft(t, p, tmp)
+		})
+	}
+}
+
+// endByCtrlC ends a run as a terminal does, and looks for leftovers.
+func endByCtrlC(t *testing.T, p *proc.Process, port int, tmp string) {
+	t.Helper()
+	if len(proc.Session(p.PID())) < 2 {
+		t.Error("make has started nothing")
+	}
+	p.SignalGroup(t, syscall.SIGINT)
+	p.Wait(t) // make ends by the signal, or with the code of its recipe
+	p.WaitLine(t, p.Stderr, "Shutdown complete", contains("Shutdown complete"))
+	if _, err := get(t, port); err == nil {
+		t.Error("the page is still served")
+	}
+	nothingLeft(t, p, tmp)
+}
+
+// nothingLeft fails the test if a run that has ended left processes or files.
+func nothingLeft(t *testing.T, p *proc.Process, tmp string) {
+	t.Helper()
+	if left := proc.Session(p.PID()); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+	files, err := os.ReadDir(tmp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) > 0 {
+		t.Errorf("files are left in TMPDIR: %v", files)
+	}
+}
+
+func contains(text string) func(line string) bool {
+	return func(line string) bool { return strings.Contains(line, text) }
+}

@@ -1,0 +1,130 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/e2e/internal/proc"
+)
+
+// simulator is `nixlring simulate` in a process of its own.
+type simulator struct{ *proc.Process }
+
+func startSimulator(t *testing.T, dir string, args ...string) simulator {
+	t.Helper()
+	args = append([]string{"simulate", dir, "--output", "json"}, args...)
+	return simulator{proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, args...))}
+}
+
+// stop ends the simulator before its time, and returns what it wrote.
+func (s simulator) stop(t *testing.T) simulate.Report {
+	t.Helper()
+	s.Stop(t, syscall.SIGTERM)
+	return s.report(t)
+}
+
+// wait waits for the simulator, which takes so long at least, and returns what
+// it wrote.
+func (s simulator) wait(t *testing.T, long time.Duration) simulate.Report {
+	t.Helper()
+	if code := s.WaitWithin(t, 2*long+proc.Patience); code != 0 {
+		t.Fatalf("the simulator ended with code %d, want 0", code)
+	}
+	return s.report(t)
+}
+
+func (s simulator) report(t *testing.T) (r simulate.Report) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(s.Stdout.Text()), &r); err != nil {
+		t.Fatalf("the simulator's report: %v\n%s", err, s.Stdout.Text())
+	}
+	return r
+}
+
+// nothingDropped fails the test if events didn't reach the rings, or were
+// overwritten there: then nobody could have counted them.
+func nothingDropped(t *testing.T, r simulate.Report) {
+	t.Helper()
+	for path, a := range r.Agents {
+		if a.DroppedStaging.Events+a.DroppedRing.Events+a.Unread.Events > 0 {
+			t.Errorf("%s (%s): of %d events %d found staging full, %d found the ring full, %d stood in the ring at a restart",
+				path, a.Layout, a.Written.Events.Events, a.DroppedStaging.Events, a.DroppedRing.Events, a.Unread.Events)
+		}
+	}
+}
+
+// wantReport are the values that a simulator's report comes to.
+func wantReport(r simulate.Report) otlpfile.Totals {
+	want := make(otlpfile.Totals)
+	for path, a := range r.Agents {
+		want[path] = wantAgent(&a)
+	}
+	return want
+}
+
+func wantAgent(a *simulate.Totals) otlpfile.Series {
+	written := &a.Written
+	w := wanted{wantEvents(nil, 0), nil}
+	count := func(series string, n uint64) {
+		w.Series[series] = otlpfile.Value{Int: int64(n)} //nolint:gosec // simulated numbers are small
+	}
+	count("nixl.telemetry.ring.capacity", uint64(a.Capacity))         //nolint:gosec // not negative
+	count("nixl.telemetry.ring.restarts", uint64(max(0, a.Starts-1))) //nolint:gosec // not negative
+	count("nixl.telemetry.events.dropped", written.ReportedDropped)
+	if a.Layout == "v4" {
+		count("nixl.telemetry.ring.torn_groups", 0)
+	}
+	for name, n := range written.Errors {
+		count("nixl.errors{error.type="+name+"}", n)
+	}
+	for _, n := range written.ByName {
+		labels := "{nixl.event.category=" + n.Category + ",nixl.event.name=" + n.Name + "}"
+		count("nixl.events"+labels, n.Count)
+		switch n.Category {
+		case "connection", "backend", "system", "custom":
+			count("nixl.event.value"+labels, n.Sum)
+			count("nixl.event.last_value"+labels, n.Last)
+		}
+		switch n.Name {
+		case "agent_memory_registered":
+			count("nixl.memory.registered", n.Sum)
+			count("nixl.memory.last.size{nixl.memory.operation=register}", n.Last)
+		case "agent_memory_deregistered":
+			count("nixl.memory.deregistered", n.Sum)
+			count("nixl.memory.last.size{nixl.memory.operation=deregister}", n.Last)
+		}
+	}
+	w.Series["nixl.memory.usage"] = otlpfile.Value{Int: int64(written.MemoryRegistered - written.MemoryDeregistered)} //nolint:gosec // likewise
+	for direction, d := range map[string]*simulate.Direction{"transmit": &written.Transmit, "receive": &written.Receive} {
+		if d.Size.Count == 0 {
+			continue
+		}
+		labels := "{network.io.direction=" + direction + "}"
+		count("nixl.transfer.io"+labels, d.Bytes)
+		count("nixl.transfer.requests"+labels, d.Requests)
+		count("nixl.transfer.last.size"+labels, d.Size.Last)
+		w.Series["nixl.transfer.size"+labels] = distribution(&d.Size, 1)
+	}
+	if written.Duration.Count > 0 {
+		w.Series["nixl.transfer.duration"] = distribution(&written.Duration, micros)
+		w.Series["nixl.transfer.post.duration"] = distribution(&written.PostDuration, micros)
+		w.Series["nixl.transfer.last.duration"] = otlpfile.Value{Float: float64(written.Duration.Last) / micros}
+		w.Series["nixl.transfer.last.post_duration"] = otlpfile.Value{Float: float64(written.PostDuration.Last) / micros}
+	}
+	return w.Series
+}
+
+func distribution(d *simulate.Distribution, perUnit float64) otlpfile.Value {
+	return otlpfile.Value{
+		Count: d.Count, Sum: float64(d.Sum) / perUnit,
+		Min: float64(d.Min) / perUnit, Max: float64(d.Max) / perUnit,
+		Buckets: d.Buckets,
+	}
+}

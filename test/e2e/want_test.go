@@ -1,0 +1,218 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
+)
+
+// Here the events of a ring become the values that the catalogue of metrics
+// asks for, by a reading of the catalogue that shares nothing with the
+// receiver's but ringbuf's list of NIXL's own names.
+
+const micros = 1e6 // per second
+
+// transfers and errors by NIXL's names, as the catalogue calls them.
+var (
+	directions = map[string]string{"tx": "transmit", "rx": "receive"}
+	categories = []string{
+		"memory", "transfer", "connection", "backend", "error", "performance", "system", "custom",
+	}
+)
+
+// told is an event as the catalogue sees it.
+type told struct {
+	category, name string // of nixl.events
+	known          string // NIXL's own name of the event; empty if it isn't NIXL's
+	value          uint64
+}
+
+// tell reads one event of a fixture.
+func tell(version int32, e ringtest.Event) told {
+	if e.Type == nil {
+		category := categoryOf(*e.Category)
+		return told{category: category, name: e.Name, known: knownName(category, e.Name), value: e.Value}
+	}
+	kind, known := ringbuf.Type(*e.Type), *e.Type < 20 || *e.Type == 20 && version == 4
+	as := told{category: "unknown", name: fmt.Sprintf("unknown_event_%d", *e.Type), value: e.Value}
+	if e.Category != nil {
+		as.category = categoryOf(*e.Category)
+		known = known && kind.Category() == ringbuf.Category(*e.Category)
+	}
+	if known {
+		as.name, as.known, as.category = kind.String(), kind.String(), categoryOf(int32(kind.Category()))
+	}
+	if kind == ringbuf.TypeEventsDropped && known {
+		as.category = "telemetry"
+	}
+	return as
+}
+
+func categoryOf(c int32) string {
+	if c < 0 || int(c) >= len(categories) {
+		return "unknown"
+	}
+	return categories[c]
+}
+
+// knownName is NIXL's present name for an event that a ring spells.
+func knownName(category, name string) string {
+	for t := range ringbuf.TypeEventsDropped {
+		if categoryOf(int32(t.Category())) == category && (name == t.LegacyName() || name == t.String()) {
+			return t.String()
+		}
+	}
+	return ""
+}
+
+// wanted collects the values of one agent.
+type wanted struct {
+	otlpfile.Series
+
+	sums map[string]*big.Int
+}
+
+// wantEvents are the values that a ring's events come to. Torn groups are not
+// among them: events that were chosen one by one belong to no transfer.
+func wantEvents(events []told, capacity uint64) otlpfile.Series {
+	w := wanted{otlpfile.Series{}, map[string]*big.Int{}}
+	for t := ringbuf.TypeErrNotPosted; t.IsError(); t++ {
+		w.count("nixl.errors{error.type="+strings.TrimPrefix(t.String(), "agent_err_")+"}", 0)
+	}
+	for _, name := range []string{
+		"nixl.telemetry.events.dropped", "nixl.telemetry.ring.saturations",
+		"nixl.telemetry.ring.restarts", "nixl.telemetry.ring.foreign_reads",
+	} {
+		w.count(name, 0)
+	}
+	for _, e := range events {
+		w.count(fmt.Sprintf("nixl.events{nixl.event.category=%s,nixl.event.name=%s}", e.category, e.name), 1)
+		if e.known != "" {
+			w.known(e.known, e.value)
+		} else {
+			w.made(e)
+		}
+	}
+	w.count("nixl.telemetry.ring.capacity", capacity)
+	if capacity > 0 && uint64(len(events)) == capacity-1 {
+		w.count("nixl.telemetry.ring.saturations", 1)
+	}
+	return w.Series
+}
+
+// known counts one of NIXL's own events.
+func (w *wanted) known(name string, value uint64) {
+	name = strings.TrimPrefix(name, "agent_")
+	direction, rest, _ := strings.Cut(name, "_")
+	labels := "{network.io.direction=" + directions[direction] + "}"
+	switch {
+	case rest == "bytes":
+		w.count("nixl.transfer.io"+labels, value)
+		w.distribute("nixl.transfer.size"+labels, value, 1, sizeBounds)
+		w.last("nixl.transfer.last.size"+labels, value)
+	case rest == "requests_num":
+		w.count("nixl.transfer.requests"+labels, value)
+	case name == "xfer_time":
+		w.distribute("nixl.transfer.duration", value, micros, durationBounds)
+		w.Series["nixl.transfer.last.duration"] = otlpfile.Value{Float: float64(value) / micros}
+	case name == "xfer_post_time":
+		w.distribute("nixl.transfer.post.duration", value, micros, durationBounds)
+		w.Series["nixl.transfer.last.post_duration"] = otlpfile.Value{Float: float64(value) / micros}
+	case name == "memory_registered":
+		w.memory("nixl.memory.registered", "register", value)
+	case name == "memory_deregistered":
+		w.memory("nixl.memory.deregistered", "deregister", value)
+	case name == "telemetry_events_dropped":
+		w.count("nixl.telemetry.events.dropped", value)
+	default:
+		w.count("nixl.errors{error.type="+strings.TrimPrefix(name, "err_")+"}", value)
+	}
+}
+
+// made counts an event that a backend or an application has made up, or that
+// is newer than the catalogue.
+func (w *wanted) made(e told) {
+	switch e.category {
+	case "connection", "backend", "system", "custom":
+		labels := fmt.Sprintf("{nixl.event.category=%s,nixl.event.name=%s}", e.category, e.name)
+		w.count("nixl.event.value"+labels, e.value)
+		w.last("nixl.event.last_value"+labels, e.value)
+	case "error":
+		w.count("nixl.errors{error.type=_OTHER}", e.value)
+	}
+}
+
+func (w *wanted) memory(metric, operation string, value uint64) {
+	w.count(metric, value)
+	w.last("nixl.memory.last.size{nixl.memory.operation="+operation+"}", value)
+	usage := new(big.Int)
+	if s := w.sums["nixl.memory.registered"]; s != nil {
+		usage.Add(usage, s)
+	}
+	if s := w.sums["nixl.memory.deregistered"]; s != nil {
+		usage.Sub(usage, s)
+	}
+	w.Series["nixl.memory.usage"] = otlpfile.Value{Int: clamp(usage)}
+}
+
+// count adds to a counter. It stands still at the largest number that OTLP
+// holds.
+func (w *wanted) count(series string, value uint64) {
+	s := w.sums[series]
+	if s == nil {
+		s = new(big.Int)
+		w.sums[series] = s
+	}
+	s.Add(s, new(big.Int).SetUint64(value))
+	w.Series[series] = otlpfile.Value{Int: clamp(s)}
+}
+
+func clamp(n *big.Int) int64 {
+	switch {
+	case n.IsInt64():
+		return n.Int64()
+	case n.Sign() < 0:
+		return math.MinInt64
+	default:
+		return math.MaxInt64
+	}
+}
+
+func (w *wanted) last(series string, value uint64) {
+	w.Series[series] = otlpfile.Value{Int: clamp(new(big.Int).SetUint64(value))}
+}
+
+// The catalogue's buckets, in the ring's units.
+var (
+	sizeBounds = []uint64{
+		1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30, 1 << 32, 1 << 34,
+	}
+	durationBounds = []uint64{
+		10, 25, 50, 100, 250, 500,
+		1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
+		1_000_000, 5_000_000, 10_000_000,
+	}
+)
+
+func (w *wanted) distribute(series string, value uint64, perUnit float64, bounds []uint64) {
+	v, n := w.Series[series], float64(value)/perUnit
+	if v.Count == 0 {
+		v = otlpfile.Value{Min: n, Max: n, Buckets: make([]uint64, len(bounds)+1)}
+	}
+	v.Count++
+	v.Sum += n
+	v.Min, v.Max = min(v.Min, n), max(v.Max, n)
+	at := 0
+	for at < len(bounds) && value > bounds[at] {
+		at++
+	}
+	v.Buckets[at]++
+	w.Series[series] = v
+}
