@@ -16,6 +16,7 @@ import (
 // An agent that is gone is reported for stale_after, and not any more. One
 // that is only idle goes on to be reported.
 func TestStaleAfter(t *testing.T) {
+	t.Parallel() // it waits for the next look through the directory
 	dir := t.TempDir()
 	gone, idle := ring(t, dir, "gone", ringbuf.V4, 16), ring(t, dir, "idle", ringbuf.V4, 16)
 	push(t, gone, write(7, 1, 1)...)
@@ -51,6 +52,7 @@ func TestStaleAfter(t *testing.T) {
 // A backend that is down for longer than stale_after gets the totals of agents
 // that came and went meanwhile.
 func TestStaleAgentsAreKeptForABackendThatIsDown(t *testing.T) {
+	t.Parallel() // it waits for the next look through the directory
 	dir := t.TempDir()
 	gone := ring(t, dir, "gone", ringbuf.V4, 16)
 	push(t, gone, write(7, 1, 1)...)

@@ -29,6 +29,7 @@ func (h *harness) mustSay(want componentstatus.Status, parts ...string) {
 }
 
 func TestStatusOfAMissingDirectory(t *testing.T) {
+	t.Parallel() // it waits for the next look through the directory
 	dir := filepath.Join(t.TempDir(), "later")
 	h := newHarness(t, dir, often).start()
 	h.log("warn: telemetry directory can't be read", "NIXL_TELEMETRY_DIR", dir)
@@ -46,6 +47,7 @@ func TestStatusOfAMissingDirectory(t *testing.T) {
 }
 
 func TestStatusWhereNothingCanBeOpened(t *testing.T) {
+	t.Parallel() // it waits for the next look through the directory
 	dir := t.TempDir()
 	ring(t, dir, "agent", ringbuf.V4, 16)
 	other, err := ringbuf.OpenReader(filepath.Join(dir, "agent"), ringbuf.Consume)
@@ -97,6 +99,7 @@ func TestMainOfTheOther(t *testing.T) {
 // Two consumers would take events from each other. Ours finds another of ours,
 // says who it is, leaves the ring alone, and takes over when it is gone.
 func TestAConsumerInAnotherProcess(t *testing.T) {
+	t.Parallel() // it waits for the next look through the directory
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 16)
 	push(t, w, write(3, 1, 1)...)

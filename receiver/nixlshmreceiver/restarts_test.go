@@ -1,0 +1,85 @@
+package nixlshmreceiver
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// An agent that starts anew, upgraded and with another buffer, goes on with its
+// totals. Only its memory went with its process.
+func TestTotalsOutliveARestart(t *testing.T) {
+	dir := t.TempDir()
+	old := ring(t, dir, "agent", ringbuf.V1, 16)
+	push(t, old, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 4096), ringbuf.NewEvent(ringbuf.TypeErrNotFound, 1))
+	push(t, old, write(100, 30, 5)...)
+	h := newHarness(t, dir, often, func(c *Config) { c.ResourceAttributes.NixlTelemetryLayout.Enabled = true }).start()
+	before := h.until(func(all agents) bool { return all["agent"].int(transmitted) == 100 })["agent"]
+	if usage := before.int("nixl.memory.usage"); usage != 4096 {
+		t.Errorf("memory in use is %d, want 4096", usage)
+	}
+
+	restarted := ring(t, dir, "agent", ringbuf.V4, 64)
+	h.log("info: agent started anew", restarted.Path())
+	push(t, restarted, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1024), ringbuf.NewEvent(ringbuf.TypeErrNotFound, 1))
+	push(t, restarted, write(11, 30, 5)...)
+	after := h.until(func(all agents) bool { return all["agent"].int(transmitted) == 111 })["agent"]
+	got := make(map[string]int64)
+	want := map[string]int64{
+		"nixl.memory.registered":            5120,
+		"nixl.memory.usage":                 1024,
+		"nixl.errors{error.type=not_found}": 2,
+		"nixl.telemetry.ring.restarts":      1,
+		"nixl.telemetry.ring.capacity":      64,
+		"nixl.telemetry.ring.torn_groups":   0,
+		"nixl.telemetry.ring.foreign_reads": 0,
+		"nixl.telemetry.ring.saturations":   0,
+		"nixl.events{nixl.event.category=error,nixl.event.name=NIXL_ERR_NOT_FOUND}":  1,
+		"nixl.events{nixl.event.category=error,nixl.event.name=agent_err_not_found}": 1,
+	}
+	for point := range want {
+		got[point] = after.int(point)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if after.start != before.start || after.time <= before.time {
+		t.Errorf("points are of %v to %v, and were of %v to %v", after.start, after.time, before.start, before.time)
+	}
+	if before.resource["nixl.telemetry.layout"] != "v1" || after.resource["nixl.telemetry.layout"] != "v4" {
+		t.Errorf("layouts %s and %s", before.resource["nixl.telemetry.layout"], after.resource["nixl.telemetry.layout"])
+	}
+}
+
+// What others take from a ring is missing from its totals, and said to be.
+func TestForeignReadsAreReported(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V3, 16)
+	push(t, w, write(1, 1, 1)...)
+	h := newHarness(t, dir, often).start()
+	drained(t, w.Path())
+	// A reader without our lock stores its own position: NIXL's, for example.
+	ringtest.Edit(t, w.Path(), func(h *ringtest.Header) { h.ReadPos, h.WritePos = 6, 6 })
+	h.log("warn: somebody else takes events from this ring", "mode: observe", "telemetry_reader")
+	h.until(func(all agents) bool { return all["agent"].int("nixl.telemetry.ring.foreign_reads") == 1 })
+}
+
+// A ring that was found full has most likely lost events.
+func TestFullRingsAreReported(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 16)
+	for range 15 {
+		push(t, w, ringbuf.NewEvent(ringbuf.TypeTxBytes, 1))
+	}
+	h := newHarness(t, dir, often).start()
+	h.log("warn: ring was full (15 events)", "NIXL_TELEMETRY_BUFFER_SIZE=")
+	a := h.until(func(all agents) bool { return all["agent"] != nil })["agent"]
+	if a.int("nixl.telemetry.ring.saturations") != 1 || a.points["nixl.telemetry.ring.utilization"] != 1.0 {
+		t.Errorf("%d saturations, utilization %v", a.int("nixl.telemetry.ring.saturations"), a.points["nixl.telemetry.ring.utilization"])
+	}
+	// The fill is that of the interval, so that it falls again.
+	h.until(func(all agents) bool { return all["agent"].points["nixl.telemetry.ring.utilization"] == 0.0 })
+}
