@@ -1,0 +1,152 @@
+//go:build linux
+
+package parity
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// metric is all that OTLP says of one, but for times.
+type metric struct {
+	Name, Description, Unit string
+	Kind                    pmetric.MetricType
+	Monotonic               bool
+	Temporality             pmetric.AggregationTemporality
+	Points                  []point
+}
+
+type point struct {
+	Attributes string // sorted, the agent's name among them
+	Int        int64
+	Double     float64
+	Type       pmetric.NumberDataPointValueType
+
+	Count, ZeroCount        uint64
+	Sum, Min, Max           float64
+	HasSum, HasMin, HasMax  bool
+	Bounds                  []float64
+	Buckets                 []uint64
+	Scale, Offset           int32
+	Exemplars               int
+	Flags                   pmetric.DataPointFlags
+	HasStart, StartsInOrder bool // it has a start time, which isn't after its time
+}
+
+// say is a batch in an order of its own, without the resource and the scopes,
+// and without what is left out by name.
+func say(t *testing.T, batch pmetric.Metrics, but ...string) []metric {
+	t.Helper()
+	var list []metric
+	for _, rm := range batch.ResourceMetrics().All() {
+		name, ok := rm.Resource().Attributes().Get(semconv.AgentName)
+		if !ok {
+			t.Error("a resource without the agent's name")
+		}
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				if !slices.ContainsFunc(but, func(p string) bool { return strings.HasPrefix(m.Name(), p) }) {
+					list = append(list, sayMetric(t, m, name.Str()))
+				}
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b metric) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+func sayMetric(t *testing.T, m pmetric.Metric, agent string) metric {
+	t.Helper()
+	out := metric{Name: m.Name(), Description: m.Description(), Unit: m.Unit(), Kind: m.Type()}
+	switch m.Type() {
+	case pmetric.MetricTypeSum:
+		out.Monotonic, out.Temporality = m.Sum().IsMonotonic(), m.Sum().AggregationTemporality()
+		out.Points = numbers(m.Sum().DataPoints(), agent)
+	case pmetric.MetricTypeGauge:
+		out.Points = numbers(m.Gauge().DataPoints(), agent)
+	case pmetric.MetricTypeHistogram:
+		out.Temporality = m.Histogram().AggregationTemporality()
+		for _, dp := range m.Histogram().DataPoints().All() {
+			out.Points = append(out.Points, histogram(dp, agent))
+		}
+	default:
+		t.Errorf("%s is a %v", m.Name(), m.Type())
+	}
+	slices.SortFunc(out.Points, func(a, b point) int { return cmp.Compare(a.Attributes, b.Attributes) })
+	return out
+}
+
+func numbers(list pmetric.NumberDataPointSlice, agent string) (out []point) {
+	for _, dp := range list.All() {
+		p := point{
+			Attributes: attributes(dp.Attributes(), agent),
+			Type:       dp.ValueType(),
+			Exemplars:  dp.Exemplars().Len(), Flags: dp.Flags(),
+		}
+		p.times(dp.StartTimestamp(), dp.Timestamp())
+		switch p.Type {
+		case pmetric.NumberDataPointValueTypeInt:
+			p.Int = dp.IntValue()
+		case pmetric.NumberDataPointValueTypeDouble:
+			p.Double = dp.DoubleValue()
+		case pmetric.NumberDataPointValueTypeEmpty:
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func histogram(dp pmetric.HistogramDataPoint, agent string) point {
+	p := point{
+		Attributes: attributes(dp.Attributes(), agent),
+		Count:      dp.Count(), Sum: dp.Sum(), Min: dp.Min(), Max: dp.Max(),
+		HasSum: dp.HasSum(), HasMin: dp.HasMin(), HasMax: dp.HasMax(),
+		Bounds: dp.ExplicitBounds().AsRaw(), Buckets: dp.BucketCounts().AsRaw(),
+		Exemplars: dp.Exemplars().Len(), Flags: dp.Flags(),
+	}
+	p.times(dp.StartTimestamp(), dp.Timestamp())
+	return p
+}
+
+func (p *point) times(start, at pcommon.Timestamp) {
+	p.HasStart, p.StartsInOrder = start != 0, start <= at
+}
+
+// attributes are a point's, and the agent's name, wherever that stands.
+func attributes(m pcommon.Map, agent string) string {
+	all := map[string]string{semconv.AgentName: agent}
+	for k, v := range m.All() {
+		all[k] = fmt.Sprintf("%v %s", v.Type(), v.AsString())
+		if k == semconv.AgentName {
+			all[k] = v.Str()
+		}
+	}
+	keys := make([]string, 0, len(all))
+	for k, v := range all {
+		keys = append(keys, k+"="+v)
+	}
+	slices.Sort(keys)
+	return strings.Join(keys, ",")
+}
+
+// equal fails the test where two batches say different things.
+func equal(t *testing.T, want, got []metric) {
+	t.Helper()
+	if len(want) == 0 {
+		t.Error("nothing was exported")
+	}
+	// Floating-point sums depend on the order in their last digits.
+	if d := gocmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); d != "" {
+		t.Errorf("the ring's road and the bridge's differ (-ring +bridge):\n%s", d)
+	}
+}

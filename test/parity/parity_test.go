@@ -1,0 +1,85 @@
+//go:build linux
+
+package parity
+
+import (
+	"slices"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ringOnly is what only a ring has to say.
+const ringOnly = "nixl.telemetry.ring."
+
+// C3: one stream of operations, through a ring and the receiver and through
+// the bridge and the SDK's exporter. Only what says where they come from may
+// differ: the scope, the resource, and the ring's own health.
+func TestSameMetrics(t *testing.T) {
+	for name, c := range map[string]struct {
+		layout ringbuf.Layout
+		ops    []operation
+	}{
+		"nothing yet":     {ringbuf.V4, nil},
+		"one transfer":    {ringbuf.V4, []operation{transfer(bridge.Transmit, 4096, 15_000, 120_000)}},
+		"memory alone":    {ringbuf.V4, []operation{deregistered(10), registered(3)}},
+		"a busy agent":    {ringbuf.V4, append(stream(1, 2000), dropped(48_380), dropped(1))},
+		"layout v3":       {ringbuf.V3, stream(2, 500)},
+		"layout v2":       {ringbuf.V2, stream(3, 500)},
+		"layout v2-named": {ringbuf.V2Named, append(stream(4, 500), ownEvents()...)},
+		"layout v1":       {ringbuf.V1, append(stream(5, 500), ownEvents()...)},
+		"only own events": {ringbuf.V1, ownEvents()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ring := say(t, throughRing(t, c.layout, c.ops), ringOnly)
+			equal(t, ring, say(t, throughBridge(t, c.ops)))
+			equal(t, ring, say(t, throughBridge(t, c.ops, bridge.WithAgentNameInResource())))
+		})
+	}
+}
+
+// The ring that an agent in Go writes is one like every other: the receiver
+// makes of it what the agent reports itself.
+func TestSameMetricsThroughTheAgentsOwnRing(t *testing.T) {
+	for _, layout := range ringbuf.Layouts() {
+		t.Run(layout.String(), func(t *testing.T) {
+			ops := stream(6, 500)
+			if layout == ringbuf.V4 {
+				ops = append(ops, dropped(7))
+			}
+			if layout.Named() {
+				ops = append(ops, ownEvents()...)
+				// NIXL's releases of that time had other names for errors.
+				ops = slices.DeleteFunc(ops, func(op operation) bool { return op.events[0].Type.IsError() })
+			}
+			dir := t.TempDir()
+			b := startBackend(t)
+			provider := pipeline(t, b)
+			a, err := bridge.NewAgent(agentName, bridge.WithMeterProvider(provider),
+				bridge.WithRing(bridge.Ring{Dir: dir, Layout: layout, Capacity: capacity}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := startReceiver(t, dir)
+			for _, op := range ops {
+				op.do(a)
+			}
+			if err := provider.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if dropped := a.RingTelemetry().DroppedStaging + a.RingTelemetry().DroppedRing; dropped > 0 {
+				t.Fatalf("%d events didn't reach the ring", dropped)
+			}
+			c.stop()
+			equal(t, say(t, only(t, c.all()), ringOnly), say(t, only(t, b.all())))
+		})
+	}
+}

@@ -1,0 +1,117 @@
+//go:build linux
+
+package parity
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Both roads count from when the agent came to be known: no point starts later
+// than the first operation, whenever its own series began, and none starts
+// anew from one collection to the next.
+func TestStartTimes(t *testing.T) {
+	ops := stream(7, 200)
+	for name, run := range map[string]func(*testing.T, []operation) (time.Time, []pmetric.Metrics){
+		"ring":   collectRingTwice,
+		"bridge": collectBridgeTwice,
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := time.Now()
+			first, batches := run(t, ops)
+			if len(batches) != 2 {
+				t.Fatalf("%d collections, want 2", len(batches))
+			}
+			starts := make(map[string]pcommon.Timestamp)
+			for _, b := range batches {
+				eachStart(b, func(series string, start pcommon.Timestamp) {
+					if at := start.AsTime(); at.Before(made) || at.After(first) {
+						t.Errorf("%s starts at %v, want from %v to %v", series, at, made, first)
+					}
+					if old, ok := starts[series]; ok && old != start {
+						t.Errorf("%s started at %v, and now at %v", series, old, start)
+					}
+					starts[series] = start
+				})
+			}
+			if len(starts) < 30 {
+				t.Errorf("only %d series", len(starts))
+			}
+		})
+	}
+}
+
+// collectRingTwice collects before the first operation and after the last, and
+// says when the first was.
+func collectRingTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metrics) {
+	t.Helper()
+	dir := t.TempDir()
+	w, err := ringbuf.Create(filepath.Join(dir, agentName), ringbuf.V4, capacity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	c := startReceiver(t, dir, func(cfg *nixlshmreceiver.Config) { cfg.InitialDelay = 0 })
+	<-c.came
+	first := time.Now()
+	for _, op := range ops {
+		if _, err := w.PushBatch(op.events); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.stop()
+	return first, c.all()
+}
+
+func collectBridgeTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metrics) {
+	t.Helper()
+	b := startBackend(t)
+	provider := pipeline(t, b)
+	a, err := bridge.NewAgent(agentName, bridge.WithMeterProvider(provider))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := provider.ForceFlush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first := time.Now()
+	for _, op := range ops {
+		op.do(a)
+	}
+	if err := provider.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return first, b.all()
+}
+
+func eachStart(m pmetric.Metrics, fn func(series string, start pcommon.Timestamp)) {
+	for _, rm := range m.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				switch m.Type() {
+				case pmetric.MetricTypeSum:
+					for _, dp := range m.Sum().DataPoints().All() {
+						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp())
+					}
+				case pmetric.MetricTypeGauge:
+					for _, dp := range m.Gauge().DataPoints().All() {
+						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp())
+					}
+				case pmetric.MetricTypeHistogram:
+					for _, dp := range m.Histogram().DataPoints().All() {
+						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp())
+					}
+				}
+			}
+		}
+	}
+}
