@@ -47,10 +47,12 @@ func TestLive(t *testing.T) {
 		t.Errorf("%d transfers were simulated, want %d", report.Sum.Operations, want)
 	}
 	nothingDropped(t, report)
+	want := wantReport(report)
+	// What a queue on disk still holds when the Collector stops, the next one
+	// sends: so wait first.
+	backend.awaitTotals(t, want)
 	c.Stop(t, syscall.SIGTERM)
 	backend.Stop(t, syscall.SIGTERM)
-
-	want := wantReport(report)
 	mustEqual(t, want, c.totals(t))
 	mustEqual(t, want, backend.totals(t))
 	c.noComplaints(t)
