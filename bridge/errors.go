@@ -1,14 +1,13 @@
 package bridge
 
 import (
-	"errors"
-	"reflect"
 	"strings"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -89,33 +88,8 @@ func (r *Runtime) errorTypeOf(err error) string {
 		name = r.errorType(err)
 	}
 	if name == "" {
-		name = errorType(err)
+		name = errtype.Of(err)
 	}
 	// Exporters refuse a whole batch for one string that isn't UTF-8.
 	return strings.ToValidUTF8(name, "\uFFFD")
-}
-
-// errorType is what err, or an error that it wraps, says its type is, and else
-// its Go type.
-func errorType(err error) string {
-	var named interface{ ErrorType() string }
-	if errors.As(err, &named) {
-		if name := named.ErrorType(); name != "" {
-			return name
-		}
-	}
-	return goType(err)
-}
-
-// goType looks through what fmt.Errorf wraps around an error, as that type
-// says nothing about it.
-func goType(err error) string {
-	for {
-		name := reflect.TypeOf(err).String()
-		inner := errors.Unwrap(err)
-		if name != "*fmt.wrapError" || inner == nil {
-			return name
-		}
-		err = inner
-	}
 }

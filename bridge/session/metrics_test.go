@@ -107,7 +107,7 @@ func TestMetricsOfPackets(t *testing.T) {
 	equal(t, map[string]int64{
 		"splitinfer.device=igpu splitinfer.worker=igpu_expert_ffn_layer_3":                                                       2,
 		"splitinfer.device=cpu splitinfer.worker=cpu_expert_ffn_layer_4":                                                         1,
-		"error.type=github.com/nixl-otel/nixl-otel/bridge/session.textError splitinfer.device=cpu splitinfer.worker=cpu_lm_head": 1,
+		"error.type=session.textError splitinfer.device=cpu splitinfer.worker=cpu_lm_head": 1,
 	}, sums(t, all, semconv.Packets))
 	equal(t, map[string]int64{
 		"splitinfer.layer=3 splitinfer.operation=expert_ffn": 2,
@@ -122,7 +122,7 @@ func TestMetricsOfPackets(t *testing.T) {
 	equal(t, map[string]distribution{
 		"splitinfer.device=igpu splitinfer.operation=expert_ffn":                                                                {2, 0.006},
 		"splitinfer.device=cpu splitinfer.operation=expert_ffn":                                                                 {1, 0.001},
-		"error.type=github.com/nixl-otel/nixl-otel/bridge/session.textError splitinfer.device=cpu splitinfer.operation=lm_head": {1, 1},
+		"error.type=session.textError splitinfer.device=cpu splitinfer.operation=lm_head": {1, 1},
 	}, distributions(t, all, semconv.PacketDuration))
 	// Memory of 0 is unknown.
 	equal(t, map[string]distribution{
@@ -157,8 +157,8 @@ func TestS9ErrorTypes(t *testing.T) {
 		packet Packet
 		want   string
 	}{
-		{Packet{Err: textError("a")}, "github.com/nixl-otel/nixl-otel/bridge/session.textError"},
-		{Packet{Err: fmt.Errorf("layer 5: %w", textError("a"))}, "github.com/nixl-otel/nixl-otel/bridge/session.textError"},
+		{Packet{Err: textError("a")}, "session.textError"},
+		{Packet{Err: fmt.Errorf("layer 5: %w", textError("a"))}, "session.textError"},
 		{Packet{Err: errors.New("a")}, "*errors.errorString"},
 		{Packet{Err: fmt.Errorf("layer 5: %w", os.ErrDeadlineExceeded)}, "*poll.DeadlineExceededError"},
 		{Packet{Err: typedError{}}, "device_lost"},

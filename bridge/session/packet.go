@@ -3,7 +3,7 @@ package session
 import (
 	"time"
 
-	otelsemconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
 )
 
 // The devices whose shares a [Summary] knows. A packet may name any other.
@@ -51,7 +51,7 @@ func (p *Packet) errorType() string {
 	if p.ErrorType != "" {
 		return p.ErrorType
 	}
-	return otelsemconv.ErrorType(p.Err).Value.AsString()
+	return errtype.Of(p.Err)
 }
 
 // fellBack reports whether the packet ran elsewhere than it was asked to.
