@@ -50,7 +50,7 @@ var (
 	}
 	KernelUptime = Metric{
 		Name: "ringkernel.uptime", Kind: Gauge, Number: Float64, Unit: "s",
-		Description: "Time since the kernel was registered.",
+		Description: "Time since the kernel was registered or last reset.",
 		Attributes:  []string{KernelID},
 	}
 	KernelLastMessageTime = Metric{
