@@ -48,7 +48,7 @@ func (b *builder) agent(v watch.View) {
 	b.events(v.Tally)
 	b.health(v.Tally, v.Layout)
 	b.EmitForResource(
-		metadata.WithResource(b.resource(v)),
+		metadata.WithOwnResource(b.resource(v)),
 		metadata.WithMetrics(func(ms pmetric.MetricSlice) {
 			points{ms, start, b.ts}.histograms(v.Tally)
 			points{ms, start, b.ts}.overflow(v.Tally, &b.cfg.Metrics)
@@ -114,7 +114,7 @@ func (b *builder) memory(t *tally.Agent) {
 }
 
 // errorTypes are the values of error.type, by the ring's types.
-var errorTypes = map[ringbuf.Type]string{
+var errorTypes = [ringbuf.Types]string{
 	ringbuf.TypeErrNotPosted:        semconv.ErrorNotPosted,
 	ringbuf.TypeErrInvalidParam:     semconv.ErrorInvalidParam,
 	ringbuf.TypeErrBackend:          semconv.ErrorBackend,

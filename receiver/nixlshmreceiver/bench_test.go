@@ -1,0 +1,113 @@
+package nixlshmreceiver
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// A collection of agents that report every metric of the catalogue, against
+// the same points built by hand from a list that has them ready. The ratio is
+// what it costs to get them from totals, by way of the generated code.
+func BenchmarkCollect(b *testing.B) {
+	for _, n := range []int{64, 1024} {
+		b.Run(fmt.Sprintf("agents=%d", n), func(b *testing.B) {
+			var last pmetric.Metrics
+			r := busyReceiver(b, n, func(_ context.Context, m pmetric.Metrics) error {
+				last = m
+				return nil
+			})
+			collect := func() {
+				if err := r.collect(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			collect()
+			points := last.DataPointCount()
+			list := plainOf(last)
+			if got := list.build().DataPointCount(); got != points {
+				b.Fatalf("%d plain points for %d", got, points)
+			}
+			var took, reference []time.Duration
+			var allocated, reserved uint64
+			for b.Loop() {
+				d, allocs := measured(collect)
+				took, allocated = append(took, d), allocated+allocs
+				d, allocs = measured(func() { last = list.build() })
+				reference, reserved = append(reference, d), reserved+allocs
+			}
+			b.ReportMetric(median(took)/median(reference), "x-plain")
+			b.ReportMetric(median(took)/float64(points), "ns/point")
+			b.ReportMetric(float64(allocated)/float64(b.N*n), "allocs/agent")
+			b.ReportMetric(float64(reserved)/float64(b.N*n), "plain-allocs/agent")
+			b.ReportMetric(float64(points)/float64(n), "points/agent")
+		})
+	}
+}
+
+// measured is what f took, in time and allocations.
+func measured(f func()) (time.Duration, uint64) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	f()
+	took := time.Since(began)
+	runtime.ReadMemStats(&after)
+	return took, after.Mallocs - before.Mallocs
+}
+
+func median(d []time.Duration) float64 {
+	slices.Sort(d)
+	return float64(d[len(d)/2])
+}
+
+// busyReceiver is a receiver of n agents that have done everything. Its loops
+// don't run.
+func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringReceiver {
+	b.Helper()
+	dir := b.TempDir()
+	cfg := createDefaultConfig()
+	cfg.Directories = []string{dir}
+	next, err := consumer.NewMetrics(take)
+	if err != nil {
+		b.Fatal(err)
+	}
+	on := machine{now: time.Now, hostname: func() (string, error) { return testHost, nil }}
+	r, err := newReceiver(cfg, receivertest.NewNopSettings(metadata.Type), next, on)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.host = componenttest.NewNopHost()
+	for _, layout := range []ringbuf.Layout{ringbuf.V1, ringbuf.V4} { // an upgrade gives an agent the events of both
+		for i := range n {
+			w := ring(b, dir, fmt.Sprintf("worker-%04d", i), layout, 64)
+			for kind := range ringbuf.Type(ringbuf.Types) {
+				if layout == ringbuf.V4 || kind < ringbuf.TypeEventsDropped {
+					push(b, w, ringbuf.NewEvent(kind, 1000))
+				}
+			}
+			if layout == ringbuf.V1 {
+				push(b, w, ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "ucx_progress_calls", 12))
+			}
+			if err := w.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		r.watcher.Drain()
+		r.watcher.Scan()
+		r.watcher.Drain()
+	}
+	b.Cleanup(r.watcher.Close)
+	return r
+}
