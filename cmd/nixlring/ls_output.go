@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/listing"
+	"github.com/nixl-otel/nixl-otel/internal/render"
 )
 
 // listed is a file as nixlring ls writes it for programs. The fields of a ring
@@ -72,19 +73,8 @@ func writeListText(w io.Writer, list []listing.Entry, now time.Time) error {
 			layout, capacity, pending = e.Layout.String(), strconv.Itoa(e.Capacity), strconv.Itoa(e.Pending)
 			fill = fmt.Sprintf("%.0f%%", 100*e.Fill())
 		}
-		t.add(printable(e.Path), layout, capacity, pending, fill,
-			strconv.FormatUint(uint64(e.Owner), 10), age(now.Sub(e.Modified)), printable(e.Reason()))
+		t.add(render.Printable(e.Path), layout, capacity, pending, fill,
+			strconv.FormatUint(uint64(e.Owner), 10), age(now.Sub(e.Modified)), render.Printable(e.Reason()))
 	}
 	return t.write(w)
-}
-
-// printable keeps a file's name, which is any bytes, from doing things to a
-// terminal or to the columns.
-func printable(s string) string {
-	for _, r := range s {
-		if !strconv.IsPrint(r) || r == '\uFFFD' {
-			return strconv.QuoteToGraphic(s)
-		}
-	}
-	return s
 }

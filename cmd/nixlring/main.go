@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 )
@@ -14,7 +15,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // who asks a second time doesn't want to wait
-	code := run(ctx, world{out: os.Stdout, err: os.Stderr, env: os.LookupEnv}, os.Args[1:])
+	code := run(ctx, world{out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, proc: "/proc"}, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
@@ -23,6 +24,8 @@ func main() {
 type world struct {
 	out, err io.Writer
 	env      nixlenv.Env
+	now      func() time.Time
+	proc     string // where the kernel tells of processes
 }
 
 // run is the program, as a test can call it.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -25,11 +26,21 @@ type result struct {
 
 // nixlring runs the program in an environment.
 func nixlring(ctx context.Context, env map[string]string, args ...string) result {
-	var out, errs bytes.Buffer
-	code := run(ctx, world{out: &out, err: &errs, env: func(name string) (string, bool) {
+	return runWith(ctx, world{now: time.Now, proc: "/proc", env: func(name string) (string, bool) {
 		v, ok := env[name]
 		return v, ok
-	}}, args)
+	}}, args...)
+}
+
+// nixlringAt runs the program while the clock stands still.
+func nixlringAt(ctx context.Context, now time.Time, args ...string) result {
+	return runWith(ctx, world{now: func() time.Time { return now }, proc: "/proc"}, args...)
+}
+
+func runWith(ctx context.Context, w world, args ...string) result {
+	var out, errs bytes.Buffer
+	w.out, w.err = &out, &errs
+	code := run(ctx, w, args)
 	return result{code, out.String(), errs.String()}
 }
 
@@ -60,6 +71,7 @@ func TestHelp(t *testing.T) {
 	for name, args := range map[string][]string{
 		"help.txt":          {"--help"},
 		"help_ls.txt":       {"ls", "--help"},
+		"help_read.txt":     {"read", "--help"},
 		"help_simulate.txt": {"simulate", "--help"},
 	} {
 		r := nixlring(t.Context(), nil, args...)
@@ -97,6 +109,10 @@ func TestWrongCommandLine(t *testing.T) {
 		{"unknown flag: --what", []string{"ls", "--what"}},
 		{"it is one of text, json, csv", []string{"ls", "--output", "xml"}},
 		{"it is one of text, json", []string{"simulate", dir, "--output", "csv"}},
+		{"the path of a ring is needed", []string{"read"}},
+		{`unknown category "LUCK"`, []string{"read", dir, "--category", "luck"}},
+		{"--interval 0s", []string{"read", dir, "--interval", "0"}},
+		{"csv is of one ring", []string{"read", dir, dir, "-o", "csv"}},
 		{"at most 1 arg", []string{"simulate", dir, dir}},
 		{"--layout: unknown layout", []string{"simulate", dir, "--layout", "v5"}},
 		{"--agents 0", []string{"simulate", dir, "--agents", "0"}},

@@ -110,3 +110,11 @@ func (t *table) alignRight(column int) {
 		row[column] = strings.Repeat(" ", width-utf8.RuneCountInString(row[column])) + row[column]
 	}
 }
+
+// notes is where a command tells what isn't its result.
+func notes(w world, quiet bool) io.Writer {
+	if quiet {
+		return io.Discard
+	}
+	return w.err
+}

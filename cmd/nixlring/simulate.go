@@ -167,7 +167,7 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 		return err
 	}
 	start := time.Now()
-	err = f.watch(ctx, fleet, f.progress(w))
+	err = f.watch(ctx, fleet, notes(w, f.quiet))
 	if f.remove {
 		err = errors.Join(err, fleet.Remove())
 	}
@@ -176,13 +176,6 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 		return errors.Join(err, writeJSON(w.out, report))
 	}
 	return errors.Join(err, writeReport(w.out, fleet, report, time.Since(start)))
-}
-
-func (f *simulateFlags) progress(w world) io.Writer {
-	if f.quiet {
-		return io.Discard
-	}
-	return w.err
 }
 
 // watch runs the fleet and tells how it goes on.

@@ -1,0 +1,119 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Event is an event as it is shown.
+type Event struct {
+	Ring     string // the path of its ring
+	Micros   uint64 // since the epoch
+	Read     bool   // whether Micros is when the event was read, as the ring has no times
+	Category ringbuf.Category
+	Name     string
+	Value    uint64
+}
+
+// New is an event of a ring that is read at a time.
+func New(ring string, l ringbuf.Layout, e *ringbuf.Event, now time.Time) Event {
+	shown := Event{
+		Ring: ring, Micros: e.TimestampMicros,
+		Category: e.Category, Name: e.EventName(), Value: e.Value,
+	}
+	if l != ringbuf.V1 {
+		shown.Micros, shown.Read = uint64(max(0, now.UnixMicro())), true
+	}
+	return shown
+}
+
+// Time is when the event was recorded, or read, in local time.
+func (e *Event) Time() time.Time { return time.UnixMicro(int64(min(e.Micros, math.MaxInt64))) }
+
+// AppendBlock appends the event as NIXL's guide shows it:
+//
+//	=== NIXL Telemetry Event ===
+//	Timestamp: 2025-01-15 14:30:25.123456
+//	Category: TRANSFER
+//	Event: agent_tx_bytes
+//	Value: 1048576
+//	===========================
+//
+// and an empty line. The time is local. A name that would do something to a
+// terminal is quoted.
+func AppendBlock(b []byte, e *Event) []byte {
+	b = append(b, "=== NIXL Telemetry Event ===\nTimestamp: "...)
+	b = e.Time().AppendFormat(b, "2006-01-02 15:04:05.000000")
+	b = append(b, "\nCategory: "...)
+	b = append(b, e.Category.String()...)
+	b = append(b, "\nEvent: "...)
+	b = append(b, Printable(e.Name)...)
+	b = append(b, "\nValue: "...)
+	b = strconv.AppendUint(b, e.Value, 10)
+	return append(b, "\n===========================\n\n"...)
+}
+
+// jsonEvent is an event as JSON. The field names are those of the CSV, and are
+// stable.
+type jsonEvent struct {
+	Ring     string `json:"ring"`
+	Micros   uint64 `json:"timestamp_us"`
+	Read     bool   `json:"time_of_reading,omitempty"`
+	Category string `json:"category"`
+	Name     string `json:"event_name"`
+	Value    uint64 `json:"value"`
+}
+
+// AppendJSON appends the event as a line of JSON.
+func AppendJSON(b []byte, e *Event) []byte {
+	line, err := json.Marshal(jsonEvent{
+		Ring: e.Ring, Micros: e.Micros, Read: e.Read,
+		Category: e.Category.String(), Name: e.Name, Value: e.Value,
+	})
+	if err != nil {
+		panic(err) // strings and numbers can't fail
+	}
+	return append(append(b, line...), '\n')
+}
+
+// CSVHeader is the first line of the CSV.
+const CSVHeader = sink.CSVHeader
+
+// AppendCSV appends the event as a row of the CSV.
+func AppendCSV(b []byte, e *Event) []byte {
+	return sink.AppendCSV(b, &sink.Event{
+		Time: e.Time(), Category: e.Category, Name: strings.ToValidUTF8(e.Name, "\uFFFD"), Value: e.Value,
+	})
+}
+
+// Printable keeps a name, which is any bytes, from doing things to a terminal
+// or to columns.
+func Printable(s string) string {
+	for _, r := range s {
+		if !strconv.IsPrint(r) || r == '\uFFFD' {
+			return strconv.QuoteToGraphic(s)
+		}
+	}
+	return s
+}
+
+// ParseFormat is the function that appends an event in a format: text, json
+// or csv.
+func ParseFormat(name string) (func([]byte, *Event) []byte, error) {
+	switch name {
+	case "text":
+		return AppendBlock, nil
+	case "json":
+		return AppendJSON, nil
+	case "csv":
+		return AppendCSV, nil
+	}
+	return nil, fmt.Errorf("unknown format %q: it is one of text, json, csv", name)
+}

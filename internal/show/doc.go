@@ -1,0 +1,3 @@
+// Package show reads rings and writes their events as text, as NIXL's example
+// readers do, but for any layout, and without taking the events unless asked.
+package show
