@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
 // agent is a ring that a test writes to itself, event by event, and what it

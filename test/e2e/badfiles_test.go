@@ -16,7 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // badFiles are files that aren't rings, or are broken ones, and what the log
@@ -112,7 +113,7 @@ func TestBadFiles(t *testing.T) {
 	c.awaitTotals(t, want(a))
 	// Long enough for the directory to be looked through several times, and for
 	// the files to be tried again: a dozen collections.
-	eventually(t, func() string {
+	proc.Eventually(t, func() string {
 		a.transfer(t, 1)
 		if n := len(points(t, c.file)); n < 12 {
 			return fmt.Sprintf("%d collections", n)

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/proc"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // collector is a Collector that runs. Its log is JSON.
@@ -171,33 +171,11 @@ func (c *collector) totals(t *testing.T) otlpfile.Totals {
 // its totals, has nothing to say.
 func (c *collector) await(t *testing.T, check func(otlpfile.Totals) string) {
 	t.Helper()
-	eventually(t, func() string { return check(c.totals(t)) })
+	proc.Eventually(t, func() string { return check(c.totals(t)) })
 }
 
 // awaitTotals waits until the file has given totals.
 func (c *collector) awaitTotals(t *testing.T, want otlpfile.Totals, but ...string) {
 	t.Helper()
 	c.await(t, func(got otlpfile.Totals) string { return diff(want, got, but...) })
-}
-
-// eventually waits until a check of what another process does has nothing to
-// say any more. Only files and pages need it: for the rest there are events to
-// wait for.
-func eventually(t *testing.T, check func() string) {
-	t.Helper()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	timeout := time.NewTimer(proc.Patience)
-	defer timeout.Stop()
-	for {
-		missing := check()
-		if missing == "" {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-timeout.C:
-			t.Fatalf("after %v still:\n%s", proc.Patience, missing)
-		}
-	}
 }

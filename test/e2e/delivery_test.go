@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/proc"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // soon shortens the waits between the attempts of an exporter. How long it
@@ -46,7 +46,7 @@ func TestBackendDown(t *testing.T) {
 	a.transfer(t, 10)
 	backend, _ := sink(t, "grpc", address)
 	// The backend sees each point that the Collector has collected.
-	eventually(t, func() string {
+	proc.Eventually(t, func() string {
 		collected, arrived := points(t, c.file), points(t, backend.file)
 		for point := range collected {
 			if !arrived[point] {

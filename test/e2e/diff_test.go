@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
 // Series that not every comparison can say something about.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
 // A folder with the rings of all layouts at once comes out right: of the

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
 // A Collector that is stopped and started again loses nothing: what agents

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/proc"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // makeRun starts `make run` with some of its variables, in a copy of the tree
@@ -52,7 +52,7 @@ func TestMakeRunSimulate(t *testing.T) {
 	p.WaitLine(t, p.Stdout, "simulating 2 agents", contains("simulating 2 agents in "+tmp))
 	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
 	for _, agent := range []string{"sim-0", "sim-1"} {
-		eventually(t, func() string {
+		proc.Eventually(t, func() string {
 			return pageHas(t, port, "nixl_transfer_io_bytes_total", fmt.Sprintf("nixl_agent_name=%q", agent))
 		})
 	}
@@ -76,7 +76,7 @@ func TestMakeRunEmpty(t *testing.T) {
 		}
 	}
 	newAgent(t, dir, "late").transfer(t, 10)
-	eventually(t, func() string {
+	proc.Eventually(t, func() string {
 		return pageHas(t, port, "nixl_transfer_io_bytes_total", `nixl_agent_name="late"`)
 	})
 	endByCtrlC(t, p, port, tmp)
@@ -96,7 +96,7 @@ func TestMakeRunDirectory(t *testing.T) {
 			t.Errorf("%s of layout %s isn't listed:\n%s", path, layout, p.Stdout.Text())
 		}
 	}
-	eventually(t, func() string {
+	proc.Eventually(t, func() string {
 		return pageHas(t, port, "nixl_events_total", `nixl_agent_name="writer"`, `nixl_event_name="agent_xfer_time"`)
 	})
 	endByCtrlC(t, p, port, tmp)

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/proc"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // simulator is `nixlring simulate` in a process of its own.

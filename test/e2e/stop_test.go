@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/otlpfile"
-	"github.com/nixl-otel/nixl-otel/test/e2e/internal/proc"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // What agents write right before the Collector is told to stop is in its last
@@ -72,9 +72,9 @@ func TestPrometheusPage(t *testing.T) {
 		`nixl_transfer_duration_seconds_bucket{le="0.001"} 1`, // the first took 1000 µs, the others longer
 		`nixl_transfer_duration_seconds_bucket{le="+Inf"} 100`,
 	} {
-		eventually(t, func() string { return pageHas(t, port, line) })
+		proc.Eventually(t, func() string { return pageHas(t, port, line) })
 	}
-	eventually(t, func() string {
+	proc.Eventually(t, func() string {
 		return pageHas(t, port, `host_name=`, `nixl_agent_name="prefill worker 0"`, `service_instance_id=`)
 	})
 	onLoopbackOnly(t, port)

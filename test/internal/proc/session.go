@@ -23,10 +23,7 @@ func Session(sid int) map[int]string {
 		if err != nil {
 			continue // it ended meanwhile
 		}
-		// proc(5): pid (comm) state ppid pgrp session, where comm can hold
-		// anything, parentheses too.
-		after := string(text[strings.LastIndexByte(string(text), ')')+1:])
-		fields := strings.Fields(after)
+		fields := statFields(string(text)) // state ppid pgrp session
 		if len(fields) < 4 || fields[3] != strconv.Itoa(sid) || fields[0] == "Z" {
 			continue
 		}

@@ -28,6 +28,9 @@ type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended
 	err  error         // how; to be read once done is closed
+	left bool          // whether it left processes behind; likewise
+
+	killed bool // by the test
 }
 
 // Start starts a program. At the end of the test it is killed, with everything
@@ -52,6 +55,8 @@ func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 	}
 	go func() {
 		p.err = cmd.Wait()
+		// Its id may be another's later on.
+		p.left = len(Session(p.PID())) > 0
 		p.Stdout.end()
 		p.Stderr.end()
 		close(p.done)
@@ -61,9 +66,16 @@ func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 }
 
 func (p *Process) cleanup(tb testing.TB) {
-	killSession(p.PID())
-	<-p.done
-	if tb.Failed() {
+	select {
+	case <-p.done:
+		if p.left {
+			killSession(p.PID())
+		}
+	default:
+		killSession(p.PID())
+		<-p.done
+	}
+	if tb.Failed() && !p.killed {
 		tb.Logf("%s printed:\n%s%s", p.name, tail(p.Stdout), tail(p.Stderr))
 	}
 }
