@@ -10,23 +10,54 @@ import (
 	"testing"
 )
 
+// Whatever moves readPos between the first look of a commit and its store, the
+// store doesn't go over it.
+func TestCommitStoresOverNobody(t *testing.T) {
+	for _, c := range []struct {
+		at   int // where the reader has committed
+		to   uint64
+		want func(error) bool
+	}{
+		{5, 0, func(err error) bool { return errors.Is(err, ErrRestarted) }},
+		{5, 8, func(err error) bool { return errors.As(err, new(*ForeignReadError)) }},
+		{0, 8, func(err error) bool { return errors.As(err, new(*ForeignReadError)) }},
+	} {
+		w := newRing(t, V4, 64)
+		r := open(t, w.Path(), Consume)
+		advance(t, w, r, c.at)
+		push(t, w, 0, 20)
+		read(t, r)
+		atomic.StoreUint64(&w.hdr.readPos, c.to)
+		if err := r.swap(); !c.want(err) {
+			t.Errorf("from %d to %d: error %v", c.at, c.to, err)
+		}
+		if h := headerOf(w); h.ReadPos != c.to {
+			t.Errorf("from %d: read position %d was stored over %d", c.at, h.ReadPos, c.to)
+		}
+	}
+}
+
 // A commit from position 0 can hit a ring that has just started anew: 0 is
 // what its agent stored. Such a commit is undone. But an agent that used the
 // room at once, and has come round to 0 again, is not to lose its events.
 func TestCommitFromZero(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		ring  func(w *Writer) // what happens between the swap and the second look
-		agent uint64          // where the agent is when the commit comes
-		want  error
+		name string
+		ring func(w *Writer) // what happens between the swap and the second look
+		want error
 	}{
-		{"nothing happens", func(*Writer) {}, 63, nil},
-		{"the agent used the room and wrapped to 0", func(w *Writer) { ok(t, w.Push(NewEvent(TypeTxBytes, 7777))) }, 63, nil},
-		{"the agent used the room and wrapped", func(w *Writer) { push(t, w, 100, 110) }, 63, nil},
-		{"the agent wrote the same event as before", func(w *Writer) { ok(t, w.Push(w.slots.Event(63))) }, 63, nil},
-		{"the agent had started anew", func(w *Writer) { w.startOver(t, false) }, 63, ErrRestarted},
-		{"and had written", func(w *Writer) { w.startOver(t, false); atomic.StoreUint64(&w.hdr.writePos, 29) }, 63, ErrRestarted},
-		{"it is starting anew", func(w *Writer) { w.startOver(t, true) }, 40, ErrRestarted},
+		{"nothing happens", func(*Writer) {}, nil},
+		{"the agent used the room and wrapped to 0", func(w *Writer) { ok(t, w.Push(NewEvent(TypeTxBytes, 7777))) }, nil},
+		{"the agent used the room and wrapped", func(w *Writer) { push(t, w, 100, 110) }, nil},
+		{"the agent wrote the same event as before", func(w *Writer) { ok(t, w.Push(w.slots.Event(63))) }, nil},
+		{"the agent had started anew", func(w *Writer) { w.startOver(t, false) }, ErrRestarted},
+		{"and had written", func(w *Writer) { w.startOver(t, false); atomic.StoreUint64(&w.hdr.writePos, 29) }, ErrRestarted},
+		{"it is starting anew", func(w *Writer) { w.startOver(t, true) }, ErrRestarted},
+		{"it had started anew with more slots", func(w *Writer) {
+			w.startOver(t, false)
+			atomic.StoreUint64(&w.hdr.capacity, 128)
+			atomic.StoreUint64(&w.hdr.writePos, 63)
+		}, ErrRestarted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newRing(t, V4, 64)

@@ -174,6 +174,27 @@ func TestFaultOfAnotherRing(t *testing.T) {
 	}
 }
 
+// Nor is a fault of memory that lies beside the ring's, whether above or below.
+func TestFaultBesideTheRing(t *testing.T) {
+	above := newRing(t, V4, 16)
+	w := newRing(t, V4, 16)
+	push(t, w, 0, 5)
+	r := open(t, w.Path(), Consume)
+	below := newRing(t, V4, 16)
+	for _, other := range []*Writer{above, below} {
+		truncate(t, other.Path(), 0)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("a fault of other memory was swallowed")
+				}
+			}()
+			_, err := r.Read(0, func(Batch) { other.slots.Event(0) })
+			t.Errorf("a fault of other memory became %v", err)
+		}()
+	}
+}
+
 // Unlinked while it is open: the agent writes on into the orphan, and so the
 // reader reads on. That the name is gone is for others to see.
 func TestUnlinkedRing(t *testing.T) {

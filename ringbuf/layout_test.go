@@ -1,6 +1,7 @@
 package ringbuf
 
 import (
+	"errors"
 	"testing"
 	"unsafe"
 )
@@ -104,6 +105,21 @@ func TestLayoutKnowsItsTypes(t *testing.T) {
 			if got, want := c.layout.Knows(typ), !c.none && typ <= c.last; got != want {
 				t.Errorf("%v knows type %d: %v, want %v", c.layout, typ, got, want)
 			}
+		}
+	}
+}
+
+// A header can be right in all but its size. What a ring may take of the
+// address space is bounded, also where the file is as large as it says.
+func TestCapacityIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		capacity uint64
+		ok       bool
+	}{{maxCapacity, true}, {maxCapacity * 2, false}, {1 << 40, false}} {
+		h := Header{Version: 4, ExpectedVersion: 4, Capacity: c.capacity, Mask: c.capacity - 1}
+		_, err := h.layout(headerSize + int64(c.capacity)*16)
+		if c.ok && err != nil || !c.ok && !errors.Is(err, ErrInvalid) {
+			t.Errorf("capacity %d: error %v", c.capacity, err)
 		}
 	}
 }

@@ -75,6 +75,21 @@ func TestObserverIsLapped(t *testing.T) {
 	equal(t, "events after that", read(t, o), samples(V4, 9000, 9010))
 }
 
+// The agent starts anew, in another layout, while an observer is at its copy.
+func TestObserverIsOvertakenByARestart(t *testing.T) {
+	w := newRing(t, V4, 8192)
+	o := open(t, w.Path(), Observe)
+	push(t, w, 0, 8191)
+	batches := 0
+	_, err := o.Read(0, func(Batch) {
+		batches++
+		push(t, create(t, w.Path(), V3, 8192), 0, 8191)
+	})
+	if !errors.Is(err, ErrRestarted) || batches != 1 {
+		t.Errorf("%d batches, error %v", batches, err)
+	}
+}
+
 // A consumer may pass an observer's idea of where the agent is; that must not
 // make an almost empty ring look full.
 func TestObserverSeesNoFullRingBesideAConsumer(t *testing.T) {

@@ -1,0 +1,136 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+)
+
+// The agent's stores of a restart, one by one. Wherever a reader looks, no old
+// event comes out as pending, and once the agent is done the new ring is whole.
+func TestHeaderCaughtHalfWay(t *testing.T) {
+	steps := []func(h *header){
+		func(*header) {}, // only the size is set
+		func(h *header) { atomic.StoreUint64(&h.writePos, 0) },
+		func(h *header) { atomic.StoreUint64(&h.readPos, 0) },
+		func(h *header) { atomic.StoreInt32(&h.version, 0) },
+		func(h *header) { atomic.StoreUint64(&h.capacity, 64) },
+		func(h *header) { atomic.StoreUint64(&h.mask, 63) },
+		func(h *header) { atomic.StoreInt32(&h.version, 4) },
+		func(h *header) { atomic.StoreInt32(&h.expectedVersion, 4) },
+	}
+	for _, mode := range modes() {
+		for _, at := range []int{0, 7, 64} {
+			for _, uncommitted := range []int{0, 20} {
+				for done := range len(steps) + 1 {
+					if done == 2 {
+						continue // see TestStartInTheMiddleOfALook
+					}
+					w := newRing(t, V4, 64)
+					c := open(t, w.Path(), Consume)
+					advance(t, w, c, at)
+					r := c
+					if mode == Observe {
+						r = open(t, w.Path(), Observe)
+					}
+					push(t, w, 0, uncommitted)
+					read(t, r)
+					nextTick(t, w.Path())
+					truncate(t, w.Path(), int64(len(w.mem)))
+					for _, step := range steps[:done] {
+						step(w.hdr)
+					}
+
+					got, err := tryRead(r, 0)
+					if len(got) != 0 || err != nil && !errors.Is(err, ErrRestarted) {
+						t.Errorf("%v at %d, %d uncommitted, %d stores done: %d events, error %v", mode, at, uncommitted, done, len(got), err)
+					}
+					if err := r.Commit(); err != nil && !errors.Is(err, ErrRestarted) {
+						t.Errorf("%v at %d, %d uncommitted, %d stores done: commit: %v", mode, at, uncommitted, done, err)
+					}
+					for _, step := range steps[done:] {
+						step(w.hdr)
+					}
+					if h := headerOf(w); done > 2 && mode == Consume && h.ReadPos != 0 {
+						t.Errorf("at %d, %d uncommitted, %d stores done: the new ring's read position is %d", at, uncommitted, done, h.ReadPos)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The worst moment of all: writePos is 0 already, readPos isn't. It lasts one
+// store of the agent, and to a reader the ring looks full of old events. An
+// agent goes on within nanoseconds; the reader waits for longer than that.
+func TestStartInTheMiddleOfALook(t *testing.T) {
+	whole := settle
+	t.Cleanup(func() { settle = whole })
+	for _, mode := range modes() {
+		w := newRing(t, V4, 64)
+		c := open(t, w.Path(), Consume)
+		advance(t, w, c, 7)
+		r := c
+		if mode == Observe {
+			r = open(t, w.Path(), Observe)
+		}
+		nextTick(t, w.Path())
+		truncate(t, w.Path(), int64(len(w.mem)))
+		atomic.StoreUint64(&w.hdr.writePos, 0)
+		settle = func(h *header) {
+			whole(h)
+			atomic.StoreUint64(&w.hdr.readPos, 0)
+			atomic.StoreInt32(&w.hdr.version, 0)
+			atomic.StoreInt32(&w.hdr.version, 4)
+		}
+		got, err := tryRead(r, 0)
+		if len(got) != 0 || !errors.Is(err, ErrRestarted) {
+			t.Errorf("%v: %d events, error %v", mode, len(got), err)
+		}
+	}
+}
+
+// An observer beside a consumer that has emptied the ring at position 0 sees the
+// positions of a ring that has just been made. As long as nobody has touched
+// the file it is the old one, with events that the observer hasn't seen.
+func TestEmptyAtZeroIsNoStart(t *testing.T) {
+	w := newRing(t, V4, 64)
+	push(t, w, 0, 63) // so that every page has been written before the observer comes
+	c := open(t, w.Path(), Consume)
+	read(t, c)
+	commit(t, c)
+	advance(t, w, c, 51)
+	o := open(t, w.Path(), Observe)
+	push(t, w, 0, 14)
+	equal(t, "the consumer's events", read(t, c), samples(V4, 0, 14))
+	commit(t, c)
+	if h := headerOf(w); h.WritePos != 0 || h.ReadPos != 0 {
+		t.Fatalf("positions %d and %d, the test wants 0", h.WritePos, h.ReadPos)
+	}
+	equal(t, "the observer's events", read(t, o), samples(V4, 0, 14))
+}
+
+// A ring that has just wrapped looks the same, and nothing is held back of it,
+// whether its file was touched or not.
+func TestWrapIsNoStart(t *testing.T) {
+	for _, mode := range modes() {
+		for _, touched := range []bool{false, true} {
+			w := newRing(t, V4, 64)
+			c := open(t, w.Path(), Consume)
+			advance(t, w, c, 50)
+			r := c
+			if mode == Observe {
+				r = open(t, w.Path(), Observe)
+			}
+			push(t, w, 0, 14)
+			if touched {
+				nextTick(t, w.Path())
+				truncate(t, w.Path(), int64(len(w.mem))) // as a page that is written back
+			}
+			equal(t, "events", read(t, r), samples(V4, 0, 14))
+			commit(t, r)
+		}
+	}
+}

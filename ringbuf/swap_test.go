@@ -1,0 +1,78 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Somebody swaps what the name stands for, again and again, while it is opened:
+// a ring, a link to a ring elsewhere, a FIFO that nobody writes to. A reader
+// gets the ring or is refused; it follows nothing and hangs on nothing.
+func TestFileIsSwappedWhileItIsOpened(t *testing.T) {
+	w := newRing(t, V4, 16)
+	elsewhere := newRing(t, V4, 16)
+	dir := t.TempDir()
+	path, spare := filepath.Join(dir, "agent"), filepath.Join(dir, "spare")
+	shapes := []func() error{
+		func() error { return os.Link(w.Path(), spare) },
+		func() error { return os.Symlink(elsewhere.Path(), spare) },
+		func() error { return unix.Mkfifo(spare, 0o600) },
+	}
+	var stop atomic.Bool
+	var neighbour sync.WaitGroup
+	neighbour.Go(func() {
+		rng := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // any order will do
+		for i := 0; !stop.Load(); i++ {
+			err := shapes[rng.IntN(len(shapes))]()
+			if err == nil {
+				err = os.Rename(spare, path)
+			}
+			if err == nil && i%5 == 0 { // renaming a link onto its own file leaves both
+				err = os.Remove(path)
+			}
+			if err != nil && !errors.Is(err, fs.ErrExist) {
+				t.Error(err)
+				return
+			}
+			if err := os.Remove(spare); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	target := open(t, elsewhere.Path(), Observe).ID()
+	opened := 0
+	for i := range 20_000 {
+		r, err := OpenReader(path, modes()[i%2])
+		switch {
+		case err == nil:
+			opened++
+			if r.ID() == target {
+				t.Error("a link was followed")
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrNotRegular):
+			t.Errorf("error %v", err)
+		}
+		if t.Failed() {
+			break
+		}
+	}
+	stop.Store(true)
+	neighbour.Wait()
+	if opened == 0 {
+		t.Log("the ring was never there when it was opened")
+	}
+}
