@@ -10,7 +10,6 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
-	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver"
@@ -28,8 +27,6 @@ const testHost = "test-host"
 
 // harness is a receiver, made by its factory, and all that comes out of it.
 type harness struct {
-	component.Host // which has no extensions
-
 	tb       testing.TB
 	receiver receiver.Metrics
 	on       machine
@@ -41,6 +38,8 @@ type harness struct {
 	lines    *logLines
 	consume  func(context.Context, pmetric.Metrics) error // stands before batches; nil takes everything
 
+	extensions map[component.ID]component.Component
+
 	stop func() error
 }
 
@@ -49,7 +48,6 @@ type harness struct {
 func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 	tb.Helper()
 	h := &harness{
-		Host:     componenttest.NewNopHost(),
 		tb:       tb,
 		on:       machine{now: time.Now, hostname: func() (string, error) { return testHost, nil }},
 		settings: receivertest.NewNopSettings(metadata.Type),
@@ -149,6 +147,9 @@ func wait[T any](tb testing.TB, c <-chan T, what string) T {
 }
 
 var _ componentstatus.Reporter = (*harness)(nil)
+
+// GetExtensions makes the harness the Collector that hosts the receiver.
+func (h *harness) GetExtensions() map[component.ID]component.Component { return h.extensions }
 
 // Report takes what the receiver says of itself.
 func (h *harness) Report(e *componentstatus.Event) { h.statuses <- e }
