@@ -33,11 +33,15 @@ type Agent struct {
 	toldAlien bool
 }
 
-func newAgent(dir, name, path string, shape *tally.Shape, now time.Time) *Agent {
-	a := &Agent{Name: name, Dir: dir, Path: path, tally: tally.NewAgent(shape), start: now, lastEvent: now}
+func newAgent(p place, cfg *Config, shape *tally.Shape, now time.Time) *Agent {
+	a := &Agent{Name: p.name, Dir: p.dir, Path: p.path, tally: tally.NewAgent(shape), start: now, lastEvent: now}
+	tap := cfg.Tap
 	a.count = func(b ringbuf.Batch) {
 		a.counted = true
 		a.tally.Add(b)
+		if tap != nil {
+			tap(a, b)
+		}
 	}
 	return a
 }

@@ -373,6 +373,6 @@ func FuzzParseCheckpoint(f *testing.F) {
 		if _, err := c.resume(r); err == nil && r.Position() > 7 {
 			t.Errorf("resumed at %d", r.Position())
 		}
-		_ = c.restore(newAgent("", "", path, shape, time.Time{}), shape)
+		_ = c.restore(newAgent(place{path: path}, &Config{}, shape, time.Time{}), shape)
 	})
 }

@@ -52,6 +52,11 @@ type Config struct {
 	// Report is told what an operator may want to know. It is called with
 	// locks held: it must be quick, and must not call the watcher.
 	Report func(Notice)
+	// Tap is shown every event, before it is committed; nil where nobody wants
+	// to see them. It is called with the agent locked, from several goroutines
+	// at a time for different agents, and the ring waits for it. Only the
+	// agent's exported fields may be looked at.
+	Tap func(*Agent, ringbuf.Batch)
 	// Now is the clock; time.Now where nil.
 	Now func() time.Time
 }

@@ -51,7 +51,7 @@ func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
 	}
 	w.forget(p.path)
 	if a == nil {
-		a = newAgent(p.dir, p.name, p.path, w.shape, now)
+		a = newAgent(p, &w.cfg, w.shape, now)
 		w.resume(a, reader)
 		w.agents[p.path] = a
 		defer w.publish()

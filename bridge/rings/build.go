@@ -1,0 +1,144 @@
+package rings
+
+import (
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// builder writes the totals of agents as the SDK's data, as the receiver
+// writes them as the Collector's.
+type builder struct {
+	identity *identity
+	taken    time.Time // when the collection began
+	points   points
+
+	attributes *attributes // of the agent that is being written
+	start, at  time.Time
+}
+
+func newBuilder(i *identity, now time.Time) *builder {
+	return &builder{identity: i, taken: now, points: newPoints()}
+}
+
+func (b *builder) agent(v watch.View) {
+	b.attributes, b.start, b.at = b.identity.of(v), v.Start, b.taken
+	if b.at.Before(b.start) {
+		// A ring may have been opened just now, and a clock may be set back: a
+		// point before its start is one that backends refuse.
+		b.at = b.start
+	}
+	b.transfers(v.Tally)
+	b.memory(v.Tally)
+	b.errors(v.Tally)
+	b.events(v.Tally)
+	b.health(v.Tally, v.Layout)
+	v.Tally.Rest()
+}
+
+func (b *builder) transfers(t *tally.Agent) {
+	for d, name := range [...]string{tally.Transmit: semconv.Transmit, tally.Receive: semconv.Receive} {
+		direction := attribute.String(semconv.Direction, name)
+		if size := t.Size(tally.Direction(d)); size.Count() > 0 { //nolint:gosec // 0 or 1
+			b.int64(semconv.TransferIO, size.Total().Int64(), direction)
+			b.int64(semconv.TransferLastSize, size.LastInt64(), direction)
+			b.histogram(semconv.TransferSize, size, direction)
+		}
+		if requests := t.Requests(tally.Direction(d)); requests.Events > 0 { //nolint:gosec // 0 or 1
+			b.int64(semconv.TransferRequests, requests.Sum.Int64(), direction)
+		}
+	}
+	if h := t.Duration(); h.Count() > 0 {
+		b.float64(semconv.TransferLastDuration, h.Last())
+		b.histogram(semconv.TransferDuration, h)
+	}
+	if h := t.PostDuration(); h.Count() > 0 {
+		b.float64(semconv.TransferLastPostDuration, h.Last())
+		b.histogram(semconv.TransferPostDuration, h)
+	}
+}
+
+func (b *builder) memory(t *tally.Agent) {
+	registered, deregistered := t.Registered(), t.Deregistered()
+	if registered.Events > 0 {
+		b.int64(semconv.MemoryRegistered, registered.Sum.Int64())
+		b.int64(semconv.MemoryLastSize, registered.Last(), attribute.String(semconv.MemoryOperation, semconv.Register))
+	}
+	if deregistered.Events > 0 {
+		b.int64(semconv.MemoryDeregistered, deregistered.Sum.Int64())
+		b.int64(semconv.MemoryLastSize, deregistered.Last(), attribute.String(semconv.MemoryOperation, semconv.Deregister))
+	}
+	if registered.Events > 0 || deregistered.Events > 0 {
+		b.int64(semconv.MemoryUsage, t.MemoryUsage())
+	}
+}
+
+// errors are reported from 0 on, so that an alert can fire on the first.
+func (b *builder) errors(t *tally.Agent) {
+	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
+		status := bridge.Status(kind - ringbuf.TypeErrNotPosted) //nolint:gosec // 0 to 11
+		b.int64(semconv.Errors, t.Errors(kind).Sum.Int64(), attribute.String(semconv.ErrorType, status.String()))
+	}
+	if other := t.OtherErrors(); other != (tally.Sum{}) {
+		b.int64(semconv.Errors, other.Int64(), attribute.String(semconv.ErrorType, semconv.ErrorOther))
+	}
+}
+
+func (b *builder) events(t *tally.Agent) {
+	t.Events(func(category, name string, events uint64) {
+		b.count(semconv.Events, events,
+			attribute.String(semconv.EventCategory, category), attribute.String(semconv.EventName, name))
+	})
+	for _, s := range t.Series() {
+		if s.Valued {
+			category, name := attribute.String(semconv.EventCategory, s.Category), attribute.String(semconv.EventName, s.Name)
+			b.int64(semconv.EventValue, s.Sum.Int64(), category, name)
+			b.int64(semconv.EventLastValue, s.Last(), category, name)
+		}
+	}
+	past := attribute.Bool(semconv.MetricOverflow, true)
+	plain, valued := t.Overflow()
+	if events := plain.Events + valued.Events; events > 0 {
+		b.count(semconv.Events, events, past)
+	}
+	if valued.Events > 0 {
+		b.int64(semconv.EventValue, valued.Sum.Int64(), past)
+	}
+}
+
+// health is what is known of the ring. Loss is reported from 0 on, as errors
+// are.
+func (b *builder) health(t *tally.Agent, layout ringbuf.Layout) {
+	b.int64(semconv.TelemetryEventsDropped, t.Dropped().Sum.Int64())
+	b.int64(semconv.RingCapacity, int64(t.Capacity()))
+	b.float64(semconv.RingUtilization, t.Utilization())
+	b.count(semconv.RingSaturations, t.Saturations())
+	b.count(semconv.RingRestarts, t.Restarts())
+	b.count(semconv.RingForeignReads, t.ForeignReads())
+	if layout == ringbuf.V4 || t.TornGroups() > 0 {
+		b.count(semconv.RingTornGroups, t.TornGroups())
+	}
+}
+
+func (b *builder) count(m semconv.Metric, n uint64, more ...attribute.KeyValue) {
+	b.int64(m, int64(n), more...) //nolint:gosec // nobody lives to count so far
+}
+
+func (b *builder) int64(m semconv.Metric, v int64, more ...attribute.KeyValue) {
+	b.points.ints[m.Name] = append(b.points.ints[m.Name], metricdata.DataPoint[int64]{
+		Attributes: b.attributes.set(more...), StartTime: b.start, Time: b.at, Value: v,
+	})
+}
+
+func (b *builder) float64(m semconv.Metric, v float64, more ...attribute.KeyValue) {
+	b.points.floats[m.Name] = append(b.points.floats[m.Name], metricdata.DataPoint[float64]{
+		Attributes: b.attributes.set(more...), StartTime: b.start, Time: b.at, Value: v,
+	})
+}

@@ -1,0 +1,95 @@
+//go:build linux
+
+package rings_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"log/slog"
+	"os"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/rings"
+	"github.com/nixl-otel/nixl-otel/bridge/sink"
+)
+
+// A program ships the rings of a directory through a reader of its own. Here
+// the reader is asked by hand; a program has a PeriodicReader with an exporter.
+func Example() {
+	dir, err := os.MkdirTemp("", "nixl")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	// An agent of whatever language; this one is in Go.
+	agent, err := bridge.NewAgent("worker-0", bridge.WithRing(bridge.Ring{Dir: dir}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	agent.MemoryRegistered(1 << 30)
+	agent.MemoryDeregistered(1 << 29)
+	agent.Close() // flushes
+
+	producer, err := rings.New(rings.WithDirectories(dir), rings.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	producer.Start()
+	defer producer.Close()
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(producer))
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	defer provider.Shutdown(context.Background())
+
+	var collected metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &collected); err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range collected.ScopeMetrics[0].Metrics {
+		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Unit == "By" {
+			p := sum.DataPoints[0]
+			name, _ := p.Attributes.Value("nixl.agent.name")
+			fmt.Println(name.AsString(), m.Name, p.Value)
+		}
+	}
+	// Output:
+	// worker-0 nixl.memory.registered 1073741824
+	// worker-0 nixl.memory.deregistered 536870912
+	// worker-0 nixl.memory.usage 536870912
+}
+
+// Every event of every ring goes to a sink, without any metrics.
+func ExampleWithSinks() {
+	dir, err := os.MkdirTemp("", "nixl")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	agent, err := bridge.NewAgent("worker-0", bridge.WithRing(bridge.Ring{Dir: dir}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	agent.Error(bridge.StatusRemoteDisconnect)
+	agent.Close()
+
+	producer, err := rings.New(
+		rings.WithDirectories(dir),
+		rings.WithLogger(slog.New(slog.DiscardHandler)),
+		rings.WithSinks(sink.Func(func(events []sink.Event) error {
+			for _, e := range events {
+				fmt.Println(e.Agent, e.Category, e.Name, e.Value)
+			}
+			return nil
+		})),
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	producer.Start()
+	producer.Close() // drains
+	// Output: worker-0 ERROR agent_err_remote_disconnect 1
+}

@@ -1,0 +1,188 @@
+//go:build linux
+
+package rings_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nixl-otel/nixl-otel/bridge/rings"
+	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// start is when the clock of the tests stands.
+var start = time.Date(2025, time.January, 15, 14, 30, 25, 0, time.UTC)
+
+// world is a Producer that is started, and what it logs.
+type world struct {
+	*rings.Producer
+	log *lines
+}
+
+func newWorld(t *testing.T, opts ...rings.Option) *world {
+	t.Helper()
+	w := &world{log: newLines()}
+	p, err := rings.New(append([]rings.Option{
+		rings.WithLogger(slog.New(slog.NewTextHandler(w.log, nil))),
+		rings.WithClock(func() time.Time { return start }),
+		rings.WithRunInterval(2 * time.Millisecond),
+	}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Producer = p
+	p.Start()
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return w
+}
+
+// produce is what the Producer has, by the metric's name and its attributes:
+// `name{key=value,…}`.
+func (w *world) produce(t *testing.T) map[string]float64 {
+	t.Helper()
+	all := make(map[string]float64)
+	for _, m := range w.metrics(t) {
+		eachPoint(m, func(set attribute.Set, v float64) {
+			all[fmt.Sprintf("%s{%s}", m.Name, set.Encoded(attribute.DefaultEncoder()))] += v
+		})
+	}
+	return all
+}
+
+func (w *world) metrics(t *testing.T) []metricdata.Metrics {
+	t.Helper()
+	scopes, err := w.Produce(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []metricdata.Metrics
+	for _, s := range scopes {
+		if s.Scope.Name != rings.ScopeName {
+			t.Errorf("scope %q", s.Scope.Name)
+		}
+		all = append(all, s.Metrics...)
+	}
+	return all
+}
+
+func eachPoint(m metricdata.Metrics, f func(attribute.Set, float64)) {
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		for _, p := range data.DataPoints {
+			f(p.Attributes, float64(p.Value))
+		}
+	case metricdata.Gauge[int64]:
+		for _, p := range data.DataPoints {
+			f(p.Attributes, float64(p.Value))
+		}
+	case metricdata.Gauge[float64]:
+		for _, p := range data.DataPoints {
+			f(p.Attributes, p.Value)
+		}
+	case metricdata.Histogram[float64]:
+		for _, p := range data.DataPoints {
+			f(p.Attributes, float64(p.Count))
+		}
+	case metricdata.ExponentialHistogram[float64]:
+		for _, p := range data.DataPoints {
+			f(p.Attributes, float64(p.Count))
+		}
+	default:
+		panic(fmt.Sprintf("%s is a %T", m.Name, data))
+	}
+}
+
+// lines is a log that tests can wait on.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{} // one place
+}
+
+func newLines() *lines { return &lines{more: make(chan struct{}, 1)} }
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// wait waits until the log has all the parts.
+func (l *lines) wait(t *testing.T, parts ...string) {
+	t.Helper()
+	timeout := time.After(30 * time.Second)
+	for {
+		text := l.String()
+		missing := ""
+		for _, p := range parts {
+			if !strings.Contains(text, p) {
+				missing = p
+			}
+		}
+		if missing == "" {
+			return
+		}
+		select {
+		case <-l.more:
+		case <-timeout:
+			t.Fatalf("the log has no %q:\n%s", missing, text)
+		}
+	}
+}
+
+// makeRing makes a ring that stays open for the test.
+func makeRing(t *testing.T, dir, name string, layout ringbuf.Layout, events ...ringbuf.Event) *ringbuf.Writer {
+	t.Helper()
+	w, err := ringbuf.Create(filepath.Join(dir, name), layout, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	if n, err := w.PushBatch(events); n < len(events) {
+		t.Fatalf("only %d events fit: %v", n, err)
+	}
+	return w
+}
+
+// kept is a sink that keeps what it gets.
+type kept struct {
+	mu     sync.Mutex
+	events []sink.Event
+}
+
+func (k *kept) Write(events []sink.Event) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.events = append(k.events, events...)
+	return nil
+}
+
+func (k *kept) all() []sink.Event {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.events
+}

@@ -1,0 +1,202 @@
+package rings
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Option sets something of a [Producer].
+type Option interface {
+	apply(config) config
+}
+
+type optionFunc func(config) config
+
+func (f optionFunc) apply(c config) config { return f(c) }
+
+type config struct {
+	watch    watch.Config
+	hostname func() (string, error)
+	log      *slog.Logger
+	sinks    []sink.Sink
+}
+
+func newConfig(opts []Option) (config, error) {
+	c := config{hostname: os.Hostname}
+	for _, o := range opts {
+		c = o.apply(c)
+	}
+	env := nixlenv.Env(os.LookupEnv)
+	if len(c.watch.Directories) == 0 {
+		c.watch.Directories = []string{env.Dir()}
+	}
+	var errs []error
+	if c.watch.RunInterval == 0 {
+		var err error
+		c.watch.RunInterval, err = env.RunInterval()
+		errs = append(errs, err)
+	}
+	if c.watch.Now == nil {
+		c.watch.Now = time.Now
+	}
+	if c.log == nil {
+		c.log = slog.Default()
+	}
+	return c, errors.Join(errs...)
+}
+
+// WithDirectories sets the directories that agents make their rings in. They
+// need not exist yet. The default is $NIXL_TELEMETRY_DIR, or else /tmp.
+func WithDirectories(dirs ...string) Option {
+	return optionFunc(func(c config) config {
+		c.watch.Directories = dirs
+		return c
+	})
+}
+
+// WithInclude sets which files in the directories are looked at, by patterns
+// relative to the directory, where ** stands for any folders. The default is
+// *, every file; those that aren't rings are left alone.
+func WithInclude(patterns ...string) Option {
+	return optionFunc(func(c config) config {
+		c.watch.Include = patterns
+		return c
+	})
+}
+
+// WithExclude sets which of those files are not.
+func WithExclude(patterns ...string) Option {
+	return optionFunc(func(c config) config {
+		c.watch.Exclude = patterns
+		return c
+	})
+}
+
+// WithMode sets whether events are taken out of the rings, which is the
+// default, or only looked at. An observer works beside a consumer. Without
+// one, it sees no more than a ring holds at once.
+func WithMode(mode ringbuf.Mode) Option {
+	return optionFunc(func(c config) config {
+		c.watch.Mode = mode
+		return c
+	})
+}
+
+// WithRunInterval sets the run interval of the agents, 1 ms or more: the time
+// between two bursts of events. Rings are drained twice as often, and faster
+// while one is found more than half full. The default is
+// $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
+func WithRunInterval(interval time.Duration) Option {
+	return optionFunc(func(c config) config {
+		if interval == 0 {
+			interval = -1 // which isn't the default, and is refused
+		}
+		c.watch.RunInterval = interval
+		return c
+	})
+}
+
+// WithMaxRings sets how many rings are read at most, 4096 by default. More are
+// logged as an error, and not read.
+func WithMaxRings(n int) Option {
+	return optionFunc(func(c config) config {
+		c.watch.MaxRings = n
+		return c
+	})
+}
+
+// WithMaxEventNames sets how many event names of its own are told apart for an
+// agent, 200 by default. Events past it count under otel.metric.overflow =
+// true.
+func WithMaxEventNames(n int) Option {
+	return optionFunc(func(c config) config {
+		c.watch.Tally.MaxNames = n
+		return c
+	})
+}
+
+// WithStaleAfter sets how long after its last event a ring is closed whose
+// agent is gone, 5 minutes by default.
+func WithStaleAfter(d time.Duration) Option {
+	return optionFunc(func(c config) config {
+		c.watch.StaleAfter = d
+		return c
+	})
+}
+
+// WithBounds sets the upper bounds of the buckets of durations, in seconds, and
+// of sizes, in bytes. Those that are nil are the catalogue's.
+func WithBounds(durations, sizes []float64) Option {
+	return optionFunc(func(c config) config {
+		c.watch.Tally.Duration = tally.HistogramConfig{Bounds: slices.Clone(durations)}
+		c.watch.Tally.Size = tally.HistogramConfig{Bounds: slices.Clone(sizes)}
+		return c
+	})
+}
+
+// WithExponentialHistograms has histograms be exponential, with so many
+// buckets at most, at least 2; 160 where 0.
+func WithExponentialHistograms(maxSize int) Option {
+	return optionFunc(func(c config) config {
+		h := tally.HistogramConfig{Kind: tally.Exponential, MaxSize: maxSize}
+		c.watch.Tally.Duration, c.watch.Tally.Size = h, h
+		return c
+	})
+}
+
+// WithSinks has every event go to sinks too, as rings are drained. An event is
+// taken out of its ring only after all sinks had it. The sinks are closed by
+// whoever made them, after the Producer.
+func WithSinks(sinks ...sink.Sink) Option {
+	return optionFunc(func(c config) config {
+		c.sinks = append(slices.Clip(c.sinks), sinks...)
+		return c
+	})
+}
+
+// WithLogger sets where the Producer says what an operator may want to know:
+// rings that come and go, and what is wrong with them. The default is
+// slog.Default.
+func WithLogger(log *slog.Logger) Option {
+	return optionFunc(func(c config) config {
+		c.log = log
+		return c
+	})
+}
+
+// WithHostName sets the host name that service.instance.id is made with, where
+// it is on the points. The default is os.Hostname. In a container it should be
+// what the Collector on the host would take, for the same UUIDs.
+func WithHostName(name string) Option {
+	return optionFunc(func(c config) config {
+		c.hostname = func() (string, error) { return name, nil }
+		return c
+	})
+}
+
+// WithClock sets the clock of points, of start times, and of events whose ring
+// has no times. The default is the system's.
+func WithClock(now func() time.Time) Option {
+	return optionFunc(func(c config) config {
+		c.watch.Now = now
+		return c
+	})
+}
+
+// check is what the watcher's own checks leave open.
+func (c *config) check() error {
+	if c.watch.MaxRings < 0 || c.watch.Tally.MaxNames < 0 {
+		return fmt.Errorf("at most %d rings and %d event names: neither can be negative", c.watch.MaxRings, c.watch.Tally.MaxNames)
+	}
+	return nil
+}

@@ -1,0 +1,252 @@
+//go:build linux
+
+package rings_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nixl-otel/nixl-otel/bridge/rings"
+	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// C4: of the rings that real NIXL code wrote, every event comes to the sinks
+// and to the metrics.
+func TestRealRings(t *testing.T) {
+	for _, c := range ringtest.Cases(t) {
+		if !c.Readable() {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			var k kept
+			dir := filepath.Dir(ringtest.Copy(t, c))
+			w := newWorld(t, rings.WithDirectories(dir), rings.WithSinks(&k))
+			var events float64
+			for key, v := range w.produce(t) {
+				if strings.HasPrefix(key, "nixl.events{") {
+					events += v
+				}
+			}
+			if events != float64(len(c.Pending)) {
+				t.Errorf("nixl.events add up to %v, want %d", events, len(c.Pending))
+			}
+			got := k.all()
+			if len(got) != len(c.Pending) {
+				t.Fatalf("%d events, want %d", len(got), len(c.Pending))
+			}
+			for i, e := range c.Pending {
+				if d := cmp.Diff(wanted(c, e), got[i]); d != "" {
+					t.Fatalf("event %d (-want +got):\n%s", i, d)
+				}
+			}
+		})
+	}
+}
+
+// wanted is a fixture's event as a sink gets it.
+func wanted(c ringtest.Case, e ringtest.Event) sink.Event {
+	out := sink.Event{Agent: filepath.Base(c.Name), Time: start, Category: -1, Name: e.Name, Value: e.Value}
+	if e.TimestampMicros > 0 {
+		out.Time = time.UnixMicro(int64(e.TimestampMicros))
+	}
+	switch {
+	case e.Category != nil:
+		out.Category = ringbuf.Category(*e.Category)
+	case *e.Type < 20:
+		out.Category = ringbuf.Type(*e.Type).Category()
+	case *e.Type == 20 && c.Version == 4:
+		out.Category = ringbuf.CategorySystem
+	}
+	if e.Type != nil && e.Name == "unknown_event" {
+		out.Name = fmt.Sprintf("unknown_event_%d", *e.Type)
+	}
+	out.Name = strings.ToValidUTF8(out.Name, "\uFFFD")
+	return out
+}
+
+func TestLifecycle(t *testing.T) {
+	dir := t.TempDir()
+	ring := makeRing(t, dir, "a", ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 5))
+	var k kept
+	p, err := rings.New(rings.WithDirectories(dir), rings.WithSinks(&k), rings.WithRunInterval(time.Hour),
+		rings.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := world{Producer: p}
+	if got := w.metrics(t); got != nil {
+		t.Errorf("before Start: %v", got)
+	}
+	if err := p.State(); err == nil || !strings.Contains(err.Error(), "isn't started") {
+		t.Errorf("State before Start: %v", err)
+	}
+	p.Start()
+	p.Start()
+	if err := p.State(); err != nil {
+		t.Errorf("State: %v", err)
+	}
+	const key = "nixl.memory.registered{nixl.agent.name=a}"
+	if got := w.produce(t)[key]; got != 5 {
+		t.Errorf("%v registered, want 5", got)
+	}
+	if err := ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2)); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.produce(t)[key]; got != 7 {
+		t.Errorf("%v registered, want 7: a collection drains", got)
+	}
+	if err := ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 3)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(k.all()); n != 3 {
+		t.Errorf("the sink has %d events, want 3: Close drains once more", n)
+	}
+	if got := w.metrics(t); got != nil {
+		t.Errorf("after Close: %v", got)
+	}
+	if err := p.State(); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("State after Close: %v", err)
+	}
+	p.Start()
+	if n, err := ring.Len(); n != 0 || err != nil {
+		t.Errorf("%d events in the ring, %v", n, err)
+	}
+}
+
+// Two agents of one name in two directories are two series, told apart by the
+// identifier that the Collector has for them.
+func TestSameNameInTwoDirectories(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	makeRing(t, one, "a", ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
+	makeRing(t, two, "a", ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
+	w := newWorld(t, rings.WithDirectories(one, two), rings.WithHostName("host"))
+	for range 2 { // the second time the attributes are those kept
+		got := w.produce(t)
+		for i, dir := range []string{one, two} {
+			key := "nixl.memory.registered{nixl.agent.name=a,service.instance.id=" + watch.InstanceID("host", dir, "a") + "}"
+			if got[key] != float64(i+1) {
+				t.Errorf("%s is %v, want %d", key, got[key], i+1)
+			}
+		}
+	}
+}
+
+// An observer leaves the ring as it is.
+func TestObserve(t *testing.T) {
+	dir := t.TempDir()
+	ring := makeRing(t, dir, "a", ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+	w := newWorld(t, rings.WithDirectories(dir), rings.WithMode(ringbuf.Observe))
+	if n := w.produce(t)["nixl.errors{error.type=backend,nixl.agent.name=a}"]; n != 1 {
+		t.Errorf("%v errors, want 1", n)
+	}
+	if n, err := ring.Len(); n != 1 || err != nil {
+		t.Errorf("%d events in the ring, %v", n, err)
+	}
+}
+
+func TestHistograms(t *testing.T) {
+	for name, c := range map[string]struct {
+		opt   rings.Option
+		check func(metricdata.Aggregation) bool
+	}{
+		"bounds": {rings.WithBounds([]float64{1, 2}, []float64{10}), func(a metricdata.Aggregation) bool {
+			h, ok := a.(metricdata.Histogram[float64])
+			return ok && cmp.Equal(h.DataPoints[0].Bounds, []float64{1, 2}) &&
+				cmp.Equal(h.DataPoints[0].BucketCounts, []uint64{0, 1, 0})
+		}},
+		"exponential": {rings.WithExponentialHistograms(20), func(a metricdata.Aggregation) bool {
+			h, ok := a.(metricdata.ExponentialHistogram[float64])
+			return ok && cmp.Equal(h.DataPoints[0].PositiveBucket.Counts, []uint64{1}) && h.DataPoints[0].Scale == 20
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			makeRing(t, dir, "a", ringbuf.V3, ringbuf.NewEvent(ringbuf.TypeXferTime, 1_500_000))
+			for _, m := range newWorld(t, rings.WithDirectories(dir), c.opt).metrics(t) {
+				if m.Name == "nixl.transfer.duration" && !c.check(m.Data) {
+					t.Errorf("%+v", m.Data)
+				}
+			}
+		})
+	}
+}
+
+// What is wrong is logged, and put right as soon as it can be.
+func TestLogs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "later")
+	w := newWorld(t, rings.WithDirectories(dir))
+	w.log.wait(t, "level=WARN", "telemetry directory can't be read", "path="+dir)
+	if err := w.State(); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("State: %v", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	makeRing(t, dir, "a", ringbuf.V4)
+	w.log.wait(t, "telemetry directory can be read now", "ring opened (layout v4, 64 slots)")
+}
+
+// A sink that fails is told of once, and costs no metrics.
+func TestSinkFails(t *testing.T) {
+	dir := t.TempDir()
+	ring := makeRing(t, dir, "a", ringbuf.V4)
+	var k kept
+	w := newWorld(t, rings.WithDirectories(dir), rings.WithSinks(
+		sink.Func(func([]sink.Event) error { return errors.New("disk is full") }), &k))
+	for range 3 {
+		if err := ring.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)); err != nil {
+			t.Fatal(err)
+		}
+		w.produce(t)
+	}
+	if n := strings.Count(w.log.String(), "disk is full"); n != 1 {
+		t.Errorf("the log says it %d times:\n%s", n, w.log)
+	}
+	if len(k.all()) != 3 || w.produce(t)["nixl.errors{error.type=backend,nixl.agent.name=a}"] != 3 {
+		t.Errorf("the other sink has %d events, the metrics %v", len(k.all()), w.produce(t))
+	}
+}
+
+func TestOptionErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		opt  rings.Option
+		env  string
+		says string
+	}{
+		"include":      {rings.WithInclude("["), "", `include: "[" is not a valid pattern`},
+		"exclude":      {rings.WithExclude("["), "", `exclude: "[" is not a valid pattern`},
+		"run interval": {rings.WithRunInterval(0), "", "run interval is"},
+		"in env":       {rings.WithInclude("*"), "x", "NIXL_TELEMETRY_RUN_INTERVAL=x"},
+		"max rings":    {rings.WithMaxRings(-1), "", "-1 rings"},
+		"max names":    {rings.WithMaxEventNames(-1), "", "-1 event names"},
+		"stale after":  {rings.WithStaleAfter(-1), "", "stale after is -1ns"},
+		"directories":  {rings.WithDirectories("a", "a"), "", "a is named twice"},
+		"bounds":       {rings.WithBounds([]float64{2, 1}, nil), "", "duration: bounds must be"},
+		"buckets":      {rings.WithExponentialHistograms(1), "", "is 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", c.env)
+			_, err := rings.New(c.opt)
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "read NIXL's rings: ") {
+				t.Errorf("error %v, want one with %q", err, c.says)
+			}
+		})
+	}
+}

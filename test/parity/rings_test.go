@@ -1,0 +1,68 @@
+//go:build linux
+
+package parity
+
+import (
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/nixl-otel/nixl-otel/bridge/rings"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// A program that ships rings itself says what the Collector says of them, the
+// rings' health too.
+func TestSameMetricsWithoutACollector(t *testing.T) {
+	for _, layout := range ringbuf.Layouts() {
+		t.Run(layout.String(), func(t *testing.T) {
+			ops := stream(8, 500)
+			if layout == ringbuf.V4 {
+				ops = append(ops, dropped(7))
+			}
+			if layout.Named() {
+				ops = append(ops, ownEvents()...)
+			}
+			c := startReceiver(t, ringOf(t, layout, ops))
+			c.stop()
+
+			b := startBackend(t)
+			p, err := rings.New(rings.WithDirectories(ringOf(t, layout, ops)),
+				rings.WithRunInterval(2*time.Millisecond), rings.WithLogger(slog.New(slog.DiscardHandler)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Start()
+			provider := pipeline(t, b, sdkmetric.WithProducer(p))
+			if err := provider.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+			equal(t, say(t, only(t, c.all())), say(t, only(t, b.all())))
+		})
+	}
+}
+
+// ringOf is a directory with an agent's ring, and in it all that the agent did.
+func ringOf(t *testing.T, layout ringbuf.Layout, ops []operation) string {
+	t.Helper()
+	dir := t.TempDir()
+	w, err := ringbuf.Create(filepath.Join(dir, agentName), layout, capacity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range ops {
+		if n, err := w.PushBatch(op.events); n < len(op.events) {
+			t.Fatalf("only %d events fit: %v", n, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
