@@ -7,6 +7,7 @@ type health struct {
 	saturations uint64
 	restarts    uint64
 	foreign     uint64
+	missed      uint64
 }
 
 // Found notes how many events a drain found in the ring.
@@ -36,7 +37,10 @@ func (a *Agent) ForeignRead() {
 }
 
 // Missed notes that events went by unseen, as they may for an observer.
-func (a *Agent) Missed() { a.groups.lose() }
+func (a *Agent) Missed() {
+	a.health.missed++
+	a.groups.lose()
+}
 
 // Capacity is the number of the ring's slots, 0 before the first drain.
 func (a *Agent) Capacity() int { return a.health.capacity }
@@ -64,3 +68,6 @@ func (a *Agent) ForeignReads() uint64 { return a.health.foreign }
 
 // TornGroups is the number of transfers of which events were missing.
 func (a *Agent) TornGroups() uint64 { return a.groups.torn }
+
+// Misses is how often events went by unseen. How many, nobody knows.
+func (a *Agent) Misses() uint64 { return a.health.missed }

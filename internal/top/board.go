@@ -1,0 +1,141 @@
+package top
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Defaults of a [Board].
+const (
+	DefaultWindow  = 5 * time.Second
+	DefaultHistory = 120
+)
+
+// Board makes rows of samples. It isn't safe for concurrent use.
+type Board struct {
+	window  time.Duration
+	history int
+	tracks  map[string]*track
+	rows    []Row
+	sum     Sum
+	sample  Sample
+}
+
+// NewBoard makes a board of rates over a window; its histories have a number
+// of points, one per sample.
+func NewBoard(window time.Duration, history int) *Board {
+	return &Board{window: window, history: history, tracks: make(map[string]*track)}
+}
+
+// Add takes a sample, which must be later than the one before. Agents that
+// aren't in it any more are forgotten.
+func (b *Board) Add(s Sample) {
+	seen := make(map[string]*track, len(s.Agents))
+	b.rows = b.rows[:0]
+	b.sum = Sum{Agents: len(s.Agents), Duration: make([]uint64, len(bounds)+1)}
+	for i := range s.Agents {
+		r := &s.Agents[i]
+		t := b.tracks[r.Path]
+		if t == nil {
+			t = newTrack(s.At, r, b.window, b.history)
+		}
+		t.add(s.At, r)
+		row := t.row()
+		b.sum.add(&row)
+		b.rows = append(b.rows, row)
+		seen[r.Path] = t
+	}
+	b.tracks = seen
+	b.sample = s
+	b.sum.P50, b.sum.P99 = Quantile(b.sum.Duration, 0.5), Quantile(b.sum.Duration, 0.99)
+}
+
+// At is the time of the newest sample.
+func (b *Board) At() time.Time { return b.sample.At }
+
+// Trouble is that of the newest sample.
+func (b *Board) Trouble() error { return b.sample.Trouble }
+
+// Warning is that of the newest sample.
+func (b *Board) Warning() string { return b.sample.Warning }
+
+// Rows are all agents, by path. They are valid until the next sample.
+func (b *Board) Rows() []Row { return b.rows }
+
+// Row is one agent, nil if there is none at the path.
+func (b *Board) Row(path string) *Row {
+	i := slices.IndexFunc(b.rows, func(r Row) bool { return r.Path == path })
+	if i < 0 {
+		return nil
+	}
+	return &b.rows[i]
+}
+
+// Sum is what all agents do together.
+type Sum struct {
+	Agents, Troubled             int
+	Out, In, Transfers, Failures float64 // per second
+	P50, P99                     float64 // seconds; NaN if nothing was transferred
+	Memory                       int64
+	Duration                     []uint64 // histogram of the window
+}
+
+func (s *Sum) add(r *Row) {
+	if r.Worst() >= Warn {
+		s.Troubled++
+	}
+	s.Out += r.Out
+	s.In += r.In
+	s.Transfers += r.Transfers
+	s.Failures += r.Failures
+	s.Memory += r.Memory
+	for i, n := range r.Window.Duration {
+		s.Duration[i] += n
+	}
+}
+
+// Sum is what all agents do together.
+func (b *Board) Sum() *Sum { return &b.sum }
+
+// History is the newest points of an agent, oldest first, one per sample.
+type History struct {
+	Out, In, Transfers, Failures []float64 // per second
+	P50, P99                     []float64 // seconds; NaN where nothing was transferred
+	Fill                         []float64 // 0 to 1, the peak
+}
+
+// History is that of the agent at a path.
+func (b *Board) History(path string) History {
+	if t := b.tracks[path]; t != nil {
+		return t.history
+	}
+	return History{}
+}
+
+// note adds a point to each series.
+func (h *History) note(limit int, elapsed time.Duration, d *Totals, fill float64) {
+	per := 1 / elapsed.Seconds()
+	p50, p99 := math.NaN(), math.NaN()
+	if d.Transfers > 0 {
+		p50, p99 = Quantile(d.Duration, 0.5), Quantile(d.Duration, 0.99)
+	}
+	for _, s := range []struct {
+		series *[]float64
+		value  float64
+	}{
+		{&h.Out, float64(d.Out) * per},
+		{&h.In, float64(d.In) * per},
+		{&h.Transfers, float64(d.Transfers) * per},
+		{&h.Failures, float64(d.Errors) * per},
+		{&h.P50, p50},
+		{&h.P99, p99},
+		{&h.Fill, fill},
+	} {
+		if len(*s.series) >= limit {
+			copy(*s.series, (*s.series)[1:])
+			*s.series = (*s.series)[:limit-1]
+		}
+		*s.series = append(*s.series, s.value)
+	}
+}

@@ -1,0 +1,165 @@
+package top
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Key is what rows are sorted by.
+type Key string
+
+// The keys.
+const (
+	ByName      Key = "name"
+	ByOut       Key = "out"
+	ByIn        Key = "in"
+	ByTransfers Key = "transfers"
+	ByP50       Key = "p50"
+	ByP99       Key = "p99"
+	ByPostP50   Key = "post-p50"
+	ByPostP99   Key = "post-p99"
+	ByErrors    Key = "errors"
+	ByMemory    Key = "memory"
+	ByFill      Key = "fill"
+	ByAge       Key = "age"
+	ByLayout    Key = "layout"
+	ByReader    Key = "reader"
+	ByProblems  Key = "problems"
+)
+
+// Keys are all keys.
+func Keys() []Key {
+	return []Key{
+		ByName, ByOut, ByIn, ByTransfers, ByP50, ByP99, ByPostP50, ByPostP99,
+		ByErrors, ByMemory, ByFill, ByAge, ByLayout, ByReader, ByProblems,
+	}
+}
+
+// Falling says whether what is of interest by this key is at its high end, so
+// that this is where a list begins.
+func (k Key) Falling() bool { return k != ByName && k != ByLayout && k != ByReader }
+
+// value is what a row is compared by, where that is a number.
+func (k Key) value(r *Row) float64 {
+	switch k {
+	case ByOut:
+		return r.Out
+	case ByIn:
+		return r.In
+	case ByTransfers:
+		return r.Transfers
+	case ByP50:
+		return r.P50
+	case ByP99:
+		return r.P99
+	case ByPostP50:
+		return r.PostP50
+	case ByPostP99:
+		return r.PostP99
+	case ByErrors:
+		return r.Failures
+	case ByMemory:
+		return float64(r.Memory)
+	case ByFill:
+		return r.Fill
+	case ByAge:
+		return r.Age.Seconds()
+	case ByProblems:
+		return float64(r.Worst())
+	default:
+		return 0
+	}
+}
+
+// Sort sorts rows by a key, from its usual end or from the other one. Rows
+// that are alike stay in the order of their names, and those without a value
+// come last.
+func Sort(rows []*Row, k Key, reverse bool) {
+	falling := k.Falling() != reverse
+	slices.SortStableFunc(rows, func(a, b *Row) int {
+		c := k.compare(a, b, falling)
+		if c == 0 {
+			c = Natural(a.Name, b.Name)
+			if k == ByName && falling {
+				c = -c
+			}
+		}
+		return cmp.Or(c, strings.Compare(a.Path, b.Path))
+	})
+}
+
+func (k Key) compare(a, b *Row, falling bool) int {
+	sign := 1
+	if falling {
+		sign = -1
+	}
+	switch k {
+	case ByName:
+		return 0
+	case ByLayout:
+		return sign * strings.Compare(a.Layout, b.Layout)
+	case ByReader:
+		return sign * strings.Compare(a.ReaderName(), b.ReaderName())
+	}
+	x, y := k.value(a), k.value(b)
+	switch {
+	case math.IsNaN(x) || math.IsNaN(y):
+		return cmp.Compare(boolean(math.IsNaN(x)), boolean(math.IsNaN(y)))
+	default:
+		return sign * cmp.Compare(x, y)
+	}
+}
+
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Natural compares names as people do: agent-2 comes before agent-10.
+func Natural(a, b string) int {
+	for a != "" && b != "" {
+		x, restA := digits(a)
+		y, restB := digits(b)
+		if x != "" && y != "" {
+			x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+			if c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); c != 0 {
+				return c
+			}
+			a, b = restA, restB
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits parts the digits that s begins with from the rest.
+func digits(s string) (number, rest string) {
+	i := 0
+	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+		i++
+	}
+	return s[:i], s[i:]
+}
+
+// Filter keeps the rows whose names contain a text, in any case, and, if only
+// is set, that have a problem worth a warning.
+func Filter(rows []Row, text string, only bool) []*Row {
+	text = strings.ToLower(text)
+	var kept []*Row
+	for i := range rows {
+		r := &rows[i]
+		if only && r.Worst() < Warn || !strings.Contains(strings.ToLower(r.Name), text) {
+			continue
+		}
+		kept = append(kept, r)
+	}
+	return kept
+}

@@ -1,0 +1,84 @@
+package top
+
+import (
+	"math"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// bounds are the upper bounds of the histograms of times, in seconds.
+var bounds = makeBounds()
+
+// Bounds are the upper bounds of the histograms of times, in seconds. Those of
+// the exported metrics are among them, so that these can be merged into those.
+func Bounds() []float64 { return append([]float64(nil), bounds...) }
+
+func makeBounds() (b []float64) {
+	const first, last = 1_000, 100_000_000_000 // ns: 1 µs to 100 s
+	steps := []int{100, 125, 150, 200, 250, 300, 400, 500, 600, 800}
+	for decade := first; decade < last; decade *= 10 {
+		for _, step := range steps {
+			ns := decade * step / 100
+			if ns%first == 0 || decade > first { // the ring counts whole microseconds
+				b = append(b, float64(ns)/1e9)
+			}
+		}
+	}
+	return append(b, last/1e9)
+}
+
+// Longest is the last bound: a quantile that is given as that is at least that.
+func Longest() float64 { return bounds[len(bounds)-1] }
+
+// Quantile is the quantile q, from 0 to 1, of a histogram with the bounds of
+// this package and a last bucket without one. It is NaN for no values.
+func Quantile(counts []uint64, q float64) float64 {
+	var total uint64
+	for _, n := range counts {
+		total += n
+	}
+	if total == 0 {
+		return math.NaN()
+	}
+	rank := q * float64(total)
+	below := 0.0
+	for i, n := range counts {
+		if i == len(bounds) {
+			break
+		}
+		if n > 0 && below+float64(n) >= rank {
+			lower := 0.0
+			if i > 0 {
+				lower = bounds[i-1]
+			}
+			return lower + (bounds[i]-lower)*max(0, rank-below)/float64(n)
+		}
+		below += float64(n)
+	}
+	return Longest()
+}
+
+// Bucket is a bucket of a histogram as it is shown.
+type Bucket struct {
+	Bound float64 // seconds; infinite for the last one
+	Count uint64
+}
+
+// Buckets merges counts into the buckets of the exported metrics, so that what
+// is shown is what dashboards show.
+func Buckets(counts []uint64) []Bucket {
+	shown := semconv.DurationBounds()
+	merged := make([]Bucket, 0, len(shown)+1)
+	for _, b := range shown {
+		merged = append(merged, Bucket{Bound: b})
+	}
+	merged = append(merged, Bucket{Bound: math.Inf(1)})
+	at := 0
+	for i, n := range counts {
+		for at < len(shown) && (i == len(bounds) || bounds[i] > shown[at]) {
+			at++
+		}
+		merged[at].Count += n
+	}
+	return merged
+}

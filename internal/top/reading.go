@@ -1,0 +1,131 @@
+package top
+
+import (
+	"strings"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Sample is all agents at one time.
+type Sample struct {
+	At     time.Time
+	Agents []Reading // by path
+
+	// Trouble is what keeps agents from being seen, nil if nothing is known to.
+	Trouble error
+	// Warning is the newest thing that an operator may want to know of the
+	// directory or of a file in it.
+	Warning string
+}
+
+// Reading is one agent at one time.
+type Reading struct {
+	Path     string
+	Name     string // the path within the directory
+	Layout   string
+	Capacity int // slots; the ring holds one event less
+	Peak     int // most events that were found in the ring since the reading before
+	Memory   int64
+	Gone     bool // no process has the ring open for writing
+	Lock     Lock
+	Totals   Totals
+	Failures []Failure // by status
+}
+
+// Failure is the errors of one status.
+type Failure struct {
+	Status string
+	Count  uint64
+}
+
+// Totals are what only grows. Differences are taken modulo 2^64.
+type Totals struct {
+	Out, In     uint64 // bytes
+	Transfers   uint64
+	Errors      uint64
+	Events      uint64
+	Dropped     uint64 // by the agent, as it says, before they reached the ring
+	Saturations uint64 // times that the ring was found full of new events
+	Restarts    uint64
+	Torn        uint64 // transfers of which the ring has lost events
+	Missed      uint64 // times that events went by unseen
+
+	Duration, Post []uint64 // histograms with the bounds of this package
+}
+
+// Lock is the hold of a consumer of this project on a ring; the zero value is
+// none. Other readers take no lock.
+type Lock struct {
+	PID  int
+	Name string // of the program, if it can be told
+}
+
+// read makes a reading of what the watcher shows. The peak begins anew.
+func read(v watch.View) Reading {
+	t := v.Tally
+	r := Reading{
+		Path: v.Path, Name: v.Name, Layout: v.Layout.String(), Capacity: t.Capacity(),
+		Memory: t.MemoryUsage(), Failures: failures(t),
+		Peak: int(t.Utilization()*float64(max(t.Capacity()-1, 0)) + 0.5),
+		Totals: Totals{
+			Out:         t.Size(tally.Transmit).Total().Lo,
+			In:          t.Size(tally.Receive).Total().Lo,
+			Transfers:   t.Requests(tally.Transmit).Events + t.Requests(tally.Receive).Events,
+			Dropped:     t.Dropped().Sum.Lo,
+			Saturations: t.Saturations(),
+			Restarts:    t.Restarts(),
+			Torn:        t.TornGroups(),
+			Missed:      t.Misses(),
+			Duration:    append([]uint64(nil), t.Duration().Counts()...),
+			Post:        append([]uint64(nil), t.PostDuration().Counts()...),
+		},
+	}
+	t.Rest()
+	t.Events(func(_, _ string, n uint64) { r.Totals.Events += n })
+	plain, valued := t.Overflow()
+	r.Totals.Events += plain.Events + valued.Events
+	for _, f := range r.Failures {
+		r.Totals.Errors += f.Count
+	}
+	return r
+}
+
+func failures(t *tally.Agent) (list []Failure) {
+	for k := ringbuf.TypeErrNotPosted; k <= ringbuf.TypeErrNoTelemetry; k++ {
+		if n := t.Errors(k).Sum.Lo; n > 0 {
+			list = append(list, Failure{Status: strings.TrimPrefix(k.String(), "agent_err_"), Count: n})
+		}
+	}
+	if n := t.OtherErrors().Lo; n > 0 {
+		list = append(list, Failure{Status: "other", Count: n})
+	}
+	return list
+}
+
+// since is what was added to the totals since old ones.
+func (t *Totals) since(old *Totals) Totals {
+	return Totals{
+		Out: t.Out - old.Out, In: t.In - old.In,
+		Transfers: t.Transfers - old.Transfers, Errors: t.Errors - old.Errors, Events: t.Events - old.Events,
+		Dropped: t.Dropped - old.Dropped, Saturations: t.Saturations - old.Saturations,
+		Restarts: t.Restarts - old.Restarts, Torn: t.Torn - old.Torn, Missed: t.Missed - old.Missed,
+		Duration: difference(t.Duration, old.Duration), Post: difference(t.Post, old.Post),
+	}
+}
+
+func difference(a, b []uint64) []uint64 {
+	d := make([]uint64, len(a))
+	for i := range a {
+		d[i] = a[i]
+		if i < len(b) {
+			d[i] -= b[i]
+		}
+	}
+	return d
+}
+
+// lost says whether anything was lost.
+func (t *Totals) lost() bool { return t.Dropped+t.Saturations+t.Torn > 0 }

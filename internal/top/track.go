@@ -1,0 +1,127 @@
+package top
+
+import "time"
+
+// maxPoints bounds how many readings of an agent a window is made of, however
+// short the time between two samples.
+const maxPoints = 16
+
+// point is a reading, as far as rates are made of it.
+type point struct {
+	at     time.Time
+	totals Totals
+	taken  uint64 // events that a consumer must have taken by then
+}
+
+// track is one agent over time.
+type track struct {
+	window time.Duration
+	limit  int // of the history
+
+	since     point   // when the agent was first seen
+	points    []point // oldest first; the last one is the newest reading
+	reading   Reading
+	lastEvent time.Time // zero if no event came since the first reading
+	history   History
+}
+
+func newTrack(at time.Time, r *Reading, window time.Duration, limit int) *track {
+	first := point{at: at, totals: r.Totals}
+	return &track{window: window, limit: limit, since: first, points: []point{first}, reading: *r}
+}
+
+// add takes the next reading.
+func (t *track) add(at time.Time, r *Reading) {
+	last := t.points[len(t.points)-1]
+	elapsed := at.Sub(last.at)
+	if elapsed <= 0 {
+		t.reading = *r
+		return
+	}
+	d := r.Totals.since(&last.totals)
+	if d.Events > 0 {
+		t.lastEvent = at
+	}
+	now := point{at: at, totals: r.Totals, taken: last.taken + taken(&t.reading, r, d.Events, d.Restarts)}
+	t.history.note(t.limit, elapsed, &d, r.fill())
+	t.reading = *r
+	t.push(now)
+}
+
+// push appends a point and drops those beyond the window, but for one at or
+// before its beginning. Points closer than the window has room for replace
+// each other, as only the oldest and the newest are looked at.
+func (t *track) push(p point) {
+	n := len(t.points)
+	if n > 1 && p.at.Sub(t.points[n-2].at) < t.window/maxPoints {
+		t.points[n-1] = p
+	} else {
+		t.points = append(t.points, p)
+	}
+	begin := p.at.Add(-t.window)
+	for len(t.points) > 2 && !t.points[1].at.After(begin) {
+		t.points = t.points[1:]
+	}
+}
+
+// taken is how many events a consumer took between two readings, at least. A
+// ring that nobody reads holds what it held and what has come since; what it
+// holds less was taken.
+func taken(old, r *Reading, events, restarts uint64) uint64 {
+	peak := uint64(max(r.Peak, 0))
+	if had := uint64(max(old.Peak, 0)) + events; restarts == 0 && had > peak {
+		return had - peak
+	}
+	return 0
+}
+
+// fill is the share of the ring that was in use at most.
+func (r *Reading) fill() float64 {
+	if r.Capacity < 2 {
+		return 0
+	}
+	return min(1, float64(r.Peak)/float64(r.Capacity-1))
+}
+
+// row is what the agent does at its newest reading.
+func (t *track) row() Row {
+	first, last := &t.points[0], &t.points[len(t.points)-1]
+	w := last.totals.since(&first.totals)
+	row := Row{
+		Reading: t.reading,
+		Fill:    t.reading.fill(),
+		Window:  w,
+		Since:   last.totals.since(&t.since.totals),
+		P50:     Quantile(w.Duration, 0.5), P99: Quantile(w.Duration, 0.99),
+		PostP50: Quantile(w.Post, 0.5), PostP99: Quantile(w.Post, 0.99),
+		Age: last.at.Sub(t.since.at), Older: t.lastEvent.IsZero(),
+	}
+	if !row.Older {
+		row.Age = last.at.Sub(t.lastEvent)
+	}
+	if elapsed := last.at.Sub(first.at).Seconds(); elapsed > 0 {
+		row.Out, row.In = float64(w.Out)/elapsed, float64(w.In)/elapsed
+		row.Transfers, row.Failures = float64(w.Transfers)/elapsed, float64(w.Errors)/elapsed
+		row.events = float64(w.Events) / elapsed
+	}
+	row.Reader = t.reader(last.taken - first.taken)
+	row.Problems = row.problems()
+	return row
+}
+
+// reader says who takes events from the ring, given how many were taken in the
+// window.
+func (t *track) reader(taken uint64) Reader {
+	switch {
+	case t.reading.Lock.PID > 0 && taken == 0 && t.reading.Peak > 0:
+		return Stalled
+	case t.reading.Lock.PID > 0:
+		return Locked
+	case taken > 0:
+		return Foreign
+	case t.reading.Peak > 0:
+		return Nobody
+	default:
+		return Unknown
+	}
+}
