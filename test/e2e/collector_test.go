@@ -3,12 +3,14 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -30,6 +32,8 @@ type setup struct {
 	overlays []string // YAML
 	env      []string
 	file     string // of the file exporter; a new one if empty
+	program  string // the Collector; another copy of it if not empty
+	uid      uint32 // to run as; the test's own if 0
 }
 
 // ready is what every Collector says when it runs. It learns to stop on a
@@ -56,13 +60,16 @@ func (s setup) launch(t *testing.T) *collector {
 	}
 	for i, overlay := range append([]string{quiet(c.file)}, s.overlays...) {
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("overlay-%d.yaml", i))
-		if err := os.WriteFile(path, []byte(overlay), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(overlay), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		args = append(args, "--config="+path)
 	}
-	cmd := exec.CommandContext(t.Context(), collectorBin, args...)
+	cmd := exec.CommandContext(t.Context(), cmp.Or(s.program, collectorBin), args...)
 	cmd.Dir = t.TempDir()
+	if s.uid != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: s.uid, Gid: s.uid}}
+	}
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "STATE_DIRECTORY=" + t.TempDir()}, s.env...)
 	c.Process = proc.Start(t, cmd)
 	return c

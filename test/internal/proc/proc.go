@@ -43,11 +43,12 @@ func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 		name: filepath.Base(cmd.Path), cmd: cmd, done: make(chan struct{}),
 	}
 	cmd.Stdout, cmd.Stderr = p.Stdout, p.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setsid: true, // all that it starts can be found by its session
-		// A test that panics or takes too long has no cleanup.
-		Pdeathsig: syscall.SIGKILL,
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
+	cmd.SysProcAttr.Setsid = true // all that it starts can be found by its session
+	// A test that panics or takes too long has no cleanup.
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	// A child that is left behind holds the output open: don't wait for it.
 	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {

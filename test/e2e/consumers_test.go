@@ -1,0 +1,131 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+)
+
+// Two Collectors on one directory would take events from each other: the
+// second is told who has the rings, and takes over when that one is gone.
+func TestSecondCollector(t *testing.T) {
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "metrics.json")
+	a := newAgent(t, dir, "agent")
+	a.transfer(t, 10)
+	run := setup{
+		sample:   "local.yaml",
+		overlays: []string{every(100 * time.Millisecond), exportTo("file")},
+		env:      []string{rings(dir), "PORT=0"},
+		file:     file,
+	}
+	first := run.start(t)
+	first.awaitTotals(t, want(a))
+	second := run.start(t)
+	says := second.WaitFor(t, "being consumed already")
+	if !strings.Contains(says, fmt.Sprintf("by process %d", first.PID())) || !strings.Contains(says, a.Path()) {
+		t.Errorf("it doesn't say which ring process %d has: %s", first.PID(), says)
+	}
+	a.transfer(t, 20)
+	first.awaitTotals(t, want(a))
+	first.Stop(t, syscall.SIGTERM)
+	first.noComplaints(t)
+
+	a.transfer(t, 30)
+	second.awaitTotals(t, want(a)) // of both, in one file
+	second.Stop(t, syscall.SIGTERM)
+	if entries := second.about(a.Path()); len(entries) != 2 {
+		t.Errorf("want two entries about the ring, one that it is taken and one that it is open:\n%s", lines(entries))
+	}
+}
+
+// An observer counts what stands in a ring, and moves nothing.
+func TestObserve(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a := newAgent(t, dir, "agent")
+	a.transfer(t, 10)
+	c := setup{
+		sample:   "local.yaml",
+		overlays: []string{every(100 * time.Millisecond), exportTo("file"), "receivers: {nixl_shm: {mode: observe}}"},
+		env:      []string{rings(dir), "PORT=0"},
+	}.start(t)
+	c.awaitTotals(t, want(a))
+	a.transfer(t, 5)
+	c.awaitTotals(t, want(a))
+	c.Stop(t, syscall.SIGTERM)
+	mustEqual(t, want(a), c.totals(t))
+	c.noComplaints(t)
+	if h := ringtest.ReadHeader(t, a.Path()); h.ReadPos != 0 || h.WritePos != uint64(len(a.events)) {
+		t.Errorf("header is %+v, want %d events that nobody has read", h, len(a.events))
+	}
+}
+
+// A Collector of another user may look at a ring, and not consume it. It says
+// once which user can.
+func TestOtherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can start a program as another user")
+	}
+	const nobody = 65534
+	dir := t.TempDir()
+	// What root makes for a test is closed to others.
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files := t.TempDir()
+	if err := os.Chown(files, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(files, "otelcol-nixl")
+	binary, err := os.ReadFile(collectorBin)
+	if err == nil {
+		err = os.WriteFile(program, binary, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newAgent(t, dir, "agent")
+	a.transfer(t, 10)
+	before := ringtest.ReadHeader(t, a.Path())
+	theirs := newAgent(t, dir, "theirs")
+	theirs.transfer(t, 20)
+	if err := os.Chown(theirs.Path(), nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	run := setup{
+		sample:   "local.yaml",
+		overlays: []string{every(100 * time.Millisecond), exportTo("file")},
+		env:      []string{rings(dir), "PORT=0"},
+		file:     filepath.Join(files, "metrics.json"),
+		program:  program,
+		uid:      nobody,
+	}
+	c := run.start(t)
+	c.WaitFor(t, "no permission to consume")
+	c.awaitTotals(t, want(theirs))
+	c.Stop(t, syscall.SIGTERM)
+	entries := c.about(a.Path())
+	if len(entries) != 1 || !strings.Contains(entries[0].Error, "run as uid 0 or root, or observe instead") {
+		t.Errorf("want one entry that names the user:\n%s", lines(entries))
+	}
+
+	run.overlays = append(run.overlays, "receivers: {nixl_shm: {mode: observe, include: [agent]}}")
+	c = run.start(t)
+	c.awaitTotals(t, want(a, theirs)) // one by each
+	c.Stop(t, syscall.SIGTERM)
+	if d := cmp.Diff(before, ringtest.ReadHeader(t, a.Path())); d != "" {
+		t.Errorf("the ring has changed (-before +after):\n%s", d)
+	}
+}

@@ -1,0 +1,170 @@
+package otlpfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
+)
+
+// collection makes one collection of an agent's metrics.
+func collection(add func(pmetric.MetricSlice)) pmetric.Metrics {
+	m := pmetric.NewMetrics()
+	rm := m.ResourceMetrics().AppendEmpty()
+	rm.Resource().Attributes().PutStr("nixl.agent.name", "agent")
+	add(rm.ScopeMetrics().AppendEmpty().Metrics())
+	return m
+}
+
+// counted has a counter and a histogram, which say the same.
+func counted(temporality pmetric.AggregationTemporality, start, at pcommon.Timestamp, n int64) pmetric.Metrics {
+	return collection(func(ms pmetric.MetricSlice) {
+		metric := ms.AppendEmpty()
+		metric.SetName("count")
+		sum := metric.SetEmptySum()
+		sum.SetIsMonotonic(true)
+		sum.SetAggregationTemporality(temporality)
+		dp := sum.DataPoints().AppendEmpty()
+		dp.SetStartTimestamp(start)
+		dp.SetTimestamp(at)
+		dp.SetIntValue(n)
+		dp.Attributes().PutStr("b", "2")
+		dp.Attributes().PutInt("a", 1)
+
+		metric = ms.AppendEmpty()
+		metric.SetName("size")
+		h := metric.SetEmptyHistogram()
+		h.SetAggregationTemporality(temporality)
+		hp := h.DataPoints().AppendEmpty()
+		hp.SetStartTimestamp(start)
+		hp.SetTimestamp(at)
+		hp.SetCount(uint64(n)) //nolint:gosec // small
+		hp.SetSum(float64(n))
+		hp.SetMin(float64(start))
+		hp.SetMax(float64(at))
+		hp.BucketCounts().FromRaw([]uint64{0, uint64(n)}) //nolint:gosec // small
+	})
+}
+
+func gauge(at pcommon.Timestamp, v float64) pmetric.Metrics {
+	return collection(func(ms pmetric.MetricSlice) {
+		metric := ms.AppendEmpty()
+		metric.SetName("level")
+		dp := metric.SetEmptyGauge().DataPoints().AppendEmpty()
+		dp.SetTimestamp(at)
+		dp.SetDoubleValue(v)
+	})
+}
+
+const (
+	cumulative = pmetric.AggregationTemporalityCumulative
+	delta      = pmetric.AggregationTemporalityDelta
+)
+
+func TestSum(t *testing.T) {
+	for name, tc := range map[string]struct {
+		list []pmetric.Metrics
+		want otlpfile.Series
+		err  string
+	}{
+		"the newest of a run, and all runs": {
+			list: []pmetric.Metrics{
+				counted(cumulative, 1, 2, 10), counted(cumulative, 1, 3, 12), counted(cumulative, 5, 6, 100),
+			},
+			want: otlpfile.Series{
+				"count{a=1,b=2}": {Int: 112},
+				"size":           {Count: 112, Sum: 112, Min: 1, Max: 6, Buckets: []uint64{0, 112}},
+			},
+		},
+		"every delta": {
+			list: []pmetric.Metrics{counted(delta, 1, 2, 10), counted(delta, 2, 3, 12)},
+			want: otlpfile.Series{
+				"count{a=1,b=2}": {Int: 22},
+				"size":           {Count: 22, Sum: 22, Min: 1, Max: 3, Buckets: []uint64{0, 22}},
+			},
+		},
+		"the newest of a gauge": {
+			list: []pmetric.Metrics{gauge(1, 7), gauge(2, 0.5)},
+			want: otlpfile.Series{"level": {Float: 0.5}},
+		},
+		"a counter that goes back": {
+			list: []pmetric.Metrics{counted(cumulative, 1, 2, 10), counted(cumulative, 1, 3, 9)},
+			err:  "a counter went back",
+		},
+		"points out of order": {
+			list: []pmetric.Metrics{gauge(2, 1), gauge(1, 2)},
+			err:  "a point at",
+		},
+		"a delta that came twice": {
+			list: []pmetric.Metrics{counted(delta, 1, 2, 10), counted(delta, 1, 2, 10)},
+			err:  "a point at",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := otlpfile.Sum(tc.list)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("error %v, want one that says %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			if d := cmp.Diff(otlpfile.Totals{"agent": tc.want}, got); d != "" {
+				t.Errorf("totals (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestStartsAndSorted(t *testing.T) {
+	list := []pmetric.Metrics{counted(cumulative, 5, 6, 1), gauge(2, 1), counted(cumulative, 1, 3, 1)}
+	if d := cmp.Diff(map[string][]pcommon.Timestamp{"agent": {1, 5}}, otlpfile.Starts(list)); d != "" {
+		t.Errorf("start times (-want +got):\n%s", d)
+	}
+	var times []pcommon.Timestamp
+	for _, m := range otlpfile.Sorted(list) {
+		times = append(times, otlpfile.Time(m))
+	}
+	if d := cmp.Diff([]pcommon.Timestamp{2, 3, 6}, times); d != "" {
+		t.Errorf("times (-want +got):\n%s", d)
+	}
+	names := otlpfile.Cumulative(append(list, counted(delta, 1, 2, 1)))
+	if d := cmp.Diff(map[string]bool{"count": true, "size": true}, names); d != "" {
+		t.Errorf("cumulative metrics (-want +got):\n%s", d)
+	}
+}
+
+// The file is read while the Collector writes it.
+func TestReadSumOfAFileThatGrows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.json")
+	totals, err := otlpfile.ReadSum(path)
+	if err != nil || len(totals) != 0 {
+		t.Errorf("of no file: %v, %v", totals, err)
+	}
+	line, err := new(pmetric.JSONMarshaler).MarshalMetrics(gauge(1, 7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(line) + "\n" + string(line[:len(line)/2])
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	totals, err = otlpfile.ReadSum(path)
+	if d := cmp.Diff(otlpfile.Totals{"agent": {"level": {Float: 7}}}, totals); d != "" || err != nil {
+		t.Errorf("error %v, totals (-want +got):\n%s", err, d)
+	}
+	if err := os.WriteFile(path, []byte("{\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = otlpfile.ReadSum(path); err == nil || !strings.Contains(err.Error(), "metrics.json:1:") {
+		t.Errorf("of a line that isn't JSON: %v", err)
+	}
+}
