@@ -2,6 +2,7 @@ package nixlshmreceiver
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -188,4 +189,20 @@ func contents(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// Rings of other users than those that are allowed are left alone.
+func TestAllowedUIDs(t *testing.T) {
+	dir := t.TempDir()
+	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
+	me := uint32(os.Geteuid()) //nolint:gosec // uids have 32 bits
+	h := newHarness(t, dir, func(c *Config) { c.AllowedUIDs = []uint32{me + 1} }).start()
+	h.log("warn: ring can't be opened", fmt.Sprintf("belongs to uid %d, which isn't allowed", me))
+	if h.shutdown().ResourceMetrics().Len() > 0 {
+		t.Error("it is reported")
+	}
+	h = newHarness(t, dir, func(c *Config) { c.AllowedUIDs = []uint32{me + 1, me} }).start()
+	if got := one(t, h.next()).int(transmitted); got != 1 {
+		t.Errorf("%d bytes transmitted, want 1", got)
+	}
 }
