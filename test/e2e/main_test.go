@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,7 +31,7 @@ func run(m *testing.M) (code int, err error) {
 	if collectorBin == "" {
 		const why = "OTELCOL_NIXL doesn't name a built Collector; `make e2e` builds one and runs these tests"
 		if os.Getenv("CI") == "true" {
-			return 1, fmt.Errorf("%s", why)
+			return 1, errors.New(why)
 		}
 		fmt.Println("skipped:", why)
 		return 0, nil
@@ -45,7 +46,7 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	nixlringBin = filepath.Join(dir, "nixlring")
 	if err := build(nixlringBin, "./cmd/nixlring"); err != nil {
 		return 1, err

@@ -56,7 +56,9 @@ func Stopped(pid int) bool {
 
 // statFields are what follows the name in a line of proc(5)'s pid/stat. The
 // name can hold anything, spaces and parentheses too.
-func statFields(text string) []string { return strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) }
+func statFields(text string) []string {
+	return strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+}
 
 // Kill ends the process as kill -9 does, and waits until it is gone. Its output
 // isn't shown then: tests that kill do it often.
