@@ -75,6 +75,11 @@ func Unattended(path string) (bool, error) {
 	return false, fmt.Errorf("ring %s: %w", path, errors.ErrUnsupported)
 }
 
+// Peek returns [errors.ErrUnsupported].
+func Peek(path string) (Header, error) {
+	return Header{}, fmt.Errorf("ring %s: %w", path, errors.ErrUnsupported)
+}
+
 // Writer is the agent's side of a ring. On this system there is none.
 type Writer struct{}
 

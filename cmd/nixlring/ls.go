@@ -33,7 +33,8 @@ PENDING is the number of events that stand in the ring, FILL their share of what
 it can hold: at 100% the agent loses events. OWNER is a uid; whoever consumes
 the ring must run as that user or as root. AGE is the time since the last change
 of the file as far as the file system knows, which may lag behind, as agents
-write to rings by way of memory.
+write to rings by way of memory. PROBLEM is why a file can't be read as a ring, or
+what to know of one that can; nixlring inspect tells more.
 
 Files that plainly aren't rings are counted only, unless --all is given.
 

@@ -4,7 +4,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/listing"
@@ -24,11 +26,12 @@ type listed struct {
 	Modified time.Time `json:"modified"`
 	Age      float64   `json:"age_seconds"`
 	Problem  string    `json:"problem,omitempty"`
+	Notes    []string  `json:"notes,omitempty"`
 }
 
 func newListed(e *listing.Entry, now time.Time) listed {
 	l := listed{
-		Path: e.Path, Ring: e.Ring, Owner: e.Owner, Problem: e.Reason(),
+		Path: e.Path, Ring: e.Ring, Owner: e.Owner, Problem: e.Reason(), Notes: e.Notes(os.Geteuid()),
 		Modified: e.Modified, Age: now.Sub(e.Modified).Round(time.Millisecond).Seconds(),
 	}
 	if e.Ring {
@@ -50,10 +53,11 @@ func writeListCSV(w io.Writer, list []listing.Entry, now time.Time) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"path", "layout", "capacity", "pending", "fill", "owner_uid", "modified", "problem"}}
 	for i := range list {
-		l := newListed(&list[i], now)
+		e := &list[i]
+		l := newListed(e, now)
 		row := []string{
 			l.Path, l.Layout, "", "", "",
-			strconv.FormatUint(uint64(l.Owner), 10), l.Modified.Format(time.RFC3339Nano), l.Problem,
+			strconv.FormatUint(uint64(l.Owner), 10), l.Modified.Format(time.RFC3339Nano), problem(e),
 		}
 		if l.Ring {
 			row[2], row[3] = strconv.Itoa(l.Capacity), strconv.Itoa(*l.Pending)
@@ -62,6 +66,14 @@ func writeListCSV(w io.Writer, list []listing.Entry, now time.Time) error {
 		rows = append(rows, row)
 	}
 	return out.WriteAll(rows)
+}
+
+// problem is what is wrong with a file, or to be known of a ring.
+func problem(e *listing.Entry) string {
+	if e.Err != nil {
+		return e.Reason()
+	}
+	return strings.Join(e.Notes(os.Geteuid()), "; ")
 }
 
 func writeListText(w io.Writer, list []listing.Entry, now time.Time) error {
@@ -74,7 +86,7 @@ func writeListText(w io.Writer, list []listing.Entry, now time.Time) error {
 			fill = fmt.Sprintf("%.0f%%", 100*e.Fill())
 		}
 		t.add(render.Printable(e.Path), layout, capacity, pending, fill,
-			strconv.FormatUint(uint64(e.Owner), 10), age(now.Sub(e.Modified)), render.Printable(e.Reason()))
+			strconv.FormatUint(uint64(e.Owner), 10), age(now.Sub(e.Modified)), render.Printable(problem(e)))
 	}
 	return t.write(w)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -29,7 +30,7 @@ func rings(t *testing.T) string {
 		}
 		must(t, w.Close())
 	}
-	must(t, os.WriteFile("failed", make([]byte, 40+12*16), 0o644))
+	ringtest.Make(t, "failed", ringtest.Header{Capacity: 12, Mask: 11}, 12*16)
 	must(t, os.WriteFile("letter", []byte("Dear Sir or Madam, this is not a ring but a letter."), 0o644))
 	hours := time.Now().Add(-3*time.Hour - 30*time.Minute)
 	for _, name := range []string{"decode", "pre\nfill", "failed", "letter"} {
@@ -51,10 +52,10 @@ func TestLsText(t *testing.T) {
 	}
 	want := [][]string{
 		{"RING", "LAYOUT", "CAPACITY", "PENDING", "FILL", "OWNER", "AGE", "PROBLEM"},
-		{"decode", "v1", "16", "6", "40%", uid, "3h"},
+		{"decode", "v1", "16", "6", "40%", uid, "3h", "its", "agent", "has", "ended"},
 		append([]string{"failed", "-", "-", "-", "-", uid, "3h"},
-			strings.Fields("ring not ready: its version is still 0; the agent is starting, or failed to")...),
-		{`"pre\nfill"`, "v4", "16", "6", "40%", uid, "3h"},
+			strings.Fields("ring not ready: its agent failed to start, as 12 slots are not a power of two; set NIXL_TELEMETRY_BUFFER_SIZE to one")...),
+		{`"pre\nfill"`, "v4", "16", "6", "40%", uid, "3h", "its", "agent", "has", "ended"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -82,6 +83,7 @@ func TestLsJSON(t *testing.T) {
 	want := map[string]any{
 		"path": filepath.Join(dir, "decode"), "ring": true, "layout": "v1", "capacity": 16.0,
 		"pending": 6.0, "fill": 0.4, "owner_uid": float64(os.Getuid()),
+		"notes": []any{"its agent has ended"},
 	}
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Error(diff)
@@ -108,6 +110,28 @@ func TestLsCSV(t *testing.T) {
 	}
 	if got[4][0] != "pre\nfill" || got[4][3] != "6" || got[4][4] != "0.4" || got[2][1] != "" || got[2][7] == "" {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestLsNotes(t *testing.T) {
+	dir := t.TempDir()
+	full, err := ringbuf.Create(filepath.Join(dir, "full"), ringbuf.V4, 8)
+	must(t, err)
+	defer full.Close()
+	for range 7 {
+		must(t, full.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
+	}
+	fine, err := ringbuf.Create(filepath.Join(dir, "fine"), ringbuf.V4, 8)
+	must(t, err)
+	defer fine.Close()
+	r := nixlring(t.Context(), nil, "ls", dir, "-o", "json")
+	var got []struct {
+		Path  string
+		Notes []string
+	}
+	must(t, json.Unmarshal([]byte(r.out), &got))
+	if len(got) != 2 || len(got[0].Notes) != 0 || !cmp.Equal(got[1].Notes, []string{"full: its agent loses events"}) {
+		t.Errorf("%+v", got)
 	}
 }
 

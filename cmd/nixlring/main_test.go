@@ -70,6 +70,7 @@ func golden(t *testing.T, name, got string) {
 func TestHelp(t *testing.T) {
 	for name, args := range map[string][]string{
 		"help.txt":          {"--help"},
+		"help_inspect.txt":  {"inspect", "--help"},
 		"help_ls.txt":       {"ls", "--help"},
 		"help_read.txt":     {"read", "--help"},
 		"help_simulate.txt": {"simulate", "--help"},
@@ -114,6 +115,8 @@ func TestWrongCommandLine(t *testing.T) {
 		{"--interval 0s", []string{"read", dir, "--interval", "0"}},
 		{"csv is of one ring", []string{"read", dir, dir, "-o", "csv"}},
 		{"at most 1 arg", []string{"simulate", dir, dir}},
+		{"accepts 1 arg(s), received 0", []string{"inspect"}},
+		{"--for -1s", []string{"inspect", dir, "--for", "-1s"}},
 		{"--layout: unknown layout", []string{"simulate", dir, "--layout", "v5"}},
 		{"--agents 0", []string{"simulate", dir, "--agents", "0"}},
 		{"--rate -1", []string{"simulate", dir, "--rate", "-1"}},

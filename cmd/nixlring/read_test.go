@@ -221,7 +221,9 @@ func TestN5ReadFollows(t *testing.T) {
 		must(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan result)
-		go func() { done <- nixlring(ctx, nil, "read", path, "--follow", "--consume", "--telemetry_path", path+"-none") }()
+		go func() {
+			done <- nixlring(ctx, nil, "read", path, "--follow", "--consume", "--telemetry_path", path+"-none")
+		}()
 		if r := <-done; r.code != exitError || !strings.Contains(r.err, path+"-none") || r.out != "" {
 			t.Errorf("a missing ring: %+v", r)
 		}

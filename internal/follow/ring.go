@@ -37,6 +37,7 @@ type Ring struct {
 
 	reader *ringbuf.Reader // nil while there is none to read
 	read   uint64
+	fill   int
 }
 
 // NewRing follows the ring at a path. Nothing is opened before the first Poll.
@@ -74,6 +75,10 @@ func (r *Ring) Capacity() int {
 // Read is the number of events that were handed out.
 func (r *Ring) Read() uint64 { return r.read }
 
+// Fill is the number of events that stood in the ring at the last poll, those
+// included that it has handed out.
+func (r *Ring) Fill() int { return r.fill }
+
 // Left is the number of events that stand in the ring now, 0 if none is open.
 // It looks only; but an observer is not to be polled again after it.
 func (r *Ring) Left() int {
@@ -96,7 +101,7 @@ func (r *Ring) Poll(limit int) (err error) {
 		if err := r.Open(); err != nil {
 			return err
 		}
-		_, err = r.reader.Read(limit, r.events)
+		r.fill, err = r.reader.Read(limit, r.events)
 		if err = r.settle(err); r.reader != nil {
 			break
 		}

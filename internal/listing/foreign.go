@@ -14,25 +14,50 @@ const startingFor = time.Minute
 
 // foreign says whether a file that isn't a readable ring has nothing to do
 // with telemetry. In a busy /tmp most have not.
-func foreign(err error, info fs.FileInfo) bool {
+func foreign(path string, err error, info fs.FileInfo) bool {
 	switch {
 	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular):
 		return true
-	case errors.Is(err, ringbuf.ErrNotReady) && info.Size() == 0:
-		return time.Since(info.ModTime()) > startingFor
-	case errors.Is(err, ringbuf.ErrNotReady), errors.Is(err, fs.ErrPermission):
-		return !ringSize(info.Size()) // zeros prove nothing, and neither does what can't be read
+	case errors.Is(err, ringbuf.ErrNotReady):
+		return !unready(path, info)
+	case errors.Is(err, fs.ErrPermission):
+		return !ringSize(info.Size()) // what can't be read proves nothing
 	}
 	return false
 }
+
+// unready says whether a file, whose version is 0 or that is empty, may be what
+// an agent is making a ring of, or has failed to. Many a file has zeros where
+// rings have their version.
+func unready(path string, info fs.FileInfo) bool {
+	young := time.Since(info.ModTime()) <= startingFor
+	if info.Size() == 0 {
+		return young
+	}
+	h, _ := ringbuf.Peek(path) // its error is the one that brought us here
+	switch {
+	case !ringSize(info.Size()), h.WritePos != 0, h.ReadPos != 0:
+		return false // an agent sets the size first, and the positions before the version
+	case h.Capacity == 0:
+		return young && h == ringbuf.Header{}
+	}
+	for _, l := range ringbuf.Layouts() {
+		if h.Capacity <= uint64(info.Size()) && info.Size() == headerSize+int64(h.Capacity)*int64(l.EventSize()) {
+			return true
+		}
+	}
+	return young // an agent that starts anew with another size
+}
+
+// headerSize is where slots begin in every layout.
+const headerSize = 40
 
 // ringSize says whether a header of 40 bytes and a whole number of slots of
 // some layout make up a file of a given size. A number of slots that isn't a
 // power of two is a mistake that agents fail over, not a file of others.
 func ringSize(size int64) bool {
-	const header = 40
 	for _, l := range ringbuf.Layouts() {
-		if slots := size - header; slots > 0 && slots%int64(l.EventSize()) == 0 {
+		if slots := size - headerSize; slots > 0 && slots%int64(l.EventSize()) == 0 {
 			return true
 		}
 	}

@@ -1,11 +1,17 @@
 package listing
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -42,8 +48,77 @@ func TestForeignBySize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := foreign(fmt.Errorf("open ring: %w", tt.err), info); got != tt.foreign {
+		if got := foreign(path, fmt.Errorf("open ring: %w", tt.err), info); got != tt.foreign {
 			t.Errorf("%d bytes, %v: foreign %v", tt.size, tt.err, got)
 		}
+	}
+}
+
+// TestBusyTmp is a directory as /tmp is one: of the files of others none is
+// taken for a ring, whatever its size.
+func TestBusyTmp(t *testing.T) {
+	dir := t.TempDir()
+	others := 0
+	put := func(name string, content []byte) {
+		t.Helper()
+		for _, size := range []int{len(content), 40 + 64*16, 40 + 64*48, 40 + 64*56} { // those of rings, too
+			path := filepath.Join(dir, fmt.Sprintf("%s.%d", name, size))
+			file := append(bytes.Clone(content), make([]byte, size)...)[:size]
+			if err := os.WriteFile(path, file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			hour := time.Now().Add(-time.Hour)
+			if err := os.Chtimes(path, hour, hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+		others += 4
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	noise := make([]byte, 5000)
+	for i := range noise {
+		noise[i] = byte(rng.Uint32())
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err := z.Write(noise)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("noise", noise)
+	put("gzip", packed.Bytes())
+	put("text", []byte(strings.Repeat("All work and no play makes Jack a dull boy.\n", 120)))
+	put("zeros", make([]byte, 4999))
+	put("elf", program[:5001])
+	put("sqlite", append([]byte("SQLite format 3\x00\x10\x00\x01\x01\x00\x40\x20\x20\x00\x00\x00\x0c"), make([]byte, 4996)...))
+	put("counters", []byte{1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9})
+	put("pid", []byte("1234\n"))
+
+	rings := 0
+	for _, c := range ringtest.Cases(t) {
+		ringtest.CopyTo(t, c, filepath.Join(dir, strings.ReplaceAll(c.Name, "/", "-")))
+		rings++
+	}
+	hidden, shown := 0, 0
+	err = Walk(t.Context(), []string{dir}, false, func(e Entry) {
+		if e.Other {
+			hidden++
+			return
+		}
+		shown++
+		if !strings.HasPrefix(filepath.Base(e.Path), "v") && !strings.HasPrefix(filepath.Base(e.Path), "0.6.0") &&
+			!strings.HasPrefix(filepath.Base(e.Path), "real-agent") {
+			t.Errorf("%s is shown: %v", e.Path, e.Err)
+		}
+	})
+	if err != nil || hidden != others || shown != rings {
+		t.Errorf("%d of %d other files are hidden, %d of %d rings shown: %v", hidden, others, shown, rings, err)
 	}
 }

@@ -26,6 +26,9 @@ type Entry struct {
 	Layout   ringbuf.Layout
 	Capacity int // slots
 	Pending  int // events that nobody has taken out yet
+	// Leftover is whether no process has the ring open for writing: its agent
+	// has ended. It is false where only the owner or root may know.
+	Leftover bool
 
 	// Err is why a file that isn't a readable ring is not.
 	Err error
@@ -55,11 +58,29 @@ func (e *Entry) Reason() string {
 	return e.Err.Error()
 }
 
+// Notes are what an operator should know of a ring that can be read, in short,
+// for a process of a user.
+func (e *Entry) Notes(euid int) (notes []string) {
+	if !e.Ring {
+		return nil
+	}
+	switch {
+	case e.Leftover:
+		notes = append(notes, "its agent has ended")
+	case e.Capacity > 1 && e.Pending >= e.Capacity-1:
+		notes = append(notes, "full: its agent loses events")
+	}
+	if euid != 0 && uint32(euid) != e.Owner {
+		notes = append(notes, fmt.Sprintf("only uid %d or root may consume it", e.Owner))
+	}
+	return notes
+}
+
 // Walk looks at every file of the directories and calls fn for each, in the
-// order of their names. Directories aren't files here. With recursive it goes into subfolders: an agent whose
-// name has a slash has its ring in one. A path that is a file is looked at
-// itself. A directory that can't be read is an error, and the others are
-// looked at all the same.
+// order of their names. Directories aren't files here. With recursive it goes
+// into subfolders: an agent whose name has a slash has its ring in one. A path
+// that is a file is looked at itself. A directory that can't be read is an
+// error, and the others are looked at all the same.
 func Walk(ctx context.Context, paths []string, recursive bool, fn func(Entry)) error {
 	var errs []error
 	for _, path := range paths {
@@ -100,7 +121,7 @@ func look(path string, d fs.DirEntry) (e Entry) {
 	e.Path = path
 	if info, err := d.Info(); err == nil {
 		e.Modified, e.Owner = info.ModTime(), owner(info)
-		defer func() { e.Other = e.Err != nil && foreign(e.Err, info) }()
+		defer func() { e.Other = e.Err != nil && foreign(path, e.Err, info) }()
 	}
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
 	if err != nil {
@@ -111,6 +132,9 @@ func look(path string, d fs.DirEntry) (e Entry) {
 	e.Ring, e.Layout, e.Capacity, e.Owner = true, r.Layout(), r.Capacity(), r.Owner()
 	if e.Pending, err = r.Read(1, func(ringbuf.Batch) {}); err != nil {
 		e.Ring, e.Err = false, err
+		return e
 	}
+	unattended, err := ringbuf.Unattended(path)
+	e.Leftover = err == nil && unattended
 	return e
 }

@@ -163,3 +163,23 @@ func TestNoPermission(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestNotes(t *testing.T) {
+	full := listing.Entry{Ring: true, Capacity: 8, Pending: 7, Owner: 5}
+	for _, tt := range []struct {
+		want  []string
+		entry listing.Entry
+		euid  int
+	}{
+		{[]string{"full: its agent loses events"}, full, 5},
+		{[]string{"full: its agent loses events", "only uid 5 or root may consume it"}, full, 6},
+		{[]string{"full: its agent loses events"}, full, 0},
+		{[]string{"its agent has ended"}, listing.Entry{Ring: true, Capacity: 8, Pending: 7, Leftover: true}, 0},
+		{nil, listing.Entry{Ring: true, Capacity: 8, Pending: 6}, 0},
+		{nil, listing.Entry{Owner: 5, Err: fs.ErrPermission}, 6},
+	} {
+		if diff := cmp.Diff(tt.want, tt.entry.Notes(tt.euid)); diff != "" {
+			t.Errorf("%+v: %s", tt.entry, diff)
+		}
+	}
+}

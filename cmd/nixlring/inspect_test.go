@@ -1,0 +1,58 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestInspectText(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	const path = "agent"
+	w, err := ringbuf.Create(path, ringbuf.V4, 8)
+	must(t, err)
+	defer w.Close()
+	for range 7 {
+		must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096)))
+	}
+	r := runWith(t.Context(), world{now: time.Now, proc: dir}, "inspect", path)
+	if r.code != exitOK || r.err != "" {
+		t.Errorf("%+v", r)
+	}
+	out := r.out
+	for pattern, with := range map[string]string{
+		`uid \d+, gid \d+`:            "uid 1000, gid 1000",
+		`inode \d+ on device \w+:\w+`: "inode 42 on device fe:01", `-rw-.*-,`: "-rw-r--r--,",
+	} {
+		out = regexp.MustCompile(pattern).ReplaceAllString(out, with)
+	}
+	golden(t, "inspect.txt", out)
+}
+
+func TestInspectJSON(t *testing.T) {
+	dir := rings(t)
+	r := nixlring(t.Context(), nil, "inspect", "decode", "--output", "json")
+	var got map[string]any
+	must(t, json.Unmarshal([]byte(r.out), &got))
+	content, ok := got["content"].(map[string]any)
+	if r.code != exitOK || !ok || got["ring"] != true || content["layout"] != "v1" || content["pending"] != 6.0 || got["unattended"] != true {
+		t.Errorf("%+v", r)
+	}
+	r = nixlring(t.Context(), nil, "inspect", "letter", "-o", "json")
+	must(t, json.Unmarshal([]byte(r.out), &got))
+	if r.code != exitNoRing || r.err != "" || got["ring"] != false || got["error"] == "" {
+		t.Errorf("%+v", r)
+	}
+	if r := nixlring(t.Context(), nil, "inspect", filepath.Join(dir, "missing")); r.code != exitError || r.out != "" || r.err == "" {
+		t.Errorf("%+v", r)
+	}
+	if _, err := os.Stat("letter"); err != nil {
+		t.Error(err)
+	}
+}

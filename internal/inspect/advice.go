@@ -1,0 +1,95 @@
+package inspect
+
+import (
+	"fmt"
+	"io/fs"
+	"math/bits"
+
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+)
+
+func (r *Report) advice(format string, args ...any) {
+	r.Advice = append(r.Advice, fmt.Sprintf(format, args...))
+}
+
+// advise says what an operator should know or do.
+func (r *Report) advise(cfg Config, mode fs.FileMode) {
+	if !r.Ring {
+		// What is wrong with the file says what to do about it.
+		return
+	}
+	c := r.Content
+	if cfg.EUID != 0 && uint32(cfg.EUID) != r.File.Owner {
+		r.advice("The ring belongs to uid %d: whoever consumes it, a Collector for one, must run as that user or as root. "+
+			"This process is uid %d and can only look.", r.File.Owner, cfg.EUID)
+	}
+	if mode.Perm()&0o022 != 0 {
+		r.advice("Other users may write to the file, and so may forge or spoil its events; chmod go-w takes that away.")
+	}
+	leftover := r.Unattended != nil && *r.Unattended
+	switch full := c.Pending >= c.Capacity-1; {
+	case leftover && c.Pending > 0:
+		r.advice("No process has the ring open for writing: its agent has ended. The %d events in it can still be read; "+
+			"delete the file once nobody needs them.", c.Pending)
+	case leftover:
+		r.advice("No process has the ring open for writing: its agent has ended, and all events were read. The file may be deleted.")
+	case full && r.consumed():
+		r.advice("The ring is full although it is consumed: the agent loses events. Give it %s=%d (now %d) or a shorter %s.",
+			nixlenv.BufferSize, enough(c.Capacity, c.Dropped), c.Capacity, nixlenv.RunInterval)
+	case full:
+		r.advice("The ring is full and nobody takes events from it: the agent loses each new one. "+
+			"Start a Collector for the directory, or take the events with: nixlring read --consume --follow %s", r.Path)
+	default:
+		r.adviseSize()
+	}
+	r.adviseReaders()
+}
+
+// adviseSize says whether the ring is large enough for what it was given.
+func (r *Report) adviseSize() {
+	c := r.Content
+	switch {
+	case c.Dropped > 0:
+		r.advice("The agent reports that %d events didn't fit its own queue. Give it %s=%d (now %d) or a shorter %s.",
+			c.Dropped, nixlenv.BufferSize, enough(c.Capacity, c.Dropped), c.Capacity, nixlenv.RunInterval)
+	case r.Burst == nil:
+	case r.Burst.PeakFill >= c.Capacity-1:
+		r.advice("The ring was full while it was watched: the agent loses events. Give it %s=%d (now %d) or a shorter %s.",
+			nixlenv.BufferSize, enough(c.Capacity, 0), c.Capacity, nixlenv.RunInterval)
+	case r.Burst.Most > uint64(c.Capacity/2):
+		r.advice("Up to %d events came within a run interval, more than half of what the ring holds: a busier time will overflow it. "+
+			"%s=%d (now %d) leaves room.", r.Burst.Most, nixlenv.BufferSize, enough(c.Capacity, r.Burst.Most), c.Capacity)
+	}
+}
+
+// consumed says whether somebody seems to take events from the ring: the agent
+// is one of those that have it mapped for writing.
+func (r *Report) consumed() bool { return r.Consumer != nil || r.writers() > 1 }
+
+func (r *Report) writers() (n int) {
+	for _, p := range r.Mapped {
+		if p.Writable {
+			n++
+		}
+	}
+	return n
+}
+
+// adviseReaders says whether more processes write to the ring than should.
+func (r *Report) adviseReaders() {
+	switch n := r.writers(); {
+	case r.Consumer == nil && n > 1:
+		r.advice("%d processes have the ring mapped for writing, and none of them is a consumer of this project: "+
+			"the others than the agent are readers like NIXL's telemetry_reader or pmdanixl, or agents of the same name.", n)
+	case r.Consumer != nil && n > 2:
+		r.advice("%d processes have the ring mapped for writing, besides agent and consumer too: another reader takes events away "+
+			"(NIXL's telemetry_reader, pmdanixl), or two agents have one name.", n)
+	}
+}
+
+// enough is a buffer size that suffices for a full ring, and what is known not
+// to have fitted.
+func enough(capacity int, more uint64) uint64 {
+	const most = 1 << 26
+	return min(uint64(1)<<bits.Len64(uint64(capacity)+min(more, most)), most)
+}

@@ -1,0 +1,3 @@
+// Package inspect finds out all that can be known of one ring from outside,
+// and what an operator should do about it. It looks only.
+package inspect

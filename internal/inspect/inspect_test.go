@@ -1,0 +1,265 @@
+//go:build linux && (amd64 || arm64)
+
+package inspect_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/nixl-otel/nixl-otel/internal/inspect"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func inspected(t *testing.T, path string, change func(*inspect.Config)) *inspect.Report {
+	t.Helper()
+	cfg := inspect.Config{
+		Path: path, Proc: t.TempDir(), RunInterval: 100 * time.Millisecond, EUID: os.Geteuid(), Now: time.Now,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	r, err := inspect.Inspect(t.Context(), cfg)
+	must(t, err)
+	return r
+}
+
+// ring is a ring of 8 slots with some events, which its agent has open.
+func ring(t *testing.T, events int) (path string, w *ringbuf.Writer) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "agent")
+	w, err := ringbuf.Create(path, ringbuf.V4, 8)
+	must(t, err)
+	t.Cleanup(func() { _ = w.Close() })
+	for range events {
+		must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
+	}
+	return path, w
+}
+
+// proc makes a /proc in which processes have a file mapped: read-only if their
+// number is negative. lock is who holds its lock, 0 for nobody.
+func proc(t *testing.T, path string, lock int, pids ...int) func(*inspect.Config) {
+	t.Helper()
+	var st syscall.Stat_t
+	must(t, syscall.Stat(path, &st))
+	device := fmt.Sprintf("%02x:%02x", st.Dev>>8&0xfff, st.Dev&0xff)
+	root := t.TempDir()
+	for _, pid := range append([]int{9999}, pids...) {
+		perm, inode := "rw-s", st.Ino
+		switch {
+		case pid == 9999: // has another file
+			inode++
+		case pid < 0:
+			perm, pid = "r--s", -pid
+		}
+		dir := filepath.Join(root, fmt.Sprint(pid))
+		must(t, os.MkdirAll(dir, 0o755))
+		maps := fmt.Sprintf("00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/dbus-daemon\n"+
+			"7f1c00000000-7f1c00011000 %s 00000000 %s %d %s\n7ffc0000-7ffd0000 rw-p 00000000 00:00 0 [stack]\n", perm, device, inode, path)
+		must(t, os.WriteFile(filepath.Join(dir, "maps"), []byte(maps), 0o644))
+		must(t, os.WriteFile(filepath.Join(dir, "comm"), fmt.Appendf(nil, "prog%d\n", pid), 0o644))
+	}
+	must(t, os.MkdirAll(filepath.Join(root, "sys"), 0o755))
+	locks := "1: POSIX  ADVISORY  READ 77 " + fmt.Sprintf("%s:%d", device, st.Ino) + " 0 EOF\n"
+	if lock > 0 {
+		locks += fmt.Sprintf("2: FLOCK  ADVISORY  WRITE %d %s:%d 0 EOF\n", lock, device, st.Ino)
+	}
+	must(t, os.WriteFile(filepath.Join(root, "locks"), []byte(locks), 0o644))
+	return func(c *inspect.Config) { c.Proc = root }
+}
+
+func TestRealRings(t *testing.T) {
+	for _, c := range ringtest.Cases(t) {
+		path := ringtest.Copy(t, c)
+		before := ringtest.ReadHeader(t, path)
+		r := inspected(t, path, nil)
+		if r.Ring != c.Readable() || (r.Error == "") != c.Readable() || r.Header == nil {
+			t.Errorf("%s: %+v", c.Name, r)
+			continue
+		}
+		holds := true
+		for _, check := range r.Checks {
+			holds = holds && check.OK
+		}
+		if holds != c.Readable() || r.Header.WritePos != c.WritePos || r.Header.Capacity != c.Capacity {
+			t.Errorf("%s: %+v, %+v", c.Name, r.Checks, r.Header)
+		}
+		if c.Readable() && (r.Content.Pending != len(c.Pending) || (r.Content.Newest != nil) != (c.Version == 1 && len(c.Pending) > 0)) {
+			t.Errorf("%s: %+v", c.Name, r.Content)
+		}
+		if diff := cmp.Diff(before, ringtest.ReadHeader(t, path)); diff != "" {
+			t.Errorf("%s was changed: %s", c.Name, diff)
+		}
+	}
+}
+
+// TestProcesses is about this very process, as the real /proc has it.
+func TestProcesses(t *testing.T) {
+	path, w := ring(t, 3)
+	real := func(c *inspect.Config) { c.Proc = "/proc" }
+	r := inspected(t, path, real)
+	if len(r.Mapped) != 1 || r.Mapped[0].PID != os.Getpid() || !r.Mapped[0].Writable || r.Mapped[0].Command == "" || r.Consumer != nil {
+		t.Errorf("mapped %+v, consumer %+v", r.Mapped, r.Consumer)
+	}
+	if r.Unattended == nil || *r.Unattended {
+		t.Errorf("unattended %v", r.Unattended)
+	}
+	must(t, w.Close())
+	consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
+	must(t, err)
+	if r = inspected(t, path, real); r.Consumer == nil || r.Consumer.PID != os.Getpid() {
+		t.Errorf("consumer %+v", r.Consumer)
+	}
+	must(t, consumer.Close())
+	if r = inspected(t, path, real); len(r.Mapped) != 0 || r.Unattended == nil || !*r.Unattended {
+		t.Errorf("nobody: mapped %+v, unattended %v", r.Mapped, r.Unattended)
+	}
+}
+
+func TestMadeUpProcesses(t *testing.T) {
+	path, _ := ring(t, 0)
+	r := inspected(t, path, proc(t, path, 30, 20, -25, 30))
+	want := []inspect.Process{{20, "prog20", true}, {25, "prog25", false}, {30, "prog30", true}}
+	if diff := cmp.Diff(want, r.Mapped); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(&inspect.Process{30, "prog30", true}, r.Consumer); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAdvice(t *testing.T) {
+	for name, tt := range map[string]struct {
+		events  int
+		closed  bool
+		dropped uint64
+		mode    fs.FileMode
+		lock    int
+		pids    []int
+		euid    int // more than this process's
+		want    []string
+	}{
+		"all is well":      {events: 3, lock: 30, pids: []int{20, 30}},
+		"no consumer":      {events: 3, pids: []int{20}},
+		"wrong uid":        {events: 3, euid: 7, want: []string{"belongs to uid"}},
+		"full, unread":     {events: 7, pids: []int{20}, want: []string{"nobody takes events", "nixlring read --consume"}},
+		"full, consumed":   {events: 7, lock: 30, pids: []int{20, 30}, want: []string{"NIXL_TELEMETRY_BUFFER_SIZE=16 (now 8)"}},
+		"full, read":       {events: 7, pids: []int{20, 30}, want: []string{"NIXL_TELEMETRY_BUFFER_SIZE=16", "telemetry_reader"}},
+		"two consumers":    {events: 1, lock: 30, pids: []int{20, 30, 40}, want: []string{"3 processes", "pmdanixl"}},
+		"leftover":         {events: 3, closed: true, want: []string{"its agent has ended. The 3 events"}},
+		"empty leftover":   {closed: true, want: []string{"The file may be deleted"}},
+		"leftover, full":   {events: 7, closed: true, want: []string{"its agent has ended. The 7 events"}},
+		"staging was full": {events: 1, dropped: 100, pids: []int{20}, want: []string{"100 events", "NIXL_TELEMETRY_BUFFER_SIZE=128 (now 8)"}},
+		"anyone may write": {events: 1, mode: 0o666, want: []string{"chmod go-w"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, w := ring(t, tt.events)
+			if tt.dropped > 0 {
+				must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeEventsDropped, tt.dropped)))
+			}
+			if tt.closed {
+				must(t, w.Close())
+			}
+			if tt.mode != 0 {
+				must(t, os.Chmod(path, tt.mode))
+			}
+			made := proc(t, path, tt.lock, tt.pids...)
+			r := inspected(t, path, func(c *inspect.Config) {
+				made(c)
+				c.EUID += tt.euid
+			})
+			all := strings.Join(r.Advice, "\n")
+			for _, want := range tt.want {
+				if !strings.Contains(all, want) {
+					t.Errorf("no %q in: %s", want, all)
+				}
+			}
+			if len(tt.want) == 0 && all != "" {
+				t.Errorf("advice: %s", all)
+			}
+		})
+	}
+}
+
+func TestBurst(t *testing.T) {
+	for name, tt := range map[string]struct {
+		events int // per run interval
+		want   string
+	}{
+		"small":  {events: 2},
+		"large":  {events: 5, want: "Up to 5 events came within a run interval"},
+		"filled": {events: 7, want: "was full while it was watched"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, w := ring(t, 0)
+			synctest.Test(t, func(t *testing.T) {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
+					must(t, err)
+					defer consumer.Close()
+					time.Sleep(time.Millisecond) // synctest: between the looks
+					for range 5 {
+						time.Sleep(50 * time.Millisecond) // synctest
+						for range tt.events {
+							must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
+						}
+						time.Sleep(50 * time.Millisecond) // synctest
+						_, err := consumer.Read(0, func(ringbuf.Batch) {})
+						must(t, errors.Join(err, consumer.Commit()))
+					}
+				}()
+				r := inspected(t, path, func(c *inspect.Config) { c.For = 490 * time.Millisecond })
+				<-done
+				b := r.Burst
+				if b == nil || b.Events != uint64(5*tt.events) || b.Most != uint64(tt.events) || b.PeakFill != tt.events || b.Missed {
+					t.Fatalf("%+v", b)
+				}
+				if all := strings.Join(r.Advice, "\n"); !strings.Contains(all, tt.want) || (tt.want == "" && all != "") {
+					t.Errorf("advice: %s", all)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatIsNoRing(t *testing.T) {
+	dir := t.TempDir()
+	letter := filepath.Join(dir, "letter")
+	must(t, os.WriteFile(letter, []byte(strings.Repeat("Dear Sir, ", 50)), 0o644))
+	for path, want := range map[string]string{letter: "not a NIXL telemetry ring", dir: "it is a directory"} {
+		if r := inspected(t, path, nil); r.Ring || r.Header != nil || !strings.Contains(r.Error, want) {
+			t.Errorf("%s: %+v", path, r)
+		}
+	}
+	cut := ringtest.Make(t, filepath.Join(dir, "cut"), ringtest.NewHeader(4, 64), 63*16)
+	r := inspected(t, cut, nil)
+	if r.Ring || !strings.Contains(r.Error, "was it truncated?") || r.Checks[len(r.Checks)-1].OK || !r.Checks[0].OK {
+		t.Errorf("%+v", r)
+	}
+	if _, err := inspect.Inspect(t.Context(), inspect.Config{Path: filepath.Join(dir, "missing")}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+}

@@ -1,0 +1,165 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Config says what to inspect.
+type Config struct {
+	Path        string
+	Proc        string        // /proc
+	For         time.Duration // how long to watch the ring for its bursts; 0 is not at all
+	RunInterval time.Duration // of the agent
+	EUID        int           // of this process
+	Now         func() time.Time
+}
+
+// Report is what is known of one ring. The field names of its JSON are stable.
+type Report struct {
+	Path  string `json:"path"`
+	Ring  bool   `json:"ring"`            // it can be read
+	Error string `json:"error,omitempty"` // why it can't
+
+	File    File     `json:"file"`
+	Header  *Header  `json:"header,omitempty"`
+	Checks  []Check  `json:"checks,omitempty"`
+	Content *Content `json:"content,omitempty"` // of a ring that can be read
+	Burst   *Burst   `json:"burst,omitempty"`   // if it was watched
+
+	Mapped     []Process `json:"mapped_by,omitempty"`
+	Hidden     int       `json:"processes_not_seen,omitempty"` // that may have it mapped, too
+	Consumer   *Process  `json:"consumer,omitempty"`           // of this project: it holds the ring's lock
+	Unattended *bool     `json:"unattended,omitempty"`         // no process has it open for writing; absent if that can't be told
+
+	Advice []string `json:"advice"`
+}
+
+// File is what the file system says.
+type File struct {
+	Size     int64     `json:"size"`
+	Mode     string    `json:"mode"`
+	Owner    uint32    `json:"owner_uid"`
+	Group    uint32    `json:"owner_gid"`
+	Device   string    `json:"device"` // major:minor in hexadecimal
+	Inode    uint64    `json:"inode"`
+	Modified time.Time `json:"modified"`
+}
+
+// Header is the ring's header as it stands in the file.
+type Header struct {
+	WritePos        uint64 `json:"write_pos"`
+	ReadPos         uint64 `json:"read_pos"`
+	Version         int32  `json:"version"`
+	ExpectedVersion int32  `json:"expected_version"`
+	Capacity        uint64 `json:"capacity"`
+	Mask            uint64 `json:"mask"`
+}
+
+// Check is one thing that holds of every ring.
+type Check struct {
+	What string `json:"what"`
+	OK   bool   `json:"ok"`
+}
+
+// Content is what stands in the ring.
+type Content struct {
+	Layout    string     `json:"layout"`
+	EventSize int        `json:"event_size"` // bytes
+	Capacity  int        `json:"capacity"`   // slots
+	Pending   int        `json:"pending"`    // events
+	Fill      float64    `json:"fill"`       // share of what the ring can hold
+	Dropped   uint64     `json:"reported_dropped"`
+	Oldest    *time.Time `json:"oldest,omitempty"` // event; of layout v1
+	Newest    *time.Time `json:"newest,omitempty"`
+}
+
+// Inspect finds out about a ring. A file that isn't one is no error: the
+// report says so. The error is that of a path that there is nothing at.
+func Inspect(ctx context.Context, cfg Config) (*Report, error) {
+	info, err := os.Lstat(cfg.Path)
+	if err != nil {
+		return nil, fmt.Errorf("inspect: %w", err)
+	}
+	abs, err := filepath.Abs(cfg.Path)
+	if err != nil {
+		return nil, fmt.Errorf("inspect: %w", err)
+	}
+	id, uid, gid := identity(info, abs)
+	r := &Report{
+		Path: cfg.Path,
+		File: File{
+			Size: info.Size(), Mode: info.Mode().String(), Owner: uid, Group: gid,
+			Device: id.device, Inode: id.inode, Modified: info.ModTime(),
+		},
+		Advice: []string{},
+	}
+	h, err := ringbuf.Peek(cfg.Path)
+	if err != nil {
+		r.Error = reason(err)
+	}
+	// What plainly is no ring has no header that would say anything.
+	if !errors.Is(err, ringbuf.ErrNotRing) && h != (ringbuf.Header{}) {
+		r.Header = &Header{h.WritePos, h.ReadPos, h.Version, h.ExpectedVersion, h.Capacity, h.Mask}
+		r.Checks = checks(&h, info.Size())
+	}
+	if err == nil {
+		if err := r.look(ctx, cfg); err != nil {
+			r.Error = reason(err)
+		}
+	}
+	// Who has it open is asked only now: this process is none of them.
+	r.attendance(cfg, id, info.Mode().IsRegular())
+	r.advise(cfg, info.Mode())
+	return r, nil
+}
+
+// reason is an error without the path, which stands beside it.
+func reason(err error) string {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner.Error()
+	}
+	return err.Error()
+}
+
+// checks are what a header has to hold to.
+func checks(h *ringbuf.Header, size int64) []Check {
+	known, fits := false, false
+	for _, l := range ringbuf.Layouts() {
+		if l.Version() == h.Version {
+			known = true
+			fits = fits || h.Capacity < 1<<32 && size == headerSize+int64(h.Capacity)*int64(l.EventSize())
+		}
+	}
+	return []Check{
+		{"the version is one of 1 to 4", known},
+		{"the version expected is the same", h.ExpectedVersion == h.Version},
+		{"the capacity is a power of two, 2 or more", h.Capacity >= 2 && bits.OnesCount64(h.Capacity) == 1},
+		{"the mask is one less than the capacity", h.Mask == h.Capacity-1},
+		{"the positions are within the capacity", h.WritePos < h.Capacity && h.ReadPos < h.Capacity},
+		{"the file has the size of the header and so many events", fits},
+	}
+}
+
+// headerSize is where slots begin in every layout.
+const headerSize = 40
+
+// attendance finds out which processes have the ring.
+func (r *Report) attendance(cfg Config, id fileID, regular bool) {
+	if !regular {
+		return
+	}
+	proc := procFS(cfg.Proc)
+	r.Mapped, r.Hidden = proc.mappers(id)
+	r.Consumer = proc.locker(id)
+	if unattended, err := ringbuf.Unattended(cfg.Path); err == nil {
+		r.Unattended = &unattended
+	}
+}

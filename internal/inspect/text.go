@@ -1,0 +1,139 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/render"
+)
+
+// WriteText writes the report for people.
+func (r *Report) WriteText(w io.Writer, now time.Time) error {
+	var text strings.Builder
+	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, render.Printable(fmt.Sprintf(format, args...)))
+	}
+	line("Ring", "%s", r.Path)
+	if r.Error != "" {
+		line("Problem", "%s", r.Error)
+	}
+	f := &r.File
+	line("File", "%d bytes, %s, uid %d, gid %d, inode %d on device %s", f.Size, f.Mode, f.Owner, f.Group, f.Inode, f.Device)
+	line("Changed", "%v ago, as far as the file system knows", now.Sub(f.Modified).Round(time.Second))
+	if r.Header != nil {
+		r.headerText(line)
+	}
+	if r.Content != nil {
+		r.contentText(line)
+	}
+	if r.Burst != nil {
+		r.burstText(line)
+	}
+	if r.File.Mode[0] == '-' {
+		r.processText(line)
+	}
+	name := "Advice"
+	for _, advice := range r.Advice {
+		for _, l := range wrap(advice, adviceWidth) {
+			line(name, "%s", l)
+			name = ""
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// adviceWidth fits a terminal of 80 columns beside the names of lines.
+const adviceWidth = 68
+
+// wrap parts a text into lines.
+func wrap(text string, width int) (lines []string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+type liner func(name, format string, args ...any)
+
+func (r *Report) headerText(line liner) {
+	h := r.Header
+	line("Header", "write_pos %d, read_pos %d, version %d, expected_version %d, capacity %d, mask %#x",
+		h.WritePos, h.ReadPos, h.Version, h.ExpectedVersion, h.Capacity, h.Mask)
+	wrong := 0
+	for _, c := range r.Checks {
+		if !c.OK {
+			line("Check", "FAILED: %s", c.What)
+			wrong++
+		}
+	}
+	if wrong == 0 {
+		line("Checks", "all %d hold: version, expected version, capacity, mask, positions, size of the file", len(r.Checks))
+	}
+}
+
+func (r *Report) contentText(line liner) {
+	c := r.Content
+	line("Layout", "%s, %d bytes per event", c.Layout, c.EventSize)
+	line("Fill", "%d of %d events (%.0f%%)", c.Pending, c.Capacity-1, 100*c.Fill)
+	if c.Oldest != nil {
+		const form = "2006-01-02 15:04:05.000000"
+		line("Events", "from %s to %s", c.Oldest.Format(form), c.Newest.Format(form))
+	}
+}
+
+func (r *Report) burstText(line liner) {
+	b := r.Burst
+	line("Watched", "%.1f s: %d events, at most %d of them within a run interval; up to %d stood in the ring",
+		b.Seconds, b.Events, b.Most, b.PeakFill)
+	if b.Missed {
+		line("", "there were more: some were taken and written over between two looks")
+	}
+	if b.Restarts > 0 {
+		line("", "the agent started anew, %d times", b.Restarts)
+	}
+}
+
+func (r *Report) processText(line liner) {
+	name := "Mapped by"
+	for _, p := range r.Mapped {
+		how := "reads"
+		if p.Writable {
+			how = "reads and writes"
+		}
+		line(name, "process %d (%s), %s", p.PID, p.Command, how)
+		name = ""
+	}
+	switch {
+	case r.Hidden > 0:
+		line(name, "others, maybe: %d of the processes here can't be looked at by this user", r.Hidden)
+	case len(r.Mapped) == 0:
+		line(name, "no process that can be seen from here")
+	}
+	if r.Consumer != nil {
+		line("Consumer", "process %d (%s) holds the lock of this project's consumers", r.Consumer.PID, r.Consumer.Command)
+	}
+	switch {
+	case r.Unattended == nil:
+		line("In use", "unknown: only the owner of the file or root can ask")
+	case *r.Unattended:
+		line("In use", "no: no process has it open for writing")
+	default:
+		line("In use", "yes: a process has it open for writing")
+	}
+}

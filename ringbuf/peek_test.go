@@ -1,0 +1,44 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestPeekAtRealRings(t *testing.T) {
+	for _, c := range ringtest.Cases(t) {
+		h, err := ringbuf.Peek(c.File)
+		want := ringbuf.Header{
+			WritePos: c.WritePos, ReadPos: c.ReadPos, Version: c.Version,
+			ExpectedVersion: c.ExpectedVersion, Capacity: c.Capacity, Mask: c.Mask,
+		}
+		if diff := cmp.Diff(want, h); diff != "" || (err == nil) != c.Readable() {
+			t.Errorf("%s: %v, %s", c.Name, err, diff)
+		}
+	}
+}
+
+func TestPeekAtWhatIsNoRing(t *testing.T) {
+	dir := t.TempDir()
+	short := filepath.Join(dir, "short")
+	if err := os.WriteFile(short, make([]byte, 39), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{
+		short: ringbuf.ErrNotRing, dir: ringbuf.ErrNotRegular, filepath.Join(dir, "missing"): fs.ErrNotExist,
+	} {
+		if h, err := ringbuf.Peek(path); !errors.Is(err, want) || h != (ringbuf.Header{}) {
+			t.Errorf("%s: %v, %+v", path, err, h)
+		}
+	}
+}
