@@ -28,11 +28,11 @@ type family struct {
 // A real agent served a page while an application did what its log says. The
 // same operations, through a ring and the receiver, must give the same series.
 func TestExporterNamesServeWhatNIXLServes(t *testing.T) {
-	real := filepath.Join(ringtest.Root(t), "testdata", "rings", "real-agent")
-	want := readPage(t, filepath.Join(real, "v1.4.0_prometheus_scrape.txt"))
+	served := filepath.Join(ringtest.Root(t), "testdata", "rings", "real-agent")
+	want := readPage(t, filepath.Join(served, "v1.4.0_prometheus_scrape.txt"))
 	dir := t.TempDir()
 	w := ring(t, dir, "promA", ringbuf.V4, 1024)
-	push(t, w, readOperations(t, filepath.Join(real, "v1.4.0_prometheus_scrape.applog.txt"))...)
+	push(t, w, readOperations(t, filepath.Join(served, "v1.4.0_prometheus_scrape.applog.txt"))...)
 
 	h := newHarness(t, dir, func(c *Config) { c.ExporterNames = true })
 	h.on.hostname = func() (string, error) { return "vm", nil }

@@ -96,6 +96,7 @@ func TestNoHistograms(t *testing.T) {
 		transmitted:                        int64(12),
 		"nixl.transfer.last.duration":      7e-6,
 		"nixl.transfer.last.post_duration": 7e-6,
+
 		"nixl.transfer.last.size{network.io.direction=transmit}": int64(7),
 	} {
 		if a.points[point] != want {

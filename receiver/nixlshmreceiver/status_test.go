@@ -116,7 +116,9 @@ func TestAConsumerInAnotherProcess(t *testing.T) {
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "held"; {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && lines.Text() != "held" {
+		t.Log(lines.Text())
 	}
 
 	h := newHarness(t, dir, often).start()
