@@ -49,6 +49,7 @@ func TestCommitFromZero(t *testing.T) {
 		{"nothing happens", func(*Writer) {}, nil},
 		{"the agent used the room and wrapped to 0", func(w *Writer) { ok(t, w.Push(NewEvent(TypeTxBytes, 7777))) }, nil},
 		{"the agent used the room and wrapped", func(w *Writer) { push(t, w, 100, 110) }, nil},
+		{"and its file system wrote a page back", func(w *Writer) { ok(t, w.Push(NewEvent(TypeTxBytes, 7777))); w.touch(t) }, nil},
 		{"the agent wrote the same event as before", func(w *Writer) { ok(t, w.Push(w.slots.Event(63))) }, nil},
 		{"the agent had started anew", func(w *Writer) { w.startOver(t, false) }, ErrRestarted},
 		{"and had written", func(w *Writer) { w.startOver(t, false); atomic.StoreUint64(&w.hdr.writePos, 29) }, ErrRestarted},
@@ -93,12 +94,18 @@ func TestCommitFromZeroIsUndone(t *testing.T) {
 	}
 }
 
+// touch changes the time of a ring's file, as a start does and a write-back can.
+func (w *Writer) touch(t *testing.T) {
+	t.Helper()
+	nextTick(t, w.Path())
+	truncate(t, w.Path(), int64(len(w.mem)))
+}
+
 // startOver is what an agent that starts anew does to the ring of w, up to
 // where the version is 0 or all of it. readPos is left to the test.
 func (w *Writer) startOver(t *testing.T, half bool) {
 	t.Helper()
-	nextTick(t, w.Path())
-	truncate(t, w.Path(), int64(len(w.mem)))
+	w.touch(t)
 	atomic.StoreUint64(&w.hdr.writePos, 0)
 	atomic.StoreInt32(&w.hdr.version, 0)
 	if !half {

@@ -37,8 +37,7 @@ func TestHeaderCaughtHalfWay(t *testing.T) {
 					}
 					push(t, w, 0, uncommitted)
 					read(t, r)
-					nextTick(t, w.Path())
-					truncate(t, w.Path(), int64(len(w.mem)))
+					w.touch(t)
 					for _, step := range steps[:done] {
 						step(w.hdr)
 					}
@@ -76,8 +75,7 @@ func TestStartInTheMiddleOfALook(t *testing.T) {
 		if mode == Observe {
 			r = open(t, w.Path(), Observe)
 		}
-		nextTick(t, w.Path())
-		truncate(t, w.Path(), int64(len(w.mem)))
+		w.touch(t)
 		atomic.StoreUint64(&w.hdr.writePos, 0)
 		settle = func(h *header) {
 			whole(h)
@@ -126,8 +124,7 @@ func TestWrapIsNoStart(t *testing.T) {
 			}
 			push(t, w, 0, 14)
 			if touched {
-				nextTick(t, w.Path())
-				truncate(t, w.Path(), int64(len(w.mem))) // as a page that is written back
+				w.touch(t)
 			}
 			equal(t, "events", read(t, r), samples(V4, 0, 14))
 			commit(t, r)
