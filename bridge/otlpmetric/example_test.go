@@ -1,0 +1,47 @@
+package otlpmetric_test
+
+import (
+	"context"
+	"log"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/otlpmetric"
+	"github.com/nixl-otel/nixl-otel/bridge/rings"
+)
+
+// An agent ships its metrics to where OTEL_EXPORTER_OTLP_ENDPOINT says.
+func ExampleNew() {
+	provider, err := otlpmetric.New(context.Background(), otlpmetric.WithServiceName("kv-cache"))
+	if err != nil {
+		log.Fatal(err) // for example: OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4317: it has no scheme: …
+	}
+	agent, err := bridge.NewAgent("worker-0", bridge.WithMeterProvider(provider))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer agent.Close()
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := provider.Shutdown(ctx); err != nil { // ships what came last
+			log.Print(err)
+		}
+	}()
+	agent.Transfer(bridge.Transmit, 1<<20, 12*time.Microsecond, 340*time.Microsecond)
+}
+
+// A program ships the rings of other processes' agents.
+func ExampleWithProducers() {
+	producer, err := rings.New(rings.WithDirectories("/run/nixl"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	producer.Start()
+	defer producer.Close()
+	provider, err := otlpmetric.New(context.Background(), otlpmetric.WithProducers(producer))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer provider.Shutdown(context.Background())
+}
