@@ -29,6 +29,7 @@ type Agent struct {
 	idle      bool      // without an event for long, and maybe gone
 	dirty     bool      // has changed since its checkpoint, though nothing is uncommitted
 	turn      uint      // counts the times that the ring was committed without a checkpoint
+	burst     int       // the most events that a drain of late has found new
 	toldFull  bool
 	toldAlien bool
 }

@@ -40,6 +40,7 @@ func (w *Watcher) pace(interval time.Duration, hot bool) time.Duration {
 // than half full.
 func (w *Watcher) Drain() (hot bool) {
 	now := w.cfg.Now()
+	w.rounds.Add(1)
 	for _, a := range *w.rings.Load() {
 		a.mu.Lock()
 		if a.reader != nil && w.drain(a, now) {
@@ -57,11 +58,13 @@ func (w *Watcher) Drain() (hot bool) {
 // full. The agent is locked.
 func (w *Watcher) drain(a *Agent, now time.Time) (hot bool) {
 	a.counted = false
+	before := a.reader.Uncommitted()
 	fill, err := a.reader.Read(maxPass, a.count)
 	if fill > 0 {
 		w.found(a, fill, now)
 	}
 	if err == nil {
+		a.note(a.reader.Uncommitted() - before)
 		err = w.settle(a, now)
 	}
 	if err != nil {

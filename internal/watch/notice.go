@@ -26,6 +26,7 @@ const (
 	RingFull     // a drain found a ring full
 	RingBroken   // an open ring can't be read any more
 	StoreFailed  // checkpoints can't be stored or read
+	StoreSlow    // events were committed without a checkpoint, as it took too long
 )
 
 // Notice tells something that an operator may want to know, once.

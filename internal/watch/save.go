@@ -34,8 +34,10 @@ type saver struct {
 	// Unix nanoseconds: when the last save was made, and when the one that is
 	// under way began, 0 if there is none.
 	saved, began atomic.Int64
-	failed       atomic.Bool // the newest save
-	needed       atomic.Bool // a drain found a reason to save
+	rounds       atomic.Uint64 // of drains since then
+	failed       atomic.Bool   // the newest save
+	needed       atomic.Bool   // a drain found a reason to save
+	slow         atomic.Bool   // events were committed without a checkpoint, and it was said
 }
 
 // agentKey is where an agent's checkpoint is stored, and indexKey the list of
@@ -93,6 +95,7 @@ func (w *Watcher) save(ctx context.Context) {
 	if len(ops) == 0 {
 		return
 	}
+	w.rounds.Store(0)
 	w.began.Store(now.UnixNano())
 	err := w.store.Apply(ctx, ops)
 	w.began.Store(0)
@@ -165,7 +168,13 @@ func (w *Watcher) settle(a *Agent, now time.Time) error {
 	if held >= capacity/4 || held > 0 && since(w.saved.Load(), now) >= saveEvery {
 		w.needed.Store(true)
 	}
-	if held < capacity/4 || !w.storeStuck(now) {
+	switch {
+	case held < capacity/4:
+		return nil
+	case w.failed.Load():
+	case w.storeSlow(now) && capacity-1-held < 2*a.burst:
+		w.saveSlow(a)
+	default:
 		return nil
 	}
 	// To lose events is worse than to count them without a net.
@@ -174,15 +183,36 @@ func (w *Watcher) settle(a *Agent, now time.Time) error {
 	return a.reader.Commit()
 }
 
-// storeStuck says whether the store can't be waited for: it has failed, or
-// takes longer than a drain may.
-func (w *Watcher) storeStuck(now time.Time) bool {
+// storeSlow says whether a save takes longer than a drain may. That must be
+// seen by a second drain: the first one after a time in which nothing of this
+// process ran finds any save old.
+func (w *Watcher) storeSlow(now time.Time) bool {
 	began := w.began.Load()
-	return w.failed.Load() || began != 0 && since(began, now) > w.drainInterval
+	return began != 0 && since(began, now) > w.drainInterval && w.rounds.Load() > 1
+}
+
+// note keeps in mind how many events come at once. It forgets a large burst
+// after some small ones: after a pause there are several in one.
+func (a *Agent) note(events int) {
+	if events > 0 {
+		a.burst = max(events, a.burst-a.burst/8)
+	}
 }
 
 // since is the time from nanoseconds of the epoch until now.
 func since(nanos int64, now time.Time) time.Duration { return time.Duration(now.UnixNano() - nanos) }
+
+// saveSlow reports, once, that a ring couldn't wait for its checkpoint.
+func (w *Watcher) saveSlow(a *Agent) {
+	if w.slow.Swap(true) {
+		return
+	}
+	w.report(Notice{
+		Kind: StoreSlow, Level: slog.LevelWarn, Path: a.Path,
+		Text: "checkpoints take longer to store than this ring has room for, so that events were committed without one: " +
+			"a crash right then would lose them; set fsync: false, give the storage a faster disk, or the agent a larger NIXL_TELEMETRY_BUFFER_SIZE",
+	})
+}
 
 func (w *Watcher) saveFailed(err error) {
 	if w.told {
