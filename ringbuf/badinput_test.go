@@ -51,7 +51,8 @@ func TestBadInput(t *testing.T) {
 		{"version 0", header(func(h *ringtest.Header) { h.Version = 0 }), ErrNotReady, []string{"version is still 0"}},
 		{
 			"version 0 for good", header(func(h *ringtest.Header) { h.Version, h.Capacity, h.Mask = 0, 12, 11 }),
-			ErrNotReady, []string{"12 slots are not a power of two", "NIXL_TELEMETRY_BUFFER_SIZE"},
+			ErrNotReady,
+			[]string{"12 slots are not a power of two", "NIXL_TELEMETRY_BUFFER_SIZE"},
 		},
 
 		{"a text file", content(strings.Repeat("some text or other\n", 100)), ErrNotRing, nil},
@@ -93,11 +94,13 @@ func TestBadInput(t *testing.T) {
 
 		{
 			"a FIFO", func(t *testing.T, path string) { t.Helper(); ok(t, unix.Mkfifo(path, 0o600)) },
-			ErrNotRegular, []string{"FIFO"},
+			ErrNotRegular,
+			[]string{"FIFO"},
 		},
 		{
 			"a directory", func(t *testing.T, path string) { t.Helper(); ok(t, os.Mkdir(path, 0o700)) },
-			ErrNotRegular, []string{"directory"},
+			ErrNotRegular,
+			[]string{"directory"},
 		},
 		{
 			"a socket", func(t *testing.T, path string) {
@@ -117,7 +120,8 @@ func TestBadInput(t *testing.T) {
 		},
 		{
 			"a link to nothing", func(t *testing.T, path string) { t.Helper(); ok(t, os.Symlink("nowhere", path)) },
-			ErrNotRegular, []string{"symbolic link"},
+			ErrNotRegular,
+			[]string{"symbolic link"},
 		},
 		{"nothing", func(*testing.T, string) {}, fs.ErrNotExist, nil},
 	} {

@@ -77,7 +77,7 @@ func ExampleCreate() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 
 	w, err := ringbuf.Create(filepath.Join(dir, "my-agent"), ringbuf.V4, 2)
 	if err != nil {

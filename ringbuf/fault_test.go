@@ -126,6 +126,11 @@ func TestFileShrinksUnderAWriter(t *testing.T) {
 	}
 }
 
+var nothing struct {
+	m map[int]int
+	p *int
+}
+
 // Only faults in the ring are the ring's: the caller's own come through.
 func TestPanicsOfTheCallbackComeThrough(t *testing.T) {
 	w := newRing(t, V4, 16)
@@ -133,8 +138,8 @@ func TestPanicsOfTheCallbackComeThrough(t *testing.T) {
 	r := open(t, w.Path(), Consume)
 	for what, fn := range map[string]func(Batch){
 		"its own":      func(Batch) { panic("mine") },
-		"a nil map":    func(Batch) { var m map[int]int; m[1]++ },
-		"out of nil":   func(Batch) { var p *int; *p++ },
+		"a nil map":    func(Batch) { nothing.m[1]++ },
+		"out of nil":   func(Batch) { *nothing.p++ },
 		"out of range": func(b Batch) { b.Event(b.Len()) },
 	} {
 		func() {

@@ -3,6 +3,7 @@
 package ringbuf
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,10 +86,8 @@ func TestReadOnlyMount(t *testing.T) {
 // which the test's own temporary directory isn't.
 func othersRing(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "ringbuf-*")
-	ok(t, err)
-	t.Cleanup(func() { ok(t, os.RemoveAll(dir)) })
-	ok(t, os.Chmod(dir, 0o755)) //nolint:gosec // others are to enter
+	dir := t.TempDir()
+	ok(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755))) //nolint:gosec // others are to enter
 	path := filepath.Join(dir, "agent")
 	ringtest.Make(t, path, ringtest.Header{WritePos: 5, Version: 4, ExpectedVersion: 4, Capacity: 16, Mask: 15}, 16*16)
 	return path

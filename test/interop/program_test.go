@@ -51,7 +51,7 @@ func program(t *testing.T, name string) string {
 		t.Skipf("no C++ compiler (%v): install g++ 12 or newer, or name one in CXX", err)
 	}
 	bin.Do(func() {
-		if bin.dir, bin.err = os.MkdirTemp("", "interop-*"); bin.err != nil {
+		if bin.dir, bin.err = os.MkdirTemp("", "interop-*"); bin.err != nil { //nolint:usetesting // for all tests, not for this one
 			return
 		}
 		for _, name := range []string{"producer", "consumer"} {
