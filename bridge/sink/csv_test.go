@@ -1,0 +1,274 @@
+package sink_test
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+const header = "timestamp_us,category,event_name,value\n"
+
+// at is the time of the tests' events.
+var at = time.UnixMicro(1_736_951_425_123_456)
+
+func event(c ringbuf.Category, name string, value uint64) sink.Event {
+	return sink.Event{Agent: "a", Time: at, Category: c, Name: name, Value: value}
+}
+
+func open(t *testing.T, path string) *sink.CSV {
+	t.Helper()
+	c, err := sink.OpenCSV(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func write(t *testing.T, c *sink.CSV, events ...sink.Event) {
+	t.Helper()
+	if err := c.Write(events); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// C1: a header, then a row per event, which is in the file as soon as Write
+// returns.
+func TestCSVRows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.csv")
+	c := open(t, path)
+	if got := read(t, path); got != header {
+		t.Errorf("at first the file is %q", got)
+	}
+	write(t, c, event(ringbuf.CategoryTransfer, "agent_tx_bytes", 1<<20))
+	want := header + "1736951425123456,1,agent_tx_bytes,1048576\n"
+	if got := read(t, path); got != want {
+		t.Errorf("after a row the file is\n%s", got)
+	}
+	write(t, c)
+	write(t, c, event(ringbuf.CategoryError, "agent_err_backend", 1), event(-1, "unknown_event_21", 1<<64-1))
+	want += "1736951425123456,4,agent_err_backend,1\n1736951425123456,-1,unknown_event_21,18446744073709551615\n"
+	if got := read(t, path); got != want {
+		t.Errorf("after three rows the file is\n%s", got)
+	}
+}
+
+// C1: category as NIXL's integer.
+func TestCSVCategories(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.csv")
+	c := open(t, path)
+	for i := range ringbuf.Categories {
+		write(t, c, event(ringbuf.Category(i), ringbuf.Category(i).String(), 0))
+	}
+	for i, line := range strings.Split(strings.TrimSpace(read(t, path)), "\n")[1:] {
+		if want := fmt.Sprintf(",%d,%v,", i, ringbuf.Category(i)); !strings.Contains(line, want) {
+			t.Errorf("row %q has no %q", line, want)
+		}
+	}
+}
+
+// C1: names are quoted as RFC 4180 asks, so that what was written is what any
+// reader gets.
+func TestCSVQuotes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.csv")
+	c := open(t, path)
+	names := []string{"plain", "", "a,b", `say "hi"`, "two\nlines", "cr\rlf\r\n", " spaces ", "=1+1", "ü"}
+	for _, name := range names {
+		write(t, c, event(ringbuf.CategoryCustom, name, 1))
+	}
+	text := read(t, path)
+	for _, want := range []string{`,"a,b",`, `,"say ""hi""",`, ",plain,", ",,"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the file has no %q", want)
+		}
+	}
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, row := range rows[1:] {
+		got = append(got, row[2])
+	}
+	names[5] = "cr\rlf\n" // that is encoding/csv's doing
+	if d := cmp.Diff(names, got); d != "" {
+		t.Errorf("names (-want +got):\n%s", d)
+	}
+}
+
+// C1: a file that exists is appended to, and its header isn't written again,
+// as the seed's is at each start.
+func TestCSVAppends(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.csv")
+	for range 3 {
+		c := open(t, path)
+		write(t, c, event(ringbuf.CategoryMemory, "agent_memory_registered", 1))
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := header + strings.Repeat("1736951425123456,0,agent_memory_registered,1\n", 3)
+	if got := read(t, path); got != want {
+		t.Errorf("the file is\n%s", got)
+	}
+}
+
+// A row that a crash cut stays cut, and the next one is whole.
+func TestCSVAfterACrash(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.csv")
+	if err := os.WriteFile(path, []byte(header+"17369514251"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := open(t, path)
+	for range 2 {
+		write(t, c, event(ringbuf.CategoryMemory, "x", 1))
+	}
+	want := header + "17369514251\n" + strings.Repeat("1736951425123456,0,x,1\n", 2)
+	if got := read(t, path); got != want {
+		t.Errorf("the file is\n%s", got)
+	}
+}
+
+// C2: the path is NIXL_TELEMETRY_CSV_FILE, and an error names it.
+func TestCSVFromEnv(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.csv")
+	t.Setenv("NIXL_TELEMETRY_CSV_FILE", path)
+	c, err := sink.OpenCSVFromEnv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, path); got != header {
+		t.Errorf("the file is %q", got)
+	}
+
+	t.Setenv("NIXL_TELEMETRY_CSV_FILE", "")
+	if _, err := sink.OpenCSVFromEnv(); err == nil || !strings.Contains(err.Error(), "NIXL_TELEMETRY_CSV_FILE isn't set") {
+		t.Errorf("without the variable: %v", err)
+	}
+	missing := filepath.Join(path, "below a file")
+	t.Setenv("NIXL_TELEMETRY_CSV_FILE", missing)
+	_, err = sink.OpenCSVFromEnv()
+	if err == nil || !strings.Contains(err.Error(), "NIXL_TELEMETRY_CSV_FILE: open "+missing) {
+		t.Errorf("with a path that can't be: %v", err)
+	}
+}
+
+// C2: a file that can't be opened is an error that names it.
+func TestCSVErrors(t *testing.T) {
+	dir := t.TempDir()
+	for name, path := range map[string]string{
+		"no directory": filepath.Join(dir, "none", "events.csv"),
+		"a directory":  dir,
+		"no name":      "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := sink.OpenCSV(path)
+			if err == nil || !strings.HasPrefix(err.Error(), "CSV sink: open "+path) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	if _, err := sink.OpenCSV(filepath.Join(dir, "none", "x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	c := open(t, filepath.Join(dir, "closed.csv"))
+	for range 2 {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := c.Write([]sink.Event{event(0, "x", 1)}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Write after Close: %v", err)
+	}
+}
+
+// A full disk is an error of Write that names the file.
+func TestCSVFullDisk(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip("there is no", full)
+	}
+	if c, err := sink.OpenCSV(full); err == nil {
+		c.Close()
+		t.Error("no error: the header can't be written")
+	} else if !strings.Contains(err.Error(), full) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A CSV takes batches of several feeders at once, and never mixes rows.
+func TestCSVConcurrentSafe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.csv")
+	sinks := []*sink.CSV{open(t, path), open(t, path)} // of two programs
+	const goroutines, batches, size = 4, 50, 7
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			for range batches {
+				batch := make([]sink.Event, size)
+				for i := range batch {
+					batch[i] = event(ringbuf.CategoryCustom, fmt.Sprint("name ", g), uint64(i))
+				}
+				if err := sinks[g%2].Write(batch); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	rows, err := csv.NewReader(strings.NewReader(read(t, path))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 1 + goroutines*batches*size; len(rows) != want {
+		t.Errorf("%d rows, want %d", len(rows), want)
+	}
+	for i, row := range rows[1:] {
+		if row[3] != fmt.Sprint(i%size) {
+			t.Fatalf("row %d is %q: batches are mixed", i, row)
+		}
+	}
+}
+
+func BenchmarkCSV(b *testing.B) {
+	c, err := sink.OpenCSV(filepath.Join(b.TempDir(), "events.csv"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	batch := make([]sink.Event, 1000)
+	for i := range batch {
+		batch[i] = event(ringbuf.CategoryTransfer, "agent_tx_bytes", uint64(i))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := c.Write(batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(batch)), "ns/event")
+}

@@ -1,0 +1,91 @@
+//go:build linux
+
+package sink_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/sink"
+)
+
+// slowTransfers is a sink of one's own: it looks at each event, and says which
+// transfers took long.
+type slowTransfers struct {
+	limit time.Duration
+	seen  int
+}
+
+func (s *slowTransfers) Write(events []sink.Event) error {
+	for _, e := range events {
+		took := time.Duration(e.Value) * time.Microsecond
+		if e.Name == "agent_xfer_time" && took > s.limit {
+			s.seen++
+			fmt.Printf("%s: a transfer took %v\n", e.Agent, took)
+		}
+	}
+	return nil
+}
+
+// A sink of one's own is a type with a Write method. Here it is fed by an agent
+// in Go; rings.WithSinks feeds it from the rings of other agents.
+func Example() {
+	slow := &slowTransfers{limit: time.Millisecond}
+	agent, err := bridge.NewAgent("worker-0", bridge.WithSinks(slow))
+	if err != nil {
+		log.Fatal(err)
+	}
+	agent.Transfer(bridge.Transmit, 1<<20, 20*time.Microsecond, 300*time.Microsecond)
+	agent.Transfer(bridge.Receive, 1<<30, 20*time.Microsecond, 45*time.Millisecond)
+	if err := agent.Close(); err != nil { // flushes
+		log.Fatal(err)
+	}
+	fmt.Println(slow.seen, "slow")
+	// Output:
+	// worker-0: a transfer took 45ms
+	// 1 slow
+}
+
+// The events of an agent go to the file that NIXL_TELEMETRY_CSV_FILE names.
+func ExampleOpenCSVFromEnv() {
+	dir, err := os.MkdirTemp("", "nixl")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "events.csv")
+	os.Setenv("NIXL_TELEMETRY_CSV_FILE", path)
+	defer os.Unsetenv("NIXL_TELEMETRY_CSV_FILE")
+
+	file, err := sink.OpenCSVFromEnv()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer file.Close()
+	now := func() time.Time { return time.UnixMicro(1_736_951_425_123_456) }
+	agent, err := bridge.NewAgent("worker-0", bridge.WithSinks(file), bridge.WithClock(now))
+	if err != nil {
+		log.Fatal(err)
+	}
+	agent.Transfer(bridge.Transmit, 1<<20, 20*time.Microsecond, 300*time.Microsecond)
+	agent.Event(bridge.EventBackend, "retries, total", 2)
+	agent.Close()
+
+	rows, err := os.ReadFile(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(strings.TrimSpace(string(rows)))
+	// Output:
+	// timestamp_us,category,event_name,value
+	// 1736951425123456,5,agent_xfer_post_time,20
+	// 1736951425123456,5,agent_xfer_time,300
+	// 1736951425123456,1,agent_tx_bytes,1048576
+	// 1736951425123456,1,agent_tx_requests_num,1
+	// 1736951425123456,3,"retries, total",2
+}
