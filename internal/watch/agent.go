@@ -63,6 +63,12 @@ func (a *Agent) attach(r *ringbuf.Reader, now time.Time) {
 	a.tally.Found(0, r.Capacity())
 }
 
+func (a *Agent) open() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.reader != nil
+}
+
 // detach closes the ring. The totals stay.
 func (a *Agent) detach() {
 	if a.reader != nil {

@@ -27,8 +27,10 @@ func (w *Watcher) State() error {
 
 // allRefused is an error if there are rings, and none is open.
 func (w *Watcher) allRefused() error {
-	if len(w.agents) > 0 {
-		return nil
+	for _, a := range w.agents {
+		if a.open() {
+			return nil
+		}
 	}
 	var causes []string
 	for _, r := range w.refused {
