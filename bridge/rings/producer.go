@@ -127,6 +127,7 @@ func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	p.watcher.Flush(ctx)
 	b := newBuilder(&p.identity, p.now())
 	p.watcher.Agents(b.agent)
+	p.watcher.Delivered() // the SDK doesn't tell what has become of it
 	p.identity.sweep()
 	metrics := b.metrics()
 	if len(metrics) == 0 {
