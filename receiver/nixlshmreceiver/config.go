@@ -27,6 +27,10 @@ type Config struct {
 	RunInterval time.Duration `mapstructure:"run_interval"`
 	Mode        ringbuf.Mode  `mapstructure:"mode"`
 
+	// HostName is the name of the agents' host; the Collector's own where it is
+	// empty, which in a container isn't the same.
+	HostName string `mapstructure:"host_name"`
+
 	// AllowedUIDs are the users whose rings are opened; all where it is empty.
 	AllowedUIDs   []uint32      `mapstructure:"allowed_uids"`
 	MaxRings      int           `mapstructure:"max_rings"`

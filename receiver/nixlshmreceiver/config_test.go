@@ -69,6 +69,7 @@ func TestDefaults(t *testing.T) {
 	want.InitialDelay = time.Second
 	want.Timeout = 0
 	want.Mode = ringbuf.Consume
+	want.HostName = ""
 	want.AllowedUIDs = nil
 	want.MaxRings = 4096
 	want.MaxEventNames = 200
@@ -105,6 +106,7 @@ func TestEveryKey(t *testing.T) {
 	want.InitialDelay = 3 * time.Second
 	want.Timeout = 5 * time.Second
 	want.Mode = ringbuf.Observe
+	want.HostName = "node-7"
 	want.AllowedUIDs = []uint32{0, 1000}
 	want.MaxRings = 12
 	want.MaxEventNames = 34

@@ -47,6 +47,28 @@ func TestSameNameInTwoDirectories(t *testing.T) {
 	}
 }
 
+// In a container the host's name isn't the Collector's.
+func TestHostNameOfTheConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	ring(t, dir, "decode-0", ringbuf.V4, 64)
+	identity := func(own, configured string) (host, instance string) {
+		h := newHarness(t, dir, func(c *Config) { c.HostName = configured })
+		h.on.hostname = func() (string, error) { return own, nil }
+		r := one(t, h.start().shutdown()).resource
+		return r["host.name"], r["service.instance.id"]
+	}
+	host, instance := identity("pod-x7k2p", testHost)
+	if host != testHost || instance != instanceID(dir, "decode-0") {
+		t.Errorf("host %s, instance %s", host, instance)
+	}
+	if _, other := identity("pod-9fq4w", testHost); other != instance {
+		t.Error("another pod on the same host makes it another instance")
+	}
+	if host, other := identity("pod-9fq4w", ""); host != "pod-9fq4w" || other == instance {
+		t.Errorf("without host_name the host is %s, instance %s", host, other)
+	}
+}
+
 // instanceID is what makes an agent's identity, spelled out: whoever joins on
 // it finds the same agent after every upgrade of the Collector.
 func instanceID(dir, name string) string {

@@ -57,9 +57,11 @@ func newReceiver(cfg *Config, settings receiver.Settings, next consumer.Metrics,
 	if r.watcher, err = watch.New(watched); err != nil {
 		return nil, err
 	}
-	hostname, err := on.hostname()
-	if err != nil {
-		return nil, fmt.Errorf("find the host's name, which tells agents of one name apart: %w", err)
+	hostname := cfg.HostName
+	if hostname == "" {
+		if hostname, err = on.hostname(); err != nil {
+			return nil, fmt.Errorf("find the host's name, which tells agents of one name apart; set host_name: %w", err)
+		}
 	}
 	r.builder = newBuilder(cfg, metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, settings), hostname, on.now)
 	return r, nil
