@@ -1,0 +1,3 @@
+// Package modules has no code of its own, only a test of what comes along with
+// this module to a program that imports parts of it.
+package modules
