@@ -12,8 +12,10 @@ import (
 )
 
 func TestInspectText(t *testing.T) {
+	here, err := os.Getwd()
+	must(t, err)
 	dir := t.TempDir()
-	t.Chdir(dir)
+	t.Chdir(dir) // for a path that is short and always the same
 	const path = "agent"
 	w, err := ringbuf.Create(path, ringbuf.V4, 8)
 	must(t, err)
@@ -25,6 +27,7 @@ func TestInspectText(t *testing.T) {
 	if r.code != exitOK || r.err != "" {
 		t.Errorf("%+v", r)
 	}
+	t.Chdir(here)
 	out := r.out
 	for pattern, with := range map[string]string{
 		`uid \d+, gid \d+`:            "uid 1000, gid 1000",

@@ -118,6 +118,7 @@ func TestWrongCommandLine(t *testing.T) {
 		{"accepts 1 arg(s), received 0", []string{"inspect"}},
 		{"--for -1s", []string{"inspect", dir, "--for", "-1s"}},
 		{"--layout: unknown layout", []string{"simulate", dir, "--layout", "v5"}},
+		{`--scenario: unknown scenario "peace"`, []string{"simulate", dir, "--scenario", "peace"}},
 		{"--agents 0", []string{"simulate", dir, "--agents", "0"}},
 		{"--rate -1", []string{"simulate", dir, "--rate", "-1"}},
 		{"--rate NaN", []string{"simulate", dir, "--rate", "NaN"}},
@@ -149,6 +150,8 @@ func TestCompletion(t *testing.T) {
 	}{
 		{"v1\nv2\nv2-named\nv3\nv4\nmixed\n", []string{"simulate", "--layout", ""}},
 		{"text\njson\n", []string{"simulate", "-o", ""}},
+		{"steady\nburst\nprefill-decode\nfailing-peer\noverflow\n", []string{"simulate", "--scenario", ""}},
+		{"MEMORY\nTRANSFER\nCONNECTION\nBACKEND\nERROR\nPERFORMANCE\nSYSTEM\nCUSTOM\nUNKNOWN\n", []string{"read", "--category", ""}},
 		{"text\njson\ncsv\n", []string{"ls", "--output", ""}},
 	} {
 		r := nixlring(t.Context(), nil, append([]string{"__complete"}, tt.args...)...)

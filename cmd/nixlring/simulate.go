@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 // simulateFlags is the command line of nixlring simulate.
 type simulateFlags struct {
 	fleet     simulate.FleetConfig
+	scenario  string
 	layout    string
 	errorRate float64
 	remove    bool
@@ -43,11 +45,16 @@ Nobody reads a ring here: without a reader it is soon full.
 Sizes are log-normal around 4 MiB in blocks of 8 KiB, up to 512 MiB; times are
 those of a link of 400 Gbit/s. The same seed gives the same transfers.
 
+A scenario sets some of the flags, and what no flag does; flags that are given
+hold beside it:
+
+` + scenarios() + `
 With the layout "mixed" the agents write v1, v2, v2-named, v3 and v4 in turn, and
 one that starts anew writes the next one, as after an upgrade.
 
 ` + exitCodes,
 		Example: `  nixlring simulate --agents 4
+  nixlring simulate --scenario prefill-decode --agents 8
   nixlring simulate /run/nixl --rate 10000 --duration 30s --output json
   nixlring simulate --layout mixed --agents 5 --restart-every 10s --error-rate 0.01`,
 		Args:              usage(cobra.MaximumNArgs(1)),
@@ -71,6 +78,7 @@ func (f *simulateFlags) register(cmd *cobra.Command) {
 	flags, agent := cmd.Flags(), &f.fleet.Agent
 	flags.SortFlags = false
 	flags.IntVarP(&f.fleet.Agents, "agents", "n", 1, "`NUMBER` of agents")
+	flags.StringVarP(&f.scenario, "scenario", "s", "", "run a `SCENARIO`: "+strings.Join(scenarioNames(), ", "))
 	flags.StringVar(&f.fleet.Prefix, "name", "sim", "agents are named `PREFIX`-0, PREFIX-1, …")
 	flags.Float64VarP(&agent.Rate, "rate", "r", 100, "`NUMBER` of transfers per second of each agent")
 	flags.DurationVarP(&agent.Duration, "duration", "d", 0, "how long the agents live; 0 until interrupted")
@@ -86,6 +94,23 @@ func (f *simulateFlags) register(cmd *cobra.Command) {
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	f.output = addOutput(cmd, "text", "json")
 	complete(cmd, "layout", append(layoutNames(), "mixed"))
+	complete(cmd, "scenario", scenarioNames())
+}
+
+func scenarioNames() (names []string) {
+	for _, s := range simulate.Scenarios() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// scenarios lists the scenarios for the help.
+func scenarios() string {
+	var b strings.Builder
+	for _, s := range simulate.Scenarios() {
+		fmt.Fprintf(&b, "  %-15s %s\n", s.Name, s.Does)
+	}
+	return b.String()
 }
 
 func layoutNames() (names []string) {
@@ -98,8 +123,6 @@ func layoutNames() (names []string) {
 // complete fills in what the flags leave to the environment and to chance.
 func (f *simulateFlags) complete(cmd *cobra.Command, w world) (err error) {
 	agent := &f.fleet.Agent
-	agent.Traffic = simulate.KVCache()
-	agent.Traffic.ErrorShare = f.errorRate
 	if f.fleet.Layouts, err = parseLayouts(f.layout); err != nil {
 		return err
 	}
@@ -113,11 +136,40 @@ func (f *simulateFlags) complete(cmd *cobra.Command, w world) (err error) {
 			return err
 		}
 	}
+	agent.Traffic = simulate.KVCache()
+	agent.Traffic.ErrorShare = f.errorRate
+	if err := f.play(cmd); err != nil {
+		return err
+	}
 	if agent.Seed == 0 {
 		const exact = 53 // bits of a number that every JSON reader keeps
 		agent.Seed = rand.Uint64N(1<<exact-1) + 1
 	}
 	return f.check()
+}
+
+// play makes the fleet that of the scenario, but for what was asked for.
+func (f *simulateFlags) play(cmd *cobra.Command) error {
+	if f.scenario == "" {
+		return nil
+	}
+	s, err := simulate.FindScenario(f.scenario)
+	if err != nil {
+		return usagef("--scenario: %w", err)
+	}
+	asked := f.fleet
+	s.Set(&f.fleet)
+	for flag, restore := range map[string]func(){
+		"agents":   func() { f.fleet.Agents = asked.Agents },
+		"name":     func() { f.fleet.Prefix = asked.Prefix },
+		"rate":     func() { f.fleet.Agent.Rate = asked.Agent.Rate },
+		"capacity": func() { f.fleet.Capacity = asked.Capacity },
+	} {
+		if cmd.Flags().Changed(flag) {
+			restore()
+		}
+	}
+	return nil
 }
 
 // check refuses what no agent can be run with.
@@ -138,7 +190,7 @@ func (f *simulateFlags) check() error {
 		return usagef("--run-interval %v: it is more than 0", agent.RunInterval)
 	case !(f.errorRate >= 0 && f.errorRate <= 1):
 		return usagef("--error-rate %v: it is a share from 0 to 1", f.errorRate)
-	case f.fleet.Prefix == "" || strings.ContainsAny(f.fleet.Prefix, "/\x00"):
+	case f.fleet.Prefix == "" && len(f.fleet.Roles) == 0 || strings.ContainsAny(f.fleet.Prefix, "/\x00"):
 		return usagef("--name %q: it is the beginning of a file's name", f.fleet.Prefix)
 	}
 	return nil
@@ -178,12 +230,21 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 	return errors.Join(err, writeReport(w.out, fleet, report, time.Since(start)))
 }
 
+// says is what the fleet is, in a line.
+func (f *simulateFlags) says(fleet *simulate.Fleet) string {
+	all := fleet.Agents()
+	first, last := filepath.Base(all[0].Path()), filepath.Base(all[len(all)-1].Path())
+	about := fmt.Sprintf("%v transfers/s each", f.fleet.Agent.Rate)
+	if f.scenario != "" {
+		about = "scenario " + f.scenario
+	}
+	return fmt.Sprintf("%s, %s to %s, %s, layout %s, seed %d,", plural(len(all), "agent", "agents"), first, last, about, f.layout, f.fleet.Agent.Seed)
+}
+
 // watch runs the fleet and tells how it goes on.
 func (f *simulateFlags) watch(ctx context.Context, fleet *simulate.Fleet, progress io.Writer) error {
 	const every = 10 * time.Second
-	cfg := &f.fleet
-	fmt.Fprintf(progress, "%d agents, %s-0 to %s-%d, %v transfers/s each, layout %s, seed %d, in %s; Ctrl-C stops\n",
-		cfg.Agents, cfg.Prefix, cfg.Prefix, cfg.Agents-1, cfg.Agent.Rate, f.layout, cfg.Agent.Seed, cfg.Dir)
+	fmt.Fprintf(progress, "%s in %s; Ctrl-C stops\n", f.says(fleet), f.fleet.Dir)
 	done := make(chan error, 1)
 	go func() { done <- fleet.Run(ctx) }()
 	start, ticker := time.Now(), time.NewTicker(every)

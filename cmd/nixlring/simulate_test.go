@@ -142,6 +142,24 @@ func TestSimulateLeavesRings(t *testing.T) {
 	}
 }
 
+func TestSimulateScenarios(t *testing.T) {
+	run := func(env map[string]string, args ...string) (result, simulate.Report) {
+		return simulated(t, env, append([]string{t.TempDir(), "--duration", "2s"}, args...)...)
+	}
+	r, report := run(map[string]string{"NIXL_TELEMETRY_BUFFER_SIZE": "8192"}, "--scenario", "overflow")
+	if report.Sum.Capacity != 512 || report.Sum.Operations != 8000 || !strings.Contains(r.err, "1 agent, sim-0 to sim-0, scenario overflow") {
+		t.Errorf("capacity %d, %d operations, %s", report.Sum.Capacity, report.Sum.Operations, r.err)
+	}
+	_, report = run(nil, "--scenario", "overflow", "--capacity", "1024", "--rate", "100", "--name", "x", "--agents", "2")
+	if report.Sum.Capacity != 1024 || report.Sum.Operations != 400 || len(report.Agents) != 2 {
+		t.Errorf("flags: capacity %d, %d operations", report.Sum.Capacity, report.Sum.Operations)
+	}
+	r, report = run(nil, "-s", "prefill-decode", "--agents", "4", "--name", "node7", "--error-rate", "0.5", "--layout", "mixed")
+	if len(report.Agents) != 4 || report.Sum.Failed < 600 || !strings.Contains(r.err, "4 agents, node7-prefill-0 to node7-decode-1") {
+		t.Errorf("%d agents, %d failed, %s", len(report.Agents), report.Sum.Failed, r.err)
+	}
+}
+
 func TestSimulateNowhere(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "missing")

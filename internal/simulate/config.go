@@ -29,6 +29,7 @@ type Config struct {
 
 	RunInterval  time.Duration // between two flushes; DefaultRunInterval if 0
 	Rate         float64       // operations per second; 0 is an agent that only registers memory
+	Bursts       Bursts        // times of a higher rate
 	RestartEvery time.Duration // how long a life lasts; 0 is for ever
 	Duration     time.Duration // how long all lives last together; 0 is for ever
 	Operations   uint64        // the limit on operations; 0 is none
@@ -86,6 +87,9 @@ func (c *Config) validate() error {
 	case c.RestartEvery > 0 && c.RestartEvery < c.RunInterval:
 		return fmt.Errorf("a life of %v ends before its first flush after %v", c.RestartEvery, c.RunInterval)
 	}
+	if err := c.Bursts.validate(c.Rate); err != nil {
+		return err
+	}
 	return c.Traffic.validate()
 }
 
@@ -93,9 +97,22 @@ func (c *Config) validate() error {
 // been up for a given time.
 func (c *Config) operationsBy(up time.Duration) uint64 {
 	const rounding = 1e-6 // 0.7 s at 10,000/s are 7,000, not 6,999
-	n := uint64(math.Floor(up.Seconds()*c.Rate + rounding))
+	n := uint64(math.Floor(c.Bursts.worked(up).Seconds()*c.Rate + rounding))
 	if c.Operations > 0 {
 		n = min(n, c.Operations)
 	}
 	return n
+}
+
+// doneAt is where on the timeline an operation ends, given its number.
+func (c *Config) doneAt(n uint64) time.Duration {
+	return c.Bursts.when(time.Duration(float64(n) / c.Rate * float64(time.Second)))
+}
+
+// rateAt is the rate at a point of the timeline.
+func (c *Config) rateAt(up time.Duration) float64 {
+	if c.Bursts.inside(up) {
+		return c.Rate * c.Bursts.Factor
+	}
+	return c.Rate
 }

@@ -14,10 +14,14 @@ import (
 
 // FleetConfig is a number of agents in one directory. They are named Prefix-0,
 // Prefix-1 and so on, and differ in what is drawn for them.
+//
+// With Roles they are named after their role: Prefix-prefill-0, Prefix-decode-0,
+// Prefix-prefill-1 and so on, without Prefix and its dash where it is empty.
 type FleetConfig struct {
 	Dir    string
-	Prefix string // "sim" if empty
+	Prefix string // "sim" if empty and there are no Roles
 	Agents int
+	Roles  []Role // dealt out to the agents in turn
 
 	// Layouts are dealt out to the agents in turn; an agent that starts anew
 	// takes the one after its own, as if it had been upgraded. All V4 if empty.
@@ -27,6 +31,14 @@ type FleetConfig struct {
 	// Agent is what all of them have in common. Its Path, Lives and Stream
 	// are not looked at.
 	Agent Config
+}
+
+// Role is what some agents of a fleet do otherwise than Agent says. Errors and
+// outages are those of Agent.
+type Role struct {
+	Name    string
+	Traffic Traffic
+	Rate    float64 // times that of Agent
 }
 
 // Fleet is a number of agents.
@@ -41,7 +53,7 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	if cfg.Agents < 1 {
 		return nil, fmt.Errorf("simulate %d agents: at least one is needed", cfg.Agents)
 	}
-	if cfg.Prefix == "" {
+	if cfg.Prefix == "" && len(cfg.Roles) == 0 {
 		cfg.Prefix = "sim"
 	}
 	if len(cfg.Layouts) == 0 {
@@ -50,7 +62,13 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	f := &Fleet{seed: cfg.Agent.Seed}
 	for i := range cfg.Agents {
 		c := cfg.Agent
-		c.Path = filepath.Join(cfg.Dir, cfg.Prefix+"-"+strconv.Itoa(i))
+		c.Path = filepath.Join(cfg.Dir, cfg.name(i))
+		if n := len(cfg.Roles); n > 0 {
+			role := &cfg.Roles[i%n]
+			common := c.Traffic
+			c.Traffic, c.Rate = role.Traffic, c.Rate*role.Rate
+			c.Traffic.ErrorShare, c.Traffic.Outages, c.Traffic.OutageShare = common.ErrorShare, common.Outages, common.OutageShare
+		}
 		c.Stream = uint64(i)
 		c.Lives = make([]Life, len(cfg.Layouts))
 		for n := range c.Lives {
@@ -64,6 +82,19 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 		f.agents = append(f.agents, a)
 	}
 	return f, nil
+}
+
+// name is that of an agent, by its number.
+func (c *FleetConfig) name(i int) string {
+	n := len(c.Roles)
+	if n == 0 {
+		return c.Prefix + "-" + strconv.Itoa(i)
+	}
+	name := c.Roles[i%n].Name + "-" + strconv.Itoa(i/n)
+	if c.Prefix != "" {
+		name = c.Prefix + "-" + name
+	}
+	return name
 }
 
 // Agents are the fleet's agents, by number.

@@ -45,27 +45,23 @@ func (a *Agent) operate(elapsed time.Duration) error {
 		a.up = min(a.up, a.cfg.Duration)
 	}
 	now, due := a.cfg.Now(), a.cfg.operationsBy(a.up)
-	usual := a.operations + uint64(a.cfg.RunInterval.Seconds()*a.cfg.Rate) + 1
+	usual := a.operations + uint64(a.cfg.RunInterval.Seconds()*a.cfg.rateAt(a.up)) + 1
 	for a.operations < due {
 		if a.operations >= usual && !a.staging.room() {
 			return nil
 		}
-		op := a.cfg.Traffic.draw(a.traffic)
 		a.operations++
+		done := a.cfg.doneAt(a.operations)
+		op := a.cfg.Traffic.draw(a.traffic, done)
 		if op.failed {
 			a.failed++
 		}
-		at := a.stamp(now, a.up-a.doneAt(a.operations))
+		at := a.stamp(now, a.up-done)
 		if err := a.staging.transfer(a.w, &op, at); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// doneAt is where on the timeline an operation ends.
-func (a *Agent) doneAt(n uint64) time.Duration {
-	return time.Duration(float64(n) / a.cfg.Rate * float64(time.Second))
 }
 
 // Done says whether the agent has lived for its duration or done all its

@@ -30,6 +30,11 @@ type Traffic struct {
 
 	// ErrorShare of the operations end in an error instead.
 	ErrorShare float64
+
+	// In an outage the peer is gone: OutageShare of the operations end with
+	// remote_disconnect.
+	Outages     Phase
+	OutageShare float64
 }
 
 // KVCache is the traffic of disaggregated serving, prefill to decode.
@@ -61,12 +66,12 @@ func (t *Traffic) validate() error {
 		return errors.New("traffic needs a size spread from 0 to 10")
 	case !(t.Bandwidth > 0):
 		return errors.New("traffic needs a bandwidth above 0")
-	case !share(t.WriteShare) || !share(t.HeldUpShare) || !share(t.ErrorShare):
+	case !share(t.OutageShare) || !share(t.WriteShare) || !share(t.HeldUpShare) || !share(t.ErrorShare):
 		return errors.New("traffic with a share that is not between 0 and 1")
 	case t.Latency < 0 || t.PollEvery < 0 || t.HeldUp < 0:
 		return errors.New("traffic with a negative time")
 	}
-	return nil
+	return t.Outages.validate()
 }
 
 // operation is one thing that an application asks of its agent.
@@ -80,9 +85,9 @@ type operation struct {
 	extra  uint64 // bits for what only some layouts write
 }
 
-// draw takes the same numbers from rng for every operation, whatever becomes
-// of them.
-func (t *Traffic) draw(rng *rand.Rand) operation {
+// draw is the operation that ends at a point of the timeline. It takes the same
+// numbers from rng for every operation, whatever becomes of them.
+func (t *Traffic) draw(rng *rand.Rand, at time.Duration) operation {
 	fails, extra := rng.Float64(), rng.Uint64()
 	size := t.size(rng.NormFloat64())
 	post := postMicros(size/t.Block, rng.NormFloat64())
@@ -95,9 +100,13 @@ func (t *Traffic) draw(rng *rand.Rand) operation {
 	if heldUp >= t.HeldUpShare {
 		late = 0
 	}
+	share, status := t.ErrorShare, pickError(uint8(extra>>56))
+	if t.Outages.inside(at) {
+		share, status = t.OutageShare, ringbuf.TypeErrRemoteDisconnect
+	}
 	return operation{
-		failed: fails < t.ErrorShare,
-		err:    pickError(uint8(extra >> 56)),
+		failed: fails < share,
+		err:    status,
 		write:  write < t.WriteShare,
 		size:   size,
 		post:   uint64(post),

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"github.com/nixl-otel/nixl-otel/internal/top"
+	"github.com/nixl-otel/nixl-otel/internal/top/screen"
+)
+
+// topFlags is the command line of nixlring top.
+type topFlags struct {
+	dir         string
+	include     []string
+	interval    time.Duration
+	window      time.Duration
+	runInterval time.Duration
+	sort        string
+	once        bool
+	output      *output
+}
+
+func newTop(w world) *cobra.Command {
+	var f topFlags
+	cmd := &cobra.Command{
+		Use:   "top [DIR]",
+		Short: "Show what agents are doing, live",
+		Long: `Top shows a line for each agent: throughput, transfers, transfer and post times,
+errors, registered memory, how full its ring is, and what looks wrong, such as
+events that are being lost. Press ? for the keys and what the columns mean.
+
+It only looks: no event is taken from a ring, so that it may run beside a
+Collector. For that there are things it can't see:
+
+  - what a consumer took before it started isn't in its totals, and what stood
+    in a ring by then isn't in its rates;
+  - events that a consumer takes and the agent writes over between two looks,
+    which are half a run interval apart, go by unseen;
+  - a ring that nobody reads fills up and stands still, whatever its agent does.
+
+Rates and quantiles are those of the last --window. A quantile is interpolated
+within a bucket of a histogram that has 8 to 10 of them per decade.
+
+With --once it prints one measurement, for which it waits as long as the window,
+and ends. That is for scripts, and for where there is no terminal.
+
+` + exitCodes,
+		Example: `  nixlring top
+  nixlring top /run/nixl --include 'prefill-*' --sort p99
+  nixlring top --once --window 1s --output json`,
+		Args:              usage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeDirs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.dir = w.env.Dir()
+			if len(args) > 0 {
+				f.dir = args[0]
+			}
+			if err := f.complete(cmd, w); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), w)
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *topFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time between two updates of the screen")
+	flags.DurationVarP(&f.window, "window", "w", top.DefaultWindow, "time that rates and quantiles are of")
+	flags.StringSliceVar(&f.include, "include", nil, "`PATTERN` of the agents to show, such as 'prefill-*' or '**'")
+	flags.StringVarP(&f.sort, "sort", "s", string(top.ByName), "sort by this `COLUMN` at first")
+	flags.DurationVar(&f.runInterval, "run-interval", 0, "the agents' time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
+	flags.BoolVar(&f.once, "once", false, "print one measurement and end")
+	f.output = addOutput(cmd, "text", "json", "csv")
+	var keys []string
+	for _, k := range top.Keys() {
+		keys = append(keys, string(k))
+	}
+	complete(cmd, "sort", keys)
+}
+
+// complete fills in what the flags leave to the environment, and refuses what
+// nothing can be shown with.
+func (f *topFlags) complete(cmd *cobra.Command, w world) (err error) {
+	const shortest = 10 * time.Millisecond
+	f.once = f.once || cmd.Flags().Changed("output") // which is of no use on a screen
+	if !cmd.Flags().Changed("run-interval") {
+		if f.runInterval, err = w.env.RunInterval(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.interval < shortest:
+		return usagef("--interval %v: it is %v or more", f.interval, shortest)
+	case f.window < shortest:
+		return usagef("--window %v: it is %v or more", f.window, shortest)
+	case f.runInterval < time.Millisecond:
+		return usagef("--run-interval %v: it is 1ms or more", f.runInterval)
+	}
+	for _, k := range top.Keys() {
+		if string(k) == f.sort {
+			return nil
+		}
+	}
+	return usagef("--sort %s: it is one of %v", f.sort, top.Keys())
+}
+
+func (f *topFlags) run(ctx context.Context, w world) error {
+	if !f.once && !isTerminal(w.out) {
+		return usagef("standard output is not a terminal; nixlring top --once prints one measurement, and nixlring ls lists the rings")
+	}
+	source, err := top.NewSource(top.SourceConfig{Directory: f.dir, Include: f.include, RunInterval: f.runInterval})
+	if err != nil {
+		return usageError{err}
+	}
+	source.Start()
+	defer source.Close()
+	if f.once {
+		return f.measure(ctx, w, source)
+	}
+	return f.show(ctx, w.out, source)
+}
+
+// show runs the screen until its user has seen enough, or ctx ends.
+func (f *topFlags) show(ctx context.Context, out io.Writer, source *top.Source, opts ...tea.ProgramOption) error {
+	const framesPerSecond = 30
+	model := screen.New(screen.Config{
+		Directory: f.dir, Interval: f.interval, Window: f.window, Sort: top.Key(f.sort),
+		Sample: source.Sample, Empty: noRing([]string{f.dir}),
+	})
+	opts = append([]tea.ProgramOption{
+		tea.WithContext(ctx), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond),
+	}, opts...)
+	_, err := tea.NewProgram(model, opts...).Run()
+	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
+		return nil // it was asked to end
+	}
+	if err != nil {
+		return fmt.Errorf("terminal: %w", err)
+	}
+	return nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(f.Fd())
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/render"
+	"github.com/nixl-otel/nixl-otel/internal/top"
+)
+
+// measure prints what came about within one window. A measurement that is
+// interrupted is shown as far as it got.
+func (f *topFlags) measure(ctx context.Context, w world, source *top.Source) error {
+	board := top.NewBoard(f.window, 1)
+	board.Add(source.Sample())
+	timer := time.NewTimer(f.window)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	board.Add(source.Sample())
+	rows := top.Filter(board.Rows(), "", false)
+	top.Sort(rows, top.Key(f.sort), false)
+	if err := board.Trouble(); err != nil {
+		return err
+	}
+	switch f.output.value {
+	case "json":
+		return writeTopJSON(w.out, rows)
+	case "csv":
+		return writeTopCSV(w.out, rows)
+	}
+	if len(rows) == 0 {
+		fmt.Fprint(w.err, noRing([]string{f.dir}))
+		return nil
+	}
+	return writeTopText(w.out, rows)
+}
+
+// measured is an agent as nixlring top writes it for programs. What can't be
+// told is null, or empty.
+type measured struct {
+	Path        string   `json:"path"`
+	Agent       string   `json:"agent"`
+	Layout      string   `json:"layout"`
+	Transmit    float64  `json:"transmit_bytes_per_second"`
+	Receive     float64  `json:"receive_bytes_per_second"`
+	Transfers   float64  `json:"transfers_per_second"`
+	TransferP50 *float64 `json:"transfer_p50_seconds"`
+	TransferP99 *float64 `json:"transfer_p99_seconds"`
+	PostP50     *float64 `json:"post_p50_seconds"`
+	PostP99     *float64 `json:"post_p99_seconds"`
+	Errors      float64  `json:"errors_per_second"`
+	Memory      int64    `json:"memory_bytes"`
+	Capacity    int      `json:"ring_capacity"` // slots
+	Fill        float64  `json:"ring_fill"`     // 0 to 1, the peak
+	Reader      string   `json:"reader"`
+	Age         *float64 `json:"last_event_age_seconds"`
+	Saturations uint64   `json:"ring_saturations"`
+	Torn        uint64   `json:"ring_torn_groups"`
+	Dropped     uint64   `json:"events_dropped"`
+	Missed      uint64   `json:"misses"`
+	Restarts    uint64   `json:"restarts"`
+	Problems    []string `json:"problems"`
+}
+
+func newMeasured(r *top.Row) measured {
+	s := &r.Since
+	m := measured{
+		Path: r.Path, Agent: r.Name, Layout: r.Layout,
+		Transmit: r.Out, Receive: r.In, Transfers: r.Transfers, Errors: r.Errors,
+		TransferP50: number(r.P50), TransferP99: number(r.P99), PostP50: number(r.PostP50), PostP99: number(r.PostP99),
+		Memory: r.Memory, Capacity: r.Capacity, Fill: r.Fill, Reader: r.ReaderName(),
+		Saturations: s.Saturations, Torn: s.Torn, Dropped: s.Dropped, Missed: s.Missed, Restarts: s.Restarts,
+		Problems: []string{},
+	}
+	if !r.Older {
+		age := r.Age.Seconds()
+		m.Age = &age
+	}
+	for _, p := range r.Problems {
+		m.Problems = append(m.Problems, p.Text)
+	}
+	return m
+}
+
+// number is nil for what isn't one: JSON has no NaN.
+func number(v float64) *float64 {
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
+}
+
+func writeTopJSON(w io.Writer, rows []*top.Row) error {
+	all := make([]measured, len(rows)) // never null
+	for i, r := range rows {
+		all[i] = newMeasured(r)
+	}
+	return writeJSON(w, all)
+}
+
+func writeTopCSV(w io.Writer, rows []*top.Row) error {
+	all := [][]string{{
+		"path", "agent", "layout", "transmit_bytes_per_second", "receive_bytes_per_second", "transfers_per_second",
+		"transfer_p50_seconds", "transfer_p99_seconds", "post_p50_seconds", "post_p99_seconds", "errors_per_second",
+		"memory_bytes", "ring_capacity", "ring_fill", "reader", "last_event_age_seconds",
+		"ring_saturations", "ring_torn_groups", "events_dropped", "misses", "restarts", "problems",
+	}}
+	float := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'g', 6, 64)
+	}
+	whole := func(n uint64) string { return strconv.FormatUint(n, 10) }
+	for _, r := range rows {
+		m := newMeasured(r)
+		all = append(all, []string{
+			m.Path, m.Agent, m.Layout, float(&m.Transmit), float(&m.Receive), float(&m.Transfers),
+			float(m.TransferP50), float(m.TransferP99), float(m.PostP50), float(m.PostP99), float(&m.Errors),
+			strconv.FormatInt(m.Memory, 10), strconv.Itoa(m.Capacity), float(&m.Fill), m.Reader, float(m.Age),
+			whole(m.Saturations), whole(m.Torn), whole(m.Dropped), whole(m.Missed), whole(m.Restarts),
+			strings.Join(m.Problems, "; "),
+		})
+	}
+	return csv.NewWriter(w).WriteAll(all)
+}
+
+func writeTopText(w io.Writer, rows []*top.Row) error {
+	t := newTable("AGENT", ">OUT", ">IN", ">XFER/S", ">P50", ">P99", ">POST50", ">POST99", ">ERR/S", ">MEMORY", ">RING",
+		"LAYOUT", "READER", "NOTES")
+	dash := func(s string) string {
+		if s == "" {
+			return "-"
+		}
+		return s
+	}
+	for _, r := range rows {
+		var notes []string
+		for _, p := range r.Problems {
+			notes = append(notes, p.Text)
+		}
+		t.add(render.Printable(r.Name), top.Throughput(r.Out), top.Throughput(r.In), top.Rate(r.Transfers),
+			dash(top.Duration(r.P50)), dash(top.Duration(r.P99)), dash(top.Duration(r.PostP50)), dash(top.Duration(r.PostP99)),
+			top.Rate(r.Errors), top.Memory(r.Memory), fmt.Sprintf("%.0f%%", 100*r.Fill),
+			r.Layout, dash(render.Printable(r.ReaderName())), strings.Join(notes, ", "))
+	}
+	return t.write(w)
+}
