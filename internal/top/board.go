@@ -74,11 +74,11 @@ func (b *Board) Row(path string) *Row {
 
 // Sum is what all agents do together.
 type Sum struct {
-	Agents, Troubled             int
-	Out, In, Transfers, Failures float64 // per second
-	P50, P99                     float64 // seconds; NaN if nothing was transferred
-	Memory                       int64
-	Duration                     []uint64 // histogram of the window
+	Agents, Troubled           int
+	Out, In, Transfers, Errors float64 // per second
+	P50, P99                   float64 // seconds; NaN if nothing was transferred
+	Memory                     int64
+	Duration                   []uint64 // histogram of the window
 }
 
 func (s *Sum) add(r *Row) {
@@ -88,7 +88,7 @@ func (s *Sum) add(r *Row) {
 	s.Out += r.Out
 	s.In += r.In
 	s.Transfers += r.Transfers
-	s.Failures += r.Failures
+	s.Errors += r.Errors
 	s.Memory += r.Memory
 	for i, n := range r.Window.Duration {
 		s.Duration[i] += n
@@ -100,9 +100,9 @@ func (b *Board) Sum() *Sum { return &b.sum }
 
 // History is the newest points of an agent, oldest first, one per sample.
 type History struct {
-	Out, In, Transfers, Failures []float64 // per second
-	P50, P99                     []float64 // seconds; NaN where nothing was transferred
-	Fill                         []float64 // 0 to 1, the peak
+	Out, In, Transfers, Errors []float64 // per second
+	P50, P99                   []float64 // seconds; NaN where nothing was transferred
+	Fill                       []float64 // 0 to 1, the peak
 }
 
 // History is that of the agent at a path.
@@ -127,7 +127,7 @@ func (h *History) note(limit int, elapsed time.Duration, d *Totals, fill float64
 		{&h.Out, float64(d.Out) * per},
 		{&h.In, float64(d.In) * per},
 		{&h.Transfers, float64(d.Transfers) * per},
-		{&h.Failures, float64(d.Errors) * per},
+		{&h.Errors, float64(d.Errors) * per},
 		{&h.P50, p50},
 		{&h.P99, p99},
 		{&h.Fill, fill},

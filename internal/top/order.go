@@ -59,7 +59,7 @@ func (k Key) value(r *Row) float64 {
 	case ByPostP99:
 		return r.PostP99
 	case ByErrors:
-		return r.Failures
+		return r.Errors
 	case ByMemory:
 		return float64(r.Memory)
 	case ByFill:

@@ -24,17 +24,17 @@ const (
 // window.
 type Row struct {
 	Reading
-	Out, In             float64 // bytes/s
-	Transfers, Failures float64 // per second
-	P50, P99            float64 // transfer time in seconds; NaN if there was none
-	PostP50, PostP99    float64 // post time
-	Fill                float64 // 0 to 1: the ring's peak since the sample before
-	Age                 time.Duration
-	Older               bool // no event came since the agent was first seen, Age ago
-	Reader              Reader
-	Window              Totals // what the window added
-	Since               Totals // what was added since the agent was first seen
-	Problems            []Problem
+	Out, In           float64 // bytes/s
+	Transfers, Errors float64 // per second
+	P50, P99          float64 // transfer time in seconds; NaN if there was none
+	PostP50, PostP99  float64 // post time
+	Fill              float64 // 0 to 1: the ring's peak since the sample before
+	Age               time.Duration
+	Older             bool // no event came since the agent was first seen, Age ago
+	Reader            Reader
+	Window            Totals // what the window added
+	Since             Totals // what was added since the agent was first seen
+	Problems          []Problem
 
 	events float64 // per second
 }
@@ -62,6 +62,13 @@ func (r *Row) Worst() Severity {
 		worst = max(worst, p.Severity)
 	}
 	return worst
+}
+
+// Failing says whether so many operations end in an error that it is a problem
+// by itself: at least one in a hundred.
+func (r *Row) Failing() bool {
+	const share = 100
+	return r.Window.Errors > 0 && r.Window.Errors*share >= r.Window.Errors+r.Window.Transfers
 }
 
 // ReaderName is who takes events from the ring, in a word or two; empty if
@@ -105,8 +112,8 @@ func (r *Row) problems() (list []Problem) {
 	if r.Reader == Foreign {
 		add(Warn, "foreign reader")
 	}
-	if w.Errors > 0 {
-		add(Bad, "%s errors", Count(w.Errors))
+	if r.Failing() {
+		add(Bad, "%.0f%% fail", 100*float64(w.Errors)/float64(w.Errors+w.Transfers))
 	}
 	if w.Missed > 0 {
 		add(Warn, "not all seen")
@@ -126,7 +133,7 @@ func (r *Row) readerProblems(add func(s Severity, format string, args ...any)) {
 	if r.Gone || r.Reader != Nobody && r.Reader != Stalled {
 		return
 	}
-	who := "nobody reads"
+	who := "unread"
 	if r.Reader == Stalled {
 		who = r.ReaderName() + " stalls"
 	}

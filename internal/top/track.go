@@ -101,7 +101,7 @@ func (t *track) row() Row {
 	}
 	if elapsed := last.at.Sub(first.at).Seconds(); elapsed > 0 {
 		row.Out, row.In = float64(w.Out)/elapsed, float64(w.In)/elapsed
-		row.Transfers, row.Failures = float64(w.Transfers)/elapsed, float64(w.Errors)/elapsed
+		row.Transfers, row.Errors = float64(w.Transfers)/elapsed, float64(w.Errors)/elapsed
 		row.events = float64(w.Events) / elapsed
 	}
 	row.Reader = t.reader(last.taken - first.taken)

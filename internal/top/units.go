@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,7 +17,7 @@ func scaled(v, step float64, units ...string) string {
 	}
 	digits := 0
 	switch {
-	case i == 0 && v == math.Trunc(v):
+	case v == 0:
 	case math.Abs(v) < 9.995:
 		digits = 2
 	case math.Abs(v) < 99.95:
@@ -30,6 +31,15 @@ func Throughput(v float64) string {
 	return scaled(v, 1000, "B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s")
 }
 
+// Bound is the bound of a bucket, in seconds.
+func Bound(seconds float64) string {
+	number, unit, _ := strings.Cut(Duration(seconds), " ")
+	if strings.Contains(number, ".") {
+		number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
+	}
+	return number + " " + unit
+}
+
 // Memory is bytes in binary units, as memory is sold.
 func Memory(bytes int64) string {
 	return scaled(float64(bytes), 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -37,6 +47,9 @@ func Memory(bytes int64) string {
 
 // Bytes is bytes in decimal units.
 func Bytes(bytes uint64) string {
+	if bytes < 1000 {
+		return strconv.FormatUint(bytes, 10) + " B"
+	}
 	return scaled(float64(bytes), 1000, "B", "kB", "MB", "GB", "TB", "PB", "EB")
 }
 

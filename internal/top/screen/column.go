@@ -1,0 +1,216 @@
+package screen
+
+import (
+	"fmt"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/nixl-otel/nixl-otel/internal/render"
+	"github.com/nixl-otel/nixl-otel/internal/top"
+)
+
+// column is one column of the table.
+type column struct {
+	key   top.Key
+	title string
+	width int
+	right bool
+	// rank is how long the column is kept where there isn't room for all; 0 is
+	// to the last.
+	rank int
+	// most is how wide the column may become if a cell needs it; 0 is width.
+	most int
+	cell func(r *top.Row, width int) (string, paint)
+}
+
+// The widths of columns that take what is left.
+const (
+	minName  = 10
+	maxName  = 40
+	minNotes = 22
+	gap      = 2 // between columns
+	gutter   = 2 // before the first one
+	barWidth = 8
+)
+
+func columns() []column {
+	return []column{
+		{key: top.ByName, title: "AGENT", width: minName, most: maxName, cell: nameCell},
+		{key: top.ByOut, title: "OUT", width: 9, right: true, cell: func(r *top.Row, _ int) (string, paint) {
+			return throughput(r.Out)
+		}},
+		{key: top.ByIn, title: "IN", width: 9, right: true, rank: 1, cell: func(r *top.Row, _ int) (string, paint) {
+			return throughput(r.In)
+		}},
+		{key: top.ByTransfers, title: "XFER/S", width: 7, right: true, rank: 3, cell: func(r *top.Row, _ int) (string, paint) {
+			return rate(r.Transfers)
+		}},
+		{key: top.ByP50, title: "P50", width: 7, right: true, rank: 5, cell: func(r *top.Row, _ int) (string, paint) {
+			return duration(r.P50)
+		}},
+		{key: top.ByP99, title: "P99", width: 7, right: true, rank: 2, cell: func(r *top.Row, _ int) (string, paint) {
+			return duration(r.P99)
+		}},
+		{key: top.ByPostP50, title: "POST50", width: 7, right: true, rank: 9, cell: func(r *top.Row, _ int) (string, paint) {
+			return duration(r.PostP50)
+		}},
+		{key: top.ByPostP99, title: "POST99", width: 7, right: true, rank: 8, cell: func(r *top.Row, _ int) (string, paint) {
+			return duration(r.PostP99)
+		}},
+		{key: top.ByErrors, title: "ERR/S", width: 6, right: true, rank: 4, cell: func(r *top.Row, _ int) (string, paint) {
+			s, p := rate(r.Errors)
+			switch {
+			case r.Failing():
+				p = bad
+			case r.Errors > 0:
+				p = warn
+			}
+			return s, p
+		}},
+		{key: top.ByMemory, title: "MEMORY", width: 8, right: true, rank: 7, cell: memoryCell},
+		{key: top.ByFill, title: "RING", width: barWidth + 5, rank: 0, cell: fillCell},
+		{key: top.ByAge, title: "LAST", width: 6, right: true, rank: 6, cell: ageCell},
+		{key: top.ByLayout, title: "LAYOUT", width: 7, most: 8, rank: 10, cell: func(r *top.Row, _ int) (string, paint) {
+			return r.Layout, dim
+		}},
+		{key: top.ByReader, title: "READER", width: 7, most: 16, rank: 11, cell: readerCell},
+		{key: top.ByProblems, title: "NOTES", width: minNotes, cell: notesCell},
+	}
+}
+
+// layout is the columns that fit the screen, with their widths.
+func (m *Model) layout() []column {
+	list := columns()
+	for i := range list {
+		c := &list[i]
+		if c.most == 0 {
+			continue
+		}
+		for _, r := range m.rows {
+			text, _ := c.cell(r, c.most)
+			c.width = min(max(c.width, ansi.StringWidth(text)), c.most)
+		}
+	}
+	list[0].width = min(list[0].width, max(minName, m.width/5))
+	for width(list) > m.width {
+		worst := 0
+		for i, c := range list {
+			if c.rank > list[worst].rank {
+				worst = i
+			}
+		}
+		if list[worst].rank == 0 {
+			break
+		}
+		list = append(list[:worst], list[worst+1:]...)
+	}
+	list[len(list)-1].width += max(0, m.width-width(list))
+	return list
+}
+
+func width(list []column) int {
+	n := gutter - gap
+	for _, c := range list {
+		n += gap + c.width
+	}
+	return n
+}
+
+func nameCell(r *top.Row, _ int) (string, paint) {
+	if r.Gone {
+		return render.Printable(r.Name), dim
+	}
+	return render.Printable(r.Name), strong
+}
+
+func throughput(v float64) (string, paint) {
+	if v == 0 {
+		return "-", dim
+	}
+	return top.Throughput(v), plain
+}
+
+func rate(v float64) (string, paint) {
+	if v == 0 {
+		return "-", dim
+	}
+	return top.Rate(v), plain
+}
+
+func duration(v float64) (string, paint) {
+	if s := top.Duration(v); s != "" {
+		return s, plain
+	}
+	return "-", dim
+}
+
+func memoryCell(r *top.Row, _ int) (string, paint) {
+	switch {
+	case r.Memory == 0:
+		return "-", dim
+	case r.Memory < 0: // the registration went unseen
+		return "?", dim
+	}
+	return top.Memory(r.Memory), plain
+}
+
+func fillCell(r *top.Row, _ int) (string, paint) {
+	p := good
+	switch {
+	case r.Fill >= 0.9:
+		p = bad
+	case r.Fill >= 0.5:
+		p = warn
+	case r.Fill == 0:
+		p = dim
+	}
+	return fmt.Sprintf("%s %3.0f%%", fit(bar(r.Fill, barWidth), barWidth, false), 100*r.Fill), p
+}
+
+func ageCell(r *top.Row, _ int) (string, paint) {
+	s := top.Age(r.Age)
+	if r.Older {
+		return ">" + s, dim
+	}
+	return s, plain
+}
+
+func readerCell(r *top.Row, _ int) (string, paint) {
+	switch name := r.ReaderName(); r.Reader {
+	case top.Locked:
+		return render.Printable(name), plain
+	case top.Foreign, top.Stalled, top.Nobody:
+		return render.Printable(name), warn
+	default:
+		return "-", dim
+	}
+}
+
+// notesCell is the problems, as many as fit, in the color of the worst.
+func notesCell(r *top.Row, width int) (string, paint) {
+	s := ""
+	for _, p := range r.Problems {
+		next := p.Text
+		if s != "" {
+			next = s + " · " + p.Text
+		}
+		if s != "" && ansi.StringWidth(next) > width {
+			break
+		}
+		s = next
+	}
+	return s, severity(r.Worst())
+}
+
+func severity(s top.Severity) paint {
+	switch s {
+	case top.Bad:
+		return bad
+	case top.Warn:
+		return warn
+	case top.Info:
+		return note
+	default:
+		return plain
+	}
+}

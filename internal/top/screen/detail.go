@@ -1,0 +1,214 @@
+package screen
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/nixl-otel/nixl-otel/internal/render"
+	"github.com/nixl-otel/nixl-otel/internal/top"
+)
+
+// detail is the page of one agent.
+func (m *Model) detail() string {
+	r := m.board.Row(m.selected)
+	if r == nil {
+		return m.table()
+	}
+	var b strings.Builder
+	m.head(&b)
+	m.facts(&b, r)
+	b.WriteString("\n")
+	m.histories(&b, r)
+	b.WriteString("\n")
+	m.histograms(&b, r)
+	b.WriteString("\n")
+	m.losses(&b, r)
+	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	body := max(1, m.height-2)
+	if len(lines) > body {
+		lines = lines[:body]
+	}
+	b.Reset()
+	b.WriteString(strings.Join(lines, "\n"))
+	b.WriteString(strings.Repeat("\n", body-len(lines)+1))
+	m.line(&b, dim.in(" who has the ring open, and advice: nixlring inspect "+render.Printable(r.Path)), "")
+	m.keys(&b, [][2]string{{"esc", "all agents"}, {"↑↓", "other agent"}, {"space", "pause"}, {"?", "help"}, {"q", "quit"}})
+	return b.String()
+}
+
+// facts is what the agent is.
+func (m *Model) facts(b *strings.Builder, r *top.Row) {
+	sep := dim.in(" · ")
+	parts := []string{
+		strong.in(render.Printable(r.Name)),
+		"layout " + r.Layout,
+		fmt.Sprintf("ring of %s events", top.Count(uint64(max(r.Capacity, 0)))),
+	}
+	if name := r.ReaderName(); name != "" {
+		reader := "read by " + render.Printable(name)
+		if r.Lock.Name != "" {
+			reader += fmt.Sprintf(" (pid %d)", r.Lock.PID)
+		}
+		parts = append(parts, reader)
+	}
+	if r.Memory > 0 {
+		parts = append(parts, top.Memory(r.Memory)+" registered")
+	}
+	last := "last event " + top.Age(r.Age) + " ago"
+	if r.Older {
+		last = "no event for " + top.Age(r.Age) + " or more"
+	}
+	m.line(b, " "+strings.Join(append(parts, last), sep), "")
+	var notes []string
+	for _, p := range r.Problems {
+		notes = append(notes, severity(p.Severity).in(p.Text))
+	}
+	if len(notes) > 0 {
+		m.line(b, " "+strings.Join(notes, sep), "")
+	}
+}
+
+// histories is a line for each series.
+func (m *Model) histories(b *strings.Builder, r *top.Row) {
+	h := m.board.History(r.Path)
+	const label, value = 18, 11
+	width := min(max(10, m.width-label-2*value-5), top.DefaultHistory)
+	for _, s := range []struct {
+		name, now string
+		series    []float64
+		most      float64 // of the scale; the highest value where 0
+		text      func(float64) string
+		p         paint
+	}{
+		{"out", top.Throughput(r.Out), h.Out, 0, top.Throughput, good},
+		{"in", top.Throughput(r.In), h.In, 0, top.Throughput, good},
+		{"transfers/s", top.Rate(r.Transfers), h.Transfers, 0, top.Rate, good},
+		{"transfer time p50", orDash(top.Duration(r.P50)), h.P50, 0, top.Duration, note},
+		{"transfer time p99", orDash(top.Duration(r.P99)), h.P99, 0, top.Duration, note},
+		{"errors/s", top.Rate(r.Errors), h.Errors, 0, top.Rate, bad},
+		{"ring fill", percent(r.Fill), h.Fill, 1, percent, warn},
+	} {
+		most := s.most
+		if most == 0 {
+			most = highest(s.series, width)
+		}
+		p := s.p
+		if highest(s.series, width) == 0 {
+			p = dim
+		}
+		b.WriteString(" " + fit(s.name, label, false) + strong.in(fit(s.now, value, true)) + "  ")
+		p.put(b, spark(s.series, width, most))
+		b.WriteString(" " + dim.in(fit("≤ "+s.text(most), value, false)))
+		b.WriteString("\n")
+	}
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func percent(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) }
+
+// histograms is the distributions of transfer and post time, side by side if
+// there is room.
+func (m *Model) histograms(b *strings.Builder, r *top.Row) {
+	const least = 50
+	width, beside := m.width-2, false
+	if width >= 2*least {
+		width, beside = (m.width-4)/2, true
+	}
+	left := histogram("transfer time", r.Window.Duration, r.P50, r.P99, width, m.cfg)
+	right := histogram("post time", r.Window.Post, r.PostP50, r.PostP99, width, m.cfg)
+	if !beside {
+		for _, line := range append(append(left, ""), right...) {
+			b.WriteString(" " + line + "\n")
+		}
+		return
+	}
+	for i := range max(len(left), len(right)) {
+		var x, y string
+		if i < len(left) {
+			x = left[i]
+		}
+		if i < len(right) {
+			y = right[i]
+		}
+		pad := max(0, width-ansi.StringWidth(x))
+		b.WriteString(" " + x + strings.Repeat(" ", pad) + "  " + y + "\n")
+	}
+}
+
+// histogram is one distribution, from its first to its last bucket that isn't
+// empty.
+func histogram(name string, counts []uint64, p50, p99 float64, width int, cfg Config) []string {
+	buckets := top.Buckets(counts)
+	var total, most uint64
+	first, last := len(buckets), -1
+	for i, k := range buckets {
+		if k.Count > 0 {
+			first, last = min(first, i), i
+		}
+		total += k.Count
+		most = max(most, k.Count)
+	}
+	title := strong.in(name) + dim.in(fmt.Sprintf("  %s in %v", top.Count(total), cfg.Window))
+	if total > 0 {
+		title += dim.in("  p50 ") + top.Duration(p50) + dim.in("  p99 ") + top.Duration(p99)
+	}
+	lines := []string{title}
+	for i := first; i <= last; i++ {
+		k := buckets[i]
+		bound := "≤ " + top.Bound(k.Bound)
+		if math.IsInf(k.Bound, 1) {
+			bound = "> " + top.Bound(buckets[i-1].Bound)
+		}
+		lines = append(lines, dim.in(fit(bound, 9, true))+fit(top.Count(k.Count), 9, true)+"  "+
+			note.in(bar(float64(k.Count)/float64(most), max(5, width-24))))
+	}
+	return lines
+}
+
+// losses is what went wrong since the agent was first seen.
+func (m *Model) losses(b *strings.Builder, r *top.Row) {
+	s := &r.Since
+	sep := dim.in(" · ")
+	count := func(n uint64, what string, p paint) string {
+		if n == 0 {
+			p = dim
+		}
+		return p.in(top.Count(n) + " " + what)
+	}
+	amount := func(n uint64, what string) string {
+		if n == 0 {
+			return dim.in("0 B " + what)
+		}
+		return top.Bytes(n) + " " + what
+	}
+	m.line(b, " "+strong.in(fit("seen", 12, false))+strings.Join([]string{
+		count(s.Events, "events", plain),
+		count(s.Transfers, "transfers", plain),
+		amount(s.Out, "out"),
+		amount(s.In, "in"),
+		count(s.Restarts, "restarts", note),
+	}, sep), "")
+	m.line(b, " "+strong.in(fit("lost", 12, false))+strings.Join([]string{
+		count(s.Saturations, "times full", bad),
+		count(s.Torn, "torn groups", bad),
+		count(s.Dropped, "dropped by the agent", bad),
+		count(s.Missed, "times not all seen here", warn),
+	}, sep), "")
+	var failures []string
+	for _, f := range r.Failures {
+		failures = append(failures, bad.in(top.Count(f.Count)+" "+f.Status))
+	}
+	if len(failures) == 0 {
+		failures = []string{dim.in("none")}
+	}
+	m.line(b, " "+strong.in(fit("errors", 12, false))+strings.Join(failures, sep), "")
+}

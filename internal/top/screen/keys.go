@@ -1,0 +1,129 @@
+package screen
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/nixl-otel/nixl-otel/internal/top"
+)
+
+// press takes one key.
+func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
+	key := k.String()
+	switch {
+	case key == "ctrl+c":
+		return tea.Quit
+	case m.typing:
+		m.typeFilter(key, k.Text)
+		return nil
+	case key == "q":
+		return tea.Quit
+	case key == "?":
+		if m.page != pageHelp {
+			m.before, m.page = m.page, pageHelp
+			return nil
+		}
+		m.page = m.before
+		return nil
+	case key == "space":
+		m.paused = !m.paused
+		return nil
+	}
+	switch m.page {
+	case pageHelp:
+		m.page = m.before
+	case pageDetail:
+		m.pressDetail(key)
+	default:
+		m.pressTable(key)
+	}
+	return nil
+}
+
+// typeFilter takes a key while the filter is typed.
+func (m *Model) typeFilter(key, text string) {
+	switch key {
+	case "enter":
+		m.typing = false
+	case "esc":
+		m.typing, m.filter = false, ""
+	case "backspace":
+		_, n := utf8.DecodeLastRuneInString(m.filter)
+		m.filter = m.filter[:len(m.filter)-n]
+	case "up", "down":
+		m.typing = false
+		m.pressTable(key)
+		return
+	default:
+		m.filter += text
+	}
+	m.arrange()
+}
+
+// pressDetail takes a key on the page of one agent.
+func (m *Model) pressDetail(key string) {
+	switch key {
+	case "esc", "enter", "backspace", "left", "h":
+		m.page = pageTable
+	case "up", "k", "p":
+		m.move(-1)
+	case "down", "j", "n":
+		m.move(1)
+	}
+}
+
+// pressTable takes a key on the table.
+func (m *Model) pressTable(key string) {
+	switch key {
+	case "up", "k":
+		m.move(-1)
+	case "down", "j":
+		m.move(1)
+	case "pgup", "ctrl+b":
+		m.move(-m.body())
+	case "pgdown", "ctrl+f":
+		m.move(m.body())
+	case "home", "g":
+		m.scroll(0)
+	case "end", "G":
+		m.scroll(len(m.rows) - 1)
+	case "enter":
+		if len(m.rows) > 0 {
+			m.page = pageDetail
+		}
+	case "left", "h":
+		m.sortBeside(-1)
+	case "right", "l", "s":
+		m.sortBeside(1)
+	case "r":
+		m.reverse = !m.reverse
+		m.arrange()
+	case "!":
+		m.only = !m.only
+		m.arrange()
+	case "/":
+		m.typing = true
+	case "esc":
+		m.filter, m.only = "", false
+		m.arrange()
+	}
+}
+
+// sortBeside sorts by the column to the left or to the right of the one that
+// it is sorted by now, among those that are on the screen.
+func (m *Model) sortBeside(step int) {
+	var keys []top.Key
+	for _, c := range m.layout() {
+		keys = append(keys, c.key)
+	}
+	i := slices.Index(keys, m.key)
+	if i < 0 {
+		i = 0
+	} else {
+		i = (i + step + len(keys)) % len(keys)
+	}
+	m.key, m.reverse = keys[i], false
+	m.arrange()
+}

@@ -1,0 +1,113 @@
+package screen
+
+import (
+	"math"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// paint is how text looks.
+type paint uint8
+
+const (
+	plain paint = iota
+	dim
+	strong
+	good
+	note
+	warn
+	bad
+	marked // what is selected
+	paints
+)
+
+var styles = [paints]string{
+	dim:    ansi.NewStyle().ForegroundColor(ansi.BrightBlack).String(),
+	strong: ansi.NewStyle().Bold().String(),
+	good:   ansi.NewStyle().ForegroundColor(ansi.Green).String(),
+	note:   ansi.NewStyle().ForegroundColor(ansi.Cyan).String(),
+	warn:   ansi.NewStyle().ForegroundColor(ansi.Yellow).String(),
+	bad:    ansi.NewStyle().Bold().ForegroundColor(ansi.Red).String(),
+	marked: ansi.NewStyle().Reverse(true).ForegroundColor(ansi.Cyan).String(),
+}
+
+// put writes painted text.
+func (p paint) put(b *strings.Builder, s string) {
+	if p == plain || s == "" {
+		b.WriteString(s)
+		return
+	}
+	b.WriteString(styles[p])
+	b.WriteString(s)
+	b.WriteString(ansi.ResetStyle)
+}
+
+// in is painted text.
+func (p paint) in(s string) string {
+	var b strings.Builder
+	p.put(&b, s)
+	return b.String()
+}
+
+// fit pads or cuts text to a width.
+func fit(s string, width int, right bool) string {
+	n := ansi.StringWidth(s)
+	if n > width {
+		s = ansi.Truncate(s, width, "…")
+		n = ansi.StringWidth(s)
+	}
+	pad := strings.Repeat(" ", max(0, width-n))
+	if right {
+		return pad + s
+	}
+	return s + pad
+}
+
+// bar is a bar of a width, in steps of an eighth of a character.
+func bar(share float64, width int) string {
+	const steps = 8
+	parts := []rune(" ▏▎▍▌▋▊▉")
+	n := int(math.Round(min(max(share, 0), 1) * float64(width*steps)))
+	if share > 0 && n == 0 {
+		n = 1
+	}
+	s := strings.Repeat("█", n/steps)
+	if n%steps > 0 {
+		s += string(parts[n%steps])
+	}
+	return s
+}
+
+// spark is the newest points of a series as a row of bars, up to a highest
+// value. Points that aren't there are blank.
+func spark(series []float64, width int, most float64) string {
+	parts := []rune("▁▂▃▄▅▆▇█")
+	series = series[max(0, len(series)-width):]
+	s := make([]rune, 0, width)
+	for range width - len(series) {
+		s = append(s, ' ')
+	}
+	for _, v := range series {
+		switch {
+		case math.IsNaN(v):
+			s = append(s, ' ')
+		case most <= 0:
+			s = append(s, parts[0])
+		default:
+			i := int(v / most * float64(len(parts)))
+			s = append(s, parts[min(max(i, 0), len(parts)-1)])
+		}
+	}
+	return string(s)
+}
+
+// highest is the highest value of the newest points.
+func highest(series []float64, width int) (most float64) {
+	for _, v := range series[max(0, len(series)-width):] {
+		if v > most {
+			most = v
+		}
+	}
+	return most
+}

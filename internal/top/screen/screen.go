@@ -1,0 +1,153 @@
+package screen
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/nixl-otel/nixl-otel/internal/top"
+)
+
+// Config is what a screen shows.
+type Config struct {
+	Directory string
+	Interval  time.Duration // between two samples
+	Window    time.Duration // of rates and quantiles
+	Sort      top.Key
+	Sample    func() top.Sample // called by one goroutine at a time
+	Empty     string            // what to say where there is no agent
+}
+
+// page is what is shown.
+type page uint8
+
+const (
+	pageTable page = iota
+	pageDetail
+	pageHelp
+)
+
+// Model is the state of the screen.
+type Model struct {
+	cfg           Config
+	board         *top.Board
+	width, height int
+
+	page   page
+	before page // the page that help goes back to
+	paused bool
+
+	key      top.Key
+	reverse  bool
+	filter   string
+	typing   bool // the filter is being typed
+	only     bool // agents with problems only
+	rows     []*top.Row
+	selected string // path
+	offset   int    // first row on the screen
+}
+
+// New is a screen without a sample yet.
+func New(cfg Config) *Model {
+	if cfg.Sort == "" {
+		cfg.Sort = top.ByName
+	}
+	return &Model{
+		cfg: cfg, board: top.NewBoard(cfg.Window, top.DefaultHistory), key: cfg.Sort,
+		width: 80, height: 24,
+	}
+}
+
+// sampleMsg is the next sample; tickMsg asks for it.
+type (
+	sampleMsg top.Sample
+	tickMsg   struct{}
+)
+
+// Init takes the first sample.
+func (m *Model) Init() tea.Cmd { return m.sample }
+
+func (m *Model) sample() tea.Msg { return sampleMsg(m.cfg.Sample()) }
+
+// Update takes one message.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+		m.arrange()
+	case sampleMsg:
+		if !m.paused {
+			m.board.Add(top.Sample(msg))
+			m.arrange()
+		}
+		return m, tea.Tick(m.cfg.Interval, func(time.Time) tea.Msg { return tickMsg{} })
+	case tickMsg:
+		return m, m.sample
+	case tea.KeyPressMsg:
+		return m, m.press(msg)
+	case tea.MouseWheelMsg:
+		switch msg.Button {
+		case tea.MouseWheelUp:
+			m.move(-3)
+		case tea.MouseWheelDown:
+			m.move(3)
+		}
+	}
+	return m, nil
+}
+
+// View draws the screen.
+func (m *Model) View() tea.View {
+	var s string
+	switch m.page {
+	case pageDetail:
+		s = m.detail()
+	case pageHelp:
+		s = m.help()
+	default:
+		s = m.table()
+	}
+	v := tea.NewView(s)
+	v.AltScreen = true
+	v.WindowTitle = "nixlring top " + m.cfg.Directory
+	return v
+}
+
+// arrange sorts and filters anew, and keeps what is selected on the screen.
+func (m *Model) arrange() {
+	m.rows = top.Filter(m.board.Rows(), m.filter, m.only)
+	top.Sort(m.rows, m.key, m.reverse)
+	if m.page == pageDetail && m.board.Row(m.selected) == nil {
+		m.page = pageTable // the agent has left
+	}
+	m.scroll(m.position())
+}
+
+// position is the selected row's place, that of the first one if it is gone.
+func (m *Model) position() int {
+	for i, r := range m.rows {
+		if r.Path == m.selected {
+			return i
+		}
+	}
+	return 0
+}
+
+// move selects another row.
+func (m *Model) move(by int) { m.scroll(m.position() + by) }
+
+// scroll selects a row and brings it on the screen.
+func (m *Model) scroll(to int) {
+	if len(m.rows) == 0 {
+		m.offset = 0
+		return
+	}
+	to = min(max(to, 0), len(m.rows)-1)
+	m.selected = m.rows[to].Path
+	body := m.body()
+	m.offset = min(max(m.offset, to-body+1), to)
+	m.offset = max(0, min(m.offset, len(m.rows)-body))
+}
+
+// body is how many rows fit.
+func (m *Model) body() int { return max(1, m.height-tableChrome) }
