@@ -32,6 +32,7 @@ type Agent struct {
 	burst     int       // the most events that a drain of late has found new
 	toldFull  bool
 	toldAlien bool
+	toldSlow  bool
 }
 
 func newAgent(p place, cfg *Config, shape *tally.Shape, now time.Time) *Agent {

@@ -37,7 +37,6 @@ type saver struct {
 	rounds       atomic.Uint64 // of drains since then
 	failed       atomic.Bool   // the newest save
 	needed       atomic.Bool   // a drain found a reason to save
-	slow         atomic.Bool   // events were committed without a checkpoint, and it was said
 }
 
 // agentKey is where an agent's checkpoint is stored, and indexKey the list of
@@ -188,8 +187,12 @@ func (w *Watcher) settle(a *Agent, now time.Time) error {
 // process ran finds any save old.
 func (w *Watcher) storeSlow(now time.Time) bool {
 	began := w.began.Load()
-	return began != 0 && since(began, now) > w.drainInterval && w.rounds.Load() > 1
+	return began != 0 && since(began, now) > max(w.drainInterval, leastSlow) && w.rounds.Load() > 1
 }
+
+// leastSlow is how long a save may take however short the drain interval is: on
+// a busy machine any few lines can take so long.
+const leastSlow = DefaultRunInterval / 2
 
 // note keeps in mind how many events come at once. It forgets a large burst
 // after some small ones: after a pause there are several in one.
@@ -202,11 +205,12 @@ func (a *Agent) note(events int) {
 // since is the time from nanoseconds of the epoch until now.
 func since(nanos int64, now time.Time) time.Duration { return time.Duration(now.UnixNano() - nanos) }
 
-// saveSlow reports, once, that a ring couldn't wait for its checkpoint.
+// saveSlow reports, once, that an agent's ring couldn't wait for its checkpoint.
 func (w *Watcher) saveSlow(a *Agent) {
-	if w.slow.Swap(true) {
+	if a.toldSlow {
 		return
 	}
+	a.toldSlow = true
 	w.report(Notice{
 		Kind: StoreSlow, Level: slog.LevelWarn, Path: a.Path,
 		Text: "checkpoints take longer to store than this ring has room for, so that events were committed without one: " +
