@@ -49,6 +49,47 @@ func TestAgentThatStartsAnewGoesOnWithItsTotals(t *testing.T) {
 	}
 }
 
+// An agent that starts anew sets the file's size first. What the old header
+// makes of it then is neither opened nor reported, even if it fits by chance.
+func TestRingInTheMakingIsWaitedFor(t *testing.T) {
+	for _, old := range []ringbuf.Layout{ringbuf.V1, ringbuf.V2Named} { // the latter shares its version with V2
+		t.Run(old.String(), func(t *testing.T) {
+			x := newWorld(t)
+			ring := x.ring("agent", old, 16)
+			push(t, ring, 5)
+			w := x.watcher(nil)
+			w.Scan()
+			w.Drain()
+
+			touch := func() {
+				if err := os.Chtimes(ring.Path(), x.clock(), x.clock()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Truncate(ring.Path(), 40+16*16); err != nil { // of V2, V3 and V4
+				t.Fatal(err)
+			}
+			touch()
+			w.Drain() // finds out
+			w.Scan()
+			w.Drain()
+			anew := x.ring("agent", ringbuf.V4, 16)
+			touch()
+			push(t, anew, 3)
+			x.pass(settling)
+			w.retry()
+			w.Drain()
+			v := view(t, w)
+			if got := v.Tally.Size(0).Total().Int64(); got != 8 || v.Tally.Restarts() != 1 || v.Layout != ringbuf.V4 {
+				t.Errorf("%d events of 8 were counted, %d restarts, layout %v", got, v.Tally.Restarts(), v.Layout)
+			}
+			if x.told(RingRefused) != 0 {
+				t.Errorf("notices %v", x.notices)
+			}
+		})
+	}
+}
+
 func TestShrunkFileIsARestart(t *testing.T) {
 	x := newWorld(t)
 	ring := x.ring("agent", ringbuf.V4, 4096)

@@ -18,6 +18,14 @@ const (
 	maxRetry           = 30 * time.Second
 	// An agent that isn't ready after so long has most likely failed.
 	startingPatience = 10 * time.Second
+	// An agent that starts anew sets its file's size and then rewrites the
+	// header, within microseconds as a rule. Until then the header is that of
+	// the ring before: it contradicts the size, or, which is worse, fits it by
+	// chance. So the file gets some time to settle; more than the clock of a
+	// file system takes to tick.
+	settling = 20 * time.Millisecond
+	// A header that contradicts its file for longer is to be reported.
+	settlingPatience = time.Second
 )
 
 // refusal is a file that couldn't be opened.
@@ -41,7 +49,7 @@ func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
 		w.limitReached()
 		return
 	}
-	if a != nil && !w.leave(a, info) {
+	if a != nil && (!w.leave(a, info) || w.postpone(p, info, now)) {
 		return
 	}
 	reader, err := w.openReader(p.path)
@@ -85,6 +93,23 @@ func (w *Watcher) leave(a *Agent, info fs.FileInfo) bool {
 	return true
 }
 
+// postpone puts off opening a file anew that has just changed. It doesn't for
+// ever: somebody may touch the file all the time.
+func (w *Watcher) postpone(p place, info fs.FileInfo, now time.Time) bool {
+	r := w.refusal(p, now)
+	if !changedWithin(settling, info, now) || now.Sub(r.since) >= settlingPatience {
+		return false
+	}
+	r.info, r.tried, r.wait, r.inert = nil, now, settling, false
+	w.due[p.path] = r
+	return true
+}
+
+func changedWithin(d time.Duration, info fs.FileInfo, now time.Time) bool {
+	age := now.Sub(info.ModTime())
+	return age >= 0 && age < d
+}
+
 // worthTrying says whether a file that was refused may be a ring by now. A log
 // file that is written to all day is looked at less and less.
 func (w *Watcher) worthTrying(r *refusal, info fs.FileInfo, now time.Time) bool {
@@ -110,17 +135,18 @@ func (w *Watcher) refuse(p place, info fs.FileInfo, err error) {
 		return // it went while it was looked at
 	}
 	now := w.cfg.Now()
-	r := w.refused[p.path]
-	if r == nil {
-		r = &refusal{place: p, since: now}
-		w.refused[p.path] = r
-	}
+	r := w.refusal(p, now)
 	cause := err.Error()
 	r.info, r.tried, r.inert = info, now, false
 	switch {
 	case errors.Is(err, ringbuf.ErrNotReady):
 		r.wait = later(r.wait, firstRetryStarting)
 		if now.Sub(r.since) < startingPatience {
+			cause = r.cause
+		}
+	case errors.Is(err, ringbuf.ErrInvalid) && info != nil && changedWithin(settlingPatience, info, now):
+		r.wait = later(r.wait, firstRetryStarting)
+		if w.agents[p.path] != nil {
 			cause = r.cause
 		}
 	case isInert(err):
@@ -137,6 +163,16 @@ func (w *Watcher) refuse(p place, info fs.FileInfo, err error) {
 		r.cause = cause
 		w.news.refused = append(w.news.refused, Notice{Path: p.path, Err: err})
 	}
+}
+
+// refusal is what is known of a file that can't be opened.
+func (w *Watcher) refusal(p place, now time.Time) *refusal {
+	r := w.refused[p.path]
+	if r == nil {
+		r = &refusal{place: p, since: now}
+		w.refused[p.path] = r
+	}
+	return r
 }
 
 // later is the next step of a back-off.
