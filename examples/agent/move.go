@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge"
+)
+
+// transfer is a block on its way to the backend's memory or from it.
+type transfer struct {
+	direction bridge.Direction
+	block     []byte // the agent's
+	number    int    // of the backend's block
+	done      chan<- error
+}
+
+// errNotFound is a block that the backend doesn't have.
+type errNotFound struct{}
+
+func (errNotFound) Error() string { return "no such block" }
+
+// backend copies blocks until its queue is closed.
+func backend(queue <-chan transfer, memory [][]byte) {
+	for t := range queue {
+		switch {
+		case t.number >= len(memory):
+			t.done <- errNotFound{}
+			continue
+		case t.direction == bridge.Transmit:
+			copy(memory[t.number], t.block)
+		default:
+			copy(t.block, memory[t.number])
+		}
+		t.done <- nil
+	}
+}
+
+// totals are what the agent did.
+type totals struct{ writes, reads, bytes, missing int64 }
+
+// move transfers blocks at the rate asked for until the context is done.
+func move(ctx context.Context, agent *bridge.Agent, s settings) (did totals) {
+	memory := make([][]byte, s.blocks)
+	for i := range memory {
+		memory[i] = make([]byte, s.block)
+	}
+	queue := make(chan transfer, 1)
+	var working sync.WaitGroup
+	working.Go(func() { backend(queue, memory) })
+	defer working.Wait()
+	defer close(queue)
+
+	registered := int64(s.blocks) * int64(s.block)
+	agent.MemoryRegistered(registered)
+	defer agent.MemoryDeregistered(registered)
+
+	block := make([]byte, s.block)
+	ticker := time.NewTicker(max(time.Second/time.Duration(s.rate), time.Microsecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return did
+		case <-ticker.C:
+		}
+		// One in 64 names a block past the last.
+		did.one(agent, queue, block, rand.IntN(s.blocks+1+s.blocks/64)) //nolint:gosec // no secret
+	}
+}
+
+// one makes a transfer and tells the agent what came of it.
+func (did *totals) one(agent *bridge.Agent, queue chan<- transfer, block []byte, number int) {
+	direction := bridge.Direction(rand.IntN(2)) //nolint:gosec // no secret
+	done := make(chan error, 1)
+	start := time.Now()
+	queue <- transfer{direction: direction, block: block, number: number, done: done}
+	posted := time.Since(start)
+	err := <-done
+	total := time.Since(start)
+	if err != nil {
+		agent.Error(bridge.StatusNotFound)
+		did.missing++
+		return
+	}
+	agent.Transfer(direction, int64(len(block)), posted, total)
+	did.bytes += int64(len(block))
+	if direction == bridge.Transmit {
+		did.writes++
+	} else {
+		did.reads++
+	}
+}
