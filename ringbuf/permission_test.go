@@ -82,6 +82,16 @@ func TestReadOnlyMount(t *testing.T) {
 	}
 }
 
+// A ring is sparse, so that its file system can be full before the ring is. That
+// ends a push and not the process, and what was pushed before can be read.
+func TestFileSystemIsFull(t *testing.T) {
+	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	o := openElsewhere(t, "", Consume, attr, "RINGBUF_TEST_FILL="+t.TempDir())
+	if !o.NoSpace || o.Pushed == 0 || o.Pushed == 4095 || o.Events != o.Pushed {
+		t.Errorf("%+v", o.outcome)
+	}
+}
+
 // othersRing is a ring with 5 events in a directory that others can enter,
 // which the test's own temporary directory isn't.
 func othersRing(t *testing.T) string {

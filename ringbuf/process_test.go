@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,6 +28,10 @@ func TestMain(m *testing.M) {
 		openAsOther(path)
 		return
 	}
+	if dir := os.Getenv("RINGBUF_TEST_FILL"); dir != "" {
+		fillFileSystem(dir)
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -34,6 +39,8 @@ func TestMain(m *testing.M) {
 type outcome struct {
 	Text                                  string
 	Permission, Locked, NotRing, ReadOnly bool
+	NoSpace                               bool
+	Pushed                                int
 	Owner, UID                            uint32
 	Events                                int
 }
@@ -88,6 +95,26 @@ func mountReadOnly(path string) error {
 	)
 }
 
+// fillFileSystem pushes into a ring on a file system, of this process only,
+// that has room for a part of it.
+func fillFileSystem(dir string) {
+	check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	check(unix.Mount("none", dir, "tmpfs", 0, "size=100k"))
+	w, err := Create(filepath.Join(dir, "agent"), V1, 4096)
+	check(err)
+	events := samples(V1, 0, 4095)
+	n, err := w.PushBatch(events)
+	o := outcome{Text: fmt.Sprint(err), NoSpace: errors.Is(err, unix.ENOSPC), Pushed: n}
+	r, err := OpenReader(w.Path(), Consume)
+	check(err)
+	got, err := tryRead(r, 0)
+	check(err)
+	o.Events = len(got)
+	check(json.NewEncoder(os.Stdout).Encode(o))
+	_, err = io.Copy(io.Discard, os.Stdin)
+	check(err)
+}
+
 // other is a process that tries to open a ring.
 type other struct {
 	outcome
@@ -105,7 +132,10 @@ func openElsewhere(t *testing.T, path string, mode Mode, attr *syscall.SysProcAt
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), self) // it ends after the test, in its cleanup
-	cmd.Env = append(os.Environ(), append(env, "RINGBUF_TEST_OPEN="+path, "RINGBUF_TEST_MODE="+mode.String())...)
+	cmd.Env = append(os.Environ(), env...)
+	if path != "" {
+		cmd.Env = append(cmd.Env, "RINGBUF_TEST_OPEN="+path, "RINGBUF_TEST_MODE="+mode.String())
+	}
 	cmd.SysProcAttr = attr
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

@@ -123,7 +123,8 @@ func (w *Writer) Layout() Layout { return w.layout }
 func (w *Writer) Capacity() int { return int(w.mask) + 1 }
 
 // Push puts one event into the ring. The error is [ErrFull], [ErrNoType],
-// [ErrShrunk] or [ErrClosed].
+// [ErrShrunk], [ErrClosed], or ENOSPC where the file system is full: a ring
+// takes its room as it is filled.
 func (w *Writer) Push(e Event) error {
 	n, err := w.PushBatch([]Event{e})
 	if n == 0 && err == nil {
@@ -143,21 +144,21 @@ func (w *Writer) PushBatch(events []Event) (n int, err error) {
 	defer w.catch(debug.SetPanicOnFault(true), &err)
 	// This writer is the only one that stores writePos.
 	write := atomic.LoadUint64(&w.hdr.writePos) & w.mask
-	for i := range events {
+	for ; n < len(events); n++ {
 		next := (write + 1) & w.mask
 		// Acquire: pairs with the reader's release store after its last look at
 		// the slot.
 		if next == atomic.LoadUint64(&w.hdr.readPos) {
-			return i, nil
+			return n, nil
 		}
-		if err := w.slots.put(int(write), &events[i]); err != nil {
-			return i, fmt.Errorf("write ring %s (%v): %w", w.path, w.layout, err)
+		if err := w.slots.put(int(write), &events[n]); err != nil { //nolint:gosec // write is at most mask
+			return n, fmt.Errorf("write ring %s (%v): %w", w.path, w.layout, err)
 		}
 		// Release: the slot is written. Pairs with the reader's acquire load.
 		atomic.StoreUint64(&w.hdr.writePos, next)
 		write = next
 	}
-	return len(events), nil
+	return n, nil
 }
 
 func (w *Writer) catch(old bool, err *error) {
@@ -166,8 +167,18 @@ func (w *Writer) catch(old bool, err *error) {
 		if !faultIn(w.mem, v) {
 			panic(v)
 		}
-		*err = fmt.Errorf("write ring %s: %w", w.path, ErrShrunk)
+		*err = fmt.Errorf("write ring %s: %w", w.path, w.gone())
 	}
+}
+
+// gone is why a page of the ring isn't there: the file has shrunk, or, as it
+// is sparse, its file system has no room for the page.
+func (w *Writer) gone() error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(w.file.Fd()), &st); err == nil && st.Size >= int64(len(w.mem)) {
+		return unix.ENOSPC
+	}
+	return ErrShrunk
 }
 
 // Len is the number of events that stand in the ring.
