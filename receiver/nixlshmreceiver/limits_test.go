@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // An agent that is gone is reported for stale_after, and not any more. One
@@ -123,6 +124,27 @@ func TestMaxEventNames(t *testing.T) {
 	h := newHarness(t, dir, func(c *Config) { c.MaxEventNames = 2 }).start()
 	if d := cmp.Diff(want, eventPoints(one(t, h.next()))); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// Also where all values are past the limit, the metric is the catalogue's.
+func TestMaxEventNamesLeavesNoNameWithAValue(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V1, 64)
+	push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryPerformance, "first", 1), ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "second", 7))
+	batch := newHarness(t, dir, func(c *Config) { c.MaxEventNames = 1 }).start().next()
+	if got := one(t, batch).int("nixl.event.value{otel.metric.overflow=true}"); got != 7 {
+		t.Errorf("the sum of values past the limit is %d, want 7", got)
+	}
+	want := semconv.EventValue
+	want.Attributes, want.Conditional, want.Number = nil, nil, 0 // which are of points with a name
+	for _, m := range batch.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+		if m.Name() != want.Name {
+			continue
+		}
+		if d := cmp.Diff(want, written(t, m)); d != "" {
+			t.Errorf("(-semconv +written)\n%s", d)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package nixlshmreceiver
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -66,6 +68,15 @@ func TestHostNameOfTheConfiguration(t *testing.T) {
 	}
 	if host, other := identity("pod-9fq4w", ""); host != "pod-9fq4w" || other == instance {
 		t.Errorf("without host_name the host is %s, instance %s", host, other)
+	}
+}
+
+func TestHostWithoutAName(t *testing.T) {
+	h := newHarness(t, t.TempDir())
+	h.on.hostname = func() (string, error) { return "", errors.New("no name") }
+	_, err := newFactory(h.on).CreateMetrics(t.Context(), h.settings, h.cfg, consumertest.NewNop())
+	if err == nil || !strings.Contains(err.Error(), "set host_name: no name") {
+		t.Errorf("error is %v", err)
 	}
 }
 
