@@ -1,0 +1,152 @@
+package top
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var begin = time.Unix(1_800_000_000, 0)
+
+// feed gives a board samples of one agent, a second apart, and returns its row.
+func feed(b *Board, readings ...Reading) *Row {
+	for _, r := range readings {
+		at := b.At().Add(time.Second)
+		if b.At().IsZero() {
+			at = begin
+		}
+		if r.Path == "" {
+			r.Path, r.Name = "/dir/a", "a"
+		}
+		if r.Capacity == 0 {
+			r.Capacity = 101
+		}
+		b.Add(Sample{At: at, Agents: []Reading{r}})
+	}
+	return b.Row("/dir/a")
+}
+
+func TestRates(t *testing.T) {
+	b := NewBoard(4*time.Second, 3)
+	total := func(n uint64) Reading {
+		return Reading{Memory: 7, Totals: Totals{
+			Out: 1000 * n, In: 100 * n, Transfers: 10 * n, Errors: n, Events: 40 * n,
+			Duration: countTimes(), Post: countTimes(),
+		}}
+	}
+	r := feed(b, total(50)) // what was before doesn't count
+	if r.Out != 0 || r.Transfers != 0 || !math.IsNaN(r.P50) || !r.Older {
+		t.Errorf("one reading makes %+v", r)
+	}
+	r = feed(b, total(51))
+	if r.Out != 1000 || r.In != 100 || r.Transfers != 10 || r.Errors != 1 || r.Older || r.Age != 0 {
+		t.Errorf("after a second: %+v", r)
+	}
+	r = feed(b, total(51), total(51), total(55))
+	if r.Out != 5000.0/4 || b.Sum().Transfers != 50.0/4 || b.Sum().Memory != 7 {
+		t.Errorf("over the window: %v B/s out, %+v", r.Out, b.Sum())
+	}
+	r = feed(b, total(55), total(55))
+	if r.Out != 1000 || r.Age != 2*time.Second || r.Since.Out != 5000 {
+		t.Errorf("at the end: %v B/s out, age %v, %v since", r.Out, r.Age, r.Since.Out)
+	}
+	if diff := cmp.Diff([]float64{4000, 0, 0}, b.History("/dir/a").Out); diff != "" {
+		t.Error(diff)
+	}
+	b.Add(Sample{At: b.At().Add(time.Second)})
+	if b.Row("/dir/a") != nil || b.Sum().Agents != 0 || len(b.History("/dir/a").Out) != 0 {
+		t.Error("an agent that has left is still there")
+	}
+}
+
+// A window isn't made of more readings than it needs, nor does it shrink where
+// there are many.
+func TestManySamplesInAWindow(t *testing.T) {
+	b := NewBoard(time.Second, 10)
+	for i := range 5000 {
+		b.Add(Sample{At: begin.Add(time.Duration(i) * time.Millisecond), Agents: []Reading{{
+			Path: "/dir/a", Totals: Totals{Out: uint64(i)},
+		}}})
+		if i > 0 && math.Abs(b.Rows()[0].Out-1000) > 1e-6 {
+			t.Fatalf("after %d ms: %v B/s", i, b.Rows()[0].Out)
+		}
+	}
+	track := b.tracks["/dir/a"]
+	if n := len(track.points); n > maxPoints+3 {
+		t.Errorf("%d points", n)
+	}
+	if got := b.At().Sub(track.points[0].at); got < time.Second || got > 1100*time.Millisecond {
+		t.Errorf("the window is %v", got)
+	}
+}
+
+func TestQuantilesAreOfTheWindow(t *testing.T) {
+	b := NewBoard(time.Second, 3)
+	slow, fast := countTimes(5), countTimes(5)
+	for range 100 {
+		fast[10]++
+	}
+	r := feed(b, Reading{Totals: Totals{Duration: slow, Post: slow}}, Reading{Totals: Totals{Duration: fast, Post: slow, Transfers: 100}})
+	if r.P99 >= bounds[10] || r.P50 <= bounds[9] || !math.IsNaN(r.PostP50) {
+		t.Errorf("p50 %v, p99 %v, post %v", r.P50, r.P99, r.PostP50)
+	}
+	if h := b.History("/dir/a"); h.P99[0] != r.P99 || b.Sum().P99 != r.P99 {
+		t.Errorf("history %v, all %v", h.P99, b.Sum().P99)
+	}
+}
+
+// busy is an agent with a number of events in all, and some in its ring.
+func busy(events uint64, peak int, more ...func(*Reading)) Reading {
+	r := Reading{Peak: peak, Totals: Totals{Events: events}}
+	for _, f := range more {
+		f(&r)
+	}
+	return r
+}
+
+func locked(r *Reading) { r.Lock = Lock{PID: 12, Name: "otelcol"} }
+
+func TestReaderAndProblems(t *testing.T) {
+	type problems = []Problem
+	for _, tt := range []struct {
+		name     string
+		readings []Reading
+		reader   Reader
+		who      string
+		want     problems
+	}{
+		{"nothing happens", []Reading{busy(0, 0), busy(0, 0)}, Unknown, "", nil},
+		{"the ring fills up", []Reading{busy(0, 0), busy(10, 10), busy(20, 20)}, Nobody, "nobody", problems{{Warn, "unread, full in 8 s"}}},
+		{"and stands", []Reading{busy(20, 20), busy(20, 20)}, Nobody, "nobody", problems{{Info, "unread"}}},
+		{"it is full", []Reading{busy(90, 90), busy(100, 100)}, Nobody, "nobody", problems{{Bad, "full, unread"}}},
+		{"its agent is gone", []Reading{busy(20, 20), busy(20, 20, func(r *Reading) { r.Gone = true })}, Nobody, "nobody", problems{{Info, "agent is gone"}}},
+		{"the Collector reads", []Reading{busy(0, 0, locked), busy(50, 10, locked), busy(99, 9, locked)}, Locked, "otelcol", nil},
+		{"but not now", []Reading{busy(0, 0, locked), busy(10, 10, locked)}, Stalled, "otelcol", problems{{Warn, "otelcol stalls, full in 9 s"}}},
+		{"nor later", []Reading{busy(100, 100, locked), busy(100, 100, locked)}, Stalled, "otelcol", problems{{Bad, "full, otelcol stalls"}}},
+		{"somebody without a name", []Reading{busy(0, 0), busy(9, 0, func(r *Reading) { r.Lock.PID = 3 })}, Locked, "pid 3", nil},
+		{"somebody without a lock", []Reading{busy(0, 0), busy(50, 10)}, Foreign, "foreign", problems{{Warn, "foreign reader"}}},
+		{"a start isn't a reader", []Reading{busy(90, 90), busy(95, 5, func(r *Reading) { r.Totals.Restarts = 1 })}, Nobody, "nobody", problems{{Warn, "unread, full in 19 s"}, {Info, "restarted"}}},
+		{
+			"lost a while ago", []Reading{
+				busy(0, 0, locked),
+				busy(9, 0, locked, func(r *Reading) { r.Totals.Saturations, r.Totals.Torn, r.Totals.Dropped = 1234, 2, 3 }),
+				busy(19, 0, locked, func(r *Reading) { r.Totals.Saturations, r.Totals.Torn, r.Totals.Dropped = 1234, 2, 4 }),
+			}, Locked, "otelcol", problems{{Bad, "4 dropped"}, {Warn, "full 1,234×"}, {Warn, "2 torn"}},
+		},
+		{"few errors", []Reading{busy(0, 0), busy(0, 0, func(r *Reading) { r.Totals.Errors, r.Totals.Transfers = 1, 100 })}, Unknown, "", nil},
+		{"many", []Reading{busy(0, 0), busy(0, 0, func(r *Reading) { r.Totals.Errors, r.Totals.Transfers = 1, 9 })}, Unknown, "", problems{{Bad, "10% fail"}}},
+		{"unseen", []Reading{busy(0, 0), busy(0, 0, func(r *Reading) { r.Totals.Missed = 1 })}, Unknown, "", problems{{Warn, "not all seen"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := feed(NewBoard(time.Second, 3), tt.readings...)
+			if r.Reader != tt.reader || r.ReaderName() != tt.who {
+				t.Errorf("reader %v, %q", r.Reader, r.ReaderName())
+			}
+			if diff := cmp.Diff(tt.want, r.Problems); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,224 @@
+package top
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// world is a directory with simulated agents, and a clock. Nothing runs by
+// itself.
+type world struct {
+	t      *testing.T
+	dir    string
+	now    time.Time
+	source *Source
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), now: begin}
+	var err error
+	w.source, err = NewSource(SourceConfig{Directory: w.dir, Now: func() time.Time { return w.now }})
+	must(t, err)
+	t.Cleanup(w.source.Close)
+	return w
+}
+
+// meet begins to observe without the loops.
+func (w *world) meet() {
+	w.source.watcher.Scan()
+	w.source.meet()
+}
+
+func (w *world) agents(prefix string, n int, cfg simulate.Config) *simulate.Fleet {
+	w.t.Helper()
+	cfg.Seed = 1
+	cfg.Now = func() time.Time { return w.now }
+	if cfg.Traffic == (simulate.Traffic{}) {
+		cfg.Traffic = simulate.KVCache()
+	}
+	fleet, err := simulate.NewFleet(simulate.FleetConfig{
+		Dir: w.dir, Prefix: prefix, Agents: n, Layouts: ringbuf.Layouts(), Agent: cfg,
+	})
+	must(w.t, err)
+	must(w.t, fleet.Start())
+	w.t.Cleanup(func() { must(w.t, fleet.Stop()) })
+	return fleet
+}
+
+// second lets one pass: ten run intervals, each followed by a look and by what
+// a consumer does.
+func (w *world) second(fleet *simulate.Fleet, consume func()) {
+	w.t.Helper()
+	for range 10 {
+		w.now = w.now.Add(100 * time.Millisecond)
+		must(w.t, fleet.Interval())
+		w.source.watcher.Drain()
+		if consume != nil {
+			consume()
+		}
+	}
+}
+
+func TestSourceAgreesWithTheAgents(t *testing.T) {
+	w := newWorld(t)
+	fleet := w.agents("sim", 5, simulate.Config{Rate: 200, Traffic: func() simulate.Traffic {
+		traffic := simulate.KVCache()
+		traffic.ErrorShare = 0.05
+		return traffic
+	}()})
+	w.second(fleet, nil) // before anybody looks
+	before := fleet.Report()
+	w.meet()
+	board := NewBoard(10*time.Second, 3)
+	board.Add(w.source.Sample())
+	w.second(fleet, nil)
+	board.Add(w.source.Sample())
+	after := fleet.Report()
+	if len(board.Rows()) != 5 {
+		t.Fatalf("%d rows", len(board.Rows()))
+	}
+	for _, r := range board.Rows() {
+		old, now := before.Agents[r.Path], after.Agents[r.Path]
+		got := []float64{r.Out, r.In, r.Transfers, r.Errors, float64(r.Since.Events)}
+		want := []float64{
+			float64(now.Written.Transmit.Bytes - old.Written.Transmit.Bytes),
+			float64(now.Written.Receive.Bytes - old.Written.Receive.Bytes),
+			float64(now.Written.Transmit.Requests + now.Written.Receive.Requests - old.Written.Transmit.Requests - old.Written.Receive.Requests),
+			float64(now.Failed - old.Failed),
+			float64(now.Written.Events.Events - old.Written.Events.Events),
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s, layout %s: %s", r.Name, r.Layout, diff)
+		}
+		if r.Layout != now.Layout || r.Memory <= 0 || r.Reader != Nobody || len(r.Failures) == 0 || r.P99 < r.P50 || r.PostP50 >= r.P50 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// The rings are as they were, whatever was looked at.
+func TestSourceTakesNothing(t *testing.T) {
+	w := newWorld(t)
+	fleet := w.agents("sim", 5, simulate.Config{Rate: 100})
+	w.meet()
+	w.second(fleet, nil)
+	w.source.Sample()
+	for _, a := range fleet.Agents() {
+		if h := ringtest.ReadHeader(t, a.Path()); h.ReadPos != 0 || h.WritePos == 0 {
+			t.Errorf("%s: %+v", a.Path(), h)
+		}
+	}
+}
+
+func TestSourceSeesTheConsumer(t *testing.T) {
+	w := newWorld(t)
+	fleet := w.agents("sim", 1, simulate.Config{Rate: 100})
+	path := fleet.Agents()[0].Path()
+	reader, err := ringbuf.OpenReader(path, ringbuf.Consume)
+	must(t, err)
+	defer reader.Close()
+	w.meet()
+	board := NewBoard(time.Minute, 3)
+	board.Add(w.source.Sample())
+	w.second(fleet, func() {
+		_, err := reader.Read(0, func(ringbuf.Batch) {})
+		must(t, err)
+		must(t, reader.Commit())
+	})
+	board.Add(w.source.Sample())
+	r := board.Row(path)
+	if r.Since.Transfers < 99 || r.Fill <= 0 || r.Fill > 0.02 {
+		t.Errorf("%d transfers, fill %v", r.Since.Transfers, r.Fill)
+	}
+	// Where the kernel hides the lock, it is a stranger.
+	if list, err := os.ReadFile("/proc/locks"); err == nil && strings.Contains(string(list), "FLOCK") {
+		if r.Reader != Locked || r.Lock.PID != os.Getpid() || !strings.HasSuffix(r.ReaderName(), ".test") {
+			t.Errorf("reader %v, %+v", r.Reader, r.Lock)
+		}
+	}
+	must(t, reader.Close())
+	w.now = w.now.Add(locksEvery)
+	if lock := w.source.Sample().Agents[0].Lock; lock != (Lock{}) {
+		t.Errorf("the lock is still %+v", lock)
+	}
+}
+
+// An agent that is new isn't shown before its ring was read to the end.
+func TestSourceMeetsNewAgents(t *testing.T) {
+	w := newWorld(t)
+	w.meet()
+	if s := w.source.Sample(); len(s.Agents) != 0 || s.Trouble != nil {
+		t.Errorf("%+v", s)
+	}
+	fleet := w.agents("late", 1, simulate.Config{Rate: 100})
+	w.second(fleet, nil)
+	w.source.watcher.Scan()
+	if s := w.source.Sample(); len(s.Agents) != 0 {
+		t.Errorf("at once: %+v", s.Agents)
+	}
+	w.second(fleet, nil)
+	s := w.source.Sample()
+	if len(s.Agents) != 1 || s.Agents[0].Totals.Transfers < 190 {
+		t.Fatalf("%+v", s.Agents)
+	}
+}
+
+func TestSourceSeesThatAnAgentIsGone(t *testing.T) {
+	w := newWorld(t)
+	path := filepath.Join(w.dir, "a")
+	ring, err := ringbuf.Create(path, ringbuf.V4, 16)
+	must(t, err)
+	must(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
+	w.meet()
+	gone := func() bool {
+		w.now = w.now.Add(goneAfter)
+		s := w.source.Sample()
+		if len(s.Agents) != 1 || s.Agents[0].Memory != 1<<30 {
+			t.Fatalf("%+v", s.Agents)
+		}
+		return s.Agents[0].Gone
+	}
+	if gone() || gone() {
+		t.Error("an agent that lives is gone")
+	}
+	must(t, ring.Close())
+	if _, err := ringbuf.Unattended(path); err != nil {
+		t.Skipf("this file system can't tell: %v", err)
+	}
+	if !gone() {
+		t.Error("an agent that is gone lives")
+	}
+}
+
+func TestSourceTellsOfTrouble(t *testing.T) {
+	s, err := NewSource(SourceConfig{Directory: filepath.Join(t.TempDir(), "missing")})
+	must(t, err)
+	s.Start()
+	defer s.Close()
+	if got := s.Sample(); got.Trouble == nil || !strings.Contains(got.Trouble.Error(), "missing") {
+		t.Errorf("%+v", got)
+	}
+	if _, err := NewSource(SourceConfig{Directory: "/", Include: []string{"["}}); err == nil {
+		t.Error("a pattern that isn't one")
+	}
+	w := newWorld(t)
+	must(t, os.WriteFile(filepath.Join(w.dir, "new"), append(make([]byte, 16), "\x63\x00\x00\x00\x63\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x0f\x00\x00\x00\x00\x00\x00\x00"+strings.Repeat("\x00", 16*16)...), 0o600))
+	w.meet()
+	if got := w.source.Sample().Warning; !strings.Contains(got, "version") {
+		t.Errorf("warning %q", got)
+	}
+	w.now = w.now.Add(warnFor + time.Second)
+	if got := w.source.Sample().Warning; got != "" {
+		t.Errorf("later: %q", got)
+	}
+}
