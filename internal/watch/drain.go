@@ -40,7 +40,7 @@ func (w *Watcher) pace(interval time.Duration, hot bool) time.Duration {
 // than half full.
 func (w *Watcher) Drain() (hot bool) {
 	now := w.cfg.Now()
-	w.rounds.Add(1)
+	w.tick(now)
 	for _, a := range *w.rings.Load() {
 		a.mu.Lock()
 		if a.reader != nil && w.drain(a, now) {

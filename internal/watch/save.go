@@ -31,12 +31,12 @@ type saver struct {
 	told   bool       // that the store fails
 	index  string     // as it is stored
 
-	// Unix nanoseconds: when the last save was made, and when the one that is
-	// under way began, 0 if there is none.
-	saved, began atomic.Int64
-	rounds       atomic.Uint64 // of drains since then
-	failed       atomic.Bool   // the newest save
-	needed       atomic.Bool   // a drain found a reason to save
+	saved   atomic.Int64 // when the last save was made, in Unix nanoseconds
+	busy    atomic.Bool  // one is under way
+	drained atomic.Int64 // when the last drain was, in Unix nanoseconds
+	waited  atomic.Int64 // nanoseconds that drains have seen pass since the save began
+	failed  atomic.Bool  // the newest save
+	needed  atomic.Bool  // a drain found a reason to save
 }
 
 // agentKey is where an agent's checkpoint is stored, and indexKey the list of
@@ -94,10 +94,10 @@ func (w *Watcher) save(ctx context.Context) {
 	if len(ops) == 0 {
 		return
 	}
-	w.rounds.Store(0)
-	w.began.Store(now.UnixNano())
+	w.waited.Store(0)
+	w.busy.Store(true)
 	err := w.store.Apply(ctx, ops)
-	w.began.Store(0)
+	w.busy.Store(false)
 	w.failed.Store(err != nil)
 	if err != nil {
 		w.index = "" // to be stored again
@@ -171,7 +171,7 @@ func (w *Watcher) settle(a *Agent, now time.Time) error {
 	case held < capacity/4:
 		return nil
 	case w.failed.Load():
-	case w.storeSlow(now) && capacity-1-held < 2*a.burst:
+	case w.storeSlow() && capacity-1-held < 2*a.burst:
 		w.saveSlow(a)
 	default:
 		return nil
@@ -182,17 +182,21 @@ func (w *Watcher) settle(a *Agent, now time.Time) error {
 	return a.reader.Commit()
 }
 
-// storeSlow says whether a save takes longer than a drain may. That must be
-// seen by a second drain: the first one after a time in which nothing of this
-// process ran finds any save old.
-func (w *Watcher) storeSlow(now time.Time) bool {
-	began := w.began.Load()
-	return began != 0 && since(began, now) > max(w.drainInterval, leastSlow) && w.rounds.Load() > 1
+// storeSlow says whether a save takes longer than a drain may.
+func (w *Watcher) storeSlow() bool {
+	return w.busy.Load() && time.Duration(w.waited.Load()) > max(w.drainInterval, leastSlow)
 }
 
 // leastSlow is how long a save may take however short the drain interval is: on
 // a busy machine any few lines can take so long.
 const leastSlow = DefaultRunInterval / 2
+
+// tick tells the saver that a drain begins. A time in which nothing of this
+// process ran, and no save either, counts as one drain interval.
+func (w *Watcher) tick(now time.Time) {
+	passed := since(w.drained.Swap(now.UnixNano()), now)
+	w.waited.Add(int64(min(max(passed, 0), w.drainInterval)))
+}
 
 // note keeps in mind how many events come at once. It forgets a large burst
 // after some small ones: after a pause there are several in one.
