@@ -83,7 +83,10 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 	if err != nil {
 		b.Fatal(err)
 	}
-	on := machine{now: time.Now, hostname: func() (string, error) { return testHost, nil }}
+	on := machine{
+		now:      func() time.Time { return time.Now().Add(time.Hour) }, // no ring is too new to be opened again
+		hostname: func() (string, error) { return testHost, nil },
+	}
 	r, err := newReceiver(cfg, receivertest.NewNopSettings(metadata.Type), next, on)
 	if err != nil {
 		b.Fatal(err)
