@@ -1,0 +1,200 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
+)
+
+// runExample runs one of the project's examples to its end, and returns what it
+// printed.
+func runExample(t *testing.T, name string, env []string, args ...string) *proc.Process {
+	t.Helper()
+	p := startExample(t, name, env, args...)
+	if code := p.Wait(t); code != 0 {
+		t.Fatalf("example %s ended with code %d:\n%s", name, code, p.Stderr.Text())
+	}
+	return p
+}
+
+func startExample(t *testing.T, name string, env []string, args ...string) *proc.Process {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), name)
+	if err := build(program, "./examples/"+name); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	return proc.Start(t, cmd)
+}
+
+// shipTo is the environment of a program that exports to a Collector: once, at
+// its end. The SDK cancels an export that is under way then, which may arrive
+// all the same, after the last one.
+func shipTo(address string) []string {
+	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address}
+}
+
+// The metrics of a ring-kernel runtime arrive in the Collector over OTLP gRPC:
+// all of the catalogue, and the counts that the runtime itself prints.
+func TestRingKernelsArrive(t *testing.T) {
+	t.Parallel()
+	backend, address := sink(t, "grpc", anyPort)
+	printed := runExample(t, "ringkernel", shipTo(address),
+		"-duration", "2s", "-rate", "2000", "-bad", "0.1", "-pause-every", "500ms", "-pause", "200ms")
+	backend.Stop(t, syscall.SIGTERM)
+	got := backend.totals(t)[""]
+
+	var names, want []string
+	for series := range got {
+		name, _, _ := strings.Cut(series, "{")
+		names = append(names, name)
+	}
+	for _, m := range semconv.RingKernel() {
+		if !m.Derived {
+			want = append(want, m.Name)
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(want)
+	if d := cmp.Diff(want, slices.Compact(names)); d != "" {
+		t.Errorf("metrics (-want +got):\n%s", d)
+	}
+	// "  parse: terminated, 3600 processed, …, 400 errors", the last time that
+	// each kernel is in a summary.
+	kernel := regexp.MustCompile(`^  (\w+): \w+, (\d+) processed,.* (\d+) errors`)
+	last := make(map[string][]string)
+	for _, line := range printed.Stdout.Lines() {
+		if m := kernel.FindStringSubmatch(line); m != nil {
+			last[m[1]] = m
+		}
+	}
+	if len(last) != 3 {
+		t.Fatalf("%d kernels in the summary, want 3:\n%s", len(last), printed.Stdout.Text())
+	}
+	for id, m := range last {
+		id = "ringkernel.kernel.id=" + id
+		if n := got["ringkernel.messages.processed{"+id+"}"].Int; fmt.Sprint(n) != m[2] {
+			t.Errorf("%s: %d messages arrived as processed, printed %s", id, n, m[2])
+		}
+		if n := got["ringkernel.message.duration{"+id+"}"].Count; fmt.Sprint(n) != m[2] {
+			t.Errorf("%s: %d latencies arrived, printed %s", id, n, m[2])
+		}
+		var errors int64
+		for series, v := range got {
+			if strings.HasPrefix(series, "ringkernel.errors{") && strings.Contains(series, id+"}") {
+				errors += v.Int
+			}
+		}
+		if fmt.Sprint(errors) != m[3] {
+			t.Errorf("%s: %d errors arrived, printed %s", id, errors, m[3])
+		}
+	}
+	backend.noComplaints(t)
+}
+
+// An agent in Go ships its metrics to the Collector, which also reads its ring:
+// both say the same.
+func TestGoAgentArrivesByBothRoads(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := setup{overlays: []string{fmt.Sprintf(`
+receivers:
+  nixl_shm: {directories: [%q], collection_interval: 500ms}
+  otlp: {protocols: {grpc: {endpoint: %q}}}
+service:
+  pipelines: {metrics: {receivers: [nixl_shm, otlp], exporters: [file]}}
+`, dir, anyPort)}}.start(t)
+	runExample(t, "agent", shipTo(c.otlpAddress(t)), "-ring", dir, "-name", "a", "-duration", "2s", "-rate", "2000")
+	c.Stop(t, syscall.SIGTERM)
+
+	totals := c.totals(t)
+	ring := maps.Clone(totals["a"])
+	maps.DeleteFunc(ring, func(series string, _ otlpfile.Value) bool {
+		return strings.HasPrefix(series, "nixl.telemetry.ring.")
+	})
+	mustEqual(t, otlpfile.Totals{"a": ring}, byAgent(totals[""]))
+	c.noComplaints(t)
+}
+
+// otlpAddress is where a Collector takes OTLP.
+func (c *collector) otlpAddress(t *testing.T) string {
+	t.Helper()
+	for _, e := range c.entries() {
+		if strings.HasPrefix(e.Message, "Starting ") && strings.HasSuffix(e.Message, " server") {
+			return e.Endpoint
+		}
+	}
+	t.Fatal("the Collector doesn't say where it listens")
+	return ""
+}
+
+// byAgent parts the series of one resource by the agent's name on the points.
+func byAgent(all otlpfile.Series) otlpfile.Totals {
+	name := regexp.MustCompile(`nixl\.agent\.name=([^,}]*),?`)
+	totals := make(otlpfile.Totals)
+	for series, v := range all {
+		agent := ""
+		if m := name.FindStringSubmatch(series); m != nil {
+			agent = m[1]
+		}
+		series = name.ReplaceAllString(series, "")
+		series = strings.ReplaceAll(strings.ReplaceAll(series, ",}", "}"), "{}", "")
+		if totals[agent] == nil {
+			totals[agent] = make(otlpfile.Series)
+		}
+		totals[agent][series] = v
+	}
+	return totals
+}
+
+// A program ships rings to the Collector as any backend would get them, and no
+// Collector reads them.
+func TestRingsArriveWithoutACollectorsReceiver(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	backend, address := sink(t, "grpc", anyPort)
+	shipper := startExample(t, "rings", shipTo(address), "-dir", dir)
+	printed := runExample(t, "agent", nil, "-ring", dir, "-name", "a", "-duration", "1s", "-rate", "2000")
+	shipper.WaitFor(t, "ring opened")
+	shipper.Stop(t, syscall.SIGINT) // drains, and ships what came last
+	backend.Stop(t, syscall.SIGTERM)
+
+	var writes, reads, bytes, missing int64
+	if _, err := fmt.Sscanf(printed.Stdout.Text(), "%d writes, %d reads, %d bytes, %d not found",
+		&writes, &reads, &bytes, &missing); err != nil {
+		t.Fatalf("%q: %v", printed.Stdout.Text(), err)
+	}
+	got := byAgent(backend.totals(t)[""])["a"]
+	for series, want := range map[string]int64{
+		"nixl.transfer.requests{network.io.direction=transmit}": writes,
+		"nixl.transfer.requests{network.io.direction=receive}":  reads,
+		"nixl.errors{error.type=not_found}":                     missing,
+		"nixl.telemetry.ring.capacity":                          4096,
+		"nixl.telemetry.ring.saturations":                       0,
+		"nixl.memory.usage":                                     0,
+	} {
+		if v := got[series].Int; v != want {
+			t.Errorf("%s is %d, want %d", series, v, want)
+		}
+	}
+	if v := got["nixl.transfer.io{network.io.direction=transmit}"].Int + got["nixl.transfer.io{network.io.direction=receive}"].Int; v != bytes {
+		t.Errorf("%d bytes arrived, printed %d", v, bytes)
+	}
+	backend.noComplaints(t)
+}
