@@ -27,7 +27,9 @@ type column struct {
 const (
 	minName  = 10
 	maxName  = 40
-	minNotes = 22
+	minNotes = 12
+	roomy    = 110 // the width of a screen from which on notes have room for a few words
+	fewWords = 22
 	gap      = 2 // between columns
 	gutter   = 2 // before the first one
 	barWidth = 8
@@ -92,6 +94,10 @@ func (m *Model) layout() []column {
 		}
 	}
 	list[0].width = min(list[0].width, max(minName, m.width/5))
+	notes := len(list) - 1
+	if m.width >= roomy {
+		list[notes].width = fewWords
+	}
 	for width(list) > m.width {
 		worst := 0
 		for i, c := range list {
@@ -104,7 +110,8 @@ func (m *Model) layout() []column {
 		}
 		list = append(list[:worst], list[worst+1:]...)
 	}
-	list[len(list)-1].width += max(0, m.width-width(list))
+	notes = len(list) - 1
+	list[notes].width = max(0, list[notes].width+m.width-width(list))
 	return list
 }
 

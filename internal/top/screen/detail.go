@@ -21,17 +21,20 @@ func (m *Model) detail() string {
 	m.head(&b)
 	m.facts(&b, r)
 	b.WriteString("\n")
+	m.losses(&b, r)
+	b.WriteString("\n")
 	m.histories(&b, r)
 	b.WriteString("\n")
-	m.histograms(&b, r)
-	b.WriteString("\n")
-	m.losses(&b, r)
+	m.histograms(&b, r) // to the last, as they are what a small screen cuts
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
 	body := max(1, m.height-2)
 	if len(lines) > body {
 		lines = lines[:body]
 	}
 	b.Reset()
+	for i, line := range lines {
+		lines[i] = ansi.Truncate(line, m.width, "…")
+	}
 	b.WriteString(strings.Join(lines, "\n"))
 	b.WriteString(strings.Repeat("\n", body-len(lines)+1))
 	m.line(&b, dim.in(" who has the ring open, and advice: nixlring inspect "+render.Printable(r.Path)), "")
@@ -201,7 +204,7 @@ func (m *Model) losses(b *strings.Builder, r *top.Row) {
 		count(s.Saturations, "times full", bad),
 		count(s.Torn, "torn groups", bad),
 		count(s.Dropped, "dropped by the agent", bad),
-		count(s.Missed, "times not all seen here", warn),
+		count(s.Missed, "gaps in this view", warn),
 	}, sep), "")
 	var failures []string
 	for _, f := range r.Failures {

@@ -57,12 +57,14 @@ func (m *Model) help() string {
 		}
 	}
 	body := max(1, m.height-1)
+	m.helpAt = max(0, min(m.helpAt, len(lines)-body))
+	lines = lines[m.helpAt:]
 	if len(lines) > body {
 		lines = lines[:body]
 	}
 	var b strings.Builder
 	b.WriteString(strings.Join(lines, "\n"))
 	b.WriteString(strings.Repeat("\n", body-len(lines)+1))
-	m.keys(&b, [][2]string{{"any key", "back"}, {"q", "quit"}})
+	m.keys(&b, [][2]string{{"esc", "back"}, {"↑↓", "more"}, {"q", "quit"}})
 	return b.String()
 }

@@ -22,7 +22,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 		return tea.Quit
 	case key == "?":
 		if m.page != pageHelp {
-			m.before, m.page = m.page, pageHelp
+			m.before, m.page, m.helpAt = m.page, pageHelp, 0
 			return nil
 		}
 		m.page = m.before
@@ -33,7 +33,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	}
 	switch m.page {
 	case pageHelp:
-		m.page = m.before
+		m.pressHelp(key)
 	case pageDetail:
 		m.pressDetail(key)
 	default:
@@ -60,6 +60,23 @@ func (m *Model) typeFilter(key, text string) {
 		m.filter += text
 	}
 	m.arrange()
+}
+
+// pressHelp takes a key on the page of help. How far it can be scrolled is
+// known when it is drawn.
+func (m *Model) pressHelp(key string) {
+	switch key {
+	case "up", "k":
+		m.helpAt--
+	case "down", "j":
+		m.helpAt++
+	case "pgup", "ctrl+b":
+		m.helpAt -= m.body()
+	case "pgdown", "ctrl+f":
+		m.helpAt += m.body()
+	default:
+		m.page = m.before
+	}
 }
 
 // pressDetail takes a key on the page of one agent.

@@ -35,6 +35,7 @@ type Model struct {
 
 	page   page
 	before page // the page that help goes back to
+	helpAt int  // first line of help on the screen
 	paused bool
 
 	key      top.Key

@@ -38,12 +38,12 @@ func (m *Model) table() string {
 		{"↑↓", "select"},
 		{"enter", "details"},
 		{"←→", "sort"},
-		{"r", "reverse"},
 		{"/", "filter"},
-		{"!", "problems only"},
-		{"space", "pause"},
 		{"?", "help"},
 		{"q", "quit"},
+		{"!", "problems only"},
+		{"r", "reverse"},
+		{"space", "pause"},
 	})
 	return b.String()
 }
@@ -80,7 +80,7 @@ func (m *Model) totals(b *strings.Builder) {
 		left += sep + "p50 " + strong.in(p50) + sep + "p99 " + strong.in(top.Duration(s.P99))
 	}
 	if s.Errors > 0 {
-		left += sep + bad.in(top.Rate(s.Errors)+" errors/s")
+		left += sep + warn.in(top.Rate(s.Errors)+" errors/s")
 	}
 	if s.Memory > 0 {
 		left += sep + strong.in(top.Memory(s.Memory)) + " registered"
@@ -130,25 +130,31 @@ func (m *Model) titles(b *strings.Builder, list []column) {
 // row is the line of one agent. A mark before its name says how bad it is, for
 // where there are no colors and no room for notes.
 func (m *Model) row(b *strings.Builder, r *top.Row, list []column) {
+	var line strings.Builder
 	selected := r.Path == m.selected
-	paintOf := func(p paint) paint {
+	put := func(p paint, s string) {
 		if selected {
-			return marked
+			p = plain // within one paint for all
 		}
-		return p
+		p.put(&line, s)
 	}
 	mark, p := "  ", plain
 	if worst := r.Worst(); worst >= top.Warn {
 		mark, p = "! ", severity(worst)
 	}
-	paintOf(p).put(b, mark)
+	put(p, mark)
 	for i, c := range list {
 		if i > 0 {
-			paintOf(plain).put(b, strings.Repeat(" ", gap))
+			put(plain, strings.Repeat(" ", gap))
 		}
 		text, p := c.cell(r, c.width)
-		paintOf(p).put(b, fit(text, c.width, c.right))
+		put(p, fit(text, c.width, c.right))
 	}
+	p = plain
+	if selected {
+		p = marked
+	}
+	p.put(b, line.String())
 	b.WriteString("\n")
 }
 

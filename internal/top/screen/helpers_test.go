@@ -1,0 +1,162 @@
+package screen
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/nixl-otel/nixl-otel/internal/top"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (go test -update writes it anew):\n%s", path, diff)
+	}
+}
+
+// begin is when samples begin.
+var begin = time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
+
+// fleet is made-up samples, one a second.
+type fleet struct {
+	n    uint64
+	make func(second uint64) []top.Reading
+}
+
+func (f *fleet) sample() top.Sample {
+	s := top.Sample{At: begin.Add(time.Duration(f.n) * time.Second), Agents: f.make(f.n)}
+	f.n++
+	return s
+}
+
+// times is a histogram with some values in three buckets.
+func times(first int, n uint64) []uint64 {
+	counts := make([]uint64, len(top.Bounds())+1)
+	counts[first], counts[first+3], counts[first+9] = 2*n, 7*n, n
+	return counts
+}
+
+// agent is a healthy one that does so many transfers per second.
+func agent(name string, second, perSecond uint64) top.Reading {
+	n := second * perSecond
+	return top.Reading{
+		Path: "/run/nixl/" + name, Name: name, Layout: "v4", Capacity: 4096, Peak: int(perSecond / 2),
+		Memory: 79 << 30, Lock: top.Lock{PID: 4321, Name: "otelcol-nixl"},
+		Totals: top.Totals{
+			Out: 5 << 20 * n, In: 3 << 20 * n, Transfers: n, Events: 4 * n,
+			Duration: times(20, n), Post: times(10, n),
+		},
+	}
+}
+
+// some are agents of every kind.
+func some(second uint64) []top.Reading {
+	full := agent("kv-offload-0", second, 2500)
+	full.Capacity, full.Peak = 512, 511
+	full.Totals.Saturations, full.Totals.Torn, full.Totals.Dropped = 9*second, 2*second, 31*second
+
+	failing := agent("canary", second, 40)
+	failing.Totals.Errors = 4 * second
+	failing.Failures = []top.Failure{{Status: "backend", Count: 3 * second}, {Status: "canceled", Count: second}}
+
+	unread := agent("bench-0", second, 20)
+	unread.Lock, unread.Peak = top.Lock{}, int(min(80*second, 4095))
+
+	foreign := agent("eval \x1b[31m", second, 5)
+	foreign.Lock, foreign.Layout = top.Lock{}, "v2-named"
+
+	gone := agent("gone", 0, 0)
+	gone.Gone, gone.Layout, gone.Lock = true, "v1", top.Lock{}
+
+	return []top.Reading{
+		unread, failing, agent("decode-2", second, 300), agent("decode-10", second, 310),
+		foreign, gone, full, agent("prefill-0", second, 900+second),
+	}
+}
+
+// screenOf is a screen that has seen some seconds.
+func screenOf(t *testing.T, width, height int, seconds int, f *fleet) *Model {
+	t.Helper()
+	m := New(Config{
+		Directory: "/run/nixl", Interval: time.Second, Window: 5 * time.Second,
+		Sample: f.sample, Empty: "no ring in /run/nixl\n\n  NIXL_TELEMETRY_ENABLE=y\n",
+	})
+	send(m, tea.WindowSizeMsg{Width: width, Height: height})
+	for range seconds {
+		send(m, m.sample())
+	}
+	return m
+}
+
+func send(m *Model, msgs ...tea.Msg) (cmd tea.Cmd) {
+	for _, msg := range msgs {
+		_, cmd = m.Update(msg)
+	}
+	return cmd
+}
+
+// special are the keys that aren't a character.
+var special = map[string]tea.KeyPressMsg{
+	"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "left": {Code: tea.KeyLeft}, "right": {Code: tea.KeyRight},
+	"pgup": {Code: tea.KeyPgUp}, "pgdown": {Code: tea.KeyPgDown}, "home": {Code: tea.KeyHome}, "end": {Code: tea.KeyEnd},
+	"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "backspace": {Code: tea.KeyBackspace},
+	"space": {Code: tea.KeySpace, Text: " "}, "ctrl+c": {Code: 'c', Mod: tea.ModCtrl},
+}
+
+// press presses keys and gives the command of the last one.
+func press(m *Model, keys ...string) (cmd tea.Cmd) {
+	for _, k := range keys {
+		msg, ok := special[k]
+		if !ok {
+			msg = tea.KeyPressMsg{Code: []rune(k)[0], Text: k}
+		}
+		cmd = send(m, msg)
+	}
+	return cmd
+}
+
+// text is the screen without colors, and without the spaces at lines' ends.
+func text(t *testing.T, m *Model) string {
+	t.Helper()
+	content := m.View().Content
+	lines := strings.Split(content, "\n")
+	if len(lines) != m.height {
+		t.Errorf("%d lines on a screen of %d:\n%s", len(lines), m.height, ansi.Strip(content))
+	}
+	var b strings.Builder
+	for i, line := range lines {
+		if w := ansi.StringWidth(line); w > m.width {
+			t.Errorf("line %d is %d wide on a screen of %d: %q", i+1, w, m.width, ansi.Strip(line))
+		}
+		fmt.Fprintln(&b, strings.TrimRight(ansi.Strip(line), " "))
+	}
+	return b.String()
+}

@@ -1,0 +1,268 @@
+package screen
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/nixl-otel/nixl-otel/internal/top"
+)
+
+func TestTable(t *testing.T) {
+	for _, size := range [][2]int{{180, 16}, {160, 16}, {120, 16}, {80, 16}, {60, 12}} {
+		m := screenOf(t, size[0], size[1], 8, &fleet{make: some})
+		golden(t, fmt.Sprintf("table_%d.txt", size[0]), text(t, m))
+	}
+}
+
+func TestDetail(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		width int
+		down  int
+	}{{"prefill", 140, 7}, {"kv_offload", 140, 6}, {"gone", 140, 5}, {"canary", 90, 1}} {
+		m := screenOf(t, tt.width, 44, 40, &fleet{make: some})
+		press(m, "home")
+		for range tt.down {
+			press(m, "down")
+		}
+		press(m, "enter")
+		golden(t, "detail_"+tt.name+".txt", text(t, m))
+	}
+}
+
+func TestHelp(t *testing.T) {
+	m := screenOf(t, 100, 42, 1, &fleet{make: some})
+	press(m, "?")
+	golden(t, "help.txt", text(t, m))
+	press(m, "?")
+	if m.page != pageTable {
+		t.Error("help doesn't go back")
+	}
+	send(m, tea.WindowSizeMsg{Width: 100, Height: 12})
+	press(m, "?", "up", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown", "down")
+	if !strings.Contains(text(t, m), "five\n  minutes.\n  esc") {
+		t.Errorf("the end of help isn't to be seen:\n%s", text(t, m))
+	}
+	press(m, "esc")
+	press(m, "enter", "?", "x")
+	if m.page != pageDetail {
+		t.Error("help doesn't go back to where it was called")
+	}
+}
+
+// Whatever the size, nothing goes beyond the screen.
+func TestEverySize(t *testing.T) {
+	m := screenOf(t, 80, 24, 3, &fleet{make: some})
+	for width := 1; width < 220; width += 3 {
+		for _, height := range []int{8, 9, 24, 60} {
+			send(m, tea.WindowSizeMsg{Width: width, Height: height})
+			for _, page := range []page{pageTable, pageDetail, pageHelp} {
+				m.page = page
+				if width >= 40 {
+					text(t, m)
+				} else {
+					_ = m.View() // too small to be of use, but no reason to panic
+				}
+			}
+		}
+	}
+}
+
+// names are the agents on the screen.
+func names(m *Model) string {
+	var list []string
+	for _, r := range m.rows {
+		list = append(list, r.Name)
+	}
+	return strings.Join(list, " ")
+}
+
+func plainFleet(second uint64) []top.Reading {
+	return []top.Reading{agent("a", second, 10), agent("b", second, 30), agent("c", second, 20)}
+}
+
+func TestSorting(t *testing.T) {
+	m := screenOf(t, 160, 20, 3, &fleet{make: plainFleet})
+	for _, tt := range []struct{ key, want string }{
+		{"", "a b c"}, {"r", "c b a"}, {"right", "b c a"}, {"r", "a c b"}, {"left", "a b c"}, {"left", "a b c"},
+	} {
+		if tt.key != "" {
+			press(m, tt.key)
+		}
+		if got := names(m); got != tt.want {
+			t.Errorf("after %q by %s: %s, want %s", tt.key, m.key, got, tt.want)
+		}
+	}
+	if m.key != top.ByProblems {
+		t.Errorf("left of the first column is %s", m.key)
+	}
+	press(m, "right", "right", "right", "right")
+	send(m, tea.WindowSizeMsg{Width: 60, Height: 20}) // the column is gone
+	press(m, "right")
+	if m.key != top.ByName {
+		t.Errorf("beside a column that isn't shown is %s", m.key)
+	}
+}
+
+// The selection stays with the agent, wherever it goes.
+func TestSelectionFollowsTheAgent(t *testing.T) {
+	f := &fleet{make: plainFleet}
+	m := screenOf(t, 160, 20, 3, f)
+	press(m, "down", "right")
+	if m.selected != "/run/nixl/b" || m.position() != 0 {
+		t.Errorf("%s at %d", m.selected, m.position())
+	}
+	f.make = func(second uint64) []top.Reading { return plainFleet(second)[:1] }
+	send(m, m.sample())
+	if m.selected != "/run/nixl/a" {
+		t.Errorf("%s after the agent left", m.selected)
+	}
+}
+
+func TestDetailOfAnAgentThatLeaves(t *testing.T) {
+	f := &fleet{make: plainFleet}
+	m := screenOf(t, 160, 30, 3, f)
+	press(m, "down", "enter")
+	if !strings.Contains(text(t, m), "b · layout v4") {
+		t.Error(text(t, m))
+	}
+	press(m, "down")
+	if !strings.Contains(text(t, m), "c · layout v4") {
+		t.Error(text(t, m))
+	}
+	f.make = func(second uint64) []top.Reading { return plainFleet(second)[:2] }
+	send(m, m.sample())
+	if m.page != pageTable {
+		t.Error("the page of an agent that has left stays")
+	}
+	press(m, "enter", "esc")
+	if m.page != pageTable {
+		t.Error("esc doesn't go back")
+	}
+}
+
+func TestFilter(t *testing.T) {
+	m := screenOf(t, 100, 16, 8, &fleet{make: some})
+	press(m, "/", "D", "E", "x", "backspace")
+	golden(t, "filter.txt", text(t, m))
+	press(m, "q") // is a letter here
+	if got := names(m); got != "" || !strings.Contains(text(t, m), `contains "DEq"`) {
+		t.Errorf("%q\n%s", got, text(t, m))
+	}
+	press(m, "backspace", "enter")
+	if got := names(m); got != "decode-2 decode-10" || m.typing {
+		t.Errorf("%q", got)
+	}
+	press(m, "!")
+	if got := names(m); got != "" {
+		t.Errorf("with problems: %q", got)
+	}
+	press(m, "esc", "!")
+	if got := names(m); got != "bench-0 canary eval \x1b[31m kv-offload-0" {
+		t.Errorf("all with problems: %q", got)
+	}
+	press(m, "esc", "/", "z", "esc")
+	if len(m.rows) != 8 || m.typing {
+		t.Errorf("%d rows after esc", len(m.rows))
+	}
+	press(m, "/", "backspace", "d", "down")
+	if m.typing || m.position() != 1 {
+		t.Errorf("an arrow while typing selects %d", m.position())
+	}
+}
+
+func TestScrolling(t *testing.T) {
+	m := screenOf(t, 100, 16, 2, &fleet{make: func(second uint64) (list []top.Reading) {
+		for i := range 100 {
+			list = append(list, agent(fmt.Sprintf("a-%d", i), second, 1))
+		}
+		return list
+	}})
+	for _, tt := range []struct {
+		keys          []string
+		first, marked int
+	}{
+		{[]string{"down"}, 0, 1}, {[]string{"pgdown"}, 2, 11}, {[]string{"end"}, 90, 99}, {[]string{"pgup", "up"}, 88, 88},
+		{[]string{"j", "k", "k"}, 87, 87}, {[]string{"g", "up"}, 0, 0}, {[]string{"G", "down"}, 90, 99},
+	} {
+		press(m, tt.keys...)
+		if m.offset != tt.first || m.position() != tt.marked {
+			t.Errorf("after %v row %d of those from %d", tt.keys, m.position(), m.offset)
+		}
+	}
+	send(m, tea.MouseWheelMsg{Button: tea.MouseWheelUp}, tea.WindowSizeMsg{Width: 100, Height: 200})
+	if m.offset != 0 || m.position() != 96 || strings.Contains(text(t, m), "of 100") {
+		t.Errorf("on a large screen row %d of those from %d", m.position(), m.offset)
+	}
+	send(m, tea.MouseWheelMsg{Button: tea.MouseWheelDown}, tea.WindowSizeMsg{Width: 100, Height: 16})
+	if !strings.Contains(text(t, m), "91–100 of 100") {
+		t.Error(text(t, m))
+	}
+}
+
+func TestPause(t *testing.T) {
+	f := &fleet{make: plainFleet}
+	m := screenOf(t, 120, 20, 3, f)
+	press(m, "space")
+	before := text(t, m)
+	if !strings.Contains(before, "paused") || send(m, m.sample()) == nil {
+		t.Errorf("paused, it doesn't go on:\n%s", before)
+	}
+	if got := text(t, m); got != before {
+		t.Errorf("paused, it changes:\n%s", got)
+	}
+	press(m, "space")
+	send(m, m.sample())
+	if got := text(t, m); got == before || m.board.Rows()[0].Transfers != 10 {
+		t.Errorf("it doesn't go on:\n%s", got)
+	}
+}
+
+func TestNothingToSee(t *testing.T) {
+	f := &fleet{make: func(uint64) []top.Reading { return nil }}
+	m := screenOf(t, 70, 14, 0, f)
+	if !strings.Contains(text(t, m), "looking…") {
+		t.Error(text(t, m))
+	}
+	press(m, "enter", "down", "end", "esc")
+	send(m, m.sample())
+	golden(t, "empty.txt", text(t, m))
+	s := f.sample()
+	s.Trouble, s.Warning = errors.New("telemetry directory can't be read"), "ring x can't be opened"
+	send(m, sampleMsg(s))
+	golden(t, "trouble.txt", text(t, m))
+}
+
+func TestQuit(t *testing.T) {
+	for _, keys := range [][]string{{"q"}, {"ctrl+c"}, {"enter", "q"}, {"?", "q"}, {"/", "ctrl+c"}} {
+		cmd := press(screenOf(t, 80, 20, 1, &fleet{make: plainFleet}), keys...)
+		if cmd == nil {
+			t.Errorf("%v doesn't quit", keys)
+			continue
+		}
+		if _, ok := cmd().(tea.QuitMsg); !ok {
+			t.Errorf("%v doesn't quit", keys)
+		}
+	}
+}
+
+// Nothing is told by color alone, and no color is other than the terminal's
+// own.
+func TestColors(t *testing.T) {
+	m := screenOf(t, 160, 16, 8, &fleet{make: some})
+	content := m.View().Content
+	for _, sequence := range []string{"\x1b[38;", "\x1b[48;"} {
+		if strings.Contains(content, sequence) {
+			t.Errorf("there is a color of its own: %q", sequence)
+		}
+	}
+	for _, want := range []string{"\x1b[1;31m! ", "\x1b[1;31mfull 63× · 14 torn", "\x1b[33mforeign reader"} {
+		if !strings.Contains(content, want) {
+			t.Errorf("%q is missing in\n%q", want, content)
+		}
+	}
+}
