@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -54,7 +55,8 @@ func (t told) Write(p []byte) (int, error) {
 // busy agents; most of it is the wait for the next of 120 frames per second.
 func BenchmarkProgram(b *testing.B) {
 	f := &fleet{make: many}
-	m := New(Config{Directory: "/run/nixl", Window: top.DefaultWindow, Interval: 1 << 62, Sample: f.sample})
+	m := New(Config{Directory: "/run/nixl", Window: top.DefaultWindow, Sample: f.sample})
+	m.later = func(time.Duration) tea.Cmd { return nil } // the loop below is the clock
 	out, in := make(told, 1), &silence{done: make(chan struct{})}
 	p := tea.NewProgram(m, tea.WithOutput(out), tea.WithInput(in), tea.WithWindowSize(200, 60), tea.WithFPS(120),
 		tea.WithColorProfile(colorprofile.ANSI), tea.WithoutSignals())

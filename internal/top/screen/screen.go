@@ -32,6 +32,7 @@ type Model struct {
 	cfg           Config
 	board         *top.Board
 	width, height int
+	later         func(time.Duration) tea.Cmd // asks for the next sample after a while
 
 	page   page
 	before page // the page that help goes back to
@@ -55,8 +56,12 @@ func New(cfg Config) *Model {
 	}
 	return &Model{
 		cfg: cfg, board: top.NewBoard(cfg.Window, top.DefaultHistory), key: cfg.Sort,
-		width: 80, height: 24,
+		width: 80, height: 24, later: later,
 	}
+}
+
+func later(d time.Duration) tea.Cmd {
+	return tea.Tick(d, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
 // sampleMsg is the next sample; tickMsg asks for it.
@@ -81,7 +86,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.board.Add(top.Sample(msg))
 			m.arrange()
 		}
-		return m, tea.Tick(m.cfg.Interval, func(time.Time) tea.Msg { return tickMsg{} })
+		return m, m.later(m.cfg.Interval)
 	case tickMsg:
 		return m, m.sample
 	case tea.KeyPressMsg:

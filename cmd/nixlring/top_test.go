@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/internal/top"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// transferring is a directory with an agent that goes on transferring until
+// the test ends.
+func transferring(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		traffic := simulate.KVCache()
+		traffic.ErrorShare = 0.1
+		a, err := simulate.New(simulate.Config{
+			Path: filepath.Join(dir, name), Rate: 2000, Traffic: traffic, RunInterval: 10 * time.Millisecond,
+			Seed: 1, Lives: []simulate.Life{{Layout: ringbuf.V4, Capacity: 1 << 16}},
+		})
+		must(t, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		must(t, a.Start())
+		go func() { done <- a.Run(ctx, 0) }()
+		t.Cleanup(func() {
+			cancel()
+			must(t, <-done)
+		})
+	}
+	return dir
+}
+
+func TestTopOnce(t *testing.T) {
+	dir := transferring(t, "prefill", "decode")
+	r := nixlring(t.Context(), nil, "top", dir, "--window", "100ms", "--output", "json", "--sort", "name")
+	var got []measured
+	must(t, json.Unmarshal([]byte(r.out), &got))
+	if r.code != exitOK || r.err != "" || len(got) != 2 {
+		t.Fatalf("%+v", r)
+	}
+	a := got[0]
+	if a.Agent != "decode" || a.Path != filepath.Join(dir, "decode") || a.Layout != "v4" || a.Capacity != 1<<16 || a.Reader != "nobody" {
+		t.Errorf("%+v", a)
+	}
+	if a.Transmit <= 0 || a.Transfers <= 0 || a.Errors <= 0 || a.Memory <= 0 || a.Fill <= 0 || a.Age == nil ||
+		a.TransferP50 == nil || a.PostP99 == nil || *a.TransferP50 < *a.PostP50 || len(a.Problems) < 2 {
+		t.Errorf("%+v", a)
+	}
+
+	r = nixlring(t.Context(), nil, "top", dir, "--window", "50ms", "--output", "csv", "--include", "pre*")
+	rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
+	must(t, err)
+	if r.code != exitOK || r.err != "" || len(rows) != 2 || rows[1][1] != "prefill" || rows[1][14] != "nobody" || rows[0][14] != "reader" {
+		t.Errorf("%+v", r)
+	}
+	var fields []string
+	must(t, json.Unmarshal([]byte("["+strings.Join(keysOf(t, measured{}), ",")+"]"), &fields))
+	if diff := cmp.Diff(fields, rows[0]); diff != "" {
+		t.Errorf("CSV and JSON differ in their fields: %s", diff)
+	}
+
+	r = nixlring(t.Context(), nil, "top", dir, "--window", "50ms", "--once")
+	if r.code != exitOK || r.err != "" || !strings.HasPrefix(r.out, "AGENT    ") || strings.Count(r.out, "\n") != 3 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// keysOf are the names of a struct's fields as JSON, in quotes and in order.
+func keysOf(t *testing.T, v any) (keys []string) {
+	t.Helper()
+	text, err := json.Marshal(v)
+	must(t, err)
+	d := json.NewDecoder(bytes.NewReader(text))
+	_, err = d.Token()
+	must(t, err)
+	for d.More() {
+		key, err := d.Token()
+		must(t, err)
+		quoted, err := json.Marshal(key)
+		must(t, err)
+		keys = append(keys, string(quoted))
+		var value any
+		must(t, d.Decode(&value))
+	}
+	return keys
+}
+
+func TestTopOnceOfNothing(t *testing.T) {
+	empty := t.TempDir()
+	r := nixlring(t.Context(), nil, "top", empty, "--window", "10ms", "--once")
+	if r.code != exitOK || r.out != "" || !strings.Contains(r.err, "no ring in "+empty) {
+		t.Errorf("%+v", r)
+	}
+	if r := nixlring(t.Context(), nil, "top", empty, "--window", "10ms", "-o", "json"); r.code != exitOK || r.out != "[]\n" {
+		t.Errorf("%+v", r)
+	}
+	missing := filepath.Join(empty, "missing")
+	if r := nixlring(t.Context(), nil, "top", missing, "--window", "10ms", "--once"); r.code != exitError || !strings.Contains(r.err, missing) {
+		t.Errorf("%+v", r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r := nixlring(ctx, nil, "top", empty, "--window", "1h", "-o", "json"); r.code != exitOK || r.out != "[]\n" {
+		t.Errorf("interrupted: %+v", r)
+	}
+}
+
+func TestTopWrongCommandLine(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		want string
+		args []string
+	}{
+		{"not a terminal; nixlring top --once", []string{dir}},
+		{"nixlring ls", []string{dir}},
+		{"--interval 1ms", []string{dir, "--once", "--interval", "1ms"}},
+		{"--window -1s", []string{dir, "--once", "--window", "-1s"}},
+		{"--run-interval 0s", []string{dir, "--once", "--run-interval", "0"}},
+		{"--sort size: it is one of [name out ", []string{dir, "--once", "--sort", "size"}},
+		{`include: "["`, []string{dir, "--once", "--include", "["}},
+		{"at most 1 arg", []string{dir, dir}},
+	} {
+		r := nixlring(t.Context(), nil, append([]string{"top"}, tt.args...)...)
+		if r.code != exitUsage || r.out != "" || !strings.Contains(r.err, tt.want) {
+			t.Errorf("%v: %+v; want %q", tt.args, r, tt.want)
+		}
+	}
+	if f, err := os.Open(os.DevNull); err != nil || isTerminal(f) {
+		t.Errorf("%s is a terminal (%v)", os.DevNull, err)
+	} else {
+		must(t, f.Close())
+	}
+}
+
+func TestTopHelp(t *testing.T) {
+	r := nixlring(t.Context(), nil, "top", "--help")
+	golden(t, "help_top.txt", r.out)
+	if r := nixlring(t.Context(), nil, "__complete", "top", "--sort", ""); !strings.HasPrefix(r.out, "name\nout\n") {
+		t.Errorf("%q", r.out)
+	}
+}
+
+// screenWriter is a terminal, as far as a program can tell by writing to it.
+type screenWriter struct {
+	seen strings.Builder
+	want string
+	done chan struct{} // closed when it was seen
+}
+
+func (s *screenWriter) Write(p []byte) (int, error) {
+	before := strings.Contains(s.seen.String(), s.want)
+	s.seen.Write(p)
+	if !before && strings.Contains(s.seen.String(), s.want) {
+		close(s.done)
+	}
+	return len(p), nil
+}
+
+// The whole program, but for the terminal.
+func TestTopShows(t *testing.T) {
+	dir := transferring(t, "prefill")
+	for _, quit := range []string{"key", "context"} {
+		t.Run(quit, func(t *testing.T) {
+			source, err := top.NewSource(top.SourceConfig{Directory: dir})
+			must(t, err)
+			source.Start()
+			defer source.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			keys, hand := io.Pipe()
+			out := &screenWriter{want: "prefill", done: make(chan struct{})}
+			go func() {
+				<-out.done
+				if quit == "key" {
+					_, _ = hand.Write([]byte("q"))
+				} else {
+					cancel()
+				}
+			}()
+			f := topFlags{dir: dir, interval: 10 * time.Millisecond, window: time.Second, sort: "name"}
+			must(t, f.show(ctx, out, source, tea.WithInput(keys), tea.WithWindowSize(120, 20)))
+			must(t, hand.Close())
+		})
+	}
+}
