@@ -10,7 +10,7 @@ export DIR SIMULATE PORT
 
 COLLECTOR := dist/otelcol-nixl
 LINT      := go tool -modfile=internal/tools/lint/go.mod golangci-lint
-MODULES   := . internal/tools internal/tools/lint
+MODULES   := . bridge/gpu internal/tools internal/tools/lint
 # The tests of the built Collector have targets of their own.
 PACKAGES  := $$(go list ./... | grep -Ev "/test/(chaos|e2e)")
 # Where the code compiles too, if only to say that there are no rings.
