@@ -35,11 +35,13 @@ run: build nixlring ## Run it on a directory: make run [DIR=...] [SIMULATE=4] [P
 .PHONY: test
 test: ## Run all tests, those of the built Collector too
 	go test $(PACKAGES)
+	go -C bridge/gpu test ./...
 	@$(MAKE) --no-print-directory e2e
 
 .PHONY: test-race
 test-race: ## Run the tests under the race detector, in random order
 	go test -race -shuffle=on $(PACKAGES)
+	go -C bridge/gpu test -race -shuffle=on ./...
 
 .PHONY: e2e
 e2e: build ## Run the tests of the built Collector only
