@@ -100,7 +100,8 @@ func (a *Agent) Transfer(d Direction, bytes int64, post, total time.Duration) {
 	a.instruments.duration.Record(ctx, seconds(totalMicros), p.record...)
 	a.instruments.postDuration.Record(ctx, seconds(postMicros), p.record...)
 	if a.outlet != nil {
-		a.outlet.stage(transferEvents(d, uint64(bytes), uint64(postMicros), uint64(totalMicros))...)
+		events := transferEvents(d, uint64(bytes), uint64(postMicros), uint64(totalMicros))
+		a.outlet.stage(events[:]...)
 	}
 }
 

@@ -62,8 +62,8 @@ func (l *lastValues) transfer(d Direction, bytes, post, total int64) {
 }
 
 // transferEvents are a transfer's events, in NIXL's order.
-func transferEvents(d Direction, bytes, post, total uint64) []ringbuf.Event {
-	return []ringbuf.Event{
+func transferEvents(d Direction, bytes, post, total uint64) [4]ringbuf.Event {
+	return [4]ringbuf.Event{
 		ringbuf.NewEvent(ringbuf.TypeXferPostTime, post),
 		ringbuf.NewEvent(ringbuf.TypeXferTime, total),
 		ringbuf.NewEvent(ringbuf.TypeTxBytes+ringbuf.Type(d), bytes),

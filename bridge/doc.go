@@ -61,6 +61,35 @@
 // unregistered keeps its counters, and one that is registered again goes on
 // with them.
 //
+// # NIXL agents
+//
+// An [Agent] is for a Go program that moves data as a NIXL agent does. It
+// reports what the Collector's receiver reports of a NIXL agent, under the same
+// names, with the same kinds, units, attributes and buckets:
+//
+//	call                        metric
+//	Agent.Transfer              nixl.transfer.io, .requests, .size, .duration, .post.duration, .last.…
+//	Agent.MemoryRegistered      nixl.memory.registered, .usage, .last.size
+//	Agent.MemoryDeregistered    nixl.memory.deregistered, .usage, .last.size
+//	Agent.Error                 nixl.errors
+//	Agent.Event                 nixl.event.value, nixl.event.last_value
+//	Agent.EventsDropped         nixl.telemetry.events.dropped
+//	all of them                 nixl.events
+//
+// The Collector gives each agent a resource of its own. A MeterProvider has
+// one, so the agent's name is the attribute nixl.agent.name of every point, or
+// of the provider's resource: [WithAgentNameInResource].
+//
+// [WithRing] writes the same events to a ring as well, where the Collector, or
+// whatever else reads NIXL's rings, finds them. [WithSinks] hands them to
+// sinks, package sink. The SDK has its sums pass through float64: past 2^53,
+// which is 9 petabytes, they are rounded; those of a ring are exact.
+//
+// A transfer takes as long as three Records of the SDK's histogram, some 350
+// ns, and 30 ns more for a ring; every other call 4 to 60 ns. None allocates.
+// Where that is too much, an agent with a ring and noop.NewMeterProvider
+// leaves the metrics to whoever reads the ring.
+//
 // # On and off
 //
 // Telemetry is opt-in for a runtime's users: they pass their setting to

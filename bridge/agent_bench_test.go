@@ -1,0 +1,73 @@
+package bridge
+
+import (
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+)
+
+// benchAgent is an agent whose metrics are collected by nobody, and whose ring,
+// if it has one, is read by nobody.
+func benchAgent(b *testing.B, opts ...AgentOption) *Agent {
+	b.Helper()
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	a, err := NewAgent("a", append([]AgentOption{WithMeterProvider(provider)}, opts...)...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return a
+}
+
+// An agent's calls: a transfer is four events, and records to three histograms
+// of the SDK.
+func BenchmarkAgent(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		opts func(*testing.B) []AgentOption
+	}{
+		{"sdk", func(*testing.B) []AgentOption { return nil }},
+		{"sdk and ring", func(b *testing.B) []AgentOption { return []AgentOption{WithRing(Ring{Dir: b.TempDir()})} }},
+		{"ring alone", func(b *testing.B) []AgentOption {
+			return []AgentOption{WithMeterProvider(noop.NewMeterProvider()), WithRing(Ring{Dir: b.TempDir()})}
+		}},
+	} {
+		for _, call := range []struct {
+			name string
+			do   func(*Agent)
+		}{
+			{"Transfer", func(a *Agent) { a.Transfer(Transmit, 4096, 15*time.Microsecond, 120*time.Microsecond) }},
+			{"MemoryRegistered", func(a *Agent) { a.MemoryRegistered(4096) }},
+			{"Error", func(a *Agent) { a.Error(StatusBackend) }},
+			{"Event", func(a *Agent) { a.Event(EventBackend, "retries", 1) }},
+		} {
+			b.Run(c.name+"/"+call.name, func(b *testing.B) {
+				a := benchAgent(b, c.opts(b)...)
+				b.ReportAllocs()
+				for b.Loop() {
+					call.do(a)
+				}
+			})
+		}
+	}
+	b.Run("disabled/Transfer", func(b *testing.B) {
+		var a *Agent
+		for b.Loop() {
+			a.Transfer(Transmit, 4096, 15*time.Microsecond, 120*time.Microsecond)
+		}
+	})
+	b.Run("sdk/Transfer, in parallel", func(b *testing.B) {
+		a := benchAgent(b)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				a.Transfer(Transmit, 4096, 15*time.Microsecond, 120*time.Microsecond)
+			}
+		})
+	})
+}
