@@ -115,7 +115,7 @@ func TestBadFiles(t *testing.T) {
 	// the files to be tried again: a dozen collections.
 	proc.Eventually(t, func() string {
 		a.transfer(t, 1)
-		if n := len(points(t, c.file)); n < 12 {
+		if n := len(c.collections(t)); n < 12 {
 			return fmt.Sprintf("%d collections", n)
 		}
 		return ""

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -22,7 +24,7 @@ import (
 type collector struct {
 	*proc.Process
 
-	file string // of its file exporter
+	file *otlpfile.File // of its file exporter
 }
 
 // setup is how a Collector is started: a sample configuration, and what a test
@@ -50,15 +52,15 @@ func (s setup) start(t *testing.T) *collector {
 
 func (s setup) launch(t *testing.T) *collector {
 	t.Helper()
-	c := &collector{file: s.file}
-	if c.file == "" {
-		c.file = filepath.Join(t.TempDir(), "metrics.json")
+	c := &collector{file: otlpfile.NewFile(s.file)}
+	if s.file == "" {
+		c.file = otlpfile.NewFile(filepath.Join(t.TempDir(), "metrics.json"))
 	}
 	var args []string
 	if s.sample != "" {
 		args = append(args, "--config="+filepath.Join(root, "examples/collector", s.sample))
 	}
-	for i, overlay := range append([]string{quiet(c.file)}, s.overlays...) {
+	for i, overlay := range append([]string{quiet(c.file.Path())}, s.overlays...) {
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("overlay-%d.yaml", i))
 		if err := os.WriteFile(path, []byte(overlay), 0o644); err != nil {
 			t.Fatal(err)
@@ -167,11 +169,21 @@ func (c *collector) noComplaints(t *testing.T) {
 // totals are those in the Collector's file now.
 func (c *collector) totals(t *testing.T) otlpfile.Totals {
 	t.Helper()
-	totals, err := otlpfile.ReadSum(c.file)
+	totals, err := c.file.Totals()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return totals
+}
+
+// collections are those in the Collector's file now.
+func (c *collector) collections(t *testing.T) []pmetric.Metrics {
+	t.Helper()
+	list, err := c.file.Collections()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 // await waits until the file says what is wanted: until check, which is given

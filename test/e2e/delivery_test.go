@@ -5,10 +5,11 @@ package e2e
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
@@ -47,9 +48,9 @@ func TestBackendDown(t *testing.T) {
 	backend, _ := sink(t, "grpc", address)
 	// The backend sees each point that the Collector has collected.
 	proc.Eventually(t, func() string {
-		collected, arrived := points(t, c.file), points(t, backend.file)
-		for point := range collected {
-			if !arrived[point] {
+		collected, arrived := c.times(t), backend.times(t)
+		for at := range collected {
+			if !arrived[at] {
 				return fmt.Sprintf("of %d collections %d arrived", len(collected), len(arrived))
 			}
 		}
@@ -58,28 +59,20 @@ func TestBackendDown(t *testing.T) {
 	c.Stop(t, syscall.SIGTERM)
 	backend.Stop(t, syscall.SIGTERM)
 	mustEqual(t, want(a), c.totals(t))
-	list, err := otlpfile.Read(backend.file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	// What was under way when the Collector stopped comes last.
-	got, err := otlpfile.Sum(otlpfile.Sorted(list))
+	got, err := otlpfile.Sum(otlpfile.Sorted(backend.collections(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	mustEqual(t, want(a), got)
 }
 
-// points are the collections in a file, by their time.
-func points(t *testing.T, file string) map[string]bool {
+// times are the times of the collections in the Collector's file.
+func (c *collector) times(t *testing.T) map[pcommon.Timestamp]bool {
 	t.Helper()
-	list, err := otlpfile.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	times := make(map[string]bool)
-	for _, m := range list {
-		times[otlpfile.Time(m).String()] = true
+	times := make(map[pcommon.Timestamp]bool)
+	for _, m := range c.collections(t) {
+		times[otlpfile.Time(m)] = true
 	}
 	return times
 }
@@ -112,8 +105,8 @@ func TestDeltas(t *testing.T) {
 	backend.awaitDeltas(t, want(a, b))
 	c.Stop(t, syscall.SIGTERM)
 	backend.Stop(t, syscall.SIGTERM)
-	if temporality := cumulativeSeries(t, backend.file); temporality != "" {
-		t.Errorf("not a delta: %s", temporality)
+	if names := otlpfile.Cumulative(backend.collections(t)); len(names) > 0 {
+		t.Errorf("these aren't deltas: %v", names)
 	}
 }
 
@@ -137,18 +130,4 @@ func moved(totals otlpfile.Totals) otlpfile.Totals {
 		}
 	}
 	return kept
-}
-
-// cumulativeSeries names the counters in a file that aren't deltas.
-func cumulativeSeries(t *testing.T, file string) string {
-	t.Helper()
-	list, err := otlpfile.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for name := range otlpfile.Cumulative(list) {
-		names = append(names, name)
-	}
-	return strings.Join(names, ", ")
 }

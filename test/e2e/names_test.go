@@ -56,11 +56,7 @@ func TestSameNameInTwoDirectories(t *testing.T) {
 	mustEqual(t, want(a, b), c.totals(t))
 	c.noComplaints(t)
 
-	list, err := otlpfile.Read(c.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids := instances(list)
+	ids := instances(c.collections(t))
 	if len(ids[a.Path()]) != 1 || len(ids[b.Path()]) != 1 || ids[a.Path()][0] == ids[b.Path()][0] {
 		t.Errorf("instances by agent: %v, want one each, and different ones", ids)
 	}

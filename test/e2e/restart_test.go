@@ -38,7 +38,7 @@ func TestCollectorRestarts(t *testing.T) {
 		c.noComplaints(t)
 		mustEqual(t, want(a, b), c.totals(t))
 	}
-	list, err := otlpfile.Read(file)
+	list, err := otlpfile.NewFile(file).Collections()
 	if err != nil {
 		t.Fatal(err)
 	}

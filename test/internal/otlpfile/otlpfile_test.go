@@ -142,29 +142,43 @@ func TestStartsAndSorted(t *testing.T) {
 	}
 }
 
-// The file is read while the Collector writes it.
-func TestReadSumOfAFileThatGrows(t *testing.T) {
+// The file is read while the Collector writes it, and each line once.
+func TestFileThatGrows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.json")
-	totals, err := otlpfile.ReadSum(path)
+	file := otlpfile.NewFile(path)
+	totals, err := file.Totals()
 	if err != nil || len(totals) != 0 {
 		t.Errorf("of no file: %v, %v", totals, err)
 	}
-	line, err := new(pmetric.JSONMarshaler).MarshalMetrics(gauge(1, 7))
-	if err != nil {
+	var text string
+	for _, m := range []pmetric.Metrics{gauge(1, 7), gauge(2, 8)} {
+		line, err := new(pmetric.JSONMarshaler).MarshalMetrics(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(line) + "\n"
+	}
+	half := len(text)*3/4 + 1 // in the middle of the second line
+	for _, step := range []struct {
+		text        string
+		collections int
+		level       float64
+	}{{text[:half], 1, 7}, {text, 2, 8}} {
+		if err := os.WriteFile(path, []byte(step.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		totals, err := file.Totals()
+		if d := cmp.Diff(otlpfile.Totals{"agent": {"level": {Float: step.level}}}, totals); d != "" || err != nil {
+			t.Errorf("error %v, totals (-want +got):\n%s", err, d)
+		}
+		if list, err := file.Collections(); len(list) != step.collections || err != nil {
+			t.Errorf("%d collections, error %v, want %d", len(list), err, step.collections)
+		}
+	}
+	if err := os.WriteFile(path, []byte(text+"{\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := string(line) + "\n" + string(line[:len(line)/2])
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	totals, err = otlpfile.ReadSum(path)
-	if d := cmp.Diff(otlpfile.Totals{"agent": {"level": {Float: 7}}}, totals); d != "" || err != nil {
-		t.Errorf("error %v, totals (-want +got):\n%s", err, d)
-	}
-	if err := os.WriteFile(path, []byte("{\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err = otlpfile.ReadSum(path); err == nil || !strings.Contains(err.Error(), "metrics.json:1:") {
+	if _, err = file.Totals(); err == nil || !strings.Contains(err.Error(), "metrics.json:3:") {
 		t.Errorf("of a line that isn't JSON: %v", err)
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 
@@ -15,30 +17,66 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// Read reads a file of JSON lines. A last line that isn't whole yet is left
-// out, and so is a file that isn't there yet.
-func Read(path string) ([]pmetric.Metrics, error) {
-	text, err := os.ReadFile(path)
+// File is a file of JSON lines that grows while it is read. Each line is one
+// collection, and is read once.
+type File struct {
+	path        string
+	offset      int64 // of what wasn't read yet
+	collections []pmetric.Metrics
+	points      *points
+}
+
+// NewFile is the file at path, which needn't be there yet.
+func NewFile(path string) *File { return &File{path: path, points: newPoints()} }
+
+// Path is the file's path.
+func (f *File) Path() string { return f.path }
+
+// Collections are all whole lines that are in the file by now.
+func (f *File) Collections() ([]pmetric.Metrics, error) {
+	text, err := f.news()
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
 		return nil, err
 	}
-	var list []pmetric.Metrics
 	var unmarshaler pmetric.JSONUnmarshaler
-	for n := 1; ; n++ {
+	for {
 		line, rest, whole := bytes.Cut(text, []byte("\n"))
 		if !whole {
-			return list, nil
+			return f.collections, nil
 		}
 		metrics, err := unmarshaler.UnmarshalMetrics(line)
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
+			return nil, fmt.Errorf("%s:%d: %w", f.path, len(f.collections)+1, err)
 		}
-		list = append(list, metrics)
+		f.collections = append(f.collections, metrics)
+		f.points.add(metrics)
+		f.offset += int64(len(line)) + 1
 		text = rest
 	}
+}
+
+// news is what has come since the last whole line.
+func (f *File) news() ([]byte, error) {
+	file, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.NewSectionReader(file, f.offset, math.MaxInt64-f.offset))
+}
+
+// Totals is the [Sum] of the file by now.
+func (f *File) Totals() (Totals, error) {
+	if _, err := f.Collections(); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.points.errs...); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	return f.points.totals(), nil
 }
 
 // Time is the time of the points of one collection.

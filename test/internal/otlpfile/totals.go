@@ -66,19 +66,6 @@ func Sum(list []pmetric.Metrics) (Totals, error) {
 	return points.totals(), errors.Join(points.errs...)
 }
 
-// ReadSum is [Read] and [Sum].
-func ReadSum(path string) (Totals, error) {
-	list, err := Read(path)
-	if err != nil {
-		return nil, err
-	}
-	totals, err := Sum(list)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return totals, nil
-}
-
 // Starts are the times from which the agents' counters were counted, in order.
 func Starts(list []pmetric.Metrics) map[string][]pcommon.Timestamp {
 	starts := make(map[string][]pcommon.Timestamp)
