@@ -65,6 +65,8 @@ func ExampleWithAgentNameInResource() {
 		log.Fatal(err)
 	}
 	defer agent.Close()
+	fmt.Println(agent.Name())
+	// Output: worker-0
 }
 
 // An agent without any exporter writes a ring, as NIXL's do.
@@ -73,7 +75,7 @@ func ExampleWithRing() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	agent, err := bridge.NewAgent("worker-0", bridge.WithRing(bridge.Ring{Dir: dir}))
 	if err != nil {
 		log.Fatal(err)
@@ -118,6 +120,8 @@ func ExampleWithSinks() {
 		log.Fatal(err)
 	}
 	agent.Event(bridge.EventBackend, "retries", 3)
-	agent.Close()
+	if err := agent.Close(); err != nil {
+		log.Fatal(err)
+	}
 	// Output: worker-0 BACKEND retries 3
 }

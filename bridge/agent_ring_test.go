@@ -229,8 +229,7 @@ func TestAgentRingErrors(t *testing.T) {
 			}
 			a, err := bridge.NewAgent(c.agent, bridge.WithRing(c.ring))
 			if err == nil {
-				a.Close()
-				t.Fatal("no error")
+				t.Fatal("no error", a.Close())
 			}
 			if !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "agent "+c.agent) {
 				t.Errorf("error %q, want one with %q", err, c.says)

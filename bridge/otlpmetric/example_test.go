@@ -11,7 +11,7 @@ import (
 )
 
 // An agent ships its metrics to where OTEL_EXPORTER_OTLP_ENDPOINT says.
-func ExampleNew() {
+func ExampleNew() { //nolint:testableexamples // it needs a backend
 	provider, err := otlpmetric.New(context.Background(), otlpmetric.WithServiceName("kv-cache"))
 	if err != nil {
 		log.Fatal(err) // for example: OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4317: it has no scheme: …
@@ -32,7 +32,7 @@ func ExampleNew() {
 }
 
 // A program ships the rings of other processes' agents.
-func ExampleWithProducers() {
+func ExampleWithProducers() { //nolint:testableexamples // it needs a backend
 	producer, err := rings.New(rings.WithDirectories("/run/nixl"))
 	if err != nil {
 		log.Fatal(err)
@@ -43,5 +43,8 @@ func ExampleWithProducers() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer provider.Shutdown(context.Background())
+	// At the end of the program: it drains the rings, and ships what came last.
+	if err := provider.Shutdown(context.Background()); err != nil {
+		log.Print(err)
+	}
 }

@@ -24,7 +24,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 
 	// An agent of whatever language; this one is in Go.
 	agent, err := bridge.NewAgent("worker-0", bridge.WithRing(bridge.Ring{Dir: dir}))
@@ -33,7 +33,9 @@ func Example() {
 	}
 	agent.MemoryRegistered(1 << 30)
 	agent.MemoryDeregistered(1 << 29)
-	agent.Close() // flushes
+	if err := agent.Close(); err != nil { // flushes
+		log.Fatal(err)
+	}
 
 	producer, err := rings.New(rings.WithDirectories(dir), rings.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
@@ -43,7 +45,7 @@ func Example() {
 	defer producer.Close()
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(producer))
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	defer provider.Shutdown(context.Background())
+	defer func() { _ = provider.Shutdown(context.Background()) }()
 
 	var collected metricdata.ResourceMetrics
 	if err := reader.Collect(context.Background(), &collected); err != nil {
@@ -68,13 +70,15 @@ func ExampleWithSinks() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	agent, err := bridge.NewAgent("worker-0", bridge.WithRing(bridge.Ring{Dir: dir}))
 	if err != nil {
 		log.Fatal(err)
 	}
 	agent.Error(bridge.StatusRemoteDisconnect)
-	agent.Close()
+	if err := agent.Close(); err != nil {
+		log.Fatal(err)
+	}
 
 	producer, err := rings.New(
 		rings.WithDirectories(dir),
@@ -90,6 +94,8 @@ func ExampleWithSinks() {
 		log.Fatal(err)
 	}
 	producer.Start()
-	producer.Close() // drains
+	if err := producer.Close(); err != nil { // drains
+		log.Fatal(err)
+	}
 	// Output: worker-0 ERROR agent_err_remote_disconnect 1
 }

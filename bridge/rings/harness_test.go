@@ -154,10 +154,10 @@ func (l *lines) wait(t *testing.T, parts ...string) {
 	}
 }
 
-// makeRing makes a ring that stays open for the test.
-func makeRing(t *testing.T, dir, name string, layout ringbuf.Layout, events ...ringbuf.Event) *ringbuf.Writer {
+// makeRing makes the ring of agent a, which stays open for the test.
+func makeRing(t *testing.T, dir string, layout ringbuf.Layout, events ...ringbuf.Event) *ringbuf.Writer {
 	t.Helper()
-	w, err := ringbuf.Create(filepath.Join(dir, name), layout, 64)
+	w, err := ringbuf.Create(filepath.Join(dir, "a"), layout, 64)
 	if err != nil {
 		t.Fatal(err)
 	}

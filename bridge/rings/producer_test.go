@@ -78,7 +78,7 @@ func wanted(c ringtest.Case, e ringtest.Event) sink.Event {
 
 func TestLifecycle(t *testing.T) {
 	dir := t.TempDir()
-	ring := makeRing(t, dir, "a", ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 5))
+	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 5))
 	var k kept
 	p, err := rings.New(rings.WithDirectories(dir), rings.WithSinks(&k), rings.WithRunInterval(time.Hour),
 		rings.WithLogger(slog.New(slog.DiscardHandler)))
@@ -134,8 +134,8 @@ func TestLifecycle(t *testing.T) {
 // identifier that the Collector has for them.
 func TestSameNameInTwoDirectories(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
-	makeRing(t, one, "a", ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
-	makeRing(t, two, "a", ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
+	makeRing(t, one, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
+	makeRing(t, two, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
 	w := newWorld(t, rings.WithDirectories(one, two), rings.WithHostName("host"))
 	for range 2 { // the second time the attributes are those kept
 		got := w.produce(t)
@@ -151,7 +151,7 @@ func TestSameNameInTwoDirectories(t *testing.T) {
 // An observer leaves the ring as it is.
 func TestObserve(t *testing.T) {
 	dir := t.TempDir()
-	ring := makeRing(t, dir, "a", ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 	w := newWorld(t, rings.WithDirectories(dir), rings.WithMode(ringbuf.Observe))
 	if n := w.produce(t)["nixl.errors{error.type=backend,nixl.agent.name=a}"]; n != 1 {
 		t.Errorf("%v errors, want 1", n)
@@ -178,7 +178,7 @@ func TestHistograms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			makeRing(t, dir, "a", ringbuf.V3, ringbuf.NewEvent(ringbuf.TypeXferTime, 1_500_000))
+			makeRing(t, dir, ringbuf.V3, ringbuf.NewEvent(ringbuf.TypeXferTime, 1_500_000))
 			for _, m := range newWorld(t, rings.WithDirectories(dir), c.opt).metrics(t) {
 				if m.Name == "nixl.transfer.duration" && !c.check(m.Data) {
 					t.Errorf("%+v", m.Data)
@@ -199,14 +199,14 @@ func TestLogs(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	makeRing(t, dir, "a", ringbuf.V4)
+	makeRing(t, dir, ringbuf.V4)
 	w.log.wait(t, "telemetry directory can be read now", "ring opened (layout v4, 64 slots)")
 }
 
 // A sink that fails is told of once, and costs no metrics.
 func TestSinkFails(t *testing.T) {
 	dir := t.TempDir()
-	ring := makeRing(t, dir, "a", ringbuf.V4)
+	ring := makeRing(t, dir, ringbuf.V4)
 	var k kept
 	w := newWorld(t, rings.WithDirectories(dir), rings.WithSinks(
 		sink.Func(func([]sink.Event) error { return errors.New("disk is full") }), &k))

@@ -213,8 +213,7 @@ func TestCSVFullDisk(t *testing.T) {
 		t.Skip("there is no", full)
 	}
 	if c, err := sink.OpenCSV(full); err == nil {
-		c.Close()
-		t.Error("no error: the header can't be written")
+		t.Error("no error: the header can't be written", c.Close())
 	} else if !strings.Contains(err.Error(), full) {
 		t.Errorf("error %v", err)
 	}

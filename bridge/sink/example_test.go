@@ -57,10 +57,12 @@ func ExampleOpenCSVFromEnv() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "events.csv")
-	os.Setenv("NIXL_TELEMETRY_CSV_FILE", path)
-	defer os.Unsetenv("NIXL_TELEMETRY_CSV_FILE")
+	if err := os.Setenv("NIXL_TELEMETRY_CSV_FILE", path); err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.Unsetenv("NIXL_TELEMETRY_CSV_FILE") }()
 
 	file, err := sink.OpenCSVFromEnv()
 	if err != nil {
@@ -74,7 +76,9 @@ func ExampleOpenCSVFromEnv() {
 	}
 	agent.Transfer(bridge.Transmit, 1<<20, 20*time.Microsecond, 300*time.Microsecond)
 	agent.Event(bridge.EventBackend, "retries, total", 2)
-	agent.Close()
+	if err := agent.Close(); err != nil {
+		log.Fatal(err)
+	}
 
 	rows, err := os.ReadFile(path)
 	if err != nil {

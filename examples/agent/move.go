@@ -17,17 +17,17 @@ type transfer struct {
 	done      chan<- error
 }
 
-// errNotFound is a block that the backend doesn't have.
-type errNotFound struct{}
+// notFoundError says that the backend doesn't have a block.
+type notFoundError struct{}
 
-func (errNotFound) Error() string { return "no such block" }
+func (notFoundError) Error() string { return "no such block" }
 
 // backend copies blocks until its queue is closed.
 func backend(queue <-chan transfer, memory [][]byte) {
 	for t := range queue {
 		switch {
 		case t.number >= len(memory):
-			t.done <- errNotFound{}
+			t.done <- notFoundError{}
 			continue
 		case t.direction == bridge.Transmit:
 			copy(memory[t.number], t.block)
