@@ -73,6 +73,8 @@ func TestHelp(t *testing.T) {
 		"help_inspect.txt":  {"inspect", "--help"},
 		"help_ls.txt":       {"ls", "--help"},
 		"help_read.txt":     {"read", "--help"},
+		"help_record.txt":   {"record", "--help"},
+		"help_replay.txt":   {"replay", "--help"},
 		"help_simulate.txt": {"simulate", "--help"},
 	} {
 		r := nixlring(t.Context(), nil, args...)
@@ -117,6 +119,12 @@ func TestWrongCommandLine(t *testing.T) {
 		{"at most 1 arg", []string{"simulate", dir, dir}},
 		{"accepts 1 arg(s), received 0", []string{"inspect"}},
 		{"--for -1s", []string{"inspect", dir, "--for", "-1s"}},
+		{"--output FILE is needed", []string{"record", dir}},
+		{"--duration -1s", []string{"record", dir, "-o", "x", "-d", "-1s"}},
+		{"--interval 0s", []string{"record", dir, "-o", "x", "--interval", "0"}},
+		{"--speed 0", []string{"replay", "x", dir, "--speed", "0"}},
+		{"--speed NaN", []string{"replay", "x", dir, "--speed", "NaN"}},
+		{"accepts between 1 and 2 arg", []string{"replay"}},
 		{"--layout: unknown layout", []string{"simulate", dir, "--layout", "v5"}},
 		{`--scenario: unknown scenario "peace"`, []string{"simulate", dir, "--scenario", "peace"}},
 		{"--agents 0", []string{"simulate", dir, "--agents", "0"}},

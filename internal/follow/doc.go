@@ -8,9 +8,12 @@
 // more often than the agents flush. It misses
 //
 //   - what a consumer took before the ring was opened,
-//   - what a consumer took between a restart of the agent and the next poll,
-//   - what the agent has written over by the next poll, which is told
-//     ([ringbuf.ErrLapped]).
+//   - what a consumer took between a restart of the agent and the poll that
+//     joins it,
+//   - what the agent has written over by the next poll. That is told only if it
+//     happens under the observer's eyes ([ringbuf.ErrLapped]): the positions in
+//     a ring don't say how often it went round. Agents from layout v2 on don't
+//     write a whole ring within a run interval.
 //
 // Where the totals of agents are wanted rather than their events, package
 // watch keeps them.

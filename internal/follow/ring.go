@@ -94,19 +94,16 @@ func (r *Ring) Left() int {
 
 // Poll hands out at most limit pending events (0 is no limit), and opens the
 // ring if need be. The error is why it isn't open.
+//
+// A ring whose agent has started anew is closed, and opened by the next poll:
+// its header may not be rewritten yet, and half of it would make old events
+// look new.
 func (r *Ring) Poll(limit int) (err error) {
-	// An agent that is found to have started anew is joined at once: what a
-	// consumer takes until the next poll would be missed.
-	for range 2 {
-		if err := r.Open(); err != nil {
-			return err
-		}
-		r.fill, err = r.reader.Read(limit, r.events)
-		if err = r.settle(err); r.reader != nil {
-			break
-		}
+	if err := r.Open(); err != nil {
+		return err
 	}
-	return err
+	r.fill, err = r.reader.Read(limit, r.events)
+	return r.settle(err)
 }
 
 // Open opens the ring, unless it is open.

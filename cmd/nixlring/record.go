@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixl-otel/nixl-otel/internal/recording"
+)
+
+// recordFlags is the command line of nixlring record.
+type recordFlags struct {
+	file      string
+	duration  time.Duration
+	interval  time.Duration
+	recursive bool
+	force     bool
+	quiet     bool
+}
+
+func newRecord(w world) *cobra.Command {
+	var f recordFlags
+	cmd := &cobra.Command{
+		Use:   "record [DIR]",
+		Short: "Record the rings of a directory to a file",
+		Long: `Record observes all rings of a directory and writes what it sees to one compact
+file, until Ctrl-C: which rings there are, each start of an agent, and every
+event with the time at which it was seen. Nixlring replay makes rings of it
+again: for a bug report, or a demonstration without a GPU.
+
+No event is taken from a ring, so that a Collector beside it misses nothing. An
+observer, though, misses what a consumer took before the recording began, what
+it took between an agent's restart and the next look, and what an agent wrote
+over between two looks; it can't always know that it did. The last doesn't
+happen while the time between two looks (--interval) is well below the agents'
+run interval. A ring that is full and that nobody consumes stands still, and so
+does its recording.
+
+The file names agents and their events, and nothing of what they transferred.
+It is readable up to the last second should the recorder die.
+
+` + exitCodes,
+		Example: `  nixlring record -o bug.nixlrec
+  nixlring record /run/nixl -o busy.nixlrec --duration 1m`,
+		Args:              usage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeDirs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := w.env.Dir()
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return f.run(cmd.Context(), w, dir)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.file, "output", "o", "", "write to `FILE`, which must not exist")
+	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to record; 0 until interrupted")
+	flags.DurationVar(&f.interval, "interval", 10*time.Millisecond, "time between two looks")
+	flags.BoolVarP(&f.recursive, "recursive", "r", false, "look into subfolders: agents whose names have a slash are there")
+	flags.BoolVar(&f.force, "force", false, "write over the file if it exists")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	return cmd
+}
+
+func (f *recordFlags) check() error {
+	switch {
+	case f.file == "":
+		return usagef("--output FILE is needed: the file to record to")
+	case f.duration < 0:
+		return usagef("--duration %v: it is 0 or more", f.duration)
+	case f.interval <= 0:
+		return usagef("--interval %v: it is more than 0", f.interval)
+	}
+	return nil
+}
+
+func (f *recordFlags) run(ctx context.Context, w world, dir string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return errors.Join(err, fmt.Errorf("record %s: it is the directory of the rings that is needed", dir))
+	}
+	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if f.force {
+		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	out, err := os.OpenFile(f.file, how, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("record to %s: the file exists; name another one, or write over it with --force", f.file)
+	}
+	if err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	return errors.Join(f.record(ctx, w, dir, out), out.Close())
+}
+
+func (f *recordFlags) record(ctx context.Context, w world, dir string, out io.Writer) error {
+	r, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Recursive: f.recursive, Out: out, Now: w.now})
+	if err != nil {
+		return err
+	}
+	if f.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		defer cancel()
+	}
+	say := notes(w, f.quiet)
+	fmt.Fprintf(say, "Recording the rings of %s to %s; Ctrl-C stops\n", dir, f.file)
+	start := w.now()
+	err = errors.Join(r.Run(ctx, f.interval), r.Close())
+	s := r.Stats()
+	fmt.Fprintf(say, "Recorded %s events of %s (%s) in %v: %s\n", count(s.Events),
+		plural(s.Rings, "ring", "rings"), plural(int(s.Opened), "life of an agent", "lives of agents"),
+		w.now().Sub(start).Round(100*time.Millisecond), size(uint64(s.Bytes)))
+	if s.Missed > 0 {
+		fmt.Fprintf(w.err, "Events are missing: %s agents had written over some between two looks; a shorter --interval helps\n",
+			plural(int(s.Missed), "time", "times"))
+	}
+	return err
+}

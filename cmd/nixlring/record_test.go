@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+)
+
+// recorded simulates agents for some seconds and records them meanwhile.
+func recorded(t *testing.T, args ...string) (file string, live simulate.Report) {
+	t.Helper()
+	dir := t.TempDir()
+	file = filepath.Join(t.TempDir(), "agents.nixlrec")
+	synctest.Test(t, func(t *testing.T) {
+		done := make(chan result)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { done <- nixlring(ctx, nil, "record", dir, "-o", file) }()
+		r := nixlring(t.Context(), nil, append([]string{"simulate", dir, "-d", "3s", "-o", "json"}, args...)...)
+		must(t, json.Unmarshal([]byte(r.out), &live))
+		time.Sleep(time.Second) // synctest
+		cancel()
+		if r := <-done; r.code != exitOK || r.out != "" || !strings.Contains(r.err, " events of 3 rings (3 lives of agents) in 4") {
+			t.Errorf("%+v", r)
+		}
+	})
+	return file, live
+}
+
+func TestRecordAndReplay(t *testing.T) {
+	file, live := recorded(t, "-n", "3", "--layout", "mixed", "--seed", "5")
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		r := nixlring(t.Context(), nil, "replay", file, dir, "--speed", "2", "-o", "json", "--quiet")
+		var got map[string]any
+		must(t, json.Unmarshal([]byte(r.out), &got))
+		want := map[string]any{
+			"rings": 3.0, "lives": 3.0, "events_written": float64(live.Sum.Written.Events.Events),
+			"events_dropped": 0.0, "gaps_in_recording": 0.0, "seconds": got["seconds"],
+		}
+		if diff := cmp.Diff(want, got); diff != "" || r.code != exitOK || r.err != "" {
+			t.Errorf("%s %+v", diff, r)
+		}
+		if took := time.Since(start); took < 1900*time.Millisecond || took > 2200*time.Millisecond {
+			t.Errorf("4 s took %v at twice the speed", took)
+		}
+	})
+	for path, totals := range live.Agents {
+		want := map[string]uint64{}
+		for _, n := range totals.Written.ByName {
+			want[n.Name] += n.Sum
+		}
+		if diff := cmp.Diff(want, inRing(t, filepath.Join(dir, filepath.Base(path)))); diff != "" {
+			t.Errorf("%s: %s", path, diff)
+		}
+	}
+}
+
+func TestReplayOfACutRecording(t *testing.T) {
+	file, _ := recorded(t, "-n", "3")
+	info, err := os.Stat(file)
+	must(t, err)
+	must(t, os.Truncate(file, info.Size()*2/3))
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		r := nixlring(t.Context(), nil, "replay", file, dir, "--remove")
+		if r.code != exitError || !strings.Contains(r.err, "recording has no end") || !strings.HasPrefix(r.out, "Replayed ") ||
+			strings.HasPrefix(r.out, "Replayed 0") {
+			t.Errorf("%+v", r)
+		}
+	})
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v %v", left, err)
+	}
+}
+
+func TestReplayIsInterruptedBySignal(t *testing.T) {
+	file, _ := recorded(t, "-n", "3")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		r := nixlring(ctx, nil, "replay", file, t.TempDir())
+		if r.code != exitOK || !strings.Contains(r.out, "of the recording; dropped as nobody read: 0\n") {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestRecordDoesNotOverwrite(t *testing.T) {
+	dir := rings(t)
+	file := filepath.Join(dir, "letter")
+	before, err := os.ReadFile(file)
+	must(t, err)
+	r := nixlring(t.Context(), nil, "record", dir, "-o", file, "-d", "1ms")
+	if r.code != exitError || !strings.Contains(r.err, "the file exists; name another one") {
+		t.Errorf("%+v", r)
+	}
+	after, err := os.ReadFile(file)
+	must(t, err)
+	if string(before) != string(after) {
+		t.Error("it was written over")
+	}
+	if r := nixlring(t.Context(), nil, "record", dir, "-o", file, "-d", "1ms", "--force", "-q"); r.code != exitOK || r.err != "" {
+		t.Errorf("forced: %+v", r)
+	}
+	missing := filepath.Join(dir, "missing")
+	for want, args := range map[string][]string{
+		"no such file":        {"record", missing, "-o", filepath.Join(dir, "new")},
+		"not a recording":     {"replay", "failed", dir},
+		"missing":             {"replay", missing, dir},
+		"make that directory": {"replay", file, missing},
+	} {
+		if r := nixlring(t.Context(), nil, args...); r.code != exitError || !strings.Contains(r.err, want) {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
+		t.Error("a file was made for nothing")
+	}
+}

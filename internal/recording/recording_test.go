@@ -1,0 +1,441 @@
+package recording_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/nixl-otel/nixl-otel/internal/recording"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// records reads a recording as far as it goes.
+func records(t *testing.T, file []byte) (list []recording.Record, err error) {
+	t.Helper()
+	r, err := recording.NewReader(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for {
+		var rec recording.Record
+		if err := r.Next(&rec); err != nil {
+			return list, err
+		}
+		rec.Events = append([]ringbuf.Event(nil), rec.Events...)
+		list = append(list, rec)
+	}
+}
+
+// inRing is what stands in a ring.
+func inRing(t *testing.T, path string) (events []ringbuf.Event) {
+	t.Helper()
+	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
+	must(t, err)
+	defer r.Close()
+	_, err = r.Read(0, func(b ringbuf.Batch) {
+		for i := range b.Len() {
+			events = append(events, b.Event(i))
+		}
+	})
+	must(t, err)
+	return events
+}
+
+// TestRealRings records rings that NIXL wrote, plays them back, and compares
+// what stands in them then.
+func TestRealRings(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	want := map[string][]ringbuf.Event{}
+	for _, c := range ringtest.Cases(t) {
+		if !c.Readable() {
+			continue
+		}
+		name := strings.ReplaceAll(c.Name, "/", " ")
+		want[name] = inRing(t, ringtest.CopyTo(t, c, filepath.Join(from, name)))
+		if len(want[name]) != len(c.Pending) {
+			t.Fatalf("%s: %d events", name, len(want[name]))
+		}
+	}
+	must(t, os.WriteFile(filepath.Join(from, "letter"), []byte("Dear Sir"), 0o600))
+	var file bytes.Buffer
+	rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: from, Out: &file})
+	must(t, err)
+	must(t, rec.Close())
+	if s := rec.Stats(); s.Rings != len(want) || s.Missed != 0 || s.Bytes != int64(file.Len()) {
+		t.Errorf("%+v", s)
+	}
+
+	player := play(t, t.Context(), file.Bytes(), to, 1)
+	for name, events := range want {
+		if diff := cmp.Diff(events, inRing(t, filepath.Join(to, name))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if p := player.Played(); p.Rings != len(want) || p.Dropped != 0 || p.Missed != 0 {
+		t.Errorf("%+v", p)
+	}
+	must(t, player.Remove())
+	if left, err := os.ReadDir(to); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func play(t *testing.T, ctx context.Context, file []byte, dir string, speed float64) *recording.Player {
+	t.Helper()
+	return playAt(t, ctx, file, dir, speed, nil)
+}
+
+func playAt(t *testing.T, ctx context.Context, file []byte, dir string, speed float64, now func() time.Time) *recording.Player {
+	t.Helper()
+	r, err := recording.NewReader(bytes.NewReader(file))
+	must(t, err)
+	defer r.Close()
+	p, err := recording.NewPlayer(r, recording.PlayerConfig{Dir: dir, Speed: speed, Now: now})
+	must(t, err)
+	must(t, p.Run(ctx))
+	must(t, p.Close())
+	return p
+}
+
+// watcher keeps the totals of the agents of a directory, as the Collector does.
+func watcher(t *testing.T, dir string) *watch.Watcher {
+	t.Helper()
+	w, err := watch.New(watch.Config{
+		Directories: []string{dir}, Include: []string{"**"},
+		// Files of simulated agents change faster than a watcher would have it.
+		Now: func() time.Time { return time.Now().AddDate(50, 0, 0) },
+	})
+	must(t, err)
+	t.Cleanup(w.Close)
+	return w
+}
+
+// totals are all totals of each agent, in the form in which they are stored.
+//
+// Without health, how often a ring was found full doesn't count.
+func totals(t *testing.T, w *watch.Watcher, health bool) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	w.Agents(func(v watch.View) {
+		b, err := v.Tally.AppendBinary(nil)
+		must(t, err)
+		const after = 2 // bytes that follow: the numbers of restarts and foreign reads
+		if at := len(b) - after; !health {
+			b = append(b[:at-1], b[at:]...)
+		}
+		all[v.Name] = string(b)
+	})
+	return all
+}
+
+// live runs simulated agents of all layouts, which start anew now and then,
+// with a Collector's watcher and a recorder beside it.
+func live(t *testing.T) (file []byte, w *watch.Watcher, stats recording.Stats, report simulate.Report) {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "team"), 0o755))
+	now := time.UnixMicro(1_736_951_425_000_000)
+	clock := func() time.Time { return now }
+	fleet, err := simulate.NewFleet(simulate.FleetConfig{
+		Dir: dir, Agents: 5, Prefix: "team/sim", Layouts: ringbuf.Layouts(), Capacity: 1024,
+		Agent: simulate.Config{Rate: 500, Duration: 8 * time.Second, RestartEvery: 2500 * time.Millisecond, Seed: 3, Now: clock},
+	})
+	must(t, err)
+	var out bytes.Buffer
+	rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Recursive: true, Out: &out, Now: clock})
+	must(t, err)
+	w = watcher(t, dir)
+	must(t, fleet.Start())
+	step := func() {
+		t.Helper()
+		must(t, rec.Poll())
+		w.Scan()
+		w.Drain()
+		now = now.Add(50 * time.Millisecond)
+	}
+	for !fleet.Done() {
+		step()
+		step()
+		must(t, fleet.Interval())
+	}
+	step()
+	must(t, fleet.Stop())
+	step()
+	must(t, rec.Close())
+	w.Drain()
+	return out.Bytes(), w, rec.Stats(), fleet.Report()
+}
+
+func TestTotalsOfReplayAreThoseOfTheLiveRun(t *testing.T) {
+	file, lived, stats, report := live(t)
+	if stats.Events != report.Sum.Written.Events.Events || stats.Missed != 0 || stats.Rings != 5 || int(stats.Opened) != report.Sum.Starts {
+		t.Errorf("recorded %+v, written %d events in %d lives", stats, report.Sum.Written.Events.Events, report.Sum.Starts)
+	}
+	if perEvent := float64(len(file)) / float64(stats.Events); perEvent > 6 {
+		t.Errorf("%.1f bytes per event", perEvent)
+	}
+	for name, speed := range map[string]float64{"as it was": 1, "at once": 1e6, "slowly": 0.25} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			w := watcher(t, dir)
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				last := start
+				p := playAt(t, t.Context(), file, dir, speed, func() time.Time {
+					now := time.Now()
+					if now.Sub(last) >= 20*time.Millisecond { // the Collector
+						w.Scan()
+						w.Drain()
+						last = now
+					}
+					return now
+				})
+				took := time.Since(start)
+				w.Scan()
+				w.Drain()
+				if got := p.Played(); got.Written != stats.Events || got.Dropped != 0 || got.Lives != stats.Opened {
+					t.Errorf("%+v", got)
+				}
+				if wait := 8 * time.Second.Seconds() / speed; took.Seconds() < wait || took.Seconds() > wait+10 {
+					t.Errorf("it took %v", took)
+				}
+			})
+			calm := speed <= 1 // played faster, a ring may be full before the next drain
+			if diff := cmp.Diff(totals(t, lived, calm), totals(t, w, calm)); diff != "" {
+				t.Error("totals of the live run (-) and the replay (+) differ:", diff)
+			}
+		})
+	}
+}
+
+func TestNobodyReadsTheReplay(t *testing.T) {
+	file, _, stats, _ := live(t)
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		p := play(t, t.Context(), file, dir, 1).Played()
+		if p.Dropped == 0 || p.Written+p.Dropped != stats.Events || p.Lives != stats.Opened {
+			t.Errorf("%+v of %+v", p, stats)
+		}
+	})
+}
+
+func TestReplayIsInterrupted(t *testing.T) {
+	file, _, _, _ := live(t)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		r, err := recording.NewReader(bytes.NewReader(file))
+		must(t, err)
+		defer r.Close()
+		p, err := recording.NewPlayer(r, recording.PlayerConfig{Dir: t.TempDir()})
+		must(t, err)
+		if err := p.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		must(t, p.Close())
+		if at := p.Played().At; at > 2*time.Second || at < time.Second {
+			t.Errorf("it stopped at %v", at)
+		}
+	})
+}
+
+// TestCutAnywhere is about what a crash of the recorder leaves.
+func TestCutAnywhere(t *testing.T) {
+	file, _, _, _ := live(t)
+	all, err := records(t, file)
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	most := 0
+	for n := 0; n < len(file); n += 1999 {
+		some, err := records(t, file[:n])
+		switch {
+		case n < 8 && errors.Is(err, recording.ErrFormat):
+		case n >= 8 && errors.Is(err, recording.ErrCut):
+		default:
+			t.Fatalf("%d bytes: %v", n, err)
+		}
+		if len(some) < most {
+			t.Fatalf("%d bytes have %d records, fewer than less had", n, len(some))
+		}
+		most = len(some)
+		if most > 0 && !reflect.DeepEqual(all[:most], some) { // go-cmp takes minutes for so many events
+			t.Fatalf("%d bytes have other records", n)
+		}
+	}
+	// Frames are written each second: of 8 s at most one is lost by a cut.
+	if last := all[most-1].At; last < all[len(all)-1].At-2*time.Second {
+		t.Errorf("what is left ends at %v of %v", last, all[len(all)-1].At)
+	}
+}
+
+func TestDamageIsFound(t *testing.T) {
+	file, _, _, _ := live(t)
+	for n := 0; n < len(file); n += 701 {
+		bad := bytes.Clone(file)
+		bad[n] ^= 0x10
+		some, err := records(t, bad)
+		switch {
+		case n < 7 && errors.Is(err, recording.ErrFormat):
+		case n == 7 && errors.Is(err, recording.ErrVersion):
+		case errors.Is(err, recording.ErrDamaged), errors.Is(err, recording.ErrCut): // a length may ask for more than there is
+		default:
+			t.Fatalf("byte %d: %v after %d records", n, err, len(some))
+		}
+	}
+}
+
+func TestWhatIsNoRecording(t *testing.T) {
+	for text, want := range map[string]error{
+		"":                  recording.ErrFormat,
+		"NIXL":              recording.ErrFormat,
+		"Dear Sir or Madam": recording.ErrFormat,
+		"NIXLREC\x02abc":    recording.ErrVersion,
+		"NIXLREC\x01":       recording.ErrCut,
+		"NIXLREC\x01\x00\x00\x00\x00\x00\x00\x00\x00": recording.ErrDamaged,
+		"NIXLREC\x01\xff\xff\xff\xff\x00\x00\x00\x00": recording.ErrDamaged,
+	} {
+		if _, err := records(t, []byte(text)); !errors.Is(err, want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// full is a disk that takes so many bytes.
+type full struct{ room int }
+
+func (f *full) Write(b []byte) (int, error) {
+	n := min(len(b), f.room)
+	f.room -= n
+	if n < len(b) {
+		return n, errors.New("no space left on device")
+	}
+	return n, nil
+}
+
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	for room := range 200 {
+		w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
+		must(t, err)
+		must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
+		rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Out: &full{room}})
+		if err == nil {
+			err = errors.Join(rec.Poll(), rec.Close())
+		}
+		must(t, w.Close())
+		if err != nil && strings.Contains(err.Error(), "no space left") {
+			continue
+		}
+		if err == nil && room > 60 {
+			return
+		}
+		t.Fatalf("%d bytes: %v", room, err)
+	}
+	t.Error("it never fits")
+}
+
+func TestMissedEventsAreRecorded(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "agent")
+	w, err := ringbuf.Create(path, ringbuf.V4, 8)
+	must(t, err)
+	defer w.Close()
+	consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
+	must(t, err)
+	defer consumer.Close()
+	var out bytes.Buffer
+	rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Out: &out})
+	must(t, err)
+	must(t, rec.Poll())
+	for range 3 { // rounds of the ring between two looks
+		for range 5 {
+			must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
+		}
+		_, err := consumer.Read(0, func(ringbuf.Batch) {})
+		must(t, errors.Join(err, consumer.Commit()))
+	}
+	must(t, rec.Close())
+	list, err := records(t, out.Bytes())
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	// A whole round can't be told from none; what is seen of it is less than was
+	// written.
+	var events uint64
+	for i := range list {
+		events += uint64(len(list[i].Events))
+	}
+	if events != rec.Stats().Events || events >= 15 {
+		t.Errorf("%d events, %+v", events, rec.Stats())
+	}
+}
+
+func TestNamesLeadNowhereElse(t *testing.T) {
+	for _, name := range []string{"../agent", "/etc/agent", ".", "", "a\x00b", "a/../../b"} {
+		var out bytes.Buffer
+		start := time.Now()
+		w, err := recording.NewWriter(&out, start, "x")
+		must(t, err)
+		must(t, w.Open(start, 0, name, ringbuf.V4, 8))
+		must(t, w.Close(start))
+		if _, err := records(t, out.Bytes()); !errors.Is(err, recording.ErrDamaged) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestFrames(t *testing.T) {
+	var out bytes.Buffer
+	start := time.UnixMicro(1_736_951_425_123_456)
+	w, err := recording.NewWriter(&out, start, "/tmp")
+	must(t, err)
+	must(t, w.Close(start.Add(time.Second)))
+	b := out.Bytes()
+	if string(b[:8]) != "NIXLREC\x01" {
+		t.Errorf("begins with %q", b[:8])
+	}
+	frames := 0
+	for at := 8; at < len(b); frames++ {
+		at += 8 + int(binary.LittleEndian.Uint32(b[at:]))
+		if at > len(b) {
+			t.Fatalf("frame %d ends at %d of %d", frames, at, len(b))
+		}
+	}
+	if frames != 2 {
+		t.Errorf("%d frames", frames)
+	}
+	list, err := records(t, b)
+	want := []recording.Record{
+		{Op: recording.OpBegin, Start: start, Directory: "/tmp"},
+		{Op: recording.OpEnd, At: time.Second},
+	}
+	if diff := cmp.Diff(want, list); diff != "" || !errors.Is(err, io.EOF) {
+		t.Errorf("%v, %s", err, diff)
+	}
+}

@@ -1,0 +1,192 @@
+package recording
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+const (
+	// frameBytes is how large a frame may grow before it is written: enough for
+	// the compression to find what repeats.
+	frameBytes = 256 << 10
+	// frameEvery is how long what happened may wait to be written, and so what
+	// a crash costs.
+	frameEvery = time.Second
+)
+
+// Writer writes a recording. It isn't safe for concurrent use. After an error
+// it writes no more, and returns it from every call.
+type Writer struct {
+	w    io.Writer
+	zstd *zstd.Encoder
+	err  error
+
+	start time.Time
+	last  time.Duration // of the record before
+	wrote time.Duration // when a frame was last written
+
+	records []byte       // of the frame in the making
+	kinds   map[kind]int // that the frame has told
+	stamp   uint64       // the frame's last timestamp, of layout V1
+	frame   []byte       // scratch
+	bytes   int64
+}
+
+// NewWriter begins a recording of a directory.
+func NewWriter(w io.Writer, start time.Time, directory string) (*Writer, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	if err != nil {
+		return nil, err
+	}
+	rec := &Writer{w: w, zstd: enc, start: start, kinds: make(map[kind]int)}
+	rec.write([]byte(magic))
+	rec.op(OpBegin, start)
+	rec.records = binary.AppendVarint(rec.records, start.UnixMicro())
+	rec.records = appendString(rec.records, directory)
+	return rec, rec.Flush()
+}
+
+// Open says that a ring was opened.
+func (w *Writer) Open(now time.Time, ring int, name string, l ringbuf.Layout, capacity int) error {
+	w.ringOp(OpOpen, now, ring)
+	w.records = appendString(w.records, name)
+	w.records = append(w.records, byte(l))
+	w.records = binary.AppendUvarint(w.records, uint64(capacity))
+	return w.settle(now)
+}
+
+// Events writes events of a ring that was opened.
+func (w *Writer) Events(now time.Time, ring int, b ringbuf.Batch) error {
+	w.ringOp(OpEvents, now, ring)
+	w.records = binary.AppendUvarint(w.records, uint64(b.Len()))
+	for i := range b.Len() {
+		e := b.Event(i)
+		w.event(&e, b.Layout())
+	}
+	return w.settle(now)
+}
+
+// event appends an event. A kind is told where it occurs first in a frame.
+func (w *Writer) event(e *ringbuf.Event, l ringbuf.Layout) {
+	k := kindOf(e)
+	n, known := w.kinds[k]
+	if !known {
+		n = len(w.kinds)
+		w.kinds[k] = n
+	}
+	w.records = binary.AppendUvarint(w.records, uint64(n))
+	if !known {
+		w.kind(&k)
+	}
+	w.records = binary.AppendUvarint(w.records, e.Value)
+	if l == ringbuf.V1 {
+		w.records = binary.AppendVarint(w.records, int64(e.TimestampMicros-w.stamp)) // modulo 2^64
+		w.stamp = e.TimestampMicros
+	}
+}
+
+func (w *Writer) kind(k *kind) {
+	w.records = binary.AppendVarint(w.records, int64(k.category))
+	if k.named {
+		w.records = append(w.records, 1)
+		w.records = append(w.records, k.name[:]...)
+		return
+	}
+	w.records = append(w.records, 0)
+	w.records = binary.AppendUvarint(w.records, uint64(k.typ))
+}
+
+// Missed says that events of a ring may be missing, and why.
+func (w *Writer) Missed(now time.Time, ring int, why string) error {
+	return w.said(OpMissed, now, ring, why)
+}
+
+// Ended says that a ring was closed, and why.
+func (w *Writer) Ended(now time.Time, ring int, why string) error {
+	return w.said(OpEnded, now, ring, why)
+}
+
+func (w *Writer) said(op Op, now time.Time, ring int, why string) error {
+	w.ringOp(op, now, ring)
+	w.records = appendString(w.records, why)
+	return w.settle(now)
+}
+
+func (w *Writer) ringOp(op Op, now time.Time, ring int) {
+	w.op(op, now)
+	w.records = binary.AppendUvarint(w.records, uint64(ring))
+}
+
+// op begins a record. Time stands still in a recording rather than go back.
+func (w *Writer) op(op Op, now time.Time) {
+	at := max(now.Sub(w.start), w.last).Truncate(time.Microsecond)
+	w.records = append(w.records, byte(op))
+	w.records = binary.AppendUvarint(w.records, uint64((at - w.last).Microseconds()))
+	w.last = at
+}
+
+// settle writes the frame if it is large or old enough.
+func (w *Writer) settle(now time.Time) error {
+	if len(w.records) >= frameBytes {
+		return w.Flush()
+	}
+	return w.Tick(now)
+}
+
+// Tick writes what has waited long enough.
+func (w *Writer) Tick(now time.Time) error {
+	if now.Sub(w.start)-w.wrote < frameEvery {
+		return w.err
+	}
+	return w.Flush()
+}
+
+// Flush writes what there is as a frame. Then the file is readable up to here,
+// should the program die; nothing is forced to the medium.
+func (w *Writer) Flush() error {
+	w.wrote = w.last
+	if len(w.records) == 0 || w.err != nil {
+		return w.err
+	}
+	w.frame = w.zstd.EncodeAll(w.records, append(w.frame[:0], make([]byte, frameHeader)...))
+	data := w.frame[frameHeader:]
+	binary.LittleEndian.PutUint32(w.frame, uint32(len(data)))
+	binary.LittleEndian.PutUint32(w.frame[4:], crc32.Checksum(data, castagnoli))
+	w.write(w.frame)
+	w.records, w.stamp = w.records[:0], 0
+	clear(w.kinds)
+	return w.err
+}
+
+func (w *Writer) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	n, err := w.w.Write(b)
+	w.bytes += int64(n)
+	if err != nil {
+		w.err = fmt.Errorf("write recording: %w", err)
+	}
+}
+
+// Bytes is the size of what was written.
+func (w *Writer) Bytes() int64 { return w.bytes }
+
+// Close ends the recording. It doesn't close what it was written to.
+func (w *Writer) Close(now time.Time) error {
+	if w.zstd == nil {
+		return nil
+	}
+	w.op(OpEnd, now)
+	err := errors.Join(w.Flush(), w.zstd.Close())
+	w.zstd = nil
+	return err
+}
