@@ -271,7 +271,7 @@ func TestStalledStoreDoesntHoldUpDrains(t *testing.T) {
 
 func TestCheckpointsOfGoneAgentsAreRemoved(t *testing.T) {
 	x, store := newWorld(t), newMemory()
-	gone, lives := x.ring("gone", ringbuf.V4, 8), x.ring("lives", ringbuf.V4, 8)
+	gone, lives := x.ring("gone\xff", ringbuf.V4, 8), x.ring("lives", ringbuf.V4, 8)
 	push(t, gone, 1)
 	push(t, lives, 1)
 	w := x.open(store, nil)

@@ -2,13 +2,13 @@ package watch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,7 +43,10 @@ type saver struct {
 // those keys: a store can't be asked what it holds.
 func agentKey(path string) string { return "agent:" + path }
 
-const indexKey = "agents"
+const (
+	indexKey       = "agents"
+	indexSeparator = "\x00" // the one byte that no path has
+)
 
 // saveLoop saves when it is asked to, until ctx ends.
 func (w *Watcher) saveLoop(ctx context.Context) {
@@ -251,10 +254,9 @@ func (w *Watcher) indexOps() (ops []Op) {
 	}
 	w.garbage = nil
 	w.scanning.Unlock()
-	index, err := json.Marshal(paths)
-	if err == nil && string(index) != w.index {
-		w.index = string(index)
-		ops = append(ops, Op{Key: indexKey, Value: index})
+	if index := strings.Join(paths, indexSeparator); index != w.index {
+		w.index = index
+		ops = append(ops, Op{Key: indexKey, Value: []byte(index)})
 	}
 	return ops
 }
@@ -263,19 +265,15 @@ func (w *Watcher) indexOps() (ops []Op) {
 // long. It is called once, at the start.
 func (w *Watcher) sweepStore(ctx context.Context) {
 	stored, err := w.store.Get(ctx, indexKey)
-	var paths []string
-	if err == nil && stored != nil {
-		err = json.Unmarshal(stored, &paths)
-	}
 	if err != nil {
 		w.report(Notice{Kind: StoreFailed, Level: slog.LevelWarn, Err: err, Text: "list of checkpoints can't be read; old ones stay in the store"})
 		return
 	}
 	w.scanning.Lock()
 	defer w.scanning.Unlock()
-	for _, path := range paths {
+	for path := range strings.SplitSeq(string(stored), indexSeparator) {
 		switch {
-		case w.agents[path] != nil:
+		case path == "" || w.agents[path] != nil:
 		case w.expired(ctx, path):
 			w.garbage = append(w.garbage, path)
 		default:
