@@ -1,0 +1,118 @@
+//go:build linux
+
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
+)
+
+// Everything happens to agents and their files while the Collector is killed
+// again and again. What it says at the end is what was written, less at most
+// what stood in a ring, uncommitted, when its agent started anew or its file
+// went. Of agents that were spared that, nothing may be missing.
+func TestChaos(t *testing.T) {
+	t.Parallel()
+	rng, seed := chance(t)
+	kills := int(number(t, "CHAOS_KILLS", 10))
+	rings := t.TempDir()
+	k := newKiller(t, rng, rings, false)
+	k.stalls = true
+	var victims []*victim
+	for i, deeds := range [][]deed{gentle, gentle, rude, rude, rude, rude} {
+		victims = append(victims, newVictim(rings, t.TempDir(), seed, i, deeds))
+	}
+
+	killed, ended := make(chan struct{}), make(chan struct{})
+	enough := sync.OnceFunc(func() { close(killed) })
+	defer func() {
+		enough()
+		<-ended
+	}()
+	go func() {
+		defer close(ended)
+		torment(t, rand.New(rand.NewPCG(seed, 1)), victims, killed)
+	}()
+	for k.kills < kills && !t.Failed() {
+		k.round(t)
+	}
+	enough()
+	// The agents' last events are for a Collector that isn't killed.
+	k.last(t, func() string {
+		select {
+		case <-ended:
+			return undrained(t, rings)
+		default:
+			return "agents are at work"
+		}
+	})
+	t.Logf("%d kills of the Collector", k.kills)
+	got := k.to.Totals()
+	for _, v := range victims {
+		v.check(t, got[v.path], k.excused(t, v.path))
+	}
+	k.check(t)
+}
+
+// torment does things to agents until the Collector has been killed often
+// enough, and then lets all of them end in peace.
+func torment(t *testing.T, rng *rand.Rand, victims []*victim, killed <-chan struct{}) {
+	t.Helper()
+	for _, v := range victims {
+		v.live(t, rng)
+	}
+	for {
+		select {
+		case <-killed:
+			for _, v := range victims {
+				v.finish(t)
+			}
+			return
+		case <-time.After(upTo(rng, 300*time.Millisecond)):
+			v := pick(rng, victims...)
+			deed := pick(rng, v.deeds...)
+			v.done[deed.name]++
+			deed.do(t, v, rng)
+		}
+	}
+}
+
+// check holds what the Collector says of an agent against what became of its
+// events.
+func (v *victim) check(t *testing.T, got ledger.Series, excused bool) {
+	t.Helper()
+	written, unread := v.total.Written.Series(), v.total.Unread.Series()
+	var lost, mayBe uint64
+	for name, most := range written {
+		least, n := most-unread[name], got[name]
+		if n > most || n < least && !excused {
+			t.Errorf("%s: %s is %d, want %s", v.name, name, n, limits(least, most))
+		}
+		if strings.HasPrefix(name, "nixl.events{") {
+			lost += most - n
+			mayBe += unread[name]
+		}
+	}
+	restarts := got["nixl.telemetry.ring.restarts"]
+	if restarts >= uint64(v.lives) {
+		t.Errorf("%s: %d restarts in %d lives", v.name, restarts, v.lives)
+	}
+	if n := got["nixl.telemetry.ring.foreign_reads"]; n != 0 && !excused {
+		t.Errorf("%s: %d foreign reads, want 0", v.name, n)
+	}
+	t.Logf("%s: %d events in %d lives (%v), %d lost of at most %d; %d restarts seen",
+		v.name, v.total.Written.Events(), v.lives, v.done, lost, mayBe, restarts)
+}
+
+func limits(least, most uint64) string {
+	if least == most {
+		return fmt.Sprint(most)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
+}

@@ -1,0 +1,112 @@
+//go:build linux
+
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
+)
+
+// ready is what a Collector says when it runs.
+const ready = "Everything is ready"
+
+// setup is how a Collector is started, again and again: by a configuration, or
+// a sample of examples/collector, and what a test adds to it.
+type setup struct {
+	sample   string
+	overlays []string // YAML
+	env      []string
+}
+
+// quiet keeps a Collector from taking ports that a test hasn't chosen.
+const quiet = `
+service:
+  telemetry:
+    logs: {encoding: json, disable_zap_resource: true, sampling: {enabled: false}}
+    metrics: {level: none}
+`
+
+// command is the command line. The overlays' files are made once.
+func (s setup) command(t *testing.T) (args []string) {
+	t.Helper()
+	if s.sample != "" {
+		args = append(args, "--config="+filepath.Join(root, "examples/collector", s.sample))
+	}
+	for i, overlay := range append([]string{quiet}, s.overlays...) {
+		path := filepath.Join(t.TempDir(), fmt.Sprintf("overlay-%d.yaml", i))
+		if err := os.WriteFile(path, []byte(overlay), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--config="+path)
+	}
+	return args
+}
+
+// collector is a Collector that runs. Its log is JSON.
+type collector struct{ *proc.Process }
+
+// launch starts a Collector and doesn't wait for it.
+func launch(t *testing.T, args, env []string) collector {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), collectorBin, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	return collector{proc.Start(t, cmd)}
+}
+
+// start starts a Collector and waits until it is ready.
+func (s setup) start(t *testing.T) collector {
+	t.Helper()
+	c := launch(t, s.command(t), s.env)
+	c.awaitReady(t)
+	return c
+}
+
+// awaitReady waits until a Collector runs. It says so a moment before it can
+// be told to stop.
+func (c collector) awaitReady(t *testing.T) {
+	t.Helper()
+	c.WaitFor(t, ready)
+	proc.Eventually(t, func() string {
+		if proc.Catches(c.PID(), sigterm) {
+			return ""
+		}
+		return "the Collector would die of SIGTERM"
+	})
+}
+
+// entry is a line of a Collector's log.
+type entry struct {
+	Level   string `json:"level"`
+	Message string `json:"msg"`
+	Path    string `json:"path"`
+	Error   string `json:"error"`
+
+	line string
+}
+
+// entries are the lines of the log so far.
+func (c collector) entries() (list []entry) {
+	for _, line := range c.Stderr.Lines() {
+		e := entry{line: line}
+		if json.Unmarshal([]byte(line), &e) == nil {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// complaints are the warnings and errors in the log.
+func (c collector) complaints() (list []entry) {
+	for _, e := range c.entries() {
+		if e.Level != "info" && e.Level != "debug" {
+			list = append(list, e)
+		}
+	}
+	return list
+}

@@ -1,0 +1,48 @@
+package backend
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// NewGRPC starts a backend that speaks OTLP over gRPC.
+func NewGRPC(tb testing.TB) *Backend {
+	tb.Helper()
+	return newBackend(tb, func(b *Backend) func(net.Listener) func() {
+		return func(l net.Listener) func() {
+			server := grpc.NewServer()
+			pmetricotlp.RegisterGRPCServer(server, &service{backend: b})
+			go func() { _ = server.Serve(l) }() // until it is stopped
+			return server.Stop
+		}
+	})
+}
+
+type service struct {
+	pmetricotlp.UnimplementedGRPCServer
+
+	backend *Backend
+}
+
+// Export takes a request, or turns it down. RESOURCE_EXHAUSTED comes without a
+// time to come again, so that an exporter gives the request up.
+func (s *service) Export(ctx context.Context, r pmetricotlp.ExportRequest) (pmetricotlp.ExportResponse, error) {
+	response := pmetricotlp.NewExportResponse()
+	switch s.backend.admit(ctx) {
+	case Throttles:
+		return response, status.Error(codes.ResourceExhausted, "too much")
+	case Fails:
+		return response, status.Error(codes.Unavailable, "down")
+	case Hangs:
+		return response, status.Error(codes.Aborted, "broken off")
+	default:
+		s.backend.take(r.Metrics())
+		return response, nil
+	}
+}

@@ -1,0 +1,78 @@
+package ledger
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Series are metrics that are sums over events, by name and attributes. A
+// histogram is two of them: the number of its values, and their sum in the
+// ring's unit.
+type Series map[string]uint64
+
+// The parts of a histogram.
+const (
+	Count = " count"
+	Sum   = " sum"
+)
+
+// Series are the metrics that the ledger's events come to.
+func (l Ledger) Series() Series {
+	out := Series{}
+	for n, s := range l {
+		labels := fmt.Sprintf("{nixl.event.category=%s,nixl.event.name=%s}", n.Category, n.Name)
+		out["nixl.events"+labels] += s.Count
+		switch n.Category {
+		case "connection", "backend", "system", "custom":
+			out["nixl.event.value"+labels] += s.Sum
+		}
+		for kind := range ringbuf.TypeEventsDropped + 1 {
+			if n.Name == kind.String() || n.Name == kind.LegacyName() {
+				out.known(kind, s)
+			}
+		}
+	}
+	return out
+}
+
+// known adds events of one of NIXL's own types.
+func (out Series) known(kind ringbuf.Type, s Sums) {
+	const transmit, receive = "{network.io.direction=transmit}", "{network.io.direction=receive}"
+	switch kind {
+	case ringbuf.TypeTxBytes:
+		out.transferred(transmit, s)
+	case ringbuf.TypeRxBytes:
+		out.transferred(receive, s)
+	case ringbuf.TypeTxRequests:
+		out["nixl.transfer.requests"+transmit] += s.Sum
+	case ringbuf.TypeRxRequests:
+		out["nixl.transfer.requests"+receive] += s.Sum
+	case ringbuf.TypeXferTime:
+		out.distributed("nixl.transfer.duration", s)
+	case ringbuf.TypeXferPostTime:
+		out.distributed("nixl.transfer.post.duration", s)
+	case ringbuf.TypeMemoryRegistered:
+		out["nixl.memory.registered"] += s.Sum
+	case ringbuf.TypeMemoryDeregistered:
+		out["nixl.memory.deregistered"] += s.Sum
+	case ringbuf.TypeEventsDropped:
+		out["nixl.telemetry.events.dropped"] += s.Sum
+	default:
+		out["nixl.errors{error.type="+strings.TrimPrefix(kind.String(), "agent_err_")+"}"] += s.Sum
+	}
+}
+
+func (out Series) transferred(direction string, s Sums) {
+	out["nixl.transfer.io"+direction] += s.Sum
+	out.distributed("nixl.transfer.size"+direction, s)
+}
+
+func (out Series) distributed(metric string, s Sums) {
+	out[metric+Count] += s.Count
+	out[metric+Sum] += s.Sum
+}
+
+// Bucket is the part of a histogram that bucket i is.
+func Bucket(i int) string { return fmt.Sprintf(" bucket %d", i) }

@@ -1,0 +1,147 @@
+//go:build linux
+
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
+)
+
+const (
+	sigterm = syscall.SIGTERM
+	sigcont = syscall.SIGCONT
+)
+
+// fleet is some agents in a process.
+type fleet struct {
+	name string
+	args []string
+}
+
+var (
+	// Rings that are full whenever the Collector is down, and rings that never are.
+	small = fleet{"small", []string{"--capacity", "256", "--rate", "300", "--run-interval", "10ms"}}
+	large = fleet{"large", []string{"--capacity", "8192", "--rate", "500", "--run-interval", "20ms"}}
+)
+
+// The Collector is killed again and again while agents of all layouts write.
+// Nothing is lost and nothing is counted twice: what stood in the rings is what
+// it says at the end, to the last bucket.
+func TestKills(t *testing.T) {
+	t.Parallel()
+	testKills(t, false, small, large)
+}
+
+// The same with a storage that writes to the disk each time, which takes
+// longer, so that more kills come while it does. In rings that may have to
+// wait for a slow disk there is room.
+func TestKillsWithFsync(t *testing.T) {
+	t.Parallel()
+	testKills(t, true, large)
+}
+
+func testKills(t *testing.T, fsync bool, fleets ...fleet) {
+	t.Helper()
+	rng, seed := chance(t)
+	kills := int(number(t, "CHAOS_KILLS", 10))
+	rings := t.TempDir()
+	k := newKiller(t, rng, rings, fsync)
+	var simulators []*proc.Process
+	for _, f := range fleets {
+		simulators = append(simulators, f.start(t, rings, seed))
+	}
+	for k.kills < kills {
+		k.round(t)
+	}
+	want := make(map[string]ledger.Series)
+	var events, dropped uint64
+	for _, s := range simulators {
+		s.Stop(t, sigterm)
+		var r simulate.Report
+		if err := json.Unmarshal([]byte(s.Stdout.Text()), &r); err != nil {
+			t.Fatal(err)
+		}
+		events += r.Sum.Written.Events.Events
+		dropped += r.Sum.DroppedRing.Events + r.Sum.DroppedStaging.Events
+		for path, a := range r.Agents {
+			want[path] = wantAgent(&a)
+		}
+	}
+	k.last(t, func() string { return undrained(t, rings) })
+
+	t.Logf("%d kills, %d events in rings, %d found no room in one", k.kills, events, dropped)
+	got := k.to.Totals()
+	for path, series := range want {
+		if !k.excused(t, path) {
+			mustBe(t, path, series, got[path])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d agents, want %d", len(got), len(want))
+	}
+	k.check(t)
+}
+
+// mustBe fails the test where the series of an agent aren't what its events
+// come to.
+func mustBe(t *testing.T, path string, want, got ledger.Series) {
+	t.Helper()
+	want["nixl.telemetry.ring.restarts"], want["nixl.telemetry.ring.foreign_reads"] = 0, 0
+	for name, n := range want {
+		if got[name] != n {
+			t.Errorf("%s: %s is %d, want %d", filepath.Base(path), name, got[name], n)
+		}
+	}
+}
+
+// start runs five agents, one of each layout.
+func (f fleet) start(t *testing.T, rings string, seed uint64) *proc.Process {
+	t.Helper()
+	args := append([]string{
+		"simulate", rings, "--output", "json", "--quiet", "--layout", "mixed", "--agents", "5",
+		"--name", f.name, "--error-rate", "0.02", "--seed", fmt.Sprint(seed + 1),
+	}, f.args...)
+	return proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, args...))
+}
+
+// undrained says which rings still hold events.
+func undrained(t *testing.T, rings string) string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(rings, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if h := ringtest.ReadHeader(t, path); h.ReadPos != h.WritePos {
+			return path + " holds events"
+		}
+	}
+	return ""
+}
+
+// wantAgent are the series that the events of a simulated agent come to.
+func wantAgent(a *simulate.Totals) ledger.Series {
+	l := ledger.Ledger{}
+	l.AddNamed(a.Written.ByName)
+	series := l.Series()
+	for metric, d := range map[string]*simulate.Distribution{
+		"nixl.transfer.duration":                            &a.Written.Duration,
+		"nixl.transfer.post.duration":                       &a.Written.PostDuration,
+		"nixl.transfer.size{network.io.direction=transmit}": &a.Written.Transmit.Size,
+		"nixl.transfer.size{network.io.direction=receive}":  &a.Written.Receive.Size,
+	} {
+		for i, n := range d.Buckets {
+			series[metric+ledger.Bucket(i)] = n
+		}
+	}
+	return series
+}
