@@ -9,6 +9,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
@@ -40,8 +41,8 @@ events that are being lost. Press ? for the keys and what the columns mean.
 It only looks: no event is taken from a ring, so that it may run beside a
 Collector. For that there are things it can't see:
 
-  - what a consumer took before it started isn't in its totals, and what stood
-    in a ring by then isn't in its rates;
+  - what a consumer took before it started isn't in its totals, such as the
+    registration of memory, and what stood in a ring by then isn't in its rates;
   - events that a consumer takes and the agent writes over between two looks,
     which are half a run interval apart, go by unseen;
   - a ring that nobody reads fills up and stands still, whatever its agent does.
@@ -51,6 +52,8 @@ within a bucket of a histogram that has 8 to 10 of them per decade.
 
 With --once it prints one measurement, for which it waits as long as the window,
 and ends. That is for scripts, and for where there is no terminal.
+
+Without colors: NO_COLOR=1 nixlring top
 
 ` + exitCodes,
 		Example: `  nixlring top
@@ -129,19 +132,22 @@ func (f *topFlags) run(ctx context.Context, w world) error {
 	if f.once {
 		return f.measure(ctx, w, source)
 	}
-	return f.show(ctx, w.out, source)
+	return f.show(ctx, w, source)
 }
 
 // show runs the screen until its user has seen enough, or ctx ends.
-func (f *topFlags) show(ctx context.Context, out io.Writer, source *top.Source, opts ...tea.ProgramOption) error {
+func (f *topFlags) show(ctx context.Context, w world, source *top.Source, opts ...tea.ProgramOption) error {
 	const framesPerSecond = 30
 	model := screen.New(screen.Config{
 		Directory: f.dir, Interval: f.interval, Window: f.window, Sort: top.Key(f.sort),
 		Sample: source.Sample, Empty: noRing([]string{f.dir}),
 	})
 	opts = append([]tea.ProgramOption{
-		tea.WithContext(ctx), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond),
+		tea.WithContext(ctx), tea.WithOutput(w.out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond),
 	}, opts...)
+	if v, _ := w.env("NO_COLOR"); v != "" { // any value; Bubble Tea takes only some
+		opts = append(opts, tea.WithColorProfile(colorprofile.Ascii))
+	}
 	_, err := tea.NewProgram(model, opts...).Run()
 	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
 		return nil // it was asked to end

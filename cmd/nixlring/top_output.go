@@ -58,7 +58,7 @@ type measured struct {
 	PostP50     *float64 `json:"post_p50_seconds"`
 	PostP99     *float64 `json:"post_p99_seconds"`
 	Errors      float64  `json:"errors_per_second"`
-	Memory      int64    `json:"memory_bytes"`
+	Memory      *int64   `json:"memory_bytes"`
 	Capacity    int      `json:"ring_capacity"` // slots
 	Fill        float64  `json:"ring_fill"`     // 0 to 1, the peak
 	Reader      string   `json:"reader"`
@@ -77,13 +77,16 @@ func newMeasured(r *top.Row) measured {
 		Path: r.Path, Agent: r.Name, Layout: r.Layout,
 		Transmit: r.Out, Receive: r.In, Transfers: r.Transfers, Errors: r.Errors,
 		TransferP50: number(r.P50), TransferP99: number(r.P99), PostP50: number(r.PostP50), PostP99: number(r.PostP99),
-		Memory: r.Memory, Capacity: r.Capacity, Fill: r.Fill, Reader: r.ReaderName(),
+		Capacity: r.Capacity, Fill: r.Fill, Reader: r.ReaderName(),
 		Saturations: s.Saturations, Torn: s.Torn, Dropped: s.Dropped, Missed: s.Missed, Restarts: s.Restarts,
 		Problems: []string{},
 	}
 	if !r.Older {
 		age := r.Age.Seconds()
 		m.Age = &age
+	}
+	if !r.Unseen {
+		m.Memory = &r.Memory
 	}
 	for _, p := range r.Problems {
 		m.Problems = append(m.Problems, p.Text)
@@ -120,13 +123,19 @@ func writeTopCSV(w io.Writer, rows []*top.Row) error {
 		}
 		return strconv.FormatFloat(*v, 'g', 6, 64)
 	}
+	memory := func(n *int64) string {
+		if n == nil {
+			return ""
+		}
+		return strconv.FormatInt(*n, 10)
+	}
 	whole := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	for _, r := range rows {
 		m := newMeasured(r)
 		all = append(all, []string{
 			m.Path, m.Agent, m.Layout, float(&m.Transmit), float(&m.Receive), float(&m.Transfers),
 			float(m.TransferP50), float(m.TransferP99), float(m.PostP50), float(m.PostP99), float(&m.Errors),
-			strconv.FormatInt(m.Memory, 10), strconv.Itoa(m.Capacity), float(&m.Fill), m.Reader, float(m.Age),
+			memory(m.Memory), strconv.Itoa(m.Capacity), float(&m.Fill), m.Reader, float(m.Age),
 			whole(m.Saturations), whole(m.Torn), whole(m.Dropped), whole(m.Missed), whole(m.Restarts),
 			strings.Join(m.Problems, "; "),
 		})
@@ -144,13 +153,17 @@ func writeTopText(w io.Writer, rows []*top.Row) error {
 		return s
 	}
 	for _, r := range rows {
+		memory := "?"
+		if !r.Unseen {
+			memory = top.Memory(r.Memory)
+		}
 		var notes []string
 		for _, p := range r.Problems {
 			notes = append(notes, p.Text)
 		}
 		t.add(render.Printable(r.Name), top.Throughput(r.Out), top.Throughput(r.In), top.Rate(r.Transfers),
 			dash(top.Duration(r.P50)), dash(top.Duration(r.P99)), dash(top.Duration(r.PostP50)), dash(top.Duration(r.PostP99)),
-			top.Rate(r.Errors), top.Memory(r.Memory), fmt.Sprintf("%.0f%%", 100*r.Fill),
+			top.Rate(r.Errors), memory, fmt.Sprintf("%.0f%%", 100*r.Fill),
 			r.Layout, dash(render.Printable(r.ReaderName())), strings.Join(notes, ", "))
 	}
 	return t.write(w)

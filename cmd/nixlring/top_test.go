@@ -57,7 +57,7 @@ func TestTopOnce(t *testing.T) {
 	if a.Agent != "decode" || a.Path != filepath.Join(dir, "decode") || a.Layout != "v4" || a.Capacity != 1<<16 || a.Reader != "nobody" {
 		t.Errorf("%+v", a)
 	}
-	if a.Transmit <= 0 || a.Transfers <= 0 || a.Errors <= 0 || a.Memory <= 0 || a.Fill <= 0 || a.Age == nil ||
+	if a.Transmit <= 0 || a.Transfers <= 0 || a.Errors <= 0 || a.Memory == nil || *a.Memory <= 0 || a.Fill <= 0 || a.Age == nil ||
 		a.TransferP50 == nil || a.PostP99 == nil || *a.TransferP50 < *a.PostP50 || len(a.Problems) < 2 {
 		t.Errorf("%+v", a)
 	}
@@ -174,7 +174,7 @@ func (s *screenWriter) Write(p []byte) (int, error) {
 // The whole program, but for the terminal.
 func TestTopShows(t *testing.T) {
 	dir := transferring(t, "prefill")
-	for _, quit := range []string{"key", "context"} {
+	for _, quit := range []string{"key", "context", "key, without colors"} {
 		t.Run(quit, func(t *testing.T) {
 			source, err := top.NewSource(top.SourceConfig{Directory: dir})
 			must(t, err)
@@ -186,15 +186,26 @@ func TestTopShows(t *testing.T) {
 			out := &screenWriter{want: "prefill", done: make(chan struct{})}
 			go func() {
 				<-out.done
-				if quit == "key" {
+				if strings.HasPrefix(quit, "key") {
 					_, _ = hand.Write([]byte("q"))
 				} else {
 					cancel()
 				}
 			}()
 			f := topFlags{dir: dir, interval: 10 * time.Millisecond, window: time.Second, sort: "name"}
-			must(t, f.show(ctx, out, source, tea.WithInput(keys), tea.WithWindowSize(120, 20)))
+			env := map[string]string{}
+			if strings.Contains(quit, "without") {
+				env["NO_COLOR"] = "yes, please"
+			}
+			w := world{out: out, env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+			must(t, f.show(ctx, w, source, tea.WithInput(keys), tea.WithWindowSize(120, 20), tea.WithEnvironment([]string{
+				"TERM=xterm-256color", "CLICOLOR_FORCE=1",
+			})))
 			must(t, hand.Close())
+			colored := strings.Contains(out.seen.String(), "\x1b[90m") || strings.Contains(out.seen.String(), ";90m")
+			if want := len(env) == 0; colored != want {
+				t.Errorf("colors: %v, want %v", colored, want)
+			}
 		})
 	}
 }

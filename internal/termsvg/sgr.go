@@ -47,7 +47,7 @@ type cell struct {
 // which are all that tmux prints; others are left out.
 func parse(text string) (lines [][]cell) {
 	var now style
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		var cells []cell
 		for line != "" {
 			if rest, ok := strings.CutPrefix(line, "\x1b["); ok {
@@ -72,7 +72,7 @@ func parse(text string) (lines [][]cell) {
 
 // set applies the parameters of one sequence.
 func (s *style) set(parameters string) {
-	for _, p := range strings.Split(parameters, ";") {
+	for p := range strings.SplitSeq(parameters, ";") {
 		n, err := strconv.Atoi(p)
 		if p == "" {
 			n, err = 0, nil

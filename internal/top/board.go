@@ -89,7 +89,9 @@ func (s *Sum) add(r *Row) {
 	s.In += r.In
 	s.Transfers += r.Transfers
 	s.Errors += r.Errors
-	s.Memory += r.Memory
+	if !r.Unseen {
+		s.Memory += r.Memory
+	}
 	for i, n := range r.Window.Duration {
 		s.Duration[i] += n
 	}

@@ -48,7 +48,12 @@ func TestRates(t *testing.T) {
 	if r.Out != 5000.0/4 || b.Sum().Transfers != 50.0/4 || b.Sum().Memory != 7 {
 		t.Errorf("over the window: %v B/s out, %+v", r.Out, b.Sum())
 	}
-	r = feed(b, total(55), total(55))
+	unseen := total(55)
+	unseen.Unseen = true
+	if feed(b, unseen); b.Sum().Memory != 0 {
+		t.Errorf("what wasn't seen is %d bytes", b.Sum().Memory)
+	}
+	r = feed(b, total(55))
 	if r.Out != 1000 || r.Age != 2*time.Second || r.Since.Out != 5000 {
 		t.Errorf("at the end: %v B/s out, age %v, %v since", r.Out, r.Age, r.Since.Out)
 	}

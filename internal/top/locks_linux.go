@@ -88,7 +88,7 @@ func inodeOf(path string) (inode, bool) {
 		return inode{}, false
 	}
 	// The parts of a device number lie as makedev(3) puts them.
-	dev := uint64(st.Dev)
+	dev := st.Dev
 	return inode{
 		major: dev>>8&0xfff | dev>>32&^uint64(0xfff),
 		minor: dev&0xff | dev>>12&^uint64(0xff),

@@ -61,6 +61,9 @@ func (k Key) value(r *Row) float64 {
 	case ByErrors:
 		return r.Errors
 	case ByMemory:
+		if r.Unseen {
+			return math.NaN()
+		}
 		return float64(r.Memory)
 	case ByFill:
 		return r.Fill

@@ -29,6 +29,7 @@ type Reading struct {
 	Capacity int // slots; the ring holds one event less
 	Peak     int // most events that were found in the ring since the reading before
 	Memory   int64
+	Unseen   bool // the registration of memory, so that Memory means nothing
 	Gone     bool // no process has the ring open for writing
 	Lock     Lock
 	Totals   Totals
@@ -68,7 +69,7 @@ func read(v watch.View) Reading {
 	t := v.Tally
 	r := Reading{
 		Path: v.Path, Name: v.Name, Layout: v.Layout.String(), Capacity: t.Capacity(),
-		Memory: t.MemoryUsage(), Failures: failures(t),
+		Memory: t.MemoryUsage(), Unseen: t.Registered().Events == 0 || t.MemoryUsage() < 0, Failures: failures(t),
 		Peak: int(t.Utilization()*float64(max(t.Capacity()-1, 0)) + 0.5),
 		Totals: Totals{
 			Out:         t.Size(tally.Transmit).Total().Lo,
@@ -126,6 +127,3 @@ func difference(a, b []uint64) []uint64 {
 	}
 	return d
 }
-
-// lost says whether anything was lost.
-func (t *Totals) lost() bool { return t.Dropped+t.Saturations+t.Torn > 0 }

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -76,7 +77,9 @@ func BenchmarkProgram(b *testing.B) {
 	}
 	p.Kill()
 	close(in.done)
-	<-ended
+	if err := <-ended; !errors.Is(err, tea.ErrProgramKilled) {
+		b.Error(err)
+	}
 }
 
 // silence is a keyboard that nobody touches.

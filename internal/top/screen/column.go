@@ -153,10 +153,10 @@ func duration(v float64) (string, paint) {
 
 func memoryCell(r *top.Row, _ int) (string, paint) {
 	switch {
+	case r.Unseen:
+		return "?", dim
 	case r.Memory == 0:
 		return "-", dim
-	case r.Memory < 0: // the registration went unseen
-		return "?", dim
 	}
 	return top.Memory(r.Memory), plain
 }

@@ -57,7 +57,7 @@ func (m *Model) facts(b *strings.Builder, r *top.Row) {
 		}
 		parts = append(parts, reader)
 	}
-	if r.Memory > 0 {
+	if r.Memory > 0 && !r.Unseen {
 		parts = append(parts, top.Memory(r.Memory)+" registered")
 	}
 	last := "last event " + top.Age(r.Age) + " ago"
@@ -208,7 +208,7 @@ func (m *Model) losses(b *strings.Builder, r *top.Row) {
 	}, sep), "")
 	var failures []string
 	for _, f := range r.Failures {
-		failures = append(failures, bad.in(top.Count(f.Count)+" "+f.Status))
+		failures = append(failures, warn.in(top.Count(f.Count)+" "+f.Status))
 	}
 	if len(failures) == 0 {
 		failures = []string{dim.in("none")}

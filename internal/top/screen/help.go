@@ -20,6 +20,7 @@ COLUMNS
 OUT, IN	bytes of completed transfers that the agent initiated: written, read
 P50, P99	transfer time, until the application saw it complete; includes the post time
 POST50, POST99	post time, until the transfer was handed to the backend
+MEMORY	registered less deregistered; ? where a consumer took the registration before this view started
 RING	most events that stood in the ring since the last look; full, the agent loses events
 LAST	time since the last event was seen
 READER	program that takes events from the ring; foreign is one without this project's lock: NIXL's telemetry_reader, pmdanixl, or a Collector in another PID namespace
@@ -38,7 +39,7 @@ This view takes no event from a ring. What a consumer took before it started isn
 func (m *Model) help() string {
 	const term = 16
 	var lines []string
-	for _, line := range strings.Split(strings.TrimSpace(helpText), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(helpText), "\n") {
 		name, text, ok := strings.Cut(line, "\t")
 		switch {
 		case ok:
@@ -51,7 +52,7 @@ func (m *Model) help() string {
 		case line == strings.ToUpper(line) && line != "":
 			lines = append(lines, " "+strong.in(line))
 		default:
-			for _, part := range strings.Split(ansi.Wordwrap(line, max(20, m.width-4), ""), "\n") {
+			for part := range strings.SplitSeq(ansi.Wordwrap(line, max(20, m.width-4), ""), "\n") {
 				lines = append(lines, strings.TrimRight("  "+part, " "))
 			}
 		}

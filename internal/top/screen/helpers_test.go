@@ -94,7 +94,7 @@ func some(second uint64) []top.Reading {
 	foreign.Lock, foreign.Layout = top.Lock{}, "v2-named"
 
 	gone := agent("gone", 0, 0)
-	gone.Gone, gone.Layout, gone.Lock = true, "v1", top.Lock{}
+	gone.Gone, gone.Unseen, gone.Layout, gone.Lock = true, true, "v1", top.Lock{}
 
 	return []top.Reading{
 		unread, failing, agent("decode-2", second, 300), agent("decode-10", second, 310),

@@ -186,8 +186,13 @@ func TestScrolling(t *testing.T) {
 		keys          []string
 		first, marked int
 	}{
-		{[]string{"down"}, 0, 1}, {[]string{"pgdown"}, 2, 11}, {[]string{"end"}, 90, 99}, {[]string{"pgup", "up"}, 88, 88},
-		{[]string{"j", "k", "k"}, 87, 87}, {[]string{"g", "up"}, 0, 0}, {[]string{"G", "down"}, 90, 99},
+		{[]string{"down"}, 0, 1},
+		{[]string{"pgdown"}, 2, 11},
+		{[]string{"end"}, 90, 99},
+		{[]string{"pgup", "up"}, 88, 88},
+		{[]string{"j", "k", "k"}, 87, 87},
+		{[]string{"g", "up"}, 0, 0},
+		{[]string{"G", "down"}, 90, 99},
 	} {
 		press(m, tt.keys...)
 		if m.offset != tt.first || m.position() != tt.marked {

@@ -173,8 +173,8 @@ func (m *Model) empty(b *strings.Builder, body int) (lines int) {
 	}
 	b.WriteString("\n")
 	lines = 1
-	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		for _, part := range strings.Split(ansi.Wordwrap(line, max(20, m.width-4), ""), "\n") {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		for part := range strings.SplitSeq(ansi.Wordwrap(line, max(20, m.width-4), ""), "\n") {
 			if lines < body {
 				b.WriteString("  " + part + "\n")
 				lines++
