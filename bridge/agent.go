@@ -40,8 +40,9 @@ type Agent struct {
 }
 
 // NewAgent makes an agent, its instruments, and its ring where one is asked
-// for. The name is that of the ring's file too. An error is an instrument that
-// the provider refuses, or a ring that can't be made, and names it.
+// for. The name is that of the ring's file too; what agents of one name and
+// provider count adds up. An error is an instrument that the provider refuses,
+// or a ring that can't be made, and names it.
 //
 // Close the agent after the MeterProvider, so that what came last is still
 // collected.

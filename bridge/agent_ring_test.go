@@ -1,11 +1,15 @@
+//go:build linux
+
 package bridge_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -238,5 +242,42 @@ func TestAgentRingErrors(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a ring was left behind: %v", err)
+	}
+}
+
+func TestAgentConcurrentSafe(t *testing.T) {
+	w := newAgent(t, "a", bridge.WithRing(bridge.Ring{Dir: t.TempDir(), RunInterval: time.Millisecond}))
+	const goroutines, each = 8, 500
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			for i := range each {
+				w.Transfer(bridge.Direction(g%2), int64(i), us, 2*us)
+				w.MemoryRegistered(2)
+				w.MemoryDeregistered(1)
+				w.Error(bridge.StatusBackend)
+				w.Event(bridge.EventCustom, fmt.Sprint(i%3), 1)
+				w.EventsDropped(0)
+			}
+		})
+	}
+	for range 20 {
+		w.values(t)
+		if err := w.Flush(); err != nil {
+			t.Error(err)
+		}
+	}
+	wg.Wait()
+	got := w.values(t)
+	for key, want := range map[string]float64{
+		"nixl.transfer.requests{network.io.direction=receive}": goroutines * each / 2,
+		"nixl.transfer.duration{}":                             goroutines * each,
+		"nixl.memory.usage{}":                                  goroutines * each,
+		"nixl.errors{error.type=backend}":                      goroutines * each,
+		"nixl.transfer.io{network.io.direction=transmit}":      goroutines / 2 * each * (each - 1) / 2,
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %v, want %v", key, got[key], want)
+		}
 	}
 }

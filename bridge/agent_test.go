@@ -3,7 +3,6 @@ package bridge_test
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -234,43 +233,6 @@ func TestAgentsShareAProvider(t *testing.T) {
 	for i, name := range []string{"one", "two", "bad\uFFFD"} {
 		if v := got["nixl.memory.registered{nixl.agent.name="+name+"}"]; v != float64(i+1) {
 			t.Errorf("%s registered %v, want %d", name, v, i+1)
-		}
-	}
-}
-
-func TestAgentConcurrentSafe(t *testing.T) {
-	w := newAgent(t, "a", bridge.WithRing(bridge.Ring{Dir: t.TempDir(), RunInterval: time.Millisecond}))
-	const goroutines, each = 8, 500
-	var wg sync.WaitGroup
-	for g := range goroutines {
-		wg.Go(func() {
-			for i := range each {
-				w.Transfer(bridge.Direction(g%2), int64(i), us, 2*us)
-				w.MemoryRegistered(2)
-				w.MemoryDeregistered(1)
-				w.Error(bridge.StatusBackend)
-				w.Event(bridge.EventCustom, fmt.Sprint(i%3), 1)
-				w.EventsDropped(0)
-			}
-		})
-	}
-	for range 20 {
-		w.values(t)
-		if err := w.Flush(); err != nil {
-			t.Error(err)
-		}
-	}
-	wg.Wait()
-	got := w.values(t)
-	for key, want := range map[string]float64{
-		"nixl.transfer.requests{network.io.direction=receive}": goroutines * each / 2,
-		"nixl.transfer.duration{}":                             goroutines * each,
-		"nixl.memory.usage{}":                                  goroutines * each,
-		"nixl.errors{error.type=backend}":                      goroutines * each,
-		"nixl.transfer.io{network.io.direction=transmit}":      goroutines / 2 * each * (each - 1) / 2,
-	} {
-		if got[key] != want {
-			t.Errorf("%s is %v, want %v", key, got[key], want)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func (m *Monitor) Close() error {
 		defer m.mu.Unlock()
 		m.devices = nil
 		if m.open {
-			m.library.Shutdown() // nothing depends on it
+			_ = m.library.Shutdown() // nothing depends on it
 		}
 	})
 	return m.closeErr

@@ -203,6 +203,28 @@ func TestLogs(t *testing.T) {
 	w.log.wait(t, "telemetry directory can be read now", "ring opened (layout v4, 64 slots)")
 }
 
+// A sink has an event before its ring gives it up, so that a crash in between
+// loses none.
+func TestSinksComeBeforeTheCommit(t *testing.T) {
+	dir := t.TempDir()
+	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+	calls := 0
+	w := newWorld(t, rings.WithDirectories(dir), rings.WithSinks(sink.Func(func([]sink.Event) error {
+		calls++
+		if n, err := ring.Len(); n != 1 || err != nil {
+			t.Errorf("%d events in the ring, %v; want 1", n, err)
+		}
+		return nil
+	})))
+	w.produce(t)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := ring.Len(); calls != 1 || n != 0 || err != nil {
+		t.Errorf("%d batches, %d events in the ring, %v", calls, n, err)
+	}
+}
+
 // A sink that fails is told of once, and costs no metrics.
 func TestSinkFails(t *testing.T) {
 	dir := t.TempDir()
