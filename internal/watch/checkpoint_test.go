@@ -96,7 +96,7 @@ func TestCrashAtEachStep(t *testing.T) {
 		},
 		"after storing": func(t *testing.T, w *Watcher, _ *memory) {
 			w.Drain()
-			ops, _ := w.checkpoints(w.cfg.Now())
+			ops, _ := w.checkpoints(w.cfg.Now(), nil)
 			if err := w.store.Apply(t.Context(), ops); err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestRestartWhileNobodyWatched(t *testing.T) {
 			push(t, x.ring("agent", ringbuf.V4, 8), 3)
 			w := x.open(store, nil)
 			w.Drain()
-			ops, positions := w.checkpoints(x.clock())
+			ops, positions := w.checkpoints(x.clock(), nil)
 			if err := store.Apply(t.Context(), ops); err != nil {
 				t.Fatal(err)
 			}
@@ -331,7 +331,7 @@ func TestOtherHistogramsStartTotalsAnewAndDoubleNothing(t *testing.T) {
 	push(t, ring, 3)
 	w := x.open(store, nil)
 	w.Drain()
-	ops, _ := w.checkpoints(x.clock())
+	ops, _ := w.checkpoints(x.clock(), nil)
 	if err := store.Apply(t.Context(), ops); err != nil {
 		t.Fatal(err)
 	}

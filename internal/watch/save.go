@@ -68,8 +68,20 @@ func (w *Watcher) askSave() {
 	}
 }
 
-// Flush drains all rings and, where there is a store, commits what was read:
-// what is reported afterwards is what a crash can't take back.
+// Collect drains all rings and calls fn with each agent that is to be
+// reported, by path, as [Watcher.Agents] does. Where there is a store, what fn
+// has seen is stored when Collect returns, and not an event less: whoever
+// reports it then doesn't have to take it back after a crash.
+func (w *Watcher) Collect(ctx context.Context, fn func(View)) {
+	w.Drain()
+	if w.store == nil {
+		w.Agents(fn)
+		return
+	}
+	w.saveAnd(ctx, fn)
+}
+
+// Flush drains all rings and, where there is a store, commits what was read.
 func (w *Watcher) Flush(ctx context.Context) {
 	w.Drain()
 	if w.store != nil {
@@ -87,12 +99,15 @@ type unsaved struct {
 
 // save stores a checkpoint of each agent that has changed, all at once, and
 // commits their positions.
-func (w *Watcher) save(ctx context.Context) {
+func (w *Watcher) save(ctx context.Context) { w.saveAnd(ctx, nil) }
+
+// saveAnd is save that shows each agent as it is stored, unless fn is nil.
+func (w *Watcher) saveAnd(ctx context.Context, fn func(View)) {
 	w.saving.Lock()
 	defer w.saving.Unlock()
 	now := w.cfg.Now()
 	w.saved.Store(now.UnixNano())
-	ops, positions := w.checkpoints(now)
+	ops, positions := w.checkpoints(now, fn)
 	ops = append(ops, w.indexOps()...)
 	if len(ops) == 0 {
 		return
@@ -116,27 +131,39 @@ func (w *Watcher) save(ctx context.Context) {
 	}
 }
 
-// checkpoints makes the checkpoints of the agents that have changed.
-func (w *Watcher) checkpoints(now time.Time) (ops []Op, positions []unsaved) {
+// checkpoints makes the checkpoints of the agents that have changed, and calls
+// fn, unless it is nil, with each agent that is to be reported.
+func (w *Watcher) checkpoints(now time.Time, fn func(View)) (ops []Op, positions []unsaved) {
 	for _, a := range *w.rings.Load() {
 		a.mu.Lock()
 		if a.dirty || a.reader != nil && a.reader.Uncommitted() > 0 {
-			c, err := newCheckpoint(a, now)
-			if err == nil {
-				var value []byte
-				if value, err = c.marshal(); err == nil {
-					ops = append(ops, Op{Key: agentKey(a.Path), Value: value})
-					positions = append(positions, unsaved{agent: a, reader: a.reader, to: c.To, turn: a.turn})
-					a.dirty = false
-				}
-			}
-			if err != nil {
+			value, to, err := encode(a, now)
+			if err != nil { // the ring is gone from under the reader
 				w.interrupted(a, err)
+				value, to, err = encode(a, now)
 			}
+			if err == nil {
+				ops = append(ops, Op{Key: agentKey(a.Path), Value: value})
+				positions = append(positions, unsaved{agent: a, reader: a.reader, to: to, turn: a.turn})
+				a.dirty = false
+			}
+		}
+		if fn != nil {
+			a.show(fn)
 		}
 		a.mu.Unlock()
 	}
 	return ops, positions
+}
+
+// encode is the checkpoint of an agent, which is locked, and the position that
+// it reaches.
+func encode(a *Agent, now time.Time) (value []byte, to uint64, err error) {
+	c, err := newCheckpoint(a, now)
+	if err == nil {
+		value, err = c.marshal()
+	}
+	return value, c.To, err
 }
 
 // commit moves a position whose checkpoint is stored, unless the ring is

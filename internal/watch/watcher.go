@@ -97,12 +97,18 @@ func (w *Watcher) Close() {
 func (w *Watcher) Agents(fn func(View)) {
 	for _, a := range *w.rings.Load() {
 		a.mu.Lock()
-		if !a.idle {
-			fn(View{Agent: a, Tally: a.tally, Layout: a.layout, Start: a.start})
-			a.shown = a.lastEvent
-		}
+		a.show(fn)
 		a.mu.Unlock()
 	}
+}
+
+// show calls fn with the agent, which is locked, if it is to be reported.
+func (a *Agent) show(fn func(View)) {
+	if a.idle {
+		return
+	}
+	fn(View{Agent: a, Tally: a.tally, Layout: a.layout, Start: a.start})
+	a.shown = a.lastEvent
 }
 
 // Delivered says that what the last call of [Watcher.Agents] handed out has

@@ -1,6 +1,7 @@
 package nixlshmreceiver
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -29,10 +30,10 @@ func newBuilder(cfg *Config, mb *metadata.MetricsBuilder, hostname string, now f
 	return &builder{MetricsBuilder: mb, cfg: cfg, hostname: valid(hostname), now: now}
 }
 
-// build writes the totals of all agents, a resource for each.
-func (b *builder) build(w *watch.Watcher) pmetric.Metrics {
+// build collects the totals of all agents and writes them, a resource for each.
+func (b *builder) build(ctx context.Context, w *watch.Watcher) pmetric.Metrics {
 	b.taken = pcommon.NewTimestampFromTime(b.now())
-	w.Agents(b.agent)
+	w.Collect(ctx, b.agent)
 	return b.Emit()
 }
 

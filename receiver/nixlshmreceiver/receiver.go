@@ -143,8 +143,7 @@ func (r *ringReceiver) collect(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, r.cfg.Timeout)
 		defer cancel()
 	}
-	r.watcher.Flush(ctx)
-	metrics := r.builder.build(r.watcher)
+	metrics := r.builder.build(ctx, r.watcher)
 	points := metrics.DataPointCount()
 	if points == 0 {
 		r.watcher.Delivered()
