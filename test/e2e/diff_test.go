@@ -18,6 +18,7 @@ import (
 // Series that not every comparison can say something about.
 const (
 	utilization = "nixl.telemetry.ring.utilization"
+	saturations = "nixl.telemetry.ring.saturations"
 	tornGroups  = "nixl.telemetry.ring.torn_groups"
 	memoryUsage = "nixl.memory.usage"
 )

@@ -48,10 +48,15 @@ func (s simulator) report(t *testing.T) (r simulate.Report) {
 	return r
 }
 
-// nothingDropped fails the test if events didn't reach the rings, or were
+// nothingDropped ends the test if events didn't reach the rings, or were
 // overwritten there: then nobody could have counted them.
 func nothingDropped(t *testing.T, r simulate.Report) {
 	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.FailNow()
+		}
+	}()
 	for path, a := range r.Agents {
 		if a.DroppedStaging.Events+a.DroppedRing.Events+a.Unread.Events > 0 {
 			t.Errorf("%s (%s): of %d events %d found staging full, %d found the ring full, %d stood in the ring at a restart",
