@@ -59,6 +59,12 @@ func view[T any](slots []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(slots))), n)
 }
 
+// Quads is events as groups of four, in place, less what is left over. Loops
+// over groups need no check of each index.
+func Quads(events []TypedEvent) [][4]TypedEvent {
+	return unsafe.Slice((*[4]TypedEvent)(unsafe.Pointer(unsafe.SliceData(events))), len(events)/4)
+}
+
 // Event is a copy of event i of the batch.
 func (b Batch) Event(i int) Event {
 	switch b.layout {

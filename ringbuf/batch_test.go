@@ -1,0 +1,33 @@
+package ringbuf
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Groups of four are the events themselves, in order, less what is left over.
+func TestQuads(t *testing.T) {
+	for n := range 13 {
+		events := make([]TypedEvent, n)
+		for i := range events {
+			events[i] = TypedEvent{Type: Type(i), Value: uint64(i)}
+		}
+		quads := Quads(events)
+		if len(quads) != n/4 {
+			t.Fatalf("%d groups of %d events", len(quads), n)
+		}
+		for i := range quads {
+			if d := cmp.Diff(events[4*i:4*i+4], quads[i][:], cmp.AllowUnexported(TypedEvent{})); d != "" {
+				t.Errorf("group %d of %d events (-want +got)\n%s", i, n, d)
+			}
+			quads[i][3].Value = 99
+			if events[4*i+3].Value != 99 {
+				t.Errorf("group %d of %d events is a copy", i, n)
+			}
+		}
+	}
+	if len(Quads(nil)) != 0 {
+		t.Error("groups of nothing")
+	}
+}
