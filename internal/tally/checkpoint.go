@@ -98,13 +98,13 @@ func (a *Agent) histograms() []*Histogram {
 func (a *Agent) shape() uint64 { return a.sizes[Transmit].scale.hash ^ 31*a.duration.scale.hash }
 
 func (e *encoder) key(k seriesKey) {
-	e.uint(uint64(uint32(k.category))) //nolint:gosec // back in decoder.key
+	e.uint(uint64(uint32(k.category)))
 	e.string(k.name)
 }
 
 func (d *decoder) key() seriesKey {
 	return seriesKey{
-		category: ringbuf.Category(uint32(d.uint())), //nolint:gosec // as encoder.key has it
+		category: ringbuf.Category(uint32(d.uint())),
 		name:     d.string(),
 	}
 }
@@ -127,29 +127,29 @@ func (d *decoder) series(s *Series) {
 func (e *encoder) groups(g *groups) {
 	e.bool(g.synced)
 	e.uint(uint64(g.seen))
-	e.uint(uint64(g.last + 1)) //nolint:gosec // -1 or more
-	e.uint(uint64(g.dir + 1))  //nolint:gosec // likewise
+	e.uint(uint64(g.last + 1))
+	e.uint(uint64(g.dir + 1))
 	e.uint(g.torn)
 }
 
 func (d *decoder) groups(g *groups) {
 	g.synced = d.bool()
-	g.seen = uint8(d.below(groupSize))     //nolint:gosec // bounded
-	g.last = int8(d.below(groupSize)) - 1  //nolint:gosec // bounded
-	g.dir = int8(d.below(groupSize-1)) - 1 //nolint:gosec // bounded
+	g.seen = uint8(d.below(groupSize))
+	g.last = int8(d.below(groupSize)) - 1
+	g.dir = int8(d.below(groupSize-1)) - 1
 	g.torn = d.uint()
 }
 
 func (e *encoder) histogram(h *Histogram) {
-	for _, v := range []uint64{h.count, h.min, h.max, h.last} {
+	for _, v := range []uint64{h.min, h.max, h.last} {
 		e.uint(v)
 	}
 	e.sum(h.sum)
 	e.uints(h.counts)
 	if h.exp != nil {
-		e.uint(uint64(h.exp.scale - minScale)) //nolint:gosec // never negative
+		e.uint(uint64(h.exp.scale - minScale))
 		e.uint(h.exp.zero)
-		e.uint(uint64(uint32(h.exp.offset))) //nolint:gosec // back in decoder.histogram
+		e.uint(uint64(uint32(h.exp.offset)))
 		e.uints(h.exp.counts)
 	}
 }
@@ -159,7 +159,7 @@ func (e *encoder) histogram(h *Histogram) {
 const maxOffset = 65 << maxScale
 
 func (d *decoder) histogram(h *Histogram) {
-	for _, v := range []*uint64{&h.count, &h.min, &h.max, &h.last} {
+	for _, v := range []*uint64{&h.min, &h.max, &h.last} {
 		*v = d.uint()
 	}
 	h.sum = d.sum()
@@ -169,12 +169,13 @@ func (d *decoder) histogram(h *Histogram) {
 		d.fail("%d buckets, not %d", len(counts), len(h.counts))
 	}
 	if h.exp != nil {
-		h.exp.scale = int32(d.below(maxScale-minScale+1)) + minScale //nolint:gosec // bounded
+		h.exp.scale = int32(d.below(maxScale-minScale+1)) + minScale
 		h.exp.zero = d.uint()
-		h.exp.offset = int32(uint32(d.uint())) //nolint:gosec // as encoder.histogram has it
+		h.exp.offset = int32(uint32(d.uint()))
 		if h.exp.offset < -maxOffset || h.exp.offset > maxOffset {
 			d.fail("bucket %d", h.exp.offset)
 		}
 		h.exp.counts = append(h.exp.counts[:0], d.uints(h.exp.maxSize)...)
 	}
+	h.setQuick()
 }

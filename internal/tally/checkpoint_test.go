@@ -90,7 +90,7 @@ func TestCheckpointGivesTotalsBack(t *testing.T) {
 			before.Events(func(category, name string, n uint64) { events[category+" "+name] -= n })
 			for name, n := range events {
 				if n != 0 {
-					t.Errorf("events of %s are off by %d", name, int64(n)) //nolint:gosec // a small difference
+					t.Errorf("events of %s are off by %d", name, int64(n))
 				}
 			}
 		})

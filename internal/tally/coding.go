@@ -62,11 +62,11 @@ func (d *decoder) uint() uint64 {
 // below is a number that must be less than limit.
 func (d *decoder) below(limit int) int {
 	v := d.uint()
-	if v >= uint64(limit) { //nolint:gosec // limits are positive
+	if v >= uint64(limit) {
 		d.fail("%d is not below %d", v, limit)
 		return 0
 	}
-	return int(v) //nolint:gosec // bounded
+	return int(v)
 }
 
 // count is a number of things of which there are limit at most.

@@ -10,6 +10,16 @@
 // was counted between the last export and the restart is lost. What describes
 // the present, [Agent.MemoryUsage], starts at zero with the agent.
 //
+// # Speed
+//
+// A ring holds whole transfers mostly, of values that are like those before.
+// These are counted in runs, at about four times the cost of copying them; see
+// transfers.go. What is a new minimum or maximum, a group that is cut, or any
+// other event goes through the same totals one by one. Older layouts are
+// translated to the newest on the way.
+//
+// # What counts as what
+//
 // An event counts towards a metric of the catalogue only where its type, or
 // its category and name, say so without contradiction. Every other event is
 // kept apart as a [Series] of its own, and past a limit on their number in

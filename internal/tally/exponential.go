@@ -1,7 +1,5 @@
 package tally
 
-import "math"
-
 // Buckets are the buckets of an exponential histogram, as OTLP has them.
 // Counts[i] is the number of values in (base^(Offset+i), base^(Offset+i+1)],
 // base being 2^(2^-Scale).
@@ -40,6 +38,15 @@ func (e *exponential) record(v float64) {
 		return
 	}
 	bin := index(v, e.scale)
+	if i := uint(bin - e.offset); i < uint(len(e.counts)) {
+		e.counts[i]++
+		return
+	}
+	e.extend(v, bin)
+}
+
+// extend counts a value beyond the buckets that there are.
+func (e *exponential) extend(v float64, bin int32) {
 	if shift := e.excess(bin); shift > 0 {
 		e.downscale(shift)
 		bin = index(v, e.scale)
@@ -48,31 +55,13 @@ func (e *exponential) record(v float64) {
 	e.counts[bin-e.offset]++
 }
 
-// index is the bucket of a positive v at a scale: the one whose upper bound is
-// the first that v doesn't exceed.
-func index(v float64, scale int32) int32 {
-	frac, exp := math.Frexp(v) // v = frac * 2^exp, frac in [0.5, 1)
-	e := int32(exp)            //nolint:gosec // within ±1100
-	if scale <= 0 {
-		if frac == 0.5 {
-			e-- // an exact power of two belongs to the bucket below it
-		}
-		return (e - 1) >> -scale
-	}
-	if frac == 0.5 {
-		return (e-1)<<scale - 1
-	}
-	below := math.Floor(math.Log2(frac) * float64(int32(1)<<scale))
-	return e<<scale + int32(min(below, -1)) // the logarithm of a frac next to 1 may round to 0
-}
-
 // excess is how often the resolution has to be halved for bin to fit.
 func (e *exponential) excess(bin int32) int32 {
 	if len(e.counts) == 0 {
 		return 0
 	}
 	low := min(bin, e.offset)
-	high := max(bin, e.offset+int32(len(e.counts))-1) //nolint:gosec // at most maxSize
+	high := max(bin, e.offset+int32(len(e.counts))-1)
 	var shift int32
 	for int(high)-int(low) >= e.maxSize && e.scale-shift > minScale {
 		low, high = low>>1, high>>1
@@ -87,8 +76,8 @@ func (e *exponential) downscale(shift int32) {
 	offset := e.offset >> shift
 	var last int32
 	for i, n := range e.counts {
-		at := (e.offset+int32(i))>>shift - offset //nolint:gosec // i is below maxSize
-		if at != int32(i) {                       //nolint:gosec // as above
+		at := (e.offset+int32(i))>>shift - offset
+		if at != int32(i) {
 			e.counts[i] = 0
 			e.counts[at] += n
 		}
@@ -112,6 +101,14 @@ func (e *exponential) grow(bin int32) {
 	for int(bin-e.offset) >= len(e.counts) {
 		e.counts = append(e.counts, 0)
 	}
+}
+
+func (e *exponential) count() uint64 {
+	n := e.zero
+	for _, c := range e.counts {
+		n += c
+	}
+	return n
 }
 
 func (e *exponential) buckets() Buckets {

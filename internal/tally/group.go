@@ -85,3 +85,6 @@ func (g *groups) lose() { *g = groups{torn: g.torn} }
 
 // open says whether a group was begun and isn't complete.
 func (g *groups) open() bool { return g.seen > 0 }
+
+// whole notes n groups that are known to be whole.
+func (g *groups) whole(_ int, n uint64) { g.synced = g.synced || n > 0 }

@@ -1,63 +1,79 @@
 package tally
 
-import "math/bits"
+import "math"
 
 // Histogram is a distribution of values of the ring: bytes, or microseconds.
 type Histogram struct {
-	scale  *scale
-	counts []uint64     // explicit: one per bucket, the last one without a bound
-	exp    *exponential // exponential
+	scale *scale
 
-	count    uint64
+	// Values from low to high change neither min nor max, and quickBucket finds
+	// the bucket of each. There may be none: low is above high then.
+	low, high uint64
+	buckets   [quickBuckets]uint64 // what counts points to, unless there are more
+
+	counts []uint64     // one per explicit bucket, the last one without a bound
+	exp    *exponential // instead of counts, where the scale says so
+
 	sum      Sum
-	min, max uint64
+	min, max uint64 // min is above max before the first value
 	last     uint64
 }
 
-func newHistogram(s *scale) Histogram {
-	h := Histogram{scale: s}
-	switch s.kind {
-	case Explicit:
-		h.counts = make([]uint64, len(s.limits)+1)
-	case Exponential:
+// init must be called where the histogram is to stay.
+func (h *Histogram) init(s *scale) {
+	*h = Histogram{scale: s, low: 1, min: math.MaxUint64}
+	switch n := len(s.limits) + 1; {
+	case s.kind == Exponential:
 		h.exp = newExponential(s.maxSize)
-	case NoHistogram:
+	case n <= len(h.buckets):
+		h.counts = h.buckets[:n]
+	default:
+		h.counts = make([]uint64, n)
 	}
-	return h
 }
 
 // record adds one value.
 func (h *Histogram) record(v uint64) {
-	if h.count == 0 || v < h.min {
-		h.min = v
-	}
-	h.max = max(h.max, v)
-	h.count++
 	h.sum.Add(v)
 	h.last = v
-	switch {
-	case h.counts != nil:
-		h.counts[h.scale.bucket(v)]++
-	case h.exp != nil:
-		h.exp.record(h.scale.value(v))
+	if v >= h.low && v <= h.high {
+		h.buckets[h.scale.quickBucket(v)]++
+		return
 	}
+	h.extend(v)
 }
 
-// bucket is the number of the bucket that v belongs to: the first whose bound
-// it doesn't exceed.
-func (s *scale) bucket(v uint64) int {
-	i := int(s.start[bits.Len64(v)])
-	for i < len(s.limits) && v > s.limits[i] {
-		i++
+// extend adds a value that record has no quick way for.
+func (h *Histogram) extend(v uint64) {
+	h.min, h.max = min(h.min, v), max(h.max, v)
+	if h.exp != nil {
+		h.exp.record(h.scale.value(v))
+		return
 	}
-	return i
+	h.counts[h.scale.bucket(v)]++
+	h.setQuick()
+}
+
+func (h *Histogram) setQuick() {
+	if h.scale.quick > 0 && h.exp == nil {
+		h.low, h.high = h.min, min(h.max, h.scale.quick)
+	}
 }
 
 // Kind is how the distribution is kept.
 func (h *Histogram) Kind() HistogramKind { return h.scale.kind }
 
 // Count is the number of values.
-func (h *Histogram) Count() uint64 { return h.count }
+func (h *Histogram) Count() uint64 {
+	if h.exp != nil {
+		return h.exp.count()
+	}
+	var n uint64
+	for _, c := range h.counts {
+		n += c
+	}
+	return n
+}
 
 // Total is the sum of the values in the ring's unit.
 func (h *Histogram) Total() Sum { return h.sum }
@@ -66,7 +82,12 @@ func (h *Histogram) Total() Sum { return h.sum }
 func (h *Histogram) Sum() float64 { return h.sum.Float64() / h.scale.perUnit }
 
 // Min is the smallest value in the metric's unit, 0 if there is none.
-func (h *Histogram) Min() float64 { return h.scale.value(h.min) }
+func (h *Histogram) Min() float64 {
+	if h.min > h.max {
+		return 0
+	}
+	return h.scale.value(h.min)
+}
 
 // Max is the largest value in the metric's unit, 0 if there is none.
 func (h *Histogram) Max() float64 { return h.scale.value(h.max) }
@@ -83,7 +104,12 @@ func (h *Histogram) Bounds() []float64 { return h.scale.bounds }
 
 // Counts are the counts of an explicit histogram, one more than its bounds.
 // They are not to be changed, and valid until the next event.
-func (h *Histogram) Counts() []uint64 { return h.counts }
+func (h *Histogram) Counts() []uint64 {
+	if h.scale.kind != Explicit {
+		return nil
+	}
+	return h.counts
+}
 
 // Buckets are the buckets of an exponential histogram.
 func (h *Histogram) Buckets() Buckets {

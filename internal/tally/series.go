@@ -2,10 +2,9 @@ package tally
 
 import (
 	"fmt"
-	"strings"
+	"unicode/utf8"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
-	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // Series is what is known of one event beyond the catalogue: a name that a
@@ -40,16 +39,6 @@ type seriesKey struct {
 	name     string
 }
 
-// noCategory stands for all numbers that aren't in the catalogue.
-const noCategory ringbuf.Category = -1
-
-func knownCategory(c ringbuf.Category) ringbuf.Category {
-	if c < 0 || c >= ringbuf.Categories {
-		return noCategory
-	}
-	return c
-}
-
 // typeKey is an event that has a type. It needs no string to be looked for.
 type typeKey struct {
 	category ringbuf.Category
@@ -72,93 +61,84 @@ func newNames(limit int) names {
 
 // typed is the series of an event that has a type. One that the ring's layout
 // doesn't know may mean another thing there than what a newer layout calls it.
+// It allocates only for a new series.
 func (n *names) typed(c ringbuf.Category, t ringbuf.Type, l ringbuf.Layout) *Series {
-	c = knownCategory(c)
-	if s := n.byType[typeKey{category: c, kind: t}]; s != nil {
+	key := typeKey{category: knownCategory(c), kind: t}
+	if s := n.byType[key]; s != nil {
 		return s
+	}
+	if n.full() {
+		return n.overflow(c)
 	}
 	name := t.String()
 	if !l.Knows(t) {
 		name = fmt.Sprintf("unknown_event_%d", uint32(t))
 	}
-	s := n.get(seriesKey{category: c, name: name})
-	if s != &n.plain && s != &n.valued {
-		if n.byType == nil {
-			n.byType = make(map[typeKey]*Series)
-		}
-		n.byType[typeKey{category: c, kind: t}] = s
+	s := n.get(seriesKey{category: key.category, name: name})
+	if n.byType == nil {
+		n.byType = make(map[typeKey]*Series)
 	}
+	n.byType[key] = s
 	return s
 }
 
 // named is the series of an event that has a name. The name is bytes of
-// another process.
-func (n *names) named(c ringbuf.Category, name *ringbuf.Name) *Series {
+// another process. It allocates only for a new series.
+func (n *names) named(c ringbuf.Category, name []byte) *Series {
+	var valid [len(ringbuf.Name{}) * len(replacement)]byte
+	if !utf8.Valid(name) {
+		name = appendValid(valid[:0], name)
+	}
 	c = knownCategory(c)
-	if s := n.byKey[seriesKey{category: c, name: string(name.Bytes())}]; s != nil {
+	if s := n.byKey[seriesKey{category: c, name: string(name)}]; s != nil {
 		return s
 	}
-	return n.get(seriesKey{category: c, name: strings.ToValidUTF8(name.String(), "\uFFFD")})
+	if n.full() {
+		return n.overflow(c)
+	}
+	return n.get(seriesKey{category: c, name: string(name)})
 }
 
-// get is the series of a key, a new one if there is none yet and the limit
-// allows it.
+// get is the series of a key, a new one if there is none yet. The caller has
+// seen that there is room.
 func (n *names) get(key seriesKey) *Series {
 	if s := n.byKey[key]; s != nil {
 		return s
 	}
-	valued := valued(key.category)
-	switch {
-	case len(n.list) < n.limit:
-		if n.byKey == nil {
-			n.byKey = make(map[seriesKey]*Series)
-		}
-		s := &Series{Category: CategoryName(key.category), Name: key.name, Valued: valued, key: key}
-		n.byKey[key] = s
-		n.list = append(n.list, s)
-		return s
-	case valued:
+	if n.byKey == nil {
+		n.byKey = make(map[seriesKey]*Series)
+	}
+	s := &Series{Category: CategoryName(key.category), Name: key.name, Valued: valued(key.category), key: key}
+	n.byKey[key] = s
+	n.list = append(n.list, s)
+	return s
+}
+
+func (n *names) full() bool { return len(n.list) >= n.limit }
+
+func (n *names) overflow(c ringbuf.Category) *Series {
+	if valued(c) {
 		return &n.valued
-	default:
-		return &n.plain
 	}
+	return &n.plain
 }
 
-// valued says whether events of a category carry a value that the catalogue
-// has no other place for.
-func valued(c ringbuf.Category) bool {
-	switch c {
-	case ringbuf.CategoryConnection, ringbuf.CategoryBackend, ringbuf.CategorySystem, ringbuf.CategoryCustom:
-		return true
-	default:
-		return false
-	}
-}
+const replacement = "\uFFFD"
 
-var categoryNames = [ringbuf.Categories]string{
-	ringbuf.CategoryMemory:      semconv.CategoryMemory,
-	ringbuf.CategoryTransfer:    semconv.CategoryTransfer,
-	ringbuf.CategoryConnection:  semconv.CategoryConnection,
-	ringbuf.CategoryBackend:     semconv.CategoryBackend,
-	ringbuf.CategoryError:       semconv.CategoryError,
-	ringbuf.CategoryPerformance: semconv.CategoryPerformance,
-	ringbuf.CategorySystem:      semconv.CategorySystem,
-	ringbuf.CategoryCustom:      semconv.CategoryCustom,
-}
-
-// CategoryName is the catalogue's name of a ring's category.
-func CategoryName(c ringbuf.Category) string {
-	if c < 0 || c >= ringbuf.Categories {
-		return semconv.CategoryUnknown
+// appendValid is bytes.ToValidUTF8 without its allocations.
+func appendValid(dst, name []byte) []byte {
+	invalid := false
+	for len(name) > 0 {
+		r, size := utf8.DecodeRune(name)
+		switch {
+		case r != utf8.RuneError || size > 1:
+			dst = append(dst, name[:size]...)
+			invalid = false
+		case !invalid:
+			dst = append(dst, replacement...)
+			invalid = true
+		}
+		name = name[size:]
 	}
-	return categoryNames[c]
-}
-
-// TypeCategory is the catalogue's name of the category that a known type
-// belongs to.
-func TypeCategory(t ringbuf.Type) string {
-	if t == ringbuf.TypeEventsDropped {
-		return semconv.CategoryTelemetry
-	}
-	return CategoryName(t.Category())
+	return dst
 }

@@ -12,7 +12,7 @@ import (
 // What is beyond the catalogue is told apart by what it is reported under:
 // two points of one name would break whoever takes them.
 func TestSeriesAreNeverReportedAlike(t *testing.T) {
-	a := NewAgent(mustShape(t, Config{}))
+	a := NewAgent(defaultShape(t))
 	addAll(t, a, ringbuf.V1,
 		ringbuf.NewNamedEvent(8, "x", 1), ringbuf.NewNamedEvent(-1, "x", 1), ringbuf.NewNamedEvent(1<<30, "x", 1),
 		ringbuf.NewNamedEvent(99, "unknown_event_21", 1),
@@ -46,7 +46,7 @@ func TestTypeIsCalledByItsLayout(t *testing.T) {
 		ringbuf.V3: "unknown/unknown_event_20",
 		ringbuf.V4: "telemetry/agent_telemetry_events_dropped",
 	} {
-		a := NewAgent(mustShape(t, Config{}))
+		a := NewAgent(defaultShape(t))
 		addAll(t, a, layout, ringbuf.Event{Category: -1, Type: ringbuf.TypeEventsDropped, Value: 1})
 		a.Events(func(category, name string, _ uint64) {
 			if got := category + "/" + name; got != want {
@@ -56,9 +56,9 @@ func TestTypeIsCalledByItsLayout(t *testing.T) {
 	}
 }
 
-func mustShape(t *testing.T, c Config) *Shape {
+func defaultShape(t *testing.T) *Shape {
 	t.Helper()
-	shape, err := NewShape(c)
+	shape, err := NewShape(Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package tally
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -10,48 +11,67 @@ import (
 // catalogue, or a series of its own.
 type spelling struct {
 	kind   ringbuf.Type
-	legacy bool    // whether kind has another name since
+	plain  bool    // whether it is kind's present name; an error had another one before
+	failed bool    // whether it is an error that the catalogue doesn't know
 	series *Series // nil where kind holds
 }
 
 // spellings remembers what names stand for. It is a cache with one place per
 // hash, so that its size is fixed, whatever a ring says.
-type spellings [spellingPlaces]struct {
-	category ringbuf.Category
-	name     ringbuf.Name
-	valid    bool
+type spellings [1 << spellingBits]struct {
+	mark  uint64
+	words nameWords
 	spelling
 }
 
-const spellingPlaces = 64 // twice as many as an agent uses
+// spellingBits makes for about twice as many places as an agent has names.
+const spellingBits = 6
 
-// find is what the event stands for. It allocates only for a new series.
-func (s *spellings) find(c ringbuf.Category, name *ringbuf.Name, n *names) spelling {
-	at := &s[hash(c, name)%spellingPlaces]
-	if !at.valid || at.category != c || at.name != *name {
-		at.category, at.name, at.valid = c, *name, true
-		at.spelling = spell(c, name, n)
-	}
-	return at.spelling
+// nameWords is all 32 bytes of a name, in a form that registers hold.
+type nameWords struct{ a, b, c, d uint64 }
+
+func wordsOf(name *ringbuf.Name) nameWords {
+	le := binary.LittleEndian
+	return nameWords{le.Uint64(name[0:]), le.Uint64(name[8:]), le.Uint64(name[16:]), le.Uint64(name[24:])}
 }
 
-// hash spreads NIXL's own names over the places of the cache.
-func hash(c ringbuf.Category, name *ringbuf.Name) uint64 {
-	const odd = 0x9E3779B97F4A7C15 // 2^64 over the golden ratio
-	le := binary.LittleEndian
-	h := le.Uint64(name[0:]) * odd
-	h = (h ^ le.Uint64(name[8:])) * odd
-	h = (h ^ le.Uint64(name[16:])) * odd
-	h = (h ^ le.Uint64(name[24:]) ^ uint64(uint32(c))) * odd //nolint:gosec // any bits will do
-	return h >> 58
+func (w nameWords) name() (n ringbuf.Name) {
+	for i, word := range [...]uint64{w.a, w.b, w.c, w.d} {
+		binary.LittleEndian.PutUint64(n[8*i:], word)
+	}
+	return n
+}
+
+// mark is a category in a form that is never 0, the mark of an empty place.
+func mark(c ringbuf.Category) uint64 { return 1<<32 | uint64(uint32(c)) }
+
+// hash gives each of NIXL's own names a place of its own: the factor was found
+// by trying, and a test holds it.
+func (w nameWords) hash(mark uint64) uint64 {
+	const factor = 0x7039C277FAAB36C3
+	h := w.a ^ bits.RotateLeft64(w.b, 13) ^ bits.RotateLeft64(w.c, 29) ^ bits.RotateLeft64(w.d, 47)
+	return (h + mark) * factor >> (64 - spellingBits)
+}
+
+// find is what a category and a name stand for. It allocates only for a new
+// series.
+func (s *spellings) find(c ringbuf.Category, name *ringbuf.Name, n *names) *spelling {
+	words := wordsOf(name) // once: it may change meanwhile
+	at := &s[words.hash(mark(c))]
+	if at.mark != mark(c) || at.words != words {
+		at.mark, at.words = mark(c), words
+		at.spelling = spell(c, words.name(), n)
+	}
+	return &at.spelling
 }
 
 // spell looks a name up without the cache.
-func spell(c ringbuf.Category, name *ringbuf.Name, n *names) spelling {
-	if s, ok := spelledTypes[seriesKey{category: c, name: string(name.Bytes())}]; ok {
+func spell(c ringbuf.Category, name ringbuf.Name, n *names) spelling {
+	b := name.Bytes()
+	if s, ok := spelledTypes[seriesKey{c, string(b)}]; ok {
 		return s
 	}
-	return spelling{series: n.named(c, name)}
+	return spelling{series: n.named(c, b), failed: c == ringbuf.CategoryError && !typeNames[string(b)]}
 }
 
 // spelledTypes are the types that layouts with names know. Errors are found by
@@ -59,9 +79,17 @@ func spell(c ringbuf.Category, name *ringbuf.Name, n *names) spelling {
 var spelledTypes = func() map[seriesKey]spelling {
 	m := make(map[seriesKey]spelling)
 	for t := range ringbuf.TypeEventsDropped {
-		now, then := t.String(), t.LegacyName()
-		m[seriesKey{category: t.Category(), name: then}] = spelling{kind: t, legacy: now != then}
-		m[seriesKey{category: t.Category(), name: now}] = spelling{kind: t}
+		m[seriesKey{t.Category(), t.LegacyName()}] = spelling{kind: t}
+		m[seriesKey{t.Category(), t.String()}] = spelling{kind: t, plain: true}
+	}
+	return m
+}()
+
+// typeNames are the names of spelledTypes, whatever their category.
+var typeNames = func() map[string]bool {
+	m := make(map[string]bool)
+	for key := range spelledTypes {
+		m[key.name] = true
 	}
 	return m
 }()

@@ -34,7 +34,17 @@ func (s Sum) Int64() int64 {
 
 // Float64 is the sum as the nearest floating-point number.
 func (s Sum) Float64() float64 {
-	return float64(s.Hi)*(1<<64) + float64(s.Lo)
+	if s.Hi == 0 {
+		return float64(s.Lo)
+	}
+	// Of the upper 64 bits, float64 takes 53. Whether there is anything below
+	// them decides a tie.
+	n := bits.LeadingZeros64(s.Hi)
+	upper := s.Hi<<n | s.Lo>>(64-n)
+	if s.Lo<<n != 0 {
+		upper |= 1
+	}
+	return math.Ldexp(float64(upper), 64-n)
 }
 
 // less is s-t, which may be negative, held within the bounds of int64.

@@ -46,8 +46,7 @@ func (a *Agent) MemoryUsage() int64 {
 // Errors is the errors of a status.
 func (a *Agent) Errors(t ringbuf.Type) *Total { return &a.counters[t] }
 
-// OtherErrors is the number of errors of a status that the catalogue doesn't
-// know.
+// OtherErrors is the sum of errors of a status that the catalogue doesn't know.
 func (a *Agent) OtherErrors() Sum { return a.otherErrors }
 
 // Dropped is the events that the agent says it dropped before they reached the
@@ -74,11 +73,11 @@ func (a *Agent) Events(fn func(category, name string, events uint64)) {
 func (a *Agent) eventsOf(t ringbuf.Type) uint64 {
 	switch t {
 	case ringbuf.TypeTxBytes, ringbuf.TypeRxBytes:
-		return a.sizes[t].count
+		return a.sizes[t].Count()
 	case ringbuf.TypeXferTime:
-		return a.duration.count
+		return a.duration.Count()
 	case ringbuf.TypeXferPostTime:
-		return a.post.count
+		return a.post.Count()
 	default:
 		return a.counters[t].Events
 	}

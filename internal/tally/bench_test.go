@@ -1,0 +1,112 @@
+package tally_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// slots is the capacity that agents use by default: a full ring holds one
+// event less.
+const slots = 4096
+
+// BenchmarkAdd tallies a full ring and, in turn with it, copies the same bytes.
+// x-memcpy is the ratio of the two, which a busy machine changes less than
+// either.
+func BenchmarkAdd(b *testing.B) {
+	for _, l := range ringbuf.Layouts() {
+		b.Run(l.String(), func(b *testing.B) { benchmarkAdd(b, l, tally.Config{}) })
+	}
+	exponential := tally.HistogramConfig{Kind: tally.Exponential}
+	b.Run("v4-exponential", func(b *testing.B) {
+		benchmarkAdd(b, ringbuf.V4, tally.Config{Duration: exponential, Size: exponential})
+	})
+	none := tally.HistogramConfig{Kind: tally.NoHistogram}
+	b.Run("v4-none", func(b *testing.B) {
+		benchmarkAdd(b, ringbuf.V4, tally.Config{Duration: none, Size: none})
+	})
+}
+
+func benchmarkAdd(b *testing.B, l ringbuf.Layout, c tally.Config) {
+	events := transferMix(rand.New(rand.NewPCG(1, 2)), slots-1)
+	r := newRing(b, l, slots)
+	r.push(events)
+	r.read(func(batch ringbuf.Batch) {
+		agent := tally.NewAgent(shape(b, c))
+		agent.Add(batch) // meets every name once
+		b.ReportAllocs()
+		against(b, len(events), func() { agent.Add(batch) }, copying(batch))
+	})
+}
+
+// against runs work and a reference for it by turns, and reports the medians
+// of both for each of n events.
+func against(b *testing.B, n int, work, reference func()) {
+	b.Helper()
+	var worked, referred []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		work()
+		between := time.Now()
+		reference()
+		worked = append(worked, between.Sub(start))
+		referred = append(referred, time.Since(between))
+	}
+	w, r := median(worked), median(referred)
+	b.ReportMetric(w/float64(n), "ns/event")
+	b.ReportMetric(r/float64(n), "memcpy-ns/event")
+	b.ReportMetric(w/r, "x-memcpy")
+}
+
+func median(d []time.Duration) float64 {
+	slices.Sort(d)
+	return float64(d[len(d)/2])
+}
+
+// copying copies a batch as it stands.
+func copying(batch ringbuf.Batch) func() {
+	switch batch.Layout() {
+	case ringbuf.V1:
+		return copyingSlots(batch.Timed())
+	case ringbuf.V2Named:
+		return copyingSlots(batch.Named())
+	case ringbuf.V2:
+		return copyingSlots(batch.Categorized())
+	default:
+		return copyingSlots(batch.Typed())
+	}
+}
+
+func copyingSlots[T any](events []T) func() {
+	dst := make([]T, len(events))
+	return func() { copy(dst, events) }
+}
+
+// transferMix is n events as an agent writes them that moves KV cache both
+// ways: groups of four, and now and then an error or a registration.
+func transferMix(r *rand.Rand, n int) []ringbuf.Event {
+	events := make([]ringbuf.Event, 0, n)
+	for len(events) < n {
+		post := uint64(5 + r.ExpFloat64()*20)
+		took := post + uint64(50+r.ExpFloat64()*3000)
+		dir := ringbuf.Type(r.IntN(2))
+		group := []ringbuf.Event{
+			ringbuf.NewEvent(ringbuf.TypeXferPostTime, post),
+			ringbuf.NewEvent(ringbuf.TypeXferTime, took),
+			ringbuf.NewEvent(ringbuf.TypeTxBytes+dir, 1<<r.IntN(26)*(1+r.Uint64N(100))),
+			ringbuf.NewEvent(ringbuf.TypeTxRequests+dir, 1),
+		}
+		switch r.IntN(1000) {
+		case 0:
+			group = append(group, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30))
+		case 1:
+			group = append(group, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+		}
+		events = append(events, group...)
+	}
+	return events[:n]
+}

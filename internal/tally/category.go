@@ -1,0 +1,55 @@
+package tally
+
+import (
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+var categoryNames = [ringbuf.Categories]string{
+	ringbuf.CategoryMemory:      semconv.CategoryMemory,
+	ringbuf.CategoryTransfer:    semconv.CategoryTransfer,
+	ringbuf.CategoryConnection:  semconv.CategoryConnection,
+	ringbuf.CategoryBackend:     semconv.CategoryBackend,
+	ringbuf.CategoryError:       semconv.CategoryError,
+	ringbuf.CategoryPerformance: semconv.CategoryPerformance,
+	ringbuf.CategorySystem:      semconv.CategorySystem,
+	ringbuf.CategoryCustom:      semconv.CategoryCustom,
+}
+
+// CategoryName is the catalogue's name of a ring's category.
+func CategoryName(c ringbuf.Category) string {
+	if knownCategory(c) == noCategory {
+		return semconv.CategoryUnknown
+	}
+	return categoryNames[c]
+}
+
+// TypeCategory is the catalogue's name of the category that a known type
+// belongs to.
+func TypeCategory(t ringbuf.Type) string {
+	if t == ringbuf.TypeEventsDropped {
+		return semconv.CategoryTelemetry
+	}
+	return CategoryName(t.Category())
+}
+
+// noCategory stands for all numbers that aren't in the catalogue.
+const noCategory ringbuf.Category = -1
+
+func knownCategory(c ringbuf.Category) ringbuf.Category {
+	if c < 0 || c >= ringbuf.Categories {
+		return noCategory
+	}
+	return c
+}
+
+// valued says whether events of a category carry a value that the catalogue
+// has no other place for.
+func valued(c ringbuf.Category) bool {
+	switch c {
+	case ringbuf.CategoryConnection, ringbuf.CategoryBackend, ringbuf.CategorySystem, ringbuf.CategoryCustom:
+		return true
+	default:
+		return false
+	}
+}

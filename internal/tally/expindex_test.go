@@ -1,0 +1,40 @@
+package tally
+
+import (
+	"math"
+	"testing"
+)
+
+// A power of two is a bound at every scale, so that the values on both sides
+// of it are in the next bucket and in the one that it closes.
+func TestIndexAtPowersOfTwo(t *testing.T) {
+	for scale := int32(minScale); scale <= maxScale; scale++ {
+		for exponent := -20; exponent <= 64; exponent++ {
+			v := math.Ldexp(1, exponent)
+			want := int32(math.Ceil(math.Ldexp(float64(exponent), int(scale)))) - 1
+			if got := index(v, scale); got != want {
+				t.Fatalf("scale %d: 2^%d is in bucket %d, want %d", scale, exponent, got, want)
+			}
+			want = int32(math.Floor(math.Ldexp(float64(exponent), int(scale))))
+			if got := index(math.Nextafter(v, math.Inf(1)), scale); got != want {
+				t.Fatalf("scale %d: above 2^%d is bucket %d, want %d", scale, exponent, got, want)
+			}
+			want = int32(math.Ceil(math.Ldexp(float64(exponent), int(scale)))) - 1
+			if got := index(math.Nextafter(v, 0), scale); got != want {
+				t.Fatalf("scale %d: below 2^%d is bucket %d, want %d", scale, exponent, got, want)
+			}
+		}
+	}
+}
+
+// Where the table ends and the logarithm begins, nothing shows.
+func TestIndexOfAllScalesAgrees(t *testing.T) {
+	for v := 1e-6; v < 1e20; v *= 1.0001 {
+		finest := index(v, maxScale)
+		for scale := int32(minScale); scale < maxScale; scale++ {
+			if got, want := index(v, scale), finest>>(maxScale-scale); got != want {
+				t.Fatalf("%v is in bucket %d of scale %d, want %d", v, got, scale, want)
+			}
+		}
+	}
+}

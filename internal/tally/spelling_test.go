@@ -1,0 +1,61 @@
+package tally
+
+import (
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Each of NIXL's own names has a place of its own in the cache: two in one
+// place would drive each other out at every event.
+func TestOwnNamesDontCollide(t *testing.T) {
+	places := map[uint64]seriesKey{}
+	spellings := []seriesKey{{ringbuf.CategoryError, "BAD_STATUS"}}
+	for key := range spelledTypes {
+		spellings = append(spellings, key)
+	}
+	if len(spellings) != 33 {
+		t.Errorf("%d names, want 20, 12 older ones of errors, and BAD_STATUS", len(spellings))
+	}
+	for _, key := range spellings {
+		name := ringbuf.MakeName(key.name)
+		place := wordsOf(&name).hash(mark(key.category))
+		if other, taken := places[place]; taken {
+			t.Errorf("%v and %v share place %d", key, other, place)
+		}
+		places[place] = key
+	}
+}
+
+// A category is told apart even where its number leads to the same place.
+func TestOtherCategoryInTheSamePlace(t *testing.T) {
+	name := ringbuf.MakeName("agent_tx_bytes")
+	words := wordsOf(&name)
+	for c := ringbuf.Category(100); ; c++ {
+		if words.hash(mark(c)) != words.hash(mark(ringbuf.CategoryTransfer)) {
+			continue
+		}
+		a := NewAgent(defaultShape(t))
+		addAll(t, a, ringbuf.V1,
+			ringbuf.NewNamedEvent(ringbuf.CategoryTransfer, "agent_tx_bytes", 1), ringbuf.NewNamedEvent(c, "agent_tx_bytes", 1),
+			ringbuf.NewNamedEvent(ringbuf.CategoryTransfer, "agent_tx_bytes", 1), ringbuf.NewNamedEvent(c, "agent_tx_bytes", 1))
+		if got := a.Size(Transmit).Count(); got != 2 || len(a.Series()) != 1 || a.Series()[0].Events != 2 {
+			t.Errorf("%d sizes and %d series, want 2 and 1", got, len(a.Series()))
+		}
+		return
+	}
+}
+
+// A place that nothing was put in isn't that of an empty name, whatever its
+// category.
+func TestEmptyPlaceIsNobodys(t *testing.T) {
+	a := NewAgent(defaultShape(t))
+	var events []ringbuf.Event
+	for c := ringbuf.Category(-1); c < ringbuf.Categories; c++ {
+		events = append(events, ringbuf.NewNamedEvent(c, "", 1))
+	}
+	addAll(t, a, ringbuf.V1, events...)
+	if got := a.sizes[0].Count(); got != 0 || len(a.Series()) != len(events) {
+		t.Errorf("%d sizes and %d series, want none and %d", got, len(a.Series()), len(events))
+	}
+}

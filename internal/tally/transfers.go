@@ -1,0 +1,106 @@
+package tally
+
+import "github.com/nixl-otel/nixl-otel/ringbuf"
+
+// Nearly all events of a ring are those of whole transfers, four in a row. Runs
+// of them are counted in two loops that have nothing else to do; whatever is
+// out of the ordinary ends a run and is counted event by event.
+
+// group is the events of one transfer.
+type group = [groupSize]ringbuf.TypedEvent
+
+// maxRun keeps the sums of a run, of values of up to quickBits, within 64 bits.
+const maxRun = 1 << (64 - quickBits)
+
+// transfers counts the run of transfers that groups begins with, and returns
+// their number.
+func (a *Agent) transfers(groups []group) int {
+	if len(groups) == 0 {
+		return 0
+	}
+	d, ok := transfer(&groups[0])
+	if !ok {
+		return 0
+	}
+	n := a.sizeRun(groups[:min(len(groups), maxRun)])
+	if n == 0 {
+		a.sizes[d].record(groups[0][2].Value)
+		a.requested(int(d), 1)
+		n = 1
+	}
+	for done := a.timeRun(groups[:n]); done < n; done += a.timeRun(groups[done:n]) {
+		a.post.record(groups[done][0].Value)
+		a.duration.record(groups[done][1].Value)
+		done++
+	}
+	return n
+}
+
+// requested counts the requests of n transfers.
+func (a *Agent) requested(direction int, n uint64) {
+	a.counters[int(ringbuf.TypeTxRequests)+direction].ones(n)
+	a.groups.whole(direction, n)
+}
+
+// transfer says whether four events are those of one transfer, and which
+// direction it had. NIXL counts it as one request.
+func transfer(g *group) (direction uint64, ok bool) {
+	d := uint64(g[2].Type - ringbuf.TypeTxBytes)
+	return d, g[0].Type == ringbuf.TypeXferPostTime && g[1].Type == ringbuf.TypeXferTime &&
+		d <= 1 && uint64(g[3].Type-ringbuf.TypeTxRequests) == d && g[3].Value == 1
+}
+
+// sizeRun counts sizes and requests of transfers, up to the first size that
+// needs more than to be counted.
+func (a *Agent) sizeRun(groups []group) (n int) {
+	var sum [2]uint64
+	var received uint64
+	scale := a.sizes[0].scale
+	for ; n < len(groups); n++ {
+		g := &groups[n]
+		d, ok := transfer(g)
+		if !ok {
+			break
+		}
+		h := &a.sizes[d]
+		v := g[2].Value
+		if v < h.low || v > h.high {
+			break
+		}
+		received += d
+		sum[d] += v
+		h.last = v
+		h.buckets[scale.quickBucket(v)]++
+	}
+	requests := [2]uint64{uint64(n) - received, received}
+	for d := range requests {
+		a.sizes[d].sum.Add(sum[d])
+		a.requested(d, requests[d])
+	}
+	return n
+}
+
+// timeRun counts the times of transfers, up to the first that need more than
+// to be counted.
+func (a *Agent) timeRun(groups []group) (n int) {
+	post, took, scale := &a.post, &a.duration, a.duration.scale
+	postLow, postHigh, tookLow, tookHigh := post.low, post.high, took.low, took.high
+	var postSum, tookSum uint64
+	for ; n < len(groups); n++ {
+		g := &groups[n]
+		p, t := g[0].Value, g[1].Value
+		if p < postLow || p > postHigh || t < tookLow || t > tookHigh {
+			break
+		}
+		postSum += p
+		tookSum += t
+		post.buckets[scale.quickBucket(p)]++
+		took.buckets[scale.quickBucket(t)]++
+	}
+	if n > 0 {
+		post.sum.Add(postSum)
+		took.sum.Add(tookSum)
+		post.last, took.last = groups[n-1][0].Value, groups[n-1][1].Value
+	}
+	return n
+}

@@ -1,0 +1,132 @@
+package tally
+
+import "github.com/nixl-otel/nixl-otel/ringbuf"
+
+// Events of the older layouts are translated to those of layout V3, as far as
+// they say the same, and counted from there: a run at a time, in loops that
+// have nothing else to do. An event that can't be translated ends a run and is
+// counted by itself.
+
+// run is long enough that a run's own cost is little beside its events', and
+// short enough that the stack of an idle agent's drain isn't cleared for long.
+type run [128]ringbuf.TypedEvent
+
+// categorized counts events that have a type and a category. Where the
+// category isn't the type's own, neither can be believed.
+func (a *Agent) categorized(events []ringbuf.CategorizedEvent) {
+	var r run
+	for len(events) > 0 {
+		n := r.categorized(events)
+		a.typed(r[:n])
+		events = events[n:]
+		if n < len(r) && len(events) > 0 {
+			a.one(&events[0])
+			events = events[1:]
+		}
+	}
+}
+
+func (r *run) categorized(events []ringbuf.CategorizedEvent) (n int) {
+	events = events[:min(len(events), len(r))]
+	for n = range events {
+		e := &events[n]
+		t := e.Type
+		if !ringbuf.V2.Knows(t) || t.Category() != e.Category {
+			return n
+		}
+		r[n] = ringbuf.TypedEvent{Type: t, Value: e.Value}
+	}
+	return len(events)
+}
+
+// one counts one event. Its slot is looked at anew, and may have changed.
+func (a *Agent) one(e *ringbuf.CategorizedEvent) {
+	c, t, v := e.Category, e.Type, e.Value
+	if ringbuf.V2.Knows(t) && t.Category() == c {
+		a.known(t, v)
+		return
+	}
+	a.unknown(c, t, v, ringbuf.V2)
+}
+
+// timed counts events that have a category, a name and a time.
+func (a *Agent) timed(events []ringbuf.TimedEvent) {
+	var r run
+	s := a.spell()
+	for len(events) > 0 {
+		n := r.timed(events, s)
+		a.typed(r[:n])
+		events = events[n:]
+		if n < len(r) && len(events) > 0 {
+			e := &events[0]
+			a.spelled(s.find(e.Category, &e.Name, &a.names), e.Value)
+			events = events[1:]
+		}
+	}
+}
+
+func (r *run) timed(events []ringbuf.TimedEvent, s *spellings) (n int) {
+	events = events[:min(len(events), len(r))]
+	for n = range events {
+		e := &events[n]
+		words, category := wordsOf(&e.Name), mark(e.Category)
+		at := &s[words.hash(category)]
+		if at.mark != category || at.words != words || !at.plain {
+			return n
+		}
+		r[n] = ringbuf.TypedEvent{Type: at.kind, Value: e.Value}
+	}
+	return len(events)
+}
+
+// named counts events that have a category and a name.
+func (a *Agent) named(events []ringbuf.NamedEvent) {
+	var r run
+	s := a.spell()
+	for len(events) > 0 {
+		n := r.named(events, s)
+		a.typed(r[:n])
+		events = events[n:]
+		if n < len(r) && len(events) > 0 {
+			e := &events[0]
+			a.spelled(s.find(e.Category, &e.Name, &a.names), e.Value)
+			events = events[1:]
+		}
+	}
+}
+
+func (r *run) named(events []ringbuf.NamedEvent, s *spellings) (n int) {
+	events = events[:min(len(events), len(r))]
+	for n = range events {
+		e := &events[n]
+		words, category := wordsOf(&e.Name), mark(e.Category)
+		at := &s[words.hash(category)]
+		if at.mark != category || at.words != words || !at.plain {
+			return n
+		}
+		r[n] = ringbuf.TypedEvent{Type: at.kind, Value: e.Value}
+	}
+	return len(events)
+}
+
+func (a *Agent) spell() *spellings {
+	if a.spellings == nil {
+		a.spellings = new(spellings)
+	}
+	return a.spellings
+}
+
+// spelled counts an event that has a category and a name.
+func (a *Agent) spelled(s *spelling, v uint64) {
+	if s.series == nil {
+		if !s.plain {
+			a.legacy[s.kind]++
+		}
+		a.known(s.kind, v)
+		return
+	}
+	s.series.record(v)
+	if s.failed {
+		a.otherErrors.Add(v)
+	}
+}
