@@ -127,16 +127,18 @@ func (d *decoder) series(s *Series) {
 func (e *encoder) groups(g *groups) {
 	e.bool(g.synced)
 	e.uint(uint64(g.seen))
-	e.uint(uint64(g.last + 1))
-	e.uint(uint64(g.dir + 1))
+	e.uint(uint64(g.dir))
+	e.uint(uint64(g.written[0]))
+	e.uint(uint64(g.written[1]))
 	e.uint(g.torn)
 }
 
 func (d *decoder) groups(g *groups) {
 	g.synced = d.bool()
-	g.seen = uint8(d.below(groupSize))
-	g.last = int8(d.below(groupSize)) - 1
-	g.dir = int8(d.below(groupSize-1)) - 1
+	g.seen = places(d.below(int(atRequests)))
+	g.dir = int8(d.below(len(g.written)))
+	g.written[0] = places(d.count(int(allPlaces)))
+	g.written[1] = places(d.count(int(allPlaces)))
 	g.torn = d.uint()
 }
 

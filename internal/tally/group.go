@@ -9,82 +9,111 @@ import "github.com/nixl-otel/nixl-otel/ringbuf"
 // though, and a ring that is full drops the newest, so that any of the four
 // may be missing. An event that doesn't continue its group in this order
 // begins another; a group that ends without all four was torn.
+//
+// An agent may have been told to leave some of the four out for good
+// (NIXL_TELEMETRY_ENABLED_METRICS, in NIXL since August 2026). So only an
+// event of a type that the agent was seen to write is missed.
+//
+// Two cuts can look like one transfer, the head of the first and the tail of
+// the second: there are at least as many torn groups as are counted.
 type groups struct {
-	synced bool  // whether a first group was seen from its beginning
-	seen   uint8 // events of the open group
-	last   int8  // place of the newest event of the open group, 0 to 3
-	dir    int8  // direction of the open group's bytes, 0 or 1; -1 before them
-	torn   uint64
+	synced  bool      // whether a group was seen from its beginning
+	seen    places    // of the open group; none if no group is open
+	dir     int8      // of the open group, once it has bytes
+	written [2]places // by direction: what this run of the agent has written
+	torn    uint64
 }
 
 // groupSize is the number of events of a transfer.
 const groupSize = 4
 
-// place is where in a transfer's group an event of a type stands, and for
-// which direction; -1 is not in a group, or for both directions.
-var place = [ringbuf.Types]struct{ at, dir int8 }{
-	ringbuf.TypeXferPostTime: {0, -1},
-	ringbuf.TypeXferTime:     {1, -1},
-	ringbuf.TypeTxBytes:      {2, 0},
-	ringbuf.TypeRxBytes:      {2, 1},
-	ringbuf.TypeTxRequests:   {3, 0},
-	ringbuf.TypeRxRequests:   {3, 1},
+// places are the events of a group, a bit each: post time, transfer time,
+// bytes, requests.
+type places uint8
 
-	ringbuf.TypeMemoryRegistered:    {-1, -1},
-	ringbuf.TypeMemoryDeregistered:  {-1, -1},
-	ringbuf.TypeErrNotPosted:        {-1, -1},
-	ringbuf.TypeErrInvalidParam:     {-1, -1},
-	ringbuf.TypeErrBackend:          {-1, -1},
-	ringbuf.TypeErrNotFound:         {-1, -1},
-	ringbuf.TypeErrMismatch:         {-1, -1},
-	ringbuf.TypeErrNotAllowed:       {-1, -1},
-	ringbuf.TypeErrRepostActive:     {-1, -1},
-	ringbuf.TypeErrUnknown:          {-1, -1},
-	ringbuf.TypeErrNotSupported:     {-1, -1},
-	ringbuf.TypeErrRemoteDisconnect: {-1, -1},
-	ringbuf.TypeErrCanceled:         {-1, -1},
-	ringbuf.TypeErrNoTelemetry:      {-1, -1},
-	ringbuf.TypeEventsDropped:       {-1, -1},
+const (
+	atPostTime places = 1 << iota
+	atTime
+	atBytes
+	atRequests
+
+	noPlace   places = 0
+	allPlaces        = atPostTime | atTime | atBytes | atRequests
+)
+
+// place is where in a transfer's group an event of a type stands, and for
+// which direction: 0 or 1, or -1 for both. Other types have no place.
+var place = [ringbuf.Types]struct {
+	at  places
+	dir int8
+}{
+	ringbuf.TypeXferPostTime: {atPostTime, -1},
+	ringbuf.TypeXferTime:     {atTime, -1},
+	ringbuf.TypeTxBytes:      {atBytes, 0},
+	ringbuf.TypeRxBytes:      {atBytes, 1},
+	ringbuf.TypeTxRequests:   {atRequests, 0},
+	ringbuf.TypeRxRequests:   {atRequests, 1},
 }
 
-// add follows one event.
+// add follows one event. A type that nothing is known of may belong to the
+// group or not, so that it says nothing.
 func (g *groups) add(t ringbuf.Type) {
-	at, dir := int8(-1), int8(-1)
-	if int(t) < ringbuf.Types {
-		at, dir = place[t].at, place[t].dir
+	if int(t) >= ringbuf.Types {
+		return
 	}
-	if g.seen > 0 && (at <= g.last || at == 3 && g.last == 2 && dir != g.dir) {
+	p := place[t]
+	if p.at <= g.seen || p.at == atRequests && g.seen&atBytes != 0 && p.dir != g.dir {
 		g.end()
 	}
-	switch {
-	case at < 0:
-		g.synced = true // between two groups
+	if p.at <= atPostTime {
+		g.synced = true // at a beginning, or between two groups
+	}
+	if p.at == noPlace {
 		return
-	case at == 0:
+	}
+	g.seen |= p.at
+	if p.dir >= 0 {
+		g.dir = p.dir
+		g.written[p.dir] |= p.at
+	} else {
+		g.written[0] |= p.at
+		g.written[1] |= p.at
+	}
+	if p.at == atRequests {
+		g.end()
+	}
+}
+
+// whole notes n groups that are known to be whole.
+func (g *groups) whole(dir int, n uint64) {
+	if n > 0 {
+		g.written[dir] = allPlaces
+		g.written[1-dir] |= atPostTime | atTime
 		g.synced = true
 	}
-	g.seen++
-	g.last, g.dir = at, dir
-	if g.seen == groupSize {
-		g.end()
-	}
 }
 
-// end closes the open group.
+// end closes the open group, if there is one.
 func (g *groups) end() {
-	if g.seen < groupSize && g.synced {
+	if g.seen == 0 {
+		return
+	}
+	written := g.written[0] | g.written[1]
+	if g.seen&(atBytes|atRequests) != 0 {
+		written = g.written[g.dir]
+	}
+	if g.synced && written&^g.seen != 0 {
 		g.torn++
 	}
-	g.seen, g.last, g.dir = 0, -1, -1
-	g.synced = true
+	g.seen, g.synced = 0, true
 }
 
 // lose forgets the open group: what follows isn't the event after the last
 // one that was seen, and says nothing about the ring.
-func (g *groups) lose() { *g = groups{torn: g.torn} }
+func (g *groups) lose() { g.seen, g.synced = 0, false }
+
+// restart forgets the run of the agent that has ended.
+func (g *groups) restart() { *g = groups{torn: g.torn} }
 
 // open says whether a group was begun and isn't complete.
-func (g *groups) open() bool { return g.seen > 0 }
-
-// whole notes n groups that are known to be whole.
-func (g *groups) whole(_ int, n uint64) { g.synced = g.synced || n > 0 }
+func (g *groups) open() bool { return g.seen != 0 }

@@ -27,7 +27,7 @@ func (a *Agent) Restarted() {
 	a.health.restarts++
 	a.registeredBefore = a.Registered().Sum
 	a.deregisteredBefore = a.Deregistered().Sum
-	a.groups.lose()
+	a.groups.restart()
 }
 
 // ForeignRead notes that somebody else has taken events from the ring.
@@ -66,7 +66,7 @@ func (a *Agent) Restarts() uint64 { return a.health.restarts }
 // ForeignReads is how often somebody else was found to have taken events.
 func (a *Agent) ForeignReads() uint64 { return a.health.foreign }
 
-// TornGroups is the number of transfers of which events were missing.
+// TornGroups is the number of transfers of which events were missing, at least.
 func (a *Agent) TornGroups() uint64 { return a.groups.torn }
 
 // Misses is how often events went by unseen. How many, nobody knows.
