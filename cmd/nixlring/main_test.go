@@ -75,6 +75,7 @@ func TestHelp(t *testing.T) {
 		"help_read.txt":     {"read", "--help"},
 		"help_record.txt":   {"record", "--help"},
 		"help_replay.txt":   {"replay", "--help"},
+		"help_session.txt":  {"session", "analyze", "--help"},
 		"help_simulate.txt": {"simulate", "--help"},
 	} {
 		r := nixlring(t.Context(), nil, args...)
@@ -122,6 +123,7 @@ func TestWrongCommandLine(t *testing.T) {
 		{"--output FILE is needed", []string{"record", dir}},
 		{"--duration -1s", []string{"record", dir, "-o", "x", "-d", "-1s"}},
 		{"--interval 0s", []string{"record", dir, "-o", "x", "--interval", "0"}},
+		{"it is one of png, svg", []string{"session", "analyze", "--format", "gif"}},
 		{"--speed 0", []string{"replay", "x", dir, "--speed", "0"}},
 		{"--speed NaN", []string{"replay", "x", dir, "--speed", "NaN"}},
 		{"accepts between 1 and 2 arg", []string{"replay"}},

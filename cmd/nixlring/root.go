@@ -20,8 +20,12 @@ Where no directory is given it takes that of the agents, from
 NIXL_TELEMETRY_DIR, else from NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
 
 ` + exitCodes,
-		Example: `  nixlring ls
-  nixlring simulate --agents 4 --duration 1m`,
+		Example: `  nixlring simulate /run/nixl --agents 4 --duration 1m
+  nixlring ls /run/nixl
+  nixlring top /run/nixl
+  nixlring read /run/nixl/decode-0
+  nixlring inspect /run/nixl/decode-0
+  nixlring record /run/nixl -o bug.nixlrec`,
 		Version:       programVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -32,7 +36,7 @@ NIXL_TELEMETRY_DIR, else from NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
 	root.SetErr(w.err)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newLs(w), newRead(w), newInspect(w), newTop(w), newRecord(w), newReplay(w), newSimulate(w))
+	root.AddCommand(newLs(w), newRead(w), newInspect(w), newTop(w), newRecord(w), newReplay(w), newSimulate(w), newSession(w))
 	return root
 }
 
