@@ -11,7 +11,7 @@ import "github.com/nixl-otel/nixl-otel/ringbuf"
 // begins another; a group that ends without all four was torn.
 //
 // An agent may have been told to leave some of the four out for good
-// (NIXL_TELEMETRY_ENABLED_METRICS, in NIXL since August 2026). So only an
+// (NIXL_TELEMETRY_ENABLED_METRICS, on NIXL's main since July 2026). So only an
 // event of a type that the agent was seen to write is missed.
 //
 // Two cuts can look like one transfer, the head of the first and the tail of

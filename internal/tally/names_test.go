@@ -1,0 +1,251 @@
+package tally_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func namedEvent(c ringbuf.Category, name string, v uint64) ringbuf.Event {
+	e := ringbuf.Event{Category: c, Named: true, Value: v}
+	copy(e.Name[:], name) // all 32 bytes, where an agent writes 31 and a NUL
+	return e
+}
+
+func TestNames(t *testing.T) {
+	const backend = ringbuf.CategoryBackend
+	long := strings.Repeat("x", 32)
+	tests := []struct {
+		name   string
+		events []ringbuf.Event
+		want   map[event][]uint64
+	}{
+		{"no NUL", []ringbuf.Event{namedEvent(backend, long, 1)}, map[event][]uint64{{"backend", long}: {1}}},
+		{
+			"something after the NUL",
+			[]ringbuf.Event{namedEvent(backend, "a\x00b", 1), namedEvent(backend, "a\x00c", 2), namedEvent(backend, "a", 3)},
+			map[event][]uint64{{"backend", "a"}: {1, 2, 3}},
+		},
+		{"empty", []ringbuf.Event{namedEvent(backend, "", 1)}, map[event][]uint64{{"backend", ""}: {1}}},
+		{
+			"not UTF-8, alike once it is",
+			[]ringbuf.Event{namedEvent(backend, "a\xffb", 1), namedEvent(backend, "a\xfe\xfdb", 2), namedEvent(backend, "a\uFFFDb", 3)},
+			map[event][]uint64{{"backend", "a\uFFFDb"}: {1, 2, 3}},
+		},
+		{
+			"cut in the middle of a character",
+			[]ringbuf.Event{namedEvent(backend, strings.Repeat("x", 31)+"ä", 1)},
+			map[event][]uint64{{"backend", strings.Repeat("x", 31) + "\uFFFD"}: {1}},
+		},
+		{
+			"nothing but what isn't UTF-8",
+			[]ringbuf.Event{namedEvent(backend, strings.Repeat("\xff", 32), 1)},
+			map[event][]uint64{{"backend", "\uFFFD"}: {1}},
+		},
+		{
+			"every other byte isn't UTF-8",
+			[]ringbuf.Event{namedEvent(backend, strings.Repeat("\xffa", 16), 1)},
+			map[event][]uint64{{"backend", strings.Repeat("\uFFFDa", 16)}: {1}},
+		},
+		{
+			"one name in several categories",
+			[]ringbuf.Event{namedEvent(backend, "a", 1), namedEvent(ringbuf.CategoryCustom, "a", 2), namedEvent(-7, "a", 3), namedEvent(8, "a", 4)},
+			map[event][]uint64{{"backend", "a"}: {1}, {"custom", "a"}: {2}, {"unknown", "a"}: {3, 4}},
+		},
+	}
+	for _, l := range []ringbuf.Layout{ringbuf.V1, ringbuf.V2Named} {
+		for _, tt := range tests {
+			t.Run(fmt.Sprint(l, "/", tt.name), func(t *testing.T) {
+				agent := tally.NewAgent(shape(t, tally.Config{}))
+				newRing(t, l, 64).feed(agent, tt.events)
+				got := map[event][]uint64{}
+				for _, s := range agent.Series() {
+					got[event{s.Category, s.Name}] = []uint64{s.Events, s.Sum.Lo, uint64(s.Last())}
+				}
+				want := map[event][]uint64{}
+				for e, values := range tt.want {
+					want[e] = []uint64{uint64(len(values)), add(values).Uint64(), values[len(values)-1]}
+				}
+				if d := cmp.Diff(want, got); d != "" {
+					t.Errorf("events, sum and last value (-want +got)\n%s", d)
+				}
+			})
+		}
+	}
+}
+
+// A name or type of NIXL's under a category that isn't its own is neither.
+func TestContradictions(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	for _, l := range []ringbuf.Layout{ringbuf.V1, ringbuf.V2, ringbuf.V2Named} {
+		t.Run(l.String(), func(t *testing.T) {
+			agent, want := tally.NewAgent(shape(t, tally.Config{MaxNames: 1000})), newModel()
+			r := newRing(t, l, 64)
+			for kind := range ringbuf.Type(ringbuf.Types + 2) {
+				for c := ringbuf.Category(-1); c <= ringbuf.Categories; c++ {
+					e := ringbuf.Event{Category: c, Type: kind, Value: random.Uint64N(1000)}
+					if l.Named() {
+						e = ringbuf.NewNamedEvent(c, kind.LegacyName(), e.Value)
+					}
+					r.feed(agent, []ringbuf.Event{e})
+					want.add(l, e)
+				}
+			}
+			compare(t, want, agent)
+		})
+	}
+}
+
+// Past the limit, events count in one place for those with a value of their
+// own and in one for the rest, and those that came before go on.
+func TestOverflow(t *testing.T) {
+	for _, l := range ringbuf.Layouts() {
+		t.Run(l.String(), func(t *testing.T) {
+			const limit = 4
+			unheardOf := func(c ringbuf.Category, i int) ringbuf.Event {
+				e := ringbuf.Event{Category: c, Type: ringbuf.Type(1000 + i), Value: uint64(i)}
+				if l.Named() {
+					e = ringbuf.NewNamedEvent(c, fmt.Sprint("event ", i), uint64(i))
+				}
+				return e
+			}
+			agent := tally.NewAgent(shape(t, tally.Config{MaxNames: limit}))
+			r := newRing(t, l, 64)
+			for i := range 20 {
+				r.feed(agent, []ringbuf.Event{
+					unheardOf(ringbuf.CategoryBackend, i), unheardOf(ringbuf.CategoryMemory, i),
+					unheardOf(ringbuf.CategoryBackend, 0), ringbuf.NewEvent(ringbuf.TypeTxBytes, 1),
+				})
+			}
+			if n := len(agent.Series()); n != limit {
+				t.Errorf("%d series, want %d", n, limit)
+			}
+			plain, valued := agent.Overflow()
+			if l == ringbuf.V3 || l == ringbuf.V4 {
+				// No categories there: of the 20 types 4 have a series.
+				if plain.Events != 32 || valued.Events != 0 {
+					t.Errorf("overflow is %d and %d events, want 32 and 0", plain.Events, valued.Events)
+				}
+				return
+			}
+			// Of the 20 of each category, 2 have a series.
+			if plain.Events != 18 || valued.Events != 18 || valued.Sum.Lo != 189 || valued.Last() != 19 || !valued.Valued || plain.Valued {
+				t.Errorf("overflow is %+v and %+v", plain, valued)
+			}
+			if first := agent.Series()[0]; first.Events != 21 {
+				t.Errorf("the first series has %d events, want 21", first.Events)
+			}
+			if got := agent.Size(tally.Transmit).Count(); got != 20 {
+				t.Errorf("%d sizes, want 20", got)
+			}
+		})
+	}
+}
+
+// A ring full of names that never come again costs no memory for good, and no
+// allocation once the limit is reached.
+func TestFloodOfNames(t *testing.T) {
+	for _, l := range ringbuf.Layouts() {
+		t.Run(l.String(), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(8, 8))
+			flood := make([]ringbuf.Event, slots-1)
+			agent := tally.NewAgent(shape(t, tally.Config{}))
+			r := newRing(t, l, slots)
+			total := uint64(0)
+			for range 8 {
+				for i := range flood {
+					flood[i] = ringbuf.Event{Category: ringbuf.Category(random.IntN(12) - 2), Type: ringbuf.Type(random.Uint32())}
+					if l.Named() {
+						flood[i].Named = true
+						for b := range flood[i].Name {
+							flood[i].Name[b] = byte(random.Uint32())
+						}
+					}
+				}
+				r.push(flood)
+				r.read(func(b ringbuf.Batch) {
+					count := func() {
+						agent.Add(b)
+						total += uint64(b.Len())
+					}
+					count()
+					if n := testing.AllocsPerRun(1, count); n > 0 {
+						t.Errorf("%v allocations past the limit", n)
+					}
+				})
+			}
+			checkCounts(t, agent, total)
+			for _, s := range agent.Series() {
+				if !utf8.ValidString(s.Name) {
+					t.Errorf("name %q isn't UTF-8", s.Name)
+				}
+			}
+		})
+	}
+}
+
+// checkCounts holds whatever totals to what must hold for all.
+func checkCounts(t *testing.T, a *tally.Agent, events uint64) {
+	t.Helper()
+	plain, valued := a.Overflow()
+	sum := plain.Events + valued.Events
+	a.Events(func(_, _ string, n uint64) { sum += n })
+	if sum != events {
+		t.Errorf("%d events are counted, of %d", sum, events)
+	}
+	if n := len(a.Series()); n > tally.DefaultMaxNames {
+		t.Errorf("%d series", n)
+	}
+	for name, h := range map[string]*tally.Histogram{
+		"tx": a.Size(tally.Transmit), "rx": a.Size(tally.Receive), "duration": a.Duration(), "post": a.PostDuration(),
+	} {
+		sum := h.Buckets().Zero
+		for _, n := range append(h.Counts(), h.Buckets().Counts...) {
+			sum += n
+		}
+		if h.Kind() != tally.NoHistogram && sum != h.Count() {
+			t.Errorf("%s: count %d, and %d in buckets", name, h.Count(), sum)
+		}
+		if h.Min() > h.Max() || h.Last() > h.Max() || h.Last() < h.Min() {
+			t.Errorf("%s: min %v, max %v, last %v", name, h.Min(), h.Max(), h.Last())
+		}
+	}
+}
+
+// What an agent's totals take up, with the default configuration.
+func TestMemoryOfAnAgent(t *testing.T) {
+	const agents = 256
+	for _, l := range ringbuf.Layouts() {
+		t.Run(l.String(), func(t *testing.T) {
+			s := shape(t, tally.Config{})
+			r := newRing(t, l, slots)
+			r.push(transferMix(rand.New(rand.NewPCG(1, 2)), slots-1))
+			list := make([]*tally.Agent, agents)
+			var before, after runtime.MemStats
+			r.read(func(b ringbuf.Batch) {
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+				for i := range list {
+					list[i] = tally.NewAgent(s)
+					list[i].Add(b)
+				}
+				runtime.GC()
+				runtime.ReadMemStats(&after)
+			})
+			each := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / agents
+			t.Logf("%d bytes", each)
+			if each > 8<<10 {
+				t.Errorf("%d bytes for each agent, want 8 KiB at most", each)
+			}
+			runtime.KeepAlive(list)
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package tally_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// generator makes events of every sort: whole transfers mostly, and whatever a
+// ring may hold beside them.
+type generator struct {
+	*rand.Rand
+	layout ringbuf.Layout
+}
+
+func (g generator) events(n int) []ringbuf.Event {
+	var events []ringbuf.Event
+	for len(events) < n {
+		switch {
+		case g.IntN(4) > 0:
+			events = append(events, g.transfer()...)
+		case g.layout.Named():
+			events = append(events, g.named())
+		default:
+			events = append(events, g.typed())
+		}
+	}
+	return events[:n]
+}
+
+func (g generator) transfer() []ringbuf.Event {
+	d := ringbuf.Type(g.IntN(2))
+	requests := uint64(1)
+	if g.IntN(50) == 0 {
+		requests = g.value()
+	}
+	group := []ringbuf.Event{
+		ringbuf.NewEvent(ringbuf.TypeXferPostTime, g.value()),
+		ringbuf.NewEvent(ringbuf.TypeXferTime, g.value()),
+		ringbuf.NewEvent(ringbuf.TypeTxBytes+d, g.value()),
+		ringbuf.NewEvent(ringbuf.TypeTxRequests+d, requests),
+	}
+	if g.IntN(10) == 0 {
+		i := g.IntN(len(group))
+		group = append(group[:i], group[i+1:]...)
+	}
+	if g.layout == ringbuf.V2Named && g.IntN(2) == 0 {
+		// The layout was written with both names of errors.
+		group = append(group, ringbuf.NewNamedEvent(ringbuf.CategoryError, knownEvents[8+g.IntN(12)].name, 1))
+	}
+	for i := range group {
+		if g.layout.Named() && !group[i].Named {
+			group[i] = ringbuf.NewNamedEvent(group[i].Category, group[i].Type.LegacyName(), group[i].Value)
+		}
+	}
+	return group
+}
+
+func (g generator) typed() ringbuf.Event {
+	e := ringbuf.NewEvent(ringbuf.Type(g.IntN(ringbuf.Types+3)), g.value())
+	if g.IntN(20) == 0 {
+		e.Type = ringbuf.Type(g.Uint32())
+	}
+	if g.IntN(3) == 0 {
+		e.Category = g.category()
+	}
+	return e
+}
+
+func (g generator) named() ringbuf.Event {
+	names := []string{"", "x", "ucx_worker_progress_calls", "BAD_STATUS", "n\xe4me", "n\xf6me", "näme", "\xff\xff", "\xff\uFFFD\xff", "unknown_event_21"}
+	for _, e := range knownEvents {
+		names = append(names, e.name, e.legacy)
+	}
+	e := ringbuf.NewNamedEvent(g.category(), names[g.IntN(len(names))], g.value())
+	switch g.IntN(10) {
+	case 0: // what stands after the NUL is no part of the name
+		e.Name[31] = byte(g.Uint32())
+	case 1:
+		for i := range e.Name {
+			e.Name[i] = 'a' + byte(g.IntN(2))*128 // no NUL at all
+		}
+	}
+	return e
+}
+
+func (g generator) category() ringbuf.Category {
+	if g.IntN(20) == 0 {
+		return ringbuf.Category(g.Uint32())
+	}
+	return ringbuf.Category(g.IntN(ringbuf.Categories+2) - 1)
+}
+
+// value is of any size, small ones as likely as large ones, or next to where
+// something changes.
+func (g generator) value() uint64 {
+	switch g.IntN(8) {
+	case 0:
+		edges := []uint64{0, 1, 1 << 47, 1 << 48, 1 << 53, 1<<53 + 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxUint64}
+		return edges[g.IntN(len(edges))]
+	case 1:
+		bounds := newModel()
+		return uint64(int64(bounds.durationBounds[g.IntN(18)]*1e6) + int64(g.IntN(3)) - 1)
+	case 2:
+		return 1<<g.IntN(63) + uint64(g.IntN(3)) - 1
+	default:
+		return g.Uint64() >> (24 + g.IntN(40))
+	}
+}
+
+// Whatever a ring holds, in whatever batches, over restarts: the totals are
+// those of the plain way.
+func TestRandomEvents(t *testing.T) {
+	for _, l := range ringbuf.Layouts() {
+		t.Run(l.String(), func(t *testing.T) {
+			r := newRing(t, l, 512)
+			s := shape(t, tally.Config{MaxNames: 100_000})
+			for seed := range uint64(30) {
+				g := generator{rand.New(rand.NewPCG(seed, 7)), l}
+				agent, want := tally.NewAgent(s), newModel()
+				for range 1 + g.IntN(3) {
+					events := g.events(g.IntN(1000))
+					r.feed(agent, events, g.IntN(500), g.IntN(20), g.IntN(2))
+					for i := range events {
+						want.add(l, events[i])
+					}
+					if g.IntN(3) == 0 {
+						agent = storeAndRestore(t, agent, s)
+					}
+					if g.IntN(3) == 0 {
+						agent.Restarted()
+						want.restarted()
+					}
+				}
+				compare(t, want, agent)
+				if t.Failed() {
+					t.Fatalf("with seed %d", seed)
+				}
+			}
+		})
+	}
+}
+
+// storeAndRestore is the agent from its checkpoint.
+func storeAndRestore(t *testing.T, a *tally.Agent, s *tally.Shape) *tally.Agent {
+	t.Helper()
+	stored, err := a.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored := tally.NewAgent(s)
+	if err := restored.UnmarshalBinary(stored); err != nil {
+		t.Fatal(err)
+	}
+	return restored
+}
+
+// An agent may come back with another layout. Its totals go on.
+func TestLayoutsInTurn(t *testing.T) {
+	agent, want := tally.NewAgent(shape(t, tally.Config{MaxNames: 100_000})), newModel()
+	random := rand.New(rand.NewPCG(3, 3))
+	for range 4 {
+		for _, l := range ringbuf.Layouts() {
+			g := generator{random, l}
+			events := g.events(300)
+			newRing(t, l, 512).feed(agent, events)
+			for i := range events {
+				want.add(l, events[i])
+			}
+			agent.Restarted()
+			want.restarted()
+		}
+	}
+	compare(t, want, agent)
+}

@@ -1,0 +1,299 @@
+package tally_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// torn counts torn groups, the plain way: it keeps the events of the group,
+// and compares them with those of a whole one.
+type torn struct {
+	group   []ringbuf.Type
+	begun   bool // whether the group's beginning was seen
+	written []ringbuf.Type
+	n       uint64
+}
+
+const (
+	post   = ringbuf.TypeXferPostTime
+	took   = ringbuf.TypeXferTime
+	txSize = ringbuf.TypeTxBytes
+	rxSize = ringbuf.TypeRxBytes
+	txReq  = ringbuf.TypeTxRequests
+	rxReq  = ringbuf.TypeRxRequests
+)
+
+var wholeGroups = [][]ringbuf.Type{{post, took, txSize, txReq}, {post, took, rxSize, rxReq}}
+
+// counted is the number of torn groups, of those that have come to an end.
+func (t *torn) counted() uint64 { return t.n }
+
+func (t *torn) add(e ringbuf.Type) {
+	switch {
+	case int(e) >= ringbuf.Types:
+		return // may be an event of the group that this package doesn't know
+	case !slices.Contains(wholeGroups[0], e) && !slices.Contains(wholeGroups[1], e):
+		t.end()
+		t.begun = true
+		return
+	case !t.continues(e):
+		t.end()
+	}
+	if e == post {
+		t.begun = true
+	}
+	t.group = append(t.group, e)
+	if !slices.Contains(t.written, e) {
+		t.written = append(t.written, e)
+	}
+	if e == txReq || e == rxReq {
+		t.end()
+	}
+}
+
+// continues says whether e may come after the events of the group.
+func (t *torn) continues(e ringbuf.Type) bool {
+	for _, whole := range wholeGroups {
+		rest := whole
+		for _, seen := range append(slices.Clone(t.group), e) {
+			i := slices.Index(rest, seen)
+			if i < 0 {
+				rest = nil
+				break
+			}
+			rest = rest[i+1:]
+		}
+		if rest != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *torn) end() {
+	if len(t.group) > 0 && t.begun && t.missing() {
+		t.n++
+	}
+	if len(t.group) > 0 {
+		t.begun = true
+	}
+	t.group = nil
+}
+
+// missing says whether the group lacks an event that the agent writes.
+func (t *torn) missing() bool {
+	for _, whole := range wholeGroups {
+		ofThisDirection := true
+		for _, e := range t.group {
+			ofThisDirection = ofThisDirection && slices.Contains(whole, e)
+		}
+		for _, e := range whole {
+			if ofThisDirection && slices.Contains(t.written, e) && !slices.Contains(t.group, e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// typed makes events of types, of value 1.
+func typed(types ...ringbuf.Type) []ringbuf.Event {
+	events := make([]ringbuf.Event, len(types))
+	for i, kind := range types {
+		events[i] = ringbuf.Event{Type: kind, Value: 1}
+	}
+	return events
+}
+
+func TestTornGroups(t *testing.T) {
+	const unknown = ringbuf.Type(21)
+	whole := []ringbuf.Type{post, took, txSize, txReq, post, took, rxSize, rxReq}
+	tests := []struct {
+		name  string
+		types []ringbuf.Type
+		want  uint64
+	}{
+		{"nothing", nil, 0},
+		{"whole groups", whole, 0},
+		{"the first group was begun before", slices.Concat([]ringbuf.Type{took, txSize, txReq}, whole), 0},
+		{"all but the last event was before", slices.Concat([]ringbuf.Type{txReq}, whole), 0},
+		{"without post time", slices.Concat(whole, []ringbuf.Type{took, txSize, txReq}), 1},
+		{"without transfer time", slices.Concat(whole, []ringbuf.Type{post, rxSize, rxReq}), 1},
+		{"without bytes", slices.Concat(whole, []ringbuf.Type{post, took, txReq}), 1},
+		{"without requests", slices.Concat(whole, []ringbuf.Type{post, took, txSize}, whole), 1},
+		{"the newest group may go on", slices.Concat(whole, []ringbuf.Type{post, took, txSize}), 0},
+		{"post time only, twice", slices.Concat(whole, []ringbuf.Type{post, post}, whole), 2},
+		{"requests only", slices.Concat(whole, []ringbuf.Type{txReq, rxReq}), 2},
+		{"bytes of one direction, requests of the other", slices.Concat(whole, []ringbuf.Type{post, took, txSize, rxReq}), 2},
+		{"memory and errors between groups", slices.Concat(
+			[]ringbuf.Type{ringbuf.TypeMemoryRegistered}, whole, []ringbuf.Type{ringbuf.TypeErrBackend}, whole), 0},
+		{"an error ends a group", slices.Concat(whole, []ringbuf.Type{post, took, ringbuf.TypeErrBackend}), 1},
+		{"an unknown type says nothing", slices.Concat(whole, []ringbuf.Type{unknown, post, took, unknown, txSize, txReq, unknown}), 0},
+		{"a head and a tail that fit are one group", slices.Concat(whole, []ringbuf.Type{post, took, rxSize, rxReq}), 0},
+		{"the agent leaves times out", []ringbuf.Type{txSize, txReq, rxSize, rxReq, txSize, txReq}, 0},
+		{"the agent writes bytes only", []ringbuf.Type{txSize, txSize, rxSize, txSize}, 0},
+		{"the agent writes times only", []ringbuf.Type{post, took, post, took, post, took}, 0},
+		{"the agent writes times only, and one is missing", []ringbuf.Type{post, took, post, post, took}, 1},
+		{"the agent leaves requests out, and bytes are missing", []ringbuf.Type{post, took, txSize, post, took, post, took, txSize}, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			agent := tally.NewAgent(shape(t, tally.Config{}))
+			newRing(t, ringbuf.V4, 64).feed(agent, typed(tt.types...))
+			if got := agent.TornGroups(); got != tt.want {
+				t.Errorf("%d torn groups, want %d", got, tt.want)
+			}
+			var plain torn
+			for _, kind := range tt.types {
+				plain.add(kind)
+			}
+			if plain.counted() != tt.want {
+				t.Errorf("the model counts %d torn groups, want %d", plain.counted(), tt.want)
+			}
+		})
+	}
+}
+
+// Each two groups of either direction, without each subset of their events,
+// split over two batches at each point.
+func TestTornGroupsOfEverySubset(t *testing.T) {
+	r := newRing(t, ringbuf.V4, 64)
+	s := shape(t, tally.Config{})
+	before := slices.Concat(wholeGroups[0], wholeGroups[1])
+	for subset := range 1 << 10 {
+		types := slices.Clone(before)
+		for _, bits := range []int{subset & 31, subset >> 5} {
+			for i, kind := range wholeGroups[bits>>4] {
+				if bits>>i&1 != 0 {
+					types = append(types, kind)
+				}
+			}
+		}
+		types = append(types, before...)
+		checkTorn(t, s, r, types, rangeOf(len(types)))
+	}
+}
+
+// Random events, in random batches, from the beginning and from the middle.
+func TestTornGroupsOfRandomEvents(t *testing.T) {
+	r := newRing(t, ringbuf.V4, 64)
+	s := shape(t, tally.Config{})
+	random := rand.New(rand.NewPCG(4, 2))
+	for range 2000 {
+		var types []ringbuf.Type
+		for len(types) < 40 {
+			switch random.IntN(4) {
+			case 0:
+				types = append(types, ringbuf.Type(random.IntN(ringbuf.Types+2)))
+			case 1:
+				types = append(types, wholeGroups[random.IntN(2)][random.IntN(4)])
+			default:
+				types = append(types, wholeGroups[random.IntN(2)]...)
+			}
+		}
+		checkTorn(t, s, r, types[random.IntN(4):], []int{random.IntN(40)})
+	}
+}
+
+// checkTorn compares with the model, for each point of splits.
+func checkTorn(t *testing.T, s *tally.Shape, r *ring, types []ringbuf.Type, splits []int) {
+	t.Helper()
+	var want torn
+	for _, kind := range types {
+		want.add(kind)
+	}
+	for _, split := range splits {
+		agent := tally.NewAgent(s)
+		r.feed(agent, typed(types...), split)
+		if got := agent.TornGroups(); got != want.counted() {
+			t.Fatalf("%v in batches of %d and the rest: %d torn groups, want %d", types, split, got, want.counted())
+		}
+	}
+}
+
+func rangeOf(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// What has gone past unseen says nothing about the ring.
+func TestTornGroupsAfterAGap(t *testing.T) {
+	gaps := map[string]func(*tally.Agent){
+		"foreign read": (*tally.Agent).ForeignRead,
+		"missed":       (*tally.Agent).Missed,
+		"restart":      (*tally.Agent).Restarted,
+	}
+	for name, gap := range gaps {
+		t.Run(name, func(t *testing.T) {
+			r := newRing(t, ringbuf.V4, 64)
+			agent := tally.NewAgent(shape(t, tally.Config{}))
+			r.feed(agent, typed(post, took, txSize, txReq, took, txSize, txReq, post, took))
+			if got := agent.TornGroups(); got != 1 {
+				t.Fatalf("%d torn groups before, want 1", got)
+			}
+			gap(agent)
+			r.feed(agent, typed(rxSize, rxReq, post, took, txSize, txReq))
+			if got := agent.TornGroups(); got != 1 {
+				t.Errorf("%d torn groups, want still 1", got)
+			}
+			r.feed(agent, typed(ringbuf.TypeMemoryRegistered, took, txSize, txReq))
+			if got := agent.TornGroups(); got != 2 {
+				t.Errorf("%d torn groups, want 2", got)
+			}
+		})
+	}
+}
+
+// An event that isn't of a transfer stands between two groups, so that the
+// next one is seen from its beginning.
+func TestTornGroupsAfterAnEventBetween(t *testing.T) {
+	r := newRing(t, ringbuf.V4, 64)
+	agent := tally.NewAgent(shape(t, tally.Config{}))
+	r.feed(agent, typed(post, took, txSize, txReq))
+	agent.Missed()
+	r.feed(agent, typed(ringbuf.TypeMemoryRegistered, took, txSize, txReq))
+	if got := agent.TornGroups(); got != 1 {
+		t.Errorf("%d torn groups, want 1", got)
+	}
+}
+
+// A restarted agent may have been told to leave events out.
+func TestTornGroupsOfANewRun(t *testing.T) {
+	r := newRing(t, ringbuf.V4, 64)
+	agent := tally.NewAgent(shape(t, tally.Config{}))
+	r.feed(agent, typed(post, took, txSize, txReq))
+	agent.Restarted()
+	r.feed(agent, typed(txSize, txReq, txSize, txReq))
+	if got := agent.TornGroups(); got != 0 {
+		t.Errorf("%d torn groups, want none", got)
+	}
+}
+
+// Only layout v4 keeps the events of a transfer together.
+func TestTornGroupsAreOfV4(t *testing.T) {
+	for _, l := range ringbuf.Layouts() {
+		t.Run(fmt.Sprint(l), func(t *testing.T) {
+			agent := tally.NewAgent(shape(t, tally.Config{}))
+			var events []ringbuf.Event
+			for _, kind := range []ringbuf.Type{post, took, txSize, txReq, took, txReq, post, took, txSize, txReq} {
+				events = append(events, ringbuf.NewEvent(kind, 1))
+			}
+			newRing(t, l, 64).feed(agent, events)
+			want := uint64(0)
+			if l == ringbuf.V4 {
+				want = 1
+			}
+			if got := agent.TornGroups(); got != want {
+				t.Errorf("%d torn groups, want %d", got, want)
+			}
+		})
+	}
+}
