@@ -3,6 +3,8 @@ package watch
 import (
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 )
 
 // maxSingle is how many files of a kind are reported one by one between two
@@ -50,6 +52,7 @@ func (w *Watcher) tell() {
 
 func (w *Watcher) reportOpened(agents []*Agent) {
 	if len(agents) > maxSingle {
+		slices.SortFunc(agents, func(a, b *Agent) int { return strings.Compare(a.Path, b.Path) })
 		w.report(Notice{
 			Kind: RingOpened, Level: slog.LevelInfo, Path: agents[0].Dir,
 			Text: fmt.Sprintf("%d rings opened, %s to %s", len(agents), agents[0].Name, agents[len(agents)-1].Name),

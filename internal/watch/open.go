@@ -114,13 +114,24 @@ func changedWithin(d time.Duration, info fs.FileInfo, now time.Time) bool {
 // file that is written to all day is looked at less and less.
 func (w *Watcher) worthTrying(r *refusal, info fs.FileInfo, now time.Time) bool {
 	if r.unchanged(info) {
-		return !r.inert && !now.Before(r.tried.Add(r.wait))
+		return !r.inert && r.isDue(now)
 	}
 	if r.inert && now.Before(r.tried.Add(r.wait)) {
 		w.due[r.path] = r
 		return false
 	}
 	return true
+}
+
+// isDue says whether the wait is over, or nearly, if it is a long one: files that
+// were refused one after the other are tried together then, and stay together,
+// so that what is said of them is one notice.
+func (r *refusal) isDue(now time.Time) bool {
+	wait := r.wait
+	if wait >= firstRetry {
+		wait -= wait / 8
+	}
+	return !now.Before(r.tried.Add(wait))
 }
 
 // unchanged says whether a file looks as it did when it was refused.
@@ -191,7 +202,7 @@ func (w *Watcher) retry() {
 	defer w.flush()
 	now := w.cfg.Now()
 	for _, r := range w.due {
-		if !now.Before(r.tried.Add(r.wait)) {
+		if r.isDue(now) {
 			w.consider(r.place)
 		}
 	}

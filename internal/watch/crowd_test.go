@@ -1,0 +1,35 @@
+//go:build linux && (amd64 || arm64)
+
+package watch
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Files that were refused together are tried again together, though each was
+// looked at a little later than the one before: what is said of them is one
+// notice, not one for each that is the first to be due.
+func TestCrowdStaysTogether(t *testing.T) {
+	x := newWorld(t)
+	for i := range 200 {
+		touch(t, filepath.Join(x.dir, fmt.Sprintf("empty-%03d", i)), "")
+	}
+	w := x.watcher(func(c *Config) {
+		c.Now = func() time.Time {
+			x.pass(20 * time.Microsecond)
+			return x.clock()
+		}
+	})
+	w.Scan()
+	for begun := x.clock(); x.clock().Sub(begun) < 2*startingPatience; {
+		x.pass(w.untilRetry())
+		w.retry()
+	}
+	w.Scan()
+	if n := x.told(RingRefused); n != 1 {
+		t.Errorf("%d notices, want 1", n)
+	}
+}
