@@ -5,12 +5,12 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# Command-line variables of `make run`.
-export DIR SIMULATE PORT
+# Command-line variables of `make run` and `make demo`.
+export DIR SIMULATE PORT AGENTS
 
 COLLECTOR := dist/otelcol-nixl
 LINT      := go tool -modfile=internal/tools/lint/go.mod golangci-lint
-MODULES   := . bridge/gpu internal/tools internal/tools/lint
+MODULES   := . bridge/gpu internal/demo internal/tools internal/tools/lint
 # The tests of the built Collector have targets of their own.
 PACKAGES  := $$(go list ./... | grep -Ev "/test/(chaos|e2e)")
 # Where the code compiles too, if only to say that there are no rings.
@@ -29,6 +29,14 @@ nixlring: ## Build the operator's tool, bin/nixlring
 .PHONY: run
 run: build nixlring ## Run it on a directory: make run [DIR=...] [SIMULATE=4] [PORT=9464]
 	@scripts/run.sh
+
+.PHONY: backend
+backend: # bin/victoria-metrics, for the demo
+	@scripts/build-backend.sh
+
+.PHONY: demo
+demo: build nixlring backend ## Show simulated agents in a browser: make demo [PORT=8428] [AGENTS=7]
+	@scripts/demo.sh
 
 ##@ Test
 

@@ -1,0 +1,116 @@
+package dashboards
+
+// Dashboard is a page of panels, whatever draws it.
+type Dashboard struct {
+	UID         string // of Grafana, and the name of its file
+	Title       string
+	Description string
+	Variables   []Variable
+	Rows        []Row
+}
+
+// Row is a group of panels under a title.
+type Row struct {
+	Title  string
+	Panels []Panel
+}
+
+// Variable is a label by which the reader of a dashboard chooses what is shown.
+type Variable struct {
+	Name   string // of the variable
+	Label  string // for the reader
+	Key    string // the label of the series
+	Metric string // a metric that each of what can be chosen has
+	Within string // a selector that narrows down what can be chosen
+	Single bool   // choose one of them, rather than several or all
+}
+
+// Kind is how a panel draws its queries.
+type Kind string
+
+// The kinds, by Grafana's names for them.
+const (
+	Lines   Kind = "timeseries"
+	Number  Kind = "stat"
+	Table   Kind = "table"
+	Heatmap Kind = "heatmap"
+)
+
+// Panel is one picture.
+type Panel struct {
+	Title       string
+	Description string
+	Kind        Kind // Lines if empty
+	Unit        Unit
+	Width       int // of 24; 8 if 0
+	Stacked     bool
+	Max         float64 // of the axis; 0 is for what the data needs
+	Bad         float64 // from here on a Number is red; 0 is for never
+	Queries     []Query
+}
+
+// Query is an expression of PromQL. It may hold
+//
+//   - {@} and {@, …}: the labels that the dashboard's variables choose;
+//   - [@]: a time that is long enough for a rate.
+type Query struct {
+	Expr   string
+	Legend string // may hold {{label}}
+	Unit   Unit   // of a column of a Table
+}
+
+// Unit is how numbers are written.
+type Unit struct {
+	Grafana string // which finds the prefix by itself
+	// VictoriaMetrics' page writes numbers as they are, so that a query has to
+	// bring them into range.
+	Factor string // with its operator
+	Label  string
+}
+
+// The units.
+var (
+	BytesPerSecond = Unit{"Bps", "/ 1e9", "GB/s"}
+	Bytes          = Unit{"decbytes", "/ 1e6", "MB"}
+	Memory         = Unit{"bytes", "/ 2^30", "GiB"}
+	Milliseconds   = Unit{"s", "* 1e3", "ms"}
+	Microseconds   = Unit{"s", "* 1e6", "µs"}
+	PerSecond      = Unit{"suffix:/s", "", "/s"}
+	Share          = Unit{"percentunit", "* 100", "%"}
+	Count          = Unit{"short", "", ""}
+	Seconds        = Unit{"s", "", "s"}
+)
+
+// Legends.
+const (
+	byAgent     = "{{nixl_agent_name}}"
+	byDirection = "{{network_io_direction}}"
+	byError     = "{{error_type}}"
+)
+
+// lines is a panel of one query.
+func lines(title, description string, unit Unit, expr, legend string) Panel {
+	return Panel{Title: title, Description: description, Unit: unit, Queries: []Query{{Expr: expr, Legend: legend}}}
+}
+
+// quantiles are the median, the 90th and the 99th percentile of a histogram.
+func quantiles(title, description string, unit Unit, histogram string) Panel {
+	p := Panel{Title: title, Description: description, Unit: unit}
+	for _, q := range []struct{ is, legend string }{{"0.5", "median"}, {"0.9", "90th percentile"}, {"0.99", "99th percentile"}} {
+		p.Queries = append(p.Queries, Query{
+			Expr:   "histogram_quantile(" + q.is + ", sum by (le) (rate(" + histogram + "_bucket{@}[@])))",
+			Legend: q.legend,
+		})
+	}
+	return p
+}
+
+// number is a panel that shows the newest value alone.
+func number(title, description string, unit Unit, expr string) Panel {
+	return Panel{Title: title, Description: description, Kind: Number, Unit: unit, Width: 4, Queries: []Query{{Expr: expr}}}
+}
+
+func (p Panel) wide(width int) Panel {
+	p.Width = width
+	return p
+}

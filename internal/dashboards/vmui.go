@@ -1,0 +1,59 @@
+package dashboards
+
+// demo is the dashboard of VictoriaMetrics' page, which opens the first of
+// several rows only.
+func demo() Dashboard {
+	return Dashboard{
+		Title: "NIXL agents",
+		Rows: []Row{{"NIXL agents", []Panel{
+			sent, received, transfers,
+			times, slowest, sizes,
+			postTimes, slowestPost, memory,
+			errorTypes, fill, loss,
+		}}},
+	}
+}
+
+type vmui struct {
+	Title string    `json:"title"`
+	Rows  []vmuiRow `json:"rows"`
+}
+
+type vmuiRow struct {
+	Title  string      `json:"title"`
+	Panels []vmuiPanel `json:"panels"`
+}
+
+type vmuiPanel struct {
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Unit        string   `json:"unit"`
+	Width       int      `json:"width"` // of 12
+	Expr        []string `json:"expr"`
+	Alias       []string `json:"alias"`
+}
+
+func newVMUI(d Dashboard) vmui {
+	// The page has no step that follows from how often there are points. This is
+	// long enough for the Collector's default, a point each 10 s.
+	const window = "30s"
+	page := vmui{Title: d.Title}
+	for _, r := range d.Rows {
+		row := vmuiRow{Title: r.Title}
+		for i := range r.Panels {
+			p := &r.Panels[i]
+			panel := vmuiPanel{Title: p.Title, Description: p.Description, Unit: p.Unit.Label, Width: 4}
+			for _, q := range p.Queries {
+				expr := fillIn(q.Expr, "", window)
+				if p.Unit.Factor != "" {
+					expr += " " + p.Unit.Factor
+				}
+				panel.Expr = append(panel.Expr, expr)
+				panel.Alias = append(panel.Alias, q.Legend)
+			}
+			row.Panels = append(row.Panels, panel)
+		}
+		page.Rows = append(page.Rows, row)
+	}
+	return page
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Shows NIXL's metrics in a browser without a GPU: simulated agents of several
+# layouts, the Collector, and VictoriaMetrics with a dashboard; see `make help`.
+#
+#   PORT    of the dashboard on loopback
+#   AGENTS  how many are simulated
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+port=${PORT:-8428} agents=${AGENTS:-7}
+check_port "$port"
+[[ $agents =~ ^[1-9][0-9]{0,2}$ && $agents -ge 2 ]] || die "AGENTS=$agents is not a number of agents from 2 to 999"
+
+temporary=$(mktemp -d "${TMPDIR:-/tmp}/nixl-demo.XXXXXX")
+mkdir "$temporary"/{rings,metrics}
+url=http://127.0.0.1:$port
+
+# simulate NAME SCENARIO AGENTS: prefix of the agents' names, empty for the scenario's own.
+simulate() {
+  start "a simulator" bin/nixlring simulate "$temporary/rings" --name "$1" --scenario "$2" --agents "$3" \
+    --layout mixed --error-rate 0.002 --quiet >"$temporary/$2.log"
+}
+
+# ask QUERY prints the backend's answer, a line of JSON.
+ask() {
+  local answer=''
+  exec 3<>"/dev/tcp/127.0.0.1/$port"
+  printf 'GET /api/v1/query?query=%s HTTP/1.0\r\n\r\n' "$1" >&3
+  answer=$(tail -n 1 <&3)
+  exec 3>&-
+  say "$answer"
+}
+
+# Stopped in this order, so that the Collector can ship what the agents wrote last.
+simulate "" prefill-decode $((agents - 1))
+simulate offload failing-peer 1
+start "the Collector" env NIXL_TELEMETRY_DIR="$temporary/rings" OTEL_EXPORTER_OTLP_ENDPOINT="$url/opentelemetry" \
+  dist/otelcol-nixl --config=examples/collector/otlp-http.yaml \
+  --config='yaml:receivers::nixl_shm::collection_interval: 1s' \
+  --config='yaml:service::telemetry::logs::level: error' \
+  --config='yaml:service::telemetry::metrics::level: none'
+start "VictoriaMetrics" bin/victoria-metrics -storageDataPath="$temporary/metrics" -retentionPeriod=1d \
+  -httpListenAddr="127.0.0.1:$port" -opentelemetry.usePrometheusNaming -search.latencyOffset=0s -loggerLevel=ERROR \
+  -vmui.customDashboardsPath=dashboards/victoriametrics 2>"$temporary/VictoriaMetrics.log" # chatty
+say "$agents simulated agents write rings in $temporary/rings"
+wait_for "$port"
+
+# A curve is a few points of each agent.
+say "waiting for their metrics"
+until [[ $(ask 'count(count_over_time(nixl_transfer_duration_seconds_count[1m])>=10)') == *"\"$agents\"]"* ]]; do
+  alive
+  sleep 0.5
+done
+say "" "Dashboard: $url/vmui/#/dashboards?g0.range_input=1m   (Ctrl-C stops everything)" ""
+wait -n "${pids[@]}"
+alive

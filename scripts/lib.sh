@@ -1,0 +1,64 @@
+# For the scripts that run processes for a person to watch.
+# shellcheck shell=bash
+
+say() { printf '%s\n' "$@"; }
+die() {
+  local script=${0##*/}
+  printf "make ${script%.sh}: %s\n" "$@" >&2
+  exit 1
+}
+
+# listening PORT says whether somebody listens there, on loopback.
+listening() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# check_port PORT ends the script if that is no port, or a taken one.
+check_port() {
+  [[ $1 =~ ^[0-9]{1,5}$ && $1 -ge 1 && $1 -le 65535 ]] || die "PORT=$1 is not a port"
+  ! listening "$1" || die "port $1 on 127.0.0.1 is taken; choose another, like PORT=$(($1 < 65535 ? $1 + 1 : 9465))"
+}
+
+# start NAME COMMAND runs it in the background, in a process group of its own:
+# Ctrl-C reaches the script alone, which then stops what it started, in the order
+# in which it was started.
+names=() pids=() temporary=''
+start() {
+  names+=("$1")
+  shift
+  set -m
+  "$@" &
+  set +m
+  pids+=($!)
+}
+
+stop() {
+  trap - EXIT
+  trap 'kill -KILL "${pids[@]}" 2>/dev/null' INT TERM HUP # asked twice
+  local pid
+  for pid in "${pids[@]}"; do
+    kill -TERM "$pid" 2>/dev/null || true
+    wait "$pid" || true
+  done
+  [[ -z $temporary ]] || rm -rf "$temporary"
+}
+trap stop EXIT
+trap 'exit 0' INT # the usual way to end it
+trap 'exit 143' TERM HUP
+
+# alive ends the script if something that it has started has ended, and shows
+# the end of $temporary/NAME.log, where its output went.
+alive() {
+  local i
+  for i in "${!pids[@]}"; do
+    kill -0 "${pids[i]}" 2>/dev/null && continue
+    [[ ! -e $temporary/${names[i]}.log ]] || tail -n 5 "$temporary/${names[i]}.log" >&2
+    die "${names[i]} has ended"
+  done
+}
+
+# wait_for PORT waits until somebody listens there.
+wait_for() {
+  until listening "$1"; do
+    alive
+    sleep 0.1
+  done
+}
