@@ -131,6 +131,7 @@ func (w *Watcher) interrupted(a *Agent, err error) {
 		w.look(a.Path)
 	default:
 		w.lose(a)
+		a.tally.Missed()
 		w.report(Notice{Kind: RingBroken, Level: slog.LevelWarn, Path: a.Path, Err: err, Text: "ring can't be read any more"})
 		w.look(a.Path)
 	}
