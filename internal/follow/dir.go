@@ -114,12 +114,14 @@ func (d *Dir) changed(now time.Time) bool {
 func (d *Dir) walk(now time.Time) error {
 	clear(d.folders)
 	seen := make(map[string]bool)
+	var failed error
 	err := filepath.WalkDir(d.cfg.Path, func(path string, e fs.DirEntry, err error) error {
 		switch {
-		case err != nil && path == d.cfg.Path:
-			return err
 		case err != nil:
-			return nil // a folder that can't be read is as good as an empty one
+			if path == d.cfg.Path { // any other that can't be read is as good as empty
+				failed = err
+			}
+			return nil
 		case e.IsDir() && path != d.cfg.Path && !d.cfg.Recursive:
 			return fs.SkipDir
 		case e.IsDir():
@@ -137,7 +139,7 @@ func (d *Dir) walk(now time.Time) error {
 			delete(d.refused, path)
 		}
 	}
-	return err
+	return errors.Join(failed, err)
 }
 
 // consider tries to open a file that isn't followed yet.

@@ -117,8 +117,8 @@ func TestRealRings(t *testing.T) {
 // TestProcesses is about this very process, as the real /proc has it.
 func TestProcesses(t *testing.T) {
 	path, w := ring(t, 3)
-	real := func(c *inspect.Config) { c.Proc = "/proc" }
-	r := inspected(t, path, real)
+	system := func(c *inspect.Config) { c.Proc = "/proc" }
+	r := inspected(t, path, system)
 	if len(r.Mapped) != 1 || r.Mapped[0].PID != os.Getpid() || !r.Mapped[0].Writable || r.Mapped[0].Command == "" || r.Consumer != nil {
 		t.Errorf("mapped %+v, consumer %+v", r.Mapped, r.Consumer)
 	}
@@ -128,11 +128,11 @@ func TestProcesses(t *testing.T) {
 	must(t, w.Close())
 	consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
 	must(t, err)
-	if r = inspected(t, path, real); r.Consumer == nil || r.Consumer.PID != os.Getpid() {
+	if r = inspected(t, path, system); r.Consumer == nil || r.Consumer.PID != os.Getpid() {
 		t.Errorf("consumer %+v", r.Consumer)
 	}
 	must(t, consumer.Close())
-	if r = inspected(t, path, real); len(r.Mapped) != 0 || r.Unattended == nil || !*r.Unattended {
+	if r = inspected(t, path, system); len(r.Mapped) != 0 || r.Unattended == nil || !*r.Unattended {
 		t.Errorf("nobody: mapped %+v, unattended %v", r.Mapped, r.Unattended)
 	}
 }

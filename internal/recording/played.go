@@ -43,7 +43,7 @@ func (r *playedRing) add(events []ringbuf.Event) {
 func (r *playedRing) pump(now time.Time) (done Played, err error) {
 	for len(r.todo) > 0 {
 		t := &r.todo[0]
-		over := false
+		var over bool
 		if t.layout != 0 {
 			over, err = r.begin(t, now)
 			if over {

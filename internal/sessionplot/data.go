@@ -105,10 +105,10 @@ func (d *data) add(row session.Row) {
 }
 
 // find is the value of a key, or of all the keys that are too many.
-func find[V any](m map[string]*V, key string, limit int, make func() *V) *V {
+func find[V any](m map[string]*V, key string, limit int, add func() *V) *V {
 	key = known(m, key, limit)
 	if m[key] == nil {
-		m[key] = make()
+		m[key] = add()
 	}
 	return m[key]
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 )
 
-const real = "../../bridge/session/testdata/upstream/session_2025-11-17_00-04-29.csv"
+const upstream = "../../bridge/session/testdata/upstream/session_2025-11-17_00-04-29.csv"
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -57,7 +57,7 @@ func made(t *testing.T) string {
 
 func TestWrite(t *testing.T) {
 	keep := os.Getenv("PLOTS") // a directory to look at them
-	for name, path := range map[string]string{"real": real, "made": made(t)} {
+	for name, path := range map[string]string{"real": upstream, "made": made(t)} {
 		for _, format := range Formats() {
 			t.Run(name+" "+format, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "new", "plots")
@@ -117,7 +117,7 @@ func check(t *testing.T, file string, b []byte) {
 
 // TestSums compares what is drawn with the report on the same session.
 func TestSums(t *testing.T) {
-	for _, path := range []string{real, made(t)} {
+	for _, path := range []string{upstream, made(t)} {
 		d, err := read(path)
 		must(t, err)
 		report, err := session.Analyze(path)
@@ -207,12 +207,12 @@ func TestTicks(t *testing.T) {
 
 func TestNothingToDraw(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty.csv")
-	header, _, _ := strings.Cut(string(must1(os.ReadFile(real))), "\n")
+	header, _, _ := strings.Cut(string(must1(os.ReadFile(upstream))), "\n")
 	must(t, os.WriteFile(empty, []byte(header+"\n"), 0o600))
 	if _, err := Write(empty, t.TempDir(), "png"); !errors.Is(err, ErrEmpty) {
 		t.Error(err)
 	}
-	if _, err := Write(real, t.TempDir(), "gif"); err == nil || !strings.Contains(err.Error(), "png or svg") {
+	if _, err := Write(upstream, t.TempDir(), "gif"); err == nil || !strings.Contains(err.Error(), "png or svg") {
 		t.Error(err)
 	}
 	failed := filepath.Join(t.TempDir(), "failed.csv") // only failures, and no time at all

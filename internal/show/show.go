@@ -81,7 +81,8 @@ func (s *Show) run(ctx context.Context) error {
 func (s *Show) open() error {
 	var errs []error
 	for _, r := range s.rings {
-		if err := r.Open(); err != nil && !(s.cfg.Follow && errors.Is(err, ringbuf.ErrNotReady)) {
+		err := r.Open()
+		if waiting := s.cfg.Follow && errors.Is(err, ringbuf.ErrNotReady); err != nil && !waiting {
 			errs = append(errs, err)
 		}
 	}
@@ -99,7 +100,7 @@ func (s *Show) follow(ctx context.Context) error {
 		}
 		for _, r := range s.rings {
 			if err := r.Check(); err != nil {
-				s.note(r, "%v", err)
+				s.note(r, err)
 			}
 		}
 		if err := s.pass(ctx); err != nil {
@@ -131,7 +132,7 @@ func (s *Show) drain(ctx context.Context, r *follow.Ring) error {
 			if !s.cfg.Follow {
 				return err
 			}
-			s.note(r, "%v", err)
+			s.note(r, err)
 		}
 		if err := s.flush(); err != nil {
 			return err
@@ -198,14 +199,14 @@ func (s *Show) Events(r *follow.Ring, b ringbuf.Batch) {
 }
 
 // Missed implements [follow.Handler].
-func (s *Show) Missed(r *follow.Ring, err error) { s.note(r, "%v", err) }
+func (s *Show) Missed(r *follow.Ring, err error) { s.note(r, err) }
 
 // Ended implements [follow.Handler].
-func (s *Show) Ended(r *follow.Ring, err error) { s.note(r, "%v", err) }
+func (s *Show) Ended(r *follow.Ring, err error) { s.note(r, err) }
 
 // note says something about a ring, once until a ring is opened again.
-func (s *Show) note(r *follow.Ring, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+func (s *Show) note(r *follow.Ring, err error) {
+	text := err.Error()
 	if !s.told[r.Path()+"\x00"+text] {
 		s.told[r.Path()+"\x00"+text] = true
 		fmt.Fprintf(s.cfg.Notes, "%s\n", text)

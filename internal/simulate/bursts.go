@@ -47,8 +47,8 @@ func (b Bursts) worked(up time.Duration) time.Duration {
 	if b.Every == 0 {
 		return up
 	}
-	periods, rest := up/b.Every, up%b.Every
-	burst := periods*b.For + max(0, rest-(b.Every-b.For))
+	periods, rest := int64(up/b.Every), up%b.Every
+	burst := b.For*time.Duration(periods) + max(0, rest-(b.Every-b.For))
 	return up + time.Duration(float64(burst)*(b.Factor-1))
 }
 
@@ -58,10 +58,10 @@ func (b Bursts) when(worked time.Duration) time.Duration {
 		return worked
 	}
 	period := b.worked(b.Every)
-	periods, rest := worked/period, worked%period
+	periods, rest := int64(worked/period), worked%period
 	calm := b.Every - b.For
 	if rest > calm {
 		rest = calm + time.Duration(float64(rest-calm)/b.Factor)
 	}
-	return periods*b.Every + rest
+	return b.Every*time.Duration(periods) + rest
 }

@@ -1,0 +1,95 @@
+package render
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+var names = []string{
+	"agent_tx_bytes", "", `a "quoted", name`, "two\nlines", "\x1b[2J", "\xff\xfe", "日本語", "unknown_event_21",
+}
+
+func TestAnyNameIsHarmless(t *testing.T) {
+	for _, name := range names {
+		e := Event{Ring: "/tmp/a", Micros: math.MaxUint64, Category: -1, Name: name, Value: math.MaxUint64}
+		block := string(AppendBlock(nil, &e))
+		if strings.Count(block, "\n") != 7 || strings.ContainsAny(block, "\x1b\xff") {
+			t.Errorf("%q: %q", name, block)
+		}
+		var got map[string]any
+		if err := json.Unmarshal(AppendJSON(nil, &e), &got); err != nil || got["event_name"] != strings.ToValidUTF8(name, "\uFFFD\uFFFD") && got["event_name"] != name {
+			t.Errorf("%q: %v, %v", name, got, err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(string(AppendCSV(nil, &e)))).ReadAll()
+		if err != nil || len(rows) != 1 || rows[0][2] != strings.ToValidUTF8(name, "\uFFFD") || rows[0][3] != "18446744073709551615" {
+			t.Errorf("%q: %q, %v", name, rows, err)
+		}
+	}
+}
+
+func TestTimes(t *testing.T) {
+	now := time.UnixMicro(1_736_951_425_123_456)
+	e := ringbuf.NewEvent(ringbuf.TypeTxBytes, 5)
+	e.TimestampMicros = 77
+	if got := New("r", ringbuf.V1, &e, now); got.Micros != 77 || got.Read {
+		t.Errorf("v1: %+v", got)
+	}
+	e.TimestampMicros = 0
+	if got := New("r", ringbuf.V4, &e, now); got.Micros != 1_736_951_425_123_456 || !got.Read || !got.Time().Equal(now) {
+		t.Errorf("v4: %+v", got)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	events := []Event{
+		{Category: ringbuf.CategoryTransfer, Name: "agent_tx_bytes"},
+		{Category: ringbuf.CategoryError, Name: "agent_err_backend"},
+		{Category: 99, Name: "a.b/c"},
+	}
+	for _, tt := range []struct{ categories, names, want []string }{
+		{nil, nil, []string{"agent_tx_bytes", "agent_err_backend", "a.b/c"}},
+		{[]string{"error", " Transfer"}, nil, []string{"agent_tx_bytes", "agent_err_backend"}},
+		{[]string{"unknown"}, nil, []string{"a.b/c"}},
+		{nil, []string{"agent_*"}, []string{"agent_tx_bytes", "agent_err_backend"}},
+		{nil, []string{"a.b?c", "nothing"}, []string{"a.b/c"}},
+		{nil, []string{"a?b/c", "agent"}, []string{"a.b/c"}},
+		{nil, []string{"aXb/c"}, nil},
+		{[]string{"error"}, []string{"*bytes"}, nil},
+	} {
+		f, err := NewFilter(tt.categories, tt.names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := range events {
+			if f.Match(&events[i]) {
+				got = append(got, events[i].Name)
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%+v: %s", tt, diff)
+		}
+	}
+	if _, err := NewFilter([]string{"luck"}, nil); err == nil {
+		t.Error("an unknown category")
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for _, name := range []string{"text", "json", "csv"} {
+		if f, err := ParseFormat(name); err != nil || f == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := ParseFormat("xml"); err == nil || !strings.Contains(err.Error(), "text, json, csv") {
+		t.Error(err)
+	}
+}
