@@ -39,8 +39,8 @@ meanwhile. Events that a filter holds back are taken out too.
 
 With --follow it goes on until Ctrl-C, over restarts of the agent. An observer
 doesn't see what a consumer takes and the agent writes over between two looks
-(--interval); it says so. A ring that is full and that nobody consumes stands
-still.
+(--interval), and can't always know. A ring that is full and that nobody
+consumes stands still.
 
 Rings of layout v1 have the time of each event, in local time here. Later ones
 have none: the time printed is that of reading.
@@ -53,7 +53,7 @@ timestamp_us, category (its number), event_name and value; it is of one ring.
 		Example: `  nixlring read /tmp/agent
   nixlring read /tmp/agent --follow --category transfer,error
   nixlring read /run/nixl/* --name 'agent_err_*' --output json
-  nixlring read /tmp/agent --consume --output csv >>events.csv`,
+  nixlring read /tmp/agent --consume --output csv >events.csv`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.compatible != "" {
 				args = append(args, f.compatible)
