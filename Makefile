@@ -53,7 +53,12 @@ test-race: ## Run the tests under the race detector, in random order
 
 .PHONY: e2e
 e2e: build ## Run the tests of the built Collector only
-	OTELCOL_NIXL=$(abspath $(COLLECTOR)) go test -count=1 ./test/e2e/...
+	OTELCOL_NIXL=$(abspath $(COLLECTOR)) go test -count=1 -p 1 ./test/e2e/... ./test/chaos/...
+
+.PHONY: chaos
+chaos: build ## Kill it and starve it for long: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]
+	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_KILLS=$${CHAOS_KILLS:-300} CHAOS_DURATION=$${CHAOS_DURATION:-3m} CHAOS_COST=1 \
+	  go test -count=1 -v -timeout 60m ./test/chaos
 
 .PHONY: validate-examples
 validate-examples: build ## Let the Collector check every sample configuration

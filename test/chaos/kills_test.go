@@ -5,6 +5,7 @@ package chaos
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -63,22 +64,12 @@ func testKills(t *testing.T, fsync bool, fleets ...fleet) {
 		k.round(t)
 	}
 	want := make(map[string]ledger.Series)
-	var events, dropped uint64
 	for _, s := range simulators {
-		s.Stop(t, sigterm)
-		var r simulate.Report
-		if err := json.Unmarshal([]byte(s.Stdout.Text()), &r); err != nil {
-			t.Fatal(err)
-		}
-		events += r.Sum.Written.Events.Events
-		dropped += r.Sum.DroppedRing.Events + r.Sum.DroppedStaging.Events
-		for path, a := range r.Agents {
-			want[path] = wantAgent(&a)
-		}
+		maps.Copy(want, stop(t, s))
 	}
 	k.last(t, func() string { return undrained(t, rings) })
 
-	t.Logf("%d kills, %d events in rings, %d found no room in one", k.kills, events, dropped)
+	t.Logf("%d kills", k.kills)
 	got := k.to.Totals()
 	for path, series := range want {
 		if !k.excused(t, path) {
@@ -111,6 +102,23 @@ func (f fleet) start(t *testing.T, rings string, seed uint64) *proc.Process {
 		"--name", f.name, "--error-rate", "0.02", "--seed", fmt.Sprint(seed + 1),
 	}, f.args...)
 	return proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, args...))
+}
+
+// stop ends a fleet, and returns what its agents' events come to.
+func stop(t *testing.T, agents *proc.Process) map[string]ledger.Series {
+	t.Helper()
+	agents.Stop(t, sigterm)
+	var r simulate.Report
+	if err := json.Unmarshal([]byte(agents.Stdout.Text()), &r); err != nil {
+		t.Fatal(err)
+	}
+	want := make(map[string]ledger.Series)
+	for path, a := range r.Agents {
+		want[path] = wantAgent(&a)
+	}
+	t.Logf("%d agents wrote %d events; %d more found no room in a ring",
+		len(want), r.Sum.Written.Events.Events, r.Sum.DroppedRing.Events+r.Sum.DroppedStaging.Events)
+	return want
 }
 
 // undrained says which rings still hold events.

@@ -98,7 +98,9 @@ func chance(t *testing.T) (*rand.Rand, uint64) {
 }
 
 // upTo draws a time.
-func upTo(rng *rand.Rand, most time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(most))) }
+func upTo(rng *rand.Rand, most time.Duration) time.Duration {
+	return time.Duration(rng.Int64N(int64(most)))
+}
 
 // pick draws one of several.
 func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }

@@ -1,0 +1,141 @@
+//go:build linux
+
+package chaos
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/test/chaos/internal/backend"
+	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
+)
+
+// crowd is how many files are in the directory: as many as max_rings allows.
+const crowd = 4096
+
+// A directory is full of files, of which half are garbage. The Collector starts
+// in seconds, says in a few lines what is wrong, and gets the rest right.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	rings := t.TempDir()
+	want := make(map[string]ledger.Series)
+	for i := range crowd / 2 {
+		path, series := goodRing(t, rings, i)
+		want[path] = series
+		garbage[i%len(garbage)].make(t, filepath.Join(rings, fmt.Sprintf("garbage-%04d", i)))
+	}
+	to := backend.NewHTTP(t)
+	s := setup{overlays: []string{fmt.Sprintf(`
+receivers:
+  nixl_shm:
+    directories: [%q]
+    initial_delay: 0s
+    collection_interval: 1h
+    resource_attributes: {nixl.telemetry.path: {enabled: true}}
+exporters:
+  otlp_http: {endpoint: %q}
+service: {pipelines: {metrics: {receivers: [nixl_shm], exporters: [otlp_http]}}}
+`, rings, to.URL())}}
+	args := s.command(t)
+	begun := time.Now()
+	c := launch(t, args, nil)
+	c.awaitReady(t)
+	started := time.Since(begun)
+	to.Await(t, func(got map[string]ledger.Series) string {
+		if len(got) < len(want) {
+			return fmt.Sprintf("%d agents are reported, want %d", len(got), len(want))
+		}
+		return ""
+	})
+	reported := time.Since(begun)
+	for path, series := range want {
+		mustBe(t, path, series, to.Totals()[path])
+	}
+	cost := c.idleCost(t)
+
+	lines := 0
+	for _, e := range c.entries() {
+		if strings.Contains(e.line, "nixl_shm") {
+			lines++
+			t.Logf("%s: %s %s", e.Level, e.Message, e.Error)
+		}
+	}
+	t.Logf("ready after %v, all reported after %v; then %v of a processor per second with %d idle rings",
+		started.Round(time.Millisecond), reported.Round(time.Millisecond), cost, crowd/2)
+	const generous = 30 * time.Second
+	if reported > generous {
+		t.Errorf("it took %v until all were reported", reported)
+	}
+	if most := 20; lines > most {
+		t.Errorf("%d lines in the log, want %d at most", lines, most)
+	}
+	c.Stop(t, sigterm)
+	for _, wrong := range to.Contradictions() {
+		t.Error(wrong)
+	}
+}
+
+// idleCost is the processor time that a Collector uses per second.
+func (c collector) idleCost(t *testing.T) time.Duration {
+	t.Helper()
+	const long = 5 * time.Second
+	before := c.CPU(t)
+	pass(t, long)
+	return (c.CPU(t) - before) / time.Duration(long.Seconds())
+}
+
+// goodRing makes a ring with events of its own, and returns what they come to.
+func goodRing(t *testing.T, dir string, i int) (path string, want ledger.Series) {
+	t.Helper()
+	path = filepath.Join(dir, fmt.Sprintf("agent-%04d", i))
+	layouts := ringbuf.Layouts()
+	w, err := ringbuf.Create(path, layouts[i%len(layouts)], 64)
+	must(t, err)
+	defer w.Close()
+	for n := range i % 10 {
+		must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, uint64(1000*i+n))))
+		must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeXferTime, uint64(i+n))))
+	}
+	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
+	must(t, err)
+	defer r.Close()
+	l := ledger.Ledger{}
+	_, err = r.Read(0, func(b ringbuf.Batch) {
+		for i := range b.Len() {
+			e := b.Event(i)
+			l.AddEvent(&e)
+		}
+	})
+	must(t, err)
+	return path, l.Series()
+}
+
+// garbage is what may stand in a telemetry directory that isn't a ring.
+var garbage = []struct {
+	name string
+	make func(t *testing.T, path string)
+}{
+	{"text", func(t *testing.T, path string) { write(t, path, bytes.Repeat([]byte("dear diary "), 500)) }},
+	{"truncated ring", func(t *testing.T, path string) {
+		ringtest.Make(t, path, ringtest.NewHeader(4, 1024), 100)
+	}},
+	{"unknown version", func(t *testing.T, path string) { ringtest.Make(t, path, ringtest.NewHeader(5, 64), 64*16) }},
+	{"FIFO", func(t *testing.T, path string) { must(t, syscall.Mkfifo(path, 0o600)) }},
+	{"link", func(t *testing.T, path string) { must(t, os.Symlink("agent-0001", path)) }},
+	{"empty file", func(t *testing.T, path string) { write(t, path, nil) }},
+	{"zeros", func(t *testing.T, path string) { write(t, path, make([]byte, 40+64*16)) }},
+	{"folder", func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o700)) }},
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	must(t, os.WriteFile(path, text, 0o600))
+}

@@ -1,0 +1,67 @@
+package backend
+
+import (
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
+)
+
+// told makes a collection with a counter and a histogram.
+func told(start, at pcommon.Timestamp, value int64) pmetric.Metrics {
+	m := pmetric.NewMetrics()
+	rm := m.ResourceMetrics().AppendEmpty()
+	rm.Resource().Attributes().PutStr("nixl.telemetry.path", "/rings/a")
+	metrics := rm.ScopeMetrics().AppendEmpty().Metrics()
+	counter := metrics.AppendEmpty()
+	counter.SetName("counter")
+	counter.SetEmptySum().SetIsMonotonic(true)
+	n := counter.Sum().DataPoints().AppendEmpty()
+	n.SetStartTimestamp(start)
+	n.SetTimestamp(at)
+	n.SetIntValue(value)
+	histogram := metrics.AppendEmpty()
+	histogram.SetName("x.duration")
+	h := histogram.SetEmptyHistogram().DataPoints().AppendEmpty()
+	h.SetStartTimestamp(start)
+	h.SetTimestamp(at)
+	h.SetCount(uint64(value))
+	h.SetSum(float64(value) / 1e6)
+	h.BucketCounts().FromRaw([]uint64{0, uint64(value)})
+	return m
+}
+
+func TestHistory(t *testing.T) {
+	for name, tc := range map[string]struct {
+		points []pmetric.Metrics
+		wrong  string // part of the first contradiction
+	}{
+		"grows":            {points: []pmetric.Metrics{told(1, 10, 5), told(1, 20, 5), told(1, 30, 9)}},
+		"late":             {points: []pmetric.Metrics{told(1, 10, 5), told(1, 30, 9), told(1, 20, 7)}},
+		"twice":            {points: []pmetric.Metrics{told(1, 30, 9), told(1, 30, 9)}},
+		"goes back":        {points: []pmetric.Metrics{told(1, 10, 10), told(1, 30, 9)}, wrong: "counter is 9"},
+		"went back":        {points: []pmetric.Metrics{told(1, 30, 9), told(1, 10, 10)}, wrong: "counter is 10"},
+		"twice, different": {points: []pmetric.Metrics{told(1, 30, 9), told(1, 30, 8)}, wrong: "counter is 8"},
+		"begins anew":      {points: []pmetric.Metrics{told(1, 10, 5), told(2, 30, 9)}, wrong: "counter starts at"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHistory()
+			for _, m := range tc.points {
+				h.add(m)
+			}
+			got := h.totals()["/rings/a"]
+			if got["counter"] != 9 || got["x.duration"+ledger.Count] != 9 || got["x.duration"+ledger.Sum] != 9 || got["x.duration"+ledger.Bucket(1)] != 9 {
+				t.Errorf("totals are %v", got)
+			}
+			switch {
+			case tc.wrong == "" && len(h.wrong) > 0:
+				t.Errorf("contradictions: %v", h.wrong)
+			case tc.wrong != "" && (len(h.wrong) == 0 || !strings.Contains(h.wrong[0], tc.wrong)):
+				t.Errorf("contradictions: %v, want one with %q", h.wrong, tc.wrong)
+			}
+		})
+	}
+}

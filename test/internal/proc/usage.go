@@ -1,0 +1,79 @@
+//go:build linux
+
+package proc
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// ticksPerSecond is the unit of times in /proc, on every architecture of Linux
+// that Go runs on.
+const ticksPerSecond = 100
+
+// CPU is the processor time that a process has used, to a hundredth of a
+// second.
+func (p *Process) CPU(tb testing.TB) time.Duration {
+	tb.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	const user, system = 11, 12 // fields after the name: utime, stime
+	fields := statFields(string(text))
+	if len(fields) <= system {
+		tb.Fatalf("/proc/%d/stat has %d fields", p.PID(), len(fields))
+	}
+	var ticks uint64
+	for _, i := range []int{user, system} {
+		n, err := strconv.ParseUint(fields[i], 10, 64)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond
+}
+
+// Memory is what a process has in memory, and the most that it has had, in
+// bytes.
+func (p *Process) Memory(tb testing.TB) (now, peak uint64) {
+	tb.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	const kB = 1024
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		name, rest, _ := strings.Cut(lines.Text(), ":")
+		fields := strings.Fields(rest)
+		switch name {
+		case "VmRSS":
+			now = number(tb, fields) * kB
+		case "VmHWM":
+			peak = number(tb, fields) * kB
+		}
+	}
+	if now == 0 || peak == 0 {
+		tb.Fatalf("/proc/%d/status tells no memory", p.PID())
+	}
+	return now, peak
+}
+
+func number(tb testing.TB, fields []string) uint64 {
+	tb.Helper()
+	if len(fields) == 0 {
+		return 0
+	}
+	n, err := strconv.ParseUint(fields[0], 10, 64)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
