@@ -56,7 +56,7 @@ agents bench --agents 1 --rate 16 --error-rate 0
 # picture NAME writes what is on the screen.
 picture() {
   tmux -L "$socket" capture-pane -e -N -p >"$work/$1.ansi"
-  go run ./internal/termsvg -title "nixlring top" <"$work/$1.ansi" >"docs/images/$1.svg"
+  go run ./cmd/nixlring/internal/termsvg -title "nixlring top" <"$work/$1.ansi" >"docs/images/$1.svg"
   echo "docs/images/$1.svg"
 }
 keys() { for k in "$@"; do tmux -L "$socket" send-keys "$k"; sleep 0.3; done; }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/internal/inspect"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/inspect"
 )
 
 func newInspect(w world) *cobra.Command {

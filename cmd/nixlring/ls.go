@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/internal/listing"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 )
 

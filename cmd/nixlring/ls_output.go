@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/listing"
-	"github.com/nixl-otel/nixl-otel/internal/render"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 )
 
 // listed is a file as nixlring ls writes it for programs. The fields of a ring

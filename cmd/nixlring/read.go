@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/internal/render"
-	"github.com/nixl-otel/nixl-otel/internal/show"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/show"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/internal/recording"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 )
 
 // replayFlags is the command line of nixlring replay.

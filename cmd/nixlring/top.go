@@ -13,8 +13,8 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/internal/top"
-	"github.com/nixl-otel/nixl-otel/internal/top/screen"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top/screen"
 )
 
 // topFlags is the command line of nixlring top.

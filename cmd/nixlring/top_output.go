@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/render"
-	"github.com/nixl-otel/nixl-otel/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 )
 
 // measure prints what came about within one window. A measurement that is

@@ -15,8 +15,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
-	"github.com/nixl-otel/nixl-otel/internal/top"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 

@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/follow"
-	"github.com/nixl-otel/nixl-otel/internal/render"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/follow"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/nixl-otel/nixl-otel/internal/inspect"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/inspect"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )

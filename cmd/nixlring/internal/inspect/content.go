@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/follow"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/follow"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/render"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 )
 
 // WriteText writes the report for people.

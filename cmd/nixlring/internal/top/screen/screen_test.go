@@ -8,7 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/nixl-otel/nixl-otel/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 )
 
 func TestTable(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/nixl-otel/nixl-otel/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 )
 
 // press takes one key.

@@ -5,7 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/nixl-otel/nixl-otel/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 )
 
 // Config is what a screen shows.

@@ -10,7 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"github.com/nixl-otel/nixl-otel/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 )
 
 func many(second uint64) []top.Reading {

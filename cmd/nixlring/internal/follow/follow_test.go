@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/internal/follow"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/follow"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )

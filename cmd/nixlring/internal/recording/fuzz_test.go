@@ -14,7 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/nixl-otel/nixl-otel/internal/recording"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/internal/listing"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/nixl-otel/nixl-otel/internal/render"
-	"github.com/nixl-otel/nixl-otel/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 )
 
 // tableChrome is the lines of the table's page that aren't agents: two of

@@ -7,8 +7,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/nixl-otel/nixl-otel/internal/render"
-	"github.com/nixl-otel/nixl-otel/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 )
 
 // detail is the page of one agent.
