@@ -19,7 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 )
 
-const upstream = "../../bridge/session/testdata/upstream/session_2025-11-17_00-04-29.csv"
+const upstream = "../../../../bridge/session/testdata/upstream/session_2025-11-17_00-04-29.csv"
 
 func must(t *testing.T, err error) {
 	t.Helper()
