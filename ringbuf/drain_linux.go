@@ -32,6 +32,9 @@ func (r *Reader) Read(limit int, fn func(Batch)) (fill int, err error) {
 	if s, err = r.examine(s); err != nil || s.pending == 0 {
 		return s.fill, err
 	}
+	if !r.sameRun() {
+		return s.fill, r.restarted()
+	}
 	n := s.pending
 	if limit > 0 && n > limit {
 		n = limit
@@ -40,6 +43,7 @@ func (r *Reader) Read(limit int, fn func(Batch)) (fill int, err error) {
 		return s.fill, r.handCopies(n, s.pending, fn)
 	}
 	r.hand(n, fn)
+	r.remember()
 	return s.fill, nil
 }
 
@@ -119,6 +123,7 @@ func (r *Reader) swap() error {
 		return err
 	}
 	r.committed = r.next
+	r.seen, r.seenTo = 0, 0
 	return nil
 }
 
@@ -127,6 +132,9 @@ func (r *Reader) swap() error {
 // swap, and undoes it on the ring of such an agent, which would seem full of
 // old events.
 func (r *Reader) commitFromZero() error {
+	if !r.sameRun() {
+		return r.restarted()
+	}
 	var before [maxEventSize]byte
 	n := copy(before[:], r.lastSlot())
 	if err := r.swap(); err != nil {

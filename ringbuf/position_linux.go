@@ -46,6 +46,7 @@ func (r *Reader) Skip(position uint64) (err error) {
 			r.path, ErrInvalid, s.pending, r.next, position)
 	}
 	r.next = position
+	r.remember()
 	return nil
 }
 
@@ -63,6 +64,11 @@ func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
 		return 0, fmt.Errorf("fingerprint of ring %s: %w: there is no slot %d", r.path, ErrInvalid, max(from, to))
 	}
 	defer r.catch(debug.SetPanicOnFault(true), &err)
+	return r.checksum(from, to), nil
+}
+
+// checksum is Fingerprint for whoever has seen to the rest.
+func (r *Reader) checksum(from, to uint64) (sum uint32) {
 	size := uint64(r.layout.EventSize())
 	if n := uint64(r.distance(from, to)); n > maxFingerprint {
 		from = (to - maxFingerprint) & r.mask
@@ -76,5 +82,22 @@ func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
 		sum = crc32.Update(sum, table, r.slots[from*size:end*size])
 		from = end & r.mask
 	}
-	return sum, nil
+	return sum
+}
+
+// remember keeps a checksum of what was read of a ring that was never
+// committed, for sameRun.
+func (r *Reader) remember() {
+	if r.mode == Consume && r.committed == 0 {
+		r.seen, r.seenTo = r.checksum(0, r.next), r.next
+	}
+}
+
+// sameRun says whether what was read still stands in the ring. Where the read
+// position is 0, that of an agent that starts anew, positions don't tell such
+// an agent from the old one once it has written as much as was read. But it has
+// written over what was read, and an agent that goes on can't: nothing of that
+// was committed.
+func (r *Reader) sameRun() bool {
+	return r.committed != 0 || r.seenTo == 0 || r.checksum(0, r.seenTo) == r.seen
 }

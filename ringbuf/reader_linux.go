@@ -32,6 +32,11 @@ type Reader struct {
 	committed uint64 // what readPos holds, as far as this reader knows
 
 	changed unix.Timespec // of the file, when this reader last asked
+
+	// While committed is 0: a checksum of what was read, up to a position; see
+	// sameRun. Both are 0 where nothing is known.
+	seen   uint32
+	seenTo uint64
 }
 
 // OpenReader opens the ring at path.
