@@ -42,7 +42,8 @@ func (w *Watcher) resume(a *Agent, r *ringbuf.Reader) {
 		a.tally.ForeignRead()
 		w.report(Notice{
 			Kind: RingForeign, Level: slog.LevelWarn, Path: a.Path,
-			Text: "somebody else has read from this ring since the last checkpoint; those events are missing from the totals",
+			Text: "events were taken from this ring since the last checkpoint and are missing from the totals: by somebody else, " +
+				"or by this reader, if it said before it died that the ring couldn't wait for a checkpoint",
 		})
 	}
 }
