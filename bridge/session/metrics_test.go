@@ -105,8 +105,8 @@ func TestMetricsOfPackets(t *testing.T) {
 	all := collect(t, reader)
 
 	equal(t, map[string]int64{
-		"splitinfer.device=igpu splitinfer.worker=igpu_expert_ffn_layer_3":                                                       2,
-		"splitinfer.device=cpu splitinfer.worker=cpu_expert_ffn_layer_4":                                                         1,
+		"splitinfer.device=igpu splitinfer.worker=igpu_expert_ffn_layer_3":                 2,
+		"splitinfer.device=cpu splitinfer.worker=cpu_expert_ffn_layer_4":                   1,
 		"error.type=session.textError splitinfer.device=cpu splitinfer.worker=cpu_lm_head": 1,
 	}, sums(t, all, semconv.Packets))
 	equal(t, map[string]int64{
@@ -120,8 +120,8 @@ func TestMetricsOfPackets(t *testing.T) {
 		"splitinfer.token.type=prompt": 7, "splitinfer.token.type=generated": 5,
 	}, sums(t, all, semconv.Tokens))
 	equal(t, map[string]distribution{
-		"splitinfer.device=igpu splitinfer.operation=expert_ffn":                                                                {2, 0.006},
-		"splitinfer.device=cpu splitinfer.operation=expert_ffn":                                                                 {1, 0.001},
+		"splitinfer.device=igpu splitinfer.operation=expert_ffn":                          {2, 0.006},
+		"splitinfer.device=cpu splitinfer.operation=expert_ffn":                           {1, 0.001},
 		"error.type=session.textError splitinfer.device=cpu splitinfer.operation=lm_head": {1, 1},
 	}, distributions(t, all, semconv.PacketDuration))
 	// Memory of 0 is unknown.
