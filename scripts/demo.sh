@@ -17,10 +17,11 @@ temporary=$(mktemp -d "${TMPDIR:-/tmp}/nixl-demo.XXXXXX")
 mkdir "$temporary"/{rings,metrics}
 url=http://127.0.0.1:$port
 
-# simulate NAME SCENARIO AGENTS: prefix of the agents' names, empty for the scenario's own.
+# simulate SCENARIO AGENTS LAYOUT NAME: that is the prefix of the agents' names,
+# empty for the scenario's own.
 simulate() {
-  start "a simulator" bin/nixlring simulate "$temporary/rings" --name "$1" --scenario "$2" --agents "$3" \
-    --layout mixed --error-rate 0.002 --quiet >"$temporary/$2.log"
+  start "a simulator" bin/nixlring simulate "$temporary/rings" --scenario "$1" --agents "$2" --layout "$3" --name "$4" \
+    --error-rate 0.002 --quiet >"$temporary/$1.log"
 }
 
 # ask QUERY prints the backend's answer, a line of JSON.
@@ -34,8 +35,8 @@ ask() {
 }
 
 # Stopped in this order, so that the Collector can ship what the agents wrote last.
-simulate "" prefill-decode $((agents - 1))
-simulate offload failing-peer 1
+simulate prefill-decode $((agents - 1)) mixed ""
+simulate failing-peer 1 v4 offload
 start "the Collector" env NIXL_TELEMETRY_DIR="$temporary/rings" OTEL_EXPORTER_OTLP_ENDPOINT="$url/opentelemetry" \
   dist/otelcol-nixl --config=examples/collector/otlp-http.yaml \
   --config='yaml:receivers::nixl_shm::collection_interval: 1s' \

@@ -5,14 +5,13 @@ package e2e
 import (
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/test/internal/making"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -20,27 +19,8 @@ import (
 // that has the programs under test in it, built already.
 func makeRun(t *testing.T, tmp string, variables ...string) *proc.Process {
 	t.Helper()
-	tree := t.TempDir()
-	for link, to := range map[string]string{
-		"Makefile":          filepath.Join(root, "Makefile"),
-		"scripts":           filepath.Join(root, "scripts"),
-		"examples":          filepath.Join(root, "examples"),
-		"dist/otelcol-nixl": collectorBin,
-		"bin/nixlring":      nixlringBin,
-	} {
-		link = filepath.Join(tree, link)
-		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(to, link); err != nil {
-			t.Fatal(err)
-		}
-	}
-	args := append([]string{"--old-file=build", "--old-file=nixlring", "run"}, variables...)
-	cmd := exec.CommandContext(t.Context(), "make", args...)
-	cmd.Dir = tree
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + tmp}
-	return proc.Start(t, cmd)
+	return making.Start(t, tmp, map[string]string{"dist/otelcol-nixl": collectorBin, "bin/nixlring": nixlringBin},
+		[]string{"build", "nixlring"}, append([]string{"run"}, variables...)...)
 }
 
 // The first thing that somebody tries: agents that are simulated, a page that
@@ -135,7 +115,7 @@ func TestMakeRunRefuses(t *testing.T) {
 			if !strings.Contains(p.Stderr.Text(), "make run: ") || !strings.Contains(p.Stderr.Text(), c.says) {
 				t.Errorf("it doesn't say %q:\n%s", c.says, p.Stderr.Text())
 			}
-			nothingLeft(t, p, tmp)
+			making.NothingLeft(t, p, tmp)
 		})
 	}
 }
@@ -152,22 +132,7 @@ func endByCtrlC(t *testing.T, p *proc.Process, port int, tmp string) {
 	if _, err := get(t, port); err == nil {
 		t.Error("the page is still served")
 	}
-	nothingLeft(t, p, tmp)
-}
-
-// nothingLeft fails the test if a run that has ended left processes or files.
-func nothingLeft(t *testing.T, p *proc.Process, tmp string) {
-	t.Helper()
-	if left := proc.Session(p.PID()); len(left) > 0 {
-		t.Errorf("processes are left: %v", left)
-	}
-	files, err := os.ReadDir(tmp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) > 0 {
-		t.Errorf("files are left in TMPDIR: %v", files)
-	}
+	making.NothingLeft(t, p, tmp)
 }
 
 func contains(text string) func(line string) bool {

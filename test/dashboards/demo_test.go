@@ -1,0 +1,145 @@
+//go:build linux
+
+package dashboards
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/test/internal/browser"
+	"github.com/nixl-otel/nixl-otel/test/internal/making"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
+)
+
+// makeDemo starts `make demo` with some of its variables.
+func makeDemo(t *testing.T, tmp string, variables ...string) *proc.Process {
+	t.Helper()
+	return making.Start(t, tmp, map[string]string{
+		"dist/otelcol-nixl":    program(t, "OTELCOL_NIXL"),
+		"bin/nixlring":         program(t, "NIXLRING"),
+		"bin/victoria-metrics": program(t, "VICTORIA_METRICS"),
+	}, []string{"build", "nixlring", "backend"}, append([]string{"demo"}, variables...)...)
+}
+
+// What a newcomer does: one command, the page it names, Ctrl-C. When the page
+// is named all of its queries have data, and afterwards nothing is left.
+func TestDemo(t *testing.T) {
+	tmp, port := t.TempDir(), proc.FreePort(t)
+	p := makeDemo(t, tmp, fmt.Sprintf("PORT=%d", port), "AGENTS=5")
+	address := fmt.Sprintf("http://127.0.0.1:%d", port)
+	line := p.WaitLine(t, p.Stdout, "the page's address", func(line string) bool { return strings.Contains(line, address) })
+	b := backend{name: "VictoriaMetrics", url: address}
+	b.testVMUI(t)
+	for agent, n := range map[string]float64{"prefill-.*": 2, "decode-.*": 2, "offload-0": 1} {
+		list, err := b.query(t, fmt.Sprintf("count(nixl_telemetry_ring_capacity{nixl_agent_name=~%q})", agent))
+		if err != nil || len(list) != 1 || list[0].value != n {
+			t.Errorf("agents %s: %v, error %v, want %v", agent, list, err, n)
+		}
+	}
+	t.Run("browser", func(t *testing.T) { looksRight(t, strings.Fields(line)[1]) })
+
+	p.SignalGroup(t, syscall.SIGINT)
+	p.Wait(t) // make ends by the signal, or with the code of its recipe
+	if _, err := b.get(t, "/-/ready", nil); err == nil {
+		t.Error("the page is still served")
+	}
+	making.NothingLeft(t, p, tmp)
+}
+
+// looksRight opens the demo's page in a browser: every panel draws what its
+// legend names.
+func looksRight(t *testing.T, address string) {
+	// All panels at once: the page asks only for those that are seen.
+	page := browser.Open(t, program(t, "CHROMIUM"), 1920, 2560)
+	page.Go(t, address)
+	var panels []struct {
+		Title   string
+		Legends []string
+		Drawn   bool // more on the canvas than its grid
+		Says    string
+	}
+	want := vmui(t)
+	proc.Eventually(t, func() string {
+		page.Eval(t, panelsScript, &panels)
+		if len(panels) != len(want) {
+			return fmt.Sprintf("%d panels of %d", len(panels), len(want))
+		}
+		for _, p := range panels {
+			if !p.Drawn || len(p.Legends) == 0 || p.Says != "" {
+				return fmt.Sprintf("panel %q: drawn %t, legends %q, says %q", p.Title, p.Drawn, p.Legends, p.Says)
+			}
+		}
+		return ""
+	})
+	for _, p := range panels {
+		if want[p.Title] == nil {
+			t.Errorf("a panel %q", p.Title)
+		}
+		for _, legend := range p.Legends {
+			if strings.ContainsAny(legend, "{}=") {
+				t.Errorf("panel %q: legend %q is no name", p.Title, legend)
+			}
+		}
+	}
+	if path := os.Getenv("SCREENSHOT"); path != "" {
+		if err := os.WriteFile(path, page.Screenshot(t), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// panelsScript says what there is to see of each panel. The grid is gray, text
+// black, and curves are neither.
+const panelsScript = `[...document.querySelectorAll(".vm-predefined-panel")].map(panel => {
+	const canvas = panel.querySelector("canvas");
+	let colored = 0;
+	if (canvas && canvas.width && canvas.height) {
+		const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+		for (let i = 0; i < data.length; i += 4) {
+			const [r, g, b, a] = data.slice(i, i + 4);
+			if (a > 100 && Math.max(r, g, b) - Math.min(r, g, b) > 60) colored++;
+		}
+	}
+	return {
+		title: panel.querySelector(".vm-predefined-panel-header__title").textContent.trim(),
+		legends: [...panel.querySelectorAll(".vm-legend-item")].map(e => e.textContent.trim()),
+		drawn: colored > 20,
+		says: [...panel.querySelectorAll(".vm-alert")].map(e => e.textContent.trim()).join("; "),
+	};
+})`
+
+// What can't work is refused in words, and nothing is started.
+func TestDemoRefuses(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, taken, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		variable, says string
+	}{
+		"port is taken":     {"PORT=" + taken, "make demo: port " + taken + " on 127.0.0.1 is taken"},
+		"port is no number": {"PORT=http", "make demo: PORT=http is not a port"},
+		"number of agents":  {"AGENTS=1", "make demo: AGENTS=1 is not a number of agents"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tmp := t.TempDir()
+			p := makeDemo(t, tmp, fmt.Sprintf("PORT=%d", proc.FreePort(t)), c.variable)
+			if code := p.Wait(t); code != 2 { // make's own, for a recipe that failed
+				t.Errorf("exit code %d, want 2", code)
+			}
+			if !strings.Contains(p.Stderr.Text(), c.says) {
+				t.Errorf("it doesn't say %q:\n%s", c.says, p.Stderr.Text())
+			}
+			making.NothingLeft(t, p, tmp)
+		})
+	}
+}

@@ -1,0 +1,161 @@
+//go:build linux
+
+package dashboards
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
+)
+
+// program is one that the environment names, or the test is skipped.
+func program(t *testing.T, variable string) string {
+	t.Helper()
+	path := os.Getenv(variable)
+	if path == "" {
+		t.Skipf("%s doesn't name a program; see `make dashboards-test`", variable)
+	}
+	return path
+}
+
+// file is the path of a file of the project.
+func file(t *testing.T, name ...string) string {
+	t.Helper()
+	return filepath.Join(append([]string{ringtest.Root(t)}, name...)...)
+}
+
+// backend is a place that stores metrics.
+type backend struct {
+	name string
+	url  string // of its HTTP API
+	otlp string // where it takes OTLP; /v1/metrics is added
+}
+
+func startVictoriaMetrics(t *testing.T) backend {
+	t.Helper()
+	b := backend{name: "VictoriaMetrics"}
+	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
+	b.url = "http://" + address
+	b.otlp = b.url + "/opentelemetry"
+	proc.Start(t, exec.CommandContext(t.Context(), program(t, "VICTORIA_METRICS"), "-storageDataPath="+t.TempDir(),
+		"-httpListenAddr="+address, "-opentelemetry.usePrometheusNaming", "-search.latencyOffset=0s", "-loggerLevel=WARN"))
+	b.wait(t)
+	return b
+}
+
+// startPrometheus starts one that has the alerts, and promotes the attributes
+// that the README tells its reader to promote.
+func startPrometheus(t *testing.T) backend {
+	t.Helper()
+	b, dir := backend{name: "Prometheus"}, t.TempDir()
+	config := filepath.Join(dir, "prometheus.yaml")
+	text := fmt.Sprintf("global: {evaluation_interval: 1s}\nrule_files: [%q]\n%s",
+		file(t, "dashboards", "alerts.yaml"), promotion(t))
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
+	b.url = "http://" + address
+	b.otlp = b.url + "/api/v1/otlp"
+	proc.Start(t, exec.CommandContext(t.Context(), program(t, "PROMETHEUS"), "--config.file="+config,
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--web.enable-otlp-receiver",
+		"--query.lookback-delta=10s", // an agent is gone sooner
+		"--log.level=warn"))
+	b.wait(t)
+	return b
+}
+
+// promotion is the part of Prometheus' configuration that the README shows.
+func promotion(t *testing.T) string {
+	t.Helper()
+	readme, err := os.ReadFile(file(t, "dashboards", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(readme), "```yaml\notlp:\n")
+	config, _, ended := strings.Cut(after, "```")
+	if !found || !ended {
+		t.Fatal("the README doesn't show Prometheus' configuration")
+	}
+	return "otlp:\n" + config
+}
+
+func (b backend) wait(t *testing.T) {
+	t.Helper()
+	proc.Eventually(t, func() string {
+		if _, err := b.get(t, "/-/ready", nil); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// get asks the HTTP API.
+func (b backend) get(t *testing.T, path string, query url.Values) ([]byte, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+path+"?"+query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", path, response.Status, text)
+	}
+	return text, err
+}
+
+// series is one of what a query gives.
+type series struct {
+	labels map[string]string
+	value  float64
+}
+
+// query asks for the newest values.
+func (b backend) query(t *testing.T, expr string) ([]series, error) {
+	t.Helper()
+	// The step is for VictoriaMetrics: what is older isn't a newest value.
+	text, err := b.get(t, "/api/v1/query", url.Values{"query": {expr}, "step": {"10s"}})
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Data struct {
+			Result []struct {
+				Metric map[string]string
+				Value  [2]any
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, err
+	}
+	var list []series
+	for _, r := range answer.Data.Result {
+		number, ok := r.Value[1].(string)
+		if !ok {
+			return nil, fmt.Errorf("a value of %v", r.Value)
+		}
+		value, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, series{labels: r.Metric, value: value})
+	}
+	return list, nil
+}

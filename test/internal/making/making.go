@@ -1,0 +1,60 @@
+//go:build linux
+
+// Package making runs targets of the Makefile for tests, on programs that are
+// built already.
+package making
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
+)
+
+// Start starts make in a copy of the tree that has programs in it. Old are the
+// targets that it needn't make any more; tmp is its folder for temporary files.
+func Start(tb testing.TB, tmp string, programs map[string]string, old []string, args ...string) *proc.Process {
+	tb.Helper()
+	tree, root := tb.TempDir(), ringtest.Root(tb)
+	links := map[string]string{}
+	for _, name := range []string{"Makefile", "scripts", "examples", "dashboards"} {
+		links[name] = filepath.Join(root, name)
+	}
+	for name, program := range programs {
+		links[name] = program
+	}
+	for link, to := range links {
+		link = filepath.Join(tree, link)
+		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+			tb.Fatal(err)
+		}
+		if err := os.Symlink(to, link); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for i := range old {
+		args = append([]string{"--old-file=" + old[i]}, args...)
+	}
+	cmd := exec.CommandContext(tb.Context(), "make", args...)
+	cmd.Dir = tree
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + tmp}
+	return proc.Start(tb, cmd)
+}
+
+// NothingLeft fails the test if a run that has ended left processes or files.
+func NothingLeft(tb testing.TB, p *proc.Process, tmp string) {
+	tb.Helper()
+	if left := proc.Session(p.PID()); len(left) > 0 {
+		tb.Errorf("processes are left: %v", left)
+	}
+	files, err := os.ReadDir(tmp)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if len(files) > 0 {
+		tb.Errorf("files are left in TMPDIR: %v", files)
+	}
+}
