@@ -6,13 +6,16 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 # Command-line variables of `make run` and `make demo`.
-export DIR SIMULATE PORT AGENTS
+export DIR SIMULATE PORT AGENTS FUZZTIME
 
 COLLECTOR := dist/otelcol-nixl
 LINT      := go tool -modfile=internal/tools/lint/go.mod golangci-lint
 MODULES   := . bridge/gpu internal/demo internal/tools internal/tools/lint
 # The tests of the built Collector have targets of their own.
 PACKAGES  := $$(go list ./... | grep -Ev "/test/(chaos|e2e)")
+# Its library is loaded by way of cgo.
+GPU_TEST  := command -v "$$(go env CC)" >/dev/null || { echo "no C compiler: bridge/gpu isn't tested"; exit 0; }; \
+             go -C bridge/gpu test ./...
 # Where the code compiles too, if only to say that there are no rings.
 SYSTEMS   := linux/arm64 darwin/arm64 windows/amd64
 
@@ -43,13 +46,13 @@ demo: build nixlring backend ## Show simulated agents in a browser: make demo [P
 .PHONY: test
 test: ## Run all tests, those of the built Collector too
 	go test $(PACKAGES)
-	go -C bridge/gpu test ./...
+	@$(GPU_TEST)
 	@$(MAKE) --no-print-directory e2e
 
 .PHONY: test-race
 test-race: ## Run the tests under the race detector, in random order
 	go test -race -shuffle=on $(PACKAGES)
-	go -C bridge/gpu test -race -shuffle=on ./...
+	@$(GPU_TEST) -race -shuffle=on
 
 .PHONY: e2e
 e2e: build ## Run the tests of the built Collector only
@@ -59,6 +62,14 @@ e2e: build ## Run the tests of the built Collector only
 chaos: build ## Kill it and starve it for long: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]
 	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_KILLS=$${CHAOS_KILLS:-300} CHAOS_DURATION=$${CHAOS_DURATION:-3m} CHAOS_COST=1 \
 	  go test -count=1 -v -timeout 60m ./test/chaos
+
+.PHONY: interop
+interop: ## Pass 100 million events of each layout to and from a C++ program; needs g++
+	INTEROP_EVENTS=$${INTEROP_EVENTS:-100000000} go test -count=1 -v -timeout 60m ./test/interop
+
+.PHONY: fuzz
+fuzz: ## Fuzz everything that reads others' bytes: make fuzz [FUZZTIME=30s]
+	@scripts/fuzz.sh
 
 .PHONY: validate-examples
 validate-examples: build ## Let the Collector check every sample configuration
