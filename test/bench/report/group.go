@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+)
+
+// group is a call of `go test`.
+type group struct {
+	name    string
+	pkg     string
+	bench   string // the pattern
+	time    string // -benchtime; 200ms where empty, half of that in a short run
+	once    bool   // a run is long and is a median itself
+	long    bool   // left out of a short run
+	timeout string
+}
+
+func groups() []group {
+	return []group{
+		{name: "drain and tally", pkg: "./internal/tally", bench: "^BenchmarkAdd$/^(v1|v4)$"},
+		{name: "plain loop", pkg: "./test/bench", bench: "^BenchmarkPlainLoop$"},
+		{name: "two processes", pkg: "./test/bench", bench: "^BenchmarkTwoProcesses$", time: "1x", once: true},
+		{name: "many rings", pkg: "./internal/watch", bench: "^Benchmark(Idle|Busy)Round$/^rings=(1|10|100|1000)$"},
+		{name: "very many rings", pkg: "./internal/watch", bench: "^Benchmark(Idle|Busy)Round$/^rings=10000$", once: true, long: true},
+		{name: "collection", pkg: "./receiver/nixlshmreceiver", bench: "^BenchmarkCollect$"},
+		{name: "bridge", pkg: "./bridge", bench: "^Benchmark(Ratios|Disabled|Loop|Goroutines)$"},
+		{name: "session", pkg: "./bridge/session", bench: "^BenchmarkRecord$/^(metrics|sdk)$"},
+		{name: "age", pkg: "./test/bench", bench: "^BenchmarkAge$", time: "1x", once: true, long: true},
+		{name: "whole Collector", pkg: "./test/bench", bench: "^BenchmarkCollector$", time: "1x", once: true, long: true, timeout: "20m"},
+	}
+}
+
+// run adds what the benchmarks print to raw.
+func (g group) run(ctx context.Context, o options, raw io.Writer) error {
+	count, benchtime := cmp.Or(o.count, 5), "200ms"
+	if o.short {
+		count, benchtime = cmp.Or(o.count, 3), "100ms"
+	}
+	if g.once {
+		count = 1
+	}
+	args := []string{
+		"test", "-run=^$", "-bench=" + g.bench, "-count=" + strconv.Itoa(count),
+		"-benchtime=" + cmp.Or(g.time, benchtime), "-timeout=" + cmp.Or(g.timeout, "10m"),
+	}
+	if o.short {
+		args = append(args, "-short")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, g.pkg)...) //nolint:gosec // the list above
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(raw, &out), os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", g.name, err, out.String())
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+// Report runs the project's benchmarks and prints one table: what was
+// measured, against what in the same run, what the goal is, and whether it is
+// met.
+//
+//	go run ./test/bench/report               everything, some minutes
+//	go run ./test/bench/report -short        what CI runs: fails where a ratio is far off
+//	go run ./test/bench/report -docs FILE    writes the table to FILE as well
+//
+// It is called at the top of the source tree, by `make bench`.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	var o options
+	flag.BoolVar(&o.short, "short", false, "a short run, of what is steady enough to fail on")
+	flag.StringVar(&o.docs, "docs", "", "write the table to a Markdown `file`")
+	flag.StringVar(&o.raw, "raw", "", "write the benchmarks' own output, which benchstat reads, to a `file`")
+	flag.StringVar(&o.only, "only", "", "run groups whose name contains this `text` only")
+	flag.IntVar(&o.count, "count", 0, "how often each benchmark is run; 5, or 3 for a short run")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, o, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	short     bool
+	docs, raw string
+	only      string
+	count     int
+}
+
+func run(ctx context.Context, o options, out io.Writer) error {
+	var raw strings.Builder
+	var errs []error
+	for _, g := range groups() {
+		if o.short && g.long || !strings.Contains(g.name, o.only) {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "measuring %s\n", g.name)
+		// What a group has printed before it failed is as good as any.
+		errs = append(errs, g.run(ctx, o, &raw))
+	}
+	if o.raw != "" {
+		errs = append(errs, os.WriteFile(o.raw, []byte(raw.String()), 0o600))
+	}
+	found := parse(raw.String())
+	var lines []line
+	for _, r := range rows() {
+		if l, ok := r.judge(found); ok {
+			lines = append(lines, l)
+		}
+	}
+	printTable(out, lines)
+	if o.docs != "" {
+		errs = append(errs, writeDocs(ctx, o.docs, lines))
+	}
+	if o.short {
+		errs = append(errs, farOff(lines))
+	}
+	return errors.Join(errs...)
+}
+
+// farOff is an error where a ratio misses its goal by more than its slack.
+func farOff(lines []line) error {
+	var errs []error
+	for _, l := range lines {
+		if l.far {
+			errs = append(errs, fmt.Errorf("%s: %s, where %s is the goal, and %g times that is too much",
+				l.what, l.value, l.goal, l.slack))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,70 @@
+package main
+
+import "fmt"
+
+// row is a line of the table, before anything was measured.
+type row struct {
+	what, against string
+	bench, unit   string // of what is judged
+	over          string // a benchmark whose value of the same unit divides it
+	form          string // of value and goal
+	goal          float64
+	least         bool    // the goal is a minimum
+	slack         float64 // by what factor a short run may miss it; 0: it never fails
+	beside        []beside
+}
+
+// beside is a value that is shown and not judged, as it says little of another
+// machine.
+type beside struct{ bench, unit, form string }
+
+// line is a row that was measured.
+type line struct {
+	what, against, value, goal, beside string
+	slack                              float64
+	met, far                           bool
+}
+
+// judge looks a row's values up. It is not ok where its benchmark didn't run.
+func (r row) judge(found results) (l line, ok bool) {
+	v, ok := found.median(r.bench, r.unit)
+	if !ok {
+		return line{}, false
+	}
+	if r.over != "" {
+		under, ok := found.median(r.over, r.unit)
+		if !ok || under == 0 {
+			return line{}, false
+		}
+		v /= under
+	}
+	l = line{what: r.what, against: r.against, value: fmt.Sprintf(r.form, v), slack: r.slack}
+	if r.least {
+		l.goal, l.met = "≥ "+fmt.Sprintf(r.form, r.goal), v >= r.goal
+		l.far = r.slack > 0 && v*r.slack < r.goal
+	} else {
+		l.goal, l.met = "≤ "+fmt.Sprintf(r.form, r.goal), v <= r.goal
+		l.far = r.slack > 0 && v > r.goal*r.slack
+	}
+	for _, b := range r.beside {
+		name := b.bench
+		if name == "" {
+			name = r.bench
+		}
+		if v, ok := found.median(name, b.unit); ok {
+			if l.beside != "" {
+				l.beside += ", "
+			}
+			l.beside += fmt.Sprintf(b.form, v)
+		}
+	}
+	return l, true
+}
+
+// verdict is a line's, in a word.
+func (l line) verdict() string {
+	if l.met {
+		return "met"
+	}
+	return "missed"
+}

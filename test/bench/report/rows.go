@@ -1,0 +1,143 @@
+package main
+
+import "fmt"
+
+// rows are the goals, in the order of the table.
+func rows() []row {
+	var all []row
+	all = append(all, drains()...)
+	all = append(all, rounds()...)
+	all = append(all, collections()...)
+	all = append(all, bridges()...)
+	return append(all, wholes()...)
+}
+
+const times = "%.2f×"
+
+func drains() []row {
+	return []row{
+		{
+			what: "drain a full v4 ring of 4,096 slots, all tallied", against: "memcpy of the same bytes",
+			bench: "Add/v4", unit: "x-memcpy", form: times, goal: 4, slack: 2,
+			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "memcpy-ns/event", "memcpy %.2f"}},
+		},
+		{
+			what: "the same for v1, whose events have names", against: "memcpy of the same bytes",
+			bench: "Add/v1", unit: "x-memcpy", form: times, goal: 6, slack: 2,
+			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "memcpy-ns/event", "memcpy %.2f"}},
+		},
+		{
+			what: "drain, tally and commit a full v4 ring", against: "a C++ loop that pops one by one and adds up by type",
+			bench: "PlainLoop", unit: "x-plain", form: times, goal: 1, slack: 2,
+			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "plain-ns/event", "C++ %.2f"}},
+		},
+		{
+			what: "producer and reader in two processes, 4,096 slots, events/s", against: "that C++ loop as the reader",
+			bench: "TwoProcesses", unit: "x-plain", form: times, goal: 1, least: true, slack: 3,
+			beside: []beside{{"", "M-events/s", "%.0f M/s"}, {"", "plain-M-events/s", "C++ %.0f M/s"}},
+		},
+	}
+}
+
+func rounds() []row {
+	list := []row{{
+		what: "an idle ring per drain, of 100", against: "one atomic load from a page",
+		bench: "IdleRound/rings=100", unit: "x-load", form: times, goal: 3, slack: 8,
+		beside: []beside{{"", "ns/ring", "%.1f ns"}, {"", "load-ns/ring", "load %.1f"}},
+	}}
+	for _, n := range []int{1, 10, 100, 1000, 10000} {
+		name := fmt.Sprintf("rings=%d", n)
+		list = append(list, row{
+			what: fmt.Sprintf("round over idle rings, %d of them, per ring", n), against: "",
+			bench: "IdleRound/" + name, unit: "ns/ring", form: "%.0f ns", goal: 25,
+			beside: []beside{
+				{"", "x-load", "%.1f× a load"},
+				{"BusyRound/" + name, "ns/ring", "%.0f ns with 40 events each"},
+				{"BusyRound/" + name, "ns/event", "%.1f ns/event"},
+			},
+		})
+	}
+	return append(list, row{
+		what: "memory of an idle ring, of 1,000", against: "its mapping left out",
+		bench: "IdleRound/rings=1000", unit: "kB/ring", form: "%.1f kB", goal: 8, slack: 2,
+	}, row{
+		what: "memory of an idle ring, of 10,000", against: "its mapping left out",
+		bench: "IdleRound/rings=10000", unit: "kB/ring", form: "%.1f kB", goal: 8,
+	})
+}
+
+func collections() (list []row) {
+	for _, n := range []int{64, 1024} {
+		list = append(list, row{
+			what: fmt.Sprintf("a collection of %d agents, the full catalogue", n), against: "the same points as plain pdata",
+			bench: fmt.Sprintf("Collect/agents=%d", n), unit: "x-plain", form: times, goal: 1.2, slack: 2,
+			beside: []beside{
+				{"", "ns/point", "%.0f ns/point"}, {"", "points/agent", "%.0f points/agent"},
+				{"", "allocs/agent", "%.1f allocations/agent"}, {"", "plain-allocs/agent", "plain %.1f"},
+			},
+		})
+	}
+	return list
+}
+
+func bridges() []row {
+	list := []row{}
+	for _, call := range []string{"Received", "Sent", "Processed"} {
+		list = append(list, row{
+			what: "bridge: Kernel." + call, against: "Int64Counter.Add takes so many times as long",
+			bench: "Ratios/" + call, unit: "times-cheaper", form: times, goal: 10, least: true, slack: 3,
+			beside: []beside{{"", "ns", "%.1f ns"}, {"", "SDK-ns", "SDK %.0f"}},
+		})
+	}
+	return append(list, row{
+		what: "bridge: Received, two goroutines", against: "one goroutine",
+		bench: "Goroutines/Received/2", over: "Goroutines/Received/1", unit: "ns/call", form: times, goal: 1, slack: 4,
+		beside: []beside{{"", "ns/call", "%.1f ns"}},
+	}, row{
+		what: "bridge: latency with a LatencyProducer", against: "Float64Histogram.Record takes so many times as long",
+		bench: "Ratios/Latency", unit: "times-cheaper", form: times, goal: 7, least: true, slack: 3,
+		beside: []beside{{"", "ns", "%.1f ns"}, {"", "SDK-ns", "SDK %.0f"}},
+	}, row{
+		what: "bridge: a call while disabled", against: "",
+		bench: "Disabled/Received", unit: "ns/op", form: "%.1f ns", goal: 2,
+	}, row{
+		what: "bridge: a kernel's loop with 1 µs of work", against: "the same loop, disabled",
+		bench: "Loop", unit: "%-slower", form: "+%.1f %%", goal: 2,
+		beside: []beside{{"", "off-ns", "%.0f ns"}},
+	}, row{
+		what: "bridge: a session's packet, row and metrics", against: "",
+		bench: "Record/metrics", unit: "ns/op", form: "%.0f ns", goal: 2000,
+		beside: []beside{{"Record/sdk/Float64Histogram.Record", "ns/op", "SDK's histogram alone %.0f"}},
+	})
+}
+
+func wholes() []row {
+	const load = "Collector, 64 agents of 4,092 events per 100 ms"
+	return []row{
+		{
+			what: load + ": processor", against: "the same Collector with no ring",
+			bench: "Collector", unit: "%-cpu-more", form: "+%.1f %%", goal: 5,
+			beside: []beside{{"", "%-cpu", "%.1f %% of a core"}, {"", "%-cpu-idle", "%.1f %% idle"}, {"", "M-events/s", "%.2f M events/s"}},
+		},
+		{
+			what: load + ": events lost", against: "what the agents wrote",
+			bench: "Collector", unit: "lost", form: "%.0f", goal: 0,
+			beside: []beside{{"", "M-events", "of %.1f M"}},
+		},
+		{
+			what: load + ": most memory", against: "",
+			bench: "Collector", unit: "MB-peak", form: "%.0f MB", goal: 120,
+			beside: []beside{{"", "MB-peak-idle", "%.0f MB with no ring"}},
+		},
+		{
+			what: "the same with storage: processor", against: "without storage",
+			bench: "Collector", unit: "x-storage", form: times, goal: 1.5,
+			beside: []beside{{"", "%-cpu-storage", "%.1f %% of a core"}},
+		},
+		{
+			what: "age of an event when it leaves, 99th percentile", against: "beyond the collection interval",
+			bench: "Age", unit: "ms-p99-beyond", form: "%+.0f ms", goal: 100,
+			beside: []beside{{"", "ms-p50", "median %.0f ms"}, {"", "ms-interval", "interval %.0f ms"}},
+		},
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// printTable writes the table for a terminal.
+func printTable(out io.Writer, lines []line) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "WHAT\tAGAINST\tMEASURED\tGOAL\tVERDICT\tIN THIS RUN")
+	for _, l := range lines {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.what, l.against, l.value, l.goal, l.verdict(), l.beside)
+	}
+	_ = w.Flush() // to a terminal
+}
+
+// notes separates what is written by the command from what people add below.
+const notes = "<!-- Above: written by `make bench-docs`. Below: by hand. -->\n"
+
+// writeDocs writes the table as Markdown, and keeps what stands below it.
+func writeDocs(ctx context.Context, path string, lines []line) error {
+	old, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString("# Benchmarks\n\n`make bench` measures this anew, `make bench-docs` writes it here. " +
+		"Each figure is the median of several runs, and stands beside its reference in the same run: " +
+		"the ratio says something of another machine too, the times don't.\n\n")
+	fmt.Fprintf(&b, "%s · %s · %s/%s, %d × %s · version %s\n\n", time.Now().UTC().Format(time.DateOnly),
+		goVersion(ctx), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), version(ctx))
+	b.WriteString("| what | against | measured | goal | | in this run |\n|---|---|---|---|---|---|\n")
+	for _, l := range lines {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", l.what, l.against, l.value, l.goal, l.verdict(), l.beside)
+	}
+	b.WriteString("\n" + notes)
+	if _, below, found := strings.Cut(string(old), notes); found {
+		b.WriteString(below)
+	}
+	return os.WriteFile(path, []byte(b.String()), 0o644) //nolint:gosec // documentation
+}
+
+// processor is the processors' name.
+func processor() string {
+	text, _ := os.ReadFile("/proc/cpuinfo") // there is none elsewhere
+	for l := range strings.Lines(string(text)) {
+		if name, value, _ := strings.Cut(l, ":"); strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "processor of unknown name"
+}
+
+func version(ctx context.Context) string { return printed(ctx, "scripts/version.sh") }
+
+func goVersion(ctx context.Context) string { return printed(ctx, "go", "env", "GOVERSION") }
+
+func printed(ctx context.Context, name string, args ...string) string {
+	out, err := exec.CommandContext(ctx, name, args...).Output() //nolint:gosec // the two above
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
