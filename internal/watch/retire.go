@@ -73,7 +73,7 @@ func (w *Watcher) hadMore(a *Agent, now time.Time) bool {
 func (w *Watcher) retire(a *Agent) {
 	a.detach()
 	delete(w.agents, a.Path)
-	w.publish()
+	w.withdraw(a)
 	if w.store != nil {
 		w.garbage = append(w.garbage, a.Path)
 		w.askSave()

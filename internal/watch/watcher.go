@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -121,11 +120,25 @@ func (w *Watcher) Delivered() {
 	}
 }
 
-// publish tells the drain loop which agents there are.
-func (w *Watcher) publish() {
-	list := slices.SortedFunc(maps.Values(w.agents), func(a, b *Agent) int { return strings.Compare(a.Path, b.Path) })
+// enter adds a new agent to the list that the drain loop goes through, which
+// is sorted by path. The list itself never changes; there is a new one.
+func (w *Watcher) enter(a *Agent) {
+	list := *w.rings.Load()
+	at, _ := slices.BinarySearchFunc(list, a.Path, byPath)
+	list = slices.Insert(slices.Clone(list), at, a)
 	w.rings.Store(&list)
 }
+
+// withdraw is the reverse of enter.
+func (w *Watcher) withdraw(a *Agent) {
+	list := *w.rings.Load()
+	if at, found := slices.BinarySearchFunc(list, a.Path, byPath); found {
+		list = slices.Delete(slices.Clone(list), at, at+1)
+		w.rings.Store(&list)
+	}
+}
+
+func byPath(a *Agent, path string) int { return strings.Compare(a.Path, path) }
 
 // look asks the scan loop to look at a path now.
 func (w *Watcher) look(path string) {
