@@ -124,16 +124,36 @@ func TestSum(t *testing.T) {
 	}
 }
 
-func TestStartsAndSorted(t *testing.T) {
+// After a restart a queue brings points late, or twice.
+func TestSumAnyOrder(t *testing.T) {
+	list := []pmetric.Metrics{
+		counted(cumulative, 1, 3, 12), counted(cumulative, 1, 2, 10), counted(cumulative, 1, 3, 12), gauge(3, 1), gauge(1, 9),
+	}
+	want := otlpfile.Totals{"agent": {
+		"count{a=1,b=2}": {Int: 12},
+		"size":           {Count: 12, Sum: 12, Min: 1, Max: 3, Buckets: []uint64{0, 12}},
+		"level":          {Float: 1},
+	}}
+	got, err := otlpfile.SumAnyOrder(list)
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Errorf("error %v, totals (-want +got):\n%s", err, d)
+	}
+	for name, bad := range map[string][]pmetric.Metrics{
+		"a late point that is higher": {counted(cumulative, 1, 3, 12), counted(cumulative, 1, 2, 13)},
+		"a delta that came twice":     {counted(delta, 1, 2, 10), counted(delta, 1, 2, 10)},
+	} {
+		if _, err := otlpfile.SumAnyOrder(bad); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestStartsTimesCumulative(t *testing.T) {
 	list := []pmetric.Metrics{counted(cumulative, 5, 6, 1), gauge(2, 1), counted(cumulative, 1, 3, 1)}
 	if d := cmp.Diff(map[string][]pcommon.Timestamp{"agent": {1, 5}}, otlpfile.Starts(list)); d != "" {
 		t.Errorf("start times (-want +got):\n%s", d)
 	}
-	var times []pcommon.Timestamp
-	for _, m := range otlpfile.Sorted(list) {
-		times = append(times, otlpfile.Time(m))
-	}
-	if d := cmp.Diff([]pcommon.Timestamp{2, 3, 6}, times); d != "" {
+	if d := cmp.Diff(map[pcommon.Timestamp]bool{2: true, 3: true, 6: true}, otlpfile.Times(list)); d != "" {
 		t.Errorf("times (-want +got):\n%s", d)
 	}
 	names := otlpfile.Cumulative(append(list, counted(delta, 1, 2, 1)))

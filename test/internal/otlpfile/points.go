@@ -29,6 +29,8 @@ type points struct {
 	byKey map[key]map[pcommon.Timestamp]point
 	kinds map[string]kind // by series
 	errs  []error
+
+	anyOrder bool // points may come late, and twice
 }
 
 func newPoints() *points {
@@ -102,12 +104,16 @@ func (p *points) put(k key, as kind, delta bool, start pcommon.Timestamp, next p
 	}
 	last, seen := runs[start]
 	switch {
+	case seen && !delta && p.anyOrder && next.time <= last.time:
+		next, last = last, next // the newest holds
 	case seen && next.time <= last.time:
 		p.fail(k, "a point at %v after one at %v", next.time, last.time)
+	}
+	switch {
 	case delta:
 		next.Value = last.plus(next.Value)
 	case as == counter && (next.Int < last.Int || next.Count < last.Count || next.Sum < last.Sum):
-		p.fail(k, "a counter went back, from %+v to %+v", last.Value, next.Value)
+		p.fail(k, "a counter went back, from %v to %v", last.Value, next.Value)
 	}
 	runs[start] = next
 }

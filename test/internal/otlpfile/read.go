@@ -4,14 +4,12 @@ package otlpfile
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
 	"os"
-	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -79,41 +77,38 @@ func (f *File) Totals() (Totals, error) {
 	return f.points.totals(), nil
 }
 
-// Time is the time of the points of one collection.
-func Time(m pmetric.Metrics) (newest pcommon.Timestamp) {
-	for _, rm := range m.ResourceMetrics().All() {
-		for _, sm := range rm.ScopeMetrics().All() {
-			for _, metric := range sm.Metrics().All() {
-				newest = max(newest, metricTime(metric))
+// Times are the times of all points, as a set. A queue may have put several
+// collections into one line.
+func Times(list []pmetric.Metrics) map[pcommon.Timestamp]bool {
+	times := make(map[pcommon.Timestamp]bool)
+	for _, collection := range list {
+		for _, rm := range collection.ResourceMetrics().All() {
+			for _, sm := range rm.ScopeMetrics().All() {
+				for _, m := range sm.Metrics().All() {
+					addTimes(times, m)
+				}
 			}
 		}
 	}
-	return newest
+	return times
 }
 
-func metricTime(m pmetric.Metric) (newest pcommon.Timestamp) {
+func addTimes(times map[pcommon.Timestamp]bool, m pmetric.Metric) {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
 		for _, dp := range m.Gauge().DataPoints().All() {
-			newest = max(newest, dp.Timestamp())
+			times[dp.Timestamp()] = true
 		}
 	case pmetric.MetricTypeSum:
 		for _, dp := range m.Sum().DataPoints().All() {
-			newest = max(newest, dp.Timestamp())
+			times[dp.Timestamp()] = true
 		}
 	case pmetric.MetricTypeHistogram:
 		for _, dp := range m.Histogram().DataPoints().All() {
-			newest = max(newest, dp.Timestamp())
+			times[dp.Timestamp()] = true
 		}
 	default:
 	}
-	return newest
-}
-
-// Sorted are collections by their time. A queue that is taken up again may
-// bring them in another order.
-func Sorted(list []pmetric.Metrics) []pmetric.Metrics {
-	return slices.SortedStableFunc(slices.Values(list), func(a, b pmetric.Metrics) int { return cmp.Compare(Time(a), Time(b)) })
 }
 
 // Cumulative are the names of the counters and histograms that count from a

@@ -57,13 +57,22 @@ func Name(metric string, attrs pcommon.Map) string {
 // Sum adds points up. A cumulative series counts from each of its start times,
 // and the last points of all of them are added; deltas are added all. What
 // isn't a counter is the newest of its points. Points that contradict each
-// other are an error.
-func Sum(list []pmetric.Metrics) (Totals, error) {
-	points := newPoints()
+// other are an error, and so are points that come after newer ones.
+func Sum(list []pmetric.Metrics) (Totals, error) { return newPoints().sum(list) }
+
+// SumAnyOrder is Sum for what went through a queue that was taken up again:
+// it may bring points late, and twice.
+func SumAnyOrder(list []pmetric.Metrics) (Totals, error) {
+	p := newPoints()
+	p.anyOrder = true
+	return p.sum(list)
+}
+
+func (p *points) sum(list []pmetric.Metrics) (Totals, error) {
 	for _, m := range list {
-		points.add(m)
+		p.add(m)
 	}
-	return points.totals(), errors.Join(points.errs...)
+	return p.totals(), errors.Join(p.errs...)
 }
 
 // Starts are the times from which the agents' counters were counted, in order.
