@@ -53,7 +53,7 @@ func (g group) run(ctx context.Context, o options, raw io.Writer) error {
 	if o.short {
 		args = append(args, "-short")
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, g.pkg)...) //nolint:gosec // the list above
+	cmd := exec.CommandContext(ctx, "go", append(args, g.pkg)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(raw, &out), os.Stderr
 	if err := cmd.Run(); err != nil {

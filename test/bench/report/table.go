@@ -45,7 +45,7 @@ func writeDocs(ctx context.Context, path string, lines []line) error {
 	if _, below, found := strings.Cut(string(old), notes); found {
 		b.WriteString(below)
 	}
-	return os.WriteFile(path, []byte(b.String()), 0o644) //nolint:gosec // documentation
+	return os.WriteFile(path, []byte(b.String()), 0o644)
 }
 
 // processor is the processors' name.
@@ -64,7 +64,7 @@ func version(ctx context.Context) string { return printed(ctx, "scripts/version.
 func goVersion(ctx context.Context) string { return printed(ctx, "go", "env", "GOVERSION") }
 
 func printed(ctx context.Context, name string, args ...string) string {
-	out, err := exec.CommandContext(ctx, name, args...).Output() //nolint:gosec // the two above
+	out, err := exec.CommandContext(ctx, name, args...).Output()
 	if err != nil {
 		return "unknown"
 	}

@@ -1,0 +1,262 @@
+//go:build linux && (amd64 || arm64)
+
+package bench
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// slots is the capacity that agents use by default.
+const slots = 4096
+
+// compile builds the plain reader in C++, see testdata/bench.
+func compile(b *testing.B) string {
+	b.Helper()
+	cxx := cmp.Or(os.Getenv("CXX"), "g++")
+	if _, err := exec.LookPath(cxx); err != nil {
+		b.Skipf("no C++ compiler: %v", err)
+	}
+	program := filepath.Join(b.TempDir(), "loop")
+	source := filepath.Join(ringtest.Root(b), "testdata", "bench", "loop.cpp")
+	cmd := exec.CommandContext(b.Context(), cxx, "-std=c++20", "-O3", "-o", program, source)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+	return program
+}
+
+// fullRing makes a ring that is full of transfers. Its file is in memory, if
+// that can be had, as those of agents should be.
+func fullRing(b *testing.B) *ringbuf.Writer {
+	b.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "bench-") //nolint:usetesting // memory, not a disk
+	if err != nil {
+		dir = b.TempDir()
+	}
+	b.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left is in memory only
+	w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, slots)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = w.Close() })
+	fill(b, w, transfers(slots-1))
+	return w
+}
+
+func fill(b *testing.B, w *ringbuf.Writer, events []ringbuf.Event) {
+	b.Helper()
+	if n, err := w.PushBatch(events); n != len(events) || err != nil {
+		b.Fatalf("pushed %d of %d: %v", n, len(events), err)
+	}
+}
+
+// reader is what the Collector does with a ring.
+type reader struct {
+	*ringbuf.Reader
+
+	agent *tally.Agent
+	count int
+}
+
+func openReader(b *testing.B, path string) *reader {
+	b.Helper()
+	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = r.Close() })
+	shape, err := tally.NewShape(tally.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return &reader{Reader: r, agent: tally.NewAgent(shape)}
+}
+
+func (r *reader) add(batch ringbuf.Batch) {
+	r.agent.Add(batch)
+	r.count += batch.Len()
+}
+
+// drain takes what is in the ring, and says whether that was anything.
+func (r *reader) drain(b *testing.B) bool {
+	fill, err := r.Read(0, r.add)
+	if err == nil {
+		err = r.Commit()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return fill > 0
+}
+
+// A full ring, drained, tallied and committed, by turns with a plain loop in
+// C++ that pops the same events from a ring of its own. Both sides fill their
+// ring beforehand, which isn't measured.
+func BenchmarkPlainLoop(b *testing.B) {
+	const batch = 20
+	plain := startPlain(b, compile(b), fullRing(b).Path())
+	w := fullRing(b)
+	r := openReader(b, w.Path())
+	r.drain(b)
+	events := transfers(slots - 1)
+	var ours, theirs []float64
+	for b.Loop() {
+		theirs = append(theirs, plain(batch))
+		var took []float64
+		for range batch {
+			fill(b, w, events)
+			start := time.Now()
+			r.drain(b)
+			took = append(took, float64(time.Since(start))/float64(len(events)))
+		}
+		ours = append(ours, median(took))
+	}
+	b.ReportMetric(median(ours), "ns/event")
+	b.ReportMetric(median(theirs), "plain-ns/event")
+	b.ReportMetric(median(ours)/median(theirs), "x-plain")
+	b.ReportMetric(0, "ns/op")
+}
+
+// startPlain starts the C++ loop, and returns what makes it drain n full
+// rings and tells what an event took.
+func startPlain(b *testing.B, program, path string) func(n int) float64 {
+	b.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(b.Context()), program, "drain", path) // it ends with its input
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := in.Close(); err == nil {
+			err = cmd.Wait()
+			if err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	out := bufio.NewReader(pipe)
+	return func(n int) float64 {
+		fmt.Fprintln(in, n)
+		return number(b, out)
+	}
+}
+
+func number(b *testing.B, out *bufio.Reader) float64 {
+	text, err := out.ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return v
+}
+
+// A producer in C++ that pushes at full speed, read from another process: by
+// Go, which tallies, and by the plain loop in C++, in turn. A short run has
+// fewer events.
+func BenchmarkTwoProcesses(b *testing.B) {
+	count, turns := 100_000_000, 3
+	if testing.Short() {
+		count = 30_000_000
+	}
+	program := compile(b)
+	var ours, theirs []float64
+	for b.Loop() {
+		for range turns {
+			ours = append(ours, rate(count, readBy(b, program, count)))
+			theirs = append(theirs, rate(count, readByPlain(b, program, count)))
+		}
+	}
+	b.ReportMetric(median(ours), "M-events/s")
+	b.ReportMetric(median(theirs), "plain-M-events/s")
+	b.ReportMetric(median(ours)/median(theirs), "x-plain")
+	b.ReportMetric(0, "ns/op")
+}
+
+func rate(count int, took time.Duration) float64 { return float64(count) / 1e6 / took.Seconds() }
+
+func readBy(b *testing.B, program string, count int) time.Duration {
+	path := fullRing(b).Path()
+	r := openReader(b, path)
+	wait := launch(b, program, "produce", path, strconv.Itoa(count))
+	start := time.Now()
+	for idle := 0; r.count < count; {
+		if r.drain(b) {
+			continue
+		}
+		if idle++; idle%64 == 0 { // as the plain loop does
+			_, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		}
+	}
+	took := time.Since(start)
+	wait()
+	if r.count != count {
+		b.Fatalf("%d of %d events", r.count, count)
+	}
+	return took
+}
+
+func readByPlain(b *testing.B, program string, count int) time.Duration {
+	path := fullRing(b).Path()
+	produced := launch(b, program, "produce", path, strconv.Itoa(count))
+	start := time.Now()
+	consumed := launch(b, program, "consume", path, strconv.Itoa(count))
+	consumed()
+	took := time.Since(start)
+	produced()
+	return took
+}
+
+// launch starts the C++ program, waits until it is ready, and returns what
+// waits for its end.
+func launch(b *testing.B, program string, args ...string) (wait func()) {
+	b.Helper()
+	cmd := exec.CommandContext(b.Context(), program, args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
+		b.Fatal(err)
+	}
+	return func() {
+		if err := cmd.Wait(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func median(list []float64) float64 {
+	list = slices.Sorted(slices.Values(list))
+	return list[len(list)/2]
+}
