@@ -77,10 +77,10 @@ func transferEvents(d Direction, bytes, post, total uint64) [4]ringbuf.Event {
 const mostSum = 1<<63 - 1<<10
 
 func saturatedSum(v uint64) int64 {
-	return int64(min(v, mostSum)) //nolint:gosec // that is what min is for
+	return int64(min(v, mostSum))
 }
 
 // saturated is v as the nearest int64.
 func saturated(v uint64) int64 {
-	return int64(min(v, math.MaxInt64)) //nolint:gosec // as above
+	return int64(min(v, math.MaxInt64))
 }

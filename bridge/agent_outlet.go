@@ -70,7 +70,7 @@ func openOutlet(a *Agent, c *agentConfig) (*outlet, error) {
 // stage takes events that go in together or not at all.
 func (o *outlet) stage(events ...ringbuf.Event) {
 	if o.times {
-		now := uint64(max(o.agent.clock().UnixMicro(), 0)) //nolint:gosec // that is what max is for
+		now := uint64(max(o.agent.clock().UnixMicro(), 0))
 		for i := range events {
 			events[i].TimestampMicros = now
 		}
@@ -123,8 +123,8 @@ func (o *outlet) flush() error {
 	if dropped > 0 {
 		o.agent.dropped.add(saturatedSum(dropped))
 		report := ringbuf.NewEvent(ringbuf.TypeEventsDropped, dropped)
-		report.TimestampMicros = uint64(max(o.agent.clock().UnixMicro(), 0)) //nolint:gosec // as above
-		events = append(events, report)                                      // which never was in staging
+		report.TimestampMicros = uint64(max(o.agent.clock().UnixMicro(), 0))
+		events = append(events, report) // which never was in staging
 	}
 	if len(events) == 0 {
 		return nil
@@ -149,7 +149,7 @@ func (o *outlet) fill(events []ringbuf.Event) {
 		e := &events[i]
 		o.batch = append(o.batch, sink.Event{
 			Agent:    o.agent.name,
-			Time:     time.UnixMicro(int64(e.TimestampMicros)), //nolint:gosec // it was one
+			Time:     time.UnixMicro(int64(e.TimestampMicros)),
 			Category: e.Category,
 			Name:     validName(e.EventName()),
 			Value:    e.Value,

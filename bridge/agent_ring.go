@@ -76,7 +76,7 @@ func (r *ringWriter) carries(e *ringbuf.Event) bool {
 func (r *ringWriter) pushAll(events []ringbuf.Event) error {
 	for len(events) > 0 {
 		n, err := r.w.PushBatch(events)
-		r.telemetry.Written += uint64(n) //nolint:gosec // never negative
+		r.telemetry.Written += uint64(n)
 		events = events[n:]
 		if err != nil {
 			r.telemetry.DroppedRing += uint64(len(events))

@@ -62,6 +62,9 @@ func view[T any](slots []byte) []T {
 // Quads is events as groups of four, in place, less what is left over. Loops
 // over groups need no check of each index.
 func Quads(events []TypedEvent) [][4]TypedEvent {
+	if len(events) < 4 {
+		return nil
+	}
 	return unsafe.Slice((*[4]TypedEvent)(unsafe.Pointer(unsafe.SliceData(events))), len(events)/4)
 }
 

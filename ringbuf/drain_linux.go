@@ -79,7 +79,7 @@ func (r *Reader) hand(n int, fn func(Batch)) {
 	size := r.layout.EventSize()
 	for n > 0 {
 		run := r.run(n)
-		at := int(r.next) * size //nolint:gosec // next is at most mask
+		at := int(r.next) * size
 		fn(Batch{layout: r.layout, slots: r.slots[at : at+run*size]})
 		r.advance(run)
 		n -= run
@@ -87,9 +87,9 @@ func (r *Reader) hand(n int, fn func(Batch)) {
 }
 
 // run is how many of n events lie before the end of the ring.
-func (r *Reader) run(n int) int { return min(n, r.Capacity()-int(r.next)) } //nolint:gosec // next is at most mask
+func (r *Reader) run(n int) int { return min(n, r.Capacity()-int(r.next)) }
 
-func (r *Reader) advance(n int) { r.next = (r.next + uint64(n)) & r.mask } //nolint:gosec // n is not negative
+func (r *Reader) advance(n int) { r.next = (r.next + uint64(n)) & r.mask }
 
 // Commit gives the events that were read back to the agent as free slots. For
 // an observer it does nothing.

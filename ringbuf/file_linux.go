@@ -79,7 +79,7 @@ func openChecked(path string, mode Mode) (*os.File, *unix.Stat_t, error) {
 	switch {
 	case errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS):
 		return nil, nil, &PermissionError{
-			Owner: st.Uid, UID: uint32(os.Geteuid()), Mode: mode, //nolint:gosec // uids are 32 bits
+			Owner: st.Uid, UID: uint32(os.Geteuid()), Mode: mode,
 			ReadOnly: errors.Is(err, unix.EROFS),
 		}
 	case errors.Is(err, unix.ELOOP):

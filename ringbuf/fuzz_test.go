@@ -51,7 +51,7 @@ func FuzzHeader(f *testing.F) {
 		}
 		switch {
 		case !l.known() || l.Version() != h.Version,
-			h.Capacity < 2 || h.Capacity > maxCapacity || bits.OnesCount64(h.Capacity) != 1,
+			h.Capacity < 2 || h.Capacity > MaxCapacity || bits.OnesCount64(h.Capacity) != 1,
 			h.Mask != h.Capacity-1 || h.WritePos > h.Mask || h.ReadPos > h.Mask,
 			size != headerSize+int64(h.Capacity)*int64(l.EventSize()):
 			t.Errorf("accepted %+v in %d bytes as %v", h, size, l)

@@ -29,9 +29,11 @@ const (
 	offMask            = 32
 )
 
-// maxCapacity bounds what is mapped: 64 times the largest staging buffer that
-// was seen in use, and 3.5 GiB of address space at the largest slot.
-const maxCapacity = 1 << 26
+// MaxCapacity is the most slots that a ring may have. It bounds what is mapped,
+// and so what a ring can cost: 4 million events are a thousand times what an
+// agent stages by default, and 235 MB at the largest slot. On a tmpfs to read a
+// hole of a file is to allocate it.
+const MaxCapacity = 1 << 22
 
 // Header is a copy of a ring's header, as it stood when it was read.
 type Header struct {
@@ -88,7 +90,7 @@ func (h *Header) notReady() error {
 // plausible says whether the geometry fits a ring of any event size.
 func (h *Header) plausible(fileSize int64) bool {
 	slots := uint64(fileSize) - headerSize
-	return h.Capacity >= 2 && h.Capacity <= maxCapacity && bits.OnesCount64(h.Capacity) == 1 &&
+	return h.Capacity >= 2 && h.Capacity <= MaxCapacity && bits.OnesCount64(h.Capacity) == 1 &&
 		h.Mask == h.Capacity-1 && slots%h.Capacity == 0 && slots > 0
 }
 
@@ -107,8 +109,8 @@ func (h *Header) implausible(fileSize int64) error {
 			ErrInvalid, h.Capacity)
 	case bits.OnesCount64(h.Capacity) != 1:
 		return fmt.Errorf("%w: capacity %d is not a power of two", ErrInvalid, h.Capacity)
-	case h.Capacity > maxCapacity:
-		return fmt.Errorf("%w: capacity %d is above the limit of %d", ErrInvalid, h.Capacity, maxCapacity)
+	case h.Capacity > MaxCapacity:
+		return fmt.Errorf("%w: capacity %d is above the limit of %d", ErrInvalid, h.Capacity, MaxCapacity)
 	case h.Mask != h.Capacity-1:
 		return fmt.Errorf("%w: mask %#x doesn't match capacity %d", ErrInvalid, h.Mask, h.Capacity)
 	default:

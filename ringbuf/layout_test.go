@@ -115,7 +115,7 @@ func TestCapacityIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		capacity uint64
 		ok       bool
-	}{{maxCapacity, true}, {maxCapacity * 2, false}, {1 << 40, false}} {
+	}{{MaxCapacity, true}, {MaxCapacity * 2, false}, {1 << 40, false}} {
 		h := Header{Version: 4, ExpectedVersion: 4, Capacity: c.capacity, Mask: c.capacity - 1}
 		_, err := h.layout(headerSize + int64(c.capacity)*16)
 		if c.ok && err != nil || !c.ok && !errors.Is(err, ErrInvalid) {

@@ -20,7 +20,7 @@ func FuzzOperations(f *testing.F) {
 	f.Add(uint8(0), []byte{0, 1, 1, 0, 2, 0, 0, 1, 1, 0, 2, 0, 0, 1, 1, 0, 2, 0})
 	f.Add(uint8(1), []byte{0, 3, 1, 2, 5, 0, 1, 0, 2, 0})
 	f.Add(uint8(2), []byte{0, 6, 1, 4, 4, 2, 1, 0, 2, 0})
-	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // seeds that stay the same
+	rng := rand.New(rand.NewPCG(1, 2))
 	for range 30 {
 		ops := make([]byte, 200)
 		for i := range ops {
@@ -125,7 +125,7 @@ func (m *model) commitSome(t *testing.T, n int) {
 		return
 	}
 	n = 1 + n%m.read
-	to := (m.Reader.Committed() + uint64(n)) & m.Reader.mask //nolint:gosec // small
+	to := (m.Reader.Committed() + uint64(n)) & m.Reader.mask
 	if !m.noticed(t, m.Reader.CommitTo(to)) {
 		m.ring, m.read = m.ring[n:], m.read-n
 	}
@@ -138,7 +138,7 @@ func (m *model) stranger(n int) {
 		return
 	}
 	n = 1 + n%len(m.ring)
-	to := (m.Reader.Committed() + uint64(n)) & m.Reader.mask //nolint:gosec // small
+	to := (m.Reader.Committed() + uint64(n)) & m.Reader.mask
 	if to == 0 {
 		return
 	}

@@ -23,7 +23,7 @@ func (r *Reader) handCopies(n, seen int, fn func(Batch)) error {
 	}
 	for n > 0 {
 		run := min(r.run(n), len(r.copy)*8/size)
-		slots := r.copySlots(int(r.next)*size, run*size) //nolint:gosec // next is at most mask
+		slots := r.copySlots(int(r.next)*size, run*size)
 		if !r.sameRing() {
 			return r.restarted()
 		}

@@ -97,7 +97,7 @@ func TestFileSystemIsFull(t *testing.T) {
 func othersRing(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	ok(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755))) //nolint:gosec // others are to enter
+	ok(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)))
 	path := filepath.Join(dir, "agent")
 	ringtest.Make(t, path, ringtest.Header{WritePos: 5, Version: 4, ExpectedVersion: 4, Capacity: 16, Mask: 15}, 16*16)
 	return path

@@ -105,7 +105,7 @@ func (r *Reader) Owner() uint32 { return r.owner }
 func (r *Reader) Layout() Layout { return r.layout }
 
 // Capacity is the number of slots. The ring holds at most one event less.
-func (r *Reader) Capacity() int { return int(r.mask) + 1 } //nolint:gosec // bounded by maxCapacity
+func (r *Reader) Capacity() int { return int(r.mask) + 1 }
 
 // Uncommitted is the number of events that were read and still stand in the
 // ring.
@@ -114,7 +114,7 @@ func (r *Reader) Uncommitted() int { return r.distance(r.committed, r.next) }
 // Position is the slot after the last event that was read.
 func (r *Reader) Position() uint64 { return r.next }
 
-func (r *Reader) distance(from, to uint64) int { return int((to - from) & r.mask) } //nolint:gosec // bounded by maxCapacity
+func (r *Reader) distance(from, to uint64) int { return int((to - from) & r.mask) }
 
 // Truncated says whether the file has become smaller than its ring since it
 // was opened. A read finds that out by itself, but only when it comes to the

@@ -31,7 +31,7 @@ func TestFileIsSwappedWhileItIsOpened(t *testing.T) {
 	var stop atomic.Bool
 	var neighbour sync.WaitGroup
 	neighbour.Go(func() {
-		rng := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // any order will do
+		rng := rand.New(rand.NewPCG(3, 4))
 		for i := 0; !stop.Load(); i++ {
 			err := shapes[rng.IntN(len(shapes))]()
 			if err == nil {

@@ -43,8 +43,8 @@ func (w *Writer) create(capacity int) (err error) {
 	switch {
 	case !w.layout.known():
 		return fmt.Errorf("unknown layout %d", w.layout)
-	case capacity < 2 || capacity > maxCapacity || bits.OnesCount(uint(capacity)) != 1:
-		return fmt.Errorf("capacity %d is not a power of two from 2 to %d", capacity, maxCapacity)
+	case capacity < 2 || capacity > MaxCapacity || bits.OnesCount(uint(capacity)) != 1:
+		return fmt.Errorf("capacity %d is not a power of two from 2 to %d", capacity, MaxCapacity)
 	}
 	f, err := openForWriter(w.path)
 	if err != nil {
@@ -151,7 +151,7 @@ func (w *Writer) PushBatch(events []Event) (n int, err error) {
 		if next == atomic.LoadUint64(&w.hdr.readPos) {
 			return n, nil
 		}
-		if err := w.slots.put(int(write), &events[n]); err != nil { //nolint:gosec // write is at most mask
+		if err := w.slots.put(int(write), &events[n]); err != nil {
 			return n, fmt.Errorf("write ring %s (%v): %w", w.path, w.layout, err)
 		}
 		// Release: the slot is written. Pairs with the reader's acquire load.

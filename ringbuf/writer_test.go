@@ -88,7 +88,7 @@ func TestCreateRefuses(t *testing.T) {
 		{filepath.Join(dir, "agent"), V4, 1, nil, "not a power of two"},
 		{filepath.Join(dir, "agent"), V4, -16, nil, "not a power of two"},
 		{filepath.Join(dir, "agent"), V4, 48, nil, "not a power of two"},
-		{filepath.Join(dir, "agent"), V4, maxCapacity * 2, nil, "not a power of two"},
+		{filepath.Join(dir, "agent"), V4, MaxCapacity * 2, nil, "not a power of two"},
 		{filepath.Join(dir, "agent"), 0, 16, nil, "unknown layout"},
 		{filepath.Join(dir, "agent"), V4 + 1, 16, nil, "unknown layout"},
 	} {

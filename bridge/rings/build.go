@@ -46,12 +46,12 @@ func (b *builder) agent(v watch.View) {
 func (b *builder) transfers(t *tally.Agent) {
 	for d, name := range [...]string{tally.Transmit: semconv.Transmit, tally.Receive: semconv.Receive} {
 		direction := attribute.String(semconv.Direction, name)
-		if size := t.Size(tally.Direction(d)); size.Count() > 0 { //nolint:gosec // 0 or 1
+		if size := t.Size(tally.Direction(d)); size.Count() > 0 {
 			b.int64(semconv.TransferIO, size.Total().Int64(), direction)
 			b.int64(semconv.TransferLastSize, size.LastInt64(), direction)
 			b.histogram(semconv.TransferSize, size, direction)
 		}
-		if requests := t.Requests(tally.Direction(d)); requests.Events > 0 { //nolint:gosec // 0 or 1
+		if requests := t.Requests(tally.Direction(d)); requests.Events > 0 {
 			b.int64(semconv.TransferRequests, requests.Sum.Int64(), direction)
 		}
 	}
@@ -83,7 +83,7 @@ func (b *builder) memory(t *tally.Agent) {
 // errors are reported from 0 on, so that an alert can fire on the first.
 func (b *builder) errors(t *tally.Agent) {
 	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
-		status := bridge.Status(kind - ringbuf.TypeErrNotPosted) //nolint:gosec // 0 to 11
+		status := bridge.Status(kind - ringbuf.TypeErrNotPosted)
 		b.int64(semconv.Errors, t.Errors(kind).Sum.Int64(), attribute.String(semconv.ErrorType, status.String()))
 	}
 	if other := t.OtherErrors(); other != (tally.Sum{}) {
@@ -128,7 +128,7 @@ func (b *builder) health(t *tally.Agent, layout ringbuf.Layout) {
 }
 
 func (b *builder) count(m semconv.Metric, n uint64, more ...attribute.KeyValue) {
-	b.int64(m, int64(n), more...) //nolint:gosec // nobody lives to count so far
+	b.int64(m, int64(n), more...)
 }
 
 func (b *builder) int64(m semconv.Metric, v int64, more ...attribute.KeyValue) {

@@ -38,7 +38,7 @@ func (f *feeder) tap(a *watch.Agent, b ringbuf.Batch) {
 		e := b.Event(i)
 		out := sink.Event{Agent: name, Time: read, Category: e.Category, Value: e.Value}
 		if b.Layout() == ringbuf.V1 {
-			out.Time = time.UnixMicro(int64(e.TimestampMicros)) //nolint:gosec // any value is a time
+			out.Time = time.UnixMicro(int64(e.TimestampMicros))
 		}
 		out.Name = f.nameOf(&e, b.Layout())
 		if f.batch = append(f.batch, out); len(f.batch) == maxBatch {

@@ -67,13 +67,13 @@ func move(ctx context.Context, agent *bridge.Agent, s settings) (did totals) {
 		case <-ticker.C:
 		}
 		// One in 64 names a block past the last.
-		did.one(agent, queue, block, rand.IntN(s.blocks+1+s.blocks/64)) //nolint:gosec // no secret
+		did.one(agent, queue, block, rand.IntN(s.blocks+1+s.blocks/64))
 	}
 }
 
 // one makes a transfer and tells the agent what came of it.
 func (did *totals) one(agent *bridge.Agent, queue chan<- transfer, block []byte, number int) {
-	direction := bridge.Direction(rand.IntN(2)) //nolint:gosec // no secret
+	direction := bridge.Direction(rand.IntN(2))
 	done := make(chan error, 1)
 	start := time.Now()
 	queue <- transfer{direction: direction, block: block, number: number, done: done}

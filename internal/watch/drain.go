@@ -103,9 +103,8 @@ func (w *Watcher) found(a *Agent, fill int, now time.Time) {
 // interval. A burst that has filled the ring had at least as many events; what
 // didn't fit the agent's own queue, of the same size, it tells (layout v4).
 func enough(capacity int, dropped int64) int {
-	const most = 1 << 26
 	need := uint64(capacity) + uint64(max(dropped, 0))
-	return int(min(uint64(1)<<bits.Len64(need), most))
+	return int(min(uint64(1)<<bits.Len64(need), ringbuf.MaxCapacity))
 }
 
 // interrupted handles what a ring can come to while it is open.

@@ -242,7 +242,7 @@ func TestAdviceFitsWhatTheAgentHad(t *testing.T) {
 		dropped  int64
 		want     int
 	}{
-		{4096, 0, 8192}, {4096, 100, 8192}, {4096, 4095, 8192}, {4096, 4096, 16384}, {4096, 48380, 65536}, {2, 0, 4}, {4096, 1 << 62, 1 << 26},
+		{4096, 0, 8192}, {4096, 100, 8192}, {4096, 4095, 8192}, {4096, 4096, 16384}, {4096, 48380, 65536}, {2, 0, 4}, {4096, 1 << 62, ringbuf.MaxCapacity},
 	} {
 		if got := enough(tc.capacity, tc.dropped); got != tc.want {
 			t.Errorf("%d slots and %d dropped: %d, not %d", tc.capacity, tc.dropped, got, tc.want)

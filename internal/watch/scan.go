@@ -196,6 +196,22 @@ func (w *Watcher) lookAt(path string) {
 	defer w.flush()
 	if p, ok := w.placeOf(path); ok {
 		w.consider(p)
+		w.drainNow(w.agents[path])
+	}
+}
+
+// drainNow drains one ring out of turn. What happens in a ring raises no
+// event of the file system, but an agent that starts anew on it does, when it
+// sets the file's size: right then its position is at 0, which shows that it
+// started.
+func (w *Watcher) drainNow(a *Agent) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.reader != nil {
+		w.drain(a, w.cfg.Now())
 	}
 }
 

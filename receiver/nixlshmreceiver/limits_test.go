@@ -102,7 +102,7 @@ func TestMaxEventNames(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V1, 64)
 	for i, name := range []string{"a", "b", "c", "d", "c"} {
-		push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryCustom, name, uint64(10*(i+1)))) //nolint:gosec // small
+		push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryCustom, name, uint64(10*(i+1))))
 	}
 	push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryPerformance, "e", 1), ringbuf.NewNamedEvent(99, "f", 1))
 	push(t, w, write(1, 1, 1)...)
@@ -217,7 +217,7 @@ func contents(t *testing.T, path string) []byte {
 func TestAllowedUIDs(t *testing.T) {
 	dir := t.TempDir()
 	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
-	me := uint32(os.Geteuid()) //nolint:gosec // uids have 32 bits
+	me := uint32(os.Geteuid())
 	h := newHarness(t, dir, func(c *Config) { c.AllowedUIDs = []uint32{me + 1} }).start()
 	h.log("warn: ring can't be opened", fmt.Sprintf("belongs to uid %d, which isn't allowed", me))
 	if h.shutdown().ResourceMetrics().Len() > 0 {

@@ -103,7 +103,7 @@ func TestAConsumerInAnotherProcess(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 16)
 	push(t, w, write(3, 1, 1)...)
-	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMainOfTheOther$") //nolint:gosec // this very test
+	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMainOfTheOther$")
 	other.Env = append(os.Environ(), holdRing+"="+w.Path())
 	let, err := other.StdinPipe()
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func (r *Report) advice(format string, args ...any) {
@@ -90,6 +92,5 @@ func (r *Report) adviseReaders() {
 // enough is a buffer size that suffices for a full ring, and what is known not
 // to have fitted.
 func enough(capacity int, more uint64) uint64 {
-	const most = 1 << 26
-	return min(uint64(1)<<bits.Len64(uint64(capacity)+min(more, most)), most)
+	return min(uint64(1)<<bits.Len64(uint64(capacity)+min(more, ringbuf.MaxCapacity)), ringbuf.MaxCapacity)
 }

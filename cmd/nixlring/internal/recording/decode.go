@@ -13,9 +13,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// maxCapacity is that of ringbuf: a recording of a larger ring can't be.
-const maxCapacity = 1 << 26
-
 // decoder takes frames apart. What it takes them for is checked: a recording
 // is bytes from somebody else.
 type decoder struct {
@@ -85,7 +82,7 @@ func (d *decoder) open(rec *Record) {
 		d.fail("ring %q isn't in the directory", name)
 	case layout < ringbuf.V1 || layout > ringbuf.V4:
 		d.fail("layout %d", layout)
-	case capacity < 2 || capacity > maxCapacity || bits.OnesCount64(capacity) != 1:
+	case capacity < 2 || capacity > ringbuf.MaxCapacity || bits.OnesCount64(capacity) != 1:
 		d.fail("%d slots", capacity)
 	case n == len(d.rings):
 		d.rings = append(d.rings, ringState{name: name})
