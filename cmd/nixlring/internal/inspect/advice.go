@@ -6,7 +6,6 @@ import (
 	"math/bits"
 
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
-
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
