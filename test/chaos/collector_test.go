@@ -63,21 +63,8 @@ func launch(t *testing.T, args, env []string) collector {
 func (s setup) start(t *testing.T) collector {
 	t.Helper()
 	c := launch(t, s.command(t), s.env)
-	c.awaitReady(t)
-	return c
-}
-
-// awaitReady waits until a Collector runs. It says so a moment before it can
-// be told to stop.
-func (c collector) awaitReady(t *testing.T) {
-	t.Helper()
 	c.WaitFor(t, ready)
-	proc.Eventually(t, func() string {
-		if proc.Catches(c.PID(), sigterm) {
-			return ""
-		}
-		return "the Collector would die of SIGTERM"
-	})
+	return c
 }
 
 // entry is a line of a Collector's log.

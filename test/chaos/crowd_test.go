@@ -47,7 +47,7 @@ service: {pipelines: {metrics: {receivers: [nixl_shm], exporters: [otlp_http]}}}
 	args := s.command(t)
 	begun := time.Now()
 	c := launch(t, args, nil)
-	c.awaitReady(t)
+	c.WaitFor(t, ready)
 	started := time.Since(begun)
 	to.Await(t, func(got map[string]ledger.Series) string {
 		if len(got) < len(want) {

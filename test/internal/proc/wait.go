@@ -68,15 +68,3 @@ func (p *Process) Kill(tb testing.TB) {
 	_ = p.cmd.Process.Signal(syscall.SIGKILL) // it may have ended
 	p.Wait(tb)
 }
-
-// Catches says whether a process has a handler for a signal.
-func Catches(pid int, sig syscall.Signal) bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return false
-	}
-	_, after, _ := strings.Cut(string(text), "\nSigCgt:")
-	mask, _, _ := strings.Cut(strings.TrimSpace(after), "\n")
-	caught, err := strconv.ParseUint(mask, 16, 64)
-	return err == nil && caught&(1<<(sig-1)) != 0
-}

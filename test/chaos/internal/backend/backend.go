@@ -163,6 +163,18 @@ func (b *Backend) Requests() (taken, turned int) {
 	return b.took, b.turned
 }
 
+// AwaitMore waits for two more requests to be taken.
+func (b *Backend) AwaitMore(tb testing.TB) {
+	tb.Helper()
+	taken, _ := b.Requests()
+	b.Await(tb, func(map[string]ledger.Series) string {
+		if now, _ := b.Requests(); now < taken+2 {
+			return "no more requests"
+		}
+		return ""
+	})
+}
+
 // Await waits until a check of the totals, which is made anew with each
 // request that is taken, has nothing to say.
 func (b *Backend) Await(tb testing.TB, check func(map[string]ledger.Series) string) {
