@@ -47,12 +47,7 @@ func compile(b *testing.B) string {
 // that can be had, as those of agents should be.
 func fullRing(b *testing.B) *ringbuf.Writer {
 	b.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "bench-") //nolint:usetesting // memory, not a disk
-	if err != nil {
-		dir = b.TempDir()
-	}
-	b.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left is in memory only
-	w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, slots)
+	w, err := ringbuf.Create(filepath.Join(inMemory(b), "agent"), ringbuf.V4, slots)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -162,11 +157,11 @@ func startPlain(b *testing.B, program, path string) func(n int) float64 {
 	out := bufio.NewReader(pipe)
 	return func(n int) float64 {
 		fmt.Fprintln(in, n)
-		return number(b, out)
+		return answer(b, out)
 	}
 }
 
-func number(b *testing.B, out *bufio.Reader) float64 {
+func answer(b *testing.B, out *bufio.Reader) float64 {
 	text, err := out.ReadString('\n')
 	if err != nil {
 		b.Fatal(err)
@@ -256,7 +251,9 @@ func launch(b *testing.B, program string, args ...string) (wait func()) {
 	}
 }
 
-func median(list []float64) float64 {
+func median(list []float64) float64 { return quantile(list, 0.5) }
+
+func quantile(list []float64, q float64) float64 {
 	list = slices.Sorted(slices.Values(list))
-	return list[len(list)/2]
+	return list[min(int(q*float64(len(list))), len(list)-1)]
 }

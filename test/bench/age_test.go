@@ -1,0 +1,61 @@
+//go:build linux && (amd64 || arm64)
+
+package bench
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// How old an event is when a backend has it: a ring gets one each millisecond,
+// and the backend notes when it was told of how many. BENCH_SECONDS is how
+// long, at a collection interval of 2 s.
+func BenchmarkAge(b *testing.B) {
+	const interval = 2 * time.Second
+	long := time.Duration(number(b, "BENCH_SECONDS", 30)) * time.Second
+	for b.Loop() {
+		var mu sync.Mutex
+		var pushed []time.Time
+		var ages []float64
+		s := newSink(b, func(at time.Time, events int64) {
+			mu.Lock()
+			defer mu.Unlock()
+			for len(ages) < min(int(events), len(pushed)) {
+				ages = append(ages, float64(at.Sub(pushed[len(ages)]))/float64(time.Millisecond))
+			}
+		})
+		dir := inMemory(b)
+		start(b, dir, s.URL, fmt.Sprintf("receivers: {nixl_shm: {collection_interval: %v}}", interval))
+		w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, slots)
+		if err != nil {
+			b.Fatal(err)
+		}
+		each := time.NewTicker(time.Millisecond)
+		for began := time.Now(); time.Since(began) < long; <-each.C {
+			mu.Lock()
+			pushed = append(pushed, time.Now())
+			mu.Unlock()
+			if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		each.Stop()
+		if err := w.Close(); err != nil {
+			b.Fatal(err)
+		}
+		mu.Lock()
+		if len(ages) == 0 {
+			b.Fatal("the backend was told of nothing")
+		}
+		b.ReportMetric(quantile(ages, 0.99)-float64(interval.Milliseconds()), "ms-p99-beyond")
+		b.ReportMetric(quantile(ages, 0.5), "ms-p50")
+		b.ReportMetric(float64(interval.Milliseconds()), "ms-interval")
+		b.ReportMetric(0, "ns/op")
+		mu.Unlock()
+	}
+}
