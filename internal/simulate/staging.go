@@ -46,7 +46,9 @@ func (s *staging) reset(l Life) {
 // room says whether an operation's events fit staging, and what is staged then
 // fits an empty ring.
 func (s *staging) room() bool {
-	const most = 6 // the four of a transfer, and a named one of V1 with it, and the report of V4
+	// The four of a transfer, a named one of V1 with it, the report of V4, and
+	// what is deregistered right after the last flush of a life.
+	const most = 6 + maxRegions
 	return len(s.events)+len(s.backends)+most < s.capacity
 }
 

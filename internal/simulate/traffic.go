@@ -160,10 +160,12 @@ func pickError(at uint8) ringbuf.Type {
 	return ringbuf.TypeErrUnknown
 }
 
+const maxRegions = 4
+
 // regions are the sizes of the memory that a life registers: a few pools of
 // whole GiB, as a server splits its cache over GPUs.
 func regions(rng *rand.Rand, into []uint64) []uint64 {
-	for range 1 + rng.IntN(4) {
+	for range 1 + rng.IntN(maxRegions) {
 		into = append(into, uint64(1+rng.IntN(64))<<30)
 	}
 	return into
