@@ -14,22 +14,23 @@ import (
 
 // Reader reads one ring. It isn't safe for concurrent use.
 type Reader struct {
-	path   string
-	id     FileID
-	info   fs.FileInfo
-	owner  uint32
-	mode   Mode
-	layout Layout
-	mask   uint64 // checked when the ring was opened; the header's is not looked at again
-
-	file  *os.File
-	mem   []byte // the whole file; nil once closed
-	hdr   *header
-	slots []byte
-	copy  []uint64 // where an observer copies slots to; the agent may overwrite them
-
+	// What a look at an idle ring needs is together: it is most of what there
+	// is to do where there are many rings, and each line of the cache counts.
+	mem       []byte // the whole file; nil once closed
+	hdr       *header
 	next      uint64 // up to where events were handed out
 	committed uint64 // what readPos holds, as far as this reader knows
+	mask      uint64 // checked when the ring was opened; the header's is not looked at again
+	mode      Mode
+	layout    Layout
+
+	path  string
+	id    FileID
+	info  fs.FileInfo
+	owner uint32
+	file  *os.File
+	slots []byte
+	copy  []uint64 // where an observer copies slots to; the agent may overwrite them
 
 	changed unix.Timespec // of the file, when this reader last asked
 

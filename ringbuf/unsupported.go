@@ -70,6 +70,18 @@ func (*Reader) Truncated() bool { return false }
 // Close does nothing.
 func (*Reader) Close() error { return nil }
 
+// Round looks at many rings. On this system there are none.
+type Round struct{}
+
+// Run calls fn.
+func (*Round) Run(fn func()) (fault bool) {
+	fn()
+	return false
+}
+
+// Idle is false.
+func (*Round) Idle(*Reader) bool { return false }
+
 // Unattended returns [errors.ErrUnsupported].
 func Unattended(path string) (bool, error) {
 	return false, fmt.Errorf("ring %s: %w", path, errors.ErrUnsupported)

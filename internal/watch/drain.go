@@ -41,7 +41,12 @@ func (w *Watcher) pace(interval time.Duration, hot bool) time.Duration {
 func (w *Watcher) Drain() (hot bool) {
 	now := w.cfg.Now()
 	w.tick(now)
-	for _, a := range *w.rings.Load() {
+	for rings := *w.rings.Load(); ; rings = rings[1:] {
+		rings = rings[idle(rings):]
+		if len(rings) == 0 {
+			break
+		}
+		a := rings[0]
 		a.mu.Lock()
 		if a.reader != nil && w.drain(a, now) {
 			hot = true
@@ -52,6 +57,27 @@ func (w *Watcher) Drain() (hot bool) {
 		w.askSave()
 	}
 	return hot
+}
+
+// idle is how many agents come before the first whose ring may have something
+// in it, or isn't what it was. To find that out takes a fraction of a drain.
+func idle(rings []*Agent) (n int) {
+	var round ringbuf.Round
+	fault := round.Run(func() {
+		for ; n < len(rings); n++ {
+			a := rings[n]
+			a.mu.Lock()
+			quiet := a.reader == nil || round.Idle(a.reader)
+			a.mu.Unlock()
+			if !quiet {
+				return
+			}
+		}
+	})
+	if fault {
+		rings[n].mu.Unlock()
+	}
+	return n
 }
 
 // drain takes what is in one ring, and says whether it was more than half

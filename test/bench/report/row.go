@@ -10,6 +10,7 @@ type row struct {
 	form          string // of value and goal
 	goal          float64
 	least         bool    // the goal is a minimum
+	shown         bool    // there is no goal
 	slack         float64 // by what factor a short run may miss it; 0: it never fails
 	beside        []beside
 }
@@ -39,10 +40,13 @@ func (r row) judge(found results) (l line, ok bool) {
 		v /= under
 	}
 	l = line{what: r.what, against: r.against, value: fmt.Sprintf(r.form, v), slack: r.slack}
-	if r.least {
+	switch {
+	case r.shown:
+		l.met = true
+	case r.least:
 		l.goal, l.met = "≥ "+fmt.Sprintf(r.form, r.goal), v >= r.goal
 		l.far = r.slack > 0 && v*r.slack < r.goal
-	} else {
+	default:
 		l.goal, l.met = "≤ "+fmt.Sprintf(r.form, r.goal), v <= r.goal
 		l.far = r.slack > 0 && v > r.goal*r.slack
 	}
@@ -63,8 +67,12 @@ func (r row) judge(found results) (l line, ok bool) {
 
 // verdict is a line's, in a word.
 func (l line) verdict() string {
-	if l.met {
+	switch {
+	case l.goal == "":
+		return ""
+	case l.met:
 		return "met"
+	default:
+		return "missed"
 	}
-	return "missed"
 }

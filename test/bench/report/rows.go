@@ -48,8 +48,8 @@ func rounds() []row {
 	for _, n := range []int{1, 10, 100, 1000, 10000} {
 		name := fmt.Sprintf("rings=%d", n)
 		list = append(list, row{
-			what: fmt.Sprintf("round over idle rings, %d of them, per ring", n), against: "",
-			bench: "IdleRound/" + name, unit: "ns/ring", form: "%.0f ns", goal: 25,
+			what: fmt.Sprintf("a round over %d idle rings, per ring", n), against: "a number of ns",
+			bench: "IdleRound/" + name, unit: "ns/ring", form: "%.0f ns", goal: 25, shown: n < 10, // what a round takes by itself
 			beside: []beside{
 				{"", "x-load", "%.1f× a load"},
 				{"BusyRound/" + name, "ns/ring", "%.0f ns with 40 events each"},

@@ -1,0 +1,176 @@
+//go:build linux && (amd64 || arm64)
+
+package watch
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// A round over idle rings, in turn with one atomic load from as many pages:
+// what no reader of so many rings could do without. kB/ring is what an idle
+// ring takes of the process's own memory; its mapping comes on top.
+func BenchmarkIdleRound(b *testing.B) {
+	eachCrowd(b, func(b *testing.B, n int) {
+		before := resident(b)
+		w, _ := crowd(b, n, false)
+		grown := resident(b) - before
+		pages := make([]uint64, n*pageWords)
+		for at := range pages {
+			pages[at] = 1 // or all would be the one page of zeros
+		}
+		var sum uint64
+		took, reference := inTurns(b, n, func() { w.Drain() }, func() {
+			for at := 0; at < len(pages); at += pageWords {
+				sum += atomic.LoadUint64(&pages[at])
+			}
+		})
+		b.ReportMetric(took, "ns/ring")
+		b.ReportMetric(reference, "load-ns/ring")
+		b.ReportMetric(took/reference, "x-load")
+		b.ReportMetric(float64(grown)/1e3/float64(n), "kB/ring")
+		b.ReportMetric(0, "ns/op")
+		if sum == 0 {
+			b.Error("no page was loaded")
+		}
+	})
+}
+
+// A round over rings of which each has a few transfers. Filling them isn't
+// measured.
+func BenchmarkBusyRound(b *testing.B) {
+	const events = 40
+	eachCrowd(b, func(b *testing.B, n int) {
+		w, writers := crowd(b, n, true)
+		batch := make([]ringbuf.Event, 0, events)
+		for len(batch) < events {
+			batch = append(batch,
+				ringbuf.NewEvent(ringbuf.TypeXferPostTime, 12), ringbuf.NewEvent(ringbuf.TypeXferTime, 340),
+				ringbuf.NewEvent(ringbuf.TypeTxBytes, 1<<20), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1))
+		}
+		var took []time.Duration
+		for b.Loop() {
+			for _, r := range writers {
+				if pushed, err := r.PushBatch(batch); pushed != len(batch) || err != nil {
+					b.Fatal(pushed, err)
+				}
+			}
+			start := time.Now()
+			w.Drain()
+			took = append(took, time.Since(start))
+		}
+		ring := median(took) / float64(n)
+		b.ReportMetric(ring, "ns/ring")
+		b.ReportMetric(ring/events, "ns/event")
+		b.ReportMetric(0, "ns/op")
+	})
+}
+
+func eachCrowd(b *testing.B, run func(b *testing.B, n int)) {
+	b.Helper()
+	for _, n := range []int{1, 10, 100, 1000, 10000} {
+		b.Run(fmt.Sprintf("rings=%d", n), func(b *testing.B) { run(b, n) })
+	}
+}
+
+const pageWords = 4096 / 8
+
+// crowd is a watcher of n rings, which it has open, and their agents, if they
+// are there to write.
+func crowd(b *testing.B, n int, attended bool) (w *Watcher, agents []*ringbuf.Writer) {
+	b.Helper()
+	files := n + 100
+	if attended {
+		files += n
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < uint64(files) {
+		b.Skipf("%d open files are too few (%v): ulimit -n %d", limit.Cur, err, files)
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "bench-") //nolint:usetesting // memory, not a disk
+	if err != nil {
+		dir = b.TempDir()
+	}
+	b.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left is in memory only
+	for i := range n {
+		a, err := ringbuf.Create(filepath.Join(dir, fmt.Sprintf("agent-%05d", i)), ringbuf.V4, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if !attended {
+			if err := a.Close(); err != nil {
+				b.Fatal(err)
+			}
+			continue
+		}
+		b.Cleanup(func() { _ = a.Close() })
+		agents = append(agents, a)
+	}
+	w, err = New(Config{Directories: []string{dir}, MaxRings: n})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(w.Close)
+	w.Scan()
+	if opened := len(*w.rings.Load()); opened != n {
+		b.Fatalf("%d of %d rings are open", opened, n)
+	}
+	w.Drain() // touches each page once
+	return w, agents
+}
+
+// resident is the memory of this process alone, in bytes.
+func resident(b *testing.B) int64 {
+	b.Helper()
+	debug.FreeOSMemory()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "RssAnon:")
+	kB, _, _ := strings.Cut(strings.TrimSpace(after), " ")
+	n, err := strconv.ParseInt(kB, 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n * 1024
+}
+
+// inTurns runs both by turns, each as often as it takes to last for a while,
+// and returns the median ns for each of n.
+func inTurns(b *testing.B, n int, work, reference func()) (worked, referred float64) {
+	b.Helper()
+	var ws, rs []time.Duration
+	batch := max(1, 1000/n)
+	for b.Loop() {
+		start := time.Now()
+		for range batch {
+			work()
+		}
+		between := time.Now()
+		for range batch {
+			reference()
+		}
+		ws = append(ws, between.Sub(start))
+		rs = append(rs, time.Since(between))
+	}
+	per := float64(n * batch)
+	return median(ws) / per, median(rs) / per
+}
+
+func median(d []time.Duration) float64 {
+	slices.Sort(d)
+	return float64(d[len(d)/2])
+}
