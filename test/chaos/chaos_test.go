@@ -100,7 +100,7 @@ func (v *victim) check(t *testing.T, got ledger.Series, excused bool) {
 		}
 	}
 	restarts := got["nixl.telemetry.ring.restarts"]
-	if restarts >= uint64(v.lives) {
+	if restarts >= uint64(v.lives) && !excused {
 		t.Errorf("%s: %d restarts in %d lives", v.name, restarts, v.lives)
 	}
 	if n := got["nixl.telemetry.ring.foreign_reads"]; n != 0 && !excused {

@@ -11,7 +11,7 @@
 //	OTELCOL_NIXL=$PWD/dist/otelcol-nixl go test -v ./test/chaos
 //
 //	CHAOS_KILLS      times that the Collector is killed   [10 in the short form]
-//	CHAOS_DURATION   of the backend's outage               [15s in the short form]
+//	CHAOS_DURATION   of the backend's outage               [10s in the short form]
 //	CHAOS_SEED       a run's, which it prints; the moments still differ
 //	CHAOS_COST       set: measure what storage costs, too
 //

@@ -18,7 +18,7 @@ import (
 //
 // Time is compressed: the samples collect each 10 s, here it is a hundred times
 // as often, and the waits between the exporters' attempts are as much shorter.
-// So an outage of 15 s is one of 25 minutes.
+// So an outage of 10 s is one of a quarter of an hour.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]outage{
@@ -27,7 +27,7 @@ func TestOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o.run(t, duration(t, "CHAOS_DURATION", 15*time.Second))
+			o.run(t, duration(t, "CHAOS_DURATION", 10*time.Second))
 		})
 	}
 }
