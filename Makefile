@@ -71,6 +71,18 @@ interop: ## Pass 100 million events of each layout to and from a C++ program; ne
 fuzz: ## Fuzz everything that reads others' bytes: make fuzz [FUZZTIME=30s]
 	@scripts/fuzz.sh
 
+.PHONY: bench
+bench: build ## Measure everything against its goals, for minutes: make bench [BENCH_SECONDS=60]
+	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go run ./test/bench/report
+
+.PHONY: bench-docs
+bench-docs: build ## Measure everything and keep the table in docs/benchmarks.md
+	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go run ./test/bench/report -docs docs/benchmarks.md
+
+.PHONY: bench-short
+bench-short: ## Measure what takes little, and fail where a ratio is far from its goal
+	@go run ./test/bench/report -short
+
 .PHONY: validate-examples
 validate-examples: build ## Let the Collector check every sample configuration
 	@for f in examples/collector/*.yaml; do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
