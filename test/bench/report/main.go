@@ -68,7 +68,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	}
 	printTable(out, lines)
 	if o.docs != "" {
-		errs = append(errs, writeDocs(ctx, o.docs, lines))
+		errs = append(errs, writeDocs(ctx, o.docs, lines, raw.String()))
 	}
 	if o.short {
 		errs = append(errs, farOff(lines))

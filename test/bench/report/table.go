@@ -22,11 +22,14 @@ func printTable(out io.Writer, lines []line) {
 	_ = w.Flush() // to a terminal
 }
 
-// notes separates what is written by the command from what people add below.
-const notes = "<!-- Above: written by `make bench-docs`. Below: by hand. -->\n"
+// What is written by the command stands around what people add.
+const (
+	notes   = "<!-- Above: written by `make bench-docs`. Below: by hand. -->\n"
+	rawMark = "<!-- Above: by hand. Below: written by `make bench-docs`. -->\n"
+)
 
 // writeDocs writes the table as Markdown, and keeps what stands below it.
-func writeDocs(ctx context.Context, path string, lines []line) error {
+func writeDocs(ctx context.Context, path string, lines []line, raw string) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
 		return err
@@ -43,8 +46,11 @@ func writeDocs(ctx context.Context, path string, lines []line) error {
 	}
 	b.WriteString("\n" + notes)
 	if _, below, found := strings.Cut(string(old), notes); found {
-		b.WriteString(below)
+		below, _, _ = strings.Cut(below, rawMark)
+		b.WriteString(strings.TrimRight(below, "\n") + "\n")
 	}
+	fmt.Fprintf(&b, "\n%s\n<details><summary>The benchmarks' own output, for benchstat</summary>\n\n```\n%s```\n\n</details>\n",
+		rawMark, strings.TrimPrefix(raw, "\n"))
 	return os.WriteFile(path, []byte(b.String()), 0o644)
 }
 
