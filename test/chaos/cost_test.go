@@ -24,6 +24,7 @@ func TestStorageCost(t *testing.T) {
 		long  = 20 * time.Second
 		warm  = 3 * time.Second
 		ratio = 1.5
+		felt  = 0.01 // of a processor
 	)
 	names := []string{"without storage", "with storage", "with storage and fsync"}
 	var collectors []collector
@@ -48,7 +49,9 @@ func TestStorageCost(t *testing.T) {
 		t.Logf("%s: %.1f %% of a processor", name, 100*cost[i])
 	}
 	t.Logf("ratio %.2f, with fsync %.2f", cost[1]/cost[0], cost[2]/cost[0])
-	if cost[1] > ratio*cost[0] {
+	// To count an event costs so little that a few transactions a second make a
+	// ratio of any size: it says something only of what can be felt.
+	if cost[1] > ratio*cost[0] && cost[1]-cost[0] > felt {
 		t.Errorf("storage makes it %.2f times as expensive, want %.2f at most", cost[1]/cost[0], ratio)
 	}
 }
