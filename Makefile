@@ -10,9 +10,9 @@ export DIR SIMULATE PORT AGENTS FUZZTIME
 
 COLLECTOR := dist/otelcol-nixl
 LINT      := go tool -modfile=internal/tools/lint/go.mod golangci-lint
-MODULES   := . bridge/gpu internal/demo internal/tools internal/tools/lint
+MODULES   := . bridge/gpu internal/demo internal/tools internal/tools/lint test/backends
 # The tests of the built Collector have targets of their own.
-PACKAGES  := $$(go list ./... | grep -Ev "/test/(chaos|e2e)")
+PACKAGES  := $$(go list ./... | grep -Ev "/test/(chaos|dashboards|e2e)")
 # Its library is loaded by way of cgo.
 GPU_TEST  := command -v "$$(go env CC)" >/dev/null || { echo "no C compiler: bridge/gpu isn't tested"; exit 0; }; \
              go -C bridge/gpu test ./...
@@ -71,6 +71,10 @@ interop: ## Pass 100 million events of each layout to and from a C++ program; ne
 fuzz: ## Fuzz everything that reads others' bytes: make fuzz [FUZZTIME=30s]
 	@scripts/fuzz.sh
 
+.PHONY: dashboards-test
+dashboards-test: build nixlring backend ## Run the dashboards' queries and the alerts on real backends, and look at the demo
+	@scripts/test-dashboards.sh
+
 .PHONY: bench
 bench: build ## Measure everything against its goals, for minutes: make bench [BENCH_SECONDS=60]
 	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go run ./test/bench/report
@@ -118,7 +122,7 @@ tidy-check: ## Fail if a go.mod isn't tidy
 	@for m in $(MODULES); do go -C $$m mod tidy -diff; done
 
 .PHONY: ci
-ci: tidy-check generate-check lint cross build validate-examples test-race e2e ## Everything a change has to pass
+ci: tidy-check generate-check lint cross build validate-examples test-race e2e dashboards-test ## Everything a change has to pass
 
 .PHONY: clean
 clean: ## Remove what was built

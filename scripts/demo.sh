@@ -50,10 +50,12 @@ wait_for "$port"
 
 # A curve is a few points of each agent.
 say "waiting for their metrics"
-until [[ $(ask 'count(count_over_time(nixl_transfer_duration_seconds_count[1m])>=10)') == *"\"$agents\"]"* ]]; do
+until [[ $(ask 'count(count_over_time(nixl_transfer_duration_seconds_count[1m])>=15)') == *"\"$agents\"]"* ]]; do
   alive
   sleep 0.5
 done
-say "" "Dashboard: $url/vmui/#/dashboards?g0.range_input=1m   (Ctrl-C stops everything)" ""
+# Without more the page puts each query above its legend.
+page="dashboards?g0.range_input=1m&legend_group=host_name&legend_hide_stats=true"
+say "" "Dashboard: $url/vmui/#/$page   (Ctrl-C stops everything)" ""
 wait -n "${pids[@]}"
 alive

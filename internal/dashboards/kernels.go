@@ -32,7 +32,7 @@ func ringKernels() Dashboard {
 			{"Latency", []Panel{
 				lines("Time of a message, 99th percentile", "That each kernel took to process it.", Microseconds,
 					`histogram_quantile(0.99, sum by (le, `+kernels+`) (rate(ringkernel_message_duration_seconds_bucket{@}[@])))`, byKernel).wide(12),
-				quantiles("Time of a message, all kernels", "", Microseconds, "ringkernel_message_duration_seconds").wide(12),
+				quantiles("Time of a message, all kernels", "That a kernel took to process it.", Microseconds, "ringkernel_message_duration_seconds").wide(12),
 			}},
 			{"Queues", []Panel{
 				lines("Queue fill", "Messages in each queue by what it holds at most.", Share,

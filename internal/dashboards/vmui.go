@@ -7,9 +7,9 @@ func demo() Dashboard {
 		Title: "NIXL agents",
 		Rows: []Row{{"NIXL agents", []Panel{
 			sent, received, transfers,
-			times, slowest, sizes,
-			postTimes, slowestPost, memory,
-			errorTypes, fill, loss,
+			times, slowest, errors,
+			postTimes, slowestPost, sizes,
+			memory, fill, loss,
 		}}},
 	}
 }

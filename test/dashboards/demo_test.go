@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/test/internal/browser"
 	"github.com/nixl-otel/nixl-otel/test/internal/making"
@@ -40,6 +41,9 @@ func TestDemo(t *testing.T) {
 			t.Errorf("agents %s: %v, error %v, want %v", agent, list, err, n)
 		}
 	}
+	if os.Getenv("SCREENSHOT") != "" {
+		aMinute(t, b)
+	}
 	t.Run("browser", func(t *testing.T) { looksRight(t, strings.Fields(line)[1]) })
 
 	p.SignalGroup(t, syscall.SIGINT)
@@ -54,7 +58,8 @@ func TestDemo(t *testing.T) {
 // legend names.
 func looksRight(t *testing.T, address string) {
 	// All panels at once: the page asks only for those that are seen.
-	page := browser.Open(t, program(t, "CHROMIUM"), 1920, 2560)
+	const width = 1440
+	page := browser.Open(t, program(t, "CHROMIUM"), width, 3100)
 	page.Go(t, address)
 	var panels []struct {
 		Title   string
@@ -86,8 +91,26 @@ func looksRight(t *testing.T, address string) {
 		}
 	}
 	if path := os.Getenv("SCREENSHOT"); path != "" {
-		if err := os.WriteFile(path, page.Screenshot(t), 0o600); err != nil {
+		var bottom float64 // of two rows; more is too small to read in a README
+		page.Eval(t, `document.querySelectorAll(".vm-predefined-panel")[5].parentElement.getBoundingClientRect().bottom`, &bottom)
+		if err := os.WriteFile(path, page.Screenshot(t, bottom+12), 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// aMinute waits until the page, which shows a minute, is full.
+func aMinute(t *testing.T, b backend) {
+	t.Helper()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for range ticker.C {
+		list, err := b.query(t, "min(count_over_time(nixl_telemetry_ring_capacity[2m])) > 90")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) > 0 {
+			return
 		}
 	}
 }

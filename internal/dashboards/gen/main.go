@@ -30,7 +30,7 @@ func run(dir string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, text, 0o644); err != nil { //nolint:gosec // for everybody
+		if err := os.WriteFile(path, text, 0o644); err != nil {
 			return err
 		}
 	}

@@ -24,6 +24,7 @@ import (
 type Page struct {
 	requests *os.File
 	session  string
+	width    int
 	lastID   atomic.Int64
 
 	mu      sync.Mutex
@@ -59,7 +60,7 @@ func Open(tb testing.TB, program string, width, height int) *Page {
 		"--user-data-dir="+home)
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home)
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4, as Chromium has them
-	p := &Page{requests: requests, waiting: make(map[int64]chan message)}
+	p := &Page{requests: requests, width: width, waiting: make(map[int64]chan message)}
 	process := proc.Start(tb, cmd)
 	_, _ = theirIn.Close(), theirOut.Close() // the browser has them
 	var reading sync.WaitGroup
@@ -194,11 +195,13 @@ func (p *Page) eval(ctx context.Context, script string, value any) error {
 	return json.Unmarshal(got.Result.Value, value)
 }
 
-// Screenshot is the page as a PNG.
-func (p *Page) Screenshot(tb testing.TB) []byte {
+// Screenshot is the page as a PNG, from its top to a height in CSS pixels.
+func (p *Page) Screenshot(tb testing.TB, height float64) []byte {
 	tb.Helper()
 	var got struct{ Data string }
-	p.must(tb, p.session, "Page.captureScreenshot", args{"format": "png"}, &got)
+	p.must(tb, p.session, "Page.captureScreenshot", args{
+		"format": "png", "clip": args{"x": 0, "y": 0, "width": p.width, "height": height, "scale": 1},
+	}, &got)
 	png, err := base64.StdEncoding.DecodeString(got.Data)
 	if err != nil {
 		tb.Fatal(err)

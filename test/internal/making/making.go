@@ -5,6 +5,7 @@
 package making
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,9 +24,7 @@ func Start(tb testing.TB, tmp string, programs map[string]string, old []string, 
 	for _, name := range []string{"Makefile", "scripts", "examples", "dashboards"} {
 		links[name] = filepath.Join(root, name)
 	}
-	for name, program := range programs {
-		links[name] = program
-	}
+	maps.Copy(links, programs)
 	for link, to := range links {
 		link = filepath.Join(tree, link)
 		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
