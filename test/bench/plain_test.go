@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -171,62 +169,6 @@ func answer(b *testing.B, out *bufio.Reader) float64 {
 		b.Fatal(err)
 	}
 	return v
-}
-
-// A producer in C++ that pushes at full speed, read from another process: by
-// Go, which tallies, and by the plain loop in C++, in turn. A short run has
-// fewer events.
-func BenchmarkTwoProcesses(b *testing.B) {
-	count, turns := 100_000_000, 3
-	if testing.Short() {
-		count = 30_000_000
-	}
-	program := compile(b)
-	var ours, theirs []float64
-	for b.Loop() {
-		for range turns {
-			ours = append(ours, rate(count, readBy(b, program, count)))
-			theirs = append(theirs, rate(count, readByPlain(b, program, count)))
-		}
-	}
-	b.ReportMetric(median(ours), "M-events/s")
-	b.ReportMetric(median(theirs), "plain-M-events/s")
-	b.ReportMetric(median(ours)/median(theirs), "x-plain")
-	b.ReportMetric(0, "ns/op")
-}
-
-func rate(count int, took time.Duration) float64 { return float64(count) / 1e6 / took.Seconds() }
-
-func readBy(b *testing.B, program string, count int) time.Duration {
-	path := fullRing(b).Path()
-	r := openReader(b, path)
-	wait := launch(b, program, "produce", path, strconv.Itoa(count))
-	start := time.Now()
-	for idle := 0; r.count < count; {
-		if r.drain(b) {
-			continue
-		}
-		if idle++; idle%64 == 0 { // as the plain loop does
-			_, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
-		}
-	}
-	took := time.Since(start)
-	wait()
-	if r.count != count {
-		b.Fatalf("%d of %d events", r.count, count)
-	}
-	return took
-}
-
-func readByPlain(b *testing.B, program string, count int) time.Duration {
-	path := fullRing(b).Path()
-	produced := launch(b, program, "produce", path, strconv.Itoa(count))
-	start := time.Now()
-	consumed := launch(b, program, "consume", path, strconv.Itoa(count))
-	consumed()
-	took := time.Since(start)
-	produced()
-	return took
 }
 
 // launch starts the C++ program, waits until it is ready, and returns what
