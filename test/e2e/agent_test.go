@@ -59,7 +59,7 @@ func (a *agent) push(t *testing.T, events ...ringbuf.Event) {
 
 // want are the values that everything written so far comes to.
 func (a *agent) want() otlpfile.Series {
-	series := wantEvents(a.events, uint64(a.Capacity())) //nolint:gosec // not negative
+	series := wantEvents(a.events, uint64(a.Capacity()))
 	series[tornGroups] = otlpfile.Value{}
 	return series
 }

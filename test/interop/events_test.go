@@ -31,7 +31,7 @@ func valueOf(h, i uint64) uint64 { return i&(1<<numberBits-1) | h>>numberBits<<n
 
 func typeOf(h uint64) ringbuf.Type { return ringbuf.Type(h % 20) }
 
-func categoryOf(h uint64) ringbuf.Category { return ringbuf.Category(h >> 8 & 7) } //nolint:gosec // three bits
+func categoryOf(h uint64) ringbuf.Category { return ringbuf.Category(h >> 8 & 7) }
 
 func timeOf(h, i uint64) uint64 { return 1_700_000_000_000_000 + i + h&0xff*1_000_000 }
 

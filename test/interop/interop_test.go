@@ -39,7 +39,7 @@ func eachRing(t *testing.T, run func(t *testing.T, l ringbuf.Layout, capacity in
 // reader that drains: nothing is lost, doubled, torn or out of order.
 func TestProducer(t *testing.T) {
 	eachRing(t, func(t *testing.T, l ringbuf.Layout, capacity int, count uint64) {
-		seed := rand.Uint64() //nolint:gosec // printed where it matters
+		seed := rand.Uint64()
 		path := filepath.Join(t.TempDir(), "agent")
 		p := start(t, "producer", path, l, capacity, count, seed)
 		began := time.Now()
@@ -75,7 +75,7 @@ func drain(t *testing.T, path string, l ringbuf.Layout, capacity int, s *sequenc
 	if r.Layout() != l || r.Capacity() != capacity {
 		t.Fatalf("the ring is %v of %d, want %v of %d", r.Layout(), r.Capacity(), l, capacity)
 	}
-	rng := rand.New(rand.NewPCG(s.seed, 1)) //nolint:gosec // the test's seed
+	rng := rand.New(rand.NewPCG(s.seed, 1))
 	var wrong error
 	check := func(b ringbuf.Batch) {
 		if wrong == nil {
@@ -131,7 +131,7 @@ func TestProducerThatDrops(t *testing.T) {
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
 			count := events(t) / 2
-			seed := rand.Uint64() //nolint:gosec // printed where it matters
+			seed := rand.Uint64()
 			path := filepath.Join(t.TempDir(), "agent")
 			p := start(t, "producer", path, l, 256, count, seed, "drop")
 			r, err := ringbuf.OpenReader(path, ringbuf.Consume)
@@ -146,7 +146,7 @@ func TestProducerThatDrops(t *testing.T) {
 				if wrong == nil {
 					wrong = s.check(b, true)
 				}
-				got += uint64(b.Len()) //nolint:gosec // not negative
+				got += uint64(b.Len())
 			}
 			var end report
 			var w waiter
@@ -175,7 +175,7 @@ func TestProducerThatDrops(t *testing.T) {
 // process and another language understands.
 func TestConsumer(t *testing.T) {
 	eachRing(t, func(t *testing.T, l ringbuf.Layout, capacity int, count uint64) {
-		seed := rand.Uint64() //nolint:gosec // printed where it matters
+		seed := rand.Uint64()
 		w, err := ringbuf.Create(filepath.Join(t.TempDir(), "agent"), l, capacity)
 		if err != nil {
 			t.Fatal(err)
@@ -193,7 +193,7 @@ func TestConsumer(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d, after %d events: %v", seed, next, err)
 			}
-			next += uint64(n) //nolint:gosec // not negative
+			next += uint64(n)
 			batch = batch[:copy(batch, batch[n:])]
 			if n > 0 {
 				continue
@@ -242,7 +242,7 @@ func TestOpenWhileAnAgentStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seed := uint64(round) //nolint:gosec // small
+		seed := uint64(round)
 		drain(t, path, l, capacity, &sequence{seed: seed}, 10, p)
 	}
 }

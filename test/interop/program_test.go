@@ -56,7 +56,7 @@ func program(t *testing.T, name string) string {
 		}
 		for _, name := range []string{"producer", "consumer"} {
 			source := filepath.Join(ringtest.Root(t), "testdata", "interop", name+".cpp")
-			build := exec.CommandContext(t.Context(), cxx, "-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror", //nolint:gosec // the developer's compiler
+			build := exec.CommandContext(t.Context(), cxx, "-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror",
 				"-o", filepath.Join(bin.dir, name), source, "-pthread")
 			if out, err := build.CombinedOutput(); err != nil {
 				bin.err = fmt.Errorf("%s: %w\n%s", build, err, out)

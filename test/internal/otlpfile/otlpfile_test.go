@@ -44,11 +44,11 @@ func counted(temporality pmetric.AggregationTemporality, start, at pcommon.Times
 		hp := h.DataPoints().AppendEmpty()
 		hp.SetStartTimestamp(start)
 		hp.SetTimestamp(at)
-		hp.SetCount(uint64(n)) //nolint:gosec // small
+		hp.SetCount(uint64(n))
 		hp.SetSum(float64(n))
 		hp.SetMin(float64(start))
 		hp.SetMax(float64(at))
-		hp.BucketCounts().FromRaw([]uint64{0, uint64(n)}) //nolint:gosec // small
+		hp.BucketCounts().FromRaw([]uint64{0, uint64(n)})
 	})
 }
 

@@ -23,7 +23,7 @@ var taken sync.Map // ports that were given out, which no two tests may share
 func FreePort(tb testing.TB) int {
 	tb.Helper()
 	for range 1000 {
-		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // no secret
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
 		l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			continue
