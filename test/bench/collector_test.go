@@ -116,6 +116,7 @@ func BenchmarkCollector(b *testing.B) {
 		idle, plain, stored := newSide(b, "", 0), newSide(b, "", agents), newSide(b, fmt.Sprintf(withStorage, b.TempDir()), agents)
 		sides := []*side{idle, plain, stored}
 		const warm = 5 * time.Second // start, and the first steps of the rings
+		stalled := stalls()
 		pass(b, warm)
 		for _, s := range sides {
 			s.used = -s.CPU(b)
@@ -124,6 +125,7 @@ func BenchmarkCollector(b *testing.B) {
 		for _, s := range sides {
 			s.used += s.CPU(b)
 		}
+		worst := stalled()
 		lost, written := plain.end(b)
 		lostStored, _ := stored.end(b)
 		_, points, bytes := plain.sink.total()
@@ -135,7 +137,9 @@ func BenchmarkCollector(b *testing.B) {
 		b.ReportMetric(core(plain), "%-cpu")
 		b.ReportMetric(core(stored), "%-cpu-storage")
 		b.ReportMetric(core(stored)/core(plain), "x-storage")
-		b.ReportMetric(float64(lost+lostStored), "lost")
+		b.ReportMetric(float64(lost), "lost")
+		b.ReportMetric(float64(lostStored), "lost-storage")
+		b.ReportMetric(float64(worst)/float64(time.Millisecond), "ms-stall")
 		b.ReportMetric(float64(written)/1e6, "M-events")
 		b.ReportMetric(float64(written)/1e6/(warm+long).Seconds(), "M-events/s")
 		b.ReportMetric(float64(peak)/1e6, "MB-peak")
@@ -178,6 +182,33 @@ func (s *side) end(b *testing.B) (lost, written int64) {
 		case <-deadline.C:
 			return written - got + full, written
 		}
+	}
+}
+
+// stalls begins to measure for how long nothing of this process ran that was
+// due. What it returns ends that, and tells the worst: a ring that isn't
+// drained for a run interval overflows, whoever reads it.
+func stalls() (worst func() time.Duration) {
+	const due = 5 * time.Millisecond
+	done, longest := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		timer := time.NewTimer(due)
+		defer timer.Stop()
+		var most time.Duration
+		for last := time.Now(); ; last = time.Now() {
+			select {
+			case <-done:
+				longest <- most
+				return
+			case <-timer.C:
+			}
+			most = max(most, time.Since(last)-due)
+			timer.Reset(due)
+		}
+	}()
+	return func() time.Duration {
+		close(done)
+		return <-longest
 	}
 }
 

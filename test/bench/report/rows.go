@@ -122,7 +122,10 @@ func wholes() []row {
 		{
 			what: load + ": events lost", against: "what the agents wrote",
 			bench: "Collector", unit: "lost", form: "%.0f", goal: 0,
-			beside: []beside{{"", "M-events", "of %.1f M"}},
+			beside: []beside{
+				{"", "M-events", "of %.1f M"}, {"", "lost-storage", "%.0f with storage"},
+				{"", "ms-stall", "the machine stood still for %.0f ms at worst"},
+			},
 		},
 		{
 			what: load + ": most memory", against: "",
