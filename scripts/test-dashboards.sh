@@ -22,4 +22,5 @@ fi
 
 export OTELCOL_NIXL=$PWD/dist/otelcol-nixl NIXLRING=$PWD/bin/nixlring VICTORIA_METRICS=$PWD/bin/victoria-metrics
 export PROMETHEUS=$PWD/bin/prometheus PROMTOOL=$PWD/bin/promtool CHROMIUM=$browser
+go -C test/backends test ./...
 exec go test -count=1 ./test/dashboards "$@"

@@ -23,7 +23,7 @@ func newGrafana(d Dashboard) object {
 		"annotations": object{"list": []object{}},
 		"links": []object{{
 			"type": "dashboards", "tags": []string{"nixl"}, "title": "NIXL", "asDropdown": true,
-			"includeVars": true, "keepTime": true,
+			"includeVars": true, "keepTime": true, "icon": "", "tooltip": "",
 		}},
 		"templating": object{"list": variables(d.Variables)},
 		"panels":     grid(d),
@@ -33,7 +33,7 @@ func newGrafana(d Dashboard) object {
 func variables(list []Variable) []object {
 	all := []object{{
 		"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
-		"current": object{}, "hide": 0, "refresh": 1,
+		"hide": 0, "refresh": 1,
 	}}
 	for _, v := range list {
 		series := v.Metric
@@ -43,9 +43,9 @@ func variables(list []Variable) []object {
 		query := fmt.Sprintf("label_values(%s, %s)", series, v.Key)
 		o := object{
 			"name": v.Name, "label": v.Label, "type": "query", "datasource": source,
-			"definition": query, "query": object{"query": query, "refId": v.Name, "qryType": 1},
+			"query":   object{"query": query, "refId": v.Name, "qryType": 1},
 			"refresh": 2, "sort": 7, // with the time range; in natural order
-			"includeAll": !v.Single, "multi": !v.Single, "current": object{},
+			"includeAll": !v.Single, "multi": !v.Single,
 		}
 		if !v.Single {
 			// Matches also where there is no such label.
@@ -180,7 +180,7 @@ func (p *Panel) options() object {
 	switch p.kind() {
 	case Number:
 		return object{
-			"colorMode": "value", "graphMode": "area", "textMode": "value",
+			"colorMode": "value", "graphMode": "area", "textMode": "value", "orientation": "auto",
 			"reduceOptions": object{"calcs": []string{"lastNotNull"}, "fields": "", "values": false},
 		}
 	case Table:
@@ -188,7 +188,7 @@ func (p *Panel) options() object {
 	case Heatmap:
 		return object{
 			"calculate": false, "cellGap": 1, "yAxis": object{"unit": p.Unit.Grafana},
-			"color":   object{"mode": "scheme", "scheme": "Spectral", "steps": 64, "exponent": 0.5},
+			"color":   object{"mode": "scheme", "scheme": "Spectral", "steps": 64, "exponent": 0.5, "fill": "dark-orange", "reverse": false},
 			"tooltip": object{"mode": "single", "yHistogram": true}, "legend": object{"show": true},
 		}
 	default:

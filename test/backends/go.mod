@@ -1,4 +1,4 @@
-// Prometheus, for the tests of the dashboards, apart from the product's graph.
+// Prometheus and Grafana's types, for the tests of the dashboards, apart from the product's graph.
 module github.com/nixl-otel/nixl-otel/test/backends
 
 go 1.26.0
@@ -10,6 +10,8 @@ tool (
 	github.com/prometheus/prometheus/cmd/prometheus
 	github.com/prometheus/prometheus/cmd/promtool
 )
+
+require github.com/grafana/grafana-foundation-sdk/go v0.0.7
 
 require (
 	cloud.google.com/go/auth v0.23.2 // indirect

@@ -22,8 +22,9 @@ type grafana struct {
 	UID        string
 	Templating struct {
 		List []struct {
-			Name, Type, Definition string
-			Multi                  bool
+			Name, Type string
+			Query      any // text or an object
+			Multi      bool
 		}
 	}
 	Panels []struct {
@@ -84,9 +85,11 @@ func (b backend) variables(t *testing.T, d *grafana) *strings.Replacer {
 		if v.Type != "query" {
 			continue
 		}
-		m := query.FindStringSubmatch(v.Definition)
+		var of struct{ Query string }
+		remarshal(t, v.Query, &of)
+		m := query.FindStringSubmatch(of.Query)
 		if m == nil {
-			t.Fatalf("variable %s: %s", v.Name, v.Definition)
+			t.Fatalf("variable %s: %s", v.Name, of.Query)
 		}
 		match := strings.NewReplacer(chosen...).Replace(m[1])
 		proc.Eventually(t, func() string {
