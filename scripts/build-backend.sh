@@ -12,7 +12,11 @@ progress() {
       if (shown) { printf "\r  %d packages", n > "/dev/stderr"; fflush() }
       next
     }
-    { print > "/dev/stderr" }
+    {
+      if (shown && n) print "" > "/dev/stderr"
+      n = 0
+      print > "/dev/stderr"
+    }
     END { if (shown && n) print "" > "/dev/stderr" }'
 }
 
