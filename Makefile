@@ -122,7 +122,7 @@ tidy-check: ## Fail if a go.mod isn't tidy
 	@for m in $(MODULES); do go -C $$m mod tidy -diff; done
 
 .PHONY: ci
-ci: tidy-check generate-check lint cross build validate-examples test-race e2e dashboards-test ## Everything a change has to pass
+ci: tidy-check generate-check lint cross build validate-examples test-race bench-short e2e dashboards-test ## Everything a change has to pass
 
 .PHONY: clean
 clean: ## Remove what was built
