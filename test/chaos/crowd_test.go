@@ -56,8 +56,9 @@ service: {pipelines: {metrics: {receivers: [nixl_shm], exporters: [otlp_http]}}}
 		return ""
 	})
 	reported := time.Since(begun)
+	got := to.Totals()
 	for path, series := range want {
-		mustBe(t, path, series, to.Totals()[path])
+		mustBe(t, path, series, got[path])
 	}
 	cost := c.idleCost(t)
 
