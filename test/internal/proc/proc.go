@@ -15,11 +15,6 @@ import (
 	"time"
 )
 
-// Patience is how long a test waits for another process before it gives up.
-// It is far more than a busy machine needs: a test that passes never waits for
-// so long.
-const Patience = time.Minute
-
 // Process is a program that a test runs, in a session of its own.
 type Process struct {
 	Stdout, Stderr *Log

@@ -45,6 +45,29 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+func TestStates(t *testing.T) {
+	t.Parallel()
+	busy, idle := shell(t, "while :; do :; done"), shell(t, "echo up >&2; read -r never")
+	idle.WaitFor(t, "up")
+	eventually := func(what string, is func() bool) {
+		proc.Eventually(t, func() string {
+			if is() {
+				return ""
+			}
+			return what
+		})
+	}
+	eventually("the one that reads isn't idle", func() bool { return proc.Idle(idle.PID()) })
+	if proc.Idle(busy.PID()) {
+		t.Error("the one that runs is idle")
+	}
+	busy.Signal(t, syscall.SIGSTOP)
+	eventually("the one that was stopped isn't", func() bool { return proc.Stopped(busy.PID()) })
+	if proc.Stopped(idle.PID()) {
+		t.Error("the other one was stopped")
+	}
+}
+
 // What a program leaves running is found, and goes with the test.
 func TestNothingOutlivesATest(t *testing.T) {
 	t.Parallel()

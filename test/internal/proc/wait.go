@@ -36,7 +36,14 @@ func Eventually(tb testing.TB, check func() string) {
 
 // Stopped says whether a process, with all its threads, is stopped, as after
 // SIGSTOP.
-func Stopped(pid int) bool {
+func Stopped(pid int) bool { return allThreads(pid, "T") }
+
+// Idle says whether a process waits for something with all its threads: it has
+// finished what it was doing.
+func Idle(pid int) bool { return allThreads(pid, "S") }
+
+// allThreads says whether all threads of a process are in a state of proc(5).
+func allThreads(pid int, state string) bool {
 	stats, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat")
 	if err != nil || len(stats) == 0 {
 		return false
@@ -47,7 +54,7 @@ func Stopped(pid int) bool {
 			continue // a thread that ended meanwhile
 		}
 		fields := statFields(string(text))
-		if len(fields) == 0 || fields[0] != "T" {
+		if len(fields) == 0 || fields[0] != state {
 			return false
 		}
 	}
