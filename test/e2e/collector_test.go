@@ -38,15 +38,18 @@ type setup struct {
 	uid      uint32 // to run as; the test's own if 0
 }
 
-// ready is what every Collector says when it runs. It learns to stop on a
-// signal a moment later, so that a test does something with it before that.
-const ready = "Everything is ready"
-
-// start starts a Collector and waits until it is ready.
+// start starts a Collector and waits until it is ready. It says so a moment
+// before it learns what to do on a signal, so that its word isn't enough.
 func (s setup) start(t *testing.T) *collector {
 	t.Helper()
 	c := s.launch(t)
-	c.WaitFor(t, ready)
+	c.WaitFor(t, "Everything is ready")
+	proc.Eventually(t, func() string {
+		if proc.Idle(c.PID()) {
+			return ""
+		}
+		return "the Collector is busy"
+	})
 	return c
 }
 

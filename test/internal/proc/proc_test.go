@@ -47,7 +47,7 @@ func TestExitCodes(t *testing.T) {
 
 func TestStates(t *testing.T) {
 	t.Parallel()
-	busy, idle := shell(t, "while :; do :; done"), shell(t, "echo up >&2; read -r never")
+	busy, idle := shell(t, "while :; do :; done"), shell(t, "echo up >&2; sleep 1000")
 	idle.WaitFor(t, "up")
 	eventually := func(what string, is func() bool) {
 		proc.Eventually(t, func() string {
@@ -57,7 +57,7 @@ func TestStates(t *testing.T) {
 			return what
 		})
 	}
-	eventually("the one that reads isn't idle", func() bool { return proc.Idle(idle.PID()) })
+	eventually("the one that sleeps isn't idle", func() bool { return proc.Idle(idle.PID()) })
 	if proc.Idle(busy.PID()) {
 		t.Error("the one that runs is idle")
 	}
