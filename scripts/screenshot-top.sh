@@ -1,16 +1,23 @@
 #!/usr/bin/env bash
-# Makes the pictures of `nixlring top`, docs/images/top.svg and top-detail.svg:
-# simulated agents, the Collector, and the real program in a terminal of tmux.
+# Makes the pictures of `nixlring top`, docs/images/top.svg, top-detail.svg and
+# top-256.svg: simulated agents, the Collector, and the real program in a
+# terminal of tmux.
 #
-#   WIDTH, HEIGHT  the size of the terminal   [156 x 21, the detail page 30]
+#   scripts/screenshot-top.sh [few | many]   the first two, or the last one, of 256 agents   [both]
+#
+#   WIDTH, HEIGHT  the size of the terminal   [156 x 21, the detail page 30, 256 agents 50]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 [[ -x dist/otelcol-nixl && -x bin/nixlring ]] || { echo "screenshot-top: run make build nixlring first" >&2; exit 1; }
 command -v tmux >/dev/null || { echo "screenshot-top: tmux is missing; apt-get install tmux" >&2; exit 1; }
-
+case "${1-both}" in
+  both) scripts/screenshot-top.sh few; exec scripts/screenshot-top.sh many ;;
+  few) height=${HEIGHT:-21} sort=name ;;
+  many) height=${HEIGHT:-50} sort=p99 ;;
+  *) echo "screenshot-top: $1 is neither few nor many" >&2; exit 1 ;;
+esac
 width=${WIDTH:-156}
-height=${HEIGHT:-21}
 dir=/tmp/nixl # is in the picture
 mkdir "$dir" || { echo "screenshot-top: $dir must not be there yet" >&2; exit 1; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/nixl-screenshot.XXXXXX")
@@ -37,7 +44,7 @@ service:
 CONFIG
 dist/otelcol-nixl --config "$work/config.yaml" >"$work/collector.log" 2>&1 & pids+=($!)
 tmux -L "$socket" -f /dev/null new-session -d -x "$width" -y "$height" \
-  "env COLORTERM= TERM=screen-256color bin/nixlring top $dir"
+  "env COLORTERM= TERM=screen-256color bin/nixlring top $dir --sort $sort"
 sleep 3 # so that it is there before the agents register their memory
 
 # agents PREFIX ARGUMENT... runs some.
@@ -46,12 +53,6 @@ agents() {
   seed=$((seed + 1))
   bin/nixlring simulate "$dir" --quiet --seed "$seed" --name "$@" >/dev/null & pids+=($!)
 }
-agents prefill --agents 4 --rate 900 --error-rate 0.0002
-agents decode --agents 4 --rate 320 --error-rate 0.0002
-agents kv-offload --agents 1 --rate 2600 --capacity 512 --error-rate 0
-agents vllm-legacy --agents 1 --rate 60 --layout v1 --error-rate 0
-agents canary --agents 1 --rate 40 --layout v3 --error-rate 0.06
-agents bench --agents 1 --rate 16 --error-rate 0
 
 # picture NAME writes what is on the screen.
 picture() {
@@ -61,11 +62,32 @@ picture() {
 }
 keys() { for k in "$@"; do tmux -L "$socket" send-keys "$k"; sleep 0.3; done; }
 
-sleep "${WARM_UP:-25}"
+few() {
+  agents prefill --agents 4 --rate 900 --error-rate 0.0002
+  agents decode --agents 4 --rate 320 --error-rate 0.0002
+  agents kv-offload --agents 1 --rate 2600 --capacity 512 --error-rate 0
+  agents vllm-legacy --agents 1 --rate 60 --layout v1 --error-rate 0
+  agents canary --agents 1 --rate 40 --layout v3 --error-rate 0.06
+  agents bench --agents 1 --rate 16 --error-rate 0
+  sleep "${WARM_UP:-25}"
+  keys Down Down
+  picture top
+  tmux -L "$socket" resize-window -x "$width" -y "${DETAIL_HEIGHT:-30}"
+  keys / p r e f i l l - 1 Enter Enter
+  sleep "${WARM_UP_DETAIL:-70}"
+  picture top-detail
+}
+
+# Eight of them fail often, so that there is something to find.
+many() {
+  agents prefill --agents 96 --rate 40 --error-rate 0.0002
+  agents decode --agents 144 --rate 20 --error-rate 0.0002
+  agents kv-offload --agents 8 --rate 200 --error-rate 0
+  agents canary --agents 8 --rate 40 --error-rate 0.04
+  sleep "${WARM_UP:-25}"
+  keys Home Down # the agent at the top has moved down since
+  picture top-256
+}
+
 mkdir -p docs/images
-keys Down Down
-picture top
-tmux -L "$socket" resize-window -x "$width" -y "${DETAIL_HEIGHT:-30}"
-keys / p r e f i l l - 1 Enter Enter
-sleep "${WARM_UP_DETAIL:-70}"
-picture top-detail
+"$1"
