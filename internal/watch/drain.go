@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/bits"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -117,20 +117,12 @@ func (w *Watcher) found(a *Agent, fill int, now time.Time) {
 	a.toldFull = true
 	text := fmt.Sprintf("ring was full (%d events): the agent has most likely lost events; "+
 		"set NIXL_TELEMETRY_BUFFER_SIZE=%d for it (now %d), or a shorter NIXL_TELEMETRY_RUN_INTERVAL",
-		fill, enough(capacity, a.tally.Dropped().Last()), capacity)
+		fill, nixlenv.EnoughSlots(capacity, uint64(a.tally.Dropped().Last())), capacity)
 	if w.cfg.Mode == ringbuf.Observe {
 		text = fmt.Sprintf("ring is full (%d events) and nobody takes events from it: "+
 			"an observer sees no new ones; consume instead", fill)
 	}
 	w.report(Notice{Kind: RingFull, Level: slog.LevelWarn, Path: a.Path, Text: text})
-}
-
-// enough is the buffer size that an agent needs for what it has in one run
-// interval. A burst that has filled the ring had at least as many events; what
-// didn't fit the agent's own queue, of the same size, it tells (layout v4).
-func enough(capacity int, dropped int64) int {
-	need := uint64(capacity) + uint64(max(dropped, 0))
-	return int(min(uint64(1)<<bits.Len64(need), ringbuf.MaxCapacity))
 }
 
 // interrupted handles what a ring can come to while it is open.

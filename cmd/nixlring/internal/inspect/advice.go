@@ -3,10 +3,8 @@ package inspect
 import (
 	"fmt"
 	"io/fs"
-	"math/bits"
 
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func (r *Report) advice(format string, args ...any) {
@@ -36,7 +34,7 @@ func (r *Report) advise(cfg Config, mode fs.FileMode) {
 		r.advice("No process has the ring open for writing: its agent has ended, and all events were read. The file may be deleted.")
 	case full && r.consumed():
 		r.advice("The ring is full although it is consumed: the agent loses events. Give it %s=%d (now %d) or a shorter %s.",
-			nixlenv.BufferSize, enough(c.Capacity, c.Dropped), c.Capacity, nixlenv.RunInterval)
+			nixlenv.BufferSize, nixlenv.EnoughSlots(c.Capacity, c.Dropped), c.Capacity, nixlenv.RunInterval)
 	case full:
 		r.advice("The ring is full and nobody takes events from it: the agent loses each new one. "+
 			"Start a Collector for the directory, or take the events with: nixlring read --consume --follow %s", r.Path)
@@ -52,14 +50,14 @@ func (r *Report) adviseSize() {
 	switch {
 	case c.Dropped > 0:
 		r.advice("The agent reports that %d events didn't fit its own queue. Give it %s=%d (now %d) or a shorter %s.",
-			c.Dropped, nixlenv.BufferSize, enough(c.Capacity, c.Dropped), c.Capacity, nixlenv.RunInterval)
+			c.Dropped, nixlenv.BufferSize, nixlenv.EnoughSlots(c.Capacity, c.Dropped), c.Capacity, nixlenv.RunInterval)
 	case r.Burst == nil:
 	case r.Burst.PeakFill >= c.Capacity-1:
 		r.advice("The ring was full while it was watched: the agent loses events. Give it %s=%d (now %d) or a shorter %s.",
-			nixlenv.BufferSize, enough(c.Capacity, 0), c.Capacity, nixlenv.RunInterval)
+			nixlenv.BufferSize, nixlenv.EnoughSlots(c.Capacity, 0), c.Capacity, nixlenv.RunInterval)
 	case r.Burst.Most > uint64(c.Capacity/2):
 		r.advice("Up to %d events came within a run interval, more than half of what the ring holds: a busier time will overflow it. "+
-			"%s=%d (now %d) leaves room.", r.Burst.Most, nixlenv.BufferSize, enough(c.Capacity, r.Burst.Most), c.Capacity)
+			"%s=%d (now %d) leaves room.", r.Burst.Most, nixlenv.BufferSize, nixlenv.EnoughSlots(c.Capacity, r.Burst.Most), c.Capacity)
 	}
 }
 
@@ -86,10 +84,4 @@ func (r *Report) adviseReaders() {
 		r.advice("%d processes have the ring mapped for writing, besides agent and consumer too: another reader takes events away "+
 			"(NIXL's telemetry_reader, pmdanixl), or two agents have one name.", n)
 	}
-}
-
-// enough is a buffer size that suffices for a full ring, and what is known not
-// to have fitted.
-func enough(capacity int, more uint64) uint64 {
-	return min(uint64(1)<<bits.Len64(uint64(capacity)+min(more, ringbuf.MaxCapacity)), ringbuf.MaxCapacity)
 }

@@ -1,0 +1,15 @@
+package nixlenv
+
+import (
+	"math/bits"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// EnoughSlots is the [BufferSize] that an agent needs for what it has in one
+// run interval. A burst that has filled a ring of some slots had at least as
+// many events; more is how many are known not to have fitted.
+func EnoughSlots(capacity int, more uint64) int {
+	need := uint64(capacity) + min(more, ringbuf.MaxCapacity)
+	return int(min(uint64(1)<<bits.Len64(need), ringbuf.MaxCapacity))
+}
