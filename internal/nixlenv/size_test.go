@@ -12,8 +12,14 @@ func TestEnoughSlots(t *testing.T) {
 		more     uint64
 		want     int
 	}{
-		{4096, 0, 8192}, {4096, 100, 8192}, {4096, 4095, 8192}, {4096, 4096, 16384}, {4096, 48380, 65536},
-		{2, 0, 4}, {4096, 1 << 62, ringbuf.MaxCapacity}, {4096, 1<<64 - 1, ringbuf.MaxCapacity},
+		{4096, 0, 8192},
+		{4096, 100, 8192},
+		{4096, 4095, 8192},
+		{4096, 4096, 16384},
+		{4096, 48380, 65536},
+		{2, 0, 4},
+		{4096, 1 << 62, ringbuf.MaxCapacity},
+		{4096, 1<<64 - 1, ringbuf.MaxCapacity},
 	} {
 		if got := EnoughSlots(tc.capacity, tc.more); got != tc.want {
 			t.Errorf("%d slots and %d more: %d, not %d", tc.capacity, tc.more, got, tc.want)
