@@ -21,7 +21,6 @@ type Agent struct {
 	tally     *tally.Agent
 	layout    ringbuf.Layout
 	start     time.Time // when the ring was first opened
-	opened    time.Time // when the ring was last opened
 	lastEvent time.Time // or start
 	shown     time.Time // lastEvent, as it was when the totals were last handed out
 	delivered time.Time // and as it was in those that arrived
@@ -58,7 +57,7 @@ type View struct {
 
 // attach gives the agent a ring that was just opened.
 func (a *Agent) attach(r *ringbuf.Reader, now time.Time) {
-	a.reader, a.layout, a.opened = r, r.Layout(), now
+	a.reader, a.layout = r, r.Layout()
 	a.removed, a.idle, a.toldFull, a.toldAlien = false, false, false, false
 	a.lastEvent = now
 	a.tally.Found(0, r.Capacity())

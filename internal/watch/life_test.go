@@ -249,3 +249,45 @@ func TestRingsOfOthersAreRefused(t *testing.T) {
 		t.Errorf("notice is %v", n)
 	}
 }
+
+// A living agent that has nothing to do isn't given up because a look through
+// its directory didn't find its ring.
+func TestRingOutOfSightIsKept(t *testing.T) {
+	for name, hide := range map[string]func(t *testing.T, x *world, w *Watcher){
+		"directory not read to its end": func(_ *testing.T, _ *world, w *Watcher) {
+			w.scanning.Lock()
+			defer w.scanning.Unlock()
+			w.sweep(nil)
+		},
+		"directory away for a while": func(t *testing.T, x *world, w *Watcher) {
+			away := filepath.Join(t.TempDir(), "away")
+			if err := os.Rename(x.dir, away); err != nil {
+				t.Fatal(err)
+			}
+			w.Scan()
+			if err := os.Rename(away, x.dir); err != nil {
+				t.Fatal(err)
+			}
+			w.Scan()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newWorld(t)
+			ring := x.ring("agent", ringbuf.V4, 8)
+			push(t, ring, 1)
+			w := x.watcher(nil)
+			w.Scan()
+			w.Drain()
+			hide(t, x, w)
+			transmitted(w)
+			w.Delivered()
+			x.pass(DefaultStaleAfter)
+			w.Scan()
+			push(t, ring, 1)
+			w.Drain()
+			if got := transmitted(w)["agent"]; got != 2 || x.told(RingRetired) != 0 {
+				t.Errorf("%d events of 2 were counted, notices %v", got, x.notices)
+			}
+		})
+	}
+}

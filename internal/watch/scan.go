@@ -174,19 +174,26 @@ func (w *Watcher) directoryState(dir string, err error, cut bool) {
 	}
 }
 
-// sweep forgets files that are gone.
+// sweep forgets files that are gone. One that a look through its directory
+// didn't come to may still be there: the directory may be too large, or not be
+// readable for a while.
 func (w *Watcher) sweep(seen map[string]bool) {
 	for path := range w.refused {
-		if !seen[path] {
+		if !seen[path] && gone(path) {
 			w.forget(path)
 		}
 	}
 	for path, a := range w.agents {
-		if !seen[path] {
+		if !seen[path] && gone(path) {
 			w.vanished(a)
 		}
 		w.retireIfStale(a)
 	}
+}
+
+func gone(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // lookAt considers one path, if it is one that is wanted.
@@ -245,11 +252,15 @@ func (w *Watcher) consider(p place) {
 }
 
 // follows says whether the agent's open ring is the file that info is of, and
-// still whole.
+// still whole. A file that was gone may have come back, with its directory.
 func (a *Agent) follows(info fs.FileInfo) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.reader != nil && a.reader.SameFile(info) && !a.reader.Truncated()
+	if a.reader == nil || !a.reader.SameFile(info) || a.reader.Truncated() {
+		return false
+	}
+	a.removed = false
+	return true
 }
 
 // vanished notes that an agent's file was removed. The agent may still write
