@@ -124,9 +124,8 @@ func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	if p.state != started {
 		return nil, nil
 	}
-	p.watcher.Flush(ctx)
 	b := newBuilder(&p.identity, p.now())
-	p.watcher.Agents(b.agent)
+	p.watcher.Collect(ctx, b.agent)
 	p.watcher.Delivered() // the SDK doesn't tell what has become of it
 	p.identity.sweep()
 	metrics := b.metrics()

@@ -41,7 +41,7 @@ func TestEventsStayInTheRingUntilTheyAreStored(t *testing.T) {
 			t.Errorf("before the checkpoint is stored the ring holds %d", n)
 		}
 	}
-	w.Flush(t.Context())
+	flush(t, w)
 	if n, _ := ring.Len(); n != 0 {
 		t.Errorf("after the checkpoint is stored the ring holds %d", n)
 	}
@@ -51,7 +51,7 @@ func TestSaveIsAskedForInTime(t *testing.T) {
 	x := newWorld(t)
 	ring := x.ring("agent", ringbuf.V4, 16)
 	w := x.open(newMemory(), nil)
-	w.Flush(t.Context()) // stores that there is an agent
+	flush(t, w) // stores that there is an agent
 	asked := func() bool {
 		select {
 		case <-w.asked:
@@ -101,7 +101,7 @@ func TestCrashAtEachStep(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"after committing": func(t *testing.T, w *Watcher, _ *memory) { w.Flush(t.Context()) },
+		"after committing": func(t *testing.T, w *Watcher, _ *memory) { flush(t, w) },
 	}
 	for name, step := range steps {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestCrashAtEachStep(t *testing.T) {
 				crash(w)
 				x.pass(time.Minute)
 				w = x.open(store, nil)
-				w.Flush(t.Context())
+				flush(t, w)
 				v := view(t, w)
 				if got := v.Tally.Size(0).Total().Int64(); got != int64(total) || v.Tally.Restarts() != 0 || v.Tally.ForeignReads() != 0 {
 					t.Fatalf("round %d: %d counted, not %d; %d restarts, %d foreign reads",
@@ -157,7 +157,7 @@ func TestRestartWhileNobodyWatched(t *testing.T) {
 				}
 			}
 			w = x.open(store, nil)
-			w.Flush(t.Context())
+			flush(t, w)
 			v := view(t, w)
 			if got := v.Tally.Size(0).Total().Int64(); got != 43 || v.Tally.Restarts() != 1 {
 				t.Errorf("%d counted, not 43; %d restarts", got, v.Tally.Restarts())
@@ -171,12 +171,12 @@ func TestForeignReadWhileNobodyWatched(t *testing.T) {
 	ring := x.ring("agent", ringbuf.V4, 16)
 	push(t, ring, 3)
 	w := x.open(store, nil)
-	w.Flush(t.Context())
+	flush(t, w)
 	crash(w)
 	push(t, ring, 5)
 	stealRead(t, ring.Path(), 6)
 	w = x.open(store, nil)
-	w.Flush(t.Context())
+	flush(t, w)
 	v := view(t, w)
 	if got := v.Tally.Size(0).Total().Int64(); got != 5 || v.Tally.ForeignReads() != 1 || x.told(RingForeign) != 1 {
 		t.Errorf("%d counted, not 5; %d foreign reads; notices %v", got, v.Tally.ForeignReads(), x.notices)
@@ -187,7 +187,7 @@ func TestRestartLosesNothingThatWasRead(t *testing.T) {
 	x, store := newWorld(t), newMemory()
 	push(t, x.ring("agent", ringbuf.V4, 16), 3)
 	w := x.open(store, nil)
-	w.Flush(t.Context())
+	flush(t, w)
 	push(t, x.ring("agent", ringbuf.V4, 16), 2)
 	w.Drain() // sees the restart
 	w.Scan()
@@ -198,7 +198,7 @@ func TestRestartLosesNothingThatWasRead(t *testing.T) {
 	w.save(t.Context())
 	crash(w)
 	w = x.open(store, nil)
-	w.Flush(t.Context())
+	flush(t, w)
 	v := view(t, w)
 	if got := v.Tally.Size(0).Total().Int64(); got != 6 || v.Tally.Restarts() != 2 {
 		t.Errorf("%d counted, not 6; %d restarts", got, v.Tally.Restarts())
@@ -220,10 +220,10 @@ func TestRingsGoOnWithoutAStoreThatFails(t *testing.T) {
 		t.Errorf("%d counted of 130, %d notices", got, x.told(StoreFailed))
 	}
 	store.fail(nil)
-	w.Flush(t.Context())
+	flush(t, w)
 	crash(w)
 	w = x.open(store, nil)
-	w.Flush(t.Context())
+	flush(t, w)
 	if got := transmitted(w)["agent"]; got != 130 {
 		t.Errorf("%d after the store is back", got)
 	}
@@ -257,13 +257,13 @@ func TestStalledStoreDoesntHoldUpDrains(t *testing.T) {
 	}
 	close(release)
 	<-done
-	w.Flush(t.Context())
+	flush(t, w)
 	if got := transmitted(w)["agent"]; got != 59 {
 		t.Errorf("%d counted of 59", got)
 	}
 	crash(w)
 	w = x.open(store, nil)
-	w.Flush(t.Context())
+	flush(t, w)
 	if got := transmitted(w)["agent"]; got != 59 {
 		t.Errorf("%d counted of 59 after a crash", got)
 	}
@@ -275,7 +275,7 @@ func TestCheckpointsOfGoneAgentsAreRemoved(t *testing.T) {
 	push(t, gone, 1)
 	push(t, lives, 1)
 	w := x.open(store, nil)
-	w.Flush(t.Context())
+	flush(t, w)
 	if got := store.agents(); len(got) != 2 {
 		t.Fatalf("checkpoints are %v", got)
 	}
@@ -287,7 +287,7 @@ func TestCheckpointsOfGoneAgentsAreRemoved(t *testing.T) {
 		x.pass(wait)
 		w = x.open(store, nil)
 		w.sweepStore(t.Context())
-		w.Flush(t.Context())
+		flush(t, w)
 		crash(w)
 		if got := len(store.agents()); got != 2 && wait == 0 || got != 1 && wait > 0 {
 			t.Errorf("after %v there are %d checkpoints", wait, got)
@@ -311,12 +311,12 @@ func TestUselessCheckpointsAreReported(t *testing.T) {
 			ring := x.ring("agent", ringbuf.V4, 8)
 			push(t, ring, 3)
 			w := x.open(store, nil)
-			w.Flush(t.Context())
+			flush(t, w)
 			crash(w)
 			tc.spoil(store, agentKey(ring.Path()))
 			push(t, ring, 1)
 			w = x.open(store, nil)
-			w.Flush(t.Context())
+			flush(t, w)
 			told := x.told(StoreFailed)
 			if got := transmitted(w)["agent"]; got != tc.want || (told == 1) != (tc.want == 1) {
 				t.Errorf("%d counted, not %d; %d notices", got, tc.want, told)
@@ -337,7 +337,7 @@ func TestOtherHistogramsStartTotalsAnewAndDoubleNothing(t *testing.T) {
 	}
 	crash(w) // with the commit outstanding
 	w = x.open(store, func(c *Config) { c.Tally.Size = tally.HistogramConfig{Kind: tally.Exponential} })
-	w.Flush(t.Context())
+	flush(t, w)
 	if got := transmitted(w)["agent"]; got != 0 || x.told(StoreFailed) != 1 {
 		t.Errorf("%d counted again, notices %v", got, x.notices)
 	}

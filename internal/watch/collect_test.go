@@ -31,7 +31,7 @@ func TestWhatIsCollectedIsStored(t *testing.T) {
 	store.before, store.after = nil, nil
 	x.ring("agent", ringbuf.V4, 64)
 	w = x.open(store, nil)
-	w.Flush(t.Context())
+	flush(t, w)
 	if got := transmitted(w)["agent"]; told != 3 || got != told {
 		t.Errorf("%d were collected, %d are left after a crash and a restart of the agent; want 3", told, got)
 	}
@@ -55,7 +55,7 @@ func TestCheckpointOfASpoiledRing(t *testing.T) {
 	}
 	x.ring("agent", ringbuf.V4, 64)
 	w = x.open(store, nil)
-	w.Flush(t.Context())
+	flush(t, w)
 	if got := transmitted(w)["agent"]; got != 3000 {
 		t.Errorf("%d counted of 3000", got)
 	}

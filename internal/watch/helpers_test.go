@@ -139,6 +139,12 @@ func view(t *testing.T, w *Watcher) View {
 	return *found
 }
 
+// flush drains a watcher and commits what was read.
+func flush(t *testing.T, w *Watcher) {
+	t.Helper()
+	w.Collect(t.Context(), func(View) {})
+}
+
 func touch(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {

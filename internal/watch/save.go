@@ -81,14 +81,6 @@ func (w *Watcher) Collect(ctx context.Context, fn func(View)) {
 	w.saveAnd(ctx, fn)
 }
 
-// Flush drains all rings and, where there is a store, commits what was read.
-func (w *Watcher) Flush(ctx context.Context) {
-	w.Drain()
-	if w.store != nil {
-		w.save(ctx)
-	}
-}
-
 // unsaved is a position that is to be committed once its checkpoint is stored.
 type unsaved struct {
 	agent  *Agent

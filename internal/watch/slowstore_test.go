@@ -36,7 +36,7 @@ func TestSlowStoreIsWaitedForWhileThereIsRoom(t *testing.T) {
 	ring := x.ring("agent", ringbuf.V4, 64)
 	w := x.open(store, nil)
 	push(t, ring, 10)
-	w.Flush(t.Context())
+	flush(t, w)
 	for range 2 { // a quarter of the ring, in two bursts
 		push(t, ring, 8)
 		w.Drain()
@@ -53,7 +53,7 @@ func TestSlowStoreIsWaitedForWhileThereIsRoom(t *testing.T) {
 	end()
 	crash(w)
 	w = x.open(store, nil)
-	w.Flush(t.Context())
+	flush(t, w)
 	if got := transmitted(w)["agent"]; got != 42 {
 		t.Errorf("%d counted of 42 after a crash", got)
 	}
@@ -93,7 +93,7 @@ func TestSlowStoreIsReported(t *testing.T) {
 			t.Errorf("%d events are left in the ring, where the next burst needs room", n)
 		}
 		end()
-		w.Flush(t.Context())
+		flush(t, w)
 	}
 	if n := x.told(StoreSlow); n != 1 {
 		t.Errorf("%d notices, want 1", n)
