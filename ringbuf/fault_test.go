@@ -40,6 +40,24 @@ func TestFileShrinksBetweenPasses(t *testing.T) {
 	}
 }
 
+// The same with a position that is no start's, where the end of the file is all
+// that a reader looks at. Every smaller ring that an agent could start anew with
+// shows, though the slots that are pending are still there.
+func TestSmallerRingShows(t *testing.T) {
+	for _, layout := range Layouts() {
+		for _, capacity := range []int{16, 64, 256, 1024} {
+			w := newRing(t, layout, capacity)
+			r := open(t, w.Path(), Consume)
+			advance(t, w, r, 3)
+			push(t, w, 0, 2)
+			truncate(t, w.Path(), smaller(layout.fileSize(uint64(capacity))))
+			if got, err := tryRead(r, 0); len(got) != 0 || !errors.Is(err, ErrShrunk) {
+				t.Errorf("%v, %d slots: %d events, error %v", layout, capacity, len(got), err)
+			}
+		}
+	}
+}
+
 // The file shrinks while a callback reads its slots: real SIGBUS, in the
 // middle of the caller's code.
 func TestFileShrinksUnderTheCallback(t *testing.T) {

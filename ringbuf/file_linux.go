@@ -157,4 +157,10 @@ func mapFile(f *os.File, size int64, prot int) ([]byte, error) {
 	return mem, nil
 }
 
+// pages is how many pages of memory a file takes.
+func pages(size int64) int64 {
+	page := int64(os.Getpagesize())
+	return (size + page - 1) / page
+}
+
 func unmap(mem []byte) error { return unix.Munmap(mem) }

@@ -1,6 +1,9 @@
 package ringbuf
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // Layout is the shape of a ring's slots. NIXL numbers its layouts in the
 // header, but the number alone doesn't tell them apart: [V2] and [V2Named]
@@ -82,4 +85,16 @@ func (l Layout) Knows(t Type) bool {
 // fileSize is the exact size of a ring's file.
 func (l Layout) fileSize(capacity uint64) int64 {
 	return headerSize + int64(capacity)*int64(l.EventSize())
+}
+
+// smaller is the size of the next smaller ring that there can be, of any
+// layout, given the size of one.
+func smaller(fileSize int64) (size int64) {
+	for _, l := range Layouts() {
+		slots := uint64(fileSize-headerSize-1) / uint64(l.EventSize())
+		if capacity := uint64(1) << bits.Len64(slots) / 2; slots > 0 {
+			size = max(size, l.fileSize(capacity))
+		}
+	}
+	return size
 }

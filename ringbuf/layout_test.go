@@ -134,3 +134,20 @@ func TestModes(t *testing.T) {
 		t.Error("ParseMode takes peek")
 	}
 }
+
+// The next smaller ring, found by looking at them all.
+func TestSmaller(t *testing.T) {
+	for _, of := range Layouts() {
+		for capacity := uint64(2); capacity <= MaxCapacity; capacity *= 2 {
+			var want int64
+			for _, l := range Layouts() {
+				for c := uint64(1); l.fileSize(c) < of.fileSize(capacity); c *= 2 {
+					want = max(want, l.fileSize(c))
+				}
+			}
+			if got := smaller(of.fileSize(capacity)); got != want {
+				t.Errorf("smaller than %v with %d slots: %d, want %d", of, capacity, got, want)
+			}
+		}
+	}
+}

@@ -30,6 +30,7 @@ type Reader struct {
 	owner uint32
 	file  *os.File
 	slots []byte
+	end   *uint64  // the last word of the file; nil where it can't tell that the file has shrunk
 	copy  []uint64 // where an observer copies slots to; the agent may overwrite them
 
 	changed unix.Timespec // of the file, when this reader last asked
@@ -85,6 +86,9 @@ func (r *Reader) open(o options) (err error) {
 	r.id, r.owner, r.changed = FileID{Dev: st.Dev, Ino: st.Ino}, st.Uid, st.Ctim
 	r.hdr = (*header)(unsafe.Pointer(unsafe.SliceData(mem)))
 	r.slots = mem[headerSize:]
+	if pages(smaller(st.Size)) < pages(st.Size) {
+		r.end = (*uint64)(unsafe.Pointer(&mem[len(mem)-8]))
+	}
 	r.next, r.committed = h.ReadPos, h.ReadPos
 	return nil
 }
@@ -134,7 +138,7 @@ func (r *Reader) Close() error {
 		return nil
 	}
 	mem := r.mem
-	r.mem, r.hdr, r.slots, r.copy = nil, nil, nil, nil
+	r.mem, r.hdr, r.slots, r.end, r.copy = nil, nil, nil, nil, nil
 	if err := errors.Join(unmap(mem), r.file.Close()); err != nil {
 		return fmt.Errorf("close ring %s: %w", r.path, err)
 	}

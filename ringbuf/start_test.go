@@ -4,31 +4,42 @@ package ringbuf
 
 import (
 	"errors"
+	"strconv"
 	"sync/atomic"
 	"testing"
 )
 
+// capacities are of a ring of one page, which a reader asks the file about at
+// each pass, and of one that it needn't.
+var capacities = []int{64, 1024}
+
 // The agent's stores of a restart, one by one. Wherever a reader looks, no old
 // event comes out as pending, and once the agent is done the new ring is whole.
 func TestHeaderCaughtHalfWay(t *testing.T) {
+	for _, capacity := range capacities {
+		t.Run(strconv.Itoa(capacity), func(t *testing.T) { headerCaughtHalfWay(t, capacity) })
+	}
+}
+
+func headerCaughtHalfWay(t *testing.T, capacity int) {
 	steps := []func(h *header){
 		func(*header) {}, // only the size is set
 		func(h *header) { atomic.StoreUint64(&h.writePos, 0) },
 		func(h *header) { atomic.StoreUint64(&h.readPos, 0) },
 		func(h *header) { atomic.StoreInt32(&h.version, 0) },
-		func(h *header) { atomic.StoreUint64(&h.capacity, 64) },
-		func(h *header) { atomic.StoreUint64(&h.mask, 63) },
+		func(h *header) { atomic.StoreUint64(&h.capacity, uint64(capacity)) },
+		func(h *header) { atomic.StoreUint64(&h.mask, uint64(capacity-1)) },
 		func(h *header) { atomic.StoreInt32(&h.version, 4) },
 		func(h *header) { atomic.StoreInt32(&h.expectedVersion, 4) },
 	}
 	for _, mode := range modes() {
-		for _, at := range []int{0, 7, 64} {
+		for _, at := range []int{0, 7, capacity} {
 			for _, uncommitted := range []int{0, 20} {
 				for done := range len(steps) + 1 {
 					if done == 2 {
 						continue // see TestStartInTheMiddleOfALook
 					}
-					w := newRing(t, V4, 64)
+					w := newRing(t, V4, capacity)
 					c := open(t, w.Path(), Consume)
 					advance(t, w, c, at)
 					r := c
@@ -68,24 +79,26 @@ func TestStartInTheMiddleOfALook(t *testing.T) {
 	whole := settle
 	t.Cleanup(func() { settle = whole })
 	for _, mode := range modes() {
-		w := newRing(t, V4, 64)
-		c := open(t, w.Path(), Consume)
-		advance(t, w, c, 7)
-		r := c
-		if mode == Observe {
-			r = open(t, w.Path(), Observe)
-		}
-		w.touch(t)
-		atomic.StoreUint64(&w.hdr.writePos, 0)
-		settle = func(h *header) {
-			whole(h)
-			atomic.StoreUint64(&w.hdr.readPos, 0)
-			atomic.StoreInt32(&w.hdr.version, 0)
-			atomic.StoreInt32(&w.hdr.version, 4)
-		}
-		got, err := tryRead(r, 0)
-		if len(got) != 0 || !errors.Is(err, ErrRestarted) {
-			t.Errorf("%v: %d events, error %v", mode, len(got), err)
+		for _, capacity := range capacities {
+			w := newRing(t, V4, capacity)
+			c := open(t, w.Path(), Consume)
+			advance(t, w, c, 7)
+			r := c
+			if mode == Observe {
+				r = open(t, w.Path(), Observe)
+			}
+			w.touch(t)
+			atomic.StoreUint64(&w.hdr.writePos, 0)
+			settle = func(h *header) {
+				whole(h)
+				atomic.StoreUint64(&w.hdr.readPos, 0)
+				atomic.StoreInt32(&w.hdr.version, 0)
+				atomic.StoreInt32(&w.hdr.version, 4)
+			}
+			got, err := tryRead(r, 0)
+			if len(got) != 0 || !errors.Is(err, ErrRestarted) {
+				t.Errorf("%v, %d slots: %d events, error %v", mode, capacity, len(got), err)
+			}
 		}
 	}
 }
@@ -114,20 +127,22 @@ func TestEmptyAtZeroIsNoStart(t *testing.T) {
 // whether its file was touched or not.
 func TestWrapIsNoStart(t *testing.T) {
 	for _, mode := range modes() {
-		for _, touched := range []bool{false, true} {
-			w := newRing(t, V4, 64)
-			c := open(t, w.Path(), Consume)
-			advance(t, w, c, 50)
-			r := c
-			if mode == Observe {
-				r = open(t, w.Path(), Observe)
+		for _, capacity := range capacities {
+			for _, touched := range []bool{false, true} {
+				w := newRing(t, V4, capacity)
+				c := open(t, w.Path(), Consume)
+				advance(t, w, c, capacity-14)
+				r := c
+				if mode == Observe {
+					r = open(t, w.Path(), Observe)
+				}
+				push(t, w, 0, 14)
+				if touched {
+					w.touch(t)
+				}
+				equal(t, "events", read(t, r), samples(V4, 0, 14))
+				commit(t, r)
 			}
-			push(t, w, 0, 14)
-			if touched {
-				w.touch(t)
-			}
-			equal(t, "events", read(t, r), samples(V4, 0, 14))
-			commit(t, r)
 		}
 	}
 }

@@ -87,14 +87,15 @@ func eachCrowd(b *testing.B, run func(b *testing.B, n int)) {
 
 const pageWords = 4096 / 8
 
+// crowdSlots makes rings of several pages, as those of agents are, and small
+// enough for ten thousand of them.
+const crowdSlots = 512
+
 // crowd is a watcher of n rings, which it has open, and their agents, if they
 // are there to write.
 func crowd(b *testing.B, n int, attended bool) (w *Watcher, agents []*ringbuf.Writer) {
 	b.Helper()
 	files := n + 100
-	if attended {
-		files += n
-	}
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < uint64(files) {
 		b.Skipf("%d open files are too few (%v): ulimit -n %d", limit.Cur, err, files)
@@ -105,7 +106,7 @@ func crowd(b *testing.B, n int, attended bool) (w *Watcher, agents []*ringbuf.Wr
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left is in memory only
 	for i := range n {
-		a, err := ringbuf.Create(filepath.Join(dir, fmt.Sprintf("agent-%05d", i)), ringbuf.V4, 64)
+		a, err := ringbuf.Create(filepath.Join(dir, fmt.Sprintf("agent-%05d", i)), ringbuf.V4, crowdSlots)
 		if err != nil {
 			b.Fatal(err)
 		}
