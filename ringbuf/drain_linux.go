@@ -43,6 +43,7 @@ func (r *Reader) Read(limit int, fn func(Batch)) (fill int, err error) {
 		return s.fill, r.handCopies(n, s.pending, fn)
 	}
 	r.hand(n, fn)
+	r.moved()
 	r.remember()
 	return s.fill, nil
 }
@@ -124,6 +125,7 @@ func (r *Reader) swap() error {
 	}
 	r.committed = r.next
 	r.seen, r.seenTo = 0, 0
+	r.moved()
 	return nil
 }
 

@@ -148,5 +148,6 @@ func (r *Reader) foreign(read uint64) error {
 		r.next = read
 	}
 	r.committed = read
+	r.moved()
 	return fmt.Errorf("ring %s: %w", r.path, &ForeignReadError{From: from, To: read})
 }

@@ -26,6 +26,7 @@ func (r *Reader) CommitTo(position uint64) error {
 		return err // the reader goes on behind the foreign one, which Commit has seen to
 	}
 	r.next = next
+	r.moved()
 	return err
 }
 
@@ -46,6 +47,7 @@ func (r *Reader) Skip(position uint64) (err error) {
 			r.path, ErrInvalid, s.pending, r.next, position)
 	}
 	r.next = position
+	r.moved()
 	r.remember()
 	return nil
 }

@@ -6,18 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// Reader reads one ring. It isn't safe for concurrent use.
+// Reader reads one ring. It isn't safe for concurrent use, but for [Round.Idle].
 type Reader struct {
 	// What a look at an idle ring needs is together: it is most of what there
 	// is to do where there are many rings, and each line of the cache counts.
-	mem       []byte // the whole file; nil once closed
+	rest      atomic.Uint64 // where both positions stand while the ring is idle, or busy; see Round.Idle
 	hdr       *header
+	mem       []byte // the whole file; nil once closed
 	next      uint64 // up to where events were handed out
 	committed uint64 // what readPos holds, as far as this reader knows
 	mask      uint64 // checked when the ring was opened; the header's is not looked at again
@@ -90,6 +93,7 @@ func (r *Reader) open(o options) (err error) {
 		r.end = (*uint64)(unsafe.Pointer(&mem[len(mem)-8]))
 	}
 	r.next, r.committed = h.ReadPos, h.ReadPos
+	r.moved()
 	return nil
 }
 
@@ -119,6 +123,18 @@ func (r *Reader) Uncommitted() int { return r.distance(r.committed, r.next) }
 // Position is the slot after the last event that was read.
 func (r *Reader) Position() uint64 { return r.next }
 
+// busy is no position: a ring that isn't known to be idle.
+const busy = math.MaxUint64
+
+// moved notes that next or committed has changed.
+func (r *Reader) moved() {
+	at := uint64(busy)
+	if r.mode == Consume && r.next == r.committed {
+		at = r.next
+	}
+	r.rest.Store(at)
+}
+
 func (r *Reader) distance(from, to uint64) int { return int((to - from) & r.mask) }
 
 // Truncated says whether the file has become smaller than its ring since it
@@ -138,6 +154,7 @@ func (r *Reader) Close() error {
 		return nil
 	}
 	mem := r.mem
+	r.rest.Store(busy)
 	r.mem, r.hdr, r.slots, r.end, r.copy = nil, nil, nil, nil, nil
 	if err := errors.Join(unmap(mem), r.file.Close()); err != nil {
 		return fmt.Errorf("close ring %s: %w", r.path, err)

@@ -34,11 +34,15 @@ func (o *Round) catch(old bool, fault *bool) {
 // Idle says whether a [Reader.Read] would find nothing, and neither would a
 // [Reader.Commit] have anything to do. It makes the same checks as they, and
 // leaves what is wrong for them to say. It is never true for an observer.
+//
+// Another goroutine may use the reader meanwhile, but not close it. What it is
+// about to do may or may not show.
 func (o *Round) Idle(r *Reader) bool {
-	if r.mem == nil || r.mode == Observe || r.next != r.committed {
+	at := r.rest.Load()
+	if at == busy {
 		return false
 	}
 	o.at = r
 	// In the order of look, whose comment says why.
-	return atomic.LoadUint64(&r.hdr.writePos) == r.next && atomic.LoadUint64(&r.hdr.readPos) == r.next && r.sameRing()
+	return atomic.LoadUint64(&r.hdr.writePos) == at && atomic.LoadUint64(&r.hdr.readPos) == at && r.sameRing()
 }

@@ -15,7 +15,7 @@ type Agent struct {
 	Path string
 
 	mu        sync.Mutex // guards what follows
-	reader    *ringbuf.Reader
+	reader    *ringbuf.Reader     // set by Watcher.give
 	count     func(ringbuf.Batch) // adds to tally; made once, so that a drain allocates nothing
 	counted   bool                // whether count was called
 	tally     *tally.Agent
@@ -55,9 +55,9 @@ type View struct {
 	Start  time.Time // of the totals
 }
 
-// attach gives the agent a ring that was just opened.
-func (a *Agent) attach(r *ringbuf.Reader, now time.Time) {
-	a.reader, a.layout = r, r.Layout()
+// attach gives the agent, which is locked, a ring that was just opened.
+func (w *Watcher) attach(a *Agent, r *ringbuf.Reader, now time.Time) {
+	w.give(a, r)
 	a.removed, a.idle, a.toldFull, a.toldAlien = false, false, false, false
 	a.lastEvent = now
 	a.tally.Found(0, r.Capacity())
@@ -69,10 +69,20 @@ func (a *Agent) open() bool {
 	return a.reader != nil
 }
 
-// detach closes the ring. The totals stay.
-func (a *Agent) detach() {
-	if a.reader != nil {
-		_ = a.reader.Close() // nothing was written, and nothing depends on it
-		a.reader = nil
+// detach closes the ring of an agent, which is locked. The totals stay.
+func (w *Watcher) detach(a *Agent) { w.give(a, nil) }
+
+// give replaces the ring of an agent, which is locked, and closes the one that
+// it had. A look over all rings, which locks no agent, is over by then.
+func (w *Watcher) give(a *Agent, r *ringbuf.Reader) {
+	w.looking.Lock()
+	before := a.reader
+	a.reader = r
+	w.looking.Unlock()
+	if r != nil {
+		a.layout = r.Layout()
+	}
+	if before != nil {
+		_ = before.Close() // nothing was written, and nothing depends on it
 	}
 }

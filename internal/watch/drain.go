@@ -42,7 +42,7 @@ func (w *Watcher) Drain() (hot bool) {
 	now := w.cfg.Now()
 	w.tick(now)
 	for rings := *w.rings.Load(); ; rings = rings[1:] {
-		rings = rings[idle(rings):]
+		rings = rings[w.idle(rings):]
 		if len(rings) == 0 {
 			break
 		}
@@ -60,23 +60,19 @@ func (w *Watcher) Drain() (hot bool) {
 }
 
 // idle is how many agents come before the first whose ring may have something
-// in it, or isn't what it was. To find that out takes a fraction of a drain.
-func idle(rings []*Agent) (n int) {
+// in it, or isn't what it was. To find that out takes a fraction of a drain, and
+// locks no agent, which would be most of it.
+func (w *Watcher) idle(rings []*Agent) (n int) {
+	w.looking.Lock()
+	defer w.looking.Unlock()
 	var round ringbuf.Round
-	fault := round.Run(func() {
+	round.Run(func() { // a fault ends it at the ring that is to be drained next
 		for ; n < len(rings); n++ {
-			a := rings[n]
-			a.mu.Lock()
-			quiet := a.reader == nil || round.Idle(a.reader)
-			a.mu.Unlock()
-			if !quiet {
+			if r := rings[n].reader; r != nil && !round.Idle(r) {
 				return
 			}
 		}
 	})
-	if fault {
-		rings[n].mu.Unlock()
-	}
 	return n
 }
 
@@ -157,7 +153,7 @@ func (w *Watcher) interrupted(a *Agent, err error) {
 // lose gives up an agent's ring. What was read from it and not committed can't
 // be read again, so that it is to be stored soon.
 func (w *Watcher) lose(a *Agent) {
-	a.detach()
+	w.detach(a)
 	if w.store != nil {
 		a.dirty = true
 		w.askSave()

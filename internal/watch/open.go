@@ -65,7 +65,7 @@ func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
 		defer w.enter(a)
 	}
 	a.mu.Lock()
-	a.attach(reader, now)
+	w.attach(a, reader, now)
 	a.mu.Unlock()
 	w.news.opened = append(w.news.opened, a)
 }

@@ -47,13 +47,13 @@ func (w *Watcher) alive(a *Agent) (alive, known bool) {
 		return false, true // nothing is left to ask about
 	}
 	if w.cfg.Mode == ringbuf.Consume {
-		a.detach()
+		w.detach(a)
 	}
 	unattended, err := ringbuf.Unattended(a.Path)
 	if w.cfg.Mode == ringbuf.Consume {
 		// Where it fails, the next scan tries again and reports.
 		if r, err := w.openReader(a.Path); err == nil {
-			a.reader, a.layout = r, r.Layout()
+			w.give(a, r)
 		}
 	}
 	return err == nil && !unattended, err == nil
@@ -71,7 +71,7 @@ func (w *Watcher) hadMore(a *Agent, now time.Time) bool {
 // retire closes the ring and forgets the agent. The file is looked at again
 // when it changes, as an agent that starts anew on it does at once.
 func (w *Watcher) retire(a *Agent) {
-	a.detach()
+	w.detach(a)
 	delete(w.agents, a.Path)
 	w.withdraw(a)
 	if w.store != nil {

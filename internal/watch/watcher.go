@@ -20,8 +20,9 @@ type Watcher struct {
 	shape         *tally.Shape
 	drainInterval time.Duration
 
-	rings  atomic.Pointer[[]*Agent] // the values of agents, for the drain loop
-	wanted chan string              // paths to look at now
+	rings   atomic.Pointer[[]*Agent] // the values of agents, for the drain loop
+	looking sync.Mutex               // held by a look over all rings, and to change which ring an agent has
+	wanted  chan string              // paths to look at now
 	scanner
 	saver
 
@@ -86,7 +87,7 @@ func (w *Watcher) Close() {
 	w.Stop()
 	for _, a := range *w.rings.Load() {
 		a.mu.Lock()
-		a.detach()
+		w.detach(a)
 		a.mu.Unlock()
 	}
 }
