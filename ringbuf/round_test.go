@@ -4,6 +4,8 @@ package ringbuf
 
 import (
 	"os"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -53,6 +55,45 @@ func TestRoundCallsNoObserverIdle(t *testing.T) {
 	o.Run(func() {
 		if o.Idle(r) {
 			t.Error("an observer is idle")
+		}
+	})
+}
+
+// A round may look while another goroutine reads and commits. It never takes a
+// ring for idle of which the reader has events that nobody committed, nor for
+// busy once all is done.
+func TestRoundBesideAReader(t *testing.T) {
+	const passes = 2000
+	w := newRing(t, V4, 64)
+	r := open(t, w.Path(), Consume)
+	var held atomic.Uint64 // odd while there are uncommitted events
+	var looking sync.WaitGroup
+	var done atomic.Bool
+	looking.Go(func() {
+		for !done.Load() {
+			var o Round
+			before := held.Load()
+			var idle bool
+			o.Run(func() { idle = o.Idle(r) })
+			if after := held.Load(); idle && before == after && after%2 == 1 {
+				t.Error("idle, with events that are not committed")
+			}
+		}
+	})
+	for range passes {
+		push(t, w, 0, 5)
+		read(t, r)
+		held.Add(1)
+		runtime.Gosched()
+		held.Add(1)
+		commit(t, r)
+	}
+	done.Store(true)
+	looking.Wait()
+	var o Round
+	o.Run(func() {
+		if !o.Idle(r) {
+			t.Error("busy, though all is committed")
 		}
 	})
 }

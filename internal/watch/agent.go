@@ -14,7 +14,7 @@ type Agent struct {
 	Dir  string
 	Path string
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex          // guards what follows
 	reader    *ringbuf.Reader     // set by Watcher.give
 	count     func(ringbuf.Batch) // adds to tally; made once, so that a drain allocates nothing
 	counted   bool                // whether count was called

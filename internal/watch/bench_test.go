@@ -5,7 +5,6 @@ package watch
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -15,8 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // A round over idle rings, in turn with one atomic load from as many pages:
@@ -25,7 +22,7 @@ import (
 func BenchmarkIdleRound(b *testing.B) {
 	eachCrowd(b, func(b *testing.B, n int) {
 		before := resident(b)
-		w, _ := crowd(b, n, false)
+		w := idleCrowd(b, n)
 		grown := resident(b) - before
 		pages := make([]uint64, n*pageWords)
 		for at := range pages {
@@ -48,32 +45,21 @@ func BenchmarkIdleRound(b *testing.B) {
 	})
 }
 
-// A round over rings of which each has a few transfers. Filling them isn't
-// measured.
+// A round over rings of which each has a few transfers, which another process
+// has written: they come from its cache, as in life.
 func BenchmarkBusyRound(b *testing.B) {
-	const events = 40
 	eachCrowd(b, func(b *testing.B, n int) {
-		w, writers := crowd(b, n, true)
-		batch := make([]ringbuf.Event, 0, events)
-		for len(batch) < events {
-			batch = append(batch,
-				ringbuf.NewEvent(ringbuf.TypeXferPostTime, 12), ringbuf.NewEvent(ringbuf.TypeXferTime, 340),
-				ringbuf.NewEvent(ringbuf.TypeTxBytes, 1<<20), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1))
-		}
+		w, write := busyCrowd(b, n)
 		var took []time.Duration
 		for b.Loop() {
-			for _, r := range writers {
-				if pushed, err := r.PushBatch(batch); pushed != len(batch) || err != nil {
-					b.Fatal(pushed, err)
-				}
-			}
+			write()
 			start := time.Now()
 			w.Drain()
 			took = append(took, time.Since(start))
 		}
 		ring := median(took) / float64(n)
 		b.ReportMetric(ring, "ns/ring")
-		b.ReportMetric(ring/events, "ns/event")
+		b.ReportMetric(ring/busyEvents, "ns/event")
 		b.ReportMetric(0, "ns/op")
 	})
 }
@@ -87,13 +73,34 @@ func eachCrowd(b *testing.B, run func(b *testing.B, n int)) {
 
 const pageWords = 4096 / 8
 
-// crowdSlots makes rings of several pages, as those of agents are, and small
-// enough for ten thousand of them.
-const crowdSlots = 512
+// idleCrowd is a watcher of n rings, which it has open, and whose agents are
+// gone.
+func idleCrowd(b *testing.B, n int) *Watcher {
+	b.Helper()
+	dir := crowdDir(b, n)
+	agents, err := makeRings(dir, n)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, a := range agents {
+		if err := a.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return watchCrowd(b, dir, n)
+}
 
-// crowd is a watcher of n rings, which it has open, and their agents, if they
-// are there to write.
-func crowd(b *testing.B, n int, attended bool) (w *Watcher, agents []*ringbuf.Writer) {
+// busyCrowd is a watcher of n rings, and what makes their agents write, in
+// another process, and waits until they have.
+func busyCrowd(b *testing.B, n int) (w *Watcher, write func()) {
+	b.Helper()
+	dir := crowdDir(b, n)
+	write = startAgents(b, dir, n)
+	return watchCrowd(b, dir, n), write
+}
+
+// crowdDir is an empty directory for n rings, in memory where that can be had.
+func crowdDir(b *testing.B, n int) string {
 	b.Helper()
 	files := n + 100
 	var limit unix.Rlimit
@@ -105,21 +112,12 @@ func crowd(b *testing.B, n int, attended bool) (w *Watcher, agents []*ringbuf.Wr
 		dir = b.TempDir()
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left is in memory only
-	for i := range n {
-		a, err := ringbuf.Create(filepath.Join(dir, fmt.Sprintf("agent-%05d", i)), ringbuf.V4, crowdSlots)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if !attended {
-			if err := a.Close(); err != nil {
-				b.Fatal(err)
-			}
-			continue
-		}
-		b.Cleanup(func() { _ = a.Close() })
-		agents = append(agents, a)
-	}
-	w, err = New(Config{Directories: []string{dir}, MaxRings: n})
+	return dir
+}
+
+func watchCrowd(b *testing.B, dir string, n int) *Watcher {
+	b.Helper()
+	w, err := New(Config{Directories: []string{dir}, MaxRings: n})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -129,7 +127,7 @@ func crowd(b *testing.B, n int, attended bool) (w *Watcher, agents []*ringbuf.Wr
 		b.Fatalf("%d of %d rings are open", opened, n)
 	}
 	w.Drain() // touches each page once
-	return w, agents
+	return w
 }
 
 // resident is the memory of this process alone, in bytes.

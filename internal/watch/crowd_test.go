@@ -4,9 +4,14 @@ package watch
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Files that were refused together are tried again together, though each was
@@ -31,5 +36,33 @@ func TestCrowdStaysTogether(t *testing.T) {
 	w.Scan()
 	if n := x.told(RingRefused); n != 1 {
 		t.Errorf("%d notices, want 1", n)
+	}
+}
+
+// Rings come and go while rounds look at them, which locks none of them.
+func TestRoundsWhileRingsComeAndGo(t *testing.T) {
+	x := newWorld(t)
+	w := x.watcher(nil)
+	var rounds sync.WaitGroup
+	var done atomic.Bool
+	rounds.Go(func() {
+		for !done.Load() {
+			w.Drain()
+		}
+	})
+	const times = 50
+	for i := range times {
+		a := x.ring("agent", ringbuf.V4, 64<<(i%2))
+		w.Scan()
+		push(t, a, 1)
+		w.Drain()
+		if err := os.Remove(a.Path()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done.Store(true)
+	rounds.Wait()
+	if got := transmitted(w)["agent"]; got != times {
+		t.Errorf("%d bytes, want %d", got, times)
 	}
 }

@@ -1,9 +1,17 @@
 package watch
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the test binary be other processes, too.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(agentsVariable); dir != "" {
+		beAgents(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -42,7 +42,7 @@ func drains() []row {
 func rounds() []row {
 	list := []row{{
 		what: "an idle ring per drain, of 100", against: "one atomic load from a page",
-		bench: "IdleRound/rings=100", unit: "x-load", form: times, goal: 3, slack: 8,
+		bench: "IdleRound/rings=100", unit: "x-load", form: times, goal: 3, slack: 3,
 		beside: []beside{{"", "ns/ring", "%.1f ns"}, {"", "load-ns/ring", "load %.1f"}},
 	}}
 	for _, n := range []int{1, 10, 100, 1000, 10000} {
