@@ -33,7 +33,7 @@ func NewAgent(s *Shape) *Agent {
 
 // Add counts the events of a batch. Where the memory behind the batch goes
 // away, which is a panic that the ring's reader turns into an error, part of
-// the batch is counted.
+// the batch is counted; of its last run of transfers maybe only in histograms.
 func (a *Agent) Add(b ringbuf.Batch) {
 	switch b.Layout() {
 	case ringbuf.V1:

@@ -75,14 +75,7 @@ func (a *Agent) UnmarshalBinary(b []byte) error {
 	}
 	d.series(&a.names.plain)
 	d.series(&a.names.valued)
-	for range d.count(a.names.limit) {
-		key := d.key()
-		if a.names.byKey[key] != nil || key.category != knownCategory(key.category) || !utf8.ValidString(key.name) {
-			d.fail("name %q", key.name)
-			break
-		}
-		d.series(a.names.get(key))
-	}
+	d.names(&a.names)
 	d.groups(&a.groups)
 	for _, n := range []*uint64{&a.health.saturations, &a.health.restarts, &a.health.foreign} {
 		*n = d.uint()
@@ -119,9 +112,31 @@ func (d *decoder) total() Total { return Total{Events: d.uint(), Sum: d.sum(), l
 
 func (e *encoder) series(s *Series) { e.total(Total{Events: s.Events, Sum: s.Sum, last: s.last}) }
 
+// series adds what was stored of a series.
 func (d *decoder) series(s *Series) {
 	t := d.total()
-	s.Events, s.Sum, s.last = t.Events, t.Sum, t.last
+	s.Events += t.Events
+	s.Sum.plus(t.Sum)
+	s.last = t.last
+}
+
+// names restores as many series as may be. The others, of a time when there
+// were more, join those past the limit, so that none of their events is lost.
+func (d *decoder) names(n *names) {
+	seen := make(map[seriesKey]bool)
+	for range d.count(len(d.rest)) { // each takes some bytes
+		key := d.key()
+		if seen[key] || key.category != knownCategory(key.category) || !utf8.ValidString(key.name) {
+			d.fail("name %q", key.name)
+			return
+		}
+		seen[key] = true
+		if n.full() {
+			d.series(n.overflow(key.category))
+		} else {
+			d.series(n.get(key))
+		}
+	}
 }
 
 func (e *encoder) groups(g *groups) {

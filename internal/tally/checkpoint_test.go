@@ -56,13 +56,18 @@ func shapes(t testing.TB) map[string]*Shape {
 		"none":        {Duration: HistogramConfig{Kind: NoHistogram}},
 		"exponential": {Duration: HistogramConfig{Kind: Exponential, MaxSize: 20}, Size: HistogramConfig{Kind: Exponential}},
 	} {
-		shape, err := NewShape(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list[name] = shape
+		list[name] = shapeOf(t, cfg)
 	}
 	return list
+}
+
+func shapeOf(t testing.TB, cfg Config) *Shape {
+	t.Helper()
+	shape, err := NewShape(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shape
 }
 
 func TestCheckpointGivesTotalsBack(t *testing.T) {
@@ -95,6 +100,57 @@ func TestCheckpointGivesTotalsBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a histogram of its kind makes no use of may change.
+func TestCheckpointTakesTheSameShape(t *testing.T) {
+	for name, c := range map[string][2]HistogramConfig{
+		"explicit":    {{}, {MaxSize: 20}},
+		"exponential": {{Kind: Exponential}, {Kind: Exponential, Bounds: []float64{1, 2}}},
+		"none":        {{Kind: NoHistogram}, {Kind: NoHistogram, MaxSize: 20, Bounds: []float64{1, 2}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored, _ := busyAgent(t, shapeOf(t, Config{Duration: c[0]})).AppendBinary(nil)
+			if err := NewAgent(shapeOf(t, Config{Duration: c[1]})).UnmarshalBinary(stored); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// With fewer names than were stored, the others' events are counted past the
+// limit.
+func TestCheckpointWithTooManyNames(t *testing.T) {
+	before := busyAgent(t, shapeOf(t, Config{}))
+	names := len(before.Series())
+	stored, _ := before.AppendBinary(nil)
+	for limit := 1; limit <= names; limit++ {
+		after := NewAgent(shapeOf(t, Config{MaxNames: limit}))
+		if err := after.UnmarshalBinary(stored); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(after.Series()); got != limit {
+			t.Errorf("%d series, want %d", got, limit)
+		}
+		for _, of := range []bool{false, true} {
+			if got, want := extra(after, of), extra(before, of); got != want {
+				t.Errorf("limit %d, valued %v: %+v of all series, want %+v", limit, of, got, want)
+			}
+		}
+	}
+}
+
+// extra adds up the series beyond the catalogue whose values mean something,
+// or those of the others.
+func extra(a *Agent, valued bool) (all Total) {
+	plain, withValue := a.Overflow()
+	for _, s := range append([]*Series{plain, withValue}, a.Series()...) {
+		if s.Valued == valued {
+			all.Events += s.Events
+			all.Sum.plus(s.Sum)
+		}
+	}
+	return all
 }
 
 func TestCheckpointRefusesAnotherShape(t *testing.T) {

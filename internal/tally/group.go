@@ -15,7 +15,9 @@ import "github.com/nixl-otel/nixl-otel/ringbuf"
 // event of a type that the agent was seen to write is missed.
 //
 // Two cuts can look like one transfer, the head of the first and the tail of
-// the second: there are at least as many torn groups as are counted.
+// the second: there are at least as many torn groups as are counted. But for an
+// agent that was told to leave out both bytes and requests of one direction
+// only: its transfers of that direction look like the heads of the other's.
 type groups struct {
 	synced  bool      // whether a group was seen from its beginning
 	seen    places    // of the open group; none if no group is open

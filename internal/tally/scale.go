@@ -57,10 +57,22 @@ func newScale(c HistogramConfig, perUnit float64, bounds []float64) (*scale, err
 		s.setBounds(bounds)
 	}
 	s.setCells()
-	hash := fnv.New64a()
-	fmt.Fprint(hash, s.kind, s.perUnit, s.bounds, s.maxSize)
-	s.hash = hash.Sum64()
+	s.setHash()
 	return s, nil
+}
+
+// setHash leaves out what the kind makes no use of: to change that is not to
+// change the histogram.
+func (s *scale) setHash() {
+	hash := fnv.New64a()
+	fmt.Fprint(hash, s.kind, s.perUnit)
+	switch s.kind {
+	case Explicit:
+		fmt.Fprint(hash, s.bounds)
+	case Exponential:
+		fmt.Fprint(hash, s.maxSize)
+	}
+	s.hash = hash.Sum64()
 }
 
 func (s *scale) setBounds(bounds []float64) {

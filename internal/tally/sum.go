@@ -16,6 +16,13 @@ func (s *Sum) Add(v uint64) {
 	s.Hi += carry
 }
 
+// plus adds t.
+func (s *Sum) plus(t Sum) {
+	var carry uint64
+	s.Lo, carry = bits.Add64(s.Lo, t.Lo, 0)
+	s.Hi, _ = bits.Add64(s.Hi, t.Hi, carry)
+}
+
 // sub takes t, which must not be larger, off the sum.
 func (s *Sum) sub(t Sum) {
 	var borrow uint64

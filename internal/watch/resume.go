@@ -59,7 +59,7 @@ func (w *Watcher) load(a *Agent) (*checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Totals that can't be restored don't make the position wrong: events
-	// before it were reported already.
+	// Totals that can't be restored don't make the position wrong. What a
+	// process that ended in order has counted up to it was reported.
 	return &c, c.restore(a, w.shape)
 }
