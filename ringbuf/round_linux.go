@@ -31,14 +31,14 @@ func (o *Round) catch(old bool, fault *bool) {
 	}
 }
 
-// Idle says whether a [Reader.Read] would find nothing, and neither would a
-// [Reader.Commit] have anything to do. It makes the same checks as they, and
-// leaves what is wrong for them to say. It is never true for an observer.
+// Idle says whether a [Reader.Read] would find nothing new, whatever was read
+// and waits to be committed. It makes the same checks, and leaves what is wrong
+// for Read to say. It is never true for an observer.
 func (o *Round) Idle(r *Reader) bool {
-	if r.mem == nil || r.mode == Observe || r.next != r.committed {
+	if r.mem == nil || r.mode == Observe {
 		return false
 	}
 	o.at = r
 	// In the order of look, whose comment says why.
-	return atomic.LoadUint64(&r.hdr.writePos) == r.next && atomic.LoadUint64(&r.hdr.readPos) == r.next && r.sameRing()
+	return atomic.LoadUint64(&r.hdr.writePos) == r.next && atomic.LoadUint64(&r.hdr.readPos) == r.committed && r.sameRing()
 }

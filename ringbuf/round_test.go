@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// A round calls a ring idle just where a read would find nothing and a commit
-// would have nothing to do.
+// A round calls a ring idle just where a read would find nothing.
 func TestRoundFindsWhatIsNotIdle(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(t *testing.T, w *Writer, r *Reader)
@@ -17,9 +16,14 @@ func TestRoundFindsWhatIsNotIdle(t *testing.T) {
 	}{
 		"nothing":     {func(*testing.T, *Writer, *Reader) {}, true},
 		"pending":     {func(t *testing.T, w *Writer, _ *Reader) { push(t, w, 0, 1) }, false},
-		"uncommitted": {func(t *testing.T, w *Writer, r *Reader) { push(t, w, 0, 1); read(t, r) }, false},
+		"uncommitted": {func(t *testing.T, w *Writer, r *Reader) { push(t, w, 0, 1); read(t, r) }, true},
 		"committed":   {func(t *testing.T, w *Writer, r *Reader) { push(t, w, 0, 1); read(t, r); commit(t, r) }, true},
 		"another reader": {func(_ *testing.T, w *Writer, _ *Reader) {
+			atomic.StoreUint64(&w.hdr.readPos, 1)
+		}, false},
+		"another reader of what is uncommitted": {func(t *testing.T, w *Writer, r *Reader) {
+			push(t, w, 0, 1)
+			read(t, r)
 			atomic.StoreUint64(&w.hdr.readPos, 1)
 		}, false},
 		"starting anew": {func(_ *testing.T, w *Writer, _ *Reader) { atomic.StoreInt32(&w.hdr.version, 0) }, false},

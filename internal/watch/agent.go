@@ -28,6 +28,7 @@ type Agent struct {
 	idle      bool      // without an event for long, and maybe gone
 	dirty     bool      // has changed since its checkpoint, though nothing is uncommitted
 	turn      uint      // counts the times that the ring was committed without a checkpoint
+	relieved  time.Time // when the ring was last committed, or opened
 	burst     int       // the most events that a drain of late has found new
 	toldFull  bool
 	toldAlien bool
@@ -59,7 +60,7 @@ type View struct {
 func (a *Agent) attach(r *ringbuf.Reader, now time.Time) {
 	a.reader, a.layout = r, r.Layout()
 	a.removed, a.idle, a.toldFull, a.toldAlien = false, false, false, false
-	a.lastEvent = now
+	a.lastEvent, a.relieved = now, now
 	a.tally.Found(0, r.Capacity())
 }
 

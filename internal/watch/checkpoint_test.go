@@ -52,31 +52,30 @@ func TestSaveIsAskedForInTime(t *testing.T) {
 	ring := x.ring("agent", ringbuf.V4, 16)
 	w := x.open(newMemory(), nil)
 	flush(t, w) // stores that there is an agent
-	asked := func() bool {
-		select {
-		case <-w.asked:
-			return true
-		default:
-			return false
-		}
-	}
-	asked()
+	asked(w)
 	push(t, ring, 3)
-	if w.Drain(); asked() {
+	if w.Drain(); asked(w) {
 		t.Error("a save is asked for at once")
 	}
 	push(t, ring, 1)
-	if w.Drain(); !asked() {
+	if w.Drain(); asked(w) {
+		t.Error("a save is asked for right after another")
+	}
+	x.pass(w.drainInterval / 2)
+	if w.Drain(); !asked(w) {
 		t.Error("no save is asked for when a quarter of the ring is held")
+	}
+	if w.Drain(); asked(w) {
+		t.Error("a save is asked for twice")
 	}
 	w.save(t.Context())
 	push(t, ring, 1)
 	x.pass(saveEvery - time.Millisecond)
-	if w.Drain(); asked() {
+	if w.Drain(); asked(w) {
 		t.Error("a save is asked for early")
 	}
 	x.pass(time.Millisecond)
-	if w.Drain(); !asked() {
+	if w.Drain(); !asked(w) {
 		t.Error("no save is asked for after a second")
 	}
 }

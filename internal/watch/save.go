@@ -60,6 +60,25 @@ func (w *Watcher) saveLoop(ctx context.Context) {
 	}
 }
 
+// needsSave says whether to ask now for the save that drains have found a
+// reason for.
+func (w *Watcher) needsSave(now time.Time) bool {
+	return w.needed.Load() && w.putOff(now) == 0 && w.needed.Swap(false)
+}
+
+// putOff is how long the next save is put off. At the ceiling each agent needs
+// one per run interval, each at its own time, while a save of ten agents costs
+// hardly more than one of a single agent. So they share: saves begin half a drain
+// interval apart, a quarter of the run interval. That leaves the time to drain a
+// ring which one burst fills, and to save it, before the next burst comes.
+func (w *Watcher) putOff(now time.Time) time.Duration {
+	apart, passed := w.drainInterval/2, since(w.saved.Load(), now)
+	if passed < 0 { // the clock was set back
+		return 0
+	}
+	return max(apart-passed, 0)
+}
+
 // askSave asks for a save, unless one was asked for already.
 func (w *Watcher) askSave() {
 	select {
@@ -167,6 +186,7 @@ func (w *Watcher) commit(p unsaved) {
 	if a.reader == nil || a.reader != p.reader || a.turn != p.turn {
 		return
 	}
+	a.relieved = w.cfg.Now()
 	if err := a.reader.CommitTo(p.to); err != nil {
 		w.interrupted(a, err)
 	}
@@ -189,20 +209,34 @@ func (w *Watcher) settle(a *Agent, now time.Time) error {
 	if held >= capacity/4 || held > 0 && since(w.saved.Load(), now) >= saveEvery {
 		w.needed.Store(true)
 	}
+	tight := capacity-1-held < 2*a.burst
+	if tight && held >= capacity/4 && now.Sub(a.relieved) < w.drainInterval {
+		w.askSave() // it fills sooner than is expected of an agent: not to be put off
+	}
 	switch {
 	case held < capacity/4:
 		return nil
 	case w.failed.Load():
-	case w.storeSlow() && capacity-1-held < 2*a.burst:
+	case w.storeSlow() && tight:
 		w.saveSlow(a)
 	default:
 		return nil
 	}
 	// To lose events is worse than to count them without a net.
 	a.turn++
-	a.dirty = true
+	a.dirty, a.relieved = true, now
 	return a.reader.Commit()
 }
+
+// unsettled says whether events that wait for a checkpoint may have to be
+// settled although nothing new has come.
+func (w *Watcher) unsettled(now time.Time) bool {
+	return w.store != nil && (w.storeAtOdds() || since(w.saved.Load(), now) >= saveEvery)
+}
+
+// storeAtOdds says whether the store is at work, which it may be for too long,
+// or has failed. Then it takes a drain to find a ring that can't wait for it.
+func (w *Watcher) storeAtOdds() bool { return w.busy.Load() || w.failed.Load() }
 
 // storeSlow says whether a save takes longer than a drain may.
 func (w *Watcher) storeSlow() bool {
