@@ -2,22 +2,13 @@ package watch
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
-	"maps"
-	"os"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
-
-// saveEvery is how long events stay uncommitted in a ring that fills slowly.
-const saveEvery = time.Second
 
 // saver stores checkpoints beside the drain loop, which never waits for it.
 type saver struct {
@@ -26,10 +17,10 @@ type saver struct {
 	asked   chan struct{} // one place: somebody wants a save
 	garbage []string      // paths of agents that were retired; guarded by scanning
 	absent  []string      // paths of stored agents whose ring isn't there; guarded by scanning
+	relist  atomic.Bool   // the list of agents isn't what is stored
 
 	saving sync.Mutex // held during a save; guards what follows
 	told   bool       // that the store fails
-	index  string     // as it is stored
 
 	saved   atomic.Int64 // when the last save was made, in Unix nanoseconds
 	busy    atomic.Bool  // one is under way
@@ -38,15 +29,6 @@ type saver struct {
 	failed  atomic.Bool  // the newest save
 	needed  atomic.Bool  // a drain found a reason to save
 }
-
-// agentKey is where an agent's checkpoint is stored, and indexKey the list of
-// those keys: a store can't be asked what it holds.
-func agentKey(path string) string { return "agent:" + path }
-
-const (
-	indexKey       = "agents"
-	indexSeparator = "\x00" // the one byte that no path has
-)
 
 // saveLoop saves when it is asked to, until ctx ends.
 func (w *Watcher) saveLoop(ctx context.Context) {
@@ -58,25 +40,6 @@ func (w *Watcher) saveLoop(ctx context.Context) {
 			w.save(ctx)
 		}
 	}
-}
-
-// needsSave says whether to ask now for the save that drains have found a
-// reason for.
-func (w *Watcher) needsSave(now time.Time) bool {
-	return w.needed.Load() && w.putOff(now) == 0 && w.needed.Swap(false)
-}
-
-// putOff is how long the next save is put off. At the ceiling each agent needs
-// one per run interval, each at its own time, while a save of ten agents costs
-// hardly more than one of a single agent. So they share: saves begin half a drain
-// interval apart, a quarter of the run interval. That leaves the time to drain a
-// ring which one burst fills, and to save it, before the next burst comes.
-func (w *Watcher) putOff(now time.Time) time.Duration {
-	apart, passed := w.drainInterval/2, since(w.saved.Load(), now)
-	if passed < 0 { // the clock was set back
-		return 0
-	}
-	return max(apart-passed, 0)
 }
 
 // askSave asks for a save, unless one was asked for already.
@@ -129,7 +92,7 @@ func (w *Watcher) saveAnd(ctx context.Context, fn func(View)) {
 	w.busy.Store(false)
 	w.failed.Store(err != nil)
 	if err != nil {
-		w.index = "" // to be stored again
+		w.relist.Store(true)
 		for _, p := range positions {
 			p.agent.setDirty()
 		}
@@ -198,86 +161,6 @@ func (a *Agent) setDirty() {
 	a.dirty = true
 }
 
-// settle decides what becomes of the events that a drain has read: without a
-// store they are committed, with one they wait for a checkpoint. The agent is
-// locked.
-func (w *Watcher) settle(a *Agent, now time.Time) error {
-	if w.store == nil {
-		return a.reader.Commit()
-	}
-	held, capacity := a.reader.Uncommitted(), a.reader.Capacity()
-	if held >= capacity/4 || held > 0 && since(w.saved.Load(), now) >= saveEvery {
-		w.needed.Store(true)
-	}
-	tight := capacity-1-held < 2*a.burst
-	if tight && held >= capacity/4 && now.Sub(a.relieved) < w.drainInterval {
-		w.askSave() // it fills sooner than is expected of an agent: not to be put off
-	}
-	switch {
-	case held < capacity/4:
-		return nil
-	case w.failed.Load():
-	case w.storeSlow() && tight:
-		w.saveSlow(a)
-	default:
-		return nil
-	}
-	// To lose events is worse than to count them without a net.
-	a.turn++
-	a.dirty, a.relieved = true, now
-	return a.reader.Commit()
-}
-
-// unsettled says whether events that wait for a checkpoint may have to be
-// settled although nothing new has come.
-func (w *Watcher) unsettled(now time.Time) bool {
-	return w.store != nil && (w.storeAtOdds() || since(w.saved.Load(), now) >= saveEvery)
-}
-
-// storeAtOdds says whether the store is at work, which it may be for too long,
-// or has failed. Then it takes a drain to find a ring that can't wait for it.
-func (w *Watcher) storeAtOdds() bool { return w.busy.Load() || w.failed.Load() }
-
-// storeSlow says whether a save takes longer than a drain may.
-func (w *Watcher) storeSlow() bool {
-	return w.busy.Load() && time.Duration(w.waited.Load()) > max(w.drainInterval, leastSlow)
-}
-
-// leastSlow is how long a save may take however short the drain interval is: on
-// a busy machine any few lines can take so long.
-const leastSlow = DefaultRunInterval / 2
-
-// tick tells the saver that a drain begins. A time in which nothing of this
-// process ran, and no save either, counts as one drain interval.
-func (w *Watcher) tick(now time.Time) {
-	passed := since(w.drained.Swap(now.UnixNano()), now)
-	w.waited.Add(int64(min(max(passed, 0), w.drainInterval)))
-}
-
-// note keeps in mind how many events come at once. It forgets a large burst
-// after some small ones: after a pause there are several in one.
-func (a *Agent) note(events int) {
-	if events > 0 {
-		a.burst = max(events, a.burst-a.burst/8)
-	}
-}
-
-// since is the time from nanoseconds of the epoch until now.
-func since(nanos int64, now time.Time) time.Duration { return time.Duration(now.UnixNano() - nanos) }
-
-// saveSlow reports, once, that an agent's ring couldn't wait for its checkpoint.
-func (w *Watcher) saveSlow(a *Agent) {
-	if a.toldSlow {
-		return
-	}
-	a.toldSlow = true
-	w.report(Notice{
-		Kind: StoreSlow, Level: slog.LevelWarn, Path: a.Path,
-		Text: "checkpoints take longer to store than this ring has room for, so that events were committed without one: " +
-			"a crash right then would lose them; set fsync: false, give the storage a faster disk, or the agent a larger NIXL_TELEMETRY_BUFFER_SIZE",
-	})
-}
-
 func (w *Watcher) saveFailed(err error) {
 	if w.told {
 		return
@@ -287,63 +170,4 @@ func (w *Watcher) saveFailed(err error) {
 		Kind: StoreFailed, Level: slog.LevelError, Err: err,
 		Text: "checkpoints can't be stored; events go on to be counted, but a crash may lose some of them or count them twice",
 	})
-}
-
-// indexOps stores the list of agents where it has changed, and removes the
-// checkpoints of those that were retired.
-func (w *Watcher) indexOps() (ops []Op) {
-	w.scanning.Lock()
-	paths := slices.Collect(maps.Keys(w.agents))
-	for _, path := range w.absent {
-		if w.agents[path] == nil {
-			paths = append(paths, path)
-		}
-	}
-	slices.Sort(paths)
-	for _, path := range w.garbage {
-		if w.agents[path] == nil {
-			ops = append(ops, Op{Key: agentKey(path)})
-		}
-	}
-	w.garbage = nil
-	w.scanning.Unlock()
-	if index := strings.Join(paths, indexSeparator); index != w.index {
-		w.index = index
-		ops = append(ops, Op{Key: indexKey, Value: []byte(index)})
-	}
-	return ops
-}
-
-// sweepStore removes the checkpoints of agents whose ring has been gone for
-// long. It is called once, at the start.
-func (w *Watcher) sweepStore(ctx context.Context) {
-	stored, err := w.store.Get(ctx, indexKey)
-	if err != nil {
-		w.report(Notice{Kind: StoreFailed, Level: slog.LevelWarn, Err: err, Text: "list of checkpoints can't be read; old ones stay in the store"})
-		return
-	}
-	w.scanning.Lock()
-	defer w.scanning.Unlock()
-	for path := range strings.SplitSeq(string(stored), indexSeparator) {
-		switch {
-		case path == "" || w.agents[path] != nil:
-		case w.expired(ctx, path):
-			w.garbage = append(w.garbage, path)
-		default:
-			w.absent = append(w.absent, path)
-		}
-	}
-}
-
-// expired says whether a checkpoint is of an agent that is gone for good.
-func (w *Watcher) expired(ctx context.Context, path string) bool {
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return false
-	}
-	stored, err := w.store.Get(ctx, agentKey(path))
-	if err != nil {
-		return false
-	}
-	c, err := parseCheckpoint(stored)
-	return err != nil || since(c.Saved, w.cfg.Now()) >= w.cfg.StaleAfter
 }
