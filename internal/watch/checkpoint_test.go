@@ -3,6 +3,7 @@
 package watch
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -343,11 +344,12 @@ func TestOtherHistogramsStartTotalsAnewAndDoubleNothing(t *testing.T) {
 }
 
 func FuzzParseCheckpoint(f *testing.F) {
-	c := checkpoint{mark: mark{Version: markVersion, Layout: ringbuf.V4, Capacity: 8, To: 3}, totals: []byte("totals")}
-	stored, err := c.marshal()
+	m := mark{Version: markVersion, Layout: ringbuf.V4, Capacity: 8, To: 3}
+	stored, err := binary.Append(nil, binary.LittleEndian, m)
 	if err != nil {
 		f.Fatal(err)
 	}
+	stored = append(stored, "totals"...)
 	f.Add(stored)
 	f.Add([]byte(nil))
 	shape, err := tally.NewShape(tally.Config{})

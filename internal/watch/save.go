@@ -21,6 +21,7 @@ type saver struct {
 
 	saving sync.Mutex // held during a save; guards what follows
 	told   bool       // that the store fails
+	size   int        // of the checkpoints of the last one
 
 	saved   atomic.Int64 // when the last save was made, in Unix nanoseconds
 	busy    atomic.Bool  // one is under way
@@ -108,16 +109,20 @@ func (w *Watcher) saveAnd(ctx context.Context, fn func(View)) {
 // checkpoints makes the checkpoints of the agents that have changed, and calls
 // fn, unless it is nil, with each agent that is to be reported.
 func (w *Watcher) checkpoints(now time.Time, fn func(View)) (ops []Op, positions []unsaved) {
+	// All of them are in one piece of memory, or some, where it has to grow. It
+	// isn't used again, as nobody promises that a store copies what it is given.
+	all := make([]byte, 0, w.size)
 	for _, a := range *w.rings.Load() {
 		a.mu.Lock()
 		if a.dirty || a.reader != nil && a.reader.Uncommitted() > 0 {
-			value, to, err := encode(a, now)
+			with, to, err := appendCheckpoint(all, a, now)
 			if err != nil { // the ring is gone from under the reader
 				w.interrupted(a, err)
-				value, to, err = encode(a, now)
+				with, to, err = appendCheckpoint(all, a, now)
 			}
 			if err == nil {
-				ops = append(ops, Op{Key: agentKey(a.Path), Value: value})
+				ops = append(ops, Op{Key: agentKey(a.Path), Value: with[len(all):len(with):len(with)]})
+				all = with
 				positions = append(positions, unsaved{agent: a, reader: a.reader, to: to, turn: a.turn})
 				a.dirty = false
 			}
@@ -127,17 +132,8 @@ func (w *Watcher) checkpoints(now time.Time, fn func(View)) (ops []Op, positions
 		}
 		a.mu.Unlock()
 	}
+	w.size = len(all)
 	return ops, positions
-}
-
-// encode is the checkpoint of an agent, which is locked, and the position that
-// it reaches.
-func encode(a *Agent, now time.Time) (value []byte, to uint64, err error) {
-	c, err := newCheckpoint(a, now)
-	if err == nil {
-		value, err = c.marshal()
-	}
-	return value, c.To, err
 }
 
 // commit moves a position whose checkpoint is stored, unless the ring is
