@@ -20,6 +20,8 @@ type Agent struct {
 	counted   bool                // whether count was called
 	tally     *tally.Agent
 	layout    ringbuf.Layout
+	host      string    // that instance was reckoned for
+	instance  string    // see InstanceID; empty until somebody asks
 	start     time.Time // when the ring was first opened
 	lastEvent time.Time // or start
 	shown     time.Time // lastEvent, as it was when the totals were last handed out
