@@ -21,10 +21,11 @@ const (
 )
 
 // indexOps stores the list of agents where it has changed, and removes the
-// checkpoints of those that were retired. Most saves find it as it was.
-func (w *Watcher) indexOps() (ops []Op) {
+// checkpoints of those that were retired, of whom it returns the number. Most
+// saves find it as it was.
+func (w *Watcher) indexOps() (ops []Op, retired int) {
 	if !w.relist.Swap(false) {
-		return nil
+		return nil, 0
 	}
 	w.scanning.Lock()
 	defer w.scanning.Unlock()
@@ -40,8 +41,16 @@ func (w *Watcher) indexOps() (ops []Op) {
 			ops = append(ops, Op{Key: agentKey(path)})
 		}
 	}
-	w.garbage = nil
-	return append(ops, Op{Key: indexKey, Value: []byte(strings.Join(paths, indexSeparator))})
+	return append(ops, Op{Key: indexKey, Value: []byte(strings.Join(paths, indexSeparator))}), len(w.garbage)
+}
+
+// removed says that the checkpoints of the first n that were retired are gone.
+func (w *Watcher) removed(n int) {
+	if n > 0 {
+		w.scanning.Lock()
+		defer w.scanning.Unlock()
+		w.garbage = slices.Delete(w.garbage, 0, n)
+	}
 }
 
 // sweepStore removes the checkpoints of agents whose ring has been gone for

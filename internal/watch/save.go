@@ -83,7 +83,8 @@ func (w *Watcher) saveAnd(ctx context.Context, fn func(View)) {
 	now := w.cfg.Now()
 	w.saved.Store(now.UnixNano())
 	ops, positions := w.checkpoints(now, fn)
-	ops = append(ops, w.indexOps()...)
+	indexed, retired := w.indexOps()
+	ops = append(ops, indexed...)
 	if len(ops) == 0 {
 		return
 	}
@@ -101,6 +102,7 @@ func (w *Watcher) saveAnd(ctx context.Context, fn func(View)) {
 		return
 	}
 	w.told = false
+	w.removed(retired)
 	for _, p := range positions {
 		w.commit(p)
 	}
