@@ -18,7 +18,7 @@ import (
 type Reader struct {
 	// What a look at an idle ring needs is together: it is most of what there
 	// is to do where there are many rings, and each line of the cache counts.
-	rest      atomic.Uint64 // where both positions stand while the ring is idle, or busy; see Round.Idle
+	at        atomic.Uint64 // next and committed, for a Round; see moved
 	hdr       *header
 	mem       []byte // the whole file; nil once closed
 	next      uint64 // up to where events were handed out
@@ -123,16 +123,20 @@ func (r *Reader) Uncommitted() int { return r.distance(r.committed, r.next) }
 // Position is the slot after the last event that was read.
 func (r *Reader) Position() uint64 { return r.next }
 
-// busy is no position: a ring that isn't known to be idle.
-const busy = math.MaxUint64
+// Both positions of a reader fit into one word, committed above next.
+const (
+	nextBits = 32 // MaxCapacity needs fewer
+	nextMask = 1<<nextBits - 1
+	nowhere  = math.MaxUint64 // of a reader that is closed, or an observer
+)
 
-// moved notes that next or committed has changed.
+// moved tells a [Round], which may be looking, where the reader stands now.
 func (r *Reader) moved() {
-	at := uint64(busy)
-	if r.mode == Consume && r.next == r.committed {
-		at = r.next
+	if r.mode == Observe {
+		r.at.Store(nowhere)
+		return
 	}
-	r.rest.Store(at)
+	r.at.Store(r.committed<<nextBits | r.next)
 }
 
 func (r *Reader) distance(from, to uint64) int { return int((to - from) & r.mask) }
@@ -154,7 +158,7 @@ func (r *Reader) Close() error {
 		return nil
 	}
 	mem := r.mem
-	r.rest.Store(busy)
+	r.at.Store(nowhere)
 	r.mem, r.hdr, r.slots, r.end, r.copy = nil, nil, nil, nil, nil
 	if err := errors.Join(unmap(mem), r.file.Close()); err != nil {
 		return fmt.Errorf("close ring %s: %w", r.path, err)

@@ -31,18 +31,25 @@ func (o *Round) catch(old bool, fault *bool) {
 	}
 }
 
-// Idle says whether a [Reader.Read] would find nothing, and neither would a
-// [Reader.Commit] have anything to do. It makes the same checks as they, and
-// leaves what is wrong for them to say. It is never true for an observer.
+// Idle says whether a [Reader.Read] would find nothing new, whatever was read
+// and waits to be committed. It makes the same checks, and leaves what is wrong
+// for Read to say. It is never true for an observer.
 //
 // Another goroutine may use the reader meanwhile, but not close it. What it is
 // about to do may or may not show.
 func (o *Round) Idle(r *Reader) bool {
-	at := r.rest.Load()
-	if at == busy {
+	at := r.at.Load()
+	if at == nowhere {
 		return false
 	}
 	o.at = r
 	// In the order of look, whose comment says why.
-	return atomic.LoadUint64(&r.hdr.writePos) == at && atomic.LoadUint64(&r.hdr.readPos) == at && r.sameRing()
+	return atomic.LoadUint64(&r.hdr.writePos) == at&nextMask && atomic.LoadUint64(&r.hdr.readPos) == at>>nextBits && r.sameRing()
+}
+
+// Settled says whether all that was read is committed. As with [Round.Idle],
+// the reader may be in use.
+func (*Round) Settled(r *Reader) bool {
+	at := r.at.Load()
+	return at&nextMask == at>>nextBits
 }

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// A round calls a ring idle just where a read would find nothing and a commit
-// would have nothing to do.
+// A round calls a ring idle just where a read would find nothing.
 func TestRoundFindsWhatIsNotIdle(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(t *testing.T, w *Writer, r *Reader)
@@ -19,9 +18,14 @@ func TestRoundFindsWhatIsNotIdle(t *testing.T) {
 	}{
 		"nothing":     {func(*testing.T, *Writer, *Reader) {}, true},
 		"pending":     {func(t *testing.T, w *Writer, _ *Reader) { push(t, w, 0, 1) }, false},
-		"uncommitted": {func(t *testing.T, w *Writer, r *Reader) { push(t, w, 0, 1); read(t, r) }, false},
+		"uncommitted": {func(t *testing.T, w *Writer, r *Reader) { push(t, w, 0, 1); read(t, r) }, true},
 		"committed":   {func(t *testing.T, w *Writer, r *Reader) { push(t, w, 0, 1); read(t, r); commit(t, r) }, true},
 		"another reader": {func(_ *testing.T, w *Writer, _ *Reader) {
+			atomic.StoreUint64(&w.hdr.readPos, 1)
+		}, false},
+		"another reader of what is uncommitted": {func(t *testing.T, w *Writer, r *Reader) {
+			push(t, w, 0, 1)
+			read(t, r)
 			atomic.StoreUint64(&w.hdr.readPos, 1)
 		}, false},
 		"starting anew": {func(_ *testing.T, w *Writer, _ *Reader) { atomic.StoreInt32(&w.hdr.version, 0) }, false},
@@ -59,43 +63,45 @@ func TestRoundCallsNoObserverIdle(t *testing.T) {
 	})
 }
 
-// A round may look while another goroutine reads and commits. It never takes a
-// ring for idle of which the reader has events that nobody committed, nor for
-// busy once all is done.
+// A round may look while another goroutine reads and commits. It never takes
+// events for settled that nobody committed, nor a ring for idle that has more.
 func TestRoundBesideAReader(t *testing.T) {
-	const passes = 2000
 	w := newRing(t, V4, 64)
 	r := open(t, w.Path(), Consume)
-	var held atomic.Uint64 // odd while there are uncommitted events
+	steps := []struct {
+		do            func()
+		idle, settled bool // afterwards
+	}{
+		{func() { commit(t, r) }, true, true},
+		{func() { push(t, w, 0, 5) }, false, true},
+		{func() { read(t, r) }, true, false},
+	}
+	var at atomic.Int64 // twice the number of steps done; odd during a step
 	var looking sync.WaitGroup
 	var done atomic.Bool
 	looking.Go(func() {
 		for !done.Load() {
+			before := at.Load()
 			var o Round
-			before := held.Load()
 			var idle bool
 			o.Run(func() { idle = o.Idle(r) })
-			if after := held.Load(); idle && before == after && after%2 == 1 {
-				t.Error("idle, with events that are not committed")
+			settled := o.Settled(r)
+			if before%2 != 0 || at.Load() != before {
+				continue
+			}
+			if want := steps[before/2%3]; idle != want.idle || settled != want.settled {
+				t.Errorf("after step %d: idle %v, settled %v", before/2%3, idle, settled)
 			}
 		}
 	})
-	for range passes {
-		push(t, w, 0, 5)
-		read(t, r)
-		held.Add(1)
+	for i := 1; i < 3000; i++ {
+		at.Add(1)
+		steps[i%3].do()
+		at.Add(1)
 		runtime.Gosched()
-		held.Add(1)
-		commit(t, r)
 	}
 	done.Store(true)
 	looking.Wait()
-	var o Round
-	o.Run(func() {
-		if !o.Idle(r) {
-			t.Error("busy, though all is committed")
-		}
-	})
 }
 
 // A file that shrinks ends the round at its ring, and nothing else.

@@ -82,6 +82,9 @@ func (*Round) Run(fn func()) (fault bool) {
 // Idle is false.
 func (*Round) Idle(*Reader) bool { return false }
 
+// Settled is true.
+func (*Round) Settled(*Reader) bool { return true }
+
 // Unattended returns [errors.ErrUnsupported].
 func Unattended(path string) (bool, error) {
 	return false, fmt.Errorf("ring %s: %w", path, errors.ErrUnsupported)

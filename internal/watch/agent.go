@@ -20,6 +20,8 @@ type Agent struct {
 	counted   bool                // whether count was called
 	tally     *tally.Agent
 	layout    ringbuf.Layout
+	host      string    // that instance was reckoned for
+	instance  string    // see InstanceID; empty until somebody asks
 	start     time.Time // when the ring was first opened
 	lastEvent time.Time // or start
 	shown     time.Time // lastEvent, as it was when the totals were last handed out
@@ -28,6 +30,7 @@ type Agent struct {
 	idle      bool      // without an event for long, and maybe gone
 	dirty     bool      // has changed since its checkpoint, though nothing is uncommitted
 	turn      uint      // counts the times that the ring was committed without a checkpoint
+	relieved  time.Time // when the ring was last committed, or opened
 	burst     int       // the most events that a drain of late has found new
 	toldFull  bool
 	toldAlien bool
@@ -59,7 +62,7 @@ type View struct {
 func (w *Watcher) attach(a *Agent, r *ringbuf.Reader, now time.Time) {
 	w.give(a, r)
 	a.removed, a.idle, a.toldFull, a.toldAlien = false, false, false, false
-	a.lastEvent = now
+	a.lastEvent, a.relieved = now, now
 	a.tally.Found(0, r.Capacity())
 }
 

@@ -55,26 +55,32 @@ const markVersion = 1
 
 var errCheckpoint = errors.New("invalid checkpoint")
 
-// newCheckpoint is the present state of an agent, which is locked.
-func newCheckpoint(a *Agent, now time.Time) (checkpoint, error) {
-	c := checkpoint{mark: mark{Version: markVersion, Start: a.start.UnixNano(), Saved: now.UnixNano()}}
+// newMark is where an agent, which is locked, stands now.
+func newMark(a *Agent, now time.Time) (mark, error) {
+	m := mark{Version: markVersion, Start: a.start.UnixNano(), Saved: now.UnixNano()}
 	if r := a.reader; r != nil {
 		sum, err := r.Fingerprint(r.Committed(), r.Position())
 		if err != nil {
-			return c, err
+			return m, err
 		}
-		c.Layout, c.Capacity = r.Layout(), uint64(r.Capacity())
-		c.Dev, c.Ino = r.ID().Dev, r.ID().Ino
-		c.From, c.To, c.Fingerprint = r.Committed(), r.Position(), sum
+		m.Layout, m.Capacity = r.Layout(), uint64(r.Capacity())
+		m.Dev, m.Ino = r.ID().Dev, r.ID().Ino
+		m.From, m.To, m.Fingerprint = r.Committed(), r.Position(), sum
 	}
-	var err error
-	c.totals, err = a.tally.AppendBinary(nil)
-	return c, err
+	return m, nil
 }
 
-func (c *checkpoint) marshal() ([]byte, error) {
-	b, err := binary.Append(make([]byte, 0, binary.Size(c.mark)+len(c.totals)), binary.LittleEndian, c.mark)
-	return append(b, c.totals...), err
+// appendCheckpoint appends the checkpoint of an agent, which is locked, to b,
+// and returns the position that it reaches.
+func appendCheckpoint(b []byte, a *Agent, now time.Time) (_ []byte, to uint64, err error) {
+	m, err := newMark(a, now)
+	if err == nil {
+		b, err = binary.Append(b, binary.LittleEndian, &m)
+	}
+	if err == nil {
+		b, err = a.tally.AppendBinary(b)
+	}
+	return b, m.To, err
 }
 
 func parseCheckpoint(b []byte) (checkpoint, error) {

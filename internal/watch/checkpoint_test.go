@@ -3,6 +3,7 @@
 package watch
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -52,31 +53,30 @@ func TestSaveIsAskedForInTime(t *testing.T) {
 	ring := x.ring("agent", ringbuf.V4, 16)
 	w := x.open(newMemory(), nil)
 	flush(t, w) // stores that there is an agent
-	asked := func() bool {
-		select {
-		case <-w.asked:
-			return true
-		default:
-			return false
-		}
-	}
-	asked()
+	asked(w)
 	push(t, ring, 3)
-	if w.Drain(); asked() {
+	if w.Drain(); asked(w) {
 		t.Error("a save is asked for at once")
 	}
 	push(t, ring, 1)
-	if w.Drain(); !asked() {
+	if w.Drain(); asked(w) {
+		t.Error("a save is asked for right after another")
+	}
+	x.pass(w.drainInterval / 2)
+	if w.Drain(); !asked(w) {
 		t.Error("no save is asked for when a quarter of the ring is held")
+	}
+	if w.Drain(); asked(w) {
+		t.Error("a save is asked for twice")
 	}
 	w.save(t.Context())
 	push(t, ring, 1)
 	x.pass(saveEvery - time.Millisecond)
-	if w.Drain(); asked() {
+	if w.Drain(); asked(w) {
 		t.Error("a save is asked for early")
 	}
 	x.pass(time.Millisecond)
-	if w.Drain(); !asked() {
+	if w.Drain(); !asked(w) {
 		t.Error("no save is asked for after a second")
 	}
 }
@@ -344,11 +344,12 @@ func TestOtherHistogramsStartTotalsAnewAndDoubleNothing(t *testing.T) {
 }
 
 func FuzzParseCheckpoint(f *testing.F) {
-	c := checkpoint{mark: mark{Version: markVersion, Layout: ringbuf.V4, Capacity: 8, To: 3}, totals: []byte("totals")}
-	stored, err := c.marshal()
+	m := mark{Version: markVersion, Layout: ringbuf.V4, Capacity: 8, To: 3}
+	stored, err := binary.Append(nil, binary.LittleEndian, m)
 	if err != nil {
 		f.Fatal(err)
 	}
+	stored = append(stored, "totals"...)
 	f.Add(stored)
 	f.Add([]byte(nil))
 	shape, err := tally.NewShape(tally.Config{})

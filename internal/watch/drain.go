@@ -28,12 +28,17 @@ func (w *Watcher) drainLoop(ctx context.Context) {
 }
 
 // pace is the time until the next round: shorter as long as rings are found
-// more than half full, and back to normal step by step.
+// more than half full, and back to normal step by step. It asks for a save that
+// was put off when it is due.
 func (w *Watcher) pace(interval time.Duration, hot bool) time.Duration {
 	if hot {
 		return max(interval/4, minDrainInterval)
 	}
-	return min(interval*2, w.drainInterval)
+	most := w.drainInterval
+	if w.needed.Load() {
+		most = max(w.putOff(w.cfg.Now()), minDrainInterval)
+	}
+	return min(interval*2, most)
 }
 
 // Drain goes round all open rings once, and says whether one of them was more
@@ -41,8 +46,9 @@ func (w *Watcher) pace(interval time.Duration, hot bool) time.Duration {
 func (w *Watcher) Drain() (hot bool) {
 	now := w.cfg.Now()
 	w.tick(now)
+	unsettled := w.unsettled(now)
 	for rings := *w.rings.Load(); ; rings = rings[1:] {
-		rings = rings[w.idle(rings):]
+		rings = rings[w.idle(rings, unsettled):]
 		if len(rings) == 0 {
 			break
 		}
@@ -53,22 +59,24 @@ func (w *Watcher) Drain() (hot bool) {
 		}
 		a.mu.Unlock()
 	}
-	if w.needed.Swap(false) {
+	if w.needsSave(now) {
 		w.askSave()
 	}
 	return hot
 }
 
 // idle is how many agents come before the first whose ring may have something
-// in it, or isn't what it was. To find that out takes a fraction of a drain, and
-// locks no agent, which would be most of it.
-func (w *Watcher) idle(rings []*Agent) (n int) {
+// new in it, or isn't what it was, or holds events that are to be settled. To
+// find that out takes a fraction of a drain, and locks no agent, which would be
+// most of it.
+func (w *Watcher) idle(rings []*Agent, unsettled bool) (n int) {
 	w.looking.Lock()
 	defer w.looking.Unlock()
 	var round ringbuf.Round
 	round.Run(func() { // a fault ends it at the ring that is to be drained next
 		for ; n < len(rings); n++ {
-			if r := rings[n].reader; r != nil && !round.Idle(r) {
+			r := rings[n].reader
+			if r != nil && !(round.Idle(r) && (!unsettled || round.Settled(r))) {
 				return
 			}
 		}
@@ -76,8 +84,8 @@ func (w *Watcher) idle(rings []*Agent) (n int) {
 	return n
 }
 
-// drain takes what is in one ring, and says whether it was more than half
-// full. The agent is locked.
+// drain takes what is in one ring, and says whether it was more than half full.
+// The agent is locked.
 func (w *Watcher) drain(a *Agent, now time.Time) (hot bool) {
 	a.counted = false
 	before := a.reader.Uncommitted()
@@ -91,6 +99,9 @@ func (w *Watcher) drain(a *Agent, now time.Time) (hot bool) {
 	}
 	if err != nil {
 		w.interrupted(a, err)
+	}
+	if !w.storeAtOdds() {
+		fill -= before // it waits for a save, not for a drain
 	}
 	return fill > a.tally.Capacity()/2 && w.cfg.Mode == ringbuf.Consume
 }

@@ -17,3 +17,11 @@ func InstanceID(host, dir, name string) string {
 	key := strings.Join([]string{host, dir, name}, "\x00") // none of them can hold a NUL
 	return uuid.NewSHA1(instanceNamespace, []byte(key)).String()
 }
+
+// InstanceID is that of the agent, which is reckoned once for a host.
+func (v *View) InstanceID(host string) string {
+	if a := v.Agent; a.instance == "" || a.host != host {
+		a.host, a.instance = host, InstanceID(host, a.Dir, a.Name)
+	}
+	return v.instance
+}

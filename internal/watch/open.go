@@ -62,6 +62,7 @@ func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
 		a = newAgent(p, &w.cfg, w.shape, now)
 		w.resume(a, reader)
 		w.agents[p.path] = a
+		w.relist.Store(true)
 		defer w.enter(a)
 	}
 	a.mu.Lock()

@@ -76,6 +76,7 @@ func (w *Watcher) retire(a *Agent) {
 	w.withdraw(a)
 	if w.store != nil {
 		w.garbage = append(w.garbage, a.Path)
+		w.relist.Store(true)
 		w.askSave()
 	}
 	w.full = false

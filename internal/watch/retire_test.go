@@ -3,6 +3,7 @@
 package watch
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -76,5 +77,29 @@ func TestLastWordsAreHeard(t *testing.T) {
 	w.Scan()
 	if got := transmitted(w)["agent"]; got != 3 {
 		t.Errorf("%d events of 3 were counted", got)
+	}
+}
+
+// What a store that fails was to forget of an agent it forgets once it works.
+func TestRetiredAgentIsForgottenByAStoreThatFailed(t *testing.T) {
+	x, store := newWorld(t), newMemory()
+	ring := x.ring("agent", ringbuf.V4, 8)
+	w := x.open(store, nil)
+	flush(t, w)
+	w.Delivered()
+	if err := ring.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x.pass(2 * DefaultStaleAfter)
+	w.Scan()
+	if x.told(RingRetired) != 1 {
+		t.Fatal("the agent isn't retired")
+	}
+	for _, fails := range []error{errors.New("disk full"), nil} {
+		store.fail(fails)
+		w.save(t.Context())
+	}
+	if left := store.agents(); len(left) != 0 {
+		t.Errorf("there are checkpoints of %v", left)
 	}
 }

@@ -19,57 +19,74 @@ import (
 // generated, the rest by hand.
 type builder struct {
 	*metadata.MetricsBuilder
-	cfg      *Config
-	hostname string
-	now      func() time.Time
-	taken    pcommon.Timestamp // when the collection began
-	ts       pcommon.Timestamp // of the points that are being written
+	cfg       *Config
+	hostname  string
+	now       func() time.Time
+	taken     pcommon.Timestamp // when the collection began
+	resources *metadata.ResourceBuilder
+	emission  []metadata.ResourceMetricsOption // calls finish
+
+	// What is being written.
+	view      watch.View
+	start, ts pcommon.Timestamp // of its points
 }
 
 func newBuilder(cfg *Config, mb *metadata.MetricsBuilder, hostname string, now func() time.Time) *builder {
-	return &builder{MetricsBuilder: mb, cfg: cfg, hostname: valid(hostname), now: now}
+	b := &builder{
+		MetricsBuilder: mb, cfg: cfg, hostname: valid(hostname), now: now,
+		resources: mb.NewResourceBuilder(),
+	}
+	b.emission = []metadata.ResourceMetricsOption{metadata.With(b.finish)}
+	return b
 }
 
 // build collects the totals of all agents and writes them, a resource for each.
 func (b *builder) build(ctx context.Context, w *watch.Watcher) pmetric.Metrics {
 	b.taken = pcommon.NewTimestampFromTime(b.now())
 	w.Collect(ctx, b.agent)
+	b.view = watch.View{} // an agent may be given up before the next
 	return b.Emit()
 }
 
 func (b *builder) agent(v watch.View) {
-	start := pcommon.NewTimestampFromTime(v.Start)
+	b.view, b.start = v, pcommon.NewTimestampFromTime(v.Start)
 	// A ring may have been opened just now, and a clock may be set back: a
 	// point before its start is one that backends refuse.
-	b.ts = max(b.taken, start)
-	b.Reset(metadata.WithStartTime(start))
+	b.ts = max(b.taken, b.start)
+	b.StartAt(b.start)
 	b.transfers(v.Tally)
 	b.memory(v.Tally)
 	b.errors(v.Tally)
 	b.events(v.Tally)
 	b.health(v.Tally, v.Layout)
-	b.EmitForResource(
-		metadata.WithOwnResource(b.resource(v)),
-		metadata.WithMetrics(func(ms pmetric.MetricSlice) {
-			points{ms, start, b.ts}.histograms(v.Tally)
-			points{ms, start, b.ts}.overflow(v.Tally, &b.cfg.Metrics)
-			if b.cfg.ExporterNames {
-				points{ms, start, b.ts}.exporterNames(v.Tally, b.hostname, valid(v.Name))
-			}
-		}),
-	)
+	b.EmitForResource(b.emission...)
 	v.Tally.Rest()
 }
 
-func (b *builder) resource(v watch.View) pcommon.Resource {
-	rb := b.NewResourceBuilder()
+// finish writes what the generated code leaves out.
+func (b *builder) finish(res pcommon.Resource, metrics pmetric.MetricSlice) {
+	b.resource(&b.view, res)
+	p, t := points{metrics, b.start, b.ts}, b.view.Tally
+	p.histograms(t)
+	p.overflow(t, &b.cfg.Metrics)
+	if b.cfg.ExporterNames {
+		p.exporterNames(t, b.hostname, valid(b.view.Name))
+	}
+}
+
+// resourceAttributes is how many a resource has at most.
+const resourceAttributes = 6
+
+func (b *builder) resource(v *watch.View, res pcommon.Resource) {
+	rb := b.resources
+	rb.EnsureCapacity(resourceAttributes)
 	rb.SetServiceName(semconv.ServiceNameNIXL)
-	rb.SetServiceInstanceID(watch.InstanceID(b.hostname, v.Dir, v.Name))
+	rb.SetServiceInstanceID(v.InstanceID(b.hostname))
 	rb.SetHostName(b.hostname)
 	rb.SetNixlAgentName(valid(v.Name))
 	rb.SetNixlTelemetryLayout(v.Layout.String())
 	rb.SetNixlTelemetryPath(valid(v.Path))
-	return rb.Emit()
+	rb.MoveTo(res)
 }
 
 // valid makes the name of a file fit for OTLP, which refuses a whole request

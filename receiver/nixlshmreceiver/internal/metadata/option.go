@@ -6,16 +6,20 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// WithOwnResource is WithResource for a resource that nobody else has: it isn't
-// copied.
-func WithOwnResource(res pcommon.Resource) ResourceMetricsOption {
-	return resourceMetricsOptionFunc(func(rm pmetric.ResourceMetrics) { res.MoveTo(rm.Resource()) })
-}
-
-// WithMetrics lets fn add to the metrics of the resource that is emitted, what
-// the generated code has no function for.
-func WithMetrics(fn func(pmetric.MetricSlice)) ResourceMetricsOption {
+// With lets fn add to a resource that is emitted, and to its metrics, what the
+// generated code has no function for.
+func With(fn func(pcommon.Resource, pmetric.MetricSlice)) ResourceMetricsOption {
 	return resourceMetricsOptionFunc(func(rm pmetric.ResourceMetrics) {
-		fn(rm.ScopeMetrics().At(0).Metrics())
+		fn(rm.Resource(), rm.ScopeMetrics().At(0).Metrics())
 	})
 }
+
+// StartAt is Reset with WithStartTime, without a function of its own for each
+// agent.
+func (mb *MetricsBuilder) StartAt(start pcommon.Timestamp) { mb.startTime = start }
+
+// EnsureCapacity makes room for n attributes.
+func (rb *ResourceBuilder) EnsureCapacity(n int) { rb.res.Attributes().EnsureCapacity(n) }
+
+// MoveTo is Emit into a resource that is there already.
+func (rb *ResourceBuilder) MoveTo(res pcommon.Resource) { rb.res.MoveTo(res) }
