@@ -9,6 +9,8 @@ SHELL := bash
 export DIR SIMULATE PORT AGENTS FUZZTIME
 
 COLLECTOR := dist/otelcol-nixl
+# The one of builder-scale.yaml, with what docs/scale.md's larger layouts take.
+SCALE     := dist/scale/otelcol-nixl-scale
 LINT      := go tool -modfile=internal/tools/lint/go.mod golangci-lint
 MODULES   := . bridge/gpu internal/demo internal/tools internal/tools/lint test/backends
 # The tests of the built Collector have targets of their own.
@@ -24,6 +26,10 @@ SYSTEMS   := linux/arm64 darwin/arm64 windows/amd64
 .PHONY: build
 build: ## Build the Collector, dist/otelcol-nixl
 	@scripts/build-collector.sh
+
+.PHONY: build-scale
+build-scale: ## Build the one for many hosts, dist/scale/otelcol-nixl-scale
+	@scripts/build-collector.sh builder-scale.yaml
 
 .PHONY: nixlring
 nixlring: ## Build the operator's tool, bin/nixlring
