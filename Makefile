@@ -94,8 +94,10 @@ bench-short: ## Measure what takes little, and fail where a ratio is far from it
 	@go run ./test/bench/report -short
 
 .PHONY: validate-examples
-validate-examples: build ## Let the Collector check every sample configuration
+validate-examples: build build-scale ## Let the Collectors check every sample configuration
 	@for f in examples/collector/*.yaml; do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
+	@for f in examples/collector/*.yaml examples/collector/scale/*.yaml; do \
+	  echo "validate $$f at scale"; $(SCALE) validate --config="$$f"; done
 
 .PHONY: cross
 cross: ## Type-check for the other systems
