@@ -73,6 +73,15 @@ chaos: build ## Kill it and starve it for long: make chaos [CHAOS_KILLS=300] [CH
 interop: ## Pass 100 million events of each layout to and from a C++ program; needs g++
 	INTEROP_EVENTS=$${INTEROP_EVENTS:-100000000} go test -count=1 -v -timeout 60m ./test/interop
 
+.PHONY: kfake
+kfake: # bin/kfake, the stand-in for Kafka
+	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -ldflags='-s -w' -o $(abspath bin/kfake) ./kfake
+
+.PHONY: scale-test
+scale-test: build build-scale kfake ## Run many hosts' samples: by agent to gateways, and through Kafka's protocol
+	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_SCALE=$(abspath $(SCALE)) KFAKE=$(abspath bin/kfake) \
+	  go test -count=1 -run '^TestScale' ./test/e2e
+
 .PHONY: fuzz
 fuzz: ## Fuzz everything that reads others' bytes: make fuzz [FUZZTIME=30s]
 	@scripts/fuzz.sh
@@ -130,7 +139,7 @@ tidy-check: ## Fail if a go.mod isn't tidy
 	@for m in $(MODULES); do go -C $$m mod tidy -diff; done
 
 .PHONY: ci
-ci: tidy-check generate-check lint cross build validate-examples test-race bench-short e2e dashboards-test ## Everything a change has to pass
+ci: tidy-check generate-check lint cross build validate-examples test-race bench-short e2e scale-test dashboards-test ## Everything a change has to pass
 
 .PHONY: clean
 clean: ## Remove what was built
