@@ -9,6 +9,8 @@ SHELL := bash
 export DIR SIMULATE PORT AGENTS FUZZTIME
 
 COLLECTOR := dist/otelcol-nixl
+# The one of builder-scale.yaml, with what docs/scale.md's larger layouts take.
+SCALE     := dist/scale/otelcol-nixl-scale
 LINT      := go tool -modfile=internal/tools/lint/go.mod golangci-lint
 MODULES   := . bridge/gpu internal/demo internal/tools internal/tools/lint test/backends
 # The tests of the built Collector have targets of their own.
@@ -24,6 +26,10 @@ SYSTEMS   := linux/arm64 darwin/arm64 windows/amd64
 .PHONY: build
 build: ## Build the Collector, dist/otelcol-nixl
 	@scripts/build-collector.sh
+
+.PHONY: build-scale
+build-scale: ## Build the one for many hosts, dist/scale/otelcol-nixl-scale
+	@scripts/build-collector.sh builder-scale.yaml
 
 .PHONY: nixlring
 nixlring: ## Build the operator's tool, bin/nixlring
@@ -67,6 +73,15 @@ chaos: build ## Kill it and starve it for long: make chaos [CHAOS_KILLS=300] [CH
 interop: ## Pass 100 million events of each layout to and from a C++ program; needs g++
 	INTEROP_EVENTS=$${INTEROP_EVENTS:-100000000} go test -count=1 -v -timeout 60m ./test/interop
 
+.PHONY: kfake
+kfake: # bin/kfake, the stand-in for Kafka
+	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -ldflags='-s -w' -o $(abspath bin/kfake) ./kfake
+
+.PHONY: scale-test
+scale-test: build build-scale kfake ## Run many hosts' samples: by agent to gateways, and through Kafka's protocol
+	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_SCALE=$(abspath $(SCALE)) KFAKE=$(abspath bin/kfake) \
+	  go test -count=1 -run '^TestScale' ./test/e2e
+
 .PHONY: fuzz
 fuzz: ## Fuzz everything that reads others' bytes: make fuzz [FUZZTIME=30s]
 	@scripts/fuzz.sh
@@ -88,8 +103,10 @@ bench-short: ## Measure what takes little, and fail where a ratio is far from it
 	@go run ./test/bench/report -short
 
 .PHONY: validate-examples
-validate-examples: build ## Let the Collector check every sample configuration
+validate-examples: build build-scale ## Let the Collectors check every sample configuration
 	@for f in examples/collector/*.yaml; do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
+	@for f in examples/collector/*.yaml examples/collector/scale/*.yaml; do \
+	  echo "validate $$f at scale"; $(SCALE) validate --config="$$f"; done
 
 .PHONY: cross
 cross: ## Type-check for the other systems
@@ -122,7 +139,7 @@ tidy-check: ## Fail if a go.mod isn't tidy
 	@for m in $(MODULES); do go -C $$m mod tidy -diff; done
 
 .PHONY: ci
-ci: tidy-check generate-check lint cross build validate-examples test-race bench-short e2e dashboards-test ## Everything a change has to pass
+ci: tidy-check generate-check lint cross build validate-examples test-race bench-short e2e scale-test dashboards-test ## Everything a change has to pass
 
 .PHONY: clean
 clean: ## Remove what was built

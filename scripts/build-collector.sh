@@ -1,5 +1,8 @@
 #!/usr/bin/env bash
-# Builds dist/otelcol-nixl from builder-config.yaml and this tree.
+# Builds a Collector from its recipe and this tree: dist/otelcol-nixl from
+# builder-config.yaml, or what another recipe says.
+#
+#   scripts/build-collector.sh [RECIPE]
 #
 # Resolving the Collector's module graph takes a while, so that is done again
 # only when something it is made of has changed. What has to be compiled again
@@ -9,28 +12,31 @@ cd "$(dirname "$0")/.."
 
 export GOWORK=off CGO_ENABLED=0 # one module graph, one static binary
 
+recipe=${1:-builder-config.yaml}
+dir=$(sed -n 's|^  output_path: \./||p' "$recipe")
+name=$(sed -n 's|^  name: ||p' "$recipe")
 version=$(scripts/version.sh)
 
 # The builder takes any key of its configuration from the environment too,
 # which is how the version gets there. It leaves a folder behind in TMPDIR.
 generate() {
-  env "dist.version=$version" TMPDIR="$PWD/dist/tmp" go tool -modfile=internal/tools/go.mod \
-    builder --config=builder-config.yaml --skip-compilation "$@" >dist/builder.log 2>&1 ||
-    { cat dist/builder.log >&2; exit 1; }
-  rm -rf dist/tmp
+  env "dist.version=$version" TMPDIR="$PWD/$dir/tmp" go tool -modfile=internal/tools/go.mod \
+    builder --config="$recipe" --skip-compilation "$@" >"$dir/builder.log" 2>&1 ||
+    { cat "$dir/builder.log" >&2; exit 1; }
+  rm -rf "$dir/tmp"
 }
 
-mkdir -p dist/tmp
-graph=$(cat builder-config.yaml go.mod internal/tools/go.mod | cksum)
-if [[ $graph == "$(cat dist/.graph 2>/dev/null)" ]]; then
+mkdir -p "$dir/tmp"
+graph=$(cat "$recipe" go.mod internal/tools/go.mod | cksum)
+if [[ $graph == "$(cat "$dir/.graph" 2>/dev/null)" ]]; then
   generate --skip-get-modules # for the version alone
 else
   echo "resolving the Collector's modules (minutes on a new machine)" >&2
-  rm -f dist/.graph
+  rm -f "$dir/.graph"
   generate
-  echo "$graph" >dist/.graph
+  echo "$graph" >"$dir/.graph"
 fi
 
 # With -mod=mod a package that the receiver newly imports doesn't need a new graph.
-echo "building dist/otelcol-nixl $version" >&2
-go build -C dist -mod=mod -trimpath -buildvcs=false -ldflags='-s -w' -o otelcol-nixl .
+echo "building $dir/$name $version" >&2
+go build -C "$dir" -mod=mod -trimpath -buildvcs=false -ldflags='-s -w' -o "$name" .

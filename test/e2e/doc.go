@@ -10,6 +10,11 @@
 // error. The live test simulates for NIXL_E2E_LIVE (a duration, 30s), and with
 // -short for a third of it.
 //
+// The tests of the samples for many hosts, TestScale…, take another Collector
+// and brokers that speak Kafka's protocol. `make scale-test` builds those and
+// names them by OTELCOL_NIXL_SCALE and KFAKE; without those variables the tests
+// are skipped.
+//
 // The sample configurations in examples/collector are what the tests run. A
 // test adds to them by a second configuration that names its files, ports and
 // intervals.

@@ -27,6 +27,9 @@ type File struct {
 // NewFile is the file at path, which needn't be there yet.
 func NewFile(path string) *File { return &File{path: path, points: newPoints()} }
 
+// AnyOrder has the file take points that come late, and twice, from now on.
+func (f *File) AnyOrder() { f.points.anyOrder = true }
+
 // Path is the file's path.
 func (f *File) Path() string { return f.path }
 
