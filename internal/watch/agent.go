@@ -31,6 +31,7 @@ type Agent struct {
 	dirty     bool      // has changed since its checkpoint, though nothing is uncommitted
 	turn      uint      // counts the times that the ring was committed without a checkpoint
 	relieved  time.Time // when the ring was last committed, or opened
+	filled    time.Time // when the ring was last found more than half full
 	burst     int       // the most events that a drain of late has found new
 	toldFull  bool
 	toldAlien bool

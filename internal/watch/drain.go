@@ -22,28 +22,47 @@ func (w *Watcher) drainLoop(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		interval = w.pace(interval, w.Drain())
+		interval = w.pace(interval, w.round())
 		timer.Reset(interval)
 	}
 }
 
+// haste is how soon a ring asks to be drained again.
+type haste uint8
+
+const (
+	atLeisure haste = iota
+	soon            // it was more than half full
+	atOnce          // and filled sooner than an agent should
+)
+
 // pace is the time until the next round: shorter as long as rings are found
-// more than half full, and back to normal step by step. It asks for a save that
-// was put off when it is due.
-func (w *Watcher) pace(interval time.Duration, hot bool) time.Duration {
-	if hot {
+// more than half full, and back to normal step by step. To look at a ring
+// sixteen times in a run interval leaves an agent that fills it with each burst
+// nearly all of the time until the next; to look each millisecond would cost as
+// much as all the rest. It asks for a save that was put off when it is due.
+func (w *Watcher) pace(interval time.Duration, h haste) time.Duration {
+	switch h {
+	case atOnce:
 		return max(interval/4, minDrainInterval)
+	case soon:
+		return max(interval/4, w.drainInterval/8, minDrainInterval)
 	}
 	most := w.drainInterval
 	if w.needed.Load() {
-		most = max(w.putOff(w.cfg.Now()), minDrainInterval)
+		most = w.putOff(w.cfg.Now())
 	}
-	return min(interval*2, most)
+	if w.storeAtOdds() {
+		most = min(most, w.drainInterval/8)
+	}
+	return min(interval*2, max(most, minDrainInterval))
 }
 
-// Drain goes round all open rings once, and says whether one of them was more
-// than half full.
-func (w *Watcher) Drain() (hot bool) {
+// Drain goes round all open rings once.
+func (w *Watcher) Drain() { w.round() }
+
+// round is Drain that says how soon the next should be.
+func (w *Watcher) round() (h haste) {
 	now := w.cfg.Now()
 	w.tick(now)
 	unsettled := w.unsettled(now)
@@ -54,15 +73,15 @@ func (w *Watcher) Drain() (hot bool) {
 		}
 		a := rings[0]
 		a.mu.Lock()
-		if a.reader != nil && w.drain(a, now) {
-			hot = true
+		if a.reader != nil {
+			h = max(h, w.drain(a, now))
 		}
 		a.mu.Unlock()
 	}
 	if w.needsSave(now) {
 		w.askSave()
 	}
-	return hot
+	return h
 }
 
 // idle is how many agents come before the first whose ring may have something
@@ -76,7 +95,7 @@ func (w *Watcher) idle(rings []*Agent, unsettled bool) (n int) {
 	round.Run(func() { // a fault ends it at the ring that is to be drained next
 		for ; n < len(rings); n++ {
 			r := rings[n].reader
-			if r != nil && !(round.Idle(r) && (!unsettled || round.Settled(r))) {
+			if r != nil && (!round.Idle(r) || unsettled && !round.Settled(r)) {
 				return
 			}
 		}
@@ -84,9 +103,9 @@ func (w *Watcher) idle(rings []*Agent, unsettled bool) (n int) {
 	return n
 }
 
-// drain takes what is in one ring, and says whether it was more than half full.
+// drain takes what is in one ring, and says how soon it should be drained again.
 // The agent is locked.
-func (w *Watcher) drain(a *Agent, now time.Time) (hot bool) {
+func (w *Watcher) drain(a *Agent, now time.Time) haste {
 	a.counted = false
 	before := a.reader.Uncommitted()
 	fill, err := a.reader.Read(maxPass, a.count)
@@ -100,10 +119,20 @@ func (w *Watcher) drain(a *Agent, now time.Time) (hot bool) {
 	if err != nil {
 		w.interrupted(a, err)
 	}
-	if !w.storeAtOdds() {
-		fill -= before // it waits for a save, not for a drain
+	return w.hasteOf(a, fill-before, now) // what was there before waits for a save, not for a drain
+}
+
+// hasteOf judges by how much came into a ring, and when it last was so much.
+func (w *Watcher) hasteOf(a *Agent, came int, now time.Time) haste {
+	if came <= a.tally.Capacity()/2 || w.cfg.Mode == ringbuf.Observe {
+		return atLeisure
 	}
-	return fill > a.tally.Capacity()/2 && w.cfg.Mode == ringbuf.Consume
+	passed := now.Sub(a.filled)
+	a.filled = now
+	if passed < w.drainInterval {
+		return atOnce
+	}
+	return soon
 }
 
 // found notes what a drain saw.

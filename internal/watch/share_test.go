@@ -36,7 +36,7 @@ func TestAgentsShareASave(t *testing.T) {
 			t.Error("a save of one agent is asked for")
 		}
 	}
-	if d := w.pace(50*time.Millisecond, false); d != 5*time.Millisecond {
+	if d := w.pace(50*time.Millisecond, atLeisure); d != 5*time.Millisecond {
 		t.Errorf("the next round is in %v, and the save was to be 5ms from now", d)
 	}
 	x.pass(5 * time.Millisecond)
@@ -76,11 +76,11 @@ func TestWaitingRingIsIdle(t *testing.T) {
 	w := x.open(newMemory(), nil)
 	flush(t, w)
 	push(t, ring, 12)
-	if !w.Drain() {
+	if w.round() == atLeisure {
 		t.Error("a ring that has got full isn't")
 	}
 	push(t, ring, 1)
-	if w.Drain() {
+	if w.round() != atLeisure {
 		t.Error("it is full again by one event")
 	}
 	rings := *w.rings.Load()

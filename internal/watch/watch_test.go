@@ -277,18 +277,53 @@ func TestDrainAllocatesNothing(t *testing.T) {
 
 func TestPace(t *testing.T) {
 	w := newWorld(t).watcher(nil)
-	if d := w.pace(50*time.Millisecond, true); d >= 50*time.Millisecond {
-		t.Errorf("after a ring that was half full: %v", d)
+	for h, least := range map[haste]time.Duration{soon: w.drainInterval / 8, atOnce: minDrainInterval} {
+		d := w.drainInterval
+		for range 10 {
+			before := d
+			if d = w.pace(d, h); d >= before && d != least {
+				t.Errorf("haste %d doesn't shorten %v", h, before)
+			}
+		}
+		if d != least {
+			t.Errorf("haste %d leads to %v, want %v", h, d, least)
+		}
 	}
 	d := minDrainInterval
 	for range 10 {
-		d = w.pace(d, false)
+		d = w.pace(d, atLeisure)
 	}
 	if d != 50*time.Millisecond {
 		t.Errorf("back to %v", d)
 	}
-	if d := w.pace(minDrainInterval, true); d < minDrainInterval {
-		t.Errorf("faster than the limit: %v", d)
+}
+
+// A ring that fills once in a run interval, as an agent at its ceiling does, is
+// in less haste than one that fills all the time.
+func TestHaste(t *testing.T) {
+	x := newWorld(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	w := x.watcher(nil)
+	w.Scan()
+	for _, step := range []struct {
+		passed time.Duration
+		events int
+		want   haste
+	}{
+		{time.Hour, 4, atLeisure},
+		{time.Millisecond, 5, soon},
+		{DefaultRunInterval, 7, soon},
+		{DefaultRunInterval / 2, 7, soon},
+		{DefaultRunInterval/2 - time.Millisecond, 7, atOnce},
+		{time.Millisecond, 7, atOnce},
+		{time.Millisecond, 4, atLeisure},
+		{DefaultRunInterval, 7, soon},
+	} {
+		x.pass(step.passed)
+		push(t, ring, step.events)
+		if got := w.round(); got != step.want {
+			t.Errorf("%d events after %v: haste %d, want %d", step.events, step.passed, got, step.want)
+		}
 	}
 }
 
