@@ -52,8 +52,9 @@ func (r *Reader) Skip(position uint64) (err error) {
 	return nil
 }
 
-// maxFingerprint bounds the slots that a fingerprint is made of.
-const maxFingerprint = 256
+// maxFingerprint bounds the slots that a fingerprint is made of: those of some
+// transfers, with the microseconds that they took.
+const maxFingerprint = 64
 
 // Fingerprint is a checksum of the newest slots between two positions. Where
 // an agent has written other events there since, it is another, so that it

@@ -14,6 +14,8 @@ type Agent struct {
 	Dir  string
 	Path string
 
+	key string // of its checkpoint
+
 	mu        sync.Mutex          // guards what follows
 	reader    *ringbuf.Reader     // set by Watcher.give
 	count     func(ringbuf.Batch) // adds to tally; made once, so that a drain allocates nothing
@@ -39,7 +41,7 @@ type Agent struct {
 }
 
 func newAgent(p place, cfg *Config, shape *tally.Shape, now time.Time) *Agent {
-	a := &Agent{Name: p.name, Dir: p.dir, Path: p.path, tally: tally.NewAgent(shape), start: now, lastEvent: now}
+	a := &Agent{Name: p.name, Dir: p.dir, Path: p.path, key: agentKey(p.path), tally: tally.NewAgent(shape), start: now, lastEvent: now}
 	tap := cfg.Tap
 	a.count = func(b ringbuf.Batch) {
 		a.counted = true

@@ -75,12 +75,22 @@ func newMark(a *Agent, now time.Time) (mark, error) {
 func appendCheckpoint(b []byte, a *Agent, now time.Time) (_ []byte, to uint64, err error) {
 	m, err := newMark(a, now)
 	if err == nil {
-		b, err = binary.Append(b, binary.LittleEndian, &m)
-	}
-	if err == nil {
-		b, err = a.tally.AppendBinary(b)
+		b, err = a.tally.AppendBinary(m.append(b))
 	}
 	return b, m.To, err
+}
+
+// append does what binary.Append would, which takes as long as the rest of a
+// checkpoint.
+func (m *mark) append(b []byte) []byte {
+	le := binary.LittleEndian
+	b = append(b, m.Version, byte(m.Layout))
+	for _, v := range [...]uint64{m.Dev, m.Ino, m.Capacity, m.From, m.To} {
+		b = le.AppendUint64(b, v)
+	}
+	b = le.AppendUint32(b, m.Fingerprint)
+	b = le.AppendUint64(b, uint64(m.Start))
+	return le.AppendUint64(b, uint64(m.Saved))
 }
 
 func parseCheckpoint(b []byte) (checkpoint, error) {

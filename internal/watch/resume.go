@@ -51,7 +51,7 @@ func (w *Watcher) resume(a *Agent, r *ringbuf.Reader) {
 // load restores the agent's totals, and returns the checkpoint that they are
 // from, nil if there is none.
 func (w *Watcher) load(a *Agent) (*checkpoint, error) {
-	stored, err := w.store.Get(context.Background(), agentKey(a.Path))
+	stored, err := w.store.Get(context.Background(), a.key)
 	if err != nil || stored == nil {
 		return nil, err
 	}

@@ -21,7 +21,10 @@ type saver struct {
 
 	saving sync.Mutex // held during a save; guards what follows
 	told   bool       // that the store fails
-	size   int        // of the checkpoints of the last one
+	// Of the last one, for the next to begin with: the size of its checkpoints,
+	// their number, and where they led to.
+	size, stored int
+	positions    []unsaved
 
 	saved   atomic.Int64 // when the last save was made, in Unix nanoseconds
 	busy    atomic.Bool  // one is under way
@@ -113,7 +116,8 @@ func (w *Watcher) saveAnd(ctx context.Context, fn func(View)) {
 func (w *Watcher) checkpoints(now time.Time, fn func(View)) (ops []Op, positions []unsaved) {
 	// All of them are in one piece of memory, or some, where it has to grow. It
 	// isn't used again, as nobody promises that a store copies what it is given.
-	all := make([]byte, 0, w.size)
+	all := make([]byte, 0, w.size+w.size/4)
+	ops, positions = make([]Op, 0, w.stored+w.stored/4), w.positions[:0]
 	for _, a := range *w.rings.Load() {
 		a.mu.Lock()
 		if a.dirty || a.reader != nil && a.reader.Uncommitted() > 0 {
@@ -123,7 +127,7 @@ func (w *Watcher) checkpoints(now time.Time, fn func(View)) (ops []Op, positions
 				with, to, err = appendCheckpoint(all, a, now)
 			}
 			if err == nil {
-				ops = append(ops, Op{Key: agentKey(a.Path), Value: with[len(all):len(with):len(with)]})
+				ops = append(ops, Op{Key: a.key, Value: with[len(all):len(with):len(with)]})
 				all = with
 				positions = append(positions, unsaved{agent: a, reader: a.reader, to: to, turn: a.turn})
 				a.dirty = false
@@ -134,7 +138,7 @@ func (w *Watcher) checkpoints(now time.Time, fn func(View)) (ops []Op, positions
 		}
 		a.mu.Unlock()
 	}
-	w.size = len(all)
+	w.size, w.stored, w.positions = len(all), len(ops), positions
 	return ops, positions
 }
 
