@@ -55,6 +55,9 @@ type View struct {
 	Start  time.Time // of the totals
 }
 
+// place is where the agent's ring is.
+func (a *Agent) place() place { return place{dir: a.Dir, name: a.Name, path: a.Path} }
+
 // attach gives the agent, which is locked, a ring that was just opened.
 func (w *Watcher) attach(a *Agent, r *ringbuf.Reader, now time.Time) {
 	w.give(a, r)

@@ -2,9 +2,7 @@ package watch
 
 import (
 	"errors"
-	"io/fs"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -31,8 +29,8 @@ const (
 // refusal is a file that couldn't be opened.
 type refusal struct {
 	place
-	info  fs.FileInfo // as it was then; nil if unknown
-	cause string      // what was reported
+	info  ringbuf.FileInfo // as it was then; zero if unknown
+	cause string           // what was reported
 	since time.Time
 	tried time.Time
 	wait  time.Duration
@@ -40,7 +38,7 @@ type refusal struct {
 }
 
 // tryOpen opens a ring, for an agent that is known (a) or a new one.
-func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
+func (w *Watcher) tryOpen(f *ringbuf.Folder, p place, a *Agent, info ringbuf.FileInfo) {
 	now := w.cfg.Now()
 	if r := w.refused[p.path]; r != nil && !w.worthTrying(r, info, now) {
 		return
@@ -52,7 +50,7 @@ func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
 	if a != nil && (!w.leave(a, info) || w.postpone(p, info, now)) {
 		return
 	}
-	reader, err := w.openReader(p.path)
+	reader, err := w.openReader(f, p.path)
 	if err != nil {
 		w.refuse(p, info, err)
 		return
@@ -70,19 +68,19 @@ func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
 	w.news.opened = append(w.news.opened, a)
 }
 
-func (w *Watcher) openReader(path string) (*ringbuf.Reader, error) {
-	return ringbuf.OpenReader(path, w.cfg.Mode, ringbuf.OwnedBy(w.cfg.AllowedUIDs...))
+func (w *Watcher) openReader(f *ringbuf.Folder, path string) (*ringbuf.Reader, error) {
+	return ringbuf.OpenReader(path, w.cfg.Mode, ringbuf.In(f), ringbuf.OwnedBy(w.cfg.AllowedUIDs...))
 }
 
 // leave takes leave of an agent's ring before another is opened: it takes what
 // is in it, unless the file is the same and has shrunk.
-func (w *Watcher) leave(a *Agent, info fs.FileInfo) bool {
+func (w *Watcher) leave(a *Agent, info ringbuf.FileInfo) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.reader == nil {
 		return true
 	}
-	if a.reader.SameFile(info) {
+	if a.reader.ID() == info.ID {
 		w.interrupted(a, ringbuf.ErrShrunk)
 		return true
 	}
@@ -95,25 +93,25 @@ func (w *Watcher) leave(a *Agent, info fs.FileInfo) bool {
 
 // postpone puts off opening a file anew that has just changed. It doesn't for
 // ever: somebody may touch the file all the time.
-func (w *Watcher) postpone(p place, info fs.FileInfo, now time.Time) bool {
+func (w *Watcher) postpone(p place, info ringbuf.FileInfo, now time.Time) bool {
 	r := w.refusal(p, now)
 	if !changedWithin(settling, info, now) || now.Sub(r.since) >= settlingPatience {
 		return false
 	}
-	r.info, r.tried, r.wait, r.inert = nil, now, settling, false
+	r.info, r.tried, r.wait, r.inert = ringbuf.FileInfo{}, now, settling, false
 	w.due[p.path] = r
 	return true
 }
 
-func changedWithin(d time.Duration, info fs.FileInfo, now time.Time) bool {
-	age := now.Sub(info.ModTime())
+func changedWithin(d time.Duration, info ringbuf.FileInfo, now time.Time) bool {
+	age := now.Sub(info.ModTime)
 	return age >= 0 && age < d
 }
 
 // worthTrying says whether a file that was refused may be a ring by now. A log
 // file that is written to all day is looked at less and less.
-func (w *Watcher) worthTrying(r *refusal, info fs.FileInfo, now time.Time) bool {
-	if r.unchanged(info) {
+func (w *Watcher) worthTrying(r *refusal, info ringbuf.FileInfo, now time.Time) bool {
+	if r.info.Same(info) {
 		return !r.inert && r.isDue(now)
 	}
 	if r.inert && now.Before(r.tried.Add(r.wait)) {
@@ -134,15 +132,9 @@ func (r *refusal) isDue(now time.Time) bool {
 	return !now.Before(r.tried.Add(wait))
 }
 
-// unchanged says whether a file looks as it did when it was refused.
-func (r *refusal) unchanged(info fs.FileInfo) bool {
-	return r.info != nil && os.SameFile(r.info, info) && r.info.Size() == info.Size() &&
-		r.info.Mode() == info.Mode() && r.info.ModTime().Equal(info.ModTime())
-}
-
 // refuse notes that a file can't be opened, and when to try again.
-func (w *Watcher) refuse(p place, info fs.FileInfo, err error) {
-	if errors.Is(err, fs.ErrNotExist) {
+func (w *Watcher) refuse(p place, info ringbuf.FileInfo, err error) {
+	if absent(err) {
 		return // it went while it was looked at
 	}
 	now := w.cfg.Now()
@@ -155,7 +147,7 @@ func (w *Watcher) refuse(p place, info fs.FileInfo, err error) {
 		if now.Sub(r.since) < startingPatience {
 			cause = r.cause
 		}
-	case errors.Is(err, ringbuf.ErrInvalid) && info != nil && changedWithin(settlingPatience, info, now):
+	case errors.Is(err, ringbuf.ErrInvalid) && changedWithin(settlingPatience, info, now):
 		r.wait = later(r.wait, firstRetryStarting)
 		if w.agents[p.path] != nil {
 			cause = r.cause
@@ -203,7 +195,7 @@ func (w *Watcher) retry() {
 	now := w.cfg.Now()
 	for _, r := range w.due {
 		if r.isDue(now) {
-			w.consider(r.place)
+			w.visit(r.place)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package watch
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -46,13 +45,18 @@ func (w *Watcher) alive(a *Agent) (alive, known bool) {
 	if a.removed {
 		return false, true // nothing is left to ask about
 	}
+	f, err := a.place().folder()
+	if err != nil {
+		return false, false
+	}
+	defer f.Close()
 	if w.cfg.Mode == ringbuf.Consume {
 		w.detach(a)
 	}
-	unattended, err := ringbuf.Unattended(a.Path)
+	unattended, err := ringbuf.Unattended(a.Path, ringbuf.In(f))
 	if w.cfg.Mode == ringbuf.Consume {
 		// Where it fails, the next scan tries again and reports.
-		if r, err := w.openReader(a.Path); err == nil {
+		if r, err := w.openReader(f, a.Path); err == nil {
 			w.give(a, r)
 		}
 	}
@@ -79,14 +83,21 @@ func (w *Watcher) retire(a *Agent) {
 		w.askSave()
 	}
 	w.full = false
-	if info, err := os.Lstat(a.Path); err == nil && w.refused[a.Path] == nil {
-		w.refused[a.Path] = &refusal{
-			place: place{dir: a.Dir, name: a.Name, path: a.Path}, info: info,
-			since: w.cfg.Now(), inert: true,
-		}
-	}
+	w.leaveAlone(a.place())
 	w.report(Notice{
 		Kind: RingRetired, Level: slog.LevelInfo, Path: a.Path,
 		Text: fmt.Sprintf("ring closed, as its agent is gone and wrote nothing for %v; the file is left", w.cfg.StaleAfter),
 	})
+}
+
+// leaveAlone has a file opened again only when it has changed.
+func (w *Watcher) leaveAlone(p place) {
+	f, err := p.folder()
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if info, err := f.Lstat(p.base()); err == nil && w.refused[p.path] == nil {
+		w.refused[p.path] = &refusal{place: p, info: info, since: w.cfg.Now(), inert: true}
+	}
 }

@@ -2,18 +2,13 @@ package watch
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // scanner is what the scan loop knows.
@@ -35,9 +30,6 @@ func (s *scanner) init() {
 	s.missing = make(map[string]error)
 	s.cut = make(map[string]bool)
 }
-
-// place is where a file is, seen from one of the directories.
-type place struct{ dir, name, path string }
 
 // scanLoop finds rings until ctx ends.
 func (w *Watcher) scanLoop(ctx context.Context, n *notifier) {
@@ -75,81 +67,11 @@ func (w *Watcher) scan(n *notifier) {
 	seen := make(map[string]bool)
 	for _, dir := range w.cfg.Directories {
 		w.notifyOf(n, dir)
-		left := maxEntries
-		err := w.walk(dir, "", &left, seen, n)
-		w.directoryState(dir, err, left == 0)
+		l := &look{dir: dir, left: maxEntries, seen: seen, n: n}
+		err := w.walkDir(l)
+		w.directoryState(dir, err, l.left == 0)
 	}
 	w.sweep(seen)
-}
-
-// walk considers the files of one folder, and of those below that a pattern
-// leads to.
-func (w *Watcher) walk(dir, folder string, left *int, seen map[string]bool, n *notifier) error {
-	f, err := os.Open(filepath.Join(dir, folder))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for *left > 0 {
-		entries, err := f.ReadDir(min(*left, 1024))
-		*left -= len(entries)
-		for _, e := range entries {
-			name := filepath.Join(folder, e.Name())
-			switch {
-			case e.IsDir() && w.leadsInto(name):
-				w.notifyOf(n, filepath.Join(dir, name))
-				// A folder that can't be read is as good as an empty one.
-				_ = w.walk(dir, name, left, seen, n)
-			case !e.IsDir() && w.matches(name):
-				p := place{dir: dir, name: name, path: filepath.Join(dir, name)}
-				seen[p.path] = true
-				w.consider(p)
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// matches says whether a name within a directory is wanted.
-func (w *Watcher) matches(name string) bool {
-	return matchesAny(w.cfg.Include, name) && !matchesAny(w.cfg.Exclude, name)
-}
-
-// leadsInto says whether a pattern asks for what is in a folder.
-func (w *Watcher) leadsInto(folder string) bool {
-	if matchesAny(w.cfg.Exclude, folder) {
-		return false
-	}
-	depth := strings.Count(folder, "/") + 1
-	for _, p := range w.cfg.Include {
-		if strings.Contains(p, "**") && depth < maxDepth {
-			return true
-		}
-		parts := strings.Split(p, "/")
-		if len(parts) <= depth {
-			continue
-		}
-		// A slash within braces doesn't part the pattern in two.
-		if strings.Contains(p, "{") || doublestar.MatchUnvalidated(strings.Join(parts[:depth], "/"), folder) {
-			return true
-		}
-	}
-	return false
-}
-
-func matchesAny(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if doublestar.MatchUnvalidated(p, name) {
-			return true
-		}
-	}
-	return false
 }
 
 // directoryState reports a directory that can't be read, or not wholly, and
@@ -178,22 +100,17 @@ func (w *Watcher) directoryState(dir string, err error, cut bool) {
 // didn't come to may still be there: the directory may be too large, or not be
 // readable for a while.
 func (w *Watcher) sweep(seen map[string]bool) {
-	for path := range w.refused {
-		if !seen[path] && gone(path) {
+	for path, r := range w.refused {
+		if !seen[path] && r.gone() {
 			w.forget(path)
 		}
 	}
 	for path, a := range w.agents {
-		if !seen[path] && gone(path) {
+		if !seen[path] && a.place().gone() {
 			w.vanished(a)
 		}
 		w.retireIfStale(a)
 	}
-}
-
-func gone(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist)
 }
 
 // lookAt considers one path, if it is one that is wanted.
@@ -202,7 +119,7 @@ func (w *Watcher) lookAt(path string) {
 	defer w.scanning.Unlock()
 	defer w.flush()
 	if p, ok := w.placeOf(path); ok {
-		w.consider(p)
+		w.visit(p)
 		w.drainNow(w.agents[path])
 	}
 }
@@ -232,31 +149,50 @@ func (w *Watcher) placeOf(path string) (place, bool) {
 	return place{}, false
 }
 
-// consider brings what is known of a path up to date.
-func (w *Watcher) consider(p place) {
-	info, err := os.Lstat(p.path)
+// visit considers a file by itself.
+func (w *Watcher) visit(p place) {
+	f, err := p.folder()
+	if err != nil {
+		w.missed(p, err)
+		return
+	}
+	defer f.Close()
+	w.consider(f, p)
+}
+
+// consider brings what is known of a path up to date. The file is in a folder
+// that is open.
+func (w *Watcher) consider(f *ringbuf.Folder, p place) {
+	info, err := f.Lstat(p.base())
 	a := w.agents[p.path]
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		w.forget(p.path)
-		if a != nil {
-			w.vanished(a)
-		}
 	case err != nil:
-		w.refuse(p, nil, err)
+		w.missed(p, err)
 	case info.IsDir():
 	case a != nil && a.follows(info):
 	default:
-		w.tryOpen(p, a, info)
+		w.tryOpen(f, p, a, info)
+	}
+}
+
+// missed notes that a file can't be looked at, most likely because it is gone.
+func (w *Watcher) missed(p place, err error) {
+	if !absent(err) {
+		w.refuse(p, ringbuf.FileInfo{}, err)
+		return
+	}
+	w.forget(p.path)
+	if a := w.agents[p.path]; a != nil {
+		w.vanished(a)
 	}
 }
 
 // follows says whether the agent's open ring is the file that info is of, and
 // still whole. A file that was gone may have come back, with its directory.
-func (a *Agent) follows(info fs.FileInfo) bool {
+func (a *Agent) follows(info ringbuf.FileInfo) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.reader == nil || !a.reader.SameFile(info) || a.reader.Truncated() {
+	if a.reader == nil || a.reader.ID() != info.ID || a.reader.Truncated() {
 		return false
 	}
 	a.removed = false
