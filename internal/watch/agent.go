@@ -26,6 +26,7 @@ type Agent struct {
 	delivered time.Time // and as it was in those that arrived
 	removed   bool      // the name has no file any more
 	idle      bool      // without an event for long, and maybe gone
+	asked     bool      // its ring was let go, for a moment, to find out whether it is gone
 	dirty     bool      // has changed since its checkpoint, though nothing is uncommitted
 	turn      uint      // counts the times that the ring was committed without a checkpoint
 	burst     int       // the most events that a drain of late has found new
@@ -66,26 +67,49 @@ func (w *Watcher) attach(a *Agent, r *ringbuf.Reader, now time.Time) {
 	a.tally.Found(0, r.Capacity())
 }
 
+// ring is the agent's ring, nil if it has none. Of a ring that may be taken from
+// the agent at any time only what never changes may be asked. The scan loop may
+// ask for its file too, as it alone closes rings.
+func (a *Agent) ring() *ringbuf.Reader {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.reader
+}
+
+// open says whether the agent has a ring, or is to have it back in a moment.
 func (a *Agent) open() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.reader != nil
+	return a.reader != nil || a.asked
 }
 
-// detach closes the ring of an agent, which is locked. The totals stay.
+// detach takes the ring from an agent, which is locked. The totals stay.
 func (w *Watcher) detach(a *Agent) { w.give(a, nil) }
 
-// give replaces the ring of an agent, which is locked, and closes the one that
-// it had. A look over all rings, which locks no agent, is over by then.
+// give replaces the ring of an agent, which is locked. The one that it had is
+// left to be closed. A look over all rings, which locks no agent, is over by
+// then.
 func (w *Watcher) give(a *Agent, r *ringbuf.Reader) {
 	w.looking.Lock()
-	before := a.reader
+	if a.reader != nil {
+		w.left = append(w.left, a.reader)
+	}
 	a.reader = r
 	w.looking.Unlock()
 	if r != nil {
 		a.layout = r.Layout()
 	}
-	if before != nil {
-		_ = before.Close() // nothing was written, and nothing depends on it
+}
+
+// closeLeft closes the rings that agents don't have any more. Like all that
+// asks the file system it is done by the scan loop, with no agent locked: a
+// file system that hangs would hold up the drain loop.
+func (w *Watcher) closeLeft() {
+	w.looking.Lock()
+	left := w.left
+	w.left = nil
+	w.looking.Unlock()
+	for _, r := range left {
+		_ = r.Close() // nothing was written, and nothing depends on it
 	}
 }

@@ -47,9 +47,13 @@ func (w *Watcher) tryOpen(f *ringbuf.Folder, p place, a *Agent, info ringbuf.Fil
 		w.limitReached()
 		return
 	}
-	if a != nil && (!w.leave(a, info) || w.postpone(p, info, now)) {
-		return
+	if a != nil {
+		w.leave(a, info)
+		if w.postpone(p, info, now) {
+			return
+		}
 	}
+	w.closeLeft() // or its lock would keep the ring from being opened
 	reader, err := w.openReader(f, p.path)
 	if err != nil {
 		w.refuse(p, info, err)
@@ -58,8 +62,8 @@ func (w *Watcher) tryOpen(f *ringbuf.Folder, p place, a *Agent, info ringbuf.Fil
 	w.forget(p.path)
 	if a == nil {
 		a = newAgent(p, &w.cfg, w.shape, now)
+		w.share(a) // before its checkpoint is looked for, so that nobody removes that
 		w.resume(a, reader)
-		w.agents[p.path] = a
 		defer w.enter(a)
 	}
 	a.mu.Lock()
@@ -74,21 +78,27 @@ func (w *Watcher) openReader(f *ringbuf.Folder, path string) (*ringbuf.Reader, e
 
 // leave takes leave of an agent's ring before another is opened: it takes what
 // is in it, unless the file is the same and has shrunk.
-func (w *Watcher) leave(a *Agent, info ringbuf.FileInfo) bool {
+func (w *Watcher) leave(a *Agent, info ringbuf.FileInfo) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.reader == nil {
-		return true
+		return
 	}
 	if a.reader.ID() == info.ID {
 		w.interrupted(a, ringbuf.ErrShrunk)
-		return true
+		return
 	}
 	w.drain(a, w.cfg.Now())
 	w.lose(a)
 	a.tally.Restarted()
 	w.report(Notice{Kind: RingReplaced, Level: slog.LevelInfo, Path: a.Path, Text: "another file has taken the ring's name; its agent started anew"})
-	return true
+}
+
+// share lets others know of an agent.
+func (w *Watcher) share(a *Agent) {
+	w.sharing.Lock()
+	defer w.sharing.Unlock()
+	w.agents[a.Path] = a
 }
 
 // postpone puts off opening a file anew that has just changed. It doesn't for
@@ -162,6 +172,7 @@ func (w *Watcher) refuse(p place, info ringbuf.FileInfo, err error) {
 	if !r.inert {
 		w.due[p.path] = r
 	}
+	w.setCause(r, cause)
 	if cause != r.cause {
 		r.cause = cause
 		w.news.refused = append(w.news.refused, Notice{Path: p.path, Err: err})
@@ -181,8 +192,25 @@ func (w *Watcher) refusal(p place, now time.Time) *refusal {
 // later is the next step of a back-off.
 func later(wait, first time.Duration) time.Duration { return min(max(2*wait, first), maxRetry) }
 
+// setCause lets others know why a file can't be opened, if it should be a ring.
+func (w *Watcher) setCause(r *refusal, cause string) {
+	w.sharing.Lock()
+	defer w.sharing.Unlock()
+	if r.inert || cause == "" {
+		delete(w.causes, r.path)
+	} else {
+		w.causes[r.path] = cause
+	}
+}
+
 // forget drops what is known of a file that was refused.
 func (w *Watcher) forget(path string) {
+	if w.refused[path] == nil {
+		return
+	}
+	w.sharing.Lock()
+	delete(w.causes, path)
+	w.sharing.Unlock()
 	delete(w.refused, path)
 	delete(w.due, path)
 }
@@ -192,6 +220,7 @@ func (w *Watcher) retry() {
 	w.scanning.Lock()
 	defer w.scanning.Unlock()
 	defer w.flush()
+	defer w.closeLeft()
 	now := w.cfg.Now()
 	for _, r := range w.due {
 		if r.isDue(now) {

@@ -24,8 +24,8 @@ type saver struct {
 	store Store // nil: what was read is committed at once
 
 	asked   chan struct{} // one place: somebody wants a save
-	garbage []string      // paths of agents that were retired; guarded by scanning
-	absent  []string      // paths of stored agents whose ring isn't there; guarded by scanning
+	garbage []string      // paths of agents that were retired; guarded by sharing
+	absent  []string      // paths of stored agents whose ring isn't there; guarded by sharing
 
 	saving sync.Mutex // held during a save; guards what follows
 	told   bool       // that the store fails
@@ -258,7 +258,7 @@ func (w *Watcher) saveFailed(err error) {
 // indexOps stores the list of agents where it has changed, and removes the
 // checkpoints of those that were retired.
 func (w *Watcher) indexOps() (ops []Op) {
-	w.scanning.Lock()
+	w.sharing.Lock()
 	paths := slices.Collect(maps.Keys(w.agents))
 	for _, path := range w.absent {
 		if w.agents[path] == nil {
@@ -272,7 +272,7 @@ func (w *Watcher) indexOps() (ops []Op) {
 		}
 	}
 	w.garbage = nil
-	w.scanning.Unlock()
+	w.sharing.Unlock()
 	if index := strings.Join(paths, indexSeparator); index != w.index {
 		w.index = index
 		ops = append(ops, Op{Key: indexKey, Value: []byte(index)})
@@ -288,17 +288,24 @@ func (w *Watcher) sweepStore(ctx context.Context) {
 		w.report(Notice{Kind: StoreFailed, Level: slog.LevelWarn, Err: err, Text: "list of checkpoints can't be read; old ones stay in the store"})
 		return
 	}
-	w.scanning.Lock()
-	defer w.scanning.Unlock()
 	for path := range strings.SplitSeq(string(stored), indexSeparator) {
-		switch {
-		case path == "" || w.agents[path] != nil:
-		case w.expired(ctx, path):
-			w.garbage = append(w.garbage, path)
-		default:
-			w.absent = append(w.absent, path)
+		if path == "" || w.knows(path) {
+			continue
 		}
+		list := &w.absent
+		if w.expired(ctx, path) {
+			list = &w.garbage
+		}
+		w.sharing.Lock()
+		*list = append(*list, path)
+		w.sharing.Unlock()
 	}
+}
+
+func (w *Watcher) knows(path string) bool {
+	w.sharing.Lock()
+	defer w.sharing.Unlock()
+	return w.agents[path] != nil
 }
 
 // expired says whether a checkpoint is of an agent that is gone for good.

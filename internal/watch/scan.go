@@ -13,20 +13,29 @@ import (
 
 // scanner is what the scan loop knows.
 type scanner struct {
-	scanning sync.Mutex // guards what follows
-	agents   map[string]*Agent
+	// scanning is held by whatever looks at files, and that may take for ever, as
+	// a directory hangs, or a store. So it is the scan loop's alone.
+	scanning sync.Mutex
 	refused  map[string]*refusal
 	due      map[string]*refusal // those of refused that are to be tried again in time
-	missing  map[string]error    // directories that can't be read
 	cut      map[string]bool
 	full     bool // there are more rings than allowed, and it was said
 	news     news
+
+	// sharing guards what follows, and the saver's lists. It is held for moments
+	// only, and no other lock is taken meanwhile. Only the scan loop changes
+	// agents and missing, and so reads them without.
+	sharing sync.Mutex
+	agents  map[string]*Agent
+	causes  map[string]string // why files that should be rings can't be opened, by path
+	missing map[string]error  // directories that can't be read
 }
 
 func (s *scanner) init() {
 	s.agents = make(map[string]*Agent)
 	s.refused = make(map[string]*refusal)
 	s.due = make(map[string]*refusal)
+	s.causes = make(map[string]string)
 	s.missing = make(map[string]error)
 	s.cut = make(map[string]bool)
 }
@@ -64,6 +73,7 @@ func (w *Watcher) scan(n *notifier) {
 	w.scanning.Lock()
 	defer w.scanning.Unlock()
 	defer w.flushAll()
+	defer w.closeLeft()
 	seen := make(map[string]bool)
 	for _, dir := range w.cfg.Directories {
 		w.notifyOf(n, dir)
@@ -86,7 +96,9 @@ func (w *Watcher) directoryState(dir string, err error, cut bool) {
 	if err == nil && w.missing[dir] != nil {
 		w.report(Notice{Kind: DirectoryFound, Level: slog.LevelInfo, Path: dir, Text: "telemetry directory can be read now"})
 	}
+	w.sharing.Lock()
 	w.missing[dir] = err
+	w.sharing.Unlock()
 	if cut && !w.cut[dir] {
 		w.cut[dir] = true
 		w.report(Notice{
@@ -118,6 +130,7 @@ func (w *Watcher) lookAt(path string) {
 	w.scanning.Lock()
 	defer w.scanning.Unlock()
 	defer w.flush()
+	defer w.closeLeft()
 	if p, ok := w.placeOf(path); ok {
 		w.visit(p)
 		w.drainNow(w.agents[path])
@@ -190,11 +203,12 @@ func (w *Watcher) missed(p place, err error) {
 // follows says whether the agent's open ring is the file that info is of, and
 // still whole. A file that was gone may have come back, with its directory.
 func (a *Agent) follows(info ringbuf.FileInfo) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.reader == nil || a.reader.ID() != info.ID || a.reader.Truncated() {
+	r := a.ring()
+	if r == nil || r.ID() != info.ID || r.Truncated() {
 		return false
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.removed = false
 	return true
 }
