@@ -99,15 +99,15 @@ func (w *Watcher) saveAnd(ctx context.Context, fn func(View)) {
 	defer w.saving.Unlock()
 	now := w.cfg.Now()
 	w.saved.Store(now.UnixNano())
+	w.waited.Store(0)
+	w.busy.Store(true) // whatever it waits for, rings fill meanwhile
+	defer w.busy.Store(false)
 	ops, positions := w.checkpoints(now, fn)
 	ops = append(ops, w.indexOps()...)
 	if len(ops) == 0 {
 		return
 	}
-	w.waited.Store(0)
-	w.busy.Store(true)
 	err := w.store.Apply(ctx, ops)
-	w.busy.Store(false)
 	w.failed.Store(err != nil)
 	if err != nil {
 		w.index = "" // to be stored again
