@@ -79,19 +79,46 @@ func (w *Watcher) openReader(f *ringbuf.Folder, path string) (*ringbuf.Reader, e
 // leave takes leave of an agent's ring before another is opened: it takes what
 // is in it, unless the file is the same and has shrunk.
 func (w *Watcher) leave(a *Agent, info ringbuf.FileInfo) {
+	r := a.ring()
+	if r != nil && r.ID() != info.ID {
+		w.drainOut(a, w.cfg.Now())
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.reader == nil {
 		return
 	}
-	if a.reader.ID() == info.ID {
+	if r.ID() == info.ID {
 		w.interrupted(a, ringbuf.ErrShrunk)
 		return
 	}
-	w.drain(a, w.cfg.Now())
 	w.lose(a)
 	a.tally.Restarted()
 	w.report(Notice{Kind: RingReplaced, Level: slog.LevelInfo, Path: a.Path, Text: "another file has taken the ring's name; its agent started anew"})
+}
+
+// drainOut takes all that is in an agent's ring, for which there is no next
+// time: several passes, but no more than the largest ring takes, as somebody may
+// write on.
+func (w *Watcher) drainOut(a *Agent, now time.Time) {
+	more := true
+	for taken := 0; more && taken < ringbuf.MaxCapacity; taken += maxPass {
+		more = w.drainPart(a, now)
+	}
+}
+
+// drainPart drains an agent's ring, and says whether that took anything. Each
+// pass locks the agent anew, so that nobody waits for all of them.
+func (w *Watcher) drainPart(a *Agent, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := a.reader
+	if r == nil {
+		return false
+	}
+	from := r.Position()
+	w.drain(a, now)
+	return a.reader == r && r.Position() != from
 }
 
 // share lets others know of an agent.
