@@ -14,6 +14,8 @@ type Agent struct {
 	Dir  string
 	Path string
 
+	file ringbuf.FileID // of the ring that it has, or had last; the scan loop's alone
+
 	mu        sync.Mutex          // guards what follows
 	reader    *ringbuf.Reader     // set by Watcher.give
 	count     func(ringbuf.Batch) // adds to tally; made once, so that a drain allocates nothing

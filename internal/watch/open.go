@@ -40,6 +40,10 @@ type refusal struct {
 // tryOpen opens a ring, for an agent that is known (a) or a new one.
 func (w *Watcher) tryOpen(f *ringbuf.Folder, p place, a *Agent, info ringbuf.FileInfo) {
 	now := w.cfg.Now()
+	if holder := w.holder(info.ID); holder != nil && holder != a {
+		w.otherName(p, holder)
+		return
+	}
 	if r := w.refused[p.path]; r != nil && !w.worthTrying(r, info, now) {
 		return
 	}
@@ -69,6 +73,7 @@ func (w *Watcher) tryOpen(f *ringbuf.Folder, p place, a *Agent, info ringbuf.Fil
 	a.mu.Lock()
 	w.attach(a, reader, now)
 	a.mu.Unlock()
+	w.hold(a, reader.ID())
 	w.news.opened = append(w.news.opened, a)
 }
 
@@ -92,6 +97,9 @@ func (w *Watcher) leave(a *Agent, info ringbuf.FileInfo) {
 		w.interrupted(a, ringbuf.ErrShrunk)
 		return
 	}
+	// Not by this name, but by another it may be opened again: what was counted
+	// isn't to be counted twice. If that fails it isn't this reader's any more.
+	_ = a.reader.Commit()
 	w.lose(a)
 	a.tally.Restarted()
 	w.report(Notice{Kind: RingReplaced, Level: slog.LevelInfo, Path: a.Path, Text: "another file has taken the ring's name; its agent started anew"})

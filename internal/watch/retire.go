@@ -119,6 +119,7 @@ func (w *Watcher) concluded(a *Agent, alive, known bool, now time.Time) bool {
 // agent that starts anew on it does at once.
 func (w *Watcher) retire(a *Agent) {
 	w.closeLeft()
+	w.letFile(a)
 	w.sharing.Lock()
 	delete(w.agents, a.Path)
 	if w.store != nil {

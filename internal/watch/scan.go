@@ -17,7 +17,8 @@ type scanner struct {
 	// a directory hangs, or a store. So it is the scan loop's alone.
 	scanning sync.Mutex
 	refused  map[string]*refusal
-	due      map[string]*refusal // those of refused that are to be tried again in time
+	due      map[string]*refusal       // those of refused that are to be tried again in time
+	files    map[ringbuf.FileID]*Agent // which agent has a file open, or had
 	cut      map[string]bool
 	full     bool // there are more rings than allowed, and it was said
 	news     news
@@ -37,6 +38,7 @@ func (s *scanner) init() {
 	s.due = make(map[string]*refusal)
 	s.causes = make(map[string]string)
 	s.missing = make(map[string]error)
+	s.files = make(map[ringbuf.FileID]*Agent)
 	s.cut = make(map[string]bool)
 }
 
@@ -225,7 +227,7 @@ func (w *Watcher) vanished(a *Agent) {
 	if a.reader != nil {
 		w.report(Notice{
 			Kind: RingRemoved, Level: slog.LevelInfo, Path: a.Path,
-			Text: "ring's file was removed; what its agent still writes is read, but nobody else can see it",
+			Text: "ring's file was removed or renamed; what its agent still writes is read under this name",
 		})
 	}
 }
