@@ -13,7 +13,7 @@
 //
 //   - A file that can't be opened is tried again: soon where an agent is about
 //     to make it a ring, later and later otherwise, and at once when the file
-//     changes. Each cause is reported once.
+//     changes, unless it does so all the time. Each cause is reported once.
 //   - An agent that starts anew on its ring's file, with any capacity and
 //     layout, goes on with the same totals.
 //   - A file that was removed is drained on, as its agent writes on into it. A

@@ -144,7 +144,7 @@ func (w *Watcher) postpone(p place, info ringbuf.FileInfo, now time.Time) bool {
 		return false
 	}
 	r.info, r.tried, r.wait, r.inert = ringbuf.FileInfo{}, now, settling, false
-	w.due[p.path] = r
+	w.schedule(r)
 	return true
 }
 
@@ -160,7 +160,7 @@ func (w *Watcher) worthTrying(r *refusal, info ringbuf.FileInfo, now time.Time) 
 		return !r.inert && r.isDue(now)
 	}
 	if r.inert && now.Before(r.tried.Add(r.wait)) {
-		w.due[r.path] = r
+		w.schedule(r)
 		return false
 	}
 	return true
@@ -205,7 +205,7 @@ func (w *Watcher) refuse(p place, info ringbuf.FileInfo, err error) {
 	}
 	delete(w.due, p.path)
 	if !r.inert {
-		w.due[p.path] = r
+		w.schedule(r)
 	}
 	w.setCause(r, cause)
 	if cause != r.cause {
@@ -222,6 +222,12 @@ func (w *Watcher) refusal(p place, now time.Time) *refusal {
 		w.refused[p.path] = r
 	}
 	return r
+}
+
+// schedule has a file tried again in time.
+func (w *Watcher) schedule(r *refusal) {
+	w.due[r.path] = r
+	w.wake(r.tried.Add(r.wait))
 }
 
 // later is the next step of a back-off.
@@ -248,30 +254,4 @@ func (w *Watcher) forget(path string) {
 	w.sharing.Unlock()
 	delete(w.refused, path)
 	delete(w.due, path)
-}
-
-// retry tries what is due.
-func (w *Watcher) retry() {
-	w.scanning.Lock()
-	defer w.scanning.Unlock()
-	defer w.flush()
-	defer w.closeLeft()
-	now := w.cfg.Now()
-	for _, r := range w.due {
-		if r.isDue(now) {
-			w.visit(r.place)
-		}
-	}
-}
-
-// untilRetry is the time until something is due.
-func (w *Watcher) untilRetry() time.Duration {
-	w.scanning.Lock()
-	defer w.scanning.Unlock()
-	wait := maxRetry
-	now := w.cfg.Now()
-	for _, r := range w.due {
-		wait = min(wait, r.tried.Add(r.wait).Sub(now))
-	}
-	return max(wait, minDrainInterval)
 }

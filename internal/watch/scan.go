@@ -2,11 +2,14 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -18,6 +21,9 @@ type scanner struct {
 	scanning sync.Mutex
 	refused  map[string]*refusal
 	due      map[string]*refusal       // those of refused that are to be tried again in time
+	soonest  time.Time                 // when something is due; zero where nothing is
+	hot      map[string]*heat          // to which something has happened of late
+	scanned  time.Time                 // when the directories were last looked through
 	files    map[ringbuf.FileID]*Agent // which agent has a file open, or had
 	cut      map[string]bool
 	full     bool // there are more rings than allowed, and it was said
@@ -38,6 +44,7 @@ func (s *scanner) init() {
 	s.due = make(map[string]*refusal)
 	s.causes = make(map[string]string)
 	s.missing = make(map[string]error)
+	s.hot = make(map[string]*heat)
 	s.files = make(map[ringbuf.FileID]*Agent)
 	s.cut = make(map[string]bool)
 }
@@ -45,24 +52,40 @@ func (s *scanner) init() {
 // scanLoop finds rings until ctx ends.
 func (w *Watcher) scanLoop(ctx context.Context, n *notifier) {
 	defer n.close()
-	rescan := time.NewTicker(rescanEvery)
+	rescan := time.NewTimer(rescanEvery)
 	defer rescan.Stop()
 	retry := time.NewTimer(rescanEvery)
 	defer retry.Stop()
+	events, resume := n.events(), time.NewTimer(rescanEvery)
+	defer resume.Stop()
+	var vain flood
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-rescan.C:
 			w.scan(n)
+			rescan.Reset(rescanEvery)
 		case <-retry.C:
 			w.retry()
 		case path := <-w.wanted:
-			w.lookAt(path)
-		case e := <-n.events():
-			w.lookAt(e.Name)
+			w.changed(path, true)
+		case <-resume.C:
+			events = n.events()
+		case e := <-events:
+			if w.changed(e.Name, e.Op.Has(fsnotify.Create|fsnotify.Remove|fsnotify.Rename)) {
+				break
+			}
+			if pause := vain.more(w.cfg.Now()); pause > 0 {
+				events = nil
+				resume.Reset(pause)
+			}
 		case err := <-n.errors():
-			w.notifyFailed(n, err)
+			if errors.Is(err, fsnotify.ErrEventOverflow) {
+				rescan.Reset(w.untilRescan())
+				continue
+			}
+			w.notifyFailed(err)
 		}
 		retry.Reset(w.untilRetry())
 	}
@@ -84,6 +107,8 @@ func (w *Watcher) scan(n *notifier) {
 		w.directoryState(dir, err, l.left == 0)
 	}
 	w.sweep(seen)
+	w.coolDown()
+	w.scanned = w.cfg.Now()
 }
 
 // directoryState reports a directory that can't be read, or not wholly, and
@@ -134,9 +159,13 @@ func (w *Watcher) lookAt(path string) {
 	defer w.flush()
 	defer w.closeLeft()
 	if p, ok := w.placeOf(path); ok {
-		w.visit(p)
-		w.drainNow(w.agents[path])
+		w.lookAtPlace(p)
 	}
+}
+
+func (w *Watcher) lookAtPlace(p place) {
+	w.visit(p)
+	w.drainNow(w.agents[p.path])
 }
 
 // drainNow drains one ring out of turn. What happens in a ring raises no
