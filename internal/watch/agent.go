@@ -32,6 +32,8 @@ type Agent struct {
 	dirty     bool      // has changed since its checkpoint, though nothing is uncommitted
 	turn      uint      // counts the times that the ring was committed without a checkpoint
 	burst     int       // the most events that a drain of late has found new
+	tellings  map[Kind]telling
+	unsaid    bool // what happened last wasn't told, and what comes of it needn't be
 	toldFull  bool
 	toldAlien bool
 	toldSlow  bool

@@ -50,8 +50,12 @@ func (w *Watcher) otherName(p place, holder *Agent) {
 	if r.cause == text {
 		return
 	}
-	*r = refusal{place: p, since: r.since, cause: text} // tried again with each look
+	*r = refusal{place: p, since: r.since} // tried again with each look
 	delete(w.due, p.path)
 	w.setCause(r, "")
+	if !w.mayTell(holder, RingRefused) {
+		return
+	}
+	r.cause = text
 	w.report(Notice{Kind: RingRemoved, Level: slog.LevelInfo, Path: p.path, Text: text})
 }

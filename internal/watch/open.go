@@ -72,9 +72,12 @@ func (w *Watcher) tryOpen(f *ringbuf.Folder, p place, a *Agent, info ringbuf.Fil
 	}
 	a.mu.Lock()
 	w.attach(a, reader, now)
+	unsaid := a.unsaid
 	a.mu.Unlock()
 	w.hold(a, reader.ID())
-	w.news.opened = append(w.news.opened, a)
+	if !unsaid {
+		w.news.opened = append(w.news.opened, a)
+	}
 }
 
 func (w *Watcher) openReader(f *ringbuf.Folder, path string) (*ringbuf.Reader, error) {
@@ -102,7 +105,7 @@ func (w *Watcher) leave(a *Agent, info ringbuf.FileInfo) {
 	_ = a.reader.Commit()
 	w.lose(a)
 	a.tally.Restarted()
-	w.report(Notice{Kind: RingReplaced, Level: slog.LevelInfo, Path: a.Path, Text: "another file has taken the ring's name; its agent started anew"})
+	w.reportOf(a, Notice{Kind: RingReplaced, Level: slog.LevelInfo, Text: "another file has taken the ring's name; its agent started anew"})
 }
 
 // drainOut takes all that is in an agent's ring, for which there is no next
@@ -208,7 +211,7 @@ func (w *Watcher) refuse(p place, info ringbuf.FileInfo, err error) {
 		w.schedule(r)
 	}
 	w.setCause(r, cause)
-	if cause != r.cause {
+	if cause != r.cause && w.mayTell(w.agents[p.path], RingRefused) {
 		r.cause = cause
 		w.news.refused = append(w.news.refused, Notice{Path: p.path, Err: err})
 	}

@@ -254,8 +254,8 @@ func (w *Watcher) vanished(a *Agent) {
 	}
 	a.removed = true
 	if a.reader != nil {
-		w.report(Notice{
-			Kind: RingRemoved, Level: slog.LevelInfo, Path: a.Path,
+		w.reportOf(a, Notice{
+			Kind: RingRemoved, Level: slog.LevelInfo,
 			Text: "ring's file was removed or renamed; what its agent still writes is read under this name",
 		})
 	}
