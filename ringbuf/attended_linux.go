@@ -16,8 +16,8 @@ import (
 // condition, and gives it back at once. That takes the owner of the file or
 // root, and a local file system; otherwise the answer is an error, and nothing
 // is known.
-func Unattended(path string) (bool, error) {
-	f, _, err := openChecked(path, Observe)
+func Unattended(path string, opts ...Option) (bool, error) {
+	f, _, err := openChecked(path, Observe, newOptions(opts))
 	if err != nil {
 		return false, fmt.Errorf("ring %s: %w", path, err)
 	}

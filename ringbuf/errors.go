@@ -15,6 +15,9 @@ var (
 	// ErrNotRegular is a directory, symbolic link, FIFO, socket or device:
 	// it isn't opened.
 	ErrNotRegular = errors.New("not a regular file")
+	// ErrNotFolder is what should be a folder, and is a symbolic link or any
+	// other file.
+	ErrNotFolder = errors.New("not a folder")
 	// ErrNotReady is a ring whose agent hasn't finished creating it, or
 	// failed to: the size or the version is still 0. Try again later.
 	ErrNotReady = errors.New("ring not ready")

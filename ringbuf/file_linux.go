@@ -19,7 +19,7 @@ type FileID struct{ Dev, Ino uint64 }
 // What isn't a ring is neither opened for writing nor locked: in a shared
 // directory it is somebody's.
 func openRing(path string, mode Mode, o options) (*os.File, error) {
-	f, st, err := openChecked(path, Observe)
+	f, st, err := openChecked(path, Observe, o)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func openRing(path string, mode Mode, o options) (*os.File, error) {
 		return nil, err
 	}
 	// The name may be another file's by now.
-	if f, st, err = openChecked(path, Consume); err != nil {
+	if f, st, err = openChecked(path, Consume, o); err != nil {
 		return nil, err
 	}
 	if err := o.check(st.Uid); err != nil {
@@ -63,9 +63,10 @@ func identify(f *os.File) (h Header, l Layout, st unix.Stat_t, err error) {
 // openChecked opens a regular file, and nothing else. The file is looked at
 // before it is opened, as opening a device can have effects of its own, and
 // again afterwards, as the name may stand for another file by then.
-func openChecked(path string, mode Mode) (*os.File, *unix.Stat_t, error) {
+func openChecked(path string, mode Mode, o options) (*os.File, *unix.Stat_t, error) {
 	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
+	spot := o.spot(path)
+	if err := unix.Fstatat(spot.at, spot.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return nil, nil, err
 	}
 	if err := checkRegular(&st); err != nil {
@@ -75,7 +76,7 @@ func openChecked(path string, mode Mode) (*os.File, *unix.Stat_t, error) {
 	if mode == Consume {
 		flags |= unix.O_RDWR
 	}
-	fd, err := openRetry(path, flags, 0)
+	fd, err := openRetry(spot.at, spot.name, flags, 0)
 	switch {
 	case errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS):
 		return nil, nil, &PermissionError{
@@ -97,9 +98,9 @@ func openChecked(path string, mode Mode) (*os.File, *unix.Stat_t, error) {
 	return f, &st, nil
 }
 
-func openRetry(path string, flags int, perm uint32) (int, error) {
+func openRetry(at int, name string, flags int, perm uint32) (int, error) {
 	for {
-		fd, err := unix.Open(path, flags, perm)
+		fd, err := unix.Openat(at, name, flags, perm)
 		if !errors.Is(err, unix.EINTR) {
 			return fd, err
 		}

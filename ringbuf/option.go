@@ -9,7 +9,10 @@ type optionFunc func(*options)
 
 func (f optionFunc) apply(o *options) { f(o) }
 
-type options struct{ owners []uint32 }
+type options struct {
+	owners []uint32
+	folder *Folder
+}
 
 func newOptions(list []Option) (o options) {
 	for _, option := range list {
@@ -23,6 +26,12 @@ func newOptions(list []Option) (o options) {
 // [OwnerError].
 func OwnedBy(uids ...uint32) Option {
 	return optionFunc(func(o *options) { o.owners = uids })
+}
+
+// In has the ring looked for among the entries of a folder, by the last element
+// of its path. The rest of the path only says in errors where that was.
+func In(f *Folder) Option {
+	return optionFunc(func(o *options) { o.folder = f })
 }
 
 // check says whether a file of an owner may be opened.

@@ -9,7 +9,7 @@ import "fmt"
 // is why [OpenReader] wouldn't take it; the header is that of the file all the
 // same, or zero where there is none.
 func Peek(path string) (Header, error) {
-	f, _, err := openChecked(path, Observe)
+	f, _, err := openChecked(path, Observe, options{})
 	if err != nil {
 		return Header{}, fmt.Errorf("ring %s: %w", path, err)
 	}

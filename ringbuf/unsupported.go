@@ -86,9 +86,29 @@ func (*Round) Idle(*Reader) bool { return false }
 func (*Round) Settled(*Reader) bool { return true }
 
 // Unattended returns [errors.ErrUnsupported].
-func Unattended(path string) (bool, error) {
+func Unattended(path string, _ ...Option) (bool, error) {
 	return false, fmt.Errorf("ring %s: %w", path, errors.ErrUnsupported)
 }
+
+// Folder is an open directory. On this system there is none.
+type Folder struct{}
+
+// OpenFolder returns [errors.ErrUnsupported].
+func OpenFolder(dir, _ string) (*Folder, error) {
+	return nil, fmt.Errorf("open %s: %w: NIXL's rings exist on linux/amd64 and linux/arm64", dir, errors.ErrUnsupported)
+}
+
+// Open returns [errors.ErrUnsupported].
+func (*Folder) Open(string) (*Folder, error) { return nil, errors.ErrUnsupported }
+
+// ReadDir returns [errors.ErrUnsupported].
+func (*Folder) ReadDir(int) ([]fs.DirEntry, error) { return nil, errors.ErrUnsupported }
+
+// Lstat returns [errors.ErrUnsupported].
+func (*Folder) Lstat(string) (FileInfo, error) { return FileInfo{}, errors.ErrUnsupported }
+
+// Close does nothing.
+func (*Folder) Close() error { return nil }
 
 // Peek returns [errors.ErrUnsupported].
 func Peek(path string) (Header, error) {

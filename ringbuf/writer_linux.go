@@ -73,7 +73,7 @@ func (w *Writer) create(capacity int) (err error) {
 // openForWriter opens or makes the file. An agent would write over whatever
 // file stands there.
 func openForWriter(path string) (*os.File, error) {
-	fd, err := openRetry(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
+	fd, err := openRetry(unix.AT_FDCWD, path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
 	if err != nil {
 		return nil, err
 	}

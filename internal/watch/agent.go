@@ -14,7 +14,8 @@ type Agent struct {
 	Dir  string
 	Path string
 
-	key string // of its checkpoint
+	key  string         // of its checkpoint
+	file ringbuf.FileID // of the ring that it has, or had last; the scan loop's alone
 
 	mu        sync.Mutex          // guards what follows
 	reader    *ringbuf.Reader     // set by Watcher.give
@@ -30,11 +31,14 @@ type Agent struct {
 	delivered time.Time // and as it was in those that arrived
 	removed   bool      // the name has no file any more
 	idle      bool      // without an event for long, and maybe gone
+	asked     bool      // its ring was let go, for a moment, to find out whether it is gone
 	dirty     bool      // has changed since its checkpoint, though nothing is uncommitted
 	turn      uint      // counts the times that the ring was committed without a checkpoint
 	relieved  time.Time // when the ring was last committed, or opened
 	filled    time.Time // when the ring was last found more than half full
 	burst     int       // the most events that a drain of late has found new
+	tellings  map[Kind]telling
+	unsaid    bool // what happened last wasn't told, and what comes of it needn't be
 	toldFull  bool
 	toldAlien bool
 	toldSlow  bool
@@ -61,6 +65,9 @@ type View struct {
 	Start  time.Time // of the totals
 }
 
+// place is where the agent's ring is.
+func (a *Agent) place() place { return place{dir: a.Dir, name: a.Name, path: a.Path} }
+
 // attach gives the agent, which is locked, a ring that was just opened.
 func (w *Watcher) attach(a *Agent, r *ringbuf.Reader, now time.Time) {
 	w.give(a, r)
@@ -69,26 +76,49 @@ func (w *Watcher) attach(a *Agent, r *ringbuf.Reader, now time.Time) {
 	a.tally.Found(0, r.Capacity())
 }
 
+// ring is the agent's ring, nil if it has none. Of a ring that may be taken from
+// the agent at any time only what never changes may be asked. The scan loop may
+// ask for its file too, as it alone closes rings.
+func (a *Agent) ring() *ringbuf.Reader {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.reader
+}
+
+// open says whether the agent has a ring, or is to have it back in a moment.
 func (a *Agent) open() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.reader != nil
+	return a.reader != nil || a.asked
 }
 
-// detach closes the ring of an agent, which is locked. The totals stay.
+// detach takes the ring from an agent, which is locked. The totals stay.
 func (w *Watcher) detach(a *Agent) { w.give(a, nil) }
 
-// give replaces the ring of an agent, which is locked, and closes the one that
-// it had. A look over all rings, which locks no agent, is over by then.
+// give replaces the ring of an agent, which is locked. The one that it had is
+// left to be closed. A look over all rings, which locks no agent, is over by
+// then.
 func (w *Watcher) give(a *Agent, r *ringbuf.Reader) {
 	w.looking.Lock()
-	before := a.reader
+	if a.reader != nil {
+		w.left = append(w.left, a.reader)
+	}
 	a.reader = r
 	w.looking.Unlock()
 	if r != nil {
 		a.layout = r.Layout()
 	}
-	if before != nil {
-		_ = before.Close() // nothing was written, and nothing depends on it
+}
+
+// closeLeft closes the rings that agents don't have any more. Like all that
+// asks the file system it is done by the scan loop, with no agent locked: a
+// file system that hangs would hold up the drain loop.
+func (w *Watcher) closeLeft() {
+	w.looking.Lock()
+	left := w.left
+	w.left = nil
+	w.looking.Unlock()
+	for _, r := range left {
+		_ = r.Close() // nothing was written, and nothing depends on it
 	}
 }

@@ -13,11 +13,12 @@
 //
 //   - A file that can't be opened is tried again: soon where an agent is about
 //     to make it a ring, later and later otherwise, and at once when the file
-//     changes. Each cause is reported once.
+//     changes, unless it does so all the time. Each cause is reported once.
 //   - An agent that starts anew on its ring's file, with any capacity and
 //     layout, goes on with the same totals.
 //   - A file that was removed is drained on, as its agent writes on into it. A
-//     new file of the same name takes its place.
+//     new file of the same name takes its place. A file that was renamed goes on
+//     under the name that its agent has.
 //   - A ring without an event for [Config.StaleAfter] is closed and forgotten
 //     if no process has it open for writing any more; see
 //     [ringbuf.Unattended]. Where that can't be told, it is drained on, but not

@@ -158,7 +158,7 @@ func (w *Watcher) found(a *Agent, fill int, now time.Time) {
 		text = fmt.Sprintf("ring is full (%d events) and nobody takes events from it: "+
 			"an observer sees no new ones; consume instead", fill)
 	}
-	w.report(Notice{Kind: RingFull, Level: slog.LevelWarn, Path: a.Path, Text: text})
+	w.reportOf(a, Notice{Kind: RingFull, Level: slog.LevelWarn, Text: text})
 }
 
 // interrupted handles what a ring can come to while it is open.
@@ -169,8 +169,8 @@ func (w *Watcher) interrupted(a *Agent, err error) {
 		a.tally.ForeignRead()
 		if !a.toldAlien {
 			a.toldAlien = true
-			w.report(Notice{
-				Kind: RingForeign, Level: slog.LevelWarn, Path: a.Path, Err: err,
+			w.reportOf(a, Notice{
+				Kind: RingForeign, Level: slog.LevelWarn, Err: err,
 				Text: "somebody else takes events from this ring, so that its totals are too low; " +
 					"stop NIXL's telemetry_reader, pmdanixl or the like, or set mode: observe",
 			})
@@ -180,12 +180,12 @@ func (w *Watcher) interrupted(a *Agent, err error) {
 	case errors.Is(err, ringbuf.ErrRestarted), errors.Is(err, ringbuf.ErrShrunk):
 		w.lose(a)
 		a.tally.Restarted()
-		w.report(Notice{Kind: RingRestart, Level: slog.LevelInfo, Path: a.Path, Text: "agent started anew"})
+		w.reportOf(a, Notice{Kind: RingRestart, Level: slog.LevelInfo, Text: "agent started anew"})
 		w.look(a.Path)
 	default:
 		w.lose(a)
 		a.tally.Missed()
-		w.report(Notice{Kind: RingBroken, Level: slog.LevelWarn, Path: a.Path, Err: err, Text: "ring can't be read any more"})
+		w.reportOf(a, Notice{Kind: RingBroken, Level: slog.LevelWarn, Err: err, Text: "ring can't be read any more"})
 		w.look(a.Path)
 	}
 }

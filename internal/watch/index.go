@@ -27,8 +27,8 @@ func (w *Watcher) indexOps() (ops []Op, retired int) {
 	if !w.relist.Swap(false) {
 		return nil, 0
 	}
-	w.scanning.Lock()
-	defer w.scanning.Unlock()
+	w.sharing.Lock()
+	defer w.sharing.Unlock()
 	paths := slices.Collect(maps.Keys(w.agents))
 	for _, path := range w.absent {
 		if w.agents[path] == nil {
@@ -47,8 +47,8 @@ func (w *Watcher) indexOps() (ops []Op, retired int) {
 // removed says that the checkpoints of the first n that were retired are gone.
 func (w *Watcher) removed(n int) {
 	if n > 0 {
-		w.scanning.Lock()
-		defer w.scanning.Unlock()
+		w.sharing.Lock()
+		defer w.sharing.Unlock()
 		w.garbage = slices.Delete(w.garbage, 0, n)
 	}
 }
@@ -61,20 +61,25 @@ func (w *Watcher) sweepStore(ctx context.Context) {
 		w.report(Notice{Kind: StoreFailed, Level: slog.LevelWarn, Err: err, Text: "list of checkpoints can't be read; old ones stay in the store"})
 		return
 	}
-	w.scanning.Lock()
-	defer w.scanning.Unlock()
 	for path := range strings.SplitSeq(string(stored), indexSeparator) {
-		switch {
-		case path == "" || w.agents[path] != nil:
-		case w.expired(ctx, path):
-			w.garbage = append(w.garbage, path)
-		default:
-			w.absent = append(w.absent, path)
+		if path == "" || w.knows(path) {
+			continue
 		}
-	}
-	if len(w.garbage)+len(w.absent) > 0 {
+		list := &w.absent
+		if w.expired(ctx, path) {
+			list = &w.garbage
+		}
+		w.sharing.Lock()
+		*list = append(*list, path)
+		w.sharing.Unlock()
 		w.relist.Store(true)
 	}
+}
+
+func (w *Watcher) knows(path string) bool {
+	w.sharing.Lock()
+	defer w.sharing.Unlock()
+	return w.agents[path] != nil
 }
 
 // expired says whether a checkpoint is of an agent that is gone for good.

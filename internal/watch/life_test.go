@@ -150,6 +150,24 @@ func TestReplacedRingIsFollowed(t *testing.T) {
 	}
 }
 
+// What an agent left in its ring is more than one drain takes.
+func TestReplacedRingIsTakenToItsEnd(t *testing.T) {
+	x := newWorld(t)
+	old := x.ring("agent", ringbuf.V4, 1<<18)
+	w := x.watcher(nil)
+	w.Scan()
+	const events = 3*maxPass + 1
+	push(t, old, events)
+	if err := os.Remove(old.Path()); err != nil {
+		t.Fatal(err)
+	}
+	x.ring("agent", ringbuf.V4, 8)
+	w.Scan()
+	if got := transmitted(w)["agent"]; got != events || x.told(RingReplaced) != 1 {
+		t.Errorf("%d events of %d were counted, notices %v", got, events, x.notices)
+	}
+}
+
 func TestForeignReaderIsNoticed(t *testing.T) {
 	x := newWorld(t)
 	ring := x.ring("agent", ringbuf.V4, 16)

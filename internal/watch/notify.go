@@ -18,19 +18,14 @@ type notifier struct {
 func (w *Watcher) openNotifier() *notifier {
 	n, err := fsnotify.NewBufferedWatcher(maxWanted)
 	if err != nil {
-		w.notifyFailed(nil, err)
+		w.notifyFailed(err)
 		return nil
 	}
 	return &notifier{w: n}
 }
 
-// notifyFailed reports that inotify is out of order, or that it was
-// overwhelmed: then the directories are looked through instead.
-func (w *Watcher) notifyFailed(n *notifier, err error) {
-	if errors.Is(err, fsnotify.ErrEventOverflow) {
-		w.scan(n)
-		return
-	}
+// notifyFailed reports that inotify is out of order.
+func (w *Watcher) notifyFailed(err error) {
 	w.report(Notice{
 		Kind: NotifyOff, Level: slog.LevelWarn, Err: err,
 		Text: "inotify doesn't work, so that new rings are found within " + rescanEvery.String() +
@@ -47,7 +42,7 @@ func (w *Watcher) notifyOf(n *notifier, dir string) {
 	err := n.w.Add(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !n.failed {
 		n.failed = true
-		w.notifyFailed(n, err)
+		w.notifyFailed(err)
 	}
 }
 

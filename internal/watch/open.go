@@ -2,9 +2,7 @@ package watch
 
 import (
 	"errors"
-	"io/fs"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -31,8 +29,8 @@ const (
 // refusal is a file that couldn't be opened.
 type refusal struct {
 	place
-	info  fs.FileInfo // as it was then; nil if unknown
-	cause string      // what was reported
+	info  ringbuf.FileInfo // as it was then; zero if unknown
+	cause string           // what was reported
 	since time.Time
 	tried time.Time
 	wait  time.Duration
@@ -40,8 +38,12 @@ type refusal struct {
 }
 
 // tryOpen opens a ring, for an agent that is known (a) or a new one.
-func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
+func (w *Watcher) tryOpen(f *ringbuf.Folder, p place, a *Agent, info ringbuf.FileInfo) {
 	now := w.cfg.Now()
+	if holder := w.holder(info.ID); holder != nil && holder != a {
+		w.otherName(p, holder)
+		return
+	}
 	if r := w.refused[p.path]; r != nil && !w.worthTrying(r, info, now) {
 		return
 	}
@@ -49,10 +51,14 @@ func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
 		w.limitReached()
 		return
 	}
-	if a != nil && (!w.leave(a, info) || w.postpone(p, info, now)) {
-		return
+	if a != nil {
+		w.leave(a, info)
+		if w.postpone(p, info, now) {
+			return
+		}
 	}
-	reader, err := w.openReader(p.path)
+	w.closeLeft() // or its lock would keep the ring from being opened
+	reader, err := w.openReader(f, p.path)
 	if err != nil {
 		w.refuse(p, info, err)
 		return
@@ -60,65 +66,105 @@ func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
 	w.forget(p.path)
 	if a == nil {
 		a = newAgent(p, &w.cfg, w.shape, now)
+		w.share(a) // before its checkpoint is looked for, so that nobody removes that
 		w.resume(a, reader)
-		w.agents[p.path] = a
-		w.relist.Store(true)
 		defer w.enter(a)
 	}
 	a.mu.Lock()
 	w.attach(a, reader, now)
+	unsaid := a.unsaid
 	a.mu.Unlock()
-	w.news.opened = append(w.news.opened, a)
+	w.hold(a, reader.ID())
+	if !unsaid {
+		w.news.opened = append(w.news.opened, a)
+	}
 }
 
-func (w *Watcher) openReader(path string) (*ringbuf.Reader, error) {
-	return ringbuf.OpenReader(path, w.cfg.Mode, ringbuf.OwnedBy(w.cfg.AllowedUIDs...))
+func (w *Watcher) openReader(f *ringbuf.Folder, path string) (*ringbuf.Reader, error) {
+	return ringbuf.OpenReader(path, w.cfg.Mode, ringbuf.In(f), ringbuf.OwnedBy(w.cfg.AllowedUIDs...))
 }
 
 // leave takes leave of an agent's ring before another is opened: it takes what
 // is in it, unless the file is the same and has shrunk.
-func (w *Watcher) leave(a *Agent, info fs.FileInfo) bool {
+func (w *Watcher) leave(a *Agent, info ringbuf.FileInfo) {
+	r := a.ring()
+	if r != nil && r.ID() != info.ID {
+		w.drainOut(a, w.cfg.Now())
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.reader == nil {
-		return true
+		return
 	}
-	if a.reader.SameFile(info) {
+	if r.ID() == info.ID {
 		w.interrupted(a, ringbuf.ErrShrunk)
-		return true
+		return
 	}
-	w.drain(a, w.cfg.Now())
+	// Not by this name, but by another it may be opened again: what was counted
+	// isn't to be counted twice. If that fails it isn't this reader's any more.
+	_ = a.reader.Commit()
 	w.lose(a)
 	a.tally.Restarted()
-	w.report(Notice{Kind: RingReplaced, Level: slog.LevelInfo, Path: a.Path, Text: "another file has taken the ring's name; its agent started anew"})
-	return true
+	w.reportOf(a, Notice{Kind: RingReplaced, Level: slog.LevelInfo, Text: "another file has taken the ring's name; its agent started anew"})
+}
+
+// drainOut takes all that is in an agent's ring, for which there is no next
+// time: several passes, but no more than the largest ring takes, as somebody may
+// write on.
+func (w *Watcher) drainOut(a *Agent, now time.Time) {
+	more := true
+	for taken := 0; more && taken < ringbuf.MaxCapacity; taken += maxPass {
+		more = w.drainPart(a, now)
+	}
+}
+
+// drainPart drains an agent's ring, and says whether that took anything. Each
+// pass locks the agent anew, so that nobody waits for all of them.
+func (w *Watcher) drainPart(a *Agent, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := a.reader
+	if r == nil {
+		return false
+	}
+	from := r.Position()
+	w.drain(a, now)
+	return a.reader == r && r.Position() != from
+}
+
+// share lets others know of an agent.
+func (w *Watcher) share(a *Agent) {
+	w.sharing.Lock()
+	defer w.sharing.Unlock()
+	w.agents[a.Path] = a
+	w.relist.Store(true)
 }
 
 // postpone puts off opening a file anew that has just changed. It doesn't for
 // ever: somebody may touch the file all the time.
-func (w *Watcher) postpone(p place, info fs.FileInfo, now time.Time) bool {
+func (w *Watcher) postpone(p place, info ringbuf.FileInfo, now time.Time) bool {
 	r := w.refusal(p, now)
 	if !changedWithin(settling, info, now) || now.Sub(r.since) >= settlingPatience {
 		return false
 	}
-	r.info, r.tried, r.wait, r.inert = nil, now, settling, false
-	w.due[p.path] = r
+	r.info, r.tried, r.wait, r.inert = ringbuf.FileInfo{}, now, settling, false
+	w.schedule(r)
 	return true
 }
 
-func changedWithin(d time.Duration, info fs.FileInfo, now time.Time) bool {
-	age := now.Sub(info.ModTime())
+func changedWithin(d time.Duration, info ringbuf.FileInfo, now time.Time) bool {
+	age := now.Sub(info.ModTime)
 	return age >= 0 && age < d
 }
 
 // worthTrying says whether a file that was refused may be a ring by now. A log
 // file that is written to all day is looked at less and less.
-func (w *Watcher) worthTrying(r *refusal, info fs.FileInfo, now time.Time) bool {
-	if r.unchanged(info) {
+func (w *Watcher) worthTrying(r *refusal, info ringbuf.FileInfo, now time.Time) bool {
+	if r.info.Same(info) {
 		return !r.inert && r.isDue(now)
 	}
 	if r.inert && now.Before(r.tried.Add(r.wait)) {
-		w.due[r.path] = r
+		w.schedule(r)
 		return false
 	}
 	return true
@@ -135,15 +181,9 @@ func (r *refusal) isDue(now time.Time) bool {
 	return !now.Before(r.tried.Add(wait))
 }
 
-// unchanged says whether a file looks as it did when it was refused.
-func (r *refusal) unchanged(info fs.FileInfo) bool {
-	return r.info != nil && os.SameFile(r.info, info) && r.info.Size() == info.Size() &&
-		r.info.Mode() == info.Mode() && r.info.ModTime().Equal(info.ModTime())
-}
-
 // refuse notes that a file can't be opened, and when to try again.
-func (w *Watcher) refuse(p place, info fs.FileInfo, err error) {
-	if errors.Is(err, fs.ErrNotExist) {
+func (w *Watcher) refuse(p place, info ringbuf.FileInfo, err error) {
+	if absent(err) {
 		return // it went while it was looked at
 	}
 	now := w.cfg.Now()
@@ -156,7 +196,7 @@ func (w *Watcher) refuse(p place, info fs.FileInfo, err error) {
 		if now.Sub(r.since) < startingPatience {
 			cause = r.cause
 		}
-	case errors.Is(err, ringbuf.ErrInvalid) && info != nil && changedWithin(settlingPatience, info, now):
+	case errors.Is(err, ringbuf.ErrInvalid) && changedWithin(settlingPatience, info, now):
 		r.wait = later(r.wait, firstRetryStarting)
 		if w.agents[p.path] != nil {
 			cause = r.cause
@@ -169,9 +209,10 @@ func (w *Watcher) refuse(p place, info fs.FileInfo, err error) {
 	}
 	delete(w.due, p.path)
 	if !r.inert {
-		w.due[p.path] = r
+		w.schedule(r)
 	}
-	if cause != r.cause {
+	w.setCause(r, cause)
+	if cause != r.cause && w.mayTell(w.agents[p.path], RingRefused) {
 		r.cause = cause
 		w.news.refused = append(w.news.refused, Notice{Path: p.path, Err: err})
 	}
@@ -187,36 +228,34 @@ func (w *Watcher) refusal(p place, now time.Time) *refusal {
 	return r
 }
 
+// schedule has a file tried again in time.
+func (w *Watcher) schedule(r *refusal) {
+	w.due[r.path] = r
+	w.wake(r.tried.Add(r.wait))
+}
+
 // later is the next step of a back-off.
 func later(wait, first time.Duration) time.Duration { return min(max(2*wait, first), maxRetry) }
 
+// setCause lets others know why a file can't be opened, if it should be a ring.
+func (w *Watcher) setCause(r *refusal, cause string) {
+	w.sharing.Lock()
+	defer w.sharing.Unlock()
+	if r.inert || cause == "" {
+		delete(w.causes, r.path)
+	} else {
+		w.causes[r.path] = cause
+	}
+}
+
 // forget drops what is known of a file that was refused.
 func (w *Watcher) forget(path string) {
+	if w.refused[path] == nil {
+		return
+	}
+	w.sharing.Lock()
+	delete(w.causes, path)
+	w.sharing.Unlock()
 	delete(w.refused, path)
 	delete(w.due, path)
-}
-
-// retry tries what is due.
-func (w *Watcher) retry() {
-	w.scanning.Lock()
-	defer w.scanning.Unlock()
-	defer w.flush()
-	now := w.cfg.Now()
-	for _, r := range w.due {
-		if r.isDue(now) {
-			w.consider(r.place)
-		}
-	}
-}
-
-// untilRetry is the time until something is due.
-func (w *Watcher) untilRetry() time.Duration {
-	w.scanning.Lock()
-	defer w.scanning.Unlock()
-	wait := maxRetry
-	now := w.cfg.Now()
-	for _, r := range w.due {
-		wait = min(wait, r.tried.Add(r.wait).Sub(now))
-	}
-	return max(wait, minDrainInterval)
 }

@@ -3,7 +3,6 @@ package watch
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -13,81 +12,141 @@ import (
 // merely idle keeps its ring and is reported on: it may begin to write faster
 // than a scan would find out.
 func (w *Watcher) retireIfStale(a *Agent) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	now := w.cfg.Now()
-	if a.reader != nil && a.reader.Uncommitted() > 0 {
-		return // the store is in trouble; what isn't committed would be read again
-	}
-	if now.Sub(a.lastEvent) < w.cfg.StaleAfter || a.idle && !a.removed {
+	asked, stale := w.letGo(a, now)
+	if !stale {
 		return
 	}
-	if a.delivered.Before(a.lastEvent) {
-		return // a backend may be down for longer than that
-	}
-	switch alive, known := w.alive(a); {
-	case alive:
-		a.lastEvent = now // ask again after as long
-	case known && w.hadMore(a, now):
-	case known:
+	alive, known := w.alive(a, asked)
+	if w.concluded(a, alive, known, now) {
 		w.retire(a)
-	default:
-		a.idle = true
 	}
+}
+
+// letGo says whether an agent may be gone, and which ring of its to ask about.
+// This process's own hold on a ring counts for the kernel, so that a consumer
+// takes it from the agent until the answer is there: nobody misses an agent
+// that wrote nothing for so long.
+func (w *Watcher) letGo(a *Agent, now time.Time) (asked *ringbuf.Reader, stale bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.reader != nil && a.reader.Uncommitted() > 0 {
+		return nil, false // the store is in trouble; what isn't committed would be read again
+	}
+	if now.Sub(a.lastEvent) < w.cfg.StaleAfter || a.idle && !a.removed {
+		return nil, false
+	}
+	if a.delivered.Before(a.lastEvent) {
+		return nil, false // a backend may be down for longer than that
+	}
+	if a.removed {
+		return nil, true // nothing is left to ask about
+	}
+	asked = a.reader
+	if asked != nil && w.cfg.Mode == ringbuf.Consume {
+		w.detach(a)
+		a.asked = true
+	}
+	return asked, true
 }
 
 // alive says whether an agent still has its ring open, and whether that is
-// known. This process's own hold on the ring counts for the kernel, so that it
-// is let go meanwhile.
-func (w *Watcher) alive(a *Agent) (alive, known bool) {
-	if a.reader == nil {
+// known. The agent isn't locked: its directory may hang.
+func (w *Watcher) alive(a *Agent, asked *ringbuf.Reader) (alive, known bool) {
+	if asked == nil {
 		return false, true
 	}
-	if a.removed {
-		return false, true // nothing is left to ask about
+	f, err := a.place().folder()
+	if err == nil {
+		defer f.Close()
+		w.closeLeft()
+		var unattended bool
+		unattended, err = ringbuf.Unattended(a.Path, ringbuf.In(f))
+		alive, known = err == nil && !unattended, err == nil
 	}
 	if w.cfg.Mode == ringbuf.Consume {
-		w.detach(a)
+		w.takeBack(f, a, asked)
 	}
-	unattended, err := ringbuf.Unattended(a.Path)
-	if w.cfg.Mode == ringbuf.Consume {
-		// Where it fails, the next scan tries again and reports.
-		if r, err := w.openReader(a.Path); err == nil {
-			w.give(a, r)
-		}
-	}
-	return err == nil && !unattended, err == nil
+	return alive, known
 }
 
-// hadMore drains an agent that is gone once more: it may have written after
-// the last drain and gone before the question.
-func (w *Watcher) hadMore(a *Agent, now time.Time) bool {
+// takeBack opens a ring again that was let go. Where that fails, or the file is
+// another by now, the next scan tries again and reports.
+func (w *Watcher) takeBack(f *ringbuf.Folder, a *Agent, asked *ringbuf.Reader) {
+	if f == nil {
+		return
+	}
+	r, err := w.openReader(f, a.Path)
+	if err != nil {
+		return
+	}
+	if r.ID() != asked.ID() {
+		_ = r.Close() // nothing was read
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.give(a, r)
+}
+
+// concluded says whether an agent is gone, which then has no ring any more. It
+// drains the ring once more: the agent may have written after the last drain
+// and gone before the question.
+func (w *Watcher) concluded(a *Agent, alive, known bool, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.lastEvent
+	a.asked = false
+	switch {
+	case alive:
+		a.lastEvent = now // ask again after as long
+		return false
+	case !known:
+		a.idle = true
+		return false
+	}
 	if a.reader != nil {
 		w.drain(a, now)
 	}
-	return a.lastEvent.Equal(now)
+	if a.lastEvent.After(before) {
+		return false
+	}
+	w.detach(a)
+	return true
 }
 
-// retire closes the ring and forgets the agent. The file is looked at again
-// when it changes, as an agent that starts anew on it does at once.
+// retire forgets an agent. The file is looked at again when it changes, as an
+// agent that starts anew on it does at once.
 func (w *Watcher) retire(a *Agent) {
-	w.detach(a)
+	w.closeLeft()
+	w.letFile(a)
+	w.sharing.Lock()
 	delete(w.agents, a.Path)
-	w.withdraw(a)
 	if w.store != nil {
 		w.garbage = append(w.garbage, a.Path)
 		w.relist.Store(true)
+	}
+	w.sharing.Unlock()
+	w.withdraw(a)
+	if w.store != nil {
 		w.askSave()
 	}
 	w.full = false
-	if info, err := os.Lstat(a.Path); err == nil && w.refused[a.Path] == nil {
-		w.refused[a.Path] = &refusal{
-			place: place{dir: a.Dir, name: a.Name, path: a.Path}, info: info,
-			since: w.cfg.Now(), inert: true,
-		}
-	}
+	w.leaveAlone(a.place())
 	w.report(Notice{
 		Kind: RingRetired, Level: slog.LevelInfo, Path: a.Path,
 		Text: fmt.Sprintf("ring closed, as its agent is gone and wrote nothing for %v; the file is left", w.cfg.StaleAfter),
 	})
+}
+
+// leaveAlone has a file opened again only when it has changed.
+func (w *Watcher) leaveAlone(p place) {
+	f, err := p.folder()
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if info, err := f.Lstat(p.base()); err == nil && w.refused[p.path] == nil {
+		w.refused[p.path] = &refusal{place: p, info: info, since: w.cfg.Now(), inert: true}
+	}
 }

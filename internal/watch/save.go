@@ -15,8 +15,8 @@ type saver struct {
 	store Store // nil: what was read is committed at once
 
 	asked   chan struct{} // one place: somebody wants a save
-	garbage []string      // paths of agents that were retired; guarded by scanning
-	absent  []string      // paths of stored agents whose ring isn't there; guarded by scanning
+	garbage []string      // paths of agents that were retired; guarded by sharing
+	absent  []string      // paths of stored agents whose ring isn't there; guarded by sharing
 	relist  atomic.Bool   // the list of agents isn't what is stored
 
 	saving sync.Mutex // held during a save; guards what follows
@@ -85,16 +85,16 @@ func (w *Watcher) saveAnd(ctx context.Context, fn func(View)) {
 	defer w.saving.Unlock()
 	now := w.cfg.Now()
 	w.saved.Store(now.UnixNano())
+	w.waited.Store(0)
+	w.busy.Store(true) // whatever it waits for, rings fill meanwhile
+	defer w.busy.Store(false)
 	ops, positions := w.checkpoints(now, fn)
 	indexed, retired := w.indexOps()
 	ops = append(ops, indexed...)
 	if len(ops) == 0 {
 		return
 	}
-	w.waited.Store(0)
-	w.busy.Store(true)
 	err := w.store.Apply(ctx, ops)
-	w.busy.Store(false)
 	w.failed.Store(err != nil)
 	if err != nil {
 		w.relist.Store(true)

@@ -4,62 +4,88 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // scanner is what the scan loop knows.
 type scanner struct {
-	scanning sync.Mutex // guards what follows
-	agents   map[string]*Agent
+	// scanning is held by whatever looks at files, and that may take for ever, as
+	// a directory hangs, or a store. So it is the scan loop's alone.
+	scanning sync.Mutex
 	refused  map[string]*refusal
-	due      map[string]*refusal // those of refused that are to be tried again in time
-	missing  map[string]error    // directories that can't be read
+	due      map[string]*refusal       // those of refused that are to be tried again in time
+	soonest  time.Time                 // when something is due; zero where nothing is
+	hot      map[string]*heat          // to which something has happened of late
+	scanned  time.Time                 // when the directories were last looked through
+	files    map[ringbuf.FileID]*Agent // which agent has a file open, or had
 	cut      map[string]bool
 	full     bool // there are more rings than allowed, and it was said
 	news     news
+
+	// sharing guards what follows, and the saver's lists. It is held for moments
+	// only, and no other lock is taken meanwhile. Only the scan loop changes
+	// agents and missing, and so reads them without.
+	sharing sync.Mutex
+	agents  map[string]*Agent
+	causes  map[string]string // why files that should be rings can't be opened, by path
+	missing map[string]error  // directories that can't be read
 }
 
 func (s *scanner) init() {
 	s.agents = make(map[string]*Agent)
 	s.refused = make(map[string]*refusal)
 	s.due = make(map[string]*refusal)
+	s.causes = make(map[string]string)
 	s.missing = make(map[string]error)
+	s.hot = make(map[string]*heat)
+	s.files = make(map[ringbuf.FileID]*Agent)
 	s.cut = make(map[string]bool)
 }
-
-// place is where a file is, seen from one of the directories.
-type place struct{ dir, name, path string }
 
 // scanLoop finds rings until ctx ends.
 func (w *Watcher) scanLoop(ctx context.Context, n *notifier) {
 	defer n.close()
-	rescan := time.NewTicker(rescanEvery)
+	rescan := time.NewTimer(rescanEvery)
 	defer rescan.Stop()
 	retry := time.NewTimer(rescanEvery)
 	defer retry.Stop()
+	events, resume := n.events(), time.NewTimer(rescanEvery)
+	defer resume.Stop()
+	var vain flood
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-rescan.C:
 			w.scan(n)
+			rescan.Reset(rescanEvery)
 		case <-retry.C:
 			w.retry()
 		case path := <-w.wanted:
-			w.lookAt(path)
-		case e := <-n.events():
-			w.lookAt(e.Name)
+			w.changed(path, true)
+		case <-resume.C:
+			events = n.events()
+		case e := <-events:
+			if w.changed(e.Name, e.Op.Has(fsnotify.Create|fsnotify.Remove|fsnotify.Rename)) {
+				break
+			}
+			if pause := vain.more(w.cfg.Now()); pause > 0 {
+				events = nil
+				resume.Reset(pause)
+			}
 		case err := <-n.errors():
-			w.notifyFailed(n, err)
+			if errors.Is(err, fsnotify.ErrEventOverflow) {
+				rescan.Reset(w.untilRescan())
+				continue
+			}
+			w.notifyFailed(err)
 		}
 		retry.Reset(w.untilRetry())
 	}
@@ -72,84 +98,17 @@ func (w *Watcher) scan(n *notifier) {
 	w.scanning.Lock()
 	defer w.scanning.Unlock()
 	defer w.flushAll()
+	defer w.closeLeft()
 	seen := make(map[string]bool)
 	for _, dir := range w.cfg.Directories {
 		w.notifyOf(n, dir)
-		left := maxEntries
-		err := w.walk(dir, "", &left, seen, n)
-		w.directoryState(dir, err, left == 0)
+		l := &look{dir: dir, left: maxEntries, seen: seen, n: n}
+		err := w.walkDir(l)
+		w.directoryState(dir, err, l.left == 0)
 	}
 	w.sweep(seen)
-}
-
-// walk considers the files of one folder, and of those below that a pattern
-// leads to.
-func (w *Watcher) walk(dir, folder string, left *int, seen map[string]bool, n *notifier) error {
-	f, err := os.Open(filepath.Join(dir, folder))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for *left > 0 {
-		entries, err := f.ReadDir(min(*left, 1024))
-		*left -= len(entries)
-		for _, e := range entries {
-			name := filepath.Join(folder, e.Name())
-			switch {
-			case e.IsDir() && w.leadsInto(name):
-				w.notifyOf(n, filepath.Join(dir, name))
-				// A folder that can't be read is as good as an empty one.
-				_ = w.walk(dir, name, left, seen, n)
-			case !e.IsDir() && w.matches(name):
-				p := place{dir: dir, name: name, path: filepath.Join(dir, name)}
-				seen[p.path] = true
-				w.consider(p)
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// matches says whether a name within a directory is wanted.
-func (w *Watcher) matches(name string) bool {
-	return matchesAny(w.cfg.Include, name) && !matchesAny(w.cfg.Exclude, name)
-}
-
-// leadsInto says whether a pattern asks for what is in a folder.
-func (w *Watcher) leadsInto(folder string) bool {
-	if matchesAny(w.cfg.Exclude, folder) {
-		return false
-	}
-	depth := strings.Count(folder, "/") + 1
-	for _, p := range w.cfg.Include {
-		if strings.Contains(p, "**") && depth < maxDepth {
-			return true
-		}
-		parts := strings.Split(p, "/")
-		if len(parts) <= depth {
-			continue
-		}
-		// A slash within braces doesn't part the pattern in two.
-		if strings.Contains(p, "{") || doublestar.MatchUnvalidated(strings.Join(parts[:depth], "/"), folder) {
-			return true
-		}
-	}
-	return false
-}
-
-func matchesAny(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if doublestar.MatchUnvalidated(p, name) {
-			return true
-		}
-	}
-	return false
+	w.coolDown()
+	w.scanned = w.cfg.Now()
 }
 
 // directoryState reports a directory that can't be read, or not wholly, and
@@ -164,7 +123,9 @@ func (w *Watcher) directoryState(dir string, err error, cut bool) {
 	if err == nil && w.missing[dir] != nil {
 		w.report(Notice{Kind: DirectoryFound, Level: slog.LevelInfo, Path: dir, Text: "telemetry directory can be read now"})
 	}
+	w.sharing.Lock()
 	w.missing[dir] = err
+	w.sharing.Unlock()
 	if cut && !w.cut[dir] {
 		w.cut[dir] = true
 		w.report(Notice{
@@ -178,22 +139,17 @@ func (w *Watcher) directoryState(dir string, err error, cut bool) {
 // didn't come to may still be there: the directory may be too large, or not be
 // readable for a while.
 func (w *Watcher) sweep(seen map[string]bool) {
-	for path := range w.refused {
-		if !seen[path] && gone(path) {
+	for path, r := range w.refused {
+		if !seen[path] && r.gone() {
 			w.forget(path)
 		}
 	}
 	for path, a := range w.agents {
-		if !seen[path] && gone(path) {
+		if !seen[path] && a.place().gone() {
 			w.vanished(a)
 		}
 		w.retireIfStale(a)
 	}
-}
-
-func gone(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist)
 }
 
 // lookAt considers one path, if it is one that is wanted.
@@ -201,10 +157,15 @@ func (w *Watcher) lookAt(path string) {
 	w.scanning.Lock()
 	defer w.scanning.Unlock()
 	defer w.flush()
+	defer w.closeLeft()
 	if p, ok := w.placeOf(path); ok {
-		w.consider(p)
-		w.drainNow(w.agents[path])
+		w.lookAtPlace(p)
 	}
+}
+
+func (w *Watcher) lookAtPlace(p place) {
+	w.visit(p)
+	w.drainNow(w.agents[p.path])
 }
 
 // drainNow drains one ring out of turn. What happens in a ring raises no
@@ -232,33 +193,53 @@ func (w *Watcher) placeOf(path string) (place, bool) {
 	return place{}, false
 }
 
-// consider brings what is known of a path up to date.
-func (w *Watcher) consider(p place) {
-	info, err := os.Lstat(p.path)
+// visit considers a file by itself.
+func (w *Watcher) visit(p place) {
+	f, err := p.folder()
+	if err != nil {
+		w.missed(p, err)
+		return
+	}
+	defer f.Close()
+	w.consider(f, p)
+}
+
+// consider brings what is known of a path up to date. The file is in a folder
+// that is open.
+func (w *Watcher) consider(f *ringbuf.Folder, p place) {
+	info, err := f.Lstat(p.base())
 	a := w.agents[p.path]
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		w.forget(p.path)
-		if a != nil {
-			w.vanished(a)
-		}
 	case err != nil:
-		w.refuse(p, nil, err)
+		w.missed(p, err)
 	case info.IsDir():
 	case a != nil && a.follows(info):
 	default:
-		w.tryOpen(p, a, info)
+		w.tryOpen(f, p, a, info)
+	}
+}
+
+// missed notes that a file can't be looked at, most likely because it is gone.
+func (w *Watcher) missed(p place, err error) {
+	if !absent(err) {
+		w.refuse(p, ringbuf.FileInfo{}, err)
+		return
+	}
+	w.forget(p.path)
+	if a := w.agents[p.path]; a != nil {
+		w.vanished(a)
 	}
 }
 
 // follows says whether the agent's open ring is the file that info is of, and
 // still whole. A file that was gone may have come back, with its directory.
-func (a *Agent) follows(info fs.FileInfo) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.reader == nil || !a.reader.SameFile(info) || a.reader.Truncated() {
+func (a *Agent) follows(info ringbuf.FileInfo) bool {
+	r := a.ring()
+	if r == nil || r.ID() != info.ID || r.Truncated() {
 		return false
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.removed = false
 	return true
 }
@@ -273,9 +254,9 @@ func (w *Watcher) vanished(a *Agent) {
 	}
 	a.removed = true
 	if a.reader != nil {
-		w.report(Notice{
-			Kind: RingRemoved, Level: slog.LevelInfo, Path: a.Path,
-			Text: "ring's file was removed; what its agent still writes is read, but nobody else can see it",
+		w.reportOf(a, Notice{
+			Kind: RingRemoved, Level: slog.LevelInfo,
+			Text: "ring's file was removed or renamed; what its agent still writes is read under this name",
 		})
 	}
 }

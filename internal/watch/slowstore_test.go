@@ -102,3 +102,36 @@ func TestSlowStoreIsReported(t *testing.T) {
 		t.Errorf("%d counted of 26", got)
 	}
 }
+
+// A save may be held up before it comes to the store: by whoever is shown
+// the agents, for example.
+func TestSaveThatIsHeldUpBeforeTheStoreIsSlow(t *testing.T) {
+	x, store := newWorld(t), newMemory()
+	ring := x.ring("agent", ringbuf.V4, 16)
+	x.ring("last", ringbuf.V4, 16)
+	w := x.open(store, nil)
+	push(t, ring, 13)
+	shown, release, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		w.Collect(t.Context(), func(v View) {
+			if v.Name == "last" {
+				close(shown)
+				<-release
+			}
+		})
+	}()
+	<-shown
+	for range 3 {
+		x.pass(time.Second)
+		w.Drain() // "last" is locked, but has nothing to drain
+	}
+	if n, _ := ring.Len(); n != 0 || x.told(StoreSlow) != 1 {
+		t.Errorf("%d events are left in the ring, where the next burst needs room; notices %v", n, x.notices)
+	}
+	close(release)
+	<-done
+	if got := transmitted(w)["agent"]; got != 13 {
+		t.Errorf("%d counted of 13", got)
+	}
+}

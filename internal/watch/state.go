@@ -3,6 +3,7 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -11,33 +12,30 @@ import (
 // State tells what keeps the watcher from its work, or nil: a directory that
 // can't be read, or rings of which not one can be opened.
 func (w *Watcher) State() error {
-	w.scanning.Lock()
-	defer w.scanning.Unlock()
-	var errs []error
+	return errors.Join(append(w.missingDirectories(), w.allRefused())...)
+}
+
+func (w *Watcher) missingDirectories() (errs []error) {
+	w.sharing.Lock()
+	defer w.sharing.Unlock()
 	for _, dir := range w.cfg.Directories {
 		if err := w.missing[dir]; err != nil {
 			errs = append(errs, fmt.Errorf("telemetry directory can't be read: %w", err))
 		}
 	}
-	if err := w.allRefused(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // allRefused is an error if there are rings, and none is open.
 func (w *Watcher) allRefused() error {
-	for _, a := range w.agents {
+	for _, a := range *w.rings.Load() {
 		if a.open() {
 			return nil
 		}
 	}
-	var causes []string
-	for _, r := range w.refused {
-		if !r.inert && r.cause != "" {
-			causes = append(causes, r.cause)
-		}
-	}
+	w.sharing.Lock()
+	causes := slices.Collect(maps.Values(w.causes))
+	w.sharing.Unlock()
 	if len(causes) == 0 {
 		return nil
 	}

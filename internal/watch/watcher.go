@@ -22,6 +22,7 @@ type Watcher struct {
 
 	rings   atomic.Pointer[[]*Agent] // the values of agents, for the drain loop
 	looking sync.Mutex               // held by a look over all rings, and to change which ring an agent has
+	left    []*ringbuf.Reader        // rings that no agent has any more, to be closed; guarded by looking
 	wanted  chan string              // paths to look at now
 	scanner
 	saver
@@ -90,6 +91,7 @@ func (w *Watcher) Close() {
 		w.detach(a)
 		a.mu.Unlock()
 	}
+	w.closeLeft()
 }
 
 // Agents calls fn with each agent that is to be reported, by path. The agent

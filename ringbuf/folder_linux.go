@@ -1,0 +1,92 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Folder is an open directory. What is looked for in it is one of its own
+// entries, whatever becomes of the path that it was opened by, and is never
+// looked for through a symbolic link.
+type Folder struct{ file *os.File }
+
+// OpenFolder opens the folder name below dir, or dir itself, which is ".".
+//
+// The path dir may lead through symbolic links, as somebody trusted has chosen
+// it. Nothing below may: who can rename files there can put a link or a FIFO
+// where a folder was a moment ago. Such a folder is [ErrNotFolder].
+func OpenFolder(dir, name string) (*Folder, error) {
+	if !filepath.IsLocal(name) {
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(dir, name), Err: fs.ErrInvalid}
+	}
+	f, err := openFolder(unix.AT_FDCWD, dir, dir, 0)
+	for part := range strings.SplitSeq(filepath.Clean(name), "/") {
+		if err != nil || part == "." {
+			return f, err
+		}
+		var below *Folder
+		below, err = f.Open(part)
+		f, err = below, errors.Join(err, f.Close())
+	}
+	return f, err
+}
+
+// Open opens a folder in this one.
+func (f *Folder) Open(name string) (*Folder, error) {
+	return openFolder(int(f.file.Fd()), name, filepath.Join(f.file.Name(), name), unix.O_NOFOLLOW)
+}
+
+// openFolder opens a directory. O_DIRECTORY turns away what is none before it
+// is opened, so that a FIFO doesn't make it wait.
+func openFolder(at int, name, path string, flags int) (*Folder, error) {
+	fd, err := openRetry(at, name, unix.O_DIRECTORY|unix.O_NONBLOCK|unix.O_CLOEXEC|flags, 0)
+	switch {
+	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w (%w)", ErrNotFolder, err)}
+	case err != nil:
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return &Folder{file: os.NewFile(uintptr(fd), path)}, nil
+}
+
+// ReadDir is [os.File.ReadDir].
+func (f *Folder) ReadDir(n int) ([]fs.DirEntry, error) { return f.file.ReadDir(n) }
+
+// Lstat looks at an entry. A symbolic link isn't followed.
+func (f *Folder) Lstat(name string) (FileInfo, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(f.file.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return FileInfo{}, &fs.PathError{Op: "lstat", Path: filepath.Join(f.file.Name(), name), Err: err}
+	}
+	return FileInfo{
+		ID:      FileID{Dev: st.Dev, Ino: st.Ino},
+		Mode:    st.Mode,
+		Size:    st.Size,
+		ModTime: time.Unix(st.Mtim.Unix()),
+	}, nil
+}
+
+// Close gives up the folder. What was opened in it stays open.
+func (f *Folder) Close() error { return f.file.Close() }
+
+// spot is where a ring is looked for: a path, or an entry of a folder.
+type spot struct {
+	at   int
+	name string
+}
+
+func (o options) spot(path string) spot {
+	if o.folder == nil {
+		return spot{at: unix.AT_FDCWD, name: path}
+	}
+	return spot{at: int(o.folder.file.Fd()), name: filepath.Base(path)}
+}

@@ -1,0 +1,126 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// folders is a directory that has a folder with a ring, and beside it what
+// somebody may put in the folder's place.
+func folders(t *testing.T) (dir string) {
+	t.Helper()
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	for _, folder := range []string{filepath.Join(dir, "folder", "deep"), filepath.Join(elsewhere, "deep")} {
+		if err := os.MkdirAll(folder, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		ring, err := Create(filepath.Join(folder, "agent"), V4, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = ring.Close() })
+	}
+	if err := os.Symlink(elsewhere, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A FIFO would make an ordinary open wait for a writer.
+func TestFolderIsOpenedOnlyIfItIsOne(t *testing.T) {
+	dir := folders(t)
+	for name, want := range map[string]error{
+		".": nil, "folder": nil, "folder/deep": nil,
+		"link": ErrNotFolder, "link/deep": ErrNotFolder, "fifo": ErrNotFolder, "fifo/deep": ErrNotFolder, "file": ErrNotFolder,
+		"none": fs.ErrNotExist, "folder/none/deep": fs.ErrNotExist,
+		"..": fs.ErrInvalid, "folder/../../x": fs.ErrInvalid, "/": fs.ErrInvalid,
+	} {
+		f, err := OpenFolder(dir, name)
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+		if err == nil && f.Close() != nil {
+			t.Errorf("%s: not closed", name)
+		}
+	}
+}
+
+// Who named the directory that is watched may have named a link.
+func TestFolderBelowALinkThatWasChosen(t *testing.T) {
+	f, err := OpenFolder(filepath.Join(folders(t), "link"), "deep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if info, err := f.Lstat("agent"); err != nil || info.Size == 0 || info.IsDir() {
+		t.Errorf("the ring in it is %+v, %v", info, err)
+	}
+}
+
+// A folder stays what was opened though another takes its name.
+func TestRingInAFolder(t *testing.T) {
+	dir := folders(t)
+	f, err := OpenFolder(dir, "folder/deep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := os.Rename(filepath.Join(dir, "folder"), filepath.Join(dir, "away")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "link"), filepath.Join(dir, "folder")); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "folder", "deep", "agent")
+	info, err := f.Lstat("agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenReader(path, Consume, In(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	there, err := os.Lstat(filepath.Join(dir, "away", "deep", "agent"))
+	if err != nil || !r.SameFile(there) || r.ID() != info.ID || r.Path() != path {
+		t.Errorf("another ring was opened, as %s (%v)", r.Path(), err)
+	}
+	if unattended, err := Unattended(path, In(f)); unattended || err != nil {
+		t.Errorf("a ring that is open is unattended: %v, %v", unattended, err)
+	}
+}
+
+func TestFolderTellsWhatItHas(t *testing.T) {
+	f, err := OpenFolder(folders(t), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	if err != nil || len(entries) != 4 {
+		t.Errorf("%d entries, %v", len(entries), err)
+	}
+	for name, dir := range map[string]bool{"folder": true, "link": false, "fifo": false, "file": false} {
+		if info, err := f.Lstat(name); err != nil || info.IsDir() != dir || !info.Same(info) {
+			t.Errorf("%s is %+v, %v", name, info, err)
+		}
+	}
+	if _, err := f.Lstat("none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what isn't there: %v", err)
+	}
+	if _, err := f.Open("link"); !errors.Is(err, ErrNotFolder) {
+		t.Errorf("a link is opened: %v", err)
+	}
+}
