@@ -56,6 +56,7 @@ func (w *Watcher) Drain() (hot bool) {
 	if w.needed.Swap(false) {
 		w.askSave()
 	}
+	w.flushOld(now)
 	return hot
 }
 

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -66,8 +67,9 @@ func (w *Watcher) tryOpen(p place, a *Agent, info fs.FileInfo) {
 	}
 	a.mu.Lock()
 	w.attach(a, reader, now)
+	text := fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, reader.Capacity())
 	a.mu.Unlock()
-	w.news.opened = append(w.news.opened, a)
+	w.note(Notice{Kind: RingOpened, Level: slog.LevelInfo, Path: a.Path, Text: text})
 }
 
 func (w *Watcher) openReader(path string) (*ringbuf.Reader, error) {
@@ -89,7 +91,7 @@ func (w *Watcher) leave(a *Agent, info fs.FileInfo) bool {
 	w.drain(a, w.cfg.Now())
 	w.lose(a)
 	a.tally.Restarted()
-	w.report(Notice{Kind: RingReplaced, Level: slog.LevelInfo, Path: a.Path, Text: "another file has taken the ring's name; its agent started anew"})
+	w.note(Notice{Kind: RingReplaced, Level: slog.LevelInfo, Path: a.Path, Text: "another file has taken the ring's name; its agent started anew"})
 	return true
 }
 
@@ -172,8 +174,29 @@ func (w *Watcher) refuse(p place, info fs.FileInfo, err error) {
 	}
 	if cause != r.cause {
 		r.cause = cause
-		w.news.refused = append(w.news.refused, Notice{Path: p.path, Err: err})
+		w.noteRefused(p, err)
 	}
+}
+
+func (w *Watcher) noteRefused(p place, err error) {
+	n := Notice{Kind: RingRefused, Level: slog.LevelWarn, Path: p.path, Err: err, Text: "ring can't be opened"}
+	if isInert(err) {
+		n.Kind, n.Level = NotRings, slog.LevelDebug
+		n.Text = "file isn't a ring; exclude it, or give agents a directory of their own"
+	}
+	w.note(n)
+}
+
+// limitReached reports, once, that there are more rings than allowed.
+func (w *Watcher) limitReached() {
+	if w.full {
+		return
+	}
+	w.full = true
+	w.report(Notice{
+		Kind: RingLimit, Level: slog.LevelError,
+		Text: fmt.Sprintf("there are more than %d rings; the others are not read: raise max_rings, or name fewer in include", w.cfg.MaxRings),
+	})
 }
 
 // refusal is what is known of a file that can't be opened.

@@ -25,7 +25,6 @@ type scanner struct {
 	missing  map[string]error    // directories that can't be read
 	cut      map[string]bool
 	full     bool // there are more rings than allowed, and it was said
-	news     news
 }
 
 func (s *scanner) init() {
@@ -273,7 +272,7 @@ func (w *Watcher) vanished(a *Agent) {
 	}
 	a.removed = true
 	if a.reader != nil {
-		w.report(Notice{
+		w.note(Notice{
 			Kind: RingRemoved, Level: slog.LevelInfo, Path: a.Path,
 			Text: "ring's file was removed; what its agent still writes is read, but nobody else can see it",
 		})

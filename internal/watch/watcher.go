@@ -25,6 +25,7 @@ type Watcher struct {
 	wanted  chan string              // paths to look at now
 	scanner
 	saver
+	news news
 
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
@@ -45,6 +46,7 @@ func New(cfg Config) (*Watcher, error) {
 		saver:         saver{asked: make(chan struct{}, 1)},
 	}
 	w.scanner.init()
+	w.news.init()
 	w.rings.Store(new([]*Agent))
 	return w, nil
 }
@@ -90,6 +92,7 @@ func (w *Watcher) Close() {
 		w.detach(a)
 		a.mu.Unlock()
 	}
+	w.flushAll()
 }
 
 // Agents calls fn with each agent that is to be reported, by path. The agent
@@ -148,5 +151,3 @@ func (w *Watcher) look(path string) {
 	default:
 	}
 }
-
-func (w *Watcher) report(n Notice) { w.cfg.Report(n) }
