@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/scraper/scraperhelper"
 
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
@@ -31,7 +32,7 @@ type Config struct {
 	// empty, which in a container isn't the same.
 	HostName string `mapstructure:"host_name"`
 
-	// AllowedUIDs are the users whose rings are opened; all where it is empty.
+	// AllowedUIDs are the users whose rings are opened; all where it is nil.
 	AllowedUIDs   []uint32      `mapstructure:"allowed_uids"`
 	MaxRings      int           `mapstructure:"max_rings"`
 	MaxEventNames int           `mapstructure:"max_event_names"`
@@ -88,6 +89,15 @@ func createDefaultConfig() *Config {
 	}
 }
 
+// Unmarshal reads the configuration. What the values mean is checked by
+// [Config.Validate].
+func (c *Config) Unmarshal(conf *confmap.Conf) error {
+	if err := checkValues(conf); err != nil {
+		return err
+	}
+	return conf.Unmarshal(c)
+}
+
 // Validate checks what the configuration holds. Each error names its key.
 func (c *Config) Validate() error {
 	var errs []error
@@ -101,6 +111,10 @@ func (c *Config) Validate() error {
 		c.RunInterval, nixlenv.RunInterval, os.Getenv(nixlenv.RunInterval))
 	check(c.StorageID == nil || c.Mode == ringbuf.Consume,
 		"storage: mode %v leaves no position in the rings that could be resumed; set mode: consume, or no storage", c.Mode)
+	check(c.AllowedUIDs == nil || len(c.AllowedUIDs) > 0, "allowed_uids: %w", errNobody)
+	for _, id := range c.AllowedUIDs {
+		check(id <= maxUID, "allowed_uids: %w", wantUID(id))
+	}
 	check(c.MaxRings > 0, "max_rings: %d must be 1 or more", c.MaxRings)
 	check(c.MaxEventNames > 0, "max_event_names: %d must be 1 or more", c.MaxEventNames)
 	check(c.StaleAfter > 0, "stale_after: %v must be more than 0", c.StaleAfter)
