@@ -1,8 +1,6 @@
 package nixlshmreceiver
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -19,8 +17,8 @@ import (
 
 // Config is the configuration of the receiver. The README describes each key.
 type Config struct {
-	scraperhelper.ControllerConfig `mapstructure:",squash"`
-	metadata.MetricsBuilderConfig  `mapstructure:",squash"`
+	ControllerConfig              `mapstructure:",squash"`
+	metadata.MetricsBuilderConfig `mapstructure:",squash"`
 
 	Directories []string      `mapstructure:"directories"`
 	Include     []string      `mapstructure:"include"`
@@ -47,7 +45,13 @@ type Config struct {
 	// ExporterNames adds the series that NIXL's own Prometheus exporter
 	// serves, for dashboards that exist.
 	ExporterNames bool `mapstructure:"nixl_exporter_names"`
+
+	noRunInterval error // why the environment has none; nil where one is set
 }
+
+// ControllerConfig says when to report. It is scraperhelper's, but for checks
+// of its own: what they say names neither the key nor its value.
+type ControllerConfig scraperhelper.ControllerConfig
 
 // HistogramsConfig says how distributions are reported.
 type HistogramsConfig struct {
@@ -69,15 +73,12 @@ func createDefaultConfig() *Config {
 	controller.CollectionInterval = defaultCollectionInterval
 	agents := nixlenv.Env(os.LookupEnv) // their settings, as far as they are this process's too
 	runInterval, err := agents.RunInterval()
-	if err != nil {
-		runInterval = 0 // which Validate refuses, unless it is set
-	}
 	return &Config{
-		ControllerConfig:     controller,
+		ControllerConfig:     ControllerConfig(controller),
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 		Directories:          []string{agents.Dir()},
 		Include:              []string{"*"},
-		RunInterval:          runInterval,
+		RunInterval:          runInterval, // 0 where there was an error, which Validate refuses
 		Mode:                 ringbuf.Consume,
 		MaxRings:             watch.DefaultMaxRings,
 		MaxEventNames:        tally.DefaultMaxNames,
@@ -86,6 +87,7 @@ func createDefaultConfig() *Config {
 			Duration: HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 			Size:     HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 		},
+		noRunInterval: err,
 	}
 }
 
@@ -95,35 +97,10 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if err := checkValues(conf); err != nil {
 		return err
 	}
+	if conf.IsSet("run_interval") {
+		c.noRunInterval = nil
+	}
 	return conf.Unmarshal(c)
-}
-
-// Validate checks what the configuration holds. Each error names its key.
-func (c *Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.RunInterval >= time.Millisecond,
-		"run_interval: %v is too short, it must be 1ms or more (unless it is set, it comes from %s=%q, in milliseconds)",
-		c.RunInterval, nixlenv.RunInterval, os.Getenv(nixlenv.RunInterval))
-	check(c.StorageID == nil || c.Mode == ringbuf.Consume,
-		"storage: mode %v leaves no position in the rings that could be resumed; set mode: consume, or no storage", c.Mode)
-	check(c.AllowedUIDs == nil || len(c.AllowedUIDs) > 0, "allowed_uids: %w", errNobody)
-	for _, id := range c.AllowedUIDs {
-		check(id <= maxUID, "allowed_uids: %w", wantUID(id))
-	}
-	check(c.MaxRings > 0, "max_rings: %d must be 1 or more", c.MaxRings)
-	check(c.MaxEventNames > 0, "max_event_names: %d must be 1 or more", c.MaxEventNames)
-	check(c.StaleAfter > 0, "stale_after: %v must be more than 0", c.StaleAfter)
-	errs = append(errs, watch.CheckDirectories(c.Directories),
-		watch.CheckPatterns("include", c.Include), watch.CheckPatterns("exclude", c.Exclude))
-	if _, err := tally.NewShape(c.tally()); err != nil {
-		errs = append(errs, fmt.Errorf("histograms: %w", err))
-	}
-	return errors.Join(errs...)
 }
 
 func (c *Config) tally() tally.Config {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/confmap"
@@ -75,5 +76,107 @@ func TestNoUIDsArentAll(t *testing.T) {
 	cfg.AllowedUIDs = []uint32{}
 	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "allows nobody") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// An error names its key and the value, and says what to write instead; nothing
+// of the program.
+func TestWhatAnErrorSays(t *testing.T) {
+	noEnv(t)
+	const nobody = "allowed_uids: an empty list allows nobody: write the uids of the agents, such as [1000], or leave the key out to allow all"
+	for yaml, want := range map[string]string{
+		"allowed_uids: 4294967296": "allowed_uids: 4294967296 is not a list: write [1000], for example",
+		"allowed_uids: []":         nobody,
+		"allowed_uids:":            nobody,
+
+		"run_interval: 100":               "run_interval: 100 has no unit: write 100ms, for example",
+		`run_interval: "100"`:             `run_interval: "100" has no unit: write 100ms, for example`,
+		"run_interval: 100000000":         "run_interval: 100000000 has no unit: write 100ms, for example",
+		"run_interval: 0.1":               "run_interval: 0.1 has no unit: write 100ms, for example",
+		"run_interval: -5":                "run_interval: -5 has no unit: write 100ms, for example",
+		"run_interval: fast":              `run_interval: "fast" is not a duration: write 100ms, for example`,
+		"run_interval: inf":               `run_interval: "inf" is not a duration: write 100ms, for example`,
+		"run_interval: [1s]":              "run_interval: [1s] is not a duration: write 100ms, for example",
+		"run_interval:":                   "run_interval: null is not a duration: write 100ms, for example",
+		"run_interval: true":              "run_interval: true is not a duration: write 100ms, for example",
+		"run_interval: 0":                 "run_interval: 0s is too short: write that of the agents, 1ms or more, such as 100ms",
+		"run_interval: 100ns":             "run_interval: 100ns is too short: write that of the agents, 1ms or more, such as 100ms",
+		"collection_interval: 10":         "collection_interval: 10 has no unit: write 10s, for example",
+		"collection_interval: 0s":         "collection_interval: 0s is too short: write 1ms or more, such as 10s",
+		"collection_interval: 30 seconds": `collection_interval: "30 seconds" is not a duration: write 10s, for example`,
+		"timeout: -1s":                    "timeout: -1s leaves no time to hand on a report: write 0s for no limit, or a time such as 5s",
+		"stale_after: 300":                "stale_after: 300 has no unit: write 300s, for example",
+
+		"mode: [a]":              "mode: [a] is not a mode: write consume or observe",
+		"mode: peek":             `mode: unknown mode "peek": it is one of consume, observe`,
+		"host_name: [a]":         "host_name: [a] is not a text: write a single word, or one in quotes",
+		"storage: {file: a}":     "storage: map[file:a] is not a text: write a single word, or one in quotes",
+		"max_rings: many":        `max_rings: "many" is not a whole number of a sensible size: write 4096, for example`,
+		"max_rings: 1.5":         "max_rings: 1.5 is not a whole number of a sensible size: write 4096, for example",
+		"max_rings: 4294967297":  "max_rings: 4294967297 is not a whole number of a sensible size: write 4096, for example",
+		"max_event_names: [1]":   "max_event_names: [1] is not a whole number of a sensible size: write 200, for example",
+		"nixl_exporter_names: 1": "nixl_exporter_names: 1 is neither true nor false",
+
+		"directories: 7":        "directories: 7 is not a list: write [/run/nixl], for example",
+		"directories: [{a: b}]": "directories: map[a:b] is not a text: write a single word, or one in quotes",
+
+		"histograms: {duration: {kind: [a]}}":        "histograms::duration::kind: [a] is not a kind: write explicit, exponential or none",
+		"histograms: {duration: {kind: linear}}":     `histograms: duration: kind is "linear": it is one of explicit, exponential, none`,
+		"histograms: {duration: {bounds: [1, 2ms]}}": `histograms::duration::bounds: "2ms" is not a number: write 0.5, for example, without a unit`,
+		"histograms: {size: {bounds: 1024}}":         "histograms::size::bounds: 1024 is not a list: write [1024, 4096], for example",
+	} {
+		if _, err := parse(t, yaml); err == nil || err.Error() != want {
+			t.Errorf("%s: error is\n%v, want\n%s", yaml, err, want)
+		}
+	}
+}
+
+// What is wrong is said all at once.
+func TestEveryErrorIsSaid(t *testing.T) {
+	for yaml, want := range map[string]int{
+		"{run_interval: 100, mode: [a], allowed_uids: [-1, -2], max_rings: many}": 4,
+	} {
+		if _, err := parse(t, yaml); err == nil || len(strings.Split(err.Error(), "\n")) != want {
+			t.Errorf("%s: error is %v", yaml, err)
+		}
+	}
+}
+
+// What is written otherwise and means the same.
+func TestValuesInOtherWords(t *testing.T) {
+	noEnv(t)
+	for yaml, right := range map[string]func(c *Config) bool{
+		"timeout: 0":                func(c *Config) bool { return c.Timeout == 0 },
+		"initial_delay: 0":          func(c *Config) bool { return c.InitialDelay == 0 },
+		"stale_after: 2s":           func(c *Config) bool { return c.StaleAfter == 2*time.Second },
+		"max_rings: 1e3":            func(c *Config) bool { return c.MaxRings == 1000 },
+		"directories: /run/nixl":    func(c *Config) bool { return cmp.Equal(c.Directories, []string{"/run/nixl"}) },
+		"include: 'a,b'":            func(c *Config) bool { return cmp.Equal(c.Include, []string{"a", "b"}) },
+		`include: ["{a,/b}/c"]`:     func(c *Config) bool { return len(c.Include) == 1 },
+		`include: ["..a", "b/.c"]`:  func(c *Config) bool { return len(c.Include) == 2 },
+		"exclude: []":               func(c *Config) bool { return len(c.Exclude) == 0 },
+		"include: null":             func(c *Config) bool { return cmp.Equal(c.Include, []string{"*"}) },
+		"storage: null":             func(c *Config) bool { return c.StorageID == nil },
+		"histograms: {size: null}":  func(c *Config) bool { return c.Histograms.Size.Kind == "explicit" },
+		"nixl_exporter_names: true": func(c *Config) bool { return c.ExporterNames },
+		"histograms: {size: {kind: explicit, max_size: 160}}": func(c *Config) bool { return c.Histograms.Size.MaxSize == 160 },
+	} {
+		if cfg, err := parse(t, yaml); err != nil || !right(cfg) {
+			t.Errorf("%s: %v, config is %+v", yaml, err, cfg)
+		}
+	}
+}
+
+// The environment is blamed for what comes from it, and for nothing else.
+func TestWhoIsToBlameForTheRunInterval(t *testing.T) {
+	noEnv(t)
+	t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", "often")
+	for yaml, want := range map[string]string{
+		"directories: [/a]":                     "run_interval: it isn't set, and the environment's can't be used: NIXL_TELEMETRY_RUN_INTERVAL=often: whole milliseconds are needed, like 100",
+		"{directories: [/a], run_interval: 0s}": "run_interval: 0s is too short: write that of the agents, 1ms or more, such as 100ms",
+	} {
+		if _, err := parse(t, yaml); err == nil || err.Error() != want {
+			t.Errorf("%s: error is\n%v, want\n%s", yaml, err, want)
+		}
 	}
 }
