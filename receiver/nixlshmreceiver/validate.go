@@ -3,8 +3,11 @@ package nixlshmreceiver
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -21,7 +24,26 @@ func (c *Config) Validate() error {
 
 func (c *Config) checkDirectories() error {
 	errs := []error{watch.CheckDirectories(c.Directories)}
+	for _, dir := range c.Directories {
+		if dir != "" && !filepath.IsAbs(dir) {
+			errs = append(errs, fmt.Errorf("directories: %q is relative to where the Collector happens to be started%s: "+
+				"write a path that begins with /, such as /run/nixl", dir, fromEnvironment(dir)))
+		}
+	}
+	if len(c.Include) == 0 {
+		errs = append(errs, errors.New(`include: [] leaves no ring: write ["*"], or leave the key out, for all rings`))
+	}
 	return errors.Join(append(errs, watch.CheckPatterns("include", c.Include), watch.CheckPatterns("exclude", c.Exclude))...)
+}
+
+// fromEnvironment says which variable a directory is that of, if it is.
+func fromEnvironment(dir string) string {
+	for _, name := range []string{nixlenv.Dir, nixlenv.OutputPath} {
+		if os.Getenv(name) == dir {
+			return fmt.Sprintf(" (it is that of %s)", name)
+		}
+	}
+	return ""
 }
 
 func (c *Config) checkTimes() error {
@@ -36,11 +58,15 @@ func (c *Config) checkTimes() error {
 		errs.add("collection_interval: %v is too short: write %v or more, such as %v",
 			c.CollectionInterval, leastInterval, defaultCollectionInterval)
 	}
-	if c.Timeout < 0 {
-		errs.add("timeout: %v leaves no time to hand on a report: write 0s for no limit, or a time such as 5s", c.Timeout)
+	if c.InitialDelay < 0 {
+		errs.add("initial_delay: %v is negative: write 0s to report at once, or a time such as 1s", c.InitialDelay)
 	}
-	if c.StaleAfter <= 0 {
-		errs.add("stale_after: %v is too short: write a time such as %v", c.StaleAfter, watch.DefaultStaleAfter)
+	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < leastInterval {
+		errs.add("timeout: %v leaves no time to hand on a report: write 0s for no limit, or %v or more, such as 5s", c.Timeout, leastInterval)
+	}
+	if c.StaleAfter < watch.MinStaleAfter {
+		errs.add("stale_after: %v is too short: write %v, the time between two looks at the files, or more; "+
+			"better longer than an agent takes to start anew, such as 5m", c.StaleAfter, watch.MinStaleAfter)
 	}
 	return errors.Join(errs...)
 }
@@ -68,10 +94,25 @@ func (c *Config) checkRings() error {
 }
 
 func (c *Config) checkHistograms() error {
+	errs := faults{c.Histograms.Duration.check("duration"), c.Histograms.Size.check("size")}
 	if _, err := tally.NewShape(c.tally()); err != nil {
-		return fmt.Errorf("histograms: %w", err)
+		errs.add("histograms: %w", err)
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// check finds what would have no effect.
+func (h *HistogramConfig) check(key string) error {
+	var errs faults
+	if len(h.Bounds) > 0 && h.Kind != tally.Explicit {
+		errs.add("histograms: %s: bounds %v are for kind: explicit, and it is %s: leave them out, or write kind: explicit", key, h.Bounds, h.Kind)
+	}
+	if h.MaxSize != tally.DefaultMaxSize && h.Kind != tally.Exponential {
+		errs.add("histograms: %s: max_size %d is for kind: exponential, and it is %s: leave it out, or write kind: exponential", key, h.MaxSize, h.Kind)
+	} else if h.MaxSize == 0 {
+		errs.add("histograms: %s: max_size is 0: write %d, for example", key, tally.DefaultMaxSize)
+	}
+	return errors.Join(errs...)
 }
 
 // faults are the errors of a configuration.

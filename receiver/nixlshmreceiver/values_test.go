@@ -104,8 +104,12 @@ func TestWhatAnErrorSays(t *testing.T) {
 		"collection_interval: 10":         "collection_interval: 10 has no unit: write 10s, for example",
 		"collection_interval: 0s":         "collection_interval: 0s is too short: write 1ms or more, such as 10s",
 		"collection_interval: 30 seconds": `collection_interval: "30 seconds" is not a duration: write 10s, for example`,
-		"timeout: -1s":                    "timeout: -1s leaves no time to hand on a report: write 0s for no limit, or a time such as 5s",
+		"initial_delay: -1s":              "initial_delay: -1s is negative: write 0s to report at once, or a time such as 1s",
+		"timeout: -1s":                    "timeout: -1s leaves no time to hand on a report: write 0s for no limit, or 1ms or more, such as 5s",
+		"timeout: 1ns":                    "timeout: 1ns leaves no time to hand on a report: write 0s for no limit, or 1ms or more, such as 5s",
 		"stale_after: 300":                "stale_after: 300 has no unit: write 300s, for example",
+		"stale_after: 1ns": "stale_after: 1ns is too short: write 2s, the time between two looks at the files, or more; " +
+			"better longer than an agent takes to start anew, such as 5m",
 
 		"mode: [a]":              "mode: [a] is not a mode: write consume or observe",
 		"mode: peek":             `mode: unknown mode "peek": it is one of consume, observe`,
@@ -117,13 +121,28 @@ func TestWhatAnErrorSays(t *testing.T) {
 		"max_event_names: [1]":   "max_event_names: [1] is not a whole number of a sensible size: write 200, for example",
 		"nixl_exporter_names: 1": "nixl_exporter_names: 1 is neither true nor false",
 
-		"directories: 7":        "directories: 7 is not a list: write [/run/nixl], for example",
-		"directories: [{a: b}]": "directories: map[a:b] is not a text: write a single word, or one in quotes",
+		"directories: 7":         "directories: 7 is not a list: write [/run/nixl], for example",
+		"directories: []":        "directories: at least one is needed, such as /run/nixl",
+		"directories: [{a: b}]":  "directories: map[a:b] is not a text: write a single word, or one in quotes",
+		"directories: [rel/dir]": `directories: "rel/dir" is relative to where the Collector happens to be started: write a path that begins with /, such as /run/nixl`,
+		"directories: [~/rings]": `directories: "~/rings" is relative to where the Collector happens to be started: write a path that begins with /, such as /run/nixl`,
+		"include: []":            `include: [] leaves no ring: write ["*"], or leave the key out, for all rings`,
+		`include: [""]`:          `include: "" matches nothing: patterns are of names within a directory, such as *, decode-* or pod/**`,
+		`include: ["/abs/*"]`:    `include: "/abs/*" begins with a slash: patterns are of names within a directory, such as *, decode-* or pod/**`,
+		`exclude: ["../x"]`:      `exclude: "../x" has a part that no path has once it is cleaned: patterns are of names within a directory, such as *, decode-* or pod/**`,
+		`exclude: ["pod/"]`:      `exclude: "pod/" ends with a slash: patterns are of names within a directory, such as *, decode-* or pod/**`,
 
 		"histograms: {duration: {kind: [a]}}":        "histograms::duration::kind: [a] is not a kind: write explicit, exponential or none",
 		"histograms: {duration: {kind: linear}}":     `histograms: duration: kind is "linear": it is one of explicit, exponential, none`,
 		"histograms: {duration: {bounds: [1, 2ms]}}": `histograms::duration::bounds: "2ms" is not a number: write 0.5, for example, without a unit`,
 		"histograms: {size: {bounds: 1024}}":         "histograms::size::bounds: 1024 is not a list: write [1024, 4096], for example",
+		"histograms: {size: {kind: exponential, bounds: [1024]}}": "histograms: size: bounds [1024] are for kind: explicit, and it is exponential: " +
+			"leave them out, or write kind: explicit",
+		"histograms: {size: {max_size: 80}}": "histograms: size: max_size 80 is for kind: exponential, and it is explicit: " +
+			"leave it out, or write kind: exponential",
+		"histograms: {duration: {kind: none, max_size: 80}}": "histograms: duration: max_size 80 is for kind: exponential, and it is none: " +
+			"leave it out, or write kind: exponential",
+		"histograms: {size: {kind: exponential, max_size: 0}}": "histograms: size: max_size is 0: write 160, for example",
 	} {
 		if _, err := parse(t, yaml); err == nil || err.Error() != want {
 			t.Errorf("%s: error is\n%v, want\n%s", yaml, err, want)
@@ -134,7 +153,8 @@ func TestWhatAnErrorSays(t *testing.T) {
 // What is wrong is said all at once.
 func TestEveryErrorIsSaid(t *testing.T) {
 	for yaml, want := range map[string]int{
-		"{run_interval: 100, mode: [a], allowed_uids: [-1, -2], max_rings: many}": 4,
+		"{run_interval: 100, mode: [a], allowed_uids: [-1, -2], max_rings: many}":                                              4,
+		"{run_interval: 0s, directories: [a], include: [''], exclude: [/b, /c], max_rings: -1, timeout: -1s, stale_after: 1s}": 8,
 	} {
 		if _, err := parse(t, yaml); err == nil || len(strings.Split(err.Error(), "\n")) != want {
 			t.Errorf("%s: error is %v", yaml, err)
@@ -171,9 +191,15 @@ func TestValuesInOtherWords(t *testing.T) {
 func TestWhoIsToBlameForTheRunInterval(t *testing.T) {
 	noEnv(t)
 	t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", "often")
+	t.Setenv("NIXL_TELEMETRY_DIR", "rings")
+	const ours = "/, such as /run/nixl"
 	for yaml, want := range map[string]string{
 		"directories: [/a]":                     "run_interval: it isn't set, and the environment's can't be used: NIXL_TELEMETRY_RUN_INTERVAL=often: whole milliseconds are needed, like 100",
 		"{directories: [/a], run_interval: 0s}": "run_interval: 0s is too short: write that of the agents, 1ms or more, such as 100ms",
+		"run_interval: 10ms": `directories: "rings" is relative to where the Collector happens to be started (it is that of NIXL_TELEMETRY_DIR): ` +
+			"write a path that begins with " + ours,
+		"{directories: [other], run_interval: 10ms}": `directories: "other" is relative to where the Collector happens to be started: ` +
+			"write a path that begins with " + ours,
 	} {
 		if _, err := parse(t, yaml); err == nil || err.Error() != want {
 			t.Errorf("%s: error is\n%v, want\n%s", yaml, err, want)
