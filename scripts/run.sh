@@ -31,6 +31,7 @@ else
   }
 fi
 
+[[ $dir == /* ]] || dir=$PWD/$dir # the receiver takes no relative one
 export NIXL_TELEMETRY_DIR=$dir PORT=$port
 start "the Collector" dist/otelcol-nixl --config=examples/collector/local.yaml
 wait_for "$port"

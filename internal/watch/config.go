@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -19,6 +20,10 @@ const (
 	DefaultMaxRings    = 4096
 	DefaultStaleAfter  = 5 * time.Minute
 )
+
+// MinStaleAfter is the shortest StaleAfter that makes a difference: what is
+// shorter is found out by the next look through the directories.
+const MinStaleAfter = rescanEvery
 
 const (
 	// rescanEvery is how often the directories are looked through. inotify
@@ -113,14 +118,14 @@ func (c *Config) check() error {
 // twice, as its rings have one consumer.
 func CheckDirectories(dirs []string) error {
 	if len(dirs) == 0 {
-		return errors.New("directories: at least one is needed")
+		return errors.New("directories: at least one is needed, such as /run/nixl")
 	}
 	seen := make(map[string]bool)
 	for _, dir := range dirs {
 		abs, err := filepath.Abs(dir)
 		switch {
 		case dir == "":
-			return errors.New("directories: one of them has no name")
+			return errors.New("directories: one of them has no name: write a path, such as /run/nixl")
 		case err != nil:
 			return fmt.Errorf("directories: %s: %w", dir, err)
 		case seen[abs]:
@@ -132,11 +137,35 @@ func CheckDirectories(dirs []string) error {
 }
 
 // CheckPatterns checks a list of doublestar patterns, named key in the error.
+// One that no name of a ring can match is an error.
 func CheckPatterns(key string, patterns []string) error {
+	var errs []error
 	for _, p := range patterns {
 		if !doublestar.ValidatePattern(p) {
-			return fmt.Errorf("%s: %q is not a valid pattern", key, p)
+			errs = append(errs, fmt.Errorf("%s: %q is not a valid pattern", key, p))
+		} else if why := unmatchable(p); why != "" {
+			errs = append(errs, fmt.Errorf("%s: %q %s: patterns are of names within a directory, such as *, decode-* or pod/**", key, p, why))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// unmatchable says why nothing can match a pattern, or nothing. Names of rings
+// are relative and clean.
+func unmatchable(pattern string) string {
+	parts := strings.Split(pattern, "/")
+	switch {
+	case pattern == "":
+		return "matches nothing"
+	case parts[0] == "":
+		return "begins with a slash"
+	case strings.Contains(pattern, "{"): // a slash within braces doesn't part it
+		return ""
+	case parts[len(parts)-1] == "":
+		return "ends with a slash"
+	case slices.Contains(parts, "."), slices.Contains(parts, ".."), slices.Contains(parts, ""):
+		return "has a part that no path has once it is cleaned"
+	default:
+		return ""
+	}
 }

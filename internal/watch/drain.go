@@ -81,6 +81,7 @@ func (w *Watcher) round() (h haste) {
 	if w.needsSave(now) {
 		w.askSave()
 	}
+	w.flushOld(now)
 	return h
 }
 

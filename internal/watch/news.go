@@ -1,95 +1,125 @@
 package watch
 
 import (
-	"fmt"
-	"log/slog"
-	"slices"
-	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 )
 
-// maxSingle is how many files of a kind are reported one by one between two
-// looks through the directories. More make one notice: in a directory that
-// anybody writes to, anybody could fill the log.
-const maxSingle = 16
+// maxSingle is how many notices of a kind are told one by one between two looks
+// through the directories. More make one, or one for each cause: nobody reads 64
+// lines that say the same, and in a directory that anybody writes to, anybody
+// could fill the log.
+const maxSingle = 8
 
-// news is what was found since it was last reported.
+// keptFor bounds how long notices wait for a look through the directories: one
+// of them may hang.
+const keptFor = 2 * rescanEvery
+
+// news is what is still to be told of single rings and files.
 type news struct {
-	opened  []*Agent
-	refused []Notice // Path and Err only
-	told    int      // files, since the last look through the directories
+	mu     sync.Mutex // no other lock is taken under it
+	kept   []Notice
+	judged int          // how many of kept are of kinds of which there are many
+	kinds  map[Kind]int // how many of each are in kept
+	told   map[Kind]int // one by one, since the last look through the directories
+	since  atomic.Int64 // when the oldest of kept came, in Unix nanoseconds; 0 if there is none
 }
 
-// flush reports the news of single files, as long as they are few.
-func (w *Watcher) flush() {
-	n := len(w.news.opened) + len(w.news.refused)
-	if n > 0 && w.news.told+n <= maxSingle {
-		w.news.told += n
-		w.tell()
+func (s *news) init() { s.kinds, s.told = make(map[Kind]int), make(map[Kind]int) }
+
+// report tells something at once, unless enough of its kind was told of other
+// rings: then it is summed up after the next look through the directories.
+func (w *Watcher) report(n Notice) {
+	if n.single() && !w.news.admit(n.Kind) {
+		w.note(n)
+		return
+	}
+	w.cfg.Report(n)
+}
+
+// note keeps what a look at files has found until the look is over, so that
+// what it found often makes one notice.
+func (w *Watcher) note(n Notice) { w.news.keep(n, w.cfg.Now()) }
+
+// flush tells what was noted, as far as it is little.
+func (w *Watcher) flush() { w.tell(w.news.few()) }
+
+// flushAll tells all that was noted, after a look through the directories.
+func (w *Watcher) flushAll() { w.tell(w.news.all()) }
+
+// flushOld is flushAll where that look takes too long.
+func (w *Watcher) flushOld(now time.Time) {
+	if at := w.news.since.Load(); at != 0 && since(at, now) >= keptFor {
+		w.flushAll()
 	}
 }
 
-// flushAll reports the news after a look through the directories.
-func (w *Watcher) flushAll() {
-	w.news.told = 0
-	w.tell()
+func (w *Watcher) tell(list []Notice) {
+	for _, n := range list {
+		w.cfg.Report(n)
+	}
 }
 
-func (w *Watcher) tell() {
-	news := w.news
-	w.news.opened, w.news.refused = nil, nil
-	w.reportOpened(news.opened)
-	var inert, refused []Notice
-	for _, n := range news.refused {
-		if isInert(n.Err) {
-			inert = append(inert, n)
+// admit says whether one more notice of a kind may be told by itself.
+func (s *news) admit(k Kind) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told[k] >= maxSingle {
+		return false
+	}
+	s.told[k]++
+	return true
+}
+
+func (s *news) keep(n Notice, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = append(s.kept, n)
+	s.kinds[n.Kind]++
+	s.since.CompareAndSwap(0, now.UnixNano())
+}
+
+// few takes the notices of those kinds of which there are few.
+func (s *news) few() (list []Notice) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	many := s.kept[:s.judged]
+	for _, n := range s.kept[s.judged:] {
+		if s.told[n.Kind]+s.kinds[n.Kind] <= maxSingle {
+			list = append(list, n)
 		} else {
-			refused = append(refused, n)
+			many = append(many, n)
 		}
 	}
-	w.reportRefused(inert, NotRings, slog.LevelDebug, "file isn't a ring", "files aren't rings")
-	w.reportRefused(refused, RingRefused, slog.LevelWarn, "ring can't be opened", "rings can't be opened")
-}
-
-func (w *Watcher) reportOpened(agents []*Agent) {
-	if len(agents) > maxSingle {
-		slices.SortFunc(agents, func(a, b *Agent) int { return strings.Compare(a.Path, b.Path) })
-		w.report(Notice{
-			Kind: RingOpened, Level: slog.LevelInfo, Path: agents[0].Dir,
-			Text: fmt.Sprintf("%d rings opened, %s to %s", len(agents), agents[0].Name, agents[len(agents)-1].Name),
-		})
-		return
-	}
-	for _, a := range agents {
-		a.mu.Lock()
-		text := fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, a.tally.Capacity())
-		a.mu.Unlock()
-		w.report(Notice{Kind: RingOpened, Level: slog.LevelInfo, Path: a.Path, Text: text})
-	}
-}
-
-// reportRefused reports files one by one, or many as one, with the first of
-// them as an example.
-func (w *Watcher) reportRefused(list []Notice, kind Kind, level slog.Level, one, many string) {
-	if len(list) > maxSingle {
-		w.report(Notice{
-			Kind: kind, Level: max(level, slog.LevelInfo), Path: "", Err: list[0].Err,
-			Text: fmt.Sprintf("%d %s; exclude them, or give agents a directory of their own; the first", len(list), many),
-		})
-		return
-	}
 	for _, n := range list {
-		w.report(Notice{Kind: kind, Level: level, Path: n.Path, Text: one, Err: n.Err})
+		s.kinds[n.Kind]--
+		s.told[n.Kind]++
 	}
+	s.kept, s.judged = many, len(many)
+	if len(many) == 0 {
+		s.since.Store(0)
+	}
+	return list
 }
 
-// limitReached reports, once, that there are more rings than allowed.
-func (w *Watcher) limitReached() {
-	if w.full {
-		return
+// all takes everything, with those kinds summed up of which there are many.
+func (s *news) all() (list []Notice) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	crowds := make(map[Kind][]Notice)
+	for _, n := range s.kept {
+		if s.told[n.Kind]+s.kinds[n.Kind] <= maxSingle {
+			list = append(list, n)
+		} else {
+			crowds[n.Kind] = append(crowds[n.Kind], n)
+		}
 	}
-	w.full = true
-	w.report(Notice{
-		Kind: RingLimit, Level: slog.LevelError,
-		Text: fmt.Sprintf("there are more than %d rings; the others are not read: raise max_rings, or name fewer in include", w.cfg.MaxRings),
-	})
+	for k := range lastKind + 1 {
+		list = append(list, sum(crowds[k], s.told[k] > 0)...)
+	}
+	s.kept, s.judged = nil, 0
+	s.init()
+	s.since.Store(0)
+	return list
 }

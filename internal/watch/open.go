@@ -2,6 +2,7 @@ package watch
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -73,10 +74,11 @@ func (w *Watcher) tryOpen(f *ringbuf.Folder, p place, a *Agent, info ringbuf.Fil
 	a.mu.Lock()
 	w.attach(a, reader, now)
 	unsaid := a.unsaid
+	text := fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, reader.Capacity())
 	a.mu.Unlock()
 	w.hold(a, reader.ID())
 	if !unsaid {
-		w.news.opened = append(w.news.opened, a)
+		w.note(Notice{Kind: RingOpened, Level: slog.LevelInfo, Path: a.Path, Text: text})
 	}
 }
 
@@ -105,7 +107,7 @@ func (w *Watcher) leave(a *Agent, info ringbuf.FileInfo) {
 	_ = a.reader.Commit()
 	w.lose(a)
 	a.tally.Restarted()
-	w.reportOf(a, Notice{Kind: RingReplaced, Level: slog.LevelInfo, Text: "another file has taken the ring's name; its agent started anew"})
+	w.noteOf(a, Notice{Kind: RingReplaced, Level: slog.LevelInfo, Text: "another file has taken the ring's name; its agent started anew"})
 }
 
 // drainOut takes all that is in an agent's ring, for which there is no next
@@ -214,8 +216,29 @@ func (w *Watcher) refuse(p place, info ringbuf.FileInfo, err error) {
 	w.setCause(r, cause)
 	if cause != r.cause && w.mayTell(w.agents[p.path], RingRefused) {
 		r.cause = cause
-		w.news.refused = append(w.news.refused, Notice{Path: p.path, Err: err})
+		w.noteRefused(p, err)
 	}
+}
+
+func (w *Watcher) noteRefused(p place, err error) {
+	n := Notice{Kind: RingRefused, Level: slog.LevelWarn, Path: p.path, Err: err, Text: "ring can't be opened"}
+	if isInert(err) {
+		n.Kind, n.Level = NotRings, slog.LevelDebug
+		n.Text = "file isn't a ring; exclude it, or give agents a directory of their own"
+	}
+	w.note(n)
+}
+
+// limitReached reports, once, that there are more rings than allowed.
+func (w *Watcher) limitReached() {
+	if w.full {
+		return
+	}
+	w.full = true
+	w.report(Notice{
+		Kind: RingLimit, Level: slog.LevelError,
+		Text: fmt.Sprintf("there are more than %d rings; the others are not read: raise max_rings, or name fewer in include", w.cfg.MaxRings),
+	})
 }
 
 // refusal is what is known of a file that can't be opened.

@@ -15,7 +15,7 @@ func (w *Watcher) resume(a *Agent, r *ringbuf.Reader) {
 	}
 	c, err := w.load(a)
 	if err != nil {
-		w.report(Notice{
+		w.note(Notice{
 			Kind: StoreFailed, Level: slog.LevelWarn, Path: a.Path, Err: err,
 			Text: "checkpoint can't be used; the agent's totals start anew",
 		})
@@ -27,20 +27,20 @@ func (w *Watcher) resume(a *Agent, r *ringbuf.Reader) {
 	}
 	found, err := c.resume(r)
 	if err != nil {
-		w.report(Notice{Kind: RingBroken, Level: slog.LevelWarn, Path: a.Path, Err: err, Text: "ring changed while it was opened"})
+		w.note(Notice{Kind: RingBroken, Level: slog.LevelWarn, Path: a.Path, Err: err, Text: "ring changed while it was opened"})
 		return // the next drain finds out what has become of it
 	}
 	switch found {
 	case resumed, finished:
 	case startedAnew:
 		a.tally.Restarted()
-		w.report(Notice{
+		w.note(Notice{
 			Kind: RingRestart, Level: slog.LevelInfo, Path: a.Path,
 			Text: "agent started anew since the last checkpoint; events that it had not been relieved of by then are lost",
 		})
 	case readByOther:
 		a.tally.ForeignRead()
-		w.report(Notice{
+		w.note(Notice{
 			Kind: RingForeign, Level: slog.LevelWarn, Path: a.Path,
 			Text: "events were taken from this ring since the last checkpoint and are missing from the totals: by somebody else, " +
 				"or by this reader, if it said before it died that the ring couldn't wait for a checkpoint",

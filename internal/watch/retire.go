@@ -133,7 +133,7 @@ func (w *Watcher) retire(a *Agent) {
 	}
 	w.full = false
 	w.leaveAlone(a.place())
-	w.report(Notice{
+	w.note(Notice{
 		Kind: RingRetired, Level: slog.LevelInfo, Path: a.Path,
 		Text: fmt.Sprintf("ring closed, as its agent is gone and wrote nothing for %v; the file is left", w.cfg.StaleAfter),
 	})

@@ -27,7 +27,6 @@ type scanner struct {
 	files    map[ringbuf.FileID]*Agent // which agent has a file open, or had
 	cut      map[string]bool
 	full     bool // there are more rings than allowed, and it was said
-	news     news
 
 	// sharing guards what follows, and the saver's lists. It is held for moments
 	// only, and no other lock is taken meanwhile. Only the scan loop changes
@@ -254,7 +253,7 @@ func (w *Watcher) vanished(a *Agent) {
 	}
 	a.removed = true
 	if a.reader != nil {
-		w.reportOf(a, Notice{
+		w.noteOf(a, Notice{
 			Kind: RingRemoved, Level: slog.LevelInfo,
 			Text: "ring's file was removed or renamed; what its agent still writes is read under this name",
 		})

@@ -35,16 +35,27 @@ func (a *Agent) admit(k Kind, now time.Time) (left int, ok bool) {
 // reportOf reports something of an agent, which is locked, unless that was done
 // of late.
 func (w *Watcher) reportOf(a *Agent, n Notice) {
+	if w.sparing(a, &n) {
+		w.report(n)
+	}
+}
+
+// noteOf is reportOf for what a look at files has found.
+func (w *Watcher) noteOf(a *Agent, n Notice) {
+	if w.sparing(a, &n) {
+		w.note(n)
+	}
+}
+
+// sparing completes a notice of an agent, and says whether it is to be told.
+func (w *Watcher) sparing(a *Agent, n *Notice) bool {
 	left, ok := a.admit(n.Kind, w.cfg.Now())
 	a.unsaid = !ok
-	if !ok {
-		return
-	}
 	if left > 0 {
 		n.Text = fmt.Sprintf("%s (and %d times more since that was last said)", n.Text, left)
 	}
 	n.Path = a.Path
-	w.report(n)
+	return ok
 }
 
 // mayTell says whether something may be said of an agent that isn't locked, or

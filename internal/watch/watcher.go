@@ -26,6 +26,7 @@ type Watcher struct {
 	wanted  chan string              // paths to look at now
 	scanner
 	saver
+	news news
 
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
@@ -46,6 +47,7 @@ func New(cfg Config) (*Watcher, error) {
 		saver:         saver{asked: make(chan struct{}, 1)},
 	}
 	w.scanner.init()
+	w.news.init()
 	w.rings.Store(new([]*Agent))
 	return w, nil
 }
@@ -92,6 +94,7 @@ func (w *Watcher) Close() {
 		a.mu.Unlock()
 	}
 	w.closeLeft()
+	w.flushAll()
 }
 
 // Agents calls fn with each agent that is to be reported, by path. The agent
@@ -150,5 +153,3 @@ func (w *Watcher) look(path string) {
 	default:
 	}
 }
-
-func (w *Watcher) report(n Notice) { w.cfg.Report(n) }

@@ -1,12 +1,11 @@
 package nixlshmreceiver
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/scraper/scraperhelper"
 
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
@@ -18,8 +17,8 @@ import (
 
 // Config is the configuration of the receiver. The README describes each key.
 type Config struct {
-	scraperhelper.ControllerConfig `mapstructure:",squash"`
-	metadata.MetricsBuilderConfig  `mapstructure:",squash"`
+	ControllerConfig              `mapstructure:",squash"`
+	metadata.MetricsBuilderConfig `mapstructure:",squash"`
 
 	Directories []string      `mapstructure:"directories"`
 	Include     []string      `mapstructure:"include"`
@@ -31,7 +30,7 @@ type Config struct {
 	// empty, which in a container isn't the same.
 	HostName string `mapstructure:"host_name"`
 
-	// AllowedUIDs are the users whose rings are opened; all where it is empty.
+	// AllowedUIDs are the users whose rings are opened; all where it is nil.
 	AllowedUIDs   []uint32      `mapstructure:"allowed_uids"`
 	MaxRings      int           `mapstructure:"max_rings"`
 	MaxEventNames int           `mapstructure:"max_event_names"`
@@ -46,7 +45,13 @@ type Config struct {
 	// ExporterNames adds the series that NIXL's own Prometheus exporter
 	// serves, for dashboards that exist.
 	ExporterNames bool `mapstructure:"nixl_exporter_names"`
+
+	noRunInterval error // why the environment has none; nil where one is set
 }
+
+// ControllerConfig says when to report. It is scraperhelper's, but for checks
+// of its own: what they say names neither the key nor its value.
+type ControllerConfig scraperhelper.ControllerConfig
 
 // HistogramsConfig says how distributions are reported.
 type HistogramsConfig struct {
@@ -68,15 +73,12 @@ func createDefaultConfig() *Config {
 	controller.CollectionInterval = defaultCollectionInterval
 	agents := nixlenv.Env(os.LookupEnv) // their settings, as far as they are this process's too
 	runInterval, err := agents.RunInterval()
-	if err != nil {
-		runInterval = 0 // which Validate refuses, unless it is set
-	}
 	return &Config{
-		ControllerConfig:     controller,
+		ControllerConfig:     ControllerConfig(controller),
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 		Directories:          []string{agents.Dir()},
 		Include:              []string{"*"},
-		RunInterval:          runInterval,
+		RunInterval:          runInterval, // 0 where there was an error, which Validate refuses
 		Mode:                 ringbuf.Consume,
 		MaxRings:             watch.DefaultMaxRings,
 		MaxEventNames:        tally.DefaultMaxNames,
@@ -85,31 +87,20 @@ func createDefaultConfig() *Config {
 			Duration: HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 			Size:     HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 		},
+		noRunInterval: err,
 	}
 }
 
-// Validate checks what the configuration holds. Each error names its key.
-func (c *Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
+// Unmarshal reads the configuration. What the values mean is checked by
+// [Config.Validate].
+func (c *Config) Unmarshal(conf *confmap.Conf) error {
+	if err := checkValues(conf); err != nil {
+		return err
 	}
-	check(c.RunInterval >= time.Millisecond,
-		"run_interval: %v is too short, it must be 1ms or more (unless it is set, it comes from %s=%q, in milliseconds)",
-		c.RunInterval, nixlenv.RunInterval, os.Getenv(nixlenv.RunInterval))
-	check(c.StorageID == nil || c.Mode == ringbuf.Consume,
-		"storage: mode %v leaves no position in the rings that could be resumed; set mode: consume, or no storage", c.Mode)
-	check(c.MaxRings > 0, "max_rings: %d must be 1 or more", c.MaxRings)
-	check(c.MaxEventNames > 0, "max_event_names: %d must be 1 or more", c.MaxEventNames)
-	check(c.StaleAfter > 0, "stale_after: %v must be more than 0", c.StaleAfter)
-	errs = append(errs, watch.CheckDirectories(c.Directories),
-		watch.CheckPatterns("include", c.Include), watch.CheckPatterns("exclude", c.Exclude))
-	if _, err := tally.NewShape(c.tally()); err != nil {
-		errs = append(errs, fmt.Errorf("histograms: %w", err))
+	if conf.IsSet("run_interval") {
+		c.noRunInterval = nil
 	}
-	return errors.Join(errs...)
+	return conf.Unmarshal(c)
 }
 
 func (c *Config) tally() tally.Config {

@@ -33,7 +33,7 @@ func TestStaleAfter(t *testing.T) {
 	first := h.until(func(all agents) bool { return all["gone"].int(transmitted) == 7 && all["idle"].int(transmitted) == 8 })
 
 	clock.pass(2 * time.Minute)
-	h.log("info: ring closed, as its agent is gone and wrote nothing for 1m0s", gone.Path())
+	h.log("info: ", "ring closed, as its agent is gone and wrote nothing for 1m0s", gone.Path())
 	h.until(func(all agents) bool { return all["gone"] == nil && all["idle"].int(transmitted) == 8 })
 
 	// Its totals start anew with it, and so does their start time.
@@ -219,7 +219,7 @@ func TestAllowedUIDs(t *testing.T) {
 	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
 	me := uint32(os.Geteuid())
 	h := newHarness(t, dir, func(c *Config) { c.AllowedUIDs = []uint32{me + 1} }).start()
-	h.log("warn: ring can't be opened", fmt.Sprintf("belongs to uid %d, which isn't allowed", me))
+	h.log("warn: ", "ring can't be opened", fmt.Sprintf("belongs to uid %d, which isn't allowed", me))
 	if h.shutdown().ResourceMetrics().Len() > 0 {
 		t.Error("it is reported")
 	}

@@ -1,37 +1,137 @@
 package nixlshmreceiver
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+
+	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 )
 
-// The README has every key of the configuration.
-func TestREADMEHasEveryKey(t *testing.T) {
+// inWords are the defaults that README.md tells in words, because they depend
+// on something or are none.
+var inWords = map[string]string{
+	"directories":                     "`$NIXL_TELEMETRY_DIR`, else `$NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH`, else `/tmp`",
+	"run_interval":                    "`$NIXL_TELEMETRY_RUN_INTERVAL` in milliseconds, else 100ms",
+	"host_name":                       "the Collector's host name",
+	"allowed_uids":                    "all",
+	"storage":                         "none",
+	"histograms::duration::bounds":    "NIXL's own for times, powers of four for sizes; see [Metrics](#metrics)",
+	"histograms::size::bounds":        "NIXL's own for times, powers of four for sizes; see [Metrics](#metrics)",
+	"resource_attributes::*::enabled": "see there",
+}
+
+// README.md has every key of the configuration, with its default.
+func TestREADMEHasEveryDefault(t *testing.T) {
+	noEnv(t)
 	text, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range configKeys(reflect.TypeFor[Config]()) {
-		if !strings.Contains(string(text), "`"+key) && !strings.Contains(string(text), "::"+key+"`") {
-			t.Errorf("%s isn't in README.md", key)
+	documented := documentedDefaults(string(text))
+	defaults := make(map[string]string)
+	spellAll(reflect.ValueOf(*createDefaultConfig()), "", defaults)
+	for key, want := range defaults {
+		if words, ok := inWords[key]; ok {
+			want = words
+		}
+		if got, ok := documented[key]; !ok || got != want {
+			t.Errorf("%s: README.md has the default %q (%v), want %q", key, got, ok, want)
+		}
+		delete(documented, key)
+	}
+	for key := range documented {
+		t.Errorf("%s is in README.md and no key", key)
+	}
+}
+
+// documentedDefaults are the keys of README.md's table of the configuration and
+// their defaults, without the quotes of code. A key that begins with an ellipsis
+// is one of the keys before it.
+func documentedDefaults(text string) map[string]string {
+	_, table, _ := strings.Cut(text, "| key | default | |\n|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	code := regexp.MustCompile("`([^`]+)`")
+	found := make(map[string]string)
+	var above []string
+	for row := range strings.Lines(table) {
+		cells := strings.Split(row, "|")[1:]
+		var keys []string
+		for _, match := range code.FindAllStringSubmatch(cells[0], -1) {
+			keys = append(keys, strings.ReplaceAll(match[1], "<name>", "*"))
+		}
+		if last, ok := strings.CutPrefix(keys[0], "…"); ok {
+			keys = keys[:0]
+			for _, key := range above {
+				keys = append(keys, key+last)
+			}
+		} else {
+			above = keys
+		}
+		value := strings.TrimSpace(cells[1])
+		if value == "" { // its keys follow
+			continue
+		}
+		if match := code.FindString(value); match == value {
+			value = strings.Trim(value, "`")
+		}
+		for _, key := range keys {
+			found[key] = value
+		}
+	}
+	return found
+}
+
+// spellAll adds the default of each key as it may be written.
+func spellAll(of reflect.Value, above string, to map[string]string) {
+	for i := range of.NumField() {
+		field, value := of.Type().Field(i), of.Field(i)
+		key, options, tagged := strings.Cut(field.Tag.Get("mapstructure"), ",")
+		switch {
+		case options == "squash":
+			spellAll(value, above, to)
+		case !tagged && key == "":
+		case field.Type == reflect.TypeFor[metadata.MetricsConfig](), field.Type == reflect.TypeFor[metadata.ResourceAttributesConfig]():
+			to[above+key+"::*::enabled"] = spellSwitches(value)
+		case value.Kind() == reflect.Struct:
+			spellAll(value, above+key+"::", to)
+		default:
+			to[above+key] = spellDefault(value.Interface())
 		}
 	}
 }
 
-// configKeys are the keys of a struct, without what mdatagen documents.
-func configKeys(of reflect.Type) (keys []string) {
+// spellSwitches is what all of them are, or that they differ.
+func spellSwitches(of reflect.Value) string {
+	var all []string
 	for i := range of.NumField() {
-		field := of.Field(i)
-		key, squash, _ := strings.Cut(field.Tag.Get("mapstructure"), ",")
-		if key != "" {
-			keys = append(keys, key)
-		}
-		ours := strings.HasSuffix(field.Type.PkgPath(), "nixlshmreceiver") || squash == "squash"
-		if field.Type.Kind() == reflect.Struct && ours {
-			keys = append(keys, configKeys(field.Type)...)
-		}
+		all = append(all, fmt.Sprint(of.Field(i).FieldByName("Enabled").Bool()))
 	}
-	return keys
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), " or ")
+}
+
+func spellDefault(value any) string {
+	switch v := value.(type) {
+	case time.Duration:
+		return regexp.MustCompile(`(\D)0s$`).ReplaceAllString(v.String(), "$1")
+	case []string:
+		list, err := json.Marshal(append([]string{}, v...))
+		if err != nil {
+			return err.Error()
+		}
+		return string(list)
+	case *component.ID:
+		return "null"
+	default:
+		return fmt.Sprint(v)
+	}
 }

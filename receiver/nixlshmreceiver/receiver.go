@@ -181,7 +181,7 @@ func (r *ringReceiver) notice(n watch.Notice) {
 	if n.Err != nil {
 		fields = append(fields, zap.Error(n.Err))
 	}
-	r.log.Log(zapLevel(n.Level), n.Text, fields...)
+	r.log.Log(zapLevel(n.Level), n.Message(), fields...)
 }
 
 func zapLevel(l slog.Level) zapcore.Level {

@@ -23,7 +23,7 @@ func TestTotalsOutliveARestart(t *testing.T) {
 	}
 
 	restarted := ring(t, dir, "agent", ringbuf.V4, 64)
-	h.log("info: agent started anew", restarted.Path())
+	h.log("info: ", "agent started anew", restarted.Path())
 	push(t, restarted, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1024), ringbuf.NewEvent(ringbuf.TypeErrNotFound, 1))
 	push(t, restarted, write(11, 30, 5)...)
 	after := h.until(func(all agents) bool { return all["agent"].int(transmitted) == 111 })["agent"]
@@ -63,7 +63,7 @@ func TestForeignReadsAreReported(t *testing.T) {
 	drained(t, w.Path())
 	// A reader without our lock stores its own position: NIXL's, for example.
 	ringtest.Edit(t, w.Path(), func(h *ringtest.Header) { h.ReadPos, h.WritePos = 6, 6 })
-	h.log("warn: somebody else takes events from this ring", "mode: observe", "telemetry_reader")
+	h.log("warn: ", "somebody else takes events from this ring", "mode: observe", "telemetry_reader")
 	h.until(func(all agents) bool { return all["agent"].int("nixl.telemetry.ring.foreign_reads") == 1 })
 }
 
@@ -75,7 +75,7 @@ func TestFullRingsAreReported(t *testing.T) {
 		push(t, w, ringbuf.NewEvent(ringbuf.TypeTxBytes, 1))
 	}
 	h := newHarness(t, dir, often).start()
-	h.log("warn: ring was full (15 events)", "NIXL_TELEMETRY_BUFFER_SIZE=")
+	h.log("warn: ", "ring was full (15 events)", "NIXL_TELEMETRY_BUFFER_SIZE=")
 	a := h.until(func(all agents) bool { return all["agent"] != nil })["agent"]
 	if a.int("nixl.telemetry.ring.saturations") != 1 || a.points["nixl.telemetry.ring.utilization"] != 1.0 {
 		t.Errorf("%d saturations, utilization %v", a.int("nixl.telemetry.ring.saturations"), a.points["nixl.telemetry.ring.utilization"])

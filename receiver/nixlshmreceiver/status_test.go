@@ -32,13 +32,13 @@ func TestStatusOfAMissingDirectory(t *testing.T) {
 	t.Parallel() // it waits for the next look through the directory
 	dir := filepath.Join(t.TempDir(), "later")
 	h := newHarness(t, dir, often).start()
-	h.log("warn: telemetry directory can't be read", "NIXL_TELEMETRY_DIR", dir)
+	h.log("warn: ", "telemetry directory can't be read", "NIXL_TELEMETRY_DIR", dir)
 	h.mustSay(componentstatus.StatusRecoverableError, "telemetry directory can't be read", dir, "no such file")
 
 	// An agent that starts makes it right.
 	w := ring(t, dir, "agent", ringbuf.V4, 16)
 	push(t, w, write(7, 1, 1)...)
-	h.log("info: telemetry directory can be read now", dir)
+	h.log("info: ", "telemetry directory can be read now", dir)
 	h.mustSay(componentstatus.StatusOK)
 	h.until(func(all agents) bool { return all["agent"].int(transmitted) == 7 })
 	if n := len(h.statuses); n > 0 {
@@ -71,7 +71,7 @@ func TestStatusWhereSomeRingsCanBeOpened(t *testing.T) {
 	strange := ringtest.NewHeader(5, 16)
 	ringtest.Make(t, filepath.Join(dir, "strange"), strange, 16*16)
 	h := newHarness(t, dir, often).start()
-	h.log("warn: ring can't be opened", "unknown ring version 5", "strange")
+	h.log("warn: ", "ring can't be opened", "unknown ring version 5", "strange")
 	h.next()
 	h.next()
 	if n := len(h.statuses); n > 0 {
@@ -122,7 +122,7 @@ func TestAConsumerInAnotherProcess(t *testing.T) {
 	}
 
 	h := newHarness(t, dir, often).start()
-	h.log("warn: ring can't be opened", "agent", fmt.Sprintf("consumed already by process %d", other.Process.Pid), "observe instead")
+	h.log("warn: ", "ring can't be opened", "agent", fmt.Sprintf("consumed already by process %d", other.Process.Pid), "observe instead")
 	h.mustSay(componentstatus.StatusRecoverableError, fmt.Sprint(other.Process.Pid))
 	if n, err := w.Len(); n != 4 || err != nil {
 		t.Errorf("%d events are left in the ring (%v), want all 4", n, err)

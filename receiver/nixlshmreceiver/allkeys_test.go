@@ -1,0 +1,124 @@
+package nixlshmreceiver
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// allKeys is the sample with every key, its text and what the Collector makes of
+// the receiver's section, with the keys that are commented out or without.
+func allKeys(t *testing.T, commented bool) (text string, section *confmap.Conf) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "..", "examples", "collector", "all-keys.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As in an environment without these variables.
+	text = regexp.MustCompile(`\$\{env:\w+:-([^}]*)\}`).ReplaceAllString(string(content), "$1")
+	if commented {
+		text = regexp.MustCompile(`(?m)^( +)# (\w+: [^ ].*)`).ReplaceAllString(text, "$1$2")
+	}
+	read, err := confmap.NewRetrievedFromYAML([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := read.AsConf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if section, err = all.Sub("receivers::nixl_shm"); err != nil {
+		t.Fatal(err)
+	}
+	return text, section
+}
+
+// What is in the sample is what holds without it.
+func TestAllKeysHaveTheirDefaults(t *testing.T) {
+	noEnv(t)
+	_, section := allKeys(t, false)
+	got := createDefaultConfig()
+	if err := section.Unmarshal(got); err != nil {
+		t.Fatal(err)
+	}
+	if err := confmap.Validate(got); err != nil {
+		t.Error(err)
+	}
+	want := createDefaultConfig()
+	want.Exclude = []string{}
+	want.Histograms.Duration.Bounds = semconv.DurationBounds() // those of none
+	want.Histograms.Size.Bounds = semconv.SizeBounds()
+	if d := same(want, got); d != "" {
+		t.Errorf("(-defaults +all-keys.yaml)\n%s", d)
+	}
+}
+
+func TestAllKeysAreAll(t *testing.T) {
+	_, section := allKeys(t, true)
+	cfg := createDefaultConfig()
+	if err := section.Unmarshal(cfg); err != nil {
+		t.Fatal(err)
+	}
+	if err := confmap.Validate(cfg); err != nil {
+		t.Error(err)
+	}
+	var got []string
+	for _, key := range section.AllKeys() {
+		if attribute, filter, ok := strings.Cut(key, "::metrics_"); ok { // which each attribute has
+			key = "resource_attributes::*::metrics_" + filter
+			if !strings.HasPrefix(attribute, "resource_attributes::") {
+				t.Errorf("%s is no attribute", attribute)
+			}
+		}
+		got = append(got, key)
+	}
+	for _, key := range leaves(reflect.TypeFor[Config](), "") {
+		if attribute, filter, ok := strings.Cut(key, "::metrics_"); ok && strings.HasPrefix(attribute, "resource_attributes::") {
+			key = "resource_attributes::*::metrics_" + filter
+		}
+		if !slices.Contains(got, key) {
+			t.Errorf("all-keys.yaml has no %s", key)
+		}
+	}
+}
+
+// leaves are the keys of a struct that have values, with those above them.
+func leaves(of reflect.Type, above string) (keys []string) {
+	for i := range of.NumField() {
+		field := of.Field(i)
+		key, options, tagged := strings.Cut(field.Tag.Get("mapstructure"), ",")
+		switch {
+		case options == "squash":
+			keys = append(keys, leaves(field.Type, above)...)
+		case key == "" && !tagged:
+		case field.Type.Kind() == reflect.Struct:
+			keys = append(keys, leaves(field.Type, above+key+"::")...)
+		default:
+			keys = append(keys, above+key)
+		}
+	}
+	return keys
+}
+
+// Each key of the sample has a comment, on its line or above it.
+func TestAllKeysAreExplained(t *testing.T) {
+	text, _ := allKeys(t, true)
+	_, text, _ = strings.Cut(text, "  nixl_shm:\n")
+	text, _, _ = strings.Cut(text, "\nexporters:")
+	before := ""
+	for line := range strings.Lines(text) {
+		key, _, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if ok && !strings.HasPrefix(key, "#") && !strings.Contains(line, " # ") && !strings.HasPrefix(before, "# ") {
+			t.Errorf("%s isn't explained", key)
+		}
+		before = strings.TrimSpace(line)
+	}
+}

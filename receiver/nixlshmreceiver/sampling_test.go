@@ -1,0 +1,52 @@
+package nixlshmreceiver
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// The Collector's log drops lines of the same level and message, by default
+// those after the tenth in ten seconds. It must not drop what is said of one
+// ring for what was said of others, be they of another receiver's.
+func TestTheLogsSamplingLosesNoRing(t *testing.T) {
+	const receivers, each = 4, 7 // few enough to be named
+	lines := newLogLines()
+	log := zap.New(zapcore.NewSamplerWithOptions(lines, 10*time.Second, 10, 100))
+	type entry struct{ text, path string }
+	want := make(map[entry]bool)
+	for range receivers {
+		dir := t.TempDir()
+		for i := range each {
+			full := ring(t, dir, fmt.Sprintf("full-%d", i), ringbuf.V4, 16)
+			for range 15 {
+				push(t, full, ringbuf.NewEvent(ringbuf.TypeTxBytes, 1))
+			}
+			broken := ring(t, dir, fmt.Sprintf("broken-%d", i), ringbuf.V4, 16)
+			if err := os.Truncate(broken.Path(), 100); err != nil {
+				t.Fatal(err)
+			}
+			want[entry{"ring opened", full.Path()}] = true
+			want[entry{"ring was full", full.Path()}] = true
+			want[entry{"ring can't be opened", broken.Path()}] = true
+		}
+		h := newHarness(t, dir)
+		h.settings.Logger = log
+		h.start().shutdown()
+	}
+	for len(lines.entries) > 0 {
+		line := <-lines.entries
+		maps.DeleteFunc(want, func(e entry, _ bool) bool { return containsAll(line, []string{e.text, "path=" + e.path}) })
+	}
+	if len(want) > 0 {
+		t.Errorf("%d of %d lines were dropped:\n%v", len(want), receivers*each*3, slices.Collect(maps.Keys(want)))
+	}
+}

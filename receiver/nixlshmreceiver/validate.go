@@ -1,0 +1,121 @@
+package nixlshmreceiver
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// leastInterval bounds what a timer can be asked for.
+const leastInterval = time.Millisecond
+
+// Validate checks what the configuration means. Each error names the key, its
+// value, and what to write instead.
+func (c *Config) Validate() error {
+	return errors.Join(c.checkDirectories(), c.checkTimes(), c.checkRings(), c.checkHistograms())
+}
+
+func (c *Config) checkDirectories() error {
+	errs := []error{watch.CheckDirectories(c.Directories)}
+	for _, dir := range c.Directories {
+		if dir != "" && !filepath.IsAbs(dir) {
+			errs = append(errs, fmt.Errorf("directories: %q is relative to where the Collector happens to be started%s: "+
+				"write a path that begins with /, such as /run/nixl", dir, fromEnvironment(dir)))
+		}
+	}
+	if len(c.Include) == 0 {
+		errs = append(errs, errors.New(`include: [] leaves no ring: write ["*"], or leave the key out, for all rings`))
+	}
+	return errors.Join(append(errs, watch.CheckPatterns("include", c.Include), watch.CheckPatterns("exclude", c.Exclude))...)
+}
+
+// fromEnvironment says which variable a directory is that of, if it is.
+func fromEnvironment(dir string) string {
+	for _, name := range []string{nixlenv.Dir, nixlenv.OutputPath} {
+		if os.Getenv(name) == dir {
+			return fmt.Sprintf(" (it is that of %s)", name)
+		}
+	}
+	return ""
+}
+
+func (c *Config) checkTimes() error {
+	var errs faults
+	if c.RunInterval == 0 && c.noRunInterval != nil {
+		errs.add("run_interval: it isn't set, and the environment's can't be used: %w", c.noRunInterval)
+	} else if c.RunInterval < leastInterval {
+		errs.add("run_interval: %v is too short: write that of the agents, %v or more, such as %v",
+			c.RunInterval, leastInterval, watch.DefaultRunInterval)
+	}
+	if c.CollectionInterval < leastInterval {
+		errs.add("collection_interval: %v is too short: write %v or more, such as %v",
+			c.CollectionInterval, leastInterval, defaultCollectionInterval)
+	}
+	if c.InitialDelay < 0 {
+		errs.add("initial_delay: %v is negative: write 0s to report at once, or a time such as 1s", c.InitialDelay)
+	}
+	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < leastInterval {
+		errs.add("timeout: %v leaves no time to hand on a report: write 0s for no limit, or %v or more, such as 5s", c.Timeout, leastInterval)
+	}
+	if c.StaleAfter < watch.MinStaleAfter {
+		errs.add("stale_after: %v is too short: write %v, the time between two looks at the files, or more; "+
+			"better longer than an agent takes to start anew, such as 5m", c.StaleAfter, watch.MinStaleAfter)
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) checkRings() error {
+	var errs faults
+	if c.StorageID != nil && c.Mode != ringbuf.Consume {
+		errs.add("storage: mode %v leaves no position in the rings that could be resumed; set mode: consume, or no storage", c.Mode)
+	}
+	if c.AllowedUIDs != nil && len(c.AllowedUIDs) == 0 {
+		errs.add("allowed_uids: %w", errNobody)
+	}
+	for _, id := range c.AllowedUIDs {
+		if err := wantUID(id); err != nil {
+			errs.add("allowed_uids: %w", err)
+		}
+	}
+	if c.MaxRings < 1 {
+		errs.add("max_rings: %d must be 1 or more", c.MaxRings)
+	}
+	if c.MaxEventNames < 1 {
+		errs.add("max_event_names: %d must be 1 or more", c.MaxEventNames)
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) checkHistograms() error {
+	errs := faults{c.Histograms.Duration.check("duration"), c.Histograms.Size.check("size")}
+	if _, err := tally.NewShape(c.tally()); err != nil {
+		errs.add("histograms: %w", err)
+	}
+	return errors.Join(errs...)
+}
+
+// check finds what would have no effect.
+func (h *HistogramConfig) check(key string) error {
+	var errs faults
+	if len(h.Bounds) > 0 && h.Kind != tally.Explicit {
+		errs.add("histograms: %s: bounds %v are for kind: explicit, and it is %s: leave them out, or write kind: explicit", key, h.Bounds, h.Kind)
+	}
+	if h.MaxSize != tally.DefaultMaxSize && h.Kind != tally.Exponential {
+		errs.add("histograms: %s: max_size %d is for kind: exponential, and it is %s: leave it out, or write kind: exponential", key, h.MaxSize, h.Kind)
+	} else if h.MaxSize == 0 {
+		errs.add("histograms: %s: max_size is 0: write %d, for example", key, tally.DefaultMaxSize)
+	}
+	return errors.Join(errs...)
+}
+
+// faults are the errors of a configuration.
+type faults []error
+
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }

@@ -1,0 +1,208 @@
+package nixlshmreceiver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// maxUID is the largest user id: the one above stands for none.
+const maxUID = math.MaxUint32 - 1
+
+// values are the keys whose values are looked at as they are written.
+var values = []struct {
+	key   string
+	check func(value any) error
+}{
+	{"directories", wantList(wantText, "/run/nixl")},
+	{"include", wantList(wantText, `"*"`)},
+	{"exclude", wantList(wantText, `"*.log"`)},
+	{"run_interval", wantDuration("ms", "100ms")},
+	{"collection_interval", wantDuration("s", "10s")},
+	{"initial_delay", wantDuration("s", "1s")},
+	{"timeout", wantDuration("s", "5s")},
+	{"stale_after", wantDuration("s", "5m")},
+	{"mode", wantMode},
+	{"host_name", wantText},
+	{"allowed_uids", wantUIDs},
+	{"storage", wantText},
+	{"max_rings", wantWhole(watch.DefaultMaxRings)},
+	{"max_event_names", wantWhole(tally.DefaultMaxNames)},
+	{"histograms::duration::kind", wantKind},
+	{"histograms::duration::bounds", wantList(wantNumber, "0.001, 0.01")},
+	{"histograms::duration::max_size", wantWhole(tally.DefaultMaxSize)},
+	{"histograms::size::kind", wantKind},
+	{"histograms::size::bounds", wantList(wantNumber, "1024, 4096")},
+	{"histograms::size::max_size", wantWhole(tally.DefaultMaxSize)},
+	{"nixl_exporter_names", wantBool},
+}
+
+// checkValues checks that values are of the kinds that their keys take. The
+// decoder doesn't say which value is wrong, nor what to write instead, and it
+// makes numbers fit: a uid of 2^32 becomes 0, root's, and a 100 without a unit
+// 100 ns.
+func checkValues(conf *confmap.Conf) error {
+	var errs []error
+	for _, v := range values {
+		if !conf.IsSet(v.key) {
+			continue
+		}
+		if err := v.check(conf.Get(v.key)); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", v.key, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// wantList checks each of several values. A text may stand there without brackets.
+func wantList(check func(any) error, example string) func(any) error {
+	return func(value any) error {
+		if value == nil {
+			return nil // the default holds
+		}
+		if _, ok := value.(string); ok && check(value) == nil {
+			return nil
+		}
+		all := reflect.ValueOf(value)
+		if all.Kind() != reflect.Slice {
+			return fmt.Errorf("%s is not a list: write [%s], for example", spell(value), example)
+		}
+		for i := range all.Len() {
+			if err := check(all.Index(i).Interface()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// wantDuration checks a duration. A number is one of these units, most likely.
+func wantDuration(unit, example string) func(any) error {
+	return func(value any) error {
+		if _, ok := value.(time.Duration); ok {
+			return nil // of a configuration that wasn't written by hand
+		}
+		s, isText := value.(string)
+		if _, err := time.ParseDuration(s); isText && err == nil {
+			return nil
+		}
+		n, err := strconv.ParseFloat(fmt.Sprint(value), 64)
+		switch {
+		case err != nil || math.IsNaN(n) || math.IsInf(n, 0):
+			return fmt.Errorf("%s is not a duration: write %s, for example", spell(value), example)
+		case n == 0:
+			return nil
+		case n != math.Trunc(n) || n < 0 || n >= math.MaxInt64:
+		case n < float64(time.Millisecond):
+			example = strconv.FormatFloat(n, 'f', -1, 64) + unit
+		default: // it was meant as nanoseconds
+			example = time.Duration(n).String()
+		}
+		return fmt.Errorf("%s has no unit: write %s, for example", spell(value), example)
+	}
+}
+
+func wantMode(value any) error {
+	if s, ok := value.(string); ok {
+		_, err := ringbuf.ParseMode(s)
+		return err
+	}
+	return fmt.Errorf("%s is not a mode: write consume or observe", spell(value))
+}
+
+func wantKind(value any) error {
+	if _, ok := value.(string); !ok {
+		return fmt.Errorf("%s is not a kind: write explicit, exponential or none", spell(value))
+	}
+	return nil
+}
+
+// wantText takes numbers, too: what comes out of an environment variable looks like
+// one and is read as text.
+func wantText(value any) error {
+	switch reflect.ValueOf(value).Kind() {
+	case reflect.Slice, reflect.Map:
+		return fmt.Errorf("%s is not a text: write a single word, or one in quotes", spell(value))
+	default:
+		return nil
+	}
+}
+
+// wantUIDs doesn't take nothing for all: a list that got lost, in a variable that
+// isn't set for example, would let everybody in.
+func wantUIDs(value any) error {
+	if all := reflect.ValueOf(value); value == nil || all.Kind() == reflect.Slice && all.Len() == 0 {
+		return errNobody
+	}
+	return wantList(wantUID, "1000")(value)
+}
+
+var errNobody = errors.New("an empty list allows nobody: write the uids of the agents, such as [1000], or leave the key out to allow all")
+
+func wantUID(value any) error {
+	if n, ok := integer(value); !ok || n < 0 || n > maxUID {
+		return fmt.Errorf("%s is not a uid: it must be from 0 to %d", spell(value), maxUID)
+	}
+	return nil
+}
+
+func wantWhole(example int) func(any) error {
+	return func(value any) error {
+		if n, ok := integer(value); !ok || n != int64(int32(n)) {
+			return fmt.Errorf("%s is not a whole number of a sensible size: write %d, for example", spell(value), example)
+		}
+		return nil
+	}
+}
+
+func wantNumber(value any) error {
+	v := reflect.ValueOf(value)
+	if !v.CanInt() && !v.CanUint() && !v.CanFloat() {
+		return fmt.Errorf("%s is not a number: write 0.5, for example, without a unit", spell(value))
+	}
+	return nil
+}
+
+func wantBool(value any) error {
+	if _, ok := value.(bool); !ok {
+		return fmt.Errorf("%s is neither true nor false", spell(value))
+	}
+	return nil
+}
+
+// integer is a whole number, however it came out of the file.
+func integer(value any) (int64, bool) {
+	const exact = 1 << 53 // the largest that a float64 has no other number near of
+	switch v := reflect.ValueOf(value); {
+	case v.CanInt():
+		return v.Int(), true
+	case v.CanUint():
+		return int64(min(v.Uint(), math.MaxInt64)), true
+	case v.CanFloat():
+		f := v.Float()
+		return int64(f), f == math.Trunc(f) && math.Abs(f) < exact
+	default:
+		return 0, false
+	}
+}
+
+// spell is a value as it may stand in the file.
+func spell(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return strconv.Quote(v)
+	default:
+		return fmt.Sprint(v)
+	}
+}

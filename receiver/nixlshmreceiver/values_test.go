@@ -1,0 +1,208 @@
+package nixlshmreceiver
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/confmap"
+)
+
+// parse is the configuration of a receiver as the Collector reads it, or why it
+// refuses it.
+func parse(t *testing.T, yaml string) (*Config, error) {
+	t.Helper()
+	read, err := confmap.NewRetrievedFromYAML([]byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf, err := read.AsConf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := createDefaultConfig()
+	if err := conf.Unmarshal(cfg); err != nil {
+		// The decoder says where, which is here.
+		text, ours := strings.CutPrefix(err.Error(), "decoding failed due to the following error(s):\n\n'' ")
+		if !ours {
+			t.Errorf("the decoder says it: %v", err)
+		}
+		return nil, errors.New(text)
+	}
+	return cfg, confmap.Validate(cfg)
+}
+
+// A uid that isn't one must not become another, least of all root's.
+func TestUIDsDontWrapAround(t *testing.T) {
+	for _, id := range []string{
+		"4294967296", "4294967295", "-1", "-4294967296", "1.5", "8589934592", "18446744073709551616", "-9223372036854775808", "1e+30",
+		`"root"`, `"0"`, "true", "null",
+	} {
+		want := "allowed_uids: " + id + " is not a uid: it must be from 0 to 4294967294"
+		for _, yaml := range []string{"allowed_uids: [" + id + "]", "allowed_uids: [1000, " + id + "]"} {
+			cfg, err := parse(t, yaml)
+			if id == "18446744073709551616" { // as a decoder of YAML has it
+				want = strings.Replace(want, id, "1.8446744073709552e+19", 1)
+			}
+			if err == nil || err.Error() != want {
+				t.Errorf("%s: error is %v, want %s; config is %v", yaml, err, want, cfg)
+			}
+		}
+	}
+	cfg, err := parse(t, "allowed_uids: [0, 1000, 4294967294]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]uint32{0, 1000, 4294967294}, cfg.AllowedUIDs); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	// Also a configuration that nobody wrote has to hold uids.
+	cfg.AllowedUIDs = []uint32{4294967295}
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "allowed_uids: 4294967295 is not a uid") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// A list that got lost must not let everybody in.
+func TestNoUIDsArentAll(t *testing.T) {
+	for _, yaml := range []string{"allowed_uids: []", "allowed_uids:"} {
+		if _, err := parse(t, yaml); err == nil || !strings.HasPrefix(err.Error(), "allowed_uids: an empty list allows nobody: ") {
+			t.Errorf("%s: error is %v", yaml, err)
+		}
+	}
+	cfg := createDefaultConfig()
+	cfg.AllowedUIDs = []uint32{}
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "allows nobody") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// An error names its key and the value, and says what to write instead; nothing
+// of the program.
+func TestWhatAnErrorSays(t *testing.T) {
+	noEnv(t)
+	const nobody = "allowed_uids: an empty list allows nobody: write the uids of the agents, such as [1000], or leave the key out to allow all"
+	for yaml, want := range map[string]string{
+		"allowed_uids: 4294967296": "allowed_uids: 4294967296 is not a list: write [1000], for example",
+		"allowed_uids: []":         nobody,
+		"allowed_uids:":            nobody,
+
+		"run_interval: 100":               "run_interval: 100 has no unit: write 100ms, for example",
+		`run_interval: "100"`:             `run_interval: "100" has no unit: write 100ms, for example`,
+		"run_interval: 100000000":         "run_interval: 100000000 has no unit: write 100ms, for example",
+		"run_interval: 0.1":               "run_interval: 0.1 has no unit: write 100ms, for example",
+		"run_interval: -5":                "run_interval: -5 has no unit: write 100ms, for example",
+		"run_interval: fast":              `run_interval: "fast" is not a duration: write 100ms, for example`,
+		"run_interval: inf":               `run_interval: "inf" is not a duration: write 100ms, for example`,
+		"run_interval: [1s]":              "run_interval: [1s] is not a duration: write 100ms, for example",
+		"run_interval:":                   "run_interval: null is not a duration: write 100ms, for example",
+		"run_interval: true":              "run_interval: true is not a duration: write 100ms, for example",
+		"run_interval: 0":                 "run_interval: 0s is too short: write that of the agents, 1ms or more, such as 100ms",
+		"run_interval: 100ns":             "run_interval: 100ns is too short: write that of the agents, 1ms or more, such as 100ms",
+		"collection_interval: 10":         "collection_interval: 10 has no unit: write 10s, for example",
+		"collection_interval: 0s":         "collection_interval: 0s is too short: write 1ms or more, such as 10s",
+		"collection_interval: 30 seconds": `collection_interval: "30 seconds" is not a duration: write 10s, for example`,
+		"initial_delay: -1s":              "initial_delay: -1s is negative: write 0s to report at once, or a time such as 1s",
+		"timeout: -1s":                    "timeout: -1s leaves no time to hand on a report: write 0s for no limit, or 1ms or more, such as 5s",
+		"timeout: 1ns":                    "timeout: 1ns leaves no time to hand on a report: write 0s for no limit, or 1ms or more, such as 5s",
+		"stale_after: 300":                "stale_after: 300 has no unit: write 300s, for example",
+		"stale_after: 1ns": "stale_after: 1ns is too short: write 2s, the time between two looks at the files, or more; " +
+			"better longer than an agent takes to start anew, such as 5m",
+
+		"mode: [a]":              "mode: [a] is not a mode: write consume or observe",
+		"mode: peek":             `mode: unknown mode "peek": it is one of consume, observe`,
+		"host_name: [a]":         "host_name: [a] is not a text: write a single word, or one in quotes",
+		"storage: {file: a}":     "storage: map[file:a] is not a text: write a single word, or one in quotes",
+		"max_rings: many":        `max_rings: "many" is not a whole number of a sensible size: write 4096, for example`,
+		"max_rings: 1.5":         "max_rings: 1.5 is not a whole number of a sensible size: write 4096, for example",
+		"max_rings: 4294967297":  "max_rings: 4294967297 is not a whole number of a sensible size: write 4096, for example",
+		"max_event_names: [1]":   "max_event_names: [1] is not a whole number of a sensible size: write 200, for example",
+		"nixl_exporter_names: 1": "nixl_exporter_names: 1 is neither true nor false",
+
+		"directories: 7":         "directories: 7 is not a list: write [/run/nixl], for example",
+		"directories: []":        "directories: at least one is needed, such as /run/nixl",
+		"directories: [{a: b}]":  "directories: map[a:b] is not a text: write a single word, or one in quotes",
+		"directories: [rel/dir]": `directories: "rel/dir" is relative to where the Collector happens to be started: write a path that begins with /, such as /run/nixl`,
+		"directories: [~/rings]": `directories: "~/rings" is relative to where the Collector happens to be started: write a path that begins with /, such as /run/nixl`,
+		"include: []":            `include: [] leaves no ring: write ["*"], or leave the key out, for all rings`,
+		`include: [""]`:          `include: "" matches nothing: patterns are of names within a directory, such as *, decode-* or pod/**`,
+		`include: ["/abs/*"]`:    `include: "/abs/*" begins with a slash: patterns are of names within a directory, such as *, decode-* or pod/**`,
+		`exclude: ["../x"]`:      `exclude: "../x" has a part that no path has once it is cleaned: patterns are of names within a directory, such as *, decode-* or pod/**`,
+		`exclude: ["pod/"]`:      `exclude: "pod/" ends with a slash: patterns are of names within a directory, such as *, decode-* or pod/**`,
+
+		"histograms: {duration: {kind: [a]}}":        "histograms::duration::kind: [a] is not a kind: write explicit, exponential or none",
+		"histograms: {duration: {kind: linear}}":     `histograms: duration: kind is "linear": it is one of explicit, exponential, none`,
+		"histograms: {duration: {bounds: [1, 2ms]}}": `histograms::duration::bounds: "2ms" is not a number: write 0.5, for example, without a unit`,
+		"histograms: {size: {bounds: 1024}}":         "histograms::size::bounds: 1024 is not a list: write [1024, 4096], for example",
+		"histograms: {size: {kind: exponential, bounds: [1024]}}": "histograms: size: bounds [1024] are for kind: explicit, and it is exponential: " +
+			"leave them out, or write kind: explicit",
+		"histograms: {size: {max_size: 80}}": "histograms: size: max_size 80 is for kind: exponential, and it is explicit: " +
+			"leave it out, or write kind: exponential",
+		"histograms: {duration: {kind: none, max_size: 80}}": "histograms: duration: max_size 80 is for kind: exponential, and it is none: " +
+			"leave it out, or write kind: exponential",
+		"histograms: {size: {kind: exponential, max_size: 0}}": "histograms: size: max_size is 0: write 160, for example",
+	} {
+		if _, err := parse(t, yaml); err == nil || err.Error() != want {
+			t.Errorf("%s: error is\n%v, want\n%s", yaml, err, want)
+		}
+	}
+}
+
+// What is wrong is said all at once.
+func TestEveryErrorIsSaid(t *testing.T) {
+	for yaml, want := range map[string]int{
+		"{run_interval: 100, mode: [a], allowed_uids: [-1, -2], max_rings: many}":                                              4,
+		"{run_interval: 0s, directories: [a], include: [''], exclude: [/b, /c], max_rings: -1, timeout: -1s, stale_after: 1s}": 8,
+	} {
+		if _, err := parse(t, yaml); err == nil || len(strings.Split(err.Error(), "\n")) != want {
+			t.Errorf("%s: error is %v", yaml, err)
+		}
+	}
+}
+
+// What is written otherwise and means the same.
+func TestValuesInOtherWords(t *testing.T) {
+	noEnv(t)
+	for yaml, right := range map[string]func(c *Config) bool{
+		"timeout: 0":                func(c *Config) bool { return c.Timeout == 0 },
+		"initial_delay: 0":          func(c *Config) bool { return c.InitialDelay == 0 },
+		"stale_after: 2s":           func(c *Config) bool { return c.StaleAfter == 2*time.Second },
+		"max_rings: 1e3":            func(c *Config) bool { return c.MaxRings == 1000 },
+		"directories: /run/nixl":    func(c *Config) bool { return cmp.Equal(c.Directories, []string{"/run/nixl"}) },
+		"include: 'a,b'":            func(c *Config) bool { return cmp.Equal(c.Include, []string{"a", "b"}) },
+		`include: ["{a,/b}/c"]`:     func(c *Config) bool { return len(c.Include) == 1 },
+		`include: ["..a", "b/.c"]`:  func(c *Config) bool { return len(c.Include) == 2 },
+		"exclude: []":               func(c *Config) bool { return len(c.Exclude) == 0 },
+		"include: null":             func(c *Config) bool { return cmp.Equal(c.Include, []string{"*"}) },
+		"storage: null":             func(c *Config) bool { return c.StorageID == nil },
+		"histograms: {size: null}":  func(c *Config) bool { return c.Histograms.Size.Kind == "explicit" },
+		"nixl_exporter_names: true": func(c *Config) bool { return c.ExporterNames },
+		"histograms: {size: {kind: explicit, max_size: 160}}": func(c *Config) bool { return c.Histograms.Size.MaxSize == 160 },
+	} {
+		if cfg, err := parse(t, yaml); err != nil || !right(cfg) {
+			t.Errorf("%s: %v, config is %+v", yaml, err, cfg)
+		}
+	}
+}
+
+// The environment is blamed for what comes from it, and for nothing else.
+func TestWhoIsToBlameForTheRunInterval(t *testing.T) {
+	noEnv(t)
+	t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", "often")
+	t.Setenv("NIXL_TELEMETRY_DIR", "rings")
+	const ours = "/, such as /run/nixl"
+	for yaml, want := range map[string]string{
+		"directories: [/a]":                     "run_interval: it isn't set, and the environment's can't be used: NIXL_TELEMETRY_RUN_INTERVAL=often: whole milliseconds are needed, like 100",
+		"{directories: [/a], run_interval: 0s}": "run_interval: 0s is too short: write that of the agents, 1ms or more, such as 100ms",
+		"run_interval: 10ms": `directories: "rings" is relative to where the Collector happens to be started (it is that of NIXL_TELEMETRY_DIR): ` +
+			"write a path that begins with " + ours,
+		"{directories: [other], run_interval: 10ms}": `directories: "other" is relative to where the Collector happens to be started: ` +
+			"write a path that begins with " + ours,
+	} {
+		if _, err := parse(t, yaml); err == nil || err.Error() != want {
+			t.Errorf("%s: error is\n%v, want\n%s", yaml, err, want)
+		}
+	}
+}
