@@ -15,6 +15,10 @@ func (c *agentCounter) add(v int64) {
 	c.events.Add(1)
 }
 
+func (c *agentCounter) load() agentTotal {
+	return agentTotal{events: c.events.Load(), sum: c.sum.Load()}
+}
+
 // agentStripe is one lane's share of an agent's counts.
 type agentStripe struct {
 	bytes, transfers [directions]atomic.Int64
@@ -22,10 +26,33 @@ type agentStripe struct {
 	_                [64]byte // keeps the next stripe off this one's cache lines
 }
 
-// agentTotals are what an agent counted in all its lanes.
+// agentTotals are what an agent counted, but for events of its own.
 type agentTotals struct {
 	bytes, transfers [directions]int64
-	memory           [memoryOperations]struct{ events, sum int64 }
+	memory           [memoryOperations]agentTotal
+	errors           [statuses]int64
+	dropped          agentTotal
+}
+
+type agentTotal struct{ events, sum int64 }
+
+func (t *agentTotal) add(o agentTotal) {
+	t.events += o.events
+	t.sum += o.sum
+}
+
+func (t *agentTotals) add(o *agentTotals) {
+	for d := range t.bytes {
+		t.transfers[d] += o.transfers[d]
+		t.bytes[d] += o.bytes[d]
+	}
+	for op := range t.memory {
+		t.memory[op].add(o.memory[op])
+	}
+	for s := range t.errors {
+		t.errors[s] += o.errors[s]
+	}
+	t.dropped.add(o.dropped)
 }
 
 func (a *Agent) totals() agentTotals {
@@ -40,10 +67,13 @@ func (a *Agent) totals() agentTotals {
 			t.bytes[d] += s.bytes[d].Load()
 		}
 		for op := range t.memory {
-			t.memory[op].events += s.memory[op].events.Load()
-			t.memory[op].sum += s.memory[op].sum.Load()
+			t.memory[op].add(s.memory[op].load())
 		}
 	}
+	for s := range t.errors {
+		t.errors[s] = a.errors[s].Load()
+	}
+	t.dropped = a.dropped.load()
 	return t
 }
 
