@@ -93,7 +93,7 @@ func (a *Agent) Transfer(d Direction, bytes int64, post, total time.Duration) {
 	postMicros, totalMicros := max(post.Microseconds(), 0), max(total.Microseconds(), 0)
 	a.last.transfer(d, bytes, postMicros, totalMicros)
 	s := a.lane()
-	s.bytes[d].Add(bytes)
+	s.bytes[d].add(bytes)
 	s.transfers[d].Add(1)
 	ctx, p := context.Background(), &a.points
 	a.instruments.size.Record(ctx, float64(bytes), p.recordDirection[d]...)
@@ -123,7 +123,9 @@ func (a *Agent) MemoryDeregistered(bytes int64) {
 func (a *Agent) memory(op memoryOperation, bytes int64) {
 	bytes = max(bytes, 0)
 	a.last.memory[op].Store(bytes)
-	a.lane().memory[op].add(bytes)
+	m := &a.lane().memory[op]
+	m.sum.add(bytes)
+	m.events.Add(1)
 	if a.outlet != nil {
 		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered+ringbuf.Type(op), uint64(bytes)))
 	}
@@ -171,7 +173,8 @@ func (a *Agent) EventsDropped(events uint64) {
 	if a == nil {
 		return
 	}
-	a.dropped.add(saturatedSum(events))
+	a.dropped.sum.add(saturatedSum(events))
+	a.dropped.events.Add(1)
 	if a.outlet != nil {
 		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeEventsDropped, events))
 	}

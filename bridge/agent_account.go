@@ -62,16 +62,16 @@ func (c *agentAccount) empty() bool { return c.past == (agentTotals{}) && c.name
 // closed. What never occurred isn't reported, but for such agents' errors and
 // drops, so that an alert can fire on the first.
 func (c *agentAccount) observe(o metric.Observer, i *agentInstruments) {
-	all := c.past
-	var usage int64
+	var present agentTotals
 	for _, a := range c.agents {
 		t := a.totals()
-		all.add(&t)
-		usage += t.memory[register].sum - t.memory[deregister].sum
+		present.add(&t)
 		a.observeLast(o, &t)
 	}
+	all := c.past
+	all.add(&present)
 	c.observeTransfers(o, i, &all)
-	c.observeMemory(o, i, &all, usage)
+	c.observeMemory(o, i, &all, present.memory[register].sum-present.memory[deregister].sum)
 	for s, n := range all.errors {
 		if n > 0 || c.inUse() {
 			o.ObserveInt64(i.errors, n, c.points.errors[s])

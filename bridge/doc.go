@@ -83,7 +83,8 @@
 // [WithRing] writes the same events to a ring as well, where the Collector, or
 // whatever else reads NIXL's rings, finds them. [WithSinks] hands them to
 // sinks, package sink. The SDK has its sums pass through float64: past 2^53,
-// which is 9 petabytes, they are rounded; those of a ring are exact.
+// which is 9 petabytes, they are rounded, and at 2^63-1024 they stand still;
+// those of a ring are exact.
 //
 // A transfer takes as long as three Records of the SDK's histogram, some 400
 // ns; every other call 5 to 80 ns, with a ring too. None allocates. Where that
