@@ -75,7 +75,7 @@ func WithRing(r Ring) AgentOption {
 }
 
 // WithSinks has the agent write its events to sinks too, on the run interval.
-// The sinks are closed by whoever made them, after the agent.
+// The sinks are closed by whoever made them, after the agent; none may be nil.
 func WithSinks(sinks ...sink.Sink) AgentOption {
 	return agentOption(func(c agentConfig) agentConfig {
 		c.sinks = append(slices.Clip(c.sinks), sinks...)
@@ -90,6 +90,9 @@ func newAgentConfig(opts []AgentOption) (agentConfig, error) {
 	}
 	if c.provider == nil {
 		c.provider = otel.GetMeterProvider()
+	}
+	if slices.Contains(c.sinks, nil) {
+		return c, errors.New("a sink is nil")
 	}
 	if c.ring == nil && len(c.sinks) == 0 {
 		return c, nil

@@ -249,6 +249,13 @@ func TestAgentRingErrors(t *testing.T) {
 	}
 }
 
+func TestAgentSinkIsNil(t *testing.T) {
+	_, err := bridge.NewAgent("a", bridge.WithSinks(sink.Func(func([]sink.Event) error { return nil }), nil))
+	if err == nil || err.Error() != "agent a: a sink is nil" {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestAgentConcurrentSafe(t *testing.T) {
 	w := newAgent(t, "a", bridge.WithRing(bridge.Ring{Dir: t.TempDir(), RunInterval: time.Millisecond}))
 	const goroutines, each = 8, 500
