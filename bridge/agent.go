@@ -200,7 +200,8 @@ func (a *Agent) Flush() error {
 // on from there. That is kept of the newest 200 agents that are closed. The
 // last values end, and nixl.memory.usage loses what the agent had.
 //
-// Close can be called again: it returns what it returned the first time.
+// Close waits for the sinks, so that a sink can't call it. It can be called
+// again: it returns what it returned the first time.
 func (a *Agent) Close() error {
 	if a == nil {
 		return nil

@@ -75,7 +75,8 @@ func WithRing(r Ring) AgentOption {
 }
 
 // WithSinks has the agent write its events to sinks too, on the run interval.
-// The sinks are closed by whoever made them, after the agent; none may be nil.
+// The sinks are closed by whoever made them, after the agent; none may be nil,
+// and none may close or flush the agent, which waits for them.
 func WithSinks(sinks ...sink.Sink) AgentOption {
 	return agentOption(func(c agentConfig) agentConfig {
 		c.sinks = append(slices.Clip(c.sinks), sinks...)

@@ -63,7 +63,7 @@ func (k *Kernel) noteTime() {
 	r := k.runtime
 	number := r.window.number.Load()
 	k.received.advance(r.now())
-	if !r.exactTimes {
+	if !r.exactTimes && !r.window.over.Load() {
 		k.window.Store(number)
 		r.window.arm()
 	}

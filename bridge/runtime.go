@@ -97,7 +97,8 @@ func (r *Runtime) report(c config) error {
 func (r *Runtime) Enabled() bool { return r != nil && r.enabled }
 
 // Close ends the reporting. Kernels can still be used and snapshots be taken,
-// but no reader collects what they count.
+// but no reader collects what they count, and the clock is read for every
+// message.
 //
 // Counters stay as they are, as a counter that goes back, or ends while its
 // provider goes on, is one that backends take for a new one: the provider
@@ -119,7 +120,7 @@ func (r *Runtime) Close() error {
 		if r.latencies != nil {
 			r.latencies.remove(r)
 		}
-		r.window.timer.Stop()
+		r.window.stop()
 		r.closeErr = errors.Join(errs...)
 	})
 	return r.closeErr
