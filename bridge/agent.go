@@ -2,13 +2,10 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/lane"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -23,18 +20,19 @@ type Agent struct {
 	name  string
 	clock func() time.Time
 
-	instruments  agentInstruments
-	points       agentPoints
-	registration metric.Registration
+	ledger      *ledger[agentInstruments, *agentAccount]
+	account     *agentAccount
+	points      agentPoints // the account's
+	instruments agentInstruments
 
 	lanes   [lane.Count]atomic.Pointer[agentStripe]
 	last    lastValues
 	errors  [statuses]atomic.Int64
 	dropped agentCounter // events, as the agent reports it
-	named   namedEvents
 
 	outlet *outlet // nil without a ring and sinks
 
+	closed   atomic.Bool
 	closing  sync.Once
 	closeErr error
 }
@@ -54,16 +52,17 @@ func NewAgent(name string, opts ...AgentOption) (*Agent, error) {
 	if !c.enabled {
 		return nil, nil
 	}
-	a := &Agent{name: name, clock: c.clock, points: newAgentPoints(&c, name)}
-	a.named.points = &a.points
+	a := &Agent{name: name, clock: c.clock, ledger: agentLedgers.of(c.provider)}
 	if a.clock == nil {
 		a.clock = time.Now
 	}
-	if err := a.report(&c); err != nil {
+	if a.instruments, err = a.ledger.report(newAgentInstruments); err != nil {
 		return nil, fmt.Errorf("agent %s: %w", name, err)
 	}
+	a.enter(agentAttributes(&c, name))
 	if a.outlet, err = openOutlet(a, &c); err != nil {
-		return nil, errors.Join(fmt.Errorf("agent %s: %w", name, err), a.registration.Unregister())
+		a.leave()
+		return nil, fmt.Errorf("agent %s: %w", name, err)
 	}
 	return a, nil
 }
@@ -94,7 +93,7 @@ func (a *Agent) Transfer(d Direction, bytes int64, post, total time.Duration) {
 	postMicros, totalMicros := max(post.Microseconds(), 0), max(total.Microseconds(), 0)
 	a.last.transfer(d, bytes, postMicros, totalMicros)
 	s := a.lane()
-	s.bytes[d].Add(bytes)
+	s.bytes[d].add(bytes)
 	s.transfers[d].Add(1)
 	ctx, p := context.Background(), &a.points
 	a.instruments.size.Record(ctx, float64(bytes), p.recordDirection[d]...)
@@ -124,7 +123,9 @@ func (a *Agent) MemoryDeregistered(bytes int64) {
 func (a *Agent) memory(op memoryOperation, bytes int64) {
 	bytes = max(bytes, 0)
 	a.last.memory[op].Store(bytes)
-	a.lane().memory[op].add(bytes)
+	m := &a.lane().memory[op]
+	m.sum.add(bytes)
+	m.events.Add(1)
 	if a.outlet != nil {
 		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered+ringbuf.Type(op), uint64(bytes)))
 	}
@@ -157,7 +158,9 @@ func (a *Agent) Event(c EventCategory, name string, value uint64) {
 	}
 	category := c.category()
 	cut := ringbuf.MakeName(name)
-	a.named.add(category, cut.Bytes(), value)
+	if !a.closed.Load() {
+		a.account.named.add(category, cut.Bytes(), value)
+	}
 	if a.outlet != nil {
 		a.outlet.stage(ringbuf.Event{Category: category, Named: true, Name: cut, Value: value})
 	}
@@ -170,7 +173,8 @@ func (a *Agent) EventsDropped(events uint64) {
 	if a == nil {
 		return
 	}
-	a.dropped.add(saturatedSum(events))
+	a.dropped.sum.add(saturatedSum(events))
+	a.dropped.events.Add(1)
 	if a.outlet != nil {
 		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeEventsDropped, events))
 	}
@@ -187,21 +191,28 @@ func (a *Agent) Flush() error {
 }
 
 // Close flushes, closes the ring, whose file stays as a real agent's does, and
-// ends the reporting. The sinks are the caller's to close. Close can be called
+// ends the reporting: counters know nothing of what is recorded after it. The
+// sinks are the caller's to close.
+//
+// Counters stay as they are, as a counter that goes back, or ends while its
+// provider goes on, is one that backends take for a new one: the provider
+// reports them for as long as it lives, and an agent of the same name counts
+// on from there. That is kept of the newest 200 agents that are closed. The
+// last values end, and nixl.memory.usage loses what the agent had.
+//
+// Close waits for the sinks, so that a sink can't call it. It can be called
 // again: it returns what it returned the first time.
 func (a *Agent) Close() error {
 	if a == nil {
 		return nil
 	}
 	a.closing.Do(func() {
-		var errs []error
+		var err error
 		if a.outlet != nil {
-			errs = append(errs, a.outlet.close())
+			err = a.outlet.close()
 		}
-		if err := a.registration.Unregister(); err != nil {
-			errs = append(errs, fmt.Errorf("unregister the callback of the agent's instruments: %w", err))
-		}
-		if err := errors.Join(errs...); err != nil {
+		a.leave()
+		if err != nil {
 			a.closeErr = fmt.Errorf("close agent %s: %w", a.name, err)
 		}
 	})

@@ -25,6 +25,32 @@ func benchAgent(b *testing.B, opts ...AgentOption) *Agent {
 	return a
 }
 
+// BenchmarkAgentRatios is how many times cheaper an agent's counters are than
+// one of the SDK, measured in turns.
+func BenchmarkAgentRatios(b *testing.B) {
+	own, a := newSDK(b), benchAgent(b)
+	quiet := benchAgent(b, WithMeterProvider(noop.NewMeterProvider()))
+	for _, c := range []struct {
+		name string
+		ours func(int)
+	}{
+		{"MemoryRegistered", func(int) { a.MemoryRegistered(4096) }},
+		{"Error", func(int) { a.Error(StatusBackend) }},
+		{"EventsDropped", func(int) { a.EventsDropped(1) }},
+		{"Event", func(int) { a.Event(EventBackend, "retries", 1) }},
+		{"Transfer", func(int) { a.Transfer(Transmit, 4096, 15*time.Microsecond, 120*time.Microsecond) }},
+		{"Transfer without the SDK", func(int) { quiet.Transfer(Transmit, 4096, 15*time.Microsecond, 120*time.Microsecond) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			t := inTurns(b, 2000, func(int) { own.Add() }, c.ours)
+			b.ReportMetric(t[0], "SDK-ns")
+			b.ReportMetric(t[1], "ns")
+			b.ReportMetric(t[0]/t[1], "times-cheaper")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
 // An agent's calls: a transfer is four events, and records to three histograms
 // of the SDK.
 func BenchmarkAgent(b *testing.B) {

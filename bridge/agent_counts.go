@@ -1,31 +1,57 @@
 package bridge
 
 import (
-	"math"
 	"sync/atomic"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// agentCounter counts events and adds up their values.
-type agentCounter struct{ events, sum atomic.Int64 }
+// agentCounter counts events and adds up their values. Each is added to where
+// it is called: a method for both is too large to be inlined.
+type agentCounter struct {
+	sum    saturating
+	events atomic.Int64
+}
 
-func (c *agentCounter) add(v int64) {
-	c.sum.Add(v)
-	c.events.Add(1)
+func (c *agentCounter) load() agentTotal {
+	return agentTotal{events: c.events.Load(), sum: c.sum.load()}
 }
 
 // agentStripe is one lane's share of an agent's counts.
 type agentStripe struct {
-	bytes, transfers [directions]atomic.Int64
-	memory           [memoryOperations]agentCounter
-	_                [64]byte // keeps the next stripe off this one's cache lines
+	bytes     [directions]saturating
+	transfers [directions]atomic.Int64
+	memory    [memoryOperations]agentCounter
+	_         [64]byte // keeps the next stripe off this one's cache lines
 }
 
-// agentTotals are what an agent counted in all its lanes.
+// agentTotals are what an agent counted, but for events of its own.
 type agentTotals struct {
 	bytes, transfers [directions]int64
-	memory           [memoryOperations]struct{ events, sum int64 }
+	memory           [memoryOperations]agentTotal
+	errors           [statuses]int64
+	dropped          agentTotal
+}
+
+type agentTotal struct{ events, sum int64 }
+
+func (t *agentTotal) add(o agentTotal) {
+	t.events += o.events
+	t.sum = saturatingSum(t.sum, o.sum)
+}
+
+func (t *agentTotals) add(o *agentTotals) {
+	for d := range t.bytes {
+		t.transfers[d] += o.transfers[d]
+		t.bytes[d] = saturatingSum(t.bytes[d], o.bytes[d])
+	}
+	for op := range t.memory {
+		t.memory[op].add(o.memory[op])
+	}
+	for s := range t.errors {
+		t.errors[s] += o.errors[s]
+	}
+	t.dropped.add(o.dropped)
 }
 
 func (a *Agent) totals() agentTotals {
@@ -37,13 +63,16 @@ func (a *Agent) totals() agentTotals {
 		}
 		for d := range t.bytes {
 			t.transfers[d] += s.transfers[d].Load()
-			t.bytes[d] += s.bytes[d].Load()
+			t.bytes[d] = saturatingSum(t.bytes[d], s.bytes[d].load())
 		}
 		for op := range t.memory {
-			t.memory[op].events += s.memory[op].events.Load()
-			t.memory[op].sum += s.memory[op].sum.Load()
+			t.memory[op].add(s.memory[op].load())
 		}
 	}
+	for s := range t.errors {
+		t.errors[s] = a.errors[s].Load()
+	}
+	t.dropped = a.dropped.load()
 	return t
 }
 
@@ -69,18 +98,4 @@ func transferEvents(d Direction, bytes, post, total uint64) [4]ringbuf.Event {
 		ringbuf.NewEvent(ringbuf.TypeTxBytes+ringbuf.Type(d), bytes),
 		ringbuf.NewEvent(ringbuf.TypeTxRequests+ringbuf.Type(d), 1),
 	}
-}
-
-// mostSum is where sums stand still. A counter of OTLP holds 2^63-1, but the
-// SDK has its sums pass through float64, in which that is one more, and wraps.
-// The same has sums past 2^53 rounded.
-const mostSum = 1<<63 - 1<<10
-
-func saturatedSum(v uint64) int64 {
-	return int64(min(v, mostSum))
-}
-
-// saturated is v as the nearest int64.
-func saturated(v uint64) int64 {
-	return int64(min(v, math.MaxInt64))
 }

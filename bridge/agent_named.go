@@ -15,7 +15,8 @@ import (
 // by default.
 const maxEventNames = 200
 
-// namedEvents counts an agent's events of its own, by category and name.
+// namedEvents counts events of one's own, by category and name, of the agents
+// of an account.
 type namedEvents struct {
 	points *agentPoints
 
@@ -33,6 +34,7 @@ type namedSeries struct {
 	events int64
 	sum    uint64
 	last   uint64
+	fresh  bool // the last value is of an agent that isn't closed
 	full   bool // the sum has passed what a counter of OTLP can hold
 	point  metric.ObserveOption
 }
@@ -48,7 +50,7 @@ func (n *namedEvents) add(c ringbuf.Category, name []byte, value uint64) {
 	s.events++
 	s.sum += value
 	s.full = s.full || s.sum < value
-	s.last = value
+	s.last, s.fresh = value, true
 }
 
 func (n *namedEvents) find(c ringbuf.Category, name string) *namedSeries {
@@ -76,11 +78,28 @@ func (n *namedEvents) observe(o metric.Observer, i *agentInstruments) {
 	defer n.mu.Unlock()
 	for _, s := range n.series {
 		s.observe(o, i)
-		o.ObserveInt64(i.eventLastValue, saturated(s.last), s.point)
+		if s.fresh {
+			o.ObserveInt64(i.eventLastValue, saturated(s.last), s.point)
+		}
 	}
 	if n.overflow != nil {
 		n.overflow.observe(o, i)
 	}
+}
+
+// forgetLast ends the last values, as the agents that had them are closed.
+func (n *namedEvents) forgetLast() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, s := range n.series {
+		s.fresh = false
+	}
+}
+
+func (n *namedEvents) empty() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.series) == 0
 }
 
 func (s *namedSeries) observe(o metric.Observer, i *agentInstruments) {

@@ -1,18 +1,15 @@
 package bridge
 
 import (
-	"context"
 	"errors"
-	"fmt"
 
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// agentInstruments are those of an Agent. The histograms are recorded to, the
-// others are read by its callback.
+// agentInstruments are those of all agents of a MeterProvider. The histograms
+// are recorded to, the others are read by the ledger's callback.
 type agentInstruments struct {
 	io, requests                         metric.Int64ObservableCounter
 	registered, deregistered             metric.Int64ObservableCounter
@@ -23,11 +20,9 @@ type agentInstruments struct {
 	size, duration, postDuration         metric.Float64Histogram
 }
 
-// report makes the instruments and has them observed.
-func (a *Agent) report(c *agentConfig) error {
-	meter := c.provider.Meter(ScopeName)
+func newAgentInstruments(meter metric.Meter) (agentInstruments, []metric.Observable, error) {
 	m := maker{meter: meter}
-	a.instruments = agentInstruments{
+	i := agentInstruments{
 		io:             m.counter(semconv.TransferIO),
 		requests:       m.counter(semconv.TransferRequests),
 		registered:     m.counter(semconv.MemoryRegistered),
@@ -46,14 +41,7 @@ func (a *Agent) report(c *agentConfig) error {
 		duration:       m.histogram(semconv.TransferDuration, semconv.DurationBounds()),
 		postDuration:   m.histogram(semconv.TransferPostDuration, semconv.DurationBounds()),
 	}
-	if err := errors.Join(m.errs...); err != nil {
-		return err
-	}
-	var err error
-	if a.registration, err = meter.RegisterCallback(a.observe, m.observed...); err != nil {
-		return fmt.Errorf("register the callback of the agent's instruments: %w", err)
-	}
-	return nil
+	return i, m.observed, errors.Join(m.errs...)
 }
 
 func (m *maker) intGauge(s semconv.Metric) metric.Int64ObservableGauge {
@@ -62,66 +50,22 @@ func (m *maker) intGauge(s semconv.Metric) metric.Int64ObservableGauge {
 	return i
 }
 
-// observe is the callback of all observable instruments: it runs once for each
-// reader's collection. What never occurred isn't reported, but for errors and
-// drops, so that an alert can fire on the first.
-func (a *Agent) observe(_ context.Context, o metric.Observer) error {
-	t := a.totals()
-	a.observeTransfers(o, &t)
-	a.observeMemory(o, &t)
+// observeLast reports the agent's last values, of what the totals say that it
+// counted.
+func (a *Agent) observeLast(o metric.Observer, t *agentTotals) {
 	i, p := &a.instruments, &a.points
-	for s := range a.errors {
-		n := a.errors[s].Load()
-		o.ObserveInt64(i.errors, n, p.errors[s])
-		a.observeEvents(o, ringbuf.TypeErrNotPosted+ringbuf.Type(s), n)
-	}
-	o.ObserveInt64(i.dropped, a.dropped.sum.Load(), p.agent)
-	a.observeEvents(o, ringbuf.TypeEventsDropped, a.dropped.events.Load())
-	a.named.observe(o, i)
-	return nil
-}
-
-func (a *Agent) observeTransfers(o metric.Observer, t *agentTotals) {
-	i, p := &a.instruments, &a.points
-	var all int64
 	for d, n := range t.transfers {
-		if n == 0 {
-			continue
+		if n > 0 {
+			o.ObserveInt64(i.lastSize, a.last.size[d].Load(), p.direction[d])
 		}
-		all += n
-		o.ObserveInt64(i.io, t.bytes[d], p.direction[d])
-		o.ObserveInt64(i.requests, n, p.direction[d])
-		o.ObserveInt64(i.lastSize, a.last.size[d].Load(), p.direction[d])
-		a.observeEvents(o, ringbuf.TypeTxBytes+ringbuf.Type(d), n)
-		a.observeEvents(o, ringbuf.TypeTxRequests+ringbuf.Type(d), n)
 	}
-	if all == 0 {
-		return
+	if t.transfers != ([directions]int64{}) {
+		o.ObserveFloat64(i.lastDuration, seconds(a.last.duration.Load()), p.agent)
+		o.ObserveFloat64(i.lastPost, seconds(a.last.post.Load()), p.agent)
 	}
-	o.ObserveFloat64(i.lastDuration, seconds(a.last.duration.Load()), p.agent)
-	o.ObserveFloat64(i.lastPost, seconds(a.last.post.Load()), p.agent)
-	a.observeEvents(o, ringbuf.TypeXferTime, all)
-	a.observeEvents(o, ringbuf.TypeXferPostTime, all)
-}
-
-func (a *Agent) observeMemory(o metric.Observer, t *agentTotals) {
-	i, p := &a.instruments, &a.points
-	for op, counter := range [memoryOperations]metric.Int64ObservableCounter{i.registered, i.deregistered} {
-		m := t.memory[op]
-		if m.events == 0 {
-			continue
+	for op, m := range t.memory {
+		if m.events > 0 {
+			o.ObserveInt64(i.lastMemory, a.last.memory[op].Load(), p.operation[op])
 		}
-		o.ObserveInt64(counter, m.sum, p.agent)
-		o.ObserveInt64(i.lastMemory, a.last.memory[op].Load(), p.operation[op])
-		a.observeEvents(o, ringbuf.TypeMemoryRegistered+ringbuf.Type(op), m.events)
-	}
-	if t.memory[register].events+t.memory[deregister].events > 0 {
-		o.ObserveInt64(i.usage, t.memory[register].sum-t.memory[deregister].sum, p.agent)
-	}
-}
-
-func (a *Agent) observeEvents(o metric.Observer, t ringbuf.Type, n int64) {
-	if n > 0 {
-		o.ObserveInt64(a.instruments.events, n, a.points.events[t])
 	}
 }

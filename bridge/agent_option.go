@@ -48,9 +48,10 @@ type Ring struct {
 	// Layout is V4 where 0, what NIXL writes today. It can't carry what
 	// [Agent.Event] records; V1 and V2Named can.
 	Layout ringbuf.Layout
-	// Capacity is the number of the ring's slots, a power of two, and the
-	// number of events that can be staged for it within a run interval. Where
-	// 0 it is $NIXL_TELEMETRY_BUFFER_SIZE, or else 4096.
+	// Capacity is the number of the ring's slots, a power of two from 2 to
+	// [ringbuf.MaxCapacity], and the number of events that can be staged for it
+	// within a run interval. Where 0 it is $NIXL_TELEMETRY_BUFFER_SIZE, or else
+	// 4096.
 	Capacity int
 	// RunInterval is the time between two flushes, and at least 1 ms. Where 0
 	// it is $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
@@ -74,7 +75,8 @@ func WithRing(r Ring) AgentOption {
 }
 
 // WithSinks has the agent write its events to sinks too, on the run interval.
-// The sinks are closed by whoever made them, after the agent.
+// The sinks are closed by whoever made them, after the agent; none may be nil,
+// and none may close or flush the agent, which waits for them.
 func WithSinks(sinks ...sink.Sink) AgentOption {
 	return agentOption(func(c agentConfig) agentConfig {
 		c.sinks = append(slices.Clip(c.sinks), sinks...)
@@ -89,6 +91,9 @@ func newAgentConfig(opts []AgentOption) (agentConfig, error) {
 	}
 	if c.provider == nil {
 		c.provider = otel.GetMeterProvider()
+	}
+	if slices.Contains(c.sinks, nil) {
+		return c, errors.New("a sink is nil")
 	}
 	if c.ring == nil && len(c.sinks) == 0 {
 		return c, nil
@@ -120,6 +125,8 @@ func (r *Ring) setDefaults() error {
 		var err error
 		r.Capacity, err = env.BufferSize()
 		errs = append(errs, err)
+	} else if !nixlenv.ValidBufferSize(r.Capacity) {
+		errs = append(errs, fmt.Errorf("capacity is %d: it must be a power of two, from 2 to %d", r.Capacity, ringbuf.MaxCapacity))
 	}
 	if r.RunInterval == 0 {
 		var err error

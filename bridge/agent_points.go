@@ -24,11 +24,16 @@ type agentPoints struct {
 	recordDirection [directions][]metric.RecordOption
 }
 
-func newAgentPoints(c *agentConfig, name string) agentPoints {
-	p := agentPoints{attributes: slices.Clip(c.attributes)}
-	if !c.nameInResource {
-		p.attributes = append(p.attributes, attribute.String(semconv.AgentName, validName(name)))
+// agentAttributes are those that all points of an agent have.
+func agentAttributes(c *agentConfig, name string) []attribute.KeyValue {
+	if c.nameInResource {
+		return c.attributes
 	}
+	return append(slices.Clip(c.attributes), attribute.String(semconv.AgentName, validName(name)))
+}
+
+func newAgentPoints(attributes []attribute.KeyValue) agentPoints {
+	p := agentPoints{attributes: attributes}
 	p.agent = p.with()
 	p.record = []metric.RecordOption{metric.WithAttributeSet(p.set())}
 	for d := range p.direction {

@@ -221,11 +221,15 @@ func TestAgentRingErrors(t *testing.T) {
 	}{
 		"no directory":       {"a", bridge.Ring{Dir: filepath.Join(dir, "none")}, [2]string{}, "create ring " + filepath.Join(dir, "none", "a")},
 		"another file":       {"file", bridge.Ring{Dir: dir}, [2]string{}, "not a NIXL telemetry ring"},
-		"capacity":           {"a", bridge.Ring{Dir: dir, Capacity: 12}, [2]string{}, "capacity 12"},
+		"capacity":           {"a", bridge.Ring{Dir: dir, Capacity: 12}, [2]string{}, "capacity is 12: "},
+		"capacity below 0":   {"a", bridge.Ring{Dir: dir, Capacity: -1}, [2]string{}, "capacity is -1: "},
+		"capacity of 1":      {"a", bridge.Ring{Dir: dir, Capacity: 1}, [2]string{}, "capacity is 1: "},
+		"capacity too large": {"a", bridge.Ring{Dir: dir, Capacity: 1 << 50}, [2]string{}, "from 2 to 4194304"},
 		"name":               {"../a", bridge.Ring{Dir: dir}, [2]string{}, `"../a" can't be the name of a ring`},
 		"no name":            {"", bridge.Ring{Dir: dir}, [2]string{}, `"" can't be the name of a ring`},
 		"run interval":       {"a", bridge.Ring{Dir: dir, RunInterval: -1}, [2]string{}, "run interval is -1ns"},
 		"buffer size in env": {"a", bridge.Ring{Dir: dir}, [2]string{"NIXL_TELEMETRY_BUFFER_SIZE", "x"}, "NIXL_TELEMETRY_BUFFER_SIZE=x"},
+		"too large in env":   {"a", bridge.Ring{Dir: dir}, [2]string{"NIXL_TELEMETRY_BUFFER_SIZE", "1073741824"}, "at most 4194304"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.env[0] != "" {
@@ -242,6 +246,13 @@ func TestAgentRingErrors(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a ring was left behind: %v", err)
+	}
+}
+
+func TestAgentSinkIsNil(t *testing.T) {
+	_, err := bridge.NewAgent("a", bridge.WithSinks(sink.Func(func([]sink.Event) error { return nil }), nil))
+	if err == nil || err.Error() != "agent a: a sink is nil" {
+		t.Errorf("the error is %v", err)
 	}
 }
 

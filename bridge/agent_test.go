@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -207,13 +208,32 @@ func TestAgentEventNamesAreBounded(t *testing.T) {
 
 // Sums stand still at what OTLP can hold, rather than to go back.
 func TestAgentSumsSaturate(t *testing.T) {
-	w := newAgent(t, "a")
-	for range 3 {
-		w.Event(bridge.EventCustom, "huge", 1<<63)
+	backend := newBackend(metricdata.CumulativeTemporality)
+	const name = "nixl.event.value{nixl.event.category=custom,nixl.event.name=huge}"
+	sums := []string{
+		"nixl.transfer.io{network.io.direction=receive}",
+		"nixl.memory.registered{}", "nixl.memory.deregistered{}", "nixl.telemetry.events.dropped{}",
 	}
-	const most = float64(1<<63 - 1<<10)
-	if v := w.values(t)["nixl.event.value{nixl.event.category=custom,nixl.event.name=huge}"]; v != most {
-		t.Errorf("value %v, want %v", v, most)
+	for _, life := range []string{"first", "second"} { // of one name at a time
+		a, other := backend.agent(t, "a"), backend.agent(t, "a")
+		for range 3 {
+			a.Event(bridge.EventCustom, "huge", 1<<63)
+			for _, a := range []*bridge.Agent{a, other} {
+				a.Transfer(bridge.Receive, math.MaxInt64, 0, 0)
+				a.Transfer(bridge.Receive, 1, 0, 0)
+				a.MemoryRegistered(1 << 62)
+				a.MemoryDeregistered(math.MaxInt64)
+				a.EventsDropped(math.MaxUint64)
+			}
+			backend.collect(t)
+		}
+		for _, key := range append(sums, name) {
+			if got := backend.sums[key]; got != 1<<63-1<<10 {
+				t.Errorf("%s life: %s is %d, want 2^63-1024", life, key, got)
+			}
+		}
+		closeAgent(t, a)
+		closeAgent(t, other)
 	}
 }
 

@@ -83,7 +83,8 @@
 // [WithRing] writes the same events to a ring as well, where the Collector, or
 // whatever else reads NIXL's rings, finds them. [WithSinks] hands them to
 // sinks, package sink. The SDK has its sums pass through float64: past 2^53,
-// which is 9 petabytes, they are rounded; those of a ring are exact.
+// which is 9 petabytes, they are rounded, and at 2^63-1024 they stand still;
+// those of a ring are exact.
 //
 // A transfer takes as long as three Records of the SDK's histogram, some 400
 // ns; every other call 5 to 80 ns, with a ring too. None allocates. Where that
@@ -138,10 +139,18 @@
 // MeterProvider apply to them as to any instrument. A kernel takes 2 KB, and
 // 1 to 8 KB more for each lane in use, of which there are 16.
 //
-// # The life of a Runtime
+// # The life of a Runtime and of an Agent
 //
-// Shut the MeterProvider down first, and close the Runtime after it: the
-// provider's last collection then has the last messages.
+// Shut the MeterProvider down first, and close the Runtime and the Agents after
+// it: the provider's last collection then has what came last.
+//
+// A Runtime or an Agent may also be closed, and be made anew, while its
+// provider goes on. To the SDK a counter is as old as its provider, so counters
+// go on where they were, like the SDK's own histograms: what was counted under
+// some attributes is kept with the provider, and reported for as long as that
+// lives, of the newest 1000 kernels and the newest 200 agents that are gone.
+// Gauges and up-down counters end. A [LatencyProducer]'s latencies end too, and
+// begin anew with a start time of their own.
 //
 // The status of a kernel is six series, so the SDK's limit of 2000 series a
 // metric is reached at 333 kernels; WithCardinalityLimit of sdk/metric raises

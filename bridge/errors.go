@@ -15,12 +15,17 @@ import (
 // count under otel.metric.overflow = true, with no type.
 const maxErrorTypes = 32
 
-// errorCounts counts a kernel's errors by type. Errors are rare enough for a
-// lock.
+// errorTotal is a kernel's errors, as snapshots have them. Errors are rare
+// enough for locks.
+type errorTotal struct {
+	mu   sync.Mutex
+	n    int64
+	last error
+}
+
+// errorCounts counts the errors of an account's kernels by type.
 type errorCounts struct {
 	mu     sync.Mutex
-	total  int64
-	last   error
 	byType map[string]*errorCount
 }
 
@@ -33,16 +38,13 @@ type errorCount struct {
 // as each is valid UTF-8.
 const overflowType = "\xff"
 
-func (c *errorCounts) add(k *Kernel, err error) {
-	name := k.runtime.errorTypeOf(err) // outside the lock: it may be anyone's code
+func (c *errorCounts) add(p *points, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.total++
-	c.last = err
-	c.count(k, name).n++
+	c.count(p, name).n++
 }
 
-func (c *errorCounts) count(k *Kernel, name string) *errorCount {
+func (c *errorCounts) count(p *points, name string) *errorCount {
 	if e, ok := c.byType[name]; ok {
 		return e
 	}
@@ -56,7 +58,7 @@ func (c *errorCounts) count(k *Kernel, name string) *errorCount {
 		}
 		name, kind = overflowType, attribute.Bool(semconv.MetricOverflow, true)
 	}
-	e := &errorCount{point: k.points.with(kind)}
+	e := &errorCount{point: p.with(kind)}
 	c.byType[name] = e
 	return e
 }
@@ -69,16 +71,23 @@ func (c *errorCounts) observe(o metric.Observer, counter metric.Int64Observable)
 	}
 }
 
-func (c *errorCounts) load() (total int64, last error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.total, c.last
+func (t *errorTotal) add(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n++
+	t.last = err
 }
 
-func (c *errorCounts) forgetLast() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.last = nil
+func (t *errorTotal) load() (n int64, last error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.n, t.last
+}
+
+func (t *errorTotal) forgetLast() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = nil
 }
 
 // errorTypeOf is the value of error.type for err.

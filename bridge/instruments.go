@@ -13,25 +13,19 @@ import (
 // package reports.
 const ScopeName = "github.com/nixl-otel/nixl-otel/bridge"
 
-// instruments are those of a Runtime. All but duration are read by its
-// callback.
+// instruments are those of a Runtime, beside the counters, which are its
+// ledger's. All but duration are read by its callback.
 type instruments struct {
-	received, sent, processed, dropped, errors metric.Int64ObservableCounter
-	queueSize, queueCapacity, status           metric.Int64ObservableUpDownCounter
-	uptime, lastMessage                        metric.Float64ObservableGauge
-	throughput, errorRate                      metric.Float64ObservableGauge // nil unless asked for
-	duration                                   metric.Float64Histogram       // nil with a LatencyProducer
+	queueSize, queueCapacity, status metric.Int64ObservableUpDownCounter
+	uptime, lastMessage              metric.Float64ObservableGauge
+	throughput, errorRate            metric.Float64ObservableGauge // nil unless asked for
+	duration                         metric.Float64Histogram       // nil with a LatencyProducer
 }
 
 // newInstruments makes them, and lists those that are observed.
 func newInstruments(c config) (instruments, []metric.Observable, error) {
 	m := maker{meter: c.provider.Meter(ScopeName)}
 	i := instruments{
-		received:      m.counter(semconv.KernelMessagesReceived),
-		sent:          m.counter(semconv.KernelMessagesSent),
-		processed:     m.counter(semconv.KernelMessagesProcessed),
-		dropped:       m.counter(semconv.KernelMessagesDropped),
-		errors:        m.counter(semconv.KernelErrors),
 		queueSize:     m.upDownCounter(semconv.KernelQueueSize),
 		queueCapacity: m.upDownCounter(semconv.KernelQueueCapacity),
 		status:        m.upDownCounter(semconv.KernelStatus),

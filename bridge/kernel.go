@@ -17,10 +17,11 @@ type Kernel struct {
 	runtime *Runtime
 	id      string
 	created time.Time // the first time that the id was registered
-	points  points
+	account *kernelAccount
+	points  points // the account's
 
 	lanes    [lane.Count]atomic.Pointer[stripe]
-	errors   errorCounts
+	errors   errorTotal
 	queues   [queues]queue
 	state    atomic.Uint32
 	received moment        // the last message
@@ -62,7 +63,7 @@ func (k *Kernel) noteTime() {
 	r := k.runtime
 	number := r.window.number.Load()
 	k.received.advance(r.now())
-	if !r.exactTimes {
+	if !r.exactTimes && !r.window.over.Load() {
 		k.window.Store(number)
 		r.window.arm()
 	}
@@ -103,7 +104,15 @@ func (k *Kernel) process(latency time.Duration) {
 // snapshot has err itself as LastError. A nil error does nothing.
 func (k *Kernel) Error(err error) {
 	if k != nil && err != nil {
-		k.errors.add(k, err)
+		k.fail(err)
+	}
+}
+
+func (k *Kernel) fail(err error) {
+	name := k.runtime.errorTypeOf(err) // outside all locks: it may be anyone's code
+	k.errors.add(err)
+	if !k.runtime.closed.Load() {
+		k.account.errors.add(&k.points, name)
 	}
 }
 

@@ -7,30 +7,14 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// observe is the callback of all observable instruments: it runs once for each
-// reader's collection.
+// observe is the callback of a Runtime's own instruments: it runs once for each
+// reader's collection. The counters are the ledger's.
 func (r *Runtime) observe(_ context.Context, o metric.Observer) error {
-	reg := r.registry.Load()
 	now := r.now()
-	for _, k := range reg.live {
-		k.observeCounters(o, &r.instruments)
+	for _, k := range r.registry.Load().live {
 		k.observeGauges(o, &r.instruments, now)
 	}
-	for _, k := range reg.retired {
-		k.observeCounters(o, &r.instruments)
-	}
 	return nil
-}
-
-// observeCounters gives the totals since the kernel's beginning. Reset doesn't
-// show here, as a counter must not go back.
-func (k *Kernel) observeCounters(o metric.Observer, i *instruments) {
-	t := k.totals()
-	o.ObserveInt64(i.received, t.received, k.points.kernel)
-	o.ObserveInt64(i.sent, t.sent, k.points.kernel)
-	o.ObserveInt64(i.processed, t.processed, k.points.kernel)
-	o.ObserveInt64(i.dropped, t.dropped, k.points.kernel)
-	k.errors.observe(o, i.errors)
 }
 
 func (k *Kernel) observeGauges(o metric.Observer, i *instruments, now time.Time) {

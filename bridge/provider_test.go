@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
@@ -37,10 +38,17 @@ func TestClose(t *testing.T) {
 			t.Errorf("Close: %v", err)
 		}
 	}
-	if v := values(w.collect(t)); len(v) != 0 {
-		t.Errorf("reported after Close: %v", v)
-	}
 	use(w, "k")
+	want := map[string]float64{
+		"ringkernel.messages.received{ringkernel.kernel.id=k}":                     2,
+		"ringkernel.messages.sent{ringkernel.kernel.id=k}":                         1,
+		"ringkernel.messages.processed{ringkernel.kernel.id=k}":                    2,
+		"ringkernel.messages.dropped{ringkernel.kernel.id=k}":                      1,
+		"ringkernel.errors{error.type=*errors.errorString,ringkernel.kernel.id=k}": 1,
+	}
+	if d := cmp.Diff(want, values(w.collect(t))); d != "" {
+		t.Errorf("reported after Close, which ends all but the counters (-want +got):\n%s", d)
+	}
 	if s := w.telemetry(t, "k"); s.MessagesSent != 2 {
 		t.Errorf("sent %d after Close, want 2", s.MessagesSent)
 	}

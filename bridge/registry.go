@@ -17,7 +17,9 @@ type registry struct {
 }
 
 // maxRetired bounds the memory for kernels that come and go under ever new
-// ids. Their series end when newer ones push them out.
+// ids: those that a Runtime has unregistered, and those that closed Runtimes
+// have left to the provider's ledger. Their series end when newer ones push
+// them out.
 const maxRetired = 1000
 
 // Register makes the Kernel for an id, or returns the one that is there. It
@@ -45,7 +47,8 @@ func (r *Runtime) Register(id string) *Kernel {
 	}
 	k := next.revive(id)
 	if k == nil {
-		k = &Kernel{runtime: r, id: id, created: r.now(), points: newPoints(r.attributes, id)}
+		k = &Kernel{runtime: r, id: id, created: r.now()}
+		r.enter(k)
 	}
 	k.state.Store(uint32(StateCreated))
 	k.startEra(r.now())
@@ -83,11 +86,23 @@ func (r *Runtime) Unregister(id string) {
 	next := &registry{live: maps.Clone(old.live), retired: append(slices.Clip(old.retired), k)}
 	delete(next.live, id)
 	if over := len(next.retired) - maxRetired; over > 0 {
+		r.pushOut(next.retired[:over])
 		next.retired = next.retired[over:]
 	}
 	r.registry.Store(next)
 	for q := range k.queues {
 		k.queues[q].forget() // what it would read may be gone
+	}
+}
+
+// pushOut ends the series of kernels. Those of a closed Runtime have ended, or
+// are the ledger's.
+func (r *Runtime) pushOut(kernels []*Kernel) {
+	if r.closed.Load() {
+		return
+	}
+	for _, k := range kernels {
+		r.ledger.drop(k.account, func(a *kernelAccount) { a.settle(k) })
 	}
 }
 

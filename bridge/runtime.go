@@ -3,6 +3,8 @@ package bridge
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +28,7 @@ type Runtime struct {
 	gpuUtilization func() (float64, bool)
 	latencies      *LatencyProducer
 
+	ledger       *kernelLedger
 	instruments  instruments
 	registration metric.Registration
 
@@ -33,6 +36,7 @@ type Runtime struct {
 	mu       sync.Mutex // of who changes the registry
 	registry atomic.Pointer[registry]
 
+	closed   atomic.Bool // set while mu is held
 	closing  sync.Once
 	closeErr error
 }
@@ -73,7 +77,9 @@ func (r *Runtime) report(c config) error {
 		err      error
 	)
 	r.instruments, observed, err = newInstruments(c)
-	if err != nil {
+	r.ledger = kernelLedgers.of(c.provider)
+	_, countersErr := r.ledger.report(newCounters)
+	if err := errors.Join(err, countersErr); err != nil {
 		return err
 	}
 	r.registration, err = c.provider.Meter(ScopeName).RegisterCallback(r.observe, observed...)
@@ -91,24 +97,44 @@ func (r *Runtime) report(c config) error {
 func (r *Runtime) Enabled() bool { return r != nil && r.enabled }
 
 // Close ends the reporting. Kernels can still be used and snapshots be taken,
-// but no reader collects what they count. Close can be called again: it
-// returns what it returned the first time.
+// but no reader collects what they count, and the clock is read for every
+// message.
+//
+// Counters stay as they are, as a counter that goes back, or ends while its
+// provider goes on, is one that backends take for a new one: the provider
+// reports them for as long as it lives, and a kernel of the same attributes,
+// of another Runtime, counts on from there. That is kept of the newest 1000
+// kernels that aren't registered any more.
+//
+// Close can be called again: it returns what it returned the first time.
 func (r *Runtime) Close() error {
 	if !r.Enabled() {
 		return nil
 	}
 	r.closing.Do(func() {
 		var errs []error
+		r.leave()
 		if err := r.registration.Unregister(); err != nil {
 			errs = append(errs, fmt.Errorf("unregister the callback of the ring kernels' instruments: %w", err))
 		}
 		if r.latencies != nil {
 			r.latencies.remove(r)
 		}
-		r.window.timer.Stop()
+		r.window.stop()
 		r.closeErr = errors.Join(errs...)
 	})
 	return r.closeErr
+}
+
+// leave hands what all kernels counted over to the ledger.
+func (r *Runtime) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed.Store(true)
+	reg := r.registry.Load()
+	for _, k := range slices.AppendSeq(slices.Clone(reg.retired), maps.Values(reg.live)) {
+		r.ledger.leave(k.account, func(a *kernelAccount) { a.settle(k) })
+	}
 }
 
 func (r *Runtime) now() time.Time { return r.clock() }

@@ -15,6 +15,17 @@ type era struct {
 	totals totals
 }
 
+func (t totals) plus(o totals) totals {
+	return totals{
+		received:  t.received + o.received,
+		sent:      t.sent + o.sent,
+		processed: t.processed + o.processed,
+		dropped:   t.dropped + o.dropped,
+		errors:    t.errors + o.errors,
+		latency:   t.latency + o.latency,
+	}
+}
+
 func (k *Kernel) totals() totals {
 	var t totals
 	for i := range k.lanes {

@@ -14,6 +14,7 @@ import (
 type window struct {
 	number atomic.Uint64 // of the present window, from 1
 	timed  atomic.Bool   // the present window has a timer that ends it
+	over   atomic.Bool   // there are no more windows: the clock is read for every message
 	timer  *time.Timer
 }
 
@@ -25,6 +26,17 @@ func (w *window) init() {
 	w.number.Store(1)
 	w.timer = time.AfterFunc(time.Hour, w.end)
 	w.timer.Stop()
+}
+
+// stop leaves no timer behind: kernels whose Runtime is closed may go on, and
+// are to know the times of their messages.
+func (w *window) stop() {
+	w.over.Store(true)
+	w.timer.Stop()
+	// A kernel that noted the number before finds another one. One that was
+	// about to note it, as it hasn't seen that it's over, starts the timer for
+	// the last time.
+	w.number.Add(1)
 }
 
 // arm sees to it that the present window ends. A kernel calls it after it

@@ -75,6 +75,25 @@ func TestP6ResetForgetsTheLastMessage(t *testing.T) {
 	})
 }
 
+// Kernels of a closed Runtime go on, with the time of each message.
+func TestP3LastMessageTimeAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := newRuntime(t, bridge.WithMeterProvider(sdkmetric.NewMeterProvider()))
+		k := rt.Register("k")
+		k.Received()
+		if err := rt.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			pass(time.Millisecond)
+			k.Received()
+			if s, _ := rt.Telemetry("k"); !s.LastMessageTime.Equal(time.Now()) {
+				t.Errorf("last message at %v, want now", s.LastMessageTime)
+			}
+		}
+	})
+}
+
 // A clock of one's own is read for every message.
 func TestP3LastMessageTimeIsExactWithAClock(t *testing.T) {
 	w := newWorld(t)

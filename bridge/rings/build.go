@@ -14,7 +14,9 @@ import (
 )
 
 // builder writes the totals of agents as the SDK's data, as the receiver
-// writes them as the Collector's.
+// writes them as the Collector's. The two share no code, since the receiver's
+// is generated in good part and this package's users have no Collector;
+// test/parity holds them together.
 type builder struct {
 	identity *identity
 	taken    time.Time // when the collection began

@@ -29,6 +29,15 @@ type config struct {
 	hostname func() (string, error)
 	log      *slog.Logger
 	sinks    []sink.Sink
+	errs     []error // of options
+}
+
+// require notes what is wrong with an option: the watcher takes 0 for what
+// isn't set.
+func (c *config) require(ok bool, format string, args ...any) {
+	if !ok {
+		c.errs = append(c.errs, fmt.Errorf(format, args...))
+	}
 }
 
 func newConfig(opts []Option) (config, error) {
@@ -40,7 +49,7 @@ func newConfig(opts []Option) (config, error) {
 	if len(c.watch.Directories) == 0 {
 		c.watch.Directories = []string{env.Dir()}
 	}
-	var errs []error
+	errs := c.errs
 	if c.watch.RunInterval == 0 {
 		var err error
 		c.watch.RunInterval, err = env.RunInterval()
@@ -87,6 +96,7 @@ func WithExclude(patterns ...string) Option {
 // one, it sees no more than a ring holds at once.
 func WithMode(mode ringbuf.Mode) Option {
 	return optionFunc(func(c config) config {
+		c.require(mode == ringbuf.Consume || mode == ringbuf.Observe, "mode is %d: it must be ringbuf.Consume or ringbuf.Observe", mode)
 		c.watch.Mode = mode
 		return c
 	})
@@ -98,44 +108,45 @@ func WithMode(mode ringbuf.Mode) Option {
 // $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
 func WithRunInterval(interval time.Duration) Option {
 	return optionFunc(func(c config) config {
-		if interval == 0 {
-			interval = -1 // which isn't the default, and is refused
-		}
+		c.require(interval >= time.Millisecond, "run interval is %v: it must be 1ms or more", interval)
 		c.watch.RunInterval = interval
 		return c
 	})
 }
 
-// WithMaxRings sets how many rings are read at most, 4096 by default. More are
-// logged as an error, and not read.
+// WithMaxRings sets how many rings are read at most, 4096 by default and at
+// least 1. More are logged as an error, and not read.
 func WithMaxRings(n int) Option {
 	return optionFunc(func(c config) config {
+		c.require(n > 0, "max rings is %d: it must be 1 or more", n)
 		c.watch.MaxRings = n
 		return c
 	})
 }
 
 // WithMaxEventNames sets how many event names of its own are told apart for an
-// agent, 200 by default. Events past it count under otel.metric.overflow =
-// true.
+// agent, 200 by default and at least 1. Events past it count under
+// otel.metric.overflow = true.
 func WithMaxEventNames(n int) Option {
 	return optionFunc(func(c config) config {
+		c.require(n > 0, "max event names is %d: it must be 1 or more", n)
 		c.watch.Tally.MaxNames = n
 		return c
 	})
 }
 
 // WithStaleAfter sets how long after its last event a ring is closed whose
-// agent is gone, 5 minutes by default.
+// agent is gone, 5 minutes by default. It must be more than 0.
 func WithStaleAfter(d time.Duration) Option {
 	return optionFunc(func(c config) config {
+		c.require(d > 0, "stale after is %v: it must be more than 0", d)
 		c.watch.StaleAfter = d
 		return c
 	})
 }
 
 // WithBounds sets the upper bounds of the buckets of durations, in seconds, and
-// of sizes, in bytes. Those that are nil are the catalogue's.
+// of sizes, in bytes. Those that are empty are the catalogue's.
 func WithBounds(durations, sizes []float64) Option {
 	return optionFunc(func(c config) config {
 		c.watch.Tally.Duration = tally.HistogramConfig{Bounds: slices.Clone(durations)}
@@ -156,17 +167,18 @@ func WithExponentialHistograms(maxSize int) Option {
 
 // WithSinks has every event go to sinks too, as rings are drained. An event is
 // taken out of its ring only after all sinks had it. The sinks are closed by
-// whoever made them, after the Producer.
+// whoever made them, after the Producer; none may be nil.
 func WithSinks(sinks ...sink.Sink) Option {
 	return optionFunc(func(c config) config {
+		c.require(!slices.Contains(sinks, nil), "a sink is nil")
 		c.sinks = append(slices.Clip(c.sinks), sinks...)
 		return c
 	})
 }
 
 // WithLogger sets where the Producer says what an operator may want to know:
-// rings that come and go, and what is wrong with them. The default is
-// slog.Default.
+// rings that come and go, and what is wrong with them. The default, and what
+// nil stands for, is slog.Default.
 func WithLogger(log *slog.Logger) Option {
 	return optionFunc(func(c config) config {
 		c.log = log
@@ -185,18 +197,10 @@ func WithHostName(name string) Option {
 }
 
 // WithClock sets the clock of points, of start times, and of events whose ring
-// has no times. The default is the system's.
+// has no times. The default, and what nil stands for, is the system's.
 func WithClock(now func() time.Time) Option {
 	return optionFunc(func(c config) config {
 		c.watch.Now = now
 		return c
 	})
-}
-
-// check is what the watcher's own checks leave open.
-func (c *config) check() error {
-	if c.watch.MaxRings < 0 || c.watch.Tally.MaxNames < 0 {
-		return fmt.Errorf("at most %d rings and %d event names: neither can be negative", c.watch.MaxRings, c.watch.Tally.MaxNames)
-	}
-	return nil
 }

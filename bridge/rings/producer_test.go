@@ -256,12 +256,19 @@ func TestOptionErrors(t *testing.T) {
 		"exclude":      {rings.WithExclude("["), "", `exclude: "[" is not a valid pattern`},
 		"run interval": {rings.WithRunInterval(0), "", "run interval is"},
 		"in env":       {rings.WithInclude("*"), "x", "NIXL_TELEMETRY_RUN_INTERVAL=x"},
-		"max rings":    {rings.WithMaxRings(-1), "", "-1 rings"},
-		"max names":    {rings.WithMaxEventNames(-1), "", "-1 event names"},
+		"no interval":  {rings.WithRunInterval(-time.Second), "", "run interval is -1s"},
+		"mode":         {rings.WithMode(9), "", "mode is 9"},
+		"max rings":    {rings.WithMaxRings(-1), "", "max rings is -1"},
+		"no rings":     {rings.WithMaxRings(0), "", "max rings is 0"},
+		"max names":    {rings.WithMaxEventNames(-1), "", "max event names is -1"},
+		"no names":     {rings.WithMaxEventNames(0), "", "max event names is 0"},
 		"stale after":  {rings.WithStaleAfter(-1), "", "stale after is -1ns"},
+		"stale at 0":   {rings.WithStaleAfter(0), "", "stale after is 0s"},
+		"no sink":      {rings.WithSinks(&kept{}, nil), "", "a sink is nil"},
 		"directories":  {rings.WithDirectories("a", "a"), "", "a is named twice"},
 		"bounds":       {rings.WithBounds([]float64{2, 1}, nil), "", "duration: bounds must be"},
 		"buckets":      {rings.WithExponentialHistograms(1), "", "is 1"},
+		"less buckets": {rings.WithExponentialHistograms(-1), "", "is -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", c.env)

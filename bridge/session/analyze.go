@@ -68,13 +68,13 @@ func (r *Report) Empty() bool { return r.Summary.TotalPackets == 0 }
 // The errors are those of reading, fs.ErrNotExist for a file or directory
 // that isn't there among them, ErrNoSession and ErrFormat. A session without
 // packets is no error; see [Report.Empty].
-func Analyze(path string) (*Report, error) {
+func Analyze(path string, opts ...ReadOption) (*Report, error) {
 	csvPath, err := locate(path)
 	if err != nil {
 		return nil, fmt.Errorf("analyze session: %w", err)
 	}
 	a := newAnalysis()
-	replayed, err := replayFile(csvPath, a.add)
+	replayed, err := replayFile(csvPath, newReadConfig(opts), a.add)
 	if err != nil {
 		return nil, fmt.Errorf("analyze session: %w", err)
 	}

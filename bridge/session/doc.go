@@ -70,7 +70,7 @@
 // many kinds of packets there are, and these have limits:
 //
 //   - Operations: 200, see [WithOperationLimit]. The summary counts those past
-//     it as the operation _OTHER.
+//     it as the operation _OTHER; so do [Analyze] and [Recover].
 //   - Combinations of device, operation and layer: 4096. Expert selections
 //     past it count as _OTHER in the summary.
 //   - Devices: 32. Types of errors: 64; those past it are _OTHER.

@@ -18,24 +18,58 @@ type Option interface {
 	apply(config) config
 }
 
+// ReadOption configures how a session is read: [Analyze] and [Recover].
+type ReadOption interface {
+	applyRead(readConfig) readConfig
+}
+
+// CommonOption configures a [Session] and how one is read, alike.
+type CommonOption interface {
+	Option
+	ReadOption
+}
+
 type optionFunc func(config) config
 
 func (f optionFunc) apply(c config) config { return f(c) }
 
+type commonOption func(readConfig) readConfig
+
+func (f commonOption) apply(c config) config {
+	c.readConfig = f(c.readConfig)
+	return c
+}
+
+func (f commonOption) applyRead(c readConfig) readConfig { return f(c) }
+
+// readConfig is what the summary of a session depends on.
+type readConfig struct {
+	operationLimit int
+}
+
+func newReadConfig(opts []ReadOption) readConfig {
+	c := readConfig{operationLimit: DefaultOperationLimit}
+	for _, o := range opts {
+		c = o.applyRead(c)
+	}
+	return c
+}
+
 type config struct {
+	readConfig
+
 	name            string
 	provider        metric.MeterProvider
 	clock           func() time.Time
-	operationLimit  int
 	layerOnDuration bool
 	create          func(path string) (file, error)
 }
 
 func newConfig(opts []Option) config {
 	c := config{
-		clock:          time.Now,
-		operationLimit: DefaultOperationLimit,
-		create:         createFile,
+		readConfig: newReadConfig(nil),
+		clock:      time.Now,
+		create:     createFile,
 	}
 	for _, o := range opts {
 		c = o.apply(c)
@@ -79,8 +113,11 @@ func WithClock(now func() time.Time) Option {
 // summary and in metrics, [DefaultOperationLimit] by default. Raise it for a
 // model that has more; the limit is there for a pipeline that puts a number
 // into the names by mistake. A limit below 1 is the default.
-func WithOperationLimit(n int) Option {
-	return optionFunc(func(c config) config {
+//
+// The files of a session don't say what its limit was: give [Analyze] and
+// [Recover] the same one, for the same summary.
+func WithOperationLimit(n int) CommonOption {
+	return commonOption(func(c readConfig) readConfig {
 		if n < 1 {
 			n = DefaultOperationLimit
 		}

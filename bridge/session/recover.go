@@ -18,9 +18,9 @@ import (
 //
 // The errors are ErrFormat for a file that isn't a session's, ErrExists where
 // there is a summary already, and those of reading and writing.
-func Recover(csvPath string) (*Summary, error) {
+func Recover(csvPath string, opts ...ReadOption) (*Summary, error) {
 	files := paths{csv: csvPath, json: summaryPath(csvPath)}
-	r, err := replayFile(files.csv, func(Row) {})
+	r, err := replayFile(files.csv, newReadConfig(opts), func(Row) {})
 	if err != nil {
 		return nil, fmt.Errorf("recover session: %w", err)
 	}
@@ -44,13 +44,13 @@ type replay struct {
 }
 
 // replayFile reads a CSV, calls each for its rows and adds them up.
-func replayFile(path string, each func(Row)) (*replay, error) {
+func replayFile(path string, c readConfig, each func(Row)) (*replay, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	r := &replay{totals: newTotals(DefaultOperationLimit)}
+	r := &replay{totals: newTotals(c.operationLimit)}
 	r.cut, err = readRows(f, func(row Row) {
 		r.add(row)
 		each(row)

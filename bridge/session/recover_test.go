@@ -52,6 +52,33 @@ func TestS11RecoverMakesTheSummary(t *testing.T) {
 	}
 }
 
+// A session with a limit of its own is read back with that limit.
+func TestS11OperationLimit(t *testing.T) {
+	s := openTest(t, t.TempDir(), WithOperationLimit(300))
+	for i := range 301 {
+		recordAll(t, s, Packet{Operation: fmt.Sprint("op ", i), Device: CPU})
+	}
+	want := s.Summary().Operations
+	if len(want) != 301 || want[300].Name != overflowName {
+		t.Fatalf("the session's own summary has %d operations", len(want))
+	}
+	recovered, err := Recover(s.CSVPath(), WithOperationLimit(300))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, want, recovered.Operations)
+	for limit, n := range map[int]int{0: 201, 300: 301, 301: 301, 5: 6} {
+		r, err := Analyze(s.CSVPath(), WithOperationLimit(limit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(r.Summary.Operations); got != n {
+			t.Errorf("with a limit of %d the report has %d operations, want %d", limit, got, n)
+		}
+		equal(t, want, r.Written.Operations)
+	}
+}
+
 func TestS11RecoverRealSession(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "session_2025-11-17_00-04-29.csv")

@@ -9,7 +9,7 @@ import "fmt"
 // The errors are ErrFormat for a file that isn't a session's, and those of
 // reading.
 func ReadRows(path string, fn func(Row)) error {
-	if _, err := replayFile(path, fn); err != nil {
+	if _, err := replayFile(path, newReadConfig(nil), fn); err != nil {
 		return fmt.Errorf("read session: %w", err)
 	}
 	return nil

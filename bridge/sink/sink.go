@@ -35,6 +35,10 @@ type Sink interface {
 	// while it writes, a ring isn't drained, or an agent's next events are
 	// staged. Its error is reported, and the batch isn't offered again.
 	//
+	// So Write must not call its feeder back. An Agent's Flush, Close and
+	// RingTelemetry wait for a Write that runs, and would wait forever within
+	// it; so does everything of a Producer, and what collects from it.
+	//
 	// A sink with several feeders must be safe for concurrent use.
 	Write(events []Event) error
 }

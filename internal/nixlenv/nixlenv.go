@@ -5,9 +5,10 @@ package nixlenv
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"strconv"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // The variables. NIXL's guide to the buffer plug-in names another one for the
@@ -55,11 +56,12 @@ func (e Env) BufferSize() (int, error) {
 	if !ok {
 		return DefaultBufferSize, nil
 	}
-	n, err := strconv.ParseUint(v, 10, 31)
-	if err != nil || n < 2 || bits.OnesCount64(n) != 1 {
-		return 0, fmt.Errorf("%s=%s: a number of events is needed that is a power of two, like %d", BufferSize, v, DefaultBufferSize)
+	n, err := strconv.Atoi(v)
+	if err != nil || !ValidBufferSize(n) {
+		return 0, fmt.Errorf("%s=%s: a number of events is needed that is a power of two, like %d, and at most %d",
+			BufferSize, v, DefaultBufferSize, ringbuf.MaxCapacity)
 	}
-	return int(n), nil
+	return n, nil
 }
 
 // RunInterval is the time between two flushes of an agent.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func env(vars map[string]string) nixlenv.Env {
@@ -39,7 +40,10 @@ func TestDir(t *testing.T) {
 }
 
 func TestBufferSize(t *testing.T) {
-	for value, want := range map[string]int{"": 4096, "2": 2, "65536": 65536, "0": 0, "1": 0, "12": 0, "-4": 0, "many": 0, "9999999999": 0} {
+	for value, want := range map[string]int{
+		"": 4096, "2": 2, "65536": 65536, "4194304": ringbuf.MaxCapacity,
+		"0": 0, "1": 0, "12": 0, "-4": 0, "many": 0, "8388608": 0, "9999999999": 0, "99999999999999999999": 0,
+	} {
 		got, err := env(map[string]string{nixlenv.BufferSize: value}).BufferSize()
 		check(t, value, got, want, err, nixlenv.BufferSize)
 	}

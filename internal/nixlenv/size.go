@@ -6,6 +6,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
+// ValidBufferSize says whether a ring can have so many slots.
+func ValidBufferSize(n int) bool {
+	return n >= 2 && n <= ringbuf.MaxCapacity && bits.OnesCount(uint(n)) == 1
+}
+
 // EnoughSlots is the [BufferSize] that an agent needs for what it has in one
 // run interval. A burst that has filled a ring of some slots had at least as
 // many events; more is how many are known not to have fitted.

@@ -79,6 +79,11 @@ func sayMetric(t *testing.T, m pmetric.Metric, agent string) metric {
 		for _, dp := range m.Histogram().DataPoints().All() {
 			out.Points = append(out.Points, histogram(dp, agent))
 		}
+	case pmetric.MetricTypeExponentialHistogram:
+		out.Temporality = m.ExponentialHistogram().AggregationTemporality()
+		for _, dp := range m.ExponentialHistogram().DataPoints().All() {
+			out.Points = append(out.Points, exponential(dp, agent))
+		}
 	default:
 		t.Errorf("%s is a %v", m.Name(), m.Type())
 	}
@@ -112,6 +117,18 @@ func histogram(dp pmetric.HistogramDataPoint, agent string) point {
 		Count:      dp.Count(), Sum: dp.Sum(), Min: dp.Min(), Max: dp.Max(),
 		HasSum: dp.HasSum(), HasMin: dp.HasMin(), HasMax: dp.HasMax(),
 		Bounds: dp.ExplicitBounds().AsRaw(), Buckets: dp.BucketCounts().AsRaw(),
+		Exemplars: dp.Exemplars().Len(), Flags: dp.Flags(),
+	}
+	p.times(dp.StartTimestamp(), dp.Timestamp())
+	return p
+}
+
+func exponential(dp pmetric.ExponentialHistogramDataPoint, agent string) point {
+	p := point{
+		Attributes: attributes(dp.Attributes(), agent),
+		Count:      dp.Count(), Sum: dp.Sum(), Min: dp.Min(), Max: dp.Max(), ZeroCount: dp.ZeroCount(),
+		HasSum: dp.HasSum(), HasMin: dp.HasMin(), HasMax: dp.HasMax(),
+		Buckets: dp.Positive().BucketCounts().AsRaw(), Scale: dp.Scale(), Offset: dp.Positive().Offset(),
 		Exemplars: dp.Exemplars().Len(), Flags: dp.Flags(),
 	}
 	p.times(dp.StartTimestamp(), dp.Timestamp())

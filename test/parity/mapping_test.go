@@ -1,0 +1,230 @@
+//go:build linux
+
+package parity
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/nixl-otel/nixl-otel/bridge/rings"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// The receiver and package rings write the same totals as metrics, each in its
+// own terms. These tests hold the two together: whatever can stand in a ring,
+// and whatever can happen to one, is said by both alike.
+
+// shipper reads a directory of rings until it is stopped, and says then what
+// it has exported.
+type shipper func(t *testing.T, dir string) (stop func() pmetric.Metrics)
+
+func throughReceiver(change ...func(*nixlshmreceiver.Config)) shipper {
+	return func(t *testing.T, dir string) func() pmetric.Metrics {
+		c := startReceiver(t, dir, change...)
+		return func() pmetric.Metrics {
+			c.stop()
+			return only(t, c.all())
+		}
+	}
+}
+
+func throughRings(opts ...rings.Option) shipper {
+	return func(t *testing.T, dir string) func() pmetric.Metrics {
+		b := startBackend(t)
+		p, err := rings.New(append(opts, rings.WithDirectories(dir),
+			rings.WithRunInterval(2*time.Millisecond), rings.WithLogger(slog.New(slog.DiscardHandler)))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Start()
+		provider := pipeline(t, b, sdkmetric.WithProducer(p))
+		return func() pmetric.Metrics {
+			if err := provider.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return only(t, b.all())
+		}
+	}
+}
+
+// Between them, the rings of these tests have every metric of the catalogue.
+func TestEveryMetricWithoutACollector(t *testing.T) {
+	seen := make(map[string]bool)
+	for name, run := range map[string]func(*testing.T, shipper) []metric{
+		"a ring with a history": ringWithAHistory,
+		"names of all kinds":    ringWithNames,
+	} {
+		t.Run(name, func(t *testing.T) {
+			collector := run(t, throughReceiver())
+			equal(t, collector, run(t, throughRings()))
+			for _, m := range collector {
+				seen[m.Name] = true
+			}
+		})
+	}
+	for _, m := range semconv.NIXL() {
+		if !seen[m.Name] {
+			t.Errorf("%s was never exported", m.Name)
+		}
+	}
+}
+
+// ringWithAHistory is a ring that was found full, whose agent started anew,
+// from which somebody else read, and which has events that are hard to count.
+// How often each happened is different, so that none is taken for another.
+func ringWithAHistory(t *testing.T, ship shipper) []metric {
+	t.Helper()
+	const slots, restarts, thefts, torn = 8, 3, 2, 4
+	dir := t.TempDir()
+	path := filepath.Join(dir, agentName)
+	ring := newRing(t, path, slots)
+	push(t, ring, slices.Repeat([]ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)}, slots-1)...)
+	stop := ship(t, dir)
+	drained(t, ring)
+	for _, e := range []ringbuf.Event{
+		ringbuf.NewEvent(ringbuf.TypeErrCanceled, 5),
+		ringbuf.NewEvent(ringbuf.TypeEventsDropped, math.MaxUint64),
+		ringbuf.NewEvent(ringbuf.TypeEventsDropped, math.MaxUint64),
+		ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, math.MaxUint64),
+		ringbuf.NewEvent(ringbuf.TypeMemoryDeregistered, 7),
+		ringbuf.NewEvent(ringbuf.Type(99), 1),
+	} {
+		push(t, ring, e)
+		drained(t, ring)
+	}
+	whole := transfer(0, 1<<20, 3*time.Microsecond, 8*time.Microsecond).events
+	for _, group := range [][]ringbuf.Event{whole, transfer(1, 1<<10, time.Second, time.Minute).events} {
+		push(t, ring, group...)
+		drained(t, ring)
+	}
+	for range torn {
+		push(t, ring, whole[0], whole[2], whole[3])
+		drained(t, ring)
+	}
+	for range thefts {
+		ringtest.Edit(t, path, func(h *ringtest.Header) { h.WritePos++; h.ReadPos++ })
+		push(t, ring, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
+		drained(t, ring)
+	}
+	for range restarts {
+		ring = newRing(t, path, slots)
+		push(t, ring, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
+		drained(t, ring)
+	}
+	said := say(t, stop())
+	for name, want := range map[string]int64{
+		semconv.RingCapacity.Name: slots, semconv.RingSaturations.Name: 1, semconv.RingRestarts.Name: restarts,
+		semconv.RingForeignReads.Name: thefts, semconv.RingTornGroups.Name: torn,
+	} {
+		i := slices.IndexFunc(said, func(m metric) bool { return m.Name == name })
+		if i < 0 || said[i].Points[0].Int != want {
+			t.Errorf("%s isn't %d", name, want)
+		}
+	}
+	return said
+}
+
+// ringWithNames is a ring with more names than are told apart, those whose
+// values are summed up and those that are only counted, with errors that the
+// catalogue doesn't know, and categories that nobody does.
+func ringWithNames(t *testing.T, ship shipper) []metric {
+	t.Helper()
+	dir := t.TempDir()
+	ring, err := ringbuf.Create(filepath.Join(dir, agentName), ringbuf.V1, capacity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ring.Close()
+	push(t, ring,
+		ringbuf.NewNamedEvent(ringbuf.CategoryError, "NIXL_ERR_SOMETHING_NEW", 3),
+		ringbuf.NewNamedEvent(ringbuf.CategoryError, "NIXL_ERR_BACKEND", 4),
+		ringbuf.NewNamedEvent(ringbuf.Category(77), "agent_tx_bytes", 5),
+		ringbuf.NewNamedEvent(ringbuf.CategorySystem, "huge", math.MaxUint64),
+		ringbuf.NewNamedEvent(ringbuf.CategorySystem, "huge", math.MaxUint64),
+	)
+	for i := range 230 {
+		push(t, ring,
+			ringbuf.NewNamedEvent(ringbuf.CategoryTransfer, fmt.Sprint("counted ", i), 1),
+			ringbuf.NewNamedEvent(ringbuf.CategoryConnection, fmt.Sprint("summed up ", i), uint64(i)))
+	}
+	return say(t, ship(t, dir)())
+}
+
+// Histograms are the same in each form that both can be told to give them.
+func TestSameHistogramsWithoutACollector(t *testing.T) {
+	for name, c := range map[string]struct {
+		receiver nixlshmreceiver.HistogramConfig
+		rings    rings.Option
+	}{
+		"bounds": {
+			nixlshmreceiver.HistogramConfig{Kind: tally.Explicit, Bounds: []float64{1e-3, 4}, MaxSize: 160},
+			rings.WithBounds([]float64{1e-3, 4}, []float64{1e-3, 4}),
+		},
+		"exponential": {
+			nixlshmreceiver.HistogramConfig{Kind: tally.Exponential, MaxSize: 20},
+			rings.WithExponentialHistograms(20),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ops := stream(9, 300)
+			collector := throughReceiver(func(cfg *nixlshmreceiver.Config) {
+				cfg.Histograms.Duration, cfg.Histograms.Size = c.receiver, c.receiver
+			})(t, ringOf(t, ringbuf.V4, ops))
+			bridge := throughRings(c.rings)(t, ringOf(t, ringbuf.V4, ops))
+			equal(t, say(t, collector()), say(t, bridge()))
+		})
+	}
+}
+
+func newRing(t *testing.T, path string, slots int) *ringbuf.Writer {
+	t.Helper()
+	w, err := ringbuf.Create(path, ringbuf.V4, slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+func push(t *testing.T, w *ringbuf.Writer, events ...ringbuf.Event) {
+	t.Helper()
+	if n, err := w.PushBatch(events); n < len(events) {
+		t.Fatalf("only %d events fit: %v", n, err)
+	}
+}
+
+// drained waits until all that stands in a ring was read.
+func drained(t *testing.T, w *ringbuf.Writer) {
+	t.Helper()
+	timeout, again := time.After(30*time.Second), time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for {
+		n, err := w.Len()
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case n == 0:
+			return
+		}
+		select {
+		case <-again.C:
+		case <-timeout:
+			t.Fatalf("%d events are left in the ring", n)
+		}
+	}
+}
