@@ -49,9 +49,6 @@ func categoryOf(e ringtest.Event) (string, int) {
 // types that it doesn't know.
 func nameOf(e ringtest.Event) string {
 	if e.Name == "unknown_event" && e.Type != nil {
-		if *e.Type == 20 {
-			return "agent_telemetry_events_dropped"
-		}
 		return fmt.Sprintf("unknown_event_%d", *e.Type)
 	}
 	return e.Name

@@ -26,12 +26,21 @@ type Event struct {
 func New(ring string, l ringbuf.Layout, e *ringbuf.Event, now time.Time) Event {
 	shown := Event{
 		Ring: ring, Micros: e.TimestampMicros,
-		Category: e.Category, Name: e.EventName(), Value: e.Value,
+		Category: e.Category, Name: nameIn(l, e), Value: e.Value,
 	}
 	if l != ringbuf.V1 {
 		shown.Micros, shown.Read = uint64(max(0, now.UnixMicro())), true
 	}
 	return shown
+}
+
+// nameIn is an event's name in a ring of a layout: the newest type has a number
+// that older layouts don't know.
+func nameIn(l ringbuf.Layout, e *ringbuf.Event) string {
+	if e.Named {
+		return e.Name.String()
+	}
+	return l.TypeName(e.Type)
 }
 
 // Time is when the event was recorded, or read, in local time.
