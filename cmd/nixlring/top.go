@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -50,6 +52,9 @@ Collector. For that there are things it can't see:
 Rates and quantiles are those of the last --window. A quantile is interpolated
 within a bucket of a histogram that has 8 to 10 of them per decade.
 
+A column to --sort by is one of
+
+` + indented(sortKeys()) + `
 With --once it prints one measurement, for which it waits as long as the window,
 and ends. That is for scripts, and for where there is no terminal.
 
@@ -82,15 +87,11 @@ func (f *topFlags) register(cmd *cobra.Command) {
 	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time between two updates of the screen")
 	flags.DurationVarP(&f.window, "window", "w", top.DefaultWindow, "time that rates and quantiles are of")
 	flags.StringSliceVar(&f.include, "include", nil, "`PATTERN` of the agents to show, such as 'prefill-*' or '**'")
-	flags.StringVarP(&f.sort, "sort", "s", string(top.ByName), "sort by this `COLUMN` at first")
+	flags.StringVarP(&f.sort, "sort", "s", string(top.ByName), "sort by this `COLUMN` at first; see above")
 	flags.DurationVar(&f.runInterval, "run-interval", 0, "the agents' time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
 	flags.BoolVar(&f.once, "once", false, "print one measurement and end")
 	f.output = addOutput(cmd, "text", "json", "csv")
-	var keys []string
-	for _, k := range top.Keys() {
-		keys = append(keys, string(k))
-	}
-	complete(cmd, "sort", keys)
+	complete(cmd, "sort", sortKeys())
 }
 
 // complete fills in what the flags leave to the environment, and refuses what
@@ -111,12 +112,17 @@ func (f *topFlags) complete(cmd *cobra.Command, w world) (err error) {
 	case f.runInterval < time.Millisecond:
 		return usagef("--run-interval %v: it is 1ms or more", f.runInterval)
 	}
-	for _, k := range top.Keys() {
-		if string(k) == f.sort {
-			return nil
-		}
+	if slices.Contains(sortKeys(), f.sort) {
+		return nil
 	}
-	return usagef("--sort %s: it is one of %v", f.sort, top.Keys())
+	return usagef("--sort %s: it is one of %s", f.sort, strings.Join(sortKeys(), ", "))
+}
+
+func sortKeys() (names []string) {
+	for _, k := range top.Keys() {
+		names = append(names, string(k))
+	}
+	return names
 }
 
 func (f *topFlags) run(ctx context.Context, w world) error {

@@ -131,7 +131,7 @@ func TestTopWrongCommandLine(t *testing.T) {
 		{"--interval 1ms", []string{dir, "--once", "--interval", "1ms"}},
 		{"--window -1s", []string{dir, "--once", "--window", "-1s"}},
 		{"--run-interval 0s", []string{dir, "--once", "--run-interval", "0"}},
-		{"--sort size: it is one of [name out ", []string{dir, "--once", "--sort", "size"}},
+		{"--sort size: it is one of name, out, in, ", []string{dir, "--once", "--sort", "size"}},
 		{`include: "["`, []string{dir, "--once", "--include", "["}},
 		{"at most 1 arg", []string{dir, dir}},
 	} {
