@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 )
 
@@ -65,7 +66,7 @@ then.
 func (f *replayFlags) run(ctx context.Context, w world, file, dir string) error {
 	in, err := os.Open(file)
 	if err != nil {
-		return fmt.Errorf("replay: %w", err)
+		return place.Explain(place.Recording, file, err)
 	}
 	defer in.Close()
 	rec, err := recording.NewReader(in)
@@ -73,8 +74,8 @@ func (f *replayFlags) run(ctx context.Context, w world, file, dir string) error 
 		return fmt.Errorf("replay %s: %w", file, err)
 	}
 	defer rec.Close()
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return errors.Join(err, fmt.Errorf("replay into %s: make that directory first", dir))
+	if err := place.Directory(place.Rings, dir); err != nil {
+		return err
 	}
 	p, err := recording.NewPlayer(rec, recording.PlayerConfig{Dir: dir, Speed: f.speed, Now: w.now})
 	if err != nil {

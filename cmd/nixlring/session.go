@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/sessionplot"
 )
@@ -70,8 +72,11 @@ per layer, the timeline, and the distribution of durations.
 
 func (f *analyzeFlags) run(w world, path string) error {
 	r, err := session.Analyze(path)
+	if errors.Is(err, session.ErrNoSession) {
+		return fmt.Errorf("%w; name the CSV of one, or another directory", err)
+	}
 	if err != nil {
-		return err
+		return place.Explain(place.Session, cmp.Or(path, session.DefaultDir), err)
 	}
 	if f.output.value == "json" {
 		err = writeJSON(w.out, newAnalyzed(r))
@@ -95,5 +100,5 @@ func (f *analyzeFlags) run(w world, path string) error {
 		fmt.Fprintf(w.err, "nothing to draw\n")
 		return nil
 	}
-	return err
+	return place.Explain(place.Folder, f.plot, err)
 }

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -212,8 +212,8 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if _, err := os.Stat(f.fleet.Dir); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("simulate in %s: there is no such directory; agents don't make it, so make it first", f.fleet.Dir)
+	if err := place.Directory(place.Rings, f.fleet.Dir); err != nil {
+		return err
 	}
 	if err := fleet.Start(); err != nil {
 		return err

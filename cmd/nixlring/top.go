@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top/screen"
 )
@@ -128,6 +130,10 @@ func sortKeys() (names []string) {
 func (f *topFlags) run(ctx context.Context, w world) error {
 	if !f.once && !isTerminal(w.out) {
 		return usagef("standard output is not a terminal; nixlring top --once prints one measurement, and nixlring ls lists the rings")
+	}
+	// A directory that isn't there may come.
+	if err := place.Directory(place.Rings, f.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	source, err := top.NewSource(top.SourceConfig{Directory: f.dir, Include: f.include, RunInterval: f.runInterval})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -96,11 +97,8 @@ func walk(ctx context.Context, root string, recursive bool, fn func(Entry)) erro
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			switch gone := errors.Is(err, fs.ErrNotExist); {
-			case path == root && gone:
-				errs = append(errs, fmt.Errorf("%s: %w; agents don't make their directory, so make it first", path, fs.ErrNotExist))
-			case !gone: // files come and go
-				errs = append(errs, err)
+			if path == root || !errors.Is(err, fs.ErrNotExist) { // files come and go
+				errs = append(errs, place.Explain(place.Rings, path, err))
 			}
 			return nil
 		case !d.IsDir():
@@ -120,7 +118,7 @@ func walk(ctx context.Context, root string, recursive bool, fn func(Entry)) erro
 func look(path string, d fs.DirEntry) (e Entry) {
 	e.Path = path
 	if info, err := d.Info(); err == nil {
-		e.Modified, e.Owner = info.ModTime(), owner(info)
+		e.Modified, e.Owner = info.ModTime(), place.Owner(info)
 		defer func() { e.Other = e.Err != nil && foreign(path, e.Err, info) }()
 	}
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/follow"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -83,7 +84,7 @@ func (s *Show) open() error {
 	for _, r := range s.rings {
 		err := r.Open()
 		if waiting := s.cfg.Follow && errors.Is(err, ringbuf.ErrNotReady); err != nil && !waiting {
-			errs = append(errs, err)
+			errs = append(errs, place.Explain(place.Ring, r.Path(), err))
 		}
 	}
 	return errors.Join(errs...)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -91,7 +92,7 @@ func (s *Source) Close() { s.watcher.Close() }
 func (s *Source) Sample() Sample {
 	now := s.cfg.Now()
 	s.watcher.Drain()
-	sample := Sample{At: now, Trouble: s.watcher.State(), Warning: s.lastWarning(now)}
+	sample := Sample{At: now, Trouble: s.trouble(), Warning: s.lastWarning(now)}
 	known := make(map[string]*acquaintance, len(s.known))
 	s.watcher.Agents(func(v watch.View) {
 		a := s.known[v.Path]
@@ -106,6 +107,11 @@ func (s *Source) Sample() Sample {
 	s.known = known
 	s.lookWho(now, sample.Agents)
 	return sample
+}
+
+// trouble is what keeps agents from being seen, in the words of all commands.
+func (s *Source) trouble() error {
+	return place.Explain(place.Rings, s.cfg.Directory, s.watcher.State())
 }
 
 // lookWho adds who has the rings open, which no ring tells by itself.
