@@ -36,7 +36,7 @@ func TestMissingPaths(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range [][]string{{"top", "letter", "--once"}, {"record", "letter", "-o", "new"}, {"simulate", "letter"}} {
+	for _, args := range [][]string{{"top", "letter", "--once"}, {"record", "letter", "-o", "new"}, {"simulate", "letter"}, {"replay", "x", "letter"}} {
 		if r := nixlring(t.Context(), nil, args...); r.code != exitError || !strings.Contains(r.err, "it is a file; the directory") {
 			t.Errorf("%v: %+v", args, r)
 		}

@@ -24,6 +24,7 @@ type simulateFlags struct {
 	layout    string
 	errorRate float64
 	remove    bool
+	force     bool
 	quiet     bool
 	output    *output
 }
@@ -31,7 +32,7 @@ type simulateFlags struct {
 func newSimulate(w world) *cobra.Command {
 	var f simulateFlags
 	cmd := &cobra.Command{
-		Use:   "simulate [DIR]",
+		Use:   "simulate DIR",
 		Short: "Run simulated agents that write real rings",
 		Long: `Simulate runs agents that write real rings in DIR, with traffic like that of KV
 caches, until their duration or number of transfers is reached, or Ctrl-C. Then
@@ -39,8 +40,11 @@ it prints what it wrote, so that it can be compared with what a reader reports.
 
 The agents do what real ones do: they register memory, push what they staged
 once per run interval in one burst, drop what exceeds staging or a full ring,
-leave their rings behind, and take over a ring of their name that they find.
-Nobody reads a ring here: without a reader it is soon full.
+leave their rings behind, and take over a ring of their name that they find,
+unless its agent is still there (see --force). Nobody reads a ring here: without
+a reader it is soon full.
+
+DIR must be named: that of NIXL_TELEMETRY_DIR may be one where agents are at work.
 
 Sizes are log-normal around 4 MiB in blocks of 8 KiB, up to 512 MiB; times are
 those of a link of 400 Gbit/s. The same seed gives the same transfers.
@@ -53,17 +57,14 @@ With the layout "mixed" the agents write v1, v2, v2-named, v3 and v4 in turn, an
 one that starts anew writes the next one, as after an upgrade.
 
 ` + exitCodes,
-		Example: `  nixlring simulate --agents 4
-  nixlring simulate --scenario prefill-decode --agents 8
-  nixlring simulate /run/nixl --rate 10000 --duration 30s --output json
-  nixlring simulate --layout mixed --agents 5 --restart-every 10s --error-rate 0.01`,
-		Args:              usage(cobra.MaximumNArgs(1)),
+		Example: `  nixlring simulate /tmp/rings --agents 4
+  nixlring simulate /tmp/rings --scenario prefill-decode --agents 8
+  nixlring simulate /tmp/rings --rate 10000 --duration 30s --output json
+  nixlring simulate /tmp/rings --layout mixed --agents 5 --restart-every 10s --error-rate 0.01`,
+		Args:              makesRings(1),
 		ValidArgsFunction: completeDirs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.fleet.Dir = w.env.Dir()
-			if len(args) > 0 {
-				f.fleet.Dir = args[0]
-			}
+			f.fleet.Dir = args[0]
 			if err := f.complete(cmd, w); err != nil {
 				return err
 			}
@@ -90,6 +91,7 @@ func (f *simulateFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&agent.RestartEvery, "restart-every", 0, "how long an agent lives until it starts anew on its ring; 0 for ever")
 	flags.Uint64Var(&agent.Seed, "seed", 0, "`NUMBER` that the traffic is drawn from; 0 for another one each time")
 	flags.BoolVar(&agent.NoFinalFlush, "no-final-flush", false, "lose the last run interval, as agents from NIXL 0.9.0 on do")
+	flags.BoolVar(&f.force, "force", false, forceUsage)
 	flags.BoolVar(&f.remove, "remove", false, "delete the rings at the end")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	f.output = addOutput(cmd, "text", "json")
@@ -215,6 +217,11 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 	if err := place.Directory(place.Rings, f.fleet.Dir); err != nil {
 		return err
 	}
+	if !f.force {
+		if err := takeable(w.proc, paths(fleet)); err != nil {
+			return fmt.Errorf("simulate: %w", err)
+		}
+	}
 	if err := fleet.Start(); err != nil {
 		return err
 	}
@@ -228,6 +235,14 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 		return errors.Join(err, writeJSON(w.out, report))
 	}
 	return errors.Join(err, writeReport(w.out, fleet, report, time.Since(start)))
+}
+
+// paths are those of a fleet's rings.
+func paths(fleet *simulate.Fleet) (list []string) {
+	for _, a := range fleet.Agents() {
+		list = append(list, a.Path())
+	}
+	return list
 }
 
 // says is what the fleet is, in a line.

@@ -86,14 +86,14 @@ func TestSimulateIsRepeatable(t *testing.T) {
 func TestSimulateByEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	env := map[string]string{
-		"NIXL_TELEMETRY_DIR": dir, "NIXL_TELEMETRY_BUFFER_SIZE": "512", "NIXL_TELEMETRY_RUN_INTERVAL": "500",
+		"NIXL_TELEMETRY_DIR": dir + "/none", "NIXL_TELEMETRY_BUFFER_SIZE": "512", "NIXL_TELEMETRY_RUN_INTERVAL": "500",
 	}
-	_, report := simulated(t, env, "--duration", "5s", "--rate", "10")
+	_, report := simulated(t, env, dir, "--duration", "5s", "--rate", "10")
 	totals, ok := report.Agents[filepath.Join(dir, "sim-0")]
 	if !ok || totals.Capacity != 512 || totals.Flushes != 11 {
 		t.Errorf("rings %v, capacity %d, %d flushes", report.Agents, totals.Capacity, totals.Flushes)
 	}
-	_, report = simulated(t, env, "--duration", "5s", "--rate", "10", "--capacity", "1024", "--run-interval", "100ms")
+	_, report = simulated(t, env, dir, "--duration", "5s", "--rate", "10", "--capacity", "1024", "--run-interval", "100ms")
 	if totals := report.Sum; totals.Capacity != 1024 || totals.Flushes != 51 {
 		t.Errorf("flags: capacity %d, %d flushes", totals.Capacity, totals.Flushes)
 	}
