@@ -42,6 +42,9 @@ doesn't see what a consumer takes and the agent writes over between two looks
 (--interval), and can't always know. A ring that is full and that nobody
 consumes stands still.
 
+A ring that can't be read is told on the standard error, and the others are
+printed all the same; the exit code is 1 then.
+
 Rings of layout v1 have the time of each event, in local time here. Later ones
 have none: the time printed is that of reading.
 
@@ -87,6 +90,7 @@ func (f *readFlags) run(ctx context.Context, w world, paths []string) error {
 	cfg := show.Config{
 		Paths: paths, Mode: ringbuf.Observe, Follow: f.follow, Interval: f.interval, Count: f.count,
 		Headings: f.output.value == "text", Out: w.out, Notes: notes(w, f.quiet), Now: w.now,
+		Warn: func(err error) { complain(w.err, err) },
 	}
 	if f.consume {
 		cfg.Mode = ringbuf.Consume

@@ -219,7 +219,7 @@ func TestN5ReadFollows(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan result)
 		go func() {
-			done <- nixlring(ctx, nil, "read", path, "--follow", "--consume", "--telemetry_path", path+"-none")
+			done <- nixlring(ctx, nil, "read", "--follow", "--consume", "--telemetry_path", path+"-none")
 		}()
 		if r := <-done; r.code != exitError || !strings.Contains(r.err, path+"-none") || r.out != "" {
 			t.Errorf("a missing ring: %+v", r)
@@ -260,9 +260,19 @@ func TestN8ReadLeavesWhatItCannotRead(t *testing.T) {
 		newer:                         "unknown ring version 7",
 		dir:                           "it is a directory",
 	} {
-		r := nixlring(t.Context(), nil, "read", path, filepath.Join(dir, "decode"))
-		if r.code != exitError || r.out != "" || !strings.Contains(r.err, want) || !strings.Contains(r.err, path) {
+		good := filepath.Join(dir, "decode")
+		r := nixlring(t.Context(), nil, "read", path, good)
+		if r.code != exitError || strings.Count(r.out, "\nValue: 1\n") != 6 || !strings.Contains(r.out, "==> "+good+" <==") ||
+			!strings.Contains(r.err, want) || !strings.Contains(r.err, path) {
 			t.Errorf("%s: %+v", path, r)
+		}
+		quiet := nixlring(t.Context(), nil, "read", "--quiet", path, good, path, "-o", "json")
+		if quiet.code != exitError || strings.Count(quiet.out, "\n") != 6 || strings.Count(quiet.err, "\n") != 3 ||
+			strings.Count(quiet.err, "nixlring: ") != 3 || !strings.HasSuffix(quiet.err, "nixlring: 2 of 3 rings couldn't be read\n") {
+			t.Errorf("%s, quiet: %+v", path, quiet)
+		}
+		if r := nixlring(t.Context(), nil, "read", "-q", path, path); r.code != exitError || r.out != "" || strings.Count(r.err, want) != 2 {
+			t.Errorf("%s alone: %+v", path, r)
 		}
 	}
 	if _, err := os.Stat(newer); err != nil {
