@@ -155,7 +155,7 @@ func TestReadJSONOfSeveralRings(t *testing.T) {
 		var e map[string]any
 		must(t, json.Unmarshal([]byte(line), &e))
 		from[e["ring"]]++
-		if e["category"] != "ERROR" || e["value"] != 1.0 || e["timestamp_us"] == nil || (e["time_of_reading"] == true) != (e["ring"] == two) {
+		if e["category"] != "error" || e["value"] != 1.0 || e["timestamp_us"] == nil || (e["time_of_reading"] == true) != (e["ring"] == two) {
 			t.Errorf("%s", line)
 		}
 	}
@@ -165,6 +165,19 @@ func TestReadJSONOfSeveralRings(t *testing.T) {
 	r = nixlring(t.Context(), nil, "read", one, two, "--name", "agent_err_*")
 	if !strings.HasPrefix(r.out, "==> ") || strings.Count(r.out, "==> ") != 1 || strings.Count(r.out, "Event: agent_err_backend\n") != 6 {
 		t.Errorf("text: %s", r.out)
+	}
+}
+
+func TestReadLines(t *testing.T) {
+	dir := rings(t)
+	one, two := filepath.Join(dir, "decode"), filepath.Join(dir, "pre\nfill")
+	r := nixlring(t.Context(), nil, "read", one, "-o", "line")
+	if r.code != exitOK || strings.Count(r.out, "\n") != 6 || strings.Count(r.out, "  error        NIXL_ERR_BACKEND ") != 6 || strings.Contains(r.out, dir) {
+		t.Errorf("%+v", r)
+	}
+	r = nixlring(t.Context(), nil, "read", one, two, "-o", "line")
+	if r.code != exitOK || strings.Count(r.out, "\n") != 12 || strings.Count(r.out, "  "+one+"\n") != 6 {
+		t.Errorf("%+v", r)
 	}
 }
 
