@@ -46,7 +46,7 @@ type Source struct {
 // acquaintance is what is known of an agent from earlier samples.
 type acquaintance struct {
 	events uint64
-	since  time.Time // when events was last another number, or it was asked
+	since  time.Time // when events was last another number, or it was asked; zero before the first reading
 	gone   bool
 }
 
@@ -79,7 +79,7 @@ func (s *Source) Start() {
 
 // meet makes the acquaintance of the agents that are there.
 func (s *Source) meet() {
-	s.watcher.Agents(func(v watch.View) { s.known[v.Path] = &acquaintance{since: s.cfg.Now()} })
+	s.watcher.Agents(func(v watch.View) { s.known[v.Path] = &acquaintance{} })
 	s.watcher.Drain()
 }
 
@@ -97,7 +97,7 @@ func (s *Source) Sample() Sample {
 	s.watcher.Agents(func(v watch.View) {
 		a := s.known[v.Path]
 		if a == nil {
-			known[v.Path] = &acquaintance{since: now}
+			known[v.Path] = &acquaintance{}
 			return
 		}
 		known[v.Path] = a
@@ -130,15 +130,16 @@ func (s *Source) lookWho(now time.Time, agents []Reading) {
 	}
 }
 
-// isGone says whether a silent agent has ended: nobody has its ring open for
-// writing. Where that can't be told it hasn't.
+// isGone says whether an agent has ended: nobody has its ring open for writing.
+// That is asked when the agent is first seen, and again while it is silent.
+// Where it can't be told it hasn't ended.
 func (a *acquaintance) isGone(now time.Time, r *Reading) bool {
 	switch {
-	case r.Totals.Events != a.events:
+	case !a.since.IsZero() && r.Totals.Events != a.events:
 		a.events, a.since, a.gone = r.Totals.Events, now, false
 	case now.Sub(a.since) >= goneAfter:
 		unattended, err := ringbuf.Unattended(r.Path)
-		a.since, a.gone = now, unattended && err == nil
+		a.events, a.since, a.gone = r.Totals.Events, now, unattended && err == nil
 	}
 	return a.gone
 }
