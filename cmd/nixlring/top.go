@@ -25,6 +25,7 @@ import (
 type topFlags struct {
 	dir         string
 	include     []string
+	recursive   bool
 	interval    time.Duration
 	window      time.Duration
 	runInterval time.Duration
@@ -88,7 +89,8 @@ func (f *topFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time between two updates of the screen")
 	flags.DurationVarP(&f.window, "window", "w", top.DefaultWindow, "time that rates and quantiles are of")
-	flags.StringSliceVar(&f.include, "include", nil, "`PATTERN` of the agents to show, such as 'prefill-*' or '**'")
+	flags.StringSliceVar(&f.include, "include", nil, "`PATTERN` of the agents to show, such as 'prefill-*'")
+	flags.BoolVarP(&f.recursive, "recursive", "r", false, "look into subfolders: agents whose names have a slash are there")
 	flags.StringVarP(&f.sort, "sort", "s", string(top.ByName), "sort by this `COLUMN` at first; see above")
 	flags.DurationVar(&f.runInterval, "run-interval", 0, "the agents' time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
 	flags.BoolVar(&f.once, "once", false, "print one measurement and end")
@@ -135,7 +137,9 @@ func (f *topFlags) run(ctx context.Context, w world) error {
 	if err := place.Directory(place.Rings, f.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	source, err := top.NewSource(top.SourceConfig{Directory: f.dir, Include: f.include, RunInterval: f.runInterval})
+	source, err := top.NewSource(top.SourceConfig{
+		Directory: f.dir, Include: f.include, Recursive: f.recursive, RunInterval: f.runInterval,
+	})
 	if err != nil {
 		return usageError{err}
 	}
@@ -147,12 +151,21 @@ func (f *topFlags) run(ctx context.Context, w world) error {
 	return f.show(ctx, w, source)
 }
 
+// empty says why there is no agent to show: there is none, or the patterns
+// leave all of them out.
+func (f *topFlags) empty(left int) string {
+	if left == 0 {
+		return noRing([]string{f.dir})
+	}
+	return fmt.Sprintf("no agent of %d matches --include %s\n", left, strings.Join(f.include, ","))
+}
+
 // show runs the screen until its user has seen enough, or ctx ends.
 func (f *topFlags) show(ctx context.Context, w world, source *top.Source, opts ...tea.ProgramOption) error {
 	const framesPerSecond = 30
 	model := screen.New(screen.Config{
 		Directory: f.dir, Interval: f.interval, Window: f.window, Sort: top.Key(f.sort),
-		Sample: source.Sample, Empty: noRing([]string{f.dir}),
+		Sample: source.Sample, Empty: f.empty,
 	})
 	opts = append([]tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithOutput(w.out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond),

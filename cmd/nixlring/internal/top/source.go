@@ -25,6 +25,7 @@ const (
 type SourceConfig struct {
 	Directory   string
 	Include     []string // patterns, as of package watch
+	Recursive   bool     // patterns hold in subfolders, too
 	RunInterval time.Duration
 	Now         func() time.Time // time.Now if nil
 	Locks       string           // the kernel's list of locks; /proc/locks if empty
@@ -37,6 +38,8 @@ type Source struct {
 	known   map[string]*acquaintance
 	locked  time.Time // when it was last asked
 	locks   map[string]Lock
+	counted time.Time // when the rings were last counted
+	left    int       // rings that the patterns leave out
 
 	mu      sync.Mutex // guards what follows; the watcher reports from its loops
 	warning string
@@ -60,7 +63,7 @@ func NewSource(cfg SourceConfig) (*Source, error) {
 	}
 	s := &Source{cfg: cfg, known: make(map[string]*acquaintance)}
 	w, err := watch.New(watch.Config{
-		Directories: []string{cfg.Directory}, Include: cfg.Include, Mode: ringbuf.Observe,
+		Directories: []string{cfg.Directory}, Include: cfg.patterns(), Mode: ringbuf.Observe,
 		RunInterval: cfg.RunInterval, Now: cfg.Now, Report: s.note,
 		Tally: tally.Config{Duration: tally.HistogramConfig{Bounds: bounds}, Size: tally.HistogramConfig{Kind: tally.NoHistogram}},
 	})
@@ -105,6 +108,9 @@ func (s *Source) Sample() Sample {
 	})
 	s.watcher.Delivered() // nothing waits for it, so that agents that are gone may be forgotten
 	s.known = known
+	if len(known) == 0 {
+		sample.Left = s.countLeft(now)
+	}
 	s.lookWho(now, sample.Agents)
 	return sample
 }
