@@ -28,8 +28,10 @@ type Entry struct {
 	Capacity int // slots
 	Pending  int // events that nobody has taken out yet
 	// Leftover is whether no process has the ring open for writing: its agent
-	// has ended. It is false where only the owner or root may know.
+	// has ended. It is false where that can't be told, as by others than the
+	// owner and root; then Unsure is true.
 	Leftover bool
+	Unsure   bool
 
 	// Err is why a file that isn't a readable ring is not.
 	Err error
@@ -68,6 +70,8 @@ func (e *Entry) Notes(euid int) (notes []string) {
 	switch {
 	case e.Leftover:
 		notes = append(notes, "its agent has ended")
+	case e.Capacity > 1 && e.Pending >= e.Capacity-1 && e.Unsure:
+		notes = append(notes, "full: its agent, if there still is one, loses events")
 	case e.Capacity > 1 && e.Pending >= e.Capacity-1:
 		notes = append(notes, "full: its agent loses events")
 	}
@@ -133,6 +137,6 @@ func look(path string, d fs.DirEntry) (e Entry) {
 		return e
 	}
 	unattended, err := ringbuf.Unattended(path)
-	e.Leftover = err == nil && unattended
+	e.Leftover, e.Unsure = err == nil && unattended, err != nil
 	return e
 }
