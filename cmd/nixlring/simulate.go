@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -53,6 +52,8 @@ A scenario sets some of the flags, and what no flag does; flags that are given
 hold beside it:
 
 ` + scenarios() + `
+With a --duration that is shorter than such a period, that is the period.
+
 With the layout "mixed" the agents write v1, v2, v2-named, v3 and v4 in turn, and
 one that starts anew writes the next one, as after an upgrade.
 
@@ -245,17 +246,6 @@ func paths(fleet *simulate.Fleet) (list []string) {
 	return list
 }
 
-// says is what the fleet is, in a line.
-func (f *simulateFlags) says(fleet *simulate.Fleet) string {
-	all := fleet.Agents()
-	first, last := filepath.Base(all[0].Path()), filepath.Base(all[len(all)-1].Path())
-	about := fmt.Sprintf("%v transfers/s each", f.fleet.Agent.Rate)
-	if f.scenario != "" {
-		about = "scenario " + f.scenario
-	}
-	return fmt.Sprintf("%s, %s to %s, %s, layout %s, seed %d,", plural(len(all), "agent", "agents"), first, last, about, f.layout, f.fleet.Agent.Seed)
-}
-
 // watch runs the fleet and tells how it goes on.
 func (f *simulateFlags) watch(ctx context.Context, fleet *simulate.Fleet, progress io.Writer) error {
 	const every = 10 * time.Second
@@ -274,29 +264,4 @@ func (f *simulateFlags) watch(ctx context.Context, fleet *simulate.Fleet, progre
 				age(time.Since(start)), count(sum.Operations), count(sum.Written.Events.Events), count(sum.Dropped()))
 		}
 	}
-}
-
-// writeReport writes totals as text, an agent a line.
-func writeReport(w io.Writer, fleet *simulate.Fleet, r simulate.Report, elapsed time.Duration) error {
-	t := newTable("RING", "LAYOUT", ">STARTS", ">TRANSFERS", ">FAILED", ">SENT", ">RECEIVED",
-		">WRITTEN", ">DROPPED (STAGING)", ">DROPPED (RING FULL)", ">UNREAD")
-	row := func(name string, a *simulate.Totals) {
-		t.add(name, a.Layout, count(uint64(a.Starts)), count(a.Operations), count(a.Failed),
-			size(a.Written.Transmit.Bytes), size(a.Written.Receive.Bytes), count(a.Written.Events.Events),
-			count(a.DroppedStaging.Events), count(a.DroppedRing.Events), count(uint64(a.Pending)))
-	}
-	for _, a := range fleet.Agents() {
-		totals := r.Agents[a.Path()]
-		row(a.Path(), &totals)
-	}
-	if len(r.Agents) > 1 {
-		row("all", &r.Sum)
-	}
-	if err := t.write(w); err != nil {
-		return err
-	}
-	rate := float64(r.Sum.Operations) / elapsed.Seconds() / float64(len(r.Agents))
-	_, err := fmt.Fprintf(w, "\n%s transfers/s of each agent over %v, seed %d; written, dropped and unread are events\n",
-		count(uint64(rate)), elapsed.Round(100*time.Millisecond), r.Seed)
-	return err
 }
