@@ -75,7 +75,8 @@ func (e *PermissionError) Error() string {
 		return "no permission to consume: the ring is on a read-only file system; " +
 			"consuming writes to the ring, so mount it writable, or observe instead"
 	case e.Mode == Observe:
-		return fmt.Sprintf("no permission to read: the file belongs to uid %d, this process runs as uid %d", e.Owner, e.UID)
+		return fmt.Sprintf("no permission to read: the file belongs to uid %d, this process runs as uid %d; "+
+			"run as uid %d or root", e.Owner, e.UID, e.Owner)
 	}
 	return fmt.Sprintf("no permission to consume: the ring belongs to uid %d, this process runs as uid %d; "+
 		"consuming writes to the ring, so run as uid %d or root, or observe instead", e.Owner, e.UID, e.Owner)

@@ -105,8 +105,11 @@ func (t Type) String() string {
 	if int(t) < Types {
 		return typeTable[t].name
 	}
-	return fmt.Sprintf("unknown_event_%d", uint32(t))
+	return t.number()
 }
+
+// number is what a type prints as that has no name.
+func (t Type) number() string { return fmt.Sprintf("unknown_event_%d", uint32(t)) }
 
 // Category is the category that layout [V2] writes beside a known type.
 func (t Type) Category() Category {
@@ -201,7 +204,9 @@ func NewNamedEvent(c Category, name string, value uint64) Event {
 	return Event{Category: c, Named: true, Name: MakeName(name), Value: value}
 }
 
-// EventName is the event's name, whether the ring spells it or numbers it.
+// EventName is the event's name, whether the ring spells it or numbers it. A
+// number is taken for that of the newest layout; [Layout.TypeName] is for those
+// of older ones.
 func (e *Event) EventName() string {
 	if e.Named {
 		return e.Name.String()

@@ -82,6 +82,16 @@ func (l Layout) Knows(t Type) bool {
 	}
 }
 
+// TypeName is the name of a type in a ring of this layout. A type that agents
+// of this layout don't write prints as unknown_event_N, though a later layout
+// may have a name for its number.
+func (l Layout) TypeName(t Type) string {
+	if !l.Knows(t) {
+		return t.number()
+	}
+	return t.String()
+}
+
 // fileSize is the exact size of a ring's file.
 func (l Layout) fileSize(capacity uint64) int64 {
 	return headerSize + int64(capacity)*int64(l.EventSize())

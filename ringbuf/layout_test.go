@@ -151,3 +151,23 @@ func TestSmaller(t *testing.T) {
 		}
 	}
 }
+
+// A number that only a later layout has a name for is a number.
+func TestTypeName(t *testing.T) {
+	for _, tt := range []struct {
+		layout Layout
+		kind   Type
+		want   string
+	}{
+		{V2, TypeTxBytes, "agent_tx_bytes"},
+		{V2, TypeEventsDropped, "unknown_event_20"},
+		{V3, TypeErrNoTelemetry, "agent_err_no_telemetry"},
+		{V3, TypeEventsDropped, "unknown_event_20"},
+		{V4, TypeEventsDropped, "agent_telemetry_events_dropped"},
+		{V4, TypeEventsDropped + 1, "unknown_event_21"},
+	} {
+		if got := tt.layout.TypeName(tt.kind); got != tt.want {
+			t.Errorf("%v of %v is %q, want %q", tt.kind, tt.layout, got, tt.want)
+		}
+	}
+}

@@ -39,6 +39,9 @@ type Report struct {
 	Slowest  []Row        // the five successes that took longest, the longest first
 	Failures []Row        // the first 100; Summary.FailedPackets is how many there are
 
+	// AllWorkers makes WriteTo list every worker, however many there are.
+	AllWorkers bool
+
 	// CutLine is the line of the CSV that is only a part of a row, and was
 	// left out; 0 if there is none.
 	CutLine int

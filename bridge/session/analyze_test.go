@@ -91,6 +91,40 @@ func TestS10Report(t *testing.T) {
 	}
 }
 
+// A report has no heading without lines below it.
+func TestReportOfFailures(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	recordAll(t, s, Packet{ID: 1, Operation: "embedding", Device: CPU, Err: textError("no memory")})
+	r, err := Analyze(s.CSVPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := text(t, r)
+	for _, heading := range []string{"Workers by time", "Layers", "Slowest packets"} {
+		if strings.Contains(got, heading) {
+			t.Errorf("%s is empty in\n%s", heading, got)
+		}
+	}
+	if !strings.Contains(got, "Failed packets") {
+		t.Error(got)
+	}
+}
+
+func TestReportListsTheWorkersThatMatter(t *testing.T) {
+	r, err := Analyze(upstreamPath("session_2025-11-17_00-04-29.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	workers := len(r.Workers)
+	if got := text(t, r); strings.Count(got, "igpu_attention_layer_") >= workersListed || !strings.Contains(got, fmt.Sprintf("  and %d more ", workers-workersListed)) {
+		t.Errorf("%d workers:\n%s", workers, got)
+	}
+	r.AllWorkers = true
+	if got := text(t, r); !strings.Contains(got, r.Workers[workers-1].Worker+" ") || strings.Contains(got, " more ") {
+		t.Errorf("all %d workers:\n%s", workers, got)
+	}
+}
+
 func text(t *testing.T, r *Report) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -14,7 +14,8 @@ import (
 
 // WriteTo prints the report as text: the session overall, its time per worker
 // and per layer, the slowest packets, the failures, and the summary that the
-// session wrote. It implements [io.WriterTo].
+// session wrote. Of the workers those are listed that took the most time,
+// unless [Report.AllWorkers] is set. It implements [io.WriterTo].
 func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "Session %s\n", printable(r.Path))
@@ -49,15 +50,37 @@ func (r *Report) overall(b *bytes.Buffer) {
 	})
 }
 
+// workersListed is how many workers are listed if not all are to be. A session
+// may have several for each layer of its model.
+const workersListed = 20
+
 func (r *Report) workers(b *bytes.Buffer) {
+	if len(r.Workers) == 0 { // nothing succeeded
+		return
+	}
+	listed := len(r.Workers)
+	if !r.AllWorkers {
+		listed = min(listed, workersListed)
+	}
 	section(b, "Workers by time", func(t io.Writer) {
-		for _, w := range r.Workers {
+		for _, w := range r.Workers[:listed] {
 			fmt.Fprintf(t, "  %s\t%s\n", printable(w.Worker), times(w.Packets, w.Time))
+		}
+		var rest WorkerTime
+		for _, w := range r.Workers[listed:] {
+			rest.Packets += w.Packets
+			rest.Time += w.Time
+		}
+		if more := len(r.Workers) - listed; more > 0 {
+			fmt.Fprintf(t, "  and %d more\t%s\n", more, times(rest.Packets, rest.Time))
 		}
 	})
 }
 
 func (r *Report) layers(b *bytes.Buffer) {
+	if len(r.Layers) == 0 {
+		return
+	}
 	section(b, "Layers", func(t io.Writer) {
 		for _, l := range r.Layers {
 			fmt.Fprintf(t, "  layer %d\t%s\n", l.Layer, times(l.Packets, l.Time))
@@ -66,6 +89,9 @@ func (r *Report) layers(b *bytes.Buffer) {
 }
 
 func (r *Report) slowest(b *bytes.Buffer) {
+	if len(r.Slowest) == 0 {
+		return
+	}
 	section(b, "Slowest packets", func(t io.Writer) {
 		for i, row := range r.Slowest {
 			fmt.Fprintf(t, "  %d. %s\tlayer %d\t%s\t%.3f ms\tpacket %d\n", i+1,
@@ -99,7 +125,7 @@ func (r *Report) written(b *bytes.Buffer) {
 	}
 	section(b, "Summary of the session", func(t io.Writer) {
 		fmt.Fprintf(t, "  session\t%s\n", printable(s.SessionName))
-		fmt.Fprintf(t, "  duration\t%.3f s\n", s.TotalTimeS)
+		fmt.Fprintf(t, "  duration\t%s\n", lasted(s.TotalTimeS))
 		fmt.Fprintf(t, "  tokens\t%d generated, %d prompt\n", s.TokensGenerated, s.PromptTokens)
 		fmt.Fprintf(t, "  throughput\t%.2f tokens/s\n", s.TokensPerSecond)
 		fmt.Fprintf(t, "  success rate\t%.1f %%\n", 100*s.SuccessRate)
@@ -114,6 +140,14 @@ func section(b *bytes.Buffer, heading string, lines func(io.Writer)) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	lines(t)
 	_ = t.Flush() // a buffer takes everything
+}
+
+// lasted is a time in seconds, to at least a microsecond.
+func lasted(seconds float64) string {
+	if seconds < 1 {
+		return fmt.Sprintf("%.3f ms", 1000*seconds)
+	}
+	return fmt.Sprintf("%.3f s", seconds)
 }
 
 // times are the cells of a number of packets and the time they took.

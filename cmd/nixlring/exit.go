@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -48,10 +49,19 @@ func exit(w io.Writer, cmd *cobra.Command, err error) int {
 	case errors.Is(err, errNoRing):
 		return exitNoRing
 	case errors.As(err, &wrong):
-		fmt.Fprintf(w, "nixlring: %v\nTry: %s --help\n", err, cmd.CommandPath())
+		complain(w, err)
+		fmt.Fprintf(w, "Try: %s --help\n", cmd.CommandPath())
 		return exitUsage
 	default:
-		fmt.Fprintf(w, "nixlring: %v\n", err)
+		complain(w, err)
 		return exitError
+	}
+}
+
+// complain writes an error, and whose it is on each line: several that were
+// joined are lines.
+func complain(w io.Writer, err error) {
+	for line := range strings.Lines(err.Error() + "\n") {
+		fmt.Fprintf(w, "nixlring: %s", line)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/inspect"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 )
 
 func newInspect(w world) *cobra.Command {
@@ -55,7 +56,7 @@ func runInspect(ctx context.Context, w world, path string, watch time.Duration, 
 		Path: path, Proc: w.proc, For: watch, RunInterval: interval, EUID: os.Geteuid(), Now: w.now,
 	})
 	if err != nil {
-		return err
+		return place.Explain(place.Ring, path, err)
 	}
 	if format == "json" {
 		err = writeJSON(w.out, r)

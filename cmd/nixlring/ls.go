@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 )
 
@@ -61,6 +63,7 @@ With --require 3 means that there is no ring.`,
 
 func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 	var list []listing.Entry
+	var wrong []error
 	hidden, rings := 0, 0
 	err := listing.Walk(ctx, dirs, f.recursive, func(e listing.Entry) {
 		switch {
@@ -69,10 +72,12 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 			return
 		case !e.Other:
 			rings++
+		case e.Asked:
+			wrong = append(wrong, notRing(&e))
 		}
 		list = append(list, e)
 	})
-	err = errors.Join(err, f.write(w, list))
+	err = errors.Join(err, f.write(w, list), errors.Join(wrong...))
 	if hidden > 0 && f.output.value == "text" {
 		fmt.Fprintf(w.err, "%s (--all lists them)\n", plural(hidden, "other file is not a ring", "other files are not rings"))
 	}
@@ -86,6 +91,15 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 		return errNoRing
 	}
 	return nil
+}
+
+// notRing says what a file is that was asked for and is no ring.
+func notRing(e *listing.Entry) error {
+	path := render.Printable(e.Path)
+	if recording.Is(e.Path) {
+		return fmt.Errorf("%s: it is a recording of rings; nixlring replay plays it back", path)
+	}
+	return fmt.Errorf("%s: %s; nixlring ls takes rings and directories of them", path, e.Reason())
 }
 
 func plural(n int, one, many string) string {

@@ -63,8 +63,26 @@ func TestLsText(t *testing.T) {
 	if all := nixlring(t.Context(), nil, "ls", ".", "--all"); !strings.Contains(all.out, "letter ") || all.err != "" {
 		t.Errorf("all: %+v", all)
 	}
-	if one := nixlring(t.Context(), nil, "ls", "letter"); !strings.Contains(one.out, "not a NIXL telemetry ring") {
-		t.Errorf("a file asked for: %+v", one)
+}
+
+func TestLsOfWhatIsNoRing(t *testing.T) {
+	rings(t)
+	must(t, os.WriteFile("x.nixlrec", []byte("NIXLREC\x01 and what comes then, which is longer than a header"), 0o600))
+	for path, want := range map[string]string{
+		"letter":    "letter: not a NIXL telemetry ring: its header makes no sense; nixlring ls takes",
+		"x.nixlrec": "x.nixlrec: it is a recording of rings; nixlring replay",
+	} {
+		r := nixlring(t.Context(), nil, "ls", path)
+		if r.code != exitError || !strings.Contains(r.out, "not a NIXL telemetry ring") || !strings.HasPrefix(r.err, "nixlring: "+want) ||
+			strings.Contains(r.err, "NIXL_TELEMETRY_DIR") {
+			t.Errorf("%s: %+v", path, r)
+		}
+		if both := nixlring(t.Context(), nil, "ls", path, "decode"); both.code != exitError || !strings.Contains(both.out, "its agent has ended") {
+			t.Errorf("%s and a ring: %+v", path, both)
+		}
+	}
+	if r := nixlring(t.Context(), nil, "ls", "failed"); r.code != exitOK || !strings.Contains(r.out, "ring not ready") {
+		t.Errorf("a ring that is broken: %+v", r)
 	}
 }
 

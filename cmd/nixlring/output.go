@@ -118,3 +118,28 @@ func notes(w world, quiet bool) io.Writer {
 	}
 	return w.err
 }
+
+// indented is a list of words for a help text, in lines that are indented.
+func indented(words []string) string {
+	const width = 76
+	var b strings.Builder
+	column := 0
+	for i, word := range words {
+		if i < len(words)-1 {
+			word += ","
+		}
+		switch {
+		case column == 0:
+			b.WriteString("  ")
+		case column+1+len(word) > width:
+			b.WriteString("\n  ")
+			column = 0
+		default:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String() + "\n"
+}

@@ -42,16 +42,22 @@ doesn't see what a consumer takes and the agent writes over between two looks
 (--interval), and can't always know. A ring that is full and that nobody
 consumes stands still.
 
+A ring that can't be read is told on the standard error, and the others are
+printed all the same; the exit code is 1 then.
+
 Rings of layout v1 have the time of each event, in local time here. Later ones
 have none: the time printed is that of reading.
 
-Events go to the standard output, all else to the standard error. JSON is a line
-per event, with the time in microseconds since the epoch. CSV has the columns
-timestamp_us, category (its number), event_name and value; it is of one ring.
+Events go to the standard output, all else to the standard error. Text is what
+NIXL's readers print, six lines per event. Line is one line with time, category,
+name and value, and the ring if there are several. JSON is a line per event, with
+the time in microseconds since the epoch. CSV has the columns timestamp_us,
+category (its number), event_name and value; it is of one ring. Categories are
+those of the metrics in lines and JSON, and NIXL's in the rest.
 
 ` + exitCodes,
 		Example: `  nixlring read /tmp/agent
-  nixlring read /tmp/agent --follow --category transfer,error
+  nixlring read /tmp/agent --follow --category transfer,error --output line
   nixlring read /run/nixl/* --name 'agent_err_*' --output json
   nixlring read /tmp/agent --consume --output csv >events.csv`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -79,7 +85,7 @@ func (f *readFlags) register(cmd *cobra.Command) {
 	if err := flags.MarkHidden("telemetry_path"); err != nil {
 		panic(err) // the flag doesn't exist: a mistake in this program
 	}
-	f.output = addOutput(cmd, "text", "json", "csv")
+	f.output = addOutput(cmd, render.Formats()...)
 	complete(cmd, "category", render.Categories())
 }
 
@@ -87,6 +93,7 @@ func (f *readFlags) run(ctx context.Context, w world, paths []string) error {
 	cfg := show.Config{
 		Paths: paths, Mode: ringbuf.Observe, Follow: f.follow, Interval: f.interval, Count: f.count,
 		Headings: f.output.value == "text", Out: w.out, Notes: notes(w, f.quiet), Now: w.now,
+		Warn: func(err error) { complain(w.err, err) },
 	}
 	if f.consume {
 		cfg.Mode = ringbuf.Consume
@@ -100,6 +107,9 @@ func (f *readFlags) run(ctx context.Context, w world, paths []string) error {
 	}
 	if cfg.Format, err = render.ParseFormat(f.output.value); err != nil {
 		return usageError{err}
+	}
+	if f.output.value == "line" && len(paths) > 1 {
+		cfg.Format = render.AppendRingLine
 	}
 	switch {
 	case len(paths) == 0:

@@ -49,9 +49,6 @@ func categoryOf(e ringtest.Event) (string, int) {
 // types that it doesn't know.
 func nameOf(e ringtest.Event) string {
 	if e.Name == "unknown_event" && e.Type != nil {
-		if *e.Type == 20 {
-			return "agent_telemetry_events_dropped"
-		}
 		return fmt.Sprintf("unknown_event_%d", *e.Type)
 	}
 	return e.Name
@@ -158,7 +155,7 @@ func TestReadJSONOfSeveralRings(t *testing.T) {
 		var e map[string]any
 		must(t, json.Unmarshal([]byte(line), &e))
 		from[e["ring"]]++
-		if e["category"] != "ERROR" || e["value"] != 1.0 || e["timestamp_us"] == nil || (e["time_of_reading"] == true) != (e["ring"] == two) {
+		if e["category"] != "error" || e["value"] != 1.0 || e["timestamp_us"] == nil || (e["time_of_reading"] == true) != (e["ring"] == two) {
 			t.Errorf("%s", line)
 		}
 	}
@@ -168,6 +165,19 @@ func TestReadJSONOfSeveralRings(t *testing.T) {
 	r = nixlring(t.Context(), nil, "read", one, two, "--name", "agent_err_*")
 	if !strings.HasPrefix(r.out, "==> ") || strings.Count(r.out, "==> ") != 1 || strings.Count(r.out, "Event: agent_err_backend\n") != 6 {
 		t.Errorf("text: %s", r.out)
+	}
+}
+
+func TestReadLines(t *testing.T) {
+	dir := rings(t)
+	one, two := filepath.Join(dir, "decode"), filepath.Join(dir, "pre\nfill")
+	r := nixlring(t.Context(), nil, "read", one, "-o", "line")
+	if r.code != exitOK || strings.Count(r.out, "\n") != 6 || strings.Count(r.out, "  error        NIXL_ERR_BACKEND ") != 6 || strings.Contains(r.out, dir) {
+		t.Errorf("%+v", r)
+	}
+	r = nixlring(t.Context(), nil, "read", one, two, "-o", "line")
+	if r.code != exitOK || strings.Count(r.out, "\n") != 12 || strings.Count(r.out, "  "+one+"\n") != 6 {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -222,7 +232,7 @@ func TestN5ReadFollows(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan result)
 		go func() {
-			done <- nixlring(ctx, nil, "read", path, "--follow", "--consume", "--telemetry_path", path+"-none")
+			done <- nixlring(ctx, nil, "read", "--follow", "--consume", "--telemetry_path", path+"-none")
 		}()
 		if r := <-done; r.code != exitError || !strings.Contains(r.err, path+"-none") || r.out != "" {
 			t.Errorf("a missing ring: %+v", r)
@@ -263,9 +273,19 @@ func TestN8ReadLeavesWhatItCannotRead(t *testing.T) {
 		newer:                         "unknown ring version 7",
 		dir:                           "it is a directory",
 	} {
-		r := nixlring(t.Context(), nil, "read", path, filepath.Join(dir, "decode"))
-		if r.code != exitError || r.out != "" || !strings.Contains(r.err, want) || !strings.Contains(r.err, path) {
+		good := filepath.Join(dir, "decode")
+		r := nixlring(t.Context(), nil, "read", path, good)
+		if r.code != exitError || strings.Count(r.out, "\nValue: 1\n") != 6 || !strings.Contains(r.out, "==> "+good+" <==") ||
+			!strings.Contains(r.err, want) || !strings.Contains(r.err, path) {
 			t.Errorf("%s: %+v", path, r)
+		}
+		quiet := nixlring(t.Context(), nil, "read", "--quiet", path, good, path, "-o", "json")
+		if quiet.code != exitError || strings.Count(quiet.out, "\n") != 6 || strings.Count(quiet.err, "\n") != 3 ||
+			strings.Count(quiet.err, "nixlring: ") != 3 || !strings.HasSuffix(quiet.err, "nixlring: 2 of 3 rings couldn't be read\n") {
+			t.Errorf("%s, quiet: %+v", path, quiet)
+		}
+		if r := nixlring(t.Context(), nil, "read", "-q", path, path); r.code != exitError || r.out != "" || strings.Count(r.err, want) != 2 {
+			t.Errorf("%s alone: %+v", path, r)
 		}
 	}
 	if _, err := os.Stat(newer); err != nil {

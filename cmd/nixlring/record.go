@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 )
 
@@ -84,8 +86,8 @@ func (f *recordFlags) run(ctx context.Context, w world, dir string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return errors.Join(err, fmt.Errorf("record %s: it is the directory of the rings that is needed", dir))
+	if err := place.Directory(place.Rings, dir); err != nil {
+		return err
 	}
 	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if f.force {
@@ -95,8 +97,11 @@ func (f *recordFlags) run(ctx context.Context, w world, dir string) error {
 	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("record to %s: the file exists; name another one, or write over it with --force", f.file)
 	}
+	if errors.Is(err, os.ErrNotExist) {
+		return place.Explain(place.Folder, filepath.Dir(f.file), err)
+	}
 	if err != nil {
-		return fmt.Errorf("record: %w", err)
+		return place.Explain(place.Folder, f.file, err)
 	}
 	return errors.Join(f.record(ctx, w, dir, out), out.Close())
 }

@@ -114,10 +114,10 @@ func TestRecordDoesNotOverwrite(t *testing.T) {
 	}
 	missing := filepath.Join(dir, "missing")
 	for want, args := range map[string][]string{
-		"no such file":        {"record", missing, "-o", filepath.Join(dir, "new")},
-		"not a recording":     {"replay", "failed", dir},
-		"missing":             {"replay", missing, dir},
-		"make that directory": {"replay", file, missing},
+		"no such directory": {"record", missing, "-o", filepath.Join(dir, "new")},
+		"not a recording":   {"replay", "failed", dir},
+		"no such file":      {"replay", missing, dir},
+		"make it first":     {"replay", file, missing},
 	} {
 		if r := nixlring(t.Context(), nil, args...); r.code != exitError || !strings.Contains(r.err, want) {
 			t.Errorf("%v: %+v", args, r)

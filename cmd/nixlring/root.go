@@ -35,7 +35,7 @@ NIXL_TELEMETRY_DIR, else from NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
 	root.SetOut(w.out)
 	root.SetErr(w.err)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newLs(w), newRead(w), newInspect(w), newTop(w), newRecord(w), newReplay(w), newSimulate(w), newSession(w))
 	return root
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/sessionplot"
 )
@@ -27,6 +29,7 @@ row per work packet, and a JSON summary at its end.`,
 // analyzeFlags is the command line of nixlring session analyze.
 type analyzeFlags struct {
 	plot   string
+	all    bool
 	format *output
 	output *output
 }
@@ -41,6 +44,9 @@ func newAnalyze(w world) *cobra.Command {
 the five slowest packets, the failures, and the summary that the session wrote.
 The session may still be running, or have crashed. Sessions of the Python
 program with the same columns are read, too.
+
+JSON has all workers. What the CSV doesn't say, such as tokens, is null in its
+summary; written_summary is what the session itself wrote at its end.
 
 With --plot it draws four pictures into a directory: the time per operation and
 per layer, the timeline, and the distribution of durations.
@@ -60,6 +66,7 @@ per layer, the timeline, and the distribution of durations.
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	flags.BoolVarP(&f.all, "all", "a", false, "list all workers, not only the 20 that took the most time")
 	flags.StringVar(&f.plot, "plot", "", "draw into `DIR`, which is made if need be")
 	f.format = &output{value: sessionplot.Formats()[0], formats: sessionplot.Formats()}
 	flags.Var(f.format, "format", "draw as `FORMAT`: png, svg")
@@ -70,12 +77,16 @@ per layer, the timeline, and the distribution of durations.
 
 func (f *analyzeFlags) run(w world, path string) error {
 	r, err := session.Analyze(path)
+	if errors.Is(err, session.ErrNoSession) {
+		return fmt.Errorf("%w; name the CSV of one, or another directory", err)
+	}
 	if err != nil {
-		return err
+		return place.Explain(place.Session, cmp.Or(path, session.DefaultDir), err)
 	}
 	if f.output.value == "json" {
 		err = writeJSON(w.out, newAnalyzed(r))
 	} else {
+		r.AllWorkers = f.all
 		_, err = r.WriteTo(w.out)
 	}
 	if err != nil {
@@ -95,5 +106,5 @@ func (f *analyzeFlags) run(w world, path string) error {
 		fmt.Fprintf(w.err, "nothing to draw\n")
 		return nil
 	}
-	return err
+	return place.Explain(place.Folder, f.plot, err)
 }

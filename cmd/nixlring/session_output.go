@@ -10,7 +10,7 @@ import (
 // field names are stable; those of the summary are the session's own.
 type analyzed struct {
 	CSV      string           `json:"csv"`
-	Summary  session.Summary  `json:"summary"` // of the CSV's rows
+	Summary  analyzedRows     `json:"summary"`
 	Written  *session.Summary `json:"written_summary,omitempty"`
 	Workers  []analyzedTime   `json:"workers"` // the most time first
 	Layers   []analyzedTime   `json:"layers"`
@@ -18,6 +18,18 @@ type analyzed struct {
 	Failures []analyzedPacket `json:"failures"` // the first 100
 	CutLine  int              `json:"cut_line,omitempty"`
 	Problem  string           `json:"problem,omitempty"` // with the summary that the session wrote
+}
+
+// analyzedRows is a summary of the CSV's rows. What a row doesn't say is null.
+type analyzedRows struct {
+	session.Summary
+
+	// These take the place of the summary's own.
+	PromptTokens     *int64   `json:"prompt_tokens"`
+	TokensGenerated  *int64   `json:"tokens_generated"`
+	TotalTokens      *int64   `json:"total_tokens"`
+	TokensPerSecond  *float64 `json:"tokens_per_second"`
+	ContentionEvents *int64   `json:"cpu_igpu_contention_events"`
 }
 
 type analyzedTime struct {
@@ -40,7 +52,7 @@ type analyzedPacket struct {
 
 func newAnalyzed(r *session.Report) analyzed {
 	a := analyzed{
-		CSV: r.Path, Summary: r.Summary, Written: r.Written, CutLine: r.CutLine,
+		CSV: r.Path, Summary: analyzedRows{Summary: r.Summary}, Written: r.Written, CutLine: r.CutLine,
 		Workers: []analyzedTime{}, Layers: []analyzedTime{},
 		Slowest: packets(r.Slowest), Failures: packets(r.Failures),
 	}

@@ -54,6 +54,33 @@ func TestS10SessionAnalyzeJSON(t *testing.T) {
 	}
 }
 
+// What a CSV doesn't say isn't 0.
+func TestSessionAnalyzeUnknown(t *testing.T) {
+	r := nixlring(t.Context(), nil, "session", "analyze", sessions(t), "-o", "json")
+	var got struct {
+		Summary map[string]any
+		Written map[string]any `json:"written_summary"`
+	}
+	must(t, json.Unmarshal([]byte(r.out), &got))
+	for _, field := range []string{"prompt_tokens", "tokens_generated", "total_tokens", "tokens_per_second", "cpu_igpu_contention_events"} {
+		if v, ok := got.Summary[field]; !ok || v != nil || got.Written[field] == nil {
+			t.Errorf("%s is %v, and %v as it was written", field, v, got.Written[field])
+		}
+	}
+	if got.Summary["total_packets_processed"] != 815.0 {
+		t.Errorf("%v", got.Summary)
+	}
+}
+
+func TestSessionAnalyzeWorkers(t *testing.T) {
+	dir := sessions(t)
+	some := nixlring(t.Context(), nil, "session", "analyze", dir)
+	all := nixlring(t.Context(), nil, "session", "analyze", dir, "--all")
+	if !strings.Contains(some.out, "  and 48 more ") || strings.Contains(all.out, " more ") || strings.Count(all.out, "\n") != strings.Count(some.out, "\n")+47 {
+		t.Errorf("%s\n%s", some.out, all.out)
+	}
+}
+
 func TestS10SessionAnalyzeNothing(t *testing.T) {
 	dir := t.TempDir()
 	letter := filepath.Join(t.TempDir(), "letter")

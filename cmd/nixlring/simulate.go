@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -24,6 +23,7 @@ type simulateFlags struct {
 	layout    string
 	errorRate float64
 	remove    bool
+	force     bool
 	quiet     bool
 	output    *output
 }
@@ -31,7 +31,7 @@ type simulateFlags struct {
 func newSimulate(w world) *cobra.Command {
 	var f simulateFlags
 	cmd := &cobra.Command{
-		Use:   "simulate [DIR]",
+		Use:   "simulate DIR",
 		Short: "Run simulated agents that write real rings",
 		Long: `Simulate runs agents that write real rings in DIR, with traffic like that of KV
 caches, until their duration or number of transfers is reached, or Ctrl-C. Then
@@ -39,8 +39,11 @@ it prints what it wrote, so that it can be compared with what a reader reports.
 
 The agents do what real ones do: they register memory, push what they staged
 once per run interval in one burst, drop what exceeds staging or a full ring,
-leave their rings behind, and take over a ring of their name that they find.
-Nobody reads a ring here: without a reader it is soon full.
+leave their rings behind, and take over a ring of their name that they find,
+unless its agent is still there (see --force). Nobody reads a ring here: without
+a reader it is soon full.
+
+DIR must be named: that of NIXL_TELEMETRY_DIR may be one where agents are at work.
 
 Sizes are log-normal around 4 MiB in blocks of 8 KiB, up to 512 MiB; times are
 those of a link of 400 Gbit/s. The same seed gives the same transfers.
@@ -49,21 +52,20 @@ A scenario sets some of the flags, and what no flag does; flags that are given
 hold beside it:
 
 ` + scenarios() + `
+With a --duration that is shorter than such a period, that is the period.
+
 With the layout "mixed" the agents write v1, v2, v2-named, v3 and v4 in turn, and
 one that starts anew writes the next one, as after an upgrade.
 
 ` + exitCodes,
-		Example: `  nixlring simulate --agents 4
-  nixlring simulate --scenario prefill-decode --agents 8
-  nixlring simulate /run/nixl --rate 10000 --duration 30s --output json
-  nixlring simulate --layout mixed --agents 5 --restart-every 10s --error-rate 0.01`,
-		Args:              usage(cobra.MaximumNArgs(1)),
+		Example: `  nixlring simulate /tmp/rings --agents 4
+  nixlring simulate /tmp/rings --scenario prefill-decode --agents 8
+  nixlring simulate /tmp/rings --rate 10000 --duration 30s --output json
+  nixlring simulate /tmp/rings --layout mixed --agents 5 --restart-every 10s --error-rate 0.01`,
+		Args:              makesRings(1),
 		ValidArgsFunction: completeDirs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.fleet.Dir = w.env.Dir()
-			if len(args) > 0 {
-				f.fleet.Dir = args[0]
-			}
+			f.fleet.Dir = args[0]
 			if err := f.complete(cmd, w); err != nil {
 				return err
 			}
@@ -90,6 +92,7 @@ func (f *simulateFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&agent.RestartEvery, "restart-every", 0, "how long an agent lives until it starts anew on its ring; 0 for ever")
 	flags.Uint64Var(&agent.Seed, "seed", 0, "`NUMBER` that the traffic is drawn from; 0 for another one each time")
 	flags.BoolVar(&agent.NoFinalFlush, "no-final-flush", false, "lose the last run interval, as agents from NIXL 0.9.0 on do")
+	flags.BoolVar(&f.force, "force", false, forceUsage)
 	flags.BoolVar(&f.remove, "remove", false, "delete the rings at the end")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	f.output = addOutput(cmd, "text", "json")
@@ -212,8 +215,13 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if _, err := os.Stat(f.fleet.Dir); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("simulate in %s: there is no such directory; agents don't make it, so make it first", f.fleet.Dir)
+	if err := place.Directory(place.Rings, f.fleet.Dir); err != nil {
+		return err
+	}
+	if !f.force {
+		if err := takeable(w.proc, paths(fleet)); err != nil {
+			return fmt.Errorf("simulate: %w", err)
+		}
 	}
 	if err := fleet.Start(); err != nil {
 		return err
@@ -230,15 +238,12 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 	return errors.Join(err, writeReport(w.out, fleet, report, time.Since(start)))
 }
 
-// says is what the fleet is, in a line.
-func (f *simulateFlags) says(fleet *simulate.Fleet) string {
-	all := fleet.Agents()
-	first, last := filepath.Base(all[0].Path()), filepath.Base(all[len(all)-1].Path())
-	about := fmt.Sprintf("%v transfers/s each", f.fleet.Agent.Rate)
-	if f.scenario != "" {
-		about = "scenario " + f.scenario
+// paths are those of a fleet's rings.
+func paths(fleet *simulate.Fleet) (list []string) {
+	for _, a := range fleet.Agents() {
+		list = append(list, a.Path())
 	}
-	return fmt.Sprintf("%s, %s to %s, %s, layout %s, seed %d,", plural(len(all), "agent", "agents"), first, last, about, f.layout, f.fleet.Agent.Seed)
+	return list
 }
 
 // watch runs the fleet and tells how it goes on.
@@ -259,29 +264,4 @@ func (f *simulateFlags) watch(ctx context.Context, fleet *simulate.Fleet, progre
 				age(time.Since(start)), count(sum.Operations), count(sum.Written.Events.Events), count(sum.Dropped()))
 		}
 	}
-}
-
-// writeReport writes totals as text, an agent a line.
-func writeReport(w io.Writer, fleet *simulate.Fleet, r simulate.Report, elapsed time.Duration) error {
-	t := newTable("RING", "LAYOUT", ">STARTS", ">TRANSFERS", ">FAILED", ">SENT", ">RECEIVED",
-		">WRITTEN", ">DROPPED (STAGING)", ">DROPPED (RING FULL)", ">UNREAD")
-	row := func(name string, a *simulate.Totals) {
-		t.add(name, a.Layout, count(uint64(a.Starts)), count(a.Operations), count(a.Failed),
-			size(a.Written.Transmit.Bytes), size(a.Written.Receive.Bytes), count(a.Written.Events.Events),
-			count(a.DroppedStaging.Events), count(a.DroppedRing.Events), count(uint64(a.Pending)))
-	}
-	for _, a := range fleet.Agents() {
-		totals := r.Agents[a.Path()]
-		row(a.Path(), &totals)
-	}
-	if len(r.Agents) > 1 {
-		row("all", &r.Sum)
-	}
-	if err := t.write(w); err != nil {
-		return err
-	}
-	rate := float64(r.Sum.Operations) / elapsed.Seconds() / float64(len(r.Agents))
-	_, err := fmt.Fprintf(w, "\n%s transfers/s of each agent over %v, seed %d; written, dropped and unread are events\n",
-		count(uint64(rate)), elapsed.Round(100*time.Millisecond), r.Seed)
-	return err
 }

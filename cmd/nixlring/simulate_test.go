@@ -49,6 +49,10 @@ func inRing(t *testing.T, path string) map[string]uint64 {
 func TestSimulateReportsWhatIsInTheRings(t *testing.T) {
 	dir := t.TempDir()
 	r, report := simulated(t, nil, dir, "--agents", "5", "--layout", "mixed", "--duration", "5s", "--error-rate", "0.05", "--seed", "7")
+	size, took := report.Sum.Written.Transmit.Size, report.Sum.Written.Duration
+	if len(report.Bounds.Bytes)+1 != len(size.Buckets) || len(report.Bounds.Micros)+1 != len(took.Buckets) || size.Unit != "By" || took.Unit != "us" {
+		t.Errorf("bounds %+v of buckets %+v %+v", report.Bounds, size, took)
+	}
 	if report.Seed != 7 || len(report.Agents) != 5 || report.Sum.Operations != 2500 {
 		t.Errorf("seed %d, %d agents, %d operations", report.Seed, len(report.Agents), report.Sum.Operations)
 	}
@@ -86,14 +90,14 @@ func TestSimulateIsRepeatable(t *testing.T) {
 func TestSimulateByEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	env := map[string]string{
-		"NIXL_TELEMETRY_DIR": dir, "NIXL_TELEMETRY_BUFFER_SIZE": "512", "NIXL_TELEMETRY_RUN_INTERVAL": "500",
+		"NIXL_TELEMETRY_DIR": dir + "/none", "NIXL_TELEMETRY_BUFFER_SIZE": "512", "NIXL_TELEMETRY_RUN_INTERVAL": "500",
 	}
-	_, report := simulated(t, env, "--duration", "5s", "--rate", "10")
+	_, report := simulated(t, env, dir, "--duration", "5s", "--rate", "10")
 	totals, ok := report.Agents[filepath.Join(dir, "sim-0")]
 	if !ok || totals.Capacity != 512 || totals.Flushes != 11 {
 		t.Errorf("rings %v, capacity %d, %d flushes", report.Agents, totals.Capacity, totals.Flushes)
 	}
-	_, report = simulated(t, env, "--duration", "5s", "--rate", "10", "--capacity", "1024", "--run-interval", "100ms")
+	_, report = simulated(t, env, dir, "--duration", "5s", "--rate", "10", "--capacity", "1024", "--run-interval", "100ms")
 	if totals := report.Sum; totals.Capacity != 1024 || totals.Flushes != 51 {
 		t.Errorf("flags: capacity %d, %d flushes", totals.Capacity, totals.Flushes)
 	}
@@ -115,8 +119,9 @@ func TestSimulateUntilInterrupted(t *testing.T) {
 			t.Errorf("exit code %d", r.code)
 		}
 		lines := strings.Split(strings.TrimSpace(r.out), "\n")
-		if len(lines) != 6 || !strings.HasPrefix(lines[0], "RING ") || !strings.HasPrefix(lines[3], "all ") ||
-			!strings.Contains(lines[5], " transfers/s of each agent over 25s, seed ") {
+		if len(lines) != 7 || !strings.HasPrefix(lines[0], "RING ") || !strings.HasPrefix(lines[3], "all ") ||
+			!strings.Contains(lines[5], " transfers/s of each agent over 25s, seed ") ||
+			!strings.HasPrefix(lines[6], "transfers and failed are what agents did; sent, received and written are what reached") {
 			t.Errorf("totals:\n%s", r.out)
 		}
 		if progress := strings.Count(r.err, " transfers, "); progress != 2 || !strings.Contains(r.err, "\n 10s  ") {
@@ -147,8 +152,11 @@ func TestSimulateScenarios(t *testing.T) {
 		return simulated(t, env, append([]string{t.TempDir(), "--duration", "2s"}, args...)...)
 	}
 	r, report := run(map[string]string{"NIXL_TELEMETRY_BUFFER_SIZE": "8192"}, "--scenario", "overflow")
-	if report.Sum.Capacity != 512 || report.Sum.Operations != 8000 || !strings.Contains(r.err, "1 agent, sim-0 to sim-0, scenario overflow") {
+	if report.Sum.Capacity != 512 || report.Sum.Operations != 8000 || !strings.Contains(r.err, "1 agent, sim-0, scenario overflow") {
 		t.Errorf("capacity %d, %d operations, %s", report.Sum.Capacity, report.Sum.Operations, r.err)
+	}
+	if _, report = run(nil, "--scenario", "failing-peer"); report.Sum.Failed < 20 {
+		t.Errorf("%d transfers failed", report.Sum.Failed)
 	}
 	_, report = run(nil, "--scenario", "overflow", "--capacity", "1024", "--rate", "100", "--name", "x", "--agents", "2")
 	if report.Sum.Capacity != 1024 || report.Sum.Operations != 400 || len(report.Agents) != 2 {

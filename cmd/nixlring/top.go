@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,6 +16,7 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top/screen"
 )
@@ -21,6 +25,7 @@ import (
 type topFlags struct {
 	dir         string
 	include     []string
+	recursive   bool
 	interval    time.Duration
 	window      time.Duration
 	runInterval time.Duration
@@ -50,6 +55,9 @@ Collector. For that there are things it can't see:
 Rates and quantiles are those of the last --window. A quantile is interpolated
 within a bucket of a histogram that has 8 to 10 of them per decade.
 
+A column to --sort by is one of
+
+` + indented(sortKeys()) + `
 With --once it prints one measurement, for which it waits as long as the window,
 and ends. That is for scripts, and for where there is no terminal.
 
@@ -81,16 +89,13 @@ func (f *topFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time between two updates of the screen")
 	flags.DurationVarP(&f.window, "window", "w", top.DefaultWindow, "time that rates and quantiles are of")
-	flags.StringSliceVar(&f.include, "include", nil, "`PATTERN` of the agents to show, such as 'prefill-*' or '**'")
-	flags.StringVarP(&f.sort, "sort", "s", string(top.ByName), "sort by this `COLUMN` at first")
+	flags.StringSliceVar(&f.include, "include", nil, "`PATTERN` of the agents to show, such as 'prefill-*'")
+	flags.BoolVarP(&f.recursive, "recursive", "r", false, "look into subfolders: agents whose names have a slash are there")
+	flags.StringVarP(&f.sort, "sort", "s", string(top.ByName), "sort by this `COLUMN` at first; see above")
 	flags.DurationVar(&f.runInterval, "run-interval", 0, "the agents' time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
 	flags.BoolVar(&f.once, "once", false, "print one measurement and end")
 	f.output = addOutput(cmd, "text", "json", "csv")
-	var keys []string
-	for _, k := range top.Keys() {
-		keys = append(keys, string(k))
-	}
-	complete(cmd, "sort", keys)
+	complete(cmd, "sort", sortKeys())
 }
 
 // complete fills in what the flags leave to the environment, and refuses what
@@ -111,19 +116,30 @@ func (f *topFlags) complete(cmd *cobra.Command, w world) (err error) {
 	case f.runInterval < time.Millisecond:
 		return usagef("--run-interval %v: it is 1ms or more", f.runInterval)
 	}
-	for _, k := range top.Keys() {
-		if string(k) == f.sort {
-			return nil
-		}
+	if slices.Contains(sortKeys(), f.sort) {
+		return nil
 	}
-	return usagef("--sort %s: it is one of %v", f.sort, top.Keys())
+	return usagef("--sort %s: it is one of %s", f.sort, strings.Join(sortKeys(), ", "))
+}
+
+func sortKeys() (names []string) {
+	for _, k := range top.Keys() {
+		names = append(names, string(k))
+	}
+	return names
 }
 
 func (f *topFlags) run(ctx context.Context, w world) error {
 	if !f.once && !isTerminal(w.out) {
 		return usagef("standard output is not a terminal; nixlring top --once prints one measurement, and nixlring ls lists the rings")
 	}
-	source, err := top.NewSource(top.SourceConfig{Directory: f.dir, Include: f.include, RunInterval: f.runInterval})
+	// A directory that isn't there may come.
+	if err := place.Directory(place.Rings, f.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	source, err := top.NewSource(top.SourceConfig{
+		Directory: f.dir, Include: f.include, Recursive: f.recursive, RunInterval: f.runInterval,
+	})
 	if err != nil {
 		return usageError{err}
 	}
@@ -135,12 +151,21 @@ func (f *topFlags) run(ctx context.Context, w world) error {
 	return f.show(ctx, w, source)
 }
 
+// empty says why there is no agent to show: there is none, or the patterns
+// leave all of them out.
+func (f *topFlags) empty(left int) string {
+	if left == 0 {
+		return noRing([]string{f.dir})
+	}
+	return fmt.Sprintf("no agent of %d matches --include %s\n", left, strings.Join(f.include, ","))
+}
+
 // show runs the screen until its user has seen enough, or ctx ends.
 func (f *topFlags) show(ctx context.Context, w world, source *top.Source, opts ...tea.ProgramOption) error {
 	const framesPerSecond = 30
 	model := screen.New(screen.Config{
 		Directory: f.dir, Interval: f.interval, Window: f.window, Sort: top.Key(f.sort),
-		Sample: source.Sample, Empty: noRing([]string{f.dir}),
+		Sample: source.Sample, Empty: f.empty,
 	})
 	opts = append([]tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithOutput(w.out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond),

@@ -38,7 +38,7 @@ func (f *topFlags) measure(ctx context.Context, w world, source *top.Source) err
 		return writeTopCSV(w.out, rows)
 	}
 	if len(rows) == 0 {
-		fmt.Fprint(w.err, noRing([]string{f.dir}))
+		fmt.Fprint(w.err, f.empty(board.Left()))
 		return nil
 	}
 	return writeTopText(w.out, rows)

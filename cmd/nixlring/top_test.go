@@ -131,7 +131,7 @@ func TestTopWrongCommandLine(t *testing.T) {
 		{"--interval 1ms", []string{dir, "--once", "--interval", "1ms"}},
 		{"--window -1s", []string{dir, "--once", "--window", "-1s"}},
 		{"--run-interval 0s", []string{dir, "--once", "--run-interval", "0"}},
-		{"--sort size: it is one of [name out ", []string{dir, "--once", "--sort", "size"}},
+		{"--sort size: it is one of name, out, in, ", []string{dir, "--once", "--sort", "size"}},
 		{`include: "["`, []string{dir, "--once", "--include", "["}},
 		{"at most 1 arg", []string{dir, dir}},
 	} {
@@ -207,5 +207,47 @@ func TestTopShows(t *testing.T) {
 				t.Errorf("colors: %v, want %v", colored, want)
 			}
 		})
+	}
+}
+
+// Rings that a pattern leaves out are rings all the same.
+func TestTopWithoutAMatch(t *testing.T) {
+	rings(t)
+	r := nixlring(t.Context(), nil, "top", ".", "--once", "-w", "10ms", "--include", "zzz", "--include", "y*")
+	if r.code != exitOK || r.out != "" || r.err != "no agent of 2 matches --include zzz,y*\n" {
+		t.Errorf("%+v", r)
+	}
+	r = nixlring(t.Context(), nil, "top", ".", "-o", "json", "-w", "10ms", "--include", "zzz")
+	if r.code != exitOK || r.out != "[]\n" || r.err != "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestTopRecursive(t *testing.T) {
+	dir := rings(t)
+	must(t, os.Mkdir(filepath.Join(dir, "team"), 0o755))
+	must(t, os.Rename("decode", filepath.Join(dir, "team", "decode")))
+	for _, tt := range []struct {
+		want []string
+		args []string
+	}{
+		{[]string{"pre\nfill"}, nil},
+		{[]string{"pre\nfill", "team/decode"}, []string{"-r"}},
+		{[]string{"team/decode"}, []string{"--recursive", "--include", "dec*"}},
+		{[]string{"team/decode"}, []string{"--include", "team/*"}},
+	} {
+		r := nixlring(t.Context(), nil, append([]string{"top", dir, "-w", "10ms", "-o", "json"}, tt.args...)...)
+		var got []measured
+		must(t, json.Unmarshal([]byte(r.out), &got))
+		var names []string
+		for _, m := range got {
+			names = append(names, m.Agent)
+			if len(m.Problems) != 1 || m.Problems[0] != "agent has ended" {
+				t.Errorf("%v: %v", tt.args, m.Problems)
+			}
+		}
+		if diff := cmp.Diff(tt.want, names); diff != "" {
+			t.Errorf("%v: %s", tt.args, diff)
+		}
 	}
 }

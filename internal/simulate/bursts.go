@@ -19,6 +19,15 @@ func (p Phase) validate() error {
 	return nil
 }
 
+// within is the phase, made shorter where it would end after a time: it ends
+// right then. 0 is no time at all.
+func (p Phase) within(d time.Duration) Phase {
+	if d <= 0 || d >= p.Every {
+		return p
+	}
+	return Phase{Every: d, For: time.Duration(float64(p.For) / float64(p.Every) * float64(d))}
+}
+
 // inside says whether a point of the timeline is within the phase.
 func (p Phase) inside(up time.Duration) bool {
 	return p.Every > 0 && up%p.Every >= p.Every-p.For

@@ -104,8 +104,17 @@ func (b *buckets) add(v uint64) {
 // histograms are the values whose distribution the catalogue wants.
 type histograms struct{ txBytes, rxBytes, xfer, post buckets }
 
+const micros = 1e6 // in a second
+
+// bucketBounds are those of the histograms.
+func bucketBounds() Bounds {
+	return Bounds{
+		Bytes:  newBuckets(semconv.SizeBounds(), 1).bounds,
+		Micros: newBuckets(semconv.DurationBounds(), micros).bounds,
+	}
+}
+
 func newHistograms() histograms {
-	const micros = 1e6
 	return histograms{
 		txBytes: newBuckets(semconv.SizeBounds(), 1),
 		rxBytes: newBuckets(semconv.SizeBounds(), 1),

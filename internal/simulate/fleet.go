@@ -170,13 +170,21 @@ func (f *Fleet) Remove() error {
 // Report is what a fleet did. The field names of its JSON are stable.
 type Report struct {
 	Seed   uint64            `json:"seed"`
+	Bounds Bounds            `json:"bounds"`
 	Agents map[string]Totals `json:"agents"` // by the path of the ring
 	Sum    Totals            `json:"sum"`
 }
 
+// Bounds are the upper bounds of the buckets of distributions, those included
+// that are equal to one. The last bucket has none.
+type Bounds struct {
+	Bytes  []uint64 `json:"size_bytes"`
+	Micros []uint64 `json:"duration_us"`
+}
+
 // Report is what the fleet did by now.
 func (f *Fleet) Report() Report {
-	r := Report{Seed: f.seed, Agents: make(map[string]Totals, len(f.agents))}
+	r := Report{Seed: f.seed, Bounds: bucketBounds(), Agents: make(map[string]Totals, len(f.agents))}
 	all := make([]Totals, len(f.agents))
 	for i, a := range f.agents {
 		all[i] = a.Totals()

@@ -8,7 +8,8 @@ import (
 )
 
 // Scenario is a fleet that shows something, but for where it lives, how many
-// agents it has and what is drawn for them.
+// agents it has and what is drawn for them. Set takes a Duration that is set
+// already into account: what comes from time to time comes within it.
 type Scenario struct {
 	Name string
 	Does string // in a line
@@ -36,10 +37,10 @@ var scenarios = []Scenario{
 		func(c *FleetConfig) { c.Agent.Rate = 100 },
 	},
 	{
-		"burst", "a calm, and 20 times as much in 2 s of each 10 s",
+		"burst", "a calm, and 20 times as much in the last 2 s of each 10 s",
 		func(c *FleetConfig) {
 			c.Agent.Rate = 50
-			c.Agent.Bursts = Bursts{Phase: Phase{Every: 10 * time.Second, For: 2 * time.Second}, Factor: 20}
+			c.Agent.Bursts = Bursts{Phase: Phase{Every: 10 * time.Second, For: 2 * time.Second}.within(c.Agent.Duration), Factor: 20}
 		},
 	},
 	{
@@ -51,10 +52,10 @@ var scenarios = []Scenario{
 		},
 	},
 	{
-		"failing-peer", "a peer that is gone for 5 s of each 20 s: 80 of 100 transfers fail then",
+		"failing-peer", "a peer that is gone for the last 5 s of each 20 s: 80 of 100 transfers fail then",
 		func(c *FleetConfig) {
 			c.Agent.Rate = 100
-			c.Agent.Traffic.Outages = Phase{Every: 20 * time.Second, For: 5 * time.Second}
+			c.Agent.Traffic.Outages = Phase{Every: 20 * time.Second, For: 5 * time.Second}.within(c.Agent.Duration)
 			c.Agent.Traffic.OutageShare = 0.8
 		},
 	},

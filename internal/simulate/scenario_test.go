@@ -106,6 +106,27 @@ func TestFailingPeerScenario(t *testing.T) {
 	}
 }
 
+// However short a life is, it shows what its scenario is about.
+func TestShortScenarios(t *testing.T) {
+	for _, d := range []time.Duration{time.Second, 3 * time.Second, 15 * time.Second} {
+		for name, phase := range map[string]func(*FleetConfig) Phase{
+			"failing-peer": func(c *FleetConfig) Phase { return c.Agent.Traffic.Outages },
+			"burst":        func(c *FleetConfig) Phase { return c.Agent.Bursts.Phase },
+		} {
+			s, err := FindScenario(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := FleetConfig{}
+			cfg.Agent.Duration = d
+			s.Set(&cfg)
+			if p := phase(&cfg); p.Every > d || p.validate() != nil || p.inside(d/2) || !p.inside(min(p.Every, d)-time.Millisecond) {
+				t.Errorf("%s of %v: %+v", name, d, p)
+			}
+		}
+	}
+}
+
 func TestPrefillDecodeScenario(t *testing.T) {
 	f, _ := play(t, "prefill-decode", 5)
 	var names []string

@@ -78,6 +78,7 @@ func (d *Direction) add(o *Direction) {
 }
 
 func (d *Distribution) add(o *Distribution) {
+	d.Unit = o.Unit
 	if d.Count == 0 || o.Count > 0 && o.Min < d.Min {
 		d.Min = o.Min
 	}

@@ -68,14 +68,16 @@ type Direction struct {
 	Size     Distribution `json:"size"` // bytes
 }
 
-// Distribution is that of sizes, in bytes, or times, in microseconds.
+// Distribution is that of sizes, in bytes, or times, in microseconds. The bounds
+// of its buckets are in the [Report].
 type Distribution struct {
+	Unit    string   `json:"unit"` // as in UCUM: By or us
 	Count   uint64   `json:"count"`
 	Sum     uint64   `json:"sum"`
 	Min     uint64   `json:"min"`
 	Max     uint64   `json:"max"`
 	Last    uint64   `json:"last"`              // newest; in a sum over agents, the largest of theirs
-	Buckets []uint64 `json:"buckets,omitempty"` // by the catalogue's default bounds
+	Buckets []uint64 `json:"buckets,omitempty"` // by the catalogue's default bounds; one more than there are of these
 }
 
 // Named is the sum of one name; its Count is 0 if there were none.
@@ -147,20 +149,21 @@ func sortNames(names []Named) {
 }
 
 func (s *staging) totals() Written {
+	const inBytes, inMicros = "By", "us"
 	w := Written{
 		Events: s.written.totals(),
 		Transmit: Direction{
 			Bytes:    s.of(ringbuf.TypeTxBytes).sum,
 			Requests: s.of(ringbuf.TypeTxRequests).sum,
-			Size:     distribution(s.of(ringbuf.TypeTxBytes), &s.histogram.txBytes),
+			Size:     distribution(s.of(ringbuf.TypeTxBytes), &s.histogram.txBytes, inBytes),
 		},
 		Receive: Direction{
 			Bytes:    s.of(ringbuf.TypeRxBytes).sum,
 			Requests: s.of(ringbuf.TypeRxRequests).sum,
-			Size:     distribution(s.of(ringbuf.TypeRxBytes), &s.histogram.rxBytes),
+			Size:     distribution(s.of(ringbuf.TypeRxBytes), &s.histogram.rxBytes, inBytes),
 		},
-		Duration:           distribution(s.of(ringbuf.TypeXferTime), &s.histogram.xfer),
-		PostDuration:       distribution(s.of(ringbuf.TypeXferPostTime), &s.histogram.post),
+		Duration:           distribution(s.of(ringbuf.TypeXferTime), &s.histogram.xfer, inMicros),
+		PostDuration:       distribution(s.of(ringbuf.TypeXferPostTime), &s.histogram.post, inMicros),
 		MemoryRegistered:   s.of(ringbuf.TypeMemoryRegistered).sum,
 		MemoryDeregistered: s.of(ringbuf.TypeMemoryDeregistered).sum,
 		ReportedDropped:    s.of(ringbuf.TypeEventsDropped).sum,
@@ -177,6 +180,6 @@ func (s *staging) totals() Written {
 // of is what was written of one type.
 func (s *staging) of(t ringbuf.Type) sum { return s.written.both(kind(t)) }
 
-func distribution(s sum, b *buckets) Distribution {
-	return Distribution{Count: s.count, Sum: s.sum, Min: s.min, Max: s.max, Last: s.last, Buckets: b.clone()}
+func distribution(s sum, b *buckets, unit string) Distribution {
+	return Distribution{Unit: unit, Count: s.count, Sum: s.sum, Min: s.min, Max: s.max, Last: s.last, Buckets: b.clone()}
 }

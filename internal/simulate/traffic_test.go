@@ -78,17 +78,17 @@ func TestBuckets(t *testing.T) {
 	}
 	want := map[ringbuf.Type]simulate.Distribution{}
 	for _, e := range c.events {
-		bounds, value := semconv.SizeBounds(), float64(e.Value)
+		bounds, value, unit := semconv.SizeBounds(), float64(e.Value), "By"
 		switch e.Type {
 		case ringbuf.TypeTxBytes, ringbuf.TypeRxBytes:
 		case ringbuf.TypeXferTime, ringbuf.TypeXferPostTime:
-			bounds, value = semconv.DurationBounds(), value/1e6
+			bounds, value, unit = semconv.DurationBounds(), value/1e6, "us"
 		default:
 			continue
 		}
 		d, seen := want[e.Type]
 		if !seen {
-			d.Min, d.Buckets = e.Value, make([]uint64, len(bounds)+1)
+			d.Unit, d.Min, d.Buckets = unit, e.Value, make([]uint64, len(bounds)+1)
 		}
 		i := 0
 		for i < len(bounds) && value > bounds[i] {

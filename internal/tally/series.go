@@ -1,7 +1,6 @@
 package tally
 
 import (
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -70,11 +69,7 @@ func (n *names) typed(c ringbuf.Category, t ringbuf.Type, l ringbuf.Layout) *Ser
 	if n.full() {
 		return n.overflow(c)
 	}
-	name := t.String()
-	if !l.Knows(t) {
-		name = fmt.Sprintf("unknown_event_%d", uint32(t))
-	}
-	s := n.get(seriesKey{category: key.category, name: name})
+	s := n.get(seriesKey{category: key.category, name: l.TypeName(t)})
 	if n.byType == nil {
 		n.byType = make(map[typeKey]*Series)
 	}

@@ -1,22 +1,42 @@
 package inspect
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func (r *Report) advice(format string, args ...any) {
 	r.Advice = append(r.Advice, fmt.Sprintf(format, args...))
 }
 
-// advise says what an operator should know or do.
-func (r *Report) advise(cfg Config, mode fs.FileMode) {
-	if !r.Ring {
-		// What is wrong with the file says what to do about it.
-		return
+// adviseNoRing says what to do about a file that can't be read as a ring.
+func (r *Report) adviseNoRing(err error) {
+	var version *ringbuf.UnknownVersionError
+	switch {
+	case recording.Is(r.Path):
+		r.advice("It is a recording of rings, which nixlring record wrote. Play it back as rings with: nixlring replay %s DIR", r.Path)
+	case errors.Is(err, ringbuf.ErrNotRegular) && r.File.Mode[0] == 'd':
+		r.advice("The rings in it are listed by: nixlring ls %s", r.Path)
+	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular):
+		r.advice("Leave it alone: it is none of an agent's, and no consumer of this project touches it. nixlring ls lists the rings of a directory.")
+	case errors.Is(err, ringbuf.ErrNotReady):
+		r.advice("Look again in a while. If it stays like this its agent has failed to start, and says why in its own log; start it anew.")
+	case errors.As(err, &version):
+		r.advice("Its agent is newer than this program: take a newer release, of the Collector too.")
+	case errors.Is(err, fs.ErrPermission):
+		r.advice("Run this as uid %d or as root.", r.File.Owner)
+	default:
+		r.advice("Nobody can read it like this. Its agent makes it whole when it starts anew; if there is none any more, delete the file.")
 	}
+}
+
+// advise says what an operator should know or do about a ring.
+func (r *Report) advise(cfg Config, mode fs.FileMode) {
 	c := r.Content
 	if cfg.EUID != 0 && uint32(cfg.EUID) != r.File.Owner {
 		r.advice("The ring belongs to uid %d: whoever consumes it, a Collector for one, must run as that user or as root. "+
@@ -35,6 +55,9 @@ func (r *Report) advise(cfg Config, mode fs.FileMode) {
 	case full && r.consumed():
 		r.advice("The ring is full although it is consumed: the agent loses events. Give it %s=%d (now %d) or a shorter %s.",
 			nixlenv.BufferSize, nixlenv.EnoughSlots(c.Capacity, c.Dropped), c.Capacity, nixlenv.RunInterval)
+	case full && r.Unattended == nil && r.writers() == 0:
+		r.advice("The ring is full. Whether its agent is still there, and loses each new event, can't be told by this user: "+
+			"run nixlring inspect as uid %d or as root.", r.File.Owner)
 	case full:
 		r.advice("The ring is full and nobody takes events from it: the agent loses each new one. "+
 			"Start a Collector for the directory, or take the events with: nixlring read --consume --follow %s", r.Path)

@@ -202,6 +202,29 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
+// Another user can't tell whether the agent of a full ring is still there, and
+// is not to be told that it loses events.
+func TestFullRingOfAnotherUser(t *testing.T) {
+	path, w := ring(t, 7)
+	must(t, w.Close())
+	r := inspected(t, path, func(c *inspect.Config) {
+		c.EUID += 7
+		c.Unattended = func(string) (bool, error) { return false, fs.ErrPermission }
+	})
+	all := strings.Join(r.Advice, "\n")
+	if r.Unattended != nil || !strings.Contains(all, "can't be told by this user") || strings.Contains(all, "nobody takes events") {
+		t.Errorf("%s", all)
+	}
+	made := proc(t, path, 0, 20) // its agent can be seen
+	r = inspected(t, path, func(c *inspect.Config) {
+		made(c)
+		c.Unattended = func(string) (bool, error) { return false, fs.ErrPermission }
+	})
+	if all := strings.Join(r.Advice, "\n"); !strings.Contains(all, "nobody takes events") {
+		t.Errorf("%s", all)
+	}
+}
+
 func TestBurst(t *testing.T) {
 	for name, tt := range map[string]struct {
 		events int // per run interval
@@ -249,8 +272,17 @@ func TestWhatIsNoRing(t *testing.T) {
 	dir := t.TempDir()
 	letter := filepath.Join(dir, "letter")
 	must(t, os.WriteFile(letter, []byte(strings.Repeat("Dear Sir, ", 50)), 0o644))
-	for path, want := range map[string]string{letter: "not a NIXL telemetry ring", dir: "it is a directory"} {
-		if r := inspected(t, path, nil); r.Ring || r.Header != nil || !strings.Contains(r.Error, want) {
+	recorded := filepath.Join(dir, "x.nixlrec")
+	must(t, os.WriteFile(recorded, []byte("NIXLREC\x01 and what comes then, which is longer than a header"), 0o600))
+	link := filepath.Join(dir, "link")
+	must(t, os.Symlink("letter", link))
+	for path, want := range map[string][2]string{
+		letter:   {"not a NIXL telemetry ring", "Leave it alone"},
+		dir:      {"it is a directory", "nixlring ls " + dir},
+		link:     {"it is a symbolic link", "Leave it alone"},
+		recorded: {"not a NIXL telemetry ring", "It is a recording of rings, which nixlring record wrote. Play it back as rings with: nixlring replay " + recorded + " DIR"},
+	} {
+		if r := inspected(t, path, nil); r.Ring || r.Header != nil || !strings.Contains(r.Error, want[0]) || len(r.Advice) != 1 || !strings.Contains(r.Advice[0], want[1]) {
 			t.Errorf("%s: %+v", path, r)
 		}
 	}
@@ -258,6 +290,19 @@ func TestWhatIsNoRing(t *testing.T) {
 	r := inspected(t, cut, nil)
 	if r.Ring || !strings.Contains(r.Error, "was it truncated?") || r.Checks[len(r.Checks)-1].OK || !r.Checks[0].OK {
 		t.Errorf("%+v", r)
+	}
+	if !strings.Contains(strings.Join(r.Advice, ""), "starts anew") {
+		t.Errorf("%v", r.Advice)
+	}
+	for name, want := range map[string]string{"failed": "Look again in a while", "newer": "take a newer release"} {
+		h := ringtest.Header{Capacity: 12, Mask: 11}
+		if name == "newer" {
+			h = ringtest.NewHeader(7, 8)
+		}
+		r := inspected(t, ringtest.Make(t, filepath.Join(dir, name), h, int(h.Capacity)*16), nil)
+		if r.Ring || len(r.Advice) != 1 || !strings.Contains(r.Advice[0], want) {
+			t.Errorf("%s: %v", name, r.Advice)
+		}
 	}
 	if _, err := inspect.Inspect(t.Context(), inspect.Config{Path: filepath.Join(dir, "missing")}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)

@@ -20,6 +20,7 @@ type Config struct {
 	RunInterval time.Duration // of the agent
 	EUID        int           // of this process
 	Now         func() time.Time
+	Unattended  func(path string) (bool, error) // ringbuf.Unattended if nil
 }
 
 // Report is what is known of one ring. The field names of its JSON are stable.
@@ -111,13 +112,17 @@ func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 		r.Checks = checks(&h, info.Size())
 	}
 	if err == nil {
-		if err := r.look(ctx, cfg); err != nil {
+		if err = r.look(ctx, cfg); err != nil {
 			r.Error = reason(err)
 		}
 	}
 	// Who has it open is asked only now: this process is none of them.
 	r.attendance(cfg, id, info.Mode().IsRegular())
-	r.advise(cfg, info.Mode())
+	if r.Ring {
+		r.advise(cfg, info.Mode())
+	} else {
+		r.adviseNoRing(err)
+	}
 	return r, nil
 }
 
@@ -159,7 +164,11 @@ func (r *Report) attendance(cfg Config, id fileID, regular bool) {
 	proc := procFS(cfg.Proc)
 	r.Mapped, r.Hidden = proc.mappers(id)
 	r.Consumer = proc.locker(id)
-	if unattended, err := ringbuf.Unattended(cfg.Path); err == nil {
+	ask := cfg.Unattended
+	if ask == nil {
+		ask = ringbuf.Unattended
+	}
+	if unattended, err := ask(cfg.Path); err == nil {
 		r.Unattended = &unattended
 	}
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"syscall"
@@ -17,3 +18,6 @@ func identity(info fs.FileInfo, path string) (id fileID, uid, gid uint32) {
 	minor := st.Dev&0xff | st.Dev>>12&^0xff
 	return fileID{device: fmt.Sprintf("%02x:%02x", major, minor), inode: st.Ino, path: path}, st.Uid, st.Gid
 }
+
+// ended says whether an error means that a process has ended meanwhile.
+func ended(err error) bool { return errors.Is(err, syscall.ESRCH) }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -27,8 +28,10 @@ type Entry struct {
 	Capacity int // slots
 	Pending  int // events that nobody has taken out yet
 	// Leftover is whether no process has the ring open for writing: its agent
-	// has ended. It is false where only the owner or root may know.
+	// has ended. It is false where that can't be told, as by others than the
+	// owner and root; then Unsure is true.
 	Leftover bool
+	Unsure   bool
 
 	// Err is why a file that isn't a readable ring is not.
 	Err error
@@ -67,6 +70,8 @@ func (e *Entry) Notes(euid int) (notes []string) {
 	switch {
 	case e.Leftover:
 		notes = append(notes, "its agent has ended")
+	case e.Capacity > 1 && e.Pending >= e.Capacity-1 && e.Unsure:
+		notes = append(notes, "full: its agent, if there still is one, loses events")
 	case e.Capacity > 1 && e.Pending >= e.Capacity-1:
 		notes = append(notes, "full: its agent loses events")
 	}
@@ -96,11 +101,8 @@ func walk(ctx context.Context, root string, recursive bool, fn func(Entry)) erro
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			switch gone := errors.Is(err, fs.ErrNotExist); {
-			case path == root && gone:
-				errs = append(errs, fmt.Errorf("%s: %w; agents don't make their directory, so make it first", path, fs.ErrNotExist))
-			case !gone: // files come and go
-				errs = append(errs, err)
+			if path == root || !errors.Is(err, fs.ErrNotExist) { // files come and go
+				errs = append(errs, place.Explain(place.Rings, path, err))
 			}
 			return nil
 		case !d.IsDir():
@@ -120,7 +122,7 @@ func walk(ctx context.Context, root string, recursive bool, fn func(Entry)) erro
 func look(path string, d fs.DirEntry) (e Entry) {
 	e.Path = path
 	if info, err := d.Info(); err == nil {
-		e.Modified, e.Owner = info.ModTime(), owner(info)
+		e.Modified, e.Owner = info.ModTime(), place.Owner(info)
 		defer func() { e.Other = e.Err != nil && foreign(path, e.Err, info) }()
 	}
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
@@ -135,6 +137,6 @@ func look(path string, d fs.DirEntry) (e Entry) {
 		return e
 	}
 	unattended, err := ringbuf.Unattended(path)
-	e.Leftover = err == nil && unattended
+	e.Leftover, e.Unsure = err == nil && unattended, err != nil
 	return e
 }

@@ -183,3 +183,18 @@ func TestNotes(t *testing.T) {
 		}
 	}
 }
+
+func TestNotesOfAFullRing(t *testing.T) {
+	e := listing.Entry{Ring: true, Capacity: 8, Pending: 7}
+	for want, change := range map[string]func(*listing.Entry){
+		"full: its agent loses events":                         func(*listing.Entry) {},
+		"full: its agent, if there still is one, loses events": func(e *listing.Entry) { e.Unsure = true },
+		"its agent has ended":                                  func(e *listing.Entry) { e.Leftover = true },
+	} {
+		full := e
+		change(&full)
+		if diff := cmp.Diff([]string{want}, full.Notes(0)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // unknown is what a category prints as that NIXL doesn't have.
@@ -23,11 +24,11 @@ func Categories() (names []string) {
 	for c := range ringbuf.Category(ringbuf.Categories) {
 		names = append(names, c.String())
 	}
-	return append(names, unknown)
+	return append(names, unknown, strings.ToUpper(semconv.CategoryTelemetry))
 }
 
 // NewFilter lets events through that are of one of some categories, in any
-// case of letters, and whose name matches one of some patterns, in which *
+// case of letters, be it NIXL's or the metrics', and whose name matches one of some patterns, in which *
 // stands for anything and ? for any character. An empty list asks for nothing.
 func NewFilter(categories, names []string) (*Filter, error) {
 	f := &Filter{}
@@ -59,7 +60,8 @@ func NewFilter(categories, names []string) (*Filter, error) {
 
 // Match says whether the filter lets an event through.
 func (f *Filter) Match(e *Event) bool {
-	if len(f.categories) > 0 && !slices.Contains(f.categories, e.Category.String()) {
+	either := func(c string) bool { return c == e.Category.String() || strings.EqualFold(c, e.Metric) }
+	if len(f.categories) > 0 && !slices.ContainsFunc(f.categories, either) {
 		return false
 	}
 	return f.name == nil || f.name.MatchString(e.Name)

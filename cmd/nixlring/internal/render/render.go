@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -18,6 +19,7 @@ type Event struct {
 	Micros   uint64 // since the epoch
 	Read     bool   // whether Micros is when the event was read, as the ring has no times
 	Category ringbuf.Category
+	Metric   string // the category as nixl.event.category has it
 	Name     string
 	Value    uint64
 }
@@ -26,12 +28,24 @@ type Event struct {
 func New(ring string, l ringbuf.Layout, e *ringbuf.Event, now time.Time) Event {
 	shown := Event{
 		Ring: ring, Micros: e.TimestampMicros,
-		Category: e.Category, Name: e.EventName(), Value: e.Value,
+		Category: e.Category, Metric: tally.CategoryName(e.Category), Name: nameIn(l, e), Value: e.Value,
+	}
+	if !e.Named && l.Knows(e.Type) && l != ringbuf.V2 { // which has a category of its own
+		shown.Metric = tally.TypeCategory(e.Type)
 	}
 	if l != ringbuf.V1 {
 		shown.Micros, shown.Read = uint64(max(0, now.UnixMicro())), true
 	}
 	return shown
+}
+
+// nameIn is an event's name in a ring of a layout: the newest type has a number
+// that older layouts don't know.
+func nameIn(l ringbuf.Layout, e *ringbuf.Event) string {
+	if e.Named {
+		return e.Name.String()
+	}
+	return l.TypeName(e.Type)
 }
 
 // Time is when the event was recorded, or read, in local time.
@@ -60,8 +74,25 @@ func AppendBlock(b []byte, e *Event) []byte {
 	return append(b, "\n===========================\n\n"...)
 }
 
+// AppendLine appends the event as one line: the columns of the CSV, for people.
+func AppendLine(b []byte, e *Event) []byte { return append(appendColumns(b, e), '\n') }
+
+// AppendRingLine is [AppendLine] for events of several rings.
+func AppendRingLine(b []byte, e *Event) []byte {
+	b = append(appendColumns(b, e), "  "...)
+	b = append(b, Printable(e.Ring)...)
+	return append(b, '\n')
+}
+
+// appendColumns is wide enough for the longest category, name and value, so
+// that columns stay where they are however many lines there are.
+func appendColumns(b []byte, e *Event) []byte {
+	b = e.Time().AppendFormat(b, "2006-01-02 15:04:05.000000")
+	return fmt.Appendf(b, "  %-11s  %-31s  %20d", e.Metric, Printable(e.Name), e.Value)
+}
+
 // jsonEvent is an event as JSON. The field names are those of the CSV, and are
-// stable.
+// stable; the category is spelled as in the metrics.
 type jsonEvent struct {
 	Ring     string `json:"ring"`
 	Micros   uint64 `json:"timestamp_us"`
@@ -75,7 +106,7 @@ type jsonEvent struct {
 func AppendJSON(b []byte, e *Event) []byte {
 	line, err := json.Marshal(jsonEvent{
 		Ring: e.Ring, Micros: e.Micros, Read: e.Read,
-		Category: e.Category.String(), Name: e.Name, Value: e.Value,
+		Category: e.Metric, Name: e.Name, Value: e.Value,
 	})
 	if err != nil {
 		panic(err) // strings and numbers can't fail
@@ -104,16 +135,20 @@ func Printable(s string) string {
 	return s
 }
 
-// ParseFormat is the function that appends an event in a format: text, json
-// or csv.
+// Formats are the names that [ParseFormat] takes.
+func Formats() []string { return []string{"text", "line", "json", "csv"} }
+
+// ParseFormat is the function that appends an event in a format.
 func ParseFormat(name string) (func([]byte, *Event) []byte, error) {
 	switch name {
 	case "text":
 		return AppendBlock, nil
+	case "line":
+		return AppendLine, nil
 	case "json":
 		return AppendJSON, nil
 	case "csv":
 		return AppendCSV, nil
 	}
-	return nil, fmt.Errorf("unknown format %q: it is one of text, json, csv", name)
+	return nil, fmt.Errorf("unknown format %q: it is one of %s", name, strings.Join(Formats(), ", "))
 }

@@ -49,6 +49,45 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// The metrics have a category for what telemetry says of itself, and so has
+// JSON; NIXL's own readers have none.
+func TestCategories(t *testing.T) {
+	dropped, sent := ringbuf.NewEvent(ringbuf.TypeEventsDropped, 5), ringbuf.NewEvent(ringbuf.TypeTxBytes, 5)
+	strange := ringbuf.NewEvent(ringbuf.TypeTxBytes, 5)
+	strange.Category = ringbuf.CategoryError // as the slot says
+	for _, tt := range []struct {
+		layout ringbuf.Layout
+		event  ringbuf.Event
+		want   string
+	}{
+		{ringbuf.V4, dropped, "telemetry"},
+		{ringbuf.V2, dropped, "system"},
+		{ringbuf.V3, sent, "transfer"},
+		{ringbuf.V2, strange, "error"},
+		{ringbuf.V1, ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "x", 1), "custom"},
+		{ringbuf.V1, ringbuf.NewNamedEvent(77, "x", 1), "unknown"},
+	} {
+		e := New("r", tt.layout, &tt.event, time.Now())
+		f, err := NewFilter([]string{tt.want}, nil)
+		if err != nil || !f.Match(&e) || e.Metric != tt.want || !strings.Contains(string(AppendJSON(nil, &e)), `"category":"`+tt.want+`"`) {
+			t.Errorf("%v: %+v, %v; want %s", tt.layout, e, err, tt.want)
+		}
+	}
+}
+
+func TestLine(t *testing.T) {
+	e := ringbuf.NewEvent(ringbuf.TypeTxBytes, 1<<20)
+	at := time.Date(2025, 1, 15, 14, 30, 25, 123_456_000, time.Local)
+	shown := New("/tmp/a\n", ringbuf.V4, &e, at)
+	const want = "2025-01-15 14:30:25.123456  transfer     agent_tx_bytes                                1048576"
+	if got := string(AppendLine(nil, &shown)); got != want+"\n" {
+		t.Errorf("%q", got)
+	}
+	if got := string(AppendRingLine(nil, &shown)); got != want+`  "/tmp/a\n"`+"\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestFilter(t *testing.T) {
 	events := []Event{
 		{Category: ringbuf.CategoryTransfer, Name: "agent_tx_bytes"},
@@ -85,12 +124,12 @@ func TestFilter(t *testing.T) {
 }
 
 func TestFormats(t *testing.T) {
-	for _, name := range []string{"text", "json", "csv"} {
+	for _, name := range Formats() {
 		if f, err := ParseFormat(name); err != nil || f == nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := ParseFormat("xml"); err == nil || !strings.Contains(err.Error(), "text, json, csv") {
+	if _, err := ParseFormat("xml"); err == nil || !strings.Contains(err.Error(), "text, line, json, csv") {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/follow"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -27,7 +28,8 @@ type Config struct {
 	Header   string // before the first event
 	Headings bool   // tell which ring events are from, where there are several
 	Out      io.Writer
-	Notes    io.Writer // what isn't an event
+	Notes    io.Writer   // what isn't an event
+	Warn     func(error) // told of a ring that can't be read, where others can
 	Now      func() time.Time
 }
 
@@ -38,6 +40,7 @@ type Show struct {
 	buf   []byte
 	from  *follow.Ring // the ring of the last event that was shown
 	shown uint64
+	lost  int             // rings that couldn't be read
 	timed bool            // that there are no times was said
 	told  map[string]bool // what was said, and is not to be said again
 }
@@ -52,7 +55,9 @@ func New(cfg Config) *Show {
 }
 
 // Run shows what is in the rings, and with Follow what comes until ctx ends.
-// Events are taken from a ring only after they were written.
+// Events are taken from a ring only after they were written. A ring that can't
+// be read doesn't keep the others from being shown; there is an error at the
+// end.
 func (s *Show) Run(ctx context.Context) error {
 	err := s.open()
 	if err == nil {
@@ -61,6 +66,9 @@ func (s *Show) Run(ctx context.Context) error {
 	}
 	for _, r := range s.rings {
 		err = errors.Join(err, r.Close())
+	}
+	if err == nil && s.lost > 0 {
+		err = fmt.Errorf("%d of %d rings couldn't be read", s.lost, len(s.cfg.Paths))
 	}
 	return err
 }
@@ -75,18 +83,32 @@ func (s *Show) run(ctx context.Context) error {
 	return s.follow(ctx)
 }
 
-// open opens all rings before the first event is shown: where one can't be
-// read, nothing is taken from the others. An agent that is about to make its
-// ring is waited for.
+// open opens the rings, and gives up those that can't be. An agent that is
+// about to make its ring is waited for. The error is that of all rings.
 func (s *Show) open() error {
 	var errs []error
+	var open []*follow.Ring
 	for _, r := range s.rings {
 		err := r.Open()
 		if waiting := s.cfg.Follow && errors.Is(err, ringbuf.ErrNotReady); err != nil && !waiting {
-			errs = append(errs, err)
+			errs = append(errs, place.Explain(place.Ring, r.Path(), err))
+			continue
 		}
+		open = append(open, r)
 	}
-	return errors.Join(errs...)
+	if s.rings = open; len(open) == 0 {
+		return errors.Join(errs...)
+	}
+	for _, err := range errs {
+		s.warn(err)
+	}
+	return nil
+}
+
+// warn tells of a ring that can't be read.
+func (s *Show) warn(err error) {
+	s.lost++
+	s.cfg.Warn(err)
 }
 
 func (s *Show) follow(ctx context.Context) error {
@@ -128,9 +150,9 @@ func (s *Show) drain(ctx context.Context, r *follow.Ring) error {
 	for ctx.Err() == nil && !s.enough() {
 		before := r.Read()
 		if err := r.Poll(s.limit()); err != nil {
-			// Where it isn't followed, it was open just now.
-			if !s.cfg.Follow {
-				return err
+			if !s.cfg.Follow { // it was open just now
+				s.warn(err)
+				return s.flush()
 			}
 			s.note(r, err)
 		}
@@ -189,7 +211,7 @@ func (s *Show) Events(r *follow.Ring, b ringbuf.Batch) {
 		if !s.cfg.Filter.Match(&shown) {
 			continue
 		}
-		if s.cfg.Headings && len(s.rings) > 1 && s.from != r {
+		if s.cfg.Headings && len(s.cfg.Paths) > 1 && s.from != r {
 			s.buf = fmt.Appendf(s.buf, "==> %s <==\n\n", render.Printable(r.Path()))
 		}
 		s.from = r

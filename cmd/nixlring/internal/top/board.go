@@ -57,6 +57,9 @@ func (b *Board) At() time.Time { return b.sample.At }
 // Trouble is that of the newest sample.
 func (b *Board) Trouble() error { return b.sample.Trouble }
 
+// Left is that of the newest sample.
+func (b *Board) Left() int { return b.sample.Left }
+
 // Warning is that of the newest sample.
 func (b *Board) Warning() string { return b.sample.Warning }
 

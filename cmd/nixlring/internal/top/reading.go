@@ -14,6 +14,8 @@ type Sample struct {
 	At     time.Time
 	Agents []Reading // by path
 
+	// Left is how many rings the patterns leave out, where they leave none.
+	Left int
 	// Trouble is what keeps agents from being seen, nil if nothing is known to.
 	Trouble error
 	// Warning is the newest thing that an operator may want to know of the

@@ -122,7 +122,7 @@ func (r *Row) problems() (list []Problem) {
 		add(Info, "restarted")
 	}
 	if r.Gone {
-		add(Info, "agent is gone")
+		add(Info, "agent has ended")
 	}
 	slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(b.Severity, a.Severity) })
 	return list

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -24,6 +25,7 @@ const (
 type SourceConfig struct {
 	Directory   string
 	Include     []string // patterns, as of package watch
+	Recursive   bool     // patterns hold in subfolders, too
 	RunInterval time.Duration
 	Now         func() time.Time // time.Now if nil
 	Locks       string           // the kernel's list of locks; /proc/locks if empty
@@ -36,6 +38,8 @@ type Source struct {
 	known   map[string]*acquaintance
 	locked  time.Time // when it was last asked
 	locks   map[string]Lock
+	counted time.Time // when the rings were last counted
+	left    int       // rings that the patterns leave out
 
 	mu      sync.Mutex // guards what follows; the watcher reports from its loops
 	warning string
@@ -45,7 +49,7 @@ type Source struct {
 // acquaintance is what is known of an agent from earlier samples.
 type acquaintance struct {
 	events uint64
-	since  time.Time // when events was last another number, or it was asked
+	since  time.Time // when events was last another number, or it was asked; zero before the first reading
 	gone   bool
 }
 
@@ -59,7 +63,7 @@ func NewSource(cfg SourceConfig) (*Source, error) {
 	}
 	s := &Source{cfg: cfg, known: make(map[string]*acquaintance)}
 	w, err := watch.New(watch.Config{
-		Directories: []string{cfg.Directory}, Include: cfg.Include, Mode: ringbuf.Observe,
+		Directories: []string{cfg.Directory}, Include: cfg.patterns(), Mode: ringbuf.Observe,
 		RunInterval: cfg.RunInterval, Now: cfg.Now, Report: s.note,
 		Tally: tally.Config{Duration: tally.HistogramConfig{Bounds: bounds}, Size: tally.HistogramConfig{Kind: tally.NoHistogram}},
 	})
@@ -78,7 +82,7 @@ func (s *Source) Start() {
 
 // meet makes the acquaintance of the agents that are there.
 func (s *Source) meet() {
-	s.watcher.Agents(func(v watch.View) { s.known[v.Path] = &acquaintance{since: s.cfg.Now()} })
+	s.watcher.Agents(func(v watch.View) { s.known[v.Path] = &acquaintance{} })
 	s.watcher.Drain()
 }
 
@@ -91,12 +95,12 @@ func (s *Source) Close() { s.watcher.Close() }
 func (s *Source) Sample() Sample {
 	now := s.cfg.Now()
 	s.watcher.Drain()
-	sample := Sample{At: now, Trouble: s.watcher.State(), Warning: s.lastWarning(now)}
+	sample := Sample{At: now, Trouble: s.trouble(), Warning: s.lastWarning(now)}
 	known := make(map[string]*acquaintance, len(s.known))
 	s.watcher.Agents(func(v watch.View) {
 		a := s.known[v.Path]
 		if a == nil {
-			known[v.Path] = &acquaintance{since: now}
+			known[v.Path] = &acquaintance{}
 			return
 		}
 		known[v.Path] = a
@@ -104,8 +108,16 @@ func (s *Source) Sample() Sample {
 	})
 	s.watcher.Delivered() // nothing waits for it, so that agents that are gone may be forgotten
 	s.known = known
+	if len(known) == 0 {
+		sample.Left = s.countLeft(now)
+	}
 	s.lookWho(now, sample.Agents)
 	return sample
+}
+
+// trouble is what keeps agents from being seen, in the words of all commands.
+func (s *Source) trouble() error {
+	return place.Explain(place.Rings, s.cfg.Directory, s.watcher.State())
 }
 
 // lookWho adds who has the rings open, which no ring tells by itself.
@@ -124,15 +136,16 @@ func (s *Source) lookWho(now time.Time, agents []Reading) {
 	}
 }
 
-// isGone says whether a silent agent has ended: nobody has its ring open for
-// writing. Where that can't be told it hasn't.
+// isGone says whether an agent has ended: nobody has its ring open for writing.
+// That is asked when the agent is first seen, and again while it is silent.
+// Where it can't be told it hasn't ended.
 func (a *acquaintance) isGone(now time.Time, r *Reading) bool {
 	switch {
-	case r.Totals.Events != a.events:
+	case !a.since.IsZero() && r.Totals.Events != a.events:
 		a.events, a.since, a.gone = r.Totals.Events, now, false
 	case now.Sub(a.since) >= goneAfter:
 		unattended, err := ringbuf.Unattended(r.Path)
-		a.since, a.gone = now, unattended && err == nil
+		a.events, a.since, a.gone = r.Totals.Events, now, unattended && err == nil
 	}
 	return a.gone
 }

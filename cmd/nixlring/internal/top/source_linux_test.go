@@ -202,6 +202,38 @@ func TestSourceSeesThatAnAgentIsGone(t *testing.T) {
 	}
 }
 
+// What ls and inspect say of a ring, top says at once.
+func TestSourceMeetsAnAgentThatIsGone(t *testing.T) {
+	w := newWorld(t)
+	path := filepath.Join(w.dir, "a")
+	ring, err := ringbuf.Create(path, ringbuf.V4, 16)
+	must(t, err)
+	must(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
+	must(t, ring.Close())
+	if _, err := ringbuf.Unattended(path); err != nil {
+		t.Skipf("this file system can't tell: %v", err)
+	}
+	w.meet()
+	board := NewBoard(time.Minute, 3)
+	for range 2 {
+		board.Add(w.source.Sample())
+		if r := board.Row(path); !r.Gone || len(r.Problems) != 1 || r.Problems[0].Text != "agent has ended" {
+			t.Errorf("%+v", r.Problems)
+		}
+		w.now = w.now.Add(time.Second)
+	}
+	ring, err = ringbuf.Create(path, ringbuf.V4, 16) // it starts anew
+	must(t, err)
+	defer ring.Close()
+	for range 3 {
+		must(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
+	}
+	w.source.watcher.Drain() // finds that it did, and opens it again
+	if s := w.source.Sample(); s.Agents[0].Gone {
+		t.Errorf("an agent that lives is gone: %+v", s.Agents[0])
+	}
+}
+
 func TestSourceTellsOfTrouble(t *testing.T) {
 	s, err := NewSource(SourceConfig{Directory: filepath.Join(t.TempDir(), "missing")})
 	must(t, err)

@@ -107,7 +107,12 @@ func screenOf(t *testing.T, width, height int, seconds int, f *fleet) *Model {
 	t.Helper()
 	m := New(Config{
 		Directory: "/run/nixl", Interval: time.Second, Window: 5 * time.Second,
-		Sample: f.sample, Empty: "no ring in /run/nixl\n\n  NIXL_TELEMETRY_ENABLE=y\n",
+		Sample: f.sample, Empty: func(left int) string {
+			if left > 0 {
+				return fmt.Sprintf("no agent of %d matches\n", left)
+			}
+			return "no ring in /run/nixl\n\n  NIXL_TELEMETRY_ENABLE=y\n"
+		},
 	})
 	send(m, tea.WindowSizeMsg{Width: width, Height: height})
 	for range seconds {

@@ -14,8 +14,8 @@ type Config struct {
 	Interval  time.Duration // between two samples
 	Window    time.Duration // of rates and quantiles
 	Sort      top.Key
-	Sample    func() top.Sample // called by one goroutine at a time
-	Empty     string            // what to say where there is no agent
+	Sample    func() top.Sample     // called by one goroutine at a time
+	Empty     func(left int) string // what to say where there is no agent, and so many that aren't asked for
 }
 
 // page is what is shown.

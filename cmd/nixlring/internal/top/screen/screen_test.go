@@ -236,6 +236,10 @@ func TestNothingToSee(t *testing.T) {
 	press(m, "enter", "down", "end", "esc")
 	send(m, m.sample())
 	golden(t, "empty.txt", text(t, m))
+	send(m, sampleMsg(top.Sample{At: begin, Left: 7}))
+	if !strings.Contains(text(t, m), "no agent of 7 matches") {
+		t.Error(text(t, m))
+	}
 	s := f.sample()
 	s.Trouble, s.Warning = errors.New("telemetry directory can't be read"), "ring x can't be opened"
 	send(m, sampleMsg(s))

@@ -160,7 +160,7 @@ func (m *Model) row(b *strings.Builder, r *top.Row, list []column) {
 
 // empty says why there is nothing to see, in at most so many lines.
 func (m *Model) empty(b *strings.Builder, body int) (lines int) {
-	text := m.cfg.Empty
+	text := m.cfg.Empty(m.board.Left())
 	switch trouble := m.board.Trouble(); {
 	case m.board.At().IsZero():
 		text = "looking…"

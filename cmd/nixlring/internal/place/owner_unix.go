@@ -1,14 +1,14 @@
 //go:build unix
 
-package listing
+package place
 
 import (
 	"io/fs"
 	"syscall"
 )
 
-// owner is the uid that a file belongs to.
-func owner(info fs.FileInfo) uint32 {
+// Owner is the uid that a file belongs to.
+func Owner(info fs.FileInfo) uint32 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Uid
 	}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+)
+
+// says is what the fleet is, in a line.
+func (f *simulateFlags) says(fleet *simulate.Fleet) string {
+	all := fleet.Agents()
+	names := filepath.Base(all[0].Path())
+	if len(all) > 1 {
+		names += " to " + filepath.Base(all[len(all)-1].Path())
+	}
+	about := fmt.Sprintf("%v transfers/s each", f.fleet.Agent.Rate)
+	if f.scenario != "" {
+		about = "scenario " + f.scenario
+	}
+	return fmt.Sprintf("%s, %s, %s, layout %s, seed %d,", plural(len(all), "agent", "agents"), names, about, f.layout, f.fleet.Agent.Seed)
+}
+
+// writeReport writes totals as text, an agent a line.
+func writeReport(w io.Writer, fleet *simulate.Fleet, r simulate.Report, elapsed time.Duration) error {
+	t := newTable("RING", "LAYOUT", ">STARTS", ">TRANSFERS", ">FAILED", ">SENT", ">RECEIVED",
+		">WRITTEN", ">DROPPED (STAGING)", ">DROPPED (RING FULL)", ">UNREAD")
+	row := func(name string, a *simulate.Totals) {
+		t.add(name, a.Layout, count(uint64(a.Starts)), count(a.Operations), count(a.Failed),
+			size(a.Written.Transmit.Bytes), size(a.Written.Receive.Bytes), count(a.Written.Events.Events),
+			count(a.DroppedStaging.Events), count(a.DroppedRing.Events), count(uint64(a.Pending)))
+	}
+	for _, a := range fleet.Agents() {
+		totals := r.Agents[a.Path()]
+		row(a.Path(), &totals)
+	}
+	if len(r.Agents) > 1 {
+		row("all", &r.Sum)
+	}
+	if err := t.write(w); err != nil {
+		return err
+	}
+	rate := float64(r.Sum.Operations) / elapsed.Seconds() / float64(len(r.Agents))
+	_, err := fmt.Fprintf(w, `
+%s transfers/s of each agent over %v, seed %d; written, dropped and unread are events
+transfers and failed are what agents did; sent, received and written are what reached the rings
+`, count(uint64(rate)), elapsed.Round(100*time.Millisecond), r.Seed)
+	return err
+}
