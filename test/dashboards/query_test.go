@@ -33,9 +33,9 @@ type grafana struct {
 	}
 }
 
-// The windows of rates and, for a single choice, an agent of layout v4: older ones
-// don't tell all there is.
-const window, agent = "10s", "steady-4"
+// The window of rates, the host of the agents and, for a single choice, one of
+// layout v4: older ones don't tell all there is.
+const window, host, agent = "10s", "here", "steady-4"
 
 // TestQueries runs all queries of all dashboards, and all alerts, on each
 // backend.
