@@ -58,14 +58,14 @@ func TestNames(t *testing.T) {
 	word, legend := regexp.MustCompile(`\b(nixl|ringkernel|splitinfer)_\w+`), regexp.MustCompile(`{{(\w+)}}`)
 	for _, d := range dashboards.Grafana() {
 		for _, v := range d.Variables {
-			if !names[v.Metric] || !slices.Contains(labels, v.Key) {
+			if v.Options == nil && (!names[v.Metric] || !slices.Contains(labels, v.Key)) {
 				t.Errorf("%s: variable %s is %s of %s", d.UID, v.Name, v.Key, v.Metric)
 			}
 		}
 		for _, r := range d.Rows {
 			for _, p := range r.Panels {
 				for _, q := range p.Queries {
-					for _, w := range word.FindAllString(q.Expr, -1) {
+					for _, w := range word.FindAllString(q.Expr+q.Rank, -1) {
 						if !names[w] && !slices.Contains(labels, w) {
 							t.Errorf("%s: %s: %q is neither a metric nor a label", d.UID, p.Title, w)
 						}
@@ -81,7 +81,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A reader can tell what each panel shows, and each query obeys the variables.
+// A reader can tell what each panel shows, and each query obeys the variables:
+// lines of agents have both of their names, and there are as many as is chosen.
 func TestPanels(t *testing.T) {
 	for _, d := range dashboards.Grafana() {
 		titles := make(map[string]bool)
@@ -97,6 +98,14 @@ func TestPanels(t *testing.T) {
 				for _, q := range p.Queries {
 					if !strings.Contains(q.Expr, "{@") {
 						t.Errorf("%s: %s: the variables don't matter to %s", d.UID, p.Title, q.Expr)
+					}
+					each := regexp.MustCompile(`by \(.*(host_name|nixl_agent_name)`).MatchString(q.Expr)
+					chosen := slices.ContainsFunc(d.Variables, func(v dashboards.Variable) bool { return v.Name == "top" })
+					if each && chosen && q.Rank == "" || q.Rank != "" && !chosen {
+						t.Errorf("%s: %s: series of each host or agent aren't a choice of them: %s", d.UID, p.Title, q.Expr)
+					}
+					if strings.Contains(q.Legend, "nixl_agent_name") && !strings.Contains(q.Legend, "host_name") {
+						t.Errorf("%s: %s: legend %q doesn't say which host's agent", d.UID, p.Title, q.Legend)
 					}
 				}
 			}
@@ -114,7 +123,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("%d files: %v", len(files), slices.Sorted(maps.Keys(files)))
 	}
 	for name, text := range files {
-		for _, left := range []string{"{@", "[@]", "{,", ",}", `\u003`} {
+		for _, left := range []string{"{@", "[@]", "now(", "{,", ",}", `\u003`} {
 			if strings.Contains(string(text), left) {
 				t.Errorf("%s: %q is left", name, left)
 			}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 )
 
 // Grafana are the dashboards that are written for Grafana.
@@ -37,12 +36,4 @@ func encode(content any) ([]byte, error) {
 	encoder.SetIndent("", "  ")
 	err := encoder.Encode(content)
 	return b.Bytes(), err
-}
-
-// fillIn puts a selector and a window into a query.
-func fillIn(expr, selector, window string) string {
-	if selector == "" {
-		expr = strings.NewReplacer("{@}", "", "{@,", "{").Replace(expr)
-	}
-	return strings.NewReplacer("{@", "{"+selector, "[@]", "["+window+"]").Replace(expr)
 }
