@@ -49,13 +49,23 @@ func known() map[string]bool {
 
 // Queries ask for metrics of the catalogue only, and by labels that those have.
 func TestNames(t *testing.T) {
-	names, labels := known(), []string{"le", "host_name", "service_name", "nixl_agent_name"}
+	names, labels := known(), []string{"le", "host_name", "service_name", "nixl_agent_name", "kind"}
 	for _, m := range slices.Concat(semconv.NIXL(), semconv.RingKernel(), semconv.SplitInference()) {
 		for _, a := range slices.Concat(m.Attributes, m.Conditional) {
 			labels = append(labels, strings.ReplaceAll(a, ".", "_"))
 		}
 	}
-	word, legend := regexp.MustCompile(`\b(nixl|ringkernel|splitinfer)_\w+`), regexp.MustCompile(`{{(\w+)}}`)
+	word, legend := regexp.MustCompile(`\b((nixl|ringkernel|splitinfer)_|host\w*:)[\w:]+`), regexp.MustCompile(`{{(\w+)}}`)
+	for _, r := range dashboards.Rules() {
+		for _, w := range word.FindAllString(r.Expr, -1) {
+			if !names[w] {
+				t.Errorf("%s: %q is no metric", r.Name, w)
+			}
+		}
+	}
+	for _, r := range dashboards.Rules() {
+		names[r.Name] = true
+	}
 	for _, d := range dashboards.Grafana() {
 		for _, v := range d.Variables {
 			if v.Options == nil && (!names[v.Metric] || !slices.Contains(labels, v.Key)) {
@@ -119,7 +129,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != len(dashboards.Grafana())+1 {
+	if len(files) != len(dashboards.Grafana())+2 {
 		t.Errorf("%d files: %v", len(files), slices.Sorted(maps.Keys(files)))
 	}
 	for name, text := range files {

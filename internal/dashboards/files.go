@@ -8,7 +8,7 @@ import (
 
 // Grafana are the dashboards that are written for Grafana.
 func Grafana() []Dashboard {
-	return []Dashboard{agentsOverview(), oneAgent(), ringHealth(), ringKernels(), splitInference()}
+	return []Dashboard{cluster(), agentsOverview(), oneAgent(), ringHealth(), ringKernels(), splitInference()}
 }
 
 // Files are all files, by their paths under the directory of dashboards.
@@ -17,7 +17,7 @@ func Files() (map[string][]byte, error) {
 	for _, d := range Grafana() {
 		all["grafana/"+d.UID+".json"] = newGrafana(d)
 	}
-	files := make(map[string][]byte)
+	files := map[string][]byte{"rules.yaml": rules()}
 	for name, content := range all {
 		text, err := encode(content)
 		if err != nil {

@@ -32,7 +32,7 @@ var alerting = map[string]string{
 // TestAlertRules runs promtool's tests: when each alert fires, and when not.
 func TestAlertRules(t *testing.T) {
 	for _, args := range [][]string{
-		{"check", "rules", "--lint-fatal", file(t, "dashboards", "alerts.yaml")},
+		{"check", "rules", "--lint-fatal", file(t, "dashboards", "alerts.yaml"), file(t, "dashboards", "rules.yaml")},
 		{"test", "rules", "alerts_test.yaml"},
 	} {
 		out, err := exec.CommandContext(t.Context(), program(t, "PROMTOOL"), args...).CombinedOutput()

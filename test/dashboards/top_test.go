@@ -28,8 +28,8 @@ func (b backend) testTop(t *testing.T) {
 		readJSON(t, path, &d)
 		for _, p := range d.Panels {
 			for _, target := range p.Targets {
-				if !strings.Contains(target.Expr, "topk($top, ") {
-					continue
+				if !strings.Contains(target.Expr, "topk($top, ") || strings.HasPrefix(d.UID, "nixl-cluster") {
+					continue // the cluster has two hosts
 				}
 				tried++
 				query := strings.NewReplacer("$__rate_interval", window, "$__range", "30s", "$top", "2",
