@@ -1,5 +1,7 @@
 package dashboards
 
+import "strings"
+
 // demo is the dashboard of VictoriaMetrics' page, which opens the first of
 // several rows only.
 func demo() Dashboard {
@@ -45,7 +47,12 @@ func newVMUI(d Dashboard) vmui {
 			p := &r.Panels[i]
 			panel := vmuiPanel{Title: p.Title, Description: p.Description, Unit: p.Unit.Label, Width: 4}
 			for _, q := range p.Queries {
-				panel.Expr = append(panel.Expr, q.promQL(t, p.Unit))
+				expr := q.promQL(t, p.Unit)
+				if !strings.Contains(q.Legend, "host_name") {
+					// The page puts a legend under its hosts' names.
+					expr = `label_replace(` + expr + `, "host_name", "all", "", "")`
+				}
+				panel.Expr = append(panel.Expr, expr)
 				panel.Alias = append(panel.Alias, q.Legend)
 			}
 			row.Panels = append(row.Panels, panel)
