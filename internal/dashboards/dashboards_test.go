@@ -49,23 +49,33 @@ func known() map[string]bool {
 
 // Queries ask for metrics of the catalogue only, and by labels that those have.
 func TestNames(t *testing.T) {
-	names, labels := known(), []string{"le", "host_name", "service_name", "nixl_agent_name"}
+	names, labels := known(), []string{"le", "host_name", "service_name", "nixl_agent_name", "kind"}
 	for _, m := range slices.Concat(semconv.NIXL(), semconv.RingKernel(), semconv.SplitInference()) {
 		for _, a := range slices.Concat(m.Attributes, m.Conditional) {
 			labels = append(labels, strings.ReplaceAll(a, ".", "_"))
 		}
 	}
-	word, legend := regexp.MustCompile(`\b(nixl|ringkernel|splitinfer)_\w+`), regexp.MustCompile(`{{(\w+)}}`)
+	word, legend := regexp.MustCompile(`\b((nixl|ringkernel|splitinfer)_|host\w*:)[\w:]+`), regexp.MustCompile(`{{(\w+)}}`)
+	for _, r := range dashboards.Rules() {
+		for _, w := range word.FindAllString(r.Expr, -1) {
+			if !names[w] {
+				t.Errorf("%s: %q is no metric", r.Name, w)
+			}
+		}
+	}
+	for _, r := range dashboards.Rules() {
+		names[r.Name] = true
+	}
 	for _, d := range dashboards.Grafana() {
 		for _, v := range d.Variables {
-			if !names[v.Metric] || !slices.Contains(labels, v.Key) {
+			if v.Options == nil && (!names[v.Metric] || !slices.Contains(labels, v.Key)) {
 				t.Errorf("%s: variable %s is %s of %s", d.UID, v.Name, v.Key, v.Metric)
 			}
 		}
 		for _, r := range d.Rows {
 			for _, p := range r.Panels {
 				for _, q := range p.Queries {
-					for _, w := range word.FindAllString(q.Expr, -1) {
+					for _, w := range word.FindAllString(q.Expr+q.Rank, -1) {
 						if !names[w] && !slices.Contains(labels, w) {
 							t.Errorf("%s: %s: %q is neither a metric nor a label", d.UID, p.Title, w)
 						}
@@ -81,7 +91,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A reader can tell what each panel shows, and each query obeys the variables.
+// A reader can tell what each panel shows, and each query obeys the variables:
+// lines of agents have both of their names, and there are as many as is chosen.
 func TestPanels(t *testing.T) {
 	for _, d := range dashboards.Grafana() {
 		titles := make(map[string]bool)
@@ -98,6 +109,14 @@ func TestPanels(t *testing.T) {
 					if !strings.Contains(q.Expr, "{@") {
 						t.Errorf("%s: %s: the variables don't matter to %s", d.UID, p.Title, q.Expr)
 					}
+					each := regexp.MustCompile(`by \(.*(host_name|nixl_agent_name)`).MatchString(q.Expr)
+					chosen := slices.ContainsFunc(d.Variables, func(v dashboards.Variable) bool { return v.Name == "top" })
+					if each && chosen && q.Rank == "" || q.Rank != "" && !chosen {
+						t.Errorf("%s: %s: series of each host or agent aren't a choice of them: %s", d.UID, p.Title, q.Expr)
+					}
+					if strings.Contains(q.Legend, "nixl_agent_name") && !strings.Contains(q.Legend, "host_name") {
+						t.Errorf("%s: %s: legend %q doesn't say which host's agent", d.UID, p.Title, q.Legend)
+					}
 				}
 			}
 		}
@@ -110,11 +129,11 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != len(dashboards.Grafana())+1 {
+	if len(files) != len(dashboards.Grafana())+2 {
 		t.Errorf("%d files: %v", len(files), slices.Sorted(maps.Keys(files)))
 	}
 	for name, text := range files {
-		for _, left := range []string{"{@", "[@]", "{,", ",}", `\u003`} {
+		for _, left := range []string{"{@", "[@]", "now(", "{,", ",}", `\u003`} {
 			if strings.Contains(string(text), left) {
 				t.Errorf("%s: %q is left", name, left)
 			}

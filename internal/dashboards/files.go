@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 )
 
 // Grafana are the dashboards that are written for Grafana.
 func Grafana() []Dashboard {
-	return []Dashboard{agentsOverview(), oneAgent(), ringHealth(), ringKernels(), splitInference()}
+	return []Dashboard{cluster(), agentsOverview(), oneAgent(), ringHealth(), ringKernels(), splitInference()}
 }
 
 // Files are all files, by their paths under the directory of dashboards.
@@ -18,7 +17,7 @@ func Files() (map[string][]byte, error) {
 	for _, d := range Grafana() {
 		all["grafana/"+d.UID+".json"] = newGrafana(d)
 	}
-	files := make(map[string][]byte)
+	files := map[string][]byte{"rules.yaml": rules()}
 	for name, content := range all {
 		text, err := encode(content)
 		if err != nil {
@@ -37,12 +36,4 @@ func encode(content any) ([]byte, error) {
 	encoder.SetIndent("", "  ")
 	err := encoder.Encode(content)
 	return b.Bytes(), err
-}
-
-// fillIn puts a selector and a window into a query.
-func fillIn(expr, selector, window string) string {
-	if selector == "" {
-		expr = strings.NewReplacer("{@}", "", "{@,", "{").Replace(expr)
-	}
-	return strings.NewReplacer("{@", "{"+selector, "[@]", "["+window+"]").Replace(expr)
 }

@@ -1,10 +1,5 @@
 package dashboards
 
-import (
-	"fmt"
-	"strings"
-)
-
 // object is one of JSON; its keys are written in order.
 type object map[string]any
 
@@ -16,10 +11,14 @@ const schema = 39
 var source = object{"type": "prometheus", "uid": "${datasource}"}
 
 func newGrafana(d Dashboard) object {
+	refresh := d.Refresh
+	if refresh == "" {
+		refresh = "10s"
+	}
 	return object{
 		"uid": d.UID, "title": d.Title, "description": d.Description, "tags": []string{"nixl"},
 		"schemaVersion": schema, "version": 1, "editable": true, "graphTooltip": 1, // one cross-hair for all
-		"time": object{"from": "now-30m", "to": "now"}, "refresh": "10s", "timezone": "",
+		"time": object{"from": "now-30m", "to": "now"}, "refresh": refresh, "timezone": "",
 		"annotations": object{"list": []object{}},
 		"links": []object{{
 			"type": "dashboards", "tags": []string{"nixl"}, "title": "NIXL", "asDropdown": true,
@@ -28,42 +27,6 @@ func newGrafana(d Dashboard) object {
 		"templating": object{"list": variables(d.Variables)},
 		"panels":     grid(d),
 	}
-}
-
-func variables(list []Variable) []object {
-	all := []object{{
-		"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
-		"hide": 0, "refresh": 1,
-	}}
-	for _, v := range list {
-		series := v.Metric
-		if v.Within != "" {
-			series += "{" + v.Within + "}"
-		}
-		query := fmt.Sprintf("label_values(%s, %s)", series, v.Key)
-		o := object{
-			"name": v.Name, "label": v.Label, "type": "query", "datasource": source,
-			"query":   object{"query": query, "refId": v.Name, "qryType": 1},
-			"refresh": 2, "sort": 7, // with the time range; in natural order
-			"includeAll": !v.Single, "multi": !v.Single,
-		}
-		if !v.Single {
-			// Matches also where there is no such label.
-			o["allValue"] = ".*"
-			o["current"] = object{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}}
-		}
-		all = append(all, o)
-	}
-	return all
-}
-
-// selector picks the series that the variables choose.
-func selector(list []Variable) string {
-	var matchers []string
-	for _, v := range list {
-		matchers = append(matchers, fmt.Sprintf(`%s=~"$%s"`, v.Key, v.Name))
-	}
-	return strings.Join(matchers, ",")
 }
 
 // grid lays the panels out, row by row, in 24 columns.
@@ -107,6 +70,9 @@ func (p *Panel) height() int {
 	}
 }
 
+// ranked says whether the panel shows a choice of many series.
+func (p *Panel) ranked() bool { return p.Queries[0].Rank != "" }
+
 func (p *Panel) kind() Kind {
 	if p.Kind == "" {
 		return Lines
@@ -128,10 +94,11 @@ func (p *Panel) grafana(selector string) object {
 }
 
 func (p *Panel) targets(selector string) (list []object) {
+	in := terms{selector: selector, window: "$__rate_interval", whole: "$__range", top: "$top"}
 	for i, q := range p.Queries {
 		t := object{
 			"refId": string(rune('A' + i)), "datasource": source, "editorMode": "code", "range": true,
-			"expr": fillIn(q.Expr, selector, "$__rate_interval"), "legendFormat": q.Legend,
+			"expr": q.promQL(in, Unit{}), "legendFormat": q.Legend,
 		}
 		switch p.Kind {
 		case Number:
@@ -164,8 +131,12 @@ func (p *Panel) defaults() object {
 		if p.Stacked {
 			stacking = "normal"
 		}
+		opacity := 10
+		if p.ranked() {
+			opacity = 0 // there are too many of them
+		}
 		o["custom"] = object{
-			"lineWidth": 1, "fillOpacity": 10, "showPoints": "never",
+			"lineWidth": 1, "fillOpacity": opacity, "showPoints": "never",
 			"spanNulls": 60000, // ms; a point may be missing
 			"stacking":  object{"mode": stacking, "group": "A"},
 		}
@@ -192,8 +163,16 @@ func (p *Panel) options() object {
 			"tooltip": object{"mode": "single", "yHistogram": true}, "legend": object{"show": true},
 		}
 	default:
+		legend := object{"displayMode": "list", "placement": "bottom", "showLegend": true}
+		if p.ranked() {
+			// In the order that they were chosen by.
+			legend = object{
+				"displayMode": "table", "placement": "right", "showLegend": true, "width": 320,
+				"calcs": []string{"mean", "max"}, "sortBy": "Mean", "sortDesc": true,
+			}
+		}
 		return object{
-			"legend":  object{"displayMode": "list", "placement": "bottom", "showLegend": true},
+			"legend":  legend,
 			"tooltip": object{"mode": "multi", "sort": "desc"},
 		}
 	}

@@ -1,7 +1,7 @@
 package dashboards
 
 const (
-	byKernel = "{{ringkernel_kernel_id}}"
+	byKernel = "{{service_name}} {{ringkernel_kernel_id}}"
 	kernels  = "service_name, ringkernel_kernel_id"
 )
 
@@ -13,7 +13,7 @@ func service(metric string) Variable {
 // ringKernels shows ring-kernel runtimes.
 func ringKernels() Dashboard {
 	perKernel := func(title, description, metric string) Panel {
-		return lines(title, description, PerSecond, `sum by (`+kernels+`) (rate(`+metric+`{@}[@]))`, byKernel)
+		return lines(title, description, Messages, `sum by (`+kernels+`) (rate(`+metric+`{@}[@]))`, byKernel)
 	}
 	const metric = "ringkernel_uptime_seconds"
 	return Dashboard{

@@ -5,6 +5,7 @@ type Dashboard struct {
 	UID         string // of Grafana, and the name of its file
 	Title       string
 	Description string
+	Refresh     string // how often, by Grafana; 10s if empty, as often as there are points
 	Variables   []Variable
 	Rows        []Row
 }
@@ -23,6 +24,9 @@ type Variable struct {
 	Metric string // a metric that each of what can be chosen has
 	Within string // a selector that narrows down what can be chosen
 	Single bool   // choose one of them, rather than several or all
+	// Options are the values of a variable that chooses no series: the others'
+	// are found.
+	Options []string
 }
 
 // Kind is how a panel draws its queries.
@@ -52,11 +56,14 @@ type Panel struct {
 // Query is an expression of PromQL. It may hold
 //
 //   - {@} and {@, …}: the labels that the dashboard's variables choose;
-//   - [@]: a time that is long enough for a rate.
+//   - [@]: a time that is long enough for a rate;
+//   - now(series): the series as they are. That is their mean where they are
+//     ranked.
 type Query struct {
 	Expr   string
 	Legend string // may hold {{label}}
 	Unit   Unit   // of a column of a Table
+	Rank   string // what decides which series are shown, if not all are
 }
 
 // Unit is how numbers are written.
@@ -75,7 +82,11 @@ var (
 	Memory         = Unit{"bytes", "/ 2^30", "GiB"}
 	Milliseconds   = Unit{"s", "* 1e3", "ms"}
 	Microseconds   = Unit{"s", "* 1e6", "µs"}
-	PerSecond      = Unit{"suffix:/s", "", "/s"}
+	PerSecond      = Unit{"cps", "", "/s"}
+	Operations     = Unit{"ops", "", "/s"}
+	Requests       = Unit{"reqps", "", "/s"}
+	Events         = Unit{"eps", "", "/s"}
+	Messages       = Unit{"mps", "", "/s"}
 	Share          = Unit{"percentunit", "* 100", "%"}
 	Count          = Unit{"short", "", ""}
 	Seconds        = Unit{"s", "", "s"}
@@ -83,7 +94,8 @@ var (
 
 // Legends.
 const (
-	byAgent     = "{{nixl_agent_name}}"
+	byHost      = "{{host_name}}"
+	byAgent     = "{{host_name}} {{nixl_agent_name}}" // hosts have agents of the same names
 	byDirection = "{{network_io_direction}}"
 	byError     = "{{error_type}}"
 )
@@ -93,10 +105,12 @@ func lines(title, description string, unit Unit, expr, legend string) Panel {
 	return Panel{Title: title, Description: description, Unit: unit, Queries: []Query{{Expr: expr, Legend: legend}}}
 }
 
+var levels = []struct{ is, legend string }{{"0.5", "median"}, {"0.9", "90th percentile"}, {"0.99", "99th percentile"}}
+
 // quantiles are the median, the 90th and the 99th percentile of a histogram.
 func quantiles(title, description string, unit Unit, histogram string) Panel {
 	p := Panel{Title: title, Description: description, Unit: unit}
-	for _, q := range []struct{ is, legend string }{{"0.5", "median"}, {"0.9", "90th percentile"}, {"0.99", "99th percentile"}} {
+	for _, q := range levels {
 		p.Queries = append(p.Queries, Query{
 			Expr:   "histogram_quantile(" + q.is + ", sum by (le) (rate(" + histogram + "_bucket{@}[@])))",
 			Legend: q.legend,
@@ -108,6 +122,11 @@ func quantiles(title, description string, unit Unit, histogram string) Panel {
 // number is a panel that shows the newest value alone.
 func number(title, description string, unit Unit, expr string) Panel {
 	return Panel{Title: title, Description: description, Kind: Number, Unit: unit, Width: 4, Queries: []Query{{Expr: expr}}}
+}
+
+func (p Panel) bad(from float64) Panel {
+	p.Bad = from
+	return p
 }
 
 func (p Panel) wide(width int) Panel {

@@ -1,5 +1,7 @@
 package dashboards
 
+import "strings"
+
 // demo is the dashboard of VictoriaMetrics' page, which opens the first of
 // several rows only.
 func demo() Dashboard {
@@ -34,9 +36,10 @@ type vmuiPanel struct {
 }
 
 func newVMUI(d Dashboard) vmui {
-	// The page has no step that follows from how often there are points. This is
-	// long enough for the Collector's default, a point each 10 s.
-	const window = "30s"
+	// The page has no step that follows from how often there are points, and
+	// doesn't tell what time it shows. The window is long enough for the
+	// Collector's default, a point each 10 s.
+	t := terms{window: "30s", whole: "5m", top: "10"}
 	page := vmui{Title: d.Title}
 	for _, r := range d.Rows {
 		row := vmuiRow{Title: r.Title}
@@ -44,9 +47,10 @@ func newVMUI(d Dashboard) vmui {
 			p := &r.Panels[i]
 			panel := vmuiPanel{Title: p.Title, Description: p.Description, Unit: p.Unit.Label, Width: 4}
 			for _, q := range p.Queries {
-				expr := fillIn(q.Expr, "", window)
-				if p.Unit.Factor != "" {
-					expr += " " + p.Unit.Factor
+				expr := q.promQL(t, p.Unit)
+				if !strings.Contains(q.Legend, "host_name") {
+					// The page puts a legend under its hosts' names.
+					expr = `label_replace(` + expr + `, "host_name", "all", "", "")`
 				}
 				panel.Expr = append(panel.Expr, expr)
 				panel.Alias = append(panel.Alias, q.Legend)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/confmap"
@@ -16,10 +17,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// alerting are the agents of [fill] for which each alert is.
+// alerting are the agents of [fill] for which each alert is, or the host.
 var alerting = map[string]string{
 	"NIXLEventsLost":     "overflow-0",
+	"NIXLEventsTaken":    "taken-0",
 	"NIXLRingNearlyFull": "overflow-0",
+	"NIXLCollectorGone":  "silent",
+	"NIXLNoData":         "", // there is some
 	"NIXLAgentGone":      "gone-0",
 	"NIXLErrorBurst":     "failing-peer-0",
 	"NIXLTransfersSlow":  "slow-0",
@@ -28,7 +32,7 @@ var alerting = map[string]string{
 // TestAlertRules runs promtool's tests: when each alert fires, and when not.
 func TestAlertRules(t *testing.T) {
 	for _, args := range [][]string{
-		{"check", "rules", "--lint-fatal", file(t, "dashboards", "alerts.yaml")},
+		{"check", "rules", "--lint-fatal", file(t, "dashboards", "alerts.yaml"), file(t, "dashboards", "rules.yaml")},
 		{"test", "rules", "alerts_test.yaml"},
 	} {
 		out, err := exec.CommandContext(t.Context(), program(t, "PROMTOOL"), args...).CombinedOutput()
@@ -38,32 +42,40 @@ func TestAlertRules(t *testing.T) {
 	}
 }
 
-// testAlerts checks that each alert is for its agent in the end, and never for
-// one with which nothing is wrong.
+// Each alert leads to its section in the documentation, and there are no others.
+func TestRunbooks(t *testing.T) {
+	text, err := os.ReadFile(file(t, "docs", "alerts.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections []string
+	for line := range strings.Lines(string(text)) {
+		if title, found := strings.CutPrefix(line, "## "); found {
+			sections = append(sections, strings.TrimSpace(title))
+		}
+	}
+	rules := alerts(t)
+	if got, want := slices.Sorted(slices.Values(sections)), slices.Sorted(maps.Keys(rules)); !slices.Equal(got, want) {
+		t.Errorf("sections %v, want %v", got, want)
+	}
+	for name, r := range rules {
+		const page = "https://github.com/nixl-otel/nixl-otel/blob/main/docs/alerts.md#"
+		if r.Annotations["runbook_url"] != page+strings.ToLower(name) {
+			t.Errorf("%s leads to %q", name, r.Annotations["runbook_url"])
+		}
+	}
+}
+
+// testAlerts checks that each alert is for its agent or host in the end, and
+// never for one with which nothing is wrong.
 func (b backend) testAlerts(t *testing.T) {
 	rules := alerts(t)
 	if want, got := slices.Sorted(maps.Keys(alerting)), slices.Sorted(maps.Keys(rules)); !slices.Equal(want, got) {
 		t.Fatalf("alerts %v, want %v", got, want)
 	}
-	for name, expr := range rules {
+	for name, r := range rules {
 		t.Run(name, func(t *testing.T) {
-			proc.Eventually(t, func() string {
-				list, err := b.query(t, expr)
-				if err != nil {
-					return fmt.Sprintf("%s: %v", expr, err)
-				}
-				var agents []string
-				for _, s := range list {
-					agents = append(agents, s.labels["nixl_agent_name"])
-				}
-				if slices.Contains(agents, agent) {
-					t.Fatalf("it is for an agent with which nothing is wrong, among %v", agents)
-				}
-				if !slices.Contains(agents, alerting[name]) {
-					return fmt.Sprintf("it is for %v, want %s", agents, alerting[name])
-				}
-				return ""
-			})
+			proc.Eventually(t, func() string { return b.alertsFor(t, r.Expr, alerting[name]) })
 		})
 	}
 	if b.name == "Prometheus" {
@@ -71,8 +83,38 @@ func (b backend) testAlerts(t *testing.T) {
 	}
 }
 
-// alerts are the expressions of the alerts, by name.
-func alerts(t *testing.T) map[string]string {
+// alertsFor says what is wrong with what an alert is for.
+func (b backend) alertsFor(t *testing.T, expr, want string) string {
+	t.Helper()
+	list, err := b.query(t, expr)
+	if err != nil {
+		return fmt.Sprintf("%s: %v", expr, err)
+	}
+	var found []string
+	for _, s := range list {
+		name := s.labels["nixl_agent_name"]
+		if name == "" {
+			name = s.labels["host_name"]
+		}
+		found = append(found, name)
+	}
+	if slices.Contains(found, agent) || slices.Contains(found, host) {
+		t.Fatalf("it is for one with which nothing is wrong, among %v", found)
+	}
+	if want == "" && len(found) == 0 || slices.Contains(found, want) {
+		return ""
+	}
+	return fmt.Sprintf("it is for %v, want %q", found, want)
+}
+
+// rule is what the tests read of an alert.
+type rule struct {
+	Alert, Expr string
+	Annotations map[string]string
+}
+
+// alerts are the alerts, by name.
+func alerts(t *testing.T) map[string]rule {
 	t.Helper()
 	text, err := os.ReadFile(file(t, "dashboards", "alerts.yaml"))
 	if err != nil {
@@ -88,14 +130,14 @@ func alerts(t *testing.T) map[string]string {
 	}
 	var rules struct {
 		Groups []struct {
-			Rules []struct{ Alert, Expr string }
+			Rules []rule
 		}
 	}
 	remarshal(t, raw, &rules)
-	byName := make(map[string]string)
+	byName := make(map[string]rule)
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {
-			byName[r.Alert] = r.Expr
+			byName[r.Alert] = r
 		}
 	}
 	return byName
@@ -114,7 +156,7 @@ func remarshal(t *testing.T, tree, into any) {
 }
 
 // testEvaluated checks what Prometheus makes of the rules by itself: each waits
-// for its time to pass, or fires.
+// for its time to pass, or fires, where there is something that it is for.
 func (b backend) testEvaluated(t *testing.T) {
 	proc.Eventually(t, func() string {
 		text, err := b.get(t, "/api/v1/rules", nil)
@@ -139,7 +181,8 @@ func (b backend) testEvaluated(t *testing.T) {
 				if r.Health == "err" {
 					t.Fatalf("%s: %s", r.Name, r.LastError)
 				}
-				if r.State == "inactive" || r.State == "unknown" {
+				silent, quiet := r.State == "inactive", alerting[r.Name] == ""
+				if r.State == "unknown" || r.State != "" && silent != quiet {
 					waiting += fmt.Sprintf("%s is %s; ", r.Name, r.State)
 				}
 			}

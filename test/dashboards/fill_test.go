@@ -18,10 +18,13 @@ import (
 )
 
 // fill has the built Collector send to some backends what there can be: agents
-// of all layouts in all scenarios, one that is gone soon, one that is slow, a
-// ring-kernel runtime and a split-inference session.
+// of all layouts in all scenarios, one that is slow, a ring-kernel runtime and a
+// split-inference session. What takes too long, or other hosts, is made up.
 func fill(t *testing.T, backends ...backend) {
 	t.Helper()
+	for _, b := range backends {
+		b.past(t)
+	}
 	dir := t.TempDir()
 	for _, s := range simulate.Scenarios() {
 		cfg := simulate.FleetConfig{Dir: dir, Prefix: s.Name, Agents: 1}
@@ -34,9 +37,6 @@ func fill(t *testing.T, backends ...backend) {
 		}
 		run(t, cfg)
 	}
-	gone := simulate.FleetConfig{Dir: dir, Prefix: "gone", Agents: 1}
-	gone.Agent.Rate, gone.Agent.Duration = 100, 3*time.Second
-	run(t, gone)
 	slow := simulate.FleetConfig{Dir: dir, Prefix: "slow", Agents: 1}
 	slow.Agent.Rate, slow.Agent.Traffic = 100, simulate.KVCache()
 	slow.Agent.Traffic.Latency = 3 * time.Second // as its ring says; nobody waits
@@ -84,13 +84,13 @@ func startCollector(t *testing.T, dir, otlp string, backends []backend) {
 	config := filepath.Join(t.TempDir(), "collector.yaml")
 	text := fmt.Sprintf(`
 receivers:
-  nixl_shm: {directories: [%q], collection_interval: 1s, stale_after: 5s}
+  nixl_shm: {directories: [%q], collection_interval: 1s, host_name: %s}
   otlp: {protocols: {grpc: {endpoint: %q}}}
 exporters:
 %sservice:
   pipelines: {metrics: {receivers: [nixl_shm, otlp], exporters: [%s]}}
   telemetry: {metrics: {level: none}}
-`, dir, otlp, exporters, names)
+`, dir, host, otlp, exporters, names)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

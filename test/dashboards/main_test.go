@@ -54,14 +54,14 @@ func startVictoriaMetrics(t *testing.T) backend {
 	return b
 }
 
-// startPrometheus starts one that has the alerts, and promotes the attributes
+// startPrometheus starts one that has the rules, and promotes the attributes
 // that the README tells its reader to promote.
 func startPrometheus(t *testing.T) backend {
 	t.Helper()
 	b, dir := backend{name: "Prometheus"}, t.TempDir()
 	config := filepath.Join(dir, "prometheus.yaml")
-	text := fmt.Sprintf("global: {evaluation_interval: 1s}\nrule_files: [%q]\n%s",
-		file(t, "dashboards", "alerts.yaml"), promotion(t))
+	text := fmt.Sprintf("global: {evaluation_interval: 1s}\nrule_files: [%q, %q]\n%s",
+		file(t, "dashboards", "alerts.yaml"), file(t, "dashboards", "rules.yaml"), promotion(t))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

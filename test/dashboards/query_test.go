@@ -25,6 +25,7 @@ type grafana struct {
 			Name, Type string
 			Query      any // text or an object
 			Multi      bool
+			Current    struct{ Value any }
 		}
 	}
 	Panels []struct {
@@ -33,9 +34,9 @@ type grafana struct {
 	}
 }
 
-// The windows of rates and, for a single choice, an agent of layout v4: older ones
-// don't tell all there is.
-const window, agent = "10s", "steady-4"
+// The window of rates, the host of the agents and, for a single choice, one of
+// layout v4: older ones don't tell all there is.
+const window, host, agent = "10s", "here", "steady-4"
 
 // TestQueries runs all queries of all dashboards, and all alerts, on each
 // backend.
@@ -51,6 +52,7 @@ func TestQueries(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Run("grafana", b.testGrafana)
 			t.Run("victoriametrics", b.testVMUI)
+			t.Run("top", b.testTop)
 			t.Run("alerts", b.testAlerts)
 		})
 	}
@@ -76,12 +78,15 @@ func (b backend) testGrafana(t *testing.T) {
 }
 
 // variables checks that there is something to choose, and chooses it: one of
-// what is single, all of the rest.
+// what is single, all of the rest, and what is chosen at first of what is known.
 func (b backend) variables(t *testing.T, d *grafana) *strings.Replacer {
 	t.Helper()
 	query := regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
-	chosen := []string{"$__rate_interval", window}
+	chosen := []string{"$__rate_interval", window, "$__range", "30s"}
 	for _, v := range d.Templating.List {
+		if v.Type == "custom" {
+			chosen = append(chosen, "$"+v.Name, fmt.Sprint(v.Current.Value))
+		}
 		if v.Type != "query" {
 			continue
 		}
@@ -92,20 +97,21 @@ func (b backend) variables(t *testing.T, d *grafana) *strings.Replacer {
 			t.Fatalf("variable %s: %s", v.Name, of.Query)
 		}
 		match := strings.NewReplacer(chosen...).Replace(m[1])
+		value := map[string]string{"host": host, "agent": agent}[v.Name]
 		proc.Eventually(t, func() string {
+			b.record(t, match)
 			text, err := b.get(t, "/api/v1/label/"+m[2]+"/values", url.Values{"match[]": {match}})
 			var answer struct{ Data []string }
 			if err == nil {
 				err = json.Unmarshal(text, &answer)
 			}
-			if err != nil || len(answer.Data) == 0 || !v.Multi && !slices.Contains(answer.Data, agent) {
+			if err != nil || len(answer.Data) == 0 || !v.Multi && !slices.Contains(answer.Data, value) {
 				return fmt.Sprintf("variable %s, %s of %s: %v, error %v", v.Name, m[2], match, answer.Data, err)
 			}
 			return ""
 		})
-		value := ".*" // what Grafana is told to take for all
-		if !v.Multi {
-			value = agent
+		if v.Multi {
+			value = ".*" // what Grafana is told to take for all
 		}
 		chosen = append(chosen, "$"+v.Name, value)
 	}
@@ -148,6 +154,7 @@ func vmui(t *testing.T) map[string][]string {
 func (b backend) hasData(t *testing.T, title, expr string) {
 	t.Helper()
 	proc.Eventually(t, func() string {
+		b.record(t, expr)
 		list, err := b.query(t, expr)
 		if err != nil {
 			return fmt.Sprintf("%s: %s: %v", title, expr, err)

@@ -1,0 +1,68 @@
+//go:build linux
+
+package dashboards
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
+)
+
+// testTop asks for the two highest series of each panel that has a choice of
+// them, for a time of many points: they must be the same two at all of them.
+func (b backend) testTop(t *testing.T) {
+	paths, err := filepath.Glob(file(t, "dashboards", "grafana", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, path := range paths {
+		var d grafana
+		readJSON(t, path, &d)
+		for _, p := range d.Panels {
+			for _, target := range p.Targets {
+				if !strings.Contains(target.Expr, "topk($top, ") || strings.HasPrefix(d.UID, "nixl-cluster") {
+					continue // the cluster has two hosts
+				}
+				tried++
+				query := strings.NewReplacer("$__rate_interval", window, "$__range", "30s", "$top", "2",
+					"$host", host, "$agent", "(steady|overflow|slow)-.*").Replace(target.Expr)
+				proc.Eventually(t, func() string {
+					if n := b.seriesIn(t, query); n < 1 || n > 2 {
+						return fmt.Sprintf("%s: %s: %d series, want 2: %s", d.UID, p.Title, n, query)
+					}
+					return ""
+				})
+			}
+		}
+	}
+	if tried == 0 {
+		t.Error("no panel has a choice of series")
+	}
+}
+
+// seriesIn is how many series a query gives for the last half a minute.
+func (b backend) seriesIn(t *testing.T, expr string) int {
+	t.Helper()
+	now := time.Now().Unix()
+	text, err := b.get(t, "/api/v1/query_range", url.Values{
+		"query": {expr}, "start": {strconv.FormatInt(now-30, 10)}, "end": {strconv.FormatInt(now, 10)}, "step": {"1s"},
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", expr, err)
+	}
+	var answer struct {
+		Data struct{ Result []json.RawMessage }
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		t.Fatal(err)
+	}
+	return len(answer.Data.Result)
+}
