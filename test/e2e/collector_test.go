@@ -75,7 +75,7 @@ func (s setup) launch(t *testing.T) *collector {
 	if s.uid != 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: s.uid, Gid: s.uid}}
 	}
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "STATE_DIRECTORY=" + t.TempDir()}, s.env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "STATE_DIRECTORY=" + t.TempDir(), "HEALTH_PORT=0"}, s.env...)
 	c.Process = proc.Start(t, cmd)
 	return c
 }
