@@ -29,6 +29,11 @@ build: ## Build the Collector, dist/otelcol-nixl
 nixlring: ## Build the operator's tool, bin/nixlring
 	@go build -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$$(scripts/version.sh)" -o bin/nixlring ./cmd/nixlring
 
+.PHONY: image
+image: ## Build a container image of both: make image [IMAGE=otelcol-nixl:TAG] [DOCKER=podman]
+	@version=$$(scripts/version.sh); image=$${IMAGE:-otelcol-nixl:$${version//+/-}}; \
+	  $${DOCKER:-docker} build --build-arg VERSION="$$version" --tag "$$image" . && echo "$$image"
+
 .PHONY: run
 run: build nixlring ## Run it on a directory: make run [DIR=...] [SIMULATE=4] [PORT=9464]
 	@scripts/run.sh
