@@ -96,6 +96,10 @@ bench-short: ## Measure what takes little, and fail where a ratio is far from it
 validate-examples: build ## Let the Collector check every sample configuration
 	@for f in examples/collector/*.yaml; do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
 
+.PHONY: validate-deploy
+validate-deploy: ## Check deploy/ by systemd, where it is there
+	@scripts/validate-units.sh
+
 .PHONY: cross
 cross: ## Type-check for the other systems
 	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} CGO_ENABLED=0 go vet ./...; done
@@ -127,7 +131,7 @@ tidy-check: ## Fail if a go.mod isn't tidy
 	@for m in $(MODULES); do go -C $$m mod tidy -diff; done
 
 .PHONY: ci
-ci: tidy-check generate-check lint cross build validate-examples test-race bench-short e2e dashboards-test ## Everything a change has to pass
+ci: tidy-check generate-check lint cross build validate-examples validate-deploy test-race bench-short e2e dashboards-test ## Everything a change has to pass
 
 .PHONY: clean
 clean: ## Remove what was built
