@@ -94,10 +94,12 @@ bench-short: ## Measure what takes little, and fail where a ratio is far from it
 
 .PHONY: validate-examples
 validate-examples: build ## Let the Collector check every sample configuration
-	@for f in examples/collector/*.yaml; do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
+	@export K8S_NODE_NAME=node OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317; \
+	  for f in examples/collector/*.yaml deploy/kubernetes/config.yaml; do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
 
 .PHONY: validate-deploy
-validate-deploy: ## Check deploy/ by systemd, where it is there
+validate-deploy: ## Check deploy/ against the types of Kubernetes, and by systemd where it is there
+	go -C test/backends test -count=1 ./kubernetes
 	@scripts/validate-units.sh
 
 .PHONY: cross
