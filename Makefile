@@ -35,6 +35,11 @@ build-scale: ## Build the one for many hosts, dist/scale/otelcol-nixl-scale
 nixlring: ## Build the operator's tool, bin/nixlring
 	@go build -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$$(scripts/version.sh)" -o bin/nixlring ./cmd/nixlring
 
+.PHONY: image
+image: ## Build a container image of both: make image [IMAGE=otelcol-nixl:TAG] [DOCKER=podman]
+	@version=$$(scripts/version.sh); image=$${IMAGE:-otelcol-nixl:$${version//+/-}}; \
+	  $${DOCKER:-docker} build --build-arg VERSION="$$version" --tag "$$image" . && echo "$$image"
+
 .PHONY: run
 run: build nixlring ## Run it on a directory: make run [DIR=...] [SIMULATE=4] [PORT=9464]
 	@scripts/run.sh
@@ -104,9 +109,15 @@ bench-short: ## Measure what takes little, and fail where a ratio is far from it
 
 .PHONY: validate-examples
 validate-examples: build build-scale ## Let the Collectors check every sample configuration
-	@for f in examples/collector/*.yaml; do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
+	@export K8S_NODE_NAME=node OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317; \
+	  for f in examples/collector/*.yaml deploy/kubernetes/config.yaml; do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
 	@for f in examples/collector/*.yaml examples/collector/scale/*.yaml; do \
 	  echo "validate $$f at scale"; $(SCALE) validate --config="$$f"; done
+
+.PHONY: validate-deploy
+validate-deploy: ## Check deploy/ against the types of Kubernetes, and by systemd where it is there
+	go -C test/backends test -count=1 ./kubernetes
+	@scripts/validate-units.sh
 
 .PHONY: cross
 cross: ## Type-check for the other systems
@@ -139,7 +150,7 @@ tidy-check: ## Fail if a go.mod isn't tidy
 	@for m in $(MODULES); do go -C $$m mod tidy -diff; done
 
 .PHONY: ci
-ci: tidy-check generate-check lint cross build validate-examples test-race bench-short e2e scale-test dashboards-test ## Everything a change has to pass
+ci: tidy-check generate-check lint cross build validate-examples validate-deploy test-race bench-short e2e scale-test dashboards-test ## Everything a change has to pass
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -37,7 +37,7 @@ ask() {
 # Stopped in this order, so that the Collector can ship what the agents wrote last.
 simulate prefill-decode $((agents - 1)) mixed ""
 simulate failing-peer 1 v4 offload
-start "the Collector" env NIXL_TELEMETRY_DIR="$temporary/rings" OTEL_EXPORTER_OTLP_ENDPOINT="$url/opentelemetry" \
+start "the Collector" env NIXL_TELEMETRY_DIR="$temporary/rings" OTEL_EXPORTER_OTLP_ENDPOINT="$url/opentelemetry" HEALTH_PORT=0 \
   dist/otelcol-nixl --config=examples/collector/otlp-http.yaml \
   --config='yaml:receivers::nixl_shm::collection_interval: 1s' \
   --config='yaml:service::telemetry::logs::level: error' \

@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
 # Prints the version to build with: the tag, or the version under way and the commit.
+# VERSION names another, where there is no repository to ask.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+if [[ -n ${VERSION:-} ]]; then
+  echo "$VERSION"
+  exit
+fi
 
 # Without the option git would rewrite its index, which another git may hold.
 git() { command git --no-optional-locks "$@" 2>/dev/null; }

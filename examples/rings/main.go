@@ -4,12 +4,14 @@
 //
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./examples/rings -dir /run/nixl
 //
-// The directory is $NIXL_TELEMETRY_DIR unless it is given. OTEL_METRIC_EXPORT_INTERVAL,
+// The directory is $NIXL_TELEMETRY_DIR unless it is given, and the endpoint
+// localhost:4317; it says at start where it ships to. OTEL_METRIC_EXPORT_INTERVAL,
 // in milliseconds, says how often to ship. With NIXL_TELEMETRY_CSV_FILE set,
 // every event is also a row of that file. It runs until it is interrupted.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -31,7 +33,9 @@ func main() {
 	observe := flag.Bool("observe", false, "only look at the rings, beside another reader")
 	flag.Parse()
 
-	opts := []rings.Option{rings.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil)))}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	log.Info("shipping over OTLP gRPC", "endpoint", endpoint())
+	opts := []rings.Option{rings.WithLogger(log)}
 	if *dir != "" {
 		opts = append(opts, rings.WithDirectories(*dir))
 	}
@@ -44,6 +48,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "rings:", err)
 		os.Exit(1)
 	}
+}
+
+// endpoint is where the exporter ships to. Nobody may be there, and it would be
+// told only at the end.
+func endpoint() string {
+	return cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"),
+		"localhost:4317, as OTEL_EXPORTER_OTLP_ENDPOINT isn't set")
 }
 
 // shutdownTime bounds the last export, so that a backend that is gone doesn't

@@ -55,7 +55,7 @@ type collector struct{ *proc.Process }
 func launch(t *testing.T, args, env []string) collector {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), collectorBin, args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HEALTH_PORT=0"}, env...)
 	return collector{proc.Start(t, cmd)}
 }
 

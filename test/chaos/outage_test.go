@@ -22,8 +22,8 @@ import (
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]outage{
-		"http": {backend.NewHTTP, "otlp-http.yaml", "otlp_http", "{}"},
-		"grpc": {backend.NewGRPC, "otlp-grpc.yaml", "otlp_grpc", `{health_check: {endpoint: "127.0.0.1:0"}}`},
+		"http": {backend.NewHTTP, "otlp-http.yaml", "otlp_http"},
+		"grpc": {backend.NewGRPC, "otlp-grpc.yaml", "otlp_grpc"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -33,10 +33,9 @@ func TestOutage(t *testing.T) {
 }
 
 type outage struct {
-	backend    func(testing.TB) *backend.Backend
-	sample     string
-	exporter   string
-	extensions string // YAML
+	backend  func(testing.TB) *backend.Backend
+	sample   string
+	exporter string
 }
 
 func (o outage) run(t *testing.T, long time.Duration) {
@@ -53,8 +52,7 @@ receivers:
     resource_attributes: {nixl.telemetry.path: {enabled: true}}
 exporters:
   %s: {timeout: 500ms, retry_on_failure: {initial_interval: 50ms, max_interval: 300ms}}
-extensions: %s
-`, o.exporter, o.extensions)},
+`, o.exporter)},
 		env: []string{
 			"NIXL_TELEMETRY_DIR=" + rings, "STATE_DIRECTORY=" + t.TempDir(), "OTEL_EXPORTER_OTLP_ENDPOINT=" + to.URL(),
 		},

@@ -33,9 +33,10 @@ type setup struct {
 	sample   string   // of examples/collector; empty for the overlays alone
 	overlays []string // YAML
 	env      []string
-	file     string // of the file exporter; a new one if empty
-	program  string // the Collector; another copy of it if not empty
-	uid      uint32 // to run as; the test's own if 0
+	file     string    // of the file exporter; a new one if empty
+	program  string    // the Collector; another copy of it if not empty
+	uid      uint32    // to run as; the test's own if 0
+	caps     []uintptr // capabilities of that user
 }
 
 // start starts a Collector and waits until it is ready. It says so a moment
@@ -73,9 +74,12 @@ func (s setup) launch(t *testing.T) *collector {
 	cmd := exec.CommandContext(t.Context(), cmp.Or(s.program, collectorBin), args...)
 	cmd.Dir = t.TempDir()
 	if s.uid != 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: s.uid, Gid: s.uid}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Credential:  &syscall.Credential{Uid: s.uid, Gid: s.uid},
+			AmbientCaps: s.caps,
+		}
 	}
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "STATE_DIRECTORY=" + t.TempDir()}, s.env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "STATE_DIRECTORY=" + t.TempDir(), "HEALTH_PORT=0"}, s.env...)
 	c.Process = proc.Start(t, cmd)
 	return c
 }

@@ -71,24 +71,20 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// A Collector of another user may look at a ring, and not consume it. It says
-// once which user can.
-func TestOtherUser(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can start a program as another user")
-	}
-	const nobody = 65534
-	dir := t.TempDir()
+// nobody is a user who has nothing.
+const nobody = 65534
+
+// forNobody gives that user a directory of the test, and a copy of the Collector in it.
+func forNobody(t *testing.T, dir string) (program string) {
+	t.Helper()
 	// What root makes for a test is closed to others.
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	files := t.TempDir()
-	if err := os.Chown(files, nobody, nobody); err != nil {
+	if err := os.Chown(dir, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(files, "otelcol-nixl")
+	program = filepath.Join(dir, "otelcol-nixl")
 	binary, err := os.ReadFile(collectorBin)
 	if err == nil {
 		err = os.WriteFile(program, binary, 0o755)
@@ -96,6 +92,18 @@ func TestOtherUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return program
+}
+
+// A Collector of another user may look at a ring, and not consume it. It says
+// once which user can.
+func TestOtherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can start a program as another user")
+	}
+	dir, files := t.TempDir(), t.TempDir()
+	program := forNobody(t, files)
 	a := newAgent(t, dir, "agent")
 	a.transfer(t, 10)
 	before := ringtest.ReadHeader(t, a.Path())

@@ -29,7 +29,7 @@ func TestBackendDown(t *testing.T) {
 	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 	run := setup{
 		sample:   "otlp-grpc.yaml",
-		overlays: []string{every(100 * time.Millisecond), exportTo("otlp_grpc", "file"), anyHealthPort, soon("otlp_grpc")},
+		overlays: []string{every(100 * time.Millisecond), exportTo("otlp_grpc", "file"), soon("otlp_grpc")},
 		env:      []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address, "STATE_DIRECTORY=" + state},
 		file:     filepath.Join(t.TempDir(), "metrics.json"),
 	}

@@ -30,7 +30,7 @@ func TestAllLayouts(t *testing.T) {
 			backend, address := sink(t, way.protocol, anyPort)
 			c := setup{
 				sample:   way.sample,
-				overlays: []string{every(200 * time.Millisecond), exportTo(way.exporter, "file"), anyHealthPort},
+				overlays: []string{every(200 * time.Millisecond), exportTo(way.exporter, "file")},
 				env:      []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address},
 			}.start(t)
 			c.awaitTotals(t, want, tornGroups)
@@ -44,10 +44,6 @@ func TestAllLayouts(t *testing.T) {
 		})
 	}
 }
-
-// anyHealthPort keeps the health check of a sample from a port that two tests
-// would share.
-const anyHealthPort = `extensions: {health_check: {endpoint: "127.0.0.1:0"}}`
 
 // allRings fills a folder with every ring that real NIXL code wrote, and with
 // rings of the layouts that there are none of, and returns what is in them.

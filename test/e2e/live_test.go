@@ -61,7 +61,7 @@ func live(t *testing.T, long time.Duration) (lost uint64, stall time.Duration) {
 	backend, address := sink(t, "grpc", anyPort)
 	c := setup{
 		sample:   "otlp-grpc.yaml",
-		overlays: []string{every(time.Second), exportTo("otlp_grpc", "file"), anyHealthPort},
+		overlays: []string{every(time.Second), exportTo("otlp_grpc", "file")},
 		env:      []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address},
 	}.start(t)
 

@@ -1,0 +1,69 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Of linux/capability.h.
+const (
+	capDACOverride = 1
+	capLease       = 28
+)
+
+// The DaemonSet's configuration, in the folder of a pod that starts later, with
+// the two capabilities that it has: rings of another user that only this one may
+// read are consumed, and given up once their agents are gone.
+func TestDaemonSet(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can start a program as another user")
+	}
+	dir, files := t.TempDir(), t.TempDir()
+	backend, address := sink(t, "grpc", anyPort)
+	run := setup{
+		sample: "../../deploy/kubernetes/config.yaml",
+		overlays: []string{every(100 * time.Millisecond), soon("otlp_grpc"), `
+receivers: {nixl_shm: {directories: ["` + dir + `"], stale_after: 1s}}
+extensions:
+  health_check: {endpoint: "127.0.0.1:0"}
+  file_storage: {directory: "` + files + `"}
+`},
+		env:     []string{"K8S_NODE_NAME=node-7", "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address},
+		file:    filepath.Join(files, "metrics.json"),
+		program: forNobody(t, files),
+		uid:     nobody,
+		caps:    []uintptr{capDACOverride, capLease},
+	}
+	c := run.start(t)
+	pod := filepath.Join(dir, "inference-0")
+	if err := os.Mkdir(pod, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a := newAgent(t, pod, "agent")
+	if err := os.Chmod(a.Path(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.transfer(t, 10)
+	backend.awaitTotals(t, want(a))
+	a.transfer(t, 20)
+	backend.awaitTotals(t, want(a))
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.WaitFor(t, "ring closed, as its agent is gone")
+	c.Stop(t, syscall.SIGTERM)
+	c.noComplaints(t)
+
+	resource := backend.collections(t)[0].ResourceMetrics().At(0).Resource().Attributes()
+	for key, want := range map[string]string{"host.name": "node-7", "nixl.agent.name": "inference-0/agent"} {
+		if got, _ := resource.Get(key); got.Str() != want {
+			t.Errorf("%s is %q, want %q", key, got.Str(), want)
+		}
+	}
+}
