@@ -166,7 +166,7 @@ func (r *Report) attendance(cfg Config, id fileID, regular bool) {
 	r.Consumer = proc.locker(id)
 	ask := cfg.Unattended
 	if ask == nil {
-		ask = ringbuf.Unattended
+		ask = func(path string) (bool, error) { return ringbuf.Unattended(path) }
 	}
 	if unattended, err := ask(cfg.Path); err == nil {
 		r.Unattended = &unattended
