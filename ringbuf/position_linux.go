@@ -58,7 +58,8 @@ const maxFingerprint = 64
 
 // Fingerprint is a checksum of the newest slots between two positions. Where
 // an agent has written other events there since, it is another, so that it
-// tells one run of an agent from the next.
+// tells one run of an agent from the next. The error is [ErrRestarted] where that
+// has begun already, [ErrShrunk], [ErrInvalid] or [ErrClosed].
 func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
 	if r.mem == nil {
 		return 0, fmt.Errorf("fingerprint of ring %s: %w", r.path, ErrClosed)
@@ -67,6 +68,9 @@ func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
 		return 0, fmt.Errorf("fingerprint of ring %s: %w: there is no slot %d", r.path, ErrInvalid, max(from, to))
 	}
 	defer r.catch(debug.SetPanicOnFault(true), &err)
+	if !r.sameRun() {
+		return 0, r.restarted()
+	}
 	return r.checksum(from, to), nil
 }
 

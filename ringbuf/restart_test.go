@@ -187,6 +187,22 @@ func TestRestartThatOnlyEventsTell(t *testing.T) {
 	}
 }
 
+// Where nothing was committed yet, a fingerprint of the slots would be the new
+// run's.
+func TestFingerprintOfAnotherRun(t *testing.T) {
+	w := newRing(t, V4, 16)
+	push(t, w, 0, 4)
+	r := open(t, w.Path(), Consume)
+	read(t, r)
+	if _, err := r.Fingerprint(r.Committed(), r.Position()); err != nil {
+		t.Fatal(err)
+	}
+	push(t, create(t, w.Path(), V4, 16), 100, 105)
+	if _, err := r.Fingerprint(r.Committed(), r.Position()); !errors.Is(err, ErrRestarted) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // What can't be told: an agent that started anew, on a ring that was never
 // committed, and has begun with the very events that were read before. The
 // reader then misses those; it never counts one twice.

@@ -3,6 +3,7 @@
 package watch
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -339,6 +340,30 @@ func TestOtherHistogramsStartTotalsAnewAndDoubleNothing(t *testing.T) {
 	flush(t, w)
 	if got := transmitted(w)["agent"]; got != 0 || x.told(StoreFailed) != 1 {
 		t.Errorf("%d counted again, notices %v", got, x.notices)
+	}
+}
+
+// A save that the end of the watcher interrupts isn't a store that fails.
+func TestSaveThatIsInterruptedIsNoFailure(t *testing.T) {
+	x, store := newWorld(t), newMemory()
+	ring := x.ring("agent", ringbuf.V4, 16)
+	w := x.open(store, nil)
+	flush(t, w)
+	push(t, ring, 3)
+	w.Drain()
+	ctx, cancel := context.WithCancel(t.Context())
+	store.before = func() {
+		cancel()
+		store.err = ctx.Err()
+	}
+	w.save(ctx)
+	if n := x.told(StoreFailed); n != 0 || w.failed.Load() {
+		t.Errorf("%d notices of a failure", n)
+	}
+	store.before, store.err = nil, nil
+	flush(t, w)
+	if n, _ := ring.Len(); n != 0 {
+		t.Errorf("%d events are still in the ring", n)
 	}
 }
 

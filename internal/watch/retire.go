@@ -30,14 +30,17 @@ func (w *Watcher) retireIfStale(a *Agent) {
 func (w *Watcher) letGo(a *Agent, now time.Time) (asked *ringbuf.Reader, stale bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.reader != nil && a.reader.Uncommitted() > 0 {
-		return nil, false // the store is in trouble; what isn't committed would be read again
-	}
 	if now.Sub(a.lastEvent) < w.cfg.StaleAfter || a.idle && !a.removed {
 		return nil, false
 	}
 	if a.delivered.Before(a.lastEvent) {
 		return nil, false // a backend may be down for longer than that
+	}
+	if a.reader != nil && a.reader.Uncommitted() > 0 {
+		// It would be read again. A store that fails for so long keeps nobody.
+		if !w.failed.Load() || a.commitUnsaved(now) != nil {
+			return nil, false
+		}
 	}
 	if a.removed {
 		return nil, true // nothing is left to ask about

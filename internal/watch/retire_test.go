@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -77,6 +78,35 @@ func TestLastWordsAreHeard(t *testing.T) {
 	w.Scan()
 	if got := transmitted(w)["agent"]; got != 3 {
 		t.Errorf("%d events of 3 were counted", got)
+	}
+}
+
+// A store that fails doesn't keep agents that are gone: they would take up the
+// places of others, and the memory of rings that nobody else can see.
+func TestAgentsAreRetiredThoughTheStoreFails(t *testing.T) {
+	x, store := newWorld(t), newMemory()
+	ring := x.ring("agent", ringbuf.V4, 64)
+	w := x.open(store, nil)
+	flush(t, w)
+	store.fail(errors.New("disk full"))
+	push(t, ring, 3)
+	if got := transmitted(w)["agent"]; got != 0 {
+		t.Fatalf("%d bytes before they were read", got)
+	}
+	flush(t, w)
+	if got := transmitted(w)["agent"]; got != 3 {
+		t.Errorf("%d bytes, want 3", got)
+	}
+	if err := ring.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x.pass(2 * DefaultStaleAfter)
+	w.Scan()
+	if x.told(RingRetired) != 1 {
+		t.Error("the agent is kept")
+	}
+	if h := ringtest.ReadHeader(t, ring.Path()); h.ReadPos != 3 {
+		t.Errorf("read position %d, want 3: the events would be counted again", h.ReadPos)
 	}
 }
 

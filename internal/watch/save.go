@@ -95,15 +95,18 @@ func (w *Watcher) saveAnd(ctx context.Context, fn func(View)) {
 		return
 	}
 	err := w.store.Apply(ctx, ops)
-	w.failed.Store(err != nil)
 	if err != nil {
 		w.relist.Store(true)
 		for _, p := range positions {
 			p.agent.setDirty()
 		}
-		w.saveFailed(err)
+		if ctx.Err() == nil { // else nobody waited for it to work
+			w.failed.Store(true)
+			w.saveFailed(err)
+		}
 		return
 	}
+	w.failed.Store(false)
 	w.told = false
 	w.removed(retired)
 	for _, p := range positions {

@@ -32,7 +32,12 @@ func (w *Watcher) settle(a *Agent, now time.Time) error {
 	default:
 		return nil
 	}
-	// To lose events is worse than to count them without a net.
+	return a.commitUnsaved(now)
+}
+
+// commitUnsaved commits what was read from a ring without a checkpoint of it: to
+// lose events is worse than to count them without a net. The agent is locked.
+func (a *Agent) commitUnsaved(now time.Time) error {
 	a.turn++
 	a.dirty, a.relieved = true, now
 	return a.reader.Commit()

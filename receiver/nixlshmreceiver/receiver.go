@@ -105,7 +105,8 @@ func (r *ringReceiver) Shutdown(ctx context.Context) error {
 	err := r.collect(ctx)
 	r.watcher.Close()
 	if r.storage != nil {
-		err = errors.Join(err, r.storage.close(ctx))
+		// What it stored is to be kept, though the backend may have had all the time.
+		err = errors.Join(err, r.storage.close(context.WithoutCancel(ctx)))
 	}
 	return err
 }
