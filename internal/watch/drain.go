@@ -181,7 +181,11 @@ func (w *Watcher) interrupted(a *Agent, err error) {
 	case errors.Is(err, ringbuf.ErrRestarted), errors.Is(err, ringbuf.ErrShrunk):
 		w.lose(a)
 		a.tally.Restarted()
-		w.reportOf(a, Notice{Kind: RingRestart, Level: slog.LevelInfo, Text: "agent started anew"})
+		text := "agent started anew"
+		if errors.Is(err, ringbuf.ErrShrunk) {
+			text = "ring's file has become smaller: its agent started anew, or somebody truncated it"
+		}
+		w.reportOf(a, Notice{Kind: RingRestart, Level: slog.LevelInfo, Text: text})
 		w.look(a.Path)
 	default:
 		w.lose(a)
