@@ -29,7 +29,7 @@ func TestDaemonSet(t *testing.T) {
 	run := setup{
 		sample: "../../deploy/kubernetes/config.yaml",
 		overlays: []string{every(100 * time.Millisecond), soon("otlp_grpc"), `
-receivers: {nixl_shm: {directories: ["` + dir + `"], stale_after: 1s}}
+receivers: {nixl_shm: {directories: ["` + dir + `"], stale_after: 2s}}
 extensions:
   health_check: {endpoint: "127.0.0.1:0"}
   file_storage: {directory: "` + files + `"}
