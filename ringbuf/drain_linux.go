@@ -3,10 +3,11 @@
 package ringbuf
 
 import (
-	"bytes"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 )
 
 // Read hands the pending events to fn, oldest first, in batches, and at most
@@ -70,8 +71,17 @@ func (r *Reader) catch(old bool, err *error) {
 		if !faultIn(r.mem, v) {
 			panic(v)
 		}
-		*err = r.shrunk()
+		*err = r.faulted()
 	}
+}
+
+// faulted is why a page of the ring can't be had: the file has shrunk, or its
+// file system has no room for a page that nobody has written yet.
+func (r *Reader) faulted() error {
+	if _, err := r.stat(); err != nil {
+		return err
+	}
+	return fmt.Errorf("ring %s: a part that was never written can't be read: %w", r.path, unix.ENOSPC)
 }
 
 // hand passes n events on to fn, in place, in one batch or, where the ring
@@ -137,13 +147,12 @@ func (r *Reader) commitFromZero() error {
 	if !r.sameRun() {
 		return r.restarted()
 	}
-	var before [maxEventSize]byte
-	n := copy(before[:], r.lastSlot())
-	if err := r.swap(); err != nil {
-		return err
+	before, err := r.lastSlot()
+	if err == nil {
+		err = r.swap()
 	}
-	if r.settled(before[:n]) {
-		return nil
+	if err != nil || r.settled(before) {
+		return err
 	}
 	atomic.CompareAndSwapUint64(&r.hdr.readPos, r.next, 0)
 	return r.restarted()
@@ -158,16 +167,34 @@ func (r *Reader) commitFromZero() error {
 // written the last slot, and hasn't set the file's size, as a start does. Both
 // are asked, as the same event may stand in the last slot again, and a file
 // system that writes a page back changes the file's time too.
-func (r *Reader) settled(before []byte) bool {
+func (r *Reader) settled(before slot) bool {
 	if !r.sameRing() {
 		return false
 	}
-	if atomic.LoadUint64(&r.hdr.writePos) >= r.next || !bytes.Equal(before, r.lastSlot()) {
+	if atomic.LoadUint64(&r.hdr.writePos) >= r.next {
 		return true
+	}
+	if now, err := r.lastSlot(); err != nil || now != before {
+		return err == nil
 	}
 	st, err := r.stat()
 	return err == nil && st.Ctim == r.changed
 }
 
-// lastSlot is the slot that can't be pending while readPos is 0.
-func (r *Reader) lastSlot() []byte { return r.slots[len(r.slots)-r.layout.EventSize():] }
+// slot is the bytes of one slot, of any layout.
+type slot [maxEventSize]byte
+
+// lastSlot is a copy of the slot that can't be pending while readPos is 0. It
+// isn't read in place: it may never have been written, and on a full tmpfs such
+// a page can't be had.
+func (r *Reader) lastSlot() (s slot, err error) {
+	size := r.layout.EventSize()
+	n, err := unix.Pread(int(r.file.Fd()), s[:size], int64(len(r.mem)-size))
+	if err != nil {
+		return s, fmt.Errorf("ring %s: %w", r.path, err)
+	}
+	if n < size {
+		return s, r.shrunk()
+	}
+	return s, nil
+}

@@ -84,8 +84,7 @@ func (r *Reader) sameRing() bool {
 // To ask takes longer than to count a hundred events. Most passes need not: a
 // position that isn't 0 is no start's, and the end of the file is there or not.
 func (r *Reader) examine(s state) (state, error) {
-	if r.end != nil && s.write != 0 && r.committed != 0 && r.mode == Consume {
-		atomic.LoadUint64(r.end) // a fault where the file has shrunk
+	if s.write != 0 && r.committed != 0 && r.mode == Consume && r.endIsThere() {
 		return s, nil
 	}
 	st, err := r.stat()
@@ -105,6 +104,25 @@ func (r *Reader) examine(s state) (state, error) {
 		return s, r.restarted()
 	}
 	return s, nil
+}
+
+// endIsThere says whether the last page of the ring can be had. If not the file
+// has shrunk; or else the page was never written, and a full tmpfs has none for
+// it: then it doesn't tell, and isn't asked again.
+func (r *Reader) endIsThere() (there bool) {
+	if r.end == nil {
+		return false
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			if !faultIn(r.mem, v) {
+				panic(v)
+			}
+			r.end = nil
+		}
+	}()
+	atomic.LoadUint64(r.end)
+	return true
 }
 
 // settle gives an agent that is rewriting its header the time for it, which is

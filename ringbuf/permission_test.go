@@ -90,6 +90,8 @@ func TestFileSystemIsFull(t *testing.T) {
 	if !o.NoSpace || o.Pushed == 0 || o.Pushed == 4095 || o.Events != o.Pushed {
 		t.Errorf("%+v", o.outcome)
 	}
+	// Rings of which the last page was never written can't have it now, and need not.
+	equal(t, "events of sparse rings", o.OfSparse, []int{2, 2, 2, 2})
 }
 
 // othersRing is a ring with 5 events in a directory that others can enter,

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -43,6 +44,7 @@ type outcome struct {
 	Pushed                                int
 	Owner, UID                            uint32
 	Events                                int
+	OfSparse                              []int
 }
 
 // openAsOther opens a ring, says how that went and holds the ring until its
@@ -100,6 +102,12 @@ func mountReadOnly(path string) error {
 func fillFileSystem(dir string) {
 	check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	check(unix.Mount("none", dir, "tmpfs", 0, "size=100k"))
+	unused, err := Create(filepath.Join(dir, "unused"), V4, 4096)
+	check(err)
+	used, err := Create(filepath.Join(dir, "used"), V4, 4096)
+	check(err)
+	check(used.Push(NewEvent(TypeTxBytes, 1)))
+	atomic.StoreUint64(&used.hdr.readPos, 1) // by another reader: no page but the first is there
 	w, err := Create(filepath.Join(dir, "agent"), V1, 4096)
 	check(err)
 	events := samples(V1, 0, 4095)
@@ -110,9 +118,26 @@ func fillFileSystem(dir string) {
 	got, err := tryRead(r, 0)
 	check(err)
 	o.Events = len(got)
+	o.OfSparse = append(readTwice(unused), readTwice(used)...)
 	check(json.NewEncoder(os.Stdout).Encode(o))
 	_, err = io.Copy(io.Discard, os.Stdin)
 	check(err)
+}
+
+// readTwice pushes, reads and commits two events, and two more.
+func readTwice(w *Writer) (events []int) {
+	r, err := OpenReader(w.Path(), Consume)
+	check(err)
+	for range 2 {
+		for range 2 {
+			check(w.Push(NewEvent(TypeTxBytes, 1)))
+		}
+		got, err := tryRead(r, 0)
+		check(err)
+		check(r.Commit())
+		events = append(events, len(got))
+	}
+	return events
 }
 
 // other is a process that tries to open a ring.
