@@ -2,7 +2,8 @@ package ringbuf
 
 import (
 	"bytes"
-	"fmt"
+	"strconv"
+	"strings"
 )
 
 // Category is NIXL's nixl_telemetry_category_t. Rings of layout [V1], [V2] and
@@ -109,7 +110,21 @@ func (t Type) String() string {
 }
 
 // number is what a type prints as that has no name.
-func (t Type) number() string { return fmt.Sprintf("unknown_event_%d", uint32(t)) }
+func (t Type) number() string { return unknownEvent + strconv.FormatUint(uint64(t), 10) }
+
+const unknownEvent = "unknown_event_"
+
+// ParseTypeName is the reverse of [Layout.TypeName], for all layouts.
+func ParseTypeName(name string) (Type, bool) {
+	for t := range typeTable {
+		if typeTable[t].name == name {
+			return Type(t), true
+		}
+	}
+	number, ok := strings.CutPrefix(name, unknownEvent)
+	t, err := strconv.ParseUint(number, 10, 32)
+	return Type(t), ok && err == nil && Type(t).number() == name
+}
 
 // Category is the category that layout [V2] writes beside a known type.
 func (t Type) Category() Category {

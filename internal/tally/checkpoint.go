@@ -134,7 +134,7 @@ func (d *decoder) names(n *names) {
 		if n.full() {
 			d.series(n.overflow(key.category))
 		} else {
-			d.series(n.get(key))
+			d.series(n.restore(key))
 		}
 	}
 }

@@ -140,6 +140,33 @@ func TestCheckpointWithTooManyNames(t *testing.T) {
 	}
 }
 
+// A type that has a name of its own keeps it over a restart, also where there is
+// no room for another.
+func TestCheckpointKeepsTypesApart(t *testing.T) {
+	shape := shapeOf(t, Config{MaxNames: 2})
+	before := NewAgent(shape)
+	count := func(a *Agent, types ...ringbuf.Type) {
+		for _, kind := range types {
+			a.unknown(noCategory, kind, 1, ringbuf.V4)
+		}
+	}
+	count(before, 1000, 1001, 1002)
+	stored, _ := before.AppendBinary(nil)
+	after := NewAgent(shape)
+	if err := after.UnmarshalBinary(stored); err != nil {
+		t.Fatal(err)
+	}
+	count(after, 1000, 1001, 1002)
+	for _, s := range after.Series() {
+		if s.Events != 2 {
+			t.Errorf("%s: %d events, want 2", s.Name, s.Events)
+		}
+	}
+	if plain, _ := after.Overflow(); plain.Events != 2 {
+		t.Errorf("%d events past the limit, want 2", plain.Events)
+	}
+}
+
 // extra adds up the series beyond the catalogue whose values mean something,
 // or those of the others.
 func extra(a *Agent, valued bool) (all Total) {

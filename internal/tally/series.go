@@ -70,10 +70,24 @@ func (n *names) typed(c ringbuf.Category, t ringbuf.Type, l ringbuf.Layout) *Ser
 		return n.overflow(c)
 	}
 	s := n.get(seriesKey{category: key.category, name: l.TypeName(t)})
+	n.learn(key, s)
+	return s
+}
+
+func (n *names) learn(key typeKey, s *Series) {
 	if n.byType == nil {
 		n.byType = make(map[typeKey]*Series)
 	}
 	n.byType[key] = s
+}
+
+// restore is get for a series of a checkpoint, which has the names of types only.
+// Events of these types are to find it, though there may be no room for another.
+func (n *names) restore(key seriesKey) *Series {
+	s := n.get(key)
+	if t, ok := ringbuf.ParseTypeName(key.name); ok {
+		n.learn(typeKey{category: key.category, kind: t}, s)
+	}
 	return s
 }
 

@@ -42,9 +42,10 @@ func sumOf(list []Notice, more bool) Notice {
 	slices.SortStableFunc(list, func(a, b Notice) int { return strings.Compare(a.Path, b.Path) })
 	first := list[0]
 	paths := make([]string, len(list))
-	other := false
+	other, again := false, 0
 	for i, n := range list {
 		paths[i] = n.Path
+		again += n.Again
 		other = other || n.cause() != first.cause()
 	}
 	paths = slices.Compact(paths)
@@ -52,6 +53,7 @@ func sumOf(list []Notice, more bool) Notice {
 		if len(list) > 1 {
 			first.Text = fmt.Sprintf("%s (%d times)", first.Text, len(list))
 		}
+		first.Again = again
 		return first
 	}
 	what, text := "rings", first.Text
@@ -68,7 +70,7 @@ func sumOf(list []Notice, more bool) Notice {
 		text = "for several reasons, of which the first is: " + text
 	}
 	return Notice{
-		Kind: first.Kind, Level: max(first.Level, slog.LevelInfo), Err: first.Err,
+		Kind: first.Kind, Level: max(first.Level, slog.LevelInfo), Err: first.Err, Again: again,
 		Text: fmt.Sprintf("%d %s, %s to %s: %s", len(paths), what, readable(paths[0]), readable(paths[len(paths)-1]), text),
 	}
 }

@@ -48,10 +48,11 @@ func (w *Watcher) flush() { w.tell(w.news.few()) }
 // flushAll tells all that was noted, after a look through the directories.
 func (w *Watcher) flushAll() { w.tell(w.news.all()) }
 
-// flushOld is flushAll where that look takes too long.
+// flushOld is flushAll where that look takes too long. To sum up a crowd takes
+// longer than a drain may.
 func (w *Watcher) flushOld(now time.Time) {
-	if at := w.news.since.Load(); at != 0 && since(at, now) >= keptFor {
-		w.flushAll()
+	if at := w.news.since.Load(); at != 0 && since(at, now) >= keptFor && w.news.since.CompareAndSwap(at, 0) {
+		w.loops.Go(w.flushAll)
 	}
 }
 
@@ -104,22 +105,32 @@ func (s *news) few() (list []Notice) {
 }
 
 // all takes everything, with those kinds summed up of which there are many.
-func (s *news) all() (list []Notice) {
+func (s *news) all() []Notice {
+	list, crowds, told := s.take()
+	for k := range lastKind + 1 {
+		list = append(list, sum(crowds[k], told[k] > 0)...)
+	}
+	return list
+}
+
+// take takes everything: the notices of kinds of which there are few, those of
+// which there are many, and how many of each were told already. It is short, as
+// the drain loop may want to report something.
+func (s *news) take() (few []Notice, crowds map[Kind][]Notice, told map[Kind]int) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	crowds := make(map[Kind][]Notice)
-	for _, n := range s.kept {
-		if s.told[n.Kind]+s.kinds[n.Kind] <= maxSingle {
-			list = append(list, n)
+	kept, kinds := s.kept, s.kinds
+	told = s.told
+	s.kept, s.judged = nil, 0
+	s.init()
+	s.since.Store(0)
+	s.mu.Unlock()
+	crowds = make(map[Kind][]Notice)
+	for _, n := range kept {
+		if told[n.Kind]+kinds[n.Kind] <= maxSingle {
+			few = append(few, n)
 		} else {
 			crowds[n.Kind] = append(crowds[n.Kind], n)
 		}
 	}
-	for k := range lastKind + 1 {
-		list = append(list, sum(crowds[k], s.told[k] > 0)...)
-	}
-	s.kept, s.judged = nil, 0
-	s.init()
-	s.since.Store(0)
-	return list
+	return few, crowds, told
 }

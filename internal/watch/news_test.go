@@ -142,6 +142,19 @@ func TestCausesAreToldApart(t *testing.T) {
 	}
 }
 
+// How often something has happened to each ring is no cause of its own.
+func TestCountsMakeNoCauses(t *testing.T) {
+	list := make([]Notice, 64)
+	for i := range list {
+		list[i] = Notice{Kind: RingRestart, Path: fmt.Sprintf("/d/%02d", i), Text: "agent started anew", Again: i % 3}
+	}
+	sums := sum(list, false)
+	if len(sums) != 1 || sums[0].String() !=
+		"64 rings, /d/00 to /d/63: agent started anew (and 63 times more since that was last said)" {
+		t.Errorf("%d notices, the first %v", len(sums), sums[0])
+	}
+}
+
 // However many causes there are, the log gets a few lines.
 func TestCausesAreLimited(t *testing.T) {
 	list := make([]Notice, 100)
@@ -165,6 +178,7 @@ func TestNoticesWaitForNobody(t *testing.T) {
 			defer w.scanning.Unlock()
 			x.pass(keptFor)
 			w.Drain()
+			w.loops.Wait()
 		},
 		"close": func(_ *world, w *Watcher) { w.Close() },
 	} {

@@ -43,6 +43,7 @@ type Notice struct {
 	Path  string // of the ring or the directory; empty where it is about several
 	Text  string // what happened and what to do, without the path
 	Err   error  // nil where nothing is wrong
+	Again int    // how often it has happened, without being told, since it was told
 }
 
 // String is the notice in one line.
@@ -58,10 +59,14 @@ func (n Notice) String() string {
 // does, drop what has the same message as others: with the path in it, what is
 // said of one ring isn't dropped for what was said of another.
 func (n Notice) Message() string {
-	if n.Path == "" {
-		return n.Text
+	s := n.Text
+	if n.Path != "" {
+		s = readable(n.Path) + ": " + s
 	}
-	return readable(n.Path) + ": " + n.Text
+	if n.Again > 0 {
+		s = fmt.Sprintf("%s (and %d times more since that was last said)", s, n.Again)
+	}
+	return s
 }
 
 // readable quotes a path that isn't a word: its name is another's choice, and

@@ -8,110 +8,141 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
+// inquiry is the question whether an agent is gone.
+type inquiry struct {
+	*Agent
+
+	now    time.Time
+	since  time.Time         // the agent's last event, when the question came up
+	folder *ringbuf.Folder   // of the ring's file; nil where it can't be opened
+	file   *ringbuf.FileInfo // as it was then; nil where there is none
+	lent   *ringbuf.Reader   // the ring that is asked about; nil where there is none
+}
+
 // retireIfStale gives up the ring of an agent that is gone. An agent that is
 // merely idle keeps its ring and is reported on: it may begin to write faster
 // than a scan would find out.
 func (w *Watcher) retireIfStale(a *Agent) {
-	now := w.cfg.Now()
-	asked, stale := w.letGo(a, now)
-	if !stale {
+	q := inquiry{Agent: a, now: w.cfg.Now()}
+	if !w.stale(&q) {
 		return
 	}
-	alive, known := w.alive(a, asked)
-	if w.concluded(a, alive, known, now) {
-		w.retire(a)
+	q.lookUp()
+	if q.folder != nil {
+		defer q.folder.Close()
+	}
+	if !w.letGo(&q) {
+		return
+	}
+	alive, known := w.alive(&q)
+	if w.concluded(&q, alive, known) {
+		w.retire(&q)
 	}
 }
 
-// letGo says whether an agent may be gone, and which ring of its to ask about.
-// This process's own hold on a ring counts for the kernel, so that a consumer
-// takes it from the agent until the answer is there: nobody misses an agent
-// that wrote nothing for so long.
-func (w *Watcher) letGo(a *Agent, now time.Time) (asked *ringbuf.Reader, stale bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if now.Sub(a.lastEvent) < w.cfg.StaleAfter || a.idle && !a.removed {
-		return nil, false
+// stale says whether an agent may be gone.
+func (w *Watcher) stale(q *inquiry) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.since = q.lastEvent
+	if q.now.Sub(q.lastEvent) < w.cfg.StaleAfter || q.idle && !q.removed {
+		return false
 	}
-	if a.delivered.Before(a.lastEvent) {
-		return nil, false // a backend may be down for longer than that
+	if q.delivered.Before(q.lastEvent) {
+		return false // a backend may be down for longer than that
 	}
-	if a.reader != nil && a.reader.Uncommitted() > 0 {
+	if q.reader != nil && q.reader.Uncommitted() > 0 {
 		// It would be read again. A store that fails for so long keeps nobody.
-		if !w.failed.Load() || a.commitUnsaved(now) != nil {
-			return nil, false
-		}
+		return w.failed.Load() && q.commitUnsaved(q.now) == nil
 	}
-	if a.removed {
-		return nil, true // nothing is left to ask about
+	return true
+}
+
+// lookUp finds the file as it is now. What an agent that starts anew makes of
+// it from here on is a change, which is looked at.
+func (q *inquiry) lookUp() {
+	f, err := q.place().folder()
+	if err != nil {
+		return
 	}
-	asked = a.reader
-	if asked != nil && w.cfg.Mode == ringbuf.Consume {
-		w.detach(a)
-		a.asked = true
+	q.folder = f
+	if info, err := f.Lstat(q.place().base()); err == nil {
+		q.file = &info
 	}
-	return asked, true
+}
+
+// letGo says whether the question can be asked, and takes the ring from the
+// agent for it. This process's own hold on a ring counts for the kernel, so that
+// a consumer lets it go until the answer is there: nobody misses an agent that
+// wrote nothing for so long. Without its folder it couldn't be had back.
+func (w *Watcher) letGo(q *inquiry) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.removed || q.reader == nil:
+		return true // nothing is left to ask about
+	case q.folder == nil || q.reader.Uncommitted() > 0:
+		return false
+	}
+	q.lent = q.reader
+	if w.cfg.Mode == ringbuf.Consume {
+		w.detach(q.Agent)
+		q.asked = true
+	}
+	return true
 }
 
 // alive says whether an agent still has its ring open, and whether that is
 // known. The agent isn't locked: its directory may hang.
-func (w *Watcher) alive(a *Agent, asked *ringbuf.Reader) (alive, known bool) {
-	if asked == nil {
+func (w *Watcher) alive(q *inquiry) (alive, known bool) {
+	if q.lent == nil {
 		return false, true
 	}
-	f, err := a.place().folder()
-	if err == nil {
-		defer f.Close()
-		w.closeLeft()
-		var unattended bool
-		unattended, err = ringbuf.Unattended(a.Path, ringbuf.In(f))
-		alive, known = err == nil && !unattended, err == nil
-	}
+	w.closeLeft()
+	unattended, err := ringbuf.Unattended(q.Path, ringbuf.In(q.folder))
 	if w.cfg.Mode == ringbuf.Consume {
-		w.takeBack(f, a, asked)
+		w.takeBack(q)
 	}
-	return alive, known
+	return err == nil && !unattended, err == nil
 }
 
 // takeBack opens a ring again that was let go. Where that fails, or the file is
 // another by now, the next scan tries again and reports.
-func (w *Watcher) takeBack(f *ringbuf.Folder, a *Agent, asked *ringbuf.Reader) {
-	if f == nil {
-		return
-	}
-	r, err := w.openReader(f, a.Path)
+func (w *Watcher) takeBack(q *inquiry) {
+	r, err := w.openReader(q.folder, q.Path)
 	if err != nil {
 		return
 	}
-	if r.ID() != asked.ID() {
+	if r.ID() != q.lent.ID() {
 		_ = r.Close() // nothing was read
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	w.give(a, r)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w.give(q.Agent, r)
 }
 
 // concluded says whether an agent is gone, which then has no ring any more. It
 // drains the ring once more: the agent may have written after the last drain
-// and gone before the question.
-func (w *Watcher) concluded(a *Agent, alive, known bool, now time.Time) bool {
+// and gone before the question. The drain loop may have done so already, or have
+// found that another agent has started on the ring.
+func (w *Watcher) concluded(q *inquiry, alive, known bool) bool {
+	a := q.Agent
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	before := a.lastEvent
 	a.asked = false
+	if known && !alive && a.reader != nil {
+		w.drain(a, q.now)
+	}
+	wrote, lost := a.lastEvent.After(q.since), q.lent != nil && a.reader == nil
 	switch {
+	case wrote || lost:
+		return false
 	case alive:
-		a.lastEvent = now // ask again after as long
+		a.lastEvent = q.now // ask again after as long
 		return false
 	case !known:
 		a.idle = true
-		return false
-	}
-	if a.reader != nil {
-		w.drain(a, now)
-	}
-	if a.lastEvent.After(before) {
 		return false
 	}
 	w.detach(a)
@@ -120,7 +151,8 @@ func (w *Watcher) concluded(a *Agent, alive, known bool, now time.Time) bool {
 
 // retire forgets an agent. The file is looked at again when it changes, as an
 // agent that starts anew on it does at once.
-func (w *Watcher) retire(a *Agent) {
+func (w *Watcher) retire(q *inquiry) {
+	a := q.Agent
 	w.closeLeft()
 	w.letFile(a)
 	w.sharing.Lock()
@@ -135,21 +167,11 @@ func (w *Watcher) retire(a *Agent) {
 		w.askSave()
 	}
 	w.full = false
-	w.leaveAlone(a.place())
+	if q.file != nil && w.refused[a.Path] == nil {
+		w.refused[a.Path] = &refusal{place: a.place(), info: *q.file, since: q.now, inert: true}
+	}
 	w.note(Notice{
 		Kind: RingRetired, Level: slog.LevelInfo, Path: a.Path,
 		Text: fmt.Sprintf("ring closed, as its agent is gone and wrote nothing for %v; the file is left", w.cfg.StaleAfter),
 	})
-}
-
-// leaveAlone has a file opened again only when it has changed.
-func (w *Watcher) leaveAlone(p place) {
-	f, err := p.folder()
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	if info, err := f.Lstat(p.base()); err == nil && w.refused[p.path] == nil {
-		w.refused[p.path] = &refusal{place: p, info: info, since: w.cfg.Now(), inert: true}
-	}
 }

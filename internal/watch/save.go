@@ -86,7 +86,8 @@ func (w *Watcher) saveAnd(ctx context.Context, fn func(View)) {
 	now := w.cfg.Now()
 	w.saved.Store(now.UnixNano())
 	w.waited.Store(0)
-	w.busy.Store(true) // whatever it waits for, rings fill meanwhile
+	w.drained.Store(now.UnixNano()) // what was before doesn't count
+	w.busy.Store(true)              // whatever it waits for, rings fill meanwhile
 	defer w.busy.Store(false)
 	ops, positions := w.checkpoints(now, fn)
 	indexed, retired := w.indexOps()

@@ -1,9 +1,6 @@
 package watch
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // sayAgain is how often at most the same is said of an agent. Who can write to a
 // ring can make it start anew, or break it, with every drain.
@@ -51,10 +48,7 @@ func (w *Watcher) noteOf(a *Agent, n Notice) {
 func (w *Watcher) sparing(a *Agent, n *Notice) bool {
 	left, ok := a.admit(n.Kind, w.cfg.Now())
 	a.unsaid = !ok
-	if left > 0 {
-		n.Text = fmt.Sprintf("%s (and %d times more since that was last said)", n.Text, left)
-	}
-	n.Path = a.Path
+	n.Path, n.Again = a.Path, left
 	return ok
 }
 

@@ -76,7 +76,7 @@ func TestNobodyCanFillTheLogByOneRing(t *testing.T) {
 			if tc.kind == RingRefused {
 				return // how often that was isn't kept
 			}
-			if n := x.notices[before]; n.Kind != tc.kind || !strings.Contains(n.Text, " times more since that was last said)") {
+			if n := x.notices[before]; n.Kind != tc.kind || !strings.Contains(n.Message(), " times more since that was last said)") {
 				t.Errorf("after a minute it is said: %v", n)
 			}
 		})
