@@ -61,15 +61,29 @@ func TestShutdownFlushes(t *testing.T) {
 	}
 }
 
-// The interval of the environment is the reader's.
+// The interval of the environment is the reader's, unless the program gives it
+// one.
 func TestInterval(t *testing.T) {
+	for name, c := range map[string]struct {
+		environment string
+		opts        []otlpmetric.Option
+	}{
+		"environment": {"1", nil},
+		"program":     {"3600000", []otlpmetric.Option{otlpmetric.WithReaderOptions(sdkmetric.WithInterval(time.Millisecond))}},
+	} {
+		t.Run(name, func(t *testing.T) { testInterval(t, c.environment, c.opts) })
+	}
+}
+
+func testInterval(t *testing.T, environment string, opts []otlpmetric.Option) {
+	t.Helper()
 	clearEnv(t)
 	b := startBackend(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://"+b.address+"/")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense that isn't looked at")
-	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "1")
+	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", environment)
 	collected := make(chan struct{}, 1<<10)
-	provider, err := otlpmetric.New(t.Context(), otlpmetric.WithProducers(bridge.NewLatencyProducer()))
+	provider, err := otlpmetric.New(t.Context(), append(opts, otlpmetric.WithProducers(bridge.NewLatencyProducer()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
