@@ -176,8 +176,8 @@ func newSide(b *testing.B, more string, agents int) *side {
 func (s *side) end(b *testing.B) (lost, written int64) {
 	b.Helper()
 	totals := s.stop()
-	written = int64(totals.Written.Events.Events)      //nolint:gosec // billions at most
-	full := int64(totals.DroppedRing.Events - s.early) //nolint:gosec // likewise
+	written = int64(totals.Written.Events.Events)
+	full := int64(totals.DroppedRing.Events - s.early)
 	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	again := time.NewTicker(100 * time.Millisecond)
