@@ -21,7 +21,7 @@ const (
 
 var directionNames = [directions]string{semconv.Transmit, semconv.Receive}
 
-// String is the direction, as the attribute network.io.direction has it.
+// String is the direction, as the attribute nixl.transfer.direction has it.
 func (d Direction) String() string {
 	if d >= directions {
 		return fmt.Sprintf("Direction(%d)", uint8(d))

@@ -129,7 +129,7 @@ func TestAgentDropsLikeAnAgent(t *testing.T) {
 	if n := w.values(t)["nixl.telemetry.events.dropped{}"]; n != 5 {
 		t.Errorf("nixl.telemetry.events.dropped is %v, want 5", n)
 	}
-	if n := w.values(t)["nixl.transfer.requests{network.io.direction=transmit}"]; n != 3 {
+	if n := w.values(t)["nixl.transfer.requests{nixl.transfer.direction=transmit}"]; n != 3 {
 		t.Errorf("%v requests, want 3: metrics don't depend on the ring", n)
 	}
 
@@ -281,11 +281,11 @@ func TestAgentConcurrentSafe(t *testing.T) {
 	wg.Wait()
 	got := w.values(t)
 	for key, want := range map[string]float64{
-		"nixl.transfer.requests{network.io.direction=receive}": goroutines * each / 2,
+		"nixl.transfer.requests{nixl.transfer.direction=receive}": goroutines * each / 2,
 		"nixl.transfer.duration{}":                             goroutines * each,
 		"nixl.memory.usage{}":                                  goroutines * each,
 		"nixl.errors{error.type=backend}":                      goroutines * each,
-		"nixl.transfer.io{network.io.direction=transmit}":      goroutines / 2 * each * (each - 1) / 2,
+		"nixl.transfer.io{nixl.transfer.direction=transmit}":      goroutines / 2 * each * (each - 1) / 2,
 	} {
 		if got[key] != want {
 			t.Errorf("%s is %v, want %v", key, got[key], want)

@@ -66,10 +66,10 @@ func TestAgentMetrics(t *testing.T) {
 	}{
 		{"nothing", func(*agentWorld) {}, nil},
 		{"transfer out", func(w *agentWorld) { w.Transfer(bridge.Transmit, 4096, 15*us, 120*us) }, map[string]float64{
-			"nixl.transfer.io{network.io.direction=transmit}":                                   4096,
-			"nixl.transfer.requests{network.io.direction=transmit}":                             1,
-			"nixl.transfer.size{network.io.direction=transmit}":                                 1,
-			"nixl.transfer.last.size{network.io.direction=transmit}":                            4096,
+			"nixl.transfer.io{nixl.transfer.direction=transmit}":                                   4096,
+			"nixl.transfer.requests{nixl.transfer.direction=transmit}":                             1,
+			"nixl.transfer.size{nixl.transfer.direction=transmit}":                                 1,
+			"nixl.transfer.last.size{nixl.transfer.direction=transmit}":                            4096,
 			"nixl.transfer.duration{}":                                                          1,
 			"nixl.transfer.post.duration{}":                                                     1,
 			"nixl.transfer.last.duration{}":                                                     120e-6,
@@ -83,9 +83,9 @@ func TestAgentMetrics(t *testing.T) {
 			w.Transfer(bridge.Receive, 1<<20, 3*us, 10*us)
 			w.Transfer(bridge.Receive, -1, -us, 999*time.Nanosecond)
 		}, map[string]float64{
-			"nixl.transfer.io{network.io.direction=receive}":                                    1 << 20,
-			"nixl.transfer.requests{network.io.direction=receive}":                              2,
-			"nixl.transfer.size{network.io.direction=receive}":                                  2,
+			"nixl.transfer.io{nixl.transfer.direction=receive}":                                    1 << 20,
+			"nixl.transfer.requests{nixl.transfer.direction=receive}":                              2,
+			"nixl.transfer.size{nixl.transfer.direction=receive}":                                  2,
 			"nixl.transfer.duration{}":                                                          2,
 			"nixl.transfer.post.duration{}":                                                     2,
 			"nixl.events{nixl.event.category=performance,nixl.event.name=agent_xfer_post_time}": 2,
@@ -211,7 +211,7 @@ func TestAgentSumsSaturate(t *testing.T) {
 	backend := newBackend(metricdata.CumulativeTemporality)
 	const name = "nixl.event.value{nixl.event.category=custom,nixl.event.name=huge}"
 	sums := []string{
-		"nixl.transfer.io{network.io.direction=receive}",
+		"nixl.transfer.io{nixl.transfer.direction=receive}",
 		"nixl.memory.registered{}", "nixl.memory.deregistered{}", "nixl.telemetry.events.dropped{}",
 	}
 	for _, life := range []string{"first", "second"} { // of one name at a time

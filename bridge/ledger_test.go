@@ -131,14 +131,14 @@ func TestAgentAgain(t *testing.T) {
 		one := b.agent(t, "a")
 		record(one, 1000)
 		first := map[string]float64{
-			"nixl.transfer.io{network.io.direction=transmit}":                     1000,
-			"nixl.transfer.requests{network.io.direction=transmit}":               1,
+			"nixl.transfer.io{nixl.transfer.direction=transmit}":                     1000,
+			"nixl.transfer.requests{nixl.transfer.direction=transmit}":               1,
 			"nixl.memory.registered{}":                                            1000,
 			"nixl.memory.usage{}":                                                 1000,
 			"nixl.errors{error.type=backend}":                                     1,
 			"nixl.event.value{nixl.event.category=custom,nixl.event.name=x}":      1000,
 			"nixl.telemetry.events.dropped{}":                                     3,
-			"nixl.transfer.last.size{network.io.direction=transmit}":              1000,
+			"nixl.transfer.last.size{nixl.transfer.direction=transmit}":              1000,
 			"nixl.transfer.last.duration{}":                                       1e-6,
 			"nixl.transfer.last.post_duration{}":                                  1e-6,
 			"nixl.memory.last.size{nixl.memory.operation=register}":               1000,
@@ -158,14 +158,14 @@ func TestAgentAgain(t *testing.T) {
 		b.see(t, ended)
 		record(two, 100)
 		b.see(t, map[string]float64{
-			"nixl.transfer.io{network.io.direction=transmit}":                     1100,
-			"nixl.transfer.requests{network.io.direction=transmit}":               2,
+			"nixl.transfer.io{nixl.transfer.direction=transmit}":                     1100,
+			"nixl.transfer.requests{nixl.transfer.direction=transmit}":               2,
 			"nixl.memory.registered{}":                                            1100,
 			"nixl.memory.usage{}":                                                 100,
 			"nixl.errors{error.type=backend}":                                     2,
 			"nixl.event.value{nixl.event.category=custom,nixl.event.name=x}":      1100,
 			"nixl.telemetry.events.dropped{}":                                     6,
-			"nixl.transfer.last.size{network.io.direction=transmit}":              100,
+			"nixl.transfer.last.size{nixl.transfer.direction=transmit}":              100,
 			"nixl.transfer.last.duration{}":                                       1e-6,
 			"nixl.transfer.last.post_duration{}":                                  1e-6,
 			"nixl.memory.last.size{nixl.memory.operation=register}":               100,

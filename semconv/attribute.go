@@ -15,7 +15,7 @@ const ServiceNameNIXL = "nixl"
 
 // Attributes of data points.
 const (
-	Direction       = "network.io.direction"
+	Direction       = "nixl.transfer.direction"
 	MemoryOperation = "nixl.memory.operation"
 	ErrorType       = "error.type"
 	EventCategory   = "nixl.event.category"

@@ -5,8 +5,8 @@ const agentLabels = "host_name, nixl_agent_name"
 
 const (
 	ofAgents   = `sum by (` + agentLabels + `) `
-	bytesSent  = `(rate(nixl_transfer_io_bytes_total{@,network_io_direction="transmit"}[@]))`
-	bytesRead  = `(rate(nixl_transfer_io_bytes_total{@,network_io_direction="receive"}[@]))`
+	bytesSent  = `(rate(nixl_transfer_io_bytes_total{@,nixl_transfer_direction="transmit"}[@]))`
+	bytesRead  = `(rate(nixl_transfer_io_bytes_total{@,nixl_transfer_direction="receive"}[@]))`
 	ofRequests = `(rate(nixl_transfer_requests_total{@}[@]))`
 	ofErrors   = `(rate(nixl_errors_total{@}[@]))`
 )
@@ -36,11 +36,11 @@ var (
 	postTimes = quantiles("Post time",
 		"From the start of a transfer until it was posted to the backend.", Microseconds, "nixl_transfer_post_duration_seconds")
 	sizes = lines("Transfer size, median", "By direction.", Bytes,
-		`histogram_quantile(0.5, sum by (le, network_io_direction) (rate(nixl_transfer_size_bytes_bucket{@}[@])))`, byDirection)
+		`histogram_quantile(0.5, sum by (le, nixl_transfer_direction) (rate(nixl_transfer_size_bytes_bucket{@}[@])))`, byDirection)
 	throughput = lines("Throughput", "Bytes of completed transfers.", BytesPerSecond,
-		`sum by (network_io_direction) (rate(nixl_transfer_io_bytes_total{@}[@]))`, byDirection)
+		`sum by (nixl_transfer_direction) (rate(nixl_transfer_io_bytes_total{@}[@]))`, byDirection)
 	requests = lines("Transfers", "Completed transfers.", Requests,
-		`sum by (network_io_direction) `+ofRequests, byDirection)
+		`sum by (nixl_transfer_direction) `+ofRequests, byDirection)
 	errorTypes = lines("Errors by type", "Operations that failed, by NIXL's status. No line is no error.", Operations,
 		`sum by (error_type) `+ofErrors+` > 0`, byError)
 )

@@ -4,8 +4,8 @@ package dashboards
 // number of agents a host has, and little with very many hosts.
 func cluster() Dashboard {
 	const (
-		sentBy     = hostBytes + `{@,network_io_direction="transmit"}`
-		receivedBy = hostBytes + `{@,network_io_direction="receive"}`
+		sentBy     = hostBytes + `{@,nixl_transfer_direction="transmit"}`
+		receivedBy = hostBytes + `{@,nixl_transfer_direction="receive"}`
 	)
 	return Dashboard{
 		UID: "nixl-cluster", Title: "NIXL / Cluster",
@@ -28,9 +28,9 @@ func cluster() Dashboard {
 			}},
 			{"All hosts", []Panel{
 				lines("Throughput", "Bytes of completed transfers.", BytesPerSecond,
-					`sum by (network_io_direction) (`+hostBytes+`{@})`, byDirection),
+					`sum by (nixl_transfer_direction) (`+hostBytes+`{@})`, byDirection),
 				lines("Transfers", "Completed transfers.", Requests,
-					`sum by (network_io_direction) (`+hostRequests+`{@})`, byDirection),
+					`sum by (nixl_transfer_direction) (`+hostRequests+`{@})`, byDirection),
 				clusterTimes(),
 				lines("Agents", "That report.", Count, `sum(`+hostAgents+`{@})`, "agents"),
 				lines("Errors by type", "Operations that failed, by NIXL's status. No line is no error.", Operations,
@@ -77,8 +77,8 @@ func hostTable() Panel {
 		Title: "Busiest hosts", Description: "Those that move most. The name of one leads to its agents.", Kind: Table, Width: 24,
 		Queries: []Query{
 			column("Agents", Count, sum(hostAgents+`{@}`)),
-			column("Sent", BytesPerSecond, sum(hostBytes+`{@,network_io_direction="transmit"}`)),
-			column("Received", BytesPerSecond, sum(hostBytes+`{@,network_io_direction="receive"}`)),
+			column("Sent", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="transmit"}`)),
+			column("Received", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="receive"}`)),
 			column("Transfers", Requests, sum(hostRequests+`{@}`)),
 			column("p99", Milliseconds, `histogram_quantile(0.99, sum by (le, host_name) (`+hostTimes+`{@}))`),
 			column("Errors", Operations, sum(hostErrors+`{@}`)),

@@ -96,7 +96,7 @@ var (
 const (
 	byHost      = "{{host_name}}"
 	byAgent     = "{{host_name}} {{nixl_agent_name}}" // hosts have agents of the same names
-	byDirection = "{{network_io_direction}}"
+	byDirection = "{{nixl_transfer_direction}}"
 	byError     = "{{error_type}}"
 )
 

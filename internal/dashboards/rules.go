@@ -33,8 +33,8 @@ func Rules() []Recorded {
 	}
 	return []Recorded{
 		{hostAgents, "", `count by (host_name) (nixl_telemetry_ring_capacity)`},
-		{hostBytes, "", `sum by (host_name, network_io_direction) (rate(nixl_transfer_io_bytes_total[2m]))`},
-		{hostRequests, "", `sum by (host_name, network_io_direction) (rate(nixl_transfer_requests_total[2m]))`},
+		{hostBytes, "", `sum by (host_name, nixl_transfer_direction) (rate(nixl_transfer_io_bytes_total[2m]))`},
+		{hostRequests, "", `sum by (host_name, nixl_transfer_direction) (rate(nixl_transfer_requests_total[2m]))`},
 		{hostTimes, "", `sum by (host_name, le) (rate(nixl_transfer_duration_seconds_bucket[2m]))`},
 		{hostErrors, "", `sum by (host_name, error_type) (rate(nixl_errors_total[2m]))`},
 		{hostMemory, "", `sum by (host_name) (nixl_memory_usage_bytes)`},

@@ -93,9 +93,9 @@ func (b *builder) resource(v *watch.View, res pcommon.Resource) {
 // for one string that isn't UTF-8.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-var directions = [...]metadata.AttributeNetworkIoDirection{
-	tally.Transmit: metadata.AttributeNetworkIoDirectionTransmit,
-	tally.Receive:  metadata.AttributeNetworkIoDirectionReceive,
+var directions = [...]metadata.AttributeNixlTransferDirection{
+	tally.Transmit: metadata.AttributeNixlTransferDirectionTransmit,
+	tally.Receive:  metadata.AttributeNixlTransferDirectionReceive,
 }
 
 func (b *builder) transfers(t *tally.Agent) {

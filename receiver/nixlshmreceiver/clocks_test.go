@@ -65,7 +65,7 @@ func TestBlockedConsumerCostsNoEvent(t *testing.T) {
 	}
 	for point, want := range map[string]uint64{
 		transmitted: totals.Written.Transmit.Bytes,
-		"nixl.transfer.io{network.io.direction=receive}": totals.Written.Receive.Bytes,
+		"nixl.transfer.io{nixl.transfer.direction=receive}": totals.Written.Receive.Bytes,
 		"nixl.memory.registered":                         totals.Written.MemoryRegistered,
 		"nixl.telemetry.ring.torn_groups":                0,
 		"nixl.telemetry.ring.saturations":                0,

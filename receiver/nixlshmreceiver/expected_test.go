@@ -97,7 +97,7 @@ func (e *expected) event(ev *ringtest.Event) {
 
 func (e *expected) transfers() {
 	for direction, d := range map[string]string{"transmit": "tx", "receive": "rx"} {
-		key := "{network.io.direction=" + direction + "}"
+		key := "{nixl.transfer.direction=" + direction + "}"
 		if sizes := e.values["agent_"+d+"_bytes"]; len(sizes) > 0 {
 			e.sum("nixl.transfer.io"+key, sizes)
 			e.points["nixl.transfer.last.size"+key] = clamp(new(big.Int).SetUint64(sizes[len(sizes)-1]))

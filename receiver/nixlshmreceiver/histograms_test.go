@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	sizeTransmitted = "nixl.transfer.size{network.io.direction=transmit}"
+	sizeTransmitted = "nixl.transfer.size{nixl.transfer.direction=transmit}"
 	durations       = "nixl.transfer.duration"
 	postDurations   = "nixl.transfer.post.duration"
 )
@@ -97,7 +97,7 @@ func TestNoHistograms(t *testing.T) {
 		"nixl.transfer.last.duration":      7e-6,
 		"nixl.transfer.last.post_duration": 7e-6,
 
-		"nixl.transfer.last.size{network.io.direction=transmit}": int64(7),
+		"nixl.transfer.last.size{nixl.transfer.direction=transmit}": int64(7),
 	} {
 		if a.points[point] != want {
 			t.Errorf("%s is %v, want %v", point, a.points[point], want)

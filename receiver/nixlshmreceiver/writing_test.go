@@ -45,5 +45,5 @@ func write(bytes, xfer, post uint64) []ringbuf.Event {
 }
 
 const (
-	transmitted = "nixl.transfer.io{network.io.direction=transmit}"
+	transmitted = "nixl.transfer.io{nixl.transfer.direction=transmit}"
 )

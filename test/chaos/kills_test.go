@@ -144,8 +144,8 @@ func wantAgent(a *simulate.Totals) ledger.Series {
 	for metric, d := range map[string]*simulate.Distribution{
 		"nixl.transfer.duration":                            &a.Written.Duration,
 		"nixl.transfer.post.duration":                       &a.Written.PostDuration,
-		"nixl.transfer.size{network.io.direction=transmit}": &a.Written.Transmit.Size,
-		"nixl.transfer.size{network.io.direction=receive}":  &a.Written.Receive.Size,
+		"nixl.transfer.size{nixl.transfer.direction=transmit}": &a.Written.Transmit.Size,
+		"nixl.transfer.size{nixl.transfer.direction=receive}":  &a.Written.Receive.Size,
 	} {
 		for i, n := range d.Buckets {
 			series[metric+ledger.Bucket(i)] = n

@@ -182,8 +182,8 @@ func TestRingsArriveWithoutACollectorsReceiver(t *testing.T) {
 	}
 	got := byAgent(backend.totals(t)[""])["a"]
 	for series, want := range map[string]int64{
-		"nixl.transfer.requests{network.io.direction=transmit}": writes,
-		"nixl.transfer.requests{network.io.direction=receive}":  reads,
+		"nixl.transfer.requests{nixl.transfer.direction=transmit}": writes,
+		"nixl.transfer.requests{nixl.transfer.direction=receive}":  reads,
 		"nixl.errors{error.type=not_found}":                     missing,
 		"nixl.telemetry.ring.capacity":                          4096,
 		"nixl.telemetry.ring.saturations":                       0,
@@ -193,7 +193,7 @@ func TestRingsArriveWithoutACollectorsReceiver(t *testing.T) {
 			t.Errorf("%s is %d, want %d", series, v, want)
 		}
 	}
-	if v := got["nixl.transfer.io{network.io.direction=transmit}"].Int + got["nixl.transfer.io{network.io.direction=receive}"].Int; v != bytes {
+	if v := got["nixl.transfer.io{nixl.transfer.direction=transmit}"].Int + got["nixl.transfer.io{nixl.transfer.direction=receive}"].Int; v != bytes {
 		t.Errorf("%d bytes arrived, printed %d", v, bytes)
 	}
 	backend.noComplaints(t)

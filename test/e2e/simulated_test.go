@@ -111,7 +111,7 @@ func wantAgent(a *simulate.Totals) otlpfile.Series {
 		if d.Size.Count == 0 {
 			continue
 		}
-		labels := "{network.io.direction=" + direction + "}"
+		labels := "{nixl.transfer.direction=" + direction + "}"
 		count("nixl.transfer.io"+labels, d.Bytes)
 		count("nixl.transfer.requests"+labels, d.Requests)
 		count("nixl.transfer.last.size"+labels, d.Size.Last)

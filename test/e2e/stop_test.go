@@ -58,16 +58,16 @@ func TestPrometheusPage(t *testing.T) {
 	}.start(t)
 
 	series := a.want()
-	size := series["nixl.transfer.size{network.io.direction=receive}"]
+	size := series["nixl.transfer.size{nixl.transfer.direction=receive}"]
 	for _, line := range []string{
-		fmt.Sprintf(`nixl_transfer_io_bytes_total{network_io_direction="transmit"} %d`,
-			series["nixl.transfer.io{network.io.direction=transmit}"].Int),
-		`nixl_transfer_requests_total{network_io_direction="receive"} 50`,
+		fmt.Sprintf(`nixl_transfer_io_bytes_total{nixl_transfer_direction="transmit"} %d`,
+			series["nixl.transfer.io{nixl.transfer.direction=transmit}"].Int),
+		`nixl_transfer_requests_total{nixl_transfer_direction="receive"} 50`,
 		`nixl_errors_total{error_type="backend"} 0`,
 		`nixl_events_total{nixl_event_category="performance",nixl_event_name="agent_xfer_time"} 100`,
 		`nixl_telemetry_ring_capacity{} 4096`,
 		`nixl_telemetry_ring_saturations_total{} 0`,
-		fmt.Sprintf(`nixl_transfer_size_bytes_sum{network_io_direction="receive"} %v`, size.Sum),
+		fmt.Sprintf(`nixl_transfer_size_bytes_sum{nixl_transfer_direction="receive"} %v`, size.Sum),
 		`nixl_transfer_duration_seconds_count{} 100`,
 		`nixl_transfer_duration_seconds_bucket{le="0.001"} 1`, // the first took 1000 µs, the others longer
 		`nixl_transfer_duration_seconds_bucket{le="+Inf"} 100`,

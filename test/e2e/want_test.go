@@ -111,7 +111,7 @@ func wantEvents(events []told, capacity uint64) otlpfile.Series {
 func (w *wanted) known(name string, value uint64) {
 	name = strings.TrimPrefix(name, "agent_")
 	direction, rest, _ := strings.Cut(name, "_")
-	labels := "{network.io.direction=" + directions[direction] + "}"
+	labels := "{nixl.transfer.direction=" + directions[direction] + "}"
 	switch {
 	case rest == "bytes":
 		w.count("nixl.transfer.io"+labels, value)

@@ -16,7 +16,7 @@ import (
 type Totals map[string]Series
 
 // Series are the values of one agent, by metric and attributes:
-// nixl.transfer.io{network.io.direction=transmit}.
+// nixl.transfer.io{nixl.transfer.direction=transmit}.
 type Series map[string]Value
 
 // Value is the value of a series. Sums are integers, gauges may be either, a

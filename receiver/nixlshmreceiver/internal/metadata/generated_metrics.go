@@ -18,32 +18,6 @@ const (
 	AggregationStrategyMax = "max"
 )
 
-// AttributeNetworkIoDirection specifies the value network.io.direction attribute.
-type AttributeNetworkIoDirection int
-
-const (
-	_ AttributeNetworkIoDirection = iota
-	AttributeNetworkIoDirectionTransmit
-	AttributeNetworkIoDirectionReceive
-)
-
-// String returns the string representation of the AttributeNetworkIoDirection.
-func (av AttributeNetworkIoDirection) String() string {
-	switch av {
-	case AttributeNetworkIoDirectionTransmit:
-		return "transmit"
-	case AttributeNetworkIoDirectionReceive:
-		return "receive"
-	}
-	return ""
-}
-
-// MapAttributeNetworkIoDirection is a helper map of string to AttributeNetworkIoDirection attribute value.
-var MapAttributeNetworkIoDirection = map[string]AttributeNetworkIoDirection{
-	"transmit": AttributeNetworkIoDirectionTransmit,
-	"receive":  AttributeNetworkIoDirectionReceive,
-}
-
 // AttributeNixlMemoryOperation specifies the value nixl.memory.operation attribute.
 type AttributeNixlMemoryOperation int
 
@@ -68,6 +42,32 @@ func (av AttributeNixlMemoryOperation) String() string {
 var MapAttributeNixlMemoryOperation = map[string]AttributeNixlMemoryOperation{
 	"register":   AttributeNixlMemoryOperationRegister,
 	"deregister": AttributeNixlMemoryOperationDeregister,
+}
+
+// AttributeNixlTransferDirection specifies the value nixl.transfer.direction attribute.
+type AttributeNixlTransferDirection int
+
+const (
+	_ AttributeNixlTransferDirection = iota
+	AttributeNixlTransferDirectionTransmit
+	AttributeNixlTransferDirectionReceive
+)
+
+// String returns the string representation of the AttributeNixlTransferDirection.
+func (av AttributeNixlTransferDirection) String() string {
+	switch av {
+	case AttributeNixlTransferDirectionTransmit:
+		return "transmit"
+	case AttributeNixlTransferDirectionReceive:
+		return "receive"
+	}
+	return ""
+}
+
+// MapAttributeNixlTransferDirection is a helper map of string to AttributeNixlTransferDirection attribute value.
+var MapAttributeNixlTransferDirection = map[string]AttributeNixlTransferDirection{
+	"transmit": AttributeNixlTransferDirectionTransmit,
+	"receive":  AttributeNixlTransferDirectionReceive,
 }
 
 var MetricsInfo = metricsInfo{
@@ -123,7 +123,7 @@ var MetricsInfo = metricsInfo{
 	},
 	NixlTransferIo: metricInfo{
 		Name:       "nixl.transfer.io",
-		Attributes: []string{"network.io.direction"},
+		Attributes: []string{"nixl.transfer.direction"},
 	},
 	NixlTransferLastDuration: metricInfo{
 		Name: "nixl.transfer.last.duration",
@@ -133,11 +133,11 @@ var MetricsInfo = metricsInfo{
 	},
 	NixlTransferLastSize: metricInfo{
 		Name:       "nixl.transfer.last.size",
-		Attributes: []string{"network.io.direction"},
+		Attributes: []string{"nixl.transfer.direction"},
 	},
 	NixlTransferRequests: metricInfo{
 		Name:       "nixl.transfer.requests",
-		Attributes: []string{"network.io.direction"},
+		Attributes: []string{"nixl.transfer.direction"},
 	},
 }
 
@@ -973,7 +973,7 @@ func (m *metricNixlTransferIo) init() {
 	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
 }
 
-func (m *metricNixlTransferIo) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, networkIoDirectionAttributeValue string) {
+func (m *metricNixlTransferIo) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, nixlTransferDirectionAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -981,7 +981,7 @@ func (m *metricNixlTransferIo) recordDataPoint(start pcommon.Timestamp, ts pcomm
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
 	dp.SetIntValue(val)
-	dp.Attributes().PutStr("network.io.direction", networkIoDirectionAttributeValue)
+	dp.Attributes().PutStr("nixl.transfer.direction", nixlTransferDirectionAttributeValue)
 }
 
 // updateCapacity saves max length of data point slices that will be used for the slice capacity.
@@ -1125,7 +1125,7 @@ func (m *metricNixlTransferLastSize) init() {
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
 }
 
-func (m *metricNixlTransferLastSize) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, networkIoDirectionAttributeValue string) {
+func (m *metricNixlTransferLastSize) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, nixlTransferDirectionAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -1133,7 +1133,7 @@ func (m *metricNixlTransferLastSize) recordDataPoint(start pcommon.Timestamp, ts
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
 	dp.SetIntValue(val)
-	dp.Attributes().PutStr("network.io.direction", networkIoDirectionAttributeValue)
+	dp.Attributes().PutStr("nixl.transfer.direction", nixlTransferDirectionAttributeValue)
 }
 
 // updateCapacity saves max length of data point slices that will be used for the slice capacity.
@@ -1179,7 +1179,7 @@ func (m *metricNixlTransferRequests) init() {
 	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
 }
 
-func (m *metricNixlTransferRequests) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, networkIoDirectionAttributeValue string) {
+func (m *metricNixlTransferRequests) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, nixlTransferDirectionAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -1187,7 +1187,7 @@ func (m *metricNixlTransferRequests) recordDataPoint(start pcommon.Timestamp, ts
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
 	dp.SetIntValue(val)
-	dp.Attributes().PutStr("network.io.direction", networkIoDirectionAttributeValue)
+	dp.Attributes().PutStr("nixl.transfer.direction", nixlTransferDirectionAttributeValue)
 }
 
 // updateCapacity saves max length of data point slices that will be used for the slice capacity.
@@ -1526,8 +1526,8 @@ func (mb *MetricsBuilder) RecordNixlTelemetryRingUtilizationDataPoint(ts pcommon
 }
 
 // RecordNixlTransferIoDataPoint adds a data point to nixl.transfer.io metric.
-func (mb *MetricsBuilder) RecordNixlTransferIoDataPoint(ts pcommon.Timestamp, val int64, networkIoDirectionAttributeValue AttributeNetworkIoDirection) {
-	mb.metricNixlTransferIo.recordDataPoint(mb.startTime, ts, val, networkIoDirectionAttributeValue.String())
+func (mb *MetricsBuilder) RecordNixlTransferIoDataPoint(ts pcommon.Timestamp, val int64, nixlTransferDirectionAttributeValue AttributeNixlTransferDirection) {
+	mb.metricNixlTransferIo.recordDataPoint(mb.startTime, ts, val, nixlTransferDirectionAttributeValue.String())
 }
 
 // RecordNixlTransferLastDurationDataPoint adds a data point to nixl.transfer.last.duration metric.
@@ -1541,13 +1541,13 @@ func (mb *MetricsBuilder) RecordNixlTransferLastPostDurationDataPoint(ts pcommon
 }
 
 // RecordNixlTransferLastSizeDataPoint adds a data point to nixl.transfer.last.size metric.
-func (mb *MetricsBuilder) RecordNixlTransferLastSizeDataPoint(ts pcommon.Timestamp, val int64, networkIoDirectionAttributeValue AttributeNetworkIoDirection) {
-	mb.metricNixlTransferLastSize.recordDataPoint(mb.startTime, ts, val, networkIoDirectionAttributeValue.String())
+func (mb *MetricsBuilder) RecordNixlTransferLastSizeDataPoint(ts pcommon.Timestamp, val int64, nixlTransferDirectionAttributeValue AttributeNixlTransferDirection) {
+	mb.metricNixlTransferLastSize.recordDataPoint(mb.startTime, ts, val, nixlTransferDirectionAttributeValue.String())
 }
 
 // RecordNixlTransferRequestsDataPoint adds a data point to nixl.transfer.requests metric.
-func (mb *MetricsBuilder) RecordNixlTransferRequestsDataPoint(ts pcommon.Timestamp, val int64, networkIoDirectionAttributeValue AttributeNetworkIoDirection) {
-	mb.metricNixlTransferRequests.recordDataPoint(mb.startTime, ts, val, networkIoDirectionAttributeValue.String())
+func (mb *MetricsBuilder) RecordNixlTransferRequestsDataPoint(ts pcommon.Timestamp, val int64, nixlTransferDirectionAttributeValue AttributeNixlTransferDirection) {
+	mb.metricNixlTransferRequests.recordDataPoint(mb.startTime, ts, val, nixlTransferDirectionAttributeValue.String())
 }
 
 // Reset resets metrics builder to its initial state. It should be used when external metrics source is restarted,

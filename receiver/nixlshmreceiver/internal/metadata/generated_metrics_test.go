@@ -113,7 +113,7 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordNixlTelemetryRingUtilizationDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordNixlTransferIoDataPoint(ts, 1, AttributeNetworkIoDirectionTransmit)
+			mb.RecordNixlTransferIoDataPoint(ts, 1, AttributeNixlTransferDirectionTransmit)
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordNixlTransferLastDurationDataPoint(ts, 1)
@@ -122,10 +122,10 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordNixlTransferLastPostDurationDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordNixlTransferLastSizeDataPoint(ts, 1, AttributeNetworkIoDirectionTransmit)
+			mb.RecordNixlTransferLastSizeDataPoint(ts, 1, AttributeNixlTransferDirectionTransmit)
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordNixlTransferRequestsDataPoint(ts, 1, AttributeNetworkIoDirectionTransmit)
+			mb.RecordNixlTransferRequestsDataPoint(ts, 1, AttributeNixlTransferDirectionTransmit)
 
 			rb := mb.NewResourceBuilder()
 			rb.SetHostName("host.name-val")
@@ -404,9 +404,9 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, ts, dp.Timestamp())
 					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 					assert.Equal(t, int64(1), dp.IntValue())
-					networkIoDirectionAttrVal, ok := dp.Attributes().Get("network.io.direction")
+					nixlTransferDirectionAttrVal, ok := dp.Attributes().Get("nixl.transfer.direction")
 					assert.True(t, ok)
-					assert.Equal(t, "transmit", networkIoDirectionAttrVal.Str())
+					assert.Equal(t, "transmit", nixlTransferDirectionAttrVal.Str())
 				case "nixl.transfer.last.duration":
 					assert.False(t, validatedMetrics["nixl.transfer.last.duration"], "Found a duplicate in the metrics slice: nixl.transfer.last.duration")
 					validatedMetrics["nixl.transfer.last.duration"] = true
@@ -443,9 +443,9 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, ts, dp.Timestamp())
 					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 					assert.Equal(t, int64(1), dp.IntValue())
-					networkIoDirectionAttrVal, ok := dp.Attributes().Get("network.io.direction")
+					nixlTransferDirectionAttrVal, ok := dp.Attributes().Get("nixl.transfer.direction")
 					assert.True(t, ok)
-					assert.Equal(t, "transmit", networkIoDirectionAttrVal.Str())
+					assert.Equal(t, "transmit", nixlTransferDirectionAttrVal.Str())
 				case "nixl.transfer.requests":
 					assert.False(t, validatedMetrics["nixl.transfer.requests"], "Found a duplicate in the metrics slice: nixl.transfer.requests")
 					validatedMetrics["nixl.transfer.requests"] = true
@@ -460,9 +460,9 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, ts, dp.Timestamp())
 					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 					assert.Equal(t, int64(1), dp.IntValue())
-					networkIoDirectionAttrVal, ok := dp.Attributes().Get("network.io.direction")
+					nixlTransferDirectionAttrVal, ok := dp.Attributes().Get("nixl.transfer.direction")
 					assert.True(t, ok)
-					assert.Equal(t, "transmit", networkIoDirectionAttrVal.Str())
+					assert.Equal(t, "transmit", nixlTransferDirectionAttrVal.Str())
 				}
 			}
 		})

@@ -39,7 +39,7 @@ func (l Ledger) Series() Series {
 
 // known adds events of one of NIXL's own types.
 func (out Series) known(kind ringbuf.Type, s Sums) {
-	const transmit, receive = "{network.io.direction=transmit}", "{network.io.direction=receive}"
+	const transmit, receive = "{nixl.transfer.direction=transmit}", "{nixl.transfer.direction=receive}"
 	switch kind {
 	case ringbuf.TypeTxBytes:
 		out.transferred(transmit, s)
