@@ -27,5 +27,5 @@
 //
 //	gpus, err := gpu.New()
 //	...
-//	rt, err := bridge.NewRuntime(bridge.WithGPUUtilization(gpus.Utilization))
+//	rt, err := ringkernel.NewRuntime(ringkernel.WithGPUUtilization(gpus.Utilization))
 package gpu

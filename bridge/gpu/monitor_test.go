@@ -227,5 +227,5 @@ func ExampleNew() { //nolint:testableexamples // what it prints depends on the m
 			fmt.Println(f.Name, f.UUID, watts, "W")
 		}
 	}
-	// A runtime's summary: bridge.WithGPUUtilization(gpus.Utilization).
+	// A runtime's summary: ringkernel.WithGPUUtilization(gpus.Utilization).
 }

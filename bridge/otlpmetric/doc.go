@@ -6,10 +6,10 @@
 //		return err
 //	}
 //	defer provider.Shutdown(ctx) // collects and exports once more
-//	rt, err := bridge.NewRuntime(bridge.WithMeterProvider(provider))
+//	rt, err := ringkernel.NewRuntime(ringkernel.WithMeterProvider(provider))
 //
 // It is for programs that have no pipeline of their own yet. One that has a
-// MeterProvider gives that to package bridge, and needs nothing of this.
+// MeterProvider passes that one instead, and does not need this package.
 //
 // # The environment
 //

@@ -5,7 +5,7 @@ import (
 	"log"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/otlpmetric"
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
 )
@@ -16,11 +16,11 @@ func ExampleNew() { //nolint:testableexamples // it needs a backend
 	if err != nil {
 		log.Fatal(err) // for example: OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4317: it has no scheme: …
 	}
-	agent, err := bridge.NewAgent("worker-0", bridge.WithMeterProvider(provider))
+	a, err := agent.New("worker-0", agent.WithMeterProvider(provider))
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer agent.Close()
+	defer a.Close()
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -28,7 +28,7 @@ func ExampleNew() { //nolint:testableexamples // it needs a backend
 			log.Print(err)
 		}
 	}()
-	agent.Transfer(bridge.Transmit, 1<<20, 12*time.Microsecond, 340*time.Microsecond)
+	a.Transfer(agent.Transmit, 1<<20, 12*time.Microsecond, 340*time.Microsecond)
 }
 
 // A program ships the rings of other processes' agents.

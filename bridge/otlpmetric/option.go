@@ -51,7 +51,7 @@ func WithAttributes(attributes ...attribute.KeyValue) Option {
 	})
 }
 
-// WithProducers adds producers, such as bridge.LatencyProducer and
+// WithProducers adds producers, such as ringkernel.LatencyProducer and
 // rings.Producer.
 func WithProducers(producers ...sdkmetric.Producer) Option {
 	return optionFunc(func(c config) config {

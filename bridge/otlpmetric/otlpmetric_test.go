@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
 	"github.com/nixl-otel/nixl-otel/bridge/otlpmetric"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
 // clearEnv has the environment say nothing, whatever it says here.
@@ -83,7 +83,7 @@ func testInterval(t *testing.T, environment string, opts []otlpmetric.Option) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense that isn't looked at")
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", environment)
 	collected := make(chan struct{}, 1<<10)
-	provider, err := otlpmetric.New(t.Context(), append(opts, otlpmetric.WithProducers(bridge.NewLatencyProducer()))...)
+	provider, err := otlpmetric.New(t.Context(), append(opts, otlpmetric.WithProducers(ringkernel.NewLatencyProducer()))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -85,7 +85,7 @@ func (b *builder) memory(t *tally.Agent) {
 // errors are reported from 0 on, so that an alert can fire on the first.
 func (b *builder) errors(t *tally.Agent) {
 	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
-		status := bridge.Status(kind - ringbuf.TypeErrNotPosted)
+		status := agent.Status(kind - ringbuf.TypeErrNotPosted)
 		b.int64(semconv.Errors, t.Errors(kind).Sum.Int64(), attribute.String(semconv.ErrorType, status.String()))
 	}
 	if other := t.OtherErrors(); other != (tally.Sum{}) {

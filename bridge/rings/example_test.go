@@ -12,7 +12,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 )
@@ -27,13 +27,13 @@ func Example() {
 	defer func() { _ = os.RemoveAll(dir) }()
 
 	// An agent of whatever language; this one is in Go.
-	agent, err := bridge.NewAgent("worker-0", bridge.WithRing(bridge.Ring{Dir: dir}))
+	a, err := agent.New("worker-0", agent.WithRing(agent.Ring{Dir: dir}))
 	if err != nil {
 		log.Fatal(err)
 	}
-	agent.MemoryRegistered(1 << 30)
-	agent.MemoryDeregistered(1 << 29)
-	if err := agent.Close(); err != nil { // flushes
+	a.MemoryRegistered(1 << 30)
+	a.MemoryDeregistered(1 << 29)
+	if err := a.Close(); err != nil { // flushes
 		log.Fatal(err)
 	}
 
@@ -71,12 +71,12 @@ func ExampleWithSinks() {
 		log.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	agent, err := bridge.NewAgent("worker-0", bridge.WithRing(bridge.Ring{Dir: dir}))
+	a, err := agent.New("worker-0", agent.WithRing(agent.Ring{Dir: dir}))
 	if err != nil {
 		log.Fatal(err)
 	}
-	agent.Error(bridge.StatusRemoteDisconnect)
-	if err := agent.Close(); err != nil {
+	a.Error(agent.StatusRemoteDisconnect)
+	if err := a.Close(); err != nil {
 		log.Fatal(err)
 	}
 

@@ -6,7 +6,7 @@
 // an agent loads; a Sink is a Go interface of one method, and lives in the
 // process that has the events:
 //
-//   - bridge.WithSinks gives an agent in Go its sinks,
+//   - agent.WithSinks gives an agent in Go its sinks,
 //   - rings.WithSinks, of package bridge/rings, feeds sinks from the rings that
 //     agents of any language write, consuming or observing.
 //

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 )
 
@@ -36,13 +36,13 @@ func (s *slowTransfers) Write(events []sink.Event) error {
 // in Go; rings.WithSinks feeds it from the rings of other agents.
 func Example() {
 	slow := &slowTransfers{limit: time.Millisecond}
-	agent, err := bridge.NewAgent("worker-0", bridge.WithSinks(slow))
+	a, err := agent.New("worker-0", agent.WithSinks(slow))
 	if err != nil {
 		log.Fatal(err)
 	}
-	agent.Transfer(bridge.Transmit, 1<<20, 20*time.Microsecond, 300*time.Microsecond)
-	agent.Transfer(bridge.Receive, 1<<30, 20*time.Microsecond, 45*time.Millisecond)
-	if err := agent.Close(); err != nil { // flushes
+	a.Transfer(agent.Transmit, 1<<20, 20*time.Microsecond, 300*time.Microsecond)
+	a.Transfer(agent.Receive, 1<<30, 20*time.Microsecond, 45*time.Millisecond)
+	if err := a.Close(); err != nil { // flushes
 		log.Fatal(err)
 	}
 	fmt.Println(slow.seen, "slow")
@@ -70,13 +70,13 @@ func ExampleOpenCSVFromEnv() {
 	}
 	defer file.Close()
 	now := func() time.Time { return time.UnixMicro(1_736_951_425_123_456) }
-	agent, err := bridge.NewAgent("worker-0", bridge.WithSinks(file), bridge.WithClock(now))
+	a, err := agent.New("worker-0", agent.WithSinks(file), agent.WithClock(now))
 	if err != nil {
 		log.Fatal(err)
 	}
-	agent.Transfer(bridge.Transmit, 1<<20, 20*time.Microsecond, 300*time.Microsecond)
-	agent.Event(bridge.EventBackend, "retries, total", 2)
-	if err := agent.Close(); err != nil {
+	a.Transfer(agent.Transmit, 1<<20, 20*time.Microsecond, 300*time.Microsecond)
+	a.Event(agent.EventBackend, "retries, total", 2)
+	if err := a.Close(); err != nil {
 		log.Fatal(err)
 	}
 

@@ -27,7 +27,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/otlpmetric"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 )
@@ -75,9 +75,9 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	opts := []bridge.AgentOption{bridge.WithMeterProvider(provider)}
+	opts := []agent.Option{agent.WithMeterProvider(provider)}
 	if s.ring != "" {
-		opts = append(opts, bridge.WithRing(bridge.Ring{Dir: s.ring}))
+		opts = append(opts, agent.WithRing(agent.Ring{Dir: s.ring}))
 	}
 	if os.Getenv(sink.CSVFile) != "" {
 		var file *sink.CSV
@@ -86,17 +86,17 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 			return errors.Join(err, shutdown())
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
-		opts = append(opts, bridge.WithSinks(file))
+		opts = append(opts, agent.WithSinks(file))
 	}
-	agent, err := bridge.NewAgent(s.name, opts...)
+	a, err := agent.New(s.name, opts...)
 	if err != nil {
 		return errors.Join(err, shutdown())
 	}
 	defer func() {
 		// The provider first: it collects what came last from the agent.
-		err = errors.Join(err, shutdown(), agent.Close())
+		err = errors.Join(err, shutdown(), a.Close())
 	}()
-	done := move(ctx, agent, s)
+	done := move(ctx, a, s)
 	fmt.Fprintf(w, "%d writes, %d reads, %d bytes, %d not found\n", done.writes, done.reads, done.bytes, done.missing)
 	return nil
 }

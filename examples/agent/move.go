@@ -6,12 +6,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
 )
 
 // transfer is a block on its way to the backend's memory or from it.
 type transfer struct {
-	direction bridge.Direction
+	direction agent.Direction
 	block     []byte // the agent's
 	number    int    // of the backend's block
 	done      chan<- error
@@ -29,7 +29,7 @@ func backend(queue <-chan transfer, memory [][]byte) {
 		case t.number >= len(memory):
 			t.done <- notFoundError{}
 			continue
-		case t.direction == bridge.Transmit:
+		case t.direction == agent.Transmit:
 			copy(memory[t.number], t.block)
 		default:
 			copy(t.block, memory[t.number])
@@ -42,7 +42,7 @@ func backend(queue <-chan transfer, memory [][]byte) {
 type totals struct{ writes, reads, bytes, missing int64 }
 
 // move transfers blocks at the rate asked for until the context is done.
-func move(ctx context.Context, agent *bridge.Agent, s settings) (did totals) {
+func move(ctx context.Context, a *agent.Agent, s settings) (did totals) {
 	memory := make([][]byte, s.blocks)
 	for i := range memory {
 		memory[i] = make([]byte, s.block)
@@ -54,8 +54,8 @@ func move(ctx context.Context, agent *bridge.Agent, s settings) (did totals) {
 	defer close(queue)
 
 	registered := int64(s.blocks) * int64(s.block)
-	agent.MemoryRegistered(registered)
-	defer agent.MemoryDeregistered(registered)
+	a.MemoryRegistered(registered)
+	defer a.MemoryDeregistered(registered)
 
 	block := make([]byte, s.block)
 	ticker := time.NewTicker(max(time.Second/time.Duration(s.rate), time.Microsecond))
@@ -67,13 +67,13 @@ func move(ctx context.Context, agent *bridge.Agent, s settings) (did totals) {
 		case <-ticker.C:
 		}
 		// One in 64 names a block past the last.
-		did.one(agent, queue, block, rand.IntN(s.blocks+1+s.blocks/64))
+		did.one(a, queue, block, rand.IntN(s.blocks+1+s.blocks/64))
 	}
 }
 
 // one makes a transfer and tells the agent what came of it.
-func (did *totals) one(agent *bridge.Agent, queue chan<- transfer, block []byte, number int) {
-	direction := bridge.Direction(rand.IntN(2))
+func (did *totals) one(a *agent.Agent, queue chan<- transfer, block []byte, number int) {
+	direction := agent.Direction(rand.IntN(2))
 	done := make(chan error, 1)
 	start := time.Now()
 	queue <- transfer{direction: direction, block: block, number: number, done: done}
@@ -81,13 +81,13 @@ func (did *totals) one(agent *bridge.Agent, queue chan<- transfer, block []byte,
 	err := <-done
 	total := time.Since(start)
 	if err != nil {
-		agent.Error(bridge.StatusNotFound)
+		a.Error(agent.StatusNotFound)
 		did.missing++
 		return
 	}
-	agent.Transfer(direction, int64(len(block)), posted, total)
+	a.Transfer(direction, int64(len(block)), posted, total)
 	did.bytes += int64(len(block))
-	if direction == bridge.Transmit {
+	if direction == agent.Transmit {
 		did.writes++
 	} else {
 		did.reads++

@@ -12,7 +12,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -23,7 +23,7 @@ const shutdownTime = 5 * time.Second
 // newProvider is a provider that ships over OTLP gRPC if the environment says
 // where to, and one without a reader otherwise. shutdown ships what came last.
 func newProvider(
-	ctx context.Context, latencies *bridge.LatencyProducer,
+	ctx context.Context, latencies *ringkernel.LatencyProducer,
 ) (provider *sdkmetric.MeterProvider, shutdown func() error, err error) {
 	var opts []sdkmetric.Option
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") != "" {
@@ -44,7 +44,7 @@ func newProvider(
 	}, nil
 }
 
-func exporting(ctx context.Context, latencies *bridge.LatencyProducer) ([]sdkmetric.Option, error) {
+func exporting(ctx context.Context, latencies *ringkernel.LatencyProducer) ([]sdkmetric.Option, error) {
 	exporter, err := otlpmetricgrpc.New(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("make the OTLP exporter: %w", err)

@@ -4,32 +4,32 @@ import (
 	"context"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
 // kernel is a worker that lives until its input queue is closed. Its output
 // queue is the next kernel's input queue.
 type kernel struct {
-	telemetry *bridge.Kernel
+	telemetry *ringkernel.Kernel
 	work      func(message) (message, error)
 	in        chan message
 	next      *kernel // nil for the last
-	orders    chan bridge.State
+	orders    chan ringkernel.State
 	done      chan struct{}
 }
 
-func newKernel(rt *bridge.Runtime, id string, queue int, work func(message) (message, error), next *kernel) *kernel {
+func newKernel(rt *ringkernel.Runtime, id string, queue int, work func(message) (message, error), next *kernel) *kernel {
 	k := &kernel{
 		telemetry: rt.Register(id),
 		work:      work,
 		in:        make(chan message, queue),
 		next:      next,
-		orders:    make(chan bridge.State),
+		orders:    make(chan ringkernel.State),
 		done:      make(chan struct{}),
 	}
-	k.telemetry.ObserveQueue(bridge.InputQueue, k.depth)
+	k.telemetry.ObserveQueue(ringkernel.InputQueue, k.depth)
 	if next != nil {
-		k.telemetry.ObserveQueue(bridge.OutputQueue, next.depth)
+		k.telemetry.ObserveQueue(ringkernel.OutputQueue, next.depth)
 	}
 	return k
 }
@@ -38,33 +38,33 @@ func (k *kernel) depth() (size, capacity int) { return len(k.in), cap(k.in) }
 
 // launch starts the kernel, which then waits to be activated.
 func (k *kernel) launch() {
-	k.telemetry.SetState(bridge.StateLaunched)
+	k.telemetry.SetState(ringkernel.StateLaunched)
 	go k.run()
 }
 
 // order has the kernel change its state. It takes messages when it is active
 // or terminating, and leaves them in the queue when it is deactivated.
-func (k *kernel) order(s bridge.State) {
+func (k *kernel) order(s ringkernel.State) {
 	k.orders <- s
 }
 
 // terminate has the kernel work through what is in its queue and end. Nothing
 // may be put there any more, and no order be given.
 func (k *kernel) terminate() {
-	k.order(bridge.StateTerminating)
+	k.order(ringkernel.StateTerminating)
 	close(k.in)
 	<-k.done
 }
 
 func (k *kernel) run() {
 	defer close(k.done)
-	defer k.telemetry.SetState(bridge.StateTerminated)
+	defer k.telemetry.SetState(ringkernel.StateTerminated)
 	var in chan message // nil, from which nothing ever comes, while not active
 	for {
 		select {
 		case s := <-k.orders:
 			in = k.in
-			if s == bridge.StateDeactivated {
+			if s == ringkernel.StateDeactivated {
 				in = nil
 			}
 			k.telemetry.SetState(s)
@@ -112,9 +112,9 @@ func (k *kernel) offer(m message) {
 // is done. The kernel is active afterwards.
 func (k *kernel) pause(ctx context.Context, every, length time.Duration) {
 	for wait(ctx, every) {
-		k.order(bridge.StateDeactivated)
+		k.order(ringkernel.StateDeactivated)
 		wait(ctx, length)
-		k.order(bridge.StateActive)
+		k.order(ringkernel.StateActive)
 	}
 }
 

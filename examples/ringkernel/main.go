@@ -27,7 +27,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
 // settings are what the flags set.
@@ -75,18 +75,18 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 		ctx, cancel = context.WithTimeout(ctx, s.duration)
 		defer cancel()
 	}
-	var latencies *bridge.LatencyProducer
+	var latencies *ringkernel.LatencyProducer
 	if s.fast {
-		latencies = bridge.NewLatencyProducer()
+		latencies = ringkernel.NewLatencyProducer()
 	}
 	provider, shutdown, err := newProvider(ctx, latencies)
 	if err != nil {
 		return err
 	}
-	rt, err := bridge.NewRuntime(
-		bridge.WithEnabled(s.telemetry),
-		bridge.WithMeterProvider(provider),
-		bridge.WithLatencyProducer(latencies),
+	rt, err := ringkernel.NewRuntime(
+		ringkernel.WithEnabled(s.telemetry),
+		ringkernel.WithMeterProvider(provider),
+		ringkernel.WithLatencyProducer(latencies),
 	)
 	if err != nil {
 		return errors.Join(err, shutdown())
@@ -97,12 +97,12 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 	}()
 
 	monitored := make(chan error, 1)
-	go func() { monitored <- rt.Monitor(ctx, s.every, bridge.PrintTo(w)) }()
+	go func() { monitored <- rt.Monitor(ctx, s.every, ringkernel.PrintTo(w)) }()
 	newPipeline(rt, s).run(ctx)
 	if err := <-monitored; err != nil || !rt.Enabled() {
 		return err
 	}
-	return bridge.PrintTo(w)(rt.Summary())
+	return ringkernel.PrintTo(w)(rt.Summary())
 }
 
 // validate names the flag that has a value which can't be.

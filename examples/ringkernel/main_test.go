@@ -10,7 +10,7 @@ import (
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
 func defaults() settings {
@@ -44,7 +44,7 @@ func TestRunPrintsSummaries(t *testing.T) {
 // failed at, and what it processed it sent, which the next one received.
 func TestPipelineLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rt, err := bridge.NewRuntime(bridge.WithMeterProvider(sdkmetric.NewMeterProvider()))
+		rt, err := ringkernel.NewRuntime(ringkernel.WithMeterProvider(sdkmetric.NewMeterProvider()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,8 +55,8 @@ func TestPipelineLosesNothing(t *testing.T) {
 
 		all := rt.All()
 		parse, reduce, format := all["parse"], all["reduce"], all["format"]
-		for _, k := range []bridge.KernelTelemetry{parse, reduce, format} {
-			if k.State != bridge.StateTerminated || k.Input.Size != 0 {
+		for _, k := range []ringkernel.Telemetry{parse, reduce, format} {
+			if k.State != ringkernel.StateTerminated || k.Input.Size != 0 {
 				t.Errorf("%s is %v with %d messages in its queue", k.KernelID, k.State, k.Input.Size)
 			}
 			if k.MessagesReceived != k.MessagesProcessed+k.Errors || k.MessagesSent != k.MessagesProcessed {

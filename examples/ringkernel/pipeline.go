@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
 // pipeline is three kernels and what feeds the first.
@@ -16,7 +16,7 @@ type pipeline struct {
 	paused  *kernel
 }
 
-func newPipeline(rt *bridge.Runtime, s settings) *pipeline {
+func newPipeline(rt *ringkernel.Runtime, s settings) *pipeline {
 	last := newKernel(rt, "format", s.queue, format, nil)
 	middle := newKernel(rt, "reduce", s.queue, reduce, last)
 	first := newKernel(rt, "parse", s.queue, parse, middle)
@@ -31,7 +31,7 @@ func (p *pipeline) run(ctx context.Context) {
 		k.launch()
 	}
 	for _, k := range p.kernels {
-		k.order(bridge.StateActive)
+		k.order(ringkernel.StateActive)
 	}
 	var pausing sync.WaitGroup
 	if p.pauseEvery > 0 {

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -78,7 +78,7 @@ func TestRun(t *testing.T) {
 	dir, b := t.TempDir(), startBackend(t)
 	t.Setenv("NIXL_TELEMETRY_CSV_FILE", filepath.Join(t.TempDir(), "events.csv"))
 	for i, name := range []string{"one", "two"} {
-		a, err := bridge.NewAgent(name, bridge.WithRing(bridge.Ring{Dir: dir}))
+		a, err := agent.New(name, agent.WithRing(agent.Ring{Dir: dir}))
 		if err != nil {
 			t.Fatal(err)
 		}

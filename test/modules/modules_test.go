@@ -20,7 +20,8 @@ var heavy = []string{"go.opentelemetry.io/collector", "open-telemetry/openteleme
 // go.mod nor its go.sum mentions it. And it needs no C compiler.
 func TestNoCollector(t *testing.T) {
 	for _, pkg := range []string{
-		"bridge", "bridge/session", "bridge/sink", "bridge/rings", "bridge/otlpmetric", "ringbuf", "semconv",
+		"bridge/ringkernel", "bridge/agent", "bridge/session", "bridge/sink", "bridge/rings", "bridge/otlpmetric",
+		"ringbuf", "semconv",
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			t.Parallel()

@@ -1,5 +1,5 @@
 // Package parity has no code of its own, only a test that both roads lead to
-// the same place: what an agent in Go reports through package bridge and the
+// the same place: what an agent in Go reports through package agent and the
 // SDK is, as OTLP, what the Collector's receiver makes of the same events in
 // a ring.
 //

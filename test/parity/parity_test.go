@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -26,7 +26,7 @@ func TestSameMetrics(t *testing.T) {
 		ops    []operation
 	}{
 		"nothing yet":     {ringbuf.V4, nil},
-		"one transfer":    {ringbuf.V4, []operation{transfer(bridge.Transmit, 4096, 15_000, 120_000)}},
+		"one transfer":    {ringbuf.V4, []operation{transfer(agent.Transmit, 4096, 15_000, 120_000)}},
 		"memory alone":    {ringbuf.V4, []operation{deregistered(10), registered(3)}},
 		"a busy agent":    {ringbuf.V4, append(stream(1, 2000), dropped(48_380), dropped(1))},
 		"layout v3":       {ringbuf.V3, stream(2, 500)},
@@ -38,7 +38,7 @@ func TestSameMetrics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ring := say(t, throughRing(t, c.layout, c.ops), ringOnly)
 			equal(t, ring, say(t, throughBridge(t, c.ops)))
-			equal(t, ring, say(t, throughBridge(t, c.ops, bridge.WithAgentNameInResource())))
+			equal(t, ring, say(t, throughBridge(t, c.ops, agent.WithNameInResource())))
 		})
 	}
 }
@@ -60,8 +60,8 @@ func TestSameMetricsThroughTheAgentsOwnRing(t *testing.T) {
 			dir := t.TempDir()
 			b := startBackend(t)
 			provider := pipeline(t, b)
-			a, err := bridge.NewAgent(agentName, bridge.WithMeterProvider(provider),
-				bridge.WithRing(bridge.Ring{Dir: dir, Layout: layout, Capacity: capacity}))
+			a, err := agent.New(agentName, agent.WithMeterProvider(provider),
+				agent.WithRing(agent.Ring{Dir: dir, Layout: layout, Capacity: capacity}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,7 +21,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"google.golang.org/grpc"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -172,11 +172,11 @@ func pipeline(t *testing.T, b *backend, opts ...sdkmetric.PeriodicReaderOption) 
 }
 
 // throughBridge is what the SDK exports of a stream of operations.
-func throughBridge(t *testing.T, ops []operation, opts ...bridge.AgentOption) pmetric.Metrics {
+func throughBridge(t *testing.T, ops []operation, opts ...agent.Option) pmetric.Metrics {
 	t.Helper()
 	b := startBackend(t)
 	provider := pipeline(t, b)
-	a, err := bridge.NewAgent(agentName, append(opts, bridge.WithMeterProvider(provider))...)
+	a, err := agent.New(agentName, append(opts, agent.WithMeterProvider(provider))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"github.com/nixl-otel/nixl-otel/bridge"
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -75,7 +75,7 @@ func collectBridgeTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Met
 	t.Helper()
 	b := startBackend(t)
 	provider := pipeline(t, b)
-	a, err := bridge.NewAgent(agentName, bridge.WithMeterProvider(provider))
+	a, err := agent.New(agentName, agent.WithMeterProvider(provider))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,173 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+
+	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// outlet stages an agent's events, and flushes them to its ring and its sinks
+// on the run interval, as the thread of a NIXL agent does.
+type outlet struct {
+	agent *Agent
+	times bool // events need their own time
+
+	staging  sync.Mutex // guards what follows; held for a few copies at most
+	events   []ringbuf.Event
+	dropped  uint64 // since the last flush, because staging was full
+	staged   uint64 // dropped in all for that
+	capacity int
+
+	flushing sync.Mutex // guards what follows
+	spare    []ringbuf.Event
+	ring     *ringWriter // nil without
+	sinks    []sink.Sink
+	batch    []sink.Event
+	told     bool // of an error, since the last flush without
+
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+// openOutlet makes the ring and begins to flush. It is nil for an agent that
+// has neither a ring nor sinks.
+func openOutlet(a *Agent, c *config) (*outlet, error) {
+	if c.ring == nil && len(c.sinks) == 0 {
+		return nil, nil
+	}
+	o := &outlet{
+		agent:    a,
+		times:    len(c.sinks) > 0,
+		events:   make([]ringbuf.Event, 0, c.capacity),
+		spare:    make([]ringbuf.Event, 0, c.capacity),
+		capacity: c.capacity,
+		sinks:    c.sinks,
+		stop:     make(chan struct{}),
+	}
+	if c.ring != nil {
+		if !filepath.IsLocal(a.name) {
+			return nil, fmt.Errorf("%q can't be the name of a ring: it would lie outside %s", a.name, c.ring.Dir)
+		}
+		w, err := ringbuf.Create(filepath.Join(c.ring.Dir, a.name), c.ring.Layout, c.ring.Capacity)
+		if err != nil {
+			return nil, err
+		}
+		o.ring = &ringWriter{w: w}
+		o.times = o.times || c.ring.Layout == ringbuf.V1
+	}
+	o.stopped.Go(func() { o.run(c.runInterval) })
+	return o, nil
+}
+
+// stage takes events that go in together or not at all.
+func (o *outlet) stage(events ...ringbuf.Event) {
+	if o.times {
+		now := uint64(max(o.agent.clock().UnixMicro(), 0))
+		for i := range events {
+			events[i].TimestampMicros = now
+		}
+	}
+	o.staging.Lock()
+	defer o.staging.Unlock()
+	if len(o.events)+len(events) > o.capacity {
+		o.dropped += uint64(len(events))
+		o.staged += uint64(len(events))
+		return
+	}
+	o.events = append(o.events, events...)
+}
+
+// run flushes until it is stopped.
+func (o *outlet) run(interval time.Duration) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-o.stop:
+			return
+		case <-ticker.C:
+		}
+		o.tell(o.flush())
+	}
+}
+
+// tell reports what went wrong in the background, once until it goes well
+// again.
+func (o *outlet) tell(err error) {
+	o.flushing.Lock()
+	fresh := err != nil && !o.told
+	o.told = err != nil
+	o.flushing.Unlock()
+	if fresh {
+		otel.Handle(fmt.Errorf("telemetry of agent %s: %w", o.agent.name, err))
+	}
+}
+
+// flush pushes what is staged, and then how much was dropped.
+func (o *outlet) flush() error {
+	o.flushing.Lock()
+	defer o.flushing.Unlock()
+	o.staging.Lock()
+	events, dropped := o.events, o.dropped
+	o.events, o.dropped = o.spare[:0], 0
+	o.staging.Unlock()
+	o.spare = events
+	if dropped > 0 {
+		o.agent.dropped.sum.add(saturatedSum(dropped))
+		o.agent.dropped.events.Add(1)
+		report := ringbuf.NewEvent(ringbuf.TypeEventsDropped, dropped)
+		report.TimestampMicros = uint64(max(o.agent.clock().UnixMicro(), 0))
+		events = append(events, report) // which never was in staging
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	var errs []error
+	if o.ring != nil {
+		errs = append(errs, o.ring.push(events))
+	}
+	if len(o.sinks) > 0 {
+		o.fill(events)
+		for _, s := range o.sinks {
+			errs = append(errs, s.Write(o.batch))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// fill makes the sinks' batch.
+func (o *outlet) fill(events []ringbuf.Event) {
+	o.batch = slices.Grow(o.batch[:0], len(events))
+	for i := range events {
+		e := &events[i]
+		o.batch = append(o.batch, sink.Event{
+			Agent:    o.agent.name,
+			Time:     time.UnixMicro(int64(e.TimestampMicros)),
+			Category: e.Category,
+			Name:     validName(e.EventName()),
+			Value:    e.Value,
+		})
+	}
+}
+
+// close flushes for the last time and gives up the ring.
+func (o *outlet) close() error {
+	close(o.stop)
+	o.stopped.Wait()
+	err := o.flush()
+	o.flushing.Lock()
+	defer o.flushing.Unlock()
+	if o.ring != nil {
+		err = errors.Join(err, o.ring.w.Close())
+	}
+	o.sinks = nil
+	return err
+}

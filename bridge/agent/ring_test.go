@@ -1,0 +1,294 @@
+//go:build linux
+
+package agent_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
+	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// ringOf is a ring in a directory of the test's that is flushed by hand only.
+func ringOf(t *testing.T, layout ringbuf.Layout, capacity int) agent.Ring {
+	t.Helper()
+	return agent.Ring{Dir: t.TempDir(), Layout: layout, Capacity: capacity, RunInterval: time.Hour}
+}
+
+// events reads what stands in an agent's ring, and takes it out.
+func events(t *testing.T, r agent.Ring, name string) []ringbuf.Event {
+	t.Helper()
+	reader, err := ringbuf.OpenReader(filepath.Join(r.Dir, name), ringbuf.Consume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	list := make([]ringbuf.Event, r.Capacity)
+	n, err := reader.ReadInto(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	return list[:n]
+}
+
+func flush(t *testing.T, w *agentWorld) {
+	t.Helper()
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What an agent writes is what NIXL's write, in their order.
+func TestAgentRing(t *testing.T) {
+	r := ringOf(t, ringbuf.V4, 64)
+	w := newAgent(t, "worker 0", agent.WithRing(r))
+	w.MemoryRegistered(1 << 20)
+	w.Transfer(agent.Transmit, 4096, 15*us, 120*us)
+	w.Transfer(agent.Receive, 8192, 1500*time.Nanosecond, 3*us)
+	w.Error(agent.StatusNoTelemetry)
+	w.Event(agent.EventBackend, "not in this layout", 1)
+	w.EventsDropped(3)
+	w.MemoryDeregistered(1 << 20)
+	if got := events(t, r, "worker 0"); len(got) != 0 {
+		t.Errorf("%d events are in the ring before the flush", len(got))
+	}
+	flush(t, w)
+	want := []ringbuf.Event{
+		ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<20),
+		ringbuf.NewEvent(ringbuf.TypeXferPostTime, 15),
+		ringbuf.NewEvent(ringbuf.TypeXferTime, 120),
+		ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096),
+		ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
+		ringbuf.NewEvent(ringbuf.TypeXferPostTime, 1),
+		ringbuf.NewEvent(ringbuf.TypeXferTime, 3),
+		ringbuf.NewEvent(ringbuf.TypeRxBytes, 8192),
+		ringbuf.NewEvent(ringbuf.TypeRxRequests, 1),
+		ringbuf.NewEvent(ringbuf.TypeErrNoTelemetry, 1),
+		ringbuf.NewEvent(ringbuf.TypeEventsDropped, 3),
+		ringbuf.NewEvent(ringbuf.TypeMemoryDeregistered, 1<<20),
+	}
+	if d := cmp.Diff(want, events(t, r, "worker 0")); d != "" {
+		t.Errorf("events (-want +got):\n%s", d)
+	}
+	if got, want := w.RingTelemetry(), (agent.RingTelemetry{Written: 12, Unsupported: 1}); got != want {
+		t.Errorf("RingTelemetry: %+v, want %+v", got, want)
+	}
+}
+
+// Layout V1 has names and times, and no event for drops.
+func TestAgentRingWithNames(t *testing.T) {
+	r := ringOf(t, ringbuf.V1, 64)
+	w := newAgent(t, "a", agent.WithRing(r))
+	w.Event(agent.EventBackend, "ucx_am_messages", 7)
+	w.EventsDropped(1)
+	w.clock.Advance(time.Second)
+	w.Error(agent.StatusBackend)
+	flush(t, w)
+	at := uint64(start.UnixMicro())
+	want := []ringbuf.Event{
+		{TimestampMicros: at, Category: ringbuf.CategoryBackend, Named: true, Name: ringbuf.MakeName("ucx_am_messages"), Value: 7},
+		{TimestampMicros: at + 1e6, Category: ringbuf.CategoryError, Named: true, Name: ringbuf.MakeName("NIXL_ERR_BACKEND"), Value: 1},
+	}
+	if d := cmp.Diff(want, events(t, r, "a")); d != "" {
+		t.Errorf("events (-want +got):\n%s", d)
+	}
+}
+
+// Staging takes a transfer's events all or none, and what it drops is told;
+// what the ring drops is not.
+func TestAgentDropsLikeAnAgent(t *testing.T) {
+	r := ringOf(t, ringbuf.V4, 8)
+	w := newAgent(t, "a", agent.WithRing(r))
+	for range 3 {
+		w.Transfer(agent.Transmit, 1, us, us)
+	}
+	w.Error(agent.StatusBackend) // finds no room either
+	flush(t, w)                  // 8 staged events and the report of 5, for 7 places
+	got := events(t, r, "a")
+	if len(got) != 7 || got[6].Type != ringbuf.TypeTxBytes {
+		t.Errorf("%d events in the ring: %+v", len(got), got)
+	}
+	want := agent.RingTelemetry{Written: 7, DroppedStaging: 5, DroppedRing: 2}
+	if got := w.RingTelemetry(); got != want {
+		t.Errorf("RingTelemetry: %+v, want %+v", got, want)
+	}
+	if n := w.values(t)["nixl.telemetry.events.dropped{}"]; n != 5 {
+		t.Errorf("nixl.telemetry.events.dropped is %v, want 5", n)
+	}
+	if n := w.values(t)["nixl.transfer.requests{nixl.transfer.direction=transmit}"]; n != 3 {
+		t.Errorf("%v requests, want 3: metrics don't depend on the ring", n)
+	}
+
+	w.Transfer(agent.Transmit, 1, us, us)
+	for range 5 {
+		w.Error(agent.StatusBackend)
+	}
+	flush(t, w)
+	got = events(t, r, "a")
+	if last := got[len(got)-1]; len(got) != 7 || last.Type != ringbuf.TypeErrBackend {
+		t.Errorf("%d events, the last %+v", len(got), last)
+	}
+}
+
+// The thread of an agent flushes on the run interval, and Close once more.
+func TestAgentFlushesByItself(t *testing.T) {
+	r := ringOf(t, ringbuf.V4, 8)
+	r.RunInterval = time.Millisecond
+	batches := make(chan []sink.Event, 1)
+	w := newAgent(t, "a", agent.WithRing(r), agent.WithSinks(sink.Func(func(e []sink.Event) error {
+		batches <- append([]sink.Event(nil), e...)
+		return nil
+	})))
+	w.MemoryRegistered(1)
+	want := []sink.Event{{Agent: "a", Time: start.Local(), Category: ringbuf.CategoryMemory, Name: "agent_memory_registered", Value: 1}}
+	if d := cmp.Diff(want, <-batches); d != "" {
+		t.Errorf("batch (-want +got):\n%s", d)
+	}
+	if got := events(t, r, "a"); len(got) != 1 {
+		t.Errorf("%d events in the ring, want 1", len(got))
+	}
+	w.MemoryDeregistered(2)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := events(t, r, "a"); len(got) != 1 || got[0].Value != 2 {
+		t.Errorf("after Close the ring has %+v", got)
+	}
+	if got := <-batches; len(got) != 1 {
+		t.Errorf("after Close the sink has %+v", got)
+	}
+}
+
+// A sink that fails is told of, and holds up neither the ring nor other sinks.
+func TestAgentSinkFails(t *testing.T) {
+	errDisk := errors.New("disk is full")
+	r := ringOf(t, ringbuf.V4, 8)
+	var got []sink.Event
+	w := newAgent(t, "a", agent.WithRing(r), agent.WithSinks(
+		sink.Func(func([]sink.Event) error { return errDisk }),
+		sink.Func(func(e []sink.Event) error { got = append(got, e...); return nil }),
+	))
+	w.MemoryRegistered(1)
+	if err := w.Flush(); !errors.Is(err, errDisk) {
+		t.Errorf("Flush: %v", err)
+	}
+	if len(got) != 1 || w.RingTelemetry().Written != 1 {
+		t.Errorf("the other sink has %d, the ring %+v", len(got), w.RingTelemetry())
+	}
+}
+
+// NIXL's variables say what isn't said otherwise (N1).
+func TestAgentRingFromEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("NIXL_TELEMETRY_DIR", dir)
+	t.Setenv("NIXL_TELEMETRY_BUFFER_SIZE", "16")
+	t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", "1")
+	newAgent(t, "a", agent.WithRing(agent.Ring{}))
+	reader, err := ringbuf.OpenReader(filepath.Join(dir, "a"), ringbuf.Observe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if reader.Capacity() != 16 || reader.Layout() != ringbuf.V4 {
+		t.Errorf("capacity %d, layout %v", reader.Capacity(), reader.Layout())
+	}
+}
+
+func TestAgentRingErrors(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("not a ring, and long enough to tell"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		agent string
+		ring  agent.Ring
+		env   [2]string
+		says  string
+	}{
+		"no directory":       {"a", agent.Ring{Dir: filepath.Join(dir, "none")}, [2]string{}, "create ring " + filepath.Join(dir, "none", "a")},
+		"another file":       {"file", agent.Ring{Dir: dir}, [2]string{}, "not a NIXL telemetry ring"},
+		"capacity":           {"a", agent.Ring{Dir: dir, Capacity: 12}, [2]string{}, "capacity is 12: "},
+		"capacity below 0":   {"a", agent.Ring{Dir: dir, Capacity: -1}, [2]string{}, "capacity is -1: "},
+		"capacity of 1":      {"a", agent.Ring{Dir: dir, Capacity: 1}, [2]string{}, "capacity is 1: "},
+		"capacity too large": {"a", agent.Ring{Dir: dir, Capacity: 1 << 50}, [2]string{}, "from 2 to 4194304"},
+		"name":               {"../a", agent.Ring{Dir: dir}, [2]string{}, `"../a" can't be the name of a ring`},
+		"no name":            {"", agent.Ring{Dir: dir}, [2]string{}, `"" can't be the name of a ring`},
+		"run interval":       {"a", agent.Ring{Dir: dir, RunInterval: -1}, [2]string{}, "run interval is -1ns"},
+		"buffer size in env": {"a", agent.Ring{Dir: dir}, [2]string{"NIXL_TELEMETRY_BUFFER_SIZE", "x"}, "NIXL_TELEMETRY_BUFFER_SIZE=x"},
+		"too large in env":   {"a", agent.Ring{Dir: dir}, [2]string{"NIXL_TELEMETRY_BUFFER_SIZE", "1073741824"}, "at most 4194304"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.env[0] != "" {
+				t.Setenv(c.env[0], c.env[1])
+			}
+			a, err := agent.New(c.agent, agent.WithRing(c.ring))
+			if err == nil {
+				t.Fatal("no error", a.Close())
+			}
+			if !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "agent "+c.agent) {
+				t.Errorf("error %q, want one with %q", err, c.says)
+			}
+		})
+	}
+	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a ring was left behind: %v", err)
+	}
+}
+
+func TestAgentSinkIsNil(t *testing.T) {
+	_, err := agent.New("a", agent.WithSinks(sink.Func(func([]sink.Event) error { return nil }), nil))
+	if err == nil || err.Error() != "agent a: a sink is nil" {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAgentConcurrentSafe(t *testing.T) {
+	w := newAgent(t, "a", agent.WithRing(agent.Ring{Dir: t.TempDir(), RunInterval: time.Millisecond}))
+	const goroutines, each = 8, 500
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			for i := range each {
+				w.Transfer(agent.Direction(g%2), int64(i), us, 2*us)
+				w.MemoryRegistered(2)
+				w.MemoryDeregistered(1)
+				w.Error(agent.StatusBackend)
+				w.Event(agent.EventCustom, fmt.Sprint(i%3), 1)
+				w.EventsDropped(0)
+			}
+		})
+	}
+	for range 20 {
+		w.values(t)
+		if err := w.Flush(); err != nil {
+			t.Error(err)
+		}
+	}
+	wg.Wait()
+	got := w.values(t)
+	for key, want := range map[string]float64{
+		"nixl.transfer.requests{nixl.transfer.direction=receive}": goroutines * each / 2,
+		"nixl.transfer.duration{}":                                goroutines * each,
+		"nixl.memory.usage{}":                                     goroutines * each,
+		"nixl.errors{error.type=backend}":                         goroutines * each,
+		"nixl.transfer.io{nixl.transfer.direction=transmit}":      goroutines / 2 * each * (each - 1) / 2,
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %v, want %v", key, got[key], want)
+		}
+	}
+}

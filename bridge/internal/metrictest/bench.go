@@ -1,0 +1,70 @@
+package metrictest
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// SDK has instruments of the SDK and an attribute set made in advance, to
+// compare with.
+type SDK struct {
+	counter   metric.Int64Counter
+	histogram metric.Float64Histogram
+	add       []metric.AddOption
+	record    []metric.RecordOption
+}
+
+// NewSDK returns the instruments of a new MeterProvider.
+func NewSDK(b *testing.B) SDK {
+	b.Helper()
+	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader())).Meter("bench")
+	counter, err := meter.Int64Counter("counter")
+	if err != nil {
+		b.Fatal(err)
+	}
+	histogram, err := meter.Float64Histogram("histogram",
+		metric.WithExplicitBucketBoundaries(semconv.DurationBounds()...))
+	if err != nil {
+		b.Fatal(err)
+	}
+	set := metric.WithAttributeSet(attribute.NewSet(attribute.String(semconv.KernelID, "bench")))
+	return SDK{counter, histogram, []metric.AddOption{set}, []metric.RecordOption{set}}
+}
+
+// Add adds 1 to the counter.
+func (s SDK) Add() { s.counter.Add(context.Background(), 1, s.add...) }
+
+// Record records to the histogram.
+func (s SDK) Record(d time.Duration) {
+	s.histogram.Record(context.Background(), d.Seconds(), s.record...)
+}
+
+// InTurns runs batches of each function in turns, and returns the median time
+// of a call of each, in ns.
+func InTurns(b *testing.B, batch int, fs ...func(int)) []float64 {
+	b.Helper()
+	times := make([][]float64, len(fs))
+	for b.Loop() {
+		for j, f := range fs {
+			start := time.Now()
+			for i := range batch {
+				f(i)
+			}
+			times[j] = append(times[j], float64(time.Since(start))/float64(batch))
+		}
+	}
+	medians := make([]float64, len(fs))
+	for j := range times {
+		slices.Sort(times[j])
+		medians[j] = times[j][len(times[j])/2]
+	}
+	return medians
+}

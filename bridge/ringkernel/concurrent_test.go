@@ -1,0 +1,111 @@
+package ringkernel_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+)
+
+// Goroutines record on one kernel, by handle and by id, while others take
+// snapshots, collect, reset, and register and unregister other kernels.
+// Nothing is lost, and no reading has a count below 0.
+func TestConcurrentSafe(t *testing.T) {
+	const (
+		writers = 8
+		each    = 2000
+	)
+	latencies := ringkernel.NewLatencyProducer()
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(latencies))
+	rt := newRuntime(t, ringkernel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))),
+		ringkernel.WithLatencyProducer(latencies))
+	w := &world{Runtime: rt, reader: reader}
+	k := rt.Register("k")
+
+	var writing, others sync.WaitGroup
+	done := make(chan struct{})
+	for g := range writers {
+		writing.Go(func() {
+			for i := range each {
+				k.Received()
+				rt.RecordReceive("k")
+				k.Sent()
+				k.Dropped()
+				k.Processed(time.Duration(i))
+				k.SetState(ringkernel.State(i % 6))
+				k.SetQueueSize(ringkernel.InputQueue, i)
+				if i%100 == 0 {
+					k.Error(codeError{string(rune('a' + g))})
+				}
+			}
+		})
+	}
+	for _, f := range []func(){
+		func() { checkReading(t, rt) },
+		func() { w.collect(t) },
+		func() { rt.Reset() },
+		func() { rt.Register("other").Error(errors.New("no")); rt.Unregister("other") },
+	} {
+		others.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					f()
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(done)
+	others.Wait()
+
+	got := metrictest.Values(w.collect(t))
+	for series, want := range map[string]float64{
+		"ringkernel.messages.received{ringkernel.kernel.id=k}":   2 * writers * each,
+		"ringkernel.messages.sent{ringkernel.kernel.id=k}":       writers * each,
+		"ringkernel.messages.dropped{ringkernel.kernel.id=k}":    writers * each,
+		"ringkernel.messages.processed{ringkernel.kernel.id=k}":  writers * each,
+		"ringkernel.message.duration{ringkernel.kernel.id=k}":    writers * each,
+		"ringkernel.errors{error.type=a,ringkernel.kernel.id=k}": each / 100,
+	} {
+		if got[series] != want {
+			t.Errorf("%s = %v, want %v", series, got[series], want)
+		}
+	}
+}
+
+func checkReading(t *testing.T, rt *ringkernel.Runtime) {
+	t.Helper()
+	for _, s := range rt.Summary().Kernels {
+		if s.MessagesReceived < 0 || s.MessagesSent < 0 || s.MessagesProcessed < 0 || s.MessagesDropped < 0 ||
+			s.Errors < 0 || s.TotalLatency < 0 || s.MinLatency > s.MaxLatency {
+			t.Errorf("a count is below 0, or the shortest latency above the longest: %+v", s)
+		}
+	}
+}
+
+// Of goroutines that register an id at once, all get the same kernel.
+func TestRegisterConcurrently(t *testing.T) {
+	w := newWorld(t)
+	kernels := make([]*ringkernel.Kernel, 20)
+	var wg sync.WaitGroup
+	for i := range kernels {
+		wg.Go(func() { kernels[i] = w.Register("k"); kernels[i].Sent() })
+	}
+	wg.Wait()
+	for _, k := range kernels {
+		if k != kernels[0] {
+			t.Fatal("two kernels have one id")
+		}
+	}
+	if n := w.telemetry(t, "k").MessagesSent; n != 20 {
+		t.Errorf("sent %d, want 20", n)
+	}
+}

@@ -1,0 +1,104 @@
+package ringkernel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+)
+
+// codeError says what its type is.
+type codeError struct{ code string }
+
+func (e codeError) Error() string     { return "code " + e.code + " at 0x7f3a" }
+func (e codeError) ErrorType() string { return e.code }
+
+type plainError struct{ text string }
+
+func (e plainError) Error() string { return e.text }
+
+func TestErrorType(t *testing.T) {
+	given := ringkernel.WithErrorType(func(err error) string {
+		if errors.Is(err, fs.ErrNotExist) {
+			return "not_found"
+		}
+		return ""
+	})
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"a Go type", plainError{"secret"}, "ringkernel_test.plainError"},
+		{"a pointer", &plainError{"secret"}, "*ringkernel_test.plainError"},
+		{"no type of its own", errors.New("secret"), "*errors.errorString"},
+		{"a deadline", context.DeadlineExceeded, "context.deadlineExceededError"},
+		{"its own name", codeError{"timeout"}, "timeout"},
+		{"its own name, wrapped", fmt.Errorf("step 3: %w", codeError{"timeout"}), "timeout"},
+		{"an own name that is empty", codeError{}, "ringkernel_test.codeError"},
+		{"wrapped", fmt.Errorf("a: %w", fmt.Errorf("b: %w", plainError{"secret"})), "ringkernel_test.plainError"},
+		{"several wrapped", fmt.Errorf("%w, %w", plainError{}, plainError{}), "*fmt.wrapErrors"},
+		{"wraps nothing", fmt.Errorf("a: %w", nil), "*fmt.wrapError"},
+		{"a name from the option", &os.PathError{Op: "open", Path: "/secret", Err: fs.ErrNotExist}, "not_found"},
+		{"not for the option", &os.PathError{Op: "open", Path: "/secret", Err: fs.ErrExist}, "*fs.PathError"},
+		{"not UTF-8", codeError{"bad\xff"}, "bad\uFFFD"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, given)
+			k := w.Register("k")
+			k.Error(tt.err)
+			k.Error(tt.err)
+			got := metrictest.Values(w.collect(t))
+			series := "ringkernel.errors{error.type=" + tt.want + ",ringkernel.kernel.id=k}"
+			if got[series] != 2 {
+				t.Errorf("%s = %v, want 2, in %v", series, got[series], got)
+			}
+			for s := range got {
+				if strings.Contains(s, "secret") {
+					t.Errorf("the error's text is in %s", s)
+				}
+			}
+		})
+	}
+}
+
+// Past the limit, errors of new types count as one; those of the old ones go
+// on as before.
+func TestErrorTypesAreBounded(t *testing.T) {
+	w := newWorld(t)
+	k := w.Register("k")
+	for range 2 {
+		for i := range 40 {
+			k.Error(codeError{fmt.Sprint("type_", i)})
+		}
+	}
+	var types, overflow int
+	sum := metrictest.Data[metricdata.Sum[int64]](t, w.collect(t), "ringkernel.errors")
+	for _, p := range sum.DataPoints {
+		name, _ := p.Attributes.Value("error.type")
+		over, _ := p.Attributes.Value("otel.metric.overflow")
+		switch {
+		case over.AsBool() && name.Type() == attribute.EMPTY && p.Value == 16:
+			overflow++
+		case !over.AsBool() && strings.HasPrefix(name.AsString(), "type_") && p.Value == 2:
+			types++
+		default:
+			t.Errorf("%v = %d", p.Attributes.ToSlice(), p.Value)
+		}
+	}
+	if types != 32 || overflow != 1 {
+		t.Errorf("%d types and %d overflows, want 32 and 1", types, overflow)
+	}
+	if n := w.telemetry(t, "k").Errors; n != 80 {
+		t.Errorf("the snapshot has %d errors, want 80", n)
+	}
+}

@@ -1,0 +1,113 @@
+package ringkernel_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+)
+
+// With the default clock, a message's time is noted if it is the kernel's
+// first in 10 ms, and so is never more than that behind.
+func TestLastMessageTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := newRuntime(t, ringkernel.WithMeterProvider(sdkmetric.NewMeterProvider()))
+		a, b := rt.Register("a"), rt.Register("b")
+		began := time.Now()
+		for _, step := range []struct {
+			after   time.Duration
+			receive *ringkernel.Kernel
+			a, b    time.Duration // the last message's time after that, -1 for none
+		}{
+			{time.Millisecond, nil, -1, -1},
+			{time.Millisecond, a, 2 * time.Millisecond, -1},
+			{5 * time.Millisecond, a, 2 * time.Millisecond, -1},                      // within 10 ms
+			{1 * time.Millisecond, b, 2 * time.Millisecond, 8 * time.Millisecond},    // b's first
+			{5 * time.Millisecond, a, 13 * time.Millisecond, 8 * time.Millisecond},   // the next window
+			{time.Hour, nil, 13 * time.Millisecond, 8 * time.Millisecond},            // nothing happens
+			{0, b, 13 * time.Millisecond, time.Hour + 13*time.Millisecond},           // exact again
+			{0, a, time.Hour + 13*time.Millisecond, time.Hour + 13*time.Millisecond}, // and for the other
+		} {
+			pass(step.after)
+			synctest.Wait() // for a timer that is due now
+			if step.receive != nil {
+				step.receive.Received()
+			}
+			for id, want := range map[string]time.Duration{"a": step.a, "b": step.b} {
+				s, _ := rt.Telemetry(id)
+				if got := since(began, s.LastMessageTime); got != want {
+					t.Errorf("at %v: last message of %s %v after the start, want %v", time.Since(began), id, got, want)
+				}
+			}
+		}
+	})
+}
+
+// pass lets time pass in a bubble.
+func pass(d time.Duration) { <-time.After(d) }
+
+func since(began, at time.Time) time.Duration {
+	if at.IsZero() {
+		return -1
+	}
+	return at.Sub(began)
+}
+
+// A reset forgets the last message, and the next one's time is noted though it
+// comes within 10 ms.
+func TestResetForgetsTheLastMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := newRuntime(t, ringkernel.WithMeterProvider(sdkmetric.NewMeterProvider()))
+		k := rt.Register("k")
+		k.Received()
+		rt.Reset()
+		if s, _ := rt.Telemetry("k"); !s.LastMessageTime.IsZero() {
+			t.Errorf("last message at %v after a reset", s.LastMessageTime)
+		}
+		pass(time.Millisecond)
+		k.Received()
+		if s, _ := rt.Telemetry("k"); !s.LastMessageTime.Equal(time.Now()) {
+			t.Errorf("last message at %v, want now", s.LastMessageTime)
+		}
+	})
+}
+
+// Kernels of a closed Runtime go on, with the time of each message.
+func TestLastMessageTimeAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := newRuntime(t, ringkernel.WithMeterProvider(sdkmetric.NewMeterProvider()))
+		k := rt.Register("k")
+		k.Received()
+		if err := rt.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			pass(time.Millisecond)
+			k.Received()
+			if s, _ := rt.Telemetry("k"); !s.LastMessageTime.Equal(time.Now()) {
+				t.Errorf("last message at %v, want now", s.LastMessageTime)
+			}
+		}
+	})
+}
+
+// A clock of one's own is read for every message.
+func TestLastMessageTimeIsExactWithAClock(t *testing.T) {
+	w := newWorld(t)
+	k := w.Register("k")
+	for range 5 {
+		w.clock.Advance(time.Nanosecond)
+		k.Received()
+		if got := w.telemetry(t, "k").LastMessageTime; !got.Equal(w.clock.Now()) {
+			t.Errorf("last message at %v, want %v", got, w.clock.Now())
+		}
+	}
+	w.clock.Advance(-time.Hour)
+	k.Received()
+	if got, want := w.telemetry(t, "k").LastMessageTime, start.Add(5); !got.Equal(want) {
+		t.Errorf("the last message's time went back to %v", got)
+	}
+}
