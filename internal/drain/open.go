@@ -1,0 +1,173 @@
+package drain
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+const (
+	// loadWait is how long a ring waits for its checkpoint. Until it is there,
+	// nobody knows which of the ring's events are in the stored totals.
+	loadWait = 5 * time.Second
+	// brokenWait is how long a ring that can't be read stays closed.
+	brokenWait = time.Second
+)
+
+func (m Opened) apply(o *owner, now time.Time) {
+	if o.stopped {
+		o.do(closeEffect{m.From, m.Reader})
+		return
+	}
+	a := o.agents[m.Agent.Path]
+	switch {
+	case a == nil:
+		a = o.newAgent(m.Agent, m.From, now)
+		o.agents[a.Path] = a
+		if o.saves {
+			a.opening, a.openBy = &m, now.Add(loadWait)
+			o.do(loadEffect{a.Path, a.key()})
+			return
+		}
+		a.tally.Opened(m.Reader.Committed() == 0)
+	case a.opening != nil: // another file took the name while the checkpoint was loaded
+		o.do(closeEffect{a.source, a.opening.Reader})
+		a.source, a.opening = m.From, &m
+		return
+	case a.reader != nil:
+		o.replaced(a, now)
+	}
+	a.source = m.From
+	o.attach(a, m.Reader, a.left, now)
+}
+
+// replaced gives up the ring of an agent whose name another file has taken.
+func (o *owner) replaced(a *agent, now time.Time) {
+	o.drainOut(a, now)
+	if a.reader == nil {
+		return
+	}
+	// If the file is still there under another name it may be opened again, so
+	// what was counted must not be counted twice.
+	lossy := a.commit() != nil || !a.finished
+	o.do(closeEffect{a.source, a.detach()})
+	a.tally.Restarted(lossy)
+	a.left = nil
+	o.report(a, info(notice.RingReplaced, "another file has taken the ring's name; its agent restarted"))
+}
+
+// loaded is the answer to a loadEffect.
+type loaded struct {
+	path  string
+	value []byte // nil if nothing is stored
+	err   error
+}
+
+func (m loaded) apply(o *owner, now time.Time) {
+	a := o.agents[m.path]
+	if o.stopped || a == nil || a.opening == nil {
+		return
+	}
+	ring := a.opening.Reader
+	c, err := o.restore(a, m)
+	if err != nil {
+		o.report(a, warn(notice.StoreFailed, "checkpoint can't be used, so the agent's totals start from zero", err))
+	}
+	if c == nil {
+		a.tally.Opened(ring.Committed() == 0)
+		a.dirty = true // the start of the totals is worth keeping too
+		o.attach(a, ring, nil, now)
+		return
+	}
+	o.attach(a, ring, &c.Mark, now)
+}
+
+// restore gives the agent the totals of its checkpoint, if there is one.
+func (o *owner) restore(a *agent, m loaded) (*checkpoint.Checkpoint, error) {
+	if m.err != nil || m.value == nil {
+		return nil, m.err
+	}
+	c, err := checkpoint.Parse(m.value)
+	if err != nil {
+		return nil, err
+	}
+	totals, start, err := c.Restore(o.shape)
+	if err != nil {
+		// The position still holds: what was counted up to it was reported by a
+		// process that ended in order.
+		return &c, err
+	}
+	*a.tally, a.start = *totals, start
+	return &c, nil
+}
+
+// openDue stops waiting for checkpoints that don't arrive, and opens broken
+// rings again.
+func (o *owner) openDue(now time.Time) {
+	for _, a := range o.agents {
+		switch {
+		case a.openBy.IsZero() || now.Before(a.openBy):
+		case a.opening != nil:
+			o.report(a, warn(notice.StoreSlow, fmt.Sprintf("checkpoint wasn't read within %v, so the agent's totals start from zero "+
+				"and events may be counted twice; check the storage extension", loadWait), nil))
+			loaded{path: a.Path}.apply(o, now)
+		default:
+			a.openBy = time.Time{}
+			o.do(reopenEffect{a.source, a.Agent, nil})
+		}
+	}
+}
+
+// attach gives an agent a ring and, if there is a mark, brings the ring to where
+// the totals stand.
+func (o *owner) attach(a *agent, r *ringbuf.Reader, mark *checkpoint.Mark, now time.Time) {
+	a.attach(r, o.cfg.RunInterval, now)
+	o.enter(a)
+	o.report(a, info(notice.RingOpened, fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, r.Capacity())))
+	if mark == nil {
+		return
+	}
+	outcome, err := mark.Resume(r)
+	if err != nil {
+		o.interrupted(a, now, err)
+		return
+	}
+	switch outcome {
+	case checkpoint.Resumed, checkpoint.Finished:
+	case checkpoint.Restarted:
+		a.tally.Restarted(true)
+		a.dirty = true
+		o.report(a, info(notice.RingRestart, "agent restarted since the last checkpoint; events that were still in its ring are lost"))
+	case checkpoint.ReadByOther:
+		a.tally.ForeignRead()
+		a.dirty = true
+		o.report(a, warn(notice.RingForeign, "events were taken from this ring since the last checkpoint and are missing from the totals: "+
+			"by another consumer, or by this one if it reported before that it committed events without a checkpoint", nil))
+	}
+}
+
+func (m Removed) apply(o *owner, _ time.Time) {
+	a := o.agents[m.Path]
+	if a == nil || a.removed {
+		return
+	}
+	a.removed = true
+	if a.reader != nil {
+		o.report(a, info(notice.RingRemoved, "ring file was removed or renamed; what its agent still writes is counted under this name"))
+	}
+}
+
+func (m Found) apply(o *owner, _ time.Time) {
+	if a := o.agents[m.Path]; a != nil {
+		a.removed = false
+	}
+}
+
+func (m Touched) apply(o *owner, now time.Time) {
+	if a := o.agents[m.Path]; a != nil {
+		a.due = now
+	}
+}

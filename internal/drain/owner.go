@@ -1,0 +1,184 @@
+package drain
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Config says how rings are drained.
+type Config struct {
+	Shape       *tally.Shape
+	Mode        ringbuf.Mode
+	RunInterval time.Duration // of the agents; the starting value for what is learned
+	StaleAfter  time.Duration // how long an agent that has exited is still reported
+	// Tap is shown every event before it is committed; nil for none. The ring
+	// waits for it.
+	Tap func(Agent, ringbuf.Batch)
+}
+
+// owner holds every reader, tally and position of a loop. See the package's
+// documentation.
+type owner struct {
+	cfg   *Config
+	shape *tally.Shape
+	saves bool // totals are stored before positions are committed
+
+	agents map[string]*agent // by path
+	order  []*agent          // those that have totals, by path
+
+	batch   *batch    // the save that is under way
+	failing bool      // the newest save failed
+	retryAt time.Time // when to save again after a failure
+	last    time.Time // when the last step was
+
+	retireAt time.Time // when to look for agents to retire
+
+	waiting     []*collect // collections that aren't answered
+	collections uint64
+	ending      bool // the last collection was asked for: nothing is read any more
+	stopped     bool // all rings are given up
+
+	counted uint64 // events, for the loop's telemetry
+	effects []effect
+}
+
+// effect is what an owner wants done.
+type effect interface{ run(e env) }
+
+// env carries out effects. A loop has a real one, the simulation its own.
+type env interface {
+	load(path, key string)
+	save(b *batch, ops []checkpoint.Op)
+	forget(key string)
+	reply(c *collect)
+	report(n notice.Notice)
+}
+
+func newOwner(cfg *Config, saves bool) *owner {
+	return &owner{
+		cfg: cfg, shape: cfg.Shape, saves: saves && cfg.Mode == ringbuf.Consume,
+		agents: make(map[string]*agent),
+	}
+}
+
+// step takes the messages that have arrived, does everything that is due, and
+// returns what is to be done elsewhere and when it wants to be called next.
+// The effects are valid until the next step.
+func (o *owner) step(now time.Time, messages []Message) (next time.Time, effects []effect) {
+	clear(o.effects)
+	o.effects = o.effects[:0]
+	for _, m := range messages {
+		m.apply(o, now)
+	}
+	if !o.stopped {
+		o.openDue(now)
+		o.round(now)
+		o.saveDue(now)
+		o.answerDue(now)
+		o.retireStale(now)
+	}
+	o.last = now
+	return o.wake(now), o.effects
+}
+
+// idleStep is the longest time between two steps.
+const idleStep = time.Second
+
+// wake returns when the next step is due without a message.
+func (o *owner) wake(now time.Time) time.Time {
+	next := now.Add(idleStep)
+	if o.stopped {
+		return next
+	}
+	for _, a := range o.order {
+		if a.reader != nil && a.due.Before(next) {
+			next = a.due
+		}
+	}
+	if o.batch != nil && next.Sub(now) > slowSave/4 {
+		next = now.Add(slowSave / 4)
+	}
+	for _, c := range o.waiting {
+		if c.deadline.Before(next) {
+			next = c.deadline
+		}
+	}
+	return next
+}
+
+// enter adds an agent to those that are drained and reported.
+func (o *owner) enter(a *agent) {
+	at, found := slices.BinarySearchFunc(o.order, a.Path, byPath)
+	if !found {
+		o.order = slices.Insert(o.order, at, a)
+	}
+}
+
+// drop forgets an agent.
+func (o *owner) drop(a *agent) {
+	delete(o.agents, a.Path)
+	if at, found := slices.BinarySearchFunc(o.order, a.Path, byPath); found {
+		o.order = slices.Delete(o.order, at, at+1)
+	}
+}
+
+func byPath(a *agent, path string) int { return strings.Compare(a.Path, path) }
+
+func (o *owner) do(e effect) { o.effects = append(o.effects, e) }
+
+// report passes on a notice about an agent.
+func (o *owner) report(a *agent, n notice.Notice) {
+	n.Path = a.Path
+	o.do(reportEffect{n})
+}
+
+func info(k notice.Kind, text string) notice.Notice {
+	return notice.Notice{Kind: k, Level: slog.LevelInfo, Text: text}
+}
+
+func warn(k notice.Kind, text string, err error) notice.Notice {
+	return notice.Notice{Kind: k, Level: slog.LevelWarn, Text: text, Err: err}
+}
+
+// The effects on rings go to the source that opened them.
+
+type closeEffect struct {
+	source Source
+	reader *ringbuf.Reader
+}
+
+type reopenEffect struct {
+	source Source
+	agent  Agent
+	reader *ringbuf.Reader // nil if it was closed before
+}
+
+type retireEffect struct {
+	source Source
+	agent  Agent
+	reader *ringbuf.Reader
+}
+
+type (
+	loadEffect   struct{ path, key string }
+	saveEffect   struct{ batch *batch }
+	forgetEffect struct{ key string }
+	replyEffect  struct{ collect *collect }
+	reportEffect struct{ notice notice.Notice }
+)
+
+func (e closeEffect) run(env)     { e.source.Close(e.reader) }
+func (e reopenEffect) run(env)    { e.source.Reopen(e.agent, e.reader) }
+func (e retireEffect) run(env)    { e.source.Retire(e.agent, e.reader) }
+func (e loadEffect) run(to env)   { to.load(e.path, e.key) }
+func (e saveEffect) run(to env)   { to.save(e.batch, e.batch.ops) }
+func (e forgetEffect) run(to env) { to.forget(e.key) }
+func (e replyEffect) run(to env)  { to.reply(e.collect) }
+func (e reportEffect) run(to env) { to.report(e.notice) }

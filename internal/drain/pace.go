@@ -1,0 +1,114 @@
+package drain
+
+import "time"
+
+const (
+	// minInterval is the shortest time between two drains of a ring.
+	minInterval = time.Millisecond
+	// unknownInterval is the time between two drains of a ring whose agent's
+	// run interval isn't known yet, unless the configured one asks for less.
+	// Its first events may be more than fit into a ring in a run interval.
+	unknownInterval = 5 * time.Millisecond
+	// streak is the number of successive drains, minInterval apart, that must
+	// find events before the agent is taken to flush that often. A flush that
+	// the scheduler interrupts spans two or three.
+	streak = 8
+)
+
+// pace decides when a ring is drained next, from what earlier drains found.
+//
+// Agents flush in bursts, one per run interval. Only the agent knows that
+// interval, and it may be a hundredth of the configured one. So the first
+// events of a ring are watched closely, for two configured run intervals, to
+// learn how far apart its bursts are. The same happens again when a drain
+// finds more than the bursts learned so far explain.
+type pace struct {
+	configured time.Duration // the run interval of the configuration
+	interval   time.Duration // between two bursts, as observed; 0 if unknown
+	burst      int           // events in a burst; decays slowly
+
+	learnUntil time.Time     // zero unless learning
+	shortest   time.Duration // between the starts of two bursts while learning; 0 if none was seen
+	row        int           // drains in a row that found events while learning
+	lastDrain  time.Time
+	lastBurst  time.Time // when a drain last found events, after one that found none
+}
+
+func newPace(configured time.Duration) pace { return pace{configured: configured} }
+
+// drained records that a drain found a number of new events in a ring with a
+// number of slots.
+func (p *pace) drained(now time.Time, events, capacity int) {
+	elapsed := now.Sub(p.lastDrain)
+	p.lastDrain = now
+	switch {
+	case p.learning(now):
+		p.learn(now, events)
+	case events > 0 && !p.explains(events, capacity, elapsed):
+		p.startLearning(now, events)
+	}
+	if events == 0 {
+		p.row = 0
+		return
+	}
+	p.burst = max(events, p.burst-p.burst/8)
+}
+
+// explains reports whether the bursts learned so far explain a number of
+// events that came within elapsed, or whether the ring has room for many times
+// as many.
+func (p *pace) explains(events, capacity int, elapsed time.Duration) bool {
+	if p.interval == 0 {
+		return false
+	}
+	bursts := int(elapsed/p.interval) + 2
+	return events <= capacity/8 || events <= bursts*p.burst
+}
+
+func (p *pace) learning(now time.Time) bool {
+	if p.learnUntil.IsZero() || now.Before(p.learnUntil) {
+		return !p.learnUntil.IsZero()
+	}
+	p.learnUntil = time.Time{}
+	p.interval = p.configured
+	if p.shortest > 0 {
+		p.interval = min(p.shortest, p.configured)
+	}
+	return false
+}
+
+func (p *pace) startLearning(now time.Time, events int) {
+	p.learnUntil = now.Add(2 * p.configured)
+	p.shortest, p.row, p.lastBurst = 0, 1, now
+	p.burst = events
+}
+
+func (p *pace) learn(now time.Time, events int) {
+	if events == 0 {
+		return
+	}
+	if p.row == 0 { // a burst begins
+		if gap := now.Sub(p.lastBurst); p.shortest == 0 || gap < p.shortest {
+			p.shortest = gap
+		}
+		p.lastBurst = now
+	}
+	if p.row++; p.row >= streak {
+		p.shortest = minInterval
+	}
+}
+
+// next returns the time until the next drain of a ring with a number of slots.
+// At most a quarter of the ring fills until then, as far as its agent is known,
+// unless a single burst is larger than that.
+func (p *pace) next(capacity int) time.Duration {
+	longest := max(p.configured/2, minInterval)
+	switch {
+	case !p.learnUntil.IsZero():
+		return minInterval
+	case p.interval == 0:
+		return min(longest, unknownInterval)
+	}
+	fits := time.Duration(float64(p.interval) * float64(capacity) / float64(8*max(p.burst, 1)))
+	return min(max(fits, minInterval), longest)
+}

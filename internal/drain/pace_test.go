@@ -1,0 +1,78 @@
+package drain
+
+import (
+	"testing"
+	"time"
+)
+
+// flush is an agent that pushes its staged events into a ring once per interval.
+type flush struct {
+	interval time.Duration
+	burst    int
+}
+
+// run drains the agent's ring as pace asks for and returns how many events were
+// dropped because the ring was full, and how many drains there were.
+func (f flush) run(configured time.Duration, capacity int, wait, length time.Duration) (dropped, drains int) {
+	p := newPace(configured)
+	start := time.Unix(1_700_000_000, 0)
+	now, nextFlush, end := start, start.Add(wait), start.Add(wait+length)
+	inRing := 0
+	for now.Before(end) {
+		for !nextFlush.After(now) {
+			fits := min(f.burst, capacity-1-inRing)
+			inRing += fits
+			dropped += f.burst - fits
+			nextFlush = nextFlush.Add(f.interval)
+		}
+		p.drained(now, inRing, capacity)
+		drains++
+		inRing = 0
+		now = now.Add(p.next(capacity))
+	}
+	return dropped, drains
+}
+
+func TestFastAgentLosesNothingUnderASlowConfiguration(t *testing.T) {
+	for _, f := range []flush{{time.Millisecond, 16}, {time.Millisecond, 400}, {time.Millisecond, 800}, {2 * time.Millisecond, 1000}, {10 * time.Millisecond, 2000}} {
+		for _, wait := range []time.Duration{0, 300 * time.Microsecond, time.Second} {
+			if dropped, _ := f.run(100*time.Millisecond, 4096, wait, 10*time.Second); dropped > 0 {
+				t.Errorf("%d events per %v, first after %v: %d dropped", f.burst, f.interval, wait, dropped)
+			}
+		}
+	}
+}
+
+func TestAgentsAtTheConfiguredIntervalAreDrainedSeldom(t *testing.T) {
+	for burst, most := range map[int]int{4: 25, 500: 25, 4095: 100} {
+		const seconds = 20
+		dropped, drains := flush{100 * time.Millisecond, burst}.run(100*time.Millisecond, 4096, 10*time.Millisecond, seconds*time.Second)
+		learning := 400 // twice the run interval, a drain each millisecond, with room
+		if dropped > 0 || drains > seconds*most+learning {
+			t.Errorf("bursts of %d: %d dropped, %d drains in %d s, want at most %d a second", burst, dropped, drains, seconds, most)
+		}
+	}
+}
+
+func TestAgentThatBecomesFasterIsLearnedAgain(t *testing.T) {
+	p := newPace(100 * time.Millisecond)
+	now := time.Unix(1_700_000_000, 0)
+	feed := func(interval time.Duration, burst int, length time.Duration) {
+		next := now
+		for end := now.Add(length); now.Before(end); now = now.Add(p.next(4096)) {
+			n := 0
+			for ; !next.After(now); next = next.Add(interval) {
+				n += burst
+			}
+			p.drained(now, n, 4096)
+		}
+	}
+	feed(100*time.Millisecond, 100, 2*time.Second)
+	if slow := p.next(4096); slow < 40*time.Millisecond {
+		t.Errorf("an agent that flushes every 100 ms is drained every %v", slow)
+	}
+	feed(time.Millisecond, 100, time.Second)
+	if fast := p.next(4096); fast > 20*time.Millisecond {
+		t.Errorf("an agent that flushes 100 events every millisecond is drained every %v", fast)
+	}
+}

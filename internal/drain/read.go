@@ -1,0 +1,177 @@
+package drain
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// maxPass bounds what one drain takes from one ring, so that a ring that fills
+// as fast as it is drained doesn't delay the others.
+const maxPass = 1 << 16
+
+// round drains every ring that is due.
+func (o *owner) round(now time.Time) {
+	if o.ending {
+		return
+	}
+	for _, a := range o.order {
+		if a.reader == nil || now.Before(a.due) {
+			continue
+		}
+		if a.reader.Idle() {
+			a.fresh = 0
+			o.next(a, now)
+			continue
+		}
+		o.drain(a, now)
+	}
+}
+
+// drainAll drains every ring, whether it is due or not.
+func (o *owner) drainAll(now time.Time) {
+	for _, a := range o.order {
+		a.due = now
+	}
+	o.round(now)
+}
+
+// drain counts what is in one ring. Without a store the events are committed at
+// once; with one they stay in the ring until the totals are stored.
+func (o *owner) drain(a *agent, now time.Time) {
+	a.fresh = 0
+	fill, err := a.reader.Read(maxPass, a.count)
+	o.counted += uint64(a.fresh)
+	o.found(a, fill, now)
+	if err == nil && !o.saves {
+		err = a.commit()
+	}
+	a.hold(now)
+	o.next(a, now)
+	if err != nil {
+		o.interrupted(a, now, err)
+	}
+}
+
+// next decides when the ring is drained next.
+func (o *owner) next(a *agent, now time.Time) {
+	capacity := a.reader.Capacity()
+	a.pace.drained(now, a.fresh, capacity)
+	a.due = now.Add(a.pace.next(capacity))
+	if a.fresh == maxPass {
+		a.due = now // there is more
+	}
+	if a.attendance == unattended && a.fresh == 0 {
+		a.finished = true
+	}
+}
+
+// found records how full a drain found the ring.
+func (o *owner) found(a *agent, fill int, now time.Time) {
+	capacity := a.reader.Capacity()
+	a.tally.Found(fill, capacity)
+	if a.fresh == 0 {
+		return // an observer finds the same events in the ring again and again
+	}
+	a.lastEvent, a.finished = now, false
+	if fill < capacity-1 {
+		return
+	}
+	a.tally.Saturated()
+	o.report(a, warn(notice.RingFull, o.fullText(a, fill), nil))
+}
+
+// fullText names the setting that keeps the ring from filling up.
+func (o *owner) fullText(a *agent, fill int) string {
+	capacity := a.reader.Capacity()
+	if o.cfg.Mode == ringbuf.Observe {
+		return fmt.Sprintf("ring is full (%d events) and nobody takes events from it, so there are no new ones; set mode: consume", fill)
+	}
+	if a.pace.interval > 0 && a.pace.interval < o.cfg.RunInterval/2 {
+		return fmt.Sprintf("ring was full (%d events), so its agent has most likely lost events: it flushes about every %v; set run_interval: %v",
+			fill, a.pace.interval, a.pace.interval)
+	}
+	return fmt.Sprintf("ring was full (%d events), so its agent has most likely lost events; set NIXL_TELEMETRY_BUFFER_SIZE=%d for the agent (now %d) "+
+		"or a shorter NIXL_TELEMETRY_RUN_INTERVAL", fill, nixlenv.EnoughSlots(capacity, uint64(a.tally.Dropped().Last())), capacity)
+}
+
+// drainOut takes everything that is in a ring that is about to be given up, but
+// not more than a ring can hold: its agent may still write.
+func (o *owner) drainOut(a *agent, now time.Time) {
+	for taken := 0; a.reader != nil && taken < ringbuf.MaxCapacity; taken += maxPass {
+		if o.drain(a, now); a.fresh == 0 {
+			return
+		}
+	}
+}
+
+// interrupted handles what can happen to a ring while it is open.
+func (o *owner) interrupted(a *agent, now time.Time, err error) {
+	var foreign *ringbuf.ForeignReadError
+	switch {
+	case errors.As(err, &foreign):
+		a.generation++ // the positions of a save that is under way no longer apply
+		a.dirty = true
+		a.tally.ForeignRead()
+		o.report(a, warn(notice.RingForeign, "another consumer takes events from this ring, and what it takes first is missing from the totals; "+
+			"stop NIXL's telemetry_reader, pmdanixl or the like, or set mode: observe", err))
+	case errors.Is(err, ringbuf.ErrLapped):
+		a.tally.Missed()
+	case errors.Is(err, ringbuf.ErrRestarted), errors.Is(err, ringbuf.ErrShrunk):
+		o.restarted(a, err)
+	default:
+		o.broken(a, now, err)
+	}
+}
+
+func (o *owner) restarted(a *agent, err error) {
+	lossy := !a.finished
+	a.tally.Restarted(lossy)
+	a.left = nil
+	o.do(reopenEffect{a.source, a.Agent, a.detach()})
+	text := "agent restarted"
+	if errors.Is(err, ringbuf.ErrShrunk) {
+		text = "ring file has shrunk: its agent restarted, or somebody truncated it"
+	}
+	if lossy {
+		text += "; events that it wrote just before may be lost"
+	}
+	o.report(a, info(notice.RingRestart, text))
+}
+
+// broken closes a ring that can't be read for a reason other than a restart. If
+// it turns out to be the same ring when it is opened again, counting goes on
+// from where it was.
+func (o *owner) broken(a *agent, now time.Time, err error) {
+	if m, markErr := o.mark(a, now); markErr == nil {
+		a.left = &m
+	} else {
+		a.left = nil
+	}
+	a.tally.Missed()
+	o.do(closeEffect{a.source, a.detach()})
+	a.openBy = now.Add(brokenWait)
+	o.report(a, warn(notice.RingBroken, fmt.Sprintf("ring can't be read; it is opened again in %v", brokenWait), err))
+}
+
+// mark returns where the agent's totals stand in its ring.
+func (o *owner) mark(a *agent, now time.Time) (m checkpoint.Mark, err error) {
+	r := a.reader
+	if r == nil && a.left != nil {
+		m = *a.left
+	}
+	m.Start, m.Saved = a.start, now
+	if r == nil {
+		return m, nil
+	}
+	m.Layout, m.Capacity = r.Layout(), uint64(r.Capacity())
+	m.Dev, m.Ino = r.ID().Dev, r.ID().Ino
+	m.From, m.To = r.Committed(), r.Position()
+	m.Fingerprint, err = r.Fingerprint(m.From, m.To)
+	return m, err
+}

@@ -1,0 +1,113 @@
+package drain
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+)
+
+func (m Attended) apply(o *owner, now time.Time) {
+	a := o.agents[m.Path]
+	if a == nil || a.reader != m.Reader {
+		return // the question was about an earlier ring
+	}
+	switch {
+	case !m.Known:
+		a.attendance = unknown
+	case m.Open:
+		a.attendance, a.finished = attended, false
+	default:
+		a.attendance = unattended
+		a.due = now // whatever the agent wrote last is there now
+	}
+}
+
+// stale reports whether an agent is no longer reported: it has written nothing
+// for long, and the kernel can't tell whether it is still there.
+func (o *owner) stale(a *agent, now time.Time) bool {
+	return a.attendance == unknown && o.silent(a, now)
+}
+
+// silent reports whether an agent has written nothing for long and everything
+// it has written was delivered. A backend may be down for longer than that.
+func (o *owner) silent(a *agent, now time.Time) bool {
+	return now.Sub(a.lastEvent) >= o.cfg.StaleAfter && !a.delivered.Before(a.lastEvent)
+}
+
+// retireStale gives up the agents that have exited. An agent that is merely idle
+// keeps its ring: it may begin to write faster than a closed ring is opened.
+func (o *owner) retireStale(now time.Time) {
+	if now.Before(o.retireAt) {
+		return
+	}
+	o.retireAt = now.Add(time.Second)
+	for _, a := range slices.Clone(o.order) {
+		exited := a.finished || a.reader == nil
+		if !exited || !o.silent(a, now) {
+			continue
+		}
+		if a.held() > 0 {
+			// Without a checkpoint these events would be counted again. A store that
+			// fails for so long doesn't keep an agent.
+			if !o.failing || a.commit() != nil {
+				continue
+			}
+		}
+		o.retire(a)
+	}
+}
+
+func (o *owner) retire(a *agent) {
+	o.drop(a)
+	o.do(retireEffect{a.source, a.Agent, a.detach()})
+	if o.saves {
+		o.do(forgetEffect{a.key()})
+	}
+	o.report(a, info(notice.RingRetired, fmt.Sprintf(
+		"agent exited and wrote nothing for %v, so it is no longer reported; its file is left", o.cfg.StaleAfter)))
+}
+
+// moved says that the agent's path is on another file system now, whose loop
+// takes over.
+type moved struct{ path string }
+
+func (m moved) apply(o *owner, now time.Time) {
+	a := o.agents[m.path]
+	if a == nil {
+		return
+	}
+	o.drainOut(a, now)
+	o.drop(a)
+	o.release(a)
+}
+
+// stop ends the owner: it gives up all rings and answers everybody who waits.
+type stop struct{}
+
+func (stop) apply(o *owner, _ time.Time) {
+	o.stopped = true
+	for _, a := range o.agents {
+		o.release(a)
+	}
+	waiting := o.waiting
+	if o.batch != nil {
+		waiting = append(waiting, o.batch.collects...)
+	}
+	for _, c := range waiting {
+		o.answer(c, true)
+	}
+	o.waiting, o.batch = nil, nil
+}
+
+// release closes what the agent has open.
+func (o *owner) release(a *agent) {
+	if a.opening != nil {
+		o.do(closeEffect{a.source, a.opening.Reader})
+		a.opening = nil
+	}
+	if a.reader != nil {
+		o.do(closeEffect{a.source, a.detach()})
+	}
+}

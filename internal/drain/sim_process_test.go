@@ -1,0 +1,256 @@
+package drain
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// process is one run of the Collector: an owner, a source of rings, a saver and
+// a receiver that collects.
+type process struct {
+	world *world
+	owner *owner
+	inbox []Message
+	next  time.Time // when the owner wants to run
+	open  map[string]*ringbuf.Reader
+	tryAt map[string]time.Time // when to try to open a path
+	told  map[string]Attended
+	saver simSaver
+}
+
+func (w *world) boot() {
+	w.note("the Collector starts")
+	p := &process{
+		world: w, open: make(map[string]*ringbuf.Reader), tryAt: make(map[string]time.Time), told: make(map[string]Attended),
+	}
+	p.saver.process = p
+	cfg := &Config{
+		Shape: w.shape, Mode: ringbuf.Consume, RunInterval: 100 * time.Millisecond, StaleAfter: time.Hour,
+		Tap: p.tap,
+	}
+	p.owner = newOwner(cfg, w.plan.saves)
+	for path := range w.files {
+		p.tryAt[path] = w.now
+		w.counted[path] = make(lineage)
+	}
+	w.process = p
+}
+
+// tap sees each event as it is counted.
+func (p *process) tap(a Agent, b ringbuf.Batch) {
+	w := p.world
+	for i := range b.Len() {
+		id := b.Event(i).Value
+		switch path, ok := w.written[id]; {
+		case !ok || path != a.Path:
+			w.fail("%s: event %d was counted, but never written there", a.Path, id)
+		case w.counted[a.Path][id]:
+			w.fail("%s: event %d was counted twice", a.Path, id)
+		default:
+			w.counted[a.Path][id] = true
+		}
+	}
+}
+
+// step runs what is due in the process, in random order.
+func (p *process) step() {
+	for _, path := range slices.Sorted(maps.Keys(p.tryAt)) {
+		if at := p.tryAt[path]; !p.world.now.Before(at) {
+			p.tryOpen(path)
+		}
+	}
+	p.attend()
+	p.saver.step()
+	if len(p.inbox) == 0 && p.world.now.Before(p.next) {
+		return
+	}
+	in := p.inbox
+	p.inbox = nil
+	next, effects := p.owner.step(p.world.now, in)
+	p.next = next
+	for _, e := range effects {
+		e.run(p)
+	}
+}
+
+func (p *process) tryOpen(path string) {
+	f := p.world.files[path]
+	delete(p.tryAt, path)
+	if f.locked {
+		p.tryAt[path] = p.world.now.Add(5 * time.Millisecond)
+		return
+	}
+	m := &mapping{file: f, size: f.size}
+	if m.size < 64 {
+		p.tryAt[path] = p.world.now.Add(5 * time.Millisecond)
+		return
+	}
+	r, err := ringbuf.NewReader(f.bytes()[:m.size], m, ringbuf.Consume)
+	if err != nil {
+		p.tryAt[path] = p.world.now.Add(time.Duration(1+p.world.IntN(20)) * time.Millisecond)
+		return
+	}
+	p.world.note("%s: opened, %v with %d slots, read to %d", path, r.Layout(), r.Capacity(), r.Committed())
+	f.locked = true
+	p.open[path] = r
+	delete(p.told, path)
+	p.inbox = append(p.inbox, Opened{Agent: Agent{Name: path[len("/rings/"):], Dir: "/rings", Path: path}, Reader: r, From: p})
+}
+
+// attend tells the owner whether agents have their rings open.
+func (p *process) attend() {
+	w := p.world
+	if w.IntN(20) > 0 {
+		return
+	}
+	for _, a := range w.agents {
+		r := p.open[a.path]
+		if r == nil {
+			continue
+		}
+		m := Attended{Path: a.path, Reader: r, Open: a.alive, Known: true}
+		if p.told[a.path] != m {
+			p.told[a.path] = m
+			p.inbox = append(p.inbox, m)
+		}
+	}
+}
+
+// The process is the source of its rings.
+
+func (p *process) Close(r *ringbuf.Reader) {
+	for path, open := range p.open {
+		if open == r {
+			p.world.unmap(path, r)
+			delete(p.open, path)
+		}
+	}
+}
+
+func (p *process) Reopen(a Agent, r *ringbuf.Reader) {
+	if r != nil {
+		p.Close(r)
+	}
+	p.tryAt[a.Path] = p.world.now.Add(time.Duration(p.world.IntN(5)) * time.Millisecond)
+}
+
+func (p *process) Retire(_ Agent, r *ringbuf.Reader) { p.Close(r) }
+
+// The process carries out the owner's effects.
+
+func (p *process) load(path, key string) {
+	p.saver.queue = append([]*request{{key: key, path: path}}, p.saver.queue...)
+}
+
+func (p *process) save(b *batch, ops []checkpoint.Op) {
+	r := &request{batch: b, ops: ops, lineages: make(map[string]lineage)}
+	for _, op := range ops {
+		r.lineages[op.Key] = maps.Clone(p.world.counted[op.Key[len("agent:"):]])
+	}
+	p.saver.queue = append(p.saver.queue, r)
+}
+
+func (p *process) forget(key string) { delete(p.world.store, key) }
+
+func (p *process) reply(c *collect) {
+	c.done(collected{number: c.number, snapshots: c.snapshots})
+}
+
+func (p *process) report(n notice.Notice) {
+	p.world.note("notice: %v", n)
+	p.world.notices = append(p.world.notices, seen{n, p.world.now})
+}
+
+func (p *process) collect() {
+	c := &collect{deadline: p.world.now.Add(hungSave)}
+	c.done = func(got collected) {
+		p.world.note("collected %d agents", len(got.snapshots))
+		p.inbox = append(p.inbox, delivered{got.number})
+	}
+	p.inbox = append(p.inbox, c)
+}
+
+// simSaver is the storage extension and the goroutine that calls it.
+type simSaver struct {
+	process *process
+	queue   []*request
+	current *request
+	doneAt  time.Time
+	hung    bool // it never returns
+}
+
+type request struct {
+	path, key string // of a load
+	batch     *batch // of a save
+	ops       []checkpoint.Op
+	lineages  map[string]lineage
+}
+
+func (s *simSaver) step() {
+	w := s.process.world
+	if s.current == nil && len(s.queue) > 0 {
+		s.current, s.queue = s.queue[0], s.queue[1:]
+		s.doneAt = w.now.Add(time.Duration(w.IntN(1_000_000)))
+		if w.plan.slow {
+			s.doneAt = w.now.Add(time.Duration(w.IntN(300)) * time.Millisecond)
+		}
+		s.hung = w.plan.hanging && w.IntN(50) == 0
+	}
+	if s.current == nil || s.hung || w.now.Before(s.doneAt) {
+		return
+	}
+	r := s.current
+	s.current = nil
+	var err error
+	if w.plan.failing && w.IntN(4) == 0 {
+		err = errors.New("disk full")
+	}
+	if r.ops == nil {
+		s.answerLoad(r, err)
+		return
+	}
+	if err == nil {
+		s.apply(r)
+	}
+	w.note("saved %d: %v", len(r.ops), err)
+	s.process.inbox = append(s.process.inbox, saved{r.batch, err})
+}
+
+func (s *simSaver) apply(r *request) {
+	w := s.process.world
+	for _, op := range r.ops {
+		w.store[op.Key] = stored{op.Value, r.lineages[op.Key]}
+		for id := range r.lineages[op.Key] {
+			w.earlier[id] = true // whatever becomes of the totals, they had it
+		}
+	}
+}
+
+func (s *simSaver) answerLoad(r *request, err error) {
+	w := s.process.world
+	m := loaded{path: r.path, err: err}
+	if got, ok := w.store[r.key]; ok && err == nil {
+		m.value = got.value
+	}
+	w.note("%s: loaded, %v", r.path, err)
+	s.process.inbox = append(s.process.inbox, simLoaded{m, w})
+}
+
+// simLoaded is loaded, and notes whose totals the agent goes on with.
+type simLoaded struct {
+	loaded
+	world *world
+}
+
+func (m simLoaded) apply(o *owner, now time.Time) {
+	if a := o.agents[m.path]; a != nil && a.opening != nil && m.value != nil {
+		m.world.counted[m.path] = maps.Clone(m.world.store["agent:"+m.path].lineage)
+	}
+	m.loaded.apply(o, now)
+}

@@ -1,0 +1,53 @@
+package drain
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+var (
+	seeds = flag.Uint64("sim.seeds", 3000, "number of seeds to simulate")
+	first = flag.Uint64("sim.first", 1, "first seed")
+	one   = flag.Uint64("sim.seed", 0, "simulate this seed only, and print what happened")
+)
+
+// TestSimulation runs agents, stores, other consumers and crashes from seeds, and
+// compares the totals with what was written.
+func TestSimulation(t *testing.T) {
+	if *one != 0 {
+		w, wrong := simulate(*one)
+		fmt.Fprintf(os.Stdout, "plan: %+v\n%s\n", w.plan, strings.Join(w.trace, "\n"))
+		if wrong != "" {
+			t.Fatalf("seed %d: %s", *one, wrong)
+		}
+		return
+	}
+	var next, failed atomic.Uint64
+	var events atomic.Int64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for failed.Load() == 0 {
+				n := next.Add(1) - 1
+				if n >= *seeds {
+					return
+				}
+				seed := *first + n
+				w, wrong := simulate(seed)
+				events.Add(int64(len(w.written)))
+				if wrong != "" {
+					failed.Add(1)
+					t.Errorf("seed %d: %s\nreplay it with: make sim SEED=%d", seed, wrong, seed)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("%d seeds, %d events", min(next.Load(), *seeds), events.Load())
+}

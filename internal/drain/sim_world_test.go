@@ -1,0 +1,389 @@
+package drain
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// world is everything outside the owner: agents, files, a store, another
+// consumer, and the truth about every event.
+type world struct {
+	*rand.Rand
+	plan  plan
+	now   time.Time
+	shape *tally.Shape
+	trace []string // the last things that happened
+
+	files  map[string]*simFile
+	agents []*simAgent
+	store  map[string]stored // what the storage extension has on disk
+
+	process *process // nil while the Collector is down
+
+	// The truth.
+	lastID  uint64
+	written map[uint64]string              // event to path
+	dropped int                            // by agents, because a ring was full
+	live    map[*simFile]map[uint64]uint64 // what is in each file: slot to event
+	counted map[string]lineage             // the totals of each path, as they should be
+	earlier map[uint64]bool                // counted in totals that have ended
+	lost    map[uint64]loss
+	notices []seen
+	errs    []string
+}
+
+// lineage is the events that one run of totals has counted.
+type lineage map[uint64]bool
+
+// loss is why an event will never be counted.
+type loss struct {
+	why     string
+	path    string
+	at      time.Time
+	watched bool // a reader had the ring open
+}
+
+// seen is a notice that was reported.
+type seen struct {
+	notice.Notice
+	at time.Time
+}
+
+// stored is a value in the store, and what its totals have counted.
+type stored struct {
+	value   []byte
+	lineage lineage
+}
+
+// plan says which faults a run has.
+type plan struct {
+	saves                              bool
+	restarts, pauses, foreign, crashes bool
+	slow, failing, hanging             bool // the store
+	layouts                            bool // agents change layout and capacity
+	agents, steps                      int
+}
+
+func newPlan(r *rand.Rand) plan {
+	some := func() bool { return r.IntN(2) == 0 }
+	p := plan{
+		saves: r.IntN(4) > 0, restarts: some(), pauses: some(), foreign: r.IntN(4) == 0, crashes: some(),
+		slow: some(), failing: r.IntN(4) == 0, hanging: r.IntN(6) == 0, layouts: some(),
+		agents: 1 + r.IntN(3), steps: 200 + r.IntN(1200),
+	}
+	if !p.saves {
+		p.slow, p.failing, p.hanging = false, false, false
+	}
+	return p
+}
+
+func newWorld(seed uint64) *world {
+	shape, err := tally.NewShape(tally.Config{})
+	if err != nil {
+		panic(err)
+	}
+	r := rand.New(rand.NewPCG(seed, 0))
+	w := &world{
+		Rand: r, plan: newPlan(r), now: time.Unix(1_700_000_000, 0), shape: shape,
+		files: make(map[string]*simFile), store: make(map[string]stored),
+		written: make(map[uint64]string), live: make(map[*simFile]map[uint64]uint64),
+		counted: make(map[string]lineage), earlier: make(map[uint64]bool), lost: make(map[uint64]loss),
+	}
+	for i := range w.plan.agents {
+		path := fmt.Sprintf("/rings/agent-%d", i)
+		f := &simFile{world: w, memory: make([]uint64, (maxSimFile+7)/8)}
+		w.files[path], w.live[f] = f, make(map[uint64]uint64)
+		a := &simAgent{world: w, path: path}
+		w.agents = append(w.agents, a)
+		a.start(w.randomRing())
+	}
+	w.boot()
+	return w
+}
+
+func (w *world) randomRing() (simLayout, uint64) {
+	if !w.plan.layouts {
+		return simLayouts[3], 8
+	}
+	return simLayouts[w.IntN(len(simLayouts))], 1 << (1 + w.IntN(6))
+}
+
+func (w *world) note(format string, args ...any) {
+	if len(w.trace) >= 400 {
+		w.trace = slices.Delete(w.trace, 0, 200)
+	}
+	w.trace = append(w.trace, fmt.Sprintf("%v ", w.now.Sub(time.Unix(1_700_000_000, 0)))+fmt.Sprintf(format, args...))
+}
+
+func (w *world) fail(format string, args ...any) {
+	w.errs = append(w.errs, fmt.Sprintf(format, args...))
+}
+
+// What agents report as they go.
+
+func (w *world) wrote(a *simAgent, id uint64) {
+	w.written[id] = a.path
+	w.live[a.file][a.write] = id
+}
+
+// truncated notes what a change of the file's size destroys.
+func (w *world) truncated(a *simAgent) {
+	w.note("%s: ftruncate for %v with %d slots", a.path, a.lay.layout, a.slots)
+	if a.file.size != 0 && a.file.size != a.lay.header+int(a.slots)*a.lay.slot {
+		w.lose(a, "restart")
+	}
+}
+
+// reset notes what the first store of a restart destroys.
+func (w *world) reset(a *simAgent) { w.lose(a, "restart") }
+
+func (w *world) lose(a *simAgent, why string) {
+	for _, id := range w.live[a.file] {
+		w.loseEvent(a.path, id, why)
+	}
+	clear(w.live[a.file])
+}
+
+func (w *world) loseEvent(path string, id uint64, why string) {
+	if _, twice := w.lost[id]; !twice {
+		w.lost[id] = loss{why: why, path: path, at: w.now, watched: w.process != nil && w.process.open[path] != nil}
+	}
+}
+
+// foreign is another consumer: it takes events from a ring.
+func (w *world) foreign(a *simAgent) {
+	f := a.file
+	if len(a.steps) > 0 && f.load32(offVersion) != a.lay.version || f.load32(offVersion) != a.lay.version {
+		return
+	}
+	read, write := f.load(a.lay.readPos), f.load(a.lay.writePos)
+	if read >= a.slots || write >= a.slots || read == write {
+		return
+	}
+	n := 1 + w.Uint64N((write-read)&(a.slots-1))
+	for i := range n {
+		if id, ok := w.live[f][(read+i)&(a.slots-1)]; ok {
+			w.loseEvent(a.path, id, "foreign")
+		}
+	}
+	f.store(a.lay.readPos, (read+n)&(a.slots-1))
+	w.note("%s: another consumer takes %d events", a.path, n)
+}
+
+// step lets something happen.
+func (w *world) step() {
+	w.now = w.now.Add(time.Duration(w.IntN(2_000_000)))
+	p := w.plan
+	a := w.agents[w.IntN(len(w.agents))]
+	switch n := w.IntN(1000); {
+	case n < 30 && len(a.steps) == 0 && a.alive:
+		for range 1 + w.IntN(int(2*a.slots)) {
+			a.push()
+		}
+	case n < 40 && p.restarts && (a.alive || len(a.steps) == 0):
+		w.restart(a)
+	case n < 45 && p.restarts && a.alive:
+		w.note("%s: agent exits", a.path)
+		a.alive, a.steps = false, nil
+	case n < 55 && p.pauses && len(a.steps) > 0:
+		a.paused = w.IntN(100)
+	case n < 60 && p.foreign:
+		w.foreign(a)
+	case n < 63 && p.crashes && w.process != nil:
+		w.crash()
+	case n < 75 && w.process == nil:
+		w.boot()
+	case n < 85 && w.process != nil:
+		w.process.collect()
+	}
+	for range w.IntN(8) {
+		w.agents[w.IntN(len(w.agents))].step()
+	}
+	if w.process != nil {
+		w.process.step()
+	}
+}
+
+// restart ends an agent at whatever it does, and starts another under its name.
+func (w *world) restart(a *simAgent) {
+	w.note("%s: agent restarts, %d stores before it was done", a.path, len(a.steps))
+	a.start(w.randomRing())
+}
+
+// crash ends the Collector. What the store was about to do may have been done.
+func (w *world) crash() {
+	p := w.process
+	w.note("crash")
+	if r := p.saver.current; r != nil && r.ops != nil && w.IntN(2) == 0 {
+		p.saver.apply(r)
+	}
+	for path, r := range p.open {
+		w.unmap(path, r)
+	}
+	for path, l := range w.counted {
+		for id := range l {
+			if !w.plan.saves || !w.store["agent:"+path].lineage[id] {
+				w.forgetCounted(path, id)
+			}
+		}
+	}
+	w.process = nil
+}
+
+// forgetCounted notes an event that a dead process had counted and not stored.
+// If it is still in its ring it is counted again.
+func (w *world) forgetCounted(path string, id uint64) {
+	if !w.plan.saves {
+		w.earlier[id] = true
+		return
+	}
+	for _, f := range w.files {
+		for slot, is := range w.live[f] {
+			if is == id && w.inRing(f, slot) {
+				return
+			}
+		}
+	}
+	w.loseEvent(path, id, "crash")
+}
+
+// inRing reports whether a slot is between the positions of a file's header.
+func (w *world) inRing(f *simFile, slot uint64) bool {
+	a := w.agentOf(f)
+	read, write := f.load(a.lay.readPos), f.load(a.lay.writePos)
+	return (slot-read)&(a.slots-1) < (write-read)&(a.slots-1)
+}
+
+func (w *world) agentOf(f *simFile) *simAgent {
+	for _, a := range w.agents {
+		if a.file == f {
+			return a
+		}
+	}
+	return nil
+}
+
+func (w *world) unmap(path string, _ *ringbuf.Reader) { w.files[path].locked = false }
+
+// settle ends all faults and lets everything come to rest.
+func (w *world) settle() {
+	p := w.plan
+	w.plan = plan{saves: p.saves, agents: p.agents}
+	for _, a := range w.agents {
+		a.paused = 0
+		for len(a.steps) > 0 {
+			a.step()
+		}
+	}
+	if w.process == nil {
+		w.boot()
+	}
+	if w.process.saver.hung {
+		w.crash()
+		w.boot()
+	}
+	for range 400 {
+		w.now = w.now.Add(20 * time.Millisecond)
+		w.process.step()
+	}
+}
+
+// check compares the totals with the truth.
+func (w *world) check() {
+	o := w.process.owner
+	inRing := make(map[uint64]bool)
+	for f, slots := range w.live {
+		for slot, id := range slots {
+			if w.inRing(f, slot) {
+				inRing[id] = true
+			}
+		}
+	}
+	for path, a := range o.agents {
+		w.checkTotals(path, a)
+	}
+	var counted, still, gone int
+	for id, path := range w.written {
+		l, isLost := w.lost[id]
+		switch {
+		case w.counted[path][id] || w.earlier[id]:
+			counted++
+		case inRing[id]:
+			still++
+		case !isLost:
+			w.fail("event %d of %s is neither counted nor in the ring, and nothing explains that", id, path)
+		default:
+			gone++
+			w.checkReported(id, l)
+		}
+	}
+	if counted+still+gone != len(w.written) && len(w.errs) == 0 {
+		w.fail("%d written = %d counted + %d in the ring + %d lost doesn't balance", len(w.written), counted, still, gone)
+	}
+	if still > 0 {
+		w.fail("%d events are left in the rings of agents that have come to rest", still)
+	}
+}
+
+func (w *world) checkTotals(path string, a *agent) {
+	var sum, events uint64
+	for id := range w.counted[path] {
+		sum += id
+		events++
+	}
+	if got := a.tally.Registered(); got.Sum.Lo != sum || got.Events != events {
+		w.fail("%s: totals have %d events with sum %d; the events that were counted are %d with sum %d",
+			path, got.Events, got.Sum.Lo, events, sum)
+	}
+}
+
+// checkReported fails unless a loss that somebody could notice was reported.
+func (w *world) checkReported(id uint64, l loss) {
+	if l.why == "restart" && !l.watched {
+		return
+	}
+	kinds := map[string][]notice.Kind{
+		"restart": {notice.RingRestart, notice.RingReplaced, notice.RingBroken},
+		"foreign": {notice.RingForeign, notice.RingRestart},
+		"crash":   {notice.StoreFailed, notice.StoreSlow, notice.RingForeign, notice.RingRestart},
+	}[l.why]
+	for _, n := range w.notices {
+		if slices.Contains(kinds, n.Kind) && (n.Path == l.path || n.Path == "") {
+			return
+		}
+	}
+	w.fail("event %d of %s was lost (%s) and nothing was reported", id, l.path, l.why)
+}
+
+// simulate runs one seed and returns what is wrong, or nothing.
+func simulate(seed uint64) (w *world, wrong string) {
+	w = newWorld(seed)
+	defer func() {
+		if r := recover(); r != nil {
+			w.fail("panic: %v", r)
+			wrong = strings.Join(w.errs, "\n")
+			if w.plan.steps < 0 {
+				panic(r)
+			}
+		}
+	}()
+	for range w.plan.steps {
+		w.step()
+		if len(w.errs) > 0 {
+			return w, strings.Join(w.errs, "\n")
+		}
+	}
+	w.settle()
+	w.check()
+	return w, strings.Join(w.errs, "\n")
+}
+
+var _ = maps.Keys[map[int]int]
