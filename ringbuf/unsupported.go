@@ -143,3 +143,9 @@ func (*Writer) Len() (int, error) { return 0, errors.ErrUnsupported }
 
 // Close does nothing.
 func (*Writer) Close() error { return nil }
+
+// Attended is always an error.
+func (*Reader) Attended() (bool, error) { return false, errors.ErrUnsupported }
+
+// Idle is always true.
+func (*Reader) Idle() bool { return true }

@@ -24,7 +24,7 @@ type Kind uint8
 const (
 	DirectoryMissing Kind = iota + 1 // a directory can't be read
 	DirectoryFound                   // it can be read again
-	DirectoryHangs                   // a call to its file system doesn't return
+	FileSystemHangs                   // a call to its file system doesn't return
 	DirectoryCut                     // it has more entries than are looked at
 	NotifyOff                        // inotify doesn't work; new rings are found every few seconds
 	NotRing                          // a file isn't a ring
@@ -45,7 +45,7 @@ const (
 // subjects is what notices of a kind are about, in the plural.
 func (k Kind) subjects() string {
 	switch k {
-	case DirectoryMissing, DirectoryFound, DirectoryHangs, DirectoryCut, NotifyOff:
+	case DirectoryMissing, DirectoryFound, FileSystemHangs, DirectoryCut, NotifyOff:
 		return "directories"
 	case NotRing:
 		return "files"
