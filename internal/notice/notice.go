@@ -1,0 +1,98 @@
+// Package notice reports what an operator may want to know: few lines, each of
+// which states what happened and what to do.
+//
+// Everything that is logged goes through one [Reporter]. A notice has a kind and
+// a subject, which is the path of a ring, a file or a directory. The same kind
+// is reported of the same subject at most once a minute. If it concerns many
+// subjects at once, one line per cause names how many. So the number of lines
+// is bounded whatever happens, and whoever can write to a ring directory.
+package notice
+
+import (
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Kind is what a [Notice] is about.
+type Kind uint8
+
+// The kinds of notices.
+const (
+	DirectoryMissing Kind = iota + 1 // a directory can't be read
+	DirectoryFound                   // it can be read again
+	FileSystemHangs                   // a call to its file system doesn't return
+	DirectoryCut                     // it has more entries than are looked at
+	NotifyOff                        // inotify doesn't work; new rings are found every few seconds
+	NotRing                          // a file isn't a ring
+	RingOpened
+	RingRefused  // a file can't be opened as a ring
+	RingLimit    // there are more rings than allowed
+	RingRestart  // an agent restarted
+	RingReplaced // another file has a ring's name now
+	RingRemoved  // a ring's file was removed
+	RingRetired  // a ring was closed because its agent exited
+	RingForeign  // another consumer reads a ring
+	RingFull     // a drain found a ring full
+	RingBroken   // an open ring can't be read any more
+	StoreFailed  // checkpoints can't be stored or read
+	StoreSlow    // events were committed without a checkpoint because it took too long
+)
+
+// subjects is what notices of a kind are about, in the plural.
+func (k Kind) subjects() string {
+	switch k {
+	case DirectoryMissing, DirectoryFound, FileSystemHangs, DirectoryCut, NotifyOff:
+		return "directories"
+	case NotRing:
+		return "files"
+	default:
+		return "rings"
+	}
+}
+
+// Notice is one thing that an operator may want to know. It concerns a
+// directory, a ring or a file, or several of them with the same cause.
+type Notice struct {
+	Kind  Kind
+	Level slog.Level
+	Path  string // the subject; empty where there are several, or none
+	Text  string // what happened and what to do, without the path
+	Err   error  // nil where nothing is wrong
+	Again int    // how many earlier notices of this kind and subject were left out
+}
+
+// String returns the notice as one line.
+func (n Notice) String() string {
+	s := n.Message()
+	if n.Err != nil {
+		s = fmt.Sprintf("%s: %v", s, n.Err)
+	}
+	return s
+}
+
+// Message returns the path and the text. The path is part of it because loggers
+// that sample, such as the Collector's, drop lines with the same message.
+func (n Notice) Message() string {
+	s := n.Text
+	if n.Path != "" {
+		s = readable(n.Path) + ": " + s
+	}
+	if n.Again > 0 {
+		s = fmt.Sprintf("%s (and %d more times)", s, n.Again)
+	}
+	return s
+}
+
+// readable quotes a path that isn't one printable word. Anyone may have chosen
+// the name of a file, and it must not start a log line of its own.
+func readable(path string) string {
+	odd := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
+	if !utf8.ValidString(path) || strings.ContainsFunc(path, odd) {
+		return strconv.Quote(path)
+	}
+	return path
+}

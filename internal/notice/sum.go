@@ -1,0 +1,77 @@
+package notice
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// maxCauses bounds how many causes get a line of their own.
+const maxCauses = 8
+
+// sum merges notices of one kind into one notice per cause. With more set, the
+// text says that other subjects were reported before.
+func sum(list []Notice, more bool) []Notice {
+	var causes []string
+	groups := make(map[string][]Notice)
+	for _, n := range list {
+		cause := n.cause()
+		if groups[cause] == nil {
+			if len(causes) == maxCauses {
+				cause = causes[maxCauses-1]
+			} else {
+				causes = append(causes, cause)
+			}
+		}
+		groups[cause] = append(groups[cause], n)
+	}
+	sums := make([]Notice, len(causes))
+	for i, cause := range causes {
+		sums[i] = merge(groups[cause], cause, more)
+	}
+	return sums
+}
+
+// merge makes one notice of several. The error and the text are those of the
+// first, by path.
+func merge(list []Notice, cause string, more bool) Notice {
+	slices.SortFunc(list, func(a, b Notice) int { return strings.Compare(a.Path, b.Path) })
+	first, last := list[0], list[len(list)-1]
+	if len(list) == 1 {
+		return first
+	}
+	what, text := first.Kind.subjects(), first.Text
+	if more {
+		what = "more " + what
+	}
+	level, again, mixed := slog.LevelInfo, 0, false
+	for _, n := range list {
+		level = max(level, n.Level)
+		again += n.Again
+		mixed = mixed || n.cause() != cause
+	}
+	if mixed {
+		text = "several causes, the first: " + text
+	}
+	return Notice{
+		Kind: first.Kind, Level: level, Err: first.Err, Again: again,
+		Text: fmt.Sprintf("%d %s, %s to %s: %s", len(list), what, readable(first.Path), readable(last.Path), text),
+	}
+}
+
+// cause is the same for notices of one kind that say the same about different
+// subjects. Numbers, such as positions and sizes, don't make a cause.
+func (n Notice) cause() string {
+	s := n.Text
+	if n.Err != nil {
+		s += "\x00" + strings.ReplaceAll(n.Err.Error(), n.Path, "")
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
