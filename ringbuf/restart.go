@@ -34,8 +34,8 @@ import (
 //   - the file's time is the one of an earlier sample after which the agent
 //     pushed: between the two there was no ftruncate, and so no restart; or
 //   - a slot at the end of the ring isn't what it was when this reader last
-//     passed it: the agent writes slots in order, so that it has written all
-//     slots up to there in this round.
+//     passed it: the agent writes slots in order, so that it has pushed all
+//     slots before that one in this round. These are believed.
 //
 // Otherwise nothing is pending until the header moves on. The time alone isn't
 // enough to reject: file systems also change it when they write a page back.
@@ -125,12 +125,10 @@ func (r *Reader) believeAtZero(s state) (state, error) {
 	if err != nil || r.sampled.pushed && now.Changed == r.sampled.changed {
 		return s, err
 	}
-	proven := r.lastChanged()
-	if proven > r.mask {
-		r.sampled = stamp{changed: now.Changed}
-		return s, nil
-	}
-	s.pending = max(0, int(proven)-int(r.next))
+	// The agent pushes a slot before it writes the next. Whether it pushed the
+	// last slot that it wrote isn't known: it may have died before.
+	proven := int(r.lastChanged()) - 1
+	s.pending = max(0, proven-int(r.next))
 	return s, nil
 }
 
@@ -194,20 +192,14 @@ func (r *Reader) unchanged() bool {
 	return err == nil && r.sampled.pushed && now.Changed == r.sampled.changed
 }
 
-// readElsewhere follows a read position that somebody else has stored. No event
-// is handed out twice: if it moved backward, it is put right again.
+// readElsewhere follows a read position that somebody else has stored. Positions
+// don't show laps, so it is taken to have moved forward, as consumers do.
 func (r *Reader) readElsewhere(s state) error {
 	if s.read == 0 && !r.unchanged() {
 		return ErrRestarted
 	}
 	from := r.committed
 	forward := r.distance(from, s.read)
-	if forward > r.distance(from, s.write) {
-		if _, err := r.swap(s.read, from); err != nil {
-			return err
-		}
-		return &ForeignReadError{From: from, To: s.read}
-	}
 	if forward > r.Uncommitted() {
 		r.moveTo(s.read)
 	}
@@ -242,10 +234,7 @@ func (r *Reader) swap(from, to uint64) (bool, error) {
 // has used the room at once and wrapped, or it restarted. The last slot shows it,
 // which can't be pending while readPos is 0.
 func (r *Reader) ranOn(to uint64) bool {
-	switch {
-	case r.committed != 0: // puts a foreign position right
-		return r.unchanged()
-	case atomic.LoadUint64(r.write) >= to:
+	if atomic.LoadUint64(r.write) >= to {
 		return r.sameRun()
 	}
 	return r.unchanged() || r.lastChanged() > r.mask

@@ -39,6 +39,7 @@ type agent struct {
 	attendance attendance
 	finished   bool // the agent has exited, and its ring was drained since
 	removed    bool // the path has no file
+	touched    bool // the ring's file changed while it waited for the checkpoint
 
 	lastEvent time.Time // when events were last found, or the ring was opened
 	shown     shown
@@ -86,7 +87,7 @@ func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Tim
 	a.generation++
 	a.reader, a.opening, a.left, a.openBy = r, nil, nil, time.Time{}
 	a.layout = r.Layout()
-	a.removed, a.finished, a.attendance = false, false, unknown
+	a.removed, a.finished, a.touched, a.attendance = false, false, false, unknown
 	a.heldSince, a.lastEvent, a.due = time.Time{}, now, now
 	a.pace = newPace(configured)
 	a.tally.Found(0, r.Capacity())

@@ -100,7 +100,7 @@ func (o *owner) restore(a *agent, m loaded) (*checkpoint.Checkpoint, error) {
 		// process that ended in order.
 		return &c, err
 	}
-	*a.tally, a.start = *totals, start
+	a.tally, a.start = totals, start
 	return &c, nil
 }
 
@@ -124,10 +124,14 @@ func (o *owner) openDue(now time.Time) {
 // attach gives an agent a ring and, if there is a mark, brings the ring to where
 // the totals stand.
 func (o *owner) attach(a *agent, r *ringbuf.Reader, mark *checkpoint.Mark, now time.Time) {
+	touched := a.touched && r.Committed() == 0
 	a.attach(r, o.cfg.RunInterval, now)
 	o.enter(a)
 	o.report(a, info(notice.RingOpened, fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, r.Capacity())))
 	if mark == nil {
+		if touched {
+			o.restartSeen(a, "agent restarted before its ring was read")
+		}
 		return
 	}
 	outcome, err := mark.Resume(r)
@@ -166,8 +170,18 @@ func (m Found) apply(o *owner, _ time.Time) {
 	}
 }
 
+// A restart shows in the positions of a ring, unless nothing was read of it. Then
+// only the file shows it.
 func (m Touched) apply(o *owner, now time.Time) {
-	if a := o.agents[m.Path]; a != nil {
+	a := o.agents[m.Path]
+	switch {
+	case a == nil:
+	case a.opening != nil:
+		a.touched = true
+	case a.reader != nil:
 		a.due = now
+		if a.reader.Position() == 0 && a.reader.Committed() == 0 {
+			o.restartSeen(a, "agent restarted")
+		}
 	}
 }

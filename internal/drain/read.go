@@ -130,14 +130,22 @@ func (o *owner) interrupted(a *agent, now time.Time, err error) {
 }
 
 func (o *owner) restarted(a *agent, err error) {
-	lossy := !a.finished
-	a.tally.Restarted(lossy)
-	a.left = nil
-	o.do(reopenEffect{a.source, a.Agent, a.detach()})
 	text := "agent restarted"
 	if errors.Is(err, ringbuf.ErrShrunk) {
 		text = "ring file has shrunk: its agent restarted, or somebody truncated it"
 	}
+	o.restartSeen(a, text)
+	a.left = nil
+	o.do(reopenEffect{a.source, a.Agent, a.detach()})
+}
+
+// restartSeen counts and reports a restart. What the agent wrote after the last
+// drain is lost, unless it had exited by then.
+func (o *owner) restartSeen(a *agent, text string) {
+	lossy := !a.finished
+	a.finished = false
+	a.tally.Restarted(lossy)
+	a.dirty = true
 	if lossy {
 		text += "; events that it wrote just before may be lost"
 	}

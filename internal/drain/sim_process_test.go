@@ -21,7 +21,9 @@ type process struct {
 	open  map[string]*ringbuf.Reader
 	tryAt map[string]time.Time // when to try to open a path
 	told  map[string]Attended
-	saver simSaver
+
+	touched []*simFile // that inotify has yet to report
+	saver   simSaver
 }
 
 func (w *world) boot() {
@@ -54,6 +56,7 @@ func (p *process) tap(a Agent, b ringbuf.Batch) {
 			w.fail("%s: event %d was counted twice", a.Path, id)
 		default:
 			w.counted[a.Path][id] = true
+			w.note("%s: event %d is counted", a.Path, id)
 		}
 	}
 }
@@ -74,6 +77,11 @@ func (p *process) step() {
 	p.inbox = nil
 	next, effects := p.owner.step(p.world.now, in)
 	p.next = next
+	for path, a := range p.owner.agents {
+		if a.reader != nil {
+			p.world.files[path].taken = 0
+		}
+	}
 	for _, e := range effects {
 		e.run(p)
 	}
@@ -100,12 +108,18 @@ func (p *process) tryOpen(path string) {
 	f.locked = true
 	p.open[path] = r
 	delete(p.told, path)
+	p.touched = slices.DeleteFunc(p.touched, func(t *simFile) bool { return t == f })
 	p.inbox = append(p.inbox, Opened{Agent: Agent{Name: path[len("/rings/"):], Dir: "/rings", Path: path}, Reader: r, From: p})
 }
 
 // attend tells the owner whether agents have their rings open.
 func (p *process) attend() {
 	w := p.world
+	for ; len(p.touched) > 0 && w.IntN(4) == 0; p.touched = p.touched[1:] {
+		if f := p.touched[0]; p.open[f.path] != nil {
+			p.inbox = append(p.inbox, Touched{f.path})
+		}
+	}
 	if w.IntN(20) > 0 {
 		return
 	}

@@ -35,11 +35,12 @@ const offVersion = 16
 // simFile is a ring's file: memory that agents and readers share.
 type simFile struct {
 	world   *world
+	path    string
 	memory  []uint64
 	size    int
 	changed time.Time // ctime
 	locked  bool      // by a reader of the Collector
-	replace bool
+	taken   uint64    // events that another consumer took since the owner last looked
 }
 
 // maxSimFile is the size of the largest file: V1 with 64 slots.
@@ -66,10 +67,11 @@ func (f *simFile) truncate(size int) {
 		clear(f.bytes()[size:])
 	}
 	f.size = size
-	f.touch()
+	f.changed = f.world.now
+	if p := f.world.process; p != nil && f.locked {
+		p.touched = append(p.touched, f)
+	}
 }
-
-func (f *simFile) touch() { f.changed = f.world.now }
 
 // mapping is the file as one reader has mapped it.
 type mapping struct {
@@ -78,7 +80,9 @@ type mapping struct {
 }
 
 func (m *mapping) Stat() (ringbuf.FileState, error) {
-	return ringbuf.FileState{Size: int64(m.file.size), Changed: m.file.changed}, nil
+	return ringbuf.FileState{
+		Size: int64(m.file.size), Changed: m.file.changed.UnixNano(), Age: int64(m.file.world.now.Sub(m.file.changed)),
+	}, nil
 }
 
 // Guard makes what lies beyond the end of the file a fault, as the kernel does,
@@ -102,8 +106,9 @@ type simAgent struct {
 	write  uint64   // its own copy of the position
 	steps  []func() // what is left to do
 	alive  bool
-	paused int      // steps for which it doesn't run
-	ids    []uint64 // of the events in the ring, by slot
+	paused int // steps for which it doesn't run
+
+	resized bool // the file has another size, and still the old header
 }
 
 // start does what NIXL does when an agent starts. A file that exists is taken

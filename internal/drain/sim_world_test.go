@@ -2,7 +2,6 @@ package drain
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -99,7 +98,7 @@ func newWorld(seed uint64) *world {
 	}
 	for i := range w.plan.agents {
 		path := fmt.Sprintf("/rings/agent-%d", i)
-		f := &simFile{world: w, memory: make([]uint64, (maxSimFile+7)/8)}
+		f := &simFile{world: w, path: path, memory: make([]uint64, (maxSimFile+7)/8)}
 		w.files[path], w.live[f] = f, make(map[uint64]uint64)
 		a := &simAgent{world: w, path: path}
 		w.agents = append(w.agents, a)
@@ -113,7 +112,7 @@ func (w *world) randomRing() (simLayout, uint64) {
 	if !w.plan.layouts {
 		return simLayouts[3], 8
 	}
-	return simLayouts[w.IntN(len(simLayouts))], 1 << (1 + w.IntN(6))
+	return simLayouts[w.IntN(len(simLayouts))], 1 << (2 + w.IntN(5))
 }
 
 func (w *world) note(format string, args ...any) {
@@ -132,6 +131,7 @@ func (w *world) fail(format string, args ...any) {
 func (w *world) wrote(a *simAgent, id uint64) {
 	w.written[id] = a.path
 	w.live[a.file][a.write] = id
+	w.note("%s: event %d in slot %d", a.path, id, a.write)
 }
 
 // truncated notes what a change of the file's size destroys.
@@ -139,11 +139,15 @@ func (w *world) truncated(a *simAgent) {
 	w.note("%s: ftruncate for %v with %d slots", a.path, a.lay.layout, a.slots)
 	if a.file.size != 0 && a.file.size != a.lay.header+int(a.slots)*a.lay.slot {
 		w.lose(a, "restart")
+		a.resized = true
 	}
 }
 
 // reset notes what the first store of a restart destroys.
-func (w *world) reset(a *simAgent) { w.lose(a, "restart") }
+func (w *world) reset(a *simAgent) {
+	w.lose(a, "restart")
+	a.resized = false
+}
 
 func (w *world) lose(a *simAgent, why string) {
 	for _, id := range w.live[a.file] {
@@ -154,6 +158,7 @@ func (w *world) lose(a *simAgent, why string) {
 
 func (w *world) loseEvent(path string, id uint64, why string) {
 	if _, twice := w.lost[id]; !twice {
+		w.note("%s: event %d is gone (%s)", path, id, why)
 		w.lost[id] = loss{why: why, path: path, at: w.now, watched: w.process != nil && w.process.open[path] != nil}
 	}
 }
@@ -169,6 +174,9 @@ func (w *world) foreign(a *simAgent) {
 		return
 	}
 	n := 1 + w.Uint64N((write-read)&(a.slots-1))
+	if f.taken += n; f.taken >= a.slots {
+		return // positions don't show a whole lap
+	}
 	for i := range n {
 		if id, ok := w.live[f][(read+i)&(a.slots-1)]; ok {
 			w.loseEvent(a.path, id, "foreign")
@@ -213,8 +221,16 @@ func (w *world) step() {
 }
 
 // restart ends an agent at whatever it does, and starts another under its name.
+//
+// One thing is left out: an agent that dies between its first two system calls
+// and leaves a file of another size, followed by one that restores the size. The
+// old header is valid again then, and zeros look like events.
 func (w *world) restart(a *simAgent) {
 	w.note("%s: agent restarts, %d stores before it was done", a.path, len(a.steps))
+	if a.resized {
+		a.start(a.lay, a.slots)
+		return
+	}
 	a.start(w.randomRing())
 }
 
@@ -227,6 +243,12 @@ func (w *world) crash() {
 	}
 	for path, r := range p.open {
 		w.unmap(path, r)
+	}
+	for id, l := range w.lost {
+		if l.watched && !w.reported(l) {
+			l.watched = false // the Collector died before it could tell
+			w.lost[id] = l
+		}
 	}
 	for path, l := range w.counted {
 		for id := range l {
@@ -299,11 +321,12 @@ func (w *world) settle() {
 // check compares the totals with the truth.
 func (w *world) check() {
 	o := w.process.owner
-	inRing := make(map[uint64]bool)
+	inRing, ambiguous := make(map[uint64]bool), make(map[uint64]bool)
 	for f, slots := range w.live {
 		for slot, id := range slots {
 			if w.inRing(f, slot) {
 				inRing[id] = true
+				ambiguous[id] = f.load(w.agentOf(f).lay.writePos) == 0
 			}
 		}
 	}
@@ -318,6 +341,9 @@ func (w *world) check() {
 			counted++
 		case inRing[id]:
 			still++
+			if !ambiguous[id] { // "just wrapped" looks like "restarting" until the next event
+				w.fail("event %d of %s is still in the ring of an agent that has come to rest", id, path)
+			}
 		case !isLost:
 			w.fail("event %d of %s is neither counted nor in the ring, and nothing explains that", id, path)
 		default:
@@ -327,9 +353,6 @@ func (w *world) check() {
 	}
 	if counted+still+gone != len(w.written) && len(w.errs) == 0 {
 		w.fail("%d written = %d counted + %d in the ring + %d lost doesn't balance", len(w.written), counted, still, gone)
-	}
-	if still > 0 {
-		w.fail("%d events are left in the rings of agents that have come to rest", still)
 	}
 }
 
@@ -347,20 +370,27 @@ func (w *world) checkTotals(path string, a *agent) {
 
 // checkReported fails unless a loss that somebody could notice was reported.
 func (w *world) checkReported(id uint64, l loss) {
-	if l.why == "restart" && !l.watched {
-		return
+	if (l.watched || l.why == "crash") && !w.reported(l) {
+		w.fail("event %d of %s was lost (%s) and nothing was reported", id, l.path, l.why)
 	}
-	kinds := map[string][]notice.Kind{
-		"restart": {notice.RingRestart, notice.RingReplaced, notice.RingBroken},
-		"foreign": {notice.RingForeign, notice.RingRestart},
-		"crash":   {notice.StoreFailed, notice.StoreSlow, notice.RingForeign, notice.RingRestart},
-	}[l.why]
+}
+
+// explains are the notices that report a loss.
+var explains = map[string][]notice.Kind{
+	"restart": {notice.RingRestart, notice.RingReplaced, notice.RingBroken},
+	"foreign": {notice.RingForeign, notice.RingRestart},
+	"crash":   {notice.StoreFailed, notice.StoreSlow},
+}
+
+func (w *world) reported(l loss) bool {
 	for _, n := range w.notices {
-		if slices.Contains(kinds, n.Kind) && (n.Path == l.path || n.Path == "") {
-			return
+		about := n.Path == l.path || n.Path == ""
+		// What a crash loses was reported before it, everything else after.
+		if about && slices.Contains(explains[l.why], n.Kind) && (l.why == "crash" || !n.at.Before(l.at)) {
+			return true
 		}
 	}
-	w.fail("event %d of %s was lost (%s) and nothing was reported", id, l.path, l.why)
+	return false
 }
 
 // simulate runs one seed and returns what is wrong, or nothing.
@@ -385,5 +415,3 @@ func simulate(seed uint64) (w *world, wrong string) {
 	w.check()
 	return w, strings.Join(w.errs, "\n")
 }
-
-var _ = maps.Keys[map[int]int]
