@@ -131,7 +131,7 @@ func TestRandomEvents(t *testing.T) {
 						agent = storeAndRestore(t, agent, s)
 					}
 					if g.IntN(3) == 0 {
-						agent.Restarted()
+						agent.Restarted(true)
 						want.restarted()
 					}
 				}
@@ -170,7 +170,7 @@ func TestLayoutsInTurn(t *testing.T) {
 			for i := range events {
 				want.add(l, events[i])
 			}
-			agent.Restarted()
+			agent.Restarted(true)
 			want.restarted()
 		}
 	}
