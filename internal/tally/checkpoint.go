@@ -14,17 +14,16 @@ const checkpointVersion = 2
 
 // Why totals can't be restored.
 var (
-	// ErrCheckpoint says that the bytes are no totals.
+	// ErrCheckpoint is the error of bytes that aren't totals.
 	ErrCheckpoint = errors.New("invalid checkpoint")
-	// ErrShape says that they are of agents with other histograms, which can't
-	// be continued.
+	// ErrShape is the error of totals with other histograms, which can't be
+	// continued.
 	ErrShape = errors.New("checkpoint has other histograms than are configured now")
 )
 
-// AppendBinary appends the totals to b, so that [Agent.UnmarshalBinary] gets
-// them back. The fill of the ring, which is of the present, isn't part of it.
-// The error is always nil.
-func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
+// AppendTotals appends the totals to b, for [Agent.RestoreTotals]. The fill of
+// the ring, which describes the present, isn't part of them.
+func (a *Agent) AppendTotals(b []byte) []byte {
 	e := encoder(b)
 	e.uint(checkpointVersion)
 	e.uint(a.shape())
@@ -48,13 +47,13 @@ func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
 	for _, n := range a.health.stored() {
 		e.uint(*n)
 	}
-	return e, nil
+	return e
 }
 
-// UnmarshalBinary restores the totals of an agent that has done nothing yet.
-// The bytes may be anything: the error is then [ErrCheckpoint], or [ErrShape],
-// and the agent is not to be used.
-func (a *Agent) UnmarshalBinary(b []byte) error {
+// RestoreTotals restores the totals of an agent that has done nothing yet. The
+// bytes may be anything. The error is [ErrCheckpoint] or [ErrShape]; the agent
+// must not be used then.
+func (a *Agent) RestoreTotals(b []byte) error {
 	d := &decoder{rest: b}
 	if v := d.uint(); v != checkpointVersion {
 		return fmt.Errorf("%w: version %d", ErrCheckpoint, v)
