@@ -138,7 +138,7 @@ func (b *builder) health(t *tally.Totals, layout ringbuf.Layout) {
 	b.count(semconv.RingRestarts, t.Restarts())
 	b.count(semconv.RingLossyRestarts, t.LossyRestarts())
 	b.count(semconv.RingForeignReads, t.ForeignReads())
-	if layout == ringbuf.V4 || t.TornGroups() > 0 {
+	if layout >= ringbuf.V4 || t.TornGroups() > 0 {
 		b.count(semconv.RingTornGroups, t.TornGroups())
 	}
 }

@@ -192,7 +192,7 @@ func (b *builder) health(t *tally.Totals, layout ringbuf.Layout) {
 	b.RecordNixlTelemetryRingRestartsDataPoint(b.ts, int64(t.Restarts()))
 	b.RecordNixlTelemetryRingLossyRestartsDataPoint(b.ts, int64(t.LossyRestarts()))
 	b.RecordNixlTelemetryRingForeignReadsDataPoint(b.ts, int64(t.ForeignReads()))
-	if layout == ringbuf.V4 || t.TornGroups() > 0 {
+	if layout >= ringbuf.V4 || t.TornGroups() > 0 {
 		b.RecordNixlTelemetryRingTornGroupsDataPoint(b.ts, int64(t.TornGroups()))
 	}
 }
