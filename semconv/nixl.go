@@ -1,5 +1,11 @@
 package semconv
 
+// AgentUp is the kernel's view of the agent, not the agent's own.
+var AgentUp = Metric{
+	Name: "nixl.agent.up", Kind: UpDownCounter, Number: Int64, Unit: "1",
+	Description: "1 while a process other than the reader has the agent's ring open, 0 once none has; absent if the kernel can't tell.",
+}
+
 // What a NIXL agent does, by events of its telemetry.
 var (
 	TransferIO = Metric{
@@ -48,7 +54,8 @@ var (
 	}
 	MemoryUsage = Metric{
 		Name: "nixl.memory.usage", Kind: UpDownCounter, Number: Int64, Unit: "By",
-		Description: "Bytes of memory registered with the agent at present: registered less deregistered, since the agent's last start.",
+		Description: "Bytes of memory registered with the agent now: registered minus deregistered since the agent started; " +
+			"absent if some of these events were missed.",
 	}
 	MemoryLastSize = Metric{
 		Name: "nixl.memory.last.size", Kind: Gauge, Number: Int64, Unit: "By",
@@ -100,7 +107,11 @@ var (
 	}
 	RingRestarts = Metric{
 		Name: "nixl.telemetry.ring.restarts", Kind: Counter, Number: Int64, Unit: "{restart}",
-		Description: "Times that the agent started anew on this ring.",
+		Description: "Agent restarts on this ring.",
+	}
+	RingLossyRestarts = Metric{
+		Name: "nixl.telemetry.ring.lossy_restarts", Kind: Counter, Number: Int64, Unit: "{restart}",
+		Description: "Agent restarts that may have discarded unread events.",
 	}
 	RingForeignReads = Metric{
 		Name: "nixl.telemetry.ring.foreign_reads", Kind: Counter, Number: Int64, Unit: "{read}",
@@ -108,7 +119,7 @@ var (
 	}
 	RingTornGroups = Metric{
 		Name: "nixl.telemetry.ring.torn_groups", Kind: Counter, Number: Int64, Unit: "{group}",
-		Description: "Transfers of which some events are missing (layout v4): the ring has lost events.",
+		Description: "Transfers of which some events are missing (layouts v4 and v5): the ring has lost events.",
 	}
 )
 
@@ -119,6 +130,6 @@ func NIXL() []Metric {
 		TransferLastSize, TransferLastDuration, TransferLastPostDuration,
 		MemoryRegistered, MemoryDeregistered, MemoryUsage, MemoryLastSize,
 		Errors, Events, EventValue, EventLastValue, TelemetryEventsDropped,
-		RingCapacity, RingUtilization, RingSaturations, RingRestarts, RingForeignReads, RingTornGroups,
+		AgentUp, RingCapacity, RingUtilization, RingSaturations, RingRestarts, RingLossyRestarts, RingForeignReads, RingTornGroups,
 	}
 }

@@ -37,15 +37,17 @@ func (b *builder) agent(v watch.View) {
 		// point before its start is one that backends refuse.
 		b.at = b.start
 	}
-	b.transfers(v.Tally)
-	b.memory(v.Tally)
-	b.errors(v.Tally)
-	b.events(v.Tally)
-	b.health(v.Tally, v.Layout)
+	t := &v.Tally.Totals
+	b.transfers(t)
+	b.memory(t)
+	b.errors(t)
+	b.events(t)
+	b.health(t, v.Layout)
+	b.up(v.Up)
 	v.Tally.Rest()
 }
 
-func (b *builder) transfers(t *tally.Agent) {
+func (b *builder) transfers(t *tally.Totals) {
 	for d, name := range [...]string{tally.Transmit: semconv.Transmit, tally.Receive: semconv.Receive} {
 		direction := attribute.String(semconv.Direction, name)
 		if size := t.Size(tally.Direction(d)); size.Count() > 0 {
@@ -67,7 +69,7 @@ func (b *builder) transfers(t *tally.Agent) {
 	}
 }
 
-func (b *builder) memory(t *tally.Agent) {
+func (b *builder) memory(t *tally.Totals) {
 	registered, deregistered := t.Registered(), t.Deregistered()
 	if registered.Events > 0 {
 		b.int64(semconv.MemoryRegistered, registered.Sum.Int64())
@@ -77,13 +79,13 @@ func (b *builder) memory(t *tally.Agent) {
 		b.int64(semconv.MemoryDeregistered, deregistered.Sum.Int64())
 		b.int64(semconv.MemoryLastSize, deregistered.Last(), attribute.String(semconv.MemoryOperation, semconv.Deregister))
 	}
-	if registered.Events > 0 || deregistered.Events > 0 {
-		b.int64(semconv.MemoryUsage, t.MemoryUsage())
+	if usage, known := t.MemoryUsage(); known && registered.Events+deregistered.Events > 0 {
+		b.int64(semconv.MemoryUsage, usage)
 	}
 }
 
 // errors are reported from 0 on, so that an alert can fire on the first.
-func (b *builder) errors(t *tally.Agent) {
+func (b *builder) errors(t *tally.Totals) {
 	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
 		status := agent.Status(kind - ringbuf.TypeErrNotPosted)
 		b.int64(semconv.Errors, t.Errors(kind).Sum.Int64(), attribute.String(semconv.ErrorType, status.String()))
@@ -93,13 +95,13 @@ func (b *builder) errors(t *tally.Agent) {
 	}
 }
 
-func (b *builder) events(t *tally.Agent) {
+func (b *builder) events(t *tally.Totals) {
 	t.Events(func(category, name string, events uint64) {
 		b.count(semconv.Events, events,
 			attribute.String(semconv.EventCategory, category), attribute.String(semconv.EventName, name))
 	})
-	for _, s := range t.Series() {
-		if s.Valued {
+	for i := range t.Series() {
+		if s := &t.Series()[i]; s.Valued {
 			category, name := attribute.String(semconv.EventCategory, s.Category), attribute.String(semconv.EventName, s.Name)
 			b.int64(semconv.EventValue, s.Sum.Int64(), category, name)
 			b.int64(semconv.EventLastValue, s.Last(), category, name)
@@ -115,14 +117,26 @@ func (b *builder) events(t *tally.Agent) {
 	}
 }
 
+// up is what the kernel knows of the agent; nil if nothing.
+func (b *builder) up(up *bool) {
+	switch {
+	case up == nil:
+	case *up:
+		b.int64(semconv.AgentUp, 1)
+	default:
+		b.int64(semconv.AgentUp, 0)
+	}
+}
+
 // health is what is known of the ring. Loss is reported from 0 on, as errors
 // are.
-func (b *builder) health(t *tally.Agent, layout ringbuf.Layout) {
+func (b *builder) health(t *tally.Totals, layout ringbuf.Layout) {
 	b.int64(semconv.TelemetryEventsDropped, t.Dropped().Sum.Int64())
 	b.int64(semconv.RingCapacity, int64(t.Capacity()))
 	b.float64(semconv.RingUtilization, t.Utilization())
 	b.count(semconv.RingSaturations, t.Saturations())
 	b.count(semconv.RingRestarts, t.Restarts())
+	b.count(semconv.RingLossyRestarts, t.LossyRestarts())
 	b.count(semconv.RingForeignReads, t.ForeignReads())
 	if layout >= ringbuf.V4 || t.TornGroups() > 0 {
 		b.count(semconv.RingTornGroups, t.TornGroups())

@@ -118,6 +118,3 @@ func (a *agent) hold(now time.Time) {
 		a.heldSince = now
 	}
 }
-
-// key is what the agent's checkpoint is stored under.
-func (a *agent) key() string { return "agent:" + a.Path }

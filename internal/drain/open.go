@@ -29,7 +29,7 @@ func (m Opened) apply(o *owner, now time.Time) {
 		o.agents[a.Path] = a
 		if o.saves {
 			a.opening, a.openBy = &m, now.Add(loadWait)
-			o.do(loadEffect{a.Path, a.key()})
+			o.do(loadEffect{a.Path, checkpoint.Key(a.Path)})
 			return
 		}
 		a.tally.Opened(m.Reader.Committed() == 0)

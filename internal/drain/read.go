@@ -168,18 +168,11 @@ func (o *owner) broken(a *agent, now time.Time, err error) {
 }
 
 // mark returns where the agent's totals stand in its ring.
-func (o *owner) mark(a *agent, now time.Time) (m checkpoint.Mark, err error) {
-	r := a.reader
-	if r == nil && a.left != nil {
-		m = *a.left
-	}
-	m.Start, m.Saved = a.start, now
-	if r == nil {
+func (o *owner) mark(a *agent, now time.Time) (checkpoint.Mark, error) {
+	if a.reader == nil && a.left != nil {
+		m := *a.left
+		m.Saved = now.UnixNano()
 		return m, nil
 	}
-	m.Layout, m.Capacity = r.Layout(), uint64(r.Capacity())
-	m.Dev, m.Ino = r.ID().Dev, r.ID().Ino
-	m.From, m.To = r.Committed(), r.Position()
-	m.Fingerprint, err = r.Fingerprint(m.From, m.To)
-	return m, err
+	return checkpoint.MarkOf(a.reader, a.start.UnixNano(), now.UnixNano())
 }

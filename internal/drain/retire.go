@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
@@ -63,7 +64,7 @@ func (o *owner) retire(a *agent) {
 	o.drop(a)
 	o.do(retireEffect{a.source, a.Agent, a.detach()})
 	if o.saves {
-		o.do(forgetEffect{a.key()})
+		o.do(forgetEffect{checkpoint.Key(a.Path)})
 	}
 	o.report(a, info(notice.RingRetired, fmt.Sprintf(
 		"agent exited and wrote nothing for %v, so it is no longer reported; its file is left", o.cfg.StaleAfter)))

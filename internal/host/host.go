@@ -58,8 +58,8 @@ type Config struct {
 // Telemetry receives figures about draining and saving. Its functions must not
 // block.
 type Telemetry struct {
-	Lag    func(time.Duration)             // how late a round of drains began
-	Events func(uint64)                    // how many events a round counted
+	Lag    func(time.Duration)            // how late a round of drains began
+	Events func(uint64)                   // how many events a round counted
 	Saved  func(d time.Duration, ok bool) // how long a save took, and whether it worked
 }
 

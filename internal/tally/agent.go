@@ -2,28 +2,22 @@ package tally
 
 import "github.com/nixl-otel/nixl-otel/ringbuf"
 
-// Agent is the totals of one agent. It isn't safe for concurrent use.
+// Agent counts the events of one agent. Its [Totals] grow with every call of
+// [Agent.Add]; it isn't safe for concurrent use, but a [Agent.Snapshot] is a
+// copy that nothing else writes to.
 type Agent struct {
-	counters [ringbuf.Types]Total  // of the types without a histogram
-	legacy   [ringbuf.Types]uint64 // events that came by a name that their type no longer has
-	sizes    [2]Histogram          // by Direction
-	duration Histogram
-	post     Histogram
-	// otherErrors are errors of a status that the catalogue doesn't know.
-	otherErrors Sum
-	names       names
-	spellings   *spellings // only for rings with names
-	groups      groups
+	Totals
 
-	// What the agent had registered and deregistered when it last started.
-	registeredBefore, deregisteredBefore Sum
-
-	health health
+	names     names
+	spellings *spellings // only for rings with names
+	groups    groups
 }
 
-// NewAgent makes the totals of an agent that has done nothing yet.
+// NewAgent returns an agent without any events.
 func NewAgent(s *Shape) *Agent {
 	a := &Agent{names: newNames(s.maxNames)}
+	a.series = make([]Series, reserved)
+	a.series[overflowValued].Valued = true
 	a.sizes[Transmit].init(s.size)
 	a.sizes[Receive].init(s.size)
 	a.duration.init(s.duration)
@@ -31,9 +25,21 @@ func NewAgent(s *Shape) *Agent {
 	return a
 }
 
-// Add counts the events of a batch. Where the memory behind the batch goes
-// away, which is a panic that the ring's reader turns into an error, part of
-// the batch is counted; of its last run of transfers maybe only in histograms.
+// Snapshot copies the totals into into, or into new ones if into is nil, and
+// returns the copy. It also starts a new interval for [Totals.Utilization].
+// Reusing an earlier snapshot avoids allocations.
+func (a *Agent) Snapshot(into *Totals) *Totals {
+	if into == nil {
+		into = new(Totals)
+	}
+	into.copyFrom(&a.Totals)
+	a.Rest()
+	return into
+}
+
+// Add counts the events of a batch. If the memory behind the batch faults,
+// which panics until the ring's reader turns the panic into an error, part of
+// the batch is counted; its last run of transfers may be in histograms only.
 func (a *Agent) Add(b ringbuf.Batch) {
 	switch b.Layout() {
 	case ringbuf.V1:
@@ -49,7 +55,7 @@ func (a *Agent) Add(b ringbuf.Batch) {
 	}
 }
 
-// typed counts events that have a type only.
+// typed counts events that carry only a type.
 func (a *Agent) typed(events []ringbuf.TypedEvent) {
 	for i := 0; i < len(events); i++ {
 		if n := a.transfers(ringbuf.Quads(events[i:])); n > 0 {
@@ -66,8 +72,8 @@ func (a *Agent) typed(events []ringbuf.TypedEvent) {
 	}
 }
 
-// grouped counts events that have a type only, and whose groups are to be
-// whole.
+// grouped counts events that carry only a type and come in whole groups,
+// unless the ring has lost events.
 func (a *Agent) grouped(events []ringbuf.TypedEvent) {
 	for i := 0; i < len(events); i++ {
 		if !a.groups.open() {
@@ -78,7 +84,7 @@ func (a *Agent) grouped(events []ringbuf.TypedEvent) {
 		}
 		e := &events[i]
 		t, v := e.Type, e.Value
-		a.groups.add(t)
+		a.health.torn += a.groups.add(t)
 		if ringbuf.V4.Knows(t) {
 			a.known(t, v)
 		} else {
@@ -87,7 +93,7 @@ func (a *Agent) grouped(events []ringbuf.TypedEvent) {
 	}
 }
 
-// known counts an event of the catalogue.
+// known counts an event whose type is in the catalog.
 func (a *Agent) known(t ringbuf.Type, v uint64) {
 	switch t {
 	case ringbuf.TypeTxBytes, ringbuf.TypeRxBytes:
@@ -96,15 +102,18 @@ func (a *Agent) known(t ringbuf.Type, v uint64) {
 		a.duration.record(v)
 	case ringbuf.TypeXferPostTime:
 		a.post.record(v)
+	case ringbuf.TypeMemoryDeregistered:
+		a.counters[t].record(v)
+		a.checkMemory()
 	default:
 		a.counters[t].record(v)
 	}
 }
 
-// unknown counts an event whose type isn't in the catalogue, or not in its
+// unknown counts an event whose type isn't in the catalog, or not in its
 // category.
 func (a *Agent) unknown(c ringbuf.Category, t ringbuf.Type, v uint64, l ringbuf.Layout) {
-	a.names.typed(c, t, l).record(v)
+	a.series[a.typedSeries(c, t, l)].record(v)
 	if c == ringbuf.CategoryError && !ringbuf.V2.Knows(t) {
 		a.otherErrors.Add(v)
 	}

@@ -10,52 +10,50 @@ import (
 
 // checkpointVersion is the first byte of the encoded totals. It changes
 // whenever what follows does.
-const checkpointVersion = 1
+const checkpointVersion = 2
 
 // Why totals can't be restored.
 var (
-	// ErrCheckpoint says that the bytes are no totals.
+	// ErrCheckpoint is the error of bytes that aren't totals.
 	ErrCheckpoint = errors.New("invalid checkpoint")
-	// ErrShape says that they are of agents with other histograms, which can't
-	// be continued.
+	// ErrShape is the error of totals with other histograms, which can't be
+	// continued.
 	ErrShape = errors.New("checkpoint has other histograms than are configured now")
 )
 
-// AppendBinary appends the totals to b, so that [Agent.UnmarshalBinary] gets
-// them back. The fill of the ring, which is of the present, isn't part of it.
-// The error is always nil.
-func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
+// AppendTotals appends the totals to b, for [Agent.RestoreTotals]. The fill of
+// the ring, which describes the present, isn't part of them.
+func (a *Agent) AppendTotals(b []byte) []byte {
 	e := encoder(b)
 	e.uint(checkpointVersion)
 	e.uint(a.shape())
 	for t := range a.counters {
 		e.total(a.counters[t])
-		e.uint(a.legacy[t])
 	}
 	for _, h := range a.histograms() {
 		e.histogram(h)
 	}
-	for _, s := range []Sum{a.otherErrors, a.registeredBefore, a.deregisteredBefore} {
-		e.sum(s)
-	}
-	e.series(&a.names.plain)
-	e.series(&a.names.valued)
-	e.uint(uint64(len(a.names.list)))
-	for _, s := range a.names.list {
-		e.key(s.key)
+	e.sum(a.otherErrors)
+	e.memory(&a.memory)
+	e.series(&a.series[overflowPlain])
+	e.series(&a.series[overflowValued])
+	e.uint(uint64(len(a.Series())))
+	for i := range a.Series() {
+		s := &a.Series()[i]
+		e.key(seriesKey{s.number, s.Name})
 		e.series(s)
 	}
 	e.groups(&a.groups)
-	for _, n := range []uint64{a.health.saturations, a.health.restarts, a.health.foreign} {
-		e.uint(n)
+	for _, n := range a.health.stored() {
+		e.uint(*n)
 	}
-	return e, nil
+	return e
 }
 
-// UnmarshalBinary restores the totals of an agent that has done nothing yet.
-// The bytes may be anything: the error is then [ErrCheckpoint], or [ErrShape],
-// and the agent is not to be used.
-func (a *Agent) UnmarshalBinary(b []byte) error {
+// RestoreTotals restores the totals of an agent that has done nothing yet. The
+// bytes may be anything. The error is [ErrCheckpoint] or [ErrShape]; the agent
+// must not be used then.
+func (a *Agent) RestoreTotals(b []byte) error {
 	d := &decoder{rest: b}
 	if v := d.uint(); v != checkpointVersion {
 		return fmt.Errorf("%w: version %d", ErrCheckpoint, v)
@@ -65,19 +63,17 @@ func (a *Agent) UnmarshalBinary(b []byte) error {
 	}
 	for t := range a.counters {
 		a.counters[t] = d.total()
-		a.legacy[t] = d.uint()
 	}
 	for _, h := range a.histograms() {
 		d.histogram(h)
 	}
-	for _, s := range []*Sum{&a.otherErrors, &a.registeredBefore, &a.deregisteredBefore} {
-		*s = d.sum()
-	}
-	d.series(&a.names.plain)
-	d.series(&a.names.valued)
-	d.names(&a.names)
+	a.otherErrors = d.sum()
+	d.memory(a)
+	d.series(&a.series[overflowPlain])
+	d.series(&a.series[overflowValued])
+	d.names(a)
 	d.groups(&a.groups)
-	for _, n := range []*uint64{&a.health.saturations, &a.health.restarts, &a.health.foreign} {
+	for _, n := range a.health.stored() {
 		*n = d.uint()
 	}
 	return d.end()
@@ -122,7 +118,7 @@ func (d *decoder) series(s *Series) {
 
 // names restores as many series as may be. The others, of a time when there
 // were more, join those past the limit, so that none of their events is lost.
-func (d *decoder) names(n *names) {
+func (d *decoder) names(a *Agent) {
 	seen := make(map[seriesKey]bool)
 	for range d.count(len(d.rest)) { // each takes some bytes
 		key := d.key()
@@ -131,12 +127,28 @@ func (d *decoder) names(n *names) {
 			return
 		}
 		seen[key] = true
-		if n.full() {
-			d.series(n.overflow(key.category))
-		} else {
-			d.series(n.restore(key))
+		i := overflow(key.category)
+		if !a.full() {
+			i = a.restored(key)
 		}
+		d.series(&a.series[i])
 	}
+}
+
+func (e *encoder) memory(m *memory) {
+	e.bool(m.known)
+	e.sum(m.registeredBefore)
+	e.sum(m.deregisteredBefore)
+}
+
+func (d *decoder) memory(a *Agent) {
+	m := memory{known: d.bool(), registeredBefore: d.sum(), deregisteredBefore: d.sum()}
+	if a.Registered().Sum.less(m.registeredBefore) < 0 || a.Deregistered().Sum.less(m.deregisteredBefore) < 0 {
+		d.fail("more memory at the agent's last start than in all")
+		return
+	}
+	a.memory = m
+	a.checkMemory()
 }
 
 func (e *encoder) groups(g *groups) {
@@ -145,7 +157,6 @@ func (e *encoder) groups(g *groups) {
 	e.uint(uint64(g.dir))
 	e.uint(uint64(g.written[0]))
 	e.uint(uint64(g.written[1]))
-	e.uint(g.torn)
 }
 
 func (d *decoder) groups(g *groups) {
@@ -154,7 +165,6 @@ func (d *decoder) groups(g *groups) {
 	g.dir = int8(d.below(len(g.written)))
 	g.written[0] = places(d.count(int(allPlaces)))
 	g.written[1] = places(d.count(int(allPlaces)))
-	g.torn = d.uint()
 }
 
 func (e *encoder) histogram(h *Histogram) {
@@ -162,7 +172,7 @@ func (e *encoder) histogram(h *Histogram) {
 		e.uint(v)
 	}
 	e.sum(h.sum)
-	e.uints(h.counts)
+	e.uints(h.counts())
 	if h.exp != nil {
 		e.uint(uint64(h.exp.scale - minScale))
 		e.uint(h.exp.zero)
@@ -180,10 +190,10 @@ func (d *decoder) histogram(h *Histogram) {
 		*v = d.uint()
 	}
 	h.sum = d.sum()
-	if counts := d.uints(len(h.counts)); len(counts) == len(h.counts) {
-		copy(h.counts, counts)
+	if counts := d.uints(len(h.counts())); len(counts) == len(h.counts()) {
+		copy(h.counts(), counts)
 	} else {
-		d.fail("%d buckets, not %d", len(counts), len(h.counts))
+		d.fail("%d buckets, not %d", len(counts), len(h.counts()))
 	}
 	if h.exp != nil {
 		h.exp.scale = int32(d.below(maxScale-minScale+1)) + minScale

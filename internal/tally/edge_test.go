@@ -16,6 +16,8 @@ func TestLargestValues(t *testing.T) {
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
 			agent, want := tally.NewAgent(shape(t, tally.Config{})), newModel()
+			agent.Opened(true)
+			want.opened()
 			r := newRing(t, l, 64)
 			for range 3 {
 				for kind := range ringbuf.Type(20) {
@@ -40,8 +42,8 @@ func TestLargestValues(t *testing.T) {
 			if got := agent.Registered().Last(); got != math.MaxInt64 {
 				t.Errorf("the newest registration is %v, want the largest int64", got)
 			}
-			if got := agent.MemoryUsage(); got != 0 {
-				t.Errorf("usage is %v, want 0: as much was deregistered as registered", got)
+			if got, known := agent.MemoryUsage(); got != 0 || !known {
+				t.Errorf("usage is %v (known: %v), want 0: as much was deregistered as registered", got, known)
 			}
 		})
 	}
@@ -74,49 +76,66 @@ func TestLongRunOfLargeValues(t *testing.T) {
 func TestMemoryUsage(t *testing.T) {
 	const (
 		in, out = ringbuf.TypeMemoryRegistered, ringbuf.TypeMemoryDeregistered
-		restart = ringbuf.Type(1000) // not an event
 		largest = math.MaxUint64
 	)
-	type step struct {
-		kind  ringbuf.Type
-		value uint64
+	event := func(kind ringbuf.Type, v uint64) func(*tally.Agent, *ring) {
+		return func(a *tally.Agent, r *ring) { r.feed(a, []ringbuf.Event{ringbuf.NewEvent(kind, v)}) }
 	}
+	call := func(fn func(*tally.Agent)) func(*tally.Agent, *ring) {
+		return func(a *tally.Agent, _ *ring) { fn(a) }
+	}
+	start := call(func(a *tally.Agent) { a.Opened(true) })
+	later := call(func(a *tally.Agent) { a.Opened(false) })
+	restart := call(func(a *tally.Agent) { a.Restarted(true) })
+	theft := call((*tally.Agent).ForeignRead)
+	miss := call((*tally.Agent).Missed)
+	const unknown = -1
 	tests := []struct {
 		name  string
-		steps []step
+		steps []func(*tally.Agent, *ring)
 		want  int64
 	}{
-		{"nothing", nil, 0},
-		{"registered", []step{{in, 100}, {in, 20}, {out, 100}}, 20},
-		{"the registration went unseen", []step{{out, 100}}, -100},
-		{"a restart gives all back", []step{{in, 100}, {restart, 0}}, 0},
-		{"it goes on from zero", []step{{in, 100}, {out, 30}, {restart, 0}, {in, 7}}, 7},
-		{"below zero before the restart", []step{{out, 100}, {restart, 0}, {in, 7}, {out, 3}}, 4},
-		{"below zero after the restart", []step{{in, 100}, {restart, 0}, {out, 7}}, -7},
-		{"two restarts", []step{{in, 1}, {restart, 0}, {in, 2}, {restart, 0}, {in, 4}}, 4},
-		{"beyond int64", []step{{in, largest}, {in, largest}}, math.MaxInt64},
-		{"and back", []step{{in, largest}, {in, largest}, {out, largest}, {out, largest - 5}}, 5},
-		{"below int64", []step{{out, largest}, {out, largest}}, math.MinInt64},
-		{"the smallest int64", []step{{out, 1 << 63}}, math.MinInt64},
-		{"beyond int64 before the restart", []step{{in, largest}, {in, largest}, {restart, 0}, {in, 9}}, 9},
+		{"not opened", nil, unknown},
+		{"nothing", steps(start), 0},
+		{"registered", steps(start, event(in, 100), event(in, 20), event(out, 100)), 20},
+		{"opened in the middle of a run", steps(later, event(in, 100)), unknown},
+		{"opened again in the middle", steps(start, event(in, 100), later, event(in, 1)), unknown},
+		{"opened again at a start", steps(later, event(in, 100), start, event(in, 1)), 1},
+		{"opened in the middle, then a restart", steps(later, event(out, 100), restart, event(in, 7), event(out, 3)), 4},
+		{"the registration was missed", steps(start, event(out, 100)), unknown},
+		{"the registration was missed, and others weren't", steps(start, event(in, 10), event(out, 100), event(in, 1000)), unknown},
+		{"missed before the restart", steps(start, event(out, 100), restart, event(in, 7)), 7},
+		{"missed after the restart", steps(start, event(in, 100), restart, event(out, 7), event(in, 50)), unknown},
+		{"somebody else read", steps(start, event(in, 100), theft), unknown},
+		{"events were missed", steps(start, event(in, 100), miss, event(in, 1)), unknown},
+		{"somebody else read before the restart", steps(start, event(in, 100), theft, restart, event(in, 5)), 5},
+		{"a restart releases all", steps(start, event(in, 100), restart), 0},
+		{"it continues from zero", steps(start, event(in, 100), event(out, 30), restart, event(in, 7)), 7},
+		{"two restarts", steps(start, event(in, 1), restart, event(in, 2), restart, event(in, 4)), 4},
+		{"beyond int64", steps(start, event(in, largest), event(in, largest)), math.MaxInt64},
+		{"and back", steps(start, event(in, largest), event(in, largest), event(out, largest), event(out, largest-5)), 5},
+		{"beyond int64 before the restart", steps(start, event(in, largest), event(in, largest), restart, event(in, 9)), 9},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			agent := tally.NewAgent(shape(t, tally.Config{}))
-			r := newRing(t, ringbuf.V4, 8)
-			for _, s := range tt.steps {
-				if s.kind == restart {
-					agent.Restarted()
-					continue
-				}
-				r.feed(agent, []ringbuf.Event{ringbuf.NewEvent(s.kind, s.value)})
+			s := shape(t, tally.Config{})
+			agent, r := tally.NewAgent(s), newRing(t, ringbuf.V4, 8)
+			for _, step := range tt.steps {
+				step(agent, r)
 			}
-			if got := agent.MemoryUsage(); got != tt.want {
-				t.Errorf("usage is %d, want %d", got, tt.want)
+			for name, a := range map[string]*tally.Totals{
+				"agent": &agent.Totals, "snapshot": agent.Snapshot(nil), "restored": &storeAndRestore(t, agent, s).Totals,
+			} {
+				got, known := a.MemoryUsage()
+				if known != (tt.want != unknown) || known && got != tt.want {
+					t.Errorf("usage of the %s is %d (known: %v), want %d", name, got, known, tt.want)
+				}
 			}
 		})
 	}
 }
+
+func steps(list ...func(*tally.Agent, *ring)) []func(*tally.Agent, *ring) { return list }
 
 // A restart takes nothing from what was counted.
 func TestRestartKeepsTotals(t *testing.T) {
@@ -124,7 +143,7 @@ func TestRestartKeepsTotals(t *testing.T) {
 	r := newRing(t, ringbuf.V4, 64)
 	before := transfersOf(10, 20)
 	r.feed(agent, before)
-	agent.Restarted()
+	agent.Restarted(true)
 	r.feed(agent, transfersOf(30))
 	if got := agent.Size(tally.Receive).Total().Int64(); got != 60 {
 		t.Errorf("%d bytes, want 60", got)

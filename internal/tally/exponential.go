@@ -32,6 +32,18 @@ func newExponential(maxSize int) *exponential {
 	return &exponential{maxSize: maxSize, scale: maxScale, counts: make([]uint64, 0, maxSize)}
 }
 
+// copyOf returns a copy of from that shares no memory with it, in place of e
+// if e isn't nil.
+func (e *exponential) copyOf(from *exponential) *exponential {
+	if e == nil {
+		e = new(exponential)
+	}
+	counts := e.counts
+	*e = *from
+	e.counts = append(counts[:0], from.counts...)
+	return e
+}
+
 func (e *exponential) record(v float64) {
 	if v == 0 {
 		e.zero++

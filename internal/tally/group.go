@@ -10,20 +10,21 @@ import "github.com/nixl-otel/nixl-otel/ringbuf"
 // may be missing. An event that doesn't continue its group in this order
 // begins another; a group that ends without all four was torn.
 //
-// An agent may have been told to leave some of the four out for good
-// (NIXL_TELEMETRY_ENABLED_METRICS, on NIXL's main since July 2026). So only an
-// event of a type that the agent was seen to write is missed.
+// An agent may have been configured to omit some of the four
+// (NIXL_TELEMETRY_ENABLED_METRICS, on NIXL's main since July 2026), of both
+// directions or of one. So a group is torn only if it lacks an event of a type
+// that the agent was seen to write for the group's direction. A group without
+// bytes and requests may be of either direction, and is torn only if it lacks
+// an event in both: otherwise it is a whole one of a direction whose bytes and
+// requests are omitted, or not known yet.
 //
 // Two cuts can look like one transfer, the head of the first and the tail of
-// the second: there are at least as many torn groups as are counted. But for an
-// agent that was told to leave out both bytes and requests of one direction
-// only: its transfers of that direction look like the heads of the other's.
+// the second, so at least as many groups are torn as are counted.
 type groups struct {
 	synced  bool      // whether a group was seen from its beginning
 	seen    places    // of the open group; none if no group is open
 	dir     int8      // of the open group, once it has bytes
 	written [2]places // by direction: what this run of the agent has written
-	torn    uint64
 }
 
 // groupSize is the number of events of a transfer.
@@ -57,21 +58,22 @@ var place = [ringbuf.Types]struct {
 	ringbuf.TypeRxRequests:   {atRequests, 1},
 }
 
-// add follows one event. A type that nothing is known of may belong to the
-// group or not, so that it says nothing.
-func (g *groups) add(t ringbuf.Type) {
+// add follows one event, and returns the number of torn groups that it ends: at
+// most two, the open one and its own. An event of an unknown type may belong to
+// the group or not, so it changes nothing.
+func (g *groups) add(t ringbuf.Type) (torn uint64) {
 	if int(t) >= ringbuf.Types {
-		return
+		return 0
 	}
 	p := place[t]
 	if p.at <= g.seen || p.at == atRequests && g.seen&atBytes != 0 && p.dir != g.dir {
-		g.end()
+		torn = g.end()
 	}
 	if p.at <= atPostTime {
 		g.synced = true // at a beginning, or between two groups
 	}
 	if p.at == noPlace {
-		return
+		return torn
 	}
 	g.seen |= p.at
 	if p.dir >= 0 {
@@ -82,8 +84,9 @@ func (g *groups) add(t ringbuf.Type) {
 		g.written[1] |= p.at
 	}
 	if p.at == atRequests {
-		g.end()
+		torn += g.end()
 	}
+	return torn
 }
 
 // whole notes n groups that are known to be whole.
@@ -95,27 +98,32 @@ func (g *groups) whole(dir int, n uint64) {
 	}
 }
 
-// end closes the open group, if there is one.
-func (g *groups) end() {
+// end closes the open group, if there is one, and returns 1 if it was torn.
+func (g *groups) end() (torn uint64) {
 	if g.seen == 0 {
-		return
+		return 0
 	}
-	written := g.written[0] | g.written[1]
+	lacks := g.lacks(0) && g.lacks(1)
 	if g.seen&(atBytes|atRequests) != 0 {
-		written = g.written[g.dir]
+		lacks = g.lacks(int(g.dir))
 	}
-	if g.synced && written&^g.seen != 0 {
-		g.torn++
+	if lacks && g.synced {
+		torn = 1
 	}
 	g.seen, g.synced = 0, true
+	return torn
 }
 
+// lacks reports whether the open group lacks an event that the agent writes
+// for transfers of a direction.
+func (g *groups) lacks(dir int) bool { return g.written[dir]&^g.seen != 0 }
+
 // lose forgets the open group: what follows isn't the event after the last
-// one that was seen, and says nothing about the ring.
+// one that was seen.
 func (g *groups) lose() { g.seen, g.synced = 0, false }
 
 // restart forgets the run of the agent that has ended.
-func (g *groups) restart() { *g = groups{torn: g.torn} }
+func (g *groups) restart() { *g = groups{} }
 
-// open says whether a group was begun and isn't complete.
+// open reports whether a group was begun and isn't complete.
 func (g *groups) open() bool { return g.seen != 0 }

@@ -1,16 +1,23 @@
 package tally
 
-// health is how the agent's ring fares.
+// health describes the agent's ring.
 type health struct {
 	capacity    int
 	peak        int // highest fill since the last Rest
 	saturations uint64
 	restarts    uint64
+	lossy       uint64 // restarts that may have discarded unread events
 	foreign     uint64
 	missed      uint64
+	torn        uint64
 }
 
-// Found notes how many events a drain found in the ring.
+// stored are the figures that outlive the ring's reader.
+func (h *health) stored() [5]*uint64 {
+	return [...]*uint64{&h.saturations, &h.restarts, &h.lossy, &h.foreign, &h.torn}
+}
+
+// Found records how many events a drain found in the ring.
 func (a *Agent) Found(fill, capacity int) {
 	if a.health.capacity != capacity {
 		a.health.capacity, a.health.peak = capacity, 0
@@ -18,56 +25,69 @@ func (a *Agent) Found(fill, capacity int) {
 	a.health.peak = max(a.health.peak, fill)
 }
 
-// Saturated notes that a drain found the ring full of new events.
+// Saturated records that a drain found the ring full of new events.
 func (a *Agent) Saturated() { a.health.saturations++ }
 
-// Restarted notes that the agent has started anew: its memory is gone, and so
-// is the rest of a transfer's group.
-func (a *Agent) Restarted() {
+// Restarted records that the agent has restarted: its memory was released, and
+// the rest of a transfer's group won't come. mayHaveLost reports whether the
+// restart may have discarded events that nobody had read.
+func (a *Agent) Restarted(mayHaveLost bool) {
 	a.health.restarts++
-	a.registeredBefore = a.Registered().Sum
-	a.deregisteredBefore = a.Deregistered().Sum
+	if mayHaveLost {
+		a.health.lossy++
+	}
+	a.Opened(true)
 	a.groups.restart()
 }
 
-// ForeignRead notes that somebody else has taken events from the ring.
+// ForeignRead records that another consumer has taken events from the ring.
 func (a *Agent) ForeignRead() {
 	a.health.foreign++
-	a.groups.lose()
+	a.skipped()
 }
 
-// Missed notes that events went by unseen, as they may for an observer.
+// Missed records that events were overwritten before they were read, which
+// only an observer can see.
 func (a *Agent) Missed() {
 	a.health.missed++
+	a.skipped()
+}
+
+// skipped forgets what a gap in the events makes uncertain.
+func (a *Agent) skipped() {
+	a.memory.known = false
 	a.groups.lose()
 }
 
-// Capacity is the number of the ring's slots, 0 before the first drain.
-func (a *Agent) Capacity() int { return a.health.capacity }
-
-// Utilization is the highest fill of the ring that a drain found since the
-// last [Agent.Rest]; 1 is full.
-func (a *Agent) Utilization() float64 {
-	if a.health.capacity < 2 {
-		return 0
-	}
-	return float64(a.health.peak) / float64(a.health.capacity-1)
-}
-
-// Rest begins a new interval for [Agent.Utilization].
+// Rest starts a new interval for [Totals.Utilization].
 func (a *Agent) Rest() { a.health.peak = 0 }
 
+// Capacity is the number of the ring's slots, 0 before the first drain.
+func (t *Totals) Capacity() int { return t.health.capacity }
+
+// Utilization is the highest fill of the ring that a drain found in the
+// present interval, which the last [Agent.Snapshot] started; 1 is full.
+func (t *Totals) Utilization() float64 {
+	if t.health.capacity < 2 {
+		return 0
+	}
+	return float64(t.health.peak) / float64(t.health.capacity-1)
+}
+
 // Saturations is the number of drains that found the ring full.
-func (a *Agent) Saturations() uint64 { return a.health.saturations }
+func (t *Totals) Saturations() uint64 { return t.health.saturations }
 
-// Restarts is how often the agent started anew.
-func (a *Agent) Restarts() uint64 { return a.health.restarts }
+// Restarts is the number of times the agent restarted.
+func (t *Totals) Restarts() uint64 { return t.health.restarts }
 
-// ForeignReads is how often somebody else was found to have taken events.
-func (a *Agent) ForeignReads() uint64 { return a.health.foreign }
+// LossyRestarts is the number of restarts that may have discarded unread events.
+func (t *Totals) LossyRestarts() uint64 { return t.health.lossy }
 
-// TornGroups is the number of transfers of which events were missing, at least.
-func (a *Agent) TornGroups() uint64 { return a.groups.torn }
+// ForeignReads is the number of times another consumer took events.
+func (t *Totals) ForeignReads() uint64 { return t.health.foreign }
 
-// Misses is how often events went by unseen. How many, nobody knows.
-func (a *Agent) Misses() uint64 { return a.health.missed }
+// TornGroups is the number of transfers of which events are missing, at least.
+func (t *Totals) TornGroups() uint64 { return t.health.torn }
+
+// Misses is the number of times events were missed. How many is unknown.
+func (t *Totals) Misses() uint64 { return t.health.missed }

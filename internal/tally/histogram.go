@@ -9,26 +9,42 @@ type Histogram struct {
 	// Values from low to high change neither min nor max, and quickBucket finds
 	// the bucket of each. There may be none: low is above high then.
 	low, high uint64
-	buckets   [quickBuckets]uint64 // what counts points to, unless there are more
+	buckets   [quickBuckets]uint64 // see counts
 
-	counts []uint64     // one per explicit bucket, the last one without a bound
-	exp    *exponential // instead of counts, where the scale says so
+	many []uint64     // instead of buckets, if there are more of them
+	exp  *exponential // instead of both, if the scale says so
 
 	sum      Sum
 	min, max uint64 // min is above max before the first value
 	last     uint64
 }
 
-// init must be called where the histogram is to stay.
 func (h *Histogram) init(s *scale) {
 	*h = Histogram{scale: s, low: 1, min: math.MaxUint64}
-	switch n := len(s.limits) + 1; {
-	case s.kind == Exponential:
+	if s.kind == Exponential {
 		h.exp = newExponential(s.maxSize)
-	case n <= len(h.buckets):
-		h.counts = h.buckets[:n]
-	default:
-		h.counts = make([]uint64, n)
+	} else if n := s.explicit(); n > len(h.buckets) {
+		h.many = make([]uint64, n)
+	}
+}
+
+// counts has one element per explicit bucket; the last one has no bound.
+func (h *Histogram) counts() []uint64 {
+	if h.many != nil {
+		return h.many
+	}
+	return h.buckets[:h.scale.explicit()]
+}
+
+// copyFrom makes h a copy of from that shares no memory with it.
+func (h *Histogram) copyFrom(from *Histogram) {
+	many, exp := h.many, h.exp
+	*h = *from
+	if from.many != nil {
+		h.many = append(many[:0], from.many...)
+	}
+	if from.exp != nil {
+		h.exp = exp.copyOf(from.exp)
 	}
 }
 
@@ -50,7 +66,7 @@ func (h *Histogram) extend(v uint64) {
 		h.exp.record(h.scale.value(v))
 		return
 	}
-	h.counts[h.scale.bucket(v)]++
+	h.counts()[h.scale.bucket(v)]++
 	h.setQuick()
 }
 
@@ -69,7 +85,7 @@ func (h *Histogram) Count() uint64 {
 		return h.exp.count()
 	}
 	var n uint64
-	for _, c := range h.counts {
+	for _, c := range h.counts() {
 		n += c
 	}
 	return n
@@ -108,7 +124,7 @@ func (h *Histogram) Counts() []uint64 {
 	if h.scale.kind != Explicit {
 		return nil
 	}
-	return h.counts
+	return h.counts()
 }
 
 // Buckets are the buckets of an exponential histogram.

@@ -20,7 +20,7 @@ type model struct {
 	events map[event][]uint64 // the values of every event, in order
 	types  map[string][]uint64
 	others []uint64 // errors of unknown status
-	usage  *big.Int
+	usage  *big.Int // nil where it isn't known
 	torn   torn
 }
 
@@ -58,7 +58,7 @@ var knownCategories = []string{
 }
 
 func newModel() *model {
-	m := &model{events: map[event][]uint64{}, types: map[string][]uint64{}, usage: new(big.Int)}
+	m := &model{events: map[event][]uint64{}, types: map[string][]uint64{}}
 	for _, us := range []float64{
 		10, 25, 50, 100, 250, 500, 1e3, 2.5e3, 5e3, 10e3, 25e3, 50e3, 100e3, 250e3, 500e3, 1e6, 5e6, 10e6,
 	} {
@@ -96,7 +96,6 @@ func (m *model) add(l ringbuf.Layout, e ringbuf.Event) {
 // named counts an event that has a name. It is NIXL's own where category and
 // name both are.
 func (m *model) named(e event, v uint64) {
-	m.events[e] = append(m.events[e], v)
 	anyCategory := false
 	for _, known := range knownEvents[:20] {
 		if e.name != known.name && (e.name != known.legacy || known.legacy == "") {
@@ -104,10 +103,13 @@ func (m *model) named(e event, v uint64) {
 		}
 		anyCategory = true
 		if e.category == known.category {
+			e.name = known.name // in all layouts alike
+			m.events[e] = append(m.events[e], v)
 			m.known(known.name, v)
 			return
 		}
 	}
+	m.events[e] = append(m.events[e], v)
 	if e.category == "error" && !anyCategory {
 		m.others = append(m.others, v)
 	}
@@ -142,16 +144,23 @@ func (m *model) typed(l ringbuf.Layout, category string, t ringbuf.Type, v uint6
 
 func (m *model) known(name string, v uint64) {
 	m.types[name] = append(m.types[name], v)
+	if m.usage == nil {
+		return
+	}
 	switch name {
 	case "agent_memory_registered":
 		m.usage.Add(m.usage, new(big.Int).SetUint64(v))
 	case "agent_memory_deregistered":
-		m.usage.Sub(m.usage, new(big.Int).SetUint64(v))
+		if m.usage.Sub(m.usage, new(big.Int).SetUint64(v)); m.usage.Sign() < 0 {
+			m.usage = nil
+		}
 	}
 }
 
+func (m *model) opened() { m.usage = new(big.Int) }
+
 func (m *model) restarted() {
-	m.usage.SetUint64(0)
+	m.opened()
 	m.torn = torn{n: m.torn.n}
 }
 
@@ -182,7 +191,9 @@ func (m *model) report() map[string]any {
 			r["nixl.memory.last.size{"+attribute+"}"] = clamp(newest(sizes))
 		}
 	}
-	r["nixl.memory.usage"] = clamp(m.usage)
+	if m.usage != nil {
+		r["nixl.memory.usage"] = clamp(m.usage)
+	}
 	for _, known := range knownEvents[8:20] {
 		r["nixl.errors{"+strings.TrimPrefix(known.name, "agent_err_")+"}"] = clamp(add(m.types[known.name]))
 	}
@@ -226,7 +237,9 @@ func reportOf(a *tally.Agent) map[string]any {
 	if t := a.Deregistered(); t.Events > 0 {
 		r["nixl.memory.deregistered"], r["nixl.memory.last.size{deregister}"] = t.Sum.Int64(), t.Last()
 	}
-	r["nixl.memory.usage"] = a.MemoryUsage()
+	if usage, known := a.MemoryUsage(); known {
+		r["nixl.memory.usage"] = usage
+	}
 	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
 		r["nixl.errors{"+strings.TrimPrefix(knownEvents[kind].name, "agent_err_")+"}"] = a.Errors(kind).Sum.Int64()
 	}
@@ -238,8 +251,8 @@ func reportOf(a *tally.Agent) map[string]any {
 		}
 		r[key] = n
 	})
-	for _, s := range a.Series() {
-		if s.Valued {
+	for i := range a.Series() {
+		if s := &a.Series()[i]; s.Valued {
 			r["nixl.event.value{"+s.Category+","+s.Name+"}"] = s.Sum.Int64()
 			r["nixl.event.last_value{"+s.Category+","+s.Name+"}"] = s.Last()
 		}

@@ -131,7 +131,7 @@ func TestRandomEvents(t *testing.T) {
 						agent = storeAndRestore(t, agent, s)
 					}
 					if g.IntN(3) == 0 {
-						agent.Restarted()
+						agent.Restarted(true)
 						want.restarted()
 					}
 				}
@@ -147,12 +147,9 @@ func TestRandomEvents(t *testing.T) {
 // storeAndRestore is the agent from its checkpoint.
 func storeAndRestore(t *testing.T, a *tally.Agent, s *tally.Shape) *tally.Agent {
 	t.Helper()
-	stored, err := a.AppendBinary(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := a.AppendTotals(nil)
 	restored := tally.NewAgent(s)
-	if err := restored.UnmarshalBinary(stored); err != nil {
+	if err := restored.RestoreTotals(stored); err != nil {
 		t.Fatal(err)
 	}
 	return restored
@@ -170,7 +167,7 @@ func TestLayoutsInTurn(t *testing.T) {
 			for i := range events {
 				want.add(l, events[i])
 			}
-			agent.Restarted()
+			agent.Restarted(true)
 			want.restarted()
 		}
 	}

@@ -101,6 +101,14 @@ func (s *scale) limit(bound float64) uint64 {
 // value is v in the metric's unit.
 func (s *scale) value(v uint64) float64 { return float64(v) / s.perUnit }
 
+// explicit is the number of explicit buckets.
+func (s *scale) explicit() int {
+	if s.kind == Exponential {
+		return 0
+	}
+	return len(s.limits) + 1
+}
+
 // bucket is the number of the bucket that v belongs to: the first whose bound
 // it doesn't exceed.
 func (s *scale) bucket(v uint64) int {

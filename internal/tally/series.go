@@ -6,20 +6,19 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Series is what is known of one event beyond the catalogue: a name that a
-// backend or an application made up, or a type that is newer than this
-// package.
+// Series counts events beyond the catalog: of a name that a backend or an
+// application chose, or of a type that is newer than this package.
 type Series struct {
-	Category string // lower case; unknown where the ring's isn't in the catalogue
+	Category string // lower case; unknown if the ring's isn't in the catalog
 	Name     string // valid UTF-8
-	// Valued says whether the values mean something by themselves: those of
+	// Valued reports whether the values mean something by themselves: those of
 	// connection, backend, system and custom events do.
 	Valued bool
 
+	number ringbuf.Category // Category as the ring has it, or noCategory
 	Events uint64
 	Sum    Sum
 	last   uint64
-	key    seriesKey
 }
 
 // Last is the newest value, or the largest int64.
@@ -31,6 +30,13 @@ func (s *Series) record(v uint64) {
 	s.last = v
 }
 
+// The first series of every agent are those past the limit on names.
+const (
+	overflowPlain  = iota // without a value of their own
+	overflowValued        // with one
+	reserved              // number of these
+)
+
 // seriesKey is what a series is reported under, so that no two of them are
 // reported alike. The category is the ring's number, or noCategory.
 type seriesKey struct {
@@ -38,98 +44,97 @@ type seriesKey struct {
 	name     string
 }
 
-// typeKey is an event that has a type. It needs no string to be looked for.
+// typeKey is an event that has a type. Looking it up needs no string.
 type typeKey struct {
 	category ringbuf.Category
 	kind     ringbuf.Type
 }
 
-// names holds the series of one agent, and the bound on their number.
+// names finds the series of one agent, by their index in Totals.series, and
+// bounds their number.
 type names struct {
 	limit  int
-	list   []*Series
-	byKey  map[seriesKey]*Series
-	byType map[typeKey]*Series // a type has one name, so that this is no larger
-	plain  Series              // past the limit, without a value of its own
-	valued Series              // past the limit, with one
+	byKey  map[seriesKey]int32
+	byType map[typeKey]int32 // a type has one name, so this is no larger
 }
 
-func newNames(limit int) names {
-	return names{limit: limit, valued: Series{Valued: true}}
-}
+func newNames(limit int) names { return names{limit: limit} }
 
-// typed is the series of an event that has a type. One that the ring's layout
-// doesn't know may mean another thing there than what a newer layout calls it.
+// typedSeries is the series of an event that has a type. A type that the ring's
+// layout doesn't know may mean something else there than in a newer layout.
 // It allocates only for a new series.
-func (n *names) typed(c ringbuf.Category, t ringbuf.Type, l ringbuf.Layout) *Series {
+func (a *Agent) typedSeries(c ringbuf.Category, t ringbuf.Type, l ringbuf.Layout) int32 {
 	key := typeKey{category: knownCategory(c), kind: t}
-	if s := n.byType[key]; s != nil {
-		return s
+	if i, ok := a.names.byType[key]; ok {
+		return i
 	}
-	if n.full() {
-		return n.overflow(c)
+	if a.full() {
+		return overflow(c)
 	}
-	s := n.get(seriesKey{category: key.category, name: l.TypeName(t)})
-	n.learn(key, s)
-	return s
+	i := a.seriesOf(seriesKey{category: key.category, name: l.TypeName(t)})
+	a.names.learn(key, i)
+	return i
 }
 
-func (n *names) learn(key typeKey, s *Series) {
+func (n *names) learn(key typeKey, i int32) {
 	if n.byType == nil {
-		n.byType = make(map[typeKey]*Series)
+		n.byType = make(map[typeKey]int32)
 	}
-	n.byType[key] = s
+	n.byType[key] = i
 }
 
-// restore is get for a series of a checkpoint, which has the names of types only.
-// Events of these types are to find it, though there may be no room for another.
-func (n *names) restore(key seriesKey) *Series {
-	s := n.get(key)
+// restored is seriesOf for a series of a checkpoint, which stores the names of
+// types only. Events of these types must find it even if no other fits.
+func (a *Agent) restored(key seriesKey) int32 {
+	i := a.seriesOf(key)
 	if t, ok := ringbuf.ParseTypeName(key.name); ok {
-		n.learn(typeKey{category: key.category, kind: t}, s)
+		a.names.learn(typeKey{category: key.category, kind: t}, i)
 	}
-	return s
+	return i
 }
 
-// named is the series of an event that has a name. The name is bytes of
+// namedSeries is the series of an event that has a name. The name is bytes of
 // another process. It allocates only for a new series.
-func (n *names) named(c ringbuf.Category, name []byte) *Series {
+func (a *Agent) namedSeries(c ringbuf.Category, name []byte) int32 {
 	var valid [len(ringbuf.Name{}) * len(replacement)]byte
 	if !utf8.Valid(name) {
 		name = appendValid(valid[:0], name)
 	}
 	c = knownCategory(c)
-	if s := n.byKey[seriesKey{category: c, name: string(name)}]; s != nil {
-		return s
+	if i, ok := a.names.byKey[seriesKey{category: c, name: string(name)}]; ok {
+		return i
 	}
-	if n.full() {
-		return n.overflow(c)
+	if a.full() {
+		return overflow(c)
 	}
-	return n.get(seriesKey{category: c, name: string(name)})
+	return a.seriesOf(seriesKey{category: c, name: string(name)})
 }
 
-// get is the series of a key, a new one if there is none yet. The caller has
-// seen that there is room.
-func (n *names) get(key seriesKey) *Series {
-	if s := n.byKey[key]; s != nil {
-		return s
+// seriesOf is the series of a key, a new one if there is none yet. The caller
+// has checked that another one fits.
+func (a *Agent) seriesOf(key seriesKey) int32 {
+	if i, ok := a.names.byKey[key]; ok {
+		return i
 	}
-	if n.byKey == nil {
-		n.byKey = make(map[seriesKey]*Series)
+	if a.names.byKey == nil {
+		a.names.byKey = make(map[seriesKey]int32)
 	}
-	s := &Series{Category: CategoryName(key.category), Name: key.name, Valued: valued(key.category), key: key}
-	n.byKey[key] = s
-	n.list = append(n.list, s)
-	return s
+	i := int32(len(a.series))
+	a.series = append(a.series, Series{
+		Category: CategoryName(key.category), Name: key.name, Valued: valued(key.category), number: key.category,
+	})
+	a.names.byKey[key] = i
+	return i
 }
 
-func (n *names) full() bool { return len(n.list) >= n.limit }
+func (a *Agent) full() bool { return len(a.Series()) >= a.names.limit }
 
-func (n *names) overflow(c ringbuf.Category) *Series {
+// overflow is the series of events past the limit.
+func overflow(c ringbuf.Category) int32 {
 	if valued(c) {
-		return &n.valued
+		return overflowValued
 	}
-	return &n.plain
+	return overflowPlain
 }
 
 const replacement = "\uFFFD"

@@ -7,13 +7,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
+// noSeries is the index of no series.
+const noSeries = -1
+
 // spelling is what a category and a name on a ring stand for: a type of the
-// catalogue, or a series of its own.
+// catalog, or a series of its own.
 type spelling struct {
 	kind   ringbuf.Type
-	plain  bool    // whether it is kind's present name; an error had another one before
-	failed bool    // whether it is an error that the catalogue doesn't know
-	series *Series // nil where kind holds
+	failed bool  // whether it is an error that isn't in the catalog
+	series int32 // index in Totals.series; noSeries if it is kind
 }
 
 // spellings remembers what names stand for. It is a cache with one place per
@@ -53,25 +55,25 @@ func (w nameWords) hash(mark uint64) uint64 {
 	return (h + mark) * factor >> (64 - spellingBits)
 }
 
-// find is what a category and a name stand for. It allocates only for a new
-// series.
-func (s *spellings) find(c ringbuf.Category, name *ringbuf.Name, n *names) *spelling {
+// find returns what a category and a name stand for. It allocates only for a
+// new series.
+func (a *Agent) find(c ringbuf.Category, name *ringbuf.Name) *spelling {
 	words := wordsOf(name) // once: it may change meanwhile
-	at := &s[words.hash(mark(c))]
+	at := &a.spellings[words.hash(mark(c))]
 	if at.mark != mark(c) || at.words != words {
 		at.mark, at.words = mark(c), words
-		at.spelling = spell(c, words.name(), n)
+		at.spelling = a.lookUp(c, words.name())
 	}
 	return &at.spelling
 }
 
-// spell looks a name up without the cache.
-func spell(c ringbuf.Category, name ringbuf.Name, n *names) spelling {
+// lookUp is find without the cache.
+func (a *Agent) lookUp(c ringbuf.Category, name ringbuf.Name) spelling {
 	b := name.Bytes()
 	if s, ok := spelledTypes[seriesKey{c, string(b)}]; ok {
 		return s
 	}
-	return spelling{series: n.named(c, b), failed: c == ringbuf.CategoryError && !typeNames[string(b)]}
+	return spelling{series: a.namedSeries(c, b), failed: c == ringbuf.CategoryError && !typeNames[string(b)]}
 }
 
 // spelledTypes are the types that layouts with names know. Errors are found by
@@ -79,8 +81,8 @@ func spell(c ringbuf.Category, name ringbuf.Name, n *names) spelling {
 var spelledTypes = func() map[seriesKey]spelling {
 	m := make(map[seriesKey]spelling)
 	for t := range ringbuf.TypeEventsDropped {
-		m[seriesKey{t.Category(), t.LegacyName()}] = spelling{kind: t}
-		m[seriesKey{t.Category(), t.String()}] = spelling{kind: t, plain: true}
+		m[seriesKey{t.Category(), t.LegacyName()}] = spelling{kind: t, series: noSeries}
+		m[seriesKey{t.Category(), t.String()}] = spelling{kind: t, series: noSeries}
 	}
 	return m
 }()

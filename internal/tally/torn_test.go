@@ -85,20 +85,22 @@ func (t *torn) end() {
 	t.group = nil
 }
 
-// missing says whether the group lacks an event that the agent writes.
+// missing reports whether the group lacks an event that the agent writes, of
+// whichever direction the group may be.
 func (t *torn) missing() bool {
 	for _, whole := range wholeGroups {
-		ofThisDirection := true
+		fits := true
 		for _, e := range t.group {
-			ofThisDirection = ofThisDirection && slices.Contains(whole, e)
+			fits = fits && slices.Contains(whole, e)
 		}
 		for _, e := range whole {
-			if ofThisDirection && slices.Contains(t.written, e) && !slices.Contains(t.group, e) {
-				return true
-			}
+			fits = fits && (slices.Contains(t.group, e) || !slices.Contains(t.written, e))
+		}
+		if fits {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // typed makes events of types, of value 1.
@@ -139,7 +141,8 @@ func TestTornGroups(t *testing.T) {
 		{"the agent writes bytes only", []ringbuf.Type{txSize, txSize, rxSize, txSize}, 0},
 		{"the agent writes times only", []ringbuf.Type{post, took, post, took, post, took}, 0},
 		{"the agent writes times only, and one is missing", []ringbuf.Type{post, took, post, post, took}, 1},
-		{"the agent leaves requests out, and bytes are missing", []ringbuf.Type{post, took, txSize, post, took, post, took, txSize}, 1},
+		{"bytes of one direction only, and no requests", []ringbuf.Type{post, took, txSize, post, took, post, took, txSize}, 0},
+		{"bytes of both directions, no requests, and bytes are missing", []ringbuf.Type{post, took, txSize, post, took, rxSize, post, took, post, took, txSize}, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -224,12 +227,71 @@ func rangeOf(n int) []int {
 	return list
 }
 
+// An agent may have been configured to write the bytes and requests of one
+// direction only, so that of the other's transfers just the times are left.
+func TestTornGroupsOfAFilteredAgent(t *testing.T) {
+	filters := map[string][]ringbuf.Type{
+		"sent only":              {post, took, txSize, txReq},
+		"received only":          {post, took, rxSize, rxReq},
+		"bytes sent only":        {post, took, txSize},
+		"requests received only": {took, rxReq},
+		"post time":              {post, rxSize, rxReq},
+		"all but sizes sent":     {post, took, txReq, rxSize, rxReq},
+		"times":                  {post, took},
+		"no times":               {txSize, txReq, rxSize, rxReq},
+	}
+	const writes, reads = 334, 166
+	for name, written := range filters {
+		t.Run(name, func(t *testing.T) {
+			agent := tally.NewAgent(shape(t, tally.Config{}))
+			random := rand.New(rand.NewPCG(1, 1))
+			var types []ringbuf.Type
+			for _, i := range random.Perm(writes + reads) {
+				for _, kind := range wholeGroups[min(i/writes, 1)] {
+					if slices.Contains(written, kind) {
+						types = append(types, kind)
+					}
+				}
+			}
+			newRing(t, ringbuf.V4, 64).feed(agent, typed(types...), 1, 2, 3)
+			if got := agent.TornGroups(); got != 0 {
+				t.Errorf("%d torn groups, want none", got)
+			}
+		})
+	}
+}
+
+// A ring that is full drops what an agent pushes until it is drained again,
+// wherever in a group that begins and ends. It shows, also where the agent
+// only ever wrote in one direction.
+func TestTornGroupsOfAFullRing(t *testing.T) {
+	for name, directions := range map[string]int{"both directions": 2, "one direction": 1} {
+		t.Run(name, func(t *testing.T) {
+			const overflows = 100
+			agent := tally.NewAgent(shape(t, tally.Config{}))
+			r := newRing(t, ringbuf.V4, 64)
+			random := rand.New(rand.NewPCG(1, 1))
+			for range overflows {
+				var types []ringbuf.Type
+				for range 12 {
+					types = append(types, wholeGroups[random.IntN(directions)]...)
+				}
+				from := 8 + random.IntN(16)
+				r.feed(agent, typed(slices.Delete(types, from, from+1+random.IntN(16))...))
+			}
+			if got := agent.TornGroups(); got < overflows/2 || got > 2*overflows {
+				t.Errorf("%d torn groups after %d times that the ring was full", got, overflows)
+			}
+		})
+	}
+}
+
 // What has gone past unseen says nothing about the ring.
 func TestTornGroupsAfterAGap(t *testing.T) {
 	gaps := map[string]func(*tally.Agent){
 		"foreign read": (*tally.Agent).ForeignRead,
 		"missed":       (*tally.Agent).Missed,
-		"restart":      (*tally.Agent).Restarted,
+		"restart":      func(a *tally.Agent) { a.Restarted(true) },
 	}
 	for name, gap := range gaps {
 		t.Run(name, func(t *testing.T) {
@@ -270,7 +332,7 @@ func TestTornGroupsOfANewRun(t *testing.T) {
 	r := newRing(t, ringbuf.V4, 64)
 	agent := tally.NewAgent(shape(t, tally.Config{}))
 	r.feed(agent, typed(post, took, txSize, txReq))
-	agent.Restarted()
+	agent.Restarted(true)
 	r.feed(agent, typed(txSize, txReq, txSize, txReq))
 	if got := agent.TornGroups(); got != 0 {
 		t.Errorf("%d torn groups, want none", got)

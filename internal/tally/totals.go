@@ -2,7 +2,7 @@ package tally
 
 import "github.com/nixl-otel/nixl-otel/ringbuf"
 
-// Direction is the way that a transfer moved data, seen from the agent.
+// Direction is the direction in which a transfer moved data, as the agent sees it.
 type Direction uint8
 
 // The directions.
@@ -11,84 +11,92 @@ const (
 	Receive
 )
 
+// Totals are the totals of one agent, for reading only.
+type Totals struct {
+	counters [ringbuf.Types]Total // of the types without a histogram
+	sizes    [2]Histogram         // by Direction
+	duration Histogram
+	post     Histogram
+	// otherErrors are errors of a status that isn't in the catalog.
+	otherErrors Sum
+	series      []Series // the first two are those past the limit
+	memory      memory
+	health      health
+}
+
+// copyFrom makes t a copy of from that shares no memory with it, and reuses
+// the memory that t has.
+func (t *Totals) copyFrom(from *Totals) {
+	t.counters = from.counters
+	for d := range t.sizes {
+		t.sizes[d].copyFrom(&from.sizes[d])
+	}
+	t.duration.copyFrom(&from.duration)
+	t.post.copyFrom(&from.post)
+	t.otherErrors = from.otherErrors
+	clear(t.series[min(len(from.series), len(t.series)):]) // don't keep the names of another agent alive
+	t.series = append(t.series[:0], from.series...)
+	t.memory, t.health = from.memory, from.health
+}
+
 // Size is the distribution of the bytes of completed transfers. Its total is
-// the bytes that were moved.
-func (a *Agent) Size(d Direction) *Histogram { return &a.sizes[d] }
+// the number of bytes moved.
+func (t *Totals) Size(d Direction) *Histogram { return &t.sizes[d] }
 
 // Duration is the distribution of transfer times.
-func (a *Agent) Duration() *Histogram { return &a.duration }
+func (t *Totals) Duration() *Histogram { return &t.duration }
 
 // PostDuration is the distribution of post times.
-func (a *Agent) PostDuration() *Histogram { return &a.post }
+func (t *Totals) PostDuration() *Histogram { return &t.post }
 
-// Requests is the completed transfers.
-func (a *Agent) Requests(d Direction) *Total {
-	return &a.counters[ringbuf.TypeTxRequests+ringbuf.Type(d)]
+// Requests is the number of completed transfers.
+func (t *Totals) Requests(d Direction) *Total {
+	return &t.counters[ringbuf.TypeTxRequests+ringbuf.Type(d)]
 }
 
-// Registered is the memory that was registered, in bytes.
-func (a *Agent) Registered() *Total { return &a.counters[ringbuf.TypeMemoryRegistered] }
+// Errors is the number of errors of a status.
+func (t *Totals) Errors(kind ringbuf.Type) *Total { return &t.counters[kind] }
 
-// Deregistered is the memory that was deregistered, in bytes.
-func (a *Agent) Deregistered() *Total { return &a.counters[ringbuf.TypeMemoryDeregistered] }
+// OtherErrors is the number of errors of a status that isn't in the catalog.
+func (t *Totals) OtherErrors() Sum { return t.otherErrors }
 
-// MemoryUsage is what was registered less what was deregistered since the
-// agent started, in bytes: the memory of an earlier run went with its process.
-// It is negative where the registration went unseen.
-func (a *Agent) MemoryUsage() int64 {
-	registered := a.Registered().Sum
-	registered.sub(a.registeredBefore)
-	deregistered := a.Deregistered().Sum
-	deregistered.sub(a.deregisteredBefore)
-	return registered.less(deregistered)
-}
-
-// Errors is the errors of a status.
-func (a *Agent) Errors(t ringbuf.Type) *Total { return &a.counters[t] }
-
-// OtherErrors is the sum of errors of a status that the catalogue doesn't know.
-func (a *Agent) OtherErrors() Sum { return a.otherErrors }
-
-// Dropped is the events that the agent says it dropped before they reached the
-// ring.
-func (a *Agent) Dropped() *Total { return &a.counters[ringbuf.TypeEventsDropped] }
+// Dropped is the number of events that the agent reports to have dropped
+// before they reached the ring.
+func (t *Totals) Dropped() *Total { return &t.counters[ringbuf.TypeEventsDropped] }
 
 // Events calls fn with the number of events of each category and name that
-// occurred, but for those in [Agent.Overflow].
-func (a *Agent) Events(fn func(category, name string, events uint64)) {
-	for t := range ringbuf.Type(ringbuf.Types) {
-		n, legacy := a.eventsOf(t), a.legacy[t]
-		if n > legacy {
-			fn(TypeCategory(t), t.String(), n-legacy)
-		}
-		if legacy > 0 {
-			fn(TypeCategory(t), t.LegacyName(), legacy)
+// occurred, except for those in [Totals.Overflow].
+func (t *Totals) Events(fn func(category, name string, events uint64)) {
+	for kind := range ringbuf.Type(ringbuf.Types) {
+		if n := t.eventsOf(kind); n > 0 {
+			fn(TypeCategory(kind), kind.String(), n)
 		}
 	}
-	for _, s := range a.names.list {
+	for i := range t.Series() {
+		s := &t.Series()[i]
 		fn(s.Category, s.Name, s.Events)
 	}
 }
 
-func (a *Agent) eventsOf(t ringbuf.Type) uint64 {
-	switch t {
+func (t *Totals) eventsOf(kind ringbuf.Type) uint64 {
+	switch kind {
 	case ringbuf.TypeTxBytes, ringbuf.TypeRxBytes:
-		return a.sizes[t].Count()
+		return t.sizes[kind].Count()
 	case ringbuf.TypeXferTime:
-		return a.duration.Count()
+		return t.duration.Count()
 	case ringbuf.TypeXferPostTime:
-		return a.post.Count()
+		return t.post.Count()
 	default:
-		return a.counters[t].Events
+		return t.counters[kind].Events
 	}
 }
 
-// Series are the events beyond the catalogue, in the order in which they came.
-// They are not to be changed.
-func (a *Agent) Series() []*Series { return a.names.list }
+// Series are the events beyond the catalog, in order of appearance. They must
+// not be changed.
+func (t *Totals) Series() []Series { return t.series[reserved:] }
 
-// Overflow is the events beyond the catalogue and past the limit on names,
-// those without a value of their own and those with one.
-func (a *Agent) Overflow() (plain, valued *Series) {
-	return &a.names.plain, &a.names.valued
+// Overflow is the events beyond the catalog and past the limit on names: those
+// without a value of their own, and those with one.
+func (t *Totals) Overflow() (plain, valued *Series) {
+	return &t.series[overflowPlain], &t.series[overflowValued]
 }

@@ -59,7 +59,7 @@ func (a *Agent) timed(events []ringbuf.TimedEvent) {
 		events = events[n:]
 		if n < len(r) && len(events) > 0 {
 			e := &events[0]
-			a.spelled(s.find(e.Category, &e.Name, &a.names), e.Value)
+			a.spelled(a.find(e.Category, &e.Name), e.Value)
 			events = events[1:]
 		}
 	}
@@ -71,7 +71,7 @@ func (r *run) timed(events []ringbuf.TimedEvent, s *spellings) (n int) {
 		e := &events[n]
 		words, category := wordsOf(&e.Name), mark(e.Category)
 		at := &s[words.hash(category)]
-		if at.mark != category || at.words != words || !at.plain {
+		if at.mark != category || at.words != words || at.series != noSeries {
 			return n
 		}
 		r[n] = ringbuf.TypedEvent{Type: at.kind, Value: e.Value}
@@ -89,7 +89,7 @@ func (a *Agent) named(events []ringbuf.NamedEvent) {
 		events = events[n:]
 		if n < len(r) && len(events) > 0 {
 			e := &events[0]
-			a.spelled(s.find(e.Category, &e.Name, &a.names), e.Value)
+			a.spelled(a.find(e.Category, &e.Name), e.Value)
 			events = events[1:]
 		}
 	}
@@ -101,7 +101,7 @@ func (r *run) named(events []ringbuf.NamedEvent, s *spellings) (n int) {
 		e := &events[n]
 		words, category := wordsOf(&e.Name), mark(e.Category)
 		at := &s[words.hash(category)]
-		if at.mark != category || at.words != words || !at.plain {
+		if at.mark != category || at.words != words || at.series != noSeries {
 			return n
 		}
 		r[n] = ringbuf.TypedEvent{Type: at.kind, Value: e.Value}
@@ -118,14 +118,11 @@ func (a *Agent) spell() *spellings {
 
 // spelled counts an event that has a category and a name.
 func (a *Agent) spelled(s *spelling, v uint64) {
-	if s.series == nil {
-		if !s.plain {
-			a.legacy[s.kind]++
-		}
+	if s.series == noSeries {
 		a.known(s.kind, v)
 		return
 	}
-	s.series.record(v)
+	a.series[s.series].record(v)
 	if s.failed {
 		a.otherErrors.Add(v)
 	}

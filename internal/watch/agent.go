@@ -63,6 +63,8 @@ type View struct {
 	Tally  *tally.Agent
 	Layout ringbuf.Layout
 	Start  time.Time // of the totals
+	// Up reports whether another process has the ring open; nil if unknown.
+	Up *bool
 }
 
 // place is where the agent's ring is.

@@ -51,7 +51,7 @@ type mark struct {
 	Saved       int64
 }
 
-const markVersion = 1
+const markVersion = 2
 
 var errCheckpoint = errors.New("invalid checkpoint")
 
@@ -75,7 +75,7 @@ func newMark(a *Agent, now time.Time) (mark, error) {
 func appendCheckpoint(b []byte, a *Agent, now time.Time) (_ []byte, to uint64, err error) {
 	m, err := newMark(a, now)
 	if err == nil {
-		b, err = a.tally.AppendBinary(m.append(b))
+		b = a.tally.AppendTotals(m.append(b))
 	}
 	return b, m.To, err
 }
@@ -158,7 +158,7 @@ func (c *checkpoint) resume(r *ringbuf.Reader) (resumption, error) {
 // restore gives an agent the totals of a checkpoint.
 func (c *checkpoint) restore(a *Agent, shape *tally.Shape) error {
 	t := tally.NewAgent(shape)
-	if err := t.UnmarshalBinary(c.totals); err != nil {
+	if err := t.RestoreTotals(c.totals); err != nil {
 		return err
 	}
 	a.tally, a.start = t, time.Unix(0, c.Start)

@@ -180,7 +180,7 @@ func (w *Watcher) interrupted(a *Agent, err error) {
 		a.tally.Missed()
 	case errors.Is(err, ringbuf.ErrRestarted), errors.Is(err, ringbuf.ErrShrunk):
 		w.lose(a)
-		a.tally.Restarted()
+		a.tally.Restarted(true)
 		text := "agent started anew"
 		if errors.Is(err, ringbuf.ErrShrunk) {
 			text = "ring's file has become smaller: its agent started anew, or somebody truncated it"

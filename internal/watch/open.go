@@ -106,7 +106,7 @@ func (w *Watcher) leave(a *Agent, info ringbuf.FileInfo) {
 	// isn't to be counted twice. If that fails it isn't this reader's any more.
 	_ = a.reader.Commit()
 	w.lose(a)
-	a.tally.Restarted()
+	a.tally.Restarted(false) // the old ring was drained to its end
 	w.noteOf(a, Notice{Kind: RingReplaced, Level: slog.LevelInfo, Text: "another file has taken the ring's name; its agent started anew"})
 }
 

@@ -11,6 +11,7 @@ import (
 // brings its ring to where they stand.
 func (w *Watcher) resume(a *Agent, r *ringbuf.Reader) {
 	if w.store == nil {
+		a.tally.Opened(r.Committed() == 0)
 		return
 	}
 	c, err := w.load(a)
@@ -21,6 +22,7 @@ func (w *Watcher) resume(a *Agent, r *ringbuf.Reader) {
 		})
 	}
 	if c == nil {
+		a.tally.Opened(r.Committed() == 0)
 		a.dirty = true // the time that its totals start at is worth keeping, too
 		w.needed.Store(true)
 		return
@@ -33,7 +35,7 @@ func (w *Watcher) resume(a *Agent, r *ringbuf.Reader) {
 	switch found {
 	case resumed, finished:
 	case startedAnew:
-		a.tally.Restarted()
+		a.tally.Restarted(true)
 		w.note(Notice{
 			Kind: RingRestart, Level: slog.LevelInfo, Path: a.Path,
 			Text: "agent started anew since the last checkpoint; events that it had not been relieved of by then are lost",

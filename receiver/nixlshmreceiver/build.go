@@ -54,11 +54,13 @@ func (b *builder) agent(v watch.View) {
 	// point before its start is one that backends refuse.
 	b.ts = max(b.taken, b.start)
 	b.StartAt(b.start)
-	b.transfers(v.Tally)
-	b.memory(v.Tally)
-	b.errors(v.Tally)
-	b.events(v.Tally)
-	b.health(v.Tally, v.Layout)
+	t := &v.Tally.Totals
+	b.transfers(t)
+	b.memory(t)
+	b.errors(t)
+	b.events(t)
+	b.health(t, v.Layout)
+	b.up(v.Up)
 	b.EmitForResource(b.emission...)
 	v.Tally.Rest()
 }
@@ -66,7 +68,7 @@ func (b *builder) agent(v watch.View) {
 // finish writes what the generated code leaves out.
 func (b *builder) finish(res pcommon.Resource, metrics pmetric.MetricSlice) {
 	b.resource(&b.view, res)
-	p, t := points{metrics, b.start, b.ts}, b.view.Tally
+	p, t := points{metrics, b.start, b.ts}, &b.view.Tally.Totals
 	p.histograms(t)
 	p.overflow(t, &b.cfg.Metrics)
 	if b.cfg.ExporterNames {
@@ -98,7 +100,7 @@ var directions = [...]metadata.AttributeNixlTransferDirection{
 	tally.Receive:  metadata.AttributeNixlTransferDirectionReceive,
 }
 
-func (b *builder) transfers(t *tally.Agent) {
+func (b *builder) transfers(t *tally.Totals) {
 	for d, direction := range directions {
 		if size := t.Size(tally.Direction(d)); size.Count() > 0 {
 			b.RecordNixlTransferIoDataPoint(b.ts, size.Total().Int64(), direction)
@@ -116,7 +118,7 @@ func (b *builder) transfers(t *tally.Agent) {
 	}
 }
 
-func (b *builder) memory(t *tally.Agent) {
+func (b *builder) memory(t *tally.Totals) {
 	registered, deregistered := t.Registered(), t.Deregistered()
 	if registered.Events > 0 {
 		b.RecordNixlMemoryRegisteredDataPoint(b.ts, registered.Sum.Int64())
@@ -126,8 +128,8 @@ func (b *builder) memory(t *tally.Agent) {
 		b.RecordNixlMemoryDeregisteredDataPoint(b.ts, deregistered.Sum.Int64())
 		b.RecordNixlMemoryLastSizeDataPoint(b.ts, deregistered.Last(), metadata.AttributeNixlMemoryOperationDeregister)
 	}
-	if registered.Events > 0 || deregistered.Events > 0 {
-		b.RecordNixlMemoryUsageDataPoint(b.ts, t.MemoryUsage())
+	if usage, known := t.MemoryUsage(); known && registered.Events+deregistered.Events > 0 {
+		b.RecordNixlMemoryUsageDataPoint(b.ts, usage)
 	}
 }
 
@@ -148,7 +150,7 @@ var errorTypes = [ringbuf.Types]string{
 }
 
 // errors are reported from 0 on, so that an alert can fire on the first.
-func (b *builder) errors(t *tally.Agent) {
+func (b *builder) errors(t *tally.Totals) {
 	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
 		b.RecordNixlErrorsDataPoint(b.ts, t.Errors(kind).Sum.Int64(), errorTypes[kind])
 	}
@@ -157,26 +159,38 @@ func (b *builder) errors(t *tally.Agent) {
 	}
 }
 
-func (b *builder) events(t *tally.Agent) {
+func (b *builder) events(t *tally.Totals) {
 	t.Events(func(category, name string, events uint64) {
 		b.RecordNixlEventsDataPoint(b.ts, int64(events), category, name)
 	})
-	for _, s := range t.Series() {
-		if s.Valued {
+	for i := range t.Series() {
+		if s := &t.Series()[i]; s.Valued {
 			b.RecordNixlEventValueDataPoint(b.ts, s.Sum.Int64(), s.Category, s.Name)
 			b.RecordNixlEventLastValueDataPoint(b.ts, s.Last(), s.Category, s.Name)
 		}
 	}
 }
 
+// up is what the kernel knows of the agent; nil if nothing.
+func (b *builder) up(up *bool) {
+	switch {
+	case up == nil:
+	case *up:
+		b.RecordNixlAgentUpDataPoint(b.ts, 1)
+	default:
+		b.RecordNixlAgentUpDataPoint(b.ts, 0)
+	}
+}
+
 // health is what is known of the ring. Loss is reported from 0 on, as errors
 // are.
-func (b *builder) health(t *tally.Agent, layout ringbuf.Layout) {
+func (b *builder) health(t *tally.Totals, layout ringbuf.Layout) {
 	b.RecordNixlTelemetryEventsDroppedDataPoint(b.ts, t.Dropped().Sum.Int64())
 	b.RecordNixlTelemetryRingCapacityDataPoint(b.ts, int64(t.Capacity()))
 	b.RecordNixlTelemetryRingUtilizationDataPoint(b.ts, t.Utilization())
 	b.RecordNixlTelemetryRingSaturationsDataPoint(b.ts, int64(t.Saturations()))
 	b.RecordNixlTelemetryRingRestartsDataPoint(b.ts, int64(t.Restarts()))
+	b.RecordNixlTelemetryRingLossyRestartsDataPoint(b.ts, int64(t.LossyRestarts()))
 	b.RecordNixlTelemetryRingForeignReadsDataPoint(b.ts, int64(t.ForeignReads()))
 	if layout >= ringbuf.V4 || t.TornGroups() > 0 {
 		b.RecordNixlTelemetryRingTornGroupsDataPoint(b.ts, int64(t.TornGroups()))

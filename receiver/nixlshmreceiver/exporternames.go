@@ -14,7 +14,7 @@ import (
 // serves, and the two histograms of its main branch, under the same names and
 // in the same units. None has a unit, so that a Prometheus exporter adds no
 // suffix to its name.
-func (p points) exporterNames(t *tally.Agent, hostname, agent string) {
+func (p points) exporterNames(t *tally.Totals, hostname, agent string) {
 	e := exporterPoints{p, hostname, agent}
 	tx, rx := t.Size(tally.Transmit), t.Size(tally.Receive)
 	duration, post := t.Duration(), t.PostDuration()
@@ -78,7 +78,7 @@ func (e exporterPoints) counter(name string, total tally.Sum) {
 	e.point(e.sum(name), total.Int64())
 }
 
-func (e exporterPoints) errors(t *tally.Agent) {
+func (e exporterPoints) errors(t *tally.Totals) {
 	list := e.sum("agent_errors_total")
 	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
 		e.point(list, t.Errors(kind).Sum.Int64()).Attributes().PutStr("status", errorTypes[kind])

@@ -24,7 +24,7 @@ func (p points) add(m semconv.Metric) pmetric.Metric {
 }
 
 // histograms writes the distributions that have values.
-func (p points) histograms(t *tally.Agent) {
+func (p points) histograms(t *tally.Totals) {
 	sizes := []series{
 		{t.Size(tally.Transmit), semconv.Transmit},
 		{t.Size(tally.Receive), semconv.Receive},
@@ -110,7 +110,7 @@ func (p points) exponential(metric pmetric.Metric, s series) {
 }
 
 // overflow writes the events past the limit on names.
-func (p points) overflow(t *tally.Agent, cfg *metadata.MetricsConfig) {
+func (p points) overflow(t *tally.Totals, cfg *metadata.MetricsConfig) {
 	plain, valued := t.Overflow()
 	if events := plain.Events + valued.Events; events > 0 && cfg.NixlEvents.Enabled {
 		p.overflowPoint(semconv.Events, int64(events))

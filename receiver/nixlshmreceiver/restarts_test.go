@@ -37,8 +37,8 @@ func TestTotalsOutliveARestart(t *testing.T) {
 		"nixl.telemetry.ring.torn_groups":   0,
 		"nixl.telemetry.ring.foreign_reads": 0,
 		"nixl.telemetry.ring.saturations":   0,
-		"nixl.events{nixl.event.category=error,nixl.event.name=NIXL_ERR_NOT_FOUND}":  1,
-		"nixl.events{nixl.event.category=error,nixl.event.name=agent_err_not_found}": 1,
+		"nixl.telemetry.ring.lossy_restarts": 1,
+		"nixl.events{nixl.event.category=error,nixl.event.name=agent_err_not_found}": 2,
 	}
 	for point := range want {
 		got[point] = after.int(point)

@@ -27,7 +27,7 @@ func TestSameMetrics(t *testing.T) {
 	}{
 		"nothing yet":     {ringbuf.V4, nil},
 		"one transfer":    {ringbuf.V4, []operation{transfer(agent.Transmit, 4096, 15_000, 120_000)}},
-		"memory alone":    {ringbuf.V4, []operation{deregistered(10), registered(3)}},
+		"memory alone":    {ringbuf.V4, []operation{registered(10), deregistered(3)}},
 		"a busy agent":    {ringbuf.V4, append(stream(1, 2000), dropped(48_380), dropped(1))},
 		"layout v3":       {ringbuf.V3, stream(2, 500)},
 		"layout v2":       {ringbuf.V2, stream(3, 500)},

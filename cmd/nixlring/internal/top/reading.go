@@ -68,10 +68,11 @@ type Lock struct {
 
 // read makes a reading of what the watcher shows. The peak begins anew.
 func read(v watch.View) Reading {
-	t := v.Tally
+	t := &v.Tally.Totals
+	memory, known := t.MemoryUsage()
 	r := Reading{
 		Path: v.Path, Name: v.Name, Layout: v.Layout.String(), Capacity: t.Capacity(),
-		Memory: t.MemoryUsage(), Unseen: t.Registered().Events == 0 || t.MemoryUsage() < 0, Failures: failures(t),
+		Memory: memory, Unseen: !known, Failures: failures(t),
 		Peak: int(t.Utilization()*float64(max(t.Capacity()-1, 0)) + 0.5),
 		Totals: Totals{
 			Out:         t.Size(tally.Transmit).Total().Lo,
@@ -86,7 +87,7 @@ func read(v watch.View) Reading {
 			Post:        append([]uint64(nil), t.PostDuration().Counts()...),
 		},
 	}
-	t.Rest()
+	v.Tally.Rest()
 	t.Events(func(_, _ string, n uint64) { r.Totals.Events += n })
 	plain, valued := t.Overflow()
 	r.Totals.Events += plain.Events + valued.Events
@@ -96,7 +97,7 @@ func read(v watch.View) Reading {
 	return r
 }
 
-func failures(t *tally.Agent) (list []Failure) {
+func failures(t *tally.Totals) (list []Failure) {
 	for k := ringbuf.TypeErrNotPosted; k <= ringbuf.TypeErrNoTelemetry; k++ {
 		if n := t.Errors(k).Sum.Lo; n > 0 {
 			list = append(list, Failure{Status: strings.TrimPrefix(k.String(), "agent_err_"), Count: n})

@@ -26,6 +26,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 			name: "all_set",
 			want: MetricsBuilderConfig{
 				Metrics: MetricsConfig{
+					NixlAgentUp: NixlAgentUpMetricConfig{
+						Enabled: true,
+					},
 					NixlErrors: NixlErrorsMetricConfig{
 						Enabled: true,
 					},
@@ -57,6 +60,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 						Enabled: true,
 					},
 					NixlTelemetryRingForeignReads: NixlTelemetryRingForeignReadsMetricConfig{
+						Enabled: true,
+					},
+					NixlTelemetryRingLossyRestarts: NixlTelemetryRingLossyRestartsMetricConfig{
 						Enabled: true,
 					},
 					NixlTelemetryRingRestarts: NixlTelemetryRingRestartsMetricConfig{
@@ -101,6 +107,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 			name: "none_set",
 			want: MetricsBuilderConfig{
 				Metrics: MetricsConfig{
+					NixlAgentUp: NixlAgentUpMetricConfig{
+						Enabled: false,
+					},
 					NixlErrors: NixlErrorsMetricConfig{
 						Enabled: false,
 					},
@@ -132,6 +141,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 						Enabled: false,
 					},
 					NixlTelemetryRingForeignReads: NixlTelemetryRingForeignReadsMetricConfig{
+						Enabled: false,
+					},
+					NixlTelemetryRingLossyRestarts: NixlTelemetryRingLossyRestartsMetricConfig{
 						Enabled: false,
 					},
 					NixlTelemetryRingRestarts: NixlTelemetryRingRestartsMetricConfig{
@@ -176,7 +188,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(NixlErrorsMetricConfig{}, NixlEventLastValueMetricConfig{}, NixlEventValueMetricConfig{}, NixlEventsMetricConfig{}, NixlMemoryDeregisteredMetricConfig{}, NixlMemoryLastSizeMetricConfig{}, NixlMemoryRegisteredMetricConfig{}, NixlMemoryUsageMetricConfig{}, NixlTelemetryEventsDroppedMetricConfig{}, NixlTelemetryRingCapacityMetricConfig{}, NixlTelemetryRingForeignReadsMetricConfig{}, NixlTelemetryRingRestartsMetricConfig{}, NixlTelemetryRingSaturationsMetricConfig{}, NixlTelemetryRingTornGroupsMetricConfig{}, NixlTelemetryRingUtilizationMetricConfig{}, NixlTransferIoMetricConfig{}, NixlTransferLastDurationMetricConfig{}, NixlTransferLastPostDurationMetricConfig{}, NixlTransferLastSizeMetricConfig{}, NixlTransferRequestsMetricConfig{}, ResourceAttributeConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(NixlAgentUpMetricConfig{}, NixlErrorsMetricConfig{}, NixlEventLastValueMetricConfig{}, NixlEventValueMetricConfig{}, NixlEventsMetricConfig{}, NixlMemoryDeregisteredMetricConfig{}, NixlMemoryLastSizeMetricConfig{}, NixlMemoryRegisteredMetricConfig{}, NixlMemoryUsageMetricConfig{}, NixlTelemetryEventsDroppedMetricConfig{}, NixlTelemetryRingCapacityMetricConfig{}, NixlTelemetryRingForeignReadsMetricConfig{}, NixlTelemetryRingLossyRestartsMetricConfig{}, NixlTelemetryRingRestartsMetricConfig{}, NixlTelemetryRingSaturationsMetricConfig{}, NixlTelemetryRingTornGroupsMetricConfig{}, NixlTelemetryRingUtilizationMetricConfig{}, NixlTransferIoMetricConfig{}, NixlTransferLastDurationMetricConfig{}, NixlTransferLastPostDurationMetricConfig{}, NixlTransferLastSizeMetricConfig{}, NixlTransferRequestsMetricConfig{}, ResourceAttributeConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}

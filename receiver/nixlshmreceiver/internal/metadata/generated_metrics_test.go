@@ -68,6 +68,9 @@ func TestMetricsBuilder(t *testing.T) {
 			allMetricsCount := 0
 			defaultMetricsCount++
 			allMetricsCount++
+			mb.RecordNixlAgentUpDataPoint(ts, 1)
+			defaultMetricsCount++
+			allMetricsCount++
 			mb.RecordNixlErrorsDataPoint(ts, 1, "error.type-val")
 			defaultMetricsCount++
 			allMetricsCount++
@@ -99,6 +102,9 @@ func TestMetricsBuilder(t *testing.T) {
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordNixlTelemetryRingForeignReadsDataPoint(ts, 1)
+			defaultMetricsCount++
+			allMetricsCount++
+			mb.RecordNixlTelemetryRingLossyRestartsDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordNixlTelemetryRingRestartsDataPoint(ts, 1)
@@ -162,6 +168,20 @@ func TestMetricsBuilder(t *testing.T) {
 			validatedMetrics := make(map[string]bool)
 			for _, mi := range allMetricsList {
 				switch mi.Name() {
+				case "nixl.agent.up":
+					assert.False(t, validatedMetrics["nixl.agent.up"], "Found a duplicate in the metrics slice: nixl.agent.up")
+					validatedMetrics["nixl.agent.up"] = true
+					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
+					assert.Equal(t, "1 while a process other than the reader has the agent's ring open, 0 once none has; absent if the kernel can't tell.", mi.Description())
+					assert.Equal(t, "1", mi.Unit())
+					assert.False(t, mi.Sum().IsMonotonic())
+					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+					dp := mi.Sum().DataPoints().At(0)
+					assert.Equal(t, start, dp.StartTimestamp())
+					assert.Equal(t, ts, dp.Timestamp())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+					assert.Equal(t, int64(1), dp.IntValue())
 				case "nixl.errors":
 					assert.False(t, validatedMetrics["nixl.errors"], "Found a duplicate in the metrics slice: nixl.errors")
 					validatedMetrics["nixl.errors"] = true
@@ -285,7 +305,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.memory.usage"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Bytes of memory registered with the agent at present: registered less deregistered, since the agent's last start.", mi.Description())
+					assert.Equal(t, "Bytes of memory registered with the agent now: registered minus deregistered since the agent started; absent if some of these events were missed.", mi.Description())
 					assert.Equal(t, "By", mi.Unit())
 					assert.False(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -336,12 +356,26 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, ts, dp.Timestamp())
 					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 					assert.Equal(t, int64(1), dp.IntValue())
+				case "nixl.telemetry.ring.lossy_restarts":
+					assert.False(t, validatedMetrics["nixl.telemetry.ring.lossy_restarts"], "Found a duplicate in the metrics slice: nixl.telemetry.ring.lossy_restarts")
+					validatedMetrics["nixl.telemetry.ring.lossy_restarts"] = true
+					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
+					assert.Equal(t, "Agent restarts that may have discarded unread events.", mi.Description())
+					assert.Equal(t, "{restart}", mi.Unit())
+					assert.True(t, mi.Sum().IsMonotonic())
+					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+					dp := mi.Sum().DataPoints().At(0)
+					assert.Equal(t, start, dp.StartTimestamp())
+					assert.Equal(t, ts, dp.Timestamp())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+					assert.Equal(t, int64(1), dp.IntValue())
 				case "nixl.telemetry.ring.restarts":
 					assert.False(t, validatedMetrics["nixl.telemetry.ring.restarts"], "Found a duplicate in the metrics slice: nixl.telemetry.ring.restarts")
 					validatedMetrics["nixl.telemetry.ring.restarts"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Times that the agent started anew on this ring.", mi.Description())
+					assert.Equal(t, "Agent restarts on this ring.", mi.Description())
 					assert.Equal(t, "{restart}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -369,7 +403,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.telemetry.ring.torn_groups"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Transfers of which some events are missing (layout v4): the ring has lost events.", mi.Description())
+					assert.Equal(t, "Transfers of which some events are missing (layouts v4 and v5): the ring has lost events.", mi.Description())
 					assert.Equal(t, "{group}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())

@@ -1,0 +1,264 @@
+//go:build linux && (amd64 || arm64)
+
+package checkpoint
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func newShape(tb testing.TB) *tally.Shape {
+	tb.Helper()
+	shape, err := tally.NewShape(tally.Config{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return shape
+}
+
+// agent is an agent with a ring, and what reads it.
+type agent struct {
+	t      testing.TB
+	path   string
+	writer *ringbuf.Writer
+	reader *ringbuf.Reader
+	tally  *tally.Agent
+}
+
+const capacity = 16
+
+func newAgent(t testing.TB) *agent {
+	t.Helper()
+	a := &agent{t: t, path: filepath.Join(t.TempDir(), "agent"), tally: tally.NewAgent(newShape(t))}
+	a.restart(capacity)
+	a.open()
+	return a
+}
+
+// restart is what an agent does that starts on the ring.
+func (a *agent) restart(capacity int) {
+	a.t.Helper()
+	w, err := ringbuf.Create(a.path, ringbuf.V4, capacity)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { _ = w.Close() })
+	a.writer = w
+}
+
+func (a *agent) open() {
+	a.t.Helper()
+	r, err := ringbuf.OpenReader(a.path, ringbuf.Consume)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { _ = r.Close() })
+	a.reader = r
+}
+
+// push writes n bytes, one at a time.
+func (a *agent) push(values ...uint64) {
+	a.t.Helper()
+	for _, v := range values {
+		if err := a.writer.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, v)); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+}
+
+// read counts what is pending.
+func (a *agent) read() {
+	a.t.Helper()
+	if _, err := a.reader.Read(0, a.tally.Add); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+func (a *agent) commit() {
+	a.t.Helper()
+	if err := a.reader.Commit(); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+func (a *agent) checkpoint() []byte {
+	a.t.Helper()
+	m, err := MarkOf(a.reader, 5, 6)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return Append(nil, m, a.tally)
+}
+
+// crash loses what the process knew, and starts another that has a checkpoint.
+func (a *agent) crash(stored []byte) *Checkpoint {
+	a.t.Helper()
+	if err := a.reader.Close(); err != nil {
+		a.t.Fatal(err)
+	}
+	c, err := Parse(stored)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if a.tally, _, err = c.Restore(newShape(a.t)); err != nil {
+		a.t.Fatal(err)
+	}
+	return &c
+}
+
+func (a *agent) counted() int64 { return a.tally.Size(tally.Transmit).Total().Int64() }
+
+// Each row is a way for a ring to get on between a checkpoint and the next
+// process. Every event is counted once, or the outcome says why not.
+func TestResume(t *testing.T) {
+	tests := []struct {
+		name  string
+		first int // events committed before those of the checkpoint
+		after func(a *agent)
+		want  Outcome
+		total int64 // of all events, those after the checkpoint included
+	}{
+		{"nothing happened", 3, func(*agent) {}, Finished, 7},
+		{"more was written", 3, func(a *agent) { a.push(1, 1) }, Finished, 9},
+		{"the commit was made", 3, (*agent).commit, Resumed, 7},
+		{"the commit was made and more was written", 3, func(a *agent) { a.commit(); a.push(1, 1) }, Resumed, 9},
+		{"the first commit was outstanding", 0, func(a *agent) { a.push(1) }, Finished, 5},
+		{"the agent restarted", 3, func(a *agent) { a.restart(capacity) }, Restarted, 7},
+		{"the agent restarted and wrote", 3, func(a *agent) { a.restart(capacity); a.push(1, 1, 1, 1, 1) }, Restarted, 12},
+		{"the agent restarted before the first commit", 0, func(a *agent) { a.restart(capacity) }, Restarted, 4},
+		{"the same, and it wrote others", 0, func(a *agent) { a.restart(capacity); a.push(2, 2, 2, 2, 2) }, Restarted, 14},
+		{"the agent restarted with another capacity", 3, func(a *agent) { a.restart(2 * capacity); a.push(1) }, Restarted, 8},
+		{"the file was replaced", 3, func(a *agent) {
+			if err := os.Rename(a.path, a.path+" of old"); err != nil {
+				a.t.Fatal(err)
+			}
+			a.restart(capacity)
+			a.push(1)
+		}, Restarted, 8},
+		{"somebody else read", 3, func(a *agent) {
+			a.push(1, 1)
+			ringtest.Edit(a.t, a.path, func(h *ringtest.Header) { h.ReadPos = h.WritePos - 1 })
+		}, ReadByOther, 8},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := newAgent(t)
+			for range tt.first {
+				a.push(1)
+			}
+			a.read()
+			a.commit()
+			a.push(1, 1, 1, 1)
+			a.read()
+			stored := a.checkpoint()
+			tt.after(a)
+			c := a.crash(stored)
+			a.open()
+			got, err := c.Resume(a.reader)
+			if err != nil || got != tt.want {
+				t.Fatalf("outcome is %v, %v, want %v", got, err, tt.want)
+			}
+			a.read()
+			if a.counted() != tt.total {
+				t.Errorf("%d bytes are counted, want %d", a.counted(), tt.total)
+			}
+		})
+	}
+}
+
+// An agent whose ring was gone has a checkpoint all the same. A restart is part
+// of its totals.
+func TestResumeWithoutARing(t *testing.T) {
+	a := newAgent(t)
+	a.push(1, 1)
+	a.read()
+	a.commit()
+	a.tally.Restarted(true)
+	c := a.crash(Append(nil, Mark{}, a.tally))
+	a.push(1)
+	a.open()
+	if got, err := c.Resume(a.reader); got != Resumed || err != nil {
+		t.Fatalf("outcome is %v, %v", got, err)
+	}
+	a.read()
+	if a.counted() != 3 || a.tally.Restarts() != 1 || a.tally.LossyRestarts() != 1 {
+		t.Errorf("%d bytes, %d restarts, %d lossy ones", a.counted(), a.tally.Restarts(), a.tally.LossyRestarts())
+	}
+}
+
+// What is written field by field is read as a whole.
+func TestParseReadsWhatAppendWrote(t *testing.T) {
+	m := Mark{
+		Layout: ringbuf.V3, Dev: 1 << 40, Ino: 2 << 40, Capacity: 4096,
+		From: 5, To: 6, Fingerprint: 7 << 24, Start: 8 << 50, Saved: 9 << 50,
+	}
+	a := newAgent(t)
+	a.push(1, 2, 3)
+	a.read()
+	stored := Append([]byte("before"), m, a.tally)
+	c, err := Parse(stored[len("before"):])
+	if err != nil || c.Mark != m {
+		t.Fatalf("%+v and %v, not %+v", c.Mark, err, m)
+	}
+	restored, start, err := c.Restore(newShape(t))
+	if err != nil || start.UnixNano() != m.Start || restored.Size(tally.Transmit).Total().Int64() != 6 {
+		t.Errorf("start %v, error %v", start, err)
+	}
+}
+
+// A checkpoint of the earlier format isn't misread, and the error says what it is.
+func TestEarlierVersionIsRejected(t *testing.T) {
+	stored, err := os.ReadFile(filepath.Join("testdata", "version1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Parse(stored)
+	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "version 1") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// Not one changed bit goes unnoticed, nor a missing or an additional byte.
+func TestDamagedCheckpointIsRejected(t *testing.T) {
+	a := newAgent(t)
+	a.push(1)
+	a.read()
+	stored := a.checkpoint()
+	for i := range stored {
+		for bit := range 8 {
+			damaged := append([]byte(nil), stored...)
+			damaged[i] ^= 1 << bit
+			if _, err := Parse(damaged); !errors.Is(err, ErrInvalid) {
+				t.Errorf("bit %d of byte %d: error is %v", bit, i, err)
+			}
+		}
+		if _, err := Parse(stored[:i]); !errors.Is(err, ErrInvalid) {
+			t.Errorf("cut to %d bytes: error is %v", i, err)
+		}
+	}
+	if _, err := Parse(append(stored, 0)); !errors.Is(err, ErrInvalid) {
+		t.Errorf("one byte more: error is %v", err)
+	}
+}
+
+func TestOtherHistogramsAreRejected(t *testing.T) {
+	a := newAgent(t)
+	c, err := Parse(a.checkpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := tally.NewShape(tally.Config{Size: tally.HistogramConfig{Kind: tally.Exponential}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.Restore(other); !errors.Is(err, tally.ErrShape) {
+		t.Errorf("error is %v", err)
+	}
+}

@@ -1,0 +1,77 @@
+package checkpoint
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// index is the keys that the store holds, as a store can't list them.
+type index struct {
+	keys   map[string]bool // none is missing; some may be gone
+	read   bool            // whether those that an earlier process stored are among them
+	stored bool            // whether the store's own list says the same
+}
+
+// load takes the keys that an earlier process stored.
+func (x *index) load(value []byte) {
+	listed := 0
+	for p := range strings.SplitSeq(string(value), indexSeparator) {
+		if p != "" {
+			x.keys[Key(p)] = true
+			listed++
+		}
+	}
+	x.read, x.stored = true, listed == len(x.keys)
+}
+
+// with returns ops and, if the index changes, another that stores it as it will
+// be after them. An index that was never read isn't overwritten.
+func (x *index) with(ops []Op) []Op {
+	changes := slices.ContainsFunc(ops, func(op Op) bool { return x.keys[op.Key] != (op.Value != nil) })
+	if !x.read || x.stored && !changes {
+		return ops
+	}
+	after := maps.Clone(x.keys)
+	for _, op := range ops {
+		if op.Value != nil {
+			after[op.Key] = true
+		} else {
+			delete(after, op.Key)
+		}
+	}
+	var paths []string
+	for key := range after {
+		paths = append(paths, path(key))
+	}
+	slices.Sort(paths)
+	return append(ops[:len(ops):len(ops)], Op{Key: indexKey, Value: []byte(strings.Join(paths, indexSeparator))})
+}
+
+// applied takes note of a batch that was stored, or that wasn't: then nobody
+// knows, so no key that it may have stored is forgotten.
+func (x *index) applied(ops []Op, ok bool) {
+	for _, op := range ops {
+		switch {
+		case op.Key == indexKey:
+			x.stored = true
+		case op.Value != nil:
+			x.keys[op.Key] = true
+		case ok:
+			delete(x.keys, op.Key)
+		}
+	}
+	x.stored = x.stored && ok
+}
+
+// except returns the keys that aren't in known, in order.
+func (x *index) except(known map[string]bool) []string {
+	var list []string
+	for key := range x.keys {
+		if !known[key] {
+			list = append(list, key)
+		}
+	}
+	slices.Sort(list)
+	return list
+}

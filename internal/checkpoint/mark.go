@@ -1,0 +1,125 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Mark is where in which ring the totals of a checkpoint stand.
+type Mark struct {
+	Layout      ringbuf.Layout // 0 if the agent had no ring at the time
+	Dev, Ino    uint64
+	Capacity    uint64
+	From, To    uint64 // positions in the ring: committed, and reached by the totals
+	Fingerprint uint32 // of the slots between them
+	// Suffixes are the fingerprints of the newest 1, 2, 4 … slots before To, as
+	// far as they come after From, and 0 beyond.
+	Suffixes [suffixes]uint32
+	Start    int64 // of the totals, in nanoseconds since the epoch
+	Saved    int64
+}
+
+// Checkpoint is what is stored of an agent.
+type Checkpoint struct {
+	Mark
+
+	totals []byte
+}
+
+// ErrInvalid is the error of bytes that aren't a checkpoint of this version.
+var ErrInvalid = errors.New("invalid checkpoint")
+
+// A checkpoint is its version, the mark, the totals, and a checksum of all of
+// that. Numbers are little endian.
+const (
+	version   = 2
+	suffixes  = 7
+	markSize  = 1 + 1 + 5*8 + 4 + 4*suffixes + 2*8
+	checkSize = 4
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// MarkOf is where the totals of an agent stand that has read r, or that has no
+// ring if r is nil. The error is that of [ringbuf.Reader.Fingerprint].
+func MarkOf(r *ringbuf.Reader, start, now int64) (Mark, error) {
+	m := Mark{Start: start, Saved: now}
+	if r == nil {
+		return m, nil
+	}
+	sum, err := r.Fingerprint(r.Committed(), r.Position())
+	if err != nil {
+		return Mark{}, err
+	}
+	m.Layout, m.Capacity = r.Layout(), uint64(r.Capacity())
+	m.Dev, m.Ino = r.ID().Dev, r.ID().Ino
+	m.From, m.To, m.Fingerprint = r.Committed(), r.Position(), sum
+	for i := range m.Suffixes {
+		n := 1 << i
+		if n > r.Uncommitted() {
+			break
+		}
+		if m.Suffixes[i], err = r.Fingerprint(m.before(n), m.To); err != nil {
+			return Mark{}, err
+		}
+	}
+	return m, nil
+}
+
+// before returns the position n slots before To.
+func (m *Mark) before(n int) uint64 { return (m.To - uint64(n)) & (m.Capacity - 1) }
+
+// held returns how many events there are from a position to To.
+func (m *Mark) held(from uint64) int { return int((m.To - from) & (m.Capacity - 1)) }
+
+// Append appends the checkpoint of an agent to b. It takes about as long as
+// copying the totals.
+func Append(b []byte, m Mark, a *tally.Agent) []byte {
+	from := len(b)
+	le := binary.LittleEndian
+	b = append(b, version, byte(m.Layout))
+	for _, v := range [...]uint64{m.Dev, m.Ino, m.Capacity, m.From, m.To} {
+		b = le.AppendUint64(b, v)
+	}
+	b = le.AppendUint32(b, m.Fingerprint)
+	for _, sum := range m.Suffixes {
+		b = le.AppendUint32(b, sum)
+	}
+	b = le.AppendUint64(b, uint64(m.Start))
+	b = le.AppendUint64(b, uint64(m.Saved))
+	b = a.AppendTotals(b)
+	return le.AppendUint32(b, crc32.Checksum(b[from:], castagnoli))
+}
+
+// Parse reads what [Append] wrote. Any other bytes are [ErrInvalid]. The
+// checkpoint refers to b.
+func Parse(b []byte) (Checkpoint, error) {
+	if len(b) > 0 && b[0] != version {
+		return Checkpoint{}, fmt.Errorf("%w: it has version %d, of another release of this program, which this one (version %d) can't continue",
+			ErrInvalid, b[0], version)
+	}
+	if len(b) < markSize+checkSize {
+		return Checkpoint{}, fmt.Errorf("%w: it is cut to %d bytes", ErrInvalid, len(b))
+	}
+	le := binary.LittleEndian
+	body, sum := b[:len(b)-checkSize], le.Uint32(b[len(b)-checkSize:])
+	if crc32.Checksum(body, castagnoli) != sum {
+		return Checkpoint{}, fmt.Errorf("%w: its checksum is wrong", ErrInvalid)
+	}
+	c := Checkpoint{totals: body[markSize:]}
+	c.Layout, body = ringbuf.Layout(body[1]), body[2:]
+	for _, v := range [...]*uint64{&c.Dev, &c.Ino, &c.Capacity, &c.From, &c.To} {
+		*v, body = le.Uint64(body), body[8:]
+	}
+	c.Fingerprint, body = le.Uint32(body), body[4:]
+	for i := range c.Suffixes {
+		c.Suffixes[i], body = le.Uint32(body), body[4:]
+	}
+	c.Start, c.Saved = int64(le.Uint64(body)), int64(le.Uint64(body[8:]))
+	return c, nil
+}
