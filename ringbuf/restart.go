@@ -19,8 +19,8 @@ import (
 //	writePos = 0          c = 0 < n: writePos is behind what was read, ErrRestarted
 //	                      c ≠ 0: the ring seems to have wrapped, with events pending up to
 //	                      its end. See below
-//	readPos = 0           c ≠ 0: ErrRestarted, unless the file's time shows that no agent
-//	                      restarted: then a foreign reader stopped at 0
+//	readPos = 0           c ≠ 0: ErrRestarted if the file's time has changed; otherwise
+//	                      another consumer stopped at 0
 //	version = 0           ErrRestarted
 //	capacity, mask        ErrRestarted
 //	version = V           as after readPos = 0; c = n = 0: nothing was read of the old run,
@@ -195,8 +195,12 @@ func (r *Reader) unchanged() bool {
 // readElsewhere follows a read position that somebody else has stored. Positions
 // don't show laps, so it is taken to have moved forward, as consumers do.
 func (r *Reader) readElsewhere(s state) error {
-	if s.read == 0 && !r.unchanged() {
-		return ErrRestarted
+	if s.read == 0 {
+		// A restart also changes the file's time. If it did so just before the ring
+		// was opened, the next look sees the rest of it.
+		if now, err := r.stat(); err != nil || now.Changed != r.sampled.changed {
+			return ErrRestarted
+		}
 	}
 	from := r.committed
 	forward := r.distance(from, s.read)

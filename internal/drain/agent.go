@@ -39,7 +39,7 @@ type agent struct {
 	attendance attendance
 	finished   bool // the agent has exited, and its ring was drained since
 	removed    bool // the path has no file
-	touched    bool // the ring's file changed while it waited for the checkpoint
+	touched    bool // the ring's file changed, and the ring wasn't looked at since
 
 	lastEvent time.Time // when events were last found, or the ring was opened
 	shown     shown
@@ -65,6 +65,9 @@ func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
 	a := &agent{Agent: id, source: from, tally: tally.NewAgent(o.shape), start: now, lastEvent: now}
 	tap := o.cfg.Tap
 	a.count = func(b ringbuf.Batch) {
+		if a.touched {
+			o.settleTouched(a) // before the first events of the agent's new run
+		}
 		a.fresh += b.Len()
 		a.tally.Add(b)
 		if tap != nil {
@@ -87,7 +90,7 @@ func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Tim
 	a.generation++
 	a.reader, a.opening, a.left, a.openBy = r, nil, nil, time.Time{}
 	a.layout = r.Layout()
-	a.removed, a.finished, a.touched, a.attendance = false, false, false, unknown
+	a.removed, a.finished, a.attendance = false, false, unknown
 	a.heldSince, a.lastEvent, a.due = time.Time{}, now, now
 	a.pace = newPace(configured)
 	a.tally.Found(0, r.Capacity())
@@ -99,7 +102,7 @@ func (a *agent) detach() *ringbuf.Reader {
 	r := a.reader
 	a.generation++
 	a.reader, a.heldSince, a.dirty = nil, time.Time{}, true
-	a.attendance = unknown
+	a.touched, a.attendance = false, unknown
 	return r
 }
 

@@ -124,15 +124,11 @@ func (o *owner) openDue(now time.Time) {
 // attach gives an agent a ring and, if there is a mark, brings the ring to where
 // the totals stand.
 func (o *owner) attach(a *agent, r *ringbuf.Reader, mark *checkpoint.Mark, now time.Time) {
-	touched := a.touched && r.Committed() == 0
 	a.attach(r, o.cfg.RunInterval, now)
 	o.enter(a)
 	o.report(a, info(notice.RingOpened, fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, r.Capacity())))
 	if mark == nil {
-		if touched {
-			o.restartSeen(a, "agent restarted before its ring was read")
-		}
-		return
+		mark = &checkpoint.Mark{}
 	}
 	outcome, err := mark.Resume(r)
 	if err != nil {
@@ -140,7 +136,9 @@ func (o *owner) attach(a *agent, r *ringbuf.Reader, mark *checkpoint.Mark, now t
 		return
 	}
 	switch outcome {
-	case checkpoint.Resumed, checkpoint.Finished:
+	case checkpoint.Resumed:
+		o.settleTouched(a)
+	case checkpoint.Finished:
 	case checkpoint.Restarted:
 		a.tally.Restarted(true)
 		a.dirty = true
@@ -170,18 +168,18 @@ func (m Found) apply(o *owner, _ time.Time) {
 	}
 }
 
-// A restart shows in the positions of a ring, unless nothing was read of it. Then
-// only the file shows it.
 func (m Touched) apply(o *owner, now time.Time) {
-	a := o.agents[m.Path]
-	switch {
-	case a == nil:
-	case a.opening != nil:
-		a.touched = true
-	case a.reader != nil:
-		a.due = now
-		if a.reader.Position() == 0 && a.reader.Committed() == 0 {
-			o.restartSeen(a, "agent restarted")
-		}
+	if a := o.agents[m.Path]; a != nil {
+		a.touched, a.due = true, now
 	}
+}
+
+// settleTouched counts the restart of an agent whose ring looks as it did. A
+// restart shows in the positions, unless nothing was read since the ring was
+// empty at its start: then only the file shows it.
+func (o *owner) settleTouched(a *agent) {
+	if a.touched && a.reader.Position() == 0 && a.reader.Committed() == 0 {
+		o.countRestart(a, "agent restarted before its ring was read")
+	}
+	a.touched = false
 }

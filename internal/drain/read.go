@@ -27,6 +27,7 @@ func (o *owner) round(now time.Time) {
 		if a.reader.Idle() {
 			a.fresh = 0
 			o.next(a, now)
+			o.settleTouched(a)
 			continue
 		}
 		o.drain(a, now)
@@ -55,6 +56,8 @@ func (o *owner) drain(a *agent, now time.Time) {
 	o.next(a, now)
 	if err != nil {
 		o.interrupted(a, now, err)
+	} else {
+		o.settleTouched(a)
 	}
 }
 
@@ -134,14 +137,14 @@ func (o *owner) restarted(a *agent, err error) {
 	if errors.Is(err, ringbuf.ErrShrunk) {
 		text = "ring file has shrunk: its agent restarted, or somebody truncated it"
 	}
-	o.restartSeen(a, text)
+	o.countRestart(a, text)
 	a.left = nil
 	o.do(reopenEffect{a.source, a.Agent, a.detach()})
 }
 
-// restartSeen counts and reports a restart. What the agent wrote after the last
+// countRestart counts and reports a restart. What the agent wrote after the last
 // drain is lost, unless it had exited by then.
-func (o *owner) restartSeen(a *agent, text string) {
+func (o *owner) countRestart(a *agent, text string) {
 	lossy := !a.finished
 	a.finished = false
 	a.tally.Restarted(lossy)

@@ -108,7 +108,8 @@ type simAgent struct {
 	alive  bool
 	paused int // steps for which it doesn't run
 
-	resized bool // the file has another size, and still the old header
+	resized  bool // the file has another size, and still the old header
+	starting bool // the header isn't complete
 }
 
 // start does what NIXL does when an agent starts. A file that exists is taken
@@ -116,7 +117,7 @@ type simAgent struct {
 func (a *simAgent) start(lay simLayout, slots uint64) {
 	w := a.world
 	f := w.files[a.path]
-	a.file, a.lay, a.slots, a.write, a.alive = f, lay, slots, 0, true
+	a.file, a.lay, a.slots, a.write, a.alive, a.starting = f, lay, slots, 0, true, true
 	a.steps = []func(){
 		func() { w.truncated(a); f.truncate(lay.header + int(slots)*lay.slot) },
 		func() { w.reset(a); f.store(lay.writePos, 0) },
@@ -124,7 +125,7 @@ func (a *simAgent) start(lay simLayout, slots uint64) {
 		func() { f.store32(offVersion, 0) },
 		func() { f.store(lay.capacity, slots) },
 		func() { f.store(lay.mask, slots-1) },
-		func() { f.store32(offVersion, lay.version) },
+		func() { f.store32(offVersion, lay.version); a.starting = false },
 	}
 	if lay.expected > 0 {
 		a.steps = append(a.steps, func() { f.store32(lay.expected, lay.version) })

@@ -115,9 +115,10 @@ func (w *world) randomRing() (simLayout, uint64) {
 	return simLayouts[w.IntN(len(simLayouts))], 1 << (2 + w.IntN(5))
 }
 
+// note keeps what happens for whoever replays a seed.
 func (w *world) note(format string, args ...any) {
-	if len(w.trace) >= 400 {
-		w.trace = slices.Delete(w.trace, 0, 200)
+	if *one == 0 {
+		return
 	}
 	w.trace = append(w.trace, fmt.Sprintf("%v ", w.now.Sub(time.Unix(1_700_000_000, 0)))+fmt.Sprintf(format, args...))
 }
@@ -300,6 +301,9 @@ func (w *world) settle() {
 	p := w.plan
 	w.plan = plan{saves: p.saves, agents: p.agents}
 	for _, a := range w.agents {
+		if a.starting && !a.alive {
+			w.restart(a) // an agent that died halfway shows with the next
+		}
 		a.paused = 0
 		for len(a.steps) > 0 {
 			a.step()
