@@ -23,10 +23,12 @@ type Reader struct {
 	backing Backing
 	copy    []uint64 // of an observer, which works on a copy of slots
 
-	sampled stamp // see restart.go
-	tail    []byte
-	seen    uint32
-	seenTo  uint64
+	// See restart.go.
+	sampled   stamp
+	lastWrite uint64 // writePos at the last look
+	tail      []byte
+	seen      uint32
+	seenTo    uint64
 
 	pass // what the functions that run under Guard take and return
 	info fileInfo
@@ -95,7 +97,7 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 	}
 	r := &Reader{
 		words: wordsOf(mem, layouts[l].header), next: h.ReadPos, committed: h.ReadPos, mask: h.Mask,
-		mode: mode, layout: l, mem: mem, slots: mem[l.HeaderSize():], backing: b,
+		lastWrite: h.WritePos, mode: mode, layout: l, mem: mem, slots: mem[l.HeaderSize():], backing: b,
 	}
 	r.tail = make([]byte, min(tailSlots, r.Capacity())*l.EventSize())
 	if r.sampled, err = firstStamp(&h, state); err != nil {
@@ -208,15 +210,18 @@ func (r *Reader) guardedRead() {
 		r.err = err
 		return
 	}
+	if r.next == 0 {
+		r.copyTail() // what is there now is of an earlier lap or run, or about to be read
+	}
 	n := s.pending
 	if r.limit > 0 && n > r.limit {
 		n = r.limit
 	}
 	if r.mode == Observe {
 		r.err = r.handCopies(n, s.pending)
-		return
+	} else {
+		r.err = r.hand(n)
 	}
-	r.err = r.hand(n)
 	r.rememberRun()
 }
 
