@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -19,8 +18,6 @@ func smallTmpfs(t *testing.T, size string) (dir string) {
 		t.Skip("needs root, to mount a tmpfs")
 	}
 	dir = t.TempDir()
-	// In a mount namespace of this thread's own, the goroutine would have to stay on
-	// it, and so would those of other tests; the mount is visible to all instead.
 	if err := unix.Mount("none", dir, "tmpfs", 0, "size="+size); err != nil {
 		t.Skipf("can't mount a tmpfs: %v", err)
 	}
@@ -46,7 +43,6 @@ func TestCreateOnAFullTmpfs(t *testing.T) {
 		}
 		says(t, err, path)
 	}
-	runtime.GC()
 }
 
 // With room for some pages, Create works and pushing ends when it is used up.
