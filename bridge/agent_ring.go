@@ -70,7 +70,7 @@ func (r *ringWriter) carries(e *ringbuf.Event) bool {
 	if e.Named {
 		return r.w.Layout().Named()
 	}
-	return e.Type != ringbuf.TypeEventsDropped || r.w.Layout() == ringbuf.V4
+	return e.Type != ringbuf.TypeEventsDropped || r.w.Layout() >= ringbuf.V4
 }
 
 func (r *ringWriter) pushAll(events []ringbuf.Event) error {

@@ -19,9 +19,9 @@ func (b Batch) Layout() Layout { return b.layout }
 // Len is the number of events.
 func (b Batch) Len() int { return len(b.slots) / b.layout.EventSize() }
 
-// Typed is the events of a ring of layout [V3] or [V4].
+// Typed returns the events of a ring of layout [V3], [V4] or [V5].
 func (b Batch) Typed() []TypedEvent {
-	if b.layout != V3 && b.layout != V4 {
+	if b.layout < V3 {
 		return nil
 	}
 	return view[TypedEvent](b.slots)

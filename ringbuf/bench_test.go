@@ -87,9 +87,9 @@ func benchmarkDrain(b *testing.B, l Layout, mode Mode, fn func(Batch)) {
 
 // refill makes all slots but one pending again.
 func refill(w *Writer, r *Reader) {
-	atomic.StoreUint64(&w.hdr.writePos, (r.next-1)&r.mask)
+	atomic.StoreUint64(w.write, (r.next-1)&r.mask)
 	if r.mode == Observe {
-		atomic.StoreUint64(&w.hdr.readPos, r.next)
+		atomic.StoreUint64(w.read, r.next)
 	}
 }
 
@@ -122,7 +122,7 @@ func BenchmarkIdle(b *testing.B) {
 	})
 	b.Run("load", func(b *testing.B) {
 		for b.Loop() {
-			if atomic.LoadUint64(&r.hdr.writePos) != 0 {
+			if atomic.LoadUint64(r.write) != 0 {
 				b.Fatal("not idle")
 			}
 		}
@@ -135,7 +135,7 @@ func BenchmarkPassOfOneEvent(b *testing.B) {
 	r := open(b, w.Path(), Consume)
 	fn := func(Batch) {}
 	for b.Loop() {
-		atomic.StoreUint64(&w.hdr.writePos, (r.next+1)&r.mask)
+		atomic.StoreUint64(w.write, (r.next+1)&r.mask)
 		if _, err := r.Read(0, fn); err != nil {
 			b.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func BenchmarkPush(b *testing.B) {
 				if n, err := w.PushBatch(batch); n != len(batch) || err != nil {
 					b.Fatal(n, err)
 				}
-				atomic.StoreUint64(&w.hdr.readPos, atomic.LoadUint64(&w.hdr.writePos))
+				atomic.StoreUint64(w.read, atomic.LoadUint64(w.write))
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4095, "ns/event")
 		})

@@ -27,7 +27,7 @@ func TestCommitStoresOverNobody(t *testing.T) {
 		advance(t, w, r, c.at)
 		push(t, w, 0, 20)
 		read(t, r)
-		atomic.StoreUint64(&w.hdr.readPos, c.to)
+		atomic.StoreUint64(w.read, c.to)
 		if err := r.swap(); !c.want(err) {
 			t.Errorf("from %d to %d: error %v", c.at, c.to, err)
 		}
@@ -52,12 +52,12 @@ func TestCommitFromZero(t *testing.T) {
 		{"and its file system wrote a page back", func(w *Writer) { ok(t, w.Push(NewEvent(TypeTxBytes, 7777))); w.touch(t) }, nil},
 		{"the agent wrote the same event as before", func(w *Writer) { ok(t, w.Push(w.slots.Event(63))) }, nil},
 		{"the agent had started anew", func(w *Writer) { w.startOver(t, false) }, ErrRestarted},
-		{"and had written", func(w *Writer) { w.startOver(t, false); atomic.StoreUint64(&w.hdr.writePos, 29) }, ErrRestarted},
+		{"and had written", func(w *Writer) { w.startOver(t, false); atomic.StoreUint64(w.write, 29) }, ErrRestarted},
 		{"it is starting anew", func(w *Writer) { w.startOver(t, true) }, ErrRestarted},
 		{"it had started anew with more slots", func(w *Writer) {
 			w.startOver(t, false)
-			atomic.StoreUint64(&w.hdr.capacity, 128)
-			atomic.StoreUint64(&w.hdr.writePos, 63)
+			atomic.StoreUint64(w.capacity, 128)
+			atomic.StoreUint64(w.write, 63)
 		}, ErrRestarted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,10 +106,10 @@ func (w *Writer) touch(t *testing.T) {
 func (w *Writer) startOver(t *testing.T, half bool) {
 	t.Helper()
 	w.touch(t)
-	atomic.StoreUint64(&w.hdr.writePos, 0)
-	atomic.StoreInt32(&w.hdr.version, 0)
+	atomic.StoreUint64(w.write, 0)
+	atomic.StoreInt32(w.version, 0)
 	if !half {
-		atomic.StoreInt32(&w.hdr.version, w.layout.Version())
+		atomic.StoreInt32(w.version, w.layout.Version())
 	}
 }
 

@@ -56,7 +56,7 @@ var (
 type UnknownVersionError struct{ Version int32 }
 
 func (e *UnknownVersionError) Error() string {
-	return fmt.Sprintf("unknown ring version %d (known are 1 to 4): "+
+	return fmt.Sprintf("unknown ring version %d (known are 1 to 5): "+
 		"this agent needs a newer reader; the ring is left as it is", e.Version)
 }
 

@@ -12,9 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FileID tells one file from another, also when both had the same path.
-type FileID struct{ Dev, Ino uint64 }
-
 // openRing opens the file at path if it is a ring, and locks it for a consumer.
 // What isn't a ring is neither opened for writing nor locked: in a shared
 // directory it is somebody's.
@@ -26,7 +23,7 @@ func openRing(path string, mode Mode, o options) (*os.File, error) {
 	if err := o.check(st.Uid); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if _, _, _, err := identify(f); err != nil {
+	if _, _, _, _, err := identifyFile(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	if mode == Observe {
@@ -48,16 +45,16 @@ func openRing(path string, mode Mode, o options) (*os.File, error) {
 	return f, nil
 }
 
-// identify reads the header of a file and tells its layout.
-func identify(f *os.File) (h Header, l Layout, st unix.Stat_t, err error) {
+// identifyFile reads the header of a file and tells its layout.
+func identifyFile(f *os.File) (head []byte, h Header, l Layout, st unix.Stat_t, err error) {
 	if err = unix.Fstat(int(f.Fd()), &st); err != nil {
-		return h, 0, st, err
+		return nil, h, 0, st, err
 	}
-	if h, err = readHeader(f, st.Size); err != nil {
-		return h, 0, st, err
+	if head, err = readHead(f, st.Size); err != nil {
+		return nil, h, 0, st, err
 	}
-	l, err = h.layout(st.Size)
-	return h, l, st, err
+	h, l, err = identify(head, st.Size)
+	return head, h, l, st, err
 }
 
 // openChecked opens a regular file, and nothing else. The file is looked at
@@ -128,40 +125,26 @@ func checkRegular(st *unix.Stat_t) error {
 	return fmt.Errorf("%w: it is a %s", ErrNotRegular, kind)
 }
 
-// readHeader reads the header by read(2), so that a file that isn't a ring is
-// never mapped.
-func readHeader(f *os.File, size int64) (Header, error) {
+// readHead reads the longest header that there can be by read(2), so that a file
+// that isn't a ring is never mapped, and a mapped page that hangs isn't touched.
+func readHead(f *os.File, size int64) ([]byte, error) {
 	switch {
 	case size == 0:
-		return Header{}, fmt.Errorf("%w: the file is empty; the agent is starting, or failed to", ErrNotReady)
-	case size < headerSize:
-		return Header{}, fmt.Errorf("%w: %d bytes are less than a header", ErrNotRing, size)
+		return nil, fmt.Errorf("%w: the file is empty; the agent is starting, or failed to", ErrNotReady)
+	case size < int64(compact.size):
+		return nil, fmt.Errorf("%w: %d bytes are less than a header", ErrNotRing, size)
 	}
-	var b [headerSize]byte
-	_, err := f.ReadAt(b[:], 0)
+	return readAt(f, 0, min(size, maxHeaderSize))
+}
+
+func readAt(f *os.File, at, n int64) ([]byte, error) {
+	b := make([]byte, n)
+	_, err := f.ReadAt(b, at)
 	switch {
 	case errors.Is(err, io.EOF):
-		return Header{}, ErrShrunk
+		return nil, ErrShrunk
 	case err != nil:
-		return Header{}, fmt.Errorf("read header: %w", err)
+		return nil, fmt.Errorf("read %d bytes at %d: %w", n, at, err)
 	}
-	return decodeHeader(b[:]), nil
+	return b, nil
 }
-
-// mapFile maps the whole of a ring. The mapping outlives the file descriptor,
-// and ends with unmap only.
-func mapFile(f *os.File, size int64, prot int) ([]byte, error) {
-	mem, err := unix.Mmap(int(f.Fd()), 0, int(size), prot, unix.MAP_SHARED)
-	if err != nil {
-		return nil, fmt.Errorf("map %d bytes: %w", size, err)
-	}
-	return mem, nil
-}
-
-// pages is how many pages of memory a file takes.
-func pages(size int64) int64 {
-	page := int64(os.Getpagesize())
-	return (size + page - 1) / page
-}
-
-func unmap(mem []byte) error { return unix.Munmap(mem) }

@@ -6,101 +6,90 @@ import (
 	"math/bits"
 )
 
-// header is the C++ struct BufferHeader of NIXL's
-// src/utils/common/cyclic_buffer.h, the same in every release so far.
-// Fields that another process stores to are read with sync/atomic only.
-type header struct {
-	writePos        uint64 // atomic; stored by the agent, after the slot
-	readPos         uint64 // atomic; stored by the consumer, after its last look at the slot
-	version         int32  // atomic; stored when a ring is ready, 0 until then
-	expectedVersion int32
-	capacity        uint64 // slots
-	mask            uint64 // capacity-1
-}
-
-const (
-	headerSize = 40
-
-	offWritePos        = 0
-	offReadPos         = 8
-	offVersion         = 16
-	offExpectedVersion = 20
-	offCapacity        = 24
-	offMask            = 32
-)
-
-// MaxCapacity is the most slots that a ring may have. It bounds what is mapped,
-// and so what a ring can cost: 4 million events are a thousand times what an
-// agent stages by default, and 235 MB at the largest slot. On a tmpfs to read a
-// hole of a file is to allocate it.
+// MaxCapacity is the largest number of slots that a ring may have. It limits
+// what is mapped, and so the memory that a ring can cost: 4 million events are
+// a thousand times what an agent stages by default, and 235 MB at the largest
+// slot. On a tmpfs, reading a hole of a file allocates it.
 const MaxCapacity = 1 << 22
 
-// Header is a copy of a ring's header, as it stood when it was read.
+// Header is a copy of a ring's header at the time it was read.
 type Header struct {
-	WritePos, ReadPos        uint64
-	Version, ExpectedVersion int32
-	Capacity, Mask           uint64
+	WritePos, ReadPos        uint64 // slots
+	Version, ExpectedVersion int32  // ExpectedVersion is 0 in layout V5
+	Capacity, Mask           uint64 // slots; Capacity-1
 }
 
-// decodeHeader reads a header from the first bytes of a file.
+// decodeHeader reads the header at the start of b, which must have at least 40
+// bytes. The version, which has the same place in every layout, selects the
+// places of the other fields. What b is too short for stays 0.
 func decodeHeader(b []byte) Header {
-	le := binary.LittleEndian
-	return Header{
-		WritePos:        le.Uint64(b[offWritePos:]),
-		ReadPos:         le.Uint64(b[offReadPos:]),
-		Version:         int32(le.Uint32(b[offVersion:])),
-		ExpectedVersion: int32(le.Uint32(b[offExpectedVersion:])),
-		Capacity:        le.Uint64(b[offCapacity:]),
-		Mask:            le.Uint64(b[offMask:]),
+	g := &compact
+	if int32(binary.LittleEndian.Uint32(b[offVersion:])) == V5.Version() {
+		g = &padded
 	}
+	return g.decode(b)
 }
 
-// layout tells which layout a header and the size of its file belong to, or
-// why they belong to none. The order matters: a ring in the making has any
-// geometry, and a version can only be called unknown where the rest shows
-// that the file is a ring.
-func (h *Header) layout(fileSize int64) (Layout, error) {
-	switch {
-	case h.Version == 0:
-		return 0, h.notReady()
-	case !h.plausible(fileSize):
-		return 0, h.implausible(fileSize)
+func (g *geometry) decode(b []byte) (h Header) {
+	le := binary.LittleEndian
+	h.WritePos = le.Uint64(b[offWritePos:])
+	h.Version = int32(le.Uint32(b[offVersion:]))
+	h.Capacity, h.Mask = le.Uint64(b[g.capacity:]), le.Uint64(b[g.mask:])
+	if g.expectedVersion > 0 {
+		h.ExpectedVersion = int32(le.Uint32(b[g.expectedVersion:]))
+	}
+	if len(b) >= g.readPos+8 {
+		h.ReadPos = le.Uint64(b[g.readPos:])
+	}
+	return h
+}
+
+// identify tells which layout the first bytes of a file and its size belong to,
+// or why they belong to none. The order matters: a ring in the making has any
+// geometry, and a version is called unknown only if the rest shows that the
+// file is a ring.
+func identify(b []byte, fileSize int64) (Header, Layout, error) {
+	h := decodeHeader(b)
+	if h.Version == 0 {
+		return h, 0, notReady(b)
+	}
+	if err := h.checkGeometry(fileSize); err != nil {
+		return h, 0, err
 	}
 	for _, l := range Layouts() {
-		if l.Version() == h.Version && l.fileSize(h.Capacity) == fileSize {
-			return l, h.checkPositions()
+		if l.Version() == h.Version && l.FileSize(h.Capacity) == fileSize {
+			return h, l, h.checkPositions()
 		}
 	}
-	if h.Version < 1 || h.Version > V4.Version() {
-		return 0, &UnknownVersionError{Version: h.Version}
+	if h.Version < 1 || h.Version > newest.Version() {
+		return h, 0, &UnknownVersionError{Version: h.Version}
 	}
-	return 0, fmt.Errorf("%w: version %d and %d slots don't make a file of %d bytes; was it truncated?",
+	return h, 0, fmt.Errorf("%w: version %d and %d slots don't make a file of %d bytes; was it truncated?",
 		ErrInvalid, h.Version, h.Capacity, fileSize)
 }
 
-// notReady is what version 0 means: an agent has yet to finish, or never will.
-func (h *Header) notReady() error {
-	if h.Capacity != 0 && bits.OnesCount64(h.Capacity) != 1 {
-		return fmt.Errorf("%w: its agent failed to start, as %d slots are not a power of two; "+
-			"set NIXL_TELEMETRY_BUFFER_SIZE to one", ErrNotReady, h.Capacity)
+// notReady explains version 0: an agent hasn't finished, or never will.
+func notReady(b []byte) error {
+	for _, g := range []*geometry{&compact, &padded} {
+		h := g.decode(b)
+		if h.Capacity > 1 && h.Mask == h.Capacity-1 && bits.OnesCount64(h.Capacity) != 1 {
+			return fmt.Errorf("%w: its agent failed to start, as %d slots are not a power of two; "+
+				"set NIXL_TELEMETRY_BUFFER_SIZE to one", ErrNotReady, h.Capacity)
+		}
 	}
 	return fmt.Errorf("%w: its version is still 0; the agent is starting, or failed to", ErrNotReady)
 }
 
-// plausible says whether the geometry fits a ring of any event size.
-func (h *Header) plausible(fileSize int64) bool {
-	slots := uint64(fileSize) - headerSize
-	return h.Capacity >= 2 && h.Capacity <= MaxCapacity && bits.OnesCount64(h.Capacity) == 1 &&
-		h.Mask == h.Capacity-1 && slots%h.Capacity == 0 && slots > 0
-}
-
-// implausible says what is wrong with a geometry, and calls a file a ring only
-// if its version says so.
-func (h *Header) implausible(fileSize int64) error {
+// checkGeometry reports what is wrong with a header, whatever its layout. Only
+// the version shows that a file which makes no sense is a ring at all.
+func (h *Header) checkGeometry(fileSize int64) error {
+	if h.plausible(fileSize) {
+		return nil
+	}
 	if h.Version < 1 || h.Version > maxPlausibleVersion {
 		return fmt.Errorf("%w: its header makes no sense", ErrNotRing)
 	}
-	if h.Version > V4.Version() {
+	if h.Version > newest.Version() {
 		return &UnknownVersionError{Version: h.Version}
 	}
 	switch {
@@ -118,9 +107,18 @@ func (h *Header) implausible(fileSize int64) error {
 	}
 }
 
-// maxPlausibleVersion is where a version stops being one. A layout with a
-// longer header is proposed (ai-dynamo/nixl#2018), which keeps the version's
-// place only; a text file has four letters there.
+// plausible reports whether the geometry fits a ring of any event size.
+func (h *Header) plausible(fileSize int64) bool {
+	size := int64(compact.size)
+	if h.Version == V5.Version() {
+		size = int64(padded.size)
+	}
+	return h.Capacity >= 2 && h.Capacity <= MaxCapacity && bits.OnesCount64(h.Capacity) == 1 &&
+		h.Mask == h.Capacity-1 && fileSize > size && uint64(fileSize-size)%h.Capacity == 0
+}
+
+// maxPlausibleVersion is the largest version that a future layout may have. A
+// text file has four letters in its place.
 const maxPlausibleVersion = 255
 
 func (h *Header) checkPositions() error {

@@ -149,9 +149,9 @@ func says(tb testing.TB, err error, parts ...string) {
 // headerOf is the header as it stands in memory, past every check.
 func headerOf(w *Writer) Header {
 	return Header{
-		WritePos: atomic.LoadUint64(&w.hdr.writePos), ReadPos: atomic.LoadUint64(&w.hdr.readPos),
-		Version: atomic.LoadInt32(&w.hdr.version), ExpectedVersion: atomic.LoadInt32(&w.hdr.expectedVersion),
-		Capacity: atomic.LoadUint64(&w.hdr.capacity), Mask: atomic.LoadUint64(&w.hdr.mask),
+		WritePos: atomic.LoadUint64(w.write), ReadPos: atomic.LoadUint64(w.read),
+		Version: atomic.LoadInt32(w.version), ExpectedVersion: atomic.LoadInt32(half(w.mem, 20)),
+		Capacity: atomic.LoadUint64(w.capacity), Mask: atomic.LoadUint64(word(w.mem, layouts[w.layout].header.mask)),
 	}
 }
 

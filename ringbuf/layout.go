@@ -1,46 +1,72 @@
 package ringbuf
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
-// Layout is the shape of a ring's slots. NIXL numbers its layouts in the
-// header, but the number alone doesn't tell them apart: [V2] and [V2Named]
-// share one, and it went backwards between releases.
+// Layout is the shape of a ring: its header and its slots. NIXL numbers its
+// layouts in the header, but the number alone isn't enough: [V2] and [V2Named]
+// share one, and the numbers of consecutive releases went backwards.
 type Layout uint8
 
-// The layouts that agents were seen to write. Sizes and offsets were printed
-// by the compiler of each release.
+// The layouts that agents write. Sizes and offsets were printed by the compiler
+// of each release.
 const (
 	V1      Layout = iota + 1 // NIXL 0.5.1 to v1.0.1: 56 bytes, time, category and name
 	V2                        // v1.1.0 and v1.2.0: 16 bytes, category and type
 	V2Named                   // main, 15 to 21 April 2026: 48 bytes, category and name
 	V3                        // v1.3.0 and v1.3.2: 16 bytes, type
 	V4                        // v1.3.1, v1.4.0 and main: as V3, with TypeEventsDropped
+	V5                        // ai-dynamo/nixl#2018: slots as V4, header of 512 bytes
 )
 
+const newest = V5
+
 // Layouts lists all layouts, oldest first.
-func Layouts() []Layout { return []Layout{V1, V2, V2Named, V3, V4} }
+func Layouts() []Layout { return []Layout{V1, V2, V2Named, V3, V4, V5} }
+
+// geometry is where the fields of a header are, in bytes from its start.
+type geometry struct {
+	size            int // of the header; slots follow
+	readPos         int
+	capacity, mask  int
+	expectedVersion int // 0 if there is none
+}
+
+// These two fields have the same place in all headers.
+const (
+	offWritePos = 0
+	offVersion  = 16
+)
+
+var (
+	// struct bufferHeader of NIXL's src/utils/common/cyclic_buffer.h, the same
+	// from 0.5.1 to v1.4.0.
+	compact = geometry{size: 40, readPos: 8, expectedVersion: 20, capacity: 24, mask: 32}
+	// The same struct in ai-dynamo/nixl#2018: positions have a cache line each.
+	padded = geometry{size: 512, capacity: 8, mask: 24, readPos: 256}
+)
+
+const maxHeaderSize = 512
 
 type layoutFacts struct {
 	name      string
-	version   int32 // what the header's version field holds
+	version   int32 // value of the header's version field
 	eventSize int   // sizeof(nixlTelemetryEvent) of that release
+	header    *geometry
 }
 
 var layouts = [...]layoutFacts{
-	V1:      {"v1", 1, 56},
-	V2:      {"v2", 2, 16},
-	V2Named: {"v2-named", 2, 48},
-	V3:      {"v3", 3, 16},
-	V4:      {"v4", 4, 16},
+	V1:      {"v1", 1, 56, &compact},
+	V2:      {"v2", 2, 16, &compact},
+	V2Named: {"v2-named", 2, 48, &compact},
+	V3:      {"v3", 3, 16, &compact},
+	V4:      {"v4", 4, 16, &compact},
+	V5:      {"v5", 5, 16, &padded},
 }
 
 // maxEventSize is the size of the largest slot.
 const maxEventSize = 56
 
-// String is the layout's name: v1, v2, v2-named, v3 or v4.
+// String returns the layout's name: v1, v2, v2-named, v3, v4 or v5.
 func (l Layout) String() string {
 	if !l.known() {
 		return fmt.Sprintf("layout(%d)", uint8(l))
@@ -55,56 +81,47 @@ func ParseLayout(s string) (Layout, error) {
 			return l, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown layout %q: it is one of v1, v2, v2-named, v3, v4", s)
+	return 0, fmt.Errorf("unknown layout %q: use v1, v2, v2-named, v3, v4 or v5", s)
 }
 
-// Version is the number that the header of such a ring carries.
+// Version returns the number that the header of such a ring carries.
 func (l Layout) Version() int32 { return layouts[l].version }
 
-// EventSize is the size of a slot in bytes.
+// EventSize returns the size of a slot in bytes.
 func (l Layout) EventSize() int { return layouts[l].eventSize }
 
-// Named says whether the slots carry names rather than types.
+// HeaderSize returns the size of the header in bytes. Slots follow it.
+func (l Layout) HeaderSize() int { return layouts[l].header.size }
+
+// FileSize returns the exact size in bytes of a ring of capacity slots.
+func (l Layout) FileSize(capacity uint64) int64 {
+	return int64(l.HeaderSize()) + int64(capacity)*int64(l.EventSize())
+}
+
+// Named reports whether the slots carry names instead of types.
 func (l Layout) Named() bool { return l == V1 || l == V2Named }
 
-func (l Layout) known() bool { return l >= V1 && l <= V4 }
+func (l Layout) known() bool { return l >= V1 && l <= newest }
 
-// Knows says whether t is a type that agents of this layout write. Another
-// type may be newer than this package: it is kept apart, never guessed at.
+// Knows reports whether agents of this layout write type t. Another type may be
+// newer than this package: count it separately, don't interpret it.
 func (l Layout) Knows(t Type) bool {
 	switch l {
 	case V2, V3:
 		return t <= TypeErrNoTelemetry
-	case V4:
+	case V4, V5:
 		return t <= TypeEventsDropped
 	default:
 		return false
 	}
 }
 
-// TypeName is the name of a type in a ring of this layout. A type that agents
-// of this layout don't write prints as unknown_event_N, though a later layout
-// may have a name for its number.
+// TypeName returns the name of a type in a ring of this layout. A type that
+// agents of this layout don't write is unknown_event_N, even if a later layout
+// has a name for its number.
 func (l Layout) TypeName(t Type) string {
 	if !l.Knows(t) {
 		return t.number()
 	}
 	return t.String()
-}
-
-// fileSize is the exact size of a ring's file.
-func (l Layout) fileSize(capacity uint64) int64 {
-	return headerSize + int64(capacity)*int64(l.EventSize())
-}
-
-// smaller is the size of the next smaller ring that there can be, of any
-// layout, given the size of one.
-func smaller(fileSize int64) (size int64) {
-	for _, l := range Layouts() {
-		slots := uint64(fileSize-headerSize-1) / uint64(l.EventSize())
-		if capacity := uint64(1) << bits.Len64(slots) / 2; slots > 0 {
-			size = max(size, l.fileSize(capacity))
-		}
-	}
-	return size
 }

@@ -142,7 +142,7 @@ func (m *model) stranger(n int) {
 	if to == 0 {
 		return
 	}
-	atomic.StoreUint64(&m.Writer.hdr.readPos, to)
+	atomic.StoreUint64(m.Writer.read, to)
 	m.ring, m.read, m.lost = m.ring[n:], max(0, m.read-n), true
 }
 

@@ -100,8 +100,8 @@ func TestObserverSeesNoFullRingBesideAConsumer(t *testing.T) {
 	var both sync.WaitGroup
 	both.Go(func() { // agent and consumer at a speed that they never reach
 		for at := uint64(1); !stop.Load(); at++ {
-			atomic.StoreUint64(&w.hdr.writePos, at&w.mask)
-			atomic.StoreUint64(&w.hdr.readPos, at&w.mask)
+			atomic.StoreUint64(w.write, at&w.mask)
+			atomic.StoreUint64(w.read, at&w.mask)
 		}
 	})
 	// Only looks between which the two have moved say anything: where there is

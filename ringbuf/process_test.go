@@ -107,7 +107,7 @@ func fillFileSystem(dir string) {
 	used, err := Create(filepath.Join(dir, "used"), V4, 4096)
 	check(err)
 	check(used.Push(NewEvent(TypeTxBytes, 1)))
-	atomic.StoreUint64(&used.hdr.readPos, 1) // by another reader: no page but the first is there
+	atomic.StoreUint64(used.read, 1) // by another reader: no page but the first is there
 	w, err := Create(filepath.Join(dir, "agent"), V1, 4096)
 	check(err)
 	events := samples(V1, 0, 4095)

@@ -88,12 +88,12 @@ func TestStartInTheMiddleOfALook(t *testing.T) {
 				r = open(t, w.Path(), Observe)
 			}
 			w.touch(t)
-			atomic.StoreUint64(&w.hdr.writePos, 0)
+			atomic.StoreUint64(w.write, 0)
 			settle = func(h *header) {
 				whole(h)
-				atomic.StoreUint64(&w.hdr.readPos, 0)
-				atomic.StoreInt32(&w.hdr.version, 0)
-				atomic.StoreInt32(&w.hdr.version, 4)
+				atomic.StoreUint64(w.read, 0)
+				atomic.StoreInt32(w.version, 0)
+				atomic.StoreInt32(w.version, 4)
 			}
 			got, err := tryRead(r, 0)
 			if len(got) != 0 || !errors.Is(err, ErrRestarted) {

@@ -124,7 +124,7 @@ func (b *builder) health(t *tally.Agent, layout ringbuf.Layout) {
 	b.count(semconv.RingSaturations, t.Saturations())
 	b.count(semconv.RingRestarts, t.Restarts())
 	b.count(semconv.RingForeignReads, t.ForeignReads())
-	if layout == ringbuf.V4 || t.TornGroups() > 0 {
+	if layout >= ringbuf.V4 || t.TornGroups() > 0 {
 		b.count(semconv.RingTornGroups, t.TornGroups())
 	}
 }

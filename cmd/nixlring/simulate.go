@@ -54,7 +54,7 @@ hold beside it:
 ` + scenarios() + `
 With a --duration that is shorter than such a period, that is the period.
 
-With the layout "mixed" the agents write v1, v2, v2-named, v3 and v4 in turn, and
+With the layout "mixed" the agents write v1, v2, v2-named, v3, v4 and v5 in turn, and
 one that starts anew writes the next one, as after an upgrade.
 
 ` + exitCodes,
@@ -85,7 +85,7 @@ func (f *simulateFlags) register(cmd *cobra.Command) {
 	flags.Float64VarP(&agent.Rate, "rate", "r", 100, "`NUMBER` of transfers per second of each agent")
 	flags.DurationVarP(&agent.Duration, "duration", "d", 0, "how long the agents live; 0 until interrupted")
 	flags.Uint64Var(&agent.Operations, "transfers", 0, "`NUMBER` of transfers after which an agent stops; 0 for no limit")
-	flags.StringVarP(&f.layout, "layout", "l", "v4", "`LAYOUT` of the rings: v1, v2, v2-named, v3, v4 or mixed")
+	flags.StringVarP(&f.layout, "layout", "l", "v4", "`LAYOUT` of the rings: v1, v2, v2-named, v3, v4, v5 or mixed")
 	flags.IntVar(&f.fleet.Capacity, "capacity", 0, "`SLOTS` of a ring and of staging (default NIXL_TELEMETRY_BUFFER_SIZE, else 4096)")
 	flags.DurationVar(&agent.RunInterval, "run-interval", 0, "time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
 	flags.Float64Var(&f.errorRate, "error-rate", 0.001, "`SHARE` of the transfers that end in an error")

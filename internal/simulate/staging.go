@@ -86,7 +86,7 @@ func (s *staging) transfer(w *ringbuf.Writer, op *operation, us uint64) error {
 		{kind: kind(bytes), value: op.size, at: later},
 		{kind: kind(requests), value: 1, at: later},
 	}
-	if s.layout == ringbuf.V4 {
+	if s.layout >= ringbuf.V4 {
 		return s.record(w, group[:]...)
 	}
 	if err := s.record(w, group[:1]...); err != nil {
@@ -125,7 +125,7 @@ func (s *staging) flush(w *ringbuf.Writer) error {
 	}
 	unsaid := s.unsaid
 	s.unsaid = 0
-	if unsaid == 0 || s.layout != ringbuf.V4 {
+	if unsaid == 0 || s.layout < ringbuf.V4 {
 		return nil
 	}
 	return s.push(w, []staged{{kind: kind(ringbuf.TypeEventsDropped), value: unsaid}})

@@ -44,7 +44,7 @@ func (a *Agent) Add(b ringbuf.Batch) {
 		a.named(b.Named())
 	case ringbuf.V3:
 		a.typed(b.Typed())
-	case ringbuf.V4:
+	case ringbuf.V4, ringbuf.V5:
 		a.grouped(b.Typed())
 	}
 }

@@ -178,7 +178,7 @@ func (b *builder) health(t *tally.Agent, layout ringbuf.Layout) {
 	b.RecordNixlTelemetryRingSaturationsDataPoint(b.ts, int64(t.Saturations()))
 	b.RecordNixlTelemetryRingRestartsDataPoint(b.ts, int64(t.Restarts()))
 	b.RecordNixlTelemetryRingForeignReadsDataPoint(b.ts, int64(t.ForeignReads()))
-	if layout == ringbuf.V4 || t.TornGroups() > 0 {
+	if layout >= ringbuf.V4 || t.TornGroups() > 0 {
 		b.RecordNixlTelemetryRingTornGroupsDataPoint(b.ts, int64(t.TornGroups()))
 	}
 }

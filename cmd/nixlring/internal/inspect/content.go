@@ -90,7 +90,7 @@ func (l *looker) Events(_ *follow.Ring, b ringbuf.Batch) {
 	}
 	for i := range b.Len() {
 		e := b.Event(i)
-		if !e.Named && e.Type == ringbuf.TypeEventsDropped && b.Layout() == ringbuf.V4 {
+		if !e.Named && e.Type == ringbuf.TypeEventsDropped && b.Layout() >= ringbuf.V4 {
 			l.content.Dropped += e.Value
 		}
 		if b.Layout() == ringbuf.V1 && !l.watched {

@@ -80,7 +80,7 @@ func (d *decoder) open(rec *Record) {
 		d.fail("ring %d is %q and %q", n, d.rings[n].name, name)
 	case !filepath.IsLocal(name) || name == "." || strings.ContainsRune(name, 0):
 		d.fail("ring %q isn't in the directory", name)
-	case layout < ringbuf.V1 || layout > ringbuf.V4:
+	case layout < ringbuf.V1 || layout > ringbuf.V5:
 		d.fail("layout %d", layout)
 	case capacity < 2 || capacity > ringbuf.MaxCapacity || bits.OnesCount64(capacity) != 1:
 		d.fail("%d slots", capacity)

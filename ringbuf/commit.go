@@ -1,0 +1,107 @@
+package ringbuf
+
+import "fmt"
+
+// Commit gives the slots of all events that were read back to the agent. For an
+// observer it does nothing.
+//
+// The error wraps [ErrRestarted] or is a [ForeignReadError] if the ring isn't as
+// this reader left it; nothing is committed then, and positions that the caller
+// remembered are no longer valid. It can also wrap [ErrShrunk], [ErrInvalid] or
+// [ErrClosed].
+func (r *Reader) Commit() error { return r.CommitTo(r.next) }
+
+// CommitTo is [Reader.Commit] for the events up to a position that
+// [Reader.Position] returned since the last [ForeignReadError]. Events read
+// later stay uncommitted.
+func (r *Reader) CommitTo(position uint64) error {
+	switch {
+	case r.mem == nil:
+		return fmt.Errorf("commit %s: %w", r.name(), ErrClosed)
+	case position > r.mask || r.distance(r.committed, position) > r.Uncommitted():
+		return fmt.Errorf("commit %s: %w: position %d was not read", r.name(), ErrInvalid, position)
+	case r.mode == Observe || position == r.committed:
+		return nil
+	}
+	r.position = position
+	return r.guard(r.runCommit)
+}
+
+func (r *Reader) guardedCommit() {
+	_, err := r.look()
+	if err == nil && !r.sameRun() {
+		err = ErrRestarted
+	}
+	done := false
+	if err == nil {
+		done, err = r.swap(r.committed, r.position)
+	}
+	if err == nil && !done {
+		// Somebody moved readPos after the look; a second one tells who.
+		if _, err = r.look(); err == nil {
+			err = &ForeignReadError{From: r.committed, To: r.committed}
+		}
+	}
+	if r.err = err; err == nil {
+		r.committed = r.position
+		r.seen, r.seenTo = 0, 0
+	}
+}
+
+// Skip passes pending events up to a position without handing them out, as
+// somebody has read them already. They are uncommitted afterwards. The error
+// wraps [ErrInvalid] if fewer events are pending, or is one of [Reader.Read].
+func (r *Reader) Skip(position uint64) error {
+	if r.mem == nil {
+		return fmt.Errorf("skip in %s: %w", r.name(), ErrClosed)
+	}
+	return r.guard(func() { r.err = r.skip(position) })
+}
+
+func (r *Reader) skip(position uint64) error {
+	s, err := r.look()
+	if err == nil && s.pending > 0 {
+		s, err = r.believe(s)
+	}
+	if err != nil {
+		return err
+	}
+	if position > r.mask || r.distance(r.next, position) > s.pending {
+		return fmt.Errorf("%w: there are %d events after position %d, too few to reach %d",
+			ErrInvalid, s.pending, r.next, position)
+	}
+	r.moveTo(position)
+	r.rememberRun()
+	return nil
+}
+
+// Fingerprint returns a checksum of the newest slots between two positions, up
+// to 64. After an agent has written other events there it is different. The error
+// wraps [ErrRestarted] if that has begun already, [ErrShrunk], [ErrInvalid] or
+// [ErrClosed].
+func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
+	switch {
+	case r.mem == nil:
+		return 0, fmt.Errorf("fingerprint of %s: %w", r.name(), ErrClosed)
+	case from > r.mask || to > r.mask:
+		return 0, fmt.Errorf("fingerprint of %s: %w: there is no slot %d", r.name(), ErrInvalid, max(from, to))
+	}
+	err = r.guard(func() {
+		if !r.sameRun() {
+			r.err = ErrRestarted
+			return
+		}
+		sum = r.checksum(from, to)
+	})
+	return sum, err
+}
+
+// Truncated reports whether the file is smaller than its ring. A read finds out
+// only when it needs the part that is gone.
+func (r *Reader) Truncated() bool {
+	if r.mem == nil {
+		return false
+	}
+	state, err := r.backing.Stat()
+	return err == nil && state.Size < int64(len(r.mem))
+}

@@ -1,0 +1,51 @@
+//go:build !linux || !(amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// unsupported is what every call returns that opens a file.
+func unsupported(what, path string) error {
+	return fmt.Errorf("%s %s: %w: NIXL's rings exist on linux/amd64 and linux/arm64", what, path, errors.ErrUnsupported)
+}
+
+// OpenReader returns [errors.ErrUnsupported].
+func OpenReader(path string, _ Mode, _ ...Option) (*Reader, error) {
+	return nil, unsupported("open ring", path)
+}
+
+// SameFile returns false.
+func (*Reader) SameFile(fs.FileInfo) bool { return false }
+
+// Peek returns [errors.ErrUnsupported].
+func Peek(path string) (Header, error) { return Header{}, unsupported("open ring", path) }
+
+// Unattended returns [errors.ErrUnsupported].
+func Unattended(path string, _ ...Option) (bool, error) { return false, unsupported("open ring", path) }
+
+// Create returns [errors.ErrUnsupported].
+func Create(path string, _ Layout, _ int) (*Writer, error) {
+	return nil, unsupported("create ring", path)
+}
+
+// Folder is an open directory. On this system there is none.
+type Folder struct{}
+
+// OpenFolder returns [errors.ErrUnsupported].
+func OpenFolder(dir, _ string) (*Folder, error) { return nil, unsupported("open", dir) }
+
+// Open returns [errors.ErrUnsupported].
+func (*Folder) Open(name string) (*Folder, error) { return nil, unsupported("open", name) }
+
+// ReadDir returns [errors.ErrUnsupported].
+func (*Folder) ReadDir(int) ([]fs.DirEntry, error) { return nil, errors.ErrUnsupported }
+
+// Lstat returns [errors.ErrUnsupported].
+func (*Folder) Lstat(name string) (FileInfo, error) { return FileInfo{}, unsupported("lstat", name) }
+
+// Close does nothing.
+func (*Folder) Close() error { return nil }

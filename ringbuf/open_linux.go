@@ -1,0 +1,173 @@
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenReader opens the ring at path. The Reader owns the file until Close. It
+// touches no mapped memory, so that a page that hangs can't hang it.
+//
+// The error wraps [ErrNotReady] if it may work later, [ErrNotRing],
+// [ErrNotRegular] or [ErrInvalid], or is an [UnknownVersionError],
+// [PermissionError], [OwnerError] or [LockedError].
+func OpenReader(path string, mode Mode, opts ...Option) (*Reader, error) {
+	r, err := openReader(path, mode, newOptions(opts))
+	if err != nil {
+		return nil, fmt.Errorf("open ring %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func openReader(path string, mode Mode, o options) (_ *Reader, err error) {
+	f, err := openRing(path, mode, o)
+	if err != nil {
+		return nil, err
+	}
+	closer := f.Close
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closer())
+		}
+	}()
+	// The header is read once more, now that the ring is locked: another
+	// consumer of this project may have moved readPos and gone only just now.
+	head, _, _, st, err := identifyFile(f)
+	if err != nil {
+		return nil, err
+	}
+	prot := unix.PROT_READ
+	if mode == Consume {
+		prot |= unix.PROT_WRITE
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	m, err := mapFile(f, st.Size, prot)
+	if err != nil {
+		return nil, err
+	}
+	closer = m.Close
+	r, err := newReader(m.mem, head, stateOf(&st), m, mode)
+	if err != nil {
+		return nil, err
+	}
+	size := int64(len(r.tail))
+	if r.tail, err = readAt(f, st.Size-size, size); err != nil {
+		return nil, err
+	}
+	r.info = fileInfo{path: path, id: FileID{Dev: st.Dev, Ino: st.Ino}, owner: st.Uid, info: info}
+	return r, nil
+}
+
+// SameFile reports whether info, as os.Lstat returns it, is of the file that this
+// reader has open.
+func (r *Reader) SameFile(info os.FileInfo) bool { return os.SameFile(r.info.info, info) }
+
+// Peek reads the header of the file at path as it is, whether or not it makes
+// sense, to explain what is wrong with a ring. The error is why [OpenReader]
+// wouldn't open it; the header is that of the file all the same, or zero if there
+// is none.
+func Peek(path string) (Header, error) {
+	f, _, err := openChecked(path, Observe, options{})
+	if err != nil {
+		return Header{}, fmt.Errorf("ring %s: %w", path, err)
+	}
+	defer f.Close()
+	_, h, _, _, err := identifyFile(f)
+	if err != nil {
+		err = fmt.Errorf("ring %s: %w", path, err)
+	}
+	return h, err
+}
+
+// Unattended reports whether no process has the ring at path open for writing,
+// so that neither an agent nor a consumer is left. A mapping counts as open. Use
+// [Reader.Attended] for a ring that this process has open.
+//
+// It takes a read lease, which the kernel grants on this condition, and gives it
+// back at once. The errors are those of Reader.Attended, [fs.ErrNotExist] and
+// those of [OpenReader] about what the file is.
+func Unattended(path string, opts ...Option) (bool, error) {
+	f, _, err := openChecked(path, Observe, newOptions(opts))
+	if err != nil {
+		return false, fmt.Errorf("ring %s: %w", path, err)
+	}
+	defer f.Close()
+	attended, err := leaseRefused(f, unix.F_RDLCK)
+	if err != nil {
+		return false, fmt.Errorf("ring %s: %w", path, err)
+	}
+	return !attended, nil
+}
+
+// Create makes a ring of capacity slots, which must be a power of two, at path,
+// as a starting agent does: it takes an existing ring over, whatever its layout
+// and size, and discards what is in it. The mode is 0644 less the umask, as an
+// agent's.
+//
+// The error wraps [ErrNotRing] or [ErrNotRegular] for another file, and ENOSPC
+// on a full file system.
+func Create(path string, layout Layout, capacity int) (*Writer, error) {
+	w, err := createRing(path, layout, capacity)
+	if err != nil {
+		return nil, fmt.Errorf("create ring %s: %w", path, err)
+	}
+	w.path = path
+	return w, nil
+}
+
+func createRing(path string, layout Layout, capacity int) (_ *Writer, err error) {
+	if err := checkRing(layout, capacity); err != nil {
+		return nil, err
+	}
+	f, err := openForWriter(path)
+	if err != nil {
+		return nil, err
+	}
+	closer := f.Close
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closer())
+		}
+	}()
+	size := layout.FileSize(uint64(capacity))
+	if err := f.Truncate(size); err != nil {
+		return nil, err
+	}
+	m, err := mapFile(f, size, unix.PROT_READ|unix.PROT_WRITE)
+	if err != nil {
+		return nil, err
+	}
+	closer = m.Close
+	return NewWriter(m.mem, m, layout, capacity)
+}
+
+// openForWriter opens or makes the file. An agent would overwrite any file.
+func openForWriter(path string) (*os.File, error) {
+	fd, err := openRetry(unix.AT_FDCWD, path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), path)
+	var st unix.Stat_t
+	err = unix.Fstat(fd, &st)
+	if err == nil {
+		err = checkRegular(&st)
+	}
+	if err == nil && st.Size > 0 {
+		if _, _, _, _, err = identifyFile(f); !errors.Is(err, ErrNotRing) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

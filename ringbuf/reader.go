@@ -1,0 +1,331 @@
+package ringbuf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync/atomic"
+)
+
+// Reader reads one ring. It belongs to one goroutine at a time. Only Path, ID,
+// Device, Owner, Layout, Capacity, Attended and Domain may be called from
+// others meanwhile.
+type Reader struct {
+	words
+	next      uint64 // the slot up to which events were handed out
+	committed uint64 // what readPos holds, as far as this reader knows
+	mask      uint64 // checked when the ring was opened, and then used instead of the header's
+	mode      Mode
+	layout    Layout
+
+	mem     []byte // the whole file; nil once closed
+	slots   []byte
+	backing Backing
+	copy    []uint64 // of an observer, which works on a copy of slots
+
+	sampled stamp // see restart.go
+	tail    []byte
+	seen    uint32
+	seenTo  uint64
+
+	pass // what the functions that run under Guard take and return
+	info fileInfo
+}
+
+// pass holds arguments and results of the functions that run under Guard. As
+// the functions are made once, a pass allocates nothing.
+type pass struct {
+	runIdle, runRead, runCommit, runTail func()
+	runDecode                            func(Batch)
+
+	dst      []Event
+	decoded  int
+	limit    int
+	fn       func(Batch)
+	fill     int
+	position uint64
+	idle     bool
+	err      error
+}
+
+// fileInfo is what is known of the file that OpenReader opened.
+type fileInfo struct {
+	path  string
+	id    FileID
+	owner uint32
+	info  fs.FileInfo
+}
+
+// NewReader returns a Reader for a ring in memory: mem is the whole file and
+// must be aligned to 8 bytes. Most callers want [OpenReader].
+//
+// The error wraps [ErrNotReady], [ErrNotRing] or [ErrInvalid], is an
+// [UnknownVersionError], or is what b returns.
+func NewReader(mem []byte, b Backing, mode Mode) (*Reader, error) {
+	var r *Reader
+	var err error
+	if fault := b.Guard(func() {
+		head := make([]uint64, min(len(mem), maxHeaderSize)/8)
+		if len(head)*8 < compact.size || !aligned(mem) {
+			err = fmt.Errorf("%w: %d bytes are less than a header, or not aligned", ErrNotRing, len(mem))
+			return
+		}
+		var state FileState
+		if state, err = b.Stat(); err != nil {
+			return
+		}
+		r, err = newReader(mem, copyWords(head, mem, 0, len(head)*8), state, b, mode)
+		if err == nil {
+			r.rememberTail()
+		}
+	}); fault != nil {
+		return nil, fault
+	}
+	return r, err
+}
+
+// newReader makes a reader from a copy of the header, and touches no memory.
+func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader, error) {
+	h, l, err := identify(head, int64(len(mem)))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkMemory(mem, l, h.Capacity); err != nil {
+		return nil, err
+	}
+	r := &Reader{
+		words: wordsOf(mem, layouts[l].header), next: h.ReadPos, committed: h.ReadPos, mask: h.Mask,
+		mode: mode, layout: l, mem: mem, slots: mem[l.HeaderSize():], backing: b,
+	}
+	r.tail = make([]byte, min(tailSlots, r.Capacity())*l.EventSize())
+	if r.sampled, err = firstStamp(&h, state); err != nil {
+		return nil, err
+	}
+	r.runIdle, r.runRead, r.runCommit = r.guardedIdle, r.guardedRead, r.guardedCommit
+	r.runTail, r.runDecode = r.copyTail, r.decode
+	return r, nil
+}
+
+// Path returns the path that the ring was opened by, or "" for memory.
+func (r *Reader) Path() string { return r.info.path }
+
+// ID identifies the ring's file. It is zero for memory.
+func (r *Reader) ID() FileID { return r.info.id }
+
+// Device returns the device of the ring's file (st_dev).
+func (r *Reader) Device() uint64 { return r.info.id.Dev }
+
+// Owner returns the uid of the ring's file.
+func (r *Reader) Owner() uint32 { return r.info.owner }
+
+// Layout returns the ring's layout.
+func (r *Reader) Layout() Layout { return r.layout }
+
+// Capacity returns the number of slots. The ring holds at most one event less.
+func (r *Reader) Capacity() int { return int(r.mask) + 1 }
+
+// Uncommitted returns the number of events that were read and are still in the
+// ring.
+func (r *Reader) Uncommitted() int { return r.distance(r.committed, r.next) }
+
+// Position returns the slot after the last event that was read.
+func (r *Reader) Position() uint64 { return r.next }
+
+// Committed returns the slot after the last event that was committed.
+func (r *Reader) Committed() uint64 { return r.committed }
+
+func (r *Reader) distance(from, to uint64) int { return int((to - from) & r.mask) }
+
+// Idle reports whether a [Reader.Read] would find nothing new and nothing
+// wrong, whether or not what was read is committed. It costs a fraction of a
+// Read. What is wrong is for Read to report.
+func (r *Reader) Idle() bool {
+	if r.mem == nil {
+		return false
+	}
+	r.idle = false
+	return r.backing.Guard(r.runIdle) == nil && r.idle
+}
+
+func (r *Reader) guardedIdle() {
+	// In the order of look; an observer has no position in the header.
+	r.idle = atomic.LoadUint64(r.write) == r.next &&
+		(r.mode == Observe || atomic.LoadUint64(r.read) == r.committed) && r.is(r.layout.Version(), r.mask+1)
+}
+
+// Read calls fn with the pending events, oldest first, in batches, and with at
+// most limit of them (0 is no limit). It returns how many events were in the
+// ring when it looked, including those that were read but not committed. fn
+// must not use the Reader.
+//
+// The error wraps [ErrRestarted], [ErrShrunk] or [ErrInvalid] if the ring must
+// be opened again, [ErrLapped] or a [ForeignReadError] if the reader continues
+// behind events that it couldn't read, or [ErrClosed]. Events that fn was called
+// with count in every case.
+//
+// An observer copies events before it calls fn. If the agent overwrites them
+// meanwhile, they are left out and Read returns ErrLapped.
+func (r *Reader) Read(limit int, fn func(Batch)) (fill int, err error) {
+	if r.mem == nil {
+		return 0, fmt.Errorf("read %s: %w", r.name(), ErrClosed)
+	}
+	r.limit, r.fn, r.fill = limit, fn, 0
+	err = r.guard(r.runRead)
+	r.fn = nil
+	return r.fill, err
+}
+
+// guard runs one of the prepared functions, and returns its error or the fault
+// that ended it.
+func (r *Reader) guard(fn func()) error {
+	r.err = nil
+	err := r.backing.Guard(fn)
+	if err == nil {
+		err = r.err
+	}
+	if err != nil {
+		return r.wrap(err)
+	}
+	return nil
+}
+
+func (r *Reader) wrap(err error) error { return fmt.Errorf("%s: %w", r.name(), err) }
+
+func (r *Reader) name() string {
+	if r.info.path == "" {
+		return "ring"
+	}
+	return "ring " + r.info.path
+}
+
+func (r *Reader) guardedRead() {
+	s, err := r.look()
+	if err == nil && s.pending > 0 {
+		s, err = r.believe(s)
+	}
+	r.fill = s.fill
+	if err != nil || s.pending == 0 {
+		r.err = err
+		return
+	}
+	n := s.pending
+	if r.limit > 0 && n > r.limit {
+		n = r.limit
+	}
+	if r.mode == Observe {
+		r.err = r.handCopies(n, s.pending)
+		return
+	}
+	r.err = r.hand(n)
+	r.rememberRun()
+}
+
+// hand calls fn with n events, in place, in one batch or, where the ring wraps,
+// in two.
+func (r *Reader) hand(n int) error {
+	size := r.layout.EventSize()
+	for n > 0 {
+		run := r.run(n)
+		at := int(r.next) * size
+		slots := r.slots[at : at+run*size]
+		whole, err := r.written(slots)
+		if err != nil {
+			return err
+		}
+		if whole > 0 {
+			r.fn(Batch{layout: r.layout, slots: slots[:whole*size]})
+		}
+		r.moveTo((r.next + uint64(run)) & r.mask)
+		n -= run
+		if whole < run {
+			return ErrLapped
+		}
+	}
+	return nil
+}
+
+// run returns how many of n events lie before the end of the ring.
+func (r *Reader) run(n int) int { return min(n, r.Capacity()-int(r.next)) }
+
+// moveTo is the only place where a reader moves forward.
+func (r *Reader) moveTo(next uint64) {
+	wrapped := next < r.next
+	r.next = next
+	if wrapped {
+		r.rememberTail()
+	}
+}
+
+// ReadInto copies pending events to dst and returns their number. It commits
+// nothing. The errors are those of [Reader.Read].
+func (r *Reader) ReadInto(dst []Event) (n int, err error) {
+	if len(dst) == 0 {
+		return 0, nil
+	}
+	r.dst, r.decoded = dst, 0
+	_, err = r.Read(len(dst), r.runDecode)
+	r.dst = nil
+	return r.decoded, err
+}
+
+func (r *Reader) decode(b Batch) {
+	for i := range b.Len() {
+		r.dst[r.decoded] = b.Event(i)
+		r.decoded++
+	}
+}
+
+// fileBacking is the Backing of a ring that OpenReader opened.
+type fileBacking interface {
+	Backing
+	attended(mode Mode) (bool, error)
+	domain() (Domain, error)
+	Close() error
+}
+
+// Attended reports whether any other process has the ring's file open or
+// mapped: an agent, or another consumer. An observer asks only about those that
+// can write. It may be called by another goroutine while the owner reads.
+//
+// It takes a lease on the file and gives it back at once. The error wraps EACCES
+// if this process is neither the file's owner nor root, EINVAL if the file system
+// has no leases, and [errors.ErrUnsupported] for a ring in memory.
+func (r *Reader) Attended() (bool, error) {
+	f, ok := r.backing.(fileBacking)
+	if !ok {
+		return false, fmt.Errorf("%s: %w", r.name(), errors.ErrUnsupported)
+	}
+	attended, err := f.attended(r.mode)
+	if err != nil {
+		err = r.wrap(err)
+	}
+	return attended, err
+}
+
+// Domain returns what can make access to the ring's memory block. The error wraps
+// that of fstatfs(2), or is [errors.ErrUnsupported] for a ring in memory.
+func (r *Reader) Domain() (Domain, error) {
+	f, ok := r.backing.(fileBacking)
+	if !ok {
+		return Domain{}, fmt.Errorf("%s: %w", r.name(), errors.ErrUnsupported)
+	}
+	d, err := f.domain()
+	if err != nil {
+		err = r.wrap(err)
+	}
+	return d, err
+}
+
+// Close releases the ring and commits nothing. It is idempotent.
+func (r *Reader) Close() error {
+	if r.mem == nil {
+		return nil
+	}
+	r.mem, r.slots, r.tail, r.copy, r.words = nil, nil, nil, nil, words{}
+	if f, ok := r.backing.(fileBacking); ok {
+		if err := f.Close(); err != nil {
+			return fmt.Errorf("close %s: %w", r.name(), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,317 @@
+package ringbuf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"sync/atomic"
+)
+
+// An agent that restarts on its ring, step by step, and what a consumer makes
+// of the ring after each step. The agent can be preempted, or die, between any
+// two. c is the position that this reader committed, n the one it has read to.
+//
+//	step                  what a reader sees
+//	ftruncate             the file's time moves, also if the size stays; a smaller file
+//	                      is ErrShrunk where its lost part is needed. What is pending are
+//	                      events of the old run: they are read
+//	writePos = 0          c = 0 < n: writePos is behind what was read, ErrRestarted
+//	                      c ≠ 0: the ring seems to have wrapped, with events pending up to
+//	                      its end. See below
+//	readPos = 0           c ≠ 0: ErrRestarted, unless the file's time shows that no agent
+//	                      restarted: then a foreign reader stopped at 0
+//	version = 0           ErrRestarted
+//	capacity, mask        ErrRestarted
+//	version = V           as after readPos = 0; c = n = 0: nothing was read of the old run,
+//	                      and the reader continues with the new one
+//	events                c = 0 < n: what was read is overwritten, ErrRestarted
+//
+// A layout with another header stores readPos and capacity elsewhere; then
+// version or capacity contradict what was opened, ErrRestarted.
+//
+// writePos = 0 with c ≠ 0 is the one ambiguous state. A reader believes it if
+//   - the file's time is the one of an earlier sample after which the agent
+//     pushed: between the two there was no ftruncate, and so no restart; or
+//   - a slot at the end of the ring isn't what it was when this reader last
+//     passed it: the agent writes slots in order, so that it has written all
+//     slots up to there in this round.
+//
+// Otherwise nothing is pending until the header moves on. The time alone isn't
+// enough to reject: file systems also change it when they write a page back.
+//
+// OpenReader has no earlier look to compare with. In this state it returns
+// ErrNotReady until the file's time is a second old.
+
+// tailSlots is the number of slots before the end of a ring that are remembered.
+const tailSlots = 64
+
+// settleTime is how old the file's time must be to open a ring in the ambiguous
+// state. A restarting agent is there for one store.
+const settleTime = 1e9 // ns
+
+// stamp is a time of the file's last change.
+type stamp struct {
+	changed int64
+	write   uint64 // writePos, loaded after changed
+	pushed  bool   // the agent has pushed since: it wasn't between two steps of a restart
+}
+
+func firstStamp(h *Header, state FileState) (stamp, error) {
+	s := stamp{changed: state.Changed, write: h.WritePos}
+	if h.WritePos == 0 && h.ReadPos != 0 {
+		if state.Age < settleTime {
+			return s, fmt.Errorf("%w: its agent is restarting, or has just filled it to the end", ErrNotReady)
+		}
+		s.pushed = true
+	}
+	return s, nil
+}
+
+// state is a ring's state at one look, checked.
+type state struct {
+	write, read uint64
+	fill        int // events in the ring
+	pending     int // those of them that weren't read yet
+}
+
+// look checks the header, and counts the events in the ring and the new ones.
+func (r *Reader) look() (state, error) {
+	// Acquire: pairs with the agent's release store after it wrote the slot.
+	// A restart stores writePos before readPos. As this loads them in the same
+	// order, a restart in between shows as the old writePos with readPos 0.
+	s := state{write: atomic.LoadUint64(r.write), read: atomic.LoadUint64(r.read)}
+	if r.mode == Observe {
+		s = r.lookBeside(s.read)
+	}
+	if !r.is(r.layout.Version(), r.mask+1) {
+		return state{}, ErrRestarted
+	}
+	if s.write > r.mask || s.read > r.mask {
+		return state{}, fmt.Errorf("%w: write position %d or read position %d is beyond the last slot %d",
+			ErrInvalid, s.write, s.read, r.mask)
+	}
+	s.fill, s.pending = r.distance(s.read, s.write), r.distance(r.next, s.write)
+	if r.mode == Consume {
+		if s.read != r.committed {
+			return state{}, r.readElsewhere(s)
+		}
+		if s.fill < r.Uncommitted() {
+			return state{}, ErrRestarted
+		}
+	}
+	if s.write != 0 && s.write != r.sampled.write {
+		r.sampled.pushed = true
+	}
+	return s, nil
+}
+
+// believe returns how many of the pending events of a look are certainly events
+// of this run.
+func (r *Reader) believe(s state) (state, error) {
+	switch {
+	case s.write == 0 && (r.committed != 0 || r.mode == Observe):
+		return r.believeAtZero(s)
+	case r.mode == Observe:
+		return s, r.checkObserved(s)
+	case !r.sameRun():
+		return s, ErrRestarted
+	}
+	return s, nil
+}
+
+func (r *Reader) believeAtZero(s state) (state, error) {
+	now, err := r.stat()
+	if err != nil || r.sampled.pushed && now.Changed == r.sampled.changed {
+		return s, err
+	}
+	proven := r.lastChanged()
+	if proven > r.mask {
+		r.sampled = stamp{changed: now.Changed}
+		return s, nil
+	}
+	s.pending = max(0, int(proven)-int(r.next))
+	return s, nil
+}
+
+// lastChanged returns the slot after the last one that isn't what it was when
+// this reader passed it, 0 if there is none.
+func (r *Reader) lastChanged() uint64 {
+	size := r.layout.EventSize()
+	now := r.slots[len(r.slots)-len(r.tail):]
+	for at := len(r.tail); at > 0; at -= size {
+		if !bytes.Equal(now[at-size:at], r.tail[at-size:at]) {
+			return r.mask + 1 - uint64((len(r.tail)-at)/size)
+		}
+	}
+	return 0
+}
+
+// rememberTail copies the slots before the end of the ring, as they are when the
+// reader passes them. On a full file system it may be impossible to read a page
+// that was never written. Then nothing is remembered, and proves nothing.
+func (r *Reader) rememberTail() {
+	r.tail = r.tail[:cap(r.tail)]
+	if r.backing.Guard(r.runTail) != nil {
+		r.tail = r.tail[:0]
+	}
+}
+
+func (r *Reader) copyTail() { copy(r.tail, r.slots[len(r.slots)-len(r.tail):]) }
+
+// checkObserved is for an observer, which has no position in the header. It takes
+// an empty ring at the start, whose file has changed, for a restart.
+func (r *Reader) checkObserved(s state) error {
+	now, err := r.stat()
+	if err != nil || now.Changed == r.sampled.changed {
+		return err
+	}
+	if s.read == 0 && s.write < r.next {
+		return ErrRestarted
+	}
+	r.sampled = stamp{changed: now.Changed, write: s.write}
+	return nil
+}
+
+// stat asks for the file's state. Another size is an error: slots may be gone,
+// or another layout's.
+func (r *Reader) stat() (FileState, error) {
+	s, err := r.backing.Stat()
+	switch size := int64(len(r.mem)); {
+	case err != nil:
+		return s, err
+	case s.Size < size:
+		return s, ErrShrunk
+	case s.Size > size:
+		return s, ErrRestarted
+	}
+	return s, nil
+}
+
+// unchanged reports whether certainly no agent has restarted since the sample.
+func (r *Reader) unchanged() bool {
+	now, err := r.stat()
+	return err == nil && r.sampled.pushed && now.Changed == r.sampled.changed
+}
+
+// readElsewhere follows a read position that somebody else has stored. No event
+// is handed out twice: if it moved backward, it is put right again.
+func (r *Reader) readElsewhere(s state) error {
+	if s.read == 0 && !r.unchanged() {
+		return ErrRestarted
+	}
+	from := r.committed
+	forward := r.distance(from, s.read)
+	if forward > r.distance(from, s.write) {
+		if _, err := r.swap(s.read, from); err != nil {
+			return err
+		}
+		return &ForeignReadError{From: from, To: s.read}
+	}
+	if forward > r.Uncommitted() {
+		r.moveTo(s.read)
+	}
+	r.committed = s.read
+	r.seen, r.seenTo = 0, 0
+	return &ForeignReadError{From: from, To: s.read}
+}
+
+// swap moves readPos, and reports whether it did. It fails if an agent has
+// restarted since the last look, or another reader has moved readPos.
+//
+// From 0 it can't fail that way, as 0 is what a restarting agent stores. Then the
+// ring is looked at again, and the swap is undone on the ring of such an agent,
+// which would seem full of old events.
+func (r *Reader) swap(from, to uint64) (bool, error) {
+	// Release: the slots aren't looked at again. Pairs with the agent's acquire
+	// load before it writes a slot.
+	if !atomic.CompareAndSwapUint64(r.read, from, to) {
+		return false, nil
+	}
+	if r.is(r.layout.Version(), r.mask+1) && (from != 0 || r.ranOn(to)) {
+		return true, nil
+	}
+	atomic.CompareAndSwapUint64(r.read, to, from)
+	return false, ErrRestarted
+}
+
+// ranOn reports whether the ring, whose readPos was just moved from 0 to a
+// position, is of the run that was read.
+//
+// The agent of that run was at the position or beyond. If it is behind it now, it
+// has used the room at once and wrapped, or it restarted. The last slot shows it,
+// which can't be pending while readPos is 0.
+func (r *Reader) ranOn(to uint64) bool {
+	switch {
+	case r.committed != 0: // puts a foreign position right
+		return r.unchanged()
+	case atomic.LoadUint64(r.write) >= to:
+		return r.sameRun()
+	}
+	return r.unchanged() || r.lastChanged() > r.mask
+}
+
+// rememberRun keeps a checksum of what was read and never committed, for sameRun.
+func (r *Reader) rememberRun() {
+	if r.committed == 0 {
+		r.seen, r.seenTo = r.checksum(0, r.next), r.next
+	}
+}
+
+// sameRun reports whether what was read is still in the ring. With readPos 0,
+// positions don't distinguish a restarted agent that has written as much as was
+// read. But it has overwritten what was read, and the old run can't have.
+func (r *Reader) sameRun() bool {
+	return r.committed != 0 || r.seenTo == 0 || r.checksum(0, r.seenTo) == r.seen
+}
+
+// maxFingerprint limits the slots that a checksum covers: those of some
+// transfers, with the microseconds that they took.
+const maxFingerprint = 64
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// checksum is of the newest slots between two positions.
+func (r *Reader) checksum(from, to uint64) (sum uint32) {
+	size := uint64(r.layout.EventSize())
+	if n := uint64(r.distance(from, to)); n > maxFingerprint {
+		from = (to - maxFingerprint) & r.mask
+	}
+	for from != to {
+		end := to
+		if end < from {
+			end = r.mask + 1
+		}
+		sum = crc32.Update(sum, castagnoli, r.slots[from*size:end*size])
+		from = end & r.mask
+	}
+	return sum
+}
+
+// written returns how many slots of a run hold events. A file that was truncated
+// and extended has zeros at its end, which are no events: if the last slot is
+// zero and the file has changed, the zero slots before it are left out.
+func (r *Reader) written(slots []byte) (int, error) {
+	size := r.layout.EventSize()
+	n := len(slots) / size
+	if binary.LittleEndian.Uint64(slots[len(slots)-8:]) != 0 || !isZero(slots[(n-1)*size:]) {
+		return n, nil
+	}
+	now, err := r.stat()
+	if err != nil || now.Changed == r.sampled.changed {
+		return n, err
+	}
+	for n > 0 && isZero(slots[(n-1)*size:n*size]) {
+		n--
+	}
+	return n, nil
+}
+
+func isZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}

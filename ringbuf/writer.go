@@ -1,0 +1,172 @@
+package ringbuf
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+)
+
+// Writer is the agent's side of a ring. It belongs to one goroutine at a time,
+// and a ring has one writer.
+type Writer struct {
+	words
+	path    string
+	layout  Layout
+	mask    uint64
+	mem     []byte // nil once closed
+	slots   Batch  // all of them
+	backing Backing
+
+	// Arguments and results of the functions that run under Guard. As the
+	// functions are made once, a push allocates nothing.
+	runPush func()
+	events  []Event
+	one     [1]Event
+	n       int
+	err     error
+}
+
+// NewWriter makes a ring of capacity slots, which must be a power of two, in
+// memory: mem is the whole file and must be aligned to 8 bytes. Most callers
+// want [Create].
+func NewWriter(mem []byte, b Backing, l Layout, capacity int) (*Writer, error) {
+	if err := checkRing(l, capacity); err != nil {
+		return nil, err
+	}
+	if err := checkMemory(mem, l, uint64(capacity)); err != nil {
+		return nil, err
+	}
+	w := &Writer{
+		words: wordsOf(mem, layouts[l].header), layout: l, mask: uint64(capacity) - 1, mem: mem,
+		slots: Batch{layout: l, slots: mem[l.HeaderSize():]}, backing: b,
+	}
+	w.runPush = w.push
+	if err := b.Guard(w.start); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func checkRing(l Layout, capacity int) error {
+	switch {
+	case !l.known():
+		return fmt.Errorf("unknown layout %d", l)
+	case capacity < 2 || capacity > MaxCapacity || bits.OnesCount(uint(capacity)) != 1:
+		return fmt.Errorf("capacity %d is not a power of two from 2 to %d", capacity, MaxCapacity)
+	}
+	return nil
+}
+
+// start writes the header, in the order of NIXL's createCyclicBuffer and the
+// constructor of bufferHeader (src/utils/common/cyclic_buffer.tpp, the same in
+// 0.6.0, v1.1.0 and v1.4.0). A reader that looks in between sees version 0 and
+// waits; expectedVersion comes last and nobody reads it.
+func (w *Writer) start() {
+	g := layouts[w.layout].header
+	atomic.StoreUint64(w.write, 0)
+	atomic.StoreUint64(w.read, 0)
+	atomic.StoreInt32(w.version, 0)
+	atomic.StoreUint64(w.capacity, w.mask+1)
+	atomic.StoreUint64(word(w.mem, g.mask), w.mask)
+	atomic.StoreInt32(w.version, w.layout.Version())
+	if g.expectedVersion > 0 {
+		atomic.StoreInt32(half(w.mem, g.expectedVersion), w.layout.Version())
+	}
+}
+
+// Path returns the path of the ring, or "" for memory.
+func (w *Writer) Path() string { return w.path }
+
+// Layout returns the ring's layout.
+func (w *Writer) Layout() Layout { return w.layout }
+
+// Capacity returns the number of slots. The ring holds at most one event less.
+func (w *Writer) Capacity() int { return int(w.mask) + 1 }
+
+// Push puts one event into the ring. The error is [ErrFull], or wraps
+// [ErrNoType], [ErrShrunk], [ErrClosed], or ENOSPC if the file system is full: a
+// ring takes its room as it is filled.
+func (w *Writer) Push(e Event) error {
+	w.one[0] = e
+	n, err := w.PushBatch(w.one[:])
+	if n == 0 && err == nil {
+		return ErrFull
+	}
+	return err
+}
+
+// PushBatch puts events into the ring, in order, and makes them visible one by
+// one, as an agent that flushes its staging queue does. It returns how many
+// fitted; the rest is not tried. An event that the layout can't carry ends the
+// batch with [ErrNoType]. Other errors are those of [Writer.Push].
+func (w *Writer) PushBatch(events []Event) (n int, err error) {
+	if w.mem == nil {
+		return 0, fmt.Errorf("write %s: %w", w.name(), ErrClosed)
+	}
+	w.events, w.n, w.err = events, 0, nil
+	err = w.backing.Guard(w.runPush)
+	w.events = nil
+	if err == nil {
+		err = w.err
+	}
+	if err != nil {
+		return w.n, fmt.Errorf("write %s (%v): %w", w.name(), w.layout, err)
+	}
+	return w.n, nil
+}
+
+func (w *Writer) push() {
+	// This writer is the only one that stores writePos.
+	write := atomic.LoadUint64(w.write) & w.mask
+	for ; w.n < len(w.events); w.n++ {
+		next := (write + 1) & w.mask
+		// Acquire: pairs with the reader's release store after its last look at
+		// the slot.
+		if next == atomic.LoadUint64(w.read) {
+			return
+		}
+		if w.err = w.slots.put(int(write), &w.events[w.n]); w.err != nil {
+			return
+		}
+		// Release: the slot is written. Pairs with the reader's acquire load.
+		atomic.StoreUint64(w.write, next)
+		write = next
+	}
+}
+
+// Len returns the number of events in the ring. The error wraps [ErrClosed] or
+// [ErrShrunk].
+func (w *Writer) Len() (n int, err error) {
+	if w.mem == nil {
+		return 0, fmt.Errorf("%s: %w", w.name(), ErrClosed)
+	}
+	if err := w.backing.Guard(func() {
+		read, write := atomic.LoadUint64(w.read), atomic.LoadUint64(w.write)
+		n = int((write - read) & w.mask)
+	}); err != nil {
+		return 0, fmt.Errorf("%s: %w", w.name(), err)
+	}
+	return n, nil
+}
+
+func (w *Writer) name() string {
+	if w.path == "" {
+		return "ring"
+	}
+	return "ring " + w.path
+}
+
+// Close releases the ring and leaves its file, as an agent does. It is
+// idempotent.
+func (w *Writer) Close() error {
+	if w.mem == nil {
+		return nil
+	}
+	w.mem, w.words, w.slots = nil, words{}, Batch{}
+	if c, ok := w.backing.(interface{ Close() error }); ok {
+		if err := c.Close(); err != nil {
+			return fmt.Errorf("close %s: %w", w.name(), err)
+		}
+	}
+	return nil
+}
