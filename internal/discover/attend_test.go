@@ -8,8 +8,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -51,6 +55,28 @@ func TestExitOfAnAgentIsFoundOut(t *testing.T) {
 				t.Errorf("after a restart answers are %v", got)
 			}
 		})
+	}
+}
+
+// A process that was forked inherits the mapping, but not the agent.
+func TestWritersOfARing(t *testing.T) {
+	proc := t.TempDir()
+	for pid, tc := range map[string]struct{ parent, perms string }{
+		"100": {"1", "rw-s"}, "101": {"100", "rw-s"}, "200": {"1", "rw-s"}, "300": {"1", "r--s"},
+		strconv.Itoa(os.Getpid()): {"1", "rw-s"},
+	} {
+		dir := filepath.Join(proc, pid)
+		if err := os.Mkdir(dir, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		line := "7f0a4c000000-7f0a4c011000 " + tc.perms + " 00000000 fe:00 5678   /run/nixl/agent\n"
+		touch(t, filepath.Join(dir, "maps"), "7f0a00000000-7f0a00001000 rw-p 00000000 00:00 0\n"+line+line)
+		touch(t, filepath.Join(dir, "stat"), pid+" (a) name) S "+tc.parent+" 1 1 0")
+	}
+	touch(t, filepath.Join(proc, "meminfo"), "")
+	got := writers(proc, map[string]string{mapped(ringbuf.FileID{Dev: 0xfe00, Ino: 5678}): "agent"})
+	if diff := cmp.Diff(map[string][]string{"agent": {"100", "200"}}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -4,7 +4,6 @@ package discover
 
 import (
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -267,15 +266,4 @@ func (x *world) round(d *Directory) map[string]int {
 	counts := x.owner.drain()
 	d.answer()
 	return counts
-}
-
-// names returns the names of the agents that have a ring.
-func (o *owner) names() map[string]bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	names := make(map[string]bool)
-	for path := range maps.Keys(o.open) {
-		names[filepath.Base(path)] = true
-	}
-	return names
 }

@@ -90,7 +90,7 @@ func (t *tracker) refuse(r *record, info ringbuf.FileInfo, err error) {
 		first, quiet = firstRetryStarting, r.known
 	}
 	r.info, r.tried, r.wait = info, now, later(r.wait, first)
-	n := notice.Notice{Kind: notice.RingRefused, Level: slog.LevelWarn, Err: err, Text: "ring can't be opened, so its agent isn't reported; retrying"}
+	n := notice.Notice{Kind: notice.RingRefused, Level: slog.LevelWarn, Err: err, Text: "ring can't be opened, so its events aren't counted; retrying"}
 	if errors.Is(err, errLimit) {
 		n.Kind, n.Level = notice.RingLimit, slog.LevelError
 		r.wait = walkEvery // or a ring that takes the place of another would wait for long

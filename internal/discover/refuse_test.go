@@ -35,7 +35,7 @@ func TestRefusalHasAReason(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = r.Close() })
 		}},
-		"not_ready": {prepare: func(t *testing.T, x *world, ring *ringbuf.Writer) {
+		"not_ready": {prepare: func(t *testing.T, _ *world, ring *ringbuf.Writer) {
 			ringtest.Edit(t, ring.Path(), func(h *ringtest.Header) { h.Version = 0 })
 		}},
 		"invalid": {prepare: func(t *testing.T, _ *world, ring *ringbuf.Writer) {
@@ -204,7 +204,7 @@ func TestKnownAgentIsRefused(t *testing.T) {
 	}
 }
 
-// The reason for a refusal may be another's path, which is its business.
+// A folder that can't be read for a while costs no open ring.
 func TestFolderThatCantBeReadIsLeft(t *testing.T) {
 	x := newWorld(t)
 	if err := os.Mkdir(x.path("sub"), 0o750); err != nil {

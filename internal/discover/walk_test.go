@@ -224,4 +224,3 @@ func TestFolderThatIsNoneAnyMoreEndsNoWalk(t *testing.T) {
 		})
 	}
 }
-

@@ -24,7 +24,7 @@ type Kind uint8
 const (
 	DirectoryMissing Kind = iota + 1 // a directory can't be read
 	DirectoryFound                   // it can be read again
-	FileSystemHangs                   // a call to its file system doesn't return
+	FileSystemHangs                  // a call to its file system doesn't return
 	DirectoryCut                     // it has more entries than are looked at
 	NotifyOff                        // inotify doesn't work; new rings are found every few seconds
 	NotRing                          // a file isn't a ring
