@@ -39,17 +39,17 @@ func (t *tracker) attend() {
 // the mappings of all processes takes up to a second on a large machine.
 const shareEvery = time.Minute
 
-// askShared starts looking for agents that share a ring, on a goroutine of its
+// checkShared starts looking for agents that share a ring, on a goroutine of its
 // own, if there may be some: when an agent starts under the name of another, it
 // restarts the ring of both.
-func (t *tracker) askShared() {
+func (t *tracker) checkShared() {
 	now := t.cfg.Now()
-	if len(t.restarted) == 0 || now.Sub(t.asked) < shareEvery {
+	if len(t.restarted) == 0 || now.Sub(t.checked) < shareEvery {
 		return
 	}
 	rings := t.restarted
-	t.restarted, t.asked = make(map[ringbuf.FileID]string), now
-	t.asking.Go(func() { t.reportShared(rings) })
+	t.restarted, t.checked = make(map[ringbuf.FileID]string), now
+	t.checking.Go(func() { t.reportShared(rings) })
 }
 
 // reportShared reports rings that several processes write to.

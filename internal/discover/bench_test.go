@@ -4,7 +4,6 @@ package discover
 
 import (
 	"fmt"
-
 	"path/filepath"
 	"testing"
 	"time"
@@ -61,5 +60,4 @@ func BenchmarkIdleRings(b *testing.B) {
 	for _, r := range rings {
 		_ = r.Close()
 	}
-
 }

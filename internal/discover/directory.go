@@ -23,15 +23,15 @@ const hangsAfter = 10 * time.Second
 type Directory struct {
 	tracker
 
-	config  Config
-	walks   uint64
-	walked  time.Time // the last time
-	cut     bool      // the last walk didn't come to the end
-	inotify *fsnotify.Watcher
-	events  chan fsnotify.Event
-	errors  chan error
-	deaf    bool // inotify doesn't work, and that was reported
-	vain    flood
+	config    Config
+	walks     uint64
+	walked    time.Time // the last time
+	cut       bool      // the last walk didn't come to the end
+	inotify   *fsnotify.Watcher
+	events    chan fsnotify.Event
+	errors    chan error
+	notifyOff bool // inotify doesn't work, and that was reported
+	repeats   flood
 
 	mail   mailbox
 	busy   atomic.Int64 // since when it is at work, in Unix nanoseconds; 0 if it isn't
@@ -133,13 +133,13 @@ func (d *Directory) run(ctx context.Context) {
 			if errors.Is(err, fsnotify.ErrEventOverflow) {
 				walk.Reset(d.untilWalk())
 			} else {
-				d.deafened(err)
+				d.notifyFailed(err)
 			}
 		}
 		retry.Reset(d.untilDue())
 	}
 	d.work(watchdog, d.end)
-	d.asking.Wait()
+	d.checking.Wait()
 }
 
 // work does something that may block.
@@ -161,7 +161,7 @@ func (d *Directory) hangs() {
 func (d *Directory) tick() {
 	d.walk()
 	d.attend()
-	d.askShared()
+	d.checkShared()
 }
 
 // answer does what was asked.

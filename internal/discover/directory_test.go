@@ -82,7 +82,7 @@ func TestAgentsWithOneNameAreReported(t *testing.T) {
 	x.owner.mu.Unlock()
 	d.Reopen(m.Agent, m.Reader) // its owner finds a restart
 	x.round(d)
-	d.asking.Wait()
+	d.checking.Wait()
 	told := x.told(d, notice.RingShared)
 	if len(told) != 1 || told[0].Path != m.Agent.Path ||
 		!strings.Contains(told[0].Text, strconv.Itoa(first)) || !strings.Contains(told[0].Text, strconv.Itoa(second)) {
@@ -100,7 +100,7 @@ func TestRestartOfOneAgentIsNotReported(t *testing.T) {
 	delete(x.owner.open, m.Agent.Path)
 	d.Reopen(m.Agent, m.Reader)
 	x.round(d)
-	d.asking.Wait()
+	d.checking.Wait()
 	if told := x.told(d, notice.RingShared); len(told) != 0 {
 		t.Errorf("notices are %v", told)
 	}

@@ -12,7 +12,7 @@
 //	absent    no file                        when one appears
 //	open      a ring that its owner has      when it changes, and by each walk
 //	refused   a file that can't be opened    soon, then less and less often, or when it changes
-//	resting   no ring, or that of an agent   when it changes; less and less often if it
+//	ignored   no ring, or that of an agent   when it changes; less and less often if it
 //	          that has exited                changes all the time
 //	alias     a ring that is open under      by each walk, until that ring is closed
 //	          another path

@@ -22,7 +22,7 @@ const overflowPause = walkEvery / 4
 func (d *Directory) openNotifier() {
 	w, err := fsnotify.NewBufferedWatcher(maxEvents)
 	if err != nil {
-		d.deafened(err)
+		d.notifyFailed(err)
 		return
 	}
 	d.inotify, d.errors = w, w.Errors
@@ -37,22 +37,22 @@ func (d *Directory) listen() {
 }
 
 // watch asks for the changes in a folder. Each walk asks again, as the folder may
-// have been created anew; asking twice is no error.
+// have been created anew; checking twice is no error.
 func (d *Directory) watch(folder string) {
 	if d.inotify == nil {
 		return
 	}
 	if err := d.inotify.Add(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.deafened(err)
+		d.notifyFailed(err)
 	}
 }
 
-// deafened reports, once, that inotify doesn't work.
-func (d *Directory) deafened(err error) {
-	if d.deaf {
+// notifyFailed reports, once, that inotify doesn't work.
+func (d *Directory) notifyFailed(err error) {
+	if d.notifyOff {
 		return
 	}
-	d.deaf = true
+	d.notifyOff = true
 	d.notices.Report(notice.Notice{
 		Kind: notice.NotifyOff, Level: slog.LevelWarn, Path: d.cfg.Dir, Err: err,
 		Text: "inotify doesn't work, so new rings are found only within " + walkEvery.String() +
@@ -66,12 +66,12 @@ func (d *Directory) event(e fsnotify.Event) (pause time.Duration) {
 	name, err := filepath.Rel(d.cfg.Dir, e.Name)
 	if err != nil || !filepath.IsLocal(name) || !d.cfg.wants(name) ||
 		d.records[e.Name] == nil && len(d.records) >= maxRecords {
-		return d.vain.more(d.cfg.Now())
+		return d.repeats.more(d.cfg.Now())
 	}
 	if d.change(d.record(name), e.Op.Has(fsnotify.Create|fsnotify.Remove|fsnotify.Rename)) {
 		return 0
 	}
-	return d.vain.more(d.cfg.Now())
+	return d.repeats.more(d.cfg.Now())
 }
 
 // untilWalk returns the time until the next walk after events were lost. Some

@@ -42,7 +42,7 @@ func (t *tracker) try(f *ringbuf.Folder, r *record, info ringbuf.FileInfo) {
 	}
 	switch {
 	case errors.Is(err, errLeft):
-		t.rest(r, info)
+		t.ignore(r, info)
 	case !isAbsent(err): // or it was removed just now
 		t.refuse(r, info, err)
 	}
@@ -92,7 +92,7 @@ func (t *tracker) settles(r *record, info ringbuf.FileInfo) bool {
 // whoever adds them up.
 func (t *tracker) otherName(r *record, holder string) {
 	t.enter(r, alias)
-	t.tell(r, notice.Notice{
+	t.reportOnce(r, notice.Notice{
 		Kind: notice.RingRenamed, Level: slog.LevelInfo,
 		Text: fmt.Sprintf("this is the ring of %s under another name; its agent is reported under that name until it restarts", holder),
 	})
@@ -111,12 +111,13 @@ func (t *tracker) closeRing(ring *ringbuf.Reader) {
 	t.mu.Unlock()
 }
 
-// closed closes a ring. If the path has no other, its file rests.
+// closed closes a ring. If the path has no other, its file is
+// ignored until it changes, or the owner wants it reopened.
 func (t *tracker) closed(ring *ringbuf.Reader) {
 	if r := t.records[ring.Path()]; r != nil && r.ring == ring {
 		r.ring = nil
 		if r.state == open {
-			t.rest(r, r.info)
+			t.ignore(r, r.info)
 		}
 	}
 	t.closeRing(ring)
@@ -133,7 +134,7 @@ func (t *tracker) reopen(a drain.Agent, ring *ringbuf.Reader) {
 		return
 	}
 	r.ring = nil
-	if r.state == open || r.state == resting {
+	if r.state == open || r.state == ignored {
 		t.enter(r, refused)
 		r.info, r.tried = ringbuf.FileInfo{}, t.cfg.Now()
 	}
@@ -153,6 +154,6 @@ func (t *tracker) retire(a drain.Agent, ring *ringbuf.Reader) {
 		t.cfg.Rings.leave()
 	}
 	if r.state == open {
-		t.rest(r, r.left)
+		t.ignore(r, r.left)
 	}
 }

@@ -18,11 +18,11 @@ const (
 	// agentGap bounds how late a change of an open ring's file is seen: its agent
 	// may have restarted.
 	agentGap = time.Second
-	// maxVain bounds how many events without news are taken within firstGap, apart
-	// from the fewVain that an agent makes while it starts. Taking an event costs
+	// maxRepeats bounds how many events without news are taken within firstGap, apart
+	// from the fewRepeats that an agent makes while it starts. Taking an event costs
 	// more than leaving it: the kernel merges equal ones.
-	maxVain = 64
-	fewVain = 8
+	maxRepeats = 64
+	fewRepeats = 8
 )
 
 // pace is how often a path is looked at because it changes.
@@ -31,7 +31,7 @@ type pace struct {
 	gap     time.Duration // until it may be looked at again
 	changed bool          // since last
 	named   bool          // the path has another file since last, or none
-	vain    int           // events since last
+	repeats int           // events since last
 }
 
 // next returns when a path that has changed is to be looked at.
@@ -71,8 +71,8 @@ func (t *tracker) change(r *record, named bool) bool {
 	r.changed, r.named = true, r.named || named
 	if t.cfg.Now().Before(r.next()) {
 		t.schedule(r)
-		r.vain++
-		return r.vain <= fewVain
+		r.repeats++
+		return r.repeats <= fewRepeats
 	}
 	t.wake(r)
 	return true
@@ -131,16 +131,16 @@ func (t *tracker) untilDue() time.Duration {
 
 // flood counts events without news.
 type flood struct {
-	begun time.Time
-	vain  int
+	begun   time.Time
+	repeats int
 }
 
 // more counts one more and returns for how long no event is to be taken.
 func (f *flood) more(now time.Time) (pause time.Duration) {
 	if now.Sub(f.begun) >= firstGap {
-		f.begun, f.vain = now, 0
+		f.begun, f.repeats = now, 0
 	}
-	if f.vain++; f.vain < maxVain {
+	if f.repeats++; f.repeats < maxRepeats {
 		return 0
 	}
 	return f.begun.Add(firstGap).Sub(now)

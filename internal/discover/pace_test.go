@@ -189,7 +189,7 @@ func TestFloodIsTakenInPortions(t *testing.T) {
 	for end := now.Add(time.Second); now.Before(end); taken++ {
 		now = now.Add(time.Microsecond + f.more(now))
 	}
-	if limit := maxVain * int(time.Second/firstGap+1); taken > limit {
+	if limit := maxRepeats * int(time.Second/firstGap+1); taken > limit {
 		t.Errorf("%d events a second, limit is %d", taken, limit)
 	}
 	for range 1000 {

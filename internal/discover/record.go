@@ -2,7 +2,7 @@ package discover
 
 import (
 	"maps"
-	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +18,7 @@ const (
 	absent state = iota
 	open
 	refused
-	resting
+	ignored
 	alias
 )
 
@@ -31,7 +31,7 @@ type record struct {
 	info  ringbuf.FileInfo
 	walk  uint64 // the last walk that came across the path
 
-	// While the path is refused or resting:
+	// While the path is refused or ignored:
 	since time.Time // in this state
 	tried time.Time
 	wait  time.Duration // from tried until the next try
@@ -58,8 +58,8 @@ type tracker struct {
 	soon      map[string]*record        // those to look at before the next walk
 	soonest   time.Time                 // when the first of them is due; zero if there is none
 	restarted map[ringbuf.FileID]string // paths of rings whose agents restarted, to find out who has them mapped
-	asked     time.Time                 // when that was last found out
-	asking    sync.WaitGroup            // until it is
+	checked   time.Time                 // when that was last found out
+	checking  sync.WaitGroup            // until it is
 	stopped   bool                      // nothing is opened any more
 
 	mu      sync.Mutex // guards what follows; held for moments only
@@ -99,10 +99,10 @@ func (t *tracker) State() State {
 
 // record returns the record of a name, which may be new.
 func (t *tracker) record(name string) *record {
-	path := filepath.Join(t.cfg.Dir, name)
+	path := strings.TrimSuffix(t.cfg.Dir, "/") + "/" + name
 	r := t.records[path]
 	if r == nil {
-		r = &record{Agent: drain.Agent{Name: path[len(path)-len(name):], Dir: t.cfg.Dir, Path: path}}
+		r = &record{Agent: drain.Agent{Name: name, Dir: t.cfg.Dir, Path: path}}
 		t.records[path] = r
 	}
 	return r

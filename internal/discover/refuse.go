@@ -73,9 +73,9 @@ func isInert(err error) bool {
 func (t *tracker) refuse(r *record, info ringbuf.FileInfo, err error) {
 	now := t.cfg.Now()
 	if isInert(err) {
-		t.rest(r, info)
+		t.ignore(r, info)
 		r.wait = later(r.wait, firstRetry)
-		t.tell(r, notice.Notice{
+		t.reportOnce(r, notice.Notice{
 			Kind: notice.NotRing, Level: slog.LevelDebug, Err: err,
 			Text: "file isn't a ring; exclude it, or give agents a directory of their own",
 		})
@@ -98,19 +98,19 @@ func (t *tracker) refuse(r *record, info ringbuf.FileInfo, err error) {
 	t.schedule(r)
 	if !quiet {
 		t.setRefusal(r.Path, &Refusal{Reason: reason(err), Err: err})
-		t.tell(r, n)
+		t.reportOnce(r, n)
 	}
 }
 
-// rest leaves a file alone until it changes. A zero info is that of any file
+// ignore leaves a file alone until it changes. A zero info is that of any file
 // that has changed.
-func (t *tracker) rest(r *record, info ringbuf.FileInfo) {
-	t.enter(r, resting)
+func (t *tracker) ignore(r *record, info ringbuf.FileInfo) {
+	t.enter(r, ignored)
 	r.info, r.tried = info, t.cfg.Now()
 }
 
-// tell reports something about a path, unless it was reported last.
-func (t *tracker) tell(r *record, n notice.Notice) {
+// reportOnce reports something about a path, unless it was reported last.
+func (t *tracker) reportOnce(r *record, n notice.Notice) {
 	cause := n.Text
 	if n.Err != nil {
 		cause = n.Err.Error()
@@ -129,7 +129,7 @@ func (r *record) worthTrying(info ringbuf.FileInfo, now time.Time) bool {
 	switch r.state {
 	case refused:
 		return changed || due
-	case resting:
+	case ignored:
 		return changed && due
 	default:
 		return true

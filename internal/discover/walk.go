@@ -39,13 +39,14 @@ func (d *Directory) walk() {
 }
 
 // walkFolder looks at the files of a folder, and of the folders in it that a
-// pattern leads to. left is how many entries may still be looked at.
+// pattern leads to. folder is its name with a slash, or "". left is how many
+// entries may still be looked at.
 func (d *Directory) walkFolder(f *ringbuf.Folder, folder string, left *int) error {
 	for *left > 0 {
 		entries, err := f.ReadDir(min(*left, 1024))
 		*left -= len(entries)
 		for _, e := range entries {
-			name := filepath.Join(folder, e.Name())
+			name := folder + e.Name()
 			switch {
 			case e.IsDir() && d.cfg.leadsInto(name):
 				d.enterFolder(f, name, left)
@@ -73,7 +74,7 @@ func (d *Directory) enterFolder(f *ringbuf.Folder, name string, left *int) {
 	}
 	defer below.Close()
 	d.watch(filepath.Join(d.cfg.Dir, name))
-	_ = d.walkFolder(below, name, left)
+	_ = d.walkFolder(below, name+"/", left)
 }
 
 // found reports when the directory can't be read, or not completely, and when it

@@ -117,21 +117,29 @@ func TestRingOutOfSightIsKept(t *testing.T) {
 	}
 }
 
-// Nobody can have a directory looked at without end.
-func TestDirectoryWithTooManyEntries(t *testing.T) {
+// However many files there are, a walk ends.
+func TestWalkIsBounded(t *testing.T) {
 	x := newWorld(t)
-	for i := range maxEntries + 10 {
-		if err := os.Symlink("nowhere", x.path(fmt.Sprint("file-", i))); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Mkdir(x.path("sub"), 0o750); err != nil {
+		t.Fatal(err)
 	}
-	d := x.directory(nil)
-	x.round(d)
-	x.round(d)
-	if n := len(d.records); n != maxEntries {
-		t.Errorf("%d entries are looked at", n)
+	for i := range 30 {
+		touch(t, x.path(fmt.Sprint("file-", i)), "no ring")
+		touch(t, x.path(fmt.Sprint("sub/file-", i)), "no ring")
 	}
-	if told := x.told(d, notice.DirectoryCut); len(told) != 1 {
+	d := x.directory(func(c *Config) { c.Include = []string{"**"} })
+	f, err := ringbuf.OpenFolder(x.dir, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	left := 40
+	if err := d.walkFolder(f, "", &left); err != nil || left != 0 || len(d.records) > 40 || len(d.records) < 38 {
+		t.Errorf("%d entries are left, %d files are looked at, %v", left, len(d.records), err)
+	}
+	d.found(nil, true)
+	d.found(nil, true)
+	if told := x.told(d, notice.DirectoryCut); len(told) != 1 || told[0].Path != x.dir {
 		t.Errorf("notices are %v", told)
 	}
 }
