@@ -12,10 +12,12 @@
 //	absent    no file                        when one appears
 //	open      a ring that its owner has      when it changes, and by each walk
 //	refused   a file that can't be opened    soon, then less and less often, or when it changes
-//	ignored   no ring, or that of an agent   when it changes; less and less often if it
-//	          that has exited                changes all the time
+//	ignored   no ring, or that of an agent   when it changes
+//	          that has exited
 //	alias     a ring that is open under      by each walk, until that ring is closed
 //	          another path
+//
+// A path that changes all the time is looked at less and less often.
 //
 // A record in any state but open may still have a ring: its file was renamed,
 // removed or replaced, and the agent may go on writing to it. Its owner keeps it

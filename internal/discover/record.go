@@ -31,11 +31,12 @@ type record struct {
 	info  ringbuf.FileInfo
 	walk  uint64 // the last walk that came across the path
 
-	// While the path is refused or ignored:
-	since time.Time // in this state
+	// While the path is refused:
+	since time.Time
 	tried time.Time
 	wait  time.Duration // from tried until the next try
-	cause string        // that was reported
+
+	cause string // reported last; "" if nothing was since the path had its ring, or no file
 
 	pace
 

@@ -74,7 +74,6 @@ func (t *tracker) refuse(r *record, info ringbuf.FileInfo, err error) {
 	now := t.cfg.Now()
 	if isInert(err) {
 		t.ignore(r, info)
-		r.wait = later(r.wait, firstRetry)
 		t.reportOnce(r, notice.Notice{
 			Kind: notice.NotRing, Level: slog.LevelDebug, Err: err,
 			Text: "file isn't a ring; exclude it, or give agents a directory of their own",
@@ -106,7 +105,7 @@ func (t *tracker) refuse(r *record, info ringbuf.FileInfo, err error) {
 // that has changed.
 func (t *tracker) ignore(r *record, info ringbuf.FileInfo) {
 	t.enter(r, ignored)
-	r.info, r.tried = info, t.cfg.Now()
+	r.info = info
 }
 
 // reportOnce reports something about a path, unless it was reported last.
@@ -123,14 +122,12 @@ func (t *tracker) reportOnce(r *record, n notice.Notice) {
 }
 
 // worthTrying reports whether a file that couldn't be opened may be a ring now.
-// A log file that is written to all day is tried less and less often.
 func (r *record) worthTrying(info ringbuf.FileInfo, now time.Time) bool {
-	changed, due := !r.info.Same(info), !now.Before(r.tried.Add(r.wait))
 	switch r.state {
 	case refused:
-		return changed || due
+		return !r.info.Same(info) || !now.Before(r.tried.Add(r.wait))
 	case ignored:
-		return changed && due
+		return !r.info.Same(info)
 	default:
 		return true
 	}
