@@ -13,7 +13,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// What a directory with a thousand idle agents costs every walkEvery, beside the
+// What a directory with a thousand idle agents costs every ProbeInterval, beside the
 // system calls that it takes at least: one lstat and two leases per ring.
 func BenchmarkIdleRings(b *testing.B) {
 	const agents = 1000

@@ -117,7 +117,7 @@ func (d *Directory) run(ctx context.Context) {
 			d.work(watchdog, d.answer)
 		case <-walk.C:
 			d.work(watchdog, d.tick)
-			walk.Reset(walkEvery)
+			walk.Reset(ProbeInterval)
 		case <-retry.C:
 			d.work(watchdog, d.wakeDue)
 		case <-resume.C:

@@ -16,7 +16,7 @@ import (
 const maxEvents = 1024
 
 // overflowPause is how long after a walk the next one comes if events were lost.
-const overflowPause = walkEvery / 4
+const overflowPause = ProbeInterval / 4
 
 // openNotifier opens inotify. Without it, walks find everything.
 func (d *Directory) openNotifier() {
@@ -55,7 +55,7 @@ func (d *Directory) notifyFailed(err error) {
 	d.notifyOff = true
 	d.notices.Report(notice.Notice{
 		Kind: notice.NotifyOff, Level: slog.LevelWarn, Path: d.cfg.Dir, Err: err,
-		Text: "inotify doesn't work, so new rings are found only within " + walkEvery.String() +
+		Text: "inotify doesn't work, so new rings are found only within " + ProbeInterval.String() +
 			"; raise fs.inotify.max_user_instances or max_user_watches",
 	})
 }

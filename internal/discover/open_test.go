@@ -246,7 +246,7 @@ func TestMoreRingsThanAllowed(t *testing.T) {
 		x.owner.retire(path)
 		break
 	}
-	x.pass(walkEvery)
+	x.pass(ProbeInterval)
 	x.round(d)
 	if s := d.State(); s.Open != 2 || len(s.Refused) != 0 {
 		t.Errorf("the third isn't opened in the place of another: %+v", s)

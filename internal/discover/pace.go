@@ -56,7 +56,7 @@ func (p *pace) looked(now time.Time, limit time.Duration) {
 
 // due returns when a path is to be looked at; zero if the next walk will do.
 func (r *record) due() (at time.Time) {
-	if r.state == refused && r.wait < walkEvery {
+	if r.state == refused && r.wait < ProbeInterval {
 		at = r.tried.Add(r.wait)
 	}
 	if r.changed && (at.IsZero() || r.next().Before(at)) {

@@ -92,7 +92,7 @@ func (t *tracker) refuse(r *record, info ringbuf.FileInfo, err error) {
 	n := notice.Notice{Kind: notice.RingRefused, Level: slog.LevelWarn, Err: err, Text: "ring can't be opened, so its events aren't counted; retrying"}
 	if errors.Is(err, errLimit) {
 		n.Kind, n.Level = notice.RingLimit, slog.LevelError
-		r.wait = walkEvery // or a ring that takes the place of another would wait for long
+		r.wait = ProbeInterval // or a ring that takes the place of another would wait for long
 	}
 	t.schedule(r)
 	if !quiet {

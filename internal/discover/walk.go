@@ -12,10 +12,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
+// ProbeInterval is how often a directory is walked, and how often the kernel is
+// asked who has each ring open. inotify reports nearly all changes of files at
+// once; the walk is for what it misses.
+const ProbeInterval = 2 * time.Second
+
 const (
-	// walkEvery is how often the directory is walked. inotify reports nearly all
-	// changes at once; this is for what it misses.
-	walkEvery = 2 * time.Second
 	// maxEntries bounds one walk: a busy /tmp may hold any number of files.
 	maxEntries = 1 << 16
 	// maxRecords bounds what is remembered of files that come and go.
