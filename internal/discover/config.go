@@ -20,7 +20,7 @@ type Config struct {
 	Exclude     []string
 	Mode        ringbuf.Mode
 	AllowedUIDs []uint32 // owners whose rings are opened; any if empty
-	Rings       *Rings   // shared by all sources of one owner
+	Rings       *Rings   // shared by all sources of one owner; must not be nil
 
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time

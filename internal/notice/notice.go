@@ -83,7 +83,10 @@ func (n Notice) Message() string {
 	if n.Path != "" {
 		s = readable(n.Path) + ": " + s
 	}
-	if n.Again > 0 {
+	switch {
+	case n.Again == 1:
+		s += " (and once more)"
+	case n.Again > 1:
 		s = fmt.Sprintf("%s (and %d more times)", s, n.Again)
 	}
 	return s
