@@ -34,6 +34,8 @@ const (
 	RingRestart  // an agent restarted
 	RingReplaced // another file has a ring's name now
 	RingRemoved  // a ring's file was removed
+	RingRenamed  // a file is another name of an open ring
+	RingShared   // several agents write to one ring
 	RingRetired  // a ring was closed because its agent exited
 	RingForeign  // another consumer reads a ring
 	RingFull     // a drain found a ring full
@@ -81,7 +83,10 @@ func (n Notice) Message() string {
 	if n.Path != "" {
 		s = readable(n.Path) + ": " + s
 	}
-	if n.Again > 0 {
+	switch {
+	case n.Again == 1:
+		s += " (and once more)"
+	case n.Again > 1:
 		s = fmt.Sprintf("%s (and %d more times)", s, n.Again)
 	}
 	return s

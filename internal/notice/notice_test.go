@@ -246,6 +246,14 @@ func TestLoggerIsCalledWithoutALock(t *testing.T) {
 	})
 }
 
+func TestMessageSaysHowOften(t *testing.T) {
+	for again, want := range map[int]string{0: "/d/a: text", 1: "/d/a: text (and once more)", 2: "/d/a: text (and 2 more times)"} {
+		if got := (Notice{Path: "/d/a", Text: "text", Again: again}).Message(); got != want {
+			t.Errorf("message is %q, want %q", got, want)
+		}
+	}
+}
+
 // Names are chosen by whoever can create a file.
 func TestNamesDontBreakTheLine(t *testing.T) {
 	for path, want := range map[string]string{

@@ -1,0 +1,123 @@
+//go:build linux && (amd64 || arm64)
+
+package discover
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// attendedIn returns the answers about who has a ring open, in order.
+func attendedIn(messages []drain.Message) (answers []string) {
+	for _, m := range messages {
+		if m, ok := m.(drain.Attended); ok {
+			answers = append(answers, map[bool]string{true: "open", false: "exited"}[m.Open && m.Known])
+		}
+	}
+	return answers
+}
+
+// Two walks are all it takes to find out that an agent has exited.
+func TestExitOfAnAgentIsFoundOut(t *testing.T) {
+	for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
+		t.Run(mode.String(), func(t *testing.T) {
+			x := newWorld(t)
+			ring := x.ring("agent", ringbuf.V4, 8)
+			d := x.directory(func(c *Config) { c.Mode = mode })
+			x.round(d)
+			x.round(d)
+			if got := attendedIn(x.owner.got()); !slices.Equal(got, []string{"open"}) {
+				t.Fatalf("answers are %v", got)
+			}
+			if err := ring.Close(); err != nil {
+				t.Fatal(err)
+			}
+			x.round(d)
+			x.round(d)
+			if got := attendedIn(x.owner.got()); !slices.Equal(got, []string{"exited"}) {
+				t.Errorf("answers are %v", got)
+			}
+			x.ring("agent", ringbuf.V4, 8)
+			x.round(d)
+			if got := attendedIn(x.owner.got()); !slices.Equal(got, []string{"open"}) {
+				t.Errorf("after a restart answers are %v", got)
+			}
+		})
+	}
+}
+
+// A process that was forked inherits the mapping, but not the agent.
+func TestWritersOfARing(t *testing.T) {
+	proc := t.TempDir()
+	for pid, tc := range map[string]struct{ parent, perms string }{
+		"100": {"1", "rw-s"}, "101": {"100", "rw-s"}, "200": {"1", "rw-s"}, "300": {"1", "r--s"},
+		strconv.Itoa(os.Getpid()): {"1", "rw-s"},
+	} {
+		dir := filepath.Join(proc, pid)
+		if err := os.Mkdir(dir, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		line := "7f0a4c000000-7f0a4c011000 " + tc.perms + " 00000000 fe:00 5678   /run/nixl/agent\n"
+		touch(t, filepath.Join(dir, "maps"), "7f0a00000000-7f0a00001000 rw-p 00000000 00:00 0\n"+line+line)
+		touch(t, filepath.Join(dir, "stat"), pid+" (a) name) S "+tc.parent+" 1 1 0")
+	}
+	touch(t, filepath.Join(proc, "meminfo"), "")
+	got := writers(proc, map[string]string{mapped(ringbuf.FileID{Dev: 0xfe00, Ino: 5678}): "agent"})
+	if diff := cmp.Diff(map[string][]string{"agent": {"100", "200"}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// agentVariable is set to the path of a ring for a process that is an agent with
+// this ring until its standard input ends.
+const agentVariable = "DISCOVER_TEST_AGENT"
+
+func beAgent(path string) error {
+	if _, err := ringbuf.Create(path, ringbuf.V4, 8); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	return nil
+}
+
+// startAgent starts an agent in a process of its own and returns its process ID.
+func startAgent(t *testing.T, path string) int {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0]) // it ends with its input
+	cmd.Env = append(os.Environ(), agentVariable+"="+path)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close() // Wait returns what came of it
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid
+}

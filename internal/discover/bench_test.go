@@ -1,0 +1,63 @@
+//go:build linux && (amd64 || arm64)
+
+package discover
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// What a directory with a thousand idle agents costs every ProbeInterval, beside the
+// system calls that it takes at least: one lstat and two leases per ring.
+func BenchmarkIdleRings(b *testing.B) {
+	const agents = 1000
+	dir := b.TempDir()
+	var names []string
+	for i := range agents {
+		w, err := ringbuf.Create(filepath.Join(dir, fmt.Sprint("agent-", i)), ringbuf.V4, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer w.Close()
+		names = append(names, filepath.Base(w.Path()))
+	}
+	var rings []*ringbuf.Reader
+	d, err := New(Config{Dir: dir, Rings: NewRings(agents)}, func(m drain.Message) {
+		if m, ok := m.(drain.Opened); ok {
+			rings = append(rings, m.Reader)
+		}
+	}, notice.New(func(notice.Notice) {}, time.Now))
+	if err != nil {
+		b.Fatal(err)
+	}
+	d.tick()
+	b.Run("tick", func(b *testing.B) {
+		for b.Loop() {
+			d.tick()
+		}
+	})
+	b.Run("reference", func(b *testing.B) {
+		for b.Loop() {
+			f, err := ringbuf.OpenFolder(dir, ".")
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i, r := range rings {
+				_, errInfo := f.Lstat(names[i])
+				if _, err := r.Attended(); err != nil || errInfo != nil {
+					b.Fatal(err, errInfo)
+				}
+			}
+			_ = f.Close()
+		}
+	})
+	for _, r := range rings {
+		_ = r.Close()
+	}
+}

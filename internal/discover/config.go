@@ -1,0 +1,131 @@
+package discover
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Config says what a [Directory] looks for.
+type Config struct {
+	Dir         string   // holds a ring per agent, named after the agent
+	Include     []string // doublestar patterns, relative to Dir; * if empty
+	Exclude     []string
+	Mode        ringbuf.Mode
+	AllowedUIDs []uint32 // owners whose rings are opened; any if empty
+	Rings       *Rings   // shared by all sources of one owner; must not be nil
+
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
+	// OpenFolder opens a folder below Dir; ringbuf.OpenFolder if nil.
+	OpenFolder func(dir, name string) (*ringbuf.Folder, error)
+}
+
+// withDefaults fills in what isn't set and makes the directory absolute.
+func (c Config) withDefaults() (_ Config, err error) {
+	if len(c.Include) == 0 {
+		c.Include = []string{"*"}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.OpenFolder == nil {
+		c.OpenFolder = ringbuf.OpenFolder
+	}
+	if err := errors.Join(CheckDirectories([]string{c.Dir}), CheckPatterns("include", c.Include), CheckPatterns("exclude", c.Exclude)); err != nil {
+		return c, err
+	}
+	c.Dir, err = filepath.Abs(c.Dir)
+	return c, err
+}
+
+// CheckDirectories checks a list of directories. A directory that is listed
+// twice is an error, as a ring has one consumer.
+func CheckDirectories(dirs []string) error {
+	if len(dirs) == 0 {
+		return errors.New("directories: list at least one, such as /run/nixl")
+	}
+	seen := make(map[string]bool)
+	for _, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		switch {
+		case dir == "":
+			return errors.New("directories: one is empty: write a path, such as /run/nixl")
+		case err != nil:
+			return fmt.Errorf("directories: %s: %w", dir, err)
+		case seen[abs]:
+			return fmt.Errorf("directories: %s is listed twice", dir)
+		}
+		seen[abs] = true
+	}
+	return nil
+}
+
+// CheckPatterns checks a list of doublestar patterns; key is its name in the
+// error. A pattern that can't match the name of any ring is an error.
+func CheckPatterns(key string, patterns []string) error {
+	var errs []error
+	for _, p := range patterns {
+		if !doublestar.ValidatePattern(p) {
+			errs = append(errs, fmt.Errorf("%s: %q is not a valid pattern", key, p))
+		} else if why := unmatchable(p); why != "" {
+			errs = append(errs, fmt.Errorf("%s: %q %s: patterns match names relative to the directory, such as *, decode-* or pod/**", key, p, why))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unmatchable returns why a pattern matches nothing, or "". Names of rings are
+// relative and clean.
+func unmatchable(pattern string) string {
+	parts := strings.Split(pattern, "/")
+	switch {
+	case pattern == "":
+		return "matches nothing"
+	case parts[0] == "":
+		return "begins with a slash"
+	case strings.Contains(pattern, "{"): // a slash in braces doesn't separate parts
+		return ""
+	case parts[len(parts)-1] == "":
+		return "ends with a slash"
+	case slices.Contains(parts, "."), slices.Contains(parts, ".."), slices.Contains(parts, ""):
+		return "has a part that a clean path can't have"
+	default:
+		return ""
+	}
+}
+
+// wants reports whether a name relative to the directory is to be opened.
+func (c *Config) wants(name string) bool {
+	return matchesAny(c.Include, name) && !matchesAny(c.Exclude, name)
+}
+
+// leadsInto reports whether a pattern can match a name in a folder.
+func (c *Config) leadsInto(folder string) bool {
+	if matchesAny(c.Exclude, folder) {
+		return false
+	}
+	depth := strings.Count(folder, "/") + 1
+	return slices.ContainsFunc(c.Include, func(p string) bool {
+		parts := strings.Split(p, "/")
+		switch {
+		case strings.Contains(p, "**") && depth < maxDepth:
+			return true
+		case len(parts) <= depth:
+			return false
+		default: // a slash in braces doesn't separate parts
+			return strings.Contains(p, "{") || doublestar.MatchUnvalidated(strings.Join(parts[:depth], "/"), folder)
+		}
+	})
+}
+
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, name) })
+}

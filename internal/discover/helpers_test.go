@@ -1,0 +1,269 @@
+//go:build linux && (amd64 || arm64)
+
+package discover
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// world is a directory of rings, a clock, an owner, and what is reported.
+type world struct {
+	t     *testing.T
+	dir   string
+	owner *owner
+
+	mu      sync.Mutex
+	now     time.Time
+	notices []notice.Notice
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	x := &world{t: t, dir: t.TempDir(), now: time.Unix(1_800_000_000, 0)}
+	x.owner = newOwner(t)
+	return x
+}
+
+func (x *world) clock() time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.now
+}
+
+func (x *world) pass(d time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.now = x.now.Add(d)
+}
+
+func (x *world) report(n notice.Notice) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.notices = append(x.notices, n)
+}
+
+// told returns the notices of a kind.
+func (x *world) told(r *Directory, k notice.Kind) (list []notice.Notice) {
+	r.notices.Flush()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, n := range x.notices {
+		if n.Kind == k {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// directory returns a Directory, which isn't started: tests make it walk, unless
+// they are about its goroutine.
+func (x *world) directory(change func(*Config)) *Directory {
+	x.t.Helper()
+	cfg := Config{Dir: x.dir, Now: x.clock, Rings: NewRings(1000)}
+	if change != nil {
+		change(&cfg)
+	}
+	reporter := notice.New(x.report, cfg.now())
+	d, err := New(cfg, x.owner.send, reporter)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.t.Cleanup(func() {
+		x.owner.giveUp()
+		d.end()
+		reporter.Close()
+	})
+	return d
+}
+
+func (c *Config) now() func() time.Time {
+	if c.Now == nil {
+		return time.Now
+	}
+	return c.Now
+}
+
+// ring creates a ring, as an agent that starts does.
+func (x *world) ring(name string, layout ringbuf.Layout, capacity int) *ringbuf.Writer {
+	x.t.Helper()
+	w, err := ringbuf.Create(filepath.Join(x.dir, name), layout, capacity)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.t.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+func (x *world) path(name string) string { return filepath.Join(x.dir, name) }
+
+// push writes n transmissions of a byte each.
+func push(t *testing.T, w *ringbuf.Writer, n int) {
+	t.Helper()
+	for range n {
+		if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func touch(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// owner stands in for package drain: it counts events, and gives rings back as
+// package drain does.
+type owner struct {
+	t *testing.T
+
+	mu       sync.Mutex
+	open     map[string]drain.Opened
+	counts   map[string]int
+	messages []drain.Message
+	arrived  chan drain.Message
+}
+
+func newOwner(t *testing.T) *owner {
+	t.Helper()
+	return &owner{t: t, open: make(map[string]drain.Opened), counts: make(map[string]int), arrived: make(chan drain.Message, 10000)}
+}
+
+func (o *owner) send(m drain.Message) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.messages = append(o.messages, m)
+	if m, ok := m.(drain.Opened); ok {
+		if old, ok := o.open[m.Agent.Path]; ok {
+			o.read(old)
+			old.From.Close(old.Reader)
+		}
+		o.open[m.Agent.Path] = m
+		o.counts[m.Agent.Path] += 0
+	}
+	select {
+	case o.arrived <- m:
+	default:
+	}
+}
+
+// read counts what is in a ring, and has it reopened if its agent restarted.
+func (o *owner) read(m drain.Opened) {
+	_, err := m.Reader.Read(1<<20, func(b ringbuf.Batch) { o.counts[m.Agent.Path] += b.Len() })
+	if err == nil {
+		err = m.Reader.Commit()
+	}
+	if errors.Is(err, ringbuf.ErrRestarted) || errors.Is(err, ringbuf.ErrShrunk) {
+		delete(o.open, m.Agent.Path)
+		m.From.Reopen(m.Agent, m.Reader)
+	} else if err != nil {
+		o.t.Error(err)
+	}
+}
+
+// drain drains all rings and returns the events of each agent, by name.
+func (o *owner) drain() map[string]int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, m := range o.open {
+		o.read(m)
+	}
+	counts := make(map[string]int)
+	for path, n := range o.counts {
+		counts[filepath.Base(path)] = n
+	}
+	return counts
+}
+
+// retire retires the agent at a path.
+func (o *owner) retire(path string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	m := o.open[path]
+	delete(o.open, path)
+	delete(o.counts, path)
+	m.From.Retire(m.Agent, m.Reader)
+}
+
+// giveUp gives all rings back.
+func (o *owner) giveUp() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for path, m := range o.open {
+		m.From.Close(m.Reader)
+		delete(o.open, path)
+	}
+}
+
+// got returns the messages since the last call.
+func (o *owner) got() []drain.Message {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	messages := o.messages
+	o.messages = nil
+	return messages
+}
+
+// count returns how many messages of one type have arrived since the last call
+// of got.
+func count[M drain.Message](o *owner) (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, m := range o.messages {
+		if _, ok := m.(M); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// await waits for a message that fits.
+func await[M drain.Message](o *owner, fits func(M) bool) M {
+	o.t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		select {
+		case m := <-o.arrived:
+			if m, ok := m.(M); ok && fits(m) {
+				return m
+			}
+		case <-deadline:
+			o.t.Fatal("no message arrives")
+		}
+	}
+}
+
+// round is what the goroutine of a Directory does every few seconds, with what
+// its owner does at the same time.
+func (x *world) round(d *Directory) map[string]int {
+	x.t.Helper()
+	d.answer()
+	d.tick()
+	counts := x.owner.drain()
+	d.answer()
+	return counts
+}

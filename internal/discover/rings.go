@@ -1,0 +1,65 @@
+package discover
+
+import (
+	"sync"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Rings is what all sources of one owner share: how many agents there may be,
+// and which files are open as rings. A file that is open already is not opened
+// under another path: it would be another agent with the same events.
+type Rings struct {
+	mu    sync.Mutex
+	limit int
+	used  int
+	paths map[ringbuf.FileID]string // under which a file is open
+}
+
+// NewRings returns a Rings that allows a number of agents.
+func NewRings(limit int) *Rings {
+	return &Rings{limit: limit, paths: make(map[ringbuf.FileID]string)}
+}
+
+// admit reports whether there may be one more agent, and if so counts it.
+func (s *Rings) admit() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used >= s.limit {
+		return false
+	}
+	s.used++
+	return true
+}
+
+// leave is the reverse of admit.
+func (s *Rings) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used--
+}
+
+// holder returns the path under which a file is open, or "".
+func (s *Rings) holder(id ringbuf.FileID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.paths[id]
+}
+
+// claim notes that a file is open, unless it is already.
+func (s *Rings) claim(id ringbuf.FileID, path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paths[id] != "" {
+		return false
+	}
+	s.paths[id] = path
+	return true
+}
+
+// release is the reverse of claim.
+func (s *Rings) release(id ringbuf.FileID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.paths, id)
+}

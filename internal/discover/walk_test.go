@@ -1,0 +1,234 @@
+//go:build linux && (amd64 || arm64)
+
+package discover
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestIncludeExcludeAndFolders(t *testing.T) {
+	x := newWorld(t)
+	if err := os.MkdirAll(x.path("pod/rank"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b.tmp", ".hidden", "pod/a", "pod/b.tmp", "pod/rank/a"} {
+		x.ring(name, ringbuf.V4, 8)
+	}
+	for _, tc := range []struct {
+		include, exclude []string
+		want             []string
+	}{
+		{nil, nil, []string{".hidden", "a", "b.tmp"}},
+		{nil, []string{"*.tmp", ".*"}, []string{"a"}},
+		{[]string{"pod/*"}, nil, []string{"pod/a", "pod/b.tmp"}},
+		{[]string{"*/*/a", "a"}, nil, []string{"a", "pod/rank/a"}},
+		{[]string{"**"}, []string{"**/*.tmp"}, []string{".hidden", "a", "pod/a", "pod/rank/a"}},
+		{[]string{"**"}, []string{"pod"}, []string{".hidden", "a", "b.tmp"}},
+		{[]string{"{a,pod/a}"}, nil, []string{"a", "pod/a"}},
+	} {
+		d := x.directory(func(c *Config) { c.Include, c.Exclude = tc.include, tc.exclude })
+		x.round(d)
+		var got []string
+		for _, m := range x.owner.got() {
+			if m, ok := m.(drain.Opened); ok {
+				got = append(got, m.Agent.Name)
+				if m.Agent.Dir != x.dir || m.Agent.Path != x.path(m.Agent.Name) {
+					t.Errorf("agent is %+v", m.Agent)
+				}
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("include %q, exclude %q: %s", tc.include, tc.exclude, diff)
+		}
+		x.owner.giveUp()
+		d.answer()
+	}
+}
+
+func TestMissingDirectoryIsWaitedFor(t *testing.T) {
+	x := newWorld(t)
+	dir := x.path("later")
+	d := x.directory(func(c *Config) { c.Dir = dir })
+	x.round(d)
+	x.round(d)
+	if err := d.State().Missing; err == nil {
+		t.Error("a missing directory is no error")
+	}
+	if err := os.Mkdir(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	push(t, x.ring("later/agent", ringbuf.V4, 8), 1)
+	x.round(d)
+	if got := x.round(d)["agent"]; got != 1 || d.State().Missing != nil {
+		t.Errorf("%d events are counted, state is %+v", got, d.State())
+	}
+	if len(x.told(d, notice.DirectoryMissing)) != 1 || len(x.told(d, notice.DirectoryFound)) != 1 {
+		t.Errorf("notices are %v", x.notices)
+	}
+}
+
+// A living agent keeps its ring though a walk doesn't find it.
+func TestRingOutOfSightIsKept(t *testing.T) {
+	for name, hide := range map[string]func(x *world, d *Directory) (removed int){
+		"directory not walked to its end": func(_ *world, d *Directory) int {
+			d.sweep(d.walks + 1)
+			return 0
+		},
+		"directory away for a while": func(x *world, d *Directory) int {
+			away := filepath.Join(x.t.TempDir(), "away")
+			rename(x.t, x.dir, away)
+			x.round(d)
+			rename(x.t, away, x.dir)
+			return 1
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newWorld(t)
+			ring := x.ring("agent", ringbuf.V4, 8)
+			push(t, ring, 1)
+			d := x.directory(nil)
+			x.round(d)
+			removed := hide(x, d)
+			x.round(d)
+			push(t, ring, 1)
+			if got := x.round(d)["agent"]; got != 2 || d.State().Open != 1 {
+				t.Errorf("%d events of 2 are counted", got)
+			}
+			if m, n := count[drain.Removed](x.owner), count[drain.Found](x.owner); m != removed || n != removed {
+				t.Errorf("it is removed %d times, and found %d times", m, n)
+			}
+		})
+	}
+}
+
+// However many files there are, a walk ends.
+func TestWalkIsBounded(t *testing.T) {
+	x := newWorld(t)
+	if err := os.Mkdir(x.path("sub"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		touch(t, x.path(fmt.Sprint("file-", i)), "no ring")
+		touch(t, x.path(fmt.Sprint("sub/file-", i)), "no ring")
+	}
+	d := x.directory(func(c *Config) { c.Include = []string{"**"} })
+	f, err := ringbuf.OpenFolder(x.dir, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	left := 40
+	if err := d.walkFolder(f, "", &left); err != nil || left != 0 || len(d.records) > 40 || len(d.records) < 38 {
+		t.Errorf("%d entries are left, %d files are looked at, %v", left, len(d.records), err)
+	}
+	d.found(nil, true)
+	d.found(nil, true)
+	if told := x.told(d, notice.DirectoryCut); len(told) != 1 || told[0].Path != x.dir {
+		t.Errorf("notices are %v", told)
+	}
+}
+
+// outside is a ring in a directory of its own, with 5 events that nobody is to
+// take.
+func outside(t *testing.T) *ringbuf.Writer {
+	t.Helper()
+	victim, err := ringbuf.Create(filepath.Join(t.TempDir(), "agent"), ringbuf.V4, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if n, _ := victim.Len(); n != 5 {
+			t.Errorf("a ring outside of the directory was consumed: %d of 5 events are left", n)
+		}
+		_ = victim.Close()
+	})
+	push(t, victim, 5)
+	return victim
+}
+
+// A neighbor puts a link in the place of a folder whose file is to be tried
+// again, or whose ring is open.
+func TestFolderThatBecomesALinkLeadsNowhere(t *testing.T) {
+	for name, before := range map[string]func(t *testing.T, x *world){
+		"a file to be tried again": func(t *testing.T, x *world) { touch(t, x.path("sub/agent"), "") },
+		"an open ring":             func(_ *testing.T, x *world) { x.ring("sub/agent", ringbuf.V4, 16) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, victim := newWorld(t), outside(t)
+			sub := x.path("sub")
+			if err := os.Mkdir(sub, 0o750); err != nil {
+				t.Fatal(err)
+			}
+			before(t, x)
+			d := x.directory(func(c *Config) { c.Include = []string{"**"} })
+			x.round(d)
+			rename(t, sub, filepath.Join(t.TempDir(), "away"))
+			if err := os.Symlink(filepath.Dir(victim.Path()), sub); err != nil {
+				t.Fatal(err)
+			}
+			x.pass(time.Second)
+			d.wakeDue()
+			d.visit(d.record("sub/agent"))
+			x.round(d)
+			if r := d.records[x.path("sub/agent")]; r != nil && r.state != absent {
+				t.Errorf("a file behind a link is %d", r.state)
+			}
+		})
+	}
+}
+
+// A neighbor puts a FIFO, or a link, in the place of folders that the walk has
+// seen in a directory and comes to next.
+func TestFolderThatIsNoneAnyMoreEndsNoWalk(t *testing.T) {
+	for name, put := range map[string]func(path, elsewhere string) error{
+		"FIFO": func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
+		"link": func(path, elsewhere string) error { return os.Symlink(elsewhere, path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, victim := newWorld(t), outside(t)
+			const folders = 50 // of which one at least comes after a file
+			folder := func(i int) string { return x.path(fmt.Sprint("folder-", i)) }
+			for i := range folders {
+				touch(t, x.path(fmt.Sprint("file-", i)), "no ring")
+				if err := os.Mkdir(folder(i), 0o750); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var once sync.Once
+			replace := func() {
+				for i := range folders {
+					if err := errors.Join(os.Remove(folder(i)), put(folder(i), filepath.Dir(victim.Path()))); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			d := x.directory(func(c *Config) {
+				c.Include = []string{"**"}
+				c.Now = func() time.Time {
+					once.Do(replace)
+					return x.clock()
+				}
+			})
+			x.round(d)
+			if names := slices.Collect(maps.Keys(x.owner.open)); len(names) != 0 {
+				t.Errorf("%q are open", names)
+			}
+		})
+	}
+}
