@@ -64,16 +64,16 @@ func TestBadInput(t *testing.T) {
 			ErrNotRing, nil,
 		},
 
-		{"version 5", header(func(h *ringtest.Header) { h.Version = 5 }), &UnknownVersionError{5}, []string{"version 5", "newer"}},
+		{"version 6", header(func(h *ringtest.Header) { h.Version = 6 }), &UnknownVersionError{6}, []string{"version 6", "newer"}},
+		{"version 5 with a short header", header(func(h *ringtest.Header) { h.Version = 5 }), ErrInvalid, []string{"capacity of 0"}},
 		{"version -1", header(func(h *ringtest.Header) { h.Version = -1 }), &UnknownVersionError{-1}, []string{"version -1"}},
 		{
-			"version 5 with another header", func(t *testing.T, path string) {
+			"version 6 with another header", func(t *testing.T, path string) {
 				t.Helper()
-				// The header that is proposed: 512 bytes, capacity at 8, version at 16, mask at 24.
 				b := make([]byte, 512+64*16)
-				b[8], b[16], b[24] = 64, 5, 63
+				b[8], b[16], b[24] = 64, 6, 63
 				content(string(b))(t, path)
-			}, &UnknownVersionError{5}, []string{"version 5"},
+			}, &UnknownVersionError{6}, []string{"version 6"},
 		},
 
 		{"cut short", sized(4, 64, 64*16-1), ErrInvalid, []string{"1063 bytes", "truncated?"}},

@@ -96,10 +96,10 @@ func ExampleCreate() {
 
 // What can't be read says why, and what to do.
 func ExampleUnknownVersionError() {
-	err := error(&ringbuf.UnknownVersionError{Version: 5})
+	err := error(&ringbuf.UnknownVersionError{Version: 6})
 	fmt.Println(err)
 	// Output:
-	// unknown ring version 5 (known are 1 to 4): this agent needs a newer reader; the ring is left as it is
+	// unknown ring version 6 (known are 1 to 5): this agent needs a newer reader; the ring is left as it is
 }
 
 // agentRing stands for an agent: its ring with two transfers of one group of

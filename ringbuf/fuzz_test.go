@@ -1,5 +1,3 @@
-//go:build linux && (amd64 || arm64)
-
 package ringbuf
 
 import (
@@ -7,8 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
-	"os"
-	"path/filepath"
 	"testing"
 	"unicode/utf8"
 
@@ -18,33 +14,49 @@ import (
 // maxFuzzFile keeps the corpus small enough for plain go test.
 const maxFuzzFile = 4096
 
-// seedRings calls add with every real ring that is small, whole and cut short.
+// seedRings calls add with every real ring that is small, whole and cut short,
+// and with the same as layout V5.
 func seedRings(f *testing.F, add func(ring []byte)) {
 	f.Helper()
 	for _, c := range ringtest.Cases(f) {
 		ring := bytesOf(f, c.File)
 		if len(ring) <= maxFuzzFile {
 			add(ring)
+			if c.Version == 4 {
+				add(v5FromV4(ring))
+			}
 		}
-		add(ring[:headerSize])
+		add(ring[:compact.size])
 		add(ring[:min(len(ring), 57)])
 	}
 }
 
-// Any header with any size of file: layout doesn't panic, and what it accepts
+// v5FromV4 is a ring of layout V4 with the header of V5, byte by byte.
+func v5FromV4(ring []byte) []byte {
+	le := binary.LittleEndian
+	b := make([]byte, 512, 512+len(ring)-40)
+	copy(b[0:8], ring[0:8])      // write_pos
+	copy(b[8:16], ring[24:32])   // capacity
+	le.PutUint32(b[16:], 5)      // version
+	copy(b[24:32], ring[32:40])  // mask
+	copy(b[256:264], ring[8:16]) // read_pos
+	return append(b, ring[40:]...)
+}
+
+// Any header with any size of file: identify doesn't panic, and what it accepts
 // can be worked with without looking at the header again.
 func FuzzHeader(f *testing.F) {
-	seedRings(f, func(ring []byte) { f.Add(ring[:headerSize], int64(len(ring))) })
-	f.Add(ringtest.NewHeader(4, 1<<60).Bytes(), int64(headerSize))
+	seedRings(f, func(ring []byte) { f.Add(ring[:min(len(ring), 512)], int64(len(ring))) })
+	f.Add(ringtest.NewHeader(4, 1<<60).Bytes(), int64(40))
 	f.Add(ringtest.NewHeader(2, 1<<40).Bytes(), int64(1)<<62)
-	f.Add(ringtest.NewHeader(-1, 64).Bytes(), int64(headerSize+64*16))
-	f.Add(ringtest.NewHeader(5, 64).Bytes(), int64(headerSize+64*24))
+	f.Add(ringtest.NewHeader(-1, 64).Bytes(), int64(40+64*16))
+	f.Add(header(V5, 64), int64(512+64*16))
+	f.Add(header(V5, 1<<60), int64(512))
 	f.Fuzz(func(t *testing.T, b []byte, size int64) {
-		if len(b) < headerSize || size < headerSize {
-			return // readHeader doesn't get that far
+		if len(b) < 40 || size < 40 {
+			return // readHead doesn't get that far
 		}
-		h := decodeHeader(b)
-		l, err := h.layout(size)
+		h, l, err := identify(b[:min(int64(len(b)), size, maxHeaderSize)], size)
 		if err != nil {
 			known(t, err)
 			return
@@ -53,39 +65,39 @@ func FuzzHeader(f *testing.F) {
 		case !l.known() || l.Version() != h.Version,
 			h.Capacity < 2 || h.Capacity > MaxCapacity || bits.OnesCount64(h.Capacity) != 1,
 			h.Mask != h.Capacity-1 || h.WritePos > h.Mask || h.ReadPos > h.Mask,
-			size != headerSize+int64(h.Capacity)*int64(l.EventSize()):
+			size != l.FileSize(h.Capacity):
 			t.Errorf("accepted %+v in %d bytes as %v", h, size, l)
 		}
 	})
 }
 
-// Any bytes as a file. Whatever they are, reading them doesn't panic, hands
-// out nothing that isn't a slot of the file, and changes nothing but readPos.
-func FuzzFile(f *testing.F) {
+// Any bytes as a ring. Whatever they are, reading them doesn't panic, hands out
+// nothing that isn't a slot of the ring, and changes nothing but readPos.
+func FuzzRing(f *testing.F) {
 	seedRings(f, func(ring []byte) { f.Add(ring) })
 	f.Fuzz(func(t *testing.T, ring []byte) {
-		if len(ring) > 1<<20 {
+		if len(ring) > 1<<16 || len(ring) == 0 {
 			return
 		}
-		path := filepath.Join(t.TempDir(), "agent")
-		ok(t, os.WriteFile(path, ring, 0o600))
+		p := newPlain(ring)
 		for _, mode := range []Mode{Observe, Consume} {
-			fuzzRead(t, path, ring, mode)
+			fuzzRead(t, p, ring, mode)
 		}
 	})
 }
 
-func fuzzRead(t *testing.T, path string, ring []byte, mode Mode) {
+func fuzzRead(t *testing.T, p *plain, ring []byte, mode Mode) {
 	t.Helper()
-	r, err := OpenReader(path, mode)
+	r, err := NewReader(p.mem, p, mode)
 	if err != nil {
 		known(t, err)
-		equal(t, "a file that was refused", bytesOf(t, path), ring)
+		if !bytes.Equal(p.mem, ring) {
+			t.Error("a ring that was rejected has changed")
+		}
 		return
 	}
-	defer closeNow(t, r)
 	h := decodeHeader(ring)
-	slots := ring[headerSize:]
+	slots := ring[r.Layout().HeaderSize():]
 	size := r.Layout().EventSize()
 	pending := int((h.WritePos - h.ReadPos) & h.Mask)
 	at, total := int(h.ReadPos), 0
@@ -95,7 +107,7 @@ func fuzzRead(t *testing.T, path string, ring []byte, mode Mode) {
 				t.Error("an empty batch")
 			}
 			if got, want := b.slots, slots[at*size:(at+b.Len())*size]; !bytes.Equal(got, want) {
-				t.Errorf("%d slots from %d are % x, the file has % x", b.Len(), at, got, want)
+				t.Errorf("%d slots from %d are % x, the ring has % x", b.Len(), at, got, want)
 			}
 			fuzzBatch(t, b)
 			at = (at + b.Len()) % r.Capacity()
@@ -105,8 +117,8 @@ func fuzzRead(t *testing.T, path string, ring []byte, mode Mode) {
 			t.Errorf("read: %v", err)
 		}
 	}
-	if total != pending {
-		t.Errorf("%d events, %d are pending", total, pending)
+	if total != pending || !r.Idle() {
+		t.Errorf("%d events, %d are pending; idle: %v", total, pending, r.Idle())
 	}
 	if err := r.Commit(); err != nil {
 		t.Errorf("commit: %v", err)
@@ -114,9 +126,99 @@ func fuzzRead(t *testing.T, path string, ring []byte, mode Mode) {
 	want := ring
 	if mode == Consume {
 		want = bytes.Clone(ring)
-		binary.LittleEndian.PutUint64(want[offReadPos:], h.WritePos)
+		binary.LittleEndian.PutUint64(want[layouts[r.Layout()].header.readPos:], h.WritePos)
 	}
-	equal(t, mode.String()+": the file afterwards", bytesOf(t, path), want)
+	if !bytes.Equal(p.mem, want) {
+		t.Errorf("%v: the ring afterwards is % x, want % x", mode, p.mem, want)
+	}
+}
+
+// A ring of which any bytes change between any two calls. No call panics, what
+// is handed out is in the ring, and nothing but readPos is stored.
+func FuzzChange(f *testing.F) {
+	seedRings(f, func(ring []byte) {
+		f.Add(ring, []byte{0, 0, 9, 0, 0, 5, 8, 1, 3}, false)
+		f.Add(ring, []byte{8, 0, 1, 1, 0, 0, 2, 16, 0}, true)
+	})
+	f.Fuzz(func(t *testing.T, ring, changes []byte, observe bool) {
+		mode := Consume
+		if observe {
+			mode = Observe
+		}
+		if len(ring) > maxFuzzFile || len(ring) == 0 {
+			return
+		}
+		p := newPlain(ring)
+		r, err := NewReader(p.mem, p, mode)
+		if err != nil {
+			return
+		}
+		word := layouts[r.Layout()].header.readPos
+		for ; len(changes) >= 3 && !t.Failed(); changes = changes[3:] {
+			change(p, changes)
+			before := bytes.Clone(p.mem)
+			err := fuzzCall(t, r, p, int(changes[2]))
+			if mode == Consume {
+				copy(before[word:word+8], p.mem[word:word+8])
+			}
+			if !bytes.Equal(before, p.mem) {
+				t.Error("something else than readPos was stored")
+			}
+			if r.Position() > r.mask || r.Committed() > r.mask || r.Uncommitted() >= r.Capacity() {
+				t.Errorf("read to %d, committed to %d", r.Position(), r.Committed())
+			}
+			if err != nil && !wellKnown(err) {
+				t.Errorf("an error of no kind: %v", err)
+			}
+		}
+	})
+}
+
+// change applies one change to a ring: of a byte, of a whole word of the header,
+// or of the file.
+func change(p *plain, c []byte) {
+	switch at := int(c[0]) | int(c[1]&15)<<8; c[1] >> 6 {
+	case 0:
+		p.mem[at%len(p.mem)] = c[2]
+	case 1:
+		at = at &^ 7 % maxHeaderSize % (len(p.mem) - 8) &^ 7
+		binary.LittleEndian.PutUint64(p.mem[at:], uint64(c[2]))
+	case 2:
+		p.touch()
+	case 3:
+		p.size += int64(int8(c[2]))
+	}
+}
+
+func fuzzCall(t *testing.T, r *Reader, p *plain, n int) (err error) {
+	t.Helper()
+	switch n % 6 {
+	case 0:
+		err = r.Commit()
+	case 1:
+		err = r.Skip(uint64(n) & r.mask)
+	case 2:
+		_, err = r.Fingerprint(r.Committed(), r.Position())
+	case 3:
+		err = r.CommitTo(uint64(n) & r.mask)
+	default:
+		total := 0
+		_, err = r.Read(n%5, func(b Batch) {
+			total += b.Len()
+			if at := bytes.Index(p.mem, b.slots); at < 0 {
+				t.Error("a batch that isn't in the ring")
+			}
+		})
+		if total >= r.Capacity() {
+			t.Errorf("%d events of a ring of %d slots", total, r.Capacity())
+		}
+	}
+	return err
+}
+
+func wellKnown(err error) bool {
+	return errors.As(err, new(*ForeignReadError)) || errors.Is(err, ErrRestarted) || errors.Is(err, ErrShrunk) ||
+		errors.Is(err, ErrInvalid) || errors.Is(err, ErrLapped)
 }
 
 // fuzzBatch decodes every event of a batch, and puts it back.
@@ -145,13 +247,13 @@ func fuzzBatch(t *testing.T, b Batch) {
 func FuzzEvent(f *testing.F) {
 	for _, c := range ringtest.Cases(f) {
 		if c.Readable() {
-			f.Add(bytesOf(f, c.File)[headerSize : headerSize+2*16])
-			f.Add(bytesOf(f, c.File)[headerSize+int(c.ReadPos):][:16])
+			f.Add(bytesOf(f, c.File)[40 : 40+2*16])
+			f.Add(bytesOf(f, c.File)[40+int(c.ReadPos):][:16])
 		}
 	}
-	f.Add(bytes.Repeat([]byte{0xff}, maxEventSize))
+	f.Add(bytes.Repeat([]byte{0xff}, 56))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		aligned := alignedBytes(maxEventSize)
+		aligned := alignedBytes(56)
 		copy(aligned, b)
 		for _, l := range Layouts() {
 			batch := Batch{layout: l, slots: aligned[:l.EventSize()]}
@@ -167,9 +269,9 @@ func FuzzEvent(f *testing.F) {
 				t.Errorf("%v: category %v", l, e.Category)
 			case l == V2 && uint32(e.Type) != le.Uint32(aligned[4:]):
 				t.Errorf("%v: type %d", l, e.Type)
-			case (l == V3 || l == V4) && uint32(e.Type) != le.Uint32(aligned):
+			case l >= V3 && uint32(e.Type) != le.Uint32(aligned):
 				t.Errorf("%v: type %d", l, e.Type)
-			case (l == V3 || l == V4) && !l.Knows(e.Type) && e.Category != -1:
+			case l >= V3 && !l.Knows(e.Type) && e.Category != -1:
 				t.Errorf("%v: type %d has category %v", l, e.Type, e.Category)
 			}
 		}
@@ -209,7 +311,7 @@ func known(t *testing.T, err error) {
 	if !errors.Is(err, ErrNotRing) && !errors.Is(err, ErrNotReady) && !errors.Is(err, ErrInvalid) && !errors.As(err, &version) {
 		t.Errorf("an error of no kind: %v", err)
 	}
-	if version != nil && version.Version >= 1 && version.Version <= V4.Version() {
+	if version != nil && version.Version >= 1 && version.Version <= V5.Version() {
 		t.Errorf("version %d is called unknown", version.Version)
 	}
 }

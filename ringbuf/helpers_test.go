@@ -1,5 +1,3 @@
-//go:build linux && (amd64 || arm64)
-
 package ringbuf
 
 import (
@@ -8,9 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -147,13 +143,7 @@ func says(tb testing.TB, err error, parts ...string) {
 }
 
 // headerOf is the header as it stands in memory, past every check.
-func headerOf(w *Writer) Header {
-	return Header{
-		WritePos: atomic.LoadUint64(w.write), ReadPos: atomic.LoadUint64(w.read),
-		Version: atomic.LoadInt32(w.version), ExpectedVersion: atomic.LoadInt32(half(w.mem, 20)),
-		Capacity: atomic.LoadUint64(w.capacity), Mask: atomic.LoadUint64(word(w.mem, layouts[w.layout].header.mask)),
-	}
-}
+func headerOf(w *Writer) Header { return layouts[w.layout].header.decode(w.mem) }
 
 func bytesOf(tb testing.TB, path string) []byte {
 	tb.Helper()
@@ -172,10 +162,4 @@ func eachLayout(t *testing.T, run func(t *testing.T, l Layout)) {
 	for _, l := range Layouts() {
 		t.Run(l.String(), func(t *testing.T) { run(t, l) })
 	}
-}
-
-// alignedBytes is n bytes that start where a slot could.
-func alignedBytes(n int) []byte {
-	words := make([]uint64, (n+7)/8)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
 }

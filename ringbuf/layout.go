@@ -63,9 +63,6 @@ var layouts = [...]layoutFacts{
 	V5:      {"v5", 5, 16, &padded},
 }
 
-// maxEventSize is the size of the largest slot.
-const maxEventSize = 56
-
 // String returns the layout's name: v1, v2, v2-named, v3, v4 or v5.
 func (l Layout) String() string {
 	if !l.known() {

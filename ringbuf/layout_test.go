@@ -1,6 +1,7 @@
 package ringbuf
 
 import (
+	"encoding/binary"
 	"errors"
 	"testing"
 	"unsafe"
@@ -10,7 +11,6 @@ import (
 // structs; the Go twins have to have them too, on every platform.
 func TestStructsMatchTheirCTwins(t *testing.T) {
 	var (
-		h  header
 		v1 TimedEvent
 		v2 CategorizedEvent
 		n  NamedEvent
@@ -20,14 +20,6 @@ func TestStructsMatchTheirCTwins(t *testing.T) {
 		what      string
 		got, want uintptr
 	}{
-		{"sizeof(header)", unsafe.Sizeof(h), 40},
-		{"header.write_pos", unsafe.Offsetof(h.writePos), 0},
-		{"header.read_pos", unsafe.Offsetof(h.readPos), 8},
-		{"header.version", unsafe.Offsetof(h.version), 16},
-		{"header.expected_version", unsafe.Offsetof(h.expectedVersion), 20},
-		{"header.capacity", unsafe.Offsetof(h.capacity), 24},
-		{"header.mask", unsafe.Offsetof(h.mask), 32},
-
 		{"sizeof(v1 event)", unsafe.Sizeof(v1), 56},
 		{"v1 timestamp_us", unsafe.Offsetof(v1.TimestampMicros), 0},
 		{"v1 category", unsafe.Offsetof(v1.Category), 8},
@@ -54,13 +46,29 @@ func TestStructsMatchTheirCTwins(t *testing.T) {
 	}
 }
 
-// decodeHeader has offsets of its own; they have to be those of the struct.
-func TestDecodeHeaderReadsTheStruct(t *testing.T) {
-	h := header{writePos: 1 << 40, readPos: 2 << 40, version: -3, expectedVersion: -4, capacity: 5 << 40, mask: 6 << 40}
-	got := decodeHeader(unsafe.Slice((*byte)(unsafe.Pointer(&h)), headerSize))
-	want := Header{WritePos: 1 << 40, ReadPos: 2 << 40, Version: -3, ExpectedVersion: -4, Capacity: 5 << 40, Mask: 6 << 40}
-	if got != want {
-		t.Errorf("got %+v, want %+v", got, want)
+// The offsets of both headers, byte by byte. The fields of V5 are those that a
+// build of ai-dynamo/nixl#2018 printed.
+func TestDecodeHeader(t *testing.T) {
+	b := make([]byte, 512)
+	for i := range b {
+		b[i] = byte(i * 7)
+	}
+	at := func(i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
+	b[16], b[17], b[18], b[19] = 4, 0, 0, 0
+	want := Header{
+		WritePos: at(0), ReadPos: at(8), Version: 4, ExpectedVersion: int32(binary.LittleEndian.Uint32(b[20:])),
+		Capacity: at(24), Mask: at(32),
+	}
+	if got := decodeHeader(b[:40]); got != want {
+		t.Errorf("40 bytes: got %+v, want %+v", got, want)
+	}
+	b[16] = 5
+	want = Header{WritePos: at(0), Capacity: at(8), Version: 5, Mask: at(24), ReadPos: at(256)}
+	if got := decodeHeader(b); got != want {
+		t.Errorf("512 bytes: got %+v, want %+v", got, want)
+	}
+	if got := decodeHeader(b[:40]); got.Version != 5 || got.ReadPos != 0 {
+		t.Errorf("a short header of version 5: %+v", got)
 	}
 }
 
@@ -68,8 +76,9 @@ func TestLayoutFacts(t *testing.T) {
 	sizes := map[Layout]uintptr{
 		V1: unsafe.Sizeof(TimedEvent{}), V2: unsafe.Sizeof(CategorizedEvent{}), V2Named: unsafe.Sizeof(NamedEvent{}),
 		V3: unsafe.Sizeof(TypedEvent{}), V4: unsafe.Sizeof(TypedEvent{}),
+		V5: unsafe.Sizeof(TypedEvent{}),
 	}
-	versions := map[Layout]int32{V1: 1, V2: 2, V2Named: 2, V3: 3, V4: 4}
+	versions := map[Layout]int32{V1: 1, V2: 2, V2Named: 2, V3: 3, V4: 4, V5: 5}
 	for _, l := range Layouts() {
 		if uintptr(l.EventSize()) != sizes[l] {
 			t.Errorf("%v: event size %d, its struct has %d", l, l.EventSize(), sizes[l])
@@ -81,8 +90,8 @@ func TestLayoutFacts(t *testing.T) {
 			t.Errorf("ParseLayout(%q) = %v, %v", l, got, err)
 		}
 	}
-	if _, err := ParseLayout("v5"); err == nil {
-		t.Error("ParseLayout takes v5")
+	if _, err := ParseLayout("v6"); err == nil {
+		t.Error("ParseLayout takes v6")
 	}
 	if got := Layout(9).String(); got != "layout(9)" {
 		t.Errorf("an unknown layout prints as %q", got)
@@ -100,6 +109,7 @@ func TestLayoutKnowsItsTypes(t *testing.T) {
 		{layout: V2Named, none: true},
 		{layout: V3, last: TypeErrNoTelemetry},
 		{layout: V4, last: TypeEventsDropped},
+		{layout: V5, last: TypeEventsDropped},
 	} {
 		for typ := range Type(30) {
 			if got, want := c.layout.Knows(typ), !c.none && typ <= c.last; got != want {
@@ -110,16 +120,17 @@ func TestLayoutKnowsItsTypes(t *testing.T) {
 }
 
 // A header can be right in all but its size. What a ring may take of the
-// address space is bounded, also where the file is as large as it says.
+// address space is limited, also if the file is as large as it says.
 func TestCapacityIsBounded(t *testing.T) {
-	for _, c := range []struct {
-		capacity uint64
-		ok       bool
-	}{{MaxCapacity, true}, {MaxCapacity * 2, false}, {1 << 40, false}} {
-		h := Header{Version: 4, ExpectedVersion: 4, Capacity: c.capacity, Mask: c.capacity - 1}
-		_, err := h.layout(headerSize + int64(c.capacity)*16)
-		if c.ok && err != nil || !c.ok && !errors.Is(err, ErrInvalid) {
-			t.Errorf("capacity %d: error %v", c.capacity, err)
+	for _, l := range []Layout{V4, V5} {
+		for _, c := range []struct {
+			capacity uint64
+			ok       bool
+		}{{MaxCapacity, true}, {MaxCapacity * 2, false}, {1 << 40, false}} {
+			_, _, err := identify(header(l, c.capacity), l.FileSize(c.capacity))
+			if c.ok && err != nil || !c.ok && !errors.Is(err, ErrInvalid) {
+				t.Errorf("%v, capacity %d: error %v", l, c.capacity, err)
+			}
 		}
 	}
 }
@@ -132,23 +143,6 @@ func TestModes(t *testing.T) {
 	}
 	if _, err := ParseMode("peek"); err == nil {
 		t.Error("ParseMode takes peek")
-	}
-}
-
-// The next smaller ring, found by looking at them all.
-func TestSmaller(t *testing.T) {
-	for _, of := range Layouts() {
-		for capacity := uint64(2); capacity <= MaxCapacity; capacity *= 2 {
-			var want int64
-			for _, l := range Layouts() {
-				for c := uint64(1); l.fileSize(c) < of.fileSize(capacity); c *= 2 {
-					want = max(want, l.fileSize(c))
-				}
-			}
-			if got := smaller(of.fileSize(capacity)); got != want {
-				t.Errorf("smaller than %v with %d slots: %d, want %d", of, capacity, got, want)
-			}
-		}
 	}
 }
 

@@ -23,10 +23,12 @@ type Reader struct {
 	backing Backing
 	copy    []uint64 // of an observer, which works on a copy of slots
 
-	sampled stamp // see restart.go
-	tail    []byte
-	seen    uint32
-	seenTo  uint64
+	// See restart.go.
+	sampled   stamp
+	lastWrite uint64 // writePos at the last look
+	tail      []byte
+	seen      uint32
+	seenTo    uint64
 
 	pass // what the functions that run under Guard take and return
 	info fileInfo
@@ -95,7 +97,7 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 	}
 	r := &Reader{
 		words: wordsOf(mem, layouts[l].header), next: h.ReadPos, committed: h.ReadPos, mask: h.Mask,
-		mode: mode, layout: l, mem: mem, slots: mem[l.HeaderSize():], backing: b,
+		lastWrite: h.WritePos, mode: mode, layout: l, mem: mem, slots: mem[l.HeaderSize():], backing: b,
 	}
 	r.tail = make([]byte, min(tailSlots, r.Capacity())*l.EventSize())
 	if r.sampled, err = firstStamp(&h, state); err != nil {
@@ -214,9 +216,9 @@ func (r *Reader) guardedRead() {
 	}
 	if r.mode == Observe {
 		r.err = r.handCopies(n, s.pending)
-		return
+	} else {
+		r.err = r.hand(n)
 	}
-	r.err = r.hand(n)
 	r.rememberRun()
 }
 

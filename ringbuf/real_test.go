@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
@@ -32,6 +33,26 @@ func wantEvents(c ringtest.Case) []Event {
 	return events
 }
 
+// openSettled opens a ring that may have wrapped to 0, which takes until the file is
+// a second old.
+func openSettled(t *testing.T, path string, mode Mode) *Reader {
+	t.Helper()
+	for {
+		if h, _ := Peek(path); h.WritePos != 0 || h.ReadPos == 0 {
+			return open(t, path, mode)
+		}
+		r, err := OpenReader(path, mode)
+		if err == nil {
+			t.Cleanup(func() { ok(t, r.Close()) })
+			return r
+		}
+		if !errors.Is(err, ErrNotReady) {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
 var layoutOfVersion = map[int32]Layout{1: V1, 2: V2, 4: V4}
 
 func TestRealRings(t *testing.T) {
@@ -42,7 +63,7 @@ func TestRealRings(t *testing.T) {
 		for _, mode := range modes() {
 			t.Run(c.Name+"/"+mode.String(), func(t *testing.T) {
 				path := ringtest.Copy(t, c)
-				r := open(t, path, mode)
+				r := openSettled(t, path, mode)
 				if r.Layout() != layoutOfVersion[c.Version] || r.Capacity() != int(c.Capacity) || r.Position() != c.ReadPos {
 					t.Errorf("layout %v, capacity %d, position %d; the JSON says version %d, %d and %d",
 						r.Layout(), r.Capacity(), r.Position(), c.Version, c.Capacity, c.ReadPos)
@@ -61,7 +82,7 @@ func TestRealRings(t *testing.T) {
 					want.ReadPos = c.WritePos
 				}
 				equal(t, "header after the commit", ringtest.ReadHeader(t, path), want)
-				equal(t, "slots after the commit", bytesOf(t, path)[headerSize:], bytesOf(t, c.File)[headerSize:])
+				equal(t, "slots after the commit", bytesOf(t, path)[compact.size:], bytesOf(t, c.File)[compact.size:])
 				if again := read(t, r); len(again) != 0 {
 					t.Errorf("a second read gives %d events", len(again))
 				}
@@ -115,11 +136,11 @@ func TestWriterWritesWhatNIXLWrites(t *testing.T) {
 			if len(got) != len(want) {
 				t.Fatalf("%d bytes, want %d", len(got), len(want))
 			}
-			equal(t, "header", got[:headerSize], want[:headerSize])
+			equal(t, "header", got[:compact.size], want[:compact.size])
 			got, want = withoutPadding(w.Layout(), got), withoutPadding(w.Layout(), want)
 			size := w.Layout().EventSize()
 			for i := range c.Capacity {
-				at := headerSize + int(i)*size
+				at := compact.size + int(i)*size
 				if g, w := got[at:at+size], want[at:at+size]; string(g) != string(w) {
 					t.Errorf("slot %d is % x, want % x", i, g, w)
 				}
@@ -139,7 +160,7 @@ func withoutPadding(l Layout, ring []byte) []byte {
 		return ring
 	}
 	ring = slices.Clone(ring)
-	for slot := headerSize; slot < len(ring); slot += l.EventSize() {
+	for slot := compact.size; slot < len(ring); slot += l.EventSize() {
 		clear(ring[slot+at : slot+at+4])
 	}
 	return ring
@@ -150,7 +171,7 @@ func withoutPadding(l Layout, ring []byte) []byte {
 func TestWriterGoesOnWhereNIXLStopped(t *testing.T) {
 	c := ringtest.Find(t, "v1.4.0/wrapped_zero_cap8")
 	path := ringtest.Copy(t, c)
-	r := open(t, path, Consume)
+	r := openSettled(t, path, Consume)
 	equal(t, "pending", read(t, r), wantEvents(c))
 	commit(t, r)
 	if h := ringtest.ReadHeader(t, path); h.ReadPos != 0 || h.WritePos != 0 {

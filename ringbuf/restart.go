@@ -92,17 +92,19 @@ func (r *Reader) look() (state, error) {
 			ErrInvalid, s.write, s.read, r.mask)
 	}
 	s.fill, s.pending = r.distance(s.read, s.write), r.distance(r.next, s.write)
-	if r.mode == Consume {
-		if s.read != r.committed {
-			return state{}, r.readElsewhere(s)
-		}
-		if s.fill < r.Uncommitted() {
-			return state{}, ErrRestarted
-		}
+	if r.mode == Observe {
+		return s, nil
+	}
+	if s.read != r.committed {
+		return state{}, r.readElsewhere(s)
+	}
+	if s.fill < r.Uncommitted() {
+		return state{}, ErrRestarted
 	}
 	if s.write != 0 && s.write != r.sampled.write {
 		r.sampled.pushed = true
 	}
+	r.lastWrite = s.write
 	return s, nil
 }
 
@@ -114,8 +116,14 @@ func (r *Reader) believe(s state) (state, error) {
 		return r.believeAtZero(s)
 	case r.mode == Observe:
 		return s, r.checkObserved(s)
-	case !r.sameRun():
-		return s, ErrRestarted
+	case r.committed == 0:
+		// Positions don't show a restart here. The size does, of another layout.
+		if _, err := r.stat(); err != nil {
+			return s, err
+		}
+		if !r.sameRun() {
+			return s, ErrRestarted
+		}
 	}
 	return s, nil
 }
@@ -129,6 +137,9 @@ func (r *Reader) believeAtZero(s state) (state, error) {
 	if proven > r.mask {
 		r.sampled = stamp{changed: now.Changed}
 		return s, nil
+	}
+	if r.mode == Observe && s.read == 0 && now.Changed != r.sampled.changed {
+		return s, ErrRestarted
 	}
 	s.pending = max(0, int(proven)-int(r.next))
 	return s, nil
@@ -159,17 +170,28 @@ func (r *Reader) rememberTail() {
 
 func (r *Reader) copyTail() { copy(r.tail, r.slots[len(r.slots)-len(r.tail):]) }
 
-// checkObserved is for an observer, which has no position in the header. It takes
-// an empty ring at the start, whose file has changed, for a restart.
+// checkObserved is for an observer, which has no position in the header. Unless the
+// file's time shows that no agent has restarted, the slots must show that the run
+// which was read goes on: the end of the ring, if the agent has wrapped since the
+// last look, or else what was read last.
 func (r *Reader) checkObserved(s state) error {
 	now, err := r.stat()
-	if err != nil || now.Changed == r.sampled.changed {
+	if err != nil {
 		return err
 	}
-	if s.read == 0 && s.write < r.next {
+	same := now.Changed == r.sampled.changed
+	wrapped := s.write < r.next
+	switch {
+	case same && (r.sampled.pushed || wrapped && r.lastWrite < r.next && r.lastWrite <= s.write):
+	case wrapped && r.lastChanged() <= r.mask, !wrapped && r.checksum(0, r.seenTo) != r.seen:
 		return ErrRestarted
 	}
-	r.sampled = stamp{changed: now.Changed, write: s.write}
+	r.lastWrite = s.write
+	if !same {
+		r.sampled = stamp{changed: now.Changed, write: s.write}
+	} else if s.write != r.sampled.write {
+		r.sampled.pushed = true
+	}
 	return nil
 }
 
@@ -194,15 +216,20 @@ func (r *Reader) unchanged() bool {
 	return err == nil && r.sampled.pushed && now.Changed == r.sampled.changed
 }
 
-// readElsewhere follows a read position that somebody else has stored. No event
-// is handed out twice: if it moved backward, it is put right again.
+// readElsewhere follows a read position that somebody else has stored.
+//
+// Two readers that pop at the same time can also move it backward, to before what
+// was committed. That is put right. Modulo the capacity, forward and backward look
+// alike: it moved forward if it is within the ring, or if the agent has used the
+// room and passed the committed position. A wrong guess loses events, which is
+// what foreign reads do, but never hands one out twice.
 func (r *Reader) readElsewhere(s state) error {
 	if s.read == 0 && !r.unchanged() {
 		return ErrRestarted
 	}
 	from := r.committed
-	forward := r.distance(from, s.read)
-	if forward > r.distance(from, s.write) {
+	forward, ahead := r.distance(from, s.read), r.distance(from, s.write)
+	if forward > ahead && ahead >= r.distance(from, r.lastWrite) {
 		if _, err := r.swap(s.read, from); err != nil {
 			return err
 		}
@@ -238,22 +265,21 @@ func (r *Reader) swap(from, to uint64) (bool, error) {
 // ranOn reports whether the ring, whose readPos was just moved from 0 to a
 // position, is of the run that was read.
 //
-// The agent of that run was at the position or beyond. If it is behind it now, it
-// has used the room at once and wrapped, or it restarted. The last slot shows it,
-// which can't be pending while readPos is 0.
+// The agent of that run was at the position or beyond, and what was read is still
+// there, unless the agent has used the room at once and wrapped. Then the file's
+// time shows that it didn't restart, or the last slot, which it can't have written
+// while readPos was 0.
 func (r *Reader) ranOn(to uint64) bool {
-	switch {
-	case r.committed != 0: // puts a foreign position right
+	if r.committed != 0 { // this puts right what a foreign reader stored
 		return r.unchanged()
-	case atomic.LoadUint64(r.write) >= to:
-		return r.sameRun()
 	}
-	return r.unchanged() || r.lastChanged() > r.mask
+	return atomic.LoadUint64(r.write) >= to && r.sameRun() || r.unchanged() || r.lastChanged() > r.mask
 }
 
-// rememberRun keeps a checksum of what was read and never committed, for sameRun.
+// rememberRun keeps a checksum of what was read last, as long as readPos doesn't
+// show a restart.
 func (r *Reader) rememberRun() {
-	if r.committed == 0 {
+	if r.committed == 0 || r.mode == Observe {
 		r.seen, r.seenTo = r.checksum(0, r.next), r.next
 	}
 }

@@ -21,8 +21,9 @@ func TestCreate(t *testing.T) {
 		if w.Layout() != l || w.Capacity() != 32 {
 			t.Errorf("layout %v, capacity %d", w.Layout(), w.Capacity())
 		}
-		equal(t, "header", ringtest.ReadHeader(t, w.Path()), ringtest.NewHeader(l.Version(), 32))
-		if b := bytesOf(t, w.Path()); len(b) != headerSize+32*l.EventSize() || strings.Trim(string(b[headerSize:]), "\x00") != "" {
+		b := bytesOf(t, w.Path())
+		equal(t, "header", b[:l.HeaderSize()], header(l, 32))
+		if len(b) != l.HeaderSize()+32*l.EventSize() || strings.Trim(string(b[l.HeaderSize():]), "\x00") != "" {
 			t.Errorf("%d bytes, or not all slots are zero", len(b))
 		}
 	})
@@ -90,7 +91,7 @@ func TestCreateRefuses(t *testing.T) {
 		{filepath.Join(dir, "agent"), V4, 48, nil, "not a power of two"},
 		{filepath.Join(dir, "agent"), V4, MaxCapacity * 2, nil, "not a power of two"},
 		{filepath.Join(dir, "agent"), 0, 16, nil, "unknown layout"},
-		{filepath.Join(dir, "agent"), V4 + 1, 16, nil, "unknown layout"},
+		{filepath.Join(dir, "agent"), V5 + 1, 16, nil, "unknown layout"},
 	} {
 		before := snapshot(t, c.path)
 		_, err := Create(c.path, c.layout, c.capacity)

@@ -1,0 +1,288 @@
+package ringbuf
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// An agent that restarts is paused after each of its stores, for any number of
+// passes. No pass hands out an event of the old run that was read already, and
+// after the restart the events of the new run are read exactly once.
+func TestAgentPausedDuringRestart(t *testing.T) {
+	for _, l := range []Layout{V4, V5} {
+		for _, mode := range []Mode{Consume, Observe} {
+			for _, at := range []int{0, 1, 7, 50, 63, 64, 71} { // committed before
+				for _, uncommitted := range []int{0, 5} {
+					for _, unread := range []int{0, 3} {
+						for paused := range len(restart(l, 64)) + 1 {
+							name := fmt.Sprintf("%v/%v/at %d/uncommitted %d/unread %d/%d stores", l, mode, at, uncommitted, unread, paused)
+							t.Run(name, func(t *testing.T) { pausedRestart(t, l, mode, at, uncommitted, unread, paused) })
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func pausedRestart(t *testing.T, l Layout, mode Mode, at, uncommitted, unread, paused int) {
+	p, w := plainRing(t, l, 64)
+	c := p.reader(t, Consume)
+	r := c
+	if mode == Observe {
+		r = p.reader(t, Observe)
+	}
+	next := uint64(1)
+	advance := func(n int) { // in steps, so that the agent is seen to push
+		for ; n > 0; n-- {
+			fill(t, w, next, next+1)
+			next++
+			drain(t, c)
+			if r != c {
+				drain(t, r)
+			}
+		}
+	}
+	advance(at)
+	fill(t, w, next, next+uint64(uncommitted))
+	next += uint64(uncommitted)
+	_, err := values(r)
+	must(t, err)
+	fill(t, w, next, next+uint64(unread))
+	legal := span(next, next+uint64(unread))
+
+	steps := restart(l, 64)
+	var got []uint64
+	pass := func() error {
+		events, err := values(r)
+		got = append(got, events...)
+		if err != nil && !errors.Is(err, ErrRestarted) {
+			t.Fatal(err)
+		}
+		if err == nil && paused%2 == 0 {
+			if err = r.Commit(); err != nil && !errors.Is(err, ErrRestarted) {
+				t.Fatal(err)
+			}
+		}
+		return err
+	}
+	for _, s := range steps[:paused] {
+		s.do(p)
+	}
+	gone := false
+	for range 5 {
+		gone = gone || pass() != nil
+	}
+	if !slices.Equal(got, legal[:min(len(got), len(legal))]) {
+		t.Fatalf("paused after %d stores: read %d, of the old run only %d are unread", paused, got, legal)
+	}
+	used := r.Position() != 0 || r.Uncommitted() != 0
+	for _, s := range steps[paused:] {
+		s.do(p)
+	}
+	w, err = NewWriter(p.mem, p, l, 64) // the same header once more
+	must(t, err)
+	newRun := span(1000, 1011)
+	fill(t, w, 1000, 1011)
+	got = nil
+	if gone = gone || pass() != nil; gone {
+		r = p.reader(t, mode)
+		got = nil
+		must(t, pass())
+	}
+	if !gone && used {
+		t.Error("the restart went unnoticed")
+	}
+	if !slices.Equal(got, newRun) {
+		t.Errorf("paused after %d stores: read %d of the new run, want %d", paused, got, newRun)
+	}
+}
+
+// A reader that opens the ring during a restart doesn't believe it either.
+func TestOpenDuringRestart(t *testing.T) {
+	for _, l := range []Layout{V4, V5} {
+		for paused := range len(restart(l, 64)) + 1 {
+			p, w := plainRing(t, l, 64)
+			c := p.reader(t, Consume)
+			fill(t, w, 1, 41)
+			drain(t, c)
+			steps := restart(l, 64)
+			for _, s := range steps[:paused] {
+				s.do(p)
+			}
+			r, err := NewReader(p.mem, p, Consume)
+			if err != nil {
+				if !errors.Is(err, ErrNotReady) {
+					t.Errorf("%v, %d stores: %v", l, paused, err)
+				}
+				continue
+			}
+			for _, s := range steps[paused:] {
+				if got, err := values(r); len(got) != 0 {
+					t.Errorf("%v, %d stores and then to %s: stale events %d (%v)", l, paused, s.name, got, err)
+				}
+				s.do(p)
+			}
+		}
+	}
+}
+
+// Once the file has been left alone for a second, a ring at position 0 is one that
+// has wrapped.
+func TestOpenWrappedRing(t *testing.T) {
+	p, w := plainRing(t, V4, 8)
+	c := p.reader(t, Consume)
+	fill(t, w, 1, 5)
+	drain(t, c)
+	fill(t, w, 5, 9)
+	for _, age := range []int64{0, 999_999_999} {
+		p.age = age
+		if _, err := NewReader(p.mem, p, Consume); !errors.Is(err, ErrNotReady) {
+			t.Errorf("age %d: %v", age, err)
+		}
+	}
+	p.age = 1_000_000_000
+	if got := drain(t, p.reader(t, Consume)); !slices.Equal(got, span(5, 9)) {
+		t.Errorf("read %d", got)
+	}
+}
+
+// A ring that wraps to exactly 0 is read at once, whatever happens to the time of
+// its file, as its last slots have changed.
+func TestWrapToZeroIsBelieved(t *testing.T) {
+	for _, mode := range []Mode{Consume, Observe} {
+		for _, touched := range []bool{false, true} {
+			for _, burst := range []uint64{1, 14, 63, 64 - 5} {
+				p, w := plainRing(t, V4, 64)
+				c := p.reader(t, Consume)
+				r := c
+				if mode == Observe {
+					r = p.reader(t, Observe)
+				}
+				next := uint64(1)
+				for next <= 3*64-burst {
+					fill(t, w, next, next+1)
+					next++
+					drain(t, c)
+					if r != c {
+						drain(t, r)
+					}
+				}
+				fill(t, w, next, next+burst)
+				if touched {
+					p.touch()
+				}
+				if h := headerOf(w); h.WritePos != 0 {
+					t.Fatalf("write position %d", h.WritePos)
+				}
+				if got := drain(t, r); !slices.Equal(got, span(next, next+burst)) {
+					t.Errorf("%v, touched %v, burst of %d: read %d", mode, touched, burst, got)
+				}
+			}
+		}
+	}
+}
+
+// Where the end of the ring holds the same events as a round before, and the file
+// has changed, positions prove nothing: nothing is pending until the header moves.
+// A slot that differs proves itself and those before it.
+func TestOnlyProvenSlotsArePending(t *testing.T) {
+	p, w := plainRing(t, V4, 8)
+	r := p.reader(t, Consume)
+	for range 2 {
+		fill(t, w, 1, 6)
+		drain(t, r)
+		fill(t, w, 6, 9)
+		if got := drain(t, r); len(got) != 3 {
+			t.Fatalf("read %d", got)
+		}
+	}
+	fill(t, w, 1, 6)
+	drain(t, r)
+	fill(t, w, 66, 67)
+	fill(t, w, 7, 9) // as a round before
+	p.touch()
+	if got := drain(t, r); !slices.Equal(got, []uint64{66}) {
+		t.Errorf("read %d, only the first slot differs", got)
+	}
+	for range 100 {
+		if got := drain(t, r); len(got) != 0 {
+			t.Fatalf("read %d, which nothing proves", got)
+		}
+	}
+	fill(t, w, 9, 10)
+	if got := drain(t, r); !slices.Equal(got, []uint64{7, 8, 9}) {
+		t.Errorf("read %d after the header moved on", got)
+	}
+}
+
+// What a restart overwrites between a look of Commit and its swap from 0 is
+// undone; what the agent of the same run does in between isn't.
+func TestSwapFromZero(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(t *testing.T, p *plain, w *Writer)
+		want error
+	}{
+		{"nothing happens", func(*testing.T, *plain, *Writer) {}, nil},
+		{"the agent pushes", func(t *testing.T, _ *plain, w *Writer) { fill(t, w, 900, 901) }, nil},
+		{"the file is written back", func(_ *testing.T, p *plain, _ *Writer) { p.touch() }, nil},
+		{"restarted", func(_ *testing.T, p *plain, _ *Writer) { again(p, 7) }, ErrRestarted},
+		{"restarted, and has written less", func(t *testing.T, p *plain, w *Writer) { again(p, 7); fill(t, w, 900, 910) }, ErrRestarted},
+		{"restarted, and has written more", func(t *testing.T, p *plain, w *Writer) { again(p, 7); fill(t, w, 900, 950) }, ErrRestarted},
+		{"restarting, writePos stored", func(_ *testing.T, p *plain, _ *Writer) { again(p, 2) }, ErrRestarted},
+		{"restarting, version 0", func(_ *testing.T, p *plain, _ *Writer) { again(p, 4) }, ErrRestarted},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, w := plainRing(t, V4, 64)
+			r := p.reader(t, Consume)
+			fill(t, w, 1, 31)
+			if got, err := values(r); len(got) != 30 || err != nil {
+				t.Fatal(got, err)
+			}
+			c.do(t, p, w)
+			done, err := r.swap(0, 30) // as Commit does after its look
+			if done != (c.want == nil) || !errors.Is(err, c.want) {
+				t.Errorf("swapped: %v, error %v, want %v", done, err, c.want)
+			}
+			if h := headerOf(w); (h.ReadPos == 30) != (c.want == nil) {
+				t.Errorf("read position %d", h.ReadPos)
+			}
+		})
+	}
+}
+
+// again restarts an agent on a ring up to a number of steps.
+func again(p *plain, steps int) {
+	for _, s := range restart(V4, 64)[:steps] {
+		s.do(p)
+	}
+}
+
+// The agent uses the room of a swap from 0 at once and wraps, before the second
+// look: the last slot, or the file's time, shows that it is the same run.
+func TestSwapFromZeroWhenTheAgentWraps(t *testing.T) {
+	for _, touched := range []bool{false, true} {
+		p, w := plainRing(t, V4, 64)
+		r := p.reader(t, Consume)
+		for v := uint64(1); v <= 64; v++ {
+			fill(t, w, v, v+1)
+			drain(t, r)
+		}
+		fill(t, w, 100, 163)
+		if got, err := values(r); len(got) != 63 || err != nil {
+			t.Fatal(got, err)
+		}
+		binary.LittleEndian.PutUint64(p.mem[8:], 63) // the swap
+		fill(t, w, 200, 210)
+		if touched {
+			p.touch()
+		}
+		if !r.ranOn(63) {
+			t.Errorf("touched %v: the same run counts as another", touched)
+		}
+	}
+}

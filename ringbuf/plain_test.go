@@ -1,0 +1,156 @@
+package ringbuf
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+	"unsafe"
+)
+
+// plain is a ring's file in plain memory.
+type plain struct {
+	mem     []byte
+	size    int64 // what Stat says, which is the memory's unless the file shrank or grew
+	changed int64
+	age     int64
+}
+
+func newPlain(b []byte) *plain {
+	p := &plain{mem: alignedBytes(len(b)), size: int64(len(b)), changed: 1, age: 1e12}
+	copy(p.mem, b)
+	return p
+}
+
+func (p *plain) Stat() (FileState, error) {
+	return FileState{Size: p.size, Changed: p.changed, Age: p.age}, nil
+}
+
+func (p *plain) Guard(fn func()) error {
+	fn()
+	return nil
+}
+
+// touch is what ftruncate does to the file's time, and a write-back can.
+func (p *plain) touch() { p.changed, p.age = p.changed+1, 0 }
+
+// plainRing makes an empty ring in memory.
+func plainRing(tb testing.TB, l Layout, capacity int) (*plain, *Writer) {
+	tb.Helper()
+	p := newPlain(make([]byte, l.FileSize(uint64(capacity))))
+	w, err := NewWriter(p.mem, p, l, capacity)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p, w
+}
+
+func (p *plain) reader(tb testing.TB, mode Mode) *Reader {
+	tb.Helper()
+	r, err := NewReader(p.mem, p, mode)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// step is one store of a restarting agent.
+type step struct {
+	name string
+	do   func(p *plain)
+}
+
+// restart is what a restarting agent does to a ring, store by store, in the order
+// of NIXL's createCyclicBuffer; the offsets are spelled out here once more.
+func restart(l Layout, capacity int) []step {
+	store := func(name string, at int, v uint64) step {
+		return step{name, func(p *plain) { binary.LittleEndian.PutUint64(p.mem[at:], v) }}
+	}
+	version := func(name string, at int, v uint32) step {
+		return step{name, func(p *plain) { binary.LittleEndian.PutUint32(p.mem[at:], v) }}
+	}
+	readPos, capacityAt, maskAt := 8, 24, 32
+	if l == V5 {
+		readPos, capacityAt, maskAt = 256, 8, 24
+	}
+	steps := []step{
+		{"ftruncate", (*plain).touch},
+		store("writePos = 0", 0, 0),
+		store("readPos = 0", readPos, 0),
+		version("version = 0", 16, 0),
+		store("capacity", capacityAt, uint64(capacity)),
+		store("mask", maskAt, uint64(capacity-1)),
+		version("version = V", 16, uint32(l.Version())),
+	}
+	if l != V5 {
+		steps = append(steps, version("expectedVersion", 20, uint32(l.Version())))
+	}
+	return steps
+}
+
+// header is the header of an empty ring, byte by byte.
+func header(l Layout, capacity uint64) []byte {
+	le := binary.LittleEndian
+	b := make([]byte, 40)
+	le.PutUint32(b[16:], uint32(l.Version()))
+	if l == V5 {
+		b = append(b, make([]byte, 512-40)...)
+		le.PutUint64(b[8:], capacity)
+		le.PutUint64(b[24:], capacity-1)
+		return b
+	}
+	le.PutUint32(b[20:], uint32(l.Version()))
+	le.PutUint64(b[24:], capacity)
+	le.PutUint64(b[32:], capacity-1)
+	return b
+}
+
+// alignedBytes is n bytes that start where a slot could.
+func alignedBytes(n int) []byte {
+	words := make([]uint64, (n+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
+}
+
+// values reads what is pending, by value.
+func values(r *Reader) (got []uint64, err error) {
+	_, err = r.Read(0, func(b Batch) {
+		for i := range b.Len() {
+			got = append(got, b.Event(i).Value)
+		}
+	})
+	return got, err
+}
+
+// fill pushes events with values from to to-1; all must fit.
+func fill(tb testing.TB, w *Writer, from, to uint64) {
+	tb.Helper()
+	for v := from; v < to; v++ {
+		if err := w.Push(NewEvent(TypeTxBytes, v)); err != nil {
+			tb.Fatalf("push %d: %v", v, err)
+		}
+	}
+}
+
+// drain reads and commits what is pending.
+func drain(tb testing.TB, r *Reader) []uint64 {
+	tb.Helper()
+	got, err := values(r)
+	if err = errors.Join(err, r.Commit()); err != nil {
+		tb.Fatal(err)
+	}
+	return got
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// steps of values from to to-1.
+func span(from, to uint64) (s []uint64) {
+	for v := from; v < to; v++ {
+		s = append(s, v)
+	}
+	return s
+}
