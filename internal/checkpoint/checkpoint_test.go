@@ -14,7 +14,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-
 // agent is an agent with a ring, and what reads it.
 type agent struct {
 	t      testing.TB

@@ -212,7 +212,7 @@ func (m *model) report() map[string]any {
 }
 
 // reportOf is the same of real totals.
-func reportOf(a *tally.Agent) map[string]any {
+func reportOf(a *tally.Totals) map[string]any {
 	r := map[string]any{}
 	for d, attribute := range map[tally.Direction]string{tally.Transmit: "{transmit}", tally.Receive: "{receive}"} {
 		if h := a.Size(d); h.Count() > 0 {
