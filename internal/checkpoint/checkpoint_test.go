@@ -14,15 +14,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func newShape(tb testing.TB) *tally.Shape {
-	tb.Helper()
-	shape, err := tally.NewShape(tally.Config{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return shape
-}
-
 // agent is an agent with a ring, and what reads it.
 type agent struct {
 	t      testing.TB
@@ -36,7 +27,7 @@ const capacity = 16
 
 func newAgent(t testing.TB) *agent {
 	t.Helper()
-	a := &agent{t: t, path: filepath.Join(t.TempDir(), "agent"), tally: tally.NewAgent(newShape(t))}
+	a := &agent{t: t, path: filepath.Join(t.TempDir(), "agent"), tally: tally.NewAgent(shapeOf(t, tally.Config{}))}
 	a.restart(capacity)
 	a.open()
 	return a
@@ -107,7 +98,7 @@ func (a *agent) crash(stored []byte) *Checkpoint {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	if a.tally, _, err = c.Restore(newShape(a.t)); err != nil {
+	if a.tally, _, err = c.Restore(shapeOf(a.t, tally.Config{})); err != nil {
 		a.t.Fatal(err)
 	}
 	return &c
@@ -207,7 +198,7 @@ func TestParseReadsWhatAppendWrote(t *testing.T) {
 	if err != nil || c.Mark != m {
 		t.Fatalf("%+v and %v, not %+v", c.Mark, err, m)
 	}
-	restored, start, err := c.Restore(newShape(t))
+	restored, start, err := c.Restore(shapeOf(t, tally.Config{}))
 	if err != nil || start.UnixNano() != m.Start || restored.Size(tally.Transmit).Total().Int64() != 6 {
 		t.Errorf("start %v, error %v", start, err)
 	}

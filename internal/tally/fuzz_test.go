@@ -2,9 +2,9 @@ package tally_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
@@ -27,29 +27,13 @@ func FuzzAdd(f *testing.F) {
 			}
 		}
 	}
-	path := filepath.Join(f.TempDir(), "agent")
 	shape := shape(f, tally.Config{})
 	f.Fuzz(func(t *testing.T, layout uint8, split uint16, slots []byte) {
 		l := ringbuf.Layouts()[int(layout)%len(ringbuf.Layouts())]
 		events := min(len(slots)/l.EventSize(), 1<<10)
-		capacity := uint64(2)
-		for capacity <= uint64(events) {
-			capacity *= 2
-		}
-		h := ringtest.NewHeader(l.Version(), capacity)
-		h.WritePos = uint64(events)
-		slots = slots[:events*l.EventSize()]
-		file := append(append(h.Bytes(), slots...), make([]byte, int(capacity)*l.EventSize()-len(slots))...)
-		if err := os.WriteFile(path, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		r, err := ringbuf.OpenReader(path, ringbuf.Consume)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
+		r := readerOf(t, l, events, slots)
 		if r.Layout() != l {
-			t.Skip("a file of this size is of another layout")
+			t.Skip("a ring of this size is of another layout")
 		}
 		agent, want := tally.NewAgent(shape), newModel()
 		for _, limit := range []int{int(split), 0} {
@@ -69,14 +53,23 @@ func FuzzAdd(f *testing.F) {
 	})
 }
 
+// readerOf reads a ring that was never drained.
+func readerOf(t *testing.T, l ringbuf.Layout, events int, slots []byte) *ringbuf.Reader {
+	t.Helper()
+	capacity := 2
+	for capacity <= events {
+		capacity *= 2
+	}
+	mem := newRing(t, l, capacity).mem
+	binary.LittleEndian.PutUint64(mem, uint64(events)) // write position
+	copy(mem[l.HeaderSize():], slots[:events*l.EventSize()])
+	return openRing(t, mem)
+}
+
 // slotsOf is some events of every sort as they stand in a ring.
 func slotsOf(tb testing.TB, l ringbuf.Layout) []byte {
 	tb.Helper()
 	r := newRing(tb, l, 128)
 	r.push(generator{rand.New(rand.NewPCG(1, 1)), l}.events(100))
-	file, err := os.ReadFile(r.w.Path())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return file[ringtest.HeaderSize:]
+	return r.mem[l.HeaderSize():]
 }

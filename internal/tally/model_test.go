@@ -85,9 +85,9 @@ func (m *model) add(l ringbuf.Layout, e ringbuf.Event) {
 		m.named(event{category(e.Category), strings.ToValidUTF8(name, "\uFFFD")}, e.Value)
 	case ringbuf.V2:
 		m.typed(l, category(e.Category), e.Type, e.Value)
-	case ringbuf.V3, ringbuf.V4:
+	case ringbuf.V3, ringbuf.V4, ringbuf.V5:
 		m.typed(l, "", e.Type, e.Value)
-		if l == ringbuf.V4 {
+		if l >= ringbuf.V4 {
 			m.torn.add(e.Type)
 		}
 	}
@@ -118,7 +118,7 @@ func (m *model) named(e event, v uint64) {
 // typed counts an event that has a type, and a category too in layout v2.
 func (m *model) typed(l ringbuf.Layout, category string, t ringbuf.Type, v uint64) {
 	types := 20
-	if l == ringbuf.V4 {
+	if l >= ringbuf.V4 {
 		types = 21
 	}
 	if int(t) < types {
@@ -212,7 +212,7 @@ func (m *model) report() map[string]any {
 }
 
 // reportOf is the same of real totals.
-func reportOf(a *tally.Agent) map[string]any {
+func reportOf(a *tally.Totals) map[string]any {
 	r := map[string]any{}
 	for d, attribute := range map[tally.Direction]string{tally.Transmit: "{transmit}", tally.Receive: "{receive}"} {
 		if h := a.Size(d); h.Count() > 0 {

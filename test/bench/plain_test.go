@@ -25,16 +25,16 @@ import (
 // slots is the capacity that agents use by default.
 const slots = 4096
 
-// compile builds the plain reader in C++, see testdata/bench.
-func compile(b *testing.B) string {
+// compile builds a program of testdata/bench.
+func compile(b *testing.B, name string, flags ...string) string {
 	b.Helper()
 	cxx := cmp.Or(os.Getenv("CXX"), "g++")
 	if _, err := exec.LookPath(cxx); err != nil {
 		b.Skipf("no C++ compiler: %v", err)
 	}
-	program := filepath.Join(b.TempDir(), "loop")
-	source := filepath.Join(ringtest.Root(b), "testdata", "bench", "loop.cpp")
-	cmd := exec.CommandContext(b.Context(), cxx, "-std=c++20", "-O3", "-o", program, source)
+	program := filepath.Join(b.TempDir(), name)
+	source := filepath.Join(ringtest.Root(b), "testdata", "bench", name+".cpp")
+	cmd := exec.CommandContext(b.Context(), cxx, append(flags, "-std=c++20", "-O3", "-o", program, source)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("%s: %v\n%s", cmd, err, out)
 	}
@@ -101,11 +101,22 @@ func (r *reader) drain(b *testing.B) bool {
 }
 
 // A full ring, drained, tallied and committed, by turns with a plain loop in
-// C++ that pops the same events from a ring of its own. Both sides fill their
-// ring beforehand, which isn't measured.
+// C++ that pops the same events from a ring of its own and adds them up.
 func BenchmarkPlainLoop(b *testing.B) {
+	inTurn(b, startPlain(b, compile(b, "loop"), "drain", fullRing(b).Path()))
+}
+
+// The same by turns with a program in C++ that does the same work: sums,
+// distributions, and whole groups.
+func BenchmarkSameWork(b *testing.B) {
+	inTurn(b, startPlain(b, compile(b, "tally", "-march=native"), fullRing(b).Path()))
+}
+
+// inTurn measures draining a full ring and plain by turns. Both sides fill
+// their ring beforehand, which isn't measured.
+func inTurn(b *testing.B, plain func(n int) float64) {
+	b.Helper()
 	const batch = 20
-	plain := startPlain(b, compile(b), fullRing(b).Path())
 	w := fullRing(b)
 	r := openReader(b, w.Path())
 	r.drain(b)
@@ -128,11 +139,11 @@ func BenchmarkPlainLoop(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// startPlain starts the C++ loop, and returns what makes it drain n full
+// startPlain starts a program in C++, and returns what makes it drain n full
 // rings and tells what an event took.
-func startPlain(b *testing.B, program, path string) func(n int) float64 {
+func startPlain(b *testing.B, program string, args ...string) func(n int) float64 {
 	b.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(b.Context()), program, "drain", path) // it ends with its input
+	cmd := exec.CommandContext(context.WithoutCancel(b.Context()), program, args...) // it ends with its input
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		b.Fatal(err)

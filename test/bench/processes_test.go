@@ -19,7 +19,7 @@ func BenchmarkTwoProcesses(b *testing.B) {
 	if testing.Short() {
 		count, turns = 10_000_000, 3
 	}
-	program := compile(b)
+	program := compile(b, "loop")
 	var ours, theirs []float64
 	for b.Loop() {
 		for range turns {

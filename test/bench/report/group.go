@@ -26,6 +26,7 @@ func groups() []group {
 	return []group{
 		{name: "drain and tally", pkg: "./internal/tally", bench: "^BenchmarkAdd$/^(v1|v4)$"},
 		{name: "plain loop", pkg: "./test/bench", bench: "^BenchmarkPlainLoop$"},
+		{name: "same work", pkg: "./test/bench", bench: "^BenchmarkSameWork$"},
 		{name: "two processes", pkg: "./test/bench", bench: "^BenchmarkTwoProcesses$", time: "1x", once: true},
 		{name: "many rings", pkg: "./internal/watch", bench: "^Benchmark(Idle|Busy)Round$/^rings=(1|10|100|1000)$"},
 		{name: "very many rings", pkg: "./internal/watch", bench: "^Benchmark(Idle|Busy)Round$/^rings=10000$", once: true, long: true},

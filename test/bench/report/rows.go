@@ -32,6 +32,11 @@ func drains() []row {
 			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "plain-ns/event", "C++ %.2f"}},
 		},
 		{
+			what: "the same", against: "a C++ program that does the same work: sums, distributions, whole groups",
+			bench: "SameWork", unit: "x-plain", form: times, goal: 1, slack: 3,
+			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "plain-ns/event", "C++ %.2f"}},
+		},
+		{
 			what: "producer and reader in two processes, 4,096 slots, events/s", against: "that C++ loop as the reader",
 			bench: "TwoProcesses", unit: "x-plain", form: times, goal: 1, least: true, slack: 5,
 			beside: []beside{{"", "M-events/s", "%.0f M/s"}, {"", "plain-M-events/s", "C++ %.0f M/s"}},
