@@ -35,7 +35,7 @@ func runExample(t *testing.T, name string, env []string, args ...string) *proc.P
 func startExample(t *testing.T, name string, env []string, args ...string) *proc.Process {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), name)
-	if err := build(program, "./examples/"+name); err != nil {
+	if err := build(program, "examples/"+name); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program, args...)
