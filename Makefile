@@ -20,6 +20,8 @@ GPU        = $(if $(shell command -v $$(go env CC)),bridge/gpu,$(info no C compi
 MODULES   := $(CODE) bridge/gpu internal/demo internal/tools internal/tools/lint test/backends
 # The tests of the built Collector have targets of their own.
 PACKAGES  := $$(go -C $$m list ./... | grep -Ev "/test/(chaos|dashboards|e2e)")
+# $(call each,MODULES,COMMAND) runs COMMAND for each module $$m, and fails at the end if one failed.
+each       = failed=; for m in $(1); do echo "$@ $$m"; $(2) || failed=1; done; [[ -z $$failed ]]
 # The other systems that the code must compile on, although it finds no rings there.
 SYSTEMS   := linux/arm64 darwin/arm64 windows/amd64
 
@@ -58,12 +60,12 @@ demo: build nixlring backend ## Show simulated agents in a browser: make demo [P
 
 .PHONY: test
 test: ## Run all tests, those of the built Collector too
-	@for m in $(CODE) $(GPU); do go -C $$m test -count=1 $(PACKAGES); done # the cache ignores files outside a module
+	@$(call each,$(CODE) $(GPU),go -C $$m test -count=1 $(PACKAGES)) # the cache ignores files outside a module
 	@$(MAKE) --no-print-directory e2e
 
 .PHONY: test-race
 test-race: ## Run the tests under the race detector, in random order
-	@for m in $(CODE) $(GPU); do go -C $$m test -race -shuffle=on $(PACKAGES); done
+	@$(call each,$(CODE) $(GPU),go -C $$m test -race -shuffle=on $(PACKAGES))
 
 .PHONY: e2e
 e2e: build ## Run the tests of the built Collector only
@@ -121,26 +123,26 @@ validate-deploy: ## Check deploy/ against the types of Kubernetes, and by system
 
 .PHONY: cross
 cross: ## Type-check for the other systems
-	@for s in $(SYSTEMS); do for m in $(CODE); do \
-	  echo "vet $$s $$m"; GOOS=$${s%/*} GOARCH=$${s#*/} CGO_ENABLED=0 go -C $$m vet ./...; done; done
+	@export CGO_ENABLED=0; for s in $(SYSTEMS); do echo "$$s"; export GOOS=$${s%/*} GOARCH=$${s#*/}; \
+	  $(call each,$(CODE),go -C $$m vet ./...); done
 
 ##@ Change
 
 .PHONY: generate
 generate: ## Make the generated files anew
-	@for m in $(CODE); do go -C $$m generate ./...; done
+	@$(call each,$(CODE),go -C $$m generate ./...)
 
 .PHONY: fmt
 fmt: ## Format the code
-	@for m in $(CODE) $(GPU); do go -C $$m $(LINT) fmt ./...; done
+	@$(call each,$(CODE) $(GPU),go -C $$m $(LINT) fmt ./...)
 
 .PHONY: lint
 lint: ## Lint the code
-	@for m in $(CODE) $(GPU); do echo "lint $$m"; go -C $$m $(LINT) run ./...; done
+	@$(call each,$(CODE) $(GPU),go -C $$m $(LINT) run ./...)
 
 .PHONY: tidy
 tidy: ## Tidy every go.mod
-	@for m in $(MODULES); do echo "tidy $$m"; go -C $$m mod tidy; done
+	@$(call each,$(MODULES),go -C $$m mod tidy)
 
 .PHONY: generate-check
 generate-check: ## Fail if a generated file is stale
@@ -148,7 +150,7 @@ generate-check: ## Fail if a generated file is stale
 
 .PHONY: tidy-check
 tidy-check: ## Fail if a go.mod isn't tidy
-	@for m in $(MODULES); do go -C $$m mod tidy -diff; done
+	@$(call each,$(MODULES),go -C $$m mod tidy -diff)
 
 .PHONY: ci
 ci: tidy-check generate-check lint cross build validate-examples validate-deploy test-race bench-short e2e scale-test dashboards-test ## Everything a change has to pass

@@ -61,7 +61,7 @@ func TestReceiverBringsTheCollector(t *testing.T) {
 func libraries(t *testing.T) (pkgs []string) {
 	t.Helper()
 	out := run(t, ringtest.Root(t), "go", "list", "./bridge/...", "./ringbuf", "./semconv")
-	for _, pkg := range strings.Fields(out) {
+	for pkg := range strings.FieldsSeq(out) {
 		if !strings.Contains(pkg, "/internal/") {
 			pkgs = append(pkgs, pkg)
 		}
