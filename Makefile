@@ -11,14 +11,18 @@ export DIR SIMULATE PORT AGENTS FUZZTIME
 COLLECTOR := dist/otelcol-nixl
 # The one of builder-scale.yaml, with what docs/scale.md's larger layouts take.
 SCALE     := dist/scale/otelcol-nixl-scale
-LINT      := go tool -modfile=internal/tools/lint/go.mod golangci-lint
-MODULES   := . bridge/gpu internal/demo internal/tools internal/tools/lint test/backends
+LINT      := tool -modfile=$(abspath internal/tools/lint/go.mod) golangci-lint
+
+# The modules with code of ours that builds without cgo.
+CODE      := . receiver/nixlshmreceiver cmd/nixlring test
+# bridge/gpu loads its library with cgo.
+GPU        = $(if $(shell command -v $$(go env CC)),bridge/gpu,$(info no C compiler: skipping bridge/gpu))
+MODULES   := $(CODE) bridge/gpu internal/demo internal/tools internal/tools/lint test/backends
 # The tests of the built Collector have targets of their own.
-PACKAGES  := $$(go list ./... | grep -Ev "/test/(chaos|dashboards|e2e)")
-# Its library is loaded by way of cgo.
-GPU_TEST  := command -v "$$(go env CC)" >/dev/null || { echo "no C compiler: bridge/gpu isn't tested"; exit 0; }; \
-             go -C bridge/gpu test ./...
-# Where the code compiles too, if only to say that there are no rings.
+PACKAGES  := $$(go -C $$m list ./... | grep -Ev "/test/(chaos|dashboards|e2e)")
+# $(call each,MODULES,COMMAND) runs COMMAND for each module $$m, and fails at the end if one failed.
+each       = failed=; for m in $(1); do echo "$@ $$m"; $(2) || failed=1; done; [[ -z $$failed ]]
+# The other systems that the code must compile on, although it finds no rings there.
 SYSTEMS   := linux/arm64 darwin/arm64 windows/amd64
 
 ##@ Use
@@ -33,7 +37,7 @@ build-scale: ## Build the one for many hosts, dist/scale/otelcol-nixl-scale
 
 .PHONY: nixlring
 nixlring: ## Build the operator's tool, bin/nixlring
-	@go build -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$$(scripts/version.sh)" -o bin/nixlring ./cmd/nixlring
+	@go build -C cmd/nixlring -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$$(scripts/version.sh)" -o $(abspath bin/nixlring) .
 
 .PHONY: image
 image: ## Build a container image of both: make image [IMAGE=otelcol-nixl:TAG] [DOCKER=podman]
@@ -56,27 +60,25 @@ demo: build nixlring backend ## Show simulated agents in a browser: make demo [P
 
 .PHONY: test
 test: ## Run all tests, those of the built Collector too
-	go test $(PACKAGES)
-	@$(GPU_TEST)
+	@$(call each,$(CODE) $(GPU),go -C $$m test -count=1 $(PACKAGES)) # the cache ignores files outside a module
 	@$(MAKE) --no-print-directory e2e
 
 .PHONY: test-race
 test-race: ## Run the tests under the race detector, in random order
-	go test -race -shuffle=on $(PACKAGES)
-	@$(GPU_TEST) -race -shuffle=on
+	@$(call each,$(CODE) $(GPU),go -C $$m test -race -shuffle=on $(PACKAGES))
 
 .PHONY: e2e
 e2e: build ## Run the tests of the built Collector only
-	OTELCOL_NIXL=$(abspath $(COLLECTOR)) go test -count=1 -p 1 ./test/e2e/... ./test/chaos/...
+	OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test test -count=1 -p 1 ./e2e/... ./chaos/...
 
 .PHONY: chaos
 chaos: build ## Kill it and starve it for long: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]
 	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_KILLS=$${CHAOS_KILLS:-300} CHAOS_DURATION=$${CHAOS_DURATION:-3m} CHAOS_COST=1 \
-	  go test -count=1 -v -timeout 60m ./test/chaos
+	  go -C test test -count=1 -v -timeout 60m ./chaos
 
 .PHONY: interop
 interop: ## Pass 100 million events of each layout to and from a C++ program; needs g++
-	INTEROP_EVENTS=$${INTEROP_EVENTS:-100000000} go test -count=1 -v -timeout 60m ./test/interop
+	INTEROP_EVENTS=$${INTEROP_EVENTS:-100000000} go -C test test -count=1 -v -timeout 60m ./interop
 
 .PHONY: kfake
 kfake: # bin/kfake, the stand-in for Kafka
@@ -85,7 +87,7 @@ kfake: # bin/kfake, the stand-in for Kafka
 .PHONY: scale-test
 scale-test: build build-scale kfake ## Run many hosts' samples: by agent to gateways, and through Kafka's protocol
 	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_SCALE=$(abspath $(SCALE)) KFAKE=$(abspath bin/kfake) \
-	  go test -count=1 -run '^TestScale' ./test/e2e
+	  go -C test test -count=1 -run '^TestScale' ./e2e
 
 .PHONY: fuzz
 fuzz: ## Fuzz everything that reads others' bytes: make fuzz [FUZZTIME=30s]
@@ -97,15 +99,15 @@ dashboards-test: build nixlring backend ## Run the dashboards' queries and the a
 
 .PHONY: bench
 bench: build ## Measure everything against its goals, for minutes: make bench [BENCH_SECONDS=60]
-	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go run ./test/bench/report
+	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test/bench run ./report
 
 .PHONY: bench-docs
 bench-docs: build ## Measure everything and keep the table in docs/benchmarks.md
-	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go run ./test/bench/report -docs docs/benchmarks.md
+	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test/bench run ./report -docs $(abspath docs/benchmarks.md)
 
 .PHONY: bench-short
 bench-short: ## Measure what takes little, and fail where a ratio is far from its goal
-	@go run ./test/bench/report -short
+	@go -C test/bench run ./report -short
 
 .PHONY: validate-examples
 validate-examples: build build-scale ## Let the Collectors check every sample configuration
@@ -121,25 +123,26 @@ validate-deploy: ## Check deploy/ against the types of Kubernetes, and by system
 
 .PHONY: cross
 cross: ## Type-check for the other systems
-	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} CGO_ENABLED=0 go vet ./...; done
+	@export CGO_ENABLED=0; for s in $(SYSTEMS); do echo "$$s"; export GOOS=$${s%/*} GOARCH=$${s#*/}; \
+	  $(call each,$(CODE),go -C $$m vet ./...); done
 
 ##@ Change
 
 .PHONY: generate
 generate: ## Make the generated files anew
-	go generate ./...
+	@$(call each,$(CODE),go -C $$m generate ./...)
 
 .PHONY: fmt
 fmt: ## Format the code
-	$(LINT) fmt ./...
+	@$(call each,$(CODE) $(GPU),go -C $$m $(LINT) fmt ./...)
 
 .PHONY: lint
 lint: ## Lint the code
-	$(LINT) run ./...
+	@$(call each,$(CODE) $(GPU),go -C $$m $(LINT) run ./...)
 
 .PHONY: tidy
 tidy: ## Tidy every go.mod
-	@for m in $(MODULES); do echo "tidy $$m"; go -C $$m mod tidy; done
+	@$(call each,$(MODULES),go -C $$m mod tidy)
 
 .PHONY: generate-check
 generate-check: ## Fail if a generated file is stale
@@ -147,7 +150,7 @@ generate-check: ## Fail if a generated file is stale
 
 .PHONY: tidy-check
 tidy-check: ## Fail if a go.mod isn't tidy
-	@for m in $(MODULES); do go -C $$m mod tidy -diff; done
+	@$(call each,$(MODULES),go -C $$m mod tidy -diff)
 
 .PHONY: ci
 ci: tidy-check generate-check lint cross build validate-examples validate-deploy test-race bench-short e2e scale-test dashboards-test ## Everything a change has to pass

@@ -27,7 +27,7 @@ generate() {
 }
 
 mkdir -p "$dir/tmp"
-graph=$(cat "$recipe" go.mod internal/tools/go.mod | cksum)
+graph=$(cat "$recipe" go.mod receiver/nixlshmreceiver/go.mod internal/tools/go.mod | cksum)
 if [[ $graph == "$(cat "$dir/.graph" 2>/dev/null)" ]]; then
   generate --skip-get-modules # for the version alone
 else

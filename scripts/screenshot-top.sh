@@ -57,7 +57,7 @@ agents() {
 # picture NAME writes what is on the screen.
 picture() {
   tmux -L "$socket" capture-pane -e -N -p >"$work/$1.ansi"
-  go run ./cmd/nixlring/internal/termsvg -title "nixlring top" <"$work/$1.ansi" >"docs/images/$1.svg"
+  go -C cmd/nixlring run ./internal/termsvg -title "nixlring top" <"$work/$1.ansi" >"docs/images/$1.svg"
   echo "docs/images/$1.svg"
 }
 keys() { for k in "$@"; do tmux -L "$socket" send-keys "$k"; sleep 0.3; done; }

@@ -22,5 +22,5 @@ fi
 
 export OTELCOL_NIXL=$PWD/dist/otelcol-nixl NIXLRING=$PWD/bin/nixlring VICTORIA_METRICS=$PWD/bin/victoria-metrics
 export PROMETHEUS=$PWD/bin/prometheus PROMTOOL=$PWD/bin/promtool CHROMIUM=$browser
-go -C test/backends test -count=1 ./... # go sees no change of files outside of its module
-exec go test -count=1 ./test/dashboards "$@"
+go -C test/backends test -count=1 ./... # the cache ignores files outside a module
+exec go -C test test -count=1 ./dashboards "$@"

@@ -103,8 +103,8 @@ func CopyTo(tb testing.TB, c Case, path string) string {
 	return path
 }
 
-// Root is the project's top directory, the nearest one above the test's with a
-// go.mod.
+// Root returns the top directory of the repository, which is also that of the
+// root module. Modules below it have a go.mod too, but no testdata/rings.
 func Root(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.Getwd()
@@ -112,12 +112,12 @@ func Root(tb testing.TB) string {
 		tb.Fatal(err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "testdata", "rings")); err == nil {
 			return dir
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			tb.Fatal("no go.mod above the test's directory")
+			tb.Fatal("no testdata/rings above the test's directory")
 		}
 		dir = up
 	}

@@ -66,9 +66,9 @@ func TestBlockedConsumerCostsNoEvent(t *testing.T) {
 	for point, want := range map[string]uint64{
 		transmitted: totals.Written.Transmit.Bytes,
 		"nixl.transfer.io{nixl.transfer.direction=receive}": totals.Written.Receive.Bytes,
-		"nixl.memory.registered":                         totals.Written.MemoryRegistered,
-		"nixl.telemetry.ring.torn_groups":                0,
-		"nixl.telemetry.ring.saturations":                0,
+		"nixl.memory.registered":                            totals.Written.MemoryRegistered,
+		"nixl.telemetry.ring.torn_groups":                   0,
+		"nixl.telemetry.ring.saturations":                   0,
 	} {
 		if got := a.int(point); got != int64(want) {
 			t.Errorf("%s is %d, want %d", point, got, want)

@@ -17,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// go test ./receiver/nixlshmreceiver -run Golden -update
+// go -C receiver/nixlshmreceiver test -run Golden -update .
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // clock stands still until a test moves it.

@@ -8,7 +8,7 @@
 // `make chaos` builds what is needed and runs the long form. By hand, the short
 // one:
 //
-//	OTELCOL_NIXL=$PWD/dist/otelcol-nixl go test -v ./test/chaos
+//	OTELCOL_NIXL=$PWD/dist/otelcol-nixl go -C test test -v ./chaos
 //
 //	CHAOS_KILLS      times that the Collector is killed   [10 in the short form]
 //	CHAOS_DURATION   of the backend's outage               [10s in the short form]

@@ -142,8 +142,8 @@ func wantAgent(a *simulate.Totals) ledger.Series {
 	l.AddNamed(a.Written.ByName)
 	series := l.Series()
 	for metric, d := range map[string]*simulate.Distribution{
-		"nixl.transfer.duration":                            &a.Written.Duration,
-		"nixl.transfer.post.duration":                       &a.Written.PostDuration,
+		"nixl.transfer.duration":                               &a.Written.Duration,
+		"nixl.transfer.post.duration":                          &a.Written.PostDuration,
 		"nixl.transfer.size{nixl.transfer.direction=transmit}": &a.Written.Transmit.Size,
 		"nixl.transfer.size{nixl.transfer.direction=receive}":  &a.Written.Receive.Size,
 	} {

@@ -54,8 +54,8 @@ func run(m *testing.M) (code int, err error) {
 	nixlringBin = filepath.Join(dir, "nixlring")
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", nixlringBin, "./cmd/nixlring")
-	cmd.Dir = root
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", nixlringBin, ".")
+	cmd.Dir = filepath.Join(root, "cmd", "nixlring")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("build nixlring: %w\n%s", err, out)
 	}

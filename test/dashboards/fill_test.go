@@ -102,7 +102,8 @@ exporters:
 func example(t *testing.T, name, otlp string, args ...string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, file(t, "examples", name))
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".")
+	build.Dir = file(t, "examples", name)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build example %s: %v\n%s", name, err, out)
 	}

@@ -35,7 +35,7 @@ func runExample(t *testing.T, name string, env []string, args ...string) *proc.P
 func startExample(t *testing.T, name string, env []string, args ...string) *proc.Process {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), name)
-	if err := build(program, "./examples/"+name); err != nil {
+	if err := build(program, "examples/"+name); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program, args...)
@@ -184,10 +184,10 @@ func TestRingsArriveWithoutACollectorsReceiver(t *testing.T) {
 	for series, want := range map[string]int64{
 		"nixl.transfer.requests{nixl.transfer.direction=transmit}": writes,
 		"nixl.transfer.requests{nixl.transfer.direction=receive}":  reads,
-		"nixl.errors{error.type=not_found}":                     missing,
-		"nixl.telemetry.ring.capacity":                          4096,
-		"nixl.telemetry.ring.saturations":                       0,
-		"nixl.memory.usage":                                     0,
+		"nixl.errors{error.type=not_found}":                        missing,
+		"nixl.telemetry.ring.capacity":                             4096,
+		"nixl.telemetry.ring.saturations":                          0,
+		"nixl.memory.usage":                                        0,
 	} {
 		if v := got[series].Int; v != want {
 			t.Errorf("%s is %d, want %d", series, v, want)

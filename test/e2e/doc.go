@@ -4,7 +4,7 @@
 //
 // `make e2e` builds what is needed and runs them. By hand:
 //
-//	OTELCOL_NIXL=$PWD/dist/otelcol-nixl go test ./test/e2e/...
+//	OTELCOL_NIXL=$PWD/dist/otelcol-nixl go -C test test ./e2e/...
 //
 // Without the variable they are skipped; where CI=true is set, that is an
 // error. The live test simulates for NIXL_E2E_LIVE (a duration, 30s), and with

@@ -49,19 +49,21 @@ func run(m *testing.M) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	nixlringBin = filepath.Join(dir, "nixlring")
-	if err := build(nixlringBin, "./cmd/nixlring"); err != nil {
+	if err := build(nixlringBin, "cmd/nixlring"); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil
 }
 
-func build(to, pkg string) error {
+// build builds the program in a directory of the repository, which may be in any
+// of its modules.
+func build(to, dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", to, pkg)
-	cmd.Dir = root
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", to, ".")
+	cmd.Dir = filepath.Join(root, dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", pkg, err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("build %s: %w\n%s", dir, err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }

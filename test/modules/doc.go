@@ -1,4 +1,3 @@
-// Package modules has no code of its own, only a test of what comes along with
-// this module to a program that imports parts of it, and to the Collectors that
-// are built of it.
+// Package modules tests what the project's modules bring into the module graph
+// of a program that imports them, and that the recipes of the Collectors agree.
 package modules

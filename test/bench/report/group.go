@@ -8,13 +8,17 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 )
+
+// top is the top of the source tree, from the working directory.
+const top = "../.."
 
 // group is a call of `go test`.
 type group struct {
 	name    string
-	pkg     string
+	pkg     string // its directory, from the top of the source tree
 	bench   string // the pattern
 	time    string // -benchtime; 200ms where empty, half of that in a short run
 	once    bool   // a run is long and is a median itself
@@ -54,7 +58,8 @@ func (g group) run(ctx context.Context, o options, raw io.Writer) error {
 	if o.short {
 		args = append(args, "-short")
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, g.pkg)...)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = filepath.Join(top, g.pkg) // may be in another module
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(raw, &out), os.Stderr
 	if err := cmd.Run(); err != nil {

@@ -2,11 +2,11 @@
 // measured, against what in the same run, what the goal is, and whether it is
 // met.
 //
-//	go run ./test/bench/report               everything, some minutes
-//	go run ./test/bench/report -short        what CI runs: fails where a ratio is far off
-//	go run ./test/bench/report -docs FILE    writes the table to FILE as well
+//	go run ./report               everything, some minutes
+//	go run ./report -short        what CI runs: fails where a ratio is far off
+//	go run ./report -docs FILE    writes the table to FILE as well
 //
-// It is called at the top of the source tree, by `make bench`.
+// `make bench` runs it in test/bench, which must be the working directory.
 package main
 
 import (

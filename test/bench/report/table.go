@@ -65,7 +65,7 @@ func processor() string {
 	return "processor of unknown name"
 }
 
-func version(ctx context.Context) string { return printed(ctx, "scripts/version.sh") }
+func version(ctx context.Context) string { return printed(ctx, top+"/scripts/version.sh") }
 
 func goVersion(ctx context.Context) string { return printed(ctx, "go", "env", "GOVERSION") }
 

@@ -22,9 +22,9 @@ func TestSeries(t *testing.T) {
 	l.AddNamed([]simulate.Named{{Category: "telemetry", Name: "agent_telemetry_events_dropped", Count: 2, Sum: 30}})
 	want := Series{
 		"nixl.events{nixl.event.category=transfer,nixl.event.name=agent_tx_bytes}":                  2,
-		"nixl.transfer.io{nixl.transfer.direction=transmit}":                                           4100,
-		"nixl.transfer.size{nixl.transfer.direction=transmit}" + Count:                                 2,
-		"nixl.transfer.size{nixl.transfer.direction=transmit}" + Sum:                                   4100,
+		"nixl.transfer.io{nixl.transfer.direction=transmit}":                                        4100,
+		"nixl.transfer.size{nixl.transfer.direction=transmit}" + Count:                              2,
+		"nixl.transfer.size{nixl.transfer.direction=transmit}" + Sum:                                4100,
 		"nixl.events{nixl.event.category=performance,nixl.event.name=agent_xfer_time}":              1,
 		"nixl.transfer.duration" + Count:                                                            1,
 		"nixl.transfer.duration" + Sum:                                                              70,

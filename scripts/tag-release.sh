@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Makes the release commit of VERSION and tags every module of it.
+#
+#   scripts/tag-release.sh VERSION            shows the commit and the tags
+#   scripts/tag-release.sh VERSION --create   puts them into this repository
+#
+# On a branch, the modules of the product require each other at v0.0.0 and
+# replace that with a directory. `go install` refuses a module with a replace
+# directive, so the release commit requires VERSION without one. The commit has
+# HEAD as its parent, but no branch contains it. Everything is done in a clone:
+# the go command reads the root module at VERSION from there, and checks that the
+# modules build.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+root=github.com/nixl-otel/nixl-otel
+released=(receiver/nixlshmreceiver cmd/nixlring) # they require the root module
+die() { printf 'tag-release: %s\n' "$*" >&2; exit 1; }
+
+version=${1-} mode=${2-}
+[[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || die "VERSION is \"$version\", but must be like v0.1.0"
+[[ -z $mode || $mode == --create ]] || die "unknown argument $mode; only --create may follow VERSION"
+[[ -z $(git status --porcelain) ]] || die "the tree has changes; commit them first"
+tags=("$version")
+for m in "${released[@]}" bridge/gpu; do tags+=("$m/$version"); done
+for t in "${tags[@]}"; do
+  ! git rev-parse --quiet --verify "refs/tags/$t" >/dev/null || die "the tag $t exists; choose another version"
+done
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+git clone --quiet --shared . "$work/clone"
+clone() { git -C "$work/clone" "$@"; }
+clone config user.name "$(git config user.name)"
+clone config user.email "$(git config user.email)"
+clone tag "$version"
+
+# Serve the root module from the clone and the rest from the module cache. The
+# version isn't final yet, so it must not get into that cache.
+export GOPROXY="file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
+export GOMODCACHE="$work/cache" GOFLAGS=-modcacherw GOPRIVATE=$root GOWORK=off CGO_ENABLED=0
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$work/clone.insteadOf" GIT_CONFIG_VALUE_0="https://$root"
+
+for m in "${released[@]}"; do
+  dir=$work/clone/$m
+  go -C "$dir" mod edit -dropreplace="$root" -require="$root@$version"
+  go -C "$dir" mod tidy
+  ! grep '^replace' "$dir/go.mod" || die "$m/go.mod still has a replace directive"
+  go -C "$dir" build -o /dev/null ./...
+done
+# The tests keep their replace directives, which apply to any version.
+go -C "$work/clone/test" mod edit -require="$root@$version" -require="$root/receiver/nixlshmreceiver@$version"
+
+clone commit --quiet --all --message="Release $version"
+for t in "${tags[@]}"; do clone tag --force "$t" >/dev/null; done
+clone show --stat --format='commit %H%n%n    %s%n' HEAD
+printf 'tag %s\n' "${tags[@]}"
+if [[ $mode == --create ]]; then
+  git fetch --quiet "$work/clone" 'refs/tags/*:refs/tags/*'
+  echo "created; publish with: git push origin ${tags[*]}"
+else
+  echo "nothing was changed; add --create to create the commit and the tags"
+fi
