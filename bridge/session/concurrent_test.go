@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,7 +15,7 @@ import (
 
 // Rows of any number of goroutines are whole, each there once, and in the
 // order of their timestamps; totals and metrics have them all.
-func TestConcurrentSafe(t *testing.T) {
+func TestConcurrentRecordsAreComplete(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	s := openTest(t, t.TempDir(), WithClock(time.Now),
 		WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
@@ -31,13 +32,13 @@ func TestConcurrentSafe(t *testing.T) {
 				if i%10 == 0 {
 					p.Err = textError(strings.Repeat(fmt.Sprintf("%d, ", g), 100))
 				}
-				if err := s.Record(p); err != nil {
+				if err := s.Record(t.Context(), p); err != nil {
 					t.Error(err)
 					return
 				}
 				switch i % 50 {
 				case 0:
-					s.AddGeneratedTokens(1)
+					s.AddGeneratedTokens(t.Context(), 1)
 				case 1:
 					_ = s.Summary()
 				case 2:
@@ -51,7 +52,7 @@ func TestConcurrentSafe(t *testing.T) {
 	wg.Wait()
 	closeTest(t, s)
 
-	rows := rowsOf(t, read(t, s.CSVPath()))
+	rows := rowsOf(t, read(t, s.files.csv))
 	seen := make(map[int64]bool)
 	for i, r := range rows {
 		g := int(r.PacketID) / each
@@ -80,7 +81,7 @@ func TestConcurrentSafe(t *testing.T) {
 
 // Close may come at any time: what was recorded is in the file, the rest is
 // refused.
-func TestConcurrentClose(t *testing.T) {
+func TestCloseDuringConcurrentRecords(t *testing.T) {
 	for range 20 {
 		s := openTest(t, t.TempDir(), WithClock(time.Now))
 		var wg sync.WaitGroup
@@ -89,8 +90,8 @@ func TestConcurrentClose(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				for {
-					err := s.Record(Packet{Operation: "embedding", Device: CPU})
-					if errors.Is(err, ErrClosed) {
+					err := s.Record(t.Context(), Packet{Operation: "embedding", Device: CPU})
+					if errors.Is(err, os.ErrClosed) {
 						return
 					}
 					mu.Lock()
@@ -113,21 +114,21 @@ func TestConcurrentClose(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if rows := rowsOf(t, read(t, s.CSVPath())); len(rows) != recorded {
+		if rows := rowsOf(t, read(t, s.files.csv)); len(rows) != recorded {
 			t.Fatalf("%d rows, %d packets were recorded", len(rows), recorded)
 		}
 	}
 }
 
-// The price of a packet: no memory per packet, nothing allocated, and far
-// less time than the Python program's 11.7 µs. BenchmarkRecord has the figures.
-func TestS12CostPerPacket(t *testing.T) {
+// A packet costs no memory, no allocation, and far less time than the 11.7 µs
+// of the Python program. BenchmarkRecord has the figures.
+func TestRecordAllocatesNothingAndUsesConstantMemory(t *testing.T) {
 	sdk := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
 	s := openTest(t, t.TempDir(), WithClock(time.Now), WithMeterProvider(sdk))
-	all := packets()
+	all := detailed()
 	next := 0
 	one := func() {
-		if err := s.Record(all[next%len(all)]); err != nil {
+		if err := s.Record(t.Context(), all[next%len(all)]); err != nil {
 			t.Fatal(err)
 		}
 		next++

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -24,6 +25,7 @@ func tick() func() time.Time {
 }
 
 func Example() {
+	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "telemetry")
 	if err != nil {
 		log.Fatal(err)
@@ -36,21 +38,21 @@ func Example() {
 	if err != nil {
 		log.Print(err) // s emits metrics nevertheless
 	}
-	s.AddPromptTokens(3)
+	s.AddPromptTokens(ctx, 3)
 	packets := []session.Packet{
 		{ID: 1, Layer: -1, Operation: "embedding", Device: session.CPU, Duration: 500 * time.Microsecond, Memory: 10 << 20},
-		{ID: 2, Layer: 0, Operation: "expert_ffn", Device: session.IGPU, Duration: 5200 * time.Microsecond, Memory: 128 << 20},
+		{ID: 2, Layer: 0, Operation: "expert_ffn", Expert: "3", Device: session.IGPU, Duration: 5200 * time.Microsecond, Memory: 128 << 20},
 		{
 			ID: 3, Layer: 1, Operation: "attention_qkv_proj", Device: session.CPU, DeviceTarget: session.IGPU,
 			Duration: 3100 * time.Microsecond, Err: errors.New("iGPU out of memory"), ErrorType: "out_of_memory",
 		},
 	}
 	for _, p := range packets {
-		if err := s.Record(p); err != nil {
+		if err := s.Record(ctx, p); err != nil {
 			log.Print(err)
 		}
 	}
-	s.AddGeneratedTokens(1)
+	s.AddGeneratedTokens(ctx, 1)
 	if err := s.Close(); err != nil {
 		log.Print(err)
 	}
@@ -73,30 +75,27 @@ func Example() {
 func ExampleAnalyze() {
 	report, err := session.Analyze("testdata/upstream/test_session.csv")
 	if err != nil {
-		log.Fatal(err) // nothing is there, or it is another kind of file
+		log.Fatal(err) // there is no such file, or it is another kind of file
 	}
 	var text strings.Builder
 	if _, err := report.WriteTo(&text); err != nil {
 		log.Fatal(err)
 	}
-	overall, _, _ := strings.Cut(text.String(), "\nWorkers")
-	fmt.Print(overall)
+	_, devices, _ := strings.Cut(text.String(), "\nDevices")
+	devices, _, _ = strings.Cut(devices, "\n\n")
+	fmt.Println("Devices" + devices)
 	for _, f := range report.Failures {
 		fmt.Printf("packet %d: %s\n", f.PacketID, f.Error)
 	}
 	// Output:
-	// Session testdata/upstream/test_session.csv
-	//
-	// Overall
-	//   packets    5
-	//   succeeded  4  (80.0 %)
-	//   failed     1
-	//   on cpu     2  (1.300 ms)
-	//   on igpu    2  (7.500 ms)
+	// Devices  packets  of all  time ms  of time  avg ms
+	//   igpu         2  40.0 %    7.500   85.2 %   3.750  ████████████████████
+	//   cpu          2  40.0 %    1.300   14.8 %   0.650  ███▌
 	// packet 5: iGPU out of memory
 }
 
 func ExampleRecover() {
+	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "telemetry")
 	if err != nil {
 		log.Fatal(err)
@@ -106,11 +105,11 @@ func ExampleRecover() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := s.Record(session.Packet{ID: 1, Operation: "lm_head", Device: session.CPU}); err != nil {
+	if err := s.Record(ctx, session.Packet{ID: 1, Operation: "lm_head", Device: session.CPU}); err != nil {
 		log.Fatal(err)
 	}
 	// Here the program crashes. Later, with what it left:
-	sum, err := session.Recover(filepath.Join(dir, "cut.csv"))
+	sum, err := session.Recover(filepath.Join(dir, "cut.csv"), false) // false: don't overwrite
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -46,9 +46,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&m.prompt, "prompt", 7, "tokens of the prompt")
 	flags.IntVar(&m.tokens, "tokens", 20, "tokens to generate")
 	flags.IntVar(&m.layers, "layers", 32, "layers of the model")
-	flags.IntVar(&m.experts, "experts", 2, "experts that the router picks at each layer")
+	flags.IntVar(&m.experts, "experts", 2, "experts that the router picks at each layer, at most 8")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if m.experts < 0 || m.experts > expertsPerLayer {
+		return fmt.Errorf("-experts %d: must be from 0 to %d", m.experts, expertsPerLayer)
 	}
 
 	provider, shutdown, err := metrics(ctx)
@@ -61,7 +64,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	err = newPipeline(m, s).generate(ctx)
 	// Whatever came of that, the session is closed, shown and shipped.
-	return errors.Join(err, s.Close(), show(s.CSVPath(), out), shutdown())
+	return errors.Join(err, s.Close(), show(s.Summary().CSVLog, out), shutdown())
 }
 
 // show prints what a session amounts to.
