@@ -50,8 +50,9 @@
 //
 // Each OTEL_EXPORTER_OTLP_X also exists as OTEL_EXPORTER_OTLP_METRICS_X, which
 // takes precedence. The documentation of [otlpmetricgrpc] and [otlpmetrichttp]
-// lists them all. An endpoint needs its scheme: the exporters don't reject
-// localhost:4317, but can't export there.
+// lists them all. [New] rejects an endpoint without a scheme, such as
+// localhost:4317, and an unknown protocol; the exporters log other invalid
+// values and ignore them.
 //
 // # Shutdown
 //

@@ -12,32 +12,32 @@ import (
 )
 
 // newExporter makes the exporter for the protocol of the environment. The
-// exporters read the other variables themselves, but not this one.
+// exporters read all other variables themselves.
 func newExporter(ctx context.Context) (sdkmetric.Exporter, error) {
+	name, endpoint := variable("ENDPOINT")
+	if name != "" && !strings.Contains(endpoint, "://") {
+		// The exporters would take the host for a scheme and export to port 443.
+		return nil, fmt.Errorf("%s=%s: has no scheme; write http://%[2]s, or https://%[2]s for TLS", name, endpoint)
+	}
+	// OTLP's default endpoint is without TLS, that of the exporters with TLS.
+	insecure := name == ""
 	name, protocol := variable("PROTOCOL")
 	switch protocol {
 	case "", "grpc":
 		var opts []otlpmetricgrpc.Option
-		if defaultEndpoint() {
+		if insecure {
 			opts = append(opts, otlpmetricgrpc.WithInsecure())
 		}
 		return otlpmetricgrpc.New(ctx, opts...)
 	case "http/protobuf":
 		var opts []otlpmetrichttp.Option
-		if defaultEndpoint() {
+		if insecure {
 			opts = append(opts, otlpmetrichttp.WithInsecure())
 		}
 		return otlpmetrichttp.New(ctx, opts...)
 	default:
 		return nil, fmt.Errorf("%s=%s: must be grpc or http/protobuf", name, protocol)
 	}
-}
-
-// defaultEndpoint reports whether no endpoint is set. OTLP's default is on
-// this host, without TLS; the exporters' default is with TLS.
-func defaultEndpoint() bool {
-	name, _ := variable("ENDPOINT")
-	return name == ""
 }
 
 // variable returns the OTLP variable for a setting that applies to metrics, and

@@ -91,12 +91,17 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-func TestUnknownProtocolIsAnError(t *testing.T) {
-	clearEnv(t)
-	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
-	_, err := otlpmetric.New(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_PROTOCOL=http/json: must be grpc or http/protobuf") {
-		t.Errorf("error %v", err)
+func TestEnvironmentThatExportsNowhereIsAnError(t *testing.T) {
+	for value, c := range map[string]struct{ name, want string }{
+		"http/json":      {"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL=http/json: must be grpc or http/protobuf"},
+		"localhost:4317": {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4317: has no scheme; write http://localhost:4317,"},
+		"collector":      {"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=collector: has no scheme"},
+	} {
+		clearEnv(t)
+		t.Setenv(c.name, value)
+		if _, err := otlpmetric.New(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s=%s: error %v", c.name, value, err)
+		}
 	}
 }
 

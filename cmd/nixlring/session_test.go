@@ -137,7 +137,7 @@ func TestSessionRecoverOverwritesOnlyWhenForced(t *testing.T) {
 	summary := strings.TrimSuffix(csv, "csv") + "json"
 	for content, want := range map[string]string{
 		"{\"prompt_tokens\": 3}": "the session has its summary; replace it, without tokens, with --force",
-		"{ torn":                  "the summary can't be read: ",
+		"{ torn":                 "the summary can't be read: ",
 	} {
 		must(t, os.WriteFile(summary, []byte(content), 0o600))
 		r := nixlring(t.Context(), nil, "session", "recover", csv)
