@@ -72,8 +72,13 @@ func Analyze(path string) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("analyze session: %w", err)
 	}
+	f, err := os.Open(csvPath)
+	if err != nil {
+		return nil, fmt.Errorf("analyze session: %w", err)
+	}
+	defer f.Close()
 	a := newAnalysis()
-	replayed, err := replayFile(csvPath, a.add)
+	replayed, err := replayRows(f, a.add)
 	if err != nil {
 		return nil, fmt.Errorf("analyze session: %w", err)
 	}

@@ -10,9 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // tick is a clock for examples: a second goes by each time it is read.
@@ -72,6 +76,50 @@ func Example() {
 	// 3 packets, 1 failed, 0.25 tokens/s
 }
 
+// Packets that name their expert show the balance of a mixture-of-experts
+// model. Attributes of the packets' own, made once, cost nothing extra.
+func ExampleSession_Record() {
+	dir, err := os.MkdirTemp("", "telemetry")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	reader := sdkmetric.NewManualReader() // a program has a PeriodicReader
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	s, err := session.Open(dir, session.WithMeterProvider(provider))
+	if err != nil {
+		log.Print(err)
+	}
+	defer s.Close()
+
+	ctx := context.Background() // with a sampled span, that is the exemplar
+	decode := attribute.NewSet(attribute.String("phase", "decode"))
+	for _, expert := range []string{"0", "3", "3", "3", "7"} {
+		err := s.Record(ctx, session.Packet{
+			Layer: 4, Operation: "expert_ffn", Expert: expert, Device: session.IGPU, Duration: time.Millisecond, Attributes: decode,
+		})
+		if err != nil {
+			log.Print(err)
+		}
+	}
+
+	var collected metricdata.ResourceMetrics
+	if err := reader.Collect(ctx, &collected); err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range collected.ScopeMetrics[0].Metrics {
+		if m.Name == semconv.ExpertSelections.Name {
+			for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+				fmt.Println(p.Attributes.Encoded(attribute.DefaultEncoder()), p.Value)
+			}
+		}
+	}
+	// Unordered output:
+	// phase=decode,splitinfer.expert=0,splitinfer.layer=4,splitinfer.operation=expert_ffn 1
+	// phase=decode,splitinfer.expert=3,splitinfer.layer=4,splitinfer.operation=expert_ffn 3
+	// phase=decode,splitinfer.expert=7,splitinfer.layer=4,splitinfer.operation=expert_ffn 1
+}
+
 func ExampleAnalyze() {
 	report, err := session.Analyze("testdata/upstream/test_session.csv")
 	if err != nil {
@@ -95,24 +143,25 @@ func ExampleAnalyze() {
 }
 
 func ExampleRecover() {
-	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "telemetry")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	s, err := session.Open(dir, session.WithName("cut"), session.WithMeterProvider(noop.NewMeterProvider()))
+	// What a program that crashed has left: a CSV without a summary.
+	csv, err := os.ReadFile("testdata/upstream/test_session.csv")
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := s.Record(ctx, session.Packet{ID: 1, Operation: "lm_head", Device: session.CPU}); err != nil {
+	path := filepath.Join(dir, "crashed.csv")
+	if err := os.WriteFile(path, csv, 0o600); err != nil {
 		log.Fatal(err)
 	}
-	// Here the program crashes. Later, with what it left:
-	sum, err := session.Recover(filepath.Join(dir, "cut.csv"), false) // false: don't overwrite
+
+	sum, err := session.Recover(path, false) // false: don't overwrite a summary
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(sum.SessionName, sum.TotalPackets, filepath.Base(sum.JSONSummary))
-	// Output: cut 1 cut.json
+	// Output: crashed 5 crashed.json
 }

@@ -18,8 +18,8 @@ import (
 //
 // If there is a summary, the error is [fs.ErrExist], unless overwrite is true.
 // Other errors are ErrFormat for a file that isn't a session's, ErrNoSession,
-// and those of reading and writing. Recover a session only after its program
-// has ended: Close doesn't overwrite a recovered summary.
+// and those of reading and writing. On Linux and macOS, recovering a session
+// that is still running is an error, because its Close would find a summary.
 func Recover(path string, overwrite bool) (*Summary, error) {
 	s, err := recoverSummary(path, overwrite)
 	if err != nil {
@@ -33,7 +33,15 @@ func recoverSummary(path string, overwrite bool) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := replayFile(csvPath, func(Row) {})
+	f, err := os.Open(csvPath)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if locked(f) {
+		return nil, fmt.Errorf("%s: the session is still running; recover it after its program has ended", csvPath)
+	}
+	r, err := replayRows(f, func(Row) {})
 	if err != nil {
 		return nil, err
 	}
@@ -57,20 +65,16 @@ type replay struct {
 	cut        int // the line on which an incomplete row begins, 0 if none does
 }
 
-// replayFile reads a CSV, calls each for its rows and adds them up.
-func replayFile(path string, each func(Row)) (*replay, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
+// replayRows reads a CSV, calls each for its rows and adds them up.
+func replayRows(f *os.File, each func(Row)) (*replay, error) {
 	r := &replay{}
+	var err error
 	r.cut, err = readRows(f, func(row Row) {
 		r.add(row)
 		each(row)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	return r, nil
 }

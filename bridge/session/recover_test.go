@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestRecoverRebuildsTheSummary(t *testing.T) {
 		}
 		recordAll(t, s, p)
 	}
-	// The session's program ends here, without Close.
+	crash(t, s)
 	recovered, err := Recover(s.files.csv, false)
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +64,7 @@ func TestRecoverPastTheOperationLimit(t *testing.T) {
 	if n := len(want.Operations); n != operationLimit+1 || want.Operations[n-1].Name != overflowName {
 		t.Fatalf("the session's own summary has %d operations", n)
 	}
+	crash(t, s)
 	recovered, err := Recover(s.files.csv, false)
 	if err != nil {
 		t.Fatal(err)
@@ -71,9 +73,39 @@ func TestRecoverPastTheOperationLimit(t *testing.T) {
 	equal(t, want.ExpertSelections, recovered.ExpertSelections)
 }
 
+// crash does what the kernel does with the files of a program that crashes.
+func crash(t *testing.T, s *Session) {
+	t.Helper()
+	if err := s.rows.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The summary of a session that is running is its own to write.
+func TestRecoverRejectsARunningSession(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("no locks here")
+	}
+	s := openTest(t, t.TempDir())
+	recordAll(t, s, Packet{Operation: "a", Device: CPU})
+	for _, overwrite := range []bool{false, true} {
+		if _, err := Recover(s.files.csv, overwrite); err == nil || !strings.Contains(err.Error(), s.files.csv+": the session is still running") {
+			t.Errorf("while it runs: %v", err)
+		}
+	}
+	if _, err := Analyze(s.files.csv); err != nil { // which only reads
+		t.Error(err)
+	}
+	closeTest(t, s)
+	if _, err := Recover(s.files.csv, true); err != nil {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
 func TestRecoverOverwritesOnlyWhenTold(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{Operation: "a", Device: CPU})
+	crash(t, s)
 	write(t, s.files.json, "{ torn")
 	if _, err := Recover(s.files.csv, false); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("not told: %v", err)
@@ -99,6 +131,7 @@ func TestRecoverOverwritesOnlyWhenTold(t *testing.T) {
 func TestRecoverThatCannotWriteKeepsTheOldSummary(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{Operation: "a", Device: CPU})
+	crash(t, s)
 	write(t, s.files.json, "old")
 	write(t, s.files.json+".new", "in the way")
 	if _, err := Recover(s.files.csv, true); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), s.files.json+".new") {
@@ -113,6 +146,7 @@ func TestRecoverTakesTheNewestFileOfADirectory(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir)
 	recordAll(t, s, Packet{Operation: "a", Device: CPU})
+	crash(t, s)
 	recovered, err := Recover(dir, false)
 	if err != nil || recovered.JSONSummary != s.files.json {
 		t.Errorf("recovered %+v, %v", recovered, err)

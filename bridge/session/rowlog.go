@@ -27,13 +27,14 @@ type file interface {
 	Truncate(size int64) error
 }
 
-// createFile makes a file that isn't there yet. Appending, so that writing
-// goes on at the end after a torn row was cut off.
+// createFile creates a file that must not exist. It is opened for appending, so
+// that writes continue at the end after an incomplete row was cut off.
 func createFile(path string) (file, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, err
 	}
+	lock(f)
 	return f, nil
 }
 

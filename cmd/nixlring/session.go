@@ -104,8 +104,8 @@ written next to the CSV, as the session would have done.
 
 The CSV doesn't contain tokens and contention events: they are 0. The session
 starts with its first packet and ends with its last. An incomplete row at the
-end is left out. Don't recover a session that is still running: it couldn't
-write its own summary then.
+end is left out. A session that is still running is rejected, because it writes
+its own summary.
 
 `, session.DefaultDir) + exitCodes,
 		Example: `  nixlring session recover

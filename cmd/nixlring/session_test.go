@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge/session"
 )
 
 const upstreamSessions = "../../bridge/session/testdata/upstream"
@@ -165,6 +167,13 @@ func TestSessionRecoverTellsWhatIsWrong(t *testing.T) {
 		if r := nixlring(t.Context(), nil, "session", "recover", path); r.code != exitError || r.out != "" || !strings.Contains(r.err, want) {
 			t.Errorf("%s: %+v", path, r)
 		}
+	}
+	running, err := session.Open(t.TempDir(), session.WithName("running"))
+	must(t, err)
+	defer running.Close()
+	path := running.Summary().CSVLog
+	if r := nixlring(t.Context(), nil, "session", "recover", path, "--force"); r.code != exitError || !strings.Contains(r.err, "the session is still running") {
+		t.Errorf("running: %+v", r)
 	}
 	_, csv := crashed(t)
 	must(t, os.Truncate(csv, int64(len(readFile(t, csv))-3)))
