@@ -19,7 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// tick is a clock for examples: a second goes by each time it is read.
+// tick is a clock for examples: it advances by a second each time it is read.
 func tick() func() time.Time {
 	now := time.Date(2025, 11, 17, 0, 4, 29, 0, time.UTC)
 	return func() time.Time {
@@ -109,7 +109,8 @@ func ExampleSession_Record() {
 	}
 	for _, m := range collected.ScopeMetrics[0].Metrics {
 		if m.Name == semconv.ExpertSelections.Name {
-			for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+			selections, _ := m.Data.(metricdata.Sum[int64])
+			for _, p := range selections.DataPoints {
 				fmt.Println(p.Attributes.Encoded(attribute.DefaultEncoder()), p.Value)
 			}
 		}

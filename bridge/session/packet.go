@@ -54,8 +54,8 @@ type Packet struct {
 	ErrorType string
 	// Attributes are added to the data points of this packet: the phase of the
 	// inference, the model. Make each set once and reuse it; then it costs
-	// nothing per packet. A session distinguishes 64 sets. The files don't
-	// contain them.
+	// nothing per packet. Values must be valid UTF-8. A session distinguishes
+	// 64 sets. The files don't contain them.
 	Attributes attribute.Set
 }
 
