@@ -24,8 +24,8 @@ func SizeBounds() []float64 {
 
 // SplitInferenceDurationBounds are the default upper bounds, in seconds, of
 // [PacketDuration]: ten per decade, from 1 µs to 60 s. They are the preferred
-// numbers R10 of ISO 3, which refine the steps 1, 2, 5. Neighbors differ by a
-// quarter, so a quantile that a backend interpolates is at most a quarter off.
+// numbers R10 of ISO 3, which refine the steps 1, 2, 5. A quantile that a
+// backend interpolates is at most 28% off, the largest step between neighbors.
 func SplitInferenceDurationBounds() []float64 {
 	const microsecond, second = 1e3, 1e9 // in nanoseconds
 	bounds := make([]float64, 0, 79)
