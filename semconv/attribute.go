@@ -33,6 +33,7 @@ const (
 	Worker     = "splitinfer.worker"
 	Operation  = "splitinfer.operation"
 	Layer      = "splitinfer.layer"
+	Expert     = "splitinfer.expert"
 	TokenType  = "splitinfer.token.type"
 )
 

@@ -1,6 +1,6 @@
 package semconv
 
-// What a split-inference session does: work packets of a model's layers that
+// Metrics of a split-inference session: work packets of a model's layers, each
 // run on one of several devices.
 var (
 	PacketDuration = Metric{
@@ -27,8 +27,9 @@ var (
 	}
 	ExpertSelections = Metric{
 		Name: "splitinfer.expert.selections", Kind: Counter, Number: Int64, Unit: "{selection}",
-		Description: "Selections of an expert, by operation and layer.",
+		Description: "Work packets of experts, by operation, layer and expert; failed ones included.",
 		Attributes:  []string{Operation, Layer},
+		Conditional: []string{Expert},
 	}
 	Tokens = Metric{
 		Name: "splitinfer.tokens", Kind: Counter, Number: Int64, Unit: "{token}",

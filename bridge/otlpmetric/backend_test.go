@@ -8,8 +8,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,12 +24,13 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
 )
 
-// backend is an OTLP backend that notes what it gets.
+// backend is an OTLP backend that keeps what it receives.
 type backend struct {
 	collector.UnimplementedMetricsServiceServer
-	address string
+	address string // host:port
 
 	mu      sync.Mutex
 	got     []*metrics.ResourceMetrics
@@ -43,7 +47,44 @@ func (b *backend) Export(
 	return &collector.ExportMetricsServiceResponse{}, nil
 }
 
-// resource is that of the newest export.
+// ServeHTTP is OTLP over HTTP.
+func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	var request collector.ExportMetricsServiceRequest
+	if err == nil {
+		err = proto.Unmarshal(body, &request)
+	}
+	if err != nil || r.URL.Path != "/v1/metrics" || r.Header.Get("Content-Type") != "application/x-protobuf" {
+		http.Error(w, "not an OTLP request", http.StatusBadRequest)
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.got = append(b.got, request.GetResourceMetrics()...)
+	b.headers = metadata.MD{}
+	for name, values := range r.Header {
+		b.headers.Append(name, values...)
+	}
+}
+
+// newest returns the metrics of the newest export by their names.
+func (b *backend) newest(t *testing.T) map[string]*metrics.Metric {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.got) == 0 {
+		t.Fatal("nothing was exported")
+	}
+	all := make(map[string]*metrics.Metric)
+	for _, scope := range b.got[len(b.got)-1].GetScopeMetrics() {
+		for _, m := range scope.GetMetrics() {
+			all[m.GetName()] = m
+		}
+	}
+	return all
+}
+
+// resource returns the resource of the newest export.
 func (b *backend) resource(t *testing.T) map[string]string {
 	t.Helper()
 	b.mu.Lock()
@@ -80,7 +121,16 @@ func startBackend(t *testing.T, opts ...grpc.ServerOption) *backend {
 	return b
 }
 
-// files are a certificate that signs itself, for 127.0.0.1, and its key.
+func startHTTPBackend(t *testing.T) *backend {
+	t.Helper()
+	b := &backend{}
+	server := httptest.NewServer(b)
+	t.Cleanup(server.Close)
+	b.address = server.Listener.Addr().String()
+	return b
+}
+
+// files are a self-signed certificate for 127.0.0.1, and its key.
 type files struct {
 	cert, key string
 	server    grpc.ServerOption

@@ -1,47 +1,74 @@
-// Package otlpmetric sets up a MeterProvider that ships over OTLP gRPC, in one
-// call:
+// Package otlpmetric sets up a MeterProvider that exports over OTLP, in one
+// call. It is for programs that have no OpenTelemetry pipeline yet. A program
+// with a MeterProvider passes that to the packages of the bridge instead.
 //
-//	provider, err := otlpmetric.New(ctx, otlpmetric.WithServiceName("kv-cache"))
+//	provider, err := otlpmetric.New(ctx, otlpmetric.WithServiceName("pipeline"))
 //	if err != nil {
 //		return err
 //	}
-//	defer provider.Shutdown(ctx) // collects and exports once more
-//	rt, err := ringkernel.NewRuntime(ringkernel.WithMeterProvider(provider))
+//	defer func() {
+//		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+//		defer cancel()
+//		if err := provider.Shutdown(ctx); err != nil { // exports once more
+//			log.Print(err)
+//		}
+//	}()
+//	s, err := session.Open("telemetry", session.WithMeterProvider(provider))
 //
-// It is for programs that have no pipeline of their own yet. One that has a
-// MeterProvider passes that one instead, and does not need this package.
+// The call connects exporter, reader, resource and metric producers, which is
+// easy to get wrong by hand:
 //
-// # The environment
+//   - A producer must be given to the reader, or its metrics are lost. Pass it to
+//     [WithProducers].
+//   - If a producer returns an error, the SDK's reader exports nothing at all.
+//     Here the error goes to OpenTelemetry's error handler, and the export goes
+//     on.
+//   - The SDK's exporters ignore OTEL_EXPORTER_OTLP_PROTOCOL. Here it selects the
+//     exporter.
+//   - Without an endpoint, the exporters expect TLS on this host. Here they
+//     export to a local Collector without TLS, as OTLP specifies.
 //
-// OpenTelemetry's variables say where to ship, and what the program is:
+// # Install
 //
-//	OTEL_EXPORTER_OTLP_ENDPOINT            http://host:4317, or https:// for TLS; http://localhost:4317 if unset
-//	OTEL_EXPORTER_OTLP_INSECURE            true for no TLS
-//	OTEL_EXPORTER_OTLP_CERTIFICATE         file of the CA certificates to trust, PEM
-//	OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE  file of the client's certificate, PEM
-//	OTEL_EXPORTER_OTLP_CLIENT_KEY          file of its key, PEM
-//	OTEL_EXPORTER_OTLP_HEADERS             key=value,key=value
-//	OTEL_EXPORTER_OTLP_COMPRESSION         gzip or none
-//	OTEL_EXPORTER_OTLP_TIMEOUT             of an export, in ms; 10000 if unset
-//	OTEL_EXPORTER_OTLP_PROTOCOL            grpc
-//	OTEL_METRIC_EXPORT_INTERVAL            between two exports, in ms; 60000 if unset
-//	OTEL_METRIC_EXPORT_TIMEOUT             of a collection and its export, in ms; 30000 if unset
-//	OTEL_SERVICE_NAME                      service.name
-//	OTEL_RESOURCE_ATTRIBUTES               key=value,key=value
+//	go get github.com/nixl-otel/nixl-otel
+//
+// Until the first release, clone the repository and add its path to go.mod:
+//
+//	require github.com/nixl-otel/nixl-otel v0.0.0
+//	replace github.com/nixl-otel/nixl-otel => ../nixl-otel
+//
+// # Environment
+//
+// OpenTelemetry's variables configure everything else. The most used ones:
+//
+//	OTEL_EXPORTER_OTLP_ENDPOINT  http://host:4317 (gRPC) or http://host:4318 (HTTP); https for TLS
+//	OTEL_EXPORTER_OTLP_PROTOCOL  grpc (default) or http/protobuf
+//	OTEL_EXPORTER_OTLP_HEADERS   key=value,key=value
+//	OTEL_METRIC_EXPORT_INTERVAL  time between two exports, in ms; default 60000
+//	OTEL_SERVICE_NAME            service.name
+//	OTEL_RESOURCE_ATTRIBUTES     key=value,key=value
 //
 // Each OTEL_EXPORTER_OTLP_X also exists as OTEL_EXPORTER_OTLP_METRICS_X, which
-// comes first; so do OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE and
-// OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION.
+// takes precedence. The documentation of [otlpmetricgrpc] and [otlpmetrichttp]
+// lists them all. [New] rejects an endpoint without a scheme, such as
+// localhost:4317, and an unknown protocol; the exporters log other invalid
+// values and ignore them.
 //
-// The SDK takes what it can't make sense of for unset, and logs at most a line
-// about it; so metrics would go to the wrong place, or nowhere. [New] refuses
-// such a value, and says which variable it is of.
+// # Shutdown
+//
+// [Provider.Shutdown] exports once more. Give it a context of its own with a
+// deadline: the program's context has often ended by then, for example by a
+// signal. The last export includes everything recorded before Shutdown, in
+// whatever order sessions, producers and the provider are shut down. What is
+// recorded after it isn't exported.
 //
 // # When the backend is away
 //
-// The exporter connects when it first exports, so that a backend that isn't
-// there yet is no error of New. What can't be exported goes to OpenTelemetry's
-// error handler (otel.SetErrorHandler), which logs it; metrics are cumulative,
-// so that the next export has it all. Shutdown waits for the last export as
-// long as its context allows: give it one with a deadline.
+// A failed export goes to OpenTelemetry's error handler, see
+// [otel.SetErrorHandler]. Metrics are cumulative, so the next export includes
+// what the failed one lost.
+//
+// [otel.SetErrorHandler]: https://pkg.go.dev/go.opentelemetry.io/otel#SetErrorHandler
+// [otlpmetricgrpc]: https://pkg.go.dev/go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc
+// [otlpmetrichttp]: https://pkg.go.dev/go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp
 package otlpmetric

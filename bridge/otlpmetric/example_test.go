@@ -5,34 +5,39 @@ import (
 	"log"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/otlpmetric"
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
+	"github.com/nixl-otel/nixl-otel/bridge/session"
 )
 
-// An agent ships its metrics to where OTEL_EXPORTER_OTLP_ENDPOINT says.
-func ExampleNew() { //nolint:testableexamples // it needs a backend
-	provider, err := otlpmetric.New(context.Background(), otlpmetric.WithServiceName("kv-cache"))
-	if err != nil {
-		log.Fatal(err) // for example: OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4317: it has no scheme: …
+// stop shuts a provider down with a context of its own: that of the program may
+// have ended.
+func stop(provider *otlpmetric.Provider) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := provider.Shutdown(ctx); err != nil {
+		log.Print(err)
 	}
-	a, err := agent.New("worker-0", agent.WithMeterProvider(provider))
+}
+
+// A pipeline exports its metrics to OTEL_EXPORTER_OTLP_ENDPOINT.
+func ExampleNew() { //nolint:testableexamples // needs a backend
+	ctx := context.Background()
+	provider, err := otlpmetric.New(ctx, otlpmetric.WithServiceName("pipeline"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer a.Close()
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if err := provider.Shutdown(ctx); err != nil { // ships what came last
-			log.Print(err)
-		}
-	}()
-	a.Transfer(agent.Transmit, 1<<20, 12*time.Microsecond, 340*time.Microsecond)
+	defer stop(provider) // exports once more
+	s, err := session.Open("telemetry", session.WithMeterProvider(provider))
+	if err != nil {
+		log.Print(err) // s emits metrics nevertheless
+	}
+	defer s.Close()
+	s.AddPromptTokens(ctx, 7)
 }
 
-// A program ships the rings of other processes' agents.
-func ExampleWithProducers() { //nolint:testableexamples // it needs a backend
+// A program exports the rings of other processes' agents.
+func ExampleWithProducers() { //nolint:testableexamples // needs a backend
 	producer, err := rings.New(rings.WithDirectories("/run/nixl"))
 	if err != nil {
 		log.Fatal(err)
@@ -43,8 +48,5 @@ func ExampleWithProducers() { //nolint:testableexamples // it needs a backend
 	if err != nil {
 		log.Fatal(err)
 	}
-	// At the end of the program: it drains the rings, and ships what came last.
-	if err := provider.Shutdown(context.Background()); err != nil {
-		log.Print(err)
-	}
+	defer stop(provider) // drains the rings and exports once more
 }

@@ -2,13 +2,13 @@ package otlpmetric
 
 import (
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
-// Option sets something of the MeterProvider.
+// Option configures a [Provider].
 type Option interface {
 	apply(config) config
 }
@@ -20,7 +20,7 @@ func (f optionFunc) apply(c config) config { return f(c) }
 type config struct {
 	service    string
 	attributes []attribute.KeyValue
-	exporter   []otlpmetricgrpc.Option
+	exporter   sdkmetric.Exporter
 	reader     []sdkmetric.PeriodicReaderOption
 	provider   []sdkmetric.Option
 }
@@ -33,8 +33,8 @@ func newConfig(opts []Option) config {
 	return c
 }
 
-// WithServiceName sets service.name for where the environment doesn't. The
-// default is unknown_service: and the name of the program's file.
+// WithServiceName sets service.name, unless the environment does. The default
+// is unknown_service: and the name of the program's file.
 func WithServiceName(name string) Option {
 	return optionFunc(func(c config) config {
 		c.service = name
@@ -42,8 +42,8 @@ func WithServiceName(name string) Option {
 	})
 }
 
-// WithAttributes adds attributes to the resource. Those of the environment come
-// first.
+// WithAttributes adds attributes to the resource. Those of the environment
+// take precedence.
 func WithAttributes(attributes ...attribute.KeyValue) Option {
 	return optionFunc(func(c config) config {
 		c.attributes = append(slices.Clip(c.attributes), attributes...)
@@ -51,36 +51,37 @@ func WithAttributes(attributes ...attribute.KeyValue) Option {
 	})
 }
 
-// WithProducers adds producers, such as ringkernel.LatencyProducer and
-// rings.Producer.
+// WithProducers adds metric producers, such as a rings.Producer. Every export
+// includes what they produce. A producer's error goes to OpenTelemetry's error
+// handler and doesn't stop the export.
 func WithProducers(producers ...sdkmetric.Producer) Option {
 	return optionFunc(func(c config) config {
 		for _, p := range producers {
-			c.reader = append(slices.Clip(c.reader), sdkmetric.WithProducer(p))
+			c.reader = append(slices.Clip(c.reader), sdkmetric.WithProducer(handled{p}))
 		}
 		return c
 	})
 }
 
-// WithReaderOptions sets something of the SDK's periodic reader, such as its
-// interval. It comes before the environment.
-func WithReaderOptions(opts ...sdkmetric.PeriodicReaderOption) Option {
+// WithInterval sets the time between two exports. It takes precedence over
+// OTEL_METRIC_EXPORT_INTERVAL.
+func WithInterval(d time.Duration) Option {
 	return optionFunc(func(c config) config {
-		c.reader = append(slices.Clip(c.reader), opts...)
+		c.reader = append(slices.Clip(c.reader), sdkmetric.WithInterval(d))
 		return c
 	})
 }
 
-// WithExporterOptions sets something of the exporter. It comes before the
-// environment.
-func WithExporterOptions(opts ...otlpmetricgrpc.Option) Option {
+// WithExporter replaces the exporter that the environment selects, for a
+// program that configures its own.
+func WithExporter(e sdkmetric.Exporter) Option {
 	return optionFunc(func(c config) config {
-		c.exporter = append(slices.Clip(c.exporter), opts...)
+		c.exporter = e
 		return c
 	})
 }
 
-// WithProviderOptions sets something of the MeterProvider: views, another
+// WithProviderOptions adds options of the SDK's MeterProvider: views, another
 // reader, a limit on cardinality.
 func WithProviderOptions(opts ...sdkmetric.Option) Option {
 	return optionFunc(func(c config) config {

@@ -4,53 +4,86 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// New makes a MeterProvider that exports over OTLP gRPC at the interval that
-// the environment says. Its resource is of this process, host and SDK, with
-// what the environment and the options add.
+// Provider is a MeterProvider that exports over OTLP.
+type Provider struct {
+	*sdkmetric.MeterProvider
+
+	stopping    sync.Once
+	shutdownErr error
+}
+
+// New makes a Provider with the exporter and the interval that the environment
+// selects. Its resource describes this process, host and SDK, and has the
+// attributes of the environment and the options.
 //
-// An error names the variable that has a value which can't be: an endpoint
-// that is no URL, a certificate that can't be read. ForceFlush exports at once;
-// Shutdown exports what came last and gives up the connection.
-func New(ctx context.Context, opts ...Option) (*sdkmetric.MeterProvider, error) {
+// It doesn't connect: a backend that can't be reached is an error of the
+// exports, not of New.
+func New(ctx context.Context, opts ...Option) (*Provider, error) {
 	c := newConfig(opts)
-	if err := checkEnv(); err != nil {
-		return nil, fmt.Errorf("set up OTLP metrics: %w", err)
-	}
 	res, err := newResource(ctx, &c)
 	if err != nil {
 		return nil, fmt.Errorf("set up OTLP metrics: detect the resource: %w", err)
 	}
-	exporting := c.exporter
-	if nowhere() {
-		// OTLP's default; the exporter's own asks for TLS there.
-		exporting = append([]otlpmetricgrpc.Option{otlpmetricgrpc.WithEndpointURL(defaultEndpoint)}, exporting...)
+	if c.exporter == nil {
+		if c.exporter, err = newExporter(ctx); err != nil {
+			return nil, fmt.Errorf("set up OTLP metrics: %w", err)
+		}
 	}
-	exporter, err := otlpmetricgrpc.New(ctx, exporting...)
-	if err != nil {
-		return nil, fmt.Errorf("set up OTLP metrics: %w", err)
-	}
-	return sdkmetric.NewMeterProvider(append([]sdkmetric.Option{
+	return &Provider{MeterProvider: sdkmetric.NewMeterProvider(append([]sdkmetric.Option{
 		sdkmetric.WithResource(res),
-		sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter, c.reader...)),
-	}, c.provider...)...), nil
+		sdkmetric.WithReader(sdkmetric.NewPeriodicReader(c.exporter, c.reader...)),
+	}, c.provider...)...)}, nil
 }
 
-const defaultEndpoint = "http://localhost:4317"
-
-// newResource says what this program is. What comes later wins: the
-// environment is the operator's last word.
+// Shutdown collects and exports once more and closes the connection. It waits
+// for the export as long as ctx allows, so give it a context with a deadline
+// that isn't done.
 //
-// A command line may have secrets in it, and who owns a process is nobody's
-// business: neither is detected.
+// The last export includes everything that was recorded before Shutdown,
+// whether sessions and producers are closed before or after it. Later calls
+// return the same.
+func (p *Provider) Shutdown(ctx context.Context) error {
+	p.stopping.Do(func() {
+		err := p.MeterProvider.Shutdown(ctx)
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("the context ended first; give Shutdown a context of its own, with a deadline of some seconds: %w", err)
+		}
+		if err != nil {
+			p.shutdownErr = fmt.Errorf("shut down OTLP metrics: the last export may be lost: %w", err)
+		}
+	})
+	return p.shutdownErr
+}
+
+// handled passes a producer's error to OpenTelemetry's error handler: if a
+// producer returns one, the SDK's reader exports nothing at all, not even the
+// metrics of the SDK's own instruments.
+type handled struct{ sdkmetric.Producer }
+
+func (h handled) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
+	metrics, err := h.Producer.Produce(ctx)
+	if err != nil {
+		otel.Handle(fmt.Errorf("collect metrics of %T: %w", h.Producer, err))
+	}
+	return metrics, nil
+}
+
+// newResource describes this program. Later detectors take precedence, so the
+// environment, which the operator controls, comes last.
+//
+// The command line may contain secrets, and the owner of the process is
+// nobody's business, so neither is detected.
 func newResource(ctx context.Context, c *config) (*resource.Resource, error) {
 	given := c.attributes
 	if c.service != "" {
@@ -68,7 +101,7 @@ func newResource(ctx context.Context, c *config) (*resource.Resource, error) {
 		resource.WithFromEnv(),
 	)
 	if errors.Is(err, resource.ErrPartialResource) || errors.Is(err, resource.ErrSchemaURLConflict) {
-		return res, nil // a host without a name, say: the rest is as good
+		return res, nil // for example a host without a name: the rest is valid
 	}
 	return res, err
 }

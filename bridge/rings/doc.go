@@ -13,7 +13,7 @@
 //	provider := metric.NewMeterProvider(metric.WithReader(reader))
 //	...
 //	provider.Shutdown(ctx) // drains and exports once more
-//	producer.Close()
+//	producer.Close()       // may also come before Shutdown
 //
 // The metrics are those of the Collector's receiver nixl_shm: same names,
 // kinds, units, attributes, buckets and start times.

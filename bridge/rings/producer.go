@@ -33,6 +33,7 @@ type Producer struct {
 	mu       sync.Mutex // guards what follows; held while something is produced
 	state    state
 	identity identity
+	last     []metricdata.ScopeMetrics // the totals at Close
 }
 
 var _ sdkmetric.Producer = (*Producer)(nil)
@@ -98,38 +99,48 @@ func (p *Producer) State() error {
 	return p.watcher.State()
 }
 
-// Close drains the rings once more, which is for the sinks alone, and gives
-// them up. Shut the MeterProvider down before, so that it collects what came
-// last. It is safe to call twice, and returns nil.
+// Close drains the rings once more and gives them up. Later collections return
+// the totals at that time, so the last export is complete whether the
+// MeterProvider is shut down before or after. It is safe to call twice, and
+// returns nil.
 func (p *Producer) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state == started {
 		p.watcher.Stop()
-		p.watcher.Drain()
+		p.last = p.collect(context.Background())
 		p.watcher.Close()
 	}
 	p.state = closed
 	return nil
 }
 
-// Produce drains the rings and returns the totals of all agents. It returns
-// nothing before Start and after Close, and never an error.
+// Produce drains the rings and returns the totals of all agents. After Close,
+// it returns the totals at that time; before Start, nothing. It never returns
+// an error.
 func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state != started {
+	switch p.state {
+	case started:
+		return p.collect(ctx), nil
+	case closed:
+		return p.last, nil
+	default:
 		return nil, nil
 	}
+}
+
+func (p *Producer) collect(ctx context.Context) []metricdata.ScopeMetrics {
 	b := newBuilder(&p.identity, p.now())
 	p.watcher.Collect(ctx, b.agent)
 	p.watcher.Delivered() // the SDK doesn't tell what has become of it
 	p.identity.sweep()
 	metrics := b.metrics()
 	if len(metrics) == 0 {
-		return nil, nil
+		return nil
 	}
-	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: ScopeName}, Metrics: metrics}}, nil
+	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: ScopeName}, Metrics: metrics}}
 }
 
 // notice logs what the watcher has to tell.

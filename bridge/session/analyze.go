@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,76 +21,79 @@ const (
 	failuresKept = 100
 )
 
-// Report is what a session's files say. Its memory doesn't depend on the
-// number of packets.
+// Report is the analysis of a session's files. All its times and all its
+// figures per device, worker and layer are of packets that succeeded; Summary
+// and Failures have the failed ones. Its size doesn't depend on the number of
+// packets.
 type Report struct {
 	Path string // of the CSV
 
-	// Summary is what the CSV's rows amount to. It is made as by [Recover],
-	// so tokens are 0, and times are sums of the CSV's microseconds.
+	// Summary is the sum of the CSV's rows, as [Recover] makes it: tokens are
+	// 0, and times are sums of the CSV's microseconds.
 	Summary Summary
-	// Written is the summary that the session itself wrote, nil if there is
-	// none: the session runs on, or was cut. WrittenErr is why there is none
-	// although there is a file for it.
+	// Written is the summary that the session itself wrote. It is nil if the
+	// session is still running, if its program ended without Close, or if the
+	// file can't be read; then WrittenErr says why.
 	Written    *Summary
 	WrittenErr error
 
-	Workers  []WorkerTime // successes, the most time first
-	Layers   []LayerTime  // successes at layers from 0 on, in their order
-	Slowest  []Row        // the five successes that took longest, the longest first
-	Failures []Row        // the first 100; Summary.FailedPackets is how many there are
+	Devices   []Share    // the most time first
+	Workers   []Share    // the most time first
+	Layers    []Share    // layers from 0 on, in their order
+	Durations []Bucket   // without the empty ones before the first and after the last packet
+	Timeline  []Interval // of equal length, at most 20
+	Slowest   []Row      // the five packets that took longest, the longest first
+	Failures  []Row      // the first 100; Summary.FailedPackets is their number
 
-	// AllWorkers makes WriteTo list every worker, however many there are.
+	// AllWorkers makes WriteTo list every worker instead of the first 20.
 	AllWorkers bool
 
-	// CutLine is the line of the CSV that is only a part of a row, and was
-	// left out; 0 if there is none.
+	// CutLine is the line of the CSV on which an incomplete row begins, which
+	// was left out; 0 if there is none.
 	CutLine int
 }
 
-// WorkerTime is what the successful packets of one worker amount to.
-type WorkerTime struct {
-	Worker  string
+// Share is the part of a session that one device, worker or layer has.
+type Share struct {
+	Name    string // the layer's index, for a layer
 	Packets int64
 	Time    time.Duration
 }
 
-// LayerTime is what the successful packets of one layer amount to.
-type LayerTime struct {
-	Layer   int
-	Packets int64
-	Time    time.Duration
-}
-
-// Empty reports whether the session has no packets.
-func (r *Report) Empty() bool { return r.Summary.TotalPackets == 0 }
-
-// Analyze reads a session, one of this package's or of the Python program.
-// The path is that of its CSV, or a directory, whose newest CSV is taken; an
-// empty path is [DefaultDir]. The session may still be running.
+// Analyze reads a session, of this package or of the Python program that it is
+// compatible with. The path is that of a CSV, or a directory, which stands for
+// its newest CSV; an empty path means [DefaultDir]. The session may still be
+// running.
 //
-// The errors are those of reading, fs.ErrNotExist for a file or directory
-// that isn't there among them, ErrNoSession and ErrFormat. A session without
-// packets is no error; see [Report.Empty].
-func Analyze(path string, opts ...ReadOption) (*Report, error) {
+// The errors are those of reading, such as [fs.ErrNotExist], ErrNoSession and
+// ErrFormat. A session without packets is not an error.
+func Analyze(path string) (*Report, error) {
 	csvPath, err := locate(path)
 	if err != nil {
 		return nil, fmt.Errorf("analyze session: %w", err)
 	}
+	f, err := os.Open(csvPath)
+	if err != nil {
+		return nil, fmt.Errorf("analyze session: %w", err)
+	}
+	defer f.Close()
 	a := newAnalysis()
-	replayed, err := replayFile(csvPath, newReadConfig(opts), a.add)
+	replayed, err := replayRows(f, a.add)
 	if err != nil {
 		return nil, fmt.Errorf("analyze session: %w", err)
 	}
 	files := paths{csv: csvPath, json: summaryPath(csvPath)}
 	r := &Report{
-		Path:     csvPath,
-		Summary:  replayed.summary(files),
-		Workers:  a.byTime(),
-		Layers:   a.byLayer(),
-		Slowest:  a.slowest,
-		Failures: a.failures,
-		CutLine:  replayed.cut,
+		Path:      csvPath,
+		Summary:   replayed.summary(files),
+		Devices:   byTime(a.devices),
+		Workers:   byTime(a.workers),
+		Layers:    a.byLayer(),
+		Durations: a.durations.list(),
+		Timeline:  a.timeline.list(),
+		Slowest:   a.slowest,
+		Failures:  a.failures,
+		CutLine:   replayed.cut,
 	}
 	if r.Written, err = readSummary(files.json); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.WrittenErr = err
@@ -97,7 +101,7 @@ func Analyze(path string, opts ...ReadOption) (*Report, error) {
 	return r, nil
 }
 
-// locate is the CSV that a path stands for.
+// locate returns the CSV that a path stands for.
 func locate(path string) (string, error) {
 	if path == "" {
 		path = DefaultDir
@@ -117,7 +121,7 @@ func locate(path string) (string, error) {
 		}
 		info, err := e.Info()
 		if err != nil || !info.Mode().IsRegular() {
-			continue // it went away, or is something else
+			continue // removed meanwhile, or not a file
 		}
 		// Entries are sorted, so of two of the same age the later name wins.
 		if newest == nil || !info.ModTime().Before(newest.ModTime()) {
@@ -130,16 +134,19 @@ func locate(path string) (string, error) {
 	return filepath.Join(path, newest.Name()), nil
 }
 
-// analysis gathers what a report says beyond the summary.
+// analysis gathers what a report has in addition to the summary.
 type analysis struct {
-	workers  map[string]*WorkerTime
-	layers   map[int]*LayerTime
-	slowest  []Row
-	failures []Row
+	devices   map[string]*Share
+	workers   map[string]*Share
+	layers    map[int]*Share
+	durations durations
+	timeline  timeline
+	slowest   []Row
+	failures  []Row
 }
 
 func newAnalysis() *analysis {
-	return &analysis{workers: make(map[string]*WorkerTime), layers: make(map[int]*LayerTime)}
+	return &analysis{devices: make(map[string]*Share), workers: make(map[string]*Share), layers: make(map[int]*Share)}
 }
 
 func (a *analysis) add(row Row) {
@@ -149,26 +156,28 @@ func (a *analysis) add(row Row) {
 		}
 		return
 	}
-	w := a.workers[row.Worker]
-	if w == nil {
-		w = &WorkerTime{Worker: row.Worker}
-		a.workers[row.Worker] = w
+	addTime(a.devices, row.Device, row.Duration)
+	addTime(a.workers, row.Worker, row.Duration)
+	if row.Layer >= 0 { // the embedding is before the first layer
+		addTime(a.layers, row.Layer, row.Duration)
 	}
-	w.Packets++
-	w.Time += row.Duration
-	if row.Layer >= 0 { // the embedding is at no layer
-		l := a.layers[row.Layer]
-		if l == nil {
-			l = &LayerTime{Layer: row.Layer}
-			a.layers[row.Layer] = l
-		}
-		l.Packets++
-		l.Time += row.Duration
-	}
+	a.durations.add(row.Duration)
+	a.timeline.add(row)
 	a.addSlowest(row)
 }
 
-// addSlowest keeps the slowest rows in order; of two alike the first is first.
+func addTime[K comparable](to map[K]*Share, key K, took time.Duration) {
+	s := to[key]
+	if s == nil {
+		s = &Share{Name: fmt.Sprint(key)}
+		to[key] = s
+	}
+	s.Packets++
+	s.Time += took
+}
+
+// addSlowest keeps the slowest rows in order. Of two equal ones, the first
+// stays first.
 func (a *analysis) addSlowest(row Row) {
 	at := len(a.slowest)
 	for at > 0 && a.slowest[at-1].Duration < row.Duration {
@@ -181,22 +190,21 @@ func (a *analysis) addSlowest(row Row) {
 	a.slowest = a.slowest[:min(len(a.slowest), slowestKept)]
 }
 
-func (a *analysis) byTime() []WorkerTime {
-	workers := make([]WorkerTime, 0, len(a.workers))
-	for _, w := range a.workers {
-		workers = append(workers, *w)
+func byTime(shares map[string]*Share) []Share {
+	list := make([]Share, 0, len(shares))
+	for _, s := range shares {
+		list = append(list, *s)
 	}
-	slices.SortFunc(workers, func(x, y WorkerTime) int {
-		return cmp.Or(cmp.Compare(y.Time, x.Time), cmp.Compare(x.Worker, y.Worker))
+	slices.SortFunc(list, func(x, y Share) int {
+		return cmp.Or(cmp.Compare(y.Time, x.Time), cmp.Compare(x.Name, y.Name))
 	})
-	return workers
+	return list
 }
 
-func (a *analysis) byLayer() []LayerTime {
-	layers := make([]LayerTime, 0, len(a.layers))
-	for _, l := range a.layers {
-		layers = append(layers, *l)
+func (a *analysis) byLayer() []Share {
+	var list []Share
+	for _, layer := range slices.Sorted(maps.Keys(a.layers)) {
+		list = append(list, *a.layers[layer])
 	}
-	slices.SortFunc(layers, func(x, y LayerTime) int { return cmp.Compare(x.Layer, y.Layer) })
-	return layers
+	return list
 }

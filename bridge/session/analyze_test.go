@@ -15,7 +15,7 @@ import (
 // A real session's CSV, analysed, has the numbers of its own JSON: counts to
 // the one, times within the rounding of the CSV, and averages over successes
 // where upstream's are over failures too.
-func TestS10RealSessionsHaveTheirOwnNumbers(t *testing.T) {
+func TestAnalysisOfRealSessionsMatchesTheirSummaries(t *testing.T) {
 	for _, name := range upstream {
 		t.Run(name, func(t *testing.T) {
 			r, err := Analyze(upstreamPath(name + ".csv"))
@@ -63,7 +63,7 @@ func sameOperations(t *testing.T, want, got Operations) {
 	equal(t, operationNames(want), operationNames(got))
 	for i, w := range want {
 		g := got[i]
-		average := ratio(w.TotalTimeMS, float64(w.Count-w.FailedCount)) // S8
+		average := ratio(w.TotalTimeMS, float64(w.Count-w.FailedCount)) // without failures
 		if w.FailedCount == 0 && average != w.AvgTimeMS {
 			t.Errorf("%s: upstream's average is %v, not %v", w.Name, w.AvgTimeMS, average)
 		}
@@ -75,7 +75,7 @@ func sameOperations(t *testing.T, want, got Operations) {
 	}
 }
 
-func TestS10Report(t *testing.T) {
+func TestReportOfRealSessions(t *testing.T) {
 	t.Chdir(filepath.Join("testdata", "upstream"))
 	texts := map[string]string{}
 	for _, name := range upstream {
@@ -92,15 +92,15 @@ func TestS10Report(t *testing.T) {
 }
 
 // A report has no heading without lines below it.
-func TestReportOfFailures(t *testing.T) {
+func TestReportHasNoEmptySections(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{ID: 1, Operation: "embedding", Device: CPU, Err: textError("no memory")})
-	r, err := Analyze(s.CSVPath())
+	r, err := Analyze(s.files.csv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := text(t, r)
-	for _, heading := range []string{"Workers by time", "Layers", "Slowest packets"} {
+	for _, heading := range []string{"Devices", "Workers by time", "Layers", "Durations", "Over the session", "Slowest packets"} {
 		if strings.Contains(got, heading) {
 			t.Errorf("%s is empty in\n%s", heading, got)
 		}
@@ -110,17 +110,17 @@ func TestReportOfFailures(t *testing.T) {
 	}
 }
 
-func TestReportListsTheWorkersThatMatter(t *testing.T) {
+func TestReportListsTheWorkersWithTheMostTime(t *testing.T) {
 	r, err := Analyze(upstreamPath("session_2025-11-17_00-04-29.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	workers := len(r.Workers)
-	if got := text(t, r); strings.Count(got, "igpu_attention_layer_") >= workersListed || !strings.Contains(got, fmt.Sprintf("  and %d more ", workers-workersListed)) {
+	if got := text(t, r); strings.Count(got, "igpu_attention_layer_") >= workersListed || !strings.Contains(got, fmt.Sprintf("  %d more ", workers-workersListed)) {
 		t.Errorf("%d workers:\n%s", workers, got)
 	}
 	r.AllWorkers = true
-	if got := text(t, r); !strings.Contains(got, r.Workers[workers-1].Worker+" ") || strings.Contains(got, " more ") {
+	if got := text(t, r); !strings.Contains(got, r.Workers[workers-1].Name+" ") || strings.Contains(got, " more ") {
 		t.Errorf("all %d workers:\n%s", workers, got)
 	}
 }
@@ -135,7 +135,7 @@ func text(t *testing.T, r *Report) string {
 	return b.String()
 }
 
-func TestS10WorkersLayersAndSlowest(t *testing.T) {
+func TestAnalysisByDeviceWorkerAndLayer(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	ms := time.Millisecond
 	fail := textError("no memory")
@@ -149,17 +149,18 @@ func TestS10WorkersLayersAndSlowest(t *testing.T) {
 		Packet{ID: 6, Layer: 0, Operation: "router_logits", Device: CPU, Duration: 9 * ms},
 		Packet{ID: 7, Layer: 1, Operation: "router_logits", Device: CPU, Duration: 99 * ms, Err: fail},
 	)
-	r, err := Analyze(s.CSVPath()) // while it runs
+	r, err := Analyze(s.files.csv) // while it runs
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, []WorkerTime{
+	equal(t, []Share{{CPU, 3, 13 * ms}, {IGPU, 3, 8 * ms}}, r.Devices)
+	equal(t, []Share{
 		{"cpu_router", 2, 10 * ms},
 		{"igpu_expert_ffn_layer_1", 2, 6 * ms},
 		{"cpu_embedding", 1, 3 * ms},
 		{"igpu_expert_ffn_layer_0", 1, 2 * ms},
 	}, r.Workers)
-	equal(t, []LayerTime{{0, 2, 11 * ms}, {1, 3, 7 * ms}}, r.Layers)
+	equal(t, []Share{{"0", 2, 11 * ms}, {"1", 3, 7 * ms}}, r.Layers)
 	var slowest []int64
 	for _, row := range r.Slowest {
 		slowest = append(slowest, row.PacketID)
@@ -173,12 +174,12 @@ func TestS10WorkersLayersAndSlowest(t *testing.T) {
 	}
 }
 
-func TestS10FailuresAreKeptUpToALimit(t *testing.T) {
+func TestAnalysisKeepsFailuresUpToALimit(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	for i := range 150 {
 		recordAll(t, s, Packet{ID: int64(i), Operation: "a", Device: CPU, Err: textError("no\x1b[31m")})
 	}
-	r, err := Analyze(s.CSVPath())
+	r, err := Analyze(s.files.csv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func TestS10FailuresAreKeptUpToALimit(t *testing.T) {
 		t.Errorf("%d failures of %d", len(r.Failures), r.Summary.FailedPackets)
 	}
 	got := text(t, r)
-	if !strings.Contains(got, "and 50 more") {
+	if !strings.Contains(got, "  50 more") {
 		t.Errorf("the report hides failures:\n%s", got)
 	}
 	if strings.Contains(got, "\x1b") {
@@ -194,7 +195,7 @@ func TestS10FailuresAreKeptUpToALimit(t *testing.T) {
 	}
 }
 
-func TestS10NewestFile(t *testing.T) {
+func TestAnalyzeTakesTheNewestFileOfADirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dir := "telemetry"
 	if err := os.MkdirAll(filepath.Join(dir, "z.csv"), 0o755); err != nil { // no file
@@ -219,7 +220,7 @@ func TestS10NewestFile(t *testing.T) {
 	}
 }
 
-func TestS10MissingIsAnError(t *testing.T) {
+func TestAnalyzeOfAMissingPathIsAnError(t *testing.T) {
 	empty := t.TempDir()
 	for path, want := range map[string]error{
 		filepath.Join(empty, "no-directory"):     fs.ErrNotExist,
@@ -237,7 +238,7 @@ func TestS10MissingIsAnError(t *testing.T) {
 	}
 }
 
-func TestS10EmptyWarns(t *testing.T) {
+func TestReportOfAnEmptySessionWarns(t *testing.T) {
 	for name, content := range map[string]string{
 		"no bytes": "", "header": headerLine, "CRLF": strings.ReplaceAll(headerLine, "\n", "\r\n"),
 		"part of a header": headerLine[:30], "header without its end": strings.TrimSpace(headerLine),
@@ -249,18 +250,18 @@ func TestS10EmptyWarns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !r.Empty() || !strings.Contains(text(t, r), "Warning: there are no packets") {
+			if r.Summary.TotalPackets != 0 || !strings.Contains(text(t, r), "Warning: the file has no packets") {
 				t.Errorf("no warning in:\n%s", text(t, r))
 			}
 		})
 	}
 }
 
-func TestS10BrokenSummaryWarns(t *testing.T) {
+func TestReportOfABrokenSummaryWarns(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{Operation: "a", Device: CPU})
-	write(t, s.JSONPath(), "{")
-	r, err := Analyze(s.CSVPath())
+	write(t, s.files.json, "{")
+	r, err := Analyze(s.files.csv)
 	if err != nil {
 		t.Fatal(err)
 	}

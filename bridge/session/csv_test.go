@@ -14,10 +14,10 @@ import (
 
 const headerLine = "timestamp,device,worker_instance,duration_ms,packet_id,layer_idx,operation,success,memory_used_mb,error_message\n"
 
-func TestS1RowPerPacketAsItHappens(t *testing.T) {
+func TestRowPerPacketIsWrittenAsItHappens(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	want := headerLine
-	if got := read(t, s.CSVPath()); got != want {
+	if got := read(t, s.files.csv); got != want {
 		t.Fatalf("before the first packet:\n%s", got)
 	}
 	steps := []struct {
@@ -40,17 +40,17 @@ func TestS1RowPerPacketAsItHappens(t *testing.T) {
 	for _, step := range steps {
 		recordAll(t, s, step.packet)
 		want += step.row
-		if diff := cmp.Diff(want, read(t, s.CSVPath())); diff != "" {
+		if diff := cmp.Diff(want, read(t, s.files.csv)); diff != "" {
 			t.Fatalf("after packet %d (-want +got):\n%s", step.packet.ID, diff)
 		}
 	}
 }
 
 // Rows of a burst are written together, and soon.
-func TestS1BurstIsWrittenWithinADelay(t *testing.T) {
+func TestRowsOfABurstAreWrittenWithinADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openTest(t, t.TempDir(), WithClock(time.Now))
-		onFile := func() int { return len(rowsOf(t, read(t, s.CSVPath()))) }
+		onFile := func() int { return len(rowsOf(t, read(t, s.files.csv))) }
 		p := Packet{Operation: "embedding", Device: CPU}
 
 		recordAll(t, s, p, p, p) // the bubble's clock stands still
@@ -77,7 +77,7 @@ func TestS1BurstIsWrittenWithinADelay(t *testing.T) {
 	})
 }
 
-func TestS1BurstDoesNotGrowWithoutBound(t *testing.T) {
+func TestRowsOfABurstAreBounded(t *testing.T) {
 	s := openTest(t, t.TempDir(), WithClock(func() time.Time { return epoch }))
 	for range 10_000 {
 		recordAll(t, s, Packet{Operation: "embedding", Device: CPU})
@@ -90,7 +90,7 @@ func TestS1BurstDoesNotGrowWithoutBound(t *testing.T) {
 	}
 }
 
-func TestS2NumbersAsPythonWritesThem(t *testing.T) {
+func TestCSVNumbersAsPythonWritesThem(t *testing.T) {
 	t.Run("duration", func(t *testing.T) {
 		for _, d := range []time.Duration{
 			0, 1, 499, 501, 999, 1000, 1999, 57 * time.Microsecond, 1056789, 5200 * time.Microsecond,
@@ -140,7 +140,7 @@ func row(p Packet, message string) []string {
 	return strings.Split(strings.TrimSuffix(string(b), "\n"), ",")
 }
 
-func TestS2Quoting(t *testing.T) {
+func TestCSVQuoting(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                     "",
 		"iGPU out of memory":   "iGPU out of memory",
@@ -160,14 +160,14 @@ func TestS2Quoting(t *testing.T) {
 
 // What a packet says may be anything; the file stays one that can be read,
 // and has what was said.
-func TestS2AnyTextRoundTrips(t *testing.T) {
+func TestCSVRoundTripsAnyText(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	texts := []string{"plain", `a "b", c`, "two\nlines", "ends in newline\n", "\xff\xfe not UTF-8", "nul\x00", "=1+1", "é世界"}
 	for i, text := range texts {
 		recordAll(t, s, Packet{ID: int64(i), Operation: text, Device: text, Err: textError(text)})
 	}
 	closeTest(t, s)
-	rows := rowsOf(t, read(t, s.CSVPath()))
+	rows := rowsOf(t, read(t, s.files.csv))
 	if len(rows) != len(texts) {
 		t.Fatalf("%d rows, want %d", len(rows), len(texts))
 	}
@@ -177,25 +177,25 @@ func TestS2AnyTextRoundTrips(t *testing.T) {
 			t.Errorf("packet %d came back as %+v, want %q", i, r, want)
 		}
 	}
-	if report, err := Analyze(s.CSVPath()); err != nil || report.Written == nil {
+	if report, err := Analyze(s.files.csv); err != nil || report.Written == nil {
 		t.Errorf("analyze: %v, summary %v", err, report.WrittenErr)
 	}
 }
 
 // Upstream's rows written anew are upstream's rows, but for the seventh
 // decimal of timestamps.
-func TestS2RealSessionsWrittenAnew(t *testing.T) {
+func TestCSVOfRealSessionsIsReproduced(t *testing.T) {
 	for _, name := range upstream {
 		t.Run(name, func(t *testing.T) {
 			original := read(t, upstreamPath(name+".csv"))
 			s := openTest(t, t.TempDir())
 			for _, r := range rowsOf(t, original) {
-				if err := s.Record(packetOf(r)); err != nil {
+				if err := s.Record(t.Context(), packetOf(r)); err != nil {
 					t.Fatal(err)
 				}
 			}
 			closeTest(t, s)
-			if diff := cmp.Diff(sixDecimals(t, original), read(t, s.CSVPath())); diff != "" {
+			if diff := cmp.Diff(sixDecimals(t, original), read(t, s.files.csv)); diff != "" {
 				t.Errorf("(-upstream +ours):\n%s", diff)
 			}
 		})
@@ -220,7 +220,7 @@ func sixDecimals(t *testing.T, content string) string {
 	return strings.Join(lines, "")
 }
 
-func TestS2ReadsLFAndCRLF(t *testing.T) {
+func TestCSVReadsLFAndCRLF(t *testing.T) {
 	for _, name := range upstream {
 		lf := read(t, upstreamPath(name+".csv"))
 		if strings.Contains(lf, "\r") {
@@ -233,7 +233,7 @@ func TestS2ReadsLFAndCRLF(t *testing.T) {
 	}
 }
 
-func TestReadRejectsOtherFiles(t *testing.T) {
+func TestAnalyzeRejectsOtherFiles(t *testing.T) {
 	valid := "1.5,cpu,w,1.0,1,0,op,True,0.00,\n"
 	for name, content := range map[string]string{
 		"other text":      "hello",

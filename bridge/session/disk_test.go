@@ -58,7 +58,7 @@ func TestFullDiskIsAnErrorOfEachCallAndOfClose(t *testing.T) {
 	s := openTest(t, t.TempDir(), onFullDisk(t),
 		WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
 	for id := range int64(10) {
-		err := s.Record(Packet{ID: id, Operation: "embedding", Device: CPU, Duration: time.Millisecond})
+		err := s.Record(t.Context(), Packet{ID: id, Operation: "embedding", Device: CPU, Duration: time.Millisecond})
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("packet %d: %v", id, err)
 		}
@@ -67,14 +67,14 @@ func TestFullDiskIsAnErrorOfEachCallAndOfClose(t *testing.T) {
 		t.Errorf("metrics have %d packets, want all 10", got)
 	}
 	err := s.Close()
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "10 rows are missing in "+s.CSVPath()) {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "10 rows are missing in "+s.files.csv) {
 		t.Errorf("close: %v", err)
 	}
 	if again := s.Close(); again.Error() != err.Error() {
 		t.Errorf("close once more: %v", again)
 	}
 	// The summary is in a file of its own, and that had room.
-	written, err := readSummary(s.JSONPath())
+	written, err := readSummary(s.files.json)
 	if err != nil || written.TotalPackets != 10 {
 		t.Errorf("summary: %+v, %v", written, err)
 	}
@@ -86,12 +86,12 @@ func TestFullDiskInABurst(t *testing.T) {
 	s.rows.wrote = epoch // as if a row had just been written
 	var failed int
 	for failed == 0 {
-		if err := s.Record(Packet{Operation: "embedding", Device: CPU}); err != nil {
+		if err := s.Record(t.Context(), Packet{Operation: "embedding", Device: CPU}); err != nil {
 			failed++
 		}
 	}
 	for range 5 {
-		if err := s.Record(Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, syscall.ENOSPC) {
+		if err := s.Record(t.Context(), Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("on the full disk: %v", err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestFullDiskAtOpen(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("open: %v", err)
 	}
-	if err := s.Record(Packet{}); !errors.Is(err, syscall.ENOSPC) {
+	if err := s.Record(t.Context(), Packet{}); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("record: %v", err)
 	}
 	if err := s.Close(); !errors.Is(err, syscall.ENOSPC) {
@@ -139,7 +139,7 @@ func TestUnwritableDirectory(t *testing.T) {
 		t.Errorf("open: %v", err)
 	}
 	for range 3 {
-		if err := s.Record(Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, syscall.ENOTDIR) {
+		if err := s.Record(t.Context(), Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, syscall.ENOTDIR) {
 			t.Errorf("record: %v", err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestDirectoryGoneAtClose(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.JSONPath()) {
+	if err := s.Close(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.files.json) {
 		t.Errorf("close: %v", err)
 	}
 }
@@ -189,20 +189,20 @@ func fillUp(t *testing.T, dir string) {
 	var failed int64
 	id := int64(0)
 	for ; failed < 5; id++ {
-		if err := s.Record(Packet{ID: id, Operation: "embedding", Device: CPU}); err != nil {
+		if err := s.Record(t.Context(), Packet{ID: id, Operation: "embedding", Device: CPU}); err != nil {
 			failed++
 			if !errors.Is(err, syscall.EFBIG) {
 				t.Errorf("packet %d: %v", id, err)
 			}
 		}
-		content := read(t, s.CSVPath())
+		content := read(t, s.files.csv)
 		if rows := rowsOf(t, content); int64(len(rows)) != id+1-failed || !strings.HasSuffix(content, "\n") {
 			t.Fatalf("after packet %d the file is:\n%s", id, content)
 		}
 	}
 	limitFiles(t, math.MaxUint64)
 	recordAll(t, s, Packet{ID: id, Operation: "embedding", Device: CPU})
-	rows := rowsOf(t, read(t, s.CSVPath()))
+	rows := rowsOf(t, read(t, s.files.csv))
 	if last := rows[len(rows)-1].PacketID; last != id {
 		t.Errorf("the last row is packet %d's, want %d", last, id)
 	}

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -9,12 +10,16 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// tick is a clock for examples: a second goes by each time it is read.
+// tick is a clock for examples: it advances by a second each time it is read.
 func tick() func() time.Time {
 	now := time.Date(2025, 11, 17, 0, 4, 29, 0, time.UTC)
 	return func() time.Time {
@@ -24,6 +29,7 @@ func tick() func() time.Time {
 }
 
 func Example() {
+	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "telemetry")
 	if err != nil {
 		log.Fatal(err)
@@ -36,21 +42,21 @@ func Example() {
 	if err != nil {
 		log.Print(err) // s emits metrics nevertheless
 	}
-	s.AddPromptTokens(3)
+	s.AddPromptTokens(ctx, 3)
 	packets := []session.Packet{
 		{ID: 1, Layer: -1, Operation: "embedding", Device: session.CPU, Duration: 500 * time.Microsecond, Memory: 10 << 20},
-		{ID: 2, Layer: 0, Operation: "expert_ffn", Device: session.IGPU, Duration: 5200 * time.Microsecond, Memory: 128 << 20},
+		{ID: 2, Layer: 0, Operation: "expert_ffn", Expert: "3", Device: session.IGPU, Duration: 5200 * time.Microsecond, Memory: 128 << 20},
 		{
 			ID: 3, Layer: 1, Operation: "attention_qkv_proj", Device: session.CPU, DeviceTarget: session.IGPU,
 			Duration: 3100 * time.Microsecond, Err: errors.New("iGPU out of memory"), ErrorType: "out_of_memory",
 		},
 	}
 	for _, p := range packets {
-		if err := s.Record(p); err != nil {
+		if err := s.Record(ctx, p); err != nil {
 			log.Print(err)
 		}
 	}
-	s.AddGeneratedTokens(1)
+	s.AddGeneratedTokens(ctx, 1)
 	if err := s.Close(); err != nil {
 		log.Print(err)
 	}
@@ -70,29 +76,70 @@ func Example() {
 	// 3 packets, 1 failed, 0.25 tokens/s
 }
 
+// Packets that name their expert show the balance of a mixture-of-experts
+// model. Attributes of the packets' own, made once, cost nothing extra.
+func ExampleSession_Record() {
+	dir, err := os.MkdirTemp("", "telemetry")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	reader := sdkmetric.NewManualReader() // a program has a PeriodicReader
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	s, err := session.Open(dir, session.WithMeterProvider(provider))
+	if err != nil {
+		log.Print(err)
+	}
+	defer s.Close()
+
+	ctx := context.Background() // with a sampled span, that is the exemplar
+	decode := attribute.NewSet(attribute.String("phase", "decode"))
+	for _, expert := range []string{"0", "3", "3", "3", "7"} {
+		err := s.Record(ctx, session.Packet{
+			Layer: 4, Operation: "expert_ffn", Expert: expert, Device: session.IGPU, Duration: time.Millisecond, Attributes: decode,
+		})
+		if err != nil {
+			log.Print(err)
+		}
+	}
+
+	var collected metricdata.ResourceMetrics
+	if err := reader.Collect(ctx, &collected); err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range collected.ScopeMetrics[0].Metrics {
+		if m.Name == semconv.ExpertSelections.Name {
+			selections, _ := m.Data.(metricdata.Sum[int64])
+			for _, p := range selections.DataPoints {
+				fmt.Println(p.Attributes.Encoded(attribute.DefaultEncoder()), p.Value)
+			}
+		}
+	}
+	// Unordered output:
+	// phase=decode,splitinfer.expert=0,splitinfer.layer=4,splitinfer.operation=expert_ffn 1
+	// phase=decode,splitinfer.expert=3,splitinfer.layer=4,splitinfer.operation=expert_ffn 3
+	// phase=decode,splitinfer.expert=7,splitinfer.layer=4,splitinfer.operation=expert_ffn 1
+}
+
 func ExampleAnalyze() {
 	report, err := session.Analyze("testdata/upstream/test_session.csv")
 	if err != nil {
-		log.Fatal(err) // nothing is there, or it is another kind of file
+		log.Fatal(err) // there is no such file, or it is another kind of file
 	}
 	var text strings.Builder
 	if _, err := report.WriteTo(&text); err != nil {
 		log.Fatal(err)
 	}
-	overall, _, _ := strings.Cut(text.String(), "\nWorkers")
-	fmt.Print(overall)
+	_, devices, _ := strings.Cut(text.String(), "\nDevices")
+	devices, _, _ = strings.Cut(devices, "\n\n")
+	fmt.Println("Devices" + devices)
 	for _, f := range report.Failures {
 		fmt.Printf("packet %d: %s\n", f.PacketID, f.Error)
 	}
 	// Output:
-	// Session testdata/upstream/test_session.csv
-	//
-	// Overall
-	//   packets    5
-	//   succeeded  4  (80.0 %)
-	//   failed     1
-	//   on cpu     2  (1.300 ms)
-	//   on igpu    2  (7.500 ms)
+	// Devices  packets  of all  time ms  of time  avg ms
+	//   igpu         2  40.0 %    7.500   85.2 %   3.750  ████████████████████
+	//   cpu          2  40.0 %    1.300   14.8 %   0.650  ███▌
 	// packet 5: iGPU out of memory
 }
 
@@ -102,18 +149,20 @@ func ExampleRecover() {
 		log.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	s, err := session.Open(dir, session.WithName("cut"), session.WithMeterProvider(noop.NewMeterProvider()))
+	// What a program that crashed has left: a CSV without a summary.
+	csv, err := os.ReadFile("testdata/upstream/test_session.csv")
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := s.Record(session.Packet{ID: 1, Operation: "lm_head", Device: session.CPU}); err != nil {
+	path := filepath.Join(dir, "crashed.csv")
+	if err := os.WriteFile(path, csv, 0o600); err != nil {
 		log.Fatal(err)
 	}
-	// Here the program crashes. Later, with what it left:
-	sum, err := session.Recover(filepath.Join(dir, "cut.csv"))
+
+	sum, err := session.Recover(path, false) // false: don't overwrite a summary
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(sum.SessionName, sum.TotalPackets, filepath.Base(sum.JSONSummary))
-	// Output: cut 1 cut.json
+	// Output: crashed 5 crashed.json
 }

@@ -51,7 +51,7 @@ func recoverFuzzed(t *testing.T, content []byte, rows int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.csv")
 	write(t, path, string(content))
-	s, err := Recover(path)
+	s, err := Recover(path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,11 +70,11 @@ func recoverFuzzed(t *testing.T, content []byte, rows int64) {
 
 // Whatever a packet says, its row is read back as what was said.
 func FuzzRowRoundTrip(f *testing.F) {
-	f.Add("cpu", "embedding", -1, int64(1), int64(1056789), int64(10<<20), int64(1763318069867833), "", false)
-	f.Add("igpu", "a,\"b\"\r\n", 1<<40, int64(-1), int64(0), int64(0), int64(0), "out of\nmemory", true)
-	f.Fuzz(func(t *testing.T, device, operation string, layer int, id, took, memory, stamp int64, message string, failed bool) {
+	f.Add("cpu", "embedding", "", -1, int64(1), int64(1056789), int64(10<<20), int64(1763318069867833), "", false)
+	f.Add("igpu", "a,\"b\"\r\n", "w,1", 1<<40, int64(-1), int64(0), int64(0), int64(0), "out of\nmemory", true)
+	f.Fuzz(func(t *testing.T, device, operation, worker string, layer int, id, took, memory, stamp int64, message string, failed bool) {
 		p := Packet{
-			ID: id, Layer: layer, Operation: operation, Device: device,
+			ID: id, Layer: layer, Operation: operation, Device: device, Worker: worker,
 			Duration: time.Duration(took & (1<<50 - 1)), Memory: memory & (1<<50 - 1),
 			End: time.UnixMicro(stamp & (1<<51 - 1)),
 		}
@@ -83,7 +83,7 @@ func FuzzRowRoundTrip(f *testing.F) {
 		} else {
 			message = ""
 		}
-		r := newRoutes(newTotals(1), false).of(&p)
+		r := newRoutes(&totals{}, false).of(&p)
 		b := appendRow(header(), p.End, r.head, r.tail, &p, clean(message))
 
 		rows := rowsOf(t, string(b))

@@ -51,7 +51,7 @@ func openTest(t testing.TB, dir string, opts ...Option) *Session {
 func recordAll(t testing.TB, s *Session, all ...Packet) {
 	t.Helper()
 	for _, p := range all {
-		if err := s.Record(p); err != nil {
+		if err := s.Record(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,13 +9,14 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/version"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // ScopeName is the name of the instrumentation scope of a session's metrics.
 const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/session"
 
-// instruments are the metrics of the catalogue that a session emits.
+// instruments are the splitinfer metrics of the catalog.
 type instruments struct {
 	duration  metric.Float64Histogram
 	packets   metric.Int64Counter
@@ -27,10 +28,10 @@ type instruments struct {
 	prompt, generated []metric.AddOption
 }
 
-// newInstruments makes the instruments. One that the provider refuses is
-// replaced by one that does nothing, so that a session works in any case.
+// newInstruments makes the instruments. One that the provider rejects is
+// replaced by one that does nothing, so the session works in any case.
 func newInstruments(p metric.MeterProvider) (*instruments, error) {
-	meter := p.Meter(ScopeName)
+	meter := p.Meter(ScopeName, metric.WithInstrumentationVersion(version.Module()))
 	var errs []error
 	counter := func(m semconv.Metric) metric.Int64Counter {
 		c, err := meter.Int64Counter(m.Name,
@@ -52,7 +53,7 @@ func newInstruments(p metric.MeterProvider) (*instruments, error) {
 		return h
 	}
 	in := &instruments{
-		duration:  histogram(semconv.PacketDuration, semconv.DurationBounds()),
+		duration:  histogram(semconv.PacketDuration, semconv.SplitInferenceDurationBounds()),
 		packets:   counter(semconv.Packets),
 		memory:    histogram(semconv.PacketMemory, semconv.SizeBounds()),
 		fallbacks: counter(semconv.PacketFallbacks),
@@ -65,37 +66,46 @@ func newInstruments(p metric.MeterProvider) (*instruments, error) {
 	return in, errors.Join(errs...)
 }
 
-// series are the data points that a packet goes to, as the options that
-// select them, made once since making them costs more than using them.
+// points are the data points that one packet goes to, as precomputed options:
+// making them costs more than using them.
+type points struct {
+	*series
+	expert   []metric.AddOption // nil if the packet is not an expert's
+	fallback []metric.AddOption // nil if the packet ran where requested
+}
+
+// series are the data points that all packets of a route with the same
+// outcome share.
 type series struct {
 	duration []metric.RecordOption
 	packets  []metric.AddOption
 	memory   []metric.RecordOption
-	experts  []metric.AddOption // nil for what is no expert's
 }
 
 // record measures one packet.
-func (in *instruments) record(s *series, took time.Duration, memory int64) {
-	ctx := context.Background()
-	in.duration.Record(ctx, took.Seconds(), s.duration...)
-	in.packets.Add(ctx, 1, s.packets...)
+func (in *instruments) record(ctx context.Context, p points, took time.Duration, memory int64) {
+	in.duration.Record(ctx, took.Seconds(), p.duration...)
+	in.packets.Add(ctx, 1, p.packets...)
 	if memory > 0 {
-		in.memory.Record(ctx, float64(memory), s.memory...)
+		in.memory.Record(ctx, float64(memory), p.memory...)
 	}
-	if s.experts != nil {
-		in.experts.Add(ctx, 1, s.experts...)
+	if p.expert != nil {
+		in.experts.Add(ctx, 1, p.expert...)
+	}
+	if p.fallback != nil {
+		in.fallbacks.Add(ctx, 1, p.fallback...)
 	}
 }
 
-// past is the attribute of the point that stands for all series past a limit.
-var past = attribute.Bool(semconv.MetricOverflow, true)
+// overflow is the attribute of the data point for everything past a limit.
+var overflow = attribute.Bool(semconv.MetricOverflow, true)
 
-// addTo is the option list of a counter's data point.
+// addTo returns the options that select a counter's data point.
 func addTo(attrs ...attribute.KeyValue) []metric.AddOption {
 	return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(attrs...))}
 }
 
-// recordIn is the option list of a histogram's data point.
+// recordIn returns the options that select a histogram's data point.
 func recordIn(attrs ...attribute.KeyValue) []metric.RecordOption {
 	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attrs...))}
 }

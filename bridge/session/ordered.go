@@ -7,11 +7,11 @@ import (
 )
 
 // Operations are the operations of a session in the order in which they first
-// ran, which is that of the pipeline. In JSON they are an object by name.
+// ran. In JSON, they are an object whose keys are the names.
 type Operations []OperationSummary
 
-// Selections are the expert selections of a session in the order in which
-// they first came. In JSON they are an object of counts by name.
+// Selections are the expert selections of a session in the order in which they
+// first occurred. In JSON, they are an object of counts by name.
 type Selections []Selection
 
 // MarshalJSON writes an object in the order of the operations.
@@ -41,8 +41,8 @@ func (s *Selections) UnmarshalJSON(b []byte) error {
 	})
 }
 
-// marshalObject writes a slice as an object, in the slice's order: a map's
-// would be that of the alphabet, in which layer 10 comes before layer 2.
+// marshalObject writes a slice as an object, in the slice's order. A map would
+// be sorted by name, with layer 10 before layer 2.
 func marshalObject[T any](items []T, member func(T) (key string, value any)) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -92,8 +92,8 @@ func unmarshalObject[V any](b []byte, add func(key string, value V)) error {
 	return nil
 }
 
-// finite makes JSON of what Python writes: its json module has the words
-// Infinity and NaN for numbers that JSON doesn't have. They become null.
+// finite replaces Infinity and NaN, which Python's json module writes and JSON
+// doesn't have, by null.
 func finite(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for inString := false; len(b) > 0; {
@@ -108,15 +108,15 @@ func finite(b []byte) []byte {
 		case b[0] == '"':
 			inString = !inString
 		case inString && b[0] == '\\' && len(b) > 1:
-			n = 2 // what is escaped doesn't end the string
+			n = 2 // an escaped quote doesn't end the string
 		}
 		out, b = append(out, b[:n]...), b[n:]
 	}
 	return out
 }
 
-// wordLen is the length of the word at the start of b that stands for a number
-// that isn't finite, 0 if there is none.
+// wordLen returns the length of the word for a number that isn't finite at the
+// start of b, 0 if there is none.
 func wordLen(b []byte) int {
 	for _, word := range []string{"-Infinity", "Infinity", "NaN"} {
 		if bytes.HasPrefix(b, []byte(word)) {

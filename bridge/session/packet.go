@@ -3,50 +3,63 @@ package session
 import (
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
 )
 
-// The devices whose shares a [Summary] knows. A packet may name any other.
+// The devices whose shares a [Summary] reports. A packet may name any other.
 const (
 	CPU  = "cpu"
 	IGPU = "igpu"
 )
 
-// auto is the device that a pipeline asks for when it leaves the choice to its
-// scheduler. A packet that asked for it can't have fallen back.
+// auto is the device that a pipeline requests when its scheduler chooses one.
+// A packet that requested it is never a fallback.
 const auto = "auto"
 
-// Packet is a work packet that ended.
+// Packet is a work packet that ended. Only Operation and Device are required.
 type Packet struct {
 	// ID is the pipeline's number for the packet.
 	ID int64
 	// Layer is the index of the model's layer, -1 for what comes before the
 	// first one.
 	Layer int
-	// Operation is what was done, such as attention_qkv_proj. The operations
-	// of a model are a small set; see [WithOperationLimit].
+	// Operation is the kind of work, such as attention_qkv_proj. A model has
+	// few operations; a session distinguishes 200.
 	Operation string
-	// Device is where the packet ran.
+	// Device is the device that the packet ran on.
 	Device string
-	// DeviceTarget is the device that was asked for. One that isn't empty,
-	// isn't "auto" and isn't Device counts as a fallback.
+	// DeviceTarget is the device that the pipeline requested. The packet
+	// counts as a fallback if this is neither empty nor "auto" nor Device.
 	DeviceTarget string
+	// Worker is the worker instance that ran the packet. If empty, the session
+	// derives it from Operation and Device.
+	Worker string
+	// Expert is the ID of the expert that the packet ran or selected, such as
+	// "17". Empty means that there is none or that it isn't known.
+	Expert string
 	// Duration is how long the packet took. A negative one counts as 0.
 	Duration time.Duration
-	// Memory is the memory that the packet used, in bytes. 0 stands for
-	// unknown: the CSV says 0.00 and the histogram of memory leaves it out.
+	// Memory is the memory that the packet used, in bytes. 0 means unknown:
+	// the CSV has 0.00, and the memory histogram doesn't count the packet.
 	Memory int64
-	// End is when the packet ended. The zero time stands for now.
+	// End is when the packet ended. The zero time means now.
 	End time.Time
-	// Err is why the packet failed, nil for a success.
+	// Err is why the packet failed, or nil if it succeeded.
 	Err error
-	// ErrorType is a name for the kind of Err, the error.type of metrics. It
-	// must be one of few: never the text of an error. Where it is empty the
-	// type is Err's ErrorType method's word, or the Go type of Err.
+	// ErrorType is a name for the kind of Err, reported as error.type. There
+	// must be few of them, so never use an error's text. If empty, the name is
+	// that of Err's ErrorType method or, without one, Err's Go type.
 	ErrorType string
+	// Attributes are added to the data points of this packet: the phase of the
+	// inference, the model. Make each set once and reuse it; then it costs
+	// nothing per packet. Values must be valid UTF-8. A session distinguishes
+	// 64 sets. The files don't contain them.
+	Attributes attribute.Set
 }
 
-// errorType is the low-cardinality name for the packet's error.
+// errorType returns the low-cardinality name of the packet's error.
 func (p *Packet) errorType() string {
 	if p.ErrorType != "" {
 		return p.ErrorType
@@ -54,7 +67,7 @@ func (p *Packet) errorType() string {
 	return errtype.Of(p.Err)
 }
 
-// fellBack reports whether the packet ran elsewhere than it was asked to.
+// fellBack reports whether the packet ran on another device than requested.
 func (p *Packet) fellBack() bool {
 	return p.DeviceTarget != "" && p.DeviceTarget != auto && p.DeviceTarget != p.Device
 }

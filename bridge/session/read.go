@@ -29,21 +29,20 @@ type Row struct {
 	Error     string
 }
 
-// readRows calls each for every row, in the order of the file. It reads what
-// this package writes and what Python's csv module does, with LF or CRLF at
-// the ends of rows.
+// readRows calls each for every row, in the order of the file. It reads files
+// of this package and of Python's csv module; rows may end with LF or CRLF.
 //
-// A file that was cut ends in a part of a row, which is left out: cut is the
-// line on which that part begins, 0 if there is none. A row that is wrong
-// anywhere else is an error.
+// An incomplete row at the end of the file is left out: cut is the line on
+// which it begins, 0 if there is none. An invalid row anywhere else is an
+// error.
 func readRows(r io.Reader, each func(Row)) (cut int, err error) {
 	src := &lastByte{r: r}
 	c := csv.NewReader(src)
 	c.ReuseRecord = true
-	c.FieldsPerRecord = -1 // a part of a row has fewer
+	c.FieldsPerRecord = -1 // an incomplete row has fewer
 
-	// Whether a record is the last one, which may be a part, shows only when
-	// the next one is asked for. So each is held back until then.
+	// Only the last record may be incomplete, and only the next read shows
+	// which one is the last. So each record is held back until then.
 	var held record
 	for {
 		next, err := readRecord(c, held.line == 0)
@@ -63,20 +62,18 @@ func readRows(r io.Reader, each func(Row)) (cut int, err error) {
 	}
 }
 
-// record is one record of a CSV: a row, or the header, or what is wrong with
-// it.
+// record is one record of a CSV: the header, a row, or an invalid one.
 type record struct {
-	line   int // where it begins; 0: there is no record
+	line   int // where it begins; 0 if there is no record
 	header bool
 	row    Row
 	err    error
-	// open means that the file ended within the record: what there is of it
-	// is the beginning of one.
+	// open means that the file ended within the record.
 	open bool
 }
 
-// readRecord reads the next record. Its error is of reading the file; what is
-// wrong with the record itself is in the record.
+// readRecord reads the next record. It returns errors of reading the file; an
+// error of the record's format is in the record.
 func readRecord(c *csv.Reader, first bool) (record, error) {
 	fields, err := c.Read()
 	var wrong *csv.ParseError
@@ -91,7 +88,7 @@ func readRecord(c *csv.Reader, first bool) (record, error) {
 	rec := record{line: line, header: first}
 	if first {
 		if !slices.Equal(fields, columns[:]) {
-			rec.err = fmt.Errorf("line %d: the header is another one", line)
+			rec.err = fmt.Errorf("line %d: not a session's header", line)
 			rec.open = strings.HasPrefix(string(header()), strings.Join(fields, ","))
 		}
 		return rec, nil
@@ -102,9 +99,9 @@ func readRecord(c *csv.Reader, first bool) (record, error) {
 	return rec, nil
 }
 
-// cut reports whether the record, the last of a file that ends in the byte
-// last, is only a part. A row is whole with its newline, since without it
-// there is no telling how much of the error's text is missing.
+// cut reports whether the record, the last of a file that ends with the byte
+// last, is incomplete. A row without its newline is: a part of the error's text
+// may be missing.
 func (r record) cut(last byte) bool {
 	switch {
 	case r.line == 0:
@@ -112,13 +109,13 @@ func (r record) cut(last byte) bool {
 	case r.open:
 		return true // a quoted field may be cut after a newline of its own
 	case r.header && r.err != nil:
-		return false // not the beginning of our header: another kind of file
+		return false // another kind of file
 	default:
 		return last != '\n'
 	}
 }
 
-// use passes a row on, or reports what is wrong with it.
+// use calls each with a row, or returns the record's error.
 func (r record) use(each func(Row)) error {
 	if r.err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, r.err)
@@ -129,7 +126,7 @@ func (r record) use(each func(Row)) error {
 	return nil
 }
 
-// parseRow makes a row of its fields.
+// parseRow parses the fields of a row.
 func parseRow(fields []string) (Row, error) {
 	if len(fields) != len(columns) {
 		return Row{}, fmt.Errorf("%d fields instead of %d", len(fields), len(columns))
@@ -150,14 +147,14 @@ func parseRow(fields []string) (Row, error) {
 	return r, p.err
 }
 
-// fieldParser reads fields and keeps the first error.
+// fieldParser parses fields and keeps the first error.
 type fieldParser struct {
 	fields []string
 	err    error
 }
 
-// largest is the largest number that a field may have. As seconds or
-// milliseconds it is more than a session takes, and it fits a time.Duration.
+// largest is the largest number in a field. As seconds or milliseconds, it is
+// longer than any session and fits a time.Duration.
 const largest = 1e12
 
 func (p *fieldParser) number(i int) float64 {

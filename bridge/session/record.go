@@ -4,58 +4,58 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"go.opentelemetry.io/otel/metric"
 )
 
-// Record records a packet that ended. Its row is in the file when Record
-// returns, or shortly after where packets come in a burst; the package's
-// documentation says when. The errors are those of writing rows, such as a
-// full disk, and ErrClosed after Close; on any but the latter the packet is in
-// metrics and summary all the same.
-func (s *Session) Record(p Packet) error {
+// Record records a packet that ended. The packet's row is in the file when
+// Record returns or, in a burst of packets, at most a millisecond later; see
+// the package documentation. A span in ctx that is sampled becomes the
+// exemplar of the packet's measurements; ctx has no other effect.
+//
+// Record returns the error of writing the row, such as a full disk; metrics
+// and summary include the packet nevertheless. After [Session.Close] it
+// returns [os.ErrClosed], and the packet isn't counted.
+func (s *Session) Record(ctx context.Context, p Packet) error {
+	if s == nil {
+		return nil
+	}
 	p.Duration = max(p.Duration, 0)
 	p.Memory = max(p.Memory, 0)
 	var message, errorType string
 	if p.Err != nil {
-		// Before the lock, as these may be anybody's code.
+		// Before the lock, because these methods may be anybody's code.
 		message, errorType = clean(p.Err.Error()), p.errorType()
 	}
-	points, fallback, err := s.log(&p, message, errorType)
-	if points != nil {
-		s.metrics.record(points, p.Duration, p.Memory)
-	}
-	if fallback != nil {
-		s.metrics.fallbacks.Add(context.Background(), 1, fallback...)
+	to, err := s.log(&p, message, errorType)
+	if to.series != nil {
+		s.metrics.record(ctx, to, p.Duration, p.Memory)
 	}
 	return err
 }
 
 // log counts a packet and writes its row, both under one lock so that the
 // rows are in the order of their timestamps. It returns the data points that
-// the packet goes to, none after Close; measuring them needs no lock.
-func (s *Session) log(p *Packet, message, errorType string) (*series, []metric.AddOption, error) {
+// the packet goes to, none after Close. Measuring them needs no lock.
+func (s *Session) log(p *Packet, message, errorType string) (points, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, nil, ErrClosed
+		return points{}, s.errClosed("record packet %d", p.ID)
 	}
 	now := s.clock()
 	if p.End.IsZero() {
 		p.End = now
 	}
 	r := s.routes.of(p)
-	s.totals.add(r.operation, r.selection, r.key.device, p.Duration, p.Err == nil)
+	s.totals.add(r.inSummary, r.selection, r.device, p.Duration, p.Err == nil)
 
-	points := r.ok
+	to := points{series: r.ok, expert: s.routes.expert(r, p.Expert)}
 	if p.Err != nil {
-		points = s.routes.failure(r, errorType)
+		to.series = s.routes.failure(r, errorType)
 	}
-	var fallback []metric.AddOption
 	if p.fellBack() {
-		fallback = s.routes.fallback(p.DeviceTarget, p.Device)
+		to.fallback = s.routes.fallback(r, p)
 	}
-	return points, fallback, s.writeRow(r, p, message, now)
+	return to, s.writeRow(r, p, message, now)
 }
 
 func (s *Session) writeRow(r *route, p *Packet, message string, now time.Time) error {
@@ -78,13 +78,17 @@ func (s *Session) writeRow(r *route, p *Packet, message string, now time.Time) e
 	return nil
 }
 
-// Flush writes the rows of a burst that wait. The errors are those of Record.
+// Flush writes the rows of a burst that are still in memory. Its errors are
+// those of [Session.Record].
 func (s *Session) Flush() error {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return ErrClosed
+		return s.errClosed("flush")
 	case s.rows == nil:
 		return s.err
 	}
@@ -94,8 +98,8 @@ func (s *Session) Flush() error {
 	return nil
 }
 
-// writeLate writes the last rows of a burst, after which no packet came that
-// would have. What it can't write shows at the next Record and at Close.
+// writeLate writes the last rows of a burst. No packet followed that would
+// have written them. Errors show at the next Record and at Close.
 func (s *Session) writeLate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

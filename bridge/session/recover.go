@@ -8,55 +8,73 @@ import (
 	"time"
 )
 
-// Recover makes the summary of a session whose program ended without Close,
-// from the CSV at csvPath, and writes it where Close would have. A part of a
-// row at the end of the CSV is left out.
+// Recover rebuilds the summary of a session whose program ended without
+// [Session.Close], from its CSV, and writes it where Close would have. The path
+// is as for [Analyze]. An incomplete row at the end of the CSV is left out.
 //
-// What isn't in the CSV isn't in the summary either: tokens and contention
-// events are 0, the session begins with its first packet and ends with its
-// last, and times are sums of the CSV's microseconds.
+// The CSV doesn't have everything: tokens and contention events are 0, the
+// session starts with its first packet and ends with its last, and times are
+// sums of the CSV's microseconds.
 //
-// The errors are ErrFormat for a file that isn't a session's, ErrExists where
-// there is a summary already, and those of reading and writing.
-func Recover(csvPath string, opts ...ReadOption) (*Summary, error) {
-	files := paths{csv: csvPath, json: summaryPath(csvPath)}
-	r, err := replayFile(files.csv, newReadConfig(opts), func(Row) {})
+// If there is a summary, the error is [fs.ErrExist], unless overwrite is true.
+// Other errors are ErrFormat for a file that isn't a session's, ErrNoSession,
+// and those of reading and writing. On Linux and macOS, recovering a session
+// that is still running is an error, because its Close would find a summary.
+func Recover(path string, overwrite bool) (*Summary, error) {
+	s, err := recoverSummary(path, overwrite)
 	if err != nil {
 		return nil, fmt.Errorf("recover session: %w", err)
 	}
-	s := r.summary(files)
-	if err := s.write(files.json); err != nil {
-		return nil, fmt.Errorf("recover session: %w", err)
+	return s, nil
+}
+
+func recoverSummary(path string, overwrite bool) (*Summary, error) {
+	csvPath, err := locate(path)
+	if err != nil {
+		return nil, err
 	}
-	return &s, nil
-}
-
-// summaryPath is the path of the summary that belongs to a CSV.
-func summaryPath(csvPath string) string {
-	return strings.TrimSuffix(csvPath, ".csv") + ".json"
-}
-
-// replay is what the rows of a CSV say of their session.
-type replay struct {
-	totals     *totals
-	start, end time.Time
-	cut        int // the line on which a part of a row begins, 0 if none does
-}
-
-// replayFile reads a CSV, calls each for its rows and adds them up.
-func replayFile(path string, c readConfig, each func(Row)) (*replay, error) {
-	f, err := os.Open(path)
+	f, err := os.Open(csvPath)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	r := &replay{totals: newTotals(c.operationLimit)}
+	if locked(f) {
+		return nil, fmt.Errorf("%s: the session is still running; recover it after its program has ended", csvPath)
+	}
+	r, err := replayRows(f, func(Row) {})
+	if err != nil {
+		return nil, err
+	}
+	files := paths{csv: csvPath, json: summaryPath(csvPath)}
+	s := r.summary(files)
+	if overwrite {
+		return &s, s.replace(files.json)
+	}
+	return &s, s.create(files.json)
+}
+
+// summaryPath returns the path of the summary that belongs to a CSV.
+func summaryPath(csvPath string) string {
+	return strings.TrimSuffix(csvPath, ".csv") + ".json"
+}
+
+// replay is what the rows of a CSV add up to.
+type replay struct {
+	totals     totals
+	start, end time.Time
+	cut        int // the line on which an incomplete row begins, 0 if none does
+}
+
+// replayRows reads a CSV, calls each for its rows and adds them up.
+func replayRows(f *os.File, each func(Row)) (*replay, error) {
+	r := &replay{}
+	var err error
 	r.cut, err = readRows(f, func(row Row) {
 		r.add(row)
 		each(row)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	return r, nil
 }

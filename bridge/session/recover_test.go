@@ -2,12 +2,14 @@ package session
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,10 +19,10 @@ import (
 )
 
 // Recover's summary is the one that Close wrote, but for what isn't in the CSV.
-func TestS11RecoverMakesTheSummary(t *testing.T) {
+func TestRecoverRebuildsTheSummary(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := openTest(t, "telemetry")
-	s.AddGeneratedTokens(5)
+	s.AddGeneratedTokens(t.Context(), 5)
 	for i := range 100 {
 		p := Packet{ID: int64(i), Layer: i % 7, Operation: layerOperations[i%5].operation, Device: layerOperations[i%5].device}
 		p.Duration = time.Duration(i) * time.Microsecond
@@ -29,12 +31,12 @@ func TestS11RecoverMakesTheSummary(t *testing.T) {
 		}
 		recordAll(t, s, p)
 	}
-	// The session's program ends here, without Close.
-	recovered, err := Recover(s.CSVPath())
+	crash(t, s)
+	recovered, err := Recover(s.files.csv, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, err := readSummary(s.JSONPath())
+	written, err := readSummary(s.files.json)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,43 +49,118 @@ func TestS11RecoverMakesTheSummary(t *testing.T) {
 	if written.StartTime != 1763337869.803673 || written.EndTime != 1763337869.902673 || written.TotalTimeS != 0.099 {
 		t.Errorf("the session was from %v to %v: %v s", written.StartTime, written.EndTime, written.TotalTimeS)
 	}
-	if _, err := Recover(s.CSVPath()); !errors.Is(err, ErrExists) {
+	if _, err := Recover(s.files.csv, false); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("once more: %v", err)
 	}
 }
 
-// A session with a limit of its own is read back with that limit.
-func TestS11OperationLimit(t *testing.T) {
-	s := openTest(t, t.TempDir(), WithOperationLimit(300))
-	for i := range 301 {
-		recordAll(t, s, Packet{Operation: fmt.Sprint("op ", i), Device: CPU})
+// Past the limit on operations, a recovered summary still equals the written one.
+func TestRecoverPastTheOperationLimit(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	for i := range operationLimit + 5 {
+		recordAll(t, s, Packet{Operation: fmt.Sprint("expert ", i), Device: CPU})
 	}
-	want := s.Summary().Operations
-	if len(want) != 301 || want[300].Name != overflowName {
-		t.Fatalf("the session's own summary has %d operations", len(want))
+	want := s.Summary()
+	if n := len(want.Operations); n != operationLimit+1 || want.Operations[n-1].Name != overflowName {
+		t.Fatalf("the session's own summary has %d operations", n)
 	}
-	recovered, err := Recover(s.CSVPath(), WithOperationLimit(300))
+	crash(t, s)
+	recovered, err := Recover(s.files.csv, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, want, recovered.Operations)
-	for limit, n := range map[int]int{0: 201, 300: 301, 301: 301, 5: 6} {
-		r, err := Analyze(s.CSVPath(), WithOperationLimit(limit))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := len(r.Summary.Operations); got != n {
-			t.Errorf("with a limit of %d the report has %d operations, want %d", limit, got, n)
-		}
-		equal(t, want, r.Written.Operations)
+	equal(t, want.Operations, recovered.Operations)
+	equal(t, want.ExpertSelections, recovered.ExpertSelections)
+}
+
+// crash does what the kernel does with the files of a program that crashes.
+func crash(t *testing.T, s *Session) {
+	t.Helper()
+	if err := s.rows.file.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
-func TestS11RecoverRealSession(t *testing.T) {
+// The summary of a session that is running is its own to write.
+func TestRecoverRejectsARunningSession(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("no locks here")
+	}
+	s := openTest(t, t.TempDir())
+	recordAll(t, s, Packet{Operation: "a", Device: CPU})
+	for _, overwrite := range []bool{false, true} {
+		if _, err := Recover(s.files.csv, overwrite); err == nil || !strings.Contains(err.Error(), s.files.csv+": the session is still running") {
+			t.Errorf("while it runs: %v", err)
+		}
+	}
+	if _, err := Analyze(s.files.csv); err != nil { // which only reads
+		t.Error(err)
+	}
+	closeTest(t, s)
+	if _, err := Recover(s.files.csv, true); err != nil {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func TestRecoverOverwritesOnlyWhenTold(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	recordAll(t, s, Packet{Operation: "a", Device: CPU})
+	crash(t, s)
+	write(t, s.files.json, "{ torn")
+	if _, err := Recover(s.files.csv, false); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("not told: %v", err)
+	}
+	if got := read(t, s.files.json); got != "{ torn" {
+		t.Errorf("the summary is %q now", got)
+	}
+	recovered, err := Recover(s.files.csv, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := readSummary(s.files.json)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, recovered, written)
+	if entries, _ := os.ReadDir(filepath.Dir(s.files.json)); len(entries) != 2 {
+		t.Errorf("the directory has %v", entries)
+	}
+}
+
+// A failed overwrite leaves the old summary.
+func TestRecoverThatCannotWriteKeepsTheOldSummary(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	recordAll(t, s, Packet{Operation: "a", Device: CPU})
+	crash(t, s)
+	write(t, s.files.json, "old")
+	write(t, s.files.json+".new", "in the way")
+	if _, err := Recover(s.files.csv, true); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), s.files.json+".new") {
+		t.Errorf("the error is %v", err)
+	}
+	if got := read(t, s.files.json); got != "old" {
+		t.Errorf("the summary is %q now", got)
+	}
+}
+
+func TestRecoverTakesTheNewestFileOfADirectory(t *testing.T) {
+	dir := t.TempDir()
+	s := openTest(t, dir)
+	recordAll(t, s, Packet{Operation: "a", Device: CPU})
+	crash(t, s)
+	recovered, err := Recover(dir, false)
+	if err != nil || recovered.JSONSummary != s.files.json {
+		t.Errorf("recovered %+v, %v", recovered, err)
+	}
+	if _, err := Recover(t.TempDir(), false); !errors.Is(err, ErrNoSession) {
+		t.Errorf("in an empty directory: %v", err)
+	}
+}
+
+func TestRecoverOfARealSession(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "session_2025-11-17_00-04-29.csv")
 	write(t, path, read(t, upstreamPath(filepath.Base(path))))
-	got, err := Recover(path)
+	got, err := Recover(path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +174,7 @@ func TestS11RecoverRealSession(t *testing.T) {
 }
 
 // A file cut at any byte has the rows that are whole, and says where it was cut.
-func TestS11CutAtEveryByte(t *testing.T) {
+func TestCSVCutAtAnyByteIsReadUpToTheLastCompleteRow(t *testing.T) {
 	rows := []string{
 		"1.500000,cpu,w,1.000,1,0,op,True,0.00,\n",
 		"1.600000,cpu,w,1.000,2,0,op,False,0.00,\"two\nlines, \"\"quoted\"\"\n\"\n",
@@ -127,25 +204,25 @@ func TestS11CutAtEveryByte(t *testing.T) {
 	}
 }
 
-func TestS11ReportOfACutFile(t *testing.T) {
+func TestReportNamesTheIncompleteRow(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{Operation: "a", Device: CPU}, Packet{Operation: "a", Device: CPU})
 	path := filepath.Join(t.TempDir(), "cut.csv")
-	write(t, path, strings.TrimSuffix(read(t, s.CSVPath()), "0.00,\n"))
+	write(t, path, strings.TrimSuffix(read(t, s.files.csv), "0.00,\n"))
 	r, err := Analyze(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.CutLine != 3 || r.Summary.TotalPackets != 1 || !strings.Contains(text(t, r), "line 3 is only a part of a row") {
+	if r.CutLine != 3 || r.Summary.TotalPackets != 1 || !strings.Contains(text(t, r), "the row on line 3 is incomplete") {
 		t.Errorf("cut at %d, %d packets:\n%s", r.CutLine, r.Summary.TotalPackets, text(t, r))
 	}
-	if sum, err := Recover(path); err != nil || sum.TotalPackets != 1 {
+	if sum, err := Recover(path, false); err != nil || sum.TotalPackets != 1 {
 		t.Errorf("recovered %v, %v", sum, err)
 	}
 }
 
 // After a power cut the end of a file may be zeros.
-func TestS11ZerosAtTheEnd(t *testing.T) {
+func TestCSVWithZerosAtTheEnd(t *testing.T) {
 	n := 0
 	cut, err := readRows(strings.NewReader(headerLine+"1.5,cpu,w,1.0,1,0,op,True,0.00,\n"+strings.Repeat("\x00", 5000)),
 		func(Row) { n++ })
@@ -154,8 +231,8 @@ func TestS11ZerosAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestS11RecoverMissingFile(t *testing.T) {
-	if _, err := Recover(filepath.Join(t.TempDir(), "x.csv")); !errors.Is(err, fs.ErrNotExist) {
+func TestRecoverOfAMissingFileIsAnError(t *testing.T) {
+	if _, err := Recover(filepath.Join(t.TempDir(), "x.csv"), false); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -163,13 +240,13 @@ func TestS11RecoverMissingFile(t *testing.T) {
 const crashDir = "SESSION_TEST_CRASH_DIR"
 
 // A program that is killed has in its CSV each packet whose Record returned.
-func TestS11KilledProgram(t *testing.T) {
+func TestKilledProgramKeepsItsPackets(t *testing.T) {
 	if dir := os.Getenv(crashDir); dir != "" {
 		recordUntilKilled(dir)
 		return
 	}
 	dir := t.TempDir()
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestS11KilledProgram$")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledProgramKeepsItsPackets$")
 	child.Env = append(os.Environ(), crashDir+"="+dir)
 	out, err := child.StdoutPipe()
 	if err != nil {
@@ -199,7 +276,7 @@ func TestS11KilledProgram(t *testing.T) {
 			t.Fatalf("row %d is packet %d's", i+1, r.PacketID)
 		}
 	}
-	sum, err := Recover(path)
+	sum, err := Recover(path, false)
 	if err != nil || sum.TotalPackets != int64(len(rows)) {
 		t.Errorf("recovered %+v, %v", sum, err)
 	}
@@ -213,7 +290,7 @@ func recordUntilKilled(dir string) {
 		for start := time.Now(); time.Since(start) < 2*writeGap; {
 			continue
 		}
-		err = s.Record(Packet{ID: id, Operation: "embedding", Device: CPU})
+		err = s.Record(context.Background(), Packet{ID: id, Operation: "embedding", Device: CPU})
 		fmt.Println(id)
 	}
 	fmt.Fprintln(os.Stderr, err)

@@ -5,29 +5,36 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
-// WriteTo prints the report as text: the session overall, its time per worker
-// and per layer, the slowest packets, the failures, and the summary that the
-// session wrote. Of the workers those are listed that took the most time,
-// unless [Report.AllWorkers] is set. It implements [io.WriterTo].
+// workersListed is how many workers WriteTo lists unless told to list all. A
+// session may have several for each layer of its model.
+const workersListed = 20
+
+const counted = `Failed packets are in "packets" and "failed" only. All times, and all figures per
+device, worker, layer, duration and interval, count successful packets.
+`
+
+// WriteTo prints the report as text with bars of Unicode block characters. It
+// implements [io.WriterTo].
 func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "Session %s\n", printable(r.Path))
 	if r.CutLine > 0 {
-		fmt.Fprintf(&b, "\nNote: line %d is only a part of a row and was left out, with all after it.\n", r.CutLine)
+		fmt.Fprintf(&b, "\nNote: the row on line %d is incomplete and was left out, with everything after it.\n", r.CutLine)
 	}
-	if r.Empty() {
-		fmt.Fprintf(&b, "\nWarning: there are no packets in the file.\n")
+	if r.Summary.TotalPackets == 0 {
+		fmt.Fprintf(&b, "\nWarning: the file has no packets.\n")
 	} else {
+		fmt.Fprint(&b, "\n"+counted)
 		r.overall(&b)
+		r.devices(&b)
+		r.operations(&b)
 		r.workers(&b)
 		r.layers(&b)
+		r.durations(&b)
+		r.timeline(&b)
 		r.slowest(&b)
 		r.failures(&b)
 	}
@@ -37,82 +44,129 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 
 func (r *Report) overall(b *bytes.Buffer) {
 	s := &r.Summary
-	section(b, "Overall", func(t io.Writer) {
-		succeeded := s.TotalPackets - s.FailedPackets
-		fmt.Fprintf(t, "  packets\t%d\n", s.TotalPackets)
-		fmt.Fprintf(t, "  succeeded\t%d\t(%.1f %%)\n", succeeded, 100*s.SuccessRate)
-		fmt.Fprintf(t, "  failed\t%d\n", s.FailedPackets)
-		fmt.Fprintf(t, "  on cpu\t%d\t(%.3f ms)\n", s.CPUPackets, s.TotalCPUTimeMS)
-		fmt.Fprintf(t, "  on igpu\t%d\t(%.3f ms)\n", s.IGPUPackets, s.TotalIGPUTimeMS)
-		if others := succeeded - s.CPUPackets - s.IGPUPackets; others > 0 {
-			fmt.Fprintf(t, "  on others\t%d\n", others)
-		}
-	})
+	t := newTable("Overall", "packets", "succeeded", "failed", "success rate", "time ms")
+	t.add("session", number(s.TotalPackets), number(s.TotalPackets-s.FailedPackets), number(s.FailedPackets),
+		percent(s.SuccessRate), ms(r.time()))
+	t.write(b)
 }
 
-// workersListed is how many workers are listed if not all are to be. A session
-// may have several for each layer of its model.
-const workersListed = 20
+// time returns how long the successful packets took.
+func (r *Report) time() time.Duration {
+	var sum time.Duration
+	for _, d := range r.Devices {
+		sum += d.Time
+	}
+	return sum
+}
+
+func (r *Report) devices(b *bytes.Buffer) {
+	r.shares(b, "Devices", r.Devices, r.Devices)
+}
 
 func (r *Report) workers(b *bytes.Buffer) {
-	if len(r.Workers) == 0 { // nothing succeeded
-		return
-	}
-	listed := len(r.Workers)
+	listed := r.Workers
 	if !r.AllWorkers {
-		listed = min(listed, workersListed)
+		listed = listed[:min(len(listed), workersListed)]
 	}
-	section(b, "Workers by time", func(t io.Writer) {
-		for _, w := range r.Workers[:listed] {
-			fmt.Fprintf(t, "  %s\t%s\n", printable(w.Worker), times(w.Packets, w.Time))
-		}
-		var rest WorkerTime
-		for _, w := range r.Workers[listed:] {
-			rest.Packets += w.Packets
-			rest.Time += w.Time
-		}
-		if more := len(r.Workers) - listed; more > 0 {
-			fmt.Fprintf(t, "  and %d more\t%s\n", more, times(rest.Packets, rest.Time))
-		}
-	})
+	r.shares(b, "Workers by time", r.Workers, listed)
 }
 
 func (r *Report) layers(b *bytes.Buffer) {
-	if len(r.Layers) == 0 {
+	r.shares(b, "Layers", r.Layers, r.Layers)
+}
+
+// shares prints a table of shares, of which some may not be listed. As in the
+// summary, the share of packets is of all packets, including failed ones. Bars
+// are relative to the longest.
+func (r *Report) shares(b *bytes.Buffer, heading string, all, listed []Share) {
+	t := newTable(heading, "packets", "of all", "time ms", "of time", "avg ms", "")
+	total := r.time()
+	var longest time.Duration
+	for _, s := range listed {
+		longest = max(longest, s.Time)
+	}
+	row := func(s Share) {
+		t.add(printable(s.Name), number(s.Packets), percent(share(s.Packets, r.Summary.TotalPackets)),
+			ms(s.Time), percent(ratio(float64(s.Time), float64(total))), ms(average(s.Time, s.Packets)), bar(ratio(float64(s.Time), float64(longest))))
+	}
+	for _, s := range listed {
+		row(s)
+	}
+	if more := all[len(listed):]; len(more) > 0 {
+		rest := Share{Name: fmt.Sprintf("%d more", len(more))}
+		for _, s := range more {
+			rest.Packets += s.Packets
+			rest.Time += s.Time
+		}
+		row(rest)
+	}
+	t.write(b)
+}
+
+func (r *Report) operations(b *bytes.Buffer) {
+	t := newTable("Operations", "packets", "failed", "on cpu", "on igpu", "time ms", "of time", "avg ms", "min ms", "max ms", "")
+	var longest float64
+	for _, o := range r.Summary.Operations {
+		longest = max(longest, o.TotalTimeMS)
+	}
+	total := milliseconds(r.time())
+	for _, o := range r.Summary.Operations {
+		shortest := "-"
+		if o.MinTimeMS != nil {
+			shortest = decimal(*o.MinTimeMS)
+		}
+		t.add(printable(o.Name), number(o.Count), number(o.FailedCount), number(o.CPUCount), number(o.IGPUCount),
+			decimal(o.TotalTimeMS), percent(ratio(o.TotalTimeMS, total)), decimal(o.AvgTimeMS), shortest, decimal(o.MaxTimeMS),
+			bar(ratio(o.TotalTimeMS, longest)))
+	}
+	t.write(b)
+}
+
+func (r *Report) durations(b *bytes.Buffer) {
+	var most int64
+	for _, d := range r.Durations {
+		most = max(most, d.Packets)
+	}
+	t := newTable("Durations", "packets", "")
+	for _, d := range r.Durations {
+		t.add("up to "+d.UpTo.String(), number(d.Packets), bar(share(d.Packets, most)))
+	}
+	t.write(b)
+}
+
+func (r *Report) timeline(b *bytes.Buffer) {
+	if len(r.Timeline) < 2 {
 		return
 	}
-	section(b, "Layers", func(t io.Writer) {
-		for _, l := range r.Layers {
-			fmt.Fprintf(t, "  layer %d\t%s\n", l.Layer, times(l.Packets, l.Time))
-		}
-	})
+	var sum, longest time.Duration
+	for _, i := range r.Timeline {
+		longest = max(longest, i.Time)
+	}
+	t := newTable("Over the session", "packets", "time ms", "so far ms", "")
+	for _, i := range r.Timeline {
+		sum += i.Time
+		t.add("from "+lasted(i.Start.Seconds()), number(i.Packets), ms(i.Time), ms(sum), bar(ratio(float64(i.Time), float64(longest))))
+	}
+	t.write(b)
 }
 
 func (r *Report) slowest(b *bytes.Buffer) {
-	if len(r.Slowest) == 0 {
-		return
+	t := newTable("Slowest packets", "packet", "layer", "time ms", "device")
+	for _, row := range r.Slowest {
+		t.add(printable(row.Operation), number(row.PacketID), strconv.Itoa(row.Layer), ms(row.Duration), printable(row.Device))
 	}
-	section(b, "Slowest packets", func(t io.Writer) {
-		for i, row := range r.Slowest {
-			fmt.Fprintf(t, "  %d. %s\tlayer %d\t%s\t%.3f ms\tpacket %d\n", i+1,
-				printable(row.Operation), row.Layer, printable(row.Device), milliseconds(row.Duration), row.PacketID)
-		}
-	})
+	t.write(b)
 }
 
 func (r *Report) failures(b *bytes.Buffer) {
-	if len(r.Failures) == 0 {
-		return
+	t := newTable("Failed packets", "packet", "layer", "device", "error")
+	for _, row := range r.Failures {
+		t.add(printable(row.Operation), number(row.PacketID), strconv.Itoa(row.Layer), printable(row.Device), printable(row.Error))
 	}
-	section(b, "Failed packets", func(t io.Writer) {
-		for _, row := range r.Failures {
-			fmt.Fprintf(t, "  packet %d\t%s\tlayer %d\t%s\t%s\n", row.PacketID,
-				printable(row.Operation), row.Layer, printable(row.Device), printable(row.Error))
-		}
-		if more := r.Summary.FailedPackets - int64(len(r.Failures)); more > 0 {
-			fmt.Fprintf(t, "  and %d more\n", more)
-		}
-	})
+	t.write(b)
+	if more := r.Summary.FailedPackets - int64(len(r.Failures)); more > 0 {
+		fmt.Fprintf(b, "  %d more\n", more)
+	}
 }
 
 func (r *Report) written(b *bytes.Buffer) {
@@ -123,26 +177,20 @@ func (r *Report) written(b *bytes.Buffer) {
 	if s == nil {
 		return
 	}
-	section(b, "Summary of the session", func(t io.Writer) {
-		fmt.Fprintf(t, "  session\t%s\n", printable(s.SessionName))
-		fmt.Fprintf(t, "  duration\t%s\n", lasted(s.TotalTimeS))
-		fmt.Fprintf(t, "  tokens\t%d generated, %d prompt\n", s.TokensGenerated, s.PromptTokens)
-		fmt.Fprintf(t, "  throughput\t%.2f tokens/s\n", s.TokensPerSecond)
-		fmt.Fprintf(t, "  success rate\t%.1f %%\n", 100*s.SuccessRate)
-		fmt.Fprintf(t, "  csv\t%s\n", printable(s.CSVLog))
-		fmt.Fprintf(t, "  json\t%s\n", printable(s.JSONSummary))
-	})
+	fmt.Fprintf(b, `
+Summary of the session
+  session       %s
+  duration      %s
+  tokens        %d generated, %d prompt
+  throughput    %.2f tokens/s
+  success rate  %s
+  csv           %s
+  json          %s
+`, printable(s.SessionName), lasted(s.TotalTimeS), s.TokensGenerated, s.PromptTokens, s.TokensPerSecond,
+		percent(s.SuccessRate), printable(s.CSVLog), printable(s.JSONSummary))
 }
 
-// section prints a heading and lines of cells, aligned.
-func section(b *bytes.Buffer, heading string, lines func(io.Writer)) {
-	fmt.Fprintf(b, "\n%s\n", heading)
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	lines(t)
-	_ = t.Flush() // a buffer takes everything
-}
-
-// lasted is a time in seconds, to at least a microsecond.
+// lasted formats seconds, to at least a microsecond.
 func lasted(seconds float64) string {
 	if seconds < 1 {
 		return fmt.Sprintf("%.3f ms", 1000*seconds)
@@ -150,18 +198,17 @@ func lasted(seconds float64) string {
 	return fmt.Sprintf("%.3f s", seconds)
 }
 
-// times are the cells of a number of packets and the time they took.
-func times(packets int64, took time.Duration) string {
-	total := milliseconds(took)
-	return fmt.Sprintf("%6d packets\t%9.3f ms\t(avg %.3f ms)", packets, total, ratio(total, float64(packets)))
+func average(total time.Duration, packets int64) time.Duration {
+	if packets == 0 {
+		return 0
+	}
+	return total / time.Duration(packets)
 }
 
-// printable is text of a file as it may go to a terminal: in quotes, with
-// escapes, where it has characters that would do something there.
-func printable(s string) string {
-	notPrint := func(r rune) bool { return !unicode.IsPrint(r) }
-	if utf8.ValidString(s) && strings.IndexFunc(s, notPrint) < 0 {
-		return s
-	}
-	return strconv.Quote(s)
-}
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+func ms(d time.Duration) string { return decimal(milliseconds(d)) }
+
+func decimal(ms float64) string { return fmt.Sprintf("%.3f", ms) }

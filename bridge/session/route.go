@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -9,33 +10,46 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Limits on what a session remembers, and with it on the number of its series.
+// Limits on what a session remembers, and so on the number of its series.
 const (
-	routeLimit     = 4096 // device, operation, layer
-	deviceLimit    = 32
-	fallbackLimit  = 128 // device asked for, device used
-	errorTypeLimit = 64
-	failureLimit   = 4096 // route, type of error
+	routeLimit      = 4096 // routeKey
+	deviceLimit     = 32
+	attributesLimit = 64    // sets of Packet.Attributes
+	fallbackLimit   = 128   // fallbackKey
+	expertLimit     = 16384 // route, expert
+	errorTypeLimit  = 64
+	failureLimit    = 4096 // route, type of error
 )
 
+// routeKey is what packets of the same route have in common.
 type routeKey struct {
-	device, operation string
-	layer             int
+	device, operation, worker string
+	layer                     int
+	attributes                attribute.Distinct
 }
 
-// route is all that packets of one device, operation and layer have in common,
-// so that a packet costs one look-up and nothing is made anew for it.
+type fallbackKey struct {
+	requested, used string
+	attributes      attribute.Distinct
+}
+
+// route holds everything that is the same for all packets with the same
+// routeKey, so that recording a packet takes one lookup and allocates nothing.
 type route struct {
-	key        routeKey // fit for a CSV and for OTLP
-	worker     string
-	head, tail []byte // the fields of the row that are always the same
-	operation  *operation
-	selection  *selection
+	device, operation, worker string // valid in a CSV and in OTLP
+	layer                     int
+	attributes                []attribute.KeyValue
 
-	ok     *series
-	failed map[string]*series // by type of error
+	head, tail []byte // the parts of the CSV row that are always the same
+	inSummary  *operation
+	selection  *selection // nil if the operation is not an expert's
 
-	knownDevice, knownOperation, remembered bool
+	ok      *series
+	failed  map[string]*series            // by type of error
+	experts map[string][]metric.AddOption // by expert
+
+	// Whether these are within their limits; remembered implies all of them.
+	knownDevice, knownOperation, knownAttributes, remembered bool
 }
 
 // routes finds the route of a packet. It is not safe for concurrent use.
@@ -45,9 +59,11 @@ type routes struct {
 
 	known      map[routeKey]*route
 	devices    map[string]struct{}
+	attributes map[attribute.Distinct]struct{}
 	errorTypes map[string]struct{}
-	fallbacks  map[[2]string][]metric.AddOption
-	failures   int
+	fallbacks  map[fallbackKey][]metric.AddOption
+
+	failures, experts int
 }
 
 func newRoutes(t *totals, layerOnDuration bool) *routes {
@@ -55,74 +71,83 @@ func newRoutes(t *totals, layerOnDuration bool) *routes {
 		totals: t, layerOnDuration: layerOnDuration,
 		known:      make(map[routeKey]*route),
 		devices:    make(map[string]struct{}),
+		attributes: make(map[attribute.Distinct]struct{}),
 		errorTypes: make(map[string]struct{}),
-		fallbacks:  make(map[[2]string][]metric.AddOption),
+		fallbacks:  make(map[fallbackKey][]metric.AddOption),
 	}
 }
 
-// of is the route of a packet.
+// of returns the route of a packet.
 func (r *routes) of(p *Packet) *route {
-	key := routeKey{p.Device, p.Operation, p.Layer}
+	key := routeKey{p.Device, p.Operation, p.Worker, p.Layer, p.Attributes.Equivalent()}
 	if found, ok := r.known[key]; ok {
 		return found
 	}
-	return r.add(key)
+	return r.add(key, p.Attributes.ToSlice())
 }
 
 // add makes a route, and remembers it unless it is past one of the limits.
-func (r *routes) add(key routeKey) *route {
-	// A copy, as the packet's strings may be small parts of large ones.
+func (r *routes) add(key routeKey, attributes []attribute.KeyValue) *route {
+	// Copies, because the packet's strings may be small parts of large ones.
 	key.device = strings.Clone(key.device)
 	key.operation = strings.Clone(key.operation)
-	clean := routeKey{clean(key.device), clean(key.operation), key.layer}
+	key.worker = strings.Clone(key.worker)
 
-	n := &route{key: clean, worker: worker(clean.operation, clean.device, clean.layer)}
-	n.head = appendHead(nil, clean.device, n.worker)
-	n.tail = appendTail(nil, clean.layer, clean.operation)
-	n.operation, n.knownOperation = r.totals.operation(clean.operation)
-	n.selection = r.totals.selection(n.operation, clean.operation, clean.layer)
-	n.knownDevice = remember(r.devices, clean.device, deviceLimit)
-	n.remembered = n.knownOperation && n.knownDevice && len(r.known) < routeLimit
-	n.ok = r.series(n, nil)
+	n := &route{
+		device: clean(key.device), operation: clean(key.operation), worker: clean(key.worker),
+		layer: key.layer, attributes: attributes,
+	}
+	if n.worker == "" {
+		n.worker = worker(n.operation, n.device, n.layer)
+	}
+	n.head = appendHead(nil, n.device, n.worker)
+	n.tail = appendTail(nil, n.layer, n.operation)
+	n.inSummary, n.knownOperation = r.totals.operation(n.operation)
+	n.selection = r.totals.selection(n.inSummary, n.operation, n.layer)
+	n.knownDevice = remember(r.devices, n.device, deviceLimit)
+	n.knownAttributes = remember(r.attributes, key.attributes, attributesLimit)
+	n.remembered = n.knownOperation && n.knownDevice && n.knownAttributes && len(r.known) < routeLimit
+	n.ok = r.series(n)
 	if n.remembered {
 		r.known[key] = n
 	}
 	return n
 }
 
-// series makes the data points of a route's packets, of those that succeeded
+// series makes the data points of a route's packets: of those that succeeded
 // or, with an error.type, of those that failed.
-func (r *routes) series(n *route, errorType []attribute.KeyValue) *series {
+func (r *routes) series(n *route, errorType ...attribute.KeyValue) *series {
 	var (
-		device    = attribute.String(semconv.Device, n.key.device)
-		operation = attribute.String(semconv.Operation, n.key.operation)
-		layer     = attribute.Int(semconv.Layer, n.key.layer)
+		device    = attribute.String(semconv.Device, n.device)
 		worker    = attribute.String(semconv.Worker, n.worker)
+		operation = attribute.String(semconv.Operation, n.operation)
+		layer     = attribute.Int(semconv.Layer, n.layer)
 	)
-	s := &series{duration: recordIn(past), packets: addTo(past), memory: recordIn(past)}
-	if n.knownDevice {
-		s.memory = recordIn(device)
-	}
-	switch {
-	case !n.knownDevice, !n.knownOperation:
-	case !r.layerOnDuration:
-		s.duration = recordIn(append(errorType, device, operation)...)
-	case n.remembered:
-		s.duration = recordIn(append(errorType, device, operation, layer)...)
+	s := &series{duration: recordIn(overflow), packets: addTo(overflow), memory: recordIn(overflow)}
+	if n.knownDevice && n.knownAttributes {
+		s.memory = recordIn(n.with(device)...)
 	}
 	if n.remembered {
-		s.packets = addTo(append(errorType, device, worker)...)
+		s.packets = addTo(n.with(append(errorType, device, worker)...)...)
 	}
-	if isExpert(n.key.operation) {
-		s.experts = addTo(past)
-		if n.remembered {
-			s.experts = addTo(operation, layer)
-		}
+	switch {
+	case !n.knownDevice, !n.knownOperation, !n.knownAttributes:
+	case !r.layerOnDuration:
+		s.duration = recordIn(n.with(append(errorType, device, operation)...)...)
+	case n.remembered:
+		s.duration = recordIn(n.with(append(errorType, device, operation, layer)...)...)
 	}
 	return s
 }
 
-// failure is the series of a route's packets that failed in one way.
+// with returns a new list: the attributes of the route's packets and, after
+// them, those of the catalog, which take precedence.
+func (n *route) with(attrs ...attribute.KeyValue) []attribute.KeyValue {
+	return slices.Concat(n.attributes, attrs)
+}
+
+// failure returns the series of a route's packets that failed with a type of
+// error.
 func (r *routes) failure(n *route, errorType string) *series {
 	if s, ok := n.failed[errorType]; ok {
 		return s
@@ -131,9 +156,9 @@ func (r *routes) failure(n *route, errorType string) *series {
 	if name != overflowName && !remember(r.errorTypes, name, errorTypeLimit) {
 		return r.failure(n, overflowName)
 	}
-	s := r.series(n, []attribute.KeyValue{attribute.String(semconv.ErrorType, name)})
+	s := r.series(n, attribute.String(semconv.ErrorType, name))
 	if !n.remembered || r.failures >= failureLimit {
-		s.duration, s.packets = recordIn(past), addTo(past)
+		s.duration, s.packets = recordIn(overflow), addTo(overflow)
 		return s
 	}
 	r.failures++
@@ -144,32 +169,57 @@ func (r *routes) failure(n *route, errorType string) *series {
 	return s
 }
 
-// fallback is the data point of packets that ran on another device than the
-// one asked for.
-func (r *routes) fallback(asked, used string) []metric.AddOption {
-	key := [2]string{asked, used}
+// expert returns the data point that counts a selection of an expert, or nil
+// for a packet that has nothing to do with experts.
+func (r *routes) expert(n *route, expert string) []metric.AddOption {
+	if expert == "" && n.selection == nil {
+		return nil
+	}
+	if opts, ok := n.experts[expert]; ok {
+		return opts
+	}
+	if !n.remembered || r.experts >= expertLimit {
+		return addTo(overflow)
+	}
+	attrs := n.with(attribute.String(semconv.Operation, n.operation), attribute.Int(semconv.Layer, n.layer))
+	if expert != "" {
+		attrs = append(attrs, attribute.String(semconv.Expert, clean(expert)))
+	}
+	r.experts++
+	if n.experts == nil {
+		n.experts = make(map[string][]metric.AddOption)
+	}
+	opts := addTo(attrs...)
+	n.experts[strings.Clone(expert)] = opts
+	return opts
+}
+
+// fallback returns the data point of packets that ran on another device than
+// requested.
+func (r *routes) fallback(n *route, p *Packet) []metric.AddOption {
+	key := fallbackKey{p.DeviceTarget, p.Device, p.Attributes.Equivalent()}
 	if opts, ok := r.fallbacks[key]; ok {
 		return opts
 	}
-	if len(r.fallbacks) >= fallbackLimit {
-		return addTo(past)
+	if !n.knownAttributes || len(r.fallbacks) >= fallbackLimit {
+		return addTo(overflow)
 	}
-	key = [2]string{strings.Clone(asked), strings.Clone(used)}
-	opts := addTo(
-		attribute.String(semconv.Device, clean(asked)),
-		attribute.String(semconv.DeviceUsed, clean(used)))
+	key.requested, key.used = strings.Clone(p.DeviceTarget), strings.Clone(p.Device)
+	opts := addTo(n.with(
+		attribute.String(semconv.Device, clean(p.DeviceTarget)),
+		attribute.String(semconv.DeviceUsed, n.device))...)
 	r.fallbacks[key] = opts
 	return opts
 }
 
 // remember reports whether a name is one of the first limit names.
-func remember(names map[string]struct{}, name string, limit int) bool {
+func remember[K comparable](names map[K]struct{}, name K, limit int) bool {
 	if _, ok := names[name]; ok {
 		return true
 	}
 	if len(names) >= limit {
 		return false
 	}
-	names[strings.Clone(name)] = struct{}{}
+	names[name] = struct{}{}
 	return true
 }

@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// columns are those of the CSV, in its order.
+// columns are the columns of the CSV.
 var columns = [...]string{
 	"timestamp", "device", "worker_instance", "duration_ms", "packet_id",
 	"layer_idx", "operation", "success", "memory_used_mb", "error_message",
 }
 
-// bytesPerMB is what memory_used_mb counts in. The Python program doesn't say
-// which megabyte it means; the frameworks it stands on count in MiB.
+// bytesPerMB is the unit of memory_used_mb. The Python program doesn't define its
+// megabyte; the frameworks that it uses count in MiB.
 const bytesPerMB = 1 << 20
 
-// header is the first line of the CSV.
+// header returns the first line of the CSV.
 func header() []byte {
 	return []byte(strings.Join(columns[:], ",") + "\n")
 }
@@ -61,22 +61,22 @@ func appendRow(b []byte, end time.Time, head, tail []byte, p *Packet, message st
 	return append(b, '\n')
 }
 
-// hundredthsOfMB rounds bytes to hundredths of a MiB, in parts so that no
-// number of bytes overflows.
+// hundredthsOfMB rounds bytes to hundredths of a MiB, in two parts so that no
+// number overflows.
 func hundredthsOfMB(bytes int64) int64 {
 	whole, rest := bytes/bytesPerMB, bytes%bytesPerMB
 	return whole*100 + (rest*100+bytesPerMB/2)/bytesPerMB
 }
 
-// appendDecimal appends v, which counts units of the last of the given number
-// of decimals, of which there are at most six.
+// appendDecimal appends v, in units of the last decimal, with the given number
+// of decimals, at most six.
 func appendDecimal(b []byte, v int64, decimals int) []byte {
 	if v < 0 {
 		b = append(b, '-')
 		v = -v
 	}
-	// From the last digit to the first, and by a constant: this is most of
-	// what a row costs before it is written.
+	// Dividing by a constant is fast; this is most of the cost of a row before
+	// it is written.
 	var fraction [6]byte
 	for i := decimals - 1; i >= 0; i-- {
 		fraction[i] = byte('0' + v%10)
@@ -87,8 +87,8 @@ func appendDecimal(b []byte, v int64, decimals int) []byte {
 	return append(b, fraction[:decimals]...)
 }
 
-// appendField appends a field of text, in quotes where RFC 4180 and Python's
-// csv module want them.
+// appendField appends a field of text, quoted if RFC 4180 and Python's csv module
+// require it.
 func appendField(b []byte, s string) []byte {
 	if s == "" || !strings.ContainsAny(s, ",\"\r\n") {
 		return append(b, s...)
@@ -105,8 +105,8 @@ func appendField(b []byte, s string) []byte {
 	}
 }
 
-// clean makes text fit for a CSV that any reader takes and for OTLP, which
-// drops a whole export over one string that isn't UTF-8.
+// clean makes text valid UTF-8 without NUL. CSV readers reject NUL, and OTLP
+// rejects a whole export for one invalid string.
 func clean(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s

@@ -8,53 +8,54 @@ import (
 	"time"
 )
 
-// A write(2) takes about a microsecond, which is more than all else that is
-// done for a packet. So a pipeline's usual packet is written at once, and
-// those of a burst together.
+// A write(2) takes about a microsecond, more than everything else that a packet
+// costs without metrics. So a packet is usually written at once, and the
+// packets of a burst together.
 const (
-	// writeGap is how long after a write the next row is written at once
-	// again. It keeps writing at a twentieth of a core or less.
+	// writeGap is how long after a write the next row is written at once. It
+	// limits writing to a twentieth of a core.
 	writeGap = 20 * time.Microsecond
-	// writeDelay is how long a row of a burst may wait.
+	// writeDelay is how long a row of a burst may stay in memory.
 	writeDelay = time.Millisecond
-	// writeSize is how many bytes of rows may wait.
+	// writeSize is how many bytes of rows may stay in memory.
 	writeSize = 32 << 10
 )
 
-// file is what a row log needs of *os.File.
+// file is the part of *os.File that a row log uses.
 type file interface {
 	io.WriteCloser
 	Truncate(size int64) error
 }
 
-// createFile makes a file that isn't there yet. Appending, so that writing
-// goes on at the end after a torn row was cut off.
+// createFile creates a file that must not exist. It is opened for appending, so
+// that writes continue at the end after an incomplete row was cut off.
 func createFile(path string) (file, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, err
 	}
+	lock(f)
 	return f, nil
 }
 
-// rowLog writes rows to a file, each whole or not at all. It is not safe for
-// concurrent use.
+// rowLog writes rows to a file, each completely or not at all. It is not safe
+// for concurrent use.
 type rowLog struct {
 	file file
 	path string
-	size int64 // where the last whole row ends
-	torn bool  // there may be a part of a row after that
+	size int64 // where the last complete row ends
+	torn bool  // an incomplete row may follow
 
-	waiting []byte // rows that are not written yet
+	waiting []byte // rows not yet written
 	ends    []int  // where each of them ends
 	wrote   time.Time
 
 	failing bool  // the last write failed
-	lost    int64 // rows that could not be written
+	lost    int64 // rows that couldn't be written
 	err     error // why the first of them couldn't
 }
 
-// openRowLog makes the file and writes its first line.
+// openRowLog creates the file and writes its header.
 func openRowLog(path string, create func(string) (file, error)) (*rowLog, error) {
 	f, err := create(path)
 	if err != nil {
@@ -62,15 +63,15 @@ func openRowLog(path string, create func(string) (file, error)) (*rowLog, error)
 	}
 	l := &rowLog{file: f, path: path}
 	if err := l.write(header()); err != nil {
-		// A file without its header would only be in the way of the next try.
+		// Without a header, the file would only prevent the next attempt.
 		return nil, errors.Join(err, f.Close(), os.Remove(path))
 	}
 	return l, nil
 }
 
 // add takes the row that the caller has appended to waiting, and writes all
-// that wait if it is time to. While writing fails each row is tried at once,
-// so that the call that brings it can say so.
+// waiting rows if it is time to. While writing fails, each row is written at
+// once, so that the call that adds it can return the error.
 func (l *rowLog) add(now time.Time) error {
 	l.ends = append(l.ends, len(l.waiting))
 	gap := now.Sub(l.wrote)
@@ -80,8 +81,8 @@ func (l *rowLog) add(now time.Time) error {
 	return l.flush(now)
 }
 
-// flush writes the rows that wait. On an error the file has those of them
-// that could be written, and ends with a whole row.
+// flush writes the waiting rows. After an error, the file has those that could
+// be written, and ends with a complete row.
 func (l *rowLog) flush(now time.Time) error {
 	if len(l.ends) == 0 {
 		return nil
@@ -99,8 +100,8 @@ func (l *rowLog) flush(now time.Time) error {
 	return err
 }
 
-// writeEach writes the rows that wait one by one: where all of them don't fit
-// some may.
+// writeEach writes the waiting rows one by one: on a full disk, some may still
+// fit.
 func (l *rowLog) writeEach() error {
 	var first error
 	start := 0
@@ -119,7 +120,7 @@ func (l *rowLog) writeEach() error {
 	return first
 }
 
-// write appends to the file all of b or nothing.
+// write appends all of b to the file, or nothing.
 func (l *rowLog) write(b []byte) error {
 	if l.torn {
 		if err := l.file.Truncate(l.size); err != nil {
@@ -132,18 +133,18 @@ func (l *rowLog) write(b []byte) error {
 		l.size += int64(n)
 		return nil
 	}
-	// A full disk takes the part that still fits. What the next write would
-	// append to that is no row, so it goes, now or later.
+	// A full disk takes the part that still fits. It must be removed, now or
+	// later, before the next write appends to it.
 	if n > 0 {
 		l.torn = l.file.Truncate(l.size) != nil
 	}
 	return err
 }
 
-// close writes the rows that wait, closes the file, and tells whether all
-// rows are in it.
+// close writes the waiting rows and closes the file. It returns an error if
+// rows are missing.
 func (l *rowLog) close(now time.Time) error {
-	_ = l.flush(now) // what it can't write is among the lost
+	_ = l.flush(now) // rows that it can't write count as lost
 	var lost error
 	if l.lost > 0 {
 		lost = fmt.Errorf("%d rows are missing in %s, the first because: %w", l.lost, l.path, l.err)

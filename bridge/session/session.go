@@ -11,15 +11,6 @@ import (
 	"time"
 )
 
-var (
-	// ErrClosed is what a session says of packets that come after its Close.
-	ErrClosed = os.ErrClosed
-	// ErrExists means that the files of a session are there already.
-	ErrExists = fs.ErrExist
-	// ErrName means that a session's name can't be that of a file.
-	ErrName = errors.New("not a name for a file")
-)
-
 // paths are the files of a session.
 type paths struct {
 	csv, json string
@@ -27,6 +18,8 @@ type paths struct {
 
 // Session records the packets of one run of a pipeline. It is safe for
 // concurrent use by any number of goroutines.
+//
+// A nil *Session is disabled: its methods do nothing and return no error.
 type Session struct {
 	name    string
 	files   paths
@@ -38,7 +31,7 @@ type Session struct {
 	closeErr error
 
 	mu     sync.Mutex
-	rows   *rowLog // nil where the files could not be opened
+	rows   *rowLog // nil if the files couldn't be created
 	err    error   // why not
 	totals *totals
 	routes *routes
@@ -48,14 +41,13 @@ type Session struct {
 	closed bool
 }
 
-// Open starts a session in a directory, which is made if it isn't there; an
-// empty dir is [DefaultDir]. The errors are those of making directory and
-// file, ErrExists where one of the session's files is there already, and
-// ErrName.
+// Open starts a session in a directory, which it creates if necessary. An
+// empty dir means [DefaultDir]. If a file of the session exists, the error is
+// [fs.ErrExist]: nothing is overwritten.
 //
-// The session is never nil. With an error it has no files: its metrics go on,
-// while each Record, and Close, returns that error. So a pipeline may report
-// it and go on.
+// The session is never nil. If Open returns an error, the session has no
+// files: it emits metrics, while each Record, and Close, return the error. So
+// a pipeline can log the error and continue.
 func Open(dir string, opts ...Option) (*Session, error) {
 	c := newConfig(opts)
 	if dir == "" {
@@ -73,7 +65,7 @@ func Open(dir string, opts ...Option) (*Session, error) {
 		},
 		clock:  c.clock,
 		start:  start,
-		totals: newTotals(c.operationLimit),
+		totals: &totals{},
 	}
 	s.routes = newRoutes(s.totals, c.layerOnDuration)
 
@@ -89,11 +81,11 @@ func Open(dir string, opts ...Option) (*Session, error) {
 	return s, errors.Join(s.err, metricsErr)
 }
 
-// openFiles makes the CSV. The summary's file is made by Close; it only must
-// not be there yet.
+// openFiles creates the CSV. Close creates the summary, which must not exist
+// yet.
 func (s *Session) openFiles(dir string, create func(string) (file, error)) (*rowLog, error) {
 	if s.name != filepath.Base(s.name) || s.name == "." || s.name == ".." {
-		return nil, ErrName
+		return nil, errors.New("the name is not a file name; choose one without path separators")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -105,45 +97,44 @@ func (s *Session) openFiles(dir string, create func(string) (file, error)) (*row
 	return rows, exists(err)
 }
 
-// exists says what to do about a file that is there already.
+// exists adds what to do about a file that exists.
 func exists(err error) error {
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w (a session is never overwritten: give it another name or move the file)", err)
+		return fmt.Errorf("%w (a session never overwrites files: choose another name or move the file)", err)
 	}
 	return err
 }
 
-// Name is the session's name.
-func (s *Session) Name() string { return s.name }
+// errClosed is the error of a call that comes after Close.
+func (s *Session) errClosed(format string, args ...any) error {
+	return fmt.Errorf("%s of session %q: %w", fmt.Sprintf(format, args...), s.name, os.ErrClosed)
+}
 
-// CSVPath is the path of the CSV.
-func (s *Session) CSVPath() string { return s.files.csv }
-
-// JSONPath is the path of the summary, a file that Close makes.
-func (s *Session) JSONPath() string { return s.files.json }
-
-// AddPromptTokens counts tokens that the pipeline read as its prompt.
-func (s *Session) AddPromptTokens(n int64) {
-	if s.count(&s.totals.promptTokens, n) {
-		s.metrics.tokens.Add(context.Background(), n, s.metrics.prompt...)
+// AddPromptTokens counts tokens that the pipeline read as its prompt. Numbers
+// below 1 are ignored, and so are calls after Close.
+func (s *Session) AddPromptTokens(ctx context.Context, n int64) {
+	if s != nil && s.count(&s.totals.promptTokens, n) {
+		s.metrics.tokens.Add(ctx, n, s.metrics.prompt...)
 	}
 }
 
-// AddGeneratedTokens counts tokens that the pipeline generated.
-func (s *Session) AddGeneratedTokens(n int64) {
-	if s.count(&s.totals.generatedTokens, n) {
-		s.metrics.tokens.Add(context.Background(), n, s.metrics.generated...)
+// AddGeneratedTokens counts tokens that the pipeline generated, as
+// [Session.AddPromptTokens] does.
+func (s *Session) AddGeneratedTokens(ctx context.Context, n int64) {
+	if s != nil && s.count(&s.totals.generatedTokens, n) {
+		s.metrics.tokens.Add(ctx, n, s.metrics.generated...)
 	}
 }
 
-// AddContention counts events in which CPU and iGPU waited for each other.
-// The summary has them as cpu_igpu_contention_events; there is no metric.
-func (s *Session) AddContention(n int64) {
-	s.count(&s.totals.contention, n)
+// AddContention counts times that CPU and iGPU waited for each other. They are
+// cpu_igpu_contention_events in the summary; there is no metric for them.
+func (s *Session) AddContention(_ context.Context, n int64) {
+	if s != nil {
+		s.count(&s.totals.contention, n)
+	}
 }
 
-// count adds to one of the totals. Nothing is counted after Close, nor are
-// negative numbers.
+// count adds to one of the totals and reports whether it did.
 func (s *Session) count(total *int64, n int64) bool {
 	if n <= 0 {
 		return false
@@ -157,9 +148,12 @@ func (s *Session) count(total *int64, n int64) bool {
 	return true
 }
 
-// Summary is the session's summary so far, and after Close the one that Close
-// wrote.
+// Summary returns the session's summary so far or, after Close, the one that
+// Close wrote. It also has the session's name and the paths of its files.
 func (s *Session) Summary() Summary {
+	if s == nil {
+		return Summary{}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	end := s.end
@@ -169,11 +163,17 @@ func (s *Session) Summary() Summary {
 	return s.totals.summary(s.name, s.start, end, s.files)
 }
 
-// Close ends the session and writes its summary. The errors are those of
-// writing it, and of what Open and Record could not do: the number of rows
-// that are missing in the CSV and why the first of them is. Close may be
-// called again, and then returns the same.
+// Close ends the session and writes its summary. It returns the error of
+// writing it, that of Open, and, if rows are missing in the CSV, their number
+// and why the first of them is missing. Later calls return the same.
+//
+// Close doesn't flush or shut down the MeterProvider. The two can be shut down
+// in any order: either way, the last export includes all packets recorded
+// before the provider's Shutdown.
 func (s *Session) Close() error {
+	if s == nil {
+		return nil
+	}
 	s.closing.Do(func() {
 		if err := s.finish(); err != nil {
 			s.closeErr = fmt.Errorf("close session %q: %w", s.name, err)
@@ -193,5 +193,5 @@ func (s *Session) finish() error {
 	if s.rows == nil {
 		return s.err
 	}
-	return errors.Join(s.rows.close(s.end), s.Summary().write(s.files.json))
+	return errors.Join(s.rows.close(s.end), s.Summary().create(s.files.json))
 }

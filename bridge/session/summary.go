@@ -10,7 +10,7 @@ import (
 )
 
 // Summary is the JSON at the end of a session, in the order of its fields.
-// Times named _s are seconds, those named _ms milliseconds. A ratio of nothing
+// Names that end in _s are seconds, in _ms milliseconds. A ratio of nothing
 // is 0.
 type Summary struct {
 	SessionName string  `json:"session_name"`
@@ -21,7 +21,7 @@ type Summary struct {
 	PromptTokens    int64 `json:"prompt_tokens"`
 	TokensGenerated int64 `json:"tokens_generated"`
 	TotalTokens     int64 `json:"total_tokens"`
-	// TokensPerSecond are generated tokens over the session's time.
+	// TokensPerSecond is the generated tokens divided by the session's time.
 	TokensPerSecond float64 `json:"tokens_per_second"`
 
 	TotalPackets  int64   `json:"total_packets_processed"` // failed ones too
@@ -40,10 +40,10 @@ type Summary struct {
 	CPUUtilization  float64 `json:"cpu_utilization"`
 	IGPUUtilization float64 `json:"igpu_utilization"`
 
-	// ExpertSelections counts the packets of each operation that has
-	// "expert" in its name, by layer, failed ones too.
+	// ExpertSelections counts the packets of each operation whose name
+	// contains "expert", by layer, including failed ones.
 	ExpertSelections Selections `json:"expert_selection_distribution"`
-	// ContentionEvents is what [Session.AddContention] counted.
+	// ContentionEvents is the count of [Session.AddContention].
 	ContentionEvents int64 `json:"cpu_igpu_contention_events"`
 
 	Operations Operations `json:"operation_breakdown"`
@@ -52,21 +52,21 @@ type Summary struct {
 	JSONSummary string `json:"json_summary"` // path of this summary
 }
 
-// OperationSummary is what one operation of a session amounts to. Its times
-// are those of successes.
+// OperationSummary is the totals of one operation. Count includes failed
+// packets; times and the figures per device don't.
 type OperationSummary struct {
 	Name        string   `json:"-"` // the key in the JSON
 	Count       int64    `json:"count"`
 	TotalTimeMS float64  `json:"total_time_ms"`
 	AvgTimeMS   float64  `json:"avg_time_ms"`
-	MinTimeMS   *float64 `json:"min_time_ms"` // nil where nothing succeeded
+	MinTimeMS   *float64 `json:"min_time_ms"` // nil if nothing succeeded
 	MaxTimeMS   float64  `json:"max_time_ms"`
 	CPUCount    int64    `json:"cpu_count"`
 	IGPUCount   int64    `json:"igpu_count"`
 	FailedCount int64    `json:"failed_count"`
 }
 
-// Selection is how often an expert's operation ran at a layer.
+// Selection counts the packets of an expert's operation at a layer.
 type Selection struct {
 	Name  string // {operation}_layer_{n}
 	Count int64
@@ -131,27 +131,45 @@ func (o *operation) summary() OperationSummary {
 	return s
 }
 
-// write makes the summary's file. It overwrites nothing, and leaves nothing
-// behind where it fails.
-func (s Summary) write(path string) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(s); err != nil {
+// create writes the summary to a new file, and removes the file if that fails.
+func (s Summary) create(path string) error {
+	b, err := s.encode()
+	if err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return exists(err)
 	}
-	if _, err := f.Write(b.Bytes()); err != nil {
+	if _, err := f.Write(b); err != nil {
 		return errors.Join(err, f.Close(), os.Remove(path))
 	}
 	return f.Close()
 }
 
-// readSummary reads a summary, one that Python wrote included.
+// replace writes the summary to a file that may exist. The file has the old
+// content or the new one, whatever happens meanwhile.
+func (s Summary) replace(path string) error {
+	temporary := path + ".new"
+	if err := s.create(temporary); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return errors.Join(err, os.Remove(temporary))
+	}
+	return nil
+}
+
+func (s Summary) encode() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(s)
+	return b.Bytes(), err
+}
+
+// readSummary reads a summary, including one that Python wrote.
 func readSummary(path string) (*Summary, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -20,10 +20,10 @@ func equal(t testing.TB, want, got any) {
 	}
 }
 
-func TestS7Summary(t *testing.T) {
+func TestSummaryFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := openTest(t, "telemetry", WithName("test_session"))
-	s.AddPromptTokens(3)
+	s.AddPromptTokens(t.Context(), 3)
 	recordAll(
 		t, s,
 		Packet{ID: 1, Layer: -1, Operation: "embedding", Device: CPU, Duration: 500 * time.Microsecond, Memory: 11010048},
@@ -32,19 +32,19 @@ func TestS7Summary(t *testing.T) {
 		Packet{ID: 4, Operation: "expert_ffn", Device: IGPU, Duration: 5200 * time.Microsecond, Memory: 134742016},
 		Packet{ID: 5, Layer: 1, Operation: "attention_qkv_proj", Device: CPU, Duration: 3100 * time.Microsecond, Err: textError("iGPU out of memory")},
 	)
-	s.AddGeneratedTokens(4)
-	s.AddGeneratedTokens(1)
-	s.AddContention(2)
+	s.AddGeneratedTokens(t.Context(), 4)
+	s.AddGeneratedTokens(t.Context(), 1)
+	s.AddContention(t.Context(), 2)
 	closeTest(t, s)
-	csv, summary := read(t, s.CSVPath()), read(t, s.JSONPath())
+	csv, summary := read(t, s.files.csv), read(t, s.files.json)
 	t.Chdir(testdataParent)
 	golden(t, "test_session.golden.csv", csv)
 	golden(t, "test_session.golden.json", summary)
 }
 
 // The JSON of upstream's test session and ours of the same packets have the
-// same members in the same order, and the same values but for S8.
-func TestS7SameMembersAsUpstream(t *testing.T) {
+// same members in the same order, and the same values, except for averages: upstream includes failures.
+func TestSummaryHasTheMembersOfUpstream(t *testing.T) {
 	theirs := read(t, upstreamPath("test_session.json"))
 	ours := read(t, "testdata", "test_session.golden.json")
 	equal(t, members(t, theirs), members(t, ours))
@@ -62,7 +62,7 @@ func TestS7SameMembersAsUpstream(t *testing.T) {
 	if failing.Name != "attention_qkv_proj" || failing.AvgTimeMS != 1.15 {
 		t.Fatalf("upstream's average is not over failures too: %+v", failing)
 	}
-	failing.AvgTimeMS = 2.3 // S8
+	failing.AvgTimeMS = 2.3
 	equal(t, a, b)
 }
 
@@ -96,20 +96,20 @@ func members(t *testing.T, document string) []string {
 	return keys
 }
 
-func TestS7RatiosOfNothingAreZero(t *testing.T) {
+func TestSummaryRatiosOfNothingAreZero(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := openTest(t, "telemetry", WithName("empty"), WithClock(func() time.Time { return epoch }))
-	s.AddGeneratedTokens(5) // in no time
+	s.AddGeneratedTokens(t.Context(), 5) // in no time
 	closeTest(t, s)
-	got := read(t, s.JSONPath())
+	got := read(t, s.files.json)
 	t.Chdir(testdataParent)
 	golden(t, "empty.golden.json", got)
 }
 
-func TestS7TimeOfTheSession(t *testing.T) {
+func TestSummaryTimeOfTheSession(t *testing.T) {
 	now := epoch
 	s := openTest(t, t.TempDir(), WithClock(func() time.Time { return now }))
-	s.AddGeneratedTokens(50)
+	s.AddGeneratedTokens(t.Context(), 50)
 	now = now.Add(2500 * time.Millisecond)
 	closeTest(t, s)
 	got := s.Summary()
@@ -119,7 +119,7 @@ func TestS7TimeOfTheSession(t *testing.T) {
 	}
 }
 
-func TestS8ValidJSONAndAveragesOverSuccesses(t *testing.T) {
+func TestSummaryIsValidJSONWithAveragesOverSuccesses(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(
 		t, s,
@@ -129,7 +129,7 @@ func TestS8ValidJSONAndAveragesOverSuccesses(t *testing.T) {
 		Packet{Operation: "expert_ffn", Device: IGPU, Duration: time.Second, Err: textError("no memory")},
 	)
 	closeTest(t, s)
-	b := read(t, s.JSONPath())
+	b := read(t, s.files.json)
 	if !json.Valid([]byte(b)) || !strings.Contains(b, `"min_time_ms": null`) {
 		t.Errorf("the summary is %s", b)
 	}
@@ -141,14 +141,14 @@ func TestS8ValidJSONAndAveragesOverSuccesses(t *testing.T) {
 			TotalTimeMS: 6, AvgTimeMS: 3, MinTimeMS: &shortest, MaxTimeMS: 4,
 		},
 	}
-	written, err := readSummary(s.JSONPath())
+	written, err := readSummary(s.files.json)
 	if err != nil {
 		t.Fatal(err)
 	}
 	equal(t, want, written.Operations)
 }
 
-func TestS8ReadsPythonsInfinity(t *testing.T) {
+func TestSummaryWithPythonsInfinityIsRead(t *testing.T) {
 	s, err := readSummary(filepath.Join("testdata", "python_infinity.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestSummaryIsNotHTML(t *testing.T) {
 	s := openTest(t, t.TempDir(), WithName("a&b"))
 	recordAll(t, s, Packet{Operation: "a<b>expert", Device: CPU})
 	closeTest(t, s)
-	b := read(t, s.JSONPath())
+	b := read(t, s.files.json)
 	for _, text := range []string{`"a&b"`, `"a<b>expert"`, `"a<b>expert_layer_0"`} {
 		if !strings.Contains(b, text) {
 			t.Errorf("%s is missing in %s", text, b)
@@ -171,7 +171,7 @@ func TestSummaryIsNotHTML(t *testing.T) {
 	}
 }
 
-func TestSummaryThatIsNone(t *testing.T) {
+func TestBrokenSummaryIsAnError(t *testing.T) {
 	for _, text := range []string{"", "{", "[]", `{"operation_breakdown": 1}`, `{"expert_selection_distribution": {"a": "b"}}`} {
 		path := filepath.Join(t.TempDir(), "x.json")
 		write(t, path, text)
@@ -189,7 +189,7 @@ func TestSummaryRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), "x.json")
-		if err := s.write(path); err != nil {
+		if err := s.create(path); err != nil {
 			t.Fatal(err)
 		}
 		again, err := readSummary(path)

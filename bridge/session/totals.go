@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// selectionLimit is how many pairs of an expert's operation and a layer the
-// summary tells apart.
-const selectionLimit = 4096
+// Limits on what a summary distinguishes.
+const (
+	operationLimit = 200
+	selectionLimit = 4096 // expert's operation, layer
+)
 
-// overflowName is the operation, and the expert selection, that stands for all
-// those past a limit. It is also what error.type says where it can't say more.
+// overflowName is the name of the operation, the expert selection and the
+// error.type that combine everything past a limit.
 const overflowName = "_OTHER"
 
-// totals is what a session amounts to so far: everything that the summary
-// needs, in memory that doesn't grow with the number of packets. It is not
-// safe for concurrent use.
+// totals is everything that the summary needs, in memory that doesn't grow
+// with the number of packets. It is not safe for concurrent use.
 type totals struct {
 	packets, failed   int64
 	cpu, igpu         int64 // successes
@@ -25,12 +26,11 @@ type totals struct {
 	promptTokens, generatedTokens int64
 	contention                    int64
 
-	operationLimit int
-	operations     table[string, operation]
-	selections     table[selectionKey, selection]
+	operations limited[string, operation]
+	selections limited[selectionKey, selection]
 }
 
-// operation is what one operation amounts to. Times are of successes.
+// operation is the totals of one operation. Times are of successes.
 type operation struct {
 	name              string
 	count, failed     int64
@@ -44,34 +44,29 @@ type selectionKey struct {
 	layer     int
 }
 
-// selection is how often an expert was selected.
+// selection counts the packets of one expert's operation at one layer.
 type selection struct {
 	name  string
 	count int64
 }
 
-func newTotals(operationLimit int) *totals {
-	return &totals{operationLimit: operationLimit}
-}
-
 // operation finds or makes the entry of an operation, or the one for all
-// those past the limit; known tells which.
+// operations past the limit; known is false for that one.
 func (t *totals) operation(name string) (op *operation, known bool) {
-	return t.operations.at(name, t.operationLimit, func() operation {
+	return t.operations.at(name, operationLimit, func() operation {
 		return operation{name: name}
 	}, operation{name: overflowName})
 }
 
 // selection finds or makes the entry of an expert's operation at a layer, or
-// the one for all those past the limit. Operations that have nothing to do
-// with experts have none.
+// the one for everything past the limit. It returns nil for other operations.
 func (t *totals) selection(op *operation, name string, layer int) *selection {
 	if !isExpert(name) {
 		return nil
 	}
 	limit := selectionLimit
 	if op.name != name {
-		limit = 0 // the operation is past its own limit already
+		limit = 0 // the operation itself is past its limit
 	}
 	s, _ := t.selections.at(selectionKey{name, layer}, limit, func() selection {
 		return selection{name: name + "_layer_" + strconv.Itoa(layer)}
@@ -79,8 +74,8 @@ func (t *totals) selection(op *operation, name string, layer int) *selection {
 	return s
 }
 
-// add counts one packet. Times and shares of devices are those of successes;
-// an expert was selected also where its packet failed.
+// add counts one packet. Times and figures per device include successes only;
+// expert selections include failed packets.
 func (t *totals) add(op *operation, sel *selection, device string, took time.Duration, success bool) {
 	t.packets++
 	op.count++
@@ -113,17 +108,17 @@ func (o *operation) addTime(took time.Duration) {
 	o.total += took
 }
 
-// table is a map that remembers the order in which its keys came and that has
-// one value more, for all keys past a limit on their number.
-type table[K comparable, V any] struct {
+// limited is a map that keeps the order in which its keys came. One more value
+// is for all keys past a limit.
+type limited[K comparable, V any] struct {
 	index    map[K]*V
 	order    []*V
 	overflow *V
 }
 
-// at finds the value of a key, or makes it while there are fewer than limit of
-// them, or returns the value for the rest; known is false for that one.
-func (t *table[K, V]) at(key K, limit int, create func() V, rest V) (v *V, known bool) {
+// at finds the value of a key or, if there are fewer than limit, makes it.
+// Otherwise it returns the value for the rest, and known is false.
+func (t *limited[K, V]) at(key K, limit int, create func() V, rest V) (v *V, known bool) {
 	if v, ok := t.index[key]; ok {
 		return v, true
 	}
@@ -142,9 +137,9 @@ func (t *table[K, V]) at(key K, limit int, create func() V, rest V) (v *V, known
 	return t.overflow, false
 }
 
-// all are the values in the order of their keys' coming, then the one for the
-// rest if there was any.
-func (t *table[K, V]) all() []*V {
+// all returns the values in the order in which their keys came, and last the
+// one for the rest if there is any.
+func (t *limited[K, V]) all() []*V {
 	if t.overflow == nil {
 		return t.order
 	}

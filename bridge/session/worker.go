@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// worker is the worker_instance of an operation on a device: the stage of the
-// pipeline that did it. The first case that matches decides, in the order in
-// which the Python program asks, since names of operations overlap:
-// expert_selection is the router's though it contains expert, and
-// attention_layernorm is attention's.
+// worker derives the worker_instance, the stage of the pipeline, from operation
+// and device. Names of operations overlap, so the order of the cases matters;
+// it is that of the Python program. For example, expert_selection belongs to
+// the router although it contains "expert", and attention_layernorm to
+// attention.
 func worker(operation, device string, layer int) string {
 	atLayer := func(stage string) string {
 		return stage + "_layer_" + strconv.Itoa(layer)
@@ -23,7 +23,7 @@ func worker(operation, device string, layer int) string {
 		if device == IGPU {
 			return atLayer("igpu_expert_ffn")
 		}
-		return atLayer("cpu_expert_ffn") // any other device is the CPU's
+		return atLayer("cpu_expert_ffn") // also for any other device
 	case strings.Contains(operation, "attention"):
 		return atLayer(device + "_attention")
 	case strings.Contains(operation, "norm"):

@@ -2,7 +2,7 @@ package session
 
 import "testing"
 
-func TestS4WorkerInstance(t *testing.T) {
+func TestWorkerInstanceFromOperationAndDevice(t *testing.T) {
 	for _, c := range []struct {
 		operation, device string
 		layer             int
@@ -31,7 +31,7 @@ func TestS4WorkerInstance(t *testing.T) {
 	}
 }
 
-func TestS4RealSessions(t *testing.T) {
+func TestWorkerInstanceOfRealSessions(t *testing.T) {
 	for _, name := range upstream {
 		for _, r := range rowsOf(t, read(t, upstreamPath(name+".csv"))) {
 			if got := worker(r.Operation, r.Device, r.Layer); got != r.Worker {

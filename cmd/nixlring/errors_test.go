@@ -19,8 +19,8 @@ func TestMissingPaths(t *testing.T) {
 		{"there is no such file; nixlring ls lists the rings of a directory", []string{"read", missing}},
 		{"there is no such file; nixlring ls lists the rings of a directory", []string{"inspect", missing}},
 		{"there is no such directory; agents don't make it, so make it first", []string{"top", missing, "--once", "-w", "10ms"}},
-		{"there is no such directory; agents don't make it, so make it first", []string{"record", missing, "-o", "new"}},
-		{"there is no such directory; make it first", []string{"record", dir, "-o", filepath.Join(missing, "new")}},
+		{"there is no such directory; agents don't make it, so make it first", []string{"record", "new", missing}},
+		{"there is no such directory; make it first", []string{"record", filepath.Join(missing, "new"), dir}},
 		{"there is no such file; a recording is what nixlring record writes", []string{"replay", missing, dir}},
 		{"there is no such directory; agents don't make it, so make it first", []string{"simulate", missing}},
 		{"there is no such file or directory; name the CSV of a session", []string{"session", "analyze", missing}},
@@ -36,7 +36,7 @@ func TestMissingPaths(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range [][]string{{"top", "letter", "--once"}, {"record", "letter", "-o", "new"}, {"simulate", "letter"}, {"replay", "x", "letter"}} {
+	for _, args := range [][]string{{"top", "letter", "--once"}, {"record", "new", "letter"}, {"simulate", "letter"}, {"replay", "x", "letter"}} {
 		if r := nixlring(t.Context(), nil, args...); r.code != exitError || !strings.Contains(r.err, "it is a file; the directory") {
 			t.Errorf("%v: %+v", args, r)
 		}

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"io"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // What is wrong with a flag is said without the functions of Go that found it.
@@ -20,7 +24,7 @@ func TestFlagErrors(t *testing.T) {
 		{"unknown flag: --json; did you mean --output json?", []string{"read", "x", "--json"}},
 		{"unknown flag: --csv; did you mean --output csv?", []string{"ls", "--csv"}},
 		{"unknown flag: --csv\n", []string{"inspect", "x", "--csv"}},
-		{"unknown flag: --json\n", []string{"record", "x", "--json"}}, // its --output is a file
+		{"unknown flag: --json\n", []string{"record", "x", "--json"}},
 		{"unknown shorthand flag: 'z' in -z\n", []string{"ls", "-z"}},
 		{"flag needs an argument: --output", []string{"ls", "--output"}},
 	} {
@@ -30,4 +34,23 @@ func TestFlagErrors(t *testing.T) {
 			t.Errorf("%v: %+v; want %q", tt.args, r, tt.want)
 		}
 	}
+}
+
+// --output and -o are the format of the result, in every command.
+func TestOutputIsAlwaysAFormat(t *testing.T) {
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		for _, flag := range []*pflag.Flag{cmd.Flags().Lookup("output"), cmd.Flags().ShorthandLookup("o")} {
+			if flag == nil {
+				continue
+			}
+			if _, ok := flag.Value.(*output); !ok || flag.Name != "output" || flag.Shorthand != "o" {
+				t.Errorf("%s: -%s, --%s is something else", cmd.CommandPath(), flag.Shorthand, flag.Name)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+	}
+	check(newRoot(world{out: io.Discard, err: io.Discard}))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,7 +16,6 @@ import (
 
 // recordFlags is the command line of nixlring record.
 type recordFlags struct {
-	file      string
 	duration  time.Duration
 	interval  time.Duration
 	recursive bool
@@ -28,7 +26,7 @@ type recordFlags struct {
 func newRecord(w world) *cobra.Command {
 	var f recordFlags
 	cmd := &cobra.Command{
-		Use:   "record [DIR]",
+		Use:   "record FILE [DIR]",
 		Short: "Record the rings of a directory to a file",
 		Long: `Record observes all rings of a directory and writes what it sees to one compact
 file, until Ctrl-C: which rings there are, each start of an agent, and every
@@ -47,33 +45,36 @@ The file names agents and their events, and nothing of what they transferred.
 It is readable up to the last second should the recorder die.
 
 ` + exitCodes,
-		Example: `  nixlring record -o bug.nixlrec
-  nixlring record /run/nixl -o busy.nixlrec --duration 1m`,
-		Args:              usage(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: completeDirs,
+		Example: `  nixlring record bug.nixlrec
+  nixlring record busy.nixlrec /run/nixl --duration 1m`,
+		Args: usage(recordArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := w.env.Dir()
-			if len(args) > 0 {
-				dir = args[0]
+			if len(args) > 1 {
+				dir = args[1]
 			}
-			return f.run(cmd.Context(), w, dir)
+			return f.run(cmd.Context(), w, args[0], dir)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&f.file, "output", "o", "", "write to `FILE`, which must not exist")
 	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to record; 0 until interrupted")
 	flags.DurationVar(&f.interval, "interval", 10*time.Millisecond, "time between two looks")
 	flags.BoolVarP(&f.recursive, "recursive", "r", false, "look into subfolders: agents whose names have a slash are there")
-	flags.BoolVar(&f.force, "force", false, "write over the file if it exists")
+	flags.BoolVar(&f.force, "force", false, "overwrite FILE if it exists")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	return cmd
 }
 
+func recordArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return errors.New("FILE is needed, the file to record to")
+	}
+	return cobra.MaximumNArgs(2)(cmd, args)
+}
+
 func (f *recordFlags) check() error {
 	switch {
-	case f.file == "":
-		return usagef("--output FILE is needed: the file to record to")
 	case f.duration < 0:
 		return usagef("--duration %v: it is 0 or more", f.duration)
 	case f.interval <= 0:
@@ -82,7 +83,7 @@ func (f *recordFlags) check() error {
 	return nil
 }
 
-func (f *recordFlags) run(ctx context.Context, w world, dir string) error {
+func (f *recordFlags) run(ctx context.Context, w world, file, dir string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -93,20 +94,20 @@ func (f *recordFlags) run(ctx context.Context, w world, dir string) error {
 	if f.force {
 		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
-	out, err := os.OpenFile(f.file, how, 0o644)
+	out, err := os.OpenFile(file, how, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("record to %s: the file exists; name another one, or write over it with --force", f.file)
+		return fmt.Errorf("record to %s: the file exists; name another one, or overwrite it with --force", file)
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return place.Explain(place.Folder, filepath.Dir(f.file), err)
+		return place.Explain(place.Folder, filepath.Dir(file), err)
 	}
 	if err != nil {
-		return place.Explain(place.Folder, f.file, err)
+		return place.Explain(place.Folder, file, err)
 	}
 	return errors.Join(f.record(ctx, w, dir, out), out.Close())
 }
 
-func (f *recordFlags) record(ctx context.Context, w world, dir string, out io.Writer) error {
+func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.File) error {
 	r, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Recursive: f.recursive, Out: out, Now: w.now})
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out io.Wr
 		defer cancel()
 	}
 	say := notes(w, f.quiet)
-	fmt.Fprintf(say, "Recording the rings of %s to %s; Ctrl-C stops\n", dir, f.file)
+	fmt.Fprintf(say, "Recording the rings of %s to %s; Ctrl-C stops\n", dir, out.Name())
 	start := w.now()
 	err = errors.Join(r.Run(ctx, f.interval), r.Close())
 	s := r.Stats()

@@ -23,7 +23,7 @@ func recorded(t *testing.T, args ...string) (file string, live simulate.Report) 
 	synctest.Test(t, func(t *testing.T) {
 		done := make(chan result)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { done <- nixlring(ctx, nil, "record", dir, "-o", file) }()
+		go func() { done <- nixlring(ctx, nil, "record", file, dir) }()
 		r := nixlring(t.Context(), nil, append([]string{"simulate", dir, "-d", "3s", "-o", "json"}, args...)...)
 		must(t, json.Unmarshal([]byte(r.out), &live))
 		time.Sleep(time.Second) // synctest
@@ -100,7 +100,7 @@ func TestRecordDoesNotOverwrite(t *testing.T) {
 	file := filepath.Join(dir, "letter")
 	before, err := os.ReadFile(file)
 	must(t, err)
-	r := nixlring(t.Context(), nil, "record", dir, "-o", file, "-d", "1ms")
+	r := nixlring(t.Context(), nil, "record", file, dir, "-d", "1ms")
 	if r.code != exitError || !strings.Contains(r.err, "the file exists; name another one") {
 		t.Errorf("%+v", r)
 	}
@@ -109,12 +109,12 @@ func TestRecordDoesNotOverwrite(t *testing.T) {
 	if string(before) != string(after) {
 		t.Error("it was written over")
 	}
-	if r := nixlring(t.Context(), nil, "record", dir, "-o", file, "-d", "1ms", "--force", "-q"); r.code != exitOK || r.err != "" {
+	if r := nixlring(t.Context(), nil, "record", file, dir, "-d", "1ms", "--force", "-q"); r.code != exitOK || r.err != "" {
 		t.Errorf("forced: %+v", r)
 	}
 	missing := filepath.Join(dir, "missing")
 	for want, args := range map[string][]string{
-		"no such directory": {"record", missing, "-o", filepath.Join(dir, "new")},
+		"no such directory": {"record", filepath.Join(dir, "new"), missing},
 		"not a recording":   {"replay", "failed", dir},
 		"no such file":      {"replay", missing, dir},
 		"make it first":     {"replay", file, missing},

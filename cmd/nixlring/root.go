@@ -25,7 +25,7 @@ NIXL_TELEMETRY_DIR, else from NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
   nixlring top /run/nixl
   nixlring read /run/nixl/decode-0
   nixlring inspect /run/nixl/decode-0
-  nixlring record /run/nixl -o bug.nixlrec`,
+  nixlring record bug.nixlrec /run/nixl`,
 		Version:       programVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

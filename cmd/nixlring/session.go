@@ -4,107 +4,139 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/sessionplot"
 )
 
 func newSession(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "session",
-		Short: "Look at sessions of split inference",
-		Long: `Session looks at what the recorder of a split-inference pipeline wrote: a CSV with a
-row per work packet, and a JSON summary at its end.`,
+		Short: "Analyze and recover sessions of split inference",
+		Long: `Session reads the files that a split-inference pipeline writes through package
+bridge/session: a CSV with a row per work packet, and a JSON summary.`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newAnalyze(w))
+	cmd.AddCommand(newAnalyze(w), newRecover(w))
 	return cmd
 }
 
-// analyzeFlags is the command line of nixlring session analyze.
-type analyzeFlags struct {
-	plot   string
-	all    bool
-	format *output
-	output *output
-}
-
 func newAnalyze(w world) *cobra.Command {
-	var f analyzeFlags
+	var all bool
+	var format *output
 	cmd := &cobra.Command{
 		Use:   "analyze [FILE|DIR]",
-		Short: "Report on a session, and draw it",
-		Long: fmt.Sprintf(`Analyze reports on the session of a CSV file, or on the newest one of a directory
-(%s if none is named): its packets overall, the time per worker and per layer,
-the five slowest packets, the failures, and the summary that the session wrote.
-The session may still be running, or have crashed. Sessions of the Python
-program with the same columns are read, too.
+		Short: "Report on a session",
+		Long: fmt.Sprintf(`Analyze reports on the session of a CSV file, or on the newest one in a directory
+(default: %s). The session may still be running, or have crashed. Sessions
+of the Python program with the same columns are read, too.
 
-JSON has all workers. What the CSV doesn't say, such as tokens, is null in its
-summary; written_summary is what the session itself wrote at its end.
+The report has the packets overall, the shares of the devices, the breakdown by
+operation, the time per worker and layer, the distribution of durations, the
+time over the session, the five slowest packets, the failures, and the summary
+that the session wrote. Times and figures per device, worker, layer, duration
+and interval count successful packets only.
 
-With --plot it draws four pictures into a directory: the time per operation and
-per layer, the timeline, and the distribution of durations.
+JSON has all workers. What the CSV doesn't contain, such as tokens, is null in
+"summary"; "written_summary" is the summary that the session wrote.
 
 `, session.DefaultDir) + exitCodes,
 		Example: `  nixlring session analyze
-  nixlring session analyze telemetry/run1.csv --plot plots
-  nixlring session analyze --output json --plot plots --format svg`,
+  nixlring session analyze telemetry/run1.csv --all
+  nixlring session analyze --output json`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			path := ""
-			if len(args) > 0 {
-				path = args[0]
-			}
-			return f.run(w, path)
+			return runAnalyze(w, sessionPath(args), all, format.value)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVarP(&f.all, "all", "a", false, "list all workers, not only the 20 that took the most time")
-	flags.StringVar(&f.plot, "plot", "", "draw into `DIR`, which is made if need be")
-	f.format = &output{value: sessionplot.Formats()[0], formats: sessionplot.Formats()}
-	flags.Var(f.format, "format", "draw as `FORMAT`: png, svg")
-	f.output = addOutput(cmd, "text", "json")
-	complete(cmd, "format", sessionplot.Formats())
+	flags.BoolVarP(&all, "all", "a", false, "list all workers, not only the 20 that took the most time")
+	format = addOutput(cmd, "text", "json")
 	return cmd
 }
 
-func (f *analyzeFlags) run(w world, path string) error {
+// sessionPath returns the path of a session that the arguments name.
+func sessionPath(args []string) string {
+	if len(args) > 0 {
+		return args[0]
+	}
+	return ""
+}
+
+func runAnalyze(w world, path string, all bool, format string) error {
 	r, err := session.Analyze(path)
+	if err != nil {
+		return explainSession(path, err)
+	}
+	if format == "text" {
+		r.AllWorkers = all
+		_, err := r.WriteTo(w.out)
+		return err
+	}
+	if r.Summary.TotalPackets == 0 { // the text warns itself
+		fmt.Fprintf(w.err, "there are no packets in %s\n", render.Printable(r.Path))
+	}
+	return writeJSON(w.out, newAnalyzed(r))
+}
+
+// explainSession says what to do about a session that can't be read.
+func explainSession(path string, err error) error {
 	if errors.Is(err, session.ErrNoSession) {
 		return fmt.Errorf("%w; name the CSV of one, or another directory", err)
 	}
+	return place.Explain(place.Session, cmp.Or(path, session.DefaultDir), err)
+}
+
+func newRecover(w world) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "recover [FILE|DIR]",
+		Short: "Rebuild the summary of a session that crashed",
+		Long: fmt.Sprintf(`Recover rebuilds the JSON summary of a session whose program crashed, from its CSV
+file or from the newest one in a directory (default: %s). The summary is
+written next to the CSV, as the session would have done.
+
+The CSV doesn't contain tokens and contention events: they are 0. The session
+starts with its first packet and ends with its last. An incomplete row at the
+end is left out. A session that is still running is rejected, because it writes
+its own summary.
+
+`, session.DefaultDir) + exitCodes,
+		Example: `  nixlring session recover
+  nixlring session recover telemetry/run1.csv`,
+		Args: usage(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return runRecover(w, sessionPath(args), force)
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite the summary if there is one")
+	return cmd
+}
+
+func runRecover(w world, path string, force bool) error {
+	r, err := session.Analyze(path)
 	if err != nil {
-		return place.Explain(place.Session, cmp.Or(path, session.DefaultDir), err)
+		return explainSession(path, err)
 	}
-	if f.output.value == "json" {
-		err = writeJSON(w.out, newAnalyzed(r))
-	} else {
-		r.AllWorkers = f.all
-		_, err = r.WriteTo(w.out)
+	s, err := session.Recover(r.Path, force)
+	switch {
+	case errors.Is(err, fs.ErrExist) && r.Written != nil:
+		return fmt.Errorf("%s: the session has its summary; replace it, without tokens, with --force", r.Summary.JSONSummary)
+	case errors.Is(err, fs.ErrExist) && r.WrittenErr != nil:
+		return fmt.Errorf("the summary can't be read: %w; replace it with --force", r.WrittenErr)
+	case err != nil:
+		return place.Explain(place.Session, r.Path, err)
 	}
-	if err != nil {
-		return err
+	fmt.Fprintf(w.out, "%s: %s, %d failed; tokens and contention events are unknown\n", render.Printable(s.JSONSummary),
+		plural(int(s.TotalPackets), "packet", "packets"), s.FailedPackets)
+	if r.CutLine > 0 {
+		fmt.Fprintf(w.err, "the row on line %d of %s is incomplete and was left out\n", r.CutLine, render.Printable(r.Path))
 	}
-	if r.Empty() && f.output.value != "text" { // the text has a warning of its own
-		fmt.Fprintf(w.err, "there are no packets in %s\n", render.Printable(r.Path))
-	}
-	if f.plot == "" {
-		return nil
-	}
-	files, err := sessionplot.Write(r.Path, f.plot, f.format.value)
-	for _, file := range files {
-		fmt.Fprintf(w.err, "drawn: %s\n", render.Printable(file))
-	}
-	if errors.Is(err, sessionplot.ErrEmpty) {
-		fmt.Fprintf(w.err, "nothing to draw\n")
-		return nil
-	}
-	return place.Explain(place.Folder, f.plot, err)
+	return nil
 }

@@ -1,30 +1,34 @@
 package main
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 )
 
-// analyzed is a report as nixlring session analyze writes it for programs. The
-// field names are stable; those of the summary are the session's own.
+// analyzed is a report as JSON. The field names are stable; those of the
+// summaries are the session's own.
 type analyzed struct {
-	CSV      string           `json:"csv"`
-	Summary  analyzedRows     `json:"summary"`
-	Written  *session.Summary `json:"written_summary,omitempty"`
-	Workers  []analyzedTime   `json:"workers"` // the most time first
-	Layers   []analyzedTime   `json:"layers"`
-	Slowest  []analyzedPacket `json:"slowest"`
-	Failures []analyzedPacket `json:"failures"` // the first 100
-	CutLine  int              `json:"cut_line,omitempty"`
-	Problem  string           `json:"problem,omitempty"` // with the summary that the session wrote
+	CSV       string             `json:"csv"`
+	Summary   analyzedRows       `json:"summary"`
+	Written   *session.Summary   `json:"written_summary,omitempty"`
+	Devices   []analyzedShare    `json:"devices"` // the most time first
+	Workers   []analyzedShare    `json:"workers"` // the most time first
+	Layers    []analyzedShare    `json:"layers"`
+	Durations []analyzedBucket   `json:"durations"`
+	Timeline  []analyzedInterval `json:"timeline"`
+	Slowest   []analyzedPacket   `json:"slowest"`
+	Failures  []analyzedPacket   `json:"failures"` // the first 100
+	CutLine   int                `json:"cut_line,omitempty"`
+	Problem   string             `json:"problem,omitempty"` // with the summary that the session wrote
 }
 
-// analyzedRows is a summary of the CSV's rows. What a row doesn't say is null.
+// analyzedRows is a summary of the CSV's rows. What a row doesn't have is null.
 type analyzedRows struct {
 	session.Summary
 
-	// These take the place of the summary's own.
+	// These replace the summary's own.
 	PromptTokens     *int64   `json:"prompt_tokens"`
 	TokensGenerated  *int64   `json:"tokens_generated"`
 	TotalTokens      *int64   `json:"total_tokens"`
@@ -32,9 +36,21 @@ type analyzedRows struct {
 	ContentionEvents *int64   `json:"cpu_igpu_contention_events"`
 }
 
-type analyzedTime struct {
-	Worker  string  `json:"worker,omitempty"`
-	Layer   *int    `json:"layer,omitempty"`
+type analyzedShare struct {
+	Device  string      `json:"device,omitempty"`
+	Worker  string      `json:"worker,omitempty"`
+	Layer   json.Number `json:"layer,omitempty"`
+	Packets int64       `json:"packets"` // successful ones
+	TimeMS  float64     `json:"time_ms"`
+}
+
+type analyzedBucket struct {
+	UpToMS  float64 `json:"up_to_ms"`
+	Packets int64   `json:"packets"`
+}
+
+type analyzedInterval struct {
+	StartS  float64 `json:"start_s"` // since the first packet
 	Packets int64   `json:"packets"`
 	TimeMS  float64 `json:"time_ms"`
 }
@@ -53,14 +69,24 @@ type analyzedPacket struct {
 func newAnalyzed(r *session.Report) analyzed {
 	a := analyzed{
 		CSV: r.Path, Summary: analyzedRows{Summary: r.Summary}, Written: r.Written, CutLine: r.CutLine,
-		Workers: []analyzedTime{}, Layers: []analyzedTime{},
+		Devices: []analyzedShare{}, Workers: []analyzedShare{}, Layers: []analyzedShare{},
+		Durations: []analyzedBucket{}, Timeline: []analyzedInterval{},
 		Slowest: packets(r.Slowest), Failures: packets(r.Failures),
 	}
-	for _, w := range r.Workers {
-		a.Workers = append(a.Workers, analyzedTime{Worker: w.Worker, Packets: w.Packets, TimeMS: millis(w.Time)})
+	for _, s := range r.Devices {
+		a.Devices = append(a.Devices, analyzedShare{Device: s.Name, Packets: s.Packets, TimeMS: millis(s.Time)})
 	}
-	for _, l := range r.Layers {
-		a.Layers = append(a.Layers, analyzedTime{Layer: &l.Layer, Packets: l.Packets, TimeMS: millis(l.Time)})
+	for _, s := range r.Workers {
+		a.Workers = append(a.Workers, analyzedShare{Worker: s.Name, Packets: s.Packets, TimeMS: millis(s.Time)})
+	}
+	for _, s := range r.Layers {
+		a.Layers = append(a.Layers, analyzedShare{Layer: json.Number(s.Name), Packets: s.Packets, TimeMS: millis(s.Time)})
+	}
+	for _, b := range r.Durations {
+		a.Durations = append(a.Durations, analyzedBucket{UpToMS: millis(b.UpTo), Packets: b.Packets})
+	}
+	for _, i := range r.Timeline {
+		a.Timeline = append(a.Timeline, analyzedInterval{StartS: i.Start.Seconds(), Packets: i.Packets, TimeMS: millis(i.Time)})
 	}
 	if r.WrittenErr != nil {
 		a.Problem = r.WrittenErr.Error()

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge/session"
 )
 
 const upstreamSessions = "../../bridge/session/testdata/upstream"
@@ -22,13 +24,16 @@ func sessions(t *testing.T) string {
 	return dir
 }
 
-func TestS10SessionAnalyze(t *testing.T) {
+func TestSessionAnalyzeReportsEverything(t *testing.T) {
 	dir := sessions(t)
 	newest := nixlring(t.Context(), nil, "session", "analyze", dir)
 	if newest.code != exitOK || newest.err != "" || !strings.HasPrefix(newest.out, "Session "+filepath.Join(dir, "session_2025-11-17_00-04-29.csv")+"\n") {
 		t.Errorf("newest: %+v", newest)
 	}
-	for _, want := range []string{"Overall", "Workers by time", "Layers", "Slowest packets", "Summary of the session", "5. "} {
+	for _, want := range []string{
+		"count successful packets", "Overall", "Devices", "Operations", "Workers by time", "Layers", "Durations", "Over the session",
+		"Slowest packets", "Summary of the session", "█",
+	} {
 		if !strings.Contains(newest.out, want) {
 			t.Errorf("no %q", want)
 		}
@@ -44,18 +49,19 @@ func TestS10SessionAnalyze(t *testing.T) {
 	}
 }
 
-func TestS10SessionAnalyzeJSON(t *testing.T) {
+func TestSessionAnalyzeAsJSON(t *testing.T) {
 	r := nixlring(t.Context(), nil, "session", "analyze", sessions(t), "-o", "json")
 	var got analyzed
 	must(t, json.Unmarshal([]byte(r.out), &got))
 	if r.code != exitOK || got.Summary.TotalPackets != 815 || got.Written == nil || got.Written.TotalPackets != 815 ||
-		len(got.Slowest) != 5 || len(got.Failures) != 0 || len(got.Layers) != 34 || *got.Layers[33].Layer != 33 || got.Workers[0].TimeMS < 100 {
+		len(got.Slowest) != 5 || len(got.Failures) != 0 || len(got.Layers) != 34 || got.Layers[33].Layer != "33" || got.Workers[0].TimeMS < 100 ||
+		len(got.Devices) != 2 || got.Devices[0].Device != "cpu" || got.Devices[0].Packets != 175 ||
+		len(got.Timeline) != 15 || got.Timeline[1].StartS != 0.32768 || len(got.Durations) != 11 || got.Durations[0].UpToMS != 0.001 {
 		t.Errorf("%+v", got)
 	}
 }
 
-// What a CSV doesn't say isn't 0.
-func TestSessionAnalyzeUnknown(t *testing.T) {
+func TestSessionAnalyzeAsJSONHasNullForWhatTheCSVLacks(t *testing.T) {
 	r := nixlring(t.Context(), nil, "session", "analyze", sessions(t), "-o", "json")
 	var got struct {
 		Summary map[string]any
@@ -72,16 +78,16 @@ func TestSessionAnalyzeUnknown(t *testing.T) {
 	}
 }
 
-func TestSessionAnalyzeWorkers(t *testing.T) {
+func TestSessionAnalyzeListsAllWorkersWhenAsked(t *testing.T) {
 	dir := sessions(t)
 	some := nixlring(t.Context(), nil, "session", "analyze", dir)
 	all := nixlring(t.Context(), nil, "session", "analyze", dir, "--all")
-	if !strings.Contains(some.out, "  and 48 more ") || strings.Contains(all.out, " more ") || strings.Count(all.out, "\n") != strings.Count(some.out, "\n")+47 {
+	if !strings.Contains(some.out, "  48 more ") || strings.Contains(all.out, " more ") || strings.Count(all.out, "\n") != strings.Count(some.out, "\n")+47 {
 		t.Errorf("%s\n%s", some.out, all.out)
 	}
 }
 
-func TestS10SessionAnalyzeNothing(t *testing.T) {
+func TestSessionAnalyzeOfNothing(t *testing.T) {
 	dir := t.TempDir()
 	letter := filepath.Join(t.TempDir(), "letter")
 	must(t, os.WriteFile(letter, []byte("Dear Sir or Madam"), 0o600))
@@ -97,8 +103,8 @@ func TestS10SessionAnalyzeNothing(t *testing.T) {
 	header, _, _ := strings.Cut(string(readFile(t, filepath.Join(sessions(t), "test_session.csv"))), "\n")
 	empty := filepath.Join(dir, "empty.csv")
 	must(t, os.WriteFile(empty, []byte(header+"\n"), 0o600))
-	r := nixlring(t.Context(), nil, "session", "analyze", empty, "--plot", filepath.Join(dir, "plots"))
-	if r.code != exitOK || !strings.Contains(r.out, "Warning: there are no packets") || r.err != "nothing to draw\n" {
+	r := nixlring(t.Context(), nil, "session", "analyze", empty)
+	if r.code != exitOK || !strings.Contains(r.out, "Warning: the file has no packets") || r.err != "" {
 		t.Errorf("empty: %+v", r)
 	}
 	r = nixlring(t.Context(), nil, "session", "analyze", empty, "-o", "json")
@@ -107,17 +113,73 @@ func TestS10SessionAnalyzeNothing(t *testing.T) {
 	}
 }
 
-func TestS10SessionPlot(t *testing.T) {
-	plots := filepath.Join(t.TempDir(), "plots")
-	for _, format := range []string{"png", "svg"} {
-		r := nixlring(t.Context(), nil, "session", "analyze", sessions(t), "--plot", plots, "--format", format)
-		if r.code != exitOK || strings.Count(r.err, "drawn: "+plots) != 4 {
-			t.Errorf("%+v", r)
+// crashed is a directory with the CSV of a session that has no summary.
+func crashed(t *testing.T) (dir, csv string) {
+	t.Helper()
+	dir = t.TempDir()
+	csv = filepath.Join(dir, "run.csv")
+	must(t, os.WriteFile(csv, readFile(t, filepath.Join(upstreamSessions, "test_session.csv")), 0o600))
+	return dir, csv
+}
+
+func TestSessionRecoverRebuildsTheSummary(t *testing.T) {
+	dir, csv := crashed(t)
+	r := nixlring(t.Context(), nil, "session", "recover", dir)
+	if r.code != exitOK || r.err != "" || r.out != filepath.Join(dir, "run.json")+": 5 packets, 1 failed; tokens and contention events are unknown\n" {
+		t.Errorf("%+v", r)
+	}
+	r = nixlring(t.Context(), nil, "session", "analyze", csv)
+	if r.code != exitOK || !strings.Contains(r.out, "Summary of the session") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestSessionRecoverOverwritesOnlyWhenForced(t *testing.T) {
+	_, csv := crashed(t)
+	summary := strings.TrimSuffix(csv, "csv") + "json"
+	for content, want := range map[string]string{
+		"{\"prompt_tokens\": 3}": "the session has its summary; replace it, without tokens, with --force",
+		"{ torn":                 "the summary can't be read: ",
+	} {
+		must(t, os.WriteFile(summary, []byte(content), 0o600))
+		r := nixlring(t.Context(), nil, "session", "recover", csv)
+		if r.code != exitError || r.out != "" || !strings.Contains(r.err, summary) || !strings.Contains(r.err, want) || !strings.Contains(r.err, "--force") {
+			t.Errorf("%s: %+v", content, r)
+		}
+		if got := string(readFile(t, summary)); got != content {
+			t.Errorf("the summary is %q now", got)
+		}
+		if r := nixlring(t.Context(), nil, "session", "recover", csv, "--force"); r.code != exitOK || !json.Valid(readFile(t, summary)) {
+			t.Errorf("forced: %+v", r)
 		}
 	}
-	files, err := os.ReadDir(plots)
-	if err != nil || len(files) != 8 {
-		t.Errorf("%v %v", files, err)
+}
+
+func TestSessionRecoverTellsWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	letter := filepath.Join(t.TempDir(), "letter")
+	must(t, os.WriteFile(letter, []byte("Dear Sir or Madam"), 0o600))
+	for want, path := range map[string]string{
+		"no such file":                filepath.Join(dir, "missing"),
+		"no session in the directory": dir,
+		"not the CSV of a session":    letter,
+	} {
+		if r := nixlring(t.Context(), nil, "session", "recover", path); r.code != exitError || r.out != "" || !strings.Contains(r.err, want) {
+			t.Errorf("%s: %+v", path, r)
+		}
+	}
+	running, err := session.Open(t.TempDir(), session.WithName("running"))
+	must(t, err)
+	defer running.Close()
+	path := running.Summary().CSVLog
+	if r := nixlring(t.Context(), nil, "session", "recover", path, "--force"); r.code != exitError || !strings.Contains(r.err, "the session is still running") {
+		t.Errorf("running: %+v", r)
+	}
+	_, csv := crashed(t)
+	must(t, os.Truncate(csv, int64(len(readFile(t, csv))-3)))
+	r := nixlring(t.Context(), nil, "session", "recover", csv)
+	if r.code != exitOK || !strings.Contains(r.out, "4 packets, 0 failed") || !strings.Contains(r.err, "the row on line 6 of "+csv+" is incomplete") {
+		t.Errorf("cut: %+v", r)
 	}
 }
 

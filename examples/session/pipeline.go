@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,7 +13,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 )
 
-// model is the shape of what the pipeline runs.
+// expertsPerLayer is how many experts the router chooses from.
+const expertsPerLayer = 8
+
+// model is the shape of the model that the pipeline runs.
 type model struct {
 	prompt, tokens, layers, experts int
 }
@@ -48,47 +52,56 @@ func newPipeline(m model, s *session.Session) *pipeline {
 
 // generate reads the prompt and generates the tokens.
 func (p *pipeline) generate(ctx context.Context) error {
-	p.session.AddPromptTokens(int64(p.prompt))
+	p.session.AddPromptTokens(ctx, int64(p.prompt))
 	for range p.tokens {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		p.token()
-		p.session.AddGeneratedTokens(1)
+		p.token(ctx)
+		p.session.AddGeneratedTokens(ctx, 1)
 	}
 	return nil
 }
 
+// job is a work packet to be done.
+type job struct {
+	operation string
+	layer     int
+	expert    string
+}
+
 // token takes one token through the layers.
-func (p *pipeline) token() {
-	p.do(p.cpu, "embedding", -1)
+func (p *pipeline) token(ctx context.Context) {
+	p.do(ctx, p.cpu, job{operation: "embedding", layer: -1})
 	for layer := range p.layers {
-		p.do(p.igpu, "attention_layernorm", layer)
-		p.do(p.igpu, "attention_qkv_proj", layer)
-		p.do(p.cpu, "router_logits", layer)
-		p.do(p.cpu, "expert_selection", layer)
+		p.do(ctx, p.igpu, job{operation: "attention_layernorm", layer: layer})
+		p.do(ctx, p.igpu, job{operation: "attention_qkv_proj", layer: layer})
+		p.do(ctx, p.cpu, job{operation: "router_logits", layer: layer})
+		p.do(ctx, p.cpu, job{operation: "expert_selection", layer: layer})
 		// The experts of a layer don't depend on each other.
-		var experts sync.WaitGroup
-		for range p.experts {
-			experts.Go(func() { p.do(p.igpu, "expert_ffn", layer) })
+		var running sync.WaitGroup
+		for _, expert := range rand.Perm(expertsPerLayer)[:p.experts] {
+			running.Go(func() {
+				p.do(ctx, p.igpu, job{"expert_ffn", layer, strconv.Itoa(expert)})
+			})
 		}
-		experts.Wait()
+		running.Wait()
 	}
-	p.do(p.cpu, "final_layernorm", p.layers)
-	p.do(p.cpu, "lm_head", p.layers+1)
+	p.do(ctx, p.cpu, job{operation: "final_layernorm", layer: p.layers})
+	p.do(ctx, p.cpu, job{operation: "lm_head", layer: p.layers + 1})
 }
 
-// do runs a packet where it should run, and on the CPU where that fails.
-func (p *pipeline) do(target *device, operation string, layer int) {
-	if err := p.try(target, target, operation, layer); err != nil && target != p.cpu {
-		_ = p.try(target, p.cpu, operation, layer) // which doesn't fail
+// do runs a job on a device or, if that fails, on the CPU.
+func (p *pipeline) do(ctx context.Context, target *device, j job) {
+	if err := p.try(ctx, target, target, j); err != nil && target != p.cpu {
+		_ = p.try(ctx, target, p.cpu, j) // the CPU never fails
 	}
 }
 
-// try runs a packet and records how that went.
-func (p *pipeline) try(target, on *device, operation string, layer int) error {
+// try runs a job on a device and records the packet.
+func (p *pipeline) try(ctx context.Context, target, on *device, j job) error {
 	if !on.busy.TryLock() {
-		p.session.AddContention(1)
+		p.session.AddContention(ctx, 1)
 		on.busy.Lock()
 	}
 	start := time.Now()
@@ -97,15 +110,15 @@ func (p *pipeline) try(target, on *device, operation string, layer int) error {
 	on.busy.Unlock()
 
 	packet := session.Packet{
-		ID: p.packets.Add(1), Layer: layer, Operation: operation,
+		ID: p.packets.Add(1), Layer: j.layer, Operation: j.operation, Expert: j.expert,
 		Device: on.name, DeviceTarget: target.name,
 		Duration: took, Memory: memory, Err: err,
 	}
 	if err != nil {
 		packet.ErrorType = "out_of_memory"
 	}
-	// What can't be recorded is no reason to stop inference.
-	if err := p.session.Record(packet); err != nil {
+	// A full disk is no reason to stop inference.
+	if err := p.session.Record(ctx, packet); err != nil {
 		log.Print(err)
 	}
 	return err

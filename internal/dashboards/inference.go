@@ -35,8 +35,11 @@ func splitInference() Dashboard {
 					byDevice+" → {{splitinfer_device_used}}"),
 				lines("Memory of a packet, median", "By device.", Bytes,
 					`histogram_quantile(0.5, sum by (le, splitinfer_device) (rate(splitinfer_packet_memory_bytes_bucket{@}[@])))`, byDevice),
+				lines("Expert selections by expert", "Work packets that name their expert: the balance of the model.", PerSecond,
+					`sum by (splitinfer_expert) (rate(splitinfer_expert_selections_total{@,splitinfer_expert!=""}[@]))`,
+					"expert {{splitinfer_expert}}").wide(12),
 				lines("Expert selections by layer", "All operations.", PerSecond,
-					`sum by (splitinfer_layer) (rate(splitinfer_expert_selections_total{@}[@]))`, "layer {{splitinfer_layer}}").wide(24),
+					`sum by (splitinfer_layer) (rate(splitinfer_expert_selections_total{@}[@]))`, "layer {{splitinfer_layer}}").wide(12),
 			}},
 		},
 	}

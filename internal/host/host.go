@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
@@ -58,9 +58,9 @@ type Config struct {
 // Telemetry receives figures about draining and saving. Its functions must not
 // block.
 type Telemetry struct {
-	Lag    func(time.Duration)            // how late a round of drains began
-	Events func(uint64)                   // how many events a round counted
-	Saved  func(d time.Duration, ok bool) // how long a save took, and whether it worked
+	Lag    func(time.Duration)                 // how late a round of drains began
+	Events func(uint64)                        // how many events a round counted
+	Saved  func(took time.Duration, err error) // how long a save took, and what went wrong
 }
 
 // Host watches directories of rings. Its methods are safe for concurrent use.
@@ -71,7 +71,6 @@ type Host struct {
 	saver       *checkpoint.Saver // nil without a store
 	group       *drain.Group      // nil before Start
 	directories []*discover.Directory
-	open        atomic.Int64 // rings, against MaxRings
 }
 
 // New checks the configuration. Nothing is opened before [Host.Start].
@@ -117,4 +116,103 @@ func (c Config) withDefaults() (Config, error) {
 		errs = append(errs, fmt.Errorf("stale after is %v: it must be positive", c.StaleAfter))
 	}
 	return c, errors.Join(errs...)
+}
+
+// Start begins to discover and to drain. Nothing that is wrong with a directory
+// or a ring is an error: it is reported, and tried again. With a store, which may
+// be nil, totals continue from the process that used it before.
+func (h *Host) Start(store checkpoint.Store) error {
+	h.reporter = notice.New(h.cfg.Report, h.cfg.Now)
+	if store != nil && h.cfg.Mode == ringbuf.Consume { // an observer has no position to resume
+		h.saver = checkpoint.NewSaver(checkpoint.Config{
+			Store: store, StaleAfter: h.cfg.StaleAfter, Now: h.cfg.Now,
+			Report: func(text string, err error) {
+				h.reporter.Report(notice.Notice{Kind: notice.StoreFailed, Level: slog.LevelWarn, Text: text, Err: err})
+			},
+			Applied: h.cfg.Telemetry.Saved,
+		})
+		h.saver.Start()
+	}
+	h.group = drain.NewGroup(drain.GroupConfig{
+		Config: drain.Config{
+			Shape: h.shape, Mode: h.cfg.Mode, RunInterval: h.cfg.RunInterval, StaleAfter: h.cfg.StaleAfter, Tap: h.cfg.Tap,
+		},
+		Saver: h.saver, Report: h.reporter.Report, Now: h.cfg.Now,
+		ObserveLag: h.cfg.Telemetry.Lag, ObserveEvents: h.cfg.Telemetry.Events,
+	})
+	rings := discover.NewRings(h.cfg.MaxRings)
+	for _, dir := range h.cfg.Directories {
+		d, err := discover.New(discover.Config{
+			Dir: dir, Include: h.cfg.Include, Exclude: h.cfg.Exclude, Mode: h.cfg.Mode,
+			AllowedUIDs: h.cfg.AllowedUIDs, Rings: rings, Now: h.cfg.Now,
+		}, h.group.Send, h.reporter)
+		if err != nil {
+			return err
+		}
+		d.Start()
+		h.directories = append(h.directories, d)
+	}
+	return nil
+}
+
+// Collect drains all rings and returns the totals of all agents; see
+// [drain.Group.Collect].
+func (h *Host) Collect(ctx context.Context, last bool) drain.Collection {
+	return h.group.Collect(ctx, last)
+}
+
+// Delivered says that a collection has arrived where it was sent.
+func (h *Host) Delivered(c drain.Collection) { h.group.Delivered(c) }
+
+// Stop gives up all rings. It waits for what is under way until ctx ends: a file
+// system or a store that hangs is left behind, which the error says. It is safe
+// to call before Start, and twice.
+func (h *Host) Stop(ctx context.Context) error {
+	if h.group == nil {
+		return nil
+	}
+	errs := []error{h.group.Stop(ctx)}
+	for _, d := range h.directories {
+		errs = append(errs, d.Stop(ctx))
+	}
+	if h.saver != nil {
+		errs = append(errs, h.saver.Stop(ctx))
+	}
+	h.reporter.Close()
+	return errors.Join(errs...)
+}
+
+// State is what discovery knows. It never blocks.
+type State struct {
+	Open    int                         // rings
+	Refused map[string]discover.Refusal // by path
+	Missing []error                     // directories that can't be read
+}
+
+// State returns what discovery knows now.
+func (h *Host) State() State {
+	s := State{Refused: make(map[string]discover.Refusal)}
+	for _, d := range h.directories {
+		one := d.State()
+		s.Open += one.Open
+		maps.Copy(s.Refused, one.Refused)
+		if one.Missing != nil {
+			s.Missing = append(s.Missing, one.Missing)
+		}
+	}
+	return s
+}
+
+// Err returns what keeps the rings from being read, or nil: a directory that
+// can't be read, or rings of which none can be opened.
+func (s State) Err() error {
+	var errs []error
+	for _, err := range s.Missing {
+		errs = append(errs, fmt.Errorf("telemetry directory can't be read: %w", err))
+	}
+	if s.Open == 0 && len(s.Refused) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(s.Refused)))
+		errs = append(errs, fmt.Errorf("none of %d rings can be opened; the first: %w", len(s.Refused), s.Refused[first].Err))
+	}
+	return errors.Join(errs...)
 }

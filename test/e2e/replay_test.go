@@ -55,7 +55,7 @@ func TestRecordAndReplay(t *testing.T) {
 // open. What a consumer takes before that isn't in the recording.
 func startRecorder(t *testing.T, dir, file string, rings int) *proc.Process {
 	t.Helper()
-	p := proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, "record", dir, "--output", file))
+	p := proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, "record", file, dir))
 	proc.Eventually(t, func() string {
 		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.PID()))
 		if err != nil {

@@ -1,0 +1,100 @@
+package session
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// The p50 and p99 that a backend computes from the histogram of the real
+// session are within one bucket and 20% of the true ones: over the session, for
+// each device and for each operation.
+func TestQuantilesOfARealSessionAreWithin20Percent(t *testing.T) {
+	s, reader := openMeasured(t)
+	truth := map[string][]float64{}
+	for _, r := range rowsOf(t, read(t, upstreamPath(upstream[0]+".csv"))) {
+		recordAll(t, s, packetOf(r))
+		for _, group := range []string{"all", r.Device, r.Device + " " + r.Operation} {
+			truth[group] = append(truth[group], r.Duration.Seconds())
+		}
+	}
+	exported := groupHistograms(t, reader)
+	for group, values := range truth {
+		slices.Sort(values)
+		h := exported[group]
+		for _, q := range []float64{0.5, 0.99} {
+			want := values[int(math.Ceil(q*float64(len(values))))-1]
+			got := h.quantile(q)
+			if off := math.Abs(got/want - 1); off > 0.2 {
+				t.Errorf("%s: p%v is %v, %.0f%% off the true %v", group, 100*q, got, 100*off, want)
+			}
+			if apart := h.bucket(got) - h.bucket(want); apart < -1 || apart > 1 {
+				t.Errorf("%s: p%v is %v, %d buckets from the true %v", group, 100*q, got, apart, want)
+			}
+		}
+	}
+}
+
+// histogram is one that a backend has: a count for each bound, and one for
+// what is above the last.
+type histogram struct {
+	bounds []float64
+	counts []uint64
+}
+
+// groupHistograms adds up the exported histograms as sum by (…) does.
+func groupHistograms(t *testing.T, reader sdkmetric.Reader) map[string]*histogram {
+	t.Helper()
+	groups := map[string]*histogram{}
+	points := find[metricdata.Histogram[float64]](t, collect(t, reader), semconv.PacketDuration.Name).DataPoints
+	for _, p := range points {
+		device, _ := p.Attributes.Value(semconv.Device)
+		operation, _ := p.Attributes.Value(semconv.Operation)
+		for _, group := range []string{"all", device.AsString(), device.AsString() + " " + operation.AsString()} {
+			if groups[group] == nil {
+				groups[group] = &histogram{p.Bounds, make([]uint64, len(p.BucketCounts))}
+			}
+			for i, n := range p.BucketCounts {
+				groups[group].counts[i] += n
+			}
+		}
+	}
+	return groups
+}
+
+// quantile is Prometheus' histogram_quantile: it interpolates linearly within
+// the bucket that has the quantile, and the first bucket starts at 0.
+func (h *histogram) quantile(q float64) float64 {
+	var total uint64
+	for _, n := range h.counts {
+		total += n
+	}
+	rank := q * float64(total)
+	var below float64
+	for i, n := range h.counts {
+		if below+float64(n) < rank {
+			below += float64(n)
+			continue
+		}
+		if i == len(h.bounds) {
+			return h.bounds[i-1]
+		}
+		start := 0.0
+		if i > 0 {
+			start = h.bounds[i-1]
+		}
+		return start + (h.bounds[i]-start)*(rank-below)/float64(n)
+	}
+	return math.NaN()
+}
+
+// bucket returns the index of the bucket that a value falls into.
+func (h *histogram) bucket(v float64) int {
+	i, _ := slices.BinarySearch(h.bounds, v)
+	return i
+}

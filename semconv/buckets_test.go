@@ -1,0 +1,30 @@
+package semconv_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// A duration that equals a bound must fall into the bucket of that bound, so
+// the bounds are the same floats that time.Duration.Seconds returns.
+func TestSplitInferenceDurationBoundsAreExact(t *testing.T) {
+	bounds := semconv.SplitInferenceDurationBounds()
+	if bounds[0] != time.Microsecond.Seconds() || bounds[len(bounds)-1] != time.Minute.Seconds() {
+		t.Errorf("bounds are from %v to %v", bounds[0], bounds[len(bounds)-1])
+	}
+	for decade := time.Microsecond; decade < time.Minute; decade *= 10 {
+		for _, d := range []time.Duration{decade, 2 * decade, 5 * decade} {
+			if d < time.Minute && !slices.Contains(bounds, d.Seconds()) {
+				t.Errorf("%v is not a bound", d)
+			}
+		}
+	}
+	for i, bound := range bounds[1:] {
+		if ratio := bound / bounds[i]; ratio <= 1 || ratio > 1.285 {
+			t.Errorf("bound %v is %v times the one before it", bound, ratio)
+		}
+	}
+}
