@@ -120,6 +120,13 @@ func BenchmarkIdle(b *testing.B) {
 			}
 		}
 	})
+	b.Run("idle", func(b *testing.B) {
+		for b.Loop() {
+			if !r.Idle() {
+				b.Fatal("not idle")
+			}
+		}
+	})
 	b.Run("load", func(b *testing.B) {
 		for b.Loop() {
 			if atomic.LoadUint64(r.write) != 0 {
@@ -132,6 +139,8 @@ func BenchmarkIdle(b *testing.B) {
 // One event read and committed: what a pass costs beside its events.
 func BenchmarkPassOfOneEvent(b *testing.B) {
 	w := newRing(b, V4, 4096)
+	push(b, w, 0, 4095) // slots of zeros would be suspicious
+	atomic.StoreUint64(w.write, 0)
 	r := open(b, w.Path(), Consume)
 	fn := func(Batch) {}
 	for b.Loop() {

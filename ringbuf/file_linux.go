@@ -23,7 +23,7 @@ func openRing(path string, mode Mode, o options) (*os.File, error) {
 	if err := o.check(st.Uid); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if _, _, _, _, err := identifyFile(f); err != nil {
+	if _, _, _, err := identifyFile(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	if mode == Observe {
@@ -45,16 +45,16 @@ func openRing(path string, mode Mode, o options) (*os.File, error) {
 	return f, nil
 }
 
-// identifyFile reads the header of a file and tells its layout.
-func identifyFile(f *os.File) (head []byte, h Header, l Layout, st unix.Stat_t, err error) {
+// identifyFile reads the header of a file and checks that it is a ring.
+func identifyFile(f *os.File) (head []byte, h Header, st unix.Stat_t, err error) {
 	if err = unix.Fstat(int(f.Fd()), &st); err != nil {
-		return nil, h, 0, st, err
+		return nil, h, st, err
 	}
 	if head, err = readHead(f, st.Size); err != nil {
-		return nil, h, 0, st, err
+		return nil, h, st, err
 	}
-	h, l, err = identify(head, st.Size)
-	return head, h, l, st, err
+	h, _, err = identify(head, st.Size)
+	return head, h, st, err
 }
 
 // openChecked opens a regular file, and nothing else. The file is looked at

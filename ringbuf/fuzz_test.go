@@ -236,7 +236,7 @@ func fuzzBatch(t *testing.T, b Batch) {
 		}
 		_ = e.EventName()
 		_ = e.Category.String()
-		ok(t, copied.put(i, &e))
+		must(t, copied.put(i, &e))
 		if again := copied.Event(i); again != e {
 			t.Errorf("event %d: %+v, put and read again %+v", i, e, again)
 		}

@@ -37,7 +37,7 @@ func openReader(path string, mode Mode, o options) (_ *Reader, err error) {
 	}()
 	// The header is read once more, now that the ring is locked: another
 	// consumer of this project may have moved readPos and gone only just now.
-	head, _, _, st, err := identifyFile(f)
+	head, _, st, err := identifyFile(f)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func Peek(path string) (Header, error) {
 		return Header{}, fmt.Errorf("ring %s: %w", path, err)
 	}
 	defer f.Close()
-	_, h, _, _, err := identifyFile(f)
+	_, h, _, err := identifyFile(f)
 	if err != nil {
 		err = fmt.Errorf("ring %s: %w", path, err)
 	}
@@ -162,7 +162,7 @@ func openForWriter(path string) (*os.File, error) {
 		err = checkRegular(&st)
 	}
 	if err == nil && st.Size > 0 {
-		if _, _, _, _, err = identifyFile(f); !errors.Is(err, ErrNotRing) {
+		if _, _, _, err = identifyFile(f); !errors.Is(err, ErrNotRing) {
 			err = nil
 		}
 	}

@@ -17,7 +17,7 @@ func TestAgentPausedDuringRestart(t *testing.T) {
 			for _, at := range []int{0, 1, 7, 50, 63, 64, 71} { // committed before
 				for _, uncommitted := range []int{0, 5} {
 					for _, unread := range []int{0, 3} {
-						for paused := range len(restart(l, 64)) + 1 {
+						for paused := range len(restart(l)) + 1 {
 							name := fmt.Sprintf("%v/%v/at %d/uncommitted %d/unread %d/%d stores", l, mode, at, uncommitted, unread, paused)
 							t.Run(name, func(t *testing.T) { pausedRestart(t, l, mode, at, uncommitted, unread, paused) })
 						}
@@ -54,7 +54,7 @@ func pausedRestart(t *testing.T, l Layout, mode Mode, at, uncommitted, unread, p
 	fill(t, w, next, next+uint64(unread))
 	legal := span(next, next+uint64(unread))
 
-	steps := restart(l, 64)
+	steps := restart(l)
 	var got []uint64
 	pass := func() error {
 		events, err := values(r)
@@ -104,12 +104,12 @@ func pausedRestart(t *testing.T, l Layout, mode Mode, at, uncommitted, unread, p
 // A reader that opens the ring during a restart doesn't believe it either.
 func TestOpenDuringRestart(t *testing.T) {
 	for _, l := range []Layout{V4, V5} {
-		for paused := range len(restart(l, 64)) + 1 {
+		for paused := range len(restart(l)) + 1 {
 			p, w := plainRing(t, l, 64)
 			c := p.reader(t, Consume)
 			fill(t, w, 1, 41)
 			drain(t, c)
-			steps := restart(l, 64)
+			steps := restart(l)
 			for _, s := range steps[:paused] {
 				s.do(p)
 			}
@@ -257,7 +257,7 @@ func TestSwapFromZero(t *testing.T) {
 
 // again restarts an agent on a ring up to a number of steps.
 func again(p *plain, steps int) {
-	for _, s := range restart(V4, 64)[:steps] {
+	for _, s := range restart(V4)[:steps] {
 		s.do(p)
 	}
 }

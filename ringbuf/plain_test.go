@@ -61,7 +61,8 @@ type step struct {
 
 // restart is what a restarting agent does to a ring, store by store, in the order
 // of NIXL's createCyclicBuffer; the offsets are spelled out here once more.
-func restart(l Layout, capacity int) []step {
+func restart(l Layout) []step {
+	const capacity = 64
 	store := func(name string, at int, v uint64) step {
 		return step{name, func(p *plain) { binary.LittleEndian.PutUint64(p.mem[at:], v) }}
 	}
@@ -77,8 +78,8 @@ func restart(l Layout, capacity int) []step {
 		store("writePos = 0", 0, 0),
 		store("readPos = 0", readPos, 0),
 		version("version = 0", 16, 0),
-		store("capacity", capacityAt, uint64(capacity)),
-		store("mask", maskAt, uint64(capacity-1)),
+		store("capacity", capacityAt, capacity),
+		store("mask", maskAt, capacity-1),
 		version("version = V", 16, uint32(l.Version())),
 	}
 	if l != V5 {
@@ -93,7 +94,8 @@ func header(l Layout, capacity uint64) []byte {
 	b := make([]byte, 40)
 	le.PutUint32(b[16:], uint32(l.Version()))
 	if l == V5 {
-		b = append(b, make([]byte, 512-40)...)
+		b = make([]byte, 512)
+		le.PutUint32(b[16:], 5)
 		le.PutUint64(b[8:], capacity)
 		le.PutUint64(b[24:], capacity-1)
 		return b

@@ -100,7 +100,7 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 		lastWrite: h.WritePos, mode: mode, layout: l, mem: mem, slots: mem[l.HeaderSize():], backing: b,
 	}
 	r.tail = make([]byte, min(tailSlots, r.Capacity())*l.EventSize())
-	if r.sampled, err = firstStamp(&h, state); err != nil {
+	if r.sampled, err = firstStamp(&h, state, mode); err != nil {
 		return nil, err
 	}
 	r.runIdle, r.runRead, r.runCommit = r.guardedIdle, r.guardedRead, r.guardedCommit

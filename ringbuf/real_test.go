@@ -49,7 +49,7 @@ func openSettled(t *testing.T, path string, mode Mode) *Reader {
 		if !errors.Is(err, ErrNotReady) {
 			t.Fatal(err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 	}
 }
 

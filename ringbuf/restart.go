@@ -41,7 +41,8 @@ import (
 // enough to reject: file systems also change it when they write a page back.
 //
 // OpenReader has no earlier look to compare with. In this state it returns
-// ErrNotReady until the file's time is a second old.
+// ErrNotReady to a consumer until the file's time is a second old. An observer
+// commits nothing and believes it.
 
 // tailSlots is the number of slots before the end of a ring that are remembered.
 const tailSlots = 64
@@ -57,10 +58,10 @@ type stamp struct {
 	pushed  bool   // the agent has pushed since: it wasn't between two steps of a restart
 }
 
-func firstStamp(h *Header, state FileState) (stamp, error) {
+func firstStamp(h *Header, state FileState, mode Mode) (stamp, error) {
 	s := stamp{changed: state.Changed, write: h.WritePos}
 	if h.WritePos == 0 && h.ReadPos != 0 {
-		if state.Age < settleTime {
+		if mode == Consume && state.Age < settleTime {
 			return s, fmt.Errorf("%w: its agent is restarting, or has just filled it to the end", ErrNotReady)
 		}
 		s.pushed = true

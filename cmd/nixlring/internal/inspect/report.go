@@ -140,21 +140,18 @@ func checks(h *ringbuf.Header, size int64) []Check {
 	for _, l := range ringbuf.Layouts() {
 		if l.Version() == h.Version {
 			known = true
-			fits = fits || h.Capacity < 1<<32 && size == headerSize+int64(h.Capacity)*int64(l.EventSize())
+			fits = fits || h.Capacity < 1<<32 && size == l.FileSize(h.Capacity)
 		}
 	}
 	return []Check{
-		{"the version is one of 1 to 4", known},
-		{"the version expected is the same", h.ExpectedVersion == h.Version},
+		{"the version is one of 1 to 5", known},
+		{"the version expected is the same", h.ExpectedVersion == h.Version || h.Version == ringbuf.V5.Version()},
 		{"the capacity is a power of two, 2 or more", h.Capacity >= 2 && bits.OnesCount64(h.Capacity) == 1},
 		{"the mask is one less than the capacity", h.Mask == h.Capacity-1},
 		{"the positions are within the capacity", h.WritePos < h.Capacity && h.ReadPos < h.Capacity},
 		{"the file has the size of the header and so many events", fits},
 	}
 }
-
-// headerSize is where slots begin in every layout.
-const headerSize = 40
 
 // attendance finds out which processes have the ring.
 func (r *Report) attendance(cfg Config, id fileID, regular bool) {

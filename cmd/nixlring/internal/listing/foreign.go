@@ -42,22 +42,24 @@ func unready(path string, info fs.FileInfo) bool {
 		return young && h == ringbuf.Header{}
 	}
 	for _, l := range ringbuf.Layouts() {
-		if h.Capacity <= uint64(info.Size()) && info.Size() == headerSize+int64(h.Capacity)*int64(l.EventSize()) {
+		if h.Capacity <= uint64(info.Size()) && info.Size() == l.FileSize(h.Capacity) {
 			return true
 		}
 	}
 	return young // an agent that starts anew with another size
 }
 
-// headerSize is where slots begin in every layout.
-const headerSize = 40
-
-// ringSize says whether a header of 40 bytes and a whole number of slots of
-// some layout make up a file of a given size. A number of slots that isn't a
+// ringSize reports whether the header and a whole number of slots of some
+// layout make up a file of a given size. A number of slots that isn't a
 // power of two is a mistake that agents fail over, not a file of others.
 func ringSize(size int64) bool {
 	for _, l := range ringbuf.Layouts() {
-		if slots := size - headerSize; slots > 0 && slots%int64(l.EventSize()) == 0 {
+		slots := size - int64(l.HeaderSize())
+		if slots <= 0 || slots%int64(l.EventSize()) != 0 {
+			continue
+		}
+		// With its header, every size that is a multiple of 16 would fit V5.
+		if n := slots / int64(l.EventSize()); l < ringbuf.V5 || n&(n-1) == 0 {
 			return true
 		}
 	}

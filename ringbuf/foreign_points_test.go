@@ -1,0 +1,179 @@
+package ringbuf
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// Another reader takes events at any point of a pass, any number of them, also to
+// position 0. No event is handed out twice, none that the other reader left is lost,
+// and positions stay consistent.
+func TestForeignReadAtEveryPoint(t *testing.T) {
+	points := []string{"before the read", "between two reads", "before the commit", "between look and swap", "after the commit"}
+	for _, at := range []uint64{1, 5, 13} { // committed before, in a ring of 16
+		for point, name := range points {
+			for taken := uint64(1); taken <= 9; taken++ {
+				t.Run(fmt.Sprintf("%s/at %d/%d taken", name, at, taken), func(t *testing.T) {
+					foreignRead(t, at, point, taken)
+				})
+			}
+		}
+	}
+}
+
+func foreignRead(t *testing.T, at uint64, point int, taken uint64) {
+	p, w := plainRing(t, V4, 16)
+	r := p.reader(t, Consume)
+	for v := 100 - at; v < 100; v++ {
+		fill(t, w, v, v+1)
+		drain(t, r)
+	}
+	fill(t, w, 100, 109)
+	take := func(n uint64) { // as NIXL's own reader does, past every lock
+		binary.LittleEndian.PutUint64(p.mem[8:], (binary.LittleEndian.Uint64(p.mem[8:])+n)&15)
+	}
+	var got []uint64
+	foreign := 0
+	try := func(err error) {
+		t.Helper()
+		if errors.As(err, new(*ForeignReadError)) {
+			foreign++
+		} else {
+			must(t, err)
+		}
+		if r.Uncommitted() > 15 || r.distance(r.committed, binary.LittleEndian.Uint64(p.mem[0:])) < r.Uncommitted() {
+			t.Errorf("committed to %d, read to %d", r.Committed(), r.Position())
+		}
+	}
+	pass := func(limit int) {
+		_, err := r.Read(limit, func(b Batch) {
+			for _, e := range b.Typed() {
+				got = append(got, e.Value)
+			}
+		})
+		try(err)
+	}
+	for i := range 5 {
+		if i == point && i != 3 {
+			take(min(taken, 9-uint64(r.distance(at, binary.LittleEndian.Uint64(p.mem[8:])))))
+		}
+		switch i {
+		case 0:
+			pass(3)
+		case 1:
+			pass(3)
+		case 2:
+			if point == 3 {
+				take(taken)
+				if done, _ := r.swap(r.committed, r.next); done {
+					t.Error("the commit went over another reader's position")
+				}
+			}
+			try(r.Commit())
+		}
+	}
+	for range 3 {
+		pass(0)
+		try(r.Commit())
+	}
+	seen := map[uint64]bool{}
+	for _, v := range got {
+		if seen[v] {
+			t.Errorf("event %d was handed out twice: %d", v, got)
+		}
+		seen[v] = true
+	}
+	if !slices.IsSorted(got) {
+		t.Errorf("out of order: %d", got)
+	}
+	if left := binary.LittleEndian.Uint64(p.mem[8:]); left != (at+9)&15 {
+		t.Errorf("read position %d, want %d", left, (at+9)&15)
+	}
+	if want := point < 4; foreign == 0 && want {
+		t.Error("the other reader went unnoticed")
+	}
+}
+
+// Two readers that pop at the same time can store a position that was passed long
+// ago. It is put right, and what was committed isn't read again.
+func TestForeignReaderMovesBackward(t *testing.T) {
+	for back := uint64(1); back < 6; back++ {
+		p, w := plainRing(t, V4, 16)
+		r := p.reader(t, Consume)
+		fill(t, w, 1, 11)
+		drain(t, r)
+		fill(t, w, 11, 14)
+		binary.LittleEndian.PutUint64(p.mem[8:], 10-back)
+		_, err := values(r)
+		if !errors.As(err, new(*ForeignReadError)) {
+			t.Errorf("back by %d: %v", back, err)
+		}
+		if got := drain(t, r); !slices.Equal(got, []uint64{11, 12, 13}) {
+			t.Errorf("back by %d: read %d", back, got)
+		}
+		if h := headerOf(w); h.ReadPos != 13 {
+			t.Errorf("back by %d: read position %d", back, h.ReadPos)
+		}
+	}
+}
+
+// The file was cut and extended again, which leaves zeros at its end. They are no
+// events, and what is before them is read.
+func TestZeroedTailIsNotCounted(t *testing.T) {
+	for _, l := range Layouts() {
+		for _, wrapped := range []bool{false, true} {
+			for zeroed := 1; zeroed <= 20; zeroed++ {
+				p, w := plainRing(t, l, 64)
+				r := p.reader(t, Consume)
+				fill(t, w, 1, 60)
+				if got, err := values(r); len(got) != 59 || err != nil {
+					t.Fatal(got, err)
+				}
+				must(t, r.CommitTo(40))
+				last := uint64(64)
+				if wrapped {
+					last = 70
+				}
+				fill(t, w, 60, last)
+				clear(p.mem[len(p.mem)-zeroed*l.EventSize():])
+				p.touch()
+				var got []uint64
+				var lapped bool
+				for range 4 {
+					values, err := values(r)
+					lapped = lapped || errors.Is(err, ErrLapped)
+					if err != nil && !errors.Is(err, ErrLapped) {
+						t.Fatalf("%v, %d slots: %v", l, zeroed, err)
+					}
+					got = append(got, values...)
+				}
+				intact := max(60, 65-uint64(zeroed)) // slot i has value i+1
+				want := span(60, min(intact, last))
+				if wrapped {
+					want = append(want, span(65, last)...)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%v, wrapped %v, %d slots zeroed: read %d, want %d", l, wrapped, zeroed, got, want)
+				}
+				if gone := wrapped || zeroed > 1; lapped != gone {
+					t.Errorf("%v, wrapped %v, %d slots zeroed: reported %v", l, wrapped, zeroed, lapped)
+				}
+				must(t, r.Commit())
+			}
+		}
+	}
+}
+
+// An event of zeros is an event if the file hasn't changed.
+func TestZeroEventIsCounted(t *testing.T) {
+	_, w := plainRing(t, V4, 8)
+	r, err := NewReader(w.mem, w.backing, Consume)
+	must(t, err)
+	fill(t, w, 0, 1)
+	if got := drain(t, r); !slices.Equal(got, []uint64{0}) {
+		t.Errorf("read %d", got)
+	}
+}

@@ -1,0 +1,65 @@
+package ringbuf
+
+import (
+	"sync/atomic"
+	"testing"
+)
+
+// A ring is idle just where a read would find nothing new and nothing wrong.
+func TestIdle(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(t *testing.T, w *Writer, r *Reader)
+		idle   bool
+	}{
+		"nothing": {func(*testing.T, *Writer, *Reader) {}, true},
+		"pending": {func(t *testing.T, w *Writer, _ *Reader) { fill(t, w, 1, 2) }, false},
+		"uncommitted": {func(t *testing.T, w *Writer, r *Reader) {
+			fill(t, w, 1, 2)
+			_, err := values(r)
+			must(t, err)
+		}, true},
+		"committed":      {func(t *testing.T, w *Writer, r *Reader) { fill(t, w, 1, 2); drain(t, r) }, true},
+		"another reader": {func(_ *testing.T, w *Writer, _ *Reader) { atomic.StoreUint64(w.read, 1) }, false},
+		"another reader of what is uncommitted": {func(t *testing.T, w *Writer, r *Reader) {
+			fill(t, w, 1, 2)
+			_, err := values(r)
+			must(t, err)
+			atomic.StoreUint64(w.read, 1)
+		}, false},
+		"restarting":       {func(_ *testing.T, w *Writer, _ *Reader) { atomic.StoreInt32(w.version, 0) }, false},
+		"another capacity": {func(_ *testing.T, w *Writer, _ *Reader) { atomic.StoreUint64(w.capacity, 32) }, false},
+		"closed":           {func(t *testing.T, _ *Writer, r *Reader) { must(t, r.Close()) }, false},
+	} {
+		for _, l := range Layouts() {
+			p, w := plainRing(t, l, 16)
+			r := p.reader(t, Consume)
+			c.change(t, w, r)
+			if got := r.Idle(); got != c.idle {
+				t.Errorf("%v, %s: idle %v", l, name, got)
+			}
+		}
+	}
+}
+
+func TestObserverIsIdle(t *testing.T) {
+	p, w := plainRing(t, V4, 16)
+	c, o := p.reader(t, Consume), p.reader(t, Observe)
+	fill(t, w, 1, 3)
+	if o.Idle() {
+		t.Error("idle with events pending")
+	}
+	if got := drain(t, o); len(got) != 2 || !o.Idle() {
+		t.Errorf("read %d, idle %v", got, o.Idle())
+	}
+	if drain(t, c); !o.Idle() {
+		t.Error("not idle after its consumer has read")
+	}
+}
+
+func TestIdleDoesNotAllocate(t *testing.T) {
+	p, _ := plainRing(t, V4, 16)
+	r := p.reader(t, Consume)
+	if n := testing.AllocsPerRun(100, func() { r.Idle() }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
