@@ -211,7 +211,7 @@ func (r *Reader) guardedRead() {
 		return
 	}
 	if r.next == 0 {
-		r.copyTail() // what is there now is of an earlier lap or run, or about to be read
+		r.startLap(s)
 	}
 	n := s.pending
 	if r.limit > 0 && n > r.limit {

@@ -171,6 +171,16 @@ func (r *Reader) rememberTail() {
 	}
 }
 
+// startLap is called when reading begins at position 0, or at that of another
+// consumer. It may be the first lap of another run: if nothing was read of the one
+// before, nothing showed the restart.
+func (r *Reader) startLap(s state) {
+	r.copyTail() // what is there now is of an earlier lap or run, or about to be read
+	if now, err := r.stat(); err == nil && now.Changed != r.sampled.changed {
+		r.sampled = stamp{changed: now.Changed, write: s.write}
+	}
+}
+
 func (r *Reader) copyTail() { copy(r.tail, r.slots[len(r.slots)-len(r.tail):]) }
 
 // checkObserved is for an observer, which has no position in the header. Unless the
@@ -244,6 +254,7 @@ func (r *Reader) readElsewhere(s state) error {
 	}
 	if forward > r.Uncommitted() {
 		r.moveTo(s.read)
+		r.startLap(s)
 	}
 	r.committed = s.read
 	r.seen, r.seenTo = 0, 0
