@@ -392,7 +392,7 @@ func (w *world) checkReported(id uint64, l loss) {
 
 // explains are the notices that report a loss.
 var explains = map[string][]notice.Kind{
-	"restart": {notice.RingRestart, notice.RingReplaced, notice.RingBroken},
+	"restart": {notice.RingRestart, notice.RingReplaced, notice.RingBroken, notice.RingForeign},
 	"foreign": {notice.RingForeign, notice.RingRestart},
 	"crash":   {notice.StoreFailed, notice.StoreSlow},
 }
