@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -36,7 +35,7 @@ type namedSeries struct {
 	last   uint64
 	fresh  bool // the last value is of an agent that isn't closed
 	full   bool // the sum has passed what a counter of OTLP can hold
-	point  metric.ObserveOption
+	point  attribute.Set
 }
 
 // add counts an event. It allocates for the first one of a name only.
@@ -73,17 +72,17 @@ func (n *namedEvents) find(c ringbuf.Category, name string) *namedSeries {
 	return s
 }
 
-func (n *namedEvents) observe(o metric.Observer, i *instruments) {
+func (n *namedEvents) collect(c *collection) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, s := range n.series {
-		s.observe(o, i)
+		s.collect(c)
 		if s.fresh {
-			o.ObserveInt64(i.eventLastValue, saturated(s.last), s.point)
+			c.int(semconv.EventLastValue, s.point, saturatedSum(s.last))
 		}
 	}
 	if n.overflow != nil {
-		n.overflow.observe(o, i)
+		n.overflow.collect(c)
 	}
 }
 
@@ -96,17 +95,11 @@ func (n *namedEvents) forgetLast() {
 	}
 }
 
-func (n *namedEvents) empty() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.series) == 0
-}
-
-func (s *namedSeries) observe(o metric.Observer, i *instruments) {
+func (s *namedSeries) collect(c *collection) {
 	sum := saturatedSum(s.sum)
 	if s.full {
 		sum = mostSum
 	}
-	o.ObserveInt64(i.events, s.events, s.point)
-	o.ObserveInt64(i.eventValue, sum, s.point)
+	c.int(semconv.Events, s.point, s.events)
+	c.int(semconv.EventValue, s.point, sum)
 }

@@ -121,8 +121,7 @@ func (o *outlet) flush() error {
 	o.staging.Unlock()
 	o.spare = events
 	if dropped > 0 {
-		o.agent.dropped.sum.add(saturatedSum(dropped))
-		o.agent.dropped.events.Add(1)
+		o.agent.drop(dropped)
 		report := ringbuf.NewEvent(ringbuf.TypeEventsDropped, dropped)
 		report.TimestampMicros = uint64(max(o.agent.clock().UnixMicro(), 0))
 		events = append(events, report) // which never was in staging

@@ -6,10 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// mostSum is where sums stand still. A counter of OTLP holds 2^63-1, but the
-// SDK has its sums pass through float64, in which that is one more, and wraps.
-// The same has sums past 2^53 rounded.
-const mostSum = 1<<63 - 1<<10
+// mostSum is where sums stop: the most that a counter of OTLP holds.
+const mostSum = math.MaxInt64
 
 func saturatedSum(v uint64) int64 {
 	return int64(min(v, mostSum))
@@ -18,11 +16,6 @@ func saturatedSum(v uint64) int64 {
 // saturatingSum adds what lies between 0 and mostSum.
 func saturatingSum(a, b int64) int64 {
 	return saturatedSum(uint64(a) + uint64(b))
-}
-
-// saturated is v as the nearest int64.
-func saturated(v uint64) int64 {
-	return int64(min(v, math.MaxInt64))
 }
 
 // saturating is a sum of values that aren't negative, which stands still once
@@ -55,7 +48,7 @@ func (s *saturating) addSlowly(v int64) {
 
 func (s *saturating) load() int64 {
 	if v := s.word.Load(); v >= 0 {
-		return min(v, mostSum)
+		return v
 	}
 	return mostSum
 }

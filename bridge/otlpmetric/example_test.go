@@ -12,11 +12,12 @@ import (
 
 // An agent ships its metrics to where OTEL_EXPORTER_OTLP_ENDPOINT says.
 func ExampleNew() { //nolint:testableexamples // it needs a backend
-	provider, err := otlpmetric.New(context.Background(), otlpmetric.WithServiceName("kv-cache"))
+	producer := agent.NewProducer()
+	provider, err := otlpmetric.New(context.Background(), otlpmetric.WithServiceName("kv-cache"), otlpmetric.WithProducers(producer))
 	if err != nil {
 		log.Fatal(err) // for example: OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4317: it has no scheme: …
 	}
-	a, err := agent.New("worker-0", agent.WithMeterProvider(provider))
+	a, err := agent.New("worker-0", agent.WithProducer(producer))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func ExampleNew() { //nolint:testableexamples // it needs a backend
 			log.Print(err)
 		}
 	}()
-	a.Transfer(agent.Transmit, 1<<20, 12*time.Microsecond, 340*time.Microsecond)
+	a.Transfer(context.Background(), agent.Transmit, 1<<20, 12*time.Microsecond, 340*time.Microsecond)
 }
 
 // A program ships the rings of other processes' agents.
