@@ -13,6 +13,7 @@ const firstIndex = firstOctave * perOctave
 // isn't safe for concurrent use; the histograms it adds may be written to.
 type Sum struct {
 	counts      [octaves * perOctave]uint64
+	lower       [octaves]uint64
 	zeros       uint64
 	nanoseconds int64
 	extremes    extremes
@@ -39,8 +40,9 @@ func (s *Sum) Add(h *Histogram) {
 		if o == nil {
 			continue
 		}
-		for j := range o {
-			s.counts[i*perOctave+j] += o[j].Load()
+		s.lower[i] += o.lower.Load()
+		for j := range o.buckets {
+			s.counts[i*perOctave+j] += o.buckets[j].Load()
 		}
 	}
 	s.nanoseconds += h.sum.Load()
