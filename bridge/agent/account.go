@@ -107,7 +107,7 @@ func (a *account) collect(c *collection, now time.Time) {
 	a.collectMemory(c, &all, present.memory[register].sum-present.memory[deregister].sum)
 	for s, n := range all.errors {
 		if n > 0 || zeros {
-			c.int(semconv.Errors, a.points.errors[s], n)
+			c.int(semconv.Errors, a.points.errors[s], n, all.sampledErrors[s])
 		}
 		a.collectEvents(c, ringbuf.TypeErrNotPosted+ringbuf.Type(s), n)
 	}

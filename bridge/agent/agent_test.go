@@ -23,10 +23,10 @@ type agentWorld struct {
 	*backend
 }
 
-func newAgent(t *testing.T, name string, opts ...agent.Option) *agentWorld {
+func newAgent(t *testing.T, opts ...agent.Option) *agentWorld {
 	t.Helper()
 	b := newBackend()
-	return &agentWorld{b.agent(t, name, opts...), b}
+	return &agentWorld{b.agent(t, "a", opts...), b}
 }
 
 const us = time.Microsecond
@@ -124,7 +124,7 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newAgent(t, "a")
+			w := newAgent(t)
 			c.do(w)
 			want := c.want
 			if want == nil {
@@ -139,7 +139,7 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 
 // Errors and drops are there before the first occurs, and nothing else.
 func TestErrorsAndDropsStartAtZero(t *testing.T) {
-	got := metrictest.Values(collect(t, newAgent(t, "a").reader))
+	got := metrictest.Values(collect(t, newAgent(t).reader))
 	want := map[string]float64{"nixl.telemetry.events.dropped{}": 0}
 	for s := agent.StatusNotPosted; s <= agent.StatusNoTelemetry; s++ {
 		want[fmt.Sprintf("nixl.errors{error.type=%v}", s)] = 0
@@ -151,7 +151,7 @@ func TestErrorsAndDropsStartAtZero(t *testing.T) {
 
 // A value on a bucket's bound belongs to the bucket below.
 func TestValueOnABoundCountsInTheBucketBelow(t *testing.T) {
-	w := newAgent(t, "a")
+	w := newAgent(t)
 	for _, bound := range semconv.DurationBounds() {
 		w.Transfer(ctx, agent.Transmit, 1<<10, 0, time.Duration(bound*1e9+0.5))
 	}
@@ -172,7 +172,7 @@ func TestValueOnABoundCountsInTheBucketBelow(t *testing.T) {
 
 // Past the limit on names, events count together and their values too.
 func TestEventNamesAreBounded(t *testing.T) {
-	w := newAgent(t, "a")
+	w := newAgent(t)
 	for i := range 210 {
 		w.Event(ctx, agent.EventCustom, fmt.Sprint("name ", i), 2)
 	}

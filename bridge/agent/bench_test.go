@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -37,12 +38,15 @@ const (
 	totalTime = 120 * time.Microsecond
 )
 
-// BenchmarkRatios measures how many Records of the SDK's histogram a call takes,
+// BenchmarkAgentRatios measures how many Records of the SDK's histogram a call takes,
 // in turns, with one goroutine and with several.
-func BenchmarkRatios(b *testing.B) {
+func BenchmarkAgentRatios(b *testing.B) {
 	ctx := context.Background()
 	sdk, a := metrictest.NewSDK(b), benchAgent(b)
 	peer := a.With(attribute.NewSet(attribute.String(semconv.PeerAgentName, "p"), attribute.String(semconv.BackendName, "UCX")))
+	sampled := trace.ContextWithSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled,
+	}))
 	ring := benchAgent(b, WithRing(Ring{Dir: b.TempDir()}))
 	for _, c := range []struct {
 		name string
@@ -51,6 +55,7 @@ func BenchmarkRatios(b *testing.B) {
 		{"Transfer", func() { a.Transfer(ctx, Transmit, 4096, postTime, totalTime) }},
 		{"TransferWithAttributes", func() { peer.Transfer(ctx, Transmit, 4096, postTime, totalTime) }},
 		{"TransferToARing", func() { ring.Transfer(ctx, Transmit, 4096, postTime, totalTime) }},
+		{"TransferInASampledSpan", func() { a.Transfer(sampled, Transmit, 4096, postTime, totalTime) }},
 		{"MemoryRegistered", func() { a.MemoryRegistered(ctx, 4096) }},
 		{"Error", func() { a.Error(ctx, StatusBackend) }},
 		{"Event", func() { a.Event(ctx, EventBackend, "retries", 1) }},

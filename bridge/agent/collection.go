@@ -35,10 +35,16 @@ func (c *collection) begin(start, now time.Time) {
 	}
 }
 
-func (c *collection) int(m semconv.Metric, set attribute.Set, v int64) {
-	c.ints[m.Name] = append(c.ints[m.Name], metricdata.DataPoint[int64]{
-		Attributes: set, StartTime: c.start, Time: c.now, Value: v,
-	})
+func (c *collection) int(m semconv.Metric, set attribute.Set, v int64, exemplars ...*exemplar) {
+	p := metricdata.DataPoint[int64]{Attributes: set, StartTime: c.start, Time: c.now, Value: v}
+	for _, e := range exemplars {
+		if e != nil {
+			p.Exemplars = append(p.Exemplars, metricdata.Exemplar[int64]{
+				Time: e.at, Value: e.value, TraceID: e.trace[:], SpanID: e.span[:],
+			})
+		}
+	}
+	c.ints[m.Name] = append(c.ints[m.Name], p)
 }
 
 func (c *collection) float(m semconv.Metric, set attribute.Set, v float64) {

@@ -27,7 +27,7 @@ func ExampleNew() {
 	producer := agent.NewProducer()
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(producer)) // or a PeriodicReader with an exporter
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	defer provider.Shutdown(ctx)
+	defer func() { _ = provider.Shutdown(ctx) }()
 	a, err := agent.New("worker-0", agent.WithProducer(producer))
 	if err != nil {
 		log.Fatal(err)
@@ -69,7 +69,7 @@ func ExampleResourceAttributes() {
 		sdkmetric.WithResource(resource.NewSchemaless(attributes...)),
 		sdkmetric.WithReader(sdkmetric.NewManualReader(sdkmetric.WithProducer(producer))),
 	)
-	defer provider.Shutdown(context.Background())
+	defer func() { _ = provider.Shutdown(context.Background()) }()
 	a, err := agent.New("decode-0", agent.WithProducer(producer), agent.WithNameInResource())
 	if err != nil {
 		log.Fatal(err)
@@ -91,7 +91,7 @@ func ExampleAgent_With() {
 	producer := agent.NewProducer()
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(producer))
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	defer provider.Shutdown(ctx)
+	defer func() { _ = provider.Shutdown(ctx) }()
 	a, err := agent.New("decode-0", agent.WithProducer(producer))
 	if err != nil {
 		log.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// exemplar is a transfer of a sampled span.
+// exemplar is a value recorded within a sampled span.
 type exemplar struct {
 	at    time.Time
 	value int64
@@ -20,33 +20,49 @@ type exemplar struct {
 type exemplars struct {
 	size           [directions][maxBuckets]atomic.Pointer[exemplar]
 	duration, post [maxBuckets]atomic.Pointer[exemplar]
+	errors         [statuses]atomic.Pointer[exemplar]
 }
 
-// exemplify keeps a transfer as an exemplar if its context has a sampled span:
-// the condition of the SDK's default filter.
-func (s *series) exemplify(ctx context.Context, d Direction, t *transfer) {
+// mayHaveSpan reports whether it is worth looking for a span. It is small enough
+// to be inlined; looking takes longer than counting.
+func mayHaveSpan(ctx context.Context) bool { return ctx != context.Background() }
+
+// sampled returns where to keep exemplars, and what they have in common, if the
+// context has a sampled span: the condition of the SDK's default filter.
+func (s *series) sampled(ctx context.Context) (*exemplars, exemplar, bool) {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.IsSampled() {
-		return
+		return nil, exemplar{}, false
 	}
 	all := s.exemplars.Load()
 	if all == nil {
 		s.exemplars.CompareAndSwap(nil, new(exemplars))
 		all = s.exemplars.Load()
 	}
-	e := exemplar{at: s.clock(), trace: span.TraceID(), span: span.SpanID()}
-	store := func(slot *atomic.Pointer[exemplar], value int64) {
-		own := e
-		own.value = value
-		slot.Store(&own)
+	return all, exemplar{at: s.clock(), trace: span.TraceID(), span: span.SpanID()}, true
+}
+
+func (e exemplar) storeIn(slot *atomic.Pointer[exemplar], value int64) {
+	e.value = value
+	slot.Store(&e)
+}
+
+func (s *series) exemplifyTransfer(ctx context.Context, d Direction, t *transfer) {
+	if all, e, ok := s.sampled(ctx); ok {
+		e.storeIn(&all.size[d][t.sizeBucket], t.bytes)
+		e.storeIn(&all.duration[t.durationBucket], t.total)
+		e.storeIn(&all.post[t.postBucket], t.post)
 	}
-	store(&all.size[d][t.sizeBucket], t.bytes)
-	store(&all.duration[t.durationBucket], t.total)
-	store(&all.post[t.postBucket], t.post)
+}
+
+func (s *series) exemplifyError(ctx context.Context, status Status) {
+	if all, e, ok := s.sampled(ctx); ok {
+		e.storeIn(&all.errors[status], 1)
+	}
 }
 
 // moveExemplars moves the exemplars since the last collection to the
-// distributions.
+// totals.
 func (s *series) moveExemplars(t *totals) {
 	e := s.exemplars.Load()
 	if e == nil {
@@ -64,4 +80,9 @@ func (s *series) moveExemplars(t *totals) {
 	}
 	move(&e.duration, &t.duration)
 	move(&e.post, &t.post)
+	for status := range e.errors {
+		if found := e.errors[status].Swap(nil); found != nil {
+			t.sampledErrors[status] = found
+		}
+	}
 }

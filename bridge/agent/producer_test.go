@@ -25,7 +25,7 @@ func TestProducerWithoutAReaderIsReported(t *testing.T) {
 		if _, err := collected.Produce(t.Context()); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) //nolint:forbidigo // in a bubble of synctest
 		synctest.Wait()
 	})
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "pass the agent.Producer to a reader with metric.WithProducer") {

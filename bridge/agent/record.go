@@ -46,8 +46,8 @@ func (s *series) transfer(ctx context.Context, d Direction, t *transfer) {
 	l.size[d].record(t.bytes, t.sizeBucket)
 	l.duration.record(t.total, t.durationBucket)
 	l.post.record(t.post, t.postBucket)
-	if ctx != context.Background() { // else it isn't worth looking for a span
-		s.exemplify(ctx, d, t)
+	if mayHaveSpan(ctx) {
+		s.exemplifyTransfer(ctx, d, t)
 	}
 }
 
@@ -83,8 +83,9 @@ func (a *Agent) memory(op memoryOperation, bytes int64) {
 }
 
 // Error records an operation that ended in an error. A status that NIXL doesn't
-// have counts as [StatusUnknown].
-func (a *Agent) Error(_ context.Context, s Status) {
+// have counts as [StatusUnknown]. If ctx carries a sampled span, nixl.errors gets
+// an exemplar.
+func (a *Agent) Error(ctx context.Context, s Status) {
 	if a == nil || a.done.Load() {
 		return
 	}
@@ -92,6 +93,9 @@ func (a *Agent) Error(_ context.Context, s Status) {
 		s = StatusUnknown
 	}
 	a.errors[s].Add(1)
+	if mayHaveSpan(ctx) {
+		a.exemplifyError(ctx, s)
+	}
 	if a.outlet != nil {
 		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeErrNotPosted+ringbuf.Type(s), 1))
 	}

@@ -160,7 +160,7 @@ func TestDropsOfStagingAreCounted(t *testing.T) {
 	t.Setenv("NIXL_TELEMETRY_BUFFER_SIZE", "8")
 	t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", "3600000")
 	var got []sink.Event
-	w := newAgent(t, "a", agent.WithSinks(sink.Func(func(e []sink.Event) error { got = append(got, e...); return nil })))
+	w := newAgent(t, agent.WithSinks(sink.Func(func(e []sink.Event) error { got = append(got, e...); return nil })))
 	for range 3 {
 		w.Transfer(ctx, agent.Transmit, 1, us, us)
 	}
@@ -291,7 +291,7 @@ func TestNilSinkIsRejected(t *testing.T) {
 
 func TestAgentConcurrentSafe(t *testing.T) {
 	for name, w := range map[string]*agentWorld{
-		"producer": newAgent(t, "a"),
+		"producer": newAgent(t),
 		"ring":     newRingAgent(t, "a", agent.WithRing(agent.Ring{Dir: t.TempDir(), RunInterval: time.Millisecond})),
 	} {
 		t.Run(name, func(t *testing.T) { testConcurrentSafe(t, w) })

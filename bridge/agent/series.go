@@ -91,6 +91,7 @@ type totals struct {
 	duration, post distribution
 	memory         [memoryOperations]total
 	errors         [statuses]int64
+	sampledErrors  [statuses]*exemplar
 	dropped        total
 }
 

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
@@ -27,9 +28,7 @@ func (*exporter) Aggregation(kind sdkmetric.InstrumentKind) sdkmetric.Aggregatio
 func (e *exporter) Export(_ context.Context, rm *metricdata.ResourceMetrics) error {
 	e.values = make(map[string]float64)
 	for _, sm := range rm.ScopeMetrics {
-		for key, v := range metrictest.Values(sm.Metrics) {
-			e.values[key] = v
-		}
+		maps.Copy(e.values, metrictest.Values(sm.Metrics))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func peer(name string) attribute.Set {
 // What is recorded with attributes has them on each point, and nothing else
 // has.
 func TestAttributesAreOnEachPointRecordedWithThem(t *testing.T) {
-	w := newAgent(t, "a")
+	w := newAgent(t)
 	ucx := w.With(peer("p")).With(attribute.NewSet(attribute.String(semconv.BackendName, "UCX")))
 	ucx.Transfer(ctx, agent.Receive, 4096, 3*us, 7*us)
 	ucx.Error(ctx, agent.StatusCanceled)
@@ -57,8 +57,8 @@ func TestAttributesAreOnEachPointRecordedWithThem(t *testing.T) {
 }
 
 func TestSameAttributesReturnTheSameAgent(t *testing.T) {
-	w := newAgent(t, "a")
-	if w.With(peer("p")) != w.With(peer("p")) {
+	w := newAgent(t)
+	if first, second := w.With(peer("p")), w.With(peer("p")); first != second {
 		t.Error("two agents for one set")
 	}
 	if w.With(attribute.NewSet()) != w.Agent {
@@ -108,7 +108,7 @@ func TestClosingEndsDerivedAgents(t *testing.T) {
 }
 
 func TestRecordingAllocatesNothing(t *testing.T) {
-	w := newAgent(t, "a")
+	w := newAgent(t)
 	for name, a := range map[string]*agent.Agent{"plain": w.Agent, "with attributes": w.With(peer("p"))} {
 		if n := testing.AllocsPerRun(100, func() {
 			a.Transfer(ctx, agent.Transmit, 4096, us, us)

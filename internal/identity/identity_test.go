@@ -17,7 +17,10 @@ func TestInstanceIDIsStable(t *testing.T) {
 func TestInstanceIDDependsOnEachPart(t *testing.T) {
 	seen := make(map[string][3]string)
 	for _, parts := range [][3]string{
-		{"host", "/run/nixl", "a"}, {"other", "/run/nixl", "a"}, {"host", "/run", "a"}, {"host", "/run/nixl", "b"},
+		{"host", "/run/nixl", "a"},
+		{"other", "/run/nixl", "a"},
+		{"host", "/run", "a"},
+		{"host", "/run/nixl", "b"},
 		{"host/run", "/nixl", "a"},
 	} {
 		id := identity.InstanceID(parts[0], parts[1], parts[2])

@@ -91,6 +91,7 @@ func bridges() []row {
 			beside: []beside{{"", "ns", "%.1f ns"}, {"", "SDK-ns", "SDK %.0f"}},
 		})
 	}
+	list = append(list, agents()...)
 	return append(list, row{
 		what: "bridge: Received, two goroutines", against: "one goroutine",
 		bench: "Goroutines/Received/2", over: "Goroutines/Received/1", unit: "ns/call", form: times, goal: 1, slack: 4,
@@ -111,6 +112,25 @@ func bridges() []row {
 		bench: "Record/metrics", unit: "ns/op", form: "%.0f ns", goal: 2000,
 		beside: []beside{{"Record/sdk/Float64Histogram.Record", "ns/op", "SDK's histogram alone %.0f"}},
 	})
+}
+
+// agents are the calls of Go agents. Benchmarks of bridge/agent are named after
+// the package, as bridge/ringkernel has some with the same names.
+func agents() (list []row) {
+	for _, call := range []struct{ what, bench string }{
+		{"Agent.Transfer", "Transfer"},
+		{"Agent.Transfer after With", "TransferWithAttributes"},
+		{"Agent.Transfer to a ring", "TransferToARing"},
+	} {
+		for _, goroutines := range []int{1, 2} {
+			list = append(list, row{
+				what: fmt.Sprintf("bridge: %s, %d at once", call.what, goroutines), against: "one Float64Histogram.Record",
+				bench: fmt.Sprintf("AgentRatios/%s/goroutines=%d", call.bench, goroutines), unit: "x-record", form: times, goal: 1, slack: 3,
+				beside: []beside{{"", "ns", "%.0f ns"}, {"", "SDK-ns", "SDK %.0f"}},
+			})
+		}
+	}
+	return list
 }
 
 func wholes() []row {
