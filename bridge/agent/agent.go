@@ -147,7 +147,8 @@ func (a *Agent) Flush() error {
 // The agent can be closed before or after the MeterProvider is shut down: a
 // closed agent is reported for 5 more minutes, as the receiver reports an agent
 // that exited, and at least once. An agent created within this time with the
-// same name continues its counters; later, they start over.
+// same name continues its counters; later, they start over. Of more than 2000
+// closed agents, the oldest are no longer reported.
 //
 // Close sinks after the agent. Close waits for them, so a sink must not call
 // it. Further calls return what the first one returned.

@@ -10,12 +10,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// maxEventNames bounds the names of an agent's own events, as the receiver does
-// by default.
+// maxEventNames limits the names of a program's own events. It is the receiver's
+// default.
 const maxEventNames = 200
 
-// namedEvents counts events of one's own, by category and name, of the agents
-// of an account.
+// namedEvents counts a program's own events, by category and name.
 type namedEvents struct {
 	points *points
 
@@ -26,19 +25,19 @@ type namedEvents struct {
 
 type namedKey struct {
 	category ringbuf.Category
-	name     string // as it was given; each valid one is reported as it is
+	name     string // as given; a valid name is reported as it is
 }
 
 type namedSeries struct {
 	events int64
 	sum    uint64
 	last   uint64
-	fresh  bool // the last value is of an agent that isn't closed
-	full   bool // the sum has passed what a counter of OTLP can hold
+	fresh  bool // the last value is of an agent that is still reported
+	full   bool // the sum has passed mostSum
 	point  attribute.Set
 }
 
-// add counts an event. It allocates for the first one of a name only.
+// add counts an event. It allocates only for the first one of a name.
 func (n *namedEvents) add(c ringbuf.Category, name []byte, value uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -53,8 +52,7 @@ func (n *namedEvents) add(c ringbuf.Category, name []byte, value uint64) {
 }
 
 func (n *namedEvents) find(c ringbuf.Category, name string) *namedSeries {
-	// Exporters refuse a whole batch for one string that isn't UTF-8.
-	key := namedKey{c, strings.ToValidUTF8(name, "\uFFFD")}
+	key := namedKey{c, validName(name)}
 	if s := n.series[key]; s != nil {
 		return s
 	}
@@ -86,7 +84,7 @@ func (n *namedEvents) collect(c *collection) {
 	}
 }
 
-// forgetLast ends the last values, as the agents that had them are closed.
+// forgetLast ends the last values.
 func (n *namedEvents) forgetLast() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

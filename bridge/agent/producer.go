@@ -25,12 +25,14 @@ const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/agent"
 // concurrent use.
 //
 // Views and exemplar filters don't apply to its metrics, and their temporality
-// is cumulative, whatever the reader prefers.
+// is cumulative, whatever the reader prefers. Several readers can share a
+// Producer; an exemplar goes to the first one that collects.
 type Producer struct {
 	overdue *time.Timer // complains if no reader ever collects
 
 	mu       sync.Mutex // guards what follows, and the accounts
 	accounts map[attribute.Distinct]*account
+	idle     int // accounts without open agents
 }
 
 var _ sdkmetric.Producer = (*Producer)(nil)
@@ -68,6 +70,7 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 		now := a.clock()
 		if !a.settle(now) {
 			delete(p.accounts, key)
+			p.idle--
 			continue
 		}
 		a.collect(c, now)
@@ -87,9 +90,12 @@ func (p *Producer) join(set attribute.Set, s *series) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.accounts[set.Equivalent()]
-	if a == nil {
+	switch {
+	case a == nil:
 		a = newAccount(set, s.clock)
 		p.accounts[set.Equivalent()] = a
+	case len(a.open) == 0:
+		p.idle--
 	}
 	a.join(s)
 }
@@ -99,26 +105,26 @@ func (p *Producer) leave(all []*series) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range all {
-		s.account.leave(s)
+		if s.account.leave(s); len(s.account.open) == 0 {
+			p.idle++
+		}
 	}
-	p.evict()
+	if p.idle > maxClosed {
+		p.evict()
+	}
 }
 
 // maxClosed bounds the memory for agents that come and go under ever new names
 // faster than they expire, at 10 KB each.
 const maxClosed = 2000
 
-// evict drops the accounts that were closed first, if there are too many.
+// evict drops the half of the idle accounts that became idle first: half, so
+// that they aren't sorted each time.
 func (p *Producer) evict() {
-	if len(p.accounts) <= maxClosed {
-		return
-	}
-	ended := slices.DeleteFunc(slices.Collect(maps.Values(p.accounts)), func(a *account) bool { return len(a.open) > 0 })
-	if len(ended) <= maxClosed {
-		return
-	}
-	slices.SortFunc(ended, func(a, b *account) int { return a.until().Compare(b.until()) })
-	for _, a := range ended[:len(ended)-maxClosed/2] { // so that it isn't sorted each time
+	idle := slices.DeleteFunc(slices.Collect(maps.Values(p.accounts)), func(a *account) bool { return len(a.open) > 0 })
+	slices.SortFunc(idle, func(a, b *account) int { return a.until().Compare(b.until()) })
+	for _, a := range idle[:len(idle)/2] {
 		delete(p.accounts, a.set.Equivalent())
+		p.idle--
 	}
 }

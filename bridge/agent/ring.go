@@ -79,19 +79,19 @@ func (a *Agent) RingTelemetry() RingTelemetry {
 	}
 	o.staging.Lock()
 	defer o.staging.Unlock()
-	t.DroppedStaging = o.staged
+	t.DroppedStaging = o.allDrops
 	return t
 }
 
-// ringWriter pushes events to a ring as an agent does.
+// ringWriter pushes events to a ring as a NIXL agent does.
 type ringWriter struct {
 	w         *ringbuf.Writer
 	telemetry RingTelemetry
 	broken    bool
 }
 
-// push tries each event once, and drops it where the ring has no room. An
-// error is that of a ring that is gone; what comes after it is dropped.
+// push tries each event once and drops it if the ring is full. It returns an
+// error once if the ring is broken, and drops all events from then on.
 func (r *ringWriter) push(events []ringbuf.Event) error {
 	for len(events) > 0 {
 		n := r.leading(events)
@@ -108,7 +108,7 @@ func (r *ringWriter) push(events []ringbuf.Event) error {
 	return nil
 }
 
-// leading is how many events from the first on the ring's layout can carry.
+// leading returns how many events, from the first on, the ring's layout can carry.
 func (r *ringWriter) leading(events []ringbuf.Event) int {
 	for i := range events {
 		if !r.carries(&events[i]) {
@@ -118,7 +118,7 @@ func (r *ringWriter) leading(events []ringbuf.Event) int {
 	return len(events)
 }
 
-// carries says whether agents of the ring's layout write such an event.
+// carries reports whether agents with the ring's layout write such an event.
 func (r *ringWriter) carries(e *ringbuf.Event) bool {
 	if e.Named {
 		return r.w.Layout().Named()
@@ -134,7 +134,7 @@ func (r *ringWriter) pushAll(events []ringbuf.Event) error {
 		if err != nil {
 			r.telemetry.DroppedRing += uint64(len(events))
 			if r.broken {
-				return nil // it was said
+				return nil // it was reported
 			}
 			r.broken = true
 			return err
