@@ -86,7 +86,8 @@ const maxDerived = 1000
 //	))
 //	peer.Transfer(ctx, agent.Transmit, bytes, postTime, totalTime)
 //
-// Recording with it costs the same as without attributes. With itself takes a
+// What it records isn't recorded by a as well, so the sum over all attributes is
+// the total. Recording costs the same as without attributes. With itself takes a
 // lock and looks the set up; call it once per peer if you can. The same set
 // returns the same agent.
 //

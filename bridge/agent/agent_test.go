@@ -26,7 +26,7 @@ type agentWorld struct {
 func newAgent(t *testing.T, opts ...agent.Option) *agentWorld {
 	t.Helper()
 	b := newBackend()
-	return &agentWorld{b.agent(t, "a", opts...), b}
+	return &agentWorld{b.agent(t, opts...), b}
 }
 
 const us = time.Microsecond
@@ -197,7 +197,7 @@ func TestSumsSaturate(t *testing.T) {
 		"nixl.memory.registered{}", "nixl.memory.deregistered{}", "nixl.telemetry.events.dropped{}",
 	}
 	for _, life := range []string{"first", "second"} { // of one name at a time
-		a, other := backend.agent(t, "a"), backend.agent(t, "a")
+		a, other := backend.agent(t), backend.agent(t)
 		for range 3 {
 			a.Event(ctx, agent.EventCustom, "huge", 1<<63)
 			for _, a := range []*agent.Agent{a, other} {

@@ -21,7 +21,9 @@ import (
 // An empty dir is NIXL_TELEMETRY_DIR or else /tmp, as in [Ring]. The
 // attributes are service.name (OTEL_SERVICE_NAME, or else nixl),
 // service.instance.id (a UUIDv5 of host name, dir and name), nixl.agent.name
-// and host.name (OTEL_RESOURCE_ATTRIBUTES, or else the system's).
+// and host.name (OTEL_RESOURCE_ATTRIBUTES, or else the system's). The id is the
+// receiver's if host name and dir are: in a container, set host.name to the
+// node's and dir to the path at which the receiver watches.
 func ResourceAttributes(name, dir string) ([]attribute.KeyValue, error) {
 	if dir == "" {
 		dir = nixlenv.Env(os.LookupEnv).Dir()

@@ -73,8 +73,8 @@ func WithSinks(sinks ...sink.Sink) Option {
 }
 
 // WithClock sets the source of the current time. The default is the system
-// clock. The Agent reads it for events that carry their time (those for sinks
-// and for rings of layout V1), and once it is closed.
+// clock. It gives the times of data points, of exemplars, and of events for sinks
+// and for rings of layout V1. Recording reads it for nothing else.
 func WithClock(now func() time.Time) Option {
 	return optionFunc(func(c config) config {
 		c.clock = now

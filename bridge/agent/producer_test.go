@@ -25,7 +25,7 @@ func TestProducerWithoutAReaderIsReported(t *testing.T) {
 		if _, err := collected.Produce(t.Context()); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Hour) //nolint:forbidigo // in a bubble of synctest
+		time.Sleep(time.Hour) // in a bubble of synctest
 		synctest.Wait()
 	})
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "pass the agent.Producer to a reader with metric.WithProducer") {
@@ -46,7 +46,7 @@ func TestAgentWithoutAWayToReportIsRejected(t *testing.T) {
 
 func TestScopeHasAVersion(t *testing.T) {
 	b := newBackend()
-	b.agent(t, "a")
+	b.agent(t)
 	var rm metricdata.ResourceMetrics
 	if err := b.reader.Collect(t.Context(), &rm); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestScopeHasAVersion(t *testing.T) {
 // Series start when their agent was created, not when it was collected.
 func TestSeriesStartWithTheirAgent(t *testing.T) {
 	b := newBackend()
-	b.agent(t, "a").MemoryRegistered(ctx, 1)
+	b.agent(t).MemoryRegistered(ctx, 1)
 	b.clock.Advance(time.Minute)
 	for _, m := range collect(t, b.reader) {
 		sum, ok := m.Data.(metricdata.Sum[int64])
@@ -77,7 +77,7 @@ func TestSeriesStartWithTheirAgent(t *testing.T) {
 // A clock that is set back doesn't put points before their start.
 func TestClockThatIsSetBack(t *testing.T) {
 	b := newBackend()
-	b.agent(t, "a")
+	b.agent(t)
 	b.clock.Advance(-time.Hour)
 	for _, m := range collect(t, b.reader) {
 		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && sum.DataPoints[0].Time.Before(sum.DataPoints[0].StartTime) {

@@ -73,7 +73,7 @@ func TestSameAttributesReturnTheSameAgent(t *testing.T) {
 // Ever new peers don't take ever more memory.
 func TestAttributeSetsAreBounded(t *testing.T) {
 	b := newBackend()
-	a := b.agent(t, "a")
+	a := b.agent(t)
 	for i := range 1010 {
 		set := attribute.NewSet(attribute.Int("peer", i))
 		a.With(set).MemoryRegistered(ctx, 1)
@@ -91,7 +91,7 @@ func TestAttributeSetsAreBounded(t *testing.T) {
 // Agents with attributes live as long as the one that they are derived from.
 func TestClosingEndsDerivedAgents(t *testing.T) {
 	backend := newBackend()
-	a := backend.agent(t, "a")
+	a := backend.agent(t)
 	p := a.With(peer("p"))
 	p.MemoryRegistered(ctx, 1)
 	closeAgent(t, p)
