@@ -64,12 +64,9 @@ func BenchmarkGoroutines(b *testing.B) {
 func BenchmarkContext(b *testing.B) {
 	k := benchKernel()
 	type key struct{}
-	values := context.Background()
-	for range 5 {
-		values = context.WithValue(values, key{}, 1)
-	}
+	values := context.WithValue(context.WithValue(context.WithValue(context.Background(), key{}, 1), key{}, 2), key{}, 3)
 	for name, ctx := range map[string]context.Context{
-		"background": context.Background(), "5values": values,
+		"background": context.Background(), "3 values": values,
 		"unsampled": spanContext(context.Background(), 1, false), "sampled": spanContext(context.Background(), 1, true),
 	} {
 		b.Run(name, func(b *testing.B) {

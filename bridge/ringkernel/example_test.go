@@ -22,7 +22,11 @@ func Example() {
 	rt := ringkernel.NewRuntime()
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(rt.NewProducer()))
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	defer provider.Shutdown(ctx)
+	defer func() {
+		if err := provider.Shutdown(ctx); err != nil { // exports the last values
+			log.Print(err)
+		}
+	}()
 
 	k := rt.Register("double")
 	in, out := make(chan int, 3), make(chan int, 3)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"maps"
 	"math"
 	"strings"
 	"sync"
@@ -91,15 +92,11 @@ func TestShutdownExportsEverything(t *testing.T) {
 			use(t, &world{Runtime: rt, clock: clock}, "k")
 			setState(t, rt.Kernel("k"), ringkernel.StateTerminated)
 			want := make(map[string]float64)
-			for series, v := range counters {
-				want[series] = v
-			}
+			maps.Copy(want, counters)
 			if unregister {
 				rt.Unregister("k")
 			} else {
-				for series, v := range gauges {
-					want[series] = v
-				}
+				maps.Copy(want, gauges)
 			}
 			if err := provider.Shutdown(t.Context()); err != nil {
 				t.Fatal(err)

@@ -43,7 +43,7 @@ func ExampleWrite() {
 }
 
 // The program's debug server shows its kernels.
-func ExampleHandler() {
+func ExampleHandler() { //nolint:testableexamples // it needs a server
 	rt := ringkernel.NewRuntime()
 	http.Handle("/debug/ringkernels", report.Handler(rt))
 }
