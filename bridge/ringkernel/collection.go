@@ -72,8 +72,8 @@ func (c *collection) addLatencies(k *Kernel, e *exemplars) {
 	for i := range e.latencies {
 		found = append(found, take[float64](&e.latencies[i], c.seen)...)
 	}
-	p := c.latencies.Point()
 	if c.exponential {
+		p := c.latencies.Point()
 		c.exponentials = append(c.exponentials, metricdata.ExponentialHistogramDataPoint[float64]{
 			Attributes: k.points.kernel, StartTime: k.created, Time: c.now,
 			Count: p.Count, Sum: p.Sum, Min: metricdata.NewExtrema(p.Min), Max: metricdata.NewExtrema(p.Max),
@@ -83,6 +83,7 @@ func (c *collection) addLatencies(k *Kernel, e *exemplars) {
 		})
 		return
 	}
+	p := c.latencies.Total()
 	c.durations = append(c.durations, metricdata.HistogramDataPoint[float64]{
 		Attributes: k.points.kernel, StartTime: k.created, Time: c.now,
 		Count: p.Count, Sum: p.Sum, Min: metricdata.NewExtrema(p.Min), Max: metricdata.NewExtrema(p.Max),

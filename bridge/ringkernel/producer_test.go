@@ -7,6 +7,7 @@ import (
 	"log"
 	"maps"
 	"math"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -288,5 +289,41 @@ func TestHistogramsAgreeWithTheSDK(t *testing.T) {
 	}
 	if math.Abs(ours.Sum-theirs.Sum) > 1e-9*theirs.Sum || ours.Min != theirs.Min || ours.Max != theirs.Max {
 		t.Errorf("got  %+v\nwant %+v", ours, theirs)
+	}
+}
+
+// Once 10,000 kernels were unregistered and collected, the memory that they
+// took is free.
+func TestUnregisteredKernelsFreeTheirMemory(t *testing.T) {
+	rt := ringkernel.NewRuntime()
+	reader := newReader(rt)
+	rt.Register("stays").Processed(t.Context(), us)
+	inUse := func() uint64 {
+		for range 2 { // all that report a kernel that was unregistered
+			collect(t, reader)
+		}
+		runtime.GC()
+		runtime.GC() // frees what finalizers and pools kept
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := inUse()
+	for i := range 10_000 {
+		k := rt.Register(kernelID(i))
+		k.Received(t.Context())
+		k.Processed(t.Context(), latency(i))
+		k.Error(t.Context(), codeError{"timeout"})
+	}
+	during := inUse()
+	for i := range 10_000 {
+		rt.Unregister(kernelID(i))
+	}
+	after := inUse()
+	if during < 2*before {
+		t.Fatalf("10,000 kernels raise the memory in use from %d to %d bytes only", before, during)
+	}
+	if after > before+before/10 {
+		t.Errorf("%d bytes in use after 10,000 kernels were unregistered, %d before any was registered", after, before)
 	}
 }

@@ -59,8 +59,15 @@ func (s *Sum) Add(h *Histogram) {
 // Point is the sum of what was added, at the finest scale that needs no more
 // than MaxSize buckets.
 func (s *Sum) Point() Point {
-	p := Point{Count: s.zeros, Zeros: s.zeros, Scale: MaxScale}
+	p := s.Total()
+	p.Scale = MaxScale
 	s.fill(&p)
+	return p
+}
+
+// Total is the Point without its buckets.
+func (s *Sum) Total() Point {
+	p := Point{Count: s.Count(), Zeros: s.zeros}
 	if p.Count == 0 {
 		return p
 	}
@@ -86,7 +93,6 @@ func (s *Sum) fill(p *Point) {
 	for i := first; i <= last; i++ {
 		n := s.counts[i-firstIndex]
 		p.Counts[i>>down-int(p.Offset)] += n
-		p.Count += n
 	}
 }
 
