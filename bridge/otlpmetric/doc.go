@@ -1,12 +1,12 @@
 // Package otlpmetric sets up a MeterProvider that ships over OTLP gRPC, in one
 // call:
 //
-//	provider, err := otlpmetric.New(ctx, otlpmetric.WithServiceName("kv-cache"))
+//	rt := ringkernel.NewRuntime()
+//	provider, err := otlpmetric.New(ctx, otlpmetric.WithServiceName("kv-cache"), otlpmetric.WithProducers(rt.NewProducer()))
 //	if err != nil {
 //		return err
 //	}
 //	defer provider.Shutdown(ctx) // collects and exports once more
-//	rt, err := ringkernel.NewRuntime(ringkernel.WithMeterProvider(provider))
 //
 // It is for programs that have no pipeline of their own yet. One that has a
 // MeterProvider passes that one instead, and does not need this package.

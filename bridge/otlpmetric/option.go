@@ -51,7 +51,7 @@ func WithAttributes(attributes ...attribute.KeyValue) Option {
 	})
 }
 
-// WithProducers adds producers, such as ringkernel.LatencyProducer and
+// WithProducers adds producers, such as that of a ringkernel.Runtime and
 // rings.Producer.
 func WithProducers(producers ...sdkmetric.Producer) Option {
 	return optionFunc(func(c config) config {

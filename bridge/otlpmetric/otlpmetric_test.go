@@ -83,7 +83,7 @@ func testInterval(t *testing.T, environment string, opts []otlpmetric.Option) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense that isn't looked at")
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", environment)
 	collected := make(chan struct{}, 1<<10)
-	provider, err := otlpmetric.New(t.Context(), append(opts, otlpmetric.WithProducers(ringkernel.NewLatencyProducer()))...)
+	provider, err := otlpmetric.New(t.Context(), append(opts, otlpmetric.WithProducers(ringkernel.NewRuntime().NewProducer()))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,15 @@
 package expo
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Count is the number of durations added.
 func (s *Sum) Count() uint64 {
 	n := s.zeros
-	for _, c := range s.counts {
+	from, to := s.octaves()
+	for _, c := range s.counts[from:to] {
 		n += c
 	}
 	return n
@@ -35,11 +39,12 @@ func (s *Sum) Mark() Mark {
 // durations all are 0.
 func (s *Sum) Quantiles(since *Mark, least, most int64, quantiles ...float64) []int64 {
 	zeros := s.zeros - since.zeros
-	total := zeros
-	counts := s.counts // a copy
+	from, to := s.octaves()
+	counts := slices.Clone(s.counts[from:to])
 	for i, n := range since.counts {
-		counts[since.first+i] -= n
+		counts[since.first-from+i] -= n
 	}
+	total := zeros
 	for _, n := range counts {
 		total += n
 	}
@@ -49,21 +54,21 @@ func (s *Sum) Quantiles(since *Mark, least, most int64, quantiles ...float64) []
 			break
 		}
 		rank := uint64(math.Ceil(quantile * float64(total)))
-		estimates[q] = min(max(valueAt(&counts, zeros, rank), least), most)
+		estimates[q] = min(max(valueAt(counts, from, zeros, rank), least), most)
 	}
 	return estimates
 }
 
 // valueAt is the middle of the bucket that holds the duration of a rank, in
-// nanoseconds.
-func valueAt(counts *[octaves * perOctave]uint64, zeros, rank uint64) int64 {
+// nanoseconds. counts are those from a bucket on.
+func valueAt(counts []uint64, from int, zeros, rank uint64) int64 {
 	passed := zeros
 	if passed >= rank {
 		return 0
 	}
 	for i, n := range counts {
 		if passed += n; passed >= rank {
-			middle := math.Exp2((float64(i+firstIndex) + 0.5) / perOctave)
+			middle := math.Exp2((float64(from+i+firstIndex) + 0.5) / perOctave)
 			return int64(min(math.Round(middle*1e9), math.MaxInt64/2))
 		}
 	}

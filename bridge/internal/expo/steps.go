@@ -30,17 +30,15 @@ func fillSteps() {
 // times a power of ten.
 func (s *Sum) Explicit(bounds []int64) []uint64 {
 	counts := make([]uint64, 0, len(bounds)+1)
-	var (
-		below   = s.zeros // in the buckets before next
-		next    int
-		counted uint64
-	)
+	next, end := s.octaves()
+	below := s.zeros // in the buckets before next
+	counted := uint64(0)
 	for _, ns := range bounds {
 		o, bucket := locate(ns)
 		if steps[o].ns != ns {
 			panic("expo: a bound that is not 1, 2 or 5 times a power of ten")
 		}
-		for ; next < o*perOctave+bucket; next++ {
+		for ; next < min(o*perOctave+bucket, end); next++ {
 			below += s.counts[next]
 		}
 		upTo := below + s.lower[o]

@@ -30,7 +30,7 @@ func groups() []group {
 		{name: "many rings", pkg: "./internal/watch", bench: "^Benchmark(Idle|Busy)Round$/^rings=(1|10|100|1000)$"},
 		{name: "very many rings", pkg: "./internal/watch", bench: "^Benchmark(Idle|Busy)Round$/^rings=10000$", once: true, long: true},
 		{name: "collection", pkg: "./receiver/nixlshmreceiver", bench: "^BenchmarkCollect$", time: "1s"},
-		{name: "bridge", pkg: "./bridge/ringkernel", bench: "^Benchmark(Ratios|Disabled|Loop|Goroutines)$"},
+		{name: "bridge", pkg: "./bridge/ringkernel", bench: "^Benchmark(Goroutines|Disabled|Loop|Register|Memory)$"},
 		{name: "agent", pkg: "./bridge/agent", bench: "^BenchmarkAgentRatios$/^Transfer"},
 		{name: "session", pkg: "./bridge/session", bench: "^BenchmarkRecord$/^(metrics|sdk)$"},
 		{name: "age", pkg: "./test/bench", bench: "^BenchmarkAge$", time: "1x", once: true, long: true},
