@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -62,31 +61,13 @@ func BenchmarkAgentRatios(b *testing.B) {
 	} {
 		for _, goroutines := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/goroutines=%d", c.name, goroutines), func(b *testing.B) {
-				const calls = 2000
-				t := metrictest.InTurns(b, 1,
-					together(goroutines, calls, func() { sdk.Record(totalTime) }),
-					together(goroutines, calls, c.ours))
-				b.ReportMetric(t[0]/calls, "SDK-ns")
-				b.ReportMetric(t[1]/calls, "ns")
+				t := metrictest.InTurnsBy(b, goroutines, 2000, func(int) { sdk.Record(totalTime) }, func(int) { c.ours() })
+				b.ReportMetric(t[0], "SDK-ns")
+				b.ReportMetric(t[1], "ns")
 				b.ReportMetric(t[1]/t[0], "x-record")
 				b.ReportMetric(0, "ns/op")
 			})
 		}
-	}
-}
-
-// together makes so many calls in each of some goroutines.
-func together(goroutines, calls int, f func()) func(int) {
-	return func(int) {
-		var all sync.WaitGroup
-		for range goroutines {
-			all.Go(func() {
-				for range calls {
-					f()
-				}
-			})
-		}
-		all.Wait()
 	}
 }
 
