@@ -69,7 +69,7 @@
 //	Transfer                        0.5           0.5
 //	Transfer, after With            0.5           0.5
 //	Transfer, with a ring           0.4           0.4
-//	Transfer, in a sampled span     1.9           2.5
+//	Transfer, in a sampled span     2.4           2.6
 //	MemoryRegistered                0.2           0.2
 //	Error                           0.1           0.1
 //	Event                           0.5           0.5
