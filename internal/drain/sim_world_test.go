@@ -401,7 +401,9 @@ func (w *world) reported(l loss) bool {
 	for _, n := range w.notices {
 		about := n.Path == l.path || n.Path == ""
 		// What a crash loses was reported before it, everything else after.
-		if about && slices.Contains(explains[l.why], n.Kind) && (l.why == "crash" || !n.at.Before(l.at)) {
+		// What another consumer does to the positions can cost events later.
+		early := l.why == "crash" || n.Kind == notice.RingForeign
+		if about && slices.Contains(explains[l.why], n.Kind) && (early || !n.at.Before(l.at)) {
 			return true
 		}
 	}
