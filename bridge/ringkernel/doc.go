@@ -140,7 +140,7 @@
 //   - Views don't apply. The buckets are those of
 //     semconv.KernelDurationBounds, or exponential: [WithExponentialHistogram].
 //   - The temporality is cumulative, whatever the reader prefers. For a backend
-//     that needs deltas, use the Collector's cumulativetodelta processor.
+//     that needs deltas, there is [WithDeltaTemporality].
 //   - The SDK's limit on cardinality doesn't apply. A kernel has about 20 series.
 //   - A reader takes its producers when it is created, so create the Runtime
 //     first. Where a library creates the reader, look for its way to add a

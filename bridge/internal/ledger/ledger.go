@@ -122,15 +122,6 @@ func (l *Ledger[I, A]) Leave(a A, out func(A)) {
 	}
 }
 
-// Drop is Leave for an account that isn't to be kept.
-func (l *Ledger[I, A]) Drop(a A, out func(A)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if out(a); !a.InUse() {
-		l.forget(a)
-	}
-}
-
 func (l *Ledger[I, A]) forget(a A) {
 	delete(l.accounts, a.Key())
 	l.open, l.closed = without(l.open, a), without(l.closed, a)
