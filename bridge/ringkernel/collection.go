@@ -119,8 +119,7 @@ func (c *collection) addGauges(k *Kernel) {
 			c.queueCapacity = append(c.queueCapacity, c.level(k, k.points.queues[q], capacity.messages))
 		}
 	}
-	e := k.era.Load()
-	up := Telemetry{StartTime: e.start, EndTime: k.endTime(e), Time: c.now}
+	up := Telemetry{StartTime: k.era.Load().start, EndTime: k.ended.load(), Time: c.now}
 	c.uptime = append(c.uptime, c.gauge(k, up.Uptime().Seconds()))
 	if last := k.received.load(); !last.IsZero() {
 		c.lastMessage = append(c.lastMessage, c.gauge(k, float64(last.UnixNano())/1e9))

@@ -161,7 +161,7 @@ func (p *Producer) kernels() (live, gone []*Kernel) {
 	for _, k := range r.kernels {
 		live = append(live, k)
 	}
-	rest := make(map[string]departed) // not in place: a map never shrinks
+	rest := make(map[string]departed)
 	for id, d := range p.departed {
 		gone = append(gone, d.kernel)
 		if d.more--; d.more > 0 {

@@ -84,13 +84,13 @@ func (k *Kernel) telemetry(now time.Time, latencies *expo.Sum) Telemetry {
 		MessagesProcessed: t.processed,
 		Errors:            t.errors,
 		StartTime:         e.start,
+		EndTime:           k.ended.load(),
 		LastMessageTime:   k.received.load(),
 		Time:              now,
 		Input:             k.queueTelemetry(InputQueue, &t),
 		Output:            k.queueTelemetry(OutputQueue, &t),
 		TotalLatency:      t.latency,
 	}
-	s.EndTime = k.endTime(e)
 	s.MessagesDropped = s.Input.Dropped + s.Output.Dropped
 	_, s.LastError = k.errors.load()
 	if s.MessagesProcessed > 0 {
@@ -100,16 +100,6 @@ func (k *Kernel) telemetry(now time.Time, latencies *expo.Sum) Telemetry {
 		s.P50Latency, s.P99Latency = time.Duration(q[0]), time.Duration(q[1])
 	}
 	return s
-}
-
-// endTime is when a kernel terminated, but not before its era: the uptime of
-// one that was reset afterwards is 0.
-func (k *Kernel) endTime(e *era) time.Time {
-	ended := k.ended.load()
-	if !ended.IsZero() && ended.Before(e.start) {
-		return e.start
-	}
-	return ended
 }
 
 func (k *Kernel) queueTelemetry(q Queue, t *totals) QueueTelemetry {
