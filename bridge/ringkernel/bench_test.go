@@ -36,6 +36,7 @@ func latency(i int) time.Duration { return time.Duration(500 + i*37&0xffff) }
 func BenchmarkGoroutines(b *testing.B) {
 	own := metrictest.NewSDK(b)
 	k := benchKernel()
+	var off *ringkernel.Kernel
 	ctx := context.Background()
 	add := func(int) { own.Add() }
 	for _, c := range []struct {
@@ -45,6 +46,7 @@ func BenchmarkGoroutines(b *testing.B) {
 		{"Received", add, func(int) { k.Received(ctx) }},
 		{"Sent", add, func(int) { k.Sent(ctx) }},
 		{"Dropped", add, func(int) { k.Dropped(ctx, ringkernel.InputQueue) }},
+		{"Off", add, func(int) { off.Received(ctx) }},
 		{"Processed", func(i int) { own.Record(latency(i)) }, func(i int) { k.Processed(ctx, latency(i)) }},
 	} {
 		for _, goroutines := range []int{1, 2, 16} {

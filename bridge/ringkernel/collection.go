@@ -17,6 +17,10 @@ type collection struct {
 	exponential bool
 	derived     bool
 
+	// With delta temporality, what the collection before this one reported, nil
+	// for the first, and what is reported with this one.
+	before, after *reported
+
 	received, sent, processed, dropped, errors []metricdata.DataPoint[int64]
 	queueSize, queueCapacity, status           []metricdata.DataPoint[int64]
 	uptime, lastMessage, throughput, errorRate []metricdata.DataPoint[float64]
@@ -41,13 +45,17 @@ func (c *collection) reserve(live, gone int) {
 // show here, as a counter must not go back.
 func (c *collection) addCounters(k *Kernel) {
 	t := k.read(&c.latencies)
+	began := k.created
+	if c.after != nil {
+		t, began = c.since(k, &t)
+	}
 	e := k.exemplars.Load()
 	if e == nil {
 		e = &none
 	}
 	point := func(set attribute.Set, n int64, s *slot) metricdata.DataPoint[int64] {
 		return metricdata.DataPoint[int64]{
-			Attributes: set, StartTime: k.created, Time: c.now, Value: n, Exemplars: take[int64](s, c.seen),
+			Attributes: set, StartTime: began, Time: c.now, Value: n, Exemplars: take[int64](s, c.seen),
 		}
 	}
 	c.received = append(c.received, point(k.points.kernel, t.received, &e.received))
@@ -57,17 +65,17 @@ func (c *collection) addCounters(k *Kernel) {
 		c.dropped = append(c.dropped, point(k.points.queues[q], n, &e.dropped[q]))
 	}
 	k.errors.each(func(e *errorCount) {
-		c.errors = append(c.errors, point(e.set, e.n, &e.exemplar))
+		c.errors = append(c.errors, point(e.set, c.errorsSince(e), &e.exemplar))
 	})
 	if t.processed > 0 {
-		c.addLatencies(k, e)
+		c.addLatencies(k, e, began)
 	}
 }
 
 // none is what a kernel has that never saw a sampled span.
 var none exemplars
 
-func (c *collection) addLatencies(k *Kernel, e *exemplars) {
+func (c *collection) addLatencies(k *Kernel, e *exemplars, began time.Time) {
 	var found []metricdata.Exemplar[float64]
 	for i := range e.latencies {
 		found = append(found, take[float64](&e.latencies[i], c.seen)...)
@@ -75,8 +83,8 @@ func (c *collection) addLatencies(k *Kernel, e *exemplars) {
 	if c.exponential {
 		p := c.latencies.Point()
 		c.exponentials = append(c.exponentials, metricdata.ExponentialHistogramDataPoint[float64]{
-			Attributes: k.points.kernel, StartTime: k.created, Time: c.now,
-			Count: p.Count, Sum: p.Sum, Min: metricdata.NewExtrema(p.Min), Max: metricdata.NewExtrema(p.Max),
+			Attributes: k.points.kernel, StartTime: began, Time: c.now,
+			Count: p.Count, Sum: p.Sum, Min: c.extreme(p.Min), Max: c.extreme(p.Max),
 			Scale: p.Scale, ZeroCount: p.Zeros,
 			PositiveBucket: metricdata.ExponentialBucket{Offset: p.Offset, Counts: p.Counts},
 			Exemplars:      found,
@@ -85,8 +93,8 @@ func (c *collection) addLatencies(k *Kernel, e *exemplars) {
 	}
 	p := c.latencies.Total()
 	c.durations = append(c.durations, metricdata.HistogramDataPoint[float64]{
-		Attributes: k.points.kernel, StartTime: k.created, Time: c.now,
-		Count: p.Count, Sum: p.Sum, Min: metricdata.NewExtrema(p.Min), Max: metricdata.NewExtrema(p.Max),
+		Attributes: k.points.kernel, StartTime: began, Time: c.now,
+		Count: p.Count, Sum: p.Sum, Min: c.extreme(p.Min), Max: c.extreme(p.Max),
 		Bounds: semconv.KernelDurationBounds(), BucketCounts: c.latencies.Explicit(latencyBounds),
 		Exemplars: found,
 	})
@@ -111,8 +119,7 @@ func (c *collection) addGauges(k *Kernel) {
 			c.queueCapacity = append(c.queueCapacity, c.level(k, k.points.queues[q], capacity.messages))
 		}
 	}
-	e := k.era.Load()
-	up := Telemetry{StartTime: e.start, EndTime: k.endTime(e), Time: c.now}
+	up := Telemetry{StartTime: k.era.Load().start, EndTime: k.ended.load(), Time: c.now}
 	c.uptime = append(c.uptime, c.gauge(k, up.Uptime().Seconds()))
 	if last := k.received.load(); !last.IsZero() {
 		c.lastMessage = append(c.lastMessage, c.gauge(k, float64(last.UnixNano())/1e9))
@@ -136,9 +143,13 @@ func (c *collection) gauge(k *Kernel, v float64) metricdata.DataPoint[float64] {
 func (c *collection) metrics() (all []metricdata.Metrics) {
 	sum := func(m semconv.Metric, points []metricdata.DataPoint[int64]) {
 		if len(points) > 0 {
-			all = append(all, metric(m, metricdata.Sum[int64]{
+			data := metricdata.Sum[int64]{
 				Temporality: metricdata.CumulativeTemporality, IsMonotonic: m.Kind == semconv.Counter, DataPoints: points,
-			}))
+			}
+			if data.IsMonotonic {
+				data.Temporality = c.temporality()
+			}
+			all = append(all, metric(m, data))
 		}
 	}
 	gauge := func(m semconv.Metric, points []metricdata.DataPoint[float64]) {
@@ -152,12 +163,12 @@ func (c *collection) metrics() (all []metricdata.Metrics) {
 	sum(semconv.KernelMessagesDropped, c.dropped)
 	if len(c.durations) > 0 {
 		all = append(all, metric(semconv.KernelMessageDuration, metricdata.Histogram[float64]{
-			Temporality: metricdata.CumulativeTemporality, DataPoints: c.durations,
+			Temporality: c.temporality(), DataPoints: c.durations,
 		}))
 	}
 	if len(c.exponentials) > 0 {
 		all = append(all, metric(semconv.KernelMessageDuration, metricdata.ExponentialHistogram[float64]{
-			Temporality: metricdata.CumulativeTemporality, DataPoints: c.exponentials,
+			Temporality: c.temporality(), DataPoints: c.exponentials,
 		}))
 	}
 	sum(semconv.KernelErrors, c.errors)

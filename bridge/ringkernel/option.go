@@ -38,7 +38,7 @@ func newConfig(opts []Option) (c config) {
 // [Kernel.Received] does, so by default a kernel reads it for its first message
 // in each 10 ms. The time of the last message is that of the newest one of
 // these. A clock that is set here is read for every message:
-// WithClock(time.Now) buys exact times for about 50 ns a message.
+// WithClock(time.Now) gives exact times for the price of a time.Now a message.
 func WithClock(now func() time.Time) Option {
 	return optionFunc(func(c config) config {
 		c.clock = now

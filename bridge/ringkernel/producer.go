@@ -28,6 +28,7 @@ type Producer struct {
 
 	collecting sync.Mutex // guards what follows
 	seen       uint64     // exemplars that the reader has
+	reported   *reported  // with delta temporality, what the reader has
 
 	departed map[string]departed // by id; guarded by the Runtime's lock
 }
@@ -61,7 +62,7 @@ type producerOption func(producerConfig) producerConfig
 
 func (f producerOption) apply(c producerConfig) producerConfig { return f(c) }
 
-type producerConfig struct{ exponential bool }
+type producerConfig struct{ exponential, delta bool }
 
 // WithExponentialHistogram reports the latencies as an exponential histogram of
 // at most 160 buckets, instead of one with the bounds of
@@ -69,6 +70,17 @@ type producerConfig struct{ exponential bool }
 func WithExponentialHistogram() ProducerOption {
 	return producerOption(func(c producerConfig) producerConfig {
 		c.exponential = true
+		return c
+	})
+}
+
+// WithDeltaTemporality reports what was counted since the reader's last
+// collection, for a backend that needs this. Counters and the histogram are
+// deltas then, and the histogram has neither minimum nor maximum; up-down
+// counters stay cumulative.
+func WithDeltaTemporality() ProducerOption {
+	return producerOption(func(c producerConfig) producerConfig {
+		c.delta = true
 		return c
 	})
 }
@@ -101,8 +113,7 @@ var errNotCollected = errors.New("no reader collects the metrics of ring kernels
 	"create the reader with metric.WithProducer and the Runtime's NewProducer")
 
 // Produce returns the metrics of all kernels. A reader calls it at each
-// collection. The temporality is cumulative, whatever the reader prefers. The
-// error is always nil.
+// collection. The error is always nil.
 func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	r := p.runtime
 	if r == nil {
@@ -117,6 +128,10 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	r.lastProduced.advance(now)
 
 	c := &collection{now: now, seen: p.seen, exponential: p.config.exponential, derived: r.derived}
+	if p.config.delta {
+		c.before, c.after = p.reported, newReported(now)
+		p.reported = c.after
+	}
 	c.reserve(len(live), len(gone))
 	for _, k := range live {
 		c.addCounters(k)
@@ -146,7 +161,7 @@ func (p *Producer) kernels() (live, gone []*Kernel) {
 	for _, k := range r.kernels {
 		live = append(live, k)
 	}
-	rest := make(map[string]departed) // not in place: a map never shrinks
+	rest := make(map[string]departed)
 	for id, d := range p.departed {
 		gone = append(gone, d.kernel)
 		if d.more--; d.more > 0 {

@@ -2,7 +2,6 @@ package ringkernel
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,7 +32,6 @@ type Runtime struct {
 
 	mu        sync.RWMutex // guards what follows, and each Producer's list of departed kernels
 	kernels   map[string]*Kernel
-	most      int // kernels that the map has had
 	producers []weak.Pointer[Producer]
 }
 
@@ -81,7 +79,6 @@ func (r *Runtime) Register(id string) *Kernel {
 		k = newKernel(r, id, now)
 	}
 	r.kernels[id] = k
-	r.most = max(r.most, len(r.kernels))
 	return k
 }
 
@@ -110,7 +107,6 @@ func (r *Runtime) Unregister(id string) {
 		return
 	}
 	delete(r.kernels, id)
-	r.shrink()
 	for q := range k.queues {
 		k.queues[q].forget() // what it would read may be gone
 	}
@@ -121,16 +117,6 @@ func (r *Runtime) Unregister(id string) {
 		}
 		return p == nil
 	})
-}
-
-// shrink replaces a map that has become far too large, as maps never shrink.
-// The caller holds the lock.
-func (r *Runtime) shrink() {
-	if n := len(r.kernels); n <= r.most/4 {
-		smaller := make(map[string]*Kernel, n)
-		maps.Copy(smaller, r.kernels)
-		r.kernels, r.most = smaller, n
-	}
 }
 
 // takeBack finds a kernel that was unregistered and is still reported, and ends

@@ -13,6 +13,19 @@ type totals struct {
 	latency                           time.Duration
 }
 
+// minus is what was counted since the totals were others.
+func (t totals) minus(o *totals) totals {
+	t.received -= o.received
+	t.sent -= o.sent
+	t.processed -= o.processed
+	t.errors -= o.errors
+	t.latency -= o.latency
+	for q := range t.dropped {
+		t.dropped[q] -= o.dropped[q]
+	}
+	return t
+}
+
 // era is the time from a reset to the next. Counters never go back, so a reset
 // only notes where they are.
 type era struct {
@@ -62,22 +75,22 @@ func (k *Kernel) startEra(now time.Time) {
 // telemetry is the snapshot of the current era. It uses latencies.
 func (k *Kernel) telemetry(now time.Time, latencies *expo.Sum) Telemetry {
 	e := k.era.Load() // before the totals, so that these are never behind
-	t := k.read(latencies)
+	t := k.read(latencies).minus(&e.totals)
 	s := Telemetry{
 		KernelID:          k.id,
 		State:             State(k.state.Load()),
-		MessagesReceived:  t.received - e.totals.received,
-		MessagesSent:      t.sent - e.totals.sent,
-		MessagesProcessed: t.processed - e.totals.processed,
-		Errors:            t.errors - e.totals.errors,
+		MessagesReceived:  t.received,
+		MessagesSent:      t.sent,
+		MessagesProcessed: t.processed,
+		Errors:            t.errors,
 		StartTime:         e.start,
+		EndTime:           k.ended.load(),
 		LastMessageTime:   k.received.load(),
 		Time:              now,
-		Input:             k.queueTelemetry(InputQueue, &t, e),
-		Output:            k.queueTelemetry(OutputQueue, &t, e),
-		TotalLatency:      t.latency - e.totals.latency,
+		Input:             k.queueTelemetry(InputQueue, &t),
+		Output:            k.queueTelemetry(OutputQueue, &t),
+		TotalLatency:      t.latency,
 	}
-	s.EndTime = k.endTime(e)
 	s.MessagesDropped = s.Input.Dropped + s.Output.Dropped
 	_, s.LastError = k.errors.load()
 	if s.MessagesProcessed > 0 {
@@ -89,20 +102,10 @@ func (k *Kernel) telemetry(now time.Time, latencies *expo.Sum) Telemetry {
 	return s
 }
 
-// endTime is when a kernel terminated, but not before its era: the uptime of
-// one that was reset afterwards is 0.
-func (k *Kernel) endTime(e *era) time.Time {
-	ended := k.ended.load()
-	if !ended.IsZero() && ended.Before(e.start) {
-		return e.start
-	}
-	return ended
-}
-
-func (k *Kernel) queueTelemetry(q Queue, t *totals, e *era) QueueTelemetry {
+func (k *Kernel) queueTelemetry(q Queue, t *totals) QueueTelemetry {
 	size, capacity := k.queues[q].read()
 	return QueueTelemetry{
-		Size: size.messages, Capacity: capacity.messages, Dropped: t.dropped[q] - e.totals.dropped[q],
+		Size: size.messages, Capacity: capacity.messages, Dropped: t.dropped[q],
 	}
 }
 

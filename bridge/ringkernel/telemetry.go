@@ -44,7 +44,8 @@ type QueueTelemetry struct {
 }
 
 // Uptime returns the time from StartTime to the snapshot, or to EndTime for a
-// kernel that terminated. It is never less than 0.
+// kernel that terminated. It is never less than 0, which it is for a kernel that
+// was reset after it terminated.
 func (t Telemetry) Uptime() time.Duration {
 	end := t.Time
 	if !t.EndTime.IsZero() {

@@ -17,20 +17,33 @@ func (s *Sum) Count() uint64 {
 
 // Mark is what a Sum held at one time: a few words where it held little.
 type Mark struct {
-	zeros  uint64
-	first  int
-	counts []uint64
+	zeros       uint64
+	nanoseconds int64
+	first       int // the first octave
+	lower       []uint64
+	counts      []uint64
 }
 
 // Mark notes what the sum holds.
 func (s *Sum) Mark() Mark {
-	m := Mark{zeros: s.zeros}
-	first, last := s.span()
-	if first <= last {
-		m.first = first - firstIndex
-		m.counts = append(m.counts, s.counts[m.first:last-firstIndex+1]...)
+	from, to := s.octaves()
+	return Mark{
+		zeros: s.zeros, nanoseconds: s.nanoseconds, first: from / perOctave,
+		lower: slices.Clone(s.lower[from/perOctave : to/perOctave]), counts: slices.Clone(s.counts[from:to]),
 	}
-	return m
+}
+
+// Subtract removes what the sum held at an earlier mark. The extremes stay those
+// of all.
+func (s *Sum) Subtract(m *Mark) {
+	s.zeros -= m.zeros
+	s.nanoseconds -= m.nanoseconds
+	for i, n := range m.lower {
+		s.lower[m.first+i] -= n
+	}
+	for i, n := range m.counts {
+		s.counts[m.first*perOctave+i] -= n
+	}
 }
 
 // Quantiles estimates quantiles, from 0 to 1, of the durations that were added
@@ -42,7 +55,7 @@ func (s *Sum) Quantiles(since *Mark, least, most int64, quantiles ...float64) []
 	from, to := s.octaves()
 	counts := slices.Clone(s.counts[from:to])
 	for i, n := range since.counts {
-		counts[since.first-from+i] -= n
+		counts[since.first*perOctave-from+i] -= n
 	}
 	total := zeros
 	for _, n := range counts {

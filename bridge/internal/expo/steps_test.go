@@ -1,6 +1,7 @@
 package expo
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -89,6 +90,13 @@ func TestQuantilesAreThoseOfTheSample(t *testing.T) {
 				t.Errorf("quantile %v is %v, want %v", tt.q, got, tt.want)
 			}
 		})
+	}
+	s.Subtract(&mark)
+	if p := s.Point(); p.Count != 10_000 || p.Zeros != 0 || math.Abs(p.Sum-14.9995) > 1e-9 {
+		t.Errorf("less the mark: %d, of zero %d, sum %v", p.Count, p.Zeros, p.Sum)
+	}
+	if d := cmp.Diff([]uint64{1, 9999}, s.Explicit([]int64{1_000_000})); d != "" {
+		t.Errorf("less the mark, explicit counts (-want +got):\n%s", d)
 	}
 	all := s.Mark()
 	if got := s.Quantiles(&all, 0, 0, 0.5)[0]; got != 0 {
