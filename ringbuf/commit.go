@@ -43,7 +43,7 @@ func (r *Reader) guardedCommit() {
 		}
 	}
 	if r.err = err; err == nil {
-		r.committed = r.position
+		r.previous, r.committed = r.committed, r.position
 		r.seen, r.seenTo = 0, 0
 	}
 }

@@ -14,6 +14,7 @@ type Reader struct {
 	words
 	next      uint64 // the slot up to which events were handed out
 	committed uint64 // what readPos holds, as far as this reader knows
+	previous  uint64 // what it held before this reader's last commit
 	mask      uint64 // checked when the ring was opened, and then used instead of the header's
 	mode      Mode
 	layout    Layout
@@ -96,7 +97,7 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 		return nil, err
 	}
 	r := &Reader{
-		words: wordsOf(mem, layouts[l].header), next: h.ReadPos, committed: h.ReadPos, mask: h.Mask,
+		words: wordsOf(mem, layouts[l].header), next: h.ReadPos, committed: h.ReadPos, previous: h.ReadPos, mask: h.Mask,
 		lastWrite: h.WritePos, mode: mode, layout: l, mem: mem, slots: mem[l.HeaderSize():], backing: b,
 	}
 	r.tail = make([]byte, min(tailSlots, r.Capacity())*l.EventSize())
@@ -211,7 +212,7 @@ func (r *Reader) guardedRead() {
 		return
 	}
 	if r.next == 0 {
-		r.copyTail() // what is there now is of an earlier lap or run, or about to be read
+		r.startLap(s)
 	}
 	n := s.pending
 	if r.limit > 0 && n > r.limit {

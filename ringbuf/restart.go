@@ -171,6 +171,16 @@ func (r *Reader) rememberTail() {
 	}
 }
 
+// startLap is called when reading begins at position 0, or at that of another
+// consumer. It may be the first lap of another run: if nothing was read of the one
+// before, nothing showed the restart.
+func (r *Reader) startLap(s state) {
+	r.copyTail() // what is there now is of an earlier lap or run, or about to be read
+	if now, err := r.stat(); err == nil && now.Changed != r.sampled.changed {
+		r.sampled = stamp{changed: now.Changed, write: s.write}
+	}
+}
+
 func (r *Reader) copyTail() { copy(r.tail, r.slots[len(r.slots)-len(r.tail):]) }
 
 // checkObserved is for an observer, which has no position in the header. Unless the
@@ -221,11 +231,11 @@ func (r *Reader) unchanged() bool {
 
 // readElsewhere follows a read position that somebody else has stored.
 //
-// Two readers that pop at the same time can also move it backward, to before what
-// was committed. That is put right. Modulo the capacity, forward and backward look
-// alike: it moved forward if it is within the ring, or if the agent has used the
-// room and passed the committed position. A wrong guess loses events, which is
-// what foreign reads do, but never hands one out twice.
+// Two readers that pop at the same time can also move it backward: the other one
+// stores a position that it has loaded before this reader's last commit. That is
+// put right, so that no event is handed out twice. Modulo the capacity, a position
+// within the last commit could also be one that moved forward by nearly a whole
+// lap. A wrong guess loses events, which is what foreign reads do.
 func (r *Reader) readElsewhere(s state) error {
 	if s.read == 0 {
 		// A restart also changes the file's time. If it did so just before the ring
@@ -235,8 +245,8 @@ func (r *Reader) readElsewhere(s state) error {
 		}
 	}
 	from := r.committed
-	forward, ahead := r.distance(from, s.read), r.distance(from, s.write)
-	if forward > ahead && ahead >= r.distance(from, r.lastWrite) {
+	forward := r.distance(from, s.read)
+	if r.distance(s.read, from) <= r.distance(r.previous, from) {
 		if _, err := r.swap(s.read, from); err != nil {
 			return err
 		}
@@ -244,8 +254,9 @@ func (r *Reader) readElsewhere(s state) error {
 	}
 	if forward > r.Uncommitted() {
 		r.moveTo(s.read)
+		r.startLap(s)
 	}
-	r.committed = s.read
+	r.previous, r.committed = s.read, s.read
 	r.seen, r.seenTo = 0, 0
 	return &ForeignReadError{From: from, To: s.read}
 }

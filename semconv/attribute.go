@@ -20,6 +20,13 @@ const (
 	ErrorType       = "error.type"
 	EventCategory   = "nixl.event.category"
 	EventName       = "nixl.event.name"
+	// PeerAgentName is the name of the agent on the other side of a transfer:
+	// its [AgentName]. The name follows OpenTelemetry's service.peer.name. The
+	// address of a peer is OpenTelemetry's network.peer.address.
+	PeerAgentName = "nixl.agent.peer.name"
+	// BackendName is the NIXL backend that ran a transfer, as NIXL spells it:
+	// UCX, GDS, POSIX, … OpenTelemetry has no attribute for it.
+	BackendName = "nixl.backend.name"
 	// MetricOverflow is true on the one point that stands for all the series
 	// past a limit on their number.
 	MetricOverflow = "otel.metric.overflow"

@@ -1,13 +1,23 @@
 package semconv
 
-// DurationBounds are the default upper bounds, in seconds, of the durations of
-// NIXL agents and ring kernels: those of NIXL's own Prometheus exporter. A
-// value belongs to the first bucket whose bound it doesn't exceed.
+// DurationBounds are the default upper bounds, in seconds, of the histograms of
+// durations of NIXL agents: those of NIXL's own Prometheus exporter. A value
+// belongs to the first bucket whose bound it doesn't exceed.
 func DurationBounds() []float64 {
 	return []float64{
 		10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6,
 		1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3,
 		1, 5, 10,
+	}
+}
+
+// KernelDurationBounds are the upper bounds, in seconds, of the histogram of a
+// ring kernel's message durations: 1, 2, 5 steps from 100 ns to 10 s.
+func KernelDurationBounds() []float64 {
+	return []float64{
+		100e-9, 200e-9, 500e-9, 1e-6, 2e-6, 5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 200e-6, 500e-6,
+		1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 100e-3, 200e-3, 500e-3,
+		1, 2, 5, 10,
 	}
 }
 

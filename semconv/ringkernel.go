@@ -20,8 +20,8 @@ var (
 	}
 	KernelMessagesDropped = Metric{
 		Name: "ringkernel.messages.dropped", Kind: Counter, Number: Int64, Unit: "{message}",
-		Description: "Messages that were dropped, for example at a full queue.",
-		Attributes:  []string{KernelID},
+		Description: "Messages that were dropped, by the queue that they didn't get into or out of.",
+		Attributes:  []string{KernelID, QueueName},
 	}
 	KernelMessageDuration = Metric{
 		Name: "ringkernel.message.duration", Kind: Histogram, Number: Float64, Unit: "s",
@@ -32,6 +32,7 @@ var (
 		Name: "ringkernel.errors", Kind: Counter, Number: Int64, Unit: "{error}",
 		Description: "Errors of the kernel, by their type.",
 		Attributes:  []string{KernelID, ErrorType},
+		Conditional: []string{MetricOverflow},
 	}
 	KernelQueueSize = Metric{
 		Name: "ringkernel.queue.size", Kind: UpDownCounter, Number: Int64, Unit: "{message}",
@@ -50,7 +51,7 @@ var (
 	}
 	KernelUptime = Metric{
 		Name: "ringkernel.uptime", Kind: Gauge, Number: Float64, Unit: "s",
-		Description: "Time since the kernel was registered or last reset.",
+		Description: "Time from when the kernel was registered or last reset until now, or until it terminated.",
 		Attributes:  []string{KernelID},
 	}
 	KernelLastMessageTime = Metric{

@@ -2,122 +2,189 @@ package agent
 
 import (
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/ledger"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// account is what agents count that have the same attributes, those of one
-// name, one after another or several at a time.
+// account is what is counted under one set of attributes: by agents that are
+// open, by agents that were closed lately, and by all before them. The
+// Producer's lock guards it.
 type account struct {
 	set    attribute.Set
+	clock  func() time.Time
+	start  time.Time // of its series
 	points points
 	named  namedEvents
-	past   totals   // of agents that are closed
-	agents []*Agent // the others, the newest last
+
+	open   []*series // the newest last
+	closed []closed  // the newest last
+	past   totals    // of those that are in neither
 }
 
-// maxClosedAgents bounds the memory for agents that come and go under ever new
-// names, at 9 KB each. Their series end when newer ones push them out.
-const maxClosedAgents = 200
+// closed is a series whose agent was closed.
+type closed struct {
+	*series
+	until     time.Time
+	collected bool // since it was closed
+}
 
-var ledgers = ledger.Ledgers[instruments, *account]{Scope: ScopeName, Most: maxClosedAgents}
+// lingering is how long a closed agent is reported: as long as the receiver
+// reports an agent that exited, and until it was collected once. So an agent
+// can be closed before its provider is shut down.
+const lingering = 5 * time.Minute
 
-// enter gives a new agent its account.
-func (a *Agent) enter(attributes []attribute.KeyValue) {
-	set := attribute.NewSet(slices.Clone(attributes)...)
-	create := func() *account {
-		c := &account{set: set, points: newPoints(attributes)}
-		c.named.points = &c.points
-		return c
+func newAccount(set attribute.Set, clock func() time.Time) *account {
+	a := &account{set: set, clock: clock, start: clock(), points: newPoints(set)}
+	a.named.points = &a.points
+	return a
+}
+
+// join adds a series. Those that are closed are settled: their last values
+// and their memory would stand for the new agent's.
+func (a *account) join(s *series) {
+	for _, c := range a.closed {
+		t := c.totals()
+		a.past.add(&t)
 	}
-	a.ledger.Join(set, create, func(c *account) {
-		c.agents = append(c.agents, a)
-		a.account, a.points = c, c.points
-	})
+	a.closed = nil
+	if len(a.open) == 0 {
+		a.named.forgetLast()
+	}
+	a.open = append(a.open, s)
+	s.account = a
 }
 
-// leave takes the agent out of its account, which keeps what it counted.
-func (a *Agent) leave() {
-	a.closed.Store(true)
-	a.ledger.Leave(a.account, func(c *account) {
-		c.agents = slices.DeleteFunc(c.agents, func(o *Agent) bool { return o == a })
-		t := a.totals()
-		c.past.add(&t)
-		if !c.InUse() {
-			c.named.forgetLast()
+// leave closes a series.
+func (a *account) leave(s *series) {
+	a.open = slices.DeleteFunc(a.open, func(o *series) bool { return o == s })
+	a.closed = append(a.closed, closed{series: s, until: a.clock().Add(lingering)})
+}
+
+// until is when an account without open agents ends.
+func (a *account) until() time.Time { return a.closed[len(a.closed)-1].until }
+
+// settle moves the agents to the past that were closed long ago, and reports
+// whether others are left.
+func (a *account) settle(now time.Time) bool {
+	a.closed = slices.DeleteFunc(a.closed, func(c closed) bool {
+		if !c.collected || now.Before(c.until) {
+			return false
 		}
+		t := c.totals()
+		a.past.add(&t)
+		return true
 	})
+	return len(a.closed)+len(a.open) > 0
 }
 
-func (c *account) Key() attribute.Distinct { return c.set.Equivalent() }
-
-func (c *account) InUse() bool { return len(c.agents) > 0 }
-
-func (c *account) Empty() bool { return c.past == (totals{}) && c.named.empty() }
-
-// Observe reports what was counted, and the last values of agents that aren't
-// closed. What never occurred isn't reported, but for such agents' errors and
-// drops, so that an alert can fire on the first.
-func (c *account) Observe(o metric.Observer, i *instruments) {
+// collect adds the account's points. What never occurred isn't reported, except
+// an agent's errors and drops, so that an alert can fire on the first.
+func (a *account) collect(c *collection, now time.Time) {
+	agents := make([]*series, 0, len(a.closed)+len(a.open))
+	for i := range a.closed {
+		a.closed[i].collected = true
+		agents = append(agents, a.closed[i].series)
+	}
+	agents = append(agents, a.open...)
 	var present totals
-	for _, a := range c.agents {
-		t := a.totals()
+	zeros := false
+	for _, s := range agents {
+		t := s.totals()
 		present.add(&t)
-		a.observeLast(o, &t)
+		zeros = zeros || s.whole
 	}
-	all := c.past
+	all := a.past
 	all.add(&present)
-	c.observeTransfers(o, i, &all)
-	c.observeMemory(o, i, &all, present.memory[register].sum-present.memory[deregister].sum)
+	for _, s := range agents {
+		s.moveExemplars(&all)
+	}
+	c.begin(a.start, now)
+	a.collectTransfers(c, &all)
+	a.collectMemory(c, &all, present.memory[register].sum-present.memory[deregister].sum)
 	for s, n := range all.errors {
-		if n > 0 || c.InUse() {
-			o.ObserveInt64(i.errors, n, c.points.errors[s])
+		if n > 0 || zeros {
+			c.int(semconv.Errors, a.points.errors[s], n, all.sampledErrors[s])
 		}
-		c.observeEvents(o, i, ringbuf.TypeErrNotPosted+ringbuf.Type(s), n)
+		a.collectEvents(c, ringbuf.TypeErrNotPosted+ringbuf.Type(s), n)
 	}
-	if all.dropped.events > 0 || c.InUse() {
-		o.ObserveInt64(i.dropped, all.dropped.sum, c.points.agent)
+	if all.dropped.events > 0 || zeros {
+		c.int(semconv.TelemetryEventsDropped, a.points.agent, all.dropped.sum)
 	}
-	c.observeEvents(o, i, ringbuf.TypeEventsDropped, all.dropped.events)
-	c.named.observe(o, i)
+	a.collectEvents(c, ringbuf.TypeEventsDropped, all.dropped.events)
+	a.collectLast(c, agents)
+	a.named.collect(c)
 }
 
-func (c *account) observeTransfers(o metric.Observer, i *instruments, t *totals) {
+func (a *account) collectTransfers(c *collection, t *totals) {
 	var all int64
-	for d, n := range t.transfers {
+	for d := range t.size {
+		n := t.size[d].count()
 		if n == 0 {
 			continue
 		}
 		all += n
-		o.ObserveInt64(i.io, t.bytes[d], c.points.direction[d])
-		o.ObserveInt64(i.requests, n, c.points.direction[d])
-		c.observeEvents(o, i, ringbuf.TypeTxBytes+ringbuf.Type(d), n)
-		c.observeEvents(o, i, ringbuf.TypeTxRequests+ringbuf.Type(d), n)
+		c.int(semconv.TransferIO, a.points.direction[d], t.size[d].sum)
+		c.int(semconv.TransferRequests, a.points.direction[d], n)
+		c.histogram(semconv.TransferSize, a.points.direction[d], &sizeBounds, &t.size[d])
+		a.collectEvents(c, ringbuf.TypeTxBytes+ringbuf.Type(d), n)
+		a.collectEvents(c, ringbuf.TypeTxRequests+ringbuf.Type(d), n)
 	}
-	c.observeEvents(o, i, ringbuf.TypeXferTime, all)
-	c.observeEvents(o, i, ringbuf.TypeXferPostTime, all)
+	if all == 0 {
+		return
+	}
+	c.histogram(semconv.TransferDuration, a.points.agent, &durationBounds, &t.duration)
+	c.histogram(semconv.TransferPostDuration, a.points.agent, &durationBounds, &t.post)
+	a.collectEvents(c, ringbuf.TypeXferTime, all)
+	a.collectEvents(c, ringbuf.TypeXferPostTime, all)
 }
 
-// observeMemory has the usage of agents that aren't closed: the memory of the
-// others went with them.
-func (c *account) observeMemory(o metric.Observer, i *instruments, t *totals, usage int64) {
-	for op, counter := range [memoryOperations]metric.Int64ObservableCounter{i.registered, i.deregistered} {
+// collectMemory reports the usage of present agents: the memory of the others
+// went with them.
+func (a *account) collectMemory(c *collection, t *totals, usage int64) {
+	for op, counter := range [memoryOperations]semconv.Metric{semconv.MemoryRegistered, semconv.MemoryDeregistered} {
 		if m := t.memory[op]; m.events > 0 {
-			o.ObserveInt64(counter, m.sum, c.points.agent)
-			c.observeEvents(o, i, ringbuf.TypeMemoryRegistered+ringbuf.Type(op), m.events)
+			c.int(counter, a.points.agent, m.sum)
+			a.collectEvents(c, ringbuf.TypeMemoryRegistered+ringbuf.Type(op), m.events)
 		}
 	}
 	if t.memory[register].events+t.memory[deregister].events > 0 {
-		o.ObserveInt64(i.usage, usage, c.points.agent)
+		c.int(semconv.MemoryUsage, a.points.agent, usage)
 	}
 }
 
-func (c *account) observeEvents(o metric.Observer, i *instruments, t ringbuf.Type, n int64) {
+func (a *account) collectEvents(c *collection, t ringbuf.Type, n int64) {
 	if n > 0 {
-		o.ObserveInt64(i.events, n, c.points.events[t])
+		c.int(semconv.Events, a.points.events[t], n)
+	}
+}
+
+// collectLast reports the last values: of each kind, that of the newest agent
+// that has one.
+func (a *account) collectLast(c *collection, all []*series) {
+	newest := func(has func(*lastValues) bool) *lastValues {
+		for _, s := range slices.Backward(all) {
+			if has(&s.last) {
+				return &s.last
+			}
+		}
+		return nil
+	}
+	for d := range directions {
+		if l := newest(func(l *lastValues) bool { return l.size[d].Load() >= 0 }); l != nil {
+			c.int(semconv.TransferLastSize, a.points.direction[d], l.size[d].Load())
+		}
+	}
+	if l := newest(func(l *lastValues) bool { return l.duration.Load() >= 0 }); l != nil {
+		c.float(semconv.TransferLastDuration, a.points.agent, seconds(l.duration.Load()))
+		c.float(semconv.TransferLastPostDuration, a.points.agent, seconds(l.post.Load()))
+	}
+	for op := range memoryOperations {
+		if l := newest(func(l *lastValues) bool { return l.memory[op].Load() >= 0 }); l != nil {
+			c.int(semconv.MemoryLastSize, a.points.operation[op], l.memory[op].Load())
+		}
 	}
 }

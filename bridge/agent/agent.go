@@ -1,192 +1,140 @@
 package agent
 
 import (
-	"context"
 	"fmt"
+	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/lane"
-	"github.com/nixl-otel/nixl-otel/bridge/internal/ledger"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// ScopeName is the name of the instrumentation scope of an agent's metrics.
-const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/agent"
-
-// Agent records what an agent does that moves data as NIXL's do, in Go: its
-// metrics are those that the Collector makes of a NIXL agent's ring.
+// Agent reports what a Go program does that moves data as NIXL agents do. Its
+// metrics are those that the Collector receiver reports for a NIXL agent.
 //
-// All methods are safe for concurrent use. A nil *Agent does nothing: that is
-// what [New] returns where telemetry is disabled.
+// All methods are safe for concurrent use. A nil *Agent is valid and does
+// nothing, so a program in which telemetry is off leaves its *Agent nil.
 type Agent struct {
-	name  string
-	clock func() time.Time
+	*core
+	*series
+}
 
-	ledger      *ledger.Ledger[instruments, *account]
-	account     *account
-	points      points // the account's
-	instruments instruments
+// core is what an agent shares with those that [Agent.With] derives from it.
+type core struct {
+	name     string
+	producer *Producer // nil without
+	outlet   *outlet   // nil without a ring and sinks
 
-	lanes   [lane.Count]atomic.Pointer[stripe]
-	last    lastValues
-	errors  [statuses]atomic.Int64
-	dropped counter // events, as the agent reports it
+	mu      sync.Mutex // guards what follows
+	derived map[derivation]*Agent
+	all     []*series // of the agent and of those in derived
+	closed  bool
 
-	outlet *outlet // nil without a ring and sinks
-
-	closed   atomic.Bool
 	closing  sync.Once
 	closeErr error
 }
 
-// New makes an agent, its instruments, and its ring where one is asked
-// for. The name is that of the ring's file too; what agents of one name and
-// provider count adds up. An error is an instrument that the provider refuses,
-// or a ring that can't be made, and names it.
-//
-// Close the agent after the MeterProvider, so that what came last is still
-// collected.
+// derivation is a call of With. Looking it up takes no set of all attributes.
+type derivation struct {
+	from *series
+	set  attribute.Distinct
+}
+
+// New returns an agent that reports through a [Producer] or by a ring, and to
+// sinks. Agents with the same name and Producer add up. The error names the ring
+// that can't be created, or the option or variable with an invalid value.
 func New(name string, opts ...Option) (*Agent, error) {
-	c, err := newConfig(opts)
+	a, err := newAgent(name, opts)
 	if err != nil {
-		return nil, fmt.Errorf("agent %s: %w", name, err)
-	}
-	if !c.enabled {
-		return nil, nil
-	}
-	a := &Agent{name: name, clock: c.clock, ledger: ledgers.Of(c.provider)}
-	if a.clock == nil {
-		a.clock = time.Now
-	}
-	if a.instruments, err = a.ledger.Report(newInstruments); err != nil {
-		return nil, fmt.Errorf("agent %s: %w", name, err)
-	}
-	a.enter(commonAttributes(&c, name))
-	if a.outlet, err = openOutlet(a, &c); err != nil {
-		a.leave()
 		return nil, fmt.Errorf("agent %s: %w", name, err)
 	}
 	return a, nil
 }
 
-// Name is the agent's name.
-func (a *Agent) Name() string {
-	if a == nil {
-		return ""
+func newAgent(name string, opts []Option) (*Agent, error) {
+	c, err := newConfig(opts)
+	if err != nil {
+		return nil, err
 	}
-	return a.name
+	a := &Agent{
+		core:   &core{name: name, producer: c.producer, derived: make(map[derivation]*Agent)},
+		series: newSeries(c.clock),
+	}
+	if a.outlet, err = openOutlet(a, &c); err != nil {
+		return nil, err
+	}
+	var attributes []attribute.KeyValue
+	if !c.nameInResource {
+		attributes = append(attributes, attribute.String(semconv.AgentName, validName(name)))
+	}
+	a.whole = true
+	a.enter(attributes, a.series)
+	return a, nil
 }
 
-// Transfer counts a transfer that the agent initiated and saw complete: the
-// bytes that it moved, the time from its start until it was posted to the
-// backend, and the time from its start until it was seen to be complete, which
-// includes the former.
+// maxDerived bounds the memory for attributes with ever new values, at 10 KB
+// each.
+const maxDerived = 1000
+
+// With returns an agent that adds attributes to each data point that it
+// records, such as the peer and the backend of transfers:
 //
-// Times are cut to whole microseconds, as those of NIXL are; what is below 0
-// counts as 0.
-func (a *Agent) Transfer(d Direction, bytes int64, post, total time.Duration) {
-	if a == nil {
-		return
-	}
-	if d != Receive {
-		d = Transmit
-	}
-	bytes = max(bytes, 0)
-	postMicros, totalMicros := max(post.Microseconds(), 0), max(total.Microseconds(), 0)
-	a.last.transfer(d, bytes, postMicros, totalMicros)
-	s := a.lane()
-	s.bytes[d].add(bytes)
-	s.transfers[d].Add(1)
-	ctx, p := context.Background(), &a.points
-	a.instruments.size.Record(ctx, float64(bytes), p.recordDirection[d]...)
-	a.instruments.duration.Record(ctx, seconds(totalMicros), p.record...)
-	a.instruments.postDuration.Record(ctx, seconds(postMicros), p.record...)
-	if a.outlet != nil {
-		events := transferEvents(d, uint64(bytes), uint64(postMicros), uint64(totalMicros))
-		a.outlet.stage(events[:]...)
-	}
-}
-
-// MemoryRegistered counts memory that was registered with the agent, in bytes.
-func (a *Agent) MemoryRegistered(bytes int64) {
-	if a != nil {
-		a.memory(register, bytes)
-	}
-}
-
-// MemoryDeregistered counts memory that was deregistered from the agent, in
-// bytes.
-func (a *Agent) MemoryDeregistered(bytes int64) {
-	if a != nil {
-		a.memory(deregister, bytes)
-	}
-}
-
-func (a *Agent) memory(op memoryOperation, bytes int64) {
-	bytes = max(bytes, 0)
-	a.last.memory[op].Store(bytes)
-	m := &a.lane().memory[op]
-	m.sum.add(bytes)
-	m.events.Add(1)
-	if a.outlet != nil {
-		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered+ringbuf.Type(op), uint64(bytes)))
-	}
-}
-
-// Error counts an operation that ended in an error. What is no status of NIXL
-// counts as [StatusUnknown].
-func (a *Agent) Error(s Status) {
-	if a == nil {
-		return
-	}
-	if s >= statuses {
-		s = StatusUnknown
-	}
-	a.errors[s].Add(1)
-	if a.outlet != nil {
-		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeErrNotPosted+ringbuf.Type(s), 1))
-	}
-}
-
-// Event counts an event of one's own: how many there were under each name, the
-// sum of their values, and the newest. A name ends at its first NUL or after
-// 31 bytes, as it does in a ring. Past 200 names an agent's events count under
-// otel.metric.overflow = true.
+//	peer := a.With(attribute.NewSet(
+//		attribute.String(semconv.PeerAgentName, "prefill-3"),
+//		attribute.String(semconv.BackendName, "UCX"),
+//	))
+//	peer.Transfer(ctx, agent.Transmit, bytes, postTime, totalTime)
 //
-// Only rings of layout V1 and V2Named carry such events.
-func (a *Agent) Event(c EventCategory, name string, value uint64) {
-	if a == nil {
-		return
+// What it records isn't recorded by a as well, so the sum over all attributes is
+// the total. Recording costs the same as without attributes. With itself takes a
+// lock and looks the set up; call it once per peer if you can. The same set
+// returns the same agent.
+//
+// The two share everything else: the ring and the sinks, whose events have no
+// attributes, and the lifetime. Closing one closes both. Past 1000 sets,
+// attributes are replaced by otel.metric.overflow = true.
+func (a *Agent) With(attributes attribute.Set) *Agent {
+	if a == nil || a.account == nil || attributes.Len() == 0 {
+		return a
 	}
-	category := c.category()
-	cut := ringbuf.MakeName(name)
-	if !a.closed.Load() {
-		a.account.named.add(category, cut.Bytes(), value)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d := derivation{a.series, attributes.Equivalent()}
+	if known := a.derived[d]; known != nil {
+		return known
 	}
-	if a.outlet != nil {
-		a.outlet.stage(ringbuf.Event{Category: category, Named: true, Name: cut, Value: value})
+	if a.closed {
+		return a
 	}
+	if len(a.derived) >= maxDerived {
+		return a.overflow()
+	}
+	return a.derive(d, attributes)
 }
 
-// EventsDropped counts events that were dropped before they reached any
-// telemetry. What the agent itself drops, because more was recorded in a run
-// interval than its ring can hold, it counts by itself.
-func (a *Agent) EventsDropped(events uint64) {
-	if a == nil {
-		return
+// overflow is the agent that stands for all sets past the limit.
+func (a *Agent) overflow() *Agent {
+	root := &Agent{core: a.core, series: a.all[0]}
+	set := attribute.NewSet(attribute.Bool(semconv.MetricOverflow, true))
+	d := derivation{root.series, set.Equivalent()}
+	if known := a.derived[d]; known != nil {
+		return known
 	}
-	a.dropped.sum.add(saturatedSum(events))
-	a.dropped.events.Add(1)
-	if a.outlet != nil {
-		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeEventsDropped, events))
-	}
+	return root.derive(d, set)
 }
 
-// Flush writes the events that are staged to the ring and to the sinks, now
-// rather than at the end of the run interval. The errors are those of the
-// ring and of the sinks.
+func (a *Agent) derive(d derivation, attributes attribute.Set) *Agent {
+	all := slices.Concat(a.account.points.attributes, attributes.ToSlice())
+	derived := &Agent{core: a.core, series: newSeries(a.clock)}
+	a.enter(all, derived.series)
+	a.derived[d] = derived
+	return derived
+}
+
+// Flush writes the staged events to the ring and the sinks now, rather than at
+// the end of the run interval. It joins the errors of the ring and of the
+// sinks.
 func (a *Agent) Flush() error {
 	if a == nil || a.outlet == nil {
 		return nil
@@ -194,18 +142,17 @@ func (a *Agent) Flush() error {
 	return a.outlet.flush()
 }
 
-// Close flushes, closes the ring, whose file stays as a real agent's does, and
-// ends the reporting: counters know nothing of what is recorded after it. The
-// sinks are the caller's to close.
+// Close flushes, closes the ring, whose file stays as a NIXL agent's does, and
+// ends the recording: later calls do nothing.
 //
-// Counters stay as they are, as a counter that goes back, or ends while its
-// provider goes on, is one that backends take for a new one: the provider
-// reports them for as long as it lives, and an agent of the same name counts
-// on from there. That is kept of the newest 200 agents that are closed. The
-// last values end, and nixl.memory.usage loses what the agent had.
+// The agent can be closed before or after the MeterProvider is shut down: a
+// closed agent is reported for 5 more minutes, as the receiver reports an agent
+// that exited, and at least once. An agent created within this time with the
+// same name continues its counters; later, they start over. Of more than 2000
+// closed agents, the oldest are no longer reported.
 //
-// Close waits for the sinks, so that a sink can't call it. It can be called
-// again: it returns what it returned the first time.
+// Close sinks after the agent. Close waits for them, so a sink must not call
+// it. Further calls return what the first one returned.
 func (a *Agent) Close() error {
 	if a == nil {
 		return nil
@@ -223,16 +170,23 @@ func (a *Agent) Close() error {
 	return a.closeErr
 }
 
-// lane is the stripe of the goroutine that runs.
-func (a *Agent) lane() *stripe {
-	p := &a.lanes[lane.Index()]
-	if s := p.Load(); s != nil {
-		return s
+// enter starts to count with s under attributes.
+func (c *core) enter(attributes []attribute.KeyValue, s *series) {
+	if c.producer != nil {
+		c.producer.join(attribute.NewSet(attributes...), s)
 	}
-	p.CompareAndSwap(nil, new(stripe))
-	return p.Load()
+	c.all = append(c.all, s)
 }
 
-// seconds divides as the receiver does, so that a value on a bucket's bound
-// falls into the same bucket.
-func seconds(micros int64) float64 { return float64(micros) / 1e6 }
+// leave ends the counting under all attributes.
+func (c *core) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, s := range c.all {
+		s.done.Store(true)
+	}
+	if c.producer != nil {
+		c.producer.leave(c.all)
+	}
+}

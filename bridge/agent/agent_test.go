@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -16,43 +17,16 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// agentWorld is an Agent, its clock and a reader of what it reports.
+// agentWorld is an Agent and what it reports to.
 type agentWorld struct {
 	*agent.Agent
-	clock  *metrictest.Clock
-	reader *sdkmetric.ManualReader
+	*backend
 }
 
-func newAgent(t *testing.T, name string, opts ...agent.Option) *agentWorld {
+func newAgent(t *testing.T, opts ...agent.Option) *agentWorld {
 	t.Helper()
-	w := &agentWorld{clock: metrictest.NewClock(), reader: sdkmetric.NewManualReader()}
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.reader))
-	a, err := agent.New(name, append([]agent.Option{
-		agent.WithMeterProvider(provider), agent.WithClock(w.clock.Now), agent.WithNameInResource(),
-	}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Agent = a
-	t.Cleanup(func() {
-		if err := a.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
-	return w
-}
-
-// values are the agent's, but for those that are 0, as errors are from the
-// first.
-func (w *agentWorld) values(t *testing.T) map[string]float64 {
-	t.Helper()
-	all := metrictest.Values(collect(t, w.reader))
-	for key, v := range all {
-		if v == 0 {
-			delete(all, key)
-		}
-	}
-	return all
+	b := newBackend()
+	return &agentWorld{b.agent(t, opts...), b}
 }
 
 const us = time.Microsecond
@@ -64,16 +38,16 @@ func collect(t *testing.T, reader sdkmetric.Reader) []metricdata.Metrics {
 	return metrictest.Collect(t, reader, agent.ScopeName)
 }
 
-// C3: every kind of event becomes the counters, gauges and histograms that the
+// Every kind of event becomes the counters, gauges and histograms that the
 // catalogue has for it.
-func TestAgentMetrics(t *testing.T) {
+func TestEachCallUpdatesItsMetrics(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(*agentWorld)
 		want map[string]float64
 	}{
 		{"nothing", func(*agentWorld) {}, nil},
-		{"transfer out", func(w *agentWorld) { w.Transfer(agent.Transmit, 4096, 15*us, 120*us) }, map[string]float64{
+		{"transfer out", func(w *agentWorld) { w.Transfer(ctx, agent.Transmit, 4096, 15*us, 120*us) }, map[string]float64{
 			"nixl.transfer.io{nixl.transfer.direction=transmit}":                                4096,
 			"nixl.transfer.requests{nixl.transfer.direction=transmit}":                          1,
 			"nixl.transfer.size{nixl.transfer.direction=transmit}":                              1,
@@ -88,8 +62,8 @@ func TestAgentMetrics(t *testing.T) {
 			"nixl.events{nixl.event.category=transfer,nixl.event.name=agent_tx_requests_num}":   1,
 		}},
 		{"transfers in, the newest empty and at once", func(w *agentWorld) {
-			w.Transfer(agent.Receive, 1<<20, 3*us, 10*us)
-			w.Transfer(agent.Receive, -1, -us, 999*time.Nanosecond)
+			w.Transfer(ctx, agent.Receive, 1<<20, 3*us, 10*us)
+			w.Transfer(ctx, agent.Receive, -1, -us, 999*time.Nanosecond)
 		}, map[string]float64{
 			"nixl.transfer.io{nixl.transfer.direction=receive}":                                 1 << 20,
 			"nixl.transfer.requests{nixl.transfer.direction=receive}":                           2,
@@ -102,9 +76,9 @@ func TestAgentMetrics(t *testing.T) {
 			"nixl.events{nixl.event.category=transfer,nixl.event.name=agent_rx_requests_num}":   2,
 		}},
 		{"memory", func(w *agentWorld) {
-			w.MemoryRegistered(300)
-			w.MemoryRegistered(200)
-			w.MemoryDeregistered(300)
+			w.MemoryRegistered(ctx, 300)
+			w.MemoryRegistered(ctx, 200)
+			w.MemoryDeregistered(ctx, 300)
 		}, map[string]float64{
 			"nixl.memory.registered{}":                                                          500,
 			"nixl.memory.deregistered{}":                                                        300,
@@ -115,9 +89,9 @@ func TestAgentMetrics(t *testing.T) {
 			"nixl.events{nixl.event.category=memory,nixl.event.name=agent_memory_deregistered}": 1,
 		}},
 		{"errors", func(w *agentWorld) {
-			w.Error(agent.StatusRemoteDisconnect)
-			w.Error(agent.StatusRemoteDisconnect)
-			w.Error(agent.Status(200))
+			w.Error(ctx, agent.StatusRemoteDisconnect)
+			w.Error(ctx, agent.StatusRemoteDisconnect)
+			w.Error(ctx, agent.Status(200))
 		}, map[string]float64{
 			"nixl.errors{error.type=remote_disconnect}":                                          2,
 			"nixl.errors{error.type=unknown}":                                                    1,
@@ -125,11 +99,11 @@ func TestAgentMetrics(t *testing.T) {
 			"nixl.events{nixl.event.category=error,nixl.event.name=agent_err_unknown}":           1,
 		}},
 		{"events of one's own", func(w *agentWorld) {
-			w.Event(agent.EventBackend, "ucx_am_messages", 7)
-			w.Event(agent.EventBackend, "ucx_am_messages", 5)
-			w.Event(agent.EventCategory(99), "odd", 1)
-			w.Event(agent.EventSystem, strings.Repeat("n", 40), 1)
-			w.Event(agent.EventConnection, "bad\xff\x00rest", 1)
+			w.Event(ctx, agent.EventBackend, "ucx_am_messages", 7)
+			w.Event(ctx, agent.EventBackend, "ucx_am_messages", 5)
+			w.Event(ctx, agent.EventCategory(99), "odd", 1)
+			w.Event(ctx, agent.EventSystem, strings.Repeat("n", 40), 1)
+			w.Event(ctx, agent.EventConnection, "bad\xff\x00rest", 1)
 		}, map[string]float64{
 			"nixl.events{nixl.event.category=backend,nixl.event.name=ucx_am_messages}":                          2,
 			"nixl.event.value{nixl.event.category=backend,nixl.event.name=ucx_am_messages}":                     12,
@@ -144,13 +118,13 @@ func TestAgentMetrics(t *testing.T) {
 			"nixl.event.value{nixl.event.category=connection,nixl.event.name=bad\uFFFD}":                        1,
 			"nixl.event.last_value{nixl.event.category=connection,nixl.event.name=bad\uFFFD}":                   1,
 		}},
-		{"drops", func(w *agentWorld) { w.EventsDropped(48_380) }, map[string]float64{
+		{"drops", func(w *agentWorld) { w.EventsDropped(ctx, 48_380) }, map[string]float64{
 			"nixl.telemetry.events.dropped{}": 48_380,
 			"nixl.events{nixl.event.category=telemetry,nixl.event.name=agent_telemetry_events_dropped}": 1,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newAgent(t, "a")
+			w := newAgent(t)
 			c.do(w)
 			want := c.want
 			if want == nil {
@@ -164,8 +138,8 @@ func TestAgentMetrics(t *testing.T) {
 }
 
 // Errors and drops are there before the first occurs, and nothing else.
-func TestAgentReportsWhatAlertsNeed(t *testing.T) {
-	got := metrictest.Values(collect(t, newAgent(t, "a").reader))
+func TestErrorsAndDropsStartAtZero(t *testing.T) {
+	got := metrictest.Values(collect(t, newAgent(t).reader))
 	want := map[string]float64{"nixl.telemetry.events.dropped{}": 0}
 	for s := agent.StatusNotPosted; s <= agent.StatusNoTelemetry; s++ {
 		want[fmt.Sprintf("nixl.errors{error.type=%v}", s)] = 0
@@ -176,10 +150,10 @@ func TestAgentReportsWhatAlertsNeed(t *testing.T) {
 }
 
 // A value on a bucket's bound belongs to the bucket below.
-func TestAgentBuckets(t *testing.T) {
-	w := newAgent(t, "a")
+func TestValueOnABoundCountsInTheBucketBelow(t *testing.T) {
+	w := newAgent(t)
 	for _, bound := range semconv.DurationBounds() {
-		w.Transfer(agent.Transmit, 1<<10, 0, time.Duration(bound*1e9+0.5))
+		w.Transfer(ctx, agent.Transmit, 1<<10, 0, time.Duration(bound*1e9+0.5))
 	}
 	h := metrictest.Data[metricdata.Histogram[float64]](t, collect(t, w.reader), semconv.TransferDuration.Name).DataPoints[0]
 	if d := cmp.Diff(semconv.DurationBounds(), h.Bounds); d != "" {
@@ -197,10 +171,10 @@ func TestAgentBuckets(t *testing.T) {
 }
 
 // Past the limit on names, events count together and their values too.
-func TestAgentEventNamesAreBounded(t *testing.T) {
-	w := newAgent(t, "a")
+func TestEventNamesAreBounded(t *testing.T) {
+	w := newAgent(t)
 	for i := range 210 {
-		w.Event(agent.EventCustom, fmt.Sprint("name ", i), 2)
+		w.Event(ctx, agent.EventCustom, fmt.Sprint("name ", i), 2)
 	}
 	got := w.values(t)
 	if n := got["nixl.events{otel.metric.overflow=true}"]; n != 10 {
@@ -215,7 +189,7 @@ func TestAgentEventNamesAreBounded(t *testing.T) {
 }
 
 // Sums stand still at what OTLP can hold, rather than to go back.
-func TestAgentSumsSaturate(t *testing.T) {
+func TestSumsSaturate(t *testing.T) {
 	backend := newBackend()
 	const name = "nixl.event.value{nixl.event.category=custom,nixl.event.name=huge}"
 	sums := []string{
@@ -223,21 +197,28 @@ func TestAgentSumsSaturate(t *testing.T) {
 		"nixl.memory.registered{}", "nixl.memory.deregistered{}", "nixl.telemetry.events.dropped{}",
 	}
 	for _, life := range []string{"first", "second"} { // of one name at a time
-		a, other := backend.agent(t, "a"), backend.agent(t, "a")
+		a, other := backend.agent(t), backend.agent(t)
 		for range 3 {
-			a.Event(agent.EventCustom, "huge", 1<<63)
+			a.Event(ctx, agent.EventCustom, "huge", 1<<63)
 			for _, a := range []*agent.Agent{a, other} {
-				a.Transfer(agent.Receive, math.MaxInt64, 0, 0)
-				a.Transfer(agent.Receive, 1, 0, 0)
-				a.MemoryRegistered(1 << 62)
-				a.MemoryDeregistered(math.MaxInt64)
-				a.EventsDropped(math.MaxUint64)
+				a.Transfer(ctx, agent.Receive, math.MaxInt64, 0, 0)
+				a.Transfer(ctx, agent.Receive, 1, 0, 0)
+				a.MemoryRegistered(ctx, 1<<62)
+				a.MemoryDeregistered(ctx, math.MaxInt64)
+				a.EventsDropped(ctx, math.MaxUint64)
 			}
-			backend.Collect(t)
+		}
+		got := make(map[string]int64)
+		for _, m := range collect(t, backend.reader) {
+			if sum, ok := m.Data.(metricdata.Sum[int64]); ok {
+				for _, p := range sum.DataPoints {
+					got[m.Name+"{"+p.Attributes.Encoded(attribute.DefaultEncoder())+"}"] = p.Value
+				}
+			}
 		}
 		for _, key := range append(sums, name) {
-			if got := backend.Sums[key]; got != 1<<63-1<<10 {
-				t.Errorf("%s life: %s is %d, want 2^63-1024", life, key, got)
+			if got[key] != math.MaxInt64 {
+				t.Errorf("%s life: %s is %d, want 2^63-1", life, key, got[key])
 			}
 		}
 		closeAgent(t, a)
@@ -245,19 +226,13 @@ func TestAgentSumsSaturate(t *testing.T) {
 	}
 }
 
-// Several agents of one provider are told apart by their names.
-func TestAgentsShareAProvider(t *testing.T) {
-	reader := sdkmetric.NewManualReader()
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+// Agents of one Producer have their names on their points.
+func TestAgentsOfOneProducerDifferByName(t *testing.T) {
+	b := newBackend()
 	for i, name := range []string{"one", "two", "bad\xff"} {
-		a, err := agent.New(name, agent.WithMeterProvider(provider))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer a.Close()
-		a.MemoryRegistered(int64(i + 1))
+		b.named(t, name).MemoryRegistered(ctx, int64(i+1))
 	}
-	got := metrictest.Values(collect(t, reader))
+	got := b.values(t)
 	for i, name := range []string{"one", "two", "bad\uFFFD"} {
 		if v := got["nixl.memory.registered{nixl.agent.name="+name+"}"]; v != float64(i+1) {
 			t.Errorf("%s registered %v, want %d", name, v, i+1)
@@ -265,20 +240,19 @@ func TestAgentsShareAProvider(t *testing.T) {
 	}
 }
 
-// A nil agent, as a disabled one is, takes every call.
-func TestAgentDisabled(t *testing.T) {
-	a, err := agent.New("a", agent.WithEnabled(false), agent.WithRing(agent.Ring{Dir: "/nonexistent"}))
-	if a != nil || err != nil {
-		t.Fatalf("New: %v, %v", a, err)
+func TestNilAgentDoesNothing(t *testing.T) {
+	var a *agent.Agent
+	a.Transfer(ctx, agent.Transmit, 1, us, us)
+	a.MemoryRegistered(ctx, 1)
+	a.MemoryDeregistered(ctx, 1)
+	a.Error(ctx, agent.StatusBackend)
+	a.Event(ctx, agent.EventCustom, "x", 1)
+	a.EventsDropped(ctx, 1)
+	if got := a.RingTelemetry(); got != (agent.RingTelemetry{}) {
+		t.Errorf("RingTelemetry: %+v", got)
 	}
-	a.Transfer(agent.Transmit, 1, us, us)
-	a.MemoryRegistered(1)
-	a.MemoryDeregistered(1)
-	a.Error(agent.StatusBackend)
-	a.Event(agent.EventCustom, "x", 1)
-	a.EventsDropped(1)
-	if a.Name() != "" || a.RingTelemetry() != (agent.RingTelemetry{}) {
-		t.Error("a nil agent says something")
+	if with := a.With(attribute.NewSet(attribute.Bool("x", true))); with != nil {
+		t.Errorf("With: %v", with)
 	}
 	if err := a.Flush(); err != nil {
 		t.Error(err)
@@ -288,7 +262,7 @@ func TestAgentDisabled(t *testing.T) {
 	}
 }
 
-func TestAgentNames(t *testing.T) {
+func TestConstantsHaveNames(t *testing.T) {
 	if got := fmt.Sprint(agent.Receive, agent.Direction(7), agent.StatusCanceled, agent.Status(12),
 		agent.EventSystem, agent.EventCategory(4)); got != "receive Direction(7) canceled Status(12) system EventCategory(4)" {
 		t.Error(got)

@@ -1,21 +1,26 @@
 package agent
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/metric/noop"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// benchAgent is an agent whose metrics are collected by nobody, and whose ring,
-// if it has one, is read by nobody.
+// benchAgent is an agent whose metrics are collected by nobody, or whose ring
+// is read by nobody.
 func benchAgent(b *testing.B, opts ...Option) *Agent {
 	b.Helper()
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
-	a, err := New("a", append([]Option{WithMeterProvider(provider)}, opts...)...)
+	if len(opts) == 0 {
+		opts = []Option{WithProducer(NewProducer())}
+	}
+	a, err := New("a", opts...)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -27,75 +32,64 @@ func benchAgent(b *testing.B, opts ...Option) *Agent {
 	return a
 }
 
-// BenchmarkRatios is how many times cheaper an agent's counters are than
-// one of the SDK, measured in turns.
-func BenchmarkRatios(b *testing.B) {
-	own, a := metrictest.NewSDK(b), benchAgent(b)
-	quiet := benchAgent(b, WithMeterProvider(noop.NewMeterProvider()))
-	for _, c := range []struct {
-		name string
-		ours func(int)
-	}{
-		{"MemoryRegistered", func(int) { a.MemoryRegistered(4096) }},
-		{"Error", func(int) { a.Error(StatusBackend) }},
-		{"EventsDropped", func(int) { a.EventsDropped(1) }},
-		{"Event", func(int) { a.Event(EventBackend, "retries", 1) }},
-		{"Transfer", func(int) { a.Transfer(Transmit, 4096, 15*time.Microsecond, 120*time.Microsecond) }},
-		{"Transfer without the SDK", func(int) { quiet.Transfer(Transmit, 4096, 15*time.Microsecond, 120*time.Microsecond) }},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			t := metrictest.InTurns(b, 2000, func(int) { own.Add() }, c.ours)
-			b.ReportMetric(t[0], "SDK-ns")
-			b.ReportMetric(t[1], "ns")
-			b.ReportMetric(t[0]/t[1], "times-cheaper")
-			b.ReportMetric(0, "ns/op")
-		})
-	}
-}
+const (
+	postTime  = 15 * time.Microsecond
+	totalTime = 120 * time.Microsecond
+)
 
-// An agent's calls: a transfer is four events, and records to three histograms
-// of the SDK.
-func BenchmarkAgent(b *testing.B) {
+// BenchmarkAgentRatios measures how many Records of the SDK's histogram a call takes,
+// in turns, with one goroutine and with several.
+func BenchmarkAgentRatios(b *testing.B) {
+	ctx := context.Background()
+	sdk, a := metrictest.NewSDK(b), benchAgent(b)
+	peer := a.With(attribute.NewSet(attribute.String(semconv.PeerAgentName, "p"), attribute.String(semconv.BackendName, "UCX")))
+	sampled := trace.ContextWithSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled,
+	}))
+	ring := benchAgent(b, WithRing(Ring{Dir: b.TempDir()}))
 	for _, c := range []struct {
 		name string
-		opts func(*testing.B) []Option
+		ours func()
 	}{
-		{"sdk", func(*testing.B) []Option { return nil }},
-		{"sdk and ring", func(b *testing.B) []Option { return []Option{WithRing(Ring{Dir: b.TempDir()})} }},
-		{"ring alone", func(b *testing.B) []Option {
-			return []Option{WithMeterProvider(noop.NewMeterProvider()), WithRing(Ring{Dir: b.TempDir()})}
-		}},
+		{"Transfer", func() { a.Transfer(ctx, Transmit, 4096, postTime, totalTime) }},
+		{"TransferWithAttributes", func() { peer.Transfer(ctx, Transmit, 4096, postTime, totalTime) }},
+		{"TransferToARing", func() { ring.Transfer(ctx, Transmit, 4096, postTime, totalTime) }},
+		{"TransferInASampledSpan", func() { a.Transfer(sampled, Transmit, 4096, postTime, totalTime) }},
+		{"MemoryRegistered", func() { a.MemoryRegistered(ctx, 4096) }},
+		{"Error", func() { a.Error(ctx, StatusBackend) }},
+		{"Event", func() { a.Event(ctx, EventBackend, "retries", 1) }},
 	} {
-		for _, call := range []struct {
-			name string
-			do   func(*Agent)
-		}{
-			{"Transfer", func(a *Agent) { a.Transfer(Transmit, 4096, 15*time.Microsecond, 120*time.Microsecond) }},
-			{"MemoryRegistered", func(a *Agent) { a.MemoryRegistered(4096) }},
-			{"Error", func(a *Agent) { a.Error(StatusBackend) }},
-			{"Event", func(a *Agent) { a.Event(EventBackend, "retries", 1) }},
-		} {
-			b.Run(c.name+"/"+call.name, func(b *testing.B) {
-				a := benchAgent(b, c.opts(b)...)
-				b.ReportAllocs()
-				for b.Loop() {
-					call.do(a)
-				}
+		for _, goroutines := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/goroutines=%d", c.name, goroutines), func(b *testing.B) {
+				t := metrictest.InTurnsBy(b, goroutines, 2000, func(int) { sdk.Record(totalTime) }, func(int) { c.ours() })
+				b.ReportMetric(t[0], "SDK-ns")
+				b.ReportMetric(t[1], "ns")
+				b.ReportMetric(t[1]/t[0], "x-record")
+				b.ReportMetric(0, "ns/op")
 			})
 		}
 	}
-	b.Run("disabled/Transfer", func(b *testing.B) {
-		var a *Agent
-		for b.Loop() {
-			a.Transfer(Transmit, 4096, 15*time.Microsecond, 120*time.Microsecond)
+}
+
+// BenchmarkNilAgent is what instrumented code costs while telemetry is off.
+func BenchmarkNilAgent(b *testing.B) {
+	var a *Agent
+	for b.Loop() {
+		a.Transfer(context.Background(), Transmit, 4096, postTime, totalTime)
+	}
+}
+
+// BenchmarkProduce is a collection of 100 agents.
+func BenchmarkProduce(b *testing.B) {
+	p := NewProducer()
+	for i := range 100 {
+		a := benchAgent(b, WithProducer(p), WithClock(func() time.Time { return time.Unix(int64(i), 0) }))
+		a.With(attribute.NewSet(attribute.Int("agent", i))).Transfer(context.Background(), Transmit, 4096, postTime, totalTime)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.Produce(context.Background()); err != nil {
+			b.Fatal(err)
 		}
-	})
-	b.Run("sdk/Transfer, in parallel", func(b *testing.B) {
-		a := benchAgent(b)
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				a.Transfer(Transmit, 4096, 15*time.Microsecond, 120*time.Microsecond)
-			}
-		})
-	})
+	}
 }

@@ -18,25 +18,29 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // An agent moves two blocks, and a reader collects what it did.
 func ExampleNew() {
-	reader := sdkmetric.NewManualReader()
+	ctx := context.Background()
+	producer := agent.NewProducer()
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(producer)) // or a PeriodicReader with an exporter
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	a, err := agent.New("worker-0", agent.WithMeterProvider(provider))
+	defer func() { _ = provider.Shutdown(ctx) }()
+	a, err := agent.New("worker-0", agent.WithProducer(producer))
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer a.Close()
 
-	a.MemoryRegistered(1 << 30)
-	a.Transfer(agent.Transmit, 1<<20, 12*time.Microsecond, 340*time.Microsecond)
-	a.Transfer(agent.Receive, 1<<18, 9*time.Microsecond, 95*time.Microsecond)
-	a.Error(agent.StatusRemoteDisconnect)
+	a.MemoryRegistered(ctx, 1<<30)
+	a.Transfer(ctx, agent.Transmit, 1<<20, 12*time.Microsecond, 340*time.Microsecond)
+	a.Transfer(ctx, agent.Receive, 1<<18, 9*time.Microsecond, 95*time.Microsecond)
+	a.Error(ctx, agent.StatusRemoteDisconnect)
 
 	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(context.Background(), &collected); err != nil {
+	if err := reader.Collect(ctx, &collected); err != nil {
 		log.Fatal(err)
 	}
 	for _, m := range collected.ScopeMetrics[0].Metrics {
@@ -54,19 +58,67 @@ func ExampleNew() {
 	// nixl.memory.usage 1073741824
 }
 
-// The provider's resource is the agent's own.
-func ExampleWithNameInResource() {
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithResource(resource.NewSchemaless(
-		attribute.String("service.name", "kv-cache"),
-		attribute.String("nixl.agent.name", "worker-0"),
-	)))
-	a, err := agent.New("worker-0", agent.WithMeterProvider(provider), agent.WithNameInResource())
+// The MeterProvider serves one agent, whose resource is as in the Collector.
+func ExampleResourceAttributes() {
+	attributes, err := agent.ResourceAttributes("decode-0", "/run/nixl")
+	if err != nil {
+		log.Fatal(err)
+	}
+	producer := agent.NewProducer()
+	provider := sdkmetric.NewMeterProvider(
+		sdkmetric.WithResource(resource.NewSchemaless(attributes...)),
+		sdkmetric.WithReader(sdkmetric.NewManualReader(sdkmetric.WithProducer(producer))),
+	)
+	defer func() { _ = provider.Shutdown(context.Background()) }()
+	a, err := agent.New("decode-0", agent.WithProducer(producer), agent.WithNameInResource())
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer a.Close()
-	fmt.Println(a.Name())
-	// Output: worker-0
+	for _, kv := range attributes {
+		fmt.Println(kv.Key)
+	}
+	// Output:
+	// host.name
+	// nixl.agent.name
+	// service.instance.id
+	// service.name
+}
+
+// An agent that knows its peer and its backend records them.
+func ExampleAgent_With() {
+	ctx := context.Background()
+	producer := agent.NewProducer()
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(producer))
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	defer func() { _ = provider.Shutdown(ctx) }()
+	a, err := agent.New("decode-0", agent.WithProducer(producer))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
+	peer := a.With(attribute.NewSet(
+		attribute.String(semconv.PeerAgentName, "prefill-3"),
+		attribute.String(semconv.BackendName, "UCX"),
+	))
+	peer.Transfer(ctx, agent.Receive, 1<<20, 12*time.Microsecond, 340*time.Microsecond)
+
+	var collected metricdata.ResourceMetrics
+	if err := reader.Collect(ctx, &collected); err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range collected.ScopeMetrics[0].Metrics {
+		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == semconv.TransferIO.Name {
+			for _, kv := range sum.DataPoints[0].Attributes.ToSlice() {
+				fmt.Println(kv.Key, "=", kv.Value.AsString())
+			}
+		}
+	}
+	// Output:
+	// nixl.agent.name = decode-0
+	// nixl.agent.peer.name = prefill-3
+	// nixl.backend.name = UCX
+	// nixl.transfer.direction = receive
 }
 
 // An agent without any exporter writes a ring, as NIXL's do.
@@ -80,7 +132,7 @@ func ExampleWithRing() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a.Transfer(agent.Transmit, 1<<20, 12*time.Microsecond, 340*time.Microsecond)
+	a.Transfer(context.Background(), agent.Transmit, 1<<20, 12*time.Microsecond, 340*time.Microsecond)
 	if err := a.Close(); err != nil { // flushes
 		log.Fatal(err)
 	}
@@ -119,7 +171,7 @@ func ExampleWithSinks() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a.Event(agent.EventBackend, "retries", 3)
+	a.Event(context.Background(), agent.EventBackend, "retries", 3)
 	if err := a.Close(); err != nil {
 		log.Fatal(err)
 	}

@@ -1,9 +1,13 @@
 package agent_test
 
 import (
+	"context"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ctx is that of calls whose context makes no difference.
+var ctx = context.Background()

@@ -5,18 +5,16 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// maxEventNames bounds the names of an agent's own events, as the receiver does
-// by default.
+// maxEventNames limits the names of a program's own events. It is the receiver's
+// default.
 const maxEventNames = 200
 
-// namedEvents counts events of one's own, by category and name, of the agents
-// of an account.
+// namedEvents counts a program's own events, by category and name.
 type namedEvents struct {
 	points *points
 
@@ -27,19 +25,19 @@ type namedEvents struct {
 
 type namedKey struct {
 	category ringbuf.Category
-	name     string // as it was given; each valid one is reported as it is
+	name     string // as given; a valid name is reported as it is
 }
 
 type namedSeries struct {
 	events int64
 	sum    uint64
 	last   uint64
-	fresh  bool // the last value is of an agent that isn't closed
-	full   bool // the sum has passed what a counter of OTLP can hold
-	point  metric.ObserveOption
+	fresh  bool // the last value is of an agent that is still reported
+	full   bool // the sum has passed mostSum
+	point  attribute.Set
 }
 
-// add counts an event. It allocates for the first one of a name only.
+// add counts an event. It allocates only for the first one of a name.
 func (n *namedEvents) add(c ringbuf.Category, name []byte, value uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -54,8 +52,7 @@ func (n *namedEvents) add(c ringbuf.Category, name []byte, value uint64) {
 }
 
 func (n *namedEvents) find(c ringbuf.Category, name string) *namedSeries {
-	// Exporters refuse a whole batch for one string that isn't UTF-8.
-	key := namedKey{c, strings.ToValidUTF8(name, "\uFFFD")}
+	key := namedKey{c, validName(name)}
 	if s := n.series[key]; s != nil {
 		return s
 	}
@@ -73,21 +70,21 @@ func (n *namedEvents) find(c ringbuf.Category, name string) *namedSeries {
 	return s
 }
 
-func (n *namedEvents) observe(o metric.Observer, i *instruments) {
+func (n *namedEvents) collect(c *collection) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, s := range n.series {
-		s.observe(o, i)
+		s.collect(c)
 		if s.fresh {
-			o.ObserveInt64(i.eventLastValue, saturated(s.last), s.point)
+			c.int(semconv.EventLastValue, s.point, saturatedSum(s.last))
 		}
 	}
 	if n.overflow != nil {
-		n.overflow.observe(o, i)
+		n.overflow.collect(c)
 	}
 }
 
-// forgetLast ends the last values, as the agents that had them are closed.
+// forgetLast ends the last values.
 func (n *namedEvents) forgetLast() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,17 +93,11 @@ func (n *namedEvents) forgetLast() {
 	}
 }
 
-func (n *namedEvents) empty() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.series) == 0
-}
-
-func (s *namedSeries) observe(o metric.Observer, i *instruments) {
+func (s *namedSeries) collect(c *collection) {
 	sum := saturatedSum(s.sum)
 	if s.full {
 		sum = mostSum
 	}
-	o.ObserveInt64(i.events, s.events, s.point)
-	o.ObserveInt64(i.eventValue, sum, s.point)
+	c.int(semconv.Events, s.point, s.events)
+	c.int(semconv.EventValue, s.point, sum)
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Direction is the way that a transfer moved data, seen from the agent.
+// Direction is the direction of a transfer, from the agent's perspective.
 type Direction uint8
 
-// The directions. NIXL calls a transfer that transmits a write, and one that
+// The directions. NIXL calls a transfer that transmits a write and a transfer that
 // receives a read.
 const (
 	Transmit Direction = iota
@@ -21,7 +21,7 @@ const (
 
 var directionNames = [directions]string{semconv.Transmit, semconv.Receive}
 
-// String is the direction, as the attribute nixl.transfer.direction has it.
+// String returns the value of the attribute nixl.transfer.direction.
 func (d Direction) String() string {
 	if d >= directions {
 		return fmt.Sprintf("Direction(%d)", uint8(d))
@@ -56,7 +56,7 @@ var statusNames = [statuses]string{
 	semconv.ErrorNotSupported, semconv.ErrorRemoteDisconnect, semconv.ErrorCanceled, semconv.ErrorNoTelemetry,
 }
 
-// String is the status, as the attribute error.type has it.
+// String returns the value of the attribute error.type.
 func (s Status) String() string {
 	if s >= statuses {
 		return fmt.Sprintf("Status(%d)", uint8(s))
@@ -64,8 +64,8 @@ func (s Status) String() string {
 	return statusNames[s]
 }
 
-// EventCategory is what an [Agent.Event] belongs to: one of the categories that
-// NIXL leaves to backends and applications.
+// EventCategory is the category of an [Agent.Event]: one of those that NIXL leaves
+// to backends and applications.
 type EventCategory uint8
 
 // The categories.
@@ -88,7 +88,7 @@ var eventCategoryTable = [eventCategories]struct {
 	EventSystem:     {semconv.CategorySystem, ringbuf.CategorySystem},
 }
 
-// String is the category, as the attribute nixl.event.category has it.
+// String returns the value of the attribute nixl.event.category.
 func (c EventCategory) String() string {
 	if c >= eventCategories {
 		return fmt.Sprintf("EventCategory(%d)", uint8(c))
@@ -96,7 +96,7 @@ func (c EventCategory) String() string {
 	return eventCategoryTable[c].name
 }
 
-// category is the ring's. What is none of the constants is custom.
+// category returns the ring's category. Unknown values are custom.
 func (c EventCategory) category() ringbuf.Category {
 	if c >= eventCategories {
 		c = EventCustom
@@ -104,7 +104,7 @@ func (c EventCategory) category() ringbuf.Category {
 	return eventCategoryTable[c].ring
 }
 
-// memoryOperation counts up from register as the ring's types do.
+// memoryOperation is in the order of the ring's types.
 type memoryOperation uint8
 
 const (

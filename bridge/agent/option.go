@@ -2,18 +2,10 @@ package agent
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
-
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Option configures an [Agent].
@@ -26,11 +18,8 @@ type optionFunc func(config) config
 func (f optionFunc) apply(c config) config { return f(c) }
 
 type config struct {
-	provider   metric.MeterProvider
-	enabled    bool
-	clock      func() time.Time
-	attributes []attribute.KeyValue
-
+	producer       *Producer
+	clock          func() time.Time
 	nameInResource bool
 	ring           *Ring
 	sinks          []sink.Sink
@@ -38,47 +27,18 @@ type config struct {
 	capacity       int // of staging
 }
 
-// WithMeterProvider sets the provider of the instruments. The default is the
-// global one, otel.GetMeterProvider.
-func WithMeterProvider(provider metric.MeterProvider) Option {
+// WithProducer makes the agent report through a [Producer], and so through the
+// OpenTelemetry SDK. It excludes [WithRing].
+func WithProducer(p *Producer) Option {
 	return optionFunc(func(c config) config {
-		c.provider = provider
+		c.producer = p
 		return c
 	})
 }
 
-// WithEnabled sets whether telemetry is collected. The default is true. A
-// program in which telemetry is opt-in passes its own setting here, or leaves
-// the *Agent nil, which is equivalent to a disabled one.
-func WithEnabled(enabled bool) Option {
-	return optionFunc(func(c config) config {
-		c.enabled = enabled
-		return c
-	})
-}
-
-// WithClock sets the source of the current time. The default is the system
-// clock. The Agent reads it only if events carry their own time: with a sink,
-// or with a ring of layout V1.
-func WithClock(now func() time.Time) Option {
-	return optionFunc(func(c config) config {
-		c.clock = now
-		return c
-	})
-}
-
-// WithAttributes adds attributes to every point that the Agent reports.
-func WithAttributes(attributes ...attribute.KeyValue) Option {
-	return optionFunc(func(c config) config {
-		c.attributes = append(slices.Clip(c.attributes), attributes...)
-		return c
-	})
-}
-
-// WithNameInResource leaves the attribute nixl.agent.name off the agent's
-// points, for a MeterProvider whose resource has it because it speaks for this
-// agent alone. By default it is on every point, so that agents of one provider
-// are told apart.
+// WithNameInResource leaves the attribute nixl.agent.name off the data points.
+// Use it if the MeterProvider serves this agent alone and its resource has the
+// attribute, see [ResourceAttributes].
 func WithNameInResource() Option {
 	return optionFunc(func(c config) config {
 		c.nameInResource = true
@@ -86,34 +46,15 @@ func WithNameInResource() Option {
 	})
 }
 
-// Ring is the ring that an [Agent] writes. The zero value is what NIXL's own
-// variables say, and its defaults where they say nothing.
-type Ring struct {
-	// Dir is the directory of the ring's file, whose name is the agent's. It
-	// must exist. Where empty it is $NIXL_TELEMETRY_DIR, or else /tmp.
-	Dir string
-	// Layout is V4 where 0, what NIXL writes today. It can't carry what
-	// [Agent.Event] records; V1 and V2Named can.
-	Layout ringbuf.Layout
-	// Capacity is the number of the ring's slots, a power of two from 2 to
-	// [ringbuf.MaxCapacity], and the number of events that can be staged for it
-	// within a run interval. Where 0 it is $NIXL_TELEMETRY_BUFFER_SIZE, or else
-	// 4096.
-	Capacity int
-	// RunInterval is the time between two flushes, and at least 1 ms. Where 0
-	// it is $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
-	RunInterval time.Duration
-}
-
-// WithRing has the agent write its events to a ring too, as NIXL's agents do,
-// so that the Collector, or whatever else reads rings, reads it like every
-// other agent. It needs no exporter: without a MeterProvider, the ring is all
-// there is.
+// WithRing makes the agent report by a ring, as NIXL agents do, instead of
+// through a [Producer]: whoever reads the ring exports its metrics. Without a
+// reader, the ring fills up and drops what comes next. Both at once would count
+// everything twice, so [New] rejects WithRing together with [WithProducer].
 //
-// Events are staged, and pushed to the ring in a burst on the run interval. A
-// group of them that finds staging full is dropped, counts towards
-// nixl.telemetry.events.dropped, and is told to the ring's reader where the
-// layout is V4. The ring drops what finds it full: see [Agent.RingTelemetry].
+// Events are staged and pushed to the ring in a batch at the end of each run
+// interval. Events that find the staging area full are dropped and count toward
+// nixl.telemetry.events.dropped of the ring, if its layout is V4. The events of
+// a transfer are dropped together. See [Agent.RingTelemetry].
 func WithRing(r Ring) Option {
 	return optionFunc(func(c config) config {
 		c.ring = &r
@@ -121,9 +62,9 @@ func WithRing(r Ring) Option {
 	})
 }
 
-// WithSinks has the agent write its events to sinks too, on the run interval.
-// The sinks are closed by whoever made them, after the agent; none may be nil,
-// and none may close or flush the agent, which waits for them.
+// WithSinks also passes each event to sinks, on the run interval. Sinks must not
+// be nil and must not call the agent's Flush, Close or RingTelemetry. Close
+// them after the agent.
 func WithSinks(sinks ...sink.Sink) Option {
 	return optionFunc(func(c config) config {
 		c.sinks = append(slices.Clip(c.sinks), sinks...)
@@ -131,18 +72,40 @@ func WithSinks(sinks ...sink.Sink) Option {
 	})
 }
 
+// WithClock sets the source of the current time. The default is the system
+// clock. It gives the times of data points, of exemplars, and of events for sinks
+// and for rings of layout V1. Recording reads it for nothing else.
+func WithClock(now func() time.Time) Option {
+	return optionFunc(func(c config) config {
+		c.clock = now
+		return c
+	})
+}
+
+var (
+	errNilSink = errors.New("a sink is nil")
+	errTwice   = errors.New("WithRing and WithProducer exclude each other: together they would count everything twice; " +
+		"use WithRing if the Collector or bridge/rings reads the ring, else WithProducer")
+	errNowhere = errors.New("nothing would be reported: pass WithProducer, WithRing or WithSinks, or leave the agent nil")
+)
+
 func newConfig(opts []Option) (config, error) {
-	c := config{enabled: true}
+	c := config{clock: time.Now}
 	for _, o := range opts {
 		c = o.apply(c)
 	}
-	if c.provider == nil {
-		c.provider = otel.GetMeterProvider()
+	if c.clock == nil {
+		c.clock = time.Now
 	}
-	if slices.Contains(c.sinks, nil) {
-		return c, errors.New("a sink is nil")
-	}
-	if c.ring == nil && len(c.sinks) == 0 {
+	switch {
+	case slices.Contains(c.sinks, nil):
+		return c, errNilSink
+	case c.ring != nil && c.producer != nil:
+		return c, errTwice
+	case c.ring == nil && len(c.sinks) == 0:
+		if c.producer == nil {
+			return c, errNowhere
+		}
 		return c, nil
 	}
 	var ring Ring
@@ -157,30 +120,4 @@ func newConfig(opts []Option) (config, error) {
 	}
 	c.runInterval, c.capacity = ring.RunInterval, ring.Capacity
 	return c, nil
-}
-
-func (r *Ring) setDefaults() error {
-	env := nixlenv.Env(os.LookupEnv)
-	var errs []error
-	if r.Dir == "" {
-		r.Dir = env.Dir()
-	}
-	if r.Layout == 0 {
-		r.Layout = ringbuf.V4
-	}
-	if r.Capacity == 0 {
-		var err error
-		r.Capacity, err = env.BufferSize()
-		errs = append(errs, err)
-	} else if !nixlenv.ValidBufferSize(r.Capacity) {
-		errs = append(errs, fmt.Errorf("capacity is %d: it must be a power of two, from 2 to %d", r.Capacity, ringbuf.MaxCapacity))
-	}
-	if r.RunInterval == 0 {
-		var err error
-		r.RunInterval, err = env.RunInterval()
-		errs = append(errs, err)
-	} else if r.RunInterval < time.Millisecond {
-		errs = append(errs, fmt.Errorf("run interval is %v: it must be 1ms or more", r.RunInterval))
-	}
-	return errors.Join(errs...)
 }

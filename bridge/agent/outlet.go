@@ -14,31 +14,31 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// outlet stages an agent's events, and flushes them to its ring and its sinks
-// on the run interval, as the thread of a NIXL agent does.
+// outlet stages an agent's events and flushes them to its ring and its sinks on
+// the run interval, as the telemetry thread of a NIXL agent does.
 type outlet struct {
 	agent *Agent
 	times bool // events need their own time
 
-	staging  sync.Mutex // guards what follows; held for a few copies at most
+	staging  sync.Mutex // guards what follows; held only to copy events
 	events   []ringbuf.Event
-	dropped  uint64 // since the last flush, because staging was full
-	staged   uint64 // dropped in all for that
+	dropped  uint64 // because staging was full, since the last flush
+	allDrops uint64 // because staging was full, in total
 	capacity int
 
 	flushing sync.Mutex // guards what follows
 	spare    []ringbuf.Event
-	ring     *ringWriter // nil without
+	ring     *ringWriter // may be nil
 	sinks    []sink.Sink
 	batch    []sink.Event
-	told     bool // of an error, since the last flush without
+	failing  bool // the last flush in the background failed
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
 
-// openOutlet makes the ring and begins to flush. It is nil for an agent that
-// has neither a ring nor sinks.
+// openOutlet creates the ring and starts to flush. It returns nil for an agent
+// that has neither a ring nor sinks.
 func openOutlet(a *Agent, c *config) (*outlet, error) {
 	if c.ring == nil && len(c.sinks) == 0 {
 		return nil, nil
@@ -54,7 +54,7 @@ func openOutlet(a *Agent, c *config) (*outlet, error) {
 	}
 	if c.ring != nil {
 		if !filepath.IsLocal(a.name) {
-			return nil, fmt.Errorf("%q can't be the name of a ring: it would lie outside %s", a.name, c.ring.Dir)
+			return nil, fmt.Errorf("%q can't be the name of a ring: the file would be outside %s", a.name, c.ring.Dir)
 		}
 		w, err := ringbuf.Create(filepath.Join(c.ring.Dir, a.name), c.ring.Layout, c.ring.Capacity)
 		if err != nil {
@@ -67,7 +67,7 @@ func openOutlet(a *Agent, c *config) (*outlet, error) {
 	return o, nil
 }
 
-// stage takes events that go in together or not at all.
+// stage stages events, all of them or none.
 func (o *outlet) stage(events ...ringbuf.Event) {
 	if o.times {
 		now := uint64(max(o.agent.clock().UnixMicro(), 0))
@@ -79,7 +79,7 @@ func (o *outlet) stage(events ...ringbuf.Event) {
 	defer o.staging.Unlock()
 	if len(o.events)+len(events) > o.capacity {
 		o.dropped += uint64(len(events))
-		o.staged += uint64(len(events))
+		o.allDrops += uint64(len(events))
 		return
 	}
 	o.events = append(o.events, events...)
@@ -95,23 +95,23 @@ func (o *outlet) run(interval time.Duration) {
 			return
 		case <-ticker.C:
 		}
-		o.tell(o.flush())
+		o.report(o.flush())
 	}
 }
 
-// tell reports what went wrong in the background, once until it goes well
-// again.
-func (o *outlet) tell(err error) {
+// report reports the error of a flush in the background, once until a flush
+// succeeds.
+func (o *outlet) report(err error) {
 	o.flushing.Lock()
-	fresh := err != nil && !o.told
-	o.told = err != nil
+	fresh := err != nil && !o.failing
+	o.failing = err != nil
 	o.flushing.Unlock()
 	if fresh {
 		otel.Handle(fmt.Errorf("telemetry of agent %s: %w", o.agent.name, err))
 	}
 }
 
-// flush pushes what is staged, and then how much was dropped.
+// flush pushes the staged events, and then the number of dropped ones.
 func (o *outlet) flush() error {
 	o.flushing.Lock()
 	defer o.flushing.Unlock()
@@ -121,11 +121,10 @@ func (o *outlet) flush() error {
 	o.staging.Unlock()
 	o.spare = events
 	if dropped > 0 {
-		o.agent.dropped.sum.add(saturatedSum(dropped))
-		o.agent.dropped.events.Add(1)
+		o.agent.drop(dropped)
 		report := ringbuf.NewEvent(ringbuf.TypeEventsDropped, dropped)
 		report.TimestampMicros = uint64(max(o.agent.clock().UnixMicro(), 0))
-		events = append(events, report) // which never was in staging
+		events = append(events, report)
 	}
 	if len(events) == 0 {
 		return nil
@@ -143,7 +142,7 @@ func (o *outlet) flush() error {
 	return errors.Join(errs...)
 }
 
-// fill makes the sinks' batch.
+// fill fills the sinks' batch.
 func (o *outlet) fill(events []ringbuf.Event) {
 	o.batch = slices.Grow(o.batch[:0], len(events))
 	for i := range events {
@@ -158,7 +157,7 @@ func (o *outlet) fill(events []ringbuf.Event) {
 	}
 }
 
-// close flushes for the last time and gives up the ring.
+// close flushes for the last time and closes the ring.
 func (o *outlet) close() error {
 	close(o.stop)
 	o.stopped.Wait()

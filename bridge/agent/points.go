@@ -5,41 +5,25 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// points are the attributes of an agent's data points, made once: making
-// a set takes longer than observing with it.
+// points are the attribute sets of an account's data points, built once.
 type points struct {
-	attributes      []attribute.KeyValue
-	agent           metric.ObserveOption
-	direction       [directions]metric.ObserveOption
-	operation       [memoryOperations]metric.ObserveOption
-	errors          [statuses]metric.ObserveOption
-	events          [ringbuf.Types]metric.ObserveOption
-	record          []metric.RecordOption
-	recordDirection [directions][]metric.RecordOption
+	attributes []attribute.KeyValue
+	agent      attribute.Set
+	direction  [directions]attribute.Set
+	operation  [memoryOperations]attribute.Set
+	errors     [statuses]attribute.Set
+	events     [ringbuf.Types]attribute.Set
 }
 
-// commonAttributes are those that all points of an agent have.
-func commonAttributes(c *config, name string) []attribute.KeyValue {
-	if c.nameInResource {
-		return c.attributes
-	}
-	return append(slices.Clip(c.attributes), attribute.String(semconv.AgentName, validName(name)))
-}
-
-func newPoints(attributes []attribute.KeyValue) points {
-	p := points{attributes: attributes}
-	p.agent = p.with()
-	p.record = []metric.RecordOption{metric.WithAttributeSet(p.set())}
+func newPoints(set attribute.Set) points {
+	p := points{attributes: set.ToSlice(), agent: set}
 	for d := range p.direction {
-		direction := attribute.String(semconv.Direction, Direction(d).String())
-		p.direction[d] = p.with(direction)
-		p.recordDirection[d] = []metric.RecordOption{metric.WithAttributeSet(p.set(direction))}
+		p.direction[d] = p.with(attribute.String(semconv.Direction, Direction(d).String()))
 	}
 	for op := range p.operation {
 		p.operation[op] = p.with(attribute.String(semconv.MemoryOperation, operationNames[op]))
@@ -54,7 +38,7 @@ func newPoints(attributes []attribute.KeyValue) points {
 	return p
 }
 
-// typeCategory is the catalogue's name of the category of a type.
+// typeCategory returns the catalog's name of the category of a type.
 func typeCategory(t ringbuf.Type) string {
 	if t == ringbuf.TypeEventsDropped {
 		return semconv.CategoryTelemetry
@@ -62,20 +46,16 @@ func typeCategory(t ringbuf.Type) string {
 	return strings.ToLower(t.Category().String())
 }
 
-// event is the attributes of a point of nixl.events and its like.
-func (p *points) event(category, name string) metric.ObserveOption {
+// event returns the attributes of a point of nixl.events and its like.
+func (p *points) event(category, name string) attribute.Set {
 	return p.with(attribute.String(semconv.EventCategory, category), attribute.String(semconv.EventName, name))
 }
 
-// with is the agent's attributes and some more.
-func (p *points) with(kvs ...attribute.KeyValue) metric.ObserveOption {
-	return metric.WithAttributeSet(p.set(kvs...))
+// with returns the account's attributes and some more.
+func (p *points) with(kvs ...attribute.KeyValue) attribute.Set {
+	return attribute.NewSet(slices.Concat(p.attributes, kvs)...)
 }
 
-func (p *points) set(kvs ...attribute.KeyValue) attribute.Set {
-	return attribute.NewSet(append(slices.Clip(p.attributes), kvs...)...)
-}
-
-// validName makes a name fit for OTLP: exporters refuse a whole batch for one
+// validName makes a name valid in OTLP: exporters reject a whole batch for one
 // string that isn't UTF-8.
 func validName(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
@@ -45,6 +46,23 @@ func events(t *testing.T, r agent.Ring, name string) []ringbuf.Event {
 	return list[:n]
 }
 
+// newRingAgent is an agent that reports by a ring.
+func newRingAgent(t *testing.T, name string, opts ...agent.Option) *agentWorld {
+	t.Helper()
+	w := &agentWorld{backend: newBackend()}
+	a, err := agent.New(name, append(opts, agent.WithClock(w.clock.Now))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Agent = a
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return w
+}
+
 func flush(t *testing.T, w *agentWorld) {
 	t.Helper()
 	if err := w.Flush(); err != nil {
@@ -53,16 +71,16 @@ func flush(t *testing.T, w *agentWorld) {
 }
 
 // What an agent writes is what NIXL's write, in their order.
-func TestAgentRing(t *testing.T) {
+func TestRingHasTheEventsOfANIXLAgent(t *testing.T) {
 	r := ringOf(t, ringbuf.V4, 64)
-	w := newAgent(t, "worker 0", agent.WithRing(r))
-	w.MemoryRegistered(1 << 20)
-	w.Transfer(agent.Transmit, 4096, 15*us, 120*us)
-	w.Transfer(agent.Receive, 8192, 1500*time.Nanosecond, 3*us)
-	w.Error(agent.StatusNoTelemetry)
-	w.Event(agent.EventBackend, "not in this layout", 1)
-	w.EventsDropped(3)
-	w.MemoryDeregistered(1 << 20)
+	w := newRingAgent(t, "worker 0", agent.WithRing(r))
+	w.MemoryRegistered(ctx, 1<<20)
+	w.Transfer(ctx, agent.Transmit, 4096, 15*us, 120*us)
+	w.Transfer(ctx, agent.Receive, 8192, 1500*time.Nanosecond, 3*us)
+	w.Error(ctx, agent.StatusNoTelemetry)
+	w.Event(ctx, agent.EventBackend, "not in this layout", 1)
+	w.EventsDropped(ctx, 3)
+	w.MemoryDeregistered(ctx, 1<<20)
 	if got := events(t, r, "worker 0"); len(got) != 0 {
 		t.Errorf("%d events are in the ring before the flush", len(got))
 	}
@@ -90,13 +108,13 @@ func TestAgentRing(t *testing.T) {
 }
 
 // Layout V1 has names and times, and no event for drops.
-func TestAgentRingWithNames(t *testing.T) {
+func TestRingOfLayoutV1HasNamesAndTimes(t *testing.T) {
 	r := ringOf(t, ringbuf.V1, 64)
-	w := newAgent(t, "a", agent.WithRing(r))
-	w.Event(agent.EventBackend, "ucx_am_messages", 7)
-	w.EventsDropped(1)
+	w := newRingAgent(t, "a", agent.WithRing(r))
+	w.Event(ctx, agent.EventBackend, "ucx_am_messages", 7)
+	w.EventsDropped(ctx, 1)
 	w.clock.Advance(time.Second)
-	w.Error(agent.StatusBackend)
+	w.Error(ctx, agent.StatusBackend)
 	flush(t, w)
 	at := uint64(start.UnixMicro())
 	want := []ringbuf.Event{
@@ -110,14 +128,14 @@ func TestAgentRingWithNames(t *testing.T) {
 
 // Staging takes a transfer's events all or none, and what it drops is told;
 // what the ring drops is not.
-func TestAgentDropsLikeAnAgent(t *testing.T) {
+func TestRingDropsAsANIXLAgentDoes(t *testing.T) {
 	r := ringOf(t, ringbuf.V4, 8)
-	w := newAgent(t, "a", agent.WithRing(r))
+	w := newRingAgent(t, "a", agent.WithRing(r))
 	for range 3 {
-		w.Transfer(agent.Transmit, 1, us, us)
+		w.Transfer(ctx, agent.Transmit, 1, us, us)
 	}
-	w.Error(agent.StatusBackend) // finds no room either
-	flush(t, w)                  // 8 staged events and the report of 5, for 7 places
+	w.Error(ctx, agent.StatusBackend) // finds no room either
+	flush(t, w)                       // 8 staged events and the report of 5, for 7 places
 	got := events(t, r, "a")
 	if len(got) != 7 || got[6].Type != ringbuf.TypeTxBytes {
 		t.Errorf("%d events in the ring: %+v", len(got), got)
@@ -126,16 +144,9 @@ func TestAgentDropsLikeAnAgent(t *testing.T) {
 	if got := w.RingTelemetry(); got != want {
 		t.Errorf("RingTelemetry: %+v, want %+v", got, want)
 	}
-	if n := w.values(t)["nixl.telemetry.events.dropped{}"]; n != 5 {
-		t.Errorf("nixl.telemetry.events.dropped is %v, want 5", n)
-	}
-	if n := w.values(t)["nixl.transfer.requests{nixl.transfer.direction=transmit}"]; n != 3 {
-		t.Errorf("%v requests, want 3: metrics don't depend on the ring", n)
-	}
-
-	w.Transfer(agent.Transmit, 1, us, us)
+	w.Transfer(ctx, agent.Transmit, 1, us, us)
 	for range 5 {
-		w.Error(agent.StatusBackend)
+		w.Error(ctx, agent.StatusBackend)
 	}
 	flush(t, w)
 	got = events(t, r, "a")
@@ -144,16 +155,38 @@ func TestAgentDropsLikeAnAgent(t *testing.T) {
 	}
 }
 
+// Drops on the way to sinks are in the metrics, which don't depend on sinks.
+func TestDropsOfStagingAreCounted(t *testing.T) {
+	t.Setenv("NIXL_TELEMETRY_BUFFER_SIZE", "8")
+	t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", "3600000")
+	var got []sink.Event
+	w := newAgent(t, agent.WithSinks(sink.Func(func(e []sink.Event) error { got = append(got, e...); return nil })))
+	for range 3 {
+		w.Transfer(ctx, agent.Transmit, 1, us, us)
+	}
+	flush(t, w)
+	if last := got[len(got)-1]; len(got) != 9 || last.Name != "agent_telemetry_events_dropped" || last.Value != 4 {
+		t.Errorf("%d events, the last %+v", len(got), last)
+	}
+	values := w.values(t)
+	if n := values["nixl.telemetry.events.dropped{}"]; n != 4 {
+		t.Errorf("nixl.telemetry.events.dropped is %v, want 4", n)
+	}
+	if n := values["nixl.transfer.requests{nixl.transfer.direction=transmit}"]; n != 3 {
+		t.Errorf("%v requests, want 3", n)
+	}
+}
+
 // The thread of an agent flushes on the run interval, and Close once more.
-func TestAgentFlushesByItself(t *testing.T) {
+func TestEventsAreFlushedOnTheRunInterval(t *testing.T) {
 	r := ringOf(t, ringbuf.V4, 8)
 	r.RunInterval = time.Millisecond
 	batches := make(chan []sink.Event, 1)
-	w := newAgent(t, "a", agent.WithRing(r), agent.WithSinks(sink.Func(func(e []sink.Event) error {
+	w := newRingAgent(t, "a", agent.WithRing(r), agent.WithSinks(sink.Func(func(e []sink.Event) error {
 		batches <- append([]sink.Event(nil), e...)
 		return nil
 	})))
-	w.MemoryRegistered(1)
+	w.MemoryRegistered(ctx, 1)
 	want := []sink.Event{{Agent: "a", Time: start.Local(), Category: ringbuf.CategoryMemory, Name: "agent_memory_registered", Value: 1}}
 	if d := cmp.Diff(want, <-batches); d != "" {
 		t.Errorf("batch (-want +got):\n%s", d)
@@ -161,7 +194,7 @@ func TestAgentFlushesByItself(t *testing.T) {
 	if got := events(t, r, "a"); len(got) != 1 {
 		t.Errorf("%d events in the ring, want 1", len(got))
 	}
-	w.MemoryDeregistered(2)
+	w.MemoryDeregistered(ctx, 2)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -174,15 +207,15 @@ func TestAgentFlushesByItself(t *testing.T) {
 }
 
 // A sink that fails is told of, and holds up neither the ring nor other sinks.
-func TestAgentSinkFails(t *testing.T) {
+func TestFailingSinkDelaysNoOther(t *testing.T) {
 	errDisk := errors.New("disk is full")
 	r := ringOf(t, ringbuf.V4, 8)
 	var got []sink.Event
-	w := newAgent(t, "a", agent.WithRing(r), agent.WithSinks(
+	w := newRingAgent(t, "a", agent.WithRing(r), agent.WithSinks(
 		sink.Func(func([]sink.Event) error { return errDisk }),
 		sink.Func(func(e []sink.Event) error { got = append(got, e...); return nil }),
 	))
-	w.MemoryRegistered(1)
+	w.MemoryRegistered(ctx, 1)
 	if err := w.Flush(); !errors.Is(err, errDisk) {
 		t.Errorf("Flush: %v", err)
 	}
@@ -191,13 +224,13 @@ func TestAgentSinkFails(t *testing.T) {
 	}
 }
 
-// NIXL's variables say what isn't said otherwise (N1).
-func TestAgentRingFromEnvironment(t *testing.T) {
+// NIXL's variables are the defaults of a ring.
+func TestRingDefaultsAreNIXLsVariables(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("NIXL_TELEMETRY_DIR", dir)
 	t.Setenv("NIXL_TELEMETRY_BUFFER_SIZE", "16")
 	t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", "1")
-	newAgent(t, "a", agent.WithRing(agent.Ring{}))
+	newRingAgent(t, "a", agent.WithRing(agent.Ring{}))
 	reader, err := ringbuf.OpenReader(filepath.Join(dir, "a"), ringbuf.Observe)
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +241,7 @@ func TestAgentRingFromEnvironment(t *testing.T) {
 	}
 }
 
-func TestAgentRingErrors(t *testing.T) {
+func TestRingErrorsSayWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("not a ring, and long enough to tell"), 0o600); err != nil {
 		t.Fatal(err)
@@ -249,7 +282,7 @@ func TestAgentRingErrors(t *testing.T) {
 	}
 }
 
-func TestAgentSinkIsNil(t *testing.T) {
+func TestNilSinkIsRejected(t *testing.T) {
 	_, err := agent.New("a", agent.WithSinks(sink.Func(func([]sink.Event) error { return nil }), nil))
 	if err == nil || err.Error() != "agent a: a sink is nil" {
 		t.Errorf("the error is %v", err)
@@ -257,18 +290,28 @@ func TestAgentSinkIsNil(t *testing.T) {
 }
 
 func TestAgentConcurrentSafe(t *testing.T) {
-	w := newAgent(t, "a", agent.WithRing(agent.Ring{Dir: t.TempDir(), RunInterval: time.Millisecond}))
+	for name, w := range map[string]*agentWorld{
+		"producer": newAgent(t),
+		"ring":     newRingAgent(t, "a", agent.WithRing(agent.Ring{Dir: t.TempDir(), RunInterval: time.Millisecond})),
+	} {
+		t.Run(name, func(t *testing.T) { testConcurrentSafe(t, w) })
+	}
+}
+
+func testConcurrentSafe(t *testing.T, w *agentWorld) {
+	t.Helper()
 	const goroutines, each = 8, 500
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		wg.Go(func() {
 			for i := range each {
-				w.Transfer(agent.Direction(g%2), int64(i), us, 2*us)
-				w.MemoryRegistered(2)
-				w.MemoryDeregistered(1)
-				w.Error(agent.StatusBackend)
-				w.Event(agent.EventCustom, fmt.Sprint(i%3), 1)
-				w.EventsDropped(0)
+				w.Transfer(ctx, agent.Direction(g%2), int64(i), us, 2*us)
+				w.With(attribute.NewSet(attribute.Int("peer", i%3))).Transfer(ctx, agent.Transmit, 1, us, us)
+				w.MemoryRegistered(ctx, 2)
+				w.MemoryDeregistered(ctx, 1)
+				w.Error(ctx, agent.StatusBackend)
+				w.Event(ctx, agent.EventCustom, fmt.Sprint(i%3), 1)
+				w.EventsDropped(ctx, 0)
 			}
 		})
 	}
@@ -280,12 +323,16 @@ func TestAgentConcurrentSafe(t *testing.T) {
 	}
 	wg.Wait()
 	got := w.values(t)
+	if len(got) == 0 {
+		return // it reports by the ring
+	}
 	for key, want := range map[string]float64{
-		"nixl.transfer.requests{nixl.transfer.direction=receive}": goroutines * each / 2,
-		"nixl.transfer.duration{}":                                goroutines * each,
-		"nixl.memory.usage{}":                                     goroutines * each,
-		"nixl.errors{error.type=backend}":                         goroutines * each,
-		"nixl.transfer.io{nixl.transfer.direction=transmit}":      goroutines / 2 * each * (each - 1) / 2,
+		"nixl.transfer.requests{nixl.transfer.direction=receive}":         goroutines * each / 2,
+		"nixl.transfer.requests{nixl.transfer.direction=transmit,peer=2}": goroutines * (each / 3),
+		"nixl.transfer.duration{}":                                        goroutines * each,
+		"nixl.memory.usage{}":                                             goroutines * each,
+		"nixl.errors{error.type=backend}":                                 goroutines * each,
+		"nixl.transfer.io{nixl.transfer.direction=transmit}":              goroutines / 2 * each * (each - 1) / 2,
 	} {
 		if got[key] != want {
 			t.Errorf("%s is %v, want %v", key, got[key], want)

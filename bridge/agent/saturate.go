@@ -6,45 +6,38 @@ import (
 	"sync/atomic"
 )
 
-// mostSum is where sums stand still. A counter of OTLP holds 2^63-1, but the
-// SDK has its sums pass through float64, in which that is one more, and wraps.
-// The same has sums past 2^53 rounded.
-const mostSum = 1<<63 - 1<<10
+// mostSum is where sums stop: the most that a counter of OTLP holds.
+const mostSum = math.MaxInt64
 
 func saturatedSum(v uint64) int64 {
 	return int64(min(v, mostSum))
 }
 
-// saturatingSum adds what lies between 0 and mostSum.
+// saturatingSum adds values from 0 to mostSum.
 func saturatingSum(a, b int64) int64 {
 	return saturatedSum(uint64(a) + uint64(b))
 }
 
-// saturated is v as the nearest int64.
-func saturated(v uint64) int64 {
-	return int64(min(v, math.MaxInt64))
-}
-
-// saturating is a sum of values that aren't negative, which stands still once
-// it has reached the most. A negative word is one that has.
+// saturating is a sum of values that aren't negative, which stops at mostSum. A
+// negative word means that it has.
 type saturating struct{ word atomic.Int64 }
 
-// largeValue is so small that 2^15 goroutines at once would have to add as much
-// to take a word through all negative numbers, before the first of them puts
-// it back, and so large that nothing has it that is true.
+// largeValue is small enough that 2^15 goroutines would have to add it at the
+// same time to wrap a word through all negative numbers before the first of them
+// resets it, and larger than any real value.
 const largeValue = 1 << 48
 
-// add costs what an addition does, as long as it is inlined.
+// add costs as much as an atomic addition, if it is inlined.
 func (s *saturating) add(v int64) {
 	if v >= largeValue || s.word.Add(v) < 0 {
 		s.addSlowly(v)
 	}
 }
 
-// large lets one large value be added at a time: three could wrap unseen.
+// large serializes the addition of large values: three could wrap unnoticed.
 var large sync.Mutex
 
-// addSlowly adds a large value, or has the sum stand still.
+// addSlowly adds a large value, or stops the sum.
 func (s *saturating) addSlowly(v int64) {
 	large.Lock()
 	defer large.Unlock()
@@ -55,7 +48,7 @@ func (s *saturating) addSlowly(v int64) {
 
 func (s *saturating) load() int64 {
 	if v := s.word.Load(); v >= 0 {
-		return min(v, mostSum)
+		return v
 	}
 	return mostSum
 }

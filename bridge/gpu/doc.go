@@ -27,5 +27,5 @@
 //
 //	gpus, err := gpu.New()
 //	...
-//	rt, err := ringkernel.NewRuntime(ringkernel.WithGPUUtilization(gpus.Utilization))
+//	rt := ringkernel.NewRuntime(ringkernel.WithGPUUtilization(gpus.Utilization))
 package gpu

@@ -1,221 +1,139 @@
-package ringkernel
+package ringkernel_test
 
 import (
-	"sync"
+	"context"
+	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// The benchmarks name what they compare with in the same run, as the machine
+// The benchmarks measure what they compare with in the same run, as the machine
 // may be busier in the next:
 //
 //	go test -run '^$' -bench . ./bridge/ringkernel
 
-// benchKernel is a kernel of an enabled Runtime with a reader.
-func benchKernel(b *testing.B, opts ...Option) (*Runtime, *Kernel) {
-	b.Helper()
-	latencies := NewLatencyProducer()
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(
-		sdkmetric.NewManualReader(sdkmetric.WithProducer(latencies))))
-	rt, err := NewRuntime(append([]Option{WithMeterProvider(provider), WithLatencyProducer(latencies)}, opts...)...)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = rt.Close() })
-	return rt, rt.Register("bench")
+// benchKernel is a kernel of a Runtime with a reader: the default setup.
+func benchKernel(opts ...ringkernel.Option) *ringkernel.Kernel {
+	rt := ringkernel.NewRuntime(opts...)
+	newReader(rt)
+	return rt.Register("bench")
 }
 
 // latency is one of many, so that buckets and branches are not always the same.
 func latency(i int) time.Duration { return time.Duration(500 + i*37&0xffff) }
 
-// BenchmarkCounters is the price of a count.
-func BenchmarkCounters(b *testing.B) {
-	own := metrictest.NewSDK(b)
-	rt, k := benchKernel(b)
-	_, exact := benchKernel(b, WithClock(time.Now))
-	for _, c := range []struct {
-		name string
-		f    func()
-	}{
-		{"SDK", own.Add},
-		{"Received", k.Received},
-		{"Sent", k.Sent},
-		{"Dropped", k.Dropped},
-		{"RecordReceive", func() { rt.RecordReceive("bench") }},
-		{"ReceivedExactTimes", exact.Received},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				c.f()
-			}
-		})
-	}
-	b.Run("Processed", func(b *testing.B) {
-		b.ReportAllocs()
-		i := 0
-		for b.Loop() {
-			k.Processed(latency(i))
-			i++
-		}
-	})
-}
-
-// BenchmarkLatency is the price of a latency: Processed with the
-// LatencyProducer, with the SDK's histogram, and that histogram alone.
-func BenchmarkLatency(b *testing.B) {
-	own := metrictest.NewSDK(b)
-	_, producer := benchKernel(b)
-	_, histogram := benchKernel(b, WithLatencyProducer(nil))
-	for _, c := range []struct {
-		name string
-		f    func(time.Duration)
-	}{
-		{"SDK", own.Record},
-		{"Producer", producer.Processed},
-		{"Histogram", histogram.Processed},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				c.f(latency(i))
-				i++
-			}
-		})
-	}
-}
-
-// BenchmarkDisabled is the price of each call when there is no telemetry.
-func BenchmarkDisabled(b *testing.B) {
-	rt, err := NewRuntime(WithEnabled(false))
-	if err != nil {
-		b.Fatal(err)
-	}
-	k := rt.Register("bench")
-	b.Run("Received", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			k.Received()
-		}
-	})
-	b.Run("Processed", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			k.Processed(time.Microsecond)
-		}
-	})
-	b.Run("RecordReceive", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			rt.RecordReceive("bench")
-		}
-	})
-}
-
-// BenchmarkGoroutines is the price of a call for a goroutine alone, and while
-// another one makes the same call on the same kernel all the time.
+// BenchmarkGoroutines is what the package promises: how many times cheaper than
+// the SDK's instruments the calls are, when so many goroutines make them on one
+// kernel at a time.
 func BenchmarkGoroutines(b *testing.B) {
 	own := metrictest.NewSDK(b)
-	_, k := benchKernel(b)
-	for _, c := range []struct {
-		name string
-		f    func(i int)
-	}{
-		{"SDK", func(int) { own.Add() }},
-		{"Received", func(int) { k.Received() }},
-		{"Sent", func(int) { k.Sent() }},
-		{"Processed", func(i int) { k.Processed(latency(i)) }},
-	} {
-		b.Run(c.name+"/1", func(b *testing.B) {
-			b.ReportMetric(metrictest.InTurns(b, 1000, c.f)[0], "ns/call")
-			b.ReportMetric(0, "ns/op")
-		})
-		b.Run(c.name+"/2", func(b *testing.B) {
-			stop := keepCalling(c.f)
-			b.ReportMetric(metrictest.InTurns(b, 1000, c.f)[0], "ns/call")
-			b.ReportMetric(0, "ns/op")
-			stop()
-		})
-	}
-}
-
-// keepCalling calls f from another goroutine until it is stopped.
-func keepCalling(f func(int)) (stop func()) {
-	var (
-		wg      sync.WaitGroup
-		stopped atomic.Bool
-		started = make(chan struct{})
-	)
-	wg.Go(func() {
-		close(started)
-		for i := 0; !stopped.Load(); i++ {
-			f(i)
-		}
-	})
-	<-started
-	return func() {
-		stopped.Store(true)
-		wg.Wait()
-	}
-}
-
-// BenchmarkRatios is what the package promises, measured in turns so that both
-// sides have the same machine: how many times cheaper than the SDK's
-// instruments the calls are.
-func BenchmarkRatios(b *testing.B) {
-	own := metrictest.NewSDK(b)
-	_, k := benchKernel(b)
+	k := benchKernel()
+	var off *ringkernel.Kernel
+	ctx := context.Background()
 	add := func(int) { own.Add() }
 	for _, c := range []struct {
 		name      string
 		sdk, ours func(int)
 	}{
-		{"Received", add, func(int) { k.Received() }},
-		{"Sent", add, func(int) { k.Sent() }},
-		{"Processed", add, func(i int) { k.Processed(latency(i)) }},
-		{"Latency", func(i int) { own.Record(latency(i)) }, func(i int) { k.Processed(latency(i)) }},
+		{"Received", add, func(int) { k.Received(ctx) }},
+		{"Sent", add, func(int) { k.Sent(ctx) }},
+		{"Dropped", add, func(int) { k.Dropped(ctx, ringkernel.InputQueue) }},
+		{"Off", add, func(int) { off.Received(ctx) }},
+		{"Processed", func(i int) { own.Record(latency(i)) }, func(i int) { k.Processed(ctx, latency(i)) }},
 	} {
-		b.Run(c.name, func(b *testing.B) {
-			t := metrictest.InTurns(b, 2000, c.sdk, c.ours)
-			b.ReportMetric(t[0], "SDK-ns")
-			b.ReportMetric(t[1], "ns")
-			b.ReportMetric(t[0]/t[1], "times-cheaper")
-			b.ReportMetric(0, "ns/op")
+		for _, goroutines := range []int{1, 2, 16} {
+			b.Run(fmt.Sprintf("%s/%d", c.name, goroutines), func(b *testing.B) {
+				t := metrictest.InTurnsBy(b, goroutines, 5000, c.sdk, c.ours)
+				b.ReportMetric(t[0], "SDK-ns")
+				b.ReportMetric(t[1], "ns")
+				b.ReportMetric(t[0]/t[1], "times-cheaper")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
+// BenchmarkContext is what a context costs that carries values, no span, an
+// unsampled or a sampled one.
+func BenchmarkContext(b *testing.B) {
+	k := benchKernel()
+	type key struct{}
+	values := context.WithValue(context.WithValue(context.WithValue(context.Background(), key{}, 1), key{}, 2), key{}, 3)
+	for name, ctx := range map[string]context.Context{
+		"background": context.Background(), "3 values": values,
+		"unsampled": spanContext(context.Background(), 1, false), "sampled": spanContext(context.Background(), 1, true),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				k.Sent(ctx)
+			}
 		})
 	}
 }
 
-// BenchmarkLoop is a kernel's loop with 1 µs of work for a message: how much
-// longer it takes with telemetry than with a disabled Runtime. The latency is
-// known to the loop in both cases.
-func BenchmarkLoop(b *testing.B) {
-	disabled, err := NewRuntime(WithEnabled(false))
-	if err != nil {
-		b.Fatal(err)
+// BenchmarkExactTimes is Received with a clock that is read for every message.
+func BenchmarkExactTimes(b *testing.B) {
+	k, ctx := benchKernel(ringkernel.WithClock(time.Now)), context.Background()
+	for b.Loop() {
+		k.Received(ctx)
 	}
-	_, producer := benchKernel(b)
-	_, histogram := benchKernel(b, WithLatencyProducer(nil))
-	work := microsecond()
-	loop := func(k *Kernel) func(int) {
+}
+
+// BenchmarkDisabled is the price of a call when there is no telemetry.
+func BenchmarkDisabled(b *testing.B) {
+	var rt *ringkernel.Runtime
+	k, ctx := rt.Register("bench"), context.Background()
+	b.Run("Received", func(b *testing.B) {
+		for b.Loop() {
+			k.Received(ctx)
+		}
+	})
+	b.Run("Processed", func(b *testing.B) {
+		for b.Loop() {
+			k.Processed(ctx, time.Microsecond)
+		}
+	})
+}
+
+// BenchmarkLoop is a kernel's loop with 1 µs of work for a message: how much
+// longer it takes with telemetry than without, and with the four atomic
+// additions that are the least telemetry can do. The latency is known to the
+// loop in all cases.
+func BenchmarkLoop(b *testing.B) {
+	work, ctx := microsecond(), context.Background()
+	loop := func(k *ringkernel.Kernel) func(int) {
 		return func(i int) {
-			k.Received()
+			k.Received(ctx)
 			work()
-			k.Processed(latency(i))
-			k.Sent()
+			k.Processed(ctx, latency(i))
+			k.Sent(ctx)
 		}
 	}
-	off, on, onSDK := loop(disabled.Register("bench")), loop(producer), loop(histogram)
-	t := metrictest.InTurns(b, 500, off, on, onSDK)
+	var words [4]struct {
+		atomic.Int64
+		_ [64]byte
+	}
+	least := func(int) {
+		words[0].Add(1)
+		work()
+		words[1].Add(1)
+		words[2].Add(1)
+		words[3].Add(1)
+	}
+	t := metrictest.InTurns(b, 500, loop(nil), loop(benchKernel()), least)
 	b.ReportMetric(t[0], "off-ns")
 	b.ReportMetric(t[1], "on-ns")
 	b.ReportMetric(100*(t[1]/t[0]-1), "%-slower")
-	b.ReportMetric(100*(t[2]/t[0]-1), "%-slower-SDK-histogram")
+	b.ReportMetric(100*(t[2]/t[0]-1), "%-slower-atomics")
 	b.ReportMetric(0, "ns/op")
 }
 
@@ -241,4 +159,94 @@ func microsecond() func() {
 	}
 	n := int(trial * time.Microsecond / best)
 	return func() { spin(n) }
+}
+
+// BenchmarkRegister is what registering 10,000 kernels takes, per kernel, and
+// how many times what it takes with 1,000: 1 if the time is linear.
+func BenchmarkRegister(b *testing.B) {
+	register := func(n int) float64 {
+		rt := ringkernel.NewRuntime()
+		newReader(rt)
+		start := time.Now()
+		for i := range n {
+			rt.Register(kernelID(i))
+		}
+		return float64(time.Since(start)) / float64(n)
+	}
+	var few, many []float64
+	for b.Loop() {
+		few = append(few, register(1000))
+		many = append(many, register(10_000))
+	}
+	b.ReportMetric(metrictest.Median(many), "ns/kernel")
+	b.ReportMetric(metrictest.Median(many)/metrictest.Median(few), "x-of-1000")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkMemory is the memory of 10,000 kernels that count, and how much more
+// than before is in use once they were unregistered and collected.
+func BenchmarkMemory(b *testing.B) {
+	const kernels = 10_000
+	rt := ringkernel.NewRuntime()
+	reader := newReader(rt)
+	rt.Register("stays").Processed(context.Background(), 1)
+	cycle := func() (used, left float64) {
+		before := heap(b, reader)
+		for i := range kernels {
+			k := rt.Register(kernelID(i))
+			k.Received(context.Background())
+			k.Processed(context.Background(), latency(i))
+		}
+		used = heap(b, reader) - before
+		for i := range kernels {
+			rt.Unregister(kernelID(i))
+		}
+		return used / kernels, 100 * (heap(b, reader)/before - 1)
+	}
+	cycle() // what the process needs once
+	var used, left []float64
+	for b.Loop() {
+		u, l := cycle()
+		used, left = append(used, u), append(left, l)
+	}
+	b.ReportMetric(metrictest.Median(used)/1e3, "kB/kernel")
+	b.ReportMetric(metrictest.Median(left), "%-left")
+	b.ReportMetric(0, "ns/op")
+}
+
+func kernelID(i int) string { return fmt.Sprintf("kernel-%d", i) }
+
+// heap is the memory in use after two collections by the reader.
+func heap(b *testing.B, reader sdkmetric.Reader) float64 {
+	b.Helper()
+	for range 2 {
+		var rm metricdata.ResourceMetrics
+		if err := reader.Collect(b.Context(), &rm); err != nil {
+			b.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// BenchmarkCollect is a collection of 1,000 kernels with latencies.
+func BenchmarkCollect(b *testing.B) {
+	rt := ringkernel.NewRuntime()
+	reader := newReader(rt)
+	for i := range 1000 {
+		k := rt.Register(kernelID(i))
+		for j := range 100 {
+			k.Processed(context.Background(), latency(j))
+		}
+	}
+	for b.Loop() {
+		var rm metricdata.ResourceMetrics
+		if err := reader.Collect(b.Context(), &rm); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/1000, "ns/kernel")
 }

@@ -6,13 +6,11 @@ import (
 	"testing"
 	"time"
 
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// Goroutines record on one kernel, by handle and by id, while others take
+// Goroutines record on one kernel, while others take
 // snapshots, collect, reset, and register and unregister other kernels.
 // Nothing is lost, and no reading has a count below 0.
 func TestConcurrentSafe(t *testing.T) {
@@ -20,27 +18,25 @@ func TestConcurrentSafe(t *testing.T) {
 		writers = 8
 		each    = 2000
 	)
-	latencies := ringkernel.NewLatencyProducer()
-	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(latencies))
-	rt := newRuntime(t, ringkernel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))),
-		ringkernel.WithLatencyProducer(latencies))
-	w := &world{Runtime: rt, reader: reader}
+	rt := ringkernel.NewRuntime()
+	w := &world{Runtime: rt, reader: newReader(rt)}
 	k := rt.Register("k")
+	span := withSpan(t, 1, true)
 
 	var writing, others sync.WaitGroup
 	done := make(chan struct{})
 	for g := range writers {
 		writing.Go(func() {
 			for i := range each {
-				k.Received()
-				rt.RecordReceive("k")
-				k.Sent()
-				k.Dropped()
-				k.Processed(time.Duration(i))
-				k.SetState(ringkernel.State(i % 6))
+				k.Received(t.Context())
+				rt.Kernel("k").Received(span)
+				k.Sent(t.Context())
+				k.Dropped(t.Context(), ringkernel.InputQueue)
+				k.Processed(span, time.Duration(i))
+				_ = k.SetState(ringkernel.State(i % 6)) // most are rejected
 				k.SetQueueSize(ringkernel.InputQueue, i)
 				if i%100 == 0 {
-					k.Error(codeError{string(rune('a' + g))})
+					k.Error(t.Context(), codeError{string(rune('a' + g))})
 				}
 			}
 		})
@@ -49,7 +45,7 @@ func TestConcurrentSafe(t *testing.T) {
 		func() { checkReading(t, rt) },
 		func() { w.collect(t) },
 		func() { rt.Reset() },
-		func() { rt.Register("other").Error(errors.New("no")); rt.Unregister("other") },
+		func() { rt.Register("other").Error(t.Context(), errors.New("no")); rt.Unregister("other") },
 	} {
 		others.Go(func() {
 			for {
@@ -68,12 +64,12 @@ func TestConcurrentSafe(t *testing.T) {
 
 	got := metrictest.Values(w.collect(t))
 	for series, want := range map[string]float64{
-		"ringkernel.messages.received{ringkernel.kernel.id=k}":   2 * writers * each,
-		"ringkernel.messages.sent{ringkernel.kernel.id=k}":       writers * each,
-		"ringkernel.messages.dropped{ringkernel.kernel.id=k}":    writers * each,
-		"ringkernel.messages.processed{ringkernel.kernel.id=k}":  writers * each,
-		"ringkernel.message.duration{ringkernel.kernel.id=k}":    writers * each,
-		"ringkernel.errors{error.type=a,ringkernel.kernel.id=k}": each / 100,
+		"ringkernel.messages.received{ringkernel.kernel.id=k}":                            2 * writers * each,
+		"ringkernel.messages.sent{ringkernel.kernel.id=k}":                                writers * each,
+		"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=input}": writers * each,
+		"ringkernel.messages.processed{ringkernel.kernel.id=k}":                           writers * each,
+		"ringkernel.message.duration{ringkernel.kernel.id=k}":                             writers * each,
+		"ringkernel.errors{error.type=a,ringkernel.kernel.id=k}":                          each / 100,
 	} {
 		if got[series] != want {
 			t.Errorf("%s = %v, want %v", series, got[series], want)
@@ -85,8 +81,8 @@ func checkReading(t *testing.T, rt *ringkernel.Runtime) {
 	t.Helper()
 	for _, s := range rt.Summary().Kernels {
 		if s.MessagesReceived < 0 || s.MessagesSent < 0 || s.MessagesProcessed < 0 || s.MessagesDropped < 0 ||
-			s.Errors < 0 || s.TotalLatency < 0 || s.MinLatency > s.MaxLatency {
-			t.Errorf("a count is below 0, or the shortest latency above the longest: %+v", s)
+			s.Errors < 0 || s.TotalLatency < 0 || s.MinLatency > s.P50Latency || s.P50Latency > s.P99Latency || s.P99Latency > s.MaxLatency {
+			t.Errorf("a count is below 0, or latencies are out of order: %+v", s)
 		}
 	}
 }
@@ -97,7 +93,7 @@ func TestRegisterConcurrently(t *testing.T) {
 	kernels := make([]*ringkernel.Kernel, 20)
 	var wg sync.WaitGroup
 	for i := range kernels {
-		wg.Go(func() { kernels[i] = w.Register("k"); kernels[i].Sent() })
+		wg.Go(func() { kernels[i] = w.Register("k"); kernels[i].Sent(t.Context()) })
 	}
 	wg.Wait()
 	for _, k := range kernels {

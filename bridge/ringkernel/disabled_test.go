@@ -6,82 +6,52 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-func useEverything(rt *ringkernel.Runtime) {
+// A nil Runtime is telemetry that is turned off: everything may be called.
+func TestNilRuntimeDoesNothing(t *testing.T) {
+	var rt *ringkernel.Runtime
+	reader := newReader(rt)
 	k := rt.Register("k")
-	k.Received()
-	k.Sent()
-	k.Processed(time.Millisecond)
-	k.Dropped()
-	k.Error(errors.New("no"))
-	k.SetState(ringkernel.StateActive)
+	if k != nil || k.ID() != "" || rt.Kernel("k") != nil {
+		t.Errorf("Register returned kernel %q", k.ID())
+	}
+	k.Received(t.Context())
+	k.Sent(t.Context())
+	k.Processed(t.Context(), time.Millisecond)
+	k.Dropped(t.Context(), ringkernel.InputQueue)
+	k.Error(t.Context(), errors.New("no"))
 	k.SetQueueSize(ringkernel.InputQueue, 1)
 	k.SetQueueCapacity(ringkernel.InputQueue, 1)
 	k.ObserveQueue(ringkernel.OutputQueue, func() (int, int) { return 1, 1 })
-	rt.RecordReceive("k")
-	rt.RecordSend("k")
-	rt.RecordProcess("k", time.Millisecond)
-	rt.RecordDrop("k")
-	rt.RecordError("k", errors.New("no"))
-	rt.SetState("k", ringkernel.StateActive)
-	rt.SetQueueSize("k", ringkernel.InputQueue, 1)
-	rt.SetQueueCapacity("k", ringkernel.InputQueue, 1)
+	setState(t, k, ringkernel.StateTerminated)
+	setState(t, k, ringkernel.StateCreated)
 	rt.Reset()
 	rt.Reset("k")
 	rt.Unregister("k")
-}
-
-func TestDisabledReportsNothing(t *testing.T) {
-	latencies := ringkernel.NewLatencyProducer()
-	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(latencies))
-	w := newWorldWith(t, reader, ringkernel.WithEnabled(false), ringkernel.WithLatencyProducer(latencies))
-	useEverything(w.Runtime)
-	if v := metrictest.Values(w.collect(t)); len(v) != 0 {
+	if _, ok := rt.Telemetry("k"); ok {
+		t.Error("a nil Runtime has telemetry")
+	}
+	if d := cmp.Diff(ringkernel.Summary{}, rt.Summary()); d != "" {
+		t.Errorf("Summary() isn't zero:\n%s", d)
+	}
+	if v := metrictest.Values(collect(t, reader)); len(v) != 0 {
 		t.Errorf("reported %v, want nothing", v)
 	}
-	if w.Enabled() {
-		t.Error("Enabled() = true")
-	}
 }
 
-func TestDisabledHasNoKernels(t *testing.T) {
-	for name, rt := range disabledRuntimes(t) {
-		useEverything(rt)
-		k := rt.Register("k")
-		if k != nil || k.ID() != "" {
-			t.Errorf("%s: Register made kernel %q", name, k.ID())
-		}
-		if d := cmp.Diff(ringkernel.Summary{}, rt.Summary()); d != "" {
-			t.Errorf("%s: Summary() isn't zero:\n%s", name, d)
-		}
-		if err := rt.Close(); err != nil {
-			t.Errorf("%s: Close: %v", name, err)
-		}
-	}
-}
-
-func TestDisabledDoesNotAllocate(t *testing.T) {
-	rt := newRuntime(t, ringkernel.WithEnabled(false))
-	k := rt.Register("k")
-	err := errors.New("no")
+func TestNilKernelDoesNotAllocate(t *testing.T) {
+	var k *ringkernel.Kernel
+	ctx, err := t.Context(), errors.New("no")
 	if n := testing.AllocsPerRun(100, func() {
-		k.Received()
-		k.Processed(1)
-		k.Error(err)
-		rt.RecordSend("k")
+		k.Received(ctx)
+		k.Processed(ctx, 1)
+		k.Dropped(ctx, ringkernel.InputQueue)
+		k.Error(ctx, err)
 	}); n != 0 {
-		t.Errorf("a disabled Runtime allocates %v times, want 0", n)
-	}
-}
-
-func TestEnabledByDefault(t *testing.T) {
-	w := newWorld(t)
-	if !w.Enabled() || w.Register("k").ID() != "k" {
-		t.Error("a Runtime that was made without WithEnabled is disabled")
+		t.Errorf("a nil Kernel allocates %v times, want 0", n)
 	}
 }

@@ -5,46 +5,46 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// maxErrorTypes bounds the error types of a kernel. Errors of further types
-// count under otel.metric.overflow = true, with no type.
+// maxErrorTypes limits the error types of a kernel. Errors of further types
+// count under otel.metric.overflow = true, without a type.
 const maxErrorTypes = 32
 
-// errorTotal is a kernel's errors, as snapshots have them. Errors are rare
-// enough for locks.
-type errorTotal struct {
-	mu   sync.Mutex
-	n    int64
-	last error
-}
-
-// errorCounts counts the errors of an account's kernels by type.
+// errorCounts counts a kernel's errors by type. Errors are rare enough for a
+// lock.
 type errorCounts struct {
 	mu     sync.Mutex
+	n      int64
+	last   error // since the last reset
 	byType map[string]*errorCount
 }
 
 type errorCount struct {
-	n     int64
-	point metric.ObserveOption
+	n        int64
+	set      attribute.Set
+	exemplar slot
 }
 
 // overflowType is the key of the types past the limit. No type has this name,
 // as each is valid UTF-8.
 const overflowType = "\xff"
 
-func (c *errorCounts) add(p *points, name string) {
+// add counts an error, and returns the slot for its exemplar.
+func (c *errorCounts) add(p *points, name string, err error) *slot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.count(p, name).n++
+	c.n++
+	c.last = err
+	e := c.find(p, name)
+	e.n++
+	return &e.exemplar
 }
 
-func (c *errorCounts) count(p *points, name string) *errorCount {
+func (c *errorCounts) find(p *points, name string) *errorCount {
 	if e, ok := c.byType[name]; ok {
 		return e
 	}
@@ -58,36 +58,30 @@ func (c *errorCounts) count(p *points, name string) *errorCount {
 		}
 		name, kind = overflowType, attribute.Bool(semconv.MetricOverflow, true)
 	}
-	e := &errorCount{point: p.with(kind)}
+	e := &errorCount{set: p.with(kind)}
 	c.byType[name] = e
 	return e
 }
 
-func (c *errorCounts) observe(o metric.Observer, counter metric.Int64Observable) {
+// each calls a function with the count of each type.
+func (c *errorCounts) each(f func(*errorCount)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range c.byType {
-		o.ObserveInt64(counter, e.n, e.point)
+		f(e)
 	}
 }
 
-func (t *errorTotal) add(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.n++
-	t.last = err
+func (c *errorCounts) load() (n int64, last error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n, c.last
 }
 
-func (t *errorTotal) load() (n int64, last error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.n, t.last
-}
-
-func (t *errorTotal) forgetLast() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.last = nil
+func (c *errorCounts) forgetLast() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = nil
 }
 
 // errorTypeOf is the value of error.type for err.
@@ -99,6 +93,6 @@ func (r *Runtime) errorTypeOf(err error) string {
 	if name == "" {
 		name = errtype.Of(err)
 	}
-	// Exporters refuse a whole batch for one string that isn't UTF-8.
+	// Exporters reject a whole batch for one string that isn't UTF-8.
 	return strings.ToValidUTF8(name, "\uFFFD")
 }

@@ -55,8 +55,8 @@ func TestErrorType(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, given)
 			k := w.Register("k")
-			k.Error(tt.err)
-			k.Error(tt.err)
+			k.Error(t.Context(), tt.err)
+			k.Error(t.Context(), tt.err)
 			got := metrictest.Values(w.collect(t))
 			series := "ringkernel.errors{error.type=" + tt.want + ",ringkernel.kernel.id=k}"
 			if got[series] != 2 {
@@ -78,7 +78,7 @@ func TestErrorTypesAreBounded(t *testing.T) {
 	k := w.Register("k")
 	for range 2 {
 		for i := range 40 {
-			k.Error(codeError{fmt.Sprint("type_", i)})
+			k.Error(t.Context(), codeError{fmt.Sprint("type_", i)})
 		}
 	}
 	var types, overflow int

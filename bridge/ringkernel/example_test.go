@@ -2,13 +2,13 @@ package ringkernel_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
 	"os"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -18,32 +18,33 @@ import (
 // A kernel doubles numbers, and a reader collects what it did. A program has a
 // reader that exports, such as sdkmetric.NewPeriodicReader.
 func Example() {
-	reader := sdkmetric.NewManualReader()
+	ctx := context.Background()
+	rt := ringkernel.NewRuntime()
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(rt.NewProducer()))
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	rt, err := ringkernel.NewRuntime(ringkernel.WithMeterProvider(provider))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer rt.Close()
+	defer func() {
+		if err := provider.Shutdown(ctx); err != nil { // exports the last values
+			log.Print(err)
+		}
+	}()
 
-	in, out := make(chan int, 3), make(chan int, 3)
 	k := rt.Register("double")
-	k.SetState(ringkernel.StateActive)
+	in, out := make(chan int, 3), make(chan int, 3)
 	for i := range 3 {
 		in <- i
+		k.Received(ctx)
 	}
 	close(in)
 	for n := range in {
-		k.Received()
 		start := time.Now()
 		n *= 2
-		k.Processed(time.Since(start))
+		k.Processed(ctx, time.Since(start))
 		out <- n
-		k.Sent()
+		k.Sent(ctx)
 	}
 
 	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(context.Background(), &collected); err != nil {
+	if err := reader.Collect(ctx, &collected); err != nil {
 		log.Fatal(err)
 	}
 	for _, m := range collected.ScopeMetrics[0].Metrics {
@@ -65,22 +66,18 @@ func exampleClock() (now func() time.Time, advance func(time.Duration)) {
 }
 
 func ExampleRuntime_Telemetry() {
+	ctx := context.Background()
 	now, advance := exampleClock()
-	rt, err := ringkernel.NewRuntime(ringkernel.WithClock(now))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer rt.Close()
-
-	rt.Register("worker")
+	rt := ringkernel.NewRuntime(ringkernel.WithClock(now))
+	k := rt.Register("worker")
 	for i := range 100 {
-		rt.RecordReceive("worker")
+		k.Received(ctx)
 		if i%50 == 7 {
-			rt.RecordError("worker", errors.New("bad message"))
+			k.Error(ctx, errors.New("bad message"))
 			continue
 		}
-		rt.RecordProcess("worker", 2*time.Millisecond)
-		rt.RecordSend("worker")
+		k.Processed(ctx, 2*time.Millisecond)
+		k.Sent(ctx)
 	}
 	advance(4 * time.Second)
 
@@ -97,74 +94,79 @@ func ExampleRuntime_Telemetry() {
 }
 
 func ExampleRuntime_Summary() {
+	ctx := context.Background()
 	now, advance := exampleClock()
-	rt, err := ringkernel.NewRuntime(ringkernel.WithClock(now))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer rt.Close()
-
+	rt := ringkernel.NewRuntime(ringkernel.WithClock(now))
 	for i := range 3 {
 		k := rt.Register(fmt.Sprint("worker_", i))
-		k.SetState(ringkernel.StateActive)
 		for range 10 * (i + 1) {
-			k.Processed(time.Millisecond)
+			k.Processed(ctx, time.Millisecond)
 		}
 	}
 	advance(10 * time.Second)
-	fmt.Print(rt.Summary())
+
+	s := rt.Summary()
+	fmt.Printf("%d kernels, %d messages, %.1f msg/s\n", s.KernelCount, s.TotalMessages, s.AggregateThroughput)
+	for _, t := range s.Kernels {
+		fmt.Printf("%s: %.1f msg/s, p99 %v\n", t.KernelID, t.Throughput(), t.P99Latency)
+	}
 	// Output:
-	// === Telemetry @ 1736951410 ===
-	// Kernels: 3
-	// Messages: 60
-	// Throughput: 6.0 msg/s
-	// Errors: 0
-	// Dropped: 0
-	//   worker_0: active, 10 processed, 1.0 msg/s, latency 1ms avg, 1ms max, 0 errors
-	//   worker_1: active, 20 processed, 2.0 msg/s, latency 1ms avg, 1ms max, 0 errors
-	//   worker_2: active, 30 processed, 3.0 msg/s, latency 1ms avg, 1ms max, 0 errors
+	// 3 kernels, 60 messages, 6.0 msg/s
+	// worker_0: 1.0 msg/s, p99 1ms
+	// worker_1: 2.0 msg/s, p99 1ms
+	// worker_2: 3.0 msg/s, p99 1ms
 }
 
-// A summary is printed every five seconds until the context is cancelled.
-func ExampleRuntime_Monitor() {
-	rt, err := ringkernel.NewRuntime()
+// Snapshots have the same names in JSON as in other languages.
+func ExampleTelemetry_MarshalJSON() {
+	rt := ringkernel.NewRuntime()
+	k := rt.Register("worker")
+	k.Error(context.Background(), errors.New("bad message"))
+	t, _ := rt.Telemetry("worker")
+	text, err := json.Marshal(t)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer rt.Close()
-
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- rt.Monitor(ctx, 5*time.Second, ringkernel.PrintTo(os.Stdout)) }()
-	cancel() // at the end of the program
-	fmt.Println(<-done)
-	// Output: <nil>
+	var fields struct {
+		KernelID  string `json:"kernel_id"`
+		State     string `json:"state"`
+		Errors    int    `json:"errors"`
+		LastError string `json:"last_error"`
+	}
+	if err := json.Unmarshal(text, &fields); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%+v\n", fields)
+	// Output: {KernelID:worker State:created Errors:1 LastError:bad message}
 }
 
 func ExampleRuntime_Reset() {
-	rt, err := ringkernel.NewRuntime()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer rt.Close()
-
+	ctx := context.Background()
+	rt := ringkernel.NewRuntime()
 	k := rt.Register("worker")
-	k.Sent()
+	k.Sent(ctx)
 	rt.Reset("worker") // rt.Reset() resets all kernels
-	k.Sent()
+	k.Sent(ctx)
 	t, _ := rt.Telemetry("worker")
 	fmt.Println(t.MessagesSent)
 	// Output: 1
 }
 
+// A kernel never goes back in its life.
+func ExampleKernel_SetState() {
+	k := ringkernel.NewRuntime().Register("worker")
+	for _, s := range []ringkernel.State{ringkernel.StateActive, ringkernel.StateTerminated, ringkernel.StateCreated} {
+		fmt.Println(k.SetState(s))
+	}
+	// Output:
+	// <nil>
+	// <nil>
+	// set the state of ring kernel "worker": a terminated kernel can't become created; to start it again, unregister and register it
+}
+
 // The queues of a kernel are channels.
 func ExampleKernel_ObserveQueue() {
-	rt, err := ringkernel.NewRuntime()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer rt.Close()
-
+	rt := ringkernel.NewRuntime()
 	in := make(chan string, 8)
 	rt.Register("worker").ObserveQueue(ringkernel.InputQueue, func() (size, capacity int) {
 		return len(in), cap(in)
@@ -175,83 +177,19 @@ func ExampleKernel_ObserveQueue() {
 	// Output: 1 of 8
 }
 
-// Latencies of kernels whose messages take microseconds: the producer goes to
-// the reader and to the Runtime.
-func ExampleLatencyProducer() {
-	latencies := ringkernel.NewLatencyProducer()
-	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(latencies))
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	rt, err := ringkernel.NewRuntime(ringkernel.WithMeterProvider(provider), ringkernel.WithLatencyProducer(latencies))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer rt.Close()
-
-	k := rt.Register("worker")
-	for us := range 1000 {
-		k.Processed(time.Duration(us) * time.Microsecond)
-	}
-
-	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(context.Background(), &collected); err != nil {
-		log.Fatal(err)
-	}
-	for _, scope := range collected.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			if h, ok := m.Data.(metricdata.ExponentialHistogram[float64]); ok {
-				p := h.DataPoints[0]
-				fmt.Printf("%s: %d in %d buckets at scale %d, and %d of zero\n",
-					m.Name, p.Count-p.ZeroCount, len(p.PositiveBucket.Counts), p.Scale, p.ZeroCount)
-			}
-		}
-	}
-	// Output: ringkernel.message.duration: 999 in 160 buckets at scale 4, and 1 of zero
-}
-
-// Two runtimes of a program report through one provider.
-func ExampleWithAttributes() {
-	reader := sdkmetric.NewManualReader()
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	for _, device := range []string{"gpu0", "gpu1"} {
-		rt, err := ringkernel.NewRuntime(
-			ringkernel.WithMeterProvider(provider),
-			ringkernel.WithAttributes(attribute.String("device", device)),
-		)
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer rt.Close()
-		rt.Register("worker").Sent()
-	}
-	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(context.Background(), &collected); err != nil {
-		log.Fatal(err)
-	}
-	for _, m := range collected.ScopeMetrics[0].Metrics {
-		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "ringkernel.messages.sent" {
-			fmt.Println(len(sum.DataPoints), "series")
-		}
-	}
-	// Output: 2 series
-}
-
 // Sentinel errors all have the same Go type, so they are given names.
 func ExampleWithErrorType() {
+	ctx := context.Background()
 	errFull := errors.New("queue is full")
-	name := ringkernel.WithErrorType(func(err error) string {
+	rt := ringkernel.NewRuntime(ringkernel.WithErrorType(func(err error) string {
 		if errors.Is(err, errFull) {
 			return "queue_full"
 		}
 		return "" // by its Go type
-	})
-	rt, err := ringkernel.NewRuntime(name)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer rt.Close()
+	}))
 	k := rt.Register("worker")
-	k.Error(fmt.Errorf("worker: %w", errFull)) // error.type = queue_full
-	k.Error(os.ErrNotExist)                    // error.type = *errors.errorString
+	k.Error(ctx, fmt.Errorf("worker: %w", errFull)) // error.type = queue_full
+	k.Error(ctx, os.ErrNotExist)                    // error.type = *errors.errorString
 	t, _ := rt.Telemetry("worker")
 	fmt.Println(t.Errors)
 	// Output: 2

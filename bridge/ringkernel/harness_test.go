@@ -25,31 +25,17 @@ type world struct {
 // newWorld makes a world. The options come after the world's own.
 func newWorld(t *testing.T, opts ...ringkernel.Option) *world {
 	t.Helper()
-	return newWorldWith(t, sdkmetric.NewManualReader(), opts...)
-}
-
-func newWorldWith(t *testing.T, reader *sdkmetric.ManualReader, opts ...ringkernel.Option) *world {
-	t.Helper()
-	w := &world{clock: metrictest.NewClock(), reader: reader}
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	w.Runtime = newRuntime(t, append([]ringkernel.Option{
-		ringkernel.WithMeterProvider(provider), ringkernel.WithClock(w.clock.Now),
-	}, opts...)...)
+	w := &world{clock: metrictest.NewClock()}
+	w.Runtime = ringkernel.NewRuntime(append([]ringkernel.Option{ringkernel.WithClock(w.clock.Now)}, opts...)...)
+	w.reader = newReader(w.Runtime)
 	return w
 }
 
-func newRuntime(t *testing.T, opts ...ringkernel.Option) *ringkernel.Runtime {
-	t.Helper()
-	rt, err := ringkernel.NewRuntime(opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := rt.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
-	return rt
+// newReader makes a reader of a Runtime, and its provider.
+func newReader(rt *ringkernel.Runtime, opts ...ringkernel.ProducerOption) *sdkmetric.ManualReader {
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(rt.NewProducer(opts...)))
+	sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	return reader
 }
 
 func collect(t *testing.T, reader sdkmetric.Reader) []metricdata.Metrics {
@@ -70,4 +56,29 @@ func (w *world) telemetry(t *testing.T, id string) ringkernel.Telemetry {
 		t.Fatalf("no telemetry of %q", id)
 	}
 	return s
+}
+
+// setState sets a state that a kernel may have.
+func setState(t *testing.T, k *ringkernel.Kernel, s ringkernel.State) {
+	t.Helper()
+	if err := k.SetState(s); err != nil {
+		t.Error(err)
+	}
+}
+
+// use gives every metric a point.
+func use(t *testing.T, w *world, id string) {
+	t.Helper()
+	k := w.Register(id)
+	setState(t, k, ringkernel.StateActive)
+	k.SetQueueSize(ringkernel.InputQueue, 2)
+	k.SetQueueCapacity(ringkernel.InputQueue, 8)
+	k.Received(t.Context())
+	k.Received(t.Context())
+	k.Sent(t.Context())
+	k.Dropped(t.Context(), ringkernel.InputQueue)
+	k.Processed(t.Context(), 3*time.Millisecond)
+	k.Processed(t.Context(), 3*time.Millisecond)
+	k.Error(t.Context(), codeError{"timeout"})
+	w.clock.Advance(time.Second)
 }

@@ -1,9 +1,10 @@
 package ringkernel_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -11,49 +12,29 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// use gives every metric a point.
-func use(w *world, id string) {
-	k := w.Register(id)
-	k.SetState(ringkernel.StateActive)
-	k.SetQueueSize(ringkernel.InputQueue, 2)
-	k.SetQueueCapacity(ringkernel.InputQueue, 8)
-	k.Received()
-	k.Received()
-	k.Sent()
-	k.Dropped()
-	k.Processed(3 * time.Millisecond)
-	k.Processed(3 * time.Millisecond)
-	k.Error(errors.New("no"))
-	w.clock.Advance(time.Second)
-}
-
-// What is reported is the catalogue: no metric more or less, each with its
-// name, kind, unit, description and attributes. So is it with a LatencyProducer.
-func TestMetricsAreTheCatalogue(t *testing.T) {
-	for name, latencies := range map[string]*ringkernel.LatencyProducer{
-		"SDK's histogram": nil, "LatencyProducer": ringkernel.NewLatencyProducer(),
+// What is reported is the catalog: no metric more or less, each with its name,
+// kind, unit, description and attributes, with both kinds of histogram.
+func TestMetricsAreTheCatalog(t *testing.T) {
+	for name, opts := range map[string][]ringkernel.ProducerOption{
+		"explicit buckets": nil, "exponential buckets": {ringkernel.WithExponentialHistogram()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var opts []sdkmetric.ManualReaderOption
-			if latencies != nil {
-				opts = append(opts, sdkmetric.WithProducer(latencies))
-			}
-			w := newWorldWith(t, sdkmetric.NewManualReader(opts...),
-				ringkernel.WithDerivedMetrics(true), ringkernel.WithLatencyProducer(latencies))
-			use(w, "k")
+			w := newWorld(t, ringkernel.WithDerivedMetrics())
+			use(t, w, "k")
 			var want, got []string
 			for _, m := range semconv.RingKernel() {
 				want = append(want, fmt.Sprint(m.Name, m.Kind, m.Number, m.Unit, m.Description, sorted(m.Attributes)))
 			}
-			for _, m := range w.collect(t) {
+			for _, m := range collect(t, newReader(w.Runtime, opts...)) {
 				kind, number := kindOf(t, m)
 				metrictest.EachPoint(m, func(set attribute.Set, _ float64) {
 					got = append(got, fmt.Sprint(m.Name, kind, number, m.Unit, m.Description, keys(set)))
@@ -62,7 +43,7 @@ func TestMetricsAreTheCatalogue(t *testing.T) {
 			slices.Sort(want)
 			slices.Sort(got)
 			if d := cmp.Diff(want, slices.Compact(got)); d != "" {
-				t.Errorf("reported (-catalogue +got):\n%s", d)
+				t.Errorf("reported (-catalog +got):\n%s", d)
 			}
 		})
 	}
@@ -97,18 +78,19 @@ func kindOf(t *testing.T, m metricdata.Metrics) (semconv.Kind, semconv.Number) {
 
 func TestMetricValues(t *testing.T) {
 	w := newWorld(t)
-	use(w, "k")
+	use(t, w, "k")
 	want := map[string]float64{
-		"ringkernel.messages.received{ringkernel.kernel.id=k}":                          2,
-		"ringkernel.messages.sent{ringkernel.kernel.id=k}":                              1,
-		"ringkernel.messages.processed{ringkernel.kernel.id=k}":                         2,
-		"ringkernel.messages.dropped{ringkernel.kernel.id=k}":                           1,
-		"ringkernel.message.duration{ringkernel.kernel.id=k}":                           2,
-		"ringkernel.errors{error.type=*errors.errorString,ringkernel.kernel.id=k}":      1,
-		"ringkernel.queue.size{ringkernel.kernel.id=k,ringkernel.queue.name=input}":     2,
-		"ringkernel.queue.capacity{ringkernel.kernel.id=k,ringkernel.queue.name=input}": 8,
-		"ringkernel.uptime{ringkernel.kernel.id=k}":                                     1,
-		"ringkernel.last_message.time{ringkernel.kernel.id=k}":                          float64(start.Unix()),
+		"ringkernel.messages.received{ringkernel.kernel.id=k}":                             2,
+		"ringkernel.messages.sent{ringkernel.kernel.id=k}":                                 1,
+		"ringkernel.messages.processed{ringkernel.kernel.id=k}":                            2,
+		"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=input}":  1,
+		"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=output}": 0,
+		"ringkernel.message.duration{ringkernel.kernel.id=k}":                              2,
+		"ringkernel.errors{error.type=timeout,ringkernel.kernel.id=k}":                     1,
+		"ringkernel.queue.size{ringkernel.kernel.id=k,ringkernel.queue.name=input}":        2,
+		"ringkernel.queue.capacity{ringkernel.kernel.id=k,ringkernel.queue.name=input}":    8,
+		"ringkernel.uptime{ringkernel.kernel.id=k}":                                        1,
+		"ringkernel.last_message.time{ringkernel.kernel.id=k}":                             float64(start.Unix()),
 	}
 	for _, s := range []string{"created", "launched", "active", "deactivated", "terminating", "terminated"} {
 		want["ringkernel.kernel.status{ringkernel.kernel.id=k,ringkernel.kernel.state="+s+"}"] = 0
@@ -127,85 +109,112 @@ func TestMetricsOfAFreshKernel(t *testing.T) {
 	got := metrictest.Values(w.collect(t))
 	maps.DeleteFunc(got, func(s string, _ float64) bool { return strings.HasPrefix(s, "ringkernel.kernel.status") })
 	want := map[string]float64{
-		"ringkernel.messages.received{ringkernel.kernel.id=k}":  0,
-		"ringkernel.messages.sent{ringkernel.kernel.id=k}":      0,
-		"ringkernel.messages.processed{ringkernel.kernel.id=k}": 0,
-		"ringkernel.messages.dropped{ringkernel.kernel.id=k}":   0,
-		"ringkernel.uptime{ringkernel.kernel.id=k}":             0,
+		"ringkernel.messages.received{ringkernel.kernel.id=k}":                             0,
+		"ringkernel.messages.sent{ringkernel.kernel.id=k}":                                 0,
+		"ringkernel.messages.processed{ringkernel.kernel.id=k}":                            0,
+		"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=input}":  0,
+		"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=output}": 0,
+		"ringkernel.uptime{ringkernel.kernel.id=k}":                                        0,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("values (-want +got):\n%s", d)
 	}
 }
 
+// The bounds are the catalog's, and each duration is in the first bucket whose
+// bound it doesn't exceed.
 func TestDurationBuckets(t *testing.T) {
 	w := newWorld(t)
-	use(w, "k")
-	h := metrictest.Data[metricdata.Histogram[float64]](t, w.collect(t), "ringkernel.message.duration")
-	p := h.DataPoints[0]
-	if d := cmp.Diff(semconv.DurationBounds(), p.Bounds); d != "" {
+	k := w.Register("k")
+	bounds := semconv.KernelDurationBounds()
+	want := make([]uint64, len(bounds)+1)
+	for i, b := range bounds {
+		at := time.Duration(math.Round(b * 1e9))
+		k.Processed(t.Context(), at)
+		k.Processed(t.Context(), at+1)
+		want[i]++
+		want[i+1]++
+	}
+	p := metrictest.Data[metricdata.Histogram[float64]](t, w.collect(t), "ringkernel.message.duration").DataPoints[0]
+	if d := cmp.Diff(bounds, p.Bounds); d != "" {
 		t.Errorf("bounds (-want +got):\n%s", d)
 	}
-	if lo, _ := p.Min.Value(); lo != 3e-3 || p.Sum != 6e-3 {
-		t.Errorf("min %v and sum %v, want 0.003 and 0.006", lo, p.Sum)
+	if d := cmp.Diff(want, p.BucketCounts); d != "" {
+		t.Errorf("counts (-want +got):\n%s", d)
+	}
+	lo, _ := p.Min.Value()
+	hi, _ := p.Max.Value()
+	if lo != 100e-9 || hi != 10.000000001 || p.Count != uint64(2*len(bounds)) {
+		t.Errorf("min %v, max %v, count %d", lo, hi, p.Count)
 	}
 }
 
-// With delta temporality, each collection has what came since the last one.
-func TestDeltaTemporality(t *testing.T) {
-	w := newWorldWith(t, sdkmetric.NewManualReader(sdkmetric.WithTemporalitySelector(sdkmetric.DeltaTemporalitySelector)))
-	const received = "ringkernel.messages.received{ringkernel.kernel.id=k}"
-	const state = "ringkernel.kernel.status{ringkernel.kernel.id=k,ringkernel.kernel.state=active}"
-	k := w.Register("k")
-	k.SetState(ringkernel.StateActive)
-	for _, n := range []int{3, 0, 5} {
-		for range n {
-			k.Received()
-		}
-		ms := w.collect(t)
-		if got := metrictest.Values(ms)[received]; got != float64(n) {
-			t.Errorf("%s = %v, want %d", received, got, n)
-		}
-		if got := metrictest.Values(ms)[state]; got != 1 {
-			t.Errorf("%s = %v: up-down counters stay cumulative", state, got)
-		}
-		sum := metrictest.Data[metricdata.Sum[int64]](t, ms, "ringkernel.messages.received")
-		if sum.Temporality != metricdata.DeltaTemporality || !sum.IsMonotonic {
-			t.Errorf("temporality %v, monotonic %v", sum.Temporality, sum.IsMonotonic)
-		}
+// The p50 and p99 that a backend estimates from the buckets are in the bucket
+// of the true ones, and those of a snapshot within 0.6 % of them.
+func TestQuantilesOfAKnownSample(t *testing.T) {
+	for _, typical := range []time.Duration{80, 300, 3 * time.Microsecond, 40 * time.Microsecond, 2 * time.Millisecond} {
+		t.Run(typical.String(), func(t *testing.T) {
+			w := newWorld(t)
+			k := w.Register("k")
+			r := rand.New(rand.NewPCG(1, uint64(typical)))
+			sample := make([]time.Duration, 20_000)
+			for i := range sample {
+				sample[i] = time.Duration(float64(typical) * math.Exp(r.NormFloat64()))
+				k.Processed(t.Context(), sample[i])
+			}
+			slices.Sort(sample)
+			p := metrictest.Data[metricdata.Histogram[float64]](t, w.collect(t), "ringkernel.message.duration").DataPoints[0]
+			s := w.telemetry(t, "k")
+			for _, q := range []struct {
+				rank     float64
+				snapshot time.Duration
+			}{{0.5, s.P50Latency}, {0.99, s.P99Latency}} {
+				want := sample[int(math.Ceil(q.rank*float64(len(sample))))-1]
+				bucket, _ := slices.BinarySearch(p.Bounds, want.Seconds())
+				shown, _ := slices.BinarySearch(p.Bounds, backendQuantile(p, q.rank))
+				if bucket != shown {
+					t.Errorf("quantile %v: a backend shows bucket %d, true is %d", q.rank, shown, bucket)
+				}
+				if off := math.Abs(float64(q.snapshot-want)) / float64(want); off > 0.006 && q.snapshot-want > 1 {
+					t.Errorf("quantile %v: the snapshot has %v, true is %v", q.rank, q.snapshot, want)
+				}
+			}
+		})
 	}
 }
 
-// Views of the provider apply: one renames a counter, one sums up over all
-// kernels.
-func TestViews(t *testing.T) {
-	reader := sdkmetric.NewManualReader()
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithView(
-		sdkmetric.NewView(
-			sdkmetric.Instrument{Name: "ringkernel.messages.sent"}, sdkmetric.Stream{Name: "sent"},
-		),
-		sdkmetric.NewView(
-			sdkmetric.Instrument{Name: "ringkernel.messages.processed"},
-			sdkmetric.Stream{AttributeFilter: attribute.NewDenyKeysFilter("ringkernel.kernel.id")},
-		),
-	))
-	w := newWorld(t, ringkernel.WithMeterProvider(provider))
-	use(w, "a")
-	use(w, "b")
-	got := metrictest.Values(collect(t, reader))
-	if got["sent{ringkernel.kernel.id=a}"] != 1 || got["ringkernel.messages.processed{}"] != 4 {
-		t.Errorf("the views have no effect: %v", got)
+// backendQuantile interpolates in the bucket, as Prometheus does.
+func backendQuantile(p metricdata.HistogramDataPoint[float64], q float64) float64 {
+	rank, passed, lower := q*float64(p.Count), 0.0, 0.0
+	for i, n := range p.BucketCounts {
+		if passed+float64(n) >= rank {
+			return lower + (p.Bounds[i]-lower)*(rank-passed)/float64(n)
+		}
+		passed, lower = passed+float64(n), p.Bounds[i]
 	}
+	return lower
 }
 
 // Every reader gets everything.
 func TestTwoReaders(t *testing.T) {
-	one, two := sdkmetric.NewManualReader(), sdkmetric.NewManualReader()
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(one), sdkmetric.WithReader(two))
-	w := newWorld(t, ringkernel.WithMeterProvider(provider))
-	use(w, "k")
-	if d := cmp.Diff(metrictest.Values(collect(t, one)), metrictest.Values(collect(t, two))); d != "" {
+	w := newWorld(t)
+	other := newReader(w.Runtime)
+	use(t, w, "k")
+	if d := cmp.Diff(metrictest.Values(w.collect(t)), metrictest.Values(collect(t, other))); d != "" {
 		t.Errorf("the readers differ:\n%s", d)
+	}
+}
+
+func TestScopeHasAVersion(t *testing.T) {
+	w := newWorld(t)
+	w.Register("k")
+	var rm metricdata.ResourceMetrics
+	if err := w.reader.Collect(t.Context(), &rm); err != nil {
+		t.Fatal(err)
+	}
+	want := instrumentation.Scope{Name: "github.com/nixl-otel/nixl-otel/bridge/ringkernel", Version: scope.Version()}
+	if got := rm.ScopeMetrics[0].Scope; got != want || got.Version == "" {
+		t.Errorf("scope %+v, want %+v", got, want)
 	}
 }
 
@@ -213,7 +222,7 @@ func TestWithAttributes(t *testing.T) {
 	w := newWorld(t,
 		ringkernel.WithAttributes(attribute.String("host.gpu", "0")),
 		ringkernel.WithAttributes(attribute.Int("rank", 3), attribute.String(semconv.KernelID, "not this")))
-	use(w, "k")
+	use(t, w, "k")
 	for _, m := range w.collect(t) {
 		metrictest.EachPoint(m, func(set attribute.Set, _ float64) {
 			gpu, _ := set.Value("host.gpu")
@@ -229,7 +238,7 @@ func TestWithAttributes(t *testing.T) {
 // An id is anyone's string, but a string of OTLP must be UTF-8.
 func TestIDThatIsNotUTF8(t *testing.T) {
 	w := newWorld(t)
-	use(w, "k\xff")
+	use(t, w, "k\xff")
 	if _, ok := w.Telemetry("k\xff"); !ok {
 		t.Error("the kernel isn't found by its id")
 	}

@@ -2,130 +2,192 @@ package ringkernel
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"sync"
 	"time"
+	"weak"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/expo"
-	"github.com/nixl-otel/nixl-otel/semconv"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 )
 
-// LatencyProducer reports ringkernel.message.duration past the SDK's
-// instruments: from the lock-free histogram that every kernel has anyway, as
-// an exponential histogram of at most 160 buckets.
-//
-// It takes the place of the SDK's Float64Histogram, whose Record is the dear
-// part of [Kernel.Processed]: 110 ns of 120. Take it where a message takes a
-// few microseconds or less; otherwise leave the latencies to the SDK, as a
-// Producer has its limits:
-//
-//   - The SDK's views don't apply: name, buckets and attributes are as they are.
-//   - The temporality is cumulative, from when the kernel was registered,
-//     whatever the reader prefers.
-//   - There are no exemplars.
-//
-// A reader asks it at each collection, and the point has the resource of the
-// reader's MeterProvider. It is given to both:
-//
-//	latencies := ringkernel.NewLatencyProducer()
-//	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(latencies))
-//	provider := metric.NewMeterProvider(metric.WithReader(reader))
-//	rt, err := ringkernel.NewRuntime(
-//		ringkernel.WithMeterProvider(provider), ringkernel.WithLatencyProducer(latencies))
-//
-// Several readers may share one. So may several Runtimes, if [WithAttributes]
-// tells their points apart.
-type LatencyProducer struct {
-	mu       sync.Mutex
-	runtimes []*Runtime
+// ScopeName is the name of the instrumentation scope of the metrics of ring
+// kernels. The scope's version is that of this module.
+const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+
+// Producer gives everything that a Runtime counts to one reader of the SDK.
+// [Runtime.NewProducer] creates it.
+type Producer struct {
+	runtime *Runtime
+	config  producerConfig
+	overdue *time.Timer // complains if no reader ever collects
+
+	collecting sync.Mutex // guards what follows
+	seen       uint64     // exemplars that the reader has
+	reported   *reported  // with delta temporality, what the reader has
+
+	departed map[string]departed // by id; guarded by the Runtime's lock
 }
 
-var _ sdkmetric.Producer = (*LatencyProducer)(nil)
+var _ sdkmetric.Producer = (*Producer)(nil)
 
-// NewLatencyProducer makes a producer that has no Runtime yet.
-func NewLatencyProducer() *LatencyProducer { return &LatencyProducer{} }
-
-func (p *LatencyProducer) add(r *Runtime) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.runtimes = append(p.runtimes, r)
+// departed is a kernel that was unregistered, and in how many more collections
+// it is reported.
+type departed struct {
+	kernel *Kernel
+	more   int
 }
 
-func (p *LatencyProducer) remove(r *Runtime) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.runtimes = slices.DeleteFunc(p.runtimes, func(o *Runtime) bool { return o == r })
+const (
+	// farewells is how many collections report a kernel after it was
+	// unregistered. One would do if no export ever failed.
+	farewells = 2
+	// maxDeparted limits the memory for kernels that wait for a reader that
+	// doesn't collect. Past it, some are given up.
+	maxDeparted = 10_000
+	// patience is longer than any sensible interval between collections.
+	patience = 10 * time.Minute
+)
+
+// ProducerOption configures a [Producer].
+type ProducerOption interface {
+	apply(producerConfig) producerConfig
 }
 
-// Produce is the latencies of all kernels that have processed a message. It
-// returns nothing when there is none, and never an error.
-func (p *LatencyProducer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
-	p.mu.Lock()
-	runtimes := slices.Clone(p.runtimes)
-	p.mu.Unlock()
+type producerOption func(producerConfig) producerConfig
 
-	var data []metricdata.ExponentialHistogramDataPoint[float64]
-	for _, r := range runtimes {
-		data = r.appendLatencies(data)
+func (f producerOption) apply(c producerConfig) producerConfig { return f(c) }
+
+type producerConfig struct{ exponential, delta bool }
+
+// WithExponentialHistogram reports the latencies as an exponential histogram of
+// at most 160 buckets, instead of one with the bounds of
+// semconv.KernelDurationBounds.
+func WithExponentialHistogram() ProducerOption {
+	return producerOption(func(c producerConfig) producerConfig {
+		c.exponential = true
+		return c
+	})
+}
+
+// WithDeltaTemporality reports what was counted since the reader's last
+// collection, for a backend that needs this. Counters and the histogram are
+// deltas then, and the histogram has neither minimum nor maximum; up-down
+// counters stay cumulative.
+func WithDeltaTemporality() ProducerOption {
+	return producerOption(func(c producerConfig) producerConfig {
+		c.delta = true
+		return c
+	})
+}
+
+// NewProducer returns a Producer for one reader, to which the program passes
+// it:
+//
+//	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(rt.NewProducer()))
+//
+// Each reader needs a Producer of its own, as it learns what is new since its
+// own last collection. A Producer that no reader collects for 10 minutes is
+// reported to the error handler of OpenTelemetry. That of a nil Runtime
+// produces nothing.
+func (r *Runtime) NewProducer(opts ...ProducerOption) *Producer {
+	p := &Producer{runtime: r, departed: make(map[string]departed)}
+	if r == nil {
+		return p
 	}
-	if len(data) == 0 {
+	for _, o := range opts {
+		p.config = o.apply(p.config)
+	}
+	p.overdue = time.AfterFunc(patience, func() { otel.Handle(errNotCollected) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.producers = append(r.producers, weak.Make(p))
+	return p
+}
+
+var errNotCollected = errors.New("no reader collects the metrics of ring kernels: " +
+	"create the reader with metric.WithProducer and the Runtime's NewProducer")
+
+// Produce returns the metrics of all kernels. A reader calls it at each
+// collection. The error is always nil.
+func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
+	r := p.runtime
+	if r == nil {
+		return nil, nil
+	}
+	p.overdue.Stop()
+	p.collecting.Lock()
+	defer p.collecting.Unlock()
+	exemplars := r.exemplars.Load() // those taken from now on are for the next collection, too
+	live, gone := p.kernels()
+	now := r.clock()
+	r.lastProduced.advance(now)
+
+	c := &collection{now: now, seen: p.seen, exponential: p.config.exponential, derived: r.derived}
+	if p.config.delta {
+		c.before, c.after = p.reported, newReported(now)
+		p.reported = c.after
+	}
+	c.reserve(len(live), len(gone))
+	for _, k := range live {
+		c.addCounters(k)
+		c.addGauges(k)
+	}
+	for _, k := range gone {
+		c.addCounters(k)
+	}
+	p.seen = exemplars
+	metrics := c.metrics()
+	if len(metrics) == 0 {
 		return nil, nil
 	}
 	return []metricdata.ScopeMetrics{{
-		Scope: instrumentation.Scope{Name: ScopeName},
-		Metrics: []metricdata.Metrics{{
-			Name:        semconv.KernelMessageDuration.Name,
-			Description: semconv.KernelMessageDuration.Description,
-			Unit:        semconv.KernelMessageDuration.Unit,
-			Data: metricdata.ExponentialHistogram[float64]{
-				Temporality: metricdata.CumulativeTemporality,
-				DataPoints:  data,
-			},
-		}},
+		Scope:   instrumentation.Scope{Name: ScopeName, Version: scope.Version()},
+		Metrics: metrics,
 	}}, nil
 }
 
-func (r *Runtime) appendLatencies(
-	data []metricdata.ExponentialHistogramDataPoint[float64],
-) []metricdata.ExponentialHistogramDataPoint[float64] {
-	reg := r.registry.Load()
-	now := r.now()
-	for _, k := range reg.live {
-		data = k.appendLatency(data, now)
+// kernels returns the kernels to report. Those that departed are reported one
+// time less from now on.
+func (p *Producer) kernels() (live, gone []*Kernel) {
+	r := p.runtime
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	live = make([]*Kernel, 0, len(r.kernels))
+	for _, k := range r.kernels {
+		live = append(live, k)
 	}
-	for _, k := range reg.retired {
-		data = k.appendLatency(data, now)
-	}
-	return data
-}
-
-func (k *Kernel) appendLatency(
-	data []metricdata.ExponentialHistogramDataPoint[float64], now time.Time,
-) []metricdata.ExponentialHistogramDataPoint[float64] {
-	var sum expo.Sum
-	for i := range k.lanes {
-		if s := k.lanes[i].Load(); s != nil {
-			sum.Add(&s.latency)
+	rest := make(map[string]departed)
+	for id, d := range p.departed {
+		gone = append(gone, d.kernel)
+		if d.more--; d.more > 0 {
+			rest[id] = d
 		}
 	}
-	p := sum.Point()
-	if p.Count == 0 {
-		return data
+	p.departed = rest
+	return live, gone
+}
+
+// depart notes a kernel that was unregistered. The caller holds the Runtime's
+// lock.
+func (p *Producer) depart(k *Kernel) {
+	if len(p.departed) >= maxDeparted {
+		for id := range p.departed {
+			delete(p.departed, id)
+			break
+		}
 	}
-	return append(data, metricdata.ExponentialHistogramDataPoint[float64]{
-		Attributes:     k.points.set,
-		StartTime:      k.created,
-		Time:           now,
-		Count:          p.Count,
-		Sum:            p.Sum,
-		Min:            metricdata.NewExtrema(p.Min),
-		Max:            metricdata.NewExtrema(p.Max),
-		Scale:          p.Scale,
-		ZeroCount:      p.Zeros,
-		PositiveBucket: metricdata.ExponentialBucket{Offset: p.Offset, Counts: p.Counts},
-	})
+	p.departed[k.id] = departed{k, farewells}
+}
+
+// takeBack removes a kernel that is registered again, and returns it, or nil.
+// The caller holds the Runtime's lock.
+func (p *Producer) takeBack(id string) *Kernel {
+	k := p.departed[id].kernel
+	delete(p.departed, id)
+	return k
 }

@@ -1,130 +1,329 @@
 package ringkernel_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"maps"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// newProducerWorld reports the latencies through a producer.
-func newProducerWorld(t *testing.T, opts ...ringkernel.Option) (*world, *ringkernel.LatencyProducer) {
-	t.Helper()
-	latencies := ringkernel.NewLatencyProducer()
-	return newWorldWith(t, sdkmetric.NewManualReader(sdkmetric.WithProducer(latencies)),
-		append(opts, ringkernel.WithLatencyProducer(latencies))...), latencies
+// exporter keeps what it was last given, unless it fails.
+type exporter struct {
+	mu   sync.Mutex
+	last []metricdata.Metrics
+	err  error
 }
 
-func TestLatencyProducer(t *testing.T) {
-	w, _ := newProducerWorld(t, ringkernel.WithAttributes(attribute.Int("rank", 1)))
+func (*exporter) Temporality(sdkmetric.InstrumentKind) metricdata.Temporality {
+	return metricdata.CumulativeTemporality
+}
+
+func (*exporter) Aggregation(k sdkmetric.InstrumentKind) sdkmetric.Aggregation {
+	return sdkmetric.DefaultAggregationSelector(k)
+}
+
+func (e *exporter) Export(_ context.Context, rm *metricdata.ResourceMetrics) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err != nil {
+		return e.err
+	}
+	e.last = nil
+	for _, sm := range rm.ScopeMetrics {
+		e.last = append(e.last, sm.Metrics...)
+	}
+	return nil
+}
+
+func (*exporter) ForceFlush(context.Context) error { return nil }
+
+func (*exporter) Shutdown(context.Context) error { return nil }
+
+// The export at Shutdown has the last values of everything, whatever became of
+// the kernels before.
+func TestShutdownExportsEverything(t *testing.T) {
+	const k = "ringkernel.kernel.id=k"
+	counters := map[string]float64{
+		"ringkernel.messages.received{" + k + "}":                             2,
+		"ringkernel.messages.sent{" + k + "}":                                 1,
+		"ringkernel.messages.processed{" + k + "}":                            2,
+		"ringkernel.messages.dropped{" + k + ",ringkernel.queue.name=input}":  1,
+		"ringkernel.messages.dropped{" + k + ",ringkernel.queue.name=output}": 0,
+		"ringkernel.message.duration{" + k + "}":                              2,
+		"ringkernel.errors{error.type=timeout," + k + "}":                     1,
+	}
+	gauges := map[string]float64{
+		"ringkernel.queue.size{" + k + ",ringkernel.queue.name=input}":            2,
+		"ringkernel.queue.capacity{" + k + ",ringkernel.queue.name=input}":        8,
+		"ringkernel.uptime{" + k + "}":                                            1,
+		"ringkernel.last_message.time{" + k + "}":                                 float64(start.Unix()),
+		"ringkernel.kernel.status{" + k + ",ringkernel.kernel.state=created}":     0,
+		"ringkernel.kernel.status{" + k + ",ringkernel.kernel.state=launched}":    0,
+		"ringkernel.kernel.status{" + k + ",ringkernel.kernel.state=active}":      0,
+		"ringkernel.kernel.status{" + k + ",ringkernel.kernel.state=deactivated}": 0,
+		"ringkernel.kernel.status{" + k + ",ringkernel.kernel.state=terminating}": 0,
+		"ringkernel.kernel.status{" + k + ",ringkernel.kernel.state=terminated}":  1,
+	}
+	for _, unregister := range []bool{false, true} {
+		t.Run(fmt.Sprintf("unregistered before is %v", unregister), func(t *testing.T) {
+			clock := metrictest.NewClock()
+			rt := ringkernel.NewRuntime(ringkernel.WithClock(clock.Now))
+			e := &exporter{}
+			provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(
+				sdkmetric.NewPeriodicReader(e, sdkmetric.WithProducer(rt.NewProducer()))))
+			use(t, &world{Runtime: rt, clock: clock}, "k")
+			setState(t, rt.Kernel("k"), ringkernel.StateTerminated)
+			want := make(map[string]float64)
+			maps.Copy(want, counters)
+			if unregister {
+				rt.Unregister("k")
+			} else {
+				maps.Copy(want, gauges)
+			}
+			if err := provider.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, metrictest.Values(e.last)); d != "" {
+				t.Errorf("exported (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// A kernel's last counts survive an export that fails.
+func TestUnregisteredKernelSurvivesAFailedExport(t *testing.T) {
+	rt := ringkernel.NewRuntime()
+	e := &exporter{err: errors.New("backend is away")}
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(
+		sdkmetric.NewPeriodicReader(e, sdkmetric.WithProducer(rt.NewProducer()))))
+	rt.Register("k").Sent(t.Context())
+	rt.Unregister("k")
+	if err := provider.ForceFlush(t.Context()); err == nil {
+		t.Error("the export didn't fail")
+	}
+	e.err = nil
+	if err := provider.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := metrictest.Values(e.last)["ringkernel.messages.sent{ringkernel.kernel.id=k}"]; n != 1 {
+		t.Errorf("sent %v, want 1", n)
+	}
+}
+
+// An unregistered kernel is in two more collections of each reader.
+func TestUnregisteredKernelIsReportedTwice(t *testing.T) {
+	const sent = "ringkernel.messages.sent{ringkernel.kernel.id=k}"
+	w := newWorld(t)
+	slow := newReader(w.Runtime)
+	k := w.Register("k")
+	k.Sent(t.Context())
+	w.Unregister("k")
+	for i, want := range []float64{2, 3} {
+		k.Sent(t.Context()) // the last of a kernel that is on its way out
+		if got := metrictest.Values(w.collect(t))[sent]; got != want {
+			t.Errorf("collection %d: sent %v, want %v", i, got, want)
+		}
+	}
+	if got := metrictest.Values(w.collect(t)); len(got) > 0 {
+		t.Errorf("the third collection has %v", got)
+	}
+	if got := metrictest.Values(collect(t, slow))[sent]; got != 3 {
+		t.Errorf("another reader's first collection: sent %v, want 3", got)
+	}
+}
+
+// An id that comes back starts its snapshot again. Its series go on if they
+// were still reported, and else begin again with a start time of their own.
+func TestRegisterAgain(t *testing.T) {
+	for _, tt := range []struct {
+		collections int // between
+		sent        int64
+		since       time.Time
+	}{
+		{0, 3, start},
+		{1, 3, start},
+		{2, 1, start.Add(time.Second)},
+	} {
+		t.Run(fmt.Sprintf("after %d collections", tt.collections), func(t *testing.T) {
+			w := newWorld(t)
+			k := w.Register("k")
+			k.Sent(t.Context())
+			k.Sent(t.Context())
+			setState(t, k, ringkernel.StateTerminated)
+			w.Unregister("k")
+			for range tt.collections {
+				w.collect(t)
+			}
+			w.clock.Advance(time.Second)
+			w.Register("k").Sent(t.Context())
+			points := metrictest.Data[metricdata.Sum[int64]](t, w.collect(t), "ringkernel.messages.sent").DataPoints
+			if len(points) != 1 || points[0].Value != tt.sent || !points[0].StartTime.Equal(tt.since) {
+				t.Errorf("points %+v, want %d sent since %v", points, tt.sent, tt.since)
+			}
+			s := w.telemetry(t, "k")
+			if s.MessagesSent != 1 || s.State != ringkernel.StateCreated || s.StartTime != start.Add(time.Second) {
+				t.Errorf("the snapshot didn't start again: %+v", s)
+			}
+		})
+	}
+}
+
+// A Producer whose reader never collects keeps a limited number of kernels.
+func TestUncollectedKernelsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	for i := range 10_100 {
+		id := fmt.Sprint(i)
+		w.Register(id)
+		w.Unregister(id)
+	}
+	points := metrictest.Data[metricdata.Sum[int64]](t, w.collect(t), "ringkernel.messages.sent").DataPoints
+	if len(points) != 10_000 {
+		t.Errorf("%d unregistered kernels are reported, want 10000", len(points))
+	}
+}
+
+// A Producer that was forgotten is an error that says what to do.
+func TestProducerWithoutAReaderIsAnError(t *testing.T) {
+	for _, collected := range []bool{false, true} {
+		t.Run(fmt.Sprintf("collected is %v", collected), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var handled []error
+				otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { handled = append(handled, err) }))
+				defer otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Print(err) }))
+				rt := ringkernel.NewRuntime()
+				reader := newReader(rt)
+				if collected {
+					collect(t, reader)
+				}
+				pass(time.Hour)
+				synctest.Wait()
+				switch {
+				case collected && len(handled) > 0:
+					t.Errorf("handled %v", handled)
+				case !collected && (len(handled) != 1 || !strings.Contains(handled[0].Error(), "metric.WithProducer")):
+					t.Errorf("handled %v, want one error that names metric.WithProducer", handled)
+				}
+			})
+		})
+	}
+}
+
+func TestExponentialHistogram(t *testing.T) {
+	w := newWorld(t, ringkernel.WithAttributes(attribute.Int("rank", 1)))
+	reader := newReader(w.Runtime, ringkernel.WithExponentialHistogram())
 	w.Register("idle")
 	k := w.Register("k")
 	w.clock.Advance(time.Minute)
 	for _, d := range []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 500 * time.Millisecond} {
-		k.Processed(d)
+		k.Processed(t.Context(), d)
 	}
-	var found []metricdata.Metrics
-	for _, m := range w.collect(t) {
-		if m.Name == "ringkernel.message.duration" {
-			found = append(found, m)
-		}
+	want := metricdata.ExponentialHistogram[float64]{
+		Temporality: metricdata.CumulativeTemporality,
+		DataPoints: []metricdata.ExponentialHistogramDataPoint[float64]{{
+			Attributes: attribute.NewSet(attribute.Int("rank", 1), attribute.String("ringkernel.kernel.id", "k")),
+			StartTime:  start,
+			Time:       start.Add(time.Minute),
+			Count:      4,
+			Sum:        1.25,
+			Min:        metricdata.NewExtrema(0.0),
+			Max:        metricdata.NewExtrema(0.5),
+			Scale:      6,
+			ZeroCount:  1,
+			// A bound belongs to the bucket below it: 2^-2 is in bucket
+			// -2*64-1, 2^-1 in -64-1.
+			PositiveBucket: metricdata.ExponentialBucket{
+				Offset: -129, Counts: append(append([]uint64{1}, make([]uint64, 63)...), 2),
+			},
+		}},
 	}
-	want := []metricdata.Metrics{{
-		Name:        "ringkernel.message.duration",
-		Description: "Time that the kernel took to process each message.",
-		Unit:        "s",
-		Data: metricdata.ExponentialHistogram[float64]{
-			Temporality: metricdata.CumulativeTemporality,
-			DataPoints: []metricdata.ExponentialHistogramDataPoint[float64]{{
-				Attributes: attribute.NewSet(
-					attribute.Int("rank", 1), attribute.String("ringkernel.kernel.id", "k")),
-				StartTime: start,
-				Time:      start.Add(time.Minute),
-				Count:     4,
-				Sum:       1.25,
-				Min:       metricdata.NewExtrema(0.0),
-				Max:       metricdata.NewExtrema(0.5),
-				Scale:     6,
-				ZeroCount: 1,
-				// A bound belongs to the bucket below it: 2^-2 is in bucket
-				// -2*64-1, 2^-1 in -64-1.
-				PositiveBucket: metricdata.ExponentialBucket{Offset: -129, Counts: append(append([]uint64{1},
-					make([]uint64, 63)...), 2)},
-			}},
-		},
-	}}
+	got := metrictest.Data[metricdata.ExponentialHistogram[float64]](t, collect(t, reader), "ringkernel.message.duration")
 	compare := []cmp.Option{
 		cmp.Comparer(func(a, b attribute.Set) bool { return a.Equals(&b) }),
 		cmp.Comparer(func(a, b metricdata.Extrema[float64]) bool { return a == b }),
 	}
-	if d := cmp.Diff(want, found, compare...); d != "" {
-		t.Errorf("the metric, which must be there once (-want +got):\n%s", d)
+	if d := cmp.Diff(want, got, compare...); d != "" {
+		t.Errorf("histogram (-want +got):\n%s", d)
 	}
 }
 
-// The SDK's own exponential histogram has the same values.
-func TestLatencyProducerAgreesWithSDK(t *testing.T) {
-	producer, _ := newProducerWorld(t)
+// The SDK's histograms, given the same latencies, have the same points.
+func TestHistogramsAgreeWithTheSDK(t *testing.T) {
+	w := newWorld(t)
+	k := w.Register("k")
 	reader := sdkmetric.NewManualReader()
-	sdk := newWorld(t, ringkernel.WithMeterProvider(sdkmetric.NewMeterProvider(
-		sdkmetric.WithReader(reader),
-		sdkmetric.WithView(sdkmetric.NewView(
-			sdkmetric.Instrument{Name: "ringkernel.message.duration"},
-			sdkmetric.Stream{Aggregation: sdkmetric.AggregationBase2ExponentialHistogram{MaxSize: 160, MaxScale: 20}},
-		)),
-	)))
-	for _, w := range []*world{producer, sdk} {
-		k := w.Register("k")
-		for i := range 2000 {
-			k.Processed(time.Duration(i*i) * time.Microsecond)
-		}
-	}
-	points := func(r sdkmetric.Reader) metricdata.ExponentialHistogramDataPoint[float64] {
-		return metrictest.Data[metricdata.ExponentialHistogram[float64]](t, collect(t, r), "ringkernel.message.duration").DataPoints[0]
-	}
-	ours, theirs := points(producer.reader), points(reader)
-	if ours.Scale != theirs.Scale || ours.Count != theirs.Count || ours.ZeroCount != theirs.ZeroCount ||
-		ours.Min != theirs.Min || ours.Max != theirs.Max {
-		t.Errorf("got  %+v\nwant %+v", ours, theirs)
-	}
-	if d := cmp.Diff(theirs.PositiveBucket, ours.PositiveBucket); d != "" {
-		t.Errorf("buckets (-SDK +ours):\n%s", d)
-	}
-}
-
-func TestLatencyProducerWithoutLatencies(t *testing.T) {
-	_, latencies := newProducerWorld(t)
-	if sm, err := latencies.Produce(t.Context()); sm != nil || err != nil {
-		t.Errorf("Produce() = %v, %v, want nothing", sm, err)
-	}
-}
-
-// Runtimes may share a producer, and each leaves it when it is closed. A
-// kernel that was unregistered stays.
-func TestLatencyProducerOfTwoRuntimes(t *testing.T) {
-	w, latencies := newProducerWorld(t, ringkernel.WithAttributes(attribute.String("rt", "1")))
-	other := newWorld(t, ringkernel.WithLatencyProducer(latencies), ringkernel.WithAttributes(attribute.String("rt", "2")))
-	w.Register("k").Processed(time.Second)
-	other.Register("k").Processed(time.Second)
-	other.RecordProcess("k", time.Second)
-	other.Unregister("k")
-
-	const series = "ringkernel.message.duration{ringkernel.kernel.id=k,rt="
-	got := metrictest.Values(w.collect(t))
-	if got[series+"1}"] != 1 || got[series+"2}"] != 2 {
-		t.Errorf("reported %v", got)
-	}
-	if err := w.Close(); err != nil {
+	histogram, err := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(ringkernel.ScopeName).
+		Float64Histogram("ringkernel.message.duration", metric.WithExplicitBucketBoundaries(semconv.KernelDurationBounds()...))
+	if err != nil {
 		t.Fatal(err)
 	}
-	got = metrictest.Values(w.collect(t))
-	if _, ok := got[series+"1}"]; ok || got[series+"2}"] != 2 {
-		t.Errorf("after one was closed: %v", got)
+	for i := range 20_000 {
+		d := time.Duration(math.Exp(float64(i) / 800))
+		k.Processed(t.Context(), d)
+		histogram.Record(t.Context(), d.Seconds())
+	}
+	point := func(r sdkmetric.Reader) metricdata.HistogramDataPoint[float64] {
+		return metrictest.Data[metricdata.Histogram[float64]](t, collect(t, r), "ringkernel.message.duration").DataPoints[0]
+	}
+	ours, theirs := point(w.reader), point(reader)
+	if d := cmp.Diff(theirs.BucketCounts, ours.BucketCounts); d != "" {
+		t.Errorf("counts (-SDK +ours):\n%s", d)
+	}
+	if math.Abs(ours.Sum-theirs.Sum) > 1e-9*theirs.Sum || ours.Min != theirs.Min || ours.Max != theirs.Max {
+		t.Errorf("got  %+v\nwant %+v", ours, theirs)
+	}
+}
+
+// Once 10,000 kernels were unregistered and collected, the memory that they
+// took is free.
+func TestUnregisteredKernelsFreeTheirMemory(t *testing.T) {
+	rt := ringkernel.NewRuntime()
+	reader := newReader(rt)
+	rt.Register("stays").Processed(t.Context(), us)
+	inUse := func() uint64 {
+		for range 2 { // all that report a kernel that was unregistered
+			collect(t, reader)
+		}
+		runtime.GC()
+		runtime.GC() // frees what finalizers and pools kept
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := inUse()
+	for i := range 10_000 {
+		k := rt.Register(kernelID(i))
+		k.Received(t.Context())
+		k.Processed(t.Context(), latency(i))
+		k.Error(t.Context(), codeError{"timeout"})
+	}
+	during := inUse()
+	for i := range 10_000 {
+		rt.Unregister(kernelID(i))
+	}
+	after := inUse()
+	if during < 2*before {
+		t.Fatalf("10,000 kernels raise the memory in use from %d to %d bytes only", before, during)
+	}
+	if after > before+before/10 {
+		t.Errorf("%d bytes in use after 10,000 kernels were unregistered, %d before any was registered", after, before)
 	}
 }

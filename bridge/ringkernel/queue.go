@@ -20,12 +20,46 @@ const (
 
 var queueNames = [queues]string{semconv.QueueInput, semconv.QueueOutput}
 
-// String is the queue's name, as the attribute ringkernel.queue.name has it.
+// String returns the queue's name, as in the attribute ringkernel.queue.name.
 func (q Queue) String() string {
 	if q >= queues {
 		return fmt.Sprintf("Queue(%d)", uint8(q))
 	}
 	return queueNames[q]
+}
+
+// SetQueueSize sets how many messages are in a queue. A number below 0 counts
+// as 0.
+func (k *Kernel) SetQueueSize(q Queue, messages int) {
+	if k != nil && q < queues {
+		k.queues[q].size.set(messages)
+	}
+}
+
+// SetQueueCapacity sets how many messages a queue can hold. A number below 0
+// counts as 0.
+func (k *Kernel) SetQueueCapacity(q Queue, messages int) {
+	if k != nil && q < queues {
+		k.queues[q].capacity.set(messages)
+	}
+}
+
+// ObserveQueue sets a function that reads the size and the capacity of a queue
+// when a snapshot or a collection needs them, instead of what is set. For a
+// channel:
+//
+//	k.ObserveQueue(ringkernel.InputQueue, func() (size, capacity int) { return len(in), cap(in) })
+//
+// The function is called from any goroutine, until the kernel is unregistered.
+// A nil function goes back to what was set.
+func (k *Kernel) ObserveQueue(q Queue, read func() (size, capacity int)) {
+	switch {
+	case k == nil || q >= queues:
+	case read == nil:
+		k.queues[q].source.Store(nil)
+	default:
+		k.queues[q].source.Store(&read)
+	}
 }
 
 // queue is what is known of a queue. What was never set is not reported.
@@ -34,7 +68,7 @@ type queue struct {
 	source         atomic.Pointer[func() (size, capacity int)]
 }
 
-// read asks the queue's source, if it has one, and else says what was set.
+// read asks the queue's source, if it has one, and else returns what was set.
 func (q *queue) read() (size, capacity level) {
 	if f := q.source.Load(); f != nil {
 		s, c := (*f)()

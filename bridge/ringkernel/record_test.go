@@ -1,6 +1,7 @@
 package ringkernel_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -8,87 +9,84 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// Each call updates what is its own and nothing else, by handle and by id.
-func TestRecords(t *testing.T) {
+// Each call updates what is its own and nothing else.
+func TestEachCallUpdatesItsOwn(t *testing.T) {
 	err := errors.New("no")
 	later := start.Add(time.Second)
 	for _, tt := range []struct {
-		name     string
-		byHandle func(*ringkernel.Kernel)
-		byID     func(*ringkernel.Runtime, string)
-		want     ringkernel.Telemetry
+		name string
+		call func(context.Context, *ringkernel.Kernel)
+		want ringkernel.Telemetry
 	}{
 		{
 			"receive",
-			(*ringkernel.Kernel).Received,
-			(*ringkernel.Runtime).RecordReceive,
+			func(ctx context.Context, k *ringkernel.Kernel) { k.Received(ctx) },
 			ringkernel.Telemetry{MessagesReceived: 1, LastMessageTime: later},
 		},
 		{
 			"send",
-			(*ringkernel.Kernel).Sent,
-			(*ringkernel.Runtime).RecordSend,
+			func(ctx context.Context, k *ringkernel.Kernel) { k.Sent(ctx) },
 			ringkernel.Telemetry{MessagesSent: 1},
 		},
 		{
 			"process",
-			func(k *ringkernel.Kernel) { k.Processed(7) },
-			func(r *ringkernel.Runtime, id string) { r.RecordProcess(id, 7) },
-			ringkernel.Telemetry{MessagesProcessed: 1, TotalLatency: 7, MinLatency: 7, MaxLatency: 7},
+			func(ctx context.Context, k *ringkernel.Kernel) { k.Processed(ctx, 7) },
+			ringkernel.Telemetry{
+				MessagesProcessed: 1, TotalLatency: 7, MinLatency: 7, MaxLatency: 7, P50Latency: 7, P99Latency: 7,
+			},
 		},
 		{
-			"drop",
-			(*ringkernel.Kernel).Dropped,
-			(*ringkernel.Runtime).RecordDrop,
-			ringkernel.Telemetry{MessagesDropped: 1},
+			"drop at the input",
+			func(ctx context.Context, k *ringkernel.Kernel) { k.Dropped(ctx, ringkernel.InputQueue) },
+			ringkernel.Telemetry{MessagesDropped: 1, Input: ringkernel.QueueTelemetry{Dropped: 1}},
+		},
+		{
+			"drop at the output",
+			func(ctx context.Context, k *ringkernel.Kernel) { k.Dropped(ctx, ringkernel.OutputQueue) },
+			ringkernel.Telemetry{MessagesDropped: 1, Output: ringkernel.QueueTelemetry{Dropped: 1}},
+		},
+		{
+			"drop at no queue",
+			func(ctx context.Context, k *ringkernel.Kernel) { k.Dropped(ctx, ringkernel.Queue(2)) },
+			ringkernel.Telemetry{},
 		},
 		{
 			"error",
-			func(k *ringkernel.Kernel) { k.Error(err) },
-			func(r *ringkernel.Runtime, id string) { r.RecordError(id, err) },
+			func(ctx context.Context, k *ringkernel.Kernel) { k.Error(ctx, err) },
 			ringkernel.Telemetry{Errors: 1, LastError: err},
 		},
 		{
 			"no error",
-			func(k *ringkernel.Kernel) { k.Error(nil) },
-			func(r *ringkernel.Runtime, id string) { r.RecordError(id, nil) },
+			func(ctx context.Context, k *ringkernel.Kernel) { k.Error(ctx, nil) },
 			ringkernel.Telemetry{},
 		},
 		{
 			"state",
-			func(k *ringkernel.Kernel) { k.SetState(ringkernel.StateLaunched) },
-			func(r *ringkernel.Runtime, id string) { r.SetState(id, ringkernel.StateLaunched) },
+			func(_ context.Context, k *ringkernel.Kernel) { setState(t, k, ringkernel.StateLaunched) },
 			ringkernel.Telemetry{State: ringkernel.StateLaunched},
 		},
 		{
 			"queue size",
-			func(k *ringkernel.Kernel) { k.SetQueueSize(ringkernel.OutputQueue, 4) },
-			func(r *ringkernel.Runtime, id string) { r.SetQueueSize(id, ringkernel.OutputQueue, 4) },
+			func(_ context.Context, k *ringkernel.Kernel) { k.SetQueueSize(ringkernel.OutputQueue, 4) },
 			ringkernel.Telemetry{Output: ringkernel.QueueTelemetry{Size: 4}},
 		},
 		{
 			"queue capacity",
-			func(k *ringkernel.Kernel) { k.SetQueueCapacity(ringkernel.InputQueue, 9) },
-			func(r *ringkernel.Runtime, id string) { r.SetQueueCapacity(id, ringkernel.InputQueue, 9) },
+			func(_ context.Context, k *ringkernel.Kernel) { k.SetQueueCapacity(ringkernel.InputQueue, 9) },
 			ringkernel.Telemetry{Input: ringkernel.QueueTelemetry{Capacity: 9}},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
-			handle := w.Register("handle")
-			w.Register("id")
+			k := w.Register("k")
 			w.clock.Advance(time.Second)
-			tt.byHandle(handle)
-			tt.byID(w.Runtime, "id")
-			for _, id := range []string{"handle", "id"} {
-				tt.want.KernelID, tt.want.StartTime, tt.want.Time = id, start, later
-				if d := cmp.Diff(tt.want, w.telemetry(t, id), cmpopts.EquateErrors()); d != "" {
-					t.Errorf("by %s (-want +got):\n%s", id, d)
-				}
+			tt.call(t.Context(), k)
+			tt.want.KernelID, tt.want.StartTime, tt.want.Time = "k", start, later
+			if d := cmp.Diff(tt.want, w.telemetry(t, "k"), cmpopts.EquateErrors()); d != "" {
+				t.Errorf("Telemetry (-want +got):\n%s", d)
 			}
 		})
 	}
@@ -111,7 +109,7 @@ func TestZeroIsARealMinimum(t *testing.T) {
 			w := newWorld(t)
 			k := w.Register("k")
 			for _, d := range tt.latencies {
-				k.Processed(d)
+				k.Processed(t.Context(), d)
 			}
 			s := w.telemetry(t, "k")
 			if s.MinLatency != tt.min || s.MaxLatency != tt.max || s.TotalLatency != tt.total {
@@ -132,7 +130,7 @@ func TestLatenciesOfManyGoroutines(t *testing.T) {
 	done := make(chan struct{})
 	for i := range 50 {
 		go func() {
-			k.Processed(time.Duration(100 + i))
+			k.Processed(t.Context(), time.Duration(100+i))
 			done <- struct{}{}
 		}()
 	}
@@ -144,93 +142,54 @@ func TestLatenciesOfManyGoroutines(t *testing.T) {
 	}
 }
 
-func TestUnknownIDDoesNothing(t *testing.T) {
-	w := newWorld(t)
-	w.RecordReceive("x")
-	w.RecordSend("x")
-	w.RecordProcess("x", 1)
-	w.RecordDrop("x")
-	w.RecordError("x", errors.New("no"))
-	w.SetState("x", ringkernel.StateActive)
-	w.SetQueueSize("x", ringkernel.InputQueue, 1)
-	w.SetQueueCapacity("x", ringkernel.InputQueue, 1)
-	w.Reset("x")
-	if all := w.All(); len(all) != 0 {
-		t.Errorf("All() = %v, want nothing", all)
-	}
-	if v := metrictest.Values(w.collect(t)); len(v) != 0 {
-		t.Errorf("reported %v, want nothing", v)
-	}
-}
-
-// Values outside an enumeration change nothing.
-func TestValuesOutOfRange(t *testing.T) {
+// Queues outside the enumeration change nothing.
+func TestQueuesOutOfRange(t *testing.T) {
 	w := newWorld(t)
 	k := w.Register("k")
-	k.SetState(ringkernel.StateActive)
-	k.SetState(ringkernel.State(99))
 	k.SetQueueSize(ringkernel.Queue(99), 1)
 	k.SetQueueCapacity(ringkernel.Queue(99), 1)
 	k.ObserveQueue(ringkernel.Queue(99), func() (int, int) { return 1, 1 })
 	k.SetQueueSize(ringkernel.InputQueue, -1)
 	k.SetQueueCapacity(ringkernel.InputQueue, -1)
-	want := ringkernel.Telemetry{KernelID: "k", State: ringkernel.StateActive, StartTime: start, Time: start}
+	want := ringkernel.Telemetry{KernelID: "k", StartTime: start, Time: start}
 	if d := cmp.Diff(want, w.telemetry(t, "k"), cmpopts.EquateErrors()); d != "" {
 		t.Errorf("Telemetry (-want +got):\n%s", d)
 	}
 }
 
-func TestRecordsDoNotAllocate(t *testing.T) {
-	latencies := ringkernel.NewLatencyProducer()
-	w := newWorld(t, ringkernel.WithLatencyProducer(latencies))
-	k := w.Register("k")
-	for name, f := range map[string]func(){
-		"Received":      k.Received,
-		"Sent":          k.Sent,
-		"Dropped":       k.Dropped,
-		"Processed":     func() { k.Processed(time.Microsecond) },
-		"RecordReceive": func() { w.RecordReceive("k") },
-		"SetQueueSize":  func() { k.SetQueueSize(ringkernel.InputQueue, 1) },
-	} {
-		if n := testing.AllocsPerRun(1000, f); n != 0 {
-			t.Errorf("%s allocates %v times a call, want 0", name, n)
-		}
-	}
-}
-
-func TestTelemetry(t *testing.T) {
+func TestRecordingDoesNotAllocate(t *testing.T) {
 	w := newWorld(t)
-	w.Register("a").Sent()
+	k := w.Register("k")
+	for name, ctx := range map[string]context.Context{
+		"background": context.Background(), "no span": t.Context(), "unsampled span": withSpan(t, 1, false), "nil": nil,
+	} {
+		for call, f := range map[string]func(){
+			"Received":     func() { k.Received(ctx) },
+			"Sent":         func() { k.Sent(ctx) },
+			"Dropped":      func() { k.Dropped(ctx, ringkernel.OutputQueue) },
+			"Processed":    func() { k.Processed(ctx, time.Microsecond) },
+			"SetQueueSize": func() { k.SetQueueSize(ringkernel.InputQueue, 1) },
+		} {
+			if n := testing.AllocsPerRun(1000, f); n != 0 {
+				t.Errorf("%s, context with %s: %v allocations a call, want 0", call, name, n)
+			}
+		}
+	}
+}
+
+// A snapshot is there for the kernels that are registered, and for no others.
+func TestTelemetryIsOfRegisteredKernels(t *testing.T) {
+	w := newWorld(t)
 	w.Register("b")
+	w.Register("a").Sent(t.Context())
 	if _, ok := w.Telemetry("c"); ok {
-		t.Error("Telemetry of an unknown id is there")
+		t.Error("an unknown id has telemetry")
 	}
-	all := w.All()
-	if len(all) != 2 || all["a"].MessagesSent != 1 || all["b"].KernelID != "b" {
-		t.Errorf("All() = %+v, want a, which sent 1, and b", all)
-	}
-	if d := cmp.Diff(w.telemetry(t, "a"), all["a"], cmpopts.EquateErrors()); d != "" {
-		t.Errorf("Telemetry and All differ:\n%s", d)
-	}
-}
-
-func TestDisabledHasNoTelemetry(t *testing.T) {
-	for name, rt := range disabledRuntimes(t) {
-		rt.Register("a").Sent()
-		if _, ok := rt.Telemetry("a"); ok {
-			t.Errorf("%s: Telemetry is there", name)
-		}
-		if all := rt.All(); len(all) != 0 {
-			t.Errorf("%s: All() = %v, want nothing", name, all)
-		}
-	}
-}
-
-// disabledRuntimes are the two ways of having none.
-func disabledRuntimes(t *testing.T) map[string]*ringkernel.Runtime {
-	t.Helper()
-	return map[string]*ringkernel.Runtime{
-		"disabled": newRuntime(t, ringkernel.WithEnabled(false)),
-		"nil":      nil,
+	w.Reset("c")
+	w.Unregister("c")
+	all := w.Summary().Kernels
+	want := []ringkernel.Telemetry{w.telemetry(t, "a"), w.telemetry(t, "b")}
+	if d := cmp.Diff(want, all, cmpopts.EquateErrors()); d != "" || all[0].MessagesSent != 1 {
+		t.Errorf("Telemetry and Summary differ:\n%s", d)
 	}
 }

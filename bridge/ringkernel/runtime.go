@@ -1,142 +1,146 @@
 package ringkernel
 
 import (
-	"errors"
-	"fmt"
-	"maps"
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
-
-	"github.com/nixl-otel/nixl-otel/bridge/internal/ledger"
 )
 
-// Runtime collects the telemetry of the kernels that are registered with it,
-// and reports it through a MeterProvider.
+// Runtime collects the telemetry of the kernels that are registered with it. A
+// reader gets it from a [Producer], a program from [Runtime.Summary].
 //
-// All methods are safe for concurrent use. A nil *Runtime is a disabled one:
-// it registers nothing, reports nothing and its snapshots are empty.
+// All methods are safe for concurrent use. A nil *Runtime is how a program
+// turns telemetry off: it registers nothing, produces nothing, and its
+// snapshots are empty.
 type Runtime struct {
-	enabled        bool
 	clock          func() time.Time
 	exactTimes     bool // the clock is read for every message
 	start          time.Time
 	attributes     []attribute.KeyValue
 	errorType      func(error) string
 	gpuUtilization func() (float64, bool)
-	latencies      *LatencyProducer
+	derived        bool
 
-	ledger       *ledger.Ledger[counters, *account]
-	instruments  instruments
-	registration metric.Registration
+	window       window
+	exemplars    atomic.Uint64 // how many were taken
+	lastProduced moment
 
-	window   window
-	mu       sync.Mutex // of who changes the registry
-	registry atomic.Pointer[registry]
-
-	closed   atomic.Bool // set while mu is held
-	closing  sync.Once
-	closeErr error
+	mu        sync.RWMutex // guards what follows, and each Producer's list of departed kernels
+	kernels   map[string]*Kernel
+	producers []weak.Pointer[Producer]
 }
 
-// NewRuntime makes a Runtime and its instruments. An error is that of an
-// instrument which the provider refuses; it names the instrument.
-//
-// Close it after the MeterProvider, so that what came last is still collected.
-func NewRuntime(opts ...Option) (*Runtime, error) {
+// NewRuntime returns a Runtime without kernels. Create it before the reader,
+// which needs a [Runtime.NewProducer]. There is nothing to close.
+func NewRuntime(opts ...Option) *Runtime {
 	c := newConfig(opts)
 	r := &Runtime{
-		enabled:        c.enabled,
 		clock:          c.clock,
 		exactTimes:     c.clock != nil,
 		attributes:     c.attributes,
 		errorType:      c.errorType,
 		gpuUtilization: c.gpuUtilization,
-	}
-	if !c.enabled {
-		return r, nil
+		derived:        c.derived,
+		kernels:        make(map[string]*Kernel),
 	}
 	if r.clock == nil {
 		r.clock = time.Now
 	}
-	r.start = r.now()
-	r.registry.Store(&registry{})
+	r.start = r.clock()
 	r.window.init()
-	if err := r.report(c); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r
 }
 
-// report makes the instruments and has them observed.
-func (r *Runtime) report(c config) error {
-	var (
-		observed []metric.Observable
-		err      error
-	)
-	r.instruments, observed, err = newInstruments(c)
-	r.ledger = ledgers.Of(c.provider)
-	_, countersErr := r.ledger.Report(newCounters)
-	if err := errors.Join(err, countersErr); err != nil {
-		return err
-	}
-	r.registration, err = c.provider.Meter(ScopeName).RegisterCallback(r.observe, observed...)
-	if err != nil {
-		return fmt.Errorf("register the callback of the ring kernels' instruments: %w", err)
-	}
-	if c.latencies != nil {
-		r.latencies = c.latencies
-		r.latencies.add(r)
-	}
-	return nil
-}
-
-// Enabled says whether the Runtime collects anything.
-func (r *Runtime) Enabled() bool { return r != nil && r.enabled }
-
-// Close ends the reporting. Kernels can still be used and snapshots be taken,
-// but no reader collects what they count, and the clock is read for every
-// message.
-//
-// Counters stay as they are, as a counter that goes back, or ends while its
-// provider goes on, is one that backends take for a new one: the provider
-// reports them for as long as it lives, and a kernel of the same attributes,
-// of another Runtime, counts on from there. That is kept of the newest 1000
-// kernels that aren't registered any more.
-//
-// Close can be called again: it returns what it returned the first time.
-func (r *Runtime) Close() error {
-	if !r.Enabled() {
+// Register returns the Kernel with an id, and creates it if there is none. An
+// id that was unregistered starts again as [StateCreated], with a snapshot
+// from 0. A nil Runtime returns nil, which is a Kernel that does nothing.
+func (r *Runtime) Register(id string) *Kernel {
+	if r == nil {
 		return nil
 	}
-	r.closing.Do(func() {
-		var errs []error
-		r.leave()
-		if err := r.registration.Unregister(); err != nil {
-			errs = append(errs, fmt.Errorf("unregister the callback of the ring kernels' instruments: %w", err))
-		}
-		if r.latencies != nil {
-			r.latencies.remove(r)
-		}
-		r.window.stop()
-		r.closeErr = errors.Join(errs...)
-	})
-	return r.closeErr
-}
-
-// leave hands what all kernels counted over to the ledger.
-func (r *Runtime) leave() {
+	if k := r.Kernel(id); k != nil {
+		return k
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.closed.Store(true)
-	reg := r.registry.Load()
-	for _, k := range slices.AppendSeq(slices.Clone(reg.retired), maps.Values(reg.live)) {
-		r.ledger.Leave(k.account, func(a *account) { a.settle(k) })
+	if k := r.kernels[id]; k != nil {
+		return k // another goroutine was first
 	}
+	now := r.clock()
+	k := r.takeBack(id)
+	if k != nil {
+		k.restart(now)
+	} else {
+		k = newKernel(r, id, now)
+	}
+	r.kernels[id] = k
+	return k
 }
 
-func (r *Runtime) now() time.Time { return r.clock() }
+// Kernel returns the Kernel with an id, or nil if none is registered.
+func (r *Runtime) Kernel(id string) *Kernel {
+	if r == nil {
+		return nil
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.kernels[id]
+}
+
+// Unregister removes a kernel from the snapshots and ends its gauges. Its
+// counters and latencies are reported for two more collections, so that no
+// count is lost that wasn't collected yet, even if an export fails. Then the
+// memory of the kernel is free. Unregister does nothing for an unknown id.
+func (r *Runtime) Unregister(id string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := r.kernels[id]
+	if k == nil {
+		return
+	}
+	delete(r.kernels, id)
+	for q := range k.queues {
+		k.queues[q].forget() // what it would read may be gone
+	}
+	r.producers = slices.DeleteFunc(r.producers, func(w weak.Pointer[Producer]) bool {
+		p := w.Value()
+		if p != nil {
+			p.depart(k)
+		}
+		return p == nil
+	})
+}
+
+// takeBack finds a kernel that was unregistered and is still reported, and ends
+// that: a new kernel of its id would report under the same attributes. The
+// caller holds the lock.
+func (r *Runtime) takeBack(id string) (found *Kernel) {
+	for _, w := range r.producers {
+		if p := w.Value(); p != nil {
+			if k := p.takeBack(id); k != nil {
+				found = k
+			}
+		}
+	}
+	return found
+}
+
+// registered returns all kernels, by id.
+func (r *Runtime) registered() []*Kernel {
+	r.mu.RLock()
+	all := make([]*Kernel, 0, len(r.kernels))
+	for _, k := range r.kernels {
+		all = append(all, k)
+	}
+	r.mu.RUnlock()
+	slices.SortFunc(all, func(a, b *Kernel) int { return cmp.Compare(a.id, b.id) })
+	return all
+}

@@ -1,32 +1,43 @@
 package ringkernel
 
-import "time"
+import (
+	"time"
 
-// totals are what a kernel counted since it was first registered.
+	"github.com/nixl-otel/nixl-otel/bridge/internal/expo"
+)
+
+// totals are what a kernel counted since its series start.
 type totals struct {
-	received, sent, processed, dropped, errors int64
-	latency                                    time.Duration
+	received, sent, processed, errors int64
+	dropped                           [queues]int64
+	latency                           time.Duration
+}
+
+// minus is what was counted since the totals were others.
+func (t totals) minus(o *totals) totals {
+	t.received -= o.received
+	t.sent -= o.sent
+	t.processed -= o.processed
+	t.errors -= o.errors
+	t.latency -= o.latency
+	for q := range t.dropped {
+		t.dropped[q] -= o.dropped[q]
+	}
+	return t
 }
 
 // era is the time from a reset to the next. Counters never go back, so a reset
-// only notes where they stand.
+// only notes where they are.
 type era struct {
-	start  time.Time
-	totals totals
+	start     time.Time
+	totals    totals
+	latencies expo.Mark
 }
 
-func (t totals) plus(o totals) totals {
-	return totals{
-		received:  t.received + o.received,
-		sent:      t.sent + o.sent,
-		processed: t.processed + o.processed,
-		dropped:   t.dropped + o.dropped,
-		errors:    t.errors + o.errors,
-		latency:   t.latency + o.latency,
-	}
-}
-
-func (k *Kernel) totals() totals {
+// read returns the totals. latencies, which it uses, are the kernel's
+// afterwards.
+func (k *Kernel) read(latencies *expo.Sum) totals {
+	latencies.Reset()
 	var t totals
 	for i := range k.lanes {
 		s := k.lanes[i].Load()
@@ -35,47 +46,71 @@ func (k *Kernel) totals() totals {
 		}
 		t.received += s.received.Load()
 		t.sent += s.sent.Load()
-		t.dropped += s.dropped.Load()
-		t.processed += int64(s.latency.Count())
-		t.latency += time.Duration(s.latency.Nanoseconds())
+		for q := range s.dropped {
+			t.dropped[q] += s.dropped[q].Load()
+		}
+		latencies.Add(&s.latency)
 	}
+	t.processed = int64(latencies.Count())
+	t.latency = time.Duration(latencies.Nanoseconds())
 	t.errors, _ = k.errors.load()
 	return t
 }
 
-// telemetry is the snapshot of the present era.
-func (k *Kernel) telemetry(now time.Time) Telemetry {
+// startEra lets the snapshots start from 0.
+func (k *Kernel) startEra(now time.Time) {
+	for i := range k.lanes {
+		if s := k.lanes[i].Load(); s != nil {
+			s.latency.Restart()
+		}
+	}
+	k.errors.forgetLast()
+	k.received.forget()
+	k.window.Store(0) // the next message's time is to be read
+	latencies := new(expo.Sum)
+	t := k.read(latencies)
+	k.era.Store(&era{start: now, totals: t, latencies: latencies.Mark()})
+}
+
+// telemetry is the snapshot of the current era. It uses latencies.
+func (k *Kernel) telemetry(now time.Time, latencies *expo.Sum) Telemetry {
 	e := k.era.Load() // before the totals, so that these are never behind
-	t := k.totals()
+	t := k.read(latencies).minus(&e.totals)
 	s := Telemetry{
 		KernelID:          k.id,
 		State:             State(k.state.Load()),
-		MessagesReceived:  t.received - e.totals.received,
-		MessagesSent:      t.sent - e.totals.sent,
-		MessagesProcessed: t.processed - e.totals.processed,
-		MessagesDropped:   t.dropped - e.totals.dropped,
-		Errors:            t.errors - e.totals.errors,
+		MessagesReceived:  t.received,
+		MessagesSent:      t.sent,
+		MessagesProcessed: t.processed,
+		Errors:            t.errors,
 		StartTime:         e.start,
+		EndTime:           k.ended.load(),
 		LastMessageTime:   k.received.load(),
 		Time:              now,
-		Input:             k.queues[InputQueue].telemetry(),
-		Output:            k.queues[OutputQueue].telemetry(),
-		TotalLatency:      t.latency - e.totals.latency,
+		Input:             k.queueTelemetry(InputQueue, &t),
+		Output:            k.queueTelemetry(OutputQueue, &t),
+		TotalLatency:      t.latency,
 	}
+	s.MessagesDropped = s.Input.Dropped + s.Output.Dropped
 	_, s.LastError = k.errors.load()
 	if s.MessagesProcessed > 0 {
-		s.MinLatency, s.MaxLatency = k.extremes()
+		shortest, longest := k.extremes()
+		q := latencies.Quantiles(&e.latencies, shortest, longest, 0.5, 0.99)
+		s.MinLatency, s.MaxLatency = time.Duration(shortest), time.Duration(longest)
+		s.P50Latency, s.P99Latency = time.Duration(q[0]), time.Duration(q[1])
 	}
 	return s
 }
 
-func (q *queue) telemetry() QueueTelemetry {
-	size, capacity := q.read()
-	return QueueTelemetry{Size: size.messages, Capacity: capacity.messages}
+func (k *Kernel) queueTelemetry(q Queue, t *totals) QueueTelemetry {
+	size, capacity := k.queues[q].read()
+	return QueueTelemetry{
+		Size: size.messages, Capacity: capacity.messages, Dropped: t.dropped[q],
+	}
 }
 
-// extremes are the shortest and the longest latency of the era.
-func (k *Kernel) extremes() (shortest, longest time.Duration) {
+// extremes are the shortest and the longest latency of the era, in nanoseconds.
+func (k *Kernel) extremes() (shortest, longest int64) {
 	first := true
 	for i := range k.lanes {
 		s := k.lanes[i].Load()
@@ -86,24 +121,11 @@ func (k *Kernel) extremes() (shortest, longest time.Duration) {
 		if !ok {
 			continue
 		}
-		if first || time.Duration(least) < shortest {
-			shortest = time.Duration(least)
+		if first || least < shortest {
+			shortest = least
 		}
-		longest = max(longest, time.Duration(most))
+		longest = max(longest, most)
 		first = false
 	}
 	return shortest, longest
-}
-
-// startEra has the snapshots start from 0.
-func (k *Kernel) startEra(now time.Time) {
-	for i := range k.lanes {
-		if s := k.lanes[i].Load(); s != nil {
-			s.latency.Restart()
-		}
-	}
-	k.errors.forgetLast()
-	k.received.forget()
-	k.window.Store(0) // the next message's time is to be read
-	k.era.Store(&era{start: now, totals: k.totals()})
 }

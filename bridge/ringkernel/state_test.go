@@ -2,11 +2,9 @@ package ringkernel_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
-
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
@@ -48,7 +46,7 @@ func TestStatus(t *testing.T) {
 		ringkernel.StateDeactivated, ringkernel.StateTerminating, ringkernel.StateTerminated,
 	}
 	for _, in := range all {
-		k.SetState(in)
+		setState(t, k, in)
 		got := metrictest.Values(w.collect(t))
 		for _, s := range all {
 			series := fmt.Sprintf("ringkernel.kernel.status{ringkernel.kernel.id=k,ringkernel.kernel.state=%v}", s)
@@ -66,8 +64,8 @@ func TestStatus(t *testing.T) {
 func TestRegisterIsIdempotent(t *testing.T) {
 	w := newWorld(t)
 	k := w.Register("k")
-	k.SetState(ringkernel.StateActive)
-	k.Sent()
+	setState(t, k, ringkernel.StateActive)
+	k.Sent(t.Context())
 	w.clock.Advance(time.Second)
 	if again := w.Register("k"); again != k {
 		t.Error("Register of a registered id made another kernel")
@@ -92,11 +90,11 @@ func TestUptimeIsPerKernel(t *testing.T) {
 }
 
 func TestUnregister(t *testing.T) {
-	w := newWorld(t, ringkernel.WithDerivedMetrics(true))
+	w := newWorld(t, ringkernel.WithDerivedMetrics())
 	k := w.Register("k")
 	read := 0
 	k.ObserveQueue(ringkernel.InputQueue, func() (int, int) { read++; return 0, 0 })
-	k.Sent()
+	k.Sent(t.Context())
 	w.Unregister("unknown")
 	w.Unregister("k")
 	w.Unregister("k")
@@ -112,7 +110,8 @@ func TestUnregister(t *testing.T) {
 		case "ringkernel.messages.received{ringkernel.kernel.id=k}",
 			"ringkernel.messages.sent{ringkernel.kernel.id=k}",
 			"ringkernel.messages.processed{ringkernel.kernel.id=k}",
-			"ringkernel.messages.dropped{ringkernel.kernel.id=k}":
+			"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=input}",
+			"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=output}":
 		default:
 			t.Errorf("%s is reported of an unregistered kernel", series)
 		}
@@ -122,60 +121,69 @@ func TestUnregister(t *testing.T) {
 	}
 }
 
-// An id that comes back starts anew, but its counters go on: no series goes
-// back, and none counts twice, whatever the temporality.
-func TestRegisterAgain(t *testing.T) {
-	const sent = "ringkernel.messages.sent{ringkernel.kernel.id=k}"
-	for _, temporality := range []metricdata.Temporality{metricdata.CumulativeTemporality, metricdata.DeltaTemporality} {
-		t.Run(temporality.String(), func(t *testing.T) {
-			w := newWorldWith(t, sdkmetric.NewManualReader(sdkmetric.WithTemporalitySelector(
-				func(sdkmetric.InstrumentKind) metricdata.Temporality { return temporality })))
-			var total float64
-			see := func(cumulative float64) {
-				t.Helper()
-				v := metrictest.Values(w.collect(t))[sent]
-				if temporality == metricdata.DeltaTemporality {
-					total += v
-					v = total
-				}
-				if v != cumulative {
-					t.Errorf("sent %v, want %v", v, cumulative)
-				}
-			}
+// A kernel may skip states, and be active and deactivated in turns. It never
+// goes back otherwise.
+func TestStatesDoNotGoBack(t *testing.T) {
+	const n = ringkernel.StateTerminated
+	for from := range n + 1 {
+		for to := range n + 1 {
+			w := newWorld(t)
 			k := w.Register("k")
-			k.SetState(ringkernel.StateTerminated)
-			k.Sent()
-			k.Sent()
-			see(2)
-			w.Unregister("k")
-			see(2)
-			k.Sent() // the last of a kernel that is on its way out
-			see(3)
-			w.clock.Advance(time.Second)
-			w.Register("k").Sent()
-			see(4)
-			s := w.telemetry(t, "k")
-			if s.MessagesSent != 1 || s.State != ringkernel.StateCreated || s.StartTime != start.Add(time.Second) {
-				t.Errorf("the kernel didn't start anew: %+v", s)
+			setState(t, k, from)
+			err := k.SetState(to)
+			allowed := to >= from || from == ringkernel.StateDeactivated && to == ringkernel.StateActive
+			want := to
+			if !allowed {
+				want = from
 			}
-		})
+			if got := w.telemetry(t, "k").State; allowed != (err == nil) || got != want {
+				t.Errorf("from %v to %v: %v, and the state is %v", from, to, err, got)
+			}
+		}
 	}
 }
 
-// Kernels that come and go under ever new ids don't pile up.
-func TestUnregisteredKernelsAreBounded(t *testing.T) {
-	w := newWorldWith(t, sdkmetric.NewManualReader(sdkmetric.WithCardinalityLimitSelector(
-		func(sdkmetric.InstrumentKind) (int, bool) { return 0, false })))
-	for i := range 1200 {
-		id := fmt.Sprint(i)
-		w.Register(id).Sent()
-		w.Unregister(id)
+func TestRejectedStateIsNamed(t *testing.T) {
+	k := newWorld(t).Register("resize")
+	setState(t, k, ringkernel.StateTerminated)
+	err := k.SetState(ringkernel.StateCreated)
+	for _, want := range []string{`"resize"`, "terminated", "created", "register"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error that names %s", err, want)
+		}
 	}
-	got := metrictest.Values([]metricdata.Metrics{metrictest.Find(t, w.collect(t), "ringkernel.messages.sent")})
-	if len(got) != 1000 {
-		t.Errorf("%d unregistered kernels are reported, want 1000", len(got))
+	if err := k.SetState(ringkernel.State(99)); err == nil || !strings.Contains(err.Error(), "State(99)") {
+		t.Errorf("a value that is no state: %v", err)
 	}
-	if _, ok := got["ringkernel.messages.sent{ringkernel.kernel.id=1199}"]; !ok {
-		t.Error("the newest is not among them")
+}
+
+// A terminated kernel's uptime stops, and with it what derives from it.
+func TestUptimeStopsWhenAKernelTerminates(t *testing.T) {
+	const uptime = "ringkernel.uptime{ringkernel.kernel.id=k}"
+	w := newWorld(t)
+	k := w.Register("k")
+	for range 4 {
+		k.Processed(t.Context(), us)
+	}
+	w.clock.Advance(2 * time.Second)
+	setState(t, k, ringkernel.StateTerminated)
+	w.clock.Advance(time.Hour)
+	setState(t, k, ringkernel.StateTerminated) // again
+	s := w.telemetry(t, "k")
+	if s.Uptime() != 2*time.Second || s.Throughput() != 2 || !s.EndTime.Equal(start.Add(2*time.Second)) {
+		t.Errorf("uptime %v, throughput %v, ended %v", s.Uptime(), s.Throughput(), s.EndTime)
+	}
+	if got := metrictest.Values(w.collect(t))[uptime]; got != 2 {
+		t.Errorf("%s = %v, want 2", uptime, got)
+	}
+	w.Reset("k")
+	if up := w.telemetry(t, "k").Uptime(); up != 0 {
+		t.Errorf("uptime %v after a reset, want 0", up)
+	}
+	w.Unregister("k")
+	w.Register("k")
+	w.clock.Advance(time.Second)
+	if up := w.telemetry(t, "k").Uptime(); up != time.Second {
+		t.Errorf("uptime %v, registered again, want 1s", up)
 	}
 }

@@ -1,16 +1,14 @@
 package ringkernel
 
 import (
-	"cmp"
-	"fmt"
-	"io"
-	"slices"
-	"strings"
+	"encoding/json"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/expo"
 )
 
-// Summary is what all kernels of a Runtime did, as a snapshot. A disabled
-// Runtime's is the zero Summary.
+// Summary is what all kernels of a Runtime did, as a snapshot. That of a nil
+// Runtime is the zero Summary.
 type Summary struct {
 	Time                time.Time // when the snapshot was taken
 	Uptime              time.Duration
@@ -21,43 +19,40 @@ type Summary struct {
 	AggregateThroughput float64 // messages/s: the sum of the kernels'
 	// GPUUtilization is 0 to 1, or nil without a GPU: see [WithGPUUtilization].
 	GPUUtilization *float64
-	Kernels        []Telemetry // by id
+	// LastCollected is when a reader last collected the Runtime; zero if none
+	// has.
+	LastCollected time.Time
+	Kernels       []Telemetry // by id
 }
 
-// Telemetry is the snapshot of a kernel; ok is false for an id that isn't
+// Telemetry returns the snapshot of a kernel; ok is false for an id that isn't
 // registered.
 func (r *Runtime) Telemetry(id string) (t Telemetry, ok bool) {
-	k := r.kernel(id)
+	k := r.Kernel(id)
 	if k == nil {
 		return Telemetry{}, false
 	}
-	return k.telemetry(r.now()), true
+	return k.telemetry(r.clock(), new(expo.Sum)), true
 }
 
-// All is the snapshots of all kernels by id. It is empty when the Runtime is
-// disabled.
-func (r *Runtime) All() map[string]Telemetry {
-	all := make(map[string]Telemetry)
-	for _, t := range r.snapshots() {
-		all[t.KernelID] = t
-	}
-	return all
-}
-
-// Summary is computed when it is called, from a snapshot of each kernel.
+// Summary returns a snapshot of all kernels and their totals. It is computed at
+// each call.
 func (r *Runtime) Summary() Summary {
-	if !r.Enabled() {
+	if r == nil {
 		return Summary{}
 	}
-	s := Summary{Time: r.now(), Kernels: r.snapshots()}
+	s := Summary{Time: r.clock(), LastCollected: r.lastProduced.load()}
 	s.Uptime = max(s.Time.Sub(r.start), 0)
-	s.KernelCount = len(s.Kernels)
-	for _, t := range s.Kernels {
+	latencies := new(expo.Sum)
+	for _, k := range r.registered() {
+		t := k.telemetry(s.Time, latencies)
+		s.Kernels = append(s.Kernels, t)
 		s.TotalMessages += t.MessagesProcessed
 		s.TotalErrors += t.Errors
 		s.TotalDropped += t.MessagesDropped
 		s.AggregateThroughput += t.Throughput()
 	}
+	s.KernelCount = len(s.Kernels)
 	if r.gpuUtilization != nil {
 		if ratio, ok := r.gpuUtilization(); ok {
 			s.GPUUtilization = &ratio
@@ -66,72 +61,49 @@ func (r *Runtime) Summary() Summary {
 	return s
 }
 
-// snapshots are those of all kernels, by id.
-func (r *Runtime) snapshots() []Telemetry {
-	if !r.Enabled() {
-		return nil
+// MarshalJSON returns a JSON object in the form of [Telemetry.MarshalJSON];
+// per_kernel is an object with the kernels by their ids.
+func (s Summary) MarshalJSON() ([]byte, error) {
+	kernels := make(map[string]Telemetry, len(s.Kernels))
+	for _, t := range s.Kernels {
+		kernels[t.KernelID] = t
 	}
-	now := r.now()
-	live := r.registry.Load().live
-	all := make([]Telemetry, 0, len(live))
-	for _, k := range live {
-		all = append(all, k.telemetry(now))
-	}
-	slices.SortFunc(all, func(a, b Telemetry) int { return cmp.Compare(a.KernelID, b.KernelID) })
-	return all
+	return json.Marshal(struct {
+		Time                *time.Time           `json:"time"`
+		Uptime              float64              `json:"uptime"`
+		KernelCount         int                  `json:"kernel_count"`
+		TotalMessages       int64                `json:"total_messages"`
+		TotalErrors         int64                `json:"total_errors"`
+		TotalDropped        int64                `json:"total_dropped"`
+		AggregateThroughput float64              `json:"aggregate_throughput"`
+		GPUUtilization      *float64             `json:"gpu_utilization"`
+		LastCollected       *time.Time           `json:"last_collected"`
+		PerKernel           map[string]Telemetry `json:"per_kernel"`
+	}{
+		known(s.Time), s.Uptime.Seconds(), s.KernelCount, s.TotalMessages, s.TotalErrors, s.TotalDropped,
+		s.AggregateThroughput, s.GPUUtilization, known(s.LastCollected), kernels,
+	})
 }
 
-// Reset has the snapshots of the kernels with the given ids start again from
+// Reset lets the snapshots of the kernels with the given ids start again from
 // 0, and their uptime too; without ids, those of all kernels. Kernels stay
-// registered, in their state and with their queues. Ids that aren't registered
-// are left at that.
+// registered, in their state and with their queues. Unknown ids are ignored.
 //
-// The counters that a MeterProvider reports are not reset: they never go back.
+// The metrics are not reset: counters never go back.
 func (r *Runtime) Reset(ids ...string) {
-	if !r.Enabled() {
+	if r == nil {
 		return
 	}
-	live := r.registry.Load().live
-	now := r.now()
+	now := r.clock()
 	if len(ids) == 0 {
-		for _, k := range live {
+		for _, k := range r.registered() {
 			k.startEra(now)
 		}
 		return
 	}
 	for _, id := range ids {
-		if k := live[id]; k != nil {
+		if k := r.Kernel(id); k != nil {
 			k.startEra(now)
 		}
-	}
-}
-
-// String is the summary in lines, with one for each kernel.
-func (s Summary) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "=== Telemetry @ %d ===\n", s.Time.Unix())
-	fmt.Fprintf(&b, "Kernels: %d\n", s.KernelCount)
-	fmt.Fprintf(&b, "Messages: %d\n", s.TotalMessages)
-	fmt.Fprintf(&b, "Throughput: %.1f msg/s\n", s.AggregateThroughput)
-	fmt.Fprintf(&b, "Errors: %d\n", s.TotalErrors)
-	fmt.Fprintf(&b, "Dropped: %d\n", s.TotalDropped)
-	if s.GPUUtilization != nil {
-		fmt.Fprintf(&b, "GPU: %.1f%%\n", 100**s.GPUUtilization)
-	}
-	for _, t := range s.Kernels {
-		fmt.Fprintf(&b, "  %s: %v, %d processed, %.1f msg/s, latency %v avg, %v max, %d errors\n", t.KernelID, t.State,
-			t.MessagesProcessed, t.Throughput(), t.AverageLatency(), t.MaxLatency, t.Errors)
-	}
-	return b.String()
-}
-
-// PrintTo is a function for [Runtime.Monitor] that writes each summary to w,
-// and an empty line before it.
-func PrintTo(w io.Writer) func(Summary) error {
-	return func(s Summary) error {
-		if _, err := fmt.Fprintf(w, "\n%v", s); err != nil {
-			return fmt.Errorf("print summary: %w", err)
-		}
-		return nil
 	}
 }

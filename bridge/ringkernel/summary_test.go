@@ -2,7 +2,6 @@ package ringkernel_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,13 +17,13 @@ func TestSummary(t *testing.T) {
 	w.clock.Advance(2 * time.Second) // the Runtime is older than its kernels
 	b, a := w.Register("b"), w.Register("a")
 	for range 4 {
-		a.Processed(time.Millisecond)
-		b.Processed(time.Millisecond)
+		a.Processed(t.Context(), time.Millisecond)
+		b.Processed(t.Context(), time.Millisecond)
 	}
-	b.Processed(time.Millisecond)
-	a.Error(errors.New("no"))
-	b.Dropped()
-	b.Dropped()
+	b.Processed(t.Context(), time.Millisecond)
+	a.Error(t.Context(), errors.New("no"))
+	b.Dropped(t.Context(), ringkernel.OutputQueue)
+	b.Dropped(t.Context(), ringkernel.OutputQueue)
 	w.clock.Advance(2 * time.Second)
 
 	want := ringkernel.Summary{
@@ -60,9 +59,6 @@ func TestGPUUtilization(t *testing.T) {
 			if tt.ok != (got.GPUUtilization != nil) || tt.ok && *got.GPUUtilization != 0.25 {
 				t.Errorf("GPUUtilization = %v", got.GPUUtilization)
 			}
-			if printed := strings.Contains(got.String(), "GPU: 25.0%"); printed != tt.ok {
-				t.Errorf("the summary reads:\n%v", got)
-			}
 		})
 	}
 }
@@ -71,13 +67,13 @@ func TestReset(t *testing.T) {
 	w := newWorld(t)
 	for _, id := range []string{"a", "b", "c"} {
 		k := w.Register(id)
-		k.SetState(ringkernel.StateActive)
+		setState(t, k, ringkernel.StateActive)
 		k.SetQueueSize(ringkernel.InputQueue, 2)
-		k.Received()
-		k.Sent()
-		k.Dropped()
-		k.Processed(time.Second)
-		k.Error(errors.New("no"))
+		k.Received(t.Context())
+		k.Sent(t.Context())
+		k.Dropped(t.Context(), ringkernel.InputQueue)
+		k.Processed(t.Context(), time.Second)
+		k.Error(t.Context(), errors.New("no"))
 	}
 	w.clock.Advance(time.Minute)
 	before := w.telemetry(t, "c")
@@ -89,21 +85,22 @@ func TestReset(t *testing.T) {
 	}
 
 	w.Reset("a", "b", "unknown")
-	want := map[string]ringkernel.Telemetry{"a": fresh("a"), "b": fresh("b"), "c": before}
-	if d := cmp.Diff(want, w.All(), cmpopts.EquateErrors()); d != "" {
+	want := []ringkernel.Telemetry{fresh("a"), fresh("b"), before}
+	if d := cmp.Diff(want, w.Summary().Kernels, cmpopts.EquateErrors()); d != "" {
 		t.Errorf("after Reset of a and b (-want +got):\n%s", d)
 	}
 	w.Reset()
-	want["c"] = fresh("c")
-	if d := cmp.Diff(want, w.All(), cmpopts.EquateErrors()); d != "" {
+	want[2] = fresh("c")
+	if d := cmp.Diff(want, w.Summary().Kernels, cmpopts.EquateErrors()); d != "" {
 		t.Errorf("after Reset of all (-want +got):\n%s", d)
 	}
 
 	// What comes next counts from 0, and the shortest latency anew.
 	w.clock.Advance(time.Second)
-	w.RecordReceive("a")
-	w.RecordProcess("a", 2*time.Second)
-	w.RecordProcess("a", 3*time.Second)
+	a := w.Kernel("a")
+	a.Received(t.Context())
+	a.Processed(t.Context(), 2*time.Second)
+	a.Processed(t.Context(), 3*time.Second)
 	w.clock.Advance(time.Second)
 	next := fresh("a")
 	next.StartTime = start.Add(time.Minute)
@@ -111,6 +108,10 @@ func TestReset(t *testing.T) {
 	next.LastMessageTime = start.Add(time.Minute + time.Second)
 	next.TotalLatency, next.MinLatency, next.MaxLatency = 5*time.Second, 2*time.Second, 3*time.Second
 	got := w.telemetry(t, "a")
+	next.P50Latency, next.P99Latency = got.P50Latency, 3*time.Second
+	if off := got.P50Latency - 2*time.Second; off.Abs() > 12*time.Millisecond {
+		t.Errorf("median %v, want 2s", got.P50Latency)
+	}
 	if d := cmp.Diff(next, got, cmpopts.EquateErrors()); d != "" {
 		t.Errorf("after the reset (-want +got):\n%s", d)
 	}
@@ -119,42 +120,39 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// Counters and histograms of a MeterProvider go on over a reset; gauges of the
-// snapshot's values start anew.
+// Counters and latencies that are reported go on over a reset; gauges of the
+// snapshot's values start again.
 func TestResetLeavesCounters(t *testing.T) {
-	latencies := ringkernel.NewLatencyProducer()
-	w := newWorld(t, ringkernel.WithLatencyProducer(latencies))
-	k := w.Register("k")
-	use := func() {
-		k.Received()
-		k.Sent()
-		k.Dropped()
-		k.Processed(time.Second)
-		k.Error(errors.New("no"))
-	}
-	use()
+	w := newWorld(t)
+	use(t, w, "k")
 	w.clock.Advance(time.Minute)
 	w.Reset("k")
-	w.clock.Advance(time.Second)
-	use()
+	use(t, w, "k")
 	got := metrictest.Values(w.collect(t))
 	for series, want := range map[string]float64{
-		"ringkernel.messages.received{ringkernel.kernel.id=k}":                     1 + 1,
-		"ringkernel.messages.sent{ringkernel.kernel.id=k}":                         1 + 1,
-		"ringkernel.messages.dropped{ringkernel.kernel.id=k}":                      1 + 1,
-		"ringkernel.messages.processed{ringkernel.kernel.id=k}":                    1 + 1,
-		"ringkernel.errors{error.type=*errors.errorString,ringkernel.kernel.id=k}": 1 + 1,
-		"ringkernel.uptime{ringkernel.kernel.id=k}":                                1,
+		"ringkernel.messages.received{ringkernel.kernel.id=k}":                            2 + 2,
+		"ringkernel.messages.sent{ringkernel.kernel.id=k}":                                1 + 1,
+		"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=input}": 1 + 1,
+		"ringkernel.messages.processed{ringkernel.kernel.id=k}":                           2 + 2,
+		"ringkernel.message.duration{ringkernel.kernel.id=k}":                             2 + 2,
+		"ringkernel.errors{error.type=timeout,ringkernel.kernel.id=k}":                    1 + 1,
+		"ringkernel.uptime{ringkernel.kernel.id=k}":                                       1,
 	} {
 		if got[series] != want {
 			t.Errorf("%s = %v, want %v", series, got[series], want)
 		}
 	}
-	produced, err := latencies.Produce(t.Context())
-	if err != nil {
-		t.Fatal(err)
+}
+
+func TestSummarySaysWhenItWasCollected(t *testing.T) {
+	w := newWorld(t)
+	if at := w.Summary().LastCollected; !at.IsZero() {
+		t.Errorf("collected at %v, before any collection", at)
 	}
-	if n := metrictest.Values(produced[0].Metrics)["ringkernel.message.duration{ringkernel.kernel.id=k}"]; n != 2 {
-		t.Errorf("the producer has %v latencies, want 2", n)
+	w.clock.Advance(time.Second)
+	w.collect(t)
+	w.clock.Advance(time.Second)
+	if at := w.Summary().LastCollected; !at.Equal(start.Add(time.Second)) {
+		t.Errorf("collected at %v", at)
 	}
 }

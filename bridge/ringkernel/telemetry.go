@@ -1,9 +1,12 @@
 package ringkernel
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
-// Telemetry is what a kernel did since it was registered or last reset,
-// as a snapshot. Counts are of messages.
+// Telemetry is what a kernel did since it was registered or last reset, as a
+// snapshot. Counts are of messages.
 type Telemetry struct {
 	KernelID string
 	State    State
@@ -11,36 +14,48 @@ type Telemetry struct {
 	MessagesReceived  int64
 	MessagesSent      int64
 	MessagesProcessed int64
-	MessagesDropped   int64
+	MessagesDropped   int64 // in both queues
 	Errors            int64
 
 	StartTime       time.Time // when the kernel was registered or last reset
-	LastMessageTime time.Time // of the newest message received; zero before the first
+	EndTime         time.Time // when it terminated; zero before
+	LastMessageTime time.Time // when it last received a message; zero before the first
 	Time            time.Time // when the snapshot was taken
 
 	Input, Output QueueTelemetry
 
-	// Of the messages processed. The shortest and the longest are 0 while
-	// MessagesProcessed is.
+	// The latencies of the messages processed, all 0 while there is none. The
+	// quantiles are within 0.6 % of the exact ones.
 	TotalLatency time.Duration
 	MinLatency   time.Duration
 	MaxLatency   time.Duration
+	P50Latency   time.Duration
+	P99Latency   time.Duration
 
 	LastError error // nil if there was none
 }
 
-// QueueTelemetry is what is in a queue, in messages. What was never said is 0.
+// QueueTelemetry is what a queue holds at the time of the snapshot, and how
+// many messages were dropped because of it. Unknown values are 0.
 type QueueTelemetry struct {
-	Size     int64
-	Capacity int64
+	Size     int64 `json:"size"`
+	Capacity int64 `json:"capacity"`
+	Dropped  int64 `json:"messages_dropped"`
 }
 
-// Uptime is the time from StartTime to the snapshot, and never less than 0.
+// Uptime returns the time from StartTime to the snapshot, or to EndTime for a
+// kernel that terminated. It is never less than 0, which it is for a kernel that
+// was reset after it terminated.
 func (t Telemetry) Uptime() time.Duration {
-	return max(t.Time.Sub(t.StartTime), 0)
+	end := t.Time
+	if !t.EndTime.IsZero() {
+		end = t.EndTime
+	}
+	return max(end.Sub(t.StartTime), 0)
 }
 
-// Throughput is the messages processed per second of uptime, 0 at uptime 0.
+// Throughput returns the messages processed per second of uptime, 0 at uptime
+// 0.
 func (t Telemetry) Throughput() float64 {
 	up := t.Uptime()
 	if up == 0 {
@@ -49,8 +64,8 @@ func (t Telemetry) Throughput() float64 {
 	return float64(t.MessagesProcessed) / up.Seconds()
 }
 
-// ErrorRate is the errors per message processed, 0 when none was. It is more
-// than 1 when errors are more frequent than messages.
+// ErrorRate returns the errors per message processed, 0 without one. It is more
+// than 1 if errors are more frequent than messages.
 func (t Telemetry) ErrorRate() float64 {
 	if t.MessagesProcessed == 0 {
 		return 0
@@ -58,10 +73,63 @@ func (t Telemetry) ErrorRate() float64 {
 	return float64(t.Errors) / float64(t.MessagesProcessed)
 }
 
-// AverageLatency is the total latency per message processed, 0 when none was.
+// AverageLatency returns the total latency per message processed, 0 without
+// one.
 func (t Telemetry) AverageLatency() time.Duration {
 	if t.MessagesProcessed == 0 {
 		return 0
 	}
 	return t.TotalLatency / time.Duration(t.MessagesProcessed)
+}
+
+// MarshalJSON returns a JSON object with the fields and the derived values in
+// snake_case. Points in time are RFC 3339 strings, or null if unknown; lengths
+// of time are seconds.
+func (t Telemetry) MarshalJSON() ([]byte, error) {
+	lastError := (*string)(nil)
+	if t.LastError != nil {
+		text := t.LastError.Error()
+		lastError = &text
+	}
+	return json.Marshal(struct {
+		KernelID          string         `json:"kernel_id"`
+		State             State          `json:"state"`
+		MessagesReceived  int64          `json:"messages_received"`
+		MessagesSent      int64          `json:"messages_sent"`
+		MessagesProcessed int64          `json:"messages_processed"`
+		MessagesDropped   int64          `json:"messages_dropped"`
+		Errors            int64          `json:"errors"`
+		LastError         *string        `json:"last_error"`
+		StartTime         *time.Time     `json:"start_time"`
+		EndTime           *time.Time     `json:"end_time"`
+		LastMessageTime   *time.Time     `json:"last_message_time"`
+		Uptime            float64        `json:"uptime"`
+		Throughput        float64        `json:"throughput"`
+		ErrorRate         float64        `json:"error_rate"`
+		TotalLatency      float64        `json:"total_latency"`
+		AverageLatency    float64        `json:"avg_latency"`
+		MinLatency        float64        `json:"min_latency"`
+		P50Latency        float64        `json:"p50_latency"`
+		P99Latency        float64        `json:"p99_latency"`
+		MaxLatency        float64        `json:"max_latency"`
+		Input             QueueTelemetry `json:"input"`
+		Output            QueueTelemetry `json:"output"`
+	}{
+		t.KernelID, t.State,
+		t.MessagesReceived, t.MessagesSent, t.MessagesProcessed, t.MessagesDropped, t.Errors, lastError,
+		known(t.StartTime), known(t.EndTime), known(t.LastMessageTime),
+		t.Uptime().Seconds(), t.Throughput(), t.ErrorRate(),
+		t.TotalLatency.Seconds(), t.AverageLatency().Seconds(), t.MinLatency.Seconds(),
+		t.P50Latency.Seconds(), t.P99Latency.Seconds(), t.MaxLatency.Seconds(),
+		t.Input, t.Output,
+	})
+}
+
+// known returns a time in UTC, or nil if it isn't known.
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
 }

@@ -12,27 +12,27 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-func TestKernelTelemetry(t *testing.T) {
+func TestTelemetryHasEverythingThatAKernelDid(t *testing.T) {
 	w := newWorld(t)
 	errLast := errors.New("out of luck")
 
 	k := w.Register("worker")
-	k.SetState(ringkernel.StateActive)
+	setState(t, k, ringkernel.StateActive)
 	k.SetQueueSize(ringkernel.InputQueue, 3)
 	k.SetQueueCapacity(ringkernel.InputQueue, 8)
 	k.ObserveQueue(ringkernel.OutputQueue, func() (size, capacity int) { return 1, 16 })
 	for range 5 {
 		w.clock.Advance(time.Second)
-		k.Received()
+		k.Received(t.Context())
 	}
-	k.Sent()
-	k.Sent()
-	k.Dropped()
-	k.Error(errors.New("first"))
-	k.Error(errLast)
-	k.Processed(30 * time.Microsecond)
-	k.Processed(10 * time.Microsecond)
-	k.Processed(20 * time.Microsecond)
+	k.Sent(t.Context())
+	k.Sent(t.Context())
+	k.Dropped(t.Context(), ringkernel.OutputQueue)
+	k.Error(t.Context(), errors.New("first"))
+	k.Error(t.Context(), errLast)
+	k.Processed(t.Context(), 30*time.Microsecond)
+	k.Processed(t.Context(), 10*time.Microsecond)
+	k.Processed(t.Context(), 20*time.Microsecond)
 	w.clock.Advance(time.Second)
 
 	want := ringkernel.Telemetry{
@@ -47,13 +47,18 @@ func TestKernelTelemetry(t *testing.T) {
 		LastMessageTime:   start.Add(5 * time.Second),
 		Time:              start.Add(6 * time.Second),
 		Input:             ringkernel.QueueTelemetry{Size: 3, Capacity: 8},
-		Output:            ringkernel.QueueTelemetry{Size: 1, Capacity: 16},
+		Output:            ringkernel.QueueTelemetry{Size: 1, Capacity: 16, Dropped: 1},
 		TotalLatency:      60 * time.Microsecond,
 		MinLatency:        10 * time.Microsecond,
 		MaxLatency:        30 * time.Microsecond,
+		P99Latency:        30 * time.Microsecond,
 		LastError:         errLast,
 	}
 	got := w.telemetry(t, "worker")
+	if off := got.P50Latency - 20*time.Microsecond; off.Abs() > 120*time.Nanosecond {
+		t.Errorf("median %v, want 20µs within 0.6 %%", got.P50Latency)
+	}
+	want.P50Latency = got.P50Latency
 	if d := cmp.Diff(want, got, cmpopts.EquateErrors()); d != "" {
 		t.Errorf("Telemetry (-want +got):\n%s", d)
 	}
@@ -132,15 +137,15 @@ func TestDerivedMetrics(t *testing.T) {
 	work := func(w *world) map[string]float64 {
 		k := w.Register("k")
 		for range 6 {
-			k.Processed(time.Millisecond)
+			k.Processed(t.Context(), time.Millisecond)
 		}
 		for range 3 {
-			k.Error(errors.New("no"))
+			k.Error(t.Context(), errors.New("no"))
 		}
 		w.clock.Advance(2 * time.Second)
 		return metrictest.Values(w.collect(t))
 	}
-	on := work(newWorld(t, ringkernel.WithDerivedMetrics(true)))
+	on := work(newWorld(t, ringkernel.WithDerivedMetrics()))
 	if on[throughput] != 3 || on[errorRate] != 0.5 {
 		t.Errorf("throughput %v and error rate %v, want 3 and 0.5", on[throughput], on[errorRate])
 	}

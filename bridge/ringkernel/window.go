@@ -6,15 +6,14 @@ import (
 )
 
 // window spares kernels from reading the clock for every message. A kernel
-// reads it for its first message in a window and lets the others pass.
+// reads it for its first message in a window and not for the others.
 //
-// A window ends by a timer that the first message in it starts, so nothing
-// runs while no message comes, and a kernel that gets less than one message in
-// a window's time knows each one's exact time.
+// A window ends by a timer that the first message in it starts. So nothing runs
+// while no message comes, and the time of each message of a kernel that gets
+// less than one message in a window is exact.
 type window struct {
-	number atomic.Uint64 // of the present window, from 1
-	timed  atomic.Bool   // the present window has a timer that ends it
-	over   atomic.Bool   // there are no more windows: the clock is read for every message
+	number atomic.Uint64 // of the current window, from 1
+	timed  atomic.Bool   // the current window has a timer that ends it
 	timer  *time.Timer
 }
 
@@ -28,28 +27,17 @@ func (w *window) init() {
 	w.timer.Stop()
 }
 
-// stop leaves no timer behind: kernels whose Runtime is closed may go on, and
-// are to know the times of their messages.
-func (w *window) stop() {
-	w.over.Store(true)
-	w.timer.Stop()
-	// A kernel that noted the number before finds another one. One that was
-	// about to note it, as it hasn't seen that it's over, starts the timer for
-	// the last time.
-	w.number.Add(1)
-}
-
-// arm sees to it that the present window ends. A kernel calls it after it
-// noted the window's number.
+// arm makes sure that the current window ends. A kernel calls it after it noted
+// the window's number.
 func (w *window) arm() {
 	if !w.timed.Load() && w.timed.CompareAndSwap(false, true) {
 		w.timer.Reset(windowTime)
 	}
 }
 
-// end comes before the next number: a kernel that notes the old number in
+// end clears timed before it moves on: a kernel that notes the old number in
 // between starts a timer that isn't needed. The other way round it could note
-// the new number, find a timer that has fired, and read no clock ever again.
+// the new number, find a timer that has fired, and never read the clock again.
 func (w *window) end() {
 	w.timed.Store(false)
 	w.number.Add(1)
@@ -68,7 +56,7 @@ func (m *moment) advance(t time.Time) {
 	}
 }
 
-// load is the zero time while the moment is unknown.
+// load returns the zero time while the moment is unknown.
 func (m *moment) load() time.Time {
 	w := m.word.Load()
 	if w == 0 {

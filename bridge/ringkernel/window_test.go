@@ -5,8 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
@@ -14,7 +12,7 @@ import (
 // first in 10 ms, and so is never more than that behind.
 func TestLastMessageTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rt := newRuntime(t, ringkernel.WithMeterProvider(sdkmetric.NewMeterProvider()))
+		rt := ringkernel.NewRuntime()
 		a, b := rt.Register("a"), rt.Register("b")
 		began := time.Now()
 		for _, step := range []struct {
@@ -34,7 +32,7 @@ func TestLastMessageTime(t *testing.T) {
 			pass(step.after)
 			synctest.Wait() // for a timer that is due now
 			if step.receive != nil {
-				step.receive.Received()
+				step.receive.Received(t.Context())
 			}
 			for id, want := range map[string]time.Duration{"a": step.a, "b": step.b} {
 				s, _ := rt.Telemetry(id)
@@ -60,36 +58,17 @@ func since(began, at time.Time) time.Duration {
 // comes within 10 ms.
 func TestResetForgetsTheLastMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rt := newRuntime(t, ringkernel.WithMeterProvider(sdkmetric.NewMeterProvider()))
+		rt := ringkernel.NewRuntime()
 		k := rt.Register("k")
-		k.Received()
+		k.Received(t.Context())
 		rt.Reset()
 		if s, _ := rt.Telemetry("k"); !s.LastMessageTime.IsZero() {
 			t.Errorf("last message at %v after a reset", s.LastMessageTime)
 		}
 		pass(time.Millisecond)
-		k.Received()
+		k.Received(t.Context())
 		if s, _ := rt.Telemetry("k"); !s.LastMessageTime.Equal(time.Now()) {
 			t.Errorf("last message at %v, want now", s.LastMessageTime)
-		}
-	})
-}
-
-// Kernels of a closed Runtime go on, with the time of each message.
-func TestLastMessageTimeAfterClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rt := newRuntime(t, ringkernel.WithMeterProvider(sdkmetric.NewMeterProvider()))
-		k := rt.Register("k")
-		k.Received()
-		if err := rt.Close(); err != nil {
-			t.Fatal(err)
-		}
-		for range 3 {
-			pass(time.Millisecond)
-			k.Received()
-			if s, _ := rt.Telemetry("k"); !s.LastMessageTime.Equal(time.Now()) {
-				t.Errorf("last message at %v, want now", s.LastMessageTime)
-			}
 		}
 	})
 }
@@ -100,13 +79,13 @@ func TestLastMessageTimeIsExactWithAClock(t *testing.T) {
 	k := w.Register("k")
 	for range 5 {
 		w.clock.Advance(time.Nanosecond)
-		k.Received()
+		k.Received(t.Context())
 		if got := w.telemetry(t, "k").LastMessageTime; !got.Equal(w.clock.Now()) {
 			t.Errorf("last message at %v, want %v", got, w.clock.Now())
 		}
 	}
 	w.clock.Advance(-time.Hour)
-	k.Received()
+	k.Received(t.Context())
 	if got, want := w.telemetry(t, "k").LastMessageTime, start.Add(5); !got.Equal(want) {
 		t.Errorf("the last message's time went back to %v", got)
 	}

@@ -31,8 +31,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a.MemoryRegistered(1 << 30)
-	a.MemoryDeregistered(1 << 29)
+	a.MemoryRegistered(context.Background(), 1<<30)
+	a.MemoryDeregistered(context.Background(), 1<<29)
 	if err := a.Close(); err != nil { // flushes
 		log.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func ExampleWithSinks() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a.Error(agent.StatusRemoteDisconnect)
+	a.Error(context.Background(), agent.StatusRemoteDisconnect)
 	if err := a.Close(); err != nil {
 		log.Fatal(err)
 	}

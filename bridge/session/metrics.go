@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/version"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -31,7 +31,7 @@ type instruments struct {
 // newInstruments makes the instruments. One that the provider rejects is
 // replaced by one that does nothing, so the session works in any case.
 func newInstruments(p metric.MeterProvider) (*instruments, error) {
-	meter := p.Meter(ScopeName, metric.WithInstrumentationVersion(version.Module()))
+	meter := p.Meter(ScopeName, metric.WithInstrumentationVersion(scope.Version()))
 	var errs []error
 	counter := func(m semconv.Metric) metric.Int64Counter {
 		c, err := meter.Int64Counter(m.Name,

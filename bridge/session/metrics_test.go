@@ -18,7 +18,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/version"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -479,7 +479,7 @@ func collect(t *testing.T, reader sdkmetric.Reader) []metricdata.Metrics {
 	if err := reader.Collect(context.Background(), &rm); err != nil {
 		t.Fatal(err)
 	}
-	if len(rm.ScopeMetrics) != 1 || rm.ScopeMetrics[0].Scope.Name != ScopeName || rm.ScopeMetrics[0].Scope.Version != version.Module() {
+	if len(rm.ScopeMetrics) != 1 || rm.ScopeMetrics[0].Scope.Name != ScopeName || rm.ScopeMetrics[0].Scope.Version != scope.Version() {
 		t.Fatalf("scopes are %+v", rm.ScopeMetrics)
 	}
 	return rm.ScopeMetrics[0].Metrics

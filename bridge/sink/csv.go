@@ -10,32 +10,29 @@ import (
 	"sync"
 )
 
-// CSVFile is the environment variable that names the file of
-// [OpenCSVFromEnv], as NIXL's plug-in guide has it.
+// CSVFile is the environment variable that names the file of [OpenCSVFromEnv].
+// NIXL's plug-in guide uses it, too.
 const CSVFile = "NIXL_TELEMETRY_CSV_FILE"
 
-// csvHeader is the first line of a file.
-const csvHeader = "timestamp_us,category,event_name,value\n"
+// CSVHeader is the first line of a file of [CSV].
+const CSVHeader = "timestamp_us,category,event_name,value\n"
 
 // CSV is a [Sink] that appends a row per event to a file:
 //
 //	timestamp_us,category,event_name,value
 //	1736951425123456,1,agent_tx_bytes,1048576
 //
-// The time is in microseconds since the epoch, the category its integer in
-// NIXL (0 memory, 1 transfer, 2 connection, 3 backend, 4 error, 5 performance,
-// 6 system, 7 custom; -1 unknown), and a name is quoted where RFC 4180 asks for
-// it. Rows end with LF. The header is written where the file is empty, so once
-// per file. The agent isn't in a row: agents that are to be told apart take a
-// file each.
+// The time is in microseconds since the epoch. The category is NIXL's integer
+// (0 memory, 1 transfer, 2 connection, 3 backend, 4 error, 5 performance, 6
+// system, 7 custom; -1 unknown). Names are quoted if RFC 4180 requires it. Rows
+// end with LF. The header is written only to an empty file. Rows don't name the
+// agent, so use a file per agent to keep agents apart.
 //
-// When Write returns, all rows of the batch are with the operating system, in
-// one write(2): whatever ends the program then, the file has them whole.
-// NIXL's example flushes after each row of a batch that the agent hands it all
-// at once, on its run interval, and so keeps the same promise, row by row.
+// Write passes all rows of a batch to the operating system in one write(2), so a
+// program that crashes afterward loses none of them.
 //
-// A CSV is safe for concurrent use. Programs that append to one file at the
-// same time don't cut each other's rows.
+// A CSV is safe for concurrent use. Several programs can append to one file
+// without cutting each other's rows.
 type CSV struct {
 	path string
 
@@ -45,8 +42,8 @@ type CSV struct {
 	torn bool     // the file ends within a row
 }
 
-// OpenCSV opens a file to append to, or makes it. The error names the file.
-// Close it after whatever feeds it.
+// OpenCSV opens a file to append to, or creates it. The error names the file.
+// Close the CSV after what feeds it.
 func OpenCSV(path string) (*CSV, error) {
 	c := &CSV{path: path}
 	if err := c.open(); err != nil {
@@ -55,12 +52,12 @@ func OpenCSV(path string) (*CSV, error) {
 	return c, nil
 }
 
-// OpenCSVFromEnv is [OpenCSV] with the path that NIXL_TELEMETRY_CSV_FILE says.
+// OpenCSVFromEnv is [OpenCSV] with the path in NIXL_TELEMETRY_CSV_FILE.
 // The error names the variable, and the file if there is one.
 func OpenCSVFromEnv() (*CSV, error) {
 	path := os.Getenv(CSVFile)
 	if path == "" {
-		return nil, fmt.Errorf("CSV sink: %s isn't set: it names the file to append to", CSVFile)
+		return nil, fmt.Errorf("CSV sink: %s isn't set; set it to the file to append to", CSVFile)
 	}
 	c := &CSV{path: path}
 	if err := c.open(); err != nil {
@@ -84,7 +81,7 @@ func (c *CSV) open() (err error) {
 	case err != nil:
 		return err
 	case info.Size() == 0: // a pipe too
-		_, err = io.WriteString(f, csvHeader)
+		_, err = io.WriteString(f, CSVHeader)
 	case info.Mode().IsRegular():
 		c.torn = c.endsTorn(info.Size())
 	}
@@ -92,8 +89,8 @@ func (c *CSV) open() (err error) {
 	return err
 }
 
-// endsTorn says whether the file ends within a row, as a program may have left
-// it that died. Where it can't be read, it is taken for whole.
+// endsTorn reports whether the file ends within a row, which happens if a program
+// was killed. A file that can't be read is treated as whole.
 func (c *CSV) endsTorn(size int64) bool {
 	f, err := os.Open(c.path)
 	if err != nil {
@@ -105,21 +102,21 @@ func (c *CSV) endsTorn(size int64) bool {
 	return err == nil && last[0] != '\n'
 }
 
-// Write appends a row per event. The error names the file. Of a batch that
-// could be written in part only, as on a full disk, the rest is lost; the next
-// one starts on a line of its own.
+// Write appends a row per event. The error names the file. If a batch can only be
+// written in part, as on a full disk, the rest is lost, and the next batch starts
+// on a new line.
 func (c *CSV) Write(events []Event) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.file == nil {
-		return fmt.Errorf("CSV sink: %s: %w", c.path, os.ErrClosed)
+		return fmt.Errorf("CSV sink: %s: %w; close the sink after what feeds it", c.path, os.ErrClosed)
 	}
 	c.rows = c.rows[:0]
 	if c.torn {
 		c.rows = append(c.rows, '\n')
 	}
 	for i := range events {
-		c.rows = appendRow(c.rows, &events[i])
+		c.rows = AppendCSV(c.rows, &events[i])
 	}
 	n, err := c.file.Write(c.rows)
 	if n > 0 {
@@ -131,7 +128,9 @@ func (c *CSV) Write(events []Event) error {
 	return nil
 }
 
-func appendRow(b []byte, e *Event) []byte {
+// AppendCSV appends the row of an event as [CSV] writes it, including the newline,
+// to b.
+func AppendCSV(b []byte, e *Event) []byte {
 	b = strconv.AppendInt(b, e.Time.UnixMicro(), 10)
 	b = append(b, ',')
 	b = strconv.AppendInt(b, int64(e.Category), 10)
@@ -142,7 +141,7 @@ func appendRow(b []byte, e *Event) []byte {
 	return append(b, '\n')
 }
 
-// appendField quotes a field as RFC 4180 asks.
+// appendField quotes a field if RFC 4180 requires it.
 func appendField(b []byte, s string) []byte {
 	if !strings.ContainsAny(s, "\",\r\n") {
 		return append(b, s...)
@@ -152,7 +151,7 @@ func appendField(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// Close closes the file. It is safe to call twice.
+// Close closes the file. Further calls do nothing.
 func (c *CSV) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -53,9 +53,9 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// C1: a header, then a row per event, which is in the file as soon as Write
+// A header, then a row per event, which is in the file as soon as Write
 // returns.
-func TestCSVRows(t *testing.T) {
+func TestEachEventIsARow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	c := open(t, path)
 	if got := read(t, path); got != header {
@@ -74,8 +74,7 @@ func TestCSVRows(t *testing.T) {
 	}
 }
 
-// C1: category as NIXL's integer.
-func TestCSVCategories(t *testing.T) {
+func TestCategoriesAreNIXLsIntegers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	c := open(t, path)
 	for i := range ringbuf.Categories {
@@ -88,9 +87,9 @@ func TestCSVCategories(t *testing.T) {
 	}
 }
 
-// C1: names are quoted as RFC 4180 asks, so that what was written is what any
+// Names are quoted as RFC 4180 asks, so that what was written is what any
 // reader gets.
-func TestCSVQuotes(t *testing.T) {
+func TestNamesAreQuotedAsInRFC4180(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	c := open(t, path)
 	names := []string{"plain", "", "a,b", `say "hi"`, "two\nlines", "cr\rlf\r\n", " spaces ", "=1+1", "ü"}
@@ -117,9 +116,9 @@ func TestCSVQuotes(t *testing.T) {
 	}
 }
 
-// C1: a file that exists is appended to, and its header isn't written again,
+// A file that exists is appended to, and its header isn't written again,
 // as the seed's is at each start.
-func TestCSVAppends(t *testing.T) {
+func TestHeaderIsWrittenOncePerFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	for range 3 {
 		c := open(t, path)
@@ -135,7 +134,7 @@ func TestCSVAppends(t *testing.T) {
 }
 
 // A row that a crash cut stays cut, and the next one is whole.
-func TestCSVAfterACrash(t *testing.T) {
+func TestRowsAfterACrashAreWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	if err := os.WriteFile(path, []byte(header+"17369514251"), 0o600); err != nil {
 		t.Fatal(err)
@@ -150,8 +149,8 @@ func TestCSVAfterACrash(t *testing.T) {
 	}
 }
 
-// C2: the path is NIXL_TELEMETRY_CSV_FILE, and an error names it.
-func TestCSVFromEnv(t *testing.T) {
+// The path is NIXL_TELEMETRY_CSV_FILE, and an error names it.
+func TestPathIsInTheEnvironment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	t.Setenv("NIXL_TELEMETRY_CSV_FILE", path)
 	c, err := sink.OpenCSVFromEnv()
@@ -177,8 +176,8 @@ func TestCSVFromEnv(t *testing.T) {
 	}
 }
 
-// C2: a file that can't be opened is an error that names it.
-func TestCSVErrors(t *testing.T) {
+// A file that can't be opened is an error that names it.
+func TestErrorsNameTheFile(t *testing.T) {
 	dir := t.TempDir()
 	for name, path := range map[string]string{
 		"no directory": filepath.Join(dir, "none", "events.csv"),
@@ -207,7 +206,7 @@ func TestCSVErrors(t *testing.T) {
 }
 
 // A full disk is an error of Write that names the file.
-func TestCSVFullDisk(t *testing.T) {
+func TestFullDiskIsAnErrorThatNamesTheFile(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
 		t.Skip("there is no", full)
@@ -220,7 +219,7 @@ func TestCSVFullDisk(t *testing.T) {
 }
 
 // A CSV takes batches of several feeders at once, and never mixes rows.
-func TestCSVConcurrentSafe(t *testing.T) {
+func TestConcurrentBatchesAreNotMixed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	sinks := []*sink.CSV{open(t, path), open(t, path)} // of two programs
 	const goroutines, batches, size = 4, 50, 7

@@ -3,6 +3,7 @@
 package sink_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"os"
@@ -35,13 +36,14 @@ func (s *slowTransfers) Write(events []sink.Event) error {
 // A sink of one's own is a type with a Write method. Here it is fed by an agent
 // in Go; rings.WithSinks feeds it from the rings of other agents.
 func Example() {
+	ctx := context.Background()
 	slow := &slowTransfers{limit: time.Millisecond}
 	a, err := agent.New("worker-0", agent.WithSinks(slow))
 	if err != nil {
 		log.Fatal(err)
 	}
-	a.Transfer(agent.Transmit, 1<<20, 20*time.Microsecond, 300*time.Microsecond)
-	a.Transfer(agent.Receive, 1<<30, 20*time.Microsecond, 45*time.Millisecond)
+	a.Transfer(ctx, agent.Transmit, 1<<20, 20*time.Microsecond, 300*time.Microsecond)
+	a.Transfer(ctx, agent.Receive, 1<<30, 20*time.Microsecond, 45*time.Millisecond)
 	if err := a.Close(); err != nil { // flushes
 		log.Fatal(err)
 	}
@@ -53,6 +55,7 @@ func Example() {
 
 // The events of an agent go to the file that NIXL_TELEMETRY_CSV_FILE names.
 func ExampleOpenCSVFromEnv() {
+	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "nixl")
 	if err != nil {
 		log.Fatal(err)
@@ -74,8 +77,8 @@ func ExampleOpenCSVFromEnv() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a.Transfer(agent.Transmit, 1<<20, 20*time.Microsecond, 300*time.Microsecond)
-	a.Event(agent.EventBackend, "retries, total", 2)
+	a.Transfer(ctx, agent.Transmit, 1<<20, 20*time.Microsecond, 300*time.Microsecond)
+	a.Event(ctx, agent.EventBackend, "retries, total", 2)
 	if err := a.Close(); err != nil {
 		log.Fatal(err)
 	}

@@ -1,13 +1,14 @@
-// Command agent is a small agent in Go that moves blocks of memory, as a NIXL
-// agent moves a KV cache, and reports what it does through the bridge.
+// Command agent is a small Go agent that moves blocks of memory, as a NIXL agent
+// moves a KV cache, and reports what it does through bridge/agent.
 //
 // A backend, here a goroutine that copies memory, takes transfers from a queue.
 // The agent registers memory with it, writes blocks to it and reads blocks
-// back, and some transfers name a block that isn't there. All of that is in
-// the telemetry, which goes wherever it is wanted:
+// back. Some transfers name a block that doesn't exist.
 //
+// The agent reports in one of two ways, and to a CSV file if you want:
+//
+//	go run ./examples/agent -ring /run/nixl      # for a Collector that reads rings
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./examples/agent
-//	go run ./examples/agent -ring /run/nixl      # for a Collector to read
 //	NIXL_TELEMETRY_CSV_FILE=events.csv go run ./examples/agent
 //
 // It runs until it is interrupted, and then prints what it did.
@@ -23,9 +24,6 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
-
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/otlpmetric"
@@ -60,8 +58,8 @@ func main() {
 	}
 }
 
-// run moves blocks until the context is done or the duration over, and then has
-// the last of the telemetry written.
+// run moves blocks until the context is done or the duration over, and then
+// exports the rest of the telemetry.
 func run(ctx context.Context, s settings, w io.Writer) (err error) {
 	if s.rate <= 0 || s.blocks <= 0 || s.block <= 0 || s.duration < 0 {
 		return errors.New("-rate, -blocks and -block must be more than 0, and -duration not less")
@@ -71,56 +69,60 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 		ctx, cancel = context.WithTimeout(ctx, s.duration)
 		defer cancel()
 	}
-	provider, shutdown, err := newProvider(ctx)
-	if err != nil {
-		return err
-	}
-	opts := []agent.Option{agent.WithMeterProvider(provider)}
-	if s.ring != "" {
+	var opts []agent.Option
+	switch {
+	case s.ring != "":
 		opts = append(opts, agent.WithRing(agent.Ring{Dir: s.ring}))
+	case os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") != "":
+		producer := agent.NewProducer()
+		var shutdown func() error
+		if shutdown, err = export(ctx, s.name, producer); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, shutdown()) }()
+		opts = append(opts, agent.WithProducer(producer), agent.WithNameInResource())
 	}
 	if os.Getenv(sink.CSVFile) != "" {
 		var file *sink.CSV
-		file, err = sink.OpenCSVFromEnv()
-		if err != nil {
-			return errors.Join(err, shutdown())
+		if file, err = sink.OpenCSVFromEnv(); err != nil {
+			return err
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
 		opts = append(opts, agent.WithSinks(file))
 	}
-	a, err := agent.New(s.name, opts...)
-	if err != nil {
-		return errors.Join(err, shutdown())
+	var a *agent.Agent // nil, which does nothing, if it has nowhere to report to
+	if len(opts) > 0 {
+		if a, err = agent.New(s.name, opts...); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, a.Close()) }()
 	}
-	defer func() {
-		// The provider first: it collects what came last from the agent.
-		err = errors.Join(err, shutdown(), a.Close())
-	}()
 	done := move(ctx, a, s)
 	fmt.Fprintf(w, "%d writes, %d reads, %d bytes, %d not found\n", done.writes, done.reads, done.bytes, done.missing)
 	return nil
 }
 
-// shutdownTime bounds the last export, so that a backend that is gone doesn't
-// keep the program.
+// shutdownTime bounds the last export, so that a backend that can't be reached
+// doesn't delay the exit for long.
 const shutdownTime = 5 * time.Second
 
-// newProvider ships over OTLP gRPC if the environment says where to, and not at
-// all otherwise. shutdown ships what came last.
-func newProvider(ctx context.Context) (provider metric.MeterProvider, shutdown func() error, err error) {
-	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") == "" {
-		return noop.NewMeterProvider(), func() error { return nil }, nil
-	}
-	p, err := otlpmetric.New(ctx, otlpmetric.WithServiceName("agent-example"))
+// export exports over OTLP what the producer gives. The resource is the one that
+// the Collector gives an agent with a ring.
+func export(ctx context.Context, name string, producer *agent.Producer) (shutdown func() error, err error) {
+	attributes, err := agent.ResourceAttributes(name, "")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return p, func() error {
-		// Not ctx: that is done when the program is interrupted.
+	p, err := otlpmetric.New(ctx, otlpmetric.WithAttributes(attributes...), otlpmetric.WithProducers(producer))
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		// Not ctx: it is done when the program is interrupted.
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 		defer cancel()
 		if err := p.Shutdown(ctx); err != nil {
-			return fmt.Errorf("ship the last metrics: %w", err)
+			return fmt.Errorf("export the last metrics: %w", err)
 		}
 		return nil
 	}, nil

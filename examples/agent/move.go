@@ -54,8 +54,8 @@ func move(ctx context.Context, a *agent.Agent, s settings) (did totals) {
 	defer close(queue)
 
 	registered := int64(s.blocks) * int64(s.block)
-	a.MemoryRegistered(registered)
-	defer a.MemoryDeregistered(registered)
+	a.MemoryRegistered(ctx, registered)
+	defer a.MemoryDeregistered(ctx, registered)
 
 	block := make([]byte, s.block)
 	ticker := time.NewTicker(max(time.Second/time.Duration(s.rate), time.Microsecond))
@@ -67,12 +67,12 @@ func move(ctx context.Context, a *agent.Agent, s settings) (did totals) {
 		case <-ticker.C:
 		}
 		// One in 64 names a block past the last.
-		did.one(a, queue, block, rand.IntN(s.blocks+1+s.blocks/64))
+		did.one(ctx, a, queue, block, rand.IntN(s.blocks+1+s.blocks/64))
 	}
 }
 
 // one makes a transfer and tells the agent what came of it.
-func (did *totals) one(a *agent.Agent, queue chan<- transfer, block []byte, number int) {
+func (did *totals) one(ctx context.Context, a *agent.Agent, queue chan<- transfer, block []byte, number int) {
 	direction := agent.Direction(rand.IntN(2))
 	done := make(chan error, 1)
 	start := time.Now()
@@ -81,11 +81,11 @@ func (did *totals) one(a *agent.Agent, queue chan<- transfer, block []byte, numb
 	err := <-done
 	total := time.Since(start)
 	if err != nil {
-		a.Error(agent.StatusNotFound)
+		a.Error(ctx, agent.StatusNotFound)
 		did.missing++
 		return
 	}
-	a.Transfer(direction, int64(len(block)), posted, total)
+	a.Transfer(ctx, direction, int64(len(block)), posted, total)
 	did.bytes += int64(len(block))
 	if direction == agent.Transmit {
 		did.writes++

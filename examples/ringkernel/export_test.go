@@ -71,32 +71,28 @@ func startBackend(t *testing.T) *backend {
 // With an endpoint in the environment, everything is shipped: what came last
 // when the program ends.
 func TestRunShips(t *testing.T) {
-	for name, fast := range map[string]bool{"SDK's histogram": false, "LatencyProducer": true} {
-		t.Run(name, func(t *testing.T) {
-			b := startBackend(t)
-			s := defaults()
-			s.rate, s.bad = 10_000, 0.5
-			s.duration, s.fast = 200*time.Millisecond, fast
-			if err := run(t.Context(), s, io.Discard); err != nil {
-				t.Fatal(err)
-			}
-			var want, got []string
-			for _, m := range semconv.RingKernel() {
-				if !m.Derived {
-					want = append(want, m.Name)
-				}
-			}
-			for name := range b.metrics {
-				got = append(got, name)
-			}
-			slices.Sort(want)
-			slices.Sort(got)
-			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("metrics (-want +got):\n%s", d)
-			}
-			if !b.services["ringkernel-example"] {
-				t.Errorf("services %v", b.services)
-			}
-		})
+	b := startBackend(t)
+	s := defaults()
+	s.rate, s.bad = 10_000, 0.5
+	s.duration = 200 * time.Millisecond
+	if err := run(t.Context(), s, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, m := range semconv.RingKernel() {
+		if !m.Derived {
+			want = append(want, m.Name)
+		}
+	}
+	for name := range b.metrics {
+		got = append(got, name)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("metrics (-want +got):\n%s", d)
+	}
+	if !b.services["ringkernel-example"] {
+		t.Errorf("services %v", b.services)
 	}
 }

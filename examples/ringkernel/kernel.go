@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
@@ -37,9 +38,9 @@ func newKernel(rt *ringkernel.Runtime, id string, queue int, work func(message) 
 func (k *kernel) depth() (size, capacity int) { return len(k.in), cap(k.in) }
 
 // launch starts the kernel, which then waits to be activated.
-func (k *kernel) launch() {
-	k.telemetry.SetState(ringkernel.StateLaunched)
-	go k.run()
+func (k *kernel) launch(ctx context.Context) {
+	k.become(ringkernel.StateLaunched)
+	go k.run(ctx)
 }
 
 // order has the kernel change its state. It takes messages when it is active
@@ -56,9 +57,16 @@ func (k *kernel) terminate() {
 	<-k.done
 }
 
-func (k *kernel) run() {
+// become notes a state. It goes through them in order, so none is rejected.
+func (k *kernel) become(s ringkernel.State) {
+	if err := k.telemetry.SetState(s); err != nil {
+		log.Print(err)
+	}
+}
+
+func (k *kernel) run(ctx context.Context) {
 	defer close(k.done)
-	defer k.telemetry.SetState(ringkernel.StateTerminated)
+	defer k.become(ringkernel.StateTerminated)
 	var in chan message // nil, from which nothing ever comes, while not active
 	for {
 		select {
@@ -67,44 +75,44 @@ func (k *kernel) run() {
 			if s == ringkernel.StateDeactivated {
 				in = nil
 			}
-			k.telemetry.SetState(s)
+			k.become(s)
 		case m, ok := <-in:
 			if !ok {
 				return
 			}
-			k.process(m)
+			k.process(ctx, m)
 		}
 	}
 }
 
-func (k *kernel) process(m message) {
+func (k *kernel) process(ctx context.Context, m message) {
 	start := time.Now()
 	m, err := k.work(m)
 	if err != nil {
-		k.telemetry.Error(err)
+		k.telemetry.Error(ctx, err)
 		return
 	}
-	k.telemetry.Processed(time.Since(start))
+	k.telemetry.Processed(ctx, time.Since(start))
 	if k.next != nil {
-		k.next.put(m)
+		k.next.put(ctx, m)
 	}
-	k.telemetry.Sent()
+	k.telemetry.Sent(ctx)
 }
 
 // put waits for room in the queue: a kernel is slowed down by the next.
-func (k *kernel) put(m message) {
+func (k *kernel) put(ctx context.Context, m message) {
 	k.in <- m
-	k.telemetry.Received()
+	k.telemetry.Received(ctx)
 }
 
 // offer drops the message when the queue is full: the world outside can't be
 // slowed down.
-func (k *kernel) offer(m message) {
+func (k *kernel) offer(ctx context.Context, m message) {
 	select {
 	case k.in <- m:
-		k.telemetry.Received()
+		k.telemetry.Received(ctx)
 	default:
-		k.telemetry.Dropped()
+		k.telemetry.Dropped(ctx, ringkernel.InputQueue)
 	}
 }
 

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel/report"
 )
 
 // settings are what the flags set.
@@ -40,7 +41,6 @@ type settings struct {
 	pauseEvery time.Duration // between two pauses of reduce; 0 for none
 	pause      time.Duration
 	telemetry  bool
-	fast       bool // latencies by a LatencyProducer
 }
 
 func main() {
@@ -53,7 +53,6 @@ func main() {
 	flag.DurationVar(&s.pauseEvery, "pause-every", 10*time.Second, "time between deactivations of reduce; 0 for none")
 	flag.DurationVar(&s.pause, "pause", time.Second, "how long reduce is deactivated")
 	flag.BoolVar(&s.telemetry, "telemetry", true, "collect telemetry")
-	flag.BoolVar(&s.fast, "fast-latency", false, "report latencies as exponential histograms, past the SDK's instruments")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -75,34 +74,23 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 		ctx, cancel = context.WithTimeout(ctx, s.duration)
 		defer cancel()
 	}
-	var latencies *ringkernel.LatencyProducer
-	if s.fast {
-		latencies = ringkernel.NewLatencyProducer()
+	var rt *ringkernel.Runtime // nil: without telemetry
+	if s.telemetry {
+		rt = ringkernel.NewRuntime()
 	}
-	provider, shutdown, err := newProvider(ctx, latencies)
+	shutdown, err := export(ctx, rt)
 	if err != nil {
 		return err
 	}
-	rt, err := ringkernel.NewRuntime(
-		ringkernel.WithEnabled(s.telemetry),
-		ringkernel.WithMeterProvider(provider),
-		ringkernel.WithLatencyProducer(latencies),
-	)
-	if err != nil {
-		return errors.Join(err, shutdown())
-	}
-	defer func() {
-		// The provider first: it collects what came last from the Runtime.
-		err = errors.Join(err, shutdown(), rt.Close())
-	}()
+	defer func() { err = errors.Join(err, shutdown()) }()
 
-	monitored := make(chan error, 1)
-	go func() { monitored <- rt.Monitor(ctx, s.every, ringkernel.PrintTo(w)) }()
+	printed := make(chan error, 1)
+	go func() { printed <- report.Print(ctx, w, rt, s.every) }()
 	newPipeline(rt, s).run(ctx)
-	if err := <-monitored; err != nil || !rt.Enabled() {
+	if err := <-printed; err != nil {
 		return err
 	}
-	return ringkernel.PrintTo(w)(rt.Summary())
+	return report.Write(w, rt.Summary())
 }
 
 // validate names the flag that has a value which can't be.

@@ -28,7 +28,7 @@ func newPipeline(rt *ringkernel.Runtime, s settings) *pipeline {
 // through.
 func (p *pipeline) run(ctx context.Context) {
 	for _, k := range p.kernels {
-		k.launch()
+		k.launch(ctx)
 	}
 	for _, k := range p.kernels {
 		k.order(ringkernel.StateActive)
@@ -59,7 +59,7 @@ func (p *pipeline) feed(ctx context.Context) {
 		case <-ticks.C:
 		}
 		for due += float64(p.rate) * interval.Seconds(); due >= 1; due-- {
-			p.kernels[0].offer(message{text: line(random, p.bad)})
+			p.kernels[0].offer(ctx, message{text: line(random, p.bad)})
 		}
 	}
 }

@@ -82,7 +82,7 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.MemoryRegistered(int64(i + 1))
+		a.MemoryRegistered(t.Context(), int64(i+1))
 		if err := a.Close(); err != nil {
 			t.Fatal(err)
 		}

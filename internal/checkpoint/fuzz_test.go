@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -74,7 +75,7 @@ func FuzzRestore(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) >= checkSize {
 			body := b[:len(b)-checkSize]
-			b = binary.LittleEndian.AppendUint32(body[:len(body):len(body)], crc32.Checksum(body, castagnoli))
+			b = binary.LittleEndian.AppendUint32(slices.Clip(body), crc32.Checksum(body, castagnoli))
 		}
 		c, err := Parse(b)
 		if err != nil {

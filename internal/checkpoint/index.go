@@ -45,7 +45,7 @@ func (x *index) with(ops []Op) []Op {
 		paths = append(paths, path(key))
 	}
 	slices.Sort(paths)
-	return append(ops[:len(ops):len(ops)], Op{Key: indexKey, Value: []byte(strings.Join(paths, indexSeparator))})
+	return append(slices.Clip(ops), Op{Key: indexKey, Value: []byte(strings.Join(paths, indexSeparator))})
 }
 
 // applied takes note of a batch that was stored, or that wasn't: then nobody

@@ -100,7 +100,7 @@ func Append(b []byte, m Mark, a *tally.Agent) []byte {
 // checkpoint refers to b.
 func Parse(b []byte) (Checkpoint, error) {
 	if len(b) > 0 && b[0] != version {
-		return Checkpoint{}, fmt.Errorf("%w: it has version %d, of another release of this program, which this one (version %d) can't continue",
+		return Checkpoint{}, fmt.Errorf("%w: its format is version %d, this release reads version %d only; the totals start over",
 			ErrInvalid, b[0], version)
 	}
 	if len(b) < markSize+checkSize {

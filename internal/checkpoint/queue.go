@@ -167,7 +167,7 @@ func (q *Queue) batch(ops []Op, done func(error)) *Call {
 	}
 	slices.Sort(c.removed)
 	clear(q.garbage)
-	ops = ops[:len(ops):len(ops)]
+	ops = slices.Clip(ops) // they are the caller's
 	for _, key := range c.removed {
 		ops = append(ops, Op{Key: key})
 	}

@@ -127,11 +127,15 @@ func TestQueueKeepsWhatWasAskedFor(t *testing.T) {
 				now = now.Add(time.Duration(random.Int64N(int64(time.Minute))))
 			default:
 				if c := q.Next(now); c != nil {
-					m.err = nil
+					doubt := random.IntN(8)
+					if doubt == 0 {
+						m.err = errDisk
+					}
 					value, err := c.Do(t.Context(), m)
-					if random.IntN(4) == 0 { // it failed, or said so
+					if doubt == 1 { // it was applied all the same
 						err = errDisk
 					}
+					m.err = nil
 					q.Done(c, value, err, now)()
 				}
 			}
@@ -232,6 +236,22 @@ func TestIndexIsStoredWithTheKey(t *testing.T) {
 	}
 	if c := q.Next(start); len(c.Ops) != 1 {
 		t.Errorf("the next batch is %v, want the checkpoint only", c.Ops)
+	}
+}
+
+// A batch that failed may have been applied all the same, so that the index
+// lists its keys too.
+func TestIndexAfterABatchThatFailed(t *testing.T) {
+	m, q := newMemory(keysOf(2)...), NewQueue(staleAfter, start)
+	q.Save([]Op{set("agent:a", "1")}, nil)
+	q.Save([]Op{set("agent:b", "1")}, nil)
+	for _, result := range []error{nil, errDisk, nil} {
+		c := q.Next(start)
+		value, err := c.Do(t.Context(), m)
+		q.Done(c, value, errors.Join(err, result), start)()
+	}
+	if !m.indexed()["agent:a"] || !m.indexed()["agent:b"] || len(m.indexed()) != 4 {
+		t.Errorf("index is %v", m.indexed())
 	}
 }
 

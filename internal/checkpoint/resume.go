@@ -69,10 +69,24 @@ func (o Outcome) String() string {
 //
 // The errors are those of the reader: the ring must be opened again.
 func (m *Mark) Resume(r *ringbuf.Reader) (Outcome, error) {
+	if m.Layout == 0 {
+		return Resumed, nil
+	}
+	// The ring may have been opened a while ago: look where its position is now.
+	var foreign *ringbuf.ForeignReadError
+	if err := r.Skip(r.Position()); err != nil && !errors.As(err, &foreign) {
+		return 0, err
+	}
+	outcome, err := m.compare(r)
+	if foreign != nil && (outcome == Resumed || outcome == Finished) {
+		outcome = ReadByOther
+	}
+	return outcome, err
+}
+
+func (m *Mark) compare(r *ringbuf.Reader) (Outcome, error) {
 	id, at := r.ID(), r.Committed()
 	switch {
-	case m.Layout == 0:
-		return Resumed, nil
 	case m.Layout != r.Layout(), m.Capacity != uint64(r.Capacity()), m.Dev != id.Dev, m.Ino != id.Ino:
 		return Restarted, nil
 	case at == m.To:

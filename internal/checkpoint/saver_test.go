@@ -31,7 +31,7 @@ func (s *slow) wait(ctx context.Context, key string, ops int) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	time.Sleep(s.delay + time.Duration(ops)*s.perOp)
+	time.Sleep(s.delay + time.Duration(ops)*s.perOp) // in a bubble of synctest
 	return nil
 }
 
@@ -71,7 +71,7 @@ func TestSweepDelaysNothing(t *testing.T) {
 		const each = 10 * time.Millisecond
 		store := &slow{memory: newMemory(keysOf(500)...), perOp: each}
 		s := startSaver(store, nil)
-		time.Sleep(staleAfter + 5*each) // in the middle of the sweep
+		time.Sleep(staleAfter + 5*each) // in a bubble of synctest; in the middle of the sweep
 		for range 20 {
 			began := time.Now()
 			loaded, saved := make(chan time.Duration, 1), make(chan time.Duration, 1)
@@ -84,9 +84,9 @@ func TestSweepDelaysNothing(t *testing.T) {
 			if took := <-saved; took > call+3*each {
 				t.Errorf("a save took %v", took)
 			}
-			time.Sleep(7 * each)
+			time.Sleep(7 * each) // in a bubble of synctest
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // in a bubble of synctest
 		if err := s.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -152,7 +152,7 @@ func TestStopSavesWhatWasAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slow{memory: newMemory(keysOf(300)...), delay: time.Second}
 		s := startSaver(store, nil)
-		time.Sleep(2 * staleAfter) // the sweep goes on, but needn't end
+		time.Sleep(2 * staleAfter) // in a bubble of synctest; the sweep goes on, but needn't end
 		saved := 0
 		for range 5 {
 			s.Save([]Op{set(Key("/b"), "1")}, func(err error) {
@@ -183,17 +183,22 @@ func TestFailuresAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slow{memory: newMemory(keysOf(3)...), delay: time.Second}
 		store.err = errDisk
+		var mu sync.Mutex // guards what the callbacks write
 		var reported []string
 		var took time.Duration
 		failed := 0
 		s := startSaver(store, func(c *Config) {
 			c.Report = func(text string, err error) {
+				mu.Lock()
+				defer mu.Unlock()
 				if !errors.Is(err, errDisk) {
 					t.Errorf("error is %v", err)
 				}
 				reported = append(reported, text)
 			}
 			c.Applied = func(d time.Duration, err error) {
+				mu.Lock()
+				defer mu.Unlock()
 				took += d
 				if err != nil {
 					failed++
@@ -201,13 +206,19 @@ func TestFailuresAreReported(t *testing.T) {
 			}
 		})
 		var result error
-		s.Save([]Op{set(Key("/b"), "1")}, func(err error) { result = err })
-		time.Sleep(3 * time.Second)
+		s.Save([]Op{set(Key("/b"), "1")}, func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			result = err
+		})
+		time.Sleep(3 * time.Second) // in a bubble of synctest
 		synctest.Wait()
+		mu.Lock()
 		if !errors.Is(result, errDisk) || failed != 1 || took != time.Second || len(reported) != 1 {
 			t.Errorf("error %v, %d batches failed in %v, reported %q", result, failed, took, reported)
 		}
-		time.Sleep(time.Hour) // nobody tries all the time
+		mu.Unlock()
+		time.Sleep(time.Hour) // in a bubble of synctest; nobody tries all the time
 		if got := store.gets.Load(); got > 61 {
 			t.Errorf("the index was asked for %d times in an hour", got)
 		}

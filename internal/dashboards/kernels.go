@@ -38,7 +38,8 @@ func ringKernels() Dashboard {
 				lines("Queue fill", "Messages in each queue by what it holds at most.", Share,
 					`sum by (`+kernels+`, ringkernel_queue_name) (ringkernel_queue_size{@}) / `+
 						`sum by (`+kernels+`, ringkernel_queue_name) (ringkernel_queue_capacity{@})`, byKernel+" {{ringkernel_queue_name}}"),
-				perKernel("Dropped", "Messages that were dropped, for example at a full queue.", "ringkernel_messages_dropped_total"),
+				lines("Dropped", "Messages that were dropped, by the queue that was full.", Messages,
+					`sum by (`+kernels+`, ringkernel_queue_name) (rate(ringkernel_messages_dropped_total{@}[@]))`, byKernel+" {{ringkernel_queue_name}}"),
 				lines("Errors", "By kernel and type.", PerSecond,
 					`sum by (`+kernels+`, error_type) (rate(ringkernel_errors_total{@}[@]))`, byKernel+" "+byError),
 			}},
@@ -47,7 +48,7 @@ func ringKernels() Dashboard {
 					`sum by (ringkernel_kernel_state) (ringkernel_kernel_status{@}) > 0`, "{{ringkernel_kernel_state}}").stacked(),
 				lines("Time since the newest message", "Received by each kernel.", Seconds,
 					`time() - max by (`+kernels+`) (ringkernel_last_message_time_seconds{@})`, byKernel),
-				lines("Uptime", "Since each kernel was registered or last reset.", Seconds,
+				lines("Uptime", "Since each kernel was registered or last reset, until it terminated.", Seconds,
 					`max by (`+kernels+`) (ringkernel_uptime_seconds{@})`, byKernel),
 			}},
 		},

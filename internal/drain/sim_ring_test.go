@@ -108,8 +108,9 @@ type simAgent struct {
 	alive  bool
 	paused int // steps for which it doesn't run
 
-	resized  bool // the file has another size, and still the old header
-	starting bool // the header isn't complete
+	resized  bool     // the file has another size, and still the old header
+	starting bool     // the header isn't complete
+	seenBy   *process // that had the ring open when the agent began to restart
 }
 
 // start does what NIXL does when an agent starts. A file that exists is taken

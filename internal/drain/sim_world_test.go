@@ -138,6 +138,10 @@ func (w *world) wrote(a *simAgent, id uint64) {
 // truncated notes what a change of the file's size destroys.
 func (w *world) truncated(a *simAgent) {
 	w.note("%s: ftruncate for %v with %d slots", a.path, a.lay.layout, a.slots)
+	a.seenBy = nil
+	if w.watched(a.path) {
+		a.seenBy = w.process
+	}
 	if a.file.size != 0 && a.file.size != a.lay.header+int(a.slots)*a.lay.slot {
 		w.lose(a, "restart")
 		a.resized = true
@@ -150,17 +154,22 @@ func (w *world) reset(a *simAgent) {
 	a.resized = false
 }
 
+// lose notes that an agent's restart destroys what is in its ring. A reader that
+// opened the ring in the middle of the restart can't know what there was.
 func (w *world) lose(a *simAgent, why string) {
 	for _, id := range w.live[a.file] {
-		w.loseEvent(a.path, id, why)
+		w.loseEvent(a.path, id, why, a.seenBy != nil && a.seenBy == w.process)
 	}
 	clear(w.live[a.file])
 }
 
-func (w *world) loseEvent(path string, id uint64, why string) {
+// watched reports whether a reader has the ring open.
+func (w *world) watched(path string) bool { return w.process != nil && w.process.open[path] != nil }
+
+func (w *world) loseEvent(path string, id uint64, why string, watched bool) {
 	if _, twice := w.lost[id]; !twice {
 		w.note("%s: event %d is gone (%s)", path, id, why)
-		w.lost[id] = loss{why: why, path: path, at: w.now, watched: w.process != nil && w.process.open[path] != nil}
+		w.lost[id] = loss{why: why, path: path, at: w.now, watched: watched}
 	}
 }
 
@@ -180,7 +189,7 @@ func (w *world) foreign(a *simAgent) {
 	}
 	for i := range n {
 		if id, ok := w.live[f][(read+i)&(a.slots-1)]; ok {
-			w.loseEvent(a.path, id, "foreign")
+			w.loseEvent(a.path, id, "foreign", w.watched(a.path))
 		}
 	}
 	f.store(a.lay.readPos, (read+n)&(a.slots-1))
@@ -275,7 +284,7 @@ func (w *world) forgetCounted(path string, id uint64) {
 			}
 		}
 	}
-	w.loseEvent(path, id, "crash")
+	w.loseEvent(path, id, "crash", false)
 }
 
 // inRing reports whether a slot is between the positions of a file's header.
@@ -383,7 +392,7 @@ func (w *world) checkReported(id uint64, l loss) {
 
 // explains are the notices that report a loss.
 var explains = map[string][]notice.Kind{
-	"restart": {notice.RingRestart, notice.RingReplaced, notice.RingBroken},
+	"restart": {notice.RingRestart, notice.RingReplaced, notice.RingBroken, notice.RingForeign},
 	"foreign": {notice.RingForeign, notice.RingRestart},
 	"crash":   {notice.StoreFailed, notice.StoreSlow},
 }
@@ -392,7 +401,9 @@ func (w *world) reported(l loss) bool {
 	for _, n := range w.notices {
 		about := n.Path == l.path || n.Path == ""
 		// What a crash loses was reported before it, everything else after.
-		if about && slices.Contains(explains[l.why], n.Kind) && (l.why == "crash" || !n.at.Before(l.at)) {
+		// What another consumer does to the positions can cost events later.
+		early := l.why == "crash" || n.Kind == notice.RingForeign
+		if about && slices.Contains(explains[l.why], n.Kind) && (early || !n.at.Before(l.at)) {
 			return true
 		}
 	}

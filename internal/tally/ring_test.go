@@ -3,7 +3,6 @@ package tally_test
 import (
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -37,11 +36,8 @@ func openRing(tb testing.TB, mem []byte) *ringbuf.Reader {
 	return r
 }
 
-// memory is aligned as a mapped file is.
-func memory(size int) []byte {
-	words := make([]uint64, (size+7)/8)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size)
-}
+// memory is aligned as a mapped file is: a ring is larger than a word.
+func memory(size int) []byte { return make([]byte, size) }
 
 // backing is memory of a size that hasn't changed for long.
 type backing int64

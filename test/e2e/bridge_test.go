@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,9 +107,9 @@ func TestRingKernelsArrive(t *testing.T) {
 	backend.noComplaints(t)
 }
 
-// An agent in Go ships its metrics to the Collector, which also reads its ring:
-// both say the same.
-func TestGoAgentArrivesByBothRoads(t *testing.T) {
+// A Go agent looks the same in the Collector whether it reports by a ring or by
+// OTLP: the same series under a resource of its own.
+func TestGoAgentLooksTheSameByRingAndByOTLP(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := setup{overlays: []string{fmt.Sprintf(`
@@ -120,15 +119,40 @@ receivers:
 service:
   pipelines: {metrics: {receivers: [nixl_shm, otlp], exporters: [file]}}
 `, dir, anyPort)}}.start(t)
-	runExample(t, "agent", shipTo(c.otlpAddress(t)), "-ring", dir, "-name", "a", "-duration", "2s", "-rate", "2000")
+	common := []string{"-duration", "2s", "-rate", "2000"}
+	printed := map[string]*proc.Process{
+		"ring": runExample(t, "agent", nil, append(common, "-name", "ring", "-ring", dir)...),
+		"otlp": runExample(t, "agent", shipTo(c.otlpAddress(t)), append(common, "-name", "otlp")...),
+	}
 	c.Stop(t, syscall.SIGTERM)
 
 	totals := c.totals(t)
-	ring := maps.Clone(totals["a"])
-	maps.DeleteFunc(ring, func(series string, _ otlpfile.Value) bool {
-		return strings.HasPrefix(series, "nixl.telemetry.ring.")
-	})
-	mustEqual(t, otlpfile.Totals{"a": ring}, byAgent(totals[""]))
+	names := make(map[string][]string)
+	for agent, p := range printed {
+		var writes, reads, bytes, missing int64
+		if _, err := fmt.Sscanf(p.Stdout.Text(), "%d writes, %d reads, %d bytes, %d not found",
+			&writes, &reads, &bytes, &missing); err != nil {
+			t.Fatalf("%q: %v", p.Stdout.Text(), err)
+		}
+		for series, want := range map[string]int64{
+			"nixl.transfer.requests{nixl.transfer.direction=transmit}": writes,
+			"nixl.transfer.requests{nixl.transfer.direction=receive}":  reads,
+			"nixl.errors{error.type=not_found}":                        missing,
+		} {
+			if v := totals[agent][series].Int; v != want {
+				t.Errorf("%s: %s is %d, want %d", agent, series, v, want)
+			}
+		}
+		for series := range totals[agent] {
+			if !strings.HasPrefix(series, "nixl.telemetry.ring.") {
+				names[agent] = append(names[agent], series)
+			}
+		}
+		slices.Sort(names[agent])
+	}
+	if d := cmp.Diff(names["ring"], names["otlp"]); d != "" {
+		t.Errorf("series (-ring +OTLP):\n%s", d)
+	}
 	c.noComplaints(t)
 }
 

@@ -3,6 +3,7 @@
 package parity
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -26,7 +27,7 @@ func transfer(d agent.Direction, bytes int64, post, total time.Duration) operati
 		t, requests = ringbuf.TypeRxBytes, ringbuf.TypeRxRequests
 	}
 	return operation{
-		do: func(a *agent.Agent) { a.Transfer(d, bytes, post, total) },
+		do: func(a *agent.Agent) { a.Transfer(context.Background(), d, bytes, post, total) },
 		events: []ringbuf.Event{
 			ringbuf.NewEvent(ringbuf.TypeXferPostTime, uint64(post/time.Microsecond)),
 			ringbuf.NewEvent(ringbuf.TypeXferTime, uint64(total/time.Microsecond)),
@@ -38,14 +39,14 @@ func transfer(d agent.Direction, bytes int64, post, total time.Duration) operati
 
 func registered(bytes int64) operation {
 	return operation{
-		do:     func(a *agent.Agent) { a.MemoryRegistered(bytes) },
+		do:     func(a *agent.Agent) { a.MemoryRegistered(context.Background(), bytes) },
 		events: []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, uint64(bytes))},
 	}
 }
 
 func deregistered(bytes int64) operation {
 	return operation{
-		do:     func(a *agent.Agent) { a.MemoryDeregistered(bytes) },
+		do:     func(a *agent.Agent) { a.MemoryDeregistered(context.Background(), bytes) },
 		events: []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeMemoryDeregistered, uint64(bytes))},
 	}
 }
@@ -67,14 +68,14 @@ var errorTypes = map[agent.Status]ringbuf.Type{
 
 func failed(s agent.Status) operation {
 	return operation{
-		do:     func(a *agent.Agent) { a.Error(s) },
+		do:     func(a *agent.Agent) { a.Error(context.Background(), s) },
 		events: []ringbuf.Event{ringbuf.NewEvent(errorTypes[s], 1)},
 	}
 }
 
 func dropped(events uint64) operation {
 	return operation{
-		do:     func(a *agent.Agent) { a.EventsDropped(events) },
+		do:     func(a *agent.Agent) { a.EventsDropped(context.Background(), events) },
 		events: []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeEventsDropped, events)},
 	}
 }
@@ -88,7 +89,7 @@ var categories = map[agent.EventCategory]ringbuf.Category{
 
 func event(c agent.EventCategory, name string, value uint64) operation {
 	return operation{
-		do:     func(a *agent.Agent) { a.Event(c, name, value) },
+		do:     func(a *agent.Agent) { a.Event(context.Background(), c, name, value) },
 		events: []ringbuf.Event{ringbuf.NewNamedEvent(categories[c], name, value)},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
@@ -17,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // ringOnly is what only a ring has to say.
 const ringOnly = "nixl.telemetry.ring."
 
-// C3: one stream of operations, through a ring and the receiver and through
+// One stream of operations, through a ring and the receiver and through
 // the bridge and the SDK's exporter. Only what says where they come from may
 // differ: the scope, the resource, and the ring's own health.
 func TestSameMetrics(t *testing.T) {
@@ -43,8 +44,8 @@ func TestSameMetrics(t *testing.T) {
 	}
 }
 
-// The ring that an agent in Go writes is one like every other: the receiver
-// makes of it what the agent reports itself.
+// The ring that a Go agent writes is like every other: the receiver reports from
+// it what the agent reports by itself.
 func TestSameMetricsThroughTheAgentsOwnRing(t *testing.T) {
 	for _, layout := range ringbuf.Layouts() {
 		t.Run(layout.String(), func(t *testing.T) {
@@ -58,19 +59,13 @@ func TestSameMetricsThroughTheAgentsOwnRing(t *testing.T) {
 				ops = slices.DeleteFunc(ops, func(op operation) bool { return op.events[0].Type.IsError() })
 			}
 			dir := t.TempDir()
-			b := startBackend(t)
-			provider := pipeline(t, b)
-			a, err := agent.New(agentName, agent.WithMeterProvider(provider),
-				agent.WithRing(agent.Ring{Dir: dir, Layout: layout, Capacity: capacity}))
+			a, err := agent.New(agentName, agent.WithRing(agent.Ring{Dir: dir, Layout: layout, Capacity: capacity}))
 			if err != nil {
 				t.Fatal(err)
 			}
 			c := startReceiver(t, dir)
 			for _, op := range ops {
 				op.do(a)
-			}
-			if err := provider.Shutdown(t.Context()); err != nil {
-				t.Fatal(err)
 			}
 			if err := a.Close(); err != nil {
 				t.Fatal(err)
@@ -79,7 +74,37 @@ func TestSameMetricsThroughTheAgentsOwnRing(t *testing.T) {
 				t.Fatalf("%d events didn't reach the ring", dropped)
 			}
 			c.stop()
-			equal(t, say(t, only(t, c.all()), ringOnly), say(t, only(t, b.all())))
+			equal(t, say(t, only(t, c.all()), ringOnly), say(t, throughBridge(t, ops)))
 		})
+	}
+}
+
+// A Go agent is the same resource whether it reports by a ring or by OTLP.
+func TestSameResource(t *testing.T) {
+	dir, ops := t.TempDir(), []operation{registered(1)}
+	a, err := agent.New(agentName, agent.WithRing(agent.Ring{Dir: dir}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := startReceiver(t, dir)
+	for _, op := range ops {
+		op.do(a)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.stop()
+	want := only(t, c.all()).ResourceMetrics().At(0).Resource().Attributes().AsRaw()
+
+	attributes, err := agent.ResourceAttributes(agentName, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]any)
+	for _, kv := range attributes {
+		got[string(kv.Key)] = kv.Value.AsInterface()
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("resource (-ring +OTLP):\n%s", d)
 	}
 }

@@ -174,9 +174,9 @@ func pipeline(t *testing.T, b *backend, opts ...sdkmetric.PeriodicReaderOption) 
 // throughBridge is what the SDK exports of a stream of operations.
 func throughBridge(t *testing.T, ops []operation, opts ...agent.Option) pmetric.Metrics {
 	t.Helper()
-	b := startBackend(t)
-	provider := pipeline(t, b)
-	a, err := agent.New(agentName, append(opts, agent.WithMeterProvider(provider))...)
+	b, producer := startBackend(t), agent.NewProducer()
+	provider := pipeline(t, b, sdkmetric.WithProducer(producer))
+	a, err := agent.New(agentName, append(opts, agent.WithProducer(producer))...)
 	if err != nil {
 		t.Fatal(err)
 	}

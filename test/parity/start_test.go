@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
@@ -73,9 +74,9 @@ func collectRingTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metri
 
 func collectBridgeTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metrics) {
 	t.Helper()
-	b := startBackend(t)
-	provider := pipeline(t, b)
-	a, err := agent.New(agentName, agent.WithMeterProvider(provider))
+	b, producer := startBackend(t), agent.NewProducer()
+	provider := pipeline(t, b, sdkmetric.WithProducer(producer))
+	a, err := agent.New(agentName, agent.WithProducer(producer))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,13 @@ type Histogram struct {
 }
 
 // octave holds the buckets between two powers of two.
-type octave [perOctave]atomic.Uint64
+type octave struct {
+	buckets [perOctave]atomic.Uint64
+	// lower counts what is in the bucket of the octave's step and not above the
+	// step. It follows its bucket: Sum.Add reads it before the bucket, so that
+	// it never finds more in it.
+	lower atomic.Uint64
+}
 
 // Record counts a duration of ns nanoseconds. What is less than 0 counts as 0.
 func (h *Histogram) Record(ns int64) {
@@ -31,7 +37,10 @@ func (h *Histogram) Record(ns int64) {
 	if o == nil {
 		o = h.grow(i)
 	}
-	o[bucket&(perOctave-1)].Add(1)
+	o.buckets[bucket&(perOctave-1)].Add(1)
+	if step := &steps[i&(octaves-1)]; bucket == step.bucket && ns <= step.ns {
+		o.lower.Add(1)
+	}
 }
 
 // grow makes octave i. Of two goroutines that do it at once the first wins.
@@ -45,8 +54,8 @@ func (h *Histogram) Count() uint64 {
 	n := h.zeros.Load()
 	for i := range h.buckets {
 		if o := h.buckets[i].Load(); o != nil {
-			for j := range o {
-				n += o[j].Load()
+			for j := range o.buckets {
+				n += o.buckets[j].Load()
 			}
 		}
 	}

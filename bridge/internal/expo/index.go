@@ -45,6 +45,7 @@ func init() {
 		}
 		guess[g] = uint8(i)
 	}
+	fillSteps() // by locate, which needs the tables
 }
 
 // locate is the octave, counted from firstOctave, and the bucket in it of a

@@ -1,6 +1,6 @@
 package expo
 
-import "math"
+import "math/bits"
 
 // MaxSize is the most buckets that a [Point] has: the default of
 // OpenTelemetry's SDKs.
@@ -12,7 +12,9 @@ const firstIndex = firstOctave * perOctave
 // Sum adds up histograms, for one reading of them. Its zero value is empty. It
 // isn't safe for concurrent use; the histograms it adds may be written to.
 type Sum struct {
+	used        uint64 // the octaves that have counts, a bit for each
 	counts      [octaves * perOctave]uint64
+	lower       [octaves]uint64
 	zeros       uint64
 	nanoseconds int64
 	extremes    extremes
@@ -39,8 +41,10 @@ func (s *Sum) Add(h *Histogram) {
 		if o == nil {
 			continue
 		}
-		for j := range o {
-			s.counts[i*perOctave+j] += o[j].Load()
+		s.used |= 1 << i
+		s.lower[i] += o.lower.Load()
+		for j := range o.buckets {
+			s.counts[i*perOctave+j] += o.buckets[j].Load()
 		}
 	}
 	s.nanoseconds += h.sum.Load()
@@ -55,8 +59,15 @@ func (s *Sum) Add(h *Histogram) {
 // Point is the sum of what was added, at the finest scale that needs no more
 // than MaxSize buckets.
 func (s *Sum) Point() Point {
-	p := Point{Count: s.zeros, Zeros: s.zeros, Scale: MaxScale}
+	p := s.Total()
+	p.Scale = MaxScale
 	s.fill(&p)
+	return p
+}
+
+// Total is the Point without its buckets.
+func (s *Sum) Total() Point {
+	p := Point{Count: s.Count(), Zeros: s.zeros}
 	if p.Count == 0 {
 		return p
 	}
@@ -82,7 +93,6 @@ func (s *Sum) fill(p *Point) {
 	for i := first; i <= last; i++ {
 		n := s.counts[i-firstIndex]
 		p.Counts[i>>down-int(p.Offset)] += n
-		p.Count += n
 	}
 }
 
@@ -91,12 +101,28 @@ func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 // span is the index of the first and the last bucket in use at MaxScale, and
 // first > last when none is.
 func (s *Sum) span() (first, last int) {
-	first, last = math.MaxInt, math.MinInt
-	for i, n := range s.counts {
-		if n > 0 {
-			first = min(first, i+firstIndex)
-			last = i + firstIndex
-		}
+	from, to := s.octaves()
+	for from < to && s.counts[from] == 0 {
+		from++
 	}
-	return first, last
+	for to > from && s.counts[to-1] == 0 {
+		to--
+	}
+	return from + firstIndex, to - 1 + firstIndex
 }
+
+// octaves is the range of counts in which all octaves are that have any.
+func (s *Sum) octaves() (from, to int) {
+	return bits.TrailingZeros64(s.used) % octaves * perOctave, bits.Len64(s.used) * perOctave
+}
+
+// Reset empties the sum, for the next reading.
+func (s *Sum) Reset() {
+	from, to := s.octaves()
+	clear(s.counts[from:to])
+	clear(s.lower[:])
+	s.used, s.zeros, s.nanoseconds, s.extremes = 0, 0, 0, extremes{}
+}
+
+// Nanoseconds is the sum of the durations added.
+func (s *Sum) Nanoseconds() int64 { return s.nanoseconds }

@@ -3,6 +3,7 @@ package metrictest
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,20 +52,60 @@ func (s SDK) Record(d time.Duration) {
 // of a call of each, in ns.
 func InTurns(b *testing.B, batch int, fs ...func(int)) []float64 {
 	b.Helper()
+	return InTurnsBy(b, 1, batch, fs...)
+}
+
+// InTurnsBy is InTurns with a batch in each of several goroutines at a time. The
+// time of a call is that of its goroutine, which may have to wait for a
+// processor.
+func InTurnsBy(b *testing.B, goroutines, batch int, fs ...func(int)) []float64 {
+	b.Helper()
 	times := make([][]float64, len(fs))
 	for b.Loop() {
 		for j, f := range fs {
-			start := time.Now()
-			for i := range batch {
-				f(i)
-			}
-			times[j] = append(times[j], float64(time.Since(start))/float64(batch))
+			took := timeBatches(goroutines, batch, f)
+			times[j] = append(times[j], float64(took)/float64(batch))
 		}
 	}
 	medians := make([]float64, len(fs))
 	for j := range times {
-		slices.Sort(times[j])
-		medians[j] = times[j][len(times[j])/2]
+		medians[j] = Median(times[j])
 	}
 	return medians
+}
+
+// Median returns the median, and sorts what it is of.
+func Median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// timeBatches is the time that the batches take, from the first call to the end
+// of the last goroutine.
+func timeBatches(goroutines, batch int, f func(int)) time.Duration {
+	run := func() {
+		for i := range batch {
+			f(i)
+		}
+	}
+	if goroutines == 1 {
+		start := time.Now()
+		run()
+		return time.Since(start)
+	}
+	var ready, done sync.WaitGroup
+	begin := make(chan struct{})
+	ready.Add(goroutines)
+	for range goroutines {
+		done.Go(func() {
+			ready.Done()
+			<-begin
+			run()
+		})
+	}
+	ready.Wait()
+	start := time.Now()
+	close(begin)
+	done.Wait()
+	return time.Since(start)
 }

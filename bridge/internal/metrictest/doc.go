@@ -1,4 +1,3 @@
 // Package metrictest helps the tests of the packages under bridge: a clock, the
-// metrics that a reader collects, a backend that adds them up, and benchmarks
-// against the SDK.
+// metrics that a reader collects, and benchmarks against the SDK.
 package metrictest

@@ -9,6 +9,7 @@ func rows() []row {
 	all = append(all, rounds()...)
 	all = append(all, collections()...)
 	all = append(all, bridges()...)
+	all = append(all, agents()...)
 	return append(all, wholes()...)
 }
 
@@ -88,34 +89,51 @@ func collections() (list []row) {
 }
 
 func bridges() []row {
-	list := []row{}
-	for _, call := range []string{"Received", "Sent", "Processed"} {
-		list = append(list, row{
-			what: "bridge: Kernel." + call, against: "Int64Counter.Add takes so many times as long",
-			bench: "Ratios/" + call, unit: "times-cheaper", form: times, goal: 10, least: true, slack: 3,
-			beside: []beside{{"", "ns", "%.1f ns"}, {"", "SDK-ns", "SDK %.0f"}},
-		})
-	}
+	list := ringKernelCalls()
 	return append(list, row{
-		what: "bridge: Received, two goroutines", against: "one goroutine",
-		bench: "Goroutines/Received/2", over: "Goroutines/Received/1", unit: "ns/call", form: times, goal: 1, slack: 4,
-		beside: []beside{{"", "ns/call", "%.1f ns"}},
-	}, row{
-		what: "bridge: latency with a LatencyProducer", against: "Float64Histogram.Record takes so many times as long",
-		bench: "Ratios/Latency", unit: "times-cheaper", form: times, goal: 7, least: true, slack: 3,
-		beside: []beside{{"", "ns", "%.1f ns"}, {"", "SDK-ns", "SDK %.0f"}},
-	}, row{
 		what: "bridge: a call while disabled", against: "",
 		bench: "Disabled/Received", unit: "ns/op", form: "%.1f ns", goal: 2,
 	}, row{
 		what: "bridge: a kernel's loop with 1 µs of work", against: "the same loop, disabled",
 		bench: "Loop", unit: "%-slower", form: "+%.1f %%", goal: 2,
-		beside: []beside{{"", "off-ns", "%.0f ns"}},
+		beside: []beside{{"", "off-ns", "%.0f ns"}, {"", "%-slower-atomics", "+%.1f %% by its four atomic additions alone"}},
+	}, row{
+		what: "bridge: registering a kernel, of 10,000", against: "registering one of 1,000",
+		bench: "Register", unit: "x-of-1000", form: times, goal: 2, slack: 3,
+		beside: []beside{{"", "ns/kernel", "%.0f ns"}},
+	}, row{
+		what: "bridge: memory after 10,000 kernels were unregistered", against: "before",
+		bench: "Memory", unit: "%-left", form: "+%.1f %%", goal: 10, slack: 3,
+		beside: []beside{{"", "kB/kernel", "%.1f kB for each before that"}},
 	}, row{
 		what: "bridge: a session's packet, row and metrics", against: "",
 		bench: "Record/metrics", unit: "ns/op", form: "%.0f ns", goal: 2000,
 		beside: []beside{{"Record/sdk/Float64Histogram.Record", "ns/op", "SDK's histogram alone %.0f"}},
 	})
+}
+
+// ringKernelCalls are the calls on one kernel by several goroutines at a time.
+func ringKernelCalls() (list []row) {
+	for _, c := range []struct {
+		call, against string
+		goal          float64
+		goroutines    []int
+	}{
+		{"Received", "Int64Counter.Add", 10, []int{1, 2, 16}},
+		{"Sent", "Int64Counter.Add", 10, []int{1, 2, 16}},
+		{"Processed", "Float64Histogram.Record", 5, []int{1, 2}},
+	} {
+		for _, n := range c.goroutines {
+			list = append(list, row{
+				what:    fmt.Sprintf("bridge: Kernel.%s, goroutines at a time: %d", c.call, n),
+				against: c.against + " by as many takes so many times as long",
+				bench:   fmt.Sprintf("Goroutines/%s/%d", c.call, n), unit: "times-cheaper",
+				form: times, goal: c.goal, least: true, slack: 3,
+				beside: []beside{{"", "ns", "%.1f ns"}, {"", "SDK-ns", "SDK %.0f"}},
+			})
+		}
+	}
+	return list
 }
 
 func wholes() []row {

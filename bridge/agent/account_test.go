@@ -1,0 +1,251 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
+)
+
+// backend is a reader, and the Producer of the agents that report to it.
+type backend struct {
+	clock    *metrictest.Clock
+	producer *agent.Producer
+	reader   *sdkmetric.ManualReader
+}
+
+func newBackend() *backend {
+	b := &backend{clock: metrictest.NewClock(), producer: agent.NewProducer()}
+	b.reader = sdkmetric.NewManualReader(sdkmetric.WithProducer(b.producer))
+	sdkmetric.NewMeterProvider(sdkmetric.WithReader(b.reader))
+	return b
+}
+
+// agent returns an agent that reports without its name.
+func (b *backend) agent(t *testing.T, opts ...agent.Option) *agent.Agent {
+	t.Helper()
+	return b.named(t, "a", append(opts, agent.WithNameInResource())...)
+}
+
+func (b *backend) named(t *testing.T, name string, opts ...agent.Option) *agent.Agent {
+	t.Helper()
+	a, err := agent.New(name, append(opts, agent.WithProducer(b.producer), agent.WithClock(b.clock.Now))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	return a
+}
+
+// values are the current values, except those that are 0.
+func (b *backend) values(t *testing.T) map[string]float64 {
+	t.Helper()
+	all := metrictest.Values(collect(t, b.reader))
+	for key, v := range all {
+		if v == 0 {
+			delete(all, key)
+		}
+	}
+	return all
+}
+
+// see compares the values, except those of nixl.events.
+func (b *backend) see(t *testing.T, want map[string]float64) {
+	t.Helper()
+	got := b.values(t)
+	for key := range got {
+		if strings.HasPrefix(key, "nixl.events{") {
+			delete(got, key)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("values (-want +got):\n%s", d)
+	}
+}
+
+func closeAgent(t *testing.T, a *agent.Agent) {
+	t.Helper()
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The counters of an agent that is closed and soon created again continue; its
+// gauges and its memory start over.
+func TestAgentCreatedAgainContinuesItsCounters(t *testing.T) {
+	b := newBackend()
+	record := func(a *agent.Agent, bytes int64) {
+		a.Transfer(ctx, agent.Transmit, bytes, us, us)
+		a.MemoryRegistered(ctx, bytes)
+		a.Error(ctx, agent.StatusBackend)
+		a.Event(ctx, agent.EventCustom, "x", uint64(bytes))
+		a.EventsDropped(ctx, 3)
+	}
+	state := func(agents, bytes, usage float64) map[string]float64 {
+		return map[string]float64{
+			"nixl.transfer.io{nixl.transfer.direction=transmit}":             bytes,
+			"nixl.transfer.requests{nixl.transfer.direction=transmit}":       agents,
+			"nixl.transfer.size{nixl.transfer.direction=transmit}":           agents,
+			"nixl.transfer.duration{}":                                       agents,
+			"nixl.transfer.post.duration{}":                                  agents,
+			"nixl.memory.registered{}":                                       bytes,
+			"nixl.errors{error.type=backend}":                                agents,
+			"nixl.event.value{nixl.event.category=custom,nixl.event.name=x}": bytes,
+			"nixl.telemetry.events.dropped{}":                                3 * agents,
+
+			"nixl.memory.usage{}": usage,
+			"nixl.transfer.last.size{nixl.transfer.direction=transmit}":           usage,
+			"nixl.transfer.last.duration{}":                                       1e-6,
+			"nixl.transfer.last.post_duration{}":                                  1e-6,
+			"nixl.memory.last.size{nixl.memory.operation=register}":               usage,
+			"nixl.event.last_value{nixl.event.category=custom,nixl.event.name=x}": usage,
+		}
+	}
+	one := b.agent(t)
+	record(one, 1000)
+	b.see(t, state(1, 1000, 1000))
+	closeAgent(t, one)
+	record(one, 1<<20) // too late
+	b.clock.Advance(5*time.Minute - 1)
+	b.see(t, state(1, 1000, 1000))
+
+	two := b.agent(t)
+	ended := state(1, 1000, 0)
+	for key := range ended {
+		if key == "nixl.memory.usage{}" || strings.Contains(key, "last") {
+			delete(ended, key)
+		}
+	}
+	b.see(t, ended)
+	record(two, 100)
+	b.see(t, state(2, 1100, 100))
+}
+
+// A closed agent is reported for 5 minutes and at least once.
+func TestClosedAgentsAreForgotten(t *testing.T) {
+	b := newBackend()
+	a := b.agent(t)
+	a.MemoryRegistered(ctx, 5)
+	closeAgent(t, a)
+	b.clock.Advance(time.Hour)
+	last := map[string]float64{
+		"nixl.memory.registered{}": 5, "nixl.memory.usage{}": 5, "nixl.memory.last.size{nixl.memory.operation=register}": 5,
+	}
+	b.see(t, last)
+	b.see(t, map[string]float64{})
+
+	a = b.agent(t)
+	a.MemoryRegistered(ctx, 5)
+	b.see(t, last)
+}
+
+// Of two agents of one name, the one that is closed leaves the sum as it is.
+func TestAgentsOfOneNameAddUp(t *testing.T) {
+	b := newBackend()
+	one, two := b.agent(t), b.agent(t)
+	one.MemoryRegistered(ctx, 5)
+	two.MemoryRegistered(ctx, 7)
+	two.MemoryDeregistered(ctx, 1)
+	const size = "nixl.memory.last.size{nixl.memory.operation="
+	sums := map[string]float64{"nixl.memory.registered{}": 12, "nixl.memory.deregistered{}": 1, "nixl.memory.usage{}": 11, size + "register}": 7, size + "deregister}": 1}
+	b.see(t, sums)
+	closeAgent(t, two)
+	sums[size+"register}"] = 5 // of the one that is open
+	b.see(t, sums)
+	b.clock.Advance(5 * time.Minute)
+	sums["nixl.memory.usage{}"] = 5
+	delete(sums, size+"deregister}")
+	b.see(t, sums)
+}
+
+// The limit on names is that of all agents of a name, one after another too,
+// so that none counts now under its own name and now past the limit.
+func TestEventNamesAreBoundedAcrossRestarts(t *testing.T) {
+	b := newBackend()
+	for range 3 {
+		for _, names := range []string{"first", "second"} {
+			a := b.agent(t)
+			for i := range 150 {
+				a.Event(ctx, agent.EventCustom, fmt.Sprint(names, i), 1)
+			}
+			b.values(t)
+			closeAgent(t, a)
+			b.values(t)
+		}
+	}
+	if n := b.values(t)["nixl.events{otel.metric.overflow=true}"]; n != 300 {
+		t.Errorf("%v events past the limit, want 3 times 100", n)
+	}
+}
+
+// Agents that come and go under ever new names don't pile up, even if no reader
+// collects.
+func TestClosedAgentsAreBounded(t *testing.T) {
+	b := newBackend()
+	for i := range 2010 {
+		a := b.named(t, fmt.Sprint("agent ", i))
+		a.MemoryRegistered(ctx, 1)
+		closeAgent(t, a)
+		b.clock.Advance(1)
+	}
+	got := b.values(t)
+	if n := len(got) / 4; n > 2000 {
+		t.Errorf("%d closed agents are reported, want 2000 at most", n)
+	}
+	if got["nixl.memory.registered{nixl.agent.name=agent 2009}"] != 1 {
+		t.Error("the newest agent isn't reported")
+	}
+}
+
+// Whatever is closed and created while readers collect, no sum goes back, and
+// nothing is lost or counted twice.
+func TestAgentsCloseWhileReadersCollect(t *testing.T) {
+	b := newBackend()
+	const workers, lives = 4, 100
+	var working sync.WaitGroup
+	for range workers {
+		working.Go(func() {
+			for range lives {
+				a := b.agent(t)
+				a.MemoryRegistered(ctx, 1)
+				a.Event(ctx, agent.EventCustom, "x", 1)
+				if err := a.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		working.Wait()
+		close(done)
+	}()
+	keys := []string{"nixl.memory.registered{}", "nixl.event.value{nixl.event.category=custom,nixl.event.name=x}"}
+	seen := make(map[string]float64)
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		got := b.values(t)
+		for _, key := range keys {
+			if got[key] < seen[key] {
+				t.Fatalf("%s went back from %v to %v", key, seen[key], got[key])
+			}
+			seen[key] = got[key]
+		}
+	}
+	for _, key := range keys {
+		if seen[key] != workers*lives {
+			t.Errorf("%s is %v, want %d", key, seen[key], workers*lives)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// exemplar is a value recorded within a sampled span.
+type exemplar struct {
+	at    time.Time
+	value int64
+	trace trace.TraceID
+	span  trace.SpanID
+}
+
+// exemplars hold the newest of each bucket since the last collection.
+type exemplars struct {
+	size           [directions][maxBuckets]atomic.Pointer[exemplar]
+	duration, post [maxBuckets]atomic.Pointer[exemplar]
+	errors         [statuses]atomic.Pointer[exemplar]
+}
+
+// mayHaveSpan reports whether it is worth looking for a span. It is small enough
+// to be inlined; looking takes longer than counting.
+func mayHaveSpan(ctx context.Context) bool { return ctx != context.Background() }
+
+// sampled returns where to keep exemplars, and what they have in common, if the
+// context has a sampled span: the condition of the SDK's default filter.
+func (s *series) sampled(ctx context.Context) (*exemplars, exemplar, bool) {
+	span := trace.SpanContextFromContext(ctx)
+	if !span.IsSampled() {
+		return nil, exemplar{}, false
+	}
+	all := s.exemplars.Load()
+	if all == nil {
+		s.exemplars.CompareAndSwap(nil, new(exemplars))
+		all = s.exemplars.Load()
+	}
+	return all, exemplar{at: s.clock(), trace: span.TraceID(), span: span.SpanID()}, true
+}
+
+func (e exemplar) storeIn(slot *atomic.Pointer[exemplar], value int64) {
+	e.value = value
+	slot.Store(&e)
+}
+
+func (s *series) exemplifyTransfer(ctx context.Context, d Direction, t *transfer) {
+	if all, e, ok := s.sampled(ctx); ok {
+		e.storeIn(&all.size[d][t.sizeBucket], t.bytes)
+		e.storeIn(&all.duration[t.durationBucket], t.total)
+		e.storeIn(&all.post[t.postBucket], t.post)
+	}
+}
+
+func (s *series) exemplifyError(ctx context.Context, status Status) {
+	if all, e, ok := s.sampled(ctx); ok {
+		e.storeIn(&all.errors[status], 1)
+	}
+}
+
+// moveExemplars moves the exemplars since the last collection to the
+// totals.
+func (s *series) moveExemplars(t *totals) {
+	e := s.exemplars.Load()
+	if e == nil {
+		return
+	}
+	move := func(slots *[maxBuckets]atomic.Pointer[exemplar], d *distribution) {
+		for i := range slots {
+			if found := slots[i].Swap(nil); found != nil {
+				d.exemplars = append(d.exemplars, found)
+			}
+		}
+	}
+	for d := range e.size {
+		move(&e.size[d], &t.size[d])
+	}
+	move(&e.duration, &t.duration)
+	move(&e.post, &t.post)
+	for status := range e.errors {
+		if found := e.errors[status].Swap(nil); found != nil {
+			t.sampledErrors[status] = found
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package agent
+
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// bounds are the upper bounds of a histogram's buckets.
+type bounds struct {
+	at    []int64   // ascending
+	out   []float64 // the same, in the metric's unit
+	per   float64   // how many make one of that unit
+	first [65]int   // by the length of a value in bits: the first bucket that it may fall into
+}
+
+// The bounds of NIXL's own histograms: bytes, and microseconds.
+var (
+	sizeBounds     = newBounds(semconv.SizeBounds(), 1)
+	durationBounds = newBounds(semconv.DurationBounds(), 1e6)
+)
+
+// maxBuckets is more than either has.
+const maxBuckets = 20
+
+func newBounds(out []float64, per float64) bounds {
+	b := bounds{out: out, per: per}
+	for _, v := range out {
+		b.at = append(b.at, int64(math.Round(v*per)))
+	}
+	for n := range b.first {
+		least := int64(0)
+		if n > 0 {
+			least = int64(min(uint64(1)<<(n-1), math.MaxInt64))
+		}
+		for b.first[n] < len(b.at) && least > b.at[b.first[n]] {
+			b.first[n]++
+		}
+	}
+	return b
+}
+
+// bucket returns the bucket of a value, which isn't above its bound.
+func (b *bounds) bucket(v int64) int {
+	i := b.first[bits.Len64(uint64(v))]
+	for i < len(b.at) && v > b.at[i] {
+		i++
+	}
+	return i
+}
+
+// unit returns a value in the metric's unit. It divides as the receiver does,
+// so that the two agree to the last digit.
+func (b *bounds) unit(v int64) float64 { return float64(v) / b.per }
+
+// histogram counts values, which aren't negative.
+type histogram struct {
+	sum    saturating
+	fall   atomic.Int64 // MaxInt64 less the least value; 0 if there is none
+	rise   atomic.Int64 // the greatest value
+	counts [maxBuckets]atomic.Int64
+}
+
+func (h *histogram) record(v int64, bucket int) {
+	h.sum.add(v)
+	lift(&h.fall, math.MaxInt64-v)
+	lift(&h.rise, v)
+	// The count comes last, and load reads it first: what is counted is in the
+	// sum and between the extremes.
+	h.counts[bucket].Add(1)
+}
+
+// lift raises a word. After the first few values, it only takes a load.
+func lift(word *atomic.Int64, to int64) {
+	for {
+		old := word.Load()
+		if to <= old || word.CompareAndSwap(old, to) {
+			return
+		}
+	}
+}
+
+// distribution is what histograms counted.
+type distribution struct {
+	counts     [maxBuckets]int64
+	sum        int64
+	fall, rise int64
+	exemplars  []*exemplar
+}
+
+func (h *histogram) addTo(d *distribution) {
+	for i := range d.counts {
+		d.counts[i] += h.counts[i].Load()
+	}
+	d.add(&distribution{sum: h.sum.load(), fall: h.fall.Load(), rise: h.rise.Load()})
+}
+
+func (d *distribution) add(o *distribution) {
+	for i := range d.counts {
+		d.counts[i] += o.counts[i]
+	}
+	d.sum = saturatingSum(d.sum, o.sum)
+	d.fall, d.rise = max(d.fall, o.fall), max(d.rise, o.rise)
+}
+
+func (d *distribution) count() (n int64) {
+	for _, c := range d.counts {
+		n += c
+	}
+	return n
+}
+
+// least returns the least value.
+func (d *distribution) least() int64 { return math.MaxInt64 - d.fall }

@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
+)
+
+// ScopeName is the name of the instrumentation scope of an agent's metrics. The
+// scope's version is that of this module.
+const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/agent"
+
+// Producer gives the metrics of agents to a reader of the SDK. It is safe for
+// concurrent use.
+//
+// Views and exemplar filters don't apply to its metrics, and their temporality
+// is cumulative, whatever the reader prefers. Several readers can share a
+// Producer; an exemplar goes to the first one that collects.
+type Producer struct {
+	overdue *time.Timer // complains if no reader ever collects
+
+	mu       sync.Mutex // guards what follows, and the accounts
+	accounts map[attribute.Distinct]*account
+	idle     int // accounts without open agents
+}
+
+var _ sdkmetric.Producer = (*Producer)(nil)
+
+// patience is longer than any sensible interval between collections.
+const patience = 10 * time.Minute
+
+var errNotCollected = errors.New("no reader collects the metrics of agents: pass the agent.Producer to a reader with metric.WithProducer")
+
+// NewProducer returns a Producer. Pass it to a reader and to the agents that
+// report through it:
+//
+//	producer := agent.NewProducer()
+//	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(producer))
+//	...
+//	a, err := agent.New("decode-0", agent.WithProducer(producer))
+//
+// If no reader collects within 10 minutes, OpenTelemetry's error handler gets
+// an error that says so.
+func NewProducer() *Producer {
+	return &Producer{
+		overdue:  time.AfterFunc(patience, func() { otel.Handle(errNotCollected) }),
+		accounts: make(map[attribute.Distinct]*account),
+	}
+}
+
+// Produce returns the metrics of all agents. A reader calls it at each
+// collection. The error is always nil.
+func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
+	p.overdue.Stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := newCollection()
+	for key, a := range p.accounts {
+		now := a.clock()
+		if !a.settle(now) {
+			delete(p.accounts, key)
+			p.idle--
+			continue
+		}
+		a.collect(c, now)
+	}
+	metrics := c.metrics()
+	if len(metrics) == 0 {
+		return nil, nil
+	}
+	return []metricdata.ScopeMetrics{{
+		Scope:   instrumentation.Scope{Name: ScopeName, Version: scope.Version()},
+		Metrics: metrics,
+	}}, nil
+}
+
+// join makes a series count toward the account of a set.
+func (p *Producer) join(set attribute.Set, s *series) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.accounts[set.Equivalent()]
+	switch {
+	case a == nil:
+		a = newAccount(set, s.clock)
+		p.accounts[set.Equivalent()] = a
+	case len(a.open) == 0:
+		p.idle--
+	}
+	a.join(s)
+}
+
+// leave closes series.
+func (p *Producer) leave(all []*series) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range all {
+		if s.account.leave(s); len(s.account.open) == 0 {
+			p.idle++
+		}
+	}
+	if p.idle > maxClosed {
+		p.evict()
+	}
+}
+
+// maxClosed bounds the memory for agents that come and go under ever new names
+// faster than they expire, at 10 KB each.
+const maxClosed = 2000
+
+// evict drops the half of the idle accounts that became idle first: half, so
+// that they aren't sorted each time.
+func (p *Producer) evict() {
+	idle := slices.DeleteFunc(slices.Collect(maps.Values(p.accounts)), func(a *account) bool { return len(a.open) > 0 })
+	slices.SortFunc(idle, func(a, b *account) int { return a.until().Compare(b.until()) })
+	for _, a := range idle[:len(idle)/2] {
+		delete(p.accounts, a.set.Equivalent())
+		p.idle--
+	}
+}

@@ -1,0 +1,87 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
+)
+
+// A Producer that was passed to no reader isn't silent.
+func TestProducerWithoutAReaderIsReported(t *testing.T) {
+	handler := otel.GetErrorHandler()
+	defer otel.SetErrorHandler(handler)
+	var errs []error
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { errs = append(errs, err) }))
+	synctest.Test(t, func(t *testing.T) {
+		agent.NewProducer()
+		collected := agent.NewProducer()
+		if _, err := collected.Produce(t.Context()); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Hour) // in a bubble of synctest
+		synctest.Wait()
+	})
+	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "pass the agent.Producer to a reader with metric.WithProducer") {
+		t.Errorf("errors: %v", errs)
+	}
+}
+
+func TestAgentWithoutAWayToReportIsRejected(t *testing.T) {
+	for name, opts := range map[string][]agent.Option{"no option": nil, "no producer": {agent.WithProducer(nil)}} {
+		t.Run(name, func(t *testing.T) {
+			_, err := agent.New("a", opts...)
+			if err == nil || !strings.Contains(err.Error(), "agent a: nothing would be reported: pass WithProducer") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestScopeHasAVersion(t *testing.T) {
+	b := newBackend()
+	b.agent(t)
+	var rm metricdata.ResourceMetrics
+	if err := b.reader.Collect(t.Context(), &rm); err != nil {
+		t.Fatal(err)
+	}
+	if s := rm.ScopeMetrics[0].Scope; s.Name != agent.ScopeName || s.Version == "" || s.Version != scope.Version() {
+		t.Errorf("scope %+v", s)
+	}
+}
+
+// Series start when their agent was created, not when it was collected.
+func TestSeriesStartWithTheirAgent(t *testing.T) {
+	b := newBackend()
+	b.agent(t).MemoryRegistered(ctx, 1)
+	b.clock.Advance(time.Minute)
+	for _, m := range collect(t, b.reader) {
+		sum, ok := m.Data.(metricdata.Sum[int64])
+		if !ok {
+			continue
+		}
+		for _, p := range sum.DataPoints {
+			if !p.StartTime.Equal(start) || !p.Time.Equal(start.Add(time.Minute)) {
+				t.Errorf("%s is from %v to %v", m.Name, p.StartTime, p.Time)
+			}
+		}
+	}
+}
+
+// A clock that is set back doesn't put points before their start.
+func TestClockThatIsSetBack(t *testing.T) {
+	b := newBackend()
+	b.agent(t)
+	b.clock.Advance(-time.Hour)
+	for _, m := range collect(t, b.reader) {
+		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && sum.DataPoints[0].Time.Before(sum.DataPoints[0].StartTime) {
+			t.Errorf("%s ends before it starts", m.Name)
+		}
+	}
+}

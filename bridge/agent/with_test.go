@@ -1,0 +1,124 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+func peer(name string) attribute.Set {
+	return attribute.NewSet(attribute.String(semconv.PeerAgentName, name))
+}
+
+// What is recorded with attributes has them on each point, and nothing else
+// has.
+func TestAttributesAreOnEachPointRecordedWithThem(t *testing.T) {
+	w := newAgent(t)
+	ucx := w.With(peer("p")).With(attribute.NewSet(attribute.String(semconv.BackendName, "UCX")))
+	ucx.Transfer(ctx, agent.Receive, 4096, 3*us, 7*us)
+	ucx.Error(ctx, agent.StatusCanceled)
+	ucx.MemoryRegistered(ctx, 8)
+	ucx.Event(ctx, agent.EventBackend, "retries", 3)
+	w.Transfer(ctx, agent.Receive, 1, us, us)
+
+	got := w.values(t)
+	const attributes = "nixl.agent.peer.name=p,nixl.backend.name=UCX"
+	for key, want := range map[string]float64{
+		"nixl.transfer.io{" + attributes + ",nixl.transfer.direction=receive}":                         4096,
+		"nixl.transfer.size{" + attributes + ",nixl.transfer.direction=receive}":                       1,
+		"nixl.transfer.duration{" + attributes + "}":                                                   1,
+		"nixl.transfer.last.duration{" + attributes + "}":                                              7e-6,
+		"nixl.errors{error.type=canceled," + attributes + "}":                                          1,
+		"nixl.memory.usage{" + attributes + "}":                                                        8,
+		"nixl.event.value{" + attributes + ",nixl.event.category=backend,nixl.event.name=retries}":     3,
+		"nixl.transfer.io{nixl.transfer.direction=receive}":                                            1,
+		"nixl.transfer.duration{}":                                                                     1,
+		"nixl.events{nixl.event.category=transfer,nixl.event.name=agent_rx_requests_num}":              1,
+		"nixl.transfer.requests{nixl.agent.peer.name=p,nixl.transfer.direction=receive}":               0,
+		"nixl.transfer.requests{nixl.backend.name=UCX,nixl.transfer.direction=receive}":                0,
+		"nixl.events{nixl.event.category=error,nixl.event.name=agent_err_canceled}":                    0,
+		"nixl.events{" + attributes + ",nixl.event.category=error,nixl.event.name=agent_err_canceled}": 1,
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %v, want %v", key, got[key], want)
+		}
+	}
+	// Errors start at 0 for the agent, not once more for each peer.
+	for key := range metrictest.Values(collect(t, w.reader)) {
+		if strings.HasPrefix(key, "nixl.errors{") && strings.Contains(key, "peer") && !strings.Contains(key, "canceled") {
+			t.Errorf("%s is reported", key)
+		}
+	}
+}
+
+func TestSameAttributesReturnTheSameAgent(t *testing.T) {
+	w := newAgent(t)
+	if first, second := w.With(peer("p")), w.With(peer("p")); first != second {
+		t.Error("two agents for one set")
+	}
+	if w.With(attribute.NewSet()) != w.Agent {
+		t.Error("another agent for no attributes")
+	}
+	set := peer("p")
+	if n := testing.AllocsPerRun(100, func() { w.With(set) }); n > 0 {
+		t.Errorf("looking a set up takes %v allocations", n)
+	}
+}
+
+// Ever new peers don't take ever more memory.
+func TestAttributeSetsAreBounded(t *testing.T) {
+	b := newBackend()
+	a := b.agent(t)
+	for i := range 1010 {
+		set := attribute.NewSet(attribute.Int("peer", i))
+		a.With(set).MemoryRegistered(ctx, 1)
+		a.With(set).With(peer("p")).MemoryDeregistered(ctx, 1)
+	}
+	got := b.values(t)
+	if n := got["nixl.memory.registered{otel.metric.overflow=true}"]; n != 510 {
+		t.Errorf("%v past the limit, want 510", n)
+	}
+	if n := got["nixl.memory.deregistered{otel.metric.overflow=true}"]; n != 510 {
+		t.Errorf("%v past the limit, want 510", n)
+	}
+}
+
+// Agents with attributes live as long as the one that they are derived from.
+func TestClosingEndsDerivedAgents(t *testing.T) {
+	backend := newBackend()
+	a := backend.agent(t)
+	p := a.With(peer("p"))
+	p.MemoryRegistered(ctx, 1)
+	closeAgent(t, p)
+	for _, late := range []*agent.Agent{a, p, a.With(peer("q"))} {
+		late.MemoryRegistered(ctx, 5)
+		late.Transfer(ctx, agent.Transmit, 1, us, us)
+		late.Event(ctx, agent.EventCustom, "late", 1)
+	}
+	const key = "{nixl.agent.peer.name=p}"
+	backend.see(t, map[string]float64{
+		"nixl.memory.registered" + key: 1, "nixl.memory.usage" + key: 1,
+		"nixl.memory.last.size{nixl.agent.peer.name=p,nixl.memory.operation=register}": 1,
+	})
+}
+
+func TestRecordingAllocatesNothing(t *testing.T) {
+	w := newAgent(t)
+	for name, a := range map[string]*agent.Agent{"plain": w.Agent, "with attributes": w.With(peer("p"))} {
+		if n := testing.AllocsPerRun(100, func() {
+			a.Transfer(ctx, agent.Transmit, 4096, us, us)
+			a.MemoryRegistered(ctx, 1)
+			a.MemoryDeregistered(ctx, 1)
+			a.Error(ctx, agent.StatusBackend)
+			a.Event(ctx, agent.EventBackend, "retries", 1)
+			a.EventsDropped(ctx, 1)
+		}); n > 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package expo
+
+// steps are the bounds that an explicit histogram may have: 1, 2 and 5 times a
+// power of ten nanoseconds, by octave. Most octaves have one, none has two.
+var steps [octaves]step
+
+// step is a bound and the bucket of its octave in which it is. An octave
+// without one has a bucket that no duration falls into.
+type step struct {
+	bucket int
+	ns     int64
+}
+
+func fillSteps() {
+	for o := range steps {
+		steps[o].bucket = -1
+	}
+	decade := int64(1)
+	for range 19 { // to 5e18 ns; the longest duration has 9.2e18
+		for _, factor := range []int64{1, 2, 5} {
+			o, bucket := locate(factor * decade)
+			steps[o] = step{bucket, factor * decade}
+		}
+		decade *= 10
+	}
+}
+
+// Explicit returns the counts of an explicit histogram, one more than there are
+// bounds. The bounds are ascending, in nanoseconds, and each must be 1, 2 or 5
+// times a power of ten.
+func (s *Sum) Explicit(bounds []int64) []uint64 {
+	counts := make([]uint64, 0, len(bounds)+1)
+	next, end := s.octaves()
+	below := s.zeros // in the buckets before next
+	counted := uint64(0)
+	for _, ns := range bounds {
+		o, bucket := locate(ns)
+		if steps[o].ns != ns {
+			panic("expo: a bound that is not 1, 2 or 5 times a power of ten")
+		}
+		for ; next < min(o*perOctave+bucket, end); next++ {
+			below += s.counts[next]
+		}
+		upTo := below + s.lower[o]
+		counts = append(counts, upTo-counted)
+		counted = upTo
+	}
+	return append(counts, s.Count()-counted)
+}

@@ -1,0 +1,46 @@
+// Package scope gives the version that the instrumentation scopes of the
+// packages under bridge carry.
+package scope
+
+import (
+	"runtime/debug"
+	"sync"
+)
+
+const module = "github.com/nixl-otel/nixl-otel"
+
+// devel is what Go itself calls a version that it doesn't know.
+const devel = "(devel)"
+
+// Version returns the version of this module in the running program, as the Go
+// toolchain recorded it: v1.2.3, a pseudo-version, or (devel).
+var Version = sync.OnceValue(func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return devel
+	}
+	return versionIn(info)
+})
+
+func versionIn(info *debug.BuildInfo) string {
+	if info.Main.Path == module {
+		return known(info.Main.Version)
+	}
+	for _, dep := range info.Deps {
+		if dep.Path != module {
+			continue
+		}
+		if dep.Replace != nil {
+			dep = dep.Replace
+		}
+		return known(dep.Version)
+	}
+	return devel
+}
+
+func known(version string) string {
+	if version == "" {
+		return devel
+	}
+	return version
+}

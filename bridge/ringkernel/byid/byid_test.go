@@ -1,0 +1,111 @@
+package byid_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel/byid"
+)
+
+type call func(ctx context.Context, rt *ringkernel.Runtime, id string) error
+
+var errBad = errors.New("bad message")
+
+// calls are all functions, each with the call on a handle that it stands for.
+var calls = map[string]struct {
+	byID     call
+	byHandle func(context.Context, *ringkernel.Kernel)
+}{
+	"RecordReceive": {byid.RecordReceive, func(ctx context.Context, k *ringkernel.Kernel) { k.Received(ctx) }},
+	"RecordSend":    {byid.RecordSend, func(ctx context.Context, k *ringkernel.Kernel) { k.Sent(ctx) }},
+	"RecordMessage": {
+		func(ctx context.Context, rt *ringkernel.Runtime, id string) error {
+			return byid.RecordMessage(ctx, rt, id, 7)
+		},
+		func(ctx context.Context, k *ringkernel.Kernel) { k.Processed(ctx, 7) },
+	},
+	"RecordDrop": {
+		func(ctx context.Context, rt *ringkernel.Runtime, id string) error {
+			return byid.RecordDrop(ctx, rt, id, ringkernel.OutputQueue)
+		},
+		func(ctx context.Context, k *ringkernel.Kernel) { k.Dropped(ctx, ringkernel.OutputQueue) },
+	},
+	"RecordError": {
+		func(ctx context.Context, rt *ringkernel.Runtime, id string) error {
+			return byid.RecordError(ctx, rt, id, errBad)
+		},
+		func(ctx context.Context, k *ringkernel.Kernel) { k.Error(ctx, errBad) },
+	},
+}
+
+func TestRecordsLikeTheHandle(t *testing.T) {
+	for name, c := range calls {
+		t.Run(name, func(t *testing.T) {
+			rt := ringkernel.NewRuntime(ringkernel.WithClock(metrictest.NewClock().Now))
+			c.byHandle(t.Context(), rt.Register("handle"))
+			rt.Register("id")
+			if err := c.byID(t.Context(), rt, "id"); err != nil {
+				t.Fatal(err)
+			}
+			want, _ := rt.Telemetry("handle")
+			got, _ := rt.Telemetry("id")
+			want.KernelID = "id"
+			if d := cmp.Diff(want, got, cmpopts.EquateErrors()); d != "" {
+				t.Errorf("Telemetry (-by handle +by id):\n%s", d)
+			}
+			untouched := ringkernel.Telemetry{KernelID: "id", StartTime: got.StartTime, Time: got.Time}
+			if cmp.Equal(untouched, got, cmpopts.EquateErrors()) {
+				t.Error("nothing was recorded")
+			}
+		})
+	}
+}
+
+func TestUnknownIDIsAnError(t *testing.T) {
+	rt := ringkernel.NewRuntime()
+	rt.Register("gone")
+	rt.Unregister("gone")
+	for name, c := range calls {
+		err := c.byID(t.Context(), rt, "gone")
+		if !errors.Is(err, byid.ErrNotRegistered) || !strings.Contains(err.Error(), `"gone"`) {
+			t.Errorf("%s: %v, want ErrNotRegistered and the id", name, err)
+		}
+	}
+	if n := rt.Summary().KernelCount; n != 0 {
+		t.Errorf("%d kernels were registered", n)
+	}
+}
+
+func TestNilRuntimeIsNoError(t *testing.T) {
+	for name, c := range calls {
+		if err := c.byID(t.Context(), nil, "k"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestDoesNotAllocate(t *testing.T) {
+	rt := ringkernel.NewRuntime()
+	rt.Register("k")
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(100, func() { _ = byid.RecordReceive(ctx, rt, "k") }); n != 0 {
+		t.Errorf("%v allocations a call, want 0", n)
+	}
+}
+
+func BenchmarkRecordReceive(b *testing.B) {
+	rt := ringkernel.NewRuntime()
+	rt.Register("k")
+	for b.Loop() {
+		if err := byid.RecordReceive(context.Background(), rt, "k"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package ringkernel_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+)
+
+func toJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestSummaryJSON(t *testing.T) {
+	w := newWorld(t, ringkernel.WithGPUUtilization(func() (float64, bool) { return 0.25, true }))
+	k := w.Register("worker")
+	setState(t, k, ringkernel.StateActive)
+	k.SetQueueSize(ringkernel.InputQueue, 3)
+	k.SetQueueCapacity(ringkernel.InputQueue, 8)
+	w.clock.Advance(time.Second)
+	k.Received(t.Context())
+	k.Sent(t.Context())
+	k.Dropped(t.Context(), ringkernel.OutputQueue)
+	k.Error(t.Context(), errors.New("out of luck"))
+	k.Processed(t.Context(), 20*time.Millisecond)
+	k.Processed(t.Context(), 20*time.Millisecond)
+	w.clock.Advance(time.Second)
+	setState(t, k, ringkernel.StateTerminated)
+	w.collect(t)
+	w.clock.Advance(time.Second)
+
+	const want = `{
+  "time": "2025-01-15T14:30:28Z",
+  "uptime": 3,
+  "kernel_count": 1,
+  "total_messages": 2,
+  "total_errors": 1,
+  "total_dropped": 1,
+  "aggregate_throughput": 1,
+  "gpu_utilization": 0.25,
+  "last_collected": "2025-01-15T14:30:27Z",
+  "per_kernel": {
+    "worker": {
+      "kernel_id": "worker",
+      "state": "terminated",
+      "messages_received": 1,
+      "messages_sent": 1,
+      "messages_processed": 2,
+      "messages_dropped": 1,
+      "errors": 1,
+      "last_error": "out of luck",
+      "start_time": "2025-01-15T14:30:25Z",
+      "end_time": "2025-01-15T14:30:27Z",
+      "last_message_time": "2025-01-15T14:30:26Z",
+      "uptime": 2,
+      "throughput": 1,
+      "error_rate": 0.5,
+      "total_latency": 0.04,
+      "avg_latency": 0.02,
+      "min_latency": 0.02,
+      "p50_latency": 0.02,
+      "p99_latency": 0.02,
+      "max_latency": 0.02,
+      "input": {
+        "size": 3,
+        "capacity": 8,
+        "messages_dropped": 0
+      },
+      "output": {
+        "size": 0,
+        "capacity": 0,
+        "messages_dropped": 1
+      }
+    }
+  }
+}`
+	if d := cmp.Diff(want, toJSON(t, w.Summary())); d != "" {
+		t.Errorf("JSON (-want +got):\n%s", d)
+	}
+}
+
+// What isn't known is null, not the year 1.
+func TestJSONOfNothing(t *testing.T) {
+	var disabled *ringkernel.Runtime
+	const want = `{
+  "time": null,
+  "uptime": 0,
+  "kernel_count": 0,
+  "total_messages": 0,
+  "total_errors": 0,
+  "total_dropped": 0,
+  "aggregate_throughput": 0,
+  "gpu_utilization": null,
+  "last_collected": null,
+  "per_kernel": {}
+}`
+	if d := cmp.Diff(want, toJSON(t, disabled.Summary())); d != "" {
+		t.Errorf("a nil Runtime's JSON (-want +got):\n%s", d)
+	}
+	w := newWorld(t)
+	w.Register("fresh")
+	var fresh map[string]any
+	if err := json.Unmarshal([]byte(toJSON(t, w.telemetry(t, "fresh"))), &fresh); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"last_error", "last_message_time", "end_time"} {
+		if v, ok := fresh[key]; !ok || v != nil {
+			t.Errorf("%s of a fresh kernel is %v, want null", key, v)
+		}
+	}
+	if fresh["state"] != "created" {
+		t.Errorf("state is %v, want created", fresh["state"])
+	}
+}

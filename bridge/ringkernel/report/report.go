@@ -1,0 +1,106 @@
+// Package report shows the snapshots of a [ringkernel.Runtime] to people and
+// programs that have no metrics backend: as text, at an interval, and over
+// HTTP.
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+)
+
+// Write writes a summary as text, with a line for each kernel.
+func Write(w io.Writer, s ringkernel.Summary) error {
+	if _, err := io.WriteString(w, text(s)); err != nil {
+		return fmt.Errorf("write the summary of ring kernels: %w", err)
+	}
+	return nil
+}
+
+func text(s ringkernel.Summary) string {
+	if s.Time.IsZero() {
+		return "=== Telemetry is disabled ===\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "=== Telemetry @ %d ===\n", s.Time.Unix())
+	fmt.Fprintf(&b, "Kernels: %d\n", s.KernelCount)
+	fmt.Fprintf(&b, "Messages: %d\n", s.TotalMessages)
+	fmt.Fprintf(&b, "Throughput: %.1f msg/s\n", s.AggregateThroughput)
+	fmt.Fprintf(&b, "Errors: %d\n", s.TotalErrors)
+	fmt.Fprintf(&b, "Dropped: %d\n", s.TotalDropped)
+	if s.GPUUtilization != nil {
+		fmt.Fprintf(&b, "GPU: %.1f%%\n", 100**s.GPUUtilization)
+	}
+	for _, t := range s.Kernels {
+		fmt.Fprintf(&b, "  %s: %v, %d processed, %.1f msg/s, latency %v avg, %v p50, %v p99, %v max, %d errors\n",
+			t.KernelID, t.State, t.MessagesProcessed, t.Throughput(),
+			t.AverageLatency(), t.P50Latency, t.P99Latency, t.MaxLatency, t.Errors)
+	}
+	return b.String()
+}
+
+// Print writes a summary and an empty line before it at an interval, until the
+// context is done. Then it returns nil, as that is how it ends. It returns an
+// error for an interval that isn't positive, and for a failed write. With a
+// nil Runtime it only waits for the context.
+//
+//	go report.Print(ctx, os.Stdout, rt, 5*time.Second)
+func Print(ctx context.Context, w io.Writer, rt *ringkernel.Runtime, every time.Duration) error {
+	if every <= 0 {
+		return fmt.Errorf("print a summary every %v: the interval must be more than 0", every)
+	}
+	if rt == nil {
+		<-ctx.Done()
+		return nil
+	}
+	ticks := time.NewTicker(every)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks.C:
+		}
+		if ctx.Err() != nil {
+			return nil // both were ready
+		}
+		if _, err := io.WriteString(w, "\n"+text(rt.Summary())); err != nil {
+			return fmt.Errorf("print the summary of ring kernels: %w", err)
+		}
+	}
+}
+
+// Handler returns a handler that serves the Runtime's summary as JSON. With the
+// query parameter kernel_id it serves the telemetry of that kernel, or status
+// 404 if it isn't registered.
+func Handler(rt *ringkernel.Runtime) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "only GET is supported", http.StatusMethodNotAllowed)
+			return
+		}
+		var shown any = rt.Summary()
+		if query := r.URL.Query(); query.Has("kernel_id") {
+			t, ok := rt.Telemetry(query.Get("kernel_id"))
+			if !ok {
+				http.Error(w, "no ring kernel with this kernel_id is registered", http.StatusNotFound)
+				return
+			}
+			shown = t
+		}
+		body, err := json.MarshalIndent(shown, "", "  ")
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(append(body, '\n')) // the client may be gone
+	})
+}

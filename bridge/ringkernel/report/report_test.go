@@ -1,0 +1,180 @@
+package report_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel/report"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestWrite(t *testing.T) {
+	clock := metrictest.NewClock()
+	utilization := 0.25
+	rt := ringkernel.NewRuntime(ringkernel.WithClock(clock.Now),
+		ringkernel.WithGPUUtilization(func() (float64, bool) { return utilization, utilization > 0 }))
+	k := rt.Register("worker_0")
+	for _, err := range []error{
+		k.SetState(ringkernel.StateActive), rt.Register("worker_1").SetState(ringkernel.StateLaunched),
+	} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for range 26 {
+		k.Processed(t.Context(), 2*time.Millisecond)
+	}
+	k.Error(t.Context(), errors.New("no"))
+	k.Dropped(t.Context(), ringkernel.InputQueue)
+	clock.Advance(4 * time.Second)
+
+	var b bytes.Buffer
+	if err := report.Write(&b, rt.Summary()); err != nil {
+		t.Fatal(err)
+	}
+	const want = `=== Telemetry @ 1736951429 ===
+Kernels: 2
+Messages: 26
+Throughput: 6.5 msg/s
+Errors: 1
+Dropped: 1
+GPU: 25.0%
+  worker_0: active, 26 processed, 6.5 msg/s, latency 2ms avg, 2ms p50, 2ms p99, 2ms max, 1 errors
+  worker_1: launched, 0 processed, 0.0 msg/s, latency 0s avg, 0s p50, 0s p99, 0s max, 0 errors
+`
+	if d := cmp.Diff(want, b.String()); d != "" {
+		t.Errorf("written (-want +got):\n%s", d)
+	}
+	utilization = 0
+	b.Reset()
+	if err := report.Write(&b, rt.Summary()); err != nil || strings.Contains(b.String(), "GPU") {
+		t.Errorf("without a GPU: %v\n%s", err, &b)
+	}
+}
+
+func TestWriteOfANilRuntime(t *testing.T) {
+	var rt *ringkernel.Runtime
+	var b bytes.Buffer
+	if err := report.Write(&b, rt.Summary()); err != nil || b.String() != "=== Telemetry is disabled ===\n" {
+		t.Errorf("%v, wrote %q", err, &b)
+	}
+}
+
+func TestPrintAtAnIntervalUntilCanceled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := ringkernel.NewRuntime()
+		ctx, cancel := context.WithCancel(t.Context())
+		began := time.Now()
+		var at []time.Duration
+		w := writerFunc(func(p []byte) (int, error) {
+			if !bytes.HasPrefix(p, []byte("\n=== Telemetry @ ")) {
+				t.Errorf("printed %q", p)
+			}
+			if at = append(at, time.Since(began)); len(at) == 3 {
+				cancel()
+			}
+			return len(p), nil
+		})
+		if err := report.Print(ctx, w, rt, 5*time.Second); err != nil {
+			t.Errorf("Print: %v, want nil when it is canceled", err)
+		}
+		want := []time.Duration{5 * time.Second, 10 * time.Second, 15 * time.Second}
+		if d := cmp.Diff(want, at); d != "" {
+			t.Errorf("printed at (-want +got):\n%s", d)
+		}
+	})
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func TestPrintEndsWithAWriteError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errFull := errors.New("disk full")
+		full := writerFunc(func([]byte) (int, error) { return 0, errFull })
+		if err := report.Print(t.Context(), full, ringkernel.NewRuntime(), time.Second); !errors.Is(err, errFull) {
+			t.Errorf("Print: %v, want the writer's error", err)
+		}
+		if err := report.Write(full, ringkernel.Summary{}); !errors.Is(err, errFull) {
+			t.Errorf("Write: %v, want the writer's error", err)
+		}
+	})
+}
+
+func TestPrintRejectsAnInterval(t *testing.T) {
+	for _, every := range []time.Duration{0, -time.Second} {
+		err := report.Print(t.Context(), nil, nil, every)
+		if err == nil || !strings.Contains(err.Error(), every.String()) {
+			t.Errorf("every %v: %v, want an error that names it", every, err)
+		}
+	}
+}
+
+func TestPrintOfANilRuntimeWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var b bytes.Buffer
+		if err := report.Print(ctx, &b, nil, time.Second); err != nil || b.Len() > 0 {
+			t.Errorf("%v, printed %q", err, &b)
+		}
+	})
+}
+
+func TestHandler(t *testing.T) {
+	rt := ringkernel.NewRuntime()
+	rt.Register("a b").Sent(t.Context())
+	rt.Register("c")
+	for _, tt := range []struct {
+		name, method, query string
+		rt                  *ringkernel.Runtime
+		status              int
+		want                map[string]any // some of the fields
+	}{
+		{"all", http.MethodGet, "", rt, 200, map[string]any{"kernel_count": 2.0, "gpu_utilization": nil}},
+		{"one", http.MethodGet, "?kernel_id=a+b", rt, 200, map[string]any{"kernel_id": "a b", "messages_sent": 1.0, "state": "created"}},
+		{"unknown", http.MethodGet, "?kernel_id=x", rt, 404, nil},
+		{"no id", http.MethodGet, "?kernel_id=", rt, 404, nil},
+		{"nil Runtime", http.MethodGet, "", nil, 200, map[string]any{"kernel_count": 0.0, "time": nil}},
+		{"one of a nil Runtime", http.MethodGet, "?kernel_id=c", nil, 404, nil},
+		{"another method", http.MethodPost, "", rt, 405, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			report.Handler(tt.rt).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tt.method, "/"+tt.query, nil))
+			if w.Code != tt.status {
+				t.Fatalf("status %d, want %d", w.Code, tt.status)
+			}
+			if tt.want == nil {
+				return
+			}
+			if got := w.Header().Get("Content-Type"); got != "application/json" {
+				t.Errorf("content type %q", got)
+			}
+			var got map[string]any
+			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+				t.Fatal(err)
+			}
+			for key, want := range tt.want {
+				if v, ok := got[key]; !ok || v != want {
+					t.Errorf("%s is %v, want %v", key, v, want)
+				}
+			}
+		})
+	}
+}
