@@ -33,6 +33,11 @@ type declared struct {
 		Gauge       *declaredValue `mapstructure:"gauge"`
 		Attributes  []string       `mapstructure:"attributes"`
 	} `mapstructure:"metrics"`
+	Telemetry struct {
+		Metrics map[string]struct {
+			Attributes []string `mapstructure:"attributes"`
+		} `mapstructure:"metrics"`
+	} `mapstructure:"telemetry"`
 }
 
 type declaredValue struct {
@@ -48,7 +53,7 @@ func readMetadata(t *testing.T) (d declared) {
 		t.Fatal(err)
 	}
 	for key, into := range map[string]any{
-		"resource_attributes": &d.ResourceAttributes, "attributes": &d.Attributes, "metrics": &d.Metrics,
+		"resource_attributes": &d.ResourceAttributes, "attributes": &d.Attributes, "metrics": &d.Metrics, "telemetry": &d.Telemetry,
 	} {
 		section, err := all.Sub(key)
 		if err != nil {

@@ -197,8 +197,8 @@ func TestDrainsDuringTheInitialDelay(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 8)
 	newHarness(t, dir).start()
-	for i := range uint64(10) {
-		push(t, w, write(i, 1, 1)...)
+	for range 7 { // an eighth would end at position 0, which a reader has to take for a restart
+		push(t, w, write(1, 1, 1)[:3]...)
 		drained(t, w.Path())
 	}
 }

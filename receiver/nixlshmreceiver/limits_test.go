@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,13 +66,13 @@ func TestStaleAgentsAreKeptForABackendThatIsDown(t *testing.T) {
 	h := newHarness(t, dir, often, func(c *Config) {
 		c.StaleAfter, c.Directories = time.Minute, append(c.Directories, other)
 	})
-	clock := newClock()
-	h.on.now = clock.now
+	var ahead atomic.Int64
+	h.on.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	down := make(chan struct{})
 	h.consume = backend(down)
 	h.start()
 	drained(t, gone.Path())
-	clock.pass(time.Hour)
+	ahead.Store(int64(time.Hour))
 	// The look through the directories that finds this one is the one that
 	// would give the agent up.
 	if err := os.Mkdir(other, 0o700); err != nil {
@@ -186,7 +187,8 @@ func TestObserve(t *testing.T) {
 	}
 	h := newHarness(t, dir, often, func(c *Config) {
 		c.Mode, c.Include = ringbuf.Observe, []string{"**"}
-	}).start()
+	}).startWith(readable(cases))
+	h.until(func(all agents) bool { return len(all) == readable(cases) })
 	h.next()
 	h.next()
 	last := read(t, h.shutdown())
