@@ -48,6 +48,7 @@ type harness struct {
 	consume  func(context.Context, pmetric.Metrics) error // stands before batches; nil takes everything
 
 	extensions map[component.ID]component.Component
+	adapt      func(*host.Config) // changes what the receiver asks of the host; may be nil
 
 	stop func() error
 }
@@ -98,6 +99,15 @@ func (h *harness) startWith(rings int) *harness {
 	h.receiver, err = newFactory(h.on).CreateMetrics(h.tb.Context(), h.settings, h.cfg, next)
 	if err != nil {
 		h.tb.Fatal(err)
+	}
+	if h.adapt != nil {
+		r := h.receiver.(*ringReceiver)
+		cfg := h.cfg.host(r.notice)
+		cfg.Now, cfg.Telemetry = h.on.now, r.telemetry.host()
+		h.adapt(&cfg)
+		if r.rings, err = host.New(cfg); err != nil {
+			h.tb.Fatal(err)
+		}
 	}
 	if err := h.receiver.Start(h.tb.Context(), h); err != nil {
 		h.tb.Fatal(err)
