@@ -73,7 +73,7 @@ func TestRingThatHangsDelaysNoShutdown(t *testing.T) {
 	h.start()
 	push(t, w, write(10, 1, 1)...)
 	wait(t, began, "read that hangs")
-	if err := h.receiver.(*ringReceiver).collect(t.Context(), false); err != nil { // returns, without the agent
+	if err := h.own().collect(t.Context(), false); err != nil { // returns, without the agent
 		t.Fatal(err)
 	}
 	h.log("error: ", "reading a ring has blocked", "FUSE")

@@ -18,7 +18,7 @@ import (
 // delay them. A function that is nil delays nothing.
 type obstacle struct {
 	*memory
-	batch, closing func()
+	batch, closing func(context.Context)
 }
 
 func (o *obstacle) GetClient(ctx context.Context, kind component.Kind, id component.ID, name string) (storage.Client, error) {
@@ -33,23 +33,24 @@ type obstructed struct {
 
 func (c *obstructed) Batch(ctx context.Context, ops ...*storage.Operation) error {
 	if c.by.batch != nil {
-		c.by.batch()
+		c.by.batch(ctx)
 	}
 	return c.Client.Batch(ctx, ops...)
 }
 
 func (c *obstructed) Close(ctx context.Context) error {
 	if c.by.closing != nil {
-		c.by.closing()
+		c.by.closing(ctx)
 	}
 	return c.Client.Close(ctx)
 }
 
 // hanging returns a function that blocks until the test ends.
-func hanging(t *testing.T) func() {
+func hanging(t *testing.T) func(context.Context) {
+	t.Helper()
 	end := make(chan struct{})
 	t.Cleanup(func() { close(end) })
-	return func() { <-end }
+	return func(context.Context) { <-end }
 }
 
 func stored(t *testing.T, dir string, store component.Component, change ...func(*Config)) *harness {
@@ -80,9 +81,9 @@ func TestHangingStorageDoesntStopCollections(t *testing.T) {
 
 // Shutdown returns within its context, whatever hangs, and exports first.
 func TestShutdownDoesntWaitForHangingStorage(t *testing.T) {
-	for name, hangs := range map[string]func(*obstacle, func()){
-		"batch": func(o *obstacle, fn func()) { o.batch = fn },
-		"close": func(o *obstacle, fn func()) { o.closing = fn },
+	for name, hangs := range map[string]func(*obstacle, func(context.Context)){
+		"batch": func(o *obstacle, fn func(context.Context)) { o.batch = fn },
+		"close": func(o *obstacle, fn func(context.Context)) { o.closing = fn },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -142,7 +143,13 @@ func TestSlowStorageWithStaleCheckpointsLosesNothing(t *testing.T) {
 	}
 
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := stored(t, dir, &obstacle{memory: store, batch: func() { time.Sleep(delay) }}, func(c *Config) { c.StaleAfter = 2 * time.Second })
+	slow := func(ctx context.Context) {
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+		}
+	}
+	h := stored(t, dir, &obstacle{memory: store, batch: slow}, func(c *Config) { c.StaleAfter = 2 * time.Second })
 	h.settings.ID = fill.settings.ID
 	h.start()
 	// An agent doesn't wait for room, as this test does, so that room has to be
