@@ -72,9 +72,9 @@ func TestStaleAgentsAreKeptForABackendThatIsDown(t *testing.T) {
 	h.consume = backend(down)
 	h.start()
 	drained(t, gone.Path())
+	h.log("telemetry directory can't be read", other)
 	ahead.Store(int64(time.Hour))
-	// The look through the directories that finds this one is the one that
-	// would give the agent up.
+	// Once this directory is found, there was time enough to give the agent up.
 	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
 	}
