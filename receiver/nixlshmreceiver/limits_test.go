@@ -27,11 +27,18 @@ func TestStaleAfter(t *testing.T) {
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
 	}
-	h := newHarness(t, dir, often, func(c *Config) { c.StaleAfter = time.Minute })
+	h := newHarness(t, dir, often, func(c *Config) {
+		c.StaleAfter = time.Minute
+		c.Metrics.NixlAgentUp.Enabled = true
+	})
 	clock := newClock()
 	h.on.now = clock.now
 	h.start()
-	first := h.until(func(all agents) bool { return all["gone"].int(transmitted) == 7 && all["idle"].int(transmitted) == 8 })
+	first := h.until(func(all agents) bool {
+		return all["gone"].int(transmitted) == 7 && all["idle"].int(transmitted) == 8 &&
+			all["gone"].points["nixl.agent.up"] == int64(0)
+	})
+	h.next() // so that the one before has been delivered
 
 	clock.pass(2 * time.Minute)
 	h.log("info: ", "agent exited and wrote nothing for 1m0s", gone.Path())

@@ -68,9 +68,8 @@ func TestStatusWhereNothingCanBeOpened(t *testing.T) {
 func TestStatusWhereSomeRingsCanBeOpened(t *testing.T) {
 	dir := t.TempDir()
 	ring(t, dir, "good", ringbuf.V4, 16)
-	strange := ringtest.NewHeader(99, 16)
-	ringtest.Make(t, filepath.Join(dir, "strange"), strange, 16*16)
 	h := newHarness(t, dir, often).start()
+	ringtest.Make(t, filepath.Join(dir, "strange"), ringtest.NewHeader(99, 16), 16*16)
 	h.log("warn: ", "ring can't be opened", "unknown ring version 99", "strange")
 	h.next()
 	h.next()
