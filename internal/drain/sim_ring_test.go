@@ -38,6 +38,8 @@ type simFile struct {
 	path    string
 	memory  []uint64
 	size    int
+	lay     simLayout // of the run whose events are in it
+	slots   uint64
 	changed time.Time // ctime
 	locked  bool      // by a reader of the Collector
 	taken   uint64    // events that another consumer took since the owner last looked
@@ -121,7 +123,7 @@ func (a *simAgent) start(lay simLayout, slots uint64) {
 	a.file, a.lay, a.slots, a.write, a.alive, a.starting = f, lay, slots, 0, true, true
 	a.steps = []func(){
 		func() { w.truncated(a); f.truncate(lay.header + int(slots)*lay.slot) },
-		func() { w.reset(a); f.store(lay.writePos, 0) },
+		func() { w.reset(a); f.lay, f.slots = lay, slots; f.store(lay.writePos, 0) },
 		func() { f.store(lay.readPos, 0) },
 		func() { f.store32(offVersion, 0) },
 		func() { f.store(lay.capacity, slots) },
