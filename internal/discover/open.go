@@ -35,6 +35,7 @@ func (t *tracker) try(f *ringbuf.Folder, r *record, info ringbuf.FileInfo) {
 		r.known, r.info = true, info
 		t.attach(r, ring)
 		t.send(drain.Opened{Agent: r.Agent, Reader: ring, From: t.source})
+		t.opened()
 		return
 	}
 	if !r.known {

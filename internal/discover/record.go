@@ -139,11 +139,16 @@ func (t *tracker) setRefusal(path string, refusal *Refusal) {
 	}
 }
 
+// opened counts a ring that the owner has been sent. It comes after the message,
+// so that whoever sees the count finds the ring in the next collection.
+func (t *tracker) opened() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rings++
+}
+
 // attach notes that a ring was opened.
 func (t *tracker) attach(r *record, ring *ringbuf.Reader) {
-	t.mu.Lock()
-	t.rings++
-	t.mu.Unlock()
 	r.ring = nil // the ring that it may have had is the old one now, which isn't found again
 	t.enter(r, open)
 	r.ring = ring

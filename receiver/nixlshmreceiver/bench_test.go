@@ -29,7 +29,7 @@ func BenchmarkCollect(b *testing.B) {
 				return nil
 			})
 			collect := func() {
-				if err := r.collect(b.Context()); err != nil {
+				if err := r.collect(b.Context(), false); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -72,8 +72,8 @@ func median(d []time.Duration) float64 {
 	return float64(d[len(d)/2])
 }
 
-// busyReceiver is a receiver of n agents that have done everything. Its loops
-// don't run.
+// busyReceiver is a receiver of n agents that have done everything. It collects
+// only when it is asked to.
 func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringReceiver {
 	b.Helper()
 	dir := b.TempDir()
@@ -83,15 +83,16 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 	if err != nil {
 		b.Fatal(err)
 	}
-	on := machine{
-		now:      func() time.Time { return time.Now().Add(time.Hour) }, // no ring is too new to be opened again
-		hostname: func() (string, error) { return testHost, nil },
-	}
+	cfg.InitialDelay, cfg.RunInterval = time.Hour, time.Hour
+	on := machine{now: time.Now, hostname: func() (string, error) { return testHost, nil }}
 	r, err := newReceiver(cfg, receivertest.NewNopSettings(metadata.Type), next, on)
 	if err != nil {
 		b.Fatal(err)
 	}
-	r.host = componenttest.NewNopHost()
+	if err := r.Start(b.Context(), componenttest.NewNopHost()); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = r.Shutdown(context.Background()) })
 	for _, layout := range []ringbuf.Layout{ringbuf.V1, ringbuf.V4} { // an upgrade gives an agent the events of both
 		for i := range n {
 			w := ring(b, dir, fmt.Sprintf("worker-%04d", i), layout, 64)
@@ -107,10 +108,18 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 				b.Fatal(err)
 			}
 		}
-		r.watcher.Drain()
-		r.watcher.Scan()
-		r.watcher.Drain()
+		eventually(b, "drained rings of every agent", func() bool { return r.has(b, n, layout) })
 	}
-	b.Cleanup(r.watcher.Close)
 	return r
+}
+
+// has reports whether n agents with rings of a layout have been drained.
+func (r *ringReceiver) has(b *testing.B, n int, layout ringbuf.Layout) bool {
+	ready := 0
+	for _, a := range r.rings.Collect(b.Context(), false).Snapshots {
+		if a.Layout == layout && a.Totals.Errors(ringbuf.TypeErrCanceled).Events == 1 {
+			ready++
+		}
+	}
+	return ready == n
 }

@@ -1,15 +1,15 @@
 package nixlshmreceiver
 
 import (
-	"context"
 	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -21,73 +21,71 @@ type builder struct {
 	*metadata.MetricsBuilder
 	cfg       *Config
 	hostname  string
-	now       func() time.Time
-	taken     pcommon.Timestamp // when the collection began
 	resources *metadata.ResourceBuilder
 	emission  []metadata.ResourceMetricsOption // calls finish
 
 	// What is being written.
-	view      watch.View
+	agent     *drain.Snapshot
 	start, ts pcommon.Timestamp // of its points
 }
 
-func newBuilder(cfg *Config, mb *metadata.MetricsBuilder, hostname string, now func() time.Time) *builder {
+func newBuilder(cfg *Config, mb *metadata.MetricsBuilder, hostname string) *builder {
 	b := &builder{
-		MetricsBuilder: mb, cfg: cfg, hostname: valid(hostname), now: now,
+		MetricsBuilder: mb, cfg: cfg, hostname: valid(hostname),
 		resources: mb.NewResourceBuilder(),
 	}
 	b.emission = []metadata.ResourceMetricsOption{metadata.With(b.finish)}
 	return b
 }
 
-// build collects the totals of all agents and writes them, a resource for each.
-func (b *builder) build(ctx context.Context, w *watch.Watcher) pmetric.Metrics {
-	b.taken = pcommon.NewTimestampFromTime(b.now())
-	w.Collect(ctx, b.agent)
-	b.view = watch.View{} // an agent may be given up before the next
+// build writes the totals of agents, a resource for each. They were collected at
+// or after taken.
+func (b *builder) build(taken time.Time, agents []drain.Snapshot) pmetric.Metrics {
+	for i := range agents {
+		b.write(&agents[i], pcommon.NewTimestampFromTime(taken))
+	}
+	b.agent = nil
 	return b.Emit()
 }
 
-func (b *builder) agent(v watch.View) {
-	b.view, b.start = v, pcommon.NewTimestampFromTime(v.Start)
-	// A ring may have been opened just now, and a clock may be set back: a
-	// point before its start is one that backends refuse.
-	b.ts = max(b.taken, b.start)
+func (b *builder) write(a *drain.Snapshot, taken pcommon.Timestamp) {
+	b.agent, b.start = a, pcommon.NewTimestampFromTime(a.Start)
+	// A ring may have been opened just now, and a clock may be set back:
+	// backends refuse a point before its start.
+	b.ts = max(taken, b.start)
 	b.StartAt(b.start)
-	t := &v.Tally.Totals
-	b.transfers(t)
-	b.memory(t)
-	b.errors(t)
-	b.events(t)
-	b.health(t, v.Layout)
-	b.up(v.Up)
+	b.transfers(a.Totals)
+	b.memory(a.Totals)
+	b.errors(a.Totals)
+	b.events(a.Totals)
+	b.health(a.Totals, a.Layout)
+	b.up(a.Up)
 	b.EmitForResource(b.emission...)
-	v.Tally.Rest()
 }
 
 // finish writes what the generated code leaves out.
 func (b *builder) finish(res pcommon.Resource, metrics pmetric.MetricSlice) {
-	b.resource(&b.view, res)
-	p, t := points{metrics, b.start, b.ts}, &b.view.Tally.Totals
+	b.resource(b.agent, res)
+	p, t := points{metrics, b.start, b.ts}, b.agent.Totals
 	p.histograms(t)
 	p.overflow(t, &b.cfg.Metrics)
 	if b.cfg.ExporterNames {
-		p.exporterNames(t, b.hostname, valid(b.view.Name))
+		p.exporterNames(t, b.hostname, valid(b.agent.Name))
 	}
 }
 
 // resourceAttributes is how many a resource has at most.
 const resourceAttributes = 6
 
-func (b *builder) resource(v *watch.View, res pcommon.Resource) {
+func (b *builder) resource(a *drain.Snapshot, res pcommon.Resource) {
 	rb := b.resources
 	rb.EnsureCapacity(resourceAttributes)
 	rb.SetServiceName(semconv.ServiceNameNIXL)
-	rb.SetServiceInstanceID(v.InstanceID(b.hostname))
+	rb.SetServiceInstanceID(identity.InstanceID(b.hostname, a.Dir, a.Name))
 	rb.SetHostName(b.hostname)
-	rb.SetNixlAgentName(valid(v.Name))
-	rb.SetNixlTelemetryLayout(v.Layout.String())
-	rb.SetNixlTelemetryPath(valid(v.Path))
+	rb.SetNixlAgentName(valid(a.Name))
+	rb.SetNixlTelemetryLayout(a.Layout.String())
+	rb.SetNixlTelemetryPath(valid(a.Path))
 	rb.MoveTo(res)
 }
 
@@ -171,14 +169,14 @@ func (b *builder) events(t *tally.Totals) {
 	}
 }
 
-// up is what the kernel knows of the agent; nil if nothing.
-func (b *builder) up(up *bool) {
-	switch {
-	case up == nil:
-	case *up:
+// up writes whether the agent runs, if the kernel can tell.
+func (b *builder) up(up drain.Up) {
+	switch up {
+	case drain.UpYes:
 		b.RecordNixlAgentUpDataPoint(b.ts, 1)
-	default:
+	case drain.UpNo:
 		b.RecordNixlAgentUpDataPoint(b.ts, 0)
+	case drain.UpUnknown:
 	}
 }
 

@@ -8,9 +8,10 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/scraper/scraperhelper"
 
+	"github.com/nixl-otel/nixl-otel/internal/host"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -80,9 +81,9 @@ func createDefaultConfig() *Config {
 		Include:              []string{"*"},
 		RunInterval:          runInterval, // 0 where there was an error, which Validate refuses
 		Mode:                 ringbuf.Consume,
-		MaxRings:             watch.DefaultMaxRings,
+		MaxRings:             host.DefaultMaxRings,
 		MaxEventNames:        tally.DefaultMaxNames,
-		StaleAfter:           watch.DefaultStaleAfter,
+		StaleAfter:           host.DefaultStaleAfter,
 		Histograms: HistogramsConfig{
 			Duration: HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 			Size:     HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
@@ -111,8 +112,9 @@ func (c *Config) tally() tally.Config {
 	}
 }
 
-func (c *Config) watch(report func(watch.Notice)) watch.Config {
-	return watch.Config{
+// host returns the configuration of what discovers and drains the rings.
+func (c *Config) host(report func(notice.Notice)) host.Config {
+	return host.Config{
 		Directories: c.Directories,
 		Include:     c.Include,
 		Exclude:     c.Exclude,

@@ -148,9 +148,9 @@ func TestConfigurationsThatCantBeRead(t *testing.T) {
 func TestConfigurationsThatMakeNoSense(t *testing.T) {
 	noEnv(t)
 	for name, want := range map[string][]string{
-		"no_directory":          {"directories: at least one is needed"},
-		"nameless_directory":    {"directories: one of them has no name"},
-		"directory_twice":       {"directories: /run/../run/nixl/ is named twice"},
+		"no_directory":          {"directories: list at least one"},
+		"nameless_directory":    {"directories: one is empty"},
+		"directory_twice":       {"directories: /run/../run/nixl/ is listed twice"},
 		"broken_include":        {`include: "[a" is not a valid pattern`},
 		"broken_exclude":        {`exclude: "{a" is not a valid pattern`},
 		"no_rings":              {"max_rings: 0 must be 1 or more"},

@@ -3,6 +3,9 @@ package nixlshmreceiver
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,11 +20,17 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/nixl-otel/nixl-otel/internal/host"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // patience is how long a test waits for what must come.
 const patience = 30 * time.Second
+
+// byHand is an initial delay that no test reaches, so that only the test and the
+// shutdown collect.
+const byHand = time.Hour
 
 const testHost = "test-host"
 
@@ -43,8 +52,8 @@ type harness struct {
 	stop func() error
 }
 
-// newHarness makes a receiver that has not started: it watches dir, collects
-// at once, and then not again before it is shut down.
+// newHarness makes a receiver that has not started: it watches dir, and collects
+// when the test asks for it and at shutdown.
 func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 	tb.Helper()
 	h := &harness{
@@ -58,9 +67,11 @@ func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 	}
 	h.settings.Logger = zap.New(h.lines)
 	h.cfg.Directories = []string{dir}
-	h.cfg.InitialDelay = 0
+	h.cfg.InitialDelay = byHand
 	h.cfg.CollectionInterval = time.Hour
 	h.cfg.RunInterval = 2 * time.Millisecond
+	// The kernel is asked when it suits the receiver, so this one would come and go.
+	h.cfg.Metrics.NixlAgentUp.Enabled = false
 	for _, f := range change {
 		f(h.cfg)
 	}
@@ -70,8 +81,15 @@ func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 	return h
 }
 
-// start makes and starts the receiver. It is shut down with the test.
+// start makes and starts the receiver, and waits until it has opened the rings
+// that are there. It is shut down with the test.
 func (h *harness) start() *harness {
+	h.tb.Helper()
+	return h.startWith(h.openable())
+}
+
+// startWith is start with a number of rings to wait for.
+func (h *harness) startWith(rings int) *harness {
 	h.tb.Helper()
 	next, err := consumer.NewMetrics(h.take)
 	if err != nil {
@@ -86,7 +104,49 @@ func (h *harness) start() *harness {
 	}
 	h.stop = sync.OnceValue(func() error { return h.receiver.Shutdown(context.Background()) })
 	h.tb.Cleanup(func() { _ = h.stop() })
+	h.opened(rings)
 	return h
+}
+
+// openable returns how many rings the receiver can open.
+func (h *harness) openable() int {
+	h.tb.Helper()
+	n := 0
+	for _, dir := range h.cfg.Directories {
+		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error { // there may be no directory
+			if err != nil || e.IsDir() {
+				return nil
+			}
+			if name, _ := filepath.Rel(dir, path); strings.Contains(name, "/") && h.cfg.Include[0] == "*" {
+				return nil
+			}
+			r, err := ringbuf.OpenReader(path, h.cfg.Mode, ringbuf.OwnedBy(h.cfg.AllowedUIDs...))
+			if err == nil {
+				n++
+				_ = r.Close()
+			}
+			return nil
+		})
+	}
+	return min(n, h.cfg.MaxRings)
+}
+
+// opened waits until a number of rings are open.
+func (h *harness) opened(rings int) {
+	h.tb.Helper()
+	eventually(h.tb, fmt.Sprintf("%d rings open", rings), func() bool { return h.rings().State().Open >= rings })
+}
+
+func (h *harness) rings() *host.Host { return h.receiver.(*ringReceiver).rings }
+
+// eventually waits until something is true.
+func eventually(tb testing.TB, what string, isTrue func() bool) {
+	tb.Helper()
+	for end := time.Now().Add(patience); !isTrue(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			tb.Fatalf("no %s within %v", what, patience)
+		}
+	}
 }
 
 func (h *harness) take(ctx context.Context, m pmetric.Metrics) error {
@@ -99,9 +159,14 @@ func (h *harness) take(ctx context.Context, m pmetric.Metrics) error {
 	return nil
 }
 
-// next waits for a batch.
+// next returns the next batch.
 func (h *harness) next() pmetric.Metrics {
 	h.tb.Helper()
+	if h.cfg.InitialDelay == byHand {
+		if err := h.receiver.(*ringReceiver).collect(h.tb.Context(), false); err != nil {
+			h.tb.Fatal(err)
+		}
+	}
 	return wait(h.tb, h.batches, "metrics")
 }
 

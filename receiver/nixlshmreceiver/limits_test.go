@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestStaleAfter(t *testing.T) {
 	first := h.until(func(all agents) bool { return all["gone"].int(transmitted) == 7 && all["idle"].int(transmitted) == 8 })
 
 	clock.pass(2 * time.Minute)
-	h.log("info: ", "ring closed, as its agent is gone and wrote nothing for 1m0s", gone.Path())
+	h.log("info: ", "agent exited and wrote nothing for 1m0s", gone.Path())
 	h.until(func(all agents) bool { return all["gone"] == nil && all["idle"].int(transmitted) == 8 })
 
 	// Its totals start anew with it, and so does their start time.
@@ -65,13 +66,13 @@ func TestStaleAgentsAreKeptForABackendThatIsDown(t *testing.T) {
 	h := newHarness(t, dir, often, func(c *Config) {
 		c.StaleAfter, c.Directories = time.Minute, append(c.Directories, other)
 	})
-	clock := newClock()
-	h.on.now = clock.now
+	var ahead atomic.Int64
+	h.on.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	down := make(chan struct{})
 	h.consume = backend(down)
 	h.start()
 	drained(t, gone.Path())
-	clock.pass(time.Hour)
+	ahead.Store(int64(time.Hour))
 	// The look through the directories that finds this one is the one that
 	// would give the agent up.
 	if err := os.Mkdir(other, 0o700); err != nil {
@@ -82,7 +83,7 @@ func TestStaleAgentsAreKeptForABackendThatIsDown(t *testing.T) {
 	if got := read(t, h.next())["gone"].int(transmitted); got != 7 {
 		t.Errorf("%d bytes transmitted, want 7", got)
 	}
-	h.log("ring closed, as its agent is gone", gone.Path())
+	h.log("agent exited and wrote nothing", gone.Path())
 }
 
 func TestMaxRings(t *testing.T) {
@@ -91,7 +92,7 @@ func TestMaxRings(t *testing.T) {
 		ring(t, dir, name, ringbuf.V4, 16)
 	}
 	h := newHarness(t, dir, func(c *Config) { c.MaxRings = 2 }).start()
-	h.log("error: there are more than 2 rings", "raise max_rings")
+	h.log("error: ", "ring can't be opened", "the limit on the number of rings is reached; raise max_rings")
 	if all := read(t, h.next()); len(all) != 2 {
 		t.Errorf("%d agents reported, want 2", len(all))
 	}
@@ -186,7 +187,8 @@ func TestObserve(t *testing.T) {
 	}
 	h := newHarness(t, dir, often, func(c *Config) {
 		c.Mode, c.Include = ringbuf.Observe, []string{"**"}
-	}).start()
+	}).startWith(readable(cases))
+	h.until(func(all agents) bool { return len(all) == readable(cases) })
 	h.next()
 	h.next()
 	last := read(t, h.shutdown())

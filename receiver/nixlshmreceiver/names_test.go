@@ -129,7 +129,7 @@ func TestNestedNamesNeedAPattern(t *testing.T) {
 		"**":     {"flat", "host/deep/er", "host/worker"},
 		"host/*": {"host/worker"},
 	} {
-		h := newHarness(t, dir, func(c *Config) { c.Include = []string{pattern} }).start()
+		h := newHarness(t, dir, func(c *Config) { c.Include = []string{pattern} }).startWith(len(want))
 		all := read(t, h.next())
 		for _, name := range want {
 			if all[name] == nil {

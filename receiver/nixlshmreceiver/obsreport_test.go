@@ -28,7 +28,7 @@ func TestPointsAreCounted(t *testing.T) {
 	down := make(chan struct{})
 	h.consume = backend(down)
 	h.start()
-	h.log("Metrics were not taken")
+	h.log("next consumer rejected the metrics")
 	close(down)
 	taken := int64(h.next().DataPointCount())
 	if err := h.stop(); err != nil {

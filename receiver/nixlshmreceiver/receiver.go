@@ -16,23 +16,27 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 )
 
-// ringReceiver reports the totals of the agents whose rings a watcher drains.
+// ringReceiver reports the totals of the agents of a host.
 type ringReceiver struct {
-	cfg     *Config
-	id      component.ID
-	log     *zap.Logger
-	next    consumer.Metrics
-	obs     *receiverhelper.ObsReport
-	watcher *watch.Watcher
-	builder *builder
-	storage *checkpoints // nil without a storage extension
+	cfg       *Config
+	id        component.ID
+	log       *zap.Logger
+	next      consumer.Metrics
+	obs       *receiverhelper.ObsReport
+	now       func() time.Time
+	telemetry *telemetry
+	rings     *host.Host
+	builder   *builder
+	storage   *checkpoints // nil without a storage extension
 
-	host   component.Host
-	broken string // what was last reported as the component's status
+	collector component.Host
+	broken    string // what was last reported as the component's status
 
 	cancel context.CancelFunc // nil until Start
 	done   sync.WaitGroup
@@ -51,10 +55,13 @@ func newReceiver(cfg *Config, settings receiver.Settings, next consumer.Metrics,
 	if err != nil {
 		return nil, err
 	}
-	r := &ringReceiver{cfg: cfg, id: settings.ID, log: settings.Logger, next: next, obs: obs}
-	watched := cfg.watch(r.notice)
-	watched.Now = on.now
-	if r.watcher, err = watch.New(watched); err != nil {
+	r := &ringReceiver{cfg: cfg, id: settings.ID, log: settings.Logger, next: next, obs: obs, now: on.now}
+	if r.telemetry, err = newTelemetry(settings.TelemetrySettings); err != nil {
+		return nil, err
+	}
+	watched := cfg.host(r.notice)
+	watched.Now, watched.Telemetry = on.now, r.telemetry.host()
+	if r.rings, err = host.New(watched); err != nil {
 		return nil, err
 	}
 	hostname := cfg.HostName
@@ -63,52 +70,80 @@ func newReceiver(cfg *Config, settings receiver.Settings, next consumer.Metrics,
 			return nil, fmt.Errorf("find the host's name, which tells agents of one name apart; set host_name: %w", err)
 		}
 	}
-	r.builder = newBuilder(cfg, metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, settings), hostname, on.now)
+	r.builder = newBuilder(cfg, metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, settings), hostname)
 	return r, nil
 }
 
-// Start opens the rings that are there and begins to drain and to collect.
-// Directories and rings that aren't there yet are waited for.
-// The error is a storage extension that is missing.
-func (r *ringReceiver) Start(ctx context.Context, host component.Host) error {
-	r.host = host
-	var store watch.Store
+// Start begins to discover, to drain and to collect. It waits for none of these:
+// a directory or a ring that can't be read is reported, and tried again.
+// A missing storage extension is an error.
+func (r *ringReceiver) Start(ctx context.Context, collector component.Host) error {
+	r.collector = collector
+	var store checkpoint.Store
 	if r.cfg.StorageID != nil {
 		var err error
-		if r.storage, err = openCheckpoints(ctx, host, *r.cfg.StorageID, r.id); err != nil {
+		if r.storage, err = openCheckpoints(ctx, collector, *r.cfg.StorageID, r.id); err != nil {
 			return err
 		}
 		store = r.storage
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
-	r.watcher.Start(store)
+	if err := errors.Join(r.rings.Start(store), r.telemetry.observe(r.rings)); err != nil {
+		return err
+	}
 	r.done.Go(func() { r.loop(ctx) })
 	return nil
 }
 
-// lastCollection bounds the collection at shutdown where timeout doesn't: what
-// takes the metrics may wait for a backend that is down.
-const lastCollection = 5 * time.Second
+const (
+	// lastCollection bounds the collection at shutdown if timeout doesn't: the
+	// next consumer may wait for a backend that is down.
+	lastCollection = 5 * time.Second
+	// givingUp bounds what follows: file systems and the storage extension may
+	// hang.
+	givingUp = 5 * time.Second
+)
 
-// Shutdown drains and reports once more, and gives up the rings.
+// Shutdown collects once more and gives up the rings. It doesn't wait past ctx
+// for anything.
 func (r *ringReceiver) Shutdown(ctx context.Context) error {
 	if r.cancel == nil {
 		return nil
 	}
 	r.cancel()
-	r.done.Wait()
 	r.cancel = nil
-	r.watcher.Stop()
-	ctx, cancel := context.WithTimeout(ctx, max(r.cfg.Timeout, lastCollection))
+	err := r.collectLast(ctx)
+	r.telemetry.Shutdown()
+	ctx, cancel := context.WithTimeout(ctx, givingUp)
 	defer cancel()
-	err := r.collect(ctx)
-	r.watcher.Close()
+	err = errors.Join(err, r.rings.Stop(ctx))
 	if r.storage != nil {
-		// What it stored is to be kept, though the backend may have had all the time.
-		err = errors.Join(err, r.storage.close(context.WithoutCancel(ctx)))
+		err = errors.Join(err, r.storage.close(ctx))
 	}
 	return err
+}
+
+// collectLast collects once the loop has ended. If ctx has a deadline, it leaves
+// a quarter of the time to give up the rings.
+func (r *ringReceiver) collectLast(ctx context.Context) error {
+	limit := max(r.cfg.Timeout, lastCollection)
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(end)*3/4)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	result := make(chan error, 1)
+	go func() { // a consumer that ignores the context is left behind
+		defer cancel()
+		r.done.Wait()
+		result <- r.collect(ctx, true)
+	}()
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("last collection wasn't exported: %w", ctx.Err())
+	}
 }
 
 // loop collects on the collection interval until ctx ends.
@@ -124,9 +159,8 @@ func (r *ringReceiver) loop(ctx context.Context) {
 	ticker := time.NewTicker(r.cfg.CollectionInterval)
 	defer ticker.Stop()
 	for {
-		if err := r.collect(ctx); err != nil && ctx.Err() == nil {
-			r.log.Error("Metrics were not taken; nothing is lost: totals are cumulative and go out with the next collection",
-				zap.Error(err))
+		if err := r.collect(ctx, false); err != nil && ctx.Err() == nil {
+			r.log.Error("The next consumer rejected the metrics; totals are cumulative, so the next export includes them", zap.Error(err))
 		}
 		r.reportStatus()
 		select {
@@ -137,44 +171,47 @@ func (r *ringReceiver) loop(ctx context.Context) {
 	}
 }
 
-// collect hands the totals on as they are now.
-func (r *ringReceiver) collect(ctx context.Context) error {
+// collect drains all rings and exports the totals.
+func (r *ringReceiver) collect(ctx context.Context, last bool) error {
 	if r.cfg.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.cfg.Timeout)
 		defer cancel()
 	}
-	metrics := r.builder.build(ctx, r.watcher)
+	taken := r.now()
+	collection := r.rings.Collect(ctx, last)
+	r.telemetry.collected(collection.Snapshots)
+	metrics := r.builder.build(taken, collection.Snapshots)
 	points := metrics.DataPointCount()
 	if points == 0 {
-		r.watcher.Delivered()
+		r.rings.Delivered(collection)
 		return nil
 	}
 	ctx = r.obs.StartMetricsOp(ctx)
 	err := r.next.ConsumeMetrics(ctx, metrics)
 	r.obs.EndMetricsOp(ctx, metadata.Type.String(), points, err)
 	if err == nil {
-		r.watcher.Delivered()
+		r.rings.Delivered(collection)
 	}
 	return err
 }
 
-// reportStatus tells the Collector when rings can't be read, and when they can
-// again.
+// reportStatus reports to the Collector when rings can't be read, and when they
+// can again.
 func (r *ringReceiver) reportStatus() {
-	err := r.watcher.State()
+	err := r.rings.State().Err()
 	switch {
 	case err != nil && err.Error() != r.broken:
 		r.broken = err.Error()
-		componentstatus.ReportStatus(r.host, componentstatus.NewRecoverableErrorEvent(err))
+		componentstatus.ReportStatus(r.collector, componentstatus.NewRecoverableErrorEvent(err))
 	case err == nil && r.broken != "":
 		r.broken = ""
-		componentstatus.ReportStatus(r.host, componentstatus.NewEvent(componentstatus.StatusOK))
+		componentstatus.ReportStatus(r.collector, componentstatus.NewEvent(componentstatus.StatusOK))
 	}
 }
 
-// notice logs what the watcher has to tell.
-func (r *ringReceiver) notice(n watch.Notice) {
+// notice logs what an operator may want to know.
+func (r *ringReceiver) notice(n notice.Notice) {
 	var fields []zap.Field
 	if n.Path != "" {
 		fields = append(fields, zap.String("path", n.Path))

@@ -9,7 +9,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// An agent that starts anew, upgraded and with another buffer, goes on with its
+// An agent that restarts, upgraded and with another buffer, goes on with its
 // totals. Only its memory went with its process.
 func TestTotalsOutliveARestart(t *testing.T) {
 	dir := t.TempDir()
@@ -23,7 +23,7 @@ func TestTotalsOutliveARestart(t *testing.T) {
 	}
 
 	restarted := ring(t, dir, "agent", ringbuf.V4, 64)
-	h.log("info: ", "agent started anew", restarted.Path())
+	h.log("info: ", "agent restarted", restarted.Path())
 	push(t, restarted, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1024), ringbuf.NewEvent(ringbuf.TypeErrNotFound, 1))
 	push(t, restarted, write(11, 30, 5)...)
 	after := h.until(func(all agents) bool { return all["agent"].int(transmitted) == 111 })["agent"]
@@ -63,7 +63,7 @@ func TestForeignReadsAreReported(t *testing.T) {
 	drained(t, w.Path())
 	// A reader without our lock stores its own position: NIXL's, for example.
 	ringtest.Edit(t, w.Path(), func(h *ringtest.Header) { h.ReadPos, h.WritePos = 6, 6 })
-	h.log("warn: ", "somebody else takes events from this ring", "mode: observe", "telemetry_reader")
+	h.log("warn: ", "another consumer takes events from this ring", "mode: observe", "telemetry_reader")
 	h.until(func(all agents) bool { return all["agent"].int("nixl.telemetry.ring.foreign_reads") == 1 })
 }
 

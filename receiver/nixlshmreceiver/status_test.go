@@ -68,10 +68,10 @@ func TestStatusWhereNothingCanBeOpened(t *testing.T) {
 func TestStatusWhereSomeRingsCanBeOpened(t *testing.T) {
 	dir := t.TempDir()
 	ring(t, dir, "good", ringbuf.V4, 16)
-	strange := ringtest.NewHeader(5, 16)
+	strange := ringtest.NewHeader(99, 16)
 	ringtest.Make(t, filepath.Join(dir, "strange"), strange, 16*16)
 	h := newHarness(t, dir, often).start()
-	h.log("warn: ", "ring can't be opened", "unknown ring version 5", "strange")
+	h.log("warn: ", "ring can't be opened", "unknown ring version 99", "strange")
 	h.next()
 	h.next()
 	if n := len(h.statuses); n > 0 {

@@ -7,10 +7,10 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 
-	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
 )
 
-// checkpoints is a storage extension's client as the watcher wants it.
+// checkpoints is a storage extension's client as a [checkpoint.Store].
 type checkpoints struct{ client storage.Client }
 
 // openCheckpoints gets a client of the storage extension that storage names.
@@ -36,7 +36,7 @@ func (c *checkpoints) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 // Apply stores all of the values, or none.
-func (c *checkpoints) Apply(ctx context.Context, ops []watch.Op) error {
+func (c *checkpoints) Apply(ctx context.Context, ops []checkpoint.Op) error {
 	batch := make([]*storage.Operation, len(ops))
 	for i, op := range ops {
 		if op.Value == nil {
@@ -48,4 +48,15 @@ func (c *checkpoints) Apply(ctx context.Context, ops []watch.Op) error {
 	return c.client.Batch(ctx, batch...)
 }
 
-func (c *checkpoints) close(ctx context.Context) error { return c.client.Close(ctx) }
+// close closes the client. It waits for that until ctx ends, as the extension
+// may hang.
+func (c *checkpoints) close(ctx context.Context) error {
+	closed := make(chan error, 1)
+	go func() { closed <- c.client.Close(ctx) }()
+	select {
+	case err := <-closed:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("storage: extension takes too long to close: %w", ctx.Err())
+	}
+}

@@ -6,8 +6,8 @@ import (
 
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
+	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -20,12 +20,12 @@ func TestAgentUp(t *testing.T) {
 	}
 	cfg := createDefaultConfig()
 	mb := metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, receivertest.NewNopSettings(metadata.Type))
-	b := newBuilder(cfg, mb, "host", time.Now)
-	yes, no := true, false
-	for want, up := range map[int64]*bool{1: &yes, 0: &no, -1: nil} {
-		b.agent(watch.View{Agent: new(watch.Agent), Tally: tally.NewAgent(shape), Layout: ringbuf.V4, Start: time.Now(), Up: up})
+	b := newBuilder(cfg, mb, "host")
+	for want, up := range map[int64]drain.Up{1: drain.UpYes, 0: drain.UpNo, -1: drain.UpUnknown} {
+		agent := drain.Snapshot{Layout: ringbuf.V4, Start: time.Now(), Up: up, Totals: tally.NewAgent(shape).Snapshot(nil)}
+		m := b.build(time.Now(), []drain.Snapshot{agent})
 		got := int64(-1)
-		for _, m := range b.Emit().ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+		for _, m := range m.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
 			if m.Name() == "nixl.agent.up" {
 				got = m.Sum().DataPoints().At(0).IntValue()
 			}

@@ -7,9 +7,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/discover"
+	"github.com/nixl-otel/nixl-otel/internal/host"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -23,7 +24,7 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) checkDirectories() error {
-	errs := []error{watch.CheckDirectories(c.Directories)}
+	errs := []error{discover.CheckDirectories(c.Directories)}
 	for _, dir := range c.Directories {
 		if dir != "" && !filepath.IsAbs(dir) {
 			errs = append(errs, fmt.Errorf("directories: %q is relative to where the Collector happens to be started%s: "+
@@ -33,7 +34,7 @@ func (c *Config) checkDirectories() error {
 	if len(c.Include) == 0 {
 		errs = append(errs, errors.New(`include: [] leaves no ring: write ["*"], or leave the key out, for all rings`))
 	}
-	return errors.Join(append(errs, watch.CheckPatterns("include", c.Include), watch.CheckPatterns("exclude", c.Exclude))...)
+	return errors.Join(append(errs, discover.CheckPatterns("include", c.Include), discover.CheckPatterns("exclude", c.Exclude))...)
 }
 
 // fromEnvironment says which variable a directory is that of, if it is.
@@ -52,7 +53,7 @@ func (c *Config) checkTimes() error {
 		errs.add("run_interval: it isn't set, and the environment's can't be used: %w", c.noRunInterval)
 	} else if c.RunInterval < leastInterval {
 		errs.add("run_interval: %v is too short: write that of the agents, %v or more, such as %v",
-			c.RunInterval, leastInterval, watch.DefaultRunInterval)
+			c.RunInterval, leastInterval, host.DefaultRunInterval)
 	}
 	if c.CollectionInterval < leastInterval {
 		errs.add("collection_interval: %v is too short: write %v or more, such as %v",
@@ -64,9 +65,9 @@ func (c *Config) checkTimes() error {
 	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < leastInterval {
 		errs.add("timeout: %v leaves no time to hand on a report: write 0s for no limit, or %v or more, such as 5s", c.Timeout, leastInterval)
 	}
-	if c.StaleAfter < watch.MinStaleAfter {
+	if c.StaleAfter < host.MinStaleAfter {
 		errs.add("stale_after: %v is too short: write %v, the time between two looks at the files, or more; "+
-			"better longer than an agent takes to start anew, such as 5m", c.StaleAfter, watch.MinStaleAfter)
+			"better longer than an agent takes to restart, such as 5m", c.StaleAfter, host.MinStaleAfter)
 	}
 	return errors.Join(errs...)
 }

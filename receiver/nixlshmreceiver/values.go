@@ -10,8 +10,8 @@ import (
 
 	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/nixl-otel/nixl-otel/internal/host"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -35,7 +35,7 @@ var values = []struct {
 	{"host_name", wantText},
 	{"allowed_uids", wantUIDs},
 	{"storage", wantText},
-	{"max_rings", wantWhole(watch.DefaultMaxRings)},
+	{"max_rings", wantWhole(host.DefaultMaxRings)},
 	{"max_event_names", wantWhole(tally.DefaultMaxNames)},
 	{"histograms::duration::kind", wantKind},
 	{"histograms::duration::bounds", wantList(wantNumber, "0.001, 0.01")},

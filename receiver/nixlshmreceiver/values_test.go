@@ -109,7 +109,7 @@ func TestWhatAnErrorSays(t *testing.T) {
 		"timeout: 1ns":                    "timeout: 1ns leaves no time to hand on a report: write 0s for no limit, or 1ms or more, such as 5s",
 		"stale_after: 300":                "stale_after: 300 has no unit: write 300s, for example",
 		"stale_after: 1ns": "stale_after: 1ns is too short: write 2s, the time between two looks at the files, or more; " +
-			"better longer than an agent takes to start anew, such as 5m",
+			"better longer than an agent takes to restart, such as 5m",
 
 		"mode: [a]":              "mode: [a] is not a mode: write consume or observe",
 		"mode: peek":             `mode: unknown mode "peek": it is one of consume, observe`,
@@ -122,15 +122,15 @@ func TestWhatAnErrorSays(t *testing.T) {
 		"nixl_exporter_names: 1": "nixl_exporter_names: 1 is neither true nor false",
 
 		"directories: 7":         "directories: 7 is not a list: write [/run/nixl], for example",
-		"directories: []":        "directories: at least one is needed, such as /run/nixl",
+		"directories: []":        "directories: list at least one, such as /run/nixl",
 		"directories: [{a: b}]":  "directories: map[a:b] is not a text: write a single word, or one in quotes",
 		"directories: [rel/dir]": `directories: "rel/dir" is relative to where the Collector happens to be started: write a path that begins with /, such as /run/nixl`,
 		"directories: [~/rings]": `directories: "~/rings" is relative to where the Collector happens to be started: write a path that begins with /, such as /run/nixl`,
 		"include: []":            `include: [] leaves no ring: write ["*"], or leave the key out, for all rings`,
-		`include: [""]`:          `include: "" matches nothing: patterns are of names within a directory, such as *, decode-* or pod/**`,
-		`include: ["/abs/*"]`:    `include: "/abs/*" begins with a slash: patterns are of names within a directory, such as *, decode-* or pod/**`,
-		`exclude: ["../x"]`:      `exclude: "../x" has a part that no path has once it is cleaned: patterns are of names within a directory, such as *, decode-* or pod/**`,
-		`exclude: ["pod/"]`:      `exclude: "pod/" ends with a slash: patterns are of names within a directory, such as *, decode-* or pod/**`,
+		`include: [""]`:          `include: "" matches nothing: patterns match names relative to the directory, such as *, decode-* or pod/**`,
+		`include: ["/abs/*"]`:    `include: "/abs/*" begins with a slash: patterns match names relative to the directory, such as *, decode-* or pod/**`,
+		`exclude: ["../x"]`:      `exclude: "../x" has a part that a clean path can't have: patterns match names relative to the directory, such as *, decode-* or pod/**`,
+		`exclude: ["pod/"]`:      `exclude: "pod/" ends with a slash: patterns match names relative to the directory, such as *, decode-* or pod/**`,
 
 		"histograms: {duration: {kind: [a]}}":        "histograms::duration::kind: [a] is not a kind: write explicit, exponential or none",
 		"histograms: {duration: {kind: linear}}":     `histograms: duration: kind is "linear": it is one of explicit, exponential, none`,

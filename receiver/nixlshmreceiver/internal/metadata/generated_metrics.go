@@ -70,6 +70,36 @@ var MapAttributeNixlTransferDirection = map[string]AttributeNixlTransferDirectio
 	"receive":  AttributeNixlTransferDirectionReceive,
 }
 
+// AttributeState specifies the value state attribute.
+type AttributeState int
+
+const (
+	_ AttributeState = iota
+	AttributeStateOpen
+	AttributeStateRefused
+	AttributeStateStale
+)
+
+// String returns the string representation of the AttributeState.
+func (av AttributeState) String() string {
+	switch av {
+	case AttributeStateOpen:
+		return "open"
+	case AttributeStateRefused:
+		return "refused"
+	case AttributeStateStale:
+		return "stale"
+	}
+	return ""
+}
+
+// MapAttributeState is a helper map of string to AttributeState attribute value.
+var MapAttributeState = map[string]AttributeState{
+	"open":    AttributeStateOpen,
+	"refused": AttributeStateRefused,
+	"stale":   AttributeStateStale,
+}
+
 var MetricsInfo = metricsInfo{
 	NixlAgentUp: metricInfo{
 		Name: "nixl.agent.up",

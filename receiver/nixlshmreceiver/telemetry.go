@@ -1,0 +1,102 @@
+package nixlshmreceiver
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
+)
+
+// telemetry reports how the receiver itself is doing.
+type telemetry struct {
+	*metadata.TelemetryBuilder
+	census atomic.Pointer[census] // nil before the first collection
+}
+
+// census is what a collection tells about agents.
+type census struct {
+	byLayout map[string]int64
+	exited   int // agents whose rings no other process has open
+}
+
+func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
+	builder, err := metadata.NewTelemetryBuilder(settings)
+	if err != nil {
+		return nil, err
+	}
+	return &telemetry{TelemetryBuilder: builder}, nil
+}
+
+// host returns what the host calls with figures about its work.
+func (t *telemetry) host() host.Telemetry {
+	ctx := context.Background()
+	return host.Telemetry{
+		Lag:    func(lag time.Duration) { t.ReceiverNixlShmDrainLag.Record(ctx, lag.Seconds()) },
+		Events: func(n uint64) { t.ReceiverNixlShmDrainEvents.Add(ctx, int64(n)) },
+		Saved: func(took time.Duration, err error) {
+			t.ReceiverNixlShmCheckpointDuration.Record(ctx, took.Seconds())
+			if err != nil {
+				t.ReceiverNixlShmCheckpointFailures.Add(ctx, 1)
+			}
+		},
+	}
+}
+
+// observe reports rings and agents until Shutdown is called.
+func (t *telemetry) observe(h *host.Host) error {
+	// Without failures there would be no series, and nothing to compare the first with.
+	t.ReceiverNixlShmCheckpointFailures.Add(context.Background(), 0)
+	err := t.RegisterReceiverNixlShmRingsCallback(func(_ context.Context, o metric.Int64Observer) error {
+		t.observeRings(o, h.State())
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return t.RegisterReceiverNixlShmAgentsCallback(func(_ context.Context, o metric.Int64Observer) error {
+		if c := t.census.Load(); c != nil {
+			for layout, n := range c.byLayout {
+				o.Observe(n, metric.WithAttributes(attribute.String("layout", layout)))
+			}
+		}
+		return nil
+	})
+}
+
+func (t *telemetry) observeRings(o metric.Int64Observer, s host.State) {
+	stale := 0
+	if c := t.census.Load(); c != nil {
+		stale = min(c.exited, s.Open) // the collection is older than the state
+	}
+	observe := func(n int, state metadata.AttributeState, more ...attribute.KeyValue) {
+		o.Observe(int64(n), metric.WithAttributes(append(more, attribute.String("state", state.String()))...))
+	}
+	observe(s.Open-stale, metadata.AttributeStateOpen)
+	observe(stale, metadata.AttributeStateStale)
+	reasons := make(map[string]int)
+	for _, r := range s.Refused {
+		reasons[r.Reason]++
+	}
+	for reason, n := range reasons {
+		observe(n, metadata.AttributeStateRefused, attribute.String("reason", reason))
+	}
+}
+
+// collected notes what a collection tells about agents.
+func (t *telemetry) collected(agents []drain.Snapshot) {
+	c := census{byLayout: make(map[string]int64)}
+	for i := range agents {
+		c.byLayout[agents[i].Layout.String()]++
+		if agents[i].Up == drain.UpNo {
+			c.exited++
+		}
+	}
+	t.census.Store(&c)
+}
