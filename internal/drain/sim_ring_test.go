@@ -2,9 +2,7 @@ package drain
 
 import (
 	"encoding/binary"
-	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -36,7 +34,7 @@ const offVersion = 16
 type simFile struct {
 	world   *world
 	path    string
-	memory  []uint64
+	memory  []byte
 	size    int
 	lay     simLayout // of the run whose events are in it
 	slots   uint64
@@ -48,14 +46,10 @@ type simFile struct {
 // maxSimFile is the size of the largest file: V1 with 64 slots.
 const maxSimFile = 40 + 64*56
 
-func (f *simFile) bytes() []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(&f.memory[0])), maxSimFile)
-}
+func (f *simFile) bytes() []byte { return f.memory }
 
-func (f *simFile) word(at int) *uint64 { return &f.memory[at/8] }
-
-func (f *simFile) load(at int) uint64     { return atomic.LoadUint64(f.word(at)) }
-func (f *simFile) store(at int, v uint64) { atomic.StoreUint64(f.word(at), v) }
+func (f *simFile) load(at int) uint64     { return binary.LittleEndian.Uint64(f.memory[at:]) }
+func (f *simFile) store(at int, v uint64) { binary.LittleEndian.PutUint64(f.memory[at:], v) }
 
 func (f *simFile) store32(at int, v uint64) {
 	binary.LittleEndian.PutUint32(f.bytes()[at:], uint32(v))

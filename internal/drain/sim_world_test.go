@@ -98,7 +98,7 @@ func newWorld(seed uint64) *world {
 	}
 	for i := range w.plan.agents {
 		path := fmt.Sprintf("/rings/agent-%d", i)
-		f := &simFile{world: w, path: path, memory: make([]uint64, (maxSimFile+7)/8)}
+		f := &simFile{world: w, path: path, memory: make([]byte, maxSimFile)}
 		w.files[path], w.live[f] = f, make(map[uint64]uint64)
 		a := &simAgent{world: w, path: path}
 		w.agents = append(w.agents, a)
