@@ -2,9 +2,9 @@ package ringbuf
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"os"
 	"sync/atomic"
 )
 
@@ -332,13 +332,19 @@ func (r *Reader) checksum(from, to uint64) (sum uint32) {
 	return sum
 }
 
-// written returns how many slots of a run hold events. A file that was truncated
-// and extended has zeros at its end, which are no events: if the last slot is
-// zero and the file has changed, the zero slots before it are left out.
+// written returns how many of the slots from the next one on, or of copies of
+// them, hold events.
+//
+// A file that was cut within its last page raises no fault: what is gone reads as
+// zeros, and only the file's size shows it. A file that was cut and extended again
+// has its old size and zeros at its end, which are no events if the file has
+// changed.
 func (r *Reader) written(slots []byte) (int, error) {
 	size := r.layout.EventSize()
 	n := len(slots) / size
-	if binary.LittleEndian.Uint64(slots[len(slots)-8:]) != 0 || !isZero(slots[(n-1)*size:]) {
+	last := slots[(n-1)*size:]
+	fromEnd := len(r.slots) - int(r.next)*size - len(slots)
+	if fromEnd >= len(r.mem)%pageSize && !isZero(last) {
 		return n, nil
 	}
 	now, err := r.stat()
@@ -350,6 +356,9 @@ func (r *Reader) written(slots []byte) (int, error) {
 	}
 	return n, nil
 }
+
+// pageSize is the size of the pages that files are mapped in.
+var pageSize = os.Getpagesize()
 
 func isZero(b []byte) bool {
 	for _, c := range b {
