@@ -35,7 +35,8 @@ import (
 //     pushed: between the two there was no ftruncate, and so no restart; or
 //   - a slot at the end of the ring isn't what it was when this reader last
 //     passed it: the agent writes slots in order, so that it has pushed all
-//     slots before that one in this round. These are believed.
+//     slots before that one in this round. These are believed, and so is the
+//     last slot of the ring once the file's time is a second old.
 //
 // Otherwise nothing is pending until the header moves on. The time alone isn't
 // enough to reject: file systems also change it when they write a page back.
@@ -138,10 +139,10 @@ func (r *Reader) believeAtZero(s state) (state, error) {
 		return s, ErrRestarted
 	}
 	// The agent pushes a slot before it writes the next. Whether it pushed the
-	// last slot that it wrote isn't known: it may have died before. But a ring of
-	// two slots has no other.
+	// last slot that it wrote isn't known at once: it may have died before, and
+	// restarted. A ring of two slots has no other.
 	proven := int(r.lastChanged())
-	if r.mask > 1 {
+	if proven <= int(r.mask) || now.Age < settleTime && r.mask > 1 {
 		proven--
 	}
 	s.pending = max(0, proven-int(r.next))
