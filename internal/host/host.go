@@ -51,6 +51,8 @@ type Config struct {
 	Tap func(drain.Agent, ringbuf.Batch)
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
+	// OpenFolder opens a folder below a directory; ringbuf.OpenFolder if nil.
+	OpenFolder func(dir, name string) (*ringbuf.Folder, error)
 
 	// Telemetry receives the figures about the work itself; its fields may be nil.
 	Telemetry Telemetry
@@ -146,7 +148,7 @@ func (h *Host) Start(store checkpoint.Store) error {
 	for _, dir := range h.cfg.Directories {
 		d, err := discover.New(discover.Config{
 			Dir: dir, Include: h.cfg.Include, Exclude: h.cfg.Exclude, Mode: h.cfg.Mode,
-			AllowedUIDs: h.cfg.AllowedUIDs, Rings: rings, Now: h.cfg.Now,
+			AllowedUIDs: h.cfg.AllowedUIDs, Rings: rings, Now: h.cfg.Now, OpenFolder: h.cfg.OpenFolder,
 		}, h.group.Send, h.reporter)
 		if err != nil {
 			return err
