@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -202,13 +203,17 @@ func (h *Host) Stop(ctx context.Context) error {
 	if h.group == nil {
 		return nil
 	}
-	errs := []error{h.group.Stop(ctx)}
-	for _, d := range h.directories {
-		errs = append(errs, d.Stop(ctx))
+	// The directories and the saver end at the same time: each may use up ctx.
+	errs := make([]error, 2+len(h.directories))
+	errs[0] = h.group.Stop(ctx)
+	var ends sync.WaitGroup
+	for i, d := range h.directories {
+		ends.Go(func() { errs[2+i] = d.Stop(ctx) })
 	}
 	if h.saver != nil {
-		errs = append(errs, h.saver.Stop(ctx))
+		ends.Go(func() { errs[1] = h.saver.Stop(ctx) })
 	}
+	ends.Wait()
 	h.reporter.Close()
 	return errors.Join(errs...)
 }
