@@ -6,7 +6,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 # Command-line variables of `make run` and `make demo`.
-export DIR SIMULATE PORT AGENTS FUZZTIME
+export DIR SIMULATE PORT AGENTS FUZZTIME SEEDS SEED FIRST
 
 COLLECTOR := dist/otelcol-nixl
 # The one of builder-scale.yaml, with what docs/scale.md's larger layouts take.
@@ -70,6 +70,11 @@ test-race: ## Run the tests under the race detector, in random order
 .PHONY: e2e
 e2e: build ## Run the tests of the built Collector only
 	OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test test -count=1 -p 1 ./e2e/... ./chaos/...
+
+.PHONY: sim
+sim: ## Simulate agents, stores and crashes: make sim [SEEDS=100000] [FIRST=1] [SEED=...]
+	go test -count=1 -timeout 0 ./internal/drain -run '^TestSimulation$$' -v \
+	  -sim.seeds=$${SEEDS:-100000} -sim.first=$${FIRST:-1} -sim.seed=$${SEED:-0}
 
 .PHONY: chaos
 chaos: build ## Kill it and starve it for long: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]

@@ -7,44 +7,44 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
+	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// builder writes the totals of agents as the SDK's data, as the receiver
-// writes them as the Collector's. The two share no code, since the receiver's
-// is generated in good part and this package's users have no Collector;
-// test/parity holds them together.
+// builder turns the totals of agents into the SDK's data. The receiver does the
+// same with generated code for the Collector's data, so the two share none;
+// test/parity compares them.
 type builder struct {
-	identity *identity
-	taken    time.Time // when the collection began
-	points   points
+	labels *labels
+	taken  time.Time // when the collection began
+	points points
 
 	attributes *attributes // of the agent that is being written
 	start, at  time.Time
 }
 
-func newBuilder(i *identity, now time.Time) *builder {
-	return &builder{identity: i, taken: now, points: newPoints()}
+func newBuilder(l *labels, now time.Time) *builder {
+	return &builder{labels: l, taken: now, points: newPoints()}
 }
 
-func (b *builder) agent(v watch.View) {
-	b.attributes, b.start, b.at = b.identity.of(v), v.Start, b.taken
+// agent adds the points of one agent. They share memory with the snapshot, which
+// nothing else writes to.
+func (b *builder) agent(s *drain.Snapshot) {
+	b.attributes, b.start, b.at = b.labels.of(s.Agent), s.Start, b.taken
 	if b.at.Before(b.start) {
-		// A ring may have been opened just now, and a clock may be set back: a
-		// point before its start is one that backends refuse.
+		// A ring may have been opened just now, or the clock was set back.
+		// Backends reject a point that is older than its start.
 		b.at = b.start
 	}
-	t := &v.Tally.Totals
+	t := s.Totals
 	b.transfers(t)
 	b.memory(t)
 	b.errors(t)
 	b.events(t)
-	b.health(t, v.Layout)
-	b.up(v.Up)
-	v.Tally.Rest()
+	b.health(t, s.Layout)
+	b.up(s.Up)
 }
 
 func (b *builder) transfers(t *tally.Totals) {
@@ -117,14 +117,15 @@ func (b *builder) events(t *tally.Totals) {
 	}
 }
 
-// up is what the kernel knows of the agent; nil if nothing.
-func (b *builder) up(up *bool) {
-	switch {
-	case up == nil:
-	case *up:
+// up reports whether the agent is alive. There is no point if the kernel can't
+// tell.
+func (b *builder) up(up drain.Up) {
+	switch up {
+	case drain.UpYes:
 		b.int64(semconv.AgentUp, 1)
-	default:
+	case drain.UpNo:
 		b.int64(semconv.AgentUp, 0)
+	case drain.UpUnknown:
 	}
 }
 

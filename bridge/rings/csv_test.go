@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,7 +18,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// C1, C2: what a real agent left in its ring becomes the rows that NIXL's CSV
+// What a real agent left in its ring becomes the rows that NIXL's CSV
 // exporter would have written: category as its integer, and the event's own
 // time where the ring has it.
 func TestCSVOfARealAgent(t *testing.T) {
@@ -33,7 +34,8 @@ func TestCSVOfARealAgent(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				p := newWorld(t, rings.WithDirectories(filepath.Dir(ringtest.Copy(t, c))), rings.WithMode(mode), rings.WithSinks(file))
+				still := rings.WithClock(func() time.Time { return start }) // for the times of rows; Close drains all the same
+				p := newWorld(t, rings.WithDirectories(filepath.Dir(ringtest.Copy(t, c))), rings.WithMode(mode), rings.WithSinks(file), still)
 				if err := p.Close(); err != nil {
 					t.Fatal(err)
 				}

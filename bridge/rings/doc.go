@@ -3,12 +3,13 @@
 // needed beside it.
 //
 // A [Producer] watches directories for the rings that agents write, drains
-// them on the agents' run interval, and gives the totals to the SDK's readers,
-// which ask for them at each collection:
+// them on the agents' run interval, and returns the totals to the SDK's readers
+// at each collection:
 //
 //	producer, err := rings.New(rings.WithDirectories("/run/nixl"))
 //	...
-//	producer.Start()
+//	err = producer.Start()
+//	...
 //	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(producer))
 //	provider := metric.NewMeterProvider(metric.WithReader(reader))
 //	...
@@ -48,6 +49,8 @@
 // needs write permission: the agents' uid, or root. [ringbuf.Observe] looks
 // only; see [WithMode].
 //
-// What is wrong with a directory or a ring is no error: it is logged, once, and
-// tried again.
+// A problem with a directory or a ring is not an error: it is logged, at most
+// once a minute, and retried. [Producer.State] returns it, for health checks.
+//
+// File systems that hang, such as NFS or FUSE, delay only their own rings.
 package rings

@@ -41,7 +41,9 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	producer.Start()
+	if err := producer.Start(); err != nil {
+		log.Fatal(err)
+	}
 	defer producer.Close()
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(producer))
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
@@ -93,7 +95,9 @@ func ExampleWithSinks() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	producer.Start()
+	if err := producer.Start(); err != nil {
+		log.Fatal(err)
+	}
 	if err := producer.Close(); err != nil { // drains
 		log.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
-	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -18,7 +18,7 @@ type feeder struct {
 	log   *slog.Logger
 	now   func() time.Time
 
-	mu    sync.Mutex // guards what follows; a sink is called by one goroutine at a time
+	mu    sync.Mutex // guards what follows; rings of several file systems are drained at once, and a sink is called by one goroutine at a time
 	batch []sink.Event
 	names map[ringbuf.Name]string // so that a name that comes again costs nothing
 	told  bool                    // that a sink fails
@@ -29,8 +29,9 @@ const (
 	maxNames = 1024 // which come from another process
 )
 
-// tap is the watcher's: the batch is in place in the ring.
-func (f *feeder) tap(a *watch.Agent, b ringbuf.Batch) {
+// tap takes the events of a drain, before they are committed. The batch is in
+// place in the ring.
+func (f *feeder) tap(a drain.Agent, b ringbuf.Batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	name, read := valid(a.Name), f.now()

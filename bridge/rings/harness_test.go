@@ -15,13 +15,19 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// start is when the clock of the tests stands.
+// start is when the clock of the tests starts.
 var start = time.Date(2025, time.January, 15, 14, 30, 25, 0, time.UTC)
+
+func newClock() func() time.Time {
+	began := time.Now()
+	return func() time.Time { return start.Add(time.Since(began)) }
+}
 
 // world is a Producer that is started, and what it logs.
 type world struct {
@@ -34,14 +40,16 @@ func newWorld(t *testing.T, opts ...rings.Option) *world {
 	w := &world{log: newLines()}
 	p, err := rings.New(append([]rings.Option{
 		rings.WithLogger(slog.New(slog.NewTextHandler(w.log, nil))),
-		rings.WithClock(func() time.Time { return start }),
+		rings.WithClock(newClock()),
 		rings.WithRunInterval(2 * time.Millisecond),
 	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Producer = p
-	p.Start()
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -73,6 +81,9 @@ func (w *world) metrics(t *testing.T) []metricdata.Metrics {
 	for _, s := range scopes {
 		if s.Scope.Name != rings.ScopeName {
 			t.Errorf("scope %q", s.Scope.Name)
+		}
+		if s.Scope.Version != scope.Version() {
+			t.Errorf("scope version %q, want %q", s.Scope.Version, scope.Version())
 		}
 		all = append(all, s.Metrics...)
 	}

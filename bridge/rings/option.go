@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/internal/host"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -25,14 +25,14 @@ type optionFunc func(config) config
 func (f optionFunc) apply(c config) config { return f(c) }
 
 type config struct {
-	watch    watch.Config
+	host     host.Config
 	hostname func() (string, error)
 	log      *slog.Logger
 	sinks    []sink.Sink
 	errs     []error // of options
 }
 
-// require notes what is wrong with an option: the watcher takes 0 for what
+// require notes what is wrong with an option. package host takes 0 for what
 // isn't set.
 func (c *config) require(ok bool, format string, args ...any) {
 	if !ok {
@@ -46,17 +46,17 @@ func newConfig(opts []Option) (config, error) {
 		c = o.apply(c)
 	}
 	env := nixlenv.Env(os.LookupEnv)
-	if len(c.watch.Directories) == 0 {
-		c.watch.Directories = []string{env.Dir()}
+	if len(c.host.Directories) == 0 {
+		c.host.Directories = []string{env.Dir()}
 	}
 	errs := c.errs
-	if c.watch.RunInterval == 0 {
+	if c.host.RunInterval == 0 {
 		var err error
-		c.watch.RunInterval, err = env.RunInterval()
+		c.host.RunInterval, err = env.RunInterval()
 		errs = append(errs, err)
 	}
-	if c.watch.Now == nil {
-		c.watch.Now = time.Now
+	if c.host.Now == nil {
+		c.host.Now = time.Now
 	}
 	if c.log == nil {
 		c.log = slog.Default()
@@ -68,7 +68,7 @@ func newConfig(opts []Option) (config, error) {
 // need not exist yet. The default is $NIXL_TELEMETRY_DIR, or else /tmp.
 func WithDirectories(dirs ...string) Option {
 	return optionFunc(func(c config) config {
-		c.watch.Directories = dirs
+		c.host.Directories = dirs
 		return c
 	})
 }
@@ -78,7 +78,7 @@ func WithDirectories(dirs ...string) Option {
 // *, every file; those that aren't rings are left alone.
 func WithInclude(patterns ...string) Option {
 	return optionFunc(func(c config) config {
-		c.watch.Include = patterns
+		c.host.Include = patterns
 		return c
 	})
 }
@@ -86,7 +86,7 @@ func WithInclude(patterns ...string) Option {
 // WithExclude sets which of those files are not.
 func WithExclude(patterns ...string) Option {
 	return optionFunc(func(c config) config {
-		c.watch.Exclude = patterns
+		c.host.Exclude = patterns
 		return c
 	})
 }
@@ -97,7 +97,7 @@ func WithExclude(patterns ...string) Option {
 func WithMode(mode ringbuf.Mode) Option {
 	return optionFunc(func(c config) config {
 		c.require(mode == ringbuf.Consume || mode == ringbuf.Observe, "mode is %d: it must be ringbuf.Consume or ringbuf.Observe", mode)
-		c.watch.Mode = mode
+		c.host.Mode = mode
 		return c
 	})
 }
@@ -109,7 +109,7 @@ func WithMode(mode ringbuf.Mode) Option {
 func WithRunInterval(interval time.Duration) Option {
 	return optionFunc(func(c config) config {
 		c.require(interval >= time.Millisecond, "run interval is %v: it must be 1ms or more", interval)
-		c.watch.RunInterval = interval
+		c.host.RunInterval = interval
 		return c
 	})
 }
@@ -119,7 +119,7 @@ func WithRunInterval(interval time.Duration) Option {
 func WithMaxRings(n int) Option {
 	return optionFunc(func(c config) config {
 		c.require(n > 0, "max rings is %d: it must be 1 or more", n)
-		c.watch.MaxRings = n
+		c.host.MaxRings = n
 		return c
 	})
 }
@@ -130,7 +130,7 @@ func WithMaxRings(n int) Option {
 func WithMaxEventNames(n int) Option {
 	return optionFunc(func(c config) config {
 		c.require(n > 0, "max event names is %d: it must be 1 or more", n)
-		c.watch.Tally.MaxNames = n
+		c.host.Tally.MaxNames = n
 		return c
 	})
 }
@@ -140,7 +140,7 @@ func WithMaxEventNames(n int) Option {
 func WithStaleAfter(d time.Duration) Option {
 	return optionFunc(func(c config) config {
 		c.require(d > 0, "stale after is %v: it must be more than 0", d)
-		c.watch.StaleAfter = d
+		c.host.StaleAfter = d
 		return c
 	})
 }
@@ -149,8 +149,8 @@ func WithStaleAfter(d time.Duration) Option {
 // of sizes, in bytes. Those that are empty are the catalogue's.
 func WithBounds(durations, sizes []float64) Option {
 	return optionFunc(func(c config) config {
-		c.watch.Tally.Duration = tally.HistogramConfig{Bounds: slices.Clone(durations)}
-		c.watch.Tally.Size = tally.HistogramConfig{Bounds: slices.Clone(sizes)}
+		c.host.Tally.Duration = tally.HistogramConfig{Bounds: slices.Clone(durations)}
+		c.host.Tally.Size = tally.HistogramConfig{Bounds: slices.Clone(sizes)}
 		return c
 	})
 }
@@ -160,7 +160,7 @@ func WithBounds(durations, sizes []float64) Option {
 func WithExponentialHistograms(maxSize int) Option {
 	return optionFunc(func(c config) config {
 		h := tally.HistogramConfig{Kind: tally.Exponential, MaxSize: maxSize}
-		c.watch.Tally.Duration, c.watch.Tally.Size = h, h
+		c.host.Tally.Duration, c.host.Tally.Size = h, h
 		return c
 	})
 }
@@ -197,10 +197,11 @@ func WithHostName(name string) Option {
 }
 
 // WithClock sets the clock of points, of start times, and of events whose ring
-// has no times. The default, and what nil stands for, is the system's.
+// has no times. It must advance as fast as the system's, because rings are drained
+// by it. The default, and what nil stands for, is the system's.
 func WithClock(now func() time.Time) Option {
 	return optionFunc(func(c config) config {
-		c.watch.Now = now
+		c.host.Now = now
 		return c
 	})
 }

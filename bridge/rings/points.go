@@ -1,8 +1,6 @@
 package rings
 
 import (
-	"slices"
-
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -27,7 +25,6 @@ func newPoints() points {
 	}
 }
 
-// histogram copies: the agent's totals go on while the data is exported.
 func (b *builder) histogram(m semconv.Metric, h *tally.Histogram, more ...attribute.KeyValue) {
 	set, extrema := b.attributes.set(more...), metricdata.NewExtrema[float64]
 	switch h.Kind() {
@@ -35,7 +32,7 @@ func (b *builder) histogram(m semconv.Metric, h *tally.Histogram, more ...attrib
 		b.points.explicit[m.Name] = append(b.points.explicit[m.Name], metricdata.HistogramDataPoint[float64]{
 			Attributes: set, StartTime: b.start, Time: b.at,
 			Count: h.Count(), Sum: h.Sum(), Min: extrema(h.Min()), Max: extrema(h.Max()),
-			Bounds: h.Bounds(), BucketCounts: slices.Clone(h.Counts()),
+			Bounds: h.Bounds(), BucketCounts: h.Counts(),
 		})
 	case tally.Exponential:
 		buckets := h.Buckets()
@@ -43,7 +40,7 @@ func (b *builder) histogram(m semconv.Metric, h *tally.Histogram, more ...attrib
 			Attributes: set, StartTime: b.start, Time: b.at,
 			Count: h.Count(), Sum: h.Sum(), Min: extrema(h.Min()), Max: extrema(h.Max()),
 			Scale: buckets.Scale, ZeroCount: buckets.Zero,
-			PositiveBucket: metricdata.ExponentialBucket{Offset: buckets.Offset, Counts: slices.Clone(buckets.Counts)},
+			PositiveBucket: metricdata.ExponentialBucket{Offset: buckets.Offset, Counts: buckets.Counts},
 		})
 	case tally.NoHistogram:
 	}

@@ -13,7 +13,9 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
+	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
 // ScopeName is the name of the instrumentation scope of everything that this
@@ -26,14 +28,14 @@ const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/rings"
 // nixl.telemetry.ring.utilization is the highest fill since the last
 // collection, by whichever reader: a Producer is best given to one.
 type Producer struct {
-	watcher *watch.Watcher
-	log     *slog.Logger
-	now     func() time.Time
+	host *host.Host
+	log  *slog.Logger
+	now  func() time.Time
 
-	mu       sync.Mutex // guards what follows; held while something is produced
-	state    state
-	identity identity
-	last     []metricdata.ScopeMetrics // the totals at Close
+	mu     sync.Mutex // guards what follows; held while something is produced
+	state  state
+	labels labels
+	last   []metricdata.ScopeMetrics // the totals at Close
 }
 
 var _ sdkmetric.Producer = (*Producer)(nil)
@@ -53,35 +55,40 @@ func New(opts ...Option) (*Producer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read NIXL's rings: %w", err)
 	}
-	p := &Producer{log: c.log, now: c.watch.Now}
-	c.watch.Report = p.notice
+	p := &Producer{log: c.log, now: c.host.Now}
+	c.host.Report = p.notice
 	if len(c.sinks) > 0 {
-		f := &feeder{sinks: c.sinks, log: c.log, now: c.watch.Now}
-		c.watch.Tap = f.tap
+		f := &feeder{sinks: c.sinks, log: c.log, now: c.host.Now}
+		c.host.Tap = f.tap
 	}
-	if p.watcher, err = watch.New(c.watch); err != nil {
+	if p.host, err = host.New(c.host); err != nil {
 		return nil, fmt.Errorf("read NIXL's rings: %w", err)
 	}
-	if len(c.watch.Directories) > 1 {
-		p.identity.instance = true
-		if p.identity.hostname, err = c.hostname(); err != nil {
+	if len(c.host.Directories) > 1 {
+		p.labels.instance = true
+		if p.labels.hostname, err = c.hostname(); err != nil {
 			return nil, fmt.Errorf("read NIXL's rings: find the host's name, which tells agents of one name apart: %w", err)
 		}
 		// As the receiver does, for the same identifiers.
-		p.identity.hostname = strings.ToValidUTF8(p.identity.hostname, "\uFFFD")
+		p.labels.hostname = strings.ToValidUTF8(p.labels.hostname, "\uFFFD")
 	}
 	return p, nil
 }
 
-// Start opens the rings that are there and begins to drain. It does nothing on
-// a Producer that was started or closed before.
-func (p *Producer) Start() {
+// Start begins to look for rings and to drain them. A directory that doesn't
+// exist yet is no error. Start does nothing on a Producer that was started or
+// closed before.
+func (p *Producer) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state == made {
-		p.watcher.Start(nil)
-		p.state = started
+	if p.state != made {
+		return nil
 	}
+	if err := p.host.Start(nil); err != nil {
+		return fmt.Errorf("read NIXL's rings: %w", err)
+	}
+	p.state = started
+	return nil
 }
 
 // State tells what keeps the Producer from its work, or nil: a directory that
@@ -96,22 +103,30 @@ func (p *Producer) State() error {
 		return errors.New("rings aren't read any more: the producer is closed")
 	case started:
 	}
-	return p.watcher.State()
+	return p.host.State().Err()
 }
 
-// Close drains the rings once more and gives them up. Later collections return
-// the totals at that time, so the last export is complete whether the
-// MeterProvider is shut down before or after. It is safe to call twice, and
-// returns nil.
+// closeTimeout is how long Close waits for file systems.
+const closeTimeout = 10 * time.Second
+
+// Close looks for rings and drains them once more, and gives them up. Later
+// collections return the totals at that time, so the last export is complete
+// whether the MeterProvider is shut down before or after. It is safe to call
+// twice. The error is that of a file system that hangs: its rings stay open.
 func (p *Producer) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state == started {
-		p.watcher.Stop()
-		p.last = p.collect(context.Background())
-		p.watcher.Close()
-	}
+	running := p.state == started
 	p.state = closed
+	if !running {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	p.last = p.collect(ctx, true)
+	if err := p.host.Stop(ctx); err != nil {
+		return fmt.Errorf("read NIXL's rings: %w", err)
+	}
 	return nil
 }
 
@@ -123,7 +138,7 @@ func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	defer p.mu.Unlock()
 	switch p.state {
 	case started:
-		return p.collect(ctx), nil
+		return p.collect(ctx, false), nil
 	case closed:
 		return p.last, nil
 	default:
@@ -131,26 +146,35 @@ func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	}
 }
 
-func (p *Producer) collect(ctx context.Context) []metricdata.ScopeMetrics {
-	b := newBuilder(&p.identity, p.now())
-	p.watcher.Collect(ctx, b.agent)
-	p.watcher.Delivered() // the SDK doesn't tell what has become of it
-	p.identity.sweep()
+func (p *Producer) collect(ctx context.Context, last bool) []metricdata.ScopeMetrics {
+	b := newBuilder(&p.labels, p.now())
+	c := p.host.Collect(ctx, last)
+	for i := range c.Snapshots {
+		b.agent(&c.Snapshots[i])
+	}
+	p.host.Delivered(c) // the SDK doesn't say what became of it
+	p.labels.sweep()
 	metrics := b.metrics()
 	if len(metrics) == 0 {
 		return nil
 	}
-	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: ScopeName}, Metrics: metrics}}
+	return []metricdata.ScopeMetrics{{
+		Scope:   instrumentation.Scope{Name: ScopeName, Version: scope.Version()},
+		Metrics: metrics,
+	}}
 }
 
-// notice logs what the watcher has to tell.
-func (p *Producer) notice(n watch.Notice) {
+// notice logs what an operator may want to know.
+func (p *Producer) notice(n notice.Notice) {
 	var args []any
 	if n.Path != "" {
 		args = append(args, "path", n.Path)
 	}
 	if n.Err != nil {
 		args = append(args, "error", n.Err)
+	}
+	if n.Again > 0 {
+		args = append(args, "repeated", n.Again)
 	}
 	p.log.Log(context.Background(), n.Level, n.Text, args...)
 }

@@ -80,7 +80,9 @@ func run(ctx context.Context, opts []rings.Option) (err error) {
 	if err != nil {
 		return err
 	}
-	producer.Start()
+	if err := producer.Start(); err != nil {
+		return errors.Join(err, provider.Shutdown(ctx))
+	}
 	<-ctx.Done()
 
 	last, cancel := context.WithTimeout(context.Background(), shutdownTime)

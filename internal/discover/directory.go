@@ -58,6 +58,20 @@ func (d *Directory) Start() {
 	go d.run(ctx)
 }
 
+// Look walks the directory now, asks who has the rings open, and then calls done
+// on the directory's goroutine. By then everything that it found was sent.
+func (d *Directory) Look(done func()) {
+	look := func() {
+		if !d.stopped {
+			d.tick()
+		}
+		done()
+	}
+	if !d.mail.put(look) {
+		done()
+	}
+}
+
 // Stop ends the search and closes the rings that were given back. It waits for
 // that until ctx ends, as the directory may hang. Call it after the owner has
 // given up its rings: those that it gives up later are closed without anybody

@@ -28,7 +28,8 @@ type agent struct {
 	fresh  int // events that the current drain has counted
 
 	pace pace
-	due  time.Time // when the ring is drained next
+	wait time.Duration // between two drains, as pace asked for last
+	due  time.Time     // when the ring is drained next
 
 	// generation changes whenever positions are committed or a ring is given up,
 	// so that a save which was begun before no longer applies.

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/notice"
@@ -31,14 +32,13 @@ const (
 // collect is a request for the totals of all agents.
 type collect struct {
 	deadline time.Time
-	last     bool       // nothing is read after it
-	into     []Snapshot // memory of an earlier collection, to be used again
+	last     bool // nothing is read after it
 	done     func(collected)
 
-	number    uint64
+	number    uint64 // 0 until the first agent is taken
+	after     string // the path of the last agent that was taken
+	complete  bool
 	snapshots []Snapshot
-	taken     bool
-	saved     bool
 }
 
 // collected is the answer to a collect message.
@@ -47,6 +47,10 @@ type collected struct {
 	snapshots []Snapshot
 }
 
+// maxSlice bounds how many agents one step collects or stores: nothing is
+// drained meanwhile.
+const maxSlice = 128
+
 func (c *collect) apply(o *owner, now time.Time) {
 	if o.stopped {
 		o.answer(c, true)
@@ -54,12 +58,52 @@ func (c *collect) apply(o *owner, now time.Time) {
 	}
 	o.drainAll(now)
 	o.ending = o.ending || c.last
-	if !o.saves {
-		o.snapshot(c, now)
-		o.answer(c, true)
-	} else {
-		o.waiting = append(o.waiting, c)
+	o.waiting = append(o.waiting, c)
+}
+
+// collectDue takes the next agents of a collection. With a store, that is done
+// as they are stored.
+func (o *owner) collectDue(now time.Time) {
+	if o.saves || len(o.waiting) == 0 {
+		return
 	}
+	c := o.waiting[0]
+	for _, a := range o.slice(c) {
+		o.snapshot(c, a, now)
+	}
+	if c.complete {
+		o.waiting = o.waiting[1:]
+		o.answer(c, true)
+	}
+}
+
+// slice returns the agents that a collection takes next.
+func (o *owner) slice(c *collect) []*agent {
+	if c.number == 0 {
+		o.collections++
+		c.number = o.collections
+	}
+	from, found := slices.BinarySearchFunc(o.order, c.after, byPath)
+	if found {
+		from++
+	}
+	list := o.order[from:min(from+maxSlice, len(o.order))]
+	if len(list) > 0 {
+		c.after = list[len(list)-1].Path
+	}
+	c.complete = from+len(list) == len(o.order)
+	return list
+}
+
+// snapshot copies the totals of an agent, if it is to be reported.
+func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
+	if o.stale(a, now) {
+		return
+	}
+	c.snapshots = append(c.snapshots, Snapshot{
+		Agent: a.Agent, Layout: a.layout, Start: a.start, Up: a.up(), Totals: a.tally.Snapshot(nil),
+	})
+	a.shown = shown{collection: c.number, lastEvent: a.lastEvent}
 }
 
 // answerDue answers the collections that can't wait for a save any longer: their
@@ -72,38 +116,20 @@ func (o *owner) answerDue(now time.Time) {
 				rest = append(rest, c)
 				continue
 			}
-			o.snapshot(c, now)
+			for !c.complete {
+				for _, a := range o.slice(c) {
+					o.snapshot(c, a, now)
+				}
+			}
 			o.answer(c, false)
 		}
 		return rest
 	}
-	o.waiting = late(o.waiting)
+	if o.saves {
+		o.waiting = late(o.waiting)
+	}
 	if o.batch != nil {
 		o.batch.collects = late(o.batch.collects)
-	}
-}
-
-// snapshot copies the totals of all agents that are to be reported.
-func (o *owner) snapshot(c *collect, now time.Time) {
-	if c.taken {
-		return
-	}
-	c.taken = true
-	o.collections++
-	c.number = o.collections
-	c.snapshots = c.into[:0]
-	for _, a := range o.order {
-		if o.stale(a, now) {
-			continue
-		}
-		var into *tally.Totals
-		if n := len(c.snapshots); n < cap(c.snapshots) {
-			into = c.snapshots[:n+1][n].Totals
-		}
-		c.snapshots = append(c.snapshots, Snapshot{
-			Agent: a.Agent, Layout: a.layout, Start: a.start, Up: a.up(), Totals: a.tally.Snapshot(into),
-		})
-		a.shown = shown{collection: c.number, lastEvent: a.lastEvent}
 	}
 }
 

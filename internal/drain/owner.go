@@ -45,7 +45,8 @@ type owner struct {
 	ending      bool // the last collection was asked for: nothing is read any more
 	stopped     bool // all rings are given up
 
-	counted uint64 // events, for the loop's telemetry
+	unknown time.Duration // between two drains of a ring whose agent's run interval isn't known
+	counted uint64        // events, for the loop's telemetry
 	effects []effect
 }
 
@@ -64,7 +65,7 @@ type env interface {
 func newOwner(cfg *Config, saves bool) *owner {
 	return &owner{
 		cfg: cfg, shape: cfg.Shape, saves: saves && cfg.Mode == ringbuf.Consume,
-		agents: make(map[string]*agent),
+		agents: make(map[string]*agent), unknown: unknownWait(cfg.RunInterval, 1),
 	}
 }
 
@@ -81,6 +82,7 @@ func (o *owner) step(now time.Time, messages []Message) (next time.Time, effects
 		o.openDue(now)
 		o.round(now)
 		o.saveDue(now)
+		o.collectDue(now)
 		o.answerDue(now)
 		o.retireStale(now)
 	}
@@ -106,6 +108,9 @@ func (o *owner) wake(now time.Time) time.Time {
 		next = now.Add(slowSave / 4)
 	}
 	for _, c := range o.waiting {
+		if o.batch == nil {
+			return now // for the next slice
+		}
 		if c.deadline.Before(next) {
 			next = c.deadline
 		}

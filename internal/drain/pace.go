@@ -7,8 +7,11 @@ const (
 	minInterval = time.Millisecond
 	// unknownInterval is the time between two drains of a ring whose agent's
 	// run interval isn't known yet, unless the configured one asks for less.
-	// Its first events may be more than fit into a ring in a run interval.
+	// Its first events may be more than fit into a ring in a run interval. It is
+	// longer where there are many such rings: unknownPerRing for each, which
+	// bounds the cost to about a thousandth of a core.
 	unknownInterval = 5 * time.Millisecond
+	unknownPerRing  = 50 * time.Microsecond
 	// streak is the number of successive drains, minInterval apart, that must
 	// find events before the agent is taken to flush that often. A flush that
 	// the scheduler interrupts spans two or three.
@@ -98,16 +101,31 @@ func (p *pace) learn(now time.Time, events int) {
 	}
 }
 
-// next returns the time until the next drain of a ring with a number of slots.
-// At most a quarter of the ring fills until then, as far as its agent is known,
-// unless a single burst is larger than that.
-func (p *pace) next(capacity int) time.Duration {
+// idle records that a drain found nothing, as most do. It reports false if next
+// must be asked again, because the agent's bursts are being learned.
+func (p *pace) idle(now time.Time) bool {
+	p.lastDrain = now
+	return p.learnUntil.IsZero()
+}
+
+// unknownWait returns the time between two drains of a ring whose agent's interval
+// isn't known, given the number of such rings.
+func unknownWait(configured time.Duration, rings int) time.Duration {
+	wait := max(unknownInterval, time.Duration(rings)*unknownPerRing)
+	return min(wait, max(configured/2, minInterval))
+}
+
+// next returns the time until the next drain of a ring with a number of slots;
+// unknown is for a ring whose agent's interval isn't known. At most an eighth of
+// the ring fills until then, as far as its agent is known, unless a single burst
+// is larger than that.
+func (p *pace) next(capacity int, unknown time.Duration) time.Duration {
 	longest := max(p.configured/2, minInterval)
 	switch {
 	case !p.learnUntil.IsZero():
 		return minInterval
 	case p.interval == 0:
-		return min(longest, unknownInterval)
+		return unknown
 	}
 	fits := time.Duration(float64(p.interval) * float64(capacity) / float64(8*max(p.burst, 1)))
 	return min(max(fits, minInterval), longest)

@@ -28,7 +28,7 @@ func (f flush) run(configured time.Duration, capacity int, wait, length time.Dur
 		p.drained(now, inRing, capacity)
 		drains++
 		inRing = 0
-		now = now.Add(p.next(capacity))
+		now = now.Add(p.next(capacity, unknownWait(configured, 1)))
 	}
 	return dropped, drains
 }
@@ -59,7 +59,7 @@ func TestAgentThatBecomesFasterIsLearnedAgain(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	feed := func(interval time.Duration, burst int, length time.Duration) {
 		next := now
-		for end := now.Add(length); now.Before(end); now = now.Add(p.next(4096)) {
+		for end := now.Add(length); now.Before(end); now = now.Add(p.next(4096, unknownInterval)) {
 			n := 0
 			for ; !next.After(now); next = next.Add(interval) {
 				n += burst
@@ -68,11 +68,11 @@ func TestAgentThatBecomesFasterIsLearnedAgain(t *testing.T) {
 		}
 	}
 	feed(100*time.Millisecond, 100, 2*time.Second)
-	if slow := p.next(4096); slow < 40*time.Millisecond {
+	if slow := p.next(4096, unknownInterval); slow < 40*time.Millisecond {
 		t.Errorf("an agent that flushes every 100 ms is drained every %v", slow)
 	}
 	feed(time.Millisecond, 100, time.Second)
-	if fast := p.next(4096); fast > 20*time.Millisecond {
+	if fast := p.next(4096, unknownInterval); fast > 20*time.Millisecond {
 		t.Errorf("an agent that flushes 100 events every millisecond is drained every %v", fast)
 	}
 }

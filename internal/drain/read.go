@@ -20,17 +20,41 @@ func (o *owner) round(now time.Time) {
 	if o.ending {
 		return
 	}
+	unknown := 0
 	for _, a := range o.order {
-		if a.reader == nil || now.Before(a.due) {
+		if a.reader == nil {
 			continue
 		}
-		if a.reader.Idle() {
-			a.fresh = 0
-			o.next(a, now)
-			o.settleTouched(a)
-			continue
+		if a.pace.interval == 0 {
+			unknown++
 		}
-		o.drain(a, now)
+		switch {
+		case now.Before(a.due):
+		case a.reader.Idle():
+			o.idle(a, now)
+		default:
+			o.drain(a, now)
+		}
+	}
+	o.unknown = unknownWait(o.cfg.RunInterval, unknown)
+}
+
+// idle is drain for a ring that has nothing new in it.
+func (o *owner) idle(a *agent, now time.Time) {
+	switch {
+	case !a.pace.idle(now):
+		a.fresh = 0
+		o.next(a, now)
+	case a.pace.interval == 0:
+		a.due = now.Add(o.unknown)
+	default:
+		a.due = now.Add(a.wait)
+	}
+	if a.attendance == unattended {
+		a.finished = true
+	}
+	if a.touched {
+		o.settleTouched(a)
 	}
 }
 
@@ -65,7 +89,8 @@ func (o *owner) drain(a *agent, now time.Time) {
 func (o *owner) next(a *agent, now time.Time) {
 	capacity := a.reader.Capacity()
 	a.pace.drained(now, a.fresh, capacity)
-	a.due = now.Add(a.pace.next(capacity))
+	a.wait = a.pace.next(capacity, o.unknown)
+	a.due = now.Add(a.wait)
 	if a.fresh == maxPass {
 		a.due = now // there is more
 	}

@@ -122,27 +122,35 @@ func (o *owner) needsSave(now time.Time) bool {
 	return false
 }
 
-// begin stores the totals of every agent that has changed, all in one batch, and
-// takes the snapshots of the collections that wait.
+// begin stores the totals of agents that have changed, in one batch: those that
+// the oldest waiting collection takes next, or any.
 func (o *owner) begin(now time.Time) {
-	b := &batch{began: now, collects: o.waiting}
-	o.waiting = nil
-	for _, a := range o.order {
-		if a.dirty || a.held() > 0 {
+	b := &batch{began: now}
+	list := o.order
+	var c *collect
+	if len(o.waiting) > 0 {
+		c = o.waiting[0]
+		list = o.slice(c)
+		if c.complete {
+			o.waiting, b.collects = o.waiting[1:], []*collect{c}
+		}
+	}
+	for _, a := range list {
+		if (a.dirty || a.held() > 0) && len(b.ops) < maxSlice {
 			o.add(b, a, now)
 		}
-	}
-	for _, c := range b.collects {
-		o.snapshot(c, now)
-	}
-	if len(b.ops) == 0 {
-		for _, c := range b.collects {
-			o.answer(c, true)
+		if c != nil {
+			o.snapshot(c, a, now)
 		}
+	}
+	if len(b.ops) > 0 {
+		o.batch = b
+		o.do(saveEffect{b})
 		return
 	}
-	o.batch = b
-	o.do(saveEffect{b})
+	for _, c := range b.collects {
+		o.answer(c, true)
+	}
 }
 
 // add adds the checkpoint of an agent to a batch.

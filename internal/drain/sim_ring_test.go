@@ -2,9 +2,7 @@ package drain
 
 import (
 	"encoding/binary"
-	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -36,8 +34,10 @@ const offVersion = 16
 type simFile struct {
 	world   *world
 	path    string
-	memory  []uint64
+	memory  []byte
 	size    int
+	lay     simLayout // of the run whose events are in it
+	slots   uint64
 	changed time.Time // ctime
 	locked  bool      // by a reader of the Collector
 	taken   uint64    // events that another consumer took since the owner last looked
@@ -46,14 +46,10 @@ type simFile struct {
 // maxSimFile is the size of the largest file: V1 with 64 slots.
 const maxSimFile = 40 + 64*56
 
-func (f *simFile) bytes() []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(&f.memory[0])), maxSimFile)
-}
+func (f *simFile) bytes() []byte { return f.memory }
 
-func (f *simFile) word(at int) *uint64 { return &f.memory[at/8] }
-
-func (f *simFile) load(at int) uint64     { return atomic.LoadUint64(f.word(at)) }
-func (f *simFile) store(at int, v uint64) { atomic.StoreUint64(f.word(at), v) }
+func (f *simFile) load(at int) uint64     { return binary.LittleEndian.Uint64(f.memory[at:]) }
+func (f *simFile) store(at int, v uint64) { binary.LittleEndian.PutUint64(f.memory[at:], v) }
 
 func (f *simFile) store32(at int, v uint64) {
 	binary.LittleEndian.PutUint32(f.bytes()[at:], uint32(v))
@@ -121,7 +117,7 @@ func (a *simAgent) start(lay simLayout, slots uint64) {
 	a.file, a.lay, a.slots, a.write, a.alive, a.starting = f, lay, slots, 0, true, true
 	a.steps = []func(){
 		func() { w.truncated(a); f.truncate(lay.header + int(slots)*lay.slot) },
-		func() { w.reset(a); f.store(lay.writePos, 0) },
+		func() { w.reset(a); f.lay, f.slots = lay, slots; f.store(lay.writePos, 0) },
 		func() { f.store(lay.readPos, 0) },
 		func() { f.store32(offVersion, 0) },
 		func() { f.store(lay.capacity, slots) },

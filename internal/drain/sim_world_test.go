@@ -98,7 +98,7 @@ func newWorld(seed uint64) *world {
 	}
 	for i := range w.plan.agents {
 		path := fmt.Sprintf("/rings/agent-%d", i)
-		f := &simFile{world: w, path: path, memory: make([]uint64, (maxSimFile+7)/8)}
+		f := &simFile{world: w, path: path, memory: make([]byte, maxSimFile)}
 		w.files[path], w.live[f] = f, make(map[uint64]uint64)
 		a := &simAgent{world: w, path: path}
 		w.agents = append(w.agents, a)
@@ -184,8 +184,8 @@ func (w *world) foreign(a *simAgent) {
 		return
 	}
 	n := 1 + w.Uint64N((write-read)&(a.slots-1))
-	if f.taken += n; f.taken >= a.slots {
-		return // positions don't show a whole lap
+	if f.taken += n; f.taken >= a.slots || (read+n)&(a.slots-1) == 0 {
+		return // positions don't show a whole lap, and 0 is what a restart stores
 	}
 	for i := range n {
 		if id, ok := w.live[f][(read+i)&(a.slots-1)]; ok {
@@ -289,18 +289,11 @@ func (w *world) forgetCounted(path string, id uint64) {
 
 // inRing reports whether a slot is between the positions of a file's header.
 func (w *world) inRing(f *simFile, slot uint64) bool {
-	a := w.agentOf(f)
-	read, write := f.load(a.lay.readPos), f.load(a.lay.writePos)
-	return (slot-read)&(a.slots-1) < (write-read)&(a.slots-1)
-}
-
-func (w *world) agentOf(f *simFile) *simAgent {
-	for _, a := range w.agents {
-		if a.file == f {
-			return a
-		}
+	if f.slots == 0 {
+		return false
 	}
-	return nil
+	read, write := f.load(f.lay.readPos), f.load(f.lay.writePos)
+	return (slot-read)&(f.slots-1) < (write-read)&(f.slots-1)
 }
 
 func (w *world) unmap(path string, _ *ringbuf.Reader) { w.files[path].locked = false }
@@ -339,7 +332,7 @@ func (w *world) check() {
 		for slot, id := range slots {
 			if w.inRing(f, slot) {
 				inRing[id] = true
-				ambiguous[id] = f.load(w.agentOf(f).lay.writePos) == 0
+				ambiguous[id] = f.load(f.lay.writePos) == 0
 			}
 		}
 	}

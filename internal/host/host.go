@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
@@ -73,6 +75,7 @@ type Host struct {
 	saver       *checkpoint.Saver // nil without a store
 	group       *drain.Group      // nil before Start
 	directories []*discover.Directory
+	looked      atomic.Bool // for the first collection
 }
 
 // New checks the configuration. Nothing is opened before [Host.Start].
@@ -158,9 +161,36 @@ func (h *Host) Start(store checkpoint.Store) error {
 }
 
 // Collect drains all rings and returns the totals of all agents; see
-// [drain.Group.Collect].
+// [drain.Group.Collect]. The first and the last collection look for rings
+// before: a program may collect right after Start, and an agent may have begun
+// and exited since the last walk.
 func (h *Host) Collect(ctx context.Context, last bool) drain.Collection {
+	if !h.looked.Swap(true) || last {
+		h.Look(ctx)
+	}
 	return h.group.Collect(ctx, last)
+}
+
+// lookTimeout is how long a directory is waited for. One that hangs must not
+// delay the agents of the others for long.
+const lookTimeout = time.Second
+
+// Look finds the rings that are in the directories now, so that the next
+// collection has them.
+func (h *Host) Look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	done := make(chan struct{}, len(h.directories))
+	for _, d := range h.directories {
+		d.Look(func() { done <- struct{}{} })
+	}
+	for range h.directories {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Delivered says that a collection has arrived where it was sent.
@@ -173,13 +203,17 @@ func (h *Host) Stop(ctx context.Context) error {
 	if h.group == nil {
 		return nil
 	}
-	errs := []error{h.group.Stop(ctx)}
-	for _, d := range h.directories {
-		errs = append(errs, d.Stop(ctx))
+	// The directories and the saver end at the same time: each may use up ctx.
+	errs := make([]error, 2+len(h.directories))
+	errs[0] = h.group.Stop(ctx)
+	var ends sync.WaitGroup
+	for i, d := range h.directories {
+		ends.Go(func() { errs[2+i] = d.Stop(ctx) })
 	}
 	if h.saver != nil {
-		errs = append(errs, h.saver.Stop(ctx))
+		ends.Go(func() { errs[1] = h.saver.Stop(ctx) })
 	}
+	ends.Wait()
 	h.reporter.Close()
 	return errors.Join(errs...)
 }

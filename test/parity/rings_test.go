@@ -20,7 +20,7 @@ func TestSameMetricsWithoutACollector(t *testing.T) {
 	for _, layout := range ringbuf.Layouts() {
 		t.Run(layout.String(), func(t *testing.T) {
 			ops := stream(8, 500)
-			if layout == ringbuf.V4 {
+			if layout >= ringbuf.V4 {
 				ops = append(ops, dropped(7))
 			}
 			if layout.Named() {
@@ -35,7 +35,9 @@ func TestSameMetricsWithoutACollector(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.Start()
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
 			provider := pipeline(t, b, sdkmetric.WithProducer(p))
 			if err := provider.Shutdown(t.Context()); err != nil {
 				t.Fatal(err)

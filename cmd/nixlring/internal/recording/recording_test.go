@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -19,10 +20,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/follow"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
-	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -124,39 +126,89 @@ func playAt(t *testing.T, file []byte, dir string, speed float64, now func() tim
 	return p
 }
 
-// watcher keeps the totals of the agents of a directory, as the Collector does.
-func watcher(t *testing.T, dir string) *watch.Watcher {
-	t.Helper()
-	w, err := watch.New(watch.Config{
-		Directories: []string{dir}, Include: []string{"**"},
-		// Files of simulated agents change faster than a watcher would have it.
-		Now: func() time.Time { return time.Now().AddDate(50, 0, 0) },
-	})
-	must(t, err)
-	t.Cleanup(w.Close)
-	return w
+// keeper consumes the rings of a directory and keeps the totals of each agent.
+// It works only when it is polled, so that a test decides how the consumer and
+// the agents take turns.
+type keeper struct {
+	t     *testing.T
+	dir   string
+	shape *tally.Shape
+	rings map[string]*kept
 }
 
-// totals are all totals of each agent, in the form in which they are stored.
-//
-// Without health, how often a ring was found full doesn't count.
-func totals(t *testing.T, w *watch.Watcher, health bool) map[string]string {
+// kept is one agent's ring and totals.
+type kept struct {
+	*tally.Agent
+	ring *follow.Ring
+}
+
+func newKeeper(t *testing.T, dir string) *keeper {
 	t.Helper()
-	all := map[string]string{}
-	w.Agents(func(v watch.View) {
-		b := v.Tally.AppendTotals(nil)
-		const after = 4 // bytes that follow: the numbers of restarts, foreign reads and torn groups
-		if at := len(b) - after; !health {
-			b = append(b[:at-1], b[at:]...)
+	shape, err := tally.NewShape(tally.Config{})
+	must(t, err)
+	k := &keeper{t: t, dir: dir, shape: shape, rings: map[string]*kept{}}
+	t.Cleanup(func() {
+		for _, r := range k.rings {
+			must(t, r.ring.Close())
 		}
-		all[v.Name] = string(b)
 	})
+	return k
+}
+
+// poll finds the rings and takes what is in them.
+func (k *keeper) poll() {
+	must(k.t, filepath.WalkDir(k.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || k.rings[path] != nil {
+			return err
+		}
+		r := &kept{Agent: tally.NewAgent(k.shape)}
+		r.ring = follow.NewRing(path, ringbuf.Consume, r)
+		k.rings[path] = r
+		return nil
+	}))
+	for path, r := range k.rings {
+		// A ring that isn't ready, or that its agent has made anew, is opened by a
+		// later poll.
+		if err := r.ring.Poll(0); err != nil && !errors.Is(err, ringbuf.ErrNotReady) && !errors.Is(err, ringbuf.ErrInvalid) {
+			k.t.Errorf("%s: %v", path, err)
+		}
+		must(k.t, r.ring.Commit())
+	}
+}
+
+// finish takes what is left. If the first poll finds that an agent has made its
+// ring anew, the second opens that.
+func (k *keeper) finish() {
+	k.poll()
+	k.poll()
+}
+
+// totals returns all totals of each agent in the form in which they are stored.
+func (k *keeper) totals() map[string]string {
+	all := map[string]string{}
+	for path, r := range k.rings {
+		name, err := filepath.Rel(k.dir, path)
+		must(k.t, err)
+		all[name] = string(r.AppendTotals(nil))
+	}
 	return all
 }
 
+// Opened implements [follow.Handler].
+func (*kept) Opened(*follow.Ring) {}
+
+// Events implements [follow.Handler].
+func (k *kept) Events(_ *follow.Ring, b ringbuf.Batch) { k.Add(b) }
+
+// Missed implements [follow.Handler].
+func (k *kept) Missed(*follow.Ring, error) { k.ForeignRead() }
+
+// Ended implements [follow.Handler].
+func (k *kept) Ended(*follow.Ring, error) { k.Restarted(false) }
+
 // live runs simulated agents of all layouts, which start anew now and then,
-// with a Collector's watcher and a recorder beside it.
-func live(t *testing.T) (file []byte, w *watch.Watcher, stats recording.Stats, report simulate.Report) {
+// with a consumer and a recorder beside them.
+func live(t *testing.T) (file []byte, k *keeper, stats recording.Stats, report simulate.Report) {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "team"), 0o755))
@@ -170,13 +222,12 @@ func live(t *testing.T) (file []byte, w *watch.Watcher, stats recording.Stats, r
 	var out bytes.Buffer
 	rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Recursive: true, Out: &out, Now: clock})
 	must(t, err)
-	w = watcher(t, dir)
+	k = newKeeper(t, dir)
 	must(t, fleet.Start())
 	step := func() {
 		t.Helper()
 		must(t, rec.Poll())
-		w.Scan()
-		w.Drain()
+		k.poll()
 		now = now.Add(50 * time.Millisecond)
 	}
 	for !fleet.Done() {
@@ -188,8 +239,8 @@ func live(t *testing.T) (file []byte, w *watch.Watcher, stats recording.Stats, r
 	must(t, fleet.Stop())
 	step()
 	must(t, rec.Close())
-	w.Drain()
-	return out.Bytes(), w, rec.Stats(), fleet.Report()
+	k.finish()
+	return out.Bytes(), k, rec.Stats(), fleet.Report()
 }
 
 func TestTotalsOfReplayAreThoseOfTheLiveRun(t *testing.T) {
@@ -203,22 +254,20 @@ func TestTotalsOfReplayAreThoseOfTheLiveRun(t *testing.T) {
 	for name, speed := range map[string]float64{"as it was": 1, "at once": 1e6, "slowly": 0.25} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			w := watcher(t, dir)
+			k := newKeeper(t, dir)
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
 				last := start
 				p := playAt(t, file, dir, speed, func() time.Time {
 					now := time.Now()
-					if now.Sub(last) >= 20*time.Millisecond { // the Collector
-						w.Scan()
-						w.Drain()
+					if now.Sub(last) >= 20*time.Millisecond { // the consumer
+						k.poll()
 						last = now
 					}
 					return now
 				})
 				took := time.Since(start)
-				w.Scan()
-				w.Drain()
+				k.finish()
 				if got := p.Played(); got.Written != stats.Events || got.Dropped != 0 || got.Lives != stats.Opened {
 					t.Errorf("%+v", got)
 				}
@@ -226,8 +275,7 @@ func TestTotalsOfReplayAreThoseOfTheLiveRun(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 			})
-			calm := speed <= 1 // played faster, a ring may be full before the next drain
-			if diff := cmp.Diff(totals(t, lived, calm), totals(t, w, calm)); diff != "" {
+			if diff := cmp.Diff(lived.totals(), k.totals()); diff != "" {
 				t.Error("totals of the live run (-) and the replay (+) differ:", diff)
 			}
 		})

@@ -6,14 +6,15 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/nixl-otel/nixl-otel/internal/watch"
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// identity makes the attributes of the agents' points, and keeps them from one
-// collection to the next: making a set takes longer than all else about a
+// labels makes the attributes of the agents' points and keeps them from one
+// collection to the next, as making a set takes longer than all else about a
 // point.
-type identity struct {
+type labels struct {
 	instance bool // agents of one name are told apart
 	hostname string
 	agents   map[string]*attributes // by path
@@ -29,31 +30,31 @@ type attributes struct {
 // pair is the attributes of a point beside the agent's: none, one or two.
 type pair [2]attribute.KeyValue
 
-func (i *identity) of(v watch.View) *attributes {
-	a := i.agents[v.Path]
+func (l *labels) of(id drain.Agent) *attributes {
+	a := l.agents[id.Path]
 	if a == nil {
 		a = &attributes{
-			agent: []attribute.KeyValue{attribute.String(semconv.AgentName, valid(v.Name))},
+			agent: []attribute.KeyValue{attribute.String(semconv.AgentName, valid(id.Name))},
 			sets:  make(map[pair]attribute.Set),
 		}
-		if i.instance {
-			id := watch.InstanceID(i.hostname, v.Dir, v.Name)
-			a.agent = append(a.agent, attribute.String(semconv.ServiceInstanceID, id))
+		if l.instance {
+			instance := identity.InstanceID(l.hostname, id.Dir, id.Name)
+			a.agent = append(a.agent, attribute.String(semconv.ServiceInstanceID, instance))
 		}
-		if i.agents == nil {
-			i.agents = make(map[string]*attributes)
+		if l.agents == nil {
+			l.agents = make(map[string]*attributes)
 		}
-		i.agents[v.Path] = a
+		l.agents[id.Path] = a
 	}
 	a.seen = true
 	return a
 }
 
 // sweep forgets agents that are gone.
-func (i *identity) sweep() {
-	for path, a := range i.agents {
+func (l *labels) sweep() {
+	for path, a := range l.agents {
 		if !a.seen {
-			delete(i.agents, path)
+			delete(l.agents, path)
 		}
 		a.seen = false
 	}
