@@ -23,6 +23,9 @@ func (r *Reader) CommitTo(position uint64) error {
 	case r.mode == Observe || position == r.committed:
 		return nil
 	}
+	if f, ok := r.backing.(fileBacking); ok {
+		f.willStore()
+	}
 	r.position = position
 	return r.guard(r.runCommit)
 }

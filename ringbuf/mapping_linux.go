@@ -5,6 +5,7 @@ package ringbuf
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -19,6 +20,11 @@ import (
 type mapping struct {
 	file *os.File
 	mem  []byte
+	// remote says that the file system may make a page fault wait. The Go runtime
+	// can't stop a thread that waits in one, so the next garbage collection would
+	// stop the whole process. See fetch.
+	remote  bool
+	scratch []byte
 }
 
 func mapFile(f *os.File, size int64, prot int) (*mapping, error) {
@@ -52,6 +58,11 @@ type memoryFault interface {
 
 // Guard implements Backing.
 func (m *mapping) Guard(fn func()) (err error) {
+	if m.remote {
+		if err := m.fetch(); err != nil {
+			return err
+		}
+	}
 	defer m.recovered(debug.SetPanicOnFault(true), &err)
 	fn()
 	return nil
@@ -80,6 +91,28 @@ func (m *mapping) faulted() error {
 		return ErrShrunk
 	}
 	return fmt.Errorf("a part of the file that was never written is not available: %w", unix.ENOSPC)
+}
+
+// fetch reads the file through read(2), which leaves its pages in memory. A thread
+// may wait in a system call for as long as it takes.
+func (m *mapping) fetch() error {
+	if m.scratch == nil {
+		m.scratch = make([]byte, 1<<16)
+	}
+	for at := 0; at < len(m.mem); at += len(m.scratch) {
+		if _, err := m.file.ReadAt(m.scratch, int64(at)); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+	return nil
+}
+
+// willStore implements fileBacking: the first store to a page concerns the file
+// system, too. If this fails (before Linux 5.14), so may the store.
+func (m *mapping) willStore() {
+	if m.remote {
+		_ = unix.Madvise(m.mem[:min(len(m.mem), os.Getpagesize())], unix.MADV_POPULATE_WRITE)
+	}
 }
 
 // Close unmaps and closes the file.

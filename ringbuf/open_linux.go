@@ -54,6 +54,11 @@ func openReader(path string, mode Mode, o options) (_ *Reader, err error) {
 		return nil, err
 	}
 	closer = m.Close
+	domain, err := m.domain()
+	if err != nil {
+		return nil, err
+	}
+	m.remote = !domain.Local
 	r, err := newReader(m.mem, head, stateOf(&st), m, mode)
 	if err != nil {
 		return nil, err

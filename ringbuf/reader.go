@@ -286,6 +286,7 @@ type fileBacking interface {
 	Backing
 	attended(mode Mode) (bool, error)
 	domain() (Domain, error)
+	willStore() // to the header, which may take long
 	Close() error
 }
 

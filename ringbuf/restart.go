@@ -2,9 +2,9 @@ package ringbuf
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"os"
 	"sync/atomic"
 )
 
@@ -35,7 +35,8 @@ import (
 //     pushed: between the two there was no ftruncate, and so no restart; or
 //   - a slot at the end of the ring isn't what it was when this reader last
 //     passed it: the agent writes slots in order, so that it has pushed all
-//     slots before that one in this round. These are believed.
+//     slots before that one in this round. These are believed, and so is the
+//     last slot of the ring once the file's time is a second old.
 //
 // Otherwise nothing is pending until the header moves on. The time alone isn't
 // enough to reject: file systems also change it when they write a page back.
@@ -138,10 +139,10 @@ func (r *Reader) believeAtZero(s state) (state, error) {
 		return s, ErrRestarted
 	}
 	// The agent pushes a slot before it writes the next. Whether it pushed the
-	// last slot that it wrote isn't known: it may have died before. But a ring of
-	// two slots has no other.
+	// last slot that it wrote isn't known at once: it may have died before, and
+	// restarted. A ring of two slots has no other.
 	proven := int(r.lastChanged())
-	if r.mask > 1 {
+	if proven <= int(r.mask) || now.Age < settleTime && r.mask > 1 {
 		proven--
 	}
 	s.pending = max(0, proven-int(r.next))
@@ -332,13 +333,19 @@ func (r *Reader) checksum(from, to uint64) (sum uint32) {
 	return sum
 }
 
-// written returns how many slots of a run hold events. A file that was truncated
-// and extended has zeros at its end, which are no events: if the last slot is
-// zero and the file has changed, the zero slots before it are left out.
+// written returns how many of the slots from the next one on, or of copies of
+// them, hold events.
+//
+// A file that was cut within its last page raises no fault: what is gone reads as
+// zeros, and only the file's size shows it. A file that was cut and extended again
+// has its old size and zeros at its end, which are no events if the file has
+// changed.
 func (r *Reader) written(slots []byte) (int, error) {
 	size := r.layout.EventSize()
 	n := len(slots) / size
-	if binary.LittleEndian.Uint64(slots[len(slots)-8:]) != 0 || !isZero(slots[(n-1)*size:]) {
+	last := slots[(n-1)*size:]
+	fromEnd := len(r.slots) - int(r.next)*size - len(slots)
+	if fromEnd >= len(r.mem)%pageSize && !isZero(last) {
 		return n, nil
 	}
 	now, err := r.stat()
@@ -350,6 +357,9 @@ func (r *Reader) written(slots []byte) (int, error) {
 	}
 	return n, nil
 }
+
+// pageSize is the size of the pages that files are mapped in.
+var pageSize = os.Getpagesize()
 
 func isZero(b []byte) bool {
 	for _, c := range b {

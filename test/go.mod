@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/google/go-cmp v0.7.0
+	github.com/hanwen/go-fuse/v2 v2.8.0
 	github.com/nixl-otel/nixl-otel v0.0.0
 	github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver v0.0.0
 	go.opentelemetry.io/collector/component/componenttest v0.159.0

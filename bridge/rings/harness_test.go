@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/version"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -82,8 +82,8 @@ func (w *world) metrics(t *testing.T) []metricdata.Metrics {
 		if s.Scope.Name != rings.ScopeName {
 			t.Errorf("scope %q", s.Scope.Name)
 		}
-		if s.Scope.Version != version.Module() {
-			t.Errorf("scope version %q, want %q", s.Scope.Version, version.Module())
+		if s.Scope.Version != scope.Version() {
+			t.Errorf("scope version %q, want %q", s.Scope.Version, scope.Version())
 		}
 		all = append(all, s.Metrics...)
 	}

@@ -13,7 +13,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/version"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/internal/host"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
@@ -159,7 +159,7 @@ func (p *Producer) collect(ctx context.Context, last bool) []metricdata.ScopeMet
 		return nil
 	}
 	return []metricdata.ScopeMetrics{{
-		Scope:   instrumentation.Scope{Name: ScopeName, Version: version.Module()},
+		Scope:   instrumentation.Scope{Name: ScopeName, Version: scope.Version()},
 		Metrics: metrics,
 	}}
 }

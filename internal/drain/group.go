@@ -2,8 +2,7 @@ package drain
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -96,9 +95,9 @@ func (g *Group) loopOf(path string) *loop {
 }
 
 func (g *Group) opened(m Opened) {
-	key, name := uint64(0), "local file systems"
+	key, dir := uint64(0), ""
 	if d, err := m.Reader.Domain(); err != nil || !d.Local {
-		key, name = 1+d.Device%maxRemote, fmt.Sprintf("the file system of %s", m.Agent.Dir)
+		key, dir = 1+d.Device%maxRemote, m.Agent.Dir
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,7 +107,7 @@ func (g *Group) opened(m Opened) {
 	}
 	l := g.loops[key]
 	if l == nil {
-		l = g.startLoop(name)
+		l = g.startLoop(dir)
 		g.loops[key] = l
 	}
 	if before := g.paths[m.Agent.Path]; before != nil && before != l {
@@ -138,11 +137,13 @@ func (g *Group) Collect(ctx context.Context, last bool) Collection {
 		loop *loop
 		collected
 	}
-	loops := g.all()
-	answers := make(chan answer, len(loops))
 	asked := make(map[*loop]bool)
-	for _, l := range loops {
+	for _, l := range g.all() {
 		asked[l] = true
+	}
+	g.leaveSilent(asked) // or requests would pile up in a loop that hangs for long
+	answers := make(chan answer, len(asked))
+	for l := range asked {
 		l.mail.put(&collect{deadline: deadline, last: last, done: func(c collected) { answers <- answer{l, c} }})
 	}
 	result := Collection{numbers: make(map[*loop]uint64)}
@@ -155,7 +156,7 @@ func (g *Group) Collect(ctx context.Context, last bool) Collection {
 			result.numbers[a.loop] = a.number
 			result.Snapshots = append(result.Snapshots, a.snapshots...)
 		case <-check.C:
-			g.leaveHung(asked)
+			g.leaveSilent(asked)
 		case <-ctx.Done():
 			clear(asked)
 		}
@@ -164,19 +165,17 @@ func (g *Group) Collect(ctx context.Context, last bool) Collection {
 	return result
 }
 
-// leaveHung removes the loops that hang.
-func (g *Group) leaveHung(asked map[*loop]bool) {
+// leaveSilent removes the loops that won't answer: they hang, or have ended.
+func (g *Group) leaveSilent(asked map[*loop]bool) {
 	for l := range asked {
-		if !l.hangs(g.cfg.Now()) {
-			continue
+		if l.hangs(g.cfg.Now()) {
+			l.reportHung()
+			delete(asked, l)
 		}
-		delete(asked, l)
-		if !l.hung.Swap(true) {
-			g.cfg.Report(notice.Notice{
-				Kind: notice.FileSystemHangs, Level: slog.LevelError, Path: l.name,
-				Text: fmt.Sprintf("reading a ring has blocked for %v, so the agents on this file system are neither drained nor reported; "+
-					"check the file system (FUSE, NFS, a failing disk)", hungAfter),
-			})
+		select {
+		case <-l.ended:
+			delete(asked, l)
+		default:
 		}
 	}
 }
@@ -199,23 +198,11 @@ func (g *Group) Stop(ctx context.Context) error {
 	for _, l := range loops {
 		l.mail.put(stop{})
 	}
-	check := time.NewTicker(hungAfter / 10)
-	defer check.Stop()
-	for _, l := range loops {
-		for ended := false; !ended; {
-			select {
-			case <-l.ended:
-				ended = true
-			case <-ctx.Done():
-				return fmt.Errorf("stop draining %s: %w", l.name, ctx.Err())
-			case <-check.C:
-				if l.hangs(g.cfg.Now()) {
-					return fmt.Errorf("stop draining %s: reading a ring has blocked for %v", l.name, hungAfter)
-				}
-			}
-		}
+	errs := make([]error, len(loops))
+	for i, l := range loops {
+		errs[i] = l.wait(ctx)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (g *Group) all() (list []*loop) {

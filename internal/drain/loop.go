@@ -1,6 +1,9 @@
 package drain
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -10,7 +13,7 @@ import (
 
 // loop runs an owner on a goroutine of its own.
 type loop struct {
-	name  string // what its rings have in common, for notices
+	dir   string // of the first of its rings; empty if they are on local file systems
 	owner *owner
 	mail  *mailbox
 	group *Group
@@ -22,8 +25,8 @@ type loop struct {
 	hung atomic.Bool // that was reported
 }
 
-func (g *Group) startLoop(name string) *loop {
-	l := &loop{name: name, owner: newOwner(&g.cfg.Config, g.cfg.Saver != nil), mail: newMailbox(), group: g, ended: make(chan struct{})}
+func (g *Group) startLoop(dir string) *loop {
+	l := &loop{dir: dir, owner: newOwner(&g.cfg.Config, g.cfg.Saver != nil), mail: newMailbox(), group: g, ended: make(chan struct{})}
 	go l.run()
 	return l
 }
@@ -70,6 +73,48 @@ const hungAfter = time.Second
 func (l *loop) hangs(now time.Time) bool {
 	began := l.busy.Load()
 	return began != 0 && now.Sub(time.Unix(0, began)) >= hungAfter
+}
+
+// wait waits until the loop has ended, or hangs, or ctx ends.
+func (l *loop) wait(ctx context.Context) error {
+	check := time.NewTicker(hungAfter / 10)
+	defer check.Stop()
+	for {
+		select {
+		case <-l.ended:
+			return nil
+		default:
+		}
+		if l.hangs(l.group.cfg.Now()) {
+			return fmt.Errorf("stop draining rings on %s: reading a ring has blocked for %v", l.where(), hungAfter)
+		}
+		select {
+		case <-l.ended:
+		case <-check.C:
+		case <-ctx.Done():
+			return fmt.Errorf("stop draining rings on %s: %w", l.where(), ctx.Err())
+		}
+	}
+}
+
+// where names the loop's file systems.
+func (l *loop) where() string {
+	if l.dir == "" {
+		return "local file systems"
+	}
+	return "the file system of " + l.dir
+}
+
+// reportHung reports once that the loop hangs.
+func (l *loop) reportHung() {
+	if l.hung.Swap(true) {
+		return
+	}
+	l.report(notice.Notice{
+		Kind: notice.FileSystemHangs, Level: slog.LevelError, Path: l.dir,
+		Text: fmt.Sprintf("reading a ring has blocked for %v, so the agents on %s are neither drained nor reported; "+
+			"check the file system (FUSE, NFS, a failing disk)", hungAfter, l.where()),
+	})
 }
 
 // A loop carries out the effects of its owner. None of this blocks.

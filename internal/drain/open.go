@@ -124,6 +124,8 @@ func (o *owner) openDue(now time.Time) {
 // attach gives an agent a ring and, if there is a mark, brings the ring to where
 // the totals stand.
 func (o *owner) attach(a *agent, r *ringbuf.Reader, mark *checkpoint.Mark, now time.Time) {
+	restarted := a.touched // while the ring waited, so that positions may not show it
+	a.touched = false
 	a.attach(r, o.cfg.RunInterval, now)
 	o.enter(a)
 	o.report(a, info(notice.RingOpened, fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, r.Capacity())))
@@ -135,10 +137,11 @@ func (o *owner) attach(a *agent, r *ringbuf.Reader, mark *checkpoint.Mark, now t
 		o.interrupted(a, now, err)
 		return
 	}
+	if restarted && outcome != checkpoint.Restarted {
+		o.countRestart(a, "agent restarted before its ring was read")
+	}
 	switch outcome {
-	case checkpoint.Resumed:
-		o.settleTouched(a)
-	case checkpoint.Finished:
+	case checkpoint.Resumed, checkpoint.Finished:
 	case checkpoint.Restarted:
 		a.tally.Restarted(true)
 		a.dirty = true

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,6 +52,8 @@ type Config struct {
 	Tap func(drain.Agent, ringbuf.Batch)
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
+	// OpenFolder opens a folder below a directory; ringbuf.OpenFolder if nil.
+	OpenFolder func(dir, name string) (*ringbuf.Folder, error)
 
 	// Telemetry receives the figures about the work itself; its fields may be nil.
 	Telemetry Telemetry
@@ -146,7 +149,7 @@ func (h *Host) Start(store checkpoint.Store) error {
 	for _, dir := range h.cfg.Directories {
 		d, err := discover.New(discover.Config{
 			Dir: dir, Include: h.cfg.Include, Exclude: h.cfg.Exclude, Mode: h.cfg.Mode,
-			AllowedUIDs: h.cfg.AllowedUIDs, Rings: rings, Now: h.cfg.Now,
+			AllowedUIDs: h.cfg.AllowedUIDs, Rings: rings, Now: h.cfg.Now, OpenFolder: h.cfg.OpenFolder,
 		}, h.group.Send, h.reporter)
 		if err != nil {
 			return err
@@ -200,13 +203,17 @@ func (h *Host) Stop(ctx context.Context) error {
 	if h.group == nil {
 		return nil
 	}
-	errs := []error{h.group.Stop(ctx)}
-	for _, d := range h.directories {
-		errs = append(errs, d.Stop(ctx))
+	// The directories and the saver end at the same time: each may use up ctx.
+	errs := make([]error, 2+len(h.directories))
+	errs[0] = h.group.Stop(ctx)
+	var ends sync.WaitGroup
+	for i, d := range h.directories {
+		ends.Go(func() { errs[2+i] = d.Stop(ctx) })
 	}
 	if h.saver != nil {
-		errs = append(errs, h.saver.Stop(ctx))
+		ends.Go(func() { errs[1] = h.saver.Stop(ctx) })
 	}
+	ends.Wait()
 	h.reporter.Close()
 	return errors.Join(errs...)
 }

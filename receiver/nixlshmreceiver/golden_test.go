@@ -75,7 +75,6 @@ func collectOnce(t *testing.T, c ringtest.Case, change func(*Config)) pmetric.Me
 	t.Helper()
 	path := ringtest.Copy(t, c)
 	h := newHarness(t, filepath.Dir(path), func(cfg *Config) {
-		cfg.InitialDelay = time.Hour
 		if change != nil {
 			change(cfg)
 		}
@@ -83,6 +82,7 @@ func collectOnce(t *testing.T, c ringtest.Case, change func(*Config)) pmetric.Me
 	clock := newClock()
 	h.on.now = clock.now
 	h.start()
+	h.log("ring opened") // from then on its totals count
 	clock.pass(10 * time.Second)
 	return h.shutdown()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -48,6 +49,7 @@ type harness struct {
 	consume  func(context.Context, pmetric.Metrics) error // stands before batches; nil takes everything
 
 	extensions map[component.ID]component.Component
+	adapt      func(*host.Config) // changes what the receiver asks of the host; may be nil
 
 	stop func() error
 }
@@ -99,6 +101,15 @@ func (h *harness) startWith(rings int) *harness {
 	if err != nil {
 		h.tb.Fatal(err)
 	}
+	if h.adapt != nil {
+		r := h.own()
+		cfg := h.cfg.host(r.notice)
+		cfg.Now, cfg.Telemetry = h.on.now, r.telemetry.host()
+		h.adapt(&cfg)
+		if r.rings, err = host.New(cfg); err != nil {
+			h.tb.Fatal(err)
+		}
+	}
 	if err := h.receiver.Start(h.tb.Context(), h); err != nil {
 		h.tb.Fatal(err)
 	}
@@ -113,15 +124,14 @@ func (h *harness) openable() int {
 	h.tb.Helper()
 	n := 0
 	for _, dir := range h.cfg.Directories {
-		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error { // there may be no directory
-			if err != nil || e.IsDir() {
+		_ = fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err // there is no directory
+			}
+			if e.IsDir() || strings.Contains(name, "/") && h.cfg.Include[0] == "*" {
 				return nil
 			}
-			if name, _ := filepath.Rel(dir, path); strings.Contains(name, "/") && h.cfg.Include[0] == "*" {
-				return nil
-			}
-			r, err := ringbuf.OpenReader(path, h.cfg.Mode, ringbuf.OwnedBy(h.cfg.AllowedUIDs...))
-			if err == nil {
+			if r, err := ringbuf.OpenReader(filepath.Join(dir, name), h.cfg.Mode, ringbuf.OwnedBy(h.cfg.AllowedUIDs...)); err == nil {
 				n++
 				_ = r.Close()
 			}
@@ -137,12 +147,19 @@ func (h *harness) opened(rings int) {
 	eventually(h.tb, fmt.Sprintf("%d rings open", rings), func() bool { return h.rings().State().Open >= rings })
 }
 
-func (h *harness) rings() *host.Host { return h.receiver.(*ringReceiver).rings }
+func (h *harness) rings() *host.Host { return h.own().rings }
+
+// own returns the receiver as its own type.
+func (h *harness) own() *ringReceiver {
+	return h.receiver.(*ringReceiver) //nolint:forcetypeassert,errcheck // the factory made it
+}
 
 // eventually waits until something is true.
 func eventually(tb testing.TB, what string, isTrue func() bool) {
 	tb.Helper()
-	for end := time.Now().Add(patience); !isTrue(); time.Sleep(time.Millisecond) {
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for end := time.Now().Add(patience); !isTrue(); <-look.C {
 		if time.Now().After(end) {
 			tb.Fatalf("no %s within %v", what, patience)
 		}
@@ -163,7 +180,7 @@ func (h *harness) take(ctx context.Context, m pmetric.Metrics) error {
 func (h *harness) next() pmetric.Metrics {
 	h.tb.Helper()
 	if h.cfg.InitialDelay == byHand {
-		if err := h.receiver.(*ringReceiver).collect(h.tb.Context(), false); err != nil {
+		if err := h.own().collect(h.tb.Context(), false); err != nil {
 			h.tb.Fatal(err)
 		}
 	}

@@ -132,9 +132,9 @@ func (r *ringReceiver) collectLast(ctx context.Context) error {
 		limit = min(limit, time.Until(end)*3/4)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	result := make(chan error, 1)
 	go func() { // a consumer that ignores the context is left behind
-		defer cancel()
 		r.done.Wait()
 		result <- r.collect(ctx, true)
 	}()

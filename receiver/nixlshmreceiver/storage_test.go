@@ -25,6 +25,7 @@ type memory struct {
 	mu     sync.Mutex
 	values map[string][]byte
 	open   int
+	broken bool
 }
 
 var memoryID = component.MustNewID("memory")
@@ -36,6 +37,13 @@ func (m *memory) GetClient(_ context.Context, kind component.Kind, id component.
 	defer m.mu.Unlock()
 	m.open++
 	return &memoryClient{m, kind.String() + "/" + id.String() + "/" + name + "/"}, nil
+}
+
+// fail makes batches fail, or succeed again.
+func (m *memory) fail(broken bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.broken = broken
 }
 
 type memoryClient struct {
@@ -60,6 +68,9 @@ func (c *memoryClient) Delete(ctx context.Context, key string) error {
 func (c *memoryClient) Batch(_ context.Context, ops ...*storage.Operation) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.broken {
+		return errors.New("disk is full")
+	}
 	for _, op := range ops {
 		switch op.Type {
 		case storage.Set:
@@ -93,6 +104,7 @@ func TestTotalsOutliveTheCollector(t *testing.T) {
 		h.extensions = map[component.ID]component.Component{memoryID: store}
 		h.start()
 		push(t, w, write(10, 5, 2)...)
+		drained(t, w.Path()) // the agent has its checkpoint
 		a := one(t, h.shutdown())
 		if got := a.int(transmitted); got != want {
 			t.Errorf("%d bytes transmitted, want %d", got, want)
@@ -137,6 +149,16 @@ func (m *memory) snapshot() map[string][]byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.values)
+}
+
+// count returns how many keys contain a text.
+func (m *memory) count(text string) (n int) {
+	for key := range m.snapshot() {
+		if strings.Contains(key, text) {
+			n++
+		}
+	}
+	return n
 }
 
 func TestStorageThatIsntThere(t *testing.T) {

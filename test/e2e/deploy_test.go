@@ -56,7 +56,7 @@ extensions:
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c.WaitFor(t, "ring closed, as its agent is gone")
+	c.WaitFor(t, "agent exited and wrote nothing")
 	c.Stop(t, syscall.SIGTERM)
 	c.noComplaints(t)
 

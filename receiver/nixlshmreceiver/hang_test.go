@@ -1,0 +1,101 @@
+package nixlshmreceiver
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// mustShutDown shuts the receiver down and checks that it doesn't wait past its
+// context, and that the error names what hangs.
+func (h *harness) mustShutDown(limit time.Duration, parts ...string) {
+	h.tb.Helper()
+	ctx, cancel := context.WithTimeout(h.tb.Context(), limit)
+	defer cancel()
+	began := time.Now()
+	err := h.receiver.Shutdown(ctx)
+	if took := time.Since(began); took > limit+5*time.Second { // a busy machine
+		h.tb.Errorf("shutdown took %v, and may take %v", took, limit)
+	}
+	if err == nil || !containsAll(err.Error(), parts) {
+		h.tb.Errorf("shutdown returns %v, want an error with %s", err, strings.Join(parts, ", "))
+	}
+}
+
+// A directory on a file system that hangs delays neither Start nor Shutdown, nor
+// the agents of other directories.
+func TestHangingDirectoryDelaysNothing(t *testing.T) {
+	healthy, hanging := t.TempDir(), t.TempDir()
+	w := ring(t, healthy, "agent", ringbuf.V4, 64)
+	end := make(chan struct{})
+	defer close(end)
+	h := newHarness(t, healthy, func(c *Config) { c.Directories = append(c.Directories, hanging) })
+	h.adapt = func(c *host.Config) {
+		c.OpenFolder = func(dir, name string) (*ringbuf.Folder, error) {
+			if dir == hanging {
+				<-end
+			}
+			return ringbuf.OpenFolder(dir, name)
+		}
+	}
+	h.start()
+	push(t, w, write(10, 1, 1)...)
+	if got := one(t, h.next()).int(transmitted); got != 10 {
+		t.Errorf("%d bytes transmitted, want 10", got)
+	}
+	push(t, w, write(10, 1, 1)...)
+	h.mustShutDown(time.Second, hanging, "doesn't answer")
+	if got := one(t, wait(t, h.batches, "last collection")).int(transmitted); got != 20 {
+		t.Errorf("%d bytes transmitted, want 20", got)
+	}
+}
+
+// A page of a ring that never arrives delays neither collections nor Shutdown.
+func TestRingThatHangsDelaysNoShutdown(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	began, end := make(chan struct{}), make(chan struct{})
+	defer close(end)
+	h := newHarness(t, dir)
+	h.adapt = func(c *host.Config) {
+		c.Tap = func(drain.Agent, ringbuf.Batch) { // the loop that reads the ring blocks in it
+			close(began)
+			<-end
+		}
+	}
+	h.start()
+	push(t, w, write(10, 1, 1)...)
+	wait(t, began, "read that hangs")
+	if err := h.own().collect(t.Context(), false); err != nil { // returns, without the agent
+		t.Fatal(err)
+	}
+	h.log("error: ", "reading a ring has blocked", "FUSE")
+	h.mustShutDown(time.Second, "stop draining")
+}
+
+// A consumer that ignores its context doesn't keep the Collector from ending.
+func TestShutdownDoesntWaitForAConsumerThatIgnoresItsContext(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	end := make(chan struct{})
+	defer close(end)
+	h := newHarness(t, dir)
+	h.consume = func(context.Context, pmetric.Metrics) error {
+		<-end
+		return nil
+	}
+	h.start()
+	h.mustShutDown(time.Second, "last collection wasn't exported")
+	next, err := ringbuf.OpenReader(w.Path(), ringbuf.Consume)
+	if err != nil {
+		t.Fatalf("the ring wasn't given up: %v", err)
+	}
+	_ = next.Close()
+}

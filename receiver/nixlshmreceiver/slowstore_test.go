@@ -1,0 +1,171 @@
+package nixlshmreceiver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/extension/xextension/storage"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// obstacle is a storage extension whose calls pass through functions that may
+// delay them. A function that is nil delays nothing.
+type obstacle struct {
+	*memory
+	batch, closing func(context.Context)
+}
+
+func (o *obstacle) GetClient(ctx context.Context, kind component.Kind, id component.ID, name string) (storage.Client, error) {
+	client, err := o.memory.GetClient(ctx, kind, id, name)
+	return &obstructed{client, o}, err
+}
+
+type obstructed struct {
+	storage.Client
+	by *obstacle
+}
+
+func (c *obstructed) Batch(ctx context.Context, ops ...*storage.Operation) error {
+	if c.by.batch != nil {
+		c.by.batch(ctx)
+	}
+	return c.Client.Batch(ctx, ops...)
+}
+
+func (c *obstructed) Close(ctx context.Context) error {
+	if c.by.closing != nil {
+		c.by.closing(ctx)
+	}
+	return c.Client.Close(ctx)
+}
+
+// hanging returns a function that blocks until the test ends.
+func hanging(t *testing.T) func(context.Context) {
+	t.Helper()
+	end := make(chan struct{})
+	t.Cleanup(func() { close(end) })
+	return func(context.Context) { <-end }
+}
+
+func stored(t *testing.T, dir string, store component.Component, change ...func(*Config)) *harness {
+	t.Helper()
+	h := newHarness(t, dir, append(change, func(c *Config) { c.StorageID = &memoryID })...)
+	h.extensions = map[component.ID]component.Component{memoryID: store}
+	return h
+}
+
+// A storage extension whose calls never return costs crash safety, not metrics.
+func TestHangingStorageDoesntStopCollections(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	h := stored(t, dir, &obstacle{memory: newMemory(), batch: hanging(t)}, func(c *Config) { c.Timeout = time.Second }).start()
+	eventually(t, "agent", func() bool { return len(h.rings().Collect(t.Context(), false).Snapshots) == 1 })
+	for want := int64(10); want <= 30; want += 10 {
+		push(t, w, write(10, 5, 2)...)
+		began := time.Now()
+		if got := one(t, h.next()).int(transmitted); got != want {
+			t.Errorf("%d bytes transmitted, want %d", got, want)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("the collection took %v with a timeout of 1s", took)
+		}
+	}
+	h.log("checkpoint", "check the storage extension")
+}
+
+// Shutdown returns within its context, whatever hangs, and exports first.
+func TestShutdownDoesntWaitForHangingStorage(t *testing.T) {
+	for name, hangs := range map[string]func(*obstacle, func(context.Context)){
+		"batch": func(o *obstacle, fn func(context.Context)) { o.batch = fn },
+		"close": func(o *obstacle, fn func(context.Context)) { o.closing = fn },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			w := ring(t, dir, "agent", ringbuf.V4, 64)
+			store := &obstacle{memory: newMemory()}
+			hangs(store, hanging(t))
+			h := stored(t, dir, store).start()
+			eventually(t, "agent", func() bool {
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				return len(h.rings().Collect(ctx, false).Snapshots) == 1
+			})
+			push(t, w, write(10, 5, 2)...)
+			const limit = time.Second
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			began := time.Now()
+			err := h.receiver.Shutdown(ctx)
+			if took := time.Since(began); took > 5*limit {
+				t.Errorf("shutdown took %v, and may take %v", took, limit)
+			}
+			if err == nil || !strings.Contains(err.Error(), "storage extension") && !strings.Contains(err.Error(), "storage: extension") {
+				t.Errorf("shutdown returns %v, want an error that names the storage extension", err)
+			}
+			if got := one(t, wait(t, h.batches, "last collection")).int(transmitted); got != 10 {
+				t.Errorf("%d bytes transmitted, want 10", got)
+			}
+			next, err := ringbuf.OpenReader(w.Path(), ringbuf.Consume)
+			if err != nil {
+				t.Fatalf("the ring wasn't given up: %v", err)
+			}
+			_ = next.Close()
+		})
+	}
+}
+
+// A store that is slow, and that has checkpoints of many agents that are gone,
+// doesn't delay draining: an agent doesn't wait.
+func TestSlowStorageWithStaleCheckpointsLosesNothing(t *testing.T) {
+	const stale, delay = 500, 10 * time.Millisecond
+	dir, store := t.TempDir(), newMemory()
+	fill := stored(t, dir, store)
+	client, err := store.GetClient(t.Context(), component.KindReceiver, fill.settings.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for i := range stale {
+		path := fmt.Sprintf("/run/nixl/gone-%d", i)
+		paths = append(paths, path)
+		if err := client.Set(t.Context(), "agent:"+path, []byte("old")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := client.Set(t.Context(), "agents", []byte(strings.Join(paths, "\x00"))); err != nil {
+		t.Fatal(err)
+	}
+
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	slow := func(ctx context.Context) {
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+		}
+	}
+	h := stored(t, dir, &obstacle{memory: store, batch: slow}, func(c *Config) { c.StaleAfter = 2 * time.Second })
+	h.settings.ID = fill.settings.ID
+	h.start()
+	// An agent doesn't wait for room, as this test does, so that room has to be
+	// there soon: long before all that is stale is removed.
+	intervals, longest := uint64(0), time.Duration(0)
+	for swept := false; !swept || intervals%16 == 0; intervals++ { // not up to position 0, which may have to wait for more
+		push(t, w, slices.Concat(write(10, intervals, 1), write(10, intervals, 2), write(10, intervals, 3))...)
+		began := time.Now()
+		eventually(t, "room in the ring", func() bool { n, err := w.Len(); return err == nil && n <= 32 })
+		longest = max(longest, time.Since(began))
+		swept = store.count("gone-") < stale
+	}
+	if longest > 2*time.Second {
+		t.Errorf("it took up to %v until the ring had room", longest)
+	}
+	if got, want := one(t, h.shutdown()).int(transmitted), int64(intervals*3*10); got != want {
+		t.Errorf("%d bytes transmitted, want %d", got, want)
+	}
+}

@@ -1,0 +1,203 @@
+//go:build linux && (amd64 || arm64)
+
+package hang
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// pageSize is the unit in which the kernel asks for what is mapped.
+const pageSize = 4096
+
+// gate blocks a file system's answers while it is shut.
+type gate struct {
+	mu      sync.Mutex
+	closed  chan struct{} // nil while it is open
+	blocked bool          // somebody waited
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = make(chan struct{})
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed != nil {
+		close(g.closed)
+		g.closed = nil
+	}
+}
+
+func (g *gate) pass() {
+	g.mu.Lock()
+	closed := g.closed
+	g.blocked = g.blocked || closed != nil
+	g.mu.Unlock()
+	if closed != nil {
+		<-closed
+	}
+}
+
+func (g *gate) mustHaveBlocked(t *testing.T) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.blocked {
+		t.Error("nothing has hung")
+	}
+}
+
+// mount serves a file system at a new mount point until the test ends.
+func mount(t *testing.T, root *share) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting a FUSE file system needs root")
+	}
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		t.Skipf("FUSE isn't available: %v", err)
+	}
+	dir := t.TempDir()
+	server, err := fs.Mount(dir, root, &fs.Options{MountOptions: fuse.MountOptions{
+		DirectMountStrict: true, FsName: "hang", Name: "hang",
+		MaxWrite: pageSize, MaxReadAhead: pageSize, // a page per request
+	}})
+	if err != nil {
+		t.Skipf("FUSE file systems can't be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		root.pages.open()
+		root.names.open()
+		root.writes.open()
+		if err := server.Unmount(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// share is a directory of files.
+type share struct {
+	fs.Inode
+
+	files  map[string][]byte
+	pages  gate // for the pages in the middle of files
+	names  gate // for the names in the directory
+	writes gate
+}
+
+func newShare(files map[string][]byte) *share { return &share{files: files} }
+
+var (
+	_ fs.NodeOnAdder   = (*share)(nil)
+	_ fs.NodeReaddirer = (*share)(nil)
+	_ fs.NodeLookuper  = (*share)(nil)
+)
+
+func (s *share) OnAdd(ctx context.Context) {
+	for name, content := range s.files {
+		f := &file{content: content, share: s}
+		s.AddChild(name, s.NewPersistentInode(ctx, f, fs.StableAttr{}), true)
+	}
+}
+
+func (s *share) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
+	s.names.pass()
+	var list []fuse.DirEntry
+	for name, f := range s.Children() {
+		list = append(list, fuse.DirEntry{Name: name, Mode: fuse.S_IFREG, Ino: f.StableAttr().Ino})
+	}
+	return fs.NewListDirStream(list), 0
+}
+
+func (s *share) Lookup(_ context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+	s.names.pass()
+	child := s.GetChild(name)
+	if child == nil {
+		return nil, syscall.ENOENT
+	}
+	if f, ok := child.Operations().(*file); ok {
+		f.attr(&out.Attr)
+	}
+	return child, 0
+}
+
+// file is a file in memory.
+type file struct {
+	fs.Inode
+
+	share *share
+
+	mu      sync.Mutex
+	content []byte
+}
+
+var (
+	_ fs.NodeGetattrer = (*file)(nil)
+	_ fs.NodeOpener    = (*file)(nil)
+	_ fs.NodeReader    = (*file)(nil)
+	_ fs.NodeWriter    = (*file)(nil)
+)
+
+func (f *file) attr(out *fuse.Attr) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out.Mode, out.Size, out.Nlink = fuse.S_IFREG|0o644, uint64(len(f.content)), 1
+}
+
+func (f *file) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	f.attr(&out.Attr)
+	return 0
+}
+
+func (*file) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	return nil, fuse.FOPEN_KEEP_CACHE, 0
+}
+
+func (f *file) Read(_ context.Context, _ fs.FileHandle, into []byte, at int64) (fuse.ReadResult, syscall.Errno) {
+	// The header and the newest slots are read when a ring is opened.
+	if at >= 2*pageSize && at < int64(len(f.content))/2 {
+		f.share.pages.pass()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := copy(into, f.content[min(at, int64(len(f.content))):])
+	return fuse.ReadResultData(into[:n]), 0
+}
+
+func (f *file) Write(_ context.Context, _ fs.FileHandle, data []byte, at int64) (uint32, syscall.Errno) {
+	f.share.writes.pass()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return uint32(copy(f.content[min(at, int64(len(f.content))):], data)), 0
+}
+
+// ringFile returns the content of a ring's file with a number of pending events.
+func ringFile(t *testing.T, capacity, events int) []byte {
+	t.Helper()
+	w, err := ringbuf.Create(filepath.Join(t.TempDir(), "ring"), ringbuf.V4, capacity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	push(t, w, events)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(w.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}

@@ -1,0 +1,161 @@
+//go:build linux && (amd64 || arm64)
+
+package hang
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = time.Minute
+
+// system is a host under test and what it reported.
+type system struct {
+	t *testing.T
+	*host.Host
+
+	mu      sync.Mutex
+	notices []notice.Notice
+}
+
+func start(t *testing.T, store checkpoint.Store, dirs ...string) *system {
+	t.Helper()
+	s := &system{t: t}
+	h, err := host.New(host.Config{Directories: dirs, Report: s.report})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Start(store); err != nil {
+		t.Fatal(err)
+	}
+	s.Host = h
+	return s
+}
+
+func (s *system) report(n notice.Notice) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notices = append(s.notices, n)
+}
+
+// told reports whether a notice of a kind mentions something.
+func (s *system) told(k notice.Kind, what string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.notices, func(n notice.Notice) bool {
+		return n.Kind == k && strings.Contains(n.String(), what)
+	})
+}
+
+// collect collects within a second, which it must not exceed by much.
+func (s *system) collect() drain.Collection {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
+	defer cancel()
+	return s.collectBy(ctx)
+}
+
+func (s *system) collectBy(ctx context.Context) drain.Collection {
+	s.t.Helper()
+	done := make(chan drain.Collection, 1)
+	go func() { done <- s.Collect(ctx, false) }()
+	select {
+	case c := <-done:
+		return c
+	case <-ctx.Done():
+	}
+	select {
+	case c := <-done:
+		return c
+	case <-time.After(patience):
+		s.t.Fatal("a collection doesn't return after its context has ended")
+		return drain.Collection{}
+	}
+}
+
+// requests returns how many transmissions an agent is reported to have made,
+// and whether it is reported.
+func requests(c drain.Collection, path string) (n uint64, reported bool) {
+	for _, s := range c.Snapshots {
+		if s.Path == path {
+			return s.Totals.Requests(tally.Transmit).Events, true
+		}
+	}
+	return 0, false
+}
+
+// await collects until an agent is reported with a number of transmissions.
+func (s *system) await(path string, want uint64) {
+	s.t.Helper()
+	s.until(func() bool {
+		n, _ := requests(s.collect(), path)
+		if n > want {
+			s.t.Fatalf("%d events are counted, %d were written", n, want)
+		}
+		return n == want
+	}, "the events of "+path+" aren't all counted")
+}
+
+// until collects until something is the case.
+func (s *system) until(ok func() bool, otherwise string) {
+	s.t.Helper()
+	for begun := time.Now(); !ok(); {
+		if time.Since(begun) > patience {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.t.Fatalf("%s; notices: %v", otherwise, s.notices)
+		}
+	}
+}
+
+// stop stops the host within a second. With hangs set something hangs, which
+// the error must say.
+func (s *system) stop(hangs string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
+	defer cancel()
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Stop(ctx) }()
+	select {
+	case err := <-stopped:
+		if (err != nil) != (hangs != "") || err != nil && !strings.Contains(err.Error(), hangs) {
+			s.t.Errorf("Stop returns %v, want an error about %q", err, hangs)
+		}
+	case <-time.After(patience):
+		s.t.Fatal("Stop doesn't return after its context has ended")
+	}
+}
+
+// agent creates a ring in a directory.
+func agent(t *testing.T, dir, name string, capacity int) *ringbuf.Writer {
+	t.Helper()
+	w, err := ringbuf.Create(filepath.Join(dir, name), ringbuf.V4, capacity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+// push writes transmissions, which must all fit into the ring.
+func push(t *testing.T, w *ringbuf.Writer, n int) {
+	t.Helper()
+	for range n {
+		if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+//go:build linux && (amd64 || arm64)
+
+package hang
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain looks for goroutines that are left, except in a child process, whose
+// test leaves some behind.
+func TestMain(m *testing.M) {
+	if os.Getenv(mountVariable) != "" {
+		os.Exit(m.Run())
+	}
+	goleak.VerifyTestMain(m)
+}
