@@ -40,7 +40,6 @@ type agent struct {
 	attendance attendance
 	finished   bool // the agent has exited, and its ring was drained since
 	removed    bool // the path has no file
-	touched    bool // the ring's file changed, and the ring wasn't looked at since
 
 	lastEvent time.Time // when events were last found, or the ring was opened
 	shown     shown
@@ -66,9 +65,6 @@ func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
 	a := &agent{Agent: id, source: from, tally: tally.NewAgent(o.shape), start: now, lastEvent: now}
 	tap := o.cfg.Tap
 	a.count = func(b ringbuf.Batch) {
-		if a.touched {
-			o.settleTouched(a) // before the first events of the agent's new run
-		}
 		a.fresh += b.Len()
 		a.tally.Add(b)
 		if tap != nil {
@@ -103,7 +99,7 @@ func (a *agent) detach() *ringbuf.Reader {
 	r := a.reader
 	a.generation++
 	a.reader, a.heldSince, a.dirty = nil, time.Time{}, true
-	a.touched, a.attendance = false, unknown
+	a.attendance = unknown
 	return r
 }
 

@@ -19,14 +19,15 @@ type loop struct {
 	group *Group
 	ended chan struct{}
 
-	// busy is when the current step began, in nanoseconds since the epoch, and 0
+	// busy is when the current step began, in nanoseconds since started, and 0
 	// between steps. A page that doesn't arrive blocks a step for ever.
-	busy atomic.Int64
-	hung atomic.Bool // that was reported
+	busy    atomic.Int64
+	started time.Time
+	hung    atomic.Bool // that was reported
 }
 
 func (g *Group) startLoop(dir string) *loop {
-	l := &loop{dir: dir, owner: newOwner(&g.cfg.Config, g.cfg.Saver != nil), mail: newMailbox(), group: g, ended: make(chan struct{})}
+	l := &loop{dir: dir, owner: newOwner(&g.cfg.Config, g.cfg.Saver != nil), mail: newMailbox(), group: g, ended: make(chan struct{}), started: g.cfg.Now()}
 	go l.run()
 	return l
 }
@@ -47,7 +48,7 @@ func (l *loop) run() {
 		if len(messages) == 0 {
 			l.group.cfg.observeLag(now.Sub(next))
 		}
-		l.busy.Store(now.UnixNano())
+		l.busy.Store(max(int64(now.Sub(l.started)), 1))
 		counted := l.owner.counted
 		at, effects := l.owner.step(now, messages)
 		l.busy.Store(0)
@@ -72,7 +73,7 @@ const hungAfter = time.Second
 // hangs reports whether the loop is stuck in a step.
 func (l *loop) hangs(now time.Time) bool {
 	began := l.busy.Load()
-	return began != 0 && now.Sub(time.Unix(0, began)) >= hungAfter
+	return began != 0 && now.Sub(l.started)-time.Duration(began) >= hungAfter
 }
 
 // wait waits until the loop has ended, or hangs, or ctx ends.

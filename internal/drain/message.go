@@ -48,8 +48,8 @@ type Removed struct{ Path string }
 // Found says that an agent's path has the file of its open ring again.
 type Found struct{ Path string }
 
-// Touched says that the file of an agent's ring was truncated or written to,
-// other than by stores to a mapping, since it was opened: its agent restarts.
+// Touched says that the file of an agent's ring has changed, as it does when an
+// agent restarts. The ring is drained at once.
 type Touched struct{ Path string }
 
 // Attended is the kernel's answer to the question whether another process has

@@ -124,8 +124,6 @@ func (o *owner) openDue(now time.Time) {
 // attach gives an agent a ring and, if there is a mark, brings the ring to where
 // the totals stand.
 func (o *owner) attach(a *agent, r *ringbuf.Reader, mark *checkpoint.Mark, now time.Time) {
-	restarted := a.touched // while the ring waited, so that positions may not show it
-	a.touched = false
 	a.attach(r, o.cfg.RunInterval, now)
 	o.enter(a)
 	o.report(a, info(notice.RingOpened, fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, r.Capacity())))
@@ -136,9 +134,6 @@ func (o *owner) attach(a *agent, r *ringbuf.Reader, mark *checkpoint.Mark, now t
 	if err != nil {
 		o.interrupted(a, now, err)
 		return
-	}
-	if restarted && outcome != checkpoint.Restarted {
-		o.countRestart(a, "agent restarted before its ring was read")
 	}
 	switch outcome {
 	case checkpoint.Resumed, checkpoint.Finished:
@@ -173,16 +168,6 @@ func (m Found) apply(o *owner, _ time.Time) {
 
 func (m Touched) apply(o *owner, now time.Time) {
 	if a := o.agents[m.Path]; a != nil {
-		a.touched, a.due = true, now
+		a.due = now
 	}
-}
-
-// settleTouched counts the restart of an agent whose ring looks as it did. A
-// restart shows in the positions, unless nothing was read since the ring was
-// empty at its start: then only the file shows it.
-func (o *owner) settleTouched(a *agent) {
-	if a.touched && a.reader.Position() == 0 && a.reader.Committed() == 0 {
-		o.countRestart(a, "agent restarted before its ring was read")
-	}
-	a.touched = false
 }

@@ -30,7 +30,7 @@ func (o *owner) round(now time.Time) {
 		}
 		switch {
 		case now.Before(a.due):
-		case a.reader.Idle():
+		case o.cfg.Mode == ringbuf.Consume && a.reader.Idle(): // an observer also reports how full the ring is
 			o.idle(a, now)
 		default:
 			o.drain(a, now)
@@ -50,11 +50,11 @@ func (o *owner) idle(a *agent, now time.Time) {
 	default:
 		a.due = now.Add(a.wait)
 	}
+	if held := a.held(); held > 0 {
+		a.tally.Found(held, a.reader.Capacity())
+	}
 	if a.attendance == unattended {
 		a.finished = true
-	}
-	if a.touched {
-		o.settleTouched(a)
 	}
 }
 
@@ -80,8 +80,6 @@ func (o *owner) drain(a *agent, now time.Time) {
 	o.next(a, now)
 	if err != nil {
 		o.interrupted(a, now, err)
-	} else {
-		o.settleTouched(a)
 	}
 }
 

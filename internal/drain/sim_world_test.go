@@ -163,8 +163,15 @@ func (w *world) lose(a *simAgent, why string) {
 	clear(w.live[a.file])
 }
 
-// watched reports whether a reader has the ring open.
-func (w *world) watched(path string) bool { return w.process != nil && w.process.open[path] != nil }
+// watched reports whether an owner reads the ring and has read something of it.
+// Nothing shows the restart of an agent before that.
+func (w *world) watched(path string) bool {
+	if w.process == nil || w.process.owner.agents[path] == nil {
+		return false
+	}
+	r := w.process.owner.agents[path].reader
+	return r != nil && (r.Position() != 0 || r.Committed() != 0)
+}
 
 func (w *world) loseEvent(path string, id uint64, why string, watched bool) {
 	if _, twice := w.lost[id]; !twice {
