@@ -33,7 +33,9 @@ can't be read. It only looks: no event is taken from a ring.
 
 PENDING is the number of events that stand in the ring, FILL their share of what
 it can hold: at 100% the agent loses events. OWNER is a uid; whoever consumes
-the ring must run as that user or as root. AGE is the time since the last change
+the ring must run as that user or as root. ALIVE tells whether the ring's agent is, a
+consumer that has the ring open aside; ? means that it takes root to find out, or
+that it can't be found out in this container. AGE is the time since the last change
 of the file as far as the file system knows, which may lag behind, as agents
 write to rings by way of memory. PROBLEM is why a file can't be read as a ring, or
 what to know of one that can; nixlring inspect tells more.
@@ -77,6 +79,7 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 		}
 		list = append(list, e)
 	})
+	listing.FindAlive(w.proc, list)
 	err = errors.Join(err, f.write(w, list), errors.Join(wrong...))
 	if hidden > 0 && f.output.value == "text" {
 		fmt.Fprintf(w.err, "%s (--all lists them)\n", plural(hidden, "other file is not a ring", "other files are not rings"))

@@ -22,6 +22,7 @@ type listed struct {
 	Capacity int       `json:"capacity,omitempty"` // slots
 	Pending  *int      `json:"pending,omitempty"`  // events
 	Fill     *float64  `json:"fill,omitempty"`     // share of what the ring can hold
+	Alive    *bool     `json:"agent_alive"`        // null if that can't be told, or there is none
 	Owner    uint32    `json:"owner_uid"`
 	Modified time.Time `json:"modified"`
 	Age      float64   `json:"age_seconds"`
@@ -37,6 +38,7 @@ func newListed(e *listing.Entry, now time.Time) listed {
 	if e.Ring {
 		fill := e.Fill()
 		l.Layout, l.Capacity, l.Pending, l.Fill = e.Layout.String(), e.Capacity, &e.Pending, &fill
+		l.Alive = e.Alive.Bool()
 	}
 	return l
 }
@@ -51,12 +53,12 @@ func writeListJSON(w io.Writer, list []listing.Entry, now time.Time) error {
 
 func writeListCSV(w io.Writer, list []listing.Entry, now time.Time) error {
 	out := csv.NewWriter(w)
-	rows := [][]string{{"path", "layout", "capacity", "pending", "fill", "owner_uid", "modified", "problem"}}
+	rows := [][]string{{"path", "layout", "capacity", "pending", "fill", "agent_alive", "owner_uid", "modified", "problem"}}
 	for i := range list {
 		e := &list[i]
 		l := newListed(e, now)
 		row := []string{
-			l.Path, l.Layout, "", "", "",
+			l.Path, l.Layout, "", "", "", truth(l.Alive),
 			strconv.FormatUint(uint64(l.Owner), 10), l.Modified.Format(time.RFC3339Nano), problem(e),
 		}
 		if l.Ring {
@@ -77,16 +79,24 @@ func problem(e *listing.Entry) string {
 }
 
 func writeListText(w io.Writer, list []listing.Entry, now time.Time) error {
-	t := newTable("RING", "LAYOUT", ">CAPACITY", ">PENDING", ">FILL", ">OWNER", ">AGE", "PROBLEM")
+	t := newTable("RING", "LAYOUT", ">CAPACITY", ">PENDING", ">FILL", "ALIVE", ">OWNER", ">AGE", "PROBLEM")
 	for i := range list {
 		e := &list[i]
-		layout, capacity, pending, fill := "-", "-", "-", "-"
+		layout, capacity, pending, fill, alive := "-", "-", "-", "-", "-"
 		if e.Ring {
 			layout, capacity, pending = e.Layout.String(), strconv.Itoa(e.Capacity), strconv.Itoa(e.Pending)
-			fill = fmt.Sprintf("%.0f%%", 100*e.Fill())
+			fill, alive = fmt.Sprintf("%.0f%%", 100*e.Fill()), e.Alive.String()
 		}
-		t.add(render.Printable(e.Path), layout, capacity, pending, fill,
+		t.add(render.Printable(e.Path), layout, capacity, pending, fill, alive,
 			strconv.FormatUint(uint64(e.Owner), 10), age(now.Sub(e.Modified)), render.Printable(problem(e)))
 	}
 	return t.write(w)
+}
+
+// truth returns true, false, or nothing for what can't be told.
+func truth(v *bool) string {
+	if v == nil {
+		return ""
+	}
+	return strconv.FormatBool(*v)
 }

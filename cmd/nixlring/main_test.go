@@ -130,7 +130,7 @@ func TestWrongCommandLine(t *testing.T) {
 		{"accepts 2 arg(s), received 0", []string{"replay"}},
 		{"DIR is needed, the directory to make rings in", []string{"replay", "x"}},
 		{"DIR is needed, the directory to make rings in", []string{"simulate"}},
-		{"--layout: unknown layout", []string{"simulate", dir, "--layout", "v5"}},
+		{"--layout: unknown layout", []string{"simulate", dir, "--layout", "v9"}},
 		{`--scenario: unknown scenario "peace"`, []string{"simulate", dir, "--scenario", "peace"}},
 		{"--agents 0", []string{"simulate", dir, "--agents", "0"}},
 		{"--rate -1", []string{"simulate", dir, "--rate", "-1"}},

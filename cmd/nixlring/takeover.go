@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/inspect"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -47,10 +47,10 @@ func takeable(proc string, paths []string) error {
 	if len(held) == 0 {
 		return nil
 	}
-	writers := inspect.FindWriters(proc, held)
+	users := procs.FS(proc).Users(held...)
 	var refused []string
 	for _, path := range held {
-		if text := holds(writers[path]); text != "" {
+		if text := holds(users[path]); text != "" {
 			refused = append(refused, "ring "+path+": "+text)
 		}
 	}
@@ -95,21 +95,21 @@ func untold(err error) string {
 // holds says who holds a ring that is open for writing, empty if it may be
 // taken over all the same: its agent is gone, and a consumer of this project
 // follows an agent that starts anew.
-func holds(w *inspect.Writers) string {
+func holds(u *procs.Users) string {
 	switch {
-	case w == nil:
+	case u == nil:
 		return "a process has it open for writing"
-	case len(w.Others) > 0:
+	case len(u.Writers()) > 0:
 		var list []string
-		for _, p := range w.Others {
+		for _, p := range u.Writers() {
 			list = append(list, fmt.Sprintf("process %d (%s)", p.PID, p.Command))
 		}
 		return strings.Join(list, " and ") + " has it open for writing"
-	case w.Consumer == nil:
+	case u.Consumer == nil:
 		return "a process that can't be seen from here, another user's or another container's, has it open for writing"
-	case w.All:
+	case u.Deserted():
 		return ""
 	}
 	return fmt.Sprintf("process %d (%s) consumes it, and an agent may write to it that can't be seen from here; "+
-		"to find out stop that process, or run this as root and outside of any container", w.Consumer.PID, w.Consumer.Command)
+		"to find out stop that process, or run this as root and outside of any container", u.Consumer.PID, u.Consumer.Command)
 }

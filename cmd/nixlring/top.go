@@ -52,6 +52,10 @@ Collector. For that there are things it can't see:
     which are half a run interval apart, go by unseen;
   - a ring that nobody reads fills up and stands still, whatever its agent does.
 
+ALIVE tells whether the agent is, a consumer that has its ring open aside; it
+changes within seconds of the agent's exit. ? means that it takes root to find
+out, or that it can't be found out in this container.
+
 Rates and quantiles are those of the last --window. A quantile is interpolated
 within a bucket of a histogram that has 8 to 10 of them per decade.
 
@@ -129,7 +133,7 @@ func sortKeys() (names []string) {
 	return names
 }
 
-func (f *topFlags) run(ctx context.Context, w world) error {
+func (f *topFlags) run(ctx context.Context, w world) (err error) {
 	if !f.once && !isTerminal(w.out) {
 		return usagef("standard output is not a terminal; nixlring top --once prints one measurement, and nixlring ls lists the rings")
 	}
@@ -138,13 +142,15 @@ func (f *topFlags) run(ctx context.Context, w world) error {
 		return err
 	}
 	source, err := top.NewSource(top.SourceConfig{
-		Directory: f.dir, Include: f.include, Recursive: f.recursive, RunInterval: f.runInterval,
+		Directory: f.dir, Include: f.include, Recursive: f.recursive, RunInterval: f.runInterval, Proc: w.proc,
 	})
 	if err != nil {
 		return usageError{err}
 	}
-	source.Start()
-	defer source.Close()
+	if err := source.Start(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
 	if f.once {
 		return f.measure(ctx, w, source)
 	}

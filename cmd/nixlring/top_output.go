@@ -61,6 +61,7 @@ type measured struct {
 	Memory      *int64   `json:"memory_bytes"`
 	Capacity    int      `json:"ring_capacity"` // slots
 	Fill        float64  `json:"ring_fill"`     // 0 to 1, the peak
+	Alive       *bool    `json:"agent_alive"`
 	Reader      string   `json:"reader"`
 	Age         *float64 `json:"last_event_age_seconds"`
 	Saturations uint64   `json:"ring_saturations"`
@@ -77,7 +78,7 @@ func newMeasured(r *top.Row) measured {
 		Path: r.Path, Agent: r.Name, Layout: r.Layout,
 		Transmit: r.Out, Receive: r.In, Transfers: r.Transfers, Errors: r.Errors,
 		TransferP50: number(r.P50), TransferP99: number(r.P99), PostP50: number(r.PostP50), PostP99: number(r.PostP99),
-		Capacity: r.Capacity, Fill: r.Fill, Reader: r.ReaderName(),
+		Capacity: r.Capacity, Fill: r.Fill, Alive: r.Alive.Bool(), Reader: r.ReaderName(),
 		Saturations: s.Saturations, Torn: s.Torn, Dropped: s.Dropped, Missed: s.Missed, Restarts: s.Restarts,
 		Problems: []string{},
 	}
@@ -114,7 +115,7 @@ func writeTopCSV(w io.Writer, rows []*top.Row) error {
 	all := [][]string{{
 		"path", "agent", "layout", "transmit_bytes_per_second", "receive_bytes_per_second", "transfers_per_second",
 		"transfer_p50_seconds", "transfer_p99_seconds", "post_p50_seconds", "post_p99_seconds", "errors_per_second",
-		"memory_bytes", "ring_capacity", "ring_fill", "reader", "last_event_age_seconds",
+		"memory_bytes", "ring_capacity", "ring_fill", "agent_alive", "reader", "last_event_age_seconds",
 		"ring_saturations", "ring_torn_groups", "events_dropped", "misses", "restarts", "problems",
 	}}
 	float := func(v *float64) string {
@@ -135,7 +136,7 @@ func writeTopCSV(w io.Writer, rows []*top.Row) error {
 		all = append(all, []string{
 			m.Path, m.Agent, m.Layout, float(&m.Transmit), float(&m.Receive), float(&m.Transfers),
 			float(m.TransferP50), float(m.TransferP99), float(m.PostP50), float(m.PostP99), float(&m.Errors),
-			memory(m.Memory), strconv.Itoa(m.Capacity), float(&m.Fill), m.Reader, float(m.Age),
+			memory(m.Memory), strconv.Itoa(m.Capacity), float(&m.Fill), truth(m.Alive), m.Reader, float(m.Age),
 			whole(m.Saturations), whole(m.Torn), whole(m.Dropped), whole(m.Missed), whole(m.Restarts),
 			strings.Join(m.Problems, "; "),
 		})
@@ -145,7 +146,7 @@ func writeTopCSV(w io.Writer, rows []*top.Row) error {
 
 func writeTopText(w io.Writer, rows []*top.Row) error {
 	t := newTable("AGENT", ">OUT", ">IN", ">XFER/S", ">P50", ">P99", ">POST50", ">POST99", ">ERR/S", ">MEMORY", ">RING",
-		"LAYOUT", "READER", "NOTES")
+		"LAYOUT", "ALIVE", "READER", "NOTES")
 	dash := func(s string) string {
 		if s == "" {
 			return "-"
@@ -164,7 +165,7 @@ func writeTopText(w io.Writer, rows []*top.Row) error {
 		t.add(render.Printable(r.Name), top.Throughput(r.Out), top.Throughput(r.In), top.Rate(r.Transfers),
 			dash(top.Duration(r.P50)), dash(top.Duration(r.P99)), dash(top.Duration(r.PostP50)), dash(top.Duration(r.PostP99)),
 			top.Rate(r.Errors), memory, fmt.Sprintf("%.0f%%", 100*r.Fill),
-			r.Layout, dash(render.Printable(r.ReaderName())), strings.Join(notes, ", "))
+			r.Layout, r.Alive.String(), dash(render.Printable(r.ReaderName())), strings.Join(notes, ", "))
 	}
 	return t.write(w)
 }

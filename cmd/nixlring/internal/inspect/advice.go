@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -45,19 +46,18 @@ func (r *Report) advise(cfg Config, mode fs.FileMode) {
 	if mode.Perm()&0o022 != 0 {
 		r.advice("Other users may write to the file, and so may forge or spoil its events; chmod go-w takes that away.")
 	}
-	leftover := r.Unattended != nil && *r.Unattended
+	leftover := r.alive == procs.No
 	switch full := c.Pending >= c.Capacity-1; {
 	case leftover && c.Pending > 0:
-		r.advice("No process has the ring open for writing: its agent has ended. The %d events in it can still be read; "+
-			"delete the file once nobody needs them.", c.Pending)
+		r.advice("Its agent has exited. The %d events in the ring can still be read; delete the file once nobody needs them.", c.Pending)
 	case leftover:
-		r.advice("No process has the ring open for writing: its agent has ended, and all events were read. The file may be deleted.")
+		r.advice("Its agent has exited, and all events were read. The file may be deleted.")
+	case full && r.alive == procs.Unknown && r.Consumer == nil && r.writers() == 0:
+		r.advice("The ring is full. Whether its agent is alive, and loses each new event, can't be told from here: "+
+			"run nixlring inspect as uid %d or as root, outside of any container.", r.File.Owner)
 	case full && r.consumed():
 		r.advice("The ring is full although it is consumed: the agent loses events. Give it %s=%d (now %d) or a shorter %s.",
 			nixlenv.BufferSize, nixlenv.EnoughSlots(c.Capacity, c.Dropped), c.Capacity, nixlenv.RunInterval)
-	case full && r.Unattended == nil && r.writers() == 0:
-		r.advice("The ring is full. Whether its agent is still there, and loses each new event, can't be told by this user: "+
-			"run nixlring inspect as uid %d or as root.", r.File.Owner)
 	case full:
 		r.advice("The ring is full and nobody takes events from it: the agent loses each new one. "+
 			"Start a Collector for the directory, or take the events with: nixlring read --consume --follow %s", r.Path)

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/inspect"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -140,11 +141,11 @@ func TestProcesses(t *testing.T) {
 func TestMadeUpProcesses(t *testing.T) {
 	path, _ := ring(t, 0)
 	r := inspected(t, path, proc(t, path, 30, 20, -25, 30))
-	want := []inspect.Process{{20, "prog20", true}, {25, "prog25", false}, {30, "prog30", true}}
+	want := []procs.Process{{20, "prog20", true}, {25, "prog25", false}, {30, "prog30", true}}
 	if diff := cmp.Diff(want, r.Mapped); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(&inspect.Process{30, "prog30", true}, r.Consumer); diff != "" {
+	if diff := cmp.Diff(&procs.Process{30, "prog30", true}, r.Consumer); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -167,9 +168,9 @@ func TestAdvice(t *testing.T) {
 		"full, consumed":   {events: 7, lock: 30, pids: []int{20, 30}, want: []string{"NIXL_TELEMETRY_BUFFER_SIZE=16 (now 8)"}},
 		"full, read":       {events: 7, pids: []int{20, 30}, want: []string{"NIXL_TELEMETRY_BUFFER_SIZE=16", "telemetry_reader"}},
 		"two consumers":    {events: 1, lock: 30, pids: []int{20, 30, 40}, want: []string{"3 processes", "pmdanixl"}},
-		"leftover":         {events: 3, closed: true, want: []string{"its agent has ended. The 3 events"}},
+		"leftover":         {events: 3, closed: true, want: []string{"Its agent has exited. The 3 events"}},
 		"empty leftover":   {closed: true, want: []string{"The file may be deleted"}},
-		"leftover, full":   {events: 7, closed: true, want: []string{"its agent has ended. The 7 events"}},
+		"leftover, full":   {events: 7, closed: true, want: []string{"Its agent has exited. The 7 events"}},
 		"staging was full": {events: 1, dropped: 100, pids: []int{20}, want: []string{"100 events", "NIXL_TELEMETRY_BUFFER_SIZE=128 (now 8)"}},
 		"anyone may write": {events: 1, mode: 0o666, want: []string{"chmod go-w"}},
 	} {
@@ -209,16 +210,16 @@ func TestFullRingOfAnotherUser(t *testing.T) {
 	must(t, w.Close())
 	r := inspected(t, path, func(c *inspect.Config) {
 		c.EUID += 7
-		c.Unattended = func(string) (bool, error) { return false, fs.ErrPermission }
+		c.Attend = func(string) procs.Attended { return procs.Attended{} }
 	})
 	all := strings.Join(r.Advice, "\n")
-	if r.Unattended != nil || !strings.Contains(all, "can't be told by this user") || strings.Contains(all, "nobody takes events") {
+	if r.Unattended != nil || !strings.Contains(all, "can't be told from here") || strings.Contains(all, "nobody takes events") {
 		t.Errorf("%s", all)
 	}
 	made := proc(t, path, 0, 20) // its agent can be seen
 	r = inspected(t, path, func(c *inspect.Config) {
 		made(c)
-		c.Unattended = func(string) (bool, error) { return false, fs.ErrPermission }
+		c.Attend = func(string) procs.Attended { return procs.Attended{} }
 	})
 	if all := strings.Join(r.Advice, "\n"); !strings.Contains(all, "nobody takes events") {
 		t.Errorf("%s", all)

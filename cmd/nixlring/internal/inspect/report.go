@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"math/bits"
 	"os"
-	"path/filepath"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -20,7 +21,7 @@ type Config struct {
 	RunInterval time.Duration // of the agent
 	EUID        int           // of this process
 	Now         func() time.Time
-	Unattended  func(path string) (bool, error) // ringbuf.Unattended if nil
+	Attend      func(path string) procs.Attended // procs.Attend if nil
 }
 
 // Report is what is known of one ring. The field names of its JSON are stable.
@@ -35,12 +36,15 @@ type Report struct {
 	Content *Content `json:"content,omitempty"` // of a ring that can be read
 	Burst   *Burst   `json:"burst,omitempty"`   // if it was watched
 
-	Mapped     []Process `json:"mapped_by,omitempty"`
-	Hidden     int       `json:"processes_not_seen,omitempty"` // that may have it mapped, too
-	Consumer   *Process  `json:"consumer,omitempty"`           // of this project: it holds the ring's lock
-	Unattended *bool     `json:"unattended,omitempty"`         // no process has it open for writing; absent if that can't be told
+	Mapped     []procs.Process `json:"mapped_by,omitempty"`
+	Hidden     int             `json:"processes_not_seen,omitempty"` // that may have it mapped, too
+	Consumer   *procs.Process  `json:"consumer,omitempty"`           // of this project: it holds the ring's lock
+	Unattended *bool           `json:"unattended,omitempty"`         // no process has it open for writing; absent if that can't be told
+	Alive      *bool           `json:"agent_alive"`                  // null if that can't be told
 
 	Advice []string `json:"advice"`
+
+	alive procs.Alive
 }
 
 // File is what the file system says.
@@ -89,16 +93,16 @@ func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inspect: %w", err)
 	}
-	abs, err := filepath.Abs(cfg.Path)
+	file, err := procs.FileOf(cfg.Path)
 	if err != nil {
 		return nil, fmt.Errorf("inspect: %w", err)
 	}
-	id, uid, gid := identity(info, abs)
+	uid, gid := place.Owner(info)
 	r := &Report{
 		Path: cfg.Path,
 		File: File{
 			Size: info.Size(), Mode: info.Mode().String(), Owner: uid, Group: gid,
-			Device: id.device, Inode: id.inode, Modified: info.ModTime(),
+			Device: file.Device, Inode: file.Inode, Modified: info.ModTime(),
 		},
 		Advice: []string{},
 	}
@@ -117,7 +121,7 @@ func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 		}
 	}
 	// Who has it open is asked only now: this process is none of them.
-	r.attendance(cfg, id, info.Mode().IsRegular())
+	r.attendance(cfg, info.Mode().IsRegular())
 	if r.Ring {
 		r.advise(cfg, info.Mode())
 	} else {
@@ -153,19 +157,27 @@ func checks(h *ringbuf.Header, size int64) []Check {
 	}
 }
 
-// attendance finds out which processes have the ring.
-func (r *Report) attendance(cfg Config, id fileID, regular bool) {
+// attendance finds out which processes have the ring, and whether its agent is
+// one of them.
+func (r *Report) attendance(cfg Config, regular bool) {
 	if !regular {
 		return
 	}
-	proc := procFS(cfg.Proc)
-	r.Mapped, r.Hidden = proc.mappers(id)
-	r.Consumer = proc.locker(id)
-	ask := cfg.Unattended
+	ask := cfg.Attend
 	if ask == nil {
-		ask = func(path string) (bool, error) { return ringbuf.Unattended(path) }
+		ask = procs.Attend
 	}
-	if unattended, err := ask(cfg.Path); err == nil {
+	users := procs.FS(cfg.Proc).Users(cfg.Path)[cfg.Path]
+	attended := ask(cfg.Path)
+	if users != nil {
+		r.Mapped, r.Hidden, r.Consumer = users.Mapped, users.Hidden, users.Consumer
+	}
+	if attended.Known {
+		unattended := !attended.Open
 		r.Unattended = &unattended
+	}
+	if r.Ring {
+		r.alive = users.Alive(attended)
+		r.Alive = r.alive.Bool()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 )
 
@@ -116,6 +117,9 @@ func (r *Report) processText(line liner) {
 		if p.Writable {
 			how = "reads and writes"
 		}
+		if r.Consumer != nil && r.Consumer.PID == p.PID {
+			how += ", consumes"
+		}
 		line(name, "process %d (%s), %s", p.PID, p.Command, how)
 		name = ""
 	}
@@ -130,10 +134,17 @@ func (r *Report) processText(line liner) {
 	}
 	switch {
 	case r.Unattended == nil:
-		line("In use", "unknown: only the owner of the file or root can ask")
+		line("In use", "unknown: only the file's owner or root can ask, and not on every file system")
 	case *r.Unattended:
 		line("In use", "no: no process has it open for writing")
 	default:
-		line("In use", "yes: a process has it open for writing")
+		line("In use", "yes: a process has it open for writing, agent or consumer")
+	}
+	if r.Ring {
+		line("Agent", "%s", map[procs.Alive]string{
+			procs.Yes:     "alive",
+			procs.No:      "exited",
+			procs.Unknown: "can't be told from here: run this as root, outside of any container",
+		}[r.alive])
 	}
 }

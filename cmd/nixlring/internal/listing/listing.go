@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -25,13 +26,9 @@ type Entry struct {
 	// rings.
 	Ring     bool
 	Layout   ringbuf.Layout
-	Capacity int // slots
-	Pending  int // events that nobody has taken out yet
-	// Leftover is whether no process has the ring open for writing: its agent
-	// has ended. It is false where that can't be told, as by others than the
-	// owner and root; then Unsure is true.
-	Leftover bool
-	Unsure   bool
+	Capacity int         // slots
+	Pending  int         // events that nobody has taken out yet
+	Alive    procs.Alive // its agent
 
 	// Err is why a file that isn't a readable ring is not.
 	Err error
@@ -68,10 +65,10 @@ func (e *Entry) Notes(euid int) (notes []string) {
 		return nil
 	}
 	switch {
-	case e.Leftover:
-		notes = append(notes, "its agent has ended")
-	case e.Capacity > 1 && e.Pending >= e.Capacity-1 && e.Unsure:
-		notes = append(notes, "full: its agent, if there still is one, loses events")
+	case e.Alive == procs.No:
+		notes = append(notes, "its agent has exited")
+	case e.Capacity > 1 && e.Pending >= e.Capacity-1 && e.Alive == procs.Unknown:
+		notes = append(notes, "full: its agent, if it is alive, loses events")
 	case e.Capacity > 1 && e.Pending >= e.Capacity-1:
 		notes = append(notes, "full: its agent loses events")
 	}
@@ -122,7 +119,8 @@ func walk(ctx context.Context, root string, recursive bool, fn func(Entry)) erro
 func look(path string, d fs.DirEntry) (e Entry) {
 	e.Path = path
 	if info, err := d.Info(); err == nil {
-		e.Modified, e.Owner = info.ModTime(), place.Owner(info)
+		e.Modified = info.ModTime()
+		e.Owner, _ = place.Owner(info)
 		defer func() { e.Other = e.Err != nil && foreign(path, e.Err, info) }()
 	}
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
@@ -136,7 +134,5 @@ func look(path string, d fs.DirEntry) (e Entry) {
 		e.Ring, e.Err = false, err
 		return e
 	}
-	unattended, err := ringbuf.Unattended(path)
-	e.Leftover, e.Unsure = err == nil && unattended, err != nil
 	return e
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -165,7 +166,7 @@ func TestNoPermission(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
-	full := listing.Entry{Ring: true, Capacity: 8, Pending: 7, Owner: 5}
+	full := listing.Entry{Ring: true, Capacity: 8, Pending: 7, Owner: 5, Alive: procs.Yes}
 	for _, tt := range []struct {
 		want  []string
 		entry listing.Entry
@@ -174,7 +175,7 @@ func TestNotes(t *testing.T) {
 		{[]string{"full: its agent loses events"}, full, 5},
 		{[]string{"full: its agent loses events", "only uid 5 or root may consume it"}, full, 6},
 		{[]string{"full: its agent loses events"}, full, 0},
-		{[]string{"its agent has ended"}, listing.Entry{Ring: true, Capacity: 8, Pending: 7, Leftover: true}, 0},
+		{[]string{"its agent has exited"}, listing.Entry{Ring: true, Capacity: 8, Pending: 7, Alive: procs.No}, 0},
 		{nil, listing.Entry{Ring: true, Capacity: 8, Pending: 6}, 0},
 		{nil, listing.Entry{Owner: 5, Err: fs.ErrPermission}, 6},
 	} {
@@ -185,11 +186,11 @@ func TestNotes(t *testing.T) {
 }
 
 func TestNotesOfAFullRing(t *testing.T) {
-	e := listing.Entry{Ring: true, Capacity: 8, Pending: 7}
+	e := listing.Entry{Ring: true, Capacity: 8, Pending: 7, Alive: procs.Yes}
 	for want, change := range map[string]func(*listing.Entry){
-		"full: its agent loses events":                         func(*listing.Entry) {},
-		"full: its agent, if there still is one, loses events": func(e *listing.Entry) { e.Unsure = true },
-		"its agent has ended":                                  func(e *listing.Entry) { e.Leftover = true },
+		"full: its agent loses events":                  func(*listing.Entry) {},
+		"full: its agent, if it is alive, loses events": func(e *listing.Entry) { e.Alive = procs.Unknown },
+		"its agent has exited":                          func(e *listing.Entry) { e.Alive = procs.No },
 	} {
 		full := e
 		change(&full)

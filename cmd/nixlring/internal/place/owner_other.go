@@ -4,5 +4,5 @@ package place
 
 import "io/fs"
 
-// Owner is nobody in particular where files don't belong to uids.
-func Owner(fs.FileInfo) uint32 { return 0 }
+// Owner returns 0 where files don't belong to uids.
+func Owner(fs.FileInfo) (uid, gid uint32) { return 0, 0 }

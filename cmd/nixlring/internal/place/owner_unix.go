@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// Owner is the uid that a file belongs to.
-func Owner(info fs.FileInfo) uint32 {
+// Owner returns the user and the group that a file belongs to.
+func Owner(info fs.FileInfo) (uid, gid uint32) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return st.Uid
+		return st.Uid, st.Gid
 	}
-	return 0
+	return 0, 0
 }

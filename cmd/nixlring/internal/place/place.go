@@ -76,8 +76,9 @@ func forbidden(path string) string {
 	if err != nil {
 		return "no permission; run as root"
 	}
+	owner, _ := Owner(info)
 	return fmt.Sprintf("no permission: %s belongs to uid %d (%v), this process runs as uid %d; run as uid %[2]d or root",
-		what, Owner(info), info.Mode(), os.Geteuid())
+		what, owner, info.Mode(), os.Geteuid())
 }
 
 // Directory is an error unless there is a directory at a path.

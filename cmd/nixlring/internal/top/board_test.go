@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 )
 
 var begin = time.Unix(1_800_000_000, 0)
@@ -126,7 +128,7 @@ func TestReaderAndProblems(t *testing.T) {
 		{"the ring fills up", []Reading{busy(0, 0), busy(10, 10), busy(20, 20)}, Nobody, "nobody", problems{{Warn, "unread, full in 8 s"}}},
 		{"and stands", []Reading{busy(20, 20), busy(20, 20)}, Nobody, "nobody", problems{{Info, "unread"}}},
 		{"it is full", []Reading{busy(90, 90), busy(100, 100)}, Nobody, "nobody", problems{{Bad, "full, unread"}}},
-		{"its agent is gone", []Reading{busy(20, 20), busy(20, 20, func(r *Reading) { r.Gone = true })}, Nobody, "nobody", problems{{Info, "agent has ended"}}},
+		{"its agent is gone", []Reading{busy(20, 20), busy(20, 20, func(r *Reading) { r.Alive = procs.No })}, Nobody, "nobody", problems{{Info, "agent has exited"}}},
 		{"the Collector reads", []Reading{busy(0, 0, locked), busy(50, 10, locked), busy(99, 9, locked)}, Locked, "otelcol", nil},
 		{"but not now", []Reading{busy(0, 0, locked), busy(10, 10, locked)}, Stalled, "otelcol", problems{{Warn, "otelcol stalls, full in 9 s"}}},
 		{"nor later", []Reading{busy(100, 100, locked), busy(100, 100, locked)}, Stalled, "otelcol", problems{{Bad, "full, otelcol stalls"}}},

@@ -24,8 +24,8 @@
 //   - what a consumer took before the first look isn't in the totals, and what
 //     stood in the ring by then isn't in the rates: when it was written is
 //     unknown;
-//   - the memory that an agent registered before that is unknown
-//     ([Reading.Unseen]), and so is part of it where the rest was seen;
+//   - the memory that an agent has registered is unknown ([Reading.Unseen])
+//     unless all of it was seen;
 //   - events that a consumer takes and the agent writes over between two looks
 //     go by unseen; [Totals.Missed] counts the times that it showed;
 //   - a ring that nobody consumes fills up and stands still: its agent may work

@@ -34,7 +34,7 @@ func (c *SourceConfig) deep() bool {
 // countLeft counts the rings of the directory, none of which matches. It looks
 // at each file, and so not for each sample.
 func (s *Source) countLeft(now time.Time) int {
-	if len(s.cfg.Include) == 0 || !s.counted.IsZero() && now.Sub(s.counted) < locksEvery {
+	if len(s.cfg.Include) == 0 || !s.counted.IsZero() && now.Sub(s.counted) < lookEvery {
 		return s.left
 	}
 	const most = 1 << 12 // files

@@ -25,6 +25,7 @@ const (
 	ByFill      Key = "fill"
 	ByAge       Key = "age"
 	ByLayout    Key = "layout"
+	ByAlive     Key = "alive"
 	ByReader    Key = "reader"
 	ByProblems  Key = "problems"
 )
@@ -33,7 +34,7 @@ const (
 func Keys() []Key {
 	return []Key{
 		ByName, ByOut, ByIn, ByTransfers, ByP50, ByP99, ByPostP50, ByPostP99,
-		ByErrors, ByMemory, ByFill, ByAge, ByLayout, ByReader, ByProblems,
+		ByErrors, ByMemory, ByFill, ByAge, ByLayout, ByAlive, ByReader, ByProblems,
 	}
 }
 
@@ -69,6 +70,8 @@ func (k Key) value(r *Row) float64 {
 		return r.Fill
 	case ByAge:
 		return r.Age.Seconds()
+	case ByAlive:
+		return float64(r.Alive)
 	case ByProblems:
 		return float64(r.Worst())
 	default:

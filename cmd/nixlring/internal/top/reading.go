@@ -4,8 +4,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
+	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -31,8 +32,8 @@ type Reading struct {
 	Capacity int // slots; the ring holds one event less
 	Peak     int // most events that were found in the ring since the reading before
 	Memory   int64
-	Unseen   bool // the registration of memory, so that Memory means nothing
-	Gone     bool // no process has the ring open for writing
+	Unseen   bool // some registrations of memory may be missing, so that Memory means nothing
+	Alive    procs.Alive
 	Lock     Lock
 	Totals   Totals
 	Failures []Failure // by status
@@ -66,12 +67,12 @@ type Lock struct {
 	Name string // of the program, if it can be told
 }
 
-// read makes a reading of what the watcher shows. The peak begins anew.
-func read(v watch.View) Reading {
-	t := &v.Tally.Totals
+// read makes a reading of a snapshot.
+func read(s *drain.Snapshot) Reading {
+	t := s.Totals
 	memory, known := t.MemoryUsage()
 	r := Reading{
-		Path: v.Path, Name: v.Name, Layout: v.Layout.String(), Capacity: t.Capacity(),
+		Path: s.Path, Name: s.Name, Layout: s.Layout.String(), Capacity: t.Capacity(),
 		Memory: memory, Unseen: !known, Failures: failures(t),
 		Peak: int(t.Utilization()*float64(max(t.Capacity()-1, 0)) + 0.5),
 		Totals: Totals{
@@ -83,11 +84,10 @@ func read(v watch.View) Reading {
 			Restarts:    t.Restarts(),
 			Torn:        t.TornGroups(),
 			Missed:      t.Misses(),
-			Duration:    append([]uint64(nil), t.Duration().Counts()...),
-			Post:        append([]uint64(nil), t.PostDuration().Counts()...),
+			Duration:    t.Duration().Counts(),
+			Post:        t.PostDuration().Counts(),
 		},
 	}
-	v.Tally.Rest()
 	t.Events(func(_, _ string, n uint64) { r.Totals.Events += n })
 	plain, valued := t.Overflow()
 	r.Totals.Events += plain.Events + valued.Events

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 )
 
 // Reader is who takes events from a ring, as far as an observer can tell.
@@ -121,8 +123,8 @@ func (r *Row) problems() (list []Problem) {
 	if w.Restarts > 0 {
 		add(Info, "restarted")
 	}
-	if r.Gone {
-		add(Info, "agent has ended")
+	if r.Alive == procs.No {
+		add(Info, "agent has exited")
 	}
 	slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(b.Severity, a.Severity) })
 	return list
@@ -130,7 +132,7 @@ func (r *Row) problems() (list []Problem) {
 
 // readerProblems are those of a ring from which nobody takes events.
 func (r *Row) readerProblems(add func(s Severity, format string, args ...any)) {
-	if r.Gone || r.Reader != Nobody && r.Reader != Stalled {
+	if r.Alive == procs.No || r.Reader != Nobody && r.Reader != Stalled {
 		return
 	}
 	who := "unread"

@@ -1,56 +1,61 @@
 package top
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/internal/watch"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 const (
-	// locksEvery is how often it is asked who holds the rings.
-	locksEvery = 2 * time.Second
-	// goneAfter is how long an agent is silent until it is asked whether it
-	// still runs, and how often it is asked.
-	goneAfter = 10 * time.Second
+	// lookEvery is how often at most it is found out who has the rings open.
+	lookEvery = 2 * time.Second
+	// lookShare is how much longer than a look at all processes the time until the
+	// next one is. On a large machine a look takes up to a second.
+	lookShare = 3
 	// warnFor is how long a warning is shown.
 	warnFor = time.Minute
+	// closeTimeout is how long Close waits for file systems.
+	closeTimeout = 5 * time.Second
 )
 
 // SourceConfig says what to observe.
 type SourceConfig struct {
 	Directory   string
-	Include     []string // patterns, as of package watch
-	Recursive   bool     // patterns hold in subfolders, too
+	Include     []string // doublestar patterns
+	Recursive   bool     // patterns also apply in subfolders
 	RunInterval time.Duration
-	Now         func() time.Time // time.Now if nil
-	Locks       string           // the kernel's list of locks; /proc/locks if empty
+	Now         func() time.Time // of samples; time.Now if nil
+	Proc        string           // where the kernel lists processes; /proc if empty
 }
 
 // Source takes samples of a directory. It isn't safe for concurrent use.
 type Source struct {
 	cfg     SourceConfig
-	watcher *watch.Watcher
+	host    *host.Host
 	known   map[string]*acquaintance
-	locked  time.Time // when it was last asked
-	locks   map[string]Lock
+	users   users
 	counted time.Time // when the rings were last counted
 	left    int       // rings that the patterns leave out
 
-	mu      sync.Mutex // guards what follows; the watcher reports from its loops
+	mu      sync.Mutex // guards what follows; notices come from other goroutines
 	warning string
 	warned  time.Time
 }
 
-// acquaintance is what is known of an agent from earlier samples.
+// acquaintance is what is known of an agent from the last sample.
 type acquaintance struct {
+	met    bool // it was in a sample
 	events uint64
-	since  time.Time // when events was last another number, or it was asked; zero before the first reading
-	gone   bool
+	wrote  time.Time // when events was last another number
 }
 
 // NewSource checks the configuration. Nothing is looked at before Start.
@@ -58,102 +63,114 @@ func NewSource(cfg SourceConfig) (*Source, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Locks == "" {
-		cfg.Locks = "/proc/locks"
+	if cfg.Proc == "" {
+		cfg.Proc = "/proc"
 	}
-	s := &Source{cfg: cfg, known: make(map[string]*acquaintance)}
-	w, err := watch.New(watch.Config{
+	s := &Source{cfg: cfg, known: make(map[string]*acquaintance), users: users{proc: procs.FS(cfg.Proc)}}
+	h, err := host.New(host.Config{
 		Directories: []string{cfg.Directory}, Include: cfg.patterns(), Mode: ringbuf.Observe,
-		RunInterval: cfg.RunInterval, Now: cfg.Now, Report: s.note,
+		RunInterval: cfg.RunInterval, Report: s.note,
 		Tally: tally.Config{Duration: tally.HistogramConfig{Bounds: bounds}, Size: tally.HistogramConfig{Kind: tally.NoHistogram}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.watcher = w
+	s.host = h
 	return s, nil
 }
 
-// Start begins to observe. What stands in the rings now isn't new.
-func (s *Source) Start() {
-	s.watcher.Start(nil)
-	s.meet()
+// Start begins to observe. It waits until the rings that are there have been
+// read: what stands in them now isn't new.
+func (s *Source) Start() error {
+	if err := s.host.Start(nil); err != nil {
+		return err
+	}
+	for _, snap := range s.collect() {
+		s.known[snap.Path] = &acquaintance{}
+	}
+	return nil
 }
 
-// meet makes the acquaintance of the agents that are there.
-func (s *Source) meet() {
-	s.watcher.Agents(func(v watch.View) { s.known[v.Path] = &acquaintance{} })
-	s.watcher.Drain()
+// Close gives up the rings. The error is that of a file system that hangs.
+func (s *Source) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return s.host.Stop(ctx)
 }
 
-// Close gives up the rings.
-func (s *Source) Close() { s.watcher.Close() }
+func (s *Source) collect() []drain.Snapshot {
+	c := s.host.Collect(context.Background(), false) // doesn't wait for file systems that hang
+	s.host.Delivered(c)                              // nothing waits for it, so that agents that exited may be forgotten
+	return c.Snapshots
+}
 
-// Sample is how things stand. An agent appears in the sample after the one
+// Sample returns how things stand. An agent appears in the sample after the one
 // that found it: its ring has been read to the end by then, so that what had
 // piled up in it doesn't look like a burst.
 func (s *Source) Sample() Sample {
 	now := s.cfg.Now()
-	s.watcher.Drain()
 	sample := Sample{At: now, Trouble: s.trouble(), Warning: s.lastWarning(now)}
-	known := make(map[string]*acquaintance, len(s.known))
-	s.watcher.Agents(func(v watch.View) {
-		a := s.known[v.Path]
+	snapshots := s.collect()
+	known := make(map[string]*acquaintance, len(snapshots))
+	var attended []procs.Attended
+	for i := range snapshots {
+		snap := &snapshots[i]
+		a := s.known[snap.Path]
 		if a == nil {
-			known[v.Path] = &acquaintance{}
-			return
+			known[snap.Path] = &acquaintance{}
+			continue
 		}
-		known[v.Path] = a
-		sample.Agents = append(sample.Agents, read(v))
-	})
-	s.watcher.Delivered() // nothing waits for it, so that agents that are gone may be forgotten
+		known[snap.Path] = a
+		sample.Agents = append(sample.Agents, read(snap))
+		attended = append(attended, procs.Attended{Open: snap.Up == drain.UpYes, Known: snap.Up != drain.UpUnknown})
+	}
 	s.known = known
 	if len(known) == 0 {
 		sample.Left = s.countLeft(now)
 	}
-	s.lookWho(now, sample.Agents)
+	s.lookWho(now, sample.Agents, attended)
 	return sample
 }
 
 // trouble is what keeps agents from being seen, in the words of all commands.
 func (s *Source) trouble() error {
-	return place.Explain(place.Rings, s.cfg.Directory, s.watcher.State())
+	return place.Explain(place.Rings, s.cfg.Directory, s.host.State().Err())
 }
 
-// lookWho adds who has the rings open, which no ring tells by itself.
-func (s *Source) lookWho(now time.Time, agents []Reading) {
-	if s.locks == nil || now.Sub(s.locked) >= locksEvery {
-		paths := make([]string, len(agents))
-		for i := range agents {
-			paths[i] = agents[i].Path
-		}
-		s.locks, s.locked = lockHolders(s.cfg.Locks, paths), now
+// lookWho adds who has the rings open, which no ring tells by itself. An agent
+// that has just written is alive, so its processes needn't be looked at.
+func (s *Source) lookWho(now time.Time, agents []Reading, attended []procs.Attended) {
+	wrote := func(i int, within time.Duration) bool {
+		at := s.known[agents[i].Path].wrote
+		return !at.IsZero() && now.Sub(at) < within
 	}
 	for i := range agents {
+		a := s.known[agents[i].Path]
+		if events := agents[i].Totals.Events; !a.met || events != a.events {
+			if a.met {
+				a.wrote = now
+			}
+			a.met, a.events = true, events
+		}
+	}
+	s.users.look(now, agents, func(i int) bool { return !wrote(i, lookEvery) && !attended[i].Settles() })
+	for i := range agents {
 		r := &agents[i]
-		r.Lock = s.locks[r.Path]
-		r.Gone = s.known[r.Path].isGone(now, r)
+		r.Lock = s.users.lock(r.Path)
+		users := s.users.of[r.Path]
+		// One that has stopped writing is looked at by the next look, not at once.
+		if !attended[i].Settles() && (wrote(i, lookEvery) || users == nil && wrote(i, 2*lookEvery)) {
+			r.Alive = procs.Yes
+		} else {
+			r.Alive = users.Alive(attended[i])
+		}
 	}
-}
-
-// isGone says whether an agent has ended: nobody has its ring open for writing.
-// That is asked when the agent is first seen, and again while it is silent.
-// Where it can't be told it hasn't ended.
-func (a *acquaintance) isGone(now time.Time, r *Reading) bool {
-	switch {
-	case !a.since.IsZero() && r.Totals.Events != a.events:
-		a.events, a.since, a.gone = r.Totals.Events, now, false
-	case now.Sub(a.since) >= goneAfter:
-		unattended, err := ringbuf.Unattended(r.Path)
-		a.events, a.since, a.gone = r.Totals.Events, now, unattended && err == nil
-	}
-	return a.gone
 }
 
 // note keeps what is worth a line on the screen.
-func (s *Source) note(n watch.Notice) {
+func (s *Source) note(n notice.Notice) {
 	switch n.Kind {
-	case watch.RingFull, watch.RingForeign, watch.DirectoryMissing: // a row or the trouble says it
+	case notice.RingFull, notice.RingForeign, notice.DirectoryMissing: // a row or the trouble says it
 		return
 	}
 	if n.Level < slog.LevelWarn {

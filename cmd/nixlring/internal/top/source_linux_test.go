@@ -9,13 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs/procstest"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// world is a directory with simulated agents, and a clock. Nothing runs by
-// itself.
+// world is a directory with simulated agents that a test drives, and a clock.
 type world struct {
 	t      *testing.T
 	dir    string
@@ -29,14 +30,23 @@ func newWorld(t *testing.T) *world {
 	var err error
 	w.source, err = NewSource(SourceConfig{Directory: w.dir, Now: func() time.Time { return w.now }})
 	must(t, err)
-	t.Cleanup(w.source.Close)
+	t.Cleanup(func() { must(t, w.source.Close()) })
 	return w
 }
 
-// meet begins to observe without the loops.
+// meet begins to observe.
 func (w *world) meet() {
-	w.source.watcher.Scan()
-	w.source.meet()
+	w.t.Helper()
+	must(w.t, w.source.Start())
+}
+
+// drain reads the rings.
+func (w *world) drain() { w.source.host.Collect(w.t.Context(), false) }
+
+// find finds new rings and reads them.
+func (w *world) find() {
+	w.source.host.Look(w.t.Context())
+	w.drain()
 }
 
 func (w *world) agents(prefix string, n int, cfg simulate.Config) *simulate.Fleet {
@@ -62,7 +72,7 @@ func (w *world) second(fleet *simulate.Fleet, consume func()) {
 	for range 10 {
 		w.now = w.now.Add(100 * time.Millisecond)
 		must(w.t, fleet.Interval())
-		w.source.watcher.Drain()
+		w.drain()
 		if consume != nil {
 			consume()
 		}
@@ -76,7 +86,10 @@ func TestSourceAgreesWithTheAgents(t *testing.T) {
 		traffic.ErrorShare = 0.05
 		return traffic
 	}()})
-	w.second(fleet, nil) // before anybody looks
+	for range 10 { // before anybody looks
+		w.now = w.now.Add(100 * time.Millisecond)
+		must(t, fleet.Interval())
+	}
 	before := fleet.Report()
 	w.meet()
 	board := NewBoard(10*time.Second, 3)
@@ -147,7 +160,7 @@ func TestSourceSeesTheConsumer(t *testing.T) {
 		}
 	}
 	must(t, reader.Close())
-	w.now = w.now.Add(locksEvery)
+	w.now = w.now.Add(time.Minute)
 	if lock := w.source.Sample().Agents[0].Lock; lock != (Lock{}) {
 		t.Errorf("the lock is still %+v", lock)
 	}
@@ -162,7 +175,7 @@ func TestSourceMeetsNewAgents(t *testing.T) {
 	}
 	fleet := w.agents("late", 1, simulate.Config{Rate: 100})
 	w.second(fleet, nil)
-	w.source.watcher.Scan()
+	w.source.host.Look(t.Context())
 	if s := w.source.Sample(); len(s.Agents) != 0 {
 		t.Errorf("at once: %+v", s.Agents)
 	}
@@ -173,72 +186,108 @@ func TestSourceMeetsNewAgents(t *testing.T) {
 	}
 }
 
-func TestSourceSeesThatAnAgentIsGone(t *testing.T) {
+func TestSourceSeesThatAnAgentHasExited(t *testing.T) {
 	w := newWorld(t)
 	path := filepath.Join(w.dir, "a")
 	ring, err := ringbuf.Create(path, ringbuf.V4, 16)
 	must(t, err)
 	must(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
 	w.meet()
-	gone := func() bool {
-		w.now = w.now.Add(goneAfter)
+	alive := func() procs.Alive {
+		w.now = w.now.Add(lookEvery)
+		w.find()
 		s := w.source.Sample()
 		if len(s.Agents) != 1 || s.Agents[0].Memory != 1<<30 {
 			t.Fatalf("%+v", s.Agents)
 		}
-		return s.Agents[0].Gone
+		return s.Agents[0].Alive
 	}
 	for range 2 {
-		if gone() {
-			t.Error("an agent that lives is gone")
+		if got := alive(); got != procs.Yes {
+			t.Errorf("a living agent is alive: %v", got)
 		}
 	}
 	must(t, ring.Close())
-	if _, err := ringbuf.Unattended(path); err != nil {
-		t.Skipf("this file system can't tell: %v", err)
+	skipUnlessKnown(t, path)
+	if got := alive(); got != procs.No {
+		t.Errorf("an agent that has exited is alive: %v", got)
 	}
-	if !gone() {
-		t.Error("an agent that is gone lives")
+	ring, err = ringbuf.Create(path, ringbuf.V4, 16) // it restarts
+	must(t, err)
+	defer ring.Close()
+	must(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
+	w.find() // finds that it did, and opens the ring again
+	if got := alive(); got != procs.Yes {
+		t.Errorf("an agent that has restarted is alive: %v", got)
 	}
 }
 
-// What ls and inspect say of a ring, top says at once.
-func TestSourceMeetsAnAgentThatIsGone(t *testing.T) {
+// What ls and inspect say about a ring, top says at once.
+func TestSourceMeetsAnAgentThatHasExited(t *testing.T) {
 	w := newWorld(t)
 	path := filepath.Join(w.dir, "a")
 	ring, err := ringbuf.Create(path, ringbuf.V4, 16)
 	must(t, err)
 	must(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
 	must(t, ring.Close())
-	if _, err := ringbuf.Unattended(path); err != nil {
-		t.Skipf("this file system can't tell: %v", err)
-	}
+	skipUnlessKnown(t, path)
 	w.meet()
 	board := NewBoard(time.Minute, 3)
 	for range 2 {
 		board.Add(w.source.Sample())
-		if r := board.Row(path); !r.Gone || len(r.Problems) != 1 || r.Problems[0].Text != "agent has ended" {
-			t.Errorf("%+v", r.Problems)
+		if r := board.Row(path); r.Alive != procs.No || len(r.Problems) != 1 || r.Problems[0].Text != "agent has exited" {
+			t.Errorf("%v, %+v", r.Alive, r.Problems)
 		}
 		w.now = w.now.Add(time.Second)
 	}
-	ring, err = ringbuf.Create(path, ringbuf.V4, 16) // it starts anew
-	must(t, err)
-	defer ring.Close()
-	for range 3 {
-		must(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
+}
+
+// A Collector that has the ring open isn't its agent.
+func TestSourceTellsAConsumerFromTheAgent(t *testing.T) {
+	for name, tt := range map[string]struct {
+		namespace string
+		agent     bool
+		want      procs.Alive
+	}{
+		"alive":                  {procstest.Initial, true, procs.Yes},
+		"exited":                 {procstest.Initial, false, procs.No},
+		"exited, in a container": {procstest.Inner, false, procs.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			path := filepath.Join(w.dir, "a")
+			ring, err := ringbuf.Create(path, ringbuf.V4, 16)
+			must(t, err)
+			must(t, ring.Close())
+			consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
+			must(t, err)
+			defer consumer.Close()
+			list := []procstest.Process{{PID: 30, Lock: true}}
+			if tt.agent {
+				list = append(list, procstest.Process{PID: 31})
+			}
+			w.source.users.proc = procs.FS(procstest.Make(t, path, tt.namespace, list...))
+			w.meet()
+			s := w.source.Sample()
+			if len(s.Agents) != 1 || s.Agents[0].Alive != tt.want || s.Agents[0].Lock.PID != 30 {
+				t.Errorf("%+v, want alive: %v", s.Agents, tt.want)
+			}
+		})
 	}
-	w.source.watcher.Drain() // finds that it did, and opens it again
-	if s := w.source.Sample(); s.Agents[0].Gone {
-		t.Errorf("an agent that lives is gone: %+v", s.Agents[0])
+}
+
+func skipUnlessKnown(t *testing.T, path string) {
+	t.Helper()
+	if _, err := ringbuf.Unattended(path); err != nil {
+		t.Skipf("this file system can't tell: %v", err)
 	}
 }
 
 func TestSourceTellsOfTrouble(t *testing.T) {
 	s, err := NewSource(SourceConfig{Directory: filepath.Join(t.TempDir(), "missing")})
 	must(t, err)
-	s.Start()
-	defer s.Close()
+	must(t, s.Start())
+	defer func() { must(t, s.Close()) }()
 	if got := s.Sample(); got.Trouble == nil || !strings.Contains(got.Trouble.Error(), "missing") {
 		t.Errorf("%+v", got)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 )
@@ -75,6 +76,7 @@ func columns() []column {
 		{key: top.ByLayout, title: "LAYOUT", width: 7, most: 8, rank: 10, cell: func(r *top.Row, _ int) (string, paint) {
 			return r.Layout, dim
 		}},
+		{key: top.ByAlive, title: "ALIVE", width: 5, rank: 12, cell: aliveCell},
 		{key: top.ByReader, title: "READER", width: 7, most: 16, rank: 11, cell: readerCell},
 		{key: top.ByProblems, title: "NOTES", width: minNotes, cell: notesCell},
 	}
@@ -124,7 +126,7 @@ func width(list []column) int {
 }
 
 func nameCell(r *top.Row, _ int) (string, paint) {
-	if r.Gone {
+	if r.Alive == procs.No {
 		return render.Printable(r.Name), dim
 	}
 	return render.Printable(r.Name), strong
@@ -180,6 +182,13 @@ func ageCell(r *top.Row, _ int) (string, paint) {
 		return ">" + s, dim
 	}
 	return s, plain
+}
+
+func aliveCell(r *top.Row, _ int) (string, paint) {
+	if r.Alive == procs.Yes {
+		return r.Alive.String(), plain
+	}
+	return r.Alive.String(), dim
 }
 
 func readerCell(r *top.Row, _ int) (string, paint) {

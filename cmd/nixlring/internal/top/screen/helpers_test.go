@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 )
 
@@ -94,7 +95,7 @@ func some(second uint64) []top.Reading {
 	foreign.Lock, foreign.Layout = top.Lock{}, "v2-named"
 
 	gone := agent("gone", 0, 0)
-	gone.Gone, gone.Unseen, gone.Layout, gone.Lock = true, true, "v1", top.Lock{}
+	gone.Alive, gone.Unseen, gone.Layout, gone.Lock = procs.No, true, "v1", top.Lock{}
 
 	return []top.Reading{
 		unread, failing, agent("decode-2", second, 300), agent("decode-10", second, 310),

@@ -1,0 +1,93 @@
+package procs_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs/procstest"
+)
+
+func file(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(path, []byte("ring"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestUsersOfARing(t *testing.T) {
+	path := file(t)
+	proc := procs.FS(procstest.Make(t, path, procstest.Initial,
+		procstest.Process{PID: 30, Lock: true}, procstest.Process{PID: 20},
+		procstest.Process{PID: 25, ReadOnly: true}, procstest.Process{PID: 40, Hidden: true}))
+	missing := filepath.Join(t.TempDir(), "missing")
+	all := proc.Users(path, missing)
+	consumer := procs.Process{PID: 30, Command: "prog30", Writable: true}
+	want := map[string]*procs.Users{path: {
+		Mapped:   []procs.Process{{PID: 20, Command: "prog20", Writable: true}, {PID: 25, Command: "prog25"}, consumer},
+		Consumer: &consumer, Hidden: 1,
+	}}
+	if diff := cmp.Diff(want, all, cmpopts.IgnoreUnexported(procs.Users{})); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]procs.Process{{PID: 20, Command: "prog20", Writable: true}}, all[path].Writers()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]procs.Process{path: consumer}, proc.Consumers(path, missing)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNoProc(t *testing.T) {
+	path := file(t)
+	proc := procs.FS(filepath.Join(t.TempDir(), "missing"))
+	if u := proc.Users(path)[path]; len(u.Mapped) > 0 || u.Consumer != nil || u.Deserted() {
+		t.Errorf("%+v", u)
+	}
+	if got := proc.Consumers(path); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAlive(t *testing.T) {
+	open, closed, unknown := procs.Attended{Open: true, Known: true}, procs.Attended{Known: true}, procs.Attended{}
+	agent, consumer := procstest.Process{PID: 20}, procstest.Process{PID: 30, Lock: true}
+	reader, hidden := procstest.Process{PID: 25, ReadOnly: true}, procstest.Process{PID: 40, Hidden: true}
+	for name, tt := range map[string]struct {
+		attended  procs.Attended
+		namespace string
+		list      []procstest.Process
+		want      procs.Alive
+	}{
+		"agent":                              {open, procstest.Initial, []procstest.Process{agent}, procs.Yes},
+		"agent and consumer":                 {open, procstest.Initial, []procstest.Process{agent, consumer}, procs.Yes},
+		"agent, in a container":              {open, procstest.Inner, []procstest.Process{agent, hidden}, procs.Yes},
+		"consumer only":                      {open, procstest.Initial, []procstest.Process{consumer, reader}, procs.No},
+		"consumer only, kernel can't tell":   {unknown, procstest.Initial, []procstest.Process{consumer}, procs.No},
+		"consumer and a hidden process":      {open, procstest.Initial, []procstest.Process{consumer, hidden}, procs.Unknown},
+		"consumer, in a container":           {open, procstest.Inner, []procstest.Process{consumer}, procs.Unknown},
+		"open, but nobody is found":          {open, procstest.Initial, nil, procs.Unknown},
+		"nobody, kernel can't tell":          {unknown, procstest.Initial, []procstest.Process{reader}, procs.No},
+		"nobody known, kernel can't tell":    {unknown, procstest.Inner, nil, procs.Unknown},
+		"nobody has it open":                 {closed, procstest.Initial, nil, procs.No},
+		"nobody has it open, in a container": {closed, procstest.Inner, []procstest.Process{hidden}, procs.No},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := file(t)
+			u := procs.FS(procstest.Make(t, path, tt.namespace, tt.list...)).Users(path)[path]
+			if got := u.Alive(tt.attended); got != tt.want {
+				t.Errorf("alive: %v, want %v", got, tt.want)
+			}
+		})
+	}
+	var nobody *procs.Users // the processes weren't looked at
+	if nobody.Alive(open) != procs.Unknown || nobody.Alive(closed) != procs.No {
+		t.Error("a missing look decides")
+	}
+}

@@ -1,0 +1,71 @@
+// Package procstest makes folders that look like /proc, for tests.
+package procstest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
+)
+
+// What /proc/self/ns/pid links to: in the namespace from which all processes are
+// seen, and in a container.
+const (
+	Initial = "pid:[4026531836]"
+	Inner   = "pid:[4026532561]"
+)
+
+// Process is a process that has a ring mapped.
+type Process struct {
+	PID      int
+	Lock     bool // it holds the ring's lock: it is a consumer
+	ReadOnly bool
+	Hidden   bool // its mappings can't be read
+}
+
+// Make makes a folder in which processes have the file at path mapped. It returns
+// the folder.
+func Make(t *testing.T, path, namespace string, list ...Process) string {
+	t.Helper()
+	root := t.TempDir()
+	file, err := procs.FileOf(path)
+	must(t, err)
+	must(t, os.MkdirAll(filepath.Join(root, "self", "ns"), 0o755))
+	must(t, os.Symlink(namespace, filepath.Join(root, "self", "ns", "pid")))
+	locks := fmt.Sprintf("1: POSIX  ADVISORY  READ 77 %s:%d 0 EOF\n", file.Device, file.Inode)
+	for _, p := range append(list, Process{PID: 9999}) {
+		dir := filepath.Join(root, fmt.Sprint(p.PID))
+		must(t, os.Mkdir(dir, 0o755))
+		must(t, os.WriteFile(filepath.Join(dir, "comm"), fmt.Appendf(nil, "prog%d\n", p.PID), 0o600))
+		if p.Hidden {
+			must(t, os.Mkdir(filepath.Join(dir, "maps"), 0o755)) // reading it fails
+			continue
+		}
+		perm, inode := "rw-s", file.Inode
+		switch {
+		case p.PID == 9999: // has another file mapped
+			inode++
+		case p.ReadOnly:
+			perm = "r--s"
+		}
+		maps := fmt.Sprintf("00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/dbus-daemon\n"+
+			"7f1c00000000-7f1c00011000 %s 00000000 %s %d %s\n7ffc0000-7ffd0000 rw-p 00000000 00:00 0 [stack]\n",
+			perm, file.Device, inode, file.Path+map[bool]string{true: ".other"}[p.PID == 9999])
+		must(t, os.WriteFile(filepath.Join(dir, "maps"), []byte(maps), 0o600))
+		if p.Lock {
+			locks += fmt.Sprintf("2: FLOCK  ADVISORY  WRITE %d %s:%d 0 EOF\n", p.PID, file.Device, file.Inode)
+		}
+	}
+	locks += "3: FLOCK\n4: -> FLOCK  ADVISORY  WRITE x y z\n5: FLOCK  ADVISORY  WRITE 1 zz:1 0 EOF\n"
+	must(t, os.WriteFile(filepath.Join(root, "locks"), []byte(locks), 0o600))
+	return root
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
