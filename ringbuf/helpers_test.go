@@ -58,12 +58,24 @@ func create(tb testing.TB, path string, l Layout, capacity int) *Writer {
 	return w
 }
 
+// settled is a file whose time seems to be old. On a disk the first store to a page
+// changes it, and then a reader would wait at position 0 until it is.
+type settled struct{ fileBacking }
+
+func (s settled) Stat() (FileState, error) {
+	state, err := s.fileBacking.Stat()
+	state.Age = settleTime
+	return state, err
+}
+
+// open opens a ring whose agent isn't restarting.
 func open(tb testing.TB, path string, mode Mode) *Reader {
 	tb.Helper()
 	r, err := OpenReader(path, mode)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	r.backing = settled{r.backing.(fileBacking)}
 	tb.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			tb.Error(err)

@@ -212,7 +212,7 @@ func (r *Reader) guardedRead() {
 		return
 	}
 	if r.next == 0 {
-		r.startLap(s)
+		r.startLap()
 	}
 	n := s.pending
 	if r.limit > 0 && n > r.limit {

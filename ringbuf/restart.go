@@ -38,7 +38,8 @@ import (
 //     slots before that one in this round. These are believed, and so is the
 //     last slot of the ring once the file's time is a second old.
 //
-// Otherwise nothing is pending until the header moves on. The time alone isn't
+// Otherwise nothing is pending until the header moves on. A full ring, where the
+// agent waits for room, is believed once the file's time is a second old. The time alone isn't
 // enough to reject: file systems also change it when they write a page back.
 //
 // OpenReader has no earlier look to compare with. In this state it returns
@@ -103,7 +104,7 @@ func (r *Reader) look() (state, error) {
 	if s.fill < r.Uncommitted() {
 		return state{}, ErrRestarted
 	}
-	if s.write != 0 && s.write != r.sampled.write {
+	if s.write != 0 && s.write != r.lastWrite {
 		r.sampled.pushed = true
 	}
 	r.lastWrite = s.write
@@ -137,6 +138,9 @@ func (r *Reader) believeAtZero(s state) (state, error) {
 	}
 	if r.mode == Observe && s.read == 0 && now.Changed != r.sampled.changed {
 		return s, ErrRestarted
+	}
+	if s.fill == int(r.mask) && now.Age >= settleTime {
+		return s, nil // the header of a full ring never moves on by itself
 	}
 	// The agent pushes a slot before it writes the next. Whether it pushed the
 	// last slot that it wrote isn't known at once: it may have died before, and
@@ -175,10 +179,13 @@ func (r *Reader) rememberTail() {
 // startLap is called when reading begins at position 0, or at that of another
 // consumer. It may be the first lap of another run: if nothing was read of the one
 // before, nothing showed the restart.
-func (r *Reader) startLap(s state) {
-	r.copyTail() // what is there now is of an earlier lap or run, or about to be read
+func (r *Reader) startLap() {
+	r.rememberTail() // what is there now is of an earlier lap or run, or about to be read
 	if now, err := r.stat(); err == nil && now.Changed != r.sampled.changed {
-		r.sampled = stamp{changed: now.Changed, write: s.write}
+		// A push between the look and the sample doesn't show that the agent wasn't
+		// restarting at the sample, one after it does.
+		r.lastWrite = atomic.LoadUint64(r.write)
+		r.sampled = stamp{changed: now.Changed, write: r.lastWrite}
 	}
 }
 
@@ -255,7 +262,7 @@ func (r *Reader) readElsewhere(s state) error {
 	}
 	if forward > r.Uncommitted() {
 		r.moveTo(s.read)
-		r.startLap(s)
+		r.startLap()
 	}
 	r.previous, r.committed = s.read, s.read
 	r.seen, r.seenTo = 0, 0
