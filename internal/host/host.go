@@ -171,14 +171,18 @@ func (h *Host) Collect(ctx context.Context, last bool) drain.Collection {
 	return h.group.Collect(ctx, last)
 }
 
-// lookTimeout is how long a directory is waited for. One that hangs must not
-// delay the agents of the others for long.
+// lookTimeout is how long a directory is waited for, and no longer than a quarter
+// of what ctx allows: one that hangs must not delay the agents of the others.
 const lookTimeout = time.Second
 
 // Look finds the rings that are in the directories now, so that the next
 // collection has them.
 func (h *Host) Look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	timeout := lookTimeout
+	if end, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(end)/4)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	done := make(chan struct{}, len(h.directories))
 	for _, d := range h.directories {
