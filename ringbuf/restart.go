@@ -98,16 +98,16 @@ func (r *Reader) look() (state, error) {
 	if r.mode == Observe {
 		return s, nil
 	}
+	if s.write != 0 && s.write != r.lastWrite {
+		r.sampled.pushed = true
+	}
+	r.lastWrite = s.write
 	if s.read != r.committed {
 		return state{}, r.readElsewhere(s)
 	}
 	if s.fill < r.Uncommitted() {
 		return state{}, ErrRestarted
 	}
-	if s.write != 0 && s.write != r.lastWrite {
-		r.sampled.pushed = true
-	}
-	r.lastWrite = s.write
 	return s, nil
 }
 
