@@ -24,7 +24,9 @@ func (r *Reader) CommitTo(position uint64) error {
 		return nil
 	}
 	if f, ok := r.backing.(fileBacking); ok {
-		f.willStore()
+		if err := f.willStore(); err != nil {
+			return r.wrap(err)
+		}
 	}
 	r.position = position
 	return r.guard(r.runCommit)

@@ -107,16 +107,24 @@ func (m *mapping) fetch() error {
 	return nil
 }
 
-// willStore implements fileBacking: the first store to a page concerns the file
-// system, too. If this fails (before Linux 5.14), so may the store.
-func (m *mapping) willStore() {
-	if m.remote {
-		_ = unix.Madvise(m.mem[:min(len(m.mem), os.Getpagesize())], unix.MADV_POPULATE_WRITE)
+// willStore implements fileBacking: a store to a page that is being written back
+// may wait for that.
+func (m *mapping) willStore() error {
+	if !m.remote {
+		return nil
 	}
+	return unix.SyncFileRange(int(m.file.Fd()), 0, maxHeaderSize, unix.SYNC_FILE_RANGE_WAIT_BEFORE)
 }
 
-// Close unmaps and closes the file.
-func (m *mapping) Close() error { return errors.Join(unix.Munmap(m.mem), m.file.Close()) }
+// Close unmaps and closes the file. Unmapping writes back on FUSE, with a lock
+// held that every thread of the process needs, so that is done before.
+func (m *mapping) Close() error {
+	var err error
+	if m.remote {
+		err = m.file.Sync()
+	}
+	return errors.Join(err, unix.Munmap(m.mem), m.file.Close())
+}
 
 // attended implements fileBacking: the kernel grants a write lease to the only
 // open file description of a file, and a read lease if nobody can write.

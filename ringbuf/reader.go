@@ -286,7 +286,7 @@ type fileBacking interface {
 	Backing
 	attended(mode Mode) (bool, error)
 	domain() (Domain, error)
-	willStore() // to the header, which may take long
+	willStore() error // to the header; may take long
 	Close() error
 }
 

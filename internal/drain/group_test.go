@@ -37,7 +37,7 @@ type desk struct {
 	notices []notice.Notice
 	closed  map[*ringbuf.Reader]bool
 	retired []string
-	stuck   map[string]chan struct{} // agents whose events block the loop
+	stuck   chan struct{} // what the agent stuck waits for; nil if it needn't
 }
 
 func newDesk(t *testing.T) *desk {
@@ -46,7 +46,7 @@ func newDesk(t *testing.T) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{t: t, closed: make(map[*ringbuf.Reader]bool), stuck: make(map[string]chan struct{})}
+	d := &desk{t: t, closed: make(map[*ringbuf.Reader]bool)}
 	d.Group = NewGroup(GroupConfig{
 		Config: Config{Shape: shape, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute, Tap: d.tap},
 		Report: d.report,
@@ -72,25 +72,26 @@ func (d *desk) hangs() (list []notice.Notice) {
 	return list
 }
 
-// hang makes the next event of an agent block the loop until release is called.
-func (d *desk) hang(name string) (release func()) {
+// hang makes the next event of the agent stuck block its loop until release is
+// called.
+func (d *desk) hang() (release func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := make(chan struct{})
-	d.stuck[name] = c
+	d.stuck = c
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		delete(d.stuck, name)
+		d.stuck = nil
 		close(c)
 	}
 }
 
 func (d *desk) tap(a Agent, _ ringbuf.Batch) {
 	d.mu.Lock()
-	c := d.stuck[a.Name]
+	c := d.stuck
 	d.mu.Unlock()
-	if c != nil {
+	if c != nil && a.Name == "stuck" {
 		<-c
 	}
 }
@@ -214,7 +215,7 @@ func TestCollectionsLeaveOutALoopThatHangs(t *testing.T) {
 		d.open("healthy", rh)
 		d.open("stuck", rs)
 		for round := 1; round <= 2; round++ {
-			release := d.hang("stuck")
+			release := d.hang()
 			d.push(wh)
 			d.push(ws)
 			d.want(map[string]int{"healthy": 2*round - 1})
@@ -240,7 +241,7 @@ func TestALoopThatHangsIsNotAskedAgain(t *testing.T) {
 		d := newDesk(t)
 		w, r := d.inMemory()
 		d.open("stuck", r)
-		release := d.hang("stuck")
+		release := d.hang()
 		d.push(w)
 		d.want(nil)
 		l := d.loopOf("/rings/stuck")
@@ -267,7 +268,7 @@ func TestCollectReturnsWhenItsContextEnds(t *testing.T) {
 		d := newDesk(t)
 		w, r := d.inMemory()
 		d.open("stuck", r)
-		release := d.hang("stuck")
+		release := d.hang()
 		d.push(w)
 		ctx, cancel := context.WithTimeout(t.Context(), hungAfter/2)
 		defer cancel()
@@ -287,7 +288,7 @@ func TestStopLeavesALoopThatHangsBehind(t *testing.T) {
 		ws, rs := d.inMemory()
 		d.open("healthy", rh)
 		d.open("stuck", rs)
-		release := d.hang("stuck")
+		release := d.hang()
 		d.push(wh)
 		d.push(ws)
 		d.want(map[string]int{"healthy": 1})
@@ -311,7 +312,7 @@ func TestStopReturnsWhenItsContextEnds(t *testing.T) {
 		d := newDesk(t)
 		w, r := d.inMemory()
 		d.open("stuck", r)
-		release := d.hang("stuck")
+		release := d.hang()
 		d.push(w)
 		ctx, cancel := context.WithTimeout(t.Context(), hungAfter/2)
 		defer cancel()
