@@ -23,15 +23,6 @@ type FileState struct {
 // FileID identifies a file, also if another one gets the same path later.
 type FileID struct{ Dev, Ino uint64 }
 
-// Domain is the failure domain of a ring's file system.
-type Domain struct {
-	// Local reports whether the file system is one that doesn't wait for
-	// another machine or process: tmpfs, ramfs, ext2 to ext4, XFS, Btrfs,
-	// F2FS, ZFS and overlayfs.
-	Local  bool
-	Device uint64 // st_dev
-}
-
 // checkMemory reports why memory can't hold the ring of a layout.
 func checkMemory(mem []byte, l Layout, capacity uint64) error {
 	switch {

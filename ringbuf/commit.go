@@ -23,11 +23,6 @@ func (r *Reader) CommitTo(position uint64) error {
 	case r.mode == Observe || position == r.committed:
 		return nil
 	}
-	if f, ok := r.backing.(fileBacking); ok {
-		if err := f.willStore(); err != nil {
-			return r.wrap(err)
-		}
-	}
 	r.position = position
 	return r.guard(r.runCommit)
 }

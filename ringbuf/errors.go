@@ -115,3 +115,13 @@ type ForeignReadError struct{ From, To uint64 }
 func (e *ForeignReadError) Error() string {
 	return fmt.Sprintf("another reader took events from this ring (read position %d became %d)", e.From, e.To)
 }
+
+// FileSystemError is a ring on a file system whose pages may never arrive.
+type FileSystemError struct {
+	Type string // its name, or its number as statfs(2) returns it
+}
+
+func (e *FileSystemError) Error() string {
+	return fmt.Sprintf("the file system is %s, which can make this whole process wait for ever; "+
+		"use tmpfs such as /dev/shm, or a local disk, for NIXL_TELEMETRY_DIR", e.Type)
+}

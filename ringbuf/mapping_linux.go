@@ -5,7 +5,6 @@ package ringbuf
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -20,11 +19,6 @@ import (
 type mapping struct {
 	file *os.File
 	mem  []byte
-	// remote says that the file system may make a page fault wait. The Go runtime
-	// can't stop a thread that waits in one, so the next garbage collection would
-	// stop the whole process. See fetch.
-	remote  bool
-	scratch []byte
 }
 
 func mapFile(f *os.File, size int64, prot int) (*mapping, error) {
@@ -58,11 +52,6 @@ type memoryFault interface {
 
 // Guard implements Backing.
 func (m *mapping) Guard(fn func()) (err error) {
-	if m.remote {
-		if err := m.fetch(); err != nil {
-			return err
-		}
-	}
 	defer m.recovered(debug.SetPanicOnFault(true), &err)
 	fn()
 	return nil
@@ -93,38 +82,8 @@ func (m *mapping) faulted() error {
 	return fmt.Errorf("a part of the file that was never written is not available: %w", unix.ENOSPC)
 }
 
-// fetch reads the file through read(2), which leaves its pages in memory. A thread
-// may wait in a system call for as long as it takes.
-func (m *mapping) fetch() error {
-	if m.scratch == nil {
-		m.scratch = make([]byte, 1<<16)
-	}
-	for at := 0; at < len(m.mem); at += len(m.scratch) {
-		if _, err := m.file.ReadAt(m.scratch, int64(at)); err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-	}
-	return nil
-}
-
-// willStore implements fileBacking: a store to a page that is being written back
-// may wait for that.
-func (m *mapping) willStore() error {
-	if !m.remote {
-		return nil
-	}
-	return unix.SyncFileRange(int(m.file.Fd()), 0, maxHeaderSize, unix.SYNC_FILE_RANGE_WAIT_BEFORE)
-}
-
-// Close unmaps and closes the file. Unmapping writes back on FUSE, with a lock
-// held that every thread of the process needs, so that is done before.
-func (m *mapping) Close() error {
-	var err error
-	if m.remote {
-		err = m.file.Sync()
-	}
-	return errors.Join(err, unix.Munmap(m.mem), m.file.Close())
-}
+// Close unmaps and closes the file.
+func (m *mapping) Close() error { return errors.Join(unix.Munmap(m.mem), m.file.Close()) }
 
 // attended implements fileBacking: the kernel grants a write lease to the only
 // open file description of a file, and a read lease if nobody can write.
@@ -152,21 +111,30 @@ func leaseRefused(f *os.File, kind int) (bool, error) {
 // zfsMagic isn't in x/sys/unix; it is in OpenZFS's sys/fs/zfs.h.
 const zfsMagic = 0x2fc12fc1
 
-// domain implements fileBacking.
-func (m *mapping) domain() (Domain, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(m.file.Fd()), &st); err != nil {
-		return Domain{}, err
-	}
+// remoteNames are the names of common file systems that aren't local.
+var remoteNames = map[uint32]string{
+	unix.FUSE_SUPER_MAGIC: "fuse", unix.NFS_SUPER_MAGIC: "nfs", unix.SMB2_SUPER_MAGIC: "cifs", unix.V9FS_MAGIC: "9p",
+	unix.CEPH_SUPER_MAGIC: "ceph",
+}
+
+// checkLocal returns a [FileSystemError] if another machine or process serves the
+// file's pages. One that never arrives can't be waited for: the Go runtime can't
+// stop a thread that waits in a page fault, so that the next garbage collection
+// would stop the whole process.
+func checkLocal(f *os.File) error {
 	var fs unix.Statfs_t
-	if err := unix.Fstatfs(int(m.file.Fd()), &fs); err != nil {
-		return Domain{}, err
+	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
+		return fmt.Errorf("ask for the file system: %w", err)
 	}
-	d := Domain{Device: st.Dev}
-	switch uint32(fs.Type) {
+	switch kind := uint32(fs.Type); kind {
 	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC,
 		unix.F2FS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, zfsMagic:
-		d.Local = true
+		return nil
+	default:
+		name := remoteNames[kind]
+		if name == "" {
+			name = fmt.Sprintf("%#x", kind)
+		}
+		return &FileSystemError{Type: name}
 	}
-	return d, nil
 }

@@ -11,11 +11,11 @@ import (
 )
 
 // OpenReader opens the ring at path. The Reader owns the file until Close. It
-// touches no mapped memory, so that a page that hangs can't hang it.
+// touches no mapped memory.
 //
 // The error wraps [ErrNotReady] if it may work later, [ErrNotRing],
 // [ErrNotRegular] or [ErrInvalid], or is an [UnknownVersionError],
-// [PermissionError], [OwnerError] or [LockedError].
+// [PermissionError], [OwnerError], [LockedError] or [FileSystemError].
 func OpenReader(path string, mode Mode, opts ...Option) (*Reader, error) {
 	r, err := openReader(path, mode, newOptions(opts))
 	if err != nil {
@@ -35,6 +35,9 @@ func openReader(path string, mode Mode, o options) (_ *Reader, err error) {
 			err = errors.Join(err, closer())
 		}
 	}()
+	if err := checkLocal(f); err != nil {
+		return nil, err
+	}
 	// The header is read once more, now that the ring is locked: another
 	// consumer of this project may have moved readPos and gone only just now.
 	head, _, st, err := identifyFile(f)
@@ -54,11 +57,6 @@ func openReader(path string, mode Mode, o options) (_ *Reader, err error) {
 		return nil, err
 	}
 	closer = m.Close
-	domain, err := m.domain()
-	if err != nil {
-		return nil, err
-	}
-	m.remote = !domain.Local
 	r, err := newReader(m.mem, head, stateOf(&st), m, mode)
 	if err != nil {
 		return nil, err

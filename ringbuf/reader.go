@@ -8,7 +8,7 @@ import (
 )
 
 // Reader reads one ring. It belongs to one goroutine at a time. Only Path, ID,
-// Device, Owner, Layout, Capacity, Attended and Domain may be called from
+// Owner, Layout, Capacity and Attended may be called from
 // others meanwhile.
 type Reader struct {
 	words
@@ -114,9 +114,6 @@ func (r *Reader) Path() string { return r.info.path }
 
 // ID identifies the ring's file. It is zero for memory.
 func (r *Reader) ID() FileID { return r.info.id }
-
-// Device returns the device of the ring's file (st_dev).
-func (r *Reader) Device() uint64 { return r.info.id.Dev }
 
 // Owner returns the uid of the ring's file.
 func (r *Reader) Owner() uint32 { return r.info.owner }
@@ -285,8 +282,6 @@ func (r *Reader) decode(b Batch) {
 type fileBacking interface {
 	Backing
 	attended(mode Mode) (bool, error)
-	domain() (Domain, error)
-	willStore() error // to the header; may take long
 	Close() error
 }
 
@@ -307,20 +302,6 @@ func (r *Reader) Attended() (bool, error) {
 		err = r.wrap(err)
 	}
 	return attended, err
-}
-
-// Domain returns what can make access to the ring's memory block. The error wraps
-// that of fstatfs(2), or is [errors.ErrUnsupported] for a ring in memory.
-func (r *Reader) Domain() (Domain, error) {
-	f, ok := r.backing.(fileBacking)
-	if !ok {
-		return Domain{}, fmt.Errorf("%s: %w", r.name(), errors.ErrUnsupported)
-	}
-	d, err := f.domain()
-	if err != nil {
-		err = r.wrap(err)
-	}
-	return d, err
 }
 
 // Close releases the ring and commits nothing. It is idempotent.

@@ -37,11 +37,14 @@ var (
 func reason(err error) string {
 	var version *ringbuf.UnknownVersionError
 	var owner *ringbuf.OwnerError
+	var fileSystem *ringbuf.FileSystemError
 	switch {
 	case errors.As(err, &version):
 		return "version"
 	case errors.As(err, &owner):
 		return "owner"
+	case errors.As(err, &fileSystem):
+		return "file_system"
 	case errors.Is(err, fs.ErrPermission):
 		return "permission"
 	case errors.Is(err, ringbuf.ErrLocked):

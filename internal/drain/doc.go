@@ -16,13 +16,14 @@
 // A test drives the owner the same way: the simulation in this package runs
 // agents, a store, other consumers and crashes against it, all from one seed.
 //
-// # Loops
+// # The loop
 //
-// Reading a mapped page may block for ever, on FUSE or NFS for example. A
-// [Group] therefore has one loop for the rings on local file systems and
-// further loops for the others, by device. A loop that hangs delays only the
-// rings of its own file systems.
+// A [Loop] runs the owner. Reading a mapped page can block, in a failing disk for
+// example. Then collections and Stop go on without the loop, and say so. File
+// systems whose pages another machine or process serves, such as FUSE and NFS, are
+// refused when a ring is opened: a thread that waits for such a page stops the
+// whole process at its next garbage collection.
 //
 // Read the files in this order: message.go, agent.go, pace.go, owner.go,
-// open.go, read.go, save.go, collect.go, retire.go, loop.go, group.go.
+// open.go, read.go, save.go, collect.go, retire.go, mailbox.go, loop.go.
 package drain

@@ -11,73 +11,169 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
-// loop runs an owner on a goroutine of its own.
-type loop struct {
-	dir   string // of the first of its rings; empty if they are on local file systems
+// LoopConfig says how a [Loop] drains.
+type LoopConfig struct {
+	Config
+	Saver  *checkpoint.Saver   // nil to commit events as they are counted
+	Report func(notice.Notice) // must not block
+	Now    func() time.Time
+
+	// ObserveLag is told how late a round of drains began, and ObserveEvents how
+	// many events one has counted. Either may be nil.
+	ObserveLag    func(time.Duration)
+	ObserveEvents func(uint64)
+}
+
+func (c *LoopConfig) observeLag(lag time.Duration) {
+	if c.ObserveLag != nil {
+		c.ObserveLag(max(lag, 0))
+	}
+}
+
+func (c *LoopConfig) observeEvents(n uint64) {
+	if c.ObserveEvents != nil && n > 0 {
+		c.ObserveEvents(n)
+	}
+}
+
+// Loop runs an owner on a goroutine of its own. Its methods are safe for
+// concurrent use, and none of them waits for a step that hangs, in a failing disk
+// for example.
+type Loop struct {
+	cfg   LoopConfig
 	owner *owner
 	mail  *mailbox
-	group *Group
 	ended chan struct{}
 
 	// busy is when the current step began, in nanoseconds since started, and 0
-	// between steps. A page that doesn't arrive blocks a step for ever.
+	// between steps.
 	busy    atomic.Int64
 	started time.Time
 	hung    atomic.Bool // that was reported
 }
 
-func (g *Group) startLoop(dir string) *loop {
-	l := &loop{dir: dir, owner: newOwner(&g.cfg.Config, g.cfg.Saver != nil), mail: newMailbox(), group: g, ended: make(chan struct{}), started: g.cfg.Now()}
+// NewLoop starts a loop that drains what its sources open.
+func NewLoop(cfg LoopConfig) *Loop {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	l := &Loop{cfg: cfg, mail: newMailbox(), ended: make(chan struct{}), started: cfg.Now()}
+	l.owner = newOwner(&l.cfg.Config, cfg.Saver != nil)
 	go l.run()
 	return l
 }
 
-func (l *loop) run() {
+func (l *Loop) run() {
 	defer close(l.ended)
 	var memory []Message
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	next := l.group.cfg.Now()
+	next := l.cfg.Now()
 	for {
 		select {
 		case <-l.mail.arrived:
 		case <-timer.C:
 		}
 		messages := l.mail.take(memory)
-		now := l.group.cfg.Now()
+		now := l.cfg.Now()
 		if len(messages) == 0 {
-			l.group.cfg.observeLag(now.Sub(next))
+			l.cfg.observeLag(now.Sub(next))
 		}
-		l.busy.Store(max(int64(now.Sub(l.started)), 1))
-		counted := l.owner.counted
-		at, effects := l.owner.step(now, messages)
-		l.busy.Store(0)
-		l.hung.Store(false)
-		next = at
-		l.group.cfg.observeEvents(l.owner.counted - counted)
-		for _, e := range effects {
-			e.run(l)
-		}
+		next = l.step(now, messages)
 		if l.owner.stopped {
+			l.refuse()
 			return
 		}
 		clear(messages)
 		memory = messages
-		timer.Reset(max(next.Sub(l.group.cfg.Now()), 0))
+		timer.Reset(max(next.Sub(l.cfg.Now()), 0))
 	}
 }
 
-// hungAfter is how long a step may take before others go on without the loop.
-const hungAfter = time.Second
-
-// hangs reports whether the loop is stuck in a step.
-func (l *loop) hangs(now time.Time) bool {
-	began := l.busy.Load()
-	return began != 0 && now.Sub(l.started)-time.Duration(began) >= hungAfter
+func (l *Loop) step(now time.Time, messages []Message) (next time.Time) {
+	l.busy.Store(max(int64(now.Sub(l.started)), 1))
+	counted := l.owner.counted
+	next, effects := l.owner.step(now, messages)
+	l.busy.Store(0)
+	l.hung.Store(false)
+	l.cfg.observeEvents(l.owner.counted - counted)
+	for _, e := range effects {
+		e.run(l)
+	}
+	return next
 }
 
-// wait waits until the loop has ended, or hangs, or ctx ends.
-func (l *loop) wait(ctx context.Context) error {
+// refuse closes what arrives after the end.
+func (l *Loop) refuse() {
+	l.mail.close(func(m Message) {
+		if m, ok := m.(Opened); ok {
+			m.From.Close(m.Reader)
+		}
+	})
+}
+
+// Send passes on a message of a source.
+func (l *Loop) Send(m Message) { l.mail.put(m) }
+
+// Collection is the totals of all agents at one time, by path.
+type Collection struct {
+	Snapshots []Snapshot
+	number    uint64
+}
+
+// Collect drains all rings and returns the totals of all agents. With a saver
+// they are stored by then, so that whoever exports them doesn't have to take
+// them back after a crash, unless the store is slower than ctx or than a grace
+// period. It returns nothing if the loop hangs, or has ended. After the last
+// collection nothing is read from the rings any more.
+func (l *Loop) Collect(ctx context.Context, last bool) Collection {
+	if l.silent() { // or requests would pile up
+		return Collection{}
+	}
+	deadline := l.cfg.Now().Add(hungSave)
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline = d.Add(-time.Until(d) / 10) // leaves time to export
+	}
+	answer := make(chan collected, 1)
+	l.mail.put(&collect{deadline: deadline, last: last, done: func(c collected) { answer <- c }})
+	check := time.NewTicker(hungAfter / 10)
+	defer check.Stop()
+	for {
+		select {
+		case c := <-answer:
+			return Collection{Snapshots: c.snapshots, number: c.number}
+		case <-check.C:
+			if l.silent() {
+				return Collection{}
+			}
+		case <-ctx.Done():
+			return Collection{}
+		}
+	}
+}
+
+// silent reports whether the loop won't answer: it hangs, or has ended.
+func (l *Loop) silent() bool {
+	if l.hangs() {
+		l.reportHung()
+		return true
+	}
+	select {
+	case <-l.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Delivered says that a collection has arrived. An agent that has exited is
+// reported until its last events have.
+func (l *Loop) Delivered(c Collection) { l.mail.put(delivered{c.number}) }
+
+// Stop gives up all rings and ends the loop. It waits until ctx ends; a loop that
+// hangs is left behind, which the error says.
+func (l *Loop) Stop(ctx context.Context) error {
+	l.mail.put(stop{})
 	check := time.NewTicker(hungAfter / 10)
 	defer check.Stop()
 	for {
@@ -86,52 +182,52 @@ func (l *loop) wait(ctx context.Context) error {
 			return nil
 		default:
 		}
-		if l.hangs(l.group.cfg.Now()) {
-			return fmt.Errorf("stop draining rings on %s: reading a ring has blocked for %v", l.where(), hungAfter)
+		if l.hangs() {
+			return fmt.Errorf("stop draining: reading a ring has blocked for %v", hungAfter)
 		}
 		select {
 		case <-l.ended:
 		case <-check.C:
 		case <-ctx.Done():
-			return fmt.Errorf("stop draining rings on %s: %w", l.where(), ctx.Err())
+			return fmt.Errorf("stop draining: %w", ctx.Err())
 		}
 	}
 }
 
-// where names the loop's file systems.
-func (l *loop) where() string {
-	if l.dir == "" {
-		return "local file systems"
-	}
-	return "the file system of " + l.dir
+// hungAfter is how long a step may take before others go on without the loop.
+const hungAfter = time.Second
+
+// hangs reports whether the loop is stuck in a step.
+func (l *Loop) hangs() bool {
+	began := l.busy.Load()
+	return began != 0 && l.cfg.Now().Sub(l.started)-time.Duration(began) >= hungAfter
 }
 
 // reportHung reports once that the loop hangs.
-func (l *loop) reportHung() {
+func (l *Loop) reportHung() {
 	if l.hung.Swap(true) {
 		return
 	}
 	l.report(notice.Notice{
-		Kind: notice.FileSystemHangs, Level: slog.LevelError, Path: l.dir,
-		Text: fmt.Sprintf("reading a ring has blocked for %v, so the agents on %s are neither drained nor reported; "+
-			"check the file system (FUSE, NFS, a failing disk)", hungAfter, l.where()),
+		Kind: notice.FileSystemHangs, Level: slog.LevelError,
+		Text: fmt.Sprintf("reading a ring has blocked for %v, so no agent is drained or reported; check the disk that the rings are on", hungAfter),
 	})
 }
 
 // A loop carries out the effects of its owner. None of this blocks.
 
-func (l *loop) load(path, key string) {
-	l.group.cfg.Saver.Load(key, func(value []byte, err error) {
+func (l *Loop) load(path, key string) {
+	l.cfg.Saver.Load(key, func(value []byte, err error) {
 		l.mail.put(loaded{path: path, value: value, err: err})
 	})
 }
 
-func (l *loop) save(b *batch, ops []checkpoint.Op) {
-	l.group.cfg.Saver.Save(ops, func(err error) { l.mail.put(saved{batch: b, err: err}) })
+func (l *Loop) save(b *batch, ops []checkpoint.Op) {
+	l.cfg.Saver.Save(ops, func(err error) { l.mail.put(saved{batch: b, err: err}) })
 }
 
-func (l *loop) forget(key string) { l.group.cfg.Saver.Forget(key) }
+func (l *Loop) forget(key string) { l.cfg.Saver.Forget(key) }
 
-func (l *loop) reply(c *collect) { c.done(collected{number: c.number, snapshots: c.snapshots}) }
+func (l *Loop) reply(c *collect) { c.done(collected{number: c.number, snapshots: c.snapshots}) }
 
-func (l *loop) report(n notice.Notice) { l.group.cfg.Report(n) }
+func (l *Loop) report(n notice.Notice) { l.cfg.Report(n) }

@@ -70,20 +70,6 @@ func (o *owner) retire(a *agent) {
 		"agent exited and wrote nothing for %v, so it is no longer reported; its file is left", o.cfg.StaleAfter)))
 }
 
-// moved says that the agent's path is on another file system now, whose loop
-// takes over.
-type moved struct{ path string }
-
-func (m moved) apply(o *owner, now time.Time) {
-	a := o.agents[m.path]
-	if a == nil {
-		return
-	}
-	o.drainOut(a, now)
-	o.drop(a)
-	o.release(a)
-}
-
 // stop ends the owner: it gives up all rings and answers everybody who waits.
 type stop struct{}
 

@@ -48,7 +48,7 @@ type Config struct {
 	// Report receives what an operator may want to know. It must not block.
 	Report func(notice.Notice)
 	// Tap is shown every event before it is committed; nil for none. The ring
-	// waits for it. It is called by one goroutine per file system.
+	// waits for it.
 	Tap func(drain.Agent, ringbuf.Batch)
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
@@ -73,7 +73,7 @@ type Host struct {
 	shape       *tally.Shape
 	reporter    *notice.Reporter
 	saver       *checkpoint.Saver // nil without a store
-	group       *drain.Group      // nil before Start
+	loop        *drain.Loop       // nil before Start
 	directories []*discover.Directory
 	looked      atomic.Bool // for the first collection
 }
@@ -138,7 +138,7 @@ func (h *Host) Start(store checkpoint.Store) error {
 		})
 		h.saver.Start()
 	}
-	h.group = drain.NewGroup(drain.GroupConfig{
+	h.loop = drain.NewLoop(drain.LoopConfig{
 		Config: drain.Config{
 			Shape: h.shape, Mode: h.cfg.Mode, RunInterval: h.cfg.RunInterval, StaleAfter: h.cfg.StaleAfter, Tap: h.cfg.Tap,
 		},
@@ -150,7 +150,7 @@ func (h *Host) Start(store checkpoint.Store) error {
 		d, err := discover.New(discover.Config{
 			Dir: dir, Include: h.cfg.Include, Exclude: h.cfg.Exclude, Mode: h.cfg.Mode,
 			AllowedUIDs: h.cfg.AllowedUIDs, Rings: rings, Now: h.cfg.Now, OpenFolder: h.cfg.OpenFolder,
-		}, h.group.Send, h.reporter)
+		}, h.loop.Send, h.reporter)
 		if err != nil {
 			return err
 		}
@@ -161,14 +161,14 @@ func (h *Host) Start(store checkpoint.Store) error {
 }
 
 // Collect drains all rings and returns the totals of all agents; see
-// [drain.Group.Collect]. The first and the last collection look for rings
+// [drain.Loop.Collect]. The first and the last collection look for rings
 // before: a program may collect right after Start, and an agent may have begun
 // and exited since the last walk.
 func (h *Host) Collect(ctx context.Context, last bool) drain.Collection {
 	if !h.looked.Swap(true) || last {
 		h.Look(ctx)
 	}
-	return h.group.Collect(ctx, last)
+	return h.loop.Collect(ctx, last)
 }
 
 // lookTimeout is how long a directory is waited for, and no longer than a quarter
@@ -198,18 +198,18 @@ func (h *Host) Look(ctx context.Context) {
 }
 
 // Delivered says that a collection has arrived where it was sent.
-func (h *Host) Delivered(c drain.Collection) { h.group.Delivered(c) }
+func (h *Host) Delivered(c drain.Collection) { h.loop.Delivered(c) }
 
 // Stop gives up all rings. It waits for what is under way until ctx ends: a file
 // system or a store that hangs is left behind, which the error says. It is safe
 // to call before Start, and twice.
 func (h *Host) Stop(ctx context.Context) error {
-	if h.group == nil {
+	if h.loop == nil {
 		return nil
 	}
 	// The directories and the saver end at the same time: each may use up ctx.
 	errs := make([]error, 2+len(h.directories))
-	errs[0] = h.group.Stop(ctx)
+	errs[0] = h.loop.Stop(ctx)
 	var ends sync.WaitGroup
 	for i, d := range h.directories {
 		ends.Go(func() { errs[2+i] = d.Stop(ctx) })

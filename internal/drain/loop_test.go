@@ -3,7 +3,6 @@ package drain
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,8 +14,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// memory is the Backing of a ring in plain memory. Nobody knows its file
-// system, so its loop isn't the one of local file systems.
+// memory is the Backing of a ring in plain memory.
 type memory []byte
 
 func (m memory) Stat() (ringbuf.FileState, error) {
@@ -28,10 +26,10 @@ func (memory) Guard(fn func()) error {
 	return nil
 }
 
-// desk is a group, a source of rings, and what both were told.
+// desk is a loop, a source of rings, and what both were told.
 type desk struct {
 	t *testing.T
-	*Group
+	*Loop
 
 	mu      sync.Mutex
 	notices []notice.Notice
@@ -47,7 +45,7 @@ func newDesk(t *testing.T) *desk {
 		t.Fatal(err)
 	}
 	d := &desk{t: t, closed: make(map[*ringbuf.Reader]bool)}
-	d.Group = NewGroup(GroupConfig{
+	d.Loop = NewLoop(LoopConfig{
 		Config: Config{Shape: shape, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute, Tap: d.tap},
 		Report: d.report,
 	})
@@ -127,7 +125,7 @@ func (d *desk) open(name string, r *ringbuf.Reader) {
 	d.Send(Opened{Agent: Agent{Name: name, Dir: "/rings", Path: "/rings/" + name}, Reader: r, From: d})
 }
 
-// inMemory makes a ring of an unknown file system.
+// inMemory makes a ring in plain memory.
 func (d *desk) inMemory() (*ringbuf.Writer, *ringbuf.Reader) {
 	d.t.Helper()
 	mem := memory(make([]byte, ringbuf.V4.FileSize(64)))
@@ -136,25 +134,6 @@ func (d *desk) inMemory() (*ringbuf.Writer, *ringbuf.Reader) {
 		d.t.Fatal(err)
 	}
 	r, err := ringbuf.NewReader(mem, mem, ringbuf.Consume)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	return w, r
-}
-
-// onDisk makes a ring on a local file system.
-func (d *desk) onDisk() (*ringbuf.Writer, *ringbuf.Reader) {
-	d.t.Helper()
-	path := filepath.Join(d.t.TempDir(), "ring")
-	w, err := ringbuf.Create(path, ringbuf.V4, 64)
-	if errors.Is(err, errors.ErrUnsupported) {
-		d.t.Skip(err)
-	}
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	d.t.Cleanup(func() { _ = w.Close() })
-	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -207,28 +186,21 @@ func (d *desk) stop() {
 	}
 }
 
-func TestCollectionsLeaveOutALoopThatHangs(t *testing.T) {
+func TestCollectionsDontWaitForALoopThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
-		wh, rh := d.onDisk()
-		ws, rs := d.inMemory()
-		d.open("healthy", rh)
-		d.open("stuck", rs)
+		w, r := d.inMemory()
+		d.open("stuck", r)
 		for round := 1; round <= 2; round++ {
 			release := d.hang()
-			d.push(wh)
-			d.push(ws)
-			d.want(map[string]int{"healthy": 2*round - 1})
-			d.push(wh)
-			d.want(map[string]int{"healthy": 2 * round})
+			d.push(w)
+			d.want(nil)
 			if n := d.hangs(); len(n) != round {
 				t.Errorf("%d notices after hanging %d times: %v", len(n), round, n)
-			} else if n[round-1].Path != "/rings" {
-				t.Errorf("the notice is about %q, want the directory", n[round-1].Path)
 			}
 			release()
 			synctest.Wait()
-			d.want(map[string]int{"healthy": 2 * round, "stuck": round})
+			d.want(map[string]int{"stuck": round})
 		}
 		d.stop()
 	})
@@ -244,18 +216,17 @@ func TestALoopThatHangsIsNotAskedAgain(t *testing.T) {
 		release := d.hang()
 		d.push(w)
 		d.want(nil)
-		l := d.loopOf("/rings/stuck")
-		l.mail.mu.Lock()
-		waiting := len(l.mail.messages)
-		l.mail.mu.Unlock()
+		d.mail.mu.Lock()
+		waiting := len(d.mail.messages)
+		d.mail.mu.Unlock()
 		for range 100 {
 			d.want(nil)
 		}
-		l.mail.mu.Lock()
-		if n := len(l.mail.messages); n != waiting {
+		d.mail.mu.Lock()
+		if n := len(d.mail.messages); n != waiting {
 			t.Errorf("%d more requests wait for a loop that hangs", n-waiting)
 		}
-		l.mail.mu.Unlock()
+		d.mail.mu.Unlock()
 		release()
 		synctest.Wait()
 		d.want(map[string]int{"stuck": 1})
@@ -284,24 +255,17 @@ func TestCollectReturnsWhenItsContextEnds(t *testing.T) {
 func TestStopLeavesALoopThatHangsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
-		wh, rh := d.onDisk()
-		ws, rs := d.inMemory()
-		d.open("healthy", rh)
-		d.open("stuck", rs)
+		w, r := d.inMemory()
+		d.open("stuck", r)
 		release := d.hang()
-		d.push(wh)
-		d.push(ws)
-		d.want(map[string]int{"healthy": 1})
-		err := d.Stop(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "/rings") {
-			t.Errorf("Stop returns %v, want an error that names the directory", err)
-		}
-		if !d.isClosed(rh) {
-			t.Error("the ring of the healthy agent isn't given up")
+		d.push(w)
+		d.want(nil)
+		if err := d.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), "blocked") {
+			t.Errorf("Stop returns %v, want an error that says why", err)
 		}
 		release() // it ends when it can
 		synctest.Wait()
-		if !d.isClosed(rs) {
+		if !d.isClosed(r) {
 			t.Error("the ring isn't given up after it has stopped hanging")
 		}
 	})
@@ -327,7 +291,7 @@ func TestStopReturnsWhenItsContextEnds(t *testing.T) {
 func TestNothingStaysOpenAfterStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
-		_, before := d.onDisk()
+		_, before := d.inMemory()
 		d.open("before", before)
 		d.stop()
 		_, after := d.inMemory()
@@ -357,26 +321,6 @@ func TestAnExitedAgentIsReportedUntilItsEventsAreDelivered(t *testing.T) {
 		d.want(nil)
 		if len(d.retired) != 1 {
 			t.Errorf("retired are %v", d.retired)
-		}
-		d.stop()
-	})
-}
-
-func TestAnAgentWhoseRingMovesToAnotherFileSystemChangesLoops(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
-		_, remote := d.inMemory()
-		w, local := d.onDisk()
-		d.open("agent", remote)
-		before := d.loopOf("/rings/agent")
-		d.open("agent", local)
-		if d.loopOf("/rings/agent") == before {
-			t.Error("the agent is still in the loop of its earlier file system")
-		}
-		d.push(w)
-		d.want(map[string]int{"agent": 1})
-		if !d.isClosed(remote) {
-			t.Error("the earlier ring is still open")
 		}
 		d.stop()
 	})
