@@ -30,7 +30,7 @@ func TestInspectText(t *testing.T) {
 	t.Chdir(here)
 	out := r.out
 	for pattern, with := range map[string]string{
-		`uid \d+, gid \d+`:            "uid 1000, gid 1000",
+		`uid \d+, gid \d+`: "uid 1000, gid 1000", `as uid \d+`: "as uid 1000",
 		`inode \d+ on device \w+:\w+`: "inode 42 on device fe:01", `-rw-.*-,`: "-rw-r--r--,",
 	} {
 		out = regexp.MustCompile(pattern).ReplaceAllString(out, with)

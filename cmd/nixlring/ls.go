@@ -33,12 +33,12 @@ can't be read. It only looks: no event is taken from a ring.
 
 PENDING is the number of events that stand in the ring, FILL their share of what
 it can hold: at 100% the agent loses events. OWNER is a uid; whoever consumes
-the ring must run as that user or as root. ALIVE tells whether the ring's agent is, a
-consumer that has the ring open aside; ? means that it takes root to find out, or
-that it can't be found out in this container. AGE is the time since the last change
-of the file as far as the file system knows, which may lag behind, as agents
-write to rings by way of memory. PROBLEM is why a file can't be read as a ring, or
-what to know of one that can; nixlring inspect tells more.
+the ring must run as that user or as root. ALIVE is whether the ring's agent is
+running, whether or not a consumer has the ring open; ? means that it can't be
+told without root, or from within a container. AGE is the time since the last
+change of the file as far as the file system knows, which may lag behind, as
+agents write to rings by way of memory. PROBLEM is why a file can't be read as a
+ring, or what to know of one that can; nixlring inspect tells more.
 
 Files that plainly aren't rings are counted only, unless --all is given.
 

@@ -51,11 +51,11 @@ func TestLsText(t *testing.T) {
 		got = append(got, strings.Fields(line))
 	}
 	want := [][]string{
-		{"RING", "LAYOUT", "CAPACITY", "PENDING", "FILL", "OWNER", "AGE", "PROBLEM"},
-		{"decode", "v1", "16", "6", "40%", uid, "3h", "its", "agent", "has", "ended"},
-		append([]string{"failed", "-", "-", "-", "-", uid, "3h"},
+		{"RING", "LAYOUT", "CAPACITY", "PENDING", "FILL", "ALIVE", "OWNER", "AGE", "PROBLEM"},
+		{"decode", "v1", "16", "6", "40%", "no", uid, "3h", "its", "agent", "has", "exited"},
+		append([]string{"failed", "-", "-", "-", "-", "-", uid, "3h"},
 			strings.Fields("ring not ready: its agent failed to start, as 12 slots are not a power of two; set NIXL_TELEMETRY_BUFFER_SIZE to one")...),
-		{`"pre\nfill"`, "v4", "16", "6", "40%", uid, "3h", "its", "agent", "has", "ended"},
+		{`"pre\nfill"`, "v4", "16", "6", "40%", "no", uid, "3h", "its", "agent", "has", "exited"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -77,7 +77,7 @@ func TestLsOfWhatIsNoRing(t *testing.T) {
 			strings.Contains(r.err, "NIXL_TELEMETRY_DIR") {
 			t.Errorf("%s: %+v", path, r)
 		}
-		if both := nixlring(t.Context(), nil, "ls", path, "decode"); both.code != exitError || !strings.Contains(both.out, "its agent has ended") {
+		if both := nixlring(t.Context(), nil, "ls", path, "decode"); both.code != exitError || !strings.Contains(both.out, "its agent has exited") {
 			t.Errorf("%s and a ring: %+v", path, both)
 		}
 	}
@@ -100,8 +100,8 @@ func TestLsJSON(t *testing.T) {
 	delete(got[0], "age_seconds")
 	want := map[string]any{
 		"path": filepath.Join(dir, "decode"), "ring": true, "layout": "v1", "capacity": 16.0,
-		"pending": 6.0, "fill": 0.4, "owner_uid": float64(os.Getuid()),
-		"notes": []any{"its agent has ended"},
+		"pending": 6.0, "fill": 0.4, "agent_alive": false, "owner_uid": float64(os.Getuid()),
+		"notes": []any{"its agent has exited"},
 	}
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Error(diff)
@@ -122,11 +122,12 @@ func TestLsCSV(t *testing.T) {
 	if r.code != exitOK || r.err != "" || len(got) != 5 {
 		t.Fatalf("%+v", r)
 	}
-	want := []string{"path", "layout", "capacity", "pending", "fill", "owner_uid", "modified", "problem"}
+	want := []string{"path", "layout", "capacity", "pending", "fill", "agent_alive", "owner_uid", "modified", "problem"}
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Error(diff)
 	}
-	if got[4][0] != "pre\nfill" || got[4][3] != "6" || got[4][4] != "0.4" || got[2][1] != "" || got[2][7] == "" {
+	if got[4][0] != "pre\nfill" || got[4][3] != "6" || got[4][4] != "0.4" || got[4][5] != "false" ||
+		got[2][1] != "" || got[2][5] != "" || got[2][8] == "" {
 		t.Errorf("%q", got)
 	}
 }

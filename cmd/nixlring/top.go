@@ -52,9 +52,9 @@ Collector. For that there are things it can't see:
     which are half a run interval apart, go by unseen;
   - a ring that nobody reads fills up and stands still, whatever its agent does.
 
-ALIVE tells whether the agent is, a consumer that has its ring open aside; it
-changes within seconds of the agent's exit. ? means that it takes root to find
-out, or that it can't be found out in this container.
+ALIVE is whether the agent is running, whether or not a consumer has its ring
+open; it changes within seconds of the agent's exit. ? means that it can't be
+told without root, or from within a container.
 
 Rates and quantiles are those of the last --window. A quantile is interpolated
 within a bucket of a histogram that has 8 to 10 of them per decade.

@@ -65,7 +65,8 @@ func TestTopOnce(t *testing.T) {
 	r = nixlring(t.Context(), nil, "top", dir, "--window", "50ms", "--output", "csv", "--include", "pre*")
 	rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
 	must(t, err)
-	if r.code != exitOK || r.err != "" || len(rows) != 2 || rows[1][1] != "prefill" || rows[1][14] != "nobody" || rows[0][14] != "reader" {
+	if r.code != exitOK || r.err != "" || len(rows) != 2 || rows[1][1] != "prefill" || rows[1][14] != "true" || rows[0][14] != "agent_alive" ||
+		rows[1][15] != "nobody" || rows[0][15] != "reader" {
 		t.Errorf("%+v", r)
 	}
 	var fields []string
@@ -242,7 +243,7 @@ func TestTopRecursive(t *testing.T) {
 		var names []string
 		for _, m := range got {
 			names = append(names, m.Agent)
-			if len(m.Problems) != 1 || m.Problems[0] != "agent has ended" {
+			if len(m.Problems) != 1 || m.Problems[0] != "agent has exited" {
 				t.Errorf("%v: %v", tt.args, m.Problems)
 			}
 		}
