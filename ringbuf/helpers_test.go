@@ -75,7 +75,11 @@ func open(tb testing.TB, path string, mode Mode) *Reader {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r.backing = settled{r.backing.(fileBacking)}
+	file, ok := r.backing.(fileBacking)
+	if !ok {
+		tb.Fatal("the ring has no file")
+	}
+	r.backing = settled{file}
 	tb.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			tb.Error(err)

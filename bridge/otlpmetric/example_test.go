@@ -42,7 +42,9 @@ func ExampleWithProducers() { //nolint:testableexamples // needs a backend
 	if err != nil {
 		log.Fatal(err)
 	}
-	producer.Start()
+	if err := producer.Start(); err != nil {
+		log.Fatal(err)
+	}
 	defer producer.Close()
 	provider, err := otlpmetric.New(context.Background(), otlpmetric.WithProducers(producer))
 	if err != nil {

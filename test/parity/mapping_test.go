@@ -48,7 +48,9 @@ func throughRings(opts ...rings.Option) shipper {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Start()
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
 		provider := pipeline(t, b, sdkmetric.WithProducer(p))
 		return func() pmetric.Metrics {
 			if err := provider.Shutdown(t.Context()); err != nil {
