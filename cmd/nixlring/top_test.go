@@ -179,7 +179,7 @@ func TestTopShows(t *testing.T) {
 		t.Run(quit, func(t *testing.T) {
 			source, err := top.NewSource(top.SourceConfig{Directory: dir})
 			must(t, err)
-			source.Start()
+			must(t, source.Start())
 			defer source.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
