@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,12 +31,27 @@ func TestInspectText(t *testing.T) {
 	t.Chdir(here)
 	out := r.out
 	for pattern, with := range map[string]string{
-		`uid \d+, gid \d+`: "uid 1000, gid 1000", `as uid \d+`: "as uid 1000",
+		`uid \d+, gid \d+`: "uid 1000, gid 1000",
+		// The lines depend on the length of the number.
+		`inspect\s+as\s+uid\s+\d+\s+or\s+as\s+root,\s+outside\s+of\s+any\s+container`: "inspect as uid 1000 or as root, outside of any container",
 		`inode \d+ on device \w+:\w+`: "inode 42 on device fe:01", `-rw-.*-,`: "-rw-r--r--,",
 	} {
 		out = regexp.MustCompile(pattern).ReplaceAllString(out, with)
 	}
 	golden(t, "inspect.txt", out)
+}
+
+// The header of layout v5 has no version that is expected.
+func TestInspectV5(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "agent")
+	w, err := ringbuf.Create(path, ringbuf.V5, 8)
+	must(t, err)
+	defer w.Close()
+	r := nixlring(t.Context(), nil, "inspect", path)
+	if r.code != exitOK || !strings.Contains(r.out, "version 5, capacity 8, mask 0x7\n") ||
+		!strings.Contains(r.out, "all 5 hold: version, capacity,") || !strings.Contains(r.out, "v5, 16 bytes per event") {
+		t.Errorf("%+v", r)
+	}
 }
 
 func TestInspectJSON(t *testing.T) {

@@ -147,14 +147,16 @@ func checks(h *ringbuf.Header, size int64) []Check {
 			fits = fits || h.Capacity < 1<<32 && size == l.FileSize(h.Capacity)
 		}
 	}
-	return []Check{
-		{"the version is one of 1 to 5", known},
-		{"the version expected is the same", h.ExpectedVersion == h.Version || h.Version == ringbuf.V5.Version()},
+	list := []Check{{"the version is one of 1 to 5", known}}
+	if h.Version != ringbuf.V5.Version() { // whose header has no version expected
+		list = append(list, Check{"the version expected is the same", h.ExpectedVersion == h.Version})
+	}
+	return append(list, []Check{
 		{"the capacity is a power of two, 2 or more", h.Capacity >= 2 && bits.OnesCount64(h.Capacity) == 1},
 		{"the mask is one less than the capacity", h.Mask == h.Capacity-1},
 		{"the positions are within the capacity", h.WritePos < h.Capacity && h.ReadPos < h.Capacity},
 		{"the file has the size of the header and so many events", fits},
-	}
+	}...)
 }
 
 // attendance finds out which processes have the ring, and whether its agent is

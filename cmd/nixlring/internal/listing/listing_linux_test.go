@@ -157,7 +157,7 @@ func TestNoPermission(t *testing.T) {
 		t.Skip("root may read everything")
 	}
 	dir := t.TempDir()
-	for name, size := range map[string]int{"letter": 1000, "ring": 40 + 4096*16} {
+	for name, size := range map[string]int{"letter": 1001, "ring": 40 + 4096*16} {
 		must(t, os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0))
 	}
 	if diff := cmp.Diff(map[string]string{"letter": "other", "ring": "broken"}, walk(t, dir, false)); diff != "" {

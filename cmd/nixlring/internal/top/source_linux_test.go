@@ -1,6 +1,7 @@
 package top
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -278,6 +279,25 @@ func TestSourceTellsAConsumerFromTheAgent(t *testing.T) {
 	}
 }
 
+// warning waits for one: a notice waits for others that it may be merged with.
+func (w *world) warning() string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for {
+		if got := w.source.Sample().Warning; got != "" {
+			return got
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			w.t.Fatal("no warning")
+		}
+	}
+}
+
 func skipUnlessKnown(t *testing.T, path string) {
 	t.Helper()
 	if _, err := ringbuf.Unattended(path); err != nil {
@@ -299,11 +319,7 @@ func TestSourceTellsOfTrouble(t *testing.T) {
 	w := newWorld(t)
 	must(t, os.WriteFile(filepath.Join(w.dir, "new"), append(make([]byte, 16), "\x63\x00\x00\x00\x63\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x0f\x00\x00\x00\x00\x00\x00\x00"+strings.Repeat("\x00", 16*16)...), 0o600))
 	w.meet()
-	got := w.source.Sample().Warning
-	for limit := time.Now().Add(time.Minute); got == "" && time.Now().Before(limit); got = w.source.Sample().Warning {
-		time.Sleep(5 * time.Millisecond) // the notice waits for others that it may be merged with
-	}
-	if !strings.Contains(got, "version") {
+	if got := w.warning(); !strings.Contains(got, "version") {
 		t.Errorf("warning %q", got)
 	}
 	w.now = w.now.Add(warnFor + time.Second)

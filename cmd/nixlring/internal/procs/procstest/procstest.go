@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
@@ -34,7 +35,8 @@ func Make(t *testing.T, path, namespace string, list ...Process) string {
 	must(t, err)
 	must(t, os.MkdirAll(filepath.Join(root, "self", "ns"), 0o755))
 	must(t, os.Symlink(namespace, filepath.Join(root, "self", "ns", "pid")))
-	locks := fmt.Sprintf("1: POSIX  ADVISORY  READ 77 %s:%d 0 EOF\n", file.Device, file.Inode)
+	var locks strings.Builder
+	fmt.Fprintf(&locks, "1: POSIX  ADVISORY  READ 77 %s:%d 0 EOF\n", file.Device, file.Inode)
 	for _, p := range append(list, Process{PID: 9999}) {
 		dir := filepath.Join(root, fmt.Sprint(p.PID))
 		must(t, os.Mkdir(dir, 0o755))
@@ -55,11 +57,11 @@ func Make(t *testing.T, path, namespace string, list ...Process) string {
 			perm, file.Device, inode, file.Path+map[bool]string{true: ".other"}[p.PID == 9999])
 		must(t, os.WriteFile(filepath.Join(dir, "maps"), []byte(maps), 0o600))
 		if p.Lock {
-			locks += fmt.Sprintf("2: FLOCK  ADVISORY  WRITE %d %s:%d 0 EOF\n", p.PID, file.Device, file.Inode)
+			fmt.Fprintf(&locks, "2: FLOCK  ADVISORY  WRITE %d %s:%d 0 EOF\n", p.PID, file.Device, file.Inode)
 		}
 	}
-	locks += "3: FLOCK\n4: -> FLOCK  ADVISORY  WRITE x y z\n5: FLOCK  ADVISORY  WRITE 1 zz:1 0 EOF\n"
-	must(t, os.WriteFile(filepath.Join(root, "locks"), []byte(locks), 0o600))
+	locks.WriteString("3: FLOCK\n4: -> FLOCK  ADVISORY  WRITE x y z\n5: FLOCK  ADVISORY  WRITE 1 zz:1 0 EOF\n")
+	must(t, os.WriteFile(filepath.Join(root, "locks"), []byte(locks.String()), 0o600))
 	return root
 }
 

@@ -70,7 +70,7 @@ func agent(name string, second, perSecond uint64) top.Reading {
 	n := second * perSecond
 	return top.Reading{
 		Path: "/run/nixl/" + name, Name: name, Layout: "v4", Capacity: 4096, Peak: int(perSecond / 2),
-		Memory: 79 << 30, Lock: top.Lock{PID: 4321, Name: "otelcol-nixl"},
+		Memory: 79 << 30, Alive: procs.Yes, Lock: top.Lock{PID: 4321, Name: "otelcol-nixl"},
 		Totals: top.Totals{
 			Out: 5 << 20 * n, In: 3 << 20 * n, Transfers: n, Events: 4 * n,
 			Duration: times(20, n), Post: times(10, n),
@@ -92,7 +92,7 @@ func some(second uint64) []top.Reading {
 	unread.Lock, unread.Peak = top.Lock{}, int(min(80*second, 4095))
 
 	foreign := agent("eval \x1b[31m", second, 5)
-	foreign.Lock, foreign.Layout = top.Lock{}, "v2-named"
+	foreign.Lock, foreign.Layout, foreign.Alive = top.Lock{}, "v2-named", procs.Unknown
 
 	gone := agent("gone", 0, 0)
 	gone.Alive, gone.Unseen, gone.Layout, gone.Lock = procs.No, true, "v1", top.Lock{}
