@@ -128,7 +128,7 @@ var garbage = []struct {
 	{"truncated ring", func(t *testing.T, path string) {
 		ringtest.Make(t, path, ringtest.NewHeader(4, 1024), 100)
 	}},
-	{"unknown version", func(t *testing.T, path string) { ringtest.Make(t, path, ringtest.NewHeader(5, 64), 64*16) }},
+	{"unknown version", func(t *testing.T, path string) { ringtest.Make(t, path, ringtest.NewHeader(6, 64), 64*16) }},
 	{"FIFO", func(t *testing.T, path string) { must(t, syscall.Mkfifo(path, 0o600)) }},
 	{"link", func(t *testing.T, path string) { must(t, os.Symlink("agent-0001", path)) }},
 	{"empty file", func(t *testing.T, path string) { write(t, path, nil) }},

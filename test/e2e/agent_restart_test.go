@@ -31,7 +31,7 @@ func TestLiveRestarts(t *testing.T) {
 	// An agent has torn groups only if the newest of its lives was of layout
 	// v4, or if one was torn; what a life has registered goes with it.
 	got := c.totals(t)
-	mustEqual(t, wantReport(report), got, tornGroups, memoryUsage)
+	mustEqual(t, wantReport(report), got, lossyRestarts, tornGroups, memoryUsage)
 	for path, series := range got {
 		if n := series[tornGroups].Int; n != 0 {
 			t.Errorf("%s: %d torn groups, want 0", path, n)

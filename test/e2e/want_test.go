@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -40,7 +41,7 @@ func tell(version int32, e ringtest.Event) told {
 		category := categoryOf(*e.Category)
 		return told{category: category, name: e.Name, known: knownName(category, e.Name), value: e.Value}
 	}
-	kind, known := ringbuf.Type(*e.Type), *e.Type < 20 || *e.Type == 20 && version == 4
+	kind, known := ringbuf.Type(*e.Type), *e.Type < 20 || *e.Type == 20 && version >= 4
 	as := told{category: "unknown", name: fmt.Sprintf("unknown_event_%d", *e.Type), value: e.Value}
 	if e.Category != nil {
 		as.category = categoryOf(*e.Category)
@@ -88,12 +89,12 @@ func wantEvents(events []told, capacity uint64) otlpfile.Series {
 	}
 	for _, name := range []string{
 		"nixl.telemetry.events.dropped", "nixl.telemetry.ring.saturations",
-		"nixl.telemetry.ring.restarts", "nixl.telemetry.ring.foreign_reads",
+		"nixl.telemetry.ring.restarts", lossyRestarts, "nixl.telemetry.ring.foreign_reads",
 	} {
 		w.count(name, 0)
 	}
 	for _, e := range events {
-		w.count(fmt.Sprintf("nixl.events{nixl.event.category=%s,nixl.event.name=%s}", e.category, e.name), 1)
+		w.count(fmt.Sprintf("nixl.events{nixl.event.category=%s,nixl.event.name=%s}", e.category, cmp.Or(e.known, e.name)), 1)
 		if e.known != "" {
 			w.known(e.known, e.value)
 		} else {

@@ -22,19 +22,31 @@ const (
 func (l Ledger) Series() Series {
 	out := Series{}
 	for n, s := range l {
+		kind, known := kindOf(n.Name)
+		if known {
+			n.Name = kind.String() // whatever the layout calls it
+		}
 		labels := fmt.Sprintf("{nixl.event.category=%s,nixl.event.name=%s}", n.Category, n.Name)
 		out["nixl.events"+labels] += s.Count
 		switch n.Category {
 		case "connection", "backend", "system", "custom":
 			out["nixl.event.value"+labels] += s.Sum
 		}
-		for kind := range ringbuf.TypeEventsDropped + 1 {
-			if n.Name == kind.String() || n.Name == kind.LegacyName() {
-				out.known(kind, s)
-			}
+		if known {
+			out.known(kind, s)
 		}
 	}
 	return out
+}
+
+// kindOf returns which of NIXL's own types a name means.
+func kindOf(name string) (ringbuf.Type, bool) {
+	for kind := range ringbuf.TypeEventsDropped + 1 {
+		if name == kind.String() || name == kind.LegacyName() {
+			return kind, true
+		}
+	}
+	return 0, false
 }
 
 // known adds events of one of NIXL's own types.
