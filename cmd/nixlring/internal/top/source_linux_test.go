@@ -144,11 +144,12 @@ func TestSourceSeesTheConsumer(t *testing.T) {
 	w.meet()
 	board := NewBoard(time.Minute, 3)
 	board.Add(w.source.Sample())
-	w.second(fleet, func() {
+	consume := func() {
 		_, err := reader.Read(0, func(ringbuf.Batch) {})
 		must(t, err)
 		must(t, reader.Commit())
-	})
+	}
+	w.second(fleet, consume)
 	w.now = w.now.Add(100 * time.Millisecond)
 	must(t, fleet.Interval()) // what the consumer hasn't taken yet
 	board.Add(w.source.Sample())
@@ -161,6 +162,11 @@ func TestSourceSeesTheConsumer(t *testing.T) {
 		if r.Reader != Locked || r.Lock.PID != os.Getpid() || !strings.HasSuffix(r.ReaderName(), ".test") {
 			t.Errorf("reader %v, %+v", r.Reader, r.Lock)
 		}
+	}
+	consume()
+	w.source.Sample() // the peak before the consumer came
+	if peak := w.source.Sample().Agents[0].Peak; peak != 0 {
+		t.Errorf("%d events in a ring that the consumer has emptied", peak)
 	}
 	must(t, reader.Close())
 	w.now = w.now.Add(time.Minute)
