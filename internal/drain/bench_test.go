@@ -168,9 +168,9 @@ type ownRing struct {
 	reader *ringbuf.Reader
 }
 
-func (r ownRing) Close(reader *ringbuf.Reader)           { _ = reader.Close() }
-func (r ownRing) Reopen(_ Agent, _ *ringbuf.Reader)      {}
-func (r ownRing) Retire(_ Agent, reader *ringbuf.Reader) {}
+func (ownRing) Close(r *ringbuf.Reader)           { _ = r.Close() }
+func (ownRing) Reopen(_ Agent, _ *ringbuf.Reader) {}
+func (ownRing) Retire(_ Agent, _ *ringbuf.Reader) {}
 
 func newRing(b *testing.B, dir string, i int) (*ringbuf.Writer, ownRing) {
 	b.Helper()
