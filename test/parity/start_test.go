@@ -33,7 +33,10 @@ func TestStartTimes(t *testing.T) {
 			}
 			starts := make(map[string]pcommon.Timestamp)
 			for _, b := range batches {
-				eachStart(b, func(series string, start pcommon.Timestamp) {
+				eachStart(b, func(series string, start, at pcommon.Timestamp) {
+					if start >= at {
+						t.Errorf("%s is of %v to %v", series, start, at)
+					}
 					if at := start.AsTime(); at.Before(made) || at.After(first) {
 						t.Errorf("%s starts at %v, want from %v to %v", series, at, made, first)
 					}
@@ -94,22 +97,22 @@ func collectBridgeTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Met
 	return first, b.all()
 }
 
-func eachStart(m pmetric.Metrics, fn func(series string, start pcommon.Timestamp)) {
+func eachStart(m pmetric.Metrics, fn func(series string, start, at pcommon.Timestamp)) {
 	for _, rm := range m.ResourceMetrics().All() {
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
 				switch m.Type() {
 				case pmetric.MetricTypeSum:
 					for _, dp := range m.Sum().DataPoints().All() {
-						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp())
+						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp(), dp.Timestamp())
 					}
 				case pmetric.MetricTypeGauge:
 					for _, dp := range m.Gauge().DataPoints().All() {
-						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp())
+						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp(), dp.Timestamp())
 					}
 				case pmetric.MetricTypeHistogram:
 					for _, dp := range m.Histogram().DataPoints().All() {
-						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp())
+						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp(), dp.Timestamp())
 					}
 				}
 			}
