@@ -3,6 +3,7 @@
 package parity
 
 import (
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
+	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -24,6 +26,7 @@ func TestStartTimes(t *testing.T) {
 	for name, run := range map[string]func(*testing.T, []operation) (time.Time, []pmetric.Metrics){
 		"ring":   collectRingTwice,
 		"bridge": collectBridgeTwice,
+		"rings":  collectRingsTwice,
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := time.Now()
@@ -90,6 +93,32 @@ func collectBridgeTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Met
 	first := time.Now()
 	for _, op := range ops {
 		op.do(a)
+	}
+	if err := provider.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return first, b.all()
+}
+
+func collectRingsTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metrics) {
+	t.Helper()
+	dir, b := t.TempDir(), startBackend(t)
+	w := newRing(t, filepath.Join(dir, agentName), capacity)
+	p, err := rings.New(rings.WithDirectories(dir), rings.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	provider := pipeline(t, b, sdkmetric.WithProducer(p))
+	if err := provider.ForceFlush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first := time.Now()
+	for _, op := range ops {
+		push(t, w, op.events...)
 	}
 	if err := provider.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
