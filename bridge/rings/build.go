@@ -33,10 +33,11 @@ func newBuilder(l *labels, now time.Time) *builder {
 // nothing else writes to.
 func (b *builder) agent(s *drain.Snapshot) {
 	b.attributes, b.start, b.at = b.labels.of(s.Agent), s.Start, b.taken
-	if b.at.Before(b.start) {
-		// A ring may have been opened just now, or the clock was set back.
-		// Backends reject a point that is older than its start.
-		b.at = b.start
+	if !b.at.After(b.start) {
+		// A ring may have been opened just now, or the clock was set back. Backends
+		// reject a point that is older than its start, and the Collector's
+		// cumulative_to_delta drops the first one at its start.
+		b.at = b.start.Add(1)
 	}
 	t := s.Totals
 	b.transfers(t)

@@ -3,19 +3,33 @@ package ringtest
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"os"
 	"testing"
 )
 
-// HeaderSize is where a ring's slots begin.
+// HeaderSize is where a ring's slots begin, in all layouts but v5.
 const HeaderSize = 40
 
-// Header is a ring's header, field by field as it stands in the file.
+// Header is a ring's header, field by field as it stands in the file of all
+// layouts but v5.
 type Header struct {
 	WritePos, ReadPos        uint64
 	Version, ExpectedVersion int32
 	Capacity, Mask           uint64
 }
+
+// padded is the header of layout v5, up to its last field.
+type padded struct {
+	WritePos, Capacity uint64
+	Version            int32
+	_                  int32
+	Mask               uint64
+	_                  [224]byte
+	ReadPos            uint64
+}
+
+const paddedVersion = 5
 
 // NewHeader is the header of an empty ring.
 func NewHeader(version int32, capacity uint64) Header {
@@ -24,8 +38,16 @@ func NewHeader(version int32, capacity uint64) Header {
 
 // Bytes is the header as it stands in the file.
 func (h Header) Bytes() []byte {
+	return encode(h)
+}
+
+func (h Header) padded() []byte {
+	return encode(padded{WritePos: h.WritePos, Capacity: h.Capacity, Version: h.Version, Mask: h.Mask, ReadPos: h.ReadPos})
+}
+
+func encode(fields any) []byte {
 	var b bytes.Buffer
-	if err := binary.Write(&b, binary.LittleEndian, h); err != nil {
+	if err := binary.Write(&b, binary.LittleEndian, fields); err != nil {
 		panic(err) // the fields have fixed sizes
 	}
 	return b.Bytes()
@@ -41,7 +63,7 @@ func Make(tb testing.TB, path string, h Header, slots int) string {
 	return path
 }
 
-// ReadHeader reads the header of the file at path.
+// ReadHeader reads the header of the file at path, of any layout.
 func ReadHeader(tb testing.TB, path string) (h Header) {
 	tb.Helper()
 	f, err := os.Open(path)
@@ -52,7 +74,17 @@ func ReadHeader(tb testing.TB, path string) (h Header) {
 	if err := binary.Read(f, binary.LittleEndian, &h); err != nil {
 		tb.Fatal(err)
 	}
-	return h
+	if h.Version != paddedVersion {
+		return h
+	}
+	var p padded
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		tb.Fatal(err)
+	}
+	if err := binary.Read(f, binary.LittleEndian, &p); err != nil {
+		tb.Fatal(err)
+	}
+	return Header{WritePos: p.WritePos, ReadPos: p.ReadPos, Version: p.Version, Capacity: p.Capacity, Mask: p.Mask}
 }
 
 // Edit changes the header of the file at path, in place, as another process
@@ -60,13 +92,18 @@ func ReadHeader(tb testing.TB, path string) (h Header) {
 func Edit(tb testing.TB, path string, change func(*Header)) {
 	tb.Helper()
 	h := ReadHeader(tb, path)
+	layout := h.Version
 	change(&h)
+	text := h.Bytes()
+	if layout == paddedVersion {
+		text = h.padded()
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := f.WriteAt(h.Bytes(), 0); err != nil {
+	if _, err := f.WriteAt(text, 0); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -2,7 +2,10 @@ package ringtest
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // The fixtures are worth what their JSON is worth: it must agree with the
@@ -24,6 +27,33 @@ func TestCasesAgreeWithTheirFiles(t *testing.T) {
 		if pending := (c.WritePos - c.ReadPos) & c.Mask; c.Readable() && pending != uint64(len(c.Pending)) {
 			t.Errorf("%s: %d pending by its positions, %d in its JSON", c.Name, pending, len(c.Pending))
 		}
+	}
+}
+
+// Layout v5 has its fields in other places than all others.
+func TestHeaderOfLayoutV5(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ring")
+	w, err := ringbuf.Create(path, ringbuf.V5, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for range 3 {
+		if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := Header{WritePos: 3, Version: 5, Capacity: 8, Mask: 7}
+	if got := ReadHeader(t, path); got != want {
+		t.Errorf("header is %+v, want %+v", got, want)
+	}
+	Edit(t, path, func(h *Header) { h.ReadPos = 2 })
+	want.ReadPos = 2
+	if got := ReadHeader(t, path); got != want {
+		t.Errorf("header after an edit is %+v, want %+v", got, want)
+	}
+	if n, err := w.Len(); n != 1 || err != nil {
+		t.Errorf("%d events stand in the ring (%v), want 1", n, err)
 	}
 }
 

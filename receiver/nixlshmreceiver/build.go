@@ -50,9 +50,10 @@ func (b *builder) build(taken time.Time, agents []drain.Snapshot) pmetric.Metric
 
 func (b *builder) write(a *drain.Snapshot, taken pcommon.Timestamp) {
 	b.agent, b.start = a, pcommon.NewTimestampFromTime(a.Start)
-	// A ring may have been opened just now, and a clock may be set back:
-	// backends refuse a point before its start.
-	b.ts = max(taken, b.start)
+	// A ring may have been opened just now, and a clock may be set back: backends
+	// refuse a point before its start, and cumulative_to_delta drops the first
+	// one at its start.
+	b.ts = max(taken, b.start+1)
 	b.StartAt(b.start)
 	b.transfers(a.Totals)
 	b.memory(a.Totals)

@@ -61,6 +61,9 @@ func allRings(t *testing.T, dir string) otlpfile.Totals {
 			events[i] = tell(c.Version, e)
 		}
 		want[path] = wantEvents(events, c.Capacity)
+		if c.ReadPos != 0 {
+			delete(want[path], memoryUsage) // somebody has read what came before
+		}
 		layouts[c.Version]++
 	}
 	if len(layouts) != 3 {

@@ -78,7 +78,7 @@ func wantReport(r simulate.Report) otlpfile.Totals {
 
 func wantAgent(a *simulate.Totals) otlpfile.Series {
 	written := &a.Written
-	w := wanted{wantEvents(nil, 0), make(map[string]*big.Int)}
+	w := wanted{Series: wantEvents(nil, 0), sums: make(map[string]*big.Int)}
 	count := func(series string, n uint64) {
 		w.Series[series] = otlpfile.Value{Int: int64(n)}
 	}

@@ -77,13 +77,14 @@ func knownName(category, name string) string {
 type wanted struct {
 	otlpfile.Series
 
-	sums map[string]*big.Int
+	sums         map[string]*big.Int
+	unknownUsage bool // of memory
 }
 
 // wantEvents are the values that a ring's events come to. Torn groups are not
 // among them: events that were chosen one by one belong to no transfer.
 func wantEvents(events []told, capacity uint64) otlpfile.Series {
-	w := wanted{otlpfile.Series{}, map[string]*big.Int{}}
+	w := wanted{Series: otlpfile.Series{}, sums: map[string]*big.Int{}}
 	for t := ringbuf.TypeErrNotPosted; t.IsError(); t++ {
 		w.count("nixl.errors{error.type="+strings.TrimPrefix(t.String(), "agent_err_")+"}", 0)
 	}
@@ -104,6 +105,9 @@ func wantEvents(events []told, capacity uint64) otlpfile.Series {
 	w.count("nixl.telemetry.ring.capacity", capacity)
 	if capacity > 0 && uint64(len(events)) == capacity-1 {
 		w.count("nixl.telemetry.ring.saturations", 1)
+	}
+	if w.unknownUsage {
+		delete(w.Series, memoryUsage)
 	}
 	return w.Series
 }
@@ -160,7 +164,10 @@ func (w *wanted) memory(metric, operation string, value uint64) {
 	if s := w.sums["nixl.memory.deregistered"]; s != nil {
 		usage.Sub(usage, s)
 	}
-	w.Series["nixl.memory.usage"] = otlpfile.Value{Int: clamp(usage)}
+	if usage.Sign() < 0 {
+		w.unknownUsage = true // an agent doesn't deregister what it hasn't registered: events are missing
+	}
+	w.Series[memoryUsage] = otlpfile.Value{Int: clamp(usage)}
 }
 
 // count adds to a counter. It stands still at the largest number that OTLP

@@ -3,6 +3,7 @@
 package parity
 
 import (
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
+	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -24,6 +26,7 @@ func TestStartTimes(t *testing.T) {
 	for name, run := range map[string]func(*testing.T, []operation) (time.Time, []pmetric.Metrics){
 		"ring":   collectRingTwice,
 		"bridge": collectBridgeTwice,
+		"rings":  collectRingsTwice,
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := time.Now()
@@ -33,7 +36,10 @@ func TestStartTimes(t *testing.T) {
 			}
 			starts := make(map[string]pcommon.Timestamp)
 			for _, b := range batches {
-				eachStart(b, func(series string, start pcommon.Timestamp) {
+				eachStart(b, func(series string, start, at pcommon.Timestamp) {
+					if start >= at {
+						t.Errorf("%s is of %v to %v", series, start, at)
+					}
 					if at := start.AsTime(); at.Before(made) || at.After(first) {
 						t.Errorf("%s starts at %v, want from %v to %v", series, at, made, first)
 					}
@@ -94,22 +100,48 @@ func collectBridgeTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Met
 	return first, b.all()
 }
 
-func eachStart(m pmetric.Metrics, fn func(series string, start pcommon.Timestamp)) {
+func collectRingsTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metrics) {
+	t.Helper()
+	dir, b := t.TempDir(), startBackend(t)
+	w := newRing(t, filepath.Join(dir, agentName), capacity)
+	p, err := rings.New(rings.WithDirectories(dir), rings.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	provider := pipeline(t, b, sdkmetric.WithProducer(p))
+	if err := provider.ForceFlush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first := time.Now()
+	for _, op := range ops {
+		push(t, w, op.events...)
+	}
+	if err := provider.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return first, b.all()
+}
+
+func eachStart(m pmetric.Metrics, fn func(series string, start, at pcommon.Timestamp)) {
 	for _, rm := range m.ResourceMetrics().All() {
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
 				switch m.Type() {
 				case pmetric.MetricTypeSum:
 					for _, dp := range m.Sum().DataPoints().All() {
-						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp())
+						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp(), dp.Timestamp())
 					}
 				case pmetric.MetricTypeGauge:
 					for _, dp := range m.Gauge().DataPoints().All() {
-						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp())
+						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp(), dp.Timestamp())
 					}
 				case pmetric.MetricTypeHistogram:
 					for _, dp := range m.Histogram().DataPoints().All() {
-						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp())
+						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp(), dp.Timestamp())
 					}
 				}
 			}
