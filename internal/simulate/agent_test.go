@@ -31,7 +31,7 @@ func TestWrittenIsWhatIsRead(t *testing.T) {
 				c.drain()
 			}
 			must(t, a.Stop())
-			c.drain()
+			c.drainAll()
 
 			totals := a.Totals()
 			c.same(totals.Written.Events)
@@ -66,7 +66,7 @@ func TestRestartsIntoOtherLayouts(t *testing.T) {
 		c.drain()
 	}
 	must(t, a.Stop())
-	c.drain()
+	c.drainAll()
 
 	totals := a.Totals()
 	c.same(totals.Written.Events)
@@ -91,7 +91,7 @@ func TestSameSeedSameEvents(t *testing.T) {
 			c.drain()
 		}
 		must(t, a.Stop())
-		c.drain()
+		c.drainAll()
 		return c.events
 	}
 	want := events(3, 100*time.Millisecond)
@@ -112,7 +112,7 @@ func TestNoFinalFlush(t *testing.T) {
 	must(t, a.Interval())
 	must(t, a.Stop())
 	c := newConsumer(t, a.Path())
-	c.drain()
+	c.drainAll()
 	totals := a.Totals()
 	c.same(totals.Written.Events)
 	if totals.Written.MemoryDeregistered != 0 {

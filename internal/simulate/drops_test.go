@@ -51,7 +51,7 @@ func TestEveryEventHasOneFate(t *testing.T) {
 			}
 			must(t, lossless.Stop())
 			must(t, a.Stop())
-			c.drain()
+			c.drainAll()
 
 			totals := a.Totals()
 			c.same(totals.Written.Events)
@@ -81,7 +81,7 @@ func TestFullRingDropsTheNewest(t *testing.T) {
 	}
 	must(t, a.Stop())
 	c := newConsumer(t, a.Path())
-	c.drain()
+	c.drainAll()
 	if len(c.events) != 1023 {
 		t.Errorf("a ring of 1024 slots held %d events", len(c.events))
 	}

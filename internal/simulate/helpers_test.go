@@ -66,6 +66,22 @@ func (c *consumer) drain() {
 	}
 }
 
+// drainAll is drain for a ring whose agent has ended. The last event of a ring
+// that has just wrapped is believed when the file has been at rest for a second.
+func (c *consumer) drainAll() {
+	c.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range 500 {
+		c.drain()
+		if h, err := ringbuf.Peek(c.path); err != nil || h.ReadPos == h.WritePos {
+			return
+		}
+		<-tick.C
+	}
+	c.t.Error("events are left in the ring of an agent that has ended")
+}
+
 func (c *consumer) take(b ringbuf.Batch) {
 	for i := range b.Len() {
 		e := b.Event(i)
