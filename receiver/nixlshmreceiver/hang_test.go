@@ -76,7 +76,7 @@ func TestRingThatHangsDelaysNoShutdown(t *testing.T) {
 	if err := h.own().collect(t.Context(), false); err != nil { // returns, without the agent
 		t.Fatal(err)
 	}
-	h.log("error: ", "reading a ring has blocked", "FUSE")
+	h.log("error: ", "reading a ring has blocked", "check the disk")
 	h.mustShutDown(time.Second, "stop draining")
 }
 

@@ -8,15 +8,16 @@ import (
 	"time"
 )
 
-// Agents that start anew on their rings, each time as another release of NIXL,
-// lose nothing and go on with the same totals.
+// Agents that restart on their rings, each time as another release of NIXL, lose
+// nothing and continue with the same totals, if their rings are drained often: a
+// restart discards what is still in a ring.
 func TestLiveRestarts(t *testing.T) {
 	t.Parallel()
 	const long = 6 * time.Second
 	dir := t.TempDir()
 	c := setup{
 		sample:   "local.yaml",
-		overlays: []string{every(time.Second), exportTo("file")},
+		overlays: []string{every(time.Second), exportTo("file"), "receivers: {nixl_shm: {run_interval: 10ms}}"},
 		env:      []string{rings(dir), "PORT=0"},
 	}.start(t)
 	report := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--rate", "500",
