@@ -48,14 +48,14 @@ func drains() []row {
 func rounds() []row {
 	list := []row{{
 		what: "an idle ring per drain, of 100", against: "one atomic load from a page",
-		bench: "IdleRound/rings=100", unit: "x-load", form: times, goal: 3, slack: 3,
+		bench: "IdleRound/rings=100", unit: "x-load", form: times, goal: 40, slack: 3,
 		beside: []beside{{"", "ns/ring", "%.1f ns"}, {"", "load-ns/ring", "load %.1f"}},
 	}}
 	for _, n := range []int{1, 10, 100, 1000, 10000} {
 		name := fmt.Sprintf("rings=%d", n)
 		list = append(list, row{
 			what: fmt.Sprintf("a round over %d idle rings, per ring", n), against: "a number of ns",
-			bench: "IdleRound/" + name, unit: "ns/ring", form: "%.0f ns", goal: 25, shown: n < 10, // what a round takes by itself
+			bench: "IdleRound/" + name, unit: "ns/ring", form: "%.0f ns", goal: 120, shown: n < 10, // what a round takes by itself
 			beside: []beside{
 				{"", "x-load", "%.1f× a load"},
 				{"BusyRound/" + name, "ns/ring", "%.0f ns with 40 events each"},
