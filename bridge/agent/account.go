@@ -143,7 +143,7 @@ func (a *account) collectTransfers(c *collection, t *totals) {
 }
 
 // collectMemory reports the usage of present agents: the memory of the others
-// went with them.
+// went with them. It is left out while more was deregistered than registered.
 func (a *account) collectMemory(c *collection, t *totals, usage int64) {
 	for op, counter := range [memoryOperations]semconv.Metric{semconv.MemoryRegistered, semconv.MemoryDeregistered} {
 		if m := t.memory[op]; m.events > 0 {
@@ -151,7 +151,7 @@ func (a *account) collectMemory(c *collection, t *totals, usage int64) {
 			a.collectEvents(c, ringbuf.TypeMemoryRegistered+ringbuf.Type(op), m.events)
 		}
 	}
-	if t.memory[register].events+t.memory[deregister].events > 0 {
+	if t.memory[register].events+t.memory[deregister].events > 0 && usage >= 0 {
 		c.int(semconv.MemoryUsage, a.points.agent, usage)
 	}
 }

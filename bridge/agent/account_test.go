@@ -249,3 +249,18 @@ func TestAgentsCloseWhileReadersCollect(t *testing.T) {
 		}
 	}
 }
+
+// A program that deregisters memory which it never registered has no usage that
+// could be reported.
+func TestMemoryUsageIsNeverNegative(t *testing.T) {
+	w := newAgent(t)
+	w.MemoryDeregistered(ctx, 10)
+	const usage = "nixl.memory.usage{}"
+	if v, ok := metrictest.Values(collect(t, w.reader))[usage]; ok {
+		t.Errorf("usage is %v, want none", v)
+	}
+	w.MemoryRegistered(ctx, 15)
+	if v := metrictest.Values(collect(t, w.reader))[usage]; v != 5 {
+		t.Errorf("usage is %v, want 5", v)
+	}
+}
