@@ -154,12 +154,13 @@ func (r *Reader) believeAtZero(s state) (state, error) {
 }
 
 // lastChanged returns the slot after the last one that isn't what it was when
-// this reader passed it, 0 if there is none.
+// this reader passed it, 0 if there is none. Zeros don't count: they are there
+// after the file was cut and extended.
 func (r *Reader) lastChanged() uint64 {
 	size := r.layout.EventSize()
 	now := r.slots[len(r.slots)-len(r.tail):]
 	for at := len(r.tail); at > 0; at -= size {
-		if !bytes.Equal(now[at-size:at], r.tail[at-size:at]) {
+		if slot := now[at-size : at]; !bytes.Equal(slot, r.tail[at-size:at]) && !isZero(slot) {
 			return r.mask + 1 - uint64((len(r.tail)-at)/size)
 		}
 	}
