@@ -78,7 +78,7 @@ func (p *process) step() {
 	next, effects := p.owner.step(p.world.now, in)
 	p.next = next
 	for path, a := range p.owner.agents {
-		if a.reader != nil {
+		if a.reader != nil && a.pace.lastDrain.Equal(p.world.now) { // the owner has looked at the ring
 			p.world.files[path].taken = 0
 		}
 	}
