@@ -67,8 +67,8 @@ func (h *histogram) record(v int64, bucket int) {
 	h.sum.add(v)
 	lift(&h.fall, math.MaxInt64-v)
 	lift(&h.rise, v)
-	// The count comes last, and load reads it first: what is counted is in the
-	// sum and between the extremes.
+	// The count is stored last and loaded first, so the sum and the extremes
+	// include every value that is counted.
 	h.counts[bucket].Add(1)
 }
 

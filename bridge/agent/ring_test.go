@@ -206,7 +206,7 @@ func TestEventsAreFlushedOnTheRunInterval(t *testing.T) {
 	}
 }
 
-// A sink that fails is told of, and holds up neither the ring nor other sinks.
+// A sink that fails is reported, and delays neither the ring nor other sinks.
 func TestFailingSinkDelaysNoOther(t *testing.T) {
 	errDisk := errors.New("disk is full")
 	r := ringOf(t, ringbuf.V4, 8)

@@ -21,8 +21,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// What is reported is the catalog: no metric more or less, each with its name,
-// kind, unit, description and attributes, with both kinds of histogram.
+// The metrics are exactly those of the catalog, each with its name, kind, unit,
+// description and attributes, for both kinds of histogram.
 func TestMetricsAreTheCatalog(t *testing.T) {
 	for name, opts := range map[string][]ringkernel.ProducerOption{
 		"explicit buckets": nil, "exponential buckets": {ringkernel.WithExponentialHistogram()},

@@ -95,7 +95,7 @@ func TestReset(t *testing.T) {
 		t.Errorf("after Reset of all (-want +got):\n%s", d)
 	}
 
-	// What comes next counts from 0, and the shortest latency anew.
+	// Later messages count from 0, and the shortest latency starts over.
 	w.clock.Advance(time.Second)
 	a := w.Kernel("a")
 	a.Received(t.Context())

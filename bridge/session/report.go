@@ -75,7 +75,7 @@ func (r *Report) layers(b *bytes.Buffer) {
 	r.shares(b, "Layers", r.Layers, r.Layers)
 }
 
-// shares prints a table of shares, of which some may not be listed. As in the
+// shares prints a table of the listed shares, relative to all of them. As in the
 // summary, the share of packets is of all packets, including failed ones. Bars
 // are relative to the longest.
 func (r *Report) shares(b *bytes.Buffer, heading string, all, listed []Share) {

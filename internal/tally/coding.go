@@ -69,7 +69,7 @@ func (d *decoder) below(limit int) int {
 	return int(v)
 }
 
-// count is a number of things of which there are limit at most.
+// count decodes a number of things, limit at most.
 func (d *decoder) count(limit int) int { return d.below(limit + 1) }
 
 func (d *decoder) sum() Sum { return Sum{Hi: d.uint(), Lo: d.uint()} }

@@ -8,7 +8,7 @@ import (
 // Start is the time at which a [Clock] starts.
 var Start = time.Date(2025, time.January, 15, 14, 30, 25, 0, time.UTC)
 
-// Clock is a clock that only moves when it is told to.
+// Clock is a clock that moves only when a test advances it.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time

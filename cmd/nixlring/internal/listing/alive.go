@@ -2,9 +2,9 @@ package listing
 
 import "github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 
-// FindAlive finds out of which rings the agent is alive. The processes of the
-// system are looked at once for all rings, if at all: when the kernel says that a
-// ring is open, a consumer may be the one that has it.
+// FindAlive determines for each ring whether its agent is alive. It reads /proc at
+// most once for all rings, and only if the kernel reports that a ring is open: the
+// process that has it open may be a consumer.
 func FindAlive(proc string, list []Entry) {
 	attended := make([]procs.Attended, len(list))
 	var open []string

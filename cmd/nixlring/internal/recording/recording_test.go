@@ -167,8 +167,7 @@ func (k *keeper) poll() {
 		return nil
 	}))
 	for path, r := range k.rings {
-		// A ring that isn't ready, or that its agent has made anew, is opened by a
-		// later poll.
+		// A later poll opens a ring that isn't ready, or whose agent has restarted.
 		if err := r.ring.Poll(0); err != nil && !errors.Is(err, ringbuf.ErrNotReady) && !errors.Is(err, ringbuf.ErrInvalid) {
 			k.t.Errorf("%s: %v", path, err)
 		}
@@ -176,8 +175,8 @@ func (k *keeper) poll() {
 	}
 }
 
-// finish takes what is left. If the first poll finds that an agent has made its
-// ring anew, the second opens that.
+// finish takes what is left. If the first poll finds that an agent has restarted,
+// the second opens its ring again.
 func (k *keeper) finish() {
 	k.poll()
 	k.poll()

@@ -14,8 +14,8 @@ type users struct {
 	next  time.Time                // when to look again
 }
 
-// look brings the users up to date if it is time to. Processes are looked at only
-// for the rings of which asked returns true.
+// look updates the users if it is time to. It reads /proc only for the rings for
+// which asked returns true.
 func (u *users) look(now time.Time, agents []Reading, asked func(i int) bool) {
 	if now.Before(u.next) {
 		return
