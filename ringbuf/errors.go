@@ -30,8 +30,8 @@ var (
 // What may come of an open ring. After ErrRestarted and ErrShrunk its file may
 // be opened again; after ErrLapped the reader goes on.
 var (
-	// ErrRestarted says that an agent has started anew on the ring's file.
-	ErrRestarted = errors.New("agent started anew on this ring")
+	// ErrRestarted says that an agent has restarted on the ring's file.
+	ErrRestarted = errors.New("agent restarted on this ring")
 	// ErrShrunk says that the file has become smaller than its ring: mapped
 	// memory is gone.
 	ErrShrunk = errors.New("ring file was truncated")

@@ -77,7 +77,7 @@ func TestForeignReaderMovesToTheEnd(t *testing.T) {
 	commit(t, r)
 }
 
-// A stranger who stops at position 0 leaves what an agent that started anew
+// A stranger who stops at position 0 leaves what an agent that restarted
 // leaves. The reader opens the ring again, and loses nothing that it hasn't
 // lost to the stranger.
 func TestForeignReaderAtZero(t *testing.T) {

@@ -43,7 +43,7 @@ func newRing(tb testing.TB, l Layout, capacity int) *Writer {
 	return create(tb, filepath.Join(tb.TempDir(), "agent"), l, capacity)
 }
 
-// create makes a ring at path, or an agent start anew on the ring there.
+// create makes a ring at path, or an agent restart on the ring there.
 func create(tb testing.TB, path string, l Layout, capacity int) *Writer {
 	tb.Helper()
 	w, err := Create(path, l, capacity)

@@ -76,7 +76,7 @@ func TestObserverIsLapped(t *testing.T) {
 	equal(t, "events after that", read(t, o), samples(V4, 9000, 9010))
 }
 
-// The agent starts anew, in another layout, while an observer is at its copy.
+// The agent restarts, in another layout, while an observer is at its copy.
 func TestObserverIsOvertakenByARestart(t *testing.T) {
 	w := newRing(t, V4, 8192)
 	o := open(t, w.Path(), Observe)

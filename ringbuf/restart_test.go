@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// start is what an agent starts anew with.
+// start is what an agent starts with.
 type start struct {
 	name     string
 	layout   Layout
@@ -163,7 +163,7 @@ func TestRestartOfAnUnusedRingInAnotherShape(t *testing.T) {
 	}
 }
 
-// An agent that started anew, on a ring that was never committed, and has
+// An agent that restarted, on a ring that was never committed, and has
 // written as much as was read before, or more: positions look as if the old
 // agent had gone on. The events themselves tell, to a read and to a commit.
 func TestRestartThatOnlyEventsTell(t *testing.T) {
@@ -203,7 +203,7 @@ func TestFingerprintOfAnotherRun(t *testing.T) {
 	}
 }
 
-// What can't be told: an agent that started anew, on a ring that was never
+// What can't be told: an agent that restarted, on a ring that was never
 // committed, and has begun with the very events that were read before. The
 // reader then misses those; it never counts one twice.
 func TestRestartThatCannotBeTold(t *testing.T) {

@@ -243,7 +243,7 @@ func TestN5ReadFollows(t *testing.T) {
 			time.Sleep(60 * time.Millisecond) // synctest
 		}
 		must(t, w.Close())
-		w, err = ringbuf.Create(path, ringbuf.V1, 16) // the agent starts anew
+		w, err = ringbuf.Create(path, ringbuf.V1, 16) // the agent restarts
 		must(t, err)
 		for i := range 7 {
 			must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeRxBytes, uint64(i))))
@@ -255,7 +255,7 @@ func TestN5ReadFollows(t *testing.T) {
 		if r.code != exitOK || strings.Count(r.out, "agent_tx_bytes") != 20 || strings.Count(r.out, "agent_rx_bytes") != 7 {
 			t.Errorf("%+v", r)
 		}
-		for _, want := range []string{"agent started anew", "layout v4", "layout v1, capacity 16", "Total events read: 27\nLeft in the ring: 0 events\n"} {
+		for _, want := range []string{"agent restarted", "layout v4", "layout v1, capacity 16", "Total events read: 27\nLeft in the ring: 0 events\n"} {
 			if !strings.Contains(r.err, want) {
 				t.Errorf("no %q in\n%s", want, r.err)
 			}

@@ -55,7 +55,7 @@ hold beside it:
 With a --duration that is shorter than such a period, that is the period.
 
 With the layout "mixed" the agents write v1, v2, v2-named, v3, v4 and v5 in turn, and
-one that starts anew writes the next one, as after an upgrade.
+one that restarts writes the next one, as after an upgrade.
 
 ` + exitCodes,
 		Example: `  nixlring simulate /tmp/rings --agents 4
@@ -89,7 +89,7 @@ func (f *simulateFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.fleet.Capacity, "capacity", 0, "`SLOTS` of a ring and of staging (default NIXL_TELEMETRY_BUFFER_SIZE, else 4096)")
 	flags.DurationVar(&agent.RunInterval, "run-interval", 0, "time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
 	flags.Float64Var(&f.errorRate, "error-rate", 0.001, "`SHARE` of the transfers that end in an error")
-	flags.DurationVar(&agent.RestartEvery, "restart-every", 0, "how long an agent lives until it starts anew on its ring; 0 for ever")
+	flags.DurationVar(&agent.RestartEvery, "restart-every", 0, "how long an agent lives until it restarts on its ring; 0 for ever")
 	flags.Uint64Var(&agent.Seed, "seed", 0, "`NUMBER` that the traffic is drawn from; 0 for another one each time")
 	flags.BoolVar(&agent.NoFinalFlush, "no-final-flush", false, "lose the last run interval, as agents from NIXL 0.9.0 on do")
 	flags.BoolVar(&f.force, "force", false, forceUsage)

@@ -94,7 +94,7 @@ func untold(err error) string {
 
 // holds says who holds a ring that is open for writing, empty if it may be
 // taken over all the same: its agent is gone, and a consumer of this project
-// follows an agent that starts anew.
+// follows an agent that restarts.
 func holds(u *procs.Users) string {
 	switch {
 	case u == nil:

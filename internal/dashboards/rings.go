@@ -20,7 +20,7 @@ var (
 	lossNow = number("Loss", "All that is known of lost events, together.", PerSecond,
 		`sum(rate(nixl_telemetry_ring_saturations_total{@}[@])) + sum(rate(nixl_telemetry_events_dropped_total{@}[@])) + `+
 			`sum(rate(nixl_telemetry_ring_foreign_reads_total{@}[@])) + (sum(rate(nixl_telemetry_ring_torn_groups_total{@}[@])) or vector(0))`).bad(1e-9)
-	restarts = ranked("Restarts", "Times that an agent started anew on its ring, within 5 minutes.", Count,
+	restarts = ranked("Restarts", "Times that an agent restarted on its ring, within 5 minutes.", Count,
 		ofAgents+`(increase(nixl_telemetry_ring_restarts_total{@}[5m]))`, byAgent)
 )
 

@@ -23,7 +23,7 @@ type FleetConfig struct {
 	Agents int
 	Roles  []Role // dealt out to the agents in turn
 
-	// Layouts are dealt out to the agents in turn; an agent that starts anew
+	// Layouts are dealt out to the agents in turn; an agent that restarts
 	// takes the one after its own, as if it had been upgraded. All V4 if empty.
 	Layouts  []ringbuf.Layout
 	Capacity int // DefaultCapacity if 0

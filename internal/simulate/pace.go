@@ -7,7 +7,7 @@ import (
 
 // Interval lets one run interval pass: the operations that fall into it, then
 // a flush. In the interval after the end of a life the agent does nothing but
-// start anew.
+// restart.
 func (a *Agent) Interval() error { return a.Tick(a.cfg.RunInterval) }
 
 // Tick lets a given time pass, then flushes. Where more operations fall into

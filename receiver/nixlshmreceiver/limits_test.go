@@ -44,7 +44,7 @@ func TestStaleAfter(t *testing.T) {
 	h.log("info: ", "agent exited and wrote nothing for 1m0s", gone.Path())
 	h.until(func(all agents) bool { return all["gone"] == nil && all["idle"].int(transmitted) == 8 })
 
-	// Its totals start anew with it, and so does their start time.
+	// Its totals start from zero, with a new start time.
 	clock.pass(time.Minute)
 	push(t, ring(t, dir, "gone", ringbuf.V4, 16), write(9, 1, 1)...)
 	again := h.until(func(all agents) bool { return all["gone"].int(transmitted) > 0 })["gone"]

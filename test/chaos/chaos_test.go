@@ -15,7 +15,7 @@ import (
 
 // Everything happens to agents and their files while the Collector is killed
 // again and again. What it says at the end is what was written, less at most
-// what stood in a ring, uncommitted, when its agent started anew or its file
+// what stood in a ring, uncommitted, when its agent restarted or its file
 // went. Of agents that were spared that, nothing may be missing.
 func TestChaos(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,5 @@
 // Package chaos has no code of its own, only tests: of the built Collector, in
-// trouble. It is killed at any moment, its agents are killed and start anew
+// trouble. It is killed at any moment, its agents are killed and restart
 // with other sizes and layouts, their files are truncated and removed, its
 // backend is down, its directory is full of garbage. At the end it must have
 // counted what was written: all of it, or all but what was unread when an

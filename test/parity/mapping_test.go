@@ -86,7 +86,7 @@ func TestEveryMetricWithoutACollector(t *testing.T) {
 	}
 }
 
-// ringWithAHistory is a ring that was found full, whose agent started anew,
+// ringWithAHistory is a ring that was found full, whose agent restarted,
 // from which somebody else read, and which has events that are hard to count.
 // How often each happened is different, so that none is taken for another.
 func ringWithAHistory(t *testing.T, ship shipper) []metric {

@@ -95,7 +95,7 @@ func TestRingOverRestarts(t *testing.T) {
 	must(t, r.Commit())
 	s.tells(t, path+" opened v4 8", path+" 1,2", path+" 3")
 
-	w = create(t, path, ringbuf.V1, 16) // starts anew, with another layout
+	w = create(t, path, ringbuf.V1, 16) // restarts, with another layout
 	push(t, w, 4)
 	if err := r.Poll(0); err != nil {
 		t.Error(err)

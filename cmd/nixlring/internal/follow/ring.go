@@ -18,7 +18,7 @@ type Handler interface {
 	// Missed says that events may have been missed, and why. The ring is
 	// followed on.
 	Missed(r *Ring, err error)
-	// Ended says that the ring was closed: its agent started anew, its file was
+	// Ended says that the ring was closed: its agent restarted, its file was
 	// replaced or truncated, or it can't be read any more. It is opened again
 	// as soon as it can be.
 	Ended(r *Ring, err error)
@@ -95,7 +95,7 @@ func (r *Ring) Left() int {
 // Poll hands out at most limit pending events (0 is no limit), and opens the
 // ring if need be. The error is why it isn't open.
 //
-// A ring whose agent has started anew is closed, and opened by the next poll:
+// A ring whose agent has restarted is closed, and opened by the next poll:
 // its header may not be rewritten yet, and half of it would make old events
 // look new.
 func (r *Ring) Poll(limit int) (err error) {

@@ -32,7 +32,7 @@ func (r *Report) adviseNoRing(err error) {
 	case errors.Is(err, fs.ErrPermission):
 		r.advice("Run this as uid %d or as root.", r.File.Owner)
 	default:
-		r.advice("Nobody can read it like this. Its agent makes it whole when it starts anew; if there is none any more, delete the file.")
+		r.advice("Nobody can read it like this. Its agent makes it whole when it restarts; if there is none any more, delete the file.")
 	}
 }
 

@@ -296,7 +296,7 @@ func TestWhatIsNoRing(t *testing.T) {
 	if r.Ring || !strings.Contains(r.Error, "was it truncated?") || r.Checks[len(r.Checks)-1].OK || !r.Checks[0].OK {
 		t.Errorf("%+v", r)
 	}
-	if !strings.Contains(strings.Join(r.Advice, ""), "starts anew") {
+	if !strings.Contains(strings.Join(r.Advice, ""), "restarts") {
 		t.Errorf("%v", r.Advice)
 	}
 	for name, want := range map[string]string{"failed": "Look again in a while", "newer": "take a newer release"} {

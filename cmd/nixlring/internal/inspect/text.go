@@ -111,7 +111,7 @@ func (r *Report) burstText(line liner) {
 		line("", "there were more: some were taken and written over between two looks")
 	}
 	if b.Restarts > 0 {
-		line("", "the agent started anew, %d times", b.Restarts)
+		line("", "the agent restarted, %d times", b.Restarts)
 	}
 }
 

@@ -46,7 +46,7 @@ func unready(path string, info fs.FileInfo) bool {
 			return true
 		}
 	}
-	return young // an agent that starts anew with another size
+	return young // an agent that restarts with another size
 }
 
 // ringSize reports whether the header and a whole number of slots of some

@@ -205,7 +205,7 @@ func (k *kept) Missed(*follow.Ring, error) { k.ForeignRead() }
 // Ended implements [follow.Handler].
 func (k *kept) Ended(*follow.Ring, error) { k.Restarted(false) }
 
-// live runs simulated agents of all layouts, which start anew now and then,
+// live runs simulated agents of all layouts, which restart now and then,
 // with a consumer and a recorder beside them.
 func live(t *testing.T) (file []byte, k *keeper, stats recording.Stats, report simulate.Report) {
 	t.Helper()
