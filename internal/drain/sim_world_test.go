@@ -155,16 +155,17 @@ func (w *world) reset(a *simAgent) {
 }
 
 // lose notes that an agent's restart destroys what is in its ring. A reader that
-// opened the ring in the middle of the restart can't know what there was.
+// opened the ring in the middle of the restart can't know what there was, and one
+// at position 0 sees no restart.
 func (w *world) lose(a *simAgent, why string) {
 	for _, id := range w.live[a.file] {
-		w.loseEvent(a.path, id, why, a.seenBy != nil && a.seenBy == w.process)
+		w.loseEvent(a.path, id, why, a.seenBy != nil && a.seenBy == w.process && w.watched(a.path))
 	}
 	clear(w.live[a.file])
 }
 
-// watched reports whether an owner reads the ring and has read something of it.
-// Nothing shows the restart of an agent before that.
+// watched reports whether an owner reads the ring and isn't at position 0, where a
+// restart doesn't show.
 func (w *world) watched(path string) bool {
 	if w.process == nil || w.process.owner.agents[path] == nil {
 		return false
