@@ -171,7 +171,7 @@ func (w *world) watched(path string) bool {
 		return false
 	}
 	r := w.process.owner.agents[path].reader
-	return r != nil && (r.Position() != 0 || r.Committed() != 0)
+	return r != nil && r.Position() != 0
 }
 
 func (w *world) loseEvent(path string, id uint64, why string, watched bool) {
