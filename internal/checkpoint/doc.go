@@ -4,7 +4,7 @@
 // The ring itself is the log. Events are read and counted, and stay in the
 // ring; then the totals are stored together with the position that they reach;
 // only then the position is committed. After a crash in between, the ring's
-// position is still where the checkpoint came from, and [Checkpoint.Resume]
+// position is still where the checkpoint came from, and [Mark.Resume]
 // moves it to where the checkpoint leads without counting the events again.
 //
 // Two positions are all that a checkpoint knows. So there must be at most one
@@ -15,9 +15,8 @@
 // # Reading order
 //
 //   - store.go: what a store has to do
-//   - mark.go, checkpoint.go, resume.go: the format, and what becomes of a ring
-//     that has a checkpoint
-//   - index.go, queue.go: what the saver does next; without goroutine or clock,
-//     so that a simulator can drive it
+//   - mark.go, resume.go: the format, and how a ring that has a checkpoint is
+//     resumed
+//   - index.go, queue.go: what the saver does next, without a goroutine or a clock
 //   - saver.go: the goroutine that makes the calls
 package checkpoint

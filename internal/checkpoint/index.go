@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// index is the keys that the store holds, as a store can't list them.
+// index lists the keys in the store, because a store can't list them.
 type index struct {
 	keys   map[string]bool // none is missing; some may be gone
 	read   bool            // whether those that an earlier process stored are among them

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Queue decides which call of the store comes next. It has no goroutine and no
-// clock: whoever drives it asks for the [Queue.Next] call, makes it, and hands
-// the result to [Queue.Done] before asking again. It isn't safe for concurrent
+// queue decides which call of the store comes next. It has no goroutine and no
+// clock: whoever drives it asks for the next call, makes it, and hands
+// the result to done before asking again. It isn't safe for concurrent
 // use.
 //
-// Loads come first, then saves, then the rest, when there is nothing else to
-// do: removing what was forgotten, and the sweep of what nobody asked for.
-type Queue struct {
+// Loads come first, then saves. Forgotten keys are removed, and keys that nobody
+// asked for are swept, when there is nothing else to do.
+type queue struct {
 	loads   []load
 	saves   []save
 	garbage map[string]bool // keys to remove
@@ -44,26 +44,26 @@ const (
 	retryAfter = time.Minute
 )
 
-// NewQueue returns an empty queue. Keys that nobody loads or saves within
+// newQueue returns an empty queue. Keys that nobody loads or saves within
 // staleAfter from now are swept.
-func NewQueue(staleAfter time.Duration, now time.Time) *Queue {
-	return &Queue{
+func newQueue(staleAfter time.Duration, now time.Time) *queue {
+	return &queue{
 		garbage: make(map[string]bool), wanted: make(map[string]bool),
 		index:   index{keys: make(map[string]bool)},
 		sweepAt: now.Add(staleAfter), tidyAt: now, indexAt: now,
 	}
 }
 
-// Load asks for a value; it is nil if there is none. It is to come before the
+// load asks for a value; it is nil if there is none. It is to come before the
 // first save of the key.
-func (q *Queue) Load(key string, done func(value []byte, err error)) {
+func (q *queue) load(key string, done func(value []byte, err error)) {
 	q.want(key)
 	q.loads = append(q.loads, load{key, done})
 }
 
-// Save asks for all of ops to be applied, or none. It keeps ops and their
+// save asks for all of ops to be applied, or none. It keeps ops and their
 // values. Saves are applied in order, each by itself. done may be nil.
-func (q *Queue) Save(ops []Op, done func(error)) {
+func (q *queue) save(ops []Op, done func(error)) {
 	for _, op := range ops {
 		q.want(op.Key)
 		delete(q.garbage, op.Key)
@@ -71,8 +71,8 @@ func (q *Queue) Save(ops []Op, done func(error)) {
 	q.saves = append(q.saves, save{ops, done})
 }
 
-// Forget asks for a key to be removed, including what is still to be saved.
-func (q *Queue) Forget(key string) {
+// forget asks for a key to be removed, including what is still to be saved.
+func (q *queue) forget(key string) {
 	for _, s := range q.saves {
 		for i := range s.ops {
 			if s.ops[i].Key == key {
@@ -83,17 +83,17 @@ func (q *Queue) Forget(key string) {
 	q.garbage[key] = true
 }
 
-// Stop keeps the sweep from starting, so that the queue comes to its end.
-func (q *Queue) Stop() { q.stopping = true }
+// stop keeps the sweep from starting, so that the queue comes to its end.
+func (q *queue) stop() { q.stopping = true }
 
-func (q *Queue) want(key string) {
+func (q *queue) want(key string) {
 	if q.wanted != nil {
 		q.wanted[key] = true
 	}
 }
 
-// Call is one call of the store.
-type Call struct {
+// call is one call of the store.
+type call struct {
 	Key string // to get
 	Ops []Op   // to apply, if Key is empty; none needs no call
 
@@ -103,8 +103,8 @@ type Call struct {
 	tidies  bool     // nobody waits for it
 }
 
-// Do makes the call.
-func (c *Call) Do(ctx context.Context, s Store) ([]byte, error) {
+// do makes the call.
+func (c *call) do(ctx context.Context, s Store) ([]byte, error) {
 	switch {
 	case c.Key != "":
 		return s.Get(ctx, c.Key)
@@ -115,19 +115,19 @@ func (c *Call) Do(ctx context.Context, s Store) ([]byte, error) {
 	}
 }
 
-// Next returns the call to make now, or nil if there is none.
-func (q *Queue) Next(now time.Time) *Call {
+// next returns the call to make now, or nil if there is none.
+func (q *queue) next(now time.Time) *call {
 	tidy := q.tidyDue(now)
 	switch {
 	case len(q.loads) > 0:
 		l := q.loads[0]
 		q.loads = slices.Delete(q.loads, 0, 1)
 		if q.garbage[l.key] {
-			return &Call{load: l.done} // as good as removed
+			return &call{load: l.done} // as good as removed
 		}
-		return &Call{Key: l.key, load: l.done}
+		return &call{Key: l.key, load: l.done}
 	case !q.index.read && (tidy || len(q.saves) > 0) && !now.Before(q.indexAt):
-		return &Call{Key: indexKey, tidies: true}
+		return &call{Key: indexKey, tidies: true}
 	case len(q.saves) > 0:
 		s := q.saves[0]
 		q.saves = slices.Delete(q.saves, 0, 1)
@@ -139,9 +139,9 @@ func (q *Queue) Next(now time.Time) *Call {
 	}
 }
 
-// Wake returns when there will be something to do without anybody asking for
+// wake returns when there will be something to do without anybody asking for
 // it, or the zero time.
-func (q *Queue) Wake() (at time.Time) {
+func (q *queue) wake() (at time.Time) {
 	switch {
 	case len(q.garbage) > 0 || q.index.read && !q.index.stored:
 		return q.tidyAt
@@ -160,8 +160,8 @@ func later(a, b time.Time) time.Time {
 }
 
 // batch is the call that applies ops, removes the garbage, and keeps the index.
-func (q *Queue) batch(ops []Op, done func(error)) *Call {
-	c := &Call{save: done, tidies: done == nil}
+func (q *queue) batch(ops []Op, done func(error)) *call {
+	c := &call{save: done, tidies: done == nil}
 	for key := range q.garbage {
 		c.removed = append(c.removed, key)
 	}
@@ -176,13 +176,13 @@ func (q *Queue) batch(ops []Op, done func(error)) *Call {
 }
 
 // tidyDue reports whether there is anything to do that nobody waits for.
-func (q *Queue) tidyDue(now time.Time) bool {
-	at := q.Wake()
+func (q *queue) tidyDue(now time.Time) bool {
+	at := q.wake()
 	return !at.IsZero() && !now.Before(at)
 }
 
 // tidy removes what was forgotten and some of what is swept.
-func (q *Queue) tidy(now time.Time) *Call {
+func (q *queue) tidy(now time.Time) *call {
 	var ops []Op
 	if q.wanted != nil && !q.stopping && q.index.read && !now.Before(q.sweepAt) {
 		stale := q.index.except(q.wanted)
@@ -196,9 +196,9 @@ func (q *Queue) tidy(now time.Time) *Call {
 	return q.batch(ops, nil)
 }
 
-// Done takes the result of a call and returns what is left to do: to tell
+// done takes the result of a call and returns what is left to do: to tell
 // whoever waits for it. That function may ask the queue for more.
-func (q *Queue) Done(c *Call, value []byte, err error, now time.Time) (tell func()) {
+func (q *queue) done(c *call, value []byte, err error, now time.Time) (tell func()) {
 	switch {
 	case c.load != nil:
 		return func() { c.load(value, err) }
@@ -221,7 +221,7 @@ func (q *Queue) Done(c *Call, value []byte, err error, now time.Time) (tell func
 
 // keep puts keys back that couldn't be removed, except those that are to be
 // saved again by now.
-func (q *Queue) keep(removed []string) {
+func (q *queue) keep(removed []string) {
 	for _, key := range removed {
 		again := slices.ContainsFunc(q.saves, func(s save) bool {
 			return slices.ContainsFunc(s.ops, func(op Op) bool { return op.Key == key && op.Value != nil })

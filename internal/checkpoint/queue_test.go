@@ -80,18 +80,18 @@ var (
 const staleAfter = 5 * time.Minute
 
 // run makes calls until there are none left, and returns their number.
-func run(t *testing.T, q *Queue, m *memory, now time.Time) (calls int) {
+func run(t *testing.T, q *queue, m *memory, now time.Time) (calls int) {
 	t.Helper()
 	for ; ; calls++ {
-		c := q.Next(now)
+		c := q.next(now)
 		if c == nil {
 			return calls
 		}
 		if calls > 10_000 {
 			t.Fatal("the calls have no end")
 		}
-		value, err := c.Do(t.Context(), m)
-		q.Done(c, value, err, now)()
+		value, err := c.do(t.Context(), m)
+		q.done(c, value, err, now)()
 	}
 }
 
@@ -102,7 +102,7 @@ func TestQueueKeepsWhatWasAskedFor(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		keys := keysOf(12)
 		m := newMemory(keys[:6]...)
-		q := NewQueue(staleAfter, start)
+		q := newQueue(staleAfter, start)
 		now := start
 		want := map[string]string{} // what was saved last, or "" if it was forgotten
 		answered, asked := 0, 0
@@ -112,31 +112,31 @@ func TestQueueKeepsWhatWasAskedFor(t *testing.T) {
 			case 0:
 				value := fmt.Sprint(random.Uint32())
 				want[key] = value
-				q.Save([]Op{set(key, value), set(keys[0], value)}, func(error) { answered++ })
+				q.save([]Op{set(key, value), set(keys[0], value)}, func(error) { answered++ })
 				want[keys[0]] = value
 				asked++
 			case 1:
 				want[key] = ""
-				q.Forget(key)
+				q.forget(key)
 			case 2:
 				if _, saved := want[key]; !saved {
-					q.Load(key, func([]byte, error) { answered++ })
+					q.load(key, func([]byte, error) { answered++ })
 					asked++
 				}
 			case 3:
 				now = now.Add(time.Duration(random.Int64N(int64(time.Minute))))
 			default:
-				if c := q.Next(now); c != nil {
+				if c := q.next(now); c != nil {
 					doubt := random.IntN(8)
 					if doubt == 0 {
 						m.err = errDisk
 					}
-					value, err := c.Do(t.Context(), m)
+					value, err := c.do(t.Context(), m)
 					if doubt == 1 { // it was applied all the same
 						err = errDisk
 					}
 					m.err = nil
-					q.Done(c, value, err, now)()
+					q.done(c, value, err, now)()
 				}
 			}
 		}
@@ -144,7 +144,7 @@ func TestQueueKeepsWhatWasAskedFor(t *testing.T) {
 		// A save that failed was answered, and whoever asked for it tries again.
 		for key, value := range want {
 			if value != "" {
-				q.Save([]Op{set(key, value)}, func(err error) {
+				q.save([]Op{set(key, value)}, func(err error) {
 					if err != nil {
 						t.Errorf("seed %d: %v", seed, err)
 					}
@@ -172,9 +172,9 @@ func TestQueueKeepsWhatWasAskedFor(t *testing.T) {
 // Keys that nobody asks for are removed after a while, and no others.
 func TestStaleKeysAreSwept(t *testing.T) {
 	keys := keysOf(100)
-	m, q := newMemory(keys...), NewQueue(staleAfter, start)
-	q.Load(keys[3], func([]byte, error) {})
-	q.Save([]Op{set(keys[4], "new"), set("agent:new", "new")}, nil)
+	m, q := newMemory(keys...), newQueue(staleAfter, start)
+	q.load(keys[3], func([]byte, error) {})
+	q.save([]Op{set(keys[4], "new"), set("agent:new", "new")}, nil)
 	run(t, q, m, start.Add(staleAfter-1))
 	if len(m.values) != 102 {
 		t.Errorf("%d values are left before the time, want 102", len(m.values))
@@ -189,52 +189,52 @@ func TestStaleKeysAreSwept(t *testing.T) {
 	if least := 98 / sweepBatch; calls < least {
 		t.Errorf("swept in %d batches, want at least %d", calls, least)
 	}
-	if n := run(t, q, m, start.Add(time.Hour)); n != 0 || !q.Wake().IsZero() {
-		t.Errorf("%d more calls, and another at %v", n, q.Wake())
+	if n := run(t, q, m, start.Add(time.Hour)); n != 0 || !q.wake().IsZero() {
+		t.Errorf("%d more calls, and another at %v", n, q.wake())
 	}
 }
 
 // Whatever the sweep has left to do, the next call is a load that was asked
 // for, and then a save.
 func TestNothingComesBeforeLoadsAndSaves(t *testing.T) {
-	m, q := newMemory(keysOf(500)...), NewQueue(staleAfter, start)
+	m, q := newMemory(keysOf(500)...), newQueue(staleAfter, start)
 	now := start.Add(staleAfter)
 	for i := range 60 {
-		c := q.Next(now)
+		c := q.next(now)
 		if i%3 == 1 {
-			q.Save([]Op{set("agent:saved", "new")}, nil)
-			q.Load(Key(fmt.Sprint("late", i)), func([]byte, error) {})
+			q.save([]Op{set("agent:saved", "new")}, nil)
+			q.load(Key(fmt.Sprint("late", i)), func([]byte, error) {})
 		}
-		value, err := c.Do(t.Context(), m)
-		q.Done(c, value, err, now)()
+		value, err := c.do(t.Context(), m)
+		q.done(c, value, err, now)()
 		if i%3 != 1 {
 			continue
 		}
-		if c = q.Next(now); c == nil || c.Key != Key(fmt.Sprint("late", i)) {
+		if c = q.next(now); c == nil || c.Key != Key(fmt.Sprint("late", i)) {
 			t.Fatalf("the next call is %+v, want the load", c)
 		}
-		q.Done(c, nil, nil, now)()
-		if c = q.Next(now); c == nil || c.Ops[0].Key != "agent:saved" {
+		q.done(c, nil, nil, now)()
+		if c = q.next(now); c == nil || c.Ops[0].Key != "agent:saved" {
 			t.Fatalf("the next call is %+v, want the save", c)
 		}
-		q.Done(c, nil, nil, now)()
+		q.done(c, nil, nil, now)()
 	}
 }
 
 // The index is stored with the first checkpoint of a key, not before or after.
 func TestIndexIsStoredWithTheKey(t *testing.T) {
-	m, q := newMemory(keysOf(2)...), NewQueue(staleAfter, start)
-	q.Save([]Op{set("agent:a", "1")}, nil)
-	q.Save([]Op{set("agent:a", "2")}, nil)
+	m, q := newMemory(keysOf(2)...), newQueue(staleAfter, start)
+	q.save([]Op{set("agent:a", "1")}, nil)
+	q.save([]Op{set("agent:a", "2")}, nil)
 	for range 2 {
-		c := q.Next(start)
-		value, err := c.Do(t.Context(), m)
-		q.Done(c, value, err, start)()
+		c := q.next(start)
+		value, err := c.do(t.Context(), m)
+		q.done(c, value, err, start)()
 	}
 	if !m.indexed()["agent:a"] || len(m.indexed()) != 3 || m.values["agent:a"] != "1" {
 		t.Errorf("index is %v", m.indexed())
 	}
-	if c := q.Next(start); len(c.Ops) != 1 {
+	if c := q.next(start); len(c.Ops) != 1 {
 		t.Errorf("the next batch is %v, want the checkpoint only", c.Ops)
 	}
 }
@@ -242,13 +242,13 @@ func TestIndexIsStoredWithTheKey(t *testing.T) {
 // A batch that failed may have been applied all the same, so that the index
 // lists its keys too.
 func TestIndexAfterABatchThatFailed(t *testing.T) {
-	m, q := newMemory(keysOf(2)...), NewQueue(staleAfter, start)
-	q.Save([]Op{set("agent:a", "1")}, nil)
-	q.Save([]Op{set("agent:b", "1")}, nil)
+	m, q := newMemory(keysOf(2)...), newQueue(staleAfter, start)
+	q.save([]Op{set("agent:a", "1")}, nil)
+	q.save([]Op{set("agent:b", "1")}, nil)
 	for _, result := range []error{nil, errDisk, nil} {
-		c := q.Next(start)
-		value, err := c.Do(t.Context(), m)
-		q.Done(c, value, errors.Join(err, result), start)()
+		c := q.next(start)
+		value, err := c.do(t.Context(), m)
+		q.done(c, value, errors.Join(err, result), start)()
 	}
 	if !m.indexed()["agent:a"] || !m.indexed()["agent:b"] || len(m.indexed()) != 4 {
 		t.Errorf("index is %v", m.indexed())
@@ -258,14 +258,14 @@ func TestIndexAfterABatchThatFailed(t *testing.T) {
 // An index that can't be read isn't overwritten, and keeps no save from being
 // made. Once it can be read, it lists all keys.
 func TestIndexThatCantBeRead(t *testing.T) {
-	m, q := newMemory(keysOf(2)...), NewQueue(staleAfter, start)
+	m, q := newMemory(keysOf(2)...), newQueue(staleAfter, start)
 	var result error
-	q.Save([]Op{set("agent:a", "1")}, func(err error) { result = err })
-	c := q.Next(start)
+	q.save([]Op{set("agent:a", "1")}, func(err error) { result = err })
+	c := q.next(start)
 	if c.Key != indexKey {
 		t.Fatalf("the first call is %+v", c)
 	}
-	q.Done(c, nil, errDisk, start)()
+	q.done(c, nil, errDisk, start)()
 	run(t, q, m, start)
 	if result != nil || m.values["agent:a"] != "1" || len(m.indexed()) != 2 {
 		t.Errorf("error %v, values %v", result, m.values)
@@ -278,17 +278,17 @@ func TestIndexThatCantBeRead(t *testing.T) {
 
 // A forgotten key is removed, with whatever was still to be saved of it.
 func TestForget(t *testing.T) {
-	m, q := newMemory(keysOf(1)...), NewQueue(staleAfter, start)
-	q.Save([]Op{set("agent:b", "1"), set("agent:a", "1")}, nil)
-	q.Forget("agent:a")
+	m, q := newMemory(keysOf(1)...), newQueue(staleAfter, start)
+	q.save([]Op{set("agent:b", "1"), set("agent:a", "1")}, nil)
+	q.forget("agent:a")
 	loaded := []byte("nothing yet")
-	q.Load("agent:a", func(value []byte, _ error) { loaded = value })
+	q.load("agent:a", func(value []byte, _ error) { loaded = value })
 	run(t, q, m, start)
 	if _, left := m.values["agent:a"]; left || loaded != nil || m.indexed()["agent:a"] || !m.indexed()["agent:b"] {
 		t.Errorf("values %v, loaded %q", m.values, loaded)
 	}
-	q.Forget("agent:b")
-	q.Save([]Op{set("agent:b", "2")}, nil)
+	q.forget("agent:b")
+	q.save([]Op{set("agent:b", "2")}, nil)
 	run(t, q, m, start)
 	if m.values["agent:b"] != "2" {
 		t.Errorf("values %v: what was saved after it was forgotten is gone", m.values)

@@ -21,9 +21,8 @@ type Config struct {
 }
 
 // Saver makes all calls of a store, on one goroutine. Any of them may be slow,
-// fail, or hang for ever. None of its methods waits for the store, except
-// [Saver.Stop] as long as its context allows. Nothing is dropped: what can't be
-// saved waits.
+// fail, or hang for ever. Only [Saver.Stop] waits for the store, until its
+// context ends. Nothing is dropped: what can't be saved yet waits.
 //
 // Callbacks run on the saver's goroutine, must not block, and may ask for more.
 type Saver struct {
@@ -34,9 +33,8 @@ type Saver struct {
 	ctx    context.Context // of all calls
 	cancel context.CancelFunc
 
-	mu       sync.Mutex // guards queue and stopping
-	queue    *Queue
-	stopping bool
+	mu    sync.Mutex // guards queue
+	queue *queue
 
 	telling   sync.Mutex // held while callbacks run
 	abandoned bool       // no callback may run any more; guarded by telling
@@ -44,7 +42,7 @@ type Saver struct {
 
 // NewSaver returns a saver that does nothing before [Saver.Start].
 func NewSaver(cfg Config) *Saver {
-	s := &Saver{cfg: cfg, wake: make(chan struct{}, 1), done: make(chan struct{}), queue: NewQueue(cfg.StaleAfter, cfg.Now())}
+	s := &Saver{cfg: cfg, wake: make(chan struct{}, 1), done: make(chan struct{}), queue: newQueue(cfg.StaleAfter, cfg.Now())}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -55,24 +53,24 @@ func (s *Saver) Start() { go s.run() }
 // Load asks for the value of a key, nil if there is none. It is to come before
 // the first save of the key.
 func (s *Saver) Load(key string, done func(value []byte, err error)) {
-	s.ask(func(q *Queue) { q.Load(key, done) })
+	s.ask(func(q *queue) { q.load(key, done) })
 }
 
 // Save asks for all of ops to be applied, or none. It keeps ops and their
 // values. There must be no other save of the same key that isn't done, see the
 // package's documentation.
 func (s *Saver) Save(ops []Op, done func(err error)) {
-	s.ask(func(q *Queue) { q.Save(ops, done) })
+	s.ask(func(q *queue) { q.save(ops, done) })
 }
 
 // Forget asks for a key to be removed, with the next batch.
 func (s *Saver) Forget(key string) {
-	s.ask(func(q *Queue) { q.Forget(key) })
+	s.ask(func(q *queue) { q.forget(key) })
 }
 
-func (s *Saver) ask(what func(*Queue)) {
+func (s *Saver) ask(what func(*queue)) {
 	s.mu.Lock()
-	if !s.stopping {
+	if !s.queue.stopping {
 		what(s.queue)
 	}
 	s.mu.Unlock()
@@ -86,14 +84,13 @@ func (s *Saver) poke() {
 	}
 }
 
-// Stop does what was asked for and ends the goroutine, which must have been
-// started. What is asked for from then on is ignored. If ctx ends first, Stop
-// cancels the call under way and returns an error; no callback runs after that,
-// and a goroutine whose call hangs stays behind.
+// Stop finishes everything that is queued and ends the goroutine, which must have
+// been started. Later requests are ignored. If ctx ends first, Stop cancels the
+// call under way and returns an error. No callback runs after that; if the call
+// hangs, the goroutine stays behind.
 func (s *Saver) Stop(ctx context.Context) error {
 	s.mu.Lock()
-	s.stopping = true
-	s.queue.Stop()
+	s.queue.stop()
 	s.mu.Unlock()
 	s.poke()
 	defer s.cancel()
@@ -110,7 +107,7 @@ func (s *Saver) Stop(ctx context.Context) error {
 	default:
 	}
 	s.abandoned = true
-	return fmt.Errorf("checkpoints are not saved, the storage extension takes too long: %w", context.Cause(ctx))
+	return fmt.Errorf("not all checkpoints were stored, because the storage extension takes too long: %w", context.Cause(ctx))
 }
 
 func (s *Saver) run() {
@@ -131,10 +128,10 @@ func (s *Saver) run() {
 }
 
 // next returns the call to make, or nil and when there may be one.
-func (s *Saver) next() (call *Call, at time.Time, stopping bool) {
+func (s *Saver) next() (call *call, at time.Time, stopping bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.queue.Next(s.cfg.Now()), s.queue.Wake(), s.stopping
+	return s.queue.next(s.cfg.Now()), s.queue.wake(), s.queue.stopping
 }
 
 // sleep waits until somebody asks for something, or until at unless it is zero.
@@ -152,12 +149,12 @@ func (s *Saver) sleep(at time.Time) {
 }
 
 // do makes a call, and reports whether to go on.
-func (s *Saver) do(call *Call) bool {
+func (s *Saver) do(call *call) bool {
 	began := time.Now()
-	value, err := call.Do(s.ctx, s.cfg.Store)
+	value, err := call.do(s.ctx, s.cfg.Store)
 	took := time.Since(began)
 	s.mu.Lock()
-	tell := s.queue.Done(call, value, err, s.cfg.Now())
+	tell := s.queue.done(call, value, err, s.cfg.Now())
 	s.mu.Unlock()
 
 	s.telling.Lock()
@@ -175,10 +172,10 @@ func (s *Saver) do(call *Call) bool {
 	return true
 }
 
-// trouble is what a failed call that nobody waits for means.
-func (c *Call) trouble() string {
+// trouble describes the effect of a failed call that nobody waits for.
+func (c *call) trouble() string {
 	if c.Key == indexKey {
 		return "list of checkpoints can't be read; those of exited agents stay in the storage until it can"
 	}
-	return "checkpoints of exited agents can't be removed; it is tried again"
+	return "checkpoints of exited agents can't be removed; it will be tried again"
 }

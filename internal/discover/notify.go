@@ -60,8 +60,8 @@ func (d *Directory) notifyFailed(err error) {
 	})
 }
 
-// event looks at a path that inotify has reported, and returns for how long no
-// event is to be taken: some make more of them than tell anything.
+// event handles a path that inotify has reported. It returns how long to pause
+// before the next event, in case a process makes them faster than they are useful.
 func (d *Directory) event(e fsnotify.Event) (pause time.Duration) {
 	name, err := filepath.Rel(d.cfg.Dir, e.Name)
 	if err != nil || !filepath.IsLocal(name) || !d.cfg.wants(name) ||
@@ -74,8 +74,8 @@ func (d *Directory) event(e fsnotify.Event) (pause time.Duration) {
 	return d.repeats.more(d.cfg.Now())
 }
 
-// untilWalk returns the time until the next walk after events were lost. Some
-// may make more events than can be kept all the time.
+// untilWalk returns the time until the next walk after events were lost. It is
+// limited, because a process can overflow the queue all the time.
 func (d *Directory) untilWalk() time.Duration {
 	return max(d.walked.Add(overflowPause).Sub(d.cfg.Now()), 0)
 }

@@ -33,7 +33,7 @@ var (
 	errLeft  = errors.New("its agent has exited and its events are counted")
 )
 
-// reason returns the word for an error that a metric has.
+// reason returns the value of the metric attribute reason for an error.
 func reason(err error) string {
 	var version *ringbuf.UnknownVersionError
 	var owner *ringbuf.OwnerError

@@ -46,8 +46,8 @@ func (a *Agent) ForeignRead() {
 	a.skipped()
 }
 
-// Missed records that events were overwritten before they were read, which
-// only an observer can see.
+// Missed records that events were gone before they could be read: overwritten
+// under an observer, for example, or in a ring that can't be read any more.
 func (a *Agent) Missed() {
 	a.health.missed++
 	a.skipped()

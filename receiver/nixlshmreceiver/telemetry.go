@@ -20,7 +20,7 @@ type telemetry struct {
 	census atomic.Pointer[census] // nil before the first collection
 }
 
-// census is what a collection tells about agents.
+// census is the part of a collection that describes the agents.
 type census struct {
 	byLayout map[string]int64
 	exited   int // agents whose rings no other process has open
@@ -34,7 +34,7 @@ func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
 	return &telemetry{TelemetryBuilder: builder}, nil
 }
 
-// host returns what the host calls with figures about its work.
+// host returns the functions that record the host's work.
 func (t *telemetry) host() host.Telemetry {
 	ctx := context.Background()
 	return host.Telemetry{
@@ -51,7 +51,7 @@ func (t *telemetry) host() host.Telemetry {
 
 // observe reports rings and agents until Shutdown is called.
 func (t *telemetry) observe(h *host.Host) error {
-	// Without failures there would be no series, and nothing to compare the first with.
+	// The series must exist before the first failure, or rate() misses that one.
 	t.ReceiverNixlShmCheckpointFailures.Add(context.Background(), 0)
 	err := t.RegisterReceiverNixlShmRingsCallback(func(_ context.Context, o metric.Int64Observer) error {
 		t.observeRings(o, h.State())
@@ -89,7 +89,7 @@ func (t *telemetry) observeRings(o metric.Int64Observer, s host.State) {
 	}
 }
 
-// collected notes what a collection tells about agents.
+// collected updates the census.
 func (t *telemetry) collected(agents []drain.Snapshot) {
 	c := census{byLayout: make(map[string]int64)}
 	for i := range agents {
