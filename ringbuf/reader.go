@@ -125,8 +125,13 @@ func (r *Reader) Layout() Layout { return r.layout }
 func (r *Reader) Capacity() int { return int(r.mask) + 1 }
 
 // Uncommitted returns the number of events that were read and are still in the
-// ring.
-func (r *Reader) Uncommitted() int { return r.distance(r.committed, r.next) }
+// ring. For an observer it is 0.
+func (r *Reader) Uncommitted() int {
+	if r.mode == Observe {
+		return 0
+	}
+	return r.distance(r.committed, r.next)
+}
 
 // Position returns the slot after the last event that was read.
 func (r *Reader) Position() uint64 { return r.next }

@@ -148,7 +148,11 @@ func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 
 func (p *Producer) collect(ctx context.Context, last bool) []metricdata.ScopeMetrics {
 	b := newBuilder(&p.labels, p.now())
-	c := p.host.Collect(ctx, last)
+	c, err := p.host.Collect(ctx, last)
+	if err != nil {
+		p.log.Error("totals can't be collected; they are cumulative, so the next collection includes them", "error", err)
+		return nil
+	}
 	for i := range c.Snapshots {
 		b.agent(&c.Snapshots[i])
 	}

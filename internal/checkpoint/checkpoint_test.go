@@ -164,6 +164,32 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// The first position of a lap is 0, which is also what a restarting agent
+// stores. It restarted, and its first event is the same as the one before it at
+// that place.
+func TestRestartBetweenThePositionsOfACheckpoint(t *testing.T) {
+	a := newAgent(t)
+	for range capacity - 3 {
+		a.push(1)
+	}
+	a.read()
+	a.commit()
+	a.push(1, 1, 1, 1, 1, 1) // to position 3
+	a.read()
+	stored := a.checkpoint()
+	a.restart(capacity)
+	a.push(1)
+	c := a.crash(stored)
+	a.open()
+	if got, err := c.Resume(a.reader); got != Restarted || err != nil {
+		t.Fatalf("outcome is %v, %v", got, err)
+	}
+	a.read()
+	if want := int64(capacity - 3 + 6 + 1); a.counted() != want {
+		t.Errorf("%d bytes are counted, want %d", a.counted(), want)
+	}
+}
+
 // An agent whose ring was gone has a checkpoint all the same. A restart is part
 // of its totals.
 func TestResumeWithoutARing(t *testing.T) {

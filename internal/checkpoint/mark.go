@@ -61,7 +61,7 @@ func MarkOf(r *ringbuf.Reader, start, now int64) (Mark, error) {
 	m.From, m.To, m.Fingerprint = r.Committed(), r.Position(), sum
 	for i := range m.Suffixes {
 		n := 1 << i
-		if n > r.Uncommitted() {
+		if n > m.held(m.From) {
 			break
 		}
 		if m.Suffixes[i], err = r.Fingerprint(m.before(n), m.To); err != nil {
@@ -104,7 +104,7 @@ func Parse(b []byte) (Checkpoint, error) {
 			ErrInvalid, b[0], version)
 	}
 	if len(b) < markSize+checkSize {
-		return Checkpoint{}, fmt.Errorf("%w: it is cut to %d bytes", ErrInvalid, len(b))
+		return Checkpoint{}, fmt.Errorf("%w: it was truncated to %d bytes", ErrInvalid, len(b))
 	}
 	le := binary.LittleEndian
 	body, sum := b[:len(b)-checkSize], le.Uint32(b[len(b)-checkSize:])

@@ -57,6 +57,7 @@ func (o Outcome) String() string {
 //	From                others, or not written yet     Restarted
 //	0                                                  Restarted
 //	between the two     as at the checkpoint           ReadByOther: moved to To
+//	0, between the two  not written yet                Restarted
 //	any other                                          ReadByOther
 //
 // A ring of another file, layout or capacity is Restarted; a checkpoint
@@ -96,7 +97,10 @@ func (m *Mark) compare(r *ringbuf.Reader) (Outcome, error) {
 	case m.overtaken(r):
 		// The other consumer took events that are in the totals already, and no
 		// more than those.
-		_, err := m.moveTo(r)
+		there, err := m.moveTo(r)
+		if !there && err == nil && at == 0 {
+			return Restarted, nil // the agent hasn't written as much since
+		}
 		return ReadByOther, err
 	case at == 0:
 		return Restarted, nil

@@ -17,7 +17,8 @@ import (
 )
 
 // attend asks the kernel about each open ring whether another process has it
-// open, and sends what is new.
+// open, and sends the answers: the owner may not have taken the ring yet when it
+// got the last one.
 func (t *tracker) attend() {
 	for _, r := range t.records {
 		if r.ring == nil {
@@ -28,10 +29,7 @@ func (t *tracker) attend() {
 		if m.Known && !m.Open {
 			r.left = r.info
 		}
-		if m != r.attended {
-			r.attended = m
-			t.send(m)
-		}
+		t.send(m)
 	}
 }
 

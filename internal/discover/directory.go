@@ -15,7 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// hangsAfter is how long a directory may take for what it is at, before that is
+// hangsAfter is how long one operation on a directory may take before it is
 // reported.
 const hangsAfter = 10 * time.Second
 
@@ -40,7 +40,8 @@ type Directory struct {
 }
 
 // New returns a Directory that sends what it finds. It calls send on its own
-// goroutine. Nothing is opened before Start.
+// goroutine. The configuration must be valid, see [CheckDirectories] and
+// [CheckPatterns]. Nothing is opened before Start.
 func New(cfg Config, send func(drain.Message), notices *notice.Reporter) (*Directory, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -167,7 +168,7 @@ func (d *Directory) work(watchdog *time.Timer, fn func()) {
 
 func (d *Directory) hangs() {
 	d.notices.Report(notice.Notice{
-		Kind: notice.FileSystemHangs, Level: slog.LevelError, Path: d.cfg.Dir,
+		Kind: notice.DirectoryHangs, Level: slog.LevelError, Path: d.cfg.Dir,
 		Text: fmt.Sprintf("file system hasn't answered for %v; until it does, no new rings and no restarts are found in this directory; check the file system", hangsAfter),
 	})
 }

@@ -205,7 +205,7 @@ func TestHangIsReported(t *testing.T) {
 	if err := d.State().Missing; err != nil {
 		t.Errorf("state is %v afterwards", err)
 	}
-	if told := x.told(d, notice.FileSystemHangs); len(told) != 1 || told[0].Path != x.dir {
+	if told := x.told(d, notice.DirectoryHangs); len(told) != 1 || told[0].Path != x.dir {
 		t.Errorf("notices are %v", told)
 	}
 }

@@ -40,11 +40,9 @@ type record struct {
 
 	pace
 
-	// The kernel's last answer to who has the ring open, and the file as it was
-	// before the last question that no other process was the answer to: an agent
-	// that started later has changed the file since.
-	attended drain.Attended
-	left     ringbuf.FileInfo
+	// left is the file as it was when the kernel last said that no other process
+	// has it open: an agent that started later has changed the file since.
+	left ringbuf.FileInfo
 }
 
 // tracker opens rings at known paths and keeps track of these. Its goroutine is
@@ -109,16 +107,14 @@ func (t *tracker) record(name string) *record {
 	return r
 }
 
-// enter changes the state of a path and tells the owner if that concerns the
-// ring it has.
+// enter changes the state of a path. The owner of an open ring is informed if its
+// file is gone.
 func (t *tracker) enter(r *record, s state) {
 	switch {
 	case r.state == s:
 		return
 	case r.ring != nil && r.state == open:
 		t.send(drain.Removed{Path: r.Path})
-	case r.ring != nil && s == open:
-		t.send(drain.Found{Path: r.Path})
 	}
 	if s != refused {
 		t.setRefusal(r.Path, nil)

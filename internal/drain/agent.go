@@ -17,9 +17,9 @@ type agent struct {
 	reader  *ringbuf.Reader // nil while the agent has no open ring
 	opening *Opened         // a ring that waits for the agent's checkpoint
 	openBy  time.Time       // when it stops waiting; or, without opening, when a broken ring is opened again
-	// left is where the totals stood in a ring that was given up although its
-	// agent may not have restarted, nil otherwise.
-	left *checkpoint.Mark
+	// resume is where the totals stand in a ring that has to be brought there when
+	// it is opened again, nil if there is none.
+	resume *checkpoint.Mark
 
 	tally  *tally.Agent
 	layout ringbuf.Layout
@@ -37,9 +37,8 @@ type agent struct {
 	heldSince  time.Time // when the oldest uncommitted event was read; zero if there is none
 	dirty      bool      // the totals aren't stored, and the ring doesn't hold what is missing
 
-	attendance attendance
-	finished   bool // the agent has exited, and its ring was drained since
-	removed    bool // the path has no file
+	up       Up
+	finished bool // the agent has exited, and its ring was drained since
 
 	lastEvent time.Time // when events were last found, or the ring was opened
 	shown     shown
@@ -52,17 +51,8 @@ type shown struct {
 	lastEvent  time.Time
 }
 
-// attendance is what the kernel says about who has a ring open.
-type attendance uint8
-
-const (
-	unknown    attendance = iota
-	attended              // another process has it open
-	unattended            // no other process has
-)
-
 func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
-	a := &agent{Agent: id, source: from, tally: tally.NewAgent(o.shape), start: now, lastEvent: now}
+	a := &agent{Agent: id, source: from, tally: tally.NewAgent(o.cfg.Shape), start: now, lastEvent: now}
 	tap := o.cfg.Tap
 	a.count = func(b ringbuf.Batch) {
 		a.fresh += b.Len()
@@ -85,9 +75,9 @@ func (a *agent) held() int {
 // attach gives the agent a ring.
 func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Time) {
 	a.generation++
-	a.reader, a.opening, a.left, a.openBy = r, nil, nil, time.Time{}
+	a.reader, a.opening, a.openBy = r, nil, time.Time{}
 	a.layout = r.Layout()
-	a.removed, a.finished, a.attendance = false, false, unknown
+	a.finished, a.up = false, UpUnknown
 	a.heldSince, a.lastEvent, a.due = time.Time{}, now, now
 	a.pace = newPace(configured)
 	a.tally.Found(0, r.Capacity())
@@ -99,7 +89,7 @@ func (a *agent) detach() *ringbuf.Reader {
 	r := a.reader
 	a.generation++
 	a.reader, a.heldSince, a.dirty = nil, time.Time{}, true
-	a.attendance = unknown
+	a.up = UpUnknown
 	return r
 }
 

@@ -19,14 +19,14 @@ type Snapshot struct {
 	Totals *tally.Totals
 }
 
-// Up tells whether another process has the agent's ring open.
+// Up is what the kernel says about who has an agent's ring open.
 type Up uint8
 
 // The values of [Up].
 const (
-	UpUnknown Up = iota // the kernel can't tell
-	UpNo
-	UpYes
+	UpUnknown Up = iota // the kernel can't tell, or wasn't asked yet
+	UpNo                // no other process
+	UpYes               // another process
 )
 
 // collect is a request for the totals of all agents.
@@ -101,7 +101,7 @@ func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 		return
 	}
 	c.snapshots = append(c.snapshots, Snapshot{
-		Agent: a.Agent, Layout: a.layout, Start: a.start, Up: a.up(), Totals: a.tally.Snapshot(nil),
+		Agent: a.Agent, Layout: a.layout, Start: a.start, Up: a.up, Totals: a.tally.Snapshot(nil),
 	})
 	a.shown = shown{collection: c.number, lastEvent: a.lastEvent}
 }
@@ -133,23 +133,12 @@ func (o *owner) answerDue(now time.Time) {
 	}
 }
 
-func (a *agent) up() Up {
-	switch a.attendance {
-	case attended:
-		return UpYes
-	case unattended:
-		return UpNo
-	default:
-		return UpUnknown
-	}
-}
-
 // answer replies to a collection. If what it has seen isn't stored, a crash may
 // count it twice.
 func (o *owner) answer(c *collect, stored bool) {
 	if !stored && !o.failing {
 		o.do(reportEffect{notice.Notice{
-			Kind: notice.StoreSlow, Level: slog.LevelWarn,
+			Kind: notice.ExportUnsaved, Level: slog.LevelWarn,
 			Text: "totals were exported before their checkpoint was stored; a crash right now may count events twice; check the storage extension",
 		}})
 	}

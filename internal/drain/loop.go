@@ -2,6 +2,7 @@ package drain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -124,11 +125,12 @@ type Collection struct {
 // Collect drains all rings and returns the totals of all agents. With a saver
 // they are stored by then, so that whoever exports them doesn't have to take
 // them back after a crash, unless the store is slower than ctx or than a grace
-// period. It returns nothing if the loop hangs, or has ended. After the last
-// collection nothing is read from the rings any more.
-func (l *Loop) Collect(ctx context.Context, last bool) Collection {
-	if l.silent() { // or requests would pile up
-		return Collection{}
+// period. The error says that the loop hangs, has ended, or didn't answer before
+// the end of ctx. After the last collection nothing is read from the rings any
+// more.
+func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
+	if err := l.silent(); err != nil { // or requests would pile up
+		return Collection{}, err
 	}
 	deadline := l.cfg.Now().Add(hungSave)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
@@ -141,28 +143,30 @@ func (l *Loop) Collect(ctx context.Context, last bool) Collection {
 	for {
 		select {
 		case c := <-answer:
-			return Collection{Snapshots: c.snapshots, number: c.number}
+			return Collection{Snapshots: c.snapshots, number: c.number}, nil
 		case <-check.C:
-			if l.silent() {
-				return Collection{}
+			if err := l.silent(); err != nil {
+				return Collection{}, err
 			}
 		case <-ctx.Done():
-			return Collection{}
+			return Collection{}, fmt.Errorf("collect the totals of all agents: %w", context.Cause(ctx))
 		}
 	}
 }
 
-// silent reports whether the loop won't answer: it hangs, or has ended.
-func (l *Loop) silent() bool {
+var errHangs = fmt.Errorf("draining has blocked for %v", hungAfter)
+
+// silent returns why the loop won't answer: it hangs, or has ended.
+func (l *Loop) silent() error {
 	if l.hangs() {
 		l.reportHung()
-		return true
+		return errHangs
 	}
 	select {
 	case <-l.ended:
-		return true
+		return errors.New("rings are no longer drained")
 	default:
-		return false
+		return nil
 	}
 }
 
@@ -183,13 +187,13 @@ func (l *Loop) Stop(ctx context.Context) error {
 		default:
 		}
 		if l.hangs() {
-			return fmt.Errorf("stop draining: reading a ring has blocked for %v", hungAfter)
+			return fmt.Errorf("stop: %w", errHangs)
 		}
 		select {
 		case <-l.ended:
 		case <-check.C:
 		case <-ctx.Done():
-			return fmt.Errorf("stop draining: %w", ctx.Err())
+			return fmt.Errorf("stop draining: %w", context.Cause(ctx))
 		}
 	}
 }
@@ -209,8 +213,8 @@ func (l *Loop) reportHung() {
 		return
 	}
 	l.report(notice.Notice{
-		Kind: notice.FileSystemHangs, Level: slog.LevelError,
-		Text: fmt.Sprintf("reading a ring has blocked for %v, so no agent is drained or reported; check the disk that the rings are on", hungAfter),
+		Kind: notice.DrainHangs, Level: slog.LevelError,
+		Text: fmt.Sprintf("draining has blocked for %v, so no agent is drained or reported; check the disk that the rings are on, and custom sinks", hungAfter),
 	})
 }
 

@@ -63,7 +63,7 @@ func (d *desk) hangs() (list []notice.Notice) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, n := range d.notices {
-		if n.Kind == notice.FileSystemHangs {
+		if n.Kind == notice.DrainHangs {
 			list = append(list, n)
 		}
 	}
@@ -152,7 +152,10 @@ func (d *desk) collect() (Collection, map[string]int) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), 10*time.Second)
 	defer cancel()
-	c := d.Collect(ctx, false)
+	c, err := d.Collect(ctx, false)
+	if (err != nil) != (len(c.Snapshots) == 0) && err != nil {
+		d.t.Errorf("%v, with %d agents", err, len(c.Snapshots))
+	}
 	if ctx.Err() != nil {
 		d.t.Error("a collection takes until its context ends")
 	}
@@ -244,8 +247,9 @@ func TestCollectReturnsWhenItsContextEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), hungAfter/2)
 		defer cancel()
 		begun := time.Now()
-		if c := d.Collect(ctx, false); len(c.Snapshots) != 0 || time.Since(begun) > hungAfter/2 {
-			t.Errorf("after %v: %v", time.Since(begun), c.Snapshots)
+		c, err := d.Collect(ctx, false)
+		if !errors.Is(err, context.DeadlineExceeded) || len(c.Snapshots) != 0 || time.Since(begun) > hungAfter/2 {
+			t.Errorf("after %v: %v, %v", time.Since(begun), c.Snapshots, err)
 		}
 		release()
 		d.stop()

@@ -45,11 +45,8 @@ type Opened struct {
 // write to the ring that is open.
 type Removed struct{ Path string }
 
-// Found says that an agent's path has the file of its open ring again.
-type Found struct{ Path string }
-
-// Touched says that the file of an agent's ring has changed, as it does when an
-// agent restarts. The ring is drained at once.
+// Touched says that the file of an agent's ring has changed. It is drained at
+// once: if its agent restarts, the ring is opened again sooner.
 type Touched struct{ Path string }
 
 // Attended is the kernel's answer to the question whether another process has

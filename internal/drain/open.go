@@ -2,6 +2,8 @@ package drain
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
@@ -28,7 +30,8 @@ func (m Opened) apply(o *owner, now time.Time) {
 		a = o.newAgent(m.Agent, m.From, now)
 		o.agents[a.Path] = a
 		if o.saves {
-			a.opening, a.openBy = &m, now.Add(loadWait)
+			a.opening = &m
+			o.openLater(a, now.Add(loadWait))
 			o.do(loadEffect{a.Path, checkpoint.Key(a.Path)})
 			return
 		}
@@ -41,7 +44,7 @@ func (m Opened) apply(o *owner, now time.Time) {
 		o.replaced(a, now)
 	}
 	a.source = m.From
-	o.attach(a, m.Reader, a.left, now)
+	o.attach(a, m.Reader, now)
 }
 
 // replaced gives up the ring of an agent whose name another file has taken.
@@ -54,9 +57,7 @@ func (o *owner) replaced(a *agent, now time.Time) {
 	// what was counted must not be counted twice.
 	lossy := a.commit() != nil || !a.finished
 	o.do(closeEffect{a.source, a.detach()})
-	a.tally.Restarted(lossy)
-	a.left = nil
-	o.report(a, info(notice.RingReplaced, "another file has taken the ring's name; its agent restarted"))
+	o.countRestart(a, notice.RingReplaced, "another file has taken the ring's name; its agent restarted", lossy)
 }
 
 // loaded is the answer to a loadEffect.
@@ -74,15 +75,15 @@ func (m loaded) apply(o *owner, now time.Time) {
 	ring := a.opening.Reader
 	c, err := o.restore(a, m)
 	if err != nil {
-		o.report(a, warn(notice.StoreFailed, "checkpoint can't be used, so the agent's totals start from zero", err))
+		o.report(a, warn(notice.CheckpointUnusable, "checkpoint can't be used, so the agent's totals start from zero", err))
 	}
 	if c == nil {
 		a.tally.Opened(ring.Committed() == 0)
 		a.dirty = true // the start of the totals is worth keeping too
-		o.attach(a, ring, nil, now)
-		return
+	} else {
+		a.resume = &c.Mark
 	}
-	o.attach(a, ring, &c.Mark, now)
+	o.attach(a, ring, now)
 }
 
 // restore gives the agent the totals of its checkpoint, if there is one.
@@ -94,7 +95,7 @@ func (o *owner) restore(a *agent, m loaded) (*checkpoint.Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	totals, start, err := c.Restore(o.shape)
+	totals, start, err := c.Restore(o.cfg.Shape)
 	if err != nil {
 		// The position still holds: what was counted up to it was reported by a
 		// process that ended in order.
@@ -107,11 +108,18 @@ func (o *owner) restore(a *agent, m loaded) (*checkpoint.Checkpoint, error) {
 // openDue stops waiting for checkpoints that don't arrive, and opens broken
 // rings again.
 func (o *owner) openDue(now time.Time) {
-	for _, a := range o.agents {
+	if o.openAt.IsZero() || now.Before(o.openAt) {
+		return
+	}
+	o.openAt = time.Time{}
+	for _, path := range slices.Sorted(maps.Keys(o.agents)) {
+		a := o.agents[path]
 		switch {
-		case a.openBy.IsZero() || now.Before(a.openBy):
+		case a.openBy.IsZero():
+		case now.Before(a.openBy):
+			o.openLater(a, a.openBy)
 		case a.opening != nil:
-			o.report(a, warn(notice.StoreSlow, fmt.Sprintf("checkpoint wasn't read within %v, so the agent's totals start from zero "+
+			o.report(a, warn(notice.CheckpointUnusable, fmt.Sprintf("checkpoint wasn't read within %v, so the agent's totals start from zero "+
 				"and events may be counted twice; check the storage extension", loadWait), nil))
 			loaded{path: a.Path}.apply(o, now)
 		default:
@@ -121,48 +129,47 @@ func (o *owner) openDue(now time.Time) {
 	}
 }
 
-// attach gives an agent a ring and, if there is a mark, brings the ring to where
-// the totals stand.
-func (o *owner) attach(a *agent, r *ringbuf.Reader, mark *checkpoint.Mark, now time.Time) {
+// openLater sets when openDue looks at an agent.
+func (o *owner) openLater(a *agent, at time.Time) {
+	a.openBy = at
+	if o.openAt.IsZero() || at.Before(o.openAt) {
+		o.openAt = at
+	}
+}
+
+// attach gives an agent a ring and brings the ring to where the totals stand, if
+// they stand anywhere.
+func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
 	a.attach(r, o.cfg.RunInterval, now)
 	o.enter(a)
 	o.report(a, info(notice.RingOpened, fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, r.Capacity())))
-	if mark == nil {
-		mark = &checkpoint.Mark{}
-	}
-	outcome, err := mark.Resume(r)
-	if err != nil {
-		o.interrupted(a, now, err)
+	if a.resume == nil {
 		return
 	}
+	outcome, err := a.resume.Resume(r)
+	if err != nil {
+		o.interrupted(a, now, err) // if that closes the ring, the mark is still needed
+		if a.reader != nil {
+			a.resume = nil
+		}
+		return
+	}
+	a.resume = nil
 	switch outcome {
 	case checkpoint.Resumed, checkpoint.Finished:
 	case checkpoint.Restarted:
-		a.tally.Restarted(true)
-		a.dirty = true
-		o.report(a, info(notice.RingRestart, "agent restarted since the last checkpoint; events that were still in its ring are lost"))
+		o.countRestart(a, notice.RingRestart, "agent restarted since the last checkpoint", true)
 	case checkpoint.ReadByOther:
 		a.tally.ForeignRead()
 		a.dirty = true
-		o.report(a, warn(notice.RingForeign, "events were taken from this ring since the last checkpoint and are missing from the totals: "+
-			"by another consumer, or by this one if it reported before that it committed events without a checkpoint", nil))
+		o.report(a, warn(notice.RingForeign, "events were consumed since the last checkpoint and may be missing from the totals; "+
+			"stop other consumers, and look for earlier warnings that events were committed without a checkpoint", nil))
 	}
 }
 
 func (m Removed) apply(o *owner, _ time.Time) {
-	a := o.agents[m.Path]
-	if a == nil || a.removed {
-		return
-	}
-	a.removed = true
-	if a.reader != nil {
+	if a := o.agents[m.Path]; a != nil && a.reader != nil {
 		o.report(a, info(notice.RingRemoved, "ring file was removed or renamed; what its agent still writes is counted under this name"))
-	}
-}
-
-func (m Found) apply(o *owner, _ time.Time) {
-	if a := o.agents[m.Path]; a != nil {
-		a.removed = false
 	}
 }
 

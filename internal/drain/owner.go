@@ -23,11 +23,9 @@ type Config struct {
 	Tap func(Agent, ringbuf.Batch)
 }
 
-// owner holds every reader, tally and position of a loop. See the package's
-// documentation.
+// owner holds every reader, tally and position. See the package's documentation.
 type owner struct {
 	cfg   *Config
-	shape *tally.Shape
 	saves bool // totals are stored before positions are committed
 
 	agents map[string]*agent // by path
@@ -39,6 +37,7 @@ type owner struct {
 	last    time.Time // when the last step was
 
 	retireAt time.Time // when to look for agents to retire
+	openAt   time.Time // the earliest openBy of an agent; zero if there is none
 
 	waiting     []*collect // collections that aren't answered
 	collections uint64
@@ -64,7 +63,7 @@ type env interface {
 
 func newOwner(cfg *Config, saves bool) *owner {
 	return &owner{
-		cfg: cfg, shape: cfg.Shape, saves: saves && cfg.Mode == ringbuf.Consume,
+		cfg: cfg, saves: saves && cfg.Mode == ringbuf.Consume,
 		agents: make(map[string]*agent), unknown: unknownWait(cfg.RunInterval, 1),
 	}
 }
@@ -107,10 +106,14 @@ func (o *owner) wake(now time.Time) time.Time {
 	if o.batch != nil && next.Sub(now) > slowSave/4 {
 		next = now.Add(slowSave / 4)
 	}
-	for _, c := range o.waiting {
-		if o.batch == nil {
-			return now // for the next slice
-		}
+	if len(o.waiting) > 0 && o.batch == nil {
+		return now // for the next slice
+	}
+	waiting := o.waiting
+	if o.batch != nil {
+		waiting = slices.Concat(waiting, o.batch.collects)
+	}
+	for _, c := range waiting {
 		if c.deadline.Before(next) {
 			next = c.deadline
 		}

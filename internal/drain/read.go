@@ -53,7 +53,7 @@ func (o *owner) idle(a *agent, now time.Time) {
 	if held := a.held(); held > 0 {
 		a.tally.Found(held, a.reader.Capacity())
 	}
-	if a.attendance == unattended {
+	if a.up == UpNo {
 		a.finished = true
 	}
 }
@@ -92,7 +92,7 @@ func (o *owner) next(a *agent, now time.Time) {
 	if a.fresh == maxPass {
 		a.due = now // there is more
 	}
-	if a.attendance == unattended && a.fresh == 0 {
+	if a.up == UpNo && a.fresh == 0 {
 		a.finished = true
 	}
 }
@@ -147,7 +147,10 @@ func (o *owner) interrupted(a *agent, now time.Time, err error) {
 		o.report(a, warn(notice.RingForeign, "another consumer takes events from this ring, and what it takes first is missing from the totals; "+
 			"stop NIXL's telemetry_reader, pmdanixl or the like, or set mode: observe", err))
 	case errors.Is(err, ringbuf.ErrLapped):
+		a.dirty = true
 		a.tally.Missed()
+		o.report(a, warn(notice.RingLapped, "events were gone before they could be read and are missing from the totals; "+
+			"with mode: observe, the consumer of the ring is faster", err))
 	case errors.Is(err, ringbuf.ErrRestarted), errors.Is(err, ringbuf.ErrShrunk):
 		o.restarted(a, err)
 	default:
@@ -160,43 +163,38 @@ func (o *owner) restarted(a *agent, err error) {
 	if errors.Is(err, ringbuf.ErrShrunk) {
 		text = "ring file has shrunk: its agent restarted, or somebody truncated it"
 	}
-	o.countRestart(a, text)
-	a.left = nil
+	o.countRestart(a, notice.RingRestart, text, !a.finished)
 	o.do(reopenEffect{a.source, a.Agent, a.detach()})
 }
 
-// countRestart counts and reports a restart. What the agent wrote after the last
-// drain is lost, unless it had exited by then.
-func (o *owner) countRestart(a *agent, text string) {
-	lossy := !a.finished
-	a.finished = false
+// countRestart counts and reports a restart. It is lossy if the agent may have
+// written events after the last drain.
+func (o *owner) countRestart(a *agent, kind notice.Kind, text string, lossy bool) {
+	a.finished, a.resume, a.dirty = false, nil, true
 	a.tally.Restarted(lossy)
-	a.dirty = true
 	if lossy {
 		text += "; events that it wrote just before may be lost"
 	}
-	o.report(a, info(notice.RingRestart, text))
+	o.report(a, info(kind, text))
 }
 
 // broken closes a ring that can't be read for a reason other than a restart. If
 // it turns out to be the same ring when it is opened again, counting goes on
 // from where it was.
 func (o *owner) broken(a *agent, now time.Time, err error) {
-	if m, markErr := o.mark(a, now); markErr == nil {
-		a.left = &m
-	} else {
-		a.left = nil
+	if m, markErr := o.mark(a, now); a.resume == nil && markErr == nil && o.cfg.Mode == ringbuf.Consume {
+		a.resume = &m
 	}
 	a.tally.Missed()
 	o.do(closeEffect{a.source, a.detach()})
-	a.openBy = now.Add(brokenWait)
+	o.openLater(a, now.Add(brokenWait))
 	o.report(a, warn(notice.RingBroken, fmt.Sprintf("ring can't be read; it is opened again in %v", brokenWait), err))
 }
 
 // mark returns where the agent's totals stand in its ring.
 func (o *owner) mark(a *agent, now time.Time) (checkpoint.Mark, error) {
-	if a.reader == nil && a.left != nil {
-		m := *a.left
+	if a.resume != nil {
+		m := *a.resume
 		m.Saved = now.UnixNano()
 		return m, nil
 	}

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,11 +17,11 @@ func (m Attended) apply(o *owner, now time.Time) {
 	}
 	switch {
 	case !m.Known:
-		a.attendance = unknown
+		a.up = UpUnknown
 	case m.Open:
-		a.attendance, a.finished = attended, false
+		a.up, a.finished = UpYes, false
 	default:
-		a.attendance = unattended
+		a.up = UpNo
 		a.due = now // whatever the agent wrote last is there now
 	}
 }
@@ -28,7 +29,7 @@ func (m Attended) apply(o *owner, now time.Time) {
 // stale reports whether an agent is no longer reported: it has written nothing
 // for long, and the kernel can't tell whether it is still there.
 func (o *owner) stale(a *agent, now time.Time) bool {
-	return a.attendance == unknown && o.silent(a, now)
+	return a.up == UpUnknown && o.silent(a, now)
 }
 
 // silent reports whether an agent has written nothing for long and everything
@@ -75,8 +76,8 @@ type stop struct{}
 
 func (stop) apply(o *owner, _ time.Time) {
 	o.stopped = true
-	for _, a := range o.agents {
-		o.release(a)
+	for _, path := range slices.Sorted(maps.Keys(o.agents)) {
+		o.release(o.agents[path])
 	}
 	waiting := o.waiting
 	if o.batch != nil {

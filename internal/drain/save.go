@@ -48,6 +48,9 @@ func (m saved) apply(o *owner, now time.Time) {
 		return
 	}
 	o.batch = nil
+	if o.failing && m.err == nil {
+		o.do(reportEffect{info(notice.StoreRecovered, "checkpoints can be stored again")})
+	}
 	o.failing = m.err != nil
 	if m.err != nil {
 		o.retryAt = now.Add(saveEvery)
@@ -203,7 +206,7 @@ func (o *owner) hangs(now time.Time) {
 	}
 	b.reported = true
 	o.do(reportEffect{notice.Notice{
-		Kind: notice.StoreSlow, Level: slog.LevelError,
+		Kind: notice.StoreHangs, Level: slog.LevelError,
 		Text: "checkpoint isn't stored after " + hungSave.String() +
 			"; counting continues, but a crash may lose events or count them twice; check the storage extension",
 	}})

@@ -20,16 +20,13 @@ type process struct {
 	next  time.Time // when the owner wants to run
 	open  map[string]*ringbuf.Reader
 	tryAt map[string]time.Time // when to try to open a path
-	told  map[string]Attended
-
-	touched []*simFile // that inotify has yet to report
-	saver   simSaver
+	saver simSaver
 }
 
 func (w *world) boot() {
 	w.note("the Collector starts")
 	p := &process{
-		world: w, open: make(map[string]*ringbuf.Reader), tryAt: make(map[string]time.Time), told: make(map[string]Attended),
+		world: w, open: make(map[string]*ringbuf.Reader), tryAt: make(map[string]time.Time),
 	}
 	p.saver.process = p
 	cfg := &Config{
@@ -107,19 +104,12 @@ func (p *process) tryOpen(path string) {
 	p.world.note("%s: opened, %v with %d slots, read to %d", path, r.Layout(), r.Capacity(), r.Committed())
 	f.locked = true
 	p.open[path] = r
-	delete(p.told, path)
-	p.touched = slices.DeleteFunc(p.touched, func(t *simFile) bool { return t == f })
 	p.inbox = append(p.inbox, Opened{Agent: Agent{Name: path[len("/rings/"):], Dir: "/rings", Path: path}, Reader: r, From: p})
 }
 
 // attend tells the owner whether agents have their rings open.
 func (p *process) attend() {
 	w := p.world
-	for ; len(p.touched) > 0 && w.IntN(4) == 0; p.touched = p.touched[1:] {
-		if f := p.touched[0]; p.open[f.path] != nil {
-			p.inbox = append(p.inbox, Touched{f.path})
-		}
-	}
 	if w.IntN(20) > 0 {
 		return
 	}
@@ -128,11 +118,7 @@ func (p *process) attend() {
 		if r == nil {
 			continue
 		}
-		m := Attended{Path: a.path, Reader: r, Open: a.alive, Known: true}
-		if p.told[a.path] != m {
-			p.told[a.path] = m
-			p.inbox = append(p.inbox, m)
-		}
+		p.inbox = append(p.inbox, Attended{Path: a.path, Reader: r, Open: a.alive, Known: true})
 	}
 }
 

@@ -64,9 +64,6 @@ func (f *simFile) truncate(size int) {
 	}
 	f.size = size
 	f.changed = f.world.now
-	if p := f.world.process; p != nil && f.locked {
-		p.touched = append(p.touched, f)
-	}
 }
 
 // mapping is the file as one reader has mapped it.

@@ -395,7 +395,7 @@ func (w *world) checkReported(id uint64, l loss) {
 var explains = map[string][]notice.Kind{
 	"restart": {notice.RingRestart, notice.RingReplaced, notice.RingBroken, notice.RingForeign},
 	"foreign": {notice.RingForeign, notice.RingRestart},
-	"crash":   {notice.StoreFailed, notice.StoreSlow, notice.RingForeign},
+	"crash":   {notice.StoreFailed, notice.StoreHangs, notice.StoreSlow, notice.CheckpointUnusable, notice.RingForeign},
 }
 
 func (w *world) reported(l loss) bool {

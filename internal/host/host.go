@@ -132,7 +132,7 @@ func (h *Host) Start(store checkpoint.Store) error {
 		h.saver = checkpoint.NewSaver(checkpoint.Config{
 			Store: store, StaleAfter: h.cfg.StaleAfter, Now: h.cfg.Now,
 			Report: func(text string, err error) {
-				h.reporter.Report(notice.Notice{Kind: notice.StoreFailed, Level: slog.LevelWarn, Text: text, Err: err})
+				h.reporter.Report(notice.Notice{Kind: notice.StoreUntidy, Level: slog.LevelWarn, Text: text, Err: err})
 			},
 			Applied: h.cfg.Telemetry.Saved,
 		})
@@ -164,7 +164,7 @@ func (h *Host) Start(store checkpoint.Store) error {
 // [drain.Loop.Collect]. The first and the last collection look for rings
 // before: a program may collect right after Start, and an agent may have begun
 // and exited since the last walk.
-func (h *Host) Collect(ctx context.Context, last bool) drain.Collection {
+func (h *Host) Collect(ctx context.Context, last bool) (drain.Collection, error) {
 	if !h.looked.Swap(true) || last {
 		h.Look(ctx)
 	}

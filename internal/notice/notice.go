@@ -24,7 +24,7 @@ type Kind uint8
 const (
 	DirectoryMissing Kind = iota + 1 // a directory can't be read
 	DirectoryFound                   // it can be read again
-	FileSystemHangs                  // a call to its file system doesn't return
+	DirectoryHangs                   // a call to its file system doesn't return
 	DirectoryCut                     // it has more entries than are looked at
 	NotifyOff                        // inotify doesn't work; new rings are found every few seconds
 	NotRing                          // a file isn't a ring
@@ -39,15 +39,23 @@ const (
 	RingRetired  // a ring was closed because its agent exited
 	RingForeign  // another consumer reads a ring
 	RingFull     // a drain found a ring full
+	RingLapped   // events were gone before they could be read
 	RingBroken   // an open ring can't be read any more
-	StoreFailed  // checkpoints can't be stored or read
-	StoreSlow    // events were committed without a checkpoint because it took too long
+	DrainHangs   // reading a ring doesn't return
+
+	CheckpointUnusable // an agent's totals start from zero
+	StoreFailed        // checkpoints can't be stored
+	StoreRecovered     // they can again
+	StoreHangs         // the store doesn't answer
+	StoreSlow          // events were committed without a checkpoint because it took too long
+	StoreUntidy        // old checkpoints can't be removed
+	ExportUnsaved      // totals were exported before their checkpoint was stored
 )
 
 // subjects is what notices of a kind are about, in the plural.
 func (k Kind) subjects() string {
 	switch k {
-	case DirectoryMissing, DirectoryFound, FileSystemHangs, DirectoryCut, NotifyOff:
+	case DirectoryMissing, DirectoryFound, DirectoryHangs, DirectoryCut, NotifyOff:
 		return "directories"
 	case NotRing:
 		return "files"

@@ -116,7 +116,11 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 // drained returns how many agents have been drained in a number of runs.
 func (r *ringReceiver) drained(b *testing.B, runs uint64) (n int) {
 	b.Helper()
-	for _, a := range r.rings.Collect(b.Context(), false).Snapshots {
+	c, err := r.rings.Collect(b.Context(), false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, a := range c.Snapshots {
 		if a.Totals.Registered().Events == runs {
 			n++
 		}

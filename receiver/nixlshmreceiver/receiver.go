@@ -160,7 +160,11 @@ func (r *ringReceiver) loop(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		if err := r.collect(ctx, false); err != nil && ctx.Err() == nil {
-			r.log.Error("The next consumer rejected the metrics; totals are cumulative, so the next export includes them", zap.Error(err))
+			what := "The next consumer rejected the metrics"
+			if errors.As(err, new(*collectError)) {
+				what = "Totals couldn't be collected"
+			}
+			r.log.Error(what+"; totals are cumulative, so the next export includes them", zap.Error(err))
 		}
 		r.reportStatus()
 		select {
@@ -171,6 +175,11 @@ func (r *ringReceiver) loop(ctx context.Context) {
 	}
 }
 
+// collectError is why there was nothing to export.
+type collectError struct{ error }
+
+func (e *collectError) Unwrap() error { return e.error }
+
 // collect drains all rings and exports the totals.
 func (r *ringReceiver) collect(ctx context.Context, last bool) error {
 	if r.cfg.Timeout > 0 {
@@ -179,7 +188,10 @@ func (r *ringReceiver) collect(ctx context.Context, last bool) error {
 		defer cancel()
 	}
 	taken := r.now()
-	collection := r.rings.Collect(ctx, last)
+	collection, err := r.rings.Collect(ctx, last)
+	if err != nil {
+		return &collectError{err}
+	}
 	r.telemetry.collected(collection.Snapshots)
 	metrics := r.builder.build(taken, collection.Snapshots)
 	points := metrics.DataPointCount()
@@ -188,7 +200,7 @@ func (r *ringReceiver) collect(ctx context.Context, last bool) error {
 		return nil
 	}
 	ctx = r.obs.StartMetricsOp(ctx)
-	err := r.next.ConsumeMetrics(ctx, metrics)
+	err = r.next.ConsumeMetrics(ctx, metrics)
 	r.obs.EndMetricsOp(ctx, metadata.Type.String(), points, err)
 	if err == nil {
 		r.rings.Delivered(collection)

@@ -60,12 +60,21 @@ func stored(t *testing.T, dir string, store component.Component, change ...func(
 	return h
 }
 
+// collected returns how many agents are collected, 0 if the collection fails.
+func collected(ctx context.Context, h *harness) int {
+	c, err := h.rings().Collect(ctx, false)
+	if err != nil {
+		return 0
+	}
+	return len(c.Snapshots)
+}
+
 // A storage extension whose calls never return costs crash safety, not metrics.
 func TestHangingStorageDoesntStopCollections(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := stored(t, dir, &obstacle{memory: newMemory(), batch: hanging(t)}, func(c *Config) { c.Timeout = time.Second }).start()
-	eventually(t, "agent", func() bool { return len(h.rings().Collect(t.Context(), false).Snapshots) == 1 })
+	eventually(t, "agent", func() bool { return collected(t.Context(), h) == 1 })
 	for want := int64(10); want <= 30; want += 10 {
 		push(t, w, write(10, 5, 2)...)
 		began := time.Now()
@@ -94,7 +103,7 @@ func TestShutdownDoesntWaitForHangingStorage(t *testing.T) {
 			eventually(t, "agent", func() bool {
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 				defer cancel()
-				return len(h.rings().Collect(ctx, false).Snapshots) == 1
+				return collected(ctx, h) == 1
 			})
 			push(t, w, write(10, 5, 2)...)
 			const limit = time.Second

@@ -10,18 +10,18 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
 )
 
-// checkpoints is a storage extension's client as a [checkpoint.Store].
+// checkpoints implements [checkpoint.Store] with a storage extension's client.
 type checkpoints struct{ client storage.Client }
 
 // openCheckpoints gets a client of the storage extension that storage names.
 func openCheckpoints(ctx context.Context, host component.Host, id, owner component.ID) (*checkpoints, error) {
 	extension, ok := host.GetExtensions()[id]
 	if !ok {
-		return nil, fmt.Errorf("storage: there is no extension %q; name it under service::extensions", id)
+		return nil, fmt.Errorf("storage: there is no extension %q; add it to service::extensions", id)
 	}
 	source, ok := extension.(storage.Extension)
 	if !ok {
-		return nil, fmt.Errorf("storage: extension %q stores nothing; use file_storage, for example", id)
+		return nil, fmt.Errorf("storage: extension %q isn't a storage extension; use file_storage, for example", id)
 	}
 	client, err := source.GetClient(ctx, component.KindReceiver, owner, "")
 	if err != nil {
@@ -30,12 +30,12 @@ func openCheckpoints(ctx context.Context, host component.Host, id, owner compone
 	return &checkpoints{client}, nil
 }
 
-// Get returns what was stored under key, nil where nothing was.
+// Get returns the value of a key, or nil if there is none.
 func (c *checkpoints) Get(ctx context.Context, key string) ([]byte, error) {
 	return c.client.Get(ctx, key)
 }
 
-// Apply stores all of the values, or none.
+// Apply applies all operations or none.
 func (c *checkpoints) Apply(ctx context.Context, ops []checkpoint.Op) error {
 	batch := make([]*storage.Operation, len(ops))
 	for i, op := range ops {

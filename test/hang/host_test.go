@@ -71,7 +71,13 @@ func (s *system) collect() drain.Collection {
 func (s *system) collectBy(ctx context.Context) drain.Collection {
 	s.t.Helper()
 	done := make(chan drain.Collection, 1)
-	go func() { done <- s.Collect(ctx, false) }()
+	go func() {
+		c, err := s.Collect(ctx, false)
+		if err != nil {
+			s.t.Log(err)
+		}
+		done <- c
+	}()
 	select {
 	case c := <-done:
 		return c

@@ -96,7 +96,7 @@ func TestEventsAreCountedWhileAStoreHangs(t *testing.T) {
 			s.await(w.Path(), 2000)
 			s.until(func() bool {
 				s.collect()
-				return s.told(notice.StoreSlow, "crash")
+				return s.told(notice.StoreHangs, "crash")
 			}, "no notice says that crash safety is lost")
 			s.stop("storage")
 			gateOf(st).mustHaveBlocked(t)

@@ -99,8 +99,11 @@ func (s *Source) Close() error {
 }
 
 func (s *Source) collect() []drain.Snapshot {
-	c := s.host.Collect(context.Background(), false) // doesn't wait for file systems that hang
-	s.host.Delivered(c)                              // nothing waits for it, so that agents that exited may be forgotten
+	c, err := s.host.Collect(context.Background(), false)
+	if err != nil {
+		return nil // why is a notice, which the screen shows
+	}
+	s.host.Delivered(c) // nothing waits for it, so agents that exited may be forgotten
 	return c.Snapshots
 }
 

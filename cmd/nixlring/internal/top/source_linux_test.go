@@ -42,7 +42,12 @@ func (w *world) meet() {
 }
 
 // drain reads the rings.
-func (w *world) drain() { w.source.host.Collect(w.t.Context(), false) }
+func (w *world) drain() {
+	w.t.Helper()
+	if _, err := w.source.host.Collect(w.t.Context(), false); err != nil {
+		w.t.Error(err)
+	}
+}
 
 // find finds new rings and reads them.
 func (w *world) find() {

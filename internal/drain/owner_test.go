@@ -1,0 +1,252 @@
+package drain
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// faulty is the Backing of a ring in plain memory, of which a page may be missing.
+type faulty struct {
+	memory
+	err *error
+}
+
+func (f faulty) Guard(fn func()) error {
+	if *f.err != nil {
+		return *f.err
+	}
+	return f.memory.Guard(fn)
+}
+
+// bench is an owner, the source of its one ring, and a store.
+type bench struct {
+	t      *testing.T
+	owner  *owner
+	now    time.Time
+	mem    memory
+	err    error // of accesses to the ring's memory
+	writer *ringbuf.Writer
+	reader *ringbuf.Reader
+
+	stored  map[string][]byte
+	inbox   []Message
+	hangs   bool   // the store's answers to saves don't arrive
+	batch   *batch // the last save
+	notices []notice.Notice
+	reopen  bool
+	retired bool
+}
+
+const benchPath = "/rings/agent"
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t, now: time.Unix(1_700_000_000, 0), mem: make(memory, ringbuf.V4.FileSize(64)), stored: make(map[string][]byte)}
+	w, err := ringbuf.NewWriter(b.mem, b.mem, ringbuf.V4, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.writer = w
+	return b
+}
+
+// start replaces the process.
+func (b *bench) start(mode ringbuf.Mode, saves bool) {
+	b.t.Helper()
+	shape, err := tally.NewShape(tally.Config{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.owner = newOwner(&Config{Shape: shape, Mode: mode, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute}, saves)
+	b.batch, b.notices, b.reopen = nil, nil, false
+	b.open(mode)
+}
+
+func (b *bench) open(mode ringbuf.Mode) {
+	b.t.Helper()
+	faults := b.err
+	b.err = nil // opening doesn't touch the mapping
+	r, err := ringbuf.NewReader(b.mem, faulty{b.mem, &b.err}, mode)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.reader, b.err = r, faults
+	b.step(Opened{Agent: Agent{Name: "agent", Dir: "/rings", Path: benchPath}, Reader: r, From: b})
+}
+
+// step lets a second pass, and does what is asked for.
+func (b *bench) step(messages ...Message) {
+	b.now = b.now.Add(time.Second)
+	for b.inbox = append(b.inbox, messages...); ; {
+		in := b.inbox
+		b.inbox = nil
+		_, effects := b.owner.step(b.now, in)
+		for _, e := range effects {
+			e.run(b)
+		}
+		if len(b.inbox) == 0 {
+			return
+		}
+	}
+}
+
+func (b *bench) push(n int) {
+	b.t.Helper()
+	for range n {
+		if err := b.writer.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+func (b *bench) counted() uint64 {
+	return b.owner.agents[benchPath].tally.Requests(tally.Transmit).Events
+}
+
+func (b *bench) told(k notice.Kind) (n int) {
+	for _, one := range b.notices {
+		if one.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// The bench is the source.
+func (b *bench) Close(r *ringbuf.Reader)           { _ = r.Close() }
+func (b *bench) Reopen(Agent, *ringbuf.Reader)     { b.reopen = true }
+func (b *bench) Retire(Agent, *ringbuf.Reader) { b.retired = true }
+
+// The bench carries out the owner's effects.
+
+func (b *bench) load(path, key string) {
+	b.inbox = append(b.inbox, loaded{path: path, value: b.stored[key]})
+}
+
+func (b *bench) save(batch *batch, ops []checkpoint.Op) {
+	b.batch = batch
+	for _, op := range ops {
+		b.stored[op.Key] = op.Value
+	}
+	if !b.hangs {
+		b.inbox = append(b.inbox, saved{batch: batch})
+	}
+}
+
+func (b *bench) forget(key string)      { delete(b.stored, key) }
+func (b *bench) reply(c *collect)       { c.done(collected{number: c.number, snapshots: c.snapshots}) }
+func (b *bench) report(n notice.Notice) { b.notices = append(b.notices, n) }
+
+// collect collects and delivers.
+func (b *bench) collect() (list []Snapshot) {
+	b.step(&collect{deadline: b.now.Add(hungSave), done: func(c collected) {
+		list = c.snapshots
+		b.inbox = append(b.inbox, delivered{c.number})
+	}})
+	return list
+}
+
+// The store has the totals, the ring the events, and a page of the ring can't be
+// read when the next process wants to compare them.
+func TestFaultWhileResumingCountsNothingTwice(t *testing.T) {
+	b := newBench(t)
+	b.start(ringbuf.Consume, true)
+	b.push(3)
+	b.hangs = true // the totals are stored, and the process dies before it commits
+	b.step()
+	b.step()
+	if b.counted() != 3 || b.batch == nil {
+		t.Fatalf("%d events are counted, save %v", b.counted(), b.batch)
+	}
+	b.hangs, b.err = false, errors.New("no such page")
+	b.start(ringbuf.Consume, true)
+	if b.told(notice.RingBroken) == 0 {
+		t.Fatal("the fault isn't reported")
+	}
+	for range 3 { // it may happen again
+		b.step()
+		b.open(ringbuf.Consume)
+	}
+	b.err = nil
+	b.step()
+	b.open(ringbuf.Consume)
+	b.push(1)
+	b.step()
+	if got := b.counted(); got != 4 {
+		t.Errorf("%d events are counted, want 4", got)
+	}
+}
+
+func TestExitedAgentIsRetired(t *testing.T) {
+	for name, saves := range map[string]bool{"with a store": true, "without": false} {
+		for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
+			t.Run(mode.String()+" "+name, func(t *testing.T) {
+				b := newBench(t)
+				b.start(mode, saves)
+				b.push(3)
+				b.step(Attended{Path: benchPath, Reader: b.reader, Known: true})
+				if list := b.collect(); len(list) != 1 || list[0].Up != UpNo {
+					t.Fatalf("collected %+v", list)
+				}
+				for range 70 {
+					b.step()
+				}
+				b.collect()
+				for range 3 {
+					b.step()
+				}
+				if !b.retired || len(b.collect()) > 0 {
+					t.Error("the agent is still reported")
+				}
+			})
+		}
+	}
+}
+
+func TestStoreThatHangsIsReportedAsSuchAndWhenItAnswers(t *testing.T) {
+	b := newBench(t)
+	b.start(ringbuf.Consume, true)
+	b.hangs = true
+	b.push(3)
+	for range 8 {
+		b.step()
+	}
+	b.collect()
+	if b.told(notice.StoreHangs) != 1 || b.told(notice.ExportUnsaved) == 0 {
+		t.Errorf("notices are %v", b.notices)
+	}
+	b.step(saved{batch: b.batch, err: errors.New("disk full")})
+	if b.told(notice.StoreFailed) != 1 {
+		t.Errorf("notices are %v", b.notices)
+	}
+	b.hangs = false
+	for range 3 {
+		b.step()
+	}
+	if b.told(notice.StoreRecovered) != 1 {
+		t.Errorf("notices are %v", b.notices)
+	}
+}
+
+func TestSaveThatIsLateIsAnsweredAtTheDeadline(t *testing.T) {
+	b := newBench(t)
+	b.start(ringbuf.Consume, true)
+	b.hangs = true
+	b.push(3)
+	deadline := b.now.Add(time.Second + 20*time.Millisecond)
+	b.step(&collect{deadline: deadline, done: func(collected) {}})
+	next, _ := b.owner.step(b.now, nil)
+	if next.After(deadline) {
+		t.Errorf("the next step is %v after the deadline", next.Sub(deadline))
+	}
+	b.owner.batch.began = b.now.Add(-time.Millisecond) // not slow
+	if next, _ = b.owner.step(deadline.Add(-5*time.Millisecond), nil); next.After(deadline) {
+		t.Errorf("the next step is %v after the deadline", next.Sub(deadline))
+	}
+}
