@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,8 +42,8 @@ func groups() []group {
 	}
 }
 
-// run adds what the benchmarks print to raw.
-func (g group) run(ctx context.Context, o options, raw io.Writer) error {
+// run returns what the benchmarks print.
+func (g group) run(ctx context.Context, o options) (string, error) {
 	count, benchtime := cmp.Or(o.count, 5), "200ms"
 	if o.short {
 		count, benchtime = cmp.Or(o.count, 3), "100ms"
@@ -62,9 +61,9 @@ func (g group) run(ctx context.Context, o options, raw io.Writer) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(top, g.pkg) // may be in another module
 	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(raw, &out), os.Stderr
+	cmd.Stdout, cmd.Stderr = &out, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", g.name, err, out.String())
+		return out.String(), fmt.Errorf("%s: %w\n%s", g.name, err, out.String())
 	}
-	return nil
+	return out.String(), nil
 }

@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"fmt"
+	"io"
+	"testing"
+)
 
 const sample = `goos: linux
 cpu: AMD EPYC
@@ -21,6 +25,38 @@ func TestMedianOfRuns(t *testing.T) {
 	}
 	if _, ok := found.median("Add/v1", "x-memcpy"); ok {
 		t.Error("a value of a benchmark that didn't run")
+	}
+}
+
+// A ratio that was far off only because the machine was busy is measured again,
+// and a regression stays one.
+func TestRatioThatIsFarOffIsMeasuredAgain(t *testing.T) {
+	const format = "BenchmarkAdd/v4-2 10 1 ns/op %s x-memcpy\n"
+	for _, c := range []struct {
+		name     string
+		short    bool
+		values   []string
+		measured int
+		far      bool
+	}{
+		{"busy once", true, []string{"20", "4"}, 2, false},
+		{"regression", true, []string{"20", "20", "20"}, 3, true},
+		{"not far off", true, []string{"5"}, 1, false},
+		{"full run", false, []string{"20"}, 1, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			found, measured := make(results), 0
+			err := steady(options{short: c.short}, found, func() (string, error) {
+				measured++
+				return fmt.Sprintf(format, c.values[measured-1]), nil
+			}, io.Discard)
+			if err != nil || measured != c.measured {
+				t.Errorf("measured %d times, error %v", measured, err)
+			}
+			if far := farOff(judge(found)) != nil; far != c.far {
+				t.Errorf("far off: %v", far)
+			}
+		})
 	}
 }
 

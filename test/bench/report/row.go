@@ -65,6 +65,16 @@ func (r row) judge(found results) (l line, ok bool) {
 	return l, true
 }
 
+// judge returns the lines of all rows that were measured.
+func judge(found results) (lines []line) {
+	for _, r := range rows() {
+		if l, ok := r.judge(found); ok {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
 // verdict is a line's, in a word.
 func (l line) verdict() string {
 	switch {
