@@ -14,7 +14,7 @@ SCALE     := dist/scale/otelcol-nixl-scale
 LINT      := tool -modfile=$(abspath internal/tools/lint/go.mod) golangci-lint
 
 # The modules with code of ours that builds without cgo.
-CODE      := . receiver/nixlshmreceiver cmd/nixlring test
+CODE      := . bridge/otlpmetric receiver/nixlshmreceiver cmd/nixlring examples test
 # bridge/gpu loads its library with cgo.
 GPU        = $(if $(shell command -v $$(go env CC)),bridge/gpu,$(info no C compiler: skipping bridge/gpu))
 MODULES   := $(CODE) bridge/gpu internal/demo internal/tools internal/tools/lint test/backends

@@ -14,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 root=github.com/nixl-otel/nixl-otel
-released=(receiver/nixlshmreceiver cmd/nixlring) # they require the root module
+released=(bridge/otlpmetric receiver/nixlshmreceiver cmd/nixlring) # they require the root module
 die() { printf 'tag-release: %s\n' "$*" >&2; exit 1; }
 
 version=${1-} mode=${2-}
@@ -48,7 +48,8 @@ for m in "${released[@]}"; do
   ! grep '^replace' "$dir/go.mod" || die "$m/go.mod still has a replace directive"
   go -C "$dir" build -o /dev/null ./...
 done
-# The tests keep their replace directives, which apply to any version.
+# The examples and tests keep their replace directives, which apply to any version.
+go -C "$work/clone/examples" mod edit -require="$root@$version" -require="$root/bridge/otlpmetric@$version"
 go -C "$work/clone/test" mod edit -require="$root@$version" -require="$root/receiver/nixlshmreceiver@$version"
 
 clone commit --quiet --all --message="Release $version"

@@ -82,12 +82,8 @@
 //
 // # Installation
 //
-// Once there is a release:
+//	go get github.com/nixl-otel/nixl-otel/bridge/agent
 //
-//	go get github.com/nixl-otel/nixl-otel@latest
-//
-// Until then, clone the repository next to your module, and run:
-//
-//	go mod edit -require=github.com/nixl-otel/nixl-otel@v0.0.0 -replace=github.com/nixl-otel/nixl-otel=../nixl-otel
-//	go mod tidy
+// Until the first release, follow the section "Go programs" of the repository's
+// README.md instead.
 package agent

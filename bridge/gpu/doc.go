@@ -28,4 +28,11 @@
 //	gpus, err := gpu.New()
 //	...
 //	rt := ringkernel.NewRuntime(ringkernel.WithGPUUtilization(gpus.Utilization))
+//
+// # Installation
+//
+//	go get github.com/nixl-otel/nixl-otel/bridge/gpu
+//
+// Until the first release, follow the section "Go programs" of the repository's
+// README.md instead.
 package gpu

@@ -28,14 +28,12 @@
 //   - Without an endpoint, the exporters expect TLS on this host. Here they
 //     export to a local Collector without TLS, as OTLP specifies.
 //
-// # Install
+// # Installation
 //
-//	go get github.com/nixl-otel/nixl-otel
+//	go get github.com/nixl-otel/nixl-otel/bridge/otlpmetric
 //
-// Until the first release, clone the repository and add its path to go.mod:
-//
-//	require github.com/nixl-otel/nixl-otel v0.0.0
-//	replace github.com/nixl-otel/nixl-otel => ../nixl-otel
+// Until the first release, follow the section "Go programs" of the repository's
+// README.md instead.
 //
 // # Environment
 //

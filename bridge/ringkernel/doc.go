@@ -33,16 +33,12 @@
 //
 //	provider, err := otlpmetric.New(ctx, otlpmetric.WithProducers(rt.NewProducer()))
 //
-// # Getting it
-//
-// Once the module is released:
+// # Installation
 //
 //	go get github.com/nixl-otel/nixl-otel/bridge/ringkernel
 //
-// Until then, clone the repository and add to your go.mod:
-//
-//	require github.com/nixl-otel/nixl-otel v0.0.0
-//	replace github.com/nixl-otel/nixl-otel => /path/to/nixl-otel
+// Until the first release, follow the section "Go programs" of the repository's
+// README.md instead.
 //
 // # What is counted
 //

@@ -53,4 +53,11 @@
 // once a minute, and retried. [Producer.State] returns it, for health checks.
 //
 // File systems that hang, such as NFS or FUSE, delay only their own rings.
+//
+// # Installation
+//
+//	go get github.com/nixl-otel/nixl-otel/bridge/rings
+//
+// Until the first release, follow the section "Go programs" of the repository's
+// README.md instead.
 package rings

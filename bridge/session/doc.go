@@ -27,14 +27,12 @@
 // program crashed. On the command line, these are nixlring session analyze and
 // nixlring session recover.
 //
-// # Install
+// # Installation
 //
-//	go get github.com/nixl-otel/nixl-otel
+//	go get github.com/nixl-otel/nixl-otel/bridge/session
 //
-// Until the first release, clone the repository and add its path to go.mod:
-//
-//	require github.com/nixl-otel/nixl-otel v0.0.0
-//	replace github.com/nixl-otel/nixl-otel => ../nixl-otel
+// Until the first release, follow the section "Go programs" of the repository's
+// README.md instead.
 //
 // # Metrics
 //

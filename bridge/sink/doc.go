@@ -21,5 +21,10 @@
 //	calls of Write                  one per agent and run interval (100 ms by default)
 //	CSV.Write                       less than 1 µs per event; one write(2) per batch
 //
-// See package bridge/agent for how to get the module.
+// # Installation
+//
+//	go get github.com/nixl-otel/nixl-otel/bridge/sink
+//
+// Until the first release, follow the section "Go programs" of the repository's
+// README.md instead.
 package sink

@@ -64,9 +64,9 @@ func readable(t *testing.T) (cases []ringtest.Case) {
 	return cases
 }
 
-// TestN7BlockOfEveryEvent compares what is printed of rings that NIXL wrote
+// TestReadPrintsABlockForEachEvent compares what is printed of rings that NIXL wrote
 // with what their JSON says is in them.
-func TestN7BlockOfEveryEvent(t *testing.T) {
+func TestReadPrintsABlockForEachEvent(t *testing.T) {
 	reading := time.Date(2025, 1, 15, 14, 30, 25, 123_456_000, time.Local)
 	for _, c := range readable(t) {
 		t.Run(c.Name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestReadExampleOfTheGuide(t *testing.T) {
 	golden(t, "read_guide.txt", nixlring(t.Context(), nil, "read", path).out)
 }
 
-func TestC1ReadCSVOfRealRings(t *testing.T) {
+func TestReadCSVOfRealRings(t *testing.T) {
 	reading := time.UnixMicro(1_736_951_425_123_456)
 	for _, c := range readable(t) {
 		r := nixlringAt(t.Context(), reading, "read", c.File, "--output", "csv", "--quiet")
@@ -202,7 +202,7 @@ func TestReadFilters(t *testing.T) {
 	}
 }
 
-func TestN9ReadConsumesWhenTold(t *testing.T) {
+func TestReadConsumesOnlyWhenTold(t *testing.T) {
 	c := ringtest.Find(t, "v1.4.0/mixed_cap16")
 	path := ringtest.Copy(t, c)
 	n := len(c.Pending)
@@ -222,9 +222,8 @@ func TestN9ReadConsumesWhenTold(t *testing.T) {
 	}
 }
 
-// TestN5ReadFollows is about a reader that is ended by a signal, which cancels
-// its context.
-func TestN5ReadFollows(t *testing.T) {
+// TestReadFollowsUntilASignal cancels the context of the reader, as a signal does.
+func TestReadFollowsUntilASignal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent")
 	synctest.Test(t, func(t *testing.T) {
 		w, err := ringbuf.Create(path, ringbuf.V4, 8)
@@ -263,7 +262,7 @@ func TestN5ReadFollows(t *testing.T) {
 	})
 }
 
-func TestN8ReadLeavesWhatItCannotRead(t *testing.T) {
+func TestReadContinuesPastRingsItCannotRead(t *testing.T) {
 	dir := rings(t)
 	newer := ringtest.Make(t, filepath.Join(dir, "newer"), ringtest.NewHeader(7, 8), 8*16)
 	for path, want := range map[string]string{

@@ -7,9 +7,9 @@
 //
 // The agent reports in one of two ways, and to a CSV file if you want:
 //
-//	go run ./examples/agent -ring /run/nixl      # for a Collector that reads rings
-//	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./examples/agent
-//	NIXL_TELEMETRY_CSV_FILE=events.csv go run ./examples/agent
+//	go run ./agent -ring /run/nixl      # for a Collector that reads rings
+//	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./agent
+//	NIXL_TELEMETRY_CSV_FILE=events.csv go run ./agent
 //
 // It runs until it is interrupted, and then prints what it did.
 package main

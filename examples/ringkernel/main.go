@@ -8,7 +8,7 @@
 // reduce is deactivated now and then: errors, queues that fill up and dropped
 // messages show in the telemetry.
 //
-//	go run ./examples/ringkernel
+//	go run ./ringkernel
 //
 // prints a summary every few seconds until it is interrupted. With
 // OTEL_EXPORTER_OTLP_ENDPOINT set, for example to http://localhost:4317, it

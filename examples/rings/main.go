@@ -2,7 +2,7 @@
 // Collector: it reads the rings that agents write into a directory, and gives
 // their totals to its own OpenTelemetry pipeline.
 //
-//	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./examples/rings -dir /run/nixl
+//	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./rings -dir /run/nixl
 //
 // The directory is $NIXL_TELEMETRY_DIR unless it is given, and the endpoint
 // localhost:4317; it says at start where it ships to. OTEL_METRIC_EXPORT_INTERVAL,

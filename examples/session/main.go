@@ -2,8 +2,8 @@
 // CSV row for each work packet, a JSON summary at the end, and the splitinfer
 // metrics over OTLP.
 //
-//	go run ./examples/session
-//	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./examples/session -tokens 200
+//	go run ./session
+//	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./session -tokens 200
 //
 // Without an endpoint, there are no metrics. All of OpenTelemetry's
 // OTEL_EXPORTER_OTLP_* variables apply.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,8 +16,13 @@ const (
 	receiver = root + "/receiver/nixlshmreceiver"
 )
 
-// heavy are the modules that only other modules of the project need. gonum
-// itself is not among them, because gRPC requires it.
+// otlp are the modules that only bridge/otlpmetric needs.
+var otlp = []string{
+	"go.opentelemetry.io/otel/exporters/", "go.opentelemetry.io/proto/", "google.golang.org/",
+	"github.com/grpc-ecosystem/", "golang.org/x/net ",
+}
+
+// heavy are the modules that only the project's other modules need.
 var heavy = []string{
 	"go.opentelemetry.io/collector", "github.com/open-telemetry/opentelemetry-collector-contrib", "go.uber.org/zap",
 	"charm.land/", "github.com/charmbracelet/", "github.com/spf13/", "gonum.org/v1/plot",
@@ -24,36 +30,86 @@ var heavy = []string{
 }
 
 // A program that imports a package of the root module builds without a C
-// compiler, and neither its module graph nor its go.sum has a heavy module.
+// compiler, and neither its module graph nor its go.sum has a module that only
+// the project's other modules need.
 func TestLibraryBringsNoHeavyModule(t *testing.T) {
 	t.Parallel()
-	install := readmeCommand(t)
 	for _, pkg := range libraries(t) {
 		t.Run(strings.TrimPrefix(pkg, root+"/"), func(t *testing.T) {
 			t.Parallel()
 			dir := program(t, pkg)
-			run(t, dir, install...)
+			install(t, dir)
 			run(t, dir, "go", "build", ".")
-			run(t, dir, "go", "mod", "tidy") // what the program is published with
-			reject(t, "the module graph", run(t, dir, "go", "list", "-m", "all"))
+			unwanted := slices.Concat(otlp, heavy)
+			reject(t, "the module graph", run(t, dir, "go", "list", "-m", "all"), unwanted)
 			sums, err := os.ReadFile(filepath.Join(dir, "go.sum"))
 			if err != nil && !os.IsNotExist(err) { // semconv has no dependencies
 				t.Fatal(err)
 			}
-			reject(t, "go.sum", string(sums))
+			reject(t, "go.sum", string(sums), unwanted)
 		})
 	}
 }
 
-// The receiver does bring the Collector, so the test above can fail.
-func TestReceiverBringsTheCollector(t *testing.T) {
+// The project's other modules do bring what they need, so the test above can
+// fail.
+func TestOtherModulesBringHeavyModules(t *testing.T) {
 	t.Parallel()
-	dir, top := program(t, receiver), ringtest.Root(t)
-	run(t, dir, "go", "mod", "edit", "-require="+receiver+"@v0.0.0", "-require="+root+"@v0.0.0",
-		"-replace="+receiver+"="+filepath.Join(top, "receiver", "nixlshmreceiver"), "-replace="+root+"="+top)
+	build := []string{"go", "build", "."}
+	findWithCgo := []string{"env", "CGO_ENABLED=1", "go", "list", "-deps", "."} // needs no C compiler
+	for _, c := range []struct {
+		module  string
+		build   []string
+		want    string
+		reject  []string
+		replace bool // README.md doesn't install it
+	}{
+		{module: root + "/bridge/otlpmetric", build: build, want: "google.golang.org/grpc ", reject: heavy},
+		{module: root + "/bridge/gpu", build: findWithCgo, want: "github.com/NVIDIA/go-nvml ", reject: otlp},
+		{module: receiver, build: build, want: "go.opentelemetry.io/collector/receiver ", replace: true},
+	} {
+		t.Run(strings.TrimPrefix(c.module, root+"/"), func(t *testing.T) {
+			t.Parallel()
+			dir := program(t, c.module)
+			if c.replace {
+				run(t, dir, "go", "mod", "edit", "-replace="+c.module+"=../nixl-otel"+strings.TrimPrefix(c.module, root))
+			}
+			install(t, dir)
+			run(t, dir, c.build...)
+			graph := run(t, dir, "go", "list", "-m", "all")
+			reject(t, "the module graph", graph, c.reject)
+			if !strings.Contains(graph, "\n"+c.want) {
+				t.Errorf("the module graph doesn't have %s", c.want)
+			}
+		})
+	}
+}
+
+// A program with ring kernels keeps the versions that it requires, although
+// bridge/otlpmetric requires newer ones. Empty modules stand in for those that
+// it requires: only the version matters, and it needs no download.
+func TestRingKernelsKeepTheVersionsOfTheProgram(t *testing.T) {
+	t.Parallel()
+	pins := map[string]string{
+		"google.golang.org/grpc": "v1.75.0",
+		"golang.org/x/net":       "v0.45.0",
+	}
+	imports := []string{root + "/bridge/ringkernel"}
+	for module := range pins {
+		imports = append(imports, module)
+	}
+	dir := program(t, imports...)
+	for module, version := range pins {
+		write(t, filepath.Join(dir, module), "go.mod", "module "+module+"\n\ngo 1.25.0\n")
+		write(t, filepath.Join(dir, module), "empty.go", "package empty\n")
+		run(t, dir, "go", "mod", "edit", "-require="+module+"@"+version, "-replace="+module+"=./"+module)
+	}
+	install(t, dir)
 	run(t, dir, "go", "build", ".")
-	if len(heavyLines(run(t, dir, "go", "list", "-m", "all"))) == 0 {
-		t.Error("the module graph has no heavy module")
+	for module, want := range pins {
+		if got := strings.TrimSpace(run(t, dir, "go", "list", "-m", "-f", "{{.Version}}", module)); got != want {
+			t.Errorf("the program gets %s %s, but it requires %s", module, got, want)
+		}
 	}
 }
 
@@ -72,38 +128,45 @@ func libraries(t *testing.T) (pkgs []string) {
 	return pkgs
 }
 
-// readmeCommand returns the command of README.md that adds a clone to the
-// go.mod of a program, for the clone that the test runs in.
-func readmeCommand(t *testing.T) []string {
+// program makes an empty module that imports packages, next to a clone of this
+// repository, and returns its directory.
+func program(t *testing.T, imports ...string) string {
 	t.Helper()
-	const clone = "-replace=" + root + "=../nixl-otel"
-	top := ringtest.Root(t)
-	text, err := os.ReadFile(filepath.Join(top, "README.md"))
+	parent := t.TempDir()
+	if err := os.Symlink(ringtest.Root(t), filepath.Join(parent, "nixl-otel")); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(parent, "user")
+	write(t, dir, "go.mod", "module example.com/user\n\ngo 1.25.0\n")
+	write(t, dir, "user.go", "package user\n\nimport (\n\t_ \""+strings.Join(imports, "\"\n\t_ \"")+"\"\n)\n")
+	return dir
+}
+
+// install runs the commands of README.md that make the project's packages
+// available to a program.
+func install(t *testing.T, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(ringtest.Root(t), "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(text)) {
-		if command, found := strings.CutSuffix(strings.TrimSpace(line), clone); found {
-			return append(strings.Fields(command), "-replace="+root+"="+top)
+	for block := range strings.SplitSeq(string(text), "```sh\n") {
+		if commands, _, _ := strings.Cut(block, "```"); strings.HasSuffix(commands, "\ngo mod tidy\n") {
+			run(t, dir, "sh", "-ec", commands)
+			return
 		}
 	}
-	t.Fatalf("README.md has no command that ends in %s", clone)
-	return nil
+	t.Fatal("README.md has no commands that end with go mod tidy")
 }
 
-// program makes an empty module that imports a package, and returns its directory.
-func program(t *testing.T, pkg string) string {
+func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod":  "module example.com/user\n\ngo 1.25.0\n",
-		"user.go": "package user\n\nimport _ \"" + pkg + "\"\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
 	}
-	return dir
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // run runs a command and returns its output. The go command uses the network
@@ -112,7 +175,7 @@ func run(t *testing.T, dir string, command ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOSUMDB=off", "GOWORK=off", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOSUMDB=off", "GOWORK=off", "CGO_ENABLED=0")
 	var problems strings.Builder
 	cmd.Stderr = &problems
 	out, err := cmd.Output()
@@ -122,22 +185,12 @@ func run(t *testing.T, dir string, command ...string) string {
 	return string(out)
 }
 
-// reject fails the test for each line that names a heavy module.
-func reject(t *testing.T, where, text string) {
+// reject fails the test for each line that begins with one of the prefixes.
+func reject(t *testing.T, where, text string, prefixes []string) {
 	t.Helper()
-	for _, line := range heavyLines(text) {
-		t.Errorf("%s has %s", where, line)
-	}
-}
-
-// heavyLines returns the lines that begin with the path of a heavy module.
-func heavyLines(text string) (lines []string) {
 	for line := range strings.Lines(text) {
-		for _, module := range heavy {
-			if strings.HasPrefix(line, module) {
-				lines = append(lines, strings.TrimSpace(line))
-			}
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(line, p) }) {
+			t.Errorf("%s has %s", where, strings.TrimSpace(line))
 		}
 	}
-	return lines
 }
