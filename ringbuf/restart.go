@@ -154,14 +154,21 @@ func (r *Reader) believeAtZero(s state) (state, error) {
 }
 
 // lastChanged returns the slot after the last one that isn't what it was when
-// this reader passed it, 0 if there is none. Zeros don't count: they are there
-// after the file was cut and extended.
+// this reader passed it, 0 if there is none. Two kinds of changes don't count,
+// because they can be there without a push: zeros, after the file was truncated
+// and extended, and the read position of a layout with a larger header, which an
+// agent stored that didn't finish its start.
 func (r *Reader) lastChanged() uint64 {
 	size := r.layout.EventSize()
 	now := r.slots[len(r.slots)-len(r.tail):]
 	for at := len(r.tail); at > 0; at -= size {
+		fromEnd := len(r.tail) - at
+		end := len(r.mem) - fromEnd // of the slot, in the file
+		if end > padded.readPos && end-size < padded.readPos+8 {
+			continue
+		}
 		if slot := now[at-size : at]; !bytes.Equal(slot, r.tail[at-size:at]) && !isZero(slot) {
-			return r.mask + 1 - uint64((len(r.tail)-at)/size)
+			return r.mask + 1 - uint64(fromEnd/size)
 		}
 	}
 	return 0
