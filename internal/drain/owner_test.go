@@ -119,8 +119,8 @@ func (b *bench) told(k notice.Kind) (n int) {
 }
 
 // The bench is the source.
-func (b *bench) Close(r *ringbuf.Reader)           { _ = r.Close() }
-func (b *bench) Reopen(Agent, *ringbuf.Reader)     { b.reopen = true }
+func (b *bench) Close(r *ringbuf.Reader)       { _ = r.Close() }
+func (b *bench) Reopen(Agent, *ringbuf.Reader) { b.reopen = true }
 func (b *bench) Retire(Agent, *ringbuf.Reader) { b.retired = true }
 
 // The bench carries out the owner's effects.
