@@ -290,6 +290,35 @@ func TestSourceTellsAConsumerFromTheAgent(t *testing.T) {
 	}
 }
 
+// Once a consumer has taken a registration, memory usage is unknown, whatever the
+// agent registers later.
+func TestSourceDoesNotKnowMemoryThatAConsumerTook(t *testing.T) {
+	w := newWorld(t)
+	ring, err := ringbuf.Create(filepath.Join(w.dir, "a"), ringbuf.V4, 16)
+	must(t, err)
+	defer ring.Close()
+	push := func(kind ringbuf.Type, bytes uint64) {
+		t.Helper()
+		must(t, ring.Push(ringbuf.NewEvent(kind, bytes)))
+	}
+	push(ringbuf.TypeMemoryRegistered, 1<<33)
+	consumer, err := ringbuf.OpenReader(ring.Path(), ringbuf.Consume)
+	must(t, err)
+	_, err = consumer.Read(0, func(ringbuf.Batch) {})
+	must(t, err)
+	must(t, consumer.Commit())
+	must(t, consumer.Close())
+	w.meet()
+	for _, event := range []ringbuf.Type{ringbuf.TypeTxBytes, ringbuf.TypeMemoryRegistered, ringbuf.TypeMemoryDeregistered} {
+		push(event, 4096)
+		w.now = w.now.Add(100 * time.Millisecond)
+		w.drain()
+		if s := w.source.Sample(); len(s.Agents) != 1 || !s.Agents[0].Unseen {
+			t.Errorf("after an event of type %v: %+v", event, s.Agents)
+		}
+	}
+}
+
 // warning waits for one: a notice waits for others that it may be merged with.
 func (w *world) warning() string {
 	w.t.Helper()

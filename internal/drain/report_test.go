@@ -1,0 +1,110 @@
+package drain
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// said returns the texts of the notices of a kind.
+func (b *bench) said(k notice.Kind) (texts []string) {
+	for _, n := range b.notices {
+		if n.Kind == k {
+			texts = append(texts, n.Text)
+		}
+	}
+	return texts
+}
+
+// restart makes the agent restart, up to the point where the ring has no version.
+func (b *bench) restart() {
+	b.t.Helper()
+	clear(b.mem[offVersion : offVersion+4])
+	b.step()
+	if !b.reopen {
+		b.t.Fatalf("the restart goes unnoticed; notices are %v", b.notices)
+	}
+}
+
+// When an agent restarts, NIXL resets its ring and discards unread events. That is
+// reported unless a drain found the ring empty after the agent had exited.
+func TestRestartThatMayHaveDiscardedEventsIsReported(t *testing.T) {
+	for name, exits := range map[string]bool{"without a pause": false, "long after it exited": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.start(ringbuf.Consume, false)
+			b.push(3)
+			b.step()
+			if exits {
+				b.step(Attended{Path: benchPath, Reader: b.reader, Known: true})
+				b.step()
+			}
+			b.restart()
+			lossy := !exits
+			totals := b.owner.agents[benchPath].tally
+			if got := totals.LossyRestarts() == 1; totals.Restarts() != 1 || got != lossy {
+				t.Errorf("%d restarts, %d of them lossy", totals.Restarts(), totals.LossyRestarts())
+			}
+			texts := b.said(notice.RingRestart)
+			if len(texts) != 1 || strings.Contains(texts[0], "may be lost") != lossy {
+				t.Errorf("notices are %q", texts)
+			}
+		})
+	}
+}
+
+// Events that another consumer takes after they were counted aren't missing, and
+// the notice doesn't claim that they are.
+func TestForeignReadOfCountedEventsIsReportedWithoutALoss(t *testing.T) {
+	b := newBench(t)
+	b.start(ringbuf.Consume, true)
+	b.hangs = true // counted events stay in the ring
+	b.push(10)
+	b.step()
+	b.takeTo(10)
+	b.step()
+	b.push(5)
+	b.step()
+	if got := b.counted(); got != 15 {
+		t.Errorf("%d events are counted, want 15", got)
+	}
+	texts := b.said(notice.RingForeign)
+	if len(texts) != 1 || !strings.Contains(texts[0], "what it takes first is missing") || strings.Contains(texts[0], "too low") {
+		t.Errorf("notices are %q", texts)
+	}
+}
+
+// If an agent flushes more often than the configured run interval, the notice names
+// run_interval instead of a larger buffer.
+func TestFullRingOfAFastAgentNeedsAShorterRunInterval(t *testing.T) {
+	for want, interval := range map[string]time.Duration{
+		"set run_interval: ":                 10 * time.Millisecond,
+		"set NIXL_TELEMETRY_BUFFER_SIZE=128": 100 * time.Millisecond,
+	} {
+		t.Run(interval.String(), func(t *testing.T) {
+			b := newBench(t)
+			b.start(ringbuf.Consume, false)
+			flush := b.now.Add(interval)
+			for end := b.now.Add(2 * time.Second); b.now.Before(end); {
+				next, _ := b.owner.step(b.now, nil)
+				if next.After(flush) {
+					b.now, flush = flush, flush.Add(interval)
+					b.push(4)
+					continue
+				}
+				b.now = next
+			}
+			if _, err := b.writer.PushBatch(make([]ringbuf.Event, 64)); err != nil { // fills the ring
+				t.Fatal(err)
+			}
+			b.step()
+			texts := b.said(notice.RingFull)
+			if len(texts) != 1 || !strings.Contains(texts[0], want) {
+				t.Errorf("notices are %q, want one with %q", texts, want)
+			}
+		})
+	}
+}
