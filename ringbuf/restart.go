@@ -156,23 +156,29 @@ func (r *Reader) believeAtZero(s state) (state, error) {
 // lastChanged returns the slot after the last one that isn't what it was when
 // this reader passed it, 0 if there is none. Two kinds of changes don't count,
 // because they can be there without a push: zeros, after the file was truncated
-// and extended, and the read position of a layout with a larger header, which an
+// and extended, and the read position 0 of a layout with a larger header, which an
 // agent stored that didn't finish its start.
 func (r *Reader) lastChanged() uint64 {
 	size := r.layout.EventSize()
 	now := r.slots[len(r.slots)-len(r.tail):]
 	for at := len(r.tail); at > 0; at -= size {
-		fromEnd := len(r.tail) - at
-		end := len(r.mem) - fromEnd // of the slot, in the file
-		if end > padded.readPos && end-size < padded.readPos+8 {
+		slot, before := now[at-size:at], r.tail[at-size:at]
+		if bytes.Equal(slot, before) || isZero(slot) {
 			continue
 		}
-		if slot := now[at-size : at]; !bytes.Equal(slot, r.tail[at-size:at]) && !isZero(slot) {
-			return r.mask + 1 - uint64(fromEnd/size)
+		fromEnd := len(r.tail) - at
+		start := len(r.mem) - fromEnd - size // of the slot, in the file
+		from, to := clamp(padded.readPos-start, size), clamp(padded.readPos+8-start, size)
+		if isZero(slot[from:to]) && bytes.Equal(slot[:from], before[:from]) && bytes.Equal(slot[to:], before[to:]) {
+			continue
 		}
+		return r.mask + 1 - uint64(fromEnd/size)
 	}
 	return 0
 }
+
+// clamp returns the integer from 0 to limit that is nearest to i.
+func clamp(i, limit int) int { return min(max(i, 0), limit) }
 
 // rememberTail copies the slots before the end of the ring, as they are when the
 // reader passes them. On a full file system it may be impossible to read a page

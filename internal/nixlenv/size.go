@@ -11,10 +11,15 @@ func ValidBufferSize(n int) bool {
 	return n >= 2 && n <= ringbuf.MaxCapacity && bits.OnesCount(uint(n)) == 1
 }
 
-// EnoughSlots is the [BufferSize] that an agent needs for what it has in one
-// run interval. A burst that has filled a ring of some slots had at least as
-// many events; more is how many are known not to have fitted.
+// EnoughSlots returns the [BufferSize] with which a burst that filled a ring of
+// some slots leaves it at most half full. more is how many events are known not to
+// have fitted. As a full ring doesn't show the size of the burst, it is taken to be
+// at least twice the ring's.
 func EnoughSlots(capacity int, more uint64) int {
-	need := uint64(capacity) + min(more, ringbuf.MaxCapacity)
-	return int(min(uint64(1)<<bits.Len64(need), ringbuf.MaxCapacity))
+	return SlotsFor(uint64(capacity) + min(max(more, uint64(capacity)), ringbuf.MaxCapacity))
+}
+
+// SlotsFor returns the [BufferSize] that a burst leaves at most half full.
+func SlotsFor(burst uint64) int {
+	return int(min(uint64(1)<<bits.Len64(2*burst-1), ringbuf.MaxCapacity))
 }

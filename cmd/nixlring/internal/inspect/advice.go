@@ -80,7 +80,7 @@ func (r *Report) adviseSize() {
 			nixlenv.BufferSize, nixlenv.EnoughSlots(c.Capacity, 0), c.Capacity, nixlenv.RunInterval)
 	case r.Burst.Most > uint64(c.Capacity/2):
 		r.advice("Up to %d events came within a run interval, more than half of what the ring holds: a busier time will overflow it. "+
-			"%s=%d (now %d) leaves room.", r.Burst.Most, nixlenv.BufferSize, nixlenv.EnoughSlots(c.Capacity, r.Burst.Most), c.Capacity)
+			"%s=%d (now %d) leaves room.", r.Burst.Most, nixlenv.BufferSize, nixlenv.SlotsFor(r.Burst.Most), c.Capacity)
 	}
 }
 
