@@ -82,7 +82,7 @@ func TestForeignReadOfCountedEventsIsReportedWithoutALoss(t *testing.T) {
 func TestFullRingOfAFastAgentNeedsAShorterRunInterval(t *testing.T) {
 	for want, interval := range map[string]time.Duration{
 		"set run_interval: ":                 10 * time.Millisecond,
-		"set NIXL_TELEMETRY_BUFFER_SIZE=128": 100 * time.Millisecond,
+		"set NIXL_TELEMETRY_BUFFER_SIZE=256": 100 * time.Millisecond,
 	} {
 		t.Run(interval.String(), func(t *testing.T) {
 			b := newBench(t)

@@ -24,9 +24,9 @@ var inWords = map[string]string{
 	"host_name":                       "the Collector's host name",
 	"allowed_uids":                    "all",
 	"storage":                         "none",
-	"histograms::duration::bounds":    "NIXL's own for times, powers of four for sizes; see [Metrics](#metrics)",
-	"histograms::size::bounds":        "NIXL's own for times, powers of four for sizes; see [Metrics](#metrics)",
-	"resource_attributes::*::enabled": "see there",
+	"histograms::duration::bounds":    "see [Metrics](#metrics)",
+	"histograms::size::bounds":        "see [Metrics](#metrics)",
+	"resource_attributes::*::enabled": "see [documentation.md](./documentation.md)",
 }
 
 // README.md has every key of the configuration, with its default.

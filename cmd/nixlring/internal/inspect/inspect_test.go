@@ -169,13 +169,13 @@ func TestAdvice(t *testing.T) {
 		"no consumer":      {events: 3, pids: []int{20}},
 		"wrong uid":        {events: 3, euid: 7, want: []string{"belongs to uid"}},
 		"full, unread":     {events: 7, pids: []int{20}, want: []string{"nobody takes events", "nixlring read --consume"}},
-		"full, consumed":   {events: 7, lock: 30, pids: []int{20, 30}, want: []string{"NIXL_TELEMETRY_BUFFER_SIZE=16 (now 8)"}},
-		"full, read":       {events: 7, pids: []int{20, 30}, want: []string{"NIXL_TELEMETRY_BUFFER_SIZE=16", "telemetry_reader"}},
+		"full, consumed":   {events: 7, lock: 30, pids: []int{20, 30}, want: []string{"NIXL_TELEMETRY_BUFFER_SIZE=32 (now 8)"}},
+		"full, read":       {events: 7, pids: []int{20, 30}, want: []string{"NIXL_TELEMETRY_BUFFER_SIZE=32", "telemetry_reader"}},
 		"two consumers":    {events: 1, lock: 30, pids: []int{20, 30, 40}, want: []string{"3 processes", "pmdanixl"}},
 		"leftover":         {events: 3, closed: true, want: []string{"Its agent has exited. The 3 events"}},
 		"empty leftover":   {closed: true, want: []string{"The file may be deleted"}},
 		"leftover, full":   {events: 7, closed: true, want: []string{"Its agent has exited. The 7 events"}},
-		"staging was full": {events: 1, dropped: 100, pids: []int{20}, want: []string{"100 events", "NIXL_TELEMETRY_BUFFER_SIZE=128 (now 8)"}},
+		"staging was full": {events: 1, dropped: 100, pids: []int{20}, want: []string{"100 events", "NIXL_TELEMETRY_BUFFER_SIZE=256 (now 8)"}},
 		"anyone may write": {events: 1, mode: 0o666, want: []string{"chmod go-w"}},
 	} {
 		t.Run(name, func(t *testing.T) {
