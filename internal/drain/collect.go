@@ -51,13 +51,11 @@ type collected struct {
 // drained meanwhile.
 const maxSlice = 128
 
-func (c *collect) apply(o *owner, now time.Time) {
+func (c *collect) apply(o *owner, _ time.Time) {
 	if o.stopped {
 		o.answer(c, true)
 		return
 	}
-	o.drainAll(now)
-	o.ending = o.ending || c.last
 	o.waiting = append(o.waiting, c)
 }
 
@@ -68,7 +66,7 @@ func (o *owner) collectDue(now time.Time) {
 		return
 	}
 	c := o.waiting[0]
-	for _, a := range o.slice(c) {
+	for _, a := range o.slice(c, now) {
 		o.snapshot(c, a, now)
 	}
 	if c.complete {
@@ -77,11 +75,15 @@ func (o *owner) collectDue(now time.Time) {
 	}
 }
 
-// slice returns the agents that a collection takes next.
-func (o *owner) slice(c *collect) []*agent {
+// slice returns the agents that a collection takes next. Before the first, all
+// rings are drained: an earlier collection may have ended just now, and begun a new
+// interval for the fill of the rings.
+func (o *owner) slice(c *collect, now time.Time) []*agent {
 	if c.number == 0 {
 		o.collections++
 		c.number = o.collections
+		o.drainAll(now)
+		o.ending = o.ending || c.last
 	}
 	from, found := slices.BinarySearchFunc(o.order, c.after, byPath)
 	if found {
@@ -117,7 +119,7 @@ func (o *owner) answerDue(now time.Time) {
 				continue
 			}
 			for !c.complete {
-				for _, a := range o.slice(c) {
+				for _, a := range o.slice(c, now) {
 					o.snapshot(c, a, now)
 				}
 			}

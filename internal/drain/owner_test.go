@@ -250,3 +250,23 @@ func TestSaveThatIsLateIsAnsweredAtTheDeadline(t *testing.T) {
 		t.Errorf("the next step is %v after the deadline", next.Sub(deadline))
 	}
 }
+
+// A collection that nobody waits for any more, because the process is shut down,
+// doesn't take the fill of the rings away from the last one.
+func TestCollectionRightAfterAnotherHasTheFill(t *testing.T) {
+	for name, saves := range map[string]bool{"with a store": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.start(ringbuf.Observe, saves)
+			b.push(3)
+			var fills []float64
+			done := func(c collected) { fills = append(fills, c.snapshots[0].Totals.Utilization()) }
+			deadline := b.now.Add(hungSave)
+			b.step(&collect{deadline: deadline, done: done}, &collect{deadline: deadline, done: done, last: true})
+			b.step()
+			if len(fills) != 2 || fills[0] == 0 || fills[1] != fills[0] {
+				t.Errorf("fills are %v", fills)
+			}
+		})
+	}
+}

@@ -133,7 +133,7 @@ func (o *owner) begin(now time.Time) {
 	var c *collect
 	if len(o.waiting) > 0 {
 		c = o.waiting[0]
-		list = o.slice(c)
+		list = o.slice(c, now)
 		if c.complete {
 			o.waiting, b.collects = o.waiting[1:], []*collect{c}
 		}
