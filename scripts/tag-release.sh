@@ -20,6 +20,8 @@ die() { printf 'tag-release: %s\n' "$*" >&2; exit 1; }
 version=${1-} mode=${2-}
 [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || die "VERSION is \"$version\", but must be like v0.1.0"
 [[ -z $mode || $mode == --create ]] || die "unknown argument $mode; only --create may follow VERSION"
+catalog=v$(sed -n 's/^const Version = "\(.*\)"$/\1/p' semconv/scope.go)
+[[ $version == "$catalog" ]] || die "VERSION is $version, but the catalog in semconv/scope.go has $catalog; change one of them"
 [[ -z $(git status --porcelain) ]] || die "the tree has changes; commit them first"
 tags=("$version")
 for m in "${released[@]}" bridge/gpu; do tags+=("$m/$version"); done

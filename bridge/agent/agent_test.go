@@ -35,7 +35,7 @@ var start = metrictest.Start
 
 func collect(t *testing.T, reader sdkmetric.Reader) []metricdata.Metrics {
 	t.Helper()
-	return metrictest.Collect(t, reader, agent.ScopeName)
+	return metrictest.Collect(t, reader, semconv.ScopeName)
 }
 
 // Every kind of event becomes the counters, gauges and histograms that the

@@ -14,12 +14,8 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
-
-// ScopeName is the name of the instrumentation scope of an agent's metrics. The
-// scope's version is that of this module.
-const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/agent"
 
 // Producer gives the metrics of agents to a reader of the SDK. It is safe for
 // concurrent use.
@@ -80,7 +76,7 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 		return nil, nil
 	}
 	return []metricdata.ScopeMetrics{{
-		Scope:   instrumentation.Scope{Name: ScopeName, Version: scope.Version()},
+		Scope:   instrumentation.Scope{Name: semconv.ScopeName, Version: semconv.Version},
 		Metrics: metrics,
 	}}, nil
 }

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
-	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // A Producer that was passed to no reader isn't silent.
@@ -44,14 +44,14 @@ func TestAgentWithoutAWayToReportIsRejected(t *testing.T) {
 	}
 }
 
-func TestScopeHasAVersion(t *testing.T) {
+func TestScopeIsTheCatalogs(t *testing.T) {
 	b := newBackend()
 	b.agent(t)
 	var rm metricdata.ResourceMetrics
 	if err := b.reader.Collect(t.Context(), &rm); err != nil {
 		t.Fatal(err)
 	}
-	if s := rm.ScopeMetrics[0].Scope; s.Name != agent.ScopeName || s.Version == "" || s.Version != scope.Version() {
+	if s := rm.ScopeMetrics[0].Scope; s.Name != semconv.ScopeName || s.Version != semconv.Version {
 		t.Errorf("scope %+v", s)
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // start is when the clock of the tests starts.
@@ -79,11 +79,8 @@ func (w *world) metrics(t *testing.T) []metricdata.Metrics {
 	}
 	var all []metricdata.Metrics
 	for _, s := range scopes {
-		if s.Scope.Name != rings.ScopeName {
-			t.Errorf("scope %q", s.Scope.Name)
-		}
-		if s.Scope.Version != scope.Version() {
-			t.Errorf("scope version %q, want %q", s.Scope.Version, scope.Version())
+		if s.Scope.Name != semconv.ScopeName || s.Scope.Version != semconv.Version {
+			t.Errorf("scope %+v", s.Scope)
 		}
 		all = append(all, s.Metrics...)
 	}

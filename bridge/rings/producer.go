@@ -13,14 +13,10 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/internal/host"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
-
-// ScopeName is the name of the instrumentation scope of everything that this
-// package reports.
-const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/rings"
 
 // Producer reads the rings of some directories and gives what they say to the
 // SDK's readers. It is safe for concurrent use.
@@ -163,7 +159,7 @@ func (p *Producer) collect(ctx context.Context, last bool) []metricdata.ScopeMet
 		return nil
 	}
 	return []metricdata.ScopeMetrics{{
-		Scope:   instrumentation.Scope{Name: ScopeName, Version: scope.Version()},
+		Scope:   instrumentation.Scope{Name: semconv.ScopeName, Version: semconv.Version},
 		Metrics: metrics,
 	}}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/host"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // ringReceiver reports the totals of the agents of a host.
@@ -70,6 +71,9 @@ func newReceiver(cfg *Config, settings receiver.Settings, next consumer.Metrics,
 			return nil, fmt.Errorf("find the host's name, which tells agents of one name apart; set host_name: %w", err)
 		}
 	}
+	// The scope's version is the catalog's: with that of the Collector's build, each
+	// build would start new series.
+	settings.BuildInfo.Version = semconv.Version
 	r.builder = newBuilder(cfg, metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, settings), hostname)
 	return r, nil
 }

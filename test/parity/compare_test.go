@@ -18,6 +18,7 @@ import (
 
 // metric is all that OTLP says of one, but for times.
 type metric struct {
+	Scope, ScopeVersion     string
 	Name, Description, Unit string
 	Kind                    pmetric.MetricType
 	Monotonic               bool
@@ -42,8 +43,8 @@ type point struct {
 	HasStart, StartsInOrder bool // it has a start time, which isn't after its time
 }
 
-// say is a batch in an order of its own, without the resource and the scopes,
-// and without what is left out by name. Whether an agent runs is always left
+// say is a batch in an order of its own, without the resource, and without what
+// is left out by name. Whether an agent runs is always left
 // out: an agent that reports by itself doesn't say so, and of a ring the answer
 // depends on when the kernel is asked.
 func say(t *testing.T, batch pmetric.Metrics, but ...string) []metric {
@@ -58,7 +59,9 @@ func say(t *testing.T, batch pmetric.Metrics, but ...string) []metric {
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
 				if !slices.ContainsFunc(but, func(p string) bool { return strings.HasPrefix(m.Name(), p) }) {
-					list = append(list, sayMetric(t, m, name.Str()))
+					one := sayMetric(t, m, name.Str())
+					one.Scope, one.ScopeVersion = sm.Scope().Name(), sm.Scope().Version()
+					list = append(list, one)
 				}
 			}
 		}

@@ -19,8 +19,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const ringOnly = "nixl.telemetry.ring."
 
 // One stream of operations, through a ring and the receiver and through
-// the bridge and the SDK's exporter. Only what says where they come from may
-// differ: the scope, the resource, and the ring's own health.
+// the bridge and the SDK's exporter. Only the resource and the ring's own health
+// may differ.
 func TestSameMetrics(t *testing.T) {
 	for name, c := range map[string]struct {
 		layout ringbuf.Layout

@@ -10,7 +10,7 @@ import (
 
 var (
 	Type      = component.MustNewType("nixl_shm")
-	ScopeName = "github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
+	ScopeName = "github.com/nixl-otel/nixl-otel"
 )
 
 const (

@@ -15,11 +15,11 @@ import (
 )
 
 func Meter(settings component.TelemetrySettings) metric.Meter {
-	return settings.MeterProvider.Meter("github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver")
+	return settings.MeterProvider.Meter("github.com/nixl-otel/nixl-otel")
 }
 
 func Tracer(settings component.TelemetrySettings) trace.Tracer {
-	return settings.TracerProvider.Tracer("github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver")
+	return settings.TracerProvider.Tracer("github.com/nixl-otel/nixl-otel")
 }
 
 // TelemetryBuilder provides an interface for components to report telemetry

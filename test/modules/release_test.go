@@ -1,0 +1,21 @@
+package modules
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// A release whose version isn't the catalog's would report the wrong scope.
+func TestReleaseMustHaveTheVersionOfTheCatalog(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "scripts/tag-release.sh", "v"+semconv.Version+"-other")
+	cmd.Dir = ringtest.Root(t)
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "but the catalog in semconv/scope.go has v"+semconv.Version) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
