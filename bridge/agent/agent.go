@@ -23,6 +23,7 @@ type Agent struct {
 // core is what an agent shares with those that [Agent.With] derives from it.
 type core struct {
 	name     string
+	claim    claim     // on the name, until the agent is closed
 	producer *Producer // nil without
 	outlet   *outlet   // nil without a ring and sinks
 
@@ -44,7 +45,14 @@ type derivation struct {
 // New returns an agent that reports through a [Producer] or by a ring, and to
 // sinks. Agents with the same name and Producer add up. The error names the ring
 // that can't be created, or the option or variable with an invalid value.
+//
+// A name must be a file name, with or without a ring. New rejects a Producer
+// while another agent of this process with the same name has a ring, and the
+// other way round: a backend would count the agent twice.
 func New(name string, opts ...Option) (*Agent, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	a, err := newAgent(name, opts)
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: %w", name, err)
@@ -58,10 +66,14 @@ func newAgent(name string, opts []Option) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{
-		core:   &core{name: name, producer: c.producer, derived: make(map[derivation]*Agent)},
+		core:   &core{name: name, claim: c.claim(), producer: c.producer, derived: make(map[derivation]*Agent)},
 		series: newSeries(c.clock),
 	}
+	if err := a.claim.take(name); err != nil {
+		return nil, err
+	}
 	if a.outlet, err = openOutlet(a, &c); err != nil {
+		a.claim.release(name)
 		return nil, err
 	}
 	var attributes []attribute.KeyValue
@@ -163,6 +175,7 @@ func (a *Agent) Close() error {
 			err = a.outlet.close()
 		}
 		a.leave()
+		a.claim.release(a.name)
 		if err != nil {
 			a.closeErr = fmt.Errorf("close agent %s: %w", a.name, err)
 		}

@@ -15,12 +15,12 @@ import (
 
 // benchAgent is an agent whose metrics are collected by nobody, or whose ring
 // is read by nobody.
-func benchAgent(b *testing.B, opts ...Option) *Agent {
+func benchAgent(b *testing.B, name string, opts ...Option) *Agent {
 	b.Helper()
 	if len(opts) == 0 {
 		opts = []Option{WithProducer(NewProducer())}
 	}
-	a, err := New("a", opts...)
+	a, err := New(name, opts...)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -41,12 +41,12 @@ const (
 // in turns, with one goroutine and with several.
 func BenchmarkAgentRatios(b *testing.B) {
 	ctx := context.Background()
-	sdk, a := metrictest.NewSDK(b), benchAgent(b)
+	sdk, a := metrictest.NewSDK(b), benchAgent(b, "a")
 	peer := a.With(attribute.NewSet(attribute.String(semconv.PeerAgentName, "p"), attribute.String(semconv.BackendName, "UCX")))
 	sampled := trace.ContextWithSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled,
 	}))
-	ring := benchAgent(b, WithRing(Ring{Dir: b.TempDir()}))
+	ring := benchAgent(b, "ring", WithRing(Ring{Dir: b.TempDir()}))
 	for _, c := range []struct {
 		name string
 		ours func()
@@ -83,7 +83,7 @@ func BenchmarkNilAgent(b *testing.B) {
 func BenchmarkProduce(b *testing.B) {
 	p := NewProducer()
 	for i := range 100 {
-		a := benchAgent(b, WithProducer(p), WithClock(func() time.Time { return time.Unix(int64(i), 0) }))
+		a := benchAgent(b, "a", WithProducer(p), WithClock(func() time.Time { return time.Unix(int64(i), 0) }))
 		a.With(attribute.NewSet(attribute.Int("agent", i))).Transfer(context.Background(), Transmit, 4096, postTime, totalTime)
 	}
 	b.ReportAllocs()

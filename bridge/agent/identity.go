@@ -25,6 +25,9 @@ import (
 // receiver's if host name and dir are: in a container, set host.name to the
 // node's and dir to the path at which the receiver watches.
 func ResourceAttributes(name, dir string) ([]attribute.KeyValue, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	if dir == "" {
 		dir = nixlenv.Env(os.LookupEnv).Dir()
 	}

@@ -53,9 +53,6 @@ func openOutlet(a *Agent, c *config) (*outlet, error) {
 		stop:     make(chan struct{}),
 	}
 	if c.ring != nil {
-		if !filepath.IsLocal(a.name) {
-			return nil, fmt.Errorf("%q can't be the name of a ring: the file would be outside %s", a.name, c.ring.Dir)
-		}
 		w, err := ringbuf.Create(filepath.Join(c.ring.Dir, a.name), c.ring.Layout, c.ring.Capacity)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -100,5 +101,22 @@ func TestErrorTypesAreBounded(t *testing.T) {
 	}
 	if n := w.telemetry(t, "k").Errors; n != 80 {
 		t.Errorf("the snapshot has %d errors, want 80", n)
+	}
+}
+
+// A kernel without an id could be another's.
+func TestEmptyIDIsReportedAndRecordsNothing(t *testing.T) {
+	handler := otel.GetErrorHandler()
+	defer otel.SetErrorHandler(handler)
+	var errs []error
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { errs = append(errs, err) }))
+	w := newWorld(t)
+	k := w.Register("")
+	k.Received(t.Context())
+	if k != nil || w.Summary().KernelCount != 0 {
+		t.Errorf("kernel %v is registered", k)
+	}
+	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "the id is empty") {
+		t.Errorf("errors: %v", errs)
 	}
 }

@@ -2,12 +2,14 @@ package ringkernel
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 	"weak"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 )
 
@@ -58,9 +60,14 @@ func NewRuntime(opts ...Option) *Runtime {
 
 // Register returns the Kernel with an id, and creates it if there is none. An
 // id that was unregistered starts again as [StateCreated], with a snapshot
-// from 0. A nil Runtime returns nil, which is a Kernel that does nothing.
+// from 0. A nil Runtime returns nil, which is a Kernel that does nothing. So
+// does an empty id, which is also reported to OpenTelemetry's error handler.
 func (r *Runtime) Register(id string) *Kernel {
 	if r == nil {
+		return nil
+	}
+	if id == "" {
+		otel.Handle(errNoID)
 		return nil
 	}
 	if k := r.Kernel(id); k != nil {
@@ -81,6 +88,8 @@ func (r *Runtime) Register(id string) *Kernel {
 	r.kernels[id] = k
 	return k
 }
+
+var errNoID = errors.New("register a ring kernel: the id is empty, so nothing is recorded; give each kernel an id")
 
 // Kernel returns the Kernel with an id, or nil if none is registered.
 func (r *Runtime) Kernel(id string) *Kernel {

@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// checkName rejects a name that can't be the name of a ring's file. It applies
+// to all agents, so that a program can switch between a ring and a Producer.
+func checkName(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return fmt.Errorf("agent name %q: must be a file name: not empty, not . or .., and without / and NUL", name)
+	}
+	return nil
+}
+
+var (
+	errOpenRing = errors.New("an open agent of this process reports this name by a ring: " +
+		"a backend would count it twice; use the same option for both agents, or another name")
+	errOpenProducer = errors.New("an open agent of this process reports this name through a Producer: " +
+		"a backend would count it twice; use the same option for both agents, or another name")
+)
+
+// claims are the names of the open agents of this process. Two agents with one
+// name must report in the same way: a backend adds up what a ring and a Producer
+// report.
+var claims = struct {
+	mu     sync.Mutex
+	byName map[string]claim
+}{byName: make(map[string]claim)}
+
+// claim counts the open agents with a name.
+type claim struct{ rings, producers int }
+
+// claim returns what an agent with this configuration adds to the claim on its
+// name.
+func (c *config) claim() (own claim) {
+	if c.ring != nil {
+		own.rings = 1
+	}
+	if c.producer != nil {
+		own.producers = 1
+	}
+	return own
+}
+
+// take claims a name until release.
+func (own claim) take(name string) error {
+	claims.mu.Lock()
+	defer claims.mu.Unlock()
+	all := claims.byName[name]
+	switch {
+	case own.producers > 0 && all.rings > 0:
+		return errOpenRing
+	case own.rings > 0 && all.producers > 0:
+		return errOpenProducer
+	}
+	claims.byName[name] = claim{all.rings + own.rings, all.producers + own.producers}
+	return nil
+}
+
+func (own claim) release(name string) {
+	claims.mu.Lock()
+	defer claims.mu.Unlock()
+	all := claims.byName[name]
+	all = claim{all.rings - own.rings, all.producers - own.producers}
+	if all == (claim{}) {
+		delete(claims.byName, name)
+		return
+	}
+	claims.byName[name] = all
+}
