@@ -200,6 +200,7 @@ func (c *core) leave() {
 		s.done.Store(true)
 	}
 	if c.producer != nil {
+		c.producer.waiting.Closing()
 		c.producer.leave(c.all)
 	}
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/uncollected"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -24,7 +24,7 @@ import (
 // is cumulative, whatever the reader prefers. Several readers can share a
 // Producer; an exemplar goes to the first one that collects.
 type Producer struct {
-	overdue *time.Timer // complains if no reader ever collects
+	waiting *uncollected.Timer // for the first collection
 
 	mu       sync.Mutex // guards what follows, and the accounts
 	accounts map[attribute.Distinct]*account
@@ -32,11 +32,6 @@ type Producer struct {
 }
 
 var _ sdkmetric.Producer = (*Producer)(nil)
-
-// patience is longer than any sensible interval between collections.
-const patience = 10 * time.Minute
-
-var errNotCollected = errors.New("no reader collects the metrics of agents: pass the agent.Producer to a reader with metric.WithProducer")
 
 // NewProducer returns a Producer. Pass it to a reader and to the agents that
 // report through it:
@@ -46,11 +41,11 @@ var errNotCollected = errors.New("no reader collects the metrics of agents: pass
 //	...
 //	a, err := agent.New("decode-0", agent.WithProducer(producer))
 //
-// If no reader collects within 10 minutes, OpenTelemetry's error handler gets
-// an error that says so.
+// If no reader has collected after 2 minutes, OpenTelemetry's error handler gets
+// an error that says so. [Agent.Close] reports it after 1 minute already.
 func NewProducer() *Producer {
 	return &Producer{
-		overdue:  time.AfterFunc(patience, func() { otel.Handle(errNotCollected) }),
+		waiting:  uncollected.Start("agents", time.Now, otel.Handle),
 		accounts: make(map[attribute.Distinct]*account),
 	}
 }
@@ -58,7 +53,7 @@ func NewProducer() *Producer {
 // Produce returns the metrics of all agents. A reader calls it at each
 // collection. The error is always nil.
 func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
-	p.overdue.Stop()
+	p.waiting.Collected()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := newCollection()

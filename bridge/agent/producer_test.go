@@ -13,23 +13,48 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// A Producer that was passed to no reader isn't silent.
+// A Producer that was passed to no reader isn't silent: the first of its agents
+// that is closed reports it, or else a timer.
 func TestProducerWithoutAReaderIsReported(t *testing.T) {
-	handler := otel.GetErrorHandler()
-	defer otel.SetErrorHandler(handler)
-	var errs []error
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { errs = append(errs, err) }))
-	synctest.Test(t, func(t *testing.T) {
-		agent.NewProducer()
-		collected := agent.NewProducer()
-		if _, err := collected.Produce(t.Context()); err != nil {
-			t.Error(err)
-		}
-		time.Sleep(time.Hour) // in a bubble of synctest
-		synctest.Wait()
-	})
-	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "pass the agent.Producer to a reader with metric.WithProducer") {
-		t.Errorf("errors: %v", errs)
+	for name, c := range map[string]struct {
+		closed, collected bool
+		says              string // empty for nothing
+	}{
+		"open agent":   {false, false, "the metrics of agents for 2m0s: pass the Producer to a reader with metric.WithProducer"},
+		"closed agent": {true, false, "the metrics of agents for 1m0s: pass the Producer to a reader with metric.WithProducer"},
+		"collected":    {true, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			handler := otel.GetErrorHandler()
+			defer otel.SetErrorHandler(handler)
+			var errs []error
+			otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { errs = append(errs, err) }))
+			synctest.Test(t, func(t *testing.T) {
+				p := agent.NewProducer()
+				a, err := agent.New("a", agent.WithProducer(p))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer closeAgent(t, a)
+				if c.collected {
+					if _, err := p.Produce(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+				time.Sleep(time.Minute) // in a bubble of synctest
+				if c.closed {
+					closeAgent(t, a)
+				}
+				time.Sleep(time.Hour) // in a bubble of synctest
+				synctest.Wait()
+			})
+			switch {
+			case c.says == "" && len(errs) > 0:
+				t.Errorf("errors: %v", errs)
+			case c.says != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), c.says)):
+				t.Errorf("errors: %v", errs)
+			}
+		})
 	}
 }
 

@@ -151,6 +151,6 @@
 // then its series end. If its id is registered again before that, its counters
 // go on; after that, they start from 0 with a start time of their own.
 //
-// A Producer that no reader collects for 10 minutes is reported to the error
-// handler of OpenTelemetry, and Summary.LastCollected stays unset.
+// A Producer that no reader has collected after 2 minutes is reported to
+// OpenTelemetry's error handler, and Summary.LastCollected stays zero.
 package ringkernel

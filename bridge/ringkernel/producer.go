@@ -2,7 +2,6 @@ package ringkernel
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 	"weak"
@@ -13,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/uncollected"
 )
 
 // ScopeName is the name of the instrumentation scope of the metrics of ring
@@ -24,7 +24,7 @@ const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 type Producer struct {
 	runtime *Runtime
 	config  producerConfig
-	overdue *time.Timer // complains if no reader ever collects
+	waiting *uncollected.Timer // for the first collection
 
 	collecting sync.Mutex // guards what follows
 	seen       uint64     // exemplars that the reader has
@@ -49,8 +49,6 @@ const (
 	// maxDeparted limits the memory for kernels that wait for a reader that
 	// doesn't collect. Past it, some are given up.
 	maxDeparted = 10_000
-	// patience is longer than any sensible interval between collections.
-	patience = 10 * time.Minute
 )
 
 // ProducerOption configures a [Producer].
@@ -91,8 +89,8 @@ func WithDeltaTemporality() ProducerOption {
 //	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(rt.NewProducer()))
 //
 // Each reader needs a Producer of its own, as it learns what is new since its
-// own last collection. A Producer that no reader collects for 10 minutes is
-// reported to the error handler of OpenTelemetry. That of a nil Runtime
+// own last collection. A Producer that no reader has collected after 2 minutes is
+// reported to OpenTelemetry's error handler. The Producer of a nil Runtime
 // produces nothing.
 func (r *Runtime) NewProducer(opts ...ProducerOption) *Producer {
 	p := &Producer{runtime: r, departed: make(map[string]departed)}
@@ -102,15 +100,12 @@ func (r *Runtime) NewProducer(opts ...ProducerOption) *Producer {
 	for _, o := range opts {
 		p.config = o.apply(p.config)
 	}
-	p.overdue = time.AfterFunc(patience, func() { otel.Handle(errNotCollected) })
+	p.waiting = uncollected.Start("ring kernels", time.Now, otel.Handle)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.producers = append(r.producers, weak.Make(p))
 	return p
 }
-
-var errNotCollected = errors.New("no reader collects the metrics of ring kernels: " +
-	"create the reader with metric.WithProducer and the Runtime's NewProducer")
 
 // Produce returns the metrics of all kernels. A reader calls it at each
 // collection. The error is always nil.
@@ -119,7 +114,7 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	if r == nil {
 		return nil, nil
 	}
-	p.overdue.Stop()
+	p.waiting.Collected()
 	p.collecting.Lock()
 	defer p.collecting.Unlock()
 	exemplars := r.exemplars.Load() // those taken from now on are for the next collection, too

@@ -214,7 +214,7 @@ func TestProducerWithoutAReaderIsAnError(t *testing.T) {
 				if collected {
 					collect(t, reader)
 				}
-				pass(time.Hour)
+				pass(2 * time.Minute)
 				synctest.Wait()
 				switch {
 				case collected && len(handled) > 0:

@@ -13,6 +13,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/uncollected"
 	"github.com/nixl-otel/nixl-otel/internal/host"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -28,10 +29,13 @@ type Producer struct {
 	log  *slog.Logger
 	now  func() time.Time
 
-	mu     sync.Mutex // guards what follows; held while something is produced
-	state  state
-	labels labels
-	last   []metricdata.ScopeMetrics // the totals at Close
+	sinks bool // events go to sinks, so the program may need no reader
+
+	mu      sync.Mutex // guards what follows; held while something is produced
+	state   state
+	waiting *uncollected.Timer // for the first collection; nil before Start and with sinks
+	labels  labels
+	last    []metricdata.ScopeMetrics // the totals at Close
 }
 
 var _ sdkmetric.Producer = (*Producer)(nil)
@@ -51,9 +55,9 @@ func New(opts ...Option) (*Producer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read NIXL's rings: %w", err)
 	}
-	p := &Producer{log: c.log, now: c.host.Now}
+	p := &Producer{log: c.log, now: c.host.Now, sinks: len(c.sinks) > 0}
 	c.host.Report = p.notice
-	if len(c.sinks) > 0 {
+	if p.sinks {
 		f := &feeder{sinks: c.sinks, log: c.log, now: c.host.Now}
 		c.host.Tap = f.tap
 	}
@@ -84,6 +88,9 @@ func (p *Producer) Start() error {
 		return fmt.Errorf("read NIXL's rings: %w", err)
 	}
 	p.state = started
+	if !p.sinks {
+		p.waiting = uncollected.Start("NIXL agents", p.now, func(err error) { p.log.Error("rings are drained, but not exported", "error", err) })
+	}
 	return nil
 }
 
@@ -117,6 +124,7 @@ func (p *Producer) Close() error {
 	if !running {
 		return nil
 	}
+	p.waiting.Closing()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	p.last = p.collect(ctx, true)
@@ -132,6 +140,7 @@ func (p *Producer) Close() error {
 func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.waiting.Collected()
 	switch p.state {
 	case started:
 		return p.collect(ctx, false), nil

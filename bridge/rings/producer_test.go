@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -283,6 +284,37 @@ func TestOptionErrors(t *testing.T) {
 			_, err := rings.New(c.opt)
 			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "read NIXL's rings: ") {
 				t.Errorf("error %v, want one with %q", err, c.says)
+			}
+		})
+	}
+}
+
+// Events that were taken out of the rings and collected by no reader are lost.
+func TestProducerWithoutAReaderIsLogged(t *testing.T) {
+	for name, c := range map[string]struct {
+		collected bool
+		opts      []rings.Option
+		logged    bool
+	}{
+		"no reader": {false, nil, true},
+		"a reader":  {true, nil, false},
+		"sinks":     {false, []rings.Option{rings.WithSinks(&kept{})}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var later atomic.Int64
+			clock := newClock()
+			opts := append(c.opts, rings.WithDirectories(t.TempDir()),
+				rings.WithClock(func() time.Time { return clock().Add(time.Duration(later.Load())) }))
+			w := newWorld(t, opts...)
+			if c.collected {
+				w.metrics(t)
+			}
+			later.Store(int64(time.Minute))
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if logged := strings.Contains(w.log.String(), "no reader has collected the metrics of NIXL agents"); logged != c.logged {
+				t.Errorf("logged is %v, want %v:\n%s", logged, c.logged, w.log)
 			}
 		})
 	}

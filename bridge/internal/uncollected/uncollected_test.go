@@ -1,0 +1,47 @@
+package uncollected_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/uncollected"
+)
+
+// pass lets time pass in a bubble of synctest.
+func pass(d time.Duration) { <-time.After(d) }
+
+func TestReportsOnceUnlessCollected(t *testing.T) {
+	for name, c := range map[string]struct {
+		do      func(*uncollected.Timer)
+		after   time.Duration // from the start
+		reports string        // empty for none
+	}{
+		"patience isn't over":      {func(*uncollected.Timer) {}, 2*time.Minute - 1, ""},
+		"patience is over":         {func(*uncollected.Timer) {}, 2 * time.Minute, "the metrics of agents for 2m0s: "},
+		"collected":                {(*uncollected.Timer).Collected, time.Hour, ""},
+		"closed at once":           {(*uncollected.Timer).Closing, 2*time.Minute - 1, ""},
+		"closed at once, no end":   {(*uncollected.Timer).Closing, time.Hour, "for 2m0s: "},
+		"closed after an interval": {func(w *uncollected.Timer) { pass(time.Minute); w.Closing(); w.Closing() }, time.Hour, "for 1m0s: "},
+		"collected and closed":     {func(w *uncollected.Timer) { w.Collected(); pass(time.Hour); w.Closing() }, time.Hour, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var errs []error
+				start := time.Now()
+				w := uncollected.Start("agents", time.Now, func(err error) { errs = append(errs, err) })
+				c.do(w)
+				pass(c.after - time.Since(start))
+				synctest.Wait()
+				w.Collected() // the bubble ends with the timer
+				switch {
+				case c.reports == "" && len(errs) > 0:
+					t.Errorf("reported %v", errs)
+				case c.reports != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), c.reports)):
+					t.Errorf("reported %v, want one error with %q", errs, c.reports)
+				}
+			})
+		})
+	}
+}
