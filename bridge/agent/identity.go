@@ -31,23 +31,18 @@ func ResourceAttributes(name, dir string) ([]attribute.KeyValue, error) {
 	if dir == "" {
 		dir = nixlenv.Env(os.LookupEnv).Dir()
 	}
-	environment := resource.Environment()
-	host, ok := environment.Set().Value(semconv.HostName)
-	if !ok {
-		system, err := os.Hostname()
-		if err != nil {
-			return nil, fmt.Errorf("resource of agent %s: find the host name: %w", name, err)
-		}
-		host = attribute.StringValue(validName(system))
+	host, err := identity.HostName()
+	if err != nil {
+		return nil, fmt.Errorf("resource of agent %s: %w", name, err)
 	}
-	service, ok := environment.Set().Value(semconv.ServiceName)
+	service, ok := resource.Environment().Set().Value(semconv.ServiceName)
 	if !ok {
 		service = attribute.StringValue(semconv.ServiceNameNIXL)
 	}
 	return []attribute.KeyValue{
 		{Key: semconv.ServiceName, Value: service},
-		attribute.String(semconv.ServiceInstanceID, identity.InstanceID(host.AsString(), dir, name)),
+		attribute.String(semconv.ServiceInstanceID, identity.InstanceID(host, dir, name)),
 		attribute.String(semconv.AgentName, validName(name)),
-		{Key: semconv.HostName, Value: host},
+		attribute.String(semconv.HostName, host),
 	}, nil
 }

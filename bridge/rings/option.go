@@ -10,6 +10,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -41,7 +42,7 @@ func (c *config) require(ok bool, format string, args ...any) {
 }
 
 func newConfig(opts []Option) (config, error) {
-	c := config{hostname: os.Hostname}
+	c := config{hostname: identity.HostName}
 	for _, o := range opts {
 		c = o.apply(c)
 	}
@@ -186,12 +187,13 @@ func WithLogger(log *slog.Logger) Option {
 	})
 }
 
-// WithHostName sets the host name that service.instance.id is made with, where
-// it is on the points. The default is os.Hostname. In a container it should be
-// what the Collector on the host would take, for the same UUIDs.
+// WithHostName sets the host name from which service.instance.id is derived. It
+// matters only with several directories. The default is host.name in
+// OTEL_RESOURCE_ATTRIBUTES, or else the system's. In a container, set it to the
+// node's for the same IDs as those of a Collector on the node.
 func WithHostName(name string) Option {
 	return optionFunc(func(c config) config {
-		c.hostname = func() (string, error) { return name, nil }
+		c.hostname = func() (string, error) { return valid(name), nil }
 		return c
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -67,10 +66,8 @@ func New(opts ...Option) (*Producer, error) {
 	if len(c.host.Directories) > 1 {
 		p.labels.instance = true
 		if p.labels.hostname, err = c.hostname(); err != nil {
-			return nil, fmt.Errorf("read NIXL's rings: find the host's name, which tells agents of one name apart: %w", err)
+			return nil, fmt.Errorf("read NIXL's rings: %w", err)
 		}
-		// As the receiver does, for the same identifiers.
-		p.labels.hostname = strings.ToValidUTF8(p.labels.hostname, "\uFFFD")
 	}
 	return p, nil
 }

@@ -142,18 +142,30 @@ func TestLifecycle(t *testing.T) {
 // Two agents of one name in two directories are two series, told apart by the
 // identifier that the Collector has for them.
 func TestSameNameInTwoDirectories(t *testing.T) {
-	one, two := t.TempDir(), t.TempDir()
-	makeRing(t, one, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
-	makeRing(t, two, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
-	w := newWorld(t, rings.WithDirectories(one, two), rings.WithHostName("host"))
-	for range 2 { // the second time the attributes are those kept
-		got := w.produce(t)
-		for i, dir := range []string{one, two} {
-			key := "nixl.memory.registered{nixl.agent.name=a,service.instance.id=" + identity.InstanceID("host", dir, "a") + "}"
-			if got[key] != float64(i+1) {
-				t.Errorf("%s is %v, want %d", key, got[key], i+1)
+	for name, c := range map[string]struct {
+		environment string
+		opts        []rings.Option
+		host        string
+	}{
+		"host name by option":      {"host.name=other", []rings.Option{rings.WithHostName("host")}, "host"},
+		"host name of environment": {"host.name=node-7", nil, "node-7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("OTEL_RESOURCE_ATTRIBUTES", c.environment)
+			one, two := t.TempDir(), t.TempDir()
+			makeRing(t, one, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
+			makeRing(t, two, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
+			w := newWorld(t, append(c.opts, rings.WithDirectories(one, two))...)
+			for range 2 { // the second time the attributes are those kept
+				got := w.produce(t)
+				for i, dir := range []string{one, two} {
+					key := "nixl.memory.registered{nixl.agent.name=a,service.instance.id=" + identity.InstanceID(c.host, dir, "a") + "}"
+					if got[key] != float64(i+1) {
+						t.Errorf("%s is %v, want %d", key, got[key], i+1)
+					}
+				}
 			}
-		}
+		})
 	}
 }
 

@@ -1,12 +1,17 @@
-// Package identity derives the service.instance.id of a NIXL agent. Everything
-// that reports an agent uses it, so that a backend sees one agent, whichever
-// way its metrics take.
+// Package identity finds what identifies a NIXL agent: its host and its
+// service.instance.id. Everything that reports an agent uses it, so a backend
+// sees one agent, whichever way its metrics take.
 package identity
 
 import (
+	"fmt"
+	"os"
 	"strings"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // namespace is OpenTelemetry's namespace for a service.instance.id that is
@@ -19,4 +24,20 @@ var namespace = uuid.MustParse("4d63009a-8d0f-11ee-aad7-4c796ed8e320")
 func InstanceID(host, dir, name string) string {
 	key := strings.Join([]string{host, dir, name}, "\x00") // none of them can contain a NUL
 	return uuid.NewSHA1(namespace, []byte(key)).String()
+}
+
+// HostName returns the host name of the agents that this program reports:
+// host.name in OTEL_RESOURCE_ATTRIBUTES, or else the system's. Bytes that aren't
+// UTF-8 are replaced, as by the receiver: exporters reject a whole batch for one
+// of them.
+func HostName() (string, error) {
+	name, _ := resource.Environment().Set().Value(semconv.HostName)
+	host := name.AsString()
+	if host == "" {
+		var err error
+		if host, err = os.Hostname(); err != nil {
+			return "", fmt.Errorf("find the host name, or else set host.name in OTEL_RESOURCE_ATTRIBUTES: %w", err)
+		}
+	}
+	return strings.ToValidUTF8(host, "\uFFFD"), nil
 }
