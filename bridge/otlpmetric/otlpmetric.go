@@ -56,8 +56,8 @@ func New(ctx context.Context, opts ...Option) (*Provider, error) {
 func (p *Provider) Shutdown(ctx context.Context) error {
 	p.stopping.Do(func() {
 		err := p.MeterProvider.Shutdown(ctx)
-		if err != nil && ctx.Err() != nil {
-			err = fmt.Errorf("the context ended first; give Shutdown a context of its own, with a deadline of some seconds: %w", err)
+		if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+			err = fmt.Errorf("the context was canceled; give Shutdown a context of its own, with a deadline of some seconds: %w", err)
 		}
 		if err != nil {
 			p.shutdownErr = fmt.Errorf("shut down OTLP metrics: the last export may be lost: %w", err)

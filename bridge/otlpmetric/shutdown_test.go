@@ -57,18 +57,30 @@ func TestShutdownBeforeOrAfterTheSessionIsClosed(t *testing.T) {
 	}
 }
 
-// A signal often ends the context that a program has at hand.
-func TestShutdownWithCanceledContextSaysWhatToDo(t *testing.T) {
-	clearEnv(t)
-	provider := newProvider(t, otlpmetric.WithExporter(&exporter{}))
-	if _, err := provider.Meter("test").Int64ObservableCounter("things", observeBy(func() {})); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	err := provider.Shutdown(ctx)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "give Shutdown a context of its own") {
-		t.Errorf("error %v", err)
+// A signal often cancels the context that a program has at hand. A context whose
+// deadline passed is Shutdown's own: the backend was too slow.
+func TestOnlyShutdownWithCanceledContextSaysToUseAnother(t *testing.T) {
+	for _, want := range []error{context.Canceled, context.DeadlineExceeded} {
+		t.Run(want.Error(), func(t *testing.T) {
+			clearEnv(t)
+			provider := newProvider(t, otlpmetric.WithExporter(&exporter{}))
+			if _, err := provider.Meter("test").Int64ObservableCounter("things", observeBy(func() {})); err != nil {
+				t.Fatal(err)
+			}
+			deadline := time.Now().Add(time.Hour)
+			if errors.Is(want, context.DeadlineExceeded) {
+				deadline = time.Time{}
+			}
+			ctx, cancel := context.WithDeadline(t.Context(), deadline)
+			cancel()
+			err := provider.Shutdown(ctx)
+			if !errors.Is(err, want) {
+				t.Fatalf("error %v, want %v", err, want)
+			}
+			if advice := strings.Contains(err.Error(), "give Shutdown a context of its own"); advice != errors.Is(want, context.Canceled) {
+				t.Errorf("error %v", err)
+			}
+		})
 	}
 }
 

@@ -11,7 +11,8 @@
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./agent
 //	NIXL_TELEMETRY_CSV_FILE=events.csv go run ./agent
 //
-// It runs until it is interrupted, and then prints what it did.
+// With neither, it says that it reports to no backend. It runs until it is
+// interrupted, and then prints what it did.
 package main
 
 import (
@@ -81,6 +82,8 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 		}
 		defer func() { err = errors.Join(err, shutdown()) }()
 		opts = append(opts, agent.WithProducer(producer), agent.WithNameInResource())
+	default:
+		fmt.Fprintln(w, "reporting to no backend: pass -ring or set OTEL_EXPORTER_OTLP_ENDPOINT")
 	}
 	if os.Getenv(sink.CSVFile) != "" {
 		var file *sink.CSV

@@ -48,6 +48,22 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Without a backend, the program says so: it looks as if it worked.
+func TestRunWithoutABackendSaysSo(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "")
+	for ring, want := range map[string]bool{"": true, t.TempDir(): false} {
+		var out bytes.Buffer
+		s := settings{name: "a", ring: ring, duration: time.Millisecond, rate: 1000, blocks: 4, block: 16}
+		if err := run(t.Context(), s, &out); err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.HasPrefix(out.String(), "reporting to no backend: pass -ring or set OTEL_EXPORTER_OTLP_ENDPOINT\n"); said != want {
+			t.Errorf("with -ring %q, the output is %q", ring, &out)
+		}
+	}
+}
+
 func inRing(t *testing.T, path string) map[string]int64 {
 	t.Helper()
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)

@@ -10,12 +10,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// shutdownTime limits the last export, so that a backend that is down doesn't
-// keep the program.
+// shutdownTime bounds the last export, so that a backend that can't be reached
+// doesn't delay the exit for long.
 const shutdownTime = 5 * time.Second
 
-// export ships over OTLP if the environment has an endpoint, and not at all
-// otherwise. shutdown ships the last metrics.
+// export exports over OTLP if the environment has an endpoint, or else not at all.
+// shutdown exports the last metrics.
 func export(ctx context.Context, rt *ringkernel.Runtime) (shutdown func() error, err error) {
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") == "" {
 		return func() error { return nil }, nil
@@ -31,7 +31,7 @@ func export(ctx context.Context, rt *ringkernel.Runtime) (shutdown func() error,
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
-			return fmt.Errorf("ship the last metrics: %w", err)
+			return fmt.Errorf("export the last metrics: %w", err)
 		}
 		return nil
 	}, nil

@@ -68,7 +68,7 @@ func startBackend(t *testing.T) *backend {
 	return b
 }
 
-// With an endpoint in the environment, everything is shipped: what came last
+// With an endpoint in the environment, everything is exported: what came last
 // when the program ends.
 func TestRunShips(t *testing.T) {
 	b := startBackend(t)

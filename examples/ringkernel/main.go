@@ -10,10 +10,10 @@
 //
 //	go run ./ringkernel
 //
-// prints a summary every few seconds until it is interrupted. With
-// OTEL_EXPORTER_OTLP_ENDPOINT set, for example to http://localhost:4317, it
-// also ships its metrics over OTLP gRPC; OTEL_METRIC_EXPORT_INTERVAL, in
-// milliseconds, says how often.
+// prints a summary every few seconds until it is interrupted, and then how many
+// results the last kernel sent. With OTEL_EXPORTER_OTLP_ENDPOINT set, for example
+// to http://localhost:4317, it also exports its metrics over OTLP.
+// OTEL_METRIC_EXPORT_INTERVAL is the time between two exports, in milliseconds.
 package main
 
 import (
@@ -63,8 +63,8 @@ func main() {
 	}
 }
 
-// run runs the pipeline until the context is done or the duration over, and
-// then has the last metrics shipped.
+// run runs the pipeline until the context is done or the duration is over, and
+// then exports the last metrics.
 func run(ctx context.Context, s settings, w io.Writer) (err error) {
 	if err := s.validate(); err != nil {
 		return err
@@ -86,11 +86,18 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 
 	printed := make(chan error, 1)
 	go func() { printed <- report.Print(ctx, w, rt, s.every) }()
-	newPipeline(rt, s).run(ctx)
+	p := newPipeline(rt, s)
+	p.run(ctx)
 	if err := <-printed; err != nil {
 		return err
 	}
-	return report.Write(w, rt.Summary())
+	if err := report.Write(w, rt.Summary()); err != nil {
+		return err
+	}
+	if last, ok := rt.Telemetry(p.last().telemetry.ID()); ok {
+		_, err = fmt.Fprintf(w, "%s sent %d results\n", last.KernelID, last.MessagesSent)
+	}
+	return err
 }
 
 // validate names the flag that has a value which can't be.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,10 @@ func TestRunPrintsSummaries(t *testing.T) {
 		}
 		if n := strings.Count(out.String(), "=== Telemetry @ "); n != 3 {
 			t.Errorf("%d summaries, want 3:\n%s", n, &out)
+		}
+		end := regexp.MustCompile(`(?m)^  format: terminated, (\d+) processed(?s:.*)^format sent (\d+) results\n$`).FindStringSubmatch(out.String())
+		if end == nil || end[1] != end[2] || end[1] == "0" {
+			t.Errorf("the last kernel's results aren't at the end: %q\n%s", end, &out)
 		}
 		if n := strings.Count(out.String(), ": terminated, "); n != 3 {
 			t.Errorf("%d kernels terminated, want 3:\n%s", n, &out)

@@ -23,6 +23,8 @@ func newPipeline(rt *ringkernel.Runtime, s settings) *pipeline {
 	return &pipeline{settings: s, kernels: []*kernel{first, middle, last}, paused: middle}
 }
 
+func (p *pipeline) last() *kernel { return p.kernels[len(p.kernels)-1] }
+
 // run launches the kernels, feeds them until the context is done, and
 // terminates them from the first to the last, so that every message gets
 // through.

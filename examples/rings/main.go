@@ -1,13 +1,15 @@
-// Command rings ships the telemetry of NIXL agents over OTLP gRPC, without a
-// Collector: it reads the rings that agents write into a directory, and gives
+// Command rings exports the telemetry of NIXL agents over OTLP, without a
+// Collector: it reads the rings that agents create in a directory, and passes
 // their totals to its own OpenTelemetry pipeline.
 //
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./rings -dir /run/nixl
 //
-// The directory is $NIXL_TELEMETRY_DIR unless it is given, and the endpoint
-// localhost:4317; it says at start where it ships to. OTEL_METRIC_EXPORT_INTERVAL,
-// in milliseconds, says how often to ship. With NIXL_TELEMETRY_CSV_FILE set,
-// every event is also a row of that file. It runs until it is interrupted.
+// The default directory is $NIXL_TELEMETRY_DIR, or else /tmp. The default endpoint
+// is on this host. The program logs the protocol and the endpoint at the start.
+// OTEL_EXPORTER_OTLP_PROTOCOL selects grpc, the default, or http/protobuf, and
+// OTEL_METRIC_EXPORT_INTERVAL the time between two exports, in milliseconds. With
+// NIXL_TELEMETRY_CSV_FILE set, every event is also a row of that file. The program
+// runs until it is interrupted.
 package main
 
 import (
@@ -30,11 +32,12 @@ import (
 
 func main() {
 	dir := flag.String("dir", "", "directory of the rings (default $NIXL_TELEMETRY_DIR, or /tmp)")
-	observe := flag.Bool("observe", false, "only look at the rings, beside another reader")
+	observe := flag.Bool("observe", false, "leave the events in the rings, for another reader")
 	flag.Parse()
 
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	log.Info("shipping over OTLP gRPC", "endpoint", endpoint())
+	protocol, endpoint := target()
+	log.Info("exporting over OTLP", "protocol", protocol, "endpoint", endpoint)
 	opts := []rings.Option{rings.WithLogger(log)}
 	if *dir != "" {
 		opts = append(opts, rings.WithDirectories(*dir))
@@ -50,18 +53,24 @@ func main() {
 	}
 }
 
-// endpoint is where the exporter ships to. Nobody may be there, and it would be
-// told only at the end.
-func endpoint() string {
-	return cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"),
-		"localhost:4317, as OTEL_EXPORTER_OTLP_ENDPOINT isn't set")
+// target returns what the exporter uses. If no backend listens there, the first
+// export reports it, which may be a minute later.
+func target() (protocol, endpoint string) {
+	protocol = cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "grpc")
+	local := "localhost:4317"
+	if protocol == "http/protobuf" {
+		local = "localhost:4318"
+	}
+	endpoint = cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"),
+		local+" (OTEL_EXPORTER_OTLP_ENDPOINT isn't set)")
+	return protocol, endpoint
 }
 
-// shutdownTime bounds the last export, so that a backend that is gone doesn't
-// keep the program.
+// shutdownTime bounds the last export, so that a backend that can't be reached
+// doesn't delay the exit for long.
 const shutdownTime = 5 * time.Second
 
-// run ships until the context is done.
+// run exports until the context is done.
 func run(ctx context.Context, opts []rings.Option) (err error) {
 	if os.Getenv(sink.CSVFile) != "" {
 		var file *sink.CSV
@@ -87,9 +96,9 @@ func run(ctx context.Context, opts []rings.Option) (err error) {
 
 	last, cancel := context.WithTimeout(context.Background(), shutdownTime)
 	defer cancel()
-	err = provider.Shutdown(last) // drains the rings, and ships what came last
+	err = provider.Shutdown(last) // drains the rings and exports once more
 	if err != nil {
-		err = fmt.Errorf("ship the last metrics: %w", err)
+		err = fmt.Errorf("export the last metrics: %w", err)
 	}
 	return errors.Join(err, producer.Close())
 }

@@ -73,7 +73,7 @@ func startBackend(t *testing.T) *backend {
 	return b
 }
 
-// What stands in the rings when the program is interrupted is shipped.
+// Events that are in the rings when the program is interrupted are exported.
 func TestRun(t *testing.T) {
 	dir, b := t.TempDir(), startBackend(t)
 	t.Setenv("NIXL_TELEMETRY_CSV_FILE", filepath.Join(t.TempDir(), "events.csv"))
@@ -94,6 +94,34 @@ func TestRun(t *testing.T) {
 	}
 	if b.registered["one"] != 1 || b.registered["two"] != 2 {
 		t.Errorf("the backend has %v", b.registered)
+	}
+}
+
+func TestTargetIsTheExporters(t *testing.T) {
+	for name, c := range map[string]struct {
+		env                map[string]string
+		protocol, endpoint string
+	}{
+		"default": {nil, "grpc", "localhost:4317 (OTEL_EXPORTER_OTLP_ENDPOINT isn't set)"},
+		"HTTP": {
+			map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"},
+			"http/protobuf", "localhost:4318 (OTEL_EXPORTER_OTLP_ENDPOINT isn't set)",
+		},
+		"metrics take precedence": {map[string]string{
+			"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc",
+			"OTEL_EXPORTER_OTLP_ENDPOINT": "http://a:1", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://b:2",
+		}, "grpc", "http://b:2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, setting := range []string{"PROTOCOL", "ENDPOINT"} {
+				for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_METRICS_"} {
+					t.Setenv(prefix+setting, c.env[prefix+setting])
+				}
+			}
+			if protocol, endpoint := target(); protocol != c.protocol || endpoint != c.endpoint {
+				t.Errorf("%s to %s, want %s to %s", protocol, endpoint, c.protocol, c.endpoint)
+			}
+		})
 	}
 }
 
