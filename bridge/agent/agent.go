@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/sampled"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -67,7 +68,7 @@ func newAgent(name string, opts []Option) (*Agent, error) {
 	}
 	a := &Agent{
 		core:   &core{name: name, claim: c.claim(), producer: c.producer, derived: make(map[derivation]*Agent)},
-		series: newSeries(c.clock),
+		series: newSeries(c.clock, sampled.Environment()),
 	}
 	if err := a.claim.take(name); err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func (a *Agent) overflow() *Agent {
 
 func (a *Agent) derive(d derivation, attributes attribute.Set) *Agent {
 	all := slices.Concat(a.account.points.attributes, attributes.ToSlice())
-	derived := &Agent{core: a.core, series: newSeries(a.clock)}
+	derived := &Agent{core: a.core, series: newSeries(a.clock, a.filter)}
 	a.enter(all, derived.series)
 	a.derived[d] = derived
 	return derived

@@ -38,8 +38,11 @@
 //
 // [Agent.With] adds attributes to what is recorded, such as
 // semconv.PeerAgentName and semconv.BackendName. Each set has series of its own,
-// so don't add attributes with many values, such as request IDs. Calls within a
-// sampled span leave exemplars on the histograms and on nixl.errors.
+// so don't add attributes with many values, such as request IDs.
+//
+// A call of Transfer or Error within a sampled span leaves exemplars on the
+// histograms or on nixl.errors. OTEL_METRICS_EXEMPLAR_FILTER=always_off turns this
+// off; always_on is not supported.
 //
 // The temporality is cumulative, and views of the MeterProvider don't apply.
 // Sums stop at 2^63-1.

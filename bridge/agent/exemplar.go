@@ -28,10 +28,10 @@ type exemplars struct {
 func mayHaveSpan(ctx context.Context) bool { return ctx != context.Background() }
 
 // sampled returns where to keep exemplars, and what they have in common, if the
-// context has a sampled span: the condition of the SDK's default filter.
+// filter selects the context.
 func (s *series) sampled(ctx context.Context) (*exemplars, exemplar, bool) {
-	span := trace.SpanContextFromContext(ctx)
-	if !span.IsSampled() {
+	span, ok := s.filter.Span(ctx)
+	if !ok {
 		return nil, exemplar{}, false
 	}
 	all := s.exemplars.Load()

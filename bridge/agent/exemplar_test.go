@@ -65,3 +65,22 @@ func TestErrorOfASampledSpanIsAnExemplar(t *testing.T) {
 		}
 	}
 }
+
+func TestExemplarFilterOfTheEnvironmentApplies(t *testing.T) {
+	sampled, _ := inSpan(t.Context(), trace.FlagsSampled)
+	for filter, want := range map[string]int{"always_off": 0, "trace_based": 1, "": 1} {
+		t.Setenv("OTEL_METRICS_EXEMPLAR_FILTER", filter)
+		w := newAgent(t)
+		w.Transfer(sampled, agent.Receive, 1, us, us)
+		w.With(peer("p")).Error(sampled, agent.StatusBackend)
+		ms := collect(t, w.reader)
+		transfers := metrictest.Data[metricdata.Histogram[float64]](t, ms, semconv.TransferDuration.Name).DataPoints[0].Exemplars
+		errors := 0
+		for _, p := range metrictest.Data[metricdata.Sum[int64]](t, ms, semconv.Errors.Name).DataPoints {
+			errors += len(p.Exemplars)
+		}
+		if len(transfers) != want || errors != want {
+			t.Errorf("filter %q: %d exemplars of transfers and %d of errors, want %d", filter, len(transfers), errors, want)
+		}
+	}
+}

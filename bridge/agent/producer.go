@@ -20,9 +20,9 @@ import (
 // Producer gives the metrics of agents to a reader of the SDK. It is safe for
 // concurrent use.
 //
-// Views and exemplar filters don't apply to its metrics, and their temporality
-// is cumulative, whatever the reader prefers. Several readers can share a
-// Producer; an exemplar goes to the first one that collects.
+// The MeterProvider's views and exemplar filter don't apply to its metrics, and
+// their temporality is cumulative, whatever the reader prefers. Several readers
+// can share a Producer; an exemplar goes to the first one that collects.
 type Producer struct {
 	waiting *uncollected.Timer // for the first collection
 

@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/lane"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/sampled"
 )
 
 // series is what an agent counts under one set of attributes.
 type series struct {
 	account *account
 	clock   func() time.Time
+	filter  sampled.Filter
 	whole   bool        // counts for the agent without derived attributes
 	done    atomic.Bool // closed: nothing is recorded any more
 
@@ -21,8 +23,8 @@ type series struct {
 	exemplars atomic.Pointer[exemplars]
 }
 
-func newSeries(clock func() time.Time) *series {
-	s := &series{clock: clock}
+func newSeries(clock func() time.Time, filter sampled.Filter) *series {
+	s := &series{clock: clock, filter: filter}
 	s.last.init()
 	return s
 }

@@ -91,7 +91,9 @@
 // # Exemplars
 //
 // If the context of a call carries a sampled span, the data point gets an
-// exemplar with its trace and span ID, as with the SDK's default filter. A
+// exemplar with its trace and span ID, as with the SDK's default filter. With
+// OTEL_METRICS_EXEMPLAR_FILTER=always_off, none gets one; always_on is not
+// supported. A
 // histogram has an exemplar for each bucket, a counter has one. Each is the
 // first in 10 ms, so that a program whose every span is sampled doesn't pay for
 // each. ringkernel.messages.processed has none: its messages have theirs in

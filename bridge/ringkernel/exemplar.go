@@ -50,15 +50,13 @@ func mayHaveSpan(ctx context.Context) bool { return reflect.TypeOf(ctx) != backg
 
 var background = reflect.TypeOf(context.Background())
 
-// exemplify keeps an exemplar if the context has a sampled span: the condition
-// of the SDK's default filter. Of several within 10 ms a slot keeps the first,
-// so that a program whose every span is sampled doesn't pay for each.
+// exemplify keeps an exemplar if the filter selects the context. Of several within
+// 10 ms, a slot keeps the first, so a program whose spans are all sampled doesn't
+// pay for each.
 func (k *Kernel) exemplify(ctx context.Context, at func(*exemplars) *slot, value float64) {
-	if ctx == nil {
-		return
-	}
-	span := trace.SpanContextFromContext(ctx)
-	if !span.IsSampled() || !span.IsValid() {
+	r := k.runtime
+	span, ok := r.filter.Span(ctx)
+	if !ok {
 		return
 	}
 	all := k.exemplars.Load()
@@ -66,7 +64,6 @@ func (k *Kernel) exemplify(ctx context.Context, at func(*exemplars) *slot, value
 		k.exemplars.CompareAndSwap(nil, &exemplars{latencies: make([]slot, len(latencyBounds)+1)})
 		all = k.exemplars.Load()
 	}
-	r := k.runtime
 	s, window := at(all), r.window.number.Load()
 	if old := s.Load(); old != nil && old.window == window && !r.exactTimes {
 		return

@@ -145,3 +145,20 @@ func TestExemplarsAreRationed(t *testing.T) {
 }
 
 var _ sdkmetric.Producer = (*ringkernel.Producer)(nil)
+
+func TestExemplarFilterOfTheEnvironmentApplies(t *testing.T) {
+	for filter, want := range map[string]map[string][]byte{
+		"always_off":   {},
+		" Always_Off ": {},
+		"trace_based":  {"ringkernel.messages.sent": {1}, "ringkernel.message.duration": {2}},
+	} {
+		t.Setenv("OTEL_METRICS_EXEMPLAR_FILTER", filter)
+		w := newWorld(t)
+		k := w.Register("k")
+		k.Sent(withSpan(t, 1, true))
+		k.Processed(withSpan(t, 2, true), us)
+		if d := cmp.Diff(want, exemplarsOf(t, w.collect(t))); d != "" {
+			t.Errorf("filter %q: exemplars (-want +got):\n%s", filter, d)
+		}
+	}
+}

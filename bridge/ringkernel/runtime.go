@@ -11,6 +11,8 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/sampled"
 )
 
 // Runtime collects the telemetry of the kernels that are registered with it. A
@@ -27,6 +29,7 @@ type Runtime struct {
 	errorType      func(error) string
 	gpuUtilization func() (float64, bool)
 	derived        bool
+	filter         sampled.Filter
 
 	window       window
 	exemplars    atomic.Uint64 // how many were taken
@@ -48,6 +51,7 @@ func NewRuntime(opts ...Option) *Runtime {
 		errorType:      c.errorType,
 		gpuUtilization: c.gpuUtilization,
 		derived:        c.derived,
+		filter:         sampled.Environment(),
 		kernels:        make(map[string]*Kernel),
 	}
 	if r.clock == nil {

@@ -1,0 +1,30 @@
+// Package sampled selects the measurements that become exemplars, as the SDK does
+// for its instruments.
+package sampled
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Filter selects measurements within a sampled span, or none.
+type Filter struct{ off bool }
+
+// Environment returns the filter that OTEL_METRICS_EXEMPLAR_FILTER selects: none
+// for always_off, or else trace_based, the default. It doesn't support always_on:
+// an exemplar without a span leads nowhere.
+func Environment() Filter {
+	return Filter{off: strings.EqualFold(strings.TrimSpace(os.Getenv("OTEL_METRICS_EXEMPLAR_FILTER")), "always_off")}
+}
+
+// Span returns the span of a context whose measurements become exemplars.
+func (f Filter) Span(ctx context.Context) (s trace.SpanContext, ok bool) {
+	if f.off {
+		return s, false
+	}
+	s = trace.SpanContextFromContext(ctx)
+	return s, s.IsSampled() && s.IsValid()
+}
