@@ -16,6 +16,12 @@ import (
 //
 // All methods are safe for concurrent use. A nil *Agent is valid and does
 // nothing, so a program in which telemetry is off leaves its *Agent nil.
+//
+// Each method that records takes the context of the operation, as the SDK's
+// instruments do. [Agent.Transfer] and [Agent.Error] take exemplars from it. The
+// others don't use it yet, because their metrics have no exemplars; pass it all
+// the same. Recording never blocks, so it doesn't matter whether the context is
+// canceled.
 type Agent struct {
 	*core
 	*series

@@ -51,7 +51,8 @@ func NewProducer() *Producer {
 }
 
 // Produce returns the metrics of all agents. A reader calls it at each
-// collection. The error is always nil.
+// collection. It doesn't block, so it doesn't use the context that the interface
+// of producers requires. The error is always nil.
 func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	p.waiting.Collected()
 	p.mu.Lock()

@@ -52,6 +52,7 @@ func (s *series) transfer(ctx context.Context, d Direction, t *transfer) {
 }
 
 // MemoryRegistered records that memory was registered with the agent, in bytes.
+// The context isn't used yet; see [Agent].
 func (a *Agent) MemoryRegistered(_ context.Context, bytes int64) {
 	if a != nil {
 		a.memory(register, bytes)
@@ -59,7 +60,7 @@ func (a *Agent) MemoryRegistered(_ context.Context, bytes int64) {
 }
 
 // MemoryDeregistered records that memory was deregistered from the agent, in
-// bytes.
+// bytes. The context isn't used yet; see [Agent].
 func (a *Agent) MemoryDeregistered(_ context.Context, bytes int64) {
 	if a != nil {
 		a.memory(deregister, bytes)
@@ -106,7 +107,8 @@ func (a *Agent) Error(ctx context.Context, s Status) {
 // ends at its first NUL or after 31 bytes, as in a ring. Past 200 names, events
 // count under otel.metric.overflow = true.
 //
-// Only rings of layouts V1 and V2Named carry such events.
+// Only rings of layouts V1 and V2Named carry such events. The context isn't used
+// yet; see [Agent].
 func (a *Agent) Event(_ context.Context, c EventCategory, name string, value uint64) {
 	if a == nil || a.done.Load() {
 		return
@@ -123,7 +125,8 @@ func (a *Agent) Event(_ context.Context, c EventCategory, name string, value uin
 
 // EventsDropped records that events were dropped before they reached any
 // telemetry. The agent itself counts events that it drops because more were
-// recorded in a run interval than its ring can hold.
+// recorded in a run interval than its ring can hold. The context isn't used yet;
+// see [Agent].
 func (a *Agent) EventsDropped(_ context.Context, events uint64) {
 	if a == nil || a.done.Load() {
 		return

@@ -108,7 +108,8 @@ func (r *Runtime) NewProducer(opts ...ProducerOption) *Producer {
 }
 
 // Produce returns the metrics of all kernels. A reader calls it at each
-// collection. The error is always nil.
+// collection. It doesn't block, so it doesn't use the context that the interface
+// of producers requires. The error is always nil.
 func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	r := p.runtime
 	if r == nil {

@@ -127,7 +127,8 @@ func (s *Session) AddGeneratedTokens(ctx context.Context, n int64) {
 }
 
 // AddContention counts times that CPU and iGPU waited for each other. They are
-// cpu_igpu_contention_events in the summary; there is no metric for them.
+// cpu_igpu_contention_events in the summary; there is no metric for them. So the
+// context, which the other methods take exemplars from, isn't used yet.
 func (s *Session) AddContention(_ context.Context, n int64) {
 	if s != nil {
 		s.count(&s.totals.contention, n)
