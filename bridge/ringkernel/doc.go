@@ -1,10 +1,10 @@
 // Package ringkernel reports the telemetry of ring kernels through the
 // OpenTelemetry SDK.
 //
-// A ring kernel is a worker that lives long: it takes messages from an input
-// queue, works on each, and puts messages into an output queue. A [Runtime]
-// collects the telemetry of a program's kernels, and a [Producer] gives it to
-// the SDK's reader:
+// A ring kernel is a long-lived worker: it takes messages from an input queue,
+// processes each, and puts the results into an output queue. A [Runtime] records
+// the telemetry of a program's kernels, and a [Producer] passes it to a reader of
+// the SDK:
 //
 //	rt := ringkernel.NewRuntime()
 //	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(rt.NewProducer()))
@@ -28,8 +28,8 @@
 //		k.Sent(ctx)
 //	}
 //
-// That is all: there is no second connection to make, and nothing to close.
-// With bridge/otlpmetric, the three lines in the middle are one:
+// Nothing else must be connected or closed. Package bridge/otlpmetric creates the
+// reader and the provider in one call:
 //
 //	provider, err := otlpmetric.New(ctx, otlpmetric.WithProducers(rt.NewProducer()))
 //
@@ -42,8 +42,8 @@
 //
 // # What is counted
 //
-// Each call updates what its name says and nothing else. Counts are of
-// messages; every data point has the attribute ringkernel.kernel.id.
+// Each call updates the metrics in its row and no others. Counts are of messages.
+// Every data point has the attribute ringkernel.kernel.id.
 //
 //	call                     when                                     metric                                  snapshot
 //	Kernel.Received          a message entered the input queue        ringkernel.messages.received            MessagesReceived
@@ -54,23 +54,22 @@
 //	Kernel.Sent              a result entered the output queue        ringkernel.messages.sent                MessagesSent
 //	Kernel.Dropped           a queue was full                         ringkernel.messages.dropped by queue    Input.Dropped, Output.Dropped
 //	Kernel.SetState          the kernel changed its state             ringkernel.kernel.status by state       State, EndTime
-//	Kernel.ObserveQueue      once, for a queue that can be asked      ringkernel.queue.size, .capacity        Input, Output
+//	Kernel.ObserveQueue      once, for a queue with a known length    ringkernel.queue.size, .capacity        Input, Output
 //	Runtime.Register         the kernel is created                    ringkernel.uptime                       StartTime, Uptime
 //
-// [Kernel.SetQueueSize] and [Kernel.SetQueueCapacity] are for queues that can't
-// be asked. ringkernel.throughput and ringkernel.error_rate can be computed
-// from the others and need [WithDerivedMetrics]. Package semconv has the
-// catalog.
+// For other queues, call [Kernel.SetQueueSize] and [Kernel.SetQueueCapacity].
+// [WithDerivedMetrics] adds ringkernel.throughput and ringkernel.error_rate, which
+// backends can compute from the other metrics. Package semconv has the catalog.
 //
-// The attribute error.type is the error's Go type, or what its method
-// ErrorType() string returns, or what [WithErrorType] says. The text of an
-// error is never reported. Past 32 types, a kernel's errors count under
-// otel.metric.overflow = true.
+// The attribute error.type is what the function of [WithErrorType] returns, or
+// else what the error's method ErrorType() string returns, or else the error's Go
+// type. The text of an error is never reported. A kernel has at most 32 types;
+// further errors count under otel.metric.overflow = true.
 //
 // # Turning it off
 //
-// A nil *Runtime and a nil *Kernel are valid and do nothing, so that
-// instrumented code needs no condition:
+// A nil *Runtime and a nil *Kernel are valid and do nothing, so instrumented code
+// needs no conditions:
 //
 //	var rt *ringkernel.Runtime
 //	if telemetry {
@@ -79,30 +78,65 @@
 //
 // # Snapshots
 //
-// A program can look at its own telemetry without any reader:
-// [Runtime.Telemetry] returns a kernel's, [Runtime.Summary] that of all. Both
+// A program can read its own telemetry without a reader: [Runtime.Telemetry]
+// returns a snapshot of one kernel, [Runtime.Summary] one of all kernels. Both
 // marshal to JSON with snake_case names. Package report prints summaries and
-// serves them over HTTP; package byid records for code that has ids and no
-// handles.
+// serves them over HTTP. Package byid records for code that has kernel IDs instead
+// of a *Kernel.
 //
-// [Runtime.Reset] lets snapshots start again from 0. The metrics go on, as a
-// counter never goes back.
+// [Runtime.Reset] restarts snapshots at 0. It doesn't affect the metrics, because
+// counters never decrease.
 //
 // # Exemplars
 //
-// If the context of a call carries a sampled span, the data point gets an
-// exemplar with its trace and span ID, as with the SDK's default filter. With
-// OTEL_METRICS_EXEMPLAR_FILTER=always_off, none gets one; always_on is not
-// supported. A
-// histogram has an exemplar for each bucket, a counter has one. Each is the
-// first in 10 ms, so that a program whose every span is sampled doesn't pay for
-// each. ringkernel.messages.processed has none: its messages have theirs in
-// ringkernel.message.duration.
+// If the context of a call has a sampled span, the data point gets an exemplar
+// with the span's trace ID and span ID, as with the SDK's default filter. A
+// histogram has one exemplar per bucket, a counter has one. Within 10 ms, only the
+// first is kept, so exemplars cost little even if every span is sampled.
+// ringkernel.messages.processed has no exemplars, because
+// ringkernel.message.duration has those of the same messages.
+//
+// OTEL_METRICS_EXEMPLAR_FILTER=always_off turns exemplars off. The value always_on
+// isn't supported.
+//
+// # Limits
+//
+// There are no attributes per call. The attributes of a kernel's data points are
+// computed once, when the kernel is registered: ringkernel.kernel.id, and those of
+// [WithAttributes]. A call therefore only adds to counters that it already has.
+// With attributes, each call would look up a set, which takes longer than
+// everything else that the call does. If you need another dimension with few
+// values, register a kernel for each of them. If it has many values, such as a
+// request ID, put it into the span instead: exemplars link to it.
+//
+// A Producer differs from the SDK's instruments:
+//
+//   - Views don't apply. The histogram has the bounds of
+//     semconv.KernelDurationBounds, or is exponential with
+//     [WithExponentialHistogram].
+//   - The temporality is cumulative, whatever the reader prefers. Use
+//     [WithDeltaTemporality] for a backend that needs deltas.
+//   - The SDK's cardinality limit doesn't apply. A kernel has about 20 series.
+//   - A reader takes its producers when it is created, so create the Runtime
+//     first. If a library creates the reader, use its option to add a producer,
+//     such as WithProducer of exporters/prometheus and WithFallbackMetricProducer
+//     of contrib's autoexport.
+//
+// The SDK's instruments can't replace it: no callback can fill a histogram,
+// Record takes 8 times as long as Processed, and the series of an unregistered
+// kernel would never end.
+//
+// The series of an unregistered kernel end after two more collections by each
+// reader. If the ID is registered again before that, its counters continue. If it
+// is registered later, they start over, with a new start time.
+//
+// If no reader has collected a Producer after 2 minutes, OpenTelemetry's error
+// handler gets an error, and Summary.LastCollected stays zero.
 //
 // # Cost
 //
-// In ns a call, while so many goroutines make the same call on the same kernel.
-// The SDK's instruments have an attribute set that was made in advance.
+// The table shows the time per call in ns, while several goroutines make the same
+// call on the same kernel. The SDK's instruments use a precomputed attribute set.
 //
 //	                              1 goroutine   2 goroutines   16 goroutines
 //	Int64Counter.Add                      227            453            3661
@@ -113,46 +147,21 @@
 //	Kernel.Processed                       32             76             602
 //	Kernel.Received, nil Kernel             7             19             119
 //
-// These are medians from two hardware threads of a busy Intel Xeon, which 2 and
-// 16 goroutines share and on which one atomic addition takes 13 ns. Of another
-// machine, only the ratios say something: `go test -bench . ./bridge/ringkernel`
-// measures both sides in turns. None of the calls allocates, except for the
-// first in a goroutine's lane and for an exemplar.
+// These are medians from a busy Intel Xeon with two hardware threads, which all
+// goroutines share. One atomic addition takes 13 ns there. Only the ratios apply to
+// other machines; `go test -bench . ./bridge/ringkernel` measures both sides in
+// turns. Calls don't allocate, except for the first call in each lane (see below)
+// and for exemplars.
 //
-// A loop that works for 1 µs on a message and calls Received, Processed and Sent
-// is 4 to 5 % slower there. The four atomic additions alone account for 1 %. With
-// the SDK's histogram for latencies, the loop is 40 % slower. This doesn't include
-// measuring the latency: time.Now takes longer than the three calls together.
+// A loop with 1 µs of work per message that calls Received, Processed and Sent is 4
+// to 5% slower there, 1% of which is for the four atomic additions. With the SDK's
+// histogram for latencies, it is 40% slower. This doesn't include measuring the
+// latency: time.Now takes longer than the three calls together.
 //
-// A context other than context.Background() is searched for a span, as the SDK
-// does. Three values deep, that takes 45 ns on the same machine.
+// A context other than context.Background() is searched for a span, as by the SDK.
+// With three values in the context, this takes 45 ns on the same machine.
 //
 // Each goroutine counts in one of 16 lanes, and a collection adds the lanes up,
-// which takes 6 µs for a kernel. A kernel takes 3 KB with its first lane, and 1 to
+// which takes 6 µs per kernel. A kernel takes 3 KB with its first lane, and 1 to
 // 8 KB for each further lane in use.
-//
-// # Limits
-//
-// A Producer is not a set of the SDK's instruments:
-//
-//   - Views don't apply. The buckets are those of
-//     semconv.KernelDurationBounds, or exponential: [WithExponentialHistogram].
-//   - The temporality is cumulative, whatever the reader prefers. For a backend
-//     that needs deltas, there is [WithDeltaTemporality].
-//   - The SDK's limit on cardinality doesn't apply. A kernel has about 20 series.
-//   - A reader takes its producers when it is created, so create the Runtime
-//     first. Where a library creates the reader, look for its way to add a
-//     producer: exporters/prometheus has WithProducer, and contrib's autoexport
-//     has WithFallbackMetricProducer.
-//
-// The reason: the SDK has no histogram that a callback can fill, its Record takes
-// 8 times as long as Processed, and its counters can't end while the provider
-// lives.
-//
-// A kernel that is unregistered is in two more collections of each reader, and
-// then its series end. If its id is registered again before that, its counters
-// go on; after that, they start from 0 with a start time of their own.
-//
-// A Producer that no reader has collected after 2 minutes is reported to
-// OpenTelemetry's error handler, and Summary.LastCollected stays zero.
 package ringkernel

@@ -161,7 +161,7 @@ func ExampleKernel_SetState() {
 	// Output:
 	// <nil>
 	// <nil>
-	// set the state of ring kernel "worker": a terminated kernel can't become created; to start it again, unregister and register it
+	// set the state of ring kernel "worker": a terminated kernel can't become created; to restart it, unregister and register it
 }
 
 // The queues of a kernel are channels.

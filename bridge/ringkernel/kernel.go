@@ -11,9 +11,9 @@ import (
 
 // Kernel records what one ring kernel does. [Runtime.Register] creates it.
 //
-// All methods are safe for concurrent use, and a nil *Kernel does nothing. The
-// context of a call is where its exemplar comes from: if it carries a sampled
-// span, the data point names that span.
+// All methods are safe for concurrent use, and a nil *Kernel does nothing. If the
+// context of a call has a sampled span, the data point gets an exemplar with the
+// IDs of the span. The context is used for nothing else: recording never blocks.
 type Kernel struct {
 	runtime *Runtime
 	id      string
@@ -25,8 +25,8 @@ type Kernel struct {
 	queues    [queues]queue
 	state     atomic.Uint32
 	ended     moment        // when it terminated
-	received  moment        // the last message
-	window    atomic.Uint64 // in which the clock was read for it
+	received  moment        // when the last message was received
+	window    atomic.Uint64 // in which received was set
 	era       atomic.Pointer[era]
 	exemplars atomic.Pointer[exemplars]
 }
@@ -37,7 +37,8 @@ func newKernel(r *Runtime, id string, now time.Time) *Kernel {
 	return k
 }
 
-// restart begins the life of a kernel again, with its counts.
+// restart puts a kernel that is registered again into its first state. Its
+// counters continue.
 func (k *Kernel) restart(now time.Time) {
 	k.state.Store(uint32(StateCreated))
 	k.ended.forget()
@@ -60,8 +61,8 @@ func (k *Kernel) ID() string {
 	return k.id
 }
 
-// Received counts a message that entered the kernel's input queue, and notes
-// the time. Call it where the message is put into the queue.
+// Received counts a message that entered the kernel's input queue, and sets the
+// time of the last message. Call it where the message is put into the queue.
 func (k *Kernel) Received(ctx context.Context) {
 	if k == nil {
 		return
@@ -106,8 +107,7 @@ func (k *Kernel) Sent(ctx context.Context) {
 	}
 }
 
-// Dropped counts a message that was thrown away because of a queue: one that
-// found the input queue full, or a result that found the output queue full.
+// Dropped counts a message that was dropped because the queue q was full.
 func (k *Kernel) Dropped(ctx context.Context, q Queue) {
 	if k == nil || q >= queues {
 		return
@@ -123,9 +123,9 @@ func (k *Kernel) Dropped(ctx context.Context, q Queue) {
 	}
 }
 
-// Processed counts a message that was processed successfully, and how long that
-// took. A latency of 0 is a latency like others; one below 0, which a clock
-// that was set back may give, counts as 0.
+// Processed counts a message that was processed successfully, and records its
+// latency. A negative latency, which a clock that is set back can cause, counts as
+// 0.
 func (k *Kernel) Processed(ctx context.Context, latency time.Duration) {
 	if k == nil {
 		return
@@ -142,22 +142,22 @@ func (k *Kernel) Processed(ctx context.Context, latency time.Duration) {
 	}
 }
 
-// Error counts an error, by its type. The text of err is never reported; a
-// snapshot has err itself as LastError. A nil error does nothing.
+// Error counts an error by its type. A nil error does nothing. The text of err
+// is never reported. The LastError of snapshots is err itself.
 func (k *Kernel) Error(ctx context.Context, err error) {
 	if k == nil || err == nil {
 		return
 	}
-	name := k.runtime.errorTypeOf(err) // outside all locks: it may be anyone's code
+	name := k.runtime.errorTypeOf(err) // outside all locks, because it may call the program's code
 	at := k.errors.add(&k.points, name, err)
 	if mayHaveSpan(ctx) {
 		k.exemplify(ctx, func(*exemplars) *slot { return at }, 1)
 	}
 }
 
-// newLane creates the stripe of a goroutine that finds none. The methods look
-// for it in three lines of their own, as the compiler wouldn't inline them: a
-// call makes Sent 7 % slower.
+// newLane creates the stripe of a lane. The methods that record repeat the three
+// lines that look for it, because the compiler doesn't inline them in a function
+// of their own: a call makes Sent 7% slower.
 func (k *Kernel) newLane(i uint32) *stripe {
 	k.lanes[i].CompareAndSwap(nil, new(stripe))
 	return k.lanes[i].Load()

@@ -2,11 +2,11 @@ package ringkernel
 
 import "fmt"
 
-// State is where a kernel is in its life.
+// State is the state of a kernel.
 type State uint8
 
-// The states of a kernel, in the order in which it goes through them. A kernel
-// may skip states but never goes back, except from deactivated to active.
+// The states of a kernel, in their order. A kernel may skip states. It can't return
+// to an earlier one, except from deactivated to active.
 const (
 	StateCreated State = iota
 	StateLaunched
@@ -36,15 +36,15 @@ func (s State) mayBecome(next State) bool {
 	return next >= s || s == StateDeactivated && next == StateActive
 }
 
-// SetState sets the state of the kernel, which starts as [StateCreated]. It
-// returns an error and changes nothing if s is no state, or one that the
-// kernel can't go back to. The uptime of a terminated kernel stops.
+// SetState sets the state of the kernel, which is [StateCreated] at first. If s is
+// invalid, or a state that the kernel can't return to, SetState returns an error
+// and changes nothing. The uptime of a terminated kernel no longer increases.
 func (k *Kernel) SetState(s State) error {
 	switch {
 	case k == nil:
 		return nil
 	case s >= states:
-		return fmt.Errorf("set the state of ring kernel %q: %v is no state", k.id, s)
+		return fmt.Errorf("set the state of ring kernel %q: %v is not a state", k.id, s)
 	}
 	for {
 		old := State(k.state.Load())
@@ -53,7 +53,7 @@ func (k *Kernel) SetState(s State) error {
 		}
 		if !old.mayBecome(s) {
 			return fmt.Errorf("set the state of ring kernel %q: a %v kernel can't become %v; "+
-				"to start it again, unregister and register it", k.id, old, s)
+				"to restart it, unregister and register it", k.id, old, s)
 		}
 		if k.state.CompareAndSwap(uint32(old), uint32(s)) {
 			break

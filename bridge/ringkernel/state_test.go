@@ -153,7 +153,7 @@ func TestRejectedStateIsNamed(t *testing.T) {
 		}
 	}
 	if err := k.SetState(ringkernel.State(99)); err == nil || !strings.Contains(err.Error(), "State(99)") {
-		t.Errorf("a value that is no state: %v", err)
+		t.Errorf("an invalid state: %v", err)
 	}
 }
 
