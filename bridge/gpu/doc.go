@@ -1,10 +1,10 @@
-// Package gpu reports what NVIDIA's management library, NVML, knows of the GPUs
-// of this machine, through the OpenTelemetry SDK:
+// Package gpu reports metrics of this machine's GPUs through the OpenTelemetry SDK.
+// NVIDIA's management library, NVML, provides them:
 //
-//	hw.gpu.memory.usage        By   bytes in use
-//	hw.gpu.memory.limit        By   bytes there are
-//	hw.gpu.memory.utilization  1    their quotient
-//	hw.gpu.utilization         1    share of the last sampling period, up to a second, in which a kernel ran; hw.gpu.task=general
+//	hw.gpu.memory.usage        By   memory in use
+//	hw.gpu.memory.limit        By   memory in total
+//	hw.gpu.memory.utilization  1    usage / limit
+//	hw.gpu.utilization         1    share of the last sampling period, of up to 1 s, in which a kernel ran; hw.gpu.task=general
 //	hw.temperature             Cel
 //	hw.power                   W
 //	hw.energy                  J    since the driver was loaded
@@ -13,21 +13,26 @@
 // conventions for hardware: hw.id is the GPU's UUID, hw.name its name, hw.vendor
 // NVIDIA and hw.type gpu.
 //
-// Without a GPU, or without its driver, there are no points, and that is no
-// error: a program can have this on everywhere. The same holds for a single
-// figure that a GPU doesn't have, such as the utilization of one in MIG mode,
-// and for a GPU that is lost while the program runs.
+// Without a GPU or its driver, there are no data points and no error, so a program
+// can use this package on any machine. A value that a GPU doesn't provide has no
+// data point either, such as the utilization of a GPU in MIG mode, or any value of
+// a GPU that is lost while the program runs.
 //
-// # A module of its own
+// A [Monitor] and its MeterProvider can be closed in any order: the last values are
+// reported for 1 minute after Close.
 //
-// NVML's binding needs cgo and a C compiler, though neither CUDA nor the driver:
-// the library is opened when the program runs. So this package is a module of
-// its own, and nobody else needs a C compiler. It imports nothing of the other
-// module. A ring-kernel runtime has its summary show the utilization by
+// A summary of package bridge/ringkernel shows the utilization with
 //
 //	gpus, err := gpu.New()
 //	...
 //	rt := ringkernel.NewRuntime(ringkernel.WithGPUUtilization(gpus.Utilization))
+//
+// # A module of its own
+//
+// The binding of NVML needs cgo and a C compiler, but neither CUDA nor the driver:
+// the library is opened when the program runs. This package is a module of its own,
+// so that programs without it need no C compiler. It imports nothing of the root
+// module.
 //
 // # Installation
 //

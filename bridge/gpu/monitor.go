@@ -1,8 +1,8 @@
 package gpu
 
 import (
-	"fmt"
 	"sync"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"go.opentelemetry.io/otel"
@@ -52,9 +52,16 @@ type Monitor struct {
 	mu      sync.Mutex // guards what follows; held while NVML is asked
 	devices []*device  // empty without a driver, and once closed
 	open    bool
+	last    []reading // at Close
+	until   time.Time // when these are no longer reported
 
-	closing  sync.Once
-	closeErr error
+	closing sync.Once
+}
+
+// reading is what a device reported at a time.
+type reading struct {
+	device  *device
+	figures Figures
 }
 
 // New finds the GPUs, and makes the instruments. The error is an instrument
@@ -71,6 +78,7 @@ func New(opts ...Option) (*Monitor, error) {
 		c.library = nvml.New()
 	}
 	m := &Monitor{library: c.library}
+	unregisterClosed()
 	if err := m.report(c.provider); err != nil {
 		return nil, err
 	}
@@ -108,8 +116,17 @@ func (m *Monitor) Figures() []Figures {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []Figures
+	for _, r := range m.read() {
+		all = append(all, r.figures)
+	}
+	return all
+}
+
+// read asks NVML for the figures of all devices. The caller holds the lock.
+func (m *Monitor) read() []reading {
+	var all []reading
 	for _, d := range m.devices {
-		all = append(all, d.figures())
+		all = append(all, reading{d, d.figures()})
 	}
 	return all
 }
@@ -130,19 +147,19 @@ func (m *Monitor) Utilization() (ratio float64, ok bool) {
 	return ratio / float64(n), true
 }
 
-// Close ends the reporting and gives NVML back. Close can be called again: it
-// returns what it returned the first time.
+// Close reads the GPUs for the last time and releases NVML. It can be called
+// before or after the MeterProvider is shut down: the last values are reported for
+// 1 more minute, or until another Monitor is created. The error is always nil, and
+// further calls do nothing.
 func (m *Monitor) Close() error {
 	m.closing.Do(func() {
-		if err := m.registration.Unregister(); err != nil {
-			m.closeErr = fmt.Errorf("unregister the callback of the GPUs' instruments: %w", err)
-		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
+		m.linger()
 		m.devices = nil
 		if m.open {
 			_ = m.library.Shutdown() // nothing depends on it
 		}
 	})
-	return m.closeErr
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"log"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
@@ -184,19 +186,50 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
-func TestClose(t *testing.T) {
-	library := machine(card("GPU-0", 1, 1, nvml.SUCCESS))
-	m, reader := newMonitor(t, library)
-	for range 2 {
-		if err := m.Close(); err != nil {
-			t.Error(err)
+// The last export is complete, whether the Monitor or the provider goes first:
+// the figures at Close are reported for a minute, without NVML.
+func TestLastFiguresAreReportedAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		library := machine(card("GPU-0", 1, 1, nvml.SUCCESS))
+		m, reader := newMonitor(t, library)
+		want := collect(t, reader)
+		for range 2 {
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
 		}
-	}
-	if n := len(library.ShutdownCalls()); n != 1 {
-		t.Errorf("NVML was shut down %d times", n)
-	}
-	if got := collect(t, reader); len(got) > 0 || m.Figures() != nil {
-		t.Errorf("after Close: %v, %v", got, m.Figures())
+		if n := len(library.ShutdownCalls()); n != 1 {
+			t.Errorf("NVML was shut down %d times", n)
+		}
+		if m.Figures() != nil {
+			t.Errorf("after Close, Figures are %v", m.Figures())
+		}
+		time.Sleep(time.Minute - 1) // in a bubble of synctest
+		if d := cmp.Diff(want, collect(t, reader)); d != "" || len(want) == 0 {
+			t.Errorf("within a minute after Close (-want +got):\n%s", d)
+		}
+		time.Sleep(time.Nanosecond) // in a bubble of synctest
+		if got := collect(t, reader); len(got) > 0 {
+			t.Errorf("a minute after Close: %v", got)
+		}
+	})
+}
+
+// The figures of a closed Monitor don't add to those of the next.
+func TestNextMonitorReplacesAClosedOne(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	provider := gpu.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	for _, used := range []uint64{250, 300} {
+		m, err := gpu.New(gpu.WithLibrary(machine(card("GPU-0", used, 1, nvml.SUCCESS))), provider)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := collect(t, reader)[series("hw.gpu.memory.usage By", "", "GPU-0")]; got != float64(used) {
+			t.Errorf("usage is %v, want %d", got, used)
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

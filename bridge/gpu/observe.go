@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.opentelemetry.io/otel/metric"
 )
@@ -67,8 +68,12 @@ func (m *Monitor) report(provider metric.MeterProvider) error {
 func (m *Monitor) observe(_ context.Context, o metric.Observer) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range m.devices {
-		m.instruments.observe(o, d, d.figures())
+	readings := m.read()
+	if time.Now().Before(m.until) {
+		readings = m.last
+	}
+	for _, r := range readings {
+		m.instruments.observe(o, r.device, r.figures)
 	}
 	return nil
 }
