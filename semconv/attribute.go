@@ -67,7 +67,7 @@ const (
 	CategorySystem      = "system"
 	CategoryCustom      = "custom"
 	CategoryTelemetry   = "telemetry" // the events that speak of telemetry itself
-	CategoryUnknown     = "unknown"   // what the catalogue doesn't know
+	CategoryUnknown     = "unknown"   // what the catalog doesn't know
 )
 
 // Values of [ErrorType] for NIXL agents: NIXL's status codes, and

@@ -1,7 +1,7 @@
-// Package semconv is the catalogue of the metrics this project emits: their
+// Package semconv is the catalog of the metrics this project emits: their
 // names, kinds, units, descriptions, attributes and default buckets.
 //
-// The catalogue has three parts. [NIXL] holds what the Collector's receiver
+// The catalog has three parts. [NIXL] holds what the Collector's receiver
 // and a bridge agent emit for NIXL agents, [RingKernel] what a ring-kernel
 // runtime emits through the bridge, and [SplitInference] what a
 // split-inference session emits. Each metric is also a variable of its own,

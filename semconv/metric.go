@@ -11,7 +11,7 @@ const (
 	Histogram                     // a distribution, with count, sum, min and max
 )
 
-// String is the kind as the catalogue's documentation writes it.
+// String is the kind as the catalog's documentation writes it.
 func (k Kind) String() string {
 	switch k {
 	case Counter:
@@ -37,7 +37,7 @@ const (
 	Float64
 )
 
-// Metric describes one metric of the catalogue.
+// Metric describes one metric of the catalog.
 type Metric struct {
 	Name        string
 	Kind        Kind

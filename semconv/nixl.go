@@ -123,7 +123,7 @@ var (
 	}
 )
 
-// NIXL is the catalogue of NIXL agents, in the order of its documentation.
+// NIXL is the catalog of NIXL agents, in the order of its documentation.
 func NIXL() []Metric {
 	return []Metric{
 		TransferIO, TransferRequests, TransferSize, TransferDuration, TransferPostDuration,

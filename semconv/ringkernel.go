@@ -73,7 +73,7 @@ var (
 	}
 )
 
-// RingKernel is the catalogue of ring kernels, in the order of its documentation.
+// RingKernel is the catalog of ring kernels, in the order of its documentation.
 func RingKernel() []Metric {
 	return []Metric{
 		KernelMessagesReceived, KernelMessagesSent, KernelMessagesProcessed, KernelMessagesDropped,

@@ -38,7 +38,7 @@ var (
 	}
 )
 
-// SplitInference is the catalogue of split-inference sessions, in the order of
+// SplitInference is the catalog of split-inference sessions, in the order of
 // its documentation.
 func SplitInference() []Metric {
 	return []Metric{

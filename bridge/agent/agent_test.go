@@ -39,7 +39,7 @@ func collect(t *testing.T, reader sdkmetric.Reader) []metricdata.Metrics {
 }
 
 // Every kind of event becomes the counters, gauges and histograms that the
-// catalogue has for it.
+// catalog has for it.
 func TestEachCallUpdatesItsMetrics(t *testing.T) {
 	for _, c := range []struct {
 		name string

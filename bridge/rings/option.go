@@ -147,7 +147,7 @@ func WithStaleAfter(d time.Duration) Option {
 }
 
 // WithBounds sets the upper bounds of the buckets of durations, in seconds, and
-// of sizes, in bytes. Those that are empty are the catalogue's.
+// of sizes, in bytes. Those that are empty are the catalog's.
 func WithBounds(durations, sizes []float64) Option {
 	return optionFunc(func(c config) config {
 		c.host.Tally.Duration = tally.HistogramConfig{Bounds: slices.Clone(durations)}

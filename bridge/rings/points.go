@@ -46,7 +46,7 @@ func (b *builder) histogram(m semconv.Metric, h *tally.Histogram, more ...attrib
 	}
 }
 
-// metrics are those that have points, in the order of the catalogue.
+// metrics are those that have points, in the order of the catalog.
 func (b *builder) metrics() []metricdata.Metrics {
 	var all []metricdata.Metrics
 	for _, m := range semconv.NIXL() {
@@ -68,7 +68,7 @@ func (p *points) data(m semconv.Metric) metricdata.Aggregation {
 	case len(ints) > 0:
 		return metricdata.Sum[int64]{DataPoints: ints, Temporality: cumulative, IsMonotonic: m.Kind == semconv.Counter}
 	case len(floats) > 0:
-		return metricdata.Gauge[float64]{DataPoints: floats} // the catalogue has no sums of them
+		return metricdata.Gauge[float64]{DataPoints: floats} // the catalog has no sums of them
 	case len(explicit) > 0:
 		return metricdata.Histogram[float64]{DataPoints: explicit, Temporality: cumulative}
 	case len(exponentials) > 0:

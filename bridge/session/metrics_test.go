@@ -31,7 +31,7 @@ func openMeasured(t *testing.T, opts ...Option) (*Session, sdkmetric.Reader) {
 	return openTest(t, t.TempDir(), append([]Option{WithMeterProvider(provider)}, opts...)...), reader
 }
 
-// Every metric of the catalogue is emitted, as the catalogue has it.
+// Every metric of the catalog is emitted, as the catalog has it.
 func TestMetricsAreThoseOfTheCatalog(t *testing.T) {
 	s, reader := openMeasured(t)
 	recordAll(t, s, Packet{

@@ -11,7 +11,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// promName is what Prometheus calls a metric of the catalogue.
+// promName is what Prometheus calls a metric of the catalog.
 func promName(m semconv.Metric) string {
 	name := strings.ReplaceAll(m.Name, ".", "_")
 	switch m.Unit {
@@ -47,7 +47,7 @@ func known() map[string]bool {
 	return names
 }
 
-// Queries ask for metrics of the catalogue only, and by labels that those have.
+// Queries ask for metrics of the catalog only, and by labels that those have.
 func TestNames(t *testing.T) {
 	names, labels := known(), []string{"le", "host_name", "service_name", "nixl_agent_name", "kind"}
 	for _, m := range slices.Concat(semconv.NIXL(), semconv.RingKernel(), semconv.SplitInference()) {

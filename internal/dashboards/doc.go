@@ -7,7 +7,7 @@
 //     numbers without a prefix.
 //
 // The queries are PromQL that VictoriaMetrics and Prometheus understand alike,
-// over the names that both give to the metrics of the catalogue.
+// over the names that both give to the metrics of the catalog.
 package dashboards
 
 //go:generate go run ./gen ../../dashboards

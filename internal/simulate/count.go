@@ -79,7 +79,7 @@ func (s *sums) events() (n uint64) {
 	return n
 }
 
-// buckets count values in the catalogue's default buckets.
+// buckets count values in the catalog's default buckets.
 type buckets struct {
 	bounds []uint64
 	counts []uint64 // one more than bounds
@@ -101,7 +101,7 @@ func (b *buckets) add(v uint64) {
 	b.counts[i]++
 }
 
-// histograms are the values whose distribution the catalogue wants.
+// histograms are the values whose distribution the catalog wants.
 type histograms struct{ txBytes, rxBytes, xfer, post buckets }
 
 const micros = 1e6 // in a second

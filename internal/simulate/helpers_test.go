@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// key is an event's category and name, as the catalogue has them.
+// key is an event's category and name, as the catalog has them.
 type key struct{ category, name string }
 
 type counted struct {

@@ -50,7 +50,7 @@ func (k kind) name(l ringbuf.Layout) string {
 	return templates[k].EventName()
 }
 
-// category is the catalogue's name for the event's category.
+// category is the catalog's name for the event's category.
 func (k kind) category() string {
 	if ringbuf.Type(k) == ringbuf.TypeEventsDropped {
 		return semconv.CategoryTelemetry
@@ -77,7 +77,7 @@ func (k kind) category() string {
 	}
 }
 
-// errorType is the catalogue's error.type of an error event.
+// errorType is the catalog's error.type of an error event.
 func errorType(t ringbuf.Type) string { return strings.TrimPrefix(t.String(), "agent_err_") }
 
 // kindOf is the kind of an event that a simulated agent has written.

@@ -46,7 +46,7 @@ type Named struct {
 	Overflows uint64 `json:"overflows,omitempty"` // how often Sum has passed 2^64-1
 }
 
-// Written are the events that reached the ring, in the terms of the catalogue.
+// Written are the events that reached the ring, in the terms of the catalog.
 type Written struct {
 	Events
 
@@ -77,7 +77,7 @@ type Distribution struct {
 	Min     uint64   `json:"min"`
 	Max     uint64   `json:"max"`
 	Last    uint64   `json:"last"`              // newest; in a sum over agents, the largest of theirs
-	Buckets []uint64 `json:"buckets,omitempty"` // by the catalogue's default bounds; one more than there are of these
+	Buckets []uint64 `json:"buckets,omitempty"` // by the catalog's default bounds; one more than there are of these
 }
 
 // Named is the sum of one name; its Count is 0 if there were none.

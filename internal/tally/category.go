@@ -16,7 +16,7 @@ var categoryNames = [ringbuf.Categories]string{
 	ringbuf.CategoryCustom:      semconv.CategoryCustom,
 }
 
-// CategoryName is the catalogue's name of a ring's category.
+// CategoryName is the catalog's name of a ring's category.
 func CategoryName(c ringbuf.Category) string {
 	if knownCategory(c) == noCategory {
 		return semconv.CategoryUnknown
@@ -24,7 +24,7 @@ func CategoryName(c ringbuf.Category) string {
 	return categoryNames[c]
 }
 
-// TypeCategory is the catalogue's name of the category that a known type
+// TypeCategory is the catalog's name of the category that a known type
 // belongs to.
 func TypeCategory(t ringbuf.Type) string {
 	if t == ringbuf.TypeEventsDropped {
@@ -33,7 +33,7 @@ func TypeCategory(t ringbuf.Type) string {
 	return CategoryName(t.Category())
 }
 
-// noCategory stands for all numbers that aren't in the catalogue.
+// noCategory stands for all numbers that aren't in the catalog.
 const noCategory ringbuf.Category = -1
 
 func knownCategory(c ringbuf.Category) ringbuf.Category {
@@ -43,7 +43,7 @@ func knownCategory(c ringbuf.Category) ringbuf.Category {
 	return c
 }
 
-// valued says whether events of a category carry a value that the catalogue
+// valued says whether events of a category carry a value that the catalog
 // has no other place for.
 func valued(c ringbuf.Category) bool {
 	switch c {

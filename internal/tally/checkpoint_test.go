@@ -168,7 +168,7 @@ func TestCheckpointKeepsTypesApart(t *testing.T) {
 	}
 }
 
-// extra adds up the series beyond the catalogue whose values mean something,
+// extra adds up the series beyond the catalog whose values mean something,
 // or those of the others.
 func extra(a *Agent, valued bool) (all Total) {
 	plain, withValue := a.Overflow()

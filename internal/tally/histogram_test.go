@@ -46,7 +46,7 @@ func TestBuckets(t *testing.T) {
 		name   string
 		bounds []float64 // in microseconds, or bytes
 	}{
-		{"the catalogue's", nil},
+		{"the catalog's", nil},
 		{"no exact binary form", []float64{2500, 7100, 1_000_001}},
 		{"a dense octave", []float64{5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000}},
 		{"as many as are quick", linear[:31]},
@@ -112,9 +112,9 @@ func around(bounds []float64, perUnit float64) (values []uint64) {
 	return values
 }
 
-// Each bound of the catalogue by itself, so that it is plain where a value
+// Each bound of the catalog by itself, so that it is plain where a value
 // belongs: a bound is part of its bucket.
-func TestBoundsOfTheCatalogue(t *testing.T) {
+func TestBoundsOfTheCatalog(t *testing.T) {
 	micros := []uint64{
 		10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
 		1_000_000, 5_000_000, 10_000_000,

@@ -12,7 +12,7 @@ import (
 
 // model is what the totals of an agent have to be, the plain way: it keeps
 // each event, sorted by what it counts as, and adds up at the end. It is
-// written from the catalogue rather than from the package, and knows the types
+// written from the catalog rather than from the package, and knows the types
 // by itself.
 type model struct {
 	durationBounds, sizeBounds []float64 // seconds, bytes

@@ -123,7 +123,7 @@ const (
 
 // quickBucket is bucket without a search, for values up to s.quick.
 //
-// Where at most one limit lies between two powers of two, as in the catalogue,
+// Where at most one limit lies between two powers of two, as in the catalog,
 // a value of n bits is in one of two buckets, i or i+1. cells[n] is
 // (i+1)<<quickShift - (limit+1): adding a value beyond the limit makes i+1 of
 // the upper bits, adding any other leaves i.

@@ -9,7 +9,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// What is beyond the catalogue is told apart by what it is reported under:
+// What is beyond the catalog is told apart by what it is reported under:
 // two points of one name would break whoever takes them.
 func TestSeriesAreNeverReportedAlike(t *testing.T) {
 	a := NewAgent(defaultShape(t))

@@ -18,10 +18,10 @@ const (
 )
 
 // HistogramConfig says how one kind of distribution is kept. The zero value
-// asks for the defaults of the catalogue.
+// asks for the defaults of the catalog.
 type HistogramConfig struct {
 	Kind    HistogramKind // Explicit where empty
-	Bounds  []float64     // explicit: upper bounds in the metric's unit; the catalogue's where empty
+	Bounds  []float64     // explicit: upper bounds in the metric's unit; the catalog's where empty
 	MaxSize int           // exponential: buckets at most, 2 to 4096; 160 where 0
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// A collection of agents that report every metric of the catalogue, against
+// A collection of agents that report every metric of the catalog, against
 // the same points built by hand from a list that has them ready. The ratio is
 // what it costs to get them from totals, by way of the generated code.
 func BenchmarkCollect(b *testing.B) {

@@ -15,7 +15,7 @@ import (
 // sums are big integers, buckets are counted one value at a time.
 type expected struct {
 	version int32
-	values  map[string][]uint64 // of the catalogue's events, by NIXL's newest name for them
+	values  map[string][]uint64 // of the catalog's events, by NIXL's newest name for them
 	points  map[string]any
 	usage   *big.Int // registered memory
 	missed  bool     // whether registrations were missed, so that usage isn't known
@@ -48,7 +48,7 @@ var categories = map[int32]string{
 	0: "memory", 1: "transfer", 2: "connection", 3: "backend", 4: "error", 5: "performance", 6: "system", 7: "custom",
 }
 
-// categoryOf is the category that an event of the catalogue belongs to.
+// categoryOf is the category that an event of the catalog belongs to.
 func categoryOf(name string) string {
 	switch {
 	case strings.HasPrefix(name, "agent_err_"):

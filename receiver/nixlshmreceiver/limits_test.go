@@ -135,7 +135,7 @@ func TestMaxEventNames(t *testing.T) {
 	}
 }
 
-// Also where all values are past the limit, the metric is the catalogue's.
+// Also where all values are past the limit, the metric is the catalog's.
 func TestMaxEventNamesLeavesNoNameWithAValue(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V1, 64)

@@ -14,8 +14,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// fullCatalogue makes a ring with an event of every kind.
-func fullCatalogue(t *testing.T, dir string) {
+// fullCatalog makes a ring with an event of every kind.
+func fullCatalog(t *testing.T, dir string) {
 	t.Helper()
 	w := ring(t, dir, "agent", ringbuf.V1, 64)
 	for kind := range ringbuf.TypeEventsDropped {
@@ -28,7 +28,7 @@ func fullCatalogue(t *testing.T, dir string) {
 // other goes with it.
 func TestEveryMetricCanBeSwitchedOff(t *testing.T) {
 	dir := t.TempDir()
-	fullCatalogue(t, dir)
+	fullCatalog(t, dir)
 	observe := func(c *Config) { c.Mode = ringbuf.Observe }
 	all := one(t, newHarness(t, dir, observe).start().shutdown()).metrics()
 	for name := range readMetadata(t).Metrics {
@@ -52,7 +52,7 @@ func TestEveryMetricCanBeSwitchedOff(t *testing.T) {
 
 func TestResourceAttributesCanBeSwitched(t *testing.T) {
 	dir := t.TempDir()
-	fullCatalogue(t, dir)
+	fullCatalog(t, dir)
 	for name, attribute := range readMetadata(t).ResourceAttributes {
 		switched := confmap.NewFromStringMap(map[string]any{
 			"resource_attributes": map[string]any{name: map[string]any{"enabled": !attribute.Enabled}},
@@ -94,7 +94,7 @@ func TestAgentsCanBeFiltered(t *testing.T) {
 // With everything off there is nothing to hand on.
 func TestEverythingOff(t *testing.T) {
 	dir := t.TempDir()
-	fullCatalogue(t, dir)
+	fullCatalog(t, dir)
 	h := newHarness(t, dir, often, func(c *Config) {
 		metrics := reflect.ValueOf(&c.Metrics).Elem()
 		for i := range metrics.NumField() {

@@ -50,7 +50,7 @@ func shipTo(address string) []string {
 }
 
 // The metrics of a ring-kernel runtime arrive in the Collector over OTLP gRPC:
-// all of the catalogue, and the counts that the runtime itself prints.
+// all of the catalog, and the counts that the runtime itself prints.
 func TestRingKernelsArrive(t *testing.T) {
 	t.Parallel()
 	backend, address := sink(t, "grpc", anyPort)

@@ -14,13 +14,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
-// Here the events of a ring become the values that the catalogue of metrics
-// asks for, by a reading of the catalogue that shares nothing with the
+// Here the events of a ring become the values that the catalog of metrics
+// asks for, by a reading of the catalog that shares nothing with the
 // receiver's but ringbuf's list of NIXL's own names.
 
 const micros = 1e6 // per second
 
-// transfers and errors by NIXL's names, as the catalogue calls them.
+// transfers and errors by NIXL's names, as the catalog calls them.
 var (
 	directions = map[string]string{"tx": "transmit", "rx": "receive"}
 	categories = []string{
@@ -28,7 +28,7 @@ var (
 	}
 )
 
-// told is an event as the catalogue sees it.
+// told is an event as the catalog sees it.
 type told struct {
 	category, name string // of nixl.events
 	known          string // NIXL's own name of the event; empty if it isn't NIXL's
@@ -142,7 +142,7 @@ func (w *wanted) known(name string, value uint64) {
 }
 
 // made counts an event that a backend or an application has made up, or that
-// is newer than the catalogue.
+// is newer than the catalog.
 func (w *wanted) made(e told) {
 	switch e.category {
 	case "connection", "backend", "system", "custom":
@@ -197,7 +197,7 @@ func (w *wanted) last(series string, value uint64) {
 	w.Series[series] = otlpfile.Value{Int: clamp(new(big.Int).SetUint64(value))}
 }
 
-// The catalogue's buckets, in the ring's units.
+// The catalog's buckets, in the ring's units.
 var (
 	sizeBounds = []uint64{
 		1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30, 1 << 32, 1 << 34,

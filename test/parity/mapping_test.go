@@ -64,7 +64,7 @@ func throughRings(opts ...rings.Option) shipper {
 	}
 }
 
-// Between them, the rings of these tests have every metric of the catalogue.
+// Between them, the rings of these tests have every metric of the catalog.
 func TestEveryMetricWithoutACollector(t *testing.T) {
 	seen := make(map[string]bool)
 	for name, run := range map[string]func(*testing.T, shipper) []metric{
@@ -146,7 +146,7 @@ func ringWithAHistory(t *testing.T, ship shipper) []metric {
 
 // ringWithNames is a ring with more names than are told apart, those whose
 // values are summed up and those that are only counted, with errors that the
-// catalogue doesn't know, and categories that nobody does.
+// catalog doesn't know, and categories that nobody does.
 func ringWithNames(t *testing.T, ship shipper) []metric {
 	t.Helper()
 	dir := t.TempDir()

@@ -75,7 +75,7 @@ func rounds() []row {
 func collections() (list []row) {
 	for _, n := range []int{64, 1024} {
 		list = append(list, row{
-			what: fmt.Sprintf("a collection of %d agents, the full catalogue", n), against: "the same points as plain pdata",
+			what: fmt.Sprintf("a collection of %d agents, the full catalog", n), against: "the same points as plain pdata",
 			bench: fmt.Sprintf("Collect/agents=%d", n), unit: "x-plain", form: times, goal: 1.2, slack: 3,
 			beside: []beside{
 				{"", "ns/point", "%.0f ns/point"},

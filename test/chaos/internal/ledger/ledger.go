@@ -1,5 +1,5 @@
 // Package ledger adds up events by their names, as agents write them, and says
-// what metrics they come to, by a reading of the catalogue of its own.
+// what metrics they come to, by a reading of the catalog of its own.
 package ledger
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// declared is what metadata.yaml says, as far as the catalogue says it too.
+// declared is what metadata.yaml says, as far as the catalog says it too.
 type declared struct {
 	ResourceAttributes map[string]struct {
 		Type    string `mapstructure:"type"`
@@ -59,7 +59,7 @@ func readMetadata(t *testing.T) (d declared) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What a metric has beyond the catalogue, as its stability, is mdatagen's.
+		// What a metric has beyond the catalog, as its stability, is mdatagen's.
 		if err := section.Unmarshal(into, confmap.WithIgnoreUnused()); err != nil {
 			t.Fatal(err)
 		}
@@ -67,9 +67,9 @@ func readMetadata(t *testing.T) (d declared) {
 	return d
 }
 
-// catalogue is semconv's metrics as the test compares them: without what is
+// catalog is semconv's metrics as the test compares them: without what is
 // only documentation, and by name.
-func catalogue(keep func(semconv.Metric) bool) map[string]semconv.Metric {
+func catalog(keep func(semconv.Metric) bool) map[string]semconv.Metric {
 	byName := make(map[string]semconv.Metric)
 	for _, m := range semconv.NIXL() {
 		if keep(m) {
@@ -80,9 +80,9 @@ func catalogue(keep func(semconv.Metric) bool) map[string]semconv.Metric {
 	return byName
 }
 
-// metadata.yaml and the catalogue say the same of every metric. Histograms are
-// in the catalogue only, as mdatagen can't generate them.
-func TestMetadataIsTheCatalogue(t *testing.T) {
+// metadata.yaml and the catalog say the same of every metric. Histograms are
+// in the catalog only, as mdatagen can't generate them.
+func TestMetadataIsTheCatalog(t *testing.T) {
 	got := make(map[string]semconv.Metric)
 	for name, m := range readMetadata(t).Metrics {
 		entry := semconv.Metric{
@@ -106,13 +106,13 @@ func TestMetadataIsTheCatalogue(t *testing.T) {
 		entry.Number = map[string]semconv.Number{"int": semconv.Int64, "double": semconv.Float64}[value.Type]
 		got[name] = entry
 	}
-	want := catalogue(func(m semconv.Metric) bool { return m.Kind != semconv.Histogram })
+	want := catalog(func(m semconv.Metric) bool { return m.Kind != semconv.Histogram })
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-semconv +metadata.yaml)\n%s", d)
 	}
 }
 
-func TestMetadataHasTheCataloguesAttributes(t *testing.T) {
+func TestMetadataHasTheCatalogsAttributes(t *testing.T) {
 	d := readMetadata(t)
 	enums := map[string][]string{
 		semconv.Direction:       {semconv.Transmit, semconv.Receive},
@@ -158,8 +158,8 @@ func TestMetadataHasTheCataloguesAttributes(t *testing.T) {
 	}
 }
 
-// What the receiver writes is the catalogue, all of it and nothing else.
-func TestReceiverWritesTheCatalogue(t *testing.T) {
+// What the receiver writes is the catalog, all of it and nothing else.
+func TestReceiverWritesTheCatalog(t *testing.T) {
 	dir, _ := copyRings(t)
 	h := newHarness(t, dir, func(c *Config) {
 		c.Include, c.MaxEventNames = []string{"**"}, 3
@@ -185,13 +185,13 @@ func TestReceiverWritesTheCatalogue(t *testing.T) {
 			got[m.Name()] = entry
 		}
 	}
-	want := catalogue(func(semconv.Metric) bool { return true })
+	want := catalog(func(semconv.Metric) bool { return true })
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-semconv +written)\n%s", d)
 	}
 }
 
-// written is a metric of a batch in the terms of the catalogue.
+// written is a metric of a batch in the terms of the catalog.
 func written(t *testing.T, m pmetric.Metric) semconv.Metric {
 	t.Helper()
 	entry := semconv.Metric{Name: m.Name(), Unit: m.Unit(), Description: m.Description()}
