@@ -50,7 +50,7 @@
 // only; see [WithMode].
 //
 // A problem with a directory or a ring is not an error: it is logged, at most
-// once a minute, and retried. [Producer.State] returns it, for health checks.
+// once a minute, and retried. [Producer.Err] returns it, for health checks.
 //
 // File systems that hang, such as NFS or FUSE, delay only their own rings.
 //

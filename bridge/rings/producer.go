@@ -91,16 +91,17 @@ func (p *Producer) Start() error {
 	return nil
 }
 
-// State tells what keeps the Producer from its work, or nil: a directory that
-// can't be read, or rings of which not one can be opened.
-func (p *Producer) State() error {
+// Err returns the error that currently keeps the Producer from reading rings, or
+// nil: the Producer isn't started or is closed, a directory can't be read, or there
+// are rings and none can be opened. Use it for health checks.
+func (p *Producer) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch p.state {
 	case made:
-		return errors.New("rings aren't read yet: the producer isn't started")
+		return errors.New("read NIXL's rings: the producer isn't started; call Start")
 	case closed:
-		return errors.New("rings aren't read any more: the producer is closed")
+		return errors.New("read NIXL's rings: the producer is closed")
 	case started:
 	}
 	return p.host.State().Err()

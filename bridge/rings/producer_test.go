@@ -93,16 +93,16 @@ func TestLifecycle(t *testing.T) {
 	if got := w.metrics(t); got != nil {
 		t.Errorf("before Start: %v", got)
 	}
-	if err := p.State(); err == nil || !strings.Contains(err.Error(), "isn't started") {
-		t.Errorf("State before Start: %v", err)
+	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "isn't started") {
+		t.Errorf("Err before Start: %v", err)
 	}
 	for range 2 {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := p.State(); err != nil {
-		t.Errorf("State: %v", err)
+	if err := p.Err(); err != nil {
+		t.Errorf("Err: %v", err)
 	}
 	const key = "nixl.memory.registered{nixl.agent.name=a}"
 	if got := w.produce(t)[key]; got != 5 {
@@ -128,8 +128,8 @@ func TestLifecycle(t *testing.T) {
 	if got := w.produce(t)[key]; got != 10 {
 		t.Errorf("%v registered after Close, want 10: the last export is complete in any order", got)
 	}
-	if err := p.State(); err == nil || !strings.Contains(err.Error(), "closed") {
-		t.Errorf("State after Close: %v", err)
+	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("Err after Close: %v", err)
 	}
 	if err := p.Start(); err != nil {
 		t.Error(err)
@@ -214,8 +214,8 @@ func TestLogs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
 	w := newWorld(t, rings.WithDirectories(dir))
 	w.log.wait(t, "level=WARN", "telemetry directory can't be read", "path="+dir)
-	if err := w.State(); err == nil || !strings.Contains(err.Error(), dir) {
-		t.Errorf("State: %v", err)
+	if err := w.Err(); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("Err: %v", err)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
