@@ -13,15 +13,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// builder turns the totals of agents into the SDK's data. The receiver does the
-// same with generated code for the Collector's data, so the two share none;
-// test/parity compares them.
+// builder converts the totals of agents to the SDK's data model. The receiver
+// converts them to the Collector's with generated code, so the two have no code in
+// common. test/parity compares their results.
 type builder struct {
 	labels *labels
-	taken  time.Time // when the collection began
+	taken  time.Time // when the collection started
 	points points
 
-	attributes *attributes // of the agent that is being written
+	attributes *attributes // of the current agent's points
 	start, at  time.Time
 }
 
@@ -30,13 +30,13 @@ func newBuilder(l *labels, now time.Time) *builder {
 }
 
 // agent adds the points of one agent. They share memory with the snapshot, which
-// nothing else writes to.
+// is never modified.
 func (b *builder) agent(s *drain.Snapshot) {
 	b.attributes, b.start, b.at = b.labels.of(s.Agent), s.Start, b.taken
 	if !b.at.After(b.start) {
-		// A ring may have been opened just now, or the clock was set back. Backends
-		// reject a point that is older than its start, and the Collector's
-		// cumulative_to_delta drops the first one at its start.
+		// The ring was opened during this collection, or the clock was set back.
+		// Backends reject a point that is older than its start, and the Collector's
+		// cumulativetodelta processor drops a first point at its start.
 		b.at = b.start.Add(1)
 	}
 	t := s.Totals
@@ -85,7 +85,7 @@ func (b *builder) memory(t *tally.Totals) {
 	}
 }
 
-// errors are reported from 0 on, so that an alert can fire on the first.
+// errors are reported from 0, so that an alert can fire on the first one.
 func (b *builder) errors(t *tally.Totals) {
 	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
 		status := agent.Status(kind - ringbuf.TypeErrNotPosted)
@@ -108,18 +108,18 @@ func (b *builder) events(t *tally.Totals) {
 			b.int64(semconv.EventLastValue, s.Last(), category, name)
 		}
 	}
-	past := attribute.Bool(semconv.MetricOverflow, true)
+	overflow := attribute.Bool(semconv.MetricOverflow, true)
 	plain, valued := t.Overflow()
 	if events := plain.Events + valued.Events; events > 0 {
-		b.count(semconv.Events, events, past)
+		b.count(semconv.Events, events, overflow)
 	}
 	if valued.Events > 0 {
-		b.int64(semconv.EventValue, valued.Sum.Int64(), past)
+		b.int64(semconv.EventValue, valued.Sum.Int64(), overflow)
 	}
 }
 
-// up reports whether the agent is alive. There is no point if the kernel can't
-// tell.
+// up reports whether the agent is alive. If the kernel can't tell, there is no
+// point.
 func (b *builder) up(up drain.Up) {
 	switch up {
 	case drain.UpYes:
@@ -130,8 +130,7 @@ func (b *builder) up(up drain.Up) {
 	}
 }
 
-// health is what is known of the ring. Loss is reported from 0 on, as errors
-// are.
+// health adds the metrics of the ring. Losses are reported from 0, like errors.
 func (b *builder) health(t *tally.Totals, layout ringbuf.Layout) {
 	b.int64(semconv.TelemetryEventsDropped, t.Dropped().Sum.Int64())
 	b.int64(semconv.RingCapacity, int64(t.Capacity()))

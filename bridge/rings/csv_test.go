@@ -18,9 +18,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// What a real agent left in its ring becomes the rows that NIXL's CSV
-// exporter would have written: category as its integer, and the event's own
-// time where the ring has it.
+// The events in a real agent's ring become the rows that NIXL's CSV exporter would
+// have written: the category is an integer, and the time is the event's if the ring
+// has timestamps.
 func TestCSVOfARealAgent(t *testing.T) {
 	for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
 		for _, name := range []string{

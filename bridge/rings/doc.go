@@ -1,10 +1,9 @@
-// Package rings lets a Go program ship the telemetry of NIXL agents, whatever
-// language they are in, through its own OpenTelemetry pipeline: no Collector is
-// needed beside it.
+// Package rings exports the metrics of NIXL agents through a Go program's own
+// OpenTelemetry pipeline, without a Collector. The agents can be written in any
+// language.
 //
-// A [Producer] watches directories for the rings that agents write, drains
-// them on the agents' run interval, and returns the totals to the SDK's readers
-// at each collection:
+// A [Producer] watches the directories in which agents create their rings, drains
+// the rings, and returns the totals at each collection of an SDK reader:
 //
 //	producer, err := rings.New(rings.WithDirectories("/run/nixl"))
 //	...
@@ -13,46 +12,45 @@
 //	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(producer))
 //	provider := metric.NewMeterProvider(metric.WithReader(reader))
 //	...
-//	provider.Shutdown(ctx) // drains and exports once more
-//	producer.Close()       // may also come before Shutdown
+//	provider.Shutdown(ctx) // drains the rings and exports once more
+//	producer.Close()       // can also be called before Shutdown
 //
-// The metrics are those of the Collector's receiver nixl_shm: same names,
-// kinds, units, attributes, buckets and start times.
+// The metrics are those of the Collector receiver nixl_shm: the same names, kinds,
+// units, attributes, buckets and start times.
 //
-// # What is different from the Collector
+// # Differences from the Collector
 //
-// The Collector gives every agent a resource of its own. A MeterProvider has
-// one, and it describes this program. So the agents' names are attributes of
-// the points:
+// The Collector gives each agent a resource of its own. A MeterProvider has one
+// resource, which describes this program, so the agents' names are attributes of
+// the data points:
 //
 //	                      Collector             this package
 //	service.name          resource: nixl        resource: the program's
-//	service.instance.id   resource: the agent's resource: the program's; points: the agent's, see below
-//	host.name             resource              resource, where it is detected
-//	nixl.agent.name       resource              points
+//	service.instance.id   resource: the agent's resource: the program's; data points: the agent's, see below
+//	host.name             resource              resource, if it is detected
+//	nixl.agent.name       resource              data points
 //
-// In one directory names are unique. Where several are watched, two agents may
-// have one name, and each point also has service.instance.id: the same UUID,
-// made of host name, directory and agent name, that the Collector reports for
-// the agent. Backends that join on service.name and service.instance.id find
-// the program there, not the agent.
+// Names are unique within a directory. With several directories, two agents can
+// have the same name, so each data point also has the agent's service.instance.id:
+// a UUID derived from host name, directory and agent name, as the Collector
+// reports it. A backend that joins on the resource's service.name and
+// service.instance.id finds the program, not the agent.
 //
-// Views don't apply to what a Producer gives, the temporality is cumulative
-// whatever the reader prefers, and there is no limit on cardinality but
-// [WithMaxRings] and [WithMaxEventNames]. The totals live as long as the
-// program; nothing is stored over a restart.
+// # Limits
 //
-// # Who may read
+// Views don't apply to the metrics of a Producer. Their temporality is cumulative,
+// whatever the reader prefers. The SDK's cardinality limit doesn't apply, but
+// [WithMaxRings] and [WithMaxEventNames] do. The totals start over when the program
+// restarts.
 //
-// Consuming, which is the default, takes events out of the rings, so that
-// there must be no other consumer: the Collector, NIXL's telemetry_reader. It
-// needs write permission: the agents' uid, or root. [ringbuf.Observe] looks
-// only; see [WithMode].
+// By default, a Producer consumes events: it removes them from the rings. So there
+// must be no other consumer, such as a Collector or NIXL's telemetry_reader.
+// Consuming requires write permission: the program must run as the agents' user or
+// as root. With [WithMode] and [ringbuf.Observe], events stay in the rings.
 //
-// A problem with a directory or a ring is not an error: it is logged, at most
-// once a minute, and retried. [Producer.Err] returns it, for health checks.
-//
-// File systems that hang, such as NFS or FUSE, delay only their own rings.
+// A problem with a directory or a ring is logged at most once a minute and retried.
+// [Producer.Err] returns it, for health checks. A file system that hangs, such as
+// NFS or FUSE, delays only its own rings.
 //
 // # Installation
 //

@@ -17,8 +17,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 )
 
-// A program ships the rings of a directory through a reader of its own. Here
-// the reader is asked by hand; a program has a PeriodicReader with an exporter.
+// A program exports the metrics of all rings in a directory. This example collects
+// by hand; a program uses a PeriodicReader with an exporter.
 func Example() {
 	dir, err := os.MkdirTemp("", "nixl")
 	if err != nil {
@@ -26,7 +26,7 @@ func Example() {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 
-	// An agent of whatever language; this one is in Go.
+	// The agents can be written in any language. This one is written in Go.
 	a, err := agent.New("worker-0", agent.WithRing(agent.Ring{Dir: dir}))
 	if err != nil {
 		log.Fatal(err)
@@ -66,7 +66,7 @@ func Example() {
 	// worker-0 nixl.memory.usage 536870912
 }
 
-// Every event of every ring goes to a sink, without any metrics.
+// A program processes each event itself, without any metrics.
 func ExampleWithSinks() {
 	dir, err := os.MkdirTemp("", "nixl")
 	if err != nil {

@@ -12,25 +12,28 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// feeder turns what comes out of the rings into the events of sinks.
+// feeder converts the events of rings and passes them to sinks.
 type feeder struct {
 	sinks []sink.Sink
 	log   *slog.Logger
 	now   func() time.Time
 
-	mu    sync.Mutex // guards what follows; rings of several file systems are drained at once, and a sink is called by one goroutine at a time
-	batch []sink.Event
-	names map[ringbuf.Name]string // so that a name that comes again costs nothing
-	told  bool                    // that a sink fails
+	// mu guards the following fields and ensures that sinks aren't called
+	// concurrently: each file system has its own goroutine that drains rings.
+	mu      sync.Mutex
+	batch   []sink.Event
+	names   map[ringbuf.Name]string // cache, because converting a name allocates
+	failing bool                    // the last write failed
 }
 
+// These limits bound the feeder's memory. The names come from other processes.
 const (
-	maxBatch = 4096 // events, which bounds the feeder's memory
-	maxNames = 1024 // which come from another process
+	maxBatch = 4096 // events
+	maxNames = 1024
 )
 
-// tap takes the events of a drain, before they are committed. The batch is in
-// place in the ring.
+// tap passes the events of a drain to the sinks before the events are committed.
+// The batch is memory of the ring.
 func (f *feeder) tap(a drain.Agent, b ringbuf.Batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,8 +52,8 @@ func (f *feeder) tap(a drain.Agent, b ringbuf.Batch) {
 	f.write()
 }
 
-// nameOf is the event's name. A type that the layout doesn't know may mean
-// another thing there than what a newer layout calls it.
+// nameOf returns the name of an event. A type that the ring's layout doesn't have
+// is unknown, even if a newer layout has it: its meaning may differ.
 func (f *feeder) nameOf(e *ringbuf.Event, l ringbuf.Layout) string {
 	if !e.Named {
 		if !l.Knows(e.Type) {
@@ -70,7 +73,7 @@ func (f *feeder) nameOf(e *ringbuf.Event, l ringbuf.Layout) string {
 	return name
 }
 
-// write hands the batch to the sinks.
+// write passes the batch to the sinks.
 func (f *feeder) write() {
 	if len(f.batch) == 0 {
 		return
@@ -81,8 +84,8 @@ func (f *feeder) write() {
 	}
 	f.batch = f.batch[:0]
 	err := errors.Join(errs...)
-	if err != nil && !f.told {
-		f.log.Error("events were not taken by a sink; this is said once until they are again", "error", err)
+	if err != nil && !f.failing {
+		f.log.Error("sink failed, its events are lost; further errors are not logged until a write succeeds", "error", err)
 	}
-	f.told = err != nil
+	f.failing = err != nil
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// start is when the clock of the tests starts.
+// start is the start time of the tests' clock.
 var start = time.Date(2025, time.January, 15, 14, 30, 25, 0, time.UTC)
 
 func newClock() func() time.Time {
@@ -29,7 +29,7 @@ func newClock() func() time.Time {
 	return func() time.Time { return start.Add(time.Since(began)) }
 }
 
-// world is a Producer that is started, and what it logs.
+// world is a started Producer and its log.
 type world struct {
 	*rings.Producer
 	log *lines
@@ -58,7 +58,7 @@ func newWorld(t *testing.T, opts ...rings.Option) *world {
 	return w
 }
 
-// produce is what the Producer has, by the metric's name and its attributes:
+// produce returns the values of the Producer's series by name and attributes:
 // `name{key=value,…}`.
 func (w *world) produce(t *testing.T) map[string]float64 {
 	t.Helper()
@@ -139,7 +139,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// wait waits until the log has all the parts.
+// wait waits until the log contains all parts.
 func (l *lines) wait(t *testing.T, parts ...string) {
 	t.Helper()
 	timeout := time.After(30 * time.Second)
@@ -162,7 +162,7 @@ func (l *lines) wait(t *testing.T, parts ...string) {
 	}
 }
 
-// makeRing makes the ring of agent a, which stays open for the test.
+// makeRing creates the ring of agent a. It stays open until the test ends.
 func makeRing(t *testing.T, dir string, layout ringbuf.Layout, events ...ringbuf.Event) *ringbuf.Writer {
 	t.Helper()
 	w, err := ringbuf.Create(filepath.Join(dir, "a"), layout, 64)
@@ -176,7 +176,7 @@ func makeRing(t *testing.T, dir string, layout ringbuf.Layout, events ...ringbuf
 	return w
 }
 
-// kept is a sink that keeps what it gets.
+// kept is a sink that keeps its events.
 type kept struct {
 	mu     sync.Mutex
 	events []sink.Event

@@ -11,23 +11,22 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// labels makes the attributes of the agents' points and keeps them from one
-// collection to the next, as making a set takes longer than all else about a
-// point.
+// labels creates the attribute sets of data points and keeps them for the next
+// collection: creating a set takes longer than the rest of the point.
 type labels struct {
-	instance bool // agents of one name are told apart
+	instance bool // points have service.instance.id
 	hostname string
 	agents   map[string]*attributes // by path
 }
 
-// attributes are those of one agent's points.
+// attributes are the attribute sets of one agent's points.
 type attributes struct {
 	agent []attribute.KeyValue
 	sets  map[pair]attribute.Set
 	seen  bool // since the last sweep
 }
 
-// pair is the attributes of a point beside the agent's: none, one or two.
+// pair is the attributes of a point in addition to the agent's: none, one or two.
 type pair [2]attribute.KeyValue
 
 func (l *labels) of(id drain.Agent) *attributes {
@@ -50,7 +49,7 @@ func (l *labels) of(id drain.Agent) *attributes {
 	return a
 }
 
-// sweep forgets agents that are gone.
+// sweep removes the agents that no point was created for since the last sweep.
 func (l *labels) sweep() {
 	for path, a := range l.agents {
 		if !a.seen {
@@ -71,6 +70,6 @@ func (a *attributes) set(more ...attribute.KeyValue) attribute.Set {
 	return s
 }
 
-// valid makes the name of a file fit for OTLP, which refuses a whole request
-// for one string that isn't UTF-8.
+// valid makes a name valid in OTLP: exporters reject a whole batch for one string
+// that isn't UTF-8.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

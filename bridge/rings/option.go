@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Option sets something of a [Producer].
+// Option configures a [Producer].
 type Option interface {
 	apply(config) config
 }
@@ -33,8 +33,8 @@ type config struct {
 	errs     []error // of options
 }
 
-// require notes what is wrong with an option. package host takes 0 for what
-// isn't set.
+// require adds an error for an invalid option. It can't be left to package host,
+// which treats 0 as not set.
 func (c *config) require(ok bool, format string, args ...any) {
 	if !ok {
 		c.errs = append(c.errs, fmt.Errorf(format, args...))
@@ -65,8 +65,8 @@ func newConfig(opts []Option) (config, error) {
 	return c, errors.Join(errs...)
 }
 
-// WithDirectories sets the directories that agents make their rings in. They
-// need not exist yet. The default is $NIXL_TELEMETRY_DIR, or else /tmp.
+// WithDirectories sets the directories in which agents create their rings. They
+// may be created later. The default is $NIXL_TELEMETRY_DIR, or else /tmp.
 func WithDirectories(dirs ...string) Option {
 	return optionFunc(func(c config) config {
 		c.host.Directories = dirs
@@ -74,9 +74,9 @@ func WithDirectories(dirs ...string) Option {
 	})
 }
 
-// WithInclude sets which files in the directories are looked at, by patterns
-// relative to the directory, where ** stands for any folders. The default is
-// *, every file; those that aren't rings are left alone.
+// WithInclude sets the patterns of the files to read, relative to the directory.
+// ** matches any number of folders. The default is *, which matches all files in the
+// directory itself. Files that aren't rings are ignored.
 func WithInclude(patterns ...string) Option {
 	return optionFunc(func(c config) config {
 		c.host.Include = patterns
@@ -84,7 +84,7 @@ func WithInclude(patterns ...string) Option {
 	})
 }
 
-// WithExclude sets which of those files are not.
+// WithExclude sets patterns of files to skip, in the form of [WithInclude].
 func WithExclude(patterns ...string) Option {
 	return optionFunc(func(c config) config {
 		c.host.Exclude = patterns
@@ -92,9 +92,10 @@ func WithExclude(patterns ...string) Option {
 	})
 }
 
-// WithMode sets whether events are taken out of the rings, which is the
-// default, or only looked at. An observer works beside a consumer. Without
-// one, it sees no more than a ring holds at once.
+// WithMode selects between [ringbuf.Consume], the default, which removes events from
+// the rings, and [ringbuf.Observe], which leaves them there for a consumer. If a ring
+// that is observed has no consumer, it fills up, and its agent drops all further
+// events.
 func WithMode(mode ringbuf.Mode) Option {
 	return optionFunc(func(c config) config {
 		c.require(mode == ringbuf.Consume || mode == ringbuf.Observe, "mode is %d: it must be ringbuf.Consume or ringbuf.Observe", mode)
@@ -103,10 +104,10 @@ func WithMode(mode ringbuf.Mode) Option {
 	})
 }
 
-// WithRunInterval sets the run interval of the agents, 1 ms or more: the time
-// between two bursts of events. Rings are drained twice as often, and faster
-// while one is found more than half full. The default is
-// $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
+// WithRunInterval sets the run interval of the agents, at which they write events
+// to their rings: 1 ms or more. Rings are drained twice per interval, and more often
+// while one is more than half full. The default is $NIXL_TELEMETRY_RUN_INTERVAL (in
+// ms), or else 100 ms.
 func WithRunInterval(interval time.Duration) Option {
 	return optionFunc(func(c config) config {
 		c.require(interval >= time.Millisecond, "run interval is %v: it must be 1ms or more", interval)
@@ -115,8 +116,8 @@ func WithRunInterval(interval time.Duration) Option {
 	})
 }
 
-// WithMaxRings sets how many rings are read at most, 4096 by default and at
-// least 1. More are logged as an error, and not read.
+// WithMaxRings sets the maximum number of rings, at least 1. The default is 4096.
+// Further rings are not read, which is logged as an error.
 func WithMaxRings(n int) Option {
 	return optionFunc(func(c config) config {
 		c.require(n > 0, "max rings is %d: it must be 1 or more", n)
@@ -125,8 +126,8 @@ func WithMaxRings(n int) Option {
 	})
 }
 
-// WithMaxEventNames sets how many event names of its own are told apart for an
-// agent, 200 by default and at least 1. Events past it count under
+// WithMaxEventNames sets the maximum number of names of an agent's own events, at
+// least 1. The default is 200. Events with further names count under
 // otel.metric.overflow = true.
 func WithMaxEventNames(n int) Option {
 	return optionFunc(func(c config) config {
@@ -136,8 +137,9 @@ func WithMaxEventNames(n int) Option {
 	})
 }
 
-// WithStaleAfter sets how long after its last event a ring is closed whose
-// agent is gone, 5 minutes by default. It must be more than 0.
+// WithStaleAfter sets the time after which the ring of an exited agent is closed,
+// counted from the ring's last event. It must be more than 0. The default is 5
+// minutes.
 func WithStaleAfter(d time.Duration) Option {
 	return optionFunc(func(c config) config {
 		c.require(d > 0, "stale after is %v: it must be more than 0", d)
@@ -146,8 +148,8 @@ func WithStaleAfter(d time.Duration) Option {
 	})
 }
 
-// WithBounds sets the upper bounds of the buckets of durations, in seconds, and
-// of sizes, in bytes. Those that are empty are the catalog's.
+// WithBounds sets the upper bounds of the histograms of durations, in seconds, and
+// of sizes, in bytes. The default, also for an empty list, are the catalog's.
 func WithBounds(durations, sizes []float64) Option {
 	return optionFunc(func(c config) config {
 		c.host.Tally.Duration = tally.HistogramConfig{Bounds: slices.Clone(durations)}
@@ -156,8 +158,8 @@ func WithBounds(durations, sizes []float64) Option {
 	})
 }
 
-// WithExponentialHistograms has histograms be exponential, with so many
-// buckets at most, at least 2; 160 where 0.
+// WithExponentialHistograms selects exponential histograms with at most maxSize
+// buckets, at least 2. 0 means 160.
 func WithExponentialHistograms(maxSize int) Option {
 	return optionFunc(func(c config) config {
 		h := tally.HistogramConfig{Kind: tally.Exponential, MaxSize: maxSize}
@@ -166,9 +168,8 @@ func WithExponentialHistograms(maxSize int) Option {
 	})
 }
 
-// WithSinks has every event go to sinks too, as rings are drained. An event is
-// taken out of its ring only after all sinks had it. The sinks are closed by
-// whoever made them, after the Producer; none may be nil.
+// WithSinks also passes each event to sinks, before the event is removed from its
+// ring. Sinks must not be nil. Close them after the Producer.
 func WithSinks(sinks ...sink.Sink) Option {
 	return optionFunc(func(c config) config {
 		c.require(!slices.Contains(sinks, nil), "a sink is nil")
@@ -177,9 +178,8 @@ func WithSinks(sinks ...sink.Sink) Option {
 	})
 }
 
-// WithLogger sets where the Producer says what an operator may want to know:
-// rings that come and go, and what is wrong with them. The default, and what
-// nil stands for, is slog.Default.
+// WithLogger sets the logger. The Producer logs which rings it opens and closes, and
+// problems with rings and directories. The default, also for nil, is slog.Default.
 func WithLogger(log *slog.Logger) Option {
 	return optionFunc(func(c config) config {
 		c.log = log
@@ -198,9 +198,9 @@ func WithHostName(name string) Option {
 	})
 }
 
-// WithClock sets the clock of points, of start times, and of events whose ring
-// has no times. It must advance as fast as the system's, because rings are drained
-// by it. The default, and what nil stands for, is the system's.
+// WithClock sets the source of the current time for data points, and for events of
+// rings without timestamps. It must advance as fast as the system clock, because it
+// also schedules the drains. The default, also for nil, is the system clock.
 func WithClock(now func() time.Time) Option {
 	return optionFunc(func(c config) config {
 		c.host.Now = now

@@ -8,7 +8,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// points are those of all agents, by the metric's name.
+// points are the data points of all agents, by the metric's name.
 type points struct {
 	ints         map[string][]metricdata.DataPoint[int64]
 	floats       map[string][]metricdata.DataPoint[float64]
@@ -46,7 +46,7 @@ func (b *builder) histogram(m semconv.Metric, h *tally.Histogram, more ...attrib
 	}
 }
 
-// metrics are those that have points, in the order of the catalog.
+// metrics returns the metrics that have points, in the order of the catalog.
 func (b *builder) metrics() []metricdata.Metrics {
 	var all []metricdata.Metrics
 	for _, m := range semconv.NIXL() {
@@ -57,7 +57,7 @@ func (b *builder) metrics() []metricdata.Metrics {
 	return all
 }
 
-// data is what there is of a metric, or nil.
+// data returns the points of a metric, or nil if there are none.
 func (p *points) data(m semconv.Metric) metricdata.Aggregation {
 	const cumulative = metricdata.CumulativeTemporality
 	ints, floats := p.ints[m.Name], p.floats[m.Name]
@@ -68,7 +68,7 @@ func (p *points) data(m semconv.Metric) metricdata.Aggregation {
 	case len(ints) > 0:
 		return metricdata.Sum[int64]{DataPoints: ints, Temporality: cumulative, IsMonotonic: m.Kind == semconv.Counter}
 	case len(floats) > 0:
-		return metricdata.Gauge[float64]{DataPoints: floats} // the catalog has no sums of them
+		return metricdata.Gauge[float64]{DataPoints: floats} // the catalog has no sums of floats
 	case len(explicit) > 0:
 		return metricdata.Histogram[float64]{DataPoints: explicit, Temporality: cumulative}
 	case len(exponentials) > 0:

@@ -18,19 +18,20 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Producer reads the rings of some directories and gives what they say to the
-// SDK's readers. It is safe for concurrent use.
+// Producer reads the rings of agents and passes the totals to a reader of the SDK.
+// It is safe for concurrent use.
 //
-// nixl.telemetry.ring.utilization is the highest fill since the last
-// collection, by whichever reader: a Producer is best given to one.
+// Pass it to one reader: nixl.telemetry.ring.utilization is the highest utilization
+// since the last collection, by any reader. A Producer without sinks that no reader
+// has collected after 2 minutes is logged as an error.
 type Producer struct {
 	host *host.Host
 	log  *slog.Logger
 	now  func() time.Time
 
-	sinks bool // events go to sinks, so the program may need no reader
+	sinks bool // there are sinks, so the program may need no reader
 
-	mu      sync.Mutex // guards what follows; held while something is produced
+	mu      sync.Mutex // guards the following fields; held during collections
 	state   state
 	waiting *uncollected.Timer // for the first collection; nil before Start and with sinks
 	labels  labels
@@ -47,8 +48,8 @@ const (
 	closed
 )
 
-// New makes a Producer. Nothing is opened before [Producer.Start]. The error
-// says which option, or which of NIXL's variables, has a value that can't be.
+// New returns a Producer. It opens nothing before [Producer.Start]. The error names
+// the option or the NIXL variable that has an invalid value.
 func New(opts ...Option) (*Producer, error) {
 	c, err := newConfig(opts)
 	if err != nil {
@@ -72,9 +73,9 @@ func New(opts ...Option) (*Producer, error) {
 	return p, nil
 }
 
-// Start begins to look for rings and to drain them. A directory that doesn't
-// exist yet is no error. Start does nothing on a Producer that was started or
-// closed before.
+// Start starts to discover and drain rings. It is not an error if a directory
+// doesn't exist yet. Start does nothing if the Producer was already started or
+// closed.
 func (p *Producer) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,13 +108,14 @@ func (p *Producer) Err() error {
 	return p.host.State().Err()
 }
 
-// closeTimeout is how long Close waits for file systems.
+// closeTimeout bounds how long Close waits for file systems.
 const closeTimeout = 10 * time.Second
 
-// Close looks for rings and drains them once more, and gives them up. Later
-// collections return the totals at that time, so the last export is complete
-// whether the MeterProvider is shut down before or after. It is safe to call
-// twice. The error is that of a file system that hangs: its rings stay open.
+// Close discovers and drains rings once more, and then closes them. Later
+// collections return the totals of that time, so the last export is complete whether
+// the MeterProvider is shut down before or after Close. If a file system hangs, Close
+// returns an error after 10 seconds and leaves its rings open. Further calls do
+// nothing.
 func (p *Producer) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,9 +134,9 @@ func (p *Producer) Close() error {
 	return nil
 }
 
-// Produce drains the rings and returns the totals of all agents. After Close,
-// it returns the totals at that time; before Start, nothing. It never returns
-// an error.
+// Produce drains the rings and returns the totals of all agents. Before Start, it
+// returns nothing; after Close, the totals of that time. It waits for rings on file
+// systems that hang until ctx is done at the latest. The error is always nil.
 func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +161,7 @@ func (p *Producer) collect(ctx context.Context, last bool) []metricdata.ScopeMet
 	for i := range c.Snapshots {
 		b.agent(&c.Snapshots[i])
 	}
-	p.host.Delivered(c) // the SDK doesn't say what became of it
+	p.host.Delivered(c) // the SDK doesn't report whether the export succeeds
 	p.labels.sweep()
 	metrics := b.metrics()
 	if len(metrics) == 0 {
@@ -171,7 +173,7 @@ func (p *Producer) collect(ctx context.Context, last bool) []metricdata.ScopeMet
 	}}
 }
 
-// notice logs what an operator may want to know.
+// notice logs a notice of package host.
 func (p *Producer) notice(n notice.Notice) {
 	var args []any
 	if n.Path != "" {

@@ -24,8 +24,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Of the rings that real NIXL code wrote, every event comes to the sinks
-// and to the metrics.
+// Every event in a ring that a real NIXL agent wrote reaches the sinks and the
+// metrics.
 func TestRealRings(t *testing.T) {
 	for _, c := range ringtest.Cases(t) {
 		if !c.Readable() {
@@ -36,7 +36,7 @@ func TestRealRings(t *testing.T) {
 			var k kept
 			dir := filepath.Dir(ringtest.Copy(t, c))
 			w := newWorld(t, rings.WithDirectories(dir), rings.WithSinks(&k))
-			w.log.wait(t, "ring opened") // one that has just wrapped is opened once its file is a second old
+			w.log.wait(t, "ring opened") // a ring that just wrapped is opened when its file is 1 s old
 			var events float64
 			for key, v := range w.produce(t) {
 				if strings.HasPrefix(key, "nixl.events{") {
@@ -59,7 +59,7 @@ func TestRealRings(t *testing.T) {
 	}
 }
 
-// wanted is a fixture's event as a sink gets it.
+// wanted returns the event of a fixture as a sink receives it.
 func wanted(c ringtest.Case, e ringtest.Event) sink.Event {
 	out := sink.Event{Agent: filepath.Base(c.Name), Time: start, Category: -1, Name: e.Name, Value: e.Value}
 	if e.TimestampMicros > 0 {
@@ -139,8 +139,8 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// Two agents of one name in two directories are two series, told apart by the
-// identifier that the Collector has for them.
+// Agents with the same name in two directories have series of their own. The
+// service.instance.id is the Collector's.
 func TestSameNameInTwoDirectories(t *testing.T) {
 	for name, c := range map[string]struct {
 		environment string
@@ -156,7 +156,7 @@ func TestSameNameInTwoDirectories(t *testing.T) {
 			makeRing(t, one, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
 			makeRing(t, two, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
 			w := newWorld(t, append(c.opts, rings.WithDirectories(one, two))...)
-			for range 2 { // the second time the attributes are those kept
+			for range 2 { // the second time, the attribute sets are cached
 				got := w.produce(t)
 				for i, dir := range []string{one, two} {
 					key := "nixl.memory.registered{nixl.agent.name=a,service.instance.id=" + identity.InstanceID(c.host, dir, "a") + "}"
@@ -169,7 +169,7 @@ func TestSameNameInTwoDirectories(t *testing.T) {
 	}
 }
 
-// An observer leaves the ring as it is.
+// Observe leaves the events in the ring.
 func TestObserve(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
@@ -209,7 +209,7 @@ func TestHistograms(t *testing.T) {
 	}
 }
 
-// What is wrong is logged, and put right as soon as it can be.
+// Problems are logged and retried until they are solved.
 func TestLogs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
 	w := newWorld(t, rings.WithDirectories(dir))
@@ -224,8 +224,8 @@ func TestLogs(t *testing.T) {
 	w.log.wait(t, "telemetry directory can be read now", "ring opened (layout v4, 64 slots)")
 }
 
-// A sink has an event before its ring gives it up, so that a crash in between
-// loses none.
+// Sinks receive an event before it is removed from its ring, so a crash in between
+// loses no event.
 func TestSinksComeBeforeTheCommit(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
@@ -246,7 +246,7 @@ func TestSinksComeBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// A sink that fails is told of once, and costs no metrics.
+// A failing sink is logged once and doesn't affect metrics or other sinks.
 func TestSinkFails(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4)
@@ -301,7 +301,7 @@ func TestOptionErrors(t *testing.T) {
 	}
 }
 
-// Events that were taken out of the rings and collected by no reader are lost.
+// Without a reader, events are removed from the rings and lost.
 func TestProducerWithoutAReaderIsLogged(t *testing.T) {
 	for name, c := range map[string]struct {
 		collected bool
