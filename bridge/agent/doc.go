@@ -52,8 +52,14 @@
 // The receiver gives each agent a resource. A MeterProvider has one resource, so
 // by default the agent's name is the attribute nixl.agent.name of each data
 // point, and several agents can share a provider. To make an agent look the same
-// to a backend as if it reported by a ring, give it a provider of its own, with
-// the resource of [ResourceAttributes] and [WithNameInResource].
+// to a backend as if it reported by a ring, use [WithNameInResource] and give it a
+// provider of its own, with no resource attributes but those of
+// [ResourceAttributes]:
+//
+//	metric.WithResource(resource.NewSchemaless(attributes...))
+//
+// With package bridge/otlpmetric, pass this to otlpmetric.WithProviderOptions. The
+// default resource also describes the process and the SDK.
 //
 // # Rings and sinks
 //

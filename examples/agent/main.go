@@ -26,6 +26,9 @@ import (
 	"syscall"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/otlpmetric"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
@@ -109,14 +112,16 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 // doesn't delay the exit for long.
 const shutdownTime = 5 * time.Second
 
-// export exports over OTLP what the producer gives. The resource is the one that
-// the Collector gives an agent with a ring.
+// export exports the producer's metrics over OTLP. The resource is the one that the
+// Collector gives an agent with a ring. It replaces that of otlpmetric, which also
+// describes the process and the SDK.
 func export(ctx context.Context, name string, producer *agent.Producer) (shutdown func() error, err error) {
 	attributes, err := agent.ResourceAttributes(name, "")
 	if err != nil {
 		return nil, err
 	}
-	p, err := otlpmetric.New(ctx, otlpmetric.WithAttributes(attributes...), otlpmetric.WithProducers(producer))
+	p, err := otlpmetric.New(ctx, otlpmetric.WithProducers(producer),
+		otlpmetric.WithProviderOptions(metric.WithResource(resource.NewSchemaless(attributes...))))
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/semconv"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
@@ -108,8 +109,8 @@ func TestRingKernelsArrive(t *testing.T) {
 }
 
 // A Go agent looks the same in the Collector whether it reports by a ring or by
-// OTLP: the same series under a resource of its own, but for what only a ring
-// can tell.
+// OTLP: the same resource attributes and the same series, except those that only a
+// ring has.
 func TestGoAgentLooksTheSameByRingAndByOTLP(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -123,7 +124,7 @@ service:
 	common := []string{"-duration", "2s", "-rate", "2000"}
 	printed := map[string]*proc.Process{
 		"ring": runExample(t, "agent", nil, append(common, "-name", "ring", "-ring", dir)...),
-		"otlp": runExample(t, "agent", shipTo(c.otlpAddress(t)), append(common, "-name", "otlp")...),
+		"otlp": runExample(t, "agent", append(shipTo(c.otlpAddress(t)), rings(dir)), append(common, "-name", "otlp")...),
 	}
 	c.Stop(t, syscall.SIGTERM)
 
@@ -154,7 +155,39 @@ service:
 	if d := cmp.Diff(names["ring"], names["otlp"]); d != "" {
 		t.Errorf("series (-ring +OTLP):\n%s", d)
 	}
+	host, err := identity.HostName()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for agent, got := range c.resources(t) {
+		if d := cmp.Diff(map[string]any{
+			semconv.ServiceName:       semconv.ServiceNameNIXL,
+			semconv.ServiceInstanceID: identity.InstanceID(host, dir, agent),
+			semconv.AgentName:         agent,
+			semconv.HostName:          host,
+		}, got); d != "" {
+			t.Errorf("resource attributes of agent %q (-want +got):\n%s", agent, d)
+		}
+	}
 	c.noComplaints(t)
+}
+
+// resources returns the resource attributes of each agent. They must not change.
+func (c *collector) resources(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	all := make(map[string]map[string]any)
+	for _, collection := range c.collections(t) {
+		for _, rm := range collection.ResourceMetrics().All() {
+			agent, attributes := otlpfile.Agent(rm.Resource()), rm.Resource().Attributes().AsRaw()
+			if all[agent] == nil {
+				all[agent] = attributes
+			}
+			if d := cmp.Diff(all[agent], attributes); d != "" {
+				t.Errorf("resource attributes of agent %q change (-before +after):\n%s", agent, d)
+			}
+		}
+	}
+	return all
 }
 
 // otlpAddress is where a Collector takes OTLP.
