@@ -5,7 +5,8 @@
 // An agent reports in one of two ways. Choose [WithProducer] if your program has
 // an OpenTelemetry pipeline, and [WithRing] if a Collector with nixl_shm, or
 // another program with bridge/rings, reads the rings of this host. Both at once
-// would count everything twice, so [New] rejects the combination.
+// would count everything twice, so [New] rejects the combination, also in two
+// agents with the same name.
 //
 //	producer := agent.NewProducer()
 //	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(producer))

@@ -84,8 +84,8 @@
 // serves them over HTTP. Package byid records for code that has kernel IDs instead
 // of a *Kernel.
 //
-// [Runtime.Reset] restarts snapshots at 0. It doesn't affect the metrics, because
-// counters never decrease.
+// [Runtime.Reset] restarts snapshots at 0. It doesn't affect counters and
+// histograms, because they never decrease.
 //
 // # Exemplars
 //

@@ -35,10 +35,10 @@ func newConfig(opts []Option) (c config) {
 // is the system's clock.
 //
 // Reading the system's clock takes longer than everything else that
-// [Kernel.Received] does, so by default a kernel reads it for its first message
-// in each 10 ms. The time of the last message is that of the newest one of
-// these. A clock that is set here is read for every message:
-// WithClock(time.Now) gives exact times for the price of a time.Now a message.
+// [Kernel.Received] does, so by default a kernel reads it only for the first message
+// within 10 ms, and the time of the last message can be 10 ms too early. A clock that
+// is set here is read for every message: WithClock(time.Now) gives exact times at
+// the cost of one time.Now per message.
 func WithClock(now func() time.Time) Option {
 	return optionFunc(func(c config) config {
 		c.clock = now
@@ -46,9 +46,9 @@ func WithClock(now func() time.Time) Option {
 	})
 }
 
-// WithAttributes adds attributes to every data point of the Runtime. Runtimes
-// that report to one reader must differ in them, or in the ids of their
-// kernels.
+// WithAttributes adds attributes to every data point of the Runtime. If several
+// Runtimes report to one reader, they must have different attributes or different
+// kernel IDs.
 func WithAttributes(attributes ...attribute.KeyValue) Option {
 	return optionFunc(func(c config) config {
 		c.attributes = append(slices.Clip(c.attributes), attributes...)
@@ -56,8 +56,8 @@ func WithAttributes(attributes ...attribute.KeyValue) Option {
 	})
 }
 
-// WithDerivedMetrics also reports the metrics that a backend can compute from
-// the others: ringkernel.throughput and ringkernel.error_rate.
+// WithDerivedMetrics also reports ringkernel.throughput and ringkernel.error_rate,
+// which backends can compute from the other metrics.
 func WithDerivedMetrics() Option {
 	return optionFunc(func(c config) config {
 		c.derived = true
@@ -65,10 +65,10 @@ func WithDerivedMetrics() Option {
 	})
 }
 
-// WithErrorType sets the function that names an error's type, the attribute
-// error.type. It must return one of a few names, never the error's text. For
-// an error for which it returns "", and without this option, the name is what
-// the error's method ErrorType() string returns, or else its Go type.
+// WithErrorType sets the function that returns the value of error.type for an error.
+// It must return one of a few names, never the error's text. If it returns "", and
+// without this option, the value is what the error's method ErrorType() string
+// returns, or else the error's Go type.
 func WithErrorType(name func(error) string) Option {
 	return optionFunc(func(c config) config {
 		c.errorType = name
@@ -76,9 +76,9 @@ func WithErrorType(name func(error) string) Option {
 	})
 }
 
-// WithGPUUtilization sets where a [Summary] gets the utilization of the GPU
-// from, 0 to 1; ok is false without a GPU. [Runtime.Summary] calls the
-// function, from any goroutine.
+// WithGPUUtilization sets the function that returns the utilization of the GPU for a
+// [Summary], from 0 to 1; ok is false without a GPU. [Runtime.Summary] calls it, from
+// any goroutine.
 func WithGPUUtilization(utilization func() (ratio float64, ok bool)) Option {
 	return optionFunc(func(c config) config {
 		c.gpuUtilization = utilization

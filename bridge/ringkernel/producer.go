@@ -19,7 +19,7 @@ import (
 // kernels. The scope's version is that of this module.
 const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 
-// Producer gives everything that a Runtime counts to one reader of the SDK.
+// Producer passes the metrics of a Runtime to one reader of the SDK.
 // [Runtime.NewProducer] creates it.
 type Producer struct {
 	runtime *Runtime
@@ -27,27 +27,27 @@ type Producer struct {
 	waiting *uncollected.Timer // for the first collection
 
 	collecting sync.Mutex // guards what follows
-	seen       uint64     // exemplars that the reader has
-	reported   *reported  // with delta temporality, what the reader has
+	seen       uint64     // exemplars that the reader collected
+	reported   *reported  // with delta temporality, what the reader collected
 
 	departed map[string]departed // by id; guarded by the Runtime's lock
 }
 
 var _ sdkmetric.Producer = (*Producer)(nil)
 
-// departed is a kernel that was unregistered, and in how many more collections
-// it is reported.
+// departed is an unregistered kernel, and the number of collections that still
+// report it.
 type departed struct {
 	kernel *Kernel
 	more   int
 }
 
 const (
-	// farewells is how many collections report a kernel after it was
-	// unregistered. One would do if no export ever failed.
-	farewells = 2
-	// maxDeparted limits the memory for kernels that wait for a reader that
-	// doesn't collect. Past it, some are given up.
+	// extraCollections is how many collections report a kernel after it was
+	// unregistered. One would suffice if no export failed.
+	extraCollections = 2
+	// maxDeparted bounds the memory for unregistered kernels if the reader doesn't
+	// collect. Further kernels replace others, whose last counts are lost.
 	maxDeparted = 10_000
 )
 
@@ -62,8 +62,8 @@ func (f producerOption) apply(c producerConfig) producerConfig { return f(c) }
 
 type producerConfig struct{ exponential, delta bool }
 
-// WithExponentialHistogram reports the latencies as an exponential histogram of
-// at most 160 buckets, instead of one with the bounds of
+// WithExponentialHistogram reports latencies as an exponential histogram with at
+// most 160 buckets, instead of one with the bounds of
 // semconv.KernelDurationBounds.
 func WithExponentialHistogram() ProducerOption {
 	return producerOption(func(c producerConfig) producerConfig {
@@ -72,10 +72,9 @@ func WithExponentialHistogram() ProducerOption {
 	})
 }
 
-// WithDeltaTemporality reports what was counted since the reader's last
-// collection, for a backend that needs this. Counters and the histogram are
-// deltas then, and the histogram has neither minimum nor maximum; up-down
-// counters stay cumulative.
+// WithDeltaTemporality reports counters and the histogram as deltas since the
+// reader's last collection, for a backend that needs this. The histogram then has
+// neither minimum nor maximum. Up-down counters remain cumulative.
 func WithDeltaTemporality() ProducerOption {
 	return producerOption(func(c producerConfig) producerConfig {
 		c.delta = true
@@ -83,13 +82,12 @@ func WithDeltaTemporality() ProducerOption {
 	})
 }
 
-// NewProducer returns a Producer for one reader, to which the program passes
-// it:
+// NewProducer returns a Producer. Pass it to a reader:
 //
 //	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(rt.NewProducer()))
 //
-// Each reader needs a Producer of its own, as it learns what is new since its
-// own last collection. A Producer that no reader has collected after 2 minutes is
+// Each reader needs a Producer of its own, which keeps track of what the reader has
+// collected. A Producer that no reader has collected after 2 minutes is
 // reported to OpenTelemetry's error handler. The Producer of a nil Runtime
 // produces nothing.
 func (r *Runtime) NewProducer(opts ...ProducerOption) *Producer {
@@ -118,7 +116,7 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	p.waiting.Collected()
 	p.collecting.Lock()
 	defer p.collecting.Unlock()
-	exemplars := r.exemplars.Load() // those taken from now on are for the next collection, too
+	exemplars := r.exemplars.Load() // later ones are reported by the next collection, too
 	live, gone := p.kernels()
 	now := r.clock()
 	r.lastProduced.advance(now)
@@ -147,8 +145,8 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	}}, nil
 }
 
-// kernels returns the kernels to report. Those that departed are reported one
-// time less from now on.
+// kernels returns the kernels to report, and counts down the collections of those
+// that departed.
 func (p *Producer) kernels() (live, gone []*Kernel) {
 	r := p.runtime
 	r.mu.Lock()
@@ -168,8 +166,7 @@ func (p *Producer) kernels() (live, gone []*Kernel) {
 	return live, gone
 }
 
-// depart notes a kernel that was unregistered. The caller holds the Runtime's
-// lock.
+// depart adds a kernel that was unregistered. The caller holds the Runtime's lock.
 func (p *Producer) depart(k *Kernel) {
 	if len(p.departed) >= maxDeparted {
 		for id := range p.departed {
@@ -177,11 +174,11 @@ func (p *Producer) depart(k *Kernel) {
 			break
 		}
 	}
-	p.departed[k.id] = departed{k, farewells}
+	p.departed[k.id] = departed{k, extraCollections}
 }
 
-// takeBack removes a kernel that is registered again, and returns it, or nil.
-// The caller holds the Runtime's lock.
+// takeBack removes and returns the departed kernel with an ID, or returns nil. The
+// caller holds the Runtime's lock.
 func (p *Producer) takeBack(id string) *Kernel {
 	k := p.departed[id].kernel
 	delete(p.departed, id)

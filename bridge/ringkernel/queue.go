@@ -28,30 +28,29 @@ func (q Queue) String() string {
 	return queueNames[q]
 }
 
-// SetQueueSize sets how many messages are in a queue. A number below 0 counts
-// as 0.
+// SetQueueSize sets the number of messages in a queue. A negative number counts as
+// 0.
 func (k *Kernel) SetQueueSize(q Queue, messages int) {
 	if k != nil && q < queues {
 		k.queues[q].size.set(messages)
 	}
 }
 
-// SetQueueCapacity sets how many messages a queue can hold. A number below 0
-// counts as 0.
+// SetQueueCapacity sets the number of messages that a queue can hold. A negative
+// number counts as 0.
 func (k *Kernel) SetQueueCapacity(q Queue, messages int) {
 	if k != nil && q < queues {
 		k.queues[q].capacity.set(messages)
 	}
 }
 
-// ObserveQueue sets a function that reads the size and the capacity of a queue
-// when a snapshot or a collection needs them, instead of what is set. For a
-// channel:
+// ObserveQueue sets a function that returns the size and the capacity of a queue. It
+// replaces [Kernel.SetQueueSize] and [Kernel.SetQueueCapacity]. For a channel:
 //
 //	k.ObserveQueue(ringkernel.InputQueue, func() (size, capacity int) { return len(in), cap(in) })
 //
-// The function is called from any goroutine, until the kernel is unregistered.
-// A nil function goes back to what was set.
+// Snapshots and collections call the function, from any goroutine, until the kernel
+// is unregistered. A nil function restores the values that were set.
 func (k *Kernel) ObserveQueue(q Queue, read func() (size, capacity int)) {
 	switch {
 	case k == nil || q >= queues:
@@ -62,13 +61,13 @@ func (k *Kernel) ObserveQueue(q Queue, read func() (size, capacity int)) {
 	}
 }
 
-// queue is what is known of a queue. What was never set is not reported.
+// queue is the size and the capacity of a queue. Unknown values aren't reported.
 type queue struct {
 	size, capacity gauge
 	source         atomic.Pointer[func() (size, capacity int)]
 }
 
-// read asks the queue's source, if it has one, and else returns what was set.
+// read returns the values of the queue's source, or else those that were set.
 func (q *queue) read() (size, capacity level) {
 	if f := q.source.Load(); f != nil {
 		s, c := (*f)()
@@ -83,8 +82,8 @@ func (q *queue) forget() {
 	q.source.Store(nil)
 }
 
-// gauge is a number of messages that may not be known.
-type gauge struct{ word atomic.Int64 } // one more than the number, 0 when unknown
+// gauge is a number of messages that may be unknown.
+type gauge struct{ word atomic.Int64 } // the number plus 1, or 0 if unknown
 
 type level struct {
 	messages int64

@@ -15,12 +15,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/sampled"
 )
 
-// Runtime collects the telemetry of the kernels that are registered with it. A
-// reader gets it from a [Producer], a program from [Runtime.Summary].
+// Runtime holds the telemetry of the kernels that are registered with it. A
+// [Producer] passes it to a reader; [Runtime.Summary] returns it to the program.
 //
-// All methods are safe for concurrent use. A nil *Runtime is how a program
-// turns telemetry off: it registers nothing, produces nothing, and its
-// snapshots are empty.
+// All methods are safe for concurrent use. A nil *Runtime turns telemetry off: it
+// registers nothing, produces nothing, and its snapshots are empty.
 type Runtime struct {
 	clock          func() time.Time
 	exactTimes     bool // the clock is read for every message
@@ -40,8 +39,8 @@ type Runtime struct {
 	producers []weak.Pointer[Producer]
 }
 
-// NewRuntime returns a Runtime without kernels. Create it before the reader,
-// which needs a [Runtime.NewProducer]. There is nothing to close.
+// NewRuntime returns a Runtime without kernels. Create it before the reader, which
+// needs a Producer from [Runtime.NewProducer]. A Runtime needn't be closed.
 func NewRuntime(opts ...Option) *Runtime {
 	c := newConfig(opts)
 	r := &Runtime{
@@ -62,10 +61,12 @@ func NewRuntime(opts ...Option) *Runtime {
 	return r
 }
 
-// Register returns the Kernel with an id, and creates it if there is none. An
-// id that was unregistered starts again as [StateCreated], with a snapshot
-// from 0. A nil Runtime returns nil, which is a Kernel that does nothing. So
-// does an empty id, which is also reported to OpenTelemetry's error handler.
+// Register returns the kernel with an ID, and creates it if there is none. If the
+// ID was unregistered, the kernel is in [StateCreated] again, and its snapshots
+// restart at 0.
+//
+// On a nil Runtime, Register returns nil, which is a Kernel that does nothing. It
+// also does so for an empty ID, which it reports to OpenTelemetry's error handler.
 func (r *Runtime) Register(id string) *Kernel {
 	if r == nil {
 		return nil
@@ -95,7 +96,7 @@ func (r *Runtime) Register(id string) *Kernel {
 
 var errNoID = errors.New("register a ring kernel: the id is empty, so nothing is recorded; give each kernel an id")
 
-// Kernel returns the Kernel with an id, or nil if none is registered.
+// Kernel returns the kernel with an ID, or nil if none is registered.
 func (r *Runtime) Kernel(id string) *Kernel {
 	if r == nil {
 		return nil
@@ -105,10 +106,10 @@ func (r *Runtime) Kernel(id string) *Kernel {
 	return r.kernels[id]
 }
 
-// Unregister removes a kernel from the snapshots and ends its gauges. Its
-// counters and latencies are reported for two more collections, so that no
-// count is lost that wasn't collected yet, even if an export fails. Then the
-// memory of the kernel is free. Unregister does nothing for an unknown id.
+// Unregister removes a kernel from the snapshots and ends its gauges. Two more
+// collections report its counters and latencies, so that none is lost even if an
+// export fails. Then the kernel's memory is released. Unregister does nothing for an
+// unknown ID.
 func (r *Runtime) Unregister(id string) {
 	if r == nil {
 		return
@@ -121,7 +122,7 @@ func (r *Runtime) Unregister(id string) {
 	}
 	delete(r.kernels, id)
 	for q := range k.queues {
-		k.queues[q].forget() // what it would read may be gone
+		k.queues[q].forget() // the function to read it may no longer work
 	}
 	r.producers = slices.DeleteFunc(r.producers, func(w weak.Pointer[Producer]) bool {
 		p := w.Value()
@@ -132,9 +133,9 @@ func (r *Runtime) Unregister(id string) {
 	})
 }
 
-// takeBack finds a kernel that was unregistered and is still reported, and ends
-// that: a new kernel of its id would report under the same attributes. The
-// caller holds the lock.
+// takeBack returns a kernel that was unregistered and is still reported, or nil. Its
+// Producers no longer report it as departed: they would report its attributes
+// twice. The caller holds the lock.
 func (r *Runtime) takeBack(id string) (found *Kernel) {
 	for _, w := range r.producers {
 		if p := w.Value(); p != nil {
@@ -146,7 +147,7 @@ func (r *Runtime) takeBack(id string) (found *Kernel) {
 	return found
 }
 
-// registered returns all kernels, by id.
+// registered returns all kernels, sorted by ID.
 func (r *Runtime) registered() []*Kernel {
 	r.mu.RLock()
 	all := make([]*Kernel, 0, len(r.kernels))

@@ -7,8 +7,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/expo"
 )
 
-// Summary is what all kernels of a Runtime did, as a snapshot. That of a nil
-// Runtime is the zero Summary.
+// Summary is a snapshot of all kernels of a Runtime. The Summary of a nil Runtime is
+// the zero Summary.
 type Summary struct {
 	Time                time.Time // when the snapshot was taken
 	Uptime              time.Duration
@@ -25,7 +25,7 @@ type Summary struct {
 	Kernels       []Telemetry // by id
 }
 
-// Telemetry returns the snapshot of a kernel; ok is false for an id that isn't
+// Telemetry returns a snapshot of the kernel with an ID; ok is false if none is
 // registered.
 func (r *Runtime) Telemetry(id string) (t Telemetry, ok bool) {
 	k := r.Kernel(id)
@@ -35,8 +35,7 @@ func (r *Runtime) Telemetry(id string) (t Telemetry, ok bool) {
 	return k.telemetry(r.clock(), new(expo.Sum)), true
 }
 
-// Summary returns a snapshot of all kernels and their totals. It is computed at
-// each call.
+// Summary returns a snapshot of all kernels and their totals.
 func (r *Runtime) Summary() Summary {
 	if r == nil {
 		return Summary{}
@@ -61,8 +60,8 @@ func (r *Runtime) Summary() Summary {
 	return s
 }
 
-// MarshalJSON returns a JSON object in the form of [Telemetry.MarshalJSON];
-// per_kernel is an object with the kernels by their ids.
+// MarshalJSON returns a JSON object in the form of [Telemetry.MarshalJSON]. Its
+// per_kernel is an object with the kernels by ID.
 func (s Summary) MarshalJSON() ([]byte, error) {
 	kernels := make(map[string]Telemetry, len(s.Kernels))
 	for _, t := range s.Kernels {
@@ -85,11 +84,13 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// Reset lets the snapshots of the kernels with the given ids start again from
-// 0, and their uptime too; without ids, those of all kernels. Kernels stay
-// registered, in their state and with their queues. Unknown ids are ignored.
+// Reset restarts the snapshots and the uptime of the kernels with the given IDs at
+// 0, or those of all kernels if there are no IDs. The kernels stay registered and
+// keep their states and queues. Unknown IDs are ignored.
 //
-// The metrics are not reset: counters never go back.
+// Counters and histograms are not reset, because they never decrease. The gauges
+// ringkernel.uptime, ringkernel.throughput and ringkernel.error_rate are those of the
+// snapshots.
 func (r *Runtime) Reset(ids ...string) {
 	if r == nil {
 		return

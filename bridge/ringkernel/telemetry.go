@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Telemetry is what a kernel did since it was registered or last reset, as a
-// snapshot. Counts are of messages.
+// Telemetry is a snapshot of a kernel. It covers the time since the kernel was
+// registered or last reset. Counts are of messages.
 type Telemetry struct {
 	KernelID string
 	State    State
@@ -24,8 +24,8 @@ type Telemetry struct {
 
 	Input, Output QueueTelemetry
 
-	// The latencies of the messages processed, all 0 while there is none. The
-	// quantiles are within 0.6 % of the exact ones.
+	// The latencies of the processed messages, all 0 if there are none. The
+	// quantiles are within 0.6% of the exact ones.
 	TotalLatency time.Duration
 	MinLatency   time.Duration
 	MaxLatency   time.Duration
@@ -35,8 +35,7 @@ type Telemetry struct {
 	LastError error // nil if there was none
 }
 
-// QueueTelemetry is what a queue holds at the time of the snapshot, and how
-// many messages were dropped because of it. Unknown values are 0.
+// QueueTelemetry is a snapshot of a queue. Unknown values are 0.
 type QueueTelemetry struct {
 	Size     int64 `json:"size"`
 	Capacity int64 `json:"capacity"`
@@ -44,8 +43,7 @@ type QueueTelemetry struct {
 }
 
 // Uptime returns the time from StartTime to the snapshot, or to EndTime for a
-// kernel that terminated. It is never less than 0, which it is for a kernel that
-// was reset after it terminated.
+// terminated kernel. It is 0 for a kernel that was reset after it terminated.
 func (t Telemetry) Uptime() time.Duration {
 	end := t.Time
 	if !t.EndTime.IsZero() {
@@ -54,8 +52,8 @@ func (t Telemetry) Uptime() time.Duration {
 	return max(end.Sub(t.StartTime), 0)
 }
 
-// Throughput returns the messages processed per second of uptime, 0 at uptime
-// 0.
+// Throughput returns the processed messages per second of uptime, or 0 if the uptime
+// is 0.
 func (t Telemetry) Throughput() float64 {
 	up := t.Uptime()
 	if up == 0 {
@@ -64,8 +62,8 @@ func (t Telemetry) Throughput() float64 {
 	return float64(t.MessagesProcessed) / up.Seconds()
 }
 
-// ErrorRate returns the errors per message processed, 0 without one. It is more
-// than 1 if errors are more frequent than messages.
+// ErrorRate returns the errors per processed message, or 0 if no message was
+// processed. It exceeds 1 if there are more errors than processed messages.
 func (t Telemetry) ErrorRate() float64 {
 	if t.MessagesProcessed == 0 {
 		return 0
@@ -73,8 +71,8 @@ func (t Telemetry) ErrorRate() float64 {
 	return float64(t.Errors) / float64(t.MessagesProcessed)
 }
 
-// AverageLatency returns the total latency per message processed, 0 without
-// one.
+// AverageLatency returns the total latency per processed message, or 0 if no message
+// was processed.
 func (t Telemetry) AverageLatency() time.Duration {
 	if t.MessagesProcessed == 0 {
 		return 0
@@ -83,8 +81,8 @@ func (t Telemetry) AverageLatency() time.Duration {
 }
 
 // MarshalJSON returns a JSON object with the fields and the derived values in
-// snake_case. Points in time are RFC 3339 strings, or null if unknown; lengths
-// of time are seconds.
+// snake_case. Times are RFC 3339 strings, or null if unknown. Durations are in
+// seconds.
 func (t Telemetry) MarshalJSON() ([]byte, error) {
 	lastError := (*string)(nil)
 	if t.LastError != nil {
