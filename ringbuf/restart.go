@@ -1,7 +1,6 @@
 package ringbuf
 
 import (
-	"bytes"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -33,14 +32,15 @@ import (
 // writePos = 0 with c ≠ 0 is the one ambiguous state. A reader believes it if
 //   - the file's time is the one of an earlier sample after which the agent
 //     pushed: between the two there was no ftruncate, and so no restart; or
-//   - a slot at the end of the ring isn't what it was when this reader last
-//     passed it: the agent writes slots in order, so that it has pushed all
-//     slots before that one in this round. These are believed, and so is the
+//   - a slot at the end of the ring was written since this reader last passed it
+//     (see lastChanged): the agent writes slots in order, so that it has pushed
+//     all slots before that one in this round. These are believed, and so is the
 //     last slot of the ring once the file's time is a second old.
 //
 // Otherwise nothing is pending until the header moves on. A full ring, where the
-// agent waits for room, is believed once the file's time is a second old. The time alone isn't
-// enough to reject: file systems also change it when they write a page back.
+// agent waits for room, is believed once the file's time is a second old. The time
+// alone isn't enough to reject: file systems also change it when they write a page
+// back.
 //
 // OpenReader has no earlier look to compare with. In this state it returns
 // ErrNotReady to a consumer until the file's time is a second old. An observer
@@ -153,32 +153,20 @@ func (r *Reader) believeAtZero(s state) (state, error) {
 	return s, nil
 }
 
-// lastChanged returns the slot after the last one that isn't what it was when
-// this reader passed it, 0 if there is none. Two kinds of changes don't count,
-// because they can be there without a push: zeros, after the file was truncated
-// and extended, and the read position 0 of a layout with a larger header, which an
-// agent stored that didn't finish its start.
+// lastChanged returns the slot after the last one that was certainly written since
+// this reader passed it, 0 if there is none. Bytes that became 0 don't count: they
+// are there after the file was truncated and extended, and where an agent of a
+// layout with a larger header began to reset it.
 func (r *Reader) lastChanged() uint64 {
 	size := r.layout.EventSize()
 	now := r.slots[len(r.slots)-len(r.tail):]
-	for at := len(r.tail); at > 0; at -= size {
-		slot, before := now[at-size:at], r.tail[at-size:at]
-		if bytes.Equal(slot, before) || isZero(slot) {
-			continue
+	for at := len(r.tail) - 1; at >= 0; at-- {
+		if now[at] != 0 && now[at] != r.tail[at] {
+			return r.mask + 1 - uint64((len(r.tail)-1-at)/size)
 		}
-		fromEnd := len(r.tail) - at
-		start := len(r.mem) - fromEnd - size // of the slot, in the file
-		from, to := clamp(padded.readPos-start, size), clamp(padded.readPos+8-start, size)
-		if isZero(slot[from:to]) && bytes.Equal(slot[:from], before[:from]) && bytes.Equal(slot[to:], before[to:]) {
-			continue
-		}
-		return r.mask + 1 - uint64(fromEnd/size)
 	}
 	return 0
 }
-
-// clamp returns the integer from 0 to limit that is nearest to i.
-func clamp(i, limit int) int { return min(max(i, 0), limit) }
 
 // rememberTail copies the slots before the end of the ring, as they are when the
 // reader passes them. On a full file system it may be impossible to read a page
