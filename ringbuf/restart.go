@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"slices"
 	"sync/atomic"
 )
 
@@ -159,9 +160,8 @@ func (r *Reader) believeAtZero(s state) (state, error) {
 // layout with a larger header began to reset it.
 func (r *Reader) lastChanged() uint64 {
 	size := r.layout.EventSize()
-	now := r.slots[len(r.slots)-len(r.tail):]
-	for at := len(r.tail) - 1; at >= 0; at-- {
-		if now[at] != 0 && now[at] != r.tail[at] {
+	for at, b := range slices.Backward(r.slots[len(r.slots)-len(r.tail):]) {
+		if b != 0 && b != r.tail[at] {
 			return r.mask + 1 - uint64((len(r.tail)-1-at)/size)
 		}
 	}
