@@ -1,5 +1,10 @@
 package semconv
 
+import (
+	"math"
+	"math/bits"
+)
+
 // DurationBounds are the default upper bounds, in seconds, of the histograms of
 // durations of NIXL agents: those of NIXL's own Prometheus exporter. A value
 // belongs to the first bucket whose bound it doesn't exceed.
@@ -30,6 +35,28 @@ func SizeBounds() []float64 {
 		bounds = append(bounds, float64(b))
 	}
 	return bounds
+}
+
+// ThroughputBounds are the default upper bounds, in bytes per second, of the
+// histogram of the throughput of transfers: from 1 MB/s, below which a transfer
+// is stuck rather than slow, to 1 TB/s, above the fastest links.
+func ThroughputBounds() []float64 {
+	return []float64{
+		1e6, 3e6, 1e7, 3e7, 1e8, 3e8,
+		1e9, 2e9, 5e9, 1e10, 2e10, 5e10, 1e11, 2e11, 4e11, 1e12,
+	}
+}
+
+// Throughput returns the throughput of a transfer in bytes per second, rounded down.
+// A time of 0 µs counts as 1 µs: NIXL measures whole microseconds.
+func Throughput(bytes, micros uint64) uint64 {
+	micros = max(micros, 1)
+	hi, lo := bits.Mul64(bytes, 1_000_000)
+	if hi >= micros {
+		return math.MaxUint64
+	}
+	v, _ := bits.Div64(hi, lo, micros)
+	return v
 }
 
 // SplitInferenceDurationBounds are the default upper bounds, in seconds, of

@@ -31,6 +31,11 @@ var (
 		Name: "nixl.transfer.post.duration", Kind: Histogram, Number: Float64, Unit: "s",
 		Description: "Time of each transfer from its start until it was posted to the backend.",
 	}
+	TransferThroughput = Metric{
+		Name: "nixl.transfer.throughput", Kind: Histogram, Number: Float64, Unit: "By/s",
+		Description: "Bytes of each completed transfer divided by its time, for transfers whose events were all read.",
+		Attributes:  []string{Direction},
+	}
 	TransferLastSize = Metric{
 		Name: "nixl.transfer.last.size", Kind: Gauge, Number: Int64, Unit: "By",
 		Description: "Bytes of the newest completed transfer.",
@@ -126,7 +131,7 @@ var (
 // NIXL is the catalog of NIXL agents, in the order of its documentation.
 func NIXL() []Metric {
 	return []Metric{
-		TransferIO, TransferRequests, TransferSize, TransferDuration, TransferPostDuration,
+		TransferIO, TransferRequests, TransferSize, TransferDuration, TransferPostDuration, TransferThroughput,
 		TransferLastSize, TransferLastDuration, TransferLastPostDuration,
 		MemoryRegistered, MemoryDeregistered, MemoryUsage, MemoryLastSize,
 		Errors, Events, EventValue, EventLastValue, TelemetryEventsDropped,

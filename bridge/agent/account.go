@@ -130,6 +130,7 @@ func (a *account) collectTransfers(c *collection, t *totals) {
 		c.int(semconv.TransferIO, a.points.direction[d], t.size[d].sum)
 		c.int(semconv.TransferRequests, a.points.direction[d], n)
 		c.histogram(semconv.TransferSize, a.points.direction[d], &sizeBounds, &t.size[d])
+		c.distribution(semconv.TransferThroughput, a.points.direction[d], &throughputBounds, &t.throughput[d], t.throughput[d].rateSum())
 		a.collectEvents(c, ringbuf.TypeTxBytes+ringbuf.Type(d), n)
 		a.collectEvents(c, ringbuf.TypeTxRequests+ringbuf.Type(d), n)
 	}

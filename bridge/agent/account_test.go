@@ -93,6 +93,7 @@ func TestAgentCreatedAgainContinuesItsCounters(t *testing.T) {
 			"nixl.transfer.io{nixl.transfer.direction=transmit}":             bytes,
 			"nixl.transfer.requests{nixl.transfer.direction=transmit}":       agents,
 			"nixl.transfer.size{nixl.transfer.direction=transmit}":           agents,
+			"nixl.transfer.throughput{nixl.transfer.direction=transmit}":     agents,
 			"nixl.transfer.duration{}":                                       agents,
 			"nixl.transfer.post.duration{}":                                  agents,
 			"nixl.memory.registered{}":                                       bytes,

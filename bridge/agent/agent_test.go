@@ -51,6 +51,7 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 			"nixl.transfer.io{nixl.transfer.direction=transmit}":                                4096,
 			"nixl.transfer.requests{nixl.transfer.direction=transmit}":                          1,
 			"nixl.transfer.size{nixl.transfer.direction=transmit}":                              1,
+			"nixl.transfer.throughput{nixl.transfer.direction=transmit}":                        1,
 			"nixl.transfer.last.size{nixl.transfer.direction=transmit}":                         4096,
 			"nixl.transfer.duration{}":                                                          1,
 			"nixl.transfer.post.duration{}":                                                     1,
@@ -68,6 +69,7 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 			"nixl.transfer.io{nixl.transfer.direction=receive}":                                 1 << 20,
 			"nixl.transfer.requests{nixl.transfer.direction=receive}":                           2,
 			"nixl.transfer.size{nixl.transfer.direction=receive}":                               2,
+			"nixl.transfer.throughput{nixl.transfer.direction=receive}":                         2,
 			"nixl.transfer.duration{}":                                                          2,
 			"nixl.transfer.post.duration{}":                                                     2,
 			"nixl.events{nixl.event.category=performance,nixl.event.name=agent_xfer_post_time}": 2,
@@ -167,6 +169,19 @@ func TestValueOnABoundCountsInTheBucketBelow(t *testing.T) {
 		if n != want {
 			t.Errorf("bucket %d has %d, want %d", i, n, want)
 		}
+	}
+}
+
+// A rate of 1 GB/s adds 2^63 to the sum in less than ten billion transfers.
+func TestSumOfThroughputExceedsAnInt64(t *testing.T) {
+	w := newAgent(t)
+	const n, bytes = 1000, 1<<34 + 1
+	for range n {
+		w.Transfer(ctx, agent.Transmit, bytes, 0, 0) // 1 µs at least
+	}
+	h := metrictest.Data[metricdata.Histogram[float64]](t, collect(t, w.reader), semconv.TransferThroughput.Name).DataPoints[0]
+	if most, _ := h.Max.Value(); h.Count != n || h.Sum != float64(n)*float64(bytes)*1e6 || most != bytes*1e6 {
+		t.Errorf("%d values, sum %v, max %v", h.Count, h.Sum, most)
 	}
 }
 

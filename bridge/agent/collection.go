@@ -54,13 +54,17 @@ func (c *collection) float(m semconv.Metric, set attribute.Set, v float64) {
 }
 
 func (c *collection) histogram(m semconv.Metric, set attribute.Set, b *bounds, d *distribution) {
+	c.distribution(m, set, b, d, b.unit(d.sum))
+}
+
+func (c *collection) distribution(m semconv.Metric, set attribute.Set, b *bounds, d *distribution, sum float64) {
 	counts := make([]uint64, len(b.out)+1)
 	for i := range counts {
 		counts[i] = uint64(d.counts[i])
 	}
 	p := metricdata.HistogramDataPoint[float64]{
 		Attributes: set, StartTime: c.start, Time: c.now,
-		Count: uint64(d.count()), Sum: b.unit(d.sum),
+		Count: uint64(d.count()), Sum: sum,
 		Min: metricdata.NewExtrema(b.unit(d.least())), Max: metricdata.NewExtrema(b.unit(d.rise)),
 		Bounds: b.out, BucketCounts: counts,
 	}

@@ -29,7 +29,7 @@
 // # Metrics
 //
 //	call                        metrics
-//	Agent.Transfer              nixl.transfer.io, .requests, .size, .duration, .post.duration, .last.…
+//	Agent.Transfer              nixl.transfer.io, .requests, .size, .duration, .post.duration, .throughput, .last.…
 //	Agent.MemoryRegistered      nixl.memory.registered, .usage, .last.size
 //	Agent.MemoryDeregistered    nixl.memory.deregistered, .usage, .last.size
 //	Agent.Error                 nixl.errors

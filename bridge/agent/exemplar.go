@@ -20,6 +20,7 @@ type exemplar struct {
 type exemplars struct {
 	size           [directions][maxBuckets]atomic.Pointer[exemplar]
 	duration, post [maxBuckets]atomic.Pointer[exemplar]
+	throughput     [directions][maxBuckets]atomic.Pointer[exemplar]
 	errors         [statuses]atomic.Pointer[exemplar]
 }
 
@@ -52,6 +53,7 @@ func (s *series) exemplifyTransfer(ctx context.Context, d Direction, t *transfer
 		e.storeIn(&all.size[d][t.sizeBucket], t.bytes)
 		e.storeIn(&all.duration[t.durationBucket], t.total)
 		e.storeIn(&all.post[t.postBucket], t.post)
+		e.storeIn(&all.throughput[d][t.throughputBucket], t.rate)
 	}
 }
 
@@ -77,6 +79,7 @@ func (s *series) moveExemplars(t *totals) {
 	}
 	for d := range e.size {
 		move(&e.size[d], &t.size[d])
+		move(&e.throughput[d], &t.throughput[d])
 	}
 	move(&e.duration, &t.duration)
 	move(&e.post, &t.post)

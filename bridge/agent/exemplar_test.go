@@ -30,6 +30,7 @@ func TestTransferOfASampledSpanIsAnExemplar(t *testing.T) {
 	ms := collect(t, w.reader)
 	for name, value := range map[string]float64{
 		semconv.TransferSize.Name: 4096, semconv.TransferDuration.Name: 120e-6, semconv.TransferPostDuration.Name: 15e-6,
+		semconv.TransferThroughput.Name: 34133333,
 	} {
 		var got []metricdata.Exemplar[float64]
 		for _, p := range metrictest.Data[metricdata.Histogram[float64]](t, ms, name).DataPoints {

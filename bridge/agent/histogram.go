@@ -20,9 +20,11 @@ type bounds struct {
 var (
 	sizeBounds     = newBounds(semconv.SizeBounds(), 1)
 	durationBounds = newBounds(semconv.DurationBounds(), 1e6)
+
+	throughputBounds = newBounds(semconv.ThroughputBounds(), 1)
 )
 
-// maxBuckets is more than either has.
+// maxBuckets is more than any of them has.
 const maxBuckets = 20
 
 func newBounds(out []float64, per float64) bounds {
@@ -72,6 +74,28 @@ func (h *histogram) record(v int64, bucket int) {
 	h.counts[bucket].Add(1)
 }
 
+// rates is a histogram of throughput. The sum of a few hundred million rates is more
+// than an int64 holds, so it is kept in two words.
+type rates struct {
+	histogram              // its sum is of the upper bits
+	low       atomic.Int64 // sum of the lowest lowBits bits
+}
+
+const lowBits = 16
+
+func (r *rates) record(v int64, bucket int) {
+	r.sum.add(v >> lowBits)
+	r.low.Add(v & (1<<lowBits - 1))
+	lift(&r.fall, math.MaxInt64-v)
+	lift(&r.rise, v)
+	r.counts[bucket].Add(1) // last, as in a histogram
+}
+
+func (r *rates) addTo(d *distribution) {
+	r.histogram.addTo(d)
+	d.low += r.low.Load()
+}
+
 // lift raises a word. After the first few values, it only takes a load.
 func lift(word *atomic.Int64, to int64) {
 	for {
@@ -85,7 +109,7 @@ func lift(word *atomic.Int64, to int64) {
 // distribution is what histograms counted.
 type distribution struct {
 	counts     [maxBuckets]int64
-	sum        int64
+	sum, low   int64 // low is of rates only
 	fall, rise int64
 	exemplars  []*exemplar
 }
@@ -101,7 +125,7 @@ func (d *distribution) add(o *distribution) {
 	for i := range d.counts {
 		d.counts[i] += o.counts[i]
 	}
-	d.sum = saturatingSum(d.sum, o.sum)
+	d.sum, d.low = saturatingSum(d.sum, o.sum), d.low+o.low
 	d.fall, d.rise = max(d.fall, o.fall), max(d.rise, o.rise)
 }
 
@@ -110,6 +134,13 @@ func (d *distribution) count() (n int64) {
 		n += c
 	}
 	return n
+}
+
+// rateSum returns the sum of rates.
+func (d *distribution) rateSum() float64 {
+	hi, lo := bits.Mul64(uint64(d.sum), 1<<lowBits)
+	lo, carry := bits.Add64(lo, uint64(d.low), 0)
+	return float64(hi+carry)*(1<<64) + float64(lo)
 }
 
 // least returns the least value.

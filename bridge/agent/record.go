@@ -2,9 +2,11 @@ package agent
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // Transfer records a transfer that the agent initiated and saw complete: the
@@ -34,18 +36,22 @@ func (a *Agent) Transfer(ctx context.Context, d Direction, bytes int64, post, to
 
 // transfer is a transfer's values, and their buckets.
 type transfer struct {
-	bytes, post, total                     int64 // times in µs
-	sizeBucket, postBucket, durationBucket int
+	bytes, post, total                                       int64 // times in µs
+	rate                                                     int64 // bytes/s
+	sizeBucket, postBucket, durationBucket, throughputBucket int
 }
 
 func (s *series) transfer(ctx context.Context, d Direction, t *transfer) {
 	t.sizeBucket = sizeBounds.bucket(t.bytes)
 	t.durationBucket, t.postBucket = durationBounds.bucket(t.total), durationBounds.bucket(t.post)
+	t.rate = int64(min(semconv.Throughput(uint64(t.bytes), uint64(t.total)), math.MaxInt64))
+	t.throughputBucket = throughputBounds.bucket(t.rate)
 	s.last.transfer(d, t)
 	l := s.lane()
 	l.size[d].record(t.bytes, t.sizeBucket)
 	l.duration.record(t.total, t.durationBucket)
 	l.post.record(t.post, t.postBucket)
+	l.throughput[d].record(t.rate, t.throughputBucket)
 	if mayHaveSpan(ctx) {
 		s.exemplifyTransfer(ctx, d, t)
 	}

@@ -33,6 +33,7 @@ func newSeries(clock func() time.Time, filter sampled.Filter) *series {
 type stripe struct {
 	size           [directions]histogram // bytes
 	duration, post histogram             // µs
+	throughput     [directions]rates     // bytes/s
 	memory         [memoryOperations]counter
 	_              [64]byte // keeps the next stripe off this one's cache lines
 }
@@ -91,6 +92,7 @@ func (l *lastValues) transfer(d Direction, t *transfer) {
 type totals struct {
 	size           [directions]distribution
 	duration, post distribution
+	throughput     [directions]distribution
 	memory         [memoryOperations]total
 	errors         [statuses]int64
 	sampledErrors  [statuses]*exemplar
@@ -107,6 +109,7 @@ func (t *total) add(o total) {
 func (t *totals) add(o *totals) {
 	for d := range t.size {
 		t.size[d].add(&o.size[d])
+		t.throughput[d].add(&o.throughput[d])
 	}
 	t.duration.add(&o.duration)
 	t.post.add(&o.post)
@@ -129,6 +132,7 @@ func (s *series) totals() totals {
 		}
 		for d := range t.size {
 			l.size[d].addTo(&t.size[d])
+			l.throughput[d].addTo(&t.throughput[d])
 		}
 		l.duration.addTo(&t.duration)
 		l.post.addTo(&t.post)

@@ -31,6 +31,7 @@ func TestAttributesAreOnEachPointRecordedWithThem(t *testing.T) {
 	for key, want := range map[string]float64{
 		"nixl.transfer.io{" + attributes + ",nixl.transfer.direction=receive}":                         4096,
 		"nixl.transfer.size{" + attributes + ",nixl.transfer.direction=receive}":                       1,
+		"nixl.transfer.throughput{" + attributes + ",nixl.transfer.direction=receive}":                 1,
 		"nixl.transfer.duration{" + attributes + "}":                                                   1,
 		"nixl.transfer.last.duration{" + attributes + "}":                                              7e-6,
 		"nixl.errors{error.type=canceled," + attributes + "}":                                          1,

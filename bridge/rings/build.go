@@ -56,6 +56,9 @@ func (b *builder) transfers(t *tally.Totals) {
 			b.int64(semconv.TransferLastSize, size.LastInt64(), direction)
 			b.histogram(semconv.TransferSize, size, direction)
 		}
+		if throughput := t.Throughput(tally.Direction(d)); throughput.Count() > 0 {
+			b.histogram(semconv.TransferThroughput, throughput, direction)
+		}
 		if requests := t.Requests(tally.Direction(d)); requests.Events > 0 {
 			b.int64(semconv.TransferRequests, requests.Sum.Int64(), direction)
 		}

@@ -148,12 +148,14 @@ func WithStaleAfter(d time.Duration) Option {
 	})
 }
 
-// WithBounds sets the upper bounds of the histograms of durations, in seconds, and
-// of sizes, in bytes. The default, also for an empty list, are the catalog's.
-func WithBounds(durations, sizes []float64) Option {
+// WithBounds sets the upper bounds of the histograms of durations, in seconds, of
+// sizes, in bytes, and of throughput, in bytes per second. The default, also for an
+// empty list, are the catalog's.
+func WithBounds(durations, sizes, throughputs []float64) Option {
 	return optionFunc(func(c config) config {
 		c.host.Tally.Duration = tally.HistogramConfig{Bounds: slices.Clone(durations)}
 		c.host.Tally.Size = tally.HistogramConfig{Bounds: slices.Clone(sizes)}
+		c.host.Tally.Throughput = tally.HistogramConfig{Bounds: slices.Clone(throughputs)}
 		return c
 	})
 }
@@ -163,7 +165,7 @@ func WithBounds(durations, sizes []float64) Option {
 func WithExponentialHistograms(maxSize int) Option {
 	return optionFunc(func(c config) config {
 		h := tally.HistogramConfig{Kind: tally.Exponential, MaxSize: maxSize}
-		c.host.Tally.Duration, c.host.Tally.Size = h, h
+		c.host.Tally.Duration, c.host.Tally.Size, c.host.Tally.Throughput = h, h, h
 		return c
 	})
 }

@@ -187,7 +187,7 @@ func TestHistograms(t *testing.T) {
 		opt   rings.Option
 		check func(metricdata.Aggregation) bool
 	}{
-		"bounds": {rings.WithBounds([]float64{1, 2}, []float64{10}), func(a metricdata.Aggregation) bool {
+		"bounds": {rings.WithBounds([]float64{1, 2}, []float64{10}, nil), func(a metricdata.Aggregation) bool {
 			h, ok := a.(metricdata.Histogram[float64])
 			return ok && cmp.Equal(h.DataPoints[0].Bounds, []float64{1, 2}) &&
 				cmp.Equal(h.DataPoints[0].BucketCounts, []uint64{0, 1, 0})
@@ -287,7 +287,7 @@ func TestOptionErrors(t *testing.T) {
 		"stale at 0":   {rings.WithStaleAfter(0), "", "stale after is 0s"},
 		"no sink":      {rings.WithSinks(&kept{}, nil), "", "a sink is nil"},
 		"directories":  {rings.WithDirectories("a", "a"), "", "a is listed twice"},
-		"bounds":       {rings.WithBounds([]float64{2, 1}, nil), "", "duration: bounds must be"},
+		"bounds":       {rings.WithBounds([]float64{2, 1}, nil, nil), "", "duration: bounds must be"},
 		"buckets":      {rings.WithExponentialHistograms(1), "", "is 1"},
 		"less buckets": {rings.WithExponentialHistograms(-1), "", "is -1"},
 	} {

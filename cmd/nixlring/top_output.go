@@ -57,6 +57,7 @@ type measured struct {
 	TransferP99 *float64 `json:"transfer_p99_seconds"`
 	PostP50     *float64 `json:"post_p50_seconds"`
 	PostP99     *float64 `json:"post_p99_seconds"`
+	Throughput  *float64 `json:"throughput_p50_bytes_per_second"`
 	Errors      float64  `json:"errors_per_second"`
 	Memory      *int64   `json:"memory_bytes"`
 	Capacity    int      `json:"ring_capacity"` // slots
@@ -78,7 +79,8 @@ func newMeasured(r *top.Row) measured {
 		Path: r.Path, Agent: r.Name, Layout: r.Layout,
 		Transmit: r.Out, Receive: r.In, Transfers: r.Transfers, Errors: r.Errors,
 		TransferP50: number(r.P50), TransferP99: number(r.P99), PostP50: number(r.PostP50), PostP99: number(r.PostP99),
-		Capacity: r.Capacity, Fill: r.Fill, Alive: r.Alive.Bool(), Reader: r.ReaderName(),
+		Throughput: number(r.Throughput),
+		Capacity:   r.Capacity, Fill: r.Fill, Alive: r.Alive.Bool(), Reader: r.ReaderName(),
 		Saturations: s.Saturations, Torn: s.Torn, Dropped: s.Dropped, Missed: s.Missed, Restarts: s.Restarts,
 		Problems: []string{},
 	}
@@ -114,7 +116,7 @@ func writeTopJSON(w io.Writer, rows []*top.Row) error {
 func writeTopCSV(w io.Writer, rows []*top.Row) error {
 	all := [][]string{{
 		"path", "agent", "layout", "transmit_bytes_per_second", "receive_bytes_per_second", "transfers_per_second",
-		"transfer_p50_seconds", "transfer_p99_seconds", "post_p50_seconds", "post_p99_seconds", "errors_per_second",
+		"transfer_p50_seconds", "transfer_p99_seconds", "post_p50_seconds", "post_p99_seconds", "throughput_p50_bytes_per_second", "errors_per_second",
 		"memory_bytes", "ring_capacity", "ring_fill", "agent_alive", "reader", "last_event_age_seconds",
 		"ring_saturations", "ring_torn_groups", "events_dropped", "misses", "restarts", "problems",
 	}}
@@ -135,7 +137,7 @@ func writeTopCSV(w io.Writer, rows []*top.Row) error {
 		m := newMeasured(r)
 		all = append(all, []string{
 			m.Path, m.Agent, m.Layout, float(&m.Transmit), float(&m.Receive), float(&m.Transfers),
-			float(m.TransferP50), float(m.TransferP99), float(m.PostP50), float(m.PostP99), float(&m.Errors),
+			float(m.TransferP50), float(m.TransferP99), float(m.PostP50), float(m.PostP99), float(m.Throughput), float(&m.Errors),
 			memory(m.Memory), strconv.Itoa(m.Capacity), float(&m.Fill), truth(m.Alive), m.Reader, float(m.Age),
 			whole(m.Saturations), whole(m.Torn), whole(m.Dropped), whole(m.Missed), whole(m.Restarts),
 			strings.Join(m.Problems, "; "),
@@ -145,7 +147,7 @@ func writeTopCSV(w io.Writer, rows []*top.Row) error {
 }
 
 func writeTopText(w io.Writer, rows []*top.Row) error {
-	t := newTable("AGENT", ">OUT", ">IN", ">XFER/S", ">P50", ">P99", ">POST50", ">POST99", ">ERR/S", ">MEMORY", ">RING",
+	t := newTable("AGENT", ">OUT", ">IN", ">XFER/S", ">P50", ">P99", ">POST50", ">POST99", ">TPUT50", ">ERR/S", ">MEMORY", ">RING",
 		"LAYOUT", "ALIVE", "READER", "NOTES")
 	dash := func(s string) string {
 		if s == "" {
@@ -164,7 +166,7 @@ func writeTopText(w io.Writer, rows []*top.Row) error {
 		}
 		t.add(render.Printable(r.Name), top.Throughput(r.Out), top.Throughput(r.In), top.Rate(r.Transfers),
 			dash(top.Duration(r.P50)), dash(top.Duration(r.P99)), dash(top.Duration(r.PostP50)), dash(top.Duration(r.PostP99)),
-			top.Rate(r.Errors), memory, fmt.Sprintf("%.0f%%", 100*r.Fill),
+			dash(top.Throughput(r.Throughput)), top.Rate(r.Errors), memory, fmt.Sprintf("%.0f%%", 100*r.Fill),
 			r.Layout, r.Alive.String(), dash(render.Printable(r.ReaderName())), strings.Join(notes, ", "))
 	}
 	return t.write(w)

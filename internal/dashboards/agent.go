@@ -15,6 +15,7 @@ func oneAgent() Dashboard {
 				quantiles("Transfer size", "Of both directions.", Bytes, "nixl_transfer_size_bytes"),
 				times,
 				postTimes,
+				speeds,
 				lines("Part of the time spent posting", "Post time by transfer time. Near 100 % the descriptors cost more than the data.", Share,
 					`sum(rate(nixl_transfer_post_duration_seconds_sum{@}[@])) / sum(rate(nixl_transfer_duration_seconds_sum{@}[@]))`, "post time"),
 				{

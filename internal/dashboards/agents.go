@@ -35,6 +35,16 @@ var (
 		"From the start of a transfer until the application saw it complete.", Milliseconds, "nixl_transfer_duration_seconds")
 	postTimes = quantiles("Post time",
 		"From the start of a transfer until it was posted to the backend.", Microseconds, "nixl_transfer_post_duration_seconds")
+	speeds = Panel{
+		Title:       "Throughput of a transfer",
+		Description: "Bytes of each transfer divided by its time. Far below the link's speed, the transfer waited or was small.",
+		Unit:        BytesPerSecond,
+		Queries: []Query{
+			{Expr: `histogram_quantile(0.5, sum by (le) (rate(nixl_transfer_throughput_bytes_per_second_bucket{@}[@])))`, Legend: "median"},
+			{Expr: `histogram_quantile(0.1, sum by (le) (rate(nixl_transfer_throughput_bytes_per_second_bucket{@}[@])))`, Legend: "slowest 10 %"},
+			{Expr: `histogram_quantile(0.01, sum by (le) (rate(nixl_transfer_throughput_bytes_per_second_bucket{@}[@])))`, Legend: "slowest 1 %"},
+		},
+	}
 	sizes = lines("Transfer size, median", "By direction.", Bytes,
 		`histogram_quantile(0.5, sum by (le, nixl_transfer_direction) (rate(nixl_transfer_size_bytes_bucket{@}[@])))`, byDirection)
 	throughput = lines("Throughput", "Bytes of completed transfers.", BytesPerSecond,

@@ -19,6 +19,8 @@ func promName(m semconv.Metric) string {
 		name += "_seconds"
 	case "By":
 		name += "_bytes"
+	case "By/s":
+		name += "_bytes_per_second"
 	case "1":
 		if m.Kind == semconv.Gauge {
 			name += "_ratio"

@@ -102,7 +102,13 @@ func (b *buckets) add(v uint64) {
 }
 
 // histograms are the values whose distribution the catalog wants.
-type histograms struct{ txBytes, rxBytes, xfer, post buckets }
+type histograms struct {
+	txBytes, rxBytes, xfer, post buckets
+
+	throughput [2]buckets // transmit, receive
+	rates      [2]sum     // of the same, in bytes per second
+	group      []staged   // the events of this life since the last whole transfer, at most four
+}
 
 const micros = 1e6 // in a second
 
@@ -111,6 +117,7 @@ func bucketBounds() Bounds {
 	return Bounds{
 		Bytes:  newBuckets(semconv.SizeBounds(), 1).bounds,
 		Micros: newBuckets(semconv.DurationBounds(), micros).bounds,
+		Rate:   newBuckets(semconv.ThroughputBounds(), 1).bounds,
 	}
 }
 
@@ -120,11 +127,15 @@ func newHistograms() histograms {
 		rxBytes: newBuckets(semconv.SizeBounds(), 1),
 		xfer:    newBuckets(semconv.DurationBounds(), micros),
 		post:    newBuckets(semconv.DurationBounds(), micros),
+		throughput: [2]buckets{
+			newBuckets(semconv.ThroughputBounds(), 1), newBuckets(semconv.ThroughputBounds(), 1),
+		},
 	}
 }
 
 func (h *histograms) add(events []staged) {
 	for i := range events {
+		h.follow(events[i])
 		switch ringbuf.Type(events[i].kind) {
 		case ringbuf.TypeTxBytes:
 			h.txBytes.add(events[i].value)
@@ -137,6 +148,29 @@ func (h *histograms) add(events []staged) {
 		default:
 		}
 	}
+}
+
+// follow adds the throughput of a transfer whose four events are written in a row.
+func (h *histograms) follow(e staged) {
+	if e.kind >= kind(ringbuf.Types) {
+		return // of a backend or an application
+	}
+	h.group = append(h.group, e)
+	if len(h.group) > 4 {
+		h.group = slices.Delete(h.group, 0, 1)
+	}
+	if len(h.group) < 4 {
+		return
+	}
+	g := h.group
+	d := ringbuf.Type(g[2].kind) - ringbuf.TypeTxBytes
+	if ringbuf.Type(g[0].kind) != ringbuf.TypeXferPostTime || ringbuf.Type(g[1].kind) != ringbuf.TypeXferTime ||
+		d > 1 || ringbuf.Type(g[3].kind) != ringbuf.TypeTxRequests+d {
+		return
+	}
+	rate := g[2].value * micros / max(g[1].value, 1) // simulated sizes don't overflow
+	h.throughput[d].add(rate)
+	h.rates[d].add(rate)
 }
 
 func (b *buckets) clone() []uint64 { return slices.Clone(b.counts) }

@@ -180,6 +180,7 @@ type Report struct {
 type Bounds struct {
 	Bytes  []uint64 `json:"size_bytes"`
 	Micros []uint64 `json:"duration_us"`
+	Rate   []uint64 `json:"throughput_bytes_per_second"`
 }
 
 // Report is what the fleet did by now.

@@ -41,6 +41,7 @@ func (s *staging) reset(l Life) {
 		s.events = make([]staged, 0, l.Capacity)
 	}
 	s.events, s.backends, s.unsaid = s.events[:0], s.backends[:0], 0
+	s.histogram.group = s.histogram.group[:0]
 }
 
 // room says whether an operation's events fit staging, and what is staged then

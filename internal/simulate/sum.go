@@ -75,6 +75,7 @@ func (d *Direction) add(o *Direction) {
 	d.Bytes += o.Bytes
 	d.Requests += o.Requests
 	d.Size.add(&o.Size)
+	d.Throughput.add(&o.Throughput)
 }
 
 func (d *Distribution) add(o *Distribution) {

@@ -66,12 +66,16 @@ type Direction struct {
 	Bytes    uint64       `json:"bytes"`
 	Requests uint64       `json:"requests"`
 	Size     Distribution `json:"size"` // bytes
+
+	// Throughput is of the transfers whose four events were written in a row, in
+	// bytes per second.
+	Throughput Distribution `json:"throughput"`
 }
 
-// Distribution is that of sizes, in bytes, or times, in microseconds. The bounds
-// of its buckets are in the [Report].
+// Distribution is that of sizes, in bytes, times, in microseconds, or throughput, in
+// bytes per second. The bounds of its buckets are in the [Report].
 type Distribution struct {
-	Unit    string   `json:"unit"` // as in UCUM: By or us
+	Unit    string   `json:"unit"` // as in UCUM: By, us or By/s
 	Count   uint64   `json:"count"`
 	Sum     uint64   `json:"sum"`
 	Min     uint64   `json:"min"`
@@ -149,18 +153,22 @@ func sortNames(names []Named) {
 }
 
 func (s *staging) totals() Written {
-	const inBytes, inMicros = "By", "us"
+	const inBytes, inMicros, perSecond = "By", "us", "By/s"
 	w := Written{
 		Events: s.written.totals(),
 		Transmit: Direction{
 			Bytes:    s.of(ringbuf.TypeTxBytes).sum,
 			Requests: s.of(ringbuf.TypeTxRequests).sum,
 			Size:     distribution(s.of(ringbuf.TypeTxBytes), &s.histogram.txBytes, inBytes),
+
+			Throughput: distribution(s.histogram.rates[0], &s.histogram.throughput[0], perSecond),
 		},
 		Receive: Direction{
 			Bytes:    s.of(ringbuf.TypeRxBytes).sum,
 			Requests: s.of(ringbuf.TypeRxRequests).sum,
 			Size:     distribution(s.of(ringbuf.TypeRxBytes), &s.histogram.rxBytes, inBytes),
+
+			Throughput: distribution(s.histogram.rates[1], &s.histogram.throughput[1], perSecond),
 		},
 		Duration:           distribution(s.of(ringbuf.TypeXferTime), &s.histogram.xfer, inMicros),
 		PostDuration:       distribution(s.of(ringbuf.TypeXferPostTime), &s.histogram.post, inMicros),

@@ -99,7 +99,17 @@ func TestBuckets(t *testing.T) {
 		d.Min, d.Max = min(d.Min, e.Value), max(d.Max, e.Value)
 		want[e.Type] = d
 	}
+	var rates [2]uint64
+	for i := 3; i < len(c.events); i++ {
+		if bytes := c.events[i-1]; c.events[i-3].Type == ringbuf.TypeXferPostTime && c.events[i].Type.Category() == ringbuf.CategoryTransfer {
+			rates[bytes.Type-ringbuf.TypeTxBytes] += bytes.Value * 1e6 / max(c.events[i-2].Value, 1)
+		}
+	}
 	w := a.Totals().Written
+	if w.Transmit.Throughput.Sum != rates[0] || w.Receive.Throughput.Sum != rates[1] ||
+		w.Transmit.Throughput.Count != w.Transmit.Requests || w.Receive.Throughput.Count != w.Receive.Requests || rates[0] == 0 {
+		t.Errorf("throughput is %+v and %+v, want sums of %d", w.Transmit.Throughput, w.Receive.Throughput, rates)
+	}
 	got := map[ringbuf.Type]simulate.Distribution{
 		ringbuf.TypeTxBytes: w.Transmit.Size, ringbuf.TypeRxBytes: w.Receive.Size,
 		ringbuf.TypeXferTime: w.Duration, ringbuf.TypeXferPostTime: w.PostDuration,

@@ -1,6 +1,9 @@
 package tally
 
-import "github.com/nixl-otel/nixl-otel/ringbuf"
+import (
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
 
 // Agent counts the events of one agent. Its [Totals] grow with every call of
 // [Agent.Add]; it isn't safe for concurrent use, but a [Agent.Snapshot] is a
@@ -22,6 +25,8 @@ func NewAgent(s *Shape) *Agent {
 	a.sizes[Receive].init(s.size)
 	a.duration.init(s.duration)
 	a.post.init(s.duration)
+	a.throughput[Transmit].init(s.throughput)
+	a.throughput[Receive].init(s.throughput)
 	return a
 }
 
@@ -49,32 +54,16 @@ func (a *Agent) Add(b ringbuf.Batch) {
 	case ringbuf.V2Named:
 		a.named(b.Named())
 	case ringbuf.V3:
-		a.typed(b.Typed())
+		a.typed(b.Typed(), ringbuf.V3)
 	case ringbuf.V4, ringbuf.V5:
-		a.grouped(b.Typed())
+		a.typed(b.Typed(), ringbuf.V4)
 	}
 }
 
-// typed counts events that carry only a type.
-func (a *Agent) typed(events []ringbuf.TypedEvent) {
-	for i := 0; i < len(events); i++ {
-		if n := a.transfers(ringbuf.Quads(events[i:])); n > 0 {
-			i += n*groupSize - 1
-			continue
-		}
-		e := &events[i]
-		t, v := e.Type, e.Value
-		if ringbuf.V3.Knows(t) {
-			a.known(t, v)
-		} else {
-			a.unknown(noCategory, t, v, ringbuf.V3)
-		}
-	}
-}
-
-// grouped counts events that carry only a type and come in whole groups,
-// unless the ring has lost events.
-func (a *Agent) grouped(events []ringbuf.TypedEvent) {
+// typed counts events that carry only a type. In layout V4 and later, an agent
+// writes the events of a transfer next to each other, so a torn group shows that
+// events were lost.
+func (a *Agent) typed(events []ringbuf.TypedEvent, l ringbuf.Layout) {
 	for i := 0; i < len(events); i++ {
 		if !a.groups.open() {
 			if n := a.transfers(ringbuf.Quads(events[i:])); n > 0 {
@@ -84,17 +73,21 @@ func (a *Agent) grouped(events []ringbuf.TypedEvent) {
 		}
 		e := &events[i]
 		t, v := e.Type, e.Value
-		a.health.torn += a.groups.add(t)
-		if ringbuf.V4.Knows(t) {
-			a.known(t, v)
-		} else {
-			a.unknown(noCategory, t, v, ringbuf.V4)
+		if !l.Knows(t) {
+			a.unknown(noCategory, t, v, l)
+		} else if torn := a.known(t, v); l >= ringbuf.V4 {
+			a.health.torn += torn
 		}
 	}
 }
 
-// known counts an event whose type is in the catalog.
-func (a *Agent) known(t ringbuf.Type, v uint64) {
+// known counts an event whose type is in the catalog, and returns the number of
+// torn groups that it ends.
+func (a *Agent) known(t ringbuf.Type, v uint64) (torn uint64) {
+	torn, whole := a.groups.add(t, v)
+	if whole && a.measuresThroughput() {
+		a.throughput[a.groups.dir].record(semconv.Throughput(a.groups.bytes, a.groups.took))
+	}
 	switch t {
 	case ringbuf.TypeTxBytes, ringbuf.TypeRxBytes:
 		a.sizes[t].record(v)
@@ -108,7 +101,12 @@ func (a *Agent) known(t ringbuf.Type, v uint64) {
 	default:
 		a.counters[t].record(v)
 	}
+	return torn
 }
+
+// measuresThroughput reports whether throughput is recorded. Unlike sizes and
+// times, it has no use without its histogram.
+func (a *Agent) measuresThroughput() bool { return a.throughput[Transmit].Kind() != NoHistogram }
 
 // unknown counts an event whose type isn't in the catalog, or not in its
 // category.

@@ -31,8 +31,23 @@ func BenchmarkAdd(b *testing.B) {
 	})
 }
 
+// BenchmarkThroughput tallies a full ring with the throughput of each transfer
+// and, in turn with it, without.
+func BenchmarkThroughput(b *testing.B) {
+	events := transferMix(rand.New(rand.NewPCG(1, 2)))
+	r := newRing(b, ringbuf.V4, slots)
+	r.push(events)
+	r.read(func(batch ringbuf.Batch) {
+		with := tally.NewAgent(shape(b, tally.Config{}))
+		without := tally.NewAgent(shape(b, tally.Config{Throughput: tally.HistogramConfig{Kind: tally.NoHistogram}}))
+		w, r := inTurn(b, func() { with.Add(batch) }, func() { without.Add(batch) })
+		b.ReportMetric((w-r)/float64(len(events)), "ns/event-more")
+		b.ReportMetric(w/r, "x-without")
+	})
+}
+
 func benchmarkAdd(b *testing.B, l ringbuf.Layout, c tally.Config) {
-	events := transferMix(rand.New(rand.NewPCG(1, 2)), slots-1)
+	events := transferMix(rand.New(rand.NewPCG(1, 2)))
 	r := newRing(b, l, slots)
 	r.push(events)
 	r.read(func(batch ringbuf.Batch) {
@@ -47,6 +62,16 @@ func benchmarkAdd(b *testing.B, l ringbuf.Layout, c tally.Config) {
 // of both for each of n events.
 func against(b *testing.B, n int, work, reference func()) {
 	b.Helper()
+	w, r := inTurn(b, work, reference)
+	b.ReportMetric(w/float64(n), "ns/event")
+	b.ReportMetric(r/float64(n), "memcpy-ns/event")
+	b.ReportMetric(w/r, "x-memcpy")
+}
+
+// inTurn runs work and a reference for it by turns, and returns the medians of
+// both in nanoseconds.
+func inTurn(b *testing.B, work, reference func()) (w, r float64) {
+	b.Helper()
 	var worked, referred []time.Duration
 	for b.Loop() {
 		start := time.Now()
@@ -56,10 +81,7 @@ func against(b *testing.B, n int, work, reference func()) {
 		worked = append(worked, between.Sub(start))
 		referred = append(referred, time.Since(between))
 	}
-	w, r := median(worked), median(referred)
-	b.ReportMetric(w/float64(n), "ns/event")
-	b.ReportMetric(r/float64(n), "memcpy-ns/event")
-	b.ReportMetric(w/r, "x-memcpy")
+	return median(worked), median(referred)
 }
 
 func median(d []time.Duration) float64 {
@@ -88,7 +110,8 @@ func copyingSlots[T any](events []T) func() {
 
 // transferMix is n events as an agent writes them that moves KV cache both
 // ways: groups of four, and now and then an error or a registration.
-func transferMix(r *rand.Rand, n int) []ringbuf.Event {
+func transferMix(r *rand.Rand) []ringbuf.Event {
+	const n = slots - 1
 	events := make([]ringbuf.Event, 0, n)
 	for len(events) < n {
 		post := uint64(5 + r.ExpFloat64()*20)

@@ -10,7 +10,7 @@ import (
 
 // checkpointVersion is the first byte of the encoded totals. It changes
 // whenever what follows does.
-const checkpointVersion = 2
+const checkpointVersion = 3
 
 // Why totals can't be restored.
 var (
@@ -80,11 +80,15 @@ func (a *Agent) RestoreTotals(b []byte) error {
 }
 
 func (a *Agent) histograms() []*Histogram {
-	return []*Histogram{&a.sizes[Transmit], &a.sizes[Receive], &a.duration, &a.post}
+	return []*Histogram{
+		&a.sizes[Transmit], &a.sizes[Receive], &a.duration, &a.post, &a.throughput[Transmit], &a.throughput[Receive],
+	}
 }
 
 // shape tells agents with the same histograms from others.
-func (a *Agent) shape() uint64 { return a.sizes[Transmit].scale.hash ^ 31*a.duration.scale.hash }
+func (a *Agent) shape() uint64 {
+	return a.sizes[Transmit].scale.hash ^ 31*a.duration.scale.hash ^ 31*31*a.throughput[Transmit].scale.hash
+}
 
 func (e *encoder) key(k seriesKey) {
 	e.uint(uint64(uint32(k.category)))
@@ -157,6 +161,15 @@ func (e *encoder) groups(g *groups) {
 	e.uint(uint64(g.dir))
 	e.uint(uint64(g.written[0]))
 	e.uint(uint64(g.written[1]))
+	var took, bytes uint64 // of an earlier group unless the open one has them
+	if g.seen&atTime != 0 {
+		took = g.took
+	}
+	if g.seen&atBytes != 0 {
+		bytes = g.bytes
+	}
+	e.uint(took)
+	e.uint(bytes)
 }
 
 func (d *decoder) groups(g *groups) {
@@ -165,6 +178,7 @@ func (d *decoder) groups(g *groups) {
 	g.dir = int8(d.below(len(g.written)))
 	g.written[0] = places(d.count(int(allPlaces)))
 	g.written[1] = places(d.count(int(allPlaces)))
+	g.took, g.bytes = d.uint(), d.uint()
 }
 
 func (e *encoder) histogram(h *Histogram) {

@@ -25,6 +25,8 @@ type groups struct {
 	seen    places    // of the open group; none if no group is open
 	dir     int8      // of the open group, once it has bytes
 	written [2]places // by direction: what this run of the agent has written
+
+	took, bytes uint64 // values of the open group, if seen has them
 }
 
 // groupSize is the number of events of a transfer.
@@ -58,13 +60,11 @@ var place = [ringbuf.Types]struct {
 	ringbuf.TypeRxRequests:   {atRequests, 1},
 }
 
-// add follows one event, and returns the number of torn groups that it ends: at
-// most two, the open one and its own. An event of an unknown type may belong to
-// the group or not, so it changes nothing.
-func (g *groups) add(t ringbuf.Type) (torn uint64) {
-	if int(t) >= ringbuf.Types {
-		return 0
-	}
+// add follows one event. It returns the number of torn groups that the event
+// ends, at most two: the open one and its own. It also reports whether the event
+// completes a whole group; took, bytes and dir are those of that group then. An
+// event of an unknown type may belong to the group or not, so it isn't added.
+func (g *groups) add(t ringbuf.Type, v uint64) (torn uint64, whole bool) {
 	p := place[t]
 	if p.at <= g.seen || p.at == atRequests && g.seen&atBytes != 0 && p.dir != g.dir {
 		torn = g.end()
@@ -72,8 +72,13 @@ func (g *groups) add(t ringbuf.Type) (torn uint64) {
 	if p.at <= atPostTime {
 		g.synced = true // at a beginning, or between two groups
 	}
-	if p.at == noPlace {
-		return torn
+	switch p.at {
+	case noPlace:
+		return torn, false
+	case atTime:
+		g.took = v
+	case atBytes:
+		g.bytes = v
 	}
 	g.seen |= p.at
 	if p.dir >= 0 {
@@ -84,9 +89,10 @@ func (g *groups) add(t ringbuf.Type) (torn uint64) {
 		g.written[1] |= p.at
 	}
 	if p.at == atRequests {
+		whole = g.seen == allPlaces
 		torn += g.end()
 	}
-	return torn
+	return torn, whole
 }
 
 // whole notes n groups that are known to be whole.

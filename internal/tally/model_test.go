@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -22,6 +23,15 @@ type model struct {
 	others []uint64 // errors of unknown status
 	usage  *big.Int // nil where it isn't known
 	torn   torn
+
+	recent      []sample // the known events since the last gap, at most four
+	throughputs map[string][]uint64
+}
+
+// sample is a known event.
+type sample struct {
+	name  string
+	value uint64
 }
 
 // event is what an event is reported as.
@@ -58,7 +68,7 @@ var knownCategories = []string{
 }
 
 func newModel() *model {
-	m := &model{events: map[event][]uint64{}, types: map[string][]uint64{}}
+	m := &model{events: map[event][]uint64{}, types: map[string][]uint64{}, throughputs: map[string][]uint64{}}
 	for _, us := range []float64{
 		10, 25, 50, 100, 250, 500, 1e3, 2.5e3, 5e3, 10e3, 25e3, 50e3, 100e3, 250e3, 500e3, 1e6, 5e6, 10e6,
 	} {
@@ -144,6 +154,7 @@ func (m *model) typed(l ringbuf.Layout, category string, t ringbuf.Type, v uint6
 
 func (m *model) known(name string, v uint64) {
 	m.types[name] = append(m.types[name], v)
+	m.transferred(name, v)
 	if m.usage == nil {
 		return
 	}
@@ -157,11 +168,38 @@ func (m *model) known(name string, v uint64) {
 	}
 }
 
+// throughputBounds are those of the metric, in bytes per second.
+var throughputBounds = []float64{1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9, 2e9, 5e9, 1e10, 2e10, 5e10, 1e11, 2e11, 4e11, 1e12}
+
+// transferred records the throughput if the last four events are those of one
+// transfer.
+func (m *model) transferred(name string, v uint64) {
+	m.recent = append(m.recent, sample{name, v})
+	m.recent = m.recent[max(0, len(m.recent)-4):]
+	for _, d := range []string{"tx", "rx"} {
+		var names []string
+		for _, s := range m.recent {
+			names = append(names, s.name)
+		}
+		if !slices.Equal(names, []string{"agent_xfer_post_time", "agent_xfer_time", "agent_" + d + "_bytes", "agent_" + d + "_requests_num"}) {
+			continue
+		}
+		took := new(big.Int).SetUint64(max(m.recent[1].value, 1))
+		bytes := new(big.Int).SetUint64(m.recent[2].value)
+		perSecond := bytes.Mul(bytes, big.NewInt(1_000_000)).Quo(bytes, took)
+		if !perSecond.IsUint64() {
+			perSecond.SetUint64(math.MaxUint64)
+		}
+		m.throughputs[d] = append(m.throughputs[d], perSecond.Uint64())
+	}
+}
+
 func (m *model) opened() { m.usage = new(big.Int) }
 
 func (m *model) restarted() {
 	m.opened()
 	m.torn = torn{n: m.torn.n}
+	m.recent = nil
 }
 
 // report is the totals as they would be reported.
@@ -173,6 +211,9 @@ func (m *model) report() map[string]any {
 			r["nixl.transfer.io"+attribute] = clamp(add(sizes))
 			r["nixl.transfer.size"+attribute] = distributionOf(sizes, 1, m.sizeBounds)
 			r["nixl.transfer.last.size"+attribute] = clamp(newest(sizes))
+		}
+		if throughputs := m.throughputs[d]; throughputs != nil {
+			r["nixl.transfer.throughput"+attribute] = distributionOf(throughputs, 1, throughputBounds)
 		}
 		if requests := m.types["agent_"+d+"_requests_num"]; requests != nil {
 			r["nixl.transfer.requests"+attribute] = clamp(add(requests))
@@ -219,6 +260,9 @@ func reportOf(a *tally.Totals) map[string]any {
 			r["nixl.transfer.io"+attribute] = h.Total().Int64()
 			r["nixl.transfer.size"+attribute] = readDistribution(h)
 			r["nixl.transfer.last.size"+attribute] = h.LastInt64()
+		}
+		if h := a.Throughput(d); h.Count() > 0 {
+			r["nixl.transfer.throughput"+attribute] = readDistribution(h)
 		}
 		if requests := a.Requests(d); requests.Events > 0 {
 			r["nixl.transfer.requests"+attribute] = requests.Sum.Int64()

@@ -227,7 +227,7 @@ func TestMemoryOfAnAgent(t *testing.T) {
 		t.Run(l.String(), func(t *testing.T) {
 			s := shape(t, tally.Config{})
 			r := newRing(t, l, slots)
-			r.push(transferMix(rand.New(rand.NewPCG(1, 2)), slots-1))
+			r.push(transferMix(rand.New(rand.NewPCG(1, 2))))
 			list := make([]*tally.Agent, agents)
 			var before, after runtime.MemStats
 			r.read(func(b ringbuf.Batch) {

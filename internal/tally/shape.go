@@ -27,8 +27,9 @@ type HistogramConfig struct {
 
 // Config says how the totals of agents are kept.
 type Config struct {
-	Duration HistogramConfig // bounds in seconds
-	Size     HistogramConfig // bounds in bytes
+	Duration   HistogramConfig // bounds in seconds
+	Size       HistogramConfig // bounds in bytes
+	Throughput HistogramConfig // bounds in bytes per second
 	// MaxNames is how many event names beyond NIXL's own are kept apart for
 	// each agent. 200 where 0.
 	MaxNames int
@@ -42,8 +43,8 @@ const (
 
 // Shape is what the totals of all agents have in common: a checked [Config].
 type Shape struct {
-	duration, size *scale
-	maxNames       int
+	duration, size, throughput *scale
+	maxNames                   int
 }
 
 // NewShape checks a configuration. The error names the field.
@@ -53,15 +54,16 @@ func NewShape(c Config) (*Shape, error) {
 	}
 	duration, errDuration := newScale(c.Duration, microsPerSecond, semconv.DurationBounds())
 	size, errSize := newScale(c.Size, 1, semconv.SizeBounds())
+	throughput, errThroughput := newScale(c.Throughput, 1, semconv.ThroughputBounds())
 	var errNames error
 	if c.MaxNames < 0 {
 		errNames = fmt.Errorf("max names is %d: it must not be negative", c.MaxNames)
 	}
-	err := errors.Join(wrap("duration", errDuration), wrap("size", errSize), errNames)
+	err := errors.Join(wrap("duration", errDuration), wrap("size", errSize), wrap("throughput", errThroughput), errNames)
 	if err != nil {
 		return nil, err
 	}
-	return &Shape{duration: duration, size: size, maxNames: c.MaxNames}, nil
+	return &Shape{duration: duration, size: size, throughput: throughput, maxNames: c.MaxNames}, nil
 }
 
 func wrap(field string, err error) error {
@@ -71,4 +73,4 @@ func wrap(field string, err error) error {
 	return fmt.Errorf("%s: %w", field, err)
 }
 
-const microsPerSecond = 1e6
+const microsPerSecond = 1_000_000

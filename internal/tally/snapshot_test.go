@@ -83,7 +83,7 @@ func TestReusedSnapshotDoesNotAllocate(t *testing.T) {
 func BenchmarkSnapshot(b *testing.B) {
 	agent := tally.NewAgent(shape(b, tally.Config{}))
 	r := newRing(b, ringbuf.V4, slots)
-	r.feed(agent, transferMix(rand.New(rand.NewPCG(1, 2)), slots-1))
+	r.feed(agent, transferMix(rand.New(rand.NewPCG(1, 2))))
 	snapshot := agent.Snapshot(nil)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -17,6 +17,8 @@ type Totals struct {
 	sizes    [2]Histogram         // by Direction
 	duration Histogram
 	post     Histogram
+	// throughput is that of whole transfers, by Direction.
+	throughput [2]Histogram
 	// otherErrors are errors of a status that isn't in the catalog.
 	otherErrors Sum
 	series      []Series // the first two are those past the limit
@@ -30,6 +32,7 @@ func (t *Totals) copyFrom(from *Totals) {
 	t.counters = from.counters
 	for d := range t.sizes {
 		t.sizes[d].copyFrom(&from.sizes[d])
+		t.throughput[d].copyFrom(&from.throughput[d])
 	}
 	t.duration.copyFrom(&from.duration)
 	t.post.copyFrom(&from.post)
@@ -48,6 +51,13 @@ func (t *Totals) Duration() *Histogram { return &t.duration }
 
 // PostDuration is the distribution of post times.
 func (t *Totals) PostDuration() *Histogram { return &t.post }
+
+// Throughput is the distribution of the throughput of transfers, in bytes per
+// second: the bytes of each transfer divided by its time. Bytes per second are
+// whole numbers, rounded down, and a time of 0 µs counts as 1 µs. It has only
+// transfers whose four events are all known and in order: post time, time,
+// bytes, requests. It is empty if its kind is [NoHistogram].
+func (t *Totals) Throughput(d Direction) *Histogram { return &t.throughput[d] }
 
 // Requests is the number of completed transfers.
 func (t *Totals) Requests(d Direction) *Total {

@@ -1,10 +1,13 @@
 package tally
 
-import "github.com/nixl-otel/nixl-otel/ringbuf"
+import (
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
 
 // Nearly all events of a ring are those of whole transfers, four in a row. Runs
-// of them are counted in two loops that have nothing else to do; whatever is
-// out of the ordinary ends a run and is counted event by event.
+// of them are counted in three short loops. Anything else ends a run and is
+// counted event by event.
 
 // group is the events of one transfer.
 type group = [groupSize]ringbuf.TypedEvent
@@ -31,6 +34,14 @@ func (a *Agent) transfers(groups []group) int {
 	for done := a.timeRun(groups[:n]); done < n; done += a.timeRun(groups[done:n]) {
 		a.post.record(groups[done][0].Value)
 		a.duration.record(groups[done][1].Value)
+		done++
+	}
+	if !a.measuresThroughput() {
+		return n
+	}
+	for done := a.throughputRun(groups[:n]); done < n; done += a.throughputRun(groups[done:n]) {
+		g := &groups[done]
+		a.throughput[(g[2].Type-ringbuf.TypeTxBytes)&1].record(semconv.Throughput(g[2].Value, g[1].Value))
 		done++
 	}
 	return n
@@ -103,4 +114,45 @@ func (a *Agent) timeRun(groups []group) (n int) {
 		post.last, took.last = groups[n-1][0].Value, groups[n-1][1].Value
 	}
 	return n
+}
+
+// throughputRun counts the throughput of transfers, up to the first that needs
+// more than to be counted.
+func (a *Agent) throughputRun(groups []group) (n int) {
+	var sum, received uint64
+	scale := a.throughput[0].scale
+	for ; n < len(groups); n++ {
+		g := &groups[n]
+		d := uint64(g[2].Type-ringbuf.TypeTxBytes) & 1
+		bytes, took := g[2].Value, max(g[1].Value, 1)
+		if bytes > maxExactBytes || took > maxExact {
+			break
+		}
+		h := &a.throughput[d]
+		v := quickThroughput(bytes, took)
+		if v < h.low || v > h.high {
+			break
+		}
+		sum += v
+		received += v & -d
+		h.last = v
+		h.buckets[scale.quickBucket(v)]++
+	}
+	a.throughput[Transmit].sum.Add(sum - received)
+	a.throughput[Receive].sum.Add(received)
+	return n
+}
+
+const (
+	// maxExact is the largest integer up to which float64 has all of them.
+	maxExact      = 1 << 53
+	maxExactBytes = maxExact / microsPerSecond
+)
+
+// quickThroughput is [semconv.Throughput] for bytes up to maxExactBytes and micros from 1 to
+// maxExact. A division of floating-point numbers is faster than one of integers.
+// Rounded down it is exact: the quotient of integers a/b that isn't an integer is
+// at least 1/b below the next one, and rounding adds less than a/b/2^53.
+func quickThroughput(bytes, micros uint64) uint64 {
+	return uint64(int64(float64(int64(bytes*microsPerSecond)) / float64(int64(micros))))
 }

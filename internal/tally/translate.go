@@ -17,7 +17,7 @@ func (a *Agent) categorized(events []ringbuf.CategorizedEvent) {
 	var r run
 	for len(events) > 0 {
 		n := r.categorized(events)
-		a.typed(r[:n])
+		a.typed(r[:n], ringbuf.V3)
 		events = events[n:]
 		if n < len(r) && len(events) > 0 {
 			a.one(&events[0])
@@ -55,7 +55,7 @@ func (a *Agent) timed(events []ringbuf.TimedEvent) {
 	s := a.spell()
 	for len(events) > 0 {
 		n := r.timed(events, s)
-		a.typed(r[:n])
+		a.typed(r[:n], ringbuf.V3)
 		events = events[n:]
 		if n < len(r) && len(events) > 0 {
 			e := &events[0]
@@ -85,7 +85,7 @@ func (a *Agent) named(events []ringbuf.NamedEvent) {
 	s := a.spell()
 	for len(events) > 0 {
 		n := r.named(events, s)
-		a.typed(r[:n])
+		a.typed(r[:n], ringbuf.V3)
 		events = events[n:]
 		if n < len(r) && len(events) > 0 {
 			e := &events[0]

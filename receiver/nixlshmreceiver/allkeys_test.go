@@ -56,6 +56,7 @@ func TestAllKeysHaveTheirDefaults(t *testing.T) {
 	want.Exclude = []string{}
 	want.Histograms.Duration.Bounds = semconv.DurationBounds() // those of none
 	want.Histograms.Size.Bounds = semconv.SizeBounds()
+	want.Histograms.Throughput.Bounds = semconv.ThroughputBounds()
 	if d := same(want, got); d != "" {
 		t.Errorf("(-defaults +all-keys.yaml)\n%s", d)
 	}

@@ -56,8 +56,9 @@ type ControllerConfig scraperhelper.ControllerConfig
 
 // HistogramsConfig says how distributions are reported.
 type HistogramsConfig struct {
-	Duration HistogramConfig `mapstructure:"duration"` // bounds in seconds
-	Size     HistogramConfig `mapstructure:"size"`     // bounds in bytes
+	Duration   HistogramConfig `mapstructure:"duration"`   // bounds in seconds
+	Size       HistogramConfig `mapstructure:"size"`       // bounds in bytes
+	Throughput HistogramConfig `mapstructure:"throughput"` // bounds in bytes per second
 }
 
 // HistogramConfig says how one kind of distribution is reported.
@@ -85,8 +86,9 @@ func createDefaultConfig() *Config {
 		MaxEventNames:        tally.DefaultMaxNames,
 		StaleAfter:           host.DefaultStaleAfter,
 		Histograms: HistogramsConfig{
-			Duration: HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
-			Size:     HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
+			Duration:   HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
+			Size:       HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
+			Throughput: HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 		},
 		noRunInterval: err,
 	}
@@ -106,9 +108,10 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 
 func (c *Config) tally() tally.Config {
 	return tally.Config{
-		Duration: tally.HistogramConfig(c.Histograms.Duration),
-		Size:     tally.HistogramConfig(c.Histograms.Size),
-		MaxNames: max(c.MaxEventNames, 0), // Validate has its own words for less
+		Duration:   tally.HistogramConfig(c.Histograms.Duration),
+		Size:       tally.HistogramConfig(c.Histograms.Size),
+		Throughput: tally.HistogramConfig(c.Histograms.Throughput),
+		MaxNames:   max(c.MaxEventNames, 0), // Validate has its own words for less
 	}
 }
 

@@ -75,8 +75,9 @@ func TestDefaults(t *testing.T) {
 	want.MaxEventNames = 200
 	want.StaleAfter = 5 * time.Minute
 	want.Histograms = HistogramsConfig{
-		Duration: HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
-		Size:     HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
+		Duration:   HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
+		Size:       HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
+		Throughput: HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
 	}
 	want.ExporterNames = false
 	want.StorageID = nil
@@ -113,6 +114,7 @@ func TestEveryKey(t *testing.T) {
 	want.StaleAfter = time.Hour
 	want.Histograms.Duration.Bounds = []float64{0.001, 0.01, 0.1}
 	want.Histograms.Size = HistogramConfig{Kind: tally.Exponential, MaxSize: 80}
+	want.Histograms.Throughput.Bounds = []float64{1e8, 1e9, 1e10}
 	want.ExporterNames = true
 	want.Metrics.NixlEvents.Enabled = false
 	want.ResourceAttributes.NixlTelemetryPath.Enabled = true

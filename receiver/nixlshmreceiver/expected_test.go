@@ -19,6 +19,13 @@ type expected struct {
 	points  map[string]any
 	usage   *big.Int // registered memory
 	missed  bool     // whether registrations were missed, so that usage isn't known
+	recent  []sample // the newest events of the catalogue, four at most
+}
+
+// sample is an event of the catalogue.
+type sample struct {
+	name  string
+	value uint64
 }
 
 func expect(c *ringtest.Case) map[string]any {
@@ -89,6 +96,7 @@ func (e *expected) event(ev *ringtest.Event) {
 	case strings.HasPrefix(name, "agent_") && category == categoryOf(name):
 		e.values[name] = append(e.values[name], ev.Value)
 		e.use(name, ev.Value)
+		e.follow(name, ev.Value)
 	case category == "error":
 		e.values["other"] = append(e.values["other"], ev.Value)
 	case category == "connection" || category == "backend" || category == "system" || category == "custom":
@@ -110,6 +118,28 @@ func (e *expected) use(name string, value uint64) {
 	}
 }
 
+// follow finds the four events of a transfer, next to each other, and works out
+// its throughput.
+func (e *expected) follow(name string, value uint64) {
+	e.recent = append(e.recent, sample{name, value})
+	e.recent = e.recent[max(0, len(e.recent)-4):]
+	if len(e.recent) < 4 {
+		return
+	}
+	r := e.recent
+	d := strings.TrimSuffix(strings.TrimPrefix(r[2].name, "agent_"), "_bytes")
+	if r[0].name != "agent_xfer_post_time" || r[1].name != "agent_xfer_time" ||
+		d != "tx" && d != "rx" || r[3].name != "agent_"+d+"_requests_num" {
+		return
+	}
+	v := new(big.Int).SetUint64(r[2].value)
+	v.Mul(v, big.NewInt(1e6)).Div(v, new(big.Int).SetUint64(max(r[1].value, 1)))
+	if !v.IsUint64() {
+		v.SetUint64(math.MaxUint64)
+	}
+	e.values["throughput "+d] = append(e.values["throughput "+d], v.Uint64())
+}
+
 func (e *expected) transfers() {
 	for direction, d := range map[string]string{"transmit": "tx", "receive": "rx"} {
 		key := "{nixl.transfer.direction=" + direction + "}"
@@ -121,6 +151,9 @@ func (e *expected) transfers() {
 				bounds = append(bounds, b)
 			}
 			e.distribution("nixl.transfer.size"+key, sizes, bounds, 1)
+		}
+		if throughputs := e.values["throughput "+d]; len(throughputs) > 0 {
+			e.distribution("nixl.transfer.throughput"+key, throughputs, throughputBounds, 1)
 		}
 		if requests := e.values["agent_"+d+"_requests_num"]; len(requests) > 0 {
 			e.sum("nixl.transfer.requests"+key, requests)
@@ -141,6 +174,9 @@ func (e *expected) transfers() {
 var durationBounds = []float64{
 	10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1e6, 5e6, 10e6,
 }
+
+// throughputBounds are in bytes per second.
+var throughputBounds = []float64{1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9, 2e9, 5e9, 1e10, 2e10, 5e10, 1e11, 2e11, 4e11, 1e12}
 
 func (e *expected) memory() {
 	registered, deregistered := e.values["agent_memory_registered"], e.values["agent_memory_deregistered"]

@@ -35,6 +35,7 @@ func (c *clock) pass(d time.Duration) { c.nanos.Add(int64(d)) }
 func everything(c *Config) {
 	c.ExporterNames = true
 	c.Histograms.Size = HistogramConfig{Kind: tally.Exponential, MaxSize: 20}
+	c.Histograms.Throughput = HistogramConfig{Kind: tally.Exponential, MaxSize: 40}
 	c.ResourceAttributes.NixlTelemetryLayout.Enabled = true
 	c.ResourceAttributes.NixlTelemetryPath.Enabled = true
 }

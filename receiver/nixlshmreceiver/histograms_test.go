@@ -12,6 +12,7 @@ import (
 
 const (
 	sizeTransmitted = "nixl.transfer.size{nixl.transfer.direction=transmit}"
+	throughput      = "nixl.transfer.throughput{nixl.transfer.direction=transmit}"
 	durations       = "nixl.transfer.duration"
 	postDurations   = "nixl.transfer.post.duration"
 )
@@ -32,6 +33,7 @@ func TestHistogramsWithBoundsOfTheirOwn(t *testing.T) {
 	a := reported(t, func(c *Config) {
 		c.Histograms.Duration.Bounds = []float64{0, 1e-3, 0.0025}
 		c.Histograms.Size.Bounds = []float64{100, 2500}
+		c.Histograms.Throughput.Bounds = []float64{999_999, 1e6}
 	}, 0, 1, 100, 101, 1000, 1001, 2500, 2501)
 	const sum = 1 + 100 + 101 + 1000 + 1001 + 2500 + 2501
 	seconds := distribution{
@@ -42,6 +44,7 @@ func TestHistogramsWithBoundsOfTheirOwn(t *testing.T) {
 		sizeTransmitted: {Count: 8, Sum: sum, Min: 0, Max: 2501, Bounds: []float64{100, 2500}, Counts: []uint64{3, 4, 1}},
 		durations:       seconds,
 		postDurations:   seconds,
+		throughput:      {Count: 8, Sum: 7e6, Min: 0, Max: 1e6, Bounds: []float64{999_999, 1e6}, Counts: []uint64{1, 7, 0}},
 	} {
 		if d := cmp.Diff(any(want), a.points[point]); d != "" {
 			t.Errorf("%s (-want +got)\n%s", point, d)
@@ -53,7 +56,11 @@ func TestExponentialHistograms(t *testing.T) {
 	values := []uint64{0, 0, 1, 3, 17, 123, 1000, 4095, 65537, 1e6 + 1, 123456789}
 	const buckets = 20
 	exponential := HistogramConfig{Kind: tally.Exponential, MaxSize: buckets}
-	a := reported(t, func(c *Config) { c.Histograms = HistogramsConfig{Duration: exponential, Size: exponential} }, values...)
+	a := reported(t, func(c *Config) { c.Histograms = HistogramsConfig{exponential, exponential, exponential} }, values...)
+	// Size and duration are the same number, so each is 1 MB/s, or 0.
+	if h, ok := a.points[throughput].(distribution); !ok || h.Count != 11 || h.Zero != 2 || h.Sum != 9e6 || len(h.Counts) != 1 || h.Max != 1e6 {
+		t.Errorf("throughput is %+v", a.points[throughput])
+	}
 	for point, unit := range map[string]float64{sizeTransmitted: 1, durations: 1e6, postDurations: 1e6} {
 		got, ok := a.points[point].(distribution)
 		if !ok {
@@ -86,6 +93,7 @@ func TestExponentialHistograms(t *testing.T) {
 func TestNoHistograms(t *testing.T) {
 	a := reported(t, func(c *Config) {
 		c.Histograms.Duration.Kind, c.Histograms.Size.Kind = tally.NoHistogram, tally.NoHistogram
+		c.Histograms.Throughput.Kind = tally.NoHistogram
 	}, 5, 7)
 	for point, value := range a.points {
 		if _, ok := value.(distribution); ok {
@@ -105,10 +113,12 @@ func TestNoHistograms(t *testing.T) {
 	}
 }
 
-// The two kinds of histograms are set apart.
+// The kinds of histograms are set one by one.
 func TestOnlyDurations(t *testing.T) {
-	metrics := reported(t, func(c *Config) { c.Histograms.Size.Kind = tally.NoHistogram }, 5).metrics()
-	if metrics["nixl.transfer.size"] || !metrics[durations] || !metrics[postDurations] {
+	metrics := reported(t, func(c *Config) {
+		c.Histograms.Size.Kind, c.Histograms.Throughput.Kind = tally.NoHistogram, tally.NoHistogram
+	}, 5).metrics()
+	if metrics["nixl.transfer.size"] || metrics["nixl.transfer.throughput"] || !metrics[durations] || !metrics[postDurations] {
 		t.Errorf("metrics %v", metrics)
 	}
 }

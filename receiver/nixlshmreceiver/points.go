@@ -32,6 +32,10 @@ func (p points) histograms(t *tally.Totals) {
 	p.histogram(semconv.TransferSize, sizes)
 	p.histogram(semconv.TransferDuration, []series{{histogram: t.Duration()}})
 	p.histogram(semconv.TransferPostDuration, []series{{histogram: t.PostDuration()}})
+	p.histogram(semconv.TransferThroughput, []series{
+		{t.Throughput(tally.Transmit), semconv.Transmit},
+		{t.Throughput(tally.Receive), semconv.Receive},
+	})
 }
 
 // series is a distribution, for one direction or for both.

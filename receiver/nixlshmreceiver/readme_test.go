@@ -26,6 +26,7 @@ var inWords = map[string]string{
 	"storage":                         "none",
 	"histograms::duration::bounds":    "see [Metrics](#metrics)",
 	"histograms::size::bounds":        "see [Metrics](#metrics)",
+	"histograms::throughput::bounds":  "see [Metrics](#metrics)",
 	"resource_attributes::*::enabled": "see [documentation.md](./documentation.md)",
 }
 

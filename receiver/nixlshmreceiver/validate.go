@@ -95,7 +95,7 @@ func (c *Config) checkRings() error {
 }
 
 func (c *Config) checkHistograms() error {
-	errs := faults{c.Histograms.Duration.check("duration"), c.Histograms.Size.check("size")}
+	errs := faults{c.Histograms.Duration.check("duration"), c.Histograms.Size.check("size"), c.Histograms.Throughput.check("throughput")}
 	if _, err := tally.NewShape(c.tally()); err != nil {
 		errs.add("histograms: %w", err)
 	}

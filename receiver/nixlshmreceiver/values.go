@@ -43,6 +43,9 @@ var values = []struct {
 	{"histograms::size::kind", wantKind},
 	{"histograms::size::bounds", wantList(wantNumber, "1024, 4096")},
 	{"histograms::size::max_size", wantWhole(tally.DefaultMaxSize)},
+	{"histograms::throughput::kind", wantKind},
+	{"histograms::throughput::bounds", wantList(wantNumber, "1e8, 1e9")},
+	{"histograms::throughput::max_size", wantWhole(tally.DefaultMaxSize)},
 	{"nixl_exporter_names", wantBool},
 }
 

@@ -119,6 +119,9 @@ func wantAgent(a *simulate.Totals) otlpfile.Series {
 		count("nixl.transfer.requests"+labels, d.Requests)
 		count("nixl.transfer.last.size"+labels, d.Size.Last)
 		w.Series["nixl.transfer.size"+labels] = distribution(&d.Size, 1)
+		if d.Throughput.Count > 0 {
+			w.Series["nixl.transfer.throughput"+labels] = distribution(&d.Throughput, 1)
+		}
 	}
 	if written.Duration.Count > 0 {
 		w.Series["nixl.transfer.duration"] = distribution(&written.Duration, micros)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
@@ -78,7 +79,8 @@ type wanted struct {
 	otlpfile.Series
 
 	sums         map[string]*big.Int
-	unknownUsage bool // of memory
+	unknownUsage bool   // of memory
+	group        []told // the newest known events, at most four
 }
 
 // wantEvents are the values that a ring's events come to. Torn groups are not
@@ -98,6 +100,7 @@ func wantEvents(events []told, capacity uint64) otlpfile.Series {
 		w.count(fmt.Sprintf("nixl.events{nixl.event.category=%s,nixl.event.name=%s}", e.category, cmp.Or(e.known, e.name)), 1)
 		if e.known != "" {
 			w.known(e.known, e.value)
+			w.follow(e)
 		} else {
 			w.made(e)
 		}
@@ -138,6 +141,29 @@ func (w *wanted) known(name string, value uint64) {
 		w.count("nixl.telemetry.events.dropped", value)
 	default:
 		w.count("nixl.errors{error.type="+strings.TrimPrefix(name, "err_")+"}", value)
+	}
+}
+
+// follow finds the four events of a transfer next to each other, which have a
+// throughput.
+func (w *wanted) follow(e told) {
+	w.group = append(w.group, e)
+	w.group = w.group[max(0, len(w.group)-4):]
+	var names []string
+	for _, e := range w.group {
+		names = append(names, e.known)
+	}
+	for short, direction := range directions {
+		transfer := []string{"agent_xfer_post_time", "agent_xfer_time", "agent_" + short + "_bytes", "agent_" + short + "_requests_num"}
+		if !slices.Equal(names, transfer) {
+			continue
+		}
+		rate := new(big.Int).SetUint64(w.group[2].value)
+		rate.Mul(rate, big.NewInt(micros)).Quo(rate, new(big.Int).SetUint64(max(w.group[1].value, 1)))
+		if !rate.IsUint64() {
+			rate.SetUint64(math.MaxUint64)
+		}
+		w.distribute("nixl.transfer.throughput{nixl.transfer.direction="+direction+"}", rate.Uint64(), 1, throughputBounds)
 	}
 }
 
@@ -206,6 +232,9 @@ var (
 		10, 25, 50, 100, 250, 500,
 		1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
 		1_000_000, 5_000_000, 10_000_000,
+	}
+	throughputBounds = []uint64{
+		1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9, 2e9, 5e9, 1e10, 2e10, 5e10, 1e11, 2e11, 4e11, 1e12,
 	}
 )
 

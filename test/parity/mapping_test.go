@@ -178,7 +178,7 @@ func TestSameHistogramsWithoutACollector(t *testing.T) {
 	}{
 		"bounds": {
 			nixlshmreceiver.HistogramConfig{Kind: tally.Explicit, Bounds: []float64{1e-3, 4}, MaxSize: 160},
-			rings.WithBounds([]float64{1e-3, 4}, []float64{1e-3, 4}),
+			rings.WithBounds([]float64{1e-3, 4}, []float64{1e-3, 4}, []float64{1e-3, 4}),
 		},
 		"exponential": {
 			nixlshmreceiver.HistogramConfig{Kind: tally.Exponential, MaxSize: 20},
@@ -188,7 +188,7 @@ func TestSameHistogramsWithoutACollector(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ops := stream(9, 300)
 			collector := throughReceiver(func(cfg *nixlshmreceiver.Config) {
-				cfg.Histograms.Duration, cfg.Histograms.Size = c.receiver, c.receiver
+				cfg.Histograms = nixlshmreceiver.HistogramsConfig{Duration: c.receiver, Size: c.receiver, Throughput: c.receiver}
 			})(t, ringOf(t, ringbuf.V4, ops))
 			bridge := throughRings(c.rings)(t, ringOf(t, ringbuf.V4, ops))
 			equal(t, say(t, collector()), say(t, bridge()))

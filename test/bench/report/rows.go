@@ -28,6 +28,11 @@ func drains() []row {
 			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "memcpy-ns/event", "memcpy %.2f"}},
 		},
 		{
+			what: "the throughput of each transfer, per event", against: "without it",
+			bench: "Throughput", unit: "ns/event-more", form: "+%.2f ns", goal: 0.5,
+			beside: []beside{{"", "x-without", times}},
+		},
+		{
 			what: "drain, tally and commit a full v4 ring", against: "a C++ loop that pops one by one and adds up by type",
 			bench: "PlainLoop", unit: "x-plain", form: times, goal: 1, slack: 5, // which depends on the processor
 			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "plain-ns/event", "C++ %.2f"}},

@@ -107,6 +107,7 @@ func (b *Board) Sum() *Sum { return &b.sum }
 type History struct {
 	Out, In, Transfers, Errors []float64 // per second
 	P50, P99                   []float64 // seconds; NaN where nothing was transferred
+	Throughput                 []float64 // median of the transfers', in bytes/s; NaN where nothing was transferred
 	Fill                       []float64 // 0 to 1, the peak
 }
 
@@ -121,7 +122,7 @@ func (b *Board) History(path string) History {
 // note adds a point to each series.
 func (h *History) note(limit int, elapsed time.Duration, d *Totals, fill float64) {
 	per := 1 / elapsed.Seconds()
-	p50, p99 := math.NaN(), math.NaN()
+	p50, p99, throughput := math.NaN(), math.NaN(), MedianThroughput(d.Throughput)
 	if d.Transfers > 0 {
 		p50, p99 = Quantile(d.Duration, 0.5), Quantile(d.Duration, 0.99)
 	}
@@ -135,6 +136,7 @@ func (h *History) note(limit int, elapsed time.Duration, d *Totals, fill float64
 		{&h.Errors, float64(d.Errors) * per},
 		{&h.P50, p50},
 		{&h.P99, p99},
+		{&h.Throughput, throughput},
 		{&h.Fill, fill},
 	} {
 		if len(*s.series) >= limit {

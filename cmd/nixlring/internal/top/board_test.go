@@ -104,6 +104,23 @@ func TestQuantilesAreOfTheWindow(t *testing.T) {
 	}
 }
 
+func TestThroughputIsTheMedianOfTheWindow(t *testing.T) {
+	slow, fast := make([]uint64, len(throughputBounds)+1), make([]uint64, len(throughputBounds)+1)
+	slow[10], fast[10], fast[60] = 100, 100, 11
+	fast[70] = 10
+	b := NewBoard(time.Second, 3)
+	r := feed(b, Reading{Totals: Totals{Throughput: slow}}, Reading{Totals: Totals{Throughput: fast, Transfers: 21}})
+	if r.Throughput <= throughputBounds[59] || r.Throughput > throughputBounds[60] {
+		t.Errorf("median is %v", r.Throughput)
+	}
+	if h := b.History("/dir/a").Throughput; len(h) != 1 || h[0] != r.Throughput {
+		t.Errorf("history is %v", h)
+	}
+	if r := feed(NewBoard(time.Second, 3), Reading{}, Reading{}); !math.IsNaN(r.Throughput) {
+		t.Errorf("without transfers it is %v", r.Throughput)
+	}
+}
+
 // busy is an agent with a number of events in all, and some in its ring.
 func busy(events uint64, peak int, more ...func(*Reading)) Reading {
 	r := Reading{Peak: peak, Totals: Totals{Events: events}}

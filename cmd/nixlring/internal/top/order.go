@@ -12,35 +12,38 @@ type Key string
 
 // The keys.
 const (
-	ByName      Key = "name"
-	ByOut       Key = "out"
-	ByIn        Key = "in"
-	ByTransfers Key = "transfers"
-	ByP50       Key = "p50"
-	ByP99       Key = "p99"
-	ByPostP50   Key = "post-p50"
-	ByPostP99   Key = "post-p99"
-	ByErrors    Key = "errors"
-	ByMemory    Key = "memory"
-	ByFill      Key = "fill"
-	ByAge       Key = "age"
-	ByLayout    Key = "layout"
-	ByAlive     Key = "alive"
-	ByReader    Key = "reader"
-	ByProblems  Key = "problems"
+	ByName       Key = "name"
+	ByOut        Key = "out"
+	ByIn         Key = "in"
+	ByTransfers  Key = "transfers"
+	ByP50        Key = "p50"
+	ByP99        Key = "p99"
+	ByPostP50    Key = "post-p50"
+	ByPostP99    Key = "post-p99"
+	ByThroughput Key = "throughput"
+	ByErrors     Key = "errors"
+	ByMemory     Key = "memory"
+	ByFill       Key = "fill"
+	ByAge        Key = "age"
+	ByLayout     Key = "layout"
+	ByAlive      Key = "alive"
+	ByReader     Key = "reader"
+	ByProblems   Key = "problems"
 )
 
 // Keys are all keys.
 func Keys() []Key {
 	return []Key{
-		ByName, ByOut, ByIn, ByTransfers, ByP50, ByP99, ByPostP50, ByPostP99,
+		ByName, ByOut, ByIn, ByTransfers, ByP50, ByP99, ByPostP50, ByPostP99, ByThroughput,
 		ByErrors, ByMemory, ByFill, ByAge, ByLayout, ByAlive, ByReader, ByProblems,
 	}
 }
 
 // Falling says whether what is of interest by this key is at its high end, so
 // that this is where a list begins.
-func (k Key) Falling() bool { return k != ByName && k != ByLayout && k != ByReader }
+func (k Key) Falling() bool {
+	return k != ByName && k != ByLayout && k != ByReader && k != ByThroughput // the slowest first
+}
 
 // value is what a row is compared by, where that is a number.
 func (k Key) value(r *Row) float64 {
@@ -59,6 +62,8 @@ func (k Key) value(r *Row) float64 {
 		return r.PostP50
 	case ByPostP99:
 		return r.PostP99
+	case ByThroughput:
+		return r.Throughput
 	case ByErrors:
 		return r.Errors
 	case ByMemory:

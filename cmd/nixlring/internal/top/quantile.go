@@ -6,25 +6,30 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// bounds are the upper bounds of the histograms of times, in seconds.
-var bounds = makeBounds()
+// bounds are the upper bounds of the histograms of times, in seconds, and
+// throughputBounds those of throughput, in bytes per second.
+var (
+	bounds           = makeBounds(1_000, 100_000_000_000, 1e9)  // ns: 1 µs to 100 s
+	throughputBounds = makeBounds(1_000, 10_000_000_000_000, 1) // 1 kB/s to 10 TB/s
+)
 
 // Bounds are the upper bounds of the histograms of times, in seconds. Those of
 // the exported metrics are among them, so that these can be merged into those.
 func Bounds() []float64 { return append([]float64(nil), bounds...) }
 
-func makeBounds() (b []float64) {
-	const first, last = 1_000, 100_000_000_000 // ns: 1 µs to 100 s
+// makeBounds returns ten bounds for each decade from first to last, of which perUnit
+// make one of the unit.
+func makeBounds(first, last int, perUnit float64) (b []float64) {
 	steps := []int{100, 125, 150, 200, 250, 300, 400, 500, 600, 800}
 	for decade := first; decade < last; decade *= 10 {
 		for _, step := range steps {
-			ns := decade * step / 100
-			if ns%first == 0 || decade > first { // the ring counts whole microseconds
-				b = append(b, float64(ns)/1e9)
+			v := decade * step / 100
+			if v%first == 0 || decade > first { // the ring counts whole microseconds
+				b = append(b, float64(v)/perUnit)
 			}
 		}
 	}
-	return append(b, last/1e9)
+	return append(b, float64(last)/perUnit)
 }
 
 // Longest is the last bound: a quantile that is given as that is at least that.
@@ -32,7 +37,13 @@ func Longest() float64 { return bounds[len(bounds)-1] }
 
 // Quantile is the quantile q, from 0 to 1, of a histogram with the bounds of
 // this package and a last bucket without one. It is NaN for no values.
-func Quantile(counts []uint64, q float64) float64 {
+func Quantile(counts []uint64, q float64) float64 { return quantile(bounds, counts, q) }
+
+// MedianThroughput is the median of a histogram of throughput, in bytes per second.
+// It is NaN for no values.
+func MedianThroughput(counts []uint64) float64 { return quantile(throughputBounds, counts, 0.5) }
+
+func quantile(bounds []float64, counts []uint64, q float64) float64 {
 	var total uint64
 	for _, n := range counts {
 		total += n
@@ -55,7 +66,7 @@ func Quantile(counts []uint64, q float64) float64 {
 		}
 		below += float64(n)
 	}
-	return Longest()
+	return bounds[len(bounds)-1]
 }
 
 // Bucket is a bucket of a histogram as it is shown.

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ type Totals struct {
 	Torn        uint64 // transfers of which the ring has lost events
 	Missed      uint64 // times that events went by unseen
 
-	Duration, Post []uint64 // histograms with the bounds of this package
+	Duration, Post, Throughput []uint64 // histograms with the bounds of this package
 }
 
 // Lock is the hold of a consumer of this project on a ring; the zero value is
@@ -86,6 +87,7 @@ func read(s *drain.Snapshot) Reading {
 			Missed:      t.Misses(),
 			Duration:    t.Duration().Counts(),
 			Post:        t.PostDuration().Counts(),
+			Throughput:  sum(t.Throughput(tally.Transmit).Counts(), t.Throughput(tally.Receive).Counts()),
 		},
 	}
 	t.Events(func(_, _ string, n uint64) { r.Totals.Events += n })
@@ -117,7 +119,17 @@ func (t *Totals) since(old *Totals) Totals {
 		Dropped: t.Dropped - old.Dropped, Saturations: t.Saturations - old.Saturations,
 		Restarts: t.Restarts - old.Restarts, Torn: t.Torn - old.Torn, Missed: t.Missed - old.Missed,
 		Duration: difference(t.Duration, old.Duration), Post: difference(t.Post, old.Post),
+		Throughput: difference(t.Throughput, old.Throughput),
 	}
+}
+
+// sum adds the counts of two histograms with the same bounds.
+func sum(a, b []uint64) []uint64 {
+	s := slices.Clone(a)
+	for i, n := range b {
+		s[i] += n
+	}
+	return s
 }
 
 func difference(a, b []uint64) []uint64 {

@@ -30,6 +30,7 @@ type Row struct {
 	Transfers, Errors float64 // per second
 	P50, P99          float64 // transfer time in seconds; NaN if there was none
 	PostP50, PostP99  float64 // post time
+	Throughput        float64 // median of the transfers', in bytes/s; NaN if there was none
 	Fill              float64 // 0 to 1: the ring's peak since the sample before
 	Age               time.Duration
 	Older             bool // no event came since the agent was first seen, Age ago

@@ -70,7 +70,11 @@ func NewSource(cfg SourceConfig) (*Source, error) {
 	h, err := host.New(host.Config{
 		Directories: []string{cfg.Directory}, Include: cfg.patterns(), Mode: ringbuf.Observe,
 		RunInterval: cfg.RunInterval, Report: s.note,
-		Tally: tally.Config{Duration: tally.HistogramConfig{Bounds: bounds}, Size: tally.HistogramConfig{Kind: tally.NoHistogram}},
+		Tally: tally.Config{
+			Duration:   tally.HistogramConfig{Bounds: bounds},
+			Size:       tally.HistogramConfig{Kind: tally.NoHistogram},
+			Throughput: tally.HistogramConfig{Bounds: throughputBounds},
+		},
 	})
 	if err != nil {
 		return nil, err

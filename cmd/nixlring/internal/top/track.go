@@ -94,7 +94,8 @@ func (t *track) row() Row {
 		Since:   last.totals.since(&t.since.totals),
 		P50:     Quantile(w.Duration, 0.5), P99: Quantile(w.Duration, 0.99),
 		PostP50: Quantile(w.Post, 0.5), PostP99: Quantile(w.Post, 0.99),
-		Age: last.at.Sub(t.since.at), Older: t.lastEvent.IsZero(),
+		Throughput: MedianThroughput(w.Throughput),
+		Age:        last.at.Sub(t.since.at), Older: t.lastEvent.IsZero(),
 	}
 	if !row.Older {
 		row.Age = last.at.Sub(t.lastEvent)

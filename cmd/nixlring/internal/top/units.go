@@ -26,8 +26,12 @@ func scaled(v, step float64, units ...string) string {
 	return strconv.FormatFloat(v, 'f', digits, 64) + " " + units[i]
 }
 
-// Throughput is bytes per second in decimal units, as links are sold.
+// Throughput is bytes per second in decimal units, as links are sold, and empty for
+// NaN.
 func Throughput(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
 	return scaled(v, 1000, "B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s")
 }
 

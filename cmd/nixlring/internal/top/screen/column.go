@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -60,6 +61,9 @@ func columns() []column {
 		{key: top.ByPostP99, title: "POST99", width: 7, right: true, rank: 8, cell: func(r *top.Row, _ int) (string, paint) {
 			return duration(r.PostP99)
 		}},
+		{key: top.ByThroughput, title: "TPUT50", width: 9, right: true, rank: 10, cell: func(r *top.Row, _ int) (string, paint) {
+			return throughput(r.Throughput)
+		}},
 		{key: top.ByErrors, title: "ERR/S", width: 6, right: true, rank: 4, cell: func(r *top.Row, _ int) (string, paint) {
 			s, p := rate(r.Errors)
 			switch {
@@ -73,11 +77,11 @@ func columns() []column {
 		{key: top.ByMemory, title: "MEMORY", width: 8, right: true, rank: 7, cell: memoryCell},
 		{key: top.ByFill, title: "RING", width: barWidth + 5, rank: 0, cell: fillCell},
 		{key: top.ByAge, title: "LAST", width: 6, right: true, rank: 6, cell: ageCell},
-		{key: top.ByLayout, title: "LAYOUT", width: 7, most: 8, rank: 10, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByLayout, title: "LAYOUT", width: 7, most: 8, rank: 11, cell: func(r *top.Row, _ int) (string, paint) {
 			return r.Layout, dim
 		}},
-		{key: top.ByAlive, title: "ALIVE", width: 5, rank: 12, cell: aliveCell},
-		{key: top.ByReader, title: "READER", width: 7, most: 16, rank: 11, cell: readerCell},
+		{key: top.ByAlive, title: "ALIVE", width: 5, rank: 13, cell: aliveCell},
+		{key: top.ByReader, title: "READER", width: 7, most: 16, rank: 12, cell: readerCell},
 		{key: top.ByProblems, title: "NOTES", width: minNotes, cell: notesCell},
 	}
 }
@@ -133,7 +137,7 @@ func nameCell(r *top.Row, _ int) (string, paint) {
 }
 
 func throughput(v float64) (string, paint) {
-	if v == 0 {
+	if v == 0 || math.IsNaN(v) {
 		return "-", dim
 	}
 	return top.Throughput(v), plain

@@ -91,6 +91,7 @@ func (m *Model) histories(b *strings.Builder, r *top.Row) {
 		{"transfers/s", top.Rate(r.Transfers), h.Transfers, 0, top.Rate, good},
 		{"transfer time p50", orDash(top.Duration(r.P50)), h.P50, 0, top.Duration, note},
 		{"transfer time p99", orDash(top.Duration(r.P99)), h.P99, 0, top.Duration, note},
+		{"throughput p50", orDash(top.Throughput(r.Throughput)), h.Throughput, 0, top.Throughput, good},
 		{"errors/s", top.Rate(r.Errors), h.Errors, 0, top.Rate, bad},
 		{"ring fill", percent(r.Fill), h.Fill, 1, percent, warn},
 	} {

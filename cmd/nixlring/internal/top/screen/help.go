@@ -20,6 +20,7 @@ COLUMNS
 OUT, IN	bytes of completed transfers that the agent initiated: written, read
 P50, P99	transfer time, until the application saw it complete; includes the post time
 POST50, POST99	post time, until the transfer was handed to the backend
+TPUT50	median throughput of the transfers: the bytes of each, divided by its transfer time
 MEMORY	registered less deregistered; ? where a consumer took the registration before this view started
 RING	most events that stood in the ring since the last look; full, the agent loses events
 LAST	time since the last event was seen

@@ -65,6 +65,13 @@ func times(first int, n uint64) []uint64 {
 	return counts
 }
 
+// speeds is a histogram of the throughput of n transfers.
+func speeds(n uint64) []uint64 {
+	counts := make([]uint64, 101)
+	counts[60] = n
+	return counts
+}
+
 // agent is a healthy one that does so many transfers per second.
 func agent(name string, second, perSecond uint64) top.Reading {
 	n := second * perSecond
@@ -73,7 +80,7 @@ func agent(name string, second, perSecond uint64) top.Reading {
 		Memory: 79 << 30, Alive: procs.Yes, Lock: top.Lock{PID: 4321, Name: "otelcol-nixl"},
 		Totals: top.Totals{
 			Out: 5 << 20 * n, In: 3 << 20 * n, Transfers: n, Events: 4 * n,
-			Duration: times(20, n), Post: times(10, n),
+			Duration: times(20, n), Post: times(10, n), Throughput: speeds(n),
 		},
 	}
 }

@@ -1,0 +1,115 @@
+package tally
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+func TestThroughputIsExact(t *testing.T) {
+	edges := []uint64{
+		0, 1, 2, 3, 999_999, 1_000_000, 1_000_001, maxExactBytes - 1, maxExactBytes, maxExactBytes + 1,
+		maxExact - 1, maxExact, maxExact + 1, math.MaxInt64, math.MaxUint64 - 1, math.MaxUint64,
+	}
+	check := func(bytes, micros uint64) {
+		t.Helper()
+		want := new(big.Int).Mul(new(big.Int).SetUint64(bytes), big.NewInt(1_000_000))
+		if want.Quo(want, new(big.Int).SetUint64(max(micros, 1))); !want.IsUint64() {
+			want.SetUint64(math.MaxUint64)
+		}
+		if got := semconv.Throughput(bytes, micros); got != want.Uint64() {
+			t.Fatalf("%d bytes in %d µs are %d bytes/s, want %v", bytes, micros, got, want)
+		}
+		if bytes > maxExactBytes || micros > maxExact || micros == 0 {
+			return
+		}
+		if got := quickThroughput(bytes, micros); got != want.Uint64() {
+			t.Fatalf("quick: %d bytes in %d µs are %d bytes/s, want %v", bytes, micros, got, want)
+		}
+	}
+	for _, bytes := range edges {
+		for _, micros := range edges {
+			check(bytes, micros)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200_000 {
+		bytes, micros := random.Uint64()>>random.IntN(64), random.Uint64()>>random.IntN(64)
+		check(bytes, micros)
+		// Quotients just below an integer are where rounding would show.
+		if n := random.Uint64N(1 << 20); n > 0 && micros > 0 && micros < maxExact/n {
+			check((n*micros-1)/microsPerSecond, micros)
+		}
+	}
+}
+
+// transferOf returns the events of a transfer of 1 MB in 1 ms.
+func transferOf() []ringbuf.TypedEvent {
+	return []ringbuf.TypedEvent{
+		{Type: ringbuf.TypeXferPostTime, Value: 10},
+		{Type: ringbuf.TypeXferTime, Value: 1000},
+		{Type: ringbuf.TypeTxBytes, Value: 1e6},
+		{Type: ringbuf.TypeTxRequests, Value: 1},
+	}
+}
+
+// The events of a transfer may come in two drains, with a restart of the
+// Collector in between. Without all of them, there is no throughput.
+func TestThroughputOfATransferInTwoParts(t *testing.T) {
+	restore := func(a *Agent) *Agent {
+		b := NewAgent(newTestShape(t, Config{}))
+		if err := b.RestoreTotals(a.AppendTotals(nil)); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for _, c := range []struct {
+		name    string
+		between func(a *Agent) *Agent
+		count   uint64
+	}{
+		{"two drains", func(a *Agent) *Agent { return a }, 1},
+		{"a checkpoint", restore, 1},
+		{"the agent restarted", func(a *Agent) *Agent { a.Restarted(true); return a }, 0},
+		{"another consumer read", func(a *Agent) *Agent { a.ForeignRead(); return a }, 0},
+		{"events were missed", func(a *Agent) *Agent { a.Missed(); return a }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, l := range []ringbuf.Layout{ringbuf.V3, ringbuf.V4} {
+				for part := 1; part < groupSize; part++ {
+					a := NewAgent(newTestShape(t, Config{}))
+					a.typed(transferOf()[:part], l)
+					a = c.between(a)
+					a.typed(transferOf()[part:], l)
+					h := a.Throughput(Transmit)
+					if h.Count() != c.count || h.Sum() != float64(c.count)*1e9 {
+						t.Errorf("%v, %d events first: %d transfers, sum %v", l, part, h.Count(), h.Sum())
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestThroughputIsNotMeasuredWithoutItsHistogram(t *testing.T) {
+	a := NewAgent(newTestShape(t, Config{Throughput: HistogramConfig{Kind: NoHistogram}}))
+	a.typed(transferOf(), ringbuf.V4)
+	a.typed(transferOf()[:2], ringbuf.V4)
+	a.typed(transferOf()[2:], ringbuf.V4)
+	if n := a.Throughput(Transmit).Count(); n != 0 || a.Size(Transmit).Count() != 2 {
+		t.Errorf("%d throughputs, %d sizes", n, a.Size(Transmit).Count())
+	}
+}
+
+func newTestShape(t *testing.T, c Config) *Shape {
+	t.Helper()
+	s, err := NewShape(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
