@@ -72,7 +72,7 @@
 // # Cost
 //
 // The unit is one Float64Histogram.Record of the SDK, called by as many
-// goroutines in the same run. A transfer updates three histograms and up to nine
+// goroutines in the same run. A transfer updates four histograms and up to nine
 // other metrics. No call allocates, except in a sampled span.
 //
 //	call                            1 goroutine   2 goroutines
