@@ -12,8 +12,8 @@ import (
 
 func TestThroughputIsExact(t *testing.T) {
 	edges := []uint64{
-		0, 1, 2, 3, 999_999, 1_000_000, 1_000_001, maxExactBytes - 1, maxExactBytes, maxExactBytes + 1,
-		maxExact - 1, maxExact, maxExact + 1, math.MaxInt64, math.MaxUint64 - 1, math.MaxUint64,
+		0, 1, 2, 3, 999_999, 1_000_000, 1_000_001, 1<<exactBits - 1, 1 << exactBits, 1<<exactBits + 1,
+		1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64, math.MaxUint64 - 1, math.MaxUint64,
 	}
 	check := func(bytes, micros uint64) {
 		t.Helper()
@@ -24,7 +24,7 @@ func TestThroughputIsExact(t *testing.T) {
 		if got := semconv.Throughput(bytes, micros); got != want.Uint64() {
 			t.Fatalf("%d bytes in %d µs are %d bytes/s, want %v", bytes, micros, got, want)
 		}
-		if bytes > maxExactBytes || micros > maxExact || micros == 0 {
+		if (bytes|micros)>>exactBits != 0 || micros == 0 {
 			return
 		}
 		if got := quickThroughput(bytes, micros); got != want.Uint64() {
@@ -41,7 +41,7 @@ func TestThroughputIsExact(t *testing.T) {
 		bytes, micros := random.Uint64()>>random.IntN(64), random.Uint64()>>random.IntN(64)
 		check(bytes, micros)
 		// Quotients just below an integer are where rounding would show.
-		if n := random.Uint64N(1 << 20); n > 0 && micros > 0 && micros < maxExact/n {
+		if n := random.Uint64N(1 << 20); n > 0 && micros > 0 && micros < 1<<53/n {
 			check((n*micros-1)/microsPerSecond, micros)
 		}
 	}

@@ -124,8 +124,8 @@ func (a *Agent) throughputRun(groups []group) (n int) {
 	for ; n < len(groups); n++ {
 		g := &groups[n]
 		d := uint64(g[2].Type-ringbuf.TypeTxBytes) & 1
-		bytes, took := g[2].Value, max(g[1].Value, 1)
-		if bytes > maxExactBytes || took > maxExact {
+		bytes, took := g[2].Value, g[1].Value
+		if (bytes|took)>>exactBits != 0 || took == 0 {
 			break
 		}
 		h := &a.throughput[d]
@@ -135,7 +135,6 @@ func (a *Agent) throughputRun(groups []group) (n int) {
 		}
 		sum += v
 		received += v & -d
-		h.last = v
 		h.buckets[scale.quickBucket(v)]++
 	}
 	a.throughput[Transmit].sum.Add(sum - received)
@@ -143,16 +142,14 @@ func (a *Agent) throughputRun(groups []group) (n int) {
 	return n
 }
 
-const (
-	// maxExact is the largest integer up to which float64 has all of them.
-	maxExact      = 1 << 53
-	maxExactBytes = maxExact / microsPerSecond
-)
+// exactBits is the size of bytes and times that quickThroughput takes: times a
+// million, the bytes are an integer that float64 has.
+const exactBits = 33
 
-// quickThroughput is [semconv.Throughput] for bytes up to maxExactBytes and micros from 1 to
-// maxExact. A division of floating-point numbers is faster than one of integers.
-// Rounded down it is exact: the quotient of integers a/b that isn't an integer is
-// at least 1/b below the next one, and rounding adds less than a/b/2^53.
+// quickThroughput is [semconv.Throughput] for up to exactBits bits, and at least 1 µs.
+// A division of floating-point numbers is faster than one of integers. Rounded down
+// it is exact: the quotient of integers a/b that isn't an integer is at least 1/b
+// below the next one, and rounding adds less than a/b/2^53.
 func quickThroughput(bytes, micros uint64) uint64 {
 	return uint64(int64(float64(int64(bytes*microsPerSecond)) / float64(int64(micros))))
 }

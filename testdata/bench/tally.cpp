@@ -1,8 +1,9 @@
 // The same work as package tally does with a ring of layout v4, in C++: the sum
 // of each type, distributions of sizes (by direction), transfer times and post
-// times with their minimum, maximum and last value, and whether a transfer's
-// group of four is whole. It reads the events in place and stores the read
-// position once, with the bucket search of the Go code.
+// times with their minimum, maximum and last value, whether a transfer's group of
+// four is whole, and the distribution of the throughput of each. It reads the
+// events in place and stores the read position once, with the bucket search of the
+// Go code.
 //
 //   tally PATH  reads numbers from its input. For each, N: N times, it pushes
 //               the events that the ring at PATH began with and drains them.
@@ -76,10 +77,12 @@ struct Total {
 struct Totals {
     const Scale micros{{10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 5000000, 10000000}};
     const Scale bytes{{1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30, 1ull << 32, 1ull << 34}};
-    Distribution sizes[2] = {{bytes}, {bytes}}, took{micros}, post{micros};
+    const Scale rates{{1000000, 3000000, 10000000, 30000000, 100000000, 300000000, 1000000000, 2000000000, 5000000000, 10000000000, 20000000000, 50000000000, 100000000000, 200000000000, 400000000000, 1000000000000}};
+    Distribution sizes[2] = {{bytes}, {bytes}}, took{micros}, post{micros}, throughput[2] = {{rates}, {rates}};
     Total counters[Types];
     uint64_t unknown = 0, torn = 0;
     uint32_t seen = 0; // of the open group: post time, transfer time, bytes
+    uint64_t seen_took = 0, seen_bytes = 0;
 
     // Counts events that lie next to each other.
     void add(const EventV3 *e, const EventV3 *end) {
@@ -98,11 +101,21 @@ struct Totals {
         took.record(e[1].value);
         sizes[direction].record(e[2].value);
         counters[e[3].type].record(e[3].value);
+        measure(direction, e[2].value, e[1].value);
         return true;
     }
 
+    // Bytes per second, rounded down.
+    void measure(uint32_t direction, uint64_t bytes, uint64_t micros) {
+        if ((bytes | micros) >> 33 == 0 && micros != 0)
+            throughput[direction].record(static_cast<uint64_t>(static_cast<double>(bytes * 1000000) / static_cast<double>(micros)));
+        else
+            throughput[direction].record(static_cast<uint64_t>(std::min<unsigned __int128>(
+                static_cast<unsigned __int128>(bytes) * 1000000 / std::max<uint64_t>(micros, 1), UINT64_MAX)));
+    }
+
     void one(const EventV3 &e) {
-        follow(e.type);
+        follow(e);
         switch (e.type) {
         case TxBytes:
         case RxBytes: sizes[e.type].record(e.value); break;
@@ -114,13 +127,13 @@ struct Totals {
         }
     }
 
-    void follow(uint32_t type) {
+    void follow(const EventV3 &e) {
         uint32_t at = 0;
-        switch (type) {
+        switch (e.type) {
         case PostTime: at = 1; break;
-        case Time: at = 2; break;
+        case Time: at = 2; seen_took = e.value; break;
         case TxBytes:
-        case RxBytes: at = 4; break;
+        case RxBytes: at = 4; seen_bytes = e.value; break;
         case TxRequests:
         case RxRequests: at = 8; break;
         }
@@ -131,6 +144,7 @@ struct Totals {
         seen |= at;
         if (at == 8) {
             torn += seen != 15;
+            if (seen == 15) measure(e.type - TxRequests, seen_bytes, seen_took);
             seen = 0;
         }
     }
