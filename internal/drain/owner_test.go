@@ -2,6 +2,7 @@ package drain
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -268,5 +269,58 @@ func TestCollectionRightAfterAnotherHasTheFill(t *testing.T) {
 				t.Errorf("fills are %v", fills)
 			}
 		})
+	}
+}
+
+// Waking up costs more than looking at a ring. Agents flush at different times, and
+// their rings fill up each time.
+func TestRingsAreDrainedTogether(t *testing.T) {
+	const rings, interval = 16, 100 * time.Millisecond
+	b := newBench(t)
+	shape, err := tally.NewShape(tally.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.owner = newOwner(&Config{Shape: shape, Mode: ringbuf.Consume, RunInterval: interval, StaleAfter: time.Minute}, false)
+	var writers []*ringbuf.Writer
+	var flush []time.Time
+	for i := range rings {
+		mem := make(memory, ringbuf.V4.FileSize(64))
+		w, err := ringbuf.NewWriter(mem, mem, ringbuf.V4, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := ringbuf.NewReader(mem, mem, ringbuf.Consume)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := fmt.Sprint("/rings/agent-", i)
+		b.owner.step(b.now, []Message{Opened{Agent: Agent{Name: path, Dir: "/rings", Path: path}, Reader: r, From: b}})
+		writers, flush = append(writers, w), append(flush, b.now.Add(interval*time.Duration(i)/rings))
+	}
+	wakes, dropped := 0, 0
+	began := b.now
+	for b.now.Before(began.Add(3 * time.Second)) {
+		next, _ := b.owner.step(b.now, nil)
+		if b.now.After(began.Add(2 * time.Second)) {
+			wakes++
+		}
+		for i, w := range writers {
+			if !next.Before(flush[i]) { // as the agent's own goroutine would
+				n, err := w.PushBatch(make([]ringbuf.Event, 60))
+				if err != nil {
+					t.Fatal(err)
+				}
+				dropped += 60 - n
+				flush[i] = flush[i].Add(interval)
+			}
+		}
+		b.now = next
+	}
+	if dropped > 0 {
+		t.Errorf("%d events didn't fit", dropped)
+	}
+	if wakes > 60 { // 25 ms apart, and some that begin a burst
+		t.Errorf("%d wakes in a second", wakes)
 	}
 }

@@ -116,7 +116,7 @@ func unknownWait(configured time.Duration, rings int) time.Duration {
 }
 
 // next returns the time until the next drain of a ring with a number of slots;
-// unknown is for a ring whose agent's interval isn't known. At most an eighth of
+// unknown is for a ring whose agent's interval isn't known. At most a quarter of
 // the ring fills until then, as far as its agent is known, unless a single burst
 // is larger than that.
 func (p *pace) next(capacity int, unknown time.Duration) time.Duration {
@@ -127,6 +127,6 @@ func (p *pace) next(capacity int, unknown time.Duration) time.Duration {
 	case p.interval == 0:
 		return unknown
 	}
-	fits := time.Duration(float64(p.interval) * float64(capacity) / float64(8*max(p.burst, 1)))
+	fits := time.Duration(float64(p.interval) * float64(capacity) / float64(4*max(p.burst, 1)))
 	return min(max(fits, minInterval), longest)
 }

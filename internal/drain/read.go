@@ -15,7 +15,8 @@ import (
 // as fast as it is drained doesn't delay the others.
 const maxPass = 1 << 16
 
-// round drains every ring that is due.
+// round drains every ring that is due, or has at most half of its wait left: to wake
+// up costs more than to look at a ring, so rings are drained together.
 func (o *owner) round(now time.Time) {
 	if o.ending {
 		return
@@ -29,7 +30,7 @@ func (o *owner) round(now time.Time) {
 			unknown++
 		}
 		switch {
-		case now.Before(a.due):
+		case now.Before(a.due.Add(-a.wait / 2)):
 		case o.cfg.Mode == ringbuf.Consume && a.reader.Idle(): // an observer also reports how full the ring is
 			o.idle(a, now)
 		default:
