@@ -85,7 +85,7 @@
 //	Event                           0.5           0.5
 //	any call of a nil Agent         < 0.1         < 0.1
 //
-// See BenchmarkAgentRatios. An agent takes 10 KB, and 1 KB more for each
+// See BenchmarkAgentRatios. An agent takes 10 KB, and 1.2 KB more for each
 // goroutine that records at the same time, up to 16; so does each set of
 // [Agent.With]. A ring or sinks add two buffers for staged events, 0.5 MB with
 // NIXL's default of 4096 slots.

@@ -16,6 +16,11 @@ const (
 	// find events before the agent is taken to flush that often. A flush that
 	// the scheduler interrupts spans two or three.
 	streak = 8
+	// patience is the number of successive bursts that must be at least twice as far
+	// apart as learned before the interval is corrected. A flush that the scheduler
+	// interrupts looks like two bursts close to each other, and what is learned from
+	// it would keep the ring being drained far too often.
+	patience = 4
 )
 
 // pace decides when a ring is drained next, from what earlier drains found.
@@ -32,7 +37,9 @@ type pace struct {
 
 	learnUntil time.Time     // zero unless learning
 	shortest   time.Duration // between the starts of two bursts while learning; 0 if none was seen
-	row        int           // drains in a row that found events while learning
+	row        int           // drains in a row that found events
+	slower     int           // successive bursts that were at least twice as far apart as learned
+	least      time.Duration // of the times between those
 	lastDrain  time.Time
 	lastBurst  time.Time // when a drain last found events, after one that found none
 }
@@ -47,13 +54,17 @@ func (p *pace) drained(now time.Time, events, capacity int) {
 	switch {
 	case p.learning(now):
 		p.learn(now, events)
-	case events > 0 && !p.explains(events, capacity, elapsed):
+	case events == 0:
+	case !p.explains(events, capacity, elapsed):
 		p.startLearning(now, events)
+	case p.row == 0:
+		p.correct(now)
 	}
 	if events == 0 {
 		p.row = 0
 		return
 	}
+	p.row++
 	p.burst = max(events, p.burst-p.burst/8)
 }
 
@@ -82,8 +93,25 @@ func (p *pace) learning(now time.Time) bool {
 
 func (p *pace) startLearning(now time.Time, events int) {
 	p.learnUntil = now.Add(2 * p.configured)
-	p.shortest, p.row, p.lastBurst = 0, 1, now
+	p.shortest, p.row, p.lastBurst, p.slower = 0, 0, now, 0
 	p.burst = events
+}
+
+// correct raises the interval if it turns out to be longer than learned. A burst has
+// just begun.
+func (p *pace) correct(now time.Time) {
+	gap := now.Sub(p.lastBurst)
+	p.lastBurst = now
+	if gap < 2*p.interval || p.interval >= p.configured {
+		p.slower = 0
+		return
+	}
+	if p.slower == 0 || gap < p.least {
+		p.least = gap
+	}
+	if p.slower++; p.slower == patience {
+		p.interval, p.slower = min(p.least, p.configured), 0
+	}
 }
 
 func (p *pace) learn(now time.Time, events int) {
@@ -96,7 +124,7 @@ func (p *pace) learn(now time.Time, events int) {
 		}
 		p.lastBurst = now
 	}
-	if p.row++; p.row >= streak {
+	if p.row+1 >= streak {
 		p.shortest = minInterval
 	}
 }
@@ -104,7 +132,7 @@ func (p *pace) learn(now time.Time, events int) {
 // idle records that a drain found nothing, as most do. It reports false if next
 // must be asked again, because the agent's bursts are being learned.
 func (p *pace) idle(now time.Time) bool {
-	p.lastDrain = now
+	p.lastDrain, p.row = now, 0
 	return p.learnUntil.IsZero()
 }
 

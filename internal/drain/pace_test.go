@@ -76,3 +76,38 @@ func TestAgentThatBecomesFasterIsLearnedAgain(t *testing.T) {
 		t.Errorf("an agent that flushes 100 events every millisecond is drained every %v", fast)
 	}
 }
+
+// The scheduler interrupts the first flush of an agent, so that it looks like two
+// bursts 3 ms apart.
+func TestIntervalLearnedFromAnInterruptedFlushIsCorrected(t *testing.T) {
+	const interval, capacity = 100 * time.Millisecond, 4096
+	p := newPace(interval)
+	start := time.Unix(1_700_000_000, 0)
+	end := start.Add(10 * time.Second)
+	type push struct {
+		at     time.Time
+		events int
+	}
+	pushes := []push{{start.Add(10 * time.Millisecond), 2000}, {start.Add(13 * time.Millisecond), 2000}}
+	for at := start.Add(interval); at.Before(end); at = at.Add(interval) {
+		pushes = append(pushes, push{at, 4000})
+	}
+	drains, inRing := 0, 0
+	for now := start; now.Before(end); now = now.Add(p.next(capacity, unknownWait(interval, 1))) {
+		for len(pushes) > 0 && !pushes[0].at.After(now) {
+			inRing += pushes[0].events
+			pushes = pushes[1:]
+		}
+		if inRing >= capacity {
+			t.Fatalf("%d events at once", inRing)
+		}
+		p.drained(now, inRing, capacity)
+		inRing = 0
+		if now.After(start.Add(5 * time.Second)) {
+			drains++
+		}
+	}
+	if drains > 5*60 {
+		t.Errorf("%d drains in 5 s", drains)
+	}
+}
