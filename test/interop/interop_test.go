@@ -140,7 +140,11 @@ func waits(t *testing.T, r *ringbuf.Reader) bool {
 	if h.WritePos == r.Position() {
 		return false
 	}
-	time.Sleep(10 * time.Millisecond)
+	select {
+	case <-time.After(10 * time.Millisecond):
+	case <-t.Context().Done():
+		t.Fatal("events are left in the ring")
+	}
 	return true
 }
 
