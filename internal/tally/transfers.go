@@ -135,6 +135,7 @@ func (a *Agent) throughputRun(groups []group) (n int) {
 		}
 		sum += v
 		received += v & -d
+		h.last = v
 		h.buckets[scale.quickBucket(v)]++
 	}
 	a.throughput[Transmit].sum.Add(sum - received)
