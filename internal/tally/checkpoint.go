@@ -158,7 +158,11 @@ func (d *decoder) memory(a *Agent) {
 func (e *encoder) groups(g *groups) {
 	e.bool(g.synced)
 	e.uint(uint64(g.seen))
-	e.uint(uint64(g.dir))
+	var dir int8 // of an earlier group unless the open one has bytes
+	if g.seen&atBytes != 0 {
+		dir = g.dir
+	}
+	e.uint(uint64(dir))
 	e.uint(uint64(g.written[0]))
 	e.uint(uint64(g.written[1]))
 	var took, bytes uint64 // of an earlier group unless the open one has them

@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"bytes"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -112,4 +113,29 @@ func newTestShape(t *testing.T, c Config) *Shape {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// Totals don't show whether events came in one batch, and were counted in runs, or
+// one by one.
+func TestRunsCountAsSingleEventsDo(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	var events []ringbuf.TypedEvent
+	for range 500 {
+		d := ringbuf.Type(random.IntN(2))
+		events = append(events,
+			ringbuf.TypedEvent{Type: ringbuf.TypeXferPostTime, Value: random.Uint64N(100)},
+			ringbuf.TypedEvent{Type: ringbuf.TypeXferTime, Value: random.Uint64N(1 << 20)},
+			ringbuf.TypedEvent{Type: ringbuf.TypeTxBytes + d, Value: random.Uint64() >> random.IntN(64)},
+			ringbuf.TypedEvent{Type: ringbuf.TypeTxRequests + d, Value: 1})
+	}
+	for _, l := range []ringbuf.Layout{ringbuf.V3, ringbuf.V4} {
+		runs, single := NewAgent(newTestShape(t, Config{})), NewAgent(newTestShape(t, Config{}))
+		runs.typed(events, l)
+		for i := range events {
+			single.typed(events[i:i+1], l)
+		}
+		if !bytes.Equal(runs.AppendTotals(nil), single.AppendTotals(nil)) {
+			t.Errorf("%v: totals differ", l)
+		}
+	}
 }

@@ -145,7 +145,8 @@ var rude = append([]deed{
 }, gentle...)
 
 // truncated cuts the ring's file under its agent, which is killed, or dies of
-// it.
+// it. It may go on only if nothing is left of the file: it could write events to the
+// page that is left, which the Collector counts, and nobody knows how many.
 func truncated(t *testing.T, v *victim, rng *rand.Rand) {
 	v.life.Freeze(t)
 	info, err := os.Stat(v.path)
@@ -153,7 +154,7 @@ func truncated(t *testing.T, v *victim, rng *rand.Rand) {
 	const header = 40
 	size := pick(rng, 0, 1+rng.Int64N(header-1), header, rng.Int64N(info.Size()), 4096)
 	must(t, os.Truncate(v.path, min(size, info.Size()-1)))
-	if pick(rng, true, false) {
+	if size == 0 && pick(rng, true, false) {
 		v.life.Signal(t, sigcont)
 		pass(t, upTo(rng, 200*time.Millisecond))
 	}
