@@ -49,8 +49,9 @@
 // as root. With [WithMode] and [ringbuf.Observe], events stay in the rings.
 //
 // A problem with a directory or a ring is logged at most once a minute and retried.
-// [Producer.Err] returns it, for health checks. A file system that hangs, such as
-// NFS or FUSE, delays only its own rings.
+// [Producer.Err] returns it, for health checks. Rings on network file systems and
+// FUSE are rejected, because a page that never arrives would stop the program. A
+// directory that hangs delays only the discovery of its own rings.
 //
 // # Installation
 //

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
@@ -12,15 +11,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// feeder converts the events of rings and passes them to sinks.
+// feeder converts the events of rings and passes them to sinks. Only the goroutine
+// that drains the rings uses it.
 type feeder struct {
 	sinks []sink.Sink
 	log   *slog.Logger
 	now   func() time.Time
 
-	// mu guards the following fields and ensures that sinks aren't called
-	// concurrently: each file system has its own goroutine that drains rings.
-	mu      sync.Mutex
 	batch   []sink.Event
 	names   map[ringbuf.Name]string // cache, because converting a name allocates
 	failing bool                    // the last write failed
@@ -35,8 +32,6 @@ const (
 // tap passes the events of a drain to the sinks before the events are committed.
 // The batch is memory of the ring.
 func (f *feeder) tap(a drain.Agent, b ringbuf.Batch) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	name, read := valid(a.Name), f.now()
 	for i := range b.Len() {
 		e := b.Event(i)

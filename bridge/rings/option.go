@@ -105,9 +105,9 @@ func WithMode(mode ringbuf.Mode) Option {
 }
 
 // WithRunInterval sets the run interval of the agents, at which they write events
-// to their rings: 1 ms or more. Rings are drained twice per interval, and more often
-// while one is more than half full. The default is $NIXL_TELEMETRY_RUN_INTERVAL (in
-// ms), or else 100 ms.
+// to their rings: 1 ms or more. It is a starting value: the Producer learns from each
+// ring how often its agent writes, and how much. Rings are drained at least twice per
+// interval. The default is $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
 func WithRunInterval(interval time.Duration) Option {
 	return optionFunc(func(c config) config {
 		c.require(interval >= time.Millisecond, "run interval is %v: it must be 1ms or more", interval)

@@ -135,8 +135,9 @@ func (p *Producer) Close() error {
 }
 
 // Produce drains the rings and returns the totals of all agents. Before Start, it
-// returns nothing; after Close, the totals of that time. It waits for rings on file
-// systems that hang until ctx is done at the latest. The error is always nil.
+// returns nothing; after Close, the totals of that time. If draining blocks, because
+// a disk doesn't answer, for example, it returns nothing either, at the end of ctx at
+// the latest, and logs the reason. The error is always nil.
 func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

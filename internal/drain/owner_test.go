@@ -12,7 +12,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// faulty is the Backing of a ring in plain memory, of which a page may be missing.
+// faulty is the Backing of a ring in plain memory. While err isn't nil, accesses fail
+// with it.
 type faulty struct {
 	memory
 	err *error

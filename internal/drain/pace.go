@@ -18,8 +18,8 @@ const (
 	streak = 8
 	// patience is the number of successive bursts that must be at least twice as far
 	// apart as learned before the interval is corrected. A flush that the scheduler
-	// interrupts looks like two bursts close to each other, and what is learned from
-	// it would keep the ring being drained far too often.
+	// interrupts looks like two bursts close to each other. Without a correction, its
+	// ring would be drained far too often from then on.
 	patience = 4
 )
 
@@ -39,7 +39,7 @@ type pace struct {
 	shortest   time.Duration // between the starts of two bursts while learning; 0 if none was seen
 	row        int           // drains in a row that found events
 	slower     int           // successive bursts that were at least twice as far apart as learned
-	least      time.Duration // of the times between those
+	least      time.Duration // the shortest time between those
 	lastDrain  time.Time
 	lastBurst  time.Time // when a drain last found events, after one that found none
 }

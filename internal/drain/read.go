@@ -15,8 +15,8 @@ import (
 // as fast as it is drained doesn't delay the others.
 const maxPass = 1 << 16
 
-// round drains every ring that is due, or has at most half of its wait left: to wake
-// up costs more than to look at a ring, so rings are drained together.
+// round drains every ring that is due, or has at most half of its wait left: waking up
+// costs more than looking at a ring, so rings are drained together.
 func (o *owner) round(now time.Time) {
 	if o.ending {
 		return
@@ -150,8 +150,8 @@ func (o *owner) interrupted(a *agent, now time.Time, err error) {
 	case errors.Is(err, ringbuf.ErrLapped):
 		a.dirty = true
 		a.tally.Missed()
-		o.report(a, warn(notice.RingLapped, "events were gone before they could be read and are missing from the totals; "+
-			"with mode: observe, the consumer of the ring is faster", err))
+		o.report(a, warn(notice.RingLapped, "events were overwritten or cut off before they could be read and are missing from the totals; "+
+			"with mode: observe, set a shorter run_interval", err))
 	case errors.Is(err, ringbuf.ErrRestarted), errors.Is(err, ringbuf.ErrShrunk):
 		o.restarted(a, err)
 	default:

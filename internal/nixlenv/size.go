@@ -21,5 +21,6 @@ func EnoughSlots(capacity int, more uint64) int {
 
 // SlotsFor returns the [BufferSize] that a burst leaves at most half full.
 func SlotsFor(burst uint64) int {
-	return int(min(uint64(1)<<bits.Len64(2*burst-1), ringbuf.MaxCapacity))
+	burst = min(burst, ringbuf.MaxCapacity)
+	return int(min(uint64(1)<<bits.Len64(max(2*burst, 1)-1), ringbuf.MaxCapacity))
 }

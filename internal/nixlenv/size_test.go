@@ -6,6 +6,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
+func TestSlotsForABurst(t *testing.T) {
+	for burst, want := range map[uint64]int{0: 1, 1: 2, 2048: 4096, 2049: 8192, 1 << 63: ringbuf.MaxCapacity} {
+		if got := SlotsFor(burst); got != want {
+			t.Errorf("%d events: %d slots, want %d", burst, got, want)
+		}
+	}
+}
+
 func TestEnoughSlots(t *testing.T) {
 	for _, tc := range []struct {
 		capacity int

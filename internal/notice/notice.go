@@ -39,7 +39,7 @@ const (
 	RingRetired  // a ring was closed because its agent exited
 	RingForeign  // another consumer reads a ring
 	RingFull     // a drain found a ring full
-	RingLapped   // events were gone before they could be read
+	RingLapped   // events were overwritten or cut off before they could be read
 	RingBroken   // an open ring can't be read any more
 	DrainHangs   // reading a ring doesn't return
 

@@ -43,8 +43,8 @@ func knownCategory(c ringbuf.Category) ringbuf.Category {
 	return c
 }
 
-// valued says whether events of a category carry a value that the catalog
-// has no other place for.
+// valued reports whether nixl.event.value includes the values of a category's events,
+// because no other metric does.
 func valued(c ringbuf.Category) bool {
 	switch c {
 	case ringbuf.CategoryConnection, ringbuf.CategoryBackend, ringbuf.CategorySystem, ringbuf.CategoryCustom:

@@ -9,8 +9,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// What is beyond the catalog is told apart by what it is reported under:
-// two points of one name would break whoever takes them.
+// Series of events beyond the catalog differ in what they are reported under: a
+// backend rejects two points with the same attributes.
 func TestSeriesAreNeverReportedAlike(t *testing.T) {
 	a := NewAgent(defaultShape(t))
 	addAll(t, a, ringbuf.V1,

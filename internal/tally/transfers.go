@@ -116,8 +116,8 @@ func (a *Agent) timeRun(groups []group) (n int) {
 	return n
 }
 
-// throughputRun counts the throughput of transfers, up to the first that needs
-// more than to be counted.
+// throughputRun counts the throughput of transfers, up to the first that isn't within
+// the known range, or too large for quickThroughput.
 func (a *Agent) throughputRun(groups []group) (n int) {
 	var sum, received uint64
 	scale := a.throughput[0].scale
@@ -143,8 +143,8 @@ func (a *Agent) throughputRun(groups []group) (n int) {
 	return n
 }
 
-// exactBits is the size of bytes and times that quickThroughput takes: times a
-// million, the bytes are an integer that float64 has.
+// exactBits is how many bits quickThroughput takes: a number of bytes below 2^33,
+// times a million, is an integer that float64 represents exactly.
 const exactBits = 33
 
 // quickThroughput is [semconv.Throughput] for up to exactBits bits, and at least 1 µs.

@@ -17,8 +17,8 @@ var (
 // the exported metrics are among them, so that these can be merged into those.
 func Bounds() []float64 { return append([]float64(nil), bounds...) }
 
-// makeBounds returns ten bounds for each decade from first to last, of which perUnit
-// make one of the unit.
+// makeBounds returns ten bounds for each decade from first to last, divided by
+// perUnit.
 func makeBounds(first, last int, perUnit float64) (b []float64) {
 	steps := []int{100, 125, 150, 200, 250, 300, 400, 500, 600, 800}
 	for decade := first; decade < last; decade *= 10 {
