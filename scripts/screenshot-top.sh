@@ -5,7 +5,7 @@
 #
 #   scripts/screenshot-top.sh [few | many]   the first two, or the last one, of 256 agents   [both]
 #
-#   WIDTH, HEIGHT  the size of the terminal   [156 x 21, the detail page 30, 256 agents 50]
+#   WIDTH, HEIGHT  the size of the terminal   [168 x 21, the detail page 30, 256 agents 50]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +17,7 @@ case "${1-both}" in
   many) height=${HEIGHT:-50} sort=p99 ;;
   *) echo "screenshot-top: $1 is neither few nor many" >&2; exit 1 ;;
 esac
-width=${WIDTH:-156}
+width=${WIDTH:-168}
 dir=/tmp/nixl # is in the picture
 mkdir "$dir" || { echo "screenshot-top: $dir must not be there yet" >&2; exit 1; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/nixl-screenshot.XXXXXX")
