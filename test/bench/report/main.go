@@ -63,7 +63,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	lines := judge(found)
 	printTable(out, lines)
 	if o.docs != "" {
-		errs = append(errs, writeDocs(ctx, o.docs, lines, raw.String()))
+		errs = append(errs, writeDocs(ctx, o.docs, lines))
 	}
 	if o.short {
 		errs = append(errs, farOff(lines))

@@ -22,22 +22,19 @@ func printTable(out io.Writer, lines []line) {
 	_ = w.Flush() // to a terminal
 }
 
-// What is written by the command stands around what people add.
-const (
-	notes   = "<!-- Above: written by `make bench-docs`. Below: by hand. -->\n"
-	rawMark = "<!-- Above: by hand. Below: written by `make bench-docs`. -->\n"
-)
+// notes separates the table from the text that people write below it.
+const notes = "<!-- Above: written by `make bench-docs`. Below: written by hand. -->\n"
 
-// writeDocs writes the table as Markdown, and keeps what stands below it.
-func writeDocs(ctx context.Context, path string, lines []line, raw string) error {
+// writeDocs writes the table as Markdown and keeps the text below it.
+func writeDocs(ctx context.Context, path string, lines []line) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	var b strings.Builder
-	b.WriteString("# Benchmarks\n\n`make bench` measures this anew, `make bench-docs` writes it here. " +
-		"Each figure is the median of several runs, and stands beside its reference in the same run: " +
-		"the ratio says something of another machine too, the times don't.\n\n")
+	b.WriteString("# Benchmarks\n\n`make bench` prints this table, and `make bench-docs` writes it to this file. " +
+		"Each figure is the median of several runs and is compared with a reference that ran at the same time. " +
+		"Ratios carry over to other machines, times don't.\n\n")
 	fmt.Fprintf(&b, "%s · %s · %s/%s, %d × %s · version %s\n\n", time.Now().UTC().Format(time.DateOnly),
 		goVersion(ctx), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), version(ctx))
 	b.WriteString("| what | against | measured | goal | | in this run |\n|---|---|---|---|---|---|\n")
@@ -46,11 +43,8 @@ func writeDocs(ctx context.Context, path string, lines []line, raw string) error
 	}
 	b.WriteString("\n" + notes)
 	if _, below, found := strings.Cut(string(old), notes); found {
-		below, _, _ = strings.Cut(below, rawMark)
-		b.WriteString(strings.TrimRight(below, "\n") + "\n")
+		b.WriteString(below)
 	}
-	fmt.Fprintf(&b, "\n%s\n<details><summary>The benchmarks' own output, for benchstat</summary>\n\n```\n%s```\n\n</details>\n",
-		rawMark, strings.TrimPrefix(raw, "\n"))
 	return os.WriteFile(path, []byte(b.String()), 0o644)
 }
 
