@@ -22,7 +22,7 @@ func OpenReader(path string, _ Mode, _ ...Option) (*Reader, error) {
 func (*Reader) SameFile(fs.FileInfo) bool { return false }
 
 // Peek returns [errors.ErrUnsupported].
-func Peek(path string) (Header, error) { return Header{}, unsupported("open ring", path) }
+func Peek(path string, _ ...Option) (Header, error) { return Header{}, unsupported("open ring", path) }
 
 // Unattended returns [errors.ErrUnsupported].
 func Unattended(path string, _ ...Option) (bool, error) { return false, unsupported("open ring", path) }
@@ -40,6 +40,9 @@ func OpenFolder(dir, _ string) (*Folder, error) { return nil, unsupported("open"
 
 // Open returns [errors.ErrUnsupported].
 func (*Folder) Open(name string) (*Folder, error) { return nil, unsupported("open", name) }
+
+// OpenBelow returns [errors.ErrUnsupported].
+func (*Folder) OpenBelow(path string) (*Folder, error) { return nil, unsupported("open", path) }
 
 // ReadDir returns [errors.ErrUnsupported].
 func (*Folder) ReadDir(int) ([]fs.DirEntry, error) { return nil, errors.ErrUnsupported }

@@ -25,30 +25,64 @@ type Folder struct{ file *os.File }
 // it. Nothing below may: who can rename files there can put a link or a FIFO
 // where a folder was a moment ago. Such a folder is [ErrNotFolder].
 func OpenFolder(dir, name string) (*Folder, error) {
-	if !filepath.IsLocal(name) {
-		return nil, &fs.PathError{Op: "open", Path: filepath.Join(dir, name), Err: fs.ErrInvalid}
-	}
 	f, err := openFolder(unix.AT_FDCWD, dir, dir, 0)
-	for part := range strings.SplitSeq(filepath.Clean(name), "/") {
-		if err != nil || part == "." {
-			return f, err
-		}
-		var below *Folder
-		below, err = f.Open(part)
-		f, err = below, errors.Join(err, f.Close())
+	if err != nil || name == "." {
+		return f, err
 	}
-	return f, err
+	below, err := f.Open(name)
+	return below, errors.Join(err, f.Close())
 }
 
-// Open opens a folder in this one.
+// Open opens a folder in this one, or below such a folder. No part of the name may
+// be a symbolic link, as for [OpenFolder].
 func (f *Folder) Open(name string) (*Folder, error) {
-	return openFolder(int(f.file.Fd()), name, filepath.Join(f.file.Name(), name), unix.O_NOFOLLOW)
+	if !filepath.IsLocal(name) {
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(f.file.Name(), name), Err: fs.ErrInvalid}
+	}
+	at := f
+	for part := range strings.SplitSeq(filepath.Clean(name), "/") {
+		below, err := openFolder(int(at.file.Fd()), part, filepath.Join(at.file.Name(), part), unix.O_NOFOLLOW)
+		if at != f {
+			err = errors.Join(err, at.Close())
+		}
+		if err != nil {
+			return nil, err
+		}
+		at = below
+	}
+	return at, nil
+}
+
+// OpenBelow opens the folder at a path as a process does whose root directory is
+// this folder: symbolic links and .. don't lead out of it. The magic links of
+// /proc aren't followed. Before Linux 5.6, no links are followed at all.
+func (f *Folder) OpenBelow(path string) (*Folder, error) {
+	how := unix.OpenHow{
+		Flags:   unix.O_DIRECTORY | unix.O_NONBLOCK | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	for range 100 {
+		fd, err := unix.Openat2(int(f.file.Fd()), path, &how)
+		switch {
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN): // something was renamed meanwhile
+			continue
+		case errors.Is(err, unix.ENOSYS):
+			return f.Open(filepath.Join(".", filepath.Clean("/"+path)))
+		}
+		return newFolder(fd, filepath.Join(f.file.Name(), path), err)
+	}
+	return nil, &fs.PathError{Op: "open", Path: filepath.Join(f.file.Name(), path), Err: unix.EAGAIN}
 }
 
 // openFolder opens a directory. O_DIRECTORY turns away what is none before it
 // is opened, so that a FIFO doesn't make it wait.
 func openFolder(at int, name, path string, flags int) (*Folder, error) {
 	fd, err := openRetry(at, name, unix.O_DIRECTORY|unix.O_NONBLOCK|unix.O_CLOEXEC|flags, 0)
+	return newFolder(fd, path, err)
+}
+
+// newFolder returns what came of opening a directory.
+func newFolder(fd int, path string, err error) (*Folder, error) {
 	switch {
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w (%w)", ErrNotFolder, err)}

@@ -69,6 +69,65 @@ func TestFolderBelowALinkThatWasChosen(t *testing.T) {
 	}
 }
 
+// A folder is opened as a process finds it whose root is another folder.
+func TestFolderBelowARoot(t *testing.T) {
+	dir := folders(t)
+	for link, target := range map[string]string{"inside": "/folder", "outside": "/../../etc", "magic": "/proc/self/root"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := OpenFolder(dir, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for path, want := range map[string]error{
+		"/folder/deep": nil, "folder/deep/": nil, "/../folder/../folder/deep": nil, "/inside/deep": nil,
+		"/outside": fs.ErrNotExist, "/magic": fs.ErrNotExist, "/link": fs.ErrNotExist, "/none": fs.ErrNotExist, "": fs.ErrNotExist,
+		"/fifo": ErrNotFolder, "/file": ErrNotFolder,
+	} {
+		f, err := root.OpenBelow(path)
+		if !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", path, err, want)
+		}
+		if err != nil {
+			continue
+		}
+		if _, err := f.Lstat("agent"); err != nil {
+			t.Errorf("%q: %v", path, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// No part of a folder's name may be a link.
+func TestFolderInAFolder(t *testing.T) {
+	dir := folders(t)
+	f, err := OpenFolder(dir, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for name, want := range map[string]error{
+		".": nil, "folder": nil, "folder/deep": nil, "link": ErrNotFolder, "link/deep": ErrNotFolder,
+		"folder/none": fs.ErrNotExist, "..": fs.ErrInvalid, "/etc": fs.ErrInvalid,
+	} {
+		below, err := f.Open(name)
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+		if err == nil && below.Close() != nil {
+			t.Errorf("%s: not closed", name)
+		}
+	}
+	if _, err := f.Lstat("folder"); err != nil {
+		t.Errorf("the folder itself: %v", err)
+	}
+}
+
 // A folder stays what was opened though another takes its name.
 func TestRingInAFolder(t *testing.T) {
 	dir := folders(t)

@@ -77,8 +77,8 @@ func (r *Reader) SameFile(info os.FileInfo) bool { return os.SameFile(r.info.inf
 // sense, to explain what is wrong with a ring. The error is why [OpenReader]
 // wouldn't open it; the header is that of the file all the same, or zero if there
 // is none.
-func Peek(path string) (Header, error) {
-	f, _, err := openChecked(path, Observe, options{})
+func Peek(path string, opts ...Option) (Header, error) {
+	f, _, err := openChecked(path, Observe, newOptions(opts))
 	if err != nil {
 		return Header{}, fmt.Errorf("ring %s: %w", path, err)
 	}

@@ -1,7 +1,6 @@
 package discover
 
 import (
-	"bufio"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -90,26 +90,24 @@ func writers(proc string, files map[string]string) map[string][]string {
 	return found
 }
 
-// mappings returns which of some files are mapped for writing. A line is
-//
-//	7f0a4c000000-7f0a4c011000 rw-s 00000000 fe:00 5678   /run/nixl/agent
-//
-// with the device in hexadecimal and the inode in decimal.
+// mappings returns which of some files are mapped for writing.
 func mappings(maps string, files map[string]string) (paths []string) {
 	f, err := os.Open(maps)
 	if err != nil {
 		return nil // the process belongs to another user, or has exited
 	}
 	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		field := strings.Fields(lines.Text())
-		if len(field) < 5 || field[1][1] != 'w' {
-			continue
+	// A list that ends early is as good as one of a process that has exited.
+	_ = process.ReadMaps(f, func(m process.Mapping) bool {
+		if !m.Write || !m.Shared {
+			return true
 		}
-		if path := files[field[3]+" "+field[4]]; path != "" && !slices.Contains(paths, path) {
+		path := files[fmt.Sprintf("%s %d", m.Dev, m.Inode)]
+		if path != "" && !slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}
-	}
+		return true
+	})
 	return paths
 }
 
@@ -120,13 +118,12 @@ func mapped(id ringbuf.FileID) string {
 	return fmt.Sprintf("%02x:%02x %d", major, minor, id.Ino)
 }
 
-// parent returns the parent of a process: the second field after its name, which
-// is in parentheses.
+// parent returns the parent of a process, or "" if it has exited.
 func parent(stat string) string {
-	b, _ := os.ReadFile(stat) // "" if the process has exited
-	field := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	if len(field) < 2 {
+	b, _ := os.ReadFile(stat)
+	s, ok := process.ParseStat(b)
+	if !ok {
 		return ""
 	}
-	return field[1]
+	return strconv.Itoa(s.Parent)
 }

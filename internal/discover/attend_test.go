@@ -73,7 +73,7 @@ func TestWritersOfARing(t *testing.T) {
 		}
 		line := "7f0a4c000000-7f0a4c011000 " + tc.perms + " 00000000 fe:00 5678   /run/nixl/agent\n"
 		touch(t, filepath.Join(dir, "maps"), "7f0a00000000-7f0a00001000 rw-p 00000000 00:00 0\n"+line+line)
-		touch(t, filepath.Join(dir, "stat"), pid+" (a) name) S "+tc.parent+" 1 1 0")
+		touch(t, filepath.Join(dir, "stat"), pid+" (a) name) S "+tc.parent+" 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 4711 0 0 0")
 	}
 	touch(t, filepath.Join(proc, "meminfo"), "")
 	got := writers(proc, map[string]string{mapped(ringbuf.FileID{Dev: 0xfe00, Ino: 5678}): "agent"})

@@ -1,0 +1,59 @@
+package process
+
+import (
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxAttributes limits the attributes of a process, and maxAttribute the bytes
+	// of a name or a value.
+	maxAttributes = 64
+	maxAttribute  = 1024
+)
+
+// known are resource attributes about which a process isn't asked: the kernel or
+// the Collector knows them.
+var known = map[string]bool{
+	"container.id":            true,
+	"host.id":                 true,
+	"host.name":               true,
+	"k8s.pod.uid":             true,
+	"process.executable.name": true,
+	"process.pid":             true,
+	"service.instance.id":     true,
+}
+
+// Attributes returns the resource attributes that the process states about itself
+// in OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME. Attributes that identify the
+// process, its container, its pod, its host or the source of its metrics are
+// ignored, even if nothing is known about them, so that a process can't claim to
+// be another. Pairs that aren't valid are skipped.
+func (p Process) Attributes() map[string]string {
+	attributes := make(map[string]string)
+	for pair := range strings.SplitSeq(p.Env[resourceAttributes], ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			continue
+		}
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		name, err1 := url.PathUnescape(name)
+		value, err2 := url.PathUnescape(value)
+		if err1 == nil && err2 == nil && !known[name] && valid(name, value) {
+			attributes[name] = value
+		}
+		if len(attributes) == maxAttributes {
+			break
+		}
+	}
+	if name := p.Env[serviceName]; name != "" && valid(serviceName, name) {
+		attributes["service.name"] = name
+	}
+	return attributes
+}
+
+func valid(name, value string) bool {
+	return name != "" && len(name) <= maxAttribute && len(value) <= maxAttribute &&
+		utf8.ValidString(name) && utf8.ValidString(value)
+}

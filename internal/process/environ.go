@@ -1,0 +1,51 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"unicode/utf8"
+)
+
+const (
+	// maxEnviron limits how much is read of an environment. The kernel allows
+	// 2 MiB at the usual stack size.
+	maxEnviron = 2 << 20
+)
+
+// readEnviron returns the wanted variables of an environment in the format of
+// /proc/PID/environ. A variable that is too long or isn't UTF-8 counts as not set,
+// because it becomes an attribute. If a variable is set twice, the first value
+// counts, as for getenv(3).
+//
+// intact is false if nothing is left of the environment: programs that change
+// their title, such as vLLM, write it over the arguments and the environment, and
+// fill the rest with zeros.
+func readEnviron(r io.Reader, wanted map[string]bool) (env map[string]string, intact bool, err error) {
+	limited := &io.LimitedReader{R: r, N: maxEnviron}
+	b := newLines(limited)
+	defer freeLines(b)
+	for empty := true; err == nil; {
+		var entry []byte
+		entry, err = b.ReadSlice(0)
+		empty = empty && len(entry) == 0
+		intact = intact || empty && errors.Is(err, io.EOF) || bytes.IndexByte(entry, '=') >= 0
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			err = skip(b, 0)
+			continue
+		case err != nil && limited.N <= 0: // the rest of it wasn't read
+			continue
+		}
+		name, value, ok := bytes.Cut(bytes.TrimSuffix(entry, []byte{0}), []byte("="))
+		if _, twice := env[string(name)]; twice || !ok || !wanted[string(name)] || !utf8.Valid(value) {
+			continue
+		}
+		if env == nil {
+			env = make(map[string]string)
+		}
+		env[string(name)] = string(value)
+	}
+	return env, intact, notEOF(err)
+}

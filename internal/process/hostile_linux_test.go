@@ -1,0 +1,304 @@
+package process
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// hang makes a file of a process keep its readers waiting.
+func (h *host) hang(pid int, name string) {
+	h.t.Helper()
+	path := h.path(pid, name)
+	if err := os.Remove(path); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// answer lets who waits for a file have it, and makes it an ordinary file.
+func (h *host) answer(path, contents string) {
+	h.t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for the reader
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		h.t.Fatal(err)
+	}
+	h.write(path, contents)
+	_, err = f.WriteString(contents)
+	if err := errors.Join(err, f.Close()); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// waitHanging waits until a number of examinations hang.
+func (h *host) waitHanging(s *Scanner, n int) {
+	h.t.Helper()
+	for len(s.hanging) > n {
+		<-s.hanging[0].done
+		_, _ = s.Scan(h.now)
+	}
+	if len(s.hanging) != n {
+		h.t.Fatalf("%d examinations hang, not %d", len(s.hanging), n)
+	}
+}
+
+// A process can let whoever reads its environment or its mappings wait.
+func TestProcessThatHangs(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"environ", "maps"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.set(task{pid: 100, environ: enabled})
+			h.set(task{pid: 101})
+			h.set(task{pid: 102, environ: enabled})
+			h.hang(101, name)
+			s := New(Config{Proc: h.proc})
+			for range 3 { // it takes time once only
+				found, err := s.Scan(h.now)
+				if len(found) != 2 || !errors.Is(err, errHangs) {
+					t.Errorf("%+v, %v", found, err)
+				}
+			}
+			contents := enabled
+			if name == "maps" {
+				contents = h.ring("/run/agent")
+			}
+			h.answer(h.path(101, name), contents)
+			h.waitHanging(s, 0)
+			if got := h.pids(s, 0); !slices.Equal(got, []int{100, 101, 102}) {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// The processes of one container can't use up what there is for all.
+func TestContainerWhoseProcessesHang(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	const first, last = 100, 109
+	for pid := first; pid <= last; pid++ {
+		h.set(task{pid: pid, cgroup: strings.Replace(inAPod, "\n", "/"+strconv.Itoa(pid)+"\n", 1)})
+		h.hang(pid, "environ")
+	}
+	h.set(task{pid: 200, environ: enabled})
+	s := New(Config{Proc: h.proc})
+	found, err := s.Scan(h.now)
+	if len(found) != 1 || !errors.Is(err, errHangs) || len(s.hanging) != maxHangingGroup {
+		t.Errorf("%+v, %v, %d hang", found, err, len(s.hanging))
+	}
+	waiting := slices.Clone(s.hanging)
+	for pid := first; pid <= last; pid++ {
+		if !slices.ContainsFunc(waiting, func(x *examination) bool { return x.pid == pid }) {
+			h.exit(pid)
+		}
+	}
+	for _, x := range waiting {
+		h.answer(h.path(x.pid, "environ"), "")
+	}
+	h.waitHanging(s, 0)
+}
+
+// A process that hangs and is gone when it answers isn't taken for the one that
+// has its PID now.
+func TestHangingProcessWhosePIDIsReused(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.set(task{pid: 100, start: 1})
+	h.hang(100, "environ")
+	s := New(Config{Proc: h.proc})
+	if _, err := s.Scan(h.now); !errors.Is(err, errHangs) {
+		t.Fatal(err)
+	}
+	exited := h.exit(100)
+	h.set(task{pid: 100, start: 2})
+	_, _ = s.Scan(h.now)
+	h.answer(filepath.Join(exited, "environ"), enabled)
+	h.waitHanging(s, 0)
+	if found := h.scan(s, 0); len(found) != 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Reading mappings is limited; all processes get their turn.
+func TestManyMappings(t *testing.T) {
+	h := newHost(t)
+	maps := manyMaps(20_000)
+	const first, last = 100, 110
+	for pid := first; pid < last; pid++ {
+		h.set(task{pid: pid, maps: maps})
+	}
+	h.set(task{pid: last, maps: h.ring("/run/agent")})
+	s := New(Config{Proc: h.proc})
+	s.allowance = 1
+	for range last - first + 1 {
+		// Each process is more than a second's share.
+		before := s.allowance
+		if found := h.scan(s, time.Second); len(found) > 0 {
+			t.Errorf("%+v", found)
+		}
+		if read := before + mappingRate - s.allowance; read > mappingRate+len(maps) {
+			t.Errorf("%d bytes were read in a second", read)
+		}
+	}
+	for range last - first {
+		if len(h.scan(s, time.Minute)) > 0 {
+			return
+		}
+	}
+	t.Error("the last process is never examined")
+}
+
+// hostile makes a container's root with everything that a container could put in a
+// place where rings are looked for. A file lies outside of it.
+func hostile(t *testing.T) (h *host, p Process) {
+	t.Helper()
+	h = newHost(t)
+	outside := t.TempDir()
+	h.mkdir(filepath.Join(outside, "rings"))
+	h.ring("/run/nixl/agent")
+	h.mkdir(filepath.Join(h.root, "proc/1"))
+	for link, target := range map[string]string{
+		"var-run":       "/run",
+		"relative":      "run/nixl",
+		"out":           outside,
+		"up":            "../../../../../../../../" + outside,
+		"run/nixl/out":  outside,
+		"run/nixl/back": "/run",
+		"proc/1/root":   "/proc/self/root",
+		"loop":          "/loop",
+	} {
+		h.link(target, filepath.Join(h.root, link))
+	}
+	if err := syscall.Mkfifo(filepath.Join(h.root, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.write(filepath.Join(h.root, "file"), "")
+	h.set(task{pid: 100, environ: enabled})
+	return h, Process{PID: 100, Start: 500}
+}
+
+func TestFolderInTheRootOfAProcess(t *testing.T) {
+	h, p := hostile(t)
+	for _, tt := range []struct {
+		dir, name string
+		want      error
+	}{
+		{"/run/nixl", ".", nil},
+		{"/run", "nixl", nil},
+		{"/", "run/nixl", nil},
+		{"/run/../run/./nixl/", ".", nil},
+		{"/../../run/nixl", ".", nil},
+		{"/var-run/nixl", ".", nil}, // in most images, /var/run is a link to /run
+		{"/relative", ".", nil},
+		{"/none", ".", fs.ErrNotExist},
+		{"/run/nixl", "none", fs.ErrNotExist},
+		{"/out", ".", fs.ErrNotExist},
+		{"/out/rings", ".", fs.ErrNotExist},
+		{"/up/rings", ".", fs.ErrNotExist},
+		{"/run/nixl", "out", ringbuf.ErrNotFolder},
+		{"/run/nixl", "back", ringbuf.ErrNotFolder},
+		{"/run/nixl", "..", fs.ErrInvalid},
+		{"/run/nixl", "/etc", fs.ErrInvalid},
+		{"/fifo", ".", ringbuf.ErrNotFolder},
+		{"/file", ".", ringbuf.ErrNotFolder},
+		{"/loop", ".", ringbuf.ErrNotFolder},
+		{"/run/nixl/agent", ".", ringbuf.ErrNotFolder},
+		{"/" + strings.Repeat("x/", 4096), ".", syscall.ENAMETOOLONG},
+	} {
+		f, err := OpenFolder(p, h.proc, tt.dir, tt.name)
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s, %s: %v; want %v", tt.dir, tt.name, err, tt.want)
+		}
+		if err != nil {
+			continue
+		}
+		if _, err := f.Lstat("agent"); err != nil {
+			t.Errorf("%s, %s: %v", tt.dir, tt.name, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The links of the real /proc lead anywhere, whatever their text says.
+func TestMagicLinksAreNotFollowed(t *testing.T) {
+	pid := os.Getpid()
+	s, err := readStat(filepath.Join("/proc", strconv.Itoa(pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Process{PID: pid, Start: s.Start}
+	for _, dir := range []string{"/proc/" + strconv.Itoa(pid) + "/root", "/proc/self/cwd", "/proc/self/root/tmp"} {
+		if f, err := OpenFolder(p, "", dir, "."); !errors.Is(err, ringbuf.ErrNotFolder) {
+			t.Errorf("%s: %v, %v", dir, f, err)
+		}
+	}
+	f, err := OpenFolder(p, "", "/proc", ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFolderOfAProcessThatHasExited(t *testing.T) {
+	h, p := hostile(t)
+	reused := p
+	reused.Start++
+	if f, err := OpenFolder(reused, h.proc, "/run/nixl", "."); !errors.Is(err, ErrExited) {
+		t.Errorf("reused PID: %v, %v", f, err)
+	}
+	h.exit(100)
+	if f, err := OpenFolder(p, h.proc, "/run/nixl", "."); !errors.Is(err, ErrExited) {
+		t.Errorf("%v, %v", f, err)
+	}
+}
+
+// What a process maps is looked at only if it is a regular file in its root.
+func TestMappedFilesThatAreNoRings(t *testing.T) {
+	h, _ := hostile(t)
+	size := 4096*16 + os.Getpagesize()
+	var maps strings.Builder
+	for _, path := range []string{"/fifo", "/run", "/out/x", "/proc/1/root/etc/passwd", "/none", "/loop", "/file", "/../../etc/passwd"} {
+		maps.WriteString(h.mapping("", size)[:strings.IndexByte(h.mapping("", size), '/')] + h.root + path + "\n")
+	}
+	h.set(task{pid: 100, maps: maps.String()})
+	if found := h.scan(New(Config{Proc: h.proc}), 0); len(found) != 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// However many files a process maps, the number of directories is limited.
+func TestManyRings(t *testing.T) {
+	h := newHost(t)
+	var maps strings.Builder
+	for i := range 3 * maxDirs {
+		maps.WriteString(h.ring("/rings/" + strconv.Itoa(i) + "/agent"))
+	}
+	for i := range 3 * maxDirs {
+		maps.WriteString(h.mapping("/stores/"+strconv.Itoa(i)+"/nixl.1.a.0.mmap", 8192))
+	}
+	h.set(task{pid: 100, maps: maps.String()})
+	found := h.scan(New(Config{Proc: h.proc}), 0)
+	if len(found) != 1 || len(found[0].Dirs) != maxDirs || len(found[0].Stores) != maxDirs {
+		t.Errorf("%+v", found)
+	}
+}

@@ -1,0 +1,65 @@
+package process
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// ErrExited is a process that has exited. Its PID may be another's now.
+var ErrExited = errors.New("process has exited")
+
+// OpenFolder opens the folder name below dir in the root of a process. dir is one
+// of its [Process.Dirs] or [Process.Stores], and name is local, such as "." for dir
+// itself. Links in dir stay in the root, and no part of name may be a link.
+//
+// It may block for as long as the process wants. The folder stays open if the
+// process exits, and keeps the process's mount namespace and file system in use.
+func OpenFolder(p Process, proc, dir, name string) (*ringbuf.Folder, error) {
+	pid := filepath.Join(cmp.Or(proc, "/proc"), strconv.Itoa(p.PID))
+	root, err := ringbuf.OpenFolder(filepath.Join(pid, "root"), ".")
+	if err != nil {
+		return nil, exitedOr(err)
+	}
+	defer root.Close()
+	// Whoever has the PID now had it before, too: the root is this process's.
+	if s, err := readStat(pid); err != nil || s.Start != p.Start {
+		return nil, fmt.Errorf("open %s of process %d: %w", path.Join(dir, name), p.PID, ErrExited)
+	}
+	if name == "." {
+		return root.OpenBelow(dir)
+	}
+	f, err := root.OpenBelow(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Open(name)
+}
+
+func readStat(pid string) (Stat, error) {
+	b, err := os.ReadFile(filepath.Join(pid, "stat"))
+	if err != nil {
+		return Stat{}, exitedOr(err)
+	}
+	s, ok := ParseStat(b)
+	if !ok {
+		return Stat{}, ErrExited
+	}
+	return s, nil
+}
+
+// exitedOr returns ErrExited if an error of a file in /proc/PID means that.
+func exitedOr(err error) error {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+		return ErrExited
+	}
+	return err
+}

@@ -1,0 +1,52 @@
+package process
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// Stat is what /proc/PID/stat says about a process.
+type Stat struct {
+	Parent int    // its parent's PID
+	Start  uint64 // when it started, in clock ticks since boot
+}
+
+// The fields of /proc/PID/stat are numbered from 1 by proc(5). The first two are
+// the PID and, in parentheses, a name that may contain anything.
+const (
+	fieldParent = 4
+	fieldStart  = 22
+)
+
+// ParseStat parses the contents of /proc/PID/stat.
+func ParseStat(b []byte) (s Stat, ok bool) {
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	if len(fields) <= fieldStart-3 {
+		return Stat{}, false
+	}
+	parent, err := strconv.Atoi(string(fields[fieldParent-3]))
+	if err != nil {
+		return Stat{}, false
+	}
+	start, err := strconv.ParseUint(string(fields[fieldStart-3]), 10, 64)
+	return Stat{Parent: parent, Start: start}, err == nil
+}
+
+// nsPID returns the PID of a process in its own namespace from the contents of
+// /proc/PID/status, or 0.
+func nsPID(status []byte) int {
+	for line := range bytes.Lines(status) {
+		if list, ok := bytes.CutPrefix(line, []byte("NSpid:")); ok {
+			fields := bytes.Fields(list)
+			if len(fields) == 0 {
+				return 0
+			}
+			pid, err := strconv.Atoi(string(fields[len(fields)-1]))
+			if err != nil {
+				return 0
+			}
+			return pid
+		}
+	}
+	return 0
+}

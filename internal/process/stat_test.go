@@ -1,0 +1,39 @@
+package process
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestStatOfAProcessWithAnyName(t *testing.T) {
+	const rest = " S 17 100 100 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 8192 100 18446744073709551615 1 1\n"
+	for _, name := range []string{"cat", "a b", ") (", "a) S 1 (b", ")", "((", "tab\tand\nnewline", ""} {
+		s, ok := ParseStat([]byte("100 (" + name + ")" + rest))
+		if want := (Stat{Parent: 17, Start: 123456}); !ok || s != want {
+			t.Errorf("%q: %+v, %v", name, s, ok)
+		}
+	}
+	for _, b := range []string{
+		"", "100", "100 (cat)", "100 (cat) S 17", strings.Replace("100 (cat)"+rest, "123456", "-1", 1),
+		strings.Replace("100 (cat)"+rest, " 17 ", " x ", 1),
+	} {
+		if s, ok := ParseStat([]byte(b)); ok {
+			t.Errorf("%q: %+v", b, s)
+		}
+	}
+}
+
+func TestPIDInItsNamespace(t *testing.T) {
+	for status, want := range map[string]int{
+		"Name:\tcat\nNSpid:\t4711\t1\nNSpgid:\t1\n": 1,
+		"NSpid:\t4711\t17\t3\n":                     3,
+		"NSpid:\t4711\n":                            4711,
+		"NSpid:\n":                                  0,
+		"NSpid:\tx\n":                               0,
+		"Name:\tcat\n":                              0, // before Linux 4.1
+	} {
+		if got := nsPID([]byte(status)); got != want {
+			t.Errorf("%q: %d, want %d", status, got, want)
+		}
+	}
+}
