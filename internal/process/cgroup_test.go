@@ -9,7 +9,7 @@ import (
 
 const (
 	uid   = "2d51509a-fcf0-41cc-b535-57cfeeaf73d1"
-	uid_  = "2d51509a_fcf0_41cc_b535_57cfeeaf73d1"
+	slice = "2d51509a_fcf0_41cc_b535_57cfeeaf73d1"
 	hash  = "b53dfa9e2dc9b890f7fadb2770857b03" // UID of a static pod
 	id    = "0853fad78812e955b92d871d8d597d9bc598e34320c9edbfab0a73eacf150145"
 	other = "f52987fbdcc7b29175fb52e01c7917e9d6d2e14550e3a2a7abf739da5a067e31"
@@ -27,21 +27,21 @@ var cgroups = []struct {
 	{"session", "/user.slice/user-1000.slice/session-3.scope", "", ""},
 	{"kubepods without a pod", "/kubepods.slice/kubepods-burstable.slice", "", ""},
 
-	{"containerd, systemd driver, burstable", "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + uid_ + ".slice/cri-containerd-" + id + ".scope", uid, id},
-	{"containerd, systemd driver, best effort", "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" + uid_ + ".slice/cri-containerd-" + id + ".scope", uid, id},
-	{"containerd, systemd driver, guaranteed", "/kubepods.slice/kubepods-pod" + uid_ + ".slice/cri-containerd-" + id + ".scope", uid, id},
+	{"containerd, systemd driver, burstable", "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + slice + ".slice/cri-containerd-" + id + ".scope", uid, id},
+	{"containerd, systemd driver, best effort", "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" + slice + ".slice/cri-containerd-" + id + ".scope", uid, id},
+	{"containerd, systemd driver, guaranteed", "/kubepods.slice/kubepods-pod" + slice + ".slice/cri-containerd-" + id + ".scope", uid, id},
 	{"containerd, systemd driver, static pod", "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + hash + ".slice/cri-containerd-" + id + ".scope", hash, id},
 	{"containerd, cgroupfs driver, burstable", "/kubepods/burstable/pod" + uid + "/" + id, uid, id},
 	{"containerd, cgroupfs driver, guaranteed", "/kubepods/pod" + uid + "/" + id, uid, id},
 	{"containerd, cgroupfs driver, below a root of its own", "/hkube/kubepods/besteffort/pod" + uid + "/" + id, uid, id},
-	{"containerd, different drivers", "/system.slice/containerd.service/kubepods-besteffort-pod" + uid_ + ".slice:cri-containerd:" + id, uid, id},
-	{"containerd, different drivers, k3s", "/kubepods-burstable-pod" + uid_ + ".slice:cri-containerd:" + id, uid, id},
-	{"CRI-O, systemd driver", "/kubepods.slice/kubepods-pod" + uid_ + ".slice/crio-" + id + ".scope", uid, id},
-	{"CRI-O, systemd driver, crun", "/kubepods.slice/kubepods-pod" + uid_ + ".slice/crio-" + id + ".scope/container", uid, id},
+	{"containerd, different drivers", "/system.slice/containerd.service/kubepods-besteffort-pod" + slice + ".slice:cri-containerd:" + id, uid, id},
+	{"containerd, different drivers, k3s", "/kubepods-burstable-pod" + slice + ".slice:cri-containerd:" + id, uid, id},
+	{"CRI-O, systemd driver", "/kubepods.slice/kubepods-pod" + slice + ".slice/crio-" + id + ".scope", uid, id},
+	{"CRI-O, systemd driver, crun", "/kubepods.slice/kubepods-pod" + slice + ".slice/crio-" + id + ".scope/container", uid, id},
 	{"CRI-O, cgroupfs driver", "/kubepods/pod" + hash + "/crio-" + id, hash, id},
-	{"CRI-O, monitor", "/kubepods.slice/kubepods-pod" + uid_ + ".slice/crio-conmon-" + id + ".scope", uid, ""},
-	{"Docker as a runtime of Kubernetes", "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + uid_ + ".slice/docker-" + id + ".scope", uid, id},
-	{"pod that has no container yet", "/kubepods.slice/kubepods-pod" + uid_ + ".slice", uid, ""},
+	{"CRI-O, monitor", "/kubepods.slice/kubepods-pod" + slice + ".slice/crio-conmon-" + id + ".scope", uid, ""},
+	{"Docker as a runtime of Kubernetes", "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + slice + ".slice/docker-" + id + ".scope", uid, id},
+	{"pod that has no container yet", "/kubepods.slice/kubepods-pod" + slice + ".slice", uid, ""},
 
 	{"Docker, systemd driver", "/system.slice/docker-" + id + ".scope", "", id},
 	{"Docker, cgroupfs driver", "/docker/" + id, "", id},
@@ -56,14 +56,14 @@ var cgroups = []struct {
 	{"podman, quadlet", "/system.slice/nginx.service/libpod-payload-" + id, "", id},
 	{"podman, without root", "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + id + ".scope/container", "", id},
 
-	{"kind, systemd driver", "/docker/" + other + "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + uid_ + ".slice/cri-containerd-" + id + ".scope", uid, id},
+	{"kind, systemd driver", "/docker/" + other + "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + slice + ".slice/cri-containerd-" + id + ".scope", uid, id},
 	{"kind, cgroupfs driver", "/docker/" + other + "/kubelet/kubepods/burstable/pod" + uid + "/" + id, uid, id},
-	{"kind, in a scope of Docker's", "/system.slice/docker-" + other + ".scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" + uid_ + ".slice/cri-containerd-" + id + ".scope", uid, id},
-	{"kind, seen from its node", "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" + uid_ + ".slice/cri-containerd-" + id + ".scope", uid, id},
+	{"kind, in a scope of Docker's", "/system.slice/docker-" + other + ".scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" + slice + ".slice/cri-containerd-" + id + ".scope", uid, id},
+	{"kind, seen from its node", "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" + slice + ".slice/cri-containerd-" + id + ".scope", uid, id},
 	{"Docker in Docker", "/docker/" + id + "/docker/" + other, "", id},
 	{"Docker in a pod", "/kubepods/burstable/pod" + uid + "/" + id + "/docker/" + other, uid, id},
 
-	{"namespace of another pod", "/../../kubepods-burstable-pod" + uid_ + ".slice/cri-containerd-" + id + ".scope", uid, id},
+	{"namespace of another pod", "/../../kubepods-burstable-pod" + slice + ".slice/cri-containerd-" + id + ".scope", uid, id},
 	{"namespace of another pod, cgroupfs driver", "/../../pod" + uid + "/" + id, uid, id},
 	{"namespace of another QoS class", "/../../../besteffort/pod" + uid + "/" + id, uid, id},
 	{"namespace of the same pod", "/../cri-containerd-" + id + ".scope", "", id},
@@ -71,7 +71,7 @@ var cgroups = []struct {
 	{"exited", "/kubepods/pod" + uid + "/" + id + " (deleted)", uid, id},
 
 	{"a container's own cgroups: a pod", "/kubepods/pod" + uid + "/" + id + fake, uid, id},
-	{"a container's own cgroups: a pod, systemd driver", "/kubepods.slice/kubepods-pod" + uid_ + ".slice/cri-containerd-" + id + ".scope/kubepods-pod" + strings.ReplaceAll(uid_, "2", "3") + ".slice/crio-" + other + ".scope", uid, id},
+	{"a container's own cgroups: a pod, systemd driver", "/kubepods.slice/kubepods-pod" + slice + ".slice/cri-containerd-" + id + ".scope/kubepods-pod" + strings.ReplaceAll(slice, "2", "3") + ".slice/crio-" + other + ".scope", uid, id},
 	{"a user's cgroups", "/user.slice/user-1000.slice/user@1000.service" + fake, "", "1111111111111111111111111111111111111111111111111111111111111111"},
 
 	{"UID with capitals", "/kubepods/pod" + strings.ToUpper(uid) + "/" + id, "", id},

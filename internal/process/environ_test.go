@@ -51,7 +51,7 @@ func TestEnvironIsLimited(t *testing.T) {
 	before := strings.Repeat(service, maxEnviron/len(service)-1)
 	for variable, want := range map[string]map[string]string{
 		"A=1\x00" + service:                            {"A": "1"},
-		"A=/tmp/" + strings.Repeat("x", 30) + "\x00":    nil,
+		"A=/tmp/" + strings.Repeat("x", 30) + "\x00":   nil,
 		service + "A=1\x00":                            nil,
 		"A=" + strings.Repeat("x", 29) + "\x00B=1\x00": {"A": strings.Repeat("x", 29)},
 	} {

@@ -54,7 +54,7 @@ func FuzzEnviron(f *testing.F) {
 			return
 		}
 		want := make(map[string]string)
-		for _, entry := range bytes.Split(b, []byte{0}) {
+		for entry := range bytes.SplitSeq(b, []byte{0}) {
 			name, value, ok := strings.Cut(string(entry), "=")
 			_, twice := want[name]
 			if ok && !twice && wantedAB[name] && len(entry) < lineSize && strings.ToValidUTF8(value, "") == value {
@@ -107,4 +107,3 @@ func FuzzMaps(f *testing.F) {
 		}
 	})
 }
-

@@ -100,18 +100,18 @@ func (s *Scanner) collect() {
 	})
 }
 
-// note takes an answer over. The error is [ErrExited].
+// note takes an answer over. The error is [ErrExited]. After any other error, the
+// next examination may do better.
 func (s *Scanner) note(r *record, a answer) error {
 	s.allowance -= a.read
-	if errors.Is(a.err, ErrExited) {
-		return ErrExited
-	}
 	r.denied = errors.Is(a.err, fs.ErrPermission)
-	if a.err != nil {
-		return nil // the next examination may do better
+	switch {
+	case errors.Is(a.err, ErrExited):
+		return ErrExited
+	case a.err == nil:
+		r.process, r.uses, r.intact = a.process, a.uses, a.intact
+		r.process.Pod, r.process.Container = r.pod, r.container
 	}
-	r.process, r.uses, r.intact = a.process, a.uses, a.intact
-	r.process.Pod, r.process.Container = r.pod, r.container
 	if a.waits && r.wait > lastWaitNIXL {
 		r.due, r.wait = s.last.Add(lastWaitNIXL), lastWaitNIXL
 	}
