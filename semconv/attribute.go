@@ -6,11 +6,20 @@ const (
 	ServiceInstanceID = "service.instance.id"
 	HostName          = "host.name"
 	AgentName         = "nixl.agent.name"
+	LocalRank         = "nixl.local_rank"       // of the agent's process on its host
 	TelemetryLayout   = "nixl.telemetry.layout" // v1, v2, v2-named, v3, v4
 	TelemetryPath     = "nixl.telemetry.path"
 )
 
-// ServiceNameNIXL is the value of [ServiceName] for every NIXL agent.
+// Attributes of the resource of an agent that was discovered in a container.
+const (
+	K8SPodUID             = "k8s.pod.uid"
+	ContainerID           = "container.id"
+	ProcessPID            = "process.pid"
+	ProcessExecutableName = "process.executable.name"
+)
+
+// ServiceNameNIXL is the default of [ServiceName].
 const ServiceNameNIXL = "nixl"
 
 // Attributes of data points.

@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -20,7 +21,7 @@ import (
 //
 // An empty dir is NIXL_TELEMETRY_DIR or else /tmp, as in [Ring]. The
 // attributes are service.name (OTEL_SERVICE_NAME, or else nixl),
-// service.instance.id (a UUIDv5 of host name, dir and name), nixl.agent.name
+// service.instance.id (a UUIDv5 of host name and the path of its ring), nixl.agent.name
 // and host.name (OTEL_RESOURCE_ATTRIBUTES, or else the system's). The id is the
 // receiver's if host name and dir are: in a container, set host.name to the
 // node's and dir to the path at which the receiver watches.
@@ -41,7 +42,7 @@ func ResourceAttributes(name, dir string) ([]attribute.KeyValue, error) {
 	}
 	return []attribute.KeyValue{
 		{Key: semconv.ServiceName, Value: service},
-		attribute.String(semconv.ServiceInstanceID, identity.InstanceID(host, dir, name)),
+		attribute.String(semconv.ServiceInstanceID, identity.InstanceID(host, filepath.Join(dir, name))),
 		attribute.String(semconv.AgentName, validName(name)),
 		attribute.String(semconv.HostName, host),
 	}, nil

@@ -23,17 +23,17 @@ func TestResourceAttributesIdentifyTheAgent(t *testing.T) {
 	}{
 		"defaults": {"", nil, map[string]string{
 			"service.name": "nixl", "host.name": host, "nixl.agent.name": "a\uFFFD",
-			"service.instance.id": identity.InstanceID(host, "/tmp", "a\xff"),
+			"service.instance.id": identity.InstanceID(host, "/tmp/a\xff"),
 		}},
 		"environment": {"", map[string]string{
 			"NIXL_TELEMETRY_DIR": "/run/nixl", "OTEL_SERVICE_NAME": "kv-cache", "OTEL_RESOURCE_ATTRIBUTES": "host.name=node-7,team=x",
 		}, map[string]string{
 			"service.name": "kv-cache", "host.name": "node-7", "nixl.agent.name": "a\uFFFD",
-			"service.instance.id": identity.InstanceID("node-7", "/run/nixl", "a\xff"),
+			"service.instance.id": identity.InstanceID("node-7", "/run/nixl/a\xff"),
 		}},
 		"directory": {"/dev/shm", map[string]string{"NIXL_TELEMETRY_DIR": "/run/nixl"}, map[string]string{
 			"service.name": "nixl", "host.name": host, "nixl.agent.name": "a\uFFFD",
-			"service.instance.id": identity.InstanceID(host, "/dev/shm", "a\xff"),
+			"service.instance.id": identity.InstanceID(host, "/dev/shm/a\xff"),
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,20 +30,20 @@ type attributes struct {
 type pair [2]attribute.KeyValue
 
 func (l *labels) of(id drain.Agent) *attributes {
-	a := l.agents[id.Path]
+	a := l.agents[id.ID]
 	if a == nil {
 		a = &attributes{
 			agent: []attribute.KeyValue{attribute.String(semconv.AgentName, valid(id.Name))},
 			sets:  make(map[pair]attribute.Set),
 		}
 		if l.instance {
-			instance := identity.InstanceID(l.hostname, id.Dir, id.Name)
+			instance := identity.InstanceID(l.hostname, id.ID)
 			a.agent = append(a.agent, attribute.String(semconv.ServiceInstanceID, instance))
 		}
 		if l.agents == nil {
 			l.agents = make(map[string]*attributes)
 		}
-		l.agents[id.Path] = a
+		l.agents[id.ID] = a
 	}
 	a.seen = true
 	return a
@@ -51,9 +51,9 @@ func (l *labels) of(id drain.Agent) *attributes {
 
 // sweep removes the agents that no point was created for since the last sweep.
 func (l *labels) sweep() {
-	for path, a := range l.agents {
+	for id, a := range l.agents {
 		if !a.seen {
-			delete(l.agents, path)
+			delete(l.agents, id)
 		}
 		a.seen = false
 	}

@@ -159,7 +159,7 @@ func TestSameNameInTwoDirectories(t *testing.T) {
 			for range 2 { // the second time, the attribute sets are cached
 				got := w.produce(t)
 				for i, dir := range []string{one, two} {
-					key := "nixl.memory.registered{nixl.agent.name=a,service.instance.id=" + identity.InstanceID(c.host, dir, "a") + "}"
+					key := "nixl.memory.registered{nixl.agent.name=a,service.instance.id=" + identity.InstanceID(c.host, dir+"/a") + "}"
 					if got[key] != float64(i+1) {
 						t.Errorf("%s is %v, want %d", key, got[key], i+1)
 					}

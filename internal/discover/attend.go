@@ -21,16 +21,20 @@ import (
 // got the last one.
 func (t *tracker) attend() {
 	for _, r := range t.records {
-		if r.ring == nil {
-			continue
+		if r.ring != nil {
+			t.probe(r)
 		}
-		attended, err := r.ring.Attended()
-		m := drain.Attended{Path: r.Path, Reader: r.ring, Open: attended, Known: err == nil}
-		if m.Known && !m.Open {
-			r.left = r.info
-		}
-		t.send(m)
 	}
+}
+
+// probe asks about one ring.
+func (t *tracker) probe(r *record) {
+	attended, err := r.ring.Attended()
+	m := drain.Attended{ID: r.ID, Reader: r.ring, Open: attended, Known: err == nil}
+	if m.Known && !m.Open {
+		r.left = r.info
+	}
+	t.send(m)
 }
 
 // shareEvery is how often at most it is found out who writes to rings. Reading

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -22,9 +23,20 @@ type Config struct {
 	AllowedUIDs []uint32 // owners whose rings are opened; any if empty
 	Rings       *Rings   // shared by all sources of one owner; must not be nil
 
+	// Identify adds what is known about the agent of a ring, such as its pod. If it
+	// is nil, the ring's path is the agent's ID.
+	Identify func(drain.Agent, *ringbuf.Reader) drain.Agent
+	// WalkEvery is how often the directory is walked; ProbeInterval if zero.
+	WalkEvery time.Duration
+	// Discovered says that the directory was discovered, as one of many. Changes are
+	// found by walks only, as the kernel allows a user 128 instances of inotify. That
+	// other directories show the same rings is nothing to report.
+	Discovered bool
+
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// OpenFolder opens a folder below Dir; ringbuf.OpenFolder if nil.
+	// OpenFolder opens a folder below Dir; ringbuf.OpenFolder if nil. If the
+	// directory is gone for good, the error is errGone.
 	OpenFolder func(dir, name string) (*ringbuf.Folder, error)
 }
 
@@ -32,6 +44,12 @@ type Config struct {
 func (c Config) withDefaults() (_ Config, err error) {
 	if len(c.Include) == 0 {
 		c.Include = []string{"*"}
+	}
+	if c.Identify == nil {
+		c.Identify = func(a drain.Agent, _ *ringbuf.Reader) drain.Agent { return a }
+	}
+	if c.WalkEvery == 0 {
+		c.WalkEvery = ProbeInterval
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -46,9 +64,6 @@ func (c Config) withDefaults() (_ Config, err error) {
 // CheckDirectories checks a list of directories. A directory that is listed
 // twice is an error, as a ring has one consumer.
 func CheckDirectories(dirs []string) error {
-	if len(dirs) == 0 {
-		return errors.New("directories: list at least one, such as /run/nixl")
-	}
 	seen := make(map[string]bool)
 	for _, dir := range dirs {
 		abs, err := filepath.Abs(dir)

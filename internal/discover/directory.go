@@ -63,9 +63,7 @@ func (d *Directory) Start() {
 // on the directory's goroutine. By then everything that it found was sent.
 func (d *Directory) Look(done func()) {
 	look := func() {
-		if !d.stopped {
-			d.tick()
-		}
+		d.tick()
 		done()
 	}
 	if !d.mail.put(look) {
@@ -107,7 +105,15 @@ func (d *Directory) Close(r *ringbuf.Reader) { d.ask(r, func() { d.closed(r) }) 
 func (d *Directory) Reopen(a drain.Agent, r *ringbuf.Reader) { d.ask(r, func() { d.reopen(a, r) }) }
 
 // Retire implements [drain.Source].
-func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) { d.ask(r, func() { d.retire(a, r) }) }
+func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) {
+	if !d.mail.put(func() { d.retire(a, r) }) {
+		d.config.Rings.leave(a.ID)
+		go d.closeRing(r)
+	}
+}
+
+// Reject implements [drain.Source].
+func (d *Directory) Reject(a drain.Agent, r *ringbuf.Reader) { d.ask(r, func() { d.reject(a, r) }) }
 
 // ask has something done about a ring. If nobody is left to do it, the ring is
 // only closed.
@@ -123,7 +129,9 @@ func (d *Directory) run(ctx context.Context) {
 	watchdog := time.AfterFunc(hangsAfter, d.hangs)
 	watchdog.Stop()
 	walk, retry, resume := time.NewTimer(0), time.NewTimer(maxRetry), time.NewTimer(maxRetry)
-	d.openNotifier()
+	if !d.cfg.Discovered {
+		d.openNotifier()
+	}
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -132,7 +140,7 @@ func (d *Directory) run(ctx context.Context) {
 			d.work(watchdog, d.answer)
 		case <-walk.C:
 			d.work(watchdog, d.tick)
-			walk.Reset(ProbeInterval)
+			walk.Reset(d.cfg.WalkEvery)
 		case <-retry.C:
 			d.work(watchdog, d.wakeDue)
 		case <-resume.C:
@@ -174,6 +182,9 @@ func (d *Directory) hangs() {
 }
 
 func (d *Directory) tick() {
+	if d.stopped {
+		return
+	}
 	d.walk()
 	d.attend()
 	d.checkShared()
@@ -184,6 +195,22 @@ func (d *Directory) answer() {
 	for _, fn := range d.mail.take(false) {
 		fn()
 	}
+	if d.stopped && d.State().Open == 0 {
+		d.cancel()
+	}
+}
+
+// leave says that the directory is gone, with everything that had it open. It ends
+// the search; the directory's goroutine ends once its rings are closed.
+func (d *Directory) leave() {
+	d.mail.put(func() {
+		d.stopped = true
+		for _, r := range d.records {
+			if r.ring != nil {
+				d.send(drain.Gone{ID: r.ID, Reader: r.ring})
+			}
+		}
+	})
 }
 
 // end closes what the owner has given back, and opens nothing any more.

@@ -40,15 +40,15 @@ func TestDirectoryFindsNewRingsAndRestarts(t *testing.T) {
 	start(t, x, d)
 	ring := x.ring("late", ringbuf.V4, 64)
 	m := await(x.owner, func(drain.Opened) bool { return true })
-	if m.Agent != (drain.Agent{Name: "late", Dir: x.dir, Path: ring.Path()}) {
+	if m.Agent != (drain.Agent{ID: ring.Path(), Name: "late", Dir: x.dir, Path: ring.Path()}) {
 		t.Errorf("opened %+v", m.Agent)
 	}
 	x.ring("late", ringbuf.V4, 32)
-	await(x.owner, func(m drain.Touched) bool { return m.Path == ring.Path() })
+	await(x.owner, func(m drain.Touched) bool { return m.ID == ring.Path() })
 	x.owner.drain()
 	await(x.owner, func(m drain.Opened) bool { return m.Reader.Capacity() == 32 })
 	remove(t, ring.Path())
-	await(x.owner, func(m drain.Removed) bool { return m.Path == ring.Path() })
+	await(x.owner, func(m drain.Removed) bool { return m.ID == ring.Path() })
 }
 
 // An agent's exit shows within 5 seconds.
@@ -149,7 +149,7 @@ func TestHungDirectoryDelaysNoOther(t *testing.T) {
 	ring := x.ring("agent", ringbuf.V4, 16)
 	await(x.owner, func(m drain.Opened) bool { return m.Agent.Path == ring.Path() })
 	x.ring("agent", ringbuf.V4, 8)
-	await(x.owner, func(m drain.Touched) bool { return m.Path == ring.Path() })
+	await(x.owner, func(m drain.Touched) bool { return m.ID == ring.Path() })
 	x.owner.drain()
 	await(x.owner, func(m drain.Opened) bool { return m.Reader.Capacity() == 8 })
 	hung.State()

@@ -52,8 +52,10 @@ func (x *world) report(n notice.Notice) {
 }
 
 // told returns the notices of a kind.
-func (x *world) told(r *Directory, k notice.Kind) (list []notice.Notice) {
-	r.notices.Flush()
+func (x *world) told(d *Directory, k notice.Kind) []notice.Notice { return x.toldBy(d.notices, k) }
+
+func (x *world) toldBy(r *notice.Reporter, k notice.Kind) (list []notice.Notice) {
+	r.Flush()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, n := range x.notices {

@@ -42,7 +42,7 @@ func (t *tracker) look(f *ringbuf.Folder, r *record) {
 func (t *tracker) follow(r *record, info ringbuf.FileInfo) {
 	t.enter(r, open)
 	if !r.info.Same(info) {
-		t.send(drain.Touched{Path: r.Path})
+		t.send(drain.Touched{ID: r.ID})
 	}
 	r.info = info
 }

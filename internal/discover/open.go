@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
@@ -26,20 +27,20 @@ func (t *tracker) try(f *ringbuf.Folder, r *record, info ringbuf.FileInfo) {
 	case holder != "": // it was replaced, and has come back before it was closed
 		t.refuse(r, info, errHeld)
 		return
-	case !r.known && !t.cfg.Rings.admit():
+	case !r.known && t.cfg.Rings.full():
 		t.refuse(r, info, errLimit)
 		return
 	}
 	ring, err := t.open(f, r)
 	if err == nil {
 		r.known, r.info = true, info
+		r.Agent = t.cfg.Identify(r.Agent, ring)
+		t.cfg.Rings.admit(r.ID)
 		t.attach(r, ring)
 		t.send(drain.Opened{Agent: r.Agent, Reader: ring, From: t.source})
 		t.opened()
+		t.probe(r) // the owner has to know whether it runs if another agent has its ID
 		return
-	}
-	if !r.known {
-		t.cfg.Rings.leave()
 	}
 	switch {
 	case errors.Is(err, errLeft):
@@ -93,6 +94,9 @@ func (t *tracker) settles(r *record, info ringbuf.FileInfo) bool {
 // whoever adds them up.
 func (t *tracker) otherName(r *record, holder string) {
 	t.enter(r, alias)
+	if t.cfg.Discovered && !strings.HasPrefix(holder, t.cfg.Dir+"/") {
+		return
+	}
 	t.reportOnce(r, notice.Notice{
 		Kind: notice.RingRenamed, Level: slog.LevelInfo,
 		Text: fmt.Sprintf("this is the ring of %s under another name; its agent is reported under that name until it restarts", holder),
@@ -144,17 +148,30 @@ func (t *tracker) reopen(a drain.Agent, ring *ringbuf.Reader) {
 
 // retire closes the ring of an agent that has exited.
 func (t *tracker) retire(a drain.Agent, ring *ringbuf.Reader) {
+	t.cfg.Rings.leave(a.ID)
 	t.closeRing(ring)
 	r := t.records[a.Path]
 	if r == nil || r.ring != ring {
 		return // the owner is about to hear of the path's next ring
 	}
-	r.ring = nil
-	if r.known {
-		r.known = false
-		t.cfg.Rings.leave()
-	}
+	r.ring, r.known = nil, false
 	if r.state == open {
 		t.ignore(r, r.left)
+	}
+}
+
+// reject closes a ring whose agent has the ID of another one, and tries again
+// later.
+func (t *tracker) reject(a drain.Agent, ring *ringbuf.Reader) {
+	t.closeRing(ring)
+	r := t.records[a.Path]
+	if r == nil || r.ring != ring {
+		return
+	}
+	r.ring, r.known = nil, false
+	if r.state == open {
+		wait := later(r.rejected, firstRetry)
+		t.refuse(r, r.info, errIdentity)
+		r.rejected, r.wait = wait, wait
 	}
 }

@@ -36,6 +36,8 @@ type record struct {
 	tried time.Time
 	wait  time.Duration // from tried until the next try
 
+	rejected time.Duration // the wait after the owner rejected the ring last
+
 	cause string // reported last; "" if nothing was since the path had its ring, or no file
 
 	pace
@@ -80,6 +82,8 @@ type State struct {
 	Missing error              // why the source finds nothing; nil if it does
 	Open    int                // rings
 	Refused map[string]Refusal // rings that can't be opened, by path
+
+	Directories int // that [Places] watches
 }
 
 // Refusal is why a ring can't be opened.
@@ -101,7 +105,7 @@ func (t *tracker) record(name string) *record {
 	path := strings.TrimSuffix(t.cfg.Dir, "/") + "/" + name
 	r := t.records[path]
 	if r == nil {
-		r = &record{Agent: drain.Agent{Name: name, Dir: t.cfg.Dir, Path: path}}
+		r = &record{Agent: drain.Agent{ID: path, Name: name, Dir: t.cfg.Dir, Path: path}}
 		t.records[path] = r
 	}
 	return r
@@ -114,7 +118,7 @@ func (t *tracker) enter(r *record, s state) {
 	case r.state == s:
 		return
 	case r.ring != nil && r.state == open:
-		t.send(drain.Removed{Path: r.Path})
+		t.send(drain.Removed{ID: r.ID})
 	}
 	if s != refused {
 		t.setRefusal(r.Path, nil)

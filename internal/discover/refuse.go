@@ -28,9 +28,12 @@ const (
 )
 
 var (
-	errLimit = errors.New("the limit on the number of rings is reached; raise max_rings, or narrow include")
-	errHeld  = fmt.Errorf("%w: its events are still being drained", ringbuf.ErrNotReady)
-	errLeft  = errors.New("its agent has exited and its events are counted")
+	errLimit    = errors.New("the limit on the number of rings is reached; raise max_rings, or narrow include")
+	errIdentity = errors.New("another agent that is running has the same identity; give agents names of their own, or add what tells them apart to identify_by")
+	// errGone says that a directory went with the container that it was in.
+	errGone = errors.New("container is gone")
+	errHeld = fmt.Errorf("%w: its events are still being drained", ringbuf.ErrNotReady)
+	errLeft = errors.New("its agent has exited and its events are counted")
 )
 
 // reason returns the value of the metric attribute reason for an error.
@@ -55,6 +58,8 @@ func reason(err error) string {
 		return "invalid"
 	case errors.Is(err, errLimit):
 		return "limit"
+	case errors.Is(err, errIdentity):
+		return "identity"
 	default:
 		return "error"
 	}

@@ -12,31 +12,35 @@ import (
 type Rings struct {
 	mu    sync.Mutex
 	limit int
-	used  int
+	ids   map[string]bool           // of the agents that the owner has
 	paths map[ringbuf.FileID]string // under which a file is open
 }
 
 // NewRings returns a Rings that allows a number of agents.
 func NewRings(limit int) *Rings {
-	return &Rings{limit: limit, paths: make(map[ringbuf.FileID]string)}
+	return &Rings{limit: limit, ids: make(map[string]bool), paths: make(map[ringbuf.FileID]string)}
 }
 
-// admit reports whether there may be one more agent, and if so counts it.
-func (s *Rings) admit() bool {
+// full reports whether there may be no more agents. Sources that look at the same
+// time may exceed the limit by one each.
+func (s *Rings) full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.used >= s.limit {
-		return false
-	}
-	s.used++
-	return true
+	return len(s.ids) >= s.limit
+}
+
+// admit counts an agent, unless it is counted already.
+func (s *Rings) admit(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids[id] = true
 }
 
 // leave is the reverse of admit.
-func (s *Rings) leave() {
+func (s *Rings) leave(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used--
+	delete(s.ids, id)
 }
 
 // holder returns the path under which a file is open, or "".

@@ -32,6 +32,9 @@ func (d *Directory) walk() {
 	left := maxEntries
 	d.watch(d.cfg.Dir)
 	f, err := d.cfg.OpenFolder(d.cfg.Dir, ".")
+	if errors.Is(err, errGone) {
+		return
+	}
 	if err == nil {
 		err = errors.Join(d.walkFolder(f, "", &left), f.Close())
 	}

@@ -171,6 +171,7 @@ type ownRing struct {
 func (ownRing) Close(r *ringbuf.Reader)           { _ = r.Close() }
 func (ownRing) Reopen(_ Agent, _ *ringbuf.Reader) {}
 func (ownRing) Retire(_ Agent, _ *ringbuf.Reader) {}
+func (ownRing) Reject(_ Agent, _ *ringbuf.Reader) {}
 
 func newRing(b *testing.B, dir string, i int) (*ringbuf.Writer, ownRing) {
 	b.Helper()
@@ -188,7 +189,7 @@ func newRing(b *testing.B, dir string, i int) (*ringbuf.Writer, ownRing) {
 		_ = w.Close()
 		_ = r.Close()
 	})
-	return w, ownRing{Agent{Name: name, Dir: dir, Path: path}, r}
+	return w, ownRing{Agent{ID: path, Name: name, Dir: dir, Path: path}, r}
 }
 
 // crowdDir is an empty directory for n rings, in memory where that can be had.

@@ -36,7 +36,7 @@ type collect struct {
 	done     func(collected)
 
 	number    uint64 // 0 until the first agent is taken
-	after     string // the path of the last agent that was taken
+	after     string // the ID of the last agent that was taken
 	complete  bool
 	snapshots []Snapshot
 }
@@ -85,13 +85,13 @@ func (o *owner) slice(c *collect, now time.Time) []*agent {
 		o.drainAll(now)
 		o.ending = o.ending || c.last
 	}
-	from, found := slices.BinarySearchFunc(o.order, c.after, byPath)
+	from, found := slices.BinarySearchFunc(o.order, c.after, byID)
 	if found {
 		from++
 	}
 	list := o.order[from:min(from+maxSlice, len(o.order))]
 	if len(list) > 0 {
-		c.after = list[len(list)-1].Path
+		c.after = list[len(list)-1].ID
 	}
 	c.complete = from+len(list) == len(o.order)
 	return list

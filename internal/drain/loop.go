@@ -116,7 +116,7 @@ func (l *Loop) refuse() {
 // Send passes on a message of a source.
 func (l *Loop) Send(m Message) { l.mail.put(m) }
 
-// Collection is the totals of all agents at one time, by path.
+// Collection is the totals of all agents at one time, by ID.
 type Collection struct {
 	Snapshots []Snapshot
 	number    uint64
@@ -220,9 +220,9 @@ func (l *Loop) reportHung() {
 
 // A loop carries out the effects of its owner. None of this blocks.
 
-func (l *Loop) load(path, key string) {
+func (l *Loop) load(id, key string) {
 	l.cfg.Saver.Load(key, func(value []byte, err error) {
-		l.mail.put(loaded{path: path, value: value, err: err})
+		l.mail.put(loaded{id: id, value: value, err: err})
 	})
 }
 

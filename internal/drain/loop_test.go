@@ -115,6 +115,9 @@ func (d *desk) Retire(a Agent, r *ringbuf.Reader) {
 	d.retired = append(d.retired, a.Path)
 }
 
+// Reject implements Source.
+func (d *desk) Reject(_ Agent, r *ringbuf.Reader) { d.Close(r) }
+
 func (d *desk) isClosed(r *ringbuf.Reader) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -122,7 +125,7 @@ func (d *desk) isClosed(r *ringbuf.Reader) bool {
 }
 
 func (d *desk) open(name string, r *ringbuf.Reader) {
-	d.Send(Opened{Agent: Agent{Name: name, Dir: "/rings", Path: "/rings/" + name}, Reader: r, From: d})
+	d.Send(Opened{Agent: Agent{ID: "/rings/" + name, Name: name, Dir: "/rings", Path: "/rings/" + name}, Reader: r, From: d})
 }
 
 // inMemory makes a ring in plain memory.
@@ -315,7 +318,7 @@ func TestAnExitedAgentIsReportedUntilItsEventsAreDelivered(t *testing.T) {
 		w, r := d.inMemory()
 		d.open("exited", r)
 		d.push(w)
-		d.Send(Attended{Path: "/rings/exited", Reader: r, Known: true})
+		d.Send(Attended{ID: "/rings/exited", Reader: r, Known: true})
 		d.collect()
 		time.Sleep(time.Hour) // in a bubble of synctest
 		d.want(map[string]int{"exited": 1})

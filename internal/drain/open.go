@@ -24,26 +24,31 @@ func (m Opened) apply(o *owner, now time.Time) {
 		o.do(closeEffect{m.From, m.Reader})
 		return
 	}
-	a := o.agents[m.Agent.Path]
+	a := o.agents[m.Agent.ID]
 	switch {
 	case a == nil:
 		a = o.newAgent(m.Agent, m.From, now)
-		o.agents[a.Path] = a
+		o.agents[a.ID] = a
 		if o.saves {
 			a.opening = &m
 			o.openLater(a, now.Add(loadWait))
-			o.do(loadEffect{a.Path, checkpoint.Key(a.Path)})
+			o.do(loadEffect{a.ID, checkpoint.Key(a.ID)})
 			return
 		}
 		a.tally.Opened(m.Reader.Committed() == 0)
+	case m.Agent.Path != a.Path && a.running():
+		o.do(rejectEffect{m.From, m.Agent, m.Reader})
+		return
 	case a.opening != nil: // another file took the name while the checkpoint was loaded
 		o.do(closeEffect{a.source, a.opening.Reader})
-		a.source, a.opening = m.From, &m
+		a.Agent, a.source, a.opening = m.Agent, m.From, &m
 		return
 	case a.reader != nil:
 		o.replaced(a, now)
+	case m.Agent.Path != a.Path:
+		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring", false)
 	}
-	a.source = m.From
+	a.Agent, a.source = m.Agent, m.From
 	o.attach(a, m.Reader, now)
 }
 
@@ -62,17 +67,17 @@ func (o *owner) replaced(a *agent, now time.Time) {
 
 // loaded is the answer to a loadEffect.
 type loaded struct {
-	path  string
+	id    string
 	value []byte // nil if nothing is stored
 	err   error
 }
 
 func (m loaded) apply(o *owner, now time.Time) {
-	a := o.agents[m.path]
+	a := o.agents[m.id]
 	if o.stopped || a == nil || a.opening == nil {
 		return
 	}
-	ring := a.opening.Reader
+	ring, gone := a.opening.Reader, a.opening.gone
 	c, err := o.restore(a, m)
 	if err != nil {
 		o.report(a, warn(notice.CheckpointUnusable, "checkpoint can't be used, so the agent's totals start from zero", err))
@@ -84,6 +89,9 @@ func (m loaded) apply(o *owner, now time.Time) {
 		a.resume = &c.Mark
 	}
 	o.attach(a, ring, now)
+	if gone {
+		Gone{ID: a.ID, Reader: ring}.apply(o, now)
+	}
 }
 
 // restore gives the agent the totals of its checkpoint, if there is one.
@@ -112,8 +120,8 @@ func (o *owner) openDue(now time.Time) {
 		return
 	}
 	o.openAt = time.Time{}
-	for _, path := range slices.Sorted(maps.Keys(o.agents)) {
-		a := o.agents[path]
+	for _, id := range slices.Sorted(maps.Keys(o.agents)) {
+		a := o.agents[id]
 		switch {
 		case a.openBy.IsZero():
 		case now.Before(a.openBy):
@@ -121,7 +129,7 @@ func (o *owner) openDue(now time.Time) {
 		case a.opening != nil:
 			o.report(a, warn(notice.CheckpointUnusable, fmt.Sprintf("checkpoint wasn't read within %v, so the agent's totals start from zero "+
 				"and events may be counted twice; check the storage extension", loadWait), nil))
-			loaded{path: a.Path}.apply(o, now)
+			loaded{id: a.ID}.apply(o, now)
 		default:
 			a.openBy = time.Time{}
 			o.do(reopenEffect{a.source, a.Agent, nil})
@@ -168,13 +176,24 @@ func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
 }
 
 func (m Removed) apply(o *owner, _ time.Time) {
-	if a := o.agents[m.Path]; a != nil && a.reader != nil {
+	if a := o.agents[m.ID]; a != nil && a.reader != nil {
 		o.report(a, info(notice.RingRemoved, "ring file was removed or renamed; what its agent still writes is counted under this name"))
 	}
 }
 
+func (m Gone) apply(o *owner, now time.Time) {
+	a := o.agents[m.ID]
+	switch {
+	case a == nil:
+	case a.opening != nil && a.opening.Reader == m.Reader:
+		a.opening.gone = true
+	case a.reader == m.Reader && a.reader != nil:
+		a.gone, a.up, a.due = true, UpNo, now
+	}
+}
+
 func (m Touched) apply(o *owner, now time.Time) {
-	if a := o.agents[m.Path]; a != nil {
+	if a := o.agents[m.ID]; a != nil {
 		a.due = now
 	}
 }

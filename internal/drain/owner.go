@@ -28,8 +28,8 @@ type owner struct {
 	cfg   *Config
 	saves bool // totals are stored before positions are committed
 
-	agents map[string]*agent // by path
-	order  []*agent          // those that have totals, by path
+	agents map[string]*agent // by ID
+	order  []*agent          // those that have totals, by ID
 
 	batch   *batch    // the save that is under way
 	failing bool      // the newest save failed
@@ -54,7 +54,7 @@ type effect interface{ run(e env) }
 
 // env carries out effects. A loop has a real one, the simulation its own.
 type env interface {
-	load(path, key string)
+	load(id, key string)
 	save(b *batch, ops []checkpoint.Op)
 	forget(key string)
 	reply(c *collect)
@@ -123,7 +123,7 @@ func (o *owner) wake(now time.Time) time.Time {
 
 // enter adds an agent to those that are drained and reported.
 func (o *owner) enter(a *agent) {
-	at, found := slices.BinarySearchFunc(o.order, a.Path, byPath)
+	at, found := slices.BinarySearchFunc(o.order, a.ID, byID)
 	if !found {
 		o.order = slices.Insert(o.order, at, a)
 	}
@@ -131,13 +131,13 @@ func (o *owner) enter(a *agent) {
 
 // drop forgets an agent.
 func (o *owner) drop(a *agent) {
-	delete(o.agents, a.Path)
-	if at, found := slices.BinarySearchFunc(o.order, a.Path, byPath); found {
+	delete(o.agents, a.ID)
+	if at, found := slices.BinarySearchFunc(o.order, a.ID, byID); found {
 		o.order = slices.Delete(o.order, at, at+1)
 	}
 }
 
-func byPath(a *agent, path string) int { return strings.Compare(a.Path, path) }
+func byID(a *agent, id string) int { return strings.Compare(a.ID, id) }
 
 func (o *owner) do(e effect) { o.effects = append(o.effects, e) }
 
@@ -174,8 +174,14 @@ type retireEffect struct {
 	reader *ringbuf.Reader
 }
 
+type rejectEffect struct {
+	source Source
+	agent  Agent
+	reader *ringbuf.Reader
+}
+
 type (
-	loadEffect   struct{ path, key string }
+	loadEffect   struct{ id, key string }
 	saveEffect   struct{ batch *batch }
 	forgetEffect struct{ key string }
 	replyEffect  struct{ collect *collect }
@@ -185,7 +191,8 @@ type (
 func (e closeEffect) run(env)     { e.source.Close(e.reader) }
 func (e reopenEffect) run(env)    { e.source.Reopen(e.agent, e.reader) }
 func (e retireEffect) run(env)    { e.source.Retire(e.agent, e.reader) }
-func (e loadEffect) run(to env)   { to.load(e.path, e.key) }
+func (e rejectEffect) run(env)    { e.source.Reject(e.agent, e.reader) }
+func (e loadEffect) run(to env)   { to.load(e.id, e.key) }
 func (e saveEffect) run(to env)   { to.save(e.batch, e.batch.ops) }
 func (e forgetEffect) run(to env) { to.forget(e.key) }
 func (e replyEffect) run(to env)  { to.reply(e.collect) }

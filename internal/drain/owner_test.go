@@ -36,13 +36,14 @@ type bench struct {
 	writer *ringbuf.Writer
 	reader *ringbuf.Reader
 
-	stored  map[string][]byte
-	inbox   []Message
-	hangs   bool   // the store's answers to saves don't arrive
-	batch   *batch // the last save
-	notices []notice.Notice
-	reopen  bool
-	retired bool
+	stored   map[string][]byte
+	inbox    []Message
+	hangs    bool   // the store's answers to saves don't arrive
+	batch    *batch // the last save
+	notices  []notice.Notice
+	reopen   bool
+	retired  bool
+	rejected []*ringbuf.Reader
 }
 
 const benchPath = "/rings/agent"
@@ -79,7 +80,7 @@ func (b *bench) open(mode ringbuf.Mode) {
 		b.t.Fatal(err)
 	}
 	b.reader, b.err = r, faults
-	b.step(Opened{Agent: Agent{Name: "agent", Dir: "/rings", Path: benchPath}, Reader: r, From: b})
+	b.step(Opened{Agent: Agent{ID: benchPath, Name: "agent", Dir: "/rings", Path: benchPath}, Reader: r, From: b})
 }
 
 // step lets a second pass, and does what is asked for.
@@ -121,14 +122,15 @@ func (b *bench) told(k notice.Kind) (n int) {
 }
 
 // The bench is the source.
-func (b *bench) Close(r *ringbuf.Reader)       { _ = r.Close() }
-func (b *bench) Reopen(Agent, *ringbuf.Reader) { b.reopen = true }
-func (b *bench) Retire(Agent, *ringbuf.Reader) { b.retired = true }
+func (b *bench) Close(r *ringbuf.Reader)           { _ = r.Close() }
+func (b *bench) Reopen(Agent, *ringbuf.Reader)     { b.reopen = true }
+func (b *bench) Retire(Agent, *ringbuf.Reader)     { b.retired = true }
+func (b *bench) Reject(_ Agent, r *ringbuf.Reader) { b.rejected = append(b.rejected, r) }
 
 // The bench carries out the owner's effects.
 
 func (b *bench) load(path, key string) {
-	b.inbox = append(b.inbox, loaded{path: path, value: b.stored[key]})
+	b.inbox = append(b.inbox, loaded{id: path, value: b.stored[key]})
 }
 
 func (b *bench) save(batch *batch, ops []checkpoint.Op) {
@@ -192,7 +194,7 @@ func TestExitedAgentIsRetired(t *testing.T) {
 				b := newBench(t)
 				b.start(mode, saves)
 				b.push(3)
-				b.step(Attended{Path: benchPath, Reader: b.reader, Known: true})
+				b.step(Attended{ID: benchPath, Reader: b.reader, Known: true})
 				if list := b.collect(); len(list) != 1 || list[0].Up != UpNo {
 					t.Fatalf("collected %+v", list)
 				}
@@ -296,7 +298,7 @@ func TestRingsAreDrainedTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := fmt.Sprint("/rings/agent-", i)
-		b.owner.step(b.now, []Message{Opened{Agent: Agent{Name: path, Dir: "/rings", Path: path}, Reader: r, From: b}})
+		b.owner.step(b.now, []Message{Opened{Agent: Agent{ID: path, Name: path, Dir: "/rings", Path: path}, Reader: r, From: b}})
 		writers, flush = append(writers, w), append(flush, b.now.Add(interval*time.Duration(i)/rings))
 	}
 	wakes, dropped := 0, 0

@@ -39,7 +39,7 @@ func TestRestartThatMayHaveDiscardedEventsIsReported(t *testing.T) {
 			b.push(3)
 			b.step()
 			if exits {
-				b.step(Attended{Path: benchPath, Reader: b.reader, Known: true})
+				b.step(Attended{ID: benchPath, Reader: b.reader, Known: true})
 				b.step()
 			}
 			b.restart()

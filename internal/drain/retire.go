@@ -11,7 +11,7 @@ import (
 )
 
 func (m Attended) apply(o *owner, now time.Time) {
-	a := o.agents[m.Path]
+	a := o.agents[m.ID]
 	if a == nil || a.reader != m.Reader {
 		return // the question was about an earlier ring
 	}
@@ -38,7 +38,7 @@ func (o *owner) silent(a *agent, now time.Time) bool {
 	return now.Sub(a.lastEvent) >= o.cfg.StaleAfter && !a.delivered.Before(a.lastEvent)
 }
 
-// retireStale gives up the agents that have exited. An agent that is merely idle
+// retireStale closes rings that are gone and gives up the agents that have exited. An agent that is merely idle
 // keeps its ring: it may begin to write faster than a closed ring is opened.
 func (o *owner) retireStale(now time.Time) {
 	if now.Before(o.retireAt) {
@@ -46,6 +46,10 @@ func (o *owner) retireStale(now time.Time) {
 	}
 	o.retireAt = now.Add(time.Second)
 	for _, a := range slices.Clone(o.order) {
+		if a.gone && a.reader != nil && a.finished && a.held() == 0 {
+			o.do(closeEffect{a.source, a.detach()})
+			a.up = UpNo
+		}
 		exited := a.finished || a.reader == nil
 		if !exited || !o.silent(a, now) {
 			continue
@@ -65,7 +69,7 @@ func (o *owner) retire(a *agent) {
 	o.drop(a)
 	o.do(retireEffect{a.source, a.Agent, a.detach()})
 	if o.saves {
-		o.do(forgetEffect{checkpoint.Key(a.Path)})
+		o.do(forgetEffect{checkpoint.Key(a.ID)})
 	}
 	o.report(a, info(notice.RingRetired, fmt.Sprintf(
 		"agent exited and wrote nothing for %v, so it is no longer reported; its file is left", o.cfg.StaleAfter)))
@@ -76,8 +80,8 @@ type stop struct{}
 
 func (stop) apply(o *owner, _ time.Time) {
 	o.stopped = true
-	for _, path := range slices.Sorted(maps.Keys(o.agents)) {
-		o.release(o.agents[path])
+	for _, id := range slices.Sorted(maps.Keys(o.agents)) {
+		o.release(o.agents[id])
 	}
 	waiting := o.waiting
 	if o.batch != nil {

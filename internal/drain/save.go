@@ -165,7 +165,7 @@ func (o *owner) add(b *batch, a *agent, now time.Time) {
 			return
 		}
 	}
-	b.ops = append(b.ops, checkpoint.Op{Key: checkpoint.Key(a.Path), Value: checkpoint.Append(nil, m, a.tally)})
+	b.ops = append(b.ops, checkpoint.Op{Key: checkpoint.Key(a.ID), Value: checkpoint.Append(nil, m, a.tally)})
 	b.tickets = append(b.tickets, ticket{agent: a, generation: a.generation, to: m.To})
 	a.dirty = false
 }

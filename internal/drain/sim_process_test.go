@@ -104,7 +104,7 @@ func (p *process) tryOpen(path string) {
 	p.world.note("%s: opened, %v with %d slots, read to %d", path, r.Layout(), r.Capacity(), r.Committed())
 	f.locked = true
 	p.open[path] = r
-	p.inbox = append(p.inbox, Opened{Agent: Agent{Name: path[len("/rings/"):], Dir: "/rings", Path: path}, Reader: r, From: p})
+	p.inbox = append(p.inbox, Opened{Agent: Agent{ID: path, Name: path[len("/rings/"):], Dir: "/rings", Path: path}, Reader: r, From: p})
 }
 
 // attend tells the owner whether agents have their rings open.
@@ -118,7 +118,7 @@ func (p *process) attend() {
 		if r == nil {
 			continue
 		}
-		p.inbox = append(p.inbox, Attended{Path: a.path, Reader: r, Open: a.alive, Known: true})
+		p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: a.alive, Known: true})
 	}
 }
 
@@ -141,6 +141,8 @@ func (p *process) Reopen(a Agent, r *ringbuf.Reader) {
 }
 
 func (p *process) Retire(_ Agent, r *ringbuf.Reader) { p.Close(r) }
+
+func (p *process) Reject(a Agent, r *ringbuf.Reader) { p.Reopen(a, r) }
 
 // The process carries out the owner's effects.
 
@@ -234,7 +236,7 @@ func (s *simSaver) apply(r *request) {
 
 func (s *simSaver) answerLoad(r *request, err error) {
 	w := s.process.world
-	m := loaded{path: r.path, err: err}
+	m := loaded{id: r.path, err: err}
 	if got, ok := w.store[r.key]; ok && err == nil {
 		m.value = got.value
 	}
@@ -249,8 +251,8 @@ type simLoaded struct {
 }
 
 func (m simLoaded) apply(o *owner, now time.Time) {
-	if a := o.agents[m.path]; a != nil && a.opening != nil && m.value != nil {
-		m.world.counted[m.path] = maps.Clone(m.world.store["agent:"+m.path].lineage)
+	if a := o.agents[m.id]; a != nil && a.opening != nil && m.value != nil {
+		m.world.counted[m.id] = maps.Clone(m.world.store["agent:"+m.id].lineage)
 	}
 	m.loaded.apply(o, now)
 }

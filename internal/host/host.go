@@ -32,11 +32,14 @@ const (
 // MinStaleAfter is the shortest StaleAfter that makes a difference.
 const MinStaleAfter = discover.ProbeInterval
 
-// Config says what to watch, and how. Directories is the one field that must
-// be set.
+// Config says what to watch, and how. At least one of Directories, Processes and
+// Kubelet must be set.
 type Config struct {
-	Directories []string // one ring per agent is in them, named after the agent
-	Include     []string // doublestar patterns, relative to the directory; * if empty
+	Directories []string            // one ring per agent is in them, named after the agent
+	Processes   *discover.Processes // finds the directories of the agents of all processes
+	Kubelet     *discover.Kubelet   // finds the emptyDir volumes of pods
+	IdentifyBy  discover.IdentifyBy // what identifies an agent that Processes or Kubelet finds
+	Include     []string            // doublestar patterns, relative to the directory; * if empty
 	Exclude     []string
 	Mode        ringbuf.Mode
 	RunInterval time.Duration // of the agents; the starting value for what is learned
@@ -65,17 +68,28 @@ type Telemetry struct {
 	Lag    func(time.Duration)                 // how late a round of drains began
 	Events func(uint64)                        // how many events a round counted
 	Saved  func(took time.Duration, err error) // how long a save took, and what went wrong
+
+	Searched func(source string, took time.Duration) // how long a search of processes or of the kubelet's pods took
 }
 
 // Host watches directories of rings. Its methods are safe for concurrent use.
 type Host struct {
-	cfg         Config
-	shape       *tally.Shape
-	reporter    *notice.Reporter
-	saver       *checkpoint.Saver // nil without a store
-	loop        *drain.Loop       // nil before Start
-	directories []*discover.Directory
-	looked      atomic.Bool // for the first collection
+	cfg       Config
+	shape     *tally.Shape
+	reporter  *notice.Reporter
+	saver     *checkpoint.Saver // nil without a store
+	loop      *drain.Loop       // nil before Start
+	sources   []source
+	discovery map[string]source // those of sources that discover directories
+	looked    atomic.Bool       // for the first collection
+}
+
+// source finds rings.
+type source interface {
+	Start()
+	Look(done func())
+	Stop(ctx context.Context) error
+	State() discover.State
 }
 
 // New checks the configuration. Nothing is opened before [Host.Start].
@@ -85,12 +99,15 @@ func New(cfg Config) (*Host, error) {
 	if err := errors.Join(errConfig, errShape); err != nil {
 		return nil, err
 	}
-	return &Host{cfg: cfg, shape: shape}, nil
+	return &Host{cfg: cfg, shape: shape, discovery: make(map[string]source)}, nil
 }
 
 func (c Config) withDefaults() (Config, error) {
 	if len(c.Include) == 0 {
 		c.Include = []string{"*"}
+	}
+	if len(c.IdentifyBy) == 0 {
+		c.IdentifyBy = discover.DefaultIdentifyBy
 	}
 	if c.RunInterval == 0 {
 		c.RunInterval = DefaultRunInterval
@@ -108,8 +125,11 @@ func (c Config) withDefaults() (Config, error) {
 		c.Now = time.Now
 	}
 	errs := []error{
-		discover.CheckDirectories(c.Directories),
+		discover.CheckDirectories(c.Directories), c.IdentifyBy.Check(),
 		discover.CheckPatterns("include", c.Include), discover.CheckPatterns("exclude", c.Exclude),
+	}
+	if len(c.Directories) == 0 && c.Processes == nil && c.Kubelet == nil {
+		errs = append(errs, errors.New("directories: list at least one, such as /run/nixl"))
 	}
 	if c.RunInterval < time.Millisecond {
 		errs = append(errs, fmt.Errorf("run interval is %v: it must be 1ms or more", c.RunInterval))
@@ -145,19 +165,39 @@ func (h *Host) Start(store checkpoint.Store) error {
 		Saver: h.saver, Report: h.reporter.Report, Now: h.cfg.Now,
 		ObserveLag: h.cfg.Telemetry.Lag, ObserveEvents: h.cfg.Telemetry.Events,
 	})
-	rings := discover.NewRings(h.cfg.MaxRings)
+	common := discover.Config{
+		Include: h.cfg.Include, Exclude: h.cfg.Exclude, Mode: h.cfg.Mode,
+		AllowedUIDs: h.cfg.AllowedUIDs, Rings: discover.NewRings(h.cfg.MaxRings), Now: h.cfg.Now, OpenFolder: h.cfg.OpenFolder,
+	}
 	for _, dir := range h.cfg.Directories {
-		d, err := discover.New(discover.Config{
-			Dir: dir, Include: h.cfg.Include, Exclude: h.cfg.Exclude, Mode: h.cfg.Mode,
-			AllowedUIDs: h.cfg.AllowedUIDs, Rings: rings, Now: h.cfg.Now, OpenFolder: h.cfg.OpenFolder,
-		}, h.loop.Send, h.reporter)
+		one := common
+		one.Dir = dir
+		d, err := discover.New(one, h.loop.Send, h.reporter)
 		if err != nil {
 			return err
 		}
-		d.Start()
-		h.directories = append(h.directories, d)
+		h.sources = append(h.sources, d)
+	}
+	if k := h.cfg.Kubelet; k != nil {
+		h.places("kubelet", common, k.Finder(h.cfg.IdentifyBy), discover.DefaultInterval)
+	}
+	if p := h.cfg.Processes; p != nil {
+		h.places("processes", common, p.Finder(h.cfg.IdentifyBy), p.Interval)
+	}
+	for _, s := range h.sources {
+		s.Start()
 	}
 	return nil
+}
+
+func (h *Host) places(name string, common discover.Config, f discover.Finder, every time.Duration) {
+	cfg := discover.PlacesConfig{Config: common, Finder: f, Interval: every}
+	if searched := h.cfg.Telemetry.Searched; searched != nil {
+		cfg.Searched = func(took time.Duration) { searched(name, took) }
+	}
+	p := discover.NewPlaces(cfg, h.loop.Send, h.reporter)
+	h.sources = append(h.sources, p)
+	h.discovery[name] = p
 }
 
 // Collect drains all rings and returns the totals of all agents; see
@@ -184,11 +224,11 @@ func (h *Host) Look(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	done := make(chan struct{}, len(h.directories))
-	for _, d := range h.directories {
-		d.Look(func() { done <- struct{}{} })
+	done := make(chan struct{}, len(h.sources))
+	for _, s := range h.sources {
+		s.Look(func() { done <- struct{}{} })
 	}
-	for range h.directories {
+	for range h.sources {
 		select {
 		case <-done:
 		case <-ctx.Done():
@@ -208,11 +248,11 @@ func (h *Host) Stop(ctx context.Context) error {
 		return nil
 	}
 	// The directories and the saver end at the same time: each may use up ctx.
-	errs := make([]error, 2+len(h.directories))
+	errs := make([]error, 2+len(h.sources))
 	errs[0] = h.loop.Stop(ctx)
 	var ends sync.WaitGroup
-	for i, d := range h.directories {
-		ends.Go(func() { errs[2+i] = d.Stop(ctx) })
+	for i, s := range h.sources {
+		ends.Go(func() { errs[2+i] = s.Stop(ctx) })
 	}
 	if h.saver != nil {
 		ends.Go(func() { errs[1] = h.saver.Stop(ctx) })
@@ -227,13 +267,20 @@ type State struct {
 	Open    int                         // rings
 	Refused map[string]discover.Refusal // by path
 	Missing []error                     // directories that can't be read
+
+	// Directories is how many directories were discovered, by source: processes or
+	// kubelet, as far as these are configured.
+	Directories map[string]int
 }
 
 // State returns what discovery knows now.
 func (h *Host) State() State {
-	s := State{Refused: make(map[string]discover.Refusal)}
-	for _, d := range h.directories {
-		one := d.State()
+	s := State{Refused: make(map[string]discover.Refusal), Directories: make(map[string]int)}
+	for name, p := range h.discovery {
+		s.Directories[name] = p.State().Directories
+	}
+	for _, source := range h.sources {
+		one := source.State()
 		s.Open += one.Open
 		maps.Copy(s.Refused, one.Refused)
 		if one.Missing != nil {

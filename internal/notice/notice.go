@@ -27,6 +27,8 @@ const (
 	DirectoryHangs                   // a call to its file system doesn't return
 	DirectoryCut                     // it has more entries than are looked at
 	NotifyOff                        // inotify doesn't work; new rings are found every few seconds
+	DiscoveryFailed                  // a source of directories can't be searched
+	DiscoveryWorks                   // it can again
 	NotRing                          // a file isn't a ring
 	RingOpened
 	RingRefused  // a file can't be opened as a ring
@@ -55,7 +57,7 @@ const (
 // subjects is what notices of a kind are about, in the plural.
 func (k Kind) subjects() string {
 	switch k {
-	case DirectoryMissing, DirectoryFound, DirectoryHangs, DirectoryCut, NotifyOff:
+	case DirectoryMissing, DirectoryFound, DirectoryHangs, DirectoryCut, NotifyOff, DiscoveryFailed, DiscoveryWorks:
 		return "directories"
 	case NotRing:
 		return "files"

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -79,6 +80,9 @@ func TestAllKeysAreAll(t *testing.T) {
 				t.Errorf("%s is no attribute", attribute)
 			}
 		}
+		if above, _, ok := strings.Cut(key, "::env_attributes::"); ok { // the keys below are the user's
+			key = above + "::env_attributes"
+		}
 		got = append(got, key)
 	}
 	for _, key := range leaves(reflect.TypeFor[Config](), "") {
@@ -102,6 +106,8 @@ func leaves(of reflect.Type, above string) (keys []string) {
 		case key == "" && !tagged:
 		case field.Type.Kind() == reflect.Struct:
 			keys = append(keys, leaves(field.Type, above+key+"::")...)
+		case field.Type.Kind() == reflect.Pointer && field.Type.Elem().Kind() == reflect.Struct && field.Type != reflect.TypeFor[*component.ID]():
+			keys = append(keys, leaves(field.Type.Elem(), above+key+"::")...)
 		default:
 			keys = append(keys, above+key)
 		}

@@ -1,11 +1,13 @@
 package nixlshmreceiver
 
 import (
+	"path/filepath"
 	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/identity"
@@ -75,19 +77,42 @@ func (b *builder) finish(res pcommon.Resource, metrics pmetric.MetricSlice) {
 	}
 }
 
-// resourceAttributes is how many a resource has at most.
-const resourceAttributes = 6
+// resourceAttributes is how many a resource has, apart from those of the agent's
+// environment.
+const resourceAttributes = 11
 
 func (b *builder) resource(a *drain.Snapshot, res pcommon.Resource) {
 	rb := b.resources
 	rb.EnsureCapacity(resourceAttributes)
-	rb.SetServiceName(semconv.ServiceNameNIXL)
-	rb.SetServiceInstanceID(identity.InstanceID(b.hostname, a.Dir, a.Name))
+	rb.SetServiceName(b.cfg.ServiceName)
+	rb.SetServiceInstanceID(identity.InstanceID(b.hostname, a.ID))
 	rb.SetHostName(b.hostname)
 	rb.SetNixlAgentName(valid(a.Name))
 	rb.SetNixlTelemetryLayout(a.Layout.String())
-	rb.SetNixlTelemetryPath(valid(a.Path))
+	rb.SetNixlTelemetryPath(valid(filepath.Join(a.Dir, a.Name)))
+	var others []attribute.KeyValue
+	for _, kv := range a.Resource.ToSlice() {
+		switch kv.Key {
+		case semconv.ServiceName:
+			rb.SetServiceName(valid(kv.Value.AsString()))
+		case semconv.K8SPodUID:
+			rb.SetK8sPodUID(kv.Value.AsString())
+		case semconv.ContainerID:
+			rb.SetContainerID(kv.Value.AsString())
+		case semconv.ProcessPID:
+			rb.SetProcessPid(kv.Value.AsInt64())
+		case semconv.ProcessExecutableName:
+			rb.SetProcessExecutableName(valid(kv.Value.AsString()))
+		case semconv.LocalRank:
+			rb.SetNixlLocalRank(valid(kv.Value.AsString()))
+		default:
+			others = append(others, kv)
+		}
+	}
 	rb.MoveTo(res)
+	for _, kv := range others {
+		res.Attributes().PutStr(valid(string(kv.Key)), valid(kv.Value.AsString()))
+	}
 }
 
 // valid makes the name of a file fit for OTLP, which refuses a whole request

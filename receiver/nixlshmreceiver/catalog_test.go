@@ -151,7 +151,8 @@ func TestMetadataHasTheCatalogsAttributes(t *testing.T) {
 	}
 	wantResource := map[string]bool{
 		semconv.ServiceName: true, semconv.ServiceInstanceID: true, semconv.HostName: true, semconv.AgentName: true,
-		semconv.TelemetryLayout: false, semconv.TelemetryPath: false,
+		semconv.TelemetryLayout: false, semconv.TelemetryPath: false, semconv.LocalRank: true,
+		semconv.K8SPodUID: true, semconv.ContainerID: true, semconv.ProcessPID: true, semconv.ProcessExecutableName: true,
 	}
 	if d := cmp.Diff(wantResource, resource); d != "" {
 		t.Errorf("resource attributes, and whether they are on (-semconv +metadata.yaml)\n%s", d)

@@ -123,6 +123,45 @@ func TestEveryKey(t *testing.T) {
 	}
 }
 
+func TestKeyAloneEnablesDiscovery(t *testing.T) {
+	noEnv(t)
+	got, err := load(t, "discovery")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := confmap.Validate(got); err != nil {
+		t.Error(err)
+	}
+	want := createDefaultConfig()
+	want.Directories = nil // or the Collector would look at its own
+	want.Discovery = DiscoveryConfig{Processes: defaultProcesses(), Kubelet: defaultKubelet()}
+	want.IdentifyBy = []string{"pod", "rank"}
+	want.ServiceName = "inference"
+	if d := same(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestEveryKeyOfDiscovery(t *testing.T) {
+	noEnv(t)
+	got, err := load(t, "discovery_all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := confmap.Validate(got); err != nil {
+		t.Error(err)
+	}
+	want := createDefaultConfig()
+	want.Directories = []string{"/run/nixl"}
+	want.Discovery = DiscoveryConfig{
+		Processes: &ProcessesConfig{Interval: time.Second, EnvAttributes: map[string]string{"RANK": "nixl.rank"}},
+		Kubelet:   &KubeletConfig{Path: "/data/kubelet/pods", Volumes: []string{"shm"}},
+	}
+	if d := same(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
 func TestStorageIsAnExtension(t *testing.T) {
 	got, err := load(t, "storage")
 	if err != nil {

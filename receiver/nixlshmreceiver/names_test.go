@@ -84,7 +84,7 @@ func TestHostWithoutAName(t *testing.T) {
 // it finds the same agent after every upgrade of the Collector.
 func instanceID(dir, name string) string {
 	namespace := uuid.MustParse("4d63009a-8d0f-11ee-aad7-4c796ed8e320")
-	return uuid.NewSHA1(namespace, []byte(testHost+"\x00"+dir+"\x00"+name)).String()
+	return uuid.NewSHA1(namespace, []byte(testHost+"\x00"+filepath.Join(dir, name))).String()
 }
 
 // Agents are named by applications, so that a name is nearly any string. What

@@ -19,15 +19,16 @@ import (
 // inWords are the defaults that README.md tells in words, because they depend
 // on something or are none.
 var inWords = map[string]string{
-	"directories":                     "`$NIXL_TELEMETRY_DIR`, else `$NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH`, else `/tmp`",
-	"run_interval":                    "`$NIXL_TELEMETRY_RUN_INTERVAL` in milliseconds, else 100ms",
-	"host_name":                       "the Collector's host name",
-	"allowed_uids":                    "all",
-	"storage":                         "none",
-	"histograms::duration::bounds":    "see [Metrics](#metrics)",
-	"histograms::size::bounds":        "see [Metrics](#metrics)",
-	"histograms::throughput::bounds":  "see [Metrics](#metrics)",
-	"resource_attributes::*::enabled": "see [documentation.md](./documentation.md)",
+	"directories":                          "`$NIXL_TELEMETRY_DIR`, else `$NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH`, else `/tmp`",
+	"discovery::processes::env_attributes": "{LOCAL_RANK: nixl.local_rank}",
+	"run_interval":                         "`$NIXL_TELEMETRY_RUN_INTERVAL` in milliseconds, else 100ms",
+	"host_name":                            "the Collector's host name",
+	"allowed_uids":                         "all",
+	"storage":                              "none",
+	"histograms::duration::bounds":         "see [Metrics](#metrics)",
+	"histograms::size::bounds":             "see [Metrics](#metrics)",
+	"histograms::throughput::bounds":       "see [Metrics](#metrics)",
+	"resource_attributes::*::enabled":      "see [documentation.md](./documentation.md)",
 }
 
 // README.md has every key of the configuration, with its default.
@@ -39,7 +40,9 @@ func TestREADMEHasEveryDefault(t *testing.T) {
 	}
 	documented := documentedDefaults(string(text))
 	defaults := make(map[string]string)
-	spellAll(reflect.ValueOf(*createDefaultConfig()), "", defaults)
+	cfg := createDefaultConfig()
+	cfg.Discovery = DiscoveryConfig{Processes: defaultProcesses(), Kubelet: defaultKubelet()}
+	spellAll(reflect.ValueOf(*cfg), "", defaults)
 	for key, want := range defaults {
 		if words, ok := inWords[key]; ok {
 			want = words
@@ -104,6 +107,8 @@ func spellAll(of reflect.Value, above string, to map[string]string) {
 			to[above+key+"::*::enabled"] = spellSwitches(value)
 		case value.Kind() == reflect.Struct:
 			spellAll(value, above+key+"::", to)
+		case value.Kind() == reflect.Pointer && value.Elem().Kind() == reflect.Struct:
+			spellAll(value.Elem(), above+key+"::", to)
 		default:
 			to[above+key] = spellDefault(value.Interface())
 		}
@@ -130,6 +135,12 @@ func spellDefault(value any) string {
 			return err.Error()
 		}
 		return string(list)
+	case map[string]string:
+		text, err := json.Marshal(v)
+		if err != nil {
+			return err.Error()
+		}
+		return string(text)
 	case *component.ID:
 		return "null"
 	default:

@@ -38,6 +38,9 @@ func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
 func (t *telemetry) host() host.Telemetry {
 	ctx := context.Background()
 	return host.Telemetry{
+		Searched: func(source string, took time.Duration) {
+			t.ReceiverNixlShmDiscoveryDuration.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("source", source)))
+		},
 		Lag:    func(lag time.Duration) { t.ReceiverNixlShmDrainLag.Record(ctx, lag.Seconds()) },
 		Events: func(n uint64) { t.ReceiverNixlShmDrainEvents.Add(ctx, int64(n)) },
 		Saved: func(took time.Duration, err error) {
@@ -55,6 +58,15 @@ func (t *telemetry) observe(h *host.Host) error {
 	t.ReceiverNixlShmCheckpointFailures.Add(context.Background(), 0)
 	err := t.RegisterReceiverNixlShmRingsCallback(func(_ context.Context, o metric.Int64Observer) error {
 		t.observeRings(o, h.State())
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = t.RegisterReceiverNixlShmDiscoveryDirectoriesCallback(func(_ context.Context, o metric.Int64Observer) error {
+		for source, n := range h.State().Directories {
+			o.Observe(int64(n), metric.WithAttributes(attribute.String("source", source)))
+		}
 		return nil
 	})
 	if err != nil {

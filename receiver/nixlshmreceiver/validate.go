@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/discover"
@@ -12,6 +14,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // leastInterval bounds what a timer can be asked for.
@@ -20,11 +23,14 @@ const leastInterval = time.Millisecond
 // Validate checks what the configuration means. Each error names the key, its
 // value, and what to write instead.
 func (c *Config) Validate() error {
-	return errors.Join(c.checkDirectories(), c.checkTimes(), c.checkRings(), c.checkHistograms())
+	return errors.Join(c.checkDirectories(), c.checkDiscovery(), c.checkTimes(), c.checkRings(), c.checkHistograms())
 }
 
 func (c *Config) checkDirectories() error {
 	errs := []error{discover.CheckDirectories(c.Directories)}
+	if len(c.Directories) == 0 && c.Discovery == (DiscoveryConfig{}) {
+		errs = append(errs, errors.New("directories: list at least one, such as /run/nixl, or configure discovery"))
+	}
 	for _, dir := range c.Directories {
 		if dir != "" && !filepath.IsAbs(dir) {
 			errs = append(errs, fmt.Errorf("directories: %q is relative to where the Collector happens to be started%s: "+
@@ -36,6 +42,41 @@ func (c *Config) checkDirectories() error {
 	}
 	return errors.Join(append(errs, discover.CheckPatterns("include", c.Include), discover.CheckPatterns("exclude", c.Exclude))...)
 }
+
+func (c *Config) checkDiscovery() error {
+	errs := faults{discover.IdentifyBy(c.IdentifyBy).Check()}
+	if p := c.Discovery.Processes; p != nil {
+		if p.Interval < leastDiscovery {
+			errs.add("discovery::processes::interval: %v is too short: write %v or more, such as %v", p.Interval, leastDiscovery, discover.DefaultInterval)
+		}
+		for name, attribute := range p.EnvAttributes {
+			switch {
+			case name == "" || strings.ContainsAny(name, "=\x00"):
+				errs.add("discovery::processes::env_attributes: %q is not the name of an environment variable", name)
+			case attribute == "":
+				errs.add("discovery::processes::env_attributes: %s has no attribute: write the name of one, such as %s", name, semconv.LocalRank)
+			case slices.Contains(discover.Reserved, attribute):
+				errs.add("discovery::processes::env_attributes: %s: the attribute %s identifies agents and can't be set by an environment variable", name, attribute)
+			}
+		}
+	}
+	if k := c.Discovery.Kubelet; k != nil {
+		if !filepath.IsAbs(k.Path) {
+			errs.add("discovery::kubelet::path: %q must be an absolute path, such as %s", k.Path, discover.DefaultKubeletPods)
+		}
+		if len(k.Volumes) == 0 {
+			errs.add(`discovery::kubelet::volumes: [] leaves no volume: write ["*"], or leave the key out, for all volumes`)
+		}
+		errs = append(errs, discover.CheckPatterns("discovery::kubelet::volumes", k.Volumes))
+	}
+	if c.ServiceName == "" {
+		errs.add("service_name: it is empty: write a name, or leave the key out for %s", semconv.ServiceNameNIXL)
+	}
+	return errors.Join(errs...)
+}
+
+// leastDiscovery bounds how often processes are looked for.
+const leastDiscovery = 100 * time.Millisecond
 
 // fromEnvironment says which variable a directory is that of, if it is.
 func fromEnvironment(dir string) string {

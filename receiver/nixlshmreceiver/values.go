@@ -24,6 +24,11 @@ var values = []struct {
 	check func(value any) error
 }{
 	{"directories", wantList(wantText, "/run/nixl")},
+	{"discovery::processes::interval", wantDuration("s", "5s")},
+	{"discovery::kubelet::path", wantText},
+	{"discovery::kubelet::volumes", wantList(wantText, `"*"`)},
+	{"identify_by", wantList(wantText, "pod, agent")},
+	{"service_name", wantText},
 	{"include", wantList(wantText, `"*"`)},
 	{"exclude", wantList(wantText, `"*.log"`)},
 	{"run_interval", wantDuration("ms", "100ms")},

@@ -162,7 +162,7 @@ service:
 	for agent, got := range c.resources(t) {
 		if d := cmp.Diff(map[string]any{
 			semconv.ServiceName:       semconv.ServiceNameNIXL,
-			semconv.ServiceInstanceID: identity.InstanceID(host, dir, agent),
+			semconv.ServiceInstanceID: identity.InstanceID(host, filepath.Join(dir, agent)),
 			semconv.AgentName:         agent,
 			semconv.HostName:          host,
 		}, got); d != "" {

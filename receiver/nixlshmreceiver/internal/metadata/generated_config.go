@@ -572,20 +572,34 @@ func (rac *ResourceAttributeConfig) Unmarshal(parser *confmap.Conf) error {
 
 // ResourceAttributesConfig provides config for nixl_shm resource attributes.
 type ResourceAttributesConfig struct {
-	HostName            ResourceAttributeConfig `mapstructure:"host.name"`
-	NixlAgentName       ResourceAttributeConfig `mapstructure:"nixl.agent.name"`
-	NixlTelemetryLayout ResourceAttributeConfig `mapstructure:"nixl.telemetry.layout"`
-	NixlTelemetryPath   ResourceAttributeConfig `mapstructure:"nixl.telemetry.path"`
-	ServiceInstanceID   ResourceAttributeConfig `mapstructure:"service.instance.id"`
-	ServiceName         ResourceAttributeConfig `mapstructure:"service.name"`
+	ContainerID           ResourceAttributeConfig `mapstructure:"container.id"`
+	HostName              ResourceAttributeConfig `mapstructure:"host.name"`
+	K8sPodUID             ResourceAttributeConfig `mapstructure:"k8s.pod.uid"`
+	NixlAgentName         ResourceAttributeConfig `mapstructure:"nixl.agent.name"`
+	NixlLocalRank         ResourceAttributeConfig `mapstructure:"nixl.local_rank"`
+	NixlTelemetryLayout   ResourceAttributeConfig `mapstructure:"nixl.telemetry.layout"`
+	NixlTelemetryPath     ResourceAttributeConfig `mapstructure:"nixl.telemetry.path"`
+	ProcessExecutableName ResourceAttributeConfig `mapstructure:"process.executable.name"`
+	ProcessPid            ResourceAttributeConfig `mapstructure:"process.pid"`
+	ServiceInstanceID     ResourceAttributeConfig `mapstructure:"service.instance.id"`
+	ServiceName           ResourceAttributeConfig `mapstructure:"service.name"`
 }
 
 func DefaultResourceAttributesConfig() ResourceAttributesConfig {
 	return ResourceAttributesConfig{
+		ContainerID: ResourceAttributeConfig{
+			Enabled: true,
+		},
 		HostName: ResourceAttributeConfig{
 			Enabled: true,
 		},
+		K8sPodUID: ResourceAttributeConfig{
+			Enabled: true,
+		},
 		NixlAgentName: ResourceAttributeConfig{
+			Enabled: true,
+		},
+		NixlLocalRank: ResourceAttributeConfig{
 			Enabled: true,
 		},
 		NixlTelemetryLayout: ResourceAttributeConfig{
@@ -593,6 +607,12 @@ func DefaultResourceAttributesConfig() ResourceAttributesConfig {
 		},
 		NixlTelemetryPath: ResourceAttributeConfig{
 			Enabled: false,
+		},
+		ProcessExecutableName: ResourceAttributeConfig{
+			Enabled: true,
+		},
+		ProcessPid: ResourceAttributeConfig{
+			Enabled: true,
 		},
 		ServiceInstanceID: ResourceAttributeConfig{
 			Enabled: true,

@@ -70,6 +70,32 @@ var MapAttributeNixlTransferDirection = map[string]AttributeNixlTransferDirectio
 	"receive":  AttributeNixlTransferDirectionReceive,
 }
 
+// AttributeSource specifies the value source attribute.
+type AttributeSource int
+
+const (
+	_ AttributeSource = iota
+	AttributeSourceProcesses
+	AttributeSourceKubelet
+)
+
+// String returns the string representation of the AttributeSource.
+func (av AttributeSource) String() string {
+	switch av {
+	case AttributeSourceProcesses:
+		return "processes"
+	case AttributeSourceKubelet:
+		return "kubelet"
+	}
+	return ""
+}
+
+// MapAttributeSource is a helper map of string to AttributeSource attribute value.
+var MapAttributeSource = map[string]AttributeSource{
+	"processes": AttributeSourceProcesses,
+	"kubelet":   AttributeSourceKubelet,
+}
+
 // AttributeState specifies the value state attribute.
 type AttributeState int
 
@@ -1440,17 +1466,35 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		resourceAttributeIncludeFilter:       make(map[string]filter.Filter),
 		resourceAttributeExcludeFilter:       make(map[string]filter.Filter),
 	}
+	if mbc.ResourceAttributes.ContainerID.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["container.id"] = filter.CreateFilter(mbc.ResourceAttributes.ContainerID.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.ContainerID.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["container.id"] = filter.CreateFilter(mbc.ResourceAttributes.ContainerID.MetricsExclude)
+	}
 	if mbc.ResourceAttributes.HostName.MetricsInclude != nil {
 		mb.resourceAttributeIncludeFilter["host.name"] = filter.CreateFilter(mbc.ResourceAttributes.HostName.MetricsInclude)
 	}
 	if mbc.ResourceAttributes.HostName.MetricsExclude != nil {
 		mb.resourceAttributeExcludeFilter["host.name"] = filter.CreateFilter(mbc.ResourceAttributes.HostName.MetricsExclude)
 	}
+	if mbc.ResourceAttributes.K8sPodUID.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["k8s.pod.uid"] = filter.CreateFilter(mbc.ResourceAttributes.K8sPodUID.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.K8sPodUID.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["k8s.pod.uid"] = filter.CreateFilter(mbc.ResourceAttributes.K8sPodUID.MetricsExclude)
+	}
 	if mbc.ResourceAttributes.NixlAgentName.MetricsInclude != nil {
 		mb.resourceAttributeIncludeFilter["nixl.agent.name"] = filter.CreateFilter(mbc.ResourceAttributes.NixlAgentName.MetricsInclude)
 	}
 	if mbc.ResourceAttributes.NixlAgentName.MetricsExclude != nil {
 		mb.resourceAttributeExcludeFilter["nixl.agent.name"] = filter.CreateFilter(mbc.ResourceAttributes.NixlAgentName.MetricsExclude)
+	}
+	if mbc.ResourceAttributes.NixlLocalRank.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["nixl.local_rank"] = filter.CreateFilter(mbc.ResourceAttributes.NixlLocalRank.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.NixlLocalRank.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["nixl.local_rank"] = filter.CreateFilter(mbc.ResourceAttributes.NixlLocalRank.MetricsExclude)
 	}
 	if mbc.ResourceAttributes.NixlTelemetryLayout.MetricsInclude != nil {
 		mb.resourceAttributeIncludeFilter["nixl.telemetry.layout"] = filter.CreateFilter(mbc.ResourceAttributes.NixlTelemetryLayout.MetricsInclude)
@@ -1463,6 +1507,18 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 	}
 	if mbc.ResourceAttributes.NixlTelemetryPath.MetricsExclude != nil {
 		mb.resourceAttributeExcludeFilter["nixl.telemetry.path"] = filter.CreateFilter(mbc.ResourceAttributes.NixlTelemetryPath.MetricsExclude)
+	}
+	if mbc.ResourceAttributes.ProcessExecutableName.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["process.executable.name"] = filter.CreateFilter(mbc.ResourceAttributes.ProcessExecutableName.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.ProcessExecutableName.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["process.executable.name"] = filter.CreateFilter(mbc.ResourceAttributes.ProcessExecutableName.MetricsExclude)
+	}
+	if mbc.ResourceAttributes.ProcessPid.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["process.pid"] = filter.CreateFilter(mbc.ResourceAttributes.ProcessPid.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.ProcessPid.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["process.pid"] = filter.CreateFilter(mbc.ResourceAttributes.ProcessPid.MetricsExclude)
 	}
 	if mbc.ResourceAttributes.ServiceInstanceID.MetricsInclude != nil {
 		mb.resourceAttributeIncludeFilter["service.instance.id"] = filter.CreateFilter(mbc.ResourceAttributes.ServiceInstanceID.MetricsInclude)

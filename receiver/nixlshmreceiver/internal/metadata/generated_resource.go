@@ -21,6 +21,13 @@ func NewResourceBuilder(rac ResourceAttributesConfig) *ResourceBuilder {
 	}
 }
 
+// SetContainerID sets provided value as "container.id" attribute.
+func (rb *ResourceBuilder) SetContainerID(val string) {
+	if rb.config.ContainerID.Enabled {
+		rb.res.Attributes().PutStr("container.id", val)
+	}
+}
+
 // SetHostName sets provided value as "host.name" attribute.
 func (rb *ResourceBuilder) SetHostName(val string) {
 	if rb.config.HostName.Enabled {
@@ -28,10 +35,24 @@ func (rb *ResourceBuilder) SetHostName(val string) {
 	}
 }
 
+// SetK8sPodUID sets provided value as "k8s.pod.uid" attribute.
+func (rb *ResourceBuilder) SetK8sPodUID(val string) {
+	if rb.config.K8sPodUID.Enabled {
+		rb.res.Attributes().PutStr("k8s.pod.uid", val)
+	}
+}
+
 // SetNixlAgentName sets provided value as "nixl.agent.name" attribute.
 func (rb *ResourceBuilder) SetNixlAgentName(val string) {
 	if rb.config.NixlAgentName.Enabled {
 		rb.res.Attributes().PutStr("nixl.agent.name", val)
+	}
+}
+
+// SetNixlLocalRank sets provided value as "nixl.local_rank" attribute.
+func (rb *ResourceBuilder) SetNixlLocalRank(val string) {
+	if rb.config.NixlLocalRank.Enabled {
+		rb.res.Attributes().PutStr("nixl.local_rank", val)
 	}
 }
 
@@ -46,6 +67,20 @@ func (rb *ResourceBuilder) SetNixlTelemetryLayout(val string) {
 func (rb *ResourceBuilder) SetNixlTelemetryPath(val string) {
 	if rb.config.NixlTelemetryPath.Enabled {
 		rb.res.Attributes().PutStr("nixl.telemetry.path", val)
+	}
+}
+
+// SetProcessExecutableName sets provided value as "process.executable.name" attribute.
+func (rb *ResourceBuilder) SetProcessExecutableName(val string) {
+	if rb.config.ProcessExecutableName.Enabled {
+		rb.res.Attributes().PutStr("process.executable.name", val)
+	}
+}
+
+// SetProcessPid sets provided value as "process.pid" attribute.
+func (rb *ResourceBuilder) SetProcessPid(val int64) {
+	if rb.config.ProcessPid.Enabled {
+		rb.res.Attributes().PutInt("process.pid", val)
 	}
 }
 

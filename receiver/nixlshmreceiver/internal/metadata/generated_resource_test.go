@@ -13,10 +13,15 @@ func TestResourceBuilder(t *testing.T) {
 		t.Run(tt, func(t *testing.T) {
 			cfg := loadResourceAttributesConfig(t, tt)
 			rb := NewResourceBuilder(cfg)
+			rb.SetContainerID("container.id-val")
 			rb.SetHostName("host.name-val")
+			rb.SetK8sPodUID("k8s.pod.uid-val")
 			rb.SetNixlAgentName("nixl.agent.name-val")
+			rb.SetNixlLocalRank("nixl.local_rank-val")
 			rb.SetNixlTelemetryLayout("nixl.telemetry.layout-val")
 			rb.SetNixlTelemetryPath("nixl.telemetry.path-val")
+			rb.SetProcessExecutableName("process.executable.name-val")
+			rb.SetProcessPid(11)
 			rb.SetServiceInstanceID("service.instance.id-val")
 			rb.SetServiceName("service.name-val")
 
@@ -25,24 +30,39 @@ func TestResourceBuilder(t *testing.T) {
 
 			switch tt {
 			case "default":
-				assert.Equal(t, 4, res.Attributes().Len())
+				assert.Equal(t, 9, res.Attributes().Len())
 			case "all_set":
-				assert.Equal(t, 6, res.Attributes().Len())
+				assert.Equal(t, 11, res.Attributes().Len())
 			case "none_set":
 				assert.Equal(t, 0, res.Attributes().Len())
 				return
 			default:
 				assert.Failf(t, "unexpected test case: %s", tt)
 			}
+			containerIDAttrVal, ok := res.Attributes().Get("container.id")
+			assert.True(t, ok)
+			if ok {
+				assert.Equal(t, "container.id-val", containerIDAttrVal.Str())
+			}
 			hostNameAttrVal, ok := res.Attributes().Get("host.name")
 			assert.True(t, ok)
 			if ok {
 				assert.Equal(t, "host.name-val", hostNameAttrVal.Str())
 			}
+			k8sPodUIDAttrVal, ok := res.Attributes().Get("k8s.pod.uid")
+			assert.True(t, ok)
+			if ok {
+				assert.Equal(t, "k8s.pod.uid-val", k8sPodUIDAttrVal.Str())
+			}
 			nixlAgentNameAttrVal, ok := res.Attributes().Get("nixl.agent.name")
 			assert.True(t, ok)
 			if ok {
 				assert.Equal(t, "nixl.agent.name-val", nixlAgentNameAttrVal.Str())
+			}
+			nixlLocalRankAttrVal, ok := res.Attributes().Get("nixl.local_rank")
+			assert.True(t, ok)
+			if ok {
+				assert.Equal(t, "nixl.local_rank-val", nixlLocalRankAttrVal.Str())
 			}
 			nixlTelemetryLayoutAttrVal, ok := res.Attributes().Get("nixl.telemetry.layout")
 			assert.Equal(t, tt == "all_set", ok)
@@ -53,6 +73,16 @@ func TestResourceBuilder(t *testing.T) {
 			assert.Equal(t, tt == "all_set", ok)
 			if ok {
 				assert.Equal(t, "nixl.telemetry.path-val", nixlTelemetryPathAttrVal.Str())
+			}
+			processExecutableNameAttrVal, ok := res.Attributes().Get("process.executable.name")
+			assert.True(t, ok)
+			if ok {
+				assert.Equal(t, "process.executable.name-val", processExecutableNameAttrVal.Str())
+			}
+			processPidAttrVal, ok := res.Attributes().Get("process.pid")
+			assert.True(t, ok)
+			if ok {
+				assert.EqualValues(t, 11, processPidAttrVal.Int())
 			}
 			serviceInstanceIDAttrVal, ok := res.Attributes().Get("service.instance.id")
 			assert.True(t, ok)

@@ -25,15 +25,17 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                             metric.Meter
-	mu                                sync.Mutex
-	registrations                     []metric.Registration
-	ReceiverNixlShmAgents             metric.Int64ObservableUpDownCounter
-	ReceiverNixlShmCheckpointDuration metric.Float64Histogram
-	ReceiverNixlShmCheckpointFailures metric.Int64Counter
-	ReceiverNixlShmDrainEvents        metric.Int64Counter
-	ReceiverNixlShmDrainLag           metric.Float64Histogram
-	ReceiverNixlShmRings              metric.Int64ObservableUpDownCounter
+	meter                               metric.Meter
+	mu                                  sync.Mutex
+	registrations                       []metric.Registration
+	ReceiverNixlShmAgents               metric.Int64ObservableUpDownCounter
+	ReceiverNixlShmCheckpointDuration   metric.Float64Histogram
+	ReceiverNixlShmCheckpointFailures   metric.Int64Counter
+	ReceiverNixlShmDiscoveryDirectories metric.Int64ObservableUpDownCounter
+	ReceiverNixlShmDiscoveryDuration    metric.Float64Histogram
+	ReceiverNixlShmDrainEvents          metric.Int64Counter
+	ReceiverNixlShmDrainLag             metric.Float64Histogram
+	ReceiverNixlShmRings                metric.Int64ObservableUpDownCounter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -53,6 +55,21 @@ func (builder *TelemetryBuilder) RegisterReceiverNixlShmAgentsCallback(cb metric
 		cb(ctx, &observerInt64{inst: builder.ReceiverNixlShmAgents, obs: o})
 		return nil
 	}, builder.ReceiverNixlShmAgents)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterReceiverNixlShmDiscoveryDirectoriesCallback sets callback for observable ReceiverNixlShmDiscoveryDirectories metric.
+func (builder *TelemetryBuilder) RegisterReceiverNixlShmDiscoveryDirectoriesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ReceiverNixlShmDiscoveryDirectories, obs: o})
+		return nil
+	}, builder.ReceiverNixlShmDiscoveryDirectories)
 	if err != nil {
 		return err
 	}
@@ -122,6 +139,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_nixl_shm_checkpoint_failures",
 		metric.WithDescription("Batches of checkpoints that the storage extension failed to store or remove. [Beta]"),
 		metric.WithUnit("{failure}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverNixlShmDiscoveryDirectories, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_receiver_nixl_shm_discovery_directories",
+		metric.WithDescription("Directories of containers and volumes that discovery watches. [Beta]"),
+		metric.WithUnit("{directory}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverNixlShmDiscoveryDuration, err = builder.meter.Float64Histogram(
+		"otelcol_receiver_nixl_shm_discovery_duration",
+		metric.WithDescription("Time that a search for containers and volumes took. [Beta]"),
+		metric.WithUnit("s"),
+		metric.WithExplicitBucketBoundaries([]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverNixlShmDrainEvents, err = builder.meter.Int64Counter(

@@ -24,12 +24,17 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
+	require.NoError(t, tb.RegisterReceiverNixlShmDiscoveryDirectoriesCallback(func(_ context.Context, observer metric.Int64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
 	require.NoError(t, tb.RegisterReceiverNixlShmRingsCallback(func(_ context.Context, observer metric.Int64Observer) error {
 		observer.Observe(1)
 		return nil
 	}))
 	tb.ReceiverNixlShmCheckpointDuration.Record(context.Background(), 1)
 	tb.ReceiverNixlShmCheckpointFailures.Add(context.Background(), 1)
+	tb.ReceiverNixlShmDiscoveryDuration.Record(context.Background(), 1)
 	tb.ReceiverNixlShmDrainEvents.Add(context.Background(), 1)
 	tb.ReceiverNixlShmDrainLag.Record(context.Background(), 1)
 	AssertEqualReceiverNixlShmAgents(t, testTel,
@@ -40,6 +45,12 @@ func TestSetupTelemetry(t *testing.T) {
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverNixlShmCheckpointFailures(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverNixlShmDiscoveryDirectories(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverNixlShmDiscoveryDuration(t, testTel,
+		[]metricdata.HistogramDataPoint[float64]{{}}, metricdatatest.IgnoreValue(),
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverNixlShmDrainEvents(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},

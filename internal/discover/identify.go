@@ -1,0 +1,100 @@
+package discover
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// IdentifyBy lists what identifies an agent that was discovered in a container. An
+// agent with the same values as one that has exited continues its totals.
+type IdentifyBy []string
+
+// The parts of an identity.
+const (
+	ByAgent     = "agent"     // the path of its ring, as the agent sees it
+	ByPod       = "pod"       // the pod's UID; without a pod, the container's ID
+	ByContainer = "container" // the container's ID
+	ByRank      = "rank"      // the resource attribute nixl.local_rank
+)
+
+// DefaultIdentifyBy tells agents with one name in different pods apart.
+var DefaultIdentifyBy = IdentifyBy{ByPod, ByAgent}
+
+// Check returns what is wrong with the list.
+func (by IdentifyBy) Check() error {
+	if len(by) == 0 {
+		return errors.New("identify_by: list at least one of agent, pod, container and rank")
+	}
+	var errs []error
+	for i, part := range by {
+		switch {
+		case !slices.Contains([]string{ByAgent, ByPod, ByContainer, ByRank}, part):
+			errs = append(errs, fmt.Errorf("identify_by: %q must be agent, pod, container or rank", part))
+		case slices.Contains(by[:i], part):
+			errs = append(errs, fmt.Errorf("identify_by: %s is listed twice", part))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Reserved are the resource attributes that an agent's environment can't set.
+var Reserved = []string{
+	semconv.ServiceInstanceID, semconv.HostName, semconv.AgentName, semconv.TelemetryLayout, semconv.TelemetryPath,
+	semconv.K8SPodUID, semconv.ContainerID, semconv.ProcessPID, semconv.ProcessExecutableName,
+}
+
+// origin is what is known about where a ring was found. What the kernel or the
+// kubelet says wins over what the agent's environment says.
+type origin struct {
+	pod, container string
+	// namespace is the mount namespace, "" for the host's: a sandbox without a
+	// container runtime has files of its own too.
+	namespace string
+	resource  []attribute.KeyValue
+}
+
+// identify sets the ID and the resource of an agent.
+func (by IdentifyBy) identify(a drain.Agent, o origin) drain.Agent {
+	all := slices.Clone(o.resource)
+	if o.pod != "" {
+		all = append(all, attribute.String(semconv.K8SPodUID, o.pod))
+	}
+	if o.container != "" {
+		all = append(all, attribute.String(semconv.ContainerID, o.container))
+	}
+	a.Resource = attribute.NewSet(all...) // the last value of a key wins
+	a.ID = by.id(a, o)
+	return a
+}
+
+// id returns the ID of an agent. An agent is identified by the path of its ring
+// where that is asked for, and in place of whatever isn't known.
+func (by IdentifyBy) id(a drain.Agent, o origin) string {
+	rank, _ := a.Resource.Value(semconv.LocalRank)
+	known := map[string]string{
+		ByPod: cmp.Or(o.pod, o.container, o.namespace), ByContainer: cmp.Or(o.container, o.namespace), ByRank: rank.String(),
+	}
+	var parts []string
+	byAgent := slices.Contains(by, ByAgent)
+	for _, part := range []string{ByPod, ByContainer, ByRank} {
+		switch value := known[part]; {
+		case !slices.Contains(by, part):
+		case value == "":
+			byAgent = true
+		default:
+			parts = append(parts, part+" "+strings.ReplaceAll(value, "\x00", ""))
+		}
+	}
+	if byAgent { // without other parts, it is the ID of a ring in a directory that is configured
+		parts = append(parts, a.Dir+"/"+a.Name)
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,107 @@
+package discover
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Kubelet finds the emptyDir volumes of the pods of a node, in the directory
+// where the kubelet keeps them:
+//
+//	<pod UID>/volumes/kubernetes.io~empty-dir/<volume>
+//
+// The pods can write to the volumes only.
+type Kubelet struct {
+	Pods    string   // the kubelet's directory
+	Volumes []string // doublestar patterns of the volumes' names
+}
+
+// Finder returns a Finder of the volumes.
+func (k Kubelet) Finder(by IdentifyBy) Finder { return kubelet{k, by} }
+
+type kubelet struct {
+	Kubelet
+	by IdentifyBy
+}
+
+// DefaultKubeletPods is where the kubelet keeps the directories of pods.
+const DefaultKubeletPods = "/var/lib/kubelet/pods"
+
+// maxPods bounds a search. The kubelet runs 110 pods by default.
+const maxPods = 4096
+
+// Name implements [Finder].
+func (k kubelet) Name() string { return k.Pods }
+
+// Find implements [Finder].
+func (k kubelet) Find(time.Time) (map[string]Place, error) {
+	pods, err := list(k.Pods, ".")
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of this node: %w", err)
+	}
+	found := make(map[string]Place)
+	var errs []error
+	for _, pod := range pods {
+		volumes := filepath.Join(pod, "volumes", "kubernetes.io~empty-dir")
+		names, err := list(k.Pods, volumes)
+		if err != nil && !isAbsent(err) { // a pod may have no such volume, or be gone
+			errs = append(errs, err)
+		}
+		for _, name := range names {
+			if matchesAny(k.Volumes, name) {
+				v := volume{k, pod, filepath.Join(volumes, name), name}
+				found[v.folder] = v
+			}
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// list returns the names of the folders in a folder.
+func list(dir, folder string) (names []string, err error) {
+	f, err := ringbuf.OpenFolder(dir, folder)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(maxPods)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// volume is an emptyDir volume of a pod.
+type volume struct {
+	kubelet kubelet
+	pod     string // its UID
+	folder  string // relative to the pods' directory
+	name    string
+}
+
+func (v volume) Path() string { return filepath.Join(v.kubelet.Pods, v.folder) }
+
+func (v volume) OpenFolder(name string) (*ringbuf.Folder, error) {
+	f, err := ringbuf.OpenFolder(v.kubelet.Pods, filepath.Join(v.folder, name))
+	if name == "." && errors.Is(err, fs.ErrNotExist) {
+		err = errors.Join(errGone, err) // the pod was deleted
+	}
+	return f, err
+}
+
+func (v volume) Identify(a drain.Agent, _ *ringbuf.Reader) drain.Agent {
+	a.Dir = v.name
+	return v.kubelet.by.identify(a, origin{pod: v.pod})
+}

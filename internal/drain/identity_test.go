@@ -1,0 +1,140 @@
+package drain
+
+import (
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// elsewhere opens a second ring, at another path, whose agent has the ID of the
+// bench's agent.
+func (b *bench) elsewhere(events int) *ringbuf.Reader {
+	b.t.Helper()
+	mem := make(memory, ringbuf.V4.FileSize(64))
+	w, err := ringbuf.NewWriter(mem, mem, ringbuf.V4, 64)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.writer = w
+	b.push(events)
+	r, err := ringbuf.NewReader(mem, mem, ringbuf.Consume)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.step(Opened{Agent: Agent{ID: benchPath, Name: "agent", Dir: "/rings", Path: "/elsewhere/agent"}, Reader: r, From: b})
+	return r
+}
+
+func (b *bench) agent() *agent { return b.owner.agents[benchPath] }
+
+func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
+	for _, saves := range []bool{false, true} {
+		t.Run(map[bool]string{false: "without a store", true: "with a store"}[saves], func(t *testing.T) {
+			b := newBench(t)
+			b.start(ringbuf.Consume, saves)
+			b.step()
+			b.push(10)
+			b.step(Gone{ID: benchPath, Reader: b.reader})
+			for range 5 {
+				b.step()
+			}
+			if a := b.agent(); a.reader != nil || a.up != UpNo {
+				t.Fatalf("the ring is open: %v, up is %v", a.reader != nil, a.up)
+			}
+			if got := b.counted(); got != 10 {
+				t.Errorf("counted %d events, want 10", got)
+			}
+			if got := b.collect(); len(got) != 1 {
+				t.Errorf("%d agents are reported, want the one that has exited", len(got))
+			}
+		})
+	}
+}
+
+func TestRingThatIsGoneStaysOpenUntilItsEventsAreStored(t *testing.T) {
+	b := newBench(t)
+	b.start(ringbuf.Consume, true)
+	b.step()
+	b.hangs = true
+	b.push(10)
+	b.step(Gone{ID: benchPath, Reader: b.reader})
+	for range 3 {
+		b.step()
+	}
+	if b.agent().reader == nil {
+		t.Fatal("closed before its events were stored")
+	}
+	b.hangs = false
+	b.step(saved{batch: b.batch})
+	for range 3 {
+		b.step()
+	}
+	if b.agent().reader != nil {
+		t.Error("still open after its events were stored")
+	}
+}
+
+// The container is gone before the checkpoint of its agent was read.
+func TestRingThatIsGoneBeforeItIsResumedIsCounted(t *testing.T) {
+	b := newBench(t)
+	b.push(10)
+	b.start(ringbuf.Consume, true)
+	b.inbox = nil
+	b.step(Gone{ID: benchPath, Reader: b.reader})
+	for range 5 {
+		b.step()
+	}
+	if got := b.counted(); got != 10 || b.agent().reader != nil {
+		t.Errorf("counted %d events, want 10; open: %v", got, b.agent().reader != nil)
+	}
+}
+
+func TestTotalsContinueWithTheRingOfANewContainer(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		t.Run(map[bool]string{false: "exited", true: "gone"}[gone], func(t *testing.T) {
+			b := newBench(t)
+			b.start(ringbuf.Consume, false)
+			b.push(10)
+			b.step()
+			if gone {
+				b.step(Gone{ID: benchPath, Reader: b.reader})
+			} else {
+				b.step(Attended{ID: benchPath, Reader: b.reader, Known: true})
+			}
+			b.step()
+			r := b.elsewhere(5)
+			b.step()
+			a := b.agent()
+			if got := b.counted(); got != 15 || a.reader != r || a.Path != "/elsewhere/agent" {
+				t.Errorf("counted %d events at %s, want 15 at /elsewhere/agent", got, a.Path)
+			}
+			if got := a.tally.Snapshot(nil); got.Restarts() != 1 || got.LossyRestarts() != 0 {
+				t.Errorf("%d restarts, %d of them lossy, want 1 and 0", got.Restarts(), got.LossyRestarts())
+			}
+		})
+	}
+}
+
+// Two agents with one ID can't share their totals: each would look like the restart of
+// the other.
+func TestAgentWithTheIDOfARunningOneIsRejected(t *testing.T) {
+	b := newBench(t)
+	b.start(ringbuf.Consume, false)
+	b.push(10)
+	b.step(Attended{ID: benchPath, Reader: b.reader, Open: true, Known: true})
+	first := b.writer
+	r := b.elsewhere(5)
+	if len(b.rejected) != 1 || b.rejected[0] != r {
+		t.Fatal("the second agent's ring wasn't rejected")
+	}
+	b.writer = first
+	b.push(1)
+	b.step()
+	if got := b.counted(); got != 11 || b.agent().Path != benchPath {
+		t.Errorf("counted %d events at %s, want 11 at %s", got, b.agent().Path, benchPath)
+	}
+	if got := b.agent().tally.Snapshot(nil).Requests(tally.Transmit).Events; got != 11 {
+		t.Errorf("the snapshot has %d events", got)
+	}
+}
