@@ -25,7 +25,12 @@
 //
 // Nothing is created, written or removed in the directory.
 //
+// In containers and volumes, directories come and go. A [Finder] finds them: through
+// the processes of the host, or in the kubelet's directory. [Places] runs a Directory
+// for each.
+//
 // The files read from the bottom up: record.go, rings.go, refuse.go, open.go,
 // look.go, pace.go and attend.go know single paths, wherever these come from;
-// config.go, walk.go, notify.go and directory.go know a directory.
+// config.go, walk.go, notify.go and directory.go know a directory; identify.go,
+// places.go, processes.go and kubelet.go find directories.
 package discover
