@@ -38,8 +38,8 @@ type agent struct {
 	dirty      bool      // the totals aren't stored, and the ring doesn't hold what is missing
 
 	up       Up
-	gone     bool // nobody can open the ring's file any more
-	finished bool // the agent has exited, and its ring was drained since
+	gone     time.Time // since when nobody can open the ring's file; zero if somebody can
+	finished bool      // the agent has exited, and its ring was drained since
 
 	lastEvent time.Time // when events were last found, or the ring was opened
 	shown     shown
@@ -78,15 +78,16 @@ func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Tim
 	a.generation++
 	a.reader, a.opening, a.openBy = r, nil, time.Time{}
 	a.layout = r.Layout()
-	a.finished, a.gone, a.up = false, false, UpUnknown
+	a.finished, a.gone, a.up = false, time.Time{}, UpUnknown
 	a.heldSince, a.lastEvent, a.due = time.Time{}, now, now
 	a.pace = newPace(configured)
 	a.tally.Found(0, r.Capacity())
 }
 
-// running reports whether the agent may still write to its ring.
-func (a *agent) running() bool {
-	return a.opening != nil && !a.opening.gone || a.reader != nil && !a.gone && a.up == UpYes
+// busy reports whether the agent can't be given another ring yet: it may write to the
+// one that it has, or that one waits for the agent's checkpoint.
+func (a *agent) busy() bool {
+	return a.opening != nil || a.reader != nil && a.gone.IsZero() && a.up == UpYes
 }
 
 // detach takes the ring from the agent and returns it, to be closed. What was

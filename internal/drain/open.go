@@ -36,7 +36,7 @@ func (m Opened) apply(o *owner, now time.Time) {
 			return
 		}
 		a.tally.Opened(m.Reader.Committed() == 0)
-	case m.Agent.Path != a.Path && a.running():
+	case m.Agent.Path != a.Path && a.busy():
 		o.do(rejectEffect{m.From, m.Agent, m.Reader})
 		return
 	case a.opening != nil: // another file took the name while the checkpoint was loaded
@@ -188,7 +188,7 @@ func (m Gone) apply(o *owner, now time.Time) {
 	case a.opening != nil && a.opening.Reader == m.Reader:
 		a.opening.gone = true
 	case a.reader == m.Reader && a.reader != nil:
-		a.gone, a.up, a.due = true, UpNo, now
+		a.gone, a.up, a.due = now, UpNo, now
 	}
 }
 

@@ -46,10 +46,7 @@ func (o *owner) retireStale(now time.Time) {
 	}
 	o.retireAt = now.Add(time.Second)
 	for _, a := range slices.Clone(o.order) {
-		if a.gone && a.reader != nil && a.finished && a.held() == 0 {
-			o.do(closeEffect{a.source, a.detach()})
-			a.up = UpNo
-		}
+		o.closeGone(a, now)
 		exited := a.finished || a.reader == nil
 		if !exited || !o.silent(a, now) {
 			continue
@@ -62,6 +59,22 @@ func (o *owner) retireStale(now time.Time) {
 			}
 		}
 		o.retire(a)
+	}
+}
+
+// goneWait is longer than the last event of a ring may take to be read: a position
+// that has just wrapped looks like a restart.
+const goneWait = 2 * time.Second
+
+// closeGone closes the ring of a container that is gone. It can't be opened again, so
+// everything in it is counted and stored before.
+func (o *owner) closeGone(a *agent, now time.Time) {
+	if o.ending || a.reader == nil || a.gone.IsZero() || now.Sub(a.gone) < goneWait {
+		return
+	}
+	if o.drain(a, now); a.reader != nil && a.finished && a.held() == 0 {
+		o.do(closeEffect{a.source, a.detach()})
+		a.up = UpNo
 	}
 }
 

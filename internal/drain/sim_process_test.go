@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
@@ -18,15 +19,17 @@ type process struct {
 	owner *owner
 	inbox []Message
 	next  time.Time // when the owner wants to run
-	open  map[string]*ringbuf.Reader
-	tryAt map[string]time.Time // when to try to open a path
+	open  map[*simFile]*ringbuf.Reader
+	tryAt map[string]time.Time   // when to try to open the ring of a path
+	gone  map[*simFile]time.Time // when to tell the owner that a container is gone
 	saver simSaver
 }
 
 func (w *world) boot() {
 	w.note("the Collector starts")
 	p := &process{
-		world: w, open: make(map[string]*ringbuf.Reader), tryAt: make(map[string]time.Time),
+		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
+		gone: make(map[*simFile]time.Time),
 	}
 	p.saver.process = p
 	cfg := &Config{
@@ -47,13 +50,13 @@ func (p *process) tap(a Agent, b ringbuf.Batch) {
 	for i := range b.Len() {
 		id := b.Event(i).Value
 		switch path, ok := w.written[id]; {
-		case !ok || path != a.Path:
-			w.fail("%s: event %d was counted, but never written there", a.Path, id)
-		case w.counted[a.Path][id]:
-			w.fail("%s: event %d was counted twice", a.Path, id)
+		case !ok || path != a.ID:
+			w.fail("%s: event %d was counted, but never written there", a.ID, id)
+		case w.counted[a.ID][id]:
+			w.fail("%s: event %d was counted twice", a.ID, id)
 		default:
-			w.counted[a.Path][id] = true
-			w.note("%s: event %d is counted", a.Path, id)
+			w.counted[a.ID][id] = true
+			w.note("%s: event %d is counted", a.ID, id)
 		}
 	}
 }
@@ -66,6 +69,7 @@ func (p *process) step() {
 		}
 	}
 	p.attend()
+	p.tellGone()
 	p.saver.step()
 	if len(p.inbox) == 0 && p.world.now.Before(p.next) {
 		return
@@ -75,8 +79,9 @@ func (p *process) step() {
 	next, effects := p.owner.step(p.world.now, in)
 	p.next = next
 	for path, a := range p.owner.agents {
-		if a.reader != nil && a.pace.lastDrain.Equal(p.world.now) { // the owner has looked at the ring
-			p.world.files[path].taken = 0
+		f := p.world.files[path]
+		if a.reader != nil && a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) { // the owner has looked at the ring
+			f.taken = 0
 		}
 	}
 	for _, e := range effects {
@@ -87,6 +92,9 @@ func (p *process) step() {
 func (p *process) tryOpen(path string) {
 	f := p.world.files[path]
 	delete(p.tryAt, path)
+	if p.open[f] != nil {
+		return
+	}
 	if f.locked {
 		p.tryAt[path] = p.world.now.Add(5 * time.Millisecond)
 		return
@@ -103,8 +111,8 @@ func (p *process) tryOpen(path string) {
 	}
 	p.world.note("%s: opened, %v with %d slots, read to %d", path, r.Layout(), r.Capacity(), r.Committed())
 	f.locked = true
-	p.open[path] = r
-	p.inbox = append(p.inbox, Opened{Agent: Agent{ID: path, Name: path[len("/rings/"):], Dir: "/rings", Path: path}, Reader: r, From: p})
+	p.open[f] = r
+	p.inbox = append(p.inbox, Opened{Agent: Agent{ID: path, Name: path[len("/rings/"):], Dir: "/rings", Path: f.location()}, Reader: r, From: p})
 }
 
 // attend tells the owner whether agents have their rings open.
@@ -114,35 +122,72 @@ func (p *process) attend() {
 		return
 	}
 	for _, a := range w.agents {
-		r := p.open[a.path]
-		if r == nil {
-			continue
+		if r := p.open[w.files[a.path]]; r != nil {
+			p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: a.alive, Known: true})
 		}
-		p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: a.alive, Known: true})
+	}
+	for _, f := range p.goneFiles() {
+		p.inbox = append(p.inbox, Attended{ID: f.path, Reader: p.open[f], Known: true})
+	}
+}
+
+// goneFiles returns the files that are open and whose containers are gone, in order.
+func (p *process) goneFiles() (list []*simFile) {
+	for f := range p.open {
+		if f != p.world.files[f.path] {
+			list = append(list, f)
+		}
+	}
+	slices.SortFunc(list, func(f, g *simFile) int { return strings.Compare(f.location(), g.location()) })
+	return list
+}
+
+// tellGone tells the owner that containers are gone.
+func (p *process) tellGone() {
+	for _, f := range p.goneFiles() {
+		if at, waits := p.gone[f]; waits && !p.world.now.Before(at) {
+			delete(p.gone, f)
+			p.world.note("%s: the container is gone", f.location())
+			p.inbox = append(p.inbox, Gone{ID: f.path, Reader: p.open[f]})
+		}
 	}
 }
 
 // The process is the source of its rings.
 
 func (p *process) Close(r *ringbuf.Reader) {
-	for path, open := range p.open {
+	for f, open := range p.open {
 		if open == r {
-			p.world.unmap(path, r)
-			delete(p.open, path)
+			p.world.note("%s: closed", f.location())
+			f.locked = false
+			delete(p.open, f)
 		}
 	}
 }
 
 func (p *process) Reopen(a Agent, r *ringbuf.Reader) {
-	if r != nil {
-		p.Close(r)
+	p.lose(r, "restart", true)
+	p.Close(r)
+	if p.open[p.world.files[a.ID]] == nil {
+		p.tryAt[a.ID] = p.world.now.Add(time.Duration(p.world.IntN(5)) * time.Millisecond)
 	}
-	p.tryAt[a.Path] = p.world.now.Add(time.Duration(p.world.IntN(5)) * time.Millisecond)
 }
 
 func (p *process) Retire(_ Agent, r *ringbuf.Reader) { p.Close(r) }
 
-func (p *process) Reject(a Agent, r *ringbuf.Reader) { p.Reopen(a, r) }
+func (p *process) Reject(a Agent, r *ringbuf.Reader) {
+	p.lose(r, "gone", false) // it was refused until then
+	p.Reopen(a, r)
+}
+
+// lose notes what is lost by a ring that is to be opened again and can't be.
+func (p *process) lose(r *ringbuf.Reader, why string, watched bool) {
+	for _, f := range p.goneFiles() {
+		if p.open[f] == r {
+			p.world.loseGone(f, why, watched)
+		}
+	}
+}
 
 // The process carries out the owner's effects.
 

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"encoding/binary"
+	"fmt"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -40,11 +41,20 @@ type simFile struct {
 	slots   uint64
 	changed time.Time // ctime
 	locked  bool      // by a reader of the Collector
+	number  int       // of containers that the agent had before
 	taken   uint64    // events that another consumer took since the owner last looked
 }
 
 // maxSimFile is the size of the largest file: V1 with 64 slots.
 const maxSimFile = 40 + 64*56
+
+// location is where the file is: that of another container is elsewhere.
+func (f *simFile) location() string {
+	if f.number == 0 {
+		return f.path
+	}
+	return fmt.Sprintf("%s#%d", f.path, f.number)
+}
 
 func (f *simFile) bytes() []byte { return f.memory }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // world is everything outside the owner: agents, files, a store, another
@@ -68,6 +67,7 @@ type plan struct {
 	restarts, pauses, foreign, crashes bool
 	slow, failing, hanging             bool // the store
 	layouts                            bool // agents change layout and capacity
+	containers                         bool // are removed, with their rings
 	agents, steps                      int
 }
 
@@ -78,6 +78,7 @@ func newPlan(r *rand.Rand) plan {
 		slow: some(), failing: r.IntN(4) == 0, hanging: r.IntN(6) == 0, layouts: some(),
 		agents: 1 + r.IntN(3), steps: 200 + r.IntN(1200),
 	}
+	p.containers = r.IntN(3) == 0
 	if !p.saves {
 		p.slow, p.failing, p.hanging = false, false, false
 	}
@@ -171,7 +172,7 @@ func (w *world) watched(path string) bool {
 		return false
 	}
 	r := w.process.owner.agents[path].reader
-	return r != nil && r.Position() != 0
+	return r != nil && r == w.process.open[w.files[path]] && r.Position() != 0
 }
 
 func (w *world) loseEvent(path string, id uint64, why string, watched bool) {
@@ -229,6 +230,8 @@ func (w *world) step() {
 		w.boot()
 	case n < 85 && w.process != nil:
 		w.process.collect()
+	case n < 88 && p.containers:
+		w.remove(a)
 	}
 	for range w.IntN(8) {
 		w.agents[w.IntN(len(w.agents))].step()
@@ -252,6 +255,40 @@ func (w *world) restart(a *simAgent) {
 	a.start(w.randomRing())
 }
 
+// remove ends an agent's container. Its next one has no ring yet. What only the old
+// ring has is lost, unless the Collector has it open.
+func (w *world) remove(a *simAgent) {
+	f := w.files[a.path]
+	w.note("%s: the container is removed", f.location())
+	a.alive, a.steps, a.starting, a.resized, a.paused = false, nil, false, false, 0
+	next := &simFile{world: w, path: f.path, memory: make([]byte, maxSimFile), number: f.number + 1}
+	w.files[f.path], w.live[next] = next, make(map[uint64]uint64)
+	p := w.process
+	if p == nil || p.open[f] == nil {
+		w.loseGone(f, "gone", false)
+	} else {
+		p.gone[f] = w.now.Add(time.Duration(w.IntN(500)) * time.Millisecond)
+	}
+	if p != nil {
+		p.tryAt[f.path] = w.now.Add(time.Duration(w.IntN(500)) * time.Millisecond)
+	}
+	a.start(w.randomRing())
+}
+
+// loseGone notes that nobody can read the ring of a container that is gone any more.
+func (w *world) loseGone(f *simFile, why string, watched bool) {
+	for _, id := range w.live[f] {
+		kept := w.counted[f.path][id]
+		if w.plan.saves {
+			kept = w.store["agent:"+f.path].lineage[id]
+		}
+		if !kept {
+			w.loseEvent(f.path, id, why, watched)
+		}
+	}
+	delete(w.live, f)
+}
+
 // crash ends the Collector. What the store was about to do may have been done.
 func (w *world) crash() {
 	p := w.process
@@ -259,8 +296,11 @@ func (w *world) crash() {
 	if r := p.saver.current; r != nil && r.ops != nil && w.IntN(2) == 0 {
 		p.saver.apply(r)
 	}
-	for path, r := range p.open {
-		w.unmap(path, r)
+	for f := range p.open {
+		f.locked = false
+		if f != w.files[f.path] {
+			w.loseGone(f, "gone", false)
+		}
 	}
 	for id, l := range w.lost {
 		if l.watched && !w.reported(l) {
@@ -303,8 +343,6 @@ func (w *world) inRing(f *simFile, slot uint64) bool {
 	read, write := f.load(f.lay.readPos), f.load(f.lay.writePos)
 	return (slot-read)&(f.slots-1) < (write-read)&(f.slots-1)
 }
-
-func (w *world) unmap(path string, _ *ringbuf.Reader) { w.files[path].locked = false }
 
 // settle ends all faults and lets everything come to rest.
 func (w *world) settle() {
@@ -395,12 +433,13 @@ func (w *world) checkReported(id uint64, l loss) {
 var explains = map[string][]notice.Kind{
 	"restart": {notice.RingRestart, notice.RingReplaced, notice.RingBroken, notice.RingForeign},
 	"foreign": {notice.RingForeign, notice.RingRestart},
-	"crash":   {notice.StoreFailed, notice.StoreHangs, notice.StoreSlow, notice.CheckpointUnusable, notice.RingForeign},
+	// The ring of an agent that has another one already is closed without a checkpoint.
+	"crash": {notice.RingReplaced, notice.StoreFailed, notice.StoreHangs, notice.StoreSlow, notice.CheckpointUnusable, notice.RingForeign},
 }
 
 func (w *world) reported(l loss) bool {
 	for _, n := range w.notices {
-		about := n.Path == l.path || n.Path == ""
+		about := n.Path == l.path || n.Path == "" || strings.HasPrefix(n.Path, l.path+"#")
 		// What a crash loses was reported before it, everything else after.
 		// What another consumer does to the positions can cost events later.
 		early := l.why == "crash" || n.Kind == notice.RingForeign
