@@ -9,10 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestAgentIsFoundByItsEnvironment(t *testing.T) {
 	h := newHost(t)
