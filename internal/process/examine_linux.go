@@ -22,13 +22,13 @@ const (
 
 // question is what an examination is to find out.
 type question struct {
-	proc     string
-	pid      int
-	wanted   map[string]bool // variables
-	mappings bool            // are to be read
-	start    uint64          // when the process started; 0 if that isn't known
-	env      map[string]string
-	intact   bool // env is known
+	proc   string
+	pid    int
+	wanted map[string]bool // variables
+	size   string          // of the mappings, as statm has it; "" if they aren't to be read
+	start  uint64          // when the process started; 0 if that isn't known
+	env    map[string]string
+	intact bool // env is known
 }
 
 // answer is what an examination has found out.
@@ -38,7 +38,15 @@ type answer struct {
 	uses    bool // NIXL
 	waits   bool // it has libnixl.so, and neither a ring nor a store is known
 	intact  bool // its environment is known
-	read    int  // bytes of mappings
+	mapped  mapped
+	read    int // bytes of mappings
+}
+
+// mapped is what the mappings of a process say.
+type mapped struct {
+	size         string // of all of them, as statm has it; "" if they must be read again
+	library      bool   // libnixl.so
+	dirs, stores []string
 }
 
 // examine examines a process. Everything is read relative to one open directory,
@@ -69,14 +77,20 @@ func (q question) examine() (a answer) {
 	if store := env.StoreDir(); store != "" {
 		a.process.Stores = addAbsolute(nil, root, at, store)
 	}
-	if q.mappings {
+	if q.size != "" {
 		if err := q.readMappings(root, at, &a); err != nil {
 			return answer{err: exitedOr(err)}
 		}
 	}
+	for _, dir := range a.mapped.dirs {
+		a.process.Dirs = addDir(a.process.Dirs, dir)
+	}
+	for _, dir := range a.mapped.stores {
+		a.process.Stores = addDir(a.process.Stores, dir)
+	}
 	known := len(a.process.Dirs) > 0 || len(a.process.Stores) > 0
-	a.uses = a.waits || known
-	a.waits = a.waits && !known
+	a.uses = a.mapped.library || known
+	a.waits = a.mapped.library && !known
 	if a.uses {
 		if err := place(root, at, &a.process); err != nil {
 			return answer{err: exitedOr(err)}
@@ -155,7 +169,7 @@ func environ(root *os.Root, wanted map[string]bool) (map[string]string, bool, er
 	return readEnviron(f, wanted)
 }
 
-// readMappings adds what the mappings of a process say to the answer.
+// readMappings finds out what the mappings of a process say.
 func (q question) readMappings(root *os.Root, at string, a *answer) error {
 	f, err := root.Open("maps")
 	if err != nil {
@@ -169,14 +183,15 @@ func (q question) readMappings(root *os.Root, at string, a *answer) error {
 	if err != nil {
 		return err
 	}
-	a.waits = found.library
-	p := &a.process
-	for _, dir := range found.stores {
-		p.Stores = addDir(p.Stores, dir)
-	}
+	a.mapped = mapped{size: q.size, library: found.library, stores: found.stores}
 	for _, file := range found.rings {
-		if dir := path.Dir(file); !slices.Contains(p.Dirs, dir) && q.isRing(*p, file) {
-			p.Dirs = addDir(p.Dirs, dir)
+		dir := path.Dir(file)
+		switch {
+		case slices.Contains(a.mapped.dirs, dir):
+		case q.isRing(a.process, file):
+			a.mapped.dirs = addDir(a.mapped.dirs, dir)
+		default:
+			a.mapped.size = "" // it may become one
 		}
 	}
 	return nil

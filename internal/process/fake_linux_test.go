@@ -65,6 +65,7 @@ func (h *host) set(p task) {
 	for name, contents := range map[string]string{
 		"stat":    fmt.Sprintf("%d (%s) S %d 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 %d 8192 100 0\n", p.pid, p.name, p.parent, p.start),
 		"status":  fmt.Sprintf("Name:\t%s\nNSpid:\t%d\t7\n", p.name, p.pid),
+		"statm":   fmt.Sprintf("%d 100 100 1 0 100 0\n", len(p.maps)),
 		"environ": p.environ, "maps": p.maps, "cgroup": p.cgroup,
 	} {
 		h.write(h.path(p.pid, name), contents)

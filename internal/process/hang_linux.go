@@ -21,8 +21,9 @@ type examination struct {
 }
 
 // examine examines a process and notes the answer in its record. If the process
-// keeps it waiting, collect does that later. The error is [ErrExited].
-func (s *Scanner) examine(r *record, mappings bool) error {
+// keeps it waiting, collect does that later. Mappings are read if their size is
+// given. The error is [ErrExited].
+func (s *Scanner) examine(r *record, size string) error {
 	group, err := s.readCgroup(r)
 	if err != nil {
 		return err
@@ -31,7 +32,7 @@ func (s *Scanner) examine(r *record, mappings bool) error {
 		return nil
 	}
 	q := question{
-		proc: s.cfg.Proc, pid: r.pid, wanted: s.wanted, mappings: mappings,
+		proc: s.cfg.Proc, pid: r.pid, wanted: s.wanted, size: size,
 		start: r.process.Start, env: r.process.Env, intact: r.intact,
 	}
 	x := &examination{pid: r.pid, group: group, done: make(chan struct{})}
@@ -109,7 +110,7 @@ func (s *Scanner) note(r *record, a answer) error {
 	case errors.Is(a.err, ErrExited):
 		return ErrExited
 	case a.err == nil:
-		r.process, r.uses, r.intact = a.process, a.uses, a.intact
+		r.process, r.uses, r.intact, r.mapped = a.process, a.uses, a.intact, a.mapped
 		r.process.Pod, r.process.Container = r.pod, r.container
 	}
 	if a.waits && r.wait > lastWaitNIXL {

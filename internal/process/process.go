@@ -73,11 +73,17 @@ const (
 	// firstWait and lastWait limit the intervals at which a process is examined
 	// again. One that has libnixl.so mapped is likely to create a ring.
 	firstWait, lastWait, lastWaitNIXL = time.Second, time.Minute, 5 * time.Second
+	// execInterval is how often it is found out whether a process runs another
+	// program than before, once it is no longer young.
+	execInterval, youth = 15 * time.Second, time.Minute
 	// mappingRate limits how much is read of the mappings of processes, which is
 	// by far the most expensive part, in bytes per second. At 5 ns/byte, this is
-	// 0.1% of a core. mappingBurst is enough for the first examinations on a large
+	// 0.07% of a core. mappingBurst is enough for the first examinations on a large
 	// host.
-	mappingRate, mappingBurst = 200 << 10, 256 << 20
+	mappingRate, mappingBurst = 128 << 10, 256 << 20
+	// maxUnchanged limits how often in a row the mappings of a process are taken for
+	// unchanged because their size is.
+	maxUnchanged = 30
 	// maxDirs limits Dirs and Stores. maxCandidates limits the files that are
 	// looked at because they may be rings.
 	maxDirs, maxCandidates = 16, 64

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -23,6 +26,7 @@ type Scanner struct {
 	hanging   []*examination  // have taken too long, and haven't returned
 	last      time.Time       // of the last scan
 	allowance int             // bytes of mappings that may be read
+	scans     int
 
 	entries []entry
 	listing [32 << 10]byte
@@ -32,13 +36,19 @@ type Scanner struct {
 // record is what is known of a process, or of one that had its PID before.
 type record struct {
 	entry
-	exe string // as the exe link has it
+	scan    int       // the last one that has listed it
+	exe     string    // as the exe link has it; "" if there is none, or it is hidden
+	hidden  bool      // the exe link can't be read
+	since   time.Time // when exe was read first
+	checked time.Time // when it was read last
 
 	pod, container string
 	process        Process
 	uses           bool // NIXL
 	intact         bool // the environment is known
-	denied         bool // the process can't be examined
+	denied         bool // the environment or the mappings can't be read
+	mapped         mapped
+	unchanged      int // how often in a row the mappings weren't read, as their size was the same
 
 	due     time.Time     // when its mappings are read
 	wait    time.Duration // until they are read again
@@ -67,23 +77,15 @@ func (s *Scanner) Scan(now time.Time) ([]Process, error) {
 	s.collect()
 	link, _ := os.Readlink(filepath.Join(s.cfg.Proc, "self"))
 	self, _ := strconv.Atoi(link) // it has rings mapped, but is no agent
-	denied := 0
-	current := make(map[int]*record, len(s.entries))
+	s.scans++
 	for _, e := range s.entries {
-		if e.pid == self {
-			continue
-		}
-		r, err := s.visit(e, now)
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			denied++
-		case err == nil:
-			current[e.pid] = r
+		if e.pid != self {
+			s.visit(e, now)
 		}
 	}
-	s.records = current
+	maps.DeleteFunc(s.records, func(_ int, r *record) bool { return r.scan != s.scans })
 	s.readMappings(now)
-	return s.found(), s.problems(denied)
+	return s.found(), s.problems()
 }
 
 // refill grants the time since the last scan its share of reading.
@@ -95,28 +97,40 @@ func (s *Scanner) refill(now time.Time) {
 	s.last = now
 }
 
-// visit returns the record of a process in the listing. It examines a process that
-// is new, or runs another program than before. The error is of a process without
-// a program: it has exited or belongs to the kernel.
-func (s *Scanner) visit(e entry, now time.Time) (*record, error) {
-	dir := filepath.Join(s.cfg.Proc, strconv.Itoa(e.pid))
-	n, err := syscall.Readlink(dir+"/exe", s.link[:])
-	if err != nil {
-		return nil, err
-	}
+// visit examines a process in the listing if it is new, or runs another program
+// than before.
+func (s *Scanner) visit(e entry, now time.Time) {
 	r := s.records[e.pid]
-	if r != nil && r.inode != e.inode {
-		if stat, err := readStat(dir); err != nil || stat.Start != r.process.Start {
-			r = nil
-		} else {
-			r.inode = e.inode
+	if r != nil && r.inode != e.inode && !s.lives(r) {
+		r = nil
+	}
+	if r != nil {
+		r.inode, r.scan = e.inode, s.scans
+		if now.Sub(r.since) > youth && now.Sub(r.checked) < execInterval {
+			return
 		}
+		r.checked = now
 	}
-	if r != nil && r.exe == string(s.link[:n]) {
-		return r, nil
+	// Tasks of the kernel and processes that have exited have no program.
+	n, err := syscall.Readlink(s.cfg.Proc+"/"+strconv.Itoa(e.pid)+"/exe", s.link[:])
+	exe, hidden := s.link[:max(n, 0)], errors.Is(err, fs.ErrPermission)
+	if r != nil && r.exe == string(exe) && r.hidden == hidden {
+		return
 	}
-	r = &record{entry: e, exe: string(s.link[:n]), due: now, wait: firstWait}
-	return r, s.examine(r, false)
+	r = &record{
+		entry: e, scan: s.scans, exe: string(exe), hidden: hidden,
+		since: now, checked: now, due: now, wait: firstWait,
+	}
+	s.records[e.pid] = r
+	if r.exe != "" && s.examine(r, "") != nil {
+		delete(s.records, e.pid)
+	}
+}
+
+// lives reports whether the process that a record is of still has its PID.
+func (s *Scanner) lives(r *record) bool {
+	stat, err := readStat(filepath.Join(s.cfg.Proc, strconv.Itoa(r.pid)))
+	return err == nil && stat.Start == r.process.Start
 }
 
 // readMappings examines processes that are due, those that have waited longest
@@ -124,7 +138,7 @@ func (s *Scanner) visit(e entry, now time.Time) (*record, error) {
 func (s *Scanner) readMappings(now time.Time) {
 	var due []*record
 	for _, r := range s.records {
-		if !r.due.After(now) && r.hanging == nil {
+		if r.exe != "" && r.hanging == nil && !r.due.After(now) {
 			due = append(due, r)
 		}
 	}
@@ -134,10 +148,35 @@ func (s *Scanner) readMappings(now time.Time) {
 			return
 		}
 		r.due, r.wait = now.Add(r.wait), min(2*r.wait, lastWait)
-		if s.examine(r, true) != nil {
+		size, err := s.size(r.pid)
+		switch {
+		case err == nil && size == r.mapped.size && r.unchanged < maxUnchanged:
+			r.unchanged++
+			continue
+		case err == nil:
+			r.unchanged = 0
+			err = s.examine(r, size)
+		}
+		if err != nil {
 			delete(s.records, r.pid)
 		}
 	}
+}
+
+// size returns the size of all mappings of a process as its statm file has it.
+func (s *Scanner) size(pid int) (string, error) {
+	f, err := os.Open(s.cfg.Proc + "/" + strconv.Itoa(pid) + "/statm")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	var b [32]byte
+	n, err := io.ReadFull(f, b[:])
+	size, _, ok := strings.Cut(string(b[:n]), " ")
+	if !ok {
+		return "", err
+	}
+	return size, nil
 }
 
 // found returns the processes that use NIXL.
@@ -153,9 +192,10 @@ func (s *Scanner) found() []Process {
 }
 
 // problems returns an error about processes that couldn't be examined.
-func (s *Scanner) problems(denied int) error {
+func (s *Scanner) problems() error {
+	denied := 0
 	for _, r := range s.records {
-		if r.denied {
+		if r.denied || r.hidden {
 			denied++
 		}
 	}

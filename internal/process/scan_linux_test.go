@@ -161,22 +161,29 @@ func TestIntervals(t *testing.T) {
 }
 
 func TestExecIsNoticed(t *testing.T) {
-	h := newHost(t)
-	p := task{pid: 100, exe: "/bin/bash"}
-	h.set(p)
-	s := New(Config{Proc: h.proc})
-	for range 1000 {
-		h.scan(s, time.Second)
-	}
-	p.exe, p.environ = "/usr/bin/python3", enabled
-	h.set(p)
-	if found := h.scan(s, time.Second); len(found) != 1 || found[0].Executable != "python3" {
-		t.Fatalf("%+v", found)
-	}
-	p.exe, p.environ = "/bin/sleep", ""
-	h.set(p)
-	if found := h.scan(s, time.Second); len(found) != 0 {
-		t.Errorf("%+v", found)
+	for name, tt := range map[string]struct{ age, within time.Duration }{
+		"young": {30 * time.Second, time.Second},
+		"old":   {time.Hour, 15 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			p := task{pid: 100, exe: "/bin/bash"}
+			h.set(p)
+			s := New(Config{Proc: h.proc})
+			for ; tt.age > 0; tt.age -= time.Second {
+				h.scan(s, time.Second)
+			}
+			p.exe, p.environ = "/usr/bin/python3", enabled
+			h.set(p)
+			if found := h.scan(s, tt.within); len(found) != 1 || found[0].Executable != "python3" {
+				t.Fatalf("%+v", found)
+			}
+			p.exe, p.environ = "/bin/sleep", ""
+			h.set(p)
+			if found := h.scan(s, time.Second); len(found) != 0 {
+				t.Errorf("%+v", found)
+			}
+		})
 	}
 }
 
@@ -187,8 +194,52 @@ func TestExecOfTheSameProgram(t *testing.T) {
 	h.set(p)
 	s := New(Config{Proc: h.proc})
 	h.scan(s, 0)
-	p.environ = enabled
+	p.environ, p.maps = enabled, "\n" // whose size differs
 	h.set(p)
+	if found := h.scan(s, time.Second); len(found) != 1 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Mappings aren't read while their size stays the same, but not for ever: a ring
+// may take the place of another.
+func TestMappingsOfTheSameSize(t *testing.T) {
+	h := newHost(t)
+	first, second := h.ring("/a/agent"), h.ring("/b/agent")
+	p := task{pid: 100, maps: first}
+	h.set(p)
+	s := New(Config{Proc: h.proc})
+	h.scan(s, 0)
+	left := s.allowance
+	for range maxUnchanged {
+		h.scan(s, time.Minute)
+	}
+	if s.allowance < left {
+		t.Errorf("%d bytes were read", left-s.allowance)
+	}
+	p.maps = second
+	h.set(p)
+	if found := h.scan(s, time.Minute); len(found) != 1 || !slices.Equal(found[0].Dirs, []string{"/b"}) {
+		t.Errorf("%+v", found)
+	}
+}
+
+// A file that is mapped may become a ring a moment later.
+func TestMappedFileBecomesARing(t *testing.T) {
+	h := newHost(t)
+	maps := h.ring("/run/agent")
+	path := filepath.Join(h.root, "run/agent")
+	ring, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.write(path, string(make([]byte, len(ring))))
+	h.set(task{pid: 100, maps: maps})
+	s := New(Config{Proc: h.proc})
+	if found := h.scan(s, 0); len(found) != 0 {
+		t.Errorf("%+v", found)
+	}
+	h.write(path, string(ring))
 	if found := h.scan(s, time.Second); len(found) != 1 {
 		t.Errorf("%+v", found)
 	}
@@ -247,7 +298,7 @@ func TestInodeOfAProcessChanges(t *testing.T) {
 
 // A process may exit at any time, so that any of its files is missing.
 func TestProcessExitsWhileItIsExamined(t *testing.T) {
-	for _, name := range []string{"stat", "status", "environ", "maps", "cgroup", "exe", "root", "ns/mnt"} {
+	for _, name := range []string{"stat", "statm", "status", "environ", "maps", "cgroup", "exe", "root", "ns/mnt"} {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
 			h := newHost(t)
 			for pid := 100; pid < 103; pid++ {

@@ -35,6 +35,7 @@ func groups() []group {
 		{name: "many rings", pkg: "./internal/drain", bench: "^Benchmark(Idle|Busy)Round$/^rings=(1|10|100|1000)$"},
 		{name: "very many rings", pkg: "./internal/drain", bench: "^Benchmark(Idle|Busy)Round$/^rings=10000$", once: true, long: true},
 		{name: "collection", pkg: "./receiver/nixlshmreceiver", bench: "^BenchmarkCollect$", time: "1s"},
+		{name: "discovery", pkg: "./internal/process", bench: "^BenchmarkScan$", time: "720x", once: true, long: true},
 		{name: "bridge", pkg: "./bridge/ringkernel", bench: "^Benchmark(Goroutines|Disabled|Loop|Register|Memory)$"},
 		{name: "agent", pkg: "./bridge/agent", bench: "^BenchmarkAgentRatios$/^Transfer"},
 		{name: "session", pkg: "./bridge/session", bench: "^BenchmarkRecord$/^(metrics|sdk)$"},
