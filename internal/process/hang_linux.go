@@ -110,11 +110,11 @@ func (s *Scanner) note(r *record, a answer) error {
 	case errors.Is(a.err, ErrExited):
 		return ErrExited
 	case a.err == nil:
-		r.process, r.uses, r.intact, r.mapped = a.process, a.uses, a.intact, a.mapped
+		r.process, r.uses, r.waits, r.intact, r.mapped = a.process, a.uses, a.waits, a.intact, a.mapped
 		r.process.Pod, r.process.Container = r.pod, r.container
 	}
-	if a.waits && r.wait > lastWaitNIXL {
-		r.due, r.wait = s.last.Add(lastWaitNIXL), lastWaitNIXL
+	if soon := s.last.Add(lastWaitNIXL); r.waits && r.due.After(soon) {
+		r.due = soon
 	}
 	return nil
 }

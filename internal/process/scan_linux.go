@@ -45,6 +45,7 @@ type record struct {
 	pod, container string
 	process        Process
 	uses           bool // NIXL
+	waits          bool // as answer has it
 	intact         bool // the environment is known
 	denied         bool // the environment or the mappings can't be read
 	mapped         mapped
@@ -65,7 +66,8 @@ func New(cfg Config) *Scanner {
 }
 
 // Scan returns all processes that use NIXL now, by PID. An error doesn't mean that
-// there are none: it wraps [fs.ErrPermission] if some processes can't be examined.
+// there are none: it wraps [fs.ErrPermission] if processes can't be examined because
+// this one lacks capabilities.
 //
 // It takes milliseconds, but up to a second for each process that hangs, once.
 func (s *Scanner) Scan(now time.Time) ([]Process, error) {
@@ -147,7 +149,11 @@ func (s *Scanner) readMappings(now time.Time) {
 		if s.allowance <= 0 {
 			return
 		}
-		r.due, r.wait = now.Add(r.wait), min(2*r.wait, lastWait)
+		limit := lastWait
+		if r.waits {
+			limit = lastWaitNIXL
+		}
+		r.due, r.wait = now.Add(min(r.wait, limit)), min(2*r.wait, limit)
 		size, err := s.size(r.pid)
 		switch {
 		case err == nil && size == r.mapped.size && r.unchanged < maxUnchanged:
@@ -200,7 +206,7 @@ func (s *Scanner) problems() error {
 		}
 	}
 	var errs []error
-	if denied > 0 {
+	if denied > 0 && (denied > len(s.entries)/2 || !isPrivileged()) {
 		errs = append(errs, fmt.Errorf("%d of %d processes can't be examined: %w; grant CAP_SYS_PTRACE and CAP_DAC_OVERRIDE, or run as root",
 			denied, len(s.entries), fs.ErrPermission))
 	}
@@ -208,4 +214,11 @@ func (s *Scanner) problems() error {
 		errs = append(errs, fmt.Errorf("%d processes can't be examined, such as %d: %w", n, s.hanging[0].pid, errHangs))
 	}
 	return errors.Join(errs...)
+}
+
+// isPrivileged reports whether this process may examine all others. A few protect
+// themselves even from one that may.
+func isPrivileged() bool {
+	b, err := os.ReadFile("/proc/self/status")
+	return err == nil && privileged(b)
 }

@@ -35,18 +35,41 @@ func ParseStat(b []byte) (s Stat, ok bool) {
 // nsPID returns the PID of a process in its own namespace from the contents of
 // /proc/PID/status, or 0.
 func nsPID(status []byte) int {
+	list := statusField(status, "NSpid:")
+	if len(list) == 0 {
+		return 0
+	}
+	pid, err := strconv.Atoi(string(list[len(list)-1]))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// The numbers of capabilities(7).
+const (
+	capDACOverride = 1
+	capSysPtrace   = 19
+)
+
+// privileged reports whether a process may examine all others, from the contents of
+// its /proc/PID/status.
+func privileged(status []byte) bool {
+	list := statusField(status, "CapEff:")
+	if len(list) == 0 {
+		return false
+	}
+	const needed = 1<<capDACOverride | 1<<capSysPtrace
+	has, err := strconv.ParseUint(string(list[0]), 16, 64)
+	return err == nil && has&needed == needed
+}
+
+// statusField returns the values of a line.
+func statusField(status []byte, name string) [][]byte {
 	for line := range bytes.Lines(status) {
-		if list, ok := bytes.CutPrefix(line, []byte("NSpid:")); ok {
-			fields := bytes.Fields(list)
-			if len(fields) == 0 {
-				return 0
-			}
-			pid, err := strconv.Atoi(string(fields[len(fields)-1]))
-			if err != nil {
-				return 0
-			}
-			return pid
+		if list, ok := bytes.CutPrefix(line, []byte(name)); ok {
+			return bytes.Fields(list)
 		}
 	}
-	return 0
+	return nil
 }

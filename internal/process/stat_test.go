@@ -37,3 +37,19 @@ func TestPIDInItsNamespace(t *testing.T) {
 		}
 	}
 }
+
+func TestCapabilities(t *testing.T) {
+	for status, want := range map[string]bool{
+		"CapPrm:\t0000000000000000\nCapEff:\t000001fffeffffff\n": true,
+		"CapEff:\t0000000000080002\n":                            true,
+		"CapEff:\t0000000000080000\n":                            false,
+		"CapEff:\t0000000000000002\nCapBnd:\t000001ffffffffff\n": false,
+		"CapEff:\tx\n": false,
+		"CapEff:\n":    false,
+		"":             false,
+	} {
+		if got := privileged([]byte(status)); got != want {
+			t.Errorf("%q: %v", status, got)
+		}
+	}
+}
