@@ -94,6 +94,10 @@ scale-test: build build-scale kfake ## Run many hosts' samples: by agent to gate
 	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_SCALE=$(abspath $(SCALE)) KFAKE=$(abspath bin/kfake) \
 	  go -C test test -count=1 -run '^TestScale' ./e2e
 
+.PHONY: container-test
+container-test: ## Find agents in real containers; needs root, podman and runc
+	NIXL_CONTAINER_TEST=1 go -C test test -count=1 ./containers/...
+
 .PHONY: fuzz
 fuzz: ## Fuzz everything that reads others' bytes: make fuzz [FUZZTIME=30s]
 	@scripts/fuzz.sh

@@ -1,0 +1,51 @@
+//go:build linux
+
+// Agent is a simulated NIXL agent in a container. It creates its ring where its
+// environment says, or where -dir says, which stands for a program that sets its
+// variables late. Each line of its input lets one interval pass. It prints how many
+// events it has written by then: at first, after each interval, and when it stops,
+// at the end of its input.
+package main
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+)
+
+func main() {
+	dir := flag.String("dir", nixlenv.Env(os.LookupEnv).Dir(), "create the ring in this `directory`")
+	flag.Parse()
+	if err := run(filepath.Join(*dir, "agent")); err != nil {
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		os.Exit(1)
+	}
+}
+
+func run(path string) error {
+	a, err := simulate.New(simulate.Config{Path: path, Rate: 1000})
+	if err != nil {
+		return err
+	}
+	if err := a.Start(); err != nil {
+		return err
+	}
+	written := func() { fmt.Println(a.Totals().Written.Events.Events) }
+	written()
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		if err := a.Interval(); err != nil {
+			return err
+		}
+		written()
+	}
+	err = errors.Join(a.Stop(), lines.Err())
+	written()
+	return err
+}
