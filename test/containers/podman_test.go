@@ -85,7 +85,7 @@ const image = "nixl-agent"
 // and links that lead out.
 func (p *podman) buildImage() error {
 	program := filepath.Join(p.dir, "agent")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./agent")
+	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./agent")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the agent: %w: %s", err, out)

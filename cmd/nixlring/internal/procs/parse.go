@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
 // target is a ring that mappings are looked for of.
@@ -16,36 +18,23 @@ type target struct {
 	users *Users
 }
 
-// mappings adds a process to the users of the rings that it has mapped. A line of
-// its list is
-//
-//	7f1c00000000-7f1c00011000 rw-s 00000000 fe:01 1234   /tmp/agent
-//
-// with the device in hexadecimal. Some file systems have another device here than
-// stat(2) returns; there the path decides.
+// mappings adds a process to the users of the rings that it has mapped. Some file
+// systems have another device in this list than stat(2) returns; there the path
+// decides.
 func (p FS) mappings(pid int, files map[uint64][]target) error {
 	f, err := os.Open(filepath.Join(string(p), strconv.Itoa(pid), "maps"))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		field := strings.Fields(lines.Text())
-		if len(field) < 5 {
-			continue
-		}
-		inode, err := strconv.ParseUint(field[4], 10, 64)
-		if err != nil || inode == 0 {
-			continue
-		}
-		for _, t := range files[inode] {
-			if field[3] == t.Device || strings.Contains(lines.Text(), " "+t.Path) {
-				p.add(t.users, pid, strings.HasPrefix(field[1], "rw"))
+	return process.ReadMaps(f, func(m process.Mapping) bool {
+		for _, t := range files[m.Inode] {
+			if string(m.Dev) == t.Device || string(m.Path) == t.Path {
+				p.add(t.users, pid, m.Write)
 			}
 		}
-	}
-	return lines.Err()
+		return true
+	})
 }
 
 func (p FS) add(u *Users, pid int, writable bool) {
