@@ -37,7 +37,7 @@ build-scale: ## Build the one for many hosts, dist/scale/otelcol-nixl-scale
 
 .PHONY: nixlring
 nixlring: ## Build the operator's tool, bin/nixlring
-	@go build -C cmd/nixlring -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$$(scripts/version.sh)" -o $(abspath bin/nixlring) .
+	@CGO_ENABLED=0 go build -C cmd/nixlring -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$$(scripts/version.sh)" -o $(abspath bin/nixlring) .
 
 .PHONY: image
 image: ## Build a container image of both: make image [IMAGE=otelcol-nixl:TAG] [DOCKER=podman]

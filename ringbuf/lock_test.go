@@ -124,29 +124,6 @@ func TestConsumersTakeTurns(t *testing.T) {
 	agent.Wait()
 }
 
-func TestLockHolder(t *testing.T) {
-	locks := filepath.Join(t.TempDir(), "locks")
-	text := "1: POSIX  ADVISORY  WRITE 11 fe:00:77 0 EOF\n" +
-		"2: FLOCK  ADVISORY  WRITE 12 fe:00:78 0 EOF\n" +
-		"2: -> FLOCK  ADVISORY  WRITE 13 fe:00:77 0 EOF\n" +
-		"3: FLOCK  ADVISORY  WRITE 14 fe:01:77 0 EOF\n" +
-		"4: FLOCK\n" +
-		"5: FLOCK  ADVISORY  WRITE -1 fe:00:79 0 EOF\n" +
-		"6: FLOCK  ADVISORY  WRITE 15 fe:00:77 0 EOF\n"
-	if err := os.WriteFile(locks, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for ino, want := range map[uint64]int{77: 15, 78: 12, 79: 0, 80: 0} {
-		st := unix.Stat_t{Dev: unix.Mkdev(0xfe, 0), Ino: ino}
-		if got := lockHolder(locks, &st); got != want {
-			t.Errorf("inode %d is held by process %d, want %d", ino, got, want)
-		}
-	}
-	if got := lockHolder(locks+".none", &unix.Stat_t{}); got != 0 {
-		t.Errorf("without a list of locks the holder is %d", got)
-	}
-}
-
 // A ring that its agent still has open is attended; a consumer counts too.
 func TestUnattended(t *testing.T) {
 	w := newRing(t, V4, 16)

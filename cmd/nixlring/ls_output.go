@@ -11,6 +11,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
 // listed is a file as nixlring ls writes it for programs. The fields of a ring
@@ -88,7 +89,7 @@ func writeListText(w io.Writer, list []listing.Entry, now time.Time) error {
 			fill, alive = fmt.Sprintf("%.0f%%", 100*e.Fill()), e.Alive.String()
 		}
 		t.add(render.Printable(e.Path), layout, capacity, pending, fill, alive,
-			strconv.FormatUint(uint64(e.Owner), 10), age(now.Sub(e.Modified)), render.Printable(problem(e)))
+			strconv.FormatUint(uint64(e.Owner), 10), units.Age(now.Sub(e.Modified)), render.Printable(problem(e)))
 	}
 	return t.write(w)
 }

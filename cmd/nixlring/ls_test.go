@@ -52,10 +52,10 @@ func TestLsText(t *testing.T) {
 	}
 	want := [][]string{
 		{"RING", "LAYOUT", "CAPACITY", "PENDING", "FILL", "ALIVE", "OWNER", "AGE", "PROBLEM"},
-		{"decode", "v1", "16", "6", "40%", "no", uid, "3h", "its", "agent", "has", "exited"},
-		append([]string{"failed", "-", "-", "-", "-", "-", uid, "3h"},
+		{"decode", "v1", "16", "6", "40%", "no", uid, "3", "h", "its", "agent", "has", "exited"},
+		append([]string{"failed", "-", "-", "-", "-", "-", uid, "3", "h"},
 			strings.Fields("ring not ready: its agent failed to start, as 12 slots are not a power of two; set NIXL_TELEMETRY_BUFFER_SIZE to one")...),
-		{`"pre\nfill"`, "v4", "16", "6", "40%", "no", uid, "3h", "its", "agent", "has", "exited"},
+		{`"pre\nfill"`, "v4", "16", "6", "40%", "no", uid, "3", "h", "its", "agent", "has", "exited"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

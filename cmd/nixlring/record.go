@@ -12,6 +12,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
 // recordFlags is the command line of nixlring record.
@@ -122,9 +123,9 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 	start := w.now()
 	err = errors.Join(r.Run(ctx, f.interval), r.Close())
 	s := r.Stats()
-	fmt.Fprintf(say, "Recorded %s events of %s (%s) in %v: %s\n", count(s.Events),
+	fmt.Fprintf(say, "Recorded %s events of %s (%s) in %v: %s\n", units.Count(s.Events),
 		plural(s.Rings, "ring", "rings"), plural(int(s.Opened), "life of an agent", "lives of agents"),
-		w.now().Sub(start).Round(100*time.Millisecond), size(uint64(s.Bytes)))
+		w.now().Sub(start).Round(100*time.Millisecond), units.Bytes(uint64(s.Bytes)))
 	if s.Missed > 0 {
 		fmt.Fprintf(w.err, "Events are missing: %s agents had written over some between two looks; a shorter --interval helps\n",
 			plural(int(s.Missed), "time", "times"))

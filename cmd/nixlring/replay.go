@@ -13,6 +13,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
 // replayFlags is the command line of nixlring replay.
@@ -136,8 +137,8 @@ func (f *replayFlags) write(w world, p recording.Played) error {
 		return writeJSON(w.out, replayed{p.Rings, p.Lives, p.Written, p.Dropped, p.Missed, p.At.Seconds()})
 	}
 	_, err := fmt.Fprintf(w.out, "Replayed %s events of %s (%s), %v of the recording; dropped as nobody read: %s\n",
-		count(p.Written), plural(p.Rings, "ring", "rings"), plural(int(p.Lives), "life of an agent", "lives of agents"),
-		p.At.Round(100*time.Millisecond), count(p.Dropped))
+		units.Count(p.Written), plural(p.Rings, "ring", "rings"), plural(int(p.Lives), "life of an agent", "lives of agents"),
+		p.At.Round(100*time.Millisecond), units.Count(p.Dropped))
 	if p.Missed > 0 {
 		fmt.Fprintf(w.err, "The recording itself lacks events: its recorder missed some, %s\n", plural(int(p.Missed), "time", "times"))
 	}

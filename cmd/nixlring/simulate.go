@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -260,8 +261,8 @@ func (f *simulateFlags) watch(ctx context.Context, fleet *simulate.Fleet, progre
 			return err
 		case <-ticker.C:
 			sum := fleet.Report().Sum
-			fmt.Fprintf(progress, "%4s  %s transfers, %s events written, %s dropped\n",
-				age(time.Since(start)), count(sum.Operations), count(sum.Written.Events.Events), count(sum.Dropped()))
+			fmt.Fprintf(progress, "%5s  %s transfers, %s events written, %s dropped\n",
+				units.Age(time.Since(start)), units.Count(sum.Operations), units.Count(sum.Written.Events.Events), units.Count(sum.Dropped()))
 		}
 	}
 }

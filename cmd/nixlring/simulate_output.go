@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 )
 
@@ -28,9 +29,9 @@ func writeReport(w io.Writer, fleet *simulate.Fleet, r simulate.Report, elapsed 
 	t := newTable("RING", "LAYOUT", ">STARTS", ">TRANSFERS", ">FAILED", ">SENT", ">RECEIVED",
 		">WRITTEN", ">DROPPED (STAGING)", ">DROPPED (RING FULL)", ">UNREAD")
 	row := func(name string, a *simulate.Totals) {
-		t.add(name, a.Layout, count(uint64(a.Starts)), count(a.Operations), count(a.Failed),
-			size(a.Written.Transmit.Bytes), size(a.Written.Receive.Bytes), count(a.Written.Events.Events),
-			count(a.DroppedStaging.Events), count(a.DroppedRing.Events), count(uint64(a.Pending)))
+		t.add(name, a.Layout, units.Count(uint64(a.Starts)), units.Count(a.Operations), units.Count(a.Failed),
+			units.Bytes(a.Written.Transmit.Bytes), units.Bytes(a.Written.Receive.Bytes), units.Count(a.Written.Events.Events),
+			units.Count(a.DroppedStaging.Events), units.Count(a.DroppedRing.Events), units.Count(uint64(a.Pending)))
 	}
 	for _, a := range fleet.Agents() {
 		totals := r.Agents[a.Path()]
@@ -46,6 +47,6 @@ func writeReport(w io.Writer, fleet *simulate.Fleet, r simulate.Report, elapsed 
 	_, err := fmt.Fprintf(w, `
 %s transfers/s of each agent over %v, seed %d; written, dropped and unread are events
 transfers and failed are what agents did; sent, received and written are what reached the rings
-`, count(uint64(rate)), elapsed.Round(100*time.Millisecond), r.Seed)
+`, units.Count(uint64(rate)), elapsed.Round(100*time.Millisecond), r.Seed)
 	return err
 }

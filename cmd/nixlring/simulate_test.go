@@ -124,7 +124,7 @@ func TestSimulateUntilInterrupted(t *testing.T) {
 			!strings.HasPrefix(lines[6], "transfers and failed are what agents did; sent, received and written are what reached") {
 			t.Errorf("totals:\n%s", r.out)
 		}
-		if progress := strings.Count(r.err, " transfers, "); progress != 2 || !strings.Contains(r.err, "\n 10s  ") {
+		if progress := strings.Count(r.err, " transfers, "); progress != 2 || !strings.Contains(r.err, "\n 10 s  ") {
 			t.Errorf("progress:\n%s", r.err)
 		}
 	})

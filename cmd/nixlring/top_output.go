@@ -12,6 +12,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
 // measure prints what came about within one window. A measurement that is
@@ -158,15 +159,15 @@ func writeTopText(w io.Writer, rows []*top.Row) error {
 	for _, r := range rows {
 		memory := "?"
 		if !r.Unseen {
-			memory = top.Memory(r.Memory)
+			memory = units.Memory(r.Memory)
 		}
 		var notes []string
 		for _, p := range r.Problems {
 			notes = append(notes, p.Text)
 		}
-		t.add(render.Printable(r.Name), top.Throughput(r.Out), top.Throughput(r.In), top.Rate(r.Transfers),
+		t.add(render.Printable(r.Name), units.Throughput(r.Out), units.Throughput(r.In), units.Rate(r.Transfers),
 			dash(top.Duration(r.P50)), dash(top.Duration(r.P99)), dash(top.Duration(r.PostP50)), dash(top.Duration(r.PostP99)),
-			dash(top.Throughput(r.Throughput)), top.Rate(r.Errors), memory, fmt.Sprintf("%.0f%%", 100*r.Fill),
+			dash(units.Throughput(r.Throughput)), units.Rate(r.Errors), memory, fmt.Sprintf("%.0f%%", 100*r.Fill),
 			r.Layout, r.Alive.String(), dash(render.Printable(r.ReaderName())), strings.Join(notes, ", "))
 	}
 	return t.write(w)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/walk"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -115,31 +116,27 @@ func (d *Dir) walk(now time.Time) error {
 	clear(d.folders)
 	seen := make(map[string]bool)
 	var failed error
-	err := filepath.WalkDir(d.cfg.Path, func(path string, e fs.DirEntry, err error) error {
+	for f, err := range walk.Dir(d.cfg.Path, d.cfg.Recursive) {
 		switch {
 		case err != nil:
-			if path == d.cfg.Path { // any other that can't be read is as good as empty
+			if f.Path == d.cfg.Path { // any other folder that can't be read counts as empty
 				failed = err
 			}
-			return nil
-		case e.IsDir() && path != d.cfg.Path && !d.cfg.Recursive:
-			return fs.SkipDir
-		case e.IsDir():
-			if info, err := e.Info(); err == nil {
-				d.folders[path] = info.ModTime()
+		case f.IsDir():
+			if info, err := f.Info(); err == nil {
+				d.folders[f.Path] = info.ModTime()
 			}
-			return nil
+		default:
+			seen[f.Path] = true
+			d.consider(f.Path, f, now)
 		}
-		seen[path] = true
-		d.consider(path, e, now)
-		return nil
-	})
+	}
 	for path := range d.refused {
 		if !seen[path] {
 			delete(d.refused, path)
 		}
 	}
-	return errors.Join(failed, err)
+	return failed
 }
 
 // consider tries to open a file that isn't followed yet.

@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/walk"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -86,34 +86,28 @@ func (e *Entry) Notes(euid int) (notes []string) {
 func Walk(ctx context.Context, paths []string, recursive bool, fn func(Entry)) error {
 	var errs []error
 	for _, path := range paths {
-		errs = append(errs, walk(ctx, path, recursive, fn))
+		errs = append(errs, walkOne(ctx, path, recursive, fn))
 	}
 	return errors.Join(errs...)
 }
 
-func walk(ctx context.Context, root string, recursive bool, fn func(Entry)) error {
+func walkOne(ctx context.Context, root string, recursive bool, fn func(Entry)) error {
 	var errs []error
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	for f, err := range walk.Dir(root, recursive) {
 		switch {
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return errors.Join(append(errs, ctx.Err())...)
 		case err != nil:
-			if path == root || !errors.Is(err, fs.ErrNotExist) { // files come and go
-				errs = append(errs, place.Explain(place.Rings, path, err))
+			if f.Path == root || !errors.Is(err, fs.ErrNotExist) { // files come and go
+				errs = append(errs, place.Explain(place.Rings, f.Path, err))
 			}
-			return nil
-		case !d.IsDir():
-			e := look(path, d)
-			e.Asked = path == root
+		case !f.IsDir():
+			e := look(f.Path, f)
+			e.Asked = f.Path == root
 			fn(e)
-			return nil
-		case path == root || recursive:
-			return nil
-		default:
-			return fs.SkipDir
 		}
-	})
-	return errors.Join(append(errs, err)...)
+	}
+	return errors.Join(errs...)
 }
 
 func look(path string, d fs.DirEntry) (e Entry) {

@@ -2,13 +2,13 @@ package procs
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/nixl-otel/nixl-otel/internal/flock"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
@@ -47,30 +47,10 @@ func (p FS) add(u *Users, pid int, writable bool) {
 }
 
 // lock returns the file as the list of locks has it.
-func (f File) lock() string { return fmt.Sprintf("%s:%d", f.Device, f.Inode) }
+func (f File) lock() string { return flock.Key(f.Device, f.Inode) }
 
-// locks returns which process holds the lock of each file. It is empty if the
-// list doesn't say: it hides processes of other PID namespaces. A line is
-//
-//	1: FLOCK  ADVISORY  WRITE 1234 fe:01:5678 0 EOF
-func (p FS) locks() map[string]int {
-	f, err := os.Open(filepath.Join(string(p), "locks"))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	pids := make(map[string]int)
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		field := strings.Fields(lines.Text())
-		if len(field) < 6 || field[1] != "FLOCK" {
-			continue
-		}
-		if pid, err := strconv.Atoi(field[4]); err == nil && pid > 0 {
-			pids[field[5]] = pid
-		}
-	}
-	return pids
-}
+// locks returns the process that holds the lock of each file.
+func (p FS) locks() map[string]int { return flock.Holders(filepath.Join(string(p), "locks")) }
 
 // command returns the name of a process's program, or "".
 func (p FS) command(pid int) string {

@@ -1,12 +1,11 @@
 package top
 
 import (
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/walk"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -40,23 +39,16 @@ func (s *Source) countLeft(now time.Time) int {
 	const most = 1 << 12 // files
 	files := 0
 	s.counted, s.left = now, 0
-	// A folder that can't be read is as good as an empty one.
-	_ = filepath.WalkDir(s.cfg.Directory, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case e == nil: // the directory itself
-			return err
-		case e.IsDir() && path != s.cfg.Directory && !s.cfg.deep():
-			return fs.SkipDir
-		case e.IsDir():
-			return nil
-		case files >= most:
-			return fs.SkipAll
+	for f, err := range walk.Dir(s.cfg.Directory, s.cfg.deep()) {
+		if err != nil || f.IsDir() { // a folder that can't be read counts as empty
+			continue
 		}
-		files++
-		if _, err := ringbuf.Peek(path); err == nil {
+		if files++; files > most {
+			break
+		}
+		if _, err := ringbuf.Peek(f.Path); err == nil {
 			s.left++
 		}
-		return nil
-	})
+	}
 	return s.left
 }

@@ -3,6 +3,7 @@ package top
 import (
 	"math"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -32,8 +33,14 @@ func makeBounds(first, last int, perUnit float64) (b []float64) {
 	return append(b, float64(last)/perUnit)
 }
 
-// Longest is the last bound: a quantile that is given as that is at least that.
-func Longest() float64 { return bounds[len(bounds)-1] }
+// Duration formats a quantile of times. The last bound means that or more, because
+// the last bucket has no bound. NaN is empty.
+func Duration(seconds float64) string {
+	if longest := bounds[len(bounds)-1]; seconds >= longest {
+		return ">" + units.Bare(units.Duration(longest))
+	}
+	return units.Duration(seconds)
+}
 
 // Quantile is the quantile q, from 0 to 1, of a histogram with the bounds of
 // this package and a last bucket without one. It is NaN for no values.

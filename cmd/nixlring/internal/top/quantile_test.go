@@ -22,7 +22,7 @@ func countTimes(values ...float64) []uint64 {
 }
 
 func TestBounds(t *testing.T) {
-	if !slices.IsSorted(bounds) || bounds[0] != 1e-6 || Longest() != 100 || len(bounds) > math.MaxUint8 {
+	if !slices.IsSorted(bounds) || bounds[0] != 1e-6 || bounds[len(bounds)-1] != 100 || len(bounds) > math.MaxUint8 {
 		t.Errorf("%d bounds: %v", len(bounds), bounds)
 	}
 	for _, b := range semconv.DurationBounds() {
@@ -95,5 +95,16 @@ func TestBuckets(t *testing.T) {
 	}
 	if len(got) != len(semconv.DurationBounds())+1 {
 		t.Errorf("%d buckets", len(got))
+	}
+}
+
+func TestQuantileBeyondTheLastBoundIsShownAsMore(t *testing.T) {
+	for _, tt := range []struct {
+		seconds float64
+		want    string
+	}{{math.NaN(), ""}, {2.31e-3, "2.31 ms"}, {99.9, "99.9 s"}, {100, ">100 s"}} {
+		if got := Duration(tt.seconds); got != tt.want {
+			t.Errorf("%v is %q, want %q", tt.seconds, got, tt.want)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
 // Reader is who takes events from a ring, as far as an observer can tell.
@@ -102,9 +103,9 @@ func (r *Row) problems() (list []Problem) {
 	lost := func(now, ever uint64, format string) {
 		switch {
 		case now > 0:
-			add(Bad, format, Count(ever))
+			add(Bad, format, units.Count(ever))
 		case ever > 0:
-			add(Warn, format, Count(ever))
+			add(Warn, format, units.Count(ever))
 		}
 	}
 	if r.Reader != Nobody { // else it is full by itself, and nothing more follows
@@ -145,7 +146,7 @@ func (r *Row) readerProblems(add func(s Severity, format string, args ...any)) {
 	case room <= 0:
 		add(Bad, "full, %s", who)
 	case r.events > 0:
-		add(Warn, "%s, full in %s", who, Age(time.Duration(room/r.events*float64(time.Second))))
+		add(Warn, "%s, full in %s", who, units.Age(time.Duration(room/r.events*float64(time.Second))))
 	case r.Reader == Nobody:
 		add(Info, "%s", who)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
 // column is one column of the table.
@@ -140,14 +141,14 @@ func throughput(v float64) (string, paint) {
 	if v == 0 || math.IsNaN(v) {
 		return "-", dim
 	}
-	return top.Throughput(v), plain
+	return units.Throughput(v), plain
 }
 
 func rate(v float64) (string, paint) {
 	if v == 0 {
 		return "-", dim
 	}
-	return top.Rate(v), plain
+	return units.Rate(v), plain
 }
 
 func duration(v float64) (string, paint) {
@@ -164,7 +165,7 @@ func memoryCell(r *top.Row, _ int) (string, paint) {
 	case r.Memory == 0:
 		return "-", dim
 	}
-	return top.Memory(r.Memory), plain
+	return units.Memory(r.Memory), plain
 }
 
 func fillCell(r *top.Row, _ int) (string, paint) {
@@ -181,7 +182,7 @@ func fillCell(r *top.Row, _ int) (string, paint) {
 }
 
 func ageCell(r *top.Row, _ int) (string, paint) {
-	s := top.Age(r.Age)
+	s := units.Age(r.Age)
 	if r.Older {
 		return ">" + s, dim
 	}

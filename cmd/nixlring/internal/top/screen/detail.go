@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
 // detail is the page of one agent.
@@ -48,7 +49,7 @@ func (m *Model) facts(b *strings.Builder, r *top.Row) {
 	parts := []string{
 		strong.in(render.Printable(r.Name)),
 		"layout " + r.Layout,
-		fmt.Sprintf("ring of %s events", top.Count(uint64(max(r.Capacity, 0)))),
+		fmt.Sprintf("ring of %s events", units.Count(uint64(max(r.Capacity, 0)))),
 	}
 	if name := r.ReaderName(); name != "" {
 		reader := "read by " + render.Printable(name)
@@ -58,11 +59,11 @@ func (m *Model) facts(b *strings.Builder, r *top.Row) {
 		parts = append(parts, reader)
 	}
 	if r.Memory > 0 && !r.Unseen {
-		parts = append(parts, top.Memory(r.Memory)+" registered")
+		parts = append(parts, units.Memory(r.Memory)+" registered")
 	}
-	last := "last event " + top.Age(r.Age) + " ago"
+	last := "last event " + units.Age(r.Age) + " ago"
 	if r.Older {
-		last = "no event for " + top.Age(r.Age) + " or more"
+		last = "no event for " + units.Age(r.Age) + " or more"
 	}
 	m.line(b, " "+strings.Join(append(parts, last), sep), "")
 	var notes []string
@@ -86,13 +87,13 @@ func (m *Model) histories(b *strings.Builder, r *top.Row) {
 		text      func(float64) string
 		p         paint
 	}{
-		{"out", top.Throughput(r.Out), h.Out, 0, top.Throughput, good},
-		{"in", top.Throughput(r.In), h.In, 0, top.Throughput, good},
-		{"transfers/s", top.Rate(r.Transfers), h.Transfers, 0, top.Rate, good},
+		{"out", units.Throughput(r.Out), h.Out, 0, units.Throughput, good},
+		{"in", units.Throughput(r.In), h.In, 0, units.Throughput, good},
+		{"transfers/s", units.Rate(r.Transfers), h.Transfers, 0, units.Rate, good},
 		{"transfer time p50", orDash(top.Duration(r.P50)), h.P50, 0, top.Duration, note},
 		{"transfer time p99", orDash(top.Duration(r.P99)), h.P99, 0, top.Duration, note},
-		{"throughput p50", orDash(top.Throughput(r.Throughput)), h.Throughput, 0, top.Throughput, good},
-		{"errors/s", top.Rate(r.Errors), h.Errors, 0, top.Rate, bad},
+		{"throughput p50", orDash(units.Throughput(r.Throughput)), h.Throughput, 0, units.Throughput, good},
+		{"errors/s", units.Rate(r.Errors), h.Errors, 0, units.Rate, bad},
 		{"ring fill", percent(r.Fill), h.Fill, 1, percent, warn},
 	} {
 		most := s.most
@@ -161,18 +162,18 @@ func histogram(name string, counts []uint64, p50, p99 float64, width int, cfg Co
 		total += k.Count
 		most = max(most, k.Count)
 	}
-	title := strong.in(name) + dim.in(fmt.Sprintf("  %s in %v", top.Count(total), cfg.Window))
+	title := strong.in(name) + dim.in(fmt.Sprintf("  %s in %v", units.Count(total), cfg.Window))
 	if total > 0 {
 		title += dim.in("  p50 ") + top.Duration(p50) + dim.in("  p99 ") + top.Duration(p99)
 	}
 	lines := []string{title}
 	for i := first; i <= last; i++ {
 		k := buckets[i]
-		bound := "≤ " + top.Bound(k.Bound)
+		bound := "≤ " + units.Bare(units.Duration(k.Bound))
 		if math.IsInf(k.Bound, 1) {
-			bound = "> " + top.Bound(buckets[i-1].Bound)
+			bound = "> " + units.Bare(units.Duration(buckets[i-1].Bound))
 		}
-		lines = append(lines, dim.in(fit(bound, 9, true))+fit(top.Count(k.Count), 9, true)+"  "+
+		lines = append(lines, dim.in(fit(bound, 9, true))+fit(units.Count(k.Count), 9, true)+"  "+
 			note.in(bar(float64(k.Count)/float64(most), max(5, width-24))))
 	}
 	return lines
@@ -186,13 +187,13 @@ func (m *Model) losses(b *strings.Builder, r *top.Row) {
 		if n == 0 {
 			p = dim
 		}
-		return p.in(top.Count(n) + " " + what)
+		return p.in(units.Count(n) + " " + what)
 	}
 	amount := func(n uint64, what string) string {
 		if n == 0 {
 			return dim.in("0 B " + what)
 		}
-		return top.Bytes(n) + " " + what
+		return units.Bytes(n) + " " + what
 	}
 	m.line(b, " "+strong.in(fit("seen", 12, false))+strings.Join([]string{
 		count(s.Events, "events", plain),
@@ -209,7 +210,7 @@ func (m *Model) losses(b *strings.Builder, r *top.Row) {
 	}, sep), "")
 	var failures []string
 	for _, f := range r.Failures {
-		failures = append(failures, warn.in(top.Count(f.Count)+" "+f.Status))
+		failures = append(failures, warn.in(units.Count(f.Count)+" "+f.Status))
 	}
 	if len(failures) == 0 {
 		failures = []string{dim.in("none")}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
 // tableChrome is the lines of the table's page that aren't agents: two of
@@ -66,7 +67,7 @@ func (m *Model) head(b *strings.Builder) {
 func (m *Model) totals(b *strings.Builder) {
 	s := m.board.Sum()
 	sep := dim.in(" · ")
-	agents := strong.in(top.Count(uint64(s.Agents))) + " agents"
+	agents := strong.in(units.Count(uint64(s.Agents))) + " agents"
 	if s.Agents == 1 {
 		agents = strong.in("1") + " agent"
 	}
@@ -74,16 +75,16 @@ func (m *Model) totals(b *strings.Builder) {
 	if s.Troubled > 0 {
 		left += sep + warn.in(fmt.Sprintf("%d with problems", s.Troubled))
 	}
-	left += sep + "out " + strong.in(top.Throughput(s.Out)) + sep + "in " + strong.in(top.Throughput(s.In)) +
-		sep + strong.in(top.Rate(s.Transfers)) + " transfers/s"
+	left += sep + "out " + strong.in(units.Throughput(s.Out)) + sep + "in " + strong.in(units.Throughput(s.In)) +
+		sep + strong.in(units.Rate(s.Transfers)) + " transfers/s"
 	if p50 := top.Duration(s.P50); s.Agents > 0 && p50 != "" {
 		left += sep + "p50 " + strong.in(p50) + sep + "p99 " + strong.in(top.Duration(s.P99))
 	}
 	if s.Errors > 0 {
-		left += sep + warn.in(top.Rate(s.Errors)+" errors/s")
+		left += sep + warn.in(units.Rate(s.Errors)+" errors/s")
 	}
 	if s.Memory > 0 {
-		left += sep + strong.in(top.Memory(s.Memory)) + " registered"
+		left += sep + strong.in(units.Memory(s.Memory)) + " registered"
 	}
 	m.line(b, left, "")
 }

@@ -1,4 +1,6 @@
-package top
+// Package units formats numbers for people. A number has three digits and a unit
+// that fits.
+package units
 
 import (
 	"fmt"
@@ -8,7 +10,7 @@ import (
 	"time"
 )
 
-// scaled is a number with three digits and the unit that makes it readable.
+// scaled formats a number with three digits and the largest unit that fits.
 func scaled(v, step float64, units ...string) string {
 	i := 0
 	for i < len(units)-1 && math.Abs(v) >= step*0.9995 {
@@ -26,8 +28,7 @@ func scaled(v, step float64, units ...string) string {
 	return strconv.FormatFloat(v, 'f', digits, 64) + " " + units[i]
 }
 
-// Throughput is bytes per second in decimal units, as links are sold, and empty for
-// NaN.
+// Throughput formats bytes per second in decimal units, as for links. NaN is empty.
 func Throughput(v float64) string {
 	if math.IsNaN(v) {
 		return ""
@@ -35,21 +36,12 @@ func Throughput(v float64) string {
 	return scaled(v, 1000, "B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s")
 }
 
-// Bound is the bound of a bucket, in seconds.
-func Bound(seconds float64) string {
-	number, unit, _ := strings.Cut(Duration(seconds), " ")
-	if strings.Contains(number, ".") {
-		number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
-	}
-	return number + " " + unit
-}
-
-// Memory is bytes in binary units, as memory is sold.
+// Memory formats bytes in binary units, as for memory.
 func Memory(bytes int64) string {
 	return scaled(float64(bytes), 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 }
 
-// Bytes is bytes in decimal units.
+// Bytes formats bytes in decimal units, as for the amount of data moved.
 func Bytes(bytes uint64) string {
 	if bytes < 1000 {
 		return strconv.FormatUint(bytes, 10) + " B"
@@ -57,21 +49,28 @@ func Bytes(bytes uint64) string {
 	return scaled(float64(bytes), 1000, "B", "kB", "MB", "GB", "TB", "PB", "EB")
 }
 
-// Duration is a time in seconds, and the longest that is known as more than
-// that.
+// Duration formats a time in seconds. NaN is empty.
 func Duration(seconds float64) string {
 	switch {
 	case math.IsNaN(seconds):
 		return ""
-	case seconds >= Longest():
-		return fmt.Sprintf(">%.0f s", Longest())
 	case seconds < 1:
 		return scaled(seconds*1e6, 1000, "µs", "ms", "s")
 	}
 	return scaled(seconds, 1000, "s", "ks")
 }
 
-// Rate is a number per second.
+// Bare removes the zeros after the decimal point, which the bound of a bucket
+// doesn't need: 2.5 ms instead of 2.50 ms.
+func Bare(s string) string {
+	number, unit, _ := strings.Cut(s, " ")
+	if strings.Contains(number, ".") {
+		number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
+	}
+	return number + " " + unit
+}
+
+// Rate formats a number per second.
 func Rate(v float64) string {
 	switch {
 	case v == 0:
@@ -84,7 +83,7 @@ func Rate(v float64) string {
 	return Count(uint64(math.Round(v)))
 }
 
-// Count is a number with its thousands apart.
+// Count formats a number with separators between the thousands.
 func Count(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -93,7 +92,7 @@ func Count(n uint64) string {
 	return s
 }
 
-// Age is a time in its largest unit.
+// Age formats a time in its largest unit.
 func Age(d time.Duration) string {
 	switch {
 	case d < 0:
