@@ -6,7 +6,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 # Command-line variables of `make run` and `make demo`.
-export DIR SIMULATE PORT AGENTS FUZZTIME SEEDS SEED FIRST
+export DIR SIMULATE SCENARIO PORT AGENTS FUZZTIME SEEDS SEED FIRST
 
 COLLECTOR := dist/otelcol-nixl
 # The one of builder-scale.yaml, with what docs/scale.md's larger layouts take.
@@ -45,7 +45,7 @@ image: ## Build a container image of both: make image [IMAGE=otelcol-nixl:TAG] [
 	  $${DOCKER:-docker} build --build-arg VERSION="$$version" --tag "$$image" . && echo "$$image"
 
 .PHONY: run
-run: build nixlring ## Run it on a directory: make run [DIR=...] [SIMULATE=4] [PORT=9464]
+run: build nixlring ## Run it on a directory: make run [DIR=...] [SIMULATE=4] [SCENARIO=...] [PORT=9464]
 	@scripts/run.sh
 
 .PHONY: backend
@@ -53,7 +53,7 @@ backend: # bin/victoria-metrics, for the demo
 	@scripts/build-backend.sh
 
 .PHONY: demo
-demo: build nixlring backend ## Show simulated agents in a browser: make demo [PORT=8428] [AGENTS=7]
+demo: build nixlring backend ## Show simulated agents in a browser: make demo [SCENARIO=straggler] [PORT=8428] [AGENTS=8]
 	@scripts/demo.sh
 
 ##@ Test

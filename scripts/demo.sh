@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Shows NIXL's metrics in a browser without a GPU: simulated agents of several
-# layouts, the Collector, and VictoriaMetrics with a dashboard; see `make help`.
+# Shows an incident in a browser, without a GPU: simulated agents of several
+# layouts, the Collector, and VictoriaMetrics with dashboards; see `make help`.
 #
-#   PORT    of the dashboard on loopback
-#   AGENTS  how many are simulated
+#   SCENARIO  what the agents show: one agent of several is slow, unless set;
+#             see `bin/nixlring simulate --help`
+#   PORT      of the dashboards on loopback
+#   AGENTS    how many are simulated; one of them has a failing peer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
-port=${PORT:-8428} agents=${AGENTS:-7}
+port=${PORT:-8428} agents=${AGENTS:-8} scenario=${SCENARIO:-straggler}
 check_port "$port"
 [[ $agents =~ ^[1-9][0-9]{0,2}$ && $agents -ge 2 ]] || die "AGENTS=$agents is not a number of agents from 2 to 999"
 
@@ -17,11 +19,10 @@ temporary=$(mktemp -d "${TMPDIR:-/tmp}/nixl-demo.XXXXXX")
 mkdir "$temporary"/{rings,metrics}
 url=http://127.0.0.1:$port
 
-# simulate SCENARIO AGENTS LAYOUT NAME: that is the prefix of the agents' names,
-# empty for the scenario's own.
+# simulate SCENARIO AGENTS LAYOUT NAME: agents are called NAME-0, NAME-1, …
 simulate() {
   start "a simulator" bin/nixlring simulate "$temporary/rings" --scenario "$1" --agents "$2" --layout "$3" --name "$4" \
-    --error-rate 0.002 --quiet >"$temporary/$1.log"
+    --error-rate 0.002 --quiet >"$temporary/$4.log"
 }
 
 # ask QUERY prints the backend's answer, a line of JSON.
@@ -34,8 +35,8 @@ ask() {
   say "$answer"
 }
 
-# Stopped in this order, so that the Collector can ship what the agents wrote last.
-simulate prefill-decode $((agents - 1)) mixed ""
+# They stop in this order, so that the Collector can export what the agents wrote last.
+simulate "$scenario" $((agents - 1)) mixed worker
 simulate failing-peer 1 v4 offload
 start "the Collector" env NIXL_TELEMETRY_DIR="$temporary/rings" OTEL_EXPORTER_OTLP_ENDPOINT="$url/opentelemetry" HEALTH_PORT=0 \
   dist/otelcol-nixl --config=examples/collector/otlp-http.yaml \

@@ -3,6 +3,7 @@
 #
 #   DIR       the directory; without it NIXL_TELEMETRY_DIR, then /tmp
 #   SIMULATE  instead of DIR: how many agents to simulate, in a directory of their own
+#   SCENARIO  what they show; see `bin/nixlring simulate --help`
 #   PORT      of the Prometheus page on loopback
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,18 +12,20 @@ cd "$(dirname "$0")/.."
 
 port=${PORT:-9464}
 dir=${DIR:-${NIXL_TELEMETRY_DIR:-${NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH:-/tmp}}}
-agents=${SIMULATE:-}
+agents=${SIMULATE:-} scenario=${SCENARIO:-}
 
 check_port "$port"
 [[ -z $agents || $agents =~ ^[1-9][0-9]{0,3}$ ]] || die "SIMULATE=$agents is not a number of agents"
-[[ -z $agents || -z ${DIR:-} ]] || die "simulated agents get a directory of their own: give DIR or SIMULATE, not both"
+[[ -z $agents$scenario || -z ${DIR:-} ]] || die "simulated agents get a directory of their own: set DIR or SIMULATE, not both"
 
-if [[ -n $agents ]]; then
+if [[ -n $agents$scenario ]]; then
+  if [[ -n $scenario ]]; then traffic=(--scenario "$scenario"); else traffic=(--rate 1000); fi
+  [[ -z $agents ]] || traffic+=(--agents "$agents")
   temporary=$(mktemp -d "${TMPDIR:-/tmp}/nixl-simulate.XXXXXX")
   dir=$temporary
-  say "simulating $agents agents in $dir"
-  # Before the Collector, and so stopped before it: that drains once more then.
-  start "the simulator" bin/nixlring simulate "$dir" --agents "$agents" --rate 1000 --quiet
+  say "simulating ${agents:+$agents }agents in $dir"
+  # It stops before the Collector, which then drains the rings one last time.
+  start "the simulator" bin/nixlring simulate "$dir" "${traffic[@]}" --quiet
 else
   [[ -d $dir ]] || die "there is no directory $dir; an agent doesn't make it, so make it first: mkdir -p $dir"
   bin/nixlring ls --require "$dir" || {

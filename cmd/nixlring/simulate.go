@@ -34,33 +34,35 @@ func newSimulate(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate DIR",
 		Short: "Run simulated agents that write real rings",
-		Long: `Simulate runs agents that write real rings in DIR, with traffic like that of KV
-caches, until their duration or number of transfers is reached, or Ctrl-C. Then
-it prints what it wrote, so that it can be compared with what a reader reports.
+		Long: `Simulate runs agents that write real rings in DIR, with traffic like that of a KV
+cache, until the duration or the number of transfers is reached, or until Ctrl-C.
+Then it prints what it wrote, so that you can compare it with what a reader
+reports.
 
-The agents do what real ones do: they register memory, push what they staged
-once per run interval in one burst, drop what exceeds staging or a full ring,
-leave their rings behind, and take over a ring of their name that they find,
-unless its agent is still there (see --force). Nobody reads a ring here: without
-a reader it is soon full.
+Simulated agents behave like real ones: they register memory, flush their staged
+events once per run interval in one burst, drop events if staging or the ring is
+full, leave their rings behind, and take over an existing ring of the same name
+unless its agent is still running (see --force). The simulator drains no ring, so
+rings without a reader fill up soon.
 
-DIR must be named: that of NIXL_TELEMETRY_DIR may be one where agents are at work.
+DIR is required: NIXL_TELEMETRY_DIR may be the directory of real agents.
 
-Sizes are log-normal around 4 MiB in blocks of 8 KiB, up to 512 MiB; times are
-those of a link of 400 Gbit/s. The same seed gives the same transfers.
+Sizes are log-normal with a median of 4 MiB, in blocks of 8 KiB, up to 512 MiB.
+Times are those of a link of 400 Gbit/s. The same seed gives the same transfers.
 
-A scenario sets some of the flags, and what no flag does; flags that are given
-hold beside it:
+A scenario sets some of the flags, and properties that have no flag. Flags on the
+command line override it:
 
 ` + scenarios() + `
-With a --duration that is shorter than such a period, that is the period.
+With a --duration shorter than the period of a scenario, the duration is the
+period.
 
-With the layout "mixed" the agents write v1, v2, v2-named, v3, v4 and v5 in turn, and
-one that restarts writes the next one, as after an upgrade.
+With --layout mixed, the agents write v1, v2, v2-named, v3, v4 and v5 in turn, and
+an agent that restarts writes the next one, as after an upgrade.
 
 ` + exitCodes,
 		Example: `  nixlring simulate /tmp/rings --agents 4
-  nixlring simulate /tmp/rings --scenario prefill-decode --agents 8
+  nixlring simulate /tmp/rings --scenario straggler --agents 8
   nixlring simulate /tmp/rings --rate 10000 --duration 30s --output json
   nixlring simulate /tmp/rings --layout mixed --agents 5 --restart-every 10s --error-rate 0.01`,
 		Args:              makesRings(1),
@@ -81,20 +83,20 @@ func (f *simulateFlags) register(cmd *cobra.Command) {
 	flags, agent := cmd.Flags(), &f.fleet.Agent
 	flags.SortFlags = false
 	flags.IntVarP(&f.fleet.Agents, "agents", "n", 1, "`NUMBER` of agents")
-	flags.StringVarP(&f.scenario, "scenario", "s", "", "run a `SCENARIO`: "+strings.Join(scenarioNames(), ", "))
+	flags.StringVarP(&f.scenario, "scenario", "s", "", "`SCENARIO` to run: "+strings.Join(scenarioNames(), ", "))
 	flags.StringVar(&f.fleet.Prefix, "name", "sim", "agents are named `PREFIX`-0, PREFIX-1, …")
 	flags.Float64VarP(&agent.Rate, "rate", "r", 100, "`NUMBER` of transfers per second of each agent")
-	flags.DurationVarP(&agent.Duration, "duration", "d", 0, "how long the agents live; 0 until interrupted")
+	flags.DurationVarP(&agent.Duration, "duration", "d", 0, "how long the agents run; 0 for no limit")
 	flags.Uint64Var(&agent.Operations, "transfers", 0, "`NUMBER` of transfers after which an agent stops; 0 for no limit")
 	flags.StringVarP(&f.layout, "layout", "l", "v4", "`LAYOUT` of the rings: v1, v2, v2-named, v3, v4, v5 or mixed")
 	flags.IntVar(&f.fleet.Capacity, "capacity", 0, "`SLOTS` of a ring and of staging (default NIXL_TELEMETRY_BUFFER_SIZE, else 4096)")
 	flags.DurationVar(&agent.RunInterval, "run-interval", 0, "time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
-	flags.Float64Var(&f.errorRate, "error-rate", 0.001, "`SHARE` of the transfers that end in an error")
-	flags.DurationVar(&agent.RestartEvery, "restart-every", 0, "how long an agent lives until it restarts on its ring; 0 for ever")
-	flags.Uint64Var(&agent.Seed, "seed", 0, "`NUMBER` that the traffic is drawn from; 0 for another one each time")
-	flags.BoolVar(&agent.NoFinalFlush, "no-final-flush", false, "lose the last run interval, as agents from NIXL 0.9.0 on do")
+	flags.Float64Var(&f.errorRate, "error-rate", 0.001, "`SHARE` of the transfers that fail, from 0 to 1")
+	flags.DurationVar(&agent.RestartEvery, "restart-every", 0, "time after which an agent restarts on its ring; 0 for never")
+	flags.Uint64Var(&agent.Seed, "seed", 0, "`NUMBER` that determines the traffic; 0 for a random one")
+	flags.BoolVar(&agent.NoFinalFlush, "no-final-flush", false, "lose the last run interval, as agents of NIXL 0.9.0 and later do")
 	flags.BoolVar(&f.force, "force", false, forceUsage)
-	flags.BoolVar(&f.remove, "remove", false, "delete the rings at the end")
+	flags.BoolVar(&f.remove, "remove", false, "remove the rings at the end")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	f.output = addOutput(cmd, "text", "json")
 	complete(cmd, "layout", append(layoutNames(), "mixed"))
@@ -124,7 +126,7 @@ func layoutNames() (names []string) {
 	return names
 }
 
-// complete fills in what the flags leave to the environment and to chance.
+// complete sets what the flags leave to the environment and to chance.
 func (f *simulateFlags) complete(cmd *cobra.Command, w world) (err error) {
 	agent := &f.fleet.Agent
 	if f.fleet.Layouts, err = parseLayouts(f.layout); err != nil {
@@ -152,7 +154,7 @@ func (f *simulateFlags) complete(cmd *cobra.Command, w world) (err error) {
 	return f.check()
 }
 
-// play makes the fleet that of the scenario, but for what was asked for.
+// play applies the scenario. Flags on the command line override it.
 func (f *simulateFlags) play(cmd *cobra.Command) error {
 	if f.scenario == "" {
 		return nil

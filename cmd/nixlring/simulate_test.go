@@ -162,6 +162,9 @@ func TestSimulateScenarios(t *testing.T) {
 	if report.Sum.Capacity != 1024 || report.Sum.Operations != 400 || len(report.Agents) != 2 {
 		t.Errorf("flags: capacity %d, %d operations", report.Sum.Capacity, report.Sum.Operations)
 	}
+	if _, report = run(nil, "--scenario", "straggler"); len(report.Agents) != 6 {
+		t.Errorf("straggler: %d agents", len(report.Agents))
+	}
 	r, report = run(nil, "-s", "prefill-decode", "--agents", "4", "--name", "node7", "--error-rate", "0.5", "--layout", "mixed")
 	if len(report.Agents) != 4 || report.Sum.Failed < 600 || !strings.Contains(r.err, "4 agents, node7-prefill-0 to node7-decode-1") {
 		t.Errorf("%d agents, %d failed, %s", len(report.Agents), report.Sum.Failed, r.err)

@@ -22,6 +22,7 @@ type Agent struct {
 	w       *ringbuf.Writer // nil before a life, between lives, and after the last
 	stopped bool
 	staging staging
+	link    link
 
 	traffic *rand.Rand // of operations
 	starts  *rand.Rand // of what a life begins with, so that restarts leave the traffic as it is

@@ -33,6 +33,15 @@ func (p Phase) inside(up time.Duration) bool {
 	return p.Every > 0 && up%p.Every >= p.Every-p.For
 }
 
+// progress returns how much of the phase has passed at a point of the timeline:
+// from 0, also outside of it, to 1.
+func (p Phase) progress(up time.Duration) float64 {
+	if !p.inside(up) || p.For == 0 {
+		return 0
+	}
+	return float64(up%p.Every-(p.Every-p.For)) / float64(p.For)
+}
+
 // Bursts are phases in which an agent has more operations, by a factor.
 type Bursts struct {
 	Phase

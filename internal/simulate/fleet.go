@@ -23,6 +23,10 @@ type FleetConfig struct {
 	Agents int
 	Roles  []Role // dealt out to the agents in turn
 
+	// Straggler is the bandwidth of the agent in the middle, relative to that of
+	// the others. There is no straggler if it is 0.
+	Straggler float64
+
 	// Layouts are dealt out to the agents in turn; an agent that restarts
 	// takes the one after its own, as if it had been upgraded. All V4 if empty.
 	Layouts  []ringbuf.Layout
@@ -53,6 +57,9 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	if cfg.Agents < 1 {
 		return nil, fmt.Errorf("simulate %d agents: at least one is needed", cfg.Agents)
 	}
+	if !(cfg.Straggler >= 0 && cfg.Straggler <= 1) {
+		return nil, fmt.Errorf("a straggler with a bandwidth of %v of the others: it must be from 0 to 1", cfg.Straggler)
+	}
 	if cfg.Prefix == "" && len(cfg.Roles) == 0 {
 		cfg.Prefix = "sim"
 	}
@@ -68,6 +75,9 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 			common := c.Traffic
 			c.Traffic, c.Rate = role.Traffic, c.Rate*role.Rate
 			c.Traffic.ErrorShare, c.Traffic.Outages, c.Traffic.OutageShare = common.ErrorShare, common.Outages, common.OutageShare
+		}
+		if cfg.Straggler > 0 && i == cfg.Agents/2 {
+			c.Traffic.Bandwidth *= cfg.Straggler
 		}
 		c.Stream = uint64(i)
 		c.Lives = make([]Life, len(cfg.Layouts))

@@ -52,7 +52,7 @@ func (a *Agent) operate(elapsed time.Duration) error {
 		}
 		a.operations++
 		done := a.cfg.doneAt(a.operations)
-		op := a.cfg.Traffic.draw(a.traffic, done)
+		op := a.cfg.Traffic.draw(a.traffic, &a.link, done)
 		if op.failed {
 			a.failed++
 		}

@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// Scenario is a fleet that shows something, but for where it lives, how many
-// agents it has and what is drawn for them. Set takes a Duration that is set
-// already into account: what comes from time to time comes within it.
+// Scenario is a fleet with a property to look for. Set changes a configuration
+// that has its Traffic, and a Duration if there is one: phases end within it.
 type Scenario struct {
 	Name string
 	Does string // in a line
 	Set  func(*FleetConfig)
 }
 
-// Scenarios are the scenarios there are.
+// Scenarios returns all scenarios.
 func Scenarios() []Scenario { return slices.Clone(scenarios) }
 
-// FindScenario is the scenario of a name.
+// FindScenario returns the scenario with a name.
 func FindScenario(name string) (Scenario, error) {
 	var names []string
 	for _, s := range scenarios {
@@ -33,18 +32,18 @@ func FindScenario(name string) (Scenario, error) {
 
 var scenarios = []Scenario{
 	{
-		"steady", "the same traffic all the time",
+		"steady", "constant traffic",
 		func(c *FleetConfig) { c.Agent.Rate = 100 },
 	},
 	{
-		"burst", "a calm, and 20 times as much in the last 2 s of each 10 s",
+		"burst", "20 times as many transfers in the last 2 s of each 10 s",
 		func(c *FleetConfig) {
 			c.Agent.Rate = 50
 			c.Agent.Bursts = Bursts{Phase: Phase{Every: 10 * time.Second, For: 2 * time.Second}.within(c.Agent.Duration), Factor: 20}
 		},
 	},
 	{
-		"prefill-decode", "pairs: one writes whole prompts' caches, one fetches blocks back",
+		"prefill-decode", "pairs of agents: one writes the caches of prompts, one reads blocks",
 		func(c *FleetConfig) {
 			c.Agents, c.Prefix = 2, ""
 			c.Agent.Rate = 100
@@ -52,7 +51,7 @@ var scenarios = []Scenario{
 		},
 	},
 	{
-		"failing-peer", "a peer that is gone for the last 5 s of each 20 s: 80 of 100 transfers fail then",
+		"failing-peer", "80% of the transfers fail in the last 5 s of each 20 s",
 		func(c *FleetConfig) {
 			c.Agent.Rate = 100
 			c.Agent.Traffic.Outages = Phase{Every: 20 * time.Second, For: 5 * time.Second}.within(c.Agent.Duration)
@@ -60,24 +59,55 @@ var scenarios = []Scenario{
 		},
 	},
 	{
-		"overflow", "more than a ring of 512 slots takes in a run interval: most is lost",
+		"overflow", "rings of 512 slots, which are too small: most events are lost",
 		func(c *FleetConfig) {
 			c.Agent.Rate = 4000
 			c.Capacity = 512
 		},
 	},
+	{
+		"straggler", "one of 6 agents has a tenth of the others' bandwidth",
+		func(c *FleetConfig) {
+			c.Agents, c.Straggler = 6, 0.1
+			c.Agent.Rate = 100
+		},
+	},
+	{
+		"mixed-sizes", "small transfers wait behind large ones, 1 in 20",
+		func(c *FleetConfig) {
+			c.Agent.Rate = 400
+			t := &c.Agent.Traffic
+			t.MedianSize, t.SizeSpread, t.LargeShare = 64<<10, 0.5, 0.05
+			t.Queue = true
+		},
+	},
+	{
+		"post-bound", "posting takes more than half of the time of a transfer",
+		func(c *FleetConfig) {
+			c.Agent.Rate = 100
+			c.Agent.Traffic.PostPerBlock = time.Microsecond
+		},
+	},
+	{
+		"degrading-link", "bandwidth falls to a twentieth in the last 4 min of each 5 min",
+		func(c *FleetConfig) {
+			c.Agent.Rate = 100
+			c.Agent.Traffic.Degrading = Phase{Every: 5 * time.Minute, For: 4 * time.Minute}.within(c.Agent.Duration)
+			c.Agent.Traffic.DegradedTo = 0.05
+		},
+	},
 }
 
 // prefill is a server that computes prompts and writes their caches to the
-// decoding one, a chunk at a time.
+// decoding server, one chunk at a time.
 func prefill() Role {
 	t := KVCache()
 	t.WriteShare = 1
 	return Role{Name: "prefill", Traffic: t, Rate: 1}
 }
 
-// decode is a server that fetches single blocks of prefixes back that it has
-// moved out: more transfers, and far smaller ones.
+// decode is a server that reads single blocks of prefixes that it has moved out:
+// more transfers, and far smaller ones.
 func decode() Role {
 	t := KVCache()
 	t.WriteShare, t.MedianSize, t.SizeSpread = 0.05, 256<<10, 0.8

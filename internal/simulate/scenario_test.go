@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,7 +34,13 @@ func TestPhasesAndBurstsAreChecked(t *testing.T) {
 		"factor not a number":    func(c *Config) { c.Bursts = Bursts{Phase: Phase{Every: 2, For: 1}, Factor: math.NaN()} },
 		"too high a rate":        func(c *Config) { c.Bursts = Bursts{Phase: Phase{Every: 2, For: 1}, Factor: MaxRate} },
 		"long outage":            func(c *Config) { c.Traffic = KVCache(); c.Traffic.Outages = long },
-		"share above 1":          func(c *Config) { c.Traffic = KVCache(); c.Traffic.OutageShare = 2 },
+		"long degradation":       func(c *Config) { c.Traffic = KVCache(); c.Traffic.Degrading, c.Traffic.DegradedTo = long, 0.5 },
+		"degraded to nothing": func(c *Config) {
+			c.Traffic = KVCache()
+			c.Traffic.Degrading = Phase{Every: 2, For: 1}
+		},
+		"negative post time": func(c *Config) { c.Traffic = KVCache(); c.Traffic.PostPerBlock = -1 },
+		"share above 1":      func(c *Config) { c.Traffic = KVCache(); c.Traffic.OutageShare = 2 },
 	} {
 		c := Config{Path: "x", Rate: 100}
 		change(&c)
@@ -110,8 +117,9 @@ func TestFailingPeerScenario(t *testing.T) {
 func TestShortScenarios(t *testing.T) {
 	for _, d := range []time.Duration{time.Second, 3 * time.Second, 15 * time.Second} {
 		for name, phase := range map[string]func(*FleetConfig) Phase{
-			"failing-peer": func(c *FleetConfig) Phase { return c.Agent.Traffic.Outages },
-			"burst":        func(c *FleetConfig) Phase { return c.Agent.Bursts.Phase },
+			"failing-peer":   func(c *FleetConfig) Phase { return c.Agent.Traffic.Outages },
+			"burst":          func(c *FleetConfig) Phase { return c.Agent.Bursts.Phase },
+			"degrading-link": func(c *FleetConfig) Phase { return c.Agent.Traffic.Degrading },
 		} {
 			s, err := FindScenario(name)
 			if err != nil {
@@ -120,7 +128,7 @@ func TestShortScenarios(t *testing.T) {
 			cfg := FleetConfig{}
 			cfg.Agent.Duration = d
 			s.Set(&cfg)
-			if p := phase(&cfg); p.Every > d || p.validate() != nil || p.inside(d/2) || !p.inside(min(p.Every, d)-time.Millisecond) {
+			if p := phase(&cfg); p.Every > d || p.validate() != nil || p.inside(d/10) || !p.inside(min(p.Every, d)-time.Millisecond) {
 				t.Errorf("%s of %v: %+v", name, d, p)
 			}
 		}
@@ -155,6 +163,102 @@ func TestOverflowScenario(t *testing.T) {
 	}
 }
 
+// throughput returns the mean throughput of all transfers in bytes per second.
+func throughput(t *Totals) float64 {
+	tx, rx := &t.Written.Transmit.Throughput, &t.Written.Receive.Throughput
+	return float64(tx.Sum+rx.Sum) / float64(tx.Count+rx.Count)
+}
+
+func TestOneAgentOfTheStragglerScenarioIsSlow(t *testing.T) {
+	f, _ := play(t, "straggler", 5)
+	if len(f.Agents()) != 6 {
+		t.Fatalf("%d agents", len(f.Agents()))
+	}
+	straggler := f.Agents()[3].Totals()
+	for i, a := range f.Agents() {
+		totals := a.Totals()
+		if i != 3 && throughput(&totals) < 4*throughput(&straggler) || totals.Operations != 500 {
+			t.Errorf("agent %d: %d transfers at %.3g B/s; agent 3 has %.3g B/s",
+				i, totals.Operations, throughput(&totals), throughput(&straggler))
+		}
+	}
+}
+
+func TestStragglerIsNotFasterThanItsPeers(t *testing.T) {
+	for _, share := range []float64{-0.1, 1.1, math.NaN()} {
+		cfg := FleetConfig{Dir: "x", Agents: 2, Straggler: share}
+		cfg.Agent.Traffic = KVCache()
+		if _, err := NewFleet(cfg); err == nil {
+			t.Errorf("a bandwidth of %v of the others: no error", share)
+		}
+	}
+}
+
+// Without the queue, a small transfer takes some 30 µs and a large one 10 ms or more.
+func TestSmallTransfersOfTheMixedSizesScenarioWait(t *testing.T) {
+	f, _ := play(t, "mixed-sizes", 10)
+	w := f.Report().Sum.Written
+	small, quick := uint64(0), uint64(0)
+	for i, bound := range bucketBounds().Bytes {
+		if bound <= 1<<20 {
+			small += w.Transmit.Size.Buckets[i] + w.Receive.Size.Buckets[i]
+		}
+	}
+	for i, bound := range bucketBounds().Micros {
+		if bound <= 1000 {
+			quick += w.Duration.Buckets[i]
+		}
+	}
+	if share := float64(small) / float64(w.Duration.Count); share < 0.93 || share > 0.97 {
+		t.Errorf("%.0f%% of the transfers are small", 100*share)
+	}
+	if share := float64(quick) / float64(small); share < 0.5 || share > 0.9 {
+		t.Errorf("%.0f%% of the small transfers don't wait", 100*share)
+	}
+}
+
+func TestPostingDominatesThePostBoundScenario(t *testing.T) {
+	f, _ := play(t, "post-bound", 10)
+	w := f.Report().Sum.Written
+	if w.Duration.Count < 900 || w.PostDuration.Sum*2 < w.Duration.Sum {
+		t.Errorf("of %d µs, %d transfers spend %d µs posting", w.Duration.Sum, w.Duration.Count, w.PostDuration.Sum)
+	}
+	f, _ = play(t, "steady", 10)
+	if w := f.Report().Sum.Written; w.PostDuration.Sum*2 > w.Duration.Sum {
+		t.Errorf("the steady scenario spends %d of %d µs posting", w.PostDuration.Sum, w.Duration.Sum)
+	}
+}
+
+func TestThroughputOfADegradingLinkFallsAndRecovers(t *testing.T) {
+	s, err := FindScenario("degrading-link")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := FleetConfig{}
+	cfg.Agent.Traffic = KVCache()
+	s.Set(&cfg)
+	minute := func(n int) float64 { // the mean throughput in it, in bytes per second
+		rng, sum := rand.New(rand.NewPCG(1, 2)), 0.0
+		for i := range 6000 {
+			at := time.Duration(n)*time.Minute + time.Duration(i)*10*time.Millisecond
+			op := cfg.Agent.Traffic.draw(rng, &link{}, at)
+			sum += float64(op.size) / float64(op.xfer) * micros
+		}
+		return sum / 6000
+	}
+	before := minute(0)
+	for n := 1; n < 5; n++ {
+		now := minute(n)
+		if now > 0.8*before {
+			t.Errorf("minute %d has %.3g B/s, the minute before %.3g B/s", n, now, before)
+		}
+		before = now
+	}
+	if before > minute(0)/4 || minute(5) != minute(0) {
+		t.Errorf("%.3g B/s in the fifth minute, then %.3g B/s, as in the first: %.3g B/s", before, minute(5), minute(0))
+	}
+}
+
 func TestSteadyScenarioIsTheDefault(t *testing.T) {
 	_, each := play(t, "steady", 10)
 	for i, s := range each {
@@ -172,7 +276,10 @@ func TestScenariosByName(t *testing.T) {
 			t.Errorf("%s says nothing", s.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"steady", "burst", "prefill-decode", "failing-peer", "overflow"}, names); diff != "" {
+	if diff := cmp.Diff([]string{
+		"steady", "burst", "prefill-decode", "failing-peer", "overflow",
+		"straggler", "mixed-sizes", "post-bound", "degrading-link",
+	}, names); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := FindScenario("peace"); err == nil || !strings.Contains(err.Error(), "steady, burst, prefill-decode") {

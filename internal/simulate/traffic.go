@@ -16,6 +16,7 @@ type Traffic struct {
 	MedianSize uint64  // bytes
 	MaxSize    uint64  // bytes
 	SizeSpread float64 // standard deviation of the size's logarithm
+	LargeShare float64 // of the transfers; these are of MaxSize
 
 	WriteShare float64 // of the transfers; the others are reads
 
@@ -27,6 +28,17 @@ type Traffic struct {
 	PollEvery   time.Duration // the application sees a transfer complete up to this much later
 	HeldUpShare float64       // of the transfers
 	HeldUp      time.Duration // mean, exponential
+
+	// Posting a block takes PostPerBlock on top of the usual post time.
+	PostPerBlock time.Duration
+
+	// With Queue, a transfer waits until the bytes of those before it are moved.
+	Queue bool
+
+	// While the link is Degrading, Bandwidth falls to DegradedTo times its value,
+	// by the same factor each second. It recovers when the phase ends.
+	Degrading  Phase
+	DegradedTo float64
 
 	// ErrorShare of the operations end in an error instead.
 	ErrorShare float64
@@ -66,12 +78,14 @@ func (t *Traffic) validate() error {
 		return errors.New("traffic needs a size spread from 0 to 10")
 	case !(t.Bandwidth > 0):
 		return errors.New("traffic needs a bandwidth above 0")
-	case !share(t.OutageShare) || !share(t.WriteShare) || !share(t.HeldUpShare) || !share(t.ErrorShare):
+	case !share(t.OutageShare) || !share(t.WriteShare) || !share(t.HeldUpShare) || !share(t.ErrorShare) || !share(t.LargeShare):
 		return errors.New("traffic with a share that is not between 0 and 1")
-	case t.Latency < 0 || t.PollEvery < 0 || t.HeldUp < 0:
+	case t.Latency < 0 || t.PollEvery < 0 || t.HeldUp < 0 || t.PostPerBlock < 0:
 		return errors.New("traffic with a negative time")
+	case t.Degrading != Phase{} && !(t.DegradedTo > 0 && t.DegradedTo <= 1):
+		return errors.New("a degrading link needs a share of its bandwidth above 0, and at most 1")
 	}
-	return t.Outages.validate()
+	return errors.Join(t.Outages.validate(), t.Degrading.validate())
 }
 
 // operation is one thing that an application asks of its agent.
@@ -85,20 +99,36 @@ type operation struct {
 	extra  uint64 // bits for what only some layouts write
 }
 
+// link is what an agent's transfers share.
+type link struct {
+	free float64 // the point of the timeline, in seconds, from which on it is free
+}
+
+// wait returns how long a transfer waits for the link at a point of the timeline,
+// and lets it have the link for a time, all in seconds.
+func (l *link) wait(at, onWire float64) float64 {
+	wait := max(0, l.free-at)
+	l.free = at + wait + onWire
+	return wait
+}
+
 // draw is the operation that ends at a point of the timeline. It takes the same
 // numbers from rng for every operation, whatever becomes of them.
-func (t *Traffic) draw(rng *rand.Rand, at time.Duration) operation {
+func (t *Traffic) draw(rng *rand.Rand, l *link, at time.Duration) operation {
 	fails, extra := rng.Float64(), rng.Uint64()
-	size := t.size(rng.NormFloat64())
-	post := postMicros(size/t.Block, rng.NormFloat64())
+	size := t.size(rng.NormFloat64(), extra)
+	post := postMicros(size/t.Block, rng.NormFloat64()) + float64(size/t.Block)*t.PostPerBlock.Seconds()*micros
 
 	latency := t.Latency.Seconds() * (1 + rng.ExpFloat64()/2)
-	onWire := float64(size) / (t.Bandwidth * (0.5 + rng.Float64()/2))
+	onWire := float64(size) / (t.bandwidth(at) * (0.5 + rng.Float64()/2))
 	poll := t.PollEvery.Seconds() * rng.Float64()
 	heldUp, write := rng.Float64(), rng.Float64()
 	late := t.HeldUp.Seconds() * rng.ExpFloat64()
 	if heldUp >= t.HeldUpShare {
 		late = 0
+	}
+	if t.Queue {
+		late += l.wait(at.Seconds(), onWire)
 	}
 	share, status := t.ErrorShare, pickError(uint8(extra>>56))
 	if t.Outages.inside(at) {
@@ -110,12 +140,24 @@ func (t *Traffic) draw(rng *rand.Rand, at time.Duration) operation {
 		write:  write < t.WriteShare,
 		size:   size,
 		post:   uint64(post),
-		xfer:   uint64(post + (latency+onWire+poll+late)*1e6),
+		xfer:   uint64(post + (latency+onWire+poll+late)*micros),
 		extra:  extra & (1<<56 - 1),
 	}
 }
 
-func (t *Traffic) size(normal float64) uint64 {
+// bandwidth returns the link's bandwidth at a point of the timeline.
+func (t *Traffic) bandwidth(at time.Duration) float64 {
+	progress := t.Degrading.progress(at)
+	if progress == 0 {
+		return t.Bandwidth
+	}
+	return t.Bandwidth * math.Pow(t.DegradedTo, progress)
+}
+
+func (t *Traffic) size(normal float64, extra uint64) uint64 {
+	if t.LargeShare > 0 && float64(extra>>24&0xffff) < t.LargeShare*(1<<16) {
+		return t.MaxSize / t.Block * t.Block
+	}
 	blocks := float64(t.MedianSize) * math.Exp(t.SizeSpread*normal) / float64(t.Block)
 	most := t.MaxSize / t.Block
 	if blocks >= float64(most) {

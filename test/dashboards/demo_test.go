@@ -31,14 +31,14 @@ func makeDemo(t *testing.T, tmp string, variables ...string) *proc.Process {
 func TestDemo(t *testing.T) {
 	tmp, port, agents := t.TempDir(), proc.FreePort(t), 5
 	if os.Getenv("SCREENSHOT") != "" {
-		agents = 7 // what its reader gets
+		agents = 8 // the default
 	}
 	p := makeDemo(t, tmp, fmt.Sprintf("PORT=%d", port), fmt.Sprintf("AGENTS=%d", agents))
 	address := fmt.Sprintf("http://127.0.0.1:%d", port)
 	line := p.WaitLine(t, p.Stdout, "the page's address", func(line string) bool { return strings.Contains(line, address) })
 	b := backend{name: "VictoriaMetrics", url: address}
 	b.testVMUI(t)
-	for agent, n := range map[string]int{"prefill-.*": agents / 2, "decode-.*": agents / 2, "offload-0": 1} {
+	for agent, n := range map[string]int{"worker-.*": agents - 1, "offload-0": 1} {
 		list, err := b.query(t, fmt.Sprintf("count(nixl_telemetry_ring_capacity{nixl_agent_name=~%q})", agent))
 		if err != nil || len(list) != 1 || list[0].value != float64(n) {
 			t.Errorf("agents %s: %v, error %v, want %v", agent, list, err, n)

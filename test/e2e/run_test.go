@@ -42,6 +42,18 @@ func TestMakeRunSimulate(t *testing.T) {
 	}
 }
 
+func TestMakeRunScenario(t *testing.T) {
+	t.Parallel()
+	tmp, port := t.TempDir(), proc.FreePort(t)
+	p := makeRun(t, tmp, "SCENARIO=straggler", "SIMULATE=5", fmt.Sprintf("PORT=%d", port))
+	p.WaitLine(t, p.Stdout, "simulating 5 agents", contains("simulating 5 agents in "+tmp))
+	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
+	proc.Eventually(t, func() string {
+		return pageHas(t, port, "nixl_transfer_throughput_bytes_per_second_count", `nixl_agent_name="sim-4"`)
+	})
+	endByCtrlC(t, p, port, tmp)
+}
+
 // An empty directory: what an agent must set, and how to go on without one.
 // Then a ring comes.
 func TestMakeRunEmpty(t *testing.T) {
@@ -99,11 +111,13 @@ func TestMakeRunRefuses(t *testing.T) {
 		variables []string
 		says      string
 	}{
-		"port is taken":       {[]string{"PORT=" + taken, "SIMULATE=1"}, "port " + taken + " on 127.0.0.1 is taken"},
-		"port is no number":   {[]string{"PORT=http"}, "PORT=http is not a port"},
-		"directory missing":   {[]string{"DIR=" + missing, "PORT=" + fmt.Sprint(proc.FreePort(t))}, "there is no directory " + missing},
-		"number of agents":    {[]string{"SIMULATE=many"}, "SIMULATE=many is not a number of agents"},
-		"directory of agents": {[]string{"SIMULATE=1", "DIR=" + missing}, "give DIR or SIMULATE, not both"},
+		"port is taken":         {[]string{"PORT=" + taken, "SIMULATE=1"}, "port " + taken + " on 127.0.0.1 is taken"},
+		"port is no number":     {[]string{"PORT=http"}, "PORT=http is not a port"},
+		"directory missing":     {[]string{"DIR=" + missing, "PORT=" + fmt.Sprint(proc.FreePort(t))}, "there is no directory " + missing},
+		"number of agents":      {[]string{"SIMULATE=many"}, "SIMULATE=many is not a number of agents"},
+		"directory of agents":   {[]string{"SIMULATE=1", "DIR=" + missing}, "set DIR or SIMULATE, not both"},
+		"directory of scenario": {[]string{"SCENARIO=steady", "DIR=" + missing}, "set DIR or SIMULATE, not both"},
+		"unknown scenario":      {[]string{"SCENARIO=peace", "PORT=" + fmt.Sprint(proc.FreePort(t))}, `unknown scenario "peace"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
