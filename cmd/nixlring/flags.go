@@ -54,3 +54,6 @@ func wanted(err *pflag.InvalidValueError) string {
 		return errors.Unwrap(err).Error()
 	}
 }
+
+// recursiveUsage describes the flag of commands that look at a directory of rings.
+const recursiveUsage = "include subfolders, for agents whose names contain a slash"

@@ -57,7 +57,7 @@ With --require 3 means that there is no ring.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "list what isn't a ring, too")
-	cmd.Flags().BoolVarP(&f.recursive, "recursive", "r", false, "look into subfolders: agents whose names have a slash are there")
+	cmd.Flags().BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
 	cmd.Flags().BoolVar(&f.require, "require", false, "exit with 3 if there is no ring")
 	f.output = addOutput(cmd, "text", "json", "csv")
 	return cmd

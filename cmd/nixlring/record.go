@@ -61,7 +61,7 @@ It is readable up to the last second should the recorder die.
 	flags.SortFlags = false
 	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to record; 0 until interrupted")
 	flags.DurationVar(&f.interval, "interval", 10*time.Millisecond, "time between two looks")
-	flags.BoolVarP(&f.recursive, "recursive", "r", false, "look into subfolders: agents whose names have a slash are there")
+	flags.BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
 	flags.BoolVar(&f.force, "force", false, "overwrite FILE if it exists")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	return cmd

@@ -39,33 +39,40 @@ func newTop(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [DIR]",
 		Short: "Show what agents are doing, live",
-		Long: `Top shows a line for each agent: throughput, transfers, transfer and post times,
-errors, registered memory, how full its ring is, and what looks wrong, such as
-events that are being lost. Press ? for the keys and what the columns mean.
+		Long: `Top shows a line for each agent: bytes and transfers per second, transfer and post
+times, throughput of single transfers, errors, registered memory, the fill of its
+ring, and problems, such as lost events. Press enter for the page of an agent,
+which has histories, distributions and the slowest transfers of the last minute.
+Press ? for the keys and the meaning of the columns.
 
-It only looks: no event is taken from a ring, so that it may run beside a
-Collector. For that there are things it can't see:
+Top takes no event from a ring, so it can run beside a Collector. Therefore it
+can't show everything:
 
-  - what a consumer took before it started isn't in its totals, such as the
-    registration of memory, and what stood in a ring by then isn't in its rates;
-  - events that a consumer takes and the agent writes over between two looks,
-    which are half a run interval apart, go by unseen;
-  - a ring that nobody reads fills up and stands still, whatever its agent does.
+  - Totals lack what a consumer took before top started, such as memory
+    registrations, and rates lack what was in a ring by then.
+  - Top reads twice per run interval. It misses events that a consumer takes and
+    the agent overwrites in between.
+  - A ring that nobody reads fills up, and nothing more is known of its agent.
 
-ALIVE is whether the agent is running, whether or not a consumer has its ring
-open; it changes within seconds of the agent's exit. ? means that it can't be
-told without root, or from within a container.
+ALIVE shows whether the agent is running, whether or not a consumer has its ring
+open. It changes within seconds of the agent's exit. ? means that finding out
+requires root, or isn't possible in a container.
 
-Rates and quantiles are those of the last --window. A quantile is interpolated
-within a bucket of a histogram that has 8 to 10 of them per decade.
+An agent is a straggler if the median throughput of its transfers is below half
+of the median of all agents in the directory, and more than three standard
+deviations below it, estimated from the median absolute deviation. This requires
+at least four agents with ten transfers in the window.
 
-A column to --sort by is one of
+Rates and quantiles are those of the last --window. Quantiles are interpolated
+within the buckets of a histogram, which has 8 to 10 buckets per decade.
+
+The columns to --sort by are:
 
 ` + indented(sortKeys()) + `
-With --once it prints one measurement, for which it waits as long as the window,
-and ends. That is for scripts, and for where there is no terminal.
+With --once, top waits for one window, prints one measurement and exits. Use it
+in scripts, or without a terminal.
 
-Without colors: NO_COLOR=1 nixlring top
+To turn off colors, set NO_COLOR=1.
 
 ` + exitCodes,
 		Example: `  nixlring top
@@ -91,13 +98,13 @@ Without colors: NO_COLOR=1 nixlring top
 func (f *topFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time between two updates of the screen")
-	flags.DurationVarP(&f.window, "window", "w", top.DefaultWindow, "time that rates and quantiles are of")
+	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time between updates of the screen")
+	flags.DurationVarP(&f.window, "window", "w", top.DefaultWindow, "time over which rates and quantiles are measured")
 	flags.StringSliceVar(&f.include, "include", nil, "`PATTERN` of the agents to show, such as 'prefill-*'")
-	flags.BoolVarP(&f.recursive, "recursive", "r", false, "look into subfolders: agents whose names have a slash are there")
-	flags.StringVarP(&f.sort, "sort", "s", string(top.ByName), "sort by this `COLUMN` at first; see above")
+	flags.BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
+	flags.StringVarP(&f.sort, "sort", "s", string(top.ByName), "sort by `COLUMN`; see above")
 	flags.DurationVar(&f.runInterval, "run-interval", 0, "the agents' time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
-	flags.BoolVar(&f.once, "once", false, "print one measurement and end")
+	flags.BoolVar(&f.once, "once", false, "print one measurement and exit")
 	f.output = addOutput(cmd, "text", "json", "csv")
 	complete(cmd, "sort", sortKeys())
 }
@@ -171,7 +178,7 @@ func (f *topFlags) show(ctx context.Context, w world, source *top.Source, opts .
 	const framesPerSecond = 30
 	model := screen.New(screen.Config{
 		Directory: f.dir, Interval: f.interval, Window: f.window, Sort: top.Key(f.sort),
-		Sample: source.Sample, Empty: f.empty,
+		Sample: source.Sample, Slowest: source.Slowest, Empty: f.empty,
 	})
 	opts = append([]tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithOutput(w.out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond),

@@ -48,30 +48,33 @@ func (f *topFlags) measure(ctx context.Context, w world, source *top.Source) err
 // measured is an agent as nixlring top writes it for programs. What can't be
 // told is null, or empty.
 type measured struct {
-	Path        string   `json:"path"`
-	Agent       string   `json:"agent"`
-	Layout      string   `json:"layout"`
-	Transmit    float64  `json:"transmit_bytes_per_second"`
-	Receive     float64  `json:"receive_bytes_per_second"`
-	Transfers   float64  `json:"transfers_per_second"`
-	TransferP50 *float64 `json:"transfer_p50_seconds"`
-	TransferP99 *float64 `json:"transfer_p99_seconds"`
-	PostP50     *float64 `json:"post_p50_seconds"`
-	PostP99     *float64 `json:"post_p99_seconds"`
-	Throughput  *float64 `json:"throughput_p50_bytes_per_second"`
-	Errors      float64  `json:"errors_per_second"`
-	Memory      *int64   `json:"memory_bytes"`
-	Capacity    int      `json:"ring_capacity"` // slots
-	Fill        float64  `json:"ring_fill"`     // 0 to 1, the peak
-	Alive       *bool    `json:"agent_alive"`
-	Reader      string   `json:"reader"`
-	Age         *float64 `json:"last_event_age_seconds"`
-	Saturations uint64   `json:"ring_saturations"`
-	Torn        uint64   `json:"ring_torn_groups"`
-	Dropped     uint64   `json:"events_dropped"`
-	Missed      uint64   `json:"misses"`
-	Restarts    uint64   `json:"restarts"`
-	Problems    []string `json:"problems"`
+	Path          string   `json:"path"`
+	Agent         string   `json:"agent"`
+	Layout        string   `json:"layout"`
+	Transmit      float64  `json:"transmit_bytes_per_second"`
+	Receive       float64  `json:"receive_bytes_per_second"`
+	Transfers     float64  `json:"transfers_per_second"`
+	TransferP50   *float64 `json:"transfer_p50_seconds"`
+	TransferP99   *float64 `json:"transfer_p99_seconds"`
+	PostP50       *float64 `json:"post_p50_seconds"`
+	PostP99       *float64 `json:"post_p99_seconds"`
+	ThroughputP10 *float64 `json:"throughput_p10_bytes_per_second"`
+	ThroughputP50 *float64 `json:"throughput_p50_bytes_per_second"`
+	Peers         *float64 `json:"peers_throughput_p50_bytes_per_second"` // the median of the agents in the directory
+	Straggler     bool     `json:"straggler"`
+	Errors        float64  `json:"errors_per_second"`
+	Memory        *int64   `json:"memory_bytes"`
+	Capacity      int      `json:"ring_capacity"` // slots
+	Fill          float64  `json:"ring_fill"`     // 0 to 1, the peak
+	Alive         *bool    `json:"agent_alive"`
+	Reader        string   `json:"reader"`
+	Age           *float64 `json:"last_event_age_seconds"`
+	Saturations   uint64   `json:"ring_saturations"`
+	Torn          uint64   `json:"ring_torn_groups"`
+	Dropped       uint64   `json:"events_dropped"`
+	Missed        uint64   `json:"misses"`
+	Restarts      uint64   `json:"restarts"`
+	Problems      []string `json:"problems"`
 }
 
 func newMeasured(r *top.Row) measured {
@@ -80,8 +83,8 @@ func newMeasured(r *top.Row) measured {
 		Path: r.Path, Agent: r.Name, Layout: r.Layout,
 		Transmit: r.Out, Receive: r.In, Transfers: r.Transfers, Errors: r.Errors,
 		TransferP50: number(r.P50), TransferP99: number(r.P99), PostP50: number(r.PostP50), PostP99: number(r.PostP99),
-		Throughput: number(r.Throughput),
-		Capacity:   r.Capacity, Fill: r.Fill, Alive: r.Alive.Bool(), Reader: r.ReaderName(),
+		ThroughputP10: number(r.ThroughputP10), ThroughputP50: number(r.ThroughputP50), Peers: number(r.Peers), Straggler: r.Straggler,
+		Capacity: r.Capacity, Fill: r.Fill, Alive: r.Alive.Bool(), Reader: r.ReaderName(),
 		Saturations: s.Saturations, Torn: s.Torn, Dropped: s.Dropped, Missed: s.Missed, Restarts: s.Restarts,
 		Problems: []string{},
 	}
@@ -117,7 +120,8 @@ func writeTopJSON(w io.Writer, rows []*top.Row) error {
 func writeTopCSV(w io.Writer, rows []*top.Row) error {
 	all := [][]string{{
 		"path", "agent", "layout", "transmit_bytes_per_second", "receive_bytes_per_second", "transfers_per_second",
-		"transfer_p50_seconds", "transfer_p99_seconds", "post_p50_seconds", "post_p99_seconds", "throughput_p50_bytes_per_second", "errors_per_second",
+		"transfer_p50_seconds", "transfer_p99_seconds", "post_p50_seconds", "post_p99_seconds",
+		"throughput_p10_bytes_per_second", "throughput_p50_bytes_per_second", "peers_throughput_p50_bytes_per_second", "straggler", "errors_per_second",
 		"memory_bytes", "ring_capacity", "ring_fill", "agent_alive", "reader", "last_event_age_seconds",
 		"ring_saturations", "ring_torn_groups", "events_dropped", "misses", "restarts", "problems",
 	}}
@@ -138,7 +142,8 @@ func writeTopCSV(w io.Writer, rows []*top.Row) error {
 		m := newMeasured(r)
 		all = append(all, []string{
 			m.Path, m.Agent, m.Layout, float(&m.Transmit), float(&m.Receive), float(&m.Transfers),
-			float(m.TransferP50), float(m.TransferP99), float(m.PostP50), float(m.PostP99), float(m.Throughput), float(&m.Errors),
+			float(m.TransferP50), float(m.TransferP99), float(m.PostP50), float(m.PostP99),
+			float(m.ThroughputP10), float(m.ThroughputP50), float(m.Peers), strconv.FormatBool(m.Straggler), float(&m.Errors),
 			memory(m.Memory), strconv.Itoa(m.Capacity), float(&m.Fill), truth(m.Alive), m.Reader, float(m.Age),
 			whole(m.Saturations), whole(m.Torn), whole(m.Dropped), whole(m.Missed), whole(m.Restarts),
 			strings.Join(m.Problems, "; "),
@@ -148,7 +153,7 @@ func writeTopCSV(w io.Writer, rows []*top.Row) error {
 }
 
 func writeTopText(w io.Writer, rows []*top.Row) error {
-	t := newTable("AGENT", ">OUT", ">IN", ">XFER/S", ">P50", ">P99", ">POST50", ">POST99", ">TPUT50", ">ERR/S", ">MEMORY", ">RING",
+	t := newTable("AGENT", ">OUT", ">IN", ">XFER/S", ">P50", ">P99", ">POST50", ">POST99", ">TPUT10", ">TPUT50", ">ERR/S", ">MEMORY", ">RING",
 		"LAYOUT", "ALIVE", "READER", "NOTES")
 	dash := func(s string) string {
 		if s == "" {
@@ -167,7 +172,7 @@ func writeTopText(w io.Writer, rows []*top.Row) error {
 		}
 		t.add(render.Printable(r.Name), units.Throughput(r.Out), units.Throughput(r.In), units.Rate(r.Transfers),
 			dash(top.Duration(r.P50)), dash(top.Duration(r.P99)), dash(top.Duration(r.PostP50)), dash(top.Duration(r.PostP99)),
-			dash(units.Throughput(r.Throughput)), units.Rate(r.Errors), memory, fmt.Sprintf("%.0f%%", 100*r.Fill),
+			dash(units.Throughput(r.ThroughputP10)), dash(units.Throughput(r.ThroughputP50)), units.Rate(r.Errors), memory, fmt.Sprintf("%.0f%%", 100*r.Fill),
 			r.Layout, r.Alive.String(), dash(render.Printable(r.ReaderName())), strings.Join(notes, ", "))
 	}
 	return t.write(w)

@@ -65,8 +65,8 @@ func TestTopOnce(t *testing.T) {
 	r = nixlring(t.Context(), nil, "top", dir, "--window", "50ms", "--output", "csv", "--include", "pre*")
 	rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
 	must(t, err)
-	if r.code != exitOK || r.err != "" || len(rows) != 2 || rows[1][1] != "prefill" || rows[1][15] != "true" || rows[0][15] != "agent_alive" ||
-		rows[1][16] != "nobody" || rows[0][16] != "reader" {
+	if r.code != exitOK || r.err != "" || len(rows) != 2 || rows[1][1] != "prefill" || rows[1][18] != "true" || rows[0][18] != "agent_alive" ||
+		rows[1][19] != "nobody" || rows[0][19] != "reader" {
 		t.Errorf("%+v", r)
 	}
 	var fields []string

@@ -33,7 +33,6 @@ func NewBoard(window time.Duration, history int) *Board {
 func (b *Board) Add(s Sample) {
 	seen := make(map[string]*track, len(s.Agents))
 	b.rows = b.rows[:0]
-	b.sum = Sum{Agents: len(s.Agents), Duration: make([]uint64, len(bounds)+1)}
 	for i := range s.Agents {
 		r := &s.Agents[i]
 		t := b.tracks[r.Path]
@@ -41,13 +40,18 @@ func (b *Board) Add(s Sample) {
 			t = newTrack(s.At, r, b.window, b.history)
 		}
 		t.add(s.At, r)
-		row := t.row()
-		b.sum.add(&row)
-		b.rows = append(b.rows, row)
+		b.rows = append(b.rows, t.row())
 		seen[r.Path] = t
 	}
 	b.tracks = seen
 	b.sample = s
+	compare(b.rows)
+	b.sum = Sum{Agents: len(s.Agents), Duration: make([]uint64, len(bounds)+1)}
+	for i := range b.rows {
+		r := &b.rows[i]
+		r.Problems = r.problems()
+		b.sum.add(r)
+	}
 	b.sum.P50, b.sum.P99 = Quantile(b.sum.Duration, 0.5), Quantile(b.sum.Duration, 0.99)
 }
 
@@ -78,9 +82,10 @@ func (b *Board) Row(path string) *Row {
 // Sum is what all agents do together.
 type Sum struct {
 	Agents, Troubled           int
-	Out, In, Transfers, Errors float64 // per second
-	P50, P99                   float64 // seconds; NaN if nothing was transferred
-	Memory                     int64
+	Out, In, Transfers, Errors float64  // per second
+	P50, P99                   float64  // seconds; NaN if nothing was transferred
+	Memory                     int64    // of the agents of which it is known
+	Unseen                     int      // agents of which it isn't
 	Duration                   []uint64 // histogram of the window
 }
 
@@ -92,7 +97,9 @@ func (s *Sum) add(r *Row) {
 	s.In += r.In
 	s.Transfers += r.Transfers
 	s.Errors += r.Errors
-	if !r.Unseen {
+	if r.Unseen {
+		s.Unseen++
+	} else {
 		s.Memory += r.Memory
 	}
 	for i, n := range r.Window.Duration {
@@ -122,7 +129,7 @@ func (b *Board) History(path string) History {
 // note adds a point to each series.
 func (h *History) note(limit int, elapsed time.Duration, d *Totals, fill float64) {
 	per := 1 / elapsed.Seconds()
-	p50, p99, throughput := math.NaN(), math.NaN(), MedianThroughput(d.Throughput)
+	p50, p99, throughput := math.NaN(), math.NaN(), throughputQuantile(d.Throughput, 0.5)
 	if d.Transfers > 0 {
 		p50, p99 = Quantile(d.Duration, 0.5), Quantile(d.Duration, 0.99)
 	}

@@ -110,14 +110,14 @@ func TestThroughputIsTheMedianOfTheWindow(t *testing.T) {
 	fast[70] = 10
 	b := NewBoard(time.Second, 3)
 	r := feed(b, Reading{Totals: Totals{Throughput: slow}}, Reading{Totals: Totals{Throughput: fast, Transfers: 21}})
-	if r.Throughput <= throughputBounds[59] || r.Throughput > throughputBounds[60] {
-		t.Errorf("median is %v", r.Throughput)
+	if r.ThroughputP50 <= throughputBounds[59] || r.ThroughputP50 > throughputBounds[60] || r.ThroughputP10 >= r.ThroughputP50 {
+		t.Errorf("median is %v, p10 is %v", r.ThroughputP50, r.ThroughputP10)
 	}
-	if h := b.History("/dir/a").Throughput; len(h) != 1 || h[0] != r.Throughput {
+	if h := b.History("/dir/a").Throughput; len(h) != 1 || h[0] != r.ThroughputP50 {
 		t.Errorf("history is %v", h)
 	}
-	if r := feed(NewBoard(time.Second, 3), Reading{}, Reading{}); !math.IsNaN(r.Throughput) {
-		t.Errorf("without transfers it is %v", r.Throughput)
+	if r := feed(NewBoard(time.Second, 3), Reading{}, Reading{}); !math.IsNaN(r.ThroughputP50) || !math.IsNaN(r.ThroughputP10) {
+		t.Errorf("without transfers it is %v, p10 %v", r.ThroughputP50, r.ThroughputP10)
 	}
 }
 

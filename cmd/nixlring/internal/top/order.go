@@ -12,37 +12,44 @@ type Key string
 
 // The keys.
 const (
-	ByName       Key = "name"
-	ByOut        Key = "out"
-	ByIn         Key = "in"
-	ByTransfers  Key = "transfers"
-	ByP50        Key = "p50"
-	ByP99        Key = "p99"
-	ByPostP50    Key = "post-p50"
-	ByPostP99    Key = "post-p99"
-	ByThroughput Key = "throughput"
-	ByErrors     Key = "errors"
-	ByMemory     Key = "memory"
-	ByFill       Key = "fill"
-	ByAge        Key = "age"
-	ByLayout     Key = "layout"
-	ByAlive      Key = "alive"
-	ByReader     Key = "reader"
-	ByProblems   Key = "problems"
+	ByName          Key = "name"
+	ByOut           Key = "out"
+	ByIn            Key = "in"
+	ByTransfers     Key = "transfers"
+	ByP50           Key = "p50"
+	ByP99           Key = "p99"
+	ByPostP50       Key = "post-p50"
+	ByPostP99       Key = "post-p99"
+	ByThroughputP10 Key = "throughput-p10"
+	ByThroughputP50 Key = "throughput-p50"
+	ByErrors        Key = "errors"
+	ByMemory        Key = "memory"
+	ByFill          Key = "fill"
+	ByAge           Key = "age"
+	ByLayout        Key = "layout"
+	ByAlive         Key = "alive"
+	ByReader        Key = "reader"
+	ByProblems      Key = "problems"
 )
 
 // Keys are all keys.
 func Keys() []Key {
 	return []Key{
-		ByName, ByOut, ByIn, ByTransfers, ByP50, ByP99, ByPostP50, ByPostP99, ByThroughput,
+		ByName, ByOut, ByIn, ByTransfers, ByP50, ByP99, ByPostP50, ByPostP99,
+		ByThroughputP10, ByThroughputP50,
 		ByErrors, ByMemory, ByFill, ByAge, ByLayout, ByAlive, ByReader, ByProblems,
 	}
 }
 
-// Falling says whether what is of interest by this key is at its high end, so
-// that this is where a list begins.
+// Falling reports whether a list sorted by this key begins with the highest values,
+// because they are the ones to look at.
 func (k Key) Falling() bool {
-	return k != ByName && k != ByLayout && k != ByReader && k != ByThroughput // the slowest first
+	switch k {
+	case ByName, ByLayout, ByReader, ByThroughputP10, ByThroughputP50:
+		return false
+	default:
+		return true
+	}
 }
 
 // value is what a row is compared by, where that is a number.
@@ -62,8 +69,10 @@ func (k Key) value(r *Row) float64 {
 		return r.PostP50
 	case ByPostP99:
 		return r.PostP99
-	case ByThroughput:
-		return r.Throughput
+	case ByThroughputP10:
+		return r.ThroughputP10
+	case ByThroughputP50:
+		return r.ThroughputP50
 	case ByErrors:
 		return r.Errors
 	case ByMemory:

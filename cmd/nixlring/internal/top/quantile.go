@@ -46,9 +46,11 @@ func Duration(seconds float64) string {
 // this package and a last bucket without one. It is NaN for no values.
 func Quantile(counts []uint64, q float64) float64 { return quantile(bounds, counts, q) }
 
-// MedianThroughput is the median of a histogram of throughput, in bytes per second.
-// It is NaN for no values.
-func MedianThroughput(counts []uint64) float64 { return quantile(throughputBounds, counts, 0.5) }
+// throughputQuantile is the quantile q of a histogram of throughput, in bytes per
+// second. It is NaN for no values.
+func throughputQuantile(counts []uint64, q float64) float64 {
+	return quantile(throughputBounds, counts, q)
+}
 
 func quantile(bounds []float64, counts []uint64, q float64) float64 {
 	var total uint64
@@ -78,14 +80,20 @@ func quantile(bounds []float64, counts []uint64, q float64) float64 {
 
 // Bucket is a bucket of a histogram as it is shown.
 type Bucket struct {
-	Bound float64 // seconds; infinite for the last one
+	Bound float64 // seconds, or bytes per second; infinite for the last one
 	Count uint64
 }
 
-// Buckets merges counts into the buckets of the exported metrics, so that what
-// is shown is what dashboards show.
-func Buckets(counts []uint64) []Bucket {
-	shown := semconv.DurationBounds()
+// Buckets merges the counts of a histogram of times into the buckets of the
+// exported metrics, so that the screen and the dashboards agree.
+func Buckets(counts []uint64) []Bucket { return merge(counts, bounds, semconv.DurationBounds()) }
+
+// ThroughputBuckets does the same for a histogram of throughput.
+func ThroughputBuckets(counts []uint64) []Bucket {
+	return merge(counts, throughputBounds, semconv.ThroughputBounds())
+}
+
+func merge(counts []uint64, bounds, shown []float64) []Bucket {
 	merged := make([]Bucket, 0, len(shown)+1)
 	for _, b := range shown {
 		merged = append(merged, Bucket{Bound: b})

@@ -31,14 +31,20 @@ type Row struct {
 	Transfers, Errors float64 // per second
 	P50, P99          float64 // transfer time in seconds; NaN if there was none
 	PostP50, PostP99  float64 // post time
-	Throughput        float64 // median of the transfers', in bytes/s; NaN if there was none
-	Fill              float64 // 0 to 1: the ring's peak since the sample before
-	Age               time.Duration
-	Older             bool // no event came since the agent was first seen, Age ago
-	Reader            Reader
-	Window            Totals // what the window added
-	Since             Totals // what was added since the agent was first seen
-	Problems          []Problem
+	// ThroughputP10 and ThroughputP50 are quantiles of the transfers' throughput in
+	// bytes/s: a tenth and half of the transfers are slower. NaN if there was none.
+	ThroughputP10, ThroughputP50 float64
+	// Peers is the median of ThroughputP50 of the agents in the same directory. It is
+	// NaN if there are too few to compare with.
+	Peers     float64
+	Straggler bool    // far slower than its peers
+	Fill      float64 // 0 to 1: the ring's peak since the sample before
+	Age       time.Duration
+	Older     bool // no event came since the agent was first seen, Age ago
+	Reader    Reader
+	Window    Totals // what the window added
+	Since     Totals // what was added since the agent was first seen
+	Problems  []Problem
 
 	events float64 // per second
 }
@@ -93,7 +99,7 @@ func (r *Row) ReaderName() string {
 	}
 }
 
-// problems are what is wrong with an agent or its ring, worst first.
+// problems returns what is wrong with an agent or its ring, the worst first.
 func (r *Row) problems() (list []Problem) {
 	add := func(s Severity, format string, args ...any) {
 		list = append(list, Problem{s, fmt.Sprintf(format, args...)})
@@ -118,6 +124,9 @@ func (r *Row) problems() (list []Problem) {
 	}
 	if r.Failing() {
 		add(Bad, "%.0f%% fail", 100*float64(w.Errors)/float64(w.Errors+w.Transfers))
+	}
+	if r.Straggler {
+		add(Warn, "straggler: %.0f%% of peers", 100*r.ThroughputP50/r.Peers)
 	}
 	if w.Missed > 0 {
 		add(Warn, "not all seen")

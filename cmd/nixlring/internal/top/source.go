@@ -37,14 +37,16 @@ type SourceConfig struct {
 	Proc        string           // where the kernel lists processes; /proc if empty
 }
 
-// Source takes samples of a directory. It isn't safe for concurrent use.
+// Source takes samples of a directory. It isn't safe for concurrent use, except for
+// [Source.Slowest].
 type Source struct {
-	cfg     SourceConfig
-	host    *host.Host
-	known   map[string]*acquaintance
-	users   users
-	counted time.Time // when the rings were last counted
-	left    int       // rings that the patterns leave out
+	cfg       SourceConfig
+	host      *host.Host
+	known     map[string]*acquaintance
+	users     users
+	transfers *transfers
+	counted   time.Time // when the rings were last counted
+	left      int       // rings that the patterns leave out
 
 	mu      sync.Mutex // guards what follows; notices come from other goroutines
 	warning string
@@ -66,10 +68,13 @@ func NewSource(cfg SourceConfig) (*Source, error) {
 	if cfg.Proc == "" {
 		cfg.Proc = "/proc"
 	}
-	s := &Source{cfg: cfg, known: make(map[string]*acquaintance), users: users{proc: procs.FS(cfg.Proc)}}
+	s := &Source{
+		cfg: cfg, known: make(map[string]*acquaintance), users: users{proc: procs.FS(cfg.Proc)},
+		transfers: newTransfers(time.Now),
+	}
 	h, err := host.New(host.Config{
 		Directories: []string{cfg.Directory}, Include: cfg.patterns(), Mode: ringbuf.Observe,
-		RunInterval: cfg.RunInterval, Report: s.note,
+		RunInterval: cfg.RunInterval, Report: s.note, Tap: s.transfers.tap,
 		Tally: tally.Config{
 			Duration:   tally.HistogramConfig{Bounds: bounds},
 			Size:       tally.HistogramConfig{Kind: tally.NoHistogram},
@@ -91,6 +96,7 @@ func (s *Source) Start() error {
 	}
 	for _, snap := range s.collect() {
 		s.known[snap.Path] = &acquaintance{}
+		s.transfers.reset(snap.Path)
 	}
 	return nil
 }
@@ -125,11 +131,17 @@ func (s *Source) Sample() Sample {
 		a := s.known[snap.Path]
 		if a == nil {
 			known[snap.Path] = &acquaintance{}
+			s.transfers.reset(snap.Path) // what its ring held isn't new
 			continue
 		}
 		known[snap.Path] = a
 		sample.Agents = append(sample.Agents, read(snap))
 		attended = append(attended, procs.Attended{Open: snap.Up == drain.UpYes, Known: snap.Up != drain.UpUnknown})
+	}
+	for path := range s.known {
+		if known[path] == nil {
+			s.transfers.reset(path)
+		}
 	}
 	s.known = known
 	if len(known) == 0 {
@@ -138,6 +150,10 @@ func (s *Source) Sample() Sample {
 	s.lookWho(now, sample.Agents, attended)
 	return sample
 }
+
+// Slowest returns the slowest transfers of an agent in the last minute, the slowest
+// first. It is safe for concurrent use.
+func (s *Source) Slowest(path string) []Transfer { return s.transfers.slowest(path) }
 
 // trouble is what keeps agents from being seen, in the words of all commands.
 func (s *Source) trouble() error {

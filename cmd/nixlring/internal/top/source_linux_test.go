@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -365,5 +366,46 @@ func TestSourceTellsOfTrouble(t *testing.T) {
 	w.now = w.now.Add(warnFor + time.Second)
 	if got := w.source.Sample().Warning; got != "" {
 		t.Errorf("later: %q", got)
+	}
+}
+
+func TestSourceKeepsTheSlowestTransfersOfEachLayout(t *testing.T) {
+	w := newWorld(t)
+	fleet := w.agents("sim", len(ringbuf.Layouts()), simulate.Config{Rate: 200})
+	w.meet()
+	w.source.Sample()
+	w.second(fleet, nil)
+	for _, a := range fleet.Agents() {
+		list, totals := w.source.Slowest(a.Path()), a.Totals()
+		if len(list) != slowestKept || list[0].Took.Microseconds() != int64(totals.Written.Duration.Max) {
+			t.Errorf("%s: %+v, want a transfer of %d µs", totals.Layout, list, totals.Written.Duration.Max)
+			continue
+		}
+		if !slices.IsSortedFunc(list, byTime) {
+			t.Errorf("%s: %+v", totals.Layout, list)
+		}
+		for _, one := range list {
+			if one.Bytes == 0 || one.Post == 0 || one.Post > one.Took {
+				t.Errorf("%s: %+v", totals.Layout, one)
+			}
+			if at := one.At; totals.Layout == "v1" && (at.Before(begin) || at.After(w.now)) {
+				t.Errorf("a transfer is of %v, not of the ring's time", at)
+			}
+		}
+	}
+}
+
+func TestSlowestTransfersLackWhatWasInTheRingBefore(t *testing.T) {
+	w := newWorld(t)
+	fleet := w.agents("sim", 1, simulate.Config{Rate: 200})
+	must(t, fleet.Interval())
+	w.meet()
+	path := fleet.Agents()[0].Path()
+	if list := w.source.Slowest(path); len(list) != 0 {
+		t.Errorf("%+v", list)
+	}
+	w.second(fleet, nil)
+	if list := w.source.Slowest(path); len(list) == 0 {
+		t.Error("no transfer")
 	}
 }

@@ -83,7 +83,7 @@ func (r *Reading) fill() float64 {
 	return min(1, float64(r.Peak)/float64(r.Capacity-1))
 }
 
-// row is what the agent does at its newest reading.
+// row returns what the agent does at its newest reading, without its problems.
 func (t *track) row() Row {
 	first, last := &t.points[0], &t.points[len(t.points)-1]
 	w := last.totals.since(&first.totals)
@@ -94,8 +94,8 @@ func (t *track) row() Row {
 		Since:   last.totals.since(&t.since.totals),
 		P50:     Quantile(w.Duration, 0.5), P99: Quantile(w.Duration, 0.99),
 		PostP50: Quantile(w.Post, 0.5), PostP99: Quantile(w.Post, 0.99),
-		Throughput: MedianThroughput(w.Throughput),
-		Age:        last.at.Sub(t.since.at), Older: t.lastEvent.IsZero(),
+		ThroughputP10: throughputQuantile(w.Throughput, 0.1), ThroughputP50: throughputQuantile(w.Throughput, 0.5),
+		Age: last.at.Sub(t.since.at), Older: t.lastEvent.IsZero(),
 	}
 	if !row.Older {
 		row.Age = last.at.Sub(t.lastEvent)
@@ -106,7 +106,6 @@ func (t *track) row() Row {
 		row.events = float64(w.Events) / elapsed
 	}
 	row.Reader = t.reader(last.taken - first.taken)
-	row.Problems = row.problems()
 	return row
 }
 

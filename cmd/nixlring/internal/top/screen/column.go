@@ -50,21 +50,22 @@ func columns() []column {
 		{key: top.ByTransfers, title: "XFER/S", width: 7, right: true, rank: 3, cell: func(r *top.Row, _ int) (string, paint) {
 			return rate(r.Transfers)
 		}},
-		{key: top.ByP50, title: "P50", width: 7, right: true, rank: 5, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByP50, title: "P50", width: 7, right: true, rank: 6, cell: func(r *top.Row, _ int) (string, paint) {
 			return duration(r.P50)
 		}},
 		{key: top.ByP99, title: "P99", width: 7, right: true, rank: 2, cell: func(r *top.Row, _ int) (string, paint) {
 			return duration(r.P99)
 		}},
-		{key: top.ByPostP50, title: "POST50", width: 7, right: true, rank: 9, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByPostP50, title: "POST50", width: 7, right: true, rank: 10, cell: func(r *top.Row, _ int) (string, paint) {
 			return duration(r.PostP50)
 		}},
-		{key: top.ByPostP99, title: "POST99", width: 7, right: true, rank: 8, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByPostP99, title: "POST99", width: 7, right: true, rank: 9, cell: func(r *top.Row, _ int) (string, paint) {
 			return duration(r.PostP99)
 		}},
-		{key: top.ByThroughput, title: "TPUT50", width: 9, right: true, rank: 10, cell: func(r *top.Row, _ int) (string, paint) {
-			return throughput(r.Throughput)
+		{key: top.ByThroughputP10, title: "TPUT10", width: 9, right: true, rank: 11, cell: func(r *top.Row, _ int) (string, paint) {
+			return throughput(r.ThroughputP10)
 		}},
+		{key: top.ByThroughputP50, title: "TPUT50", width: 9, right: true, rank: 5, cell: medianCell},
 		{key: top.ByErrors, title: "ERR/S", width: 6, right: true, rank: 4, cell: func(r *top.Row, _ int) (string, paint) {
 			s, p := rate(r.Errors)
 			switch {
@@ -75,14 +76,14 @@ func columns() []column {
 			}
 			return s, p
 		}},
-		{key: top.ByMemory, title: "MEMORY", width: 8, right: true, rank: 7, cell: memoryCell},
+		{key: top.ByMemory, title: "MEMORY", width: 8, right: true, rank: 8, cell: memoryCell},
 		{key: top.ByFill, title: "RING", width: barWidth + 5, rank: 0, cell: fillCell},
-		{key: top.ByAge, title: "LAST", width: 6, right: true, rank: 6, cell: ageCell},
-		{key: top.ByLayout, title: "LAYOUT", width: 7, most: 8, rank: 11, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByAge, title: "LAST", width: 6, right: true, rank: 7, cell: ageCell},
+		{key: top.ByLayout, title: "LAYOUT", width: 7, most: 8, rank: 12, cell: func(r *top.Row, _ int) (string, paint) {
 			return r.Layout, dim
 		}},
-		{key: top.ByAlive, title: "ALIVE", width: 5, rank: 13, cell: aliveCell},
-		{key: top.ByReader, title: "READER", width: 7, most: 16, rank: 12, cell: readerCell},
+		{key: top.ByAlive, title: "ALIVE", width: 5, rank: 14, cell: aliveCell},
+		{key: top.ByReader, title: "READER", width: 7, most: 16, rank: 13, cell: readerCell},
 		{key: top.ByProblems, title: "NOTES", width: minNotes, cell: notesCell},
 	}
 }
@@ -156,6 +157,14 @@ func duration(v float64) (string, paint) {
 		return s, plain
 	}
 	return "-", dim
+}
+
+func medianCell(r *top.Row, _ int) (string, paint) {
+	s, p := throughput(r.ThroughputP50)
+	if r.Straggler {
+		p = warn
+	}
+	return s, p
 }
 
 func memoryCell(r *top.Row, _ int) (string, paint) {

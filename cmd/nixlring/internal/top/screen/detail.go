@@ -2,7 +2,6 @@ package screen
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -11,6 +10,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
+
+// views is the number of parts of an agent's page below its head: histories,
+// distributions and slowest transfers. A small screen shows the first ones.
+const views = 3
 
 // detail is the page of one agent.
 func (m *Model) detail() string {
@@ -23,10 +26,11 @@ func (m *Model) detail() string {
 	m.facts(&b, r)
 	b.WriteString("\n")
 	m.losses(&b, r)
-	b.WriteString("\n")
-	m.histories(&b, r)
-	b.WriteString("\n")
-	m.histograms(&b, r) // to the last, as they are what a small screen cuts
+	all := [views]func(*strings.Builder, *top.Row){m.histories, m.distributions, m.slowest}
+	for _, view := range all[m.view:] {
+		b.WriteString("\n")
+		view(&b, r)
+	}
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
 	body := max(1, m.height-2)
 	if len(lines) > body {
@@ -38,8 +42,15 @@ func (m *Model) detail() string {
 	}
 	b.WriteString(strings.Join(lines, "\n"))
 	b.WriteString(strings.Repeat("\n", body-len(lines)+1))
-	m.line(&b, dim.in(" who has the ring open, and advice: nixlring inspect "+render.Printable(r.Path)), "")
-	m.keys(&b, [][2]string{{"esc", "all agents"}, {"↑↓", "other agent"}, {"space", "pause"}, {"?", "help"}, {"q", "quit"}})
+	m.line(&b, dim.in(" processes that use the ring, and advice: nixlring inspect "+render.Printable(r.Path)), "")
+	m.keys(&b, [][2]string{
+		{"esc", "all agents"},
+		{"↑↓", "other agent"},
+		{"tab", "next view"},
+		{"space", "pause"},
+		{"?", "help"},
+		{"q", "quit"},
+	})
 	return b.String()
 }
 
@@ -58,7 +69,10 @@ func (m *Model) facts(b *strings.Builder, r *top.Row) {
 		}
 		parts = append(parts, reader)
 	}
-	if r.Memory > 0 && !r.Unseen {
+	switch {
+	case r.Unseen:
+		parts = append(parts, "registered memory unknown")
+	case r.Memory > 0:
 		parts = append(parts, units.Memory(r.Memory)+" registered")
 	}
 	last := "last event " + units.Age(r.Age) + " ago"
@@ -92,7 +106,7 @@ func (m *Model) histories(b *strings.Builder, r *top.Row) {
 		{"transfers/s", units.Rate(r.Transfers), h.Transfers, 0, units.Rate, good},
 		{"transfer time p50", orDash(top.Duration(r.P50)), h.P50, 0, top.Duration, note},
 		{"transfer time p99", orDash(top.Duration(r.P99)), h.P99, 0, top.Duration, note},
-		{"throughput p50", orDash(units.Throughput(r.Throughput)), h.Throughput, 0, units.Throughput, good},
+		{"throughput p50", orDash(units.Throughput(r.ThroughputP50)), h.Throughput, 0, units.Throughput, good},
 		{"errors/s", units.Rate(r.Errors), h.Errors, 0, units.Rate, bad},
 		{"ring fill", percent(r.Fill), h.Fill, 1, percent, warn},
 	} {
@@ -119,65 +133,6 @@ func orDash(s string) string {
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) }
-
-// histograms is the distributions of transfer and post time, side by side if
-// there is room.
-func (m *Model) histograms(b *strings.Builder, r *top.Row) {
-	const least = 50
-	width, beside := m.width-2, false
-	if width >= 2*least {
-		width, beside = (m.width-4)/2, true
-	}
-	left := histogram("transfer time", r.Window.Duration, r.P50, r.P99, width, m.cfg)
-	right := histogram("post time", r.Window.Post, r.PostP50, r.PostP99, width, m.cfg)
-	if !beside {
-		for _, line := range append(append(left, ""), right...) {
-			b.WriteString(" " + line + "\n")
-		}
-		return
-	}
-	for i := range max(len(left), len(right)) {
-		var x, y string
-		if i < len(left) {
-			x = left[i]
-		}
-		if i < len(right) {
-			y = right[i]
-		}
-		pad := max(0, width-ansi.StringWidth(x))
-		b.WriteString(" " + x + strings.Repeat(" ", pad) + "  " + y + "\n")
-	}
-}
-
-// histogram is one distribution, from its first to its last bucket that isn't
-// empty.
-func histogram(name string, counts []uint64, p50, p99 float64, width int, cfg Config) []string {
-	buckets := top.Buckets(counts)
-	var total, most uint64
-	first, last := len(buckets), -1
-	for i, k := range buckets {
-		if k.Count > 0 {
-			first, last = min(first, i), i
-		}
-		total += k.Count
-		most = max(most, k.Count)
-	}
-	title := strong.in(name) + dim.in(fmt.Sprintf("  %s in %v", units.Count(total), cfg.Window))
-	if total > 0 {
-		title += dim.in("  p50 ") + top.Duration(p50) + dim.in("  p99 ") + top.Duration(p99)
-	}
-	lines := []string{title}
-	for i := first; i <= last; i++ {
-		k := buckets[i]
-		bound := "≤ " + units.Bare(units.Duration(k.Bound))
-		if math.IsInf(k.Bound, 1) {
-			bound = "> " + units.Bare(units.Duration(buckets[i-1].Bound))
-		}
-		lines = append(lines, dim.in(fit(bound, 9, true))+fit(units.Count(k.Count), 9, true)+"  "+
-			note.in(bar(float64(k.Count)/float64(most), max(5, width-24))))
-	}
-	return lines
-}
 
 // losses is what went wrong since the agent was first seen.
 func (m *Model) losses(b *strings.Builder, r *top.Row) {

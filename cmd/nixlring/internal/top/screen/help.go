@@ -9,31 +9,33 @@ import (
 // helpText is in paragraphs; those with a tab are a term and what it means.
 const helpText = `KEYS
 ↑ ↓ k j	select an agent; pgup, pgdn, home and end go further
-enter	details of the agent: histories, histograms, what was lost; esc goes back
+enter	page of the agent: histories, distributions, slowest transfers; esc goes back
+tab	next view of an agent's page, if the screen is too small for all of them
 ← → s	sort by another column; r reverses the order
-/	show agents only whose names contain a text; esc shows all again
-!	show agents only that have a problem
-space	stand still, and go on
+/	show only agents whose names contain a text; esc shows all again
+!	show only agents with a problem
+space	pause and resume
 q	quit
 
 COLUMNS
 OUT, IN	bytes of completed transfers that the agent initiated: written, read
 P50, P99	transfer time, until the application saw it complete; includes the post time
 POST50, POST99	post time, until the transfer was handed to the backend
-TPUT50	median throughput of the transfers: the bytes of each, divided by its transfer time
-MEMORY	registered less deregistered; ? where a consumer took the registration before this view started
-RING	most events that stood in the ring since the last look; full, the agent loses events
-LAST	time since the last event was seen
+TPUT10, TPUT50	throughput of single transfers, size divided by transfer time: a tenth, and half, of them are slower
+MEMORY	registered minus deregistered; ? if a consumer took registrations before this view started
+RING	most events in the ring since the last update; an agent whose ring is full loses events
+LAST	time since the last event
 READER	program that takes events from the ring; foreign is one without this project's lock: NIXL's telemetry_reader, pmdanixl, or a Collector in another PID namespace
 
 NOTES
-full 3×	a look found the ring full of new events: the agent has most likely lost some
+straggler	median throughput below half of the median of all agents in the directory, and more than three standard deviations below it; requires four agents
+full 3×	the ring was full of new events: the agent has most likely lost some
 torn	transfers of which the ring has lost events
-dropped	events that the agent says it dropped before they reached the ring
-not all seen	events went by this view unseen; the consumer has them
+dropped	events that the agent dropped before they reached the ring, by its own count
+not all seen	this view missed events; the consumer has them
 
-WHAT CAN'T BE SEEN
-This view takes no event from a ring. What a consumer took before it started isn't in its totals, and what stood in the ring by then isn't in its rates. A ring that nobody reads fills up and stands still, whatever its agent does. An agent that ends leaves the list after five minutes.
+WHAT THIS VIEW CAN'T SHOW
+This view takes no event from a ring. Totals lack what a consumer took before the view started, and rates lack what was in the ring by then. A ring that nobody reads fills up, and nothing more is known of its agent. An agent that exits leaves the list after five minutes.
 `
 
 // help is the page of help.

@@ -65,10 +65,10 @@ func times(first int, n uint64) []uint64 {
 	return counts
 }
 
-// speeds is a histogram of the throughput of n transfers.
-func speeds(n uint64) []uint64 {
+// speeds is a histogram of the throughput of n transfers, all in one bucket.
+func speeds(bucket int, n uint64) []uint64 {
 	counts := make([]uint64, 101)
-	counts[60] = n
+	counts[bucket] = n
 	return counts
 }
 
@@ -80,7 +80,7 @@ func agent(name string, second, perSecond uint64) top.Reading {
 		Memory: 79 << 30, Alive: procs.Yes, Lock: top.Lock{PID: 4321, Name: "otelcol-nixl"},
 		Totals: top.Totals{
 			Out: 5 << 20 * n, In: 3 << 20 * n, Transfers: n, Events: 4 * n,
-			Duration: times(20, n), Post: times(10, n), Throughput: speeds(n),
+			Duration: times(20, n), Post: times(10, n), Throughput: speeds(60, n),
 		},
 	}
 }
@@ -110,12 +110,23 @@ func some(second uint64) []top.Reading {
 	}
 }
 
+// slow returns the slowest transfers of an agent, which are the same for all.
+func slow(path string) []top.Transfer {
+	if path == "/run/nixl/gone" {
+		return nil
+	}
+	return []top.Transfer{
+		{At: begin.Add(time.Second), Bytes: 512 << 20, Took: 21400 * time.Microsecond, Post: 128 * time.Microsecond},
+		{At: begin.Add(2 * time.Second), Receive: true, Bytes: 64 << 10, Took: 9 * time.Millisecond, Post: 4 * time.Microsecond},
+	}
+}
+
 // screenOf is a screen that has seen some seconds.
 func screenOf(t *testing.T, width, height int, seconds int, f *fleet) *Model {
 	t.Helper()
 	m := New(Config{
 		Directory: "/run/nixl", Interval: time.Second, Window: 5 * time.Second,
-		Sample: f.sample, Empty: func(left int) string {
+		Sample: f.sample, Slowest: slow, Empty: func(left int) string {
 			if left > 0 {
 				return fmt.Sprintf("no agent of %d matches\n", left)
 			}

@@ -84,6 +84,8 @@ func (m *Model) pressDetail(key string) {
 	switch key {
 	case "esc", "enter", "backspace", "left", "h":
 		m.page = pageTable
+	case "tab":
+		m.view = (m.view + 1) % views
 	case "up", "k", "p":
 		m.move(-1)
 	case "down", "j", "n":

@@ -14,8 +14,9 @@ type Config struct {
 	Interval  time.Duration // between two samples
 	Window    time.Duration // of rates and quantiles
 	Sort      top.Key
-	Sample    func() top.Sample     // called by one goroutine at a time
-	Empty     func(left int) string // what to say where there is no agent, and so many that aren't asked for
+	Sample    func() top.Sample                // called by one goroutine at a time
+	Slowest   func(path string) []top.Transfer // of an agent, the slowest first; may be called during Sample
+	Empty     func(left int) string            // what to say if no agent is shown and left aren't asked for
 }
 
 // page is what is shown.
@@ -36,6 +37,7 @@ type Model struct {
 
 	page   page
 	before page // the page that help goes back to
+	view   int  // the first view on the page of an agent
 	helpAt int  // first line of help on the screen
 	paused bool
 

@@ -34,6 +34,37 @@ func TestDetail(t *testing.T) {
 	}
 }
 
+// A screen that is too small for all views of an agent shows them one after the other.
+func TestTabShowsTheNextView(t *testing.T) {
+	m := screenOf(t, 100, 24, 8, &fleet{make: some})
+	press(m, "end", "enter")
+	for _, want := range []string{"transfer time p50", "transfer time  ", "slowest transfers", "transfer time p50"} {
+		if got := text(t, m); !strings.Contains(strings.Split(got, "\n\n")[2], want) {
+			t.Errorf("the first view has no %q:\n%s", want, got)
+		}
+		press(m, "tab")
+	}
+}
+
+func TestStragglerIsMarked(t *testing.T) {
+	m := screenOf(t, 160, 16, 8, &fleet{make: func(second uint64) (list []top.Reading) {
+		for i := range 5 {
+			list = append(list, agent(fmt.Sprintf("decode-%d", i), second, 100))
+		}
+		list[3].Totals.Throughput = speeds(40, 100*second)
+		return list
+	}})
+	for line := range strings.SplitSeq(text(t, m), "\n") {
+		if marked := strings.HasPrefix(line, "! "); marked != strings.Contains(line, "decode-3") || marked != strings.Contains(line, "straggler: 1% of peers") {
+			t.Error(line)
+		}
+	}
+	press(m, "!", "enter", "tab")
+	if got := text(t, m); !strings.Contains(got, "peers 1.75 GB/s") {
+		t.Error(got)
+	}
+}
+
 func TestHelp(t *testing.T) {
 	m := screenOf(t, 100, 42, 1, &fleet{make: some})
 	press(m, "?")
@@ -44,7 +75,7 @@ func TestHelp(t *testing.T) {
 	}
 	send(m, tea.WindowSizeMsg{Width: 100, Height: 12})
 	press(m, "?", "up", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown", "down")
-	if !strings.Contains(text(t, m), "five\n  minutes.\n  esc") {
+	if !strings.Contains(text(t, m), "after five minutes.\n  esc") {
 		t.Errorf("the end of help isn't to be seen:\n%s", text(t, m))
 	}
 	press(m, "esc")

@@ -85,6 +85,9 @@ func (m *Model) totals(b *strings.Builder) {
 	}
 	if s.Memory > 0 {
 		left += sep + strong.in(units.Memory(s.Memory)) + " registered"
+		if s.Unseen > 0 {
+			left += fmt.Sprintf(" (%d unknown)", s.Unseen)
+		}
 	}
 	m.line(b, left, "")
 }
@@ -196,7 +199,7 @@ func (m *Model) status(b *strings.Builder) {
 		m.line(b, " "+warn.in(render.Printable(m.board.Warning())), "")
 		return
 	}
-	left := " only looking: no event is taken from a ring; ? says what can't be seen"
+	left := " top takes no event from a ring; ? shows what it can't show"
 	if m.filter != "" || m.only {
 		left = fmt.Sprintf(" %d of %d agents", len(m.rows), m.board.Sum().Agents)
 		if m.filter != "" {

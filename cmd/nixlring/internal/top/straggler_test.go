@@ -1,0 +1,84 @@
+package top
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// speedsOf feeds a board two readings of agents in some directories, whose transfers
+// in between all have the throughput of a bucket.
+func speedsOf(paths []string, buckets []int, transfers uint64) *Board {
+	b := NewBoard(5*time.Second, 3)
+	for second := range 2 {
+		s := Sample{At: begin.Add(time.Duration(second) * time.Second)}
+		for i, p := range paths {
+			counts := make([]uint64, len(throughputBounds)+1)
+			counts[buckets[i]] = uint64(second) * transfers
+			s.Agents = append(s.Agents, Reading{Path: p, Name: p, Totals: Totals{Throughput: counts, Transfers: uint64(second) * transfers}})
+		}
+		b.Add(s)
+	}
+	return b
+}
+
+func stragglers(b *Board) string {
+	var names []string
+	for _, r := range b.Rows() {
+		if r.Straggler {
+			names = append(names, r.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// Ten buckets are a decade, three a factor of two.
+func TestStragglerIsFarBelowItsPeers(t *testing.T) {
+	same := []string{"/d/a", "/d/b", "/d/c", "/d/d", "/d/e"}
+	for _, tt := range []struct {
+		name      string
+		paths     []string
+		buckets   []int
+		transfers uint64
+		want      string
+	}{
+		{"one of five is slow", same, []int{60, 60, 50, 60, 60}, 100, "/d/c"},
+		{"two of five are slow", same, []int{60, 50, 50, 60, 60}, 100, "/d/b /d/c"},
+		{"three of five are no exception", same, []int{60, 50, 50, 50, 60}, 100, ""},
+		{"more than half as fast", same, []int{60, 60, 58, 60, 60}, 100, ""},
+		{"peers differ as much", same, []int{40, 50, 60, 70, 80}, 100, ""},
+		{"one is fast", same, []int{60, 60, 80, 60, 60}, 100, ""},
+		{"too few transfers", same, []int{60, 60, 50, 60, 60}, 9, ""},
+		{"one of four", same[:4], []int{60, 60, 50, 60}, 100, "/d/c"},
+		{"one of three", same[:3], []int{60, 50, 60}, 100, ""},
+		{"of another directory", []string{"/d/a", "/d/b", "/e/c", "/d/d", "/d/e"}, []int{60, 60, 50, 60, 60}, 100, ""},
+	} {
+		if got := stragglers(speedsOf(tt.paths, tt.buckets, tt.transfers)); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestStragglerHasAProblem(t *testing.T) {
+	b := speedsOf([]string{"/d/a", "/d/b", "/d/c", "/d/d"}, []int{60, 60, 50, 60}, 100)
+	r := b.Row("/d/c")
+	if len(r.Problems) != 1 || r.Problems[0] != (Problem{Warn, "straggler: 10% of peers"}) || b.Sum().Troubled != 1 {
+		t.Errorf("%+v, %d with problems", r.Problems, b.Sum().Troubled)
+	}
+	if ratio := r.ThroughputP50 / r.Peers; math.Abs(ratio-0.1) > 1e-9 {
+		t.Errorf("it has %v of its peers' throughput", ratio)
+	}
+	if b := speedsOf([]string{"/d/a", "/d/b", "/d/c"}, []int{60, 50, 60}, 100); !math.IsNaN(b.Row("/d/a").Peers) {
+		t.Error("two others are enough to compare with")
+	}
+}
+
+func TestAgentWithoutTransfersIsNoPeer(t *testing.T) {
+	b := speedsOf([]string{"/d/a", "/d/b", "/d/c", "/d/d"}, []int{60, 60, 50, 60}, 0)
+	for _, r := range b.Rows() {
+		if !math.IsNaN(r.Peers) || r.Straggler {
+			t.Errorf("%+v", r)
+		}
+	}
+}
