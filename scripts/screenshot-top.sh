@@ -5,7 +5,7 @@
 #
 #   scripts/screenshot-top.sh [few | many]   the first two, or the last one, of 256 agents   [both]
 #
-#   WIDTH, HEIGHT  the size of the terminal   [168 x 21, the detail page 30, 256 agents 50]
+#   WIDTH, HEIGHT  the size of the terminal   [168 x 21, the detail page 48, 256 agents 50]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -64,7 +64,7 @@ keys() { for k in "$@"; do tmux -L "$socket" send-keys "$k"; sleep 0.3; done; }
 
 few() {
   agents prefill --agents 4 --rate 900 --error-rate 0.0002
-  agents decode --agents 4 --rate 320 --error-rate 0.0002
+  agents decode --agents 4 --rate 320 --error-rate 0.0002 --scenario straggler
   agents kv-offload --agents 1 --rate 2600 --capacity 512 --error-rate 0
   agents vllm-legacy --agents 1 --rate 60 --layout v1 --error-rate 0
   agents canary --agents 1 --rate 40 --layout v3 --error-rate 0.06
@@ -72,8 +72,8 @@ few() {
   sleep "${WARM_UP:-25}"
   keys Down Down
   picture top
-  tmux -L "$socket" resize-window -x "$width" -y "${DETAIL_HEIGHT:-30}"
-  keys / p r e f i l l - 1 Enter Enter
+  tmux -L "$socket" resize-window -x "$width" -y "${DETAIL_HEIGHT:-48}"
+  keys / d e c o d e - 2 Enter Enter
   sleep "${WARM_UP_DETAIL:-70}"
   picture top-detail
 }
