@@ -1,0 +1,47 @@
+package modules
+
+import (
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+)
+
+// make nixlring builds a static program, also where there is a C compiler. Its size
+// shows what its dependencies cost.
+func TestNixlringIsSmallAndStatic(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("it is static on Linux")
+	}
+	const most = 12 << 20 // bytes
+	root := ringtest.Root(t)
+	path := filepath.Join(t.TempDir(), "nixlring")
+	recipe := run(t, root, "make", "--dry-run", "--always-make", "nixlring")
+	build := strings.Replace(recipe, filepath.Join(root, "bin/nixlring"), path, 1)
+	if build == recipe {
+		t.Fatalf("make nixlring doesn't build bin/nixlring:\n%s", recipe)
+	}
+	run(t, root, "env", "--unset=CGO_ENABLED", "bash", "-ec", build)
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			t.Error("it is linked dynamically")
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > most {
+		t.Errorf("it has %d bytes, more than %d", info.Size(), most)
+	}
+}
