@@ -58,7 +58,7 @@ done
 # Without more the page puts each query above its legend.
 page="dashboards?g0.range_input=1m&legend_group=host_name&legend_hide_stats=true"
 say "" "Dashboard: $url/vmui/#/$page   (Ctrl-C stops everything)"
-# No parameter of the page does this.
-say "It stands still until you choose how often it refreshes: at the top right, where it says Off." ""
+# No parameter of the page sets this.
+say "The page doesn't refresh by itself: choose an interval at the top right, where it says Off." ""
 wait -n "${pids[@]}"
 alive
