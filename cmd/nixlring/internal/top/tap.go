@@ -55,6 +55,15 @@ func (x *transfers) tap(agent drain.Agent, b ringbuf.Batch) {
 		a = &transferring{}
 		x.agents[agent.Path] = a
 	}
+	if events := b.Typed(); events != nil { // of most agents
+		for i := range events {
+			if a.add(events[i].Type, events[i].Value) {
+				a.open.At = now
+				a.slowest.add(now, a.open)
+			}
+		}
+		return
+	}
 	for i := range b.Len() {
 		e := b.Event(i)
 		if t, ok := typeOf(&e); ok && a.add(t, e.Value) {
@@ -70,7 +79,7 @@ func (x *transfers) tap(agent drain.Agent, b ringbuf.Batch) {
 // add follows a transfer by its events, in the order in which agents write them. It
 // reports whether the transfer is complete. Other events may be in between.
 func (a *transferring) add(t ringbuf.Type, value uint64) (complete bool) {
-	step := 0
+	var step int
 	switch t {
 	case ringbuf.TypeXferPostTime:
 		a.open = Transfer{Post: micros(value)}

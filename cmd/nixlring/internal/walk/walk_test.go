@@ -65,7 +65,10 @@ func TestFilesComeInTheOrderOfTheirNames(t *testing.T) {
 
 func TestWalkStopsWhenTheLoopDoes(t *testing.T) {
 	dir, seen := tree(t, "a", "b", "c"), 0
-	for e := range Dir(dir, false) {
+	for e, err := range Dir(dir, false) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if e.IsDir() {
 			continue
 		}

@@ -87,11 +87,11 @@ func (d *distribution) lines(width int, window time.Duration) []string {
 	const label, count = 10, 9
 	lines := []string{strong.in(d.name) + dim.in(fmt.Sprintf("  %s in %v", units.Count(total), window))}
 	if total > 0 {
-		facts := ""
+		var facts strings.Builder
 		for _, fact := range d.facts {
-			facts += dim.in("  "+fact[0]+" ") + fact[1]
+			facts.WriteString(dim.in("  "+fact[0]+" ") + fact[1])
 		}
-		lines = append(lines, facts)
+		lines = append(lines, facts.String())
 	}
 	for i := first; i <= last; i++ {
 		k := d.buckets[i]
@@ -128,7 +128,7 @@ func (m *Model) slowest(b *strings.Builder, r *top.Row) {
 		if t.Receive {
 			direction = "in"
 		}
-		line(plain, units.Age(m.board.At().Sub(t.At))+" ago", direction, units.Memory(int64(t.Bytes)),
+		line(plain, units.Age(m.board.At().Sub(t.At))+" ago", direction, units.Memory(int64(min(t.Bytes, math.MaxInt64))),
 			units.Duration(t.Took.Seconds()), units.Duration(t.Post.Seconds()), units.Throughput(t.Throughput()))
 	}
 }
