@@ -191,3 +191,42 @@ func hasFields(t *testing.T, got map[string]json.RawMessage, want []string) {
 		t.Errorf("%d fields, %d are documented", len(got), len(want))
 	}
 }
+
+func TestEveryScenarioIsExactAndRepeatable(t *testing.T) {
+	for _, s := range simulate.Scenarios() {
+		t.Run(s.Name, func(t *testing.T) {
+			written := func(dir string, read bool) map[string]simulate.Written {
+				cfg := simulate.FleetConfig{Dir: dir, Agents: 2, Layouts: ringbuf.Layouts()}
+				cfg.Agent = simulate.Config{Traffic: withErrors(), Duration: 3 * time.Second, Seed: 5, Now: newClock().Now}
+				s.Set(&cfg)
+				f, err := simulate.NewFleet(cfg)
+				must(t, err)
+				must(t, f.Start())
+				var consumers []*consumer
+				for _, a := range f.Agents() {
+					consumers = append(consumers, newConsumer(t, a.Path()))
+				}
+				for !f.Done() {
+					must(t, f.Interval())
+					for _, c := range consumers {
+						c.drain()
+					}
+				}
+				must(t, f.Stop())
+				all := map[string]simulate.Written{}
+				for i, a := range f.Agents() {
+					w := a.Totals().Written
+					all[filepath.Base(a.Path())] = w
+					if read {
+						consumers[i].drainAll()
+						consumers[i].same(w.Events)
+					}
+				}
+				return all
+			}
+			if diff := cmp.Diff(written(t.TempDir(), true), written(t.TempDir(), false)); diff != "" {
+				t.Errorf("the same seed gives other transfers: %s", diff)
+			}
+		})
+	}
+}
