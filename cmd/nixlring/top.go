@@ -58,10 +58,11 @@ ALIVE shows whether the agent is running, whether or not a consumer has its ring
 open. It changes within seconds of the agent's exit. ? means that finding out
 requires root, or isn't possible in a container.
 
-An agent is a straggler if the median throughput of its transfers is below half
-of the median of all agents in the directory, and more than three standard
-deviations below it, estimated from the median absolute deviation. This requires
-at least four agents with ten transfers in the window.
+An agent is a straggler, as for the alert NIXLStraggler, if the median throughput
+of its transfers is more than 3 × 1.4826 × the median absolute deviation below
+the median of all agents in the directory, and below half of it, and its mean
+throughput is below half of theirs. This requires at least four agents with ten
+transfers in the window.
 
 Rates and quantiles are those of the last --window. Quantiles are interpolated
 within the buckets of a histogram, which has 8 to 10 buckets per decade.

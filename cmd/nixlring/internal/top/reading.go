@@ -50,6 +50,7 @@ type Failure struct {
 type Totals struct {
 	Out, In     uint64 // bytes
 	Transfers   uint64
+	Took        uint64 // time of the transfers, in microseconds
 	Errors      uint64
 	Events      uint64
 	Dropped     uint64 // by the agent, as it says, before they reached the ring
@@ -80,6 +81,7 @@ func read(s *drain.Snapshot) Reading {
 			Out:         t.Size(tally.Transmit).Total().Lo,
 			In:          t.Size(tally.Receive).Total().Lo,
 			Transfers:   t.Requests(tally.Transmit).Events + t.Requests(tally.Receive).Events,
+			Took:        t.Duration().Total().Lo,
 			Dropped:     t.Dropped().Sum.Lo,
 			Saturations: t.Saturations(),
 			Restarts:    t.Restarts(),
@@ -115,7 +117,7 @@ func failures(t *tally.Totals) (list []Failure) {
 func (t *Totals) since(old *Totals) Totals {
 	return Totals{
 		Out: t.Out - old.Out, In: t.In - old.In,
-		Transfers: t.Transfers - old.Transfers, Errors: t.Errors - old.Errors, Events: t.Events - old.Events,
+		Transfers: t.Transfers - old.Transfers, Took: t.Took - old.Took, Errors: t.Errors - old.Errors, Events: t.Events - old.Events,
 		Dropped: t.Dropped - old.Dropped, Saturations: t.Saturations - old.Saturations,
 		Restarts: t.Restarts - old.Restarts, Torn: t.Torn - old.Torn, Missed: t.Missed - old.Missed,
 		Duration: difference(t.Duration, old.Duration), Post: difference(t.Post, old.Post),

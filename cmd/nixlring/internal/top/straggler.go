@@ -6,10 +6,12 @@ import (
 	"slices"
 )
 
-// An agent is a straggler if its median throughput is far below that of the agents
-// in its directory: by more than stragglerSpread standard deviations, which are
-// estimated from the median absolute deviation, and by more than half. The alert
-// NIXLStraggler has the same limits.
+// An agent is a straggler if the median throughput of its transfers is far below that
+// of the agents in its directory: by more than stragglerSpread standard deviations,
+// which are estimated from the median absolute deviation, and by more than half. Its
+// mean throughput must be below half of theirs, too: an agent that moves as much in
+// the same time, in more small transfers, is no straggler. The alert NIXLStraggler
+// has the same limits.
 const (
 	stragglerPeers     = 4      // agents that a directory must have at least, itself included
 	stragglerTransfers = 10     // that each of them must have in the window at least
@@ -43,11 +45,18 @@ func compare(rows []Row) {
 			speeds[i] = math.Abs(speeds[i] - typical)
 		}
 		limit := min(typical-stragglerSpread*perDeviation*median(speeds), stragglerShare*typical)
+		for i, r := range list {
+			speeds[i] = r.Window.mean()
+		}
+		meanLimit := stragglerShare * median(speeds)
 		for _, r := range list {
-			r.Peers, r.Straggler = typical, r.ThroughputP50 < limit
+			r.Peers, r.Straggler = typical, r.ThroughputP50 < limit && r.Window.mean() < meanLimit
 		}
 	}
 }
+
+// mean returns the throughput of all transfers together, in bytes per second.
+func (t *Totals) mean() float64 { return float64(t.Out+t.In) / max(1, float64(t.Took)) * 1e6 }
 
 // median sorts the values.
 func median(values []float64) float64 {

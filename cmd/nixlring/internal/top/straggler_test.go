@@ -16,7 +16,10 @@ func speedsOf(paths []string, buckets []int, transfers uint64) *Board {
 		for i, p := range paths {
 			counts := make([]uint64, len(throughputBounds)+1)
 			counts[buckets[i]] = uint64(second) * transfers
-			s.Agents = append(s.Agents, Reading{Path: p, Name: p, Totals: Totals{Throughput: counts, Transfers: uint64(second) * transfers}})
+			n := uint64(second) * transfers
+			s.Agents = append(s.Agents, Reading{Path: p, Name: p, Totals: Totals{
+				Throughput: counts, Transfers: n, Out: n << 30, Took: uint64(float64(n<<30) / throughputBounds[buckets[i]] * 1e6),
+			}})
 		}
 		b.Add(s)
 	}
@@ -57,6 +60,16 @@ func TestStragglerIsFarBelowItsPeers(t *testing.T) {
 		if got := stragglers(speedsOf(tt.paths, tt.buckets, tt.transfers)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+func TestAgentWithSmallTransfersIsNoStraggler(t *testing.T) {
+	b := speedsOf([]string{"/d/a", "/d/b", "/d/c", "/d/d"}, []int{60, 60, 50, 60}, 100)
+	c := b.Row("/d/c")
+	c.Window.Took = b.Row("/d/a").Window.Took // it moves as much in the same time
+	compare(b.Rows())
+	if c.Straggler || c.Peers/c.ThroughputP50 < 9 {
+		t.Errorf("its median is %v, its peers' %v, straggler: %v", c.ThroughputP50, c.Peers, c.Straggler)
 	}
 }
 

@@ -28,7 +28,7 @@ LAST	time since the last event
 READER	program that takes events from the ring; foreign is one without this project's lock: NIXL's telemetry_reader, pmdanixl, or a Collector in another PID namespace
 
 NOTES
-straggler	median throughput below half of the median of all agents in the directory, and more than three standard deviations below it; requires four agents
+straggler	median and mean throughput are below half of those of the agents in the directory, the median also by three standard deviations; requires four agents
 full 3×	the ring was full of new events: the agent has most likely lost some
 torn	transfers of which the ring has lost events
 dropped	events that the agent dropped before they reached the ring, by its own count

@@ -79,7 +79,7 @@ func agent(name string, second, perSecond uint64) top.Reading {
 		Path: "/run/nixl/" + name, Name: name, Layout: "v4", Capacity: 4096, Peak: int(perSecond / 2),
 		Memory: 79 << 30, Alive: procs.Yes, Lock: top.Lock{PID: 4321, Name: "otelcol-nixl"},
 		Totals: top.Totals{
-			Out: 5 << 20 * n, In: 3 << 20 * n, Transfers: n, Events: 4 * n,
+			Out: 5 << 20 * n, In: 3 << 20 * n, Transfers: n, Took: 400 * n, Events: 4 * n,
 			Duration: times(20, n), Post: times(10, n), Throughput: speeds(60, n),
 		},
 	}

@@ -51,7 +51,7 @@ func TestStragglerIsMarked(t *testing.T) {
 		for i := range 5 {
 			list = append(list, agent(fmt.Sprintf("decode-%d", i), second, 100))
 		}
-		list[3].Totals.Throughput = speeds(40, 100*second)
+		list[3].Totals.Throughput, list[3].Totals.Took = speeds(40, 100*second), 100*list[3].Totals.Took
 		return list
 	}})
 	for line := range strings.SplitSeq(text(t, m), "\n") {
