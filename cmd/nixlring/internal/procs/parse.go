@@ -1,7 +1,6 @@
 package procs
 
 import (
-	"bufio"
 	"os"
 	"path/filepath"
 	"slices"
