@@ -89,7 +89,7 @@ func (e *PermissionError) Is(target error) bool { return target == fs.ErrPermiss
 type OwnerError struct{ Owner uint32 }
 
 func (e *OwnerError) Error() string {
-	return fmt.Sprintf("the ring belongs to uid %d, which isn't allowed", e.Owner)
+	return fmt.Sprintf("the file belongs to uid %d, which isn't allowed", e.Owner)
 }
 
 // Is makes the error an [fs.ErrPermission].

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 )
 
 // unsupported is what every call returns that opens a file.
@@ -49,6 +50,11 @@ func (*Folder) ReadDir(int) ([]fs.DirEntry, error) { return nil, errors.ErrUnsup
 
 // Lstat returns [errors.ErrUnsupported].
 func (*Folder) Lstat(name string) (FileInfo, error) { return FileInfo{}, unsupported("lstat", name) }
+
+// OpenFile returns [errors.ErrUnsupported].
+func (*Folder) OpenFile(name string, _ ...Option) (*os.File, error) {
+	return nil, unsupported("open", name)
+}
 
 // Close does nothing.
 func (*Folder) Close() error { return nil }

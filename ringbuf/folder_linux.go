@@ -109,6 +109,22 @@ func (f *Folder) Lstat(name string) (FileInfo, error) {
 	}, nil
 }
 
+// OpenFile opens a regular file in the folder for reading. Of the options, only
+// [OwnedBy] applies. The error wraps [fs.ErrNotExist] or [ErrNotRegular], or is a
+// [PermissionError] or an [OwnerError].
+func (f *Folder) OpenFile(name string, opts ...Option) (*os.File, error) {
+	o := newOptions(opts)
+	o.folder = f
+	file, st, err := openChecked(filepath.Join(f.file.Name(), name), Observe, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.check(st.Uid); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
 // Close gives up the folder. What was opened in it stays open.
 func (f *Folder) Close() error { return f.file.Close() }
 

@@ -7,7 +7,7 @@ const (
 	HostName          = "host.name"
 	AgentName         = "nixl.agent.name"
 	LocalRank         = "nixl.local_rank"       // of the agent's process on its host
-	TelemetryLayout   = "nixl.telemetry.layout" // v1, v2, v2-named, v3, v4
+	TelemetryLayout   = "nixl.telemetry.layout" // v1, v2, v2-named, v3, v4, v5, or LayoutStore
 	TelemetryPath     = "nixl.telemetry.path"
 )
 
@@ -18,6 +18,10 @@ const (
 	ProcessPID            = "process.pid"
 	ProcessExecutableName = "process.executable.name"
 )
+
+// LayoutStore is the value of [TelemetryLayout] for agents that NIXL's
+// prometheus_mp exporter reports.
+const LayoutStore = "prometheus_mp_v1"
 
 // ServiceNameNIXL is the default of [ServiceName].
 const ServiceNameNIXL = "nixl"

@@ -3,7 +3,7 @@ package semconv
 // AgentUp is the kernel's view of the agent, not the agent's own.
 var AgentUp = Metric{
 	Name: "nixl.agent.up", Kind: UpDownCounter, Number: Int64, Unit: "1",
-	Description: "1 while a process other than the reader has the agent's ring open, 0 once none has; absent if the kernel can't tell.",
+	Description: "1 while a process other than the reader has the agent's ring or store open, 0 once none has; absent if the kernel can't tell.",
 }
 
 // What a NIXL agent does, by events of its telemetry.

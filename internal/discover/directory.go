@@ -107,7 +107,7 @@ func (d *Directory) Reopen(a drain.Agent, r *ringbuf.Reader) { d.ask(r, func() {
 // Retire implements [drain.Source].
 func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) {
 	if !d.mail.put(func() { d.retire(a, r) }) {
-		d.config.Rings.leave(a.ID)
+		d.config.Rings.Leave(a.ID)
 		go d.closeRing(r)
 	}
 }

@@ -27,7 +27,7 @@ func (t *tracker) try(f *ringbuf.Folder, r *record, info ringbuf.FileInfo) {
 	case holder != "": // it was replaced, and has come back before it was closed
 		t.refuse(r, info, errHeld)
 		return
-	case !r.known && t.cfg.Rings.full():
+	case !r.known && t.cfg.Rings.Full():
 		t.refuse(r, info, errLimit)
 		return
 	}
@@ -35,7 +35,7 @@ func (t *tracker) try(f *ringbuf.Folder, r *record, info ringbuf.FileInfo) {
 	if err == nil {
 		r.known, r.info = true, info
 		r.Agent = t.cfg.Identify(r.Agent, ring)
-		t.cfg.Rings.admit(r.ID)
+		t.cfg.Rings.Admit(r.ID)
 		t.attach(r, ring)
 		t.send(drain.Opened{Agent: r.Agent, Reader: ring, From: t.source})
 		t.opened()
@@ -148,7 +148,7 @@ func (t *tracker) reopen(a drain.Agent, ring *ringbuf.Reader) {
 
 // retire closes the ring of an agent that has exited.
 func (t *tracker) retire(a drain.Agent, ring *ringbuf.Reader) {
-	t.cfg.Rings.leave(a.ID)
+	t.cfg.Rings.Leave(a.ID)
 	t.closeRing(ring)
 	r := t.records[a.Path]
 	if r == nil || r.ring != ring {

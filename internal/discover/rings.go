@@ -21,23 +21,23 @@ func NewRings(limit int) *Rings {
 	return &Rings{limit: limit, ids: make(map[string]bool), paths: make(map[ringbuf.FileID]string)}
 }
 
-// full reports whether there may be no more agents. Sources that look at the same
+// Full reports whether there may be no more agents. Sources that look at the same
 // time may exceed the limit by one each.
-func (s *Rings) full() bool {
+func (s *Rings) Full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.ids) >= s.limit
 }
 
-// admit counts an agent, unless it is counted already.
-func (s *Rings) admit(id string) {
+// Admit counts an agent, unless it is counted already.
+func (s *Rings) Admit(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ids[id] = true
 }
 
-// leave is the reverse of admit.
-func (s *Rings) leave(id string) {
+// Leave is the reverse of Admit.
+func (s *Rings) Leave(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.ids, id)

@@ -8,6 +8,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // Snapshot is a copy of what is known about an agent.
@@ -17,6 +18,27 @@ type Snapshot struct {
 	Start  time.Time // of the totals
 	Up     Up
 	Totals *tally.Totals
+	// Processes are those that the agent's stores belong to, oldest first, if it
+	// has stores of NIXL's prometheus_mp exporter instead of a ring.
+	Processes []Process
+}
+
+// Process is one process of an agent, as its store describes it.
+type Process struct {
+	PID       int64  // in the process's own PID namespace
+	Instance  uint64 // distinguishes the agents of the process
+	Host      string // that the process runs on, or its container's name
+	LocalRank string // empty if the process doesn't set it
+	Start     time.Time
+	Totals    *tally.Totals // of this process alone
+}
+
+// LayoutName returns the layout of the agent's ring or stores.
+func (s *Snapshot) LayoutName() string {
+	if len(s.Processes) > 0 {
+		return semconv.LayoutStore
+	}
+	return s.Layout.String()
 }
 
 // Up is what the kernel says about who has an agent's ring open.

@@ -1,5 +1,6 @@
 // Package host reports the NIXL agents of a host: it discovers their rings,
-// drains them, and stores the totals. The receiver, bridge/rings and nixlring
+// drains them, and stores the totals. It also reads the stores of NIXL's
+// prometheus_mp exporter. The receiver, bridge/rings and nixlring
 // use it.
 package host
 
@@ -18,6 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/discover"
 	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/store"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -47,6 +49,10 @@ type Config struct {
 	AllowedUIDs []uint32 // owners whose rings are opened; any if empty
 	StaleAfter  time.Duration
 	Tally       tally.Config
+	// Stores has the stores of NIXL's prometheus_mp exporter read, too. Include and
+	// Exclude apply to the names of their agents, and MaxRings to rings and stores
+	// together.
+	Stores bool
 
 	// Report receives what an operator may want to know. It must not block.
 	Report func(notice.Notice)
@@ -81,7 +87,8 @@ type Host struct {
 	loop      *drain.Loop       // nil before Start
 	sources   []source
 	discovery map[string]source // those of sources that discover directories
-	looked    atomic.Bool       // for the first collection
+	stores    []*store.Directory
+	looked    atomic.Bool // for the first collection
 }
 
 // source finds rings.
@@ -144,13 +151,13 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 // Start begins to discover and to drain. Nothing that is wrong with a directory
-// or a ring is an error: it is reported, and tried again. With a store, which may
+// or a ring is an error: it is reported, and tried again. With storage, which may
 // be nil, totals continue from the process that used it before.
-func (h *Host) Start(store checkpoint.Store) error {
+func (h *Host) Start(storage checkpoint.Store) error {
 	h.reporter = notice.New(h.cfg.Report, h.cfg.Now)
-	if store != nil && h.cfg.Mode == ringbuf.Consume { // an observer has no position to resume
+	if storage != nil && h.cfg.Mode == ringbuf.Consume { // an observer has no position to resume
 		h.saver = checkpoint.NewSaver(checkpoint.Config{
-			Store: store, StaleAfter: h.cfg.StaleAfter, Now: h.cfg.Now,
+			Store: storage, StaleAfter: h.cfg.StaleAfter, Now: h.cfg.Now,
 			Report: func(text string, err error) {
 				h.reporter.Report(notice.Notice{Kind: notice.StoreUntidy, Level: slog.LevelWarn, Text: text, Err: err})
 			},
@@ -165,8 +172,12 @@ func (h *Host) Start(store checkpoint.Store) error {
 		Saver: h.saver, Report: h.reporter.Report, Now: h.cfg.Now,
 		ObserveLag: h.cfg.Telemetry.Lag, ObserveEvents: h.cfg.Telemetry.Events,
 	})
+	exclude := h.cfg.Exclude
+	if h.cfg.Stores {
+		exclude = append(slices.Clip(exclude), store.Pattern)
+	}
 	common := discover.Config{
-		Include: h.cfg.Include, Exclude: h.cfg.Exclude, Mode: h.cfg.Mode,
+		Include: h.cfg.Include, Exclude: exclude, Mode: h.cfg.Mode,
 		AllowedUIDs: h.cfg.AllowedUIDs, Rings: discover.NewRings(h.cfg.MaxRings), Now: h.cfg.Now, OpenFolder: h.cfg.OpenFolder,
 	}
 	for _, dir := range h.cfg.Directories {
@@ -177,6 +188,9 @@ func (h *Host) Start(store checkpoint.Store) error {
 			return err
 		}
 		h.sources = append(h.sources, d)
+		if err := h.readStores(dir, common.Rings); err != nil {
+			return err
+		}
 	}
 	if k := h.cfg.Kubelet; k != nil {
 		h.places("kubelet", common, k.Finder(h.cfg.IdentifyBy), discover.DefaultInterval)
@@ -200,15 +214,53 @@ func (h *Host) places(name string, common discover.Config, f discover.Finder, ev
 	h.discovery[name] = p
 }
 
-// Collect drains all rings and returns the totals of all agents; see
-// [drain.Loop.Collect]. The first and the last collection look for rings
-// before: a program may collect right after Start, and an agent may have begun
-// and exited since the last walk.
-func (h *Host) Collect(ctx context.Context, last bool) (drain.Collection, error) {
-	if !h.looked.Swap(true) || last {
+// readStores begins to read the stores in a directory.
+func (h *Host) readStores(dir string, rings *discover.Rings) error {
+	if !h.cfg.Stores {
+		return nil
+	}
+	s, err := store.New(store.Config{
+		Dir: dir, Include: h.cfg.Include, Exclude: h.cfg.Exclude, AllowedUIDs: h.cfg.AllowedUIDs,
+		Rings: rings, StaleAfter: h.cfg.StaleAfter, Histograms: h.cfg.Tally.Duration.Kind != tally.NoHistogram,
+		Notices: h.reporter, Saver: h.saver, Now: h.cfg.Now, OpenFolder: h.cfg.OpenFolder,
+	})
+	if err != nil {
+		return err
+	}
+	s.Start()
+	h.stores = append(h.stores, s)
+	return nil
+}
+
+// Collection is the totals of all agents at one time.
+type Collection struct {
+	Snapshots []drain.Snapshot
+	rings     drain.Collection
+	stores    []*store.Collection
+}
+
+// Collect drains all rings, reads all stores, and returns the totals of all agents;
+// see [drain.Loop.Collect]. The first and the last collection look for rings and
+// stores before: a program may collect right after Start, and an agent may have
+// begun and exited since the last walk.
+func (h *Host) Collect(ctx context.Context, last bool) (Collection, error) {
+	look := !h.looked.Swap(true) || last
+	var c Collection
+	for _, s := range h.stores {
+		c.stores = append(c.stores, s.Collect(look))
+	}
+	if look {
 		h.Look(ctx)
 	}
-	return h.loop.Collect(ctx, last)
+	var err error
+	if c.rings, err = h.loop.Collect(ctx, last); err != nil {
+		return Collection{}, err
+	}
+	c.Snapshots = c.rings.Snapshots
+	for _, s := range c.stores {
+		c.Snapshots = append(c.Snapshots, s.Wait(ctx)...)
+	}
+	return c, nil
 }
 
 // lookTimeout is how long a directory is waited for, and no longer than a quarter
@@ -238,7 +290,12 @@ func (h *Host) Look(ctx context.Context) {
 }
 
 // Delivered says that a collection has arrived where it was sent.
-func (h *Host) Delivered(c drain.Collection) { h.loop.Delivered(c) }
+func (h *Host) Delivered(c Collection) {
+	h.loop.Delivered(c.rings)
+	for _, s := range c.stores {
+		s.Delivered()
+	}
+}
 
 // Stop gives up all rings. It waits for what is under way until ctx ends: a file
 // system or a store that hangs is left behind, which the error says. It is safe
@@ -248,11 +305,15 @@ func (h *Host) Stop(ctx context.Context) error {
 		return nil
 	}
 	// The directories and the saver end at the same time: each may use up ctx.
-	errs := make([]error, 2+len(h.sources))
+	sources := 2 + len(h.stores)
+	errs := make([]error, sources+len(h.sources))
 	errs[0] = h.loop.Stop(ctx)
 	var ends sync.WaitGroup
-	for i, s := range h.sources {
+	for i, s := range h.stores {
 		ends.Go(func() { errs[2+i] = s.Stop(ctx) })
+	}
+	for i, s := range h.sources {
+		ends.Go(func() { errs[sources+i] = s.Stop(ctx) })
 	}
 	if h.saver != nil {
 		ends.Go(func() { errs[1] = h.saver.Stop(ctx) })
@@ -264,7 +325,7 @@ func (h *Host) Stop(ctx context.Context) error {
 
 // State is what discovery knows. It never blocks.
 type State struct {
-	Open    int                         // rings
+	Open    int                         // rings and stores
 	Refused map[string]discover.Refusal // by path
 	Missing []error                     // directories that can't be read
 
@@ -280,18 +341,24 @@ func (h *Host) State() State {
 		s.Directories[name] = p.State().Directories
 	}
 	for _, source := range h.sources {
-		one := source.State()
-		s.Open += one.Open
-		maps.Copy(s.Refused, one.Refused)
-		if one.Missing != nil {
-			s.Missing = append(s.Missing, one.Missing)
-		}
+		s.add(source.State())
+	}
+	for _, d := range h.stores {
+		s.add(d.State())
 	}
 	return s
 }
 
-// Err returns what keeps the rings from being read, or nil: a directory that
-// can't be read, or rings of which none can be opened.
+func (s *State) add(one discover.State) {
+	s.Open += one.Open
+	maps.Copy(s.Refused, one.Refused)
+	if one.Missing != nil {
+		s.Missing = append(s.Missing, one.Missing)
+	}
+}
+
+// Err returns what keeps rings and stores from being read, or nil: a directory that
+// can't be read, or rings and stores of which none can be opened.
 func (s State) Err() error {
 	var errs []error
 	for _, err := range s.Missing {

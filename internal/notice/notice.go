@@ -45,6 +45,17 @@ const (
 	RingBroken   // an open ring can't be read any more
 	DrainHangs   // reading a ring doesn't return
 
+	// Of stores of NIXL's prometheus_mp exporter:
+
+	MPStoreOpened
+	MPStoreRefused // a file can't be read as a store
+	MPStoreLimit   // there are more rings and stores than allowed
+	MPStoreRestart // an agent has a new process
+	MPStoreShared  // several processes have an agent of one name
+	MPStoreBounds  // an agent's histograms start from zero, because the bounds changed
+	MPStoreLost    // a store was removed before its last values were read
+	MPStoreRetired // an agent is no longer reported because its processes exited
+
 	CheckpointUnusable // an agent's totals start from zero
 	StoreFailed        // checkpoints can't be stored
 	StoreRecovered     // they can again
@@ -61,6 +72,8 @@ func (k Kind) subjects() string {
 		return "directories"
 	case NotRing:
 		return "files"
+	case MPStoreOpened, MPStoreRefused, MPStoreLimit, MPStoreRestart, MPStoreShared, MPStoreBounds, MPStoreLost, MPStoreRetired:
+		return "stores"
 	default:
 		return "rings"
 	}

@@ -97,15 +97,19 @@ func (h *Histogram) Total() Sum { return h.sum }
 // Sum is the sum of the values in the metric's unit.
 func (h *Histogram) Sum() float64 { return h.sum.Float64() / h.scale.perUnit }
 
-// Min is the smallest value in the metric's unit, 0 if there is none.
+// HasRange reports whether the smallest and the largest value are known. They
+// aren't if there is no value, or if another program has counted them.
+func (h *Histogram) HasRange() bool { return h.min <= h.max }
+
+// Min is the smallest value in the metric's unit, 0 if it isn't known.
 func (h *Histogram) Min() float64 {
-	if h.min > h.max {
+	if !h.HasRange() {
 		return 0
 	}
 	return h.scale.value(h.min)
 }
 
-// Max is the largest value in the metric's unit, 0 if there is none.
+// Max is the largest value in the metric's unit, 0 if it isn't known.
 func (h *Histogram) Max() float64 { return h.scale.value(h.max) }
 
 // Last is the newest value in the metric's unit, 0 if there is none.

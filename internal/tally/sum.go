@@ -23,6 +23,15 @@ func (s *Sum) plus(t Sum) {
 	s.Hi, _ = bits.Add64(s.Hi, t.Hi, carry)
 }
 
+// raise makes s the larger of s and t, and reports whether that changed it.
+func (s *Sum) raise(t Sum) bool {
+	if t.Hi < s.Hi || t.Hi == s.Hi && t.Lo <= s.Lo {
+		return false
+	}
+	*s = t
+	return true
+}
+
 // sub takes t, which must not be larger, off the sum.
 func (s *Sum) sub(t Sum) {
 	var borrow uint64

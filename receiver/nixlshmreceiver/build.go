@@ -60,8 +60,11 @@ func (b *builder) write(a *drain.Snapshot, taken pcommon.Timestamp) {
 	b.transfers(a.Totals)
 	b.memory(a.Totals)
 	b.errors(a.Totals)
-	b.events(a.Totals)
-	b.health(a.Totals, a.Layout)
+	b.RecordNixlTelemetryEventsDroppedDataPoint(b.ts, a.Totals.Dropped().Sum.Int64())
+	if len(a.Processes) == 0 { // a store has neither events nor a ring
+		b.events(a.Totals)
+		b.ring(a.Totals, a.Layout)
+	}
 	b.up(a.Up)
 	b.EmitForResource(b.emission...)
 }
@@ -73,7 +76,7 @@ func (b *builder) finish(res pcommon.Resource, metrics pmetric.MetricSlice) {
 	p.histograms(t)
 	p.overflow(t, &b.cfg.Metrics)
 	if b.cfg.ExporterNames {
-		p.exporterNames(t, b.hostname, valid(b.agent.Name))
+		p.exporterNames(b.agent, b.hostname)
 	}
 }
 
@@ -88,8 +91,14 @@ func (b *builder) resource(a *drain.Snapshot, res pcommon.Resource) {
 	rb.SetServiceInstanceID(identity.InstanceID(b.hostname, a.ID))
 	rb.SetHostName(b.hostname)
 	rb.SetNixlAgentName(valid(a.Name))
-	rb.SetNixlTelemetryLayout(a.Layout.String())
+	rb.SetNixlTelemetryLayout(a.LayoutName())
 	rb.SetNixlTelemetryPath(valid(filepath.Join(a.Dir, a.Name)))
+	if n := len(a.Processes); n > 0 {
+		rb.SetNixlTelemetryPath(valid(filepath.Join(a.Dir, filepath.Base(a.Path))))
+		if rank := a.Processes[n-1].LocalRank; rank != "" {
+			rb.SetNixlLocalRank(valid(rank))
+		}
+	}
 	var others []attribute.KeyValue
 	for _, kv := range a.Resource.ToSlice() {
 		switch kv.Key {
@@ -206,10 +215,8 @@ func (b *builder) up(up drain.Up) {
 	}
 }
 
-// health is what is known of the ring. Loss is reported from 0 on, as errors
-// are.
-func (b *builder) health(t *tally.Totals, layout ringbuf.Layout) {
-	b.RecordNixlTelemetryEventsDroppedDataPoint(b.ts, t.Dropped().Sum.Int64())
+// ring is what is known of the ring. Loss is reported from 0 on, as errors are.
+func (b *builder) ring(t *tally.Totals, layout ringbuf.Layout) {
 	b.RecordNixlTelemetryRingCapacityDataPoint(b.ts, int64(t.Capacity()))
 	b.RecordNixlTelemetryRingUtilizationDataPoint(b.ts, t.Utilization())
 	b.RecordNixlTelemetryRingSaturationsDataPoint(b.ts, int64(t.Saturations()))

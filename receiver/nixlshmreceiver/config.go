@@ -182,6 +182,7 @@ func (c *Config) host(report func(notice.Notice)) host.Config {
 		AllowedUIDs: c.AllowedUIDs,
 		StaleAfter:  c.StaleAfter,
 		Tally:       c.tally(),
+		Stores:      true,
 		Report:      report,
 	}
 	if p := c.Discovery.Processes; p != nil {

@@ -2,67 +2,109 @@ package nixlshmreceiver
 
 import (
 	"math"
+	"strconv"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // exporterNames writes the series that NIXL v1.4.0's own Prometheus exporter
-// serves, and the two histograms of its main branch, under the same names and
-// in the same units. None has a unit, so that a Prometheus exporter adds no
-// suffix to its name.
-func (p points) exporterNames(t *tally.Totals, hostname, agent string) {
-	e := exporterPoints{p, hostname, agent}
+// serves, and the two histograms of its main branch, with the same names, help
+// texts and units. None has a unit, so that a Prometheus exporter adds no suffix
+// to its name.
+//
+// Those of an agent with stores are what NIXL's prometheus_mp exporter serves:
+// series per process, with labels that identify it.
+func (p points) exporterNames(a *drain.Snapshot, hostname string) {
+	agent := valid(a.Name)
+	if len(a.Processes) == 0 {
+		exporterPoints{points: p, labels: []label{{"hostname", hostname}, {"agent_name", agent}}}.write(a.Totals)
+	}
+	for i := range a.Processes {
+		process := &a.Processes[i]
+		labels := []label{
+			{"hostname", valid(process.Host)},
+			{"agent_name", agent},
+			{"pid", strconv.FormatInt(process.PID, 10)},
+			{"agent_instance", strconv.FormatUint(process.Instance, 10)},
+		}
+		if process.LocalRank != "" {
+			labels = append(labels, label{"local_rank", valid(process.LocalRank)})
+		}
+		own := p
+		own.start = min(pcommon.NewTimestampFromTime(process.Start), p.ts-1)
+		exporterPoints{points: own, labels: labels, again: i > 0}.write(process.Totals)
+	}
+}
+
+// exporterPoints writes the series of one agent or process.
+type exporterPoints struct {
+	points
+	labels []label
+	again  bool // the metrics are there, of another process
+}
+
+type label struct{ name, value string }
+
+func (e exporterPoints) write(t *tally.Totals) {
 	tx, rx := t.Size(tally.Transmit), t.Size(tally.Receive)
 	duration, post := t.Duration(), t.PostDuration()
 	registered, deregistered := t.Registered(), t.Deregistered()
 
-	e.counter("agent_tx_bytes_total", tx.Total())
-	e.counter("agent_rx_bytes_total", rx.Total())
-	e.counter("agent_tx_requests_num_total", t.Requests(tally.Transmit).Sum)
-	e.counter("agent_rx_requests_num_total", t.Requests(tally.Receive).Sum)
-	e.counter("agent_memory_registered_total", registered.Sum)
-	e.counter("agent_memory_deregistered_total", deregistered.Sum)
-	e.counter("agent_xfer_time_total", duration.Total())
-	e.counter("agent_xfer_post_time_total", post.Total())
-	e.counter("agent_telemetry_events_dropped_total", t.Dropped().Sum)
+	e.counter("agent_tx_bytes_total", "Number of bytes sent by the agent", tx.Total())
+	e.counter("agent_rx_bytes_total", "Number of bytes received by the agent", rx.Total())
+	e.counter("agent_tx_requests_num_total", "Number of requests sent by the agent", t.Requests(tally.Transmit).Sum)
+	e.counter("agent_rx_requests_num_total", "Number of requests received by the agent", t.Requests(tally.Receive).Sum)
+	e.counter("agent_memory_registered_total", "Cumulative memory registered", registered.Sum)
+	e.counter("agent_memory_deregistered_total", "Cumulative memory deregistered", deregistered.Sum)
+	e.counter("agent_xfer_time_total", "Cumulative sum of transfer time from start to completion", duration.Total())
+	e.counter("agent_xfer_post_time_total", "Cumulative sum of time from start to posting to the back-end", post.Total())
+	e.counter("agent_telemetry_events_dropped_total",
+		"Cumulative telemetry events dropped at the producer-side staging queue", t.Dropped().Sum)
 	e.errors(t)
 
-	e.gauge("agent_tx_last_bytes", tx.LastInt64())
-	e.gauge("agent_rx_last_bytes", rx.LastInt64())
-	e.gauge("agent_memory_registered_last_bytes", registered.Last())
-	e.gauge("agent_memory_deregistered_last_bytes", deregistered.Last())
-	e.gauge("agent_xfer_time", duration.LastInt64())
-	e.gauge("agent_xfer_post_time", post.LastInt64())
+	e.gauge("agent_tx_last_bytes", "Bytes sent by the last request", tx.LastInt64())
+	e.gauge("agent_rx_last_bytes", "Bytes received by the last request", rx.LastInt64())
+	e.gauge("agent_memory_registered_last_bytes", "Memory registered by the last operation", registered.Last())
+	e.gauge("agent_memory_deregistered_last_bytes", "Memory deregistered by the last operation", deregistered.Last())
+	e.gauge("agent_xfer_time", "Transfer time of the last request", duration.LastInt64())
+	e.gauge("agent_xfer_post_time", "Post time of the last request", post.LastInt64())
 
-	e.histogram("agent_xfer_time_us", duration)
-	e.histogram("agent_xfer_post_time_us", post)
+	e.histogram("agent_xfer_time_us", "Distribution of transfer time from start to completion, in microseconds", duration)
+	e.histogram("agent_xfer_post_time_us", "Distribution of time from start to posting to the back-end, in microseconds", post)
 }
 
-type exporterPoints struct {
-	points
-	hostname, agent string
-}
-
-func (e exporterPoints) metric(name string) pmetric.Metric {
+// metric returns the metric of a name: that of an earlier process of the agent, or
+// a new one.
+func (e exporterPoints) metric(name, help string) pmetric.Metric {
+	if e.again {
+		if m, ok := e.find(name); ok {
+			return m
+		}
+	}
 	m := e.metrics.AppendEmpty()
 	m.SetName(name)
+	m.SetDescription(help)
 	return m
 }
 
 func (e exporterPoints) label(attrs pcommon.Map) {
-	attrs.PutStr("hostname", e.hostname)
-	attrs.PutStr("agent_name", e.agent)
+	for _, l := range e.labels {
+		attrs.PutStr(l.name, l.value)
+	}
 }
 
-func (e exporterPoints) sum(name string) pmetric.NumberDataPointSlice {
-	s := e.metric(name).SetEmptySum()
-	s.SetIsMonotonic(true)
-	s.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
-	return s.DataPoints()
+func (e exporterPoints) sum(name, help string) pmetric.NumberDataPointSlice {
+	m := e.metric(name, help)
+	if m.Type() == pmetric.MetricTypeEmpty {
+		m.SetEmptySum().SetIsMonotonic(true)
+		m.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	}
+	return m.Sum().DataPoints()
 }
 
 func (e exporterPoints) point(list pmetric.NumberDataPointSlice, value int64) pmetric.NumberDataPoint {
@@ -74,33 +116,41 @@ func (e exporterPoints) point(list pmetric.NumberDataPointSlice, value int64) pm
 	return dp
 }
 
-func (e exporterPoints) counter(name string, total tally.Sum) {
-	e.point(e.sum(name), total.Int64())
+func (e exporterPoints) counter(name, help string, total tally.Sum) {
+	e.point(e.sum(name, help), total.Int64())
 }
 
 func (e exporterPoints) errors(t *tally.Totals) {
-	list := e.sum("agent_errors_total")
+	list := e.sum("agent_errors_total", "Cumulative error count by status")
 	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
 		e.point(list, t.Errors(kind).Sum.Int64()).Attributes().PutStr("status", errorTypes[kind])
 	}
 }
 
-func (e exporterPoints) gauge(name string, value int64) {
-	e.point(e.metric(name).SetEmptyGauge().DataPoints(), value)
+func (e exporterPoints) gauge(name, help string, value int64) {
+	m := e.metric(name, help)
+	if m.Type() == pmetric.MetricTypeEmpty {
+		m.SetEmptyGauge()
+	}
+	e.point(m.Gauge().DataPoints(), value)
 }
 
 // histogram writes a distribution in microseconds. NIXL's has explicit bounds,
 // so that there is none where the receiver keeps others.
-func (e exporterPoints) histogram(name string, h *tally.Histogram) {
+func (e exporterPoints) histogram(name, help string, h *tally.Histogram) {
 	if h.Kind() != tally.Explicit {
 		return
 	}
-	metric := e.metric(name).SetEmptyHistogram()
-	metric.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
-	dp := e.fill(metric.DataPoints().AppendEmpty(), h)
+	m := e.metric(name, help)
+	if m.Type() == pmetric.MetricTypeEmpty {
+		m.SetEmptyHistogram().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	}
+	dp := e.fill(m.Histogram().DataPoints().AppendEmpty(), h)
 	dp.SetSum(h.Total().Float64())
-	dp.SetMin(micros(h.Min()))
-	dp.SetMax(micros(h.Max()))
+	if h.HasRange() {
+		dp.SetMin(micros(h.Min()))
+		dp.SetMax(micros(h.Max()))
+	}
 	for i, bound := range h.Bounds() {
 		dp.ExplicitBounds().SetAt(i, micros(bound))
 	}

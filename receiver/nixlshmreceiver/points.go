@@ -85,8 +85,10 @@ func (p points) fill(dp pmetric.HistogramDataPoint, h *tally.Histogram) pmetric.
 	dp.SetTimestamp(p.ts)
 	dp.SetCount(h.Count())
 	dp.SetSum(h.Sum())
-	dp.SetMin(h.Min())
-	dp.SetMax(h.Max())
+	if h.HasRange() {
+		dp.SetMin(h.Min())
+		dp.SetMax(h.Max())
+	}
 	dp.BucketCounts().FromRaw(h.Counts())
 	dp.ExplicitBounds().FromRaw(h.Bounds())
 	return dp
@@ -134,13 +136,21 @@ func (p points) overflowPoint(m semconv.Metric, value int64) {
 
 // sum is the metric that was generated, or a new one where it has no points.
 func (p points) sum(m semconv.Metric) pmetric.Metric {
-	for i := range p.metrics.Len() {
-		if metric := p.metrics.At(i); metric.Name() == m.Name {
-			return metric
-		}
+	if metric, ok := p.find(m.Name); ok {
+		return metric
 	}
 	metric := p.add(m)
 	metric.SetEmptySum().SetIsMonotonic(true)
 	metric.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 	return metric
+}
+
+// find returns the metric of a name.
+func (p points) find(name string) (pmetric.Metric, bool) {
+	for i := range p.metrics.Len() {
+		if metric := p.metrics.At(i); metric.Name() == name {
+			return metric, true
+		}
+	}
+	return pmetric.Metric{}, false
 }

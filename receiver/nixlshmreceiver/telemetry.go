@@ -105,8 +105,8 @@ func (t *telemetry) observeRings(o metric.Int64Observer, s host.State) {
 func (t *telemetry) collected(agents []drain.Snapshot) {
 	c := census{byLayout: make(map[string]int64)}
 	for i := range agents {
-		c.byLayout[agents[i].Layout.String()]++
-		if agents[i].Up == drain.UpNo {
+		c.byLayout[agents[i].LayoutName()]++
+		if agents[i].Up == drain.UpNo && len(agents[i].Processes) == 0 { // the stores of processes that have exited are closed
 			c.exited++
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
-	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/host"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -61,16 +60,16 @@ func (s *system) told(k notice.Kind, what string) bool {
 }
 
 // collect collects within a second, which it must not exceed by much.
-func (s *system) collect() drain.Collection {
+func (s *system) collect() host.Collection {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
 	defer cancel()
 	return s.collectBy(ctx)
 }
 
-func (s *system) collectBy(ctx context.Context) drain.Collection {
+func (s *system) collectBy(ctx context.Context) host.Collection {
 	s.t.Helper()
-	done := make(chan drain.Collection, 1)
+	done := make(chan host.Collection, 1)
 	go func() {
 		c, err := s.Collect(ctx, false)
 		if err != nil {
@@ -88,13 +87,13 @@ func (s *system) collectBy(ctx context.Context) drain.Collection {
 		return c
 	case <-time.After(patience):
 		s.t.Fatal("a collection doesn't return after its context has ended")
-		return drain.Collection{}
+		return host.Collection{}
 	}
 }
 
 // requests returns how many transmissions an agent is reported to have made,
 // and whether it is reported.
-func requests(c drain.Collection, path string) (n uint64, reported bool) {
+func requests(c host.Collection, path string) (n uint64, reported bool) {
 	for _, s := range c.Snapshots {
 		if s.Path == path {
 			return s.Totals.Requests(tally.Transmit).Events, true

@@ -54,7 +54,7 @@ func program(t *testing.T, name string) string {
 		if bin.dir, bin.err = os.MkdirTemp("", "interop-*"); bin.err != nil { //nolint:usetesting // for all tests, not for this one
 			return
 		}
-		for _, name := range []string{"producer", "consumer"} {
+		for _, name := range []string{"producer", "consumer", "store"} {
 			source := filepath.Join(ringtest.Root(t), "testdata", "interop", name+".cpp")
 			build := exec.CommandContext(t.Context(), cxx, "-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror",
 				"-o", filepath.Join(bin.dir, name), source, "-pthread")

@@ -34,6 +34,7 @@ func groups() []group {
 		{name: "two processes", pkg: "./test/bench", bench: "^BenchmarkTwoProcesses$", time: "1x", once: true},
 		{name: "many rings", pkg: "./internal/drain", bench: "^Benchmark(Idle|Busy)Round$/^rings=(1|10|100|1000)$"},
 		{name: "very many rings", pkg: "./internal/drain", bench: "^Benchmark(Idle|Busy)Round$/^rings=10000$", once: true, long: true},
+		{name: "stores", pkg: "./internal/store", bench: "^BenchmarkStores$"},
 		{name: "collection", pkg: "./receiver/nixlshmreceiver", bench: "^BenchmarkCollect$", time: "1s"},
 		{name: "discovery", pkg: "./internal/process", bench: "^BenchmarkScan$", time: "720x", once: true, long: true},
 		{name: "bridge", pkg: "./bridge/ringkernel", bench: "^Benchmark(Goroutines|Disabled|Loop|Register|Memory)$"},

@@ -90,6 +90,13 @@ func discoveries() []row {
 }
 
 func collections() (list []row) {
+	for _, n := range []int{100, 1000} {
+		list = append(list, row{
+			what: fmt.Sprintf("a prometheus_mp store per collection, of %d that have all changed", n), against: "a number of ns",
+			bench: fmt.Sprintf("Stores/busy/stores=%d", n), unit: "ns/store", form: "%.0f ns", goal: 2000,
+			beside: []beside{{fmt.Sprintf("Stores/idle/stores=%d", n), "ns/store", "%.0f ns if none has"}},
+		})
+	}
 	for _, n := range []int{64, 1024} {
 		list = append(list, row{
 			what: fmt.Sprintf("a collection of %d agents, the full catalog", n), against: "the same points as plain pdata",

@@ -242,7 +242,7 @@ type metricNixlAgentUp struct {
 // init fills nixl.agent.up metric with initial data.
 func (m *metricNixlAgentUp) init() {
 	m.data.SetName("nixl.agent.up")
-	m.data.SetDescription("1 while a process other than the reader has the agent's ring open, 0 once none has; absent if the kernel can't tell.")
+	m.data.SetDescription("1 while a process other than the reader has the agent's ring or store open, 0 once none has; absent if the kernel can't tell.")
 	m.data.SetUnit("1")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)

@@ -178,7 +178,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.agent.up"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "1 while a process other than the reader has the agent's ring open, 0 once none has; absent if the kernel can't tell.", mi.Description())
+					assert.Equal(t, "1 while a process other than the reader has the agent's ring or store open, 0 once none has; absent if the kernel can't tell.", mi.Description())
 					assert.Equal(t, "1", mi.Unit())
 					assert.False(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())

@@ -1,0 +1,259 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/discover"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Config says what a [Directory] looks for.
+type Config struct {
+	Dir         string
+	Include     []string // doublestar patterns of the names of agents; all if empty
+	Exclude     []string
+	AllowedUIDs []uint32        // owners whose stores are read; any if empty
+	Rings       *discover.Rings // counts rings and stores; must not be nil
+	StaleAfter  time.Duration   // how long an agent that has exited is still reported
+	Histograms  bool            // totals have histograms of durations
+
+	Notices *notice.Reporter
+	Saver   *checkpoint.Saver // nil to keep totals for the life of this program only
+
+	// ReadTimeout is how long a collection waits for the file system, and no longer
+	// than a quarter of what its context allows; a second if 0.
+	ReadTimeout time.Duration
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
+	// Uptime returns how long the machine has run, without the time that it was
+	// suspended as far as possible; the kernel's if nil.
+	Uptime func() (time.Duration, error)
+	// OpenFolder opens a folder below Dir; ringbuf.OpenFolder if nil.
+	OpenFolder func(dir, name string) (*ringbuf.Folder, error)
+}
+
+// Directory reads the stores in one directory. Its methods are safe for
+// concurrent use, and none of them waits for the file system.
+type Directory struct {
+	cfg     Config
+	notices *notice.Reporter
+	mail    mailbox
+	late    atomic.Bool  // a collection wasn't carried out in time
+	busy    atomic.Int64 // since when the goroutine is at work, in Unix nanoseconds; 0 if it isn't
+	cancel  context.CancelFunc
+	ended   chan struct{}
+
+	// The goroutine has the following fields to itself.
+	agents      map[string]*agent  // by ID
+	records     map[string]*record // by name of the file
+	walks       uint64
+	complete    bool // the last walk came to the end
+	collections uint64
+	urgent      bool // a process joined the base of its agent since the last save
+
+	saving  time.Time    // when the save began that isn't done; zero if there is none
+	waiting []func(bool) // called after the save that follows it
+
+	// Memory that is used again and again.
+	bytes         [size]byte
+	values, total tally.Values
+
+	mu      sync.Mutex // guards what follows; held for moments only
+	stores  int        // that are open
+	refused map[string]discover.Refusal
+}
+
+// New returns a Directory. Nothing is opened before Start.
+func New(cfg Config) (*Directory, error) {
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Dir = dir
+	if cfg.ReadTimeout == 0 {
+		cfg.ReadTimeout = time.Second
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Uptime == nil {
+		cfg.Uptime = uptime
+	}
+	if cfg.OpenFolder == nil {
+		cfg.OpenFolder = ringbuf.OpenFolder
+	}
+	return &Directory{
+		cfg: cfg, notices: cfg.Notices, mail: mailbox{arrived: make(chan struct{}, 1)}, ended: make(chan struct{}),
+		agents: make(map[string]*agent), records: make(map[string]*record), refused: make(map[string]discover.Refusal),
+	}, nil
+}
+
+// uptime reads the time since the machine was started. CLOCK_MONOTONIC, which is
+// what stores have, is the same on a machine that is never suspended.
+func uptime() (time.Duration, error) {
+	text, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	seconds, err := strconv.ParseFloat(first, 64)
+	return time.Duration(seconds * float64(time.Second)), err
+}
+
+// wants reports whether an agent is to be reported.
+func (d *Directory) wants(agent string) bool {
+	matches := func(patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, agent) })
+	}
+	return (len(d.cfg.Include) == 0 || matches(d.cfg.Include)) && !matches(d.cfg.Exclude)
+}
+
+// Start begins to look for stores. It doesn't wait for the first walk.
+func (d *Directory) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	d.cancel = cancel
+	go d.run(ctx)
+}
+
+// Stop closes all stores. It waits for that until ctx ends, as the file system may
+// hang. It is safe to call twice, and before Start.
+func (d *Directory) Stop(ctx context.Context) error {
+	if d.cancel == nil {
+		return nil
+	}
+	d.cancel()
+	select {
+	case <-d.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop reading stores in %s: its file system doesn't answer: %w", d.cfg.Dir, ctx.Err())
+	}
+}
+
+// hangsAfter is how long a step may take before it is reported.
+const hangsAfter = 10 * time.Second
+
+// State returns what the directory has found. It never blocks.
+func (d *Directory) State() discover.State {
+	d.mu.Lock()
+	s := discover.State{Open: d.stores, Refused: maps.Clone(d.refused)}
+	d.mu.Unlock()
+	since := d.busy.Load()
+	if busy := time.Duration(d.cfg.Now().UnixNano() - since); since != 0 && busy >= hangsAfter {
+		s.Missing = fmt.Errorf("%s: a store can't be read: file system hasn't answered for %v", d.cfg.Dir, busy.Round(time.Second))
+	}
+	return s
+}
+
+func (d *Directory) run(ctx context.Context) {
+	defer close(d.ended)
+	watchdog := time.AfterFunc(hangsAfter, d.hangs)
+	watchdog.Stop()
+	walk := time.NewTimer(0)
+	defer walk.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-d.mail.arrived:
+			d.work(watchdog, d.answer)
+		case <-walk.C:
+			d.work(watchdog, d.tick)
+			walk.Reset(discover.ProbeInterval)
+		}
+	}
+	d.work(watchdog, d.end)
+}
+
+// work does something that may block.
+func (d *Directory) work(watchdog *time.Timer, fn func()) {
+	d.busy.Store(d.cfg.Now().UnixNano())
+	watchdog.Reset(hangsAfter)
+	fn()
+	watchdog.Stop()
+	d.busy.Store(0)
+}
+
+func (d *Directory) hangs() {
+	d.notices.Report(notice.Notice{
+		Kind: notice.DirectoryHangs, Level: slog.LevelError, Path: d.cfg.Dir,
+		Text: fmt.Sprintf("file system hasn't answered for %v; until it does, the agents that have stores in this directory aren't reported; check the file system", hangsAfter),
+	})
+}
+
+// tick looks for new stores, and for processes that have exited.
+func (d *Directory) tick() {
+	d.walk()
+	for _, a := range d.agents {
+		d.poll(a, false)
+	}
+	d.loadDue()
+	d.retire()
+	if d.urgent {
+		d.save(func(bool) {})
+	}
+}
+
+// answer does what was asked.
+func (d *Directory) answer() {
+	for _, fn := range d.mail.take(false) {
+		fn()
+	}
+}
+
+// end does what was asked last, and closes all stores.
+func (d *Directory) end() {
+	for _, fn := range d.mail.take(true) {
+		fn()
+	}
+	for _, a := range d.agents {
+		d.drop(a)
+	}
+}
+
+// mailbox takes requests from any goroutine without ever blocking it.
+type mailbox struct {
+	mu       sync.Mutex
+	requests []func()
+	closed   bool
+	arrived  chan struct{} // has room for one signal
+}
+
+// put adds a request, and reports whether it will be taken.
+func (m *mailbox) put(fn func()) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
+	m.requests = append(m.requests, fn)
+	select {
+	case m.arrived <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// take returns the requests in order, the last ones if the mailbox is to close.
+func (m *mailbox) take(last bool) []func() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	requests := m.requests
+	m.requests, m.closed = nil, last
+	return requests
+}

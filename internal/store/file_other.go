@@ -1,0 +1,11 @@
+//go:build !linux
+
+package store
+
+import (
+	"errors"
+	"os"
+)
+
+// held returns [errors.ErrUnsupported].
+func held(*os.File) (bool, error) { return false, errors.ErrUnsupported }

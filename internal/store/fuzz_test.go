@@ -1,0 +1,84 @@
+//go:build linux && (amd64 || arm64)
+
+package store
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/storetest"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+)
+
+// FuzzStore reads arbitrary bytes as a store. Nothing panics, and what is accepted
+// makes totals.
+func FuzzStore(f *testing.F) {
+	b := storetest.Bytes(f)
+	f.Add(b)
+	f.Add(b[:size-1])
+	f.Add(bytes.Repeat([]byte{0xff}, size))
+	name, ok := parseName(storetest.Real)
+	if !ok {
+		f.Fatal("the name of the real store isn't one")
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := parseHeader(b, name)
+		if err != nil {
+			return
+		}
+		shape, err := h.shape(true)
+		if err != nil {
+			return
+		}
+		var v, sum tally.Values
+		parseValues(b, len(h.bounds), &v)
+		sum.Add(&v)
+		sum.Add(&v)
+		if sum.Advance(&v) {
+			t.Error("a sum is less than a part of it")
+		}
+		totals := shape.Import(&sum, &v)
+		if n := len(totals.Duration().Counts()); len(h.bounds) > 0 && n != len(h.bounds)+1 {
+			t.Errorf("%d counts with %d bounds", n, len(h.bounds))
+		}
+		if usage, known := totals.MemoryUsage(); known && usage < 0 {
+			t.Errorf("memory usage is %d", usage)
+		}
+	})
+}
+
+// FuzzCheckpoint decodes arbitrary bytes as a checkpoint. What is accepted makes an
+// agent whose checkpoint says the same.
+func FuzzCheckpoint(f *testing.F) {
+	name, _ := parseName(storetest.Real)
+	h, err := parseHeader(storetest.Bytes(f), name)
+	if err != nil {
+		f.Fatal(err)
+	}
+	p := &process{header: h, file: storetest.Real}
+	parseValues(storetest.Bytes(f), len(h.bounds), &p.values)
+	now := time.Unix(1_800_000_000, 0)
+	a := &agent{start: now, bounds: h.bounds, processes: []*process{p}, counted: map[string]time.Time{"nixl.1.2.3.mmap": now}, earlier: true}
+	a.base.Add(&p.values)
+	f.Add(a.encode(now))
+	f.Add([]byte(`{"Version":1,"Bounds":[1],"Running":{"nixl.1.2.3.mmap":{"Duration":{"Counts":[1]}}}}`))
+	f.Add([]byte("null"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := decode(b)
+		if err != nil {
+			return
+		}
+		a := &agent{counted: make(map[string]time.Time)}
+		a.restore(&s, now)
+		var total tally.Values
+		total.Set(&a.base)
+		for _, p := range a.processes {
+			a.add(&total, p)
+		}
+		again, err := decode(a.encode(now))
+		if err != nil || len(again.Running) != len(s.Running) {
+			t.Errorf("%v; %d running, not %d", err, len(again.Running), len(s.Running))
+		}
+	})
+}

@@ -1,0 +1,58 @@
+//go:build linux && (amd64 || arm64)
+
+package store
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/storetest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// A file system that hangs delays one collection for a moment, and none after it.
+// Once it answers, its agents are reported again.
+func TestHangingFileSystem(t *testing.T) {
+	x := newWorld(t)
+	work(storetest.Create(t, x.dir, storetest.Config{}), 1)
+	answers := make(chan struct{})
+	answer := sync.OnceFunc(func() { close(answers) })
+	defer answer()
+	r := x.read(func(c *Config) {
+		c.ReadTimeout = 50 * time.Millisecond
+		c.OpenFolder = func(dir, name string) (*ringbuf.Folder, error) {
+			<-answers
+			return ringbuf.OpenFolder(dir, name)
+		}
+	})
+	began := time.Now()
+	if agents := r.Collect(true).Wait(t.Context()); len(agents) != 0 {
+		t.Errorf("agents are %v", agents)
+	}
+	if took := time.Since(began); took < 50*time.Millisecond {
+		t.Errorf("the first collection took %v", took)
+	}
+	if c := r.Collect(true); c != nil {
+		t.Error("another collection waits for the file system")
+	}
+	x.pass(hangsAfter)
+	if err := r.State().Missing; err == nil {
+		t.Error("the state says nothing")
+	}
+	answer()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for end := time.Now().Add(patience); ; <-look.C {
+		if c := r.Collect(true); c != nil {
+			if agents := c.Wait(t.Context()); len(agents) == 1 {
+				check(t, map[string]drain.Snapshot{"agent": agents[0]}, map[string]sums{"agent": transfers(1, drain.UpYes)})
+				return
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatal("the agent isn't reported again")
+		}
+	}
+}

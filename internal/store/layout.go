@@ -1,0 +1,178 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Pattern is a doublestar pattern of the names of stores, in any folder.
+const Pattern = "**/nixl.*.*.*.mmap"
+
+// The layout of a store is storeLayout in NIXL's mp_store_layout.h. Numbers are
+// little endian, and there is no padding.
+const (
+	magic         = 0x3153504d4c58494e // "NIXLMPS1"; MP_STORE_MAGIC
+	schemaVersion = 1                  // MP_STORE_SCHEMA_VERSION
+	slots         = ringbuf.Types      // MP_STORE_SLOT_COUNT: one per event type
+	maxBounds     = 32                 // MP_STORE_MAX_BUCKETS
+
+	atMagic        = 0
+	atVersion      = 8
+	atSlots        = 12
+	atPID          = 16
+	atUpdated      = 24
+	atInstance     = 32
+	atBoundCount   = 40
+	atAgent        = 48  // char[256]
+	atHost         = 304 // char[128]
+	atRank         = 432 // char[64]
+	atBounds       = 496 // double[32]
+	atCounters     = 752 // uint64[21], by type; so are the following
+	atGauges       = atCounters + 8*slots
+	atBuckets      = atGauges + 8*slots                           // uint64[21][33]; the last has no bound
+	size           = atBuckets + 8*slots*bucketsPerType + 8*slots // 6,800; the sums of the histograms are last
+	bucketsPerType = maxBounds + 1
+
+	// The values from valuesFrom to valuesTo are all that is of use once the header
+	// was read. The sums of the histograms aren't among them: the counters of
+	// transfer times and post times say the same.
+	valuesFrom = atCounters
+	valuesTo   = atBuckets + 8*bucketsPerType*(int(ringbuf.TypeXferPostTime)+1)
+)
+
+// Why a file can't be read as a store.
+var (
+	errInvalid = errors.New("invalid store")
+	errShrunk  = fmt.Errorf("%w: the file was truncated", errInvalid)
+	errVersion = errors.New("unknown store version")
+)
+
+// fileName is what the name of a store says: nixl.PID.MARKER.INSTANCE.mmap.
+type fileName struct {
+	pid      int64
+	marker   int64 // when the process started, in nanoseconds since the epoch
+	instance uint64
+}
+
+var fileNames = regexp.MustCompile(`^nixl\.(\d{1,19})\.(\d{1,19})\.(\d{1,20})\.mmap$`)
+
+func parseName(name string) (f fileName, ok bool) {
+	m := fileNames.FindStringSubmatch(name)
+	if m == nil {
+		return f, false
+	}
+	var errs [3]error
+	f.pid, errs[0] = strconv.ParseInt(m[1], 10, 64)
+	f.marker, errs[1] = strconv.ParseInt(m[2], 10, 64)
+	f.instance, errs[2] = strconv.ParseUint(m[3], 10, 64)
+	return f, errors.Join(errs[:]...) == nil
+}
+
+// header is the part of a store that its process writes once.
+type header struct {
+	fileName
+
+	agent, host, rank string
+	bounds            []float64 // in microseconds
+	updated           uint64    // CLOCK_MONOTONIC, in nanoseconds; the process keeps it up to date
+}
+
+// parseHeader checks and copies the header of a store. b has the file's size.
+func parseHeader(b []byte, name fileName) (h header, err error) {
+	le := binary.LittleEndian
+	switch {
+	case len(b) != size:
+		return h, fmt.Errorf("%w: it has %d bytes, not %d", errInvalid, len(b), size)
+	case le.Uint64(b[atMagic:]) != magic:
+		return h, fmt.Errorf("%w: it doesn't begin with NIXLMPS1", errInvalid)
+	case le.Uint32(b[atVersion:]) != schemaVersion, le.Uint32(b[atSlots:]) != uint32(slots):
+		return h, fmt.Errorf("%w %d with %d event types: this release reads version %d with %d; update the reader",
+			errVersion, le.Uint32(b[atVersion:]), le.Uint32(b[atSlots:]), schemaVersion, slots)
+	}
+	h.fileName = fileName{pid: int64(le.Uint64(b[atPID:])), marker: name.marker, instance: le.Uint64(b[atInstance:])}
+	if h.fileName != name {
+		return h, fmt.Errorf("%w: it is that of process %d, instance %d", errInvalid, h.pid, h.instance)
+	}
+	h.updated = le.Uint64(b[atUpdated:])
+	var errs [3]error
+	h.agent, errs[0] = parseText(b[atAgent:atHost], "agent name")
+	h.host, errs[1] = parseText(b[atHost:atRank], "host name")
+	h.rank, errs[2] = parseText(b[atRank:atBounds], "local rank")
+	if err := errors.Join(errs[:]...); err != nil {
+		return h, err
+	}
+	if h.agent == "" {
+		return h, fmt.Errorf("%w: the agent has no name", errInvalid)
+	}
+	n := le.Uint64(b[atBoundCount:])
+	if n > maxBounds {
+		return h, fmt.Errorf("%w: %d bucket bounds, more than %d", errInvalid, n, maxBounds)
+	}
+	h.bounds = make([]float64, n)
+	for i := range h.bounds {
+		h.bounds[i] = math.Float64frombits(le.Uint64(b[atBounds+8*i:]))
+	}
+	return h, nil
+}
+
+func parseText(b []byte, what string) (string, error) {
+	text, _, ok := bytes.Cut(b, []byte{0})
+	if !ok {
+		return "", fmt.Errorf("%w: the %s isn't terminated", errInvalid, what)
+	}
+	return string(text), nil
+}
+
+// shape returns the shape of the totals of a store. The error says that the
+// bounds aren't finite, positive and increasing.
+func (h *header) shape(histograms bool) (*tally.Shape, error) {
+	duration := tally.HistogramConfig{Kind: tally.NoHistogram}
+	if histograms && len(h.bounds) > 0 {
+		duration.Kind = tally.Explicit
+	}
+	for _, bound := range h.bounds {
+		duration.Bounds = append(duration.Bounds, bound/1e6)
+	}
+	none := tally.HistogramConfig{Kind: tally.NoHistogram}
+	shape, err := tally.NewShape(tally.Config{Duration: duration, Size: none, Throughput: none})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errInvalid, err)
+	}
+	return shape, nil
+}
+
+// parseValues copies the values of a store with a number of bounds. b begins with
+// the store. into is reused. The process goes on counting meanwhile, so the values
+// aren't of one moment. Each is a whole one: the kernel copies aligned words.
+func parseValues(b []byte, bounds int, into *tally.Values) {
+	le := binary.LittleEndian
+	for t := range into.Sums {
+		into.Sums[t] = tally.Sum{Lo: le.Uint64(b[atCounters+8*t:])}
+		into.Last[t] = le.Uint64(b[atGauges+8*t:])
+	}
+	parseDistribution(b, ringbuf.TypeXferTime, bounds, &into.Duration)
+	parseDistribution(b, ringbuf.TypeXferPostTime, bounds, &into.Post)
+	into.Sums[ringbuf.TypeXferTime], into.Sums[ringbuf.TypeXferPostTime] = tally.Sum{}, tally.Sum{}
+}
+
+// maxCount is more than a process ever counts. Larger numbers could make a sum of
+// counts wrap.
+const maxCount = 1 << 48
+
+func parseDistribution(b []byte, t ringbuf.Type, bounds int, into *tally.Distribution) {
+	le := binary.LittleEndian
+	into.Sum = tally.Sum{Lo: le.Uint64(b[atCounters+8*int(t):])}
+	into.Counts = into.Counts[:0]
+	for i := range bounds + 1 {
+		n := le.Uint64(b[atBuckets+8*(int(t)*bucketsPerType+i):])
+		into.Counts = append(into.Counts, min(n, maxCount))
+	}
+}

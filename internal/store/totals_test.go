@@ -1,0 +1,336 @@
+//go:build linux && (amd64 || arm64)
+
+package store
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/storetest"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// The totals of a store that a real agent wrote are those that its JSON lists.
+func TestRealStore(t *testing.T) {
+	x := newWorld(t)
+	x.now = time.Unix(1_800_000_000, 0) // after the process started
+	if err := os.WriteFile(filepath.Join(x.dir, storetest.Real), storetest.Bytes(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := storetest.Read(t)
+	// It was read right after its process exited.
+	r := x.read(func(c *Config) {
+		c.Uptime = func() (time.Duration, error) { return time.Duration(want.Updated) + time.Second, nil }
+	})
+	got, ok := r.collect()[want.Agent]
+	if !ok || len(got.Processes) != 1 {
+		t.Fatalf("agent is %+v", got)
+	}
+	p := got.Processes[0]
+	identity := []any{want.PID, want.Instance, want.Host, want.LocalRank, drain.UpNo, int64(1795211775677999379)}
+	if d := cmp.Diff(identity, []any{p.PID, p.Instance, p.Host, p.LocalRank, got.Up, p.Start.UnixNano()}); d != "" {
+		t.Error(d)
+	}
+	totals := got.Totals
+	counters := map[string]int64{
+		"agent_tx_bytes":                 totals.Size(tally.Transmit).Total().Int64(),
+		"agent_rx_bytes":                 totals.Size(tally.Receive).Total().Int64(),
+		"agent_tx_requests_num":          totals.Requests(tally.Transmit).Sum.Int64(),
+		"agent_rx_requests_num":          totals.Requests(tally.Receive).Sum.Int64(),
+		"agent_memory_registered":        totals.Registered().Sum.Int64(),
+		"agent_memory_deregistered":      totals.Deregistered().Sum.Int64(),
+		"agent_xfer_time":                totals.Duration().Total().Int64(),
+		"agent_xfer_post_time":           totals.PostDuration().Total().Int64(),
+		"agent_telemetry_events_dropped": totals.Dropped().Sum.Int64(),
+	}
+	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
+		counters[kind.String()[len("agent_err_"):]] = totals.Errors(kind).Sum.Int64()
+	}
+	last := map[string]int64{
+		"agent_tx_bytes":            totals.Size(tally.Transmit).LastInt64(),
+		"agent_rx_bytes":            totals.Size(tally.Receive).LastInt64(),
+		"agent_memory_registered":   totals.Registered().Last(),
+		"agent_memory_deregistered": totals.Deregistered().Last(),
+		"agent_xfer_time":           totals.Duration().LastInt64(),
+		"agent_xfer_post_time":      totals.PostDuration().LastInt64(),
+	}
+	if d := cmp.Diff(int64s(want.Counters), counters); d != "" {
+		t.Errorf("counters (-JSON +totals)\n%s", d)
+	}
+	if d := cmp.Diff(int64s(want.Gauges), last); d != "" {
+		t.Errorf("last values (-JSON +totals)\n%s", d)
+	}
+	for name, h := range map[string]*tally.Histogram{"agent_xfer_time": totals.Duration(), "agent_xfer_post_time": totals.PostDuration()} {
+		if d := cmp.Diff(want.Hist[name].Buckets, h.Counts()); d != "" {
+			t.Errorf("%s: buckets (-JSON +totals)\n%s", name, d)
+		}
+		for i, bound := range want.Bounds {
+			if got := h.Bounds()[i]; got != bound/1e6 {
+				t.Errorf("%s: bound %v s is %v s", name, bound/1e6, got)
+			}
+		}
+		if h.HasRange() {
+			t.Errorf("%s has a minimum and a maximum, which no store has", name)
+		}
+	}
+	if usage, known := totals.MemoryUsage(); usage != 0 || !known {
+		t.Errorf("memory usage is %d, known %v", usage, known)
+	}
+}
+
+func int64s(m map[string]uint64) map[string]int64 {
+	list := make(map[string]int64)
+	for k, v := range m {
+		list[k] = int64(v)
+	}
+	return list
+}
+
+// A new process of an agent has a new store, whose values start from zero. The
+// agent's totals continue, and last values are those of the newest.
+func TestTotalsContinueWithTheNextProcess(t *testing.T) {
+	x := newWorld(t)
+	first := storetest.Create(t, x.dir, storetest.Config{PID: 1})
+	work(first, 3)
+	first.Count(storetest.Registered, 1000)
+	r := x.read()
+	check(t, r.collect(), map[string]sums{"agent": transfers(3, drain.UpYes)})
+	work(first, 2)
+	first.Exit()
+	check(t, r.collect(), map[string]sums{"agent": transfers(5, drain.UpNo)})
+	check(t, r.collect(), map[string]sums{"agent": transfers(5, drain.UpNo)})
+
+	second := storetest.Create(t, x.dir, storetest.Config{PID: 2})
+	check(t, r.collect(), map[string]sums{"agent": transfers(5, drain.UpYes)})
+	second.Transfer(0, 10, 700, 5)
+	second.Count(storetest.Registered, 200)
+	agents := r.collect()
+	check(t, agents, map[string]sums{"agent": transfers(6, drain.UpYes)})
+	totals := agents["agent"].Totals
+	if usage, known := totals.MemoryUsage(); usage != 200 || !known {
+		t.Errorf("memory usage is %d, known %v: memory of a process that exited isn't in use", usage, known)
+	}
+	if got := totals.Registered().Sum.Int64(); got != 1200 {
+		t.Errorf("registered %d", got)
+	}
+	if d := cmp.Diff([]uint64{0, 5, 1, 0}, totals.Duration().Counts()); d != "" {
+		t.Error(d)
+	}
+	if got := totals.Duration().LastInt64(); got != 700 {
+		t.Errorf("last duration is %d µs", got)
+	}
+	p := agents["agent"].Processes
+	if len(p) != 1 || p[0].PID != 2 || p[0].Totals.Requests(tally.Transmit).Sum.Int64() != 1 {
+		t.Errorf("processes are %+v", p)
+	}
+	if len(r.told(notice.MPStoreRestart)) != 1 || len(r.told(notice.MPStoreShared)) != 0 {
+		t.Errorf("notices are %v", x.notices)
+	}
+}
+
+// The values of a process that exits count once, whether its store is removed
+// before or after they are read.
+func TestLastValuesCountOnce(t *testing.T) {
+	for name, removed := range map[string]bool{"the store stays": false, "the store is removed": true} {
+		t.Run(name, func(t *testing.T) {
+			x := newWorld(t)
+			w := storetest.Create(t, x.dir, storetest.Config{})
+			r := x.read()
+			check(t, r.collect(), map[string]sums{"agent": transfers(0, drain.UpYes)})
+			work(w, 4)
+			w.Exit()
+			if removed {
+				if err := os.Remove(w.Path()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 3 {
+				check(t, r.collect(), map[string]sums{"agent": transfers(4, drain.UpNo)})
+			}
+			if s := r.State(); s.Open != 0 || len(s.Refused) != 0 {
+				t.Errorf("state is %+v", s)
+			}
+		})
+	}
+}
+
+// A value that goes back, in a reading that was torn for example, doesn't make a
+// counter go back.
+func TestCountersNeverGoBack(t *testing.T) {
+	x := newWorld(t)
+	w := storetest.Create(t, x.dir, storetest.Config{})
+	work(w, 5)
+	r := x.read()
+	r.collect()
+	w.SetCounter(storetest.TxBytes, 7)
+	check(t, r.collect(), map[string]sums{"agent": transfers(5, drain.UpYes)})
+}
+
+// The processes of agents that have one name count together, and one notice
+// reports it. The agents of one process are told apart.
+func TestAgentsOfOneNameAddUp(t *testing.T) {
+	x := newWorld(t)
+	work(storetest.Create(t, x.dir, storetest.Config{PID: 1, Agent: "same", Rank: "0"}), 1)
+	work(storetest.Create(t, x.dir, storetest.Config{PID: 2, Agent: "same", Rank: "1"}), 2)
+	started := time.Now()
+	work(storetest.Create(t, x.dir, storetest.Config{PID: 3, Agent: "a", Started: started}), 3)
+	work(storetest.Create(t, x.dir, storetest.Config{PID: 3, Agent: "b", Started: started, Instance: 1}), 4)
+	r := x.read()
+	agents := r.collect()
+	check(t, agents, map[string]sums{
+		"same": transfers(3, drain.UpYes), "a": transfers(3, drain.UpYes), "b": transfers(4, drain.UpYes),
+	})
+	var ranks []string
+	for _, p := range agents["same"].Processes {
+		ranks = append(ranks, p.LocalRank)
+	}
+	if d := cmp.Diff([]string{"0", "1"}, ranks); d != "" {
+		t.Error(d)
+	}
+	if told := r.told(notice.MPStoreShared); len(told) != 1 {
+		t.Errorf("notices are %v", told)
+	}
+}
+
+// Histograms can't continue with other bounds. Counters can.
+func TestOtherBoundsStartHistogramsFromZero(t *testing.T) {
+	x := newWorld(t)
+	first := storetest.Create(t, x.dir, storetest.Config{PID: 1, Bounds: []float64{10, 100}})
+	work(first, 3)
+	r := x.read()
+	r.collect()
+	first.Exit()
+	second := storetest.Create(t, x.dir, storetest.Config{PID: 2, Bounds: []float64{15, 25, 35}})
+	work(second, 1)
+	got := r.collect()
+	check(t, got, map[string]sums{"agent": {Bytes: 40, Requests: 4, Transfers: 1, Up: drain.UpYes}})
+	if d := cmp.Diff([]float64{15e-6, 25e-6, 35e-6}, got["agent"].Totals.Duration().Bounds()); d != "" {
+		t.Error(d)
+	}
+	if told := r.told(notice.MPStoreBounds); len(told) != 1 {
+		t.Errorf("notices are %v", told)
+	}
+	if sum := got["agent"].Totals.Duration().Total().Int64(); sum != 20 {
+		t.Errorf("the histogram's sum is %d, of one transfer", sum)
+	}
+}
+
+// The largest number of bounds, and none.
+func TestNumberOfBounds(t *testing.T) {
+	x := newWorld(t)
+	bounds := make([]float64, maxBounds)
+	for i := range bounds {
+		bounds[i] = float64(i + 1)
+	}
+	most := storetest.Create(t, x.dir, storetest.Config{PID: 1, Agent: "most", Bounds: bounds})
+	work(most, 2)
+	work(storetest.Create(t, x.dir, storetest.Config{PID: 2, Agent: "none", Bounds: []float64{}}), 3)
+	agents := x.read().collect()
+	check(t, agents, map[string]sums{"most": transfers(2, drain.UpYes), "none": transfers(3, drain.UpYes)})
+	if counts := agents["most"].Totals.Duration().Counts(); len(counts) != maxBounds+1 || counts[19] != 2 {
+		t.Errorf("counts are %v", counts)
+	}
+	if kind := agents["none"].Totals.Duration().Kind(); kind != tally.NoHistogram {
+		t.Errorf("kind is %v", kind)
+	}
+}
+
+func TestHistogramsCanBeLeftOut(t *testing.T) {
+	x := newWorld(t)
+	work(storetest.Create(t, x.dir, storetest.Config{}), 2)
+	agents := x.read(func(c *Config) { c.Histograms = false }).collect()
+	check(t, agents, map[string]sums{"agent": transfers(2, drain.UpYes)})
+	if kind := agents["agent"].Totals.Duration().Kind(); kind != tally.NoHistogram {
+		t.Errorf("kind is %v", kind)
+	}
+}
+
+// An agent whose processes have exited is reported until that was delivered and
+// it has been silent for long. Its stores stay, and aren't counted again.
+func TestExitedAgentIsRetired(t *testing.T) {
+	x := newWorld(t)
+	w := storetest.Create(t, x.dir, storetest.Config{})
+	work(w, 1)
+	r := x.read()
+	r.collect()
+	w.Exit()
+	x.pass(staleAfter + time.Second)
+	c := r.Collect(true) // isn't delivered
+	c.Wait(t.Context())
+	x.pass(staleAfter + time.Second)
+	check(t, r.collect(), map[string]sums{"agent": transfers(1, drain.UpNo)})
+	x.pass(staleAfter + time.Second)
+	check(t, r.collect(), map[string]sums{})
+	check(t, r.collect(), map[string]sums{})
+	if told := r.told(notice.MPStoreRetired); len(told) != 1 {
+		t.Errorf("notices are %v", told)
+	}
+	work(storetest.Create(t, x.dir, storetest.Config{PID: 2}), 2)
+	check(t, r.collect(), map[string]sums{"agent": transfers(2, drain.UpYes)})
+}
+
+// A running process that counts nothing is reported for ever.
+func TestIdleAgentIsReported(t *testing.T) {
+	x := newWorld(t)
+	storetest.Create(t, x.dir, storetest.Config{})
+	r := x.read()
+	r.collect()
+	x.pass(10 * staleAfter)
+	check(t, r.collect(), map[string]sums{"agent": transfers(0, drain.UpYes)})
+}
+
+// A store that was left long ago, or before the machine was started, is nothing
+// but a file. One that was left just now counts.
+func TestStoresThatWereLeft(t *testing.T) {
+	x := newWorld(t)
+	const uptime = time.Hour
+	for name, updated := range map[string]time.Duration{
+		"long ago": uptime - staleAfter - time.Second, "just now": uptime - time.Second, "before the start": 2 * uptime,
+	} {
+		w := storetest.Create(t, x.dir, storetest.Config{Agent: name, PID: int64(updated)})
+		work(w, 1)
+		w.Updated(updated)
+		w.Exit()
+	}
+	r := x.read(func(c *Config) { c.Uptime = func() (time.Duration, error) { return uptime, nil } })
+	for range 2 {
+		check(t, r.collect(), map[string]sums{"just now": transfers(1, drain.UpNo)})
+	}
+	if s := r.State(); s.Open != 0 || len(s.Refused) != 0 {
+		t.Errorf("state is %+v", s)
+	}
+}
+
+// The totals of 1,000 stores are exact.
+func TestThousandStores(t *testing.T) {
+	x := newWorld(t)
+	want := make(map[string]sums)
+	for i := range 1000 {
+		name := "agent-" + string(rune('a'+i%26)) + string(rune('a'+i/26))
+		work(storetest.Create(t, x.dir, storetest.Config{Agent: name, PID: int64(i + 1)}), i%7)
+		want[name] = transfers(int64(i%7), drain.UpYes)
+	}
+	r := x.read()
+	check(t, r.collect(), want)
+	if s := r.State(); s.Open != 1000 {
+		t.Errorf("%d stores are open", s.Open)
+	}
+	r.stop()
+	if s := r.State(); s.Open != 0 {
+		t.Errorf("%d stores are open after Stop", s.Open)
+	}
+	for i := range 10_000 { // all that are allowed
+		if r.rings.Full() {
+			t.Fatal("stores still count after Stop")
+		}
+		r.rings.Admit(fmt.Sprint(i))
+	}
+}

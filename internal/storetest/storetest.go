@@ -1,0 +1,263 @@
+//go:build linux
+
+// Package storetest gives tests the store that NIXL's prometheus_mp exporter
+// wrote, and writes others. It knows the format by itself rather than from package
+// store, so that a test of store compares two readings of the format.
+package storetest
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+)
+
+// Real is the name of the store in testdata/stores that a real agent wrote.
+const Real = "nixl.17832.1795211775677999379.0.mmap"
+
+// Contents is what the JSON of the real store says is in it.
+type Contents struct {
+	PID       int64              `json:"pid"`
+	Updated   uint64             `json:"last_update_ns"`
+	Instance  uint64             `json:"instance"`
+	Agent     string             `json:"agent_name"`
+	Host      string             `json:"hostname"`
+	LocalRank string             `json:"local_rank"`
+	Bounds    []float64          `json:"bucket_bounds"`
+	Counters  map[string]uint64  `json:"counters"`
+	Gauges    map[string]uint64  `json:"gauges"`
+	Hist      map[string]Buckets `json:"hist"`
+}
+
+// Buckets is a histogram of the JSON.
+type Buckets struct {
+	Buckets []uint64 `json:"buckets"`
+	Sum     uint64   `json:"sum"`
+}
+
+// Dir returns the folder testdata/stores.
+func Dir(tb testing.TB) string {
+	tb.Helper()
+	return filepath.Join(ringtest.Root(tb), "testdata", "stores")
+}
+
+// Read returns what the JSON of the real store says.
+func Read(tb testing.TB) (c Contents) {
+	tb.Helper()
+	text, err := os.ReadFile(filepath.Join(Dir(tb), "mpA.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// Bytes returns the real store.
+func Bytes(tb testing.TB) []byte {
+	tb.Helper()
+	b, err := os.ReadFile(filepath.Join(Dir(tb), Real))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+// Event types, as NIXL numbers them.
+const (
+	TxBytes = iota
+	RxBytes
+	TxRequests
+	RxRequests
+	Registered
+	Deregistered
+	XferTime
+	PostTime
+	NotPosted
+	InvalidParam
+	Backend
+
+	Dropped = 20
+)
+
+// Config is the header of a store. What is zero gets a default.
+type Config struct {
+	Agent, Host, Rank string
+	PID               int64
+	Started           time.Time
+	Instance          uint64
+	Bounds            []float64 // in microseconds
+}
+
+// Writer is a process that keeps a store.
+type Writer struct {
+	tb     testing.TB
+	cfg    Config
+	file   *os.File
+	path   string
+	values map[int64]uint64 // by offset
+}
+
+const (
+	size       = 6800
+	atCounters = 752
+	atGauges   = 920
+	atBuckets  = 1088
+	atSums     = 6632
+)
+
+// Create starts a process that keeps a store in dir. It exits with the test at the
+// latest.
+func Create(tb testing.TB, dir string, cfg Config) *Writer {
+	tb.Helper()
+	if cfg.Agent == "" {
+		cfg.Agent = "agent"
+	}
+	if cfg.Host == "" {
+		cfg.Host = "host"
+	}
+	if cfg.PID == 0 {
+		cfg.PID = 1000
+	}
+	if cfg.Started.IsZero() {
+		cfg.Started = time.Now()
+	}
+	if cfg.Bounds == nil {
+		cfg.Bounds = []float64{10, 100, 1000}
+	}
+	w := &Writer{tb: tb, cfg: cfg, values: make(map[int64]uint64)}
+	w.path = filepath.Join(dir, fmt.Sprintf("nixl.%d.%d.%d.mmap", cfg.PID, cfg.Started.UnixNano(), cfg.Instance))
+	staging := w.path + ".staging"
+	f, err := os.OpenFile(staging, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w.file = f
+	tb.Cleanup(w.Exit)
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		tb.Fatal(err)
+	}
+	w.write(0, w.header())
+	w.touch()
+	if err := os.Rename(staging, w.path); err != nil {
+		tb.Fatal(err)
+	}
+	return w
+}
+
+func (w *Writer) header() []byte {
+	le := binary.LittleEndian
+	b := make([]byte, size)
+	copy(b, "NIXLMPS1")
+	le.PutUint32(b[8:], 1)
+	le.PutUint32(b[12:], 21)
+	le.PutUint64(b[16:], uint64(w.cfg.PID))
+	le.PutUint64(b[32:], w.cfg.Instance)
+	le.PutUint64(b[40:], uint64(len(w.cfg.Bounds)))
+	copy(b[48:], w.cfg.Agent)
+	copy(b[304:], w.cfg.Host)
+	copy(b[432:], w.cfg.Rank)
+	for i, bound := range w.cfg.Bounds {
+		le.PutUint64(b[496+8*i:], math.Float64bits(bound))
+	}
+	return b
+}
+
+// Path returns the path of the store.
+func (w *Writer) Path() string { return w.path }
+
+// Name returns the name of the store.
+func (w *Writer) Name() string { return filepath.Base(w.path) }
+
+// Exit ends the process: its lock is released, and the file stays.
+func (w *Writer) Exit() { _ = w.file.Close() }
+
+// Transfer counts a transfer of a direction, 0 or 1.
+func (w *Writer) Transfer(direction int, bytes, took, post uint64) {
+	w.Count(PostTime, post)
+	w.Count(XferTime, took)
+	w.Count(TxBytes+direction, bytes)
+	w.Count(TxRequests+direction, 1)
+}
+
+// Count counts an event.
+func (w *Writer) Count(kind int, v uint64) {
+	w.add(atCounters+8*int64(kind), v)
+	w.set(atGauges+8*int64(kind), v)
+	if kind != XferTime && kind != PostTime {
+		return
+	}
+	bucket := 0
+	for bucket < len(w.cfg.Bounds) && float64(v) > w.cfg.Bounds[bucket] {
+		bucket++
+	}
+	w.add(atBuckets+8*int64(kind*33+bucket), 1)
+	w.add(atSums+8*int64(kind), v)
+}
+
+// SetCounter overwrites a counter.
+func (w *Writer) SetCounter(kind int, v uint64) { w.set(atCounters+8*int64(kind), v) }
+
+func (w *Writer) add(at int64, v uint64) { w.set(at, w.values[at]+v) }
+
+func (w *Writer) set(at int64, v uint64) {
+	w.values[at] = v
+	w.write(at, binary.LittleEndian.AppendUint64(nil, v))
+}
+
+// Updated sets the time of the last update, as the time since the machine was
+// started.
+func (w *Writer) Updated(uptime time.Duration) {
+	w.write(24, binary.LittleEndian.AppendUint64(nil, uint64(uptime)))
+}
+
+// touch sets the time of the last update to now.
+func (w *Writer) touch() {
+	text, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	var seconds float64
+	if _, err := fmt.Sscan(string(text), &seconds); err != nil {
+		w.tb.Fatal(err)
+	}
+	w.Updated(time.Duration(seconds * float64(time.Second)))
+}
+
+func (w *Writer) write(at int64, b []byte) {
+	if _, err := w.file.WriteAt(b, at); err != nil {
+		w.tb.Fatal(err)
+	}
+}
+
+// Copy puts the store that a real agent wrote into dir, as that of a process that
+// runs until the returned function is called, or the test ends.
+func Copy(tb testing.TB, dir string) (exit func()) {
+	tb.Helper()
+	path := filepath.Join(dir, Real)
+	f, err := os.OpenFile(path+".staging", os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	exit = func() { _ = f.Close() }
+	tb.Cleanup(exit)
+	_, err = f.Write(Bytes(tb))
+	if err == nil {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err == nil {
+		err = os.Rename(path+".staging", path)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return exit
+}

@@ -1,0 +1,149 @@
+package tally
+
+import (
+	"math"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Values are totals that another program has counted, by event type: those of
+// one process, or a sum over several. They don't say how many events there were,
+// except for transfers.
+type Values struct {
+	// Sums are sums of values. Those of transfer times and post times are in
+	// their distributions instead.
+	Sums [ringbuf.Types]Sum
+	// Last are the newest values.
+	Last [ringbuf.Types]uint64
+	// Duration and Post are the distributions of transfer times and post times,
+	// in microseconds.
+	Duration, Post Distribution
+}
+
+// Distribution is a histogram that another program has counted.
+type Distribution struct {
+	Counts []uint64 // per bucket, one more than there are bounds
+	Sum    Sum
+}
+
+// Add adds the values of a process that is newer than all others in v. Its
+// histograms must have the same bounds as those of v, or v none.
+func (v *Values) Add(w *Values) {
+	for t := range v.Sums {
+		v.Sums[t].plus(w.Sums[t])
+		if w.occurred(t) {
+			v.Last[t] = w.Last[t]
+		}
+	}
+	v.Duration.add(&w.Duration)
+	v.Post.add(&w.Post)
+}
+
+// AddWithoutHistograms is [Values.Add] for a process whose histograms have other
+// bounds.
+func (v *Values) AddWithoutHistograms(w *Values) {
+	duration, post := v.Duration, v.Post
+	v.Duration, v.Post = Distribution{}, Distribution{}
+	v.Add(w)
+	v.Duration, v.Post = duration, post
+}
+
+// Set makes v a copy of w, and reuses the memory that v has.
+func (v *Values) Set(w *Values) {
+	v.Sums, v.Last = w.Sums, w.Last
+	v.Duration.set(&w.Duration)
+	v.Post.set(&w.Post)
+}
+
+// Advance brings the values of a process up to date with a later reading of the
+// same bounds, and reports whether anything has changed. A reading isn't made at
+// one moment, so anything that only grows keeps the larger value.
+func (v *Values) Advance(w *Values) (changed bool) {
+	for t := range v.Sums {
+		changed = v.Sums[t].raise(w.Sums[t]) || changed
+	}
+	changed = changed || v.Last != w.Last
+	v.Last = w.Last
+	changed = v.Duration.advance(&w.Duration) || changed
+	return v.Post.advance(&w.Post) || changed
+}
+
+// occurred reports whether there was an event of a type.
+func (v *Values) occurred(t int) bool {
+	sum := v.Sums[t]
+	switch ringbuf.Type(t) {
+	case ringbuf.TypeXferTime:
+		sum = v.Duration.Sum
+	case ringbuf.TypeXferPostTime:
+		sum = v.Post.Sum
+	}
+	return sum != Sum{} || v.Last[t] != 0
+}
+
+func (d *Distribution) add(e *Distribution) {
+	d.Sum.plus(e.Sum)
+	if len(d.Counts) == 0 {
+		d.Counts = append(d.Counts, e.Counts...)
+		return
+	}
+	for i, n := range e.Counts {
+		d.Counts[i] += n
+	}
+}
+
+func (d *Distribution) set(e *Distribution) {
+	d.Counts, d.Sum = append(d.Counts[:0], e.Counts...), e.Sum
+}
+
+func (d *Distribution) advance(e *Distribution) (changed bool) {
+	for i, n := range e.Counts[:min(len(e.Counts), len(d.Counts))] {
+		if n > d.Counts[i] {
+			d.Counts[i], changed = n, true
+		}
+	}
+	return d.Sum.raise(e.Sum) || changed
+}
+
+// Import returns totals of values that another program has counted, with the
+// shape's histograms of durations. Explicit bounds must be those of the values.
+// before are the values of processes that have exited, which v includes: their
+// memory was released.
+func (s *Shape) Import(v, before *Values) *Totals {
+	t := &Totals{series: emptySeries}
+	for kind := range t.counters {
+		if v.occurred(kind) {
+			// How many events there were isn't known.
+			t.counters[kind] = Total{Events: 1, Sum: v.Sums[kind], last: v.Last[kind]}
+		}
+	}
+	for d := range t.sizes {
+		size := ringbuf.TypeTxBytes + ringbuf.Type(d)
+		t.sizes[d].load(s.size, &Distribution{Counts: []uint64{t.counters[size].Events}, Sum: v.Sums[size]}, v.Last[size])
+		t.throughput[d].load(s.throughput, &Distribution{}, 0)
+	}
+	t.duration.load(s.duration, &v.Duration, v.Last[ringbuf.TypeXferTime])
+	t.post.load(s.duration, &v.Post, v.Last[ringbuf.TypeXferPostTime])
+	t.memory = memory{
+		registeredBefore:   before.Sums[ringbuf.TypeMemoryRegistered],
+		deregisteredBefore: before.Sums[ringbuf.TypeMemoryDeregistered],
+	}
+	t.memory.known = t.balance() >= 0
+	return t
+}
+
+// emptySeries are the series of imported totals. Nothing writes to them.
+var emptySeries = make([]Series, reserved)
+
+// load makes a histogram that was just declared one of a distribution. If it has
+// no bounds, it has a single bucket.
+func (h *Histogram) load(s *scale, d *Distribution, last uint64) {
+	h.scale, h.min = s, math.MaxUint64
+	if n := s.explicit(); n > len(h.buckets) {
+		h.many = make([]uint64, n)
+	}
+	h.sum, h.last = d.Sum, last
+	counts := h.counts()
+	for i, n := range d.Counts {
+		counts[min(i, len(counts)-1)] += n
+	}
+}

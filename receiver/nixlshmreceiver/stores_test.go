@@ -1,0 +1,244 @@
+//go:build linux && (amd64 || arm64)
+
+package nixlshmreceiver
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/storetest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// What the receiver makes of a store that a real agent wrote.
+func TestGoldenStore(t *testing.T) {
+	for file, change := range map[string]func(*Config){
+		"store":            func(c *Config) { c.Metrics.NixlAgentUp.Enabled = true },
+		"store_everything": everything,
+	} {
+		t.Run(file, func(t *testing.T) {
+			dir := t.TempDir()
+			storetest.Copy(t, dir)
+			h := newHarness(t, dir, change)
+			clock := newClock()
+			clock.pass(365 * 24 * time.Hour) // the process started after the clock's usual time
+			h.on.now = clock.now
+			got := h.startWith(1).next()
+			golden := filepath.Join("testdata", "golden", file+".yaml")
+			if *update {
+				writeGolden(t, golden, got)
+			}
+			compareGolden(t, golden, got)
+		})
+	}
+}
+
+// The series with NIXL's own names are those that NIXL's prometheus_mp exporter
+// served of the same store, with the same labels and values.
+func TestExporterNamesServeWhatPrometheusMPServes(t *testing.T) {
+	dir := t.TempDir()
+	storetest.Copy(t, dir)
+	m := newHarness(t, dir, func(c *Config) { c.ExporterNames = true }).startWith(1).next()
+	want := readSeries(t, filepath.Join(storetest.Dir(t), "scrape-mpA.txt"))
+	if d := cmp.Diff(want, exporterSeries(t, m)); d != "" {
+		t.Errorf("(-served by NIXL +received)\n%s", d)
+	}
+}
+
+var seriesLine = regexp.MustCompile(`^(\w+)\{(.*)\} (\S+)$`)
+
+// readSeries reads the series of a page of Prometheus's text format.
+func readSeries(t *testing.T, file string) map[string]float64 {
+	t.Helper()
+	list := make(map[string]float64)
+	eachLine(t, file, func(line string) {
+		f := seriesLine.FindStringSubmatch(line)
+		if f == nil {
+			return
+		}
+		value, err := strconv.ParseFloat(f[3], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs := strings.Split(strings.ReplaceAll(f[2], `"`, ""), ",")
+		slices.Sort(pairs)
+		list[f[1]+"{"+strings.Join(pairs, ",")+"}"] = value
+	})
+	return list
+}
+
+// exporterSeries are the series with NIXL's names, as a Prometheus exporter would
+// serve them.
+func exporterSeries(t *testing.T, m pmetric.Metrics) map[string]float64 {
+	t.Helper()
+	list := make(map[string]float64)
+	for _, metric := range m.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+		name := metric.Name()
+		if !strings.HasPrefix(name, "agent_") {
+			continue
+		}
+		if metric.Description() == "" {
+			t.Errorf("%s has no help text", name)
+		}
+		switch metric.Type() {
+		case pmetric.MetricTypeSum:
+			addSeries(t, list, name, metric.Sum().DataPoints())
+		case pmetric.MetricTypeGauge:
+			addSeries(t, list, name, metric.Gauge().DataPoints())
+		case pmetric.MetricTypeHistogram:
+			for _, dp := range metric.Histogram().DataPoints().All() {
+				if dp.HasMin() || dp.HasMax() {
+					t.Errorf("%s has a minimum or a maximum, which no store has", name)
+				}
+				list[name+"_count"+labelsWith(dp.Attributes(), "")] = float64(dp.Count())
+				list[name+"_sum"+labelsWith(dp.Attributes(), "")] = dp.Sum()
+				var sum uint64
+				for i, n := range dp.BucketCounts().All() {
+					sum += n
+					le := "+Inf"
+					if i < dp.ExplicitBounds().Len() {
+						le = strconv.FormatFloat(dp.ExplicitBounds().At(i), 'f', -1, 64)
+					}
+					list[name+"_bucket"+labelsWith(dp.Attributes(), "le="+le)] = float64(sum)
+				}
+			}
+		default:
+			t.Errorf("%s is a %v", name, metric.Type())
+		}
+	}
+	return list
+}
+
+func addSeries(t *testing.T, list map[string]float64, name string, points pmetric.NumberDataPointSlice) {
+	t.Helper()
+	for _, dp := range points.All() {
+		key := name + labelsWith(dp.Attributes(), "")
+		if _, twice := list[key]; twice {
+			t.Errorf("%s is there twice", key)
+		}
+		list[key] = float64(dp.IntValue())
+	}
+}
+
+func labelsWith(attrs pcommon.Map, more string) string {
+	var pairs []string
+	for k, v := range attrs.All() {
+		pairs = append(pairs, k+"="+v.AsString())
+	}
+	if more != "" {
+		pairs = append(pairs, more)
+	}
+	slices.Sort(pairs)
+	return "{" + strings.Join(pairs, ",") + "}"
+}
+
+// Help texts are those of NIXL.
+func TestExporterNamesHaveNIXLsHelp(t *testing.T) {
+	want := map[string]string{
+		// NIXL v1.4.0 has no histograms; these texts are those of its main branch.
+		"agent_xfer_time_us":      "Distribution of transfer time from start to completion, in microseconds",
+		"agent_xfer_post_time_us": "Distribution of time from start to posting to the back-end, in microseconds",
+	}
+	eachLine(t, filepath.Join(ringtest.Root(t), "testdata", "rings", "real-agent", "v1.4.0_prometheus_scrape.txt"), func(line string) {
+		if name, help, ok := strings.Cut(strings.TrimPrefix(line, "# HELP "), " "); ok && strings.HasPrefix(line, "# HELP agent_") {
+			want[name] = help
+		}
+	})
+	dir := t.TempDir()
+	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
+	m := newHarness(t, dir, func(c *Config) { c.ExporterNames = true }).start().next()
+	got := make(map[string]string)
+	for _, metric := range m.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+		if strings.HasPrefix(metric.Name(), "agent_") {
+			got[metric.Name()] = metric.Description()
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-NIXL +received)\n%s", d)
+	}
+}
+
+// Rings and stores may share a directory. A store isn't taken for a ring, and each
+// process of an agent has series of its own with NIXL's names.
+func TestRingsAndStoresInOneDirectory(t *testing.T) {
+	dir := t.TempDir()
+	push(t, ring(t, dir, "ring", ringbuf.V4, 16), write(7, 1, 1)...)
+	for i := range 2 {
+		w := storetest.Create(t, dir, storetest.Config{Agent: "store", PID: int64(i + 1), Rank: strconv.Itoa(i)})
+		w.Transfer(0, 100, 20, 5)
+	}
+	h := newHarness(t, dir, func(c *Config) {
+		c.ExporterNames = true
+		c.ResourceAttributes.NixlTelemetryLayout.Enabled = true
+	}).startWith(3)
+	m := h.next()
+	type resource struct {
+		Layout, Rank string
+		Bytes        int64
+		PIDs         []string
+	}
+	got := make(map[string]resource)
+	for _, rm := range m.ResourceMetrics().All() {
+		text := func(key string) string {
+			if v, ok := rm.Resource().Attributes().Get(key); ok {
+				return v.Str()
+			}
+			return ""
+		}
+		r := resource{Layout: text(semconv.TelemetryLayout), Rank: text(semconv.LocalRank)}
+		for _, metric := range rm.ScopeMetrics().At(0).Metrics().All() {
+			switch metric.Name() {
+			case semconv.TransferIO.Name:
+				r.Bytes = metric.Sum().DataPoints().At(0).IntValue()
+			case "agent_tx_bytes_total":
+				for _, dp := range metric.Sum().DataPoints().All() {
+					if pid, ok := dp.Attributes().Get("pid"); ok {
+						r.PIDs = append(r.PIDs, pid.Str())
+					}
+				}
+			}
+		}
+		got[text(semconv.AgentName)] = r
+	}
+	want := map[string]resource{
+		"ring":  {Layout: "v4", Bytes: 7},
+		"store": {Layout: "prometheus_mp_v1", Rank: "1", Bytes: 200, PIDs: []string{"1", "2"}},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if s := h.rings().State(); len(s.Refused) != 0 {
+		t.Errorf("refused are %v", slices.Collect(maps.Keys(s.Refused)))
+	}
+}
+
+// A bad store is refused, logged and counted, and other agents are reported.
+func TestBadStoreIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, storetest.Real)
+	if err := os.WriteFile(path, storetest.Bytes(t)[:100], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Create(t, dir, storetest.Config{}).Transfer(0, 1, 1, 1)
+	h := newHarness(t, dir).startWith(1)
+	if a := read(t, h.next()); len(a) != 1 {
+		t.Errorf("agents are %v", a)
+	}
+	h.log("warn: ", path, "store can't be read", "100 bytes")
+	if refused := h.rings().State().Refused; refused[path].Reason != "invalid" {
+		t.Errorf("refused are %v", refused)
+	}
+}

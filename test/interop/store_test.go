@@ -1,0 +1,134 @@
+//go:build linux && (amd64 || arm64)
+
+package interop
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/discover"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/store"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+)
+
+// counted is what a store, or the totals of an agent, say.
+type counted struct {
+	Bytes, Requests, Time, Post uint64
+	Buckets                     [4]uint64 // of transfer times
+}
+
+// A C++ program keeps stores and is killed again and again, while they are read.
+// Some are removed right afterwards, as NIXL's own reader does. The totals are
+// exact: they are those that all stores had when their process was killed.
+func TestStoresOfKilledProcesses(t *testing.T) {
+	program, dir := program(t, "store"), t.TempDir()
+	notices := notice.New(func(n notice.Notice) { t.Log(n) }, time.Now)
+	defer notices.Close()
+	d, err := store.New(store.Config{
+		Dir: dir, Rings: discover.NewRings(10), StaleAfter: time.Hour, Histograms: true, Notices: notices,
+		ReadTimeout: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Start()
+	defer func() {
+		if err := d.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	var want, last counted
+	for range 10 {
+		cmd := exec.CommandContext(t.Context(), program, dir, "agent", strconv.Itoa(1+random.IntN(200_000)))
+		var out strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		for running := true; running; {
+			select {
+			case err := <-ended:
+				if !errors.As(err, new(*exec.ExitError)) || !strings.Contains(err.Error(), "killed") {
+					t.Fatalf("the program ended with %v", err)
+				}
+				running = false
+			default:
+				got := collect(t, d)
+				if got.Bytes < last.Bytes || got.Requests < last.Requests || got.Buckets[1] < last.Buckets[1] {
+					t.Fatalf("totals went back from %+v to %+v", last, got)
+				}
+				last = got
+			}
+		}
+		path := strings.TrimSpace(out.String())
+		want.add(readStore(t, path))
+		// With another look, a process that was killed at once was found, too.
+		collect(t, d)
+		if random.IntN(2) == 0 {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := cmp.Diff(want, collect(t, d)); d != "" {
+			t.Fatalf("(-stores +totals)\n%s", d)
+		}
+	}
+}
+
+// collect returns the totals of the one agent, zero if it isn't there yet.
+func collect(t *testing.T, d *store.Directory) (c counted) {
+	t.Helper()
+	collection := d.Collect(true)
+	if collection == nil {
+		t.Fatal("an earlier collection hangs")
+	}
+	for _, s := range collection.Wait(t.Context()) {
+		c.Bytes = s.Totals.Size(tally.Transmit).Total().Lo
+		c.Requests = s.Totals.Requests(tally.Transmit).Sum.Lo
+		c.Time, c.Post = s.Totals.Duration().Total().Lo, s.Totals.PostDuration().Total().Lo
+		copy(c.Buckets[:], s.Totals.Duration().Counts())
+	}
+	return c
+}
+
+// readStore reads what is compared of a store.
+func readStore(t *testing.T, path string) (c counted) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const counters, buckets = 752, 1088 + 6*33*8
+	at := func(offset int) uint64 { return binary.LittleEndian.Uint64(b[offset:]) }
+	c = counted{Bytes: at(counters), Requests: at(counters + 2*8), Time: at(counters + 6*8), Post: at(counters + 7*8)}
+	for i := range c.Buckets {
+		c.Buckets[i] = at(buckets + 8*i)
+	}
+	return c
+}
+
+func (c *counted) add(d counted) {
+	c.Bytes += d.Bytes
+	c.Requests += d.Requests
+	c.Time += d.Time
+	c.Post += d.Post
+	for i, n := range d.Buckets {
+		c.Buckets[i] += n
+	}
+}
