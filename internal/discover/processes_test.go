@@ -60,6 +60,7 @@ func (m *machine) start(p proc1) {
 	for name, text := range map[string]string{
 		"stat":    fmt.Sprintf("%d (agent) S 1 %s", p.pid, strings.Repeat("0 ", 17)) + fmt.Sprint(p.pid*100) + " 0\n",
 		"status":  fmt.Sprintf("Name:\tagent\nNSpid:\t%d\t1\n", p.pid),
+		"statm":   "100 100 100 1 0 100 0\n",
 		"cgroup":  "0::" + cgroup + "\n",
 		"environ": strings.Join(append(p.env, ""), "\x00"),
 		"maps":    maps,

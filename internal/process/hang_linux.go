@@ -112,6 +112,9 @@ func (s *Scanner) note(r *record, a answer) error {
 	case a.err == nil:
 		r.process, r.uses, r.waits, r.intact, r.mapped = a.process, a.uses, a.waits, a.intact, a.mapped
 		r.process.Pod, r.process.Container = r.pod, r.container
+		if r.uses && r.container != "" {
+			r.process.MountNS += " " + r.container
+		}
 	}
 	if soon := s.last.Add(lastWaitNIXL); r.waits && r.due.After(soon) {
 		r.due = soon

@@ -26,8 +26,9 @@ type Process struct {
 
 	// Env holds the variables of NIXL, OpenTelemetry and [Config.Env] that are set.
 	Env map[string]string
-	// MountNS identifies the process's mount namespace and its root. Paths mean
-	// the same to processes that have this in common.
+	// MountNS identifies the process's mount namespace, its root, and its container:
+	// the kernel gives the name of a namespace to another one as soon as the
+	// first has ended. Paths mean the same to processes that have this in common.
 	MountNS string
 	// Dirs are the directories in which it has rings, or is going to have them,
 	// as absolute paths in its root. Use [OpenFolder].

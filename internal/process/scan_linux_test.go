@@ -26,7 +26,7 @@ func TestAgentIsFoundByItsEnvironment(t *testing.T) {
 			"NIXL_TELEMETRY_ENABLE": "y", "NIXL_TELEMETRY_DIR": "/run/nixl", "LOCAL_RANK": "3",
 			"OTEL_SERVICE_NAME": "decode", "OTEL_RESOURCE_ATTRIBUTES": "a=b",
 		},
-		MountNS: "mnt:[4026531841] " + h.root, Dirs: []string{"/run/nixl"},
+		MountNS: "mnt:[4026531841] " + h.root + " 0853fad78812e955b92d871d8d597d9bc598e34320c9edbfab0a73eacf150145", Dirs: []string{"/run/nixl"},
 	}}
 	for range 3 {
 		if diff := cmp.Diff(want, h.scan(s, time.Minute)); diff != "" {
