@@ -6,7 +6,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 # Command-line variables of `make run` and `make demo`.
-export DIR SIMULATE SCENARIO PORT AGENTS FUZZTIME SEEDS SEED FIRST
+export DIR SIMULATE SCENARIO PORT AGENTS FUZZTIME SEEDS SEED FIRST CONTAINER_LIVES
 
 COLLECTOR := dist/otelcol-nixl
 # The one of builder-scale.yaml, with what docs/scale.md's larger layouts take.
@@ -95,8 +95,8 @@ scale-test: build build-scale kfake ## Run many hosts' samples: by agent to gate
 	  go -C test test -count=1 -run '^TestScale' ./e2e
 
 .PHONY: container-test
-container-test: ## Find agents in real containers; needs root, podman and runc
-	NIXL_CONTAINER_TEST=1 go -C test test -count=1 ./containers/...
+container-test: build ## Find agents in real containers; needs root, podman and runc [CONTAINER_LIVES=200]
+	NIXL_CONTAINER_TEST=1 OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test test -count=1 ./containers/...
 
 .PHONY: fuzz
 fuzz: ## Fuzz everything that reads others' bytes: make fuzz [FUZZTIME=30s]

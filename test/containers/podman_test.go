@@ -16,12 +16,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
-// variable enables the tests.
-const variable = "NIXL_CONTAINER_TEST"
+const (
+	variable          = "NIXL_CONTAINER_TEST" // enables the tests
+	collectorVariable = "OTELCOL_NIXL"        // names the built Collector
+)
 
 // podman is an installation of podman that belongs to this test program: its own
 // storage, image and cgroups.
@@ -31,11 +34,19 @@ type podman struct {
 
 var shared podman
 
+// TestMain runs the tests in a PID namespace of their own: a Collector that takes
+// events from every agent that it finds must not find those of others.
 func TestMain(m *testing.M) {
-	if os.Getenv(variable) == "" {
-		os.Exit(m.Run())
+	var code int
+	var err error
+	switch {
+	case os.Getenv(variable) == "":
+		code = m.Run()
+	case os.Getpid() != 1:
+		code, err = isolate()
+	default:
+		code, err = shared.run(m)
 	}
-	code, err := shared.run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "container tests:", err)
 		code = 1
@@ -43,9 +54,28 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func (p *podman) run(m *testing.M) (code int, err error) {
+// isolate runs this program as the first process of a PID namespace. Everything in
+// it ends with this process.
+func isolate() (code int, err error) {
 	if os.Getuid() != 0 {
 		return 1, errors.New("run as root: other users' processes are looked at")
+	}
+	cmd := exec.CommandContext(context.Background(), "/proc/self/exe", os.Args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	err = cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+func (p *podman) run(m *testing.M) (code int, err error) {
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return 1, fmt.Errorf("leave the host's mounts: %w", err)
+	}
+	if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return 1, fmt.Errorf("mount /proc: %w", err)
 	}
 	for _, program := range []string{"podman", "runc"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -56,8 +86,13 @@ func (p *podman) run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, p.remove()) }()
-	if err := p.buildImage(); err != nil {
+	if err := p.buildAgent(); err != nil {
 		return 1, err
+	}
+	if program := os.Getenv(collectorVariable); program != "" {
+		if err := p.buildImage(collectorImage, program, nil); err != nil {
+			return 1, err
+		}
 	}
 	return m.Run(), nil
 }
@@ -79,47 +114,57 @@ func (p *podman) do(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-const image = "nixl-agent"
+// The images that are made.
+const (
+	agentImage     = "nixl-agent"
+	collectorImage = "nixl-collector"
+)
 
-// buildImage makes an image of the agent, a directory that everybody can write to,
-// and links that lead out.
-func (p *podman) buildImage() error {
+// buildAgent makes the image of an agent. It has a directory that everybody can
+// write to, and links that lead out.
+func (p *podman) buildAgent() error {
 	program := filepath.Join(p.dir, "agent")
 	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./agent")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the agent: %w: %s", err, out)
 	}
+	return p.buildImage(agentImage, program, []*tar.Header{
+		{Name: "rings", Typeflag: tar.TypeDir, Mode: 0o1777},
+		{Name: "var", Typeflag: tar.TypeDir, Mode: 0o755},
+		{Name: "var/run", Typeflag: tar.TypeSymlink, Linkname: "/run"},
+		{Name: "magic", Typeflag: tar.TypeSymlink, Linkname: "/proc/1/root/rings"},
+		{Name: "up", Typeflag: tar.TypeSymlink, Linkname: "../../../../../.." + p.dir},
+	})
+}
+
+// buildImage makes an image that has a static program and other entries.
+func (p *podman) buildImage(name, program string, entries []*tar.Header) error {
 	contents, err := os.ReadFile(program)
 	if err != nil {
 		return err
 	}
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	for _, h := range []*tar.Header{
-		{Name: "agent", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(contents))},
-		{Name: "rings", Typeflag: tar.TypeDir, Mode: 0o1777},
-		{Name: "var", Typeflag: tar.TypeDir, Mode: 0o755},
-		{Name: "var/run", Typeflag: tar.TypeSymlink, Linkname: "/run"},
-		{Name: "magic", Typeflag: tar.TypeSymlink, Linkname: "/proc/1/root/rings"},
-		{Name: "up", Typeflag: tar.TypeSymlink, Linkname: "../../../../../.." + p.dir},
-	} {
+	for _, h := range entries {
 		if err := w.WriteHeader(h); err != nil {
 			return err
 		}
-		if h.Typeflag == tar.TypeReg {
-			if _, err := w.Write(contents); err != nil {
-				return err
-			}
-		}
+	}
+	base := filepath.Base(program)
+	if err := w.WriteHeader(&tar.Header{Name: base, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(contents))}); err != nil {
+		return err
+	}
+	if _, err := w.Write(contents); err != nil {
+		return err
 	}
 	if err := w.Close(); err != nil {
 		return err
 	}
-	load := p.command(context.Background(), "import", "--change", `ENTRYPOINT ["/agent"]`, "-", image)
+	load := p.command(context.Background(), "import", "--change", fmt.Sprintf("ENTRYPOINT [%q]", "/"+base), "-", name)
 	load.Stdin = &archive
 	if out, err := load.CombinedOutput(); err != nil {
-		return fmt.Errorf("import the image: %w: %s", err, out)
+		return fmt.Errorf("import the image %s: %w: %s", name, err, out)
 	}
 	return nil
 }
@@ -154,27 +199,78 @@ func (p *podman) removeCgroups() error {
 	return err
 }
 
-// container is a running container with one agent.
+// container is a running container.
 type container struct {
-	t       *testing.T
-	name    string
-	id      string
-	pid     int
-	in      io.WriteCloser
-	out     *bufio.Reader
-	written int // events, as the agent has printed
-	cmd     *exec.Cmd
+	t    *testing.T
+	name string
+	id   string
+	pid  int
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
 }
 
-// spec is what a container is started with.
+// launch runs a container, which ends with its input.
+func launch(t *testing.T, image string, options, args []string) *container {
+	t.Helper()
+	c := &container{t: t, name: fmt.Sprintf("c%d", time.Now().UnixNano())}
+	c.cmd = shared.command(context.WithoutCancel(t.Context()), slices.Concat([]string{
+		"run", "--rm", "--interactive", "--name", c.name, "--network=none", "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096",
+	}, options, []string{image}, args)...)
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.out = bufio.NewReader(out)
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	c.cmd.Stderr = t.Output()
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.kill)
+	return c
+}
+
+// inspect finds out who the container is, once it runs.
+func (c *container) inspect() {
+	c.t.Helper()
+	text, err := shared.do(c.t.Context(), "inspect", "--format", "{{.Id}} {{.State.Pid}}", c.name)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	id, pid, _ := strings.Cut(text, " ")
+	c.id = id
+	if c.pid, err = strconv.Atoi(pid); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// kill removes the container, if it is still there.
+func (c *container) kill() {
+	if c.cmd.ProcessState == nil {
+		_, _ = shared.do(context.Background(), "kill", c.name)
+		_ = c.cmd.Wait() // it was killed
+	}
+}
+
+// agent is a container with one agent.
+type agent struct {
+	*container
+
+	written int // events, as it has printed
+}
+
+// spec is what an agent is started with.
 type spec struct {
-	pod  string   // UID, "" for none
-	args []string // of podman run
-	cmd  []string // of the agent
+	pod     string   // UID, "" for none
+	options []string // of podman run
+	args    []string // of the agent
 }
 
-// start starts a container and waits until its agent has a ring.
-func start(t *testing.T, s spec) *container {
+// start starts an agent and waits until it has a ring.
+func start(t *testing.T, s spec) *agent {
 	t.Helper()
 	if os.Getenv(variable) == "" {
 		t.Skip("run `make container-test`")
@@ -183,75 +279,41 @@ func start(t *testing.T, s spec) *container {
 	if s.pod != "" {
 		parent += "/kubepods/burstable/pod" + s.pod
 	}
-	c := &container{t: t, name: fmt.Sprintf("c%d", time.Now().UnixNano())}
-	args := slices.Concat([]string{
-		"run", "--rm", "--interactive", "--name", c.name, "--network=none", "--cgroup-parent", parent,
-		"--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096",
-	}, s.args, []string{image}, s.cmd)
-	c.cmd = shared.command(context.WithoutCancel(t.Context()), args...) // it ends with its input
-	c.cmd.Stderr = os.Stderr
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.in, err = c.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.kill)
-	c.out = bufio.NewReader(out)
-	c.count()
-	inspect, err := shared.do(t.Context(), "inspect", "--format", "{{.Id}} {{.State.Pid}}", c.name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, pid, _ := strings.Cut(inspect, " ")
-	c.id = id
-	if c.pid, err = strconv.Atoi(pid); err != nil {
-		t.Fatal(err)
-	}
-	return c
+	a := &agent{container: launch(t, agentImage, append(s.options, "--cgroup-parent="+parent), s.args)}
+	a.count()
+	a.inspect()
+	return a
 }
 
 // count reads how many events the agent has written.
-func (c *container) count() {
-	c.t.Helper()
-	line, err := c.out.ReadString('\n')
+func (a *agent) count() {
+	a.t.Helper()
+	line, err := a.out.ReadString('\n')
 	if err == nil {
-		c.written, err = strconv.Atoi(strings.TrimSpace(line))
+		a.written, err = strconv.Atoi(strings.TrimSpace(line))
 	}
 	if err != nil {
-		c.t.Fatal(err)
+		a.t.Fatal(err)
 	}
 }
 
 // interval lets the agent run for an interval.
-func (c *container) interval() {
-	c.t.Helper()
-	if _, err := fmt.Fprintln(c.in); err != nil {
-		c.t.Fatal(err)
+func (a *agent) interval() {
+	a.t.Helper()
+	if _, err := fmt.Fprintln(a.in); err != nil {
+		a.t.Fatal(err)
 	}
-	c.count()
+	a.count()
 }
 
 // stop ends the agent, and so the container.
-func (c *container) stop() {
-	c.t.Helper()
-	if err := c.in.Close(); err != nil {
-		c.t.Error(err)
+func (a *agent) stop() {
+	a.t.Helper()
+	if err := a.in.Close(); err != nil {
+		a.t.Error(err)
 	}
-	c.count()
-	if err := c.cmd.Wait(); err != nil {
-		c.t.Error(err)
-	}
-}
-
-// kill removes the container, if it is still there.
-func (c *container) kill() {
-	if c.cmd.ProcessState == nil {
-		_, _ = shared.do(context.Background(), "kill", c.name)
-		_ = c.cmd.Wait() // the agent was killed
+	a.count()
+	if err := a.cmd.Wait(); err != nil {
+		a.t.Error(err)
 	}
 }

@@ -22,15 +22,15 @@ const (
 	enable     = "--env=NIXL_TELEMETRY_ENABLE=y"
 )
 
-// find looks for a container's agent.
-func (c *container) find(s *process.Scanner, now time.Time) *process.Process {
-	c.t.Helper()
+// find looks for the agent.
+func (a *agent) find(s *process.Scanner, now time.Time) *process.Process {
+	a.t.Helper()
 	list, err := s.Scan(now)
 	if err != nil {
-		c.t.Error(err)
+		a.t.Error(err)
 	}
 	for _, p := range list {
-		if p.PID == c.pid {
+		if p.PID == a.pid {
 			return &p
 		}
 	}
@@ -38,24 +38,24 @@ func (c *container) find(s *process.Scanner, now time.Time) *process.Process {
 }
 
 // drain takes the events out of the agent's ring, and returns how many there were.
-func (c *container) drain(p *process.Process, dir string) int {
-	c.t.Helper()
+func (a *agent) drain(p *process.Process, dir string) int {
+	a.t.Helper()
 	f, err := process.OpenFolder(*p, "", dir, ".")
 	if err != nil {
-		c.t.Fatal(err)
+		a.t.Fatal(err)
 	}
 	defer f.Close()
 	r, err := ringbuf.OpenReader(filepath.Join(dir, "agent"), ringbuf.Consume, ringbuf.In(f))
 	if err != nil {
-		c.t.Fatal(err)
+		a.t.Fatal(err)
 	}
 	defer r.Close()
 	n := 0
 	if _, err := r.Read(0, func(b ringbuf.Batch) { n += b.Len() }); err != nil {
-		c.t.Fatal(err)
+		a.t.Fatal(err)
 	}
 	if err := r.Commit(); err != nil {
-		c.t.Fatal(err)
+		a.t.Fatal(err)
 	}
 	return n
 }
@@ -85,9 +85,9 @@ func TestAgentsInContainers(t *testing.T) {
 		{"in no pod", spec{"", []string{enable, "--env=NIXL_TELEMETRY_DIR=/rings"}, nil}, "/rings", "/rings"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := start(t, tt.spec)
+			a := start(t, tt.spec)
 			s, now := process.New(process.Config{}), time.Now()
-			p := c.find(s, now)
+			p := a.find(s, now)
 			if p == nil {
 				t.Fatal("the agent isn't found")
 			}
@@ -98,22 +98,22 @@ func TestAgentsInContainers(t *testing.T) {
 				dirs = append(dirs, tt.ring)
 			}
 			want := process.Process{
-				PID: c.pid, NSPID: 1, Executable: "agent",
-				Pod: tt.spec.pod, Container: c.id, Dirs: dirs,
+				PID: a.pid, NSPID: 1, Executable: "agent",
+				Pod: tt.spec.pod, Container: a.id, Dirs: dirs,
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
-			c.interval()
+			a.interval()
 			drained := 0
 			for _, dir := range p.Dirs { // the second way leads to the same ring
-				drained += c.drain(p, dir)
+				drained += a.drain(p, dir)
 			}
-			if drained != c.written || drained == 0 {
-				t.Errorf("%d events, not %d", drained, c.written)
+			if drained != a.written || drained == 0 {
+				t.Errorf("%d events, not %d", drained, a.written)
 			}
-			c.stop()
-			if p := c.find(s, now.Add(time.Second)); p != nil {
+			a.stop()
+			if p := a.find(s, now.Add(time.Second)); p != nil {
 				t.Errorf("after its end, it is %+v", p)
 			}
 			if f, err := process.OpenFolder(*p, "", tt.dir, "."); !errors.Is(err, process.ErrExited) {
@@ -128,17 +128,17 @@ func TestSameNameInManyContainers(t *testing.T) {
 	s := process.New(process.Config{})
 	namespaces := make(map[string]bool)
 	for i := range 3 {
-		c := start(t, spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm"}, nil})
+		a := start(t, spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm"}, nil})
 		for range i {
-			c.interval()
+			a.interval()
 		}
-		p := c.find(s, time.Now())
+		p := a.find(s, time.Now())
 		if p == nil {
 			t.Fatal("the agent isn't found")
 		}
 		namespaces[p.MountNS] = true
-		if n := c.drain(p, "/dev/shm"); n != c.written {
-			t.Errorf("%d events, not %d", n, c.written)
+		if n := a.drain(p, "/dev/shm"); n != a.written {
+			t.Errorf("%d events, not %d", n, a.written)
 		}
 	}
 	if len(namespaces) != 3 {
@@ -148,8 +148,8 @@ func TestSameNameInManyContainers(t *testing.T) {
 
 // What a container has put in the place of its directory leads nowhere.
 func TestContainerWithLinksOutOfItsRoot(t *testing.T) {
-	c := start(t, spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/rings"}, nil})
-	p := c.find(process.New(process.Config{}), time.Now())
+	a := start(t, spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/rings"}, nil})
+	p := a.find(process.New(process.Config{}), time.Now())
 	if p == nil {
 		t.Fatal("the agent isn't found")
 	}
@@ -173,16 +173,16 @@ func TestShortLivedContainers(t *testing.T) {
 	s := process.New(process.Config{})
 	before := descriptors(t)
 	for range 5 {
-		c := start(t, spec{anotherPod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, nil})
-		c.interval()
-		p := c.find(s, time.Now())
+		a := start(t, spec{anotherPod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, nil})
+		a.interval()
+		p := a.find(s, time.Now())
 		if p == nil {
 			t.Fatal("the agent isn't found")
 		}
-		if n := c.drain(p, "/dev/shm"); n != c.written {
-			t.Errorf("%d events, not %d", n, c.written)
+		if n := a.drain(p, "/dev/shm"); n != a.written {
+			t.Errorf("%d events, not %d", n, a.written)
 		}
-		c.stop()
+		a.stop()
 	}
 	if after := descriptors(t); len(after) > len(before) {
 		t.Errorf("these are open: %v\nthese were: %v", after, before)

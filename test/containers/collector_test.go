@@ -1,0 +1,227 @@
+//go:build linux
+
+package containers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
+)
+
+// collector is the Collector in a container that sees the processes of the host,
+// with no other capabilities than a DaemonSet gives it.
+type collector struct {
+	*container
+
+	file *otlpfile.File
+}
+
+const configuration = `
+receivers:
+  nixl_shm:
+    discovery: {processes: {interval: 1s, env_attributes: {LOCAL_RANK: nixl.local_rank}}}
+    initial_delay: 0s
+    collection_interval: 100ms
+exporters:
+  file: {path: /out/metrics.json, flush_interval: 20ms}
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines: {metrics: {receivers: [nixl_shm], exporters: [file]}}
+`
+
+func startCollector(t *testing.T) *collector {
+	t.Helper()
+	if os.Getenv(variable) == "" || os.Getenv(collectorVariable) == "" {
+		t.Skip("run `make container-test`")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(configuration), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := &collector{
+		container: launch(t, collectorImage, []string{
+			"--pid=host", "--user=0", "--cap-drop=all", "--cap-add=SYS_PTRACE,DAC_OVERRIDE,LEASE",
+			"--security-opt=no-new-privileges", "--read-only", "--volume=" + dir + ":/out",
+			"--cgroup-parent=" + shared.cgroup(),
+		}, []string{"--config=/out/config.yaml"}),
+		file: otlpfile.NewFile(filepath.Join(dir, "metrics.json")),
+	}
+	proc.Eventually(t, func() string {
+		_, err := os.Stat(c.file.Path())
+		if err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	c.inspect()
+	return c
+}
+
+// reported is what the Collector has said about the agents of a pod.
+type reported struct {
+	events     int // newest total
+	attributes map[string]string
+}
+
+// reports returns what the Collector has said, by pod.
+func (c *collector) reports() map[string]reported {
+	c.t.Helper()
+	list, err := c.file.Collections()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	pods := make(map[string]reported)
+	for _, collection := range list {
+		for _, rm := range collection.ResourceMetrics().All() {
+			r := reported{attributes: make(map[string]string)}
+			for name, value := range rm.Resource().Attributes().All() {
+				r.attributes[name] = value.AsString()
+			}
+			for _, sm := range rm.ScopeMetrics().All() {
+				for _, m := range sm.Metrics().All() {
+					r.events += events(m)
+				}
+			}
+			pods[r.attributes["k8s.pod.uid"]] = r
+		}
+	}
+	return pods
+}
+
+// events returns the number of events, if this is the metric of it.
+func events(m pmetric.Metric) (n int) {
+	if m.Name() != "nixl.events" {
+		return 0
+	}
+	for _, dp := range m.Sum().DataPoints().All() {
+		n += int(dp.IntValue())
+	}
+	return n
+}
+
+// await waits until the Collector has counted so many events of a pod.
+func (c *collector) await(pod string, events int) reported {
+	c.t.Helper()
+	proc.Eventually(c.t, func() string {
+		if got := c.reports()[pod].events; got != events {
+			return fmt.Sprintf("%d events of pod %s are reported, not %d", got, pod, events)
+		}
+		return ""
+	})
+	return c.reports()[pod]
+}
+
+// pod returns the UID of a pod.
+func pod(n int) string { return fmt.Sprintf("00000000-0000-0000-0000-%012d", n) }
+
+// The totals of all agents are exact, wherever their rings are, to the last event
+// before their containers are gone.
+func TestCollectorCountsAgentsInContainers(t *testing.T) {
+	c := startCollector(t)
+	var agents []*agent
+	for i, options := range [][]string{
+		{"--env=NIXL_TELEMETRY_DIR=/rings"},
+		{"--user=1001", "--tmpfs=/tmp:mode=1777", "--env=LOCAL_RANK=3"},
+		{"--user=1002", "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--env=OTEL_SERVICE_NAME=decode"},
+		{"--user=1003", "--env=NIXL_TELEMETRY_DIR=/var/run/nixl", "--tmpfs=/run/nixl:mode=1777"},
+	} {
+		agents = append(agents, start(t, spec{pod(i), append(options, enable), nil}))
+	}
+	for range 3 {
+		for i, a := range agents {
+			a.interval()
+			c.await(pod(i), a.written)
+		}
+	}
+	for i, a := range agents {
+		a.interval()
+		a.stop()
+		r := c.await(pod(i), a.written)
+		want := map[string]string{"container.id": a.id, "process.executable.name": "agent", "process.pid": strconv.Itoa(a.pid), "nixl.agent.name": "agent"}
+		switch i {
+		case 1:
+			want["nixl.local_rank"] = "3"
+		case 2:
+			want["service.name"] = "decode"
+		}
+		for name, value := range want {
+			if r.attributes[name] != value {
+				t.Errorf("agent %d: %s is %q, not %q", i, name, r.attributes[name], value)
+			}
+		}
+	}
+}
+
+// A container that is removed while its ring is full loses nothing that was in the
+// ring, and the totals continue in the container that follows.
+func TestCollectorCountsAcrossRestarts(t *testing.T) {
+	c := startCollector(t)
+	total := 0
+	for range 3 {
+		a := start(t, spec{pod(1), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, nil})
+		a.interval()
+		c.await(pod(1), total+a.written) // now its ring is open
+		for range 20 {
+			a.interval()
+		}
+		a.kill()
+		total += a.written
+		c.await(pod(1), total)
+	}
+}
+
+// Containers that come and go leave nothing behind in the Collector.
+func TestCollectorOutlivesManyContainers(t *testing.T) {
+	lives := 5
+	if n, err := strconv.Atoi(os.Getenv("CONTAINER_LIVES")); err == nil {
+		lives = n
+	}
+	c := startCollector(t)
+	before := c.holds()
+	for i := range lives {
+		a := start(t, spec{pod(i), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, nil})
+		a.interval()
+		c.await(pod(i), a.written)
+		a.stop()
+		c.await(pod(i), a.written)
+	}
+	proc.Eventually(t, func() string {
+		if after := c.holds(); len(after) > len(before) {
+			return fmt.Sprintf("the Collector holds\n%s\nit held\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
+		}
+		return ""
+	})
+}
+
+// holds returns what the Collector has open and mapped, other than its own program.
+func (c *collector) holds() (list []string) {
+	c.t.Helper()
+	dir := filepath.Join("/proc", strconv.Itoa(c.pid))
+	open, err := os.ReadDir(filepath.Join(dir, "fd"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, fd := range open {
+		if link, err := os.Readlink(filepath.Join(dir, "fd", fd.Name())); err == nil {
+			list = append(list, link)
+		}
+	}
+	maps, err := os.ReadFile(filepath.Join(dir, "maps"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(maps)) {
+		if strings.Contains(line, "rw-s") {
+			list = append(list, strings.TrimSpace(line))
+		}
+	}
+	return list
+}
