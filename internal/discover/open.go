@@ -59,7 +59,7 @@ func (t *tracker) open(f *ringbuf.Folder, r *record) (*ringbuf.Reader, error) {
 	if r.state == alias && exited(ring) {
 		return nil, errors.Join(errLeft, ring.Close())
 	}
-	if !t.cfg.Rings.claim(ring.ID(), r.Path) { // the file was exchanged just now
+	if !t.cfg.Rings.Claim(ring.ID(), r.Path) { // the file was exchanged just now
 		return nil, errors.Join(errHeld, ring.Close())
 	}
 	return ring, nil
@@ -110,7 +110,7 @@ func (t *tracker) closeRing(ring *ringbuf.Reader) {
 	}
 	id := ring.ID()
 	_ = ring.Close() // nothing was written, and nothing depends on it
-	t.cfg.Rings.release(id)
+	t.cfg.Rings.Release(id)
 	t.mu.Lock()
 	t.rings--
 	t.mu.Unlock()

@@ -29,6 +29,9 @@ type Processes struct {
 	EnvAttributes map[string]string
 	// Proc is where the proc file system is; /proc if empty.
 	Proc string
+	// FoundStores is told about all stores of the exporter prometheus_mp after each
+	// search, by scope; it may be nil.
+	FoundStores func(map[string]*Stores)
 }
 
 // Finder returns a Finder of the directories.
@@ -45,6 +48,7 @@ type processes struct {
 	by      IdentifyBy
 	scanner *process.Scanner
 	host    string                // the host's mount namespace, as a Process has it; "" if that can't be known
+	found   map[string]*Stores    // by the last search
 	places  map[string]*container // of the last search
 }
 
@@ -75,6 +79,10 @@ func (p *processes) Find(now time.Time) (map[string]Place, error) {
 		}
 	}
 	p.places = found
+	p.found = p.stores(all)
+	if p.FoundStores != nil {
+		p.FoundStores(p.found)
+	}
 	places := make(map[string]Place, len(found))
 	for key, c := range found {
 		c.set(members[key])

@@ -50,8 +50,8 @@ func (s *Rings) holder(id ringbuf.FileID) string {
 	return s.paths[id]
 }
 
-// claim notes that a file is open, unless it is already.
-func (s *Rings) claim(id ringbuf.FileID, path string) bool {
+// Claim notes that a file is open, unless it is already.
+func (s *Rings) Claim(id ringbuf.FileID, path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.paths[id] != "" {
@@ -61,8 +61,8 @@ func (s *Rings) claim(id ringbuf.FileID, path string) bool {
 	return true
 }
 
-// release is the reverse of claim.
-func (s *Rings) release(id ringbuf.FileID) {
+// Release is the reverse of Claim.
+func (s *Rings) Release(id ringbuf.FileID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.paths, id)

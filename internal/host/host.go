@@ -86,9 +86,12 @@ type Host struct {
 	saver     *checkpoint.Saver // nil without a store
 	loop      *drain.Loop       // nil before Start
 	sources   []source
-	discovery map[string]source // those of sources that discover directories
-	stores    []*store.Directory
-	looked    atomic.Bool // for the first collection
+	discovery map[string]source  // those of sources that discover directories
+	stores    []*store.Directory // of directories
+
+	mu         sync.Mutex
+	discovered map[string]*store.Directory // by scope, nil after Stop
+	looked     atomic.Bool                 // for the first collection
 }
 
 // source finds rings.
@@ -106,7 +109,7 @@ func New(cfg Config) (*Host, error) {
 	if err := errors.Join(errConfig, errShape); err != nil {
 		return nil, err
 	}
-	return &Host{cfg: cfg, shape: shape, discovery: make(map[string]source)}, nil
+	return &Host{cfg: cfg, shape: shape, discovery: make(map[string]source), discovered: make(map[string]*store.Directory)}, nil
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -196,7 +199,11 @@ func (h *Host) Start(storage checkpoint.Store) error {
 		h.places("kubelet", common, k.Finder(h.cfg.IdentifyBy), discover.DefaultInterval)
 	}
 	if p := h.cfg.Processes; p != nil {
-		h.places("processes", common, p.Finder(h.cfg.IdentifyBy), p.Interval)
+		finder := *p
+		if h.cfg.Stores {
+			finder.FoundStores = func(all map[string]*discover.Stores) { h.discover(all, common.Rings) }
+		}
+		h.places("processes", common, finder.Finder(h.cfg.IdentifyBy), p.Interval)
 	}
 	for _, s := range h.sources {
 		s.Start()
@@ -219,17 +226,67 @@ func (h *Host) readStores(dir string, rings *discover.Rings) error {
 	if !h.cfg.Stores {
 		return nil
 	}
-	s, err := store.New(store.Config{
-		Dir: dir, Include: h.cfg.Include, Exclude: h.cfg.Exclude, AllowedUIDs: h.cfg.AllowedUIDs,
-		Rings: rings, StaleAfter: h.cfg.StaleAfter, Histograms: h.cfg.Tally.Duration.Kind != tally.NoHistogram,
-		Notices: h.reporter, Saver: h.saver, Now: h.cfg.Now, OpenFolder: h.cfg.OpenFolder,
-	})
+	s, err := store.New(h.storeConfig(dir, rings))
 	if err != nil {
 		return err
 	}
 	s.Start()
 	h.stores = append(h.stores, s)
 	return nil
+}
+
+func (h *Host) storeConfig(dir string, rings *discover.Rings) store.Config {
+	return store.Config{
+		Dir: dir, Include: h.cfg.Include, Exclude: h.cfg.Exclude, AllowedUIDs: h.cfg.AllowedUIDs,
+		Rings: rings, StaleAfter: h.cfg.StaleAfter, Histograms: h.cfg.Tally.Duration.Kind != tally.NoHistogram,
+		Notices: h.reporter, Saver: h.saver, Now: h.cfg.Now,
+	}
+}
+
+// discover begins to read stores that were discovered, and ends it once they are gone
+// and their agents are no longer reported.
+func (h *Host) discover(all map[string]*discover.Stores, rings *discover.Rings) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.discovered == nil {
+		return
+	}
+	for scope, d := range h.discovered {
+		if all[scope] != nil || !d.Empty() {
+			continue
+		}
+		delete(h.discovered, scope)
+		ended, cancel := context.WithCancel(context.Background())
+		cancel() // it ends by itself, unless its file system hangs
+		_ = d.Stop(ended)
+	}
+	for scope, s := range all {
+		if h.discovered[scope] != nil {
+			continue
+		}
+		cfg := h.storeConfig(s.Path(), rings)
+		cfg.Folders, cfg.Scope, cfg.Identify = s.Folders, scope, s.Identify
+		d, err := store.New(cfg)
+		if err != nil { // the path isn't absolute, and there is no working directory
+			continue
+		}
+		d.Start()
+		h.discovered[scope] = d
+	}
+}
+
+// allStores returns the directories of stores. With last, none is added later.
+func (h *Host) allStores(last bool) []*store.Directory {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := slices.Clone(h.stores)
+	for _, scope := range slices.Sorted(maps.Keys(h.discovered)) {
+		list = append(list, h.discovered[scope])
+	}
+	if last {
+		h.discovered = nil
+	}
+	return list
 }
 
 // Collection is the totals of all agents at one time.
@@ -245,12 +302,12 @@ type Collection struct {
 // begun and exited since the last walk.
 func (h *Host) Collect(ctx context.Context, last bool) (Collection, error) {
 	look := !h.looked.Swap(true) || last
-	var c Collection
-	for _, s := range h.stores {
-		c.stores = append(c.stores, s.Collect(look))
-	}
 	if look {
 		h.Look(ctx)
+	}
+	var c Collection
+	for _, s := range h.allStores(false) {
+		c.stores = append(c.stores, s.Collect(look))
 	}
 	var err error
 	if c.rings, err = h.loop.Collect(ctx, last); err != nil {
@@ -305,11 +362,12 @@ func (h *Host) Stop(ctx context.Context) error {
 		return nil
 	}
 	// The directories and the saver end at the same time: each may use up ctx.
-	sources := 2 + len(h.stores)
+	stores := h.allStores(true)
+	sources := 2 + len(stores)
 	errs := make([]error, sources+len(h.sources))
 	errs[0] = h.loop.Stop(ctx)
 	var ends sync.WaitGroup
-	for i, s := range h.stores {
+	for i, s := range stores {
 		ends.Go(func() { errs[2+i] = s.Stop(ctx) })
 	}
 	for i, s := range h.sources {
@@ -343,7 +401,7 @@ func (h *Host) State() State {
 	for _, source := range h.sources {
 		s.add(source.State())
 	}
-	for _, d := range h.stores {
+	for _, d := range h.allStores(false) {
 		s.add(d.State())
 	}
 	return s

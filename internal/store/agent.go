@@ -17,6 +17,7 @@ import (
 type agent struct {
 	id         string // its key everywhere
 	name, host string
+	identity   drain.Agent // of its newest process
 
 	processes []*process           // whose values aren't in the base, oldest first
 	newest    *process             // the newest of all; nil if its store is gone since a restart of this program
@@ -87,6 +88,7 @@ func (d *Directory) join(a *agent, p *process) {
 	}
 	if a.newest == nil || byAge(p, a.newest) >= 0 {
 		a.newest, a.last.Totals = p, nil
+		a.identity = d.cfg.Identify(drain.Agent{ID: a.id, Name: a.name, Dir: d.cfg.Dir, Path: p.path}, p.pid)
 		a.bind(p.bounds)
 	}
 	if p.up == drain.UpNo {
@@ -261,7 +263,7 @@ func (d *Directory) newSnapshot(a *agent) drain.Snapshot {
 		}
 	}
 	s := drain.Snapshot{
-		Agent: drain.Agent{ID: a.id, Name: a.name, Dir: d.cfg.Dir, Path: a.newest.path},
+		Agent: a.identity,
 		Start: a.start, Totals: a.newest.shape.Import(total, &a.base),
 	}
 	list := a.processes

@@ -26,7 +26,9 @@ type stored struct {
 
 // agentID identifies an agent. The ID of an agent with a ring is a path, so the two
 // differ.
-func agentID(dir, host, agent string) string { return fmt.Sprintf("store %q %q %q", dir, host, agent) }
+func agentID(scope, host, agent string) string {
+	return fmt.Sprintf("store %q %q %q", scope, host, agent)
+}
 
 // encode returns the stored form of an agent. A store that joined the base before
 // since isn't named in it: its values are so old that it isn't counted again.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/discover"
+	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -44,8 +46,15 @@ type Config struct {
 	// Uptime returns how long the machine has run, without the time that it was
 	// suspended as far as possible; the kernel's if nil.
 	Uptime func() (time.Duration, error)
-	// OpenFolder opens a folder below Dir; ringbuf.OpenFolder if nil.
-	OpenFolder func(dir, name string) (*ringbuf.Folder, error)
+
+	// Folders returns functions that open the folders that have stores now: a pod
+	// may have several under one path, one after the other or in several
+	// containers. If nil, there is one, Dir.
+	Folders func() []func() (*ringbuf.Folder, error)
+	// Scope distinguishes agents of different pods; Dir if empty.
+	Scope string
+	// Identify adds what is known about the process of an agent; it may be nil.
+	Identify func(a drain.Agent, pid int64) drain.Agent
 }
 
 // Directory reads the stores in one directory. Its methods are safe for
@@ -76,6 +85,7 @@ type Directory struct {
 
 	mu      sync.Mutex // guards what follows; held for moments only
 	stores  int        // that are open
+	known   int        // agents
 	refused map[string]discover.Refusal
 }
 
@@ -95,8 +105,13 @@ func New(cfg Config) (*Directory, error) {
 	if cfg.Uptime == nil {
 		cfg.Uptime = uptime
 	}
-	if cfg.OpenFolder == nil {
-		cfg.OpenFolder = ringbuf.OpenFolder
+	cfg.Scope = cmp.Or(cfg.Scope, cfg.Dir)
+	if cfg.Folders == nil {
+		open := func() (*ringbuf.Folder, error) { return ringbuf.OpenFolder(cfg.Dir, ".") }
+		cfg.Folders = func() []func() (*ringbuf.Folder, error) { return []func() (*ringbuf.Folder, error){open} }
+	}
+	if cfg.Identify == nil {
+		cfg.Identify = func(a drain.Agent, _ int64) drain.Agent { return a }
 	}
 	return &Directory{
 		cfg: cfg, notices: cfg.Notices, mail: mailbox{arrived: make(chan struct{}, 1)}, ended: make(chan struct{}),
@@ -148,6 +163,13 @@ func (d *Directory) Stop(ctx context.Context) error {
 
 // hangsAfter is how long a step may take before it is reported.
 const hangsAfter = 10 * time.Second
+
+// Empty reports whether there is no agent to report.
+func (d *Directory) Empty() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.known == 0
+}
 
 // State returns what the directory has found. It never blocks.
 func (d *Directory) State() discover.State {
@@ -207,6 +229,9 @@ func (d *Directory) tick() {
 	if d.urgent {
 		d.save(func(bool) {})
 	}
+	d.mu.Lock()
+	d.known = len(d.agents)
+	d.mu.Unlock()
 }
 
 // answer does what was asked.
@@ -223,6 +248,9 @@ func (d *Directory) end() {
 	}
 	for _, a := range d.agents {
 		d.drop(a)
+	}
+	for name, r := range d.records {
+		d.forget(name, r)
 	}
 }
 

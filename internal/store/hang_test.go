@@ -22,9 +22,11 @@ func TestHangingFileSystem(t *testing.T) {
 	defer answer()
 	r := x.read(func(c *Config) {
 		c.ReadTimeout = 50 * time.Millisecond
-		c.OpenFolder = func(dir, name string) (*ringbuf.Folder, error) {
-			<-answers
-			return ringbuf.OpenFolder(dir, name)
+		c.Folders = func() []func() (*ringbuf.Folder, error) {
+			return []func() (*ringbuf.Folder, error){func() (*ringbuf.Folder, error) {
+				<-answers
+				return ringbuf.OpenFolder(x.dir, ".")
+			}}
 		}
 	})
 	began := time.Now()

@@ -20,6 +20,8 @@ type record struct {
 	agent   *agent // that the store belongs to; nil if it isn't read
 	settled bool   // the store is open, counted or unwanted: it isn't looked at any more
 	walk    uint64 // the last walk that came across the file
+	claimed bool   // no other directory reads the file
+	id      ringbuf.FileID
 
 	// While the file is refused:
 	info  ringbuf.FileInfo
@@ -66,6 +68,11 @@ func (d *Directory) look(f *ringbuf.Folder, name string, says fileName) {
 	if err == nil && r.info.Same(info) && d.cfg.Now().Before(r.tried.Add(retryAfter)) {
 		return
 	}
+	if err == nil && !r.claimed {
+		if r.id, r.claimed = info.ID, d.cfg.Rings.Claim(info.ID, d.path(name)); !r.claimed {
+			return // it is read under another path
+		}
+	}
 	if err == nil {
 		err = d.find(f, r, name, says)
 	}
@@ -89,7 +96,7 @@ func (d *Directory) find(f *ringbuf.Folder, r *record, name string, says fileNam
 	if err != nil || !d.wants(p.agent) {
 		return errors.Join(err, file.Close())
 	}
-	id := agentID(d.cfg.Dir, p.host, p.agent)
+	id := agentID(d.cfg.Scope, p.host, p.agent)
 	a := d.agents[id]
 	if (a == nil || a.open() > 0) && d.cfg.Rings.Full() {
 		return errors.Join(errLimit, file.Close())
@@ -194,4 +201,12 @@ func (d *Directory) path(file string) string { return filepath.Join(d.cfg.Dir, f
 func (d *Directory) report(file string, n notice.Notice) {
 	n.Path = d.path(file)
 	d.notices.Report(n)
+}
+
+// forget forgets a file.
+func (d *Directory) forget(name string, r *record) {
+	delete(d.records, name)
+	if r.claimed {
+		d.cfg.Rings.Release(r.id)
+	}
 }

@@ -14,13 +14,16 @@ const maxEntries = 1 << 16
 // says so.
 func (d *Directory) walk() {
 	d.walks++
-	d.complete = false
-	f, err := d.cfg.OpenFolder(d.cfg.Dir, ".")
-	if err != nil {
-		return
+	d.complete = true
+	for _, open := range d.cfg.Folders() {
+		f, err := open()
+		if err != nil {
+			d.complete = false
+			continue
+		}
+		d.complete = d.walkFolder(f) && d.complete
+		_ = f.Close() // nothing was written
 	}
-	defer f.Close()
-	d.complete = d.walkFolder(f)
 	if d.complete {
 		d.sweep()
 	}
@@ -51,7 +54,7 @@ func (d *Directory) sweep() {
 		if r.walk == d.walks {
 			continue
 		}
-		delete(d.records, name)
+		d.forget(name, r)
 		d.setRefusal(name, nil)
 		if r.agent != nil {
 			delete(r.agent.counted, name)

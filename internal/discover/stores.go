@@ -1,0 +1,93 @@
+package discover
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/process"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Stores is a path at which processes of one pod, or of one container outside of a
+// pod, keep the stores of NIXL's prometheus_mp exporter. The containers of a pod may
+// have different folders at that path, and a container that restarts may get another
+// one. It is safe for concurrent use.
+type Stores struct {
+	container
+	scope string
+}
+
+// Scope identifies the pod and the path.
+func (s *Stores) Scope() string { return s.scope }
+
+// Folders returns a function for each folder that is there now, which opens it.
+func (s *Stores) Folders() (list []func() (*ringbuf.Folder, error)) {
+	var seen []string
+	for _, p := range s.list() {
+		if slices.Contains(seen, p.MountNS) {
+			continue
+		}
+		seen = append(seen, p.MountNS)
+		list = append(list, func() (*ringbuf.Folder, error) { return s.openIn(p.MountNS) })
+	}
+	return list
+}
+
+// openIn opens the folder of a mount namespace through any of its processes.
+func (s *Stores) openIn(namespace string) (*ringbuf.Folder, error) {
+	for _, p := range s.list() {
+		if p.MountNS != namespace {
+			continue
+		}
+		f, err := process.OpenFolder(p, s.finder.Proc, s.dir, ".")
+		if !errors.Is(err, process.ErrExited) {
+			return f, err
+		}
+	}
+	return nil, errGone
+}
+
+// Identify adds what is known about the process that an agent's store names. Its PID
+// is that in the process's own PID namespace. The agent keeps its ID.
+func (s *Stores) Identify(a drain.Agent, pid int64) drain.Agent {
+	id := a.ID
+	a.Dir = s.dir
+	members := s.list()
+	var o origin
+	if i := slices.IndexFunc(members, func(p process.Process) bool { return int64(p.NSPID) == pid }); i >= 0 {
+		o = s.finder.origin(members[i])
+	} else if len(members) > 0 {
+		o = s.finder.origin(members[0])
+		o.resource = nil
+	}
+	a = s.finder.by.identify(a, o)
+	a.ID = id
+	return a
+}
+
+// stores returns the paths of stores of some processes, by scope.
+func (p *processes) stores(all []process.Process) map[string]*Stores {
+	found := make(map[string]*Stores)
+	members := make(map[string][]process.Process)
+	for _, one := range all {
+		for _, dir := range one.Stores {
+			o := p.origin(one)
+			scope := cmp.Or(o.pod, o.container, o.namespace) + " " + dir
+			if members[scope] = append(members[scope], one); found[scope] != nil {
+				continue
+			}
+			if found[scope] = p.found[scope]; found[scope] == nil {
+				path := filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir)
+				found[scope] = &Stores{container: container{finder: p, dir: dir, path: path}, scope: scope}
+			}
+		}
+	}
+	for scope, s := range found {
+		s.set(members[scope])
+	}
+	return found
+}

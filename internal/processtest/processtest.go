@@ -1,0 +1,84 @@
+// Package processtest gives tests a proc file system that lists processes that don't
+// exist. Their root is the root of the test.
+package processtest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Host is a proc file system.
+type Host struct {
+	Proc string // where it is
+
+	tb testing.TB
+}
+
+// Process is a process. Only PID has to be set.
+type Process struct {
+	PID, NSPID int
+	Namespace  string   // link target of ns/mnt
+	Executable string   // path; that of Python if empty
+	Cgroup     string   // path
+	Env        []string // NAME=value
+	Maps       string   // path of a file that it has mapped for writing
+}
+
+// New returns a host whose one process is the init process.
+func New(tb testing.TB) *Host {
+	tb.Helper()
+	h := &Host{Proc: tb.TempDir(), tb: tb}
+	h.Start(Process{PID: 1, Namespace: "mnt:[1]"})
+	if err := os.Symlink("4194304", filepath.Join(h.Proc, "self")); err != nil {
+		tb.Fatal(err)
+	}
+	return h
+}
+
+// Start adds a process.
+func (h *Host) Start(p Process) {
+	h.tb.Helper()
+	dir := filepath.Join(h.Proc, fmt.Sprint(p.PID))
+	maps := ""
+	if p.Maps != "" {
+		maps = fmt.Sprintf("7f0000000000-7f0000001000 rw-s 00000000 00:01 99999999                   %s\n", p.Maps)
+	}
+	errs := []error{os.MkdirAll(filepath.Join(dir, "ns"), 0o750)}
+	for name, text := range map[string]string{
+		"stat":    fmt.Sprintf("%d (agent) S 1 %s%d 0\n", p.PID, strings.Repeat("0 ", 17), p.PID*100),
+		"status":  fmt.Sprintf("Name:\tagent\nNSpid:\t%d\t%d\n", p.PID, max(p.NSPID, 1)),
+		"cgroup":  "0::" + cmp.Or(p.Cgroup, "/user.slice") + "\n",
+		"statm":   "4096 100 100 1 0 100 0\n",
+		"environ": strings.Join(append(p.Env, ""), "\x00"),
+		"maps":    maps,
+	} {
+		errs = append(errs, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	for name, to := range map[string]string{
+		"ns/mnt": p.Namespace, "root": "/", "cwd": "/", "exe": cmp.Or(p.Executable, "/usr/bin/python3"),
+	} {
+		errs = append(errs, os.Symlink(to, filepath.Join(dir, name)))
+	}
+	if err := errors.Join(errs...); err != nil {
+		h.tb.Fatal(err)
+	}
+}
+
+// Exit removes a process.
+func (h *Host) Exit(pid int) {
+	h.tb.Helper()
+	if err := os.RemoveAll(filepath.Join(h.Proc, fmt.Sprint(pid))); err != nil {
+		h.tb.Fatal(err)
+	}
+}
+
+// InPod returns the cgroup of a container in a pod.
+func InPod(uid, container string) string {
+	return fmt.Sprintf("/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice/cri-containerd-%s.scope",
+		strings.ReplaceAll(uid, "-", "_"), container)
+}
