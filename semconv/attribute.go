@@ -28,11 +28,14 @@ const ServiceNameNIXL = "nixl"
 
 // Attributes of data points.
 const (
-	Direction       = "nixl.transfer.direction"
-	MemoryOperation = "nixl.memory.operation"
-	ErrorType       = "error.type"
-	EventCategory   = "nixl.event.category"
-	EventName       = "nixl.event.name"
+	Direction = "nixl.transfer.direction"
+	// TransferSizeClass is on the histograms of durations if that is configured.
+	// It is one of [SizeClasses].
+	TransferSizeClass = "nixl.transfer.size_class"
+	MemoryOperation   = "nixl.memory.operation"
+	ErrorType         = "error.type"
+	EventCategory     = "nixl.event.category"
+	EventName         = "nixl.event.name"
 	// PeerAgentName is the name of the agent on the other side of a transfer:
 	// its [AgentName]. The name follows OpenTelemetry's service.peer.name. The
 	// address of a peer is OpenTelemetry's network.peer.address.
@@ -61,6 +64,14 @@ const (
 const (
 	Transmit = "transmit"
 	Receive  = "receive"
+)
+
+// Values of [TransferSizeClass].
+const (
+	SizeClassTo64KiB   = "le_64KiB"
+	SizeClassTo1MiB    = "le_1MiB"
+	SizeClassTo16MiB   = "le_16MiB"
+	SizeClassOver16MiB = "gt_16MiB"
 )
 
 // Values of [MemoryOperation].

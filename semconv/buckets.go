@@ -59,6 +59,25 @@ func Throughput(bytes, micros uint64) uint64 {
 	return v
 }
 
+// SizeClasses are the values of [TransferSizeClass], in the order of sizes.
+func SizeClasses() []string {
+	return []string{SizeClassTo64KiB, SizeClassTo1MiB, SizeClassTo16MiB, SizeClassOver16MiB}
+}
+
+// SizeClass returns the index in [SizeClasses] of a transfer of so many bytes.
+func SizeClass(bytes uint64) int {
+	switch {
+	case bytes <= 64<<10:
+		return 0
+	case bytes <= 1<<20:
+		return 1
+	case bytes <= 16<<20:
+		return 2
+	default:
+		return 3
+	}
+}
+
 // SplitInferenceDurationBounds are the default upper bounds, in seconds, of
 // [PacketDuration]: ten per decade, from 1 µs to 60 s. They are the preferred
 // numbers R10 of ISO 3, which refine the steps 1, 2, 5. A quantile that a

@@ -26,10 +26,12 @@ var (
 	TransferDuration = Metric{
 		Name: "nixl.transfer.duration", Kind: Histogram, Number: Float64, Unit: "s",
 		Description: "Time of each transfer from its start until the application saw it complete; includes the post time.",
+		Conditional: []string{TransferSizeClass},
 	}
 	TransferPostDuration = Metric{
 		Name: "nixl.transfer.post.duration", Kind: Histogram, Number: Float64, Unit: "s",
 		Description: "Time of each transfer from its start until it was posted to the backend.",
+		Conditional: []string{TransferSizeClass},
 	}
 	TransferThroughput = Metric{
 		Name: "nixl.transfer.throughput", Kind: Histogram, Number: Float64, Unit: "By/s",

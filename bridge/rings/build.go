@@ -65,11 +65,11 @@ func (b *builder) transfers(t *tally.Totals) {
 	}
 	if h := t.Duration(); h.Count() > 0 {
 		b.float64(semconv.TransferLastDuration, h.Last())
-		b.histogram(semconv.TransferDuration, h)
+		b.histograms(semconv.TransferDuration, t.Durations())
 	}
 	if h := t.PostDuration(); h.Count() > 0 {
 		b.float64(semconv.TransferLastPostDuration, h.Last())
-		b.histogram(semconv.TransferPostDuration, h)
+		b.histograms(semconv.TransferPostDuration, t.PostDurations())
 	}
 }
 

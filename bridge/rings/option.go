@@ -170,6 +170,15 @@ func WithExponentialHistograms(maxSize int) Option {
 	})
 }
 
+// WithSizeClasses adds the attribute nixl.transfer.size_class to the histograms of
+// durations: the class of the size of each transfer whose events were all read.
+func WithSizeClasses() Option {
+	return optionFunc(func(c config) config {
+		c.host.Tally.SizeClasses = true
+		return c
+	})
+}
+
 // WithSinks also passes each event to sinks, before the event is removed from its
 // ring. Sinks must not be nil. Close them after the Producer.
 func WithSinks(sinks ...sink.Sink) Option {

@@ -1,6 +1,8 @@
 package rings
 
 import (
+	"iter"
+
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -43,6 +45,19 @@ func (b *builder) histogram(m semconv.Metric, h *tally.Histogram, more ...attrib
 			PositiveBucket: metricdata.ExponentialBucket{Offset: buckets.Offset, Counts: buckets.Counts},
 		})
 	case tally.NoHistogram:
+	}
+}
+
+// histograms adds distributions of times by the class of transfers' sizes.
+func (b *builder) histograms(m semconv.Metric, list iter.Seq2[string, *tally.Histogram]) {
+	for class, h := range list {
+		switch {
+		case h.Count() == 0:
+		case class == "":
+			b.histogram(m, h)
+		default:
+			b.histogram(m, h, attribute.String(semconv.TransferSizeClass, class))
+		}
 	}
 }
 

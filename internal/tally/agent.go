@@ -14,6 +14,7 @@ type Agent struct {
 	names     names
 	spellings *spellings // only for rings with names
 	groups    groups
+	watch     *watch // nil unless single transfers and errors are watched
 }
 
 // NewAgent returns an agent without any events.
@@ -27,6 +28,10 @@ func NewAgent(s *Shape) *Agent {
 	a.post.init(s.duration)
 	a.throughput[Transmit].init(s.throughput)
 	a.throughput[Receive].init(s.throughput)
+	if s.sizeClasses {
+		a.classes = newClasses(s.duration)
+		a.groups.classes = a.classes
+	}
 	return a
 }
 
@@ -46,6 +51,9 @@ func (a *Agent) Snapshot(into *Totals) *Totals {
 // which panics until the ring's reader turns the panic into an error, part of
 // the batch is counted; its last run of transfers may be in histograms only.
 func (a *Agent) Add(b ringbuf.Batch) {
+	if a.watch != nil {
+		a.watch.begin(b.Layout(), &a.duration)
+	}
 	switch b.Layout() {
 	case ringbuf.V1:
 		a.timed(b.Timed())
@@ -66,13 +74,16 @@ func (a *Agent) Add(b ringbuf.Batch) {
 func (a *Agent) typed(events []ringbuf.TypedEvent, l ringbuf.Layout) {
 	for i := 0; i < len(events); i++ {
 		if !a.groups.open() {
-			if n := a.transfers(ringbuf.Quads(events[i:])); n > 0 {
+			if n := a.transfers(ringbuf.Quads(events[i:]), i); n > 0 {
 				i += n*groupSize - 1
 				continue
 			}
 		}
 		e := &events[i]
 		t, v := e.Type, e.Value
+		if a.watch != nil {
+			a.watch.at = i
+		}
 		if !l.Knows(t) {
 			a.unknown(noCategory, t, v, l)
 		} else if torn := a.known(t, v); l >= ringbuf.V4 {
@@ -85,8 +96,8 @@ func (a *Agent) typed(events []ringbuf.TypedEvent, l ringbuf.Layout) {
 // torn groups that it ends.
 func (a *Agent) known(t ringbuf.Type, v uint64) (torn uint64) {
 	torn, whole := a.groups.add(t, v)
-	if whole && a.measuresThroughput() {
-		a.throughput[a.groups.dir].record(semconv.Throughput(a.groups.bytes, a.groups.took))
+	if whole {
+		a.transferred()
 	}
 	switch t {
 	case ringbuf.TypeTxBytes, ringbuf.TypeRxBytes:
@@ -100,8 +111,25 @@ func (a *Agent) known(t ringbuf.Type, v uint64) (torn uint64) {
 		a.checkMemory()
 	default:
 		a.counters[t].record(v)
+		if a.watch != nil && t.IsError() {
+			a.watch.failed(t)
+		}
 	}
 	return torn
+}
+
+// transferred counts what only a whole group shows.
+func (a *Agent) transferred() {
+	g := &a.groups
+	if a.measuresThroughput() {
+		a.throughput[g.dir].record(semconv.Throughput(g.bytes, g.took))
+	}
+	if a.classes != nil {
+		a.classes.record(g.bytes, g.took, g.post)
+	}
+	if a.watch != nil {
+		a.watch.transfer(a.watch.at, Direction(g.dir), g.bytes, g.took, g.post)
+	}
 }
 
 // measuresThroughput reports whether throughput is recorded. Unlike sizes and
@@ -113,6 +141,14 @@ func (a *Agent) measuresThroughput() bool { return a.throughput[Transmit].Kind()
 func (a *Agent) unknown(c ringbuf.Category, t ringbuf.Type, v uint64, l ringbuf.Layout) {
 	a.series[a.typedSeries(c, t, l)].record(v)
 	if c == ringbuf.CategoryError && !ringbuf.V2.Knows(t) {
-		a.otherErrors.Add(v)
+		a.otherError(v)
+	}
+}
+
+// otherError counts an error of a status that isn't in the catalog.
+func (a *Agent) otherError(v uint64) {
+	a.otherErrors.Add(v)
+	if a.watch != nil {
+		a.watch.failed(otherError)
 	}
 }

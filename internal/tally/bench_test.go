@@ -46,6 +46,39 @@ func BenchmarkThroughput(b *testing.B) {
 	})
 }
 
+// BenchmarkSizeClasses tallies a full ring with the times of transfers by the class
+// of their size and, in turn with it, without.
+func BenchmarkSizeClasses(b *testing.B) {
+	benchmarkMore(b, tally.Config{SizeClasses: true}, func(*tally.Agent) {})
+}
+
+// BenchmarkWatch tallies a full ring of transfers of which none is slow with and,
+// in turn with it, without looking for slow ones.
+func BenchmarkWatch(b *testing.B) {
+	benchmarkMore(b, tally.Config{}, func(a *tally.Agent) {
+		a.Watch(tally.Watch{
+			Slow:     tally.Slow{Duration: time.Hour, MinThroughput: 1, MinSize: 1 << 20, P99Factor: 1000},
+			Transfer: func(tally.Transfer) { b.Error("a transfer is slow") },
+		})
+	})
+}
+
+// benchmarkMore tallies a full ring with something more and, in turn with it,
+// without.
+func benchmarkMore(b *testing.B, more tally.Config, prepare func(*tally.Agent)) {
+	b.Helper()
+	events := transferMix(rand.New(rand.NewPCG(1, 2)))
+	r := newRing(b, ringbuf.V4, slots)
+	r.push(events)
+	r.read(func(batch ringbuf.Batch) {
+		with, without := tally.NewAgent(shape(b, more)), tally.NewAgent(shape(b, tally.Config{}))
+		prepare(with)
+		w, r := inTurn(b, func() { with.Add(batch) }, func() { without.Add(batch) })
+		b.ReportMetric((w-r)/float64(len(events)), "ns/event-more")
+		b.ReportMetric(w/r, "x-without")
+	})
+}
+
 func benchmarkAdd(b *testing.B, l ringbuf.Layout, c tally.Config) {
 	events := transferMix(rand.New(rand.NewPCG(1, 2)))
 	r := newRing(b, l, slots)

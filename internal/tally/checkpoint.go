@@ -10,7 +10,7 @@ import (
 
 // checkpointVersion is the first byte of the encoded totals. It changes
 // whenever what follows does.
-const checkpointVersion = 3
+const checkpointVersion = 4
 
 // Why totals can't be restored.
 var (
@@ -80,14 +80,24 @@ func (a *Agent) RestoreTotals(b []byte) error {
 }
 
 func (a *Agent) histograms() []*Histogram {
-	return []*Histogram{
+	all := []*Histogram{
 		&a.sizes[Transmit], &a.sizes[Receive], &a.duration, &a.post, &a.throughput[Transmit], &a.throughput[Receive],
 	}
+	if a.classes != nil {
+		for i := range a.classes.duration {
+			all = append(all, &a.classes.duration[i], &a.classes.post[i])
+		}
+	}
+	return all
 }
 
 // shape tells agents with the same histograms from others.
 func (a *Agent) shape() uint64 {
-	return a.sizes[Transmit].scale.hash ^ 31*a.duration.scale.hash ^ 31*31*a.throughput[Transmit].scale.hash
+	hash := a.sizes[Transmit].scale.hash ^ 31*a.duration.scale.hash ^ 31*31*a.throughput[Transmit].scale.hash
+	if a.classes != nil {
+		return ^hash
+	}
+	return hash
 }
 
 func (e *encoder) key(k seriesKey) {
@@ -165,13 +175,17 @@ func (e *encoder) groups(g *groups) {
 	e.uint(uint64(dir))
 	e.uint(uint64(g.written[0]))
 	e.uint(uint64(g.written[1]))
-	var took, bytes uint64 // of an earlier group unless the open one has them
+	var post, took, bytes uint64 // of an earlier group unless the open one has them
+	if g.seen&atPostTime != 0 {
+		post = g.post
+	}
 	if g.seen&atTime != 0 {
 		took = g.took
 	}
 	if g.seen&atBytes != 0 {
 		bytes = g.bytes
 	}
+	e.uint(post)
 	e.uint(took)
 	e.uint(bytes)
 }
@@ -182,7 +196,7 @@ func (d *decoder) groups(g *groups) {
 	g.dir = int8(d.below(len(g.written)))
 	g.written[0] = places(d.count(int(allPlaces)))
 	g.written[1] = places(d.count(int(allPlaces)))
-	g.took, g.bytes = d.uint(), d.uint()
+	g.post, g.took, g.bytes = d.uint(), d.uint(), d.uint()
 }
 
 func (e *encoder) histogram(h *Histogram) {

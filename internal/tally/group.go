@@ -26,7 +26,9 @@ type groups struct {
 	dir     int8      // of the open group, once it has bytes
 	written [2]places // by direction: what this run of the agent has written
 
-	took, bytes uint64 // values of the open group, if seen has them
+	post, took, bytes uint64 // values of the open group, if seen has them
+
+	classes *classes // for the times of groups that aren't whole; may be nil
 }
 
 // groupSize is the number of events of a transfer.
@@ -62,7 +64,7 @@ var place = [ringbuf.Types]struct {
 
 // add follows one event. It returns the number of torn groups that the event
 // ends, at most two: the open one and its own. It also reports whether the event
-// completes a whole group; took, bytes and dir are those of that group then. An
+// completes a whole group; post, took, bytes and dir are those of that group then. An
 // event of an unknown type may belong to the group or not, so it isn't added.
 func (g *groups) add(t ringbuf.Type, v uint64) (torn uint64, whole bool) {
 	p := place[t]
@@ -75,6 +77,8 @@ func (g *groups) add(t ringbuf.Type, v uint64) (torn uint64, whole bool) {
 	switch p.at {
 	case noPlace:
 		return torn, false
+	case atPostTime:
+		g.post = v
 	case atTime:
 		g.took = v
 	case atBytes:
@@ -116,7 +120,7 @@ func (g *groups) end() (torn uint64) {
 	if lacks && g.synced {
 		torn = 1
 	}
-	g.seen, g.synced = 0, true
+	g.close(true)
 	return torn
 }
 
@@ -126,10 +130,21 @@ func (g *groups) lacks(dir int) bool { return g.written[dir]&^g.seen != 0 }
 
 // lose forgets the open group: what follows isn't the event after the last
 // one that was seen.
-func (g *groups) lose() { g.seen, g.synced = 0, false }
+func (g *groups) lose() { g.close(false) }
 
 // restart forgets the run of the agent that has ended.
-func (g *groups) restart() { *g = groups{} }
+func (g *groups) restart() {
+	g.close(false)
+	*g = groups{classes: g.classes}
+}
+
+// close gives the open group up.
+func (g *groups) close(synced bool) {
+	if g.classes != nil && g.seen != allPlaces {
+		g.classes.incomplete(g)
+	}
+	g.seen, g.synced = 0, synced
+}
 
 // open reports whether a group was begun and isn't complete.
 func (g *groups) open() bool { return g.seen != 0 }

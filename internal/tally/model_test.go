@@ -25,13 +25,17 @@ type model struct {
 	torn   torn
 
 	recent      []sample // the known events since the last gap, at most four
+	all         []sample // the known events, with an empty one for a gap
+	failures    []tally.Error
+	adding      tally.Error // the layout and the time of the event that is being added
 	throughputs map[string][]uint64
 }
 
 // sample is a known event.
 type sample struct {
-	name  string
-	value uint64
+	name   string
+	value  uint64
+	micros uint64 // its time, if the ring has times
 }
 
 // event is what an event is reported as.
@@ -89,6 +93,7 @@ func category(c ringbuf.Category) string {
 
 // add counts an event of a ring.
 func (m *model) add(l ringbuf.Layout, e ringbuf.Event) {
+	m.adding = tally.Error{Layout: l, Micros: e.TimestampMicros}
 	switch l {
 	case ringbuf.V1, ringbuf.V2Named:
 		name, _, _ := strings.Cut(string(e.Name[:]), "\x00")
@@ -122,6 +127,7 @@ func (m *model) named(e event, v uint64) {
 	m.events[e] = append(m.events[e], v)
 	if e.category == "error" && !anyCategory {
 		m.others = append(m.others, v)
+		m.failed(math.MaxUint32)
 	}
 }
 
@@ -148,12 +154,17 @@ func (m *model) typed(l ringbuf.Layout, category string, t ringbuf.Type, v uint6
 		e.category = "unknown"
 	case "error":
 		m.others = append(m.others, v)
+		m.failed(math.MaxUint32)
 	}
 	m.events[e] = append(m.events[e], v)
 }
 
 func (m *model) known(name string, v uint64) {
 	m.types[name] = append(m.types[name], v)
+	m.all = append(m.all, sample{name, v, m.adding.Micros})
+	if strings.HasPrefix(name, "agent_err_") {
+		m.failed(ringbuf.Type(slices.IndexFunc(knownEvents, func(known struct{ name, category, legacy string }) bool { return known.name == name })))
+	}
 	m.transferred(name, v)
 	if m.usage == nil {
 		return
@@ -174,7 +185,7 @@ var throughputBounds = []float64{1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9, 2e9, 5e9, 1e
 // transferred records the throughput if the last four events are those of one
 // transfer.
 func (m *model) transferred(name string, v uint64) {
-	m.recent = append(m.recent, sample{name, v})
+	m.recent = append(m.recent, sample{name, v, 0})
 	m.recent = m.recent[max(0, len(m.recent)-4):]
 	for _, d := range []string{"tx", "rx"} {
 		var names []string
@@ -194,12 +205,25 @@ func (m *model) transferred(name string, v uint64) {
 	}
 }
 
+// failed notes an error event.
+func (m *model) failed(kind ringbuf.Type) {
+	e := m.adding
+	e.Type = kind
+	m.failures = append(m.failures, e)
+}
+
 func (m *model) opened() { m.usage = new(big.Int) }
 
 func (m *model) restarted() {
 	m.opened()
 	m.torn = torn{n: m.torn.n}
 	m.recent = nil
+	m.all = append(m.all, sample{})
+}
+
+func (m *model) missed() {
+	m.usage, m.recent = nil, nil
+	m.all = append(m.all, sample{})
 }
 
 // report is the totals as they would be reported.

@@ -30,6 +30,9 @@ type Config struct {
 	Duration   HistogramConfig // bounds in seconds
 	Size       HistogramConfig // bounds in bytes
 	Throughput HistogramConfig // bounds in bytes per second
+	// SizeClasses also keeps the times of transfers apart by the class of their
+	// size; see [Totals.Durations].
+	SizeClasses bool
 	// MaxNames is how many event names beyond NIXL's own are kept apart for
 	// each agent. 200 where 0.
 	MaxNames int
@@ -44,6 +47,7 @@ const (
 // Shape is what the totals of all agents have in common: a checked [Config].
 type Shape struct {
 	duration, size, throughput *scale
+	sizeClasses                bool
 	maxNames                   int
 }
 
@@ -63,7 +67,7 @@ func NewShape(c Config) (*Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Shape{duration: duration, size: size, throughput: throughput, maxNames: c.MaxNames}, nil
+	return &Shape{duration: duration, size: size, throughput: throughput, sizeClasses: c.SizeClasses, maxNames: c.MaxNames}, nil
 }
 
 func wrap(field string, err error) error {

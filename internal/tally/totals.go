@@ -19,6 +19,7 @@ type Totals struct {
 	post     Histogram
 	// throughput is that of whole transfers, by Direction.
 	throughput [2]Histogram
+	classes    *classes // of times; nil unless configured
 	// otherErrors are errors of a status that isn't in the catalog.
 	otherErrors Sum
 	series      []Series // the first two are those past the limit
@@ -36,6 +37,7 @@ func (t *Totals) copyFrom(from *Totals) {
 	}
 	t.duration.copyFrom(&from.duration)
 	t.post.copyFrom(&from.post)
+	t.classes = t.classes.copyOf(from.classes)
 	t.otherErrors = from.otherErrors
 	clear(t.series[min(len(from.series), len(t.series)):]) // don't keep the names of another agent alive
 	t.series = append(t.series[:0], from.series...)

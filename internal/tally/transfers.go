@@ -16,8 +16,8 @@ type group = [groupSize]ringbuf.TypedEvent
 const maxRun = 1 << (64 - quickBits)
 
 // transfers counts the run of transfers that groups begins with, and returns
-// their number.
-func (a *Agent) transfers(groups []group) int {
+// their number. The first event is the one at at in the events that are counted.
+func (a *Agent) transfers(groups []group, at int) int {
 	if len(groups) == 0 {
 		return 0
 	}
@@ -35,6 +35,12 @@ func (a *Agent) transfers(groups []group) int {
 		a.post.record(groups[done][0].Value)
 		a.duration.record(groups[done][1].Value)
 		done++
+	}
+	if a.classes != nil {
+		a.classes.recordRun(groups[:n])
+	}
+	if a.watch != nil {
+		a.watch.transfers(groups[:n], at)
 	}
 	if !a.measuresThroughput() {
 		return n

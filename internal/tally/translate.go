@@ -55,10 +55,12 @@ func (a *Agent) timed(events []ringbuf.TimedEvent) {
 	s := a.spell()
 	for len(events) > 0 {
 		n := r.timed(events, s)
+		a.watch.times(events)
 		a.typed(r[:n], ringbuf.V3)
 		events = events[n:]
 		if n < len(r) && len(events) > 0 {
 			e := &events[0]
+			a.watch.times(events)
 			a.spelled(a.find(e.Category, &e.Name), e.Value)
 			events = events[1:]
 		}
@@ -124,6 +126,6 @@ func (a *Agent) spelled(s *spelling, v uint64) {
 	}
 	a.series[s.series].record(v)
 	if s.failed {
-		a.otherErrors.Add(v)
+		a.otherError(v)
 	}
 }

@@ -1,0 +1,49 @@
+package tally
+
+import "math"
+
+// quantile estimates the quantile q of the values, in the metric's unit. It is
+// interpolated within a bucket, and exact to the width of that bucket. It is known
+// only for that many values, and if the kind has buckets.
+func (h *Histogram) quantile(q float64, values uint64) (v float64, known bool) {
+	n := h.Count()
+	if n < values || h.scale.kind == NoHistogram {
+		return 0, false
+	}
+	rank := q * float64(n)
+	if h.exp != nil {
+		return h.exp.quantile(rank, h.Min(), h.Max()), true
+	}
+	below := 0.0
+	for i, c := range h.counts() {
+		if below+float64(c) < rank {
+			below += float64(c)
+			continue
+		}
+		lower, upper := h.Min(), h.Max()
+		if i > 0 {
+			lower = max(lower, h.scale.bounds[i-1])
+		}
+		if i < len(h.scale.bounds) {
+			upper = min(upper, h.scale.bounds[i])
+		}
+		return lower + (upper-lower)*(rank-below)/float64(c), true
+	}
+	return h.Max(), true
+}
+
+// quantile is the upper bound of the bucket with the value of a rank, or the
+// largest value if that is less.
+func (e *exponential) quantile(rank, least, most float64) float64 {
+	below := float64(e.zero)
+	if rank <= below {
+		return least
+	}
+	for i, c := range e.counts {
+		if below += float64(c); below >= rank {
+			bound := math.Exp2(math.Ldexp(float64(int(e.offset)+i+1), -int(e.scale)))
+			return min(bound, most)
+		}
+	}
+	return most
+}

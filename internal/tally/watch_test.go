@@ -1,0 +1,186 @@
+package tally_test
+
+import (
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// seen keeps what a watch reports.
+type seen struct {
+	transfers []tally.Transfer
+	errors    []tally.Error
+}
+
+func (s *seen) watch(slow tally.Slow) tally.Watch {
+	return tally.Watch{
+		Slow:     slow,
+		Transfer: func(t tally.Transfer) { s.transfers = append(s.transfers, t) },
+		Error:    func(e tally.Error) { s.errors = append(s.errors, e) },
+	}
+}
+
+const (
+	slowMicros     = 5000
+	slowThroughput = 1_000_000_000 // bytes per second
+	slowSize       = 1 << 12
+)
+
+// slowTransfers are those of all known events, in order: whoever takes more than
+// slowMicros, or moves slowSize bytes or more at less than slowThroughput.
+func slowTransfers(l ringbuf.Layout, known []sample) (list []tally.Transfer) {
+	for i := range max(0, len(known)-3) {
+		k := known[i : i+4]
+		for d, name := range map[tally.Direction]string{tally.Transmit: "tx", tally.Receive: "rx"} {
+			if k[0].name != "agent_xfer_post_time" || k[1].name != "agent_xfer_time" ||
+				k[2].name != "agent_"+name+"_bytes" || k[3].name != "agent_"+name+"_requests_num" {
+				continue
+			}
+			t := tally.Transfer{Layout: l, Micros: k[3].micros, Direction: d, Bytes: k[2].value, Duration: k[1].value, Post: k[0].value}
+			took := new(big.Int).SetUint64(max(t.Duration, 1))
+			moved := new(big.Int).Mul(new(big.Int).SetUint64(t.Bytes), big.NewInt(1_000_000))
+			switch {
+			case t.Duration > slowMicros:
+				t.Cause = tally.SlowDuration
+			case t.Bytes >= slowSize && moved.Cmp(took.Mul(took, big.NewInt(slowThroughput))) < 0:
+				t.Cause = tally.SlowThroughput
+			default:
+				continue
+			}
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Every slow transfer and every error is reported once and in order, in whatever
+// batches they come, and with their times if the ring has them.
+func TestWatchOfRandomEvents(t *testing.T) {
+	slow := tally.Slow{Duration: slowMicros * time.Microsecond, MinThroughput: slowThroughput, MinSize: slowSize}
+	for _, l := range ringbuf.Layouts() {
+		t.Run(l.String(), func(t *testing.T) {
+			r := newRing(t, l, 512)
+			s := shape(t, tally.Config{MaxNames: 100_000})
+			causes := make(map[tally.Cause]int)
+			for seed := range uint64(30) {
+				g := generator{rand.New(rand.NewPCG(seed, 13)), l}
+				var got seen
+				agent, want := tally.NewAgent(s), newModel()
+				agent.Watch(got.watch(slow))
+				for range 1 + g.IntN(3) {
+					events := g.events(g.IntN(1000))
+					for i := range events {
+						if l == ringbuf.V1 {
+							events[i].TimestampMicros = 1e15 + g.Uint64N(1e9)
+						}
+					}
+					r.feed(agent, events, g.IntN(500), g.IntN(20), g.IntN(2))
+					for i := range events {
+						want.add(l, events[i])
+					}
+					if g.IntN(3) == 0 {
+						agent = storeAndRestore(t, agent, s)
+						agent.Watch(got.watch(slow))
+					}
+					if g.IntN(3) == 0 {
+						agent.Restarted(true)
+						want.restarted()
+					}
+				}
+				if d := cmp.Diff(slowTransfers(l, want.all), got.transfers, cmpopts.EquateEmpty()); d != "" {
+					t.Fatalf("seed %d: transfers (-want +got)\n%s", seed, d)
+				}
+				if d := cmp.Diff(want.failures, got.errors, cmpopts.EquateEmpty()); d != "" {
+					t.Fatalf("seed %d: errors (-want +got)\n%s", seed, d)
+				}
+				for _, one := range got.transfers {
+					causes[one.Cause]++
+				}
+			}
+			if causes[tally.SlowDuration] == 0 || causes[tally.SlowThroughput] == 0 {
+				t.Errorf("causes %v: some don't occur", causes)
+			}
+		})
+	}
+}
+
+func transferIn(micros uint64) []ringbuf.Event {
+	return []ringbuf.Event{
+		ringbuf.NewEvent(ringbuf.TypeXferPostTime, 1),
+		ringbuf.NewEvent(ringbuf.TypeXferTime, micros),
+		ringbuf.NewEvent(ringbuf.TypeTxBytes, 1000),
+		ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
+	}
+}
+
+// A transfer is compared with the transfers before it, once there are enough.
+func TestSlowByTheAgentsOwnPercentile(t *testing.T) {
+	for name, c := range map[string]struct {
+		config tally.HistogramConfig
+		p99    uint64 // that of 999 transfers of 100 µs and some of 5 ms, to the width of a bucket
+	}{
+		"explicit":    {tally.HistogramConfig{}, 100},
+		"exponential": {tally.HistogramConfig{Kind: tally.Exponential}, 103},
+		"none":        {tally.HistogramConfig{Kind: tally.NoHistogram}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got seen
+			agent := tally.NewAgent(shape(t, tally.Config{Duration: c.config}))
+			agent.Watch(got.watch(tally.Slow{P99Factor: 10}))
+			r := newRing(t, ringbuf.V4, 8192)
+			for range tally.P99Transfers - 1 {
+				r.feed(agent, transferIn(100))
+			}
+			r.feed(agent, transferIn(5000)) // too early to tell
+			r.feed(agent, transferIn(900))
+			if len(got.transfers) != 0 {
+				t.Errorf("%d slow transfers, want none", len(got.transfers))
+			}
+			r.feed(agent, transferIn(5001))
+			var want []tally.Transfer
+			if c.p99 > 0 {
+				want = []tally.Transfer{{Layout: ringbuf.V4, Bytes: 1000, Duration: 5001, Post: 1, Cause: tally.SlowP99, P99: c.p99}}
+			}
+			if d := cmp.Diff(want, got.transfers, cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+		})
+	}
+}
+
+// Which cause a transfer has doesn't depend on which are looked for.
+func TestNothingIsSlowWithoutALimit(t *testing.T) {
+	var got seen
+	agent := tally.NewAgent(shape(t, tally.Config{}))
+	agent.Watch(got.watch(tally.Slow{}))
+	r := newRing(t, ringbuf.V4, 512)
+	r.feed(agent, generator{rand.New(rand.NewPCG(1, 1)), ringbuf.V4}.events(1000))
+	if len(got.transfers) > 0 {
+		t.Errorf("%d slow transfers", len(got.transfers))
+	}
+}
+
+func TestWatchOfFastTransfersDoesNotAllocate(t *testing.T) {
+	agent := tally.NewAgent(shape(t, tally.Config{}))
+	var got seen
+	agent.Watch(got.watch(tally.Slow{Duration: time.Hour, MinThroughput: 1, P99Factor: 1e6}))
+	r := newRing(t, ringbuf.V4, slots)
+	r.push(transferMix(rand.New(rand.NewPCG(1, 2))))
+	r.read(func(b ringbuf.Batch) {
+		agent.Add(b)
+		got.errors = got.errors[:0]
+		if n := testing.AllocsPerRun(10, func() {
+			agent.Add(b)
+			got.errors = got.errors[:0]
+		}); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	})
+}
