@@ -62,7 +62,21 @@ func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
 			tap(a.Agent, b)
 		}
 	}
+	o.watch(a)
 	return a
+}
+
+// watch has the agent's totals show what is watched.
+func (o *owner) watch(a *agent) {
+	w := o.cfg.Watch
+	if w == nil {
+		return
+	}
+	one := tally.Watch{Slow: w.Slow, Transfer: func(t tally.Transfer) { w.Transfer(a.Agent, t) }}
+	if w.Error != nil {
+		one.Error = func(e tally.Error) { w.Error(a.Agent, e) }
+	}
+	a.tally.Watch(one)
 }
 
 // held returns the number of events that were read and still stand in the ring.

@@ -110,6 +110,7 @@ func (o *owner) restore(a *agent, m loaded) (*checkpoint.Checkpoint, error) {
 		return &c, err
 	}
 	a.tally, a.start = totals, start
+	o.watch(a)
 	return &c, nil
 }
 

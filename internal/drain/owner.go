@@ -21,6 +21,15 @@ type Config struct {
 	// Tap is shown every event before it is committed; nil for none. The ring
 	// waits for it.
 	Tap func(Agent, ringbuf.Batch)
+	// Watch is shown slow transfers and errors; nil for none.
+	Watch *Watch
+}
+
+// Watch is a [tally.Watch] for all agents: the ring waits for its functions.
+type Watch struct {
+	Slow     tally.Slow
+	Transfer func(Agent, tally.Transfer)
+	Error    func(Agent, tally.Error) // nil for none
 }
 
 // owner holds every reader, tally and position. See the package's documentation.

@@ -92,6 +92,7 @@ type Host struct {
 	mu         sync.Mutex
 	discovered map[string]*store.Directory // by scope, nil after Stop
 	looked     atomic.Bool                 // for the first collection
+	watch      *drain.Watch
 }
 
 // source finds rings.
@@ -153,6 +154,14 @@ func (c Config) withDefaults() (Config, error) {
 	return c, errors.Join(errs...)
 }
 
+// Watch shows slow transfers and errors to w from [Host.Start] on, which it must be
+// called before. The rings wait for its functions.
+func (h *Host) Watch(w *drain.Watch) { h.watch = w }
+
+// Report reports what an operator may want to know. It must not be called before
+// [Host.Start].
+func (h *Host) Report(n notice.Notice) { h.reporter.Report(n) }
+
 // Start begins to discover and to drain. Nothing that is wrong with a directory
 // or a ring is an error: it is reported, and tried again. With storage, which may
 // be nil, totals continue from the process that used it before.
@@ -171,6 +180,7 @@ func (h *Host) Start(storage checkpoint.Store) error {
 	h.loop = drain.NewLoop(drain.LoopConfig{
 		Config: drain.Config{
 			Shape: h.shape, Mode: h.cfg.Mode, RunInterval: h.cfg.RunInterval, StaleAfter: h.cfg.StaleAfter, Tap: h.cfg.Tap,
+			Watch: h.watch,
 		},
 		Saver: h.saver, Report: h.reporter.Report, Now: h.cfg.Now,
 		ObserveLag: h.cfg.Telemetry.Lag, ObserveEvents: h.cfg.Telemetry.Events,

@@ -44,6 +44,7 @@ const (
 	RingLapped   // events were overwritten or cut off before they could be read
 	RingBroken   // an open ring can't be read any more
 	DrainHangs   // reading a ring doesn't return
+	LogsDropped  // log records of an agent were dropped
 
 	// Of stores of NIXL's prometheus_mp exporter:
 

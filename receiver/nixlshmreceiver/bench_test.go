@@ -85,10 +85,11 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 	}
 	cfg.InitialDelay, cfg.RunInterval = time.Hour, time.Hour
 	on := machine{now: time.Now, hostname: func() (string, error) { return testHost, nil }}
-	r, err := newReceiver(cfg, receivertest.NewNopSettings(metadata.Type), next, on)
+	component, err := newFactory(on).CreateMetrics(b.Context(), receivertest.NewNopSettings(metadata.Type), cfg, next)
 	if err != nil {
 		b.Fatal(err)
 	}
+	r := component.(*pipeline) //nolint:forcetypeassert,errcheck // the factory made it
 	if err := r.Start(b.Context(), componenttest.NewNopHost()); err != nil {
 		b.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 		}
 		eventually(b, "drained rings of every agent", func() bool { return r.drained(b, uint64(run+1)) == n })
 	}
-	return r
+	return r.ringReceiver
 }
 
 // drained returns how many agents have been drained in a number of runs.

@@ -46,6 +46,7 @@ type Config struct {
 	StaleAfter    time.Duration `mapstructure:"stale_after"`
 
 	Histograms HistogramsConfig `mapstructure:"histograms"`
+	Logs       LogsConfig       `mapstructure:"logs"`
 
 	// StorageID names a storage extension that keeps the totals, and how far
 	// each ring was read, over a crash.
@@ -95,9 +96,17 @@ func defaultKubelet() *KubeletConfig {
 
 // HistogramsConfig says how distributions are reported.
 type HistogramsConfig struct {
-	Duration   HistogramConfig `mapstructure:"duration"`   // bounds in seconds
+	Duration   DurationConfig  `mapstructure:"duration"`   // bounds in seconds
 	Size       HistogramConfig `mapstructure:"size"`       // bounds in bytes
 	Throughput HistogramConfig `mapstructure:"throughput"` // bounds in bytes per second
+}
+
+// DurationConfig says how distributions of durations are reported.
+type DurationConfig struct {
+	HistogramConfig `mapstructure:",squash"`
+
+	// SizeClass adds the attribute nixl.transfer.size_class.
+	SizeClass bool `mapstructure:"size_class"`
 }
 
 // HistogramConfig says how one kind of distribution is reported.
@@ -127,10 +136,11 @@ func createDefaultConfig() *Config {
 		MaxEventNames:        tally.DefaultMaxNames,
 		StaleAfter:           host.DefaultStaleAfter,
 		Histograms: HistogramsConfig{
-			Duration:   HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
+			Duration:   DurationConfig{HistogramConfig: HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize}},
 			Size:       HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 			Throughput: HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 		},
+		Logs:          defaultLogsConfig(),
 		noRunInterval: err,
 	}
 }
@@ -162,10 +172,12 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 
 func (c *Config) tally() tally.Config {
 	return tally.Config{
-		Duration:   tally.HistogramConfig(c.Histograms.Duration),
+		Duration:   tally.HistogramConfig(c.Histograms.Duration.HistogramConfig),
 		Size:       tally.HistogramConfig(c.Histograms.Size),
 		Throughput: tally.HistogramConfig(c.Histograms.Throughput),
 		MaxNames:   max(c.MaxEventNames, 0), // Validate has its own words for less
+
+		SizeClasses: c.Histograms.Duration.SizeClass,
 	}
 }
 

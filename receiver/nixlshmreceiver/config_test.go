@@ -75,10 +75,11 @@ func TestDefaults(t *testing.T) {
 	want.MaxEventNames = 200
 	want.StaleAfter = 5 * time.Minute
 	want.Histograms = HistogramsConfig{
-		Duration:   HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
+		Duration:   DurationConfig{HistogramConfig: HistogramConfig{Kind: tally.Explicit, MaxSize: 160}},
 		Size:       HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
 		Throughput: HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
 	}
+	want.Logs = LogsConfig{SlowTransfer: time.Second, MinSize: 1 << 20, Errors: true, Rate: 10, Burst: 100}
 	want.ExporterNames = false
 	want.StorageID = nil
 	if d := same(want, got); d != "" {
@@ -113,8 +114,10 @@ func TestEveryKey(t *testing.T) {
 	want.MaxEventNames = 34
 	want.StaleAfter = time.Hour
 	want.Histograms.Duration.Bounds = []float64{0.001, 0.01, 0.1}
+	want.Histograms.Duration.SizeClass = true
 	want.Histograms.Size = HistogramConfig{Kind: tally.Exponential, MaxSize: 80}
 	want.Histograms.Throughput.Bounds = []float64{1e8, 1e9, 1e10}
+	want.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, MinThroughput: 1e9, MinSize: 5 << 30, P99Factor: 2.5, Rate: 0.5, Burst: 7}
 	want.ExporterNames = true
 	want.Metrics.NixlEvents.Enabled = false
 	want.ResourceAttributes.NixlTelemetryPath.Enabled = true
@@ -202,6 +205,14 @@ func TestConfigurationsThatMakeNoSense(t *testing.T) {
 		"negative_bound":        {"histograms: duration: bounds must be finite, not negative, and increasing: bound 1 is -1"},
 		"few_buckets":           {"histograms: size: max_size is 1: it must be from 2 to 4096"},
 		"many_buckets":          {"histograms: duration: max_size is 1000000000: it must be from 2 to 4096"},
+		"classes_of_none":       {"histograms: duration: size_class: there is no histogram with kind: none"},
+		"short_slow_transfer":   {"logs: slow_transfer: 500ns can't be measured", "1µs or more"},
+		"negative_throughput":   {"logs: min_throughput: -1 is not a throughput"},
+		"size_alone":            {"logs: min_size: 4096 is for min_throughput, which isn't set"},
+		"negative_size":         {"logs: min_size: -1 is negative"},
+		"small_factor":          {"logs: p99_factor: 0.5 is not a factor"},
+		"factor_of_none":        {"logs: p99_factor: it needs the histogram of durations"},
+		"no_logs":               {"logs: rate: 0 is not a rate", "logs: burst: 0 must be 1 or more"},
 		"observer_with_storage": {"storage: mode observe leaves no position"},
 		"two_faults":            {"max_rings: -1 must be 1 or more", "stale_after: -1s is too short"},
 	} {

@@ -18,14 +18,21 @@ func NewFactory() receiver.Factory {
 }
 
 func newFactory(on machine) receiver.Factory {
-	create := func(
+	all := shared{on: on, receivers: make(map[*Config]*ringReceiver)}
+	metrics := func(
 		_ context.Context, settings receiver.Settings, cfg component.Config, next consumer.Metrics,
 	) (receiver.Metrics, error) {
-		return newReceiver(cfg.(*Config), settings, next, on) //nolint:forcetypeassert,errcheck // the Collector hands back what createDefaultConfig made
+		return all.metrics(cfg.(*Config), settings, next) //nolint:forcetypeassert,errcheck // the Collector hands back what createDefaultConfig made
+	}
+	logs := func(
+		_ context.Context, settings receiver.Settings, cfg component.Config, next consumer.Logs,
+	) (receiver.Logs, error) {
+		return all.logs(cfg.(*Config), settings, next) //nolint:forcetypeassert,errcheck // as above
 	}
 	return receiver.NewFactory(
 		metadata.Type,
 		func() component.Config { return createDefaultConfig() },
-		receiver.WithMetrics(create, metadata.MetricsStability),
+		receiver.WithMetrics(metrics, metadata.MetricsStability),
+		receiver.WithLogs(logs, metadata.LogsStability),
 	)
 }

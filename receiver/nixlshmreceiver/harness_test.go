@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receivertest"
@@ -38,15 +39,19 @@ const testHost = "test-host"
 // harness is a receiver, made by its factory, and all that comes out of it.
 type harness struct {
 	tb       testing.TB
-	receiver receiver.Metrics
+	receiver receiver.Metrics // nil without a metrics pipeline
+	logs     receiver.Logs    // nil without a logs pipeline
 	on       machine
 	settings receiver.Settings
 	cfg      *Config
 
 	batches  chan pmetric.Metrics        // what was taken
+	records  chan plog.Logs              // of the logs pipeline; nil without one
 	statuses chan *componentstatus.Event // what was said of the component
 	lines    *logLines
 	consume  func(context.Context, pmetric.Metrics) error // stands before batches; nil takes everything
+
+	consumeLogs func(context.Context, plog.Logs) error // the same before records
 
 	extensions map[component.ID]component.Component
 	adapt      func(*host.Config) // changes what the receiver asks of the host; may be nil
@@ -93,30 +98,69 @@ func (h *harness) start() *harness {
 // startWith is start with a number of rings to wait for.
 func (h *harness) startWith(rings int) *harness {
 	h.tb.Helper()
-	next, err := consumer.NewMetrics(h.take)
-	if err != nil {
-		h.tb.Fatal(err)
-	}
-	h.receiver, err = newFactory(h.on).CreateMetrics(h.tb.Context(), h.settings, h.cfg, next)
-	if err != nil {
-		h.tb.Fatal(err)
-	}
+	h.create()
 	if h.adapt != nil {
 		r := h.own()
 		cfg := h.cfg.host(r.notice)
 		cfg.Now, cfg.Telemetry = h.on.now, r.telemetry.host()
 		h.adapt(&cfg)
+		var err error
 		if r.rings, err = host.New(cfg); err != nil {
 			h.tb.Fatal(err)
 		}
 	}
-	if err := h.receiver.Start(h.tb.Context(), h); err != nil {
-		h.tb.Fatal(err)
+	var stops []func(context.Context) error
+	for _, c := range h.components() {
+		if err := c.Start(h.tb.Context(), h); err != nil {
+			h.tb.Fatal(err)
+		}
+		stops = append(stops, c.Shutdown)
 	}
-	h.stop = sync.OnceValue(func() error { return h.receiver.Shutdown(context.Background()) })
+	h.stop = sync.OnceValue(func() error {
+		var errs []error
+		for _, stop := range stops {
+			errs = append(errs, stop(context.Background()))
+		}
+		return errors.Join(errs...)
+	})
 	h.tb.Cleanup(func() { _ = h.stop() })
 	h.opened(rings)
 	return h
+}
+
+// create makes a receiver for each pipeline.
+func (h *harness) create() {
+	h.tb.Helper()
+	f := newFactory(h.on)
+	if h.batches != nil {
+		next, err := consumer.NewMetrics(h.take)
+		if err != nil {
+			h.tb.Fatal(err)
+		}
+		if h.receiver, err = f.CreateMetrics(h.tb.Context(), h.settings, h.cfg, next); err != nil {
+			h.tb.Fatal(err)
+		}
+	}
+	if h.records != nil {
+		next, err := consumer.NewLogs(h.takeLogs)
+		if err != nil {
+			h.tb.Fatal(err)
+		}
+		if h.logs, err = f.CreateLogs(h.tb.Context(), h.settings, h.cfg, next); err != nil {
+			h.tb.Fatal(err)
+		}
+	}
+}
+
+// components are the receivers of the pipelines there are.
+func (h *harness) components() (list []component.Component) {
+	if h.receiver != nil {
+		list = append(list, h.receiver)
+	}
+	if h.logs != nil {
+		list = append(list, h.logs)
+	}
+	return list
 }
 
 // openable returns how many rings the receiver can open.
@@ -151,7 +195,7 @@ func (h *harness) rings() *host.Host { return h.own().rings }
 
 // own returns the receiver as its own type.
 func (h *harness) own() *ringReceiver {
-	return h.receiver.(*ringReceiver) //nolint:forcetypeassert,errcheck // the factory made it
+	return h.components()[0].(*pipeline).ringReceiver //nolint:forcetypeassert,errcheck // the factory made it
 }
 
 // eventually waits until something is true.
@@ -173,6 +217,16 @@ func (h *harness) take(ctx context.Context, m pmetric.Metrics) error {
 		}
 	}
 	h.batches <- m
+	return nil
+}
+
+func (h *harness) takeLogs(ctx context.Context, l plog.Logs) error {
+	if h.consumeLogs != nil {
+		if err := h.consumeLogs(ctx, l); err != nil {
+			return err
+		}
+	}
+	h.records <- l
 	return nil
 }
 

@@ -56,7 +56,9 @@ func TestExponentialHistograms(t *testing.T) {
 	values := []uint64{0, 0, 1, 3, 17, 123, 1000, 4095, 65537, 1e6 + 1, 123456789}
 	const buckets = 20
 	exponential := HistogramConfig{Kind: tally.Exponential, MaxSize: buckets}
-	a := reported(t, func(c *Config) { c.Histograms = HistogramsConfig{exponential, exponential, exponential} }, values...)
+	a := reported(t, func(c *Config) {
+		c.Histograms = HistogramsConfig{DurationConfig{HistogramConfig: exponential}, exponential, exponential}
+	}, values...)
 	// Size and duration are the same number, so each is 1 MB/s, or 0.
 	if h, ok := a.points[throughput].(distribution); !ok || h.Count != 11 || h.Zero != 2 || h.Sum != 9e6 || len(h.Counts) != 1 || h.Max != 1e6 {
 		t.Errorf("throughput is %+v", a.points[throughput])

@@ -1,6 +1,8 @@
 package nixlshmreceiver
 
 import (
+	"iter"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
@@ -26,27 +28,34 @@ func (p points) add(m semconv.Metric) pmetric.Metric {
 // histograms writes the distributions that have values.
 func (p points) histograms(t *tally.Totals) {
 	sizes := []series{
-		{t.Size(tally.Transmit), semconv.Transmit},
-		{t.Size(tally.Receive), semconv.Receive},
+		{t.Size(tally.Transmit), semconv.Direction, semconv.Transmit},
+		{t.Size(tally.Receive), semconv.Direction, semconv.Receive},
 	}
 	p.histogram(semconv.TransferSize, sizes)
-	p.histogram(semconv.TransferDuration, []series{{histogram: t.Duration()}})
-	p.histogram(semconv.TransferPostDuration, []series{{histogram: t.PostDuration()}})
+	p.histogram(semconv.TransferDuration, byClass(t.Durations()))
+	p.histogram(semconv.TransferPostDuration, byClass(t.PostDurations()))
 	p.histogram(semconv.TransferThroughput, []series{
-		{t.Throughput(tally.Transmit), semconv.Transmit},
-		{t.Throughput(tally.Receive), semconv.Receive},
+		{t.Throughput(tally.Transmit), semconv.Direction, semconv.Transmit},
+		{t.Throughput(tally.Receive), semconv.Direction, semconv.Receive},
 	})
 }
 
-// series is a distribution, for one direction or for both.
+// series is a distribution and its attribute, if it has one.
 type series struct {
-	histogram *tally.Histogram
-	direction string
+	histogram  *tally.Histogram
+	key, value string
+}
+
+func byClass(histograms iter.Seq2[string, *tally.Histogram]) (list []series) {
+	for class, h := range histograms {
+		list = append(list, series{h, semconv.TransferSizeClass, class})
+	}
+	return list
 }
 
 func (s series) attributes(attrs pcommon.Map) {
-	if s.direction != "" {
-		attrs.PutStr(semconv.Direction, s.direction)
+	if s.value != "" {
+		attrs.PutStr(s.key, s.value)
 	}
 }
 

@@ -28,19 +28,25 @@ type ringReceiver struct {
 	cfg       *Config
 	id        component.ID
 	log       *zap.Logger
-	next      consumer.Metrics
+	next      consumer.Metrics // nil without a metrics pipeline
 	obs       *receiverhelper.ObsReport
+	slow      *slowLog // nil without a logs pipeline
 	now       func() time.Time
 	telemetry *telemetry
 	rings     *host.Host
 	builder   *builder
 	storage   *checkpoints // nil without a storage extension
 
-	collector component.Host
-	broken    string // what was last reported as the component's status
+	broken string // what was last reported as the component's status
 
-	cancel context.CancelFunc // nil until Start
-	done   sync.WaitGroup
+	life       sync.Mutex
+	collectors []component.Host // of the pipelines that have started
+	status     *componentstatus.Event
+	started    bool
+	startErr   error
+	cancel     context.CancelFunc              // nil unless running
+	run        func(func(ctx context.Context)) // runs a function until the shutdown
+	done       sync.WaitGroup                  // of these functions
 }
 
 // machine is what the receiver asks of the machine that it runs on.
@@ -49,14 +55,8 @@ type machine struct {
 	hostname func() (string, error)
 }
 
-func newReceiver(cfg *Config, settings receiver.Settings, next consumer.Metrics, on machine) (*ringReceiver, error) {
-	obs, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
-		ReceiverID: settings.ID, Transport: "shm", ReceiverCreateSettings: settings,
-	})
-	if err != nil {
-		return nil, err
-	}
-	r := &ringReceiver{cfg: cfg, id: settings.ID, log: settings.Logger, next: next, obs: obs, now: on.now}
+func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringReceiver, err error) {
+	r = &ringReceiver{cfg: cfg, id: settings.ID, log: settings.Logger, now: on.now}
 	if r.telemetry, err = newTelemetry(settings.TelemetrySettings); err != nil {
 		return nil, err
 	}
@@ -78,11 +78,24 @@ func newReceiver(cfg *Config, settings receiver.Settings, next consumer.Metrics,
 	return r, nil
 }
 
-// Start begins to discover, to drain and to collect. It waits for none of these:
-// a directory or a ring that can't be read is reported, and tried again.
+// start begins to discover and to drain, unless that has begun. It waits for
+// nothing: a directory or a ring that can't be read is reported, and tried again.
 // A missing storage extension is an error.
-func (r *ringReceiver) Start(ctx context.Context, collector component.Host) error {
-	r.collector = collector
+func (r *ringReceiver) start(ctx context.Context, collector component.Host) error {
+	r.life.Lock()
+	defer r.life.Unlock()
+	r.collectors = append(r.collectors, collector)
+	if r.status != nil {
+		componentstatus.ReportStatus(collector, r.status)
+	}
+	if !r.started {
+		r.started = true
+		r.startErr = r.open(ctx, collector)
+	}
+	return r.startErr
+}
+
+func (r *ringReceiver) open(ctx context.Context, collector component.Host) error {
 	var store checkpoint.Store
 	if r.cfg.StorageID != nil {
 		var err error
@@ -93,11 +106,11 @@ func (r *ringReceiver) Start(ctx context.Context, collector component.Host) erro
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
-	if err := errors.Join(r.rings.Start(store), r.telemetry.observe(r.rings)); err != nil {
-		return err
+	r.run = func(fn func(context.Context)) { r.done.Go(func() { fn(ctx) }) }
+	if r.slow != nil {
+		r.rings.Watch(r.slow.watch(r.rings.Report))
 	}
-	r.done.Go(func() { r.loop(ctx) })
-	return nil
+	return errors.Join(r.rings.Start(store), r.telemetry.observe(r.rings))
 }
 
 const (
@@ -109,15 +122,22 @@ const (
 	givingUp = 5 * time.Second
 )
 
-// Shutdown collects once more and gives up the rings. It doesn't wait past ctx
-// for anything.
-func (r *ringReceiver) Shutdown(ctx context.Context) error {
-	if r.cancel == nil {
+// shutdown collects once more and gives up the rings. It doesn't wait past ctx
+// for anything. The first pipeline that is shut down ends the receiver: the
+// consumers of all others still work then.
+func (r *ringReceiver) shutdown(ctx context.Context) error {
+	r.life.Lock()
+	end := r.cancel
+	r.started, r.cancel = true, nil
+	r.life.Unlock()
+	if end == nil {
 		return nil
 	}
-	r.cancel()
-	r.cancel = nil
+	end()
 	err := r.collectLast(ctx)
+	if r.slow != nil {
+		err = errors.Join(err, r.slow.stop(ctx))
+	}
 	r.telemetry.Shutdown()
 	ctx, cancel := context.WithTimeout(ctx, givingUp)
 	defer cancel()
@@ -197,6 +217,10 @@ func (r *ringReceiver) collect(ctx context.Context, last bool) error {
 		return &collectError{err}
 	}
 	r.telemetry.collected(collection.Snapshots)
+	if r.next == nil {
+		r.rings.Delivered(collection)
+		return nil
+	}
 	metrics := r.builder.build(taken, collection.Snapshots)
 	points := metrics.DataPointCount()
 	if points == 0 {
@@ -219,10 +243,20 @@ func (r *ringReceiver) reportStatus() {
 	switch {
 	case err != nil && err.Error() != r.broken:
 		r.broken = err.Error()
-		componentstatus.ReportStatus(r.collector, componentstatus.NewRecoverableErrorEvent(err))
+		r.report(componentstatus.NewRecoverableErrorEvent(err))
 	case err == nil && r.broken != "":
 		r.broken = ""
-		componentstatus.ReportStatus(r.collector, componentstatus.NewEvent(componentstatus.StatusOK))
+		r.report(componentstatus.NewEvent(componentstatus.StatusOK))
+	}
+}
+
+// report reports the status of the component in each pipeline.
+func (r *ringReceiver) report(event *componentstatus.Event) {
+	r.life.Lock()
+	defer r.life.Unlock()
+	r.status = event
+	for _, c := range r.collectors {
+		componentstatus.ReportStatus(c, event)
 	}
 }
 

@@ -23,7 +23,7 @@ const leastInterval = time.Millisecond
 // Validate checks what the configuration means. Each error names the key, its
 // value, and what to write instead.
 func (c *Config) Validate() error {
-	return errors.Join(c.checkDirectories(), c.checkDiscovery(), c.checkTimes(), c.checkRings(), c.checkHistograms())
+	return errors.Join(c.checkDirectories(), c.checkDiscovery(), c.checkTimes(), c.checkRings(), c.checkHistograms(), c.checkLogs())
 }
 
 func (c *Config) checkDirectories() error {
@@ -137,6 +137,9 @@ func (c *Config) checkRings() error {
 
 func (c *Config) checkHistograms() error {
 	errs := faults{c.Histograms.Duration.check("duration"), c.Histograms.Size.check("size"), c.Histograms.Throughput.check("throughput")}
+	if c.Histograms.Duration.SizeClass && c.Histograms.Duration.Kind == tally.NoHistogram {
+		errs.add("histograms: duration: size_class: there is no histogram with kind: none: leave it out, or write another kind")
+	}
 	if _, err := tally.NewShape(c.tally()); err != nil {
 		errs.add("histograms: %w", err)
 	}

@@ -45,12 +45,20 @@ var values = []struct {
 	{"histograms::duration::kind", wantKind},
 	{"histograms::duration::bounds", wantList(wantNumber, "0.001, 0.01")},
 	{"histograms::duration::max_size", wantWhole(tally.DefaultMaxSize)},
+	{"histograms::duration::size_class", wantBool},
 	{"histograms::size::kind", wantKind},
 	{"histograms::size::bounds", wantList(wantNumber, "1024, 4096")},
 	{"histograms::size::max_size", wantWhole(tally.DefaultMaxSize)},
 	{"histograms::throughput::kind", wantKind},
 	{"histograms::throughput::bounds", wantList(wantNumber, "1e8, 1e9")},
 	{"histograms::throughput::max_size", wantWhole(tally.DefaultMaxSize)},
+	{"logs::slow_transfer", wantDuration("ms", "1s")},
+	{"logs::min_throughput", wantNumber},
+	{"logs::min_size", wantBytes},
+	{"logs::p99_factor", wantNumber},
+	{"logs::errors", wantBool},
+	{"logs::rate", wantNumber},
+	{"logs::burst", wantWhole(defaultLogsBurst)},
 	{"nixl_exporter_names", wantBool},
 }
 
@@ -170,6 +178,14 @@ func wantWhole(example int) func(any) error {
 		}
 		return nil
 	}
+}
+
+// wantBytes checks a size, which may be beyond 2 GiB.
+func wantBytes(value any) error {
+	if _, ok := integer(value); !ok {
+		return fmt.Errorf("%s is not a number of bytes: write %d, for example, without a unit", spell(value), defaultMinSize)
+	}
+	return nil
 }
 
 func wantNumber(value any) error {

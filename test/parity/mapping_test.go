@@ -188,7 +188,7 @@ func TestSameHistogramsWithoutACollector(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ops := stream(9, 300)
 			collector := throughReceiver(func(cfg *nixlshmreceiver.Config) {
-				cfg.Histograms = nixlshmreceiver.HistogramsConfig{Duration: c.receiver, Size: c.receiver, Throughput: c.receiver}
+				cfg.Histograms = nixlshmreceiver.HistogramsConfig{Duration: nixlshmreceiver.DurationConfig{HistogramConfig: c.receiver}, Size: c.receiver, Throughput: c.receiver}
 			})(t, ringOf(t, ringbuf.V4, ops))
 			bridge := throughRings(c.rings)(t, ringOf(t, ringbuf.V4, ops))
 			equal(t, say(t, collector()), say(t, bridge()))

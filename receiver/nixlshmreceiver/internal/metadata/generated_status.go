@@ -14,5 +14,6 @@ var (
 )
 
 const (
+	LogsStability    = component.StabilityLevelAlpha
 	MetricsStability = component.StabilityLevelBeta
 )

@@ -35,6 +35,7 @@ type TelemetryBuilder struct {
 	ReceiverNixlShmDiscoveryDuration    metric.Float64Histogram
 	ReceiverNixlShmDrainEvents          metric.Int64Counter
 	ReceiverNixlShmDrainLag             metric.Float64Histogram
+	ReceiverNixlShmLogsDropped          metric.Int64Counter
 	ReceiverNixlShmRings                metric.Int64ObservableUpDownCounter
 }
 
@@ -165,6 +166,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithDescription("How late rounds of drains began. Rings fill up if this comes close to the agents' run interval. [Beta]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5}...),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverNixlShmLogsDropped, err = builder.meter.Int64Counter(
+		"otelcol_receiver_nixl_shm_logs_dropped",
+		metric.WithDescription("Log records that were dropped because of logs::rate, or because the next consumer was too slow. [Beta]"),
+		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverNixlShmRings, err = builder.meter.Int64ObservableUpDownCounter(

@@ -37,6 +37,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverNixlShmDiscoveryDuration.Record(context.Background(), 1)
 	tb.ReceiverNixlShmDrainEvents.Add(context.Background(), 1)
 	tb.ReceiverNixlShmDrainLag.Record(context.Background(), 1)
+	tb.ReceiverNixlShmLogsDropped.Add(context.Background(), 1)
 	AssertEqualReceiverNixlShmAgents(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -57,6 +58,9 @@ func TestSetupTelemetry(t *testing.T) {
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverNixlShmDrainLag(t, testTel,
 		[]metricdata.HistogramDataPoint[float64]{{}}, metricdatatest.IgnoreValue(),
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverNixlShmLogsDropped(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverNixlShmRings(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},

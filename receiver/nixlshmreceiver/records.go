@@ -1,0 +1,139 @@
+package nixlshmreceiver
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// recordBuilder writes slow transfers and errors as log records.
+type recordBuilder struct {
+	*metadata.LogsBuilder
+	resources *builder
+	cfg       *LogsConfig
+}
+
+// build writes records, a resource for each agent. It sorts them by agent.
+func (b *recordBuilder) build(batch []record) plog.Logs {
+	slices.SortStableFunc(batch, func(x, y record) int {
+		return cmp.Or(cmp.Compare(x.Path, y.Path), cmp.Compare(x.layout(), y.layout()))
+	})
+	for i := range batch {
+		r := &batch[i]
+		to := plog.NewLogRecord()
+		b.write(r, to)
+		b.AppendLogRecord(to)
+		if i+1 < len(batch) && batch[i+1].Path == r.Path && batch[i+1].layout() == r.layout() {
+			continue
+		}
+		res := pcommon.NewResource()
+		b.resources.resource(&drain.Snapshot{Agent: r.Agent, Layout: r.layout()}, res)
+		b.EmitForResource(metadata.WithLogsResource(res))
+	}
+	return b.Emit()
+}
+
+func (r *record) slow() bool { return r.transfer.Cause != 0 }
+
+func (r *record) layout() ringbuf.Layout {
+	if r.slow() {
+		return r.transfer.Layout
+	}
+	return r.failure.Layout
+}
+
+func (b *recordBuilder) write(r *record, to plog.LogRecord) {
+	if r.slow() {
+		b.transfer(&r.transfer, to)
+		b.time(r.transfer.Micros, r.read, to)
+		return
+	}
+	failed(r.failure.Type, to)
+	b.time(r.failure.Micros, r.read, to)
+}
+
+// time writes when the agent recorded an event, or when it was read from a ring
+// without times.
+func (*recordBuilder) time(micros uint64, read time.Time, to plog.LogRecord) {
+	observed := pcommon.NewTimestampFromTime(read)
+	to.SetObservedTimestamp(observed)
+	if micros > 0 && micros <= math.MaxInt64/1000 {
+		to.SetTimestamp(pcommon.Timestamp(micros * 1000))
+		return
+	}
+	to.SetTimestamp(observed)
+	to.Attributes().PutStr(semconv.EventTimeSource, semconv.TimeSourceDrain)
+}
+
+func (b *recordBuilder) transfer(t *tally.Transfer, to plog.LogRecord) {
+	to.SetEventName(semconv.EventTransferSlow)
+	to.SetSeverityNumber(plog.SeverityNumberWarn)
+	to.SetSeverityText("WARN")
+	to.Body().SetStr(b.sentence(t))
+	direction := directions[t.Direction].String()
+	attrs := to.Attributes()
+	attrs.EnsureCapacity(6)
+	attrs.PutStr(semconv.Direction, direction)
+	attrs.PutInt(semconv.TransferSizeBytes, int64(min(t.Bytes, math.MaxInt64)))
+	attrs.PutDouble(semconv.TransferSeconds, seconds(t.Duration))
+	attrs.PutDouble(semconv.TransferPostSeconds, seconds(t.Post))
+	attrs.PutInt(semconv.TransferBytesPerSecond, int64(min(t.Throughput(), math.MaxInt64)))
+}
+
+// sentence states what was slow, and compared to what.
+func (b *recordBuilder) sentence(t *tally.Transfer) string {
+	verb := "Transmitting"
+	if t.Direction == tally.Receive {
+		verb = "Receiving"
+	}
+	s := fmt.Sprintf("%s %d bytes took %v", verb, t.Bytes, duration(t.Duration))
+	switch t.Cause {
+	case tally.SlowDuration:
+		return s + fmt.Sprintf(", longer than slow_transfer (%v).", b.cfg.SlowTransfer)
+	case tally.SlowThroughput:
+		return s + fmt.Sprintf(", at %s less than min_throughput (%s).", perSecond(float64(t.Throughput())), perSecond(b.cfg.MinThroughput))
+	default:
+		return s + fmt.Sprintf(", more than %v times the agent's 99th percentile (%v).", b.cfg.P99Factor, duration(t.P99))
+	}
+}
+
+func failed(kind ringbuf.Type, to plog.LogRecord) {
+	status := semconv.ErrorOther
+	if kind.IsError() {
+		status = errorTypes[kind]
+	}
+	to.SetEventName(semconv.EventError)
+	to.SetSeverityNumber(plog.SeverityNumberError)
+	to.SetSeverityText("ERROR")
+	to.Body().SetStr("An operation ended with the error " + status + ".")
+	to.Attributes().PutStr(semconv.ErrorType, status)
+}
+
+// seconds divides as the histograms do.
+func seconds(micros uint64) float64 { return float64(micros) / 1e6 }
+
+func duration(micros uint64) time.Duration {
+	return time.Duration(min(micros, math.MaxInt64/1000)) * time.Microsecond
+}
+
+// perSecond is a throughput with three significant digits.
+func perSecond(bytes float64) string {
+	units := []string{"B/s", "kB/s", "MB/s", "GB/s", "TB/s"}
+	i := 0
+	for ; bytes >= 999.5 && i < len(units)-1; i++ {
+		bytes /= 1000
+	}
+	return strconv.FormatFloat(bytes, 'g', 3, 64) + " " + units[i]
+}

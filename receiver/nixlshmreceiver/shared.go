@@ -1,0 +1,104 @@
+package nixlshmreceiver
+
+import (
+	"context"
+	"sync"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
+)
+
+// shared makes receivers. The Collector asks for one for each signal; those with
+// the same configuration are one receiver, which drains each ring once.
+type shared struct {
+	on machine
+
+	mu        sync.Mutex
+	receivers map[*Config]*ringReceiver
+}
+
+// pipeline is a receiver as the pipeline of one signal has it.
+type pipeline struct {
+	*ringReceiver
+	begin func() // called once the consumer of the pipeline has started
+	once  sync.Once
+	leave func() // the next pipeline of the configuration gets a new receiver
+}
+
+// Start starts the receiver, unless another pipeline has.
+func (p *pipeline) Start(ctx context.Context, collector component.Host) error {
+	if err := p.start(ctx, collector); err != nil {
+		return err
+	}
+	p.once.Do(p.begin)
+	return nil
+}
+
+// Shutdown shuts the receiver down, unless another pipeline has.
+func (p *pipeline) Shutdown(ctx context.Context) error {
+	p.leave()
+	return p.shutdown(ctx)
+}
+
+func (s *shared) metrics(cfg *Config, settings receiver.Settings, next consumer.Metrics) (receiver.Metrics, error) {
+	obs, err := newObsReport(settings)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.pipeline(cfg, settings)
+	if err != nil {
+		return nil, err
+	}
+	p.next, p.obs = next, obs
+	p.begin = func() { p.run(p.loop) }
+	return p, nil
+}
+
+func (s *shared) logs(cfg *Config, settings receiver.Settings, next consumer.Logs) (receiver.Logs, error) {
+	obs, err := newObsReport(settings)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.pipeline(cfg, settings)
+	if err != nil {
+		return nil, err
+	}
+	p.slow = newSlowLog(p.ringReceiver, settings, next, obs)
+	p.begin = func() {
+		p.slow.start()
+		if p.next == nil {
+			p.run(p.loop) // retires agents, and reports the component's status
+		}
+	}
+	return p, nil
+}
+
+func newObsReport(settings receiver.Settings) (*receiverhelper.ObsReport, error) {
+	return receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
+		ReceiverID: settings.ID, Transport: "shm", ReceiverCreateSettings: settings,
+	})
+}
+
+// pipeline returns another pipeline's view of the receiver of a configuration,
+// which it makes if there is none.
+func (s *shared) pipeline(cfg *Config, settings receiver.Settings) (*pipeline, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.receivers[cfg]
+	if !ok {
+		var err error
+		if r, err = newReceiver(cfg, settings, s.on); err != nil {
+			return nil, err
+		}
+		s.receivers[cfg] = r
+	}
+	return &pipeline{ringReceiver: r, leave: func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.receivers[cfg] == r {
+			delete(s.receivers, cfg)
+		}
+	}}, nil
+}

@@ -1,0 +1,233 @@
+package nixlshmreceiver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"go.uber.org/zap"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// slowLog exports a log record for each slow transfer and each error. The rings
+// wait for watch, which only appends to a queue of limited size; a goroutine
+// exports what is in it.
+type slowLog struct {
+	cfg       *LogsConfig
+	log       *zap.Logger
+	now       func() time.Time
+	telemetry *telemetry
+	next      consumer.Logs
+	obs       *receiverhelper.ObsReport
+	records   recordBuilder
+
+	queue    chan record
+	limits   limits
+	report   func(notice.Notice)
+	rejected bool // the consumer has rejected the newest records
+
+	ending  chan struct{} // closed by stop
+	started bool
+	done    sync.WaitGroup
+	cancel  context.CancelFunc // of exports
+}
+
+// record is what a log record is made of.
+type record struct {
+	drain.Agent
+	read     time.Time
+	transfer tally.Transfer // if its cause isn't 0
+	failure  tally.Error    // otherwise
+}
+
+const (
+	// maxQueued is the number of records that wait for the next consumer.
+	maxQueued = 1024
+	// maxExported is the number of records in an export.
+	maxExported = 256
+)
+
+func newSlowLog(r *ringReceiver, settings receiver.Settings, next consumer.Logs, obs *receiverhelper.ObsReport) *slowLog {
+	settings.BuildInfo.Version = semconv.Version // as of the metrics
+	return &slowLog{
+		cfg: &r.cfg.Logs, log: settings.Logger, now: r.now, telemetry: r.telemetry, next: next, obs: obs,
+		records: recordBuilder{
+			LogsBuilder: metadata.NewLogsBuilder(settings),
+			// A builder of its own: collections use the receiver's at the same time.
+			resources: newBuilder(r.cfg, metadata.NewMetricsBuilder(r.cfg.MetricsBuilderConfig, settings), r.builder.hostname),
+			cfg:       &r.cfg.Logs,
+		},
+		queue:  make(chan record, maxQueued),
+		limits: limits{rate: r.cfg.Logs.Rate, burst: float64(r.cfg.Logs.Burst), agents: make(map[string]*bucket)},
+		ending: make(chan struct{}),
+	}
+}
+
+// watch returns what the goroutine that drains the rings calls.
+func (s *slowLog) watch(report func(notice.Notice)) *drain.Watch {
+	s.report = report
+	s.telemetry.ReceiverNixlShmLogsDropped.Add(context.Background(), 0) // rate() misses the first failure otherwise
+	w := &drain.Watch{
+		Slow: s.cfg.slow(),
+		Transfer: func(a drain.Agent, t tally.Transfer) {
+			s.add(record{Agent: a, read: s.now(), transfer: t})
+		},
+	}
+	if s.cfg.Errors {
+		w.Error = func(a drain.Agent, e tally.Error) {
+			s.add(record{Agent: a, read: s.now(), failure: e})
+		}
+	}
+	return w
+}
+
+// add queues a record, or drops it.
+func (s *slowLog) add(r record) {
+	b := s.limits.of(r.Path, r.read)
+	if !b.take(r.read, &s.limits) {
+		s.drop(b, &r, fmt.Sprintf("more than %v log records per second, so some were dropped; "+
+			"raise logs::slow_transfer, or logs::rate and logs::burst", s.cfg.Rate))
+		return
+	}
+	select {
+	case s.queue <- r:
+	default:
+		s.drop(b, &r, "log records were dropped because the next consumer is slower than the agents write; check the exporter")
+	}
+}
+
+// drop counts a record that is dropped, and reports the first of an agent.
+func (s *slowLog) drop(b *bucket, r *record, why string) {
+	s.telemetry.ReceiverNixlShmLogsDropped.Add(context.Background(), 1)
+	if !b.reported {
+		b.reported = true
+		s.report(notice.Notice{Kind: notice.LogsDropped, Level: slog.LevelWarn, Path: r.Path, Text: why})
+	}
+}
+
+// start begins to export.
+func (s *slowLog) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel, s.started = cancel, true
+	s.done.Go(func() { s.loop(ctx) })
+}
+
+// stop exports what is queued, and ends. It waits until ctx ends, and no longer
+// than lastCollection; a consumer that hangs is left behind.
+func (s *slowLog) stop(ctx context.Context) error {
+	if !s.started {
+		return nil
+	}
+	defer s.cancel()
+	ctx, cancel := context.WithTimeout(ctx, lastCollection)
+	defer cancel()
+	close(s.ending)
+	ended := make(chan struct{})
+	go func() {
+		s.done.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%d log records weren't exported: %w", len(s.queue), ctx.Err())
+	}
+}
+
+// loop exports records until stop.
+func (s *slowLog) loop(ctx context.Context) {
+	batch := make([]record, 0, maxExported)
+	for {
+		select {
+		case r := <-s.queue:
+			s.export(ctx, s.fill(append(batch[:0], r)))
+		case <-s.ending:
+			for len(s.queue) > 0 && ctx.Err() == nil {
+				s.export(ctx, s.fill(batch[:0]))
+			}
+			return
+		}
+	}
+}
+
+// fill adds what is queued to a batch.
+func (s *slowLog) fill(batch []record) []record {
+	for len(batch) < maxExported {
+		select {
+		case r := <-s.queue:
+			batch = append(batch, r)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (s *slowLog) export(ctx context.Context, batch []record) {
+	ctx = s.obs.StartLogsOp(ctx)
+	err := s.next.ConsumeLogs(ctx, s.records.build(batch))
+	s.obs.EndLogsOp(ctx, metadata.Type.String(), len(batch), err)
+	if err != nil && !s.rejected {
+		s.log.Error("The next consumer rejected log records, so they are lost; further errors are not logged until it accepts some", zap.Error(err))
+	}
+	s.rejected = err != nil
+}
+
+// limits are the rates at which agents are logged.
+type limits struct {
+	rate, burst float64 // records per second, and at once
+	agents      map[string]*bucket
+}
+
+// bucket is a token bucket.
+type bucket struct {
+	tokens   float64
+	filled   time.Time
+	reported bool // that records were dropped
+}
+
+// maxBuckets is the number of agents from which on idle ones are forgotten.
+const maxBuckets = 4096
+
+// of returns the bucket of an agent.
+func (l *limits) of(path string, now time.Time) *bucket {
+	if b := l.agents[path]; b != nil {
+		return b
+	}
+	if len(l.agents) >= maxBuckets {
+		for path, b := range l.agents {
+			if b.fill(now, l); b.tokens == l.burst { // as good as a new one
+				delete(l.agents, path)
+			}
+		}
+	}
+	b := &bucket{tokens: l.burst, filled: now}
+	l.agents[path] = b
+	return b
+}
+
+func (b *bucket) fill(now time.Time, l *limits) {
+	b.tokens = min(l.burst, b.tokens+l.rate*max(now.Sub(b.filled), 0).Seconds())
+	b.filled = now
+}
+
+// take takes a token, and reports whether there was one.
+func (b *bucket) take(now time.Time, l *limits) bool {
+	b.fill(now, l)
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}
