@@ -19,20 +19,27 @@ type expected struct {
 	points  map[string]any
 	usage   *big.Int // registered memory
 	missed  bool     // whether registrations were missed, so that usage isn't known
-	recent  []sample // the newest events of the catalogue, four at most
+	known   []sample // the events of the catalog
 }
 
-// sample is an event of the catalogue.
+// sample is an event of the catalog, and the size class of its transfer if it
+// belongs to a whole one.
 type sample struct {
 	name  string
 	value uint64
+	class string
 }
 
-func expect(c *ringtest.Case) map[string]any {
-	e := expected{version: c.Version, values: make(map[string][]uint64), points: make(map[string]any), usage: new(big.Int), missed: c.ReadPos != 0}
+func readEvents(c *ringtest.Case) *expected {
+	e := &expected{version: c.Version, values: make(map[string][]uint64), points: make(map[string]any), usage: new(big.Int), missed: c.ReadPos != 0}
 	for i := range c.Pending {
 		e.event(&c.Pending[i])
 	}
+	return e
+}
+
+func expect(c *ringtest.Case) map[string]any {
+	e := readEvents(c)
 	e.transfers()
 	e.memory()
 	for _, status := range statuses {
@@ -121,23 +128,53 @@ func (e *expected) use(name string, value uint64) {
 // follow finds the four events of a transfer, next to each other, and works out
 // its throughput.
 func (e *expected) follow(name string, value uint64) {
-	e.recent = append(e.recent, sample{name, value})
-	e.recent = e.recent[max(0, len(e.recent)-4):]
-	if len(e.recent) < 4 {
+	e.known = append(e.known, sample{name: name, value: value})
+	if len(e.known) < 4 {
 		return
 	}
-	r := e.recent
+	r := e.known[len(e.known)-4:]
 	d := strings.TrimSuffix(strings.TrimPrefix(r[2].name, "agent_"), "_bytes")
 	if r[0].name != "agent_xfer_post_time" || r[1].name != "agent_xfer_time" ||
 		d != "tx" && d != "rx" || r[3].name != "agent_"+d+"_requests_num" {
 		return
 	}
+	class := "gt_16MiB"
+	for name, most := range map[string]uint64{"le_16MiB": 1 << 24, "le_1MiB": 1 << 20, "le_64KiB": 1 << 16} {
+		if r[2].value <= most && (r[2].value > most>>4 || most == 1<<16) {
+			class = name
+		}
+	}
+	r[0].class, r[1].class = class, class
 	v := new(big.Int).SetUint64(r[2].value)
 	v.Mul(v, big.NewInt(1e6)).Div(v, new(big.Int).SetUint64(max(r[1].value, 1)))
 	if !v.IsUint64() {
 		v.SetUint64(math.MaxUint64)
 	}
 	e.values["throughput "+d] = append(e.values["throughput "+d], v.Uint64())
+}
+
+// classes are the distributions of times by size class. Without a class are the times of
+// transfers that lack an event, but for a last one that may be incomplete yet.
+func (e *expected) classes() map[string]any {
+	open := len(e.known)
+	place := map[string]int{"agent_xfer_post_time": 1, "agent_xfer_time": 2, "agent_tx_bytes": 3, "agent_rx_bytes": 3}
+	for next := 4; open > 0 && place[e.known[open-1].name] > 0 && place[e.known[open-1].name] < next; open-- {
+		next = place[e.known[open-1].name]
+	}
+	values := make(map[string][]uint64)
+	for _, s := range e.known[:open] {
+		metric := map[string]string{"agent_xfer_time": "nixl.transfer.duration", "agent_xfer_post_time": "nixl.transfer.post.duration"}[s.name]
+		if metric != "" && s.class != "" {
+			metric += "{nixl.transfer.size_class=" + s.class + "}"
+		}
+		values[metric] = append(values[metric], s.value)
+	}
+	delete(values, "")
+	e.points = make(map[string]any)
+	for metric, list := range values {
+		e.distribution(metric, list, durationBounds, 1e6)
+	}
+	return e.points
 }
 
 func (e *expected) transfers() {

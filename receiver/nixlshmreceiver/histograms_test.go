@@ -2,6 +2,7 @@ package nixlshmreceiver
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,5 +123,31 @@ func TestOnlyDurations(t *testing.T) {
 	}, 5).metrics()
 	if metrics["nixl.transfer.size"] || metrics["nixl.transfer.throughput"] || !metrics[durations] || !metrics[postDurations] {
 		t.Errorf("metrics %v", metrics)
+	}
+}
+
+// Each time of a ring is in the series of its transfer's size, exactly once.
+func TestSizeClasses(t *testing.T) {
+	dir, cases := copyRings(t)
+	h := newHarness(t, dir, func(c *Config) { c.Include, c.Histograms.Duration.SizeClass = []string{"**"}, true })
+	got := read(t, h.startWith(readable(cases)).next())
+	classes := make(map[string]bool)
+	for _, c := range cases {
+		if !c.Readable() {
+			continue
+		}
+		points := make(map[string]any)
+		for point, value := range got[c.Name].points {
+			if strings.HasPrefix(point, durations) || strings.HasPrefix(point, postDurations) {
+				points[point] = value
+				classes[point] = true
+			}
+		}
+		if d := cmp.Diff(readEvents(&c).classes(), points, nearly); d != "" {
+			t.Errorf("%s (-its JSON +reported):\n%s", c.Name, d)
+		}
+	}
+	if !classes[durations] || !classes[durations+"{nixl.transfer.size_class=le_64KiB}"] {
+		t.Errorf("only %v occur", classes)
 	}
 }

@@ -51,8 +51,9 @@ type record struct {
 }
 
 const (
-	// maxQueued is the number of records that wait for the next consumer.
-	maxQueued = 1024
+	// maxQueued is the number of records that wait for the next consumer: one round
+	// of drains may find as many as the agents' bursts allow.
+	maxQueued = 8192
 	// maxExported is the number of records in an export.
 	maxExported = 256
 )
@@ -122,14 +123,18 @@ func (s *slowLog) start() {
 	s.done.Go(func() { s.loop(ctx) })
 }
 
-// stop exports what is queued, and ends. It waits until ctx ends, and no longer
-// than lastCollection; a consumer that hangs is left behind.
+// stop exports what is queued, and ends. If ctx has a deadline, it leaves a
+// quarter of the time to give up the rings. A consumer that hangs is left behind.
 func (s *slowLog) stop(ctx context.Context) error {
 	if !s.started {
 		return nil
 	}
 	defer s.cancel()
-	ctx, cancel := context.WithTimeout(ctx, lastCollection)
+	limit := lastCollection
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(end)*3/4)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	close(s.ending)
 	ended := make(chan struct{})

@@ -196,6 +196,26 @@ func TestSameHistogramsWithoutACollector(t *testing.T) {
 	}
 }
 
+func TestSizeClassesOfReceiverAndRings(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind tally.HistogramKind
+		more []rings.Option
+	}{
+		"explicit":    {tally.Explicit, []rings.Option{rings.WithSizeClasses()}},
+		"exponential": {tally.Exponential, []rings.Option{rings.WithSizeClasses(), rings.WithExponentialHistograms(0)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ops := stream(9, 300)
+			collector := throughReceiver(func(cfg *nixlshmreceiver.Config) {
+				cfg.Histograms.Duration.SizeClass = true
+				cfg.Histograms.Duration.Kind, cfg.Histograms.Size.Kind, cfg.Histograms.Throughput.Kind = c.kind, c.kind, c.kind
+			})(t, ringOf(t, ringbuf.V4, ops))
+			bridge := throughRings(c.more...)(t, ringOf(t, ringbuf.V4, ops))
+			equal(t, say(t, collector()), say(t, bridge()))
+		})
+	}
+}
+
 func newRing(t *testing.T, path string, slots int) *ringbuf.Writer {
 	t.Helper()
 	w, err := ringbuf.Create(path, ringbuf.V4, slots)

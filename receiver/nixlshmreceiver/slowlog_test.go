@@ -1,0 +1,502 @@
+package nixlshmreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// withLogs adds a logs pipeline.
+func (h *harness) withLogs() *harness {
+	h.records = make(chan plog.Logs, 1<<14)
+	return h
+}
+
+// onlyLogs makes it the only pipeline.
+func (h *harness) onlyLogs() *harness {
+	h.batches = nil
+	return h.withLogs()
+}
+
+// logged is a log record, and where it is from.
+type logged struct {
+	Resource       map[string]any
+	Event          string
+	Severity       plog.SeverityNumber
+	SeverityText   string
+	Body           string
+	Attributes     map[string]any
+	Time, Observed time.Time
+}
+
+func (h *harness) addLogged(to []logged, logs plog.Logs) []logged {
+	h.tb.Helper()
+	for _, rl := range logs.ResourceLogs().All() {
+		for _, sl := range rl.ScopeLogs().All() {
+			if sl.Scope().Name() != semconv.ScopeName || sl.Scope().Version() != semconv.Version {
+				h.tb.Errorf("scope is %s %s", sl.Scope().Name(), sl.Scope().Version())
+			}
+			for _, r := range sl.LogRecords().All() {
+				to = append(to, logged{
+					rl.Resource().Attributes().AsRaw(), r.EventName(), r.SeverityNumber(), r.SeverityText(), r.Body().Str(),
+					r.Attributes().AsRaw(), r.Timestamp().AsTime(), r.ObservedTimestamp().AsTime(),
+				})
+			}
+		}
+	}
+	return to
+}
+
+// awaitLogged waits for a number of log records.
+func (h *harness) awaitLogged(n int) (list []logged) {
+	h.tb.Helper()
+	for len(list) < n {
+		list = h.addLogged(list, wait(h.tb, h.records, "log records"))
+	}
+	if len(list) > n {
+		h.tb.Fatalf("%d log records, want %d", len(list), n)
+	}
+	return list
+}
+
+// restLogged returns the log records that nobody has read, after a shutdown.
+func (h *harness) restLogged() (list []logged) {
+	h.tb.Helper()
+	for len(h.records) > 0 {
+		list = h.addLogged(list, <-h.records)
+	}
+	return list
+}
+
+// collect collects without waiting for metrics.
+func (h *harness) collect() {
+	h.tb.Helper()
+	if err := h.own().collect(h.tb.Context(), false); err != nil {
+		h.tb.Fatal(err)
+	}
+}
+
+func TestSlowTransferIsLogged(t *testing.T) {
+	recorded := time.UnixMicro(1_700_000_000_123_456).UTC()
+	for _, layout := range ringbuf.Layouts() {
+		t.Run(layout.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			w := ring(t, dir, "agent", layout, 64)
+			h := newHarness(t, dir, func(c *Config) { c.ResourceAttributes.NixlTelemetryLayout.Enabled = true }).withLogs()
+			clock := newClock()
+			h.on.now = clock.now
+			h.start()
+			slow := write(64<<20, 2_100_000, 70)
+			slow[2].Type, slow[3].Type = ringbuf.TypeRxBytes, ringbuf.TypeRxRequests
+			for i := range slow {
+				slow[i].Name, slow[i].TimestampMicros = ringbuf.MakeName(slow[i].Type.LegacyName()), uint64(recorded.UnixMicro())
+				slow[i].Named = layout.Named()
+			}
+			push(t, w, slow...)
+			h.collect()
+			want := logged{
+				Event: "nixl.transfer.slow", Severity: plog.SeverityNumberWarn, SeverityText: "WARN",
+				Body: "Receiving 67108864 bytes took 2.1s, longer than slow_transfer (1s).",
+				Attributes: map[string]any{
+					"nixl.transfer.direction": "receive", "nixl.transfer.size": int64(64 << 20), "nixl.transfer.duration": 2.1,
+					"nixl.transfer.post.duration": 70e-6, "nixl.transfer.throughput": int64(31956601),
+				},
+				Time: recorded, Observed: clock.now().UTC(),
+			}
+			if layout != ringbuf.V1 {
+				want.Time = want.Observed
+				want.Attributes["nixl.event.time_source"] = "drain"
+			}
+			metrics := wait(t, h.batches, "metrics")
+			want.Resource = metrics.ResourceMetrics().At(0).Resource().Attributes().AsRaw()
+			if len(want.Resource) != 5 {
+				t.Errorf("the metrics have the resource %v", want.Resource)
+			}
+			if d := cmp.Diff([]logged{want}, h.awaitLogged(1)); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+		})
+	}
+}
+
+func TestErrorIsLogged(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V1, 64)
+	push(t, w,
+		ringbuf.NewNamedEvent(ringbuf.CategoryError, "NIXL_ERR_REMOTE_DISCONNECT", 1),
+		ringbuf.NewNamedEvent(ringbuf.CategoryError, "SOMETHING_ELSE", 1),
+		ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "progress", 1))
+	got := newHarness(t, dir).withLogs().start().awaitLogged(2)
+	for i, status := range []string{"remote_disconnect", "_OTHER"} {
+		if got[i].Event != "nixl.error" || got[i].Severity != plog.SeverityNumberError || got[i].SeverityText != "ERROR" ||
+			got[i].Attributes["error.type"] != status || got[i].Body != "An operation ended with the error "+status+"." {
+			t.Errorf("%+v, want %s", got[i], status)
+		}
+	}
+}
+
+func TestErrorsAreNotLoggedIfTurnedOff(t *testing.T) {
+	dir := t.TempDir()
+	push(t, ring(t, dir, "agent", ringbuf.V4, 64), ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+	h := newHarness(t, dir, func(c *Config) { c.Logs.Errors = false }).withLogs().start()
+	if got := one(t, h.shutdown()).int("nixl.errors{error.type=backend}"); got != 1 {
+		t.Errorf("%d errors in the metrics, want 1", got)
+	}
+	if got := h.restLogged(); len(got) > 0 {
+		t.Errorf("logged %+v", got)
+	}
+}
+
+func TestConditionsOfSlowTransfers(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 8192)
+	h := newHarness(t, dir, func(c *Config) {
+		c.Logs.SlowTransfer, c.Logs.MinThroughput, c.Logs.MinSize, c.Logs.P99Factor = 50*time.Millisecond, 1.25e9, 1000, 3
+	}).withLogs().start()
+	for range 1000 {
+		push(t, w, write(999, 90, 1)...) // too small for a throughput
+	}
+	h.collect()
+	push(t, w, write(999, 301, 1)...)
+	push(t, w, write(999, 240, 1)...)
+	push(t, w, write(999, 50_001, 1)...)
+	push(t, w, write(125_000, 101, 1)...)
+	push(t, w, write(125_000, 100, 1)...)
+	want := []string{
+		"Transmitting 999 bytes took 301µs, more than 3 times the agent's 99th percentile (90µs).",
+		"Transmitting 999 bytes took 50.001ms, longer than slow_transfer (50ms).",
+		"Transmitting 125000 bytes took 101µs, at 1.24 GB/s less than min_throughput (1.25 GB/s).",
+	}
+	var got []string
+	for _, r := range h.awaitLogged(len(want)) {
+		got = append(got, r.Body)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestNumbersThatOTLPCannotHold(t *testing.T) {
+	dir := t.TempDir()
+	push(t, ring(t, dir, "agent", ringbuf.V4, 64), write(math.MaxUint64, math.MaxUint64, math.MaxUint64)...)
+	got := newHarness(t, dir).onlyLogs().start().awaitLogged(1)[0]
+	if got.Attributes["nixl.transfer.size"] != int64(math.MaxInt64) || got.Attributes["nixl.transfer.duration"] != float64(math.MaxUint64)/1e6 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Both pipelines see every transfer once: no ring is drained twice, in whatever
+// order the Collector starts and shuts down its components.
+func TestPipelinesShareTheRings(t *testing.T) {
+	for name, c := range map[string]struct{ startLast, stopLast bool }{
+		"metrics first":           {false, true},
+		"logs first":              {true, false},
+		"metrics start and stop":  {false, false},
+		"logs start and stop too": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			h := newHarness(t, dir, func(c *Config) { c.Logs.Rate, c.Logs.Burst = 1e6, 1e6 }).withLogs()
+			var ws []*ringbuf.Writer
+			for i := range 3 {
+				ws = append(ws, ring(t, dir, fmt.Sprint("agent-", i), ringbuf.V4, 4096))
+			}
+			h.create()
+			list := h.components()
+			if h.own() != list[1].(*pipeline).ringReceiver { //nolint:forcetypeassert,errcheck // the factory made it
+				t.Fatal("the pipelines have two receivers")
+			}
+			if c.startLast {
+				slices.Reverse(list)
+			}
+			for range 2 { // as often as one likes
+				for _, one := range list {
+					if err := one.Start(t.Context(), h); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			h.opened(3)
+			for range 500 {
+				for _, w := range ws {
+					push(t, w, write(1, 2_000_000, 1)...)
+				}
+			}
+			if c.startLast != c.stopLast {
+				slices.Reverse(list)
+			}
+			h.stop = func() error {
+				var errs []error
+				for range 2 {
+					for _, one := range list {
+						errs = append(errs, one.Shutdown(t.Context()))
+					}
+				}
+				return errors.Join(errs...)
+			}
+			for name, a := range read(t, h.shutdown()) {
+				if got := a.int("nixl.transfer.requests{nixl.transfer.direction=transmit}"); got != 500 {
+					t.Errorf("%s: %d transfers counted, want 500", name, got)
+				}
+			}
+			perAgent := make(map[any]int)
+			for _, r := range h.restLogged() {
+				perAgent[r.Resource["nixl.agent.name"]]++
+			}
+			if d := cmp.Diff(map[any]int{"agent-0": 500, "agent-1": 500, "agent-2": 500}, perAgent); d != "" {
+				t.Errorf("log records (-want +got)\n%s", d)
+			}
+		})
+	}
+}
+
+// After a shutdown, a Collector that reloads its configuration gets a new receiver.
+func TestPipelinesAfterAShutdownHaveAnotherReceiver(t *testing.T) {
+	h := newHarness(t, t.TempDir()).withLogs()
+	f := newFactory(h.on)
+	var before *ringReceiver
+	for range 2 {
+		m, err := f.CreateMetrics(t.Context(), h.settings, h.cfg, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := m.(*pipeline).ringReceiver //nolint:forcetypeassert,errcheck // the factory made it
+		if r == before {
+			t.Error("the receiver that was shut down is used again")
+		}
+		before = r
+		if err := m.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A pipeline whose components have not started yet gets nothing.
+func TestPipelineGetsNothingBeforeItsStart(t *testing.T) {
+	dir := t.TempDir()
+	push(t, ring(t, dir, "agent", ringbuf.V4, 64), write(1, 2_000_000, 1)...)
+	h := newHarness(t, dir).withLogs()
+	h.create()
+	if err := h.receiver.Start(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	h.opened(1)
+	h.next()
+	if len(h.records) > 0 {
+		t.Error("log records came before the start")
+	}
+	if err := h.logs.Start(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitLogged(1)
+	if err := errors.Join(h.receiver.Shutdown(t.Context()), h.logs.Shutdown(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLogsWithoutMetrics(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	h := newHarness(t, dir, often).onlyLogs().start()
+	push(t, w, write(1, 2_000_000, 1)...)
+	h.awaitLogged(1)
+	push(t, w, write(2, 2_000_000, 1)...)
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.restLogged(); len(got) != 1 {
+		t.Errorf("%d records at shutdown, want 1", len(got))
+	}
+}
+
+// A status is that of the component in each pipeline.
+func TestStatusInEveryPipeline(t *testing.T) {
+	t.Parallel() // it waits for the next look through the directory
+	h := newHarness(t, t.TempDir()+"/missing", often).withLogs().startWith(0)
+	for range 2 {
+		h.mustSay(componentstatus.StatusRecoverableError, "telemetry directory can't be read")
+	}
+}
+
+func TestRateOfLogRecords(t *testing.T) {
+	dir := t.TempDir()
+	ws := []*ringbuf.Writer{ring(t, dir, "busy", ringbuf.V4, 4096), ring(t, dir, "calm", ringbuf.V4, 4096)}
+	h := newHarness(t, dir, func(c *Config) { c.Logs.Rate, c.Logs.Burst = 2, 5 }).withLogs()
+	telemetry := h.withTelemetry()
+	clock := newClock()
+	h.on.now = clock.now
+	h.start()
+	dropped := func() int64 { return sums(t, telemetry, "logs_dropped")[""] }
+	if dropped() != 0 || len(sums(t, telemetry, "logs_dropped")) != 1 {
+		t.Error("the count of dropped records doesn't start at 0")
+	}
+	for range 100 {
+		push(t, ws[0], write(1, 2_000_000, 1)...)
+	}
+	push(t, ws[1], write(1, 2_000_000, 1)...)
+	h.next()
+	h.awaitLogged(6) // 5 of the busy one
+	if got := dropped(); got != 95 {
+		t.Errorf("%d records dropped, want 95", got)
+	}
+	h.log("warn: ", "/busy: more than 2 log records per second", "logs::rate")
+	clock.pass(1500 * time.Millisecond) // 3 more
+	for range 10 {
+		push(t, ws[0], write(1, 2_000_000, 1)...)
+	}
+	last := read(t, h.shutdown())["busy"]
+	if got := h.restLogged(); len(got) != 3 {
+		t.Errorf("%d records after 1.5 s, want 3", len(got))
+	}
+	if got := dropped(); got != 95+7 {
+		t.Errorf("%d records dropped, want 102", got)
+	}
+	if got := last.int("nixl.transfer.requests{nixl.transfer.direction=transmit}"); got != 110 {
+		t.Errorf("%d transfers counted, want 110", got)
+	}
+	for len(h.lines.entries) > 0 {
+		if line := <-h.lines.entries; containsAll(line, []string{"log records per second"}) {
+			t.Errorf("reported again: %s", line)
+		}
+	}
+}
+
+// A consumer that blocks costs log records, not events.
+func TestBlockedConsumerOfLogsDelaysNothing(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 4096)
+	h := newHarness(t, dir, func(c *Config) { c.Logs.Rate, c.Logs.Burst = 1e6, 1e6 }).withLogs()
+	telemetry := h.withTelemetry()
+	goOn := make(chan struct{})
+	h.consumeLogs = func(context.Context, plog.Logs) error {
+		<-goOn
+		return nil
+	}
+	h.start()
+	const transfers = maxQueued + 3000
+	for i := range transfers {
+		push(t, w, write(1, 2_000_000, 1)...)
+		if i%500 == 0 {
+			h.collect()
+			<-h.batches
+		}
+	}
+	h.collect()
+	h.log("warn: ", "agent: log records were dropped because the next consumer is slower")
+	if got := one(t, wait(t, h.batches, "metrics")).int("nixl.transfer.requests{nixl.transfer.direction=transmit}"); got != transfers {
+		t.Errorf("%d transfers counted, want %d", got, transfers)
+	}
+	close(goOn)
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	got, dropped := len(h.restLogged()), int(sums(t, telemetry, "logs_dropped")[""])
+	if got+dropped != transfers || got < maxQueued || got > maxQueued+maxExported {
+		t.Errorf("%d records logged and %d dropped of %d", got, dropped, transfers)
+	}
+}
+
+// A consumer that never returns keeps neither the shutdown nor the metrics.
+func TestShutdownLeavesABlockedConsumerOfLogsBehind(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	h := newHarness(t, dir).withLogs()
+	blocked, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	h.consumeLogs = func(context.Context, plog.Logs) error {
+		once.Do(func() { close(blocked) })
+		<-goOn
+		return nil
+	}
+	h.start()
+	push(t, w, write(1, 2_000_000, 1)...)
+	h.next()
+	wait(t, blocked, "blocked consumer")
+	push(t, w, write(1, 2_000_000, 1)...)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := h.receiver.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || !containsAll(err.Error(), []string{"1 log records weren't exported"}) {
+		t.Errorf("shutdown says %v", err)
+	}
+	if got := one(t, wait(t, h.batches, "metrics")).int(transmitted); got != 2 {
+		t.Errorf("%d bytes transmitted, want 2", got)
+	}
+	close(goOn)
+	h.own().slow.done.Wait()
+}
+
+func TestRejectedLogRecordsAreReportedOnce(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	h := newHarness(t, dir).withLogs()
+	var calls atomic.Int32
+	called := make(chan struct{}, 8)
+	h.consumeLogs = func(context.Context, plog.Logs) error {
+		defer func() { called <- struct{}{} }()
+		if calls.Add(1) <= 2 {
+			return errors.New("backend is down")
+		}
+		return nil
+	}
+	h.start()
+	for range 3 {
+		push(t, w, write(1, 2_000_000, 1)...)
+		h.next()
+		wait(t, called, "export")
+	}
+	h.awaitLogged(1)
+	h.log("error: The next consumer rejected log records", "backend is down")
+	h.shutdown()
+	for len(h.lines.entries) > 0 {
+		if line := <-h.lines.entries; containsAll(line, []string{"rejected log records"}) {
+			t.Errorf("reported again: %s", line)
+		}
+	}
+}
+
+// Whoever creates rings under ever new names doesn't fill the memory.
+func TestIdleAgentsNeedNoBucket(t *testing.T) {
+	now := newClock()
+	l := limits{rate: 1, burst: 2, agents: make(map[string]*bucket)}
+	busy := l.of("busy", now.now())
+	for i := range 5 * maxBuckets {
+		if i%1000 == 0 {
+			now.pass(10 * time.Second)
+			for range 2 {
+				if !busy.take(now.now(), &l) {
+					t.Fatal("no token after 10 s")
+				}
+			}
+		}
+		l.of(fmt.Sprint(i), now.now()).take(now.now(), &l)
+		if len(l.agents) > maxBuckets {
+			t.Fatalf("%d buckets", len(l.agents))
+		}
+	}
+	if l.of("busy", now.now()) != busy {
+		t.Error("the bucket of a busy agent is gone")
+	}
+}
+
+func TestThroughputInWords(t *testing.T) {
+	for bytes, want := range map[float64]string{
+		0: "0 B/s", 999: "999 B/s", 999.9: "1 kB/s", 1234: "1.23 kB/s", 31956601: "32 MB/s", 5e9: "5 GB/s", 2e15: "2e+03 TB/s",
+	} {
+		if got := perSecond(bytes); got != want {
+			t.Errorf("%v is %q, want %q", bytes, got, want)
+		}
+	}
+}
