@@ -78,6 +78,7 @@ func TestHelp(t *testing.T) {
 		"help_analyze.txt":  {"session", "analyze", "--help"},
 		"help_recover.txt":  {"session", "recover", "--help"},
 		"help_simulate.txt": {"simulate", "--help"},
+		"help_slow.txt":     {"slow", "--help"},
 	} {
 		r := nixlring(t.Context(), nil, args...)
 		if r.code != exitOK || r.err != "" {
@@ -125,6 +126,14 @@ func TestWrongCommandLine(t *testing.T) {
 		{"--duration -1s", []string{"record", "x", dir, "-d", "-1s"}},
 		{"--interval 0s", []string{"record", "x", dir, "--interval", "0"}},
 		{"it is one of text, json", []string{"session", "analyze", "-o", "csv"}},
+		{"--slow-transfer -1s", []string{"slow", dir, "--slow-transfer", "-1s"}},
+		{"--min-throughput -1", []string{"slow", dir, "--min-throughput", "-1"}},
+		{"--min-size 4096: it is for --min-throughput", []string{"slow", dir, "--min-size", "4096"}},
+		{"--p99-factor 0.5", []string{"slow", dir, "--p99-factor", "0.5"}},
+		{"no transfer is slow", []string{"slow", dir, "--slow-transfer", "0"}},
+		{"--duration -1s", []string{"slow", dir, "-d", "-1s"}},
+		{"--run-interval 0s", []string{"slow", dir, "--run-interval", "0"}},
+		{"accepts at most 1 arg(s), received 2", []string{"slow", dir, dir}},
 		{"--speed 0", []string{"replay", "x", dir, "--speed", "0"}},
 		{"--speed NaN", []string{"replay", "x", dir, "--speed", "NaN"}},
 		{"accepts 2 arg(s), received 0", []string{"replay"}},

@@ -23,6 +23,7 @@ NIXL_TELEMETRY_DIR, else from NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
 		Example: `  nixlring simulate /run/nixl --agents 4 --duration 1m
   nixlring ls /run/nixl
   nixlring top /run/nixl
+  nixlring slow /run/nixl
   nixlring read /run/nixl/decode-0
   nixlring inspect /run/nixl/decode-0
   nixlring record bug.nixlrec /run/nixl`,
@@ -36,7 +37,7 @@ NIXL_TELEMETRY_DIR, else from NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
 	root.SetErr(w.err)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newLs(w), newRead(w), newInspect(w), newTop(w), newRecord(w), newReplay(w), newSimulate(w), newSession(w))
+	root.AddCommand(newLs(w), newRead(w), newInspect(w), newTop(w), newSlow(w), newRecord(w), newReplay(w), newSimulate(w), newSession(w))
 	return root
 }
 

@@ -9,17 +9,18 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// patterns are those that agents' names are to match.
-func (c *SourceConfig) patterns() []string {
-	if !c.Recursive {
-		return c.Include
+// Patterns returns the patterns that the names of agents must match: include, with
+// recursive also in subfolders.
+func Patterns(include []string, recursive bool) []string {
+	if !recursive {
+		return include
 	}
 	const below = "**/" // any folder, the directory itself too
-	if len(c.Include) == 0 {
+	if len(include) == 0 {
 		return []string{below + "*"}
 	}
 	var list []string
-	for _, p := range c.Include {
+	for _, p := range include {
 		list = append(list, p, below+p)
 	}
 	return list

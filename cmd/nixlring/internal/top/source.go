@@ -73,7 +73,7 @@ func NewSource(cfg SourceConfig) (*Source, error) {
 		transfers: newTransfers(time.Now),
 	}
 	h, err := host.New(host.Config{
-		Directories: []string{cfg.Directory}, Include: cfg.patterns(), Mode: ringbuf.Observe,
+		Directories: []string{cfg.Directory}, Include: Patterns(cfg.Include, cfg.Recursive), Mode: ringbuf.Observe,
 		RunInterval: cfg.RunInterval, Report: s.note, Tap: s.transfers.tap,
 		Tally: tally.Config{
 			Duration:   tally.HistogramConfig{Bounds: bounds},

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// slowFlags is the command line of nixlring slow.
+type slowFlags struct {
+	slowTransfer  time.Duration
+	minThroughput float64
+	minSize       uint64
+	p99Factor     float64
+	duration      time.Duration
+	count         uint64
+	include       []string
+	recursive     bool
+	runInterval   time.Duration
+	quiet         bool
+	output        *output
+}
+
+const (
+	defaultSlowTransfer = time.Second
+	defaultMinSize      = 1 << 20
+)
+
+func newSlow(w world) *cobra.Command {
+	var f slowFlags
+	cmd := &cobra.Command{
+		Use:   "slow [DIR]",
+		Short: "Print slow transfers as they occur",
+		Long: fmt.Sprintf(`Slow prints a line for each slow transfer of all agents, until Ctrl-C: those that
+are in the rings already, and those that follow. It only observes: no event is
+taken from a ring, so it can run beside a Collector.
+
+A transfer is slow if it meets any of these conditions:
+
+  --slow-transfer   it took longer
+  --min-throughput  it had fewer bytes per second, and at least --min-size bytes
+  --p99-factor      it took longer than so many times the 99th percentile of the
+                    agent's transfers that were observed before, once there are
+                    %d of them
+
+A transfer is known by the four events that its agent writes in a row, so one
+with an event missing isn't printed. An observer doesn't see what a consumer
+takes and the agent overwrites between two looks, which are half a run interval
+apart. A ring that is full and that nobody consumes stands still.
+
+Rings of layout v1 have the time of each event. Other rings have none: the time
+is that of reading. The columns are the time, the direction, the size, the time
+that the transfer took, its post time, its throughput, why it is slow, and the
+agent. JSON is a line per transfer; CSV has the same fields.
+
+The receiver logs transfers by the same conditions (logs:), also when nobody is
+watching.
+
+`, tally.P99Transfers) + exitCodes,
+		Example: `  nixlring slow
+  nixlring slow /run/nixl --slow-transfer 50ms
+  nixlring slow /run/nixl --slow-transfer 0 --p99-factor 5 --output json
+  nixlring slow --min-throughput 1e9 --min-size 16777216 --include 'decode-*'`,
+		Args:              usage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeDirs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := w.env.Dir()
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			if err := f.complete(cmd, w); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), w, dir)
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *slowFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.DurationVar(&f.slowTransfer, "slow-transfer", defaultSlowTransfer, "print transfers that took longer; 0 for no limit")
+	flags.Float64Var(&f.minThroughput, "min-throughput", 0, "print transfers with fewer `BYTES` per second; 0 for no limit")
+	flags.Uint64Var(&f.minSize, "min-size", defaultMinSize, "`BYTES` from which on --min-throughput applies")
+	flags.Float64Var(&f.p99Factor, "p99-factor", 0, "print transfers that took more than `FACTOR` times the agent's p99; 0 for no limit")
+	flags.Uint64VarP(&f.count, "count", "c", 0, "stop after `NUMBER` slow transfers; 0 for no limit")
+	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to observe; 0 until interrupted")
+	flags.StringSliceVar(&f.include, "include", nil, "`PATTERN` of the agents to observe, such as 'prefill-*'")
+	flags.BoolVarP(&f.recursive, "recursive", "r", false, "look into subfolders: agents whose names have a slash are there")
+	flags.DurationVar(&f.runInterval, "run-interval", 0, "the agents' time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print slow transfers only")
+	f.output = addOutput(cmd, "text", "json", "csv")
+}
+
+// complete fills in what the flags leave to the environment, and rejects values
+// that make no sense.
+func (f *slowFlags) complete(cmd *cobra.Command, w world) (err error) {
+	if !cmd.Flags().Changed("run-interval") {
+		if f.runInterval, err = w.env.RunInterval(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.slowTransfer < 0:
+		return usagef("--slow-transfer %v: it is 0 or more", f.slowTransfer)
+	case !(f.minThroughput >= 0 && f.minThroughput <= math.MaxInt64):
+		return usagef("--min-throughput %v: it is 0 or more", f.minThroughput)
+	case cmd.Flags().Changed("min-size") && f.minThroughput == 0:
+		return usagef("--min-size %d: it is for --min-throughput, which isn't given", f.minSize)
+	case f.p99Factor != 0 && !(f.p99Factor >= 1 && f.p99Factor <= math.MaxInt32):
+		return usagef("--p99-factor %v: it is 0, or 1 or more", f.p99Factor)
+	case f.slowTransfer == 0 && f.minThroughput == 0 && f.p99Factor == 0:
+		return usagef("no transfer is slow without --slow-transfer, --min-throughput and --p99-factor; give one of them")
+	case f.duration < 0:
+		return usagef("--duration %v: it is 0 or more", f.duration)
+	case f.runInterval < time.Millisecond:
+		return usagef("--run-interval %v: it is 1ms or more", f.runInterval)
+	}
+	return nil
+}
+
+// closeTimeout is how long the end waits for file systems.
+const closeTimeout = 5 * time.Second
+
+func (f *slowFlags) run(ctx context.Context, w world, dir string) (err error) {
+	if err := place.Directory(place.Rings, dir); err != nil {
+		return err
+	}
+	say := notes(w, f.quiet)
+	h, err := host.New(host.Config{
+		Directories: []string{dir}, Include: top.Patterns(f.include, f.recursive), Mode: ringbuf.Observe,
+		RunInterval: f.runInterval, Report: func(n notice.Notice) { reportSlow(say, n) },
+		Tally: tally.Config{
+			Duration:   tally.HistogramConfig{Bounds: top.Bounds()},
+			Size:       tally.HistogramConfig{Kind: tally.NoHistogram},
+			Throughput: tally.HistogramConfig{Kind: tally.NoHistogram},
+		},
+	})
+	if err != nil {
+		return usageError{err}
+	}
+	found := newSlowQueue()
+	h.Watch(&drain.Watch{
+		Slow: tally.Slow{
+			Duration: f.slowTransfer, MinThroughput: uint64(math.Ceil(f.minThroughput)), MinSize: f.minSize, P99Factor: f.p99Factor,
+		},
+		Transfer: func(a drain.Agent, t tally.Transfer) { found.put(newSlowTransfer(a, t, w.now())) },
+	})
+	if err := h.Start(nil); err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		err = errors.Join(err, h.Stop(ctx))
+	}()
+	if f.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		defer cancel()
+	}
+	return f.print(ctx, w, say, h, found)
+}
+
+// retireEvery is how often it is noted which agents have exited.
+const retireEvery = 10 * time.Second
+
+// print prints slow transfers until ctx ends, or until there were enough.
+func (f *slowFlags) print(ctx context.Context, w world, say io.Writer, h *host.Host, found *slowQueue) error {
+	out := slowWriter{out: w.out, format: f.output.value, most: f.count}
+	if err := out.head(); err != nil {
+		return err
+	}
+	retire := time.NewTicker(retireEvery)
+	defer retire.Stop()
+	for !out.enough() {
+		select {
+		case <-found.arrived:
+			if err := out.write(found.take()); err != nil {
+				return err
+			}
+			continue
+		case <-retire.C:
+			if c, err := h.Collect(ctx, false); err == nil { // why not is a notice
+				h.Delivered(c)
+			}
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	last, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	c, err := h.Collect(last, true) // what came since
+	if err != nil {
+		return err
+	}
+	if err := out.write(found.take()); err != nil {
+		return err
+	}
+	var all uint64
+	for _, s := range c.Snapshots {
+		all += s.Totals.Requests(tally.Transmit).Events + s.Totals.Requests(tally.Receive).Events
+	}
+	if found.dropped > 0 {
+		fmt.Fprintf(w.err, "Not printed because the output was too slow: %s\n", plural(found.dropped, "slow transfer", "slow transfers"))
+	}
+	fmt.Fprintf(say, "Slow transfers printed: %s; transfers observed: %s, of %s\n",
+		count(out.written), count(all), plural(len(c.Snapshots), "agent", "agents"))
+	return nil
+}
+
+// reportSlow prints what keeps transfers from being seen.
+func reportSlow(say io.Writer, n notice.Notice) {
+	if n.Level < slog.LevelWarn {
+		return
+	}
+	text := n.String()
+	if n.Kind == notice.RingFull {
+		text = render.Printable(n.Path) + ": ring is full; its agent writes nothing until a consumer takes events"
+	}
+	fmt.Fprintln(say, text)
+}
+
+// slowQueue passes slow transfers on without ever blocking the rings.
+type slowQueue struct {
+	arrived chan struct{} // has room for one signal
+
+	mu      sync.Mutex
+	list    []slowTransfer
+	dropped int
+}
+
+// maxSlowQueue bounds the memory for an output that nobody reads.
+const maxSlowQueue = 1 << 16
+
+func newSlowQueue() *slowQueue { return &slowQueue{arrived: make(chan struct{}, 1)} }
+
+func (q *slowQueue) put(t slowTransfer) {
+	q.mu.Lock()
+	if len(q.list) < maxSlowQueue {
+		q.list = append(q.list, t)
+	} else {
+		q.dropped++
+	}
+	q.mu.Unlock()
+	select {
+	case q.arrived <- struct{}{}:
+	default:
+	}
+}
+
+func (q *slowQueue) take() []slowTransfer {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list := q.list
+	q.list = nil
+	return list
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// slowTransfer is a slow transfer as JSON. The field names are stable.
+type slowTransfer struct {
+	Path       string  `json:"path"`
+	Agent      string  `json:"agent"`
+	Micros     uint64  `json:"timestamp_us"`
+	Read       bool    `json:"time_of_reading"` // the ring has no times
+	Direction  string  `json:"direction"`
+	Bytes      uint64  `json:"bytes"`
+	Duration   float64 `json:"duration_seconds"`
+	Post       float64 `json:"post_seconds"`
+	Throughput uint64  `json:"throughput_bytes_per_second"`
+	Cause      string  `json:"cause"` // slow_transfer, min_throughput or p99_factor
+}
+
+var causes = [...]string{
+	tally.SlowDuration:   "slow_transfer",
+	tally.SlowThroughput: "min_throughput",
+	tally.SlowP99:        "p99_factor",
+}
+
+var slowDirections = [...]string{tally.Transmit: semconv.Transmit, tally.Receive: semconv.Receive}
+
+func newSlowTransfer(a drain.Agent, t tally.Transfer, read time.Time) slowTransfer {
+	s := slowTransfer{
+		Path: a.Path, Agent: a.Name, Micros: t.Micros, Direction: slowDirections[t.Direction], Bytes: t.Bytes,
+		Duration: float64(t.Duration) / 1e6, Post: float64(t.Post) / 1e6, Throughput: t.Throughput(), Cause: causes[t.Cause],
+	}
+	if s.Micros == 0 {
+		s.Micros, s.Read = uint64(max(0, read.UnixMicro())), true
+	}
+	return s
+}
+
+// slowWriter writes slow transfers as they come.
+type slowWriter struct {
+	out     io.Writer
+	format  string
+	most    uint64 // to write; 0 for no limit
+	written uint64
+}
+
+func (w *slowWriter) enough() bool { return w.most > 0 && w.written >= w.most }
+
+// head writes what stands above the transfers.
+func (w *slowWriter) head() error {
+	switch w.format {
+	case "csv":
+		return w.row("path", "agent", "timestamp_us", "time_of_reading", "direction", "bytes", "duration_seconds",
+			"post_seconds", "throughput_bytes_per_second", "cause")
+	case "text":
+		return w.line("TIME", "DIRECTION", "SIZE", "TOOK", "POST", "THROUGHPUT", "WHY", "AGENT")
+	}
+	return nil
+}
+
+func (w *slowWriter) write(list []slowTransfer) error {
+	for i := range list {
+		if w.enough() {
+			return nil
+		}
+		if err := w.one(&list[i]); err != nil {
+			return err
+		}
+		w.written++
+	}
+	return nil
+}
+
+func (w *slowWriter) one(t *slowTransfer) error {
+	switch w.format {
+	case "json":
+		enc := json.NewEncoder(w.out)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(t)
+	case "csv":
+		seconds := func(v float64) string { return strconv.FormatFloat(v, 'f', 6, 64) }
+		return w.row(t.Path, t.Agent, strconv.FormatUint(t.Micros, 10), strconv.FormatBool(t.Read), t.Direction,
+			strconv.FormatUint(t.Bytes, 10), seconds(t.Duration), seconds(t.Post), strconv.FormatUint(t.Throughput, 10), t.Cause)
+	}
+	return w.line(time.UnixMicro(int64(min(t.Micros, math.MaxInt64))).Format("2006-01-02 15:04:05.000000"), t.Direction,
+		top.Bytes(t.Bytes), top.Duration(t.Duration), top.Duration(t.Post), top.Throughput(float64(t.Throughput)), t.Cause,
+		render.Printable(t.Agent))
+}
+
+// line writes columns that stay where they are, however many lines there are.
+func (w *slowWriter) line(at, direction, size, took, post, throughput, cause, agent string) error {
+	_, err := fmt.Fprintf(w.out, "%-26s  %-9s  %8s  %8s  %8s  %10s  %-14s  %s\n", at, direction, size, took, post, throughput, cause, agent)
+	return err
+}
+
+func (w *slowWriter) row(cells ...string) error {
+	c := csv.NewWriter(w.out)
+	if err := c.Write(cells); err != nil {
+		return err
+	}
+	c.Flush()
+	return c.Error()
+}

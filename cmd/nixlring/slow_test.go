@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// transferred are the events of a transfer that ended at a time.
+func transferred(receive bool, bytes uint64, took, post time.Duration, at time.Time) []ringbuf.Event {
+	var d ringbuf.Type
+	if receive {
+		d = 1
+	}
+	events := []ringbuf.Event{
+		ringbuf.NewEvent(ringbuf.TypeXferPostTime, uint64(post.Microseconds())),
+		ringbuf.NewEvent(ringbuf.TypeXferTime, uint64(took.Microseconds())),
+		ringbuf.NewEvent(ringbuf.TypeTxBytes+d, bytes),
+		ringbuf.NewEvent(ringbuf.TypeTxRequests+d, 1),
+	}
+	for i := range events {
+		events[i].TimestampMicros = uint64(at.UnixMicro())
+	}
+	return events
+}
+
+func pushed(t *testing.T, path string, layout ringbuf.Layout, transfers ...[]ringbuf.Event) *ringbuf.Writer {
+	t.Helper()
+	w, err := ringbuf.Create(path, layout, 4096)
+	must(t, err)
+	t.Cleanup(func() { _ = w.Close() })
+	for _, events := range transfers {
+		if n, err := w.PushBatch(events); err != nil || n < len(events) {
+			t.Fatalf("pushed %d events: %v", n, err)
+		}
+	}
+	return w
+}
+
+var (
+	slowReading  = time.Date(2025, 1, 15, 14, 30, 25, 123_456_000, time.Local)
+	slowRecorded = time.Date(2024, 2, 3, 4, 5, 6, 789_000, time.Local)
+)
+
+// slowRings is a directory in which decode has one slow transfer, and prefill two,
+// of which one has a low throughput.
+func slowRings(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	pushed(t, filepath.Join(dir, "decode"), ringbuf.V1,
+		transferred(false, 1000, time.Millisecond, 0, slowRecorded),
+		transferred(true, 64<<20, 2100*time.Millisecond, 70*time.Microsecond, slowRecorded))
+	pushed(t, filepath.Join(dir, "prefill"), ringbuf.V4,
+		transferred(false, 1<<20, 250*time.Millisecond, 3*time.Millisecond, slowRecorded),
+		transferred(false, 1<<20, 900*time.Microsecond, 3*time.Microsecond, slowRecorded),
+		transferred(false, 7, 130*time.Second, 3*time.Second, slowRecorded))
+	return dir
+}
+
+func TestSlowPrintsALineForEachSlowTransfer(t *testing.T) {
+	dir := slowRings(t)
+	before := contents(t, dir)
+	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--min-throughput", "1e9", "--count", "3")
+	want := `TIME                        DIRECTION      SIZE      TOOK      POST  THROUGHPUT  WHY             AGENT
+2024-02-03 04:05:06.000789  receive     67.1 MB    2.10 s   70.0 µs   32.0 MB/s  slow_transfer   decode
+2025-01-15 14:30:25.123456  transmit    1.05 MB    250 ms   3.00 ms   4.19 MB/s  min_throughput  prefill
+2025-01-15 14:30:25.123456  transmit        7 B    >100 s    3.00 s       0 B/s  slow_transfer   prefill
+`
+	if r.code != exitOK || r.out != want {
+		t.Errorf("exit code %d\n%s", r.code, cmp.Diff(want, r.out))
+	}
+	if want := "Slow transfers printed: 3; transfers observed: 5, of 2 agents\n"; r.err != want {
+		t.Errorf("notes are %q, want %q", r.err, want)
+	}
+	if d := cmp.Diff(before, contents(t, dir)); d != "" {
+		t.Errorf("the rings were changed: %s", d)
+	}
+}
+
+// contents are the bytes of the files of a directory.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	must(t, err)
+	all := make(map[string]string)
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		must(t, err)
+		all[file] = string(b)
+	}
+	return all
+}
+
+func TestSlowAsJSONAndCSV(t *testing.T) {
+	dir := slowRings(t)
+	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--include", "decode", "-c", "1", "-o", "json", "-q")
+	var got slowTransfer
+	must(t, json.Unmarshal([]byte(r.out), &got))
+	want := slowTransfer{
+		Path: filepath.Join(dir, "decode"), Agent: "decode", Micros: uint64(slowRecorded.UnixMicro()), Direction: "receive",
+		Bytes: 64 << 20, Duration: 2.1, Post: 70e-6, Throughput: 31956601, Cause: "slow_transfer",
+	}
+	if d := cmp.Diff(want, got); r.code != exitOK || r.err != "" || d != "" {
+		t.Errorf("%d, %q: %s", r.code, r.err, d)
+	}
+	r = nixlringAt(t.Context(), slowReading, "slow", dir, "--include", "prefill", "-c", "1", "-o", "csv", "-q")
+	rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
+	must(t, err)
+	var fields []string
+	must(t, json.Unmarshal([]byte("["+strings.Join(keysOf(t, slowTransfer{}), ",")+"]"), &fields))
+	wantRows := [][]string{fields, {
+		filepath.Join(dir, "prefill"), "prefill", strconv.FormatInt(slowReading.UnixMicro(), 10), "true", "transmit", "7", "130.000000", "3.000000", "0", "slow_transfer",
+	}}
+	if d := cmp.Diff(wantRows, rows); r.code != exitOK || d != "" {
+		t.Error(d)
+	}
+}
+
+// lines passes what is written on, line by line.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
+}
+
+func (l lines) next(t *testing.T) string {
+	t.Helper()
+	select {
+	case line := <-l:
+		return line
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing is printed")
+		return ""
+	}
+}
+
+// Transfers are printed as they occur, also those of agents that start later,
+// until a signal.
+func TestSlowFollowsAgents(t *testing.T) {
+	dir := t.TempDir()
+	first := pushed(t, filepath.Join(dir, "first"), ringbuf.V4)
+	out, done := make(lines, 100), make(chan int)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		done <- run(ctx, world{out: out, err: io.Discard, now: time.Now}, []string{"slow", dir, "--slow-transfer", "10ms", "-r"})
+	}()
+	out.next(t) // the head
+	slow := transferred(false, 1000, 11*time.Millisecond, 0, time.Now())
+	for range 2 {
+		if n, err := first.PushBatch(slow); err != nil || n != len(slow) {
+			t.Fatalf("pushed %d events: %v", n, err)
+		}
+		if line := out.next(t); !strings.HasSuffix(line, " first\n") {
+			t.Errorf("%q", line)
+		}
+	}
+	must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+	pushed(t, filepath.Join(dir, "sub", "second"), ringbuf.V3, slow)
+	if line := out.next(t); !strings.HasSuffix(line, " sub/second\n") {
+		t.Errorf("%q", line)
+	}
+	cancel()
+	if code := <-done; code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestSlowComparesWithTheAgentsOwnTransfers(t *testing.T) {
+	dir := t.TempDir()
+	var usual [][]ringbuf.Event
+	for range tally.P99Transfers {
+		usual = append(usual, transferred(false, 1000, 100*time.Microsecond, 0, slowRecorded))
+	}
+	w := pushed(t, filepath.Join(dir, "agent"), ringbuf.V4, usual...)
+	must(t, w.Close())
+	out, done := make(lines, 100), make(chan int)
+	go func() {
+		done <- run(t.Context(), world{out: out, err: io.Discard, now: time.Now},
+			[]string{"slow", dir, "--slow-transfer", "0", "--p99-factor", "5", "--count", "1"})
+	}()
+	out.next(t)
+	w = pushed(t, filepath.Join(dir, "agent2"), ringbuf.V4, usual...)
+	for i := range 100 { // each finds those before it, once the rings were read
+		if n, err := w.PushBatch(transferred(false, uint64(i), 501*time.Microsecond, 0, time.Now())); err != nil || n < 4 {
+			break // the ring is full, as nobody consumes
+		}
+		select {
+		case line := <-out:
+			if !strings.Contains(line, "p99_factor") || !strings.Contains(line, "501 µs") {
+				t.Errorf("%q", line)
+			}
+			if code := <-done; code != exitOK {
+				t.Errorf("exit code %d", code)
+			}
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	t.Error("no transfer is slow")
+}
+
+func TestSlowEndsAfterItsDuration(t *testing.T) {
+	dir := slowRings(t)
+	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--duration", "1ms", "-o", "json")
+	if r.code != exitOK || strings.Count(r.out, "\n") != 2 || !strings.Contains(r.err, "transfers observed: 5, of 2 agents") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestSlowNeedsADirectory(t *testing.T) {
+	r := nixlring(t.Context(), nil, "slow", filepath.Join(t.TempDir(), "none"))
+	if r.code != exitError || !strings.Contains(r.err, "there is no such directory") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestSlowSaysWhenARingIsFull(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "agent")
+	w, err := ringbuf.Create(path, ringbuf.V4, 8)
+	must(t, err)
+	defer w.Close()
+	_, err = w.PushBatch(append(transferred(false, 1, 1, 1, slowRecorded), transferred(false, 1, 1, 1, slowRecorded)...))
+	must(t, err)
+	r := nixlring(t.Context(), nil, "slow", dir, "--duration", "50ms")
+	if r.code != exitOK || !strings.Contains(r.err, path+": ring is full; its agent writes nothing until a consumer takes events\n") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// An output that nobody reads costs lines, not memory.
+func TestSlowQueueIsLimited(t *testing.T) {
+	q := newSlowQueue()
+	for range maxSlowQueue + 5 {
+		q.put(newSlowTransfer(drain.Agent{}, tally.Transfer{}, slowReading))
+	}
+	if n := len(q.take()); n != maxSlowQueue || q.dropped != 5 {
+		t.Errorf("%d queued, %d dropped", n, q.dropped)
+	}
+}
