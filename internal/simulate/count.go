@@ -107,7 +107,14 @@ type histograms struct {
 
 	throughput [2]buckets // transmit, receive
 	rates      [2]sum     // of the same, in bytes per second
+	classes    [4]times   // of the same transfers, by the class of their size
 	group      []staged   // the events of this life since the last whole transfer, at most four
+}
+
+// times are those of transfers.
+type times struct {
+	xfer, post               sum
+	xferBuckets, postBuckets buckets
 }
 
 const micros = 1e6 // in a second
@@ -122,7 +129,7 @@ func bucketBounds() Bounds {
 }
 
 func newHistograms() histograms {
-	return histograms{
+	h := histograms{
 		txBytes: newBuckets(semconv.SizeBounds(), 1),
 		rxBytes: newBuckets(semconv.SizeBounds(), 1),
 		xfer:    newBuckets(semconv.DurationBounds(), micros),
@@ -131,6 +138,11 @@ func newHistograms() histograms {
 			newBuckets(semconv.ThroughputBounds(), 1), newBuckets(semconv.ThroughputBounds(), 1),
 		},
 	}
+	for i := range h.classes {
+		h.classes[i].xferBuckets = newBuckets(semconv.DurationBounds(), micros)
+		h.classes[i].postBuckets = newBuckets(semconv.DurationBounds(), micros)
+	}
+	return h
 }
 
 func (h *histograms) add(events []staged) {
@@ -150,7 +162,8 @@ func (h *histograms) add(events []staged) {
 	}
 }
 
-// follow adds the throughput of a transfer whose four events are written in a row.
+// follow adds the throughput of a transfer whose four events are written in a row,
+// and its times by size.
 func (h *histograms) follow(e staged) {
 	if e.kind >= kind(ringbuf.Types) {
 		return // of a backend or an application
@@ -171,6 +184,11 @@ func (h *histograms) follow(e staged) {
 	rate := g[2].value * micros / max(g[1].value, 1) // simulated sizes don't overflow
 	h.throughput[d].add(rate)
 	h.rates[d].add(rate)
+	c := &h.classes[semconv.SizeClass(g[2].value)]
+	c.post.add(g[0].value)
+	c.postBuckets.add(g[0].value)
+	c.xfer.add(g[1].value)
+	c.xferBuckets.add(g[1].value)
 }
 
 func (b *buckets) clone() []uint64 { return slices.Clone(b.counts) }

@@ -8,7 +8,7 @@ import (
 // Sum adds up the totals of several agents.
 func Sum(all ...Totals) Totals {
 	var s Totals
-	s.Written.Errors = map[string]uint64{}
+	s.Written.Errors, s.Written.BySizeClass = map[string]uint64{}, map[string]Times{}
 	for i := range all {
 		t := &all[i]
 		if i == 0 {
@@ -63,6 +63,12 @@ func (w *Written) add(o *Written) {
 	w.Receive.add(&o.Receive)
 	w.Duration.add(&o.Duration)
 	w.PostDuration.add(&o.PostDuration)
+	for name, times := range o.BySizeClass {
+		sum := w.BySizeClass[name]
+		sum.Duration.add(&times.Duration)
+		sum.PostDuration.add(&times.PostDuration)
+		w.BySizeClass[name] = sum
+	}
 	w.MemoryRegistered += o.MemoryRegistered
 	w.MemoryDeregistered += o.MemoryDeregistered
 	w.ReportedDropped += o.ReportedDropped

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // Totals are what one agent, or several, did and what became of its events.
@@ -55,10 +56,20 @@ type Written struct {
 	Duration     Distribution `json:"duration"`
 	PostDuration Distribution `json:"post_duration"`
 
+	// BySizeClass are the times of the transfers whose four events were written in a
+	// row, by nixl.transfer.size_class.
+	BySizeClass map[string]Times `json:"by_size_class"`
+
 	MemoryRegistered   uint64            `json:"memory_registered"`   // bytes
 	MemoryDeregistered uint64            `json:"memory_deregistered"` // bytes
 	Errors             map[string]uint64 `json:"errors"`              // by error.type
 	ReportedDropped    uint64            `json:"reported_dropped"`    // events, as the agent told in layout v4
+}
+
+// Times are the times of transfers.
+type Times struct {
+	Duration     Distribution `json:"duration"`
+	PostDuration Distribution `json:"post_duration"`
 }
 
 // Direction is the transfers of one direction.
@@ -176,6 +187,14 @@ func (s *staging) totals() Written {
 		MemoryDeregistered: s.of(ringbuf.TypeMemoryDeregistered).sum,
 		ReportedDropped:    s.of(ringbuf.TypeEventsDropped).sum,
 		Errors:             map[string]uint64{},
+		BySizeClass:        map[string]Times{},
+	}
+	for i, name := range semconv.SizeClasses() {
+		if c := &s.histogram.classes[i]; c.xfer.count > 0 {
+			w.BySizeClass[name] = Times{
+				Duration: distribution(c.xfer, &c.xferBuckets, inMicros), PostDuration: distribution(c.post, &c.postBuckets, inMicros),
+			}
+		}
 	}
 	for t := ringbuf.TypeErrNotPosted; t.IsError(); t++ {
 		if n := s.of(t).sum; n > 0 {

@@ -1,0 +1,212 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
+)
+
+// logged is the number of log records, by agent and event.
+type logged map[string]int
+
+// addLogFile also writes log records to a file.
+func addLogFile(file string, exporters ...string) string {
+	return fmt.Sprintf(`
+exporters: {file/logs: {path: %q, append: true, flush_interval: 20ms}}
+service: {pipelines: {logs: {receivers: [nixl_shm], exporters: [%s]}}}
+`, file, strings.Join(append(exporters, "file/logs"), ", "))
+}
+
+// noRate logs every slow transfer.
+const noRate = "receivers: {nixl_shm: {logs: {rate: 1000000, burst: 1000000}}}\n"
+
+// readLogs reads what a file exporter has written so far. Each record is checked by
+// itself.
+func readLogs(t *testing.T, file string) logged {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	all := make(logged)
+	var unmarshaler plog.JSONUnmarshaler
+	for line := range bytes.Lines(text) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
+		logs, err := unmarshaler.UnmarshalLogs(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rl := range logs.ResourceLogs().All() {
+			path, _ := rl.Resource().Attributes().Get("nixl.telemetry.path")
+			if service, _ := rl.Resource().Attributes().Get("service.name"); service.Str() != "nixl" {
+				t.Errorf("resource %v", rl.Resource().Attributes().AsRaw())
+			}
+			for _, sl := range rl.ScopeLogs().All() {
+				for _, r := range sl.LogRecords().All() {
+					all[path.Str()+" "+r.EventName()]++
+					checkRecord(t, r)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// checkRecord checks that the parts of a record go together.
+func checkRecord(t *testing.T, r plog.LogRecord) {
+	t.Helper()
+	a := r.Attributes()
+	value := func(key string) pcommon.Value {
+		v, ok := a.Get(key)
+		if !ok {
+			t.Errorf("%s has no %s: %v", r.EventName(), key, a.AsRaw())
+			return pcommon.NewValueEmpty()
+		}
+		return v
+	}
+	if age := time.Since(r.Timestamp().AsTime()); age < 0 || age > time.Hour {
+		t.Errorf("%s is of %v", r.EventName(), r.Timestamp().AsTime())
+	}
+	switch r.EventName() {
+	case "nixl.error":
+		if value("error.type").Str() == "" || r.SeverityNumber() != plog.SeverityNumberError {
+			t.Errorf("error %v, severity %v", a.AsRaw(), r.SeverityNumber())
+		}
+	case "nixl.transfer.slow":
+		size, duration := float64(value("nixl.transfer.size").Int()), value("nixl.transfer.duration").Double()
+		rate := float64(value("nixl.transfer.throughput").Int())
+		if r.SeverityNumber() != plog.SeverityNumberWarn || duration <= slowInTests.Seconds() ||
+			value("nixl.transfer.post.duration").Double() > duration || rate < size/duration-1 || rate > size/duration {
+			t.Errorf("transfer %v, severity %v", a.AsRaw(), r.SeverityNumber())
+		}
+	default:
+		t.Errorf("event %q", r.EventName())
+	}
+}
+
+// slowInTests is a bound of the simulator's histogram of durations, so that its
+// report tells how many transfers took longer.
+const slowInTests = time.Millisecond
+
+// wantLogged are the records that a simulator's report comes to.
+func wantLogged(r simulate.Report) logged {
+	want := make(logged)
+	for path, a := range r.Agents {
+		for i, n := range a.Written.Duration.Buckets {
+			if i == len(r.Bounds.Micros) || r.Bounds.Micros[i] > uint64(slowInTests.Microseconds()) {
+				want[path+" nixl.transfer.slow"] += int(n)
+			}
+		}
+		for _, n := range a.Written.Errors {
+			want[path+" nixl.error"] += int(n)
+		}
+	}
+	maps.DeleteFunc(want, func(_ string, n int) bool { return n == 0 })
+	return want
+}
+
+// bySizeClass has the durations of an agent, all of whose transfers are whole, tell
+// the size class.
+func bySizeClass(series otlpfile.Series, a *simulate.Totals) {
+	delete(series, "nixl.transfer.duration")
+	delete(series, "nixl.transfer.post.duration")
+	for name, c := range a.Written.BySizeClass {
+		label := "{nixl.transfer.size_class=" + name + "}"
+		series["nixl.transfer.duration"+label] = distribution(&c.Duration, micros)
+		series["nixl.transfer.post.duration"+label] = distribution(&c.PostDuration, micros)
+	}
+}
+
+// Metrics and logs of one receiver, through the Collector and through OTLP: each
+// ring is drained once, and each slow transfer and each error is there once.
+func TestMetricsAndLogs(t *testing.T) {
+	t.Parallel()
+	dir, here, there := t.TempDir(), filepath.Join(t.TempDir(), "logs.json"), filepath.Join(t.TempDir(), "logs.json")
+	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
+	backend := setup{overlays: []string{fmt.Sprintf(`
+receivers:
+  otlp: {protocols: {http: {endpoint: %q}}}
+exporters: {file/logs: {path: %q, append: true, flush_interval: 20ms}}
+service:
+  pipelines:
+    metrics: {receivers: [otlp], exporters: [file]}
+    logs: {receivers: [otlp], exporters: [file/logs]}
+`, address, there)}}.start(t)
+	c := setup{
+		sample:   "logs.yaml",
+		overlays: []string{
+			every(time.Second), exportTo("otlp_http", "file"), addLogFile(here, "otlp_http"), noRate,
+			"receivers: {nixl_shm: {histograms: {duration: {size_class: true}}}}\n",
+		},
+		env: []string{
+			rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address,
+			"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT=http://" + address + "/v1/logs", "SLOW_TRANSFER=" + slowInTests.String(), "METRICS_PORT=0",
+		},
+	}.start(t)
+	const long = 3 * time.Second
+	report := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--rate", "500", "--error-rate", "0.02", "--seed", "1",
+		"--duration", long.String()).wait(t, long)
+	nothingDropped(t, report)
+	totals, records := wantReport(report), wantLogged(report)
+	for path, a := range report.Agents {
+		bySizeClass(totals[path], &a)
+	}
+	if len(records) != 10 {
+		t.Fatalf("the simulator has written %v: not every agent has slow transfers and errors", records)
+	}
+	c.awaitTotals(t, totals)
+	backend.awaitTotals(t, totals)
+	for _, file := range []string{here, there} {
+		proc.Eventually(t, func() string { return cmp.Diff(records, readLogs(t, file)) })
+	}
+	c.Stop(t, syscall.SIGTERM)
+	backend.Stop(t, syscall.SIGTERM)
+	mustEqual(t, totals, backend.totals(t))
+	if d := cmp.Diff(records, readLogs(t, there)); d != "" {
+		t.Errorf("log records (-want +got)\n%s", d)
+	}
+	c.noComplaints(t)
+	backend.noComplaints(t)
+}
+
+// A logs pipeline is enough: what the rings hold when the Collector stops is
+// logged, too.
+func TestLogsAlone(t *testing.T) {
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "logs.json")
+	c := setup{overlays: []string{
+		fmt.Sprintf("receivers: {nixl_shm: {logs: {slow_transfer: %v}, run_interval: 1h}}\n", slowInTests),
+		every(time.Hour), noRate, addLogFile(file),
+	}, env: []string{rings(dir)}}.start(t)
+	const long = time.Second
+	report := startSimulator(t, dir, "--agents", "2", "--rate", "200", "--seed", "2", "--error-rate", "0.1", "--duration", long.String()).wait(t, long)
+	nothingDropped(t, report)
+	c.Stop(t, syscall.SIGTERM)
+	if d := cmp.Diff(wantLogged(report), readLogs(t, file)); d != "" {
+		t.Errorf("log records (-want +got)\n%s", d)
+	}
+	c.noComplaints(t)
+	if got := c.totals(t); len(got) > 0 {
+		t.Errorf("there are metrics: %v", otlpfile.Totals(got))
+	}
+}
