@@ -27,15 +27,13 @@ type recordBuilder struct {
 
 // build writes records, a resource for each agent. It sorts them by agent.
 func (b *recordBuilder) build(batch []record) plog.Logs {
-	slices.SortStableFunc(batch, func(x, y record) int {
-		return cmp.Or(cmp.Compare(x.Path, y.Path), cmp.Compare(x.layout(), y.layout()))
-	})
+	slices.SortStableFunc(batch, func(x, y record) int { return cmp.Compare(x.ID, y.ID) })
 	for i := range batch {
 		r := &batch[i]
 		to := plog.NewLogRecord()
 		b.write(r, to)
 		b.AppendLogRecord(to)
-		if i+1 < len(batch) && batch[i+1].Path == r.Path && batch[i+1].layout() == r.layout() {
+		if i+1 < len(batch) && r.sameRun(&batch[i+1]) {
 			continue
 		}
 		res := pcommon.NewResource()
@@ -43,6 +41,12 @@ func (b *recordBuilder) build(batch []record) plog.Logs {
 		b.EmitForResource(metadata.WithLogsResource(res))
 	}
 	return b.Emit()
+}
+
+// sameRun reports whether two records have the same resource. An agent that restarts
+// may have another one.
+func (r *record) sameRun(o *record) bool {
+	return r.ID == o.ID && r.Path == o.Path && r.layout() == o.layout() && r.Resource.Equals(&o.Resource)
 }
 
 func (r *record) slow() bool { return r.transfer.Cause != 0 }

@@ -94,7 +94,7 @@ func (s *slowLog) watch(report func(notice.Notice)) *drain.Watch {
 
 // add queues a record, or drops it.
 func (s *slowLog) add(r record) {
-	b := s.limits.of(r.Path, r.read)
+	b := s.limits.of(r.ID, r.read)
 	if !b.take(r.read, &s.limits) {
 		s.drop(b, &r, fmt.Sprintf("more than %v log records per second, so some were dropped; "+
 			"raise logs::slow_transfer, or logs::rate and logs::burst", s.cfg.Rate))
@@ -192,7 +192,7 @@ func (s *slowLog) export(ctx context.Context, batch []record) {
 // limits are the rates at which agents are logged.
 type limits struct {
 	rate, burst float64 // records per second, and at once
-	agents      map[string]*bucket
+	agents      map[string]*bucket // by ID
 }
 
 // bucket is a token bucket.
@@ -206,19 +206,19 @@ type bucket struct {
 const maxBuckets = 4096
 
 // of returns the bucket of an agent.
-func (l *limits) of(path string, now time.Time) *bucket {
-	if b := l.agents[path]; b != nil {
+func (l *limits) of(id string, now time.Time) *bucket {
+	if b := l.agents[id]; b != nil {
 		return b
 	}
 	if len(l.agents) >= maxBuckets {
-		for path, b := range l.agents {
+		for id, b := range l.agents {
 			if b.fill(now, l); b.tokens == l.burst { // as good as a new one
-				delete(l.agents, path)
+				delete(l.agents, id)
 			}
 		}
 	}
 	b := &bucket{tokens: l.burst, filled: now}
-	l.agents[path] = b
+	l.agents[id] = b
 	return b
 }
 
