@@ -191,7 +191,7 @@ func (s *slowLog) export(ctx context.Context, batch []record) {
 
 // limits are the rates at which agents are logged.
 type limits struct {
-	rate, burst float64 // records per second, and at once
+	rate, burst float64            // records per second, and at once
 	agents      map[string]*bucket // by ID
 }
 
