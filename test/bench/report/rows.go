@@ -34,6 +34,16 @@ func drains() []row {
 			beside: []beside{{"", "x-without", times}},
 		},
 		{
+			what: "looking for slow transfers, of which there are none, per event", against: "without a logs pipeline",
+			bench: "Watch", unit: "ns/event-more", form: "+%.2f ns", goal: 1,
+			beside: []beside{{"", "x-without", times}},
+		},
+		{
+			what: "durations by size class, which is off by default, per event", against: "without it",
+			bench: "SizeClasses", unit: "ns/event-more", form: "+%.2f ns", goal: 4,
+			beside: []beside{{"", "x-without", times}},
+		},
+		{
 			what: "drain, tally and commit a full v4 ring", against: "a C++ loop that pops one by one and adds up by type",
 			bench: "PlainLoop", unit: "x-plain", form: times, goal: 1, slack: 5, // which depends on the processor
 			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "plain-ns/event", "C++ %.2f"}},
