@@ -137,8 +137,12 @@ func (a *account) collectTransfers(c *collection, t *totals) {
 	if all == 0 {
 		return
 	}
-	c.histogram(semconv.TransferDuration, a.points.agent, &durationBounds, &t.duration)
-	c.histogram(semconv.TransferPostDuration, a.points.agent, &durationBounds, &t.post)
+	c.times(a.points.agent, &t.times)
+	for i, class := range semconv.SizeClasses() {
+		if t.classes[i].duration.count() > 0 {
+			c.times(a.points.with(attribute.String(semconv.TransferSizeClass, class)), &t.classes[i])
+		}
+	}
 	a.collectEvents(c, ringbuf.TypeXferTime, all)
 	a.collectEvents(c, ringbuf.TypeXferPostTime, all)
 }

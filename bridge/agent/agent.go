@@ -74,7 +74,7 @@ func newAgent(name string, opts []Option) (*Agent, error) {
 	}
 	a := &Agent{
 		core:   &core{name: name, claim: c.claim(), producer: c.producer, derived: make(map[derivation]*Agent)},
-		series: newSeries(c.clock, sampled.Environment()),
+		series: newSeries(c.clock, sampled.Environment(), c.producer != nil && c.producer.sizeClasses),
 	}
 	if err := a.claim.take(name); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (a *Agent) overflow() *Agent {
 
 func (a *Agent) derive(d derivation, attributes attribute.Set) *Agent {
 	all := slices.Concat(a.account.points.attributes, attributes.ToSlice())
-	derived := &Agent{core: a.core, series: newSeries(a.clock, a.filter)}
+	derived := &Agent{core: a.core, series: newSeries(a.clock, a.filter, a.classes)}
 	a.enter(all, derived.series)
 	a.derived[d] = derived
 	return derived

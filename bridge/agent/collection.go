@@ -53,6 +53,14 @@ func (c *collection) float(m semconv.Metric, set attribute.Set, v float64) {
 	})
 }
 
+// times adds the distributions of the times of transfers, unless there are none.
+func (c *collection) times(set attribute.Set, t *timesTotals) {
+	if t.duration.count() > 0 {
+		c.histogram(semconv.TransferDuration, set, &durationBounds, &t.duration)
+		c.histogram(semconv.TransferPostDuration, set, &durationBounds, &t.post)
+	}
+}
+
 func (c *collection) histogram(m semconv.Metric, set attribute.Set, b *bounds, d *distribution) {
 	c.distribution(m, set, b, d, b.unit(d.sum))
 }

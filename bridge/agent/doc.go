@@ -37,6 +37,9 @@
 //	Agent.EventsDropped         nixl.telemetry.events.dropped
 //	all of them                 nixl.events
 //
+// With [WithSizeClasses], .duration and .post.duration have the attribute
+// nixl.transfer.size_class.
+//
 // [Agent.With] adds attributes to what is recorded, such as
 // semconv.PeerAgentName and semconv.BackendName. Each set has series of its own,
 // so don't add attributes with many values, such as request IDs.

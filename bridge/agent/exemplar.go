@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // exemplar is a value recorded within a sampled span.
@@ -18,10 +20,15 @@ type exemplar struct {
 
 // exemplars hold the newest of each bucket since the last collection.
 type exemplars struct {
-	size           [directions][maxBuckets]atomic.Pointer[exemplar]
+	size       [directions][maxBuckets]atomic.Pointer[exemplar]
+	times      timesExemplars
+	classes    [sizeClasses]timesExemplars
+	throughput [directions][maxBuckets]atomic.Pointer[exemplar]
+	errors     [statuses]atomic.Pointer[exemplar]
+}
+
+type timesExemplars struct {
 	duration, post [maxBuckets]atomic.Pointer[exemplar]
-	throughput     [directions][maxBuckets]atomic.Pointer[exemplar]
-	errors         [statuses]atomic.Pointer[exemplar]
 }
 
 // mayHaveSpan reports whether it is worth looking for a span. It is small enough
@@ -51,8 +58,12 @@ func (e exemplar) storeIn(slot *atomic.Pointer[exemplar], value int64) {
 func (s *series) exemplifyTransfer(ctx context.Context, d Direction, t *transfer) {
 	if all, e, ok := s.sampled(ctx); ok {
 		e.storeIn(&all.size[d][t.sizeBucket], t.bytes)
-		e.storeIn(&all.duration[t.durationBucket], t.total)
-		e.storeIn(&all.post[t.postBucket], t.post)
+		at := &all.times
+		if s.classes {
+			at = &all.classes[semconv.SizeClass(uint64(t.bytes))]
+		}
+		e.storeIn(&at.duration[t.durationBucket], t.total)
+		e.storeIn(&at.post[t.postBucket], t.post)
 		e.storeIn(&all.throughput[d][t.throughputBucket], t.rate)
 	}
 }
@@ -81,8 +92,12 @@ func (s *series) moveExemplars(t *totals) {
 		move(&e.size[d], &t.size[d])
 		move(&e.throughput[d], &t.throughput[d])
 	}
-	move(&e.duration, &t.duration)
-	move(&e.post, &t.post)
+	move(&e.times.duration, &t.times.duration)
+	move(&e.times.post, &t.times.post)
+	for i := range e.classes {
+		move(&e.classes[i].duration, &t.classes[i].duration)
+		move(&e.classes[i].post, &t.classes[i].post)
+	}
 	for status := range e.errors {
 		if found := e.errors[status].Swap(nil); found != nil {
 			t.sampledErrors[status] = found

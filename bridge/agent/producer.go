@@ -24,7 +24,8 @@ import (
 // their temporality is cumulative, whatever the reader prefers. Several readers
 // can share a Producer; an exemplar goes to the first one that collects.
 type Producer struct {
-	waiting *uncollected.Timer // for the first collection
+	waiting     *uncollected.Timer // for the first collection
+	sizeClasses bool
 
 	mu       sync.Mutex // guards what follows, and the accounts
 	accounts map[attribute.Distinct]*account
@@ -43,11 +44,30 @@ var _ sdkmetric.Producer = (*Producer)(nil)
 //
 // If no reader has collected after 2 minutes, OpenTelemetry's error handler gets
 // an error that says so. [Agent.Close] reports it after 1 minute already.
-func NewProducer() *Producer {
-	return &Producer{
+func NewProducer(opts ...ProducerOption) *Producer {
+	p := &Producer{
 		waiting:  uncollected.Start("agents", time.Now, otel.Handle),
 		accounts: make(map[attribute.Distinct]*account),
 	}
+	for _, o := range opts {
+		o.configure(p)
+	}
+	return p
+}
+
+// ProducerOption configures a [Producer].
+type ProducerOption interface {
+	configure(*Producer)
+}
+
+type producerOptionFunc func(*Producer)
+
+func (f producerOptionFunc) configure(p *Producer) { f(p) }
+
+// WithSizeClasses adds the attribute nixl.transfer.size_class to the histograms of
+// durations: the class of the size of each transfer.
+func WithSizeClasses() ProducerOption {
+	return producerOptionFunc(func(p *Producer) { p.sizeClasses = true })
 }
 
 // Produce returns the metrics of all agents. A reader calls it at each

@@ -49,8 +49,12 @@ func (s *series) transfer(ctx context.Context, d Direction, t *transfer) {
 	s.last.transfer(d, t)
 	l := s.lane()
 	l.size[d].record(t.bytes, t.sizeBucket)
-	l.duration.record(t.total, t.durationBucket)
-	l.post.record(t.post, t.postBucket)
+	at := &l.times
+	if l.classes != nil {
+		at = &l.classes[semconv.SizeClass(uint64(t.bytes))]
+	}
+	at.duration.record(t.total, t.durationBucket)
+	at.post.record(t.post, t.postBucket)
 	l.throughput[d].record(t.rate, t.throughputBucket)
 	if mayHaveSpan(ctx) {
 		s.exemplifyTransfer(ctx, d, t)

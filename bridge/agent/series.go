@@ -14,6 +14,7 @@ type series struct {
 	clock   func() time.Time
 	filter  sampled.Filter
 	whole   bool        // counts for the agent without derived attributes
+	classes bool        // times are counted by the class of the transfer's size
 	done    atomic.Bool // closed: nothing is recorded any more
 
 	lanes     [lane.Count]atomic.Pointer[stripe]
@@ -23,20 +24,27 @@ type series struct {
 	exemplars atomic.Pointer[exemplars]
 }
 
-func newSeries(clock func() time.Time, filter sampled.Filter) *series {
-	s := &series{clock: clock, filter: filter}
+func newSeries(clock func() time.Time, filter sampled.Filter, classes bool) *series {
+	s := &series{clock: clock, filter: filter, classes: classes}
 	s.last.init()
 	return s
 }
 
 // stripe is one lane's share of the counts.
 type stripe struct {
-	size           [directions]histogram // bytes
-	duration, post histogram             // µs
-	throughput     [directions]rates     // bytes/s
-	memory         [memoryOperations]counter
-	_              [64]byte // keeps the next stripe off this one's cache lines
+	size       [directions]histogram // bytes
+	times      times
+	classes    *[sizeClasses]times // instead of times; nil unless configured
+	throughput [directions]rates   // bytes/s
+	memory     [memoryOperations]counter
+	_          [64]byte // keeps the next stripe off this one's cache lines
 }
+
+// times are the histograms of the times of transfers, in µs.
+type times struct{ duration, post histogram }
+
+// sizeClasses is the number of classes that [semconv.SizeClass] tells apart.
+const sizeClasses = 4
 
 // counter counts events and adds up their values. Callers add to each field
 // themselves: a method for both is too large to be inlined.
@@ -55,7 +63,11 @@ func (s *series) lane() *stripe {
 	if t := p.Load(); t != nil {
 		return t
 	}
-	p.CompareAndSwap(nil, new(stripe))
+	t := new(stripe)
+	if s.classes {
+		t.classes = new([sizeClasses]times)
+	}
+	p.CompareAndSwap(nil, t)
 	return p.Load()
 }
 
@@ -90,13 +102,27 @@ func (l *lastValues) transfer(d Direction, t *transfer) {
 
 // totals are the counts of series, except events of the program's own.
 type totals struct {
-	size           [directions]distribution
-	duration, post distribution
-	throughput     [directions]distribution
-	memory         [memoryOperations]total
-	errors         [statuses]int64
-	sampledErrors  [statuses]*exemplar
-	dropped        total
+	size          [directions]distribution
+	times         timesTotals
+	classes       [sizeClasses]timesTotals // of series that count by class
+	throughput    [directions]distribution
+	memory        [memoryOperations]total
+	errors        [statuses]int64
+	sampledErrors [statuses]*exemplar
+	dropped       total
+}
+
+// timesTotals is what times counted.
+type timesTotals struct{ duration, post distribution }
+
+func (t *timesTotals) add(o *timesTotals) {
+	t.duration.add(&o.duration)
+	t.post.add(&o.post)
+}
+
+func (t *times) addTo(o *timesTotals) {
+	t.duration.addTo(&o.duration)
+	t.post.addTo(&o.post)
 }
 
 type total struct{ events, sum int64 }
@@ -111,8 +137,10 @@ func (t *totals) add(o *totals) {
 		t.size[d].add(&o.size[d])
 		t.throughput[d].add(&o.throughput[d])
 	}
-	t.duration.add(&o.duration)
-	t.post.add(&o.post)
+	t.times.add(&o.times)
+	for i := range t.classes {
+		t.classes[i].add(&o.classes[i])
+	}
 	for op := range t.memory {
 		t.memory[op].add(o.memory[op])
 	}
@@ -134,8 +162,12 @@ func (s *series) totals() totals {
 			l.size[d].addTo(&t.size[d])
 			l.throughput[d].addTo(&t.throughput[d])
 		}
-		l.duration.addTo(&t.duration)
-		l.post.addTo(&t.post)
+		l.times.addTo(&t.times)
+		if l.classes != nil {
+			for i := range l.classes {
+				l.classes[i].addTo(&t.classes[i])
+			}
+		}
 		for op := range t.memory {
 			t.memory[op].add(l.memory[op].load())
 		}
