@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
 	"github.com/nixl-otel/nixl-otel/internal/drain"
@@ -23,18 +24,19 @@ import (
 // wait for watch, which only appends to a queue of limited size; a goroutine
 // exports what is in it.
 type slowLog struct {
-	cfg       *LogsConfig
-	log       *zap.Logger
-	now       func() time.Time
-	telemetry *telemetry
-	next      consumer.Logs
-	obs       *receiverhelper.ObsReport
-	records   recordBuilder
+	cfg     *LogsConfig
+	log     *zap.Logger
+	now     func() time.Time
+	next    consumer.Logs
+	obs     *receiverhelper.ObsReport
+	records recordBuilder
 
 	queue    chan record
 	limits   limits
 	report   func(notice.Notice)
-	rejected bool // the consumer has rejected the newest records
+	dropped  metric.Int64Counter
+	tooMany  string // what is reported of an agent that logs too much
+	rejected bool   // the consumer has rejected the newest records
 
 	ending  chan struct{} // closed by stop
 	started bool
@@ -61,7 +63,7 @@ const (
 func newSlowLog(r *ringReceiver, settings receiver.Settings, next consumer.Logs, obs *receiverhelper.ObsReport) *slowLog {
 	settings.BuildInfo.Version = semconv.Version // as of the metrics
 	return &slowLog{
-		cfg: &r.cfg.Logs, log: settings.Logger, now: r.now, telemetry: r.telemetry, next: next, obs: obs,
+		cfg: &r.cfg.Logs, log: settings.Logger, now: r.now, dropped: r.telemetry.ReceiverNixlShmLogsDropped, next: next, obs: obs,
 		records: recordBuilder{
 			LogsBuilder: metadata.NewLogsBuilder(settings),
 			// A builder of its own: collections use the receiver's at the same time.
@@ -71,13 +73,15 @@ func newSlowLog(r *ringReceiver, settings receiver.Settings, next consumer.Logs,
 		queue:  make(chan record, maxQueued),
 		limits: limits{rate: r.cfg.Logs.Rate, burst: float64(r.cfg.Logs.Burst), agents: make(map[string]*bucket)},
 		ending: make(chan struct{}),
+		tooMany: fmt.Sprintf("more than %v log records per second, so some were dropped; "+
+			"raise logs::slow_transfer, or logs::rate and logs::burst", r.cfg.Logs.Rate),
 	}
 }
 
 // watch returns what the goroutine that drains the rings calls.
 func (s *slowLog) watch(report func(notice.Notice)) *drain.Watch {
 	s.report = report
-	s.telemetry.ReceiverNixlShmLogsDropped.Add(context.Background(), 0) // rate() misses the first failure otherwise
+	s.dropped.Add(context.Background(), 0) // or rate() misses the first one
 	w := &drain.Watch{
 		Slow: s.cfg.slow(),
 		Transfer: func(a drain.Agent, t tally.Transfer) {
@@ -96,23 +100,24 @@ func (s *slowLog) watch(report func(notice.Notice)) *drain.Watch {
 func (s *slowLog) add(r record) {
 	b := s.limits.of(r.ID, r.read)
 	if !b.take(r.read, &s.limits) {
-		s.drop(b, &r, fmt.Sprintf("more than %v log records per second, so some were dropped; "+
-			"raise logs::slow_transfer, or logs::rate and logs::burst", s.cfg.Rate))
+		s.drop(b, r.Path, s.tooMany)
 		return
 	}
 	select {
 	case s.queue <- r:
 	default:
-		s.drop(b, &r, "log records were dropped because the next consumer is slower than the agents write; check the exporter")
+		s.drop(b, r.Path, tooSlow)
 	}
 }
 
+const tooSlow = "log records were dropped because the next consumer is slower than the agents write; check the exporter"
+
 // drop counts a record that is dropped, and reports the first of an agent.
-func (s *slowLog) drop(b *bucket, r *record, why string) {
-	s.telemetry.ReceiverNixlShmLogsDropped.Add(context.Background(), 1)
+func (s *slowLog) drop(b *bucket, path, why string) {
+	s.dropped.Add(context.Background(), 1)
 	if !b.reported {
 		b.reported = true
-		s.report(notice.Notice{Kind: notice.LogsDropped, Level: slog.LevelWarn, Path: r.Path, Text: why})
+		s.report(notice.Notice{Kind: notice.LogsDropped, Level: slog.LevelWarn, Path: path, Text: why})
 	}
 }
 
