@@ -15,6 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/host"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
@@ -224,7 +225,7 @@ func (f *slowFlags) print(ctx context.Context, w world, say io.Writer, h *host.H
 		fmt.Fprintf(w.err, "Not printed because the output was too slow: %s\n", plural(found.dropped, "slow transfer", "slow transfers"))
 	}
 	fmt.Fprintf(say, "Slow transfers printed: %s; transfers observed: %s, of %s\n",
-		count(out.written), count(all), plural(len(c.Snapshots), "agent", "agents"))
+		units.Count(out.written), units.Count(all), plural(len(c.Snapshots), "agent", "agents"))
 	return nil
 }
 

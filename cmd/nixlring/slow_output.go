@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -96,7 +96,7 @@ func (w *slowWriter) one(t *slowTransfer) error {
 			strconv.FormatUint(t.Bytes, 10), seconds(t.Duration), seconds(t.Post), strconv.FormatUint(t.Throughput, 10), t.Cause)
 	}
 	return w.line(time.UnixMicro(int64(min(t.Micros, math.MaxInt64))).Format("2006-01-02 15:04:05.000000"), t.Direction,
-		top.Bytes(t.Bytes), top.Duration(t.Duration), top.Duration(t.Post), top.Throughput(float64(t.Throughput)), t.Cause,
+		units.Bytes(t.Bytes), units.Duration(t.Duration), units.Duration(t.Post), units.Throughput(float64(t.Throughput)), t.Cause,
 		render.Printable(t.Agent))
 }
 

@@ -77,7 +77,7 @@ func TestSlowPrintsALineForEachSlowTransfer(t *testing.T) {
 	want := `TIME                        DIRECTION      SIZE      TOOK      POST  THROUGHPUT  WHY             AGENT
 2024-02-03 04:05:06.000789  receive     67.1 MB    2.10 s   70.0 µs   32.0 MB/s  slow_transfer   decode
 2025-01-15 14:30:25.123456  transmit    1.05 MB    250 ms   3.00 ms   4.19 MB/s  min_throughput  prefill
-2025-01-15 14:30:25.123456  transmit        7 B    >100 s    3.00 s       0 B/s  slow_transfer   prefill
+2025-01-15 14:30:25.123456  transmit        7 B     130 s    3.00 s       0 B/s  slow_transfer   prefill
 `
 	if r.code != exitOK || r.out != want {
 		t.Errorf("exit code %d\n%s", r.code, cmp.Diff(want, r.out))
