@@ -57,6 +57,16 @@ func BenchmarkSizeClasses(b *testing.B) {
 func BenchmarkWatch(b *testing.B) {
 	benchmarkMore(b, tally.Config{}, func(a *tally.Agent) {
 		a.Watch(tally.Watch{
+			Slow:     tally.Slow{Duration: time.Hour, P99Factor: 1000},
+			Transfer: func(tally.Transfer) { b.Error("a transfer is slow") },
+		})
+	})
+}
+
+// BenchmarkWatchThroughput is BenchmarkWatch with a limit on the throughput, too.
+func BenchmarkWatchThroughput(b *testing.B) {
+	benchmarkMore(b, tally.Config{}, func(a *tally.Agent) {
+		a.Watch(tally.Watch{
 			Slow:     tally.Slow{Duration: time.Hour, MinThroughput: 1, MinSize: 1 << 20, P99Factor: 1000},
 			Transfer: func(tally.Transfer) { b.Error("a transfer is slow") },
 		})

@@ -100,6 +100,9 @@ func (a *Agent) Watch(w Watch) {
 	}
 }
 
+// timesOnly reports whether times alone make transfers slow.
+func (w *watch) timesOnly() bool { return w.size == math.MaxUint64 }
+
 // begin prepares for a batch: times are those of the agent's transfers before it.
 func (w *watch) begin(l ringbuf.Layout, times *Histogram) {
 	w.layout, w.timed, w.at = l, nil, 0

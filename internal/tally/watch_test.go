@@ -34,8 +34,8 @@ const (
 )
 
 // slowTransfers are those of all known events, in order: whoever takes more than
-// slowMicros, or moves slowSize bytes or more at less than slowThroughput.
-func slowTransfers(l ringbuf.Layout, known []sample) (list []tally.Transfer) {
+// slowMicros, or moves slowSize bytes or more at less than least.
+func slowTransfers(l ringbuf.Layout, known []sample, least uint64) (list []tally.Transfer) {
 	for i := range max(0, len(known)-3) {
 		k := known[i : i+4]
 		for d, name := range map[tally.Direction]string{tally.Transmit: "tx", tally.Receive: "rx"} {
@@ -49,7 +49,7 @@ func slowTransfers(l ringbuf.Layout, known []sample) (list []tally.Transfer) {
 			switch {
 			case t.Duration > slowMicros:
 				t.Cause = tally.SlowDuration
-			case t.Bytes >= slowSize && moved.Cmp(took.Mul(took, big.NewInt(slowThroughput))) < 0:
+			case t.Bytes >= slowSize && moved.Cmp(took.Mul(took, new(big.Int).SetUint64(least))) < 0:
 				t.Cause = tally.SlowThroughput
 			default:
 				continue
@@ -63,51 +63,62 @@ func slowTransfers(l ringbuf.Layout, known []sample) (list []tally.Transfer) {
 // Every slow transfer and every error is reported once and in order, in whatever
 // batches they come, and with their times if the ring has them.
 func TestWatchOfRandomEvents(t *testing.T) {
-	slow := tally.Slow{Duration: slowMicros * time.Microsecond, MinThroughput: slowThroughput, MinSize: slowSize}
-	for _, l := range ringbuf.Layouts() {
-		t.Run(l.String(), func(t *testing.T) {
-			r := newRing(t, l, 512)
-			s := shape(t, tally.Config{MaxNames: 100_000})
-			causes := make(map[tally.Cause]int)
-			for seed := range uint64(30) {
-				g := generator{rand.New(rand.NewPCG(seed, 13)), l}
-				var got seen
-				agent, want := tally.NewAgent(s), newModel()
+	configs := map[string]tally.HistogramConfig{
+		"explicit":    {},
+		"exponential": {Kind: tally.Exponential},
+		"none":        {Kind: tally.NoHistogram},
+	}
+	for kind, config := range configs {
+		for _, l := range ringbuf.Layouts() {
+			t.Run(kind+"/"+l.String(), func(t *testing.T) { watchRandomEvents(t, l, config, slowThroughput) })
+			t.Run(kind+", times only/"+l.String(), func(t *testing.T) { watchRandomEvents(t, l, config, 0) })
+		}
+	}
+}
+
+func watchRandomEvents(t *testing.T, l ringbuf.Layout, config tally.HistogramConfig, least uint64) {
+	t.Helper()
+	slow := tally.Slow{Duration: slowMicros * time.Microsecond, MinThroughput: least, MinSize: slowSize}
+	r := newRing(t, l, 512)
+	s := shape(t, tally.Config{Duration: config, MaxNames: 100_000})
+	causes := make(map[tally.Cause]int)
+	for seed := range uint64(10) {
+		g := generator{rand.New(rand.NewPCG(seed, 13)), l}
+		var got seen
+		agent, want := tally.NewAgent(s), newModel()
+		agent.Watch(got.watch(slow))
+		for range 1 + g.IntN(3) {
+			events := g.events(g.IntN(1000))
+			for i := range events {
+				if l == ringbuf.V1 {
+					events[i].TimestampMicros = 1e15 + g.Uint64N(1e9)
+				}
+			}
+			r.feed(agent, events, g.IntN(500), g.IntN(20), g.IntN(2))
+			for i := range events {
+				want.add(l, events[i])
+			}
+			if g.IntN(3) == 0 {
+				agent = storeAndRestore(t, agent, s)
 				agent.Watch(got.watch(slow))
-				for range 1 + g.IntN(3) {
-					events := g.events(g.IntN(1000))
-					for i := range events {
-						if l == ringbuf.V1 {
-							events[i].TimestampMicros = 1e15 + g.Uint64N(1e9)
-						}
-					}
-					r.feed(agent, events, g.IntN(500), g.IntN(20), g.IntN(2))
-					for i := range events {
-						want.add(l, events[i])
-					}
-					if g.IntN(3) == 0 {
-						agent = storeAndRestore(t, agent, s)
-						agent.Watch(got.watch(slow))
-					}
-					if g.IntN(3) == 0 {
-						agent.Restarted(true)
-						want.restarted()
-					}
-				}
-				if d := cmp.Diff(slowTransfers(l, want.all), got.transfers, cmpopts.EquateEmpty()); d != "" {
-					t.Fatalf("seed %d: transfers (-want +got)\n%s", seed, d)
-				}
-				if d := cmp.Diff(want.failures, got.errors, cmpopts.EquateEmpty()); d != "" {
-					t.Fatalf("seed %d: errors (-want +got)\n%s", seed, d)
-				}
-				for _, one := range got.transfers {
-					causes[one.Cause]++
-				}
 			}
-			if causes[tally.SlowDuration] == 0 || causes[tally.SlowThroughput] == 0 {
-				t.Errorf("causes %v: some don't occur", causes)
+			if g.IntN(3) == 0 {
+				agent.Restarted(true)
+				want.restarted()
 			}
-		})
+		}
+		if d := cmp.Diff(slowTransfers(l, want.all, least), got.transfers, cmpopts.EquateEmpty()); d != "" {
+			t.Fatalf("seed %d: transfers (-want +got)\n%s", seed, d)
+		}
+		if d := cmp.Diff(want.failures, got.errors, cmpopts.EquateEmpty()); d != "" {
+			t.Fatalf("seed %d: errors (-want +got)\n%s", seed, d)
+		}
+		for _, one := range got.transfers {
+			causes[one.Cause]++
+		}
+	}
+	if causes[tally.SlowDuration] == 0 || (causes[tally.SlowThroughput] == 0) != (least == 0) {
+		t.Errorf("causes %v: some don't occur", causes)
 	}
 }
 
