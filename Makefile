@@ -9,15 +9,16 @@ SHELL := bash
 export DIR SIMULATE SCENARIO PORT AGENTS FUZZTIME SEEDS SEED FIRST CONTAINER_LIVES
 
 COLLECTOR := dist/otelcol-nixl
-# The one of builder-scale.yaml, with what docs/scale.md's larger layouts take.
-SCALE     := dist/scale/otelcol-nixl-scale
+# From builder-full.yaml: for clusters, gateways and Kafka.
+FULL      := dist/full/otelcol-nixl-full
+CHART     := deploy/helm/nixl-otel
 LINT      := tool -modfile=$(abspath internal/tools/lint/go.mod) golangci-lint
 
 # The modules with code of ours that builds without cgo.
 CODE      := . bridge/otlpmetric receiver/nixlshmreceiver cmd/nixlring examples test
 # bridge/gpu loads its library with cgo.
 GPU        = $(if $(shell command -v $$(go env CC)),bridge/gpu,$(info no C compiler: skipping bridge/gpu))
-MODULES   := $(CODE) bridge/gpu internal/demo internal/tools internal/tools/lint test/backends
+MODULES   := $(CODE) bridge/gpu internal/demo internal/tools internal/tools/lint test/backends test/chart
 # The tests of the built Collector have targets of their own.
 PACKAGES  := $$(go -C $$m list ./... | grep -Ev "/test/(chaos|dashboards|e2e)")
 # $(call each,MODULES,COMMAND) runs COMMAND for each module $$m, and fails at the end if one failed.
@@ -31,16 +32,16 @@ SYSTEMS   := linux/arm64 darwin/arm64 windows/amd64
 build: ## Build the Collector, dist/otelcol-nixl
 	@scripts/build-collector.sh
 
-.PHONY: build-scale
-build-scale: ## Build the one for many hosts, dist/scale/otelcol-nixl-scale
-	@scripts/build-collector.sh builder-scale.yaml
+.PHONY: build-full
+build-full: ## Build the Collector for clusters, dist/full/otelcol-nixl-full
+	@scripts/build-collector.sh builder-full.yaml
 
 .PHONY: nixlring
 nixlring: ## Build the operator's tool, bin/nixlring
 	@CGO_ENABLED=0 go build -C cmd/nixlring -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$$(scripts/version.sh)" -o $(abspath bin/nixlring) .
 
 .PHONY: image
-image: ## Build a container image of both: make image [IMAGE=otelcol-nixl:TAG] [DOCKER=podman]
+image: ## Build a container image of the full Collector and nixlring: make image [IMAGE=otelcol-nixl:TAG] [DOCKER=podman]
 	@version=$$(scripts/version.sh); image=$${IMAGE:-otelcol-nixl:$${version//+/-}}; \
 	  $${DOCKER:-docker} build --build-arg VERSION="$$version" --tag "$$image" . && echo "$$image"
 
@@ -90,8 +91,8 @@ kfake: # bin/kfake, the stand-in for Kafka
 	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -ldflags='-s -w' -o $(abspath bin/kfake) ./kfake
 
 .PHONY: scale-test
-scale-test: build build-scale kfake ## Run many hosts' samples: by agent to gateways, and through Kafka's protocol
-	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_SCALE=$(abspath $(SCALE)) KFAKE=$(abspath bin/kfake) \
+scale-test: build build-full kfake ## Run many hosts' samples: by agent to gateways, and through Kafka's protocol
+	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_FULL=$(abspath $(FULL)) KFAKE=$(abspath bin/kfake) \
 	  go -C test test -count=1 -run '^TestScale' ./e2e
 
 .PHONY: container-test
@@ -119,16 +120,19 @@ bench-short: ## Measure what takes little, and fail where a ratio is far from it
 	@go -C test/bench run ./report -short
 
 .PHONY: validate-examples
-validate-examples: build build-scale ## Let the Collectors check every sample configuration
-	@export K8S_NODE_NAME=node OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317; \
-	  for f in examples/collector/*.yaml deploy/kubernetes/config.yaml; do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
+validate-examples: build build-full ## Let the Collectors check every sample configuration
+	@for f in examples/collector/*.yaml; do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
 	@for f in examples/collector/*.yaml examples/collector/scale/*.yaml; do \
-	  echo "validate $$f at scale"; $(SCALE) validate --config="$$f"; done
+	  echo "validate $$f, full"; $(FULL) validate --config="$$f"; done
 
 .PHONY: validate-deploy
-validate-deploy: ## Check deploy/ against the types of Kubernetes, and by systemd where it is there
-	go -C test/backends test -count=1 ./kubernetes
+validate-deploy: build-full ## Check the chart, the Kubernetes examples and the systemd units
+	OTELCOL_NIXL_FULL=$(abspath $(FULL)) go -C test/chart test -count=1 ./...
 	@scripts/validate-units.sh
+
+.PHONY: kube-test
+kube-test: build-full ## Install the chart in the cluster of KUBECONFIG, which this test may use alone; needs helm, kubectl
+	@scripts/kube-test.sh
 
 .PHONY: cross
 cross: ## Type-check for the other systems
@@ -140,6 +144,8 @@ cross: ## Type-check for the other systems
 .PHONY: generate
 generate: ## Make the generated files anew
 	@$(call each,$(CODE),go -C $$m generate ./...)
+	@rm -rf $(CHART)/files && mkdir -p $(CHART)/files/dashboards $(CHART)/files/rules
+	@cp dashboards/grafana/*.json $(CHART)/files/dashboards && cp dashboards/alerts*.yaml dashboards/rules*.yaml $(CHART)/files/rules
 
 .PHONY: fmt
 fmt: ## Format the code

@@ -12,7 +12,7 @@
 //
 // The tests of the samples for many hosts, TestScale…, take another Collector
 // and brokers that speak Kafka's protocol. `make scale-test` builds those and
-// names them by OTELCOL_NIXL_SCALE and KFAKE; without those variables the tests
+// names them by OTELCOL_NIXL_FULL and KFAKE; without those variables the tests
 // are skipped.
 //
 // The sample configurations in examples/collector are what the tests run. A

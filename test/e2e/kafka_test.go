@@ -69,19 +69,19 @@ func (k *kafka) stop(t *testing.T) (contents []partition) {
 // arrive in order, past messages that are none of theirs. Then the cluster crashes, then the backend and one that reads
 // are gone, and in the end nothing is missing.
 func TestScaleKafka(t *testing.T) {
-	needScale(t)
+	needFull(t)
 	t.Parallel()
 	k := newKafka(t)
 	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 	backend, _ := sink(t, "http", address)
 	gateways := twoGateways(t, setup{
-		program:  scaleBin,
+		program:  fullBin,
 		sample:   "scale/gateway-kafka.yaml",
 		overlays: []string{soon("kafka"), "exporters: {kafka: {sending_queue: {batch: {flush_timeout: 50ms}}}}\n"},
 		env:      []string{k.env()},
 	})
 	reader := setup{
-		program:  scaleBin,
+		program:  fullBin,
 		sample:   "scale/kafka-store.yaml",
 		overlays: []string{soon("otlp_http"), "exporters: {otlp_http: {sending_queue: {batch: {flush_timeout: 50ms}}}}\n"},
 		env:      []string{k.env(), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address},

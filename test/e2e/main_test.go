@@ -16,7 +16,7 @@ import (
 
 // The programs under test, absolute; root is the project's top directory. The
 // last two are empty unless `make scale-test` runs the tests.
-var collectorBin, nixlringBin, root, scaleBin, kfakeBin string
+var collectorBin, nixlringBin, root, fullBin, kfakeBin string
 
 func TestMain(m *testing.M) {
 	code, err := run(m)
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	collectorBin, scaleBin, kfakeBin = os.Getenv("OTELCOL_NIXL"), os.Getenv("OTELCOL_NIXL_SCALE"), os.Getenv("KFAKE")
+	collectorBin, fullBin, kfakeBin = os.Getenv("OTELCOL_NIXL"), os.Getenv("OTELCOL_NIXL_FULL"), os.Getenv("KFAKE")
 	if collectorBin == "" {
 		const why = "OTELCOL_NIXL doesn't name a built Collector; `make e2e` builds one and runs these tests"
 		if os.Getenv("CI") == "true" {

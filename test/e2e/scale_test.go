@@ -17,12 +17,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// needScale skips a test of the samples for many hosts, which take a Collector
+// needFull skips a test of the samples for many hosts, which take a Collector
 // and a cluster that only `make scale-test` builds.
-func needScale(t *testing.T) {
+func needFull(t *testing.T) {
 	t.Helper()
-	if scaleBin == "" || kfakeBin == "" {
-		t.Skip("OTELCOL_NIXL_SCALE or KFAKE isn't set")
+	if fullBin == "" || kfakeBin == "" {
+		t.Skip("OTELCOL_NIXL_FULL or KFAKE isn't set")
 	}
 }
 
@@ -70,7 +70,7 @@ exporters:
 `, strings.Join(addresses, ", "))
 	for _, dir := range f.dirs {
 		hosts = append(hosts, setup{
-			program:  scaleBin,
+			program:  fullBin,
 			sample:   "scale/agent-load-balancing.yaml",
 			overlays: []string{every(200 * time.Millisecond), resolver},
 			env:      []string{rings(dir), "STATE_DIRECTORY=" + t.TempDir()},
@@ -108,7 +108,7 @@ func (g *gateway) startAgain(t *testing.T) {
 // Each agent's points go through one gateway, and wait for it where it is gone
 // for a while, when those of the other's agents arrive.
 func TestScaleLoadBalancing(t *testing.T) {
-	needScale(t)
+	needFull(t)
 	t.Parallel()
 	backend, behind := sink(t, "http", anyPort)
 	backend.file.AnyOrder() // what a gateway was sending when it stopped may come twice
@@ -160,7 +160,7 @@ func through(t *testing.T, g *gateway) []string {
 
 // The sample finds its gateways by their name.
 func TestScaleResolver(t *testing.T) {
-	needScale(t)
+	needFull(t)
 	t.Parallel()
 	const name = "localhost"
 	ips, err := new(net.Resolver).LookupHost(t.Context(), name)
@@ -176,7 +176,7 @@ func TestScaleResolver(t *testing.T) {
 	f := newFleet(t, 1, 4)
 	f.write(t)
 	host := setup{
-		program:  scaleBin,
+		program:  fullBin,
 		sample:   "scale/agent-load-balancing.yaml",
 		overlays: []string{every(200 * time.Millisecond)},
 		env:      []string{rings(f.dirs[0]), "GATEWAYS=" + name, "GATEWAYS_PORT=" + port, "STATE_DIRECTORY=" + t.TempDir()},

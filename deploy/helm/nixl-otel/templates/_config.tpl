@@ -1,0 +1,171 @@
+{{- /* The Collector's configuration, as YAML. */}}
+{{- define "nixl-otel.config" -}}
+{{- $config := include "nixl-otel.defaultConfig" . | fromYaml }}
+{{- with get $config "Error" }}{{ fail . }}{{ end }}
+{{- $receiver := get $config.receivers "nixl_shm" | mustMergeOverwrite (dict) }}
+{{- $_ := set $config.receivers "nixl_shm" (mustMergeOverwrite $receiver (deepCopy .Values.receiver)) }}
+{{- mustMergeOverwrite $config (deepCopy .Values.config) | toYaml }}
+{{- end }}
+
+{{- define "nixl-otel.exporterName" -}}
+{{- if eq .Values.otlp.protocol "http" }}otlp_http{{ else }}otlp_grpc{{ end }}
+{{- end }}
+
+{{- /* What the pipeline does with the metrics, in this order. */}}
+{{- define "nixl-otel.processorNames" -}}
+{{- $names := list "memory_limiter" }}
+{{- if include "nixl-otel.watchesPods" . }}{{ $names = append $names "k8s_attributes" }}{{ end }}
+{{- if eq .Values.mode "sidecar" }}{{ $names = append $names "resource_detection" }}{{ end }}
+{{- if .Values.clusterName }}{{ $names = append $names "resource" }}{{ end }}
+{{- toJson $names }}
+{{- end }}
+
+{{- define "nixl-otel.exporterNames" -}}
+{{- $names := list }}
+{{- if .Values.otlp.endpoint }}{{ $names = append $names (include "nixl-otel.exporterName" .) }}{{ end }}
+{{- if .Values.prometheus.enabled }}{{ $names = append $names "prometheus" }}{{ end }}
+{{- if not (or $names (get .Values.config "exporters")) }}
+{{- fail "nowhere to send metrics to: set otlp.endpoint, or prometheus.enabled, or config.exporters" }}
+{{- end }}
+{{- toJson $names }}
+{{- end }}
+
+{{- define "nixl-otel.defaultConfig" -}}
+extensions:
+  health_check:
+    endpoint: ":13133" # the kubelet asks from outside the pod
+  file_storage:
+    directory: /var/lib/otelcol-nixl
+    create_directory: true
+
+receivers:
+  nixl_shm:
+    {{- include "nixl-otel.receiver" . | nindent 4 }}
+
+processors:
+  memory_limiter:
+    check_interval: 1s
+    limit_percentage: 80 # of the container's memory limit
+    spike_limit_percentage: 20
+  {{- if include "nixl-otel.watchesPods" . }}
+  k8s_attributes:
+    {{- include "nixl-otel.kubernetesAttributes" . | nindent 4 }}
+  {{- end }}
+  {{- if eq .Values.mode "sidecar" }}
+  resource_detection:
+    detectors: [env] # OTEL_RESOURCE_ATTRIBUTES of the sidecar names its pod
+  {{- end }}
+  {{- with .Values.clusterName }}
+  resource:
+    attributes:
+      - {key: k8s.cluster.name, value: {{ . | quote }}, action: upsert}
+  {{- end }}
+
+exporters:
+  {{- if .Values.otlp.endpoint }}
+  {{ include "nixl-otel.exporterName" . }}:
+    {{- mustMergeOverwrite (include "nixl-otel.otlp" . | fromYaml) (deepCopy .Values.otlp.exporter) | toYaml | nindent 4 }}
+  {{- end }}
+  {{- if .Values.prometheus.enabled }}
+  prometheus:
+    endpoint: ":{{ .Values.prometheus.port }}"
+    resource_to_telemetry_conversion: {enabled: true} # without it, no series names its agent or pod
+    without_scope_info: true
+  {{- end }}
+
+service:
+  extensions: [health_check, file_storage]
+  pipelines:
+    metrics:
+      receivers: [nixl_shm]
+      processors: {{ include "nixl-otel.processorNames" . }}
+      exporters: {{ include "nixl-otel.exporterNames" . }}
+  telemetry:
+    metrics:
+      readers:
+        - pull: {exporter: {prometheus: {host: 0.0.0.0, port: {{ .Values.telemetry.port }}}}}
+{{- end }}
+
+{{- define "nixl-otel.receiver" -}}
+{{- if eq .Values.mode "sidecar" }}
+directories: [{{ .Values.sidecar.directory | quote }}]
+{{- else if eq .Values.mode "directories" }}
+directories: {{ toJson .Values.directories.paths }}
+include: {{ toJson .Values.directories.include }}
+{{- else if eq .Values.mode "kubelet" }}
+directories: []
+discovery:
+  kubelet:
+    path: {{ .Values.kubelet.path }}
+    volumes: {{ toJson .Values.kubelet.volumes }}
+{{- else }}
+directories: []
+discovery:
+  processes:
+    interval: {{ .Values.processes.interval }}
+    env_attributes: {{ toJson .Values.processes.envAttributes }}
+{{- end }}
+identify_by: {{ toJson .Values.identifyBy }}
+service_name: {{ .Values.serviceName | quote }}
+host_name: ${env:K8S_NODE_NAME} # the pod's own name changes with each rollout
+collection_interval: {{ .Values.collectionInterval }}
+storage: file_storage
+{{- end }}
+
+{{- /* Associates by what the receiver reports, never by connection: that is the Collector's own pod. */}}
+{{- define "nixl-otel.kubernetesAttributes" -}}
+filter:
+  node_from_env_var: K8S_NODE_NAME
+wait_for_metadata: true # the first metrics must not lack their pod
+# Agents of a removed pod are reported for up to stale_after, 5 minutes by default.
+pod_delete_grace_period: 10m
+pod_association:
+  - sources: [{from: resource_attribute, name: k8s.pod.uid}]
+  - sources: [{from: resource_attribute, name: container.id}]
+extract:
+  metadata: {{ toJson .Values.kubernetesAttributes.metadata }}
+  labels: {{ toJson .Values.kubernetesAttributes.labels }}
+  annotations: {{ toJson .Values.kubernetesAttributes.annotations }}
+{{- end }}
+
+{{- define "nixl-otel.otlp" -}}
+endpoint: {{ .Values.otlp.endpoint | quote }}
+compression: {{ .Values.otlp.compression }}
+{{- if or .Values.otlp.headers .Values.otlp.headersFromSecret }}
+headers:
+  {{- range $name, $value := .Values.otlp.headers }}
+  {{ $name | quote }}: {{ $value | toString | replace "$" "$$" | quote }}
+  {{- end }}
+  {{- range $i, $h := .Values.otlp.headersFromSecret }}
+  {{ $h.name | quote }}: ${env:OTLP_HEADER_{{ $i }}}
+  {{- end }}
+{{- end }}
+tls:
+  {{- if hasPrefix "http://" .Values.otlp.endpoint }}
+  insecure: true
+  {{- else }}
+  insecure: false
+  {{- with .Values.otlp.tls }}
+  {{- if .caSecret }}
+  ca_file: /etc/otelcol-nixl-tls/ca/{{ .caKey }}
+  {{- end }}
+  {{- if .clientSecret }}
+  cert_file: /etc/otelcol-nixl-tls/client/tls.crt
+  key_file: /etc/otelcol-nixl-tls/client/tls.key
+  {{- end }}
+  {{- with .serverName }}
+  server_name_override: {{ . | quote }}
+  {{- end }}
+  insecure_skip_verify: {{ .insecureSkipVerify }}
+  {{- end }}
+  {{- end }}
+# Totals are cumulative: points lost while the endpoint is down lose no event.
+sending_queue:
+  queue_size: 60 # ten minutes at 10s
+  num_consumers: 1 # in order: some backends reject a point that is older than the last
+  batch: # hundreds of agents exceed the 4 MiB that gRPC accepts at once
+    sizer: items
+    max_size: 20000
+retry_on_failure:
+  max_elapsed_time: 0 # until it succeeds
+{{- end }}
