@@ -1,4 +1,4 @@
-// Prometheus, the types of Grafana and Kubernetes, and a stand-in for Kafka, for tests, apart from the product's graph.
+// Prometheus, the types of Grafana, and a stand-in for Kafka, for tests, apart from the product's graph.
 module github.com/nixl-otel/nixl-otel/test/backends
 
 go 1.26.0

@@ -1,41 +1,132 @@
 package modules
 
 import (
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
-// The Collector for many hosts has all that the slim one has, of the same
-// versions: it can take its place.
-func TestRecipesAgree(t *testing.T) {
+const slim, full = "builder-config.yaml", "builder-full.yaml"
+
+// The full Collector has everything that the slim one has, in the same
+// versions, so it can replace the slim one.
+func TestFullRecipeIncludesSlimRecipe(t *testing.T) {
 	t.Parallel()
-	larger := components(t, "builder-scale.yaml")
-	for component := range components(t, "builder-config.yaml") {
+	larger := components(t, full)
+	for component := range maps.Keys(components(t, slim)) {
 		if !larger[component] {
-			t.Errorf("builder-scale.yaml has no %s", component)
+			t.Errorf("%s has no %s", full, component)
 		}
 	}
 }
 
+// A configuration must work with the Collector that its README names.
+func TestConfigurationsNameOnlyWhatTheirRecipeIncludes(t *testing.T) {
+	t.Parallel()
+	for pattern, recipe := range map[string]string{
+		"examples/collector/*.yaml":                       slim,
+		"examples/collector/scale/*.yaml":                 full,
+		"examples/kubernetes/opentelemetrycollector.yaml": full,
+	} {
+		included := types(t, recipe)
+		files, err := filepath.Glob(filepath.Join(ringtest.Root(t), pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, error %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			for _, component := range configured(t, file) {
+				if !slices.Contains(included, component) {
+					t.Errorf("%s configures %s, which %s doesn't include", file, component, recipe)
+				}
+			}
+		}
+	}
+}
+
+// kinds are the parts of a recipe, and of a configuration, that name components.
+var kinds = []string{"receivers", "processors", "exporters", "extensions"}
+
 // components are the modules that a recipe names, with their versions.
 func components(t *testing.T, recipe string) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(ringtest.Root(t), recipe))
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := load(t, filepath.Join(ringtest.Root(t), recipe))
 	list := make(map[string]bool)
-	for line := range strings.Lines(string(text)) {
-		if _, component, found := strings.Cut(line, "- gomod: "); found {
-			list[strings.TrimSpace(component)] = true
+	for _, kind := range kinds {
+		entries, _ := config.Get(kind).([]any)
+		if len(entries) == 0 {
+			t.Fatalf("%s has no %s", recipe, kind)
+		}
+		for _, entry := range entries {
+			module, _ := entry.(map[string]any)["gomod"].(string)
+			list[kind+" "+module] = true
+		}
+	}
+	return list
+}
+
+// types are the components that a recipe includes, by the type that
+// configurations use.
+func types(t *testing.T, recipe string) (list []string) {
+	t.Helper()
+	for component := range components(t, recipe) {
+		kind, module, _ := strings.Cut(component, " ")
+		module, _, _ = strings.Cut(module, " ")
+		name := strings.TrimSuffix(path.Base(module), strings.TrimSuffix(kind, "s"))
+		if component := kind + "/" + name; component == "exporters/otlp" {
+			name += "grpc"
+		}
+		list = append(list, kind+"/"+name)
+	}
+	return list
+}
+
+// configured are the components that a configuration names, without underscores,
+// as the modules' names have none.
+func configured(t *testing.T, file string) (list []string) {
+	t.Helper()
+	config := load(t, file)
+	if nested, err := config.Sub("spec::config"); err == nil && len(nested.AllKeys()) > 0 {
+		config = nested // an OpenTelemetryCollector resource
+	}
+	for _, kind := range kinds {
+		table, err := config.Sub(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id := range table.ToStringMap() {
+			name, _, _ := strings.Cut(id, "/")
+			list = append(list, kind+"/"+strings.ReplaceAll(name, "_", ""))
 		}
 	}
 	if len(list) == 0 {
-		t.Fatalf("%s names no module", recipe)
+		t.Fatalf("%s names no component", file)
 	}
 	return list
+}
+
+// load reads the first document of a YAML file.
+func load(t *testing.T, file string) *confmap.Conf {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n---\n")
+	retrieved, err := confmap.NewRetrievedFromYAML([]byte(first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := retrieved.AsConf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
 }

@@ -1,0 +1,70 @@
+package chart
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// collector is the full Collector, which `make validate-deploy` builds.
+func collector(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("OTELCOL_NIXL_FULL")
+	if path == "" {
+		t.Skip("OTELCOL_NIXL_FULL doesn't name a built Collector; `make validate-deploy` builds it")
+	}
+	return path
+}
+
+// validate asks the Collector what it thinks of a configuration. The files that
+// it names are in a container, so an empty directory stands in for them.
+func validate(t *testing.T, config string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), collector(t), "validate", "--config="+file)
+	cmd.Env = []string{"K8S_NODE_NAME=node", "OTLP_HEADER_0=secret"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s\nof\n%s", err, out, config)
+	}
+}
+
+func TestCollectorAcceptsEveryModesConfiguration(t *testing.T) {
+	t.Parallel()
+	collector(t)
+	for _, mode := range modes {
+		for name, values := range map[string]string{"least": endpoint, "everything": everything} {
+			t.Run(mode+" "+name, func(t *testing.T) {
+				t.Parallel()
+				m := render(t, values, "mode: "+mode)
+				validate(t, m.configMap.Data["config.yaml"])
+			})
+		}
+	}
+}
+
+// The values of docs/deploy.md that need the full Collector.
+func TestCollectorAcceptsDocumentedConfiguration(t *testing.T) {
+	t.Parallel()
+	collector(t)
+	blocks := yamlBlocks(t, "../../docs/deploy.md", "config:\n")
+	for _, values := range blocks {
+		m := render(t, endpoint, values)
+		validate(t, m.configMap.Data["config.yaml"])
+	}
+}
+
+func TestCollectorAcceptsTheOperatorsResource(t *testing.T) {
+	t.Parallel()
+	collector(t)
+	config, err := yaml.Marshal(operatorResource(t).Spec.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate(t, string(config))
+}

@@ -1,0 +1,158 @@
+//go:build linux
+
+package kube
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	teamA, teamB = "nixl-test-a", "nixl-test-b"
+	// shm is a volume in memory, as Dynamo's operator and vLLM's manifests have it.
+	shm = "{name: shm, emptyDir: {medium: Memory, sizeLimit: 64Mi}}"
+)
+
+// Everything that the daemon knows of an agent in a container.
+var everything = []string{
+	"k8s.pod.name", "k8s.node.name", "host.name", "k8s.container.name", "k8s.statefulset.name", "nixl.local_rank", "service.name",
+}
+
+func kubectlCleanup(args ...string) error {
+	return exec.Command("kubectl", args...).Run() //nolint:noctx // the test's context has ended
+}
+
+// TestProcesses is the chart's default. The rings of one workload are in an
+// emptyDir volume, those of the other in the container's own /dev/shm.
+func TestProcesses(t *testing.T) {
+	needCluster(t)
+	createNamespaces(t, system, teamA, teamB)
+	startSink(t)
+	c := install(t, "processes", system, "state.hostPath=/var/lib/nixl-test-processes")
+	t.Cleanup(func() { logOnFailure(t, c) })
+	a, b := startWorkload(t, teamA, "team-a-decode", shm), startWorkload(t, teamB, "", "")
+
+	a.write(t, 100)
+	b.write(t, 70)
+	awaitTotals(t, a, b)
+	checkAttributes(t, everything, a, b)
+
+	t.Log("containers crash, pods are replaced")
+	a.crash(t, 30)
+	b.crash(t, 20)
+	a.write(t, 5)
+	b.write(t, 6)
+	awaitTotals(t, a, b)
+	a.replace(t, 40, "--grace-period=0", "--force")
+	b.replace(t, 50)
+	a.write(t, 7)
+	b.write(t, 8)
+	awaitTotals(t, a, b)
+
+	t.Log("rollout of the DaemonSet")
+	kubectl(t, "-n", system, "rollout", "restart", "daemonset/"+c.fullName())
+	a.write(t, 9)
+	b.write(t, 10)
+	c.awaitRollout(t)
+	a.write(t, 11)
+	b.write(t, 12)
+	awaitTotals(t, a, b)
+
+	t.Log("upgrade of the chart")
+	c.upgrade(t, "clusterName=test", "collectionInterval=2s")
+	a.write(t, 13)
+	b.write(t, 14)
+	awaitTotals(t, a, b)
+
+	t.Log("restart of the kubelet")
+	restartKubelet(t)
+	a.write(t, 15)
+	b.write(t, 16)
+	awaitTotals(t, a, b)
+	checkAttributes(t, everything, a, b)
+	c.uninstall(t)
+}
+
+// restartKubelet runs the command in KUBE_RESTART_KUBELET.
+func restartKubelet(t *testing.T) {
+	t.Helper()
+	command := os.Getenv("KUBE_RESTART_KUBELET")
+	if command == "" {
+		t.Log("KUBE_RESTART_KUBELET isn't set: the kubelet isn't restarted")
+		return
+	}
+	run(t, "sh", "-ec", command)
+	kubectl(t, "wait", "--for=condition=Ready", "node", "--all", "--timeout=2m")
+}
+
+// TestKubelet needs no hostPID, but volumes.
+func TestKubelet(t *testing.T) {
+	needCluster(t)
+	createNamespaces(t, system, teamA, teamB)
+	startSink(t)
+	c := install(t, "kubelet", system, "mode=kubelet", "state.hostPath=/var/lib/nixl-test-kubelet")
+	t.Cleanup(func() { logOnFailure(t, c) })
+	a, b := startWorkload(t, teamA, "", shm), startWorkload(t, teamB, "", shm)
+
+	a.write(t, 100)
+	b.write(t, 70)
+	awaitTotals(t, a, b)
+	a.replace(t, 30)
+	b.crash(t, 20)
+	a.write(t, 5)
+	b.write(t, 6)
+	awaitTotals(t, a, b)
+	kubectl(t, "-n", system, "rollout", "restart", "daemonset/"+c.fullName())
+	c.awaitRollout(t)
+	a.write(t, 7)
+	b.write(t, 8)
+	awaitTotals(t, a, b)
+	checkAttributes(t, []string{"k8s.pod.name", "k8s.node.name", "host.name", "k8s.statefulset.name"}, a, b)
+	c.uninstall(t)
+}
+
+// TestSidecar patches the workload with what the release's notes say.
+func TestSidecar(t *testing.T) {
+	needCluster(t)
+	createNamespaces(t, system, teamA)
+	startSink(t)
+	c := install(t, "sidecar", teamA, "mode=sidecar")
+	a := startWorkload(t, teamA, "", "")
+	patch := kubectl(t, "-n", teamA, "get", "configmap", c.fullName(), "-o", `jsonpath={.data.patch\.yaml}`)
+	file := filepath.Join(t.TempDir(), "patch.yaml")
+	if err := os.WriteFile(file, []byte(patch), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "-n", teamA, "patch", "statefulset", "inference", "--patch-file", file)
+	a.awaitReady(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			out, _ := exec.Command("kubectl", "-n", teamA, "logs", "inference-0", "-c", "otelcol-nixl").CombinedOutput() //nolint:noctx // the test's context has ended
+			t.Log(string(out))
+		}
+	})
+
+	a.write(t, 100)
+	awaitTotals(t, a)
+	a.crash(t, 30)
+	a.write(t, 5)
+	awaitTotals(t, a)
+	a.replace(t, 40)
+	a.write(t, 7)
+	awaitTotals(t, a)
+	checkAttributes(t, []string{"k8s.pod.name", "k8s.node.name", "host.name", "k8s.container.name"}, a)
+	c.uninstall(t)
+}
+
+func logOnFailure(t *testing.T, c *chart) {
+	t.Helper()
+	if !t.Failed() {
+		return
+	}
+	args := strings.Fields("-n " + c.namespace + " logs --all-containers --tail=200 daemonset/" + c.fullName())
+	out, _ := exec.Command("kubectl", args...).CombinedOutput() //nolint:noctx // the test's context has ended
+	t.Log(string(out))
+}

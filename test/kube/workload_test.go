@@ -1,0 +1,237 @@
+//go:build linux
+
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/test/kube/internal/series"
+)
+
+// ranks is how many ranks each pod has.
+const ranks = 3
+
+// workload is an inference workload with one pod, inference-0 in any namespace.
+type workload struct {
+	namespace string
+	service   string // OTEL_SERVICE_NAME, if it has one
+
+	pod    pod
+	uids   []string // of all its pods so far
+	lives  int      // of the container, in the pod
+	before uint64   // transfers of earlier lives, per rank
+	bytes  uint64   // of earlier lives, per rank
+	now    uint64   // transfers of this life, per rank
+}
+
+// startWorkload creates a StatefulSet. Its rings are in /dev/shm, which no other
+// pod sees.
+func startWorkload(t *testing.T, namespace, service, volumes string) *workload {
+	t.Helper()
+	w := &workload{namespace: namespace, service: service}
+	env := ""
+	if service != "" {
+		env = fmt.Sprintf("\n            - {name: OTEL_SERVICE_NAME, value: %s}", service)
+	}
+	mounts := ""
+	if volumes != "" {
+		mounts = "volumeMounts: [{name: shm, mountPath: /dev/shm}]"
+	}
+	apply(t, fmt.Sprintf(`
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: inference, namespace: %s}
+spec:
+  serviceName: inference
+  selector: {matchLabels: {app: inference}}
+  template:
+    metadata: {labels: {app: inference}}
+    spec:
+      terminationGracePeriodSeconds: 5
+      containers:
+        - name: inference
+          image: %s
+          imagePullPolicy: Never
+          env:
+            - {name: RANKS, value: "%d"}
+            - {name: NIXL_TELEMETRY_ENABLE, value: "y"}
+            - {name: NIXL_TELEMETRY_EXPORTER, value: BUFFER}
+            - {name: NIXL_TELEMETRY_DIR, value: /dev/shm}%s
+          readinessProbe:
+            exec: {command: [/agent, ready]}
+            periodSeconds: 1
+          %s
+      volumes: [%s]
+`, namespace, agentImage, ranks, env, mounts, volumes))
+	w.awaitReady(t)
+	return w
+}
+
+// awaitReady waits for the container's next life.
+func (w *workload) awaitReady(t *testing.T) {
+	t.Helper()
+	old := w.pod
+	eventually(t, func() string {
+		p, err := getPod(t, w.namespace, "inference-0")
+		if err != nil {
+			return err.Error()
+		}
+		if !p.ready || p.container == old.container {
+			return fmt.Sprintf("inference-0 in %s isn't ready: %+v", w.namespace, p)
+		}
+		w.pod = p
+		return ""
+	})
+	w.uids = append(w.uids, w.pod.uid)
+	w.before, w.bytes = w.transfers(), w.sum()
+	w.now = 0
+}
+
+// transfers and sum are what each rank has written in all of its lives.
+func (w *workload) transfers() uint64 { return w.before + w.now }
+
+func (w *workload) sum() uint64 {
+	sum := w.bytes
+	for n := range w.now {
+		sum += 4096 + n
+	}
+	return sum
+}
+
+// write lets each rank write transfers.
+func (w *workload) write(t *testing.T, n uint64) {
+	t.Helper()
+	kubectl(t, "-n", w.namespace, "exec", "inference-0", "-c", "inference", "--", "/agent", "write", fmt.Sprint(n))
+	w.now += n
+}
+
+// crash ends the container, right after its ranks have written.
+func (w *workload) crash(t *testing.T, n uint64) {
+	t.Helper()
+	w.write(t, n)
+	// The command may end with its container.
+	_, _ = try(t, "", "kubectl", "-n", w.namespace, "exec", "inference-0", "-c", "inference", "--", "/agent", "die")
+	w.awaitReady(t)
+}
+
+// replace removes the pod, right after its ranks have written.
+func (w *workload) replace(t *testing.T, n uint64, options ...string) {
+	t.Helper()
+	w.write(t, n)
+	kubectl(t, append([]string{"-n", w.namespace, "delete", "pod", "inference-0"}, options...)...)
+	w.awaitReady(t)
+}
+
+// startSink starts the OTLP endpoint of a test, with nothing from tests before.
+func startSink(t *testing.T) {
+	t.Helper()
+	apply(t, fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: sink, namespace: %[1]s, labels: {app: sink}}
+spec:
+  containers:
+    - name: sink
+      image: %[2]s
+      imagePullPolicy: Never
+      args: [sink]
+      readinessProbe: {tcpSocket: {port: 4317}, periodSeconds: 1}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: sink, namespace: %[1]s}
+spec:
+  selector: {app: sink}
+  ports: [{name: otlp, port: 4317}]
+`, system, agentImage))
+	kubectl(t, "-n", system, "wait", "--for=condition=Ready", "pod/sink", "--timeout=2m")
+	t.Cleanup(func() { _ = kubectlCleanup("-n", system, "delete", "pod", "sink", "--grace-period=0", "--force") })
+}
+
+// received is what the sink has.
+func received(t *testing.T) series.Contents {
+	t.Helper()
+	var c series.Contents
+	text := kubectl(t, "get", "--raw", "/api/v1/namespaces/"+system+"/pods/sink:8080/proxy/")
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// awaitTotals waits until the sink has the exact totals of each rank of the
+// workloads, and fails the test if any series lacks an attribute of its pod.
+func awaitTotals(t *testing.T, workloads ...*workload) {
+	t.Helper()
+	eventually(t, func() string {
+		c := received(t)
+		if len(c.Faults) > 0 {
+			t.Fatalf("%d counters went back: %s", len(c.Faults), c.Faults[0])
+		}
+		for _, w := range workloads {
+			for rank := range ranks {
+				of := func(metric string) (n uint64) {
+					for _, s := range c.Series {
+						if s.Metric == metric && s.Resource["k8s.namespace.name"] == w.namespace && s.Resource["nixl.agent.name"] == agentName(rank) {
+							n += s.Total()
+						}
+					}
+					return n
+				}
+				for metric, want := range map[string]uint64{
+					"nixl.transfer.requests": w.transfers(), "nixl.transfer.duration": w.transfers(), "nixl.transfer.io": w.sum(),
+				} {
+					if got := of(metric); got != want {
+						return fmt.Sprintf("%s of rank %d in %s: %d, want %d; %d series in all", metric, rank, w.namespace, got, want, len(c.Series))
+					}
+				}
+			}
+		}
+		return ""
+	})
+}
+
+func agentName(rank int) string { return fmt.Sprintf("decode-%d", rank) }
+
+// checkAttributes fails the test if a series isn't attributed to a pod of the
+// workloads, with all that is known of it.
+func checkAttributes(t *testing.T, known []string, workloads ...*workload) {
+	t.Helper()
+	failures := 0
+	for _, s := range received(t).Series {
+		namespace := s.Resource["k8s.namespace.name"]
+		i := slices.IndexFunc(workloads, func(w *workload) bool { return w.namespace == namespace })
+		if i < 0 {
+			t.Errorf("%s is in the namespace %v: %v", s.Metric, namespace, s.Resource)
+			return
+		}
+		w := workloads[i]
+		agent, _ := s.Resource["nixl.agent.name"].(string)
+		service := w.service
+		if service == "" {
+			service = "nixl"
+		}
+		uid, _ := s.Resource["k8s.pod.uid"].(string)
+		if !slices.Contains(w.uids, uid) {
+			t.Errorf("%s: the pod %q isn't one of %v", s.Metric, uid, w.uids)
+		}
+		want := map[string]any{
+			"k8s.pod.name": "inference-0", "k8s.node.name": w.pod.node, "host.name": w.pod.node,
+			"k8s.container.name": "inference", "k8s.statefulset.name": "inference",
+			"nixl.local_rank": strings.TrimPrefix(agent, "decode-"), "service.name": service,
+		}
+		for key, value := range want {
+			if slices.Contains(known, key) && s.Resource[key] != value {
+				t.Errorf("%s of %s in %s: %s is %v, want %v; all: %v", s.Metric, agent, w.namespace, key, s.Resource[key], value, s.Resource)
+				failures++
+			}
+		}
+		if failures > 5 {
+			return
+		}
+	}
+}
