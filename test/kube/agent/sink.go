@@ -21,7 +21,7 @@ type receiver struct {
 	*series.Store
 }
 
-func (r receiver) Export(_ context.Context, request pmetricotlp.ExportRequest) (pmetricotlp.ExportResponse, error) {
+func (r *receiver) Export(_ context.Context, request pmetricotlp.ExportRequest) (pmetricotlp.ExportResponse, error) {
 	r.Add(request.Metrics())
 	return pmetricotlp.NewExportResponse(), nil
 }
@@ -33,7 +33,7 @@ func sink() error {
 		return err
 	}
 	server := grpc.NewServer()
-	pmetricotlp.RegisterGRPCServer(server, receiver{Store: store})
+	pmetricotlp.RegisterGRPCServer(server, &receiver{Store: store})
 	failed := make(chan error, 2)
 	go func() { failed <- server.Serve(l) }()
 	page := &http.Server{
