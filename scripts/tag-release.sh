@@ -54,6 +54,7 @@ done
 go -C "$work/clone/examples" mod edit -require="$root@$version" -require="$root/bridge/otlpmetric@$version"
 go -C "$work/clone/test" mod edit -require="$root@$version" -require="$root/receiver/nixlshmreceiver@$version"
 
+sed -i "s/^\(version\|appVersion\): .*/\1: ${version#v}/" "$work/clone/deploy/helm/nixl-otel/Chart.yaml"
 clone commit --quiet --all --message="Release $version"
 for t in "${tags[@]}"; do clone tag --force "$t" >/dev/null; done
 clone show --stat --format='commit %H%n%n    %s%n' HEAD

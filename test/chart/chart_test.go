@@ -256,6 +256,23 @@ func TestReleaseWithoutDestinationIsRejected(t *testing.T) {
 	}
 }
 
+// The default image is the one that `make image` builds at a tag, and the
+// release script changes the version.
+func TestVersionIsTheCollectors(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../builder-full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recipe struct{ Dist struct{ Version string } }
+	if err := yaml.Unmarshal(text, &recipe); err != nil {
+		t.Fatal(err)
+	}
+	if m := load(t).Metadata; m.Version != recipe.Dist.Version || m.AppVersion != recipe.Dist.Version {
+		t.Errorf("version %s, appVersion %s, the recipe has %s", m.Version, m.AppVersion, recipe.Dist.Version)
+	}
+}
+
 // A rollout must follow a change of the configuration.
 func TestConfigurationChangeRollsOut(t *testing.T) {
 	t.Parallel()
