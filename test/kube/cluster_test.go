@@ -163,7 +163,7 @@ func install(t *testing.T, name, namespace string, values ...string) *chart {
 	t.Helper()
 	c := &chart{name: name, namespace: namespace, values: append([]string{
 		"image.repository=" + collectorImage, "image.tag=" + imageTag,
-		"otlp.endpoint=http://sink." + system + ":4317",
+		"otlp.endpoint=http://" + clusterIP(t) + ":4317",
 		"collectionInterval=1s", "processes.interval=1s",
 	}, values...)}
 	c.helm(t, "install")

@@ -152,6 +152,13 @@ spec:
 	t.Cleanup(func() { _ = kubectlCleanup("-n", system, "delete", "pod", "sink", "--grace-period=0", "--force") })
 }
 
+// clusterIP is the sink's address. It needs no DNS, which a cluster for tests may
+// not have.
+func clusterIP(t *testing.T) string {
+	t.Helper()
+	return kubectl(t, "-n", system, "get", "service", "sink", "-o", "jsonpath={.spec.clusterIP}")
+}
+
 // received is what the sink has.
 func received(t *testing.T) series.Contents {
 	t.Helper()
