@@ -11,6 +11,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/encoding/gzip" // what exporters compress with
 
 	"github.com/nixl-otel/nixl-otel/test/kube/internal/series"
 )
