@@ -242,3 +242,23 @@ func TestBadStoreIsRefused(t *testing.T) {
 		t.Errorf("refused are %v", refused)
 	}
 }
+
+// The store of a process that has exited is closed, so it isn't among the stale
+// rings of the receiver's own telemetry.
+func TestExitedStoreIsNotAStaleRing(t *testing.T) {
+	dir := t.TempDir()
+	exit := storetest.Copy(t, dir)
+	storetest.Create(t, dir, storetest.Config{})
+	h := newHarness(t, dir)
+	telemetry := h.withTelemetry()
+	h.startWith(2).next()
+	exit()
+	h.next()
+	want := map[string]int64{"open": 1, "stale": 0}
+	if d := cmp.Diff(want, sums(t, telemetry, "rings")); d != "" {
+		t.Errorf("rings (-want +got)\n%s", d)
+	}
+	if d := cmp.Diff(map[string]int64{"prometheus_mp_v1": 2}, sums(t, telemetry, "agents")); d != "" {
+		t.Errorf("agents (-want +got)\n%s", d)
+	}
+}
