@@ -44,18 +44,6 @@ func (h *host) answer(path, contents string) {
 	}
 }
 
-// waitHanging waits until a number of examinations hang.
-func (h *host) waitHanging(s *Scanner, n int) {
-	h.t.Helper()
-	for len(s.hanging) > n {
-		<-s.hanging[0].done
-		_, _ = s.Scan(h.now)
-	}
-	if len(s.hanging) != n {
-		h.t.Fatalf("%d examinations hang, not %d", len(s.hanging), n)
-	}
-}
-
 // A process can let whoever reads its environment or its mappings wait.
 func TestProcessThatHangs(t *testing.T) {
 	t.Parallel()
@@ -69,7 +57,7 @@ func TestProcessThatHangs(t *testing.T) {
 			h.hang(101, name)
 			s := New(Config{Proc: h.proc})
 			for range 3 { // it takes time once only
-				found, err := s.Scan(h.now)
+				found, err := settled(s, h.now, 101)
 				if len(found) != 2 || !errors.Is(err, errHangs) {
 					t.Errorf("%+v, %v", found, err)
 				}
@@ -79,7 +67,6 @@ func TestProcessThatHangs(t *testing.T) {
 				contents = h.ring("/run/agent")
 			}
 			h.answer(h.path(101, name), contents)
-			h.waitHanging(s, 0)
 			if got := h.pids(s, 0); !slices.Equal(got, []int{100, 101, 102}) {
 				t.Error(got)
 			}
@@ -98,7 +85,11 @@ func TestContainerWhoseProcessesHang(t *testing.T) {
 	}
 	h.set(task{pid: 200, environ: enabled})
 	s := New(Config{Proc: h.proc})
-	found, err := s.Scan(h.now)
+	var pids []int
+	for pid := first; pid <= last; pid++ {
+		pids = append(pids, pid)
+	}
+	found, err := settled(s, h.now, pids...)
 	if len(found) != 1 || !errors.Is(err, errHangs) || len(s.hanging) != maxHangingGroup {
 		t.Errorf("%+v, %v, %d hang", found, err, len(s.hanging))
 	}
@@ -111,7 +102,9 @@ func TestContainerWhoseProcessesHang(t *testing.T) {
 	for _, x := range waiting {
 		h.answer(h.path(x.pid, "environ"), "")
 	}
-	h.waitHanging(s, 0)
+	if found := h.scan(s, 0); len(found) != 1 || len(s.hanging) > 0 {
+		t.Errorf("%+v, %d hang", found, len(s.hanging))
+	}
 }
 
 // A process that hangs and is gone when it answers isn't taken for the one that
@@ -122,14 +115,15 @@ func TestHangingProcessWhosePIDIsReused(t *testing.T) {
 	h.set(task{pid: 100, start: 1})
 	h.hang(100, "environ")
 	s := New(Config{Proc: h.proc})
-	if _, err := s.Scan(h.now); !errors.Is(err, errHangs) {
+	if _, err := settled(s, h.now, 100); !errors.Is(err, errHangs) {
 		t.Fatal(err)
 	}
 	exited := h.exit(100)
 	h.set(task{pid: 100, start: 2})
-	_, _ = s.Scan(h.now)
+	if found, _ := settled(s, h.now, 100); len(found) != 0 {
+		t.Errorf("%+v", found)
+	}
 	h.answer(filepath.Join(exited, "environ"), enabled)
-	h.waitHanging(s, 0)
 	if found := h.scan(s, 0); len(found) != 0 {
 		t.Errorf("%+v", found)
 	}

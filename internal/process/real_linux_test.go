@@ -26,7 +26,7 @@ func of(list []Process, pid int) *Process {
 // not be visible.
 func scanReal(t *testing.T, s *Scanner, now time.Time) []Process {
 	t.Helper()
-	list, err := s.Scan(now)
+	list, err := settled(s, now)
 	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		t.Error(err)
 	}
