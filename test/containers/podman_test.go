@@ -24,6 +24,7 @@ import (
 const (
 	variable          = "NIXL_CONTAINER_TEST" // enables the tests
 	collectorVariable = "OTELCOL_NIXL"        // names the built Collector
+	dirVariable       = "NIXL_CONTAINER_DIR"  // names the directory of the tests in their namespace
 )
 
 // podman is an installation of podman that belongs to this test program: its own
@@ -55,12 +56,18 @@ func TestMain(m *testing.M) {
 }
 
 // isolate runs this program as the first process of a PID namespace. Everything in
-// it ends with this process.
+// it ends with this process, and is removed even if a test panics.
 func isolate() (code int, err error) {
 	if os.Getuid() != 0 {
 		return 1, errors.New("run as root: other users' processes are looked at")
 	}
+	p := podman{}
+	if p.dir, err = os.MkdirTemp("", "nixl-containers-"); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, p.removeCgroups(), os.RemoveAll(p.dir)) }()
 	cmd := exec.CommandContext(context.Background(), "/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), dirVariable+"="+p.dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	err = cmd.Run()
@@ -82,10 +89,7 @@ func (p *podman) run(m *testing.M) (code int, err error) {
 			return 1, fmt.Errorf("%w; on Debian: apt-get install podman runc", err)
 		}
 	}
-	if p.dir, err = os.MkdirTemp("", "nixl-containers-"); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, p.remove()) }()
+	p.dir = os.Getenv(dirVariable)
 	if err := p.buildAgent(); err != nil {
 		return 1, err
 	}
@@ -167,12 +171,6 @@ func (p *podman) buildImage(name, program string, entries []*tar.Header) error {
 		return fmt.Errorf("import the image %s: %w: %s", name, err, out)
 	}
 	return nil
-}
-
-// remove removes everything that was made.
-func (p *podman) remove() error {
-	_, err := p.do(context.Background(), "rm", "--all", "--force", "--time=0")
-	return errors.Join(err, p.removeCgroups(), os.RemoveAll(p.dir))
 }
 
 // cgroup is the parent of the containers' cgroups.
