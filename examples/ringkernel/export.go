@@ -16,13 +16,13 @@ const shutdownTime = 5 * time.Second
 
 // export exports over OTLP if the environment has an endpoint, or else not at all.
 // shutdown exports the last metrics.
-func export(ctx context.Context, rt *ringkernel.Runtime) (shutdown func() error, err error) {
+func export(ctx context.Context, rt *ringkernel.Runtime, opts ...ringkernel.ProducerOption) (shutdown func() error, err error) {
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") == "" {
 		return func() error { return nil }, nil
 	}
 	provider, err := otlpmetric.New(ctx,
 		otlpmetric.WithServiceName("ringkernel-example"),
-		otlpmetric.WithProducers(rt.NewProducer()))
+		otlpmetric.WithProducers(rt.NewProducer(opts...)))
 	if err != nil {
 		return nil, err
 	}

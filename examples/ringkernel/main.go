@@ -41,6 +41,8 @@ type settings struct {
 	pauseEvery time.Duration // between two pauses of reduce; 0 for none
 	pause      time.Duration
 	telemetry  bool
+	// exponential selects an exponential histogram of latencies.
+	exponential bool
 }
 
 func main() {
@@ -53,6 +55,7 @@ func main() {
 	flag.DurationVar(&s.pauseEvery, "pause-every", 10*time.Second, "time between deactivations of reduce; 0 for none")
 	flag.DurationVar(&s.pause, "pause", time.Second, "how long reduce is deactivated")
 	flag.BoolVar(&s.telemetry, "telemetry", true, "collect telemetry")
+	flag.BoolVar(&s.exponential, "exponential", false, "report latencies as an exponential histogram")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -78,7 +81,11 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 	if s.telemetry {
 		rt = ringkernel.NewRuntime()
 	}
-	shutdown, err := export(ctx, rt)
+	var opts []ringkernel.ProducerOption
+	if s.exponential {
+		opts = append(opts, ringkernel.WithExponentialHistogram())
+	}
+	shutdown, err := export(ctx, rt, opts...)
 	if err != nil {
 		return err
 	}

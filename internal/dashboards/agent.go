@@ -1,45 +1,35 @@
 package dashboards
 
-// oneAgent shows all that an agent tells of itself.
+// oneAgent shows everything that one agent reports.
 func oneAgent() Dashboard {
-	host, agent := hosts, agents
-	host.Single, agent.Single, agent.Within = true, true, `host_name="$host"`
 	return Dashboard{
-		UID: "nixl-agent", Title: "NIXL / One agent",
-		Description: "All that one NIXL agent tells of itself.",
-		Variables:   []Variable{host, agent},
+		UID: "nixl-agent", Title: "NIXL / Agent",
+		Description: "Everything that one NIXL agent reports.",
+		Variables:   oneAgentVariables(),
 		Rows: []Row{
-			{"Transfers", []Panel{
-				throughput.described("Bytes of completed transfers that the agent started."),
-				requests.described("Completed transfers that the agent started."),
-				quantiles("Transfer size", "Of both directions.", Bytes, "nixl_transfer_size_bytes"),
-				times,
-				postTimes,
+			{Title: "Transfers", Panels: []Panel{
+				throughput.described("Bytes of completed transfers that the agent initiated."),
+				requests.described("Completed transfers that the agent initiated."),
+				failures,
+				times, postTimes, postShare,
 				speeds,
-				lines("Part of the time spent posting", "Post time by transfer time. Near 100 % the descriptors cost more than the data.", Share,
-					`sum(rate(nixl_transfer_post_duration_seconds_sum{@}[@])) / sum(rate(nixl_transfer_duration_seconds_sum{@}[@]))`, "post time"),
-				{
-					Title: "Transfer time, distribution", Description: "How many transfers took how long.",
-					Kind: Heatmap, Unit: Seconds, Width: 12,
-					Queries: []Query{{Expr: `sum by (le) (rate(nixl_transfer_duration_seconds_bucket{@}[@]))`, Legend: "{{le}}"}},
-				},
-				{
-					Title: "Transfer size, distribution", Description: "How many transfers were how large.",
-					Kind: Heatmap, Unit: Bytes, Width: 12,
-					Queries: []Query{{Expr: `sum by (le) (rate(nixl_transfer_size_bytes_bucket{@}[@]))`, Legend: "{{le}}"}},
-				},
+				quantiles("Transfer size", "Both directions.", Bytes, transferSize),
+				errorTypes,
+				timeMap,
+				distribution("Transfer size, distribution", "How many transfers were how large.", Bytes, transferSize),
 			}},
-			{"Newest transfer", []Panel{
-				lines("Size", "Of the newest transfer at each collection.", Bytes, `nixl_transfer_last_size_bytes{@}`, byDirection),
-				lines("Transfer time", "Of the newest transfer at each collection.", Milliseconds,
+			{Title: "Newest transfer", Panels: []Panel{
+				lines("Newest size", "Size of the newest transfer at each collection.", Bytes, `nixl_transfer_last_size_bytes{@}`, byDirection),
+				lines("Newest transfer time", "Time of the newest transfer at each collection.", Milliseconds,
 					`nixl_transfer_last_duration_seconds{@}`, "transfer time"),
-				lines("Post time", "Of the newest transfer at each collection.", Microseconds,
+				lines("Newest post time", "Post time of the newest transfer at each collection.", Microseconds,
 					`nixl_transfer_last_post_duration_seconds{@}`, "post time"),
 			}},
-			{"Memory, errors and events", []Panel{
-				memory.alone("registered").described("Memory registered with the agent at present."),
-				errorTypes,
-				lines("Events", "Events of every kind that were read from the agent's ring.", Events,
+			{Title: "Memory and telemetry", Panels: []Panel{
+				memory.alone("registered").described("Memory registered with the agent."),
+				lines("Up", "1 while a process has the agent's ring open, 0 once none has. Empty if the kernel can't tell.", Count,
+					`max(nixl_agent_up{@})`, "up").upTo(1),
+				lines("Events", "Events read from the agent's ring.", PerSecond,
 					`sum by (nixl_event_name) (rate(nixl_events_total{@}[@]))`, "{{nixl_event_name}}"),
 				fill.alone("highest fill"),
 				loss,
@@ -49,15 +39,9 @@ func oneAgent() Dashboard {
 	}
 }
 
-// alone is a panel of what there is one of.
+// alone returns a ranked panel for a dashboard of one agent.
 func (p Panel) alone(legend string) Panel {
-	q := p.Queries[0]
-	q.Rank, q.Legend = "", legend
-	p.Queries, p.Width = []Query{q}, 0
-	return p
-}
-
-func (p Panel) described(description string) Panel {
-	p.Description = description
+	p.Queries = []Query{{Expr: p.Queries[0].Expr, Legend: legend}}
+	p.Width = 0
 	return p
 }

@@ -1,7 +1,7 @@
 package dashboards
 
-// cluster shows hosts, of recorded sums only: it costs the same whatever
-// number of agents a host has, and little with very many hosts.
+// cluster shows hosts from recorded sums only: its cost doesn't depend on the
+// number of agents.
 func cluster() Dashboard {
 	const (
 		sentBy     = hostBytes + `{@,nixl_transfer_direction="transmit"}`
@@ -12,78 +12,91 @@ func cluster() Dashboard {
 		Description: "All hosts, from the recording rules in rules.yaml: what their NIXL agents move, how fast, and what fails.",
 		Refresh:     "1m",
 		Variables: []Variable{
-			{Name: "host", Label: "Host", Key: "host_name", Metric: hostAgents},
+			{Name: "cluster", Label: "Cluster", Key: "k8s_cluster_name", Metric: hostAgents},
+			{Name: "host", Label: "Host", Key: "host_name", Metric: hostAgents, Within: `k8s_cluster_name=~"$cluster"`},
 			shown("Hosts"),
 		},
 		Rows: []Row{
-			{"Now", []Panel{
-				number("Hosts", "That report at present.", Count, `count(`+hostAgents+`{@})`).wide(3),
-				number("Agents", "That report at present.", Count, `sum(`+hostAgents+`{@})`).wide(3),
+			{Title: "Now", Panels: []Panel{
+				number("Hosts", "Hosts that report.", Count, `count(`+hostAgents+`{@})`).wide(3),
+				number("Agents", "Agents that report.", Count, `sum(`+hostAgents+`{@})`).wide(3),
 				number("Sent", "Bytes of completed writes.", BytesPerSecond, `sum(`+sentBy+`)`).wide(3),
 				number("Received", "Bytes of completed reads.", BytesPerSecond, `sum(`+receivedBy+`)`).wide(3),
 				number("Transfers", "Completed transfers.", Requests, `sum(`+hostRequests+`{@})`).wide(3),
-				number("Errors", "Operations that failed.", Operations, `sum(`+hostErrors+`{@})`).wide(3),
-				number("Highest fill", "Of any ring.", Share, `max(`+hostFill+`{@})`).wide(3),
-				number("Loss", "All that is known of lost events.", PerSecond, `sum(`+hostLoss+`{@})`).wide(3).bad(1e-9),
+				number("Errors", "Operations that failed, as a share of all operations.", Share, hostErrorRatio("")).wide(3).bad(0.01),
+				number("Highest fill", "Highest fill level of any ring.", Share, `max(`+hostFill+`{@})`).wide(3).bad(0.8),
+				number("Loss", "All signs that events were lost.", PerSecond, `sum(`+hostLoss+`{@})`).wide(3).bad(1e-9),
 			}},
-			{"All hosts", []Panel{
+			{Title: "All hosts", Panels: []Panel{
 				lines("Throughput", "Bytes of completed transfers.", BytesPerSecond,
 					`sum by (nixl_transfer_direction) (`+hostBytes+`{@})`, byDirection),
 				lines("Transfers", "Completed transfers.", Requests,
 					`sum by (nixl_transfer_direction) (`+hostRequests+`{@})`, byDirection),
-				clusterTimes(),
-				lines("Agents", "That report.", Count, `sum(`+hostAgents+`{@})`, "agents"),
-				lines("Errors by type", "Operations that failed, by NIXL's status. No line is no error.", Operations,
+				hostQuantiles(),
+				lines("Agents", "Agents that report.", Count, `sum(`+hostAgents+`{@})`, "agents"),
+				lines("Errors by type", "Operations that failed, by NIXL's status.", Operations,
 					`sum by (error_type) (`+hostErrors+`{@}) > 0`, byError),
-				lines("Loss", "All that is known of lost events. The lines should lie at 0.", PerSecond,
+				lines("Loss", "Signs that events were lost. All lines should be at 0.", PerSecond,
 					`sum by (kind) (`+hostLoss+`{@})`, "{{kind}}"),
 			}},
-			{"Hosts with the highest values", []Panel{
-				perHost("Sent", "Bytes of completed writes.", BytesPerSecond, sentBy),
-				perHost("Received", "Bytes of completed reads.", BytesPerSecond, receivedBy),
-				ranked("Transfer time, 99th percentile", "From the start of a transfer until the application saw it complete.", Milliseconds,
-					`histogram_quantile(0.99, sum by (le, host_name) (now(`+hostTimes+`{@})))`, byHost),
-				perHost("Errors", "Operations that failed.", Operations, hostErrors+`{@}`),
-				perHost("Registered memory", "Memory registered with the host's agents at present.", Memory, hostMemory+`{@}`),
-				perHost("Loss", "All that is known of lost events.", PerSecond, hostLoss+`{@}`),
+			{Title: "Hosts that stand out", Panels: []Panel{
+				perHost("Sent by host", "Bytes of completed writes.", BytesPerSecond, sentBy),
+				perHost("Received by host", "Bytes of completed reads.", BytesPerSecond, receivedBy),
+				ranked("Slowest transfers, 99th percentile", "From the start of a transfer until the application saw it complete.", Milliseconds,
+					hostQuantile("0.99", hostLabels), byHost),
+				ranked("Highest error ratio", "Operations that failed, as a share of all operations.", Share, hostErrorRatio(hostLabels), byHost),
+				perHost("Registered memory", "Memory registered with the host's agents.", Memory, hostMemory+`{@}`),
+				perHost("Loss by host", "All signs that events were lost.", PerSecond, hostLoss+`{@}`),
 			}},
-			{"Busiest hosts", []Panel{hostTable()}},
+			{Title: "Busiest hosts", Panels: []Panel{hostTable()}},
 		},
 	}
 }
 
 func perHost(title, description string, unit Unit, series string) Panel {
-	return ranked(title, description, unit, `sum by (host_name) (now(`+series+`))`, byHost)
+	return ranked(title, description, unit, `sum by (`+hostLabels+`) (now(`+series+`))`, byHost)
 }
 
-func clusterTimes() Panel {
+func hostErrorRatio(by string) string {
+	errors := `sum ` + grouped(by) + `(now(` + hostErrors + `{@}))`
+	return errors + ` / (sum ` + grouped(by) + `(now(` + hostRequests + `{@})) + ` + errors + ` or ` + errors + `)`
+}
+
+// hostQuantile returns a quantile of the recorded rates of a histogram.
+func hostQuantile(phi, by string) string {
+	return either(
+		`histogram_quantile(`+phi+`, sum `+grouped("le, vmrange", by)+`(now(`+hostBuckets+`{@})))`,
+		`histogram_quantile(`+phi+`, sum `+grouped(by)+`(now(`+hostTimes+`{@})))`,
+	)
+}
+
+func hostQuantiles() Panel {
 	p := times
 	p.Queries = nil
-	for _, q := range levels {
-		p.Queries = append(p.Queries, Query{
-			Expr: `histogram_quantile(` + q.is + `, sum by (le) (` + hostTimes + `{@}))`, Legend: q.legend,
-		})
+	for _, l := range levels {
+		p.Queries = append(p.Queries, Query{Expr: hostQuantile(l.phi, ""), Legend: l.legend})
 	}
 	return p
 }
 
-// hostTable is a line for each of the hosts that move most.
+// hostTable has a line for each of the hosts that move most.
 func hostTable() Panel {
+	const busiest = `sum by (` + hostLabels + `) (now(` + hostBytes + `{@})) or 0 * ` + hostAgents + `{@}`
 	column := func(title string, unit Unit, expr string) Query {
-		return Query{Expr: expr, Legend: title, Unit: unit, Rank: `sum by (host_name) (now(` + hostBytes + `{@})) or 0 * ` + hostAgents + `{@}`}
+		return Query{Expr: expr, Legend: title, Unit: unit, Rank: busiest}
 	}
-	sum := func(series string) string { return `sum by (host_name) (` + series + `)` }
+	sum := func(series string) string { return `sum by (` + hostLabels + `) (` + series + `)` }
 	return Panel{
-		Title: "Busiest hosts", Description: "Those that move most. The name of one leads to its agents.", Kind: Table, Width: 24,
+		Title: "Busiest hosts", Description: "The hosts that move most. A host's name links to its agents.", Kind: Table, Width: 24,
 		Queries: []Query{
 			column("Agents", Count, sum(hostAgents+`{@}`)),
 			column("Sent", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="transmit"}`)),
 			column("Received", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="receive"}`)),
 			column("Transfers", Requests, sum(hostRequests+`{@}`)),
-			column("p99", Milliseconds, `histogram_quantile(0.99, sum by (le, host_name) (`+hostTimes+`{@}))`),
-			column("Errors", Operations, sum(hostErrors+`{@}`)),
+			column("p99", Milliseconds, hostQuantile("0.99", hostLabels)),
+			column("Errors", Share, hostErrorRatio(hostLabels)),
 			column("Memory", Memory, sum(hostMemory+`{@}`)),
-			column("Ring fill", Share, `max by (host_name) (`+hostFill+`{@})`),
+			column("Ring fill", Share, `max by (`+hostLabels+`) (`+hostFill+`{@})`),
 			column("Loss", PerSecond, sum(hostLoss+`{@}`)),
 		},
 	}

@@ -1,6 +1,7 @@
 package dashboards_test
 
 import (
+	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -42,31 +43,64 @@ func known() map[string]bool {
 			names[name] = true
 			continue
 		}
-		for _, part := range []string{"_bucket", "_sum", "_count"} {
+		for _, part := range []string{"", "_bucket", "_sum", "_count"} { // without a suffix, it is a native histogram
 			names[name+part] = true
 		}
 	}
 	return names
 }
 
-// Queries ask for metrics of the catalog only, and by labels that those have.
-func TestNames(t *testing.T) {
-	names, labels := known(), []string{"le", "host_name", "service_name", "nixl_agent_name", "kind"}
+var (
+	word   = regexp.MustCompile(`\b((nixl|ringkernel|splitinfer)_|(host\w*|agent|peers):)[\w:]+`)
+	legend = regexp.MustCompile(`{{(\w+)}}`)
+)
+
+// labels are the labels that series may have.
+func labels() []string {
+	list := []string{
+		"le", "vmrange", "kind", "service_name", "host_name", "nixl_agent_name", "k8s_cluster_name", "k8s_namespace_name", "k8s_pod_name",
+		"gen_ai_request_model", "nixl_transfer_size_class",
+	}
 	for _, m := range slices.Concat(semconv.NIXL(), semconv.RingKernel(), semconv.SplitInference()) {
 		for _, a := range slices.Concat(m.Attributes, m.Conditional) {
-			labels = append(labels, strings.ReplaceAll(a, ".", "_"))
+			list = append(list, strings.ReplaceAll(a, ".", "_"))
 		}
 	}
-	word, legend := regexp.MustCompile(`\b((nixl|ringkernel|splitinfer)_|host\w*:)[\w:]+`), regexp.MustCompile(`{{(\w+)}}`)
-	for _, r := range dashboards.Rules() {
-		for _, w := range word.FindAllString(r.Expr, -1) {
-			if !names[w] && !slices.Contains(labels, w) {
-				t.Errorf("%s: %q is neither a metric nor a label", r.Name, w)
+	return list
+}
+
+// panels yields all panels of all dashboards.
+func panels(yield func(dashboards.Dashboard, dashboards.Panel) bool) {
+	for _, d := range dashboards.Grafana() {
+		for _, r := range d.Rows {
+			for _, p := range r.Panels {
+				if !yield(d, p) {
+					return
+				}
 			}
 		}
 	}
-	for _, r := range dashboards.Rules() {
-		names[r.Name] = true
+}
+
+func TestQueriesNameOnlyMetricsAndLabelsOfTheCatalog(t *testing.T) {
+	names, labels := known(), labels()
+	for _, rules := range dashboards.Rules() {
+		for _, r := range rules {
+			names[r.Name] = true
+		}
+	}
+	check := func(what, expr string) {
+		t.Helper()
+		for _, w := range word.FindAllString(expr, -1) {
+			if !names[w] && !slices.Contains(labels, w) {
+				t.Errorf("%s: %q is neither a metric nor a label", what, w)
+			}
+		}
+	}
+	for _, rules := range dashboards.Rules() {
+		for _, r := range rules {
+			check(r.Name, r.Expr)
+		}
 	}
 	for _, d := range dashboards.Grafana() {
 		for _, v := range d.Variables {
@@ -74,74 +108,168 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s: variable %s is %s of %s", d.UID, v.Name, v.Key, v.Metric)
 			}
 		}
-		for _, r := range d.Rows {
-			for _, p := range r.Panels {
-				for _, q := range p.Queries {
-					for _, w := range word.FindAllString(q.Expr+q.Rank, -1) {
-						if !names[w] && !slices.Contains(labels, w) {
-							t.Errorf("%s: %s: %q is neither a metric nor a label", d.UID, p.Title, w)
-						}
-					}
-					for _, m := range legend.FindAllStringSubmatch(q.Legend, -1) {
-						if !slices.Contains(labels, m[1]) {
-							t.Errorf("%s: %s: no label %q for the legend", d.UID, p.Title, m[1])
-						}
-					}
-				}
-			}
+	}
+	for d, p := range panels {
+		for _, q := range p.Queries {
+			check(d.UID+": "+p.Title, q.Expr+q.Rank)
 		}
 	}
-}
-
-// A reader can tell what each panel shows, and each query obeys the variables:
-// lines of agents have both of their names, and there are as many as is chosen.
-func TestPanels(t *testing.T) {
-	for _, d := range dashboards.Grafana() {
-		titles := make(map[string]bool)
-		for _, r := range d.Rows {
-			for _, p := range r.Panels {
-				if p.Title == "" || p.Description == "" || p.Unit == (dashboards.Unit{}) && p.Kind != dashboards.Table {
-					t.Errorf("%s: panel %q of %q has no title, description or unit", d.UID, p.Title, r.Title)
-				}
-				if titles[r.Title+p.Title] {
-					t.Errorf("%s: two panels %q in %q", d.UID, p.Title, r.Title)
-				}
-				titles[r.Title+p.Title] = true
-				for _, q := range p.Queries {
-					if !strings.Contains(q.Expr, "{@") {
-						t.Errorf("%s: %s: the variables don't matter to %s", d.UID, p.Title, q.Expr)
-					}
-					each := regexp.MustCompile(`by \(.*(host_name|nixl_agent_name)`).MatchString(q.Expr)
-					chosen := slices.ContainsFunc(d.Variables, func(v dashboards.Variable) bool { return v.Name == "top" })
-					if each && chosen && q.Rank == "" || q.Rank != "" && !chosen {
-						t.Errorf("%s: %s: series of each host or agent aren't a choice of them: %s", d.UID, p.Title, q.Expr)
-					}
-					if strings.Contains(q.Legend, "nixl_agent_name") && !strings.Contains(q.Legend, "host_name") {
-						t.Errorf("%s: %s: legend %q doesn't say which host's agent", d.UID, p.Title, q.Legend)
-					}
-				}
-			}
-		}
-	}
-}
-
-// Nothing of the templates is left in a file.
-func TestFiles(t *testing.T) {
 	files, err := dashboards.Files()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != len(dashboards.Grafana())+2 {
-		t.Errorf("%d files: %v", len(files), slices.Sorted(maps.Keys(files)))
+	for line := range strings.Lines(string(files["alerts.yaml"])) {
+		if !strings.Contains(line, "runbook_url") {
+			check("alerts.yaml", line)
+		}
+	}
+}
+
+func TestPanelsHaveTitleDescriptionAndUnit(t *testing.T) {
+	titles := make(map[string]bool)
+	for d, p := range panels {
+		if p.Title == "" || p.Description == "" || p.Unit == (dashboards.Unit{}) && p.Kind != dashboards.Table {
+			t.Errorf("%s: panel %q lacks a title, a description or a unit", d.UID, p.Title)
+		}
+		key := d.UID + string(p.Kind) + p.Title
+		if titles[key] {
+			t.Errorf("%s: two panels %q", d.UID, p.Title)
+		}
+		titles[key] = true
+		for _, q := range p.Queries {
+			if strings.Contains(q.Legend, "nixl_agent_name") && !strings.Contains(q.Legend, "host_name") {
+				t.Errorf("%s: %s: legend %q doesn't name the host of the agent", d.UID, p.Title, q.Legend)
+			}
+		}
+	}
+}
+
+// Series of other programs don't carry the labels that the variables select.
+func TestVariablesSelectTheSeriesOfAllPanels(t *testing.T) {
+	foreign := regexp.MustCompile(`otelcol_|DCGM_|dynamo_`)
+	for d, p := range panels {
+		for _, q := range p.Queries {
+			if foreign.MatchString(q.Expr) == strings.Contains(q.Expr, "{@") {
+				t.Errorf("%s: %s: the variables select the wrong series: %s", d.UID, p.Title, q.Expr)
+			}
+		}
+	}
+}
+
+func TestPanelsOfAgentsOrHostsShowAsManyAsChosen(t *testing.T) {
+	each := regexp.MustCompile(`^\(?[a-z_]+(\(0.\d+, sum)? by \([^)]*(host_name|nixl_agent_name)`)
+	for d, p := range panels {
+		chosen := slices.ContainsFunc(d.Variables, func(v dashboards.Variable) bool { return v.Name == "top" })
+		for _, q := range p.Queries {
+			if each.MatchString(q.Expr) && chosen && q.Rank == "" || q.Rank != "" && !chosen {
+				t.Errorf("%s: %s: series of each host or agent aren't ranked: %s", d.UID, p.Title, q.Expr)
+			}
+		}
+	}
+}
+
+// A histogram is either buckets or native, whichever the receiver's
+// configuration and the backend make of it.
+func TestQueriesOfHistogramsHaveBothForms(t *testing.T) {
+	buckets := regexp.MustCompile(`\b((?:nixl|ringkernel|splitinfer|dynamo)\w+)_bucket\b`)
+	check := func(what, expr string) {
+		t.Helper()
+		for _, m := range buckets.FindAllStringSubmatch(expr, -1) {
+			if !regexp.MustCompile(m[1] + `[{\[:]`).MatchString(expr) {
+				t.Errorf("%s: no native form of %s: %s", what, m[1], expr)
+			}
+		}
+	}
+	for d, p := range panels {
+		all := ""
+		for _, q := range p.Queries {
+			all += q.Expr + q.Rank
+		}
+		check(d.UID+": "+p.Title, all)
+	}
+	files, err := dashboards.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("alerts.yaml", string(files["alerts.yaml"]))
+	check("rules.yaml", string(files["rules.yaml"]))
+}
+
+func TestFilesHaveNoPlaceholdersLeft(t *testing.T) {
+	files, err := dashboards.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) <= len(dashboards.Grafana()) {
+		t.Errorf("only %d files: %v", len(files), slices.Sorted(maps.Keys(files)))
 	}
 	for name, text := range files {
-		for _, left := range []string{"{@", "[@]", "now(", "{,", ",}", `\u003`} {
+		for _, left := range []string{"{@", "[@]", "now(", "{,", ",}", `\u003`, "__inputs"} {
 			if strings.Contains(string(text), left) {
 				t.Errorf("%s: %q is left", name, left)
 			}
 		}
 		if strings.HasPrefix(name, "victoriametrics/") && strings.Contains(string(text), "$") {
-			t.Errorf("%s: there are no variables", name)
+			t.Errorf("%s: VictoriaMetrics' page has no variables", name)
 		}
+	}
+}
+
+// Grafana's sidecar needs one file per dashboard, with a UID that stays.
+func TestGrafanaFilesAreNamedAfterTheirUID(t *testing.T) {
+	files, err := dashboards.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range dashboards.Grafana() {
+		var got struct {
+			UID, Title string
+			ID         *int
+			Refresh    string
+		}
+		if err := json.Unmarshal(files["grafana/"+d.UID+".json"], &got); err != nil {
+			t.Errorf("%s: %v", d.UID, err)
+		}
+		if got.UID != d.UID || got.Title != d.Title || got.ID != nil || got.Refresh == "" {
+			t.Errorf("%s: %+v", d.UID, got)
+		}
+	}
+}
+
+func TestPanelsOfADashboardDontOverlap(t *testing.T) {
+	type panel struct {
+		ID      int
+		GridPos struct{ X, Y, W, H int }
+		Panels  []panel
+	}
+	files, err := dashboards.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range dashboards.Grafana() {
+		var got struct{ Panels []panel }
+		if err := json.Unmarshal(files["grafana/"+d.UID+".json"], &got); err != nil {
+			t.Fatal(err)
+		}
+		places, ids := make(map[[2]int]int), make(map[int]bool)
+		var place func([]panel)
+		place = func(list []panel) {
+			for _, p := range list {
+				if ids[p.ID] {
+					t.Errorf("%s: two panels %d", d.UID, p.ID)
+				}
+				ids[p.ID] = true
+				for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+					for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+						if other, taken := places[[2]int{x, y}]; taken || x >= 24 {
+							t.Fatalf("%s: panel %d overlaps panel %d or the edge", d.UID, p.ID, other)
+						}
+						places[[2]int{x, y}] = p.ID
+					}
+				}
+				place(p.Panels)
+			}
+		}
+		place(got.Panels)
 	}
 }

@@ -1,13 +1,16 @@
-// Package dashboards describes the project's dashboards once, and writes them
-// as the files of each program that draws them:
+// Package dashboards describes the project's dashboards, recording rules and
+// alerts once, and writes them as files:
 //
-//   - Grafana's JSON, with variables by which its reader chooses hosts and
-//     agents;
-//   - the JSON of VictoriaMetrics' own page, which has no variables and writes
-//     numbers without a prefix.
+//   - dashboards for Grafana, with variables that select clusters, jobs, hosts
+//     and agents;
+//   - dashboards for VictoriaMetrics' own page, which has no variables and
+//     writes numbers without a prefix;
+//   - rules and alerts for Prometheus and vmalert.
 //
-// The queries are PromQL that VictoriaMetrics and Prometheus understand alike,
-// over the names that both give to the metrics of the catalog.
+// The queries are PromQL that Prometheus and VictoriaMetrics evaluate alike,
+// over the names that both give to the metrics of the catalog. A query of a
+// histogram has two forms, joined by "or": one for buckets, and one for native
+// histograms. See [histogram].
 package dashboards
 
 //go:generate go run ./gen ../../dashboards

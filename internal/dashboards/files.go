@@ -6,19 +6,26 @@ import (
 	"fmt"
 )
 
-// Grafana are the dashboards that are written for Grafana.
+// Grafana returns the dashboards for Grafana.
 func Grafana() []Dashboard {
-	return []Dashboard{cluster(), agentsOverview(), oneAgent(), ringHealth(), ringKernels(), splitInference()}
+	return []Dashboard{overview(), oneAgent(), bottleneck(), ringHealth(), cluster(), ringKernels(), splitInference()}
 }
 
-// Files are all files, by their paths under the directory of dashboards.
+// Files returns all files, by their paths in the directory of dashboards.
 func Files() (map[string][]byte, error) {
-	all := map[string]any{"victoriametrics/nixl.json": newVMUI(demo())}
-	for _, d := range Grafana() {
-		all["grafana/"+d.UID+".json"] = newGrafana(d)
+	contents := make(map[string]any)
+	for i, d := range demo() {
+		contents[fmt.Sprintf("victoriametrics/%d-%s.json", i+1, d.UID)] = newVMUI(d)
 	}
-	files := map[string][]byte{"rules.yaml": rules()}
-	for name, content := range all {
+	for _, d := range Grafana() {
+		rendered, err := newGrafana(d)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.UID, err)
+		}
+		contents["grafana/"+d.UID+".json"] = rendered
+	}
+	files := map[string][]byte{"rules.yaml": rules(), "alerts.yaml": alerts()}
+	for name, content := range contents {
 		text, err := encode(content)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -28,12 +35,21 @@ func Files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// encode leaves what is common in PromQL readable: < and >.
+// encode keeps < and > readable, which are common in PromQL. The kit's types
+// escape them, hence the way through a tree.
 func encode(content any) ([]byte, error) {
+	text, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	var tree any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		return nil, err
+	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	err := encoder.Encode(content)
+	err = encoder.Encode(tree)
 	return b.Bytes(), err
 }

@@ -1,179 +1,204 @@
 package dashboards
 
-// object is one of JSON; its keys are written in order.
-type object map[string]any
+import (
+	"strings"
 
-// schema is the version of Grafana's own format: that of Grafana 11, which
-// newer ones take and bring up to date.
-const schema = 39
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+)
 
 // source is the variable that holds the data source.
-var source = object{"type": "prometheus", "uid": "${datasource}"}
+var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
 
-func newGrafana(d Dashboard) object {
+// page is a dashboard of Grafana. The kit's annotations lack the formats of a
+// Prometheus data source.
+type page struct {
+	dashboard.Dashboard
+	Annotations struct {
+		List []annotation `json:"list"`
+	} `json:"annotations"`
+}
+
+type annotation struct {
+	dashboard.AnnotationQuery
+	TitleFormat string `json:"titleFormat"`
+	TextFormat  string `json:"textFormat"`
+	TagKeys     string `json:"tagKeys"`
+}
+
+func newGrafana(d Dashboard) (page, error) {
 	refresh := d.Refresh
 	if refresh == "" {
 		refresh = "10s"
 	}
-	return object{
-		"uid": d.UID, "title": d.Title, "description": d.Description, "tags": []string{"nixl"},
-		"schemaVersion": schema, "version": 1, "editable": true, "graphTooltip": 1, // one cross-hair for all
-		"time": object{"from": "now-30m", "to": "now"}, "refresh": refresh, "timezone": "",
-		"annotations": object{"list": []object{}},
-		"links": []object{{
-			"type": "dashboards", "tags": []string{"nixl"}, "title": "NIXL", "asDropdown": true,
-			"includeVars": true, "keepTime": true, "icon": "", "tooltip": "",
-		}},
-		"templating": object{"list": variables(d.Variables)},
-		"panels":     grid(d),
+	b := dashboard.NewDashboardBuilder(d.Title).Uid(d.UID).Description(d.Description).Tags([]string{"nixl"}).
+		Readonly().Version(1).Tooltip(dashboard.DashboardCursorSyncCrosshair).
+		Time("now-30m", "now").Refresh(refresh).
+		Link(dashboard.NewDashboardLinkBuilder("NIXL").Type(dashboard.DashboardLinkTypeDashboards).
+			Tags([]string{"nixl"}).AsDropdown(true).IncludeVars(true).KeepTime(true)).
+		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
+	for _, v := range d.Variables {
+		b.WithVariable(v.grafana())
 	}
+	if d.has(Heatmap) {
+		b.WithVariable(cumulative())
+	}
+	built, err := b.Build()
+	if err != nil {
+		return page{}, err
+	}
+	if built.Panels, err = d.grid(); err != nil {
+		return page{}, err
+	}
+	p := page{Dashboard: built}
+	p.Annotations.List = d.annotations()
+	return p, nil
+}
+
+func (d *Dashboard) has(k Kind) bool {
+	for _, r := range d.Rows {
+		for i := range r.Panels {
+			if r.Panels[i].kind() == k {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// annotations mark alerts and, where agents are selected, their restarts.
+func (d *Dashboard) annotations() []annotation {
+	where := "{{k8s_namespace_name}} {{k8s_pod_name}} {{host_name}} {{nixl_agent_name}}"
+	mark := func(name, color, expr, title string) annotation {
+		return annotation{
+			AnnotationQuery: dashboard.AnnotationQuery{Name: name, Datasource: source, Enable: true, IconColor: color, Expr: &expr},
+			TitleFormat:     title, TextFormat: where,
+		}
+	}
+	list := []annotation{mark("Alerts", "red", `ALERTS{alertname=~"NIXL.*",alertstate="firing"}`, "{{alertname}}")}
+	if strings.Contains(selector(d.Variables), "nixl_agent_name") {
+		expr := terms{selector: selector(d.Variables)}.fillIn(ofAgents + `(increase(nixl_telemetry_ring_restarts_total{@}[1m])) > 0`)
+		list = append(list, mark("Agent restarts", "blue", expr, "Agent restarted"))
+	}
+	return list
 }
 
 // grid lays the panels out, row by row, in 24 columns.
-func grid(d Dashboard) []object {
-	var list []object
-	y := 0
-	place := func(o object, x, w, h int) {
-		o["id"] = len(list) + 1
-		o["gridPos"] = object{"x": x, "y": y, "w": w, "h": h}
-		list = append(list, o)
+func (d *Dashboard) grid() ([]dashboard.PanelOrRowPanel, error) {
+	var list []dashboard.PanelOrRowPanel
+	var id, y uint32
+	place := func(x, w, h uint32) (*uint32, *dashboard.GridPos) {
+		id++
+		return cog.ToPtr(id), &dashboard.GridPos{X: x, Y: y, W: w, H: h}
 	}
 	for _, r := range d.Rows {
-		place(object{"type": "row", "title": r.Title, "collapsed": false, "panels": []object{}}, 0, 24, 1)
+		rowID, at := place(0, 24, 1)
+		row := &dashboard.RowPanel{
+			Type: "row", Title: cog.ToPtr(r.Title), Collapsed: r.Optional, Id: *rowID, GridPos: at, Panels: []dashboard.Panel{},
+		}
+		list = append(list, dashboard.PanelOrRowPanel{RowPanel: row})
 		y++
-		x, line := 0, 0 // line is the height of the panels beside each other
+		var x, line uint32 // line is the height of the panels beside each other
 		for i := range r.Panels {
 			p := &r.Panels[i]
-			w, h := p.Width, p.height()
-			if w == 0 {
-				w = 8
+			panel, err := p.grafana(selector(d.Variables))
+			if err != nil {
+				return nil, err
 			}
+			w, h := p.size()
 			if x+w > 24 {
 				x, y, line = 0, y+line, 0
 			}
-			place(p.grafana(selector(d.Variables)), x, w, h)
+			panel.Id, panel.GridPos = place(x, w, h)
 			x, line = x+w, max(line, h)
+			if r.Optional {
+				row.Panels = append(row.Panels, panel)
+			} else {
+				list = append(list, dashboard.PanelOrRowPanel{Panel: &panel})
+			}
 		}
 		y += line
 	}
-	return list
+	return list, nil
 }
 
-func (p *Panel) height() int {
-	switch p.Kind {
-	case Number:
-		return 4
-	case Table:
-		return 10
-	default:
-		return 8
+func (p *Panel) size() (w, h uint32) {
+	w, h = 8, 8
+	if p.Width != 0 {
+		w = uint32(p.Width)
 	}
-}
-
-// ranked says whether the panel shows a choice of many series.
-func (p *Panel) ranked() bool { return p.Queries[0].Rank != "" }
-
-func (p *Panel) kind() Kind {
-	if p.Kind == "" {
-		return Lines
-	}
-	return p.Kind
-}
-
-func (p *Panel) grafana(selector string) object {
-	o := object{
-		"type": p.kind(), "title": p.Title, "description": p.Description, "datasource": source,
-		"targets":     p.targets(selector),
-		"fieldConfig": object{"defaults": p.defaults(), "overrides": []object{}},
-		"options":     p.options(),
-	}
-	if p.Kind == Table {
-		p.columns(o)
-	}
-	return o
-}
-
-func (p *Panel) targets(selector string) (list []object) {
-	in := terms{selector: selector, window: "$__rate_interval", whole: "$__range", top: "$top"}
-	for i, q := range p.Queries {
-		t := object{
-			"refId": string(rune('A' + i)), "datasource": source, "editorMode": "code", "range": true,
-			"expr": q.promQL(in, Unit{}), "legendFormat": q.Legend,
-		}
-		switch p.Kind {
-		case Number:
-			t["legendFormat"] = ""
-		case Table:
-			t["format"], t["instant"], t["range"] = "table", true, false
-		case Heatmap:
-			t["format"] = "heatmap"
-		default:
-		}
-		list = append(list, t)
-	}
-	return list
-}
-
-func (p *Panel) defaults() object {
-	steps := []object{{"color": "green", "value": nil}}
-	if p.Bad > 0 {
-		steps = append(steps, object{"color": "red", "value": p.Bad})
-	}
-	o := object{
-		"unit": p.Unit.Grafana, "min": 0, "color": object{"mode": "palette-classic"},
-		"thresholds": object{"mode": "absolute", "steps": steps},
-	}
-	switch {
-	case p.Kind == Number:
-		o["color"] = object{"mode": "thresholds"}
-	case p.kind() == Lines:
-		stacking := "none"
-		if p.Stacked {
-			stacking = "normal"
-		}
-		opacity := 10
-		if p.ranked() {
-			opacity = 0 // there are too many of them
-		}
-		o["custom"] = object{
-			"lineWidth": 1, "fillOpacity": opacity, "showPoints": "never",
-			"spanNulls": 60000, // ms; a point may be missing
-			"stacking":  object{"mode": stacking, "group": "A"},
-		}
-	}
-	if p.Max > 0 {
-		o["max"] = p.Max
-	}
-	return o
-}
-
-func (p *Panel) options() object {
 	switch p.kind() {
 	case Number:
-		return object{
-			"colorMode": "value", "graphMode": "area", "textMode": "value", "orientation": "auto",
-			"reduceOptions": object{"calcs": []string{"lastNotNull"}, "fields": "", "values": false},
-		}
+		h = 4
 	case Table:
-		return object{"showHeader": true, "cellHeight": "sm"}
-	case Heatmap:
-		return object{
-			"calculate": false, "cellGap": 1, "yAxis": object{"unit": p.Unit.Grafana},
-			"color":   object{"mode": "scheme", "scheme": "Spectral", "steps": 64, "exponent": 0.5, "fill": "dark-orange", "reverse": false},
-			"tooltip": object{"mode": "single", "yHistogram": true}, "legend": object{"show": true},
-		}
-	default:
-		legend := object{"displayMode": "list", "placement": "bottom", "showLegend": true}
-		if p.ranked() {
-			// In the order that they were chosen by.
-			legend = object{
-				"displayMode": "table", "placement": "right", "showLegend": true, "width": 320,
-				"calcs": []string{"mean", "max"}, "sortBy": "Mean", "sortDesc": true,
-			}
-		}
-		return object{
-			"legend":  legend,
-			"tooltip": object{"mode": "multi", "sort": "desc"},
-		}
+		h = 10
+	case Lines, Heatmap:
 	}
+	return w, h
+}
+
+func (v *Variable) grafana() cog.Builder[dashboard.VariableModel] {
+	if v.Options != nil {
+		return v.options()
+	}
+	series := v.Metric
+	if v.Within != "" {
+		series += "{" + v.Within + "}"
+	}
+	query := map[string]any{"query": "label_values(" + series + ", " + v.Key + ")", "refId": v.Name, "qryType": 1}
+	b := dashboard.NewQueryVariableBuilder(v.Name).Label(v.Label).Datasource(source).
+		Query(dashboard.StringOrMap{Map: query}).
+		Refresh(dashboard.VariableRefreshOnTimeRangeChanged).Sort(dashboard.VariableSortNaturalAsc).
+		IncludeAll(!v.Single).Multi(!v.Single)
+	if !v.Single {
+		// It also matches series without the label.
+		b.AllValue(".*").Current(dashboard.VariableOption{
+			Selected: cog.ToPtr(true),
+			Text:     dashboard.StringOrArrayOfString{ArrayOfString: []string{"All"}},
+			Value:    dashboard.StringOrArrayOfString{ArrayOfString: []string{"$__all"}},
+		})
+	}
+	return b
+}
+
+// options is a variable whose values are known. An option whose text and value
+// differ has a colon between them.
+func (v *Variable) options() cog.Builder[dashboard.VariableModel] {
+	var list []dashboard.VariableOption
+	for i, o := range v.Options {
+		text, value, found := strings.Cut(o, " : ")
+		if !found {
+			value = text
+		}
+		list = append(list, option(text, value, i == 0))
+	}
+	return dashboard.NewCustomVariableBuilder(v.Name).Label(v.Label).
+		Values(dashboard.StringOrMap{String: cog.ToPtr(strings.Join(v.Options, ","))}).
+		Options(list).Current(list[0])
+}
+
+func option(text, value string, selected bool) dashboard.VariableOption {
+	return dashboard.VariableOption{
+		Selected: &selected,
+		Text:     dashboard.StringOrArrayOfString{String: &text},
+		Value:    dashboard.StringOrArrayOfString{String: &value},
+	}
+}
+
+// cumulative is a variable that no reader sees. Grafana's heat maps take
+// cumulative buckets, with the label le. VictoriaMetrics stores exponential
+// histograms with the label vmrange, and has a function that converts them,
+// which Prometheus lacks: the variable is the function's name where there are
+// such buckets, and empty elsewhere.
+func cumulative() cog.Builder[dashboard.VariableModel] {
+	query := map[string]any{
+		"query": `query_result(label_replace(count(nixl_transfer_duration_seconds_bucket{vmrange!=""}), "function", "prometheus_buckets", "", ""))`,
+		"refId": "cumulative", "qryType": 3,
+	}
+	none := option("", "", true)
+	return dashboard.NewQueryVariableBuilder("cumulative").Hide(dashboard.VariableHideHideVariable).Datasource(source).
+		Query(dashboard.StringOrMap{Map: query}).Regex(`/function="([^"]+)"/`).
+		Refresh(dashboard.VariableRefreshOnTimeRangeChanged).
+		Options([]dashboard.VariableOption{none}).Current(none)
 }

@@ -1,14 +1,11 @@
 package dashboards
 
 const (
-	byKernel = "{{service_name}} {{ringkernel_kernel_id}}"
 	kernels  = "service_name, ringkernel_kernel_id"
+	byKernel = "{{service_name}} {{ringkernel_kernel_id}}"
 )
 
-// service chooses programs, of which each may run on several hosts.
-func service(metric string) Variable {
-	return Variable{Name: "service", Label: "Service", Key: "service_name", Metric: metric}
-}
+var messageTime = histogram{name: "ringkernel_message_duration_seconds"}
 
 // ringKernels shows ring-kernel runtimes.
 func ringKernels() Dashboard {
@@ -24,38 +21,33 @@ func ringKernels() Dashboard {
 			{Name: "kernel", Label: "Kernel", Key: "ringkernel_kernel_id", Metric: metric, Within: `service_name=~"$service"`},
 		},
 		Rows: []Row{
-			{"Messages", []Panel{
+			{Title: "Messages", Panels: []Panel{
 				perKernel("Received", "Messages that each input queue received.", "ringkernel_messages_received_total"),
 				perKernel("Processed", "Messages that each kernel processed.", "ringkernel_messages_processed_total"),
 				perKernel("Sent", "Messages that each kernel put on its output queue.", "ringkernel_messages_sent_total"),
 			}},
-			{"Latency", []Panel{
-				lines("Time of a message, 99th percentile", "That each kernel took to process it.", Microseconds,
-					`histogram_quantile(0.99, sum by (le, `+kernels+`) (rate(ringkernel_message_duration_seconds_bucket{@}[@])))`, byKernel).wide(12),
-				quantiles("Time of a message, all kernels", "That a kernel took to process it.", Microseconds, "ringkernel_message_duration_seconds").wide(12),
+			{Title: "Latency", Panels: []Panel{
+				lines("Processing time, 99th percentile", "Time that each kernel took to process a message.", Microseconds,
+					messageTime.quantile("0.99", kernels), byKernel).wide(12),
+				quantiles("Processing time, all kernels", "Time that a kernel took to process a message.", Microseconds, messageTime).wide(12),
 			}},
-			{"Queues", []Panel{
-				lines("Queue fill", "Messages in each queue by what it holds at most.", Share,
+			{Title: "Queues", Panels: []Panel{
+				lines("Queue fill", "Messages in each queue, as a share of its capacity.", Share,
 					`sum by (`+kernels+`, ringkernel_queue_name) (ringkernel_queue_size{@}) / `+
-						`sum by (`+kernels+`, ringkernel_queue_name) (ringkernel_queue_capacity{@})`, byKernel+" {{ringkernel_queue_name}}"),
+						`sum by (`+kernels+`, ringkernel_queue_name) (ringkernel_queue_capacity{@})`, byKernel+" {{ringkernel_queue_name}}").upTo(1),
 				lines("Dropped", "Messages that were dropped, by the queue that was full.", Messages,
 					`sum by (`+kernels+`, ringkernel_queue_name) (rate(ringkernel_messages_dropped_total{@}[@]))`, byKernel+" {{ringkernel_queue_name}}"),
 				lines("Errors", "By kernel and type.", PerSecond,
 					`sum by (`+kernels+`, error_type) (rate(ringkernel_errors_total{@}[@]))`, byKernel+" "+byError),
 			}},
-			{"State", []Panel{
-				lines("Kernels by state", "How many are in it.", Count,
+			{Title: "State", Panels: []Panel{
+				lines("Kernels by state", "Number of kernels in each state.", Count,
 					`sum by (ringkernel_kernel_state) (ringkernel_kernel_status{@}) > 0`, "{{ringkernel_kernel_state}}").stacked(),
-				lines("Time since the newest message", "Received by each kernel.", Seconds,
+				lines("Time since the newest message", "Time since each kernel last received a message.", Seconds,
 					`time() - max by (`+kernels+`) (ringkernel_last_message_time_seconds{@})`, byKernel),
-				lines("Uptime", "Since each kernel was registered or last reset, until it terminated.", Seconds,
+				lines("Uptime", "Time since each kernel was registered or last reset, until it terminated.", Seconds,
 					`max by (`+kernels+`) (ringkernel_uptime_seconds{@})`, byKernel),
 			}},
 		},
 	}
-}
-
-func (p Panel) stacked() Panel {
-	p.Stacked = true
-	return p
 }

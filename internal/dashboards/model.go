@@ -1,11 +1,11 @@
 package dashboards
 
-// Dashboard is a page of panels, whatever draws it.
+// Dashboard is a page of panels.
 type Dashboard struct {
-	UID         string // of Grafana, and the name of its file
+	UID         string // in Grafana; also the name of the file
 	Title       string
 	Description string
-	Refresh     string // how often, by Grafana; 10s if empty, as often as there are points
+	Refresh     string // Grafana's refresh interval; 10s if empty, the default collection interval
 	Variables   []Variable
 	Rows        []Row
 }
@@ -14,25 +14,15 @@ type Dashboard struct {
 type Row struct {
 	Title  string
 	Panels []Panel
-}
-
-// Variable is a label by which the reader of a dashboard chooses what is shown.
-type Variable struct {
-	Name   string // of the variable
-	Label  string // for the reader
-	Key    string // the label of the series
-	Metric string // a metric that each of what can be chosen has
-	Within string // a selector that narrows down what can be chosen
-	Single bool   // choose one of them, rather than several or all
-	// Options are the values of a variable that chooses no series: the others'
-	// are found.
-	Options []string
+	// Optional rows show metrics of other programs, which a backend may lack.
+	// They start collapsed.
+	Optional bool
 }
 
 // Kind is how a panel draws its queries.
 type Kind string
 
-// The kinds, by Grafana's names for them.
+// The kinds, by Grafana's names.
 const (
 	Lines   Kind = "timeseries"
 	Number  Kind = "stat"
@@ -48,30 +38,31 @@ type Panel struct {
 	Unit        Unit
 	Width       int // of 24; 8 if 0
 	Stacked     bool
-	Max         float64 // of the axis; 0 is for what the data needs
-	Bad         float64 // from here on a Number is red; 0 is for never
+	Max         float64 // of the axis; 0 fits the data
+	Bad         float64 // a Number is red from this value on; 0 is never
 	Queries     []Query
 }
 
 // Query is an expression of PromQL. It may hold
 //
-//   - {@} and {@, …}: the labels that the dashboard's variables choose;
-//   - [@]: a time that is long enough for a rate;
-//   - now(series): the series as they are. That is their mean where they are
-//     ranked.
+//   - {@} and {@, …}: the selector of the dashboard's variables;
+//   - [@]: a time range that is long enough for a rate;
+//   - now(series): the series, or their mean over the whole time that is shown
+//     where series are ranked.
 type Query struct {
 	Expr   string
 	Legend string // may hold {{label}}
 	Unit   Unit   // of a column of a Table
-	Rank   string // what decides which series are shown, if not all are
+	Rank   string // the expression that decides which series are shown, if not all are
+	Lowest bool   // show the series of the lowest rank
 }
 
 // Unit is how numbers are written.
 type Unit struct {
-	Grafana string // which finds the prefix by itself
-	// VictoriaMetrics' page writes numbers as they are, so that a query has to
-	// bring them into range.
-	Factor string // with its operator
+	Grafana string // Grafana's name; it chooses a prefix
+	// VictoriaMetrics' page writes numbers as they are: Factor, an operator and a
+	// number, brings them into range.
+	Factor string
 	Label  string
 }
 
@@ -85,9 +76,9 @@ var (
 	PerSecond      = Unit{"cps", "", "/s"}
 	Operations     = Unit{"ops", "", "/s"}
 	Requests       = Unit{"reqps", "", "/s"}
-	Events         = Unit{"eps", "", "/s"}
 	Messages       = Unit{"mps", "", "/s"}
 	Share          = Unit{"percentunit", "* 100", "%"}
+	Percent        = Unit{"percent", "", "%"}
 	Count          = Unit{"short", "", ""}
 	Seconds        = Unit{"s", "", "s"}
 )
@@ -95,33 +86,46 @@ var (
 // Legends.
 const (
 	byHost      = "{{host_name}}"
-	byAgent     = "{{host_name}} {{nixl_agent_name}}" // hosts have agents of the same names
+	byAgent     = "{{host_name}} {{k8s_pod_name}} {{nixl_agent_name}}" // agents of several hosts and pods may share a name
 	byDirection = "{{nixl_transfer_direction}}"
 	byError     = "{{error_type}}"
 )
 
-// lines is a panel of one query.
+// lines returns a panel of one query.
 func lines(title, description string, unit Unit, expr, legend string) Panel {
 	return Panel{Title: title, Description: description, Unit: unit, Queries: []Query{{Expr: expr, Legend: legend}}}
 }
 
-var levels = []struct{ is, legend string }{{"0.5", "median"}, {"0.9", "90th percentile"}, {"0.99", "99th percentile"}}
+// number returns a panel that shows the newest value.
+func number(title, description string, unit Unit, expr string) Panel {
+	return Panel{Title: title, Description: description, Kind: Number, Unit: unit, Width: 4, Queries: []Query{{Expr: expr}}}
+}
 
-// quantiles are the median, the 90th and the 99th percentile of a histogram.
-func quantiles(title, description string, unit Unit, histogram string) Panel {
+var levels = []struct{ phi, legend string }{{"0.5", "median"}, {"0.9", "90th percentile"}, {"0.99", "99th percentile"}}
+
+// quantiles returns a panel of the median, the 90th and the 99th percentile.
+func quantiles(title, description string, unit Unit, h histogram) Panel {
 	p := Panel{Title: title, Description: description, Unit: unit}
-	for _, q := range levels {
-		p.Queries = append(p.Queries, Query{
-			Expr:   "histogram_quantile(" + q.is + ", sum by (le) (rate(" + histogram + "_bucket{@}[@])))",
-			Legend: q.legend,
-		})
+	for _, l := range levels {
+		p.Queries = append(p.Queries, Query{Expr: h.quantile(l.phi, ""), Legend: l.legend})
 	}
 	return p
 }
 
-// number is a panel that shows the newest value alone.
-func number(title, description string, unit Unit, expr string) Panel {
-	return Panel{Title: title, Description: description, Kind: Number, Unit: unit, Width: 4, Queries: []Query{{Expr: expr}}}
+// distribution returns a panel of a histogram's distribution over time.
+func distribution(title, description string, unit Unit, h histogram) Panel {
+	return Panel{
+		Title: title, Description: description, Kind: Heatmap, Unit: unit, Width: 12,
+		Queries: []Query{
+			{Expr: "${cumulative}(" + h.buckets() + ")", Legend: "{{le}}"},
+			{Expr: h.native("")},
+		},
+	}
+}
+
+func (p Panel) described(description string) Panel {
+	p.Description = description
+	return p
 }
 
 func (p Panel) bad(from float64) Panel {
@@ -129,7 +133,17 @@ func (p Panel) bad(from float64) Panel {
 	return p
 }
 
+func (p Panel) upTo(most float64) Panel {
+	p.Max = most
+	return p
+}
+
 func (p Panel) wide(width int) Panel {
 	p.Width = width
+	return p
+}
+
+func (p Panel) stacked() Panel {
+	p.Stacked = true
 	return p
 }

@@ -1,64 +1,75 @@
 package dashboards
 
-// How the telemetry itself fares.
-var (
-	fill = Panel{
-		Title: "Ring fill", Description: "Highest fill that a drain found. At 100 % the agent loses events; keep it below 50 %.",
-		Unit: Share, Max: 1, Width: 12,
-		Queries: []Query{{Expr: fullest, Rank: fullest, Legend: byAgent}},
-	}
-	loss = Panel{
-		Title: "Loss", Description: "All that is known of lost events. The lines should lie at 0.", Unit: PerSecond,
-		Queries: []Query{
-			{Expr: `sum(rate(nixl_telemetry_ring_saturations_total{@}[@]))`, Legend: "drains of a full ring"},
-			{Expr: `sum(rate(nixl_telemetry_ring_torn_groups_total{@}[@]))`, Legend: "torn transfers"},
-			{Expr: `sum(rate(nixl_telemetry_events_dropped_total{@}[@]))`, Legend: "dropped by agents"},
-			{Expr: `sum(rate(nixl_telemetry_ring_foreign_reads_total{@}[@]))`, Legend: "taken by others"},
-		},
-	}
-	// Torn transfers can be known of some layouts only.
-	lossNow = number("Loss", "All that is known of lost events, together.", PerSecond,
-		`sum(rate(nixl_telemetry_ring_saturations_total{@}[@])) + sum(rate(nixl_telemetry_events_dropped_total{@}[@])) + `+
-			`sum(rate(nixl_telemetry_ring_foreign_reads_total{@}[@])) + (sum(rate(nixl_telemetry_ring_torn_groups_total{@}[@])) or vector(0))`).bad(1e-9)
-	restarts = ranked("Restarts", "Times that an agent restarted on its ring, within 5 minutes.", Count,
-		ofAgents+`(increase(nixl_telemetry_ring_restarts_total{@}[5m]))`, byAgent)
-)
-
-// fullest is the peak since the point before, which would be missed otherwise.
-const fullest = `max by (` + agentLabels + `) (max_over_time(nixl_telemetry_ring_utilization_ratio{@}[@]))`
-
 // ringHealth shows whether the numbers of the other dashboards can be trusted.
 func ringHealth() Dashboard {
+	perAgent := func(title, description, metric string) Panel {
+		return ranked(title, description, PerSecond, ofAgents+`(rate(`+metric+`{@}[@]))`, byAgent)
+	}
 	return Dashboard{
-		UID: "nixl-rings", Title: "NIXL / Ring health",
-		Description: "Whether events are lost between the agents and the Collector.",
-		Refresh:     "30s",
-		Variables:   []Variable{hosts, agents, shown("Agents")},
+		UID: "nixl-rings", Title: "NIXL / Rings and Collector",
+		Description: "Whether events are lost between the agents and the backend.",
+		Variables:   append(agentVariables(), shown("Agents")),
 		Rows: []Row{
-			{"Now", []Panel{
-				number("Rings", "That are read at present.", Count, `count(nixl_telemetry_ring_capacity{@})`).wide(6),
-				number("Highest fill", "Of any ring.", Share, `max(nixl_telemetry_ring_utilization_ratio{@})`).wide(6),
-				number("Events", "Read from all rings.", Events, `sum(rate(nixl_events_total{@}[@]))`).wide(6),
-				lossNow.wide(6),
+			{Title: "Now", Panels: []Panel{
+				number("Rings", "Rings that are drained.", Count, `count(nixl_telemetry_ring_capacity{@})`),
+				downNow,
+				number("Rings refused", "Rings that were found and can't be opened. The Collector's log says why.", Count,
+					`sum(otelcol_receiver_nixl_shm_rings{state="refused"})`).bad(1),
+				number("Highest fill", "Highest fill level of any ring.", Share, `max(nixl_telemetry_ring_utilization_ratio{@})`).bad(0.8),
+				number("Events", "Events read from all rings.", PerSecond, `sum(rate(nixl_events_total{@}[@]))`),
+				lossNow,
 			}},
-			{"All rings", []Panel{loss.wide(24)}},
-			{"Rings with the highest loss", []Panel{
-				ranked("Drains of a full ring", "The agent has most likely lost events: give it a larger ring.", PerSecond,
-					ofAgents+`(rate(nixl_telemetry_ring_saturations_total{@}[@]))`, byAgent),
-				ranked("Torn transfers", "Transfers of which some events are missing (layout v4).", PerSecond,
-					ofAgents+`(rate(nixl_telemetry_ring_torn_groups_total{@}[@]))`, byAgent),
-				ranked("Dropped by agents", "Events that agents say they dropped before the ring.", Events,
-					ofAgents+`(rate(nixl_telemetry_events_dropped_total{@}[@]))`, byAgent),
-				ranked("Taken by others", "Times that another reader took events, within 5 minutes. They are missing here.", Count,
-					ofAgents+`(increase(nixl_telemetry_ring_foreign_reads_total{@}[5m]))`, byAgent),
+			{Title: "Rings", Panels: []Panel{loss.wide(12), fill, restarts, lossyRestarts}},
+			{Title: "Rings with the highest loss", Panels: []Panel{
+				perAgent("Drains of a full ring", "The agent has most likely lost events: give it a larger ring.", "nixl_telemetry_ring_saturations_total"),
+				perAgent("Torn transfers", "Transfers whose events weren't all read.", "nixl_telemetry_ring_torn_groups_total"),
+				perAgent("Dropped by agents", "Events that agents dropped before they reached the ring.", "nixl_telemetry_events_dropped_total"),
+				perAgent("Taken by other consumers", "Times that another consumer took events. They are missing here.", "nixl_telemetry_ring_foreign_reads_total"),
 			}},
-			{"Rings with the highest values", []Panel{
-				fill,
-				ranked("Events", "Read from each ring.", Events, ofAgents+`(rate(nixl_events_total{@}[@]))`, byAgent),
-				ranked("Slots", "Of each ring: NIXL_TELEMETRY_BUFFER_SIZE of its agent.", Count,
+			{Title: "Load", Panels: []Panel{
+				ranked("Events", "Events read from each ring.", PerSecond, ofAgents+`(rate(nixl_events_total{@}[@]))`, byAgent),
+				ranked("Slots", "NIXL_TELEMETRY_BUFFER_SIZE of each agent.", Count,
 					`max by (`+agentLabels+`) (now(nixl_telemetry_ring_capacity{@}))`, byAgent),
-				restarts,
 			}},
+			{Title: "Collector", Panels: collector()},
 		},
+	}
+}
+
+// collector shows the Collector's own metrics, which don't carry the labels of
+// agents.
+func collector() []Panel {
+	const (
+		labels = "instance, service_instance_id"
+		legend = "{{instance}} {{service_instance_id}}"
+	)
+	// The names of counters and histograms depend on how the metrics are exported.
+	rate := func(name string) string {
+		return `sum by (` + labels + `) (rate({__name__=~"` + name + `(_total)?"}[@]))`
+	}
+	quantile := func(phi, name string) string {
+		return `histogram_quantile(` + phi + `, sum by (le, vmrange, ` + labels + `) (rate({__name__=~"` + name + `(_seconds)?_bucket"}[@])))`
+	}
+	return []Panel{
+		lines("Rings", "Rings that the receiver found, by state and, if they are refused, by reason.", Count,
+			`sum by (state, reason) (otelcol_receiver_nixl_shm_rings)`, "{{state}} {{reason}}"),
+		lines("Drain lag, 99th percentile",
+			"How late rounds of drains begin. Close to the agents' run interval, rings fill up: give the Collector more CPU.", Milliseconds,
+			quantile("0.99", "otelcol_receiver_nixl_shm_drain_lag"), legend),
+		lines("Checkpoint failures", "Batches of checkpoints that the storage extension failed to store.", PerSecond,
+			rate("otelcol_receiver_nixl_shm_checkpoint_failures"), legend),
+		lines("Export queue", "Fill level of each exporter's queue.", Share,
+			`sum by (`+labels+`, exporter) (otelcol_exporter_queue_size) / sum by (`+labels+`, exporter) (otelcol_exporter_queue_capacity)`,
+			legend+" {{exporter}}").upTo(1),
+		Panel{
+			Title: "Refused points", Description: "Data points that weren't accepted on the way. Totals are cumulative: the next export includes them.",
+			Unit: PerSecond,
+			Queries: []Query{
+				{Expr: rate("otelcol_receiver_refused_metric_points"), Legend: "by the pipeline " + legend},
+				{Expr: rate("otelcol_exporter_send_failed_metric_points"), Legend: "by the backend " + legend},
+			},
+		},
+		lines("Exported points", "Data points that the backend accepted.", PerSecond,
+			rate("otelcol_exporter_sent_metric_points"), legend),
 	}
 }

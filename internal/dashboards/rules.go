@@ -5,61 +5,92 @@ import (
 	"strings"
 )
 
-// Recorded is a recording rule: sums of a host's agents, which a dashboard of
-// very many agents can afford to ask for.
+// Recorded is a recording rule.
 type Recorded struct {
 	Name string
 	Kind string // value of the label kind, if it has one
 	Expr string
 }
 
-// The names say what is left of the labels, and over which time a rate is.
+// The names state which labels are left, and the time of a rate. Of the rates
+// of a histogram, a backend has the buckets or the native form.
 const (
 	hostAgents   = "host:nixl_agents:count"
 	hostBytes    = "host_direction:nixl_transfer_io_bytes:rate2m"
 	hostRequests = "host_direction:nixl_transfer_requests:rate2m"
-	hostTimes    = "host_le:nixl_transfer_duration_seconds_bucket:rate2m"
+	hostBuckets  = "host_le:nixl_transfer_duration_seconds_bucket:rate2m"
+	hostTimes    = "host:nixl_transfer_duration_seconds:rate2m"
 	hostErrors   = "host_type:nixl_errors:rate2m"
 	hostMemory   = "host:nixl_memory_usage_bytes:sum"
 	hostFill     = "host:nixl_telemetry_ring_utilization_ratio:max"
 	hostLoss     = "host_kind:nixl_loss:rate2m"
+
+	agentMedian = "agent:nixl_transfer_throughput:median5m"
+	agentMean   = "agent:nixl_transfer_throughput:mean5m"
+	peersMedian = "peers:nixl_transfer_throughput:median5m"
+	peersSpread = "peers:nixl_transfer_throughput:mad5m"
 )
 
-// Rules are the recording rules. Two minutes hold two points at least, also
-// where there is one per minute.
-func Rules() []Recorded {
+// Rules returns the recording rules, by the name of their group.
+func Rules() map[string][]Recorded {
+	return map[string][]Recorded{"nixl-hosts": hostRules(), "nixl-stragglers": stragglerRules()}
+}
+
+// hostRules returns the sums of each host's agents. Two minutes hold at least
+// two points, even at one per minute.
+func hostRules() []Recorded {
+	by := func(more string) string { return "sum " + grouped(hostLabels, more) }
 	lost := func(kind, metric string) Recorded {
-		return Recorded{hostLoss, kind, `sum by (host_name) (rate(` + metric + `[2m]))`}
+		return Recorded{hostLoss, kind, by("") + `(rate(` + metric + `[2m]))`}
 	}
 	return []Recorded{
-		{hostAgents, "", `count by (host_name) (nixl_telemetry_ring_capacity)`},
-		{hostBytes, "", `sum by (host_name, nixl_transfer_direction) (rate(nixl_transfer_io_bytes_total[2m]))`},
-		{hostRequests, "", `sum by (host_name, nixl_transfer_direction) (rate(nixl_transfer_requests_total[2m]))`},
-		{hostTimes, "", `sum by (host_name, le) (rate(nixl_transfer_duration_seconds_bucket[2m]))`},
-		{hostErrors, "", `sum by (host_name, error_type) (rate(nixl_errors_total[2m]))`},
-		{hostMemory, "", `sum by (host_name) (nixl_memory_usage_bytes)`},
-		{hostFill, "", `max by (host_name) (nixl_telemetry_ring_utilization_ratio)`},
+		{hostAgents, "", `count ` + grouped(hostLabels) + `(nixl_telemetry_ring_capacity)`},
+		{hostBytes, "", by("nixl_transfer_direction") + `(rate(nixl_transfer_io_bytes_total[2m]))`},
+		{hostRequests, "", by("nixl_transfer_direction") + `(rate(nixl_transfer_requests_total[2m]))`},
+		{hostBuckets, "", by("le, vmrange") + `(rate(nixl_transfer_duration_seconds_bucket[2m]))`},
+		{hostTimes, "", by("") + `(rate(nixl_transfer_duration_seconds[2m]))`},
+		{hostErrors, "", by("error_type") + `(rate(nixl_errors_total[2m]))`},
+		{hostMemory, "", by("") + `(nixl_memory_usage_bytes)`},
+		{hostFill, "", `max ` + grouped(hostLabels) + `(nixl_telemetry_ring_utilization_ratio)`},
 		lost("drains of a full ring", "nixl_telemetry_ring_saturations_total"),
 		lost("torn transfers", "nixl_telemetry_ring_torn_groups_total"),
 		lost("dropped by agents", "nixl_telemetry_events_dropped_total"),
-		lost("taken by others", "nixl_telemetry_ring_foreign_reads_total"),
+		lost("taken by other consumers", "nixl_telemetry_ring_foreign_reads_total"),
 	}
 }
 
-// rules is the file of the recording rules.
+// stragglerRules compare each agent with its peers, in this order: the median
+// and the mean throughput of its transfers, the median of the peers' medians,
+// and the median of the peers' absolute deviations from it. Agents without
+// transfers are left out; a job of fewer than four agents has no peers.
+func stragglerRules() []Recorded {
+	in := terms{window: "5m"}
+	peers := grouped(peerLabels)
+	return []Recorded{
+		{agentMedian, "", in.fillIn(transferSpeed.quantile("0.5", agentLabels)) + ` > 0`},
+		{agentMean, "", in.fillIn(meanSpeed())},
+		{peersMedian, "", `quantile ` + peers + `(0.5, ` + agentMedian + `) and count ` + peers + `(` + agentMedian + `) >= 4`},
+		{peersSpread, "", `quantile ` + peers + `(0.5, abs(` + agentMedian + ` - on (` + peerLabels + `) group_left () ` + peersMedian + `))`},
+	}
+}
+
+// rules returns the file of the recording rules.
 func rules() []byte {
 	var b strings.Builder
-	b.WriteString(`# Recording rules for Prometheus and vmalert: the sums of each host's agents, for
-# the dashboard "NIXL / Cluster". Generated from internal/dashboards.
+	b.WriteString(`# Recording rules for Prometheus and vmalert: sums of each host's agents, for the
+# dashboard "NIXL / Cluster", and the speed of agents compared with their peers,
+# for the alert NIXLStraggler. Generated from internal/dashboards.
 
 groups:
-  - name: nixl-hosts
-    rules:
 `)
-	for _, r := range Rules() {
-		fmt.Fprintf(&b, "      - record: %s\n        expr: %s\n", r.Name, r.Expr)
-		if r.Kind != "" {
-			fmt.Fprintf(&b, "        labels: {kind: %s}\n", r.Kind)
+	all := Rules()
+	for _, group := range []string{"nixl-hosts", "nixl-stragglers"} {
+		fmt.Fprintf(&b, "  - name: %s\n    rules:\n", group)
+		for _, r := range all[group] {
+			fmt.Fprintf(&b, "      - record: %s\n        expr: %s\n", r.Name, r.Expr)
+			if r.Kind != "" {
+				fmt.Fprintf(&b, "        labels: {kind: %s}\n", r.Kind)
+			}
 		}
 	}
 	return []byte(b.String())

@@ -1,40 +1,63 @@
 package dashboards
 
-// leads are the dashboards that a name in a table leads to, by the label that
-// holds the name.
-var leads = []struct{ label, title, to, url string }{
-	{"host_name", "Host", "Agents of the host", "/d/nixl-agents?var-datasource=${datasource}&var-host=${__value.text}&${__url_time_range}"},
+import (
+	"strings"
+
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/table"
+)
+
+// columns are the labels that a table shows, and the dashboards that some of
+// their values link to.
+var columns = []struct{ label, title, to, url string }{
+	{label: "k8s_cluster_name", title: "Cluster"},
+	{label: "k8s_namespace_name", title: "Namespace"},
+	{label: "service_name", title: "Job"},
+	{label: "k8s_pod_name", title: "Pod"},
 	{
-		"nixl_agent_name", "Agent", "One agent",
+		"host_name", "Host", "Agents of the host",
+		"/d/nixl-overview?var-datasource=${datasource}&var-host=${__value.text}&${__url_time_range}",
+	},
+	{
+		"nixl_agent_name", "Agent", "This agent",
 		"/d/nixl-agent?var-datasource=${datasource}&var-host=${__data.fields.Host}&var-agent=${__value.text}&${__url_time_range}",
 	},
 }
 
-// columns has a table show all that its queries tell of a host or an agent in
-// one line, under their legends, and names lead on.
-func (p *Panel) columns(panel object) {
-	names, order := object{}, object{}
-	var overrides []object
-	for i, l := range leads {
-		names[l.label], order[l.label] = l.title, i
-		overrides = append(overrides, object{
-			"matcher":    object{"id": "byName", "options": l.title},
-			"properties": []object{{"id": "links", "value": []object{{"title": l.to, "url": l.url}}}},
-		})
+// table shows the values of all queries for a host or an agent in one line.
+func (p *Panel) table() cog.Builder[dashboard.Panel] {
+	names, order := map[string]any{}, map[string]any{}
+	b := table.NewPanelBuilder().ShowHeader(true).CellHeight(common.TableCellHeightSm)
+	for i, c := range columns {
+		names[c.label], order[c.label] = c.title, i
+		if c.url != "" {
+			b.OverrideByName(c.title, []dashboard.DynamicConfigValue{
+				{Id: "links", Value: []any{map[string]any{"title": c.to, "url": c.url}}},
+			})
+		}
 	}
 	for i, q := range p.Queries {
-		value := "Value #" + string(rune('A'+i)) // Grafana's name for what a query gives
-		names[value], order[value] = q.Legend, len(leads)+i
-		overrides = append(overrides, object{
-			"matcher":    object{"id": "byName", "options": q.Legend},
-			"properties": []object{{"id": "unit", "value": q.Unit.Grafana}},
-		})
+		value := "Value #" + string(rune('A'+i)) // Grafana's name of a query's value
+		names[value], order[value] = q.Legend, len(columns)+i
+		b.OverrideByName(q.Legend, []dashboard.DynamicConfigValue{{Id: "unit", Value: q.Unit.Grafana}})
 	}
-	panel["transformations"] = []object{
-		{"id": "merge", "options": object{}},
-		{"id": "organize", "options": object{
-			"excludeByName": object{"Time": true}, "indexByName": order, "renameByName": names,
-		}},
+	return b.
+		WithTransformation(dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}}).
+		WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
+			"excludeByName": map[string]any{"Time": true}, "indexByName": order, "renameByName": names,
+		}})
+}
+
+// leads links the lines of a ranked panel to the dashboard of their agent or
+// host.
+func (p *Panel) leads() []cog.Builder[dashboard.DashboardLink] {
+	const agent, host = "/d/nixl-agent?", "/d/nixl-overview?"
+	const of = "var-datasource=${datasource}&var-host=${__field.labels.host_name}&${__url_time_range}"
+	title, url := "Agents of the host", host+of
+	if strings.Contains(p.Queries[0].Legend, "nixl_agent_name") {
+		title, url = "This agent", agent+of+"&var-agent=${__field.labels.nixl_agent_name}"
 	}
-	panel["fieldConfig"] = object{"defaults": object{"min": 0}, "overrides": overrides}
+	return []cog.Builder[dashboard.DashboardLink]{dashboard.NewDashboardLinkBuilder(title).Url(url)}
 }

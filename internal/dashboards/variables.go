@@ -1,69 +1,80 @@
 package dashboards
 
-import (
-	"fmt"
-	"strings"
+import "fmt"
+
+// Variable is a choice of the dashboard's reader: a label of the series, or one
+// of some options.
+type Variable struct {
+	Name    string
+	Label   string // for the reader
+	Key     string // the label of the series
+	Metric  string // a metric that each choice has
+	Within  string // a selector that narrows down the choices
+	Single  bool   // one choice, instead of several or all
+	Options []string
+}
+
+// The labels that identify an agent, where they are present: attributes of
+// resources, as backends name them.
+const (
+	peerLabels  = "k8s_cluster_name, k8s_namespace_name, service_name"
+	agentLabels = peerLabels + ", k8s_pod_name, host_name, nixl_agent_name"
+	hostLabels  = "k8s_cluster_name, host_name"
 )
 
-func variables(list []Variable) []object {
-	all := []object{{
-		"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
-		"hide": 0, "refresh": 1,
-	}}
+// agentVariables select agents by each label, and each one by those before it.
+// A choice of all also matches series without the label.
+func agentVariables() []Variable {
+	const metric = "nixl_telemetry_ring_capacity"
+	list := []Variable{
+		{Name: "cluster", Label: "Cluster", Key: "k8s_cluster_name", Metric: metric},
+		{Name: "namespace", Label: "Namespace", Key: "k8s_namespace_name", Metric: metric},
+		{Name: "job", Label: "Job", Key: "service_name", Metric: metric},
+		{Name: "pod", Label: "Pod", Key: "k8s_pod_name", Metric: metric},
+		{Name: "model", Label: "Model", Key: "gen_ai_request_model", Metric: metric},
+		{Name: "host", Label: "Host", Key: "host_name", Metric: metric},
+		{Name: "agent", Label: "Agent", Key: "nixl_agent_name", Metric: metric},
+	}
+	for i := range list {
+		list[i].Within = selector(list[:i])
+	}
+	return list
+}
+
+// oneAgentVariables select one agent.
+func oneAgentVariables() []Variable {
+	list := agentVariables()
+	host, agent := &list[len(list)-2], &list[len(list)-1]
+	host.Single, agent.Single = true, true
+	agent.Within = selector(list[:len(list)-1])
+	return list
+}
+
+// shown chooses how many series a panel of ranked series has.
+func shown(what string) Variable {
+	return Variable{Name: "top", Label: what + " shown", Options: []string{"10", "20", "50", "all : 1000000"}}
+}
+
+// service chooses programs, each of which may run on several hosts.
+func service(metric string) Variable {
+	return Variable{Name: "service", Label: "Service", Key: "service_name", Metric: metric}
+}
+
+// selector returns the matchers of what the variables choose.
+func selector(list []Variable) string {
+	matchers := ""
 	for _, v := range list {
 		if v.Options != nil {
-			all = append(all, options(v))
 			continue
 		}
-		series := v.Metric
-		if v.Within != "" {
-			series += "{" + v.Within + "}"
+		if matchers != "" {
+			matchers += ","
 		}
-		query := fmt.Sprintf("label_values(%s, %s)", series, v.Key)
-		o := object{
-			"name": v.Name, "label": v.Label, "type": "query", "datasource": source,
-			"query":   object{"query": query, "refId": v.Name, "qryType": 1},
-			"refresh": 2, "sort": 7, // with the time range; in natural order
-			"includeAll": !v.Single, "multi": !v.Single,
-		}
-		if !v.Single {
-			// Matches also where there is no such label.
-			o["allValue"] = ".*"
-			o["current"] = object{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}}
-		}
-		all = append(all, o)
-	}
-	return all
-}
-
-// options is a variable whose values are known. One is written as its name, a
-// colon and its value where the two differ.
-func options(v Variable) object {
-	var list []object
-	for i, o := range v.Options {
-		text, value, found := strings.Cut(o, " : ")
-		if !found {
-			value = text
-		}
-		list = append(list, object{"selected": i == 0, "text": text, "value": value})
-	}
-	return object{
-		"name": v.Name, "label": v.Label, "type": "custom", "query": strings.Join(v.Options, ","),
-		"options": list, "current": list[0], "includeAll": false, "multi": false,
-	}
-}
-
-// selector picks the series that the variables choose.
-func selector(list []Variable) string {
-	var matchers []string
-	for _, v := range list {
-		switch {
-		case v.Options != nil:
-		case v.Single:
-			matchers = append(matchers, fmt.Sprintf(`%s="$%s"`, v.Key, v.Name)) // Grafana escapes it as text
-		default:
-			matchers = append(matchers, fmt.Sprintf(`%s=~"$%s"`, v.Key, v.Name))
+		if v.Single {
+			matchers += fmt.Sprintf(`%s="$%s"`, v.Key, v.Name) // Grafana escapes the value as text
+		} else {
+			matchers += fmt.Sprintf(`%s=~"$%s"`, v.Key, v.Name)
 		}
 	}
-	return strings.Join(matchers, ",")
+	return matchers
 }

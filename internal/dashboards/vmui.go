@@ -2,19 +2,9 @@ package dashboards
 
 import "strings"
 
-// demo is the dashboard of VictoriaMetrics' page, which opens the first of
-// several rows only.
-func demo() Dashboard {
-	return Dashboard{
-		Title: "NIXL agents",
-		Rows: []Row{{"NIXL agents", []Panel{
-			sent, received, transfers,
-			times, slowest, errors,
-			postTimes, slowestPost, sizes,
-			memory, fill, loss,
-		}}},
-	}
-}
+// demo returns the dashboards of VictoriaMetrics' page, which shows them as
+// tabs, in this order.
+func demo() []Dashboard { return []Dashboard{overview(), bottleneck(), ringHealth()} }
 
 type vmui struct {
 	Title string    `json:"title"`
@@ -35,29 +25,36 @@ type vmuiPanel struct {
 	Alias       []string `json:"alias"`
 }
 
+// newVMUI renders the panels of lines: the page has no other kinds. They share
+// one row, because the page opens only the first one.
 func newVMUI(d Dashboard) vmui {
-	// The page has no step that follows from how often there are points, and
-	// doesn't tell what time it shows. The window is long enough for the
-	// Collector's default, a point each 10 s.
-	t := terms{window: "30s", whole: "5m", top: "10"}
-	page := vmui{Title: d.Title}
+	_, title, _ := strings.Cut(d.Title, " / ")
+	row := vmuiRow{Title: d.Description}
 	for _, r := range d.Rows {
-		row := vmuiRow{Title: r.Title}
 		for i := range r.Panels {
-			p := &r.Panels[i]
-			panel := vmuiPanel{Title: p.Title, Description: p.Description, Unit: p.Unit.Label, Width: 4}
-			for _, q := range p.Queries {
-				expr := q.promQL(t, p.Unit)
-				if !strings.Contains(q.Legend, "host_name") {
-					// The page puts a legend under its hosts' names.
-					expr = `label_replace(` + expr + `, "host_name", "all", "", "")`
-				}
-				panel.Expr = append(panel.Expr, expr)
-				panel.Alias = append(panel.Alias, q.Legend)
+			if p := &r.Panels[i]; p.kind() == Lines && !r.Optional {
+				row.Panels = append(row.Panels, p.vmui())
 			}
-			row.Panels = append(row.Panels, panel)
 		}
-		page.Rows = append(page.Rows, row)
 	}
-	return page
+	return vmui{Title: title, Rows: []vmuiRow{row}}
+}
+
+func (p *Panel) vmui() vmuiPanel {
+	// The page has no step that follows from the interval of points, and doesn't
+	// tell which time it shows. The window is long enough for the Collector's
+	// default, a point each 10 s.
+	t := terms{window: "30s", whole: "5m", top: "10"}
+	panel := vmuiPanel{Title: p.Title, Description: p.Description, Unit: p.Unit.Label, Width: 4}
+	for _, q := range p.Queries {
+		expr := q.promQL(t, p.Unit)
+		if !strings.Contains(q.Legend, "host_name") {
+			// The page puts a legend under its host's name.
+			expr = `label_replace(` + expr + `, "host_name", "all", "", "")`
+		}
+		// An axis starts at the lowest value, which the first point makes 0.
+		panel.Expr = append(panel.Expr, `(`+expr+`) * (time() > bool start())`)
+		panel.Alias = append(panel.Alias, q.Legend)
+	}
+	return panel
 }

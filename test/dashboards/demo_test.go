@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,49 +58,66 @@ func TestDemo(t *testing.T) {
 	making.NothingLeft(t, p, tmp)
 }
 
-// looksRight opens the demo's page in a browser: every panel draws what its
-// legend names.
+// looksRight opens the demo's page in a browser: it shows all tabs, and each
+// panel draws what its legend names.
 func looksRight(t *testing.T, address string) {
-	// All panels at once: the page asks only for those that are seen.
-	const width = 1440
-	page := browser.Open(t, program(t, "CHROMIUM"), width, 3100)
+	// All panels at once: the page runs only the queries of visible panels.
+	page := browser.Open(t, program(t, "CHROMIUM"), 1440, 5000)
 	page.Go(t, address)
-	var panels []struct {
-		Title   string
-		Legends []string
-		Drawn   bool // more on the canvas than its grid
-		Says    string
+	for i, tab := range vmui(t) {
+		button := fmt.Sprintf(".vm-predefined-panels-tabs__tab:nth-child(%d)", i+1)
+		page.Click(t, button)
+		panels := tab.draws(t, page)
+		for _, p := range panels {
+			if tab.queries[p.Title] == nil {
+				t.Errorf("%s: unexpected panel %q", tab.title, p.Title)
+			}
+			for _, legend := range p.Legends {
+				if strings.ContainsAny(legend, "{}=") {
+					t.Errorf("%s: panel %q: legend %q isn't a name", tab.title, p.Title, legend)
+				}
+			}
+		}
+		if dir := os.Getenv("SCREENSHOT"); dir != "" {
+			rows := 2 // more are too small to read in a README
+			if os.Getenv("SCREENSHOT_ALL") != "" {
+				rows = (len(panels) + 2) / 3
+			}
+			var bottom float64
+			page.Eval(t, fmt.Sprintf(`document.querySelectorAll(".vm-predefined-panel")[%d].parentElement.getBoundingClientRect().bottom`,
+				min(3*rows, len(panels))-1), &bottom)
+			path := filepath.Join(dir, "demo-"+strings.ToLower(strings.Fields(tab.title)[0])+".png")
+			if err := os.WriteFile(path, page.Screenshot(t, bottom+12), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	want := vmui(t)
+}
+
+// drawn is what there is to see of a panel.
+type drawn struct {
+	Title   string
+	Legends []string
+	Drawn   bool // more on the canvas than its grid
+	Says    string
+}
+
+// draws waits until all panels of a tab are drawn.
+func (tab tab) draws(t *testing.T, page *browser.Page) (panels []drawn) {
+	t.Helper()
 	proc.Eventually(t, func() string {
 		page.Eval(t, panelsScript, &panels)
-		if len(panels) != len(want) {
-			return fmt.Sprintf("%d panels of %d", len(panels), len(want))
+		if len(panels) != len(tab.queries) {
+			return fmt.Sprintf("%s: %d panels of %d", tab.title, len(panels), len(tab.queries))
 		}
 		for _, p := range panels {
 			if !p.Drawn || len(p.Legends) == 0 || p.Says != "" {
-				return fmt.Sprintf("panel %q: drawn %t, legends %q, says %q", p.Title, p.Drawn, p.Legends, p.Says)
+				return fmt.Sprintf("%s: panel %q: drawn %t, legends %q, says %q", tab.title, p.Title, p.Drawn, p.Legends, p.Says)
 			}
 		}
 		return ""
 	})
-	for _, p := range panels {
-		if want[p.Title] == nil {
-			t.Errorf("a panel %q", p.Title)
-		}
-		for _, legend := range p.Legends {
-			if strings.ContainsAny(legend, "{}=") {
-				t.Errorf("panel %q: legend %q is no name", p.Title, legend)
-			}
-		}
-	}
-	if path := os.Getenv("SCREENSHOT"); path != "" {
-		var bottom float64 // of two rows; more is too small to read in a README
-		page.Eval(t, `document.querySelectorAll(".vm-predefined-panel")[5].parentElement.getBoundingClientRect().bottom`, &bottom)
-		if err := os.WriteFile(path, page.Screenshot(t, bottom+12), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return panels
 }
 
 // aMinute waits until the page, which shows a minute, is full.
@@ -118,8 +136,8 @@ func aMinute(t *testing.T, b backend) {
 	}
 }
 
-// panelsScript says what there is to see of each panel. The grid is gray, text
-// black, and curves are neither.
+// panelsScript returns what there is to see of each panel. The grid is gray, text
+// is black, and curves are neither.
 const panelsScript = `[...document.querySelectorAll(".vm-predefined-panel")].map(panel => {
 	const canvas = panel.querySelector("canvas");
 	let colored = 0;

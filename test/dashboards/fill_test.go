@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,13 +18,17 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
+// The kinds of histograms, as in the receiver's configuration.
+const explicit, exponential = "explicit", "exponential"
+
 // fill has the built Collector send to some backends what there can be: agents
-// of all layouts in all scenarios, one that is slow, a ring-kernel runtime and a
-// split-inference session. What takes too long, or other hosts, is made up.
-func fill(t *testing.T, backends ...backend) {
+// of all layouts in all scenarios, agents with which something is wrong, a
+// ring-kernel runtime, a split-inference session, and its own metrics. At the
+// end, an agent and the Collector of another host die.
+func fill(t *testing.T, kind string, backends ...backend) {
 	t.Helper()
 	for _, b := range backends {
-		b.past(t)
+		b.made(t, kind)
 	}
 	dir := t.TempDir()
 	for _, s := range simulate.Scenarios() {
@@ -37,19 +42,60 @@ func fill(t *testing.T, backends ...backend) {
 		}
 		run(t, cfg)
 	}
-	slow := simulate.FleetConfig{Dir: dir, Prefix: "slow", Agents: 1}
-	slow.Agent.Rate, slow.Agent.Traffic = 100, simulate.KVCache()
-	slow.Agent.Traffic.Latency = 3 * time.Second // as its ring says; nobody waits
-	run(t, slow)
+	slow := simulate.KVCache()
+	slow.Latency = 3 * time.Second // as its ring says; nobody waits
+	run(t, agents(dir, "slow", slow))
+	posts := simulate.KVCache()
+	posts.Block, posts.Bandwidth, posts.Latency, posts.PollEvery, posts.HeldUpShare = 512, 1e12, 0, 0, 0
+	run(t, agents(dir, "posts", posts))
+	restarts := agents(dir, "restarts", simulate.KVCache())
+	restarts.Agent.RestartEvery = 2 * time.Second
+	run(t, restarts)
+	dies := run(t, agents(dir, "dies", simulate.KVCache()))
+	truncated(t, dir, "dies-0")
 
 	otlp := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
-	startCollector(t, dir, otlp, backends)
-	example(t, "ringkernel", otlp, "-bad", "0.05", "-pause-every", "2s", "-pause", "500ms")
-	example(t, "session", otlp, "-dir", t.TempDir(), "-tokens", "1000000")
+	startCollector(t, dir, host, otlp, kind, backends)
+	ringkernel, session := []string{"-bad", "0.05", "-pause-every", "2s", "-pause", "500ms"}, []string{"-dir", t.TempDir(), "-tokens", "1000000"}
+	if kind == exponential {
+		ringkernel = append(ringkernel, "-exponential")
+	}
+	example(t, "ringkernel", otlp, kind, ringkernel...)
+	example(t, "session", otlp, kind, session...)
+
+	other := t.TempDir()
+	run(t, agents(other, "unwatched", simulate.KVCache()))
+	collector := startCollector(t, other, deadHost, fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t)), kind, backends)
+
+	for _, b := range backends {
+		b.waitFor(t, `increase(nixl_transfer_requests_total{nixl_agent_name="dies-0"}[1m]) > 0`)
+		b.waitFor(t, fmt.Sprintf(`nixl_telemetry_ring_utilization_ratio{host_name=%q} > 0`, deadHost))
+	}
+	dies()
+	collector.Signal(t, syscall.SIGKILL)
+	collector.Wait(t)
 }
 
-// run runs agents until the end of the test.
-func run(t *testing.T, cfg simulate.FleetConfig) {
+func agents(dir, name string, traffic simulate.Traffic) simulate.FleetConfig {
+	cfg := simulate.FleetConfig{Dir: dir, Prefix: name, Agents: 1}
+	cfg.Agent.Rate, cfg.Agent.Traffic = 100, traffic
+	return cfg
+}
+
+// truncated leaves the first half of an agent's ring, which no receiver can open.
+func truncated(t *testing.T, dir, name string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "truncated"), text[:len(text)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs agents until the end of the test, or until stop is called.
+func run(t *testing.T, cfg simulate.FleetConfig) (stop func()) {
 	t.Helper()
 	cfg.Agent.Seed = 1
 	fleet, err := simulate.NewFleet(cfg)
@@ -59,47 +105,57 @@ func run(t *testing.T, cfg simulate.FleetConfig) {
 	if err := fleet.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := fleet.Run(ctx); err != nil {
 			t.Errorf("agents %s: %v", cfg.Prefix, err)
 		}
 	})
-	t.Cleanup(func() {
-		stop()
+	stop = func() {
+		cancel()
 		running.Wait()
-	})
+	}
+	t.Cleanup(stop)
+	return stop
 }
 
 // startCollector starts one that reads a directory and takes OTLP, and sends
-// both to all backends.
-func startCollector(t *testing.T, dir, otlp string, backends []backend) {
+// both and its own metrics to all backends. Another backend can't be reached.
+func startCollector(t *testing.T, dir, hostName, otlp, kind string, backends []backend) *proc.Process {
 	t.Helper()
-	exporters, names := "", ""
+	exporters, names, readers := "", "", ""
 	for _, b := range backends {
 		exporters += fmt.Sprintf("  otlp_http/%s: {endpoint: %q}\n", b.name, b.otlp)
 		names += "otlp_http/" + b.name + ", "
+		readers += fmt.Sprintf("      - periodic: {interval: 1000, exporter: {otlp: {protocol: http/protobuf, endpoint: %q}}}\n", b.otlp+"/v1/metrics")
 	}
 	config := filepath.Join(t.TempDir(), "collector.yaml")
 	text := fmt.Sprintf(`
 receivers:
-  nixl_shm: {directories: [%q], collection_interval: 1s, host_name: %s}
-  otlp: {protocols: {grpc: {endpoint: %q}}}
+  nixl_shm:
+    directories: [%q]
+    collection_interval: 1s
+    host_name: %s
+    histograms: {duration: {kind: %[3]s}, size: {kind: %[3]s}, throughput: {kind: %[3]s}}
+  otlp: {protocols: {grpc: {endpoint: %[4]q}}}
 exporters:
-%sservice:
-  pipelines: {metrics: {receivers: [nixl_shm, otlp], exporters: [%s]}}
-  telemetry: {metrics: {level: none}}
-`, dir, host, otlp, exporters, names)
+%[5]s  otlp_http/unreachable: {endpoint: "http://127.0.0.1:1", retry_on_failure: {enabled: false}}
+service:
+  pipelines: {metrics: {receivers: [nixl_shm, otlp], exporters: [%[6]s otlp_http/unreachable]}}
+  telemetry:
+    logs: {level: error, output_paths: [/dev/null]}
+    metrics:
+      readers:
+%[7]s`, dir, hostName, kind, otlp, exporters, names, readers)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	proc.Start(t, exec.CommandContext(t.Context(), program(t, "OTELCOL_NIXL"), "--config="+config)).
-		WaitFor(t, "Everything is ready")
+	return proc.Start(t, exec.CommandContext(t.Context(), program(t, "OTELCOL_NIXL"), "--config="+config))
 }
 
 // example runs one of the project's examples until the end of the test.
-func example(t *testing.T, name, otlp string, args ...string) {
+func example(t *testing.T, name, otlp, kind string, args ...string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".")
@@ -109,5 +165,8 @@ func example(t *testing.T, name, otlp string, args ...string) {
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+otlp, "OTEL_METRIC_EXPORT_INTERVAL=1000")
+	if kind == exponential {
+		cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION=base2_exponential_bucket_histogram")
+	}
 	proc.Start(t, cmd)
 }

@@ -120,7 +120,7 @@ func (b backend) get(t *testing.T, path string, query url.Values) ([]byte, error
 	return text, err
 }
 
-// series is one of what a query gives.
+// series is one of a query's result; the value of a histogram is its count.
 type series struct {
 	labels map[string]string
 	value  float64
@@ -129,7 +129,7 @@ type series struct {
 // query asks for the newest values.
 func (b backend) query(t *testing.T, expr string) ([]series, error) {
 	t.Helper()
-	// The step is for VictoriaMetrics: what is older isn't a newest value.
+	// The step is for VictoriaMetrics, which doesn't look further back.
 	text, err := b.get(t, "/api/v1/query", url.Values{"query": {expr}, "step": {"10s"}})
 	if err != nil {
 		return nil, err
@@ -137,8 +137,9 @@ func (b backend) query(t *testing.T, expr string) ([]series, error) {
 	var answer struct {
 		Data struct {
 			Result []struct {
-				Metric map[string]string
-				Value  [2]any
+				Metric    map[string]string
+				Value     [2]any
+				Histogram []json.RawMessage
 			}
 		}
 	}
@@ -147,6 +148,13 @@ func (b backend) query(t *testing.T, expr string) ([]series, error) {
 	}
 	var list []series
 	for _, r := range answer.Data.Result {
+		if len(r.Histogram) == 2 {
+			var h struct{ Count string }
+			if err := json.Unmarshal(r.Histogram[1], &h); err != nil {
+				return nil, err
+			}
+			r.Value[1] = h.Count
+		}
 		number, ok := r.Value[1].(string)
 		if !ok {
 			return nil, fmt.Errorf("a value of %v", r.Value)

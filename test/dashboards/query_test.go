@@ -22,39 +22,89 @@ type grafana struct {
 	UID        string
 	Templating struct {
 		List []struct {
-			Name, Type string
-			Query      any // text or an object
-			Multi      bool
-			Current    struct{ Value any }
+			Name, Type, Regex string
+			Query             any // text or an object
+			Multi             bool
+			Current           struct{ Value any }
 		}
 	}
-	Panels []struct {
-		Title   string
-		Targets []struct{ Expr string }
+	Annotations struct {
+		List []struct{ Name, Expr string }
+	}
+	Panels []panel
+}
+
+type panel struct {
+	Title   string
+	Type    string
+	Targets []struct{ Expr string }
+	Panels  []panel // of a collapsed row
+}
+
+// all yields the panels, including those of collapsed rows.
+func (d *grafana) all(yield func(panel) bool) {
+	for _, p := range d.Panels {
+		for _, q := range append([]panel{p}, p.Panels...) {
+			if !yield(q) {
+				return
+			}
+		}
 	}
 }
 
-// The window of rates, the host of the agents and, for a single choice, one of
-// layout v4: older ones don't tell all there is.
-const window, host, agent = "10s", "here", "steady-4"
+const (
+	window   = "10s"  // of rates
+	host     = "here" // of the agents
+	deadHost = "dead" // of the Collector that dies
+	// agent is a single choice, of layout v4: older layouts report less.
+	agent = "steady-4"
+)
 
 // TestQueries runs all queries of all dashboards, and all alerts, on each
-// backend.
+// backend, with each kind of histograms.
 func TestQueries(t *testing.T) {
-	backends := []backend{startVictoriaMetrics(t)}
-	if os.Getenv("PROMETHEUS") != "" {
-		backends = append(backends, startPrometheus(t))
-	} else {
-		t.Log("without Prometheus: PROMETHEUS doesn't name a program")
-	}
-	fill(t, backends...)
-	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) {
-			t.Run("grafana", b.testGrafana)
-			t.Run("victoriametrics", b.testVMUI)
-			t.Run("top", b.testTop)
-			t.Run("alerts", b.testAlerts)
+	for _, kind := range []string{explicit, exponential} {
+		t.Run(kind, func(t *testing.T) {
+			backends := []backend{startVictoriaMetrics(t)}
+			if os.Getenv("PROMETHEUS") != "" {
+				backends = append(backends, startPrometheus(t))
+			} else {
+				t.Log("without Prometheus: PROMETHEUS doesn't name a program")
+			}
+			fill(t, kind, backends...)
+			for _, b := range backends {
+				t.Run(b.name, func(t *testing.T) {
+					b.testForm(t, kind)
+					t.Run("grafana", b.testGrafana)
+					t.Run("victoriametrics", b.testVMUI)
+					t.Run("top", b.testTop)
+					t.Run("alerts", b.testAlerts)
+				})
+			}
 		})
+	}
+}
+
+// testForm makes sure that the backend has the histograms in one form only.
+func (b backend) testForm(t *testing.T, kind string) {
+	t.Helper()
+	forms := map[string]string{
+		"le":      `count(nixl_transfer_duration_seconds_bucket{le!=""})`,
+		"vmrange": `count(nixl_transfer_duration_seconds_bucket{vmrange!=""})`,
+		"native":  `count(nixl_transfer_duration_seconds)`,
+	}
+	want := "le"
+	switch {
+	case kind == exponential && b.name == "Prometheus":
+		want = "native"
+	case kind == exponential:
+		want = "vmrange"
+	}
+	b.waitFor(t, forms[want])
+	for form, expr := range forms {
+		if list, err := b.query(t, expr); err != nil || form != want && len(list) > 0 {
+			t.Errorf("%s: %v, error %v", expr, list, err)
+		}
 	}
 }
 
@@ -68,9 +118,18 @@ func (b backend) testGrafana(t *testing.T) {
 			var d grafana
 			readJSON(t, path, &d)
 			choices := b.variables(t, &d)
-			for _, p := range d.Panels {
+			for p := range d.all {
+				if p.Type == "heatmap" { // each of its queries is for a form of histograms
+					b.anyHasData(t, p, choices)
+					continue
+				}
 				for _, target := range p.Targets {
 					b.hasData(t, p.Title, choices.Replace(target.Expr))
+				}
+			}
+			for _, a := range d.Annotations.List {
+				if _, err := b.query(t, choices.Replace(a.Expr)); err != nil {
+					t.Errorf("annotation %s: %v", a.Name, err)
 				}
 			}
 		})
@@ -78,10 +137,11 @@ func (b backend) testGrafana(t *testing.T) {
 }
 
 // variables checks that there is something to choose, and chooses it: one of
-// what is single, all of the rest, and what is chosen at first of what is known.
+// what is single, all of the rest, and the default of fixed options.
 func (b backend) variables(t *testing.T, d *grafana) *strings.Replacer {
 	t.Helper()
-	query := regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
+	values := regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
+	result := regexp.MustCompile(`^query_result\((.*)\)$`)
 	chosen := []string{"$__rate_interval", window, "$__range", "30s"}
 	for _, v := range d.Templating.List {
 		if v.Type == "custom" {
@@ -92,7 +152,11 @@ func (b backend) variables(t *testing.T, d *grafana) *strings.Replacer {
 		}
 		var of struct{ Query string }
 		remarshal(t, v.Query, &of)
-		m := query.FindStringSubmatch(of.Query)
+		if m := result.FindStringSubmatch(of.Query); m != nil {
+			chosen = append(chosen, "${"+v.Name+"}", b.result(t, m[1], v.Regex))
+			continue
+		}
+		m := values.FindStringSubmatch(of.Query)
 		if m == nil {
 			t.Fatalf("variable %s: %s", v.Name, of.Query)
 		}
@@ -111,61 +175,133 @@ func (b backend) variables(t *testing.T, d *grafana) *strings.Replacer {
 			return ""
 		})
 		if v.Multi {
-			value = ".*" // what Grafana is told to take for all
+			value = ".*" // Grafana's value for all
 		}
 		chosen = append(chosen, "$"+v.Name, value)
 	}
 	return strings.NewReplacer(chosen...)
 }
 
-func (b backend) testVMUI(t *testing.T) {
-	for title, queries := range vmui(t) {
-		for _, expr := range queries {
-			b.hasData(t, title, expr)
+// result is the value of a variable that takes it from the result of a query,
+// as Grafana writes it: empty if there is none.
+func (b backend) result(t *testing.T, expr, pattern string) string {
+	t.Helper()
+	list, err := b.query(t, expr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list {
+		var labels []string
+		for k, v := range s.labels {
+			labels = append(labels, fmt.Sprintf("%s=%q", k, v))
+		}
+		text := fmt.Sprintf("{%s} %g", strings.Join(labels, ","), s.value)
+		if m := regexp.MustCompile(strings.Trim(pattern, "/")).FindStringSubmatch(text); m != nil {
+			return m[1]
 		}
 	}
+	return ""
 }
 
-// vmui are the queries of VictoriaMetrics' page, by the titles of their panels.
-func vmui(t *testing.T) map[string][]string {
-	t.Helper()
-	var d struct {
-		Rows []struct {
-			Panels []struct {
-				Title string
-				Expr  []string
+func (b backend) testVMUI(t *testing.T) {
+	if b.name != "VictoriaMetrics" {
+		t.Skip("it has no such page")
+	}
+	for _, tab := range vmui(t) {
+		for title, queries := range tab.queries {
+			for _, expr := range queries {
+				b.hasData(t, title, expr)
 			}
 		}
 	}
-	readJSON(t, file(t, "dashboards", "victoriametrics", "nixl.json"), &d)
-	panels := make(map[string][]string)
-	for _, r := range d.Rows {
-		for _, p := range r.Panels {
-			panels[p.Title] = p.Expr
-		}
-	}
-	if len(panels) == 0 {
-		t.Fatal("no panels")
-	}
-	return panels
 }
 
-// hasData fails the test where a query doesn't give a number in the end.
+// tab is a dashboard of VictoriaMetrics' page.
+type tab struct {
+	title   string
+	queries map[string][]string // by the titles of panels
+}
+
+// vmui returns the tabs, in order.
+func vmui(t *testing.T) []tab {
+	t.Helper()
+	paths, err := filepath.Glob(file(t, "dashboards", "victoriametrics", "*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d dashboards, error %v", len(paths), err)
+	}
+	var tabs []tab
+	for _, path := range paths {
+		var d struct {
+			Title string
+			Rows  []struct {
+				Panels []struct {
+					Title string
+					Expr  []string
+				}
+			}
+		}
+		readJSON(t, path, &d)
+		panels := make(map[string][]string)
+		for _, r := range d.Rows {
+			for _, p := range r.Panels {
+				panels[p.Title] = p.Expr
+			}
+		}
+		if len(panels) == 0 {
+			t.Fatalf("%s: no panels", path)
+		}
+		tabs = append(tabs, tab{d.Title, panels})
+	}
+	return tabs
+}
+
+// hasData fails the test if a query never returns a number.
 func (b backend) hasData(t *testing.T, title, expr string) {
 	t.Helper()
 	proc.Eventually(t, func() string {
 		b.record(t, expr)
-		list, err := b.query(t, expr)
-		if err != nil {
-			return fmt.Sprintf("%s: %s: %v", title, expr, err)
+		if problem := b.number(t, expr); problem != "" {
+			return title + ": " + problem
 		}
-		for _, s := range list {
-			if !math.IsNaN(s.value) && !math.IsInf(s.value, 0) {
+		return ""
+	})
+}
+
+// anyHasData fails the test if no query of a panel ever returns a number.
+func (b backend) anyHasData(t *testing.T, p panel, choices *strings.Replacer) {
+	t.Helper()
+	proc.Eventually(t, func() string {
+		problems := ""
+		for _, target := range p.Targets {
+			problem := b.number(t, choices.Replace(target.Expr))
+			if problem == "" {
 				return ""
 			}
+			problems += p.Title + ": " + problem + "; "
 		}
-		return fmt.Sprintf("%s: %s: no number among %d series", title, expr, len(list))
+		return problems
 	})
+}
+
+// waitFor waits until a query returns a number.
+func (b backend) waitFor(t *testing.T, expr string) {
+	t.Helper()
+	proc.Eventually(t, func() string { return b.number(t, expr) })
+}
+
+// number reports why a query doesn't return a number, or a native histogram.
+func (b backend) number(t *testing.T, expr string) string {
+	t.Helper()
+	list, err := b.query(t, expr)
+	if err != nil {
+		t.Fatalf("%s: %v", expr, err) // it never works
+	}
+	for _, s := range list {
+		if !math.IsNaN(s.value) && !math.IsInf(s.value, 0) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%s: no number among %d series", expr, len(list))
 }
 
 func readJSON(t *testing.T, path string, into any) {

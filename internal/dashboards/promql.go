@@ -5,17 +5,19 @@ import (
 	"strings"
 )
 
-// shown is how many series are in a panel that doesn't show all.
-func shown(what string) Variable {
-	return Variable{Name: "top", Label: what + " shown", Options: []string{"10", "20", "50", "all : 1000000"}}
-}
-
-// ranked is a panel of the series that are highest over the whole time that is
-// shown. A topk alone chooses anew at each of its points: there would be many
-// more lines than it says, all of them in pieces.
+// ranked returns a panel of the series that are highest over the whole time
+// that is shown. A topk alone chooses anew at each point, which draws many more
+// lines than it names, all of them in pieces.
 func ranked(title, description string, unit Unit, expr, legend string) Panel {
 	p := lines(title, description, unit, expr, legend).wide(12)
 	p.Queries[0].Rank = expr
+	return p
+}
+
+// lowest returns a panel of the series that are lowest.
+func lowest(title, description string, unit Unit, expr, legend string) Panel {
+	p := ranked(title, description, unit, expr, legend)
+	p.Queries[0].Lowest = true
 	return p
 }
 
@@ -24,7 +26,7 @@ var (
 	window  = regexp.MustCompile(`\[[^]]+\]`)
 )
 
-// terms are what a program that draws dashboards has for the placeholders.
+// terms are what a placeholder of a query becomes.
 type terms struct {
 	selector string // of the series that the variables choose
 	window   string // long enough for a rate
@@ -32,7 +34,7 @@ type terms struct {
 	top      string // how many series of those that are ranked
 }
 
-// promQL is the query in the terms of a program.
+// promQL returns the query, with its placeholders replaced.
 func (q *Query) promQL(t terms, unit Unit) string {
 	expr := t.fillIn(current.ReplaceAllString(q.Expr, "$1"))
 	if unit.Factor != "" {
@@ -42,15 +44,18 @@ func (q *Query) promQL(t terms, unit Unit) string {
 		return expr
 	}
 	rank := current.ReplaceAllString(q.Rank, "avg_over_time($1[@])")
-	// One value for all points, of which each backend is sure beforehand, and
-	// works it out once.
+	// One value for all points: backends evaluate it once.
 	rank = window.ReplaceAllLiteralString(rank, "["+t.whole+"] @ end()")
-	// The comparison leaves out what is not a number, and more: VictoriaMetrics
-	// looks at the chosen series only where the right side isn't an aggregation.
-	return expr + " and topk(" + t.top + ", " + t.fillIn(rank) + ") >= 0"
+	choose := "topk("
+	if q.Lowest {
+		choose = "bottomk("
+	}
+	// The comparison drops NaN. Without it, VictoriaMetrics also evaluates the
+	// left side for all series.
+	return expr + " and " + choose + t.top + ", " + t.fillIn(rank) + ") >= 0"
 }
 
-// fillIn puts the selector and the window into an expression.
+// fillIn replaces the selector and the window.
 func (t terms) fillIn(expr string) string {
 	if t.selector == "" {
 		expr = strings.NewReplacer("{@}", "", "{@,", "{").Replace(expr)

@@ -1,0 +1,87 @@
+package dashboards
+
+import "strings"
+
+// histogram is a histogram in any of the forms that backends store:
+//
+//   - Prometheus stores an explicit histogram as series with the label le, and
+//     an exponential one as one native histogram under the metric's own name;
+//   - VictoriaMetrics stores an exponential histogram as series with the label
+//     vmrange, which its functions of histograms take like le.
+//
+// An expression asks for the series of buckets or, if there are none, for the
+// native histogram. VictoriaMetrics has no histogram_sum and no
+// histogram_count, so that no expression may use them.
+type histogram struct {
+	name     string // without _bucket
+	matchers string // beside those of the variables, or empty
+	foreign  bool   // it isn't an agent's, so that the variables don't select it
+}
+
+func (h histogram) where(matchers string) histogram {
+	h.matchers = matchers
+	return h
+}
+
+func (h histogram) rate(suffix string) string {
+	selector := "{@}"
+	switch {
+	case h.foreign:
+		selector = "{" + h.matchers + "}"
+	case h.matchers != "":
+		selector = "{@," + h.matchers + "}"
+	}
+	return "(rate(" + h.name + suffix + selector + "[@]))"
+}
+
+// buckets returns the rates of the buckets.
+func (h histogram) buckets() string { return "sum by (le, vmrange) " + h.rate("_bucket") }
+
+// native returns the rate of the native histogram.
+func (h histogram) native(by string) string { return "sum " + grouped(by) + h.rate("") }
+
+// quantile returns a quantile, by labels.
+func (h histogram) quantile(phi, by string) string {
+	return either(
+		"histogram_quantile("+phi+", sum "+grouped("le, vmrange", by)+h.rate("_bucket")+")",
+		"histogram_quantile("+phi+", "+h.native(by)+")",
+	)
+}
+
+// mean returns the mean, by labels.
+func (h histogram) mean(by string) string {
+	return either(
+		"sum "+grouped(by)+h.rate("_sum")+" / sum "+grouped(by)+h.rate("_count"),
+		"histogram_avg("+h.native(by)+")",
+	)
+}
+
+// ratio returns the sum of a histogram divided by that of another one, which
+// has as many observations.
+func ratio(h, of histogram, by string) string {
+	return either(
+		"sum "+grouped(by)+h.rate("_sum")+" / sum "+grouped(by)+of.rate("_sum"),
+		"histogram_avg("+h.native(by)+") / histogram_avg("+of.native(by)+")",
+	)
+}
+
+// either returns the first expression, and the second one where the first has
+// no series.
+func either(expr, other string) string { return "(" + expr + " or " + other + ")" }
+
+// grouped returns the clause that keeps some labels.
+func grouped(by ...string) string {
+	labels := strings.Trim(strings.Join(by, ", "), ", ")
+	if labels == "" {
+		return ""
+	}
+	return "by (" + labels + ") "
+}
+
+// The histograms of NIXL agents.
+var (
+	transferTime  = histogram{name: "nixl_transfer_duration_seconds"}
+	postTime      = histogram{name: "nixl_transfer_post_duration_seconds"}
+	transferSize  = histogram{name: "nixl_transfer_size_bytes"}
+	transferSpeed = histogram{name: "nixl_transfer_throughput_bytes_per_second"}
+)

@@ -1,0 +1,157 @@
+//go:build linux
+
+package dashboards
+
+import (
+	"bytes"
+	"net/http"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+)
+
+// made sends a backend what can't be had from real programs here:
+//
+//   - an agent with every label that dashboards select by, and size classes;
+//   - an agent whose ring another consumer reads;
+//   - a Collector whose storage extension fails;
+//   - GPUs that DCGM's exporter watches, and Dynamo's frontend.
+func (b backend) made(t *testing.T, kind string) {
+	t.Helper()
+	md := pmetric.NewMetrics()
+	pod := reports(md, map[string]string{
+		"service.name": "decode", "host.name": "node-1", "nixl.agent.name": "rank-0", "k8s.cluster.name": "cluster-1",
+		"k8s.namespace.name": "inference", "k8s.pod.name": "decode-0", "gen_ai.request.model": "llama", "service.instance.id": "pod",
+	})
+	pod.sum("nixl.telemetry.ring.capacity", "{event}", func(time.Duration) float64 { return 4096 })
+	pod.histogram("nixl.transfer.duration", "s", kind, map[string]string{"nixl.transfer.size_class": "le_64KiB"})
+	taken := reports(md, map[string]string{
+		"service.name": "nixl", "host.name": host, "nixl.agent.name": "taken-0", "service.instance.id": "taken",
+	})
+	taken.counter("nixl.telemetry.ring.foreign_reads", "{read}", func(ago time.Duration) float64 { return ago.Minutes() + past.Minutes() })
+	storage := reports(md, map[string]string{"service.name": "otelcol-nixl", "service.instance.id": "failing-storage"})
+	storage.counter("otelcol_receiver_nixl_shm_checkpoint_failures", "{failure}",
+		func(ago time.Duration) float64 { return ago.Minutes() + past.Minutes() })
+	gpu := reports(md, map[string]string{"service.name": "dcgm-exporter", "service.instance.id": "gpu"})
+	for _, name := range []string{"DCGM_FI_PROF_NVLINK_TX_BYTES", "DCGM_FI_PROF_NVLINK_RX_BYTES", "DCGM_FI_DEV_MEM_COPY_UTIL"} {
+		gpu.gauge(name, map[string]string{"Hostname": "node-1", "gpu": "0"}, func(time.Duration) float64 { return 42 })
+	}
+	frontend := reports(md, map[string]string{"service.name": "dynamo", "service.instance.id": "frontend"})
+	for _, name := range []string{"dynamo_frontend_time_to_first_token_seconds", "dynamo_frontend_inter_token_latency_seconds"} {
+		frontend.histogram(name, "", kind, map[string]string{"model": "llama"})
+	}
+
+	text, err := pmetricotlp.NewExportRequestFromMetrics(md).MarshalProto()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.otlp+"/v1/metrics", bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-protobuf")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode/100 != 2 {
+		t.Fatalf("%s: %s", b.name, response.Status)
+	}
+}
+
+// What is made has points from some minutes ago until some minutes ahead, so
+// that it is there for as long as a test may take.
+const past, ahead, step = 3 * time.Minute, 9 * time.Minute, 5 * time.Second
+
+type reporter struct{ metrics pmetric.MetricSlice }
+
+// reports adds a resource.
+func reports(md pmetric.Metrics, attributes map[string]string) reporter {
+	rm := md.ResourceMetrics().AppendEmpty()
+	for k, v := range attributes {
+		rm.Resource().Attributes().PutStr(k, v)
+	}
+	return reporter{rm.ScopeMetrics().AppendEmpty().Metrics()}
+}
+
+func (r reporter) metric(name, unit string) pmetric.Metric {
+	m := r.metrics.AppendEmpty()
+	m.SetName(name)
+	m.SetUnit(unit)
+	return m
+}
+
+func (r reporter) sum(name, unit string, value func(ago time.Duration) float64) pmetric.Sum {
+	sum := r.metric(name, unit).SetEmptySum()
+	sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	points(sum.DataPoints(), nil, value)
+	return sum
+}
+
+func (r reporter) counter(name, unit string, value func(ago time.Duration) float64) {
+	r.sum(name, unit, value).SetIsMonotonic(true)
+}
+
+func (r reporter) gauge(name string, attributes map[string]string, value func(ago time.Duration) float64) {
+	points(r.metric(name, "").SetEmptyGauge().DataPoints(), attributes, value)
+}
+
+// histogram adds one of a kind of the receiver's, with an observation of about
+// 3 per step.
+func (r reporter) histogram(name, unit, kind string, attributes map[string]string) {
+	m := r.metric(name, unit)
+	if kind == explicit {
+		h := m.SetEmptyHistogram()
+		h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+		each(func(at pcommon.Timestamp, ago time.Duration) {
+			n := uint64((ago + past) / step)
+			p := h.DataPoints().AppendEmpty()
+			p.SetTimestamp(at)
+			put(p.Attributes(), attributes)
+			p.ExplicitBounds().FromRaw([]float64{1, 2, 4})
+			p.BucketCounts().FromRaw([]uint64{0, 0, n, 0})
+			p.SetCount(n)
+			p.SetSum(3 * float64(n))
+		})
+		return
+	}
+	h := m.SetEmptyExponentialHistogram()
+	h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	each(func(at pcommon.Timestamp, ago time.Duration) {
+		n := uint64((ago + past) / step)
+		p := h.DataPoints().AppendEmpty()
+		p.SetTimestamp(at)
+		put(p.Attributes(), attributes)
+		p.Positive().SetOffset(1) // scale 0: from 2 to 4
+		p.Positive().BucketCounts().FromRaw([]uint64{n})
+		p.SetCount(n)
+		p.SetSum(3 * float64(n))
+	})
+}
+
+func points(list pmetric.NumberDataPointSlice, attributes map[string]string, value func(ago time.Duration) float64) {
+	each(func(at pcommon.Timestamp, ago time.Duration) {
+		p := list.AppendEmpty()
+		p.SetTimestamp(at)
+		put(p.Attributes(), attributes)
+		p.SetDoubleValue(value(ago))
+	})
+}
+
+// each calls a function for each point in time; ago is negative before now.
+func each(do func(at pcommon.Timestamp, ago time.Duration)) {
+	now := time.Now()
+	for ago := -past; ago <= ahead; ago += step {
+		do(pcommon.NewTimestampFromTime(now.Add(ago)), ago)
+	}
+}
+
+func put(m pcommon.Map, attributes map[string]string) {
+	for k, v := range attributes {
+		m.PutStr(k, v)
+	}
+}
