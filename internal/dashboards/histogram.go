@@ -16,6 +16,10 @@ type histogram struct {
 	name     string // without _bucket
 	matchers string // beside those of the variables, or empty
 	foreign  bool   // it isn't an agent's, so that the variables don't select it
+	// equal histograms may hold a single value, such as the size of all blocks.
+	// VictoriaMetrics rounds the bounds of an exponential histogram to four
+	// digits, and drops buckets whose bounds are then equal.
+	equal bool
 }
 
 func (h histogram) where(matchers string) histogram {
@@ -42,18 +46,22 @@ func (h histogram) native(by string) string { return "sum " + grouped(by) + h.ra
 
 // quantile returns a quantile, by labels.
 func (h histogram) quantile(phi, by string) string {
-	return either(
-		"histogram_quantile("+phi+", sum "+grouped("le, vmrange", by)+h.rate("_bucket")+")",
-		"histogram_quantile("+phi+", "+h.native(by)+")",
-	)
+	buckets := "histogram_quantile(" + phi + ", sum " + grouped("le, vmrange", by) + h.rate("_bucket") + ")"
+	native := "histogram_quantile(" + phi + ", " + h.native(by) + ")"
+	if h.equal {
+		return either(buckets, native, h.sums(by))
+	}
+	return either(buckets, native)
 }
 
 // mean returns the mean, by labels.
 func (h histogram) mean(by string) string {
-	return either(
-		"sum "+grouped(by)+h.rate("_sum")+" / sum "+grouped(by)+h.rate("_count"),
-		"histogram_avg("+h.native(by)+")",
-	)
+	return either(h.sums(by), "histogram_avg("+h.native(by)+")")
+}
+
+// sums returns the mean of a histogram that isn't native.
+func (h histogram) sums(by string) string {
+	return "sum " + grouped(by) + h.rate("_sum") + " / sum " + grouped(by) + h.rate("_count")
 }
 
 // ratio returns the sum of a histogram divided by that of another one, which
@@ -65,9 +73,8 @@ func ratio(h, of histogram, by string) string {
 	)
 }
 
-// either returns the first expression, and the second one where the first has
-// no series.
-func either(expr, other string) string { return "(" + expr + " or " + other + ")" }
+// either returns the first expression that has series.
+func either(exprs ...string) string { return "(" + strings.Join(exprs, " or ") + ")" }
 
 // grouped returns the clause that keeps some labels.
 func grouped(by ...string) string {
@@ -82,6 +89,6 @@ func grouped(by ...string) string {
 var (
 	transferTime  = histogram{name: "nixl_transfer_duration_seconds"}
 	postTime      = histogram{name: "nixl_transfer_post_duration_seconds"}
-	transferSize  = histogram{name: "nixl_transfer_size_bytes"}
+	transferSize  = histogram{name: "nixl_transfer_size_bytes", equal: true}
 	transferSpeed = histogram{name: "nixl_transfer_throughput_bytes_per_second"}
 )

@@ -2,7 +2,7 @@ package dashboards
 
 var (
 	packetTime   = histogram{name: "splitinfer_packet_duration_seconds"}
-	packetMemory = histogram{name: "splitinfer_packet_memory_bytes"}
+	packetMemory = histogram{name: "splitinfer_packet_memory_bytes", equal: true}
 )
 
 // splitInference shows split-inference sessions.
