@@ -15,7 +15,7 @@ CHART     := deploy/helm/nixl-otel
 LINT      := tool -modfile=$(abspath internal/tools/lint/go.mod) golangci-lint
 
 # The modules with code of ours that builds without cgo.
-CODE      := . bridge/otlpmetric receiver/nixlshmreceiver cmd/nixlring examples test
+CODE      := . bridge/otlpmetric receiver/nixlshmreceiver cmd/nixlring internal/dashboards examples test
 # bridge/gpu loads its library with cgo.
 GPU        = $(if $(shell command -v $$(go env CC)),bridge/gpu,$(info no C compiler: skipping bridge/gpu))
 MODULES   := $(CODE) bridge/gpu internal/demo internal/tools internal/tools/lint test/backends test/chart
@@ -50,7 +50,7 @@ run: build nixlring ## Run it on a directory: make run [DIR=...] [SIMULATE=4] [S
 	@scripts/run.sh
 
 .PHONY: backend
-backend: # bin/victoria-metrics, for the demo
+backend: # bin/victoria-metrics and bin/demo, for the demo
 	@scripts/build-backend.sh
 
 .PHONY: demo
@@ -104,7 +104,7 @@ fuzz: ## Fuzz everything that reads others' bytes: make fuzz [FUZZTIME=30s]
 	@scripts/fuzz.sh
 
 .PHONY: dashboards-test
-dashboards-test: build nixlring backend ## Run the dashboards' queries and the alerts on real backends, and look at the demo
+dashboards-test: build nixlring backend ## Run all queries and alerts on real backends, and look at the demo
 	@scripts/test-dashboards.sh
 
 .PHONY: bench

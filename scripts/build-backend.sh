@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds bin/victoria-metrics, the backend of `make demo`, from internal/demo/go.mod.
+# Builds bin/victoria-metrics, the backend of `make demo`, and bin/demo, which
+# serves its page, from internal/demo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,3 +25,4 @@ progress() {
 # Its pure Go parts do: no C compiler is needed.
 CGO_ENABLED=0 GOWORK=off go build -C internal/demo -v -trimpath -buildvcs=false -ldflags='-s -w' \
   -o "$PWD/bin/victoria-metrics" github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics 2>&1 | progress
+CGO_ENABLED=0 GOWORK=off go build -C internal/demo -trimpath -buildvcs=false -ldflags='-s -w' -o "$PWD/bin/demo" .

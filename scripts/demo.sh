@@ -14,6 +14,8 @@ cd "$(dirname "$0")/.."
 port=${PORT:-8428} agents=${AGENTS:-8} scenario=${SCENARIO:-straggler}
 check_port "$port"
 [[ $agents =~ ^[1-9][0-9]{0,2}$ && $agents -ge 2 ]] || die "AGENTS=$agents is not a number of agents from 2 to 999"
+backend=$((port < 65000 ? port + 1 : port - 999)) # the port of VictoriaMetrics
+while listening "$backend"; do backend=$((backend + 1)); done
 
 temporary=$(mktemp -d "${TMPDIR:-/tmp}/nixl-demo.XXXXXX")
 mkdir "$temporary"/{rings,metrics}
@@ -38,14 +40,16 @@ ask() {
 # They stop in this order, so that the Collector can export what the agents wrote last.
 simulate "$scenario" $((agents - 1)) mixed worker
 simulate failing-peer 1 v4 offload
-start "the Collector" env NIXL_TELEMETRY_DIR="$temporary/rings" OTEL_EXPORTER_OTLP_ENDPOINT="$url/opentelemetry" HEALTH_PORT=0 \
+start "the Collector" env NIXL_TELEMETRY_DIR="$temporary/rings" OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:$backend/opentelemetry" HEALTH_PORT=0 \
   dist/otelcol-nixl --config=examples/collector/otlp-http.yaml \
   --config='yaml:receivers::nixl_shm::collection_interval: 1s' \
   --config='yaml:service::telemetry::logs::level: error' \
-  --config='yaml:service::telemetry::metrics::level: none'
+  --config="yaml:service::telemetry::metrics::readers: [{periodic: {interval: 1000, exporter: {otlp: {protocol: http/protobuf, endpoint: 'http://127.0.0.1:$backend/opentelemetry/v1/metrics'}}}}]"
 start "VictoriaMetrics" bin/victoria-metrics -storageDataPath="$temporary/metrics" -retentionPeriod=1d \
-  -httpListenAddr="127.0.0.1:$port" -opentelemetry.usePrometheusNaming -search.latencyOffset=0s -loggerLevel=ERROR \
+  -httpListenAddr="127.0.0.1:$backend" -opentelemetry.usePrometheusNaming -search.latencyOffset=0s -loggerLevel=ERROR \
   -vmui.customDashboardsPath=dashboards/victoriametrics 2>"$temporary/VictoriaMetrics.log" # chatty
+wait_for "$backend"
+start "the page" bin/demo -listen="127.0.0.1:$port" -backend="http://127.0.0.1:$backend"
 say "$agents simulated agents write rings in $temporary/rings"
 wait_for "$port"
 
@@ -58,7 +62,6 @@ done
 # Without more the page puts each query above its legend.
 page="dashboards?g0.range_input=1m&legend_group=host_name&legend_hide_stats=true"
 say "" "Dashboard: $url/vmui/#/$page   (Ctrl-C stops everything)"
-# No parameter of the page sets this.
-say "The page doesn't refresh by itself: choose an interval at the top right, where it says Off." ""
+say "It refreshes every 5 seconds." ""
 wait -n "${pids[@]}"
 alive

@@ -66,7 +66,11 @@ func collector() []Panel {
 			Unit: PerSecond,
 			Queries: []Query{
 				{Expr: rate("otelcol_receiver_refused_metric_points"), Legend: "by the pipeline " + legend},
-				{Expr: rate("otelcol_exporter_send_failed_metric_points"), Legend: "by the backend " + legend},
+				// This counter starts with the first failure.
+				{
+					Expr:   rate("otelcol_exporter_send_failed_metric_points") + " or 0 * " + rate("otelcol_exporter_sent_metric_points"),
+					Legend: "by the backend " + legend,
+				},
 			},
 		},
 		lines("Exported points", "Data points that the backend accepted.", PerSecond,

@@ -52,9 +52,16 @@ func (p *Panel) vmui() vmuiPanel {
 			// The page puts a legend under its host's name.
 			expr = `label_replace(` + expr + `, "host_name", "all", "", "")`
 		}
-		// An axis starts at the lowest value, which the first point makes 0.
-		panel.Expr = append(panel.Expr, `(`+expr+`) * (time() > bool start())`)
+		panel.Expr = append(panel.Expr, fromZero(expr))
 		panel.Alias = append(panel.Alias, q.Legend)
 	}
 	return panel
+}
+
+// fromZero makes the first two points of an expression 0, whether they exist or
+// not: the page's axes start at the lowest value, and it may not show the very
+// first point.
+func fromZero(expr string) string {
+	const first = `(start() + step())`
+	return `((` + expr + `) * (time() > bool ` + first + `)) default (0 / (time() <= bool ` + first + `))`
 }

@@ -1,4 +1,4 @@
-// Prometheus, the types of Grafana, and a stand-in for Kafka, for tests, apart from the product's graph.
+// Prometheus, and a stand-in for Kafka, for tests, apart from the product's graph.
 module github.com/nixl-otel/nixl-otel/test/backends
 
 go 1.26.0
@@ -12,7 +12,6 @@ tool (
 )
 
 require (
-	github.com/grafana/grafana-foundation-sdk/go v0.0.7
 	github.com/twmb/franz-go v1.22.2
 	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c
 )

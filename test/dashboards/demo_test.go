@@ -24,6 +24,7 @@ func makeDemo(t *testing.T, tmp string, variables ...string) *proc.Process {
 		"dist/otelcol-nixl":    program(t, "OTELCOL_NIXL"),
 		"bin/nixlring":         program(t, "NIXLRING"),
 		"bin/victoria-metrics": program(t, "VICTORIA_METRICS"),
+		"bin/demo":             program(t, "DEMO"),
 	}, []string{"build", "nixlring", "backend"}, append([]string{"demo"}, variables...)...)
 }
 
@@ -64,6 +65,14 @@ func looksRight(t *testing.T, address string) {
 	// All panels at once: the page runs only the queries of visible panels.
 	page := browser.Open(t, program(t, "CHROMIUM"), 1440, 5000)
 	page.Go(t, address)
+	proc.Eventually(t, func() string {
+		var interval string
+		page.Eval(t, `document.querySelector(".vm-autorefresh")?.textContent ?? ""`, &interval)
+		if interval != "5s" {
+			return fmt.Sprintf("the refresh interval is %q", interval)
+		}
+		return ""
+	})
 	for i, tab := range vmui(t) {
 		button := fmt.Sprintf(".vm-predefined-panels-tabs__tab:nth-child(%d)", i+1)
 		page.Click(t, button)

@@ -29,13 +29,16 @@ func Open(tb testing.TB, program string, width, height int) *Page {
 		chromedp.ExecPath(program), chromedp.NoSandbox, // root has no sandbox
 		chromedp.UserDataDir(home), chromedp.WindowSize(width, height), chromedp.WSURLReadTimeout(proc.Patience),
 		chromedp.Env("HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home))
-	allocator, stop := chromedp.NewExecAllocator(tb.Context(), options...)
-	ctx, closeTab := chromedp.NewContext(allocator)
+	// The test's context is canceled before it cleans up, which would kill the
+	// browser while it writes to its profile.
+	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(tb.Context()), options...)
+	ctx, _ := chromedp.NewContext(allocator)
 	p := &Page{ctx: ctx, width: width}
 	tb.Cleanup(func() {
-		closeTab()
+		if err := chromedp.Cancel(ctx); err != nil { // it closes the browser and waits for it
+			tb.Errorf("close the browser: %v", err)
+		}
 		stop()
-		chromedp.FromContext(ctx).Allocator.Wait()
 	})
 	// The first action starts the browser, which ends with that action's context:
 	// it must not be one with a timeout.

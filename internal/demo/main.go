@@ -1,0 +1,68 @@
+// Command demo serves VictoriaMetrics' page with a script that makes it refresh:
+// no parameter of the page does.
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed refresh.js
+var refresh []byte
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:8428", "the address to serve")
+	backend := flag.String("backend", "", "the URL of VictoriaMetrics")
+	flag.Parse()
+	if err := serve(*listen, *backend); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func serve(address, backend string) error {
+	target, err := url.Parse(backend)
+	if err != nil {
+		return fmt.Errorf("-backend: %w", err)
+	}
+	server := &http.Server{Addr: address, ReadHeaderTimeout: 10 * time.Second, Handler: &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Header.Del("Accept-Encoding") // the script goes into plain text
+		},
+		ModifyResponse: addScript,
+		ErrorLog:       log.New(io.Discard, "", 0), // a browser may still ask when VictoriaMetrics has stopped
+	}}
+	return server.ListenAndServe()
+}
+
+// addScript puts the script at the end of a page.
+func addScript(r *http.Response) error {
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") {
+		return nil
+	}
+	page, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	if err := r.Body.Close(); err != nil {
+		return err
+	}
+	end := []byte("</body>")
+	page = bytes.Replace(page, end, bytes.Join([][]byte{[]byte("<script>\n"), refresh, []byte("</script>\n"), end}, nil), 1)
+	r.Body = io.NopCloser(bytes.NewReader(page))
+	r.ContentLength = int64(len(page))
+	r.Header.Set("Content-Length", strconv.Itoa(len(page)))
+	return nil
+}

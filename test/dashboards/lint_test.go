@@ -1,0 +1,24 @@
+//go:build linux
+
+package dashboards
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestDashboardLinter runs Grafana's linter, which applies the exclusions of the
+// file .lint next to the dashboards.
+func TestDashboardLinter(t *testing.T) {
+	paths, err := filepath.Glob(file(t, "dashboards", "grafana", "*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d dashboards, error %v", len(paths), err)
+	}
+	linter := program(t, "DASHBOARD_LINTER")
+	for _, path := range paths {
+		if out, err := exec.CommandContext(t.Context(), linter, "lint", "--strict", path).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", filepath.Base(path), err, out)
+		}
+	}
+}
