@@ -125,8 +125,9 @@ func TestQueriesNameOnlyMetricsAndLabelsOfTheCatalog(t *testing.T) {
 	}
 }
 
-func TestPanelsHaveTitleDescriptionAndUnit(t *testing.T) {
+func TestPanelsHaveTitleDescriptionUnitAndLegends(t *testing.T) {
 	titles := make(map[string]bool)
+	labels := append(labels(), "instance", "service_instance_id", "exporter", "state", "reason", "Hostname", "gpu", "model")
 	for d, p := range panels {
 		if p.Title == "" || p.Description == "" || p.Unit == (dashboards.Unit{}) && p.Kind != dashboards.Table {
 			t.Errorf("%s: panel %q lacks a title, a description or a unit", d.UID, p.Title)
@@ -137,6 +138,11 @@ func TestPanelsHaveTitleDescriptionAndUnit(t *testing.T) {
 		}
 		titles[key] = true
 		for _, q := range p.Queries {
+			for _, m := range legend.FindAllStringSubmatch(q.Legend, -1) {
+				if !slices.Contains(labels, m[1]) {
+					t.Errorf("%s: %s: no label %q for the legend", d.UID, p.Title, m[1])
+				}
+			}
 			if strings.Contains(q.Legend, "nixl_agent_name") && !strings.Contains(q.Legend, "host_name") {
 				t.Errorf("%s: %s: legend %q doesn't name the host of the agent", d.UID, p.Title, q.Legend)
 			}

@@ -74,8 +74,6 @@ var (
 			{Expr: transferSpeed.quantile("0.01", ""), Legend: "slowest 1 %"},
 		},
 	}
-	sizes = lines("Transfer size, median", "By direction.", Bytes,
-		transferSize.quantile("0.5", "nixl_transfer_direction"), byDirection)
 	errorTypes = lines("Errors by type", "Operations that failed, by NIXL's status.", Operations,
 		`sum by (error_type) `+ofErrors+` > 0`, byError)
 	postShare = lines("Share of post time", "Post time divided by transfer time. Above 50 %, preparing descriptors costs more than moving the data.",

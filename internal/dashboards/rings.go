@@ -61,7 +61,7 @@ func collector() []Panel {
 		lines("Export queue", "Fill level of each exporter's queue.", Share,
 			`sum by (`+labels+`, exporter) (otelcol_exporter_queue_size) / sum by (`+labels+`, exporter) (otelcol_exporter_queue_capacity)`,
 			legend+" {{exporter}}").upTo(1),
-		Panel{
+		{
 			Title: "Refused points", Description: "Data points that weren't accepted on the way. Totals are cumulative: the next export includes them.",
 			Unit: PerSecond,
 			Queries: []Query{
