@@ -146,13 +146,14 @@ func aMinute(t *testing.T, b backend) {
 }
 
 // panelsScript returns what there is to see of each panel. The grid is gray, text
-// is black, and curves are neither.
-const panelsScript = `[...document.querySelectorAll(".vm-predefined-panel")].map(panel => {
+// is black, and curves are neither. The script runs when the page is idle, or after
+// a second, so that it doesn't delay what it waits for.
+const panelsScript = `new Promise(done => requestIdleCallback(done, {timeout: 1000})).then(() => [...document.querySelectorAll(".vm-predefined-panel")].map(panel => {
 	const canvas = panel.querySelector("canvas");
 	let colored = 0;
 	if (canvas && canvas.width && canvas.height) {
 		const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-		for (let i = 0; i < data.length; i += 4) {
+		for (let i = 0; i < data.length && colored <= 20; i += 4) {
 			const [r, g, b, a] = data.slice(i, i + 4);
 			if (a > 100 && Math.max(r, g, b) - Math.min(r, g, b) > 60) colored++;
 		}
@@ -163,7 +164,7 @@ const panelsScript = `[...document.querySelectorAll(".vm-predefined-panel")].map
 		drawn: colored > 20,
 		says: [...panel.querySelectorAll(".vm-alert")].map(e => e.textContent.trim()).join("; "),
 	};
-})`
+}))`
 
 // What can't work is refused in words, and nothing is started.
 func TestDemoRefuses(t *testing.T) {
