@@ -29,8 +29,8 @@ var alerting = map[string]string{
 	"NIXLAgentGone":         "dies-0",
 	"NIXLErrorBurst":        "failing-peer-0",
 	"NIXLTransfersSlow":     "slow-0",
-	"NIXLStraggler":         "slow-0",
-	"NIXLPostTimeHigh":      "posts-0",
+	"NIXLStraggler":         "straggler-3",
+	"NIXLPostTimeHigh":      "post-bound-0",
 }
 
 // TestAlertRules runs promtool's tests of when each alert fires, and when not.

@@ -45,9 +45,6 @@ func fill(t *testing.T, kind string, backends ...backend) {
 	slow := simulate.KVCache()
 	slow.Latency = 3 * time.Second // as its ring says; nobody waits
 	run(t, agents(dir, "slow", slow))
-	posts := simulate.KVCache()
-	posts.Block, posts.Bandwidth, posts.Latency, posts.PollEvery, posts.HeldUpShare = 512, 1e12, 0, 0, 0
-	run(t, agents(dir, "posts", posts))
 	restarts := agents(dir, "restarts", simulate.KVCache())
 	restarts.Agent.RestartEvery = 2 * time.Second
 	run(t, restarts)
