@@ -60,18 +60,24 @@ func remarshal(t *testing.T, tree, into any) {
 	}
 }
 
-// record evaluates the recording rules if an expression uses one. Prometheus
-// does so itself; for VictoriaMetrics, it is vmalert's task.
+// record evaluates the recording rules that an expression uses. Prometheus does
+// so itself; for VictoriaMetrics, it is vmalert's task.
 func (b backend) record(t *testing.T, expr string) {
 	t.Helper()
 	if b.name == "Prometheus" {
 		return
 	}
 	all := rules(t, "rules.yaml")
-	if !slices.ContainsFunc(all, func(r rule) bool { return strings.Contains(expr, r.Record) }) {
-		return
+	used := make([]bool, len(all))
+	for i, r := range slices.Backward(all) { // a rule uses only those before it
+		if used[i] = strings.Contains(expr, r.Record); used[i] {
+			expr += r.Expr
+		}
 	}
-	for _, r := range all {
+	for i, r := range all {
+		if !used[i] {
+			continue
+		}
 		list, err := b.query(t, r.Expr)
 		if err != nil {
 			t.Fatalf("%s: %v", r.Record, err)
