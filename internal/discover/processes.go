@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -148,14 +149,15 @@ func (c *container) Identify(a drain.Agent, ring *ringbuf.Reader) drain.Agent {
 }
 
 // origin returns what is known about a process. Attributes of its environment come
-// first, so that the others win.
+// first, so that the others win. What it says about Kubernetes is ignored: the
+// processor k8s_attributes knows that, and doesn't overwrite what is there.
 func (p *processes) origin(of process.Process) origin {
 	o := origin{pod: of.Pod, container: of.Container}
 	if of.MountNS != p.host && p.host != "" {
 		o.namespace = of.MountNS
 	}
 	for key, value := range of.Attributes() {
-		if !slices.Contains(Reserved, key) {
+		if !slices.Contains(Reserved, key) && !strings.HasPrefix(key, "k8s.") {
 			o.resource = append(o.resource, attribute.String(key, value))
 		}
 	}

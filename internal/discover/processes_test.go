@@ -1,3 +1,5 @@
+//go:build linux && (amd64 || arm64)
+
 package discover
 
 import (
@@ -54,7 +56,7 @@ func TestAgentsOfProcessesAreFoundWithTheirPods(t *testing.T) {
 	x := newMachine(t, DefaultIdentifyBy)
 	tmp := t.TempDir()
 	_, env1 := x.agentIn(filepath.Join(tmp, "1"), "decode", "LOCAL_RANK=0", "OTEL_SERVICE_NAME=llm",
-		"SECRET=x", "OTEL_RESOURCE_ATTRIBUTES=team=a,k8s.pod.uid="+uid2+",service.instance.id=y")
+		"SECRET=x", "OTEL_RESOURCE_ATTRIBUTES=team=a,k8s.namespace.name=other,k8s.pod.uid="+uid2+",service.instance.id=y")
 	_, env2 := x.agentIn(filepath.Join(tmp, "2"), "decode", "LOCAL_RANK=1")
 	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, box1), Env: env1})
 	x.host.Start(processtest.Process{PID: 20, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid2, box2), Env: env2})
