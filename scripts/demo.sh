@@ -59,8 +59,9 @@ until [[ $(ask 'count(count_over_time(nixl_transfer_duration_seconds_count[1m])>
   alive
   sleep 0.5
 done
-# Without more the page puts each query above its legend.
-page="dashboards?g0.range_input=1m&legend_group=host_name&legend_hide_stats=true"
+# Only a relative time moves with each refresh. Without the other parameters, the
+# page puts each query above its legend.
+page="dashboards?g0.relative_time=last_5_minutes&legend_group=host_name&legend_hide_stats=true"
 say "" "Dashboard: $url/vmui/#/$page   (Ctrl-C stops everything)"
 say "It refreshes every 5 seconds." ""
 wait -n "${pids[@]}"
