@@ -22,7 +22,6 @@ type workload struct {
 
 	pod    pod
 	uids   []string // of all its pods so far
-	lives  int      // of the container, in the pod
 	before uint64   // transfers of earlier lives, per rank
 	bytes  uint64   // of earlier lives, per rank
 	now    uint64   // transfers of this life, per rank

@@ -4,6 +4,7 @@ package series
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -51,10 +52,7 @@ func (s *Store) Contents() Contents {
 	c := Contents{Faults: append([]string(nil), s.faults...)}
 	for _, series := range s.byKey {
 		kept := *series
-		kept.Runs = make(map[string]uint64)
-		for start, value := range series.Runs {
-			kept.Runs[start] = value
-		}
+		kept.Runs = maps.Clone(series.Runs)
 		c.Series = append(c.Series, &kept)
 	}
 	return c
