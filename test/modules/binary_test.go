@@ -21,7 +21,7 @@ func TestNixlringIsSmallAndStatic(t *testing.T) {
 	const most = 12 << 20 // bytes
 	root := ringtest.Root(t)
 	path := filepath.Join(t.TempDir(), "nixlring")
-	recipe := run(t, root, "make", "--dry-run", "--always-make", "nixlring")
+	recipe := run(t, root, "make", "--no-print-directory", "--dry-run", "--always-make", "nixlring")
 	build := strings.Replace(recipe, filepath.Join(root, "bin/nixlring"), path, 1)
 	if build == recipe {
 		t.Fatalf("make nixlring doesn't build bin/nixlring:\n%s", recipe)
