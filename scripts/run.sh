@@ -39,4 +39,4 @@ export NIXL_TELEMETRY_DIR=$dir PORT=$port
 start "the Collector" dist/otelcol-nixl --config=examples/collector/local.yaml
 wait_for "$port"
 say "" "Prometheus page: http://127.0.0.1:$port/metrics   (Ctrl-C stops)" ""
-wait -n "${pids[@]}" # whichever ends first ends the other
+wait -n "${pids[@]}" || alive # whichever ends first ends the other
