@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -22,6 +23,10 @@ import (
 const mainSocket = "@agent"
 
 func rankSocket(rank string) string { return "@agent-" + rank }
+
+// startup is how long a container runs before it has agents. An inference server
+// loads its model first, which takes longer.
+const startup = 3 * time.Second
 
 // serve starts the ranks, and ends with the first of them, or when told to.
 func serve(ranks int) error {
@@ -54,6 +59,11 @@ func beRank() error {
 	defer stop()
 	if os.Getenv("NIXL_TELEMETRY_ENABLE") != "y" || os.Getenv("NIXL_TELEMETRY_EXPORTER") != "BUFFER" {
 		return errors.New("NIXL would write no ring: its variables aren't set")
+	}
+	select { // until the API server knows the container's ID
+	case <-ctx.Done():
+		return nil
+	case <-time.After(startup):
 	}
 	rank := os.Getenv("LOCAL_RANK")
 	w, err := ringbuf.Create(filepath.Join(os.Getenv("NIXL_TELEMETRY_DIR"), "decode-"+rank), ringbuf.V4, 1<<14)

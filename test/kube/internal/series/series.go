@@ -21,14 +21,6 @@ type Series struct {
 	Runs       map[string]uint64 // the newest value, by start time
 }
 
-// Total is the sum of all runs.
-func (s *Series) Total() (n uint64) {
-	for _, value := range s.Runs {
-		n += value
-	}
-	return n
-}
-
 // Store is safe for concurrent use.
 type Store struct {
 	mu     sync.Mutex
