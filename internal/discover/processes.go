@@ -131,9 +131,13 @@ func (c *container) OpenFolder(name string) (*ringbuf.Folder, error) {
 func (c *container) Identify(a drain.Agent, ring *ringbuf.Reader) drain.Agent {
 	a.Dir = c.dir
 	members := c.list()
-	i := slices.IndexFunc(members, func(p process.Process) bool {
-		return c.finder.maps(p, ring.ID(), filepath.Join(c.dir, a.Name))
-	})
+	path := filepath.Join(c.dir, a.Name)
+	i := slices.IndexFunc(members, func(p process.Process) bool { return c.finder.maps(p.PID, ring.ID(), path) })
+	if i < 0 {
+		if p, ok := c.finder.started(members, ring.ID(), path); ok {
+			return c.finder.by.identify(a, c.finder.origin(p))
+		}
+	}
 	switch {
 	case i >= 0:
 		return c.finder.by.identify(a, c.finder.origin(members[i]))
@@ -175,8 +179,8 @@ func (p *processes) origin(of process.Process) origin {
 
 // maps reports whether a process has a ring mapped for writing. An overlay file
 // system may show another inode there, so the path, as the process sees it, will do.
-func (p *processes) maps(of process.Process, id ringbuf.FileID, path string) (found bool) {
-	f, err := os.Open(filepath.Join(p.Proc, strconv.Itoa(of.PID), "maps"))
+func (p *processes) maps(pid int, id ringbuf.FileID, path string) (found bool) {
+	f, err := os.Open(filepath.Join(p.Proc, strconv.Itoa(pid), "maps"))
 	if err != nil {
 		return false // it has exited
 	}
@@ -187,4 +191,29 @@ func (p *processes) maps(of process.Process, id ringbuf.FileID, path string) (fo
 		return !found
 	})
 	return found
+}
+
+// started returns the process that has a ring mapped and has started since the last
+// search: the workers of a server, for example, have the environment of their parent,
+// apart from the rank, and create the rings.
+func (p *processes) started(members []process.Process, id ringbuf.FileID, path string) (process.Process, bool) {
+	if len(members) == 0 {
+		return process.Process{}, false
+	}
+	entries, _ := os.ReadDir(p.Proc) // without /proc nothing is known
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || slices.ContainsFunc(members, func(m process.Process) bool { return m.PID == pid }) {
+			continue
+		}
+		namespace, err := os.Readlink(filepath.Join(p.Proc, e.Name(), "ns", "mnt"))
+		if err != nil || !strings.HasPrefix(members[0].MountNS, namespace+" ") || !p.maps(pid, id, path) {
+			continue
+		}
+		if found, err := p.scanner.Examine(pid); err == nil {
+			found.MountNS = members[0].MountNS
+			return found, true
+		}
+	}
+	return process.Process{}, false
 }

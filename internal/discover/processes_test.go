@@ -105,6 +105,35 @@ func TestRanksOfAContainerAreToldApart(t *testing.T) {
 	}
 }
 
+// A server starts its workers, and these create their rings, between two searches.
+func TestRingOfAWorkerIsTheWorkers(t *testing.T) {
+	x := newMachine(t, DefaultIdentifyBy)
+	dir := filepath.Join(t.TempDir(), "shm")
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}
+	server := processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, box1), Env: env}
+	x.host.Start(server)
+	x.look()
+	worker := server
+	worker.PID, worker.Env, worker.Maps = 11, append(env, "LOCAL_RANK=1"), dir+"/decode"
+	x.host.Start(worker)
+	x.agentIn(dir, "decode")
+	for _, d := range x.places.directories(false) { // it is walked before the next search
+		walked := make(chan struct{})
+		d.Look(func() { close(walked) })
+		<-walked
+	}
+	agents := x.opened()
+	a := agents["pod "+uid1+" "+dir+"/decode"]
+	rank, _ := a.Resource.Value(semconv.LocalRank)
+	pid, _ := a.Resource.Value(semconv.ProcessPID)
+	if len(agents) != 1 || rank.AsString() != "1" || pid.AsInt64() != 11 {
+		t.Errorf("agents are %+v", agents)
+	}
+}
+
 func TestContainerThatIsRemovedLeavesNothing(t *testing.T) {
 	x := newMachine(t, DefaultIdentifyBy)
 	dir := filepath.Join(t.TempDir(), "shm")

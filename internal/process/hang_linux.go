@@ -72,6 +72,18 @@ func (s *Scanner) readCgroup(r *record) (group string, err error) {
 	return string(b), nil
 }
 
+// Examine returns what is known about one process, whether it uses NIXL or not. It is
+// safe for concurrent use, and may block for as long as the process wants.
+func (s *Scanner) Examine(pid int) (Process, error) {
+	r := &record{entry: entry{pid: pid}}
+	if _, err := s.readCgroup(r); err != nil {
+		return Process{}, err
+	}
+	a := question{proc: s.cfg.Proc, pid: pid, wanted: s.wanted}.examine()
+	a.process.Pod, a.process.Container = r.pod, r.container
+	return a.process, a.err
+}
+
 // admit reports whether a process of a group may be examined.
 func (s *Scanner) admit(group string) bool {
 	same := 0

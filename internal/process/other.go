@@ -24,6 +24,11 @@ func (*Scanner) Scan(time.Time) ([]Process, error) {
 	return nil, fmt.Errorf("find processes: %w: it takes Linux", errors.ErrUnsupported)
 }
 
+// Examine returns [errors.ErrUnsupported].
+func (*Scanner) Examine(pid int) (Process, error) {
+	return Process{}, fmt.Errorf("examine process %d: %w: it takes Linux", pid, errors.ErrUnsupported)
+}
+
 // OpenFolder returns [errors.ErrUnsupported].
 func OpenFolder(_ Process, _, dir, _ string) (*ringbuf.Folder, error) {
 	return nil, fmt.Errorf("open %s of a process: %w: it takes Linux", dir, errors.ErrUnsupported)

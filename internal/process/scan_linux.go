@@ -17,7 +17,7 @@ import (
 )
 
 // Scanner finds the processes of NIXL agents. It must not be used by several
-// goroutines at the same time.
+// goroutines at the same time, apart from Examine.
 type Scanner struct {
 	cfg    Config
 	wanted map[string]bool // variables that are kept
