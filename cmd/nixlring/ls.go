@@ -115,13 +115,12 @@ func plural(n int, one, many string) string {
 // noRing says what an agent needs to make a ring.
 func noRing(dirs []string) string {
 	return fmt.Sprintf(`no ring in %s
-An agent makes one when it is started with
+An agent creates one if it is started with
 
-  %s=y %s=%s
+  %s=y %s=BUFFER %s=%s
 
-and with NIXL_TELEMETRY_EXPORTER unset, or BUFFER. The directory must exist.
-Without an agent: nixlring simulate %[4]s
-`, strings.Join(dirs, ", "), nixlenv.Enable, nixlenv.Dir, dirs[0])
+The directory must exist. To try it without an agent: nixlring simulate %[5]s
+`, strings.Join(dirs, ", "), nixlenv.Enable, nixlenv.Exporter, nixlenv.Dir, dirs[0])
 }
 
 func (f *lsFlags) write(w world, list []listing.Entry) error {

@@ -157,7 +157,7 @@ func TestLsNotes(t *testing.T) {
 func TestLsNoRing(t *testing.T) {
 	empty := t.TempDir()
 	r := nixlring(t.Context(), nil, "ls", empty)
-	if r.code != exitOK || r.out != "" || !strings.Contains(r.err, "NIXL_TELEMETRY_ENABLE=y NIXL_TELEMETRY_DIR="+empty) {
+	if r.code != exitOK || r.out != "" || !strings.Contains(r.err, "NIXL_TELEMETRY_ENABLE=y NIXL_TELEMETRY_EXPORTER=BUFFER NIXL_TELEMETRY_DIR="+empty) {
 		t.Errorf("%+v", r)
 	}
 	r = nixlring(t.Context(), nil, "ls", "--require", "--output", "json", empty)
