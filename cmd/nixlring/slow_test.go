@@ -77,8 +77,8 @@ func TestSlowPrintsALineForEachSlowTransfer(t *testing.T) {
 	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--min-throughput", "1e9", "--count", "3")
 	want := `TIME                        DIRECTION      SIZE      TOOK      POST  THROUGHPUT  WHY             AGENT
 2024-02-03 04:05:06.000789  receive     67.1 MB    2.10 s   70.0 µs   32.0 MB/s  slow_transfer   decode
-2025-01-15 14:30:25.123456  transmit    1.05 MB    250 ms   3.00 ms   4.19 MB/s  min_throughput  prefill
 2025-01-15 14:30:25.123456  transmit        7 B     130 s    3.00 s       0 B/s  slow_transfer   prefill
+2025-01-15 14:30:25.123456  transmit    1.05 MB    250 ms   3.00 ms   4.19 MB/s  min_throughput  prefill
 `
 	// The rings are read in any order, the head comes first.
 	head, got, _ := strings.Cut(r.out, "\n")
