@@ -38,8 +38,12 @@ type Processes struct {
 // Finder returns a Finder of the directories.
 func (p Processes) Finder(by IdentifyBy) Finder {
 	p.Proc = cmp.Or(p.Proc, "/proc")
+	host := ""
+	if namespace, err := os.Readlink(filepath.Join(p.Proc, "1", "ns", "mnt")); err == nil {
+		host = namespace + " /"
+	}
 	return &processes{
-		Processes: p, by: by,
+		Processes: p, by: by, host: host,
 		scanner: process.New(process.Config{Proc: p.Proc, Env: slices.Sorted(maps.Keys(p.EnvAttributes))}),
 	}
 }
@@ -59,9 +63,6 @@ func (p *processes) Name() string { return p.Proc }
 // Find implements [Finder]. A place is a directory in a mount namespace, which the
 // processes of a container share.
 func (p *processes) Find(now time.Time) (map[string]Place, error) {
-	if namespace, err := os.Readlink(filepath.Join(p.Proc, "1", "ns", "mnt")); err == nil {
-		p.host = namespace + " /"
-	}
 	all, err := p.scanner.Scan(now)
 	if all == nil {
 		return nil, err
@@ -142,7 +143,10 @@ func (c *container) Identify(a drain.Agent, ring *ringbuf.Reader) drain.Agent {
 	case i >= 0:
 		return c.finder.by.identify(a, c.finder.origin(members[i]))
 	case len(members) == 1:
-		return c.finder.by.identify(a, c.finder.origin(members[0]))
+		o := c.finder.origin(members[0])
+		// It may be a ring that an earlier process of this rank has left.
+		o.resource = slices.DeleteFunc(o.resource, func(kv attribute.KeyValue) bool { return kv.Key == semconv.LocalRank })
+		return c.finder.by.identify(a, o)
 	case len(members) > 1: // of one container
 		o := c.finder.origin(members[0])
 		o.resource = nil

@@ -58,8 +58,8 @@ func TestAgentsOfProcessesAreFoundWithTheirPods(t *testing.T) {
 	_, env1 := x.agentIn(filepath.Join(tmp, "1"), "decode", "LOCAL_RANK=0", "OTEL_SERVICE_NAME=llm",
 		"SECRET=x", "OTEL_RESOURCE_ATTRIBUTES=team=a,k8s.namespace.name=other,k8s.pod.uid="+uid2+",service.instance.id=y")
 	_, env2 := x.agentIn(filepath.Join(tmp, "2"), "decode", "LOCAL_RANK=1")
-	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, box1), Env: env1})
-	x.host.Start(processtest.Process{PID: 20, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid2, box2), Env: env2})
+	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, box1), Env: env1, Maps: tmp + "/1/decode"})
+	x.host.Start(processtest.Process{PID: 20, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid2, box2), Env: env2, Maps: tmp + "/2/decode"})
 	x.look()
 	got := make(map[string]map[string]string)
 	for id, a := range x.opened() {
@@ -89,9 +89,11 @@ func TestRanksOfAContainerAreToldApart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shm")
 	for rank := range 3 {
 		name := fmt.Sprintf("agent-%d-f81d4fae", rank)
-		_, env := x.agentIn(dir, name, fmt.Sprintf("LOCAL_RANK=%d", rank))
+		env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir, fmt.Sprintf("LOCAL_RANK=%d", rank)}
 		x.host.Start(processtest.Process{PID: 10 + rank, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, box1), Env: env, Maps: dir + "/" + name})
+		x.agentIn(dir, name)
 	}
+	x.agentIn(dir, "agent-0-left") // by an earlier process
 	x.look()
 	got := make(map[string]string)
 	for id, a := range x.opened() {
@@ -99,6 +101,7 @@ func TestRanksOfAContainerAreToldApart(t *testing.T) {
 	}
 	want := map[string]string{
 		"pod " + uid1 + " rank 0": "agent-0-f81d4fae", "pod " + uid1 + " rank 1": "agent-1-f81d4fae", "pod " + uid1 + " rank 2": "agent-2-f81d4fae",
+		"pod " + uid1 + " " + dir + "/agent-0-left": "agent-0-left",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("agents (-want +got):\n%s", d)
