@@ -57,7 +57,7 @@ var (
 )
 
 // slowRings is a directory in which decode has one slow transfer, and prefill two,
-// of which one has a low throughput.
+// one of them with a low throughput.
 func slowRings(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

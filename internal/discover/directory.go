@@ -33,7 +33,7 @@ type Directory struct {
 	notifyOff bool // inotify doesn't work, and that was reported
 	repeats   flood
 
-	mail   mailbox
+	mail   *Mailbox
 	busy   atomic.Int64 // since when it is at work, in Unix nanoseconds; 0 if it isn't
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -47,7 +47,7 @@ func New(cfg Config, send func(drain.Message), notices *notice.Reporter) (*Direc
 	if err != nil {
 		return nil, err
 	}
-	d := &Directory{config: cfg, mail: mailbox{arrived: make(chan struct{}, 1)}, ended: make(chan struct{})}
+	d := &Directory{config: cfg, mail: NewMailbox(), ended: make(chan struct{})}
 	d.tracker = newTracker(&d.config, send, notices, d)
 	return d, nil
 }
@@ -66,7 +66,7 @@ func (d *Directory) Look(done func()) {
 		d.tick()
 		done()
 	}
-	if !d.mail.put(look) {
+	if !d.mail.Put(look) {
 		done()
 	}
 }
@@ -106,7 +106,7 @@ func (d *Directory) Reopen(a drain.Agent, r *ringbuf.Reader) { d.ask(r, func() {
 
 // Retire implements [drain.Source].
 func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) {
-	if !d.mail.put(func() { d.retire(a, r) }) {
+	if !d.mail.Put(func() { d.retire(a, r) }) {
 		d.config.Rings.Leave(a.ID)
 		go d.closeRing(r)
 	}
@@ -118,7 +118,7 @@ func (d *Directory) Reject(a drain.Agent, r *ringbuf.Reader) { d.ask(r, func() {
 // ask has something done about a ring. If nobody is left to do it, the ring is
 // only closed.
 func (d *Directory) ask(r *ringbuf.Reader, fn func()) {
-	if !d.mail.put(fn) {
+	if !d.mail.Put(fn) {
 		go d.closeRing(r)
 	}
 }
@@ -136,7 +136,7 @@ func (d *Directory) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			continue
-		case <-d.mail.arrived:
+		case <-d.mail.Arrived():
 			d.work(watchdog, d.answer)
 		case <-walk.C:
 			d.work(watchdog, d.tick)
@@ -192,7 +192,7 @@ func (d *Directory) tick() {
 
 // answer does what was asked.
 func (d *Directory) answer() {
-	for _, fn := range d.mail.take(false) {
+	for _, fn := range d.mail.Take(false) {
 		fn()
 	}
 	if d.stopped && d.State().Open == 0 {
@@ -203,7 +203,7 @@ func (d *Directory) answer() {
 // leave says that the directory is gone, with everything that had it open. It ends
 // the search; the directory's goroutine ends once its rings are closed.
 func (d *Directory) leave() {
-	d.mail.put(func() {
+	d.mail.Put(func() {
 		d.stopped = true
 		for _, r := range d.records {
 			if r.ring != nil {
@@ -219,7 +219,7 @@ func (d *Directory) end() {
 	if d.inotify != nil {
 		_ = d.inotify.Close()
 	}
-	for _, fn := range d.mail.take(true) {
+	for _, fn := range d.mail.Take(true) {
 		fn()
 	}
 }

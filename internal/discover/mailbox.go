@@ -2,16 +2,22 @@ package discover
 
 import "sync"
 
-// mailbox takes requests from any goroutine without ever blocking it.
-type mailbox struct {
+// Mailbox takes requests from any goroutine without ever blocking it.
+type Mailbox struct {
 	mu       sync.Mutex
 	requests []func()
 	closed   bool
 	arrived  chan struct{} // has room for one signal
 }
 
-// put adds a request, and reports whether it will be taken.
-func (m *mailbox) put(fn func()) bool {
+// NewMailbox returns an empty Mailbox.
+func NewMailbox() *Mailbox { return &Mailbox{arrived: make(chan struct{}, 1)} }
+
+// Arrived returns a channel that has a value after requests were added.
+func (m *Mailbox) Arrived() <-chan struct{} { return m.arrived }
+
+// Put adds a request, and reports whether it will be taken.
+func (m *Mailbox) Put(fn func()) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -25,8 +31,8 @@ func (m *mailbox) put(fn func()) bool {
 	return true
 }
 
-// take returns the requests in order, the last ones if the mailbox is to close.
-func (m *mailbox) take(last bool) []func() {
+// Take returns the requests in order, the last ones if the mailbox is to close.
+func (m *Mailbox) Take(last bool) []func() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	requests := m.requests

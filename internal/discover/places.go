@@ -45,7 +45,7 @@ type PlacesConfig struct {
 	Config
 	Finder   Finder
 	Interval time.Duration
-	// Searched is told how long a search took; it may be nil.
+	// Searched receives the duration of each search; it may be nil.
 	Searched func(took time.Duration)
 }
 
@@ -163,9 +163,9 @@ func (p *Places) found(err error) {
 	n := notice.Notice{Path: p.cfg.Finder.Name(), Level: slog.LevelWarn, Err: err}
 	switch {
 	case err != nil && before == nil:
-		n.Kind, n.Text = notice.DiscoveryFailed, "agents can't be discovered, or not all of them"
+		n.Kind, n.Text = notice.DiscoveryFailed, "discovery of agents is incomplete"
 	case err == nil && before != nil:
-		n.Kind, n.Level, n.Text = notice.DiscoveryWorks, slog.LevelInfo, "agents can be discovered now"
+		n.Kind, n.Level, n.Text = notice.DiscoveryWorks, slog.LevelInfo, "discovery of agents is complete now"
 	default:
 		return
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // Processes finds the telemetry directories of the processes of this host, in
-// whatever container they run. It takes the PID namespace of the host,
+// whatever container they run. It requires the PID namespace of the host,
 // CAP_SYS_PTRACE and, for other users' rings, CAP_DAC_OVERRIDE.
 type Processes struct {
 	Interval time.Duration
@@ -30,8 +30,8 @@ type Processes struct {
 	EnvAttributes map[string]string
 	// Proc is where the proc file system is; /proc if empty.
 	Proc string
-	// FoundStores is told about all stores of the exporter prometheus_mp after each
-	// search, by scope; it may be nil.
+	// FoundStores receives all stores of the exporter prometheus_mp after each search,
+	// by scope; it may be nil.
 	FoundStores func(map[string]*Stores)
 }
 

@@ -180,7 +180,7 @@ func (p *process) Reject(a Agent, r *ringbuf.Reader) {
 	p.Reopen(a, r)
 }
 
-// lose notes what is lost by a ring that is to be opened again and can't be.
+// lose notes the events of a ring that can't be opened again.
 func (p *process) lose(r *ringbuf.Reader, why string, watched bool) {
 	for _, f := range p.goneFiles() {
 		if p.open[f] == r {

@@ -426,7 +426,7 @@ func (s *State) add(one discover.State) {
 }
 
 // Err returns what keeps rings and stores from being read, or nil: a directory that
-// can't be read, or rings and stores of which none can be opened.
+// can't be read, or none of the rings and stores can be opened.
 func (s State) Err() error {
 	var errs []error
 	for _, err := range s.Missing {

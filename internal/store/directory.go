@@ -62,7 +62,7 @@ type Config struct {
 type Directory struct {
 	cfg     Config
 	notices *notice.Reporter
-	mail    mailbox
+	mail    *discover.Mailbox
 	late    atomic.Bool  // a collection wasn't carried out in time
 	busy    atomic.Int64 // since when the goroutine is at work, in Unix nanoseconds; 0 if it isn't
 	cancel  context.CancelFunc
@@ -114,7 +114,7 @@ func New(cfg Config) (*Directory, error) {
 		cfg.Identify = func(a drain.Agent, _ int64) drain.Agent { return a }
 	}
 	return &Directory{
-		cfg: cfg, notices: cfg.Notices, mail: mailbox{arrived: make(chan struct{}, 1)}, ended: make(chan struct{}),
+		cfg: cfg, notices: cfg.Notices, mail: discover.NewMailbox(), ended: make(chan struct{}),
 		agents: make(map[string]*agent), records: make(map[string]*record), refused: make(map[string]discover.Refusal),
 	}, nil
 }
@@ -192,7 +192,7 @@ func (d *Directory) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-d.mail.arrived:
+		case <-d.mail.Arrived():
 			d.work(watchdog, d.answer)
 		case <-walk.C:
 			d.work(watchdog, d.tick)
@@ -236,14 +236,14 @@ func (d *Directory) tick() {
 
 // answer does what was asked.
 func (d *Directory) answer() {
-	for _, fn := range d.mail.take(false) {
+	for _, fn := range d.mail.Take(false) {
 		fn()
 	}
 }
 
 // end does what was asked last, and closes all stores.
 func (d *Directory) end() {
-	for _, fn := range d.mail.take(true) {
+	for _, fn := range d.mail.Take(true) {
 		fn()
 	}
 	for _, a := range d.agents {
@@ -252,36 +252,4 @@ func (d *Directory) end() {
 	for name, r := range d.records {
 		d.forget(name, r)
 	}
-}
-
-// mailbox takes requests from any goroutine without ever blocking it.
-type mailbox struct {
-	mu       sync.Mutex
-	requests []func()
-	closed   bool
-	arrived  chan struct{} // has room for one signal
-}
-
-// put adds a request, and reports whether it will be taken.
-func (m *mailbox) put(fn func()) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return false
-	}
-	m.requests = append(m.requests, fn)
-	select {
-	case m.arrived <- struct{}{}:
-	default:
-	}
-	return true
-}
-
-// take returns the requests in order, the last ones if the mailbox is to close.
-func (m *mailbox) take(last bool) []func() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	requests := m.requests
-	m.requests, m.closed = nil, last
-	return requests
 }

@@ -28,7 +28,7 @@ func (d *Directory) newAgent(id string, p *process) {
 		d.loaded(a, nil, nil)
 	} else {
 		d.cfg.Saver.Load(checkpoint.Key(id), func(value []byte, err error) {
-			d.mail.put(func() { d.loaded(a, value, err) })
+			d.mail.Put(func() { d.loaded(a, value, err) })
 		})
 	}
 }
@@ -139,7 +139,7 @@ func (d *Directory) save(done func(stored bool)) {
 	}
 	d.saving = now
 	d.cfg.Saver.Save(ops, func(err error) {
-		d.mail.put(func() { d.saved(agents, err) })
+		d.mail.Put(func() { d.saved(agents, err) })
 		done(err == nil)
 	})
 }

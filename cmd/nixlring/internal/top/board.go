@@ -84,8 +84,8 @@ type Sum struct {
 	Agents, Troubled           int
 	Out, In, Transfers, Errors float64  // per second
 	P50, P99                   float64  // seconds; NaN if nothing was transferred
-	Memory                     int64    // of the agents of which it is known
-	Unseen                     int      // agents of which it isn't
+	Memory                     int64    // of the agents whose memory is known
+	Unseen                     int      // agents whose memory isn't known
 	Duration                   []uint64 // histogram of the window
 }
 

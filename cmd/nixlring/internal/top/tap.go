@@ -20,7 +20,7 @@ type transfers struct {
 // transferring is the transfers of one agent.
 type transferring struct {
 	slowest slowest
-	open    Transfer // of which some events have been read
+	open    Transfer // some of its events have been read
 	step    int      // how many of its events
 }
 
