@@ -1,3 +1,6 @@
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+
 # The full Collector and nixlring, static, and nothing else. `make image` builds it.
 FROM golang:1.26.8-bookworm AS build
 WORKDIR /src

@@ -1,3 +1,6 @@
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+
 # `make` lists the targets. Needed: Go, make, git; a C compiler for -race.
 
 SHELL := bash

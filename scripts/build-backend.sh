@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Builds bin/victoria-metrics, the backend of `make demo`, and bin/demo, which
 # serves its page, from internal/demo.
 set -euo pipefail

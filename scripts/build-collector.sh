@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Builds a Collector from its recipe and this tree: dist/otelcol-nixl from
 # builder-config.yaml, or what another recipe says.
 #

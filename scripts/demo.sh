@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Shows an incident in a browser, without a GPU: simulated agents of several
 # layouts, the Collector, and VictoriaMetrics with dashboards; see `make help`.
 #

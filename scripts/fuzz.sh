@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Runs every fuzz target of the project for FUZZTIME each (default 30s), or
 # those of the directories that are given: scripts/fuzz.sh ringbuf internal/tally
 # Prints how many executions each target had. Inputs that fail are stored in the

@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Fails when a generated file isn't what its sources generate.
 #
 # Generates in a copy: the answer must not depend on what is committed, and a

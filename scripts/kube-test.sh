@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Tests the Helm chart in a real cluster, which nothing else should use
 # meanwhile. `make kube-test` builds the Collector and runs this.
 #

@@ -1,3 +1,6 @@
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+
 # For the scripts that run processes for a person to watch.
 # shellcheck shell=bash
 

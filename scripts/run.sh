@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Runs the Collector on a directory of NIXL telemetry rings; see `make help`.
 #
 #   DIR       the directory; without it NIXL_TELEMETRY_DIR, then /tmp

@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Makes the pictures of `nixlring top`, docs/images/top.svg, top-detail.svg and
 # top-256.svg: simulated agents, the Collector, and the real program in a
 # terminal of tmux.

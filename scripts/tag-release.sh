@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Makes the release commit of VERSION and tags every module of it.
 #
 #   scripts/tag-release.sh VERSION            shows the commit and the tags

@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Builds Prometheus, which takes minutes on a new machine, and runs the tests of
 # the dashboards. A test is skipped, with a message, if its program isn't there.
 set -euo pipefail

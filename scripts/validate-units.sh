@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Has systemd check the units of deploy/systemd, also with the drop-in.
 set -euo pipefail
 cd "$(dirname "$0")/../deploy/systemd"

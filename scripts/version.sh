@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Prints the version to build with: the tag, or the version under way and the commit.
 # VERSION names another, where there is no repository to ask.
 set -euo pipefail

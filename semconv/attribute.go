@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 package semconv
 
 // Attributes of a resource. One NIXL agent is one resource.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package semconv is the catalog of the metrics this project emits: their
 // names, kinds, units, descriptions, attributes and default buckets.
 //

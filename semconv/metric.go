@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 package semconv
 
 // Kind is the kind of instrument a metric is reported with.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 package semconv
 
 // AgentUp is the kernel's view of the agent, not the agent's own.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 package semconv
 
 // Metrics of a split-inference session: work packets of a model's layers, each

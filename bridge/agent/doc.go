@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package agent is for Go programs that move data as NIXL agents do. An [Agent]
 // reports the metrics that the Collector receiver nixl_shm reports for a NIXL
 // agent: the same names, kinds, units, attributes, buckets and start times.

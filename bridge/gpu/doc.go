@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gpu reports metrics of this machine's GPUs through the OpenTelemetry SDK.
 // NVIDIA's management library, NVML, provides them:
 //

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package otlpmetric sets up a MeterProvider that exports over OTLP, in one
 // call. It is for programs that have no OpenTelemetry pipeline yet. A program
 // with a MeterProvider passes that to the packages of the bridge instead.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ringkernel reports the telemetry of ring kernels through the
 // OpenTelemetry SDK.
 //

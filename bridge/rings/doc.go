@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rings exports the metrics of NIXL agents through a Go program's own
 // OpenTelemetry pipeline, without a Collector. The agents can be written in any
 // language.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package session records a run of a split-inference pipeline: a model whose
 // layers run as work packets on several devices, such as CPU and iGPU.
 //

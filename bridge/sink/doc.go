@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sink is for programs that process NIXL telemetry events themselves,
 // instead of, or in addition to, exporting metrics. A [Sink] receives every
 // event, with its agent, time, category, name and value.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Nixlring is the operator's tool for the telemetry rings of NIXL agents.
 package main
 

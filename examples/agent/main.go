@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command agent is a small Go agent that moves blocks of memory, as a NIXL agent
 // moves a KV cache, and reports what it does through bridge/agent.
 //

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command ringkernel is a small ring-kernel runtime that reports what it does
 // through the bridge.
 //

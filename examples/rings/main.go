@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command rings exports the telemetry of NIXL agents over OTLP, without a
 // Collector: it reads the rings that agents create in a directory, and passes
 // their totals to its own OpenTelemetry pipeline.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // The command session runs a small split-inference pipeline and records it: a
 // CSV row for each work packet, a JSON summary at the end, and the splitinfer
 // metrics over OTLP.

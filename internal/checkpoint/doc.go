@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package checkpoint stores the totals of agents so that they survive a crash
 // of the process that keeps them, and no event is counted twice or lost.
 //

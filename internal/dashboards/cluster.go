@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 package dashboards
 
 // cluster shows hosts from recorded sums only: its cost doesn't depend on the

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dashboards describes the project's dashboards, recording rules and
 // alerts once, and writes them as files:
 //

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 package dashboards
 
 // ringHealth shows whether the numbers of the other dashboards can be trusted.

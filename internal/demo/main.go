@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command demo serves VictoriaMetrics' page with a script that makes it refresh:
 // no parameter of the page does.
 package main

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package discover finds rings and opens them for their owner, package drain.
 //
 // A [Directory] watches one telemetry directory on a goroutine of its own, which

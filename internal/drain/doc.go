@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package drain owns the rings of NIXL agents: it reads them, counts their
 // events, stores the totals and commits what was stored.
 //

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package host reports the NIXL agents of a host: it discovers their rings,
 // drains them, and stores the totals. It also reads the stores of NIXL's
 // prometheus_mp exporter. The receiver, bridge/rings and nixlring

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package identity finds what identifies a NIXL agent: its host and its
 // service.instance.id. Everything that reports an agent uses it, so a backend
 // sees one agent, whichever way its metrics take.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nixlenv reads the environment variables that NIXL agents are set up
 // with, so that what runs beside an agent has its settings without being told.
 package nixlenv

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package notice reports what an operator may want to know: few lines, each of
 // which states what happened and what to do.
 //

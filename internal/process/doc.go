@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package process finds the processes of NIXL agents on a Linux host, in any
 // container, through the proc file system.
 //

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package processtest gives tests a proc file system that lists processes that don't
 // exist. Their root is the root of the test.
 package processtest

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ringtest gives tests the rings that real NIXL code wrote, and broken
 // ones. It knows the ring's header by itself rather than from package ringbuf,
 // so that a test of ringbuf compares two readings of the format.

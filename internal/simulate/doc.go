@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package simulate runs NIXL agents without NIXL. They write real rings, with
 // traffic like that of KV caches, and know exactly what they wrote.
 //

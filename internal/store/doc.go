@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package store reads the stores of NIXL's prometheus_mp exporter.
 //
 // With NIXL_TELEMETRY_EXPORTER=prometheus_mp an agent has no ring. Each of its

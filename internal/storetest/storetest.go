@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build linux
 
 // Package storetest gives tests the store that NIXL's prometheus_mp exporter

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tally turns the events of one NIXL agent into its totals: counters,
 // last values, histograms, and signs of lost events.
 //

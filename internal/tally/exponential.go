@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 package tally
 
 // Buckets are the buckets of an exponential histogram, as OTLP has them.

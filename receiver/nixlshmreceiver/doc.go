@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nixlshmreceiver is a receiver for the OpenTelemetry Collector that
 // drains the telemetry rings of NIXL agents and reports the totals of each
 // agent. Its type is nixl_shm.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package chaos has no code of its own, only tests: of the built Collector, in
 // trouble. It is killed at any moment, its agents are killed and restart
 // with other sizes and layouts, their files are truncated and removed, its

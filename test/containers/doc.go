@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package containers has only tests, which run agents in real containers and look
 // for them from the host.
 //

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dashboards tests what is in the folder dashboards: that every query
 // and alert returns data in VictoriaMetrics and in Prometheus when the real
 // pipeline has filled them, and that `make demo` shows what it should.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package e2e has no code of its own, only tests: of the built Collector, of
 // nixlring and of `make run`, as processes, on rings that are files. Everything
 // below those is tested where it lives.

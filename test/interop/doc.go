@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package interop tests ringbuf against programs of another language, which
 // were written from the description of the ring alone. It has tests only.
 //

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // A plain reader of a v4 telemetry ring, and an agent's side that writes one as
 // fast as it can: what the benchmarks hold the Go reader against. The reader
 // pops event by event and adds up by type, with no histograms, as a program

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // The same work as package tally does with a ring of layout v4, in C++: the sum
 // of each type, distributions of sizes (by direction), transfer times and post
 // times with their minimum, maximum and last value, whether a transfer's group of

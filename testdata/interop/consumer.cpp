@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // A reader of a telemetry ring that others write, as an independent program:
 // pops event by event, as NIXL's own reader does, and checks each.
 //

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // An agent's side of a telemetry ring, as an independent program: makes a ring
 // as an agent does, at a path that may hold an older one, and pushes events.
 //

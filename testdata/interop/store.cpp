@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // store keeps a store as an agent with NIXL's prometheus_mp exporter does, and is
 // killed by SIGKILL at a random moment after a number of transfers. It is written
 // from the description of the format alone.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package errtype names the kind of an error, for the attribute error.type:
 // one of few, and never the error's text.
 package errtype

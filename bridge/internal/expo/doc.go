@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package expo is a lock-free histogram of durations that can be read as both
 // kinds of histogram that OpenTelemetry has: exponential, with base-2 buckets,
 // and explicit, with bounds at 1, 2 and 5 times a power of ten nanoseconds.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 package expo
 
 // steps are the bounds that an explicit histogram may have: 1, 2 and 5 times a

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lane gives each goroutine a lane of its own, so that goroutines
 // which count the same thing at once don't fight over one cache line.
 //

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sampled selects the measurements that become exemplars, as the SDK does
 // for its instruments.
 package sampled

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scope gives the version that the instrumentation scopes of the
 // packages under bridge carry.
 package scope

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package uncollected reports a metric producer that no reader collects. The SDK
 // doesn't: a reader only knows the producers that it was given.
 package uncollected

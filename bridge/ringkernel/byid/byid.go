@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package byid records what ring kernels do for code that has their ids and no
 // handles, such as a port of PyDotCompute's TelemetryCollector.
 //

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package report shows the snapshots of a [ringkernel.Runtime] to people and
 // programs that have no metrics backend: as text, at an interval, and over
 // HTTP.

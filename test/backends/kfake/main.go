@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command kfake is a cluster for the tests of the samples that speak to Kafka.
 // It isn't Apache Kafka, which is no Go program: the library kfake speaks the
 // protocol, with its consumer groups, and keeps its topics in files.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Report runs the project's benchmarks and prints one table: what was
 // measured, against what in the same run, what the goal is, and whether it is
 // met.

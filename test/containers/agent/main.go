@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build linux
 
 // Agent is a simulated NIXL agent in a container. It creates its ring where its

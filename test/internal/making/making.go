@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build linux
 
 // Package making runs targets of the Makefile for tests, on programs that are

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package otlpfile reads what the Collector's file exporter has written, and
 // adds it up as a backend would.
 package otlpfile

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build linux
 
 // Package proc runs programs for tests: it keeps what they print, waits for

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command image writes a container image with nothing but a few files, as an
 // archive that containerd, kind and docker load: no daemon and no registry take
 // part.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package follow reads rings event by event, over the restarts of their
 // agents: one ring ([Ring]) or all of a directory ([Dir]).
 //

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package listing looks at the files of directories and tells which of them
 // are telemetry rings, what state those are in, and what is wrong with the
 // others. It observes only: no ring is changed and no event is taken.

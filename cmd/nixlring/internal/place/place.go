@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package place says what is wrong with a path that a command was given, in
 // the same words for all commands, and what to do about it.
 package place

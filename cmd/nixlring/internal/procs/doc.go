@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package procs finds out from /proc which processes have a ring mapped, which
 // of them consumes it, and whether its agent is alive.
 //

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package recording keeps what happened on the rings of a directory in one
 // file, and plays it back as rings.
 //

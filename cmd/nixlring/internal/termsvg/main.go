@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Termsvg draws what tmux capture-pane -e -p prints as an SVG, on standard
 // output: the pictures of the documentation are made with it.
 //

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package top tells what the agents of a directory are doing right now: rates
 // and quantiles over the last seconds, how their rings fare, and what looks
 // wrong. It is what nixlring top shows; the showing itself is package screen's.

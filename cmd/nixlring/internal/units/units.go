@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package units formats numbers for people. A number has three digits and a unit
 // that fits.
 package units

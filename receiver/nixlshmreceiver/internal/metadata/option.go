@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package metadata is what mdatagen makes of metadata.yaml, and this file.
 package metadata
 

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package backend is an OTLP backend that can be in a bad mood: it refuses,
 // stalls, and asks to come again later. What it takes it holds against what it
 // took before.

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ledger adds up events by their names, as agents write them, and says
 // what metrics they come to, by a reading of the catalog of its own.
 package ledger

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package series is what the OTLP sink of the cluster test knows of the metrics
 // that it received: the newest point of every run of every series.
 package series

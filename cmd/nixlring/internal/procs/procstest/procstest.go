@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package procstest makes folders that look like /proc, for tests.
 package procstest
 

@@ -1,3 +1,6 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package screen shows a [top.Board] in a terminal, with Bubble Tea: a table of
 // agents, a page for one of them, and a page of help.
 //
