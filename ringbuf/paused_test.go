@@ -21,8 +21,10 @@ func TestAgentPausedDuringRestart(t *testing.T) {
 				for _, uncommitted := range []int{0, 5} {
 					for _, unread := range []int{0, 3} {
 						for paused := range len(restart(l)) + 1 {
-							name := fmt.Sprintf("%v/%v/at %d/uncommitted %d/unread %d/%d stores", l, mode, at, uncommitted, unread, paused)
-							t.Run(name, func(t *testing.T) { pausedRestart(t, l, mode, at, uncommitted, unread, paused) })
+							for _, commits := range []bool{false, true} {
+								name := fmt.Sprintf("%v/%v/at %d/uncommitted %d/unread %d/%d stores/commits %t", l, mode, at, uncommitted, unread, paused, commits)
+								t.Run(name, func(t *testing.T) { pausedRestart(t, l, mode, at, uncommitted, unread, paused, commits) })
+							}
 						}
 					}
 				}
@@ -31,7 +33,7 @@ func TestAgentPausedDuringRestart(t *testing.T) {
 	}
 }
 
-func pausedRestart(t *testing.T, l Layout, mode Mode, at, uncommitted, unread, paused int) {
+func pausedRestart(t *testing.T, l Layout, mode Mode, at, uncommitted, unread, paused int, commits bool) {
 	p, w := plainRing(t, l, 64)
 	c := p.reader(t, Consume)
 	r := c
@@ -65,7 +67,7 @@ func pausedRestart(t *testing.T, l Layout, mode Mode, at, uncommitted, unread, p
 		if err != nil && !errors.Is(err, ErrRestarted) {
 			t.Fatal(err)
 		}
-		if err == nil && paused%2 == 0 {
+		if err == nil && commits {
 			if err = r.Commit(); err != nil && !errors.Is(err, ErrRestarted) {
 				t.Fatal(err)
 			}

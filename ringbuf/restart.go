@@ -102,7 +102,9 @@ func (r *Reader) look() (state, error) {
 	if r.mode == Observe {
 		return s, nil
 	}
-	if s.write != 0 && s.write != r.lastWrite {
+	// A restart resets readPos before the next push. So this push is of the run that
+	// was read, unless readPos, which was loaded after it, is 0 and something was read.
+	if s.write != 0 && s.write != r.lastWrite && (s.read != 0 || r.committed == 0 && r.next == 0) {
 		r.sampled.pushed = true
 	}
 	r.lastWrite = s.write
