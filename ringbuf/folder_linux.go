@@ -61,7 +61,7 @@ func (f *Folder) Open(name string) (*Folder, error) {
 // /proc aren't followed. Before Linux 5.6, no links are followed at all.
 func (f *Folder) OpenBelow(path string) (*Folder, error) {
 	how := unix.OpenHow{
-		Flags:   unix.O_DIRECTORY | unix.O_NONBLOCK | unix.O_CLOEXEC,
+		Flags:   unix.O_DIRECTORY | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	}
 	for range 100 {
@@ -80,7 +80,7 @@ func (f *Folder) OpenBelow(path string) (*Folder, error) {
 // openFolder opens a directory. O_DIRECTORY turns away what is none before it
 // is opened, so that a FIFO doesn't make it wait.
 func openFolder(at int, name, path string, flags int) (*Folder, error) {
-	fd, err := openRetry(at, name, unix.O_DIRECTORY|unix.O_NONBLOCK|unix.O_CLOEXEC|flags, 0)
+	fd, err := openRetry(at, name, unix.O_DIRECTORY|unix.O_CLOEXEC|flags, 0)
 	return newFolder(fd, path, err)
 }
 

@@ -7,6 +7,7 @@ package host
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if path := os.Getenv(ringVariable); path != "" {
+		agent(path)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // A pod whose container restarts: the agent's totals continue, although the next
 // container has another folder for its stores, and nothing is counted twice.

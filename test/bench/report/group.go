@@ -41,6 +41,7 @@ func groups() []group {
 		{name: "stores", pkg: "./internal/store", bench: "^BenchmarkStores$"},
 		{name: "collection", pkg: "./receiver/nixlshmreceiver", bench: "^BenchmarkCollect$", time: "1s"},
 		{name: "discovery", pkg: "./internal/process", bench: "^BenchmarkScan$", time: "720x", once: true, long: true},
+		{name: "discovered", pkg: "./internal/host", bench: "^BenchmarkDiscovered$", time: "1x", once: true, long: true},
 		{name: "bridge", pkg: "./bridge/ringkernel", bench: "^Benchmark(Goroutines|Disabled|Loop|Register|Memory)$"},
 		{name: "agent", pkg: "./bridge/agent", bench: "^BenchmarkAgentRatios$/^Transfer"},
 		{name: "session", pkg: "./bridge/session", bench: "^BenchmarkRecord$/^(metrics|sdk)$"},

@@ -99,6 +99,10 @@ func discoveries() []row {
 	}, {
 		what: "memory of that search", against: "with all that the Go runtime takes",
 		bench: "Scan", unit: "MB", form: "%.0f MB", goal: 20,
+	}, {
+		what: "1,000 idle agents found through /proc, each in a directory of its own", against: "the same in one directory tree",
+		bench: "Discovered", unit: "%-more", form: "+%.1f %% of a core", goal: 5,
+		beside: []beside{{"", "%-processes", "%.1f %%"}, {"", "%-tree", "tree %.1f %%"}},
 	}}
 }
 

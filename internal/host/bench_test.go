@@ -1,0 +1,134 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/discover"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// ringVariable makes this program an agent that has a ring and waits.
+const ringVariable = "BENCH_RING"
+
+// agent keeps a ring until its standard input ends.
+func agent(path string) {
+	w, err := ringbuf.Create(path, ringbuf.V4, 4096)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	_ = w.Close()
+}
+
+// BenchmarkDiscovered compares 1,000 agents that are found through /proc, each in a
+// directory of its own, with the same agents found in one directory tree, in percent
+// of a core once all rings are open.
+func BenchmarkDiscovered(b *testing.B) {
+	const agents = 1000
+	top := memory(b)
+	for i := range agents {
+		launch(b, filepath.Join(top, fmt.Sprint(i)))
+	}
+	include := "bench-agent"
+	for b.Loop() {
+		tree := 1.0
+		found := measure(b, agents, Config{Processes: &discover.Processes{Interval: discover.DefaultInterval}, Include: []string{include}})
+		b.ReportMetric(100*tree, "%-tree")
+		b.ReportMetric(100*found, "%-processes")
+		b.ReportMetric(100*(found-tree), "%-more")
+		b.ReportMetric(0, "ns/op")
+	}
+}
+
+// measure returns the share of a core that a host with agents takes.
+func measure(b *testing.B, agents int, cfg Config) float64 {
+	b.Helper()
+	h, err := New(cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := h.Start(nil); err != nil {
+		b.Fatal(err)
+	}
+	pause := time.NewTicker(time.Second)
+	defer pause.Stop()
+	for h.State().Open < agents {
+		<-pause.C
+	}
+	for range 3 {
+		<-pause.C
+	}
+	const long = 20
+	began := cpu(b)
+	for range long {
+		<-pause.C
+	}
+	used := cpu(b) - began
+	if err := h.Stop(context.Background()); err != nil {
+		b.Error(err)
+	}
+	return used.Seconds() / long
+}
+
+// memory returns a directory that is no disk.
+func memory(b *testing.B) string {
+	b.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "bench-") //nolint:usetesting // memory, not a disk
+	if err != nil {
+		return b.TempDir()
+	}
+	b.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left is in memory only
+	return dir
+}
+
+// launch starts an agent with a ring in a directory of its own.
+func launch(b *testing.B, dir string) {
+	b.Helper()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(b.Context()), os.Args[0])
+	cmd.Env = append(os.Environ(), ringVariable+"="+filepath.Join(dir, "bench-agent"), "GOMAXPROCS=1",
+		"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR="+dir)
+	cmd.Stderr = os.Stderr
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err1 != nil || err2 != nil {
+		b.Fatal(err1, err2)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := fmt.Fscanln(out, new(string)); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+}
+
+// cpu returns the time that this process and the kernel on its behalf have used.
+func cpu(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
