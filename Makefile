@@ -93,9 +93,14 @@ interop: ## Pass 100 million events of each layout to and from a C++ program; ne
 kfake: # bin/kfake, the stand-in for Kafka
 	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -ldflags='-s -w' -o $(abspath bin/kfake) ./kfake
 
+.PHONY: victoria-logs
+victoria-logs: # bin/victoria-logs, a logs backend
+	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -ldflags='-s -w' -o $(abspath bin/victoria-logs) \
+	  github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-logs
+
 .PHONY: scale-test
-scale-test: build build-full kfake ## Run many hosts' samples: by agent to gateways, and through Kafka's protocol
-	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_FULL=$(abspath $(FULL)) KFAKE=$(abspath bin/kfake) \
+scale-test: build build-full kfake victoria-logs ## Run many hosts' samples: by agent to gateways, through Kafka's protocol, and into a logs backend
+	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_FULL=$(abspath $(FULL)) KFAKE=$(abspath bin/kfake) VICTORIA_LOGS=$(abspath bin/victoria-logs) \
 	  go -C test test -count=1 -run '^TestScale' ./e2e
 
 .PHONY: container-test

@@ -1,4 +1,6 @@
-// Prometheus, and a stand-in for Kafka, for tests, apart from the product's graph.
+// Prometheus, VictoriaLogs, and a stand-in for Kafka, for tests, apart from the
+// product's graph. VictoriaLogs is part of this release of
+// VictoriaMetrics; later ones have it in a module of its own.
 module github.com/nixl-otel/nixl-otel/test/backends
 
 go 1.26.0
@@ -7,6 +9,7 @@ go 1.26.0
 replace cloud.google.com/go => cloud.google.com/go v0.123.0
 
 tool (
+	github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-logs
 	github.com/prometheus/prometheus/cmd/prometheus
 	github.com/prometheus/prometheus/cmd/promtool
 )
@@ -14,6 +17,19 @@ tool (
 require (
 	github.com/twmb/franz-go v1.22.2
 	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c
+)
+
+require (
+	github.com/VictoriaMetrics/easyproto v0.1.4 // indirect
+	github.com/VictoriaMetrics/metrics v1.37.0 // indirect
+	github.com/VictoriaMetrics/metricsql v0.84.6 // indirect
+	github.com/valyala/bytebufferpool v1.0.0 // indirect
+	github.com/valyala/fastjson v1.6.4 // indirect
+	github.com/valyala/fastrand v1.1.0 // indirect
+	github.com/valyala/fasttemplate v1.2.2 // indirect
+	github.com/valyala/gozstd v1.22.0 // indirect
+	github.com/valyala/histogram v1.2.0 // indirect
+	github.com/valyala/quicktemplate v1.8.0 // indirect
 )
 
 require (
@@ -29,6 +45,7 @@ require (
 	github.com/Code-Hex/go-generics-cache v1.5.1 // indirect
 	github.com/KimMachineGun/automemlimit v0.7.5 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
+	github.com/VictoriaMetrics/VictoriaMetrics v1.121.0 // indirect
 	github.com/alecthomas/kingpin/v2 v2.4.0 // indirect
 	github.com/alecthomas/units v0.0.0-20240927000941-0f3dac36c52b // indirect
 	github.com/armon/go-metrics v0.4.1 // indirect

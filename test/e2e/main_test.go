@@ -18,8 +18,8 @@ import (
 )
 
 // The programs under test, absolute; root is the project's top directory. The
-// last two are empty unless `make scale-test` runs the tests.
-var collectorBin, nixlringBin, root, fullBin, kfakeBin string
+// last three are empty unless `make scale-test` runs the tests.
+var collectorBin, nixlringBin, root, fullBin, kfakeBin, victoriaLogsBin string
 
 func TestMain(m *testing.M) {
 	code, err := run(m)
@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) (code int, err error) {
 	collectorBin, fullBin, kfakeBin = os.Getenv("OTELCOL_NIXL"), os.Getenv("OTELCOL_NIXL_FULL"), os.Getenv("KFAKE")
+	victoriaLogsBin = os.Getenv("VICTORIA_LOGS")
 	if collectorBin == "" {
 		const why = "OTELCOL_NIXL doesn't name a built Collector; `make e2e` builds one and runs these tests"
 		if os.Getenv("CI") == "true" {

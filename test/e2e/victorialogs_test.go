@@ -1,0 +1,116 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
+)
+
+// victoriaLogs is a logs backend that receives OTLP.
+type victoriaLogs struct {
+	*proc.Process
+
+	url string
+}
+
+func newVictoriaLogs(t *testing.T) *victoriaLogs {
+	t.Helper()
+	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
+	v := &victoriaLogs{
+		Process: proc.Start(t, exec.CommandContext(t.Context(), victoriaLogsBin, "-storageDataPath="+t.TempDir(), "-httpListenAddr="+address)),
+		url:     "http://" + address,
+	}
+	v.WaitFor(t, "started server at")
+	return v
+}
+
+// query returns the rows that a LogsQL query finds.
+func (v *victoriaLogs) query(t *testing.T, query string) (rows []map[string]string) {
+	t.Helper()
+	answer, err := http.PostForm(v.url+"/select/logsql/query", url.Values{"query": {query}}) //nolint:noctx // the test ends the process
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v\n%s", query, answer.Status, err, text)
+	}
+	for line := range strings.Lines(string(text)) {
+		var row map[string]string
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// logged returns the number of records, by agent and event. VictoriaLogs doesn't
+// store event names, but the attributes of the two events differ.
+func (v *victoriaLogs) logged(t *testing.T) logged {
+	t.Helper()
+	all := make(logged)
+	for event, attribute := range map[string]string{"nixl.transfer.slow": "nixl.transfer.size", "nixl.error": "error.type"} {
+		for _, row := range v.query(t, fmt.Sprintf(`%q:* | stats by ("nixl.telemetry.path") count() n`, attribute)) {
+			var n int
+			if _, err := fmt.Sscan(row["n"], &n); err != nil {
+				t.Fatal(err)
+			}
+			all[row["nixl.telemetry.path"]+" "+event] += n
+		}
+	}
+	return all
+}
+
+// Each slow transfer and each error arrives once in a logs backend, with the
+// attributes and the severity that an operator filters by.
+func TestScaleLogsBackend(t *testing.T) {
+	if victoriaLogsBin == "" {
+		t.Skip("VICTORIA_LOGS isn't set")
+	}
+	t.Parallel()
+	backend, dir := newVictoriaLogs(t), t.TempDir()
+	c := setup{
+		sample:   "logs.yaml",
+		overlays: []string{every(time.Second), exportTo("otlp_http", "file"), noRate},
+		env: []string{
+			rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1",
+			"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT=" + backend.url + "/insert/opentelemetry/v1/logs", "SLOW_TRANSFER=" + slowInTests.String(), "METRICS_PORT=0",
+		},
+	}.start(t)
+	const long = 2 * time.Second
+	report := startSimulator(t, dir, "--agents", "3", "--rate", "300", "--error-rate", "0.02", "--seed", "3",
+		"--duration", long.String()).wait(t, long)
+	nothingDropped(t, report)
+	want := wantLogged(report)
+	proc.Eventually(t, func() string { return cmp.Diff(want, backend.logged(t)) })
+	slow := backend.query(t, `"nixl.transfer.size":* severity:WARN "service.name":nixl "nixl.transfer.duration":>0.001 | stats count() n`)
+	n := 0
+	for event, count := range want {
+		if strings.HasSuffix(event, ".slow") {
+			n += count
+		}
+	}
+	if len(slow) != 1 || slow[0]["n"] != fmt.Sprint(n) {
+		t.Errorf("the query finds %v, want %d slow transfers", slow, n)
+	}
+	c.Stop(t, syscall.SIGTERM)
+	backend.Stop(t, syscall.SIGTERM)
+}
