@@ -347,3 +347,32 @@ func TestSwapFromZeroWhenTheAgentWraps(t *testing.T) {
 		}
 	}
 }
+
+// NIXL writes four events per transfer, and the last one is always the same: so is
+// the last slot of a ring in each lap. On a disk, the file's time changes all the time
+// as well. An observer still sees that the agent goes on.
+func TestObserverFollowsLapsThatEndAlike(t *testing.T) {
+	for _, perLook := range []int{1, 3, 7} { // transfers
+		p, w := plainRing(t, V4, 64)
+		c, r := p.reader(t, Consume), p.reader(t, Observe)
+		var want, got []uint64
+		next := uint64(100)
+		for range 100 {
+			for range perLook {
+				for _, e := range []Event{
+					NewEvent(TypeXferPostTime, next), NewEvent(TypeXferTime, next+1), NewEvent(TypeTxBytes, next+2), NewEvent(TypeTxRequests, 1),
+				} {
+					must(t, w.Push(e))
+					want = append(want, e.Value)
+				}
+				next += 3
+			}
+			p.touch()
+			got = append(got, drain(t, r)...)
+			drain(t, c)
+		}
+		if n := len(got); n < len(want)-1 || !slices.Equal(got, want[:n]) {
+			t.Errorf("%d transfers per look: read %d events, want %d", perLook, n, len(want))
+		}
+	}
+}

@@ -53,6 +53,11 @@ import (
 // tailSlots is the number of slots before the end of a ring that are remembered.
 const tailSlots = 64
 
+// maxAlike is how many slots at the end of a ring may be the same as a lap before
+// although the agent has written them. The last events of each transfer are usually
+// its size and the number 1.
+const maxAlike = 3
+
 // settleTime is how old the file's time must be to open a ring in the ambiguous
 // state. A restarting agent is there for one store.
 const settleTime = 1e9 // ns
@@ -211,7 +216,7 @@ func (r *Reader) checkObserved(s state) error {
 	wrapped := s.write < r.next
 	switch {
 	case same && (r.sampled.pushed || wrapped && r.lastWrite < r.next && r.lastWrite <= s.write):
-	case wrapped && r.lastChanged() <= r.mask, !wrapped && r.checksum(0, r.seenTo) != r.seen:
+	case wrapped && !r.wroteToTheEnd(), !wrapped && r.checksum(0, r.seenTo) != r.seen:
 		return ErrRestarted
 	}
 	r.lastWrite = s.write
@@ -221,6 +226,13 @@ func (r *Reader) checkObserved(s state) error {
 		r.sampled.pushed = true
 	}
 	return nil
+}
+
+// wroteToTheEnd reports whether the agent has written the slots from the next one to
+// the end of the ring, as far as these differ from the lap before.
+func (r *Reader) wroteToTheEnd() bool {
+	last := r.lastChanged()
+	return last > r.next && last+maxAlike > r.mask
 }
 
 // stat asks for the file's state. Another size is an error: slots may be gone,
