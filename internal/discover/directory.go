@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -17,10 +16,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
-
-// hangsAfter is how long one operation on a directory may take before it is
-// reported.
-const hangsAfter = 10 * time.Second
 
 // Directory finds the rings in one directory. It is a [drain.Source].
 type Directory struct {
@@ -36,10 +31,7 @@ type Directory struct {
 	notifyOff bool // inotify doesn't work, and that was reported
 	repeats   flood
 
-	mail   *Mailbox
-	busy   atomic.Int64 // since when it is at work, in Unix nanoseconds; 0 if it isn't
-	cancel context.CancelFunc
-	ended  chan struct{}
+	worker *Worker
 }
 
 // New returns a Directory that sends what it finds. It calls send on its own
@@ -50,17 +42,14 @@ func New(cfg Config, send func(drain.Message), notices *notice.Reporter) (*Direc
 	if err != nil {
 		return nil, err
 	}
-	d := &Directory{config: cfg, mail: NewMailbox(), ended: make(chan struct{})}
+	d := &Directory{config: cfg}
+	d.worker = NewWorker(cfg.Now, d.hangs)
 	d.tracker = newTracker(&d.config, send, notices, d)
 	return d, nil
 }
 
 // Start begins to look for rings. It doesn't wait for the first walk.
-func (d *Directory) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	d.cancel = cancel
-	go d.run(ctx)
-}
+func (d *Directory) Start() { d.worker.Start(d.run) }
 
 // Look walks the directory now, asks who has the rings open, and then calls done
 // on the directory's goroutine. By then everything that it found was sent.
@@ -69,7 +58,7 @@ func (d *Directory) Look(done func()) {
 		d.tick()
 		done()
 	}
-	if !d.mail.Put(look) {
+	if !d.worker.Ask(look) {
 		done()
 	}
 }
@@ -79,24 +68,17 @@ func (d *Directory) Look(done func()) {
 // given up its rings: those that it gives up later are closed without anybody
 // waiting for that. It is safe to call twice, and before Start.
 func (d *Directory) Stop(ctx context.Context) error {
-	if d.cancel == nil {
-		return nil
+	if err := d.worker.Stop(ctx); err != nil {
+		return fmt.Errorf("stop watching %s: its file system doesn't answer: %w", d.cfg.Dir, err)
 	}
-	d.cancel()
-	select {
-	case <-d.ended:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("stop watching %s: its file system doesn't answer: %w", d.cfg.Dir, ctx.Err())
-	}
+	return nil
 }
 
 // State returns what the directory has found. It never blocks.
 func (d *Directory) State() State {
 	s := d.tracker.State()
-	since := d.busy.Load()
-	if busy := time.Duration(d.cfg.Now().UnixNano() - since); since != 0 && busy >= hangsAfter {
-		s.Missing = errors.Join(s.Missing, fmt.Errorf("%s: file system hasn't answered for %v", d.cfg.Dir, busy.Round(time.Second)))
+	if hangs := d.worker.Hangs(); hangs > 0 {
+		s.Missing = errors.Join(s.Missing, fmt.Errorf("%s: file system hasn't answered for %v", d.cfg.Dir, hangs))
 	}
 	return s
 }
@@ -109,7 +91,7 @@ func (d *Directory) Reopen(a drain.Agent, r *ringbuf.Reader) { d.ask(r, func() {
 
 // Retire implements [drain.Source].
 func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) {
-	if !d.mail.Put(func() { d.retire(a, r) }) {
+	if !d.worker.Ask(func() { d.retire(a, r) }) {
 		d.config.Rings.Leave(a.ID)
 		go d.closeRing(r)
 	}
@@ -121,16 +103,13 @@ func (d *Directory) Reject(a drain.Agent, r *ringbuf.Reader) { d.ask(r, func() {
 // ask has something done about a ring. If nobody is left to do it, the ring is
 // only closed.
 func (d *Directory) ask(r *ringbuf.Reader, fn func()) {
-	if !d.mail.Put(fn) {
+	if !d.worker.Ask(fn) {
 		go d.closeRing(r)
 	}
 }
 
 // run looks for rings until ctx ends.
 func (d *Directory) run(ctx context.Context) {
-	defer close(d.ended)
-	watchdog := time.AfterFunc(hangsAfter, d.hangs)
-	watchdog.Stop()
 	walk, retry, resume := time.NewTimer(0), time.NewTimer(maxRetry), time.NewTimer(maxRetry)
 	if !d.cfg.Discovered {
 		d.openNotifier()
@@ -139,17 +118,17 @@ func (d *Directory) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			continue
-		case <-d.mail.Arrived():
-			d.work(watchdog, d.answer)
+		case <-d.worker.Asked():
+			d.worker.Do(d.answer)
 		case <-walk.C:
-			d.work(watchdog, d.tick)
+			d.worker.Do(d.tick)
 			walk.Reset(d.cfg.WalkEvery)
 		case <-retry.C:
-			d.work(watchdog, d.wakeDue)
+			d.worker.Do(d.wakeDue)
 		case <-resume.C:
 			d.listen()
 		case e := <-d.events:
-			d.work(watchdog, func() {
+			d.worker.Do(func() {
 				if pause := d.event(e); pause > 0 {
 					d.events = nil
 					resume.Reset(pause)
@@ -164,23 +143,14 @@ func (d *Directory) run(ctx context.Context) {
 		}
 		retry.Reset(d.untilDue())
 	}
-	d.work(watchdog, d.end)
+	d.worker.Do(d.end)
 	d.checking.Wait()
-}
-
-// work does something that may block.
-func (d *Directory) work(watchdog *time.Timer, fn func()) {
-	d.busy.Store(d.cfg.Now().UnixNano())
-	watchdog.Reset(hangsAfter)
-	fn()
-	watchdog.Stop()
-	d.busy.Store(0)
 }
 
 func (d *Directory) hangs() {
 	d.notices.Report(notice.Notice{
 		Kind: notice.DirectoryHangs, Level: slog.LevelError, Path: d.cfg.Dir,
-		Text: fmt.Sprintf("file system hasn't answered for %v; until it does, no new rings and no restarts are found in this directory; check the file system", hangsAfter),
+		Text: fmt.Sprintf("file system hasn't answered for %v; until it does, no new rings and no restarts are found in this directory; check the file system", HangsAfter),
 	})
 }
 
@@ -195,18 +165,16 @@ func (d *Directory) tick() {
 
 // answer does what was asked.
 func (d *Directory) answer() {
-	for _, fn := range d.mail.Take(false) {
-		fn()
-	}
+	d.worker.Answer(false)
 	if d.stopped && d.State().Open == 0 {
-		d.cancel()
+		d.worker.Cancel()
 	}
 }
 
 // leave says that the directory is gone, with everything that had it open. It ends
 // the search; the directory's goroutine ends once its rings are closed.
 func (d *Directory) leave() {
-	d.mail.Put(func() {
+	d.worker.Ask(func() {
 		d.stopped = true
 		for _, r := range d.records {
 			if r.ring != nil {
@@ -222,7 +190,5 @@ func (d *Directory) end() {
 	if d.inotify != nil {
 		_ = d.inotify.Close()
 	}
-	for _, fn := range d.mail.Take(true) {
-		fn()
-	}
+	d.worker.Answer(true)
 }

@@ -194,12 +194,11 @@ func TestHungDirectoryBlocksNoOwner(t *testing.T) {
 func TestHangIsReported(t *testing.T) {
 	x := newWorld(t)
 	d := x.directory(nil)
-	watchdog := time.AfterFunc(time.Hour, func() {})
-	d.work(watchdog, func() {
+	d.worker.Do(func() {
 		if err := d.State().Missing; err != nil {
 			t.Errorf("state is %v at once", err)
 		}
-		x.pass(hangsAfter)
+		x.pass(HangsAfter)
 		d.hangs()
 		if err := d.State().Missing; err == nil || !strings.Contains(err.Error(), x.dir) {
 			t.Errorf("state is %v", err)

@@ -134,14 +134,7 @@ func (p *Places) search(ctx context.Context) {
 			}
 		}
 	}
-	p.leaving = slices.DeleteFunc(p.leaving, func(d *Directory) bool {
-		select {
-		case <-d.ended:
-			return true
-		default:
-			return false
-		}
-	})
+	p.leaving = slices.DeleteFunc(p.leaving, func(d *Directory) bool { return d.worker.Ended() })
 }
 
 func (p *Places) watch(key string, place Place) {

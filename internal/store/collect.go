@@ -28,7 +28,7 @@ type Collection struct {
 // ones before. It returns nil if an earlier one hangs, or after Stop.
 func (d *Directory) Collect(walk bool) *Collection {
 	c := &Collection{from: d, read: make(chan struct{}), stored: make(chan bool, 1)}
-	if d.late.Load() || !d.mail.Put(func() { d.collect(c, walk) }) {
+	if d.late.Load() || !d.worker.Ask(func() { d.collect(c, walk) }) {
 		return nil
 	}
 	return c
@@ -98,7 +98,7 @@ func (c *Collection) Delivered() {
 		return
 	}
 	d := c.from
-	d.mail.Put(func() {
+	d.worker.Ask(func() {
 		for _, a := range d.agents {
 			if a.shown.collection == c.number {
 				a.delivered = a.shown.changed

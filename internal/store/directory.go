@@ -65,13 +65,10 @@ type Config struct {
 type Directory struct {
 	cfg     Config
 	notices *notice.Reporter
-	mail    *discover.Mailbox
-	late    atomic.Bool  // a collection wasn't carried out in time
-	busy    atomic.Int64 // since when the goroutine is at work, in Unix nanoseconds; 0 if it isn't
-	cancel  context.CancelFunc
-	ended   chan struct{}
+	worker  *discover.Worker
+	late    atomic.Bool // a collection wasn't carried out in time
 
-	// The goroutine has the following fields to itself.
+	// The worker's goroutine has the following fields to itself.
 	agents      map[string]*agent  // by ID
 	records     map[string]*record // by name of the file
 	walks       uint64
@@ -116,10 +113,12 @@ func New(cfg Config) (*Directory, error) {
 	if cfg.Identify == nil {
 		cfg.Identify = func(a drain.Agent, _ int64) drain.Agent { return a }
 	}
-	return &Directory{
-		cfg: cfg, notices: cfg.Notices, mail: discover.NewMailbox(), ended: make(chan struct{}),
+	d := &Directory{
+		cfg: cfg, notices: cfg.Notices,
 		agents: make(map[string]*agent), records: make(map[string]*record), refused: make(map[string]discover.Refusal),
-	}, nil
+	}
+	d.worker = discover.NewWorker(cfg.Now, d.hangs)
+	return d, nil
 }
 
 // uptime reads the time since the machine was started. CLOCK_MONOTONIC, which is
@@ -143,29 +142,16 @@ func (d *Directory) wants(agent string) bool {
 }
 
 // Start begins to look for stores. It doesn't wait for the first walk.
-func (d *Directory) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	d.cancel = cancel
-	go d.run(ctx)
-}
+func (d *Directory) Start() { d.worker.Start(d.run) }
 
 // Stop closes all stores. It waits for that until ctx ends, as the file system may
 // hang. It is safe to call twice, and before Start.
 func (d *Directory) Stop(ctx context.Context) error {
-	if d.cancel == nil {
-		return nil
+	if err := d.worker.Stop(ctx); err != nil {
+		return fmt.Errorf("stop reading stores in %s: its file system doesn't answer: %w", d.cfg.Dir, err)
 	}
-	d.cancel()
-	select {
-	case <-d.ended:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("stop reading stores in %s: its file system doesn't answer: %w", d.cfg.Dir, ctx.Err())
-	}
+	return nil
 }
-
-// hangsAfter is how long a step may take before it is reported.
-const hangsAfter = 10 * time.Second
 
 // Empty reports whether there is no agent to report.
 func (d *Directory) Empty() bool {
@@ -179,45 +165,32 @@ func (d *Directory) State() discover.State {
 	d.mu.Lock()
 	s := discover.State{Open: d.stores, Refused: maps.Clone(d.refused)}
 	d.mu.Unlock()
-	since := d.busy.Load()
-	if busy := time.Duration(d.cfg.Now().UnixNano() - since); since != 0 && busy >= hangsAfter {
-		s.Missing = fmt.Errorf("%s: a store can't be read: file system hasn't answered for %v", d.cfg.Dir, busy.Round(time.Second))
+	if hangs := d.worker.Hangs(); hangs > 0 {
+		s.Missing = fmt.Errorf("%s: a store can't be read: file system hasn't answered for %v", d.cfg.Dir, hangs)
 	}
 	return s
 }
 
 func (d *Directory) run(ctx context.Context) {
-	defer close(d.ended)
-	watchdog := time.AfterFunc(hangsAfter, d.hangs)
-	watchdog.Stop()
 	walk := time.NewTimer(0)
 	defer walk.Stop()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-d.mail.Arrived():
-			d.work(watchdog, d.answer)
+		case <-d.worker.Asked():
+			d.worker.Do(func() { d.worker.Answer(false) })
 		case <-walk.C:
-			d.work(watchdog, d.tick)
+			d.worker.Do(d.tick)
 			walk.Reset(discover.ProbeInterval)
 		}
 	}
-	d.work(watchdog, d.end)
-}
-
-// work does something that may block.
-func (d *Directory) work(watchdog *time.Timer, fn func()) {
-	d.busy.Store(d.cfg.Now().UnixNano())
-	watchdog.Reset(hangsAfter)
-	fn()
-	watchdog.Stop()
-	d.busy.Store(0)
+	d.worker.Do(d.end)
 }
 
 func (d *Directory) hangs() {
 	d.notices.Report(notice.Notice{
 		Kind: notice.DirectoryHangs, Level: slog.LevelError, Path: d.cfg.Dir,
-		Text: fmt.Sprintf("file system hasn't answered for %v; until it does, the agents that have stores in this directory aren't reported; check the file system", hangsAfter),
+		Text: fmt.Sprintf("file system hasn't answered for %v; until it does, the agents that have stores in this directory aren't reported; check the file system", discover.HangsAfter),
 	})
 }
 
@@ -237,18 +210,9 @@ func (d *Directory) tick() {
 	d.mu.Unlock()
 }
 
-// answer does what was asked.
-func (d *Directory) answer() {
-	for _, fn := range d.mail.Take(false) {
-		fn()
-	}
-}
-
 // end does what was asked last, and closes all stores.
 func (d *Directory) end() {
-	for _, fn := range d.mail.Take(true) {
-		fn()
-	}
+	d.worker.Answer(true)
 	for _, a := range d.agents {
 		d.drop(a)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/discover"
 	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -42,7 +43,7 @@ func TestHangingFileSystem(t *testing.T) {
 	if c := r.Collect(true); c != nil {
 		t.Error("another collection waits for the file system")
 	}
-	x.pass(hangsAfter)
+	x.pass(discover.HangsAfter)
 	if err := r.State().Missing; err == nil {
 		t.Error("the state says nothing")
 	}

@@ -31,7 +31,7 @@ func (d *Directory) newAgent(id string, p *process) {
 		d.loaded(a, nil, nil)
 	} else {
 		d.cfg.Saver.Load(checkpoint.Key(id), func(value []byte, err error) {
-			d.mail.Put(func() { d.loaded(a, value, err) })
+			d.worker.Ask(func() { d.loaded(a, value, err) })
 		})
 	}
 }
@@ -142,7 +142,7 @@ func (d *Directory) save(done func(stored bool)) {
 	}
 	d.saving = now
 	d.cfg.Saver.Save(ops, func(err error) {
-		d.mail.Put(func() { d.saved(agents, err) })
+		d.worker.Ask(func() { d.saved(agents, err) })
 		done(err == nil)
 	})
 }
