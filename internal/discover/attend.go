@@ -38,6 +38,9 @@ func (t *tracker) probe(r *record) {
 		r.left = r.info
 	}
 	t.send(m)
+	if m.Known && !m.Open && t.cfg.CloseExited {
+		t.send(drain.Gone{ID: r.ID, Reader: r.ring})
+	}
 }
 
 // shareEvery is how often at most it is found out who writes to rings. Reading

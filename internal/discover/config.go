@@ -36,6 +36,10 @@ type Config struct {
 	// other directories show the same rings is nothing to report.
 	Discovered bool
 
+	// CloseExited has rings closed soon after their agents have exited: an open ring
+	// keeps its volume from being unmounted.
+	CloseExited bool
+
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
 	// OpenFolder opens a folder below Dir; ringbuf.OpenFolder if nil. If the

@@ -59,7 +59,7 @@ func (t *tracker) open(f *ringbuf.Folder, r *record) (*ringbuf.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.state == alias && exited(ring) {
+	if (r.state == alias || r.state == ignored && t.cfg.CloseExited) && exited(ring) {
 		return nil, errors.Join(errLeft, ring.Close())
 	}
 	if !t.cfg.Rings.Claim(ring.ID(), r.Path) { // the file was exchanged just now

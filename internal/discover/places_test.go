@@ -105,6 +105,35 @@ func TestVolumesOfPodsAreFound(t *testing.T) {
 	}
 }
 
+// An open ring would keep the volume, and so the pod, from being removed.
+func TestRingOfAnExitedAgentIsGivenUpUntilTheAgentRestarts(t *testing.T) {
+	x := newPods(t, func(c *PlacesConfig) { c.CloseExited = true })
+	const id = "pod uid-1 shm/decode"
+	w := x.agent("uid-1", "shm", "decode")
+	push(t, w, 3)
+	x.look()
+	if n := count[drain.Gone](x.owner); n != 0 {
+		t.Errorf("the ring was given up %d times while its agent ran", n)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x.look()
+	await(x.owner, func(m drain.Gone) bool { return m.ID == id })
+	x.owner.drain() // the commit changes the file's time, on a disk
+	x.owner.giveUp()
+	x.look()
+	if n := x.places.State().Open; n != 0 {
+		t.Errorf("%d rings are open after their agent has exited", n)
+	}
+	x.owner.got()
+	x.agent("uid-1", "shm", "decode")
+	x.look()
+	if _, found := x.opened()[id]; !found {
+		t.Error("the ring wasn't opened again after its agent restarted")
+	}
+}
+
 func TestPodThatIsDeletedLeavesNothing(t *testing.T) {
 	x := newPods(t, nil)
 	for _, pod := range []string{"uid-1", "uid-2", "uid-3"} {

@@ -41,7 +41,7 @@ type agent struct {
 	dirty      bool      // the totals aren't stored, and the ring doesn't hold what is missing
 
 	up       Up
-	gone     time.Time // since when nobody can open the ring's file; zero if somebody can
+	gone     time.Time // since when no process needs the ring; zero if one does
 	finished bool      // the agent has exited, and its ring was drained since
 
 	lastEvent time.Time // when events were last found, or the ring was opened

@@ -93,6 +93,37 @@ func TestRingThatIsGoneBeforeItIsResumedIsCounted(t *testing.T) {
 	}
 }
 
+// A ring may be closed because its agent has exited. The next agent on it continues
+// the totals, whether it opens the ring before that or after.
+func TestTotalsContinueAfterAnExitedAgentsRingWasClosed(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		t.Run(map[bool]string{false: "opened after", true: "opened before"}[early], func(t *testing.T) {
+			b := newBench(t)
+			b.start(ringbuf.Consume, false)
+			b.push(10)
+			b.step(Attended{ID: benchPath, Reader: b.reader, Known: true}, Gone{ID: benchPath, Reader: b.reader})
+			if early {
+				b.step(Attended{ID: benchPath, Reader: b.reader, Open: true, Known: true})
+			}
+			for range 5 {
+				b.step()
+			}
+			a := b.agent()
+			if open := a.reader != nil; open != early {
+				t.Fatalf("the ring is open: %v", open)
+			}
+			if !early {
+				b.open(ringbuf.Consume)
+			}
+			b.push(5)
+			b.step(Attended{ID: benchPath, Reader: b.reader, Open: true, Known: true})
+			if got := b.counted(); got != 15 || b.agent() != a || a.up != UpYes {
+				t.Errorf("counted %d events, up %v; want 15, yes", got, a.up)
+			}
+		})
+	}
+}
+
 func TestTotalsContinueWithTheRingOfANewContainer(t *testing.T) {
 	for _, gone := range []bool{false, true} {
 		t.Run(map[bool]string{false: "exited", true: "gone"}[gone], func(t *testing.T) {

@@ -66,9 +66,10 @@ type Removed struct{ ID string }
 // once: if its agent restarts, the ring is opened again sooner.
 type Touched struct{ ID string }
 
-// Gone says that nobody can open the file of a ring any more: the container that
-// it was in is gone. The ring is closed as soon as its events are counted and, with
-// a store, stored.
+// Gone says that no process needs a ring any more: its container was removed, or its
+// agent has exited and an open ring would keep its volume in use. The ring is closed
+// as soon as its events are counted and, with a store, stored, unless another process
+// opens it before.
 type Gone struct {
 	ID     string
 	Reader *ringbuf.Reader

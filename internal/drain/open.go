@@ -192,7 +192,10 @@ func (m Gone) apply(o *owner, now time.Time) {
 	case a.opening != nil && a.opening.Reader == m.Reader:
 		a.opening.gone = true
 	case a.reader == m.Reader && a.reader != nil:
-		a.gone, a.up, a.due = now, UpNo, now
+		if a.gone.IsZero() {
+			a.gone = now
+		}
+		a.up, a.due = UpNo, now
 	}
 }
 

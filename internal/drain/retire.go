@@ -22,7 +22,7 @@ func (m Attended) apply(o *owner, now time.Time) {
 	case !m.Known:
 		a.up = UpUnknown
 	case m.Open:
-		a.up, a.finished = UpYes, false
+		a.up, a.finished, a.gone = UpYes, false, time.Time{}
 	default:
 		a.up = UpNo
 		a.due = now // whatever the agent wrote last is there now

@@ -25,6 +25,7 @@ type process struct {
 	open  map[*simFile]*ringbuf.Reader
 	tryAt map[string]time.Time   // when to try to open the ring of a path
 	gone  map[*simFile]time.Time // when to tell the owner that a container is gone
+	shut  map[*simFile]time.Time // ctimes of files whose rings were closed
 	saver simSaver
 }
 
@@ -32,7 +33,7 @@ func (w *world) boot() {
 	w.note("the Collector starts")
 	p := &process{
 		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
-		gone: make(map[*simFile]time.Time),
+		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
 	}
 	p.saver.process = p
 	cfg := &Config{
@@ -71,6 +72,7 @@ func (p *process) step() {
 			p.tryOpen(path)
 		}
 	}
+	p.findChanged()
 	p.attend()
 	p.tellGone()
 	p.saver.step()
@@ -118,6 +120,16 @@ func (p *process) tryOpen(path string) {
 	p.inbox = append(p.inbox, Opened{Agent: Agent{ID: path, Name: path[len("/rings/"):], Dir: "/rings", Path: f.location()}, Reader: r, From: p})
 }
 
+// findChanged opens closed rings whose files have changed since.
+func (p *process) findChanged() {
+	for f, changed := range p.shut {
+		if p.open[f] == nil && p.world.files[f.path] == f && !f.changed.Equal(changed) {
+			delete(p.shut, f)
+			p.tryAt[f.path] = p.world.now
+		}
+	}
+}
+
 // attend tells the owner whether agents have their rings open.
 func (p *process) attend() {
 	w := p.world
@@ -127,6 +139,9 @@ func (p *process) attend() {
 	for _, a := range w.agents {
 		if r := p.open[w.files[a.path]]; r != nil {
 			p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: a.alive, Known: true})
+			if w.plan.closes && !a.alive {
+				p.inbox = append(p.inbox, Gone{ID: a.path, Reader: r})
+			}
 		}
 	}
 	for _, f := range p.goneFiles() {
@@ -164,6 +179,7 @@ func (p *process) Close(r *ringbuf.Reader) {
 			p.world.note("%s: closed", f.location())
 			f.locked = false
 			delete(p.open, f)
+			p.shut[f] = f.changed
 		}
 	}
 }

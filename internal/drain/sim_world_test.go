@@ -71,6 +71,7 @@ type plan struct {
 	slow, failing, hanging             bool // the store
 	layouts                            bool // agents change layout and capacity
 	containers                         bool // are removed, with their rings
+	closes                             bool // rings of agents that have exited
 	agents, steps                      int
 }
 
@@ -81,7 +82,7 @@ func newPlan(r *rand.Rand) plan {
 		slow: some(), failing: r.IntN(4) == 0, hanging: r.IntN(6) == 0, layouts: some(),
 		agents: 1 + r.IntN(3), steps: 200 + r.IntN(1200),
 	}
-	p.containers = r.IntN(3) == 0
+	p.containers, p.closes = r.IntN(3) == 0, r.IntN(3) == 0
 	if !p.saves {
 		p.slow, p.failing, p.hanging = false, false, false
 	}

@@ -209,7 +209,9 @@ func (h *Host) Start(storage checkpoint.Store) error {
 		}
 	}
 	if k := h.cfg.Kubelet; k != nil {
-		h.places("kubelet", common, k.Finder(h.cfg.IdentifyBy), discover.DefaultInterval)
+		volumes := common
+		volumes.CloseExited = true
+		h.places("kubelet", volumes, k.Finder(h.cfg.IdentifyBy), discover.DefaultInterval)
 	}
 	if p := h.cfg.Processes; p != nil {
 		finder := *p

@@ -98,8 +98,6 @@ discovery:
   kubelet:
     path: {{ .Values.kubelet.path }}
     volumes: {{ toJson .Values.kubelet.volumes }}
-# The kubelet can't unmount a volume, and so can't remove its pod, while a ring on it is open.
-stale_after: 15s
 {{- else }}
 directories: []
 discovery:
