@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
@@ -24,13 +25,15 @@ import (
 type collector struct {
 	*container
 
-	file *otlpfile.File
+	file    *otlpfile.File
+	reports map[string]reported // by pod
 }
 
 const configuration = `
 receivers:
   nixl_shm:
     discovery: {processes: {interval: 1s, env_attributes: {LOCAL_RANK: nixl.local_rank}}}
+    stale_after: %v
     initial_delay: 0s
     collection_interval: 100ms
 exporters:
@@ -40,13 +43,14 @@ service:
   pipelines: {metrics: {receivers: [nixl_shm], exporters: [file]}}
 `
 
-func startCollector(t *testing.T) *collector {
+// startCollector starts a Collector that reports exited agents for a while.
+func startCollector(t *testing.T, staleAfter time.Duration) *collector {
 	t.Helper()
 	if os.Getenv(variable) == "" || os.Getenv(collectorVariable) == "" {
 		t.Skip("run `make container-test`")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(configuration), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), fmt.Appendf(nil, configuration, staleAfter), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := &collector{
@@ -55,7 +59,7 @@ func startCollector(t *testing.T) *collector {
 			"--security-opt=no-new-privileges", "--read-only", "--volume=" + dir + ":/out",
 			"--cgroup-parent=" + shared.cgroup(),
 		}, []string{"--config=/out/config.yaml"}),
-		file: otlpfile.NewFile(filepath.Join(dir, "metrics.json")),
+		file: otlpfile.NewFile(filepath.Join(dir, "metrics.json")), reports: make(map[string]reported),
 	}
 	proc.Eventually(t, func() string {
 		_, err := os.Stat(c.file.Path())
@@ -74,14 +78,13 @@ type reported struct {
 	attributes map[string]string
 }
 
-// reports returns what the Collector has said, by pod.
-func (c *collector) reports() map[string]reported {
+// read brings reports up to date.
+func (c *collector) read() {
 	c.t.Helper()
-	list, err := c.file.Collections()
+	list, err := c.file.Next()
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	pods := make(map[string]reported)
 	for _, collection := range list {
 		for _, rm := range collection.ResourceMetrics().All() {
 			r := reported{attributes: make(map[string]string)}
@@ -93,10 +96,9 @@ func (c *collector) reports() map[string]reported {
 					r.events += events(m)
 				}
 			}
-			pods[r.attributes["k8s.pod.uid"]] = r
+			c.reports[r.attributes["k8s.pod.uid"]] = r
 		}
 	}
-	return pods
 }
 
 // events returns the number of events, if this is the metric of it.
@@ -114,12 +116,13 @@ func events(m pmetric.Metric) (n int) {
 func (c *collector) await(pod string, events int) reported {
 	c.t.Helper()
 	proc.Eventually(c.t, func() string {
-		if got := c.reports()[pod].events; got != events {
+		c.read()
+		if got := c.reports[pod].events; got != events {
 			return fmt.Sprintf("%d events of pod %s are reported, not %d", got, pod, events)
 		}
 		return ""
 	})
-	return c.reports()[pod]
+	return c.reports[pod]
 }
 
 // pod returns the UID of a pod.
@@ -128,7 +131,7 @@ func pod(n int) string { return fmt.Sprintf("00000000-0000-0000-0000-%012d", n) 
 // The totals of all agents are exact, wherever their rings are, to the last event
 // before their containers are gone.
 func TestCollectorCountsAgentsInContainers(t *testing.T) {
-	c := startCollector(t)
+	c := startCollector(t, 5*time.Minute)
 	var agents []*agent
 	for i, options := range [][]string{
 		{"--env=NIXL_TELEMETRY_DIR=/rings"},
@@ -166,7 +169,7 @@ func TestCollectorCountsAgentsInContainers(t *testing.T) {
 // A container that is removed while its ring is full loses nothing that was in the
 // ring, and the totals continue in the container that follows.
 func TestCollectorCountsAcrossRestarts(t *testing.T) {
-	c := startCollector(t)
+	c := startCollector(t, 5*time.Minute)
 	total := 0
 	for range 3 {
 		a := start(t, spec{pod(1), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, nil})
@@ -187,7 +190,7 @@ func TestCollectorOutlivesManyContainers(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("CONTAINER_LIVES")); err == nil {
 		lives = n
 	}
-	c := startCollector(t)
+	c := startCollector(t, 2*time.Second)
 	before := c.holds()
 	for i := range lives {
 		a := start(t, spec{pod(i), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, nil})

@@ -23,6 +23,7 @@ import (
 type File struct {
 	path        string
 	offset      int64 // of what wasn't read yet
+	lines       int   // before it
 	collections []pmetric.Metrics
 	points      *points
 }
@@ -38,6 +39,17 @@ func (f *File) Path() string { return f.path }
 
 // Collections are all whole lines that are in the file by now.
 func (f *File) Collections() ([]pmetric.Metrics, error) {
+	list, err := f.Next()
+	for _, metrics := range list {
+		f.points.add(metrics)
+	}
+	f.collections = append(f.collections, list...)
+	return f.collections, err
+}
+
+// Next returns the whole lines that have come since the last call of Next or
+// Collections, and doesn't keep them.
+func (f *File) Next() (list []pmetric.Metrics, err error) {
 	text, err := f.news()
 	if err != nil {
 		return nil, err
@@ -46,15 +58,15 @@ func (f *File) Collections() ([]pmetric.Metrics, error) {
 	for {
 		line, rest, whole := bytes.Cut(text, []byte("\n"))
 		if !whole {
-			return f.collections, nil
+			return list, nil
 		}
 		metrics, err := unmarshaler.UnmarshalMetrics(line)
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", f.path, len(f.collections)+1, err)
+			return list, fmt.Errorf("%s:%d: %w", f.path, f.lines+1, err)
 		}
-		f.collections = append(f.collections, metrics)
-		f.points.add(metrics)
+		list = append(list, metrics)
 		f.offset += int64(len(line)) + 1
+		f.lines++
 		text = rest
 	}
 }
