@@ -1,0 +1,188 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+)
+
+// hosted is where the files of the main branch are on the web.
+const hosted = "https://github.com/nixl-otel/nixl-otel/blob/main/"
+
+var (
+	fence      = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	codeSpan   = regexp.MustCompile("`[^`\n]*`")
+	comment    = regexp.MustCompile("(?s)<!--.*?-->")
+	inlineLink = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	definition = regexp.MustCompile(`(?m)^\[[^\]]+\]: (\S+)$`)
+	heading    = regexp.MustCompile(`(?m)^#{1,6} (.*)$`)
+	linkText   = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+)
+
+func TestLinksLeadToFilesAndHeadings(t *testing.T) {
+	t.Parallel()
+	root := ringtest.Root(t)
+	files, err := documents(root)
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d documents, error %v", len(files), err)
+	}
+	for _, file := range files {
+		broken, err := brokenLinks(root, file)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, problem := range broken {
+			t.Error(problem)
+		}
+	}
+}
+
+func TestBrokenLinksAreFound(t *testing.T) {
+	t.Parallel()
+	const text = "# Title\n\n## What's in `it`, and [where](b.md)?\n\n## Twice\n## Twice\n\n" +
+		"[a](#title) [b](b.md) [c](#whats-in-it-and-where) [d](#twice-1) [e](https://example.com/x#y) `[f](none.md)`\n" +
+		"[g](none.md) ![h](none.png) [i](#none) [j](b.md#none) [k](" + hosted + "none.md) [l](" + hosted + "b.md)\n\n" +
+		"```\n[m](none.md)\n# Not a heading\n```\n\n<!-- [n](none.md) --> [o](#not-a-heading)\n\n[p]: none.md\n"
+	root := t.TempDir()
+	for name, text := range map[string]string{"a.md": text, "b.md": "# B\n"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := brokenLinks(root, "a.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"a.md: none.md: there is no such file",
+		"a.md: none.png: there is no such file",
+		"a.md: #none: there is no such heading",
+		"a.md: b.md#none: there is no such heading",
+		"a.md: " + hosted + "none.md: there is no such file",
+		"a.md: #not-a-heading: there is no such heading",
+		"a.md: none.md: there is no such file",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("broken links %q, want %q", got, want)
+	}
+}
+
+// documents returns the paths of the Markdown files below root, relative to it.
+func documents(root string) (files []string, err error) {
+	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		name := entry.Name()
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && file != root && (strings.HasPrefix(name, ".") || name == "dist" || name == "bin" || name == "shared"):
+			return fs.SkipDir
+		case !entry.IsDir() && path.Ext(name) == ".md":
+			relative, err := filepath.Rel(root, file)
+			files = append(files, relative)
+			return err
+		}
+		return nil
+	})
+	return files, err
+}
+
+// brokenLinks returns the links of a document below root that lead to a file or a
+// heading of the repository that doesn't exist.
+func brokenLinks(root, file string) (broken []string, err error) {
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		return nil, err
+	}
+	for _, link := range links(string(text)) {
+		if problem := check(root, file, link); problem != "" {
+			broken = append(broken, fmt.Sprintf("%s: %s: %s", file, link, problem))
+		}
+	}
+	return broken, nil
+}
+
+// links returns the targets of all links and images of a text.
+func links(text string) (targets []string) {
+	text = comment.ReplaceAllString(fence.ReplaceAllString(text, ""), "")
+	text = codeSpan.ReplaceAllString(text, "code")
+	for _, pattern := range []*regexp.Regexp{inlineLink, definition} {
+		for _, match := range pattern.FindAllStringSubmatch(text, -1) {
+			targets = append(targets, match[1])
+		}
+	}
+	return targets
+}
+
+// check reports what is wrong with a link, or "".
+func check(root, file, link string) string {
+	if at, ok := strings.CutPrefix(link, hosted); ok {
+		file, link = "top", at
+	}
+	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
+		return ""
+	}
+	name, anchor, hasAnchor := strings.Cut(link, "#")
+	target := filepath.Join(root, file)
+	if name != "" {
+		target = filepath.Join(root, filepath.Dir(file), name)
+	}
+	info, err := os.Stat(target)
+	switch {
+	case err != nil:
+		return "there is no such file"
+	case !hasAnchor:
+		return ""
+	case info.IsDir() || path.Ext(target) != ".md":
+		return "only documents have headings"
+	}
+	text, err := os.ReadFile(target)
+	if err != nil {
+		return err.Error()
+	}
+	if !slices.Contains(anchors(string(text)), anchor) {
+		return "there is no such heading"
+	}
+	return ""
+}
+
+// anchors returns the anchors that GitHub gives the headings of a text.
+func anchors(text string) (list []string) {
+	seen := make(map[string]int)
+	for _, match := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		anchor := slug(match[1])
+		list = append(list, anchor)
+		if n := seen[anchor]; n > 0 {
+			list[len(list)-1] = fmt.Sprintf("%s-%d", anchor, n)
+		}
+		seen[anchor]++
+	}
+	return list
+}
+
+// slug returns the anchor of a heading: lower case, with hyphens for spaces and
+// without punctuation.
+func slug(title string) string {
+	title = linkText.ReplaceAllString(title, "$1")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+			return unicode.ToLower(r)
+		case r == ' ':
+			return '-'
+		default:
+			return -1
+		}
+	}, strings.TrimSpace(title))
+}

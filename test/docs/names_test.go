@@ -1,0 +1,149 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+)
+
+var (
+	agentMetric     = regexp.MustCompile(`^(?:nixl|ringkernel|splitinfer)(?:\.[a-z_]+)+(?:\.\*)?$`)
+	collectorMetric = regexp.MustCompile(`^otelcol_(receiver_nixl_shm_[a-z_]+)`)
+	logLine         = regexp.MustCompile(`^[A-Za-z][a-z'-]*(?: [A-Za-z'-]+)+$`)
+	program         = regexp.MustCompile(`^(?:fuser|journalctl|kubectl|make|nixlring) `)
+	command         = regexp.MustCompile(`^(?:sudo )?(?:bin/)?nixlring ([a-z]+)(.*)`)
+	flag            = regexp.MustCompile(`--[a-z][a-z0-9-]*`)
+	concatenation   = regexp.MustCompile(`" \+\s*"`)
+)
+
+// memoryLimit is what the Collector's memory_limiter logs.
+const memoryLimit = "data refused due to high memory usage"
+
+// Someone who looks for a metric that a document names must find it.
+func TestDocumentsNameMetricsThatExist(t *testing.T) {
+	t.Parallel()
+	catalog := source(t, "semconv")
+	own := read(t, "receiver/nixlshmreceiver/metadata.yaml")
+	found := 0
+	forEachSpan(t, func(file, span string) {
+		if agentMetric.MatchString(span) {
+			found++
+			if name := `"` + strings.TrimSuffix(span, "*"); !strings.Contains(catalog, name) {
+				t.Errorf("%s: the catalog has no %s", file, span)
+			}
+		}
+		if m := collectorMetric.FindStringSubmatch(span); m != nil {
+			found++
+			if !strings.Contains(own, "\n    "+m[1]+":\n") {
+				t.Errorf("%s: the receiver has no %s", file, m[0])
+			}
+		}
+	})
+	if found < 50 {
+		t.Errorf("the documents name %d metrics only", found)
+	}
+}
+
+// Someone who searches the log for a line that troubleshooting.md has must find it.
+func TestTroubleshootingQuotesTheLog(t *testing.T) {
+	t.Parallel()
+	texts := source(t, "ringbuf", "internal", "receiver")
+	found := 0
+	forEachSpan(t, func(file, span string) {
+		if file != "docs/troubleshooting.md" || !logLine.MatchString(span) || program.MatchString(span) {
+			return
+		}
+		found++
+		if !strings.Contains(texts, span) && span != memoryLimit {
+			t.Errorf("%s: nothing logs %q", file, span)
+		}
+	})
+	if found < 15 {
+		t.Errorf("it quotes %d lines only", found)
+	}
+}
+
+func TestDocumentsUseCommandsAndFlagsThatExist(t *testing.T) {
+	t.Parallel()
+	found := 0
+	forEachSpan(t, func(file, span string) {
+		m := command.FindStringSubmatch(span)
+		if m == nil || m[1] == "session" {
+			return
+		}
+		found++
+		help, err := os.ReadFile(filepath.Join(ringtest.Root(t), "cmd/nixlring/testdata/help_"+m[1]+".txt"))
+		if err != nil {
+			t.Errorf("%s: nixlring has no command %s", file, m[1])
+			return
+		}
+		for _, name := range flag.FindAllString(m[2], -1) {
+			if name != "--help" && !strings.Contains(string(help), name+" ") {
+				t.Errorf("%s: nixlring %s has no flag %s", file, m[1], name)
+			}
+		}
+	})
+	if found < 20 {
+		t.Errorf("the documents use %d commands only", found)
+	}
+}
+
+// forEachSpan calls fn for each code span, and each line of an indented code block,
+// of all documents.
+func forEachSpan(t *testing.T, fn func(file, span string)) {
+	t.Helper()
+	files, err := documents(ringtest.Root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text := fence.ReplaceAllString(read(t, file), "")
+		for line := range strings.Lines(text) {
+			if code, ok := strings.CutPrefix(line, "    "); ok {
+				fn(file, strings.TrimSpace(code))
+			}
+		}
+		// A span may continue on the next line.
+		for _, span := range codeSpan.FindAllString(strings.ReplaceAll(text, "\n", " "), -1) {
+			fn(file, strings.Trim(span, "`"))
+		}
+	}
+}
+
+// source returns the Go code in directories, without tests, and with every string
+// that is written on several lines as one.
+func source(t *testing.T, directories ...string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, dir := range directories {
+		err := filepath.WalkDir(filepath.Join(ringtest.Root(t), dir), func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(file)
+			all.Write(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return concatenation.ReplaceAllString(all.String(), "")
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(ringtest.Root(t), file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
