@@ -14,8 +14,8 @@ func agents() (list []row) {
 	} {
 		for _, n := range []int{1, 2} {
 			list = append(list, row{
-				what:    fmt.Sprintf("bridge: %s, goroutines at a time: %d", call.what, n),
-				against: "one Float64Histogram.Record by as many",
+				what:    fmt.Sprintf("bridge: %s, goroutines: %d", call.what, n),
+				against: "one Float64Histogram.Record",
 				bench:   fmt.Sprintf("AgentRatios/%s/goroutines=%d", call.bench, n), unit: "x-record",
 				form: times, goal: 1, slack: 3,
 				beside: []beside{{"", "ns", "%.0f ns"}, {"", "SDK-ns", "SDK %.0f"}},

@@ -22,32 +22,32 @@ const times = "%.2f×"
 func drains() []row {
 	return []row{
 		{
-			what: "drain a full v4 ring of 4,096 slots, all tallied", against: "memcpy of the same bytes",
+			what: "drain and tally a full v4 ring of 4,096 slots", against: "memcpy of the same bytes",
 			bench: "Add/v4", unit: "x-memcpy", form: times, goal: 5, slack: 3,
 			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "memcpy-ns/event", "memcpy %.2f"}},
 		},
 		{
-			what: "the same for v1, whose events have names", against: "memcpy of the same bytes",
+			what: "the same for v1, whose events contain names", against: "memcpy of the same bytes",
 			bench: "Add/v1", unit: "x-memcpy", form: times, goal: 6, slack: 3,
 			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "memcpy-ns/event", "memcpy %.2f"}},
 		},
 		{
-			what: "the throughput of each transfer, per event", against: "without it",
+			what: "compute the throughput of each transfer, per event", against: "without throughput",
 			bench: "Throughput", unit: "ns/event-more", form: "+%.2f ns", goal: 0.5,
 			beside: []beside{{"", "x-without", times}},
 		},
 		{
-			what: "looking for slow transfers, of which there are none, per event", against: "without a logs pipeline",
+			what: "check for slow transfers (none found), per event", against: "without a logs pipeline",
 			bench: "Watch", unit: "ns/event-more", form: "+%.2f ns", goal: 0.2,
 			beside: []beside{{"", "x-without", times}, {"WatchThroughput", "ns/event-more", "+%.2f ns with min_throughput"}},
 		},
 		{
-			what: "durations by size class, which is off by default, per event", against: "without it",
+			what: "durations by size class (off by default), per event", against: "without size classes",
 			bench: "SizeClasses", unit: "ns/event-more", form: "+%.2f ns", goal: 4,
 			beside: []beside{{"", "x-without", times}},
 		},
 		{
-			what: "drain, tally and commit a full v4 ring", against: "a C++ loop that pops one by one and adds up by type",
+			what: "drain, tally and commit a full v4 ring", against: "a C++ loop that pops events one by one and sums values by type",
 			bench: "PlainLoop", unit: "x-plain", form: times, goal: 1, slack: 5, // which depends on the processor
 			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "plain-ns/event", "C++ %.2f"}},
 		},
@@ -57,7 +57,7 @@ func drains() []row {
 			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "plain-ns/event", "C++ %.2f"}},
 		},
 		{
-			what: "producer and reader in two processes, 4,096 slots, events/s", against: "that C++ loop as the reader",
+			what: "producer and reader in two processes, 4,096 slots, events per second", against: "the same C++ loop as the reader",
 			bench: "TwoProcesses", unit: "x-plain", form: times, goal: 1, least: true, slack: 5,
 			beside: []beside{{"", "M-events/s", "%.0f M/s"}, {"", "plain-M-events/s", "C++ %.0f M/s"}},
 		},
@@ -66,14 +66,14 @@ func drains() []row {
 
 func rounds() []row {
 	list := []row{{
-		what: "an idle ring per drain, of 100", against: "one atomic load from a page",
+		what: "drain an idle ring, one of 100", against: "one atomic load from the ring's page",
 		bench: "IdleRound/rings=100", unit: "x-load", form: times, goal: 40, slack: 3,
 		beside: []beside{{"", "ns/ring", "%.1f ns"}, {"", "load-ns/ring", "load %.1f"}},
 	}}
 	for _, n := range []int{1, 10, 100, 1000, 10000} {
 		name := fmt.Sprintf("rings=%d", n)
 		list = append(list, row{
-			what: fmt.Sprintf("a round over %d idle rings, per ring", n), against: "a number of ns",
+			what: fmt.Sprintf("a round over %d idle rings, per ring", n), against: "absolute time",
 			bench: "IdleRound/" + name, unit: "ns/ring", form: "%.0f ns", goal: 120, shown: n < 10, // what a round takes by itself
 			beside: []beside{
 				{"", "x-load", "%.1f× a load"},
@@ -83,10 +83,10 @@ func rounds() []row {
 		})
 	}
 	return append(list, row{
-		what: "memory of an idle ring, of 1,000", against: "its mapping left out",
+		what: "memory of an idle ring, one of 1,000", against: "without its mapping",
 		bench: "IdleRound/rings=1000", unit: "kB/ring", form: "%.1f kB", goal: 8, slack: 2,
 	}, row{
-		what: "memory of an idle ring, of 10,000", against: "its mapping left out",
+		what: "memory of an idle ring, one of 10,000", against: "without its mapping",
 		bench: "IdleRound/rings=10000", unit: "kB/ring", form: "%.1f kB", goal: 8,
 	})
 }
@@ -94,10 +94,10 @@ func rounds() []row {
 // discoveries are the rows of the search for processes.
 func discoveries() []row {
 	return []row{{
-		what: "search 2,000 processes for agents every 5 s, 50 of them with 20,000 mappings", against: "the time of one core",
+		what: "search 2,000 processes for agents every 5 s; 50 of them have 20,000 mappings", against: "one core",
 		bench: "Scan", unit: "%-of-a-core", form: "%.2f%%", goal: 0.3,
 	}, {
-		what: "memory of that search", against: "with all that the Go runtime takes",
+		what: "memory of this search", against: "absolute, including the Go runtime",
 		bench: "Scan", unit: "MB", form: "%.0f MB", goal: 20,
 	}, {
 		what: "1,000 idle agents found through /proc, each in a directory of its own", against: "the same in one directory tree",
@@ -109,14 +109,14 @@ func discoveries() []row {
 func collections() (list []row) {
 	for _, n := range []int{100, 1000} {
 		list = append(list, row{
-			what: fmt.Sprintf("a prometheus_mp store per collection, of %d that have all changed", n), against: "a number of ns",
+			what: fmt.Sprintf("collect a prometheus_mp store, one of %d that all changed", n), against: "absolute time",
 			bench: fmt.Sprintf("Stores/busy/stores=%d", n), unit: "ns/store", form: "%.0f ns", goal: 2000,
-			beside: []beside{{fmt.Sprintf("Stores/idle/stores=%d", n), "ns/store", "%.0f ns if none has"}},
+			beside: []beside{{fmt.Sprintf("Stores/idle/stores=%d", n), "ns/store", "%.0f ns if none changed"}},
 		})
 	}
 	for _, n := range []int{64, 1024} {
 		list = append(list, row{
-			what: fmt.Sprintf("a collection of %d agents, the full catalog", n), against: "the same points as plain pdata",
+			what: fmt.Sprintf("collect %d agents, all metrics", n), against: "build the same points with plain pdata",
 			bench: fmt.Sprintf("Collect/agents=%d", n), unit: "x-plain", form: times, goal: 1.2, slack: 3,
 			beside: []beside{
 				{"", "ns/point", "%.0f ns/point"},
@@ -132,22 +132,22 @@ func collections() (list []row) {
 func bridges() []row {
 	list := ringKernelCalls()
 	return append(list, row{
-		what: "bridge: a call while disabled", against: "",
+		what: "bridge: a call on a disabled kernel", against: "",
 		bench: "Disabled/Received", unit: "ns/op", form: "%.1f ns", goal: 2,
 	}, row{
-		what: "bridge: a kernel's loop with 1 µs of work", against: "the same loop, disabled",
-		bench: "Loop", unit: "%-slower", form: "+%.1f %%", goal: 2,
-		beside: []beside{{"", "off-ns", "%.0f ns"}, {"", "%-slower-atomics", "+%.1f %% by its four atomic additions alone"}},
+		what: "bridge: a message loop with 1 µs of work", against: "the same loop with a disabled kernel",
+		bench: "Loop", unit: "%-slower", form: "+%.1f%%", goal: 2,
+		beside: []beside{{"", "off-ns", "%.0f ns"}, {"", "%-slower-atomics", "+%.1f%% for its four atomic additions alone"}},
 	}, row{
-		what: "bridge: registering a kernel, of 10,000", against: "registering one of 1,000",
+		what: "bridge: register one of 10,000 kernels", against: "register one of 1,000",
 		bench: "Register", unit: "x-of-1000", form: times, goal: 2, slack: 3,
 		beside: []beside{{"", "ns/kernel", "%.0f ns"}},
 	}, row{
-		what: "bridge: memory after 10,000 kernels were unregistered", against: "before",
-		bench: "Memory", unit: "%-left", form: "+%.1f %%", goal: 10, slack: 3,
-		beside: []beside{{"", "kB/kernel", "%.1f kB for each before that"}},
+		what: "bridge: memory after 10,000 kernels are registered and unregistered", against: "before",
+		bench: "Memory", unit: "%-left", form: "+%.1f%%", goal: 10, slack: 3,
+		beside: []beside{{"", "kB/kernel", "%.1f kB per registered kernel"}},
 	}, row{
-		what: "bridge: a session's packet, row and metrics", against: "",
+		what: "bridge: record a packet of a session in the CSV file and the metrics", against: "",
 		bench: "Record/metrics", unit: "ns/op", form: "%.0f ns", goal: 2000,
 		beside: []beside{{"Record/sdk/Float64Histogram.Record", "ns/op", "SDK's histogram alone %.0f"}},
 	})
@@ -166,8 +166,8 @@ func ringKernelCalls() (list []row) {
 	} {
 		for _, n := range c.goroutines {
 			list = append(list, row{
-				what:    fmt.Sprintf("bridge: Kernel.%s, goroutines at a time: %d", c.call, n),
-				against: c.against + " by as many takes so many times as long",
+				what:    fmt.Sprintf("bridge: Kernel.%s, goroutines: %d", c.call, n),
+				against: "times faster than " + c.against,
 				bench:   fmt.Sprintf("Goroutines/%s/%d", c.call, n), unit: "times-cheaper",
 				form: times, goal: c.goal, least: true, slack: 3,
 				beside: []beside{{"", "ns", "%.1f ns"}, {"", "SDK-ns", "SDK %.0f"}},
@@ -181,9 +181,9 @@ func wholes() []row {
 	const load = "Collector, 64 agents of 4,092 events per 100 ms"
 	return []row{
 		{
-			what: load + ": processor", against: "the same Collector with no ring",
-			bench: "Collector", unit: "%-cpu-more", form: "+%.1f %%", goal: 5,
-			beside: []beside{{"", "%-cpu", "%.1f %% of a core"}, {"", "%-cpu-idle", "%.1f %% idle"}, {"", "M-events/s", "%.2f M events/s"}},
+			what: load + ": CPU", against: "the same Collector without rings",
+			bench: "Collector", unit: "%-cpu-more", form: "+%.1f%%", goal: 5,
+			beside: []beside{{"", "%-cpu", "%.1f%% of a core"}, {"", "%-cpu-idle", "%.1f%% idle"}, {"", "M-events/s", "%.2f M events/s"}},
 		},
 		{
 			what: load + ": events lost", against: "what the agents wrote",
@@ -191,21 +191,21 @@ func wholes() []row {
 			beside: []beside{
 				{"", "M-events", "of %.1f M"},
 				{"", "lost-storage", "%.0f with storage"},
-				{"", "ms-stall", "the machine stood still for %.0f ms at worst"},
+				{"", "ms-stall", "longest stall of the machine %.0f ms"},
 			},
 		},
 		{
-			what: load + ": most memory", against: "",
+			what: load + ": peak memory", against: "",
 			bench: "Collector", unit: "MB-peak", form: "%.0f MB", goal: 120,
-			beside: []beside{{"", "MB-peak-idle", "%.0f MB with no ring"}},
+			beside: []beside{{"", "MB-peak-idle", "%.0f MB without rings"}},
 		},
 		{
-			what: "the same with storage: processor", against: "without storage",
+			what: "the same with storage: CPU", against: "without storage",
 			bench: "Collector", unit: "x-storage", form: times, goal: 1.5,
-			beside: []beside{{"", "%-cpu-storage", "%.1f %% of a core"}},
+			beside: []beside{{"", "%-cpu-storage", "%.1f%% of a core"}},
 		},
 		{
-			what: "age of an event when it leaves, 99th percentile", against: "beyond the collection interval",
+			what: "age of an event at its export, 99th percentile", against: "beyond the collection interval",
 			bench: "Age", unit: "ms-p99-beyond", form: "%+.0f ms", goal: 100,
 			beside: []beside{{"", "ms-p50", "median %.0f ms"}, {"", "ms-interval", "interval %.0f ms"}},
 		},

@@ -35,9 +35,8 @@ func writeDocs(ctx context.Context, path string, lines []line) error {
 		return err
 	}
 	var b strings.Builder
-	b.WriteString("# Benchmarks\n\n`make bench` prints this table, and `make bench-docs` writes it to this file. " +
-		"Each figure is the median of several runs and is compared with a reference that ran at the same time. " +
-		"Ratios carry over to other machines, times don't.\n\n")
+	b.WriteString("# Benchmarks\n\nEach figure is the median of several runs. It is compared with a reference that ran at the same time, " +
+		"or with a goal. Ratios carry over to other machines; times don't.\n\n")
 	fmt.Fprintf(&b, "%s · %s · %s/%s, %d × %s · version %s\n\n", time.Now().UTC().Format(time.DateOnly),
 		goVersion(ctx), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), version(ctx))
 	b.WriteString("| what | against | measured | goal | | in this run |\n|---|---|---|---|---|---|\n")
