@@ -11,7 +11,7 @@
 {{- if eq .Values.otlp.protocol "http" }}otlp_http{{ else }}otlp_grpc{{ end }}
 {{- end }}
 
-{{- /* What the pipeline does with the metrics, in this order. */}}
+{{- /* The processors of the pipeline, in order. */}}
 {{- define "nixl-otel.processorNames" -}}
 {{- $names := list "memory_limiter" }}
 {{- if include "nixl-otel.watchesPods" . }}{{ $names = append $names "k8s_attributes" }}{{ end }}
@@ -33,7 +33,7 @@
 {{- define "nixl-otel.defaultConfig" -}}
 extensions:
   health_check:
-    endpoint: ":13133" # the kubelet asks from outside the pod
+    endpoint: ":13133" # the kubelet probes from outside the pod
   file_storage:
     directory: /var/lib/otelcol-nixl
     create_directory: true
@@ -53,7 +53,7 @@ processors:
   {{- end }}
   {{- if eq .Values.mode "sidecar" }}
   resource_detection:
-    detectors: [env] # OTEL_RESOURCE_ATTRIBUTES of the sidecar names its pod
+    detectors: [env] # OTEL_RESOURCE_ATTRIBUTES of the sidecar contains its pod
   {{- end }}
   {{- with .Values.clusterName }}
   resource:
@@ -69,7 +69,7 @@ exporters:
   {{- if .Values.prometheus.enabled }}
   prometheus:
     endpoint: ":{{ .Values.prometheus.port }}"
-    resource_to_telemetry_conversion: {enabled: true} # without it, no series names its agent or pod
+    resource_to_telemetry_conversion: {enabled: true} # otherwise series don't have the agent and the pod
     without_scope_info: true
   {{- end }}
 
@@ -112,11 +112,11 @@ collection_interval: {{ .Values.collectionInterval }}
 storage: file_storage
 {{- end }}
 
-{{- /* Associates by what the receiver reports, never by connection: that is the Collector's own pod. */}}
+{{- /* Associates by attributes of the receiver, not by connection, which would be the Collector's own pod. */}}
 {{- define "nixl-otel.kubernetesAttributes" -}}
 filter:
   node_from_env_var: K8S_NODE_NAME
-wait_for_metadata: true # the first metrics must not lack their pod
+wait_for_metadata: true # otherwise the first metrics lack their pod
 # Agents of a removed pod are reported for up to stale_after, 5 minutes by default.
 pod_delete_grace_period: 10m
 pod_association:
@@ -159,11 +159,11 @@ tls:
   insecure_skip_verify: {{ .insecureSkipVerify }}
   {{- end }}
   {{- end }}
-# Totals are cumulative: points lost while the endpoint is down lose no event.
+# Totals are cumulative: if points are lost while the endpoint is down, no event is lost.
 sending_queue:
   queue_size: 60 # ten minutes at 10s
-  num_consumers: 1 # in order: some backends reject a point that is older than the last
-  batch: # hundreds of agents exceed the 4 MiB that gRPC accepts at once
+  num_consumers: 1 # in order: some backends reject points that are older than the last one
+  batch: # hundreds of agents exceed gRPC's default limit of 4 MiB per message
     sizer: items
     max_size: 20000
 retry_on_failure:

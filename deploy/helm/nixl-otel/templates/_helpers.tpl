@@ -48,7 +48,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if ne .Values.mode "sidecar" }}true{{ end }}
 {{- end }}
 
-{{- /* Reports whether the Collector asks the API server about pods. */}}
+{{- /* Reports whether the Collector gets pod metadata from the API server. */}}
 {{- define "nixl-otel.watchesPods" -}}
 {{- if and .Values.kubernetesAttributes.enabled (include "nixl-otel.daemon" .) }}true{{ end }}
 {{- end }}
@@ -71,7 +71,7 @@ readinessProbe:
   httpGet: {path: /, port: health}
 {{- end }}
 
-{{- /* The variables that the configuration refers to. */}}
+{{- /* The environment variables that the configuration uses. */}}
 {{- define "nixl-otel.env" -}}
 - name: K8S_NODE_NAME
   valueFrom: {fieldRef: {fieldPath: spec.nodeName}}

@@ -17,7 +17,7 @@ spec:
           image: {{ include "nixl-otel.image" . | quote }}
           imagePullPolicy: {{ .Values.image.pullPolicy }}
           args: [--config=/etc/otelcol-nixl/config.yaml]
-          restartPolicy: Always # a sidecar: it ends after the agents, and so reads their rings to the end
+          restartPolicy: Always # a sidecar: it stops after the agents, so it drains their rings completely
           env:
             {{- include "nixl-otel.env" . | nindent 12 }}
             - name: K8S_POD_NAME
@@ -61,7 +61,7 @@ spec:
           emptyDir: {medium: Memory, sizeLimit: {{ .Values.sidecar.sizeLimit }}}
         - name: nixl-otel-config
           configMap: {name: {{ include "nixl-otel.fullname" . }}}
-        - name: nixl-otel-state # outlives a crash of the Collector, but not the pod
+        - name: nixl-otel-state # survives a crash of the Collector, but not the pod
           emptyDir: {}
         {{- with include "nixl-otel.tlsVolumes" . }}
         {{- . | nindent 8 }}
@@ -71,7 +71,7 @@ spec:
         {{- end }}
 {{- end }}
 
-{{- /* The agents' own user needs no capability. */}}
+{{- /* The agents' user needs no capabilities. */}}
 {{- define "nixl-otel.sidecarSecurityContext" -}}
 runAsUser: {{ .Values.sidecar.runAsUser }}
 runAsNonRoot: {{ ne (int .Values.sidecar.runAsUser) 0 }}
