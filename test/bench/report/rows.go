@@ -101,8 +101,8 @@ func discoveries() []row {
 		bench: "Scan", unit: "MB", form: "%.0f MB", goal: 20,
 	}, {
 		what: "1,000 idle agents found through /proc, each in a directory of its own", against: "the same in one directory tree",
-		bench: "Discovered", unit: "%-more", form: "+%.1f %% of a core", goal: 5,
-		beside: []beside{{"", "%-processes", "%.1f %%"}, {"", "%-tree", "tree %.1f %%"}},
+		bench: "Discovered", unit: "%-more", form: "+%.1f%% of a core", goal: 5,
+		beside: []beside{{"", "%-processes", "%.1f%%"}, {"", "%-tree", "tree %.1f%%"}},
 	}}
 }
 
