@@ -2,13 +2,13 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds bin/victoria-metrics, the backend of `make demo`, and bin/demo, which
-# serves its page, from internal/demo.
+# Builds the backend of `make demo`, bin/victoria-metrics, and the program that serves
+# its page, bin/demo, from internal/demo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# progress counts the packages and modules that go names, where somebody looks,
-# and lets the rest through: errors.
+# progress replaces the list of packages and modules that go prints by a counter, if
+# the output is a terminal, and prints all other lines, which are errors.
 progress() {
   awk -v shown="$([[ -t 2 ]] && echo 1)" '
     /^[^ #:]+$/ || /^go: downloading / {
@@ -25,7 +25,7 @@ progress() {
 }
 
 [[ -e bin/victoria-metrics ]] || echo "building VictoriaMetrics (a minute on a new machine)" >&2
-# Its pure Go parts do: no C compiler is needed.
+# The demo doesn't need the parts in C.
 CGO_ENABLED=0 GOWORK=off go build -C internal/demo -v -trimpath -buildvcs=false -ldflags='-s -w' \
   -o "$PWD/bin/victoria-metrics" github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics 2>&1 | progress
 CGO_ENABLED=0 GOWORK=off go build -C internal/demo -trimpath -buildvcs=false -ldflags='-s -w' -o "$PWD/bin/demo" .

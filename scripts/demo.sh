@@ -2,13 +2,12 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Shows an incident in a browser, without a GPU: simulated agents of several
-# layouts, the Collector, and VictoriaMetrics with dashboards; see `make help`.
+# Shows an incident in a browser, without a GPU: `make demo`. It runs simulated agents
+# of several layouts, the Collector, and VictoriaMetrics with dashboards.
 #
-#   SCENARIO  what the agents show: one agent of several is slow, unless set;
-#             see `bin/nixlring simulate --help`
-#   PORT      of the dashboards on loopback
-#   AGENTS    how many are simulated; one of them has a failing peer
+#   SCENARIO  what the agents show; see `bin/nixlring simulate --help`    [straggler]
+#   PORT      the port of the dashboards, on loopback                     [8428]
+#   AGENTS    the number of agents; one of them has a failing peer        [8]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -24,7 +23,7 @@ temporary=$(mktemp -d "${TMPDIR:-/tmp}/nixl-demo.XXXXXX")
 mkdir "$temporary"/{rings,metrics}
 url=http://127.0.0.1:$port
 
-# simulate SCENARIO AGENTS LAYOUT NAME: agents are called NAME-0, NAME-1, …
+# simulate SCENARIO AGENTS LAYOUT NAME runs agents with the names NAME-0, NAME-1, …
 simulate() {
   start "a simulator" bin/nixlring simulate "$temporary/rings" --scenario "$1" --agents "$2" --layout "$3" --name "$4" \
     --error-rate 0.002 --quiet >"$temporary/$4.log"
@@ -40,7 +39,7 @@ ask() {
   say "$answer"
 }
 
-# They stop in this order, so that the Collector can export what the agents wrote last.
+# They stop in this order, so that the Collector can export the agents' last events.
 simulate "$scenario" $((agents - 1)) mixed worker
 simulate failing-peer 1 v4 offload
 start "the Collector" env NIXL_TELEMETRY_DIR="$temporary/rings" OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:$backend/opentelemetry" HEALTH_PORT=0 \
@@ -50,20 +49,20 @@ start "the Collector" env NIXL_TELEMETRY_DIR="$temporary/rings" OTEL_EXPORTER_OT
   --config="yaml:service::telemetry::metrics::readers: [{periodic: {interval: 1000, exporter: {otlp: {protocol: http/protobuf, endpoint: 'http://127.0.0.1:$backend/opentelemetry/v1/metrics'}}}}]"
 start "VictoriaMetrics" bin/victoria-metrics -storageDataPath="$temporary/metrics" -retentionPeriod=1d \
   -httpListenAddr="127.0.0.1:$backend" -opentelemetry.usePrometheusNaming -search.latencyOffset=0s -loggerLevel=ERROR \
-  -vmui.customDashboardsPath=dashboards/victoriametrics 2>"$temporary/VictoriaMetrics.log" # chatty
+  -vmui.customDashboardsPath=dashboards/victoriametrics 2>"$temporary/VictoriaMetrics.log"
 wait_for "$backend"
 start "the page" bin/demo -listen="127.0.0.1:$port" -backend="http://127.0.0.1:$backend"
 say "$agents simulated agents write rings in $temporary/rings"
 wait_for "$port"
 
-# A curve is a few points of each agent.
+# Wait until each agent has enough points for a curve.
 say "waiting for their metrics"
 until [[ $(ask 'count(count_over_time(nixl_transfer_duration_seconds_count[1m])>=15)') == *"\"$agents\"]"* ]]; do
   alive
   sleep 0.5
 done
-# Only a relative time moves with each refresh. Without the other parameters, the
-# page puts each query above its legend.
+# Only a relative time range moves with each refresh. The other parameters keep the
+# queries out of the legends.
 page="dashboards?g0.relative_time=last_5_minutes&legend_group=host_name&legend_hide_stats=true"
 say "" "Dashboard: $url/vmui/#/$page   (Ctrl-C stops everything)"
 say "It refreshes every 5 seconds." ""

@@ -2,15 +2,15 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Tests the Helm chart in a real cluster, which nothing else should use
-# meanwhile. `make kube-test` builds the Collector and runs this.
+# Tests the Helm chart in a real cluster, which nothing else should use at the same
+# time. `make kube-test` builds the Collector and runs this script.
 #
 #   KUBECONFIG            the cluster
 #   KUBE_LOAD             a command that loads an image archive into the nodes   [kind load image-archive]
 #   KUBE_RESTART_KUBELET  a command that restarts the kubelet; without it, that isn't tested
 #                         (kind: docker exec kind-control-plane systemctl restart kubelet)
 #
-# Needed: kubectl and helm, which `go install helm.sh/helm/v3/cmd/helm@v3.22.0` builds.
+# It needs kubectl and helm, which `go install helm.sh/helm/v3/cmd/helm@v3.22.0` builds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,7 +24,7 @@ trap 'rm -rf "$work"' EXIT
 export CGO_ENABLED=0
 go -C test build -trimpath -buildvcs=false -ldflags='-s -w' -o "$work/agent" ./kube/agent
 go -C test run ./kube/image -o "$work/agent.tar" -name localhost/nixl-kube-agent:test -entrypoint /agent "$work/agent:/agent"
-# As in the Dockerfile.
+# The same image as in the Dockerfile.
 go -C test run ./kube/image -o "$work/otelcol-nixl.tar" -name localhost/otelcol-nixl:test -entrypoint /usr/bin/otelcol-nixl \
   -user 65532:65532 -cmd --config=/etc/otelcol-nixl/config.yaml \
   "$PWD/dist/full/otelcol-nixl-full:/usr/bin/otelcol-nixl" "$PWD/examples/collector/agent.yaml:/etc/otelcol-nixl/config.yaml"

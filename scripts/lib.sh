@@ -1,7 +1,7 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# For the scripts that run processes for a person to watch.
+# Functions for the scripts that run several processes in the foreground.
 # shellcheck shell=bash
 
 say() { printf '%s\n' "$@"; }
@@ -11,18 +11,18 @@ die() {
   exit 1
 }
 
-# listening PORT says whether somebody listens there, on loopback.
+# listening PORT reports whether a process listens on this port of loopback.
 listening() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# check_port PORT ends the script if that is no port, or a taken one.
+# check_port PORT ends the script if PORT isn't a port, or is taken.
 check_port() {
   [[ $1 =~ ^[0-9]{1,5}$ && $1 -ge 1 && $1 -le 65535 ]] || die "PORT=$1 is not a port"
-  ! listening "$1" || die "port $1 on 127.0.0.1 is taken; choose another, like PORT=$(($1 < 65535 ? $1 + 1 : 9465))"
+  ! listening "$1" || die "port $1 on 127.0.0.1 is taken; choose another, such as PORT=$(($1 < 65535 ? $1 + 1 : 9465))"
 }
 
-# start NAME COMMAND runs it in the background, in a process group of its own:
-# Ctrl-C reaches the script alone, which then stops what it started, in the order
-# in which it was started.
+# start NAME COMMAND runs COMMAND in the background, in its own process group. Ctrl-C
+# therefore reaches only the script, which then stops the processes in the order in
+# which it started them.
 names=() pids=() temporary=''
 start() {
   names+=("$1")
@@ -35,7 +35,7 @@ start() {
 
 stop() {
   trap - EXIT
-  trap 'kill -KILL "${pids[@]}" 2>/dev/null' INT TERM HUP # asked twice
+  trap 'kill -KILL "${pids[@]}" 2>/dev/null' INT TERM HUP # on a second signal
   local pid
   for pid in "${pids[@]}"; do
     kill -TERM "$pid" 2>/dev/null || true
@@ -44,11 +44,11 @@ stop() {
   [[ -z $temporary ]] || rm -rf "$temporary"
 }
 trap stop EXIT
-trap 'exit 0' INT # the usual way to end it
+trap 'exit 0' INT # the usual way to stop it
 trap 'exit 143' TERM HUP
 
-# alive ends the script if something that it has started has ended, and shows
-# the end of $temporary/NAME.log, where its output went.
+# alive ends the script if one of its processes has ended, and prints the end of its
+# output, $temporary/NAME.log.
 alive() {
   local i
   for i in "${!pids[@]}"; do
@@ -58,7 +58,7 @@ alive() {
   done
 }
 
-# wait_for PORT waits until somebody listens there.
+# wait_for PORT waits until a process listens on this port.
 wait_for() {
   until listening "$1"; do
     alive

@@ -2,12 +2,12 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the Collector on a directory of NIXL telemetry rings; see `make help`.
+# Runs the Collector on a directory with NIXL telemetry rings: `make run`.
 #
-#   DIR       the directory; without it NIXL_TELEMETRY_DIR, then /tmp
-#   SIMULATE  instead of DIR: how many agents to simulate, in a directory of their own
+#   DIR       the directory                                     [NIXL_TELEMETRY_DIR, else /tmp]
+#   SIMULATE  the number of agents to simulate, in a temporary directory
 #   SCENARIO  what they show; see `bin/nixlring simulate --help`
-#   PORT      of the Prometheus page on loopback
+#   PORT      the port of the Prometheus page, on loopback      [9464]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -19,7 +19,7 @@ agents=${SIMULATE:-} scenario=${SCENARIO:-}
 
 check_port "$port"
 [[ -z $agents || $agents =~ ^[1-9][0-9]{0,3}$ ]] || die "SIMULATE=$agents is not a number of agents"
-[[ -z $agents$scenario || -z ${DIR:-} ]] || die "simulated agents get a directory of their own: set DIR or SIMULATE, not both"
+[[ -z $agents$scenario || -z ${DIR:-} ]] || die "simulated agents use a temporary directory: set DIR or SIMULATE, not both"
 
 if [[ -n $agents$scenario ]]; then
   if [[ -n $scenario ]]; then traffic=(--scenario "$scenario"); else traffic=(--rate 1000); fi
@@ -27,19 +27,19 @@ if [[ -n $agents$scenario ]]; then
   temporary=$(mktemp -d "${TMPDIR:-/tmp}/nixl-simulate.XXXXXX")
   dir=$temporary
   say "simulating ${agents:+$agents }agents in $dir"
-  # It stops before the Collector, which then drains the rings one last time.
+  # The simulator stops before the Collector, which then drains the rings one last time.
   start "the simulator" bin/nixlring simulate "$dir" "${traffic[@]}" --quiet
 else
-  [[ -d $dir ]] || die "there is no directory $dir; an agent doesn't make it, so make it first: mkdir -p $dir"
+  [[ -d $dir ]] || die "there is no directory $dir; agents don't create it, so run: mkdir -p $dir"
   bin/nixlring ls --require "$dir" || {
-    (($? == 3)) || exit 1 # it has said why
-    say "" "A ring is picked up as soon as it is there. To see some now: make run SIMULATE=4" ""
+    (($? == 3)) || exit 1 # nixlring has printed the reason
+    say "" "The Collector opens a ring as soon as an agent creates one. To simulate agents: make run SIMULATE=4" ""
   }
 fi
 
-[[ $dir == /* ]] || dir=$PWD/$dir # the receiver takes no relative one
+[[ $dir == /* ]] || dir=$PWD/$dir # the receiver requires an absolute path
 export NIXL_TELEMETRY_DIR=$dir PORT=$port
 start "the Collector" dist/otelcol-nixl --config=examples/collector/local.yaml
 wait_for "$port"
 say "" "Prometheus page: http://127.0.0.1:$port/metrics   (Ctrl-C stops)" ""
-wait -n "${pids[@]}" || alive # whichever ends first ends the other
+wait -n "${pids[@]}" || alive # if one process ends, the script ends the other

@@ -2,9 +2,8 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes the pictures of `nixlring top`, docs/images/top.svg, top-detail.svg and
-# top-256.svg: simulated agents, the Collector, and the real program in a
-# terminal of tmux.
+# Creates the pictures of `nixlring top`: docs/images/top.svg, top-detail.svg and
+# top-256.svg. It runs simulated agents, the Collector, and `nixlring top` in tmux.
 #
 #   scripts/screenshot-top.sh [few | many]   the first two, or the last one, of 256 agents   [both]
 #
@@ -21,8 +20,8 @@ case "${1-both}" in
   *) echo "screenshot-top: $1 is neither few nor many" >&2; exit 1 ;;
 esac
 width=${WIDTH:-168}
-dir=/tmp/nixl # is in the picture
-mkdir "$dir" || { echo "screenshot-top: $dir must not be there yet" >&2; exit 1; }
+dir=/tmp/nixl # visible in the picture
+mkdir "$dir" || { echo "screenshot-top: $dir exists already; remove it" >&2; exit 1; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/nixl-screenshot.XXXXXX")
 socket=nixl-screenshot-$$
 pids=()
@@ -35,7 +34,7 @@ stop() {
 }
 trap stop EXIT
 
-# Nobody reads the rings of bench.
+# The Collector leaves out the rings of bench, so that they fill up.
 cat >"$work/config.yaml" <<CONFIG
 receivers:
   nixl_shm: {directories: [$dir], exclude: ["bench-*"]}
@@ -48,16 +47,16 @@ CONFIG
 dist/otelcol-nixl --config "$work/config.yaml" >"$work/collector.log" 2>&1 & pids+=($!)
 tmux -L "$socket" -f /dev/null new-session -d -x "$width" -y "$height" \
   "env COLORTERM= TERM=screen-256color bin/nixlring top $dir --sort $sort"
-sleep 3 # so that it is there before the agents register their memory
+sleep 3 # it must run before the agents register their memory
 
-# agents PREFIX ARGUMENT... runs some.
+# agents PREFIX ARGUMENT... runs simulated agents.
 seed=0
 agents() {
   seed=$((seed + 1))
   bin/nixlring simulate "$dir" --quiet --seed "$seed" --name "$@" >/dev/null & pids+=($!)
 }
 
-# picture NAME writes what is on the screen.
+# picture NAME writes the contents of the screen to docs/images/NAME.svg.
 picture() {
   tmux -L "$socket" capture-pane -e -N -p >"$work/$1.ansi"
   go -C cmd/nixlring run ./internal/termsvg -title "nixlring top" <"$work/$1.ansi" >"docs/images/$1.svg"
@@ -81,7 +80,7 @@ few() {
   picture top-detail
 }
 
-# Eight of them fail often, so that there is something to find.
+# Eight of them fail often, so that they stand out.
 many() {
   agents prefill --agents 96 --rate 40 --error-rate 0.0002
   agents decode --agents 144 --rate 20 --error-rate 0.0002

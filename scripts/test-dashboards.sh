@@ -2,8 +2,8 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds Prometheus, which takes minutes on a new machine, and runs the tests of
-# the dashboards. A test is skipped, with a message, if its program isn't there.
+# Builds Prometheus, which takes minutes on a new machine, and runs the tests of the
+# dashboards. A test is skipped, with a message, if the program that it needs is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +14,7 @@ for program in prometheus promtool; do
 done
 
 CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-[[ -n $CHROMIUM ]] || echo "no Chromium: the pages aren't looked at" >&2
+[[ -n $CHROMIUM ]] || echo "no Chromium: the pages aren't tested" >&2
 DASHBOARD_LINTER=$(command -v dashboard-linter || true)
 [[ -n $DASHBOARD_LINTER ]] || echo "no dashboard-linter: Grafana's files aren't linted" >&2
 

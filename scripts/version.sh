@@ -2,8 +2,8 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Prints the version to build with: the tag, or the version under way and the commit.
-# VERSION names another, where there is no repository to ask.
+# Prints the version to build: the tag, or the version of builder-config.yaml and the
+# commit. VERSION overrides it, for builds without a repository.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ if [[ -n ${VERSION:-} ]]; then
   exit
 fi
 
-# Without the option git would rewrite its index, which another git may hold.
+# Without this option, git would rewrite its index, which another git process may lock.
 git() { command git --no-optional-locks "$@" 2>/dev/null; }
 
 if tag=$(git describe --tags --match='v[0-9]*' --dirty); then
