@@ -82,7 +82,7 @@ sim: ## Simulate agents, stores and crashes: make sim [SEEDS=100000] [FIRST=1] [
 
 .PHONY: chaos
 chaos: build ## Kill it and starve it for long: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]
-	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_KILLS=$${CHAOS_KILLS:-300} CHAOS_DURATION=$${CHAOS_DURATION:-3m} CHAOS_COST=1 \
+	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_KILLS=$${CHAOS_KILLS:-300} CHAOS_DURATION=$${CHAOS_DURATION:-3m} \
 	  go -C test test -count=1 -v -timeout 60m ./chaos
 
 .PHONY: interop

@@ -16,7 +16,6 @@
 //	CHAOS_KILLS      times that the Collector is killed   [10 in the short form]
 //	CHAOS_DURATION   of the backend's outage               [10s in the short form]
 //	CHAOS_SEED       a run's, which it prints; the moments still differ
-//	CHAOS_COST       set: measure what storage costs, too
 //
 // Without OTELCOL_NIXL they are skipped; where CI=true is set, that is an
 // error.
