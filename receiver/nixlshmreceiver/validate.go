@@ -6,6 +6,7 @@ package nixlshmreceiver
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,16 +53,7 @@ func (c *Config) checkDiscovery() error {
 		if p.Interval < leastDiscovery {
 			errs.add("discovery::processes::interval: %v is too short: write %v or more, such as %v", p.Interval, leastDiscovery, discover.DefaultInterval)
 		}
-		for name, attribute := range p.EnvAttributes {
-			switch {
-			case name == "" || strings.ContainsAny(name, "=\x00"):
-				errs.add("discovery::processes::env_attributes: %q is not the name of an environment variable", name)
-			case attribute == "":
-				errs.add("discovery::processes::env_attributes: %s has no attribute: write the name of one, such as %s", name, semconv.LocalRank)
-			case slices.Contains(discover.Reserved, attribute):
-				errs.add("discovery::processes::env_attributes: %s: the attribute %s identifies agents and can't be set by an environment variable", name, attribute)
-			}
-		}
+		errs = append(errs, checkEnvAttributes(p.EnvAttributes))
 	}
 	if k := c.Discovery.Kubelet; k != nil {
 		if !filepath.IsAbs(k.Path) {
@@ -78,7 +70,30 @@ func (c *Config) checkDiscovery() error {
 	return errors.Join(errs...)
 }
 
-// leastDiscovery bounds how often processes are looked for.
+// checkEnvAttributes reports names that can't be used, and variables that would
+// overwrite each other's value.
+func checkEnvAttributes(attributes map[string]string) error {
+	var errs faults
+	setBy := make(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		attribute := attributes[name]
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			errs.add("discovery::processes::env_attributes: %q is not the name of an environment variable", name)
+		case attribute == "":
+			errs.add("discovery::processes::env_attributes: %s has no attribute: write the name of one, such as %s", name, semconv.LocalRank)
+		case slices.Contains(discover.Reserved, attribute):
+			errs.add("discovery::processes::env_attributes: %s: the attribute %s identifies agents and can't be set by an environment variable", name, attribute)
+		case setBy[attribute] != "":
+			errs.add("discovery::processes::env_attributes: %s and %s both set %s: keep one of them", setBy[attribute], name, attribute)
+		default:
+			setBy[attribute] = name
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// leastDiscovery is the shortest allowed interval between two searches for processes.
 const leastDiscovery = 100 * time.Millisecond
 
 // fromEnvironment says which variable a directory is that of, if it is.
