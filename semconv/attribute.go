@@ -3,18 +3,18 @@
 
 package semconv
 
-// Attributes of a resource. One NIXL agent is one resource.
+// Keys of the resource of a NIXL agent. Each agent is one resource.
 const (
 	ServiceName       = "service.name"
 	ServiceInstanceID = "service.instance.id"
 	HostName          = "host.name"
 	AgentName         = "nixl.agent.name"
-	LocalRank         = "nixl.local_rank"       // of the agent's process on its host
-	TelemetryLayout   = "nixl.telemetry.layout" // v1, v2, v2-named, v3, v4, v5, or LayoutStore
+	LocalRank         = "nixl.local_rank"
+	TelemetryLayout   = "nixl.telemetry.layout"
 	TelemetryPath     = "nixl.telemetry.path"
 )
 
-// Attributes of the resource of an agent that was discovered in a container.
+// Keys of the resource of an agent that was discovered in a container.
 const (
 	K8SPodUID             = "k8s.pod.uid"
 	ContainerID           = "container.id"
@@ -22,33 +22,25 @@ const (
 	ProcessExecutableName = "process.executable.name"
 )
 
-// LayoutStore is the value of [TelemetryLayout] for agents that NIXL's
-// prometheus_mp exporter reports.
+// LayoutStore is the value of [TelemetryLayout] for agents with stores of NIXL's
+// prometheus_mp exporter.
 const LayoutStore = "prometheus_mp_v1"
 
 // ServiceNameNIXL is the default of [ServiceName].
 const ServiceNameNIXL = "nixl"
 
-// Attributes of data points.
+// Keys of data points. [NIXLAttributes], [RingKernelAttributes],
+// [SplitInferenceAttributes] and [SharedAttributes] describe them.
 const (
-	Direction = "nixl.transfer.direction"
-	// TransferSizeClass is on the histograms of durations if that is configured.
-	// It is one of [SizeClasses].
+	Direction         = "nixl.transfer.direction"
 	TransferSizeClass = "nixl.transfer.size_class"
 	MemoryOperation   = "nixl.memory.operation"
 	ErrorType         = "error.type"
 	EventCategory     = "nixl.event.category"
 	EventName         = "nixl.event.name"
-	// PeerAgentName is the name of the agent on the other side of a transfer:
-	// its [AgentName]. The name follows OpenTelemetry's service.peer.name. The
-	// address of a peer is OpenTelemetry's network.peer.address.
-	PeerAgentName = "nixl.agent.peer.name"
-	// BackendName is the NIXL backend that ran a transfer, as NIXL spells it:
-	// UCX, GDS, POSIX, … OpenTelemetry has no attribute for it.
-	BackendName = "nixl.backend.name"
-	// MetricOverflow is true on the one point that stands for all the series
-	// past a limit on their number.
-	MetricOverflow = "otel.metric.overflow"
+	PeerAgentName     = "nixl.agent.peer.name"
+	BackendName       = "nixl.backend.name"
+	MetricOverflow    = "otel.metric.overflow"
 
 	KernelID    = "ringkernel.kernel.id"
 	KernelState = "ringkernel.kernel.state"
@@ -93,12 +85,12 @@ const (
 	CategoryPerformance = "performance"
 	CategorySystem      = "system"
 	CategoryCustom      = "custom"
-	CategoryTelemetry   = "telemetry" // the events that speak of telemetry itself
-	CategoryUnknown     = "unknown"   // what the catalog doesn't know
+	CategoryTelemetry   = "telemetry"
+	CategoryUnknown     = "unknown"
 )
 
-// Values of [ErrorType] for NIXL agents: NIXL's status codes, and
-// [ErrorOther] for a status that NIXL itself has no name for.
+// Values of [ErrorType] for NIXL agents: NIXL's statuses, and [ErrorOther] for a
+// status that NIXL has no name for.
 const (
 	ErrorNotPosted        = "not_posted"
 	ErrorInvalidParam     = "invalid_param"

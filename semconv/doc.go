@@ -1,22 +1,27 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package semconv is the catalog of the metrics this project emits: their
-// names, kinds, units, descriptions, attributes and default buckets.
+// Package semconv is the catalog of the metrics, attributes and events of this
+// project: their names, kinds, units, descriptions and default buckets.
 //
-// The catalog has three parts. [NIXL] holds what the Collector's receiver
-// and a bridge agent emit for NIXL agents, [RingKernel] what a ring-kernel
-// runtime emits through the bridge, and [SplitInference] what a
-// split-inference session emits. Each metric is also a variable of its own,
-// so that code names it rather than spells it:
+// The catalog has three parts. [NIXL] lists the metrics of NIXL agents, which the
+// Collector receiver and packages bridge/agent and bridge/rings report.
+// [RingKernel] lists the metrics of bridge/ringkernel, and [SplitInference] those
+// of bridge/session. Each metric is also a variable, so that code doesn't repeat
+// its name:
 //
 //	meter.Int64ObservableCounter(semconv.TransferIO.Name,
 //		metric.WithUnit(semconv.TransferIO.Unit),
 //		metric.WithDescription(semconv.TransferIO.Description))
 //
 // Names follow OpenTelemetry's rules for semantic conventions: no unit and no
-// "total" in a name, UCUM units, seconds for durations, and no name that is
+// "total" in a name, UCUM units, durations in seconds, and no metric name that is
 // also the namespace of another.
 //
-// The package imports nothing, so that anything may import it.
+// The directory registry has the catalog in the format of OpenTelemetry Weaver,
+// and docs/metrics.md has it as tables. Both are generated from this package.
+//
+// The package imports nothing, so that every other package can import it.
 package semconv
+
+//go:generate go run ../internal/registry registry ../docs/metrics.md

@@ -3,22 +3,52 @@
 
 package semconv
 
-// Event names of log records.
+// Event describes one kind of log record of the catalog.
+type Event struct {
+	Name        string
+	Severity    string
+	Description string
+	Note        string // what Description leaves out, as Markdown
+	// Attributes are the keys of every record. Conditional are the keys that a
+	// record may have; see [Attribute].
+	Attributes  []string
+	Conditional []string
+}
+
+// Names of log records.
 const (
-	EventTransferSlow = "nixl.transfer.slow" // a slow transfer, with severity WARN
-	EventError        = "nixl.error"         // an operation that ended in an error, with severity ERROR
+	EventTransferSlow = "nixl.transfer.slow"
+	EventError        = "nixl.error"
 )
 
-// Attributes of log records. [EventTransferSlow] has [Direction] too, and
-// [EventError] has [ErrorType].
+// NIXLEvents returns the log records of NIXL agents.
+func NIXLEvents() []Event {
+	return []Event{
+		{
+			Name: EventTransferSlow, Severity: "WARN",
+			Description: "A transfer that was slow.",
+			Note: "The receiver's `logs::slow_transfer`, `logs::min_throughput` and `logs::p99_factor` define what is slow. The body is a " +
+				"sentence that names the condition that the transfer met.",
+			Attributes:  []string{Direction, TransferSizeBytes, TransferSeconds, TransferPostSeconds, TransferBytesPerSecond},
+			Conditional: []string{EventTimeSource},
+		},
+		{
+			Name: EventError, Severity: "ERROR",
+			Description: "An operation that ended with an error.",
+			Note:        "The body is a sentence that names the error. The events don't contain which operation it was.",
+			Attributes:  []string{ErrorType},
+			Conditional: []string{EventTimeSource},
+		},
+	}
+}
+
+// Attributes of log records, beyond those of data points.
 const (
-	TransferSizeBytes      = "nixl.transfer.size"          // bytes
-	TransferSeconds        = "nixl.transfer.duration"      // seconds
-	TransferPostSeconds    = "nixl.transfer.post.duration" // seconds
-	TransferBytesPerSecond = "nixl.transfer.throughput"    // bytes per second, rounded down
-	// EventTimeSource is [TimeSourceDrain] if the time of the record is when its
-	// event was read. Without it, the agent recorded the time.
-	EventTimeSource = "nixl.event.time_source"
+	TransferSizeBytes      = "nixl.transfer.size"
+	TransferSeconds        = "nixl.transfer.duration"
+	TransferPostSeconds    = "nixl.transfer.post.duration"
+	TransferBytesPerSecond = "nixl.transfer.throughput"
+	EventTimeSource        = "nixl.event.time_source"
 )
 
 // TimeSourceDrain is the value of [EventTimeSource].

@@ -3,18 +3,18 @@
 
 package semconv
 
-// Kind is the kind of instrument a metric is reported with.
+// Kind is the kind of instrument that records a metric.
 type Kind uint8
 
-// The kinds, by OpenTelemetry's names for them.
+// OpenTelemetry's kinds of instruments.
 const (
 	Counter       Kind = iota + 1 // a monotonic, cumulative sum
-	UpDownCounter                 // a sum that may go down
+	UpDownCounter                 // a cumulative sum that can decrease
 	Gauge                         // the newest of several values
 	Histogram                     // a distribution, with count, sum, min and max
 )
 
-// String is the kind as the catalog's documentation writes it.
+// String returns the kind in words, as in docs/metrics.md.
 func (k Kind) String() string {
 	switch k {
 	case Counter:
@@ -33,8 +33,8 @@ func (k Kind) String() string {
 // Number is the type of a metric's values.
 type Number uint8
 
-// The number types. Histograms record Float64 whatever they measure, as their
-// sums are floating point in OTLP.
+// The number types. Histograms are always Float64, because OTLP defines their
+// sums as floating-point numbers.
 const (
 	Int64 Number = iota + 1
 	Float64
@@ -47,10 +47,12 @@ type Metric struct {
 	Number      Number
 	Unit        string // UCUM
 	Description string
-	// Attributes are the keys that a data point carries, in order. A key in
-	// Conditional is there only where its condition holds.
+	Note        string // what Description leaves out, as Markdown
+	// Attributes are the keys of every data point, in order. Conditional are the
+	// keys that a data point may have; see [Attribute].
 	Attributes  []string
 	Conditional []string
-	// Derived metrics repeat what others say and are off by default.
+	// Derived reports whether the metric can be computed from others. It is then
+	// off by default.
 	Derived bool
 }

@@ -3,17 +3,20 @@
 
 package semconv
 
-// AgentUp is the kernel's view of the agent, not the agent's own.
+// AgentUp reports whether an agent runs.
 var AgentUp = Metric{
 	Name: "nixl.agent.up", Kind: UpDownCounter, Number: Int64, Unit: "1",
-	Description: "1 while a process other than the reader has the agent's ring or store open, 0 once none has; absent if the kernel can't tell.",
+	Description: "Whether a process other than the reader has the agent's ring or store open: 1 if so, 0 if not.",
+	Note: "The kernel reports it, not the agent. Absent if the kernel can't: it needs the owner of the file or `CAP_LEASE`, " +
+		"and a file system with leases. Go agents don't report it.",
 }
 
-// What a NIXL agent does, by events of its telemetry.
+// Metrics of the events of a NIXL agent.
 var (
 	TransferIO = Metric{
 		Name: "nixl.transfer.io", Kind: Counter, Number: Int64, Unit: "By",
 		Description: "Bytes moved by completed transfers that the agent initiated.",
+		Note:        "The other side of a transfer writes no events, so adding up all agents counts each transfer once.",
 		Attributes:  []string{Direction},
 	}
 	TransferRequests = Metric{
@@ -23,97 +26,112 @@ var (
 	}
 	TransferSize = Metric{
 		Name: "nixl.transfer.size", Kind: Histogram, Number: Float64, Unit: "By",
-		Description: "Bytes of each completed transfer.",
+		Description: "Size of each completed transfer.",
+		Note:        "Absent for stores, which contain no sizes of single transfers.",
 		Attributes:  []string{Direction},
 	}
 	TransferDuration = Metric{
 		Name: "nixl.transfer.duration", Kind: Histogram, Number: Float64, Unit: "s",
-		Description: "Time of each transfer from its start until the application saw it complete; includes the post time.",
+		Description: "Time from the start of each transfer until the application saw it complete.",
+		Note:        "Includes the post duration. NIXL measures whole microseconds; 0 occurs.",
 		Conditional: []string{TransferSizeClass},
 	}
 	TransferPostDuration = Metric{
 		Name: "nixl.transfer.post.duration", Kind: Histogram, Number: Float64, Unit: "s",
-		Description: "Time of each transfer from its start until it was posted to the backend.",
+		Description: "Time from the start of each transfer until it was posted to the backend.",
+		Note:        "NIXL measures whole microseconds; 0 occurs.",
 		Conditional: []string{TransferSizeClass},
 	}
 	TransferThroughput = Metric{
 		Name: "nixl.transfer.throughput", Kind: Histogram, Number: Float64, Unit: "By/s",
-		Description: "Bytes of each completed transfer divided by its time, for transfers whose events were all read.",
-		Attributes:  []string{Direction},
+		Description: "Size of each completed transfer divided by its duration.",
+		Note: "Includes only transfers whose four events were all read in order. A duration of 0 µs counts as 1 µs. Absent for " +
+			"stores.",
+		Attributes: []string{Direction},
 	}
 	TransferLastSize = Metric{
 		Name: "nixl.transfer.last.size", Kind: Gauge, Number: Int64, Unit: "By",
-		Description: "Bytes of the newest completed transfer.",
+		Description: "Size of the newest completed transfer.",
 		Attributes:  []string{Direction},
 	}
 	TransferLastDuration = Metric{
 		Name: "nixl.transfer.last.duration", Kind: Gauge, Number: Float64, Unit: "s",
-		Description: "Time of the newest transfer from its start until the application saw it complete.",
+		Description: "Time from the start of the newest transfer until the application saw it complete.",
 	}
 	TransferLastPostDuration = Metric{
 		Name: "nixl.transfer.last.post_duration", Kind: Gauge, Number: Float64, Unit: "s",
-		Description: "Time of the newest transfer from its start until it was posted to the backend.",
+		Description: "Time from the start of the newest transfer until it was posted to the backend.",
 	}
 	MemoryRegistered = Metric{
 		Name: "nixl.memory.registered", Kind: Counter, Number: Int64, Unit: "By",
-		Description: "Bytes of memory that were registered with the agent.",
+		Description: "Bytes of memory that the agent registered.",
 	}
 	MemoryDeregistered = Metric{
 		Name: "nixl.memory.deregistered", Kind: Counter, Number: Int64, Unit: "By",
-		Description: "Bytes of memory that were deregistered from the agent.",
+		Description: "Bytes of memory that the agent deregistered.",
 	}
 	MemoryUsage = Metric{
 		Name: "nixl.memory.usage", Kind: UpDownCounter, Number: Int64, Unit: "By",
-		Description: "Bytes of memory registered with the agent now: registered minus deregistered since the agent started; " +
-			"absent if some of these events were missed.",
+		Description: "Bytes of memory that are registered with the agent.",
+		Note: "Registered minus deregistered since the agent started. Absent if some of these events were missed, until the agent " +
+			"restarts. Never negative.",
 	}
 	MemoryLastSize = Metric{
 		Name: "nixl.memory.last.size", Kind: Gauge, Number: Int64, Unit: "By",
-		Description: "Bytes of the newest memory registration or deregistration.",
+		Description: "Size of the newest registration or deregistration of memory.",
 		Attributes:  []string{MemoryOperation},
 	}
 	Errors = Metric{
 		Name: "nixl.errors", Kind: Counter, Number: Int64, Unit: "{error}",
-		Description: "Operations that ended in an error, by NIXL's status.",
+		Description: "Operations that ended with an error.",
+		Note:        "Every status of NIXL is reported from 0 on, so that an alert can fire on the first error.",
 		Attributes:  []string{ErrorType},
 	}
 	Events = Metric{
 		Name: "nixl.events", Kind: Counter, Number: Int64, Unit: "{event}",
-		Description: "Telemetry events of the agent, of every kind; those past the limit on names count together under otel.metric.overflow.",
+		Description: "Telemetry events of the agent.",
+		Note: "Includes events of every kind. Events beyond the limit on names (`max_event_names`) count together, with " +
+			"`otel.metric.overflow`. Absent for stores.",
 		Attributes:  []string{EventCategory, EventName},
 		Conditional: []string{MetricOverflow},
 	}
 	EventValue = Metric{
 		Name: "nixl.event.value", Kind: Counter, Number: Int64, Unit: "1",
 		Description: "Sum of the values of connection, backend, system and custom events.",
+		Note:        "Only rings of the layouts v1, v2 and v2-named have such events. What a value means depends on the event.",
 		Attributes:  []string{EventCategory, EventName},
 		Conditional: []string{MetricOverflow},
 	}
 	EventLastValue = Metric{
 		Name: "nixl.event.last_value", Kind: Gauge, Number: Int64, Unit: "1",
 		Description: "Value of the newest connection, backend, system or custom event.",
+		Note:        "Only rings of the layouts v1, v2 and v2-named have such events.",
 		Attributes:  []string{EventCategory, EventName},
 	}
 )
 
-// How the agent's telemetry itself fares. Only a reader of rings can tell the
-// nixl.telemetry.ring part.
+// Metrics about the telemetry of a NIXL agent. Only a reader of rings reports the
+// metrics that begin with nixl.telemetry.ring.
 var (
 	TelemetryEventsDropped = Metric{
 		Name: "nixl.telemetry.events.dropped", Kind: Counter, Number: Int64, Unit: "{event}",
-		Description: "Events that the agent dropped before they reached its ring, as the agent reports it.",
+		Description: "Events that the agent dropped before they reached its ring.",
+		Note:        "The agent reports the number in an event, from layout v4 on. That event can itself be lost.",
 	}
 	RingCapacity = Metric{
 		Name: "nixl.telemetry.ring.capacity", Kind: UpDownCounter, Number: Int64, Unit: "{event}",
-		Description: "Slots of the agent's ring; it holds at most one event less.",
+		Description: "Number of slots in the agent's ring.",
+		Note:        "A ring holds at most one event less.",
 	}
 	RingUtilization = Metric{
 		Name: "nixl.telemetry.ring.utilization", Kind: Gauge, Number: Float64, Unit: "1",
-		Description: "Highest fill of the ring that any drain of the collection interval found; 1 is full.",
+		Description: "Highest fill level of the ring that a drain found since the last export.",
+		Note:        "1 is full. Keep it below 0.5.",
 	}
 	RingSaturations = Metric{
 		Name: "nixl.telemetry.ring.saturations", Kind: Counter, Number: Int64, Unit: "{drain}",
-		Description: "Drains that found the ring full: the agent has most likely lost events.",
+		Description: "Drains that found the ring full.",
+		Note:        "The agent has most likely lost events. Set a shorter `run_interval`, or give the agent a larger buffer.",
 	}
 	RingRestarts = Metric{
 		Name: "nixl.telemetry.ring.restarts", Kind: Counter, Number: Int64, Unit: "{restart}",
@@ -122,18 +140,22 @@ var (
 	RingLossyRestarts = Metric{
 		Name: "nixl.telemetry.ring.lossy_restarts", Kind: Counter, Number: Int64, Unit: "{restart}",
 		Description: "Agent restarts that may have discarded unread events.",
+		Note:        "A restart may discard them unless the ring was known to be empty.",
 	}
 	RingForeignReads = Metric{
 		Name: "nixl.telemetry.ring.foreign_reads", Kind: Counter, Number: Int64, Unit: "{read}",
 		Description: "Times that another reader took events from this ring.",
+		Note:        "The events that it took aren't counted.",
 	}
 	RingTornGroups = Metric{
 		Name: "nixl.telemetry.ring.torn_groups", Kind: Counter, Number: Int64, Unit: "{group}",
-		Description: "Transfers of which some events are missing (layouts v4 and v5): the ring has lost events.",
+		Description: "Transfers with missing events.",
+		Note: "Reported for the layouts v4 and v5. The ring has lost events. A type of event that the agent never sends isn't " +
+			"missing.",
 	}
 )
 
-// NIXL is the catalog of NIXL agents, in the order of its documentation.
+// NIXL returns the metrics of NIXL agents, in the order of docs/metrics.md.
 func NIXL() []Metric {
 	return []Metric{
 		TransferIO, TransferRequests, TransferSize, TransferDuration, TransferPostDuration, TransferThroughput,

@@ -3,8 +3,8 @@
 
 package semconv
 
-// What a ring kernel does: a persistent kernel that takes messages from an
-// input queue and puts messages on an output queue.
+// Metrics of a ring kernel: a persistent kernel that takes messages from an input
+// queue and puts messages on an output queue.
 var (
 	KernelMessagesReceived = Metric{
 		Name: "ringkernel.messages.received", Kind: Counter, Number: Int64, Unit: "{message}",
@@ -23,7 +23,7 @@ var (
 	}
 	KernelMessagesDropped = Metric{
 		Name: "ringkernel.messages.dropped", Kind: Counter, Number: Int64, Unit: "{message}",
-		Description: "Messages that were dropped, by the queue that they didn't get into or out of.",
+		Description: "Messages that were dropped instead of being added to a queue or taken from it.",
 		Attributes:  []string{KernelID, QueueName},
 	}
 	KernelMessageDuration = Metric{
@@ -33,13 +33,14 @@ var (
 	}
 	KernelErrors = Metric{
 		Name: "ringkernel.errors", Kind: Counter, Number: Int64, Unit: "{error}",
-		Description: "Errors of the kernel, by their type.",
+		Description: "Errors of the kernel.",
+		Note:        "Errors beyond the limit on types count together, with `otel.metric.overflow`.",
 		Attributes:  []string{KernelID, ErrorType},
 		Conditional: []string{MetricOverflow},
 	}
 	KernelQueueSize = Metric{
 		Name: "ringkernel.queue.size", Kind: UpDownCounter, Number: Int64, Unit: "{message}",
-		Description: "Messages in the queue at present.",
+		Description: "Messages that are in the queue.",
 		Attributes:  []string{KernelID, QueueName},
 	}
 	KernelQueueCapacity = Metric{
@@ -49,34 +50,38 @@ var (
 	}
 	KernelStatus = Metric{
 		Name: "ringkernel.kernel.status", Kind: UpDownCounter, Number: Int64, Unit: "1",
-		Description: "1 for the state that the kernel is in, 0 for the others.",
+		Description: "1 for the current state of the kernel, 0 for the other states.",
 		Attributes:  []string{KernelID, KernelState},
 	}
 	KernelUptime = Metric{
 		Name: "ringkernel.uptime", Kind: Gauge, Number: Float64, Unit: "s",
-		Description: "Time from when the kernel was registered or last reset until now, or until it terminated.",
+		Description: "Time since the kernel was registered or last reset.",
+		Note:        "It stops when the kernel terminates.",
 		Attributes:  []string{KernelID},
 	}
 	KernelLastMessageTime = Metric{
 		Name: "ringkernel.last_message.time", Kind: Gauge, Number: Float64, Unit: "s",
-		Description: "When the kernel's newest message was received, in seconds since the epoch.",
+		Description: "Time when the kernel received its newest message, as a Unix timestamp.",
+		Note:        "Absent until the first message.",
 		Attributes:  []string{KernelID},
 	}
 	KernelThroughput = Metric{
 		Name: "ringkernel.throughput", Kind: Gauge, Number: Float64, Unit: "{message}/s",
 		Description: "Messages processed per second of uptime.",
+		Note:        "Computed from `ringkernel.messages.processed` and `ringkernel.uptime`.",
 		Attributes:  []string{KernelID},
 		Derived:     true,
 	}
 	KernelErrorRate = Metric{
 		Name: "ringkernel.error_rate", Kind: Gauge, Number: Float64, Unit: "1",
 		Description: "Errors per processed message.",
+		Note:        "Computed from `ringkernel.errors` and `ringkernel.messages.processed`.",
 		Attributes:  []string{KernelID},
 		Derived:     true,
 	}
 )
 
-// RingKernel is the catalog of ring kernels, in the order of its documentation.
+// RingKernel returns the metrics of ring kernels, in the order of docs/metrics.md.
 func RingKernel() []Metric {
 	return []Metric{
 		KernelMessagesReceived, KernelMessagesSent, KernelMessagesProcessed, KernelMessagesDropped,

@@ -3,12 +3,17 @@
 
 package semconv
 
-// ScopeName is the name of the instrumentation scope of the metrics in [NIXL].
-// It is the same whether the Collector receiver, bridge/agent or bridge/rings
-// reports an agent, so that an agent has the same series either way.
+// ScopeName is the name of the instrumentation scope of the metrics in [NIXL]. The
+// Collector receiver, bridge/agent and bridge/rings all use it, so that an agent
+// has the same series whichever of them reports it.
 const ScopeName = "github.com/nixl-otel/nixl-otel"
 
-// Version is the version of the catalog, and of the scope [ScopeName]. Each
-// release has its own version; builds between two releases share one. Prometheus
-// adds the version to each series as otel_scope_version.
+// Version is the version of the catalog and of the scope [ScopeName]. It changes
+// with each release, not with each build: Prometheus adds it to each series as
+// otel_scope_version.
 const Version = "0.1.0"
+
+// SchemaURL is the schema URL of the scope [ScopeName] and of the resources of
+// NIXL agents: the version of OpenTelemetry's semantic conventions that they
+// follow.
+const SchemaURL = "https://opentelemetry.io/schemas/1.43.0"

@@ -10,39 +10,43 @@ var (
 		Name: "splitinfer.packet.duration", Kind: Histogram, Number: Float64, Unit: "s",
 		Description: "Time that each work packet took.",
 		Attributes:  []string{Device, Operation},
-		Conditional: []string{ErrorType, Layer},
+		Conditional: []string{ErrorType, Layer, MetricOverflow},
 	}
 	Packets = Metric{
 		Name: "splitinfer.packets", Kind: Counter, Number: Int64, Unit: "{packet}",
-		Description: "Work packets that ended, failed ones included.",
+		Description: "Work packets that ended, including failed ones.",
 		Attributes:  []string{Device, Worker},
-		Conditional: []string{ErrorType},
+		Conditional: []string{ErrorType, MetricOverflow},
 	}
 	PacketMemory = Metric{
 		Name: "splitinfer.packet.memory", Kind: Histogram, Number: Float64, Unit: "By",
 		Description: "Memory that each work packet used.",
+		Note:        "Packets that don't report their memory aren't included.",
 		Attributes:  []string{Device},
+		Conditional: []string{MetricOverflow},
 	}
 	PacketFallbacks = Metric{
 		Name: "splitinfer.packet.fallbacks", Kind: Counter, Number: Int64, Unit: "{packet}",
-		Description: "Work packets that ran on another device than the one asked for.",
+		Description: "Work packets that ran on another device than the requested one.",
 		Attributes:  []string{Device, DeviceUsed},
+		Conditional: []string{MetricOverflow},
 	}
 	ExpertSelections = Metric{
 		Name: "splitinfer.expert.selections", Kind: Counter, Number: Int64, Unit: "{selection}",
-		Description: "Work packets of experts, by operation, layer and expert; failed ones included.",
+		Description: "Work packets that selected or ran an expert, including failed ones.",
+		Note:        "Includes packets that name an expert, and packets whose operation contains \"expert\".",
 		Attributes:  []string{Operation, Layer},
-		Conditional: []string{Expert},
+		Conditional: []string{Expert, MetricOverflow},
 	}
 	Tokens = Metric{
 		Name: "splitinfer.tokens", Kind: Counter, Number: Int64, Unit: "{token}",
-		Description: "Tokens read as prompt and tokens generated.",
+		Description: "Tokens read as prompt, and tokens generated.",
 		Attributes:  []string{TokenType},
 	}
 )
 
-// SplitInference is the catalog of split-inference sessions, in the order of
-// its documentation.
+// SplitInference returns the metrics of split-inference sessions, in the order of
+// docs/metrics.md.
 func SplitInference() []Metric {
 	return []Metric{
 		PacketDuration, Packets, PacketMemory, PacketFallbacks, ExpertSelections, Tokens,

@@ -1,0 +1,189 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// The markers around a generated section of a document.
+const (
+	before = "<!-- generated from package semconv: "
+	after  = "<!-- end of generated text -->"
+)
+
+// fill replaces the generated sections of a document.
+func fill(document string, sections map[string]string) (string, error) {
+	var out strings.Builder
+	left := len(sections)
+	for {
+		text, rest, found := strings.Cut(document, before)
+		out.WriteString(text)
+		if !found {
+			break
+		}
+		name, rest, _ := strings.Cut(rest, " -->")
+		content, ok := sections[name]
+		if !ok {
+			return "", fmt.Errorf("unknown section %q", name)
+		}
+		_, rest, found = strings.Cut(rest, after)
+		if !found {
+			return "", fmt.Errorf("section %q has no end", name)
+		}
+		fmt.Fprintf(&out, "%s%s -->\n%s%s", before, name, content, after)
+		document = rest
+		left--
+	}
+	if left != 0 {
+		return "", fmt.Errorf("%d of %d sections are missing or repeated", left, len(sections))
+	}
+	return out.String(), nil
+}
+
+// sections returns the generated sections of docs/metrics.md by their names.
+func sections() map[string]string {
+	all := byKey()
+	out := map[string]string{"buckets": buckets()}
+	for _, p := range parts() {
+		out[p.name+" attributes"] = attributes(p.attributes)
+		if len(p.metrics) > 0 {
+			out[p.name+" metrics"] = metrics(p.metrics, all)
+		}
+		if len(p.resource) > 0 {
+			out[p.name+" resource"] = attributes(p.resource)
+		}
+		if len(p.events) > 0 {
+			out[p.name+" events"] = events(p.events, all)
+		}
+	}
+	return out
+}
+
+func metrics(list []semconv.Metric, all map[string]semconv.Attribute) string {
+	var t table
+	t.row("metric", "kind", "unit", "attributes", "description")
+	t.rule(5)
+	for _, m := range list {
+		description := join(m.Description, m.Note)
+		if m.Derived {
+			description = join(description, "Off by default.")
+		}
+		t.row(code(m.Name), m.Kind.String(), code(m.Unit), keys(m.Attributes, m.Conditional, all), description)
+	}
+	return t.String()
+}
+
+func events(list []semconv.Event, all map[string]semconv.Attribute) string {
+	var t table
+	t.row("event", "severity", "attributes", "description")
+	t.rule(4)
+	for _, e := range list {
+		t.row(code(e.Name), e.Severity, keys(e.Attributes, e.Conditional, all), join(e.Description, e.Note))
+	}
+	return t.String()
+}
+
+func attributes(list []semconv.Attribute) string {
+	var t table
+	t.row("attribute", "type", "values", "description")
+	t.rule(4)
+	for _, a := range list {
+		description := join(a.Description, a.Note)
+		switch {
+		case a.OptIn:
+			description = join(description, "Off by default.")
+		case a.Condition != "":
+			description = join(description, "Present only "+a.Condition+".")
+		}
+		t.row(code(a.Key), a.Type, values(a), description)
+	}
+	return t.String()
+}
+
+// values lists the values of an attribute, or examples.
+func values(a semconv.Attribute) string {
+	var list []string
+	for _, v := range a.Values {
+		list = append(list, code(v.Value)+": "+v.Description)
+	}
+	if list != nil {
+		return strings.Join(list, "<br>")
+	}
+	for _, e := range a.Examples {
+		list = append(list, code(e))
+	}
+	return "for example " + strings.Join(list, ", ")
+}
+
+// keys lists attributes, and says which of them may be absent.
+func keys(required, conditional []string, all map[string]semconv.Attribute) string {
+	var list []string
+	for _, key := range required {
+		list = append(list, code(key))
+	}
+	for _, key := range conditional {
+		if all[key].OptIn {
+			list = append(list, code(key)+" (off by default)")
+		} else {
+			list = append(list, code(key)+" (conditional)")
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// buckets lists the default bounds of the histograms.
+func buckets() string {
+	var t table
+	t.row("histograms", "default upper bounds")
+	t.rule(2)
+	add := func(bounds []float64, format func(float64) string, list ...semconv.Metric) {
+		var names, values []string
+		for _, m := range list {
+			names = append(names, code(m.Name))
+		}
+		for _, b := range bounds {
+			values = append(values, format(b))
+		}
+		t.row(strings.Join(names, ", "), strings.Join(values, ", "))
+	}
+	add(semconv.DurationBounds(), seconds, semconv.TransferDuration, semconv.TransferPostDuration)
+	add(semconv.SizeBounds(), bytes, semconv.TransferSize, semconv.PacketMemory)
+	add(semconv.ThroughputBounds(), perSecond, semconv.TransferThroughput)
+	add(semconv.KernelDurationBounds(), seconds, semconv.KernelMessageDuration)
+	t.row(code(semconv.PacketDuration.Name), "ten per decade (1, 1.25, 1.6, 2, 2.5, 3.15, 4, 5, 6.3, 8) from 1 µs to 60 s")
+	return t.String()
+}
+
+func seconds(v float64) string   { return scaled(v*1e9, 1000, "ns", "µs", "ms", "s") }
+func bytes(v float64) string     { return scaled(v, 1024, "B", "KiB", "MiB", "GiB") }
+func perSecond(v float64) string { return scaled(v, 1000, "B/s", "kB/s", "MB/s", "GB/s", "TB/s") }
+
+// scaled formats a value in the largest of several units that is at most the value.
+func scaled(v, step float64, units ...string) string {
+	i := 0
+	for ; v >= step-1e-6 && i < len(units)-1; i++ {
+		v /= step
+	}
+	return strconv.FormatFloat(v, 'g', 6, 64) + " " + units[i]
+}
+
+// table writes a table in Markdown.
+type table struct{ strings.Builder }
+
+func (t *table) row(cells ...string) { fmt.Fprintf(t, "| %s |\n", strings.Join(cells, " | ")) }
+
+func (t *table) rule(columns int) {
+	fmt.Fprintln(t, "|"+strings.Join(slices.Repeat([]string{"---"}, columns), "|")+"|")
+}
+
+func code(s string) string { return "`" + s + "`" }
+
+// join adds a sentence to another.
+func join(first, second string) string { return strings.TrimSpace(first + " " + second) }

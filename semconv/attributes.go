@@ -1,0 +1,314 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package semconv
+
+// Attribute describes one attribute of the catalog.
+type Attribute struct {
+	Key         string
+	Type        string // string, int, double or boolean
+	Description string
+	Note        string // what Description leaves out, as Markdown
+	Examples    []string
+	// Values are the only values of the attribute; nil if others are possible.
+	Values []Value
+	// Condition states when a resource has the attribute, or a metric or event
+	// that lists it in Conditional: "if …".
+	Condition string
+	// OptIn reports whether the attribute is off by default there instead.
+	OptIn bool
+	// OpenTelemetry reports whether the OpenTelemetry registry defines the
+	// attribute. Description and Note then state what it means here.
+	OpenTelemetry bool
+}
+
+// Value is one of the values of an [Attribute].
+type Value struct{ Value, Description string }
+
+// ResourceAttributes returns the attributes of the resource of a NIXL agent.
+func ResourceAttributes() []Attribute {
+	return []Attribute{
+		{
+			Key: ServiceName, Type: "string", OpenTelemetry: true,
+			Description: "Name of the service that the agent belongs to.",
+			Note: "The name in `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` of the agent's process, if the process was discovered and " +
+				"sets one. Otherwise the receiver's `service_name`, `nixl` by default.",
+			Examples: []string{ServiceNameNIXL, "inference"},
+		},
+		{
+			Key: ServiceInstanceID, Type: "string", OpenTelemetry: true,
+			Description: "UUID that identifies the agent.",
+			Note: "Derived from the host name and from what identifies the agent on its host, by default the path of its ring. It stays the " +
+				"same when the agent restarts.",
+			Examples: []string{"3b0aaebc-76a3-5e4c-9bd8-4d3c9cf8b6a1"},
+		},
+		{
+			Key: HostName, Type: "string", OpenTelemetry: true,
+			Description: "Name of the host that the agent runs on.",
+			Examples:    []string{"gpu-node-17"},
+		},
+		{
+			Key: AgentName, Type: "string",
+			Description: "Name of the agent, as its application chose it.",
+			Note: "For a ring, the path of the ring within the telemetry directory. Go programs whose resource describes several agents set " +
+				"it on data points instead.",
+			Examples: []string{"decode-0", "prefill/worker-3"},
+		},
+		{
+			Key: LocalRank, Type: "string",
+			Condition:   "if the environment of the discovered process, or the store, has the rank",
+			Description: "Rank of the agent's process on its host.",
+			Note:        "From an environment variable (`LOCAL_RANK` by default), or from the agent's store.",
+			Examples:    []string{"0", "7"},
+		},
+		{
+			Key: TelemetryLayout, Type: "string",
+			OptIn:       true,
+			Description: "Layout of the agent's ring, or of its stores.",
+			Note:        "The layout depends on the NIXL release.",
+			Values: []Value{
+				{"v1", "Rings of NIXL 0.5.1 to 1.0.1."},
+				{"v2", "Rings of NIXL 1.1.0 and 1.2.0."},
+				{"v2-named", "Rings of NIXL's main branch from 15 to 21 April 2026."},
+				{"v3", "Rings of NIXL 1.3.0 and 1.3.2."},
+				{"v4", "Rings of NIXL 1.3.1, 1.4.0 and the main branch."},
+				{"v5", "Rings of the pull request ai-dynamo/nixl#2018."},
+				{LayoutStore, "Stores of NIXL's `prometheus_mp` exporter."},
+			},
+		},
+		{
+			Key: TelemetryPath, Type: "string",
+			OptIn:       true,
+			Description: "Path of the agent's ring, or of its newest store.",
+			Examples:    []string{"/run/nixl/decode-0"},
+		},
+		{
+			Key: K8SPodUID, Type: "string", OpenTelemetry: true,
+			Condition:   "if the agent was discovered in a pod",
+			Description: "UID of the pod that the agent runs in.",
+			Examples:    []string{"275ecb36-5aa8-4c2a-9c47-d8bb681b9aff"},
+		},
+		{
+			Key: ContainerID, Type: "string", OpenTelemetry: true,
+			Condition:   "if the agent was discovered in a container",
+			Description: "ID of the container that the agent runs in.",
+			Examples:    []string{"a3bf90e006b2"},
+		},
+		{
+			Key: ProcessPID, Type: "int", OpenTelemetry: true,
+			Condition:   "if the process was discovered",
+			Description: "PID of the agent's process in the Collector's PID namespace.",
+			Examples:    []string{"4711"},
+		},
+		{
+			Key: ProcessExecutableName, Type: "string", OpenTelemetry: true,
+			Condition:   "if the process was discovered",
+			Description: "Name of the executable of the agent's process.",
+			Examples:    []string{"python3.12"},
+		},
+	}
+}
+
+// NIXLAttributes returns the attributes of the data points and log records of a
+// NIXL agent.
+func NIXLAttributes() []Attribute {
+	return []Attribute{
+		{
+			Key: Direction, Type: "string",
+			Description: "Direction of the transfer, as seen from the agent.",
+			Note:        "Not `network.io.direction`, because NIXL also transfers to and from storage.",
+			Values: []Value{
+				{Transmit, "The agent wrote data to the other side."},
+				{Receive, "The agent read data from the other side."},
+			},
+		},
+		{
+			Key: TransferSizeClass, Type: "string",
+			OptIn:       true,
+			Description: "Size class of the transfer.",
+			Note: "It shows small transfers that wait behind large ones. A duration whose size isn't known, because events " +
+				"of its transfer are missing, has no size class.",
+			Values: []Value{
+				{SizeClassTo64KiB, "At most 64 KiB."},
+				{SizeClassTo1MiB, "More than 64 KiB, at most 1 MiB."},
+				{SizeClassTo16MiB, "More than 1 MiB, at most 16 MiB."},
+				{SizeClassOver16MiB, "More than 16 MiB."},
+			},
+		},
+		{
+			Key: MemoryOperation, Type: "string",
+			Description: "Operation on the memory.",
+			Values: []Value{
+				{Register, "The agent registered memory."},
+				{Deregister, "The agent deregistered memory."},
+			},
+		},
+		{
+			Key: EventCategory, Type: "string",
+			Description: "Category of the event, as NIXL defines it.",
+			Values: []Value{
+				{CategoryMemory, "Registrations and deregistrations of memory."},
+				{CategoryTransfer, "Bytes and requests of transfers."},
+				{CategoryConnection, "Connections between agents."},
+				{CategoryBackend, "Events of a NIXL backend."},
+				{CategoryError, "Operations that failed."},
+				{CategoryPerformance, "Durations of transfers."},
+				{CategorySystem, "Events of the system."},
+				{CategoryCustom, "Events of the application."},
+				{CategoryTelemetry, "Events about the telemetry itself."},
+				{CategoryUnknown, "Events whose type or category isn't in this list."},
+			},
+		},
+		{
+			Key: EventName, Type: "string",
+			Description: "Name of the event, or `unknown_event_N` for an unknown type N.",
+			Note: "The same event has the same name in every layout. Names in rings of the layouts v1 and v2-named come from the agent: they " +
+				"end at the first NUL, are converted to valid UTF-8, and are limited in number.",
+			Examples: []string{"agent_tx_bytes", "agent_err_backend", "unknown_event_21"},
+		},
+		{
+			Key: PeerAgentName, Type: "string",
+			Description: "Name of the agent on the other side of the transfer.",
+			Note: "Go agents can set it; NIXL's events don't contain it. The name follows `service.peer.name`. For the address of a peer, use " +
+				"`network.peer.address`.",
+			Examples: []string{"prefill-3"},
+		},
+		{
+			Key: BackendName, Type: "string",
+			Description: "NIXL backend that ran the transfer, as NIXL spells it.",
+			Note:        "Go agents can set it; NIXL's events don't contain it.",
+			Examples:    []string{"UCX", "GDS", "POSIX"},
+		},
+		{
+			Key: TransferSizeBytes, Type: "int",
+			Description: "Size of the transfer in bytes.",
+			Examples:    []string{"67108864"},
+		},
+		{
+			Key: TransferSeconds, Type: "double",
+			Description: "Time from the start of the transfer until the application saw it complete, in seconds.",
+			Examples:    []string{"2.1"},
+		},
+		{
+			Key: TransferPostSeconds, Type: "double",
+			Description: "Time from the start of the transfer until it was posted to the backend, in seconds.",
+			Examples:    []string{"0.00007"},
+		},
+		{
+			Key: TransferBytesPerSecond, Type: "int",
+			Description: "Throughput of the transfer in bytes per second, rounded down.",
+			Examples:    []string{"31956601"},
+		},
+		{
+			Key: EventTimeSource, Type: "string",
+			Description: "What the time of the log record is.",
+			Note:        "Without this attribute, the time is when the agent recorded the event.",
+			Condition:   "if the ring has no event times, as in every layout except v1",
+			Values:      []Value{{TimeSourceDrain, "When the receiver read the event from the ring."}},
+		},
+	}
+}
+
+// RingKernelAttributes returns the attributes of the data points of a ring kernel.
+func RingKernelAttributes() []Attribute {
+	return []Attribute{
+		{
+			Key: KernelID, Type: "string",
+			Description: "ID of the kernel, as the program chose it.",
+			Examples:    []string{"attention-0"},
+		},
+		{
+			Key: KernelState, Type: "string",
+			Description: "State of the kernel.",
+			Values: []Value{
+				{"created", "The kernel is registered."},
+				{"launched", "The kernel is on its device."},
+				{"active", "The kernel processes messages."},
+				{"deactivated", "The kernel is paused."},
+				{"terminating", "The kernel finishes its work."},
+				{"terminated", "The kernel has ended."},
+			},
+		},
+		{
+			Key: QueueName, Type: "string",
+			Description: "Queue of the kernel.",
+			Values: []Value{
+				{QueueInput, "Messages to the kernel."},
+				{QueueOutput, "Messages from the kernel."},
+			},
+		},
+	}
+}
+
+// SplitInferenceAttributes returns the attributes of the data points of a
+// split-inference session.
+func SplitInferenceAttributes() []Attribute {
+	return []Attribute{
+		{
+			Key: Device, Type: "string",
+			Description: "Device that ran the packet.",
+			Note:        "For `" + PacketFallbacks.Name + "`, the device that the pipeline requested.",
+			Examples:    []string{"cpu", "igpu"},
+		},
+		{
+			Key: DeviceUsed, Type: "string",
+			Description: "Device that ran the packet instead of the requested one.",
+			Examples:    []string{"cpu"},
+		},
+		{
+			Key: Worker, Type: "string",
+			Description: "Worker instance that ran the packet.",
+			Note:        "The stage of the pipeline if the program doesn't name a worker.",
+			Examples:    []string{"igpu_expert_ffn_layer_3"},
+		},
+		{
+			Key: Operation, Type: "string",
+			Description: "Kind of work that the packet did.",
+			Examples:    []string{"attention_qkv_proj", "expert_ffn"},
+		},
+		{
+			Key: Layer, Type: "int",
+			OptIn:       true,
+			Description: "Index of the model's layer, or -1 for what comes before the first layer.",
+			Examples:    []string{"-1", "0", "31"},
+		},
+		{
+			Key: Expert, Type: "string",
+			Description: "ID of the expert that the packet ran or selected.",
+			Condition:   "if the packet names its expert",
+			Examples:    []string{"17"},
+		},
+		{
+			Key: TokenType, Type: "string",
+			Description: "Type of the tokens.",
+			Values: []Value{
+				{TokenPrompt, "Tokens read as prompt."},
+				{TokenGenerated, "Tokens that the model generated."},
+			},
+		},
+	}
+}
+
+// SharedAttributes returns the attributes that metrics and events of several parts
+// of the catalog have.
+func SharedAttributes() []Attribute {
+	return []Attribute{
+		{
+			Key: ErrorType, Type: "string", OpenTelemetry: true,
+			Description: "Error that the operation ended with.",
+			Note: "For NIXL agents, NIXL's status: `not_posted`, `invalid_param`, `backend`, `not_found`, `mismatch`, `not_allowed`, " +
+				"`repost_active`, `unknown`, `not_supported`, `remote_disconnect`, `canceled`, `no_telemetry`, or `_OTHER` for a status " +
+				"that NIXL has no name for. For ring kernels and split inference, the Go type of the error or the name that the program " +
+				"supplies.",
+			Condition: "if the operation failed",
+			Examples:  []string{ErrorBackend, ErrorRemoteDisconnect, ErrorOther},
+		},
+		{
+			Key: MetricOverflow, Type: "boolean",
+			Description: "True on the one series that counts everything beyond the limit on the number of series.",
+			Note:        "The specification of OpenTelemetry's SDKs defines it; the OpenTelemetry registry doesn't list it.",
+			Condition:   "on the series beyond the limit, which has none of the attributes that the limit applies to",
+			Examples:    []string{"true"},
+		},
+	}
+}
