@@ -87,7 +87,7 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 		b.Fatal(err)
 	}
 	cfg.InitialDelay, cfg.RunInterval = time.Hour, time.Hour
-	on := machine{now: time.Now, hostname: func() (string, error) { return testHost, nil }}
+	on := machine{now: time.Now, hostname: func() (string, error) { return testHost, nil }, retryAfter: time.Millisecond}
 	component, err := newFactory(on).CreateMetrics(b.Context(), receivertest.NewNopSettings(metadata.Type), cfg, next)
 	if err != nil {
 		b.Fatal(err)

@@ -17,7 +17,7 @@ import (
 
 // NewFactory makes the factory of the receiver nixl_shm.
 func NewFactory() receiver.Factory {
-	return newFactory(machine{now: time.Now, hostname: os.Hostname})
+	return newFactory(machine{now: time.Now, hostname: os.Hostname, retryAfter: time.Second})
 }
 
 func newFactory(on machine) receiver.Factory {

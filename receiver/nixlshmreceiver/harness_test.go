@@ -68,7 +68,7 @@ func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 	tb.Helper()
 	h := &harness{
 		tb:       tb,
-		on:       machine{now: time.Now, hostname: func() (string, error) { return testHost, nil }},
+		on:       machine{now: time.Now, hostname: func() (string, error) { return testHost, nil }, retryAfter: time.Millisecond},
 		settings: receivertest.NewNopSettings(metadata.Type),
 		cfg:      createDefaultConfig(),
 		batches:  make(chan pmetric.Metrics, 1<<10),

@@ -52,10 +52,11 @@ type ringReceiver struct {
 	done       sync.WaitGroup                  // of these functions
 }
 
-// machine is what the receiver asks of the machine that it runs on.
+// machine is what a test of the receiver replaces.
 type machine struct {
-	now      func() time.Time
-	hostname func() (string, error)
+	now        func() time.Time
+	hostname   func() (string, error)
+	retryAfter time.Duration // between two attempts to export log records
 }
 
 func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringReceiver, err error) {

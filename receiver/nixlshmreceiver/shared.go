@@ -68,7 +68,7 @@ func (s *shared) logs(cfg *Config, settings receiver.Settings, next consumer.Log
 	if err != nil {
 		return nil, err
 	}
-	p.slow = newSlowLog(p.ringReceiver, settings, next, obs)
+	p.slow = newSlowLog(p.ringReceiver, s.on, settings, next, obs)
 	p.begin = func() {
 		p.slow.start()
 		if p.next == nil {

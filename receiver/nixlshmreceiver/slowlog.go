@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.opentelemetry.io/otel/metric"
@@ -34,12 +35,14 @@ type slowLog struct {
 	obs     *receiverhelper.ObsReport
 	records recordBuilder
 
-	queue    chan record
-	limits   limits
-	report   func(notice.Notice)
-	dropped  metric.Int64Counter
-	tooMany  string // what is reported of an agent that logs too much
-	rejected bool   // the consumer has rejected the newest records
+	queue   chan record
+	limits  limits
+	report  func(notice.Notice)
+	dropped metric.Int64Counter
+	tooMany string // what is reported of an agent that logs too much
+
+	retryAfter time.Duration // between two attempts to export a batch
+	rejected   string        // what reject logged last; empty once records are accepted
 
 	ending  chan struct{} // closed by stop
 	started bool
@@ -63,19 +66,20 @@ const (
 	maxExported = 256
 )
 
-func newSlowLog(r *ringReceiver, settings receiver.Settings, next consumer.Logs, obs *receiverhelper.ObsReport) *slowLog {
+func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next consumer.Logs, obs *receiverhelper.ObsReport) *slowLog {
 	settings.BuildInfo.Version = semconv.Version // as of the metrics
 	return &slowLog{
-		cfg: &r.cfg.Logs, log: settings.Logger, now: r.now, dropped: r.telemetry.ReceiverNixlShmLogsDropped, next: next, obs: obs,
+		cfg: &r.cfg.Logs, log: settings.Logger, now: on.now, dropped: r.telemetry.ReceiverNixlShmLogsDropped, next: next, obs: obs,
 		records: recordBuilder{
 			LogsBuilder: metadata.NewLogsBuilder(settings),
 			// A builder of its own: collections use the receiver's at the same time.
 			resources: newBuilder(r.cfg, metadata.NewMetricsBuilder(r.cfg.MetricsBuilderConfig, settings), r.builder.hostname),
 			cfg:       &r.cfg.Logs,
 		},
-		queue:  make(chan record, maxQueued),
-		limits: limits{rate: r.cfg.Logs.Rate, burst: float64(r.cfg.Logs.Burst), agents: make(map[string]*bucket)},
-		ending: make(chan struct{}),
+		queue:      make(chan record, maxQueued),
+		retryAfter: on.retryAfter,
+		limits:     limits{rate: r.cfg.Logs.Rate, burst: float64(r.cfg.Logs.Burst), agents: make(map[string]*bucket)},
+		ending:     make(chan struct{}),
 		tooMany: fmt.Sprintf("more than %v log records per second, so some were dropped; "+
 			"raise logs::slow_transfer, or logs::rate and logs::burst", r.cfg.Logs.Rate),
 	}
@@ -187,14 +191,47 @@ func (s *slowLog) fill(batch []record) []record {
 	return batch
 }
 
+// export exports a batch. It retries until the consumer accepts the batch or
+// rejects it permanently, or until stop.
 func (s *slowLog) export(ctx context.Context, batch []record) {
 	ctx = s.obs.StartLogsOp(ctx)
 	err := s.next.ConsumeLogs(ctx, s.records.build(batch))
-	s.obs.EndLogsOp(ctx, metadata.Type.String(), len(batch), err)
-	if err != nil && !s.rejected {
-		s.log.Error("The next consumer rejected log records, so they are lost; further errors are not logged until it accepts some", zap.Error(err))
+	for err != nil && !consumererror.IsPermanent(err) && s.wait(err) {
+		err = s.next.ConsumeLogs(ctx, s.records.build(batch))
 	}
-	s.rejected = err != nil
+	s.obs.EndLogsOp(ctx, metadata.Type.String(), len(batch), err)
+	if err != nil {
+		s.reject("The next consumer rejected log records, so they are lost", err)
+	} else {
+		s.rejected = ""
+	}
+}
+
+// wait waits until the next attempt. It returns false if stop was called.
+func (s *slowLog) wait(err error) bool {
+	select {
+	case <-s.ending:
+		return false
+	default:
+	}
+	s.reject("The next consumer rejected log records; the receiver retries until it accepts them", err)
+	timer := time.NewTimer(s.retryAfter)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.ending:
+		return false
+	}
+}
+
+// reject logs a rejection, unless it has logged the same since records were last
+// accepted.
+func (s *slowLog) reject(text string, err error) {
+	if s.rejected != text {
+		s.rejected = text
+		s.log.Error(text, zap.Error(err))
+	}
 }
 
 // limits are the rates at which agents are logged.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -51,6 +52,9 @@ func (h *harness) addLogged(to []logged, logs plog.Logs) []logged {
 		for _, sl := range rl.ScopeLogs().All() {
 			if sl.Scope().Name() != semconv.ScopeName || sl.Scope().Version() != semconv.Version {
 				h.tb.Errorf("scope is %s %s", sl.Scope().Name(), sl.Scope().Version())
+			}
+			if rl.SchemaUrl() != semconv.SchemaURL || sl.SchemaUrl() != semconv.SchemaURL {
+				h.tb.Errorf("schema URL is %q of the resource and %q of the scope", rl.SchemaUrl(), sl.SchemaUrl())
 			}
 			for _, r := range sl.LogRecords().All() {
 				to = append(to, logged{
@@ -441,7 +445,7 @@ func TestShutdownLeavesABlockedConsumerOfLogsBehind(t *testing.T) {
 	h.own().slow.done.Wait()
 }
 
-func TestRejectedLogRecordsAreReportedOnce(t *testing.T) {
+func TestPermanentlyRejectedLogRecordsAreReportedOnce(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := newHarness(t, dir).withLogs()
@@ -450,7 +454,7 @@ func TestRejectedLogRecordsAreReportedOnce(t *testing.T) {
 	h.consumeLogs = func(context.Context, plog.Logs) error {
 		defer func() { called <- struct{}{} }()
 		if calls.Add(1) <= 2 {
-			return errors.New("backend is down")
+			return consumererror.NewPermanent(errors.New("invalid record"))
 		}
 		return nil
 	}
@@ -461,13 +465,51 @@ func TestRejectedLogRecordsAreReportedOnce(t *testing.T) {
 		wait(t, called, "export")
 	}
 	h.awaitLogged(1)
-	h.log("error: The next consumer rejected log records", "backend is down")
+	h.log("error: The next consumer rejected log records, so they are lost", "invalid record")
 	h.shutdown()
 	for len(h.lines.entries) > 0 {
 		if line := <-h.lines.entries; containsAll(line, []string{"rejected log records"}) {
 			t.Errorf("reported again: %s", line)
 		}
 	}
+}
+
+func TestRejectedLogRecordsAreRetried(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	h := newHarness(t, dir).withLogs()
+	var calls atomic.Int32
+	h.consumeLogs = func(context.Context, plog.Logs) error {
+		if calls.Add(1) <= 3 {
+			return errors.New("backend is down")
+		}
+		return nil
+	}
+	h.start()
+	push(t, w, write(1, 2_000_000, 1)...)
+	h.next()
+	h.awaitLogged(1)
+	h.log("error: The next consumer rejected log records; the receiver retries until it accepts them", "backend is down")
+	h.shutdown()
+	for len(h.lines.entries) > 0 {
+		if line := <-h.lines.entries; containsAll(line, []string{"rejected log records"}) {
+			t.Errorf("reported again: %s", line)
+		}
+	}
+}
+
+func TestShutdownEndsRetries(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	h := newHarness(t, dir).withLogs()
+	h.on.retryAfter = time.Hour
+	h.consumeLogs = func(context.Context, plog.Logs) error { return errors.New("backend is down") }
+	h.start()
+	push(t, w, write(1, 2_000_000, 1)...)
+	h.next()
+	h.log("error: The next consumer rejected log records; the receiver retries")
+	h.shutdown()
+	h.log("error: The next consumer rejected log records, so they are lost", "backend is down")
 }
 
 // Whoever creates rings under ever new names doesn't fill the memory.
