@@ -95,7 +95,7 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 		return nil, nil
 	}
 	return []metricdata.ScopeMetrics{{
-		Scope:   instrumentation.Scope{Name: semconv.ScopeName, Version: semconv.Version},
+		Scope:   instrumentation.Scope{Name: semconv.ScopeName, Version: semconv.Version, SchemaURL: semconv.SchemaURL},
 		Metrics: metrics,
 	}}, nil
 }

@@ -172,7 +172,7 @@ func (p *Producer) collect(ctx context.Context, last bool) []metricdata.ScopeMet
 		return nil
 	}
 	return []metricdata.ScopeMetrics{{
-		Scope:   instrumentation.Scope{Name: semconv.ScopeName, Version: semconv.Version},
+		Scope:   instrumentation.Scope{Name: semconv.ScopeName, Version: semconv.Version, SchemaURL: semconv.SchemaURL},
 		Metrics: metrics,
 	}}
 }

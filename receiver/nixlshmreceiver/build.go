@@ -50,7 +50,13 @@ func (b *builder) build(taken time.Time, agents []drain.Snapshot) pmetric.Metric
 		b.write(&agents[i], pcommon.NewTimestampFromTime(taken))
 	}
 	b.agent = nil
-	return b.Emit()
+	metrics := b.Emit()
+	for _, rm := range metrics.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			sm.SetSchemaUrl(semconv.SchemaURL) // mdatagen sets that of the resource
+		}
+	}
+	return metrics
 }
 
 func (b *builder) write(a *drain.Snapshot, taken pcommon.Timestamp) {

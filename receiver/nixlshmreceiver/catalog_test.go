@@ -4,8 +4,6 @@
 package nixlshmreceiver
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,18 +17,12 @@ import (
 
 // declared is what metadata.yaml says, as far as the catalog says it too.
 type declared struct {
-	ResourceAttributes map[string]struct {
-		Type    string `mapstructure:"type"`
-		Enabled bool   `mapstructure:"enabled"`
-	} `mapstructure:"resource_attributes"`
-	Attributes map[string]struct {
-		Type string   `mapstructure:"type"`
-		Enum []string `mapstructure:"enum"`
-		Need string   `mapstructure:"requirement_level"`
-	} `mapstructure:"attributes"`
-	Metrics map[string]struct {
+	ResourceAttributes map[string]declaredAttribute `mapstructure:"resource_attributes"`
+	Attributes         map[string]declaredAttribute `mapstructure:"attributes"`
+	Metrics            map[string]struct {
 		Enabled     bool           `mapstructure:"enabled"`
 		Description string         `mapstructure:"description"`
+		Note        string         `mapstructure:"extended_documentation"`
 		Unit        string         `mapstructure:"unit"`
 		Sum         *declaredValue `mapstructure:"sum"`
 		Gauge       *declaredValue `mapstructure:"gauge"`
@@ -41,6 +33,14 @@ type declared struct {
 			Attributes []string `mapstructure:"attributes"`
 		} `mapstructure:"metrics"`
 	} `mapstructure:"telemetry"`
+}
+
+type declaredAttribute struct {
+	Description string   `mapstructure:"description"`
+	Type        string   `mapstructure:"type"`
+	Enabled     bool     `mapstructure:"enabled"`
+	Enum        []string `mapstructure:"enum"`
+	Need        string   `mapstructure:"requirement_level"`
 }
 
 type declaredValue struct {
@@ -70,26 +70,13 @@ func readMetadata(t *testing.T) (d declared) {
 	return d
 }
 
-// catalog is semconv's metrics as the test compares them: without what is
-// only documentation, and by name.
-func catalog(keep func(semconv.Metric) bool) map[string]semconv.Metric {
-	byName := make(map[string]semconv.Metric)
-	for _, m := range semconv.NIXL() {
-		if keep(m) {
-			m.Conditional = nil
-			byName[m.Name] = m
-		}
-	}
-	return byName
-}
-
 // metadata.yaml and the catalog say the same of every metric. Histograms are
 // in the catalog only, as mdatagen can't generate them.
 func TestMetadataIsTheCatalog(t *testing.T) {
 	got := make(map[string]semconv.Metric)
 	for name, m := range readMetadata(t).Metrics {
 		entry := semconv.Metric{
-			Name: name, Unit: m.Unit, Description: m.Description, Attributes: m.Attributes, Derived: !m.Enabled,
+			Name: name, Unit: m.Unit, Description: m.Description, Note: m.Note, Attributes: m.Attributes, Derived: !m.Enabled,
 		}
 		value := m.Gauge
 		switch {
@@ -109,56 +96,57 @@ func TestMetadataIsTheCatalog(t *testing.T) {
 		entry.Number = map[string]semconv.Number{"int": semconv.Int64, "double": semconv.Float64}[value.Type]
 		got[name] = entry
 	}
-	want := catalog(func(m semconv.Metric) bool { return m.Kind != semconv.Histogram })
+	want := make(map[string]semconv.Metric)
+	for _, m := range semconv.NIXL() {
+		if m.Kind != semconv.Histogram {
+			m.Conditional = nil
+			want[m.Name] = m
+		}
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-semconv +metadata.yaml)\n%s", d)
 	}
 }
 
-func TestMetadataHasTheCatalogsAttributes(t *testing.T) {
+func TestMetadataHasTheAttributesOfTheCatalog(t *testing.T) {
 	d := readMetadata(t)
-	enums := map[string][]string{
-		semconv.Direction:       {semconv.Transmit, semconv.Receive},
-		semconv.MemoryOperation: {semconv.Register, semconv.Deregister},
-	}
-	want := make(map[string]bool)
-	for _, m := range semconv.NIXL() {
-		if m.Kind == semconv.Histogram {
-			continue
-		}
-		for _, key := range m.Attributes {
-			want[key] = true
-		}
-	}
 	for _, m := range d.Telemetry.Metrics {
 		for _, key := range m.Attributes {
 			delete(d.Attributes, key)
 		}
 	}
-	for key, a := range d.Attributes {
-		if !want[key] {
-			t.Errorf("attribute %s is in metadata.yaml only", key)
+	used := make(map[string]bool)
+	for _, m := range semconv.NIXL() {
+		for _, key := range m.Attributes {
+			used[key] = true
 		}
-		if !slices.Equal(a.Enum, enums[key]) || a.Type != "string" || a.Need != "required" {
-			t.Errorf("attribute %s is %+v", key, a)
-		}
-		delete(want, key)
 	}
-	if len(want) > 0 {
-		t.Errorf("attributes %v are in semconv only", slices.Collect(maps.Keys(want)))
+	want := make(map[string]declaredAttribute)
+	for _, a := range append(semconv.NIXLAttributes(), semconv.SharedAttributes()...) {
+		if !used[a.Key] {
+			continue
+		}
+		attribute := declaredAttribute{Description: a.Description, Type: a.Type, Need: "required"}
+		if a.Key == semconv.Direction || a.Key == semconv.MemoryOperation { // the others are written as strings
+			for _, v := range a.Values {
+				attribute.Enum = append(attribute.Enum, v.Value)
+			}
+		}
+		want[a.Key] = attribute
+	}
+	if d := cmp.Diff(want, d.Attributes); d != "" {
+		t.Errorf("(-semconv +metadata.yaml)\n%s", d)
 	}
 
-	resource := make(map[string]bool)
-	for key, a := range d.ResourceAttributes {
-		resource[key] = a.Enabled
+	want = make(map[string]declaredAttribute)
+	for _, a := range semconv.ResourceAttributes() {
+		if a.Condition != "" {
+			a.Description += " Present only " + a.Condition + "."
+		}
+		want[a.Key] = declaredAttribute{Description: a.Description, Type: a.Type, Enabled: !a.OptIn}
 	}
-	wantResource := map[string]bool{
-		semconv.ServiceName: true, semconv.ServiceInstanceID: true, semconv.HostName: true, semconv.AgentName: true,
-		semconv.TelemetryLayout: false, semconv.TelemetryPath: false, semconv.LocalRank: true,
-		semconv.K8SPodUID: true, semconv.ContainerID: true, semconv.ProcessPID: true, semconv.ProcessExecutableName: true,
-	}
-	if d := cmp.Diff(wantResource, resource); d != "" {
-		t.Errorf("resource attributes, and whether they are on (-semconv +metadata.yaml)\n%s", d)
+	if d := cmp.Diff(want, d.ResourceAttributes); d != "" {
+		t.Errorf("resource attributes (-semconv +metadata.yaml)\n%s", d)
 	}
 }
 
@@ -181,6 +169,9 @@ func TestReceiverWritesTheCatalog(t *testing.T) {
 	})
 	got := make(map[string]semconv.Metric)
 	for _, rm := range batch.ResourceMetrics().All() {
+		if of := rm.ScopeMetrics().At(0).SchemaUrl(); rm.SchemaUrl() != semconv.SchemaURL || of != semconv.SchemaURL {
+			t.Errorf("schema URL is %q of the resource and %q of the scope", rm.SchemaUrl(), of)
+		}
 		for _, m := range rm.ScopeMetrics().At(0).Metrics().All() {
 			entry := written(t, m)
 			if before, ok := got[m.Name()]; ok && !cmp.Equal(before, entry) {
@@ -189,7 +180,11 @@ func TestReceiverWritesTheCatalog(t *testing.T) {
 			got[m.Name()] = entry
 		}
 	}
-	want := catalog(func(semconv.Metric) bool { return true })
+	want := make(map[string]semconv.Metric)
+	for _, m := range semconv.NIXL() {
+		m.Conditional, m.Note = nil, "" // neither is in every point
+		want[m.Name] = m
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-semconv +written)\n%s", d)
 	}

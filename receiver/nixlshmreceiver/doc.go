@@ -1,11 +1,17 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nixlshmreceiver is a receiver for the OpenTelemetry Collector that
-// drains the telemetry rings of NIXL agents and reports the totals of each
-// agent. Its type is nixl_shm.
+// Package nixlshmreceiver implements the Collector receiver nixl_shm. It drains the
+// telemetry rings that NIXL agents write to shared memory, reads the stores of
+// NIXL's prometheus_mp exporter, and reports the totals of each agent.
 //
-// Rings are drained on the agents' run interval, as a ring overflows within
-// one; the totals are written on the collection interval. See the README for
-// the configuration, and documentation.md for the metrics.
+// The receiver has two clocks. It drains rings on the agents' run interval, because
+// one interval can fill a ring, and it exports totals on the collection interval.
+// README.md documents the configuration, and documentation.md the metrics.
 package nixlshmreceiver
+
+//go:generate go tool -modfile=../../internal/tools/go.mod mdatagen metadata.yaml
+
+// mdatagen only knows OpenTelemetry's own distributions.
+//go:generate sed -i.bak "s#^| Distributions .*#| Distributions | otelcol-nixl, built from [builder-config.yaml](../../builder-config.yaml) |#" README.md
+//go:generate rm README.md.bak

@@ -43,7 +43,13 @@ func (b *recordBuilder) build(batch []record) plog.Logs {
 		b.resources.resource(&drain.Snapshot{Agent: r.Agent, Layout: r.layout()}, res)
 		b.EmitForResource(metadata.WithLogsResource(res))
 	}
-	return b.Emit()
+	logs := b.Emit()
+	for _, rl := range logs.ResourceLogs().All() {
+		for _, sl := range rl.ScopeLogs().All() {
+			sl.SetSchemaUrl(semconv.SchemaURL)
+		}
+	}
+	return logs
 }
 
 // sameRun reports whether two records have the same resource. An agent that restarts

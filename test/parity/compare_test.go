@@ -22,6 +22,7 @@ import (
 // metric is all that OTLP says of one, but for times.
 type metric struct {
 	Scope, ScopeVersion     string
+	SchemaURL               string
 	Name, Description, Unit string
 	Kind                    pmetric.MetricType
 	Monotonic               bool
@@ -63,7 +64,7 @@ func say(t *testing.T, batch pmetric.Metrics, but ...string) []metric {
 			for _, m := range sm.Metrics().All() {
 				if !slices.ContainsFunc(but, func(p string) bool { return strings.HasPrefix(m.Name(), p) }) {
 					one := sayMetric(t, m, name.Str())
-					one.Scope, one.ScopeVersion = sm.Scope().Name(), sm.Scope().Version()
+					one.Scope, one.ScopeVersion, one.SchemaURL = sm.Scope().Name(), sm.Scope().Version(), sm.SchemaUrl()
 					list = append(list, one)
 				}
 			}

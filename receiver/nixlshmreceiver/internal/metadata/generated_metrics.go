@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver"
+	conventions "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"time"
 )
 
@@ -242,7 +243,7 @@ type metricNixlAgentUp struct {
 // init fills nixl.agent.up metric with initial data.
 func (m *metricNixlAgentUp) init() {
 	m.data.SetName("nixl.agent.up")
-	m.data.SetDescription("1 while a process other than the reader has the agent's ring or store open, 0 once none has; absent if the kernel can't tell.")
+	m.data.SetDescription("Whether a process other than the reader has the agent's ring or store open: 1 if so, 0 if not.")
 	m.data.SetUnit("1")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -294,7 +295,7 @@ type metricNixlErrors struct {
 // init fills nixl.errors metric with initial data.
 func (m *metricNixlErrors) init() {
 	m.data.SetName("nixl.errors")
-	m.data.SetDescription("Operations that ended in an error, by NIXL's status.")
+	m.data.SetDescription("Operations that ended with an error.")
 	m.data.SetUnit("{error}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -456,7 +457,7 @@ type metricNixlEvents struct {
 // init fills nixl.events metric with initial data.
 func (m *metricNixlEvents) init() {
 	m.data.SetName("nixl.events")
-	m.data.SetDescription("Telemetry events of the agent, of every kind; those past the limit on names count together under otel.metric.overflow.")
+	m.data.SetDescription("Telemetry events of the agent.")
 	m.data.SetUnit("{event}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -511,7 +512,7 @@ type metricNixlMemoryDeregistered struct {
 // init fills nixl.memory.deregistered metric with initial data.
 func (m *metricNixlMemoryDeregistered) init() {
 	m.data.SetName("nixl.memory.deregistered")
-	m.data.SetDescription("Bytes of memory that were deregistered from the agent.")
+	m.data.SetDescription("Bytes of memory that the agent deregistered.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -563,7 +564,7 @@ type metricNixlMemoryLastSize struct {
 // init fills nixl.memory.last.size metric with initial data.
 func (m *metricNixlMemoryLastSize) init() {
 	m.data.SetName("nixl.memory.last.size")
-	m.data.SetDescription("Bytes of the newest memory registration or deregistration.")
+	m.data.SetDescription("Size of the newest registration or deregistration of memory.")
 	m.data.SetUnit("By")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -615,7 +616,7 @@ type metricNixlMemoryRegistered struct {
 // init fills nixl.memory.registered metric with initial data.
 func (m *metricNixlMemoryRegistered) init() {
 	m.data.SetName("nixl.memory.registered")
-	m.data.SetDescription("Bytes of memory that were registered with the agent.")
+	m.data.SetDescription("Bytes of memory that the agent registered.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -667,7 +668,7 @@ type metricNixlMemoryUsage struct {
 // init fills nixl.memory.usage metric with initial data.
 func (m *metricNixlMemoryUsage) init() {
 	m.data.SetName("nixl.memory.usage")
-	m.data.SetDescription("Bytes of memory registered with the agent now: registered minus deregistered since the agent started; absent if some of these events were missed.")
+	m.data.SetDescription("Bytes of memory that are registered with the agent.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -719,7 +720,7 @@ type metricNixlTelemetryEventsDropped struct {
 // init fills nixl.telemetry.events.dropped metric with initial data.
 func (m *metricNixlTelemetryEventsDropped) init() {
 	m.data.SetName("nixl.telemetry.events.dropped")
-	m.data.SetDescription("Events that the agent dropped before they reached its ring, as the agent reports it.")
+	m.data.SetDescription("Events that the agent dropped before they reached its ring.")
 	m.data.SetUnit("{event}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -771,7 +772,7 @@ type metricNixlTelemetryRingCapacity struct {
 // init fills nixl.telemetry.ring.capacity metric with initial data.
 func (m *metricNixlTelemetryRingCapacity) init() {
 	m.data.SetName("nixl.telemetry.ring.capacity")
-	m.data.SetDescription("Slots of the agent's ring; it holds at most one event less.")
+	m.data.SetDescription("Number of slots in the agent's ring.")
 	m.data.SetUnit("{event}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -979,7 +980,7 @@ type metricNixlTelemetryRingSaturations struct {
 // init fills nixl.telemetry.ring.saturations metric with initial data.
 func (m *metricNixlTelemetryRingSaturations) init() {
 	m.data.SetName("nixl.telemetry.ring.saturations")
-	m.data.SetDescription("Drains that found the ring full: the agent has most likely lost events.")
+	m.data.SetDescription("Drains that found the ring full.")
 	m.data.SetUnit("{drain}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -1031,7 +1032,7 @@ type metricNixlTelemetryRingTornGroups struct {
 // init fills nixl.telemetry.ring.torn_groups metric with initial data.
 func (m *metricNixlTelemetryRingTornGroups) init() {
 	m.data.SetName("nixl.telemetry.ring.torn_groups")
-	m.data.SetDescription("Transfers of which some events are missing (layouts v4 and v5): the ring has lost events.")
+	m.data.SetDescription("Transfers with missing events.")
 	m.data.SetUnit("{group}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -1083,7 +1084,7 @@ type metricNixlTelemetryRingUtilization struct {
 // init fills nixl.telemetry.ring.utilization metric with initial data.
 func (m *metricNixlTelemetryRingUtilization) init() {
 	m.data.SetName("nixl.telemetry.ring.utilization")
-	m.data.SetDescription("Highest fill of the ring that any drain of the collection interval found; 1 is full.")
+	m.data.SetDescription("Highest fill level of the ring that a drain found since the last export.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 }
@@ -1187,7 +1188,7 @@ type metricNixlTransferLastDuration struct {
 // init fills nixl.transfer.last.duration metric with initial data.
 func (m *metricNixlTransferLastDuration) init() {
 	m.data.SetName("nixl.transfer.last.duration")
-	m.data.SetDescription("Time of the newest transfer from its start until the application saw it complete.")
+	m.data.SetDescription("Time from the start of the newest transfer until the application saw it complete.")
 	m.data.SetUnit("s")
 	m.data.SetEmptyGauge()
 }
@@ -1237,7 +1238,7 @@ type metricNixlTransferLastPostDuration struct {
 // init fills nixl.transfer.last.post_duration metric with initial data.
 func (m *metricNixlTransferLastPostDuration) init() {
 	m.data.SetName("nixl.transfer.last.post_duration")
-	m.data.SetDescription("Time of the newest transfer from its start until it was posted to the backend.")
+	m.data.SetDescription("Time from the start of the newest transfer until it was posted to the backend.")
 	m.data.SetUnit("s")
 	m.data.SetEmptyGauge()
 }
@@ -1287,7 +1288,7 @@ type metricNixlTransferLastSize struct {
 // init fills nixl.transfer.last.size metric with initial data.
 func (m *metricNixlTransferLastSize) init() {
 	m.data.SetName("nixl.transfer.last.size")
-	m.data.SetDescription("Bytes of the newest completed transfer.")
+	m.data.SetDescription("Size of the newest completed transfer.")
 	m.data.SetUnit("By")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -1597,6 +1598,7 @@ func WithStartTimeOverride(start pcommon.Timestamp) ResourceMetricsOption {
 // Resource attributes should be provided as ResourceMetricsOption arguments.
 func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	rm := pmetric.NewResourceMetrics()
+	rm.SetSchemaUrl(conventions.SchemaURL)
 	ils := rm.ScopeMetrics().AppendEmpty()
 	ils.Scope().SetName(ScopeName)
 	ils.Scope().SetVersion(mb.buildInfo.Version)

@@ -178,7 +178,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.agent.up"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "1 while a process other than the reader has the agent's ring or store open, 0 once none has; absent if the kernel can't tell.", mi.Description())
+					assert.Equal(t, "Whether a process other than the reader has the agent's ring or store open: 1 if so, 0 if not.", mi.Description())
 					assert.Equal(t, "1", mi.Unit())
 					assert.False(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -192,7 +192,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.errors"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Operations that ended in an error, by NIXL's status.", mi.Description())
+					assert.Equal(t, "Operations that ended with an error.", mi.Description())
 					assert.Equal(t, "{error}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -247,7 +247,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.events"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Telemetry events of the agent, of every kind; those past the limit on names count together under otel.metric.overflow.", mi.Description())
+					assert.Equal(t, "Telemetry events of the agent.", mi.Description())
 					assert.Equal(t, "{event}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -267,7 +267,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.memory.deregistered"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Bytes of memory that were deregistered from the agent.", mi.Description())
+					assert.Equal(t, "Bytes of memory that the agent deregistered.", mi.Description())
 					assert.Equal(t, "By", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -281,7 +281,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.memory.last.size"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Bytes of the newest memory registration or deregistration.", mi.Description())
+					assert.Equal(t, "Size of the newest registration or deregistration of memory.", mi.Description())
 					assert.Equal(t, "By", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -296,7 +296,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.memory.registered"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Bytes of memory that were registered with the agent.", mi.Description())
+					assert.Equal(t, "Bytes of memory that the agent registered.", mi.Description())
 					assert.Equal(t, "By", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -310,7 +310,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.memory.usage"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Bytes of memory registered with the agent now: registered minus deregistered since the agent started; absent if some of these events were missed.", mi.Description())
+					assert.Equal(t, "Bytes of memory that are registered with the agent.", mi.Description())
 					assert.Equal(t, "By", mi.Unit())
 					assert.False(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -324,7 +324,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.telemetry.events.dropped"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Events that the agent dropped before they reached its ring, as the agent reports it.", mi.Description())
+					assert.Equal(t, "Events that the agent dropped before they reached its ring.", mi.Description())
 					assert.Equal(t, "{event}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -338,7 +338,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.telemetry.ring.capacity"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Slots of the agent's ring; it holds at most one event less.", mi.Description())
+					assert.Equal(t, "Number of slots in the agent's ring.", mi.Description())
 					assert.Equal(t, "{event}", mi.Unit())
 					assert.False(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -394,7 +394,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.telemetry.ring.saturations"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Drains that found the ring full: the agent has most likely lost events.", mi.Description())
+					assert.Equal(t, "Drains that found the ring full.", mi.Description())
 					assert.Equal(t, "{drain}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -408,7 +408,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.telemetry.ring.torn_groups"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Transfers of which some events are missing (layouts v4 and v5): the ring has lost events.", mi.Description())
+					assert.Equal(t, "Transfers with missing events.", mi.Description())
 					assert.Equal(t, "{group}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -422,7 +422,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.telemetry.ring.utilization"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Highest fill of the ring that any drain of the collection interval found; 1 is full.", mi.Description())
+					assert.Equal(t, "Highest fill level of the ring that a drain found since the last export.", mi.Description())
 					assert.Equal(t, "1", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -451,7 +451,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.transfer.last.duration"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Time of the newest transfer from its start until the application saw it complete.", mi.Description())
+					assert.Equal(t, "Time from the start of the newest transfer until the application saw it complete.", mi.Description())
 					assert.Equal(t, "s", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -463,7 +463,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.transfer.last.post_duration"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Time of the newest transfer from its start until it was posted to the backend.", mi.Description())
+					assert.Equal(t, "Time from the start of the newest transfer until it was posted to the backend.", mi.Description())
 					assert.Equal(t, "s", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -475,7 +475,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.transfer.last.size"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Bytes of the newest completed transfer.", mi.Description())
+					assert.Equal(t, "Size of the newest completed transfer.", mi.Description())
 					assert.Equal(t, "By", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())

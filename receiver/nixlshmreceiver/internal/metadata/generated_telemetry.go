@@ -125,58 +125,58 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverNixlShmAgents, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_receiver_nixl_shm_agents",
-		metric.WithDescription("Agents in the newest collection, by the layout of their rings. [Beta]"),
+		metric.WithDescription("Agents in the newest collection. [Alpha]"),
 		metric.WithUnit("{agent}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverNixlShmCheckpointDuration, err = builder.meter.Float64Histogram(
 		"otelcol_receiver_nixl_shm_checkpoint_duration",
-		metric.WithDescription("Time that the storage extension took to store or remove a batch of checkpoints. [Beta]"),
+		metric.WithDescription("Time that the storage extension took to store or remove a batch of checkpoints. [Alpha]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverNixlShmCheckpointFailures, err = builder.meter.Int64Counter(
 		"otelcol_receiver_nixl_shm_checkpoint_failures",
-		metric.WithDescription("Batches of checkpoints that the storage extension failed to store or remove. [Beta]"),
+		metric.WithDescription("Batches of checkpoints that the storage extension failed to store or remove. [Alpha]"),
 		metric.WithUnit("{failure}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverNixlShmDiscoveryDirectories, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_receiver_nixl_shm_discovery_directories",
-		metric.WithDescription("Directories of containers and volumes that discovery watches. [Beta]"),
+		metric.WithDescription("Directories of containers and volumes that discovery watches. [Alpha]"),
 		metric.WithUnit("{directory}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverNixlShmDiscoveryDuration, err = builder.meter.Float64Histogram(
 		"otelcol_receiver_nixl_shm_discovery_duration",
-		metric.WithDescription("Time that a search for containers and volumes took. [Beta]"),
+		metric.WithDescription("Time that a search for containers and volumes took. [Alpha]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverNixlShmDrainEvents, err = builder.meter.Int64Counter(
 		"otelcol_receiver_nixl_shm_drain_events",
-		metric.WithDescription("Events that were read from rings and counted. [Beta]"),
+		metric.WithDescription("Events that were counted. [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverNixlShmDrainLag, err = builder.meter.Float64Histogram(
 		"otelcol_receiver_nixl_shm_drain_lag",
-		metric.WithDescription("How late rounds of drains began. Rings fill up if this comes close to the agents' run interval. [Beta]"),
+		metric.WithDescription("Delay of each round of drains. Rings fill up if it comes close to the agents' run interval. [Alpha]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverNixlShmLogsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_nixl_shm_logs_dropped",
-		metric.WithDescription("Log records that were dropped because of logs::rate, or because the next consumer was too slow. [Beta]"),
+		metric.WithDescription("Log records that were dropped because of logs::rate, or because the next consumer was too slow. [Alpha]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverNixlShmRings, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_receiver_nixl_shm_rings",
-		metric.WithDescription("Rings that were found, by state and, if they are refused, by reason. [Beta]"),
+		metric.WithDescription("Rings and stores that were found, by state and, if they are refused, by reason. [Alpha]"),
 		metric.WithUnit("{ring}"),
 	)
 	errs = errors.Join(errs, err)

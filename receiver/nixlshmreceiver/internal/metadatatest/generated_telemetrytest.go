@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverNixlShmAgents(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_nixl_shm_agents",
-		Description: "Agents in the newest collection, by the layout of their rings. [Beta]",
+		Description: "Agents in the newest collection. [Alpha]",
 		Unit:        "{agent}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualReceiverNixlShmAgents(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualReceiverNixlShmCheckpointDuration(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_nixl_shm_checkpoint_duration",
-		Description: "Time that the storage extension took to store or remove a batch of checkpoints. [Beta]",
+		Description: "Time that the storage extension took to store or remove a batch of checkpoints. [Alpha]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -55,7 +55,7 @@ func AssertEqualReceiverNixlShmCheckpointDuration(t *testing.T, tt *componenttes
 func AssertEqualReceiverNixlShmCheckpointFailures(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_nixl_shm_checkpoint_failures",
-		Description: "Batches of checkpoints that the storage extension failed to store or remove. [Beta]",
+		Description: "Batches of checkpoints that the storage extension failed to store or remove. [Alpha]",
 		Unit:        "{failure}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -71,7 +71,7 @@ func AssertEqualReceiverNixlShmCheckpointFailures(t *testing.T, tt *componenttes
 func AssertEqualReceiverNixlShmDiscoveryDirectories(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_nixl_shm_discovery_directories",
-		Description: "Directories of containers and volumes that discovery watches. [Beta]",
+		Description: "Directories of containers and volumes that discovery watches. [Alpha]",
 		Unit:        "{directory}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -87,7 +87,7 @@ func AssertEqualReceiverNixlShmDiscoveryDirectories(t *testing.T, tt *componentt
 func AssertEqualReceiverNixlShmDiscoveryDuration(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_nixl_shm_discovery_duration",
-		Description: "Time that a search for containers and volumes took. [Beta]",
+		Description: "Time that a search for containers and volumes took. [Alpha]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -102,7 +102,7 @@ func AssertEqualReceiverNixlShmDiscoveryDuration(t *testing.T, tt *componenttest
 func AssertEqualReceiverNixlShmDrainEvents(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_nixl_shm_drain_events",
-		Description: "Events that were read from rings and counted. [Beta]",
+		Description: "Events that were counted. [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -118,7 +118,7 @@ func AssertEqualReceiverNixlShmDrainEvents(t *testing.T, tt *componenttest.Telem
 func AssertEqualReceiverNixlShmDrainLag(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_nixl_shm_drain_lag",
-		Description: "How late rounds of drains began. Rings fill up if this comes close to the agents' run interval. [Beta]",
+		Description: "Delay of each round of drains. Rings fill up if it comes close to the agents' run interval. [Alpha]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -133,7 +133,7 @@ func AssertEqualReceiverNixlShmDrainLag(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverNixlShmLogsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_nixl_shm_logs_dropped",
-		Description: "Log records that were dropped because of logs::rate, or because the next consumer was too slow. [Beta]",
+		Description: "Log records that were dropped because of logs::rate, or because the next consumer was too slow. [Alpha]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -149,7 +149,7 @@ func AssertEqualReceiverNixlShmLogsDropped(t *testing.T, tt *componenttest.Telem
 func AssertEqualReceiverNixlShmRings(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_nixl_shm_rings",
-		Description: "Rings that were found, by state and, if they are refused, by reason. [Beta]",
+		Description: "Rings and stores that were found, by state and, if they are refused, by reason. [Alpha]",
 		Unit:        "{ring}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
