@@ -1,10 +1,11 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package parity has no code of its own, only a test that both roads lead to
-// the same place: what an agent in Go reports through package agent and the
-// SDK is, as OTLP, what the Collector's receiver makes of the same events in
-// a ring.
+// Package parity tests that everything that describes or reports a metric agrees.
 //
-// It stands apart because bridge and receiver never meet anywhere else.
+// The Collector receiver, package agent and package rings report the same metrics
+// for the same events, compared as OTLP. The registry and docs/metrics.md describe
+// the metrics, attributes and events of package semconv.
+//
+// The tests are here because no other package imports both bridge and receiver.
 package parity
