@@ -10,6 +10,7 @@ require (
 	github.com/hanwen/go-fuse/v2 v2.8.0
 	github.com/nixl-otel/nixl-otel v0.0.0
 	github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver v0.0.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	go.opentelemetry.io/collector/component/componenttest v0.159.0
 	go.opentelemetry.io/collector/confmap v1.65.0
 	go.opentelemetry.io/collector/consumer v1.65.0
