@@ -112,6 +112,10 @@ func ResourceAttributes() []Attribute {
 // NIXLAttributes returns the attributes of the data points and log records of a
 // NIXL agent.
 func NIXLAttributes() []Attribute {
+	return append(nixlPointAttributes(), nixlRecordAttributes()...)
+}
+
+func nixlPointAttributes() []Attribute {
 	return []Attribute{
 		{
 			Key: Direction, Type: "string",
@@ -179,6 +183,11 @@ func NIXLAttributes() []Attribute {
 			Note:        "Go agents can set it; NIXL's events don't contain it.",
 			Examples:    []string{"UCX", "GDS", "POSIX"},
 		},
+	}
+}
+
+func nixlRecordAttributes() []Attribute {
+	return []Attribute{
 		{
 			Key: TransferSizeBytes, Type: "int",
 			Description: "Size of the transfer in bytes.",

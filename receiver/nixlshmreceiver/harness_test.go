@@ -313,14 +313,14 @@ func (l *logLines) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.Che
 
 func (l *logLines) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	enc := zapcore.NewMapObjectEncoder()
-	line := e.Level.String() + ": " + e.Message
+	line := []string{e.Level.String() + ": " + e.Message}
 	for _, f := range fields {
 		f.AddTo(enc)
 		if s, ok := enc.Fields[f.Key].(string); ok {
-			line += " " + f.Key + "=" + s
+			line = append(line, f.Key+"="+s)
 		}
 	}
-	l.entries <- line
+	l.entries <- strings.Join(line, " ")
 	return nil
 }
 

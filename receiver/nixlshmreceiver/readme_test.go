@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -122,7 +123,7 @@ func spellAll(of reflect.Value, above string, to map[string]string) {
 func spellSwitches(of reflect.Value) string {
 	var all []string
 	for i := range of.NumField() {
-		all = append(all, fmt.Sprint(of.Field(i).FieldByName("Enabled").Bool()))
+		all = append(all, strconv.FormatBool(of.Field(i).FieldByName("Enabled").Bool()))
 	}
 	slices.Sort(all)
 	return strings.Join(slices.Compact(all), " or ")

@@ -257,7 +257,8 @@ func (l *limits) of(id string, now time.Time) *bucket {
 	}
 	if len(l.agents) >= maxBuckets {
 		for id, b := range l.agents {
-			if b.fill(now, l); b.tokens == l.burst { // as good as a new one
+			b.fill(now, l)
+			if b.tokens == l.burst { // as good as a new one
 				delete(l.agents, id)
 			}
 		}

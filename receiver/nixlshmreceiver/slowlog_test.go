@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -526,7 +527,7 @@ func TestIdleAgentsNeedNoBucket(t *testing.T) {
 				}
 			}
 		}
-		l.of(fmt.Sprint(i), now.now()).take(now.now(), &l)
+		l.of(strconv.Itoa(i), now.now()).take(now.now(), &l)
 		if len(l.agents) > maxBuckets {
 			t.Fatalf("%d buckets", len(l.agents))
 		}

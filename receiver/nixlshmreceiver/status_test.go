@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -125,7 +126,7 @@ func TestAConsumerInAnotherProcess(t *testing.T) {
 
 	h := newHarness(t, dir, often).start()
 	h.log("warn: ", "ring can't be opened", "agent", fmt.Sprintf("consumed already by process %d", other.Process.Pid), "observe instead")
-	h.mustSay(componentstatus.StatusRecoverableError, fmt.Sprint(other.Process.Pid))
+	h.mustSay(componentstatus.StatusRecoverableError, strconv.Itoa(other.Process.Pid))
 	if n, err := w.Len(); n != 4 || err != nil {
 		t.Errorf("%d events are left in the ring (%v), want all 4", n, err)
 	}
