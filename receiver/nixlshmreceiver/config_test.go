@@ -178,7 +178,7 @@ func TestStorageIsAnExtension(t *testing.T) {
 	}
 }
 
-func TestConfigurationsThatCantBeRead(t *testing.T) {
+func TestUnknownKeysAndWrongTypesAreRejected(t *testing.T) {
 	for name, want := range map[string]string{
 		"unknown_mode":       `unknown mode "peek": it is one of consume, observe`,
 		"unknown_key":        "directory",
@@ -191,8 +191,7 @@ func TestConfigurationsThatCantBeRead(t *testing.T) {
 	}
 }
 
-// Each error names its key, and says what would be right.
-func TestConfigurationsThatMakeNoSense(t *testing.T) {
+func TestInvalidValuesAreRejected(t *testing.T) {
 	noEnv(t)
 	for name, want := range map[string][]string{
 		"no_directory":          {"directories: list at least one"},
@@ -208,15 +207,15 @@ func TestConfigurationsThatMakeNoSense(t *testing.T) {
 		"negative_bound":        {"histograms: duration: bounds must be finite, not negative, and increasing: bound 1 is -1"},
 		"few_buckets":           {"histograms: size: max_size is 1: it must be from 2 to 4096"},
 		"many_buckets":          {"histograms: duration: max_size is 1000000000: it must be from 2 to 4096"},
-		"classes_of_none":       {"histograms: duration: size_class: there is no histogram with kind: none"},
-		"short_slow_transfer":   {"logs: slow_transfer: 500ns can't be measured", "1µs or more"},
+		"classes_of_none":       {"histograms: duration: size_class needs a histogram, but kind is none"},
+		"short_slow_transfer":   {"logs: slow_transfer: 500ns is too short", "at least 1µs"},
 		"negative_throughput":   {"logs: min_throughput: -1 is not a throughput"},
-		"size_alone":            {"logs: min_size: 4096 is for min_throughput, which isn't set"},
+		"size_alone":            {"logs: min_size: 4096 needs min_throughput, which isn't set"},
 		"negative_size":         {"logs: min_size: -1 is negative"},
 		"small_factor":          {"logs: p99_factor: 0.5 is not a factor"},
-		"factor_of_none":        {"logs: p99_factor: it needs the histogram of durations"},
+		"factor_of_none":        {"logs: p99_factor needs the histogram of durations"},
 		"no_logs":               {"logs: rate: 0 is not a rate", "logs: burst: 0 must be 1 or more"},
-		"observer_with_storage": {"storage: mode observe leaves no position"},
+		"observer_with_storage": {"storage: mode observe has no positions to store"},
 		"two_faults":            {"max_rings: -1 must be 1 or more", "stale_after: -1s is too short"},
 	} {
 		cfg, err := load(t, name)
@@ -230,8 +229,8 @@ func TestConfigurationsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// Without settings of its own the receiver has the agents'.
-func TestDefaultsFromTheAgentsEnvironment(t *testing.T) {
+// Without keys of its own, the receiver uses the agents' environment variables.
+func TestEnvironmentVariablesOfAgentsAreDefaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		env         map[string]string
 		dir         string
@@ -246,7 +245,7 @@ func TestDefaultsFromTheAgentsEnvironment(t *testing.T) {
 		"garbage":      {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "100ms"}, "/tmp", 0, "NIXL_TELEMETRY_RUN_INTERVAL=100ms: whole milliseconds"},
 		"zero":         {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "0"}, "/tmp", 0, "NIXL_TELEMETRY_RUN_INTERVAL=0: whole milliseconds"},
 		"negative":     {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "-5"}, "/tmp", 0, "NIXL_TELEMETRY_RUN_INTERVAL=-5: whole milliseconds"},
-		"too large":    {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "99999999999999999"}, "/tmp", 0, "run_interval: it isn't set"},
+		"too large":    {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "99999999999999999"}, "/tmp", 0, "run_interval: not set"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			noEnv(t)

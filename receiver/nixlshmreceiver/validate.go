@@ -21,11 +21,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// leastInterval bounds what a timer can be asked for.
+// leastInterval is the shortest interval that the receiver accepts.
 const leastInterval = time.Millisecond
 
-// Validate checks what the configuration means. Each error names the key, its
-// value, and what to write instead.
+// Validate checks the configuration. Each error names the key and its value, and
+// states what to use instead.
 func (c *Config) Validate() error {
 	return errors.Join(c.checkDirectories(), c.checkDiscovery(), c.checkTimes(), c.checkRings(), c.checkHistograms(), c.checkLogs())
 }
@@ -37,12 +37,11 @@ func (c *Config) checkDirectories() error {
 	}
 	for _, dir := range c.Directories {
 		if dir != "" && !filepath.IsAbs(dir) {
-			errs = append(errs, fmt.Errorf("directories: %q is relative to where the Collector happens to be started%s: "+
-				"write a path that begins with /, such as /run/nixl", dir, fromEnvironment(dir)))
+			errs = append(errs, fmt.Errorf("directories: %q%s must be an absolute path, such as /run/nixl", dir, fromEnvironment(dir)))
 		}
 	}
 	if len(c.Include) == 0 {
-		errs = append(errs, errors.New(`include: [] leaves no ring: write ["*"], or leave the key out, for all rings`))
+		errs = append(errs, errors.New(`include: an empty list selects no ring: use ["*"] or remove the key to select all rings`))
 	}
 	return errors.Join(append(errs, discover.CheckPatterns("include", c.Include), discover.CheckPatterns("exclude", c.Exclude))...)
 }
@@ -51,7 +50,7 @@ func (c *Config) checkDiscovery() error {
 	errs := faults{discover.IdentifyBy(c.IdentifyBy).Check()}
 	if p := c.Discovery.Processes; p != nil {
 		if p.Interval < leastDiscovery {
-			errs.add("discovery::processes::interval: %v is too short: write %v or more, such as %v", p.Interval, leastDiscovery, discover.DefaultInterval)
+			errs.add("discovery::processes::interval: %v is too short: use at least %v, such as %v", p.Interval, leastDiscovery, discover.DefaultInterval)
 		}
 		errs = append(errs, checkEnvAttributes(p.EnvAttributes))
 	}
@@ -60,12 +59,12 @@ func (c *Config) checkDiscovery() error {
 			errs.add("discovery::kubelet::path: %q must be an absolute path, such as %s", k.Path, discover.DefaultKubeletPods)
 		}
 		if len(k.Volumes) == 0 {
-			errs.add(`discovery::kubelet::volumes: [] leaves no volume: write ["*"], or leave the key out, for all volumes`)
+			errs.add(`discovery::kubelet::volumes: an empty list selects no volume: use ["*"] or remove the key to select all volumes`)
 		}
 		errs = append(errs, discover.CheckPatterns("discovery::kubelet::volumes", k.Volumes))
 	}
 	if c.ServiceName == "" {
-		errs.add("service_name: it is empty: write a name, or leave the key out for %s", semconv.ServiceNameNIXL)
+		errs.add("service_name: must not be empty: set a name, or remove the key for %s", semconv.ServiceNameNIXL)
 	}
 	return errors.Join(errs...)
 }
@@ -81,7 +80,7 @@ func checkEnvAttributes(attributes map[string]string) error {
 		case name == "" || strings.ContainsAny(name, "=\x00"):
 			errs.add("discovery::processes::env_attributes: %q is not the name of an environment variable", name)
 		case attribute == "":
-			errs.add("discovery::processes::env_attributes: %s has no attribute: write the name of one, such as %s", name, semconv.LocalRank)
+			errs.add("discovery::processes::env_attributes: %s has no attribute: name one, such as %s", name, semconv.LocalRank)
 		case slices.Contains(discover.Reserved, attribute):
 			errs.add("discovery::processes::env_attributes: %s: the attribute %s identifies agents and can't be set by an environment variable", name, attribute)
 		case setBy[attribute] != "":
@@ -96,11 +95,11 @@ func checkEnvAttributes(attributes map[string]string) error {
 // leastDiscovery is the shortest allowed interval between two searches for processes.
 const leastDiscovery = 100 * time.Millisecond
 
-// fromEnvironment says which variable a directory is that of, if it is.
+// fromEnvironment names the variable that a directory comes from, if any.
 func fromEnvironment(dir string) string {
 	for _, name := range []string{nixlenv.Dir, nixlenv.OutputPath} {
 		if os.Getenv(name) == dir {
-			return fmt.Sprintf(" (it is that of %s)", name)
+			return fmt.Sprintf(" (from %s)", name)
 		}
 	}
 	return ""
@@ -109,23 +108,23 @@ func fromEnvironment(dir string) string {
 func (c *Config) checkTimes() error {
 	var errs faults
 	if c.RunInterval == 0 && c.noRunInterval != nil {
-		errs.add("run_interval: it isn't set, and the environment's can't be used: %w", c.noRunInterval)
+		errs.add("run_interval: not set, and the value in the environment is invalid: %w", c.noRunInterval)
 	} else if c.RunInterval < leastInterval {
-		errs.add("run_interval: %v is too short: write that of the agents, %v or more, such as %v",
+		errs.add("run_interval: %v is too short: use that of the agents, at least %v, such as %v",
 			c.RunInterval, leastInterval, host.DefaultRunInterval)
 	}
 	if c.CollectionInterval < leastInterval {
-		errs.add("collection_interval: %v is too short: write %v or more, such as %v",
+		errs.add("collection_interval: %v is too short: use at least %v, such as %v",
 			c.CollectionInterval, leastInterval, defaultCollectionInterval)
 	}
 	if c.InitialDelay < 0 {
-		errs.add("initial_delay: %v is negative: write 0s to report at once, or a time such as 1s", c.InitialDelay)
+		errs.add("initial_delay: %v is negative: use 0s to export at once, or a delay such as 1s", c.InitialDelay)
 	}
 	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < leastInterval {
-		errs.add("timeout: %v leaves no time to hand on a report: write 0s for no limit, or %v or more, such as 5s", c.Timeout, leastInterval)
+		errs.add("timeout: %v is too short: use 0s for no limit, or at least %v, such as 5s", c.Timeout, leastInterval)
 	}
 	if c.StaleAfter < host.MinStaleAfter {
-		errs.add("stale_after: %v is too short: write %v, the time between two looks at the files, or more; "+
+		errs.add("stale_after: %v is too short: use at least %v, the interval between two checks of the files; "+
 			"better longer than an agent takes to restart, such as 5m", c.StaleAfter, host.MinStaleAfter)
 	}
 	return errors.Join(errs...)
@@ -134,7 +133,7 @@ func (c *Config) checkTimes() error {
 func (c *Config) checkRings() error {
 	var errs faults
 	if c.StorageID != nil && c.Mode != ringbuf.Consume {
-		errs.add("storage: mode %v leaves no position in the rings that could be resumed; set mode: consume, or no storage", c.Mode)
+		errs.add("storage: mode %v has no positions to store: set mode: consume, or remove storage", c.Mode)
 	}
 	if c.AllowedUIDs != nil && len(c.AllowedUIDs) == 0 {
 		errs.add("allowed_uids: %w", errNobody)
@@ -156,7 +155,7 @@ func (c *Config) checkRings() error {
 func (c *Config) checkHistograms() error {
 	errs := faults{c.Histograms.Duration.check("duration"), c.Histograms.Size.check("size"), c.Histograms.Throughput.check("throughput")}
 	if c.Histograms.Duration.SizeClass && c.Histograms.Duration.Kind == tally.NoHistogram {
-		errs.add("histograms: duration: size_class: there is no histogram with kind: none: leave it out, or write another kind")
+		errs.add("histograms: duration: size_class needs a histogram, but kind is none: remove size_class, or set another kind")
 	}
 	if _, err := tally.NewShape(c.tally()); err != nil {
 		errs.add("histograms: %w", err)
@@ -164,21 +163,21 @@ func (c *Config) checkHistograms() error {
 	return errors.Join(errs...)
 }
 
-// check finds what would have no effect.
+// check reports keys that would have no effect.
 func (h *HistogramConfig) check(key string) error {
 	var errs faults
 	if len(h.Bounds) > 0 && h.Kind != tally.Explicit {
-		errs.add("histograms: %s: bounds %v are for kind: explicit, and it is %s: leave them out, or write kind: explicit", key, h.Bounds, h.Kind)
+		errs.add("histograms: %s: bounds %v need kind: explicit, but kind is %s: remove bounds, or set kind: explicit", key, h.Bounds, h.Kind)
 	}
 	if h.MaxSize != tally.DefaultMaxSize && h.Kind != tally.Exponential {
-		errs.add("histograms: %s: max_size %d is for kind: exponential, and it is %s: leave it out, or write kind: exponential", key, h.MaxSize, h.Kind)
+		errs.add("histograms: %s: max_size %d needs kind: exponential, but kind is %s: remove max_size, or set kind: exponential", key, h.MaxSize, h.Kind)
 	} else if h.MaxSize == 0 {
-		errs.add("histograms: %s: max_size is 0: write %d, for example", key, tally.DefaultMaxSize)
+		errs.add("histograms: %s: max_size is 0: use %d, for example", key, tally.DefaultMaxSize)
 	}
 	return errors.Join(errs...)
 }
 
-// faults are the errors of a configuration.
+// faults collects the errors of a configuration.
 type faults []error
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }

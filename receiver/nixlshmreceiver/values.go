@@ -18,10 +18,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// maxUID is the largest user id: the one above stands for none.
+// maxUID is the largest user ID: the number above it means that there is none.
 const maxUID = math.MaxUint32 - 1
 
-// values are the keys whose values are looked at as they are written.
+// values are the keys whose values are checked before they are decoded.
 var values = []struct {
 	key   string
 	check func(value any) error
@@ -65,10 +65,9 @@ var values = []struct {
 	{"nixl_exporter_names", wantBool},
 }
 
-// checkValues checks that values are of the kinds that their keys take. The
-// decoder doesn't say which value is wrong, nor what to write instead, and it
-// makes numbers fit: a uid of 2^32 becomes 0, root's, and a 100 without a unit
-// 100 ns.
+// checkValues checks the types of values. The decoder's errors name neither the value
+// nor what to use instead, and the decoder converts numbers without an error: a user
+// ID of 2^32 becomes 0, which is root, and 100 without a unit becomes 100 ns.
 func checkValues(conf *confmap.Conf) error {
 	var errs []error
 	for _, v := range values {
@@ -82,18 +81,18 @@ func checkValues(conf *confmap.Conf) error {
 	return errors.Join(errs...)
 }
 
-// wantList checks each of several values. A text may stand there without brackets.
+// wantList checks each value of a list. A single string needs no brackets.
 func wantList(check func(any) error, example string) func(any) error {
 	return func(value any) error {
 		if value == nil {
-			return nil // the default holds
+			return nil // the default applies
 		}
 		if _, ok := value.(string); ok && check(value) == nil {
 			return nil
 		}
 		all := reflect.ValueOf(value)
 		if all.Kind() != reflect.Slice {
-			return fmt.Errorf("%s is not a list: write [%s], for example", spell(value), example)
+			return fmt.Errorf("%s is not a list: use [%s], for example", spell(value), example)
 		}
 		for i := range all.Len() {
 			if err := check(all.Index(i).Interface()); err != nil {
@@ -104,11 +103,11 @@ func wantList(check func(any) error, example string) func(any) error {
 	}
 }
 
-// wantDuration checks a duration. A number is one of these units, most likely.
+// wantDuration checks a duration. The error suggests a unit for a number without one.
 func wantDuration(unit, example string) func(any) error {
 	return func(value any) error {
 		if _, ok := value.(time.Duration); ok {
-			return nil // of a configuration that wasn't written by hand
+			return nil // the configuration comes from Go, not from YAML
 		}
 		s, isText := value.(string)
 		if _, err := time.ParseDuration(s); isText && err == nil {
@@ -117,16 +116,16 @@ func wantDuration(unit, example string) func(any) error {
 		n, err := strconv.ParseFloat(fmt.Sprint(value), 64)
 		switch {
 		case err != nil || math.IsNaN(n) || math.IsInf(n, 0):
-			return fmt.Errorf("%s is not a duration: write %s, for example", spell(value), example)
+			return fmt.Errorf("%s is not a duration: use %s, for example", spell(value), example)
 		case n == 0:
 			return nil
 		case n != math.Trunc(n) || n < 0 || n >= math.MaxInt64:
 		case n < float64(time.Millisecond):
 			example = strconv.FormatFloat(n, 'f', -1, 64) + unit
-		default: // it was meant as nanoseconds
+		default: // most likely nanoseconds
 			example = time.Duration(n).String()
 		}
-		return fmt.Errorf("%s has no unit: write %s, for example", spell(value), example)
+		return fmt.Errorf("%s has no unit: use %s, for example", spell(value), example)
 	}
 }
 
@@ -135,29 +134,29 @@ func wantMode(value any) error {
 		_, err := ringbuf.ParseMode(s)
 		return err
 	}
-	return fmt.Errorf("%s is not a mode: write consume or observe", spell(value))
+	return fmt.Errorf("%s is not a mode: use consume or observe", spell(value))
 }
 
 func wantKind(value any) error {
 	if _, ok := value.(string); !ok {
-		return fmt.Errorf("%s is not a kind: write explicit, exponential or none", spell(value))
+		return fmt.Errorf("%s is not a kind: use explicit, exponential or none", spell(value))
 	}
 	return nil
 }
 
-// wantText takes numbers, too: what comes out of an environment variable looks like
-// one and is read as text.
+// wantText accepts numbers, too, because the value of an environment variable can
+// look like one. The decoder reads it as a string.
 func wantText(value any) error {
 	switch reflect.ValueOf(value).Kind() {
 	case reflect.Slice, reflect.Map:
-		return fmt.Errorf("%s is not a text: write a single word, or one in quotes", spell(value))
+		return fmt.Errorf("%s is not a string: use a single value, in quotes if necessary", spell(value))
 	default:
 		return nil
 	}
 }
 
-// wantUIDs doesn't take nothing for all: a list that got lost, in a variable that
-// isn't set for example, would let everybody in.
+// wantUIDs rejects an empty list instead of allowing everyone: the list may come from
+// an environment variable that isn't set.
 func wantUIDs(value any) error {
 	if all := reflect.ValueOf(value); value == nil || all.Kind() == reflect.Slice && all.Len() == 0 {
 		return errNobody
@@ -165,11 +164,11 @@ func wantUIDs(value any) error {
 	return wantList(wantUID, "1000")(value)
 }
 
-var errNobody = errors.New("an empty list allows nobody: write the uids of the agents, such as [1000], or leave the key out to allow all")
+var errNobody = errors.New("an empty list allows nobody: list the agents' user IDs, such as [1000], or remove the key to allow everyone")
 
 func wantUID(value any) error {
 	if n, ok := integer(value); !ok || n < 0 || n > maxUID {
-		return fmt.Errorf("%s is not a uid: it must be from 0 to %d", spell(value), maxUID)
+		return fmt.Errorf("%s is not a user ID: it must be from 0 to %d", spell(value), maxUID)
 	}
 	return nil
 }
@@ -177,16 +176,16 @@ func wantUID(value any) error {
 func wantWhole(example int) func(any) error {
 	return func(value any) error {
 		if n, ok := integer(value); !ok || n != int64(int32(n)) {
-			return fmt.Errorf("%s is not a whole number of a sensible size: write %d, for example", spell(value), example)
+			return fmt.Errorf("%s must be a 32-bit integer, such as %d", spell(value), example)
 		}
 		return nil
 	}
 }
 
-// wantBytes checks a size, which may be beyond 2 GiB.
+// wantBytes checks a size, which may exceed 2 GiB.
 func wantBytes(value any) error {
 	if _, ok := integer(value); !ok {
-		return fmt.Errorf("%s is not a number of bytes: write %d, for example, without a unit", spell(value), defaultMinSize)
+		return fmt.Errorf("%s is not a number of bytes: use %d, for example, without a unit", spell(value), defaultMinSize)
 	}
 	return nil
 }
@@ -194,21 +193,21 @@ func wantBytes(value any) error {
 func wantNumber(value any) error {
 	v := reflect.ValueOf(value)
 	if !v.CanInt() && !v.CanUint() && !v.CanFloat() {
-		return fmt.Errorf("%s is not a number: write 0.5, for example, without a unit", spell(value))
+		return fmt.Errorf("%s is not a number: use 0.5, for example, without a unit", spell(value))
 	}
 	return nil
 }
 
 func wantBool(value any) error {
 	if _, ok := value.(bool); !ok {
-		return fmt.Errorf("%s is neither true nor false", spell(value))
+		return fmt.Errorf("%s must be true or false", spell(value))
 	}
 	return nil
 }
 
-// integer is a whole number, however it came out of the file.
+// integer returns an integer of any type that YAML decodes it to.
 func integer(value any) (int64, bool) {
-	const exact = 1 << 53 // the largest that a float64 has no other number near of
+	const exact = 1 << 53 // float64 represents every integer up to this one
 	switch v := reflect.ValueOf(value); {
 	case v.CanInt():
 		return v.Int(), true
@@ -222,7 +221,7 @@ func integer(value any) (int64, bool) {
 	}
 }
 
-// spell is a value as it may stand in the file.
+// spell formats a value as in the file.
 func spell(value any) string {
 	switch v := value.(type) {
 	case nil:

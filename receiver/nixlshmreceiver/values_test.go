@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 )
 
-// parse is the configuration of a receiver as the Collector reads it, or why it
-// refuses it.
+// parse returns the configuration as the Collector reads it, or the error with which
+// the Collector rejects it.
 func parse(t *testing.T, yaml string) (*Config, error) {
 	t.Helper()
 	read, err := confmap.NewRetrievedFromYAML([]byte(yaml))
@@ -27,26 +27,26 @@ func parse(t *testing.T, yaml string) (*Config, error) {
 	}
 	cfg := createDefaultConfig()
 	if err := conf.Unmarshal(cfg); err != nil {
-		// The decoder says where, which is here.
+		// The decoder adds the position of the receiver's section.
 		text, ours := strings.CutPrefix(err.Error(), "decoding failed due to the following error(s):\n\n'' ")
 		if !ours {
-			t.Errorf("the decoder says it: %v", err)
+			t.Errorf("the error is the decoder's: %v", err)
 		}
 		return nil, errors.New(text)
 	}
 	return cfg, confmap.Validate(cfg)
 }
 
-// A uid that isn't one must not become another, least of all root's.
-func TestUIDsDontWrapAround(t *testing.T) {
+// An invalid user ID must not be converted to a valid one, such as root's.
+func TestInvalidUserIDsAreRejected(t *testing.T) {
 	for _, id := range []string{
 		"4294967296", "4294967295", "-1", "-4294967296", "1.5", "8589934592", "18446744073709551616", "-9223372036854775808", "1e+30",
 		`"root"`, `"0"`, "true", "null",
 	} {
-		want := "allowed_uids: " + id + " is not a uid: it must be from 0 to 4294967294"
+		want := "allowed_uids: " + id + " is not a user ID: it must be from 0 to 4294967294"
 		for _, yaml := range []string{"allowed_uids: [" + id + "]", "allowed_uids: [1000, " + id + "]"} {
 			cfg, err := parse(t, yaml)
-			if id == "18446744073709551616" { // as a decoder of YAML has it
+			if id == "18446744073709551616" { // as YAML decodes it
 				want = strings.Replace(want, id, "1.8446744073709552e+19", 1)
 			}
 			if err == nil || err.Error() != want {
@@ -61,15 +61,15 @@ func TestUIDsDontWrapAround(t *testing.T) {
 	if d := cmp.Diff([]uint32{0, 1000, 4294967294}, cfg.AllowedUIDs); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	// Also a configuration that nobody wrote has to hold uids.
+	// A configuration that a Go program makes is checked, too.
 	cfg.AllowedUIDs = []uint32{4294967295}
-	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "allowed_uids: 4294967295 is not a uid") {
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "allowed_uids: 4294967295 is not a user ID") {
 		t.Errorf("error is %v", err)
 	}
 }
 
-// A list that got lost must not let everybody in.
-func TestNoUIDsArentAll(t *testing.T) {
+// The list may come from an environment variable that isn't set.
+func TestEmptyListOfUserIDsIsRejected(t *testing.T) {
 	for _, yaml := range []string{"allowed_uids: []", "allowed_uids:"} {
 		if _, err := parse(t, yaml); err == nil || !strings.HasPrefix(err.Error(), "allowed_uids: an empty list allows nobody: ") {
 			t.Errorf("%s: error is %v", yaml, err)
@@ -82,82 +82,80 @@ func TestNoUIDsArentAll(t *testing.T) {
 	}
 }
 
-// An error names its key and the value, and says what to write instead; nothing
-// of the program.
-func TestWhatAnErrorSays(t *testing.T) {
+func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
 	noEnv(t)
-	const nobody = "allowed_uids: an empty list allows nobody: write the uids of the agents, such as [1000], or leave the key out to allow all"
+	const nobody = "allowed_uids: an empty list allows nobody: list the agents' user IDs, such as [1000], or remove the key to allow everyone"
 	for yaml, want := range map[string]string{
-		"allowed_uids: 4294967296": "allowed_uids: 4294967296 is not a list: write [1000], for example",
+		"allowed_uids: 4294967296": "allowed_uids: 4294967296 is not a list: use [1000], for example",
 		"allowed_uids: []":         nobody,
 		"allowed_uids:":            nobody,
 
-		"run_interval: 100":               "run_interval: 100 has no unit: write 100ms, for example",
-		`run_interval: "100"`:             `run_interval: "100" has no unit: write 100ms, for example`,
-		"run_interval: 100000000":         "run_interval: 100000000 has no unit: write 100ms, for example",
-		"run_interval: 0.1":               "run_interval: 0.1 has no unit: write 100ms, for example",
-		"run_interval: -5":                "run_interval: -5 has no unit: write 100ms, for example",
-		"run_interval: fast":              `run_interval: "fast" is not a duration: write 100ms, for example`,
-		"run_interval: inf":               `run_interval: "inf" is not a duration: write 100ms, for example`,
-		"run_interval: [1s]":              "run_interval: [1s] is not a duration: write 100ms, for example",
-		"run_interval:":                   "run_interval: null is not a duration: write 100ms, for example",
-		"run_interval: true":              "run_interval: true is not a duration: write 100ms, for example",
-		"run_interval: 0":                 "run_interval: 0s is too short: write that of the agents, 1ms or more, such as 100ms",
-		"run_interval: 100ns":             "run_interval: 100ns is too short: write that of the agents, 1ms or more, such as 100ms",
-		"collection_interval: 10":         "collection_interval: 10 has no unit: write 10s, for example",
-		"collection_interval: 0s":         "collection_interval: 0s is too short: write 1ms or more, such as 10s",
-		"collection_interval: 30 seconds": `collection_interval: "30 seconds" is not a duration: write 10s, for example`,
-		"initial_delay: -1s":              "initial_delay: -1s is negative: write 0s to report at once, or a time such as 1s",
-		"timeout: -1s":                    "timeout: -1s leaves no time to hand on a report: write 0s for no limit, or 1ms or more, such as 5s",
-		"timeout: 1ns":                    "timeout: 1ns leaves no time to hand on a report: write 0s for no limit, or 1ms or more, such as 5s",
-		"stale_after: 300":                "stale_after: 300 has no unit: write 300s, for example",
-		"stale_after: 1ns": "stale_after: 1ns is too short: write 2s, the time between two looks at the files, or more; " +
+		"run_interval: 100":               "run_interval: 100 has no unit: use 100ms, for example",
+		`run_interval: "100"`:             `run_interval: "100" has no unit: use 100ms, for example`,
+		"run_interval: 100000000":         "run_interval: 100000000 has no unit: use 100ms, for example",
+		"run_interval: 0.1":               "run_interval: 0.1 has no unit: use 100ms, for example",
+		"run_interval: -5":                "run_interval: -5 has no unit: use 100ms, for example",
+		"run_interval: fast":              `run_interval: "fast" is not a duration: use 100ms, for example`,
+		"run_interval: inf":               `run_interval: "inf" is not a duration: use 100ms, for example`,
+		"run_interval: [1s]":              "run_interval: [1s] is not a duration: use 100ms, for example",
+		"run_interval:":                   "run_interval: null is not a duration: use 100ms, for example",
+		"run_interval: true":              "run_interval: true is not a duration: use 100ms, for example",
+		"run_interval: 0":                 "run_interval: 0s is too short: use that of the agents, at least 1ms, such as 100ms",
+		"run_interval: 100ns":             "run_interval: 100ns is too short: use that of the agents, at least 1ms, such as 100ms",
+		"collection_interval: 10":         "collection_interval: 10 has no unit: use 10s, for example",
+		"collection_interval: 0s":         "collection_interval: 0s is too short: use at least 1ms, such as 10s",
+		"collection_interval: 30 seconds": `collection_interval: "30 seconds" is not a duration: use 10s, for example`,
+		"initial_delay: -1s":              "initial_delay: -1s is negative: use 0s to export at once, or a delay such as 1s",
+		"timeout: -1s":                    "timeout: -1s is too short: use 0s for no limit, or at least 1ms, such as 5s",
+		"timeout: 1ns":                    "timeout: 1ns is too short: use 0s for no limit, or at least 1ms, such as 5s",
+		"stale_after: 300":                "stale_after: 300 has no unit: use 300s, for example",
+		"stale_after: 1ns": "stale_after: 1ns is too short: use at least 2s, the interval between two checks of the files; " +
 			"better longer than an agent takes to restart, such as 5m",
 
-		"mode: [a]":              "mode: [a] is not a mode: write consume or observe",
+		"mode: [a]":              "mode: [a] is not a mode: use consume or observe",
 		"mode: peek":             `mode: unknown mode "peek": it is one of consume, observe`,
-		"host_name: [a]":         "host_name: [a] is not a text: write a single word, or one in quotes",
-		"storage: {file: a}":     "storage: map[file:a] is not a text: write a single word, or one in quotes",
-		"max_rings: many":        `max_rings: "many" is not a whole number of a sensible size: write 4096, for example`,
-		"max_rings: 1.5":         "max_rings: 1.5 is not a whole number of a sensible size: write 4096, for example",
-		"max_rings: 4294967297":  "max_rings: 4294967297 is not a whole number of a sensible size: write 4096, for example",
-		"max_event_names: [1]":   "max_event_names: [1] is not a whole number of a sensible size: write 200, for example",
-		"nixl_exporter_names: 1": "nixl_exporter_names: 1 is neither true nor false",
+		"host_name: [a]":         "host_name: [a] is not a string: use a single value, in quotes if necessary",
+		"storage: {file: a}":     "storage: map[file:a] is not a string: use a single value, in quotes if necessary",
+		"max_rings: many":        `max_rings: "many" must be a 32-bit integer, such as 4096`,
+		"max_rings: 1.5":         "max_rings: 1.5 must be a 32-bit integer, such as 4096",
+		"max_rings: 4294967297":  "max_rings: 4294967297 must be a 32-bit integer, such as 4096",
+		"max_event_names: [1]":   "max_event_names: [1] must be a 32-bit integer, such as 200",
+		"nixl_exporter_names: 1": "nixl_exporter_names: 1 must be true or false",
 
-		"directories: 7":                                           "directories: 7 is not a list: write [/run/nixl], for example",
+		"directories: 7":                                           "directories: 7 is not a list: use [/run/nixl], for example",
 		"directories: []":                                          "directories: list at least one, such as /run/nixl, or configure discovery",
-		"directories: [{a: b}]":                                    "directories: map[a:b] is not a text: write a single word, or one in quotes",
-		"directories: [rel/dir]":                                   `directories: "rel/dir" is relative to where the Collector happens to be started: write a path that begins with /, such as /run/nixl`,
-		"directories: [~/rings]":                                   `directories: "~/rings" is relative to where the Collector happens to be started: write a path that begins with /, such as /run/nixl`,
-		"discovery: {processes: {interval: 5}}":                    "discovery::processes::interval: 5 has no unit: write 5s, for example",
-		"discovery: {processes: {interval: 1ms}}":                  "discovery::processes::interval: 1ms is too short: write 100ms or more, such as 5s",
+		"directories: [{a: b}]":                                    "directories: map[a:b] is not a string: use a single value, in quotes if necessary",
+		"directories: [rel/dir]":                                   `directories: "rel/dir" must be an absolute path, such as /run/nixl`,
+		"directories: [~/rings]":                                   `directories: "~/rings" must be an absolute path, such as /run/nixl`,
+		"discovery: {processes: {interval: 5}}":                    "discovery::processes::interval: 5 has no unit: use 5s, for example",
+		"discovery: {processes: {interval: 1ms}}":                  "discovery::processes::interval: 1ms is too short: use at least 100ms, such as 5s",
 		`discovery: {processes: {env_attributes: {"A=B": x}}}`:     `discovery::processes::env_attributes: "A=B" is not the name of an environment variable`,
-		"discovery: {processes: {env_attributes: {A: ''}}}":        "discovery::processes::env_attributes: A has no attribute: write the name of one, such as nixl.local_rank",
+		"discovery: {processes: {env_attributes: {A: ''}}}":        "discovery::processes::env_attributes: A has no attribute: name one, such as nixl.local_rank",
 		"discovery: {processes: {env_attributes: {A: host.name}}}": "discovery::processes::env_attributes: A: the attribute host.name identifies agents and can't be set by an environment variable",
 		"discovery: {processes: {env_attributes: {RANK: nixl.local_rank, LOCAL_RANK: nixl.local_rank}}}": "discovery::processes::env_attributes: LOCAL_RANK and RANK both set nixl.local_rank: keep one of them",
 		"discovery: {kubelet: {path: pods}}":  `discovery::kubelet::path: "pods" must be an absolute path, such as /var/lib/kubelet/pods`,
-		"discovery: {kubelet: {volumes: []}}": `discovery::kubelet::volumes: [] leaves no volume: write ["*"], or leave the key out, for all volumes`,
+		"discovery: {kubelet: {volumes: []}}": `discovery::kubelet::volumes: an empty list selects no volume: use ["*"] or remove the key to select all volumes`,
 		"identify_by: []":                     "identify_by: list at least one of agent, pod, container and rank",
 		"identify_by: [name]":                 `identify_by: "name" must be agent, pod, container or rank`,
-		"service_name: ''":                    "service_name: it is empty: write a name, or leave the key out for nixl",
+		"service_name: ''":                    "service_name: must not be empty: set a name, or remove the key for nixl",
 
-		"include: []":         `include: [] leaves no ring: write ["*"], or leave the key out, for all rings`,
+		"include: []":         `include: an empty list selects no ring: use ["*"] or remove the key to select all rings`,
 		`include: [""]`:       `include: "" matches nothing: patterns match names relative to the directory, such as *, decode-* or pod/**`,
 		`include: ["/abs/*"]`: `include: "/abs/*" begins with a slash: patterns match names relative to the directory, such as *, decode-* or pod/**`,
 		`exclude: ["../x"]`:   `exclude: "../x" has a part that a clean path can't have: patterns match names relative to the directory, such as *, decode-* or pod/**`,
 		`exclude: ["pod/"]`:   `exclude: "pod/" ends with a slash: patterns match names relative to the directory, such as *, decode-* or pod/**`,
 
-		"histograms: {duration: {kind: [a]}}":        "histograms::duration::kind: [a] is not a kind: write explicit, exponential or none",
+		"histograms: {duration: {kind: [a]}}":        "histograms::duration::kind: [a] is not a kind: use explicit, exponential or none",
 		"histograms: {duration: {kind: linear}}":     `histograms: duration: kind is "linear": it is one of explicit, exponential, none`,
-		"histograms: {duration: {bounds: [1, 2ms]}}": `histograms::duration::bounds: "2ms" is not a number: write 0.5, for example, without a unit`,
-		"histograms: {size: {bounds: 1024}}":         "histograms::size::bounds: 1024 is not a list: write [1024, 4096], for example",
-		"histograms: {size: {kind: exponential, bounds: [1024]}}": "histograms: size: bounds [1024] are for kind: explicit, and it is exponential: " +
-			"leave them out, or write kind: explicit",
-		"histograms: {size: {max_size: 80}}": "histograms: size: max_size 80 is for kind: exponential, and it is explicit: " +
-			"leave it out, or write kind: exponential",
-		"histograms: {duration: {kind: none, max_size: 80}}": "histograms: duration: max_size 80 is for kind: exponential, and it is none: " +
-			"leave it out, or write kind: exponential",
-		"histograms: {size: {kind: exponential, max_size: 0}}": "histograms: size: max_size is 0: write 160, for example",
+		"histograms: {duration: {bounds: [1, 2ms]}}": `histograms::duration::bounds: "2ms" is not a number: use 0.5, for example, without a unit`,
+		"histograms: {size: {bounds: 1024}}":         "histograms::size::bounds: 1024 is not a list: use [1024, 4096], for example",
+		"histograms: {size: {kind: exponential, bounds: [1024]}}": "histograms: size: bounds [1024] need kind: explicit, but kind is exponential: " +
+			"remove bounds, or set kind: explicit",
+		"histograms: {size: {max_size: 80}}": "histograms: size: max_size 80 needs kind: exponential, but kind is explicit: " +
+			"remove max_size, or set kind: exponential",
+		"histograms: {duration: {kind: none, max_size: 80}}": "histograms: duration: max_size 80 needs kind: exponential, but kind is none: " +
+			"remove max_size, or set kind: exponential",
+		"histograms: {size: {kind: exponential, max_size: 0}}": "histograms: size: max_size is 0: use 160, for example",
 	} {
 		if _, err := parse(t, yaml); err == nil || err.Error() != want {
 			t.Errorf("%s: error is\n%v, want\n%s", yaml, err, want)
@@ -165,8 +163,7 @@ func TestWhatAnErrorSays(t *testing.T) {
 	}
 }
 
-// What is wrong is said all at once.
-func TestEveryErrorIsSaid(t *testing.T) {
+func TestAllErrorsAreReportedAtOnce(t *testing.T) {
 	for yaml, want := range map[string]int{
 		"{run_interval: 100, mode: [a], allowed_uids: [-1, -2], max_rings: many}":                                              4,
 		"{run_interval: 0s, directories: [a], include: [''], exclude: [/b, /c], max_rings: -1, timeout: -1s, stale_after: 1s}": 8,
@@ -177,8 +174,7 @@ func TestEveryErrorIsSaid(t *testing.T) {
 	}
 }
 
-// What is written otherwise and means the same.
-func TestValuesInOtherWords(t *testing.T) {
+func TestOtherSpellingsOfValuesAreAccepted(t *testing.T) {
 	noEnv(t)
 	for yaml, right := range map[string]func(c *Config) bool{
 		"timeout: 0":                func(c *Config) bool { return c.Timeout == 0 },
@@ -202,19 +198,15 @@ func TestValuesInOtherWords(t *testing.T) {
 	}
 }
 
-// The environment is blamed for what comes from it, and for nothing else.
-func TestWhoIsToBlameForTheRunInterval(t *testing.T) {
+func TestErrorsNameTheEnvironmentVariableThatAValueComesFrom(t *testing.T) {
 	noEnv(t)
 	t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", "often")
 	t.Setenv("NIXL_TELEMETRY_DIR", "rings")
-	const ours = "/, such as /run/nixl"
 	for yaml, want := range map[string]string{
-		"directories: [/a]":                     "run_interval: it isn't set, and the environment's can't be used: NIXL_TELEMETRY_RUN_INTERVAL=often: whole milliseconds are needed, like 100",
-		"{directories: [/a], run_interval: 0s}": "run_interval: 0s is too short: write that of the agents, 1ms or more, such as 100ms",
-		"run_interval: 10ms": `directories: "rings" is relative to where the Collector happens to be started (it is that of NIXL_TELEMETRY_DIR): ` +
-			"write a path that begins with " + ours,
-		"{directories: [other], run_interval: 10ms}": `directories: "other" is relative to where the Collector happens to be started: ` +
-			"write a path that begins with " + ours,
+		"directories: [/a]":                          "run_interval: not set, and the value in the environment is invalid: NIXL_TELEMETRY_RUN_INTERVAL=often: whole milliseconds are needed, like 100",
+		"{directories: [/a], run_interval: 0s}":      "run_interval: 0s is too short: use that of the agents, at least 1ms, such as 100ms",
+		"run_interval: 10ms":                         `directories: "rings" (from NIXL_TELEMETRY_DIR) must be an absolute path, such as /run/nixl`,
+		"{directories: [other], run_interval: 10ms}": `directories: "other" must be an absolute path, such as /run/nixl`,
 	} {
 		if _, err := parse(t, yaml); err == nil || err.Error() != want {
 			t.Errorf("%s: error is\n%v, want\n%s", yaml, err, want)
