@@ -20,8 +20,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// builder writes totals as metrics: sums and gauges by what mdatagen has
-// generated, the rest by hand.
+// builder converts totals to metrics. Sums and gauges use the code that mdatagen
+// generates; the rest is in [points].
 type builder struct {
 	*metadata.MetricsBuilder
 	cfg       *Config
@@ -29,9 +29,9 @@ type builder struct {
 	resources *metadata.ResourceBuilder
 	emission  []metadata.ResourceMetricsOption // calls finish
 
-	// What is being written.
+	// The agent that write converts, and the timestamps of its points.
 	agent     *drain.Snapshot
-	start, ts pcommon.Timestamp // of its points
+	start, ts pcommon.Timestamp
 }
 
 func newBuilder(cfg *Config, mb *metadata.MetricsBuilder, hostname string) *builder {
@@ -43,8 +43,8 @@ func newBuilder(cfg *Config, mb *metadata.MetricsBuilder, hostname string) *buil
 	return b
 }
 
-// build writes the totals of agents, a resource for each. They were collected at
-// or after taken.
+// build returns the totals of agents, which were collected at or after taken. Each
+// agent is a resource.
 func (b *builder) build(taken time.Time, agents []drain.Snapshot) pmetric.Metrics {
 	for i := range agents {
 		b.write(&agents[i], pcommon.NewTimestampFromTime(taken))
@@ -61,16 +61,16 @@ func (b *builder) build(taken time.Time, agents []drain.Snapshot) pmetric.Metric
 
 func (b *builder) write(a *drain.Snapshot, taken pcommon.Timestamp) {
 	b.agent, b.start = a, pcommon.NewTimestampFromTime(a.Start)
-	// A ring may have been opened just now, and a clock may be set back: backends
-	// refuse a point before its start, and cumulative_to_delta drops the first
-	// one at its start.
+	// The ring may have been opened a moment ago, or the clock may have been set
+	// back. Backends reject a point before its start, and cumulative_to_delta drops
+	// a first point at its start.
 	b.ts = max(taken, b.start+1)
 	b.StartAt(b.start)
 	b.transfers(a.Totals)
 	b.memory(a.Totals)
 	b.errors(a.Totals)
 	b.RecordNixlTelemetryEventsDroppedDataPoint(b.ts, a.Totals.Dropped().Sum.Int64())
-	if len(a.Processes) == 0 { // a store has neither events nor a ring
+	if len(a.Processes) == 0 { // not a store, which has neither events nor a ring
 		b.events(a.Totals)
 		b.ring(a.Totals, a.Layout)
 	}
@@ -78,7 +78,7 @@ func (b *builder) write(a *drain.Snapshot, taken pcommon.Timestamp) {
 	b.EmitForResource(b.emission...)
 }
 
-// finish writes what the generated code leaves out.
+// finish adds what the generated code leaves out.
 func (b *builder) finish(res pcommon.Resource, metrics pmetric.MetricSlice) {
 	b.resource(b.agent, res)
 	p, t := points{metrics, b.start, b.ts}, b.agent.Totals
@@ -89,8 +89,8 @@ func (b *builder) finish(res pcommon.Resource, metrics pmetric.MetricSlice) {
 	}
 }
 
-// resourceAttributes is how many a resource has, apart from those of the agent's
-// environment.
+// resourceAttributes is the maximum number of attributes of a resource, not counting
+// those in the agent's environment.
 const resourceAttributes = 11
 
 func (b *builder) resource(a *drain.Snapshot, res pcommon.Resource) {
@@ -133,8 +133,8 @@ func (b *builder) resource(a *drain.Snapshot, res pcommon.Resource) {
 	}
 }
 
-// valid makes the name of a file fit for OTLP, which refuses a whole request
-// for one string that isn't UTF-8.
+// valid converts a file name to valid UTF-8. OTLP rejects a whole request for one
+// string that isn't.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 var directions = [...]metadata.AttributeNixlTransferDirection{
@@ -175,7 +175,7 @@ func (b *builder) memory(t *tally.Totals) {
 	}
 }
 
-// errorTypes are the values of error.type, by the ring's types.
+// errorTypes are the values of error.type by the type of the ring's event.
 var errorTypes = [ringbuf.Types]string{
 	ringbuf.TypeErrNotPosted:        semconv.ErrorNotPosted,
 	ringbuf.TypeErrInvalidParam:     semconv.ErrorInvalidParam,
@@ -191,7 +191,7 @@ var errorTypes = [ringbuf.Types]string{
 	ringbuf.TypeErrNoTelemetry:      semconv.ErrorNoTelemetry,
 }
 
-// errors are reported from 0 on, so that an alert can fire on the first.
+// errors reports counts from 0 on, so that an alert can fire on the first error.
 func (b *builder) errors(t *tally.Totals) {
 	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
 		b.RecordNixlErrorsDataPoint(b.ts, t.Errors(kind).Sum.Int64(), errorTypes[kind])
@@ -213,7 +213,7 @@ func (b *builder) events(t *tally.Totals) {
 	}
 }
 
-// up writes whether the agent runs, if the kernel can tell.
+// up reports whether the agent runs, if the kernel can report it.
 func (b *builder) up(up drain.Up) {
 	switch up {
 	case drain.UpYes:
@@ -224,7 +224,7 @@ func (b *builder) up(up drain.Up) {
 	}
 }
 
-// ring is what is known of the ring. Loss is reported from 0 on, as errors are.
+// ring reports the state of the ring. Like errors, losses are reported from 0 on.
 func (b *builder) ring(t *tally.Totals, layout ringbuf.Layout) {
 	b.RecordNixlTelemetryRingCapacityDataPoint(b.ts, int64(t.Capacity()))
 	b.RecordNixlTelemetryRingUtilizationDataPoint(b.ts, t.Utilization())

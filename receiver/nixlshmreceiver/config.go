@@ -22,7 +22,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Config is the configuration of the receiver. The README describes each key.
+// Config is the configuration of the receiver. README.md documents each key.
 type Config struct {
 	ControllerConfig              `mapstructure:",squash"`
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
@@ -35,14 +35,15 @@ type Config struct {
 	RunInterval time.Duration   `mapstructure:"run_interval"`
 	Mode        ringbuf.Mode    `mapstructure:"mode"`
 
-	// HostName is the name of the agents' host; the Collector's own where it is
-	// empty, which in a container isn't the same.
+	// HostName is the name of the agents' host. If it is empty, the receiver uses
+	// the Collector's host name, which in a container is a different one.
 	HostName string `mapstructure:"host_name"`
 
-	// ServiceName is the service.name of agents whose environment has none.
+	// ServiceName is the service.name of agents whose environment doesn't set one.
 	ServiceName string `mapstructure:"service_name"`
 
-	// AllowedUIDs are the users whose rings are opened; all where it is nil.
+	// AllowedUIDs are the owners of the rings and stores that are opened. Nil allows
+	// everyone.
 	AllowedUIDs   []uint32      `mapstructure:"allowed_uids"`
 	MaxRings      int           `mapstructure:"max_rings"`
 	MaxEventNames int           `mapstructure:"max_event_names"`
@@ -51,22 +52,22 @@ type Config struct {
 	Histograms HistogramsConfig `mapstructure:"histograms"`
 	Logs       LogsConfig       `mapstructure:"logs"`
 
-	// StorageID names a storage extension that keeps the totals, and how far
-	// each ring was read, over a crash.
+	// StorageID names a storage extension for totals and positions, which survive a
+	// crash there.
 	StorageID *component.ID `mapstructure:"storage"`
 
-	// ExporterNames adds the series that NIXL's own Prometheus exporter
-	// serves, for dashboards that exist.
+	// ExporterNames adds the series of NIXL's own Prometheus exporter, for existing
+	// dashboards.
 	ExporterNames bool `mapstructure:"nixl_exporter_names"`
 
-	noRunInterval error // why the environment has none; nil where one is set
+	noRunInterval error // why the environment has no valid run interval; nil if the key is set
 }
 
-// ControllerConfig says when to report. It is scraperhelper's, but for checks
-// of its own: what they say names neither the key nor its value.
+// ControllerConfig defines when totals are exported. It is scraperhelper's type
+// without its checks, whose errors name neither the key nor its value.
 type ControllerConfig scraperhelper.ControllerConfig
 
-// DiscoveryConfig says how directories of rings are discovered. A part that is nil
+// DiscoveryConfig defines how directories of rings are discovered. A part that is nil
 // is disabled.
 type DiscoveryConfig struct {
 	Processes *ProcessesConfig `mapstructure:"processes"`
@@ -97,14 +98,14 @@ func defaultKubelet() *KubeletConfig {
 	return &KubeletConfig{Path: discover.DefaultKubeletPods, Volumes: []string{"*"}}
 }
 
-// HistogramsConfig says how distributions are reported.
+// HistogramsConfig defines the form of the histograms.
 type HistogramsConfig struct {
 	Duration   DurationConfig  `mapstructure:"duration"`   // bounds in seconds
 	Size       HistogramConfig `mapstructure:"size"`       // bounds in bytes
 	Throughput HistogramConfig `mapstructure:"throughput"` // bounds in bytes per second
 }
 
-// DurationConfig says how distributions of durations are reported.
+// DurationConfig defines the form of the histograms of durations.
 type DurationConfig struct {
 	HistogramConfig `mapstructure:",squash"`
 
@@ -112,11 +113,11 @@ type DurationConfig struct {
 	SizeClass bool `mapstructure:"size_class"`
 }
 
-// HistogramConfig says how one kind of distribution is reported.
+// HistogramConfig defines the form of a histogram.
 type HistogramConfig struct {
 	Kind    tally.HistogramKind `mapstructure:"kind"`     // explicit, exponential or none
 	Bounds  []float64           `mapstructure:"bounds"`   // of an explicit histogram
-	MaxSize int                 `mapstructure:"max_size"` // buckets of an exponential histogram
+	MaxSize int                 `mapstructure:"max_size"` // maximum number of buckets of an exponential histogram
 }
 
 const defaultCollectionInterval = 10 * time.Second
@@ -124,7 +125,7 @@ const defaultCollectionInterval = 10 * time.Second
 func createDefaultConfig() *Config {
 	controller := scraperhelper.NewDefaultControllerConfig()
 	controller.CollectionInterval = defaultCollectionInterval
-	agents := nixlenv.Env(os.LookupEnv) // their settings, as far as they are this process's too
+	agents := nixlenv.Env(os.LookupEnv) // the Collector may have the agents' variables, too
 	runInterval, err := agents.RunInterval()
 	return &Config{
 		ControllerConfig:     ControllerConfig(controller),
@@ -132,7 +133,7 @@ func createDefaultConfig() *Config {
 		Directories:          []string{agents.Dir()},
 		IdentifyBy:           slices.Clone(discover.DefaultIdentifyBy),
 		Include:              []string{"*"},
-		RunInterval:          runInterval, // 0 where there was an error, which Validate refuses
+		RunInterval:          runInterval, // 0 after an error, which Validate reports
 		Mode:                 ringbuf.Consume,
 		ServiceName:          semconv.ServiceNameNIXL,
 		MaxRings:             host.DefaultMaxRings,
@@ -148,8 +149,7 @@ func createDefaultConfig() *Config {
 	}
 }
 
-// Unmarshal reads the configuration. What the values mean is checked by
-// [Config.Validate].
+// Unmarshal decodes the configuration. [Config.Validate] checks the values.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if err := checkValues(conf); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if conf.IsSet("discovery::processes") {
 		c.Discovery.Processes = defaultProcesses()
 		if conf.IsSet("discovery::processes::env_attributes") {
-			c.Discovery.Processes.EnvAttributes = nil // or the default's would be added to it
+			c.Discovery.Processes.EnvAttributes = nil // the decoder adds to a map
 		}
 	}
 	if conf.IsSet("discovery::kubelet") {
@@ -178,13 +178,13 @@ func (c *Config) tally() tally.Config {
 		Duration:   tally.HistogramConfig(c.Histograms.Duration.HistogramConfig),
 		Size:       tally.HistogramConfig(c.Histograms.Size),
 		Throughput: tally.HistogramConfig(c.Histograms.Throughput),
-		MaxNames:   max(c.MaxEventNames, 0), // Validate has its own words for less
+		MaxNames:   max(c.MaxEventNames, 0), // Validate reports a negative number
 
 		SizeClasses: c.Histograms.Duration.SizeClass,
 	}
 }
 
-// host returns the configuration of what discovers and drains the rings.
+// host returns the configuration of the host, which discovers and drains rings.
 func (c *Config) host(report func(notice.Notice)) host.Config {
 	cfg := host.Config{
 		Directories: c.Directories,

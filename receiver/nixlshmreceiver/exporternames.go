@@ -15,13 +15,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// exporterNames writes the series that NIXL v1.4.0's own Prometheus exporter
-// serves, and the two histograms of its main branch, with the same names, help
-// texts and units. None has a unit, so that a Prometheus exporter adds no suffix
-// to its name.
+// exporterNames adds the series of NIXL v1.4.0's own Prometheus exporter, and the two
+// histograms of its main branch, with the same names and help texts. They have no
+// unit, so that a Prometheus exporter adds no suffix to their names.
 //
-// Those of an agent with stores are what NIXL's prometheus_mp exporter serves:
-// series per process, with labels that identify it.
+// An agent with stores has the series of NIXL's prometheus_mp exporter instead: one
+// per process, with labels that identify the process.
 func (p points) exporterNames(a *drain.Snapshot, hostname string) {
 	agent := valid(a.Name)
 	if len(a.Processes) == 0 {
@@ -44,11 +43,11 @@ func (p points) exporterNames(a *drain.Snapshot, hostname string) {
 	}
 }
 
-// exporterPoints writes the series of one agent or process.
+// exporterPoints adds the series of one agent or process.
 type exporterPoints struct {
 	points
 	labels []label
-	again  bool // the metrics are there, of another process
+	again  bool // an earlier process of the agent has created the metrics
 }
 
 type label struct{ name, value string }
@@ -81,7 +80,7 @@ func (e exporterPoints) write(t *tally.Totals) {
 	e.histogram("agent_xfer_post_time_us", "Distribution of time from start to posting to the back-end, in microseconds", post)
 }
 
-// metric returns the metric of a name: that of an earlier process of the agent, or
+// metric returns the metric with a name: the one that an earlier process created, or
 // a new one.
 func (e exporterPoints) metric(name, help string) pmetric.Metric {
 	if e.again {
@@ -138,8 +137,8 @@ func (e exporterPoints) gauge(name, help string, value int64) {
 	e.point(m.Gauge().DataPoints(), value)
 }
 
-// histogram writes a distribution in microseconds. NIXL's has explicit bounds,
-// so that there is none where the receiver keeps others.
+// histogram adds a histogram in microseconds. NIXL's histograms have explicit bounds,
+// so other kinds are left out.
 func (e exporterPoints) histogram(name, help string, h *tally.Histogram) {
 	if h.Kind() != tally.Explicit {
 		return
@@ -160,7 +159,6 @@ func (e exporterPoints) histogram(name, help string, h *tally.Histogram) {
 	e.label(dp.Attributes())
 }
 
-// micros is seconds in microseconds. The product alone is off by a rounding
-// for one value in thirty, and a bound is a label, letter for letter; whoever
-// sets bounds between two microseconds gets them to the nanosecond.
+// micros converts seconds to microseconds, rounded to a nanosecond. Without rounding,
+// one value in thirty has a rounding error, which would show in the labels of buckets.
 func micros(seconds float64) float64 { return math.Round(seconds*1e9) / 1e3 }

@@ -15,7 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 )
 
-// NewFactory makes the factory of the receiver nixl_shm.
+// NewFactory returns the factory of the receiver nixl_shm.
 func NewFactory() receiver.Factory {
 	return newFactory(machine{now: time.Now, hostname: os.Hostname, retryAfter: time.Second})
 }
@@ -25,7 +25,7 @@ func newFactory(on machine) receiver.Factory {
 	metrics := func(
 		_ context.Context, settings receiver.Settings, cfg component.Config, next consumer.Metrics,
 	) (receiver.Metrics, error) {
-		return all.metrics(cfg.(*Config), settings, next) //nolint:forcetypeassert,errcheck // the Collector hands back what createDefaultConfig made
+		return all.metrics(cfg.(*Config), settings, next) //nolint:forcetypeassert,errcheck // the Collector passes what createDefaultConfig returned
 	}
 	logs := func(
 		_ context.Context, settings receiver.Settings, cfg component.Config, next consumer.Logs,

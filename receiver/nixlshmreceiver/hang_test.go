@@ -95,7 +95,7 @@ func TestShutdownDoesntWaitForAConsumerThatIgnoresItsContext(t *testing.T) {
 		return nil
 	}
 	h.start()
-	h.mustShutDown(time.Second, "last collection wasn't exported")
+	h.mustShutDown(time.Second, "last collection was not exported")
 	next, err := ringbuf.OpenReader(w.Path(), ringbuf.Consume)
 	if err != nil {
 		t.Fatalf("the ring wasn't given up: %v", err)

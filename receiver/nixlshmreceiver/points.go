@@ -14,7 +14,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// points adds to the metrics of one agent what mdatagen can't generate.
+// points adds the points that mdatagen can't generate to the metrics of one agent.
 type points struct {
 	metrics   pmetric.MetricSlice
 	start, ts pcommon.Timestamp
@@ -28,7 +28,7 @@ func (p points) add(m semconv.Metric) pmetric.Metric {
 	return metric
 }
 
-// histograms writes the distributions that have values.
+// histograms adds the histograms that have values.
 func (p points) histograms(t *tally.Totals) {
 	sizes := []series{
 		{t.Size(tally.Transmit), semconv.Direction, semconv.Transmit},
@@ -43,7 +43,7 @@ func (p points) histograms(t *tally.Totals) {
 	})
 }
 
-// series is a distribution and its attribute, if it has one.
+// series is a histogram and its attribute, if it has one.
 type series struct {
 	histogram  *tally.Histogram
 	key, value string
@@ -91,7 +91,7 @@ func (p points) explicit(metric pmetric.Metric, s series) {
 	s.attributes(p.fill(h.DataPoints().AppendEmpty(), s.histogram).Attributes())
 }
 
-// fill writes a distribution with explicit bounds.
+// fill writes a histogram with explicit bounds to a point.
 func (p points) fill(dp pmetric.HistogramDataPoint, h *tally.Histogram) pmetric.HistogramDataPoint {
 	dp.SetStartTimestamp(p.start)
 	dp.SetTimestamp(p.ts)
@@ -127,7 +127,7 @@ func (p points) exponential(metric pmetric.Metric, s series) {
 	s.attributes(dp.Attributes())
 }
 
-// overflow writes the events past the limit on names.
+// overflow adds the events beyond the limit on names.
 func (p points) overflow(t *tally.Totals, cfg *metadata.MetricsConfig) {
 	plain, valued := t.Overflow()
 	if events := plain.Events + valued.Events; events > 0 && cfg.NixlEvents.Enabled {
@@ -146,7 +146,7 @@ func (p points) overflowPoint(m semconv.Metric, value int64) {
 	dp.Attributes().PutBool(semconv.MetricOverflow, true)
 }
 
-// sum is the metric that was generated, or a new one where it has no points.
+// sum returns the generated metric, or a new one if the agent has no points of it.
 func (p points) sum(m semconv.Metric) pmetric.Metric {
 	if metric, ok := p.find(m.Name); ok {
 		return metric
@@ -157,7 +157,7 @@ func (p points) sum(m semconv.Metric) pmetric.Metric {
 	return metric
 }
 
-// find returns the metric of a name.
+// find returns the metric with a name.
 func (p points) find(name string) (pmetric.Metric, bool) {
 	for i := range p.metrics.Len() {
 		if metric := p.metrics.At(i); metric.Name() == name {

@@ -26,7 +26,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// ringReceiver reports the totals of the agents of a host.
+// ringReceiver reports the totals of the agents on a host.
 type ringReceiver struct {
 	cfg       *Config
 	id        component.ID
@@ -40,16 +40,16 @@ type ringReceiver struct {
 	builder   *builder
 	storage   *checkpoints // nil without a storage extension
 
-	broken string // what was last reported as the component's status
+	broken string // the error last reported as the component's status; empty if OK
 
 	life       sync.Mutex
-	collectors []component.Host // of the pipelines that have started
+	collectors []component.Host // one for each pipeline that has started
 	status     *componentstatus.Event
 	started    bool
 	startErr   error
 	cancel     context.CancelFunc              // nil unless running
 	run        func(func(ctx context.Context)) // runs a function until the shutdown
-	done       sync.WaitGroup                  // of these functions
+	done       sync.WaitGroup                  // waits for these functions
 }
 
 // machine is what a test of the receiver replaces.
@@ -72,19 +72,19 @@ func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringRe
 	hostname := cfg.HostName
 	if hostname == "" {
 		if hostname, err = on.hostname(); err != nil {
-			return nil, fmt.Errorf("find the host's name, which tells agents of one name apart; set host_name: %w", err)
+			return nil, fmt.Errorf("find the host name, which distinguishes agents with the same name; set host_name instead: %w", err)
 		}
 	}
-	// The scope's version is the catalog's: with that of the Collector's build, each
-	// build would start new series.
+	// The scope has the version of the catalog. With the version of the Collector,
+	// each build would start new series.
 	settings.BuildInfo.Version = semconv.Version
 	r.builder = newBuilder(cfg, metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, settings), hostname)
 	return r, nil
 }
 
-// start begins to discover and to drain, unless that has begun. It waits for
-// nothing: a directory or a ring that can't be read is reported, and tried again.
-// A missing storage extension is an error.
+// start starts discovery and draining, unless another pipeline has. It doesn't wait
+// for directories or rings: those that can't be read are logged and retried. A
+// missing storage extension is an error.
 func (r *ringReceiver) start(ctx context.Context, collector component.Host) error {
 	r.life.Lock()
 	defer r.life.Unlock()
@@ -118,17 +118,17 @@ func (r *ringReceiver) open(ctx context.Context, collector component.Host) error
 }
 
 const (
-	// lastCollection bounds the collection at shutdown if timeout doesn't: the
-	// next consumer may wait for a backend that is down.
+	// lastCollection limits the collection at shutdown if timeout doesn't, because
+	// the next consumer may wait for a backend that is down.
 	lastCollection = 5 * time.Second
-	// givingUp bounds what follows: file systems and the storage extension may
-	// hang.
-	givingUp = 5 * time.Second
+	// closing limits the rest of the shutdown, because file systems and the storage
+	// extension may hang.
+	closing = 5 * time.Second
 )
 
-// shutdown collects once more and gives up the rings. It doesn't wait past ctx
-// for anything. The first pipeline that is shut down ends the receiver: the
-// consumers of all others still work then.
+// shutdown collects one last time and closes the rings. It never waits past the
+// deadline of ctx. The first pipeline that is shut down ends the receiver, because
+// the consumers of all pipelines still work at that time.
 func (r *ringReceiver) shutdown(ctx context.Context) error {
 	r.life.Lock()
 	end := r.cancel
@@ -143,7 +143,7 @@ func (r *ringReceiver) shutdown(ctx context.Context) error {
 		err = errors.Join(err, r.slow.stop(ctx))
 	}
 	r.telemetry.Shutdown()
-	ctx, cancel := context.WithTimeout(ctx, givingUp)
+	ctx, cancel := context.WithTimeout(ctx, closing)
 	defer cancel()
 	err = errors.Join(err, r.rings.Stop(ctx))
 	if r.storage != nil {
@@ -152,8 +152,8 @@ func (r *ringReceiver) shutdown(ctx context.Context) error {
 	return err
 }
 
-// collectLast collects once the loop has ended. If ctx has a deadline, it leaves
-// a quarter of the time to give up the rings.
+// collectLast collects after the loop has ended. If ctx has a deadline, it leaves a
+// quarter of the time for closing the rings.
 func (r *ringReceiver) collectLast(ctx context.Context) error {
 	limit := max(r.cfg.Timeout, lastCollection)
 	if end, ok := ctx.Deadline(); ok {
@@ -162,7 +162,7 @@ func (r *ringReceiver) collectLast(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	result := make(chan error, 1)
-	go func() { // a consumer that ignores the context is left behind
+	go func() { // outlives collectLast if the consumer ignores the context
 		r.done.Wait()
 		result <- r.collect(ctx, true)
 	}()
@@ -170,11 +170,11 @@ func (r *ringReceiver) collectLast(ctx context.Context) error {
 	case err := <-result:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("last collection wasn't exported: %w", ctx.Err())
+		return fmt.Errorf("the last collection was not exported: %w", ctx.Err())
 	}
 }
 
-// loop collects on the collection interval until ctx ends.
+// loop collects on the collection interval until ctx is done.
 func (r *ringReceiver) loop(ctx context.Context) {
 	r.reportStatus()
 	timer := time.NewTimer(r.cfg.InitialDelay)
@@ -190,7 +190,7 @@ func (r *ringReceiver) loop(ctx context.Context) {
 		if err := r.collect(ctx, false); err != nil && ctx.Err() == nil {
 			what := "The next consumer rejected the metrics"
 			if errors.As(err, new(*collectError)) {
-				what = "Totals couldn't be collected"
+				what = "Totals could not be collected"
 			}
 			r.log.Error(what+"; totals are cumulative, so the next export includes them", zap.Error(err))
 		}
@@ -203,7 +203,7 @@ func (r *ringReceiver) loop(ctx context.Context) {
 	}
 }
 
-// collectError is why there was nothing to export.
+// collectError is an error that prevented a collection.
 type collectError struct{ error }
 
 func (e *collectError) Unwrap() error { return e.error }
@@ -240,8 +240,8 @@ func (r *ringReceiver) collect(ctx context.Context, last bool) error {
 	return err
 }
 
-// reportStatus reports to the Collector when rings can't be read, and when they
-// can again.
+// reportStatus updates the status of the component when rings can no longer be read,
+// and when they can be read again.
 func (r *ringReceiver) reportStatus() {
 	err := r.rings.State().Err()
 	switch {
@@ -264,7 +264,7 @@ func (r *ringReceiver) report(event *componentstatus.Event) {
 	}
 }
 
-// notice logs what an operator may want to know.
+// notice logs a notice.
 func (r *ringReceiver) notice(n notice.Notice) {
 	var fields []zap.Field
 	if n.Path != "" {

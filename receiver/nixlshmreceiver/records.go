@@ -21,14 +21,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// recordBuilder writes slow transfers and errors as log records.
+// recordBuilder converts slow transfers and errors to log records.
 type recordBuilder struct {
 	*metadata.LogsBuilder
 	resources *builder
 	cfg       *LogsConfig
 }
 
-// build writes records, a resource for each agent. It sorts them by agent.
+// build returns log records, with a resource for each agent. It sorts the batch.
 func (b *recordBuilder) build(batch []record) plog.Logs {
 	slices.SortStableFunc(batch, func(x, y record) int { return cmp.Compare(x.ID, y.ID) })
 	for i := range batch {
@@ -52,8 +52,8 @@ func (b *recordBuilder) build(batch []record) plog.Logs {
 	return logs
 }
 
-// sameRun reports whether two records have the same resource. An agent that restarts
-// may have another one.
+// sameRun reports whether two records have the same resource, which can change when
+// the agent restarts.
 func (r *record) sameRun(o *record) bool {
 	return r.ID == o.ID && r.Path == o.Path && r.layout() == o.layout() && r.Resource.Equals(&o.Resource)
 }
@@ -77,8 +77,8 @@ func (b *recordBuilder) write(r *record, to plog.LogRecord) {
 	b.time(r.failure.Micros, r.read, to)
 }
 
-// time writes when the agent recorded an event, or when it was read from a ring
-// without times.
+// time sets the time at which the agent recorded an event or, if the ring has no
+// times, at which the receiver read it.
 func (*recordBuilder) time(micros uint64, read time.Time, to plog.LogRecord) {
 	observed := pcommon.NewTimestampFromTime(read)
 	to.SetObservedTimestamp(observed)
@@ -105,7 +105,7 @@ func (b *recordBuilder) transfer(t *tally.Transfer, to plog.LogRecord) {
 	attrs.PutInt(semconv.TransferBytesPerSecond, int64(min(t.Throughput(), math.MaxInt64)))
 }
 
-// sentence states what was slow, and compared to what.
+// sentence returns the body of a record: the transfer and the condition that it met.
 func (b *recordBuilder) sentence(t *tally.Transfer) string {
 	verb := "Transmitting"
 	if t.Direction == tally.Receive {
@@ -134,14 +134,14 @@ func failed(kind ringbuf.Type, to plog.LogRecord) {
 	to.Attributes().PutStr(semconv.ErrorType, status)
 }
 
-// seconds divides as the histograms do.
+// seconds converts microseconds in the same way as the histograms.
 func seconds(micros uint64) float64 { return float64(micros) / 1e6 }
 
 func duration(micros uint64) time.Duration {
 	return time.Duration(min(micros, math.MaxInt64/1000)) * time.Microsecond
 }
 
-// perSecond is a throughput with three significant digits.
+// perSecond formats a throughput with three significant digits.
 func perSecond(bytes float64) string {
 	units := []string{"B/s", "kB/s", "MB/s", "GB/s", "TB/s"}
 	i := 0

@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 )
 
-// shared makes receivers. The Collector asks for one for each signal; those with
-// the same configuration are one receiver, which drains each ring once.
+// shared creates receivers. The Collector creates one for each signal. Those with the
+// same configuration share one ringReceiver, which drains each ring once.
 type shared struct {
 	on machine
 
@@ -22,12 +22,12 @@ type shared struct {
 	receivers map[*Config]*ringReceiver
 }
 
-// pipeline is a receiver as the pipeline of one signal has it.
+// pipeline is the receiver in the pipeline of one signal.
 type pipeline struct {
 	*ringReceiver
-	begin func() // called once the consumer of the pipeline has started
+	begin func() // starts exporting to this pipeline, whose consumer has started
 	once  sync.Once
-	leave func() // the next pipeline of the configuration gets a new receiver
+	leave func() // makes the next pipeline with this configuration create a new receiver
 }
 
 // Start starts the receiver, unless another pipeline has.
@@ -72,7 +72,7 @@ func (s *shared) logs(cfg *Config, settings receiver.Settings, next consumer.Log
 	p.begin = func() {
 		p.slow.start()
 		if p.next == nil {
-			p.run(p.loop) // retires agents, and reports the component's status
+			p.run(p.loop) // retires agents and updates the component's status
 		}
 	}
 	return p, nil
@@ -84,8 +84,8 @@ func newObsReport(settings receiver.Settings) (*receiverhelper.ObsReport, error)
 	})
 }
 
-// pipeline returns another pipeline's view of the receiver of a configuration,
-// which it makes if there is none.
+// pipeline returns the receiver of a configuration for another pipeline. It creates
+// the receiver if there is none.
 func (s *shared) pipeline(cfg *Config, settings receiver.Settings) (*pipeline, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,9 +24,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// slowLog exports a log record for each slow transfer and each error. The rings
-// wait for watch, which only appends to a queue of limited size; a goroutine
-// exports what is in it.
+// slowLog exports a log record for each slow transfer and each error. Draining calls
+// add, which only appends to a bounded queue. A goroutine exports the queue.
 type slowLog struct {
 	cfg     *LogsConfig
 	log     *zap.Logger
@@ -44,35 +43,35 @@ type slowLog struct {
 	retryAfter time.Duration // between two attempts to export a batch
 	rejected   string        // what reject logged last; empty once records are accepted
 
-	ending  chan struct{} // closed by stop
+	ending  chan struct{} // stop closes it
 	started bool
 	done    sync.WaitGroup
-	cancel  context.CancelFunc // of exports
+	cancel  context.CancelFunc // cancels exports
 }
 
-// record is what a log record is made of.
+// record is a slow transfer or an error.
 type record struct {
 	drain.Agent
 	read     time.Time
-	transfer tally.Transfer // if its cause isn't 0
-	failure  tally.Error    // otherwise
+	transfer tally.Transfer // set if its cause isn't 0
+	failure  tally.Error    // set otherwise
 }
 
 const (
-	// maxQueued is the number of records that wait for the next consumer: one round
-	// of drains may find as many as the agents' bursts allow.
+	// maxQueued is the maximum number of records that wait for the next consumer. One
+	// round of drains can find as many as the agents' bursts allow.
 	maxQueued = 8192
-	// maxExported is the number of records in an export.
+	// maxExported is the maximum number of records in an export.
 	maxExported = 256
 )
 
 func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next consumer.Logs, obs *receiverhelper.ObsReport) *slowLog {
-	settings.BuildInfo.Version = semconv.Version // as of the metrics
+	settings.BuildInfo.Version = semconv.Version // like the metrics
 	return &slowLog{
 		cfg: &r.cfg.Logs, log: settings.Logger, now: on.now, dropped: r.telemetry.ReceiverNixlShmLogsDropped, next: next, obs: obs,
 		records: recordBuilder{
 			LogsBuilder: metadata.NewLogsBuilder(settings),
-			// A builder of its own: collections use the receiver's at the same time.
+			// Collections use the receiver's own builder at the same time.
 			resources: newBuilder(r.cfg, metadata.NewMetricsBuilder(r.cfg.MetricsBuilderConfig, settings), r.builder.hostname),
 			cfg:       &r.cfg.Logs,
 		},
@@ -85,10 +84,10 @@ func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next co
 	}
 }
 
-// watch returns what the goroutine that drains the rings calls.
+// watch returns the functions that the goroutine that drains the rings calls.
 func (s *slowLog) watch(report func(notice.Notice)) *drain.Watch {
 	s.report = report
-	s.dropped.Add(context.Background(), 0) // or rate() misses the first one
+	s.dropped.Add(context.Background(), 0) // rate() misses the first value of a series
 	w := &drain.Watch{
 		Slow: s.cfg.slow(),
 		Transfer: func(a drain.Agent, t tally.Transfer) {
@@ -119,7 +118,7 @@ func (s *slowLog) add(r record) {
 
 const tooSlow = "log records were dropped because the next consumer is slower than the agents write; check the exporter"
 
-// drop counts a record that is dropped, and reports the first of an agent.
+// drop counts a dropped record, and warns about the first one of an agent.
 func (s *slowLog) drop(b *bucket, path, why string) {
 	s.dropped.Add(context.Background(), 1)
 	if !b.reported {
@@ -128,15 +127,15 @@ func (s *slowLog) drop(b *bucket, path, why string) {
 	}
 }
 
-// start begins to export.
+// start starts exporting.
 func (s *slowLog) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel, s.started = cancel, true
 	s.done.Go(func() { s.loop(ctx) })
 }
 
-// stop exports what is queued, and ends. If ctx has a deadline, it leaves a
-// quarter of the time to give up the rings. A consumer that hangs is left behind.
+// stop exports the queue and ends the goroutine. If ctx has a deadline, stop leaves a
+// quarter of the time for closing the rings. It doesn't wait for a consumer that hangs.
 func (s *slowLog) stop(ctx context.Context) error {
 	if !s.started {
 		return nil
@@ -158,7 +157,7 @@ func (s *slowLog) stop(ctx context.Context) error {
 	case <-ended:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%d log records weren't exported: %w", len(s.queue), ctx.Err())
+		return fmt.Errorf("%d log records were not exported: %w", len(s.queue), ctx.Err())
 	}
 }
 
@@ -178,7 +177,7 @@ func (s *slowLog) loop(ctx context.Context) {
 	}
 }
 
-// fill adds what is queued to a batch.
+// fill adds queued records to a batch.
 func (s *slowLog) fill(batch []record) []record {
 	for len(batch) < maxExported {
 		select {
@@ -234,9 +233,9 @@ func (s *slowLog) reject(text string, err error) {
 	}
 }
 
-// limits are the rates at which agents are logged.
+// limits limits the log records of each agent.
 type limits struct {
-	rate, burst float64            // records per second, and at once
+	rate, burst float64            // per second, and at once
 	agents      map[string]*bucket // by ID
 }
 
@@ -244,10 +243,10 @@ type limits struct {
 type bucket struct {
 	tokens   float64
 	filled   time.Time
-	reported bool // that records were dropped
+	reported bool // whether dropped records were reported
 }
 
-// maxBuckets is the number of agents from which on idle ones are forgotten.
+// maxBuckets is the number of buckets from which on those of idle agents are removed.
 const maxBuckets = 4096
 
 // of returns the bucket of an agent.

@@ -436,7 +436,7 @@ func TestShutdownLeavesABlockedConsumerOfLogsBehind(t *testing.T) {
 	push(t, w, write(1, 2_000_000, 1)...)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if err := h.receiver.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || !containsAll(err.Error(), []string{"1 log records weren't exported"}) {
+	if err := h.receiver.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || !containsAll(err.Error(), []string{"1 log records were not exported"}) {
 		t.Errorf("shutdown says %v", err)
 	}
 	if got := one(t, wait(t, h.batches, "metrics")).int(transmitted); got != 2 {

@@ -13,18 +13,18 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
 )
 
-// checkpoints implements [checkpoint.Store] with a storage extension's client.
+// checkpoints implements [checkpoint.Store] with the client of a storage extension.
 type checkpoints struct{ client storage.Client }
 
-// openCheckpoints gets a client of the storage extension that storage names.
+// openCheckpoints returns a client of the storage extension that the key storage names.
 func openCheckpoints(ctx context.Context, host component.Host, id, owner component.ID) (*checkpoints, error) {
 	extension, ok := host.GetExtensions()[id]
 	if !ok {
-		return nil, fmt.Errorf("storage: there is no extension %q; add it to service::extensions", id)
+		return nil, fmt.Errorf("storage: there is no extension %q: add it to service::extensions", id)
 	}
 	source, ok := extension.(storage.Extension)
 	if !ok {
-		return nil, fmt.Errorf("storage: extension %q isn't a storage extension; use file_storage, for example", id)
+		return nil, fmt.Errorf("storage: extension %q is not a storage extension: use file_storage, for example", id)
 	}
 	client, err := source.GetClient(ctx, component.KindReceiver, owner, "")
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *checkpoints) Apply(ctx context.Context, ops []checkpoint.Op) error {
 	return c.client.Batch(ctx, batch...)
 }
 
-// close closes the client. It waits for that until ctx ends, as the extension
+// close closes the client. It waits until ctx is done at most, because the extension
 // may hang.
 func (c *checkpoints) close(ctx context.Context) error {
 	closed := make(chan error, 1)
@@ -60,6 +60,6 @@ func (c *checkpoints) close(ctx context.Context) error {
 	case err := <-closed:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("storage: extension takes too long to close: %w", ctx.Err())
+		return fmt.Errorf("storage: the extension did not close in time: %w", ctx.Err())
 	}
 }

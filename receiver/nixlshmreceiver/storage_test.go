@@ -166,8 +166,8 @@ func (m *memory) count(text string) (n int) {
 
 func TestStorageThatIsntThere(t *testing.T) {
 	for want, extensions := range map[string]map[component.ID]component.Component{
-		`storage: there is no extension "memory"; add it to service::extensions`: {},
-		`storage: extension "memory" isn't a storage extension`:                  {memoryID: nothing{}},
+		`storage: there is no extension "memory": add it to service::extensions`: {},
+		`storage: extension "memory" is not a storage extension`:                 {memoryID: nothing{}},
 	} {
 		h := newHarness(t, t.TempDir(), func(c *Config) { c.StorageID = &memoryID })
 		h.extensions = extensions

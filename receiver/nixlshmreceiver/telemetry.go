@@ -17,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 )
 
-// telemetry reports how the receiver itself is doing.
+// telemetry reports the receiver's own metrics.
 type telemetry struct {
 	*metadata.TelemetryBuilder
 	census atomic.Pointer[census] // nil before the first collection
@@ -26,7 +26,7 @@ type telemetry struct {
 // census is the part of a collection that describes the agents.
 type census struct {
 	byLayout map[string]int64
-	exited   int // agents whose rings no other process has open
+	exited   int // agents whose ring no other process has open
 }
 
 func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
@@ -55,9 +55,9 @@ func (t *telemetry) host() host.Telemetry {
 	}
 }
 
-// observe reports rings and agents until Shutdown is called.
+// observe reports rings, directories and agents until Shutdown is called.
 func (t *telemetry) observe(h *host.Host) error {
-	// The series must exist before the first failure, or rate() misses that one.
+	// rate() misses the first value of a series, so the series must start at 0.
 	t.ReceiverNixlShmCheckpointFailures.Add(context.Background(), 0)
 	err := t.RegisterReceiverNixlShmRingsCallback(func(_ context.Context, o metric.Int64Observer) error {
 		t.observeRings(o, h.State())
@@ -88,7 +88,7 @@ func (t *telemetry) observe(h *host.Host) error {
 func (t *telemetry) observeRings(o metric.Int64Observer, s host.State) {
 	stale := 0
 	if c := t.census.Load(); c != nil {
-		stale = min(c.exited, s.Open) // the collection is older than the state
+		stale = min(c.exited, s.Open) // the last collection is older than the state
 	}
 	observe := func(n int, state metadata.AttributeState, more ...attribute.KeyValue) {
 		o.Observe(int64(n), metric.WithAttributes(append(more, attribute.String("state", state.String()))...))
@@ -109,7 +109,7 @@ func (t *telemetry) collected(agents []drain.Snapshot) {
 	c := census{byLayout: make(map[string]int64)}
 	for i := range agents {
 		c.byLayout[agents[i].LayoutName()]++
-		if agents[i].Up == drain.UpNo && len(agents[i].Processes) == 0 { // the stores of processes that have exited are closed
+		if agents[i].Up == drain.UpNo && len(agents[i].Processes) == 0 { // stores of exited processes are closed
 			c.exited++
 		}
 	}
