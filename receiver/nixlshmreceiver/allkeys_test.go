@@ -18,15 +18,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// allKeys is the sample with every key, its text and what the Collector makes of
-// the receiver's section, with the keys that are commented out or without.
+// allKeys returns the text of all-keys.yaml and the configuration of its receiver. If
+// commented is true, it includes the keys that are commented out.
 func allKeys(t *testing.T, commented bool) (text string, section *confmap.Conf) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "examples", "collector", "all-keys.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As in an environment without these variables.
+	// Expand environment variables to their defaults.
 	text = regexp.MustCompile(`\$\{env:\w+:-([^}]*)\}`).ReplaceAllString(string(content), "$1")
 	if commented {
 		text = regexp.MustCompile(`(?m)^( +)# (\w+: [^ ].*)`).ReplaceAllString(text, "$1$2")
@@ -45,7 +45,6 @@ func allKeys(t *testing.T, commented bool) (text string, section *confmap.Conf) 
 	return text, section
 }
 
-// What is in the sample is what holds without it.
 func TestAllKeysHaveTheirDefaults(t *testing.T) {
 	noEnv(t)
 	_, section := allKeys(t, false)
@@ -58,7 +57,7 @@ func TestAllKeysHaveTheirDefaults(t *testing.T) {
 	}
 	want := createDefaultConfig()
 	want.Exclude = []string{}
-	want.Histograms.Duration.Bounds = semconv.DurationBounds() // those of none
+	want.Histograms.Duration.Bounds = semconv.DurationBounds() // the defaults, in place of none
 	want.Histograms.Size.Bounds = semconv.SizeBounds()
 	want.Histograms.Throughput.Bounds = semconv.ThroughputBounds()
 	if d := same(want, got); d != "" {
@@ -66,7 +65,7 @@ func TestAllKeysHaveTheirDefaults(t *testing.T) {
 	}
 }
 
-func TestAllKeysAreAll(t *testing.T) {
+func TestAllKeysHasEveryKey(t *testing.T) {
 	_, section := allKeys(t, true)
 	cfg := createDefaultConfig()
 	if err := section.Unmarshal(cfg); err != nil {
@@ -77,13 +76,13 @@ func TestAllKeysAreAll(t *testing.T) {
 	}
 	var got []string
 	for _, key := range section.AllKeys() {
-		if attribute, filter, ok := strings.Cut(key, "::metrics_"); ok { // which each attribute has
+		if attribute, filter, ok := strings.Cut(key, "::metrics_"); ok { // every attribute has these keys
 			key = "resource_attributes::*::metrics_" + filter
 			if !strings.HasPrefix(attribute, "resource_attributes::") {
 				t.Errorf("%s is no attribute", attribute)
 			}
 		}
-		if above, _, ok := strings.Cut(key, "::env_attributes::"); ok { // the keys below are the user's
+		if above, _, ok := strings.Cut(key, "::env_attributes::"); ok { // the user chooses the keys of the map
 			key = above + "::env_attributes"
 		}
 		got = append(got, key)
@@ -98,7 +97,7 @@ func TestAllKeysAreAll(t *testing.T) {
 	}
 }
 
-// leaves are the keys of a struct that have values, with those above them.
+// leaves returns the keys that have values, with the keys above them.
 func leaves(of reflect.Type, above string) (keys []string) {
 	for i := range of.NumField() {
 		field := of.Field(i)
@@ -118,8 +117,8 @@ func leaves(of reflect.Type, above string) (keys []string) {
 	return keys
 }
 
-// Each key of the sample has a comment, on its line or above it.
-func TestAllKeysAreExplained(t *testing.T) {
+// A comment is on the line of its key or above it.
+func TestAllKeysHaveComments(t *testing.T) {
 	text, _ := allKeys(t, true)
 	_, text, _ = strings.Cut(text, "  nixl_shm:\n")
 	text, _, _ = strings.Cut(text, "\nexporters:")
@@ -127,7 +126,7 @@ func TestAllKeysAreExplained(t *testing.T) {
 	for line := range strings.Lines(text) {
 		key, _, ok := strings.Cut(strings.TrimSpace(line), ": ")
 		if ok && !strings.HasPrefix(key, "#") && !strings.Contains(line, " # ") && !strings.HasPrefix(before, "# ") {
-			t.Errorf("%s isn't explained", key)
+			t.Errorf("%s has no comment", key)
 		}
 		before = strings.TrimSpace(line)
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// A collection of agents that report every metric of the catalog, against
-// the same points built by hand from a list that has them ready. The ratio is
-// what it costs to get them from totals, by way of the generated code.
+// BenchmarkCollect compares a collection of agents that report every metric with
+// building the same points from a list. The ratio is the cost of converting totals
+// with the generated code.
 func BenchmarkCollect(b *testing.B) {
 	for _, n := range []int{64, 1024} {
 		b.Run(fmt.Sprintf("agents=%d", n), func(b *testing.B) {
@@ -59,7 +59,7 @@ func BenchmarkCollect(b *testing.B) {
 	}
 }
 
-// measured is what f took, in time and allocations.
+// measured returns the time and the allocations that f took.
 func measured(f func()) (time.Duration, uint64) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -75,8 +75,8 @@ func median(d []time.Duration) float64 {
 	return float64(d[len(d)/2])
 }
 
-// busyReceiver is a receiver of n agents that have done everything. It collects
-// only when it is asked to.
+// busyReceiver returns a receiver of n agents that have written every type of event.
+// It collects only when the benchmark calls collect.
 func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringReceiver {
 	b.Helper()
 	dir := b.TempDir()
@@ -97,7 +97,7 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = r.Shutdown(context.Background()) })
-	for run, layout := range []ringbuf.Layout{ringbuf.V1, ringbuf.V4} { // an upgrade gives an agent the events of both
+	for run, layout := range []ringbuf.Layout{ringbuf.V1, ringbuf.V4} { // an agent that is upgraded has the events of both
 		for i := range n {
 			w := ring(b, dir, fmt.Sprintf("worker-%04d", i), layout, 64)
 			for kind := range ringbuf.Type(ringbuf.Types) {
@@ -117,7 +117,7 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 	return r.ringReceiver
 }
 
-// drained returns how many agents have been drained in a number of runs.
+// drained returns how many agents have restarted a number of times and are drained.
 func (r *ringReceiver) drained(b *testing.B, runs uint64) (n int) {
 	b.Helper()
 	c, err := r.rings.Collect(b.Context(), false)

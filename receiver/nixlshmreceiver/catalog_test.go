@@ -15,7 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// declared is what metadata.yaml says, as far as the catalog says it too.
+// declared is the part of metadata.yaml that the catalog has, too.
 type declared struct {
 	ResourceAttributes map[string]declaredAttribute `mapstructure:"resource_attributes"`
 	Attributes         map[string]declaredAttribute `mapstructure:"attributes"`
@@ -62,7 +62,7 @@ func readMetadata(t *testing.T) (d declared) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What a metric has beyond the catalog, as its stability, is mdatagen's.
+		// Other keys, such as stability, are only for mdatagen.
 		if err := section.Unmarshal(into, confmap.WithIgnoreUnused()); err != nil {
 			t.Fatal(err)
 		}
@@ -70,9 +70,8 @@ func readMetadata(t *testing.T) (d declared) {
 	return d
 }
 
-// metadata.yaml and the catalog say the same of every metric. Histograms are
-// in the catalog only, as mdatagen can't generate them.
-func TestMetadataIsTheCatalog(t *testing.T) {
+// Histograms are in the catalog only, because mdatagen generates none.
+func TestMetadataHasTheMetricsOfTheCatalog(t *testing.T) {
 	got := make(map[string]semconv.Metric)
 	for name, m := range readMetadata(t).Metrics {
 		entry := semconv.Metric{
@@ -127,7 +126,7 @@ func TestMetadataHasTheAttributesOfTheCatalog(t *testing.T) {
 			continue
 		}
 		attribute := declaredAttribute{Description: a.Description, Type: a.Type, Need: "required"}
-		if a.Key == semconv.Direction || a.Key == semconv.MemoryOperation { // the others are written as strings
+		if a.Key == semconv.Direction || a.Key == semconv.MemoryOperation { // the code writes the others as strings
 			for _, v := range a.Values {
 				attribute.Enum = append(attribute.Enum, v.Value)
 			}
@@ -150,8 +149,7 @@ func TestMetadataHasTheAttributesOfTheCatalog(t *testing.T) {
 	}
 }
 
-// What the receiver writes is the catalog, all of it and nothing else.
-func TestReceiverWritesTheCatalog(t *testing.T) {
+func TestReceiverEmitsExactlyTheCatalog(t *testing.T) {
 	dir, _ := copyRings(t)
 	h := newHarness(t, dir, func(c *Config) {
 		c.Include, c.MaxEventNames = []string{"**"}, 3
@@ -182,15 +180,15 @@ func TestReceiverWritesTheCatalog(t *testing.T) {
 	}
 	want := make(map[string]semconv.Metric)
 	for _, m := range semconv.NIXL() {
-		m.Conditional, m.Note = nil, "" // neither is in every point
+		m.Conditional, m.Note = nil, "" // neither shows in every point
 		want[m.Name] = m
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-semconv +written)\n%s", d)
+		t.Errorf("(-semconv +emitted)\n%s", d)
 	}
 }
 
-// written is a metric of a batch in the terms of the catalog.
+// written describes a metric of a batch in the same way as the catalog.
 func written(t *testing.T, m pmetric.Metric) semconv.Metric {
 	t.Helper()
 	entry := semconv.Metric{Name: m.Name(), Unit: m.Unit(), Description: m.Description()}
@@ -232,7 +230,7 @@ func written(t *testing.T, m pmetric.Metric) semconv.Metric {
 	return entry
 }
 
-// keys are the keys of a point in the order in which it has them.
+// keys returns the keys of a point in their order.
 func keys(attrs pcommon.Map) (list []string) {
 	for k := range attrs.All() {
 		list = append(list, k)

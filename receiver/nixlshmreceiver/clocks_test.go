@@ -15,9 +15,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Draining and collecting are two clocks: a backend that takes nothing for a
-// long time costs no event, though the ring fills many times over meanwhile.
-func TestBlockedConsumerCostsNoEvent(t *testing.T) {
+// The ring fills many times while the consumer blocks.
+func TestBlockedConsumerLosesNoEvent(t *testing.T) {
 	const intervals, capacity = 30, 512
 	dir := t.TempDir()
 	sim, err := simulate.New(simulate.Config{
@@ -79,8 +78,7 @@ func TestBlockedConsumerCostsNoEvent(t *testing.T) {
 	}
 }
 
-// simulated is the events that a simulated agent wrote, by the attributes that
-// they are reported under.
+// simulated returns how many events a simulated agent wrote, by their attributes.
 func simulated(totals *simulate.Totals) map[string]int64 {
 	events := make(map[string]int64)
 	for _, n := range totals.Written.ByName {
@@ -89,9 +87,8 @@ func simulated(totals *simulate.Totals) map[string]int64 {
 	return events
 }
 
-// A ring may be opened by the collection that reports it first. Its points end
-// after their start all the same: cumulative_to_delta takes others for a counter
-// whose past isn't known, and drops what it has counted.
+// The collection that reports a ring first may have opened it. The processor
+// cumulative_to_delta drops a first point at its start time.
 func TestFirstPointsEndAfterTheirStart(t *testing.T) {
 	dir := t.TempDir()
 	push(t, ring(t, dir, "agent", ringbuf.V4, 64), write(1000, 20, 10)...)
@@ -99,6 +96,6 @@ func TestFirstPointsEndAfterTheirStart(t *testing.T) {
 	h.on.now = newClock().now // a clock that stands still
 	a := one(t, h.start().shutdown())
 	if a.start >= a.time {
-		t.Errorf("points are of %v to %v", a.start, a.time)
+		t.Errorf("points are from %v to %v", a.start, a.time)
 	}
 }

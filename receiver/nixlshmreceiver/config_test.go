@@ -21,8 +21,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// load is the configuration of the receiver nixl_shm/name of
-// testdata/config.yaml, not validated.
+// load decodes the configuration of the receiver nixl_shm/name in
+// testdata/config.yaml. It doesn't validate the configuration.
 func load(t *testing.T, name string) (*Config, error) {
 	t.Helper()
 	all, err := confmaptest.LoadConf(filepath.Join("testdata", "config.yaml"))
@@ -41,7 +41,7 @@ func load(t *testing.T, name string) (*Config, error) {
 	return cfg, section.Unmarshal(cfg)
 }
 
-// noEnv is an environment without what the agents are set up with.
+// noEnv unsets the agents' environment variables.
 func noEnv(t *testing.T) {
 	t.Helper()
 	for _, key := range []string{"NIXL_TELEMETRY_DIR", "NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH", "NIXL_TELEMETRY_RUN_INTERVAL"} {
@@ -49,20 +49,20 @@ func noEnv(t *testing.T) {
 	}
 }
 
-// same compares two configurations, but for what mdatagen notes of its own.
+// same compares two configurations without the fields that mdatagen adds.
 func same(want, got *Config) string {
 	return cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true }),
 		cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".enabledSetByUser" }, cmp.Ignore()))
 }
 
-func TestDefaults(t *testing.T) {
+func TestConfigurationHasDefaults(t *testing.T) {
 	noEnv(t)
 	got, err := load(t, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := confmap.Validate(got); err != nil {
-		t.Errorf("the defaults are refused: %v", err)
+		t.Errorf("the defaults are rejected: %v", err)
 	}
 	want := createDefaultConfig()
 	want.Directories = []string{"/tmp"}
@@ -93,7 +93,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestEveryKey(t *testing.T) {
+func TestEveryKeyIsDecoded(t *testing.T) {
 	noEnv(t)
 	got, err := load(t, "all")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestKeyAloneEnablesDiscovery(t *testing.T) {
 		t.Error(err)
 	}
 	want := createDefaultConfig()
-	want.Directories = nil // or the Collector would look at its own
+	want.Directories = nil // not the Collector's own
 	want.Discovery = DiscoveryConfig{Processes: defaultProcesses(), Kubelet: defaultKubelet()}
 	want.IdentifyBy = []string{"pod", "rank"}
 	want.ServiceName = "inference"
@@ -148,7 +148,7 @@ func TestKeyAloneEnablesDiscovery(t *testing.T) {
 	}
 }
 
-func TestEveryKeyOfDiscovery(t *testing.T) {
+func TestEveryKeyOfDiscoveryIsDecoded(t *testing.T) {
 	noEnv(t)
 	got, err := load(t, "discovery_all")
 	if err != nil {
@@ -168,7 +168,7 @@ func TestEveryKeyOfDiscovery(t *testing.T) {
 	}
 }
 
-func TestStorageIsAnExtension(t *testing.T) {
+func TestStorageNamesAnExtension(t *testing.T) {
 	got, err := load(t, "storage")
 	if err != nil {
 		t.Fatal(err)

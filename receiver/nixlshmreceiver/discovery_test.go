@@ -14,9 +14,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// The same name in two pods: each pod's agent has its own totals and says which pod
-// it is in.
-func TestAgentsOfPodsAreReportedWithTheirPods(t *testing.T) {
+// The agents of two pods have the same name.
+func TestAgentsInPodsAreReportedWithTheirPods(t *testing.T) {
 	pods := t.TempDir()
 	for pod, size := range map[string]uint64{"uid-1": 100, "uid-2": 7} {
 		folder := filepath.Join(pods, pod, "volumes", "kubernetes.io~empty-dir", "shm")

@@ -13,20 +13,20 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
-// expected works out, from nothing but the JSON of a ring, what the receiver
-// has to say of it. It shares no code with the receiver: names are spelled,
-// sums are big integers, buckets are counted one value at a time.
+// expected computes what the receiver must report of a ring from the JSON next to it.
+// It shares no code with the receiver: names are literals, sums are big integers, and
+// buckets count one value at a time.
 type expected struct {
 	version int32
-	values  map[string][]uint64 // of the catalog's events, by NIXL's newest name for them
+	values  map[string][]uint64 // of known events, by their newest name in NIXL
 	points  map[string]any
 	usage   *big.Int // registered memory
-	missed  bool     // whether registrations were missed, so that usage isn't known
-	known   []sample // the events of the catalog
+	missed  bool     // whether registrations were missed, so that the usage is unknown
+	known   []sample // the known events
 }
 
-// sample is an event of the catalog, and the size class of its transfer if it
-// belongs to a whole one.
+// sample is a known event, and the size class of its transfer if the transfer is
+// complete.
 type sample struct {
 	name  string
 	value uint64
@@ -65,7 +65,7 @@ var categories = map[int32]string{
 	0: "memory", 1: "transfer", 2: "connection", 3: "backend", 4: "error", 5: "performance", 6: "system", 7: "custom",
 }
 
-// categoryOf is the category that an event of the catalog belongs to.
+// categoryOf returns the category of a known event.
 func categoryOf(name string) string {
 	switch {
 	case strings.HasPrefix(name, "agent_err_"):
@@ -81,7 +81,7 @@ func categoryOf(name string) string {
 	}
 }
 
-// event counts one event by its name, and files its value under what it means.
+// event counts one event and adds its value.
 func (e *expected) event(ev *ringtest.Event) {
 	name, category := ev.Name, "unknown"
 	if ev.Category != nil && categories[*ev.Category] != "" {
@@ -94,7 +94,7 @@ func (e *expected) event(ev *ringtest.Event) {
 			category = categoryOf(name)
 		}
 	}
-	// Errors have one name in all layouts.
+	// An error has the same name in all layouts.
 	if status, ok := strings.CutPrefix(name, "NIXL_ERR_"); ok && category == "error" {
 		name = "agent_err_" + strings.ToLower(status)
 	}
@@ -116,8 +116,8 @@ func (e *expected) event(ev *ringtest.Event) {
 	}
 }
 
-// use follows the memory that the agent has registered. Whoever deregisters
-// more has registered some before.
+// use updates the registered memory. An agent that deregisters more than it has
+// registered registered some before the first event.
 func (e *expected) use(name string, value uint64) {
 	switch name {
 	case "agent_memory_registered":
@@ -128,8 +128,7 @@ func (e *expected) use(name string, value uint64) {
 	}
 }
 
-// follow finds the four events of a transfer, next to each other, and works out
-// its throughput.
+// follow finds the four consecutive events of a transfer and computes its throughput.
 func (e *expected) follow(name string, value uint64) {
 	e.known = append(e.known, sample{name: name, value: value})
 	if len(e.known) < 4 {
@@ -156,8 +155,9 @@ func (e *expected) follow(name string, value uint64) {
 	e.values["throughput "+d] = append(e.values["throughput "+d], v.Uint64())
 }
 
-// classes are the distributions of times by size class. Without a class are the times of
-// transfers that lack an event, but for a last one that may be incomplete yet.
+// classes returns the histograms of durations by size class. Durations of transfers
+// with missing events have no class, except for the last transfer, which may not be
+// complete yet.
 func (e *expected) classes() map[string]any {
 	open := len(e.known)
 	place := map[string]int{"agent_xfer_post_time": 1, "agent_xfer_time": 2, "agent_tx_bytes": 3, "agent_rx_bytes": 3}
@@ -210,7 +210,7 @@ func (e *expected) transfers() {
 	}
 }
 
-// durationBounds are those of NIXL's own exporter, in microseconds.
+// durationBounds are the bounds of NIXL's own exporter, in microseconds.
 var durationBounds = []float64{
 	10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1e6, 5e6, 10e6,
 }
@@ -231,7 +231,7 @@ func (e *expected) memory() {
 	}
 }
 
-// ring is what the ring itself tells.
+// ring computes the metrics of the ring itself.
 func (e *expected) ring(c *ringtest.Case) {
 	const metric = "nixl.telemetry.ring."
 	pending := len(c.Pending)
@@ -244,18 +244,18 @@ func (e *expected) ring(c *ringtest.Case) {
 	}
 }
 
-// torn is how many transfers lack an event. A transfer is a run of events in
-// the order post time, transfer time, bytes, requests, of one direction, less
-// those of types that the agent hasn't written for it yet: it may have been
-// configured to omit them. The first run may have lost its beginning to an earlier
-// reader, and the last may go on after what is pending.
+// torn returns how many transfers lack an event. A transfer is a run of events of one
+// direction in the order post time, transfer time, bytes, requests. Types that the
+// agent hasn't written for the direction yet may be missing, because an agent can be
+// configured to omit them. An earlier reader may have taken the beginning of the first
+// run, and the last run may continue later.
 func torn(events []ringtest.Event) (n int64) {
 	place := map[string]int{
 		"agent_xfer_post_time": 1, "agent_xfer_time": 2,
 		"agent_tx_bytes": 3, "agent_rx_bytes": 3, "agent_tx_requests_num": 4, "agent_rx_requests_num": 4,
 	}
 	var run []string
-	whole := true // whether the run's beginning was seen
+	whole := true // whether the run has its beginning
 	written := map[string]bool{}
 	end := func() {
 		if len(run) > 0 && whole && lacks(run, written, "agent_tx") && lacks(run, written, "agent_rx") {
@@ -288,7 +288,7 @@ func torn(events []ringtest.Event) (n int64) {
 	return n
 }
 
-// lacks reports whether a run isn't a whole transfer of a direction.
+// lacks reports whether events are missing from the run of a transfer.
 func lacks(run []string, written map[string]bool, direction string) bool {
 	ofIt := func(name string) bool { return name[:8] == direction || strings.HasPrefix(name, "agent_xfer_") }
 	for name := range written {
@@ -331,7 +331,7 @@ func add(values []uint64) *big.Int {
 	return total
 }
 
-// clamp is the nearest int64: OTLP has no other integers.
+// clamp returns the nearest int64, the only type of integer in OTLP.
 func clamp(v *big.Int) int64 {
 	switch {
 	case v.IsInt64():

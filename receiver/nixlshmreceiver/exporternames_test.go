@@ -22,15 +22,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// family is what a Prometheus page says of one metric.
+// family is one metric of a page in the Prometheus text format.
 type family struct {
 	Type   string
-	Series map[string]float64 // by its labels, {a=b,c=d}
+	Series map[string]float64 // by labels, {a=b,c=d}
 }
 
-// A real agent served a page while an application did what its log says. The
-// same operations, through a ring and the receiver, must give the same series.
-func TestExporterNamesServeWhatNIXLServes(t *testing.T) {
+// A real agent served the page while its application executed the operations in the
+// log. The test passes the same operations through a ring.
+func TestExporterNamesMatchNIXLsExporter(t *testing.T) {
 	served := filepath.Join(ringtest.Root(t), "testdata", "rings", "real-agent")
 	want := readPage(t, filepath.Join(served, "v1.4.0_prometheus_scrape.txt"))
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func TestExporterNamesServeWhatNIXLServes(t *testing.T) {
 	h.on.hostname = func() (string, error) { return "vm", nil }
 	got := exporterFamilies(t, h.start().next())
 
-	// NIXL v1.4.0 has no histograms; those after it do.
+	// NIXL v1.4.0 has no histograms; later versions do.
 	for _, name := range []string{"agent_xfer_time_us", "agent_xfer_post_time_us"} {
 		if got[name].Type != "histogram" {
 			t.Errorf("%s is a %q", name, got[name].Type)
@@ -53,8 +53,8 @@ func TestExporterNamesServeWhatNIXLServes(t *testing.T) {
 	}
 }
 
-// readPage reads a page of Prometheus's text format, without what the page's
-// own server counts.
+// readPage reads a page in the Prometheus text format, without the metrics of the
+// server itself.
 func readPage(t *testing.T, file string) map[string]family {
 	t.Helper()
 	page := make(map[string]family)
@@ -75,8 +75,8 @@ func readPage(t *testing.T, file string) map[string]family {
 	return page
 }
 
-// readOperations is the events of the operations of a log, as an agent of
-// layout V4 writes them.
+// readOperations returns the events that an agent writes for the operations of a log,
+// in layout V4.
 func readOperations(t *testing.T, file string) (events []ringbuf.Event) {
 	t.Helper()
 	status := map[string]ringbuf.Type{"-2": ringbuf.TypeErrInvalidParam, "-4": ringbuf.TypeErrNotFound}
@@ -105,7 +105,7 @@ func readOperations(t *testing.T, file string) (events []ringbuf.Event) {
 			}
 			events = append(events, group...)
 		case "err":
-			// A request that is a null pointer belongs to no agent that could count it.
+			// No agent counts a request that is a null pointer.
 			if field[1] != "postXferReq(null)" {
 				events = append(events, ringbuf.NewEvent(status[field[len(field)-1]], 1))
 			}
@@ -127,8 +127,8 @@ func eachLine(t *testing.T, file string, fn func(string)) {
 	}
 }
 
-// exporterFamilies are the metrics of a batch that have the exporter's names,
-// as a Prometheus exporter would serve them.
+// exporterFamilies returns the metrics of a batch that have the names of NIXL's
+// exporter, as a Prometheus exporter would serve them.
 func exporterFamilies(t *testing.T, m pmetric.Metrics) map[string]family {
 	t.Helper()
 	page := make(map[string]family)
@@ -170,9 +170,8 @@ func TestExporterNamesAreOffByDefault(t *testing.T) {
 	}
 }
 
-// The exporter's histograms are in whole microseconds: 123 µs are 123, though
-// 123/1e6*1e6 is not.
-func TestExporterHistogramsAreExact(t *testing.T) {
+// 123/1e6*1e6 isn't 123.
+func TestExporterHistogramsHaveWholeMicroseconds(t *testing.T) {
 	const agent = "{agent_name=agent,hostname=" + testHost + "}"
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 16)
@@ -194,8 +193,8 @@ func TestExporterHistogramsAreExact(t *testing.T) {
 	}
 }
 
-// Bounds become labels, so that those of a configuration come out as written.
-func TestExporterHistogramsWithBoundsOfTheirOwn(t *testing.T) {
+// A Prometheus exporter makes labels of the bounds.
+func TestExporterHistogramsHaveTheConfiguredBounds(t *testing.T) {
 	dir := t.TempDir()
 	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 11, 1)...)
 	h := newHarness(t, dir, func(c *Config) {
@@ -212,8 +211,7 @@ func TestExporterHistogramsWithBoundsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Where the receiver keeps no explicit bounds there are none to serve.
-func TestExporterHistogramsNeedBounds(t *testing.T) {
+func TestExporterHistogramsNeedExplicitBounds(t *testing.T) {
 	for _, kind := range []tally.HistogramKind{tally.Exponential, tally.NoHistogram} {
 		dir := t.TempDir()
 		push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)

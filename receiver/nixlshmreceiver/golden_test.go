@@ -21,9 +21,9 @@ import (
 )
 
 // go -C receiver/nixlshmreceiver test -run Golden -update .
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// clock stands still until a test moves it.
+// clock is a clock that only moves when a test moves it.
 type clock struct{ nanos atomic.Int64 }
 
 func newClock() *clock {
@@ -43,8 +43,7 @@ func everything(c *Config) {
 	c.ResourceAttributes.NixlTelemetryPath.Enabled = true
 }
 
-// Rings of all releases, as real code wrote them, and all that the receiver
-// makes of them.
+// The rings were written by the code of NIXL's releases.
 func TestGolden(t *testing.T) {
 	for _, c := range []struct {
 		ring, file string
@@ -73,8 +72,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// collectOnce is what is written of a ring at shutdown, ten seconds after it
-// was opened.
+// collectOnce returns what the receiver exports of a ring at shutdown, ten seconds
+// after it opened the ring.
 func collectOnce(t *testing.T, c ringtest.Case, change func(*Config)) pmetric.Metrics {
 	t.Helper()
 	path := ringtest.Copy(t, c)
@@ -86,12 +85,12 @@ func collectOnce(t *testing.T, c ringtest.Case, change func(*Config)) pmetric.Me
 	clock := newClock()
 	h.on.now = clock.now
 	h.start()
-	h.log("ring opened") // from then on its totals count
+	h.log("ring opened") // the start time of its totals
 	clock.pass(10 * time.Second)
 	return h.shutdown()
 }
 
-// elsewhere are the attributes that a temporary directory is in.
+// elsewhere are the attributes that depend on the temporary directory.
 var elsewhere = []string{semconv.ServiceInstanceID, semconv.TelemetryPath}
 
 func writeGolden(t *testing.T, file string, m pmetric.Metrics) {

@@ -32,9 +32,7 @@ func (h *harness) mustShutDown(limit time.Duration, parts ...string) {
 	}
 }
 
-// A directory on a file system that hangs delays neither Start nor Shutdown, nor
-// the agents of other directories.
-func TestHangingDirectoryDelaysNothing(t *testing.T) {
+func TestDirectoryThatHangsDelaysNeitherStartNorShutdownNorOtherDirectories(t *testing.T) {
 	healthy, hanging := t.TempDir(), t.TempDir()
 	w := ring(t, healthy, "agent", ringbuf.V4, 64)
 	end := make(chan struct{})
@@ -60,15 +58,15 @@ func TestHangingDirectoryDelaysNothing(t *testing.T) {
 	}
 }
 
-// A page of a ring that never arrives delays neither collections nor Shutdown.
-func TestRingThatHangsDelaysNoShutdown(t *testing.T) {
+// A page of the ring never arrives.
+func TestRingThatHangsDelaysNeitherCollectionsNorShutdown(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	began, end := make(chan struct{}), make(chan struct{})
 	defer close(end)
 	h := newHarness(t, dir)
 	h.adapt = func(c *host.Config) {
-		c.Tap = func(drain.Agent, ringbuf.Batch) { // the loop that reads the ring blocks in it
+		c.Tap = func(drain.Agent, ringbuf.Batch) { // blocks the loop that reads the ring
 			close(began)
 			<-end
 		}
@@ -83,7 +81,6 @@ func TestRingThatHangsDelaysNoShutdown(t *testing.T) {
 	h.mustShutDown(time.Second, "stop: draining has blocked")
 }
 
-// A consumer that ignores its context doesn't keep the Collector from ending.
 func TestShutdownDoesntWaitForAConsumerThatIgnoresItsContext(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)

@@ -30,16 +30,16 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for something that must happen.
 const patience = 30 * time.Second
 
-// byHand is an initial delay that no test reaches, so that only the test and the
-// shutdown collect.
+// byHand is an initial delay longer than any test, so that only the test itself and
+// the shutdown collect.
 const byHand = time.Hour
 
 const testHost = "test-host"
 
-// harness is a receiver, made by its factory, and all that comes out of it.
+// harness runs a receiver and captures everything that it emits.
 type harness struct {
 	tb       testing.TB
 	receiver receiver.Metrics // nil without a metrics pipeline
@@ -48,22 +48,22 @@ type harness struct {
 	settings receiver.Settings
 	cfg      *Config
 
-	batches  chan pmetric.Metrics        // what was taken
-	records  chan plog.Logs              // of the logs pipeline; nil without one
-	statuses chan *componentstatus.Event // what was said of the component
+	batches  chan pmetric.Metrics        // accepted metrics
+	records  chan plog.Logs              // accepted log records; nil without a logs pipeline
+	statuses chan *componentstatus.Event // of the component
 	lines    *logLines
-	consume  func(context.Context, pmetric.Metrics) error // stands before batches; nil takes everything
+	consume  func(context.Context, pmetric.Metrics) error // decides whether a batch is accepted; nil accepts all
 
-	consumeLogs func(context.Context, plog.Logs) error // the same before records
+	consumeLogs func(context.Context, plog.Logs) error // the same for log records
 
 	extensions map[component.ID]component.Component
-	adapt      func(*host.Config) // changes what the receiver asks of the host; may be nil
+	adapt      func(*host.Config) // changes the configuration of the host; may be nil
 
 	stop func() error
 }
 
-// newHarness makes a receiver that has not started: it watches dir, and collects
-// when the test asks for it and at shutdown.
+// newHarness prepares a receiver that watches dir. It collects only when the test
+// calls next or collect, and at shutdown.
 func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 	tb.Helper()
 	h := &harness{
@@ -80,7 +80,7 @@ func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 	h.cfg.InitialDelay = byHand
 	h.cfg.CollectionInterval = time.Hour
 	h.cfg.RunInterval = 2 * time.Millisecond
-	// The kernel is asked when it suits the receiver, so this one would come and go.
+	// The receiver asks the kernel from time to time, so the metric appears late.
 	h.cfg.Metrics.NixlAgentUp.Enabled = false
 	for _, f := range change {
 		f(h.cfg)
@@ -91,14 +91,14 @@ func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 	return h
 }
 
-// start makes and starts the receiver, and waits until it has opened the rings
-// that are there. It is shut down with the test.
+// start creates and starts the receiver, and waits until it has opened all rings. The
+// receiver is shut down at the end of the test.
 func (h *harness) start() *harness {
 	h.tb.Helper()
 	return h.startWith(h.openable())
 }
 
-// startWith is start with a number of rings to wait for.
+// startWith is like start, but waits for a number of rings.
 func (h *harness) startWith(rings int) *harness {
 	h.tb.Helper()
 	h.create()
@@ -131,7 +131,7 @@ func (h *harness) startWith(rings int) *harness {
 	return h
 }
 
-// create makes a receiver for each pipeline.
+// create creates a receiver for each pipeline.
 func (h *harness) create() {
 	h.tb.Helper()
 	f := newFactory(h.on)
@@ -155,7 +155,7 @@ func (h *harness) create() {
 	}
 }
 
-// components are the receivers of the pipelines there are.
+// components returns the receivers of all pipelines.
 func (h *harness) components() (list []component.Component) {
 	if h.receiver != nil {
 		list = append(list, h.receiver)
@@ -173,7 +173,7 @@ func (h *harness) openable() int {
 	for _, dir := range h.cfg.Directories {
 		_ = fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
 			if err != nil {
-				return err // there is no directory
+				return err // the directory is missing
 			}
 			if e.IsDir() || strings.Contains(name, "/") && h.cfg.Include[0] == "*" {
 				return nil
@@ -196,7 +196,7 @@ func (h *harness) opened(rings int) {
 
 func (h *harness) rings() *host.Host { return h.own().rings }
 
-// own returns the receiver as its own type.
+// own returns the receiver that the pipelines share.
 func (h *harness) own() *ringReceiver {
 	return h.components()[0].(*pipeline).ringReceiver //nolint:forcetypeassert,errcheck // the factory made it
 }
@@ -233,7 +233,7 @@ func (h *harness) takeLogs(ctx context.Context, l plog.Logs) error {
 	return nil
 }
 
-// next returns the next batch.
+// next collects and returns the next batch.
 func (h *harness) next() pmetric.Metrics {
 	h.tb.Helper()
 	if h.cfg.InitialDelay == byHand {
@@ -244,7 +244,7 @@ func (h *harness) next() pmetric.Metrics {
 	return wait(h.tb, h.batches, "metrics")
 }
 
-// shutdown shuts the receiver down and returns what it wrote last.
+// shutdown shuts the receiver down and returns the last batch.
 func (h *harness) shutdown() pmetric.Metrics {
 	h.tb.Helper()
 	if err := h.stop(); err != nil {
@@ -257,7 +257,7 @@ func (h *harness) shutdown() pmetric.Metrics {
 	return last
 }
 
-// until waits for a batch that done says is the one.
+// until waits for a batch for which done returns true.
 func (h *harness) until(done func(agents) bool) agents {
 	h.tb.Helper()
 	for {
@@ -273,7 +273,7 @@ func (h *harness) status() *componentstatus.Event {
 	return wait(h.tb, h.statuses, "component status")
 }
 
-// wait waits for what must come.
+// wait waits for a value.
 func wait[T any](tb testing.TB, c <-chan T, what string) T {
 	tb.Helper()
 	select {
@@ -287,13 +287,13 @@ func wait[T any](tb testing.TB, c <-chan T, what string) T {
 
 var _ componentstatus.Reporter = (*harness)(nil)
 
-// GetExtensions makes the harness the Collector that hosts the receiver.
+// GetExtensions implements [component.Host].
 func (h *harness) GetExtensions() map[component.ID]component.Component { return h.extensions }
 
-// Report takes what the receiver says of itself.
+// Report implements [componentstatus.Reporter].
 func (h *harness) Report(e *componentstatus.Event) { h.statuses <- e }
 
-// logLines is a logger that tests can wait on.
+// logLines is a logger whose lines tests can wait for.
 type logLines struct {
 	zapcore.Core
 	entries chan string
@@ -350,7 +350,7 @@ func containsAll(s string, parts []string) bool {
 	return true
 }
 
-// backend is one that fails until down is closed.
+// backend returns a consumer that rejects metrics until down is closed.
 func backend(down <-chan struct{}) func(context.Context, pmetric.Metrics) error {
 	return func(context.Context, pmetric.Metrics) error {
 		select {

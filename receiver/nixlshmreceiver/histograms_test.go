@@ -21,8 +21,8 @@ const (
 	postDurations   = "nixl.transfer.post.duration"
 )
 
-// reported is what is reported of transfers whose size in bytes, duration and
-// post duration in microseconds are all the same.
+// reported returns what the receiver reports of transfers. Each value is the size of
+// a transfer in bytes, and its duration and post duration in microseconds.
 func reported(t *testing.T, change func(*Config), values ...uint64) *agent {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func reported(t *testing.T, change func(*Config), values ...uint64) *agent {
 	return one(t, newHarness(t, dir, change).start().next())
 }
 
-func TestHistogramsWithBoundsOfTheirOwn(t *testing.T) {
+func TestHistogramsHaveTheConfiguredBounds(t *testing.T) {
 	a := reported(t, func(c *Config) {
 		c.Histograms.Duration.Bounds = []float64{0, 1e-3, 0.0025}
 		c.Histograms.Size.Bounds = []float64{100, 2500}
@@ -56,14 +56,14 @@ func TestHistogramsWithBoundsOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestExponentialHistograms(t *testing.T) {
+func TestExponentialHistogramsAreReported(t *testing.T) {
 	values := []uint64{0, 0, 1, 3, 17, 123, 1000, 4095, 65537, 1e6 + 1, 123456789}
 	const buckets = 20
 	exponential := HistogramConfig{Kind: tally.Exponential, MaxSize: buckets}
 	a := reported(t, func(c *Config) {
 		c.Histograms = HistogramsConfig{DurationConfig{HistogramConfig: exponential}, exponential, exponential}
 	}, values...)
-	// Size and duration are the same number, so each is 1 MB/s, or 0.
+	// Size and duration are the same number, so each throughput is 1 MB/s, or 0.
 	if h, ok := a.points[throughput].(distribution); !ok || h.Count != 11 || h.Zero != 2 || h.Sum != 9e6 || len(h.Counts) != 1 || h.Max != 1e6 {
 		t.Errorf("throughput is %+v", a.points[throughput])
 	}
@@ -95,8 +95,7 @@ func TestExponentialHistograms(t *testing.T) {
 	}
 }
 
-// Without histograms there are still totals and last values.
-func TestNoHistograms(t *testing.T) {
+func TestTotalsAndLastValuesAreReportedWithoutHistograms(t *testing.T) {
 	a := reported(t, func(c *Config) {
 		c.Histograms.Duration.Kind, c.Histograms.Size.Kind = tally.NoHistogram, tally.NoHistogram
 		c.Histograms.Throughput.Kind = tally.NoHistogram
@@ -119,8 +118,7 @@ func TestNoHistograms(t *testing.T) {
 	}
 }
 
-// The kinds of histograms are set one by one.
-func TestOnlyDurations(t *testing.T) {
+func TestEachKindOfHistogramIsConfiguredSeparately(t *testing.T) {
 	metrics := reported(t, func(c *Config) {
 		c.Histograms.Size.Kind, c.Histograms.Throughput.Kind = tally.NoHistogram, tally.NoHistogram
 	}, 5).metrics()
@@ -129,8 +127,7 @@ func TestOnlyDurations(t *testing.T) {
 	}
 }
 
-// Each time of a ring is in the series of its transfer's size, exactly once.
-func TestSizeClasses(t *testing.T) {
+func TestEachDurationIsInExactlyOneSizeClass(t *testing.T) {
 	dir, cases := copyRings(t)
 	h := newHarness(t, dir, func(c *Config) { c.Include, c.Histograms.Duration.SizeClass = []string{"**"}, true })
 	got := read(t, h.startWith(readable(cases)).next())

@@ -23,8 +23,7 @@ func never(c *Config) { c.RunInterval = time.Hour }
 
 func often(c *Config) { c.InitialDelay, c.CollectionInterval = 0, 2*time.Millisecond }
 
-// What an agent wrote until the very end is in the last batch.
-func TestShutdownDrainsAndReportsOnceMore(t *testing.T) {
+func TestShutdownDrainsAndExportsOneLastTime(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := newHarness(t, dir, never).start()
@@ -37,14 +36,14 @@ func TestShutdownDrainsAndReportsOnceMore(t *testing.T) {
 		t.Errorf("%d events are left in the ring (%v)", n, err)
 	}
 	if err := h.receiver.Shutdown(t.Context()); err != nil {
-		t.Errorf("a second shutdown: %v", err)
+		t.Errorf("second shutdown: %v", err)
 	}
 	if len(h.batches) > 0 {
-		t.Error("a second shutdown reports again")
+		t.Error("the second shutdown exports again")
 	}
 }
 
-func TestShutdownWithoutStart(t *testing.T) {
+func TestShutdownWithoutStartSucceeds(t *testing.T) {
 	h := newHarness(t, t.TempDir())
 	r, err := newFactory(h.on).CreateMetrics(t.Context(), h.settings, h.cfg, consumertest.NewErr(errors.New("called")))
 	if err != nil {
@@ -55,9 +54,7 @@ func TestShutdownWithoutStart(t *testing.T) {
 	}
 }
 
-// After a shutdown the ring is free for the next consumer, in the same process
-// or in another.
-func TestShutdownGivesTheRingsUp(t *testing.T) {
+func TestRingsHaveNoConsumerAfterShutdown(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	for range 3 {
@@ -68,20 +65,19 @@ func TestShutdownGivesTheRingsUp(t *testing.T) {
 	}
 }
 
-func TestNothingToReportIsNotReported(t *testing.T) {
+func TestNothingIsExportedWithoutAgents(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("no ring, but long enough to be one, if it were one"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("a text that is long enough for the header of a ring"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	h := newHarness(t, dir, often).start()
 	h.log("file isn't a ring", "notes.txt")
 	if m := h.shutdown(); m.ResourceMetrics().Len() > 0 || len(h.batches) > 0 {
-		t.Error("a batch without agents was handed on")
+		t.Error("a batch without agents was exported")
 	}
 }
 
-// A collection that fails loses nothing: the next has all of it.
-func TestFailedConsumerLosesNothing(t *testing.T) {
+func TestExportIncludesWhatTheConsumerRejectedBefore(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := newHarness(t, dir, often)
@@ -105,9 +101,8 @@ func TestFailedConsumerLosesNothing(t *testing.T) {
 	}
 }
 
-// A consumer that waits for its backend is told to stop, and what it didn't
-// take goes out with the last batch.
-func TestShutdownInterruptsABlockedConsumer(t *testing.T) {
+// The last export includes what the blocked one didn't deliver.
+func TestShutdownCancelsABlockedExport(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := newHarness(t, dir, often)
@@ -130,8 +125,7 @@ func TestShutdownInterruptsABlockedConsumer(t *testing.T) {
 	}
 }
 
-// A consumer that blocks for ever doesn't keep the Collector from ending.
-func TestLastCollectionIsBounded(t *testing.T) {
+func TestLastCollectionHasADeadline(t *testing.T) {
 	for name, c := range map[string]struct {
 		timeout, most time.Duration
 	}{
@@ -159,14 +153,13 @@ func TestLastCollectionIsBounded(t *testing.T) {
 				defer cancel()
 			}
 			if err := h.receiver.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("shutdown says %v", err)
+				t.Errorf("shutdown returned %v", err)
 			}
 		})
 	}
 }
 
-// timeout ends a collection, and the next begins.
-func TestTimeout(t *testing.T) {
+func TestTimeoutCancelsAnExportAndTheNextBegins(t *testing.T) {
 	dir := t.TempDir()
 	ring(t, dir, "agent", ringbuf.V4, 64)
 	h := newHarness(t, dir, often, func(c *Config) { c.Timeout = 10 * time.Millisecond })
@@ -183,7 +176,7 @@ func TestTimeout(t *testing.T) {
 	h.next()
 }
 
-func TestInitialDelay(t *testing.T) {
+func TestFirstExportWaitsForTheInitialDelay(t *testing.T) {
 	dir := t.TempDir()
 	ring(t, dir, "agent", ringbuf.V4, 64)
 	const delay = 50 * time.Millisecond
@@ -191,16 +184,15 @@ func TestInitialDelay(t *testing.T) {
 	h := newHarness(t, dir, func(c *Config) { c.InitialDelay = delay }).start()
 	h.next()
 	if took := time.Since(began); took < delay {
-		t.Errorf("the first batch came after %v, want %v or more", took, delay)
+		t.Errorf("the first export was after %v, want at least %v", took, delay)
 	}
 }
 
-// Rings are drained from the start, not from the first collection on.
-func TestDrainsDuringTheInitialDelay(t *testing.T) {
+func TestRingsAreDrainedDuringTheInitialDelay(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 8)
 	newHarness(t, dir).start()
-	for range 7 { // an eighth would end at position 0, which a reader has to take for a restart
+	for range 7 { // the eighth would end at position 0, which looks like a restart
 		push(t, w, write(1, 1, 1)[:3]...)
 		drained(t, w.Path())
 	}

@@ -19,10 +19,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// An agent that is gone is reported for stale_after, and not any more. One
-// that is only idle goes on to be reported.
-func TestStaleAfter(t *testing.T) {
-	t.Parallel() // it waits for the next look through the directory
+func TestExitedAgentIsReportedUntilStaleAfterAndIdleAgentForever(t *testing.T) {
+	t.Parallel() // it waits for the next check of the directory
 	dir := t.TempDir()
 	gone, idle := ring(t, dir, "gone", ringbuf.V4, 16), ring(t, dir, "idle", ringbuf.V4, 16)
 	push(t, gone, write(7, 1, 1)...)
@@ -41,13 +39,13 @@ func TestStaleAfter(t *testing.T) {
 		return all["gone"].int(transmitted) == 7 && all["idle"].int(transmitted) == 8 &&
 			all["gone"].points["nixl.agent.up"] == int64(0)
 	})
-	h.next() // so that the one before has been delivered
+	h.next() // delivers the one before
 
 	clock.pass(2 * time.Minute)
 	h.log("info: ", "agent exited and wrote nothing for 1m0s", gone.Path())
 	h.until(func(all agents) bool { return all["gone"] == nil && all["idle"].int(transmitted) == 8 })
 
-	// Its totals start from zero, with a new start time.
+	// Its totals start at zero, with a new start time.
 	clock.pass(time.Minute)
 	push(t, ring(t, dir, "gone", ringbuf.V4, 16), write(9, 1, 1)...)
 	again := h.until(func(all agents) bool { return all["gone"].int(transmitted) > 0 })["gone"]
@@ -62,10 +60,9 @@ func TestStaleAfter(t *testing.T) {
 	}
 }
 
-// A backend that is down for longer than stale_after gets the totals of agents
-// that came and went meanwhile.
-func TestStaleAgentsAreKeptForABackendThatIsDown(t *testing.T) {
-	t.Parallel() // it waits for the next look through the directory
+// The backend is down for longer than stale_after.
+func TestExitedAgentsAreReportedOnceTheBackendIsBack(t *testing.T) {
+	t.Parallel() // it waits for the next check of the directory
 	dir := t.TempDir()
 	gone := ring(t, dir, "gone", ringbuf.V4, 16)
 	push(t, gone, write(7, 1, 1)...)
@@ -84,7 +81,7 @@ func TestStaleAgentsAreKeptForABackendThatIsDown(t *testing.T) {
 	drained(t, gone.Path())
 	h.log("telemetry directory can't be read", other)
 	ahead.Store(int64(time.Hour))
-	// Once this directory is found, there was time enough to give the agent up.
+	// Once this directory is found, the agent could have been retired.
 	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +93,7 @@ func TestStaleAgentsAreKeptForABackendThatIsDown(t *testing.T) {
 	h.log("agent exited and wrote nothing", gone.Path())
 }
 
-func TestMaxRings(t *testing.T) {
+func TestRingsBeyondMaxRingsAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b", "c"} {
 		ring(t, dir, name, ringbuf.V4, 16)
@@ -108,8 +105,7 @@ func TestMaxRings(t *testing.T) {
 	}
 }
 
-// Past the limit on names events still count, under otel.metric.overflow.
-func TestMaxEventNames(t *testing.T) {
+func TestEventsBeyondMaxEventNamesCountAsOverflow(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V1, 64)
 	for i, name := range []string{"a", "b", "c", "d", "c"} {
@@ -126,7 +122,7 @@ func TestMaxEventNames(t *testing.T) {
 		"nixl.events{otel.metric.overflow=true}":      int64(5),
 		"nixl.event.value{otel.metric.overflow=true}": int64(30 + 40 + 50),
 
-		// NIXL's own names are not limited.
+		// NIXL's own names don't count.
 		"nixl.events{nixl.event.category=performance,nixl.event.name=agent_xfer_post_time}": int64(1),
 		"nixl.events{nixl.event.category=performance,nixl.event.name=agent_xfer_time}":      int64(1),
 		"nixl.events{nixl.event.category=transfer,nixl.event.name=agent_tx_bytes}":          int64(1),
@@ -138,8 +134,7 @@ func TestMaxEventNames(t *testing.T) {
 	}
 }
 
-// Also where all values are past the limit, the metric is the catalog's.
-func TestMaxEventNamesLeavesNoNameWithAValue(t *testing.T) {
+func TestOverflowAloneHasTheMetricOfTheCatalog(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V1, 64)
 	push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryPerformance, "first", 1), ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "second", 7))
@@ -148,19 +143,18 @@ func TestMaxEventNamesLeavesNoNameWithAValue(t *testing.T) {
 		t.Errorf("the sum of values past the limit is %d, want 7", got)
 	}
 	want := semconv.EventValue
-	want.Attributes, want.Conditional, want.Number = nil, nil, 0 // which are of points with a name
+	want.Attributes, want.Conditional, want.Number, want.Note = nil, nil, 0, "" // not on points without names
 	for _, m := range batch.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
 		if m.Name() != want.Name {
 			continue
 		}
 		if d := cmp.Diff(want, written(t, m)); d != "" {
-			t.Errorf("(-semconv +written)\n%s", d)
+			t.Errorf("(-semconv +exported)\n%s", d)
 		}
 	}
 }
 
-// The points past the limit belong to their metrics, and go with them.
-func TestOverflowOfMetricsThatAreOff(t *testing.T) {
+func TestDisabledMetricsHaveNoOverflow(t *testing.T) {
 	for _, c := range []struct{ events, value bool }{{true, false}, {false, true}, {false, false}} {
 		dir := t.TempDir()
 		w := ring(t, dir, "agent", ringbuf.V1, 64)
@@ -177,7 +171,7 @@ func TestOverflowOfMetricsThatAreOff(t *testing.T) {
 	}
 }
 
-// eventPoints are the points of events and their values.
+// eventPoints returns the points of the metrics about events.
 func eventPoints(a *agent) map[string]any {
 	points := make(map[string]any)
 	for key, value := range a.points {
@@ -188,8 +182,7 @@ func eventPoints(a *agent) map[string]any {
 	return points
 }
 
-// An observer changes nothing, not a byte, and counts no event twice.
-func TestObserve(t *testing.T) {
+func TestObserverChangesNoByteAndCountsNoEventTwice(t *testing.T) {
 	dir, cases := copyRings(t)
 	before := make(map[string][]byte)
 	for _, c := range cases {
@@ -225,8 +218,7 @@ func contents(t *testing.T, path string) []byte {
 	return b
 }
 
-// Rings of other users than those that are allowed are left alone.
-func TestAllowedUIDs(t *testing.T) {
+func TestRingsOfOtherUsersAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
 	me := uint32(os.Geteuid())

@@ -9,8 +9,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Without storage, a Collector that restarts doesn't know what was registered
-// before: it reports no usage rather than a negative one.
+// Without storage, a Collector that restarts doesn't know the earlier registrations.
 func TestMemoryUsageIsAbsentAfterTheCollectorRestarts(t *testing.T) {
 	const usage, registered = "nixl.memory.usage", 1 << 20
 	dir := t.TempDir()
@@ -30,23 +29,23 @@ func TestMemoryUsageIsAbsentAfterTheCollectorRestarts(t *testing.T) {
 		}
 	}
 
-	// A restart of the agent makes it known again.
+	// The usage is known again once the agent has restarted.
 	w = ring(t, dir, "agent", ringbuf.V4, 64)
 	eventually(t, "restart", func() bool { return one(t, h.next()).int("nixl.telemetry.ring.restarts") == 1 })
 	push(t, w, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 4096))
 	eventually(t, "usage of the new run", func() bool { return one(t, h.next()).int(usage) == 4096 })
 }
 
-// NIXL_TELEMETRY_ENABLED_METRICS='agent_tx_*,agent_xfer_*' leaves reads without
-// bytes and requests. Nothing is lost by that.
-func TestFilteredEventsArentTornGroups(t *testing.T) {
+// With NIXL_TELEMETRY_ENABLED_METRICS='agent_tx_*,agent_xfer_*', reads have no events
+// for bytes and requests.
+func TestFilteredEventsAreNotMissing(t *testing.T) {
 	const writes, reads, torn = 334, 166, "nixl.telemetry.ring.torn_groups"
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 4096)
 	for i := range uint64(writes) {
 		push(t, w, write(1000, 20+i, 10)...)
 		if i < reads {
-			push(t, w, write(0, 20+i, 11)[:2]...) // its times only
+			push(t, w, write(0, 20+i, 11)[:2]...) // only its durations
 		}
 	}
 	h := newHarness(t, dir).start()
@@ -58,7 +57,7 @@ func TestFilteredEventsArentTornGroups(t *testing.T) {
 		t.Errorf("%v torn groups (%v), want 0", got, ok)
 	}
 
-	// A write without its bytes has lost them.
+	// The event for the bytes of a write is missing.
 	lossy := write(1000, 20, 10)
 	push(t, w, lossy[0], lossy[1], lossy[3])
 	push(t, w, write(1000, 20, 10)...)

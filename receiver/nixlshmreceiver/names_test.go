@@ -18,9 +18,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Two agents may have the same name in two directories: each has its own
-// values, and an identity of its own.
-func TestSameNameInTwoDirectories(t *testing.T) {
+func TestAgentsWithTheSameNameInTwoDirectoriesAreSeparate(t *testing.T) {
 	one, other := t.TempDir(), t.TempDir()
 	push(t, ring(t, one, "decode-0", ringbuf.V4, 64), write(100, 9, 3)...)
 	push(t, ring(t, other, "decode-0", ringbuf.V1, 64), write(7, 5, 2)...)
@@ -52,8 +50,7 @@ func TestSameNameInTwoDirectories(t *testing.T) {
 	}
 }
 
-// In a container the host's name isn't the Collector's.
-func TestHostNameOfTheConfiguration(t *testing.T) {
+func TestConfiguredHostNameReplacesTheCollectors(t *testing.T) {
 	dir := t.TempDir()
 	ring(t, dir, "decode-0", ringbuf.V4, 64)
 	identity := func(own, configured string) (host, instance string) {
@@ -74,25 +71,24 @@ func TestHostNameOfTheConfiguration(t *testing.T) {
 	}
 }
 
-func TestHostWithoutAName(t *testing.T) {
+func TestCreationFailsWithoutAHostName(t *testing.T) {
 	h := newHarness(t, t.TempDir())
 	h.on.hostname = func() (string, error) { return "", errors.New("no name") }
 	_, err := newFactory(h.on).CreateMetrics(t.Context(), h.settings, h.cfg, consumertest.NewNop())
-	if err == nil || !strings.Contains(err.Error(), "set host_name: no name") {
+	if err == nil || !strings.Contains(err.Error(), "get the host name: no name; set host_name instead") {
 		t.Errorf("error is %v", err)
 	}
 }
 
-// instanceID is what makes an agent's identity, spelled out: whoever joins on
-// it finds the same agent after every upgrade of the Collector.
+// instanceID computes service.instance.id independently of the receiver. It must not
+// change from release to release.
 func instanceID(dir, name string) string {
 	namespace := uuid.MustParse("4d63009a-8d0f-11ee-aad7-4c796ed8e320")
 	return uuid.NewSHA1(namespace, []byte(testHost+"\x00"+filepath.Join(dir, name))).String()
 }
 
-// Agents are named by applications, so that a name is nearly any string. What
-// isn't UTF-8 would make OTLP refuse the batch, with all other agents in it.
-func TestNamesThatAgentsMayHave(t *testing.T) {
+// Applications name agents. OTLP would reject the whole batch for one invalid name.
+func TestAgentNamesAreConvertedToValidUTF8(t *testing.T) {
 	names := map[string]string{ // file to nixl.agent.name
 		"plain": "plain", "host/worker/3": "host/worker/3", "with space": "with space", "a:b,c": "a:b,c", "näme-名前": "näme-名前",
 		"new\nline": "new\nline", ".hidden": ".hidden", `q"uote\`: `q"uote\`, "not\xffutf8": "not\uFFFDutf8",
@@ -120,8 +116,7 @@ func TestNamesThatAgentsMayHave(t *testing.T) {
 	onlyUTF8(t, batch)
 }
 
-// A name with a slash is looked for only where a pattern asks for it.
-func TestNestedNamesNeedAPattern(t *testing.T) {
+func TestRingsInFoldersNeedAPattern(t *testing.T) {
 	dir := t.TempDir()
 	ring(t, dir, "flat", ringbuf.V4, 16)
 	ring(t, dir, "host/worker", ringbuf.V4, 16)
@@ -146,8 +141,7 @@ func TestNestedNamesNeedAPattern(t *testing.T) {
 	}
 }
 
-// Names of events are bytes of another process too.
-func TestEventNamesThatArentUTF8(t *testing.T) {
+func TestEventNamesAreConvertedToValidUTF8(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V1, 16)
 	unended := ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "", 3)
@@ -165,7 +159,7 @@ func TestEventNamesThatArentUTF8(t *testing.T) {
 	onlyUTF8(t, batch)
 }
 
-// onlyUTF8 fails if a receiver of OTLP would refuse the batch.
+// onlyUTF8 fails the test if a string of the batch is invalid UTF-8.
 func onlyUTF8(t *testing.T, m pmetric.Metrics) {
 	t.Helper()
 	for _, rm := range m.ResourceMetrics().All() {

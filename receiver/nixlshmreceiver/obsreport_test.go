@@ -14,9 +14,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// The Collector's own metrics say how many points were taken and refused, as
-// they do of every receiver.
-func TestPointsAreCounted(t *testing.T) {
+func TestCollectorCountsAcceptedAndRefusedPoints(t *testing.T) {
 	dir := t.TempDir()
 	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
 	telemetry := componenttest.NewTelemetry()
@@ -51,7 +49,7 @@ func TestPointsAreCounted(t *testing.T) {
 	}
 }
 
-// counted is the Collector's own count of the receiver's points.
+// counted returns the Collector's count of accepted or refused points.
 func counted(t *testing.T, telemetry *componenttest.Telemetry, h *harness, what string) int64 {
 	t.Helper()
 	m, err := telemetry.GetMetric("otelcol_receiver_" + what + "_metric_points")

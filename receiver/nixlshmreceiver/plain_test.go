@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// plain is a batch as a list, from which the same batch is built with the
-// calls that anybody who builds one makes, and nothing else.
+// plain is a batch as a list. Building the batch from it takes only the calls to pdata
+// that are necessary.
 type plain []plainAgent
 
 type plainAgent struct {

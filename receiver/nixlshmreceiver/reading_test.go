@@ -13,10 +13,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// agents is a batch, read into what go-cmp can compare: by the agents' names.
+// agents is a batch in a form that go-cmp can compare, by the names of the agents.
 type agents map[string]*agent
 
-// agent is what a batch says of one agent.
+// agent is one agent of a batch.
 type agent struct {
 	resource map[string]string
 	// points are int64, float64 or a distribution, by metric and attributes:
@@ -33,12 +33,12 @@ type distribution struct {
 	Bounds []float64
 	Counts []uint64
 
-	// Of an exponential one.
+	// Only of an exponential histogram.
 	Scale, Offset int32
 	Zero          uint64
 }
 
-// read reads a batch. Every agent must be there once, and every point too.
+// read converts a batch. Each agent and each point must appear only once.
 func read(tb testing.TB, m pmetric.Metrics) agents {
 	tb.Helper()
 	all := make(agents)
@@ -118,7 +118,7 @@ func number(dp pmetric.NumberDataPoint) any {
 	return dp.IntValue()
 }
 
-// labels is a point's attributes, {a=b,c=d} by key.
+// labels returns the attributes of a point as {a=b,c=d}, sorted by key.
 func labels(attrs pcommon.Map) string {
 	var list []string
 	for k, v := range attrs.All() {
@@ -144,7 +144,7 @@ func one(tb testing.TB, m pmetric.Metrics) *agent {
 	panic("unreachable")
 }
 
-// int64 is the value of an integer point, 0 if there is none.
+// int returns the value of an integer point, or 0 if there is none.
 func (a *agent) int(point string) int64 {
 	if a == nil {
 		return 0
@@ -153,7 +153,7 @@ func (a *agent) int(point string) int64 {
 	return v
 }
 
-// metrics are the names of the agent's metrics.
+// metrics returns the names of the agent's metrics.
 func (a *agent) metrics() map[string]bool {
 	names := make(map[string]bool)
 	for key := range a.points {
@@ -163,7 +163,7 @@ func (a *agent) metrics() map[string]bool {
 	return names
 }
 
-// events are the agent's events by their attributes.
+// events returns the points of nixl.events by their attributes.
 func (a *agent) events() map[string]int64 {
 	events := make(map[string]int64)
 	for point := range a.points {

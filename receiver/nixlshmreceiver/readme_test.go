@@ -20,8 +20,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 )
 
-// inWords are the defaults that README.md tells in words, because they depend
-// on something or are none.
+// inWords are the defaults that README.md describes in words, because they depend on
+// something.
 var inWords = map[string]string{
 	"directories":                          "`$NIXL_TELEMETRY_DIR`, else `$NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH`, else `/tmp`",
 	"discovery::processes::env_attributes": "{LOCAL_RANK: nixl.local_rank}",
@@ -35,8 +35,7 @@ var inWords = map[string]string{
 	"resource_attributes::*::enabled":      "see [documentation.md](./documentation.md)",
 }
 
-// README.md has every key of the configuration, with its default.
-func TestREADMEHasEveryDefault(t *testing.T) {
+func TestREADMEHasEveryKeyWithItsDefault(t *testing.T) {
 	noEnv(t)
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -61,9 +60,9 @@ func TestREADMEHasEveryDefault(t *testing.T) {
 	}
 }
 
-// documentedDefaults are the keys of README.md's table of the configuration and
-// their defaults, without the quotes of code. A key that begins with an ellipsis
-// is one of the keys before it.
+// documentedDefaults returns the keys and defaults of README.md's table of the
+// configuration, without backquotes. A key that begins with an ellipsis belongs to the
+// keys above it.
 func documentedDefaults(text string) map[string]string {
 	_, table, _ := strings.Cut(text, "| key | default | |\n|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
@@ -85,7 +84,7 @@ func documentedDefaults(text string) map[string]string {
 			above = keys
 		}
 		value := strings.TrimSpace(cells[1])
-		if value == "" { // its keys follow
+		if value == "" { // a section, whose keys follow
 			continue
 		}
 		if match := code.FindString(value); match == value {
@@ -98,7 +97,7 @@ func documentedDefaults(text string) map[string]string {
 	return found
 }
 
-// spellAll adds the default of each key as it may be written.
+// spellAll adds the default of each key, formatted as in YAML.
 func spellAll(of reflect.Value, above string, to map[string]string) {
 	for i := range of.NumField() {
 		field, value := of.Type().Field(i), of.Field(i)
@@ -119,7 +118,7 @@ func spellAll(of reflect.Value, above string, to map[string]string) {
 	}
 }
 
-// spellSwitches is what all of them are, or that they differ.
+// spellSwitches returns the default of enabled, or both values if attributes differ.
 func spellSwitches(of reflect.Value) string {
 	var all []string
 	for i := range of.NumField() {

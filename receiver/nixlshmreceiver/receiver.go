@@ -72,7 +72,7 @@ func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringRe
 	hostname := cfg.HostName
 	if hostname == "" {
 		if hostname, err = on.hostname(); err != nil {
-			return nil, fmt.Errorf("find the host name, which distinguishes agents with the same name; set host_name instead: %w", err)
+			return nil, fmt.Errorf("get the host name: %w; set host_name instead", err)
 		}
 	}
 	// The scope has the version of the catalog. With the version of the Collector,

@@ -12,9 +12,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// An agent that restarts, upgraded and with another buffer, goes on with its
-// totals. Only its memory went with its process.
-func TestTotalsOutliveARestart(t *testing.T) {
+// The agent is upgraded and has another buffer size. Only its registered memory starts
+// at 0.
+func TestTotalsContinueWhenTheAgentRestarts(t *testing.T) {
 	dir := t.TempDir()
 	old := ring(t, dir, "agent", ringbuf.V1, 16)
 	push(t, old, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 4096), ringbuf.NewEvent(ringbuf.TypeErrNotFound, 1))
@@ -57,20 +57,18 @@ func TestTotalsOutliveARestart(t *testing.T) {
 	}
 }
 
-// What others take from a ring is missing from its totals, and said to be.
 func TestForeignReadsAreReported(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V3, 16)
 	push(t, w, write(1, 1, 1)...)
 	h := newHarness(t, dir, often).start()
 	drained(t, w.Path())
-	// A reader without our lock stores its own position: NIXL's, for example.
+	// A reader that takes no lock, such as NIXL's, stores its own position.
 	ringtest.Edit(t, w.Path(), func(h *ringtest.Header) { h.ReadPos, h.WritePos = 6, 6 })
 	h.log("warn: ", "another consumer takes events from this ring", "mode: observe", "telemetry_reader")
 	h.until(func(all agents) bool { return all["agent"].int("nixl.telemetry.ring.foreign_reads") == 1 })
 }
 
-// A ring that was found full has most likely lost events.
 func TestFullRingsAreReported(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 16)
@@ -83,6 +81,6 @@ func TestFullRingsAreReported(t *testing.T) {
 	if a.int("nixl.telemetry.ring.saturations") != 1 || a.points["nixl.telemetry.ring.utilization"] != 1.0 {
 		t.Errorf("%d saturations, utilization %v", a.int("nixl.telemetry.ring.saturations"), a.points["nixl.telemetry.ring.utilization"])
 	}
-	// The fill is that of the interval, so that it falls again.
+	// The fill level is that of the interval, so it falls again.
 	h.until(func(all agents) bool { return all["agent"].points["nixl.telemetry.ring.utilization"] == 0.0 })
 }

@@ -14,12 +14,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
-// Sums of histograms are floating point, of which the last bit is a matter of
-// the order of adding.
+// The last bit of a floating-point sum depends on the order of the values.
 var nearly = cmpopts.EquateApprox(1e-15, 0)
 
-// copyRings makes a telemetry directory of all rings of testdata/rings, each
-// under its own name, which has a slash.
+// copyRings copies all rings of testdata/rings to a telemetry directory, in folders.
 func copyRings(tb testing.TB) (dir string, cases []ringtest.Case) {
 	tb.Helper()
 	dir, cases = tb.TempDir(), ringtest.Cases(tb)
@@ -33,12 +31,11 @@ func copyRings(tb testing.TB) (dir string, cases []ringtest.Case) {
 	return dir, cases
 }
 
-// Every ring that real NIXL code wrote, through the receiver: each metric must
-// be what the JSON beside the ring says, and there must be no other.
-func TestEveryRingBecomesWhatItsJSONSays(t *testing.T) {
+// NIXL's own code wrote the rings.
+func TestEveryRingIsReportedAsItsJSONStates(t *testing.T) {
 	dir, cases := copyRings(t)
 	h := newHarness(t, dir, func(c *Config) { c.Include = []string{"**"} })
-	h.startWith(readable(cases)) // a ring that has just wrapped is opened when its file is a second old
+	h.startWith(readable(cases)) // a ring at position 0 is opened once its file is a second old
 	first := read(t, h.next())
 	last := read(t, h.shutdown())
 
@@ -57,7 +54,7 @@ func TestEveryRingBecomesWhatItsJSONSays(t *testing.T) {
 		if d := cmp.Diff(want, first[c.Name].points, nearly); d != "" {
 			t.Errorf("%s (-its JSON +reported):\n%s", c.Name, d)
 		}
-		// Nothing came since. Only the fill is that of another interval.
+		// There are no new events. Only the fill level is that of another interval.
 		want["nixl.telemetry.ring.utilization"] = 0.0
 		if d := cmp.Diff(want, last[c.Name].points, nearly); d != "" {
 			t.Errorf("%s at shutdown (-its JSON +reported):\n%s", c.Name, d)

@@ -17,11 +17,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// The Collector's log drops lines of the same level and message, by default
-// those after the tenth in ten seconds. It must not drop what is said of one
-// ring for what was said of others, be they of another receiver's.
-func TestTheLogsSamplingLosesNoRing(t *testing.T) {
-	const receivers, each = 4, 7 // few enough to be named
+// By default, the Collector drops log lines with the same level and message after the
+// tenth in ten seconds. Lines about different rings must have different messages, also
+// if the rings belong to different receivers.
+func TestLogSamplingKeepsALineForEveryRing(t *testing.T) {
+	const receivers, each = 4, 7 // few enough not to share a line
 	lines := newLogLines()
 	log := zap.New(zapcore.NewSamplerWithOptions(lines, 10*time.Second, 10, 100))
 	type entry struct{ text, path string }

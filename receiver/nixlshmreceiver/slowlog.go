@@ -38,7 +38,7 @@ type slowLog struct {
 	limits  limits
 	report  func(notice.Notice)
 	dropped metric.Int64Counter
-	tooMany string // what is reported of an agent that logs too much
+	tooMany string // the warning about an agent that exceeds the limits
 
 	retryAfter time.Duration // between two attempts to export a batch
 	rejected   string        // what reject logged last; empty once records are accepted

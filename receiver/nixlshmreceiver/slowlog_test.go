@@ -36,7 +36,7 @@ func (h *harness) onlyLogs() *harness {
 	return h.withLogs()
 }
 
-// logged is a log record, and where it is from.
+// logged is a log record and its resource.
 type logged struct {
 	Resource       map[string]any
 	Event          string
@@ -80,7 +80,7 @@ func (h *harness) awaitLogged(n int) (list []logged) {
 	return list
 }
 
-// restLogged returns the log records that nobody has read, after a shutdown.
+// restLogged returns the remaining log records after a shutdown.
 func (h *harness) restLogged() (list []logged) {
 	h.tb.Helper()
 	for len(h.records) > 0 {
@@ -89,7 +89,7 @@ func (h *harness) restLogged() (list []logged) {
 	return list
 }
 
-// collect collects without waiting for metrics.
+// collect collects, but doesn't wait for metrics.
 func (h *harness) collect() {
 	h.tb.Helper()
 	if err := h.own().collect(h.tb.Context(), false); err != nil {
@@ -156,7 +156,7 @@ func TestErrorIsLogged(t *testing.T) {
 	}
 }
 
-func TestErrorsAreNotLoggedIfTurnedOff(t *testing.T) {
+func TestErrorsAreNotLoggedIfDisabled(t *testing.T) {
 	dir := t.TempDir()
 	push(t, ring(t, dir, "agent", ringbuf.V4, 64), ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 	h := newHarness(t, dir, func(c *Config) { c.Logs.Errors = false }).withLogs().start()
@@ -168,7 +168,7 @@ func TestErrorsAreNotLoggedIfTurnedOff(t *testing.T) {
 	}
 }
 
-func TestConditionsOfSlowTransfers(t *testing.T) {
+func TestEachConditionMakesATransferSlow(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 8192)
 	h := newHarness(t, dir, func(c *Config) {
@@ -197,7 +197,7 @@ func TestConditionsOfSlowTransfers(t *testing.T) {
 	}
 }
 
-func TestNumbersThatOTLPCannotHold(t *testing.T) {
+func TestNumbersAreLimitedToTheRangeOfOTLP(t *testing.T) {
 	dir := t.TempDir()
 	push(t, ring(t, dir, "agent", ringbuf.V4, 64), write(math.MaxUint64, math.MaxUint64, math.MaxUint64)...)
 	got := newHarness(t, dir).onlyLogs().start().awaitLogged(1)[0]
@@ -206,9 +206,9 @@ func TestNumbersThatOTLPCannotHold(t *testing.T) {
 	}
 }
 
-// Both pipelines see every transfer once: no ring is drained twice, in whatever
-// order the Collector starts and shuts down its components.
-func TestPipelinesShareTheRings(t *testing.T) {
+// The result must not depend on the order in which the Collector starts and shuts down
+// its components.
+func TestBothPipelinesReportEveryTransferOnce(t *testing.T) {
 	for name, c := range map[string]struct{ startLast, stopLast bool }{
 		"metrics first":           {false, true},
 		"logs first":              {true, false},
@@ -230,7 +230,7 @@ func TestPipelinesShareTheRings(t *testing.T) {
 			if c.startLast {
 				slices.Reverse(list)
 			}
-			for range 2 { // as often as one likes
+			for range 2 { // repeated calls have no effect
 				for _, one := range list {
 					if err := one.Start(t.Context(), h); err != nil {
 						t.Fatal(err)
@@ -271,8 +271,8 @@ func TestPipelinesShareTheRings(t *testing.T) {
 	}
 }
 
-// After a shutdown, a Collector that reloads its configuration gets a new receiver.
-func TestPipelinesAfterAShutdownHaveAnotherReceiver(t *testing.T) {
+// A Collector that reloads its configuration shuts the old receiver down first.
+func TestPipelinesCreatedAfterAShutdownHaveANewReceiver(t *testing.T) {
 	h := newHarness(t, t.TempDir()).withLogs()
 	f := newFactory(h.on)
 	var before *ringReceiver
@@ -292,8 +292,7 @@ func TestPipelinesAfterAShutdownHaveAnotherReceiver(t *testing.T) {
 	}
 }
 
-// A pipeline whose components have not started yet gets nothing.
-func TestPipelineGetsNothingBeforeItsStart(t *testing.T) {
+func TestPipelineReceivesNothingBeforeItsStart(t *testing.T) {
 	dir := t.TempDir()
 	push(t, ring(t, dir, "agent", ringbuf.V4, 64), write(1, 2_000_000, 1)...)
 	h := newHarness(t, dir).withLogs()
@@ -315,7 +314,7 @@ func TestPipelineGetsNothingBeforeItsStart(t *testing.T) {
 	}
 }
 
-func TestLogsWithoutMetrics(t *testing.T) {
+func TestLogsPipelineWorksWithoutMetricsPipeline(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := newHarness(t, dir, often).onlyLogs().start()
@@ -330,16 +329,15 @@ func TestLogsWithoutMetrics(t *testing.T) {
 	}
 }
 
-// A status is that of the component in each pipeline.
-func TestStatusInEveryPipeline(t *testing.T) {
-	t.Parallel() // it waits for the next look through the directory
+func TestStatusIsReportedInEveryPipeline(t *testing.T) {
+	t.Parallel() // it waits for the next check of the directory
 	h := newHarness(t, t.TempDir()+"/missing", often).withLogs().startWith(0)
 	for range 2 {
 		h.mustSay(componentstatus.StatusRecoverableError, "telemetry directory can't be read")
 	}
 }
 
-func TestRateOfLogRecords(t *testing.T) {
+func TestLogRecordsAreLimitedPerAgent(t *testing.T) {
 	dir := t.TempDir()
 	ws := []*ringbuf.Writer{ring(t, dir, "busy", ringbuf.V4, 4096), ring(t, dir, "calm", ringbuf.V4, 4096)}
 	h := newHarness(t, dir, func(c *Config) { c.Logs.Rate, c.Logs.Burst = 2, 5 }).withLogs()
@@ -382,8 +380,7 @@ func TestRateOfLogRecords(t *testing.T) {
 	}
 }
 
-// A consumer that blocks costs log records, not events.
-func TestBlockedConsumerOfLogsDelaysNothing(t *testing.T) {
+func TestBlockedConsumerOfLogsLosesLogRecordsButNoEvents(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 4096)
 	h := newHarness(t, dir, func(c *Config) { c.Logs.Rate, c.Logs.Burst = 1e6, 1e6 }).withLogs()
@@ -417,8 +414,7 @@ func TestBlockedConsumerOfLogsDelaysNothing(t *testing.T) {
 	}
 }
 
-// A consumer that never returns keeps neither the shutdown nor the metrics.
-func TestShutdownLeavesABlockedConsumerOfLogsBehind(t *testing.T) {
+func TestShutdownDoesntWaitForABlockedConsumerOfLogs(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := newHarness(t, dir).withLogs()
@@ -437,7 +433,7 @@ func TestShutdownLeavesABlockedConsumerOfLogsBehind(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if err := h.receiver.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || !containsAll(err.Error(), []string{"1 log records were not exported"}) {
-		t.Errorf("shutdown says %v", err)
+		t.Errorf("shutdown returned %v", err)
 	}
 	if got := one(t, wait(t, h.batches, "metrics")).int(transmitted); got != 2 {
 		t.Errorf("%d bytes transmitted, want 2", got)
@@ -513,8 +509,8 @@ func TestShutdownEndsRetries(t *testing.T) {
 	h.log("error: The next consumer rejected log records, so they are lost", "backend is down")
 }
 
-// Whoever creates rings under ever new names doesn't fill the memory.
-func TestIdleAgentsNeedNoBucket(t *testing.T) {
+// An endless number of agents must not use an endless amount of memory.
+func TestBucketsOfIdleAgentsAreRemoved(t *testing.T) {
 	now := newClock()
 	l := limits{rate: 1, burst: 2, agents: make(map[string]*bucket)}
 	busy := l.of("busy", now.now())
@@ -537,7 +533,7 @@ func TestIdleAgentsNeedNoBucket(t *testing.T) {
 	}
 }
 
-func TestThroughputInWords(t *testing.T) {
+func TestThroughputHasThreeDigitsAndAUnit(t *testing.T) {
 	for bytes, want := range map[float64]string{
 		0: "0 B/s", 999: "999 B/s", 999.9: "1 kB/s", 1234: "1.23 kB/s", 31956601: "32 MB/s", 5e9: "5 GB/s", 2e15: "2e+03 TB/s",
 	} {

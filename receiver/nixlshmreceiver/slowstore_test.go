@@ -17,8 +17,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// obstacle is a storage extension whose calls pass through functions that may
-// delay them. A function that is nil delays nothing.
+// obstacle is a storage extension that calls a function before each call, if the
+// function isn't nil.
 type obstacle struct {
 	*memory
 	batch, closing func(context.Context)
@@ -72,8 +72,7 @@ func collected(ctx context.Context, h *harness) int {
 	return len(c.Snapshots)
 }
 
-// A storage extension whose calls never return costs crash safety, not metrics.
-func TestHangingStorageDoesntStopCollections(t *testing.T) {
+func TestCollectionsContinueWhileStorageHangs(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := stored(t, dir, &obstacle{memory: newMemory(), batch: hanging(t)}, func(c *Config) { c.Timeout = time.Second }).start()
@@ -91,8 +90,7 @@ func TestHangingStorageDoesntStopCollections(t *testing.T) {
 	h.log("checkpoint", "check the storage extension")
 }
 
-// Shutdown returns within its context, whatever hangs, and exports first.
-func TestShutdownDoesntWaitForHangingStorage(t *testing.T) {
+func TestShutdownExportsAndDoesntWaitForStorageThatHangs(t *testing.T) {
 	for name, hangs := range map[string]func(*obstacle, func(context.Context)){
 		"batch": func(o *obstacle, fn func(context.Context)) { o.batch = fn },
 		"close": func(o *obstacle, fn func(context.Context)) { o.closing = fn },
@@ -115,10 +113,10 @@ func TestShutdownDoesntWaitForHangingStorage(t *testing.T) {
 			began := time.Now()
 			err := h.receiver.Shutdown(ctx)
 			if took := time.Since(began); took > 5*limit {
-				t.Errorf("shutdown took %v, and may take %v", took, limit)
+				t.Errorf("shutdown took %v, want at most %v", took, limit)
 			}
 			if err == nil || !strings.Contains(err.Error(), "storage extension") && !strings.Contains(err.Error(), "storage: extension") {
-				t.Errorf("shutdown returns %v, want an error that names the storage extension", err)
+				t.Errorf("shutdown returned %v, want an error that names the storage extension", err)
 			}
 			if got := one(t, wait(t, h.batches, "last collection")).int(transmitted); got != 10 {
 				t.Errorf("%d bytes transmitted, want 10", got)
@@ -132,9 +130,9 @@ func TestShutdownDoesntWaitForHangingStorage(t *testing.T) {
 	}
 }
 
-// A store that is slow, and that has checkpoints of many agents that are gone,
-// doesn't delay draining: an agent doesn't wait.
-func TestSlowStorageWithStaleCheckpointsLosesNothing(t *testing.T) {
+// Draining must not wait for the storage extension, because agents don't wait for
+// room in their rings.
+func TestSlowStorageWithManyStaleCheckpointsLosesNoEvent(t *testing.T) {
 	const stale, delay = 500, 10 * time.Millisecond
 	dir, store := t.TempDir(), newMemory()
 	fill := stored(t, dir, store)
@@ -164,10 +162,10 @@ func TestSlowStorageWithStaleCheckpointsLosesNothing(t *testing.T) {
 	h := stored(t, dir, &obstacle{memory: store, batch: slow}, func(c *Config) { c.StaleAfter = 2 * time.Second })
 	h.settings.ID = fill.settings.ID
 	h.start()
-	// An agent doesn't wait for room, as this test does, so that room has to be
-	// there soon: long before all that is stale is removed.
+	// Unlike this test, an agent doesn't wait for room. There must be room long before
+	// all stale checkpoints are removed.
 	intervals, longest := uint64(0), time.Duration(0)
-	for swept := false; !swept || intervals%16 == 0; intervals++ { // not up to position 0, which may have to wait for more
+	for swept := false; !swept || intervals%16 == 0; intervals++ { // ends before position 0, where the receiver waits for more
 		push(t, w, slices.Concat(write(10, intervals, 1), write(10, intervals, 2), write(10, intervals, 3))...)
 		began := time.Now()
 		eventually(t, "room in the ring", func() bool { n, err := w.Len(); return err == nil && n <= 32 })

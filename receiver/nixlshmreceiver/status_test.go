@@ -32,14 +32,14 @@ func (h *harness) mustSay(want componentstatus.Status, parts ...string) {
 	}
 }
 
-func TestStatusOfAMissingDirectory(t *testing.T) {
-	t.Parallel() // it waits for the next look through the directory
+func TestStatusIsRecoverableErrorWhileADirectoryIsMissing(t *testing.T) {
+	t.Parallel() // it waits for the next check of the directory
 	dir := filepath.Join(t.TempDir(), "later")
 	h := newHarness(t, dir, often).start()
 	h.log("warn: ", "telemetry directory can't be read", "NIXL_TELEMETRY_DIR", dir)
 	h.mustSay(componentstatus.StatusRecoverableError, "telemetry directory can't be read", dir, "no such file")
 
-	// An agent that starts makes it right.
+	// The status recovers once the directory exists.
 	w := ring(t, dir, "agent", ringbuf.V4, 16)
 	push(t, w, write(7, 1, 1)...)
 	h.log("info: ", "telemetry directory can be read now", dir)
@@ -50,8 +50,8 @@ func TestStatusOfAMissingDirectory(t *testing.T) {
 	}
 }
 
-func TestStatusWhereNothingCanBeOpened(t *testing.T) {
-	t.Parallel() // it waits for the next look through the directory
+func TestStatusIsRecoverableErrorWhileNoRingCanBeOpened(t *testing.T) {
+	t.Parallel() // it waits for the next check of the directory
 	dir := t.TempDir()
 	ring(t, dir, "agent", ringbuf.V4, 16)
 	other, err := ringbuf.OpenReader(filepath.Join(dir, "agent"), ringbuf.Consume)
@@ -68,8 +68,7 @@ func TestStatusWhereNothingCanBeOpened(t *testing.T) {
 	h.next()
 }
 
-// Where one ring can be read the component works, and the others are in the log.
-func TestStatusWhereSomeRingsCanBeOpened(t *testing.T) {
+func TestStatusIsOKIfSomeRingsCanBeOpened(t *testing.T) {
 	dir := t.TempDir()
 	ring(t, dir, "good", ringbuf.V4, 16)
 	h := newHarness(t, dir, often).start()
@@ -84,7 +83,8 @@ func TestStatusWhereSomeRingsCanBeOpened(t *testing.T) {
 
 const holdRing = "NIXL_OTEL_TEST_HOLD_RING"
 
-// TestMainOfTheOther isn't a test: it is the other process of the next one.
+// TestMainOfTheOther isn't a test. It is the main function of the process that
+// TestRingOfAnotherConsumerIsTakenOverWhenItExits starts.
 func TestMainOfTheOther(t *testing.T) {
 	path := os.Getenv(holdRing)
 	if path == "" {
@@ -96,13 +96,12 @@ func TestMainOfTheOther(t *testing.T) {
 	}
 	defer r.Close()
 	fmt.Println("held")
-	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // until the test lets go
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // until the test closes the pipe
 }
 
-// Two consumers would take events from each other. Ours finds another of ours,
-// says who it is, leaves the ring alone, and takes over when it is gone.
-func TestAConsumerInAnotherProcess(t *testing.T) {
-	t.Parallel() // it waits for the next look through the directory
+// Two consumers would take events from each other.
+func TestRingOfAnotherConsumerIsTakenOverWhenItExits(t *testing.T) {
+	t.Parallel() // it waits for the next check of the directory
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 16)
 	push(t, w, write(3, 1, 1)...)

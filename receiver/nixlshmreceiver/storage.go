@@ -60,6 +60,6 @@ func (c *checkpoints) close(ctx context.Context) error {
 	case err := <-closed:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("storage: the extension did not close in time: %w", ctx.Err())
+		return fmt.Errorf("storage: the storage extension did not close in time: %w", ctx.Err())
 	}
 }

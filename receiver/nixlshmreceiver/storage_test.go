@@ -19,8 +19,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// memory is a storage extension that outlives receivers. Each client is of one
-// component, and sees what that one stored.
+// memory is a storage extension that outlives receivers. Each component has its own
+// keys.
 type memory struct {
 	component.StartFunc
 	component.ShutdownFunc
@@ -42,7 +42,7 @@ func (m *memory) GetClient(_ context.Context, kind component.Kind, id component.
 	return &memoryClient{m, kind.String() + "/" + id.String() + "/" + name + "/"}, nil
 }
 
-// fail makes batches fail, or succeed again.
+// fail makes batches fail or succeed.
 func (m *memory) fail(broken bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,9 +94,7 @@ func (c *memoryClient) Close(context.Context) error {
 	return nil
 }
 
-// With storage the totals go on over the end of the Collector, with the start
-// that they had.
-func TestTotalsOutliveTheCollector(t *testing.T) {
+func TestTotalsAndStartTimesContinueWhenTheCollectorRestarts(t *testing.T) {
 	dir, store := t.TempDir(), newMemory()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	id := newHarness(t, dir).settings.ID
@@ -107,7 +105,7 @@ func TestTotalsOutliveTheCollector(t *testing.T) {
 		h.extensions = map[component.ID]component.Component{memoryID: store}
 		h.start()
 		push(t, w, write(10, 5, 2)...)
-		drained(t, w.Path()) // the agent has its checkpoint
+		drained(t, w.Path()) // its checkpoint is stored
 		a := one(t, h.shutdown())
 		if got := a.int(transmitted); got != want {
 			t.Errorf("%d bytes transmitted, want %d", got, want)
@@ -122,9 +120,8 @@ func TestTotalsOutliveTheCollector(t *testing.T) {
 	}
 }
 
-// A Collector that was killed while its backend was down has stored what it
-// took from the rings.
-func TestTotalsOutliveACrash(t *testing.T) {
+// The Collector is killed while its backend is down.
+func TestTotalsContinueAfterACrash(t *testing.T) {
 	dir, store := t.TempDir(), newMemory()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := newHarness(t, dir, often, func(c *Config) { c.StorageID = &memoryID })
@@ -164,7 +161,7 @@ func (m *memory) count(text string) (n int) {
 	return n
 }
 
-func TestStorageThatIsntThere(t *testing.T) {
+func TestStartFailsWithoutAStorageExtension(t *testing.T) {
 	for want, extensions := range map[string]map[component.ID]component.Component{
 		`storage: there is no extension "memory": add it to service::extensions`: {},
 		`storage: extension "memory" is not a storage extension`:                 {memoryID: nothing{}},

@@ -26,7 +26,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// What the receiver makes of a store that a real agent wrote.
+// A real agent wrote the store.
 func TestGoldenStore(t *testing.T) {
 	for file, change := range map[string]func(*Config){
 		"store":            func(c *Config) { c.Metrics.NixlAgentUp.Enabled = true },
@@ -37,7 +37,7 @@ func TestGoldenStore(t *testing.T) {
 			storetest.Copy(t, dir)
 			h := newHarness(t, dir, change)
 			clock := newClock()
-			clock.pass(365 * 24 * time.Hour) // the process started after the clock's usual time
+			clock.pass(365 * 24 * time.Hour) // the process started later than the clock
 			h.on.now = clock.now
 			got := h.startWith(1).next()
 			golden := filepath.Join("testdata", "golden", file+".yaml")
@@ -49,9 +49,8 @@ func TestGoldenStore(t *testing.T) {
 	}
 }
 
-// The series with NIXL's own names are those that NIXL's prometheus_mp exporter
-// served of the same store, with the same labels and values.
-func TestExporterNamesServeWhatPrometheusMPServes(t *testing.T) {
+// NIXL's prometheus_mp exporter served the same store.
+func TestExporterNamesMatchPrometheusMP(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Copy(t, dir)
 	m := newHarness(t, dir, func(c *Config) { c.ExporterNames = true }).startWith(1).next()
@@ -63,7 +62,7 @@ func TestExporterNamesServeWhatPrometheusMPServes(t *testing.T) {
 
 var seriesLine = regexp.MustCompile(`^(\w+)\{(.*)\} (\S+)$`)
 
-// readSeries reads the series of a page of Prometheus's text format.
+// readSeries reads the series of a page in the Prometheus text format.
 func readSeries(t *testing.T, file string) map[string]float64 {
 	t.Helper()
 	list := make(map[string]float64)
@@ -83,7 +82,7 @@ func readSeries(t *testing.T, file string) map[string]float64 {
 	return list
 }
 
-// exporterSeries are the series with NIXL's names, as a Prometheus exporter would
+// exporterSeries returns the series with NIXL's names, as a Prometheus exporter would
 // serve them.
 func exporterSeries(t *testing.T, m pmetric.Metrics) map[string]float64 {
 	t.Helper()
@@ -148,10 +147,9 @@ func labelsWith(attrs pcommon.Map, more string) string {
 	return "{" + strings.Join(pairs, ",") + "}"
 }
 
-// Help texts are those of NIXL.
-func TestExporterNamesHaveNIXLsHelp(t *testing.T) {
+func TestExporterNamesHaveNIXLsHelpTexts(t *testing.T) {
 	want := map[string]string{
-		// NIXL v1.4.0 has no histograms; these texts are those of its main branch.
+		// NIXL v1.4.0 has no histograms; these texts are from its main branch.
 		"agent_xfer_time_us":      "Distribution of transfer time from start to completion, in microseconds",
 		"agent_xfer_post_time_us": "Distribution of time from start to posting to the back-end, in microseconds",
 	}
@@ -174,9 +172,7 @@ func TestExporterNamesHaveNIXLsHelp(t *testing.T) {
 	}
 }
 
-// Rings and stores may share a directory. A store isn't taken for a ring, and each
-// process of an agent has series of its own with NIXL's names.
-func TestRingsAndStoresInOneDirectory(t *testing.T) {
+func TestRingsAndStoresCanShareADirectory(t *testing.T) {
 	dir := t.TempDir()
 	push(t, ring(t, dir, "ring", ringbuf.V4, 16), write(7, 1, 1)...)
 	for i := range 2 {
@@ -228,8 +224,7 @@ func TestRingsAndStoresInOneDirectory(t *testing.T) {
 	}
 }
 
-// A bad store is refused, logged and counted, and other agents are reported.
-func TestBadStoreIsRefused(t *testing.T) {
+func TestInvalidStoreAffectsNoOtherAgent(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, storetest.Real)
 	if err := os.WriteFile(path, storetest.Bytes(t)[:100], 0o600); err != nil {
@@ -246,9 +241,8 @@ func TestBadStoreIsRefused(t *testing.T) {
 	}
 }
 
-// The store of a process that has exited is closed, so it isn't among the stale
-// rings of the receiver's own telemetry.
-func TestExitedStoreIsNotAStaleRing(t *testing.T) {
+// The store of a process that has exited is closed.
+func TestStoreOfExitedProcessIsNotCountedAsStale(t *testing.T) {
 	dir := t.TempDir()
 	exit := storetest.Copy(t, dir)
 	storetest.Create(t, dir, storetest.Config{})

@@ -17,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// fullCatalog makes a ring with an event of every kind.
+// fullCatalog creates a ring with an event of every kind.
 func fullCatalog(t *testing.T, dir string) {
 	t.Helper()
 	w := ring(t, dir, "agent", ringbuf.V1, 64)
@@ -27,9 +27,7 @@ func fullCatalog(t *testing.T, dir string) {
 	push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "progress", 1))
 }
 
-// Each metric that metadata.yaml has goes when it is switched off, and no
-// other goes with it.
-func TestEveryMetricCanBeSwitchedOff(t *testing.T) {
+func TestEveryMetricCanBeDisabledSeparately(t *testing.T) {
 	dir := t.TempDir()
 	fullCatalog(t, dir)
 	observe := func(c *Config) { c.Mode = ringbuf.Observe }
@@ -42,7 +40,7 @@ func TestEveryMetricCanBeSwitchedOff(t *testing.T) {
 			}
 		})
 		want := maps.Clone(all)
-		conditional := name == "nixl.telemetry.ring.torn_groups" || name == "nixl.agent.up" // by layout, by kernel
+		conditional := name == "nixl.telemetry.ring.torn_groups" || name == "nixl.agent.up" // depends on the layout, or on the kernel
 		if !all[name] && !conditional {
 			t.Errorf("%s isn't reported while it is on", name)
 		}
@@ -53,7 +51,7 @@ func TestEveryMetricCanBeSwitchedOff(t *testing.T) {
 	}
 }
 
-func TestResourceAttributesCanBeSwitched(t *testing.T) {
+func TestEveryResourceAttributeCanBeDisabledAndEnabled(t *testing.T) {
 	dir := t.TempDir()
 	fullCatalog(t, dir)
 	for name, attribute := range readMetadata(t).ResourceAttributes {
@@ -72,9 +70,7 @@ func TestResourceAttributesCanBeSwitched(t *testing.T) {
 	}
 }
 
-// An agent that a filter of metadata's leaves out, leaves no trace, and the
-// others aren't touched.
-func TestAgentsCanBeFiltered(t *testing.T) {
+func TestFiltersRemoveWholeAgents(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"decode-0", "decode-1", "prefill-0"} {
 		push(t, ring(t, dir, name, ringbuf.V4, 16), write(1, 1, 1)...)
@@ -94,8 +90,7 @@ func TestAgentsCanBeFiltered(t *testing.T) {
 	}
 }
 
-// With everything off there is nothing to hand on.
-func TestEverythingOff(t *testing.T) {
+func TestNothingIsExportedIfEveryMetricIsDisabled(t *testing.T) {
 	dir := t.TempDir()
 	fullCatalog(t, dir)
 	h := newHarness(t, dir, often, func(c *Config) {

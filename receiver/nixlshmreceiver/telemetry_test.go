@@ -19,7 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// withTelemetry lets the harness observe the receiver's own telemetry.
+// withTelemetry returns the receiver's own telemetry.
 func (h *harness) withTelemetry() *componenttest.Telemetry {
 	telemetry := componenttest.NewTelemetry()
 	h.tb.Cleanup(func() { _ = telemetry.Shutdown(h.tb.Context()) })
@@ -30,14 +30,14 @@ func (h *harness) withTelemetry() *componenttest.Telemetry {
 
 const own = "otelcol_receiver_nixl_shm_"
 
-// sums returns the points of one of the receiver's own sums, such as
-// refused/locked, by the values of its attributes.
+// sums returns the points of one of the receiver's own sums by the values of their
+// attributes, such as refused/locked.
 func sums(tb testing.TB, from *componenttest.Telemetry, name string) map[string]int64 {
 	tb.Helper()
 	points := make(map[string]int64)
 	m, err := from.GetMetric(own + name)
 	if err != nil {
-		return points // nothing was measured yet
+		return points // nothing has been recorded yet
 	}
 	for _, dp := range m.Data.(metricdata.Sum[int64]).DataPoints { //nolint:errcheck // or the test panics
 		var values []string
@@ -51,8 +51,7 @@ func sums(tb testing.TB, from *componenttest.Telemetry, name string) map[string]
 	return points
 }
 
-// recorded returns how often a histogram of the receiver was recorded, and the
-// sum of what was.
+// recorded returns the count and the sum of one of the receiver's own histograms.
 func recorded(tb testing.TB, from *componenttest.Telemetry, name string) (count uint64, sum float64) {
 	tb.Helper()
 	m, err := from.GetMetric(own + name)
@@ -111,8 +110,7 @@ func TestTelemetryCountsRingsByStateAndReason(t *testing.T) {
 	}
 }
 
-// A ring that can't be read shows without waiting for the next collection.
-func TestTelemetryShowsARingThatCantBeReadWithinACollection(t *testing.T) {
+func TestTelemetryCountsRefusedRingsBeforeTheNextCollection(t *testing.T) {
 	dir := t.TempDir()
 	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
 	h := newHarness(t, dir)
@@ -149,7 +147,7 @@ func TestTelemetryMeasuresDrains(t *testing.T) {
 	}
 }
 
-func TestTelemetryCountsCheckpointsThatFail(t *testing.T) {
+func TestTelemetryCountsFailedCheckpoints(t *testing.T) {
 	dir, store := t.TempDir(), newMemory()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := newHarness(t, dir, func(c *Config) { c.StorageID = &memoryID })

@@ -15,8 +15,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// nixl.agent.up is reported only of agents that the kernel knows about.
-func TestAgentUp(t *testing.T) {
+// The kernel doesn't report every agent.
+func TestAgentUpIsReportedIfTheKernelReportsIt(t *testing.T) {
 	shape, err := tally.NewShape(tally.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// ring makes a ring as an agent of a name does, and the folders that a name
-// with a slash needs.
+// ring creates the ring of an agent, and its folder if the name has a slash.
 func ring(tb testing.TB, dir, name string, layout ringbuf.Layout, capacity int) *ringbuf.Writer {
 	tb.Helper()
 	path := filepath.Join(dir, name)
@@ -27,7 +26,7 @@ func ring(tb testing.TB, dir, name string, layout ringbuf.Layout, capacity int) 
 	return w
 }
 
-// push pushes events that must fit.
+// push writes events, which must fit.
 func push(tb testing.TB, w *ringbuf.Writer, events ...ringbuf.Event) {
 	tb.Helper()
 	n, err := w.PushBatch(events)
@@ -39,7 +38,7 @@ func push(tb testing.TB, w *ringbuf.Writer, events ...ringbuf.Event) {
 	}
 }
 
-// write is a transfer's four events.
+// write returns the four events of a transfer.
 func write(bytes, xfer, post uint64) []ringbuf.Event {
 	return []ringbuf.Event{
 		ringbuf.NewEvent(ringbuf.TypeXferPostTime, post), ringbuf.NewEvent(ringbuf.TypeXferTime, xfer),
