@@ -75,7 +75,7 @@ func TestRingThatHangsDelaysNeitherCollectionsNorShutdown(t *testing.T) {
 	push(t, w, write(10, 1, 1)...)
 	wait(t, began, "read that hangs")
 	if err := h.own().collect(t.Context(), false); err == nil || !strings.Contains(err.Error(), "draining has blocked") {
-		t.Fatalf("collecting says %v", err)
+		t.Fatalf("collect returned %v", err)
 	}
 	h.log("error: ", "draining has blocked", "check the disk")
 	h.mustShutDown(time.Second, "stop: draining has blocked")

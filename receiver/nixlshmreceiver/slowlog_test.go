@@ -529,7 +529,7 @@ func TestBucketsOfIdleAgentsAreRemoved(t *testing.T) {
 		}
 	}
 	if l.of("busy", now.now()) != busy {
-		t.Error("the bucket of a busy agent is gone")
+		t.Error("the bucket of a busy agent was removed")
 	}
 }
 

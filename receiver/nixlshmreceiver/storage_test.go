@@ -173,7 +173,7 @@ func TestStartFailsWithoutAStorageExtension(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := r.Start(t.Context(), h); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("start says %v, want %s", err, want)
+			t.Errorf("start returned %v, want %s", err, want)
 		}
 		if err := r.Shutdown(t.Context()); err != nil {
 			t.Error(err)

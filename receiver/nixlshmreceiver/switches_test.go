@@ -102,6 +102,6 @@ func TestNothingIsExportedIfEveryMetricIsDisabled(t *testing.T) {
 	}).start()
 	drained(t, filepath.Join(dir, "agent"))
 	if h.shutdown().ResourceMetrics().Len() > 0 {
-		t.Error("a batch without points was handed on")
+		t.Error("a batch without points was exported")
 	}
 }
