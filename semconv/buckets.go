@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// DurationBounds are the default upper bounds, in seconds, of the histograms of
-// durations of NIXL agents: those of NIXL's own Prometheus exporter. A value
+// DurationBounds returns the default upper bounds, in seconds, of the histograms of
+// durations of NIXL agents. They are those of NIXL's own Prometheus exporter. A value
 // belongs to the first bucket whose bound it doesn't exceed.
 func DurationBounds() []float64 {
 	return []float64{
@@ -19,8 +19,8 @@ func DurationBounds() []float64 {
 	}
 }
 
-// KernelDurationBounds are the upper bounds, in seconds, of the histogram of a
-// ring kernel's message durations: 1, 2, 5 steps from 100 ns to 10 s.
+// KernelDurationBounds returns the upper bounds, in seconds, of the histogram of the
+// message durations of a ring kernel: steps of 1, 2 and 5 from 100 ns to 10 s.
 func KernelDurationBounds() []float64 {
 	return []float64{
 		100e-9, 200e-9, 500e-9, 1e-6, 2e-6, 5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 200e-6, 500e-6,
@@ -29,8 +29,8 @@ func KernelDurationBounds() []float64 {
 	}
 }
 
-// SizeBounds are the default upper bounds, in bytes, of every histogram of
-// sizes: powers of four from 1 KiB to 16 GiB.
+// SizeBounds returns the default upper bounds, in bytes, of all histograms of sizes:
+// powers of four from 1 KiB to 16 GiB.
 func SizeBounds() []float64 {
 	const first, last = 1 << 10, 1 << 34
 	var bounds []float64
@@ -40,9 +40,9 @@ func SizeBounds() []float64 {
 	return bounds
 }
 
-// ThroughputBounds are the default upper bounds, in bytes per second, of the
-// histogram of the throughput of transfers: from 1 MB/s, below which a transfer
-// is stuck rather than slow, to 1 TB/s, above the fastest links.
+// ThroughputBounds returns the default upper bounds, in bytes per second, of the
+// histogram of the throughput of transfers. A transfer below the first bound, 1 MB/s,
+// is stuck rather than slow. The last bound, 1 TB/s, is above the fastest links.
 func ThroughputBounds() []float64 {
 	return []float64{
 		1e6, 3e6, 1e7, 3e7, 1e8, 3e8,
@@ -51,7 +51,7 @@ func ThroughputBounds() []float64 {
 }
 
 // Throughput returns the throughput of a transfer in bytes per second, rounded down.
-// A time of 0 µs counts as 1 µs: NIXL measures whole microseconds.
+// A duration of 0 µs counts as 1 µs, because NIXL measures whole microseconds.
 func Throughput(bytes, micros uint64) uint64 {
 	micros = max(micros, 1)
 	hi, lo := bits.Mul64(bytes, 1_000_000)
@@ -62,12 +62,12 @@ func Throughput(bytes, micros uint64) uint64 {
 	return v
 }
 
-// SizeClasses are the values of [TransferSizeClass], in the order of sizes.
+// SizeClasses returns the values of [TransferSizeClass], smallest size first.
 func SizeClasses() []string {
 	return []string{SizeClassTo64KiB, SizeClassTo1MiB, SizeClassTo16MiB, SizeClassOver16MiB}
 }
 
-// SizeClass returns the index in [SizeClasses] of a transfer of so many bytes.
+// SizeClass returns the index in [SizeClasses] of the class of a transfer.
 func SizeClass(bytes uint64) int {
 	switch {
 	case bytes <= 64<<10:
@@ -81,10 +81,10 @@ func SizeClass(bytes uint64) int {
 	}
 }
 
-// SplitInferenceDurationBounds are the default upper bounds, in seconds, of
-// [PacketDuration]: ten per decade, from 1 µs to 60 s. They are the preferred
-// numbers R10 of ISO 3, which refine the steps 1, 2, 5. A quantile that a
-// backend interpolates is at most 28% off, the largest step between neighbors.
+// SplitInferenceDurationBounds returns the default upper bounds, in seconds, of
+// [PacketDuration]: ten per decade from 1 µs to 60 s, the preferred numbers R10 of ISO
+// 3. The largest step between two bounds is 28%, which is the maximum error of a
+// quantile that a backend interpolates.
 func SplitInferenceDurationBounds() []float64 {
 	const microsecond, second = 1e3, 1e9 // in nanoseconds
 	bounds := make([]float64, 0, 79)

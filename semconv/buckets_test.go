@@ -11,12 +11,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// A duration that equals a bound must fall into the bucket of that bound, so
-// the bounds are the same floats that time.Duration.Seconds returns.
-func TestSplitInferenceDurationBoundsAreExact(t *testing.T) {
+// Bounds must be the floats that time.Duration.Seconds returns, so that a duration
+// that equals a bound belongs to its bucket.
+func TestSplitInferenceDurationBoundsEqualDurations(t *testing.T) {
 	bounds := semconv.SplitInferenceDurationBounds()
 	if bounds[0] != time.Microsecond.Seconds() || bounds[len(bounds)-1] != time.Minute.Seconds() {
-		t.Errorf("bounds are from %v to %v", bounds[0], bounds[len(bounds)-1])
+		t.Errorf("bounds range from %v to %v", bounds[0], bounds[len(bounds)-1])
 	}
 	for decade := time.Microsecond; decade < time.Minute; decade *= 10 {
 		for _, d := range []time.Duration{decade, 2 * decade, 5 * decade} {
