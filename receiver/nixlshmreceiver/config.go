@@ -27,13 +27,25 @@ type Config struct {
 	ControllerConfig              `mapstructure:",squash"`
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
 
-	Directories []string        `mapstructure:"directories"`
-	Discovery   DiscoveryConfig `mapstructure:"discovery"`
-	IdentifyBy  []string        `mapstructure:"identify_by"`
-	Include     []string        `mapstructure:"include"`
-	Exclude     []string        `mapstructure:"exclude"`
-	RunInterval time.Duration   `mapstructure:"run_interval"`
-	Mode        ringbuf.Mode    `mapstructure:"mode"`
+	// Directories contain rings and stores. The paths must be absolute.
+	Directories []string `mapstructure:"directories"`
+
+	// Discovery finds more directories.
+	Discovery DiscoveryConfig `mapstructure:"discovery"`
+
+	// IdentifyBy lists what identifies a discovered agent.
+	IdentifyBy []string `mapstructure:"identify_by"`
+
+	// Include and Exclude are patterns of the names of rings and agents.
+	Include []string `mapstructure:"include"`
+	Exclude []string `mapstructure:"exclude"`
+
+	// RunInterval is the agents' run interval. Each ring is drained at least twice
+	// per interval.
+	RunInterval time.Duration `mapstructure:"run_interval"`
+
+	// Mode defines whether the receiver consumes events or only observes them.
+	Mode ringbuf.Mode `mapstructure:"mode"`
 
 	// HostName is the name of the agents' host. If it is empty, the receiver uses
 	// the Collector's host name, which in a container is a different one.
@@ -44,13 +56,24 @@ type Config struct {
 
 	// AllowedUIDs are the owners of the rings and stores that are opened. Nil allows
 	// everyone.
-	AllowedUIDs   []uint32      `mapstructure:"allowed_uids"`
-	MaxRings      int           `mapstructure:"max_rings"`
-	MaxEventNames int           `mapstructure:"max_event_names"`
-	StaleAfter    time.Duration `mapstructure:"stale_after"`
+	AllowedUIDs []uint32 `mapstructure:"allowed_uids"`
 
+	// MaxRings limits the number of open rings and stores together.
+	MaxRings int `mapstructure:"max_rings"`
+
+	// MaxEventNames limits the number of event names per agent, beyond NIXL's own,
+	// that are counted separately.
+	MaxEventNames int `mapstructure:"max_event_names"`
+
+	// StaleAfter is how long an agent is reported after it has exited and written its
+	// last event.
+	StaleAfter time.Duration `mapstructure:"stale_after"`
+
+	// Histograms defines the form of the histograms.
 	Histograms HistogramsConfig `mapstructure:"histograms"`
-	Logs       LogsConfig       `mapstructure:"logs"`
+
+	// Logs defines what is logged.
+	Logs LogsConfig `mapstructure:"logs"`
 
 	// StorageID names a storage extension for totals and positions, which survive a
 	// crash there.

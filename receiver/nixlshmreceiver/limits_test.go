@@ -22,10 +22,10 @@ import (
 func TestExitedAgentIsReportedUntilStaleAfterAndIdleAgentForever(t *testing.T) {
 	t.Parallel() // it waits for the next check of the directory
 	dir := t.TempDir()
-	gone, idle := ring(t, dir, "gone", ringbuf.V4, 16), ring(t, dir, "idle", ringbuf.V4, 16)
-	push(t, gone, write(7, 1, 1)...)
+	exited, idle := ring(t, dir, "exited", ringbuf.V4, 16), ring(t, dir, "idle", ringbuf.V4, 16)
+	push(t, exited, write(7, 1, 1)...)
 	push(t, idle, write(8, 1, 1)...)
-	if err := gone.Close(); err != nil {
+	if err := exited.Close(); err != nil {
 		t.Fatal(err)
 	}
 	h := newHarness(t, dir, often, func(c *Config) {
@@ -36,26 +36,26 @@ func TestExitedAgentIsReportedUntilStaleAfterAndIdleAgentForever(t *testing.T) {
 	h.on.now = clock.now
 	h.start()
 	first := h.until(func(all agents) bool {
-		return all["gone"].int(transmitted) == 7 && all["idle"].int(transmitted) == 8 &&
-			all["gone"].points["nixl.agent.up"] == int64(0)
+		return all["exited"].int(transmitted) == 7 && all["idle"].int(transmitted) == 8 &&
+			all["exited"].points["nixl.agent.up"] == int64(0)
 	})
 	h.next() // delivers the one before
 
 	clock.pass(2 * time.Minute)
-	h.log("info: ", "agent exited and wrote nothing for 1m0s", gone.Path())
-	h.until(func(all agents) bool { return all["gone"] == nil && all["idle"].int(transmitted) == 8 })
+	h.log("info: ", "agent exited and wrote nothing for 1m0s", exited.Path())
+	h.until(func(all agents) bool { return all["exited"] == nil && all["idle"].int(transmitted) == 8 })
 
 	// Its totals start at zero, with a new start time.
 	clock.pass(time.Minute)
-	push(t, ring(t, dir, "gone", ringbuf.V4, 16), write(9, 1, 1)...)
-	again := h.until(func(all agents) bool { return all["gone"].int(transmitted) > 0 })["gone"]
+	push(t, ring(t, dir, "exited", ringbuf.V4, 16), write(9, 1, 1)...)
+	again := h.until(func(all agents) bool { return all["exited"].int(transmitted) > 0 })["exited"]
 	if got := again.int(transmitted); got != 9 {
 		t.Errorf("%d bytes transmitted after it came back, want 9", got)
 	}
-	if got := again.start.AsTime().Sub(first["gone"].start.AsTime()); got != 3*time.Minute {
+	if got := again.start.AsTime().Sub(first["exited"].start.AsTime()); got != 3*time.Minute {
 		t.Errorf("its points start %v after those of before, want 3m", got)
 	}
-	if again.resource["service.instance.id"] != first["gone"].resource["service.instance.id"] {
+	if again.resource["service.instance.id"] != first["exited"].resource["service.instance.id"] {
 		t.Error("it came back as another service instance")
 	}
 }
@@ -64,9 +64,9 @@ func TestExitedAgentIsReportedUntilStaleAfterAndIdleAgentForever(t *testing.T) {
 func TestExitedAgentsAreReportedOnceTheBackendIsBack(t *testing.T) {
 	t.Parallel() // it waits for the next check of the directory
 	dir := t.TempDir()
-	gone := ring(t, dir, "gone", ringbuf.V4, 16)
-	push(t, gone, write(7, 1, 1)...)
-	if err := gone.Close(); err != nil {
+	exited := ring(t, dir, "exited", ringbuf.V4, 16)
+	push(t, exited, write(7, 1, 1)...)
+	if err := exited.Close(); err != nil {
 		t.Fatal(err)
 	}
 	other := filepath.Join(dir, "other")
@@ -78,7 +78,7 @@ func TestExitedAgentsAreReportedOnceTheBackendIsBack(t *testing.T) {
 	down := make(chan struct{})
 	h.consume = backend(down)
 	h.start()
-	drained(t, gone.Path())
+	drained(t, exited.Path())
 	h.log("telemetry directory can't be read", other)
 	ahead.Store(int64(time.Hour))
 	// Once this directory is found, the agent could have been retired.
@@ -87,10 +87,10 @@ func TestExitedAgentsAreReportedOnceTheBackendIsBack(t *testing.T) {
 	}
 	h.log("telemetry directory can be read now", other)
 	close(down)
-	if got := read(t, h.next())["gone"].int(transmitted); got != 7 {
+	if got := read(t, h.next())["exited"].int(transmitted); got != 7 {
 		t.Errorf("%d bytes transmitted, want 7", got)
 	}
-	h.log("agent exited and wrote nothing", gone.Path())
+	h.log("agent exited and wrote nothing", exited.Path())
 }
 
 func TestRingsBeyondMaxRingsAreRefused(t *testing.T) {

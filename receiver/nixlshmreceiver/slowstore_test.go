@@ -142,7 +142,7 @@ func TestSlowStorageWithManyStaleCheckpointsLosesNoEvent(t *testing.T) {
 	}
 	var paths []string
 	for i := range stale {
-		path := fmt.Sprintf("/run/nixl/gone-%d", i)
+		path := fmt.Sprintf("/run/nixl/exited-%d", i)
 		paths = append(paths, path)
 		if err := client.Set(t.Context(), "agent:"+path, []byte("old")); err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func TestSlowStorageWithManyStaleCheckpointsLosesNoEvent(t *testing.T) {
 		began := time.Now()
 		eventually(t, "room in the ring", func() bool { n, err := w.Len(); return err == nil && n <= 32 })
 		longest = max(longest, time.Since(began))
-		swept = store.count("gone-") < stale
+		swept = store.count("exited-") < stale
 	}
 	if longest > 2*time.Second {
 		t.Errorf("it took up to %v until the ring had room", longest)
