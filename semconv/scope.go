@@ -15,5 +15,6 @@ const Version = "0.1.0"
 
 // SchemaURL is the schema URL of the scope [ScopeName] and of the resources of
 // NIXL agents: the version of OpenTelemetry's semantic conventions that they
-// follow.
+// follow. Prometheus adds it to each series as otel_scope_schema_url, so changing it
+// starts new series.
 const SchemaURL = "https://opentelemetry.io/schemas/1.43.0"
