@@ -1,8 +1,6 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 package nixlshmreceiver
 
 import (
