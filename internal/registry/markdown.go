@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ const (
 // fill replaces the generated sections of a document.
 func fill(document string, sections map[string]string) (string, error) {
 	var out strings.Builder
-	left := len(sections)
+	filled := make(map[string]bool)
 	for {
 		text, rest, found := strings.Cut(document, before)
 		out.WriteString(text)
@@ -33,16 +34,21 @@ func fill(document string, sections map[string]string) (string, error) {
 		if !ok {
 			return "", fmt.Errorf("unknown section %q", name)
 		}
+		if filled[name] {
+			return "", fmt.Errorf("section %q is repeated", name)
+		}
+		filled[name] = true
 		_, rest, found = strings.Cut(rest, after)
 		if !found {
 			return "", fmt.Errorf("section %q has no end", name)
 		}
 		fmt.Fprintf(&out, "%s%s -->\n%s%s", before, name, content, after)
 		document = rest
-		left--
 	}
-	if left != 0 {
-		return "", fmt.Errorf("%d of %d sections are missing or repeated", left, len(sections))
+	for _, name := range slices.Sorted(maps.Keys(sections)) {
+		if !filled[name] {
+			return "", fmt.Errorf("section %q is missing", name)
+		}
 	}
 	return out.String(), nil
 }

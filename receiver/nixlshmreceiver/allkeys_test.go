@@ -79,7 +79,7 @@ func TestAllKeysHasEveryKey(t *testing.T) {
 		if attribute, filter, ok := strings.Cut(key, "::metrics_"); ok { // every attribute has these keys
 			key = "resource_attributes::*::metrics_" + filter
 			if !strings.HasPrefix(attribute, "resource_attributes::") {
-				t.Errorf("%s is no attribute", attribute)
+				t.Errorf("%s isn't an attribute", attribute)
 			}
 		}
 		if above, _, ok := strings.Cut(key, "::env_attributes::"); ok { // the user chooses the keys of the map

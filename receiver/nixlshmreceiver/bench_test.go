@@ -40,7 +40,7 @@ func BenchmarkCollect(b *testing.B) {
 			points := last.DataPointCount()
 			list := plainOf(last)
 			if got := list.build().DataPointCount(); got != points {
-				b.Fatalf("%d plain points for %d", got, points)
+				b.Fatalf("the list has %d points, want %d", got, points)
 			}
 			var took, reference []time.Duration
 			var allocated, reserved uint64

@@ -262,7 +262,7 @@ func TestEnvironmentVariablesOfAgentsAreDefaults(t *testing.T) {
 			}
 			cfg.RunInterval = time.Second
 			if err := confmap.Validate(cfg); err != nil {
-				t.Errorf("a run interval that is set doesn't replace the environment's: %v", err)
+				t.Errorf("the key doesn't replace the environment variable: %v", err)
 			}
 		})
 	}

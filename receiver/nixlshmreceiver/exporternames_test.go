@@ -137,7 +137,7 @@ func exporterFamilies(t *testing.T, m pmetric.Metrics) map[string]family {
 			continue
 		}
 		if metric.Unit() != "" {
-			t.Errorf("%s has the unit %q, which would become part of its name", metric.Name(), metric.Unit())
+			t.Errorf("%s has the unit %q, which exporters append to the name", metric.Name(), metric.Unit())
 		}
 		f := family{Series: make(map[string]float64)}
 		var points pmetric.NumberDataPointSlice

@@ -25,10 +25,10 @@ func (h *harness) mustShutDown(limit time.Duration, parts ...string) {
 	began := time.Now()
 	err := h.receiver.Shutdown(ctx)
 	if took := time.Since(began); took > limit+5*time.Second { // a busy machine
-		h.tb.Errorf("shutdown took %v, and may take %v", took, limit)
+		h.tb.Errorf("shutdown took %v, want at most %v", took, limit)
 	}
 	if err == nil || !containsAll(err.Error(), parts) {
-		h.tb.Errorf("shutdown returns %v, want an error with %s", err, strings.Join(parts, ", "))
+		h.tb.Errorf("shutdown returned %v, want an error with %s", err, strings.Join(parts, ", "))
 	}
 }
 
@@ -95,7 +95,7 @@ func TestShutdownDoesntWaitForAConsumerThatIgnoresItsContext(t *testing.T) {
 	h.mustShutDown(time.Second, "last collection was not exported")
 	next, err := ringbuf.OpenReader(w.Path(), ringbuf.Consume)
 	if err != nil {
-		t.Fatalf("the ring wasn't given up: %v", err)
+		t.Fatalf("the receiver still has the ring open: %v", err)
 	}
 	_ = next.Close()
 }

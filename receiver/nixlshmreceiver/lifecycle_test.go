@@ -141,7 +141,7 @@ func TestLastCollectionHasADeadline(t *testing.T) {
 			h.consume = func(ctx context.Context, _ pmetric.Metrics) error {
 				end, bounded := ctx.Deadline()
 				if left := time.Until(end); !bounded || left > c.most {
-					t.Errorf("the last collection may take %v, want %v at most", left, c.most)
+					t.Errorf("the last collection may take %v, want at most %v", left, c.most)
 				}
 				return context.DeadlineExceeded
 			}

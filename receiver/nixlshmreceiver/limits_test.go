@@ -53,10 +53,10 @@ func TestExitedAgentIsReportedUntilStaleAfterAndIdleAgentForever(t *testing.T) {
 		t.Errorf("%d bytes transmitted after it came back, want 9", got)
 	}
 	if got := again.start.AsTime().Sub(first["exited"].start.AsTime()); got != 3*time.Minute {
-		t.Errorf("its points start %v after those of before, want 3m", got)
+		t.Errorf("points start %v after the earlier ones, want 3m", got)
 	}
 	if again.resource["service.instance.id"] != first["exited"].resource["service.instance.id"] {
-		t.Error("it came back as another service instance")
+		t.Error("service.instance.id has changed")
 	}
 }
 
@@ -140,7 +140,7 @@ func TestOverflowAloneHasTheMetricOfTheCatalog(t *testing.T) {
 	push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryPerformance, "first", 1), ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "second", 7))
 	batch := newHarness(t, dir, func(c *Config) { c.MaxEventNames = 1 }).start().next()
 	if got := one(t, batch).int("nixl.event.value{otel.metric.overflow=true}"); got != 7 {
-		t.Errorf("the sum of values past the limit is %d, want 7", got)
+		t.Errorf("the sum of values beyond the limit is %d, want 7", got)
 	}
 	want := semconv.EventValue
 	want.Attributes, want.Conditional, want.Number, want.Note = nil, nil, 0, "" // not on points without names
@@ -225,7 +225,7 @@ func TestRingsOfOtherUsersAreRefused(t *testing.T) {
 	h := newHarness(t, dir, func(c *Config) { c.AllowedUIDs = []uint32{me + 1} }).start()
 	h.log("warn: ", "ring can't be opened", fmt.Sprintf("belongs to uid %d, which isn't allowed", me))
 	if h.shutdown().ResourceMetrics().Len() > 0 {
-		t.Error("it is reported")
+		t.Error("the ring of another user is reported")
 	}
 	h = newHarness(t, dir, func(c *Config) { c.AllowedUIDs = []uint32{me + 1, me} }).start()
 	if got := one(t, h.next()).int(transmitted); got != 1 {

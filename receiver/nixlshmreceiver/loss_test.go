@@ -16,7 +16,7 @@ func TestMemoryUsageIsAbsentAfterTheCollectorRestarts(t *testing.T) {
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	push(t, w, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, registered))
 	if got := one(t, newHarness(t, dir).start().shutdown()).int(usage); got != registered {
-		t.Errorf("usage is %d before the Collector restarts, want %d", got, registered)
+		t.Errorf("usage is %d before the restart of the Collector, want %d", got, registered)
 	}
 
 	h := newHarness(t, dir).start()
@@ -25,7 +25,7 @@ func TestMemoryUsageIsAbsentAfterTheCollectorRestarts(t *testing.T) {
 	} {
 		push(t, w, e)
 		if v, ok := one(t, h.next()).points[usage]; ok {
-			t.Errorf("usage is %v after the Collector restarted, want none", v)
+			t.Errorf("usage is %v after the restart of the Collector, want none", v)
 		}
 	}
 
@@ -62,6 +62,6 @@ func TestFilteredEventsAreNotMissing(t *testing.T) {
 	push(t, w, lossy[0], lossy[1], lossy[3])
 	push(t, w, write(1000, 20, 10)...)
 	if got := one(t, h.next()).int(torn); got != 1 {
-		t.Errorf("%d torn groups after one, want 1", got)
+		t.Errorf("%d torn groups, want 1", got)
 	}
 }

@@ -64,7 +64,7 @@ func TestConfiguredHostNameReplacesTheCollectors(t *testing.T) {
 		t.Errorf("host %s, instance %s", host, instance)
 	}
 	if _, other := identity("pod-9fq4w", testHost); other != instance {
-		t.Error("another pod on the same host makes it another instance")
+		t.Error("service.instance.id depends on the name of the pod")
 	}
 	if host, other := identity("pod-9fq4w", ""); host != "pod-9fq4w" || other == instance {
 		t.Errorf("without host_name the host is %s, instance %s", host, other)

@@ -45,7 +45,7 @@ func TestCollectorCountsAcceptedAndRefusedPoints(t *testing.T) {
 	}
 	spans := telemetry.SpanRecorder.Ended()
 	if name := "receiver/" + h.settings.ID.String() + "/MetricsReceived"; len(spans) == 0 || spans[0].Name() != name {
-		t.Errorf("%d spans, want them to be called %s", len(spans), name)
+		t.Errorf("%d spans, want spans named %s", len(spans), name)
 	}
 }
 

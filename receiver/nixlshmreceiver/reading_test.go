@@ -68,7 +68,7 @@ func readAgent(tb testing.TB, rm pmetric.ResourceMetrics) *agent {
 			tb.Errorf("point %s is in the batch twice", key)
 		}
 		if start >= time || a.time != 0 && (a.start != start || a.time != time) {
-			tb.Errorf("point %s is of %v to %v, those before it of %v to %v", key, start, time, a.start, a.time)
+			tb.Errorf("point %s is from %v to %v, earlier ones from %v to %v", key, start, time, a.start, a.time)
 		}
 		a.points[key], a.start, a.time = value, start, time
 	}

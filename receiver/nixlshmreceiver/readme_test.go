@@ -56,7 +56,7 @@ func TestREADMEHasEveryKeyWithItsDefault(t *testing.T) {
 		delete(documented, key)
 	}
 	for key := range documented {
-		t.Errorf("%s is in README.md and no key", key)
+		t.Errorf("%s is in README.md, but isn't a key", key)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestTotalsContinueWhenTheAgentRestarts(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	if after.start != before.start || after.time <= before.time {
-		t.Errorf("points are of %v to %v, and were of %v to %v", after.start, after.time, before.start, before.time)
+		t.Errorf("points are from %v to %v, earlier ones from %v to %v", after.start, after.time, before.start, before.time)
 	}
 	if before.resource["nixl.telemetry.layout"] != "v1" || after.resource["nixl.telemetry.layout"] != "v4" {
 		t.Errorf("layouts %s and %s", before.resource["nixl.telemetry.layout"], after.resource["nixl.telemetry.layout"])

@@ -42,7 +42,7 @@ func TestEveryRingIsReportedAsItsJSONStates(t *testing.T) {
 	for _, c := range cases {
 		if !c.Readable() {
 			if first[c.Name] != nil {
-				t.Errorf("%s: no reader can use this ring, and yet it is reported", c.Name)
+				t.Errorf("%s: an invalid ring is reported", c.Name)
 			}
 			continue
 		}
@@ -60,7 +60,7 @@ func TestEveryRingIsReportedAsItsJSONStates(t *testing.T) {
 			t.Errorf("%s at shutdown (-its JSON +reported):\n%s", c.Name, d)
 		}
 		if h := ringtest.ReadHeader(t, filepath.Join(dir, c.Name)); h.ReadPos != c.WritePos {
-			t.Errorf("%s: read position is %d, and %d was written", c.Name, h.ReadPos, c.WritePos)
+			t.Errorf("%s: read position is %d, want %d", c.Name, h.ReadPos, c.WritePos)
 		}
 	}
 	if want := readable(cases); len(first) != want {

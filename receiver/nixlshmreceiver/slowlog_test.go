@@ -283,7 +283,7 @@ func TestPipelinesCreatedAfterAShutdownHaveANewReceiver(t *testing.T) {
 		}
 		r := m.(*pipeline).ringReceiver //nolint:forcetypeassert,errcheck // the factory made it
 		if r == before {
-			t.Error("the receiver that was shut down is used again")
+			t.Error("the receiver that was shut down was reused")
 		}
 		before = r
 		if err := m.Shutdown(t.Context()); err != nil {

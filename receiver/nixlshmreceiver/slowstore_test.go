@@ -84,7 +84,7 @@ func TestCollectionsContinueWhileStorageHangs(t *testing.T) {
 			t.Errorf("%d bytes transmitted, want %d", got, want)
 		}
 		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("the collection took %v with a timeout of 1s", took)
+			t.Errorf("the collection took %v, but the timeout is 1s", took)
 		}
 	}
 	h.log("checkpoint", "check the storage extension")
@@ -123,7 +123,7 @@ func TestShutdownExportsAndDoesntWaitForStorageThatHangs(t *testing.T) {
 			}
 			next, err := ringbuf.OpenReader(w.Path(), ringbuf.Consume)
 			if err != nil {
-				t.Fatalf("the ring wasn't given up: %v", err)
+				t.Fatalf("the receiver still has the ring open: %v", err)
 			}
 			_ = next.Close()
 		})
@@ -173,7 +173,7 @@ func TestSlowStorageWithManyStaleCheckpointsLosesNoEvent(t *testing.T) {
 		swept = store.count("exited-") < stale
 	}
 	if longest > 2*time.Second {
-		t.Errorf("it took up to %v until the ring had room", longest)
+		t.Errorf("the ring had no room for up to %v", longest)
 	}
 	if got, want := one(t, h.shutdown()).int(transmitted), int64(intervals*3*10); got != want {
 		t.Errorf("%d bytes transmitted, want %d", got, want)

@@ -46,7 +46,7 @@ func TestStatusIsRecoverableErrorWhileADirectoryIsMissing(t *testing.T) {
 	h.mustSay(componentstatus.StatusOK)
 	h.until(func(all agents) bool { return all["agent"].int(transmitted) == 7 })
 	if n := len(h.statuses); n > 0 {
-		t.Errorf("%d more statuses of a component that is well", n)
+		t.Errorf("%d more statuses, want none", n)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestStatusIsOKIfSomeRingsCanBeOpened(t *testing.T) {
 	h.next()
 	h.next()
 	if n := len(h.statuses); n > 0 {
-		t.Errorf("status %v of a component that works", h.status().Err())
+		t.Errorf("status is %v, want none", h.status().Err())
 	}
 }
 
@@ -88,7 +88,7 @@ const holdRing = "NIXL_OTEL_TEST_HOLD_RING"
 func TestMainOfTheOther(t *testing.T) {
 	path := os.Getenv(holdRing)
 	if path == "" {
-		t.Skip("only for TestAConsumerInAnotherProcess")
+		t.Skip("only for TestRingOfAnotherConsumerIsTakenOverWhenItExits")
 	}
 	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
 	if err != nil {

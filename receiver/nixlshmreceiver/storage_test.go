@@ -111,12 +111,12 @@ func TestTotalsAndStartTimesContinueWhenTheCollectorRestarts(t *testing.T) {
 			t.Errorf("%d bytes transmitted, want %d", got, want)
 		}
 		if before != nil && a.start != before.start {
-			t.Errorf("points start at %v, and started at %v", a.start, before.start)
+			t.Errorf("points start at %v, earlier ones at %v", a.start, before.start)
 		}
 		before = a
 	}
 	if store.open != 0 {
-		t.Errorf("%d clients of the storage are left open", store.open)
+		t.Errorf("%d clients of the storage extension are open", store.open)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestTotalsContinueAfterACrash(t *testing.T) {
 	}
 	killed := &memory{values: store.snapshot()}
 	if err := h.stop(); err == nil {
-		t.Error("the last collection was refused, and shutdown doesn't say so")
+		t.Error("shutdown reports no error although the last collection was rejected")
 	}
 
 	again := newHarness(t, dir, func(c *Config) { c.StorageID = &memoryID })

@@ -103,7 +103,7 @@ func exporterSeries(t *testing.T, m pmetric.Metrics) map[string]float64 {
 		case pmetric.MetricTypeHistogram:
 			for _, dp := range metric.Histogram().DataPoints().All() {
 				if dp.HasMin() || dp.HasMax() {
-					t.Errorf("%s has a minimum or a maximum, which no store has", name)
+					t.Errorf("%s has a minimum or a maximum, but stores have none", name)
 				}
 				list[name+"_count"+labelsWith(dp.Attributes(), "")] = float64(dp.Count())
 				list[name+"_sum"+labelsWith(dp.Attributes(), "")] = dp.Sum()
@@ -129,7 +129,7 @@ func addSeries(t *testing.T, list map[string]float64, name string, points pmetri
 	for _, dp := range points.All() {
 		key := name + labelsWith(dp.Attributes(), "")
 		if _, twice := list[key]; twice {
-			t.Errorf("%s is there twice", key)
+			t.Errorf("%s is reported twice", key)
 		}
 		list[key] = float64(dp.IntValue())
 	}

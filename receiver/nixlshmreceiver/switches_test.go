@@ -42,11 +42,11 @@ func TestEveryMetricCanBeDisabledSeparately(t *testing.T) {
 		want := maps.Clone(all)
 		conditional := name == "nixl.telemetry.ring.torn_groups" || name == "nixl.agent.up" // depends on the layout, or on the kernel
 		if !all[name] && !conditional {
-			t.Errorf("%s isn't reported while it is on", name)
+			t.Errorf("%s is enabled, but not reported", name)
 		}
 		delete(want, name)
 		if d := cmp.Diff(want, one(t, h.start().shutdown()).metrics()); d != "" {
-			t.Errorf("%s off (-want +got)\n%s", name, d)
+			t.Errorf("%s disabled (-want +got)\n%s", name, d)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestEveryResourceAttributeCanBeDisabledAndEnabled(t *testing.T) {
 			}
 		})
 		if _, ok := one(t, h.start().shutdown()).resource[name]; ok == attribute.Enabled {
-			t.Errorf("%s: switching it changes nothing", name)
+			t.Errorf("%s: enabling and disabling it changes nothing", name)
 		}
 	}
 }

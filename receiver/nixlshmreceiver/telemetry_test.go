@@ -106,7 +106,7 @@ func TestTelemetryCountsRingsByStateAndReason(t *testing.T) {
 	}
 	h.shutdown()
 	if got := sums(t, telemetry, "rings"); len(got) != 0 {
-		t.Errorf("after the shutdown rings are %v", got)
+		t.Errorf("rings after the shutdown: %v", got)
 	}
 }
 

@@ -34,7 +34,7 @@ func push(tb testing.TB, w *ringbuf.Writer, events ...ringbuf.Event) {
 		tb.Fatal(err)
 	}
 	if n != len(events) {
-		tb.Fatalf("%d of %d events fitted into the ring", n, len(events))
+		tb.Fatalf("only %d of %d events fit into the ring", n, len(events))
 	}
 }
 
