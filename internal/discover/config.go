@@ -17,37 +17,37 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Config says what a [Directory] looks for.
+// Config configures a [Directory].
 type Config struct {
-	Dir         string   // holds a ring per agent, named after the agent
+	Dir         string   // contains one ring per agent, named after the agent
 	Include     []string // doublestar patterns, relative to Dir; * if empty
 	Exclude     []string
 	Mode        ringbuf.Mode
 	AllowedUIDs []uint32 // owners whose rings are opened; any if empty
 	Rings       *Rings   // shared by all sources of one owner; must not be nil
 
-	// Identify adds what is known about the agent of a ring, such as its pod. If it
-	// is nil, the ring's path is the agent's ID.
+	// Identify sets the ID and the resource of a ring's agent, such as its pod. If
+	// it is nil, the agent's ID is the ring's path.
 	Identify func(drain.Agent, *ringbuf.Reader) drain.Agent
-	// WalkEvery is how often the directory is walked; ProbeInterval if zero.
+	// WalkEvery is the interval between walks; ProbeInterval if zero.
 	WalkEvery time.Duration
-	// Discovered says that the directory was discovered, as one of many. Changes are
-	// found by walks only, as the kernel allows a user 128 instances of inotify. That
-	// other directories show the same rings is nothing to report.
+	// Discovered marks a directory that was discovered. There may be many of these,
+	// and the kernel allows 128 inotify instances per user, so only walks find
+	// changes. Rings that another directory also contains aren't reported.
 	Discovered bool
 
-	// CloseExited has rings closed soon after their agents have exited: an open ring
-	// keeps its volume from being unmounted.
+	// CloseExited closes rings soon after their agents have exited, because an open ring
+	// prevents unmounting its volume.
 	CloseExited bool
 
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// OpenFolder opens a folder below Dir; ringbuf.OpenFolder if nil. If the
-	// directory is gone for good, the error is errGone.
+	// OpenFolder opens a folder below Dir; ringbuf.OpenFolder if nil. It returns
+	// errGone if the directory was removed with its container.
 	OpenFolder func(dir, name string) (*ringbuf.Folder, error)
 }
 
-// withDefaults fills in what isn't set and makes the directory absolute.
+// withDefaults sets defaults and makes the directory absolute.
 func (c Config) withDefaults() (_ Config, err error) {
 	if len(c.Include) == 0 {
 		c.Include = []string{"*"}
@@ -68,15 +68,15 @@ func (c Config) withDefaults() (_ Config, err error) {
 	return c, err
 }
 
-// CheckDirectories checks a list of directories. A directory that is listed
-// twice is an error, as a ring has one consumer.
+// CheckDirectories checks a list of directories. It rejects a directory that is
+// listed twice, because a ring has one consumer.
 func CheckDirectories(dirs []string) error {
 	seen := make(map[string]bool)
 	for _, dir := range dirs {
 		abs, err := filepath.Abs(dir)
 		switch {
 		case dir == "":
-			return errors.New("directories: one is empty: write a path, such as /run/nixl")
+			return errors.New("directories: a path is empty: write a path, such as /run/nixl")
 		case err != nil:
 			return fmt.Errorf("directories: %s: %w", dir, err)
 		case seen[abs]:
@@ -87,22 +87,22 @@ func CheckDirectories(dirs []string) error {
 	return nil
 }
 
-// CheckPatterns checks a list of doublestar patterns; key is its name in the
-// error. A pattern that can't match the name of any ring is an error.
+// CheckPatterns checks a list of doublestar patterns. It rejects a pattern that
+// can't match the name of any ring. The error names the list as key.
 func CheckPatterns(key string, patterns []string) error {
 	var errs []error
 	for _, p := range patterns {
 		if !doublestar.ValidatePattern(p) {
 			errs = append(errs, fmt.Errorf("%s: %q is not a valid pattern", key, p))
-		} else if why := unmatchable(p); why != "" {
-			errs = append(errs, fmt.Errorf("%s: %q %s: patterns match names relative to the directory, such as *, decode-* or pod/**", key, p, why))
+		} else if reason := unmatchable(p); reason != "" {
+			errs = append(errs, fmt.Errorf("%s: %q %s: patterns match names relative to the directory, such as *, decode-* or pod/**", key, p, reason))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// unmatchable returns why a pattern matches nothing, or "". Names of rings are
-// relative and clean.
+// unmatchable returns the reason why a pattern matches nothing, or "" if it may
+// match. Names of rings are relative and clean.
 func unmatchable(pattern string) string {
 	parts := strings.Split(pattern, "/")
 	switch {
@@ -115,19 +115,20 @@ func unmatchable(pattern string) string {
 	case parts[len(parts)-1] == "":
 		return "ends with a slash"
 	case slices.Contains(parts, "."), slices.Contains(parts, ".."), slices.Contains(parts, ""):
-		return "has a part that a clean path can't have"
+		return `contains ".", ".." or an empty path element`
 	default:
 		return ""
 	}
 }
 
-// wants reports whether a name relative to the directory is to be opened.
-func (c *Config) wants(name string) bool {
+// matches reports whether the include and exclude patterns select a name relative to
+// the directory.
+func (c *Config) matches(name string) bool {
 	return matchesAny(c.Include, name) && !matchesAny(c.Exclude, name)
 }
 
-// leadsInto reports whether a pattern can match a name in a folder.
-func (c *Config) leadsInto(folder string) bool {
+// mayContain reports whether a pattern can match a name in folder.
+func (c *Config) mayContain(folder string) bool {
 	if matchesAny(c.Exclude, folder) {
 		return false
 	}

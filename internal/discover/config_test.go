@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// A pattern that can match no name is an error, one that can match some isn't.
-func TestPatternsThatMatchNothing(t *testing.T) {
+func TestCheckPatternsRejectsPatternsThatMatchNothing(t *testing.T) {
 	names := []string{"x", "abs", "pod/x", "pod", ".x", "..x", "pod/.x", "x."}
 	for pattern, why := range map[string]string{
 		"":         "matches nothing",
@@ -17,10 +16,10 @@ func TestPatternsThatMatchNothing(t *testing.T) {
 		"/**":      "begins with a slash",
 		"/{abs,x}": "begins with a slash",
 		"pod/":     "ends with a slash",
-		"../x":     "has a part",
-		"./x":      "has a part",
-		"pod//x":   "has a part",
-		"**/../x":  "has a part",
+		"../x":     "empty path element",
+		"./x":      "empty path element",
+		"pod//x":   "empty path element",
+		"**/../x":  "empty path element",
 		"[":        "is not a valid pattern",
 		"*":        "", "**": "", "..x": "", "x.": "", "pod/.*": "", "{pod,/abs}/x": "", "po{d/x,d/.x}": "",
 	} {

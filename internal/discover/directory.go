@@ -21,10 +21,9 @@ import (
 type Directory struct {
 	tracker
 
-	config    Config
 	walks     uint64
-	walked    time.Time // the last time
-	cut       bool      // the last walk didn't come to the end
+	lastWalk  time.Time
+	truncated bool // the last walk reached its limit
 	inotify   *fsnotify.Watcher
 	events    chan fsnotify.Event
 	errors    chan error
@@ -34,81 +33,81 @@ type Directory struct {
 	worker *Worker
 }
 
-// New returns a Directory that sends what it finds. It calls send on its own
-// goroutine. The configuration must be valid, see [CheckDirectories] and
-// [CheckPatterns]. Nothing is opened before Start.
+// New returns a Directory. It passes messages to send, on the directory's goroutine.
+// The configuration must be valid; see [CheckDirectories] and [CheckPatterns].
+// Nothing is opened before Start.
 func New(cfg Config, send func(drain.Message), notices *notice.Reporter) (*Directory, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	d := &Directory{config: cfg}
-	d.worker = NewWorker(cfg.Now, d.hangs)
-	d.tracker = newTracker(&d.config, send, notices, d)
+	d := &Directory{}
+	d.worker = NewWorker(cfg.Now, d.reportHang)
+	d.tracker = newTracker(cfg, send, notices, d)
 	return d, nil
 }
 
-// Start begins to look for rings. It doesn't wait for the first walk.
+// Start starts the search for rings. It doesn't wait for the first walk.
 func (d *Directory) Start() { d.worker.Start(d.run) }
 
-// Look walks the directory now, asks who has the rings open, and then calls done
-// on the directory's goroutine. By then everything that it found was sent.
-func (d *Directory) Look(done func()) {
-	look := func() {
-		d.tick()
+// Refresh walks the directory, probes the rings, and then calls done on the
+// directory's goroutine. All messages about what it finds are sent before that.
+func (d *Directory) Refresh(done func()) {
+	submitted := d.worker.Submit(func() {
+		d.refresh()
 		done()
-	}
-	if !d.worker.Ask(look) {
+	})
+	if !submitted {
 		done()
 	}
 }
 
-// Stop ends the search and closes the rings that were given back. It waits for
-// that until ctx ends, as the directory may hang. Call it after the owner has
-// given up its rings: those that it gives up later are closed without anybody
-// waiting for that. It is safe to call twice, and before Start.
+// Stop stops the search and closes the rings that the owner has returned. Because
+// the file system may hang, it waits only until ctx ends. Call Stop after the owner
+// has returned its rings: rings returned later are closed in the background. Stop
+// may be called more than once, and before Start.
 func (d *Directory) Stop(ctx context.Context) error {
 	if err := d.worker.Stop(ctx); err != nil {
-		return fmt.Errorf("stop watching %s: its file system doesn't answer: %w", d.cfg.Dir, err)
+		return fmt.Errorf("stop watching %s: file system is not responding: %w", d.cfg.Dir, err)
 	}
 	return nil
 }
 
-// State returns what the directory has found. It never blocks.
+// State returns the state of the directory. It never blocks.
 func (d *Directory) State() State {
 	s := d.tracker.State()
-	if hangs := d.worker.Hangs(); hangs > 0 {
-		s.Missing = errors.Join(s.Missing, fmt.Errorf("%s: file system hasn't answered for %v", d.cfg.Dir, hangs))
+	if hung := d.worker.HungFor(); hung > 0 {
+		s.Missing = errors.Join(s.Missing, fmt.Errorf("%s: file system has not responded for %v", d.cfg.Dir, hung))
 	}
 	return s
 }
 
 // Close implements [drain.Source].
-func (d *Directory) Close(r *ringbuf.Reader) { d.ask(r, func() { d.closed(r) }) }
+func (d *Directory) Close(r *ringbuf.Reader) { d.submit(r, func() { d.closed(r) }) }
 
 // Reopen implements [drain.Source].
-func (d *Directory) Reopen(a drain.Agent, r *ringbuf.Reader) { d.ask(r, func() { d.reopen(a, r) }) }
+func (d *Directory) Reopen(a drain.Agent, r *ringbuf.Reader) { d.submit(r, func() { d.reopen(a, r) }) }
 
 // Retire implements [drain.Source].
 func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) {
-	if !d.worker.Ask(func() { d.retire(a, r) }) {
-		d.config.Rings.Leave(a.ID)
+	if !d.worker.Submit(func() { d.retire(a, r) }) {
+		d.cfg.Rings.Remove(a.ID)
 		go d.closeRing(r)
 	}
 }
 
 // Reject implements [drain.Source].
-func (d *Directory) Reject(a drain.Agent, r *ringbuf.Reader) { d.ask(r, func() { d.reject(a, r) }) }
+func (d *Directory) Reject(a drain.Agent, r *ringbuf.Reader) { d.submit(r, func() { d.reject(a, r) }) }
 
-// ask has something done about a ring. If nobody is left to do it, the ring is
-// only closed.
-func (d *Directory) ask(r *ringbuf.Reader, fn func()) {
-	if !d.worker.Ask(fn) {
+// submit runs fn on the directory's goroutine. If that has ended, it only closes
+// the ring.
+func (d *Directory) submit(r *ringbuf.Reader, fn func()) {
+	if !d.worker.Submit(fn) {
 		go d.closeRing(r)
 	}
 }
 
-// run looks for rings until ctx ends.
+// run is the directory's goroutine.
 func (d *Directory) run(ctx context.Context) {
 	walk, retry, resume := time.NewTimer(0), time.NewTimer(maxRetry), time.NewTimer(maxRetry)
 	if !d.cfg.Discovered {
@@ -118,10 +117,10 @@ func (d *Directory) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			continue
-		case <-d.worker.Asked():
-			d.worker.Do(d.answer)
+		case <-d.worker.Submitted():
+			d.worker.Do(d.runSubmitted)
 		case <-walk.C:
-			d.worker.Do(d.tick)
+			d.worker.Do(d.refresh)
 			walk.Reset(d.cfg.WalkEvery)
 		case <-retry.C:
 			d.worker.Do(d.wakeDue)
@@ -144,37 +143,39 @@ func (d *Directory) run(ctx context.Context) {
 		retry.Reset(d.untilDue())
 	}
 	d.worker.Do(d.end)
-	d.checking.Wait()
+	d.sharedCheck.Wait()
 }
 
-func (d *Directory) hangs() {
+func (d *Directory) reportHang() {
 	d.notices.Report(notice.Notice{
 		Kind: notice.DirectoryHangs, Level: slog.LevelError, Path: d.cfg.Dir,
-		Text: fmt.Sprintf("file system hasn't answered for %v; until it does, no new rings and no restarts are found in this directory; check the file system", HangsAfter),
+		Text: fmt.Sprintf("file system has not responded for %v; new rings and restarts in this directory are not discovered until it does; check the file system", HangTimeout),
 	})
 }
 
-func (d *Directory) tick() {
+// refresh does the periodic work.
+func (d *Directory) refresh() {
 	if d.stopped {
 		return
 	}
 	d.walk()
-	d.attend()
+	d.probeAll()
 	d.checkShared()
 }
 
-// answer does what was asked.
-func (d *Directory) answer() {
-	d.worker.Answer(false)
+// runSubmitted runs the submitted functions. An abandoned directory ends once its
+// rings are closed.
+func (d *Directory) runSubmitted() {
+	d.worker.RunSubmitted(false)
 	if d.stopped && d.State().Open == 0 {
 		d.worker.Cancel()
 	}
 }
 
-// leave says that the directory is gone, with everything that had it open. It ends
-// the search; the directory's goroutine ends once its rings are closed.
-func (d *Directory) leave() {
-	d.worker.Ask(func() {
+// abandon stops the search because the directory was removed together with every
+// process that had it open. The directory's goroutine ends once its rings are closed.
+func (d *Directory) abandon() {
+	d.worker.Submit(func() {
 		d.stopped = true
 		for _, r := range d.records {
 			if r.ring != nil {
@@ -184,11 +185,11 @@ func (d *Directory) leave() {
 	})
 }
 
-// end closes what the owner has given back, and opens nothing any more.
+// end closes the rings that the owner has returned. Nothing is opened afterwards.
 func (d *Directory) end() {
 	d.stopped = true
 	if d.inotify != nil {
 		_ = d.inotify.Close()
 	}
-	d.worker.Answer(true)
+	d.worker.RunSubmitted(true)
 }

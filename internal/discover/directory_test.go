@@ -21,24 +21,24 @@ import (
 )
 
 // start starts a directory, and stops it when the test ends.
-func start(t *testing.T, x *world, d *Directory) {
+func start(t *testing.T, x *fixture, d *Directory) {
 	t.Helper()
 	d.Start()
 	t.Cleanup(func() {
-		x.owner.giveUp()
+		x.owner.returnRings()
 		if err := d.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 		if n := d.State().Open; n != 0 {
-			t.Errorf("%d rings stay open", n)
+			t.Errorf("%d rings are still open", n)
 		}
 	})
 }
 
 func realTime(c *Config) { c.Now = nil }
 
-func TestDirectoryFindsNewRingsAndRestarts(t *testing.T) {
-	x := newWorld(t)
+func TestDirectoryDiscoversNewRingsAndRestarts(t *testing.T) {
+	x := newFixture(t)
 	d := x.directory(realTime)
 	start(t, x, d)
 	ring := x.ring("late", ringbuf.V4, 64)
@@ -54,9 +54,9 @@ func TestDirectoryFindsNewRingsAndRestarts(t *testing.T) {
 	await(x.owner, func(m drain.Removed) bool { return m.ID == ring.Path() })
 }
 
-// An agent's exit shows within 5 seconds.
-func TestDirectoryFindsExitInTime(t *testing.T) {
-	x := newWorld(t)
+// An exit must be detected within 5 seconds.
+func TestDirectoryDetectsExitInTime(t *testing.T) {
+	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 8)
 	d := x.directory(realTime)
 	start(t, x, d)
@@ -67,13 +67,13 @@ func TestDirectoryFindsExitInTime(t *testing.T) {
 	}
 	await(x.owner, func(m drain.Attended) bool { return m.Known && !m.Open })
 	if took := time.Since(before); took > 5*time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("detecting the exit took %v", took)
 	}
 }
 
-// Two agents with one name have one ring, and reset it for each other.
-func TestAgentsWithOneNameAreReported(t *testing.T) {
-	x := newWorld(t)
+// Two agents with the same name share a ring, and each start resets it.
+func TestAgentsThatShareARingAreReported(t *testing.T) {
+	x := newFixture(t)
 	first := startAgent(t, x.path("agent"))
 	d := x.directory(nil)
 	x.round(d)
@@ -84,19 +84,18 @@ func TestAgentsWithOneNameAreReported(t *testing.T) {
 	x.owner.mu.Lock()
 	delete(x.owner.open, m.Agent.Path)
 	x.owner.mu.Unlock()
-	d.Reopen(m.Agent, m.Reader) // its owner finds a restart
+	d.Reopen(m.Agent, m.Reader) // the owner detects a restart
 	x.round(d)
-	d.checking.Wait()
-	told := x.told(d, notice.RingShared)
-	if len(told) != 1 || told[0].Path != m.Agent.Path ||
-		!strings.Contains(told[0].Text, strconv.Itoa(first)) || !strings.Contains(told[0].Text, strconv.Itoa(second)) {
-		t.Errorf("notices are %v, agents are %d and %d", told, first, second)
+	d.sharedCheck.Wait()
+	reported := x.noticesOf(d, notice.RingShared)
+	if len(reported) != 1 || reported[0].Path != m.Agent.Path ||
+		!strings.Contains(reported[0].Text, strconv.Itoa(first)) || !strings.Contains(reported[0].Text, strconv.Itoa(second)) {
+		t.Errorf("notices = %v, agents = %d and %d", reported, first, second)
 	}
 }
 
-// A ring that one process has, and forks of it, isn't shared.
-func TestRestartOfOneAgentIsNotReported(t *testing.T) {
-	x := newWorld(t)
+func TestRestartOfSingleAgentIsNotReportedAsShared(t *testing.T) {
+	x := newFixture(t)
 	startAgent(t, x.path("agent"))
 	d := x.directory(nil)
 	x.round(d)
@@ -104,29 +103,31 @@ func TestRestartOfOneAgentIsNotReported(t *testing.T) {
 	delete(x.owner.open, m.Agent.Path)
 	d.Reopen(m.Agent, m.Reader)
 	x.round(d)
-	d.checking.Wait()
-	if told := x.told(d, notice.RingShared); len(told) != 0 {
-		t.Errorf("notices are %v", told)
+	d.sharedCheck.Wait()
+	if reported := x.noticesOf(d, notice.RingShared); len(reported) != 0 {
+		t.Errorf("notices = %v", reported)
 	}
 }
 
-// hang is a file system that hangs once it is told to.
-type hang struct {
+// hangingFS is a file system that hangs after begin.
+type hangingFS struct {
 	mu      sync.Mutex
 	hanging bool
 	reached chan struct{}
 	ended   chan struct{}
 }
 
-func newHang() *hang { return &hang{reached: make(chan struct{}, 1), ended: make(chan struct{})} }
+func newHangingFS() *hangingFS {
+	return &hangingFS{reached: make(chan struct{}, 1), ended: make(chan struct{})}
+}
 
-func (h *hang) begin() {
+func (h *hangingFS) begin() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hanging = true
 }
 
-func (h *hang) OpenFolder(dir, name string) (*ringbuf.Folder, error) {
+func (h *hangingFS) OpenFolder(dir, name string) (*ringbuf.Folder, error) {
 	h.mu.Lock()
 	hanging := h.hanging
 	h.mu.Unlock()
@@ -140,9 +141,8 @@ func (h *hang) OpenFolder(dir, name string) (*ringbuf.Folder, error) {
 	return ringbuf.OpenFolder(dir, name)
 }
 
-// A directory that hangs costs what is new in it, and nothing else.
-func TestHungDirectoryDelaysNoOther(t *testing.T) {
-	x, h, rings := newWorld(t), newHang(), NewRings(10)
+func TestHungDirectoryDoesNotDelayOthers(t *testing.T) {
+	x, h, rings := newFixture(t), newHangingFS(), NewRings(10)
 	hung := x.directory(func(c *Config) { c.Now, c.Rings, c.Dir, c.OpenFolder = nil, rings, t.TempDir(), h.OpenFolder })
 	healthy := x.directory(func(c *Config) { c.Now, c.Rings = nil, rings })
 	h.begin()
@@ -167,17 +167,17 @@ func TestHungDirectoryDelaysNoOther(t *testing.T) {
 	}
 }
 
-// Rings that are given back while their directory hangs are closed once it
-// doesn't.
-func TestHungDirectoryBlocksNoOwner(t *testing.T) {
-	x, h := newWorld(t), newHang()
+// Rings that the owner returns while the directory hangs are closed once the file
+// system responds.
+func TestHungDirectoryDoesNotBlockOwner(t *testing.T) {
+	x, h := newFixture(t), newHangingFS()
 	x.ring("agent", ringbuf.V4, 16)
 	d := x.directory(func(c *Config) { c.Now, c.OpenFolder = nil, h.OpenFolder })
 	d.Start()
 	await(x.owner, func(drain.Opened) bool { return true })
 	h.begin()
 	<-h.reached
-	x.owner.giveUp()
+	x.owner.returnRings()
 	if n := d.State().Open; n != 1 {
 		t.Errorf("%d rings are open", n)
 	}
@@ -190,31 +190,29 @@ func TestHungDirectoryBlocksNoOwner(t *testing.T) {
 	}
 }
 
-// A directory that hangs for long is reported.
 func TestHangIsReported(t *testing.T) {
-	x := newWorld(t)
+	x := newFixture(t)
 	d := x.directory(nil)
 	d.worker.Do(func() {
 		if err := d.State().Missing; err != nil {
-			t.Errorf("state is %v at once", err)
+			t.Errorf("state = %v at once", err)
 		}
-		x.pass(HangsAfter)
-		d.hangs()
+		x.advance(HangTimeout)
+		d.reportHang()
 		if err := d.State().Missing; err == nil || !strings.Contains(err.Error(), x.dir) {
-			t.Errorf("state is %v", err)
+			t.Errorf("state = %v", err)
 		}
 	})
 	if err := d.State().Missing; err != nil {
-		t.Errorf("state is %v afterwards", err)
+		t.Errorf("state = %v afterwards", err)
 	}
-	if told := x.told(d, notice.DirectoryHangs); len(told) != 1 || told[0].Path != x.dir {
-		t.Errorf("notices are %v", told)
+	if reported := x.noticesOf(d, notice.DirectoryHangs); len(reported) != 1 || reported[0].Path != x.dir {
+		t.Errorf("notices = %v", reported)
 	}
 }
 
-// A ring that its owner gives up after the directory has stopped is closed.
-func TestRingIsClosedAfterStop(t *testing.T) {
-	x := newWorld(t)
+func TestRingReturnedAfterStopIsClosed(t *testing.T) {
+	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 16)
 	d := x.directory(realTime)
 	d.Start()
@@ -225,10 +223,10 @@ func TestRingIsClosedAfterStop(t *testing.T) {
 	if err := d.Stop(t.Context()); err != nil {
 		t.Errorf("the second Stop returns %v", err)
 	}
-	x.owner.giveUp()
+	x.owner.returnRings()
 	for deadline := time.Now().Add(30 * time.Second); d.State().Open != 0; runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatal("the ring stays open")
+			t.Fatal("the ring is still open")
 		}
 	}
 	r, err := ringbuf.OpenReader(ring.Path(), ringbuf.Consume)
@@ -238,8 +236,8 @@ func TestRingIsClosedAfterStop(t *testing.T) {
 	_ = r.Close()
 }
 
-func TestStopBeforeStart(t *testing.T) {
-	d := newWorld(t).directory(nil)
+func TestStopBeforeStartSucceeds(t *testing.T) {
+	d := newFixture(t).directory(nil)
 	if err := d.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}

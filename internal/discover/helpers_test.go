@@ -18,8 +18,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// world is a directory of rings, a clock, an owner, and what is reported.
-type world struct {
+// fixture is a directory of rings with a clock, an owner, and the reported notices.
+type fixture struct {
 	t     *testing.T
 	dir   string
 	owner *owner
@@ -29,35 +29,37 @@ type world struct {
 	notices []notice.Notice
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	x := &world{t: t, dir: t.TempDir(), now: time.Unix(1_800_000_000, 0)}
+	x := &fixture{t: t, dir: t.TempDir(), now: time.Unix(1_800_000_000, 0)}
 	x.owner = newOwner(t)
 	return x
 }
 
-func (x *world) clock() time.Time {
+func (x *fixture) clock() time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.now
 }
 
-func (x *world) pass(d time.Duration) {
+func (x *fixture) advance(d time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.now = x.now.Add(d)
 }
 
-func (x *world) report(n notice.Notice) {
+func (x *fixture) report(n notice.Notice) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.notices = append(x.notices, n)
 }
 
-// told returns the notices of a kind.
-func (x *world) told(d *Directory, k notice.Kind) []notice.Notice { return x.toldBy(d.notices, k) }
+// noticesOf returns the notices of a kind.
+func (x *fixture) noticesOf(d *Directory, k notice.Kind) []notice.Notice {
+	return x.noticesFrom(d.notices, k)
+}
 
-func (x *world) toldBy(r *notice.Reporter, k notice.Kind) (list []notice.Notice) {
+func (x *fixture) noticesFrom(r *notice.Reporter, k notice.Kind) (list []notice.Notice) {
 	r.Flush()
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -69,9 +71,9 @@ func (x *world) toldBy(r *notice.Reporter, k notice.Kind) (list []notice.Notice)
 	return list
 }
 
-// directory returns a Directory, which isn't started: tests make it walk, unless
-// they are about its goroutine.
-func (x *world) directory(change func(*Config)) *Directory {
+// directory returns a Directory that isn't started. Most tests call its methods
+// instead.
+func (x *fixture) directory(change func(*Config)) *Directory {
 	x.t.Helper()
 	cfg := Config{Dir: x.dir, Now: x.clock, Rings: NewRings(1000)}
 	if change != nil {
@@ -83,7 +85,7 @@ func (x *world) directory(change func(*Config)) *Directory {
 		x.t.Fatal(err)
 	}
 	x.t.Cleanup(func() {
-		x.owner.giveUp()
+		x.owner.returnRings()
 		d.end()
 		reporter.Close()
 	})
@@ -97,8 +99,8 @@ func (c *Config) now() func() time.Time {
 	return c.Now
 }
 
-// ring creates a ring, as an agent that starts does.
-func (x *world) ring(name string, layout ringbuf.Layout, capacity int) *ringbuf.Writer {
+// ring creates a ring as a starting agent does.
+func (x *fixture) ring(name string, layout ringbuf.Layout, capacity int) *ringbuf.Writer {
 	x.t.Helper()
 	w, err := ringbuf.Create(filepath.Join(x.dir, name), layout, capacity)
 	if err != nil {
@@ -108,9 +110,9 @@ func (x *world) ring(name string, layout ringbuf.Layout, capacity int) *ringbuf.
 	return w
 }
 
-func (x *world) path(name string) string { return filepath.Join(x.dir, name) }
+func (x *fixture) path(name string) string { return filepath.Join(x.dir, name) }
 
-// push writes n transmissions of a byte each.
+// push writes n events.
 func push(t *testing.T, w *ringbuf.Writer, n int) {
 	t.Helper()
 	for range n {
@@ -141,8 +143,7 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// owner stands in for package drain: it counts events, and gives rings back as
-// package drain does.
+// owner replaces package drain: it counts events and returns rings in the same way.
 type owner struct {
 	t *testing.T
 
@@ -176,7 +177,7 @@ func (o *owner) send(m drain.Message) {
 	}
 }
 
-// read counts what is in a ring, and has it reopened if its agent restarted.
+// read counts the events in a ring, and asks to reopen it if its agent restarted.
 func (o *owner) read(m drain.Opened) {
 	_, err := m.Reader.Read(1<<20, func(b ringbuf.Batch) { o.counts[m.Agent.Path] += b.Len() })
 	if err == nil {
@@ -214,8 +215,8 @@ func (o *owner) retire(path string) {
 	m.From.Retire(m.Agent, m.Reader)
 }
 
-// giveUp gives all rings back.
-func (o *owner) giveUp() {
+// returnRings returns all rings to their directories.
+func (o *owner) returnRings() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for path, m := range o.open {
@@ -224,8 +225,8 @@ func (o *owner) giveUp() {
 	}
 }
 
-// got returns the messages since the last call.
-func (o *owner) got() []drain.Message {
+// takeMessages returns the messages since the last call.
+func (o *owner) takeMessages() []drain.Message {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	messages := o.messages
@@ -233,8 +234,7 @@ func (o *owner) got() []drain.Message {
 	return messages
 }
 
-// count returns how many messages of one type have arrived since the last call
-// of got.
+// count returns the number of messages of a type since the last call of takeMessages.
 func count[M drain.Message](o *owner) (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -246,29 +246,28 @@ func count[M drain.Message](o *owner) (n int) {
 	return n
 }
 
-// await waits for a message that fits.
-func await[M drain.Message](o *owner, fits func(M) bool) M {
+// await waits for a message for which match returns true.
+func await[M drain.Message](o *owner, match func(M) bool) M {
 	o.t.Helper()
 	deadline := time.After(30 * time.Second)
 	for {
 		select {
 		case m := <-o.arrived:
-			if m, ok := m.(M); ok && fits(m) {
+			if m, ok := m.(M); ok && match(m) {
 				return m
 			}
 		case <-deadline:
-			o.t.Fatal("no message arrives")
+			o.t.Fatal("no matching message arrived")
 		}
 	}
 }
 
-// round is what the goroutine of a Directory does every few seconds, with what
-// its owner does at the same time.
-func (x *world) round(d *Directory) map[string]int {
+// round does the periodic work of a Directory and of its owner once.
+func (x *fixture) round(d *Directory) map[string]int {
 	x.t.Helper()
-	d.answer()
-	d.tick()
+	d.runSubmitted()
+	d.refresh()
 	counts := x.owner.drain()
-	d.answer()
+	d.runSubmitted()
 	return counts
 }

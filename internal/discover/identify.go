@@ -16,22 +16,22 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// IdentifyBy lists what identifies an agent that was discovered in a container. An
-// agent with the same values as one that has exited continues its totals.
+// IdentifyBy lists the parts of the identity of a discovered agent. An agent that has
+// the same identity as one that has exited continues its totals.
 type IdentifyBy []string
 
 // The parts of an identity.
 const (
-	ByAgent     = "agent"     // the path of its ring, as the agent sees it
+	ByAgent     = "agent"     // the path of the ring, as the agent sees it
 	ByPod       = "pod"       // the pod's UID; without a pod, the container's ID
 	ByContainer = "container" // the container's ID
 	ByRank      = "rank"      // the resource attribute nixl.local_rank
 )
 
-// DefaultIdentifyBy tells agents with one name in different pods apart.
+// DefaultIdentifyBy distinguishes agents that have the same name in different pods.
 var DefaultIdentifyBy = IdentifyBy{ByPod, ByAgent}
 
-// Check returns what is wrong with the list.
+// Check returns an error if the list is empty, repeats a part, or has an unknown one.
 func (by IdentifyBy) Check() error {
 	if len(by) == 0 {
 		return errors.New("identify_by: list at least one of agent, pod, container and rank")
@@ -54,17 +54,17 @@ var Reserved = []string{
 	semconv.K8SPodUID, semconv.ContainerID, semconv.ProcessPID, semconv.ProcessExecutableName,
 }
 
-// origin is what is known about where a ring was found. What the kernel or the
-// kubelet says wins over what the agent's environment says.
+// origin describes where a ring was found.
 type origin struct {
 	pod, container string
-	// namespace is the mount namespace, "" for the host's: a sandbox without a
-	// container runtime has files of its own too.
+	// namespace is the mount namespace; "" for the host's. A sandbox without a
+	// container runtime also has its own mount namespace.
 	namespace string
 	resource  []attribute.KeyValue
 }
 
-// identify sets the ID and the resource of an agent.
+// identify sets the ID and the resource of an agent. The pod and the container from
+// the kernel or the kubelet replace those from the agent's environment.
 func (by IdentifyBy) identify(a drain.Agent, o origin) drain.Agent {
 	all := slices.Clone(o.resource)
 	if o.pod != "" {
@@ -78,8 +78,8 @@ func (by IdentifyBy) identify(a drain.Agent, o origin) drain.Agent {
 	return a
 }
 
-// id returns the ID of an agent. An agent is identified by the path of its ring
-// where that is asked for, and in place of whatever isn't known.
+// id returns the ID of an agent. It contains the path of the ring if by lists
+// ByAgent, or if another part of by isn't known.
 func (by IdentifyBy) id(a drain.Agent, o origin) string {
 	rank, _ := a.Resource.Value(semconv.LocalRank)
 	known := map[string]string{
@@ -96,7 +96,7 @@ func (by IdentifyBy) id(a drain.Agent, o origin) string {
 			parts = append(parts, part+" "+strings.ReplaceAll(value, "\x00", ""))
 		}
 	}
-	if byAgent { // without other parts, it is the ID of a ring in a directory that is configured
+	if byAgent { // without other parts, this is the ID of a ring in a configured directory
 		parts = append(parts, a.Dir+"/"+a.Name)
 	}
 	return strings.Join(parts, " ")

@@ -15,18 +15,18 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Kubelet finds the emptyDir volumes of the pods of a node, in the directory
-// where the kubelet keeps them:
+// Kubelet finds the emptyDir volumes of the pods on a node, in the directory where
+// the kubelet keeps them:
 //
 //	<pod UID>/volumes/kubernetes.io~empty-dir/<volume>
 //
-// The pods can write to the volumes only.
+// Pods can write only to the volumes, not to the folders above them.
 type Kubelet struct {
-	Pods    string   // the kubelet's directory
-	Volumes []string // doublestar patterns of the volumes' names
+	Pods    string   // the kubelet's directory of pods
+	Volumes []string // doublestar patterns of volume names
 }
 
-// Finder returns a Finder of the volumes.
+// Finder returns a Finder that finds the volumes.
 func (k Kubelet) Finder(by IdentifyBy) Finder { return kubelet{k, by} }
 
 type kubelet struct {
@@ -34,27 +34,28 @@ type kubelet struct {
 	by IdentifyBy
 }
 
-// DefaultKubeletPods is where the kubelet keeps the directories of pods.
+// DefaultKubeletPods is the kubelet's default directory of pods.
 const DefaultKubeletPods = "/var/lib/kubelet/pods"
 
-// maxPods bounds a search. The kubelet runs 110 pods by default.
+// maxPods limits the number of pods, and of volumes per pod, in a search. The kubelet
+// runs up to 110 pods by default.
 const maxPods = 4096
 
 // Name implements [Finder].
 func (k kubelet) Name() string { return k.Pods }
 
 // Find implements [Finder].
-func (k kubelet) Find(time.Time) (map[string]Place, error) {
-	pods, err := list(k.Pods, ".")
+func (k kubelet) Find(time.Time) (map[string]Location, error) {
+	pods, err := subfolders(k.Pods, ".")
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of this node: %w", err)
 	}
-	found := make(map[string]Place)
+	found := make(map[string]Location)
 	var errs []error
 	for _, pod := range pods {
 		volumes := filepath.Join(pod, "volumes", "kubernetes.io~empty-dir")
-		names, err := list(k.Pods, volumes)
-		if err != nil && !isAbsent(err) { // a pod may have no such volume, or be gone
+		names, err := subfolders(k.Pods, volumes)
+		if err != nil && !isAbsent(err) { // a pod may have no such volumes, or have been deleted
 			errs = append(errs, err)
 		}
 		for _, name := range names {
@@ -67,8 +68,8 @@ func (k kubelet) Find(time.Time) (map[string]Place, error) {
 	return found, errors.Join(errs...)
 }
 
-// list returns the names of the folders in a folder.
-func list(dir, folder string) (names []string, err error) {
+// subfolders returns the names of the folders in a folder.
+func subfolders(dir, folder string) (names []string, err error) {
 	f, err := ringbuf.OpenFolder(dir, folder)
 	if err != nil {
 		return nil, err

@@ -13,10 +13,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary be an agent, too.
+// TestMain runs the test binary as an agent if agentVariable is set.
 func TestMain(m *testing.M) {
 	if path := os.Getenv(agentVariable); path != "" {
-		if err := beAgent(path); err != nil {
+		if err := runAgent(path); err != nil {
 			fmt.Fprintln(os.Stderr, "agent:", err)
 			os.Exit(1)
 		}

@@ -17,41 +17,39 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// A ring that is renamed goes on under the name that its agent has, in either
-// mode, whichever of the names is looked at first.
+// The order in which the names are checked doesn't matter.
 func TestRenamedRingKeepsItsAgent(t *testing.T) {
 	for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
 		for _, first := range []string{"agent", "renamed"} {
 			t.Run(mode.String()+", "+first, func(t *testing.T) {
-				x := newWorld(t)
+				x := newFixture(t)
 				ring := x.ring("agent", ringbuf.V4, 16)
 				push(t, ring, 1)
 				d := x.directory(func(c *Config) { c.Mode = mode })
 				x.round(d)
 				renamed := x.path("renamed")
 				rename(t, ring.Path(), renamed)
-				d.visit(d.record(first))
+				d.checkPath(d.record(first))
 				push(t, ring, 2)
 				x.round(d)
 				if diff := cmp.Diff(map[string]int{"agent": 3}, x.round(d)); diff != "" {
 					t.Error(diff)
 				}
 				if s := d.State(); s.Open != 1 || len(s.Refused) != 0 {
-					t.Errorf("state is %+v", s)
+					t.Errorf("state = %+v", s)
 				}
-				told := x.told(d, notice.RingRenamed)
-				if len(told) != 1 || told[0].Path != renamed || !strings.Contains(told[0].Text, ring.Path()) {
-					t.Errorf("notices are %v", told)
+				reported := x.noticesOf(d, notice.RingRenamed)
+				if len(reported) != 1 || reported[0].Path != renamed || !strings.Contains(reported[0].Text, ring.Path()) {
+					t.Errorf("notices = %v", reported)
 				}
 			})
 		}
 	}
 }
 
-// What is left under the new name is no agent, once the old name has another
-// ring.
-func TestRenamedRingWhoseAgentRestartsUnderTheOldName(t *testing.T) {
-	x := newWorld(t)
+// The file under the new name has no agent.
+func TestRenamedRingIsDrainedWhenAgentRestartsUnderOldName(t *testing.T) {
+	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 16)
 	push(t, ring, 1)
 	d := x.directory(nil)
@@ -76,9 +74,9 @@ func TestRenamedRingWhoseAgentRestartsUnderTheOldName(t *testing.T) {
 	}
 }
 
-// If the agent of the renamed ring lives on, that is an agent.
-func TestRenamedRingWhoseNameAnotherAgentTakes(t *testing.T) {
-	x := newWorld(t)
+// The agent of the renamed ring is still running, so it is reported under its new name.
+func TestRenamedRingBecomesAgentWhenAnotherAgentTakesItsName(t *testing.T) {
+	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 16)
 	d := x.directory(nil)
 	x.round(d)
@@ -95,8 +93,8 @@ func TestRenamedRingWhoseNameAnotherAgentTakes(t *testing.T) {
 	}
 }
 
-func TestRingsThatSwapNames(t *testing.T) {
-	x := newWorld(t)
+func TestRingsThatSwapNamesKeepTheirAgents(t *testing.T) {
+	x := newFixture(t)
 	a, b := x.ring("a", ringbuf.V4, 16), x.ring("b", ringbuf.V4, 16)
 	d := x.directory(nil)
 	x.round(d)
@@ -112,15 +110,14 @@ func TestRingsThatSwapNames(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"a": 2, "b": 4}, x.round(d)); diff != "" {
 		t.Error(diff)
 	}
-	if told := x.told(d, notice.RingRefused); len(told) != 0 {
-		t.Errorf("notices are %v", told)
+	if reported := x.noticesOf(d, notice.RingRefused); len(reported) != 0 {
+		t.Errorf("notices = %v", reported)
 	}
 }
 
-// A ring with two names has one agent. The other name is free once the ring is
-// closed, for an agent that starts there.
-func TestRingWithTwoNames(t *testing.T) {
-	x := newWorld(t)
+// After the ring is closed, another agent may start under the second name.
+func TestRingWithTwoNamesIsOneAgent(t *testing.T) {
+	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 16)
 	d := x.directory(nil)
 	x.round(d)
@@ -139,19 +136,18 @@ func TestRingWithTwoNames(t *testing.T) {
 	x.owner.retire(ring.Path())
 	x.round(d)
 	if got := x.round(d); len(got) != 0 || d.State().Open != 0 {
-		t.Errorf("the ring is opened under its other name: %v", got)
+		t.Errorf("the ring was opened under its other name: %v", got)
 	}
 	push(t, x.ring("link", ringbuf.V4, 16), 2)
 	x.round(d)
 	if d.State().Open != 1 {
-		t.Errorf("state is %+v", d.State())
+		t.Errorf("state = %+v", d.State())
 	}
 }
 
-// The same file in two directories is one agent.
-func TestRingInTwoDirectories(t *testing.T) {
+func TestRingInTwoDirectoriesIsOneAgent(t *testing.T) {
 	for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
-		x := newWorld(t)
+		x := newFixture(t)
 		rings := NewRings(10)
 		ring := x.ring("agent", ringbuf.V4, 16)
 		other := t.TempDir()
@@ -167,8 +163,8 @@ func TestRingInTwoDirectories(t *testing.T) {
 		if got := x.round(second); len(x.owner.open) != 1 || got["agent"] != 1 {
 			t.Errorf("%v: %d rings are open, %v", mode, len(x.owner.open), got)
 		}
-		if told := x.told(second, notice.RingRenamed); len(told) != 1 {
-			t.Errorf("%v: notices are %v", mode, told)
+		if reported := x.noticesOf(second, notice.RingRenamed); len(reported) != 1 {
+			t.Errorf("%v: notices = %v", mode, reported)
 		}
 	}
 }

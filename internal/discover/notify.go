@@ -15,13 +15,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
-// maxEvents is how many events are kept until they are taken.
+// maxEvents limits the queue of events.
 const maxEvents = 1024
 
-// overflowPause is how long after a walk the next one comes if events were lost.
+// overflowPause is the minimum interval between two walks if events were lost.
 const overflowPause = ProbeInterval / 4
 
-// openNotifier opens inotify. Without it, walks find everything.
+// openNotifier opens inotify. If that fails, walks find all changes.
 func (d *Directory) openNotifier() {
 	w, err := fsnotify.NewBufferedWatcher(maxEvents)
 	if err != nil {
@@ -32,15 +32,15 @@ func (d *Directory) openNotifier() {
 	d.listen()
 }
 
-// listen takes events from now on.
+// listen starts or resumes the handling of events.
 func (d *Directory) listen() {
 	if d.inotify != nil {
 		d.events = d.inotify.Events
 	}
 }
 
-// watch asks for the changes in a folder. Each walk asks again, as the folder may
-// have been created anew; checking twice is no error.
+// watch subscribes to changes in a folder. Each walk calls it again, because the
+// folder may have been replaced. Watching a folder twice has no effect.
 func (d *Directory) watch(folder string) {
 	if d.inotify == nil {
 		return
@@ -58,27 +58,27 @@ func (d *Directory) notifyFailed(err error) {
 	d.notifyOff = true
 	d.notices.Report(notice.Notice{
 		Kind: notice.NotifyOff, Level: slog.LevelWarn, Path: d.cfg.Dir, Err: err,
-		Text: "inotify doesn't work, so new rings are found only within " + ProbeInterval.String() +
+		Text: "inotify doesn't work, so discovering a new ring takes up to " + ProbeInterval.String() +
 			"; raise fs.inotify.max_user_instances or max_user_watches",
 	})
 }
 
-// event handles a path that inotify has reported. It returns how long to pause
-// before the next event, in case a process makes them faster than they are useful.
+// event handles an event from inotify. It returns how long to wait before handling
+// the next one, because a process can cause events at a high rate.
 func (d *Directory) event(e fsnotify.Event) (pause time.Duration) {
 	name, err := filepath.Rel(d.cfg.Dir, e.Name)
-	if err != nil || !filepath.IsLocal(name) || !d.cfg.wants(name) ||
+	if err != nil || !filepath.IsLocal(name) || !d.cfg.matches(name) ||
 		d.records[e.Name] == nil && len(d.records) >= maxRecords {
-		return d.repeats.more(d.cfg.Now())
+		return d.repeats.add(d.cfg.Now())
 	}
 	if d.change(d.record(name), e.Op.Has(fsnotify.Create|fsnotify.Remove|fsnotify.Rename)) {
 		return 0
 	}
-	return d.repeats.more(d.cfg.Now())
+	return d.repeats.add(d.cfg.Now())
 }
 
-// untilWalk returns the time until the next walk after events were lost. It is
-// limited, because a process can overflow the queue all the time.
+// untilWalk returns the time until the next walk after events were lost. Walks have
+// a minimum interval because a process can overflow the queue repeatedly.
 func (d *Directory) untilWalk() time.Duration {
-	return max(d.walked.Add(overflowPause).Sub(d.cfg.Now()), 0)
+	return max(d.lastWalk.Add(overflowPause).Sub(d.cfg.Now()), 0)
 }

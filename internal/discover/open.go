@@ -14,20 +14,20 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// try opens the file at a path, which isn't the ring that the path has, unless
-// it is too early for that.
-func (t *tracker) try(f *ringbuf.Folder, r *record, info ringbuf.FileInfo) {
+// tryOpen opens the file of a path as the path's new ring, unless it is too early to
+// try.
+func (t *tracker) tryOpen(f *ringbuf.Folder, r *record, info ringbuf.FileInfo) {
 	now := t.cfg.Now()
-	holder := t.cfg.Rings.holder(info.ID)
+	holder := t.cfg.Rings.pathOf(info.ID)
 	switch {
 	case holder != "" && holder != r.Path:
-		t.otherName(r, holder)
+		t.noteAlias(r, holder)
 		return
-	case !r.worthTrying(info, now):
+	case !r.shouldTry(info, now):
 		return
-	case r.known && t.settles(r, info):
+	case r.known && t.waitToSettle(r, info):
 		return
-	case holder != "": // it was replaced, and has come back before it was closed
+	case holder != "": // the path's previous ring is back, and isn't closed yet
 		t.refuse(r, info, errHeld)
 		return
 	case !r.known && t.cfg.Rings.Full():
@@ -38,17 +38,18 @@ func (t *tracker) try(f *ringbuf.Folder, r *record, info ringbuf.FileInfo) {
 	if err == nil {
 		r.known, r.info = true, info
 		r.Agent = t.cfg.Identify(r.Agent, ring)
-		t.cfg.Rings.Admit(r.ID)
-		t.attach(r, ring)
+		t.cfg.Rings.Add(r.ID)
+		t.setState(r, open)
+		r.ring = ring
 		t.send(drain.Opened{Agent: r.Agent, Reader: ring, From: t.source})
 		t.opened()
-		t.probe(r) // the owner has to know whether it runs if another agent has its ID
+		t.probe(r) // if another agent has the same ID, the owner needs to know which one runs
 		return
 	}
 	switch {
-	case errors.Is(err, errLeft):
+	case errors.Is(err, errExited):
 		t.ignore(r, info)
-	case !isAbsent(err): // or it was removed just now
+	case !isAbsent(err): // a file that was just removed isn't refused
 		t.refuse(r, info, err)
 	}
 }
@@ -60,67 +61,67 @@ func (t *tracker) open(f *ringbuf.Folder, r *record) (*ringbuf.Reader, error) {
 		return nil, err
 	}
 	if (r.state == alias || r.state == ignored && t.cfg.CloseExited) && exited(ring) {
-		return nil, errors.Join(errLeft, ring.Close())
+		return nil, errors.Join(errExited, ring.Close())
 	}
-	if !t.cfg.Rings.Claim(ring.ID(), r.Path) { // the file was exchanged just now
+	if !t.cfg.Rings.Claim(ring.ID(), r.Path) { // the file was just replaced
 		return nil, errors.Join(errHeld, ring.Close())
 	}
 	return ring, nil
 }
 
-// exited reports whether a ring is what an agent has left: no other process has
-// it open, and nothing is in it.
+// exited reports whether the agent of a ring has exited and all its events are
+// counted: no other process has the ring open, and it is empty.
 func exited(ring *ringbuf.Reader) bool {
 	attended, err := ring.Attended()
 	return err == nil && !attended && ring.Idle()
 }
 
-// settles puts off opening a known agent's file that has just changed. It
-// doesn't for ever, as anyone may touch the file all the time.
-func (t *tracker) settles(r *record, info ringbuf.FileInfo) bool {
+// waitToSettle reports whether to postpone opening a known agent's file because it
+// changed only just now. The delay is limited because another process may touch the
+// file all the time.
+func (t *tracker) waitToSettle(r *record, info ringbuf.FileInfo) bool {
 	now := t.cfg.Now()
-	if !changedWithin(settling, info, now) {
+	if !changedWithin(settleTime, info, now) {
 		return false
 	}
-	t.enter(r, refused)
-	if now.Sub(r.since) >= settlingPatience {
+	t.setState(r, refused)
+	if now.Sub(r.since) >= settleTimeout {
 		return false
 	}
-	r.info, r.tried, r.wait = ringbuf.FileInfo{}, now, settling
+	r.info, r.tried, r.wait = ringbuf.FileInfo{}, now, settleTime
 	t.schedule(r)
 	return true
 }
 
-// otherName notes that a path is another name of a ring that is open. A running
-// agent keeps the name that its ring had when it was found, whatever becomes of
-// the file's name: totals that moved to another name would be counted twice by
-// whoever adds them up.
-func (t *tracker) otherName(r *record, holder string) {
-	t.enter(r, alias)
+// noteAlias marks a path as another name of an open ring. A running agent keeps the
+// name under which its ring was discovered, even if the file is renamed: if its
+// totals moved to another name, a sum over all agents would count them twice.
+func (t *tracker) noteAlias(r *record, holder string) {
+	t.setState(r, alias)
 	if t.cfg.Discovered && !strings.HasPrefix(holder, t.cfg.Dir+"/") {
 		return
 	}
 	t.reportOnce(r, notice.Notice{
 		Kind: notice.RingRenamed, Level: slog.LevelInfo,
-		Text: fmt.Sprintf("this is the ring of %s under another name; its agent is reported under that name until it restarts", holder),
+		Text: fmt.Sprintf("file is another name of the ring %s; the agent is reported under the original name until it restarts", holder),
 	})
 }
 
-// closeRing closes a ring that the owner has given up.
+// closeRing closes a ring that the owner has returned.
 func (t *tracker) closeRing(ring *ringbuf.Reader) {
 	if ring == nil {
 		return
 	}
 	id := ring.ID()
-	_ = ring.Close() // nothing was written, and nothing depends on it
+	_ = ring.Close() // an error has no consequences: nothing was written
 	t.cfg.Rings.Release(id)
 	t.mu.Lock()
 	t.rings--
 	t.mu.Unlock()
 }
 
-// closed closes a ring. If the path has no other, its file is
-// ignored until it changes, or the owner wants it reopened.
+// closed closes a ring. If it is the path's newest ring, the file is ignored until
+// it changes or the owner asks to reopen it.
 func (t *tracker) closed(ring *ringbuf.Reader) {
 	if r := t.records[ring.Path()]; r != nil && r.ring == ring {
 		r.ring = nil
@@ -131,7 +132,8 @@ func (t *tracker) closed(ring *ringbuf.Reader) {
 	t.closeRing(ring)
 }
 
-// reopen closes a ring and opens the path's file again, unless that is done.
+// reopen closes a ring and opens the path's file again, unless the path already has
+// a newer ring.
 func (t *tracker) reopen(a drain.Agent, ring *ringbuf.Reader) {
 	if ring != nil {
 		t.restarted[ring.ID()] = a.Path
@@ -143,28 +145,28 @@ func (t *tracker) reopen(a drain.Agent, ring *ringbuf.Reader) {
 	}
 	r.ring = nil
 	if r.state == open || r.state == ignored {
-		t.enter(r, refused)
+		t.setState(r, refused)
 		r.info, r.tried = ringbuf.FileInfo{}, t.cfg.Now()
 	}
-	t.visit(r)
+	t.checkPath(r)
 }
 
 // retire closes the ring of an agent that has exited.
 func (t *tracker) retire(a drain.Agent, ring *ringbuf.Reader) {
-	t.cfg.Rings.Leave(a.ID)
+	t.cfg.Rings.Remove(a.ID)
 	t.closeRing(ring)
 	r := t.records[a.Path]
 	if r == nil || r.ring != ring {
-		return // the owner is about to hear of the path's next ring
+		return // a message about the path's next ring is on its way to the owner
 	}
 	r.ring, r.known = nil, false
 	if r.state == open {
-		t.ignore(r, r.left)
+		t.ignore(r, r.exitInfo)
 	}
 }
 
-// reject closes a ring whose agent has the ID of another one, and tries again
-// later.
+// reject closes a ring whose agent has the ID of another running agent, and tries
+// again later.
 func (t *tracker) reject(a drain.Agent, ring *ringbuf.Reader) {
 	t.closeRing(ring)
 	r := t.records[a.Path]
@@ -173,7 +175,7 @@ func (t *tracker) reject(a drain.Agent, ring *ringbuf.Reader) {
 	}
 	r.ring, r.known = nil, false
 	if r.state == open {
-		wait := later(r.rejected, firstRetry)
+		wait := nextBackoff(r.rejected, firstRetry)
 		t.refuse(r, r.info, errIdentity)
 		r.rejected, r.wait = wait, wait
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 func TestRingsOfAllLayoutsAreOpened(t *testing.T) {
-	x := newWorld(t)
+	x := newFixture(t)
 	want := make(map[string]int)
 	for i, layout := range ringbuf.Layouts() {
 		push(t, x.ring(layout.String(), layout, 64), i+1)
@@ -32,11 +32,11 @@ func TestRingsOfAllLayoutsAreOpened(t *testing.T) {
 		t.Error(diff)
 	}
 	if s := d.State(); s.Open != len(want) || s.Missing != nil || len(s.Refused) != 0 {
-		t.Errorf("state is %+v", s)
+		t.Errorf("state = %+v", s)
 	}
 }
 
-func TestAgentThatRestartsGetsItsRingAgain(t *testing.T) {
+func TestRestartedRingIsReopened(t *testing.T) {
 	for name, tc := range map[string]struct {
 		layout   ringbuf.Layout
 		capacity int
@@ -49,17 +49,17 @@ func TestAgentThatRestartsGetsItsRingAgain(t *testing.T) {
 		"same size":    {ringbuf.V3, 16},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := newWorld(t)
+			x := newFixture(t)
 			push(t, x.ring("agent", ringbuf.V4, 16), 5)
 			d := x.directory(nil)
 			x.round(d)
-			x.pass(time.Second)
+			x.advance(time.Second)
 			restarted := x.ring("agent", tc.layout, tc.capacity)
 			x.round(d) // finds out
 			push(t, restarted, 3)
 			x.round(d)
 			if got := x.round(d)["agent"]; got != 8 {
-				t.Errorf("%d events of 8 are counted", got)
+				t.Errorf("counted %d events, want 8", got)
 			}
 			if r := x.owner.open[x.path("agent")].Reader; r.Layout() != tc.layout || r.Capacity() != tc.capacity {
 				t.Errorf("layout %v, %d slots", r.Layout(), r.Capacity())
@@ -68,13 +68,13 @@ func TestAgentThatRestartsGetsItsRingAgain(t *testing.T) {
 	}
 }
 
-// An agent that restarts sets its file's size, then the positions, then the rest
-// of the header. What the old header makes of the file in between is neither
-// opened nor reported, even if it fits by chance.
-func TestRestartingAgentIsWaitedFor(t *testing.T) {
+// An agent that restarts sets its file's size, then the positions, then the rest of
+// the header. In between, the file is neither opened nor reported, even if the old
+// header matches the new size by chance.
+func TestPartlyRestartedRingIsNotOpened(t *testing.T) {
 	for _, old := range []ringbuf.Layout{ringbuf.V1, ringbuf.V2Named} { // the latter shares its version with V2
 		t.Run(old.String(), func(t *testing.T) {
-			x := newWorld(t)
+			x := newFixture(t)
 			ring := x.ring("agent", old, 16)
 			push(t, ring, 5)
 			d := x.directory(nil)
@@ -93,20 +93,20 @@ func TestRestartingAgentIsWaitedFor(t *testing.T) {
 			restarted := x.ring("agent", ringbuf.V4, 16)
 			touched()
 			push(t, restarted, 3)
-			x.pass(settling)
+			x.advance(settleTime)
 			d.wakeDue()
 			if got := x.owner.drain()["agent"]; got != 8 {
-				t.Errorf("%d events of 8 are counted", got)
+				t.Errorf("counted %d events, want 8", got)
 			}
-			if refused := x.told(d, notice.RingRefused); len(refused) != 0 {
-				t.Errorf("notices %v", refused)
+			if refused := x.noticesOf(d, notice.RingRefused); len(refused) != 0 {
+				t.Errorf("notices = %v", refused)
 			}
 		})
 	}
 }
 
-func TestShrunkFileIsOpenedAgain(t *testing.T) {
-	x := newWorld(t)
+func TestTruncatedRingIsReopened(t *testing.T) {
+	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 4096)
 	d := x.directory(nil)
 	x.round(d)
@@ -118,26 +118,26 @@ func TestShrunkFileIsOpenedAgain(t *testing.T) {
 	push(t, x.ring("agent", ringbuf.V4, 8), 2)
 	x.round(d)
 	if got := x.round(d)["agent"]; got != 2 {
-		t.Errorf("%d events of 2 are counted", got)
+		t.Errorf("counted %d events, want 2", got)
 	}
 }
 
-// The agent of a file that was removed goes on writing to it.
+// The agent of a removed file may continue to write to it.
 func TestRemovedRingStaysOpen(t *testing.T) {
-	x := newWorld(t)
+	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 8)
 	d := x.directory(nil)
 	x.round(d)
-	x.owner.got()
+	x.owner.takeMessages()
 	remove(t, ring.Path())
 	x.round(d)
 	x.round(d)
 	if n := count[drain.Removed](x.owner); n != 1 {
-		t.Errorf("the owner hears %d times that the file was removed", n)
+		t.Errorf("got %d Removed messages, want 1", n)
 	}
 	push(t, ring, 4)
 	if got := x.round(d)["agent"]; got != 4 {
-		t.Errorf("%d events of 4 are counted", got)
+		t.Errorf("counted %d events, want 4", got)
 	}
 	x.owner.retire(ring.Path())
 	x.round(d)
@@ -146,8 +146,8 @@ func TestRemovedRingStaysOpen(t *testing.T) {
 	}
 }
 
-func TestReplacedRingIsFollowed(t *testing.T) {
-	x := newWorld(t)
+func TestRingThatReplacesAnotherIsOpened(t *testing.T) {
+	x := newFixture(t)
 	old := x.ring("agent", ringbuf.V4, 8)
 	d := x.directory(nil)
 	x.round(d)
@@ -156,12 +156,12 @@ func TestReplacedRingIsFollowed(t *testing.T) {
 	push(t, x.ring("agent", ringbuf.V4, 8), 2)
 	x.round(d)
 	if got := x.round(d)["agent"]; got != 6 || d.State().Open != 1 {
-		t.Errorf("%d events of 6 are counted, %d rings are open", got, d.State().Open)
+		t.Errorf("counted %d events, want 6, %d rings are open", got, d.State().Open)
 	}
 }
 
-func TestRetiredRingIsOpenedAgainWhenItsAgentRestarts(t *testing.T) {
-	x := newWorld(t)
+func TestRetiredRingIsReopenedWhenAgentRestarts(t *testing.T) {
+	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 8)
 	push(t, ring, 1)
 	d := x.directory(nil)
@@ -172,23 +172,23 @@ func TestRetiredRingIsOpenedAgainWhenItsAgentRestarts(t *testing.T) {
 	x.round(d)
 	x.owner.retire(ring.Path())
 	for range 3 {
-		x.pass(time.Hour)
+		x.advance(time.Hour)
 		if got := x.round(d); len(got) != 0 || d.State().Open != 0 {
-			t.Fatalf("what the agent left is opened again: %v", got)
+			t.Fatalf("the ring of an exited agent was reopened: %v", got)
 		}
 	}
 	push(t, x.ring("agent", ringbuf.V4, 8), 3)
 	if d.change(d.record("agent"), false); d.State().Open != 1 {
-		t.Error("the ring isn't opened at once")
+		t.Error("the ring wasn't opened immediately")
 	}
 	if got := x.round(d)["agent"]; got != 3 {
-		t.Errorf("%d events of 3 are counted", got)
+		t.Errorf("counted %d events, want 3", got)
 	}
 }
 
-// An agent may restart after its owner has decided that it exited.
-func TestAgentThatRestartsWhileItIsRetired(t *testing.T) {
-	x := newWorld(t)
+// An agent may restart after the owner has retired it.
+func TestRingRestartedDuringRetireIsReopened(t *testing.T) {
+	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 8)
 	d := x.directory(nil)
 	x.round(d)
@@ -197,50 +197,49 @@ func TestAgentThatRestartsWhileItIsRetired(t *testing.T) {
 	}
 	x.round(d)
 	restarted := x.ring("agent", ringbuf.V4, 8)
-	d.change(d.record("agent"), false) // with the file as it is now
+	d.change(d.record("agent"), false) // records the restarted file
 	x.owner.retire(ring.Path())
 	x.round(d)
 	push(t, restarted, 3)
 	if got := x.round(d)["agent"]; got != 3 {
-		t.Errorf("%d events of 3 are counted", got)
+		t.Errorf("counted %d events, want 3", got)
 	}
 }
 
-// A ring that its owner closes because it can't be read isn't opened again
-// before the owner asks for that.
-func TestClosedRingWaitsForItsOwner(t *testing.T) {
-	x := newWorld(t)
+// The owner closes a ring that it can't read.
+func TestClosedRingIsReopenedOnlyOnRequest(t *testing.T) {
+	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 8)
 	d := x.directory(nil)
 	x.round(d)
 	agent := x.owner.open[ring.Path()].Agent
-	x.owner.giveUp()
+	x.owner.returnRings()
 	for range 3 {
-		x.pass(time.Hour)
+		x.advance(time.Hour)
 		x.round(d)
 	}
 	if d.State().Open != 0 {
-		t.Error("a closed ring is opened again")
+		t.Error("a closed ring was reopened")
 	}
 	d.Reopen(agent, nil)
 	push(t, ring, 1)
 	if got := x.round(d)["agent"]; got != 1 {
-		t.Error("the ring isn't opened again though its owner asks for it")
+		t.Error("the ring wasn't reopened although the owner asked for it")
 	}
 }
 
-func TestMoreRingsThanAllowed(t *testing.T) {
-	x := newWorld(t)
+func TestRingBeyondLimitIsRefusedUntilAnotherRetires(t *testing.T) {
+	x := newFixture(t)
 	for _, name := range []string{"a", "b", "c"} {
 		x.ring(name, ringbuf.V4, 8)
 	}
 	d := x.directory(func(c *Config) { c.Rings = NewRings(2) })
 	x.round(d)
-	x.pass(time.Second)
+	x.advance(time.Second)
 	x.round(d)
 	s := d.State()
-	if told := x.told(d, notice.RingLimit); s.Open != 2 || len(s.Refused) != 1 || len(told) != 1 {
-		t.Errorf("state is %+v, notices %v", s, told)
+	if reported := x.noticesOf(d, notice.RingLimit); s.Open != 2 || len(s.Refused) != 1 || len(reported) != 1 {
+		t.Errorf("state = %+v, notices = %v", s, reported)
 	}
 	for path := range x.owner.open {
 		if err := os.Remove(path); err != nil {
@@ -249,36 +248,36 @@ func TestMoreRingsThanAllowed(t *testing.T) {
 		x.owner.retire(path)
 		break
 	}
-	x.pass(ProbeInterval)
+	x.advance(ProbeInterval)
 	x.round(d)
 	if s := d.State(); s.Open != 2 || len(s.Refused) != 0 {
-		t.Errorf("the third isn't opened in the place of another: %+v", s)
+		t.Errorf("the third ring wasn't opened after another was retired: %+v", s)
 	}
 }
 
-func TestRingIsTouchedWhenItsFileChanges(t *testing.T) {
-	x := newWorld(t)
+func TestFileChangesAreSentToOwner(t *testing.T) {
+	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 8)
 	d := x.directory(nil)
 	x.round(d)
 	x.round(d)
-	x.owner.got()
+	x.owner.takeMessages()
 	x.round(d)
 	if n := count[drain.Touched](x.owner); n != 0 {
-		t.Errorf("%d messages about a file that hasn't changed", n)
+		t.Errorf("got %d Touched messages for an unchanged file", n)
 	}
 	if err := os.Chtimes(ring.Path(), x.clock(), x.clock()); err != nil {
 		t.Fatal(err)
 	}
 	x.round(d)
-	d.change(d.record("agent"), false) // without a change that can be seen
+	d.change(d.record("agent"), false) // an event without a visible change
 	if n := count[drain.Touched](x.owner); n != 2 {
-		t.Errorf("%d messages about two changes", n)
+		t.Errorf("got %d Touched messages, want 2", n)
 	}
 }
 
 func TestStoppedDirectoryOpensNothing(t *testing.T) {
-	x := newWorld(t)
+	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 8)
 	d := x.directory(nil)
 	x.round(d)

@@ -9,55 +9,57 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// A process that writes to a file all the time, such as a log in /tmp, makes a
-// file system event with each write. Looking at the file each time would cost up
-// to a core. So a file is looked at when it changes after a time without changes,
-// and then less and less often for as long as the changes go on.
+// Each write to a file causes a file system event. Checking a file on every event
+// would take up to a core if a process writes all the time, such as to a log in
+// /tmp. So the first change after a quiet period is checked at once, and further
+// changes at growing intervals.
 const (
-	// firstGap is between the first two looks. An agent that restarts sets its
-	// file's size and settles within this time. After a file was created, renamed
-	// or removed, the next look is never later than that.
-	firstGap = settling
-	// agentGap bounds how late a change of an open ring's file is seen: its agent
-	// may have restarted.
+	// firstGap is the time between the first two checks. An agent that restarts
+	// sets its file's size and rewrites the header within this time. After a file was
+	// created, renamed or removed, the next check is never later than that.
+	firstGap = settleTime
+	// agentGap is the maximum time between two checks of an open ring's file, because
+	// its agent may have restarted.
 	agentGap = time.Second
-	// maxRepeats bounds how many events without news are taken within firstGap, apart
-	// from the fewRepeats that an agent makes while it starts. Taking an event costs
-	// more than leaving it: the kernel merges equal ones.
-	maxRepeats = 64
-	fewRepeats = 8
+	// maxRepeats limits the redundant events that are handled within firstGap. The
+	// first startRepeats events of a path aren't redundant, because an agent causes as
+	// many when it starts. Leaving an event in the queue is cheaper than handling it:
+	// the kernel merges equal ones.
+	maxRepeats   = 64
+	startRepeats = 8
 )
 
-// pace is how often a path is looked at because it changes.
+// pace limits how often a path that changes is checked.
 type pace struct {
-	last    time.Time     // when it was looked at
-	gap     time.Duration // until it may be looked at again
-	changed bool          // since last
-	named   bool          // the path has another file since last, or none
-	repeats int           // events since last
+	last     time.Time     // the last check
+	gap      time.Duration // minimum time from last to the next check
+	changed  bool          // since last
+	replaced bool          // the file was created, renamed or removed since last
+	repeats  int           // events since last
 }
 
-// next returns when a path that has changed is to be looked at.
+// next returns the time of the next check of a path that has changed.
 func (p *pace) next() time.Time {
-	if p.named {
+	if p.replaced {
 		return p.last.Add(min(p.gap, firstGap))
 	}
 	return p.last.Add(p.gap)
 }
 
-// calm reports whether the path hasn't changed for a while.
-func (p *pace) calm(now time.Time) bool { return now.Sub(p.last) > 2*p.gap }
+// isQuiet reports whether the path hasn't changed for some time.
+func (p *pace) isQuiet(now time.Time) bool { return now.Sub(p.last) > 2*p.gap }
 
-// looked notes that the path is looked at now.
-func (p *pace) looked(now time.Time, limit time.Duration) {
+// checked records a check. limit is the maximum gap.
+func (p *pace) checked(now time.Time, limit time.Duration) {
 	gap := min(2*p.gap, limit)
-	if p.calm(now) {
+	if p.isQuiet(now) {
 		gap = firstGap
 	}
 	*p = pace{last: now, gap: gap}
 }
 
-// due returns when a path is to be looked at; zero if the next walk will do.
+// due returns the time of the next check of a path; zero if the next walk is early
+// enough.
 func (r *record) due() (at time.Time) {
 	if r.state == refused && r.wait < ProbeInterval {
 		at = r.tried.Add(r.wait)
@@ -68,54 +70,55 @@ func (r *record) due() (at time.Time) {
 	return at
 }
 
-// change looks at a path that has changed, now or soon. named says that the path
-// may have another file. The result says whether that was news.
-func (t *tracker) change(r *record, named bool) bool {
-	r.changed, r.named = true, r.named || named
+// change checks a path that has changed, or schedules the check. replaced must be
+// set if the file was created, renamed or removed. The result is false for redundant
+// events.
+func (t *tracker) change(r *record, replaced bool) bool {
+	r.changed, r.replaced = true, r.replaced || replaced
 	if t.cfg.Now().Before(r.next()) {
 		t.schedule(r)
 		r.repeats++
-		return r.repeats <= fewRepeats
+		return r.repeats <= startRepeats
 	}
 	t.wake(r)
 	return true
 }
 
-// wake looks at a path that is due.
+// wake checks a path that is due.
 func (t *tracker) wake(r *record) {
 	if now := t.cfg.Now(); r.changed && !now.Before(r.next()) {
 		limit := maxRetry
 		if r.ring != nil {
 			limit = agentGap
 		}
-		r.looked(now, limit)
+		r.checked(now, limit)
 		if r.state == open {
-			r.info = ringbuf.FileInfo{} // the event is a change, whatever the file's times say
+			r.info = ringbuf.FileInfo{} // the file has changed, even if its times haven't
 		}
 	}
-	t.visit(r)
+	t.checkPath(r)
 }
 
-// schedule has a path looked at when it is due.
+// schedule schedules the next check of a path.
 func (t *tracker) schedule(r *record) {
 	at := r.due()
 	if at.IsZero() {
 		return
 	}
-	t.soon[r.Path] = r
-	if t.soonest.IsZero() || at.Before(t.soonest) {
-		t.soonest = at
+	t.scheduled[r.Path] = r
+	if t.nextDue.IsZero() || at.Before(t.nextDue) {
+		t.nextDue = at
 	}
 }
 
-// wakeDue looks at what is due.
+// wakeDue checks the paths that are due.
 func (t *tracker) wakeDue() {
 	now := t.cfg.Now()
-	if t.soonest.IsZero() || now.Before(t.soonest) {
+	if t.nextDue.IsZero() || now.Before(t.nextDue) {
 		return
 	}
-	waiting := t.soon
-	t.soon, t.soonest = make(map[string]*record), time.Time{}
+	waiting := t.scheduled
+	t.scheduled, t.nextDue = make(map[string]*record), time.Time{}
 	for _, r := range waiting {
 		if at := r.due(); !at.IsZero() && !now.Before(at) {
 			t.wake(r)
@@ -124,27 +127,27 @@ func (t *tracker) wakeDue() {
 	}
 }
 
-// untilDue returns the time until something is due.
+// untilDue returns the time until the next scheduled check.
 func (t *tracker) untilDue() time.Duration {
-	if t.soonest.IsZero() {
+	if t.nextDue.IsZero() {
 		return maxRetry
 	}
-	return max(t.soonest.Sub(t.cfg.Now()), time.Millisecond)
+	return max(t.nextDue.Sub(t.cfg.Now()), time.Millisecond)
 }
 
-// flood counts events without news.
+// flood counts redundant events.
 type flood struct {
-	begun   time.Time
+	began   time.Time
 	repeats int
 }
 
-// more counts one more and returns for how long no event is to be taken.
-func (f *flood) more(now time.Time) (pause time.Duration) {
-	if now.Sub(f.begun) >= firstGap {
-		f.begun, f.repeats = now, 0
+// add counts an event and returns how long to wait before handling the next one.
+func (f *flood) add(now time.Time) (pause time.Duration) {
+	if now.Sub(f.began) >= firstGap {
+		f.began, f.repeats = now, 0
 	}
 	if f.repeats++; f.repeats < maxRepeats {
 		return 0
 	}
-	return f.begun.Add(firstGap).Sub(now)
+	return f.began.Add(firstGap).Sub(now)
 }

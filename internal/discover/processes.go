@@ -23,22 +23,23 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Processes finds the telemetry directories of the processes of this host, in
-// whatever container they run. It requires the PID namespace of the host,
-// CAP_SYS_PTRACE and, for other users' rings, CAP_DAC_OVERRIDE.
+// Processes finds the telemetry directories of all processes on the host, in any
+// container. It requires the host's PID namespace, CAP_SYS_PTRACE and, for rings of
+// other users, CAP_DAC_OVERRIDE.
 type Processes struct {
-	Interval time.Duration
+	Interval time.Duration // between searches
 	// EnvAttributes maps environment variables of a process to resource attributes
-	// of its agents. No other variable gets into one.
+	// of its agents. Other variables aren't copied, except for OTEL_SERVICE_NAME and
+	// OTEL_RESOURCE_ATTRIBUTES.
 	EnvAttributes map[string]string
-	// Proc is where the proc file system is; /proc if empty.
+	// Proc is the mount point of the proc file system; /proc if empty.
 	Proc string
-	// FoundStores receives all stores of the exporter prometheus_mp after each search,
-	// by scope; it may be nil.
-	FoundStores func(map[string]*Stores)
+	// OnStores receives all prometheus_mp stores after each search, by scope; it may be
+	// nil.
+	OnStores func(map[string]*Stores)
 }
 
-// Finder returns a Finder of the directories.
+// Finder returns a Finder that finds the directories.
 func (p Processes) Finder(by IdentifyBy) Finder {
 	p.Proc = cmp.Or(p.Proc, "/proc")
 	host := ""
@@ -55,17 +56,18 @@ type processes struct {
 	Processes
 	by      IdentifyBy
 	scanner *process.Scanner
-	host    string                // the host's mount namespace, as a Process has it; "" if that can't be known
-	found   map[string]*Stores    // by the last search
-	places  map[string]*container // of the last search
+	host    string // the host's mount namespace, as in process.Process; "" if unknown
+
+	lastDirs   map[string]*container // found by the last search
+	lastStores map[string]*Stores    // found by the last search
 }
 
 // Name implements [Finder].
 func (p *processes) Name() string { return p.Proc }
 
-// Find implements [Finder]. A place is a directory in a mount namespace, which the
+// Find implements [Finder]. A Location is a directory in a mount namespace, which the
 // processes of a container share.
-func (p *processes) Find(now time.Time) (map[string]Place, error) {
+func (p *processes) Find(now time.Time) (map[string]Location, error) {
 	all, err := p.scanner.Scan(now)
 	if all == nil {
 		return nil, err
@@ -75,35 +77,34 @@ func (p *processes) Find(now time.Time) (map[string]Place, error) {
 	for _, one := range all {
 		for _, dir := range one.Dirs {
 			key := one.MountNS + " " + dir
-			members[key] = append(members[key], one)
-			if found[key] == nil {
-				if found[key] = p.places[key]; found[key] == nil {
-					found[key] = &container{finder: p, dir: dir, path: filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir)}
-				}
+			c := cmp.Or(found[key], p.lastDirs[key])
+			if c == nil {
+				c = &container{finder: p, dir: dir, path: filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir)}
 			}
+			found[key] = c
+			members[key] = append(members[key], one)
 		}
 	}
-	p.places = found
-	p.found = p.stores(all)
-	if p.FoundStores != nil {
-		p.FoundStores(p.found)
+	p.lastDirs, p.lastStores = found, p.stores(all)
+	if p.OnStores != nil {
+		p.OnStores(p.lastStores)
 	}
-	places := make(map[string]Place, len(found))
+	locations := make(map[string]Location, len(found))
 	for key, c := range found {
 		c.set(members[key])
-		places[key] = c
+		locations[key] = c
 	}
-	return places, err
+	return locations, err
 }
 
 // container is a directory in a container, or on the host.
 type container struct {
 	finder *processes
-	dir    string // in the container
-	path   string // when it was found
+	dir    string // path in the container
+	path   string // path when it was found
 
 	mu      sync.Mutex
-	members []process.Process // that see the directory
+	members []process.Process // processes that see the directory
 }
 
 func (c *container) set(members []process.Process) {
@@ -120,7 +121,7 @@ func (c *container) list() []process.Process {
 
 func (c *container) Path() string { return c.path }
 
-// OpenFolder opens a folder through any process that still runs.
+// OpenFolder opens a folder through any process that is still running.
 func (c *container) OpenFolder(name string) (*ringbuf.Folder, error) {
 	for _, p := range c.list() {
 		f, err := process.OpenFolder(p, c.finder.Proc, c.dir, name)
@@ -131,37 +132,35 @@ func (c *container) OpenFolder(name string) (*ringbuf.Folder, error) {
 	return nil, errGone
 }
 
-// Identify finds the process that has mapped the ring.
+// Identify identifies an agent by the process that has its ring mapped.
 func (c *container) Identify(a drain.Agent, ring *ringbuf.Reader) drain.Agent {
 	a.Dir = c.dir
-	members := c.list()
-	path := filepath.Join(c.dir, a.Name)
-	i := slices.IndexFunc(members, func(p process.Process) bool { return c.finder.maps(p.PID, ring.ID(), path) })
-	if i < 0 {
-		if p, ok := c.finder.started(members, ring.ID(), path); ok {
-			return c.finder.by.identify(a, c.finder.origin(p))
-		}
-	}
-	switch {
-	case i >= 0:
-		return c.finder.by.identify(a, c.finder.origin(members[i]))
-	case len(members) == 1:
-		o := c.finder.origin(members[0])
-		// It may be a ring that an earlier process of this rank has left.
-		o.resource = slices.DeleteFunc(o.resource, func(kv attribute.KeyValue) bool { return kv.Key == semconv.LocalRank })
-		return c.finder.by.identify(a, o)
-	case len(members) > 1: // of one container
-		o := c.finder.origin(members[0])
-		o.resource = nil
-		return c.finder.by.identify(a, o)
-	default:
-		return c.finder.by.identify(a, origin{})
-	}
+	return c.finder.by.identify(a, c.origin(ring.ID(), filepath.Join(c.dir, a.Name)))
 }
 
-// origin returns what is known about a process. Attributes of its environment come
-// first, so that the others win. What it says about Kubernetes is ignored: the
-// processor k8s_attributes knows that, and doesn't overwrite what is there.
+// origin returns the origin of a ring. path is the ring's path in the container. If no
+// process has the ring mapped, an earlier process may have left it, so origin uses
+// only what the remaining processes have in common with that one.
+func (c *container) origin(id ringbuf.FileID, path string) origin {
+	members := c.list()
+	if len(members) == 0 {
+		return origin{}
+	}
+	if p, ok := c.finder.processOf(members, id, path); ok {
+		return c.finder.origin(p)
+	}
+	o := c.finder.origin(members[0])
+	if len(members) > 1 {
+		o.resource = nil
+	} else {
+		o.resource = slices.DeleteFunc(o.resource, func(kv attribute.KeyValue) bool { return kv.Key == semconv.LocalRank })
+	}
+	return o
+}
+
+// origin returns the origin of a process's rings. Attributes from the environment come
+// first, so that later ones replace them. It ignores k8s.* attributes from the
+// environment, because the k8s_attributes processor doesn't overwrite existing ones.
 func (p *processes) origin(of process.Process) origin {
 	o := origin{pod: of.Pod, container: of.Container}
 	if of.MountNS != p.host && p.host != "" {
@@ -184,15 +183,15 @@ func (p *processes) origin(of process.Process) origin {
 	return o
 }
 
-// maps reports whether a process has a ring mapped for writing. An overlay file
-// system may show another inode there, so the path, as the process sees it, will do.
-func (p *processes) maps(pid int, id ringbuf.FileID, path string) (found bool) {
+// mapsRing reports whether a process has a ring mapped for writing. On an overlay file
+// system, the mapping may have a different inode, so an equal path also counts.
+func (p *processes) mapsRing(pid int, id ringbuf.FileID, path string) (found bool) {
 	f, err := os.Open(filepath.Join(p.Proc, strconv.Itoa(pid), "maps"))
 	if err != nil {
-		return false // it has exited
+		return false // the process has exited
 	}
 	defer f.Close()
-	want := mapped(id)
+	want := mapsKey(id)
 	_ = process.ReadMaps(f, func(m process.Mapping) bool {
 		found = m.Write && m.Shared && (string(m.Path) == path || string(m.Dev)+" "+strconv.FormatUint(m.Inode, 10) == want)
 		return !found
@@ -200,21 +199,23 @@ func (p *processes) maps(pid int, id ringbuf.FileID, path string) (found bool) {
 	return found
 }
 
-// started returns the process that has a ring mapped and has started since the last
-// search: the workers of a server, for example, have the environment of their parent,
-// apart from the rank, and create the rings.
-func (p *processes) started(members []process.Process, id ringbuf.FileID, path string) (process.Process, bool) {
-	if len(members) == 0 {
-		return process.Process{}, false
+// processOf returns the process that has a ring mapped: one of the members of a
+// container, or a process that started in their mount namespace after the last search,
+// such as a worker of a server.
+func (p *processes) processOf(members []process.Process, id ringbuf.FileID, path string) (process.Process, bool) {
+	for _, m := range members {
+		if p.mapsRing(m.PID, id, path) {
+			return m, true
+		}
 	}
-	entries, _ := os.ReadDir(p.Proc) // without /proc nothing is known
+	entries, _ := os.ReadDir(p.Proc) // without /proc, no process is found
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || slices.ContainsFunc(members, func(m process.Process) bool { return m.PID == pid }) {
 			continue
 		}
 		namespace, err := os.Readlink(filepath.Join(p.Proc, e.Name(), "ns", "mnt"))
-		if err != nil || !strings.HasPrefix(members[0].MountNS, namespace+" ") || !p.maps(pid, id, path) {
+		if err != nil || !strings.HasPrefix(members[0].MountNS, namespace+" ") || !p.mapsRing(pid, id, path) {
 			continue
 		}
 		if found, err := p.scanner.Examine(pid); err == nil {

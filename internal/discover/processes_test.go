@@ -21,7 +21,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// machine is a proc file system in a directory, and Places that searches it.
+// machine is a proc file system in a directory, and a Watcher that searches it.
 type machine struct {
 	*pods
 	host *processtest.Host
@@ -30,15 +30,15 @@ type machine struct {
 func newMachine(t *testing.T, by IdentifyBy) *machine {
 	t.Helper()
 	host := processtest.New(t)
-	x := newPods(t, func(c *PlacesConfig) {
+	x := newPods(t, func(c *WatcherConfig) {
 		c.Finder = Processes{Proc: host.Proc, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}}.Finder(by)
 	})
 	return &machine{x, host}
 }
 
 var (
-	uid1, uid2 = "0a1b2c3d-0000-4000-8000-000000000001", "0a1b2c3d-0000-4000-8000-000000000002"
-	box1, box2 = strings.Repeat("1", 64), strings.Repeat("2", 64)
+	uid1, uid2             = "0a1b2c3d-0000-4000-8000-000000000001", "0a1b2c3d-0000-4000-8000-000000000002"
+	container1, container2 = strings.Repeat("1", 64), strings.Repeat("2", 64)
 )
 
 // agentIn creates a ring in a directory and returns the environment of its process.
@@ -55,14 +55,14 @@ func (m *machine) agentIn(dir, name string, more ...string) (*ringbuf.Writer, []
 	return w, append(more, "NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR="+dir)
 }
 
-func TestAgentsOfProcessesAreFoundWithTheirPods(t *testing.T) {
+func TestProcessesFindsAgentsWithPodAndEnvironment(t *testing.T) {
 	x := newMachine(t, DefaultIdentifyBy)
 	tmp := t.TempDir()
 	_, env1 := x.agentIn(filepath.Join(tmp, "1"), "decode", "LOCAL_RANK=0", "OTEL_SERVICE_NAME=llm",
 		"SECRET=x", "OTEL_RESOURCE_ATTRIBUTES=team=a,k8s.namespace.name=other,k8s.pod.uid="+uid2+",service.instance.id=y")
 	_, env2 := x.agentIn(filepath.Join(tmp, "2"), "decode", "LOCAL_RANK=1")
-	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, box1), Env: env1, Maps: tmp + "/1/decode"})
-	x.host.Start(processtest.Process{PID: 20, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid2, box2), Env: env2, Maps: tmp + "/2/decode"})
+	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env1, Maps: tmp + "/1/decode"})
+	x.host.Start(processtest.Process{PID: 20, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid2, container2), Env: env2, Maps: tmp + "/2/decode"})
 	x.look()
 	got := make(map[string]map[string]string)
 	for id, a := range x.opened() {
@@ -73,11 +73,11 @@ func TestAgentsOfProcessesAreFoundWithTheirPods(t *testing.T) {
 	}
 	want := map[string]map[string]string{
 		"pod " + uid1 + " " + tmp + "/1/decode": {
-			"path": x.host.Proc + "/10/root" + tmp + "/1/decode", "k8s.pod.uid": uid1, "container.id": box1, "process.pid": "10",
+			"path": x.host.Proc + "/10/root" + tmp + "/1/decode", "k8s.pod.uid": uid1, "container.id": container1, "process.pid": "10",
 			"process.executable.name": "python3", "nixl.local_rank": "0", "service.name": "llm", "team": "a",
 		},
 		"pod " + uid2 + " " + tmp + "/2/decode": {
-			"path": x.host.Proc + "/20/root" + tmp + "/2/decode", "k8s.pod.uid": uid2, "container.id": box2, "process.pid": "20",
+			"path": x.host.Proc + "/20/root" + tmp + "/2/decode", "k8s.pod.uid": uid2, "container.id": container2, "process.pid": "20",
 			"process.executable.name": "python3", "nixl.local_rank": "1",
 		},
 	}
@@ -86,14 +86,14 @@ func TestAgentsOfProcessesAreFoundWithTheirPods(t *testing.T) {
 	}
 }
 
-// Of the processes of a container, the one that has the ring mapped is the agent's.
-func TestRanksOfAContainerAreToldApart(t *testing.T) {
+// The process that has the ring mapped is the agent's.
+func TestRanksInOneContainerAreDistinguished(t *testing.T) {
 	x := newMachine(t, IdentifyBy{ByPod, ByRank})
 	dir := filepath.Join(t.TempDir(), "shm")
 	for rank := range 3 {
 		name := fmt.Sprintf("agent-%d-f81d4fae", rank)
 		env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir, fmt.Sprintf("LOCAL_RANK=%d", rank)}
-		x.host.Start(processtest.Process{PID: 10 + rank, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, box1), Env: env, Maps: dir + "/" + name})
+		x.host.Start(processtest.Process{PID: 10 + rank, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env, Maps: dir + "/" + name})
 		x.agentIn(dir, name)
 	}
 	x.agentIn(dir, "agent-0-left") // by an earlier process
@@ -111,24 +111,24 @@ func TestRanksOfAContainerAreToldApart(t *testing.T) {
 	}
 }
 
-// A server starts its workers, and these create their rings, between two searches.
-func TestRingOfAWorkerIsTheWorkers(t *testing.T) {
+// The worker starts and creates its ring between two searches.
+func TestRingOfNewWorkerIsAttributedToWorker(t *testing.T) {
 	x := newMachine(t, DefaultIdentifyBy)
 	dir := filepath.Join(t.TempDir(), "shm")
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		t.Fatal(err)
 	}
 	env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}
-	server := processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, box1), Env: env}
+	server := processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env}
 	x.host.Start(server)
 	x.look()
 	worker := server
 	worker.PID, worker.Env, worker.Maps = 11, append(env, "LOCAL_RANK=1"), dir+"/decode"
 	x.host.Start(worker)
 	x.agentIn(dir, "decode")
-	for _, d := range x.places.directories(false) { // it is walked before the next search
+	for _, d := range x.watcher.directories(false) { // walk before the next search
 		walked := make(chan struct{})
-		d.Look(func() { close(walked) })
+		d.Refresh(func() { close(walked) })
 		<-walked
 	}
 	agents := x.opened()
@@ -136,22 +136,22 @@ func TestRingOfAWorkerIsTheWorkers(t *testing.T) {
 	rank, _ := a.Resource.Value(semconv.LocalRank)
 	pid, _ := a.Resource.Value(semconv.ProcessPID)
 	if len(agents) != 1 || rank.AsString() != "1" || pid.AsInt64() != 11 {
-		t.Errorf("agents are %+v", agents)
+		t.Errorf("agents = %+v", agents)
 	}
 }
 
-func TestContainerThatIsRemovedLeavesNothing(t *testing.T) {
+func TestRemovedContainerLeavesNoState(t *testing.T) {
 	x := newMachine(t, DefaultIdentifyBy)
 	dir := filepath.Join(t.TempDir(), "shm")
 	w, env := x.agentIn(dir, "decode")
-	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, box1), Env: env})
-	x.host.Start(processtest.Process{PID: 11, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, box1), Env: env})
+	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
+	x.host.Start(processtest.Process{PID: 11, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
 	x.look()
 	push(t, w, 3)
-	x.host.Exit(10) // the other process keeps the container
+	x.host.Exit(10) // the other process is still running
 	x.look()
-	if s := x.places.State(); s.Open != 1 || s.Missing != nil {
-		t.Fatalf("state is %+v while a process is left", s)
+	if s := x.watcher.State(); s.Open != 1 || s.Missing != nil {
+		t.Fatalf("state = %+v while a process is running", s)
 	}
 	x.host.Exit(11)
 	x.look()
@@ -160,41 +160,41 @@ func TestContainerThatIsRemovedLeavesNothing(t *testing.T) {
 		t.Errorf("counted %d events, want 3", n)
 	}
 	x.owner.retire(x.opened()[gone.ID].Path)
-	for len(x.places.directories(true)) > 0 {
+	for len(x.watcher.directories(true)) > 0 {
 		x.look()
 	}
-	if r := x.places.cfg.Rings; len(r.ids) != 0 || len(r.paths) != 0 {
-		t.Errorf("counted still: agents %v, rings %v", r.ids, r.paths)
+	if r := x.watcher.cfg.Rings; len(r.ids) != 0 || len(r.paths) != 0 {
+		t.Errorf("not released: agents %v, rings %v", r.ids, r.paths)
 	}
 }
 
-// A shared volume shows one ring to two containers.
-func TestRingOfTwoContainersIsOpenedOnce(t *testing.T) {
+// Two containers may share a volume.
+func TestRingSharedByTwoContainersIsOpenedOnce(t *testing.T) {
 	x := newMachine(t, DefaultIdentifyBy)
 	dir := filepath.Join(t.TempDir(), "shm")
 	_, env := x.agentIn(dir, "decode")
-	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, box1), Env: env})
-	x.host.Start(processtest.Process{PID: 20, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid1, box2), Env: env})
+	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
+	x.host.Start(processtest.Process{PID: 20, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid1, container2), Env: env})
 	x.look()
-	if got := x.opened(); len(got) != 1 || x.places.State().Open != 1 {
+	if got := x.opened(); len(got) != 1 || x.watcher.State().Open != 1 {
 		t.Errorf("opened %v", got)
 	}
 }
 
-// Containers of a pod may have different folders at one path, and a new one after a
-// restart.
-func TestStoresOfAPodAreFoundByPodAndPath(t *testing.T) {
+// The containers of a pod may have different folders at the same path, and new ones
+// after a restart.
+func TestStoresAreGroupedByPodAndPath(t *testing.T) {
 	host := processtest.New(t)
 	dir := t.TempDir()
 	env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=" + dir, "LOCAL_RANK=3"}
-	host.Start(processtest.Process{PID: 10, NSPID: 7, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, box1), Env: env})
-	host.Start(processtest.Process{PID: 11, NSPID: 8, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, box1), Env: env[:3]})
-	host.Start(processtest.Process{PID: 20, NSPID: 7, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid1, box2), Env: env[:3]})
-	host.Start(processtest.Process{PID: 30, NSPID: 7, Namespace: "mnt:[30]", Cgroup: processtest.InPod(uid2, box2), Env: env[:3]})
+	host.Start(processtest.Process{PID: 10, NSPID: 7, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
+	host.Start(processtest.Process{PID: 11, NSPID: 8, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env[:3]})
+	host.Start(processtest.Process{PID: 20, NSPID: 7, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid1, container2), Env: env[:3]})
+	host.Start(processtest.Process{PID: 30, NSPID: 7, Namespace: "mnt:[30]", Cgroup: processtest.InPod(uid2, container2), Env: env[:3]})
 	var found map[string]*Stores
 	finder := Processes{
 		Proc: host.Proc, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank},
-		FoundStores: func(all map[string]*Stores) { found = all },
+		OnStores: func(all map[string]*Stores) { found = all },
 	}.Finder(DefaultIdentifyBy)
 	if _, err := finder.Find(time.Now()); err != nil {
 		t.Fatal(err)
@@ -213,11 +213,11 @@ func TestStoresOfAPodAreFoundByPodAndPath(t *testing.T) {
 	a := one.Identify(drain.Agent{ID: "id", Name: "decode"}, 8)
 	pid, _ := a.Resource.Value(semconv.ProcessPID)
 	if a.ID != "id" || a.Dir != dir || pid.AsInt64() != 11 {
-		t.Errorf("agent is %+v", a)
+		t.Errorf("agent = %+v", a)
 	}
-	a = one.Identify(drain.Agent{ID: "id"}, 99) // it has exited, or is in another PID namespace
+	a = one.Identify(drain.Agent{ID: "id"}, 99) // an exited process, or one in another PID namespace
 	if uid, _ := a.Resource.Value(semconv.K8SPodUID); uid.AsString() != uid1 || a.Resource.HasValue(semconv.ProcessPID) {
-		t.Errorf("agent is %+v", a)
+		t.Errorf("agent = %+v", a)
 	}
 	for _, pid := range []int{10, 11, 20} {
 		host.Exit(pid)

@@ -14,7 +14,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// state is what discovery knows about a path; see the package's documentation.
+// state is the state of a path; see the package documentation.
 type state uint8
 
 const (
@@ -25,73 +25,74 @@ const (
 	alias
 )
 
-// record is what is known about one path.
+// record describes one path.
 type record struct {
 	drain.Agent
 	state state
-	known bool            // the owner has an agent of this path
+	known bool            // the owner has an agent for this path
 	ring  *ringbuf.Reader // the newest ring that the owner has; nil if none
 	info  ringbuf.FileInfo
-	walk  uint64 // the last walk that came across the path
+	walk  uint64 // the last walk that reached the path
 
 	// While the path is refused:
 	since time.Time
 	tried time.Time
 	wait  time.Duration // from tried until the next try
 
-	rejected time.Duration // the wait after the owner rejected the ring last
+	rejected time.Duration // the wait after the owner last rejected the ring
 
-	cause string // reported last; "" if nothing was since the path had its ring, or no file
+	cause string // reported last; reset when the path gets a ring or loses its file
 
 	pace
 
-	// left is the file as it was when the kernel last said that no other process
-	// has it open: an agent that started later has changed the file since.
-	left ringbuf.FileInfo
+	// exitInfo describes the file when a probe last found that no other process has
+	// it open. An agent that starts later changes the file.
+	exitInfo ringbuf.FileInfo
 }
 
-// tracker opens rings at known paths and keeps track of these. Its goroutine is
-// the only one that uses it, apart from State.
+// tracker opens rings and keeps the record of each path. Only the directory's
+// goroutine may use it, except for State.
 type tracker struct {
-	cfg     *Config
+	cfg     Config
 	send    func(drain.Message)
 	notices *notice.Reporter
-	source  drain.Source // that the owner answers to
+	source  drain.Source // the owner returns rings to it
 
 	records   map[string]*record        // by path
-	soon      map[string]*record        // those to look at before the next walk
-	soonest   time.Time                 // when the first of them is due; zero if there is none
-	restarted map[ringbuf.FileID]string // paths of rings whose agents restarted, to find out who has them mapped
-	checked   time.Time                 // when that was last found out
-	checking  sync.WaitGroup            // until it is
+	scheduled map[string]*record        // records to check before the next walk, by path
+	nextDue   time.Time                 // when the first of them is due; zero if there is none
+	restarted map[ringbuf.FileID]string // paths of restarted rings since the last search for shared ones
 	stopped   bool                      // nothing is opened any more
 
-	mu      sync.Mutex // guards what follows; held for moments only
+	sharedChecked time.Time // the last search for shared rings
+	sharedCheck   sync.WaitGroup
+
+	mu      sync.Mutex // guards the fields below; never held during a call that may block
 	missing error
-	rings   int // that are open
+	rings   int // open rings
 	refused map[string]Refusal
 }
 
-func newTracker(cfg *Config, send func(drain.Message), notices *notice.Reporter, source drain.Source) tracker {
+func newTracker(cfg Config, send func(drain.Message), notices *notice.Reporter, source drain.Source) tracker {
 	return tracker{
 		cfg: cfg, send: send, notices: notices, source: source,
-		records: make(map[string]*record), soon: make(map[string]*record),
+		records: make(map[string]*record), scheduled: make(map[string]*record),
 		restarted: make(map[ringbuf.FileID]string), refused: make(map[string]Refusal),
 	}
 }
 
-// State is what a source has found, for telemetry and for health checks.
+// State is the state of a source, for telemetry and health checks.
 type State struct {
-	Missing error              // why the source finds nothing; nil if it does
-	Open    int                // rings
+	Missing error              // why the source can't find rings; nil if it can
+	Open    int                // open rings
 	Refused map[string]Refusal // rings that can't be opened, by path
 
-	Directories int // that [Places] watches
+	Directories int // directories that a [Watcher] watches
 }
 
-// Refusal is why a ring can't be opened.
+// Refusal states why a ring can't be opened.
 type Refusal struct {
-	Reason string // one of few words, for a metric
+	Reason string // value of the metric attribute reason
 	Err    error
 }
 
@@ -103,7 +104,7 @@ func (t *tracker) State() State {
 	return State{Missing: t.missing, Open: t.rings, Refused: maps.Clone(t.refused)}
 }
 
-// record returns the record of a name, which may be new.
+// record returns the record of a name. It creates the record if necessary.
 func (t *tracker) record(name string) *record {
 	path := strings.TrimSuffix(t.cfg.Dir, "/") + "/" + name
 	r := t.records[path]
@@ -114,9 +115,9 @@ func (t *tracker) record(name string) *record {
 	return r
 }
 
-// enter changes the state of a path. The owner of an open ring is informed if its
-// file is gone.
-func (t *tracker) enter(r *record, s state) {
+// setState changes the state of a path. If the path loses the file of its open ring,
+// the owner is informed.
+func (t *tracker) setState(r *record, s state) {
 	switch {
 	case r.state == s:
 		return
@@ -142,17 +143,10 @@ func (t *tracker) setRefusal(path string, refusal *Refusal) {
 	}
 }
 
-// opened counts a ring that the owner has been sent. It comes after the message,
-// so that whoever sees the count finds the ring in the next collection.
+// opened counts an open ring. It must be called after the ring was sent to the owner,
+// so that the next collection includes every ring in the count.
 func (t *tracker) opened() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rings++
-}
-
-// attach notes that a ring was opened.
-func (t *tracker) attach(r *record, ring *ringbuf.Reader) {
-	r.ring = nil // the ring that it may have had is the old one now, which isn't found again
-	t.enter(r, open)
-	r.ring = ring
 }

@@ -14,29 +14,30 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// How long to wait before a file that can't be opened is tried again.
+// Times to wait before a refused file is tried again.
 const (
 	firstRetryStarting = 5 * time.Millisecond // an agent creates its ring within microseconds
 	firstRetry         = time.Second
 	maxRetry           = 30 * time.Second
-	// An agent that isn't ready after this time has most likely failed.
-	startingPatience = 10 * time.Second
-	// An agent that restarts sets the file's size and then rewrites the header,
-	// normally within microseconds. Until then the old header contradicts the
-	// size or, worse, fits it by chance. So a file that has just changed gets
-	// some time to settle: more than one tick of a file system's clock.
-	settling = 20 * time.Millisecond
-	// A header that contradicts its file for longer is reported.
-	settlingPatience = time.Second
+	// startTimeout is the time after which an agent that isn't ready is reported.
+	startTimeout = 10 * time.Second
+	// settleTime is how long a file must be unchanged before it is opened. An agent
+	// that restarts sets the file's size and then rewrites the header, normally within
+	// microseconds. In between, the old header doesn't match the size or, worse,
+	// matches it by chance. The time is longer than one tick of a file system's clock.
+	settleTime = 20 * time.Millisecond
+	// settleTimeout is the time after which a header that doesn't match its file is
+	// reported.
+	settleTimeout = time.Second
 )
 
 var (
 	errLimit    = errors.New("the limit on the number of rings is reached; raise max_rings, or narrow include")
-	errIdentity = errors.New("another agent that is running has the same identity; give agents names of their own, or add what tells them apart to identify_by")
-	// errGone says that a directory went with the container that it was in.
-	errGone = errors.New("container is gone")
-	errHeld = fmt.Errorf("%w: its events are still being drained", ringbuf.ErrNotReady)
-	errLeft = errors.New("its agent has exited and its events are counted")
+	errIdentity = errors.New("another running agent has the same identity; give agents unique names, or add what distinguishes them to identify_by")
+	// errGone means that a directory was removed with its container or pod.
+	errGone   = errors.New("container was removed")
+	errHeld   = fmt.Errorf("%w: its events are still being drained", ringbuf.ErrNotReady)
+	errExited = errors.New("agent has exited and all its events are counted")
 )
 
 // reason returns the value of the metric attribute reason for an error.
@@ -68,42 +69,42 @@ func reason(err error) string {
 	}
 }
 
-// isAbsent reports whether an error means that there is no such file. A folder
-// that is a link counts as none.
+// isAbsent reports whether an error means that a file doesn't exist. A file below a
+// link doesn't count as existing.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ringbuf.ErrNotFolder)
 }
 
-// isInert reports whether an error means that a file isn't a ring, and won't be
-// until it changes.
+// isInert reports whether an error means that a file isn't a ring and can become one
+// only by a change.
 func isInert(err error) bool {
 	return errors.Is(err, ringbuf.ErrNotRing) || errors.Is(err, ringbuf.ErrNotRegular)
 }
 
-// refuse notes that a path can't be opened, and when to try again.
+// refuse records that a path can't be opened, and schedules the next try.
 func (t *tracker) refuse(r *record, info ringbuf.FileInfo, err error) {
 	now := t.cfg.Now()
 	if isInert(err) {
 		t.ignore(r, info)
 		t.reportOnce(r, notice.Notice{
 			Kind: notice.NotRing, Level: slog.LevelDebug, Err: err,
-			Text: "file isn't a ring; exclude it, or give agents a directory of their own",
+			Text: "file isn't a ring; exclude it, or give agents their own directory",
 		})
 		return
 	}
-	t.enter(r, refused)
+	t.setState(r, refused)
 	first, quiet := firstRetry, false
 	switch {
 	case errors.Is(err, ringbuf.ErrNotReady):
-		first, quiet = firstRetryStarting, now.Sub(r.since) < startingPatience
-	case errors.Is(err, ringbuf.ErrInvalid) && changedWithin(settlingPatience, info, now):
+		first, quiet = firstRetryStarting, now.Sub(r.since) < startTimeout
+	case errors.Is(err, ringbuf.ErrInvalid) && changedWithin(settleTimeout, info, now):
 		first, quiet = firstRetryStarting, r.known
 	}
-	r.info, r.tried, r.wait = info, now, later(r.wait, first)
+	r.info, r.tried, r.wait = info, now, nextBackoff(r.wait, first)
 	n := notice.Notice{Kind: notice.RingRefused, Level: slog.LevelWarn, Err: err, Text: "ring can't be opened, so its events aren't counted; retrying"}
 	if errors.Is(err, errLimit) {
 		n.Kind, n.Level = notice.RingLimit, slog.LevelError
-		r.wait = ProbeInterval // or a ring that takes the place of another would wait for long
+		r.wait = ProbeInterval // without backoff, because another ring may close at any time
 	}
 	t.schedule(r)
 	if !quiet {
@@ -112,14 +113,14 @@ func (t *tracker) refuse(r *record, info ringbuf.FileInfo, err error) {
 	}
 }
 
-// ignore leaves a file alone until it changes. A zero info is that of any file
-// that has changed.
+// ignore ignores a file until it differs from info. With a zero info, the next check
+// tries to open it.
 func (t *tracker) ignore(r *record, info ringbuf.FileInfo) {
-	t.enter(r, ignored)
+	t.setState(r, ignored)
 	r.info = info
 }
 
-// reportOnce reports something about a path, unless it was reported last.
+// reportOnce reports a notice about a path unless the last one had the same cause.
 func (t *tracker) reportOnce(r *record, n notice.Notice) {
 	cause := n.Text
 	if n.Err != nil {
@@ -132,8 +133,8 @@ func (t *tracker) reportOnce(r *record, n notice.Notice) {
 	t.notices.Report(n)
 }
 
-// worthTrying reports whether a file that couldn't be opened may be a ring now.
-func (r *record) worthTrying(info ringbuf.FileInfo, now time.Time) bool {
+// shouldTry reports whether to try to open a file: it has changed, or a retry is due.
+func (r *record) shouldTry(info ringbuf.FileInfo, now time.Time) bool {
 	switch r.state {
 	case refused:
 		return !r.info.Same(info) || !now.Before(r.tried.Add(r.wait))
@@ -144,8 +145,8 @@ func (r *record) worthTrying(info ringbuf.FileInfo, now time.Time) bool {
 	}
 }
 
-// later returns the next step of a back-off.
-func later(wait, first time.Duration) time.Duration { return min(max(2*wait, first), maxRetry) }
+// nextBackoff doubles the time to wait, within limits.
+func nextBackoff(wait, first time.Duration) time.Duration { return min(max(2*wait, first), maxRetry) }
 
 func changedWithin(d time.Duration, info ringbuf.FileInfo, now time.Time) bool {
 	age := now.Sub(info.ModTime)

@@ -21,32 +21,31 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Why a ring isn't read can be told in a metric, within one walk.
-func TestRefusalHasAReason(t *testing.T) {
+func TestRefusalHasReason(t *testing.T) {
 	for want, tc := range map[string]struct {
-		prepare func(t *testing.T, x *world, ring *ringbuf.Writer)
+		prepare func(t *testing.T, x *fixture, ring *ringbuf.Writer)
 		change  func(*Config)
 	}{
-		"version": {prepare: func(t *testing.T, _ *world, ring *ringbuf.Writer) {
+		"version": {prepare: func(t *testing.T, _ *fixture, ring *ringbuf.Writer) {
 			ringtest.Edit(t, ring.Path(), func(h *ringtest.Header) { h.Version = 99 })
 		}},
 		"owner": {change: func(c *Config) { c.AllowedUIDs = []uint32{uint32(os.Geteuid()) + 1} }},
-		"locked": {prepare: func(t *testing.T, _ *world, ring *ringbuf.Writer) {
+		"locked": {prepare: func(t *testing.T, _ *fixture, ring *ringbuf.Writer) {
 			r, err := ringbuf.OpenReader(ring.Path(), ringbuf.Consume)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = r.Close() })
 		}},
-		"not_ready": {prepare: func(t *testing.T, _ *world, ring *ringbuf.Writer) {
+		"not_ready": {prepare: func(t *testing.T, _ *fixture, ring *ringbuf.Writer) {
 			ringtest.Edit(t, ring.Path(), func(h *ringtest.Header) { h.Version = 0 })
 		}},
-		"invalid": {prepare: func(t *testing.T, _ *world, ring *ringbuf.Writer) {
+		"invalid": {prepare: func(t *testing.T, _ *fixture, ring *ringbuf.Writer) {
 			if err := os.Truncate(ring.Path(), 100); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		"permission": {prepare: func(t *testing.T, _ *world, ring *ringbuf.Writer) {
+		"permission": {prepare: func(t *testing.T, _ *fixture, ring *ringbuf.Writer) {
 			if os.Geteuid() == 0 {
 				t.Skip("root may open any file")
 			}
@@ -57,43 +56,43 @@ func TestRefusalHasAReason(t *testing.T) {
 		"limit": {change: func(c *Config) { c.Rings = NewRings(0) }},
 	} {
 		t.Run(want, func(t *testing.T) {
-			x := newWorld(t)
+			x := newFixture(t)
 			ring := x.ring("agent", ringbuf.V4, 8)
 			if tc.prepare != nil {
 				tc.prepare(t, x, ring)
 			}
 			d := x.directory(tc.change)
 			x.round(d)
-			x.pass(startingPatience)
+			x.advance(startTimeout)
 			x.round(d)
 			s := d.State()
 			if got := s.Refused[ring.Path()]; got.Reason != want || got.Err == nil || len(s.Refused) != 1 {
-				t.Errorf("refused are %+v", s.Refused)
+				t.Errorf("refused = %+v", s.Refused)
 			}
-			if told := append(x.told(d, notice.RingRefused), x.told(d, notice.RingLimit)...); len(told) != 1 || told[0].Level < slog.LevelWarn {
-				t.Errorf("notices are %v", told)
+			if reported := append(x.noticesOf(d, notice.RingRefused), x.noticesOf(d, notice.RingLimit)...); len(reported) != 1 || reported[0].Level < slog.LevelWarn {
+				t.Errorf("notices = %v", reported)
 			}
 			remove(t, ring.Path())
 			x.round(d)
 			if s := d.State(); len(s.Refused) != 0 {
-				t.Errorf("after it was removed, refused are %+v", s.Refused)
+				t.Errorf("after it was removed, refused = %+v", s.Refused)
 			}
 		})
 	}
 }
 
-func TestReasonOfPermissionError(t *testing.T) {
+func TestReasonOfPermissionAndUnknownErrors(t *testing.T) {
 	err := fmt.Errorf("open ring: %w", &ringbuf.PermissionError{Owner: 1, UID: 2})
 	if got := reason(err); got != "permission" {
 		t.Errorf("reason is %s", got)
 	}
 	if got := reason(errors.New("input/output error")); got != "error" {
-		t.Errorf("reason of any error is %s", got)
+		t.Errorf("reason of an unknown error is %s", got)
 	}
 }
 
-func TestWhatIsNoRingIsReportedOnceAndLeft(t *testing.T) {
-	x := newWorld(t)
+func TestFileThatIsNotARingIsReportedOnceAndIgnored(t *testing.T) {
+	x := newFixture(t)
 	touch(t, x.path("text"), strings.Repeat("some text\n", 10))
 	touch(t, x.path("short"), "short")
 	if err := syscall.Mkfifo(x.path("fifo"), 0o600); err != nil {
@@ -111,64 +110,63 @@ func TestWhatIsNoRingIsReportedOnceAndLeft(t *testing.T) {
 	for range 5 {
 		x.round(d)
 		d.wakeDue()
-		x.pass(2 * time.Minute)
+		x.advance(2 * time.Minute)
 	}
 	if got := x.round(d); got["whole"] != 3 || len(got) != 1 {
 		t.Errorf("totals are %v", got)
 	}
-	if n := len(x.told(d, notice.NotRing)); n != 4 {
-		t.Errorf("%d files are reported not to be rings, not 4: %v", n, x.notices)
+	if n := len(x.noticesOf(d, notice.NotRing)); n != 4 {
+		t.Errorf("%d NotRing notices, want 4: %v", n, x.notices)
 	}
-	if n := len(x.told(d, notice.RingRefused)); n != 1 {
-		t.Errorf("%d rings are reported to be refused, not 1: %v", n, x.notices)
+	if n := len(x.noticesOf(d, notice.RingRefused)); n != 1 {
+		t.Errorf("%d RingRefused notices, want 1: %v", n, x.notices)
 	}
 	if s := d.State(); len(s.Refused) != 1 {
-		t.Errorf("state is %+v", s)
+		t.Errorf("state = %+v", s)
 	}
 }
 
 func TestFileThatBecomesARingIsOpened(t *testing.T) {
-	x := newWorld(t)
+	x := newFixture(t)
 	touch(t, x.path("agent"), "")
 	d := x.directory(nil)
 	x.round(d)
 	if s := d.State(); len(s.Refused) != 0 {
-		t.Errorf("an agent that is starting is refused: %+v", s)
+		t.Errorf("the ring of a starting agent is refused: %+v", s)
 	}
 	push(t, x.ring("agent", ringbuf.V4, 8), 1)
-	x.pass(firstRetryStarting)
+	x.advance(firstRetryStarting)
 	d.wakeDue()
 	if got := x.owner.drain()["agent"]; got != 1 {
-		t.Errorf("%d events of 1 are counted", got)
+		t.Errorf("counted %d events, want 1", got)
 	}
 }
 
-// Files that were refused together are one line in the log, though each of them
-// is tried again by itself.
-func TestCrowdOfRefusalsIsOneNotice(t *testing.T) {
-	x := newWorld(t)
+// Each file has its own retry.
+func TestManyRefusalsAreReportedInOneNotice(t *testing.T) {
+	x := newFixture(t)
 	for i := range 200 {
 		touch(t, x.path(fmt.Sprintf("empty-%03d", i)), "")
 	}
 	d := x.directory(func(c *Config) {
 		c.Now = func() time.Time {
-			x.pass(20 * time.Microsecond)
+			x.advance(20 * time.Microsecond)
 			return x.clock()
 		}
 	})
 	d.walk()
-	for begun := x.clock(); x.clock().Sub(begun) < 2*startingPatience; {
-		x.pass(d.untilDue())
+	for began := x.clock(); x.clock().Sub(began) < 2*startTimeout; {
+		x.advance(d.untilDue())
 		d.wakeDue()
 		d.walk()
 	}
-	if told := x.told(d, notice.RingRefused); len(told) != 1 || !strings.HasPrefix(told[0].Text, "200 rings") {
-		t.Errorf("notices are %v", told)
+	if reported := x.noticesOf(d, notice.RingRefused); len(reported) != 1 || !strings.HasPrefix(reported[0].Text, "200 rings") {
+		t.Errorf("notices = %v", reported)
 	}
 }
 
-func TestSecondConsumerWaitsForTheFirst(t *testing.T) {
-	x, y := newWorld(t), newWorld(t)
+func TestSecondConsumerOpensRingAfterFirstCloses(t *testing.T) {
+	x, y := newFixture(t), newFixture(t)
 	push(t, x.ring("agent", ringbuf.V4, 8), 1)
 	first := x.directory(nil)
 	first.walk()
@@ -177,19 +175,18 @@ func TestSecondConsumerWaitsForTheFirst(t *testing.T) {
 	if s := second.State(); s.Refused[x.path("agent")].Reason != "locked" {
 		t.Errorf("state of the second is %+v", s)
 	}
-	x.owner.giveUp()
-	first.answer()
-	y.pass(time.Minute)
+	x.owner.returnRings()
+	first.runSubmitted()
+	y.advance(time.Minute)
 	y.round(second)
 	if got := y.round(second)["agent"]; got != 1 || len(second.State().Refused) != 0 {
-		t.Errorf("once the first is gone, the second counts %d", got)
+		t.Errorf("after the first consumer closed the ring, the second counted %d events, want 1", got)
 	}
 }
 
-// An agent that comes back as a release that isn't known keeps its name, and is
-// opened as soon as it is known again.
-func TestKnownAgentIsRefused(t *testing.T) {
-	x := newWorld(t)
+// The agent restarts with an unknown version, and then with a known one.
+func TestKnownAgentWithUnknownVersionIsRefused(t *testing.T) {
+	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 8)
 	d := x.directory(nil)
 	x.round(d)
@@ -197,19 +194,18 @@ func TestKnownAgentIsRefused(t *testing.T) {
 	x.round(d)
 	x.round(d)
 	if s := d.State(); s.Open != 0 || s.Refused[ring.Path()].Reason != "version" {
-		t.Errorf("state is %+v", s)
+		t.Errorf("state = %+v", s)
 	}
 	push(t, x.ring("agent", ringbuf.V4, 8), 1)
-	x.pass(time.Minute)
+	x.advance(time.Minute)
 	x.round(d)
 	if got := x.round(d)["agent"]; got != 1 || len(d.State().Refused) != 0 {
-		t.Errorf("%d events of 1 are counted, state is %+v", got, d.State())
+		t.Errorf("counted %d events, want 1, state = %+v", got, d.State())
 	}
 }
 
-// A folder that can't be read for a while costs no open ring.
-func TestFolderThatCantBeReadIsLeft(t *testing.T) {
-	x := newWorld(t)
+func TestUnreadableFolderKeepsOpenRings(t *testing.T) {
+	x := newFixture(t)
 	if err := os.Mkdir(x.path("sub"), 0o750); err != nil {
 		t.Fatal(err)
 	}
@@ -226,12 +222,12 @@ func TestFolderThatCantBeReadIsLeft(t *testing.T) {
 	})
 	x.round(d)
 	denied = true
-	d.visit(d.record("sub/agent"))
-	d.visit(d.record("sub/other"))
+	d.checkPath(d.record("sub/agent"))
+	d.checkPath(d.record("sub/other"))
 	if s := d.State(); s.Open != 1 || s.Refused[x.path("sub/other")].Reason != "permission" || len(s.Refused) != 1 {
-		t.Errorf("state is %+v", s)
+		t.Errorf("state = %+v", s)
 	}
 	if wait := d.untilDue(); wait < firstRetry {
-		t.Errorf("the next look is due in %v", wait)
+		t.Errorf("the next check is due in %v, want %v at least", wait, firstRetry)
 	}
 }

@@ -9,51 +9,51 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Rings is what all sources of one owner share: how many agents there may be,
-// and which files are open as rings. A file that is open already is not opened
-// under another path: it would be another agent with the same events.
+// Rings is shared by all sources of one owner. It limits the number of agents, and it
+// records which files are open. A file must not be opened under two paths, because
+// the second agent would count the same events.
 type Rings struct {
 	mu    sync.Mutex
 	limit int
-	ids   map[string]bool           // of the agents that the owner has
-	paths map[ringbuf.FileID]string // under which a file is open
+	ids   map[string]bool           // agents that the owner has
+	paths map[ringbuf.FileID]string // path under which a file is open
 }
 
-// NewRings returns a Rings that allows a number of agents.
+// NewRings returns a Rings that allows limit agents.
 func NewRings(limit int) *Rings {
 	return &Rings{limit: limit, ids: make(map[string]bool), paths: make(map[ringbuf.FileID]string)}
 }
 
-// Full reports whether there may be no more agents. Sources that look at the same
-// time may exceed the limit by one each.
+// Full reports whether the limit is reached. Sources that call it concurrently may
+// each exceed the limit by one.
 func (s *Rings) Full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.ids) >= s.limit
 }
 
-// Admit counts an agent, unless it is counted already.
-func (s *Rings) Admit(id string) {
+// Add counts an agent unless it is already counted.
+func (s *Rings) Add(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ids[id] = true
 }
 
-// Leave is the reverse of Admit.
-func (s *Rings) Leave(id string) {
+// Remove is the reverse of Add.
+func (s *Rings) Remove(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.ids, id)
 }
 
-// holder returns the path under which a file is open, or "".
-func (s *Rings) holder(id ringbuf.FileID) string {
+// pathOf returns the path under which a file is open, or "".
+func (s *Rings) pathOf(id ringbuf.FileID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.paths[id]
 }
 
-// Claim notes that a file is open, unless it is already.
+// Claim records that a file is open. It reports false if the file is already open.
 func (s *Rings) Claim(id ringbuf.FileID, path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,10 +15,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Stores is a path at which processes of one pod, or of one container outside of a
-// pod, keep the stores of NIXL's prometheus_mp exporter. The containers of a pod may
-// have different folders at that path, and a container that restarts may get another
-// one. It is safe for concurrent use.
+// Stores is a path where the processes of one pod, or of one container without a pod,
+// keep the stores of NIXL's prometheus_mp exporter. Each container of the pod may
+// have a different folder at this path, and a restarted container may have a new
+// one. Stores is safe for concurrent use.
 type Stores struct {
 	container
 	scope string
@@ -27,7 +27,8 @@ type Stores struct {
 // Scope identifies the pod and the path.
 func (s *Stores) Scope() string { return s.scope }
 
-// Folders returns a function for each folder that is there now, which opens it.
+// Folders returns functions that open the existing folders, one for each mount
+// namespace.
 func (s *Stores) Folders() (list []func() (*ringbuf.Folder, error)) {
 	var seen []string
 	for _, p := range s.list() {
@@ -40,7 +41,7 @@ func (s *Stores) Folders() (list []func() (*ringbuf.Folder, error)) {
 	return list
 }
 
-// openIn opens the folder of a mount namespace through any of its processes.
+// openIn opens the folder in a mount namespace through any of its processes.
 func (s *Stores) openIn(namespace string) (*ringbuf.Folder, error) {
 	for _, p := range s.list() {
 		if p.MountNS != namespace {
@@ -54,8 +55,8 @@ func (s *Stores) openIn(namespace string) (*ringbuf.Folder, error) {
 	return nil, errGone
 }
 
-// Identify adds what is known about the process that an agent's store names. Its PID
-// is that in the process's own PID namespace. The agent keeps its ID.
+// Identify sets the resource of an agent from the process that wrote its store. pid is
+// the PID in the process's own PID namespace. Identify doesn't change the agent's ID.
 func (s *Stores) Identify(a drain.Agent, pid int64) drain.Agent {
 	id := a.ID
 	a.Dir = s.dir
@@ -72,7 +73,7 @@ func (s *Stores) Identify(a drain.Agent, pid int64) drain.Agent {
 	return a
 }
 
-// stores returns the paths of stores of some processes, by scope.
+// stores returns the Stores of the processes, by scope.
 func (p *processes) stores(all []process.Process) map[string]*Stores {
 	found := make(map[string]*Stores)
 	members := make(map[string][]process.Process)
@@ -80,13 +81,13 @@ func (p *processes) stores(all []process.Process) map[string]*Stores {
 		for _, dir := range one.Stores {
 			o := p.origin(one)
 			scope := cmp.Or(o.pod, o.container, o.namespace) + " " + dir
-			if members[scope] = append(members[scope], one); found[scope] != nil {
-				continue
-			}
-			if found[scope] = p.found[scope]; found[scope] == nil {
+			s := cmp.Or(found[scope], p.lastStores[scope])
+			if s == nil {
 				path := filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir)
-				found[scope] = &Stores{container: container{finder: p, dir: dir, path: path}, scope: scope}
+				s = &Stores{container: container{finder: p, dir: dir, path: path}, scope: scope}
 			}
+			found[scope] = s
+			members[scope] = append(members[scope], one)
 		}
 	}
 	for scope, s := range found {

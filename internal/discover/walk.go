@@ -15,21 +15,20 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// ProbeInterval is how often a directory is walked, and how often the kernel is
-// asked who has each ring open. inotify reports nearly all changes of files at
-// once; the walk is for what it misses.
+// ProbeInterval is the interval at which a directory is walked and its rings are
+// probed. inotify reports most changes immediately; walks find the others.
 const ProbeInterval = 2 * time.Second
 
 const (
-	// maxEntries bounds one walk: a busy /tmp may hold any number of files.
+	// maxEntries limits one walk: a busy /tmp may contain any number of files.
 	maxEntries = 1 << 16
-	// maxRecords bounds what is remembered of files that come and go.
+	// maxRecords limits the records of files that come and go.
 	maxRecords = 2 * maxEntries
-	// maxDepth bounds how deep a pattern with ** leads.
+	// maxDepth limits the depth of folders that a pattern with ** matches.
 	maxDepth = 16
 )
 
-// walk looks at all files of the directory.
+// walk checks all files in the directory.
 func (d *Directory) walk() {
 	d.walks++
 	left := maxEntries
@@ -41,14 +40,14 @@ func (d *Directory) walk() {
 	if err == nil {
 		err = errors.Join(d.walkFolder(f, "", &left), f.Close())
 	}
-	d.found(err, left == 0)
+	d.reportWalk(err, left == 0)
 	d.sweep(d.walks)
-	d.walked = d.cfg.Now()
+	d.lastWalk = d.cfg.Now()
 }
 
-// walkFolder looks at the files of a folder, and of the folders in it that a
-// pattern leads to. folder is its name with a slash, or "". left is how many
-// entries may still be looked at.
+// walkFolder checks the files in a folder, and in its subfolders that a pattern can
+// match. folder is the folder's name with a trailing slash, or "" for the directory.
+// left is the number of entries that the walk may still read.
 func (d *Directory) walkFolder(f *ringbuf.Folder, folder string, left *int) error {
 	for *left > 0 {
 		entries, err := f.ReadDir(min(*left, 1024))
@@ -56,12 +55,12 @@ func (d *Directory) walkFolder(f *ringbuf.Folder, folder string, left *int) erro
 		for _, e := range entries {
 			name := folder + e.Name()
 			switch {
-			case e.IsDir() && d.cfg.leadsInto(name):
+			case e.IsDir() && d.cfg.mayContain(name):
 				d.enterFolder(f, name, left)
-			case !e.IsDir() && d.cfg.wants(name):
+			case !e.IsDir() && d.cfg.matches(name):
 				r := d.record(name)
 				r.walk = d.walks
-				d.look(f, r)
+				d.checkEntry(f, r)
 			}
 		}
 		switch {
@@ -74,7 +73,7 @@ func (d *Directory) walkFolder(f *ringbuf.Folder, folder string, left *int) erro
 	return nil
 }
 
-// enterFolder walks a folder in another. One that can't be read counts as empty.
+// enterFolder walks a subfolder. A subfolder that can't be read counts as empty.
 func (d *Directory) enterFolder(f *ringbuf.Folder, name string, left *int) {
 	below, err := f.Open(filepath.Base(name))
 	if err != nil {
@@ -85,9 +84,9 @@ func (d *Directory) enterFolder(f *ringbuf.Folder, name string, left *int) {
 	_ = d.walkFolder(below, name+"/", left)
 }
 
-// found reports when the directory can't be read, or not completely, and when it
-// can be read again.
-func (d *Directory) found(err error, cut bool) {
+// reportWalk reports when the directory becomes unreadable, readable again, or too
+// large.
+func (d *Directory) reportWalk(err error, truncated bool) {
 	d.mu.Lock()
 	before := d.missing
 	d.missing = err
@@ -98,10 +97,10 @@ func (d *Directory) found(err error, cut bool) {
 		n.Kind, n.Text = notice.DirectoryMissing, "telemetry directory can't be read; agents don't create it, so create it and set NIXL_TELEMETRY_DIR to it"
 	case err == nil && before != nil:
 		n.Kind, n.Level, n.Text = notice.DirectoryFound, slog.LevelInfo, "telemetry directory can be read now"
-	case cut && !d.cut:
-		n.Kind, n.Text = notice.DirectoryCut, fmt.Sprintf("directory has more than %d entries, and the others are ignored; give agents a directory of their own", maxEntries)
+	case truncated && !d.truncated:
+		n.Kind, n.Text = notice.DirectoryCut, fmt.Sprintf("directory has more than %d entries, the others are ignored; give agents their own directory", maxEntries)
 	}
-	d.cut = cut
+	d.truncated = truncated
 	if n.Kind != 0 {
 		d.notices.Report(n)
 	}

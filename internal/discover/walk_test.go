@@ -24,8 +24,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestIncludeExcludeAndFolders(t *testing.T) {
-	x := newWorld(t)
+func TestIncludeAndExcludeSelectRings(t *testing.T) {
+	x := newFixture(t)
 	if err := os.MkdirAll(x.path("pod/rank"), 0o750); err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +47,11 @@ func TestIncludeExcludeAndFolders(t *testing.T) {
 		d := x.directory(func(c *Config) { c.Include, c.Exclude = tc.include, tc.exclude })
 		x.round(d)
 		var got []string
-		for _, m := range x.owner.got() {
+		for _, m := range x.owner.takeMessages() {
 			if m, ok := m.(drain.Opened); ok {
 				got = append(got, m.Agent.Name)
 				if m.Agent.Dir != x.dir || m.Agent.Path != x.path(m.Agent.Name) {
-					t.Errorf("agent is %+v", m.Agent)
+					t.Errorf("agent = %+v", m.Agent)
 				}
 			}
 		}
@@ -59,19 +59,19 @@ func TestIncludeExcludeAndFolders(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("include %q, exclude %q: %s", tc.include, tc.exclude, diff)
 		}
-		x.owner.giveUp()
-		d.answer()
+		x.owner.returnRings()
+		d.runSubmitted()
 	}
 }
 
-func TestMissingDirectoryIsWaitedFor(t *testing.T) {
-	x := newWorld(t)
+func TestMissingDirectoryIsReportedUntilCreated(t *testing.T) {
+	x := newFixture(t)
 	dir := x.path("later")
 	d := x.directory(func(c *Config) { c.Dir = dir })
 	x.round(d)
 	x.round(d)
 	if err := d.State().Missing; err == nil {
-		t.Error("a missing directory is no error")
+		t.Error("no error for a missing directory")
 	}
 	if err := os.Mkdir(dir, 0o750); err != nil {
 		t.Fatal(err)
@@ -79,21 +79,20 @@ func TestMissingDirectoryIsWaitedFor(t *testing.T) {
 	push(t, x.ring("later/agent", ringbuf.V4, 8), 1)
 	x.round(d)
 	if got := x.round(d)["agent"]; got != 1 || d.State().Missing != nil {
-		t.Errorf("%d events are counted, state is %+v", got, d.State())
+		t.Errorf("%d events are counted, state = %+v", got, d.State())
 	}
-	if len(x.told(d, notice.DirectoryMissing)) != 1 || len(x.told(d, notice.DirectoryFound)) != 1 {
-		t.Errorf("notices are %v", x.notices)
+	if len(x.noticesOf(d, notice.DirectoryMissing)) != 1 || len(x.noticesOf(d, notice.DirectoryFound)) != 1 {
+		t.Errorf("notices = %v", x.notices)
 	}
 }
 
-// A living agent keeps its ring though a walk doesn't find it.
-func TestRingOutOfSightIsKept(t *testing.T) {
-	for name, hide := range map[string]func(x *world, d *Directory) (removed int){
-		"directory not walked to its end": func(_ *world, d *Directory) int {
+func TestRingMissedByWalkStaysOpen(t *testing.T) {
+	for name, hide := range map[string]func(x *fixture, d *Directory) (removed int){
+		"directory walked in part": func(_ *fixture, d *Directory) int {
 			d.sweep(d.walks + 1)
 			return 0
 		},
-		"directory away for a while": func(x *world, d *Directory) int {
+		"directory temporarily missing": func(x *fixture, d *Directory) int {
 			away := filepath.Join(x.t.TempDir(), "away")
 			rename(x.t, x.dir, away)
 			x.round(d)
@@ -102,7 +101,7 @@ func TestRingOutOfSightIsKept(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := newWorld(t)
+			x := newFixture(t)
 			ring := x.ring("agent", ringbuf.V4, 8)
 			push(t, ring, 1)
 			d := x.directory(nil)
@@ -111,18 +110,17 @@ func TestRingOutOfSightIsKept(t *testing.T) {
 			x.round(d)
 			push(t, ring, 1)
 			if got := x.round(d)["agent"]; got != 2 || d.State().Open != 1 {
-				t.Errorf("%d events of 2 are counted", got)
+				t.Errorf("counted %d events, want 2", got)
 			}
 			if n := count[drain.Removed](x.owner); n != removed {
-				t.Errorf("it is removed %d times, want %d", n, removed)
+				t.Errorf("got %d Removed messages, want %d", n, removed)
 			}
 		})
 	}
 }
 
-// However many files there are, a walk ends.
-func TestWalkIsBounded(t *testing.T) {
-	x := newWorld(t)
+func TestWalkIsLimited(t *testing.T) {
+	x := newFixture(t)
 	if err := os.Mkdir(x.path("sub"), 0o750); err != nil {
 		t.Fatal(err)
 	}
@@ -138,17 +136,17 @@ func TestWalkIsBounded(t *testing.T) {
 	defer f.Close()
 	left := 40
 	if err := d.walkFolder(f, "", &left); err != nil || left != 0 || len(d.records) > 40 || len(d.records) < 38 {
-		t.Errorf("%d entries are left, %d files are looked at, %v", left, len(d.records), err)
+		t.Errorf("%d entries are left, %d files were checked, %v", left, len(d.records), err)
 	}
-	d.found(nil, true)
-	d.found(nil, true)
-	if told := x.told(d, notice.DirectoryCut); len(told) != 1 || told[0].Path != x.dir {
-		t.Errorf("notices are %v", told)
+	d.reportWalk(nil, true)
+	d.reportWalk(nil, true)
+	if reported := x.noticesOf(d, notice.DirectoryCut); len(reported) != 1 || reported[0].Path != x.dir {
+		t.Errorf("notices = %v", reported)
 	}
 }
 
-// outside is a ring in a directory of its own, with 5 events that nobody is to
-// take.
+// outside creates a ring with 5 events in another directory, and checks at the end that
+// they weren't consumed.
 func outside(t *testing.T) *ringbuf.Writer {
 	t.Helper()
 	victim, err := ringbuf.Create(filepath.Join(t.TempDir(), "agent"), ringbuf.V4, 16)
@@ -157,7 +155,7 @@ func outside(t *testing.T) *ringbuf.Writer {
 	}
 	t.Cleanup(func() {
 		if n, _ := victim.Len(); n != 5 {
-			t.Errorf("a ring outside of the directory was consumed: %d of 5 events are left", n)
+			t.Errorf("a ring outside the directory was consumed: %d of 5 events are left", n)
 		}
 		_ = victim.Close()
 	})
@@ -165,15 +163,14 @@ func outside(t *testing.T) *ringbuf.Writer {
 	return victim
 }
 
-// A neighbor puts a link in the place of a folder whose file is to be tried
-// again, or whose ring is open.
-func TestFolderThatBecomesALinkLeadsNowhere(t *testing.T) {
-	for name, before := range map[string]func(t *testing.T, x *world){
-		"a file to be tried again": func(t *testing.T, x *world) { touch(t, x.path("sub/agent"), "") },
-		"an open ring":             func(_ *testing.T, x *world) { x.ring("sub/agent", ringbuf.V4, 16) },
+// Another user may replace a folder with a link.
+func TestLinkInPlaceOfFolderIsNotFollowed(t *testing.T) {
+	for name, before := range map[string]func(t *testing.T, x *fixture){
+		"a refused file": func(t *testing.T, x *fixture) { touch(t, x.path("sub/agent"), "") },
+		"an open ring":   func(_ *testing.T, x *fixture) { x.ring("sub/agent", ringbuf.V4, 16) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			x, victim := newWorld(t), outside(t)
+			x, victim := newFixture(t), outside(t)
 			sub := x.path("sub")
 			if err := os.Mkdir(sub, 0o750); err != nil {
 				t.Fatal(err)
@@ -185,27 +182,27 @@ func TestFolderThatBecomesALinkLeadsNowhere(t *testing.T) {
 			if err := os.Symlink(filepath.Dir(victim.Path()), sub); err != nil {
 				t.Fatal(err)
 			}
-			x.pass(time.Second)
+			x.advance(time.Second)
 			d.wakeDue()
-			d.visit(d.record("sub/agent"))
+			d.checkPath(d.record("sub/agent"))
 			x.round(d)
 			if r := d.records[x.path("sub/agent")]; r != nil && r.state != absent {
-				t.Errorf("a file behind a link is %d", r.state)
+				t.Errorf("the state of a file behind a link is %d, want absent", r.state)
 			}
 		})
 	}
 }
 
-// A neighbor puts a FIFO, or a link, in the place of folders that the walk has
-// seen in a directory and comes to next.
-func TestFolderThatIsNoneAnyMoreEndsNoWalk(t *testing.T) {
+// Another user may replace folders after the walk has listed them and before it opens
+// them.
+func TestFolderReplacedDuringWalkIsSkipped(t *testing.T) {
 	for name, put := range map[string]func(path, elsewhere string) error{
 		"FIFO": func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
 		"link": func(path, elsewhere string) error { return os.Symlink(elsewhere, path) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			x, victim := newWorld(t), outside(t)
-			const folders = 50 // of which one at least comes after a file
+			x, victim := newFixture(t), outside(t)
+			const folders = 50 // at least one of them comes after a file
 			folder := func(i int) string { return x.path(fmt.Sprint("folder-", i)) }
 			for i := range folders {
 				touch(t, x.path(fmt.Sprint("file-", i)), "no ring")

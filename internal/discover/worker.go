@@ -10,34 +10,35 @@ import (
 	"time"
 )
 
-// HangsAfter is how long a file system may take to answer before that is reported.
-const HangsAfter = 10 * time.Second
+// HangTimeout is the time after which a file system that doesn't respond is reported.
+const HangTimeout = 10 * time.Second
 
-// Worker is the goroutine that does everything on a directory that may block. Its
-// other methods are safe for concurrent use and never block, apart from Stop.
+// Worker is a goroutine that makes all calls on a directory that may block. Only that
+// goroutine may call Do and RunSubmitted. All other methods are safe for concurrent
+// use after Start, and none of them blocks, except for Stop.
 type Worker struct {
-	now      func() time.Time
-	busy     atomic.Int64 // since when it is at work, in Unix nanoseconds; 0 if it isn't
-	watchdog *time.Timer
-	cancel   context.CancelFunc
-	ended    chan struct{}
+	now       func() time.Time
+	busySince atomic.Int64 // start of the current Do in Unix nanoseconds; 0 if there is none
+	watchdog  *time.Timer
+	cancel    context.CancelFunc
+	ended     chan struct{}
 
-	mu       sync.Mutex
-	requests []func()
-	closed   bool
-	arrived  chan struct{} // has room for one signal
+	mu        sync.Mutex
+	submitted []func()
+	closed    bool
+	arrived   chan struct{} // has a value after a function was submitted
 }
 
-// NewWorker returns a Worker that calls hangs while something takes longer than
-// [HangsAfter].
-func NewWorker(now func() time.Time, hangs func()) *Worker {
-	w := &Worker{now: now, watchdog: time.AfterFunc(HangsAfter, hangs), ended: make(chan struct{}), arrived: make(chan struct{}, 1)}
+// NewWorker returns a Worker that calls hung if a call of [Worker.Do] takes longer
+// than [HangTimeout].
+func NewWorker(now func() time.Time, hung func()) *Worker {
+	w := &Worker{now: now, watchdog: time.AfterFunc(HangTimeout, hung), ended: make(chan struct{}), arrived: make(chan struct{}, 1)}
 	w.watchdog.Stop()
 	return w
 }
 
-// Start calls run on the worker's goroutine. run returns after its context ends, and
-// does everything that may block through [Worker.Do].
+// Start calls run on the worker's goroutine. run must return after its context ends,
+// and must make all calls that may block through [Worker.Do].
 func (w *Worker) Start(run func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
@@ -47,30 +48,30 @@ func (w *Worker) Start(run func(ctx context.Context)) {
 	}()
 }
 
-// Do does something that may block. Only the worker's goroutine calls it.
+// Do runs a function that may block.
 func (w *Worker) Do(fn func()) {
-	w.busy.Store(w.now().UnixNano())
-	w.watchdog.Reset(HangsAfter)
+	w.busySince.Store(w.now().UnixNano())
+	w.watchdog.Reset(HangTimeout)
 	fn()
 	w.watchdog.Stop()
-	w.busy.Store(0)
+	w.busySince.Store(0)
 }
 
-// Hangs returns how long the worker has been waiting for the file system, or 0 if
-// that isn't longer than usual.
-func (w *Worker) Hangs() time.Duration {
-	since := w.busy.Load()
-	if took := time.Duration(w.now().UnixNano() - since); since != 0 && took >= HangsAfter {
+// HungFor returns how long the current call of Do has taken, or 0 if that is less than
+// [HangTimeout].
+func (w *Worker) HungFor() time.Duration {
+	since := w.busySince.Load()
+	if took := time.Duration(w.now().UnixNano() - since); since != 0 && took >= HangTimeout {
 		return took.Round(time.Second)
 	}
 	return 0
 }
 
-// Cancel ends the context of the worker's goroutine.
+// Cancel cancels the context of the worker's goroutine.
 func (w *Worker) Cancel() { w.cancel() }
 
-// Stop ends the worker and waits for it until ctx ends. It may be called before
-// Start, and twice.
+// Stop stops the worker and waits for its goroutine until ctx ends. It may be called
+// more than once, and before Start.
 func (w *Worker) Stop(ctx context.Context) error {
 	if w.cancel == nil {
 		return nil
@@ -84,8 +85,8 @@ func (w *Worker) Stop(ctx context.Context) error {
 	}
 }
 
-// Ended reports whether the worker's goroutine has ended.
-func (w *Worker) Ended() bool {
+// Stopped reports whether the worker's goroutine has ended.
+func (w *Worker) Stopped() bool {
 	select {
 	case <-w.ended:
 		return true
@@ -94,14 +95,15 @@ func (w *Worker) Ended() bool {
 	}
 }
 
-// Ask adds a request, and reports whether the worker's goroutine will take it.
-func (w *Worker) Ask(fn func()) bool {
+// Submit submits a function to the worker's goroutine. It reports false if the
+// goroutine doesn't accept any more.
+func (w *Worker) Submit(fn func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return false
 	}
-	w.requests = append(w.requests, fn)
+	w.submitted = append(w.submitted, fn)
 	select {
 	case w.arrived <- struct{}{}:
 	default:
@@ -109,16 +111,16 @@ func (w *Worker) Ask(fn func()) bool {
 	return true
 }
 
-// Asked returns a channel that has a value after a request was added.
-func (w *Worker) Asked() <-chan struct{} { return w.arrived }
+// Submitted returns a channel that has a value after a function was submitted.
+func (w *Worker) Submitted() <-chan struct{} { return w.arrived }
 
-// Answer carries out the requests in order. After the last call, no more are taken.
-func (w *Worker) Answer(last bool) {
+// RunSubmitted runs the submitted functions in order. With last, no more are accepted.
+func (w *Worker) RunSubmitted(last bool) {
 	w.mu.Lock()
-	requests := w.requests
-	w.requests, w.closed = nil, last
+	submitted := w.submitted
+	w.submitted, w.closed = nil, last
 	w.mu.Unlock()
-	for _, fn := range requests {
+	for _, fn := range submitted {
 		fn()
 	}
 }

@@ -20,11 +20,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// ringVariable makes this program an agent that has a ring and waits.
+// ringVariable makes the test binary an agent with a ring at the variable's value.
 const ringVariable = "BENCH_RING"
 
-// agent keeps a ring until its standard input ends.
-func agent(path string) {
+// runAgent keeps a ring until standard input ends.
+func runAgent(path string) {
 	w, err := ringbuf.Create(path, ringbuf.V4, 4096)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -35,19 +35,18 @@ func agent(path string) {
 	_ = w.Close()
 }
 
-// BenchmarkDiscovered compares 1,000 agents that are found through /proc, each in a
-// directory of its own, with the same agents found in one directory tree, in percent
-// of a core once all rings are open.
+// BenchmarkDiscovered compares 1,000 agents that are discovered through /proc, each in
+// its own directory, with the same agents in one configured directory tree. It reports
+// percentages of a core after all rings were opened.
 func BenchmarkDiscovered(b *testing.B) {
 	const agents = 1000
 	top := memory(b)
 	for i := range agents {
 		launch(b, filepath.Join(top, fmt.Sprint(i)))
 	}
-	include := "bench-agent"
 	for b.Loop() {
-		tree := 1.0
-		found := measure(b, agents, Config{Processes: &discover.Processes{Interval: discover.DefaultInterval}, Include: []string{include}})
+		tree := measure(b, agents, Config{Directories: []string{top}, Include: []string{"*/bench-agent"}})
+		found := measure(b, agents, Config{Processes: &discover.Processes{Interval: discover.DefaultInterval}, Include: []string{"bench-agent"}})
 		b.ReportMetric(100*tree, "%-tree")
 		b.ReportMetric(100*found, "%-processes")
 		b.ReportMetric(100*(found-tree), "%-more")
@@ -55,7 +54,7 @@ func BenchmarkDiscovered(b *testing.B) {
 	}
 }
 
-// measure returns the share of a core that a host with agents takes.
+// measure returns the share of a core that a host with this number of agents uses.
 func measure(b *testing.B, agents int, cfg Config) float64 {
 	b.Helper()
 	h, err := New(cfg)
@@ -85,18 +84,18 @@ func measure(b *testing.B, agents int, cfg Config) float64 {
 	return used.Seconds() / long
 }
 
-// memory returns a directory that is no disk.
+// memory returns a directory in memory, if possible.
 func memory(b *testing.B) string {
 	b.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "bench-") //nolint:usetesting // memory, not a disk
+	dir, err := os.MkdirTemp("/dev/shm", "bench-") //nolint:usetesting // TempDir may be on a disk
 	if err != nil {
 		return b.TempDir()
 	}
-	b.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left is in memory only
+	b.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
 
-// launch starts an agent with a ring in a directory of its own.
+// launch starts an agent with a ring in a new directory.
 func launch(b *testing.B, dir string) {
 	b.Helper()
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -123,7 +122,7 @@ func launch(b *testing.B, dir string) {
 	})
 }
 
-// cpu returns the time that this process and the kernel on its behalf have used.
+// cpu returns the user and system time of this process.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

@@ -1,10 +1,9 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package host reports the NIXL agents of a host: it discovers their rings,
-// drains them, and stores the totals. It also reads the stores of NIXL's
-// prometheus_mp exporter. The receiver, bridge/rings and nixlring
-// use it.
+// Package host collects the totals of all NIXL agents on a host. It discovers rings,
+// drains them, and saves checkpoints. It also reads the stores of NIXL's
+// prometheus_mp exporter. The receiver, bridge/rings and nixlring use it.
 package host
 
 import (
@@ -34,74 +33,75 @@ const (
 	DefaultStaleAfter  = 5 * time.Minute
 )
 
-// MinStaleAfter is the shortest StaleAfter that makes a difference.
+// MinStaleAfter is the minimum useful value of StaleAfter.
 const MinStaleAfter = discover.ProbeInterval
 
-// Config says what to watch, and how. At least one of Directories, Processes and
-// Kubelet must be set.
+// Config configures a [Host]. At least one of Directories, Processes and Kubelet must
+// be set.
 type Config struct {
-	Directories []string            // one ring per agent is in them, named after the agent
-	Processes   *discover.Processes // finds the directories of the agents of all processes
+	Directories []string            // contain one ring per agent, named after the agent
+	Processes   *discover.Processes // finds the telemetry directories of all processes
 	Kubelet     *discover.Kubelet   // finds the emptyDir volumes of pods
-	IdentifyBy  discover.IdentifyBy // what identifies an agent that Processes or Kubelet finds
+	IdentifyBy  discover.IdentifyBy // parts of the identity of discovered agents
 	Include     []string            // doublestar patterns, relative to the directory; * if empty
 	Exclude     []string
 	Mode        ringbuf.Mode
-	RunInterval time.Duration // of the agents; the starting value for what is learned
+	RunInterval time.Duration // initial estimate of the interval at which agents write events
 	MaxRings    int
 	AllowedUIDs []uint32 // owners whose rings are opened; any if empty
 	StaleAfter  time.Duration
 	Tally       tally.Config
-	// Stores has the stores of NIXL's prometheus_mp exporter read, too. Include and
-	// Exclude apply to the names of their agents, and MaxRings to rings and stores
+	// Stores enables reading the stores of NIXL's prometheus_mp exporter. Include and
+	// Exclude apply to the names of their agents, and MaxRings limits rings and stores
 	// together.
 	Stores bool
 
-	// Report receives what an operator may want to know. It must not block.
+	// Report receives the notices for the operator. It must not block.
 	Report func(notice.Notice)
-	// Tap is shown every event before it is committed; nil for none. The ring
-	// waits for it.
+	// Tap receives every event before it is committed; it may be nil. Draining of the
+	// ring waits for it.
 	Tap func(drain.Agent, ringbuf.Batch)
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
 	// OpenFolder opens a folder below a directory; ringbuf.OpenFolder if nil.
 	OpenFolder func(dir, name string) (*ringbuf.Folder, error)
 
-	// Telemetry receives the figures about the work itself; its fields may be nil.
+	// Telemetry receives measurements of the host's own work.
 	Telemetry Telemetry
 }
 
-// Telemetry receives figures about draining and saving. Its functions must not
-// block.
+// Telemetry receives measurements of discovering, draining and saving. Its functions
+// may be nil, and must not block.
 type Telemetry struct {
-	Lag    func(time.Duration)                 // how late a round of drains began
-	Events func(uint64)                        // how many events a round counted
-	Saved  func(took time.Duration, err error) // how long a save took, and what went wrong
+	Lag    func(time.Duration)                 // delay of a round of drains
+	Events func(uint64)                        // number of events that a round counted
+	Saved  func(took time.Duration, err error) // duration and error of a save
 
-	Searched func(source string, took time.Duration) // how long a search of processes or of the kubelet's pods took
+	Searched func(source string, took time.Duration) // duration of a search of processes or of the kubelet's pods
 }
 
-// Host watches directories of rings. Its methods are safe for concurrent use.
+// Host discovers and drains rings. Its methods are safe for concurrent use after
+// Start.
 type Host struct {
-	cfg       Config
-	shape     *tally.Shape
-	reporter  *notice.Reporter
-	saver     *checkpoint.Saver // nil without a store
-	loop      *drain.Loop       // nil before Start
-	sources   []source
-	discovery map[string]source  // those of sources that discover directories
-	stores    []*store.Directory // of directories
+	cfg      Config
+	shape    *tally.Shape
+	reporter *notice.Reporter
+	saver    *checkpoint.Saver // nil without storage
+	loop     *drain.Loop       // nil before Start
+	sources  []source
+	watchers map[string]source  // the sources that discover directories, by name
+	stores   []*store.Directory // of the configured directories
 
 	mu         sync.Mutex
-	discovered map[string]*store.Directory // by scope, nil after Stop
-	looked     atomic.Bool                 // for the first collection
+	discovered map[string]*store.Directory // by scope; nil after Stop
+	refreshed  atomic.Bool                 // by the first collection
 	watch      *drain.Watch
 }
 
-// source finds rings.
+// source discovers rings.
 type source interface {
 	Start()
-	Look(done func())
+	Refresh(done func())
 	Stop(ctx context.Context) error
 	State() discover.State
 }
@@ -113,7 +113,7 @@ func New(cfg Config) (*Host, error) {
 	if err := errors.Join(errConfig, errShape); err != nil {
 		return nil, err
 	}
-	return &Host{cfg: cfg, shape: shape, discovery: make(map[string]source), discovered: make(map[string]*store.Directory)}, nil
+	return &Host{cfg: cfg, shape: shape, watchers: make(map[string]source), discovered: make(map[string]*store.Directory)}, nil
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -157,17 +157,16 @@ func (c Config) withDefaults() (Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// Watch shows slow transfers and errors to w from [Host.Start] on, which it must be
-// called before. The rings wait for its functions.
+// Watch passes slow transfers and errors to w. It must be called before [Host.Start].
+// Draining waits for w's functions.
 func (h *Host) Watch(w *drain.Watch) { h.watch = w }
 
-// Report reports what an operator may want to know. It must not be called before
-// [Host.Start].
+// Report reports a notice. It must not be called before [Host.Start].
 func (h *Host) Report(n notice.Notice) { h.reporter.Report(n) }
 
-// Start begins to discover and to drain. Nothing that is wrong with a directory
-// or a ring is an error: it is reported, and tried again. With storage, which may
-// be nil, totals continue from the process that used it before.
+// Start starts to discover and drain rings. Problems with directories and rings are
+// reported and retried; Start doesn't return them. If storage isn't nil, totals
+// continue from the checkpoints in it.
 func (h *Host) Start(storage checkpoint.Store) error {
 	h.reporter = notice.New(h.cfg.Report, h.cfg.Now)
 	if storage != nil && h.cfg.Mode == ringbuf.Consume { // an observer has no position to resume
@@ -204,21 +203,21 @@ func (h *Host) Start(storage checkpoint.Store) error {
 			return err
 		}
 		h.sources = append(h.sources, d)
-		if err := h.readStores(dir, common.Rings); err != nil {
+		if err := h.addStores(dir, common.Rings); err != nil {
 			return err
 		}
 	}
 	if k := h.cfg.Kubelet; k != nil {
 		volumes := common
 		volumes.CloseExited = true
-		h.places("kubelet", volumes, k.Finder(h.cfg.IdentifyBy), discover.DefaultInterval)
+		h.addWatcher("kubelet", volumes, k.Finder(h.cfg.IdentifyBy), discover.DefaultInterval)
 	}
 	if p := h.cfg.Processes; p != nil {
 		finder := *p
 		if h.cfg.Stores {
-			finder.FoundStores = func(all map[string]*discover.Stores) { h.discover(all, common.Rings) }
+			finder.OnStores = func(all map[string]*discover.Stores) { h.updateStores(all, common.Rings) }
 		}
-		h.places("processes", common, finder.Finder(h.cfg.IdentifyBy), p.Interval)
+		h.addWatcher("processes", common, finder.Finder(h.cfg.IdentifyBy), p.Interval)
 	}
 	for _, s := range h.sources {
 		s.Start()
@@ -226,18 +225,19 @@ func (h *Host) Start(storage checkpoint.Store) error {
 	return nil
 }
 
-func (h *Host) places(name string, common discover.Config, f discover.Finder, every time.Duration) {
-	cfg := discover.PlacesConfig{Config: common, Finder: f, Interval: every}
+// addWatcher adds a source that discovers directories.
+func (h *Host) addWatcher(name string, common discover.Config, f discover.Finder, interval time.Duration) {
+	cfg := discover.WatcherConfig{Config: common, Finder: f, Interval: interval}
 	if searched := h.cfg.Telemetry.Searched; searched != nil {
 		cfg.Searched = func(took time.Duration) { searched(name, took) }
 	}
-	p := discover.NewPlaces(cfg, h.loop.Send, h.reporter)
-	h.sources = append(h.sources, p)
-	h.discovery[name] = p
+	w := discover.NewWatcher(cfg, h.loop.Send, h.reporter)
+	h.sources = append(h.sources, w)
+	h.watchers[name] = w
 }
 
-// readStores begins to read the stores in a directory.
-func (h *Host) readStores(dir string, rings *discover.Rings) error {
+// addStores starts to read the stores in a configured directory.
+func (h *Host) addStores(dir string, rings *discover.Rings) error {
 	if !h.cfg.Stores {
 		return nil
 	}
@@ -258,9 +258,9 @@ func (h *Host) storeConfig(dir string, rings *discover.Rings) store.Config {
 	}
 }
 
-// discover begins to read stores that were discovered, and ends it once they are gone
-// and their agents are no longer reported.
-func (h *Host) discover(all map[string]*discover.Stores, rings *discover.Rings) {
+// updateStores starts to read newly discovered stores. It stops reading stores that no
+// longer exist once their agents are no longer reported.
+func (h *Host) updateStores(all map[string]*discover.Stores, rings *discover.Rings) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.discovered == nil {
@@ -271,9 +271,9 @@ func (h *Host) discover(all map[string]*discover.Stores, rings *discover.Rings) 
 			continue
 		}
 		delete(h.discovered, scope)
-		ended, cancel := context.WithCancel(context.Background())
-		cancel() // it ends by itself, unless its file system hangs
-		_ = d.Stop(ended)
+		canceled, cancel := context.WithCancel(context.Background())
+		cancel() // don't wait: the file system may hang
+		_ = d.Stop(canceled)
 	}
 	for scope, s := range all {
 		if h.discovered[scope] != nil {
@@ -290,7 +290,7 @@ func (h *Host) discover(all map[string]*discover.Stores, rings *discover.Rings) 
 	}
 }
 
-// allStores returns the directories of stores. With last, none is added later.
+// allStores returns all directories of stores. With last, no more are added.
 func (h *Host) allStores(last bool) []*store.Directory {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -312,17 +312,17 @@ type Collection struct {
 }
 
 // Collect drains all rings, reads all stores, and returns the totals of all agents;
-// see [drain.Loop.Collect]. The first and the last collection look for rings and
-// stores before: a program may collect right after Start, and an agent may have
-// begun and exited since the last walk.
+// see [drain.Loop.Collect]. The first and the last collection search for rings and
+// stores first, because a program may collect right after Start, and an agent may
+// have started and exited since the last walk.
 func (h *Host) Collect(ctx context.Context, last bool) (Collection, error) {
-	look := !h.looked.Swap(true) || last
-	if look {
-		h.Look(ctx)
+	refresh := !h.refreshed.Swap(true) || last
+	if refresh {
+		h.Refresh(ctx)
 	}
 	var c Collection
 	for _, s := range h.allStores(false) {
-		c.stores = append(c.stores, s.Collect(look))
+		c.stores = append(c.stores, s.Collect(refresh))
 	}
 	var err error
 	if c.rings, err = h.loop.Collect(ctx, last); err != nil {
@@ -335,14 +335,14 @@ func (h *Host) Collect(ctx context.Context, last bool) (Collection, error) {
 	return c, nil
 }
 
-// lookTimeout is how long a directory is waited for, and no longer than a quarter
-// of what ctx allows: one that hangs must not delay the agents of the others.
-const lookTimeout = time.Second
+// refreshTimeout limits the wait for directories, because one that hangs must not delay
+// the agents of the others.
+const refreshTimeout = time.Second
 
-// Look finds the rings that are in the directories now, so that the next
-// collection has them.
-func (h *Host) Look(ctx context.Context) {
-	timeout := lookTimeout
+// Refresh discovers the rings that currently exist, so that the next collection
+// includes them. It waits for a second or a quarter of ctx's time, whichever is less.
+func (h *Host) Refresh(ctx context.Context) {
+	timeout := refreshTimeout
 	if end, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(end)/4)
 	}
@@ -350,7 +350,7 @@ func (h *Host) Look(ctx context.Context) {
 	defer cancel()
 	done := make(chan struct{}, len(h.sources))
 	for _, s := range h.sources {
-		s.Look(func() { done <- struct{}{} })
+		s.Refresh(func() { done <- struct{}{} })
 	}
 	for range h.sources {
 		select {
@@ -361,7 +361,7 @@ func (h *Host) Look(ctx context.Context) {
 	}
 }
 
-// Delivered says that a collection has arrived where it was sent.
+// Delivered records that a collection was exported.
 func (h *Host) Delivered(c Collection) {
 	h.loop.Delivered(c.rings)
 	for _, s := range c.stores {
@@ -369,14 +369,14 @@ func (h *Host) Delivered(c Collection) {
 	}
 }
 
-// Stop gives up all rings. It waits for what is under way until ctx ends: a file
-// system or a store that hangs is left behind, which the error says. It is safe
-// to call before Start, and twice.
+// Stop closes all rings and stores, and waits for pending operations until ctx ends. If
+// a file system or the storage hangs longer, it returns an error that names it. Stop
+// may be called more than once, and before Start.
 func (h *Host) Stop(ctx context.Context) error {
 	if h.loop == nil {
 		return nil
 	}
-	// The directories and the saver end at the same time: each may use up ctx.
+	// Stop directories and the saver concurrently, because each may take until ctx ends.
 	stores := h.allStores(true)
 	sources := 2 + len(stores)
 	errs := make([]error, sources+len(h.sources))
@@ -396,22 +396,22 @@ func (h *Host) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// State is what discovery knows. It never blocks.
+// State is the state of discovery.
 type State struct {
 	Open    int                         // rings and stores
 	Refused map[string]discover.Refusal // by path
 	Missing []error                     // directories that can't be read
 
-	// Directories is how many directories were discovered, by source: processes or
-	// kubelet, as far as these are configured.
+	// Directories is the number of discovered directories by source: processes and
+	// kubelet, if they are configured.
 	Directories map[string]int
 }
 
-// State returns what discovery knows now.
+// State returns the state of discovery. It never blocks.
 func (h *Host) State() State {
 	s := State{Refused: make(map[string]discover.Refusal), Directories: make(map[string]int)}
-	for name, p := range h.discovery {
-		s.Directories[name] = p.State().Directories
+	for name, w := range h.watchers {
+		s.Directories[name] = w.State().Directories
 	}
 	for _, source := range h.sources {
 		s.add(source.State())
@@ -422,6 +422,7 @@ func (h *Host) State() State {
 	return s
 }
 
+// add adds the state of one source.
 func (s *State) add(one discover.State) {
 	s.Open += one.Open
 	maps.Copy(s.Refused, one.Refused)
@@ -430,8 +431,8 @@ func (s *State) add(one discover.State) {
 	}
 }
 
-// Err returns what keeps rings and stores from being read, or nil: a directory that
-// can't be read, or none of the rings and stores can be opened.
+// Err returns an error if a directory can't be read, or if no ring or store can be
+// opened although there are some.
 func (s State) Err() error {
 	var errs []error
 	for _, err := range s.Missing {

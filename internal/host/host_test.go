@@ -23,24 +23,23 @@ import (
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(ringVariable); path != "" {
-		agent(path)
+		runAgent(path)
 		return
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// A pod whose container restarts: the agent's totals continue, although the next
-// container has another folder for its stores, and nothing is counted twice.
-func TestTotalsOfStoresContinueInTheNextContainer(t *testing.T) {
+// A container of a pod restarts, with another folder for its stores.
+func TestTotalsOfStoresContinueAfterContainerRestart(t *testing.T) {
 	machine := processtest.New(t)
 	const uid = "0a1b2c3d-0000-4000-8000-000000000001"
-	box := strings.Repeat("1", 64)
+	container := strings.Repeat("1", 64)
 	dir := t.TempDir()
 	start := func(pid int, namespace string) *storetest.Writer {
 		t.Helper()
 		s := storetest.Create(t, dir, storetest.Config{PID: int64(pid)})
 		machine.Start(processtest.Process{
-			PID: 1000 + pid, NSPID: pid, Namespace: namespace, Cgroup: processtest.InPod(uid, box),
+			PID: 1000 + pid, NSPID: pid, Namespace: namespace, Cgroup: processtest.InPod(uid, container),
 			Env: []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=" + dir},
 		})
 		return s
@@ -59,7 +58,7 @@ func TestTotalsOfStoresContinueInTheNextContainer(t *testing.T) {
 	}()
 	collect := func() drain.Snapshot {
 		t.Helper()
-		h.looked.Store(false) // search and walk
+		h.refreshed.Store(false) // search and walk
 		c, err := h.Collect(t.Context(), false)
 		if err != nil || len(c.Snapshots) != 1 {
 			t.Fatalf("%d agents, error %v; want one agent", len(c.Snapshots), err)

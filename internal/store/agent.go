@@ -16,33 +16,33 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// agent is an agent of a directory. It outlives its processes.
+// agent is an agent in a directory. It may have several processes over time.
 type agent struct {
-	id         string // its key everywhere
+	id         string
 	name, host string
-	identity   drain.Agent // of its newest process
+	identity   drain.Agent // of the newest process
 
-	processes []*process           // whose values aren't in the base, oldest first
-	newest    *process             // the newest of all; nil if its store is gone since a restart of this program
-	base      tally.Values         // of the processes that have exited
-	earlier   bool                 // there are any
-	counted   map[string]time.Time // the names of the stores that are in the base, and when they joined it
-	bounds    []float64            // of the histograms of the totals
+	processes []*process           // processes whose values aren't in the base, oldest first
+	newest    *process             // nil until a store was opened
+	base      tally.Values         // sum of the exited processes
+	hasBase   bool                 // there is at least one exited process
+	counted   map[string]time.Time // when each store was added to the base, by file name
+	bounds    []float64            // of the totals' histograms
 	start     time.Time            // of the totals
 
-	last    drain.Snapshot // the newest; its totals are nil once they have changed
-	loading bool           // its checkpoint isn't there yet
-	loadBy  time.Time      // when it stops waiting for that
-	dirty   bool           // it has changed since it was stored
-	shared  bool           // that several of its processes run was reported
+	last    drain.Snapshot // newest snapshot; its Totals are nil if they have changed since
+	loading bool           // the checkpoint isn't loaded yet
+	loadBy  time.Time      // deadline for loading it
+	dirty   bool           // changed since the last checkpoint
+	shared  bool           // the notice about several running processes was reported
 
-	changed   time.Time // when its values last changed
-	shown     shown
-	delivered time.Time // changed, as of the newest collection that was delivered
+	changed   time.Time // when the values last changed
+	collected collected
+	delivered time.Time // value of changed in the newest collection that was delivered
 }
 
-// shown is what the newest collection has seen of an agent.
-type shown struct {
+// collected describes the state of an agent in the newest collection.
+type collected struct {
 	collection uint64
 	changed    time.Time
 }
@@ -52,14 +52,14 @@ type process struct {
 	header
 
 	file   string   // name of the store
-	path   string   // of the store; empty if only the checkpoint names it
-	open   *os.File // nil once nothing is read from it any more
+	path   string   // path of the store; empty if only the checkpoint names it
+	open   *os.File // nil after the store was closed
 	shape  *tally.Shape
 	values tally.Values
 	up     drain.Up
 }
 
-// started returns when a process started, which the name of its store says.
+// started returns the start time of a process, which is part of its store's name.
 func (p *process) started(now time.Time) time.Time {
 	if at := time.Unix(0, p.marker); at.Before(now) {
 		return at
@@ -71,7 +71,7 @@ func byAge(p, q *process) int {
 	return cmp.Or(cmp.Compare(p.marker, q.marker), cmp.Compare(p.instance, q.instance), cmp.Compare(p.pid, q.pid))
 }
 
-// open returns how many stores of an agent are open.
+// open returns the number of the agent's open stores.
 func (a *agent) open() (n int) {
 	for _, p := range a.processes {
 		if p.open != nil {
@@ -81,43 +81,44 @@ func (a *agent) open() (n int) {
 	return n
 }
 
-// join lets a process count, unless it does already. The agent's checkpoint was
-// loaded.
-func (d *Directory) join(a *agent, p *process) {
+// addProcess adds a process to its agent, unless the base already contains it. The
+// agent's checkpoint must have been loaded.
+func (d *Directory) addProcess(a *agent, p *process) {
 	if _, done := a.counted[p.file]; done {
 		d.close(a, p)
 	} else {
-		d.count(a, p)
+		d.countProcess(a, p)
 	}
 	if a.newest == nil || byAge(p, a.newest) >= 0 {
 		a.newest, a.last.Totals = p, nil
 		a.identity = d.cfg.Identify(drain.Agent{ID: a.id, Name: a.name, Dir: d.cfg.Dir, Path: p.path}, p.pid)
-		a.bind(p.bounds)
+		a.setBounds(p.bounds)
 	}
 	if p.up == drain.UpNo {
 		d.fold(a, p)
 	}
 }
 
-// count adds a process, or its open store to one that the checkpoint names.
-func (d *Directory) count(a *agent, p *process) {
-	d.touch(a)
+// countProcess adds a process to its agent's totals. If the checkpoint names the
+// process, p replaces the values from the checkpoint.
+func (d *Directory) countProcess(a *agent, p *process) {
+	d.markChanged(a)
 	now := d.cfg.Now()
 	if at := p.started(now); a.start.IsZero() || at.Before(a.start) {
 		a.start = at
 	}
-	d.poll(a, false) // an earlier process may have exited just now
+	d.poll(a, false) // an earlier process may have just exited
 	if i := slices.IndexFunc(a.processes, func(q *process) bool { return q.file == p.file }); i >= 0 {
 		p.values.Advance(&a.processes[i].values)
 		a.processes[i] = p
 		return
 	}
-	again := a.earlier || len(a.processes) > 0
+	again := a.hasBase || len(a.processes) > 0
 	at, _ := slices.BinarySearchFunc(a.processes, p, byAge)
 	a.processes = slices.Insert(a.processes, at, p)
 	if a.bounds != nil && !slices.Equal(a.bounds, p.bounds) {
-		d.report(p.file, warn(notice.MPStoreBounds, fmt.Sprintf("agent %q has processes with different histogram bounds, so its histograms start from zero "+
-			"with those of its newest process; set NIXL_TELEMETRY_HISTOGRAM_BUCKETS_US to the same bounds everywhere", a.name), nil))
+		d.report(p.file, warn(notice.MPStoreBounds, fmt.Sprintf("agent %q has processes with different histogram bounds, so its histograms restart from zero "+
+			"with the bounds of its newest process; set NIXL_TELEMETRY_HISTOGRAM_BUCKETS_US to the same bounds everywhere", a.name), nil))
 	}
 	if again {
 		d.report(p.file, info(notice.MPStoreRestart, fmt.Sprintf("agent %q has a new process; its totals continue", a.name)))
@@ -125,19 +126,20 @@ func (d *Directory) count(a *agent, p *process) {
 	if a.open() > 1 && !a.shared {
 		a.shared = true
 		d.report(p.file, warn(notice.MPStoreShared, fmt.Sprintf(
-			"several processes have an agent that is called %q, so their totals are added up; give each agent a name of its own", a.name), nil))
+			"several processes have an agent named %q, so their totals are added up; give each agent a unique name", a.name), nil))
 	}
 }
 
-// bind gives the histograms of an agent the bounds of its newest process.
-func (a *agent) bind(bounds []float64) {
+// setBounds sets the bounds of the agent's histograms. If they have changed, the
+// histograms of the base are reset.
+func (a *agent) setBounds(bounds []float64) {
 	if !slices.Equal(a.bounds, bounds) {
 		a.base.Duration, a.base.Post = tally.Distribution{}, tally.Distribution{}
 		a.bounds = bounds
 	}
 }
 
-// add adds the values of a process to those of its agent.
+// add adds the values of a process to the agent's values in to.
 func (a *agent) add(to *tally.Values, p *process) {
 	if slices.Equal(a.bounds, p.bounds) {
 		to.Add(&p.values)
@@ -146,8 +148,7 @@ func (a *agent) add(to *tally.Values, p *process) {
 	}
 }
 
-// fold adds a process that has exited to the base. From then on its store is left
-// alone.
+// fold adds an exited process to the base and closes its store.
 func (d *Directory) fold(a *agent, p *process) {
 	i := slices.Index(a.processes, p)
 	if i < 0 {
@@ -155,34 +156,34 @@ func (d *Directory) fold(a *agent, p *process) {
 	}
 	a.processes = slices.Delete(a.processes, i, i+1)
 	a.add(&a.base, p)
-	a.earlier = true
-	if d.records[p.file] != nil { // or it was removed, and isn't found again
+	a.hasBase = true
+	if d.records[p.file] != nil { // a store that was removed can't be found again
 		a.counted[p.file] = d.cfg.Now()
 	}
-	a.shared, d.urgent = false, true
-	d.touch(a)
+	a.shared, d.saveSoon = false, true
+	d.markChanged(a)
 	d.close(a, p)
 }
 
-// close closes the store of a process. Open stores count against the limit, and
-// so do agents that have none.
+// close closes the store of a process. The limit applies to open stores and to agents
+// without an open store.
 func (d *Directory) close(a *agent, p *process) {
 	if p.open == nil {
 		return
 	}
 	_ = p.open.Close() // nothing was written
 	p.open = nil
-	d.closed()
-	d.cfg.Rings.Leave(d.path(p.file))
+	d.countOpen(-1)
+	d.cfg.Rings.Remove(d.path(p.file))
 	if a.open() == 0 {
-		d.cfg.Rings.Admit(a.id)
+		d.cfg.Rings.Add(a.id)
 	}
 }
 
-// probe finds out whether a process runs. Its store is read afterwards, so that
-// the values of a process that has exited are its last.
+// probe checks whether a process is running. The store must be read after probe, so
+// that the values of an exited process are final.
 func (p *process) probe() {
-	switch running, err := held(p.open); {
+	switch running, err := isLocked(p.open); {
 	case err != nil:
 		p.up = drain.UpUnknown
 	case running:
@@ -192,8 +193,8 @@ func (p *process) probe() {
 	}
 }
 
-// poll brings the processes of an agent up to date. Without values, only those
-// that have exited are read.
+// poll probes the processes of an agent and reads their stores. Without values, it
+// reads only the stores of processes that have exited.
 func (d *Directory) poll(a *agent, values bool) {
 	for _, p := range slices.Backward(a.processes) { // fold removes p
 		if p.open == nil {
@@ -205,7 +206,7 @@ func (d *Directory) poll(a *agent, values bool) {
 		}
 		if err := d.read(a, p); err != nil {
 			p.up = drain.UpNo
-			d.refuse(p.file, ringbuf.FileInfo{}, fmt.Errorf("%w; what was read until now stays in the totals", err))
+			d.refuse(p.file, ringbuf.FileInfo{}, fmt.Errorf("%w; earlier values stay in the totals", err))
 		}
 		if p.up == drain.UpNo && !a.loading {
 			d.fold(a, p)
@@ -213,19 +214,19 @@ func (d *Directory) poll(a *agent, values bool) {
 	}
 }
 
-// read brings the values of a process up to date.
+// read updates the values of a process from its store.
 func (d *Directory) read(a *agent, p *process) error {
-	if err := d.load(p.open, valuesFrom, valuesTo); err != nil {
+	if err := d.readAt(p.open, valuesFrom, valuesTo); err != nil {
 		return err
 	}
 	parseValues(d.bytes[:], len(p.bounds), &d.values)
 	if p.values.Advance(&d.values) {
-		d.touch(a)
+		d.markChanged(a)
 	}
 	return nil
 }
 
-// up reports whether a process of an agent runs.
+// up returns whether a process of the agent is running.
 func (a *agent) up() drain.Up {
 	up := drain.UpNo
 	for _, p := range a.processes {
@@ -242,11 +243,11 @@ func (a *agent) up() drain.Up {
 	return up
 }
 
-// touch notes that the totals of an agent have changed.
-func (d *Directory) touch(a *agent) { a.changed, a.dirty, a.last.Totals = d.cfg.Now(), true, nil }
+// markChanged records that the totals of an agent have changed.
+func (d *Directory) markChanged(a *agent) { a.changed, a.dirty, a.last.Totals = d.cfg.Now(), true, nil }
 
-// snapshot returns the totals of an agent. Nothing writes to them later, so those
-// of an agent that is idle are made once.
+// snapshot returns the totals of an agent. It reuses the last snapshot of an idle agent,
+// because nothing writes to the totals in it.
 func (d *Directory) snapshot(a *agent) drain.Snapshot {
 	if a.last.Totals == nil {
 		a.last = d.newSnapshot(a)
@@ -257,7 +258,7 @@ func (d *Directory) snapshot(a *agent) drain.Snapshot {
 
 func (d *Directory) newSnapshot(a *agent) drain.Snapshot {
 	total := &d.total
-	if !a.earlier && len(a.processes) == 1 {
+	if !a.hasBase && len(a.processes) == 1 {
 		total = &a.processes[0].values
 	} else {
 		total.Set(&a.base)
@@ -276,7 +277,7 @@ func (d *Directory) newSnapshot(a *agent) drain.Snapshot {
 	now := d.cfg.Now()
 	for _, p := range list {
 		if p.path == "" {
-			continue // only its values are known
+			continue // known only from the checkpoint
 		}
 		totals := s.Totals
 		if total != &p.values {

@@ -16,9 +16,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
-// BenchmarkStores is a collection of stores, of which all or none have changed:
-// probe, read, add up, and copy, without the search for new stores, which doesn't
-// depend on collections.
+// BenchmarkStores measures a collection without the search for new stores. All stores or
+// none have changed.
 func BenchmarkStores(b *testing.B) {
 	for _, n := range []int{1, 100, 1000} {
 		for _, state := range []string{"idle", "busy"} {

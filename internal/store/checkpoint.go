@@ -13,31 +13,30 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
-// checkpointVersion changes whenever the stored form does.
+// checkpointVersion must change whenever stored changes.
 const checkpointVersion = 1
 
-// stored is the stored form of an agent.
+// stored is the checkpoint of an agent.
 type stored struct {
 	Version int
 	Start   int64 // of the totals, in nanoseconds since the epoch
 	Bounds  []float64
 	Base    tally.Values
-	Earlier bool
+	Earlier bool                    // there are exited processes
 	Counted []string                // stores that are in the base
-	Running map[string]tally.Values // other stores, and their values
+	Running map[string]tally.Values // values of the other stores
 }
 
-// agentID identifies an agent. The ID of an agent with a ring is a path, so the two
-// differ.
+// agentID returns the ID of an agent. It differs from the ID of any agent with a ring.
 func agentID(scope, host, agent string) string {
 	return fmt.Sprintf("store %q %q %q", scope, host, agent)
 }
 
-// encode returns the stored form of an agent. A store that joined the base before
-// since isn't named in it: its values are so old that it isn't counted again.
+// encode returns the checkpoint of an agent. It omits the names of stores that were
+// added to the base before since: these stores are stale, so they aren't counted again.
 func (a *agent) encode(since time.Time) []byte {
 	s := stored{
-		Version: checkpointVersion, Start: a.start.UnixNano(), Bounds: a.bounds, Base: a.base, Earlier: a.earlier,
+		Version: checkpointVersion, Start: a.start.UnixNano(), Bounds: a.bounds, Base: a.base, Earlier: a.hasBase,
 		Running: make(map[string]tally.Values, len(a.processes)),
 	}
 	for file, at := range a.counted {
@@ -53,17 +52,17 @@ func (a *agent) encode(since time.Time) []byte {
 		}
 		s.Running[p.file] = v
 	}
-	b, _ := json.Marshal(s) // all numbers are finite
+	b, _ := json.Marshal(s) // can't fail: all numbers are finite
 	return b
 }
 
-// decode is the reverse of encode. The bytes may be anything.
+// decode is the reverse of encode. It accepts arbitrary bytes.
 func decode(b []byte) (s stored, err error) {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return s, fmt.Errorf("%w: %w", checkpoint.ErrInvalid, err)
 	}
 	if s.Version != checkpointVersion {
-		return s, fmt.Errorf("%w: its format is version %d, this release reads version %d only", checkpoint.ErrInvalid, s.Version, checkpointVersion)
+		return s, fmt.Errorf("%w: format version is %d, this release reads only version %d", checkpoint.ErrInvalid, s.Version, checkpointVersion)
 	}
 	ok := s.fits(&s.Base)
 	for file, v := range s.Running {
@@ -71,21 +70,20 @@ func decode(b []byte) (s stored, err error) {
 		ok = ok && named && s.fits(&v)
 	}
 	if !ok {
-		return s, fmt.Errorf("%w: it contradicts itself", checkpoint.ErrInvalid)
+		return s, fmt.Errorf("%w: values are inconsistent", checkpoint.ErrInvalid)
 	}
 	return s, nil
 }
 
-// fits reports whether the histograms of some values have the bounds that are
-// stored with them, or none.
+// fits reports whether each histogram in v is empty or matches the stored bounds.
 func (s *stored) fits(v *tally.Values) bool {
 	fits := func(d tally.Distribution) bool { return len(d.Counts) == 0 || len(d.Counts) == len(s.Bounds)+1 }
 	return len(s.Bounds) <= maxBounds && fits(v.Duration) && fits(v.Post)
 }
 
-// restore gives an agent the totals of its checkpoint.
+// restore sets the totals of an agent from its checkpoint.
 func (a *agent) restore(s *stored, now time.Time) {
-	a.start, a.base, a.earlier, a.bounds = time.Unix(0, s.Start), s.Base, s.Earlier, s.Bounds
+	a.start, a.base, a.hasBase, a.bounds = time.Unix(0, s.Start), s.Base, s.Earlier, s.Bounds
 	for _, file := range s.Counted {
 		a.counted[file] = now
 	}

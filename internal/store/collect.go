@@ -12,23 +12,23 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
-// saveTimeout is how long a collection waits for the storage extension.
+// saveTimeout is the maximum time that a collection waits for the storage extension.
 const saveTimeout = 5 * time.Second
 
 // Collection is the totals of the agents of a directory at one time.
 type Collection struct {
 	from      *Directory
 	number    uint64
-	read      chan struct{} // closed when snapshots is there
-	stored    chan bool     // has room for one answer
+	read      chan struct{} // closed when snapshots is set
+	stored    chan bool     // buffered; receives whether the save succeeded
 	snapshots []drain.Snapshot
 }
 
-// Collect begins a collection: it reads all stores, and with walk looks for new
-// ones before. It returns nil if an earlier one hangs, or after Stop.
+// Collect starts to read all stores. With walk, it searches for new stores first. It
+// returns nil if an earlier collection hangs, or after Stop.
 func (d *Directory) Collect(walk bool) *Collection {
 	c := &Collection{from: d, read: make(chan struct{}), stored: make(chan bool, 1)}
-	if d.late.Load() || !d.worker.Ask(func() { d.collect(c, walk) }) {
+	if d.overdue.Load() || !d.worker.Submit(func() { d.collect(c, walk) }) {
 		return nil
 	}
 	return c
@@ -37,28 +37,29 @@ func (d *Directory) Collect(walk bool) *Collection {
 // collect carries out a collection.
 func (d *Directory) collect(c *Collection, walk bool) {
 	if walk {
-		d.tick()
+		d.refresh()
 	}
 	d.collections++
 	c.number = d.collections
 	now := d.cfg.Now()
 	for _, a := range d.agents {
 		d.poll(a, true)
-		if a.loading || a.up() == drain.UpUnknown && d.silent(a, now) {
+		if a.loading || a.up() == drain.UpUnknown && d.isInactive(a, now) {
 			continue
 		}
 		c.snapshots = append(c.snapshots, d.snapshot(a))
-		a.shown = shown{collection: c.number, changed: a.changed}
+		a.collected = collected{collection: c.number, changed: a.changed}
 	}
-	d.late.Store(false)
+	d.overdue.Store(false)
 	close(c.read)
-	answer := c.stored // not c, which a save that hangs would keep
-	d.save(func(stored bool) { answer <- stored })
+	result := c.stored // don't capture c, because a save that hangs would keep it in memory
+	d.save(func(stored bool) { result <- stored })
 }
 
-// Wait returns the totals, once they are stored if there is a saver. It waits for
-// a file system or a storage extension that hangs for moments only: it returns
-// nothing then, or totals that aren't stored.
+// Wait waits until the stores are read and the checkpoints are stored, and returns the
+// totals. If reading takes longer than ReadTimeout, it returns nil. If storing takes
+// longer than 5 seconds, it returns the totals and reports that they aren't stored. If
+// ctx has a deadline, both times are shorter.
 func (c *Collection) Wait(ctx context.Context) []drain.Snapshot {
 	if c == nil {
 		return nil
@@ -73,7 +74,7 @@ func (c *Collection) Wait(ctx context.Context) []drain.Snapshot {
 	select {
 	case <-c.read:
 	case <-timer.C:
-		c.from.late.Store(true)
+		c.from.overdue.Store(true)
 		return nil
 	}
 	timer.Reset(saving)
@@ -91,17 +92,17 @@ func (c *Collection) Wait(ctx context.Context) []drain.Snapshot {
 	return c.snapshots
 }
 
-// Delivered says that a collection has arrived. An agent that has exited is
-// reported until its last values have.
+// Delivered records that a collection was exported. An exited agent is reported until
+// its last values have been delivered.
 func (c *Collection) Delivered() {
 	if c == nil {
 		return
 	}
 	d := c.from
-	d.worker.Ask(func() {
+	d.worker.Submit(func() {
 		for _, a := range d.agents {
-			if a.shown.collection == c.number {
-				a.delivered = a.shown.changed
+			if a.collected.collection == c.number {
+				a.delivered = a.collected.changed
 			}
 		}
 	})

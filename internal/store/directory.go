@@ -28,63 +28,63 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Config says what a [Directory] looks for.
+// Config configures a [Directory].
 type Config struct {
 	Dir         string
-	Include     []string // doublestar patterns of the names of agents; all if empty
+	Include     []string // doublestar patterns of agent names; all if empty
 	Exclude     []string
 	AllowedUIDs []uint32        // owners whose stores are read; any if empty
 	Rings       *discover.Rings // counts rings and stores; must not be nil
-	StaleAfter  time.Duration   // how long an agent that has exited is still reported
+	StaleAfter  time.Duration   // time that an exited agent is still reported
 	Histograms  bool            // totals have histograms of durations
 
 	Notices *notice.Reporter
-	Saver   *checkpoint.Saver // nil to keep totals for the life of this program only
+	Saver   *checkpoint.Saver // nil if totals aren't saved
 
-	// ReadTimeout is how long a collection waits for the file system, and no longer
-	// than a quarter of what its context allows; a second if 0.
+	// ReadTimeout limits the time that a collection waits for the file system; a second
+	// if 0. The wait never exceeds a quarter of the time that its context allows.
 	ReadTimeout time.Duration
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// Uptime returns how long the machine has run, without the time that it was
-	// suspended as far as possible; the kernel's if nil.
+	// Uptime returns the time since the machine was started, if possible without the
+	// time that it was suspended; the kernel's if nil.
 	Uptime func() (time.Duration, error)
 
-	// Folders returns functions that open the folders that have stores now: a pod
-	// may have several under one path, one after the other or in several
-	// containers. If nil, there is one, Dir.
+	// Folders returns functions that open the folders with stores. A pod may have
+	// several folders at the same path, in several containers or after a restart. If
+	// nil, Dir is the only folder.
 	Folders func() []func() (*ringbuf.Folder, error)
 	// Scope distinguishes agents of different pods; Dir if empty.
 	Scope string
-	// Identify adds what is known about the process of an agent; it may be nil.
+	// Identify sets the resource of an agent from one of its processes; it may be nil.
 	Identify func(a drain.Agent, pid int64) drain.Agent
 }
 
-// Directory reads the stores in one directory. Its methods are safe for
-// concurrent use, and none of them waits for the file system.
+// Directory reads the stores in one directory. Its methods are safe for concurrent use
+// after Start, and none of them waits for the file system, except for Stop.
 type Directory struct {
 	cfg     Config
 	notices *notice.Reporter
 	worker  *discover.Worker
-	late    atomic.Bool // a collection wasn't carried out in time
+	overdue atomic.Bool // a collection is still reading after its timeout
 
-	// The worker's goroutine has the following fields to itself.
+	// Only the worker's goroutine uses the fields in this group and the next two.
 	agents      map[string]*agent  // by ID
-	records     map[string]*record // by name of the file
+	records     map[string]*record // by file name
 	walks       uint64
-	complete    bool // the last walk came to the end
+	complete    bool // the last walk read all entries
 	collections uint64
-	urgent      bool // a process joined the base of its agent since the last save
+	saveSoon    bool // a process was added to the base of its agent since the last save
 
-	saving  time.Time    // when the save began that isn't done; zero if there is none
-	waiting []func(bool) // called after the save that follows it
+	saving  time.Time    // start of the current save; zero if there is none
+	waiting []func(bool) // callbacks of the next save
 
-	// Memory that is used again and again.
+	// Buffers that are reused.
 	bytes         [size]byte
 	values, total tally.Values
 
-	mu      sync.Mutex // guards what follows; held for moments only
-	stores  int        // that are open
+	mu      sync.Mutex // guards the fields below; never held during a call that may block
+	stores  int        // open stores
 	known   int        // agents
 	refused map[string]discover.Refusal
 }
@@ -117,12 +117,12 @@ func New(cfg Config) (*Directory, error) {
 		cfg: cfg, notices: cfg.Notices,
 		agents: make(map[string]*agent), records: make(map[string]*record), refused: make(map[string]discover.Refusal),
 	}
-	d.worker = discover.NewWorker(cfg.Now, d.hangs)
+	d.worker = discover.NewWorker(cfg.Now, d.reportHang)
 	return d, nil
 }
 
-// uptime reads the time since the machine was started. CLOCK_MONOTONIC, which is
-// what stores have, is the same on a machine that is never suspended.
+// uptime returns the time since the machine was started. Stores contain times of
+// CLOCK_MONOTONIC, which is the same on a machine that is never suspended.
 func uptime() (time.Duration, error) {
 	text, err := os.ReadFile("/proc/uptime")
 	if err != nil {
@@ -133,76 +133,77 @@ func uptime() (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), err
 }
 
-// wants reports whether an agent is to be reported.
-func (d *Directory) wants(agent string) bool {
+// matches reports whether the include and exclude patterns select an agent.
+func (d *Directory) matches(agent string) bool {
 	matches := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, agent) })
 	}
 	return (len(d.cfg.Include) == 0 || matches(d.cfg.Include)) && !matches(d.cfg.Exclude)
 }
 
-// Start begins to look for stores. It doesn't wait for the first walk.
+// Start starts the search for stores. It doesn't wait for the first walk.
 func (d *Directory) Start() { d.worker.Start(d.run) }
 
-// Stop closes all stores. It waits for that until ctx ends, as the file system may
-// hang. It is safe to call twice, and before Start.
+// Stop closes all stores. Because the file system may hang, it waits only until ctx
+// ends. Stop may be called more than once, and before Start.
 func (d *Directory) Stop(ctx context.Context) error {
 	if err := d.worker.Stop(ctx); err != nil {
-		return fmt.Errorf("stop reading stores in %s: its file system doesn't answer: %w", d.cfg.Dir, err)
+		return fmt.Errorf("stop reading stores in %s: file system is not responding: %w", d.cfg.Dir, err)
 	}
 	return nil
 }
 
-// Empty reports whether there is no agent to report.
+// Empty reports whether the directory has no agents to report.
 func (d *Directory) Empty() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.known == 0
 }
 
-// State returns what the directory has found. It never blocks.
+// State returns the state of the directory. It never blocks.
 func (d *Directory) State() discover.State {
 	d.mu.Lock()
 	s := discover.State{Open: d.stores, Refused: maps.Clone(d.refused)}
 	d.mu.Unlock()
-	if hangs := d.worker.Hangs(); hangs > 0 {
-		s.Missing = fmt.Errorf("%s: a store can't be read: file system hasn't answered for %v", d.cfg.Dir, hangs)
+	if hung := d.worker.HungFor(); hung > 0 {
+		s.Missing = fmt.Errorf("%s: a store can't be read: file system has not responded for %v", d.cfg.Dir, hung)
 	}
 	return s
 }
 
+// run is the worker's goroutine.
 func (d *Directory) run(ctx context.Context) {
 	walk := time.NewTimer(0)
 	defer walk.Stop()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-d.worker.Asked():
-			d.worker.Do(func() { d.worker.Answer(false) })
+		case <-d.worker.Submitted():
+			d.worker.Do(func() { d.worker.RunSubmitted(false) })
 		case <-walk.C:
-			d.worker.Do(d.tick)
+			d.worker.Do(d.refresh)
 			walk.Reset(discover.ProbeInterval)
 		}
 	}
 	d.worker.Do(d.end)
 }
 
-func (d *Directory) hangs() {
+func (d *Directory) reportHang() {
 	d.notices.Report(notice.Notice{
 		Kind: notice.DirectoryHangs, Level: slog.LevelError, Path: d.cfg.Dir,
-		Text: fmt.Sprintf("file system hasn't answered for %v; until it does, the agents that have stores in this directory aren't reported; check the file system", discover.HangsAfter),
+		Text: fmt.Sprintf("file system has not responded for %v; agents with stores in this directory are not reported until it does; check the file system", discover.HangTimeout),
 	})
 }
 
-// tick looks for new stores, and for processes that have exited.
-func (d *Directory) tick() {
+// refresh searches for new stores and for exited processes.
+func (d *Directory) refresh() {
 	d.walk()
 	for _, a := range d.agents {
 		d.poll(a, false)
 	}
-	d.loadDue()
+	d.expireLoads()
 	d.retire()
-	if d.urgent {
+	if d.saveSoon {
 		d.save(func(bool) {})
 	}
 	d.mu.Lock()
@@ -210,9 +211,9 @@ func (d *Directory) tick() {
 	d.mu.Unlock()
 }
 
-// end does what was asked last, and closes all stores.
+// end runs the functions that were submitted last, and closes all stores.
 func (d *Directory) end() {
-	d.worker.Answer(true)
+	d.worker.RunSubmitted(true)
 	for _, a := range d.agents {
 		d.drop(a)
 	}

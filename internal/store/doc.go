@@ -3,34 +3,34 @@
 
 // Package store reads the stores of NIXL's prometheus_mp exporter.
 //
-// With NIXL_TELEMETRY_EXPORTER=prometheus_mp an agent has no ring. Each of its
-// processes keeps its totals in a file of its own, the store, which it locks for
-// as long as it lives. Reading a store changes nothing in it, and takes nothing
-// away from NIXL's own reader.
+// With NIXL_TELEMETRY_EXPORTER=prometheus_mp, an agent has no ring. Each of its
+// processes keeps its totals in a separate file, the store, and holds a lock on it
+// until the process exits. Reading a store doesn't modify it, and doesn't affect NIXL's
+// own reader.
 //
-// An agent is the same as long as its directory, its host and its name are. Its
-// totals are those of the processes that have exited, the base, plus those of the
-// processes that run. A process counts once: when its lock is free, its store is
-// read a last time, its values join the base, and the store is left alone from
-// then on.
+// An agent is identified by its directory, its host and its name. Its totals are the
+// sum of the exited processes, called the base, plus the values of the running
+// processes. When the lock of a store is released, the process has exited: its store is
+// read one last time, its values are added to the base, and the store is ignored from
+// then on. So each process is counted once.
 //
-// A [Directory] does all of that for one directory, on a goroutine of its own. If
-// the file system hangs, nothing else waits.
+// A [Directory] reads the stores in one directory, on its own goroutine. If the file
+// system hangs, only this directory is affected.
 //
 // # Checkpoints
 //
-// With a checkpoint.Saver, each collection stores the agents that have changed
-// before their totals are exported: the base, the names of the stores that are in
-// it, and the newest values of those that aren't. A store that is still there after a
-// crash is read again, so a crash costs nothing then. If a store is gone by then,
-// because its process exited and NIXL's own reader removed it, everything that its
-// process counted after the last checkpoint is missing, and a notice reports it.
+// With a checkpoint.Saver, each collection saves a checkpoint of every changed agent
+// before its totals are exported: the base, the names of the stores in it, and the
+// latest values of the other stores. After a crash, the stores are read again, so no
+// event is lost. The exception is a store that NIXL's own reader removed after its
+// process exited: events counted after the last checkpoint are missing from the totals,
+// and a notice reports that.
 //
 // # Reading order
 //
 //   - layout.go: the format
 //   - agent.go: agents, their processes and totals
-//   - checkpoint.go, save.go: the stored form, and when it is stored and loaded
-//   - record.go, walk.go: the files of a directory, and which of them are refused
+//   - checkpoint.go, save.go: the format of checkpoints, saving and loading
+//   - record.go, walk.go: the files in a directory, and why files are refused
 //   - collect.go, directory.go: collections, and the goroutine
 package store

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// held reports whether the process of a store runs: it holds a lock on the store
-// until it exits. The error says that the kernel can't tell. The lock that this
-// takes to find out is released at once: NIXL's own reader takes one, too.
-func held(f *os.File) (bool, error) {
+// isLocked reports whether another process holds a lock on a store. The process of a
+// store holds a lock until it exits. isLocked tries to take the lock, as NIXL's own
+// reader does, and releases it immediately.
+func isLocked(f *os.File) (bool, error) {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):

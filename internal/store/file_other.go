@@ -10,5 +10,5 @@ import (
 	"os"
 )
 
-// held returns [errors.ErrUnsupported].
-func held(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+// isLocked returns [errors.ErrUnsupported].
+func isLocked(*os.File) (bool, error) { return false, errors.ErrUnsupported }

@@ -16,10 +16,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// A file system that hangs delays one collection for a moment, and none after it.
-// Once it answers, its agents are reported again.
-func TestHangingFileSystem(t *testing.T) {
-	x := newWorld(t)
+// Only the first collection waits, for ReadTimeout. Once the file system responds, the
+// agents are reported again.
+func TestHungFileSystemDelaysOnlyOneCollection(t *testing.T) {
+	x := newFixture(t)
 	work(storetest.Create(t, x.dir, storetest.Config{}), 1)
 	answers := make(chan struct{})
 	answer := sync.OnceFunc(func() { close(answers) })
@@ -35,22 +35,22 @@ func TestHangingFileSystem(t *testing.T) {
 	})
 	began := time.Now()
 	if agents := r.Collect(true).Wait(t.Context()); len(agents) != 0 {
-		t.Errorf("agents are %v", agents)
+		t.Errorf("agents = %v", agents)
 	}
 	if took := time.Since(began); took < 50*time.Millisecond {
-		t.Errorf("the first collection took %v", took)
+		t.Errorf("the first collection took %v, want ReadTimeout at least", took)
 	}
 	if c := r.Collect(true); c != nil {
-		t.Error("another collection waits for the file system")
+		t.Error("another collection started while the file system hangs")
 	}
-	x.pass(discover.HangsAfter)
+	x.advance(discover.HangTimeout)
 	if err := r.State().Missing; err == nil {
-		t.Error("the state says nothing")
+		t.Error("the state doesn't report the hang")
 	}
 	answer()
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
-	for end := time.Now().Add(patience); ; <-look.C {
+	for end := time.Now().Add(waitLimit); ; <-look.C {
 		if c := r.Collect(true); c != nil {
 			if agents := c.Wait(t.Context()); len(agents) == 1 {
 				check(t, map[string]drain.Snapshot{"agent": agents[0]}, map[string]sums{"agent": transfers(1, drain.UpYes)})
@@ -58,7 +58,7 @@ func TestHangingFileSystem(t *testing.T) {
 			}
 		}
 		if time.Now().After(end) {
-			t.Fatal("the agent isn't reported again")
+			t.Fatal("the agent wasn't reported again")
 		}
 	}
 }

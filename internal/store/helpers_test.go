@@ -26,14 +26,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+// waitLimit is the maximum time that a test waits for an event.
+const waitLimit = 30 * time.Second
 
 const staleAfter = 5 * time.Minute
 
-// world is a directory of stores, a clock, a storage extension, and what is
-// reported.
-type world struct {
+// fixture is a directory of stores with a clock, a storage extension, and the reported
+// notices.
+type fixture struct {
 	t       *testing.T
 	dir     string
 	storage *memory // nil for none
@@ -43,47 +43,47 @@ type world struct {
 	notices []notice.Notice
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return &world{t: t, dir: t.TempDir(), now: time.Now()}
+	return &fixture{t: t, dir: t.TempDir(), now: time.Now()}
 }
 
-func (x *world) clock() time.Time {
+func (x *fixture) clock() time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.now
 }
 
-func (x *world) pass(d time.Duration) {
+func (x *fixture) advance(d time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.now = x.now.Add(d)
 }
 
-func (x *world) report(n notice.Notice) {
+func (x *fixture) report(n notice.Notice) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.notices = append(x.notices, n)
 }
 
-// reader is a Directory that is started.
+// reader is a started Directory.
 type reader struct {
 	*Directory
 
-	x     *world
+	x     *fixture
 	rings *discover.Rings
 	stop  func()
 }
 
-// read starts to read the directory, as a Collector that starts does. It ends with
-// the test at the latest.
-func (x *world) read(change ...func(*Config)) *reader {
+// read starts a Directory, as a starting Collector does. It is stopped at the end of the
+// test, or earlier by stop.
+func (x *fixture) read(change ...func(*Config)) *reader {
 	x.t.Helper()
 	r := &reader{x: x, rings: discover.NewRings(10_000)}
 	reporter := notice.New(x.report, x.clock)
 	cfg := Config{
 		Dir: x.dir, Rings: r.rings, StaleAfter: staleAfter, Histograms: true, Notices: reporter, Now: x.clock,
-		ReadTimeout: patience,
+		ReadTimeout: waitLimit,
 	}
 	var saver *checkpoint.Saver
 	if x.storage != nil {
@@ -101,7 +101,7 @@ func (x *world) read(change ...func(*Config)) *reader {
 	r.Directory = d
 	d.Start()
 	r.stop = sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 		defer cancel()
 		if err := d.Stop(ctx); err != nil {
 			x.t.Error(err)
@@ -132,25 +132,24 @@ func (r *reader) collect() map[string]drain.Snapshot {
 	return agents
 }
 
-// first collects until an agent is reported: with storage, its checkpoint has to
-// be loaded first.
+// first collects until an agent is reported, because its checkpoint must be loaded first.
 func (r *reader) first() map[string]drain.Snapshot {
 	r.x.t.Helper()
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
-	for end := time.Now().Add(patience); ; <-look.C {
+	for end := time.Now().Add(waitLimit); ; <-look.C {
 		agents := r.collect()
 		switch {
 		case len(agents) > 0:
 			return agents
 		case time.Now().After(end):
-			r.x.t.Fatal("no agent is reported")
+			r.x.t.Fatal("no agent was reported")
 		}
 	}
 }
 
-// told returns the notices of a kind.
-func (r *reader) told(k notice.Kind) (list []notice.Notice) {
+// noticesOf returns the notices of a kind.
+func (r *reader) noticesOf(k notice.Kind) (list []notice.Notice) {
 	r.notices.Flush()
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()
@@ -162,14 +161,14 @@ func (r *reader) told(k notice.Kind) (list []notice.Notice) {
 	return list
 }
 
-// work is n transfers of 10 bytes that take 20 µs, 5 of them to post.
+// work counts n transfers of 10 bytes that take 20 µs, of which posting takes 5 µs.
 func work(w *storetest.Writer, n int) {
 	for range n {
 		w.Transfer(0, 10, 20, 5)
 	}
 }
 
-// sums is what matters of the totals of an agent.
+// sums are the totals of an agent that tests compare.
 type sums struct {
 	Bytes, Requests, Transfers int64
 	Up                         drain.Up
@@ -187,7 +186,7 @@ func sumsOf(s drain.Snapshot) sums {
 	}
 }
 
-// transfers is the sums of n transfers of [work].
+// transfers returns the sums of n transfers by work.
 func transfers(n int64, up drain.Up) sums {
 	return sums{Bytes: 10 * n, Requests: n, Transfers: n, Up: up}
 }
@@ -234,8 +233,7 @@ func (m *memory) Apply(_ context.Context, ops []checkpoint.Op) error {
 	return nil
 }
 
-// copyOf returns a storage extension as it is now: that of a Collector that is
-// killed.
+// copyOf returns a copy of the storage, which a Collector that is killed now leaves.
 func (m *memory) copyOf() *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Pattern is a doublestar pattern of the names of stores, in any folder.
+// Pattern is a doublestar pattern that matches the names of stores in any folder.
 const Pattern = "**/nixl.*.*.*.mmap"
 
 // The layout of a store is storeLayout in NIXL's mp_store_layout.h. Numbers are
@@ -44,24 +44,24 @@ const (
 	size           = atBuckets + 8*slots*bucketsPerType + 8*slots // 6,800; the sums of the histograms are last
 	bucketsPerType = maxBounds + 1
 
-	// The values from valuesFrom to valuesTo are all that is of use once the header
-	// was read. The sums of the histograms aren't among them: the counters of
-	// transfer times and post times say the same.
+	// After the header was read, only the bytes from valuesFrom to valuesTo are needed.
+	// They exclude the sums of the histograms, which equal the counters of transfer
+	// times and post times.
 	valuesFrom = atCounters
 	valuesTo   = atBuckets + 8*bucketsPerType*(int(ringbuf.TypeXferPostTime)+1)
 )
 
-// Why a file can't be read as a store.
+// Reasons why a file can't be read as a store.
 var (
 	errInvalid = errors.New("invalid store")
-	errShrunk  = fmt.Errorf("%w: the file was truncated", errInvalid)
+	errShrunk  = fmt.Errorf("%w: file was truncated", errInvalid)
 	errVersion = errors.New("unknown store version")
 )
 
-// fileName is what the name of a store says: nixl.PID.MARKER.INSTANCE.mmap.
+// fileName is the parsed name of a store: nixl.PID.MARKER.INSTANCE.mmap.
 type fileName struct {
 	pid      int64
-	marker   int64 // when the process started, in nanoseconds since the epoch
+	marker   int64 // start of the process, in nanoseconds since the epoch
 	instance uint64
 }
 
@@ -79,30 +79,28 @@ func parseName(name string) (f fileName, ok bool) {
 	return f, errors.Join(errs[:]...) == nil
 }
 
-// header is the part of a store that its process writes once.
+// header is the part of a store that its process writes once, except for updated.
 type header struct {
 	fileName
 
 	agent, host, rank string
 	bounds            []float64 // in microseconds
-	updated           uint64    // CLOCK_MONOTONIC, in nanoseconds; the process keeps it up to date
+	updated           uint64    // last update; CLOCK_MONOTONIC in nanoseconds
 }
 
-// parseHeader checks and copies the header of a store. b has the file's size.
+// parseHeader checks and copies the header of a store. b must have size bytes.
 func parseHeader(b []byte, name fileName) (h header, err error) {
 	le := binary.LittleEndian
 	switch {
-	case len(b) != size:
-		return h, fmt.Errorf("%w: it has %d bytes, not %d", errInvalid, len(b), size)
 	case le.Uint64(b[atMagic:]) != magic:
-		return h, fmt.Errorf("%w: it doesn't begin with NIXLMPS1", errInvalid)
+		return h, fmt.Errorf("%w: file doesn't begin with NIXLMPS1", errInvalid)
 	case le.Uint32(b[atVersion:]) != schemaVersion, le.Uint32(b[atSlots:]) != uint32(slots):
 		return h, fmt.Errorf("%w %d with %d event types: this release reads version %d with %d; update the reader",
 			errVersion, le.Uint32(b[atVersion:]), le.Uint32(b[atSlots:]), schemaVersion, slots)
 	}
 	h.fileName = fileName{pid: int64(le.Uint64(b[atPID:])), marker: name.marker, instance: le.Uint64(b[atInstance:])}
 	if h.fileName != name {
-		return h, fmt.Errorf("%w: it is that of process %d, instance %d", errInvalid, h.pid, h.instance)
+		return h, fmt.Errorf("%w: header is for process %d, instance %d, unlike the file name", errInvalid, h.pid, h.instance)
 	}
 	h.updated = le.Uint64(b[atUpdated:])
 	var errs [3]error
@@ -113,11 +111,11 @@ func parseHeader(b []byte, name fileName) (h header, err error) {
 		return h, err
 	}
 	if h.agent == "" {
-		return h, fmt.Errorf("%w: the agent has no name", errInvalid)
+		return h, fmt.Errorf("%w: agent name is empty", errInvalid)
 	}
 	n := le.Uint64(b[atBoundCount:])
 	if n > maxBounds {
-		return h, fmt.Errorf("%w: %d bucket bounds, more than %d", errInvalid, n, maxBounds)
+		return h, fmt.Errorf("%w: %d bucket bounds exceed the maximum of %d", errInvalid, n, maxBounds)
 	}
 	h.bounds = make([]float64, n)
 	for i := range h.bounds {
@@ -129,13 +127,13 @@ func parseHeader(b []byte, name fileName) (h header, err error) {
 func parseText(b []byte, what string) (string, error) {
 	text, _, ok := bytes.Cut(b, []byte{0})
 	if !ok {
-		return "", fmt.Errorf("%w: the %s isn't terminated", errInvalid, what)
+		return "", fmt.Errorf("%w: %s isn't terminated", errInvalid, what)
 	}
 	return string(text), nil
 }
 
-// shape returns the shape of the totals of a store. The error says that the
-// bounds aren't finite, positive and increasing.
+// shape returns the shape of a store's totals. It returns an error if the bounds aren't
+// finite, positive and increasing.
 func (h *header) shape(histograms bool) (*tally.Shape, error) {
 	duration := tally.HistogramConfig{Kind: tally.NoHistogram}
 	if histograms && len(h.bounds) > 0 {
@@ -152,9 +150,9 @@ func (h *header) shape(histograms bool) (*tally.Shape, error) {
 	return shape, nil
 }
 
-// parseValues copies the values of a store with a number of bounds. b begins with
-// the store. into is reused. The process goes on counting meanwhile, so the values
-// aren't of one moment. Each is a whole one: the kernel copies aligned words.
+// parseValues copies the values of a store with a number of bounds. It reuses into. The
+// process may update the store during the read, so the values may be from different
+// times. No single value is torn, because the kernel copies aligned words.
 func parseValues(b []byte, bounds int, into *tally.Values) {
 	le := binary.LittleEndian
 	for t := range into.Sums {
@@ -166,8 +164,8 @@ func parseValues(b []byte, bounds int, into *tally.Values) {
 	into.Sums[ringbuf.TypeXferTime], into.Sums[ringbuf.TypeXferPostTime] = tally.Sum{}, tally.Sum{}
 }
 
-// maxCount is more than a process ever counts. Larger numbers could make a sum of
-// counts wrap.
+// maxCount limits the count of a bucket, so that sums of counts can't overflow. A
+// process never counts as many events.
 const maxCount = 1 << 48
 
 func parseDistribution(b []byte, t ringbuf.Type, bounds int, into *tally.Distribution) {

@@ -18,12 +18,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// record is what is known about one file with the name of a store.
+// record describes one file with the name of a store.
 type record struct {
-	agent   *agent // that the store belongs to; nil if it isn't read
-	settled bool   // the store is open, counted or unwanted: it isn't looked at any more
-	walk    uint64 // the last walk that came across the file
-	claimed bool   // no other directory reads the file
+	agent   *agent // owner of the store; nil if it isn't read
+	done    bool   // the store is open, counted or excluded; it isn't checked again
+	walk    uint64 // the last walk that found the file
+	claimed bool   // id is claimed in Rings, so that no other directory reads the file
 	id      ringbuf.FileID
 
 	// While the file is refused:
@@ -32,7 +32,7 @@ type record struct {
 	cause string // reported last
 }
 
-// retryAfter is when a file that is refused is tried again if it doesn't change.
+// retryAfter is the time after which an unchanged refused file is tried again.
 const retryAfter = 30 * time.Second
 
 var errLimit = errors.New("the limit on the number of rings and stores is reached; raise max_rings, or remove stores of processes that have exited")
@@ -56,15 +56,15 @@ func reason(err error) string {
 	}
 }
 
-// look opens the store of a name in an open folder, unless that was done.
-func (d *Directory) look(f *ringbuf.Folder, name string, says fileName) {
+// check opens the store at a name in an open folder, unless its record is done.
+func (d *Directory) check(f *ringbuf.Folder, name string, parsed fileName) {
 	r := d.records[name]
 	if r == nil {
 		r = &record{}
 		d.records[name] = r
 	}
 	r.walk = d.walks
-	if r.settled {
+	if r.done {
 		return
 	}
 	info, err := f.Lstat(name)
@@ -73,30 +73,30 @@ func (d *Directory) look(f *ringbuf.Folder, name string, says fileName) {
 	}
 	if err == nil && !r.claimed {
 		if r.id, r.claimed = info.ID, d.cfg.Rings.Claim(info.ID, d.path(name)); !r.claimed {
-			return // it is read under another path
+			return // the file is read under another path
 		}
 	}
 	if err == nil {
-		err = d.find(f, r, name, says)
+		err = d.addStore(f, r, name, parsed)
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // it was removed just now
+	case errors.Is(err, fs.ErrNotExist): // the file was just removed
 	case err != nil:
 		d.refuse(name, info, err)
 	default:
-		r.settled = true
+		r.done = true
 		d.setRefusal(name, nil)
 	}
 }
 
-// find opens a store, reads it, and gives it to its agent.
-func (d *Directory) find(f *ringbuf.Folder, r *record, name string, says fileName) error {
+// addStore opens a store, reads it, and adds it to its agent.
+func (d *Directory) addStore(f *ringbuf.Folder, r *record, name string, parsed fileName) error {
 	file, err := f.OpenFile(name, ringbuf.OwnedBy(d.cfg.AllowedUIDs...))
 	if err != nil {
 		return err
 	}
-	p, err := d.open(file, name, says)
-	if err != nil || !d.wants(p.agent) {
+	p, err := d.openStore(file, name, parsed)
+	if err != nil || !d.matches(p.agent) {
 		return errors.Join(err, file.Close())
 	}
 	id := agentID(d.cfg.Scope, p.host, p.agent)
@@ -104,38 +104,38 @@ func (d *Directory) find(f *ringbuf.Folder, r *record, name string, says fileNam
 	if (a == nil || a.open() > 0) && d.cfg.Rings.Full() {
 		return errors.Join(errLimit, file.Close())
 	}
-	d.cfg.Rings.Admit(d.path(name))
-	d.cfg.Rings.Leave(id)
-	d.opened()
+	d.cfg.Rings.Add(d.path(name))
+	d.cfg.Rings.Remove(id)
+	d.countOpen(1)
 	d.report(name, info(notice.MPStoreOpened, fmt.Sprintf("store opened (agent %q, process %d)", p.agent, p.pid)))
 	switch {
 	case a == nil:
 		d.newAgent(id, p)
-		a = d.agents[id] // nil if it isn't worth reporting
+		a = d.agents[id] // nil if the store is stale
 	case a.loading:
 		a.processes = append(a.processes, p)
 	default:
-		d.admit(a, p)
+		d.addUnlessStale(a, p)
 	}
 	r.agent = a
 	return nil
 }
 
-// open checks and reads a store.
-func (d *Directory) open(file *os.File, name string, says fileName) (*process, error) {
+// openStore checks and reads a store.
+func (d *Directory) openStore(file *os.File, name string, parsed fileName) (*process, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if info.Size() != int64(size) {
-		return nil, fmt.Errorf("%w: the file has %d bytes, not %d", errInvalid, info.Size(), size)
+		return nil, fmt.Errorf("%w: file has %d bytes, expected %d", errInvalid, info.Size(), size)
 	}
 	p := &process{file: name, path: d.path(name), open: file}
 	p.probe()
-	if err := d.load(file, 0, size); err != nil {
+	if err := d.readAt(file, 0, size); err != nil {
 		return nil, err
 	}
-	if p.header, err = parseHeader(d.bytes[:], says); err != nil {
+	if p.header, err = parseHeader(d.bytes[:], parsed); err != nil {
 		return nil, err
 	}
 	if p.shape, err = p.header.shape(d.cfg.Histograms); err != nil {
@@ -145,9 +145,9 @@ func (d *Directory) open(file *os.File, name string, says fileName) (*process, e
 	return p, nil
 }
 
-// load reads a part of an open store. Unlike mapped memory, a file that shrinks or
-// hangs can't harm the process.
-func (d *Directory) load(file *os.File, from, to int) error {
+// readAt reads a part of an open store. Unlike mapped memory, a truncated file causes an
+// error instead of a crash.
+func (d *Directory) readAt(file *os.File, from, to int) error {
 	_, err := file.ReadAt(d.bytes[from:to], int64(from))
 	if errors.Is(err, io.EOF) {
 		return errShrunk
@@ -155,22 +155,22 @@ func (d *Directory) load(file *os.File, from, to int) error {
 	return err
 }
 
-// refuse notes that a file can't be read as a store.
+// refuse records and reports that a file can't be read as a store.
 func (d *Directory) refuse(name string, info ringbuf.FileInfo, err error) {
 	n := warn(notice.MPStoreRefused, "store can't be read, so its process isn't counted; retrying", err)
 	switch {
 	case errors.Is(err, errLimit):
 		n.Kind, n.Level = notice.MPStoreLimit, slog.LevelError
-		info = ringbuf.FileInfo{} // to be tried again by the next walk
+		info = ringbuf.FileInfo{} // the next walk tries again
 	case errors.Is(err, fs.ErrPermission):
-		n.Text += "; stores have mode 0600, so run as the user of the agents, or with CAP_DAC_READ_SEARCH"
+		n.Text += "; stores have mode 0600, so run as the agents' user, or with CAP_DAC_READ_SEARCH"
 	}
 	r := d.records[name]
 	if r == nil { // the file was removed
 		d.report(name, n)
 		return
 	}
-	r.settled, r.info, r.tried = false, info, d.cfg.Now()
+	r.done, r.info, r.tried = false, info, d.cfg.Now()
 	d.setRefusal(name, &discover.Refusal{Reason: reason(err), Err: err})
 	if r.cause != err.Error() {
 		r.cause = err.Error()
@@ -188,10 +188,7 @@ func (d *Directory) setRefusal(name string, refusal *discover.Refusal) {
 	}
 }
 
-// opened and closed count the stores that are open.
-func (d *Directory) opened() { d.countOpen(1) }
-func (d *Directory) closed() { d.countOpen(-1) }
-
+// countOpen adds n to the number of open stores.
 func (d *Directory) countOpen(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -200,13 +197,13 @@ func (d *Directory) countOpen(n int) {
 
 func (d *Directory) path(file string) string { return filepath.Join(d.cfg.Dir, file) }
 
-// report passes on a notice about a file.
+// report reports a notice about a file.
 func (d *Directory) report(file string, n notice.Notice) {
 	n.Path = d.path(file)
 	d.notices.Report(n)
 }
 
-// forget forgets a file.
+// forget deletes the record of a file.
 func (d *Directory) forget(name string, r *record) {
 	delete(d.records, name)
 	if r.claimed {

@@ -22,9 +22,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 )
 
-// Every file that can't be read as a store is refused with a reason and one
-// notice. Other stores are still read.
-func TestBadStoresAreRefused(t *testing.T) {
+// A refused file has a reason and one notice, and doesn't affect other stores.
+func TestInvalidStoresAreRefused(t *testing.T) {
 	le := binary.LittleEndian
 	bounds := func(b []byte, list ...float64) {
 		le.PutUint64(b[atBoundCount:], uint64(len(list)))
@@ -40,9 +39,9 @@ func TestBadStoresAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(b []byte) []byte
 		reason string
-		says   string
+		text   string
 	}{
-		"empty":              {func([]byte) []byte { return nil }, "invalid", "0 bytes, not 6800"},
+		"empty":              {func([]byte) []byte { return nil }, "invalid", "0 bytes, expected 6800"},
 		"one byte too short": {func(b []byte) []byte { return b[:size-1] }, "invalid", "6799 bytes"},
 		"one byte too long":  {func(b []byte) []byte { return append(b, 0) }, "invalid", "6801 bytes"},
 		"no magic":           {func(b []byte) []byte { clear(b[:8]); return b }, "invalid", "doesn't begin with NIXLMPS1"},
@@ -59,10 +58,10 @@ func TestBadStoresAreRefused(t *testing.T) {
 		"agent without NUL":  {func(b []byte) []byte { fill(b[atAgent:atHost]); return b }, "invalid", "agent name isn't terminated"},
 		"host without NUL":   {func(b []byte) []byte { fill(b[atHost:atRank]); return b }, "invalid", "host name isn't terminated"},
 		"rank without NUL":   {func(b []byte) []byte { fill(b[atRank:atBounds]); return b }, "invalid", "local rank isn't terminated"},
-		"no agent name":      {func(b []byte) []byte { b[atAgent] = 0; return b }, "invalid", "no name"},
+		"no agent name":      {func(b []byte) []byte { b[atAgent] = 0; return b }, "invalid", "agent name is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := newWorld(t)
+			x := newFixture(t)
 			path := filepath.Join(x.dir, storetest.Real)
 			if err := os.WriteFile(path, c.change(storetest.Bytes(t)), 0o600); err != nil {
 				t.Fatal(err)
@@ -73,17 +72,16 @@ func TestBadStoresAreRefused(t *testing.T) {
 				check(t, r.collect(), map[string]sums{"agent": transfers(1, drain.UpYes)})
 			}
 			wantRefusal(t, r.State(), path, c.reason)
-			told := r.told(notice.MPStoreRefused)
-			if len(told) != 1 || told[0].Path != path || !strings.Contains(told[0].String(), c.says) {
-				t.Errorf("notices are %v, want one with %q", told, c.says)
+			reported := r.noticesOf(notice.MPStoreRefused)
+			if len(reported) != 1 || reported[0].Path != path || !strings.Contains(reported[0].String(), c.text) {
+				t.Errorf("notices = %v, want one with %q", reported, c.text)
 			}
-			// Once the file is gone, nothing is refused.
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
 			r.collect()
 			if s := r.State(); len(s.Refused) != 0 {
-				t.Errorf("state is %+v", s)
+				t.Errorf("state = %+v", s)
 			}
 		})
 	}
@@ -92,14 +90,13 @@ func TestBadStoresAreRefused(t *testing.T) {
 func wantRefusal(t *testing.T, s discover.State, path, reason string) {
 	t.Helper()
 	if len(s.Refused) != 1 || s.Refused[path].Reason != reason {
-		t.Errorf("refused are %v, want %s with reason %s", s.Refused, path, reason)
+		t.Errorf("refused = %v, want %s with reason %s", s.Refused, path, reason)
 	}
 }
 
-// Files that would make a reader wait, or lead elsewhere, aren't opened. Names that
-// only resemble a store's are ignored.
-func TestFilesThatAreNoStores(t *testing.T) {
-	x := newWorld(t)
+// Links and FIFOs aren't opened, and files with similar names are ignored.
+func TestOnlyRegularFilesWithStoreNamesAreRead(t *testing.T) {
+	x := newFixture(t)
 	elsewhere := filepath.Join(t.TempDir(), storetest.Real)
 	if err := os.WriteFile(elsewhere, storetest.Bytes(t), 0o600); err != nil {
 		t.Fatal(err)
@@ -130,9 +127,9 @@ func TestFilesThatAreNoStores(t *testing.T) {
 	}
 }
 
-// A store that is truncated while it is open keeps what was read of it.
-func TestTruncatedStore(t *testing.T) {
-	x := newWorld(t)
+// The values that were read before the truncation stay in the totals.
+func TestTruncatedStoreKeepsItsTotals(t *testing.T) {
+	x := newFixture(t)
 	w := storetest.Create(t, x.dir, storetest.Config{})
 	work(w, 3)
 	r := x.read()
@@ -144,20 +141,20 @@ func TestTruncatedStore(t *testing.T) {
 		check(t, r.collect(), map[string]sums{"agent": transfers(3, drain.UpNo)})
 	}
 	wantRefusal(t, r.State(), w.Path(), "invalid")
-	if told := r.told(notice.MPStoreRefused); len(told) != 1 {
-		t.Errorf("notices are %v", told)
+	if reported := r.noticesOf(notice.MPStoreRefused); len(reported) != 1 {
+		t.Errorf("notices = %v", reported)
 	}
 }
 
-func TestOwnersAndNamesAreChecked(t *testing.T) {
-	x := newWorld(t)
+func TestStoresAreSelectedByOwnerAndAgentName(t *testing.T) {
+	x := newFixture(t)
 	for i, name := range []string{"decode-0", "decode-1", "prefill-0"} {
 		work(storetest.Create(t, x.dir, storetest.Config{Agent: name, PID: int64(i + 1)}), 1)
 	}
 	r := x.read(func(c *Config) { c.Include, c.Exclude = []string{"decode-*"}, []string{"*-1"} })
 	check(t, r.collect(), map[string]sums{"decode-0": transfers(1, drain.UpYes)})
 	if s := r.State(); s.Open != 1 || len(s.Refused) != 0 {
-		t.Errorf("state is %+v", s)
+		t.Errorf("state = %+v", s)
 	}
 	r = x.read(func(c *Config) { c.AllowedUIDs = []uint32{uint32(os.Getuid()) + 1} })
 	check(t, r.collect(), map[string]sums{})
@@ -167,29 +164,29 @@ func TestOwnersAndNamesAreChecked(t *testing.T) {
 		}
 	}
 	if n := len(r.State().Refused); n != 3 {
-		t.Errorf("%d stores are refused", n)
+		t.Errorf("%d stores are refused, want 3", n)
 	}
 }
 
-// Stores count against the limit while their processes run, and so do agents that
-// have exited and are still reported.
-func TestLimit(t *testing.T) {
-	x := newWorld(t)
+// The limit applies to stores of running processes, and to exited agents that are still
+// reported.
+func TestStoreBeyondLimitIsRefusedUntilAnotherRetires(t *testing.T) {
+	x := newFixture(t)
 	first := storetest.Create(t, x.dir, storetest.Config{Agent: "first", PID: 1})
 	r := x.read(func(c *Config) { c.Rings = discover.NewRings(1) })
 	check(t, r.collect(), map[string]sums{"first": transfers(0, drain.UpYes)})
 	second := storetest.Create(t, x.dir, storetest.Config{Agent: "second", PID: 2})
 	r.collect()
 	wantRefusal(t, r.State(), second.Path(), "limit")
-	if told := r.told(notice.MPStoreLimit); len(told) != 1 {
-		t.Errorf("notices are %v", told)
+	if reported := r.noticesOf(notice.MPStoreLimit); len(reported) != 1 {
+		t.Errorf("notices = %v", reported)
 	}
 	first.Exit()
 	check(t, r.collect(), map[string]sums{"first": transfers(0, drain.UpNo)})
-	x.pass(staleAfter + 1)
+	x.advance(staleAfter + 1)
 	r.collect() // retires first
 	check(t, r.collect(), map[string]sums{"second": transfers(0, drain.UpYes)})
 	if s := r.State(); s.Open != 1 || len(s.Refused) != 0 {
-		t.Errorf("state is %+v", s)
+		t.Errorf("state = %+v", s)
 	}
 }

@@ -16,11 +16,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 )
 
-// With storage, totals continue in the next process of this program: those of
-// processes that have exited, whose stores are there or not, and those of a
-// process that runs. Nothing counts twice.
-func TestTotalsSurviveARestart(t *testing.T) {
-	x := newWorld(t)
+// One process has exited and its store is removed, one has exited and its store exists,
+// and one is running.
+func TestTotalsContinueAfterCollectorRestart(t *testing.T) {
+	x := newFixture(t)
 	x.storage = newMemory()
 	removed := storetest.Create(t, x.dir, storetest.Config{PID: 1})
 	work(removed, 1)
@@ -40,11 +39,11 @@ func TestTotalsSurviveARestart(t *testing.T) {
 	before := r.collect()
 	check(t, before, map[string]sums{"agent": transfers(111, drain.UpYes)})
 
-	// Once in order, once killed.
+	// The Collector restarts after a regular stop, and after it was killed.
 	killed := x.storage.copyOf()
 	r.stop()
 	work(runs, 1000)
-	x.pass(time.Minute)
+	x.advance(time.Minute)
 	for name, storage := range map[string]*memory{"stopped": x.storage, "killed": killed} {
 		x.storage = storage
 		again := x.read()
@@ -54,15 +53,14 @@ func TestTotalsSurviveARestart(t *testing.T) {
 			t.Errorf("%s: totals start at %v, not %v", name, got, want)
 		}
 		if p := agents["agent"].Processes; len(p) != 1 || p[0].PID != 3 {
-			t.Errorf("%s: processes are %+v", name, p)
+			t.Errorf("%s: processes = %+v", name, p)
 		}
 		again.stop()
 	}
 }
 
-// A process that exits while no Collector runs is read afterwards.
-func TestExitWhileNobodyReads(t *testing.T) {
-	x := newWorld(t)
+func TestStoreOfProcessThatExitedDuringDowntimeIsRead(t *testing.T) {
+	x := newFixture(t)
 	x.storage = newMemory()
 	w := storetest.Create(t, x.dir, storetest.Config{})
 	work(w, 1)
@@ -70,7 +68,7 @@ func TestExitWhileNobodyReads(t *testing.T) {
 	r.first()
 	r.stop()
 	work(w, 2)
-	w.Updated(0) // longer ago than anything that was left counts
+	w.Updated(0) // an unknown store with this time would be stale
 	w.Exit()
 	r = x.read(func(c *Config) { c.Uptime = func() (time.Duration, error) { return 24 * time.Hour, nil } })
 	for range 2 {
@@ -78,10 +76,9 @@ func TestExitWhileNobodyReads(t *testing.T) {
 	}
 }
 
-// A store that is removed while no Collector runs costs what its process counted
-// after the last checkpoint, and a notice reports it.
-func TestStoreRemovedWhileNobodyReads(t *testing.T) {
-	x := newWorld(t)
+// Events that were counted after the last checkpoint are missing.
+func TestStoreRemovedDuringDowntimeIsReported(t *testing.T) {
+	x := newFixture(t)
 	x.storage = newMemory()
 	w := storetest.Create(t, x.dir, storetest.Config{PID: 1})
 	work(w, 1)
@@ -98,18 +95,17 @@ func TestStoreRemovedWhileNobodyReads(t *testing.T) {
 	for range 2 {
 		check(t, r.first(), map[string]sums{"agent": transfers(11, drain.UpYes)})
 	}
-	if told := r.told(notice.MPStoreLost); len(told) != 1 || told[0].Path != w.Path() {
-		t.Errorf("notices are %v", told)
+	if reported := r.noticesOf(notice.MPStoreLost); len(reported) != 1 || reported[0].Path != w.Path() {
+		t.Errorf("notices = %v", reported)
 	}
 	r.stop()
 	r = x.read()
 	check(t, r.first(), map[string]sums{"agent": transfers(11, drain.UpYes)})
 }
 
-// A store that is left for long isn't named in checkpoints any more, and still
-// doesn't count again.
-func TestOldStoreDoesNotCountAgain(t *testing.T) {
-	x := newWorld(t)
+// Checkpoints don't name stores that were counted long ago.
+func TestOldStoreIsNotCountedAgain(t *testing.T) {
+	x := newFixture(t)
 	x.storage = newMemory()
 	old := storetest.Create(t, x.dir, storetest.Config{PID: 1})
 	work(old, 1)
@@ -120,7 +116,7 @@ func TestOldStoreDoesNotCountAgain(t *testing.T) {
 	old.Exit()
 	runs := storetest.Create(t, x.dir, storetest.Config{PID: 2})
 	r.collect()
-	x.pass(staleAfter + time.Second)
+	x.advance(staleAfter + time.Second)
 	work(runs, 1)
 	check(t, r.collect(), map[string]sums{"agent": transfers(2, drain.UpYes)})
 	r.stop()
@@ -128,16 +124,15 @@ func TestOldStoreDoesNotCountAgain(t *testing.T) {
 	check(t, r.first(), map[string]sums{"agent": transfers(2, drain.UpYes)})
 }
 
-// An agent that is retired leaves no checkpoint behind.
 func TestRetiredAgentHasNoCheckpoint(t *testing.T) {
-	x := newWorld(t)
+	x := newFixture(t)
 	x.storage = newMemory()
 	w := storetest.Create(t, x.dir, storetest.Config{})
 	r := x.read()
 	r.first()
 	w.Exit()
 	r.collect()
-	x.pass(staleAfter + time.Second)
+	x.advance(staleAfter + time.Second)
 	r.collect()
 	r.stop()
 	if _, there := x.storage.values[checkpoint.Key(agentID(x.dir, "host", "agent"))]; there {
@@ -145,9 +140,8 @@ func TestRetiredAgentHasNoCheckpoint(t *testing.T) {
 	}
 }
 
-// A checkpoint that can't be read, and storage that fails, cost crash safety only.
-func TestStorageThatFails(t *testing.T) {
-	x := newWorld(t)
+func TestCountingContinuesWithoutStorage(t *testing.T) {
+	x := newFixture(t)
 	x.storage = newMemory()
 	x.storage.values[checkpoint.Key(agentID(x.dir, "host", "agent"))] = []byte("no checkpoint")
 	w := storetest.Create(t, x.dir, storetest.Config{})
@@ -157,7 +151,7 @@ func TestStorageThatFails(t *testing.T) {
 	check(t, r.first(), map[string]sums{"agent": transfers(1, drain.UpYes)})
 	r.collect()
 	for _, kind := range []notice.Kind{notice.CheckpointUnusable, notice.StoreFailed, notice.ExportUnsaved} {
-		if len(r.told(kind)) == 0 {
+		if len(r.noticesOf(kind)) == 0 {
 			t.Errorf("no notice of kind %d", kind)
 		}
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
-// loadWait is how long an agent waits for its checkpoint.
-const loadWait = 5 * time.Second
+// loadTimeout is the maximum time that an agent waits for its checkpoint.
+const loadTimeout = 5 * time.Second
 
-// newAgent adds an agent for a process. With a saver, it isn't reported until its checkpoint is
-// there.
+// newAgent adds an agent with one process. With a saver, the agent isn't reported until
+// its checkpoint is loaded.
 func (d *Directory) newAgent(id string, p *process) {
 	now := d.cfg.Now()
 	a := &agent{
@@ -26,18 +26,18 @@ func (d *Directory) newAgent(id string, p *process) {
 		counted: make(map[string]time.Time),
 	}
 	d.agents[id] = a
-	a.loading, a.loadBy, a.processes = true, now.Add(loadWait), []*process{p}
+	a.loading, a.loadBy, a.processes = true, now.Add(loadTimeout), []*process{p}
 	if d.cfg.Saver == nil {
 		d.loaded(a, nil, nil)
 	} else {
 		d.cfg.Saver.Load(checkpoint.Key(id), func(value []byte, err error) {
-			d.worker.Ask(func() { d.loaded(a, value, err) })
+			d.worker.Submit(func() { d.loaded(a, value, err) })
 		})
 	}
 }
 
-// loaded gives an agent its checkpoint, and lets the processes count that were
-// found meanwhile.
+// loaded restores an agent from its checkpoint, and adds the processes that were found
+// in the meantime.
 func (d *Directory) loaded(a *agent, value []byte, err error) {
 	if !a.loading || d.agents[a.id] != a {
 		return
@@ -51,39 +51,39 @@ func (d *Directory) loaded(a *agent, value []byte, err error) {
 	switch {
 	case err != nil:
 		d.report(found[0].file, warn(notice.CheckpointUnusable, fmt.Sprintf(
-			"checkpoint of agent %q can't be used, so its totals start over with the stores that are there", a.name), err))
+			"checkpoint of agent %q can't be used, so its totals include only the existing stores", a.name), err))
 	case value != nil:
 		a.restore(&s, d.cfg.Now())
 	}
 	for _, p := range found {
-		d.admit(a, p)
+		d.addUnlessStale(a, p)
 	}
-	d.settle(a)
+	d.reconcile(a)
 }
 
-// admit lets a process count, unless it exited so long ago that it is nothing but
-// a file that nobody has removed.
-func (d *Directory) admit(a *agent, p *process) {
-	_, counted := a.counted[p.file]
-	counts := slices.ContainsFunc(a.processes, func(q *process) bool { return q.file == p.file })
-	if p.up == drain.UpNo && !counted && !counts && d.left(p) {
+// addUnlessStale adds a process to its agent. It closes the store of an unknown process
+// that exited long ago.
+func (d *Directory) addUnlessStale(a *agent, p *process) {
+	_, inBase := a.counted[p.file]
+	inCheckpoint := slices.ContainsFunc(a.processes, func(q *process) bool { return q.file == p.file })
+	if p.up == drain.UpNo && !inBase && !inCheckpoint && d.isStale(p) {
 		d.close(a, p)
 		return
 	}
-	d.join(a, p)
+	d.addProcess(a, p)
 }
 
-// left reports whether a process last counted something too long ago to be
-// reported, or before the machine was last started.
-func (d *Directory) left(p *process) bool {
+// isStale reports whether the last update of a store is older than StaleAfter, or from
+// before the machine was started.
+func (d *Directory) isStale(p *process) bool {
 	uptime, err := d.cfg.Uptime()
 	age := uptime - time.Duration(p.updated)
 	return err == nil && (age >= d.cfg.StaleAfter || age < -time.Second)
 }
 
-// settle drops an agent of which nothing is worth reporting, and counts the
-// processes of a checkpoint whose stores are gone.
-func (d *Directory) settle(a *agent) {
+// reconcile drops an agent without any store to report. It adds processes to the base
+// that only the checkpoint names, if their stores were removed.
+func (d *Directory) reconcile(a *agent) {
 	if a.newest == nil {
 		d.drop(a)
 		return
@@ -95,23 +95,23 @@ func (d *Directory) settle(a *agent) {
 			continue
 		}
 		d.report(p.file, warn(notice.MPStoreLost, fmt.Sprintf(
-			"store of agent %q was removed before its last values were read; what its process counted after the last checkpoint is missing from the totals", a.name), nil))
+			"store of agent %q was removed before its last values were read; events counted after the last checkpoint are missing from the totals", a.name), nil))
 		d.fold(a, p)
 	}
 }
 
-// loadDue stops waiting for checkpoints that don't arrive.
-func (d *Directory) loadDue() {
+// expireLoads stops waiting for checkpoints that take too long to load.
+func (d *Directory) expireLoads() {
 	now := d.cfg.Now()
 	for _, a := range d.agents {
 		if a.loading && !now.Before(a.loadBy) {
-			d.loaded(a, nil, fmt.Errorf("it wasn't read within %v; check the storage extension", loadWait))
+			d.loaded(a, nil, fmt.Errorf("not read within %v; check the storage extension", loadTimeout))
 		}
 	}
 }
 
-// save stores the agents that have changed, and then calls done. If a save is
-// under way, it does that afterwards, unless that one hangs.
+// save saves the checkpoints of the changed agents, and then calls done. If another save
+// is in progress, it waits for that one, unless that one hangs.
 func (d *Directory) save(done func(stored bool)) {
 	now := d.cfg.Now()
 	switch {
@@ -135,19 +135,20 @@ func (d *Directory) save(done func(stored bool)) {
 			agents = append(agents, a)
 		}
 	}
-	d.urgent = false
+	d.saveSoon = false
 	if len(ops) == 0 {
 		done(true)
 		return
 	}
 	d.saving = now
 	d.cfg.Saver.Save(ops, func(err error) {
-		d.worker.Ask(func() { d.saved(agents, err) })
+		d.worker.Submit(func() { d.saved(agents, err) })
 		done(err == nil)
 	})
 }
 
-// saved begins the save that was asked for meanwhile.
+// saved handles the result of a save, and starts the next one if it was requested in the
+// meantime.
 func (d *Directory) saved(agents []*agent, err error) {
 	d.saving = time.Time{}
 	if err != nil {
@@ -169,35 +170,35 @@ func (d *Directory) saved(agents []*agent, err error) {
 	}
 }
 
-// retire drops the agents that have exited long ago and were delivered since.
+// retire drops the agents that have exited and are inactive.
 func (d *Directory) retire() {
 	now := d.cfg.Now()
 	for _, a := range d.agents {
-		if a.loading || a.open() > 0 || !d.silent(a, now) {
+		if a.loading || a.open() > 0 || !d.isInactive(a, now) {
 			continue
 		}
 		if d.cfg.Saver != nil {
 			d.cfg.Saver.Forget(checkpoint.Key(a.id))
 		}
 		d.report(a.newest.file, info(notice.MPStoreRetired, fmt.Sprintf(
-			"agent %q exited and counted nothing for %v, so it is no longer reported; its stores are left", a.name, d.cfg.StaleAfter)))
+			"agent %q exited and counted nothing for %v, so it is no longer reported; its stores are not removed", a.name, d.cfg.StaleAfter)))
 		d.drop(a)
 	}
 }
 
-// silent reports whether an agent has counted nothing for long, and everything
-// that it counted was delivered.
-func (d *Directory) silent(a *agent, now time.Time) bool {
+// isInactive reports whether an agent has counted nothing for StaleAfter, and all its
+// values were delivered.
+func (d *Directory) isInactive(a *agent, now time.Time) bool {
 	return now.Sub(a.changed) >= d.cfg.StaleAfter && !a.delivered.Before(a.changed)
 }
 
-// drop forgets an agent. Its stores are left alone while they are there.
+// drop deletes an agent. Its stores aren't read again.
 func (d *Directory) drop(a *agent) {
 	delete(d.agents, a.id)
 	for _, p := range a.processes {
 		d.close(a, p)
 	}
-	d.cfg.Rings.Leave(a.id)
+	d.cfg.Rings.Remove(a.id)
 }
 
 func info(k notice.Kind, text string) notice.Notice {

@@ -21,21 +21,20 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// The totals of a store that a real agent wrote are those that its JSON lists.
-func TestRealStore(t *testing.T) {
-	x := newWorld(t)
+func TestTotalsOfRealStoreEqualItsJSON(t *testing.T) {
+	x := newFixture(t)
 	x.now = time.Unix(1_800_000_000, 0) // after the process started
 	if err := os.WriteFile(filepath.Join(x.dir, storetest.Real), storetest.Bytes(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	want := storetest.Read(t)
-	// It was read right after its process exited.
+	// The process has just exited.
 	r := x.read(func(c *Config) {
 		c.Uptime = func() (time.Duration, error) { return time.Duration(want.Updated) + time.Second, nil }
 	})
 	got, ok := r.collect()[want.Agent]
 	if !ok || len(got.Processes) != 1 {
-		t.Fatalf("agent is %+v", got)
+		t.Fatalf("agent = %+v", got)
 	}
 	p := got.Processes[0]
 	identity := []any{want.PID, want.Instance, want.Host, want.LocalRank, drain.UpNo, int64(1795211775677999379)}
@@ -81,7 +80,7 @@ func TestRealStore(t *testing.T) {
 			}
 		}
 		if h.HasRange() {
-			t.Errorf("%s has a minimum and a maximum, which no store has", name)
+			t.Errorf("%s has a minimum and a maximum, which stores don't contain", name)
 		}
 	}
 	if usage, known := totals.MemoryUsage(); usage != 0 || !known {
@@ -97,10 +96,10 @@ func int64s(m map[string]uint64) map[string]int64 {
 	return list
 }
 
-// A new process of an agent has a new store, whose values start from zero. The
-// agent's totals continue, and last values are those of the newest.
-func TestTotalsContinueWithTheNextProcess(t *testing.T) {
-	x := newWorld(t)
+// The values in the store of a new process start from zero. The last values are those of
+// the newest process.
+func TestTotalsContinueAfterAgentRestart(t *testing.T) {
+	x := newFixture(t)
 	first := storetest.Create(t, x.dir, storetest.Config{PID: 1})
 	work(first, 3)
 	first.Count(storetest.Registered, 1000)
@@ -119,7 +118,7 @@ func TestTotalsContinueWithTheNextProcess(t *testing.T) {
 	check(t, agents, map[string]sums{"agent": transfers(6, drain.UpYes)})
 	totals := agents["agent"].Totals
 	if usage, known := totals.MemoryUsage(); usage != 200 || !known {
-		t.Errorf("memory usage is %d, known %v: memory of a process that exited isn't in use", usage, known)
+		t.Errorf("memory usage is %d, known %v, want 200 of the running process", usage, known)
 	}
 	if got := totals.Registered().Sum.Int64(); got != 1200 {
 		t.Errorf("registered %d", got)
@@ -132,19 +131,17 @@ func TestTotalsContinueWithTheNextProcess(t *testing.T) {
 	}
 	p := agents["agent"].Processes
 	if len(p) != 1 || p[0].PID != 2 || p[0].Totals.Requests(tally.Transmit).Sum.Int64() != 1 {
-		t.Errorf("processes are %+v", p)
+		t.Errorf("processes = %+v", p)
 	}
-	if len(r.told(notice.MPStoreRestart)) != 1 || len(r.told(notice.MPStoreShared)) != 0 {
-		t.Errorf("notices are %v", x.notices)
+	if len(r.noticesOf(notice.MPStoreRestart)) != 1 || len(r.noticesOf(notice.MPStoreShared)) != 0 {
+		t.Errorf("notices = %v", x.notices)
 	}
 }
 
-// The values of a process that exits count once, whether its store is removed
-// before or after they are read.
-func TestLastValuesCountOnce(t *testing.T) {
+func TestLastValuesOfExitedProcessAreCountedOnce(t *testing.T) {
 	for name, removed := range map[string]bool{"the store stays": false, "the store is removed": true} {
 		t.Run(name, func(t *testing.T) {
-			x := newWorld(t)
+			x := newFixture(t)
 			w := storetest.Create(t, x.dir, storetest.Config{})
 			r := x.read()
 			check(t, r.collect(), map[string]sums{"agent": transfers(0, drain.UpYes)})
@@ -159,16 +156,14 @@ func TestLastValuesCountOnce(t *testing.T) {
 				check(t, r.collect(), map[string]sums{"agent": transfers(4, drain.UpNo)})
 			}
 			if s := r.State(); s.Open != 0 || len(s.Refused) != 0 {
-				t.Errorf("state is %+v", s)
+				t.Errorf("state = %+v", s)
 			}
 		})
 	}
 }
 
-// A value that goes back, in a reading that was torn for example, doesn't make a
-// counter go back.
-func TestCountersNeverGoBack(t *testing.T) {
-	x := newWorld(t)
+func TestCountersNeverDecrease(t *testing.T) {
+	x := newFixture(t)
 	w := storetest.Create(t, x.dir, storetest.Config{})
 	work(w, 5)
 	r := x.read()
@@ -177,10 +172,10 @@ func TestCountersNeverGoBack(t *testing.T) {
 	check(t, r.collect(), map[string]sums{"agent": transfers(5, drain.UpYes)})
 }
 
-// The processes of agents that have one name count together, and one notice
-// reports it. The agents of one process are told apart.
-func TestAgentsOfOneNameAddUp(t *testing.T) {
-	x := newWorld(t)
+// Several processes with the same agent name cause one notice. Several agents of one
+// process are separate.
+func TestProcessesWithSameAgentNameAreAddedUp(t *testing.T) {
+	x := newFixture(t)
 	work(storetest.Create(t, x.dir, storetest.Config{PID: 1, Agent: "same", Rank: "0"}), 1)
 	work(storetest.Create(t, x.dir, storetest.Config{PID: 2, Agent: "same", Rank: "1"}), 2)
 	started := time.Now()
@@ -198,14 +193,14 @@ func TestAgentsOfOneNameAddUp(t *testing.T) {
 	if d := cmp.Diff([]string{"0", "1"}, ranks); d != "" {
 		t.Error(d)
 	}
-	if told := r.told(notice.MPStoreShared); len(told) != 1 {
-		t.Errorf("notices are %v", told)
+	if reported := r.noticesOf(notice.MPStoreShared); len(reported) != 1 {
+		t.Errorf("notices = %v", reported)
 	}
 }
 
-// Histograms can't continue with other bounds. Counters can.
-func TestOtherBoundsStartHistogramsFromZero(t *testing.T) {
-	x := newWorld(t)
+// Counters continue.
+func TestChangedBoundsResetHistograms(t *testing.T) {
+	x := newFixture(t)
 	first := storetest.Create(t, x.dir, storetest.Config{PID: 1, Bounds: []float64{10, 100}})
 	work(first, 3)
 	r := x.read()
@@ -218,17 +213,16 @@ func TestOtherBoundsStartHistogramsFromZero(t *testing.T) {
 	if d := cmp.Diff([]float64{15e-6, 25e-6, 35e-6}, got["agent"].Totals.Duration().Bounds()); d != "" {
 		t.Error(d)
 	}
-	if told := r.told(notice.MPStoreBounds); len(told) != 1 {
-		t.Errorf("notices are %v", told)
+	if reported := r.noticesOf(notice.MPStoreBounds); len(reported) != 1 {
+		t.Errorf("notices = %v", reported)
 	}
 	if sum := got["agent"].Totals.Duration().Total().Int64(); sum != 20 {
-		t.Errorf("the histogram's sum is %d, of one transfer", sum)
+		t.Errorf("the histogram's sum is %d, want 20 for one transfer", sum)
 	}
 }
 
-// The largest number of bounds, and none.
-func TestNumberOfBounds(t *testing.T) {
-	x := newWorld(t)
+func TestMaximumAndMinimumNumberOfBounds(t *testing.T) {
+	x := newFixture(t)
 	bounds := make([]float64, maxBounds)
 	for i := range bounds {
 		bounds[i] = float64(i + 1)
@@ -246,8 +240,8 @@ func TestNumberOfBounds(t *testing.T) {
 	}
 }
 
-func TestHistogramsCanBeLeftOut(t *testing.T) {
-	x := newWorld(t)
+func TestHistogramsCanBeDisabled(t *testing.T) {
+	x := newFixture(t)
 	work(storetest.Create(t, x.dir, storetest.Config{}), 2)
 	agents := x.read(func(c *Config) { c.Histograms = false }).collect()
 	check(t, agents, map[string]sums{"agent": transfers(2, drain.UpYes)})
@@ -256,44 +250,41 @@ func TestHistogramsCanBeLeftOut(t *testing.T) {
 	}
 }
 
-// An agent whose processes have exited is reported until that was delivered and
-// it has been silent for long. Its stores stay, and aren't counted again.
+// An exited agent is reported until its last values are delivered and it is inactive. Its
+// stores aren't counted again.
 func TestExitedAgentIsRetired(t *testing.T) {
-	x := newWorld(t)
+	x := newFixture(t)
 	w := storetest.Create(t, x.dir, storetest.Config{})
 	work(w, 1)
 	r := x.read()
 	r.collect()
 	w.Exit()
-	x.pass(staleAfter + time.Second)
-	c := r.Collect(true) // isn't delivered
+	x.advance(staleAfter + time.Second)
+	c := r.Collect(true) // not delivered
 	c.Wait(t.Context())
-	x.pass(staleAfter + time.Second)
+	x.advance(staleAfter + time.Second)
 	check(t, r.collect(), map[string]sums{"agent": transfers(1, drain.UpNo)})
-	x.pass(staleAfter + time.Second)
+	x.advance(staleAfter + time.Second)
 	check(t, r.collect(), map[string]sums{})
 	check(t, r.collect(), map[string]sums{})
-	if told := r.told(notice.MPStoreRetired); len(told) != 1 {
-		t.Errorf("notices are %v", told)
+	if reported := r.noticesOf(notice.MPStoreRetired); len(reported) != 1 {
+		t.Errorf("notices = %v", reported)
 	}
 	work(storetest.Create(t, x.dir, storetest.Config{PID: 2}), 2)
 	check(t, r.collect(), map[string]sums{"agent": transfers(2, drain.UpYes)})
 }
 
-// A running process that counts nothing is reported for ever.
-func TestIdleAgentIsReported(t *testing.T) {
-	x := newWorld(t)
+func TestIdleAgentIsNotRetired(t *testing.T) {
+	x := newFixture(t)
 	storetest.Create(t, x.dir, storetest.Config{})
 	r := x.read()
 	r.collect()
-	x.pass(10 * staleAfter)
+	x.advance(10 * staleAfter)
 	check(t, r.collect(), map[string]sums{"agent": transfers(0, drain.UpYes)})
 }
 
-// A store that was left long ago, or before the machine was started, is nothing
-// but a file. One that was left just now counts.
-func TestStoresThatWereLeft(t *testing.T) {
-	x := newWorld(t)
+func TestStaleStoresAreIgnored(t *testing.T) {
+	x := newFixture(t)
 	const uptime = time.Hour
 	for name, updated := range map[string]time.Duration{
 		"long ago": uptime - staleAfter - time.Second, "just now": uptime - time.Second, "before the start": 2 * uptime,
@@ -308,13 +299,12 @@ func TestStoresThatWereLeft(t *testing.T) {
 		check(t, r.collect(), map[string]sums{"just now": transfers(1, drain.UpNo)})
 	}
 	if s := r.State(); s.Open != 0 || len(s.Refused) != 0 {
-		t.Errorf("state is %+v", s)
+		t.Errorf("state = %+v", s)
 	}
 }
 
-// The totals of 1,000 stores are exact.
-func TestThousandStores(t *testing.T) {
-	x := newWorld(t)
+func TestTotalsOfThousandStoresAreExact(t *testing.T) {
+	x := newFixture(t)
 	want := make(map[string]sums)
 	for i := range 1000 {
 		name := "agent-" + string(rune('a'+i%26)) + string(rune('a'+i/26))
@@ -330,10 +320,10 @@ func TestThousandStores(t *testing.T) {
 	if s := r.State(); s.Open != 0 {
 		t.Errorf("%d stores are open after Stop", s.Open)
 	}
-	for i := range 10_000 { // all that are allowed
+	for i := range 10_000 { // the limit
 		if r.rings.Full() {
-			t.Fatal("stores still count after Stop")
+			t.Fatal("the limit still includes stores after Stop")
 		}
-		r.rings.Admit(fmt.Sprint(i))
+		r.rings.Add(fmt.Sprint(i))
 	}
 }

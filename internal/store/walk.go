@@ -10,11 +10,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// maxEntries bounds one walk: a busy /tmp may hold any number of files.
+// maxEntries limits one walk: a busy /tmp may contain any number of files.
 const maxEntries = 1 << 16
 
-// walk looks for stores in the directory. If it can't be read, discovery of rings
-// says so.
+// walk searches for stores in the directory. It doesn't report an unreadable directory,
+// because the discovery of rings does.
 func (d *Directory) walk() {
 	d.walks++
 	d.complete = true
@@ -32,15 +32,15 @@ func (d *Directory) walk() {
 	}
 }
 
-// walkFolder looks at the entries of the directory, and reports whether these
-// were all.
+// walkFolder checks the entries of a folder, and reports whether it has read all of
+// them.
 func (d *Directory) walkFolder(f *ringbuf.Folder) bool {
 	for left := maxEntries; left > 0; {
 		entries, err := f.ReadDir(min(left, 1024))
 		left -= len(entries)
 		for _, e := range entries {
-			if says, ok := parseName(e.Name()); ok && !e.IsDir() {
-				d.look(f, e.Name(), says)
+			if parsed, ok := parseName(e.Name()); ok && !e.IsDir() {
+				d.check(f, e.Name(), parsed)
 			}
 		}
 		if err != nil {
@@ -50,8 +50,8 @@ func (d *Directory) walkFolder(f *ringbuf.Folder) bool {
 	return false
 }
 
-// sweep forgets the files that the last walk didn't come across. A store that is
-// open is read until its process exits.
+// sweep deletes the records of files that the last walk didn't find. An open store is
+// still read until its process exits.
 func (d *Directory) sweep() {
 	for name, r := range d.records {
 		if r.walk == d.walks {
@@ -65,10 +65,10 @@ func (d *Directory) sweep() {
 	}
 	for _, a := range d.agents {
 		if !a.loading {
-			d.settle(a)
+			d.reconcile(a)
 		}
 	}
 }
 
-// gone reports whether there is no file of a name.
+// gone reports whether a file doesn't exist.
 func (d *Directory) gone(name string) bool { return d.complete && d.records[name] == nil }

@@ -3,9 +3,9 @@
 
 //go:build linux
 
-// Package storetest gives tests the store that NIXL's prometheus_mp exporter
-// wrote, and writes others. It knows the format by itself rather than from package
-// store, so that a test of store compares two readings of the format.
+// Package storetest provides tests with a store that NIXL's prometheus_mp exporter
+// wrote, and writes other stores. It implements the format independently of package
+// store, so that tests of store compare two implementations.
 package storetest
 
 import (
@@ -25,7 +25,7 @@ import (
 // Real is the name of the store in testdata/stores that a real agent wrote.
 const Real = "nixl.17832.1795211775677999379.0.mmap"
 
-// Contents is what the JSON of the real store says is in it.
+// Contents is the JSON form of the real store.
 type Contents struct {
 	PID       int64              `json:"pid"`
 	Updated   uint64             `json:"last_update_ns"`
@@ -39,7 +39,7 @@ type Contents struct {
 	Hist      map[string]Buckets `json:"hist"`
 }
 
-// Buckets is a histogram of the JSON.
+// Buckets is a histogram in Contents.
 type Buckets struct {
 	Buckets []uint64 `json:"buckets"`
 	Sum     uint64   `json:"sum"`
@@ -51,7 +51,7 @@ func Dir(tb testing.TB) string {
 	return filepath.Join(ringtest.Root(tb), "testdata", "stores")
 }
 
-// Read returns what the JSON of the real store says.
+// Read returns the contents of the real store, from its JSON file.
 func Read(tb testing.TB) (c Contents) {
 	tb.Helper()
 	text, err := os.ReadFile(filepath.Join(Dir(tb), "mpA.json"))
@@ -64,7 +64,7 @@ func Read(tb testing.TB) (c Contents) {
 	return c
 }
 
-// Bytes returns the real store.
+// Bytes returns the bytes of the real store.
 func Bytes(tb testing.TB) []byte {
 	tb.Helper()
 	b, err := os.ReadFile(filepath.Join(Dir(tb), Real))
@@ -91,7 +91,7 @@ const (
 	Dropped = 20
 )
 
-// Config is the header of a store. What is zero gets a default.
+// Config is the header of a store. Zero fields have defaults.
 type Config struct {
 	Agent, Host, Rank string
 	PID               int64
@@ -100,7 +100,7 @@ type Config struct {
 	Bounds            []float64 // in microseconds
 }
 
-// Writer is a process that keeps a store.
+// Writer writes a store in place of a process.
 type Writer struct {
 	tb     testing.TB
 	cfg    Config
@@ -117,8 +117,8 @@ const (
 	atSums     = 6632
 )
 
-// Create starts a process that keeps a store in dir. It exits with the test at the
-// latest.
+// Create creates a store in dir, and holds its lock as a running process does. Exit is
+// called at the end of the test.
 func Create(tb testing.TB, dir string, cfg Config) *Writer {
 	tb.Helper()
 	if cfg.Agent == "" {
@@ -180,10 +180,10 @@ func (w *Writer) Path() string { return w.path }
 // Name returns the name of the store.
 func (w *Writer) Name() string { return filepath.Base(w.path) }
 
-// Exit ends the process: its lock is released, and the file stays.
+// Exit releases the lock, as the exit of the process does. It doesn't remove the file.
 func (w *Writer) Exit() { _ = w.file.Close() }
 
-// Transfer counts a transfer of a direction, 0 or 1.
+// Transfer counts a transfer. direction is 0 for transmitting and 1 for receiving.
 func (w *Writer) Transfer(direction int, bytes, took, post uint64) {
 	w.Count(PostTime, post)
 	w.Count(XferTime, took)
@@ -216,8 +216,7 @@ func (w *Writer) set(at int64, v uint64) {
 	w.write(at, binary.LittleEndian.AppendUint64(nil, v))
 }
 
-// Updated sets the time of the last update, as the time since the machine was
-// started.
+// Updated sets the time of the last update to a time since the machine was started.
 func (w *Writer) Updated(uptime time.Duration) {
 	w.write(24, binary.LittleEndian.AppendUint64(nil, uint64(uptime)))
 }
@@ -241,8 +240,8 @@ func (w *Writer) write(at int64, b []byte) {
 	}
 }
 
-// Copy puts the store that a real agent wrote into dir, as that of a process that
-// runs until the returned function is called, or the test ends.
+// Copy copies the real store into dir and holds its lock, as a running process does,
+// until exit is called or the test ends.
 func Copy(tb testing.TB, dir string) (exit func()) {
 	tb.Helper()
 	path := filepath.Join(dir, Real)

@@ -195,7 +195,7 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 	noEnv(t)
 	for name, want := range map[string][]string{
 		"no_directory":          {"directories: list at least one"},
-		"nameless_directory":    {"directories: one is empty"},
+		"nameless_directory":    {"directories: a path is empty"},
 		"directory_twice":       {"directories: /run/../run/nixl/ is listed twice"},
 		"broken_include":        {`include: "[a" is not a valid pattern`},
 		"broken_exclude":        {`exclude: "{a" is not a valid pattern`},

@@ -52,7 +52,7 @@ func TestDirectoryThatHangsDelaysNeitherStartNorShutdownNorOtherDirectories(t *t
 		t.Errorf("%d bytes transmitted, want 10", got)
 	}
 	push(t, w, write(10, 1, 1)...)
-	h.mustShutDown(time.Second, hanging, "doesn't answer")
+	h.mustShutDown(time.Second, hanging, "not responding")
 	if got := one(t, wait(t, h.batches, "last collection")).int(transmitted); got != 20 {
 		t.Errorf("%d bytes transmitted, want 20", got)
 	}

@@ -142,7 +142,7 @@ func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
 		"include: []":         `include: an empty list selects no ring: use ["*"] or remove the key to select all rings`,
 		`include: [""]`:       `include: "" matches nothing: patterns match names relative to the directory, such as *, decode-* or pod/**`,
 		`include: ["/abs/*"]`: `include: "/abs/*" begins with a slash: patterns match names relative to the directory, such as *, decode-* or pod/**`,
-		`exclude: ["../x"]`:   `exclude: "../x" has a part that a clean path can't have: patterns match names relative to the directory, such as *, decode-* or pod/**`,
+		`exclude: ["../x"]`:   `exclude: "../x" contains ".", ".." or an empty path element: patterns match names relative to the directory, such as *, decode-* or pod/**`,
 		`exclude: ["pod/"]`:   `exclude: "pod/" ends with a slash: patterns match names relative to the directory, such as *, decode-* or pod/**`,
 
 		"histograms: {duration: {kind: [a]}}":        "histograms::duration::kind: [a] is not a kind: use explicit, exponential or none",

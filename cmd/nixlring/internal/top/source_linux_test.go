@@ -55,7 +55,7 @@ func (w *world) drain() {
 
 // find finds new rings and reads them.
 func (w *world) find() {
-	w.source.host.Look(w.t.Context())
+	w.source.host.Refresh(w.t.Context())
 	w.drain()
 }
 
@@ -193,7 +193,7 @@ func TestSourceMeetsNewAgents(t *testing.T) {
 	}
 	fleet := w.agents("late", 1, simulate.Config{Rate: 100})
 	w.second(fleet, nil)
-	w.source.host.Look(t.Context())
+	w.source.host.Refresh(t.Context())
 	if s := w.source.Sample(); len(s.Agents) != 0 {
 		t.Errorf("at once: %+v", s.Agents)
 	}

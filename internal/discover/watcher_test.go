@@ -23,28 +23,28 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// pods is a kubelet's directory, and Places that searches it when a test asks it to.
+// pods is a kubelet's directory, and a Watcher that searches it when look is called.
 type pods struct {
-	*world
-	places *Places
+	*fixture
+	watcher *Watcher
 }
 
-func newPods(t *testing.T, change func(*PlacesConfig)) *pods {
+func newPods(t *testing.T, change func(*WatcherConfig)) *pods {
 	t.Helper()
-	x := newWorld(t)
-	cfg := PlacesConfig{
+	x := newFixture(t)
+	cfg := WatcherConfig{
 		Config:   Config{Now: x.clock, Rings: NewRings(1000)},
 		Finder:   Kubelet{Pods: x.dir, Volumes: []string{"*"}}.Finder(DefaultIdentifyBy),
-		Interval: time.Hour, // tests search
+		Interval: time.Hour, // tests call look
 	}
 	if change != nil {
 		change(&cfg)
 	}
 	reporter := notice.New(x.report, x.clock)
-	p := NewPlaces(cfg, x.owner.send, reporter)
+	p := NewWatcher(cfg, x.owner.send, reporter)
 	p.Start()
 	t.Cleanup(func() {
-		x.owner.giveUp()
+		x.owner.returnRings()
 		if err := p.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -63,17 +63,17 @@ func (p *pods) agent(pod, volume, name string) *ringbuf.Writer {
 	return p.ring(filepath.Join(folder, name), ringbuf.V4, 8)
 }
 
-// look searches and walks everything.
+// look searches and walks all directories.
 func (p *pods) look() {
 	p.t.Helper()
 	done := make(chan struct{})
-	p.places.Look(func() { close(done) })
+	p.watcher.Refresh(func() { close(done) })
 	<-done
 }
 
 func (p *pods) opened() map[string]drain.Agent {
 	agents := make(map[string]drain.Agent)
-	for _, m := range p.owner.got() {
+	for _, m := range p.owner.takeMessages() {
 		if m, ok := m.(drain.Opened); ok {
 			agents[m.Agent.ID] = m.Agent
 		}
@@ -81,14 +81,14 @@ func (p *pods) opened() map[string]drain.Agent {
 	return agents
 }
 
-func TestVolumesOfPodsAreFound(t *testing.T) {
-	x := newPods(t, func(c *PlacesConfig) {
+func TestKubeletFindsMatchingVolumes(t *testing.T) {
+	x := newPods(t, func(c *WatcherConfig) {
 		c.Finder = Kubelet{Pods: c.Finder.Name(), Volumes: []string{"shm", "ring*"}}.Finder(DefaultIdentifyBy)
 	})
 	x.agent("uid-1", "shm", "decode")
 	x.agent("uid-2", "shm", "decode") // the same name in another pod
 	x.agent("uid-2", "rings", "prefill")
-	x.agent("uid-2", "scratch", "other") // no volume of these
+	x.agent("uid-2", "scratch", "other") // not in Volumes
 	x.look()
 	got := make(map[string]string)
 	for id, a := range x.opened() {
@@ -105,36 +105,36 @@ func TestVolumesOfPodsAreFound(t *testing.T) {
 	}
 }
 
-// An open ring would keep the volume, and so the pod, from being removed.
-func TestRingOfAnExitedAgentIsGivenUpUntilTheAgentRestarts(t *testing.T) {
-	x := newPods(t, func(c *PlacesConfig) { c.CloseExited = true })
+// An open ring prevents the removal of the volume, and of its pod.
+func TestRingOfExitedAgentIsClosedUntilRestartWithCloseExited(t *testing.T) {
+	x := newPods(t, func(c *WatcherConfig) { c.CloseExited = true })
 	const id = "pod uid-1 shm/decode"
 	w := x.agent("uid-1", "shm", "decode")
 	push(t, w, 3)
 	x.look()
 	if n := count[drain.Gone](x.owner); n != 0 {
-		t.Errorf("the ring was given up %d times while its agent ran", n)
+		t.Errorf("got %d Gone messages while the agent was running", n)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	x.look()
 	await(x.owner, func(m drain.Gone) bool { return m.ID == id })
-	x.owner.drain() // the commit changes the file's time, on a disk
-	x.owner.giveUp()
+	x.owner.drain() // on a disk, the commit changes the file's time
+	x.owner.returnRings()
 	x.look()
-	if n := x.places.State().Open; n != 0 {
-		t.Errorf("%d rings are open after their agent has exited", n)
+	if n := x.watcher.State().Open; n != 0 {
+		t.Errorf("%d rings are open after their agent exited", n)
 	}
-	x.owner.got()
+	x.owner.takeMessages()
 	x.agent("uid-1", "shm", "decode")
 	x.look()
 	if _, found := x.opened()[id]; !found {
-		t.Error("the ring wasn't opened again after its agent restarted")
+		t.Error("the ring wasn't reopened after its agent restarted")
 	}
 }
 
-func TestPodThatIsDeletedLeavesNothing(t *testing.T) {
+func TestDeletedPodLeavesNoState(t *testing.T) {
 	x := newPods(t, nil)
 	for _, pod := range []string{"uid-1", "uid-2", "uid-3"} {
 		w := x.agent(pod, "shm", "decode")
@@ -153,45 +153,44 @@ func TestPodThatIsDeletedLeavesNothing(t *testing.T) {
 		}
 		x.owner.retire(path)
 		wait := time.NewTicker(time.Millisecond)
-		for range wait.C { // its goroutine ends
+		for range wait.C { // until its goroutine has ended
 			x.look()
-			if len(x.places.directories(true)) == 0 {
+			if len(x.watcher.directories(true)) == 0 {
 				break
 			}
 		}
 		wait.Stop()
 	}
-	if s := x.places.State(); s.Open != 0 || len(s.Refused) != 0 || s.Missing != nil {
-		t.Errorf("state is %+v", s)
+	if s := x.watcher.State(); s.Open != 0 || len(s.Refused) != 0 || s.Missing != nil {
+		t.Errorf("state = %+v", s)
 	}
-	if r := x.places.cfg.Rings; len(r.ids) != 0 || len(r.paths) != 0 {
-		t.Errorf("counted still: agents %v, rings %v", r.ids, r.paths)
+	if r := x.watcher.cfg.Rings; len(r.ids) != 0 || len(r.paths) != 0 {
+		t.Errorf("not released: agents %v, rings %v", r.ids, r.paths)
 	}
 }
 
-// A search that fails says nothing about what it has found before.
-func TestSearchThatFailsIsReportedAndKeepsWhatWasFound(t *testing.T) {
+func TestFailedSearchIsReportedAndKeepsDirectories(t *testing.T) {
 	x := newPods(t, nil)
 	x.agent("uid-1", "shm", "decode")
 	x.look()
 	rename(t, x.dir, x.dir+"-away")
 	x.look()
 	x.look()
-	if s := x.places.State(); s.Open != 1 || s.Missing == nil || !strings.Contains(s.Missing.Error(), x.dir) {
-		t.Errorf("state is %+v", s)
+	if s := x.watcher.State(); s.Open != 1 || s.Missing == nil || !strings.Contains(s.Missing.Error(), x.dir) {
+		t.Errorf("state = %+v", s)
 	}
-	told := x.toldBy(x.places.notices, notice.DiscoveryFailed)
-	if len(told) != 1 || told[0].Path != x.dir || told[0].Err == nil {
-		t.Errorf("reported %+v, want the failure once", told)
+	reported := x.noticesFrom(x.watcher.notices, notice.DiscoveryFailed)
+	if len(reported) != 1 || reported[0].Path != x.dir || reported[0].Err == nil {
+		t.Errorf("reported %+v, want the failure once", reported)
 	}
 	rename(t, x.dir+"-away", x.dir)
 	x.look()
-	if told := x.toldBy(x.places.notices, notice.DiscoveryWorks); len(told) != 1 || x.places.State().Missing != nil {
-		t.Errorf("reported %+v, want that it works once", told)
+	if reported := x.noticesFrom(x.watcher.notices, notice.DiscoveryWorks); len(reported) != 1 || x.watcher.State().Missing != nil {
+		t.Errorf("reported %+v, want the recovery once", reported)
 	}
 }
 
-func TestLinksOfAPodAreNotFollowed(t *testing.T) {
+func TestLinksInVolumesAreNotFollowed(t *testing.T) {
 	x := newPods(t, nil)
 	w := x.agent("uid-1", "shm", "decode")
 	outside := t.TempDir()
@@ -214,7 +213,7 @@ func TestLinksOfAPodAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestIdentity(t *testing.T) {
+func TestIdentifyBySelectsPartsOfID(t *testing.T) {
 	const pod, box = "uid-1", "0123"
 	rank := []attribute.KeyValue{attribute.String(semconv.LocalRank, "3")}
 	for _, c := range []struct {
@@ -230,7 +229,7 @@ func TestIdentity(t *testing.T) {
 		{IdentifyBy{ByContainer, ByAgent}, origin{pod: pod, container: box}, "container 0123 /tmp/a"},
 		{IdentifyBy{ByPod, ByRank}, origin{pod: pod, container: box, resource: rank}, "pod uid-1 rank 3"},
 		{IdentifyBy{ByRank, ByPod}, origin{pod: pod, container: box, resource: rank}, "pod uid-1 rank 3"},
-		// What isn't known doesn't make agents one.
+		// The path of the ring replaces an unknown part.
 		{IdentifyBy{ByPod, ByRank}, origin{pod: pod, container: box}, "pod uid-1 /tmp/a"},
 		{IdentifyBy{ByRank}, origin{}, "/tmp/a"},
 	} {
@@ -249,8 +248,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// The kernel knows the pod; the environment is the pod's own.
-func TestWhatTheKernelSaysWins(t *testing.T) {
+// A pod controls its environment, but not its cgroup.
+func TestKernelAttributesReplaceEnvironmentAttributes(t *testing.T) {
 	a := DefaultIdentifyBy.identify(drain.Agent{}, origin{pod: "uid-1", resource: []attribute.KeyValue{
 		attribute.String(semconv.K8SPodUID, "uid-2"), attribute.String(semconv.ServiceName, "decode"),
 	}})

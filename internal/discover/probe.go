@@ -19,10 +19,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// attend asks the kernel about each open ring whether another process has it
-// open, and sends the answers: the owner may not have taken the ring yet when it
-// got the last one.
-func (t *tracker) attend() {
+// probeAll probes all open rings. It sends a result even if nothing changed: the
+// owner may have received an earlier result before the ring.
+func (t *tracker) probeAll() {
 	for _, r := range t.records {
 		if r.ring != nil {
 			t.probe(r)
@@ -30,12 +29,13 @@ func (t *tracker) attend() {
 	}
 }
 
-// probe asks about one ring.
+// probe asks the kernel whether another process has a ring open, and sends the
+// result to the owner.
 func (t *tracker) probe(r *record) {
 	attended, err := r.ring.Attended()
 	m := drain.Attended{ID: r.ID, Reader: r.ring, Open: attended, Known: err == nil}
 	if m.Known && !m.Open {
-		r.left = r.info
+		r.exitInfo = r.info
 	}
 	t.send(m)
 	if m.Known && !m.Open && t.cfg.CloseExited {
@@ -43,52 +43,54 @@ func (t *tracker) probe(r *record) {
 	}
 }
 
-// shareEvery is how often at most it is found out who writes to rings. Reading
-// the mappings of all processes takes up to a second on a large machine.
-const shareEvery = time.Minute
+// sharedInterval is the minimum interval between searches for shared rings. A
+// search reads the mappings of all processes, which takes up to a second on a large
+// machine.
+const sharedInterval = time.Minute
 
-// checkShared starts looking for agents that share a ring, on a goroutine of its
-// own, if there may be some: when an agent starts under the name of another, it
-// restarts the ring of both.
+// checkShared searches for agents that share a ring, on a separate goroutine. Only
+// restarted rings are candidates: an agent that starts under the name of another
+// one resets their ring.
 func (t *tracker) checkShared() {
 	now := t.cfg.Now()
-	if len(t.restarted) == 0 || now.Sub(t.checked) < shareEvery {
+	if len(t.restarted) == 0 || now.Sub(t.sharedChecked) < sharedInterval {
 		return
 	}
 	rings := t.restarted
-	t.restarted, t.checked = make(map[ringbuf.FileID]string), now
-	t.checking.Go(func() { t.reportShared(rings) })
+	t.restarted, t.sharedChecked = make(map[ringbuf.FileID]string), now
+	t.sharedCheck.Go(func() { t.reportShared(rings) })
 }
 
-// reportShared reports rings that several processes write to.
+// reportShared reports the rings that several processes write to.
 func (t *tracker) reportShared(rings map[ringbuf.FileID]string) {
 	files := make(map[string]string, len(rings))
 	for id, path := range rings {
-		files[mapped(id)] = path
+		files[mapsKey(id)] = path
 	}
 	for path, pids := range writers("/proc", files) {
 		if len(pids) > 1 {
 			t.notices.Report(notice.Notice{
 				Kind: notice.RingShared, Level: slog.LevelWarn, Path: path,
-				Text: fmt.Sprintf("processes %s write to this ring at the same time and lose each other's events; give each agent a name of its own",
+				Text: fmt.Sprintf("processes %s write to this ring at the same time and lose each other's events; give each agent a unique name",
 					strings.Join(pids, ", ")),
 			})
 		}
 	}
 }
 
-// writers returns which processes have files mapped for writing. Not among them
-// are this process, and those whose parent is: a fork inherits the mapping.
+// writers returns the processes that have each file mapped for writing. It omits
+// this process, and processes whose parent has the file mapped: a fork inherits the
+// mapping.
 func writers(proc string, files map[string]string) map[string][]string {
 	found, parents := make(map[string][]string), make(map[string]string)
 	self := strconv.Itoa(os.Getpid())
-	entries, _ := os.ReadDir(proc) // without /proc nothing is known
+	entries, _ := os.ReadDir(proc) // without /proc, there are no results
 	for _, e := range entries {
 		pid := e.Name()
 		if pid[0] < '0' || pid[0] > '9' || pid == self {
 			continue
 		}
-		for _, path := range mappings(filepath.Join(proc, pid, "maps"), files) {
+		for _, path := range writableMappings(filepath.Join(proc, pid, "maps"), files) {
 			found[path] = append(found[path], pid)
 			parents[pid] = parent(filepath.Join(proc, pid, "stat"))
 		}
@@ -100,14 +102,14 @@ func writers(proc string, files map[string]string) map[string][]string {
 	return found
 }
 
-// mappings returns which of some files are mapped for writing.
-func mappings(maps string, files map[string]string) (paths []string) {
+// writableMappings returns the files that a process has mapped for writing.
+func writableMappings(maps string, files map[string]string) (paths []string) {
 	f, err := os.Open(maps)
 	if err != nil {
 		return nil // the process belongs to another user, or has exited
 	}
 	defer f.Close()
-	// A list that ends early is as good as one of a process that has exited.
+	// If reading fails, the process has most likely exited.
 	_ = process.ReadMaps(f, func(m process.Mapping) bool {
 		if !m.Write || !m.Shared {
 			return true
@@ -121,14 +123,15 @@ func mappings(maps string, files map[string]string) (paths []string) {
 	return paths
 }
 
-// mapped returns the device and the inode of a file as /proc has them.
-func mapped(id ringbuf.FileID) string {
+// mapsKey returns the device and the inode of a file in the format of
+// /proc/PID/maps.
+func mapsKey(id ringbuf.FileID) string {
 	major := id.Dev>>8&0xfff | id.Dev>>32&^uint64(0xfff)
 	minor := id.Dev&0xff | id.Dev>>12&0xffffff00
 	return fmt.Sprintf("%02x:%02x %d", major, minor, id.Ino)
 }
 
-// parent returns the parent of a process, or "" if it has exited.
+// parent returns the PID of a process's parent, or "" if the process has exited.
 func parent(stat string) string {
 	b, _ := os.ReadFile(stat)
 	s, ok := process.ParseStat(b)

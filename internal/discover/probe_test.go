@@ -22,49 +22,46 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// attendedIn returns the answers about who has a ring open, in order.
-func attendedIn(messages []drain.Message) (answers []string) {
+// probeResults returns the probe results in the messages, in order.
+func probeResults(messages []drain.Message) (results []string) {
 	for _, m := range messages {
 		if m, ok := m.(drain.Attended); ok {
-			answers = append(answers, map[bool]string{true: "open", false: "exited"}[m.Open && m.Known])
+			results = append(results, map[bool]string{true: "open", false: "exited"}[m.Open && m.Known])
 		}
 	}
-	return answers
+	return results
 }
 
-// Two walks are all it takes to find out that an agent has exited.
-func TestExitOfAnAgentIsFoundOut(t *testing.T) {
+func TestProbeDetectsExitAndRestart(t *testing.T) {
 	for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
 		t.Run(mode.String(), func(t *testing.T) {
-			x := newWorld(t)
+			x := newFixture(t)
 			ring := x.ring("agent", ringbuf.V4, 8)
 			d := x.directory(func(c *Config) { c.Mode = mode })
 			x.round(d)
 			x.round(d)
-			// Opening asks, and so does each walk, as the owner may not have had the ring when it got the
-			// first answer.
-			if got := attendedIn(x.owner.got()); !slices.Equal(got, []string{"open", "open", "open"}) {
-				t.Fatalf("answers are %v", got)
+			// A ring is probed when it is opened, and again by each walk.
+			if got := probeResults(x.owner.takeMessages()); !slices.Equal(got, []string{"open", "open", "open"}) {
+				t.Fatalf("results = %v", got)
 			}
 			if err := ring.Close(); err != nil {
 				t.Fatal(err)
 			}
 			x.round(d)
 			x.round(d)
-			if got := attendedIn(x.owner.got()); len(got) == 0 || got[len(got)-1] != "exited" {
-				t.Errorf("answers are %v", got)
+			if got := probeResults(x.owner.takeMessages()); len(got) == 0 || got[len(got)-1] != "exited" {
+				t.Errorf("results = %v", got)
 			}
 			x.ring("agent", ringbuf.V4, 8)
 			x.round(d)
-			if got := attendedIn(x.owner.got()); len(got) == 0 || got[len(got)-1] != "open" {
-				t.Errorf("after a restart answers are %v", got)
+			if got := probeResults(x.owner.takeMessages()); len(got) == 0 || got[len(got)-1] != "open" {
+				t.Errorf("after a restart results = %v", got)
 			}
 		})
 	}
 }
 
-// A process that was forked inherits the mapping, but not the agent.
-func TestWritersOfARing(t *testing.T) {
+func TestWritersOmitsForksAndReaders(t *testing.T) {
 	proc := t.TempDir()
 	for pid, tc := range map[string]struct{ parent, perms string }{
 		"100": {"1", "rw-s"}, "101": {"100", "rw-s"}, "200": {"1", "rw-s"}, "300": {"1", "r--s"},
@@ -79,17 +76,17 @@ func TestWritersOfARing(t *testing.T) {
 		touch(t, filepath.Join(dir, "stat"), pid+" (a) name) S "+tc.parent+" 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 4711 0 0 0")
 	}
 	touch(t, filepath.Join(proc, "meminfo"), "")
-	got := writers(proc, map[string]string{mapped(ringbuf.FileID{Dev: 0xfe00, Ino: 5678}): "agent"})
+	got := writers(proc, map[string]string{mapsKey(ringbuf.FileID{Dev: 0xfe00, Ino: 5678}): "agent"})
 	if diff := cmp.Diff(map[string][]string{"agent": {"100", "200"}}, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// agentVariable is set to the path of a ring for a process that is an agent with
-// this ring until its standard input ends.
+// agentVariable makes the test binary an agent with a ring at the variable's value,
+// until its standard input ends.
 const agentVariable = "DISCOVER_TEST_AGENT"
 
-func beAgent(path string) error {
+func runAgent(path string) error {
 	if _, err := ringbuf.Create(path, ringbuf.V4, 8); err != nil {
 		return err
 	}
@@ -98,10 +95,10 @@ func beAgent(path string) error {
 	return nil
 }
 
-// startAgent starts an agent in a process of its own and returns its process ID.
+// startAgent starts an agent in a separate process and returns its PID.
 func startAgent(t *testing.T, path string) int {
 	t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0]) // it ends with its input
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0]) // ends when its input is closed
 	cmd.Env = append(os.Environ(), agentVariable+"="+path)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -116,7 +113,7 @@ func startAgent(t *testing.T, path string) int {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = in.Close() // Wait returns what came of it
+		_ = in.Close() // Wait returns any error of the process
 		if err := cmd.Wait(); err != nil {
 			t.Error(err)
 		}

@@ -1,0 +1,245 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// DefaultInterval is the default interval between searches.
+const DefaultInterval = 5 * time.Second
+
+// Finder finds directories of rings that come and go, such as those in
+// containers. It may block.
+type Finder interface {
+	// Find returns all directories that exist, by a key that identifies each, or nil
+	// if the search failed. If only a part of the search failed, it returns an error
+	// and the directories that it found.
+	Find(now time.Time) (map[string]Location, error)
+	// Name names the searched file system or directory in messages.
+	Name() string
+}
+
+// Location is a directory of rings that a [Finder] has found. It must be safe for
+// concurrent use.
+type Location interface {
+	// Path returns the path of the directory when it was found.
+	Path() string
+	// OpenFolder opens a folder in the directory.
+	OpenFolder(name string) (*ringbuf.Folder, error)
+	// Identify sets the ID and the resource of a ring's agent.
+	Identify(drain.Agent, *ringbuf.Reader) drain.Agent
+}
+
+// WatcherConfig configures a [Watcher]. Config applies to each directory that the
+// Finder finds, except for Dir, Identify and OpenFolder.
+type WatcherConfig struct {
+	Config
+	Finder   Finder
+	Interval time.Duration // between searches
+	// Searched receives the duration of each search; it may be nil.
+	Searched func(took time.Duration)
+}
+
+// Watcher watches the directories that a [Finder] finds. It runs a [Directory] for
+// each of them, so a directory that hangs delays no other.
+type Watcher struct {
+	cfg       WatcherConfig
+	send      func(drain.Message)
+	notices   *notice.Reporter
+	refreshes chan func() // functions to call after the next search
+	cancel    context.CancelFunc
+	ended     chan struct{}
+
+	mu      sync.Mutex
+	watched map[string]*Directory // by the finder's key
+	closing []*Directory          // removed directories whose rings aren't closed yet
+	missing error
+}
+
+// NewWatcher returns a Watcher. It passes messages to send. Nothing is opened before
+// Start.
+func NewWatcher(cfg WatcherConfig, send func(drain.Message), notices *notice.Reporter) *Watcher {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	cfg.WalkEvery, cfg.Discovered = min(cfg.Interval, ProbeInterval), true
+	return &Watcher{
+		cfg: cfg, send: send, notices: notices,
+		refreshes: make(chan func()), ended: make(chan struct{}), watched: make(map[string]*Directory),
+	}
+}
+
+// Start starts the searches. It doesn't wait for the first one.
+func (w *Watcher) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel = cancel
+	go w.run(ctx)
+}
+
+func (w *Watcher) run(ctx context.Context) {
+	defer close(w.ended)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case afterwards := <-w.refreshes:
+			w.search(ctx)
+			afterwards()
+		case <-timer.C:
+			w.search(ctx)
+			timer.Reset(w.cfg.Interval)
+		}
+	}
+}
+
+// search starts to watch new directories, and abandons removed ones.
+func (w *Watcher) search(ctx context.Context) {
+	began := w.cfg.Now()
+	found, err := w.cfg.Finder.Find(began)
+	if w.cfg.Searched != nil {
+		w.cfg.Searched(w.cfg.Now().Sub(began))
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	w.reportSearch(err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key, l := range found {
+		if w.watched[key] == nil {
+			w.add(key, l)
+		}
+	}
+	if found != nil {
+		for key, d := range w.watched {
+			if found[key] == nil {
+				delete(w.watched, key)
+				d.abandon()
+				w.closing = append(w.closing, d)
+			}
+		}
+	}
+	w.closing = slices.DeleteFunc(w.closing, func(d *Directory) bool { return d.worker.Stopped() })
+}
+
+// add starts to watch a directory.
+func (w *Watcher) add(key string, l Location) {
+	cfg := w.cfg.Config
+	cfg.Dir, cfg.Identify = l.Path(), l.Identify
+	cfg.OpenFolder = func(_, name string) (*ringbuf.Folder, error) { return l.OpenFolder(name) }
+	d, err := New(cfg, w.send, w.notices)
+	if err != nil { // the path isn't absolute, and there is no working directory
+		w.missing = err
+		return
+	}
+	d.Start()
+	w.watched[key] = d
+}
+
+// reportSearch reports when searches start to fail, and when they succeed again.
+func (w *Watcher) reportSearch(err error) {
+	w.mu.Lock()
+	before := w.missing
+	w.missing = err
+	w.mu.Unlock()
+	n := notice.Notice{Path: w.cfg.Finder.Name(), Level: slog.LevelWarn, Err: err}
+	switch {
+	case err != nil && before == nil:
+		n.Kind, n.Text = notice.DiscoveryFailed, "discovery of agents is incomplete"
+	case err == nil && before != nil:
+		n.Kind, n.Level, n.Text = notice.DiscoveryWorks, slog.LevelInfo, "discovery of agents is complete again"
+	default:
+		return
+	}
+	w.notices.Report(n)
+}
+
+// Refresh searches, refreshes all directories, and then calls done. All messages about
+// what they find are sent before that.
+func (w *Watcher) Refresh(done func()) {
+	refreshAll := func() {
+		all := w.directories(false)
+		var pending sync.WaitGroup
+		pending.Add(len(all))
+		for _, d := range all {
+			d.Refresh(pending.Done)
+		}
+		go func() { // a directory may hang
+			pending.Wait()
+			done()
+		}()
+	}
+	go func() {
+		select {
+		case w.refreshes <- refreshAll:
+		case <-w.ended:
+			done()
+		}
+	}()
+}
+
+// directories returns the watched directories. With all, it also returns the abandoned
+// ones.
+func (w *Watcher) directories(all bool) []*Directory {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := slices.Collect(maps.Values(w.watched))
+	if all {
+		list = append(list, w.closing...)
+	}
+	return list
+}
+
+// Stop stops the searches, and closes the rings that the owner has returned, as
+// [Directory.Stop] does.
+func (w *Watcher) Stop(ctx context.Context) error {
+	if w.cancel == nil {
+		return nil
+	}
+	w.cancel()
+	var err error
+	select {
+	case <-w.ended:
+	case <-ctx.Done():
+		err = fmt.Errorf("stop discovering agents in %s: %w", w.cfg.Finder.Name(), ctx.Err())
+	}
+	all := w.directories(true)
+	errs := make([]error, len(all))
+	var ends sync.WaitGroup
+	for i, d := range all {
+		ends.Go(func() { errs[i] = d.Stop(ctx) })
+	}
+	ends.Wait()
+	return errors.Join(err, errors.Join(errs...))
+}
+
+// State returns the state of all directories together. It never blocks.
+func (w *Watcher) State() State {
+	s := State{Refused: make(map[string]Refusal)}
+	for _, d := range w.directories(true) {
+		one := d.State()
+		s.Open += one.Open
+		maps.Copy(s.Refused, one.Refused)
+		s.Missing = errors.Join(s.Missing, one.Missing)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.Missing = errors.Join(s.Missing, w.missing)
+	s.Directories = len(w.watched)
+	return s
+}
