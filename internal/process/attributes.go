@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxAttributes limits the attributes of a process, and maxAttribute the bytes
-	// of a name or a value.
+	// maxAttributes limits the number of attributes of a process. maxAttribute limits
+	// the bytes of a name or a value.
 	maxAttributes = 64
 	maxAttribute  = 1024
 )
 
-// known are resource attributes about which a process isn't asked: the kernel or
-// the Collector knows them.
-var known = map[string]bool{
+// reserved are the resource attributes that a process can't set, because they come from
+// the kernel or the Collector.
+var reserved = map[string]bool{
 	"container.id":            true,
 	"host.id":                 true,
 	"host.name":               true,
@@ -28,11 +28,11 @@ var known = map[string]bool{
 	"service.instance.id":     true,
 }
 
-// Attributes returns the resource attributes that the process states about itself
-// in OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME. Attributes that identify the
-// process, its container, its pod, its host or the source of its metrics are
-// ignored, even if nothing is known about them, so that a process can't claim to
-// be another. Pairs that aren't valid are skipped.
+// Attributes returns the resource attributes that the process sets in
+// OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME. It skips attributes that identify
+// the process, its container, its pod, its host or the source of its metrics, even
+// if these aren't known otherwise, so that a process can't impersonate another one.
+// It also skips invalid pairs.
 func (p Process) Attributes() map[string]string {
 	attributes := make(map[string]string)
 	for pair := range strings.SplitSeq(p.Env[resourceAttributes], ",") {
@@ -43,7 +43,7 @@ func (p Process) Attributes() map[string]string {
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		name, err1 := url.PathUnescape(name)
 		value, err2 := url.PathUnescape(value)
-		if err1 == nil && err2 == nil && !known[name] && valid(name, value) {
+		if err1 == nil && err2 == nil && !reserved[name] && valid(name, value) {
 			attributes[name] = value
 		}
 		if len(attributes) == maxAttributes {

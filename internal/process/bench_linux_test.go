@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// BenchmarkScan measures what scanning a large host costs for an hour: 2,000
-// processes, of which 50 have 20,000 mappings each, every five seconds. The
-// processes are real, but the time isn't.
+// BenchmarkScan measures scans of a large host every five seconds. The host has 2,000
+// processes, and 50 of them have 20,000 mappings each. The processes are real; the clock
+// is simulated.
 func BenchmarkScan(b *testing.B) {
 	const processes, large, mappings, interval = 2000, 50, 20_000, 5 * time.Second
 	cat, err := exec.LookPath("cat")
@@ -31,7 +31,7 @@ func BenchmarkScan(b *testing.B) {
 		idle(b, cat)
 	}
 	s, now := New(Config{}), time.Now()
-	// It takes some minutes until what there was at the start has been examined.
+	// The first examinations of all processes take several minutes of simulated time.
 	for range 12 * 60 {
 		scanTimed(b, s, now)
 		now = now.Add(interval)
@@ -56,7 +56,7 @@ func scanTimed(b *testing.B, s *Scanner, now time.Time) {
 	}
 }
 
-// idle starts a process that waits.
+// idle starts a process that waits for input.
 func idle(b *testing.B, program string) {
 	cmd := exec.CommandContext(context.WithoutCancel(b.Context()), program)
 	in, err := cmd.StdinPipe()
@@ -72,7 +72,7 @@ func idle(b *testing.B, program string) {
 	})
 }
 
-// cpu returns the time that this process and the kernel on its behalf have used.
+// cpu returns the user and system time of this process.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

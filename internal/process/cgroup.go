@@ -8,45 +8,43 @@ import (
 	"strings"
 )
 
-// maxCgroup limits how much is read of a list of cgroups. A path has at most 4,095
-// bytes, and cgroup v1 has about a dozen hierarchies.
+// maxCgroup limits how many bytes of /proc/PID/cgroup are read. A path has 4,095 bytes
+// at most, and cgroup v1 has about a dozen hierarchies.
 const maxCgroup = 64 << 10
 
 var (
-	// kubeletPod is the cgroup of a pod: pod<uid> of kubelet's cgroupfs driver, or
-	// the slice of its systemd driver, kubepods[-<QoS class>]-pod<uid>.slice, where
-	// the UID has underscores. Kind puts kubelet- before that. The UID of a static
-	// pod is a hash.
+	// kubeletPod matches the cgroup of a pod: pod<uid> with the kubelet's cgroupfs
+	// driver, or the slice kubepods[-<QoS class>]-pod<uid>.slice with its systemd
+	// driver. In a slice, the UID contains underscores. Kind adds the prefix kubelet-.
+	// The UID of a static pod is a hash.
 	kubeletPod = regexp.MustCompile(`^(?:(?:[a-z0-9_-]+-)?kubepods(?:-burstable|-besteffort)?-)?` +
 		`pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?$`)
-	// runtimeContainer is the cgroup of a container: its ID, which container
-	// runtimes surround with their name.
+	// runtimeContainer matches the cgroup of a container: its ID, with the prefix and
+	// suffix that the container runtime adds.
 	runtimeContainer = regexp.MustCompile(`^(?:([a-z-]+)-)?([0-9a-f]{64})(?:\.scope)?$`)
 )
 
-// ParseCgroup returns the UID of the pod and the ID of the container that a process
-// is in, or "", from the contents of /proc/PID/cgroup, which has a line
+// ParseCgroup returns the UID of the pod and the ID of the container of a process, or
+// "" if there is none. b has the format of /proc/PID/cgroup, with one line for each
+// hierarchy; cgroup v2 has only one hierarchy:
 //
 //	HIERARCHY:CONTROLLERS:PATH
 //
-// for each hierarchy; cgroup v2 has only one.
-//
-// A container may be allowed to create cgroups below its own, with any names. So
-// the first pod in a path counts, and the first container in it, and whatever
-// follows doesn't. Above these, only the kubelet and the container runtime create
-// cgroups. Without a pod, the first container counts. A path in a kind cluster leads
-// through a node, which is a container without a pod, to the pod of the cluster:
+// ParseCgroup uses the first pod in a path and the first container in that pod, and
+// ignores the rest of the path, because a container may be allowed to create cgroups
+// with any names below its own. Only the kubelet and the container runtime create the
+// cgroups above that. If the path has no pod, ParseCgroup uses the first container. In
+// a kind cluster, a node is a container without a pod, and its pods are below it:
 //
 //	/docker/<node>/kubelet/kubepods/burstable/pod<uid>/<container>
 //
-// This believes the node, and so a container that isn't in a pod can claim to be
-// in one. On a Kubernetes node, all containers are in pods. Below user.slice, users
-// without privileges choose the names, so no pod there is believed.
+// Therefore, a container without a pod can claim to be in a pod. On a Kubernetes node,
+// all containers are in pods. ParseCgroup ignores pods below user.slice, where
+// unprivileged users choose the names.
 //
-// If a process is in different cgroups of several hierarchies, the first line with
-// a pod counts, then the first one with a container. Seen from inside a cgroup
-// namespace, a path may start with /.. and lack what it has in common with the
-// reader's.
+// If the hierarchies have different paths, ParseCgroup uses the first line with a pod,
+// or else the first line with a container. Inside a cgroup namespace, a path may start
+// with /.. and lack the part that it has in common with the reader's own path.
 func ParseCgroup(b []byte) (pod, container string) {
 	for line := range strings.Lines(string(b)) {
 		p, c := parseCgroupPath(strings.TrimSuffix(line, "\n"))
@@ -60,8 +58,8 @@ func ParseCgroup(b []byte) (pod, container string) {
 	return "", container
 }
 
-// parseCgroupPath parses a line. Containerd can be configured so that it creates
-// a single cgroup <pod>.slice:cri-containerd:<container>.
+// parseCgroupPath parses a line. Depending on its configuration, containerd creates a
+// single cgroup <pod>.slice:cri-containerd:<container>.
 func parseCgroupPath(line string) (pod, container string) {
 	line = strings.TrimSuffix(line, " (deleted)")
 	parts := strings.FieldsFunc(line, func(r rune) bool { return r == '/' || r == ':' })
@@ -74,7 +72,7 @@ func parseCgroupPath(line string) (pod, container string) {
 			pod, container = strings.ReplaceAll(m[1], "_", "-"), ""
 			continue
 		}
-		// The monitor of a container, conmon, runs outside of it.
+		// conmon, the monitor of a container, runs outside the container.
 		m := runtimeContainer.FindStringSubmatch(part)
 		if m == nil || container != "" || strings.HasSuffix(m[1], "conmon") {
 			continue

@@ -19,7 +19,7 @@ const (
 	fake  = "/kubepods/pod11111111-1111-1111-1111-111111111111/1111111111111111111111111111111111111111111111111111111111111111"
 )
 
-// The paths are those of real hosts, with one UID and ID for all of them.
+// The paths are from real hosts; only UIDs and IDs are replaced.
 var cgroups = []struct {
 	name           string
 	path           string
@@ -36,7 +36,7 @@ var cgroups = []struct {
 	{"containerd, systemd driver, static pod", "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + hash + ".slice/cri-containerd-" + id + ".scope", hash, id},
 	{"containerd, cgroupfs driver, burstable", "/kubepods/burstable/pod" + uid + "/" + id, uid, id},
 	{"containerd, cgroupfs driver, guaranteed", "/kubepods/pod" + uid + "/" + id, uid, id},
-	{"containerd, cgroupfs driver, below a root of its own", "/hkube/kubepods/besteffort/pod" + uid + "/" + id, uid, id},
+	{"containerd, cgroupfs driver, configured root", "/hkube/kubepods/besteffort/pod" + uid + "/" + id, uid, id},
 	{"containerd, different drivers", "/system.slice/containerd.service/kubepods-besteffort-pod" + slice + ".slice:cri-containerd:" + id, uid, id},
 	{"containerd, different drivers, k3s", "/kubepods-burstable-pod" + slice + ".slice:cri-containerd:" + id, uid, id},
 	{"CRI-O, systemd driver", "/kubepods.slice/kubepods-pod" + slice + ".slice/crio-" + id + ".scope", uid, id},
@@ -83,13 +83,13 @@ var cgroups = []struct {
 	{"pod in the middle of a name", "/xpod" + uid + "/" + id, "", id},
 }
 
-func TestPodAndContainerOfACgroup(t *testing.T) {
+func TestParseCgroupReturnsPodAndContainer(t *testing.T) {
 	for _, tt := range cgroups {
 		t.Run(tt.name, func(t *testing.T) {
 			for kind, list := range map[string]string{
 				"v2": "0::" + tt.path + "\n",
 				"v1": "12:memory:" + tt.path + "\n11:cpu,cpuacct:" + tt.path + "\n1:name=systemd:" + tt.path + "\n",
-				// systemd alone has a tree of v2, and some hierarchies have no containers.
+				// Only systemd uses cgroup v2, and some hierarchies have no containers.
 				"hybrid": "12:rdma:/\n11:memory:" + tt.path + "\n1:name=systemd:" + tt.path + "\n0::/system.slice/docker.service\n",
 			} {
 				if pod, container := process.ParseCgroup([]byte(list)); pod != tt.pod || container != tt.container {
@@ -100,7 +100,7 @@ func TestPodAndContainerOfACgroup(t *testing.T) {
 	}
 }
 
-func TestCgroupsThatContradictEachOther(t *testing.T) {
+func TestParseCgroupPrefersFirstLineWithPod(t *testing.T) {
 	for name, tt := range map[string]struct{ list, pod, container string }{
 		"pod in a later line": {"3:cpu:/docker/" + other + "\n2:memory:/kubepods/pod" + uid + "/" + id + "\n", uid, id},
 		"two containers":      {"3:cpu:/docker/" + id + "\n2:memory:/docker/" + other + "\n", "", id},

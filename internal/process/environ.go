@@ -12,19 +12,18 @@ import (
 )
 
 const (
-	// maxEnviron limits how much is read of an environment. The kernel allows
-	// 2 MiB at the usual stack size.
+	// maxEnviron limits how many bytes of an environment are read. The kernel allows
+	// 2 MiB with the default stack size.
 	maxEnviron = 2 << 20
 )
 
 // readEnviron returns the wanted variables of an environment in the format of
-// /proc/PID/environ. A variable that is too long or isn't UTF-8 counts as not set,
-// because it becomes an attribute. If a variable is set twice, the first value
-// counts, as for getenv(3).
+// /proc/PID/environ. Values become attributes, so it skips a variable that is too long
+// or isn't UTF-8. If a variable is set twice, the first value is used, as by getenv(3).
 //
-// intact is false if nothing is left of the environment: programs that change
-// their title, such as vLLM, write it over the arguments and the environment, and
-// fill the rest with zeros.
+// intact is false if the process has overwritten its environment. Programs that change
+// their title, such as vLLM, write it over the arguments and the environment, and fill
+// the rest with zeros.
 func readEnviron(r io.Reader, wanted map[string]bool) (env map[string]string, intact bool, err error) {
 	limited := &io.LimitedReader{R: r, N: maxEnviron}
 	b := newLines(limited)
@@ -38,7 +37,7 @@ func readEnviron(r io.Reader, wanted map[string]bool) (env map[string]string, in
 		case errors.Is(err, bufio.ErrBufferFull):
 			err = skip(b, 0)
 			continue
-		case err != nil && limited.N <= 0: // the rest of it wasn't read
+		case err != nil && limited.N <= 0: // the limit cuts this variable off
 			continue
 		}
 		name, value, ok := bytes.Cut(bytes.TrimSuffix(entry, []byte{0}), []byte("="))
@@ -50,5 +49,5 @@ func readEnviron(r io.Reader, wanted map[string]bool) (env map[string]string, in
 		}
 		env[string(name)] = string(value)
 	}
-	return env, intact, notEOF(err)
+	return env, intact, ignoreEOF(err)
 }

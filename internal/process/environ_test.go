@@ -15,7 +15,7 @@ import (
 
 var wantedAB = map[string]bool{"A": true, "B": true}
 
-func TestEnvironKeepsWantedVariablesOnly(t *testing.T) {
+func TestEnvironKeepsOnlyWantedVariables(t *testing.T) {
 	long := strings.Repeat("x", lineSize)
 	for _, tt := range []struct {
 		name, environ string
@@ -47,8 +47,7 @@ func TestEnvironKeepsWantedVariablesOnly(t *testing.T) {
 	}
 }
 
-// What comes after the limit isn't read, and what the limit cuts isn't taken for
-// whole.
+// A variable that exceeds the limit is skipped.
 func TestEnvironIsLimited(t *testing.T) {
 	const service = "POD_SERVICE_PORT=tcp://10.0.0.1\x00" // 32 bytes
 	before := strings.Repeat(service, maxEnviron/len(service)-1)
@@ -68,14 +67,14 @@ func TestEnvironIsLimited(t *testing.T) {
 	}
 }
 
-func TestEnvironThatCannotBeRead(t *testing.T) {
+func TestEnvironReturnsReadErrors(t *testing.T) {
 	broken := errors.New("broken")
 	if _, _, err := readEnviron(iotest.ErrReader(broken), wantedAB); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }
 
-func TestAttributes(t *testing.T) {
+func TestAttributesReturnsValidPairs(t *testing.T) {
 	long := strings.Repeat("x", maxAttribute+1)
 	for _, tt := range []struct {
 		name, service, attributes string
@@ -107,7 +106,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// A million pairs are too long for a variable. So many that they aren't are cut.
+// A million pairs exceed the length of a variable, and also the number of attributes.
 func TestAttributesAreLimited(t *testing.T) {
 	var pairs strings.Builder
 	for i := range 1_000_000 {
@@ -116,10 +115,10 @@ func TestAttributesAreLimited(t *testing.T) {
 	variable := resourceAttributes + "=" + pairs.String() + "\x00"
 	got, _, err := readEnviron(strings.NewReader(variable+"A=1\x00"), map[string]bool{resourceAttributes: true})
 	if err != nil || len(got) != 0 {
-		t.Errorf("%d variables, %v", len(got), err)
+		t.Errorf("%d variables, want 0; error = %v", len(got), err)
 	}
 	p := Process{Env: map[string]string{resourceAttributes: pairs.String()}}
 	if got := len(p.Attributes()); got != maxAttributes {
-		t.Errorf("%d attributes", got)
+		t.Errorf("%d attributes, want %d", got, maxAttributes)
 	}
 }

@@ -17,72 +17,80 @@ import (
 )
 
 const (
-	// maxFile limits the small files of a process.
+	// maxFile limits how many bytes of a small file are read.
 	maxFile = 16 << 10
-	// maxAncestors limits how many ancestors are asked for their environment.
+	// maxAncestors limits the search for an ancestor with an intact environment.
 	maxAncestors = 8
 )
 
-// question is what an examination is to find out.
-type question struct {
+// request is the input of an examination.
+type request struct {
 	proc   string
 	pid    int
-	wanted map[string]bool // variables
-	size   string          // of the mappings, as statm has it; "" if they aren't to be read
-	start  uint64          // when the process started; 0 if that isn't known
-	env    map[string]string
-	intact bool // env is known
+	wanted map[string]bool   // names of variables
+	size   string            // size of the mappings, as in statm; "" to skip reading them
+	start  uint64            // expected start time of the process; 0 if unknown
+	env    map[string]string // variables from an earlier examination
+	intact bool              // env is known
 }
 
-// answer is what an examination has found out.
-type answer struct {
-	err     error
-	process Process
-	uses    bool // NIXL
-	waits   bool // it has libnixl.so, and neither a ring nor a store is known
-	intact  bool // its environment is known
-	mapped  mapped
-	read    int // bytes of mappings
+// result is the output of an examination.
+type result struct {
+	err        error
+	process    Process
+	usesNIXL   bool
+	awaitsRing bool // the process has libnixl.so mapped, but no ring or store is known
+	intact     bool // the environment is known
+	mapped     mapped
+	read       int // bytes of mappings
 }
 
-// mapped is what the mappings of a process say.
+// mapped describes the mappings of a process.
 type mapped struct {
-	size         string // of all of them, as statm has it; "" if they must be read again
-	library      bool   // libnixl.so
+	size         string // total size, as in statm; "" if they must be read again
+	library      bool   // libnixl.so is mapped
 	dirs, stores []string
 }
 
-// examine examines a process. Everything is read relative to one open directory,
-// which stays that of one process.
-func (q question) examine() (a answer) {
-	dir := filepath.Join(q.proc, strconv.Itoa(q.pid))
-	root, err := os.OpenRoot(dir)
+// examine examines a process.
+func (q request) examine() result {
+	a, err := q.readProcess()
 	if err != nil {
-		return answer{err: exitedOr(err)}
+		return result{err: exitedOr(err)}
+	}
+	return a
+}
+
+// readProcess reads everything relative to one open directory of /proc, which belongs
+// to the same process even if the PID is reused.
+func (q request) readProcess() (a result, err error) {
+	root, err := os.OpenRoot(filepath.Join(q.proc, strconv.Itoa(q.pid)))
+	if err != nil {
+		return a, err
 	}
 	defer root.Close()
 	a.process.PID = q.pid
 	stat, err := q.identify(root, &a.process)
 	if err != nil {
-		return answer{err: exitedOr(err)}
+		return a, err
 	}
 	if a.process.Env, a.intact, err = q.environ(root, stat); err != nil {
-		return answer{err: exitedOr(err)}
+		return a, err
 	}
-	at, err := root.Readlink("root")
+	rootPath, err := root.Readlink("root")
 	if err != nil {
-		return answer{err: exitedOr(err)}
+		return a, err
 	}
 	env := a.process.env()
 	if env.WritesRing() {
-		a.process.Dirs = addAbsolute(nil, root, at, env.Dir())
+		a.process.Dirs = addAbsolute(nil, root, rootPath, env.Dir())
 	}
 	if store := env.StoreDir(); store != "" {
-		a.process.Stores = addAbsolute(nil, root, at, store)
+		a.process.Stores = addAbsolute(nil, root, rootPath, store)
 	}
 	if q.size != "" {
-		if err := q.readMappings(root, at, &a); err != nil {
-			return answer{err: exitedOr(err)}
+		if err := q.readMappings(root, rootPath, &a); err != nil {
+			return a, err
 		}
 	}
 	for _, dir := range a.mapped.dirs {
@@ -92,18 +100,16 @@ func (q question) examine() (a answer) {
 		a.process.Stores = addDir(a.process.Stores, dir)
 	}
 	known := len(a.process.Dirs) > 0 || len(a.process.Stores) > 0
-	a.uses = a.mapped.library || known
-	a.waits = a.mapped.library && !known
-	if a.uses {
-		if err := place(root, at, &a.process); err != nil {
-			return answer{err: exitedOr(err)}
-		}
+	a.usesNIXL = a.mapped.library || known
+	a.awaitsRing = a.mapped.library && !known
+	if a.usesNIXL {
+		err = readNamespaces(root, rootPath, &a.process)
 	}
-	return a
+	return a, err
 }
 
-// identify fills in what identifies a process.
-func (q question) identify(root *os.Root, p *Process) (Stat, error) {
+// identify sets the start time and the executable of a process.
+func (q request) identify(root *os.Root, p *Process) (Stat, error) {
 	b, err := readFile(root, "stat", maxFile)
 	if err != nil {
 		return Stat{}, err
@@ -118,11 +124,11 @@ func (q question) identify(root *os.Root, p *Process) (Stat, error) {
 	return stat, err
 }
 
-// environ returns the variables of a process. If it has overwritten them since
-// they were read, they are still known. If it had done so before, those of its
-// parent are close to its own, or those of the parent's parent, as long as these
-// are in the same mount namespace.
-func (q question) environ(root *os.Root, stat Stat) (env map[string]string, intact bool, err error) {
+// environ returns the variables of a process. If the process has overwritten its
+// environment, environ returns the variables from an earlier examination, or else
+// those of the nearest ancestor in the same mount namespace that has an intact
+// environment, because a child usually inherits it.
+func (q request) environ(root *os.Root, stat Stat) (env map[string]string, intact bool, err error) {
 	env, intact, err = environ(root, q.wanted)
 	if intact || err != nil {
 		return env, intact, err
@@ -143,8 +149,8 @@ func (q question) environ(root *os.Root, stat Stat) (env map[string]string, inta
 	return env, false, nil
 }
 
-// ancestor returns the variables of a process, if it is in a mount namespace.
-func (q question) ancestor(pid int, namespace string) (env map[string]string, intact bool, stat Stat) {
+// ancestor returns the variables of a process if it is in the given mount namespace.
+func (q request) ancestor(pid int, namespace string) (env map[string]string, intact bool, stat Stat) {
 	root, err := os.OpenRoot(filepath.Join(q.proc, strconv.Itoa(pid)))
 	if err != nil {
 		return nil, false, Stat{}
@@ -172,16 +178,16 @@ func environ(root *os.Root, wanted map[string]bool) (map[string]string, bool, er
 	return readEnviron(f, wanted)
 }
 
-// readMappings finds out what the mappings of a process say.
-func (q question) readMappings(root *os.Root, at string, a *answer) error {
+// readMappings reads the mappings of a process.
+func (q request) readMappings(root *os.Root, rootPath string, a *result) error {
 	f, err := root.Open("maps")
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	counted := &counter{r: f}
-	var found signs
-	err = ReadMaps(counted, func(m Mapping) bool { found.look(m, at); return true })
+	var found usage
+	err = ReadMaps(counted, func(m Mapping) bool { found.add(m, rootPath); return true })
 	a.read = counted.n
 	if err != nil {
 		return err
@@ -194,15 +200,14 @@ func (q question) readMappings(root *os.Root, at string, a *answer) error {
 		case q.isRing(a.process, file):
 			a.mapped.dirs = addDir(a.mapped.dirs, dir)
 		default:
-			a.mapped.size = "" // it may become one
+			a.mapped.size = "" // the file may become a ring later
 		}
 	}
 	return nil
 }
 
-// isRing reports whether a file in the root of a process is a ring. Programs map
-// other files, too.
-func (q question) isRing(p Process, file string) bool {
+// isRing reports whether a file below the root of a process is a ring.
+func (q request) isRing(p Process, file string) bool {
 	f, err := OpenFolder(p, q.proc, path.Dir(file), ".")
 	if err != nil {
 		return false
@@ -213,26 +218,26 @@ func (q question) isRing(p Process, file string) bool {
 	return err == nil || errors.As(err, &unknown)
 }
 
-// place fills in where a process is.
-func place(root *os.Root, at string, p *Process) error {
+// readNamespaces sets the fields of a process that describe its namespaces.
+func readNamespaces(root *os.Root, rootPath string, p *Process) error {
 	status, err := readFile(root, "status", maxFile)
 	if err != nil {
 		return err
 	}
 	namespace, err := root.Readlink("ns/mnt")
-	p.NSPID, p.MountNS = nsPID(status), namespace+" "+at
+	p.NSPID, p.MountNS = nsPID(status), namespace+" "+rootPath
 	return err
 }
 
-// addAbsolute adds a directory that a variable names. The process has created its
-// ring relative to its working directory, unless it has changed that since.
-func addAbsolute(list []string, root *os.Root, at, dir string) []string {
+// addAbsolute adds the directory from a variable. A relative path is relative to the
+// working directory, provided that the process hasn't changed it since.
+func addAbsolute(list []string, root *os.Root, rootPath, dir string) []string {
 	if !path.IsAbs(dir) {
 		wd, err := root.Readlink("cwd")
 		if err != nil {
 			return list
 		}
-		wd, ok := below(at, wd)
+		wd, ok := below(rootPath, wd)
 		if !ok {
 			return list
 		}

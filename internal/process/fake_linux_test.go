@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// host is a proc file system, and the root of its processes.
+// host is a simulated proc file system with the root directory of its processes.
 type host struct {
 	t          *testing.T
 	proc, root string
@@ -32,7 +32,7 @@ func newHost(t *testing.T) *host {
 	return &host{t: t, proc: t.TempDir(), root: root, now: time.Unix(1000, 0)}
 }
 
-// task is what the kernel says about a process.
+// task describes a simulated process.
 type task struct {
 	pid, parent   int
 	start         uint64
@@ -48,8 +48,8 @@ const (
 	inAPod  = "0::/kubepods/pod2d51509a-fcf0-41cc-b535-57cfeeaf73d1/0853fad78812e955b92d871d8d597d9bc598e34320c9edbfab0a73eacf150145\n"
 )
 
-// set starts a process, or changes what the kernel says about it.
-func (h *host) set(p task) {
+// setProcess starts a process, or changes it.
+func (h *host) setProcess(p task) {
 	h.t.Helper()
 	defaults := task{parent: 1, start: 500, name: "python3", exe: "/usr/bin/python3", cgroup: "0::/\n", namespace: "mnt:[4026531841]", cwd: h.root}
 	for field, value := range map[*string]string{
@@ -79,8 +79,8 @@ func (h *host) set(p task) {
 	}
 }
 
-// exit removes a process. Its directory is kept, so that the next one has another
-// inode.
+// exit removes a process. It moves the directory, so that the next process with the same
+// PID has another inode.
 func (h *host) exit(pid int) (dir string) {
 	h.t.Helper()
 	dir = filepath.Join(h.t.TempDir(), "exited")
@@ -110,13 +110,13 @@ func (h *host) write(path, contents string) {
 
 func (h *host) link(target, path string) {
 	h.t.Helper()
-	_ = os.Remove(path) // if it is there
+	_ = os.Remove(path) // may not exist
 	if err := os.Symlink(target, path); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-// ring creates a ring in the root and returns its mapping.
+// ring creates a ring in the root and returns the line of its mapping.
 func (h *host) ring(path string) (mapping string) {
 	h.t.Helper()
 	h.mkdir(filepath.Dir(filepath.Join(h.root, path)))
@@ -129,14 +129,15 @@ func (h *host) ring(path string) (mapping string) {
 }
 
 // mapping returns the line of a file in the root that is mapped for writing.
+// Newlines in path are escaped as the kernel does.
 func (h *host) mapping(path string, size int) string {
 	return fmt.Sprintf("7f0000000000-%x rw-s 00000000 00:1a 5678      %s\n", 0x7f0000000000+size,
 		strings.ReplaceAll(filepath.Join(h.root, path), "\n", `\012`))
 }
 
-// settled scans until no examination is under way but those of processes that are
-// to hang. On a busy machine, others may take long, too.
-func settled(s *Scanner, now time.Time, hanging ...int) ([]Process, error) {
+// scanUntilDone scans until only the examinations of the given processes are running. On
+// a busy machine, other examinations may exceed the timeout, too.
+func scanUntilDone(s *Scanner, now time.Time, hanging ...int) ([]Process, error) {
 	for {
 		list, err := s.Scan(now)
 		i := slices.IndexFunc(s.hanging, func(x *examination) bool { return !slices.Contains(hanging, x.pid) })
@@ -151,14 +152,14 @@ func settled(s *Scanner, now time.Time, hanging ...int) ([]Process, error) {
 func (h *host) scan(s *Scanner, after time.Duration) []Process {
 	h.t.Helper()
 	h.now = h.now.Add(after)
-	list, err := settled(s, h.now)
+	list, err := scanUntilDone(s, h.now)
 	if err != nil {
 		h.t.Error(err)
 	}
 	return list
 }
 
-// pids scans after some time and returns what was found.
+// pids scans after some time and returns the PIDs of the agents.
 func (h *host) pids(s *Scanner, after time.Duration) (list []int) {
 	h.t.Helper()
 	for _, p := range h.scan(s, after) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What is below a container's cgroup doesn't matter.
+// FuzzCgroup checks that the path below a container's cgroup has no effect.
 func FuzzCgroup(f *testing.F) {
 	const (
 		uid = "2d51509a-fcf0-41cc-b535-57cfeeaf73d1"
@@ -47,7 +47,7 @@ func FuzzStat(f *testing.F) {
 	})
 }
 
-// It finds what a simple program finds.
+// FuzzEnviron compares readEnviron with a simple implementation.
 func FuzzEnviron(f *testing.F) {
 	f.Add([]byte("A=1\x00SECRET=2\x00B=x=y\x00A=3\x00C\x00=\x00"))
 	f.Add([]byte("A=" + strings.Repeat("x", lineSize) + "\x00B=1"))
@@ -75,14 +75,14 @@ func FuzzEnviron(f *testing.F) {
 		}
 		p := Process{Env: map[string]string{resourceAttributes: string(b), serviceName: string(b)}}
 		for name, value := range p.Attributes() {
-			if known[name] || !valid(name, value) {
+			if reserved[name] || !valid(name, value) {
 				t.Errorf("attribute %q: %q", name, value)
 			}
 		}
 	})
 }
 
-// A line that is complete is found among any others.
+// FuzzMaps checks that ReadMaps returns a complete line after arbitrary lines.
 func FuzzMaps(f *testing.F) {
 	f.Add([]byte("7f0a4c000000-7f0a4c011000 rw-s 00000000 fe:00 5678   /run/nixl/agent\n"), "/a", uint64(9))
 	f.Add([]byte("1000-2000 rw-s 0 0:0 0 /"+strings.Repeat("x", lineSize)), "/\\012", uint64(1)<<63)
@@ -97,8 +97,8 @@ func FuzzMaps(f *testing.F) {
 			if m.Path[0] != '/' {
 				t.Errorf("path %q", m.Path)
 			}
-			(&signs{}).look(m, "/")
-			(&signs{}).look(m, "/a")
+			(&usage{}).add(m, "/")
+			(&usage{}).add(m, "/a")
 			last = file{m.Size, m.Offset, m.Write, m.Shared, string(m.Dev), m.Inode, string(m.Path)}
 			return true
 		}); err != nil {

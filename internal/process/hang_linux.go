@@ -14,40 +14,39 @@ import (
 	"time"
 )
 
-// examination asks a question on a goroutine of its own, because the process may
-// keep it waiting.
+// examination runs a request on a separate goroutine, because the process may block it.
 type examination struct {
 	pid    int
-	group  string // of processes that may be under the same control
+	group  string // see readCgroup
 	done   chan struct{}
-	answer answer // after done is closed
+	result result // valid after done is closed
 }
 
-// examine examines a process and notes the answer in its record. If the process
-// keeps it waiting, collect does that later. Mappings are read if their size is
-// given. The error is [ErrExited].
+// examine examines a process and updates its record. If the process blocks the
+// examination, applyFinished updates the record later. Mappings are read if size isn't
+// empty. The only error is [ErrExited].
 func (s *Scanner) examine(r *record, size string) error {
 	group, err := s.readCgroup(r)
 	if err != nil {
 		return err
 	}
-	if !s.admit(group) {
+	if !s.mayExamine(group) {
 		return nil
 	}
-	q := question{
+	q := request{
 		proc: s.cfg.Proc, pid: r.pid, wanted: s.wanted, size: size,
 		start: r.process.Start, env: r.process.Env, intact: r.intact,
 	}
 	x := &examination{pid: r.pid, group: group, done: make(chan struct{})}
 	go func() {
 		defer close(x.done)
-		x.answer = q.examine()
+		x.result = q.examine()
 	}()
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(examineTimeout)
 	defer timeout.Stop()
 	select {
 	case <-x.done:
-		return s.note(r, x.answer)
+		return s.apply(r, x.result)
 	case <-timeout.C:
 		r.hanging = x
 		s.hanging = append(s.hanging, x)
@@ -55,9 +54,9 @@ func (s *Scanner) examine(r *record, size string) error {
 	}
 }
 
-// readCgroup fills in a process's pod and container, which the process can't keep
-// waiting for. It returns what the processes that may be under the same control
-// have in common: the container, or the cgroup.
+// readCgroup sets the pod and the container of a process. The process can't block this.
+// readCgroup returns the container, or else the cgroup, as the group of processes that
+// may be under the same control.
 func (s *Scanner) readCgroup(r *record) (group string, err error) {
 	f, err := os.Open(filepath.Join(s.cfg.Proc, strconv.Itoa(r.pid), "cgroup"))
 	if err != nil {
@@ -75,20 +74,20 @@ func (s *Scanner) readCgroup(r *record) (group string, err error) {
 	return string(b), nil
 }
 
-// Examine returns what is known about one process, whether it uses NIXL or not. It is
-// safe for concurrent use, and may block for as long as the process wants.
+// Examine examines one process, whether it uses NIXL or not. It is safe for concurrent
+// use. The process can block it indefinitely.
 func (s *Scanner) Examine(pid int) (Process, error) {
 	r := &record{entry: entry{pid: pid}}
 	if _, err := s.readCgroup(r); err != nil {
 		return Process{}, err
 	}
-	a := question{proc: s.cfg.Proc, pid: pid, wanted: s.wanted}.examine()
+	a := request{proc: s.cfg.Proc, pid: pid, wanted: s.wanted}.examine()
 	a.process.Pod, a.process.Container = r.pod, r.container
 	return a.process, a.err
 }
 
-// admit reports whether a process of a group may be examined.
-func (s *Scanner) admit(group string) bool {
+// mayExamine reports whether the limits allow to examine another process in a group.
+func (s *Scanner) mayExamine(group string) bool {
 	same := 0
 	for _, x := range s.hanging {
 		if x.group == group {
@@ -98,8 +97,8 @@ func (s *Scanner) admit(group string) bool {
 	return len(s.hanging) < maxHanging && same < maxHangingGroup
 }
 
-// collect notes the answers of examinations that have ended after all.
-func (s *Scanner) collect() {
+// applyFinished applies the results of hanging examinations that have finished since.
+func (s *Scanner) applyFinished() {
 	s.hanging = slices.DeleteFunc(s.hanging, func(x *examination) bool {
 		select {
 		case <-x.done:
@@ -108,7 +107,7 @@ func (s *Scanner) collect() {
 		}
 		if r := s.records[x.pid]; r != nil && r.hanging == x {
 			r.hanging = nil
-			if s.note(r, x.answer) != nil {
+			if s.apply(r, x.result) != nil {
 				delete(s.records, x.pid)
 			}
 		}
@@ -116,22 +115,22 @@ func (s *Scanner) collect() {
 	})
 }
 
-// note takes an answer over. The error is [ErrExited]. After any other error, the
-// next examination may do better.
-func (s *Scanner) note(r *record, a answer) error {
+// apply updates a record from a result. The only error is [ErrExited]; after other
+// errors, the next examination may succeed.
+func (s *Scanner) apply(r *record, a result) error {
 	s.allowance -= a.read
 	r.denied = errors.Is(a.err, fs.ErrPermission)
 	switch {
 	case errors.Is(a.err, ErrExited):
 		return ErrExited
 	case a.err == nil:
-		r.process, r.uses, r.waits, r.intact, r.mapped = a.process, a.uses, a.waits, a.intact, a.mapped
+		r.process, r.usesNIXL, r.awaitsRing, r.intact, r.mapped = a.process, a.usesNIXL, a.awaitsRing, a.intact, a.mapped
 		r.process.Pod, r.process.Container = r.pod, r.container
-		if r.uses && r.container != "" {
+		if r.usesNIXL && r.container != "" {
 			r.process.MountNS += " " + r.container
 		}
 	}
-	if soon := s.last.Add(lastWaitNIXL); r.waits && r.due.After(soon) {
+	if soon := s.last.Add(maxIntervalNIXL); r.awaitsRing && r.due.After(soon) {
 		r.due = soon
 	}
 	return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// hang makes a file of a process keep its readers waiting.
-func (h *host) hang(pid int, name string) {
+// block makes a file of a process block its readers.
+func (h *host) block(pid int, name string) {
 	h.t.Helper()
 	path := h.path(pid, name)
 	if err := os.Remove(path); err != nil {
@@ -30,8 +30,9 @@ func (h *host) hang(pid int, name string) {
 	}
 }
 
-// answer lets who waits for a file have it, and makes it an ordinary file.
-func (h *host) answer(path, contents string) {
+// unblock passes contents to the blocked reader of a file, and replaces the file with a
+// regular one.
+func (h *host) unblock(path, contents string) {
 	h.t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for the reader
 	if err != nil {
@@ -47,54 +48,54 @@ func (h *host) answer(path, contents string) {
 	}
 }
 
-// A process can let whoever reads its environment or its mappings wait.
-func TestProcessThatHangs(t *testing.T) {
+// A process can block readers of its environment and of its mappings.
+func TestHangingProcessDelaysOnlyOneScan(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"environ", "maps"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)
-			h.set(task{pid: 100, environ: enabled})
-			h.set(task{pid: 101})
-			h.set(task{pid: 102, environ: enabled})
-			h.hang(101, name)
+			h.setProcess(task{pid: 100, environ: enabled})
+			h.setProcess(task{pid: 101})
+			h.setProcess(task{pid: 102, environ: enabled})
+			h.block(101, name)
 			s := New(Config{Proc: h.proc})
-			for range 3 { // it takes time once only
-				found, err := settled(s, h.now, 101)
+			for range 3 { // only the first scan takes time
+				found, err := scanUntilDone(s, h.now, 101)
 				if len(found) != 2 || !errors.Is(err, errHangs) {
-					t.Errorf("%+v, %v", found, err)
+					t.Errorf("found = %+v, error = %v", found, err)
 				}
 			}
 			contents := enabled
 			if name == "maps" {
 				contents = h.ring("/run/agent")
 			}
-			h.answer(h.path(101, name), contents)
+			h.unblock(h.path(101, name), contents)
 			if got := h.pids(s, 0); !slices.Equal(got, []int{100, 101, 102}) {
-				t.Error(got)
+				t.Errorf("PIDs = %v", got)
 			}
 		})
 	}
 }
 
-// The processes of one container can't use up what there is for all.
-func TestContainerWhoseProcessesHang(t *testing.T) {
+// The processes of one container can't use up the limit for all.
+func TestHangingProcessesOfOneContainerAreLimited(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	const first, last = 100, 109
 	for pid := first; pid <= last; pid++ {
-		h.set(task{pid: pid, cgroup: strings.Replace(inAPod, "\n", "/"+strconv.Itoa(pid)+"\n", 1)})
-		h.hang(pid, "environ")
+		h.setProcess(task{pid: pid, cgroup: strings.Replace(inAPod, "\n", "/"+strconv.Itoa(pid)+"\n", 1)})
+		h.block(pid, "environ")
 	}
-	h.set(task{pid: 200, environ: enabled})
+	h.setProcess(task{pid: 200, environ: enabled})
 	s := New(Config{Proc: h.proc})
 	var pids []int
 	for pid := first; pid <= last; pid++ {
 		pids = append(pids, pid)
 	}
-	found, err := settled(s, h.now, pids...)
+	found, err := scanUntilDone(s, h.now, pids...)
 	if len(found) != 1 || !errors.Is(err, errHangs) || len(s.hanging) != maxHangingGroup {
-		t.Errorf("%+v, %v, %d hang", found, err, len(s.hanging))
+		t.Errorf("found = %+v, error = %v, %d processes hang", found, err, len(s.hanging))
 	}
 	waiting := slices.Clone(s.hanging)
 	for pid := first; pid <= last; pid++ {
@@ -103,51 +104,50 @@ func TestContainerWhoseProcessesHang(t *testing.T) {
 		}
 	}
 	for _, x := range waiting {
-		h.answer(h.path(x.pid, "environ"), "")
+		h.unblock(h.path(x.pid, "environ"), "")
 	}
 	if found := h.scan(s, 0); len(found) != 1 || len(s.hanging) > 0 {
-		t.Errorf("%+v, %d hang", found, len(s.hanging))
+		t.Errorf("found = %+v, %d processes hang", found, len(s.hanging))
 	}
 }
 
-// A process that hangs and is gone when it answers isn't taken for the one that
-// has its PID now.
-func TestHangingProcessWhosePIDIsReused(t *testing.T) {
+// The process has exited when the examination ends.
+func TestResultOfHangingProcessIsIgnoredAfterPIDReuse(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	h.set(task{pid: 100, start: 1})
-	h.hang(100, "environ")
+	h.setProcess(task{pid: 100, start: 1})
+	h.block(100, "environ")
 	s := New(Config{Proc: h.proc})
-	if _, err := settled(s, h.now, 100); !errors.Is(err, errHangs) {
+	if _, err := scanUntilDone(s, h.now, 100); !errors.Is(err, errHangs) {
 		t.Fatal(err)
 	}
 	exited := h.exit(100)
-	h.set(task{pid: 100, start: 2})
-	if found, _ := settled(s, h.now, 100); len(found) != 0 {
-		t.Errorf("%+v", found)
+	h.setProcess(task{pid: 100, start: 2})
+	if found, _ := scanUntilDone(s, h.now, 100); len(found) != 0 {
+		t.Errorf("found = %+v", found)
 	}
-	h.answer(filepath.Join(exited, "environ"), enabled)
+	h.unblock(filepath.Join(exited, "environ"), enabled)
 	if found := h.scan(s, 0); len(found) != 0 {
-		t.Errorf("%+v", found)
+		t.Errorf("found = %+v", found)
 	}
 }
 
-// Reading mappings is limited; all processes get their turn.
-func TestManyMappings(t *testing.T) {
+// All processes are examined eventually.
+func TestReadingMappingsIsRateLimited(t *testing.T) {
 	h := newHost(t)
 	maps := manyMaps(20_000)
 	const first, last = 100, 110
 	for pid := first; pid < last; pid++ {
-		h.set(task{pid: pid, maps: maps})
+		h.setProcess(task{pid: pid, maps: maps})
 	}
-	h.set(task{pid: last, maps: h.ring("/run/agent")})
+	h.setProcess(task{pid: last, maps: h.ring("/run/agent")})
 	s := New(Config{Proc: h.proc})
 	s.allowance = 1
 	for range last - first + 1 {
-		// Each process is more than a second's share.
+		// Each process has more mappings than may be read in a second.
 		before := s.allowance
 		if found := h.scan(s, time.Second); len(found) > 0 {
-			t.Errorf("%+v", found)
+			t.Errorf("found = %+v", found)
 		}
 		if read := before + mappingRate - s.allowance; read > mappingRate+len(maps) {
 			t.Errorf("%d bytes were read in a second", read)
@@ -158,11 +158,11 @@ func TestManyMappings(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the last process is never examined")
+	t.Error("the last process wasn't examined")
 }
 
-// hostile makes a container's root with everything that a container could put in a
-// place where rings are looked for. A file lies outside of it.
+// hostile creates a container's root with links and special files in directories of
+// rings. Some of the links lead outside the root.
 func hostile(t *testing.T) (h *host, p Process) {
 	t.Helper()
 	h = newHost(t)
@@ -186,11 +186,11 @@ func hostile(t *testing.T) (h *host, p Process) {
 		t.Fatal(err)
 	}
 	h.write(filepath.Join(h.root, "file"), "")
-	h.set(task{pid: 100, environ: enabled})
+	h.setProcess(task{pid: 100, environ: enabled})
 	return h, Process{PID: 100, Start: 500}
 }
 
-func TestFolderInTheRootOfAProcess(t *testing.T) {
+func TestOpenFolderStaysInRoot(t *testing.T) {
 	h, p := hostile(t)
 	for _, tt := range []struct {
 		dir, name string
@@ -234,7 +234,7 @@ func TestFolderInTheRootOfAProcess(t *testing.T) {
 	}
 }
 
-// The links of the real /proc lead anywhere, whatever their text says.
+// Magic links in /proc can lead outside the root, independent of their text.
 func TestMagicLinksAreNotFollowed(t *testing.T) {
 	pid := os.Getpid()
 	s, err := readStat(filepath.Join("/proc", strconv.Itoa(pid)))
@@ -256,7 +256,7 @@ func TestMagicLinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestFolderOfAProcessThatHasExited(t *testing.T) {
+func TestOpenFolderFailsAfterExit(t *testing.T) {
 	h, p := hostile(t)
 	reused := p
 	reused.Start++
@@ -269,22 +269,21 @@ func TestFolderOfAProcessThatHasExited(t *testing.T) {
 	}
 }
 
-// What a process maps is looked at only if it is a regular file in its root.
-func TestMappedFilesThatAreNoRings(t *testing.T) {
+// Only regular files below the root are checked.
+func TestMappedFilesThatAreNotRingsAreIgnored(t *testing.T) {
 	h, _ := hostile(t)
 	size := 4096*16 + os.Getpagesize()
 	var maps strings.Builder
 	for _, path := range []string{"/fifo", "/run", "/out/x", "/proc/1/root/etc/passwd", "/none", "/loop", "/file", "/../../etc/passwd"} {
 		maps.WriteString(h.mapping("", size)[:strings.IndexByte(h.mapping("", size), '/')] + h.root + path + "\n")
 	}
-	h.set(task{pid: 100, maps: maps.String()})
+	h.setProcess(task{pid: 100, maps: maps.String()})
 	if found := h.scan(New(Config{Proc: h.proc}), 0); len(found) != 0 {
-		t.Errorf("%+v", found)
+		t.Errorf("found = %+v", found)
 	}
 }
 
-// However many files a process maps, the number of directories is limited.
-func TestManyRings(t *testing.T) {
+func TestNumberOfDirectoriesIsLimited(t *testing.T) {
 	h := newHost(t)
 	var maps strings.Builder
 	for i := range 3 * maxDirs {
@@ -293,9 +292,9 @@ func TestManyRings(t *testing.T) {
 	for i := range 3 * maxDirs {
 		maps.WriteString(h.mapping("/stores/"+strconv.Itoa(i)+"/nixl.1.a.0.mmap", 8192))
 	}
-	h.set(task{pid: 100, maps: maps.String()})
+	h.setProcess(task{pid: 100, maps: maps.String()})
 	found := h.scan(New(Config{Proc: h.proc}), 0)
 	if len(found) != 1 || len(found[0].Dirs) != maxDirs || len(found[0].Stores) != maxDirs {
-		t.Errorf("%+v", found)
+		t.Errorf("found = %+v", found)
 	}
 }

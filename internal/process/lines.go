@@ -10,14 +10,13 @@ import (
 	"sync"
 )
 
-// lineSize limits a variable and a mapping. The path in a mapping may have 4,095
-// bytes.
+// lineSize limits the length of a variable and of a mapping. The path of a mapping has
+// 4,095 bytes at most.
 const lineSize = 16 << 10
 
 var lines = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, lineSize) }}
 
-// newLines returns a buffer from which the parts of a file can be read without
-// allocating any of them.
+// newLines returns a pooled buffer, so that reading a file doesn't allocate memory.
 func newLines(r io.Reader) *bufio.Reader {
 	b, _ := lines.Get().(*bufio.Reader)
 	b.Reset(r)
@@ -38,14 +37,14 @@ func skip(b *bufio.Reader, delimiter byte) error {
 	}
 }
 
-func notEOF(err error) error {
+func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
 }
 
-// counter counts what is read.
+// counter counts the bytes that are read.
 type counter struct {
 	r io.Reader
 	n int

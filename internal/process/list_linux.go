@@ -10,20 +10,20 @@ import (
 	"syscall"
 )
 
-// entry is a process in the listing of /proc. The inode is another one if the PID
-// is reused, and possibly when the kernel is short of memory.
+// entry is a process in the listing of /proc. The inode changes if the PID is reused, and
+// may change when the kernel reclaims memory.
 type entry struct {
 	pid   int
 	inode uint64
 }
 
-// Where a record of getdents(2) has its fields.
+// Offsets of fields in a record of getdents(2).
 const (
 	direntLength = 16 // after the inode and an offset
 	direntName   = 19 // after the length and a type
 )
 
-// list returns the processes in a proc file system. buf is used for reading.
+// list appends the processes in a proc file system to found. It reads into buf.
 func list(proc string, buf []byte, found []entry) ([]entry, error) {
 	f, err := os.Open(proc)
 	if err != nil {
@@ -45,7 +45,7 @@ func list(proc string, buf []byte, found []entry) ([]entry, error) {
 			if size <= direntName || size > len(b) {
 				break
 			}
-			if pid := number(b[direntName:size]); pid > 0 {
+			if pid := parsePID(b[direntName:size]); pid > 0 {
 				found = append(found, entry{pid, binary.NativeEndian.Uint64(b)})
 			}
 			b = b[size:]
@@ -53,8 +53,8 @@ func list(proc string, buf []byte, found []entry) ([]entry, error) {
 	}
 }
 
-// number returns the number that a name which ends with a zero byte is, or 0.
-func number(name []byte) int {
+// parsePID parses a PID that ends with a zero byte. It returns 0 if the name isn't a PID.
+func parsePID(name []byte) int {
 	n := 0
 	for i, c := range name {
 		switch {

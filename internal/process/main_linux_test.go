@@ -23,13 +23,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// childVariable makes this program a child of a test: an agent with a ring at a
-// path, a process with a number of mappings, or one that scans.
+// childVariable makes the test binary a child process. If the value is a path, the child
+// creates a ring there; if it is a number, the child maps as many files; if it is
+// "scan", the child scans. With any other value, the child only waits.
 const childVariable = "PROCESS_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if what := os.Getenv(childVariable); what != "" {
-		if err := beChild(what); err != nil {
+		if err := runChild(what); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func beChild(what string) error {
+func runChild(what string) error {
 	n, err := strconv.Atoi(what)
 	switch {
 	case what == "scan":
@@ -61,8 +62,8 @@ func beChild(what string) error {
 	return nil
 }
 
-// mapMany maps a file so often. Mappings that follow each other must differ, or the
-// kernel makes one of them.
+// mapMany maps a file n times. All mappings have the same offset, because the kernel
+// merges adjacent mappings of consecutive parts.
 func mapMany(n int) error {
 	f, err := os.Open(os.Args[0])
 	if err != nil {
@@ -85,7 +86,7 @@ type program struct {
 	out *bufio.Reader
 }
 
-// start starts a program, which ends with its input, and waits for a line of its
+// start starts a program that ends when its input is closed, and waits for a line of its
 // output.
 func start(tb testing.TB, cmd *exec.Cmd) *program {
 	tb.Helper()
@@ -102,7 +103,7 @@ func start(tb testing.TB, cmd *exec.Cmd) *program {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		_ = in.Close() // Wait returns what came of it
+		_ = in.Close() // Wait returns any error of the process
 		if err := cmd.Wait(); err != nil {
 			tb.Error(err)
 		}
@@ -120,7 +121,7 @@ func (p *program) wait() {
 	}
 }
 
-// next lets the program go on.
+// next sends a line to the program, and waits for a line of its output.
 func (p *program) next() {
 	p.tb.Helper()
 	if _, err := fmt.Fprintln(p.in); err != nil {
@@ -129,7 +130,7 @@ func (p *program) next() {
 	p.wait()
 }
 
-// child starts this program as a child that is what childVariable says.
+// child starts the test binary as a child process; see childVariable.
 func child(tb testing.TB, what string, env ...string) (pid int) {
 	tb.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), os.Args[0])

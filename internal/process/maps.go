@@ -11,22 +11,23 @@ import (
 	"strconv"
 )
 
-// maxMaps limits how much is read of the mappings of one process: about 100,000.
+// maxMaps limits how many bytes of the mappings of one process are read, which is about
+// 100,000 mappings.
 const maxMaps = 8 << 20
 
-// Mapping is a file that a process has mapped. Dev and Path are valid only until
-// the function that got the Mapping returns.
+// Mapping is a mapping of a file. Dev and Path are valid only until the function that
+// received the Mapping returns.
 type Mapping struct {
 	Size, Offset  uint64 // bytes
 	Write, Shared bool
 	Dev           []byte // major:minor, both in hexadecimal
 	Inode         uint64
-	Path          []byte // as the process's mount namespace has it
+	Path          []byte // in the process's mount namespace
 }
 
-// ReadMaps calls fn for each mapping of a file in the format of /proc/PID/maps,
-// until fn returns false. It doesn't allocate memory for mappings. Lines that make
-// no sense are skipped, and so is everything after the first 8 MiB.
+// ReadMaps reads the format of /proc/PID/maps. It calls fn for each mapping of a file
+// until fn returns false. It doesn't allocate memory for mappings. It skips invalid
+// lines, and everything after the first 8 MiB.
 func ReadMaps(r io.Reader, fn func(Mapping) bool) error {
 	b := newLines(io.LimitReader(r, maxMaps))
 	defer freeLines(b)
@@ -35,13 +36,13 @@ func ReadMaps(r io.Reader, fn func(Mapping) bool) error {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			err = skip(b, '\n')
-		case err == nil && bytes.IndexByte(line, '/') >= 0: // others are anonymous memory
+		case err == nil && bytes.IndexByte(line, '/') >= 0: // skips anonymous memory
 			if m, ok := parseMapping(line); ok && !fn(m) {
 				return nil
 			}
 		}
-		if err != nil { // what has no end is no line
-			return notEOF(err)
+		if err != nil { // an incomplete last line is skipped
+			return ignoreEOF(err)
 		}
 	}
 }

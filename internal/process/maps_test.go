@@ -31,7 +31,7 @@ func filesOf(r io.Reader) (list []file, err error) {
 	return list, err
 }
 
-func TestMappings(t *testing.T) {
+func TestReadMapsReturnsFileMappings(t *testing.T) {
 	long := strings.Repeat("x", lineSize)
 	for _, tt := range []struct {
 		name, maps string
@@ -47,14 +47,14 @@ func TestMappings(t *testing.T) {
 		{"spaces and a newline", "1000-2000 r--s 00000000 00:1a 9    /tmp/ a  b\\012c (deleted)\n", []file{
 			{Size: 0x1000, Shared: true, Dev: "00:1a", Inode: 9, Path: "/tmp/ a  b\nc (deleted)"},
 		}},
-		{"of no file", "7ffc000-7ffd000 rw-p 00000000 00:00 0  [stack]\n1000-2000 rw-p 00000000 00:00 0 \n1000-2000 rw-p 00000000 00:00 0\n", nil},
-		{"of no path", "1000-2000 rw-s 00000000 00:0f 1 anon_inode:[io/uring]\n", nil},
+		{"anonymous", "7ffc000-7ffd000 rw-p 00000000 00:00 0  [stack]\n1000-2000 rw-p 00000000 00:00 0 \n1000-2000 rw-p 00000000 00:00 0\n", nil},
+		{"without a path", "1000-2000 rw-s 00000000 00:0f 1 anon_inode:[io/uring]\n", nil},
 		{"garbage", "/\n / \n-- / / / / /\nx-y rw-s 0 0:0 0 /a\n2000-1000 rw-s 0 0:0 0 /a\n1000-2000 rw 0 0:0 0 /a\n1000-2000 rw-s 0 0:0 -1 /a\n", nil},
-		{"no end", "1000-2000 rw-s 00000000 00:1a 9 /tmp/agent-number-1", nil},
+		{"incomplete line", "1000-2000 rw-s 00000000 00:1a 9 /tmp/agent-number-1", nil},
 		{"too long", "1000-2000 rw-s 00000000 00:1a 9 /" + long + "\n1000-2000 rw-s 00000000 00:1a 9 /a\n", []file{
 			{Size: 0x1000, Write: true, Shared: true, Dev: "00:1a", Inode: 9, Path: "/a"},
 		}},
-		{"too long, without an end", "1000-2000 rw-s 00000000 00:1a 9 /" + long, nil},
+		{"too long, incomplete line", "1000-2000 rw-s 00000000 00:1a 9 /" + long, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := filesOf(strings.NewReader(tt.maps))
@@ -68,7 +68,7 @@ func TestMappings(t *testing.T) {
 	}
 }
 
-func TestMappingsThatCannotBeRead(t *testing.T) {
+func TestReadMapsReturnsReadErrors(t *testing.T) {
 	broken := errors.New("broken")
 	if _, err := filesOf(iotest.ErrReader(broken)); !errors.Is(err, broken) {
 		t.Error(err)
@@ -83,7 +83,7 @@ func manyMaps(n int) string {
 	return b.String()
 }
 
-func TestMappingsTakeNoMemory(t *testing.T) {
+func TestReadMapsDoesNotAllocatePerMapping(t *testing.T) {
 	maps := manyMaps(20_000)
 	n := 0
 	allocs := testing.AllocsPerRun(3, func() {
@@ -96,7 +96,7 @@ func TestMappingsTakeNoMemory(t *testing.T) {
 	}
 }
 
-func TestMappingsAreLimited(t *testing.T) {
+func TestReadMapsIsLimited(t *testing.T) {
 	r := &counter{r: iotest.OneByteReader(strings.NewReader("1000-2000 rw-s 00000000 00:1a 9 /a\n"))}
 	if err := ReadMaps(r, func(Mapping) bool { return false }); err != nil || r.n != 35 {
 		t.Errorf("%d bytes, %v", r.n, err)

@@ -16,15 +16,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// ErrExited is a process that has exited. Its PID may be another's now.
+// ErrExited means that a process has exited. Its PID may have been reused.
 var ErrExited = errors.New("process has exited")
 
-// OpenFolder opens the folder name below dir in the root of a process. dir is one
-// of its [Process.Dirs] or [Process.Stores], and name is local, such as "." for dir
-// itself. Links in dir stay in the root, and no part of name may be a link.
+// OpenFolder opens the folder name below dir in the root of a process. dir is one of the
+// process's [Process.Dirs] or [Process.Stores]. name must be a local path; "." is dir
+// itself. Links in dir are resolved within the root, and no part of name may be a link.
 //
-// It may block for as long as the process wants. The folder stays open if the
-// process exits, and keeps the process's mount namespace and file system in use.
+// The process can block OpenFolder indefinitely. The folder stays open if the process
+// exits, and keeps the process's mount namespace and file system in use.
 func OpenFolder(p Process, proc, dir, name string) (*ringbuf.Folder, error) {
 	pid := filepath.Join(cmp.Or(proc, "/proc"), strconv.Itoa(p.PID))
 	root, err := ringbuf.OpenFolder(filepath.Join(pid, "root"), ".")
@@ -32,7 +32,7 @@ func OpenFolder(p Process, proc, dir, name string) (*ringbuf.Folder, error) {
 		return nil, exitedOr(err)
 	}
 	defer root.Close()
-	// Whoever has the PID now had it before, too: the root is this process's.
+	// If the process still has the PID, the root that was opened before is its own.
 	if s, err := readStat(pid); err != nil || s.Start != p.Start {
 		return nil, fmt.Errorf("open %s of process %d: %w", path.Join(dir, name), p.PID, ErrExited)
 	}
@@ -48,7 +48,7 @@ func OpenFolder(p Process, proc, dir, name string) (*ringbuf.Folder, error) {
 }
 
 func readStat(pid string) (Stat, error) {
-	// This is done often. Unlike an os.File, it takes only the three system calls.
+	// This is called often, and needs fewer system calls than an os.File.
 	fd, err := syscall.Open(pid+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return Stat{}, exitedOr(err)
@@ -66,7 +66,7 @@ func readStat(pid string) (Stat, error) {
 	return s, nil
 }
 
-// exitedOr returns ErrExited if an error of a file in /proc/PID means that.
+// exitedOr returns ErrExited if err means that the process has exited, and err otherwise.
 func exitedOr(err error) error {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return ErrExited

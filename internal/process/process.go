@@ -11,43 +11,43 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 )
 
-// Config says how processes are found.
+// Config configures a [Scanner].
 type Config struct {
-	Proc string   // where the proc file system is mounted; /proc if empty
-	Env  []string // names of further variables that [Process.Env] has
+	Proc string   // mount point of the proc file system; /proc if empty
+	Env  []string // names of additional variables for [Process.Env]
 }
 
 // Process is a process that uses NIXL. PID and Start identify it.
 type Process struct {
 	PID        int
-	Start      uint64 // when it started, in clock ticks since boot
-	NSPID      int    // its PID in its own namespace
-	Executable string // name of its program, without the directory
+	Start      uint64 // start time, in clock ticks since boot
+	NSPID      int    // PID in the process's own PID namespace
+	Executable string // file name of the program, without the directory
 
-	Pod       string // UID of its pod, "" if it is in none
-	Container string // ID of its container, "" if it is in none
+	Pod       string // UID of the pod; "" if there is none
+	Container string // ID of the container; "" if there is none
 
 	// Env holds the variables of NIXL, OpenTelemetry and [Config.Env] that are set.
 	Env map[string]string
-	// MountNS identifies the process's mount namespace, its root, and its container:
-	// the kernel gives the name of a namespace to another one as soon as the
-	// first has ended. Paths mean the same to processes that have this in common.
+	// MountNS identifies the process's mount namespace, its root, and its container.
+	// The container is included because the kernel reuses the names of namespaces. A
+	// path refers to the same file in all processes with equal MountNS.
 	MountNS string
-	// Dirs are the directories in which it has rings, or is going to have them,
-	// as absolute paths in its root. Use [OpenFolder].
+	// Dirs are the directories in which the process has rings or is expected to create
+	// them, as absolute paths in its root. Use [OpenFolder] to open them.
 	Dirs []string
-	// Stores are its directories of prometheus_mp stores.
+	// Stores are the directories of the process's prometheus_mp stores, as absolute
+	// paths in its root.
 	Stores []string
 }
 
-// otelVariables state resource attributes in the way that all OpenTelemetry SDKs
-// understand.
+// Variables in which OpenTelemetry SDKs expect resource attributes.
 const (
 	serviceName        = "OTEL_SERVICE_NAME"
 	resourceAttributes = "OTEL_RESOURCE_ATTRIBUTES"
 )
 
-// variables returns the names of the variables that are kept.
+// variables returns the names of the variables to keep.
 func (c Config) variables() map[string]bool {
 	names := map[string]bool{
 		nixlenv.Enable: true, nixlenv.Dir: true, nixlenv.Exporter: true,
@@ -60,7 +60,7 @@ func (c Config) variables() map[string]bool {
 	return names
 }
 
-// env is the environment that the process was started with.
+// env returns the environment that the process was started with.
 func (p Process) env() nixlenv.Env {
 	return func(name string) (string, bool) {
 		v, ok := p.Env[name]
@@ -69,34 +69,35 @@ func (p Process) env() nixlenv.Env {
 }
 
 const (
-	// patience is how long an examination may take before Scan goes on without it.
-	patience = time.Second
-	// maxHanging limits the examinations that haven't returned, of which each
-	// occupies a thread, and maxHangingGroup those of one container.
+	// examineTimeout is the time after which Scan continues without an examination.
+	examineTimeout = time.Second
+	// maxHanging limits the hanging examinations, because each of them occupies a
+	// thread. maxHangingGroup limits those of one container.
 	maxHanging, maxHangingGroup = 32, 4
-	// firstWait and lastWait limit the intervals at which a process is examined
-	// again. One that has libnixl.so mapped is likely to create a ring.
-	firstWait, lastWait, lastWaitNIXL = time.Second, time.Minute, 5 * time.Second
-	// execInterval is how often it is found out whether a process runs another
-	// program than before, once it is no longer young.
-	execInterval, youth = 15 * time.Second, time.Minute
-	// mappingRate limits how much is read of the mappings of processes, which is
-	// by far the most expensive part, in bytes per second. At 5 ns/byte, this is
+	// minInterval and maxInterval limit the interval between two examinations of a
+	// process. maxIntervalNIXL applies to a process that has libnixl.so mapped, because
+	// it is likely to create a ring.
+	minInterval, maxInterval, maxIntervalNIXL = time.Second, time.Minute, 5 * time.Second
+	// execInterval is the interval between checks for an exec in processes that are
+	// older than youngAge. Younger processes are checked by each scan.
+	execInterval, youngAge = 15 * time.Second, time.Minute
+	// mappingRate limits the bytes of mappings that are read per second. Reading
+	// mappings is by far the most expensive part of a scan; at 5 ns/byte, the limit is
 	// 0.07% of a core. mappingBurst is enough for the first examinations on a large
 	// host.
 	mappingRate, mappingBurst = 128 << 10, 256 << 20
-	// maxUnchanged limits how often in a row the mappings of a process are taken for
-	// unchanged because their size is.
+	// maxUnchanged limits how often in a row the mappings of a process aren't read
+	// because their total size is unchanged.
 	maxUnchanged = 30
-	// maxDirs limits Dirs and Stores. maxCandidates limits the files that are
-	// looked at because they may be rings.
+	// maxDirs limits Dirs and Stores. maxCandidates limits the mapped files that are
+	// checked for being rings.
 	maxDirs, maxCandidates = 16, 64
 )
 
-// errHangs is an examination that has taken too long.
-var errHangs = errors.New("their memory or their file system doesn't answer")
+// errHangs means that an examination took too long.
+var errHangs = errors.New("reading their memory or their file system takes too long")
 
-// addDir adds a directory to a list, unless the list has it or is full.
+// addDir adds a directory to a list, unless the list contains it or is full.
 func addDir(list []string, dir string) []string {
 	if len(list) == maxDirs || slices.Contains(list, dir) {
 		return list

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// of returns the process with a PID among some.
-func of(list []Process, pid int) *Process {
+// withPID returns the process with a PID, or nil.
+func withPID(list []Process, pid int) *Process {
 	i := slices.IndexFunc(list, func(p Process) bool { return p.PID == pid })
 	if i < 0 {
 		return nil
@@ -25,18 +25,18 @@ func of(list []Process, pid int) *Process {
 	return &list[i]
 }
 
-// scanReal looks at the real processes of this machine. Those of other users may
-// not be visible.
+// scanReal scans the processes of this machine. Processes of other users may be
+// inaccessible.
 func scanReal(t *testing.T, s *Scanner, now time.Time) []Process {
 	t.Helper()
-	list, err := settled(s, now)
+	list, err := scanUntilDone(s, now)
 	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		t.Error(err)
 	}
 	return list
 }
 
-func TestRealProcesses(t *testing.T) {
+func TestRealAgentsAreFound(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -46,9 +46,9 @@ func TestRealProcesses(t *testing.T) {
 	neither := child(t, "agent", "NIXL_TELEMETRY_ENABLE=n")
 	list := scanReal(t, New(Config{Env: []string{"LOCAL_RANK"}}), time.Now())
 	for _, pid := range []int{byEnv, byRing} {
-		p := of(list, pid)
+		p := withPID(list, pid)
 		if p == nil {
-			t.Errorf("process %d isn't found", pid)
+			t.Errorf("process %d wasn't found", pid)
 			continue
 		}
 		if !slices.Equal(p.Dirs, []string{dir}) || p.Executable != filepath.Base(os.Args[0]) || p.NSPID == 0 || p.Start == 0 || p.MountNS == "" {
@@ -66,39 +66,39 @@ func TestRealProcesses(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if p := of(list, byEnv); p != nil && (p.Env["LOCAL_RANK"] != "5" || len(p.Env) != 3) {
+	if p := withPID(list, byEnv); p != nil && (p.Env["LOCAL_RANK"] != "5" || len(p.Env) != 3) {
 		t.Errorf("variables are %v", p.Env)
 	}
-	if of(list, neither) != nil || of(list, os.Getpid()) != nil {
-		t.Error("a process that is no agent is found")
+	if withPID(list, neither) != nil || withPID(list, os.Getpid()) != nil {
+		t.Error("a process that isn't an agent was found")
 	}
 }
 
-// A shell that runs for a while is replaced by an agent.
-func TestRealExec(t *testing.T) {
+// A shell executes an agent.
+func TestRealExecIsDetected(t *testing.T) {
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "/bin/sh", "-c",
 		`echo ready; read line; export NIXL_TELEMETRY_ENABLE=y; exec "$0"`, os.Args[0])
 	cmd.Env = []string{childVariable + "=agent"}
 	p := start(t, cmd)
 	s, now := New(Config{}), time.Now()
-	if of(scanReal(t, s, now), p.pid) != nil {
-		t.Error("a shell is found")
+	if withPID(scanReal(t, s, now), p.pid) != nil {
+		t.Error("the shell was found")
 	}
 	p.next()
-	if of(scanReal(t, s, now.Add(time.Second)), p.pid) == nil {
-		t.Error("what the shell became isn't found")
+	if withPID(scanReal(t, s, now.Add(time.Second)), p.pid) == nil {
+		t.Error("the agent wasn't found")
 	}
 }
 
-// A user without privileges finds their own processes, and is told that there are
-// others.
-func TestRealProcessesOfOtherUsers(t *testing.T) {
+// The child scans as an unprivileged user.
+func TestMissingPermissionIsReported(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to become another user")
 	}
 	child(t, "agent", "NIXL_TELEMETRY_ENABLE=y")
 	const nobody = 65534
-	// The directory of this program may be closed to others. This link isn't.
+	// Another user may have no access to the directory of the test binary, but can
+	// execute it through this link.
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
 	cmd.Env = []string{childVariable + "=scan", "NIXL_TELEMETRY_ENABLE=y"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}

@@ -19,16 +19,15 @@ import (
 	"time"
 )
 
-// Scanner finds the processes of NIXL agents. It must not be used by several
-// goroutines at the same time, apart from Examine.
+// Scanner finds the processes of NIXL agents. Only Examine is safe for concurrent use.
 type Scanner struct {
 	cfg    Config
-	wanted map[string]bool // variables that are kept
+	wanted map[string]bool // names of the variables to keep
 
 	records   map[int]*record // by PID
-	hanging   []*examination  // have taken too long, and haven't returned
-	last      time.Time       // of the last scan
-	allowance int             // bytes of mappings that may be read
+	hanging   []*examination  // examinations that exceeded examineTimeout and are still running
+	last      time.Time       // time of the last scan
+	allowance int             // bytes of mappings that may be read now
 	scans     int
 
 	entries []entry
@@ -36,27 +35,27 @@ type Scanner struct {
 	link    [4 << 10]byte
 }
 
-// record is what is known of a process, or of one that had its PID before.
+// record describes a process. The PID may belong to another process now.
 type record struct {
 	entry
-	scan    int       // the last one that has listed it
-	exe     string    // as the exe link has it; "" if there is none, or it is hidden
+	scan    int       // the last scan that has listed the process
+	exe     string    // target of the exe link; "" if there is none, or it is hidden
 	hidden  bool      // the exe link can't be read
-	since   time.Time // when exe was read first
-	checked time.Time // when it was read last
+	since   time.Time // when exe was first read
+	checked time.Time // when exe was last read
 
 	pod, container string
 	process        Process
-	uses           bool // NIXL
-	waits          bool // as answer has it
+	usesNIXL       bool
+	awaitsRing     bool // see result
 	intact         bool // the environment is known
 	denied         bool // the environment or the mappings can't be read
 	mapped         mapped
-	unchanged      int // how often in a row the mappings weren't read, as their size was the same
+	unchanged      int // how often in a row the mappings weren't read; see maxUnchanged
 
-	due     time.Time     // when its mappings are read
-	wait    time.Duration // until they are read again
-	hanging *examination  // has taken too long; nil if none has
+	due     time.Time     // next reading of the mappings
+	wait    time.Duration // interval until the reading after that
+	hanging *examination  // nil if none is hanging
 }
 
 // New returns a Scanner. It reads nothing before Scan.
@@ -68,20 +67,20 @@ func New(cfg Config) *Scanner {
 	}
 }
 
-// Scan returns all processes that use NIXL now, by PID. An error doesn't mean that
-// there are none: it wraps [fs.ErrPermission] if processes can't be examined because
-// this one lacks capabilities.
+// Scan returns all processes that use NIXL, ordered by PID. If some processes can't be
+// examined, it returns the others and an error. The error wraps [fs.ErrPermission] if
+// this process lacks capabilities.
 //
-// It takes milliseconds, but up to a second for each process that hangs, once.
+// A scan takes milliseconds. A process that hangs delays one scan by up to a second.
 func (s *Scanner) Scan(now time.Time) ([]Process, error) {
 	s.refill(now)
 	var err error
 	if s.entries, err = list(s.cfg.Proc, s.listing[:], s.entries[:0]); err != nil {
 		return nil, fmt.Errorf("find processes: %w", err)
 	}
-	s.collect()
+	s.applyFinished()
 	link, _ := os.Readlink(filepath.Join(s.cfg.Proc, "self"))
-	self, _ := strconv.Atoi(link) // it has rings mapped, but is no agent
+	self, _ := strconv.Atoi(link) // this process has rings mapped, but isn't an agent
 	s.scans++
 	for _, e := range s.entries {
 		if e.pid != self {
@@ -90,10 +89,10 @@ func (s *Scanner) Scan(now time.Time) ([]Process, error) {
 	}
 	maps.DeleteFunc(s.records, func(_ int, r *record) bool { return r.scan != s.scans })
 	s.readMappings(now)
-	return s.found(), s.problems()
+	return s.found(), s.scanError()
 }
 
-// refill grants the time since the last scan its share of reading.
+// refill adds mappingRate for the time since the last scan to the allowance.
 func (s *Scanner) refill(now time.Time) {
 	if elapsed := now.Sub(s.last); !s.last.IsZero() && elapsed > 0 {
 		granted := min(elapsed.Seconds()*mappingRate, mappingBurst)
@@ -102,21 +101,20 @@ func (s *Scanner) refill(now time.Time) {
 	s.last = now
 }
 
-// visit examines a process in the listing if it is new, or runs another program
-// than before.
+// visit examines a listed process if it is new or has executed another program.
 func (s *Scanner) visit(e entry, now time.Time) {
 	r := s.records[e.pid]
-	if r != nil && r.inode != e.inode && !s.lives(r) {
+	if r != nil && r.inode != e.inode && !s.sameProcess(r) {
 		r = nil
 	}
 	if r != nil {
 		r.inode, r.scan = e.inode, s.scans
-		if now.Sub(r.since) > youth && now.Sub(r.checked) < execInterval {
+		if now.Sub(r.since) > youngAge && now.Sub(r.checked) < execInterval {
 			return
 		}
 		r.checked = now
 	}
-	// Tasks of the kernel and processes that have exited have no program.
+	// Kernel threads and zombies have no program.
 	n, err := syscall.Readlink(s.cfg.Proc+"/"+strconv.Itoa(e.pid)+"/exe", s.link[:])
 	exe, hidden := s.link[:max(n, 0)], errors.Is(err, fs.ErrPermission)
 	if r != nil && r.exe == string(exe) && r.hidden == hidden {
@@ -124,7 +122,7 @@ func (s *Scanner) visit(e entry, now time.Time) {
 	}
 	r = &record{
 		entry: e, scan: s.scans, exe: string(exe), hidden: hidden,
-		since: now, checked: now, due: now, wait: firstWait,
+		since: now, checked: now, due: now, wait: minInterval,
 	}
 	s.records[e.pid] = r
 	if r.exe != "" && s.examine(r, "") != nil {
@@ -132,14 +130,14 @@ func (s *Scanner) visit(e entry, now time.Time) {
 	}
 }
 
-// lives reports whether the process that a record is of still has its PID.
-func (s *Scanner) lives(r *record) bool {
+// sameProcess reports whether the PID of a record still belongs to the same process.
+func (s *Scanner) sameProcess(r *record) bool {
 	stat, err := readStat(filepath.Join(s.cfg.Proc, strconv.Itoa(r.pid)))
 	return err == nil && stat.Start == r.process.Start
 }
 
-// readMappings examines processes that are due, those that have waited longest
-// first, as long as the allowance lasts.
+// readMappings examines the processes that are due, in the order of their due times,
+// until the allowance is used up.
 func (s *Scanner) readMappings(now time.Time) {
 	var due []*record
 	for _, r := range s.records {
@@ -152,9 +150,9 @@ func (s *Scanner) readMappings(now time.Time) {
 		if s.allowance <= 0 {
 			return
 		}
-		limit := lastWait
-		if r.waits {
-			limit = lastWaitNIXL
+		limit := maxInterval
+		if r.awaitsRing {
+			limit = maxIntervalNIXL
 		}
 		r.due, r.wait = now.Add(min(r.wait, limit)), min(2*r.wait, limit)
 		size, err := s.size(r.pid)
@@ -172,7 +170,7 @@ func (s *Scanner) readMappings(now time.Time) {
 	}
 }
 
-// size returns the size of all mappings of a process as its statm file has it.
+// size returns the total size of a process's mappings, as in /proc/PID/statm.
 func (s *Scanner) size(pid int) (string, error) {
 	f, err := os.Open(s.cfg.Proc + "/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
@@ -192,7 +190,7 @@ func (s *Scanner) size(pid int) (string, error) {
 func (s *Scanner) found() []Process {
 	list := make([]Process, 0, 16)
 	for _, r := range s.records {
-		if r.uses {
+		if r.usesNIXL {
 			list = append(list, r.process)
 		}
 	}
@@ -200,8 +198,8 @@ func (s *Scanner) found() []Process {
 	return list
 }
 
-// problems returns an error about processes that couldn't be examined.
-func (s *Scanner) problems() error {
+// scanError returns an error if processes couldn't be examined.
+func (s *Scanner) scanError() error {
 	denied := 0
 	for _, r := range s.records {
 		if r.denied || r.hidden {
@@ -214,13 +212,13 @@ func (s *Scanner) problems() error {
 			denied, len(s.entries), fs.ErrPermission))
 	}
 	if n := len(s.hanging); n > 0 {
-		errs = append(errs, fmt.Errorf("%d processes can't be examined, such as %d: %w", n, s.hanging[0].pid, errHangs))
+		errs = append(errs, fmt.Errorf("%d processes can't be examined, such as process %d: %w", n, s.hanging[0].pid, errHangs))
 	}
 	return errors.Join(errs...)
 }
 
-// isPrivileged reports whether this process may examine all others. A few protect
-// themselves even from one that may.
+// isPrivileged reports whether this process has the capabilities to examine all others.
+// Some processes can't be examined even with these.
 func isPrivileged() bool {
 	b, err := os.ReadFile("/proc/self/status")
 	return err == nil && privileged(b)

@@ -4,6 +4,8 @@
 package process
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,13 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAgentIsFoundByItsEnvironment(t *testing.T) {
+func TestAgentIsFoundByEnvironment(t *testing.T) {
 	h := newHost(t)
-	h.set(task{
+	h.setProcess(task{
 		pid: 100, start: 4711, name: "a) (b", exe: "/opt/venv/bin/python3.12 (deleted)", cgroup: inAPod,
 		environ: enabled + "PASSWORD=secret\x00LOCAL_RANK=3\x00OTEL_SERVICE_NAME=decode\x00OTEL_RESOURCE_ATTRIBUTES=a=b\x00",
 	})
-	h.set(task{pid: 101})
+	h.setProcess(task{pid: 101})
 	s := New(Config{Proc: h.proc, Env: []string{"LOCAL_RANK"}})
 	want := []Process{{
 		PID: 100, Start: 4711, NSPID: 7, Executable: "python3.12",
@@ -38,7 +40,7 @@ func TestAgentIsFoundByItsEnvironment(t *testing.T) {
 	}
 }
 
-func TestDirectoriesThatVariablesName(t *testing.T) {
+func TestDirectoriesComeFromEnvironment(t *testing.T) {
 	for _, tt := range []struct {
 		name, environ string
 		dirs, stores  []string
@@ -52,7 +54,7 @@ func TestDirectoriesThatVariablesName(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHost(t)
-			h.set(task{pid: 100, environ: tt.environ, cwd: filepath.Join(h.root, "work")})
+			h.setProcess(task{pid: 100, environ: tt.environ, cwd: filepath.Join(h.root, "work")})
 			var dirs, stores []string
 			found := h.scan(New(Config{Proc: h.proc}), 0)
 			for _, p := range found {
@@ -65,17 +67,16 @@ func TestDirectoriesThatVariablesName(t *testing.T) {
 	}
 }
 
-// Where the working directory isn't below the root, nothing is known.
-func TestWorkingDirectoryOutsideOfTheRoot(t *testing.T) {
+func TestRelativeDirectoryOutsideRootIsIgnored(t *testing.T) {
 	h := newHost(t)
-	h.set(task{pid: 100, environ: "NIXL_TELEMETRY_ENABLE=1\x00NIXL_TELEMETRY_DIR=rings\x00", cwd: h.root + "-other"})
+	h.setProcess(task{pid: 100, environ: "NIXL_TELEMETRY_ENABLE=1\x00NIXL_TELEMETRY_DIR=rings\x00", cwd: h.root + "-other"})
 	if found := h.scan(New(Config{Proc: h.proc}), 0); len(found) != 0 {
-		t.Errorf("%+v", found)
+		t.Errorf("found = %+v", found)
 	}
 }
 
-// Python adds variables to os.environ that the kernel doesn't know.
-func TestAgentIsFoundByWhatItMaps(t *testing.T) {
+// The kernel doesn't know variables that Python adds to os.environ.
+func TestAgentIsFoundByMappings(t *testing.T) {
 	const library = "7f1e4a228000-7f1e4a3bd000 r-xp 00028000 fe:00 5678 /opt/venv/lib/libnixl-6a1b.so.1\n"
 	for _, tt := range []struct {
 		name         string
@@ -98,10 +99,10 @@ func TestAgentIsFoundByWhatItMaps(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHost(t)
-			h.set(task{pid: 100, maps: tt.maps(h)})
+			h.setProcess(task{pid: 100, maps: tt.maps(h)})
 			found := h.scan(New(Config{Proc: h.proc}), 0)
 			if len(found) > 0 != tt.found {
-				t.Fatalf("%+v", found)
+				t.Fatalf("found = %+v", found)
 			}
 			for _, p := range found {
 				if !slices.Equal(p.Dirs, tt.dirs) || !slices.Equal(p.Stores, tt.stores) || p.Executable != "python3" {
@@ -112,24 +113,22 @@ func TestAgentIsFoundByWhatItMaps(t *testing.T) {
 	}
 }
 
-// What a process maps is added to what its variables say.
-func TestRingInAnotherDirectoryThanTheEnvironmentHas(t *testing.T) {
+func TestDirectoriesOfMappingsAreAddedToEnvironment(t *testing.T) {
 	h := newHost(t)
 	p := task{pid: 100, environ: enabled}
-	h.set(p)
+	h.setProcess(p)
 	s := New(Config{Proc: h.proc})
 	h.scan(s, 0)
 	p.maps = h.ring("/run/nixl/agent") + h.ring("/run/nixl/group/agent")
-	h.set(p)
+	h.setProcess(p)
 	found := h.scan(s, time.Minute)
 	if len(found) != 1 || !slices.Equal(found[0].Dirs, []string{"/run/nixl", "/run/nixl/group"}) {
-		t.Errorf("%+v", found)
+		t.Errorf("found = %+v", found)
 	}
 }
 
-// The intervals grow while nothing is found, and stay short where libnixl.so says
-// that a ring is likely.
-func TestIntervals(t *testing.T) {
+// If libnixl.so is mapped, a ring is likely, so the intervals stay short.
+func TestScanIntervalsGrowUnlessNIXLIsMapped(t *testing.T) {
 	const library = "7f1e4a228000-7f1e4a3bd000 r-xp 00028000 fe:00 5678 /opt/libnixl.so\n"
 	for name, tt := range map[string]struct {
 		maps       string
@@ -142,7 +141,7 @@ func TestIntervals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
 			p := task{pid: 100, maps: tt.maps}
-			h.set(p)
+			h.setProcess(p)
 			s := New(Config{Proc: h.proc})
 			for h.scan(s, 0); tt.runs > 0; tt.runs -= time.Second {
 				h.scan(s, time.Second)
@@ -151,19 +150,19 @@ func TestIntervals(t *testing.T) {
 				t.Errorf("due in %v", due.Sub(h.now))
 			}
 			p.maps += h.ring("/run/agent")
-			h.set(p)
+			h.setProcess(p)
 			h.scan(s, tt.wait)
 			if found := h.scan(s, 0); len(found) == 0 || len(found[0].Dirs) == 0 {
 				t.Errorf("not found after %v", tt.wait)
 			}
 			if wait := s.records[100].wait; tt.wait == time.Minute && wait != tt.wait {
-				t.Errorf("the next one is after %v", wait)
+				t.Errorf("the interval is %v, want %v", wait, tt.wait)
 			}
 		})
 	}
 }
 
-func TestExecIsNoticed(t *testing.T) {
+func TestExecIsDetected(t *testing.T) {
 	for name, tt := range map[string]struct{ age, within time.Duration }{
 		"young": {30 * time.Second, time.Second},
 		"old":   {time.Hour, 15 * time.Second},
@@ -171,46 +170,45 @@ func TestExecIsNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
 			p := task{pid: 100, exe: "/bin/bash"}
-			h.set(p)
+			h.setProcess(p)
 			s := New(Config{Proc: h.proc})
 			for ; tt.age > 0; tt.age -= time.Second {
 				h.scan(s, time.Second)
 			}
 			p.exe, p.environ = "/usr/bin/python3", enabled
-			h.set(p)
+			h.setProcess(p)
 			if found := h.scan(s, tt.within); len(found) != 1 || found[0].Executable != "python3" {
-				t.Fatalf("%+v", found)
+				t.Fatalf("found = %+v", found)
 			}
 			p.exe, p.environ = "/bin/sleep", ""
-			h.set(p)
+			h.setProcess(p)
 			if found := h.scan(s, time.Second); len(found) != 0 {
-				t.Errorf("%+v", found)
+				t.Errorf("found = %+v", found)
 			}
 		})
 	}
 }
 
-// A program that replaces itself with itself is noticed when it is examined again.
-func TestExecOfTheSameProgram(t *testing.T) {
+// The exe link doesn't change, so only the next examination detects this.
+func TestExecOfSameProgramIsDetected(t *testing.T) {
 	h := newHost(t)
 	p := task{pid: 100}
-	h.set(p)
+	h.setProcess(p)
 	s := New(Config{Proc: h.proc})
 	h.scan(s, 0)
-	p.environ, p.maps = enabled, "\n" // whose size differs
-	h.set(p)
+	p.environ, p.maps = enabled, "\n" // changes the size of the mappings
+	h.setProcess(p)
 	if found := h.scan(s, time.Second); len(found) != 1 {
-		t.Errorf("%+v", found)
+		t.Errorf("found = %+v", found)
 	}
 }
 
-// Mappings aren't read while their size stays the same, but not for ever: a ring
-// may take the place of another.
-func TestMappingsOfTheSameSize(t *testing.T) {
+// They are read occasionally, because a ring may replace another one.
+func TestMappingsOfSameSizeAreReadRarely(t *testing.T) {
 	h := newHost(t)
 	first, second := h.ring("/a/agent"), h.ring("/b/agent")
 	p := task{pid: 100, maps: first}
-	h.set(p)
+	h.setProcess(p)
 	s := New(Config{Proc: h.proc})
 	h.scan(s, 0)
 	left := s.allowance
@@ -221,14 +219,13 @@ func TestMappingsOfTheSameSize(t *testing.T) {
 		t.Errorf("%d bytes were read", left-s.allowance)
 	}
 	p.maps = second
-	h.set(p)
+	h.setProcess(p)
 	if found := h.scan(s, time.Minute); len(found) != 1 || !slices.Equal(found[0].Dirs, []string{"/b"}) {
-		t.Errorf("%+v", found)
+		t.Errorf("found = %+v", found)
 	}
 }
 
-// A file that is mapped may become a ring a moment later.
-func TestMappedFileBecomesARing(t *testing.T) {
+func TestMappedFileThatBecomesARingIsFound(t *testing.T) {
 	h := newHost(t)
 	maps := h.ring("/run/agent")
 	path := filepath.Join(h.root, "run/agent")
@@ -237,75 +234,74 @@ func TestMappedFileBecomesARing(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.write(path, string(make([]byte, len(ring))))
-	h.set(task{pid: 100, maps: maps})
+	h.setProcess(task{pid: 100, maps: maps})
 	s := New(Config{Proc: h.proc})
 	if found := h.scan(s, 0); len(found) != 0 {
-		t.Errorf("%+v", found)
+		t.Errorf("found = %+v", found)
 	}
 	h.write(path, string(ring))
 	if found := h.scan(s, time.Second); len(found) != 1 {
-		t.Errorf("%+v", found)
+		t.Errorf("found = %+v", found)
 	}
 }
 
-func TestExitIsNoticed(t *testing.T) {
+func TestExitIsDetected(t *testing.T) {
 	h := newHost(t)
-	h.set(task{pid: 100, environ: enabled})
-	h.set(task{pid: 200, environ: enabled})
+	h.setProcess(task{pid: 100, environ: enabled})
+	h.setProcess(task{pid: 200, environ: enabled})
 	s := New(Config{Proc: h.proc})
 	if got := h.pids(s, 0); !slices.Equal(got, []int{100, 200}) {
-		t.Fatal(got)
+		t.Fatalf("PIDs = %v", got)
 	}
 	h.exit(100)
 	if err := os.Remove(h.path(200, "exe")); err != nil { // a zombie has no program
 		t.Fatal(err)
 	}
 	if got := h.pids(s, time.Second); len(got) != 0 {
-		t.Error(got)
+		t.Errorf("PIDs = %v", got)
 	}
 }
 
-func TestReusedPID(t *testing.T) {
+func TestReusedPIDIsExaminedAgain(t *testing.T) {
 	h := newHost(t)
-	h.set(task{pid: 100, start: 1, environ: enabled})
+	h.setProcess(task{pid: 100, start: 1, environ: enabled})
 	s := New(Config{Proc: h.proc})
 	h.scan(s, 0)
 	h.exit(100)
-	h.set(task{pid: 100, start: 2, environ: enabled, cgroup: inAPod})
+	h.setProcess(task{pid: 100, start: 2, environ: enabled, cgroup: inAPod})
 	found := h.scan(s, time.Second)
 	if len(found) != 1 || found[0].Start != 2 || found[0].Pod == "" {
-		t.Errorf("%+v", found)
+		t.Errorf("found = %+v", found)
 	}
 	h.exit(100)
-	h.set(task{pid: 100, start: 3})
+	h.setProcess(task{pid: 100, start: 3})
 	if found := h.scan(s, time.Second); len(found) != 0 {
-		t.Errorf("%+v", found)
+		t.Errorf("found = %+v", found)
 	}
 }
 
-// The kernel gives the directory of a process another inode when it has forgotten
-// the first one.
-func TestInodeOfAProcessChanges(t *testing.T) {
+// The inode of a process's directory changes when the kernel reclaims memory.
+func TestChangedInodeCausesNoExamination(t *testing.T) {
 	h := newHost(t)
 	p := task{pid: 100, environ: enabled}
-	h.set(p)
+	h.setProcess(p)
 	s := New(Config{Proc: h.proc})
 	h.scan(s, 0)
 	h.exit(100)
-	p.environ = strings.Repeat("\x00", 100) // it isn't examined, or nothing would be found
-	h.set(p)
+	p.environ = strings.Repeat("\x00", 100) // another examination would not find an agent
+	h.setProcess(p)
 	if got := h.pids(s, 0); !slices.Equal(got, []int{100}) {
-		t.Error(got)
+		t.Errorf("PIDs = %v", got)
 	}
 }
 
-// A process may exit at any time, so that any of its files is missing.
-func TestProcessExitsWhileItIsExamined(t *testing.T) {
+// After an exit, any file of the process may be missing.
+func TestProcessThatExitsDuringExaminationIsSkipped(t *testing.T) {
 	for _, name := range []string{"stat", "statm", "status", "environ", "maps", "cgroup", "exe", "root", "ns/mnt"} {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
 			h := newHost(t)
 			for pid := 100; pid < 103; pid++ {
-				h.set(task{pid: pid, environ: enabled})
+				h.setProcess(task{pid: pid, environ: enabled})
 			}
 			if err := os.Remove(h.path(101, name)); err != nil {
 				t.Fatal(err)
@@ -313,27 +309,28 @@ func TestProcessExitsWhileItIsExamined(t *testing.T) {
 			s := New(Config{Proc: h.proc})
 			for range 3 {
 				if got := h.pids(s, time.Second); !slices.Equal(got, []int{100, 102}) {
-					t.Error(got)
+					t.Errorf("PIDs = %v", got)
 				}
 			}
 		})
 	}
 }
 
-// Programs that set their title overwrite their environment.
-func TestOverwrittenEnvironment(t *testing.T) {
+// Programs that set their title overwrite their environment. The fallbacks are an earlier
+// examination and the ancestors.
+func TestOverwrittenEnvironmentHasFallbacks(t *testing.T) {
 	const overwritten = "EngineCore\x00\x00\x00\x00"
-	t.Run("later", func(t *testing.T) {
+	t.Run("its own, read earlier", func(t *testing.T) {
 		h := newHost(t)
 		p := task{pid: 100, environ: enabled}
-		h.set(p)
+		h.setProcess(p)
 		s := New(Config{Proc: h.proc})
 		h.scan(s, 0)
 		p.environ = overwritten
-		h.set(p)
+		h.setProcess(p)
 		for range 3 {
 			if found := h.scan(s, time.Minute); len(found) != 1 || found[0].Env["NIXL_TELEMETRY_ENABLE"] != "y" {
-				t.Errorf("%+v", found)
+				t.Errorf("found = %+v", found)
 			}
 		}
 	})
@@ -341,52 +338,52 @@ func TestOverwrittenEnvironment(t *testing.T) {
 		tasks []task
 		found bool
 	}{
-		"parent's":             {[]task{{pid: 10, environ: enabled}}, true},
-		"grandparent's":        {[]task{{pid: 10, parent: 5, environ: overwritten}, {pid: 5, environ: enabled}}, true},
-		"another container's":  {[]task{{pid: 10, environ: enabled, namespace: "mnt:[1]"}}, false},
-		"parent has none":      {[]task{{pid: 10, parent: 5, environ: "A=B\x00"}, {pid: 5, environ: enabled}}, false},
-		"parent has exited":    {nil, false},
-		"parent is its parent": {[]task{{pid: 10, parent: 10, environ: overwritten}}, false},
+		"parent's":                     {[]task{{pid: 10, environ: enabled}}, true},
+		"grandparent's":                {[]task{{pid: 10, parent: 5, environ: overwritten}, {pid: 5, environ: enabled}}, true},
+		"another container's":          {[]task{{pid: 10, environ: enabled, namespace: "mnt:[1]"}}, false},
+		"parent has no NIXL variables": {[]task{{pid: 10, parent: 5, environ: "A=B\x00"}, {pid: 5, environ: enabled}}, false},
+		"parent has exited":            {nil, false},
+		"parent is its own parent":     {[]task{{pid: 10, parent: 10, environ: overwritten}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
-			h.set(task{pid: 100, parent: 10, environ: overwritten})
+			h.setProcess(task{pid: 100, parent: 10, environ: overwritten})
 			for _, p := range tt.tasks {
-				h.set(p)
+				h.setProcess(p)
 			}
 			if got := h.pids(New(Config{Proc: h.proc}), 0); slices.Contains(got, 100) != tt.found {
-				t.Error(got)
+				t.Errorf("PIDs = %v", got)
 			}
 		})
 	}
 }
 
-// The Collector has rings mapped, too.
-func TestOwnProcessIsNoAgent(t *testing.T) {
+// The Collector also has rings mapped.
+func TestOwnProcessIsSkipped(t *testing.T) {
 	h := newHost(t)
-	h.set(task{pid: 100, environ: enabled})
-	h.set(task{pid: 200, environ: enabled})
+	h.setProcess(task{pid: 100, environ: enabled})
+	h.setProcess(task{pid: 200, environ: enabled})
 	h.link("100", filepath.Join(h.proc, "self"))
 	if got := h.pids(New(Config{Proc: h.proc}), 0); !slices.Equal(got, []int{200}) {
-		t.Error(got)
+		t.Errorf("PIDs = %v", got)
 	}
 }
 
-func TestFilesOfProcThatAreNoProcesses(t *testing.T) {
+func TestOtherFilesInProcAreSkipped(t *testing.T) {
 	h := newHost(t)
 	h.write(filepath.Join(h.proc, "meminfo"), "")
 	for _, name := range []string{"sys", "1x", "0", "99999999999999999999"} {
 		h.mkdir(filepath.Join(h.proc, name))
 		h.link("/bin/cat", filepath.Join(h.proc, name, "exe"))
 	}
-	h.set(task{pid: 100, environ: enabled})
+	h.setProcess(task{pid: 100, environ: enabled})
 	if got := h.pids(New(Config{Proc: h.proc}), 0); !slices.Equal(got, []int{100}) {
-		t.Error(got)
+		t.Errorf("PIDs = %v", got)
 	}
 }
 
-func TestProcThatIsMissing(t *testing.T) {
-	if found, err := New(Config{Proc: filepath.Join(t.TempDir(), "none")}).Scan(time.Now()); !os.IsNotExist(err) && err == nil {
-		t.Errorf("%v, %v", found, err)
+func TestScanFailsWithoutProc(t *testing.T) {
+	if found, err := New(Config{Proc: filepath.Join(t.TempDir(), "none")}).Scan(time.Now()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("found = %v, error = %v", found, err)
 	}
 }

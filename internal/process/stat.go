@@ -8,14 +8,14 @@ import (
 	"strconv"
 )
 
-// Stat is what /proc/PID/stat says about a process.
+// Stat contains fields of /proc/PID/stat.
 type Stat struct {
-	Parent int    // its parent's PID
-	Start  uint64 // when it started, in clock ticks since boot
+	Parent int    // PID of the parent
+	Start  uint64 // start time, in clock ticks since boot
 }
 
-// The fields of /proc/PID/stat are numbered from 1 by proc(5). The first two are
-// the PID and, in parentheses, a name that may contain anything.
+// proc(5) numbers the fields of /proc/PID/stat from 1. The first two are the PID and, in
+// parentheses, a name that may contain any characters.
 const (
 	fieldParent = 4
 	fieldStart  = 22
@@ -35,8 +35,8 @@ func ParseStat(b []byte) (s Stat, ok bool) {
 	return Stat{Parent: parent, Start: start}, err == nil
 }
 
-// nsPID returns the PID of a process in its own namespace from the contents of
-// /proc/PID/status, or 0.
+// nsPID returns the PID of a process in its own PID namespace, from the contents of
+// /proc/PID/status. It returns 0 if that is unknown.
 func nsPID(status []byte) int {
 	list := statusField(status, "NSpid:")
 	if len(list) == 0 {
@@ -49,14 +49,14 @@ func nsPID(status []byte) int {
 	return pid
 }
 
-// The numbers of capabilities(7).
+// Numbers of capabilities; see capabilities(7).
 const (
 	capDACOverride = 1
 	capSysPtrace   = 19
 )
 
-// privileged reports whether a process may examine all others, from the contents of
-// its /proc/PID/status.
+// privileged reports whether a process has the capabilities to examine all others, from
+// the contents of its /proc/PID/status.
 func privileged(status []byte) bool {
 	list := statusField(status, "CapEff:")
 	if len(list) == 0 {
@@ -67,7 +67,7 @@ func privileged(status []byte) bool {
 	return err == nil && has&needed == needed
 }
 
-// statusField returns the values of a line.
+// statusField returns the values of a field of /proc/PID/status.
 func statusField(status []byte, name string) [][]byte {
 	for line := range bytes.Lines(status) {
 		if list, ok := bytes.CutPrefix(line, []byte(name)); ok {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestStatOfAProcessWithAnyName(t *testing.T) {
+func TestParseStatAcceptsAnyProcessName(t *testing.T) {
 	const rest = " S 17 100 100 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 8192 100 18446744073709551615 1 1\n"
 	for _, name := range []string{"cat", "a b", ") (", "a) S 1 (b", ")", "((", "tab\tand\nnewline", ""} {
 		s, ok := ParseStat([]byte("100 (" + name + ")" + rest))
@@ -26,7 +26,7 @@ func TestStatOfAProcessWithAnyName(t *testing.T) {
 	}
 }
 
-func TestPIDInItsNamespace(t *testing.T) {
+func TestNSPIDReturnsInnermostPID(t *testing.T) {
 	for status, want := range map[string]int{
 		"Name:\tcat\nNSpid:\t4711\t1\nNSpgid:\t1\n": 1,
 		"NSpid:\t4711\t17\t3\n":                     3,
@@ -41,7 +41,7 @@ func TestPIDInItsNamespace(t *testing.T) {
 	}
 }
 
-func TestCapabilities(t *testing.T) {
+func TestPrivilegedRequiresBothCapabilities(t *testing.T) {
 	for status, want := range map[string]bool{
 		"CapPrm:\t0000000000000000\nCapEff:\t000001fffeffffff\n": true,
 		"CapEff:\t0000000000080002\n":                            true,

@@ -1,8 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package processtest gives tests a proc file system that lists processes that don't
-// exist. Their root is the root of the test.
+// Package processtest provides tests with a proc file system of simulated processes. All
+// of them have the root directory of the test process.
 package processtest
 
 import (
@@ -17,22 +17,22 @@ import (
 
 // Host is a proc file system.
 type Host struct {
-	Proc string // where it is
+	Proc string // path of the proc file system
 
 	tb testing.TB
 }
 
-// Process is a process. Only PID has to be set.
+// Process is a simulated process. Only PID is required.
 type Process struct {
 	PID, NSPID int
-	Namespace  string   // link target of ns/mnt
-	Executable string   // path; that of Python if empty
+	Namespace  string   // target of the ns/mnt link
+	Executable string   // path; /usr/bin/python3 if empty
 	Cgroup     string   // path
 	Env        []string // NAME=value
-	Maps       string   // path of a file that it has mapped for writing
+	Maps       string   // path of a file that is mapped for writing
 }
 
-// New returns a host whose one process is the init process.
+// New returns a Host with only an init process.
 func New(tb testing.TB) *Host {
 	tb.Helper()
 	h := &Host{Proc: tb.TempDir(), tb: tb}

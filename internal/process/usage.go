@@ -12,16 +12,16 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// signs are what the mappings of a process say about its use of NIXL.
-type signs struct {
-	library bool     // libnixl.so, or a library that comes with it
+// usage collects the mappings of a process that are related to NIXL.
+type usage struct {
+	library bool     // libnixl.so or one of its companion libraries is mapped
 	rings   []string // files that may be rings
 	stores  []string // directories of stores
 }
 
-// look looks for signs in a mapping of a process whose root is at a path of its
-// mount namespace.
-func (s *signs) look(m Mapping, root string) {
+// add adds a mapping if it is related to NIXL. root is the path of the process's root in
+// its mount namespace.
+func (s *usage) add(m Mapping, root string) {
 	name := m.Path[bytes.LastIndexByte(m.Path, '/')+1:]
 	switch {
 	case bytes.HasPrefix(name, []byte("libnixl")) && bytes.Contains(name, []byte(".so")):
@@ -38,8 +38,8 @@ func (s *signs) look(m Mapping, root string) {
 	}
 }
 
-// below returns a path relative to a root. The kernel has paths relative to the
-// root of the mount namespace, and a process may have changed its root.
+// below converts a path in the mount namespace to a path in a process's root, which may
+// be different after chroot(2). It reports false if the path is outside the root.
 func below(root, file string) (string, bool) {
 	if root == "/" {
 		return file, true
@@ -51,7 +51,7 @@ func below(root, file string) (string, bool) {
 	return rest, ok && rest[0] == '/'
 }
 
-// ringSizes are the sizes that the mapping of a ring may have.
+// ringSizes are the possible sizes of a ring's mapping.
 var ringSizes = func() map[uint64]bool {
 	page := uint64(os.Getpagesize())
 	sizes := make(map[uint64]bool)
