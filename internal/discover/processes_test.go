@@ -155,11 +155,11 @@ func TestRemovedContainerLeavesNoState(t *testing.T) {
 	}
 	x.host.Exit(11)
 	x.look()
-	gone := await(x.owner, func(drain.Gone) bool { return true })
+	removed := await(x.owner, func(drain.Gone) bool { return true })
 	if n := x.owner.drain()["decode"]; n != 3 {
 		t.Errorf("counted %d events, want 3", n)
 	}
-	x.owner.retire(x.opened()[gone.ID].Path)
+	x.owner.retire(x.opened()[removed.ID].Path)
 	for len(x.watcher.directories(true)) > 0 {
 		x.look()
 	}

@@ -53,7 +53,7 @@ func readStat(pid string) (Stat, error) {
 	if err != nil {
 		return Stat{}, exitedOr(err)
 	}
-	defer syscall.Close(fd)
+	defer func() { _ = syscall.Close(fd) }()
 	var b [1 << 10]byte
 	n, err := syscall.Read(fd, b[:])
 	if err != nil {

@@ -100,7 +100,7 @@ func (d *Directory) addProcess(a *agent, p *process) {
 }
 
 // countProcess adds a process to its agent's totals. If the checkpoint names the
-// process, p replaces the values from the checkpoint.
+// process, p continues from the values in the checkpoint.
 func (d *Directory) countProcess(a *agent, p *process) {
 	d.markChanged(a)
 	now := d.cfg.Now()

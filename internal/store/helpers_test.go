@@ -161,7 +161,7 @@ func (r *reader) noticesOf(k notice.Kind) (list []notice.Notice) {
 	return list
 }
 
-// work counts n transfers of 10 bytes that take 20 µs, of which posting takes 5 µs.
+// work counts n transfers of 10 bytes that take 20 µs each, including 5 µs for posting.
 func work(w *storetest.Writer, n int) {
 	for range n {
 		w.Transfer(0, 10, 20, 5)

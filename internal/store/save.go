@@ -90,7 +90,7 @@ func (d *Directory) reconcile(a *agent) {
 	}
 	for i := 0; i < len(a.processes); {
 		p := a.processes[i]
-		if p.open != nil || !d.gone(p.file) {
+		if p.open != nil || !d.absent(p.file) {
 			i++
 			continue
 		}

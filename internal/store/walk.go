@@ -70,5 +70,5 @@ func (d *Directory) sweep() {
 	}
 }
 
-// gone reports whether a file doesn't exist.
-func (d *Directory) gone(name string) bool { return d.complete && d.records[name] == nil }
+// absent reports whether a file is known not to exist.
+func (d *Directory) absent(name string) bool { return d.complete && d.records[name] == nil }
