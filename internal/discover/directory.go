@@ -28,7 +28,7 @@ type Directory struct {
 	events    chan fsnotify.Event
 	errors    chan error
 	notifyOff bool // inotify doesn't work, and that was reported
-	repeats   flood
+	limiter   eventLimiter
 
 	worker *Worker
 }

@@ -34,7 +34,7 @@
 //
 // # Reading order
 //
-//   - record.go, rings.go, refuse.go, open.go, check.go, pace.go, probe.go: single
+//   - record.go, rings.go, refuse.go, open.go, check.go, throttle.go, probe.go: single
 //     paths, in whatever directory they are
 //   - config.go, worker.go, walk.go, notify.go, directory.go: one directory
 //   - identify.go, watcher.go, processes.go, stores.go, kubelet.go: directories that

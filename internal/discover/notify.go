@@ -69,12 +69,12 @@ func (d *Directory) event(e fsnotify.Event) (pause time.Duration) {
 	name, err := filepath.Rel(d.cfg.Dir, e.Name)
 	if err != nil || !filepath.IsLocal(name) || !d.cfg.matches(name) ||
 		d.records[e.Name] == nil && len(d.records) >= maxRecords {
-		return d.repeats.add(d.cfg.Now())
+		return d.limiter.add(d.cfg.Now())
 	}
 	if d.change(d.record(name), e.Op.Has(fsnotify.Create|fsnotify.Remove|fsnotify.Rename)) {
 		return 0
 	}
-	return d.repeats.add(d.cfg.Now())
+	return d.limiter.add(d.cfg.Now())
 }
 
 // untilWalk returns the time until the next walk after events were lost. Walks have

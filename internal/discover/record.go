@@ -43,7 +43,7 @@ type record struct {
 
 	cause string // reported last; reset when the path gets a ring or loses its file
 
-	pace
+	throttle
 
 	// exitInfo describes the file when a probe last found that no other process has
 	// it open. An agent that starts later changes the file.

@@ -180,18 +180,18 @@ func TestNoCheckIsScheduledAfterChangesStop(t *testing.T) {
 	}
 }
 
-func TestFloodLimitsEventRate(t *testing.T) {
+func TestEventRateIsLimited(t *testing.T) {
 	now, taken := time.Unix(1_800_000_000, 0), 0
-	var f flood
+	var l eventLimiter
 	for end := now.Add(time.Second); now.Before(end); taken++ {
-		now = now.Add(time.Microsecond + f.add(now))
+		now = now.Add(time.Microsecond + l.add(now))
 	}
 	if limit := maxRepeats * int(time.Second/firstGap+1); taken > limit {
 		t.Errorf("%d events a second, limit is %d", taken, limit)
 	}
 	for range 1000 {
 		now = now.Add(time.Millisecond)
-		if pause := f.add(now); pause > 0 {
+		if pause := l.add(now); pause > 0 {
 			t.Fatalf("1,000 events a second are delayed by %v", pause)
 		}
 	}

@@ -29,8 +29,8 @@ const (
 	startRepeats = 8
 )
 
-// pace limits how often a path that changes is checked.
-type pace struct {
+// throttle limits how often a path that changes is checked.
+type throttle struct {
 	last     time.Time     // the last check
 	gap      time.Duration // minimum time from last to the next check
 	changed  bool          // since last
@@ -39,23 +39,23 @@ type pace struct {
 }
 
 // next returns the time of the next check of a path that has changed.
-func (p *pace) next() time.Time {
-	if p.replaced {
-		return p.last.Add(min(p.gap, firstGap))
+func (t *throttle) next() time.Time {
+	if t.replaced {
+		return t.last.Add(min(t.gap, firstGap))
 	}
-	return p.last.Add(p.gap)
+	return t.last.Add(t.gap)
 }
 
 // isQuiet reports whether the path hasn't changed for some time.
-func (p *pace) isQuiet(now time.Time) bool { return now.Sub(p.last) > 2*p.gap }
+func (t *throttle) isQuiet(now time.Time) bool { return now.Sub(t.last) > 2*t.gap }
 
 // checked records a check. limit is the maximum gap.
-func (p *pace) checked(now time.Time, limit time.Duration) {
-	gap := min(2*p.gap, limit)
-	if p.isQuiet(now) {
+func (t *throttle) checked(now time.Time, limit time.Duration) {
+	gap := min(2*t.gap, limit)
+	if t.isQuiet(now) {
 		gap = firstGap
 	}
-	*p = pace{last: now, gap: gap}
+	*t = throttle{last: now, gap: gap}
 }
 
 // due returns the time of the next check of a path; zero if the next walk is early
@@ -135,19 +135,19 @@ func (t *tracker) untilDue() time.Duration {
 	return max(t.nextDue.Sub(t.cfg.Now()), time.Millisecond)
 }
 
-// flood counts redundant events.
-type flood struct {
+// eventLimiter counts redundant events.
+type eventLimiter struct {
 	began   time.Time
 	repeats int
 }
 
 // add counts an event and returns how long to wait before handling the next one.
-func (f *flood) add(now time.Time) (pause time.Duration) {
-	if now.Sub(f.began) >= firstGap {
-		f.began, f.repeats = now, 0
+func (l *eventLimiter) add(now time.Time) (pause time.Duration) {
+	if now.Sub(l.began) >= firstGap {
+		l.began, l.repeats = now, 0
 	}
-	if f.repeats++; f.repeats < maxRepeats {
+	if l.repeats++; l.repeats < maxRepeats {
 		return 0
 	}
-	return f.began.Add(firstGap).Sub(now)
+	return l.began.Add(firstGap).Sub(now)
 }
