@@ -124,12 +124,12 @@ func unmatchable(pattern string) string {
 // matches reports whether the include and exclude patterns select a name relative to
 // the directory.
 func (c *Config) matches(name string) bool {
-	return matchesAny(c.Include, name) && !matchesAny(c.Exclude, name)
+	return MatchesAny(c.Include, name) && !MatchesAny(c.Exclude, name)
 }
 
 // mayContain reports whether a pattern can match a name in folder.
 func (c *Config) mayContain(folder string) bool {
-	if matchesAny(c.Exclude, folder) {
+	if MatchesAny(c.Exclude, folder) {
 		return false
 	}
 	depth := strings.Count(folder, "/") + 1
@@ -146,6 +146,8 @@ func (c *Config) mayContain(folder string) bool {
 	})
 }
 
-func matchesAny(patterns []string, name string) bool {
+// MatchesAny reports whether a name matches at least one of the doublestar patterns,
+// which must be valid.
+func MatchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, name) })
 }

@@ -59,7 +59,7 @@ func (k kubelet) Find(time.Time) (map[string]Location, error) {
 			errs = append(errs, err)
 		}
 		for _, name := range names {
-			if matchesAny(k.Volumes, name) {
+			if MatchesAny(k.Volumes, name) {
 				v := volume{k, pod, filepath.Join(volumes, name), name}
 				found[v.folder] = v
 			}

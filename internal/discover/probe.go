@@ -65,7 +65,7 @@ func (t *tracker) checkShared() {
 func (t *tracker) reportShared(rings map[ringbuf.FileID]string) {
 	files := make(map[string]string, len(rings))
 	for id, path := range rings {
-		files[mapsKey(id)] = path
+		files[fileKey(id)] = path
 	}
 	for path, pids := range writers("/proc", files) {
 		if len(pids) > 1 {
@@ -90,7 +90,7 @@ func writers(proc string, files map[string]string) map[string][]string {
 		if pid[0] < '0' || pid[0] > '9' || pid == self {
 			continue
 		}
-		for _, path := range writableMappings(filepath.Join(proc, pid, "maps"), files) {
+		for _, path := range mappedFiles(filepath.Join(proc, pid, "maps"), files) {
 			found[path] = append(found[path], pid)
 			parents[pid] = parent(filepath.Join(proc, pid, "stat"))
 		}
@@ -102,20 +102,10 @@ func writers(proc string, files map[string]string) map[string][]string {
 	return found
 }
 
-// writableMappings returns the files that a process has mapped for writing.
-func writableMappings(maps string, files map[string]string) (paths []string) {
-	f, err := os.Open(maps)
-	if err != nil {
-		return nil // the process belongs to another user, or has exited
-	}
-	defer f.Close()
-	// If reading fails, the process has most likely exited.
-	_ = process.ReadMaps(f, func(m process.Mapping) bool {
-		if !m.Write || !m.Shared {
-			return true
-		}
-		path := files[fmt.Sprintf("%s %d", m.Dev, m.Inode)]
-		if path != "" && !slices.Contains(paths, path) {
+// mappedFiles returns which of the files a process has mapped for writing.
+func mappedFiles(maps string, files map[string]string) (paths []string) {
+	writableMappings(maps, func(m process.Mapping) bool {
+		if path := files[mappingKey(m)]; path != "" && !slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}
 		return true
@@ -123,9 +113,26 @@ func writableMappings(maps string, files map[string]string) (paths []string) {
 	return paths
 }
 
-// mapsKey returns the device and the inode of a file in the format of
-// /proc/PID/maps.
-func mapsKey(id ringbuf.FileID) string {
+// writableMappings calls fn for each file that a process has mapped for writing, until
+// fn returns false. If the process has exited or belongs to another user, it has no
+// mappings.
+func writableMappings(maps string, fn func(process.Mapping) bool) {
+	f, err := os.Open(maps)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	// If reading fails, the process has most likely exited.
+	_ = process.ReadMaps(f, func(m process.Mapping) bool { return !m.Write || !m.Shared || fn(m) })
+}
+
+// mappingKey identifies the file of a mapping.
+func mappingKey(m process.Mapping) string {
+	return string(m.Dev) + " " + strconv.FormatUint(m.Inode, 10)
+}
+
+// fileKey returns the mappingKey of a file's mappings.
+func fileKey(id ringbuf.FileID) string {
 	major := id.Dev>>8&0xfff | id.Dev>>32&^uint64(0xfff)
 	minor := id.Dev&0xff | id.Dev>>12&0xffffff00
 	return fmt.Sprintf("%02x:%02x %d", major, minor, id.Ino)

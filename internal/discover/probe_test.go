@@ -76,7 +76,7 @@ func TestWritersOmitsForksAndReaders(t *testing.T) {
 		touch(t, filepath.Join(dir, "stat"), pid+" (a) name) S "+tc.parent+" 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 4711 0 0 0")
 	}
 	touch(t, filepath.Join(proc, "meminfo"), "")
-	got := writers(proc, map[string]string{mapsKey(ringbuf.FileID{Dev: 0xfe00, Ino: 5678}): "agent"})
+	got := writers(proc, map[string]string{fileKey(ringbuf.FileID{Dev: 0xfe00, Ino: 5678}): "agent"})
 	if diff := cmp.Diff(map[string][]string{"agent": {"100", "200"}}, got); diff != "" {
 		t.Error(diff)
 	}

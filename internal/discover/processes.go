@@ -186,14 +186,9 @@ func (p *processes) origin(of process.Process) origin {
 // mapsRing reports whether a process has a ring mapped for writing. On an overlay file
 // system, the mapping may have a different inode, so an equal path also counts.
 func (p *processes) mapsRing(pid int, id ringbuf.FileID, path string) (found bool) {
-	f, err := os.Open(filepath.Join(p.Proc, strconv.Itoa(pid), "maps"))
-	if err != nil {
-		return false // the process has exited
-	}
-	defer f.Close()
-	want := mapsKey(id)
-	_ = process.ReadMaps(f, func(m process.Mapping) bool {
-		found = m.Write && m.Shared && (string(m.Path) == path || string(m.Dev)+" "+strconv.FormatUint(m.Inode, 10) == want)
+	key := fileKey(id)
+	writableMappings(filepath.Join(p.Proc, strconv.Itoa(pid), "maps"), func(m process.Mapping) bool {
+		found = string(m.Path) == path || mappingKey(m) == key
 		return !found
 	})
 	return found

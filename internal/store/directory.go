@@ -11,14 +11,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/discover"
@@ -135,10 +132,7 @@ func uptime() (time.Duration, error) {
 
 // matches reports whether the include and exclude patterns select an agent.
 func (d *Directory) matches(agent string) bool {
-	matches := func(patterns []string) bool {
-		return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, agent) })
-	}
-	return (len(d.cfg.Include) == 0 || matches(d.cfg.Include)) && !matches(d.cfg.Exclude)
+	return (len(d.cfg.Include) == 0 || discover.MatchesAny(d.cfg.Include, agent)) && !discover.MatchesAny(d.cfg.Exclude, agent)
 }
 
 // Start starts the search for stores. It doesn't wait for the first walk.
