@@ -203,7 +203,8 @@ func TestExecOfSameProgramIsDetected(t *testing.T) {
 	}
 }
 
-// They are read occasionally, because a ring may replace another one.
+// Mappings of the same size are still read occasionally, because a ring may replace
+// another one.
 func TestMappingsOfSameSizeAreReadRarely(t *testing.T) {
 	h := newHost(t)
 	first, second := h.ring("/a/agent"), h.ring("/b/agent")

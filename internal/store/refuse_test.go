@@ -184,7 +184,7 @@ func TestStoreBeyondLimitIsRefusedUntilAnotherRetires(t *testing.T) {
 	first.Exit()
 	check(t, r.collect(), map[string]sums{"first": transfers(0, drain.UpNo)})
 	x.advance(staleAfter + 1)
-	r.collect() // retires first
+	r.collect() // retires the agent "first"
 	check(t, r.collect(), map[string]sums{"second": transfers(0, drain.UpYes)})
 	if s := r.State(); s.Open != 1 || len(s.Refused) != 0 {
 		t.Errorf("state = %+v", s)

@@ -136,7 +136,7 @@ func TestRetiredAgentHasNoCheckpoint(t *testing.T) {
 	r.collect()
 	r.stop()
 	if _, there := x.storage.values[checkpoint.Key(agentID(x.dir, "host", "agent"))]; there {
-		t.Error("the checkpoint is still there")
+		t.Error("the checkpoint still exists")
 	}
 }
 

@@ -198,7 +198,7 @@ func TestProcessesWithSameAgentNameAreAddedUp(t *testing.T) {
 	}
 }
 
-// Counters continue.
+// Only histograms are reset; counters continue.
 func TestChangedBoundsResetHistograms(t *testing.T) {
 	x := newFixture(t)
 	first := storetest.Create(t, x.dir, storetest.Config{PID: 1, Bounds: []float64{10, 100}})
