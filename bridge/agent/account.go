@@ -13,32 +13,31 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// account is what is counted under one set of attributes: by agents that are
-// open, by agents that were closed lately, and by all before them. The
-// Producer's lock guards it.
+// account holds the totals for one set of attributes: those of open agents, of
+// recently closed agents, and of all earlier ones. The Producer's lock guards it.
 type account struct {
 	set    attribute.Set
 	clock  func() time.Time
-	start  time.Time // of its series
+	start  time.Time // start time of the data points
 	points points
 	named  namedEvents
 
 	open   []*series // the newest last
 	closed []closed  // the newest last
-	past   totals    // of those that are in neither
+	past   totals    // of agents in neither list
 }
 
-// closed is a series whose agent was closed.
+// closed is the series of a closed agent.
 type closed struct {
 	*series
 	until     time.Time
-	collected bool // since it was closed
+	collected bool // at least once since it was closed
 }
 
-// lingering is how long a closed agent is reported: as long as the receiver
-// reports an agent that exited, and until it was collected once. So an agent
-// can be closed before its provider is shut down.
-const lingering = 5 * time.Minute
+// reportClosed is how long a closed agent is reported: as long as the receiver
+// reports an exited agent. It is also reported until it was collected once, so
+// that an agent can be closed before its provider is shut down.
+const reportClosed = 5 * time.Minute
 
 func newAccount(set attribute.Set, clock func() time.Time) *account {
 	a := &account{set: set, clock: clock, start: clock(), points: newPoints(set)}
@@ -46,8 +45,8 @@ func newAccount(set attribute.Set, clock func() time.Time) *account {
 	return a
 }
 
-// join adds a series. Those that are closed are settled: their last values
-// and their memory would stand for the new agent's.
+// join adds a series. It settles the closed ones, so that their last values and
+// their memory usage aren't reported for the new agent.
 func (a *account) join(s *series) {
 	for _, c := range a.closed {
 		t := c.totals()
@@ -64,14 +63,14 @@ func (a *account) join(s *series) {
 // leave closes a series.
 func (a *account) leave(s *series) {
 	a.open = slices.DeleteFunc(a.open, func(o *series) bool { return o == s })
-	a.closed = append(a.closed, closed{series: s, until: a.clock().Add(lingering)})
+	a.closed = append(a.closed, closed{series: s, until: a.clock().Add(reportClosed)})
 }
 
-// until is when an account without open agents ends.
+// until returns when an account without open agents expires.
 func (a *account) until() time.Time { return a.closed[len(a.closed)-1].until }
 
-// settle moves the agents to the past that were closed long ago, and reports
-// whether others are left.
+// settle adds expired agents to the past totals, and reports whether any other
+// agents are left.
 func (a *account) settle(now time.Time) bool {
 	a.closed = slices.DeleteFunc(a.closed, func(c closed) bool {
 		if !c.collected || now.Before(c.until) {
@@ -84,8 +83,9 @@ func (a *account) settle(now time.Time) bool {
 	return len(a.closed)+len(a.open) > 0
 }
 
-// collect adds the account's points. What never occurred isn't reported, except
-// an agent's errors and drops, so that an alert can fire on the first.
+// collect adds the account's points. A metric without events isn't reported,
+// except an agent's errors and drops: they start at 0, so that an alert can fire
+// on the first one.
 func (a *account) collect(c *collection, now time.Time) {
 	agents := make([]*series, 0, len(a.closed)+len(a.open))
 	for i := range a.closed {
@@ -150,8 +150,8 @@ func (a *account) collectTransfers(c *collection, t *totals) {
 	a.collectEvents(c, ringbuf.TypeXferPostTime, all)
 }
 
-// collectMemory reports the usage of present agents: the memory of the others
-// went with them. It is left out while more was deregistered than registered.
+// collectMemory reports memory. The usage only includes agents that are still
+// reported, and is omitted while more memory was deregistered than registered.
 func (a *account) collectMemory(c *collection, t *totals, usage int64) {
 	for op, counter := range [memoryOperations]semconv.Metric{semconv.MemoryRegistered, semconv.MemoryDeregistered} {
 		if m := t.memory[op]; m.events > 0 {
@@ -170,8 +170,8 @@ func (a *account) collectEvents(c *collection, t ringbuf.Type, n int64) {
 	}
 }
 
-// collectLast reports the last values: of each kind, that of the newest agent
-// that has one.
+// collectLast reports the last value of each kind, from the newest agent that has
+// one.
 func (a *account) collectLast(c *collection, all []*series) {
 	newest := func(has func(*lastValues) bool) *lastValues {
 		for _, s := range slices.Backward(all) {

@@ -17,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 )
 
-// backend is a reader, and the Producer of the agents that report to it.
+// backend is a reader with the Producer that agents report to.
 type backend struct {
 	clock    *metrictest.Clock
 	producer *agent.Producer
@@ -31,7 +31,7 @@ func newBackend() *backend {
 	return b
 }
 
-// agent returns an agent that reports without its name.
+// agent returns an agent whose data points don't carry its name.
 func (b *backend) agent(t *testing.T, opts ...agent.Option) *agent.Agent {
 	t.Helper()
 	return b.named(t, "a", append(opts, agent.WithNameInResource())...)
@@ -47,7 +47,7 @@ func (b *backend) named(t *testing.T, name string, opts ...agent.Option) *agent.
 	return a
 }
 
-// values are the current values, except those that are 0.
+// values collects the current values and returns those that aren't 0.
 func (b *backend) values(t *testing.T) map[string]float64 {
 	t.Helper()
 	all := metrictest.Values(collect(t, b.reader))
@@ -59,8 +59,8 @@ func (b *backend) values(t *testing.T) map[string]float64 {
 	return all
 }
 
-// see compares the values, except those of nixl.events.
-func (b *backend) see(t *testing.T, want map[string]float64) {
+// expect compares all values except those of nixl.events.
+func (b *backend) expect(t *testing.T, want map[string]float64) {
 	t.Helper()
 	got := b.values(t)
 	for key := range got {
@@ -80,9 +80,9 @@ func closeAgent(t *testing.T, a *agent.Agent) {
 	}
 }
 
-// The counters of an agent that is closed and soon created again continue; its
-// gauges and its memory start over.
-func TestAgentCreatedAgainContinuesItsCounters(t *testing.T) {
+// If an agent is created again within 5 minutes, its counters continue, but its
+// gauges and its memory usage restart.
+func TestRecreatedAgentContinuesItsCounters(t *testing.T) {
 	b := newBackend()
 	record := func(a *agent.Agent, bytes int64) {
 		a.Transfer(ctx, agent.Transmit, bytes, us, us)
@@ -114,11 +114,11 @@ func TestAgentCreatedAgainContinuesItsCounters(t *testing.T) {
 	}
 	one := b.agent(t)
 	record(one, 1000)
-	b.see(t, state(1, 1000, 1000))
+	b.expect(t, state(1, 1000, 1000))
 	closeAgent(t, one)
 	record(one, 1<<20) // too late
 	b.clock.Advance(5*time.Minute - 1)
-	b.see(t, state(1, 1000, 1000))
+	b.expect(t, state(1, 1000, 1000))
 
 	two := b.agent(t)
 	ended := state(1, 1000, 0)
@@ -127,13 +127,13 @@ func TestAgentCreatedAgainContinuesItsCounters(t *testing.T) {
 			delete(ended, key)
 		}
 	}
-	b.see(t, ended)
+	b.expect(t, ended)
 	record(two, 100)
-	b.see(t, state(2, 1100, 100))
+	b.expect(t, state(2, 1100, 100))
 }
 
 // A closed agent is reported for 5 minutes and at least once.
-func TestClosedAgentsAreForgotten(t *testing.T) {
+func TestClosedAgentExpires(t *testing.T) {
 	b := newBackend()
 	a := b.agent(t)
 	a.MemoryRegistered(ctx, 5)
@@ -142,16 +142,16 @@ func TestClosedAgentsAreForgotten(t *testing.T) {
 	last := map[string]float64{
 		"nixl.memory.registered{}": 5, "nixl.memory.usage{}": 5, "nixl.memory.last.size{nixl.memory.operation=register}": 5,
 	}
-	b.see(t, last)
-	b.see(t, map[string]float64{})
+	b.expect(t, last)
+	b.expect(t, map[string]float64{})
 
 	a = b.agent(t)
 	a.MemoryRegistered(ctx, 5)
-	b.see(t, last)
+	b.expect(t, last)
 }
 
-// Of two agents of one name, the one that is closed leaves the sum as it is.
-func TestAgentsOfOneNameAddUp(t *testing.T) {
+// Closing one of two agents with the same name doesn't change the sums.
+func TestAgentsWithTheSameNameAddUp(t *testing.T) {
 	b := newBackend()
 	one, two := b.agent(t), b.agent(t)
 	one.MemoryRegistered(ctx, 5)
@@ -159,18 +159,19 @@ func TestAgentsOfOneNameAddUp(t *testing.T) {
 	two.MemoryDeregistered(ctx, 1)
 	const size = "nixl.memory.last.size{nixl.memory.operation="
 	sums := map[string]float64{"nixl.memory.registered{}": 12, "nixl.memory.deregistered{}": 1, "nixl.memory.usage{}": 11, size + "register}": 7, size + "deregister}": 1}
-	b.see(t, sums)
+	b.expect(t, sums)
 	closeAgent(t, two)
-	sums[size+"register}"] = 5 // of the one that is open
-	b.see(t, sums)
+	sums[size+"register}"] = 5 // of the open agent
+	b.expect(t, sums)
 	b.clock.Advance(5 * time.Minute)
 	sums["nixl.memory.usage{}"] = 5
 	delete(sums, size+"deregister}")
-	b.see(t, sums)
+	b.expect(t, sums)
 }
 
-// The limit on names is that of all agents of a name, one after another too,
-// so that none counts now under its own name and now past the limit.
+// The limit on event names applies to all agents with the same name together,
+// including consecutive ones, so that an event name is always counted in the same
+// series.
 func TestEventNamesAreBoundedAcrossRestarts(t *testing.T) {
 	b := newBackend()
 	for range 3 {
@@ -185,12 +186,11 @@ func TestEventNamesAreBoundedAcrossRestarts(t *testing.T) {
 		}
 	}
 	if n := b.values(t)["nixl.events{otel.metric.overflow=true}"]; n != 300 {
-		t.Errorf("%v events past the limit, want 3 times 100", n)
+		t.Errorf("%v events beyond the limit, want 3 times 100", n)
 	}
 }
 
-// Agents that come and go under ever new names don't pile up, even if no reader
-// collects.
+// Closed agents with different names don't accumulate, even if no reader collects.
 func TestClosedAgentsAreBounded(t *testing.T) {
 	b := newBackend()
 	for i := range 2010 {
@@ -208,8 +208,8 @@ func TestClosedAgentsAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever is closed and created while readers collect, no sum goes back, and
-// nothing is lost or counted twice.
+// While agents are created and closed during collections, no sum decreases, and no
+// event is lost or counted twice.
 func TestAgentsCloseWhileReadersCollect(t *testing.T) {
 	b := newBackend()
 	const workers, lives = 4, 100
@@ -242,7 +242,7 @@ func TestAgentsCloseWhileReadersCollect(t *testing.T) {
 		got := b.values(t)
 		for _, key := range keys {
 			if got[key] < seen[key] {
-				t.Fatalf("%s went back from %v to %v", key, seen[key], got[key])
+				t.Fatalf("%s decreased from %v to %v", key, seen[key], got[key])
 			}
 			seen[key] = got[key]
 		}
@@ -254,8 +254,7 @@ func TestAgentsCloseWhileReadersCollect(t *testing.T) {
 	}
 }
 
-// A program that deregisters memory which it never registered has no usage that
-// could be reported.
+// Usage isn't reported if a program deregisters memory that it never registered.
 func TestMemoryUsageIsNeverNegative(t *testing.T) {
 	w := newAgent(t)
 	w.MemoryDeregistered(ctx, 10)

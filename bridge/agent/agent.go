@@ -14,51 +14,54 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Agent reports what a Go program does that moves data as NIXL agents do. Its
-// metrics are those that the Collector receiver reports for a NIXL agent.
+// Agent records the transfers, memory registrations and errors of a Go program
+// that moves data as a NIXL agent does. It reports the same metrics that the
+// Collector receiver reports for a NIXL agent.
 //
 // All methods are safe for concurrent use. A nil *Agent is valid and does
-// nothing, so a program in which telemetry is off leaves its *Agent nil.
+// nothing; to turn telemetry off, leave the *Agent nil.
 //
 // Each method that records takes the context of the operation, as the SDK's
 // instruments do. [Agent.Transfer] and [Agent.Error] take exemplars from it. The
-// others don't use it yet, because their metrics have no exemplars; pass it all
-// the same. Recording never blocks, so it doesn't matter whether the context is
-// canceled.
+// other methods don't use it yet, because their metrics have no exemplars.
+// Recording never blocks and ignores cancellation.
 type Agent struct {
 	*core
 	*series
 }
 
-// core is what an agent shares with those that [Agent.With] derives from it.
+// core is the state that an agent shares with the agents derived from it by
+// [Agent.With].
 type core struct {
 	name     string
 	claim    claim     // on the name, until the agent is closed
-	producer *Producer // nil without
+	producer *Producer // nil without a Producer
 	outlet   *outlet   // nil without a ring and sinks
 
 	mu      sync.Mutex // guards what follows
 	derived map[derivation]*Agent
-	all     []*series // of the agent and of those in derived
+	all     []*series // of the agent and of the derived agents
 	closed  bool
 
 	closing  sync.Once
 	closeErr error
 }
 
-// derivation is a call of With. Looking it up takes no set of all attributes.
+// derivation identifies a call of With. A lookup by derivation doesn't have to
+// build the set of all attributes.
 type derivation struct {
 	from *series
 	set  attribute.Distinct
 }
 
-// New returns an agent that reports through a [Producer] or by a ring, and to
-// sinks. Agents with the same name and Producer add up. The error names the ring
-// that can't be created, or the option or variable with an invalid value.
+// New returns an agent that reports through a [Producer] or through a ring, and
+// optionally to sinks. Agents with the same name and Producer share their
+// metrics: the values add up. The error names the ring that can't be created, or
+// the option or variable with an invalid value.
 //
-// A name must be a file name, with or without a ring. New rejects a Producer
-// while another agent of this process with the same name has a ring, and the
-// other way round: a backend would count the agent twice.
+// The name must be a valid file name, even without a ring. Within a process,
+// agents with the same name must all use a Producer or all use a ring; otherwise
+// a backend would count their events twice, so New returns an error.
 func New(name string, opts ...Option) (*Agent, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -95,12 +98,12 @@ func newAgent(name string, opts []Option) (*Agent, error) {
 	return a, nil
 }
 
-// maxDerived bounds the memory for attributes with ever new values, at 10 KB
-// each.
+// maxDerived bounds the memory for attributes of high cardinality. Each set takes
+// 10 KB.
 const maxDerived = 1000
 
-// With returns an agent that adds attributes to each data point that it
-// records, such as the peer and the backend of transfers:
+// With returns an agent that adds attributes to every data point, such as the
+// peer and the backend of transfers:
 //
 //	peer := a.With(attribute.NewSet(
 //		attribute.String(semconv.PeerAgentName, "prefill-3"),
@@ -108,14 +111,14 @@ const maxDerived = 1000
 //	))
 //	peer.Transfer(ctx, agent.Transmit, bytes, postTime, totalTime)
 //
-// What it records isn't recorded by a as well, so the sum over all attributes is
-// the total. Recording costs the same as without attributes. With itself takes a
-// lock and looks the set up; call it once per peer if you can. The same set
-// returns the same agent.
+// The receiver a doesn't record these values as well, so the sum over all
+// attributes is the total. Recording costs the same as without attributes. With
+// itself takes a lock and looks up the set; if possible, call it once per peer.
+// The same set returns the same agent.
 //
-// The two share everything else: the ring and the sinks, whose events have no
-// attributes, and the lifetime. Closing one closes both. Past 1000 sets,
-// attributes are replaced by otel.metric.overflow = true.
+// The two agents share the ring and the sinks, whose events have no attributes.
+// Closing one closes both. After 1000 sets, otel.metric.overflow = true replaces
+// the attributes of further sets.
 func (a *Agent) With(attributes attribute.Set) *Agent {
 	if a == nil || a.account == nil || attributes.Len() == 0 {
 		return a
@@ -135,7 +138,7 @@ func (a *Agent) With(attributes attribute.Set) *Agent {
 	return a.derive(d, attributes)
 }
 
-// overflow is the agent that stands for all sets past the limit.
+// overflow returns the agent that records for all sets beyond the limit.
 func (a *Agent) overflow() *Agent {
 	root := &Agent{core: a.core, series: a.all[0]}
 	set := attribute.NewSet(attribute.Bool(semconv.MetricOverflow, true))
@@ -154,8 +157,8 @@ func (a *Agent) derive(d derivation, attributes attribute.Set) *Agent {
 	return derived
 }
 
-// Flush writes the staged events to the ring and the sinks now, rather than at
-// the end of the run interval. It joins the errors of the ring and of the
+// Flush writes the staged events to the ring and the sinks immediately, instead
+// of at the end of the run interval. It joins the errors of the ring and the
 // sinks.
 func (a *Agent) Flush() error {
 	if a == nil || a.outlet == nil {
@@ -164,17 +167,17 @@ func (a *Agent) Flush() error {
 	return a.outlet.flush()
 }
 
-// Close flushes, closes the ring, whose file stays as a NIXL agent's does, and
-// ends the recording: later calls do nothing.
+// Close flushes staged events, closes the ring, and stops recording: later calls
+// do nothing. The ring file stays, as a NIXL agent's does.
 //
 // The agent can be closed before or after the MeterProvider is shut down: a
-// closed agent is reported for 5 more minutes, as the receiver reports an agent
-// that exited, and at least once. An agent created within this time with the
-// same name continues its counters; later, they start over. Of more than 2000
-// closed agents, the oldest are no longer reported.
+// closed agent is reported for another 5 minutes, as the receiver reports an
+// exited agent, and at least once. An agent created with the same name within
+// this time continues the counters; later, they restart at 0. If there are more
+// than 2000 closed agents, the oldest are no longer reported.
 //
-// Close sinks after the agent. Close waits for them, so a sink must not call
-// it. Further calls return what the first one returned.
+// Close waits for the sinks, so a sink must not call it. Close the sinks after
+// the agent. Further calls return the result of the first one.
 func (a *Agent) Close() error {
 	if a == nil {
 		return nil
@@ -193,7 +196,7 @@ func (a *Agent) Close() error {
 	return a.closeErr
 }
 
-// enter starts to count with s under attributes.
+// enter starts counting in s under the given attributes.
 func (c *core) enter(attributes []attribute.KeyValue, s *series) {
 	if c.producer != nil {
 		c.producer.join(attribute.NewSet(attributes...), s)
@@ -201,7 +204,7 @@ func (c *core) enter(attributes []attribute.KeyValue, s *series) {
 	c.all = append(c.all, s)
 }
 
-// leave ends the counting under all attributes.
+// leave stops counting for the agent and all derived agents.
 func (c *core) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

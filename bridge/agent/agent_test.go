@@ -20,7 +20,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// agentWorld is an Agent and what it reports to.
+// agentWorld is an Agent and its backend.
 type agentWorld struct {
 	*agent.Agent
 	*backend
@@ -41,8 +41,8 @@ func collect(t *testing.T, reader sdkmetric.Reader) []metricdata.Metrics {
 	return metrictest.Collect(t, reader, semconv.ScopeName)
 }
 
-// Every kind of event becomes the counters, gauges and histograms that the
-// catalog has for it.
+// Each call updates the counters, gauges and histograms that package semconv lists
+// for its events.
 func TestEachCallUpdatesItsMetrics(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -50,7 +50,7 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 		want map[string]float64
 	}{
 		{"nothing", func(*agentWorld) {}, nil},
-		{"transfer out", func(w *agentWorld) { w.Transfer(ctx, agent.Transmit, 4096, 15*us, 120*us) }, map[string]float64{
+		{"transmit", func(w *agentWorld) { w.Transfer(ctx, agent.Transmit, 4096, 15*us, 120*us) }, map[string]float64{
 			"nixl.transfer.io{nixl.transfer.direction=transmit}":                                4096,
 			"nixl.transfer.requests{nixl.transfer.direction=transmit}":                          1,
 			"nixl.transfer.size{nixl.transfer.direction=transmit}":                              1,
@@ -65,7 +65,7 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 			"nixl.events{nixl.event.category=transfer,nixl.event.name=agent_tx_bytes}":          1,
 			"nixl.events{nixl.event.category=transfer,nixl.event.name=agent_tx_requests_num}":   1,
 		}},
-		{"transfers in, the newest empty and at once", func(w *agentWorld) {
+		{"receive twice, the last without bytes and duration", func(w *agentWorld) {
 			w.Transfer(ctx, agent.Receive, 1<<20, 3*us, 10*us)
 			w.Transfer(ctx, agent.Receive, -1, -us, 999*time.Nanosecond)
 		}, map[string]float64{
@@ -103,7 +103,7 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 			"nixl.events{nixl.event.category=error,nixl.event.name=agent_err_remote_disconnect}": 2,
 			"nixl.events{nixl.event.category=error,nixl.event.name=agent_err_unknown}":           1,
 		}},
-		{"events of one's own", func(w *agentWorld) {
+		{"custom events", func(w *agentWorld) {
 			w.Event(ctx, agent.EventBackend, "ucx_am_messages", 7)
 			w.Event(ctx, agent.EventBackend, "ucx_am_messages", 5)
 			w.Event(ctx, agent.EventCategory(99), "odd", 1)
@@ -142,7 +142,7 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 	}
 }
 
-// Errors and drops are there before the first occurs, and nothing else.
+// Only errors and drops are reported before the first event.
 func TestErrorsAndDropsStartAtZero(t *testing.T) {
 	got := metrictest.Values(collect(t, newAgent(t).reader))
 	want := map[string]float64{"nixl.telemetry.events.dropped{}": 0}
@@ -154,8 +154,8 @@ func TestErrorsAndDropsStartAtZero(t *testing.T) {
 	}
 }
 
-// A value on a bucket's bound belongs to the bucket below.
-func TestValueOnABoundCountsInTheBucketBelow(t *testing.T) {
+// Upper bounds are inclusive.
+func TestBucketBoundsAreInclusive(t *testing.T) {
 	w := newAgent(t)
 	for _, bound := range semconv.DurationBounds() {
 		w.Transfer(ctx, agent.Transmit, 1<<10, 0, time.Duration(bound*1e9+0.5))
@@ -175,8 +175,8 @@ func TestValueOnABoundCountsInTheBucketBelow(t *testing.T) {
 	}
 }
 
-// A rate of 1 GB/s adds 2^63 to the sum in less than ten billion transfers.
-func TestSumOfThroughputExceedsAnInt64(t *testing.T) {
+// At 1 GB/s, the sum reaches 2^63 in less than ten billion transfers.
+func TestSumOfThroughputCanExceedAnInt64(t *testing.T) {
 	w := newAgent(t)
 	const n, bytes = 1000, 1<<34 + 1
 	for range n {
@@ -188,7 +188,7 @@ func TestSumOfThroughputExceedsAnInt64(t *testing.T) {
 	}
 }
 
-// Past the limit on names, events count together and their values too.
+// Beyond the limit on names, all events and values count in one series.
 func TestEventNamesAreBounded(t *testing.T) {
 	w := newAgent(t)
 	for i := range 210 {
@@ -196,17 +196,17 @@ func TestEventNamesAreBounded(t *testing.T) {
 	}
 	got := w.values(t)
 	if n := got["nixl.events{otel.metric.overflow=true}"]; n != 10 {
-		t.Errorf("%v events past the limit, want 10", n)
+		t.Errorf("%v events beyond the limit, want 10", n)
 	}
 	if n := got["nixl.event.value{otel.metric.overflow=true}"]; n != 20 {
-		t.Errorf("a value of %v past the limit, want 20", n)
+		t.Errorf("a value of %v beyond the limit, want 20", n)
 	}
 	if len(got) != 3*200+2 {
 		t.Errorf("%d series, want 602", len(got))
 	}
 }
 
-// Sums stand still at what OTLP can hold, rather than to go back.
+// Sums stop at the largest value of OTLP; they never decrease.
 func TestSumsSaturate(t *testing.T) {
 	backend := newBackend()
 	const name = "nixl.event.value{nixl.event.category=custom,nixl.event.name=huge}"
@@ -214,7 +214,7 @@ func TestSumsSaturate(t *testing.T) {
 		"nixl.transfer.io{nixl.transfer.direction=receive}",
 		"nixl.memory.registered{}", "nixl.memory.deregistered{}", "nixl.telemetry.events.dropped{}",
 	}
-	for _, life := range []string{"first", "second"} { // of one name at a time
+	for _, life := range []string{"first", "second"} {
 		a, other := backend.agent(t), backend.agent(t)
 		for range 3 {
 			a.Event(ctx, agent.EventCustom, "huge", 1<<63)
@@ -244,8 +244,7 @@ func TestSumsSaturate(t *testing.T) {
 	}
 }
 
-// Agents of one Producer have their names on their points.
-func TestAgentsOfOneProducerDifferByName(t *testing.T) {
+func TestDataPointsCarryTheAgentName(t *testing.T) {
 	b := newBackend()
 	for i, name := range []string{"one", "two", "bad\xff"} {
 		b.named(t, name).MemoryRegistered(ctx, int64(i+1))

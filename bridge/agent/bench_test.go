@@ -16,8 +16,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// benchAgent is an agent whose metrics are collected by nobody, or whose ring
-// is read by nobody.
+// benchAgent returns an agent whose metrics aren't collected, or whose ring isn't
+// read.
 func benchAgent(b *testing.B, name string, opts ...Option) *Agent {
 	b.Helper()
 	if len(opts) == 0 {
@@ -40,8 +40,8 @@ const (
 	totalTime = 120 * time.Microsecond
 )
 
-// BenchmarkAgentRatios measures how many Records of the SDK's histogram a call takes,
-// in turns, with one goroutine and with several.
+// BenchmarkAgentRatios measures each call relative to Record of the SDK's
+// histogram, alternately, with one goroutine and with two.
 func BenchmarkAgentRatios(b *testing.B) {
 	ctx := context.Background()
 	sdk, a := metrictest.NewSDK(b), benchAgent(b, "a")
@@ -74,7 +74,7 @@ func BenchmarkAgentRatios(b *testing.B) {
 	}
 }
 
-// BenchmarkNilAgent is what instrumented code costs while telemetry is off.
+// BenchmarkNilAgent measures a call while telemetry is off.
 func BenchmarkNilAgent(b *testing.B) {
 	var a *Agent
 	for b.Loop() {
@@ -82,7 +82,7 @@ func BenchmarkNilAgent(b *testing.B) {
 	}
 }
 
-// BenchmarkProduce is a collection of 100 agents.
+// BenchmarkProduce measures a collection of 100 agents.
 func BenchmarkProduce(b *testing.B) {
 	p := NewProducer()
 	for i := range 100 {

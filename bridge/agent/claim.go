@@ -10,35 +10,34 @@ import (
 	"sync"
 )
 
-// checkName rejects a name that can't be the name of a ring's file. It applies
-// to all agents, so that a program can switch between a ring and a Producer.
+// checkName rejects a name that isn't valid as a ring's file name. It applies to
+// all agents, so that a program can switch between a ring and a Producer.
 func checkName(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
-		return fmt.Errorf("agent name %q: must be a file name: not empty, not . or .., and without / and NUL", name)
+		return fmt.Errorf("agent name %q: must be a file name: not empty, not . or .., without / and NUL", name)
 	}
 	return nil
 }
 
 var (
-	errOpenRing = errors.New("an open agent of this process reports this name by a ring: " +
+	errOpenRing = errors.New("an open agent of this process reports this name through a ring: " +
 		"a backend would count it twice; use the same option for both agents, or another name")
 	errOpenProducer = errors.New("an open agent of this process reports this name through a Producer: " +
 		"a backend would count it twice; use the same option for both agents, or another name")
 )
 
-// claims are the names of the open agents of this process. Two agents with one
-// name must report in the same way: a backend adds up what a ring and a Producer
-// report.
+// claims holds the names of the open agents of this process. Two agents with the
+// same name must report in the same way, because a backend would add up the values
+// from a ring and from a Producer.
 var claims = struct {
 	mu     sync.Mutex
 	byName map[string]claim
 }{byName: make(map[string]claim)}
 
-// claim counts the open agents with a name.
+// claim counts the open agents with the same name.
 type claim struct{ rings, producers int }
 
-// claim returns what an agent with this configuration adds to the claim on its
-// name.
+// claim returns the claim of one agent with this configuration.
 func (c *config) claim() (own claim) {
 	if c.ring != nil {
 		own.rings = 1
@@ -49,7 +48,7 @@ func (c *config) claim() (own claim) {
 	return own
 }
 
-// take claims a name until release.
+// take claims a name until release is called.
 func (own claim) take(name string) error {
 	claims.mu.Lock()
 	defer claims.mu.Unlock()

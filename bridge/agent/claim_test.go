@@ -13,7 +13,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 )
 
-// waysOf returns an option for each way to report.
+// waysOf returns the option for each way to report.
 func waysOf(t *testing.T) map[string]agent.Option {
 	t.Helper()
 	return map[string]agent.Option{
@@ -23,7 +23,7 @@ func waysOf(t *testing.T) map[string]agent.Option {
 	}
 }
 
-func TestNameThatIsNoFileNameIsRejected(t *testing.T) {
+func TestInvalidFileNameIsRejected(t *testing.T) {
 	for _, name := range []string{"", ".", "..", "a/b", "../a", "a\x00b"} {
 		for way, o := range waysOf(t) {
 			a, err := agent.New(name, o)
@@ -40,15 +40,15 @@ func TestNameThatIsNoFileNameIsRejected(t *testing.T) {
 	}
 }
 
-// An agent that reported by a ring and through a Producer would be counted
-// twice, also if the program has an Agent for each.
-func TestNameIsReportedInOneWay(t *testing.T) {
+// A ring and a Producer with the same agent name would be counted twice, even if
+// two Agents report to them.
+func TestOneNameCannotReportToARingAndAProducer(t *testing.T) {
 	ways := waysOf(t)
 	for _, c := range []struct {
 		first, second string
-		says          string // empty for no error
+		wantErr       string // empty for no error
 	}{
-		{"ring", "Producer", "agent a: an open agent of this process reports this name by a ring"},
+		{"ring", "Producer", "agent a: an open agent of this process reports this name through a ring"},
 		{"Producer", "ring", "agent a: an open agent of this process reports this name through a Producer"},
 		{"Producer", "Producer", ""},
 		{"sinks", "ring", ""},
@@ -61,9 +61,9 @@ func TestNameIsReportedInOneWay(t *testing.T) {
 			}
 			second, err := agent.New("a", ways[c.second])
 			switch {
-			case err == nil && c.says != "":
+			case err == nil && c.wantErr != "":
 				t.Error("no error")
-			case err != nil && (c.says == "" || !strings.Contains(err.Error(), c.says)):
+			case err != nil && (c.wantErr == "" || !strings.Contains(err.Error(), c.wantErr)):
 				t.Errorf("error %v", err)
 			}
 			other, err := agent.New("b", ways[c.second])
@@ -82,8 +82,7 @@ func TestNameIsReportedInOneWay(t *testing.T) {
 	}
 }
 
-// A ring that can't be created leaves its name free.
-func TestFailedAgentDoesNotTakeItsName(t *testing.T) {
+func TestNameIsFreeAfterNewFailed(t *testing.T) {
 	if _, err := agent.New("a", agent.WithRing(agent.Ring{Dir: "/nonexistent"})); err == nil {
 		t.Fatal("no error")
 	}

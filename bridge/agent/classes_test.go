@@ -19,11 +19,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// approximately is for sums that were divided.
+// approximately compares sums with rounding errors.
 var approximately = cmpopts.EquateApprox(1e-9, 0)
 
-// timesByClass are the sums of a histogram's points, in µs, by size class, and their
-// exemplars' values.
+// timesByClass returns the sums of a histogram's points and of their exemplars, in
+// µs, by size class.
 func timesByClass(t *testing.T, ms []metricdata.Metrics, name string) (sums, exemplars map[string]float64) {
 	t.Helper()
 	sums, exemplars = make(map[string]float64), make(map[string]float64)
@@ -40,9 +40,9 @@ func timesByClass(t *testing.T, ms []metricdata.Metrics, name string) (sums, exe
 	return sums, exemplars
 }
 
-// Each transfer is in the class of its size, also with attributes and after its
-// agent was closed.
-func TestSizeClasses(t *testing.T) {
+// Each transfer counts in the class of its size, including transfers with
+// attributes and those of closed agents.
+func TestTimesAreReportedBySizeClass(t *testing.T) {
 	producer := agent.NewProducer(agent.WithSizeClasses())
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(producer))
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))

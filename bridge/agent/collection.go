@@ -12,13 +12,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// collection is the data points of one collection, by the metric's name.
+// collection holds the data points of one collection, by metric name.
 type collection struct {
 	ints       map[string][]metricdata.DataPoint[int64]
 	floats     map[string][]metricdata.DataPoint[float64]
 	histograms map[string][]metricdata.HistogramDataPoint[float64]
 
-	start, now time.Time // of the account at hand
+	start, now time.Time // of the current account
 }
 
 func newCollection() *collection {
@@ -29,8 +29,8 @@ func newCollection() *collection {
 	}
 }
 
-// begin sets the times of the points of an account. A clock may be set back: a
-// point before its start is rejected by backends.
+// begin sets the times of an account's points. If the clock was set back, now is
+// the start: backends reject a point that ends before it starts.
 func (c *collection) begin(start, now time.Time) {
 	c.start, c.now = start, now
 	if now.Before(start) {
@@ -56,7 +56,7 @@ func (c *collection) float(m semconv.Metric, set attribute.Set, v float64) {
 	})
 }
 
-// times adds the distributions of the times of transfers, unless there are none.
+// times adds the histograms of transfer times, if there are any.
 func (c *collection) times(set attribute.Set, t *timesTotals) {
 	if t.duration.count() > 0 {
 		c.histogram(semconv.TransferDuration, set, &durationBounds, &t.duration)
@@ -108,7 +108,7 @@ func (c *collection) data(m semconv.Metric) metricdata.Aggregation {
 			DataPoints: ints, Temporality: metricdata.CumulativeTemporality, IsMonotonic: m.Kind == semconv.Counter,
 		}
 	case len(floats) > 0:
-		return metricdata.Gauge[float64]{DataPoints: floats} // the catalog has no sums of them
+		return metricdata.Gauge[float64]{DataPoints: floats} // the catalog has no floating-point sums
 	case len(histograms) > 0:
 		return metricdata.Histogram[float64]{DataPoints: histograms, Temporality: metricdata.CumulativeTemporality}
 	}

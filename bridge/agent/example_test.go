@@ -24,7 +24,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// An agent moves two blocks, and a reader collects what it did.
+// This example records two transfers and collects their metrics.
 func ExampleNew() {
 	ctx := context.Background()
 	producer := agent.NewProducer()
@@ -61,7 +61,7 @@ func ExampleNew() {
 	// nixl.memory.usage 1073741824
 }
 
-// The MeterProvider serves one agent, whose resource is as in the Collector.
+// This MeterProvider serves one agent, with the same resource as in the Collector.
 func ExampleResourceAttributes() {
 	attributes, err := agent.ResourceAttributes("decode-0", "/run/nixl")
 	if err != nil {
@@ -88,7 +88,7 @@ func ExampleResourceAttributes() {
 	// service.name
 }
 
-// An agent that knows its peer and its backend records them.
+// This agent records the peer and the backend of its transfers.
 func ExampleAgent_With() {
 	ctx := context.Background()
 	producer := agent.NewProducer()
@@ -124,7 +124,7 @@ func ExampleAgent_With() {
 	// nixl.transfer.direction = receive
 }
 
-// An agent without any exporter writes a ring, as NIXL's do.
+// This agent needs no exporter: it writes to a ring, as NIXL agents do.
 func ExampleWithRing() {
 	dir, err := os.MkdirTemp("", "nixl")
 	if err != nil {
@@ -162,7 +162,7 @@ func ExampleWithRing() {
 	// agent_tx_requests_num 1
 }
 
-// Every event goes to a sink as well.
+// This agent passes its events to a sink.
 func ExampleWithSinks() {
 	printer := sink.Func(func(events []sink.Event) error {
 		for _, e := range events {

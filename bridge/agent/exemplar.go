@@ -21,7 +21,7 @@ type exemplar struct {
 	span  trace.SpanID
 }
 
-// exemplars hold the newest of each bucket since the last collection.
+// exemplars holds the newest exemplar of each bucket since the last collection.
 type exemplars struct {
 	size       [directions][maxBuckets]atomic.Pointer[exemplar]
 	times      timesExemplars
@@ -34,11 +34,11 @@ type timesExemplars struct {
 	duration, post [maxBuckets]atomic.Pointer[exemplar]
 }
 
-// mayHaveSpan reports whether it is worth looking for a span. It is small enough
-// to be inlined; looking takes longer than counting.
+// mayHaveSpan reports whether ctx can carry a span. It is small enough to be
+// inlined; searching the context takes longer than counting.
 func mayHaveSpan(ctx context.Context) bool { return ctx != context.Background() }
 
-// sampled returns where to keep exemplars, and what they have in common, if the
+// sampled returns the series' exemplars and a new one without a value, if the
 // filter selects the context.
 func (s *series) sampled(ctx context.Context) (*exemplars, exemplar, bool) {
 	span, ok := s.filter.Span(ctx)
@@ -77,8 +77,7 @@ func (s *series) exemplifyError(ctx context.Context, status Status) {
 	}
 }
 
-// moveExemplars moves the exemplars since the last collection to the
-// totals.
+// moveExemplars moves the exemplars since the last collection into t.
 func (s *series) moveExemplars(t *totals) {
 	e := s.exemplars.Load()
 	if e == nil {

@@ -22,9 +22,9 @@ func inSpan(ctx context.Context, flags trace.TraceFlags) (context.Context, trace
 	return trace.ContextWithSpanContext(ctx, s), s
 }
 
-// Transfers of a sampled span are exemplars of the histograms, as under the
-// SDK's default filter; those of an unsampled span are not.
-func TestTransferOfASampledSpanIsAnExemplar(t *testing.T) {
+// As with the SDK's default filter, only transfers within a sampled span become
+// exemplars of the histograms.
+func TestTransferWithinASampledSpanIsAnExemplar(t *testing.T) {
 	sampled, want := inSpan(t.Context(), trace.FlagsSampled)
 	unsampled, _ := inSpan(t.Context(), 0)
 	w := newAgent(t)
@@ -50,7 +50,7 @@ func TestTransferOfASampledSpanIsAnExemplar(t *testing.T) {
 }
 
 // An exemplar is exported once.
-func TestErrorOfASampledSpanIsAnExemplar(t *testing.T) {
+func TestErrorWithinASampledSpanIsAnExemplar(t *testing.T) {
 	sampled, want := inSpan(t.Context(), trace.FlagsSampled)
 	unsampled, _ := inSpan(t.Context(), 0)
 	w := newAgent(t)
@@ -70,7 +70,7 @@ func TestErrorOfASampledSpanIsAnExemplar(t *testing.T) {
 	}
 }
 
-func TestExemplarFilterOfTheEnvironmentApplies(t *testing.T) {
+func TestExemplarFilterIsReadFromTheEnvironment(t *testing.T) {
 	sampled, _ := inSpan(t.Context(), trace.FlagsSampled)
 	for filter, want := range map[string]int{"always_off": 0, "trace_based": 1, "": 1} {
 		t.Setenv("OTEL_METRICS_EXEMPLAR_FILTER", filter)

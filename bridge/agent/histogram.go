@@ -15,19 +15,18 @@ import (
 type bounds struct {
 	at    []int64   // ascending
 	out   []float64 // the same, in the metric's unit
-	per   float64   // how many make one of that unit
-	first [65]int   // by the length of a value in bits: the first bucket that it may fall into
+	per   float64   // recorded units per metric unit
+	first [65]int   // by bit length of a value: the first possible bucket
 }
 
-// The bounds of NIXL's own histograms: bytes, and microseconds.
+// The bounds of the histograms, recorded in bytes, microseconds and bytes/s.
 var (
-	sizeBounds     = newBounds(semconv.SizeBounds(), 1)
-	durationBounds = newBounds(semconv.DurationBounds(), 1e6)
-
+	sizeBounds       = newBounds(semconv.SizeBounds(), 1)
+	durationBounds   = newBounds(semconv.DurationBounds(), 1e6)
 	throughputBounds = newBounds(semconv.ThroughputBounds(), 1)
 )
 
-// maxBuckets is more than any of them has.
+// maxBuckets is at least the number of buckets of each histogram.
 const maxBuckets = 20
 
 func newBounds(out []float64, per float64) bounds {
@@ -47,7 +46,7 @@ func newBounds(out []float64, per float64) bounds {
 	return b
 }
 
-// bucket returns the bucket of a value, which isn't above its bound.
+// bucket returns the index of the first bucket whose upper bound is at least v.
 func (b *bounds) bucket(v int64) int {
 	i := b.first[bits.Len64(uint64(v))]
 	for i < len(b.at) && v > b.at[i] {
@@ -56,15 +55,15 @@ func (b *bounds) bucket(v int64) int {
 	return i
 }
 
-// unit returns a value in the metric's unit. It divides as the receiver does,
-// so that the two agree to the last digit.
+// unit returns a value in the metric's unit. Like the receiver, it divides rather
+// than multiplies, so that both report exactly the same value.
 func (b *bounds) unit(v int64) float64 { return float64(v) / b.per }
 
-// histogram counts values, which aren't negative.
+// histogram counts non-negative values.
 type histogram struct {
 	sum    saturating
-	fall   atomic.Int64 // MaxInt64 less the least value; 0 if there is none
-	rise   atomic.Int64 // the greatest value
+	fall   atomic.Int64 // MaxInt64 minus the minimum; 0 if there are no values
+	rise   atomic.Int64 // the maximum
 	counts [maxBuckets]atomic.Int64
 }
 
@@ -72,15 +71,15 @@ func (h *histogram) record(v int64, bucket int) {
 	h.sum.add(v)
 	lift(&h.fall, math.MaxInt64-v)
 	lift(&h.rise, v)
-	// The count is stored last and loaded first, so the sum and the extremes
-	// include every value that is counted.
+	// The count is stored last and loaded first, so the sum, the minimum and the
+	// maximum include every counted value.
 	h.counts[bucket].Add(1)
 }
 
-// rates is a histogram of throughput. The sum of a few hundred million rates is more
-// than an int64 holds, so it is kept in two words.
+// rates is a histogram of throughput. The sum of a few hundred million rates can
+// exceed an int64, so it is kept in two words.
 type rates struct {
-	histogram              // its sum is of the upper bits
+	histogram              // its sum covers the upper bits
 	low       atomic.Int64 // sum of the lowest lowBits bits
 }
 
@@ -91,7 +90,7 @@ func (r *rates) record(v int64, bucket int) {
 	r.low.Add(v & (1<<lowBits - 1))
 	lift(&r.fall, math.MaxInt64-v)
 	lift(&r.rise, v)
-	r.counts[bucket].Add(1) // last, as in a histogram
+	r.counts[bucket].Add(1) // last, as in histogram.record
 }
 
 func (r *rates) addTo(d *distribution) {
@@ -99,7 +98,8 @@ func (r *rates) addTo(d *distribution) {
 	d.low += r.low.Load()
 }
 
-// lift raises a word. After the first few values, it only takes a load.
+// lift raises a word to a greater value. After the first few values, it usually
+// only takes a load.
 func lift(word *atomic.Int64, to int64) {
 	for {
 		old := word.Load()
@@ -109,10 +109,10 @@ func lift(word *atomic.Int64, to int64) {
 	}
 }
 
-// distribution is what histograms counted.
+// distribution is the content of one or more histograms.
 type distribution struct {
 	counts     [maxBuckets]int64
-	sum, low   int64 // low is of rates only
+	sum, low   int64 // low is only used for rates
 	fall, rise int64
 	exemplars  []*exemplar
 }
@@ -146,5 +146,5 @@ func (d *distribution) rateSum() float64 {
 	return float64(hi+carry)*(1<<64) + float64(lo)
 }
 
-// least returns the least value.
+// least returns the minimum.
 func (d *distribution) least() int64 { return math.MaxInt64 - d.fall }

@@ -16,18 +16,22 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// ResourceAttributes returns the resource attributes that the Collector
-// receiver gives an agent with this name and a ring in dir. Give them to a
-// MeterProvider that serves this agent alone, together with
-// [WithNameInResource]; the agent then looks the same to a backend whether it
-// reports by a ring or by OTLP.
+// ResourceAttributes returns the resource attributes that the Collector receiver
+// reports for an agent with this name and a ring in dir. Use them for a
+// MeterProvider that serves only this agent, together with [WithNameInResource];
+// a backend then can't distinguish an agent that reports over OTLP from one that
+// reports through a ring.
 //
-// An empty dir is NIXL_TELEMETRY_DIR or else /tmp, as in [Ring]. The
-// attributes are service.name (OTEL_SERVICE_NAME, or else nixl),
-// service.instance.id (a UUIDv5 of host name and the path of its ring), nixl.agent.name
-// and host.name (OTEL_RESOURCE_ATTRIBUTES, or else the system's). The id is the
-// receiver's if host name and dir are: in a container, set host.name to the
-// node's and dir to the path at which the receiver watches.
+// If dir is empty, it defaults to NIXL_TELEMETRY_DIR, or else to /tmp, as in
+// [Ring]. The attributes are:
+//
+//   - service.name: from OTEL_SERVICE_NAME, or else nixl
+//   - service.instance.id: a UUIDv5 of the host name and the ring's path
+//   - nixl.agent.name: the name
+//   - host.name: from OTEL_RESOURCE_ATTRIBUTES, or else the system's host name
+//
+// The instance ID equals the receiver's if host name and dir do. In a container,
+// set host.name to the node's name and dir to the path that the receiver watches.
 func ResourceAttributes(name, dir string) ([]attribute.KeyValue, error) {
 	if err := checkName(name); err != nil {
 		return nil, err

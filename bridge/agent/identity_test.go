@@ -58,10 +58,9 @@ func TestResourceAttributesIdentifyTheAgent(t *testing.T) {
 	}
 }
 
-// An agent that reported by a ring and by OTLP would be counted twice.
 func TestRingTogetherWithAProducerIsRejected(t *testing.T) {
 	_, err := agent.New("a", agent.WithRing(agent.Ring{Dir: t.TempDir()}), agent.WithProducer(agent.NewProducer()))
-	if err == nil || !strings.Contains(err.Error(), "agent a: WithRing and WithProducer exclude each other") {
+	if err == nil || !strings.Contains(err.Error(), "agent a: WithRing and WithProducer can't be combined") {
 		t.Errorf("error %v", err)
 	}
 }

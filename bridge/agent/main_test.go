@@ -12,5 +12,5 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ctx is that of calls whose context makes no difference.
+// ctx is for calls whose context doesn't matter.
 var ctx = context.Background()

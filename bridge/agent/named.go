@@ -13,17 +13,16 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// maxEventNames limits the names of a program's own events. It is the receiver's
-// default.
+// maxEventNames limits the names of custom events. It is the receiver's default.
 const maxEventNames = 200
 
-// namedEvents counts a program's own events, by category and name.
+// namedEvents counts custom events by category and name.
 type namedEvents struct {
 	points *points
 
 	mu       sync.Mutex
 	series   map[namedKey]*namedSeries
-	overflow *namedSeries // past the limit; nil before
+	overflow *namedSeries // nil until the limit is reached
 }
 
 type namedKey struct {
@@ -35,12 +34,12 @@ type namedSeries struct {
 	events int64
 	sum    uint64
 	last   uint64
-	fresh  bool // the last value is of an agent that is still reported
-	full   bool // the sum has passed mostSum
+	fresh  bool // the agent that recorded the last value is still reported
+	full   bool // the sum has exceeded mostSum
 	point  attribute.Set
 }
 
-// add counts an event. It allocates only for the first one of a name.
+// add counts an event. It allocates only for the first event of each name.
 func (n *namedEvents) add(c ringbuf.Category, name []byte, value uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -87,7 +86,7 @@ func (n *namedEvents) collect(c *collection) {
 	}
 }
 
-// forgetLast ends the last values.
+// forgetLast stops reporting the last values.
 func (n *namedEvents) forgetLast() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

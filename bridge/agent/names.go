@@ -13,8 +13,7 @@ import (
 // Direction is the direction of a transfer, from the agent's perspective.
 type Direction uint8
 
-// The directions. NIXL calls a transfer that transmits a write and a transfer that
-// receives a read.
+// The directions. NIXL calls them write (transmit) and read (receive).
 const (
 	Transmit Direction = iota
 	Receive
@@ -32,7 +31,7 @@ func (d Direction) String() string {
 	return directionNames[d]
 }
 
-// Status is an error status of NIXL (nixl_status_t, NIXL_ERR_…).
+// Status is a NIXL error status (nixl_status_t, NIXL_ERR_…).
 type Status uint8
 
 // The statuses, in the order of NIXL's telemetry events.
@@ -67,8 +66,8 @@ func (s Status) String() string {
 	return statusNames[s]
 }
 
-// EventCategory is the category of an [Agent.Event]: one of those that NIXL leaves
-// to backends and applications.
+// EventCategory is the category of an [Agent.Event]: one of the categories that
+// NIXL reserves for backends and applications.
 type EventCategory uint8
 
 // The categories.
@@ -107,7 +106,7 @@ func (c EventCategory) category() ringbuf.Category {
 	return eventCategoryTable[c].ring
 }
 
-// memoryOperation is in the order of the ring's types.
+// memoryOperation is ordered as the ring's event types are.
 type memoryOperation uint8
 
 const (

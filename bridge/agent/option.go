@@ -27,11 +27,11 @@ type config struct {
 	ring           *Ring
 	sinks          []sink.Sink
 	runInterval    time.Duration
-	capacity       int // of staging
+	capacity       int // of the staging buffer
 }
 
-// WithProducer makes the agent report through a [Producer], and so through the
-// OpenTelemetry SDK. It excludes [WithRing].
+// WithProducer makes the agent report through a [Producer], and thus through the
+// OpenTelemetry SDK. It can't be combined with [WithRing].
 func WithProducer(p *Producer) Option {
 	return optionFunc(func(c config) config {
 		c.producer = p
@@ -39,9 +39,9 @@ func WithProducer(p *Producer) Option {
 	})
 }
 
-// WithNameInResource leaves the attribute nixl.agent.name off the data points.
-// Use it if the MeterProvider serves this agent alone and its resource has the
-// attribute, see [ResourceAttributes].
+// WithNameInResource omits the attribute nixl.agent.name from the data points.
+// Use it if the MeterProvider serves only this agent and its resource has the
+// attribute; see [ResourceAttributes].
 func WithNameInResource() Option {
 	return optionFunc(func(c config) config {
 		c.nameInResource = true
@@ -49,15 +49,15 @@ func WithNameInResource() Option {
 	})
 }
 
-// WithRing makes the agent report by a ring, as NIXL agents do, instead of
-// through a [Producer]: whoever reads the ring exports its metrics. Without a
-// reader, the ring fills up and drops what comes next. Both at once would count
-// everything twice, so [New] rejects WithRing together with [WithProducer].
+// WithRing makes the agent report through a ring, as NIXL agents do, instead of
+// through a [Producer]. The program that reads the ring exports the metrics.
+// Without a reader, the ring fills up and further events are dropped. It can't be
+// combined with [WithProducer].
 //
 // Events are staged and pushed to the ring in a batch at the end of each run
-// interval. Events that find the staging area full are dropped and count toward
-// nixl.telemetry.events.dropped of the ring, if its layout is V4. The events of
-// a transfer are dropped together. See [Agent.RingTelemetry].
+// interval. If the staging buffer is full, events are dropped. With layout V4, the
+// ring reports them as nixl.telemetry.events.dropped. The events of a transfer are
+// dropped together. See [Agent.RingTelemetry].
 func WithRing(r Ring) Option {
 	return optionFunc(func(c config) config {
 		c.ring = &r
@@ -65,9 +65,9 @@ func WithRing(r Ring) Option {
 	})
 }
 
-// WithSinks also passes each event to sinks, on the run interval. Sinks must not
-// be nil and must not call the agent's Flush, Close or RingTelemetry. Close
-// them after the agent.
+// WithSinks also passes each event to sinks, at the end of each run interval.
+// Sinks must not be nil and must not call the agent's Flush, Close or
+// RingTelemetry. Close them after the agent.
 func WithSinks(sinks ...sink.Sink) Option {
 	return optionFunc(func(c config) config {
 		c.sinks = append(slices.Clip(c.sinks), sinks...)
@@ -75,9 +75,8 @@ func WithSinks(sinks ...sink.Sink) Option {
 	})
 }
 
-// WithClock sets the source of the current time. The default is the system
-// clock. It gives the times of data points, of exemplars, and of events for sinks
-// and for rings of layout V1. Recording reads it for nothing else.
+// WithClock sets the clock for the times of data points, of exemplars, and of
+// events for sinks and for rings of layout V1. The default is time.Now.
 func WithClock(now func() time.Time) Option {
 	return optionFunc(func(c config) config {
 		c.clock = now
@@ -87,9 +86,9 @@ func WithClock(now func() time.Time) Option {
 
 var (
 	errNilSink = errors.New("a sink is nil")
-	errTwice   = errors.New("WithRing and WithProducer exclude each other: together they would count everything twice; " +
-		"use WithRing if the Collector or bridge/rings reads the ring, else WithProducer")
-	errNowhere = errors.New("nothing would be reported: pass WithProducer, WithRing or WithSinks, or leave the agent nil")
+	errTwice   = errors.New("WithRing and WithProducer can't be combined, because a backend would count every event twice; " +
+		"use WithRing if a Collector or bridge/rings reads the ring, otherwise WithProducer")
+	errNowhere = errors.New("no destination for the telemetry: pass WithProducer, WithRing or WithSinks, or leave the agent nil")
 )
 
 func newConfig(opts []Option) (config, error) {

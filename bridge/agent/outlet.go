@@ -17,16 +17,16 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// outlet stages an agent's events and flushes them to its ring and its sinks on
-// the run interval, as the telemetry thread of a NIXL agent does.
+// outlet stages an agent's events and flushes them to its ring and its sinks at
+// the end of each run interval, as the telemetry thread of a NIXL agent does.
 type outlet struct {
 	agent *Agent
-	times bool // events need their own time
+	times bool // each event needs its time
 
 	staging  sync.Mutex // guards what follows; held only to copy events
 	events   []ringbuf.Event
-	dropped  uint64 // because staging was full, since the last flush
-	allDrops uint64 // because staging was full, in total
+	dropped  uint64 // because the buffer was full, since the last flush
+	allDrops uint64 // because the buffer was full, in total
 	capacity int
 
 	flushing sync.Mutex // guards what follows
@@ -34,13 +34,13 @@ type outlet struct {
 	ring     *ringWriter // may be nil
 	sinks    []sink.Sink
 	batch    []sink.Event
-	failing  bool // the last flush in the background failed
+	failing  bool // the last background flush failed
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
 
-// openOutlet creates the ring and starts to flush. It returns nil for an agent
+// openOutlet creates the ring and starts flushing. It returns nil for an agent
 // that has neither a ring nor sinks.
 func openOutlet(a *Agent, c *config) (*outlet, error) {
 	if c.ring == nil && len(c.sinks) == 0 {
@@ -67,7 +67,7 @@ func openOutlet(a *Agent, c *config) (*outlet, error) {
 	return o, nil
 }
 
-// stage stages events, all of them or none.
+// stage stages all of the events, or drops all of them.
 func (o *outlet) stage(events ...ringbuf.Event) {
 	if o.times {
 		now := uint64(max(o.agent.clock().UnixMicro(), 0))
@@ -85,7 +85,6 @@ func (o *outlet) stage(events ...ringbuf.Event) {
 	o.events = append(o.events, events...)
 }
 
-// run flushes until it is stopped.
 func (o *outlet) run(interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -99,8 +98,8 @@ func (o *outlet) run(interval time.Duration) {
 	}
 }
 
-// report reports the error of a flush in the background, once until a flush
-// succeeds.
+// report passes the error of a background flush to OpenTelemetry's error handler,
+// but only the first one until a flush succeeds.
 func (o *outlet) report(err error) {
 	o.flushing.Lock()
 	fresh := err != nil && !o.failing
@@ -111,7 +110,7 @@ func (o *outlet) report(err error) {
 	}
 }
 
-// flush pushes the staged events, and then the number of dropped ones.
+// flush pushes the staged events, followed by the number of dropped events.
 func (o *outlet) flush() error {
 	o.flushing.Lock()
 	defer o.flushing.Unlock()
@@ -142,7 +141,6 @@ func (o *outlet) flush() error {
 	return errors.Join(errs...)
 }
 
-// fill fills the sinks' batch.
 func (o *outlet) fill(events []ringbuf.Event) {
 	o.batch = slices.Grow(o.batch[:0], len(events))
 	for i := range events {
@@ -157,7 +155,7 @@ func (o *outlet) fill(events []ringbuf.Event) {
 	}
 }
 
-// close flushes for the last time and closes the ring.
+// close flushes once more and closes the ring.
 func (o *outlet) close() error {
 	close(o.stop)
 	o.stopped.Wait()

@@ -13,7 +13,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// points are the attribute sets of an account's data points, built once.
+// points holds the attribute sets of an account's data points, built once.
 type points struct {
 	attributes []attribute.KeyValue
 	agent      attribute.Set
@@ -41,7 +41,7 @@ func newPoints(set attribute.Set) points {
 	return p
 }
 
-// typeCategory returns the catalog's name of the category of a type.
+// typeCategory returns the category of a type, named as in package semconv.
 func typeCategory(t ringbuf.Type) string {
 	if t == ringbuf.TypeEventsDropped {
 		return semconv.CategoryTelemetry
@@ -49,16 +49,16 @@ func typeCategory(t ringbuf.Type) string {
 	return strings.ToLower(t.Category().String())
 }
 
-// event returns the attributes of a point of nixl.events and its like.
+// event returns the attributes for the metrics of events.
 func (p *points) event(category, name string) attribute.Set {
 	return p.with(attribute.String(semconv.EventCategory, category), attribute.String(semconv.EventName, name))
 }
 
-// with returns the account's attributes and some more.
+// with returns the account's attributes plus kvs.
 func (p *points) with(kvs ...attribute.KeyValue) attribute.Set {
 	return attribute.NewSet(slices.Concat(p.attributes, kvs)...)
 }
 
-// validName makes a name valid in OTLP: exporters reject a whole batch for one
-// string that isn't UTF-8.
+// validName makes a name valid UTF-8. Exporters reject the whole batch if one
+// string isn't.
 func validName(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

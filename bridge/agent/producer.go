@@ -20,12 +20,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Producer gives the metrics of agents to a reader of the SDK. It is safe for
+// Producer passes the metrics of agents to a reader of the SDK. It is safe for
 // concurrent use.
 //
-// The MeterProvider's views and exemplar filter don't apply to its metrics, and
-// their temporality is cumulative, whatever the reader prefers. Several readers
-// can share a Producer; an exemplar goes to the first one that collects.
+// The MeterProvider's views and exemplar filter don't apply to its metrics. The
+// temporality is always cumulative, regardless of the reader. Several readers can
+// share a Producer; each exemplar goes to the first reader that collects.
 type Producer struct {
 	waiting     *uncollected.Timer // for the first collection
 	sizeClasses bool
@@ -45,8 +45,8 @@ var _ sdkmetric.Producer = (*Producer)(nil)
 //	...
 //	a, err := agent.New("decode-0", agent.WithProducer(producer))
 //
-// If no reader has collected after 2 minutes, OpenTelemetry's error handler gets
-// an error that says so. [Agent.Close] reports it after 1 minute already.
+// If no reader collects within 2 minutes, the Producer passes an error to
+// OpenTelemetry's error handler. [Agent.Close] does so after 1 minute.
 func NewProducer(opts ...ProducerOption) *Producer {
 	p := &Producer{
 		waiting:  uncollected.Start("agents", time.Now, otel.Handle),
@@ -67,15 +67,14 @@ type producerOptionFunc func(*Producer)
 
 func (f producerOptionFunc) configure(p *Producer) { f(p) }
 
-// WithSizeClasses adds the attribute nixl.transfer.size_class to the histograms of
-// durations: the class of the size of each transfer.
+// WithSizeClasses adds the attribute nixl.transfer.size_class, the size class of
+// each transfer, to the duration histograms.
 func WithSizeClasses() ProducerOption {
 	return producerOptionFunc(func(p *Producer) { p.sizeClasses = true })
 }
 
-// Produce returns the metrics of all agents. A reader calls it at each
-// collection. It doesn't block, so it doesn't use the context that the interface
-// of producers requires. The error is always nil.
+// Produce returns the metrics of all agents. Readers call it at each collection.
+// It doesn't block and ignores the context. The error is always nil.
 func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	p.waiting.Collected()
 	p.mu.Lock()
@@ -100,7 +99,7 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	}}, nil
 }
 
-// join makes a series count toward the account of a set.
+// join adds a series to the account for a set of attributes.
 func (p *Producer) join(set attribute.Set, s *series) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,12 +128,12 @@ func (p *Producer) leave(all []*series) {
 	}
 }
 
-// maxClosed bounds the memory for agents that come and go under ever new names
-// faster than they expire, at 10 KB each.
+// maxClosed bounds the memory for closed agents that haven't expired. Each takes
+// 10 KB.
 const maxClosed = 2000
 
-// evict drops the half of the idle accounts that became idle first: half, so
-// that they aren't sorted each time.
+// evict removes the older half of the idle accounts. Removing half of them at once
+// amortizes the sort.
 func (p *Producer) evict() {
 	idle := slices.DeleteFunc(slices.Collect(maps.Values(p.accounts)), func(a *account) bool { return len(a.open) > 0 })
 	slices.SortFunc(idle, func(a, b *account) int { return a.until().Compare(b.until()) })

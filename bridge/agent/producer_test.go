@@ -16,12 +16,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// A Producer that was passed to no reader isn't silent: the first of its agents
-// that is closed reports it, or else a timer.
+// If no reader collects a Producer, closing the first agent reports an error, or
+// else a timer does.
 func TestProducerWithoutAReaderIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		closed, collected bool
-		says              string // empty for nothing
+		want              string // empty for no error
 	}{
 		"open agent":   {false, false, "the metrics of agents for 2m0s: pass the Producer to a reader with metric.WithProducer"},
 		"closed agent": {true, false, "the metrics of agents for 1m0s: pass the Producer to a reader with metric.WithProducer"},
@@ -52,27 +52,27 @@ func TestProducerWithoutAReaderIsReported(t *testing.T) {
 				synctest.Wait()
 			})
 			switch {
-			case c.says == "" && len(errs) > 0:
+			case c.want == "" && len(errs) > 0:
 				t.Errorf("errors: %v", errs)
-			case c.says != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), c.says)):
+			case c.want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), c.want)):
 				t.Errorf("errors: %v", errs)
 			}
 		})
 	}
 }
 
-func TestAgentWithoutAWayToReportIsRejected(t *testing.T) {
+func TestAgentWithoutADestinationIsRejected(t *testing.T) {
 	for name, opts := range map[string][]agent.Option{"no option": nil, "no producer": {agent.WithProducer(nil)}} {
 		t.Run(name, func(t *testing.T) {
 			_, err := agent.New("a", opts...)
-			if err == nil || !strings.Contains(err.Error(), "agent a: nothing would be reported: pass WithProducer") {
+			if err == nil || !strings.Contains(err.Error(), "agent a: no destination for the telemetry: pass WithProducer") {
 				t.Errorf("error %v", err)
 			}
 		})
 	}
 }
 
-func TestScopeIsTheCatalogs(t *testing.T) {
+func TestScopeIsThatOfSemconv(t *testing.T) {
 	b := newBackend()
 	b.agent(t)
 	var rm metricdata.ResourceMetrics
@@ -84,8 +84,7 @@ func TestScopeIsTheCatalogs(t *testing.T) {
 	}
 }
 
-// Series start when their agent was created, not when it was collected.
-func TestSeriesStartWithTheirAgent(t *testing.T) {
+func TestStartTimeIsTheCreationOfTheAgent(t *testing.T) {
 	b := newBackend()
 	b.agent(t).MemoryRegistered(ctx, 1)
 	b.clock.Advance(time.Minute)
@@ -96,14 +95,13 @@ func TestSeriesStartWithTheirAgent(t *testing.T) {
 		}
 		for _, p := range sum.DataPoints {
 			if !p.StartTime.Equal(start) || !p.Time.Equal(start.Add(time.Minute)) {
-				t.Errorf("%s is from %v to %v", m.Name, p.StartTime, p.Time)
+				t.Errorf("%s covers %v to %v", m.Name, p.StartTime, p.Time)
 			}
 		}
 	}
 }
 
-// A clock that is set back doesn't put points before their start.
-func TestClockThatIsSetBack(t *testing.T) {
+func TestPointsNeverEndBeforeTheyStart(t *testing.T) {
 	b := newBackend()
 	b.agent(t)
 	b.clock.Advance(-time.Hour)

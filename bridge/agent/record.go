@@ -12,14 +12,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Transfer records a transfer that the agent initiated and saw complete: the
-// bytes moved, the time from its start until it was posted to the backend, and
-// the time from its start until it was seen to be complete, which includes the
-// former.
+// Transfer records a completed transfer that the agent initiated: the number of
+// bytes, the time from its start until it was posted to the backend, and the time
+// from its start until its completion was observed, which includes the post time.
 //
-// If ctx carries a sampled span, the histograms get exemplars with its trace
-// ID. Times are truncated to whole microseconds, as NIXL's are; negative values
-// count as 0.
+// If ctx carries a sampled span, the histograms get exemplars with its trace ID.
+// Times are truncated to whole microseconds, as NIXL's are. Negative values count
+// as 0.
 func (a *Agent) Transfer(ctx context.Context, d Direction, bytes int64, post, total time.Duration) {
 	if a == nil || a.done.Load() {
 		return
@@ -37,7 +36,7 @@ func (a *Agent) Transfer(ctx context.Context, d Direction, bytes int64, post, to
 	}
 }
 
-// transfer is a transfer's values, and their buckets.
+// transfer holds a transfer's values and their buckets.
 type transfer struct {
 	bytes, post, total                                       int64 // times in µs
 	rate                                                     int64 // bytes/s
@@ -96,9 +95,8 @@ func (a *Agent) memory(op memoryOperation, bytes int64) {
 	}
 }
 
-// Error records an operation that ended in an error. A status that NIXL doesn't
-// have counts as [StatusUnknown]. If ctx carries a sampled span, nixl.errors gets
-// an exemplar.
+// Error records a failed operation. An invalid status counts as [StatusUnknown].
+// If ctx carries a sampled span, nixl.errors gets an exemplar.
 func (a *Agent) Error(ctx context.Context, s Status) {
 	if a == nil || a.done.Load() {
 		return
@@ -115,12 +113,12 @@ func (a *Agent) Error(ctx context.Context, s Status) {
 	}
 }
 
-// Event records an event of the program's own. For each name, the metrics are
-// the number of events, the sum of their values, and the latest value. A name
-// ends at its first NUL or after 31 bytes, as in a ring. Past 200 names, events
+// Event records a custom event. For each name, the metrics are the number of
+// events, the sum of their values, and the last value. A name ends at its first
+// NUL or after 31 bytes, as in a ring. After 200 names, events of further names
 // count under otel.metric.overflow = true.
 //
-// Only rings of layouts V1 and V2Named carry such events. The context isn't used
+// Only rings of layouts V1 and V2Named carry custom events. The context isn't used
 // yet; see [Agent].
 func (a *Agent) Event(_ context.Context, c EventCategory, name string, value uint64) {
 	if a == nil || a.done.Load() {
@@ -136,10 +134,9 @@ func (a *Agent) Event(_ context.Context, c EventCategory, name string, value uin
 	}
 }
 
-// EventsDropped records that events were dropped before they reached any
-// telemetry. The agent itself counts events that it drops because more were
-// recorded in a run interval than its ring can hold. The context isn't used yet;
-// see [Agent].
+// EventsDropped records that the program dropped events instead of passing them to
+// the agent. The agent itself counts the events that it drops because its staging
+// buffer is full. The context isn't used yet; see [Agent].
 func (a *Agent) EventsDropped(_ context.Context, events uint64) {
 	if a == nil || a.done.Load() {
 		return
@@ -160,6 +157,6 @@ func (t *transfer) events(d Direction) [4]ringbuf.Event {
 	}
 }
 
-// seconds divides as the receiver does, so that a value on a bucket's bound
-// falls into the same bucket.
+// seconds divides, as the receiver does, so that both report exactly the same
+// value.
 func seconds(micros int64) float64 { return float64(micros) / 1e6 }

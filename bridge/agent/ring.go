@@ -13,19 +13,20 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Ring describes the ring that an [Agent] writes. Zero fields take NIXL's own
-// variables, or else NIXL's defaults. NIXL_TELEMETRY_ENABLE isn't read:
-// [WithRing] itself enables the ring.
+// Ring configures the ring that an [Agent] writes. Zero fields default to NIXL's
+// environment variables, or else to NIXL's defaults. NIXL_TELEMETRY_ENABLE isn't
+// read: [WithRing] itself enables the ring.
 type Ring struct {
-	// Dir is the directory of the ring's file, whose name is the agent's. It
-	// must exist. The default is NIXL_TELEMETRY_DIR, or else /tmp.
+	// Dir is the directory of the ring file, which is named after the agent. The
+	// directory must exist. The default is NIXL_TELEMETRY_DIR, or else /tmp.
 	Dir string
-	// Layout is the ring's layout. The default is V4, which NIXL writes today.
-	// It can't carry what [Agent.Event] records; V1 and V2Named can.
+	// Layout is the ring's layout. The default is V4, which current NIXL releases
+	// write. It can't carry the events of [Agent.Event]; V1 and V2Named can.
 	Layout ringbuf.Layout
 	// Capacity is the number of slots, a power of two from 2 to
-	// [ringbuf.MaxCapacity]. As many events can be staged within a run interval.
-	// The default is NIXL_TELEMETRY_BUFFER_SIZE, or else 4096.
+	// [ringbuf.MaxCapacity]. It is also the number of events that can be staged
+	// within a run interval. The default is NIXL_TELEMETRY_BUFFER_SIZE, or else
+	// 4096.
 	Capacity int
 	// RunInterval is the time between two flushes, at least 1 ms. The default is
 	// NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
@@ -46,7 +47,7 @@ func (r *Ring) setDefaults() error {
 		r.Capacity, err = env.BufferSize()
 		errs = append(errs, err)
 	} else if !nixlenv.ValidBufferSize(r.Capacity) {
-		errs = append(errs, fmt.Errorf("capacity is %d: it must be a power of two, from 2 to %d", r.Capacity, ringbuf.MaxCapacity))
+		errs = append(errs, fmt.Errorf("capacity is %d: it must be a power of two from 2 to %d", r.Capacity, ringbuf.MaxCapacity))
 	}
 	if r.RunInterval == 0 {
 		var err error
@@ -58,17 +59,17 @@ func (r *Ring) setDefaults() error {
 	return errors.Join(errs...)
 }
 
-// RingTelemetry says what happened to the events that an [Agent] had for its
-// ring. Staged events aren't included.
+// RingTelemetry counts the events that an [Agent] wrote to its ring or dropped.
+// Staged events aren't included.
 type RingTelemetry struct {
 	Written        uint64 // written to the ring
-	DroppedStaging uint64 // dropped because more was recorded in a run interval than the ring has slots
-	DroppedRing    uint64 // dropped because the ring was full (its reader lags or there is none) or its file broken
-	Unsupported    uint64 // the layout can't carry them
+	DroppedStaging uint64 // dropped because the staging buffer was full
+	DroppedRing    uint64 // dropped because the ring was full (no reader, or a slow one) or its file is broken
+	Unsupported    uint64 // dropped because the ring's layout can't carry them
 }
 
-// RingTelemetry returns what happened to the agent's events so far. Without a
-// ring, it only counts events dropped on their way to sinks.
+// RingTelemetry returns the counts since the agent was created. Without a ring, it
+// only counts events that were dropped instead of being passed to sinks.
 func (a *Agent) RingTelemetry() RingTelemetry {
 	if a == nil || a.outlet == nil {
 		return RingTelemetry{}
@@ -93,8 +94,8 @@ type ringWriter struct {
 	broken    bool
 }
 
-// push tries each event once and drops it if the ring is full. It returns an
-// error once if the ring is broken, and drops all events from then on.
+// push tries to push each event once and drops it if the ring is full. If the ring
+// is broken, push drops all events and returns an error the first time.
 func (r *ringWriter) push(events []ringbuf.Event) error {
 	for len(events) > 0 {
 		n := r.leading(events)
@@ -111,7 +112,7 @@ func (r *ringWriter) push(events []ringbuf.Event) error {
 	return nil
 }
 
-// leading returns how many events, from the first on, the ring's layout can carry.
+// leading returns the number of leading events that the ring's layout can carry.
 func (r *ringWriter) leading(events []ringbuf.Event) int {
 	for i := range events {
 		if !r.carries(&events[i]) {
@@ -121,7 +122,7 @@ func (r *ringWriter) leading(events []ringbuf.Event) int {
 	return len(events)
 }
 
-// carries reports whether agents with the ring's layout write such an event.
+// carries reports whether the ring's layout can carry an event.
 func (r *ringWriter) carries(e *ringbuf.Event) bool {
 	if e.Named {
 		return r.w.Layout().Named()
@@ -137,7 +138,7 @@ func (r *ringWriter) pushAll(events []ringbuf.Event) error {
 		if err != nil {
 			r.telemetry.DroppedRing += uint64(len(events))
 			if r.broken {
-				return nil // it was reported
+				return nil // already reported
 			}
 			r.broken = true
 			return err

@@ -24,13 +24,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// ringOf is a ring in a directory of the test's that is flushed by hand only.
+// ringOf returns a ring in a temporary directory that is only flushed explicitly.
 func ringOf(t *testing.T, layout ringbuf.Layout, capacity int) agent.Ring {
 	t.Helper()
 	return agent.Ring{Dir: t.TempDir(), Layout: layout, Capacity: capacity, RunInterval: time.Hour}
 }
 
-// events reads what stands in an agent's ring, and takes it out.
+// events drains an agent's ring.
 func events(t *testing.T, r agent.Ring, name string) []ringbuf.Event {
 	t.Helper()
 	reader, err := ringbuf.OpenReader(filepath.Join(r.Dir, name), ringbuf.Consume)
@@ -49,7 +49,7 @@ func events(t *testing.T, r agent.Ring, name string) []ringbuf.Event {
 	return list[:n]
 }
 
-// newRingAgent is an agent that reports by a ring.
+// newRingAgent returns an agent that reports through a ring.
 func newRingAgent(t *testing.T, name string, opts ...agent.Option) *agentWorld {
 	t.Helper()
 	w := &agentWorld{backend: newBackend()}
@@ -73,8 +73,7 @@ func flush(t *testing.T, w *agentWorld) {
 	}
 }
 
-// What an agent writes is what NIXL's write, in their order.
-func TestRingHasTheEventsOfANIXLAgent(t *testing.T) {
+func TestRingHasTheEventsOfANIXLAgentInOrder(t *testing.T) {
 	r := ringOf(t, ringbuf.V4, 64)
 	w := newRingAgent(t, "worker 0", agent.WithRing(r))
 	w.MemoryRegistered(ctx, 1<<20)
@@ -110,7 +109,7 @@ func TestRingHasTheEventsOfANIXLAgent(t *testing.T) {
 	}
 }
 
-// Layout V1 has names and times, and no event for drops.
+// Layout V1 has no event for drops.
 func TestRingOfLayoutV1HasNamesAndTimes(t *testing.T) {
 	r := ringOf(t, ringbuf.V1, 64)
 	w := newRingAgent(t, "a", agent.WithRing(r))
@@ -129,16 +128,16 @@ func TestRingOfLayoutV1HasNamesAndTimes(t *testing.T) {
 	}
 }
 
-// Staging takes a transfer's events all or none, and what it drops is told;
-// what the ring drops is not.
+// The events of a transfer are staged or dropped together. The ring reports the
+// events that staging dropped, but not those that didn't fit into the ring.
 func TestRingDropsAsANIXLAgentDoes(t *testing.T) {
 	r := ringOf(t, ringbuf.V4, 8)
 	w := newRingAgent(t, "a", agent.WithRing(r))
 	for range 3 {
 		w.Transfer(ctx, agent.Transmit, 1, us, us)
 	}
-	w.Error(ctx, agent.StatusBackend) // finds no room either
-	flush(t, w)                       // 8 staged events and the report of 5, for 7 places
+	w.Error(ctx, agent.StatusBackend) // is dropped, too
+	flush(t, w)                       // 8 staged events and the report of 5 drops, for 7 slots
 	got := events(t, r, "a")
 	if len(got) != 7 || got[6].Type != ringbuf.TypeTxBytes {
 		t.Errorf("%d events in the ring: %+v", len(got), got)
@@ -158,8 +157,8 @@ func TestRingDropsAsANIXLAgentDoes(t *testing.T) {
 	}
 }
 
-// Drops on the way to sinks are in the metrics, which don't depend on sinks.
-func TestDropsOfStagingAreCounted(t *testing.T) {
+// Events that staging dropped are missing in sinks, but not in the metrics.
+func TestEventsDroppedByStagingAreCounted(t *testing.T) {
 	t.Setenv("NIXL_TELEMETRY_BUFFER_SIZE", "8")
 	t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", "3600000")
 	var got []sink.Event
@@ -180,8 +179,7 @@ func TestDropsOfStagingAreCounted(t *testing.T) {
 	}
 }
 
-// The thread of an agent flushes on the run interval, and Close once more.
-func TestEventsAreFlushedOnTheRunInterval(t *testing.T) {
+func TestEventsAreFlushedOnTheRunIntervalAndOnClose(t *testing.T) {
 	r := ringOf(t, ringbuf.V4, 8)
 	r.RunInterval = time.Millisecond
 	batches := make(chan []sink.Event, 1)
@@ -209,8 +207,7 @@ func TestEventsAreFlushedOnTheRunInterval(t *testing.T) {
 	}
 }
 
-// A sink that fails is reported, and delays neither the ring nor other sinks.
-func TestFailingSinkDelaysNoOther(t *testing.T) {
+func TestFailingSinkDoesNotAffectTheRingAndOtherSinks(t *testing.T) {
 	errDisk := errors.New("disk is full")
 	r := ringOf(t, ringbuf.V4, 8)
 	var got []sink.Event
@@ -227,8 +224,7 @@ func TestFailingSinkDelaysNoOther(t *testing.T) {
 	}
 }
 
-// NIXL's variables are the defaults of a ring.
-func TestRingDefaultsAreNIXLsVariables(t *testing.T) {
+func TestRingDefaultsComeFromTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("NIXL_TELEMETRY_DIR", dir)
 	t.Setenv("NIXL_TELEMETRY_BUFFER_SIZE", "16")
@@ -244,7 +240,7 @@ func TestRingDefaultsAreNIXLsVariables(t *testing.T) {
 	}
 }
 
-func TestRingErrorsSayWhatIsWrong(t *testing.T) {
+func TestInvalidRingIsRejected(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("not a ring, and long enough to tell"), 0o600); err != nil {
 		t.Fatal(err)
@@ -253,7 +249,7 @@ func TestRingErrorsSayWhatIsWrong(t *testing.T) {
 		agent string
 		ring  agent.Ring
 		env   [2]string
-		says  string
+		want  string
 	}{
 		"no directory":       {"a", agent.Ring{Dir: filepath.Join(dir, "none")}, [2]string{}, "create ring " + filepath.Join(dir, "none", "a")},
 		"another file":       {"file", agent.Ring{Dir: dir}, [2]string{}, "not a NIXL telemetry ring"},
@@ -273,13 +269,13 @@ func TestRingErrorsSayWhatIsWrong(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error", a.Close())
 			}
-			if !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "agent "+c.agent) {
-				t.Errorf("error %q, want one with %q", err, c.says)
+			if !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "agent "+c.agent) {
+				t.Errorf("error %q, want one with %q", err, c.want)
 			}
 		})
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a ring was left behind: %v", err)
+		t.Errorf("a ring file exists: %v", err)
 	}
 }
 
@@ -325,7 +321,7 @@ func testConcurrentSafe(t *testing.T, w *agentWorld) {
 	wg.Wait()
 	got := w.values(t)
 	if len(got) == 0 {
-		return // it reports by the ring
+		return // it reports through the ring
 	}
 	for key, want := range map[string]float64{
 		"nixl.transfer.requests{nixl.transfer.direction=receive}":         goroutines * each / 2,

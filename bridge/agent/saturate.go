@@ -9,38 +9,39 @@ import (
 	"sync/atomic"
 )
 
-// mostSum is where sums stop: the most that a counter of OTLP holds.
+// mostSum is the maximum of a sum: the largest value of an OTLP counter.
 const mostSum = math.MaxInt64
 
 func saturatedSum(v uint64) int64 {
 	return int64(min(v, mostSum))
 }
 
-// saturatingSum adds values from 0 to mostSum.
+// saturatingSum adds two values from 0 to mostSum.
 func saturatingSum(a, b int64) int64 {
 	return saturatedSum(uint64(a) + uint64(b))
 }
 
-// saturating is a sum of values that aren't negative, which stops at mostSum. A
-// negative word means that it has.
+// saturating is a sum of non-negative values that stops at mostSum. A negative
+// word means that the sum has reached mostSum.
 type saturating struct{ word atomic.Int64 }
 
-// largeValue is small enough that 2^15 goroutines would have to add it at the
-// same time to wrap a word through all negative numbers before the first of them
-// resets it, and larger than any real value.
+// largeValue is larger than any real value, and so small that 2^15 goroutines would
+// have to add it at the same time to wrap the word through all negative numbers
+// before one of them resets it.
 const largeValue = 1 << 48
 
-// add costs as much as an atomic addition, if it is inlined.
+// add is small enough to be inlined; it then costs as much as an atomic addition.
 func (s *saturating) add(v int64) {
 	if v >= largeValue || s.word.Add(v) < 0 {
 		s.addSlowly(v)
 	}
 }
 
-// large serializes the addition of large values: three could wrap unnoticed.
+// large serializes the addition of large values: three concurrent additions could
+// wrap the word to a positive value.
 var large sync.Mutex
 
-// addSlowly adds a large value, or stops the sum.
+// addSlowly adds a large value, or marks the sum as saturated.
 func (s *saturating) addSlowly(v int64) {
 	large.Lock()
 	defer large.Unlock()

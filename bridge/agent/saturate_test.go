@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// A sum goes up to the most, in steps of whatever size, and stays there.
-func TestSaturating(t *testing.T) {
+func TestSaturatingSumStopsAtTheMaximum(t *testing.T) {
 	for _, c := range []struct {
 		start  int64
 		values []int64
@@ -30,7 +29,7 @@ func TestSaturating(t *testing.T) {
 		for _, v := range c.values {
 			s.add(v)
 			if got := s.load(); got < last {
-				t.Errorf("%d and %v: the sum went back from %d to %d", c.start, c.values, last, got)
+				t.Errorf("%d and %v: the sum decreased from %d to %d", c.start, c.values, last, got)
 			} else {
 				last = got
 			}

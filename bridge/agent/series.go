@@ -11,19 +11,19 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/sampled"
 )
 
-// series is what an agent counts under one set of attributes.
+// series holds the counts of an agent under one set of attributes.
 type series struct {
 	account *account
 	clock   func() time.Time
 	filter  sampled.Filter
-	whole   bool        // counts for the agent without derived attributes
-	classes bool        // times are counted by the class of the transfer's size
-	done    atomic.Bool // closed: nothing is recorded any more
+	whole   bool        // of the agent itself, not of one derived by With
+	classes bool        // times are counted by size class
+	done    atomic.Bool // closed: nothing more is recorded
 
 	lanes     [lane.Count]atomic.Pointer[stripe]
 	last      lastValues
 	errors    [statuses]atomic.Int64
-	dropped   counter // events, as the agent reports it
+	dropped   counter // events
 	exemplars atomic.Pointer[exemplars]
 }
 
@@ -43,14 +43,14 @@ type stripe struct {
 	_          [64]byte // keeps the next stripe off this one's cache lines
 }
 
-// times are the histograms of the times of transfers, in µs.
+// times holds the histograms of transfer times, in µs.
 type times struct{ duration, post histogram }
 
-// sizeClasses is the number of classes that [semconv.SizeClass] tells apart.
+// sizeClasses is the number of classes of [semconv.SizeClass].
 const sizeClasses = 4
 
-// counter counts events and adds up their values. Callers add to each field
-// themselves: a method for both is too large to be inlined.
+// counter counts events and adds up their values. Callers update each field
+// themselves, because a method for both is too large to be inlined.
 type counter struct {
 	sum    saturating
 	events atomic.Int64
@@ -74,13 +74,13 @@ func (s *series) lane() *stripe {
 	return p.Load()
 }
 
-// drop counts events that were dropped, as one event.
+// drop counts one drop report with the given number of dropped events.
 func (s *series) drop(events uint64) {
 	s.dropped.sum.add(saturatedSum(events))
 	s.dropped.events.Add(1)
 }
 
-// lastValues are the latest values of each kind, or -1.
+// lastValues holds the last value of each kind, or -1.
 type lastValues struct {
 	size           [directions]atomic.Int64
 	post, duration atomic.Int64 // µs
@@ -103,11 +103,11 @@ func (l *lastValues) transfer(d Direction, t *transfer) {
 	l.duration.Store(t.total)
 }
 
-// totals are the counts of series, except events of the program's own.
+// totals holds the counts of one or more series, except custom events.
 type totals struct {
 	size          [directions]distribution
 	times         timesTotals
-	classes       [sizeClasses]timesTotals // of series that count by class
+	classes       [sizeClasses]timesTotals // of series that count by size class
 	throughput    [directions]distribution
 	memory        [memoryOperations]total
 	errors        [statuses]int64
@@ -115,7 +115,7 @@ type totals struct {
 	dropped       total
 }
 
-// timesTotals is what times counted.
+// timesTotals is the content of times.
 type timesTotals struct{ duration, post distribution }
 
 func (t *timesTotals) add(o *timesTotals) {

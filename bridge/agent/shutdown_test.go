@@ -17,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 )
 
-// exporter keeps the values of its last export.
+// exporter records the values of the last export.
 type exporter struct{ values map[string]float64 }
 
 func (*exporter) Temporality(sdkmetric.InstrumentKind) metricdata.Temporality {
@@ -39,8 +39,8 @@ func (e *exporter) Export(_ context.Context, rm *metricdata.ResourceMetrics) err
 func (*exporter) ForceFlush(context.Context) error { return nil }
 func (*exporter) Shutdown(context.Context) error   { return nil }
 
-// The last export has everything, whether the agent or its provider goes first,
-// and with several readers.
+// The agent and its provider can be closed in either order, also with several
+// readers.
 func TestLastExportIsCompleteInAnyOrderOfShutdown(t *testing.T) {
 	run := func(t *testing.T, shutdown func(*agent.Agent, *sdkmetric.MeterProvider) error) map[string]float64 {
 		t.Helper()
@@ -85,6 +85,6 @@ func TestLastExportIsCompleteInAnyOrderOfShutdown(t *testing.T) {
 		t.Errorf("only %d series were exported", len(providerFirst))
 	}
 	if d := cmp.Diff(providerFirst, agentFirst); d != "" {
-		t.Errorf("last export (-provider first +agent first):\n%s", d)
+		t.Errorf("last export (-provider closed first +agent closed first):\n%s", d)
 	}
 }

@@ -18,9 +18,7 @@ func peer(name string) attribute.Set {
 	return attribute.NewSet(attribute.String(semconv.PeerAgentName, name))
 }
 
-// What is recorded with attributes has them on each point, and nothing else
-// has.
-func TestAttributesAreOnEachPointRecordedWithThem(t *testing.T) {
+func TestWithAddsAttributesToItsOwnPointsOnly(t *testing.T) {
 	w := newAgent(t)
 	ucx := w.With(peer("p")).With(attribute.NewSet(attribute.String(semconv.BackendName, "UCX")))
 	ucx.Transfer(ctx, agent.Receive, 4096, 3*us, 7*us)
@@ -52,7 +50,7 @@ func TestAttributesAreOnEachPointRecordedWithThem(t *testing.T) {
 			t.Errorf("%s is %v, want %v", key, got[key], want)
 		}
 	}
-	// Errors start at 0 for the agent, not once more for each peer.
+	// Errors start at 0 only for the agent itself, not for each peer.
 	for key := range metrictest.Values(collect(t, w.reader)) {
 		if strings.HasPrefix(key, "nixl.errors{") && strings.Contains(key, "peer") && !strings.Contains(key, "canceled") {
 			t.Errorf("%s is reported", key)
@@ -70,11 +68,10 @@ func TestSameAttributesReturnTheSameAgent(t *testing.T) {
 	}
 	set := peer("p")
 	if n := testing.AllocsPerRun(100, func() { w.With(set) }); n > 0 {
-		t.Errorf("looking a set up takes %v allocations", n)
+		t.Errorf("looking up a set takes %v allocations", n)
 	}
 }
 
-// Ever new peers don't take ever more memory.
 func TestAttributeSetsAreBounded(t *testing.T) {
 	b := newBackend()
 	a := b.agent(t)
@@ -85,15 +82,14 @@ func TestAttributeSetsAreBounded(t *testing.T) {
 	}
 	got := b.values(t)
 	if n := got["nixl.memory.registered{otel.metric.overflow=true}"]; n != 510 {
-		t.Errorf("%v past the limit, want 510", n)
+		t.Errorf("%v registered beyond the limit, want 510", n)
 	}
 	if n := got["nixl.memory.deregistered{otel.metric.overflow=true}"]; n != 510 {
-		t.Errorf("%v past the limit, want 510", n)
+		t.Errorf("%v deregistered beyond the limit, want 510", n)
 	}
 }
 
-// Agents with attributes live as long as the one that they are derived from.
-func TestClosingEndsDerivedAgents(t *testing.T) {
+func TestCloseAlsoClosesDerivedAgents(t *testing.T) {
 	backend := newBackend()
 	a := backend.agent(t)
 	p := a.With(peer("p"))
@@ -105,13 +101,13 @@ func TestClosingEndsDerivedAgents(t *testing.T) {
 		late.Event(ctx, agent.EventCustom, "late", 1)
 	}
 	const key = "{nixl.agent.peer.name=p}"
-	backend.see(t, map[string]float64{
+	backend.expect(t, map[string]float64{
 		"nixl.memory.registered" + key: 1, "nixl.memory.usage" + key: 1,
 		"nixl.memory.last.size{nixl.agent.peer.name=p,nixl.memory.operation=register}": 1,
 	})
 }
 
-func TestRecordingAllocatesNothing(t *testing.T) {
+func TestRecordingDoesNotAllocate(t *testing.T) {
 	w := newAgent(t)
 	for name, a := range map[string]*agent.Agent{"plain": w.Agent, "with attributes": w.With(peer("p"))} {
 		if n := testing.AllocsPerRun(100, func() {
