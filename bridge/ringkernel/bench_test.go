@@ -18,24 +18,23 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// The benchmarks measure what they compare with in the same run, as the machine
-// may be busier in the next:
+// The benchmarks measure the SDK in the same run, because the load of the machine
+// may differ between runs:
 //
 //	go test -run '^$' -bench . ./bridge/ringkernel
 
-// benchKernel is a kernel of a Runtime with a reader: the default setup.
+// benchKernel returns a kernel of a Runtime with a reader: the default setup.
 func benchKernel(opts ...ringkernel.Option) *ringkernel.Kernel {
 	rt := ringkernel.NewRuntime(opts...)
 	newReader(rt)
 	return rt.Register("bench")
 }
 
-// latency is one of many, so that buckets and branches are not always the same.
+// latency returns different values, to vary buckets and branches.
 func latency(i int) time.Duration { return time.Duration(500 + i*37&0xffff) }
 
-// BenchmarkGoroutines is what the package promises: how many times cheaper than
-// the SDK's instruments the calls are, when so many goroutines make them on one
-// kernel at a time.
+// BenchmarkGoroutines measures how many times cheaper the calls are than those of
+// the SDK's instruments, with several goroutines calling one kernel.
 func BenchmarkGoroutines(b *testing.B) {
 	own := metrictest.NewSDK(b)
 	k := benchKernel()
@@ -64,8 +63,8 @@ func BenchmarkGoroutines(b *testing.B) {
 	}
 }
 
-// BenchmarkContext is what a context costs that carries values, no span, an
-// unsampled or a sampled one.
+// BenchmarkContext measures calls with different contexts: with values, without a
+// span, with an unsampled span, and with a sampled span.
 func BenchmarkContext(b *testing.B) {
 	k := benchKernel()
 	type key struct{}
@@ -83,7 +82,8 @@ func BenchmarkContext(b *testing.B) {
 	}
 }
 
-// BenchmarkExactTimes is Received with a clock that is read for every message.
+// BenchmarkExactTimes measures Received with WithClock, which reads the clock for
+// every message.
 func BenchmarkExactTimes(b *testing.B) {
 	k, ctx := benchKernel(ringkernel.WithClock(time.Now)), context.Background()
 	for b.Loop() {
@@ -91,7 +91,7 @@ func BenchmarkExactTimes(b *testing.B) {
 	}
 }
 
-// BenchmarkDisabled is the price of a call when there is no telemetry.
+// BenchmarkDisabled measures a call of a nil Kernel.
 func BenchmarkDisabled(b *testing.B) {
 	var rt *ringkernel.Runtime
 	k, ctx := rt.Register("bench"), context.Background()
@@ -107,10 +107,9 @@ func BenchmarkDisabled(b *testing.B) {
 	})
 }
 
-// BenchmarkLoop is a kernel's loop with 1 µs of work for a message: how much
-// longer it takes with telemetry than without, and with the four atomic
-// additions that are the least telemetry can do. The latency is known to the
-// loop in all cases.
+// BenchmarkLoop measures how much longer a loop with 1 µs of work per message takes
+// with telemetry than without, and for comparison with four atomic additions only.
+// It doesn't include measuring the latency.
 func BenchmarkLoop(b *testing.B) {
 	work, ctx := microsecond(), context.Background()
 	loop := func(k *ringkernel.Kernel) func(int) {
@@ -142,7 +141,7 @@ func BenchmarkLoop(b *testing.B) {
 
 var spent uint64
 
-// microsecond is a function that computes for a microsecond.
+// microsecond returns a function that computes for one microsecond.
 func microsecond() func() {
 	spin := func(n int) {
 		x := spent | 1
@@ -164,8 +163,8 @@ func microsecond() func() {
 	return func() { spin(n) }
 }
 
-// BenchmarkRegister is what registering 10,000 kernels takes, per kernel, and
-// how many times what it takes with 1,000: 1 if the time is linear.
+// BenchmarkRegister measures the time to register 10,000 kernels, per kernel, and
+// its ratio to that for 1,000 kernels, which is 1 if the time is linear.
 func BenchmarkRegister(b *testing.B) {
 	register := func(n int) float64 {
 		rt := ringkernel.NewRuntime()
@@ -186,8 +185,8 @@ func BenchmarkRegister(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkMemory is the memory of 10,000 kernels that count, and how much more
-// than before is in use once they were unregistered and collected.
+// BenchmarkMemory measures the memory of 10,000 kernels that count, and how much of
+// it is left after they were unregistered and collected.
 func BenchmarkMemory(b *testing.B) {
 	const kernels = 10_000
 	rt := ringkernel.NewRuntime()
@@ -206,7 +205,7 @@ func BenchmarkMemory(b *testing.B) {
 		}
 		return used / kernels, 100 * (heap(b, reader)/before - 1)
 	}
-	cycle() // what the process needs once
+	cycle() // allocates what the process needs once
 	var used, left []float64
 	for b.Loop() {
 		u, l := cycle()
@@ -219,7 +218,7 @@ func BenchmarkMemory(b *testing.B) {
 
 func kernelID(i int) string { return fmt.Sprintf("kernel-%d", i) }
 
-// heap is the memory in use after two collections by the reader.
+// heap returns the memory in use after two collections by the reader.
 func heap(b *testing.B, reader sdkmetric.Reader) float64 {
 	b.Helper()
 	for range 2 {
@@ -235,7 +234,7 @@ func heap(b *testing.B, reader sdkmetric.Reader) float64 {
 	return float64(m.HeapAlloc)
 }
 
-// BenchmarkCollect is a collection of 1,000 kernels with latencies.
+// BenchmarkCollect measures a collection of 1,000 kernels with latencies.
 func BenchmarkCollect(b *testing.B) {
 	rt := ringkernel.NewRuntime()
 	reader := newReader(rt)

@@ -13,15 +13,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// collection is the data points of one collection.
+// collection holds the data points of one collection.
 type collection struct {
 	now         time.Time
-	seen        uint64 // exemplars that were collected before
+	seen        uint64 // number of exemplars collected before
 	exponential bool
 	derived     bool
 
-	// With delta temporality, what the collection before this one reported, nil
-	// for the first, and what is reported with this one.
+	// With delta temporality, before is the state at the previous collection, nil
+	// for the first one, and after is the state at this collection.
 	before, after *reported
 
 	received, sent, processed, dropped, errors []metricdata.DataPoint[int64]
@@ -30,10 +30,10 @@ type collection struct {
 	durations                                  []metricdata.HistogramDataPoint[float64]
 	exponentials                               []metricdata.ExponentialHistogramDataPoint[float64]
 
-	latencies expo.Sum // of the kernel at hand
+	latencies expo.Sum // of the current kernel
 }
 
-// reserve makes room for the points that every kernel has.
+// reserve allocates the points that every kernel has.
 func (c *collection) reserve(live, gone int) {
 	n := live + gone
 	c.received = make([]metricdata.DataPoint[int64], 0, n)
@@ -44,8 +44,8 @@ func (c *collection) reserve(live, gone int) {
 	c.uptime = make([]metricdata.DataPoint[float64], 0, live)
 }
 
-// addCounters adds the totals since the kernel's series start. A reset doesn't
-// show here, as a counter must not go back.
+// addCounters adds the totals since the start of the kernel's series. It ignores
+// resets, because a counter must not decrease.
 func (c *collection) addCounters(k *Kernel) {
 	t := k.read(&c.latencies)
 	began := k.created
@@ -75,7 +75,7 @@ func (c *collection) addCounters(k *Kernel) {
 	}
 }
 
-// none is what a kernel has that never saw a sampled span.
+// none holds the exemplars of a kernel that never recorded within a sampled span.
 var none exemplars
 
 func (c *collection) addLatencies(k *Kernel, e *exemplars, began time.Time) {
@@ -103,7 +103,7 @@ func (c *collection) addLatencies(k *Kernel, e *exemplars, began time.Time) {
 	})
 }
 
-// addGauges adds what is only known of a registered kernel.
+// addGauges adds the metrics that only registered kernels have.
 func (c *collection) addGauges(k *Kernel) {
 	state := State(k.state.Load())
 	for s, set := range k.points.states {

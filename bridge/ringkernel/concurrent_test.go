@@ -13,10 +13,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// Goroutines record on one kernel, while others take
-// snapshots, collect, reset, and register and unregister other kernels.
-// Nothing is lost, and no reading has a count below 0.
-func TestConcurrentSafe(t *testing.T) {
+// Several goroutines record on one kernel, while others take snapshots, collect,
+// reset, and register and unregister other kernels. No count is lost, and no
+// snapshot has a negative count.
+func TestConcurrentUseLosesNothing(t *testing.T) {
 	const (
 		writers = 8
 		each    = 2000
@@ -45,7 +45,7 @@ func TestConcurrentSafe(t *testing.T) {
 		})
 	}
 	for _, f := range []func(){
-		func() { checkReading(t, rt) },
+		func() { checkSnapshot(t, rt) },
 		func() { w.collect(t) },
 		func() { rt.Reset() },
 		func() { rt.Register("other").Error(t.Context(), errors.New("no")); rt.Unregister("other") },
@@ -80,18 +80,17 @@ func TestConcurrentSafe(t *testing.T) {
 	}
 }
 
-func checkReading(t *testing.T, rt *ringkernel.Runtime) {
+func checkSnapshot(t *testing.T, rt *ringkernel.Runtime) {
 	t.Helper()
 	for _, s := range rt.Summary().Kernels {
 		if s.MessagesReceived < 0 || s.MessagesSent < 0 || s.MessagesProcessed < 0 || s.MessagesDropped < 0 ||
 			s.Errors < 0 || s.TotalLatency < 0 || s.MinLatency > s.P50Latency || s.P50Latency > s.P99Latency || s.P99Latency > s.MaxLatency {
-			t.Errorf("a count is below 0, or latencies are out of order: %+v", s)
+			t.Errorf("a count is negative, or latencies are out of order: %+v", s)
 		}
 	}
 }
 
-// Of goroutines that register an id at once, all get the same kernel.
-func TestRegisterConcurrently(t *testing.T) {
+func TestConcurrentRegisterReturnsTheSameKernel(t *testing.T) {
 	w := newWorld(t)
 	kernels := make([]*ringkernel.Kernel, 20)
 	var wg sync.WaitGroup
@@ -101,7 +100,7 @@ func TestRegisterConcurrently(t *testing.T) {
 	wg.Wait()
 	for _, k := range kernels {
 		if k != kernels[0] {
-			t.Fatal("two kernels have one id")
+			t.Fatal("two kernels have the same ID")
 		}
 	}
 	if n := w.telemetry(t, "k").MessagesSent; n != 20 {

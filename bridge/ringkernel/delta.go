@@ -11,8 +11,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/expo"
 )
 
-// reported is what a collection reported with delta temporality, so that the
-// next one can tell what is new.
+// reported holds the totals at a collection with delta temporality. The next
+// collection reports the difference.
 type reported struct {
 	at      time.Time
 	kernels map[*Kernel]reportedKernel
@@ -28,8 +28,9 @@ func newReported(at time.Time) *reported {
 	return &reported{at: at, kernels: make(map[*Kernel]reportedKernel), errors: make(map[*errorCount]int64)}
 }
 
-// since notes a kernel's totals and latencies, returns what is new of the totals
-// and since when, and leaves what is new of the latencies.
+// since saves a kernel's totals and latencies for the next collection. It returns
+// the delta of the totals and its start time, and reduces c.latencies to the
+// delta.
 func (c *collection) since(k *Kernel, t *totals) (fresh totals, began time.Time) {
 	c.after.kernels[k] = reportedKernel{*t, c.latencies.Mark()}
 	if c.before == nil {
@@ -43,7 +44,7 @@ func (c *collection) since(k *Kernel, t *totals) (fresh totals, began time.Time)
 	return t.minus(&old.totals), c.before.at
 }
 
-// errorsSince is since for a count of errors.
+// errorsSince is like since, for one error type.
 func (c *collection) errorsSince(e *errorCount) int64 {
 	if c.after == nil {
 		return e.n
@@ -62,8 +63,8 @@ func (c *collection) temporality() metricdata.Temporality {
 	return metricdata.CumulativeTemporality
 }
 
-// extreme is a minimum or maximum, which is that since the kernel's creation and
-// so isn't known of a delta.
+// extreme returns a minimum or maximum. It is undefined for deltas, because v covers
+// the time since the kernel's creation.
 func (c *collection) extreme(v float64) metricdata.Extrema[float64] {
 	if c.after != nil {
 		return metricdata.Extrema[float64]{}

@@ -13,9 +13,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// With delta temporality, each collection has what came since the last one, and
-// says since when.
-func TestDeltaTemporality(t *testing.T) {
+func TestDeltasStartAtThePreviousCollection(t *testing.T) {
 	const k = "ringkernel.kernel.id=k"
 	for name, opts := range map[string][]ringkernel.ProducerOption{
 		"explicit buckets":    {ringkernel.WithDeltaTemporality()},
@@ -31,7 +29,7 @@ func TestDeltaTemporality(t *testing.T) {
 				}
 				w.clock.Advance(time.Second)
 				if i == 2 {
-					w.Unregister("k") // it is reported all the same
+					w.Unregister("k") // it is still reported
 				}
 				ms := collect(t, reader)
 				got := metrictest.Values(ms)
@@ -54,7 +52,7 @@ func TestDeltaTemporality(t *testing.T) {
 				if i < 2 {
 					status := metrictest.Data[metricdata.Sum[int64]](t, ms, "ringkernel.kernel.status")
 					if status.Temporality != metricdata.CumulativeTemporality {
-						t.Errorf("collection %d: the status is %v", i, status.Temporality)
+						t.Errorf("collection %d: ringkernel.kernel.status is %v", i, status.Temporality)
 					}
 				}
 				began = w.clock.Now()
@@ -63,7 +61,7 @@ func TestDeltaTemporality(t *testing.T) {
 	}
 }
 
-func TestDeltaOfAHistogram(t *testing.T) {
+func TestDeltaHistogramHasNoExtremes(t *testing.T) {
 	w := newWorld(t)
 	reader := newReader(w.Runtime, ringkernel.WithDeltaTemporality())
 	k := w.Register("k")

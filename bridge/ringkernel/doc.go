@@ -4,10 +4,10 @@
 // Package ringkernel reports the telemetry of ring kernels through the
 // OpenTelemetry SDK.
 //
-// A ring kernel is a long-lived worker: it takes messages from an input queue,
-// processes each, and puts the results into an output queue. A [Runtime] records
-// the telemetry of a program's kernels, and a [Producer] passes it to a reader of
-// the SDK:
+// A ring kernel is a long-running worker that takes messages from an input queue,
+// processes each of them, and puts the results into an output queue. A [Runtime]
+// records the telemetry of a program's kernels, and a [Producer] passes it to a
+// reader of the SDK:
 //
 //	rt := ringkernel.NewRuntime()
 //	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(rt.NewProducer()))
@@ -31,8 +31,9 @@
 //		k.Sent(ctx)
 //	}
 //
-// Nothing else must be connected or closed. Package bridge/otlpmetric creates the
-// reader and the provider in one call:
+// Here, metric is go.opentelemetry.io/otel/sdk/metric. Nothing else must be
+// connected or closed. Package bridge/otlpmetric creates the exporter, the reader
+// and the provider in one call:
 //
 //	provider, err := otlpmetric.New(ctx, otlpmetric.WithProducers(rt.NewProducer()))
 //
@@ -45,29 +46,32 @@
 //
 // # What is counted
 //
-// Each call updates the metrics in its row and no others. Counts are of messages.
-// Every data point has the attribute ringkernel.kernel.id.
+// Each call updates the metrics in its row and no others. Every data point has the
+// attribute ringkernel.kernel.id.
 //
 //	call                     when                                     metric                                  snapshot
 //	Kernel.Received          a message entered the input queue        ringkernel.messages.received            MessagesReceived
 //	                                                                  ringkernel.last_message.time            LastMessageTime
-//	Kernel.Processed         it was processed successfully            ringkernel.messages.processed           MessagesProcessed
+//	Kernel.Processed         a message was processed successfully     ringkernel.messages.processed           MessagesProcessed
 //	                                                                  ringkernel.message.duration             …Latency
-//	Kernel.Error             it could not be processed                ringkernel.errors by error.type         Errors, LastError
+//	Kernel.Error             a message could not be processed         ringkernel.errors by error.type         Errors, LastError
 //	Kernel.Sent              a result entered the output queue        ringkernel.messages.sent                MessagesSent
 //	Kernel.Dropped           a queue was full                         ringkernel.messages.dropped by queue    Input.Dropped, Output.Dropped
-//	Kernel.SetState          the kernel changed its state             ringkernel.kernel.status by state       State, EndTime
-//	Kernel.ObserveQueue      once, for a queue with a known length    ringkernel.queue.size, .capacity        Input, Output
-//	Runtime.Register         the kernel is created                    ringkernel.uptime                       StartTime, Uptime
+//	Kernel.SetState          the kernel's state changed               ringkernel.kernel.status by state       State, EndTime
+//	Kernel.ObserveQueue      once, if a function can return the size  ringkernel.queue.size, .capacity        Input, Output
+//	Runtime.Register         the kernel was created                   ringkernel.uptime                       StartTime, Uptime
 //
-// For other queues, call [Kernel.SetQueueSize] and [Kernel.SetQueueCapacity].
+// For queues whose size no function can return, call [Kernel.SetQueueSize] and
+// [Kernel.SetQueueCapacity].
 // [WithDerivedMetrics] adds ringkernel.throughput and ringkernel.error_rate, which
-// backends can compute from the other metrics. Package semconv has the catalog.
+// backends can compute from the other metrics. Package semconv lists all names,
+// units and attributes.
 //
-// The attribute error.type is what the function of [WithErrorType] returns, or
-// else what the error's method ErrorType() string returns, or else the error's Go
-// type. The text of an error is never reported. A kernel has at most 32 types;
-// further errors count under otel.metric.overflow = true.
+// The attribute error.type is the result of the function passed to
+// [WithErrorType], or else the result of the error's method ErrorType() string, or
+// else the error's Go type. The text of an error is never reported. A kernel can
+// have up to 32 error types; errors of further types count under
+// otel.metric.overflow = true.
 //
 // # Turning it off
 //
@@ -82,10 +86,10 @@
 // # Snapshots
 //
 // A program can read its own telemetry without a reader: [Runtime.Telemetry]
-// returns a snapshot of one kernel, [Runtime.Summary] one of all kernels. Both
-// marshal to JSON with snake_case names. Package report prints summaries and
-// serves them over HTTP. Package byid records for code that has kernel IDs instead
-// of a *Kernel.
+// returns a snapshot of one kernel, [Runtime.Summary] a snapshot of all kernels.
+// Both marshal to JSON with snake_case names. Package report prints summaries and
+// serves them over HTTP. Package byid records by kernel ID, for code that can't
+// keep a *Kernel.
 //
 // [Runtime.Reset] restarts snapshots at 0. It doesn't affect counters and
 // histograms, because they never decrease.
@@ -94,47 +98,46 @@
 //
 // If the context of a call has a sampled span, the data point gets an exemplar
 // with the span's trace ID and span ID, as with the SDK's default filter. A
-// histogram has one exemplar per bucket, a counter has one. Within 10 ms, only the
-// first is kept, so exemplars cost little even if every span is sampled.
-// ringkernel.messages.processed has no exemplars, because
-// ringkernel.message.duration has those of the same messages.
+// histogram has one exemplar per bucket, a counter has one. Only the first
+// exemplar within 10 ms is kept, so exemplars cost little even if every span is
+// sampled. ringkernel.messages.processed has no exemplars, because
+// ringkernel.message.duration has exemplars for the same messages.
 //
 // OTEL_METRICS_EXEMPLAR_FILTER=always_off turns exemplars off. The value always_on
 // isn't supported.
 //
 // # Limits
 //
-// There are no attributes per call. The attributes of a kernel's data points are
-// computed once, when the kernel is registered: ringkernel.kernel.id, and those of
-// [WithAttributes]. A call therefore only adds to counters that it already has.
-// With attributes, each call would look up a set, which takes longer than
-// everything else that the call does. If you need another dimension with few
-// values, register a kernel for each of them. If it has many values, such as a
-// request ID, put it into the span instead: exemplars link to it.
+// The calls take no attributes. A kernel's attributes are fixed when it is
+// registered: ringkernel.kernel.id and those of [WithAttributes]. Looking up a set
+// of attributes would take longer than everything else that a call does. If you
+// need another dimension with few values, register a kernel for each value. If it
+// has many values, such as request IDs, add it to the span instead: exemplars link
+// to the span.
 //
 // A Producer differs from the SDK's instruments:
 //
 //   - Views don't apply. The histogram has the bounds of
 //     semconv.KernelDurationBounds, or is exponential with
 //     [WithExponentialHistogram].
-//   - The temporality is cumulative, whatever the reader prefers. Use
+//   - The temporality is cumulative, regardless of the reader. Use
 //     [WithDeltaTemporality] for a backend that needs deltas.
 //   - The SDK's cardinality limit doesn't apply. A kernel has about 20 series.
-//   - A reader takes its producers when it is created, so create the Runtime
-//     first. If a library creates the reader, use its option to add a producer,
-//     such as WithProducer of exporters/prometheus and WithFallbackMetricProducer
-//     of contrib's autoexport.
+//   - A reader is created with its producers, so create the Runtime first. If a
+//     library creates the reader, use the library's option to add a producer, such
+//     as WithProducer of exporters/prometheus and WithFallbackMetricProducer of
+//     contrib's autoexport.
 //
-// The SDK's instruments can't replace it: no callback can fill a histogram,
-// Record takes 8 times as long as Processed, and the series of an unregistered
-// kernel would never end.
+// The package doesn't use the SDK's instruments because no callback can fill a
+// histogram, Record takes 8 times as long as Processed, and the series of an
+// unregistered kernel would never end.
 //
 // The series of an unregistered kernel end after two more collections by each
 // reader. If the ID is registered again before that, its counters continue. If it
-// is registered later, they start over, with a new start time.
+// is registered later, they restart at 0, with a new start time.
 //
-// If no reader has collected a Producer after 2 minutes, OpenTelemetry's error
-// handler gets an error, and Summary.LastCollected stays zero.
+// If no reader collects a Producer within 2 minutes, OpenTelemetry's error handler
+// gets an error, and Summary.LastCollected stays zero.
 //
 // # Cost
 //
@@ -150,21 +153,22 @@
 //	Kernel.Processed                       32             76             602
 //	Kernel.Received, nil Kernel             7             19             119
 //
-// These are medians from a busy Intel Xeon with two hardware threads, which all
-// goroutines share. One atomic addition takes 13 ns there. Only the ratios apply to
-// other machines; `go test -bench . ./bridge/ringkernel` measures both sides in
-// turns. Calls don't allocate, except for the first call in each lane (see below)
-// and for exemplars.
+// The numbers are medians from a busy Intel Xeon with two hardware threads, where
+// one atomic addition takes 13 ns. On other machines, only the ratios apply;
+// `go test -bench . ./bridge/ringkernel` measures both sides alternately. Calls
+// don't allocate, except for the first call in each lane (see below) and for
+// exemplars.
 //
-// A loop with 1 µs of work per message that calls Received, Processed and Sent is 2
-// to 5% slower there; the four atomic additions alone make it up to 1% slower. With
-// the SDK's histogram for latencies, it is 40% slower. This doesn't include measuring the
-// latency: time.Now takes longer than the three calls together.
+// On the same machine, the calls of Received, Processed and Sent make a loop with
+// 1 µs of work per message 2 to 5% slower. The four atomic additions alone make it
+// up to 1% slower, and the SDK's histogram for latencies makes it 40% slower. This
+// doesn't include measuring the latency: time.Now takes longer than the three
+// calls together.
 //
-// A context other than context.Background() is searched for a span, as by the SDK.
+// A context other than context.Background() is searched for a span, as in the SDK.
 // With three values in the context, this takes 45 ns on the same machine.
 //
-// Each goroutine counts in one of 16 lanes, and a collection adds the lanes up,
-// which takes 6 µs per kernel. A kernel takes 3 KB with its first lane, and 1 to
-// 8 KB for each further lane in use.
+// Each goroutine counts in one of 16 lanes. A collection adds up the lanes, which
+// takes 6 µs per kernel. A kernel takes 3 KB with its first lane, and 1 to 8 KB
+// for each further lane in use.
 package ringkernel

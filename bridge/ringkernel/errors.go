@@ -17,8 +17,8 @@ import (
 // count under otel.metric.overflow = true, without a type.
 const maxErrorTypes = 32
 
-// errorCounts counts a kernel's errors by type. Errors are rare enough for a
-// lock.
+// errorCounts counts a kernel's errors by type. It uses a lock, because errors are
+// rare.
 type errorCounts struct {
 	mu     sync.Mutex
 	n      int64
@@ -32,8 +32,8 @@ type errorCount struct {
 	exemplar slot
 }
 
-// overflowType is the key of the types past the limit. No type has this name,
-// as each is valid UTF-8.
+// overflowType is the key of all types beyond the limit. It isn't valid UTF-8, so
+// it can't be the name of a type.
 const overflowType = "\xff"
 
 // add counts an error, and returns the slot for its exemplar.
@@ -87,7 +87,7 @@ func (c *errorCounts) forgetLast() {
 	c.last = nil
 }
 
-// errorTypeOf is the value of error.type for err.
+// errorTypeOf returns the value of error.type for err.
 func (r *Runtime) errorTypeOf(err error) string {
 	name := ""
 	if r.errorType != nil {
@@ -96,6 +96,6 @@ func (r *Runtime) errorTypeOf(err error) string {
 	if name == "" {
 		name = errtype.Of(err)
 	}
-	// Exporters reject a whole batch for one string that isn't UTF-8.
+	// Exporters reject the whole batch if one string isn't valid UTF-8.
 	return strings.ToValidUTF8(name, "\uFFFD")
 }

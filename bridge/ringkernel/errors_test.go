@@ -20,7 +20,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// codeError says what its type is.
+// codeError names its own error type.
 type codeError struct{ code string }
 
 func (e codeError) Error() string     { return "code " + e.code + " at 0x7f3a" }
@@ -30,7 +30,7 @@ type plainError struct{ text string }
 
 func (e plainError) Error() string { return e.text }
 
-func TestErrorType(t *testing.T) {
+func TestErrorsAreCountedByType(t *testing.T) {
 	given := ringkernel.WithErrorType(func(err error) string {
 		if errors.Is(err, fs.ErrNotExist) {
 			return "not_found"
@@ -48,12 +48,12 @@ func TestErrorType(t *testing.T) {
 		{"a deadline", context.DeadlineExceeded, "context.deadlineExceededError"},
 		{"its own name", codeError{"timeout"}, "timeout"},
 		{"its own name, wrapped", fmt.Errorf("step 3: %w", codeError{"timeout"}), "timeout"},
-		{"an own name that is empty", codeError{}, "ringkernel_test.codeError"},
+		{"its own name, empty", codeError{}, "ringkernel_test.codeError"},
 		{"wrapped", fmt.Errorf("a: %w", fmt.Errorf("b: %w", plainError{"secret"})), "ringkernel_test.plainError"},
 		{"several wrapped", fmt.Errorf("%w, %w", plainError{}, plainError{}), "*fmt.wrapErrors"},
 		{"wraps nothing", fmt.Errorf("a: %w", nil), "*fmt.wrapError"},
 		{"a name from the option", &os.PathError{Op: "open", Path: "/secret", Err: fs.ErrNotExist}, "not_found"},
-		{"not for the option", &os.PathError{Op: "open", Path: "/secret", Err: fs.ErrExist}, "*fs.PathError"},
+		{"no name from the option", &os.PathError{Op: "open", Path: "/secret", Err: fs.ErrExist}, "*fs.PathError"},
 		{"not UTF-8", codeError{"bad\xff"}, "bad\uFFFD"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,8 +75,8 @@ func TestErrorType(t *testing.T) {
 	}
 }
 
-// Past the limit, errors of new types count as one; those of the old ones go
-// on as before.
+// Beyond the limit, errors of new types count in one series. Known types aren't
+// affected.
 func TestErrorTypesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	k := w.Register("k")
@@ -107,8 +107,7 @@ func TestErrorTypesAreBounded(t *testing.T) {
 	}
 }
 
-// A kernel without an id could be another's.
-func TestEmptyIDIsReportedAndRecordsNothing(t *testing.T) {
+func TestRegisterWithAnEmptyIDReportsAnErrorAndRecordsNothing(t *testing.T) {
 	handler := otel.GetErrorHandler()
 	defer otel.SetErrorHandler(handler)
 	var errs []error
@@ -119,7 +118,7 @@ func TestEmptyIDIsReportedAndRecordsNothing(t *testing.T) {
 	if k != nil || w.Summary().KernelCount != 0 {
 		t.Errorf("kernel %v is registered", k)
 	}
-	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "the id is empty") {
+	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "the ID is empty") {
 		t.Errorf("errors: %v", errs)
 	}
 }

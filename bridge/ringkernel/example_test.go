@@ -18,8 +18,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// A kernel doubles numbers, and a reader collects what it did. A program has a
-// reader that exports, such as sdkmetric.NewPeriodicReader.
+// This kernel doubles numbers. The example collects its metrics with a
+// ManualReader; a real program uses a reader that exports, such as a
+// PeriodicReader.
 func Example() {
 	ctx := context.Background()
 	rt := ringkernel.NewRuntime()
@@ -62,7 +63,7 @@ func Example() {
 	// ringkernel.messages.dropped 0
 }
 
-// The clock stands for the time that passes in a real program.
+// exampleClock returns a clock that only advances explicitly.
 func exampleClock() (now func() time.Time, advance func(time.Duration)) {
 	t := time.Date(2025, time.January, 15, 14, 30, 0, 0, time.UTC)
 	return func() time.Time { return t }, func(d time.Duration) { t = t.Add(d) }
@@ -88,12 +89,12 @@ func ExampleRuntime_Telemetry() {
 		fmt.Printf("%d of %d processed, %.1f msg/s, %v each\n",
 			t.MessagesProcessed, t.MessagesReceived, t.Throughput(), t.AverageLatency())
 		if t.ErrorRate() > 0.01 {
-			fmt.Printf("error rate %.1f %%, the last: %v\n", 100*t.ErrorRate(), t.LastError)
+			fmt.Printf("error rate %.1f%%, last error: %v\n", 100*t.ErrorRate(), t.LastError)
 		}
 	}
 	// Output:
 	// 98 of 100 processed, 24.5 msg/s, 2ms each
-	// error rate 2.0 %, the last: bad message
+	// error rate 2.0%, last error: bad message
 }
 
 func ExampleRuntime_Summary() {
@@ -120,7 +121,7 @@ func ExampleRuntime_Summary() {
 	// worker_2: 3.0 msg/s, p99 1ms
 }
 
-// Snapshots have the same names in JSON as in other languages.
+// JSON fields have snake_case names.
 func ExampleTelemetry_MarshalJSON() {
 	rt := ringkernel.NewRuntime()
 	k := rt.Register("worker")
@@ -155,7 +156,7 @@ func ExampleRuntime_Reset() {
 	// Output: 1
 }
 
-// A kernel never goes back in its life.
+// A terminated kernel can't return to an earlier state.
 func ExampleKernel_SetState() {
 	k := ringkernel.NewRuntime().Register("worker")
 	for _, s := range []ringkernel.State{ringkernel.StateActive, ringkernel.StateTerminated, ringkernel.StateCreated} {
@@ -164,10 +165,10 @@ func ExampleKernel_SetState() {
 	// Output:
 	// <nil>
 	// <nil>
-	// set the state of ring kernel "worker": a terminated kernel can't become created; to restart it, unregister and register it
+	// set state of ring kernel "worker": state terminated can't change to created; to restart the kernel, unregister and register it
 }
 
-// The queues of a kernel are channels.
+// The input queue of this kernel is a channel.
 func ExampleKernel_ObserveQueue() {
 	rt := ringkernel.NewRuntime()
 	in := make(chan string, 8)
@@ -180,7 +181,8 @@ func ExampleKernel_ObserveQueue() {
 	// Output: 1 of 8
 }
 
-// Sentinel errors all have the same Go type, so they are given names.
+// Errors created by errors.New all have the same Go type. WithErrorType gives them
+// distinct names.
 func ExampleWithErrorType() {
 	ctx := context.Background()
 	errFull := errors.New("queue is full")

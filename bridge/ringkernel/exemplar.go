@@ -18,8 +18,8 @@ import (
 
 // exemplar is a measurement made within a sampled span.
 type exemplar struct {
-	number uint64 // counts the exemplars of the Runtime
-	window uint64 // in which it was taken
+	number uint64 // sequence number within the Runtime
+	window uint64 // the window of the measurement
 	at     time.Time
 	value  float64
 	trace  trace.TraceID
@@ -30,7 +30,7 @@ type exemplar struct {
 // bucket.
 type slot struct{ atomic.Pointer[exemplar] }
 
-// exemplars are those of a kernel, but for its errors.
+// exemplars holds the exemplars of a kernel, except those of its errors.
 type exemplars struct {
 	received, sent slot
 	dropped        [queues]slot
@@ -46,16 +46,15 @@ func (e *exemplars) atLatency(ns int64) *slot {
 	return &e.latencies[i]
 }
 
-// mayHaveSpan reports whether it is worth looking for a span, which takes longer
-// than counting does. To compare types is faster than to compare contexts, which
-// makes Sent 15 % slower.
+// mayHaveSpan reports whether ctx can carry a span. Searching the context takes
+// longer than counting. Comparing contexts instead of types makes Sent 15% slower.
 func mayHaveSpan(ctx context.Context) bool { return reflect.TypeOf(ctx) != background }
 
 var background = reflect.TypeOf(context.Background())
 
-// exemplify keeps an exemplar if the filter selects the context. Of several within
-// 10 ms, a slot keeps the first, so a program whose spans are all sampled doesn't
-// pay for each.
+// exemplify stores an exemplar if the filter selects the context. A slot only keeps
+// the first one within 10 ms, so that exemplars cost little even if every span is
+// sampled.
 func (k *Kernel) exemplify(ctx context.Context, at func(*exemplars) *slot, value float64) {
 	r := k.runtime
 	span, ok := r.filter.Span(ctx)
@@ -80,8 +79,8 @@ func (k *Kernel) exemplify(ctx context.Context, at func(*exemplars) *slot, value
 	}
 }
 
-// take returns the slot's exemplar as a list, which is empty if a Producer that
-// has seen so many exemplars has seen this one.
+// take returns the slot's exemplar, or nothing if a Producer that has seen the
+// exemplars numbered up to seen has already seen it.
 func take[N int64 | float64](s *slot, seen uint64) []metricdata.Exemplar[N] {
 	e := s.Load()
 	if e == nil || e.number <= seen {
@@ -92,7 +91,7 @@ func take[N int64 | float64](s *slot, seen uint64) []metricdata.Exemplar[N] {
 	}}
 }
 
-// latencyBounds are the catalog's bounds, in nanoseconds.
+// latencyBounds are the bounds of semconv.KernelDurationBounds, in nanoseconds.
 var latencyBounds = func() (ns []int64) {
 	for _, s := range semconv.KernelDurationBounds() {
 		ns = append(ns, time.Duration(s*float64(time.Second)+0.5).Nanoseconds())

@@ -18,7 +18,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// withSpan is a context with a span, whose ids end in id.
+// withSpan returns a context with a span whose IDs end in id.
 func withSpan(t *testing.T, id byte, sampled bool) context.Context {
 	t.Helper()
 	return spanContext(t.Context(), id, sampled)
@@ -32,8 +32,7 @@ func spanContext(ctx context.Context, id byte, sampled bool) context.Context {
 	}))
 }
 
-// exemplarsOf is the last byte of the trace id of each exemplar, by metric, and
-// the value, which counts 1 for a counter.
+// exemplarsOf returns the last byte of the trace ID of each exemplar, by metric.
 func exemplarsOf(t *testing.T, ms []metricdata.Metrics) map[string][]byte {
 	t.Helper()
 	got := make(map[string][]byte)
@@ -61,9 +60,7 @@ func exemplarsOf(t *testing.T, ms []metricdata.Metrics) map[string][]byte {
 	return got
 }
 
-// What is recorded within a sampled span has that span's trace ID in the
-// exported data point, in both kinds of histogram.
-func TestExemplarsNameTheSampledSpan(t *testing.T) {
+func TestExemplarsHaveTheTraceIDOfTheSampledSpan(t *testing.T) {
 	want := map[string][]byte{
 		"ringkernel.messages.received": {1},
 		"ringkernel.messages.sent":     {2},
@@ -88,7 +85,7 @@ func TestExemplarsNameTheSampledSpan(t *testing.T) {
 				t.Errorf("exemplars (-want +got):\n%s", d)
 			}
 			if again := exemplarsOf(t, collect(t, reader)); len(again) > 0 {
-				t.Errorf("the next collection has %v again", again)
+				t.Errorf("the next collection has exemplars %v", again)
 			}
 			if d := cmp.Diff(want, exemplarsOf(t, w.collect(t))); d != "" {
 				t.Errorf("another reader's exemplars (-want +got):\n%s", d)
@@ -125,8 +122,7 @@ func TestNoExemplarWithoutASampledSpan(t *testing.T) {
 	}
 }
 
-// Of many sampled spans, a point gets one in 10 ms.
-func TestExemplarsAreRationed(t *testing.T) {
+func TestOnlyTheFirstExemplarWithin10MsIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := ringkernel.NewRuntime()
 		reader := newReader(rt)
@@ -149,7 +145,7 @@ func TestExemplarsAreRationed(t *testing.T) {
 
 var _ sdkmetric.Producer = (*ringkernel.Producer)(nil)
 
-func TestExemplarFilterOfTheEnvironmentApplies(t *testing.T) {
+func TestExemplarFilterIsReadFromTheEnvironment(t *testing.T) {
 	for filter, want := range map[string]map[string][]byte{
 		"always_off":   {},
 		" Always_Off ": {},

@@ -18,14 +18,14 @@ const us = time.Microsecond
 
 var start = metrictest.Start
 
-// world is a Runtime, its clock and a reader of what it reports.
+// world is a Runtime with its clock and a reader.
 type world struct {
 	*ringkernel.Runtime
 	clock  *metrictest.Clock
 	reader *sdkmetric.ManualReader
 }
 
-// newWorld makes a world. The options come after the world's own.
+// newWorld returns a Runtime with a manual clock and opts.
 func newWorld(t *testing.T, opts ...ringkernel.Option) *world {
 	t.Helper()
 	w := &world{clock: metrictest.NewClock()}
@@ -34,7 +34,7 @@ func newWorld(t *testing.T, opts ...ringkernel.Option) *world {
 	return w
 }
 
-// newReader makes a reader of a Runtime, and its provider.
+// newReader returns a reader of a Runtime.
 func newReader(rt *ringkernel.Runtime, opts ...ringkernel.ProducerOption) *sdkmetric.ManualReader {
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(rt.NewProducer(opts...)))
 	sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
@@ -51,17 +51,17 @@ func (w *world) collect(t *testing.T) []metricdata.Metrics {
 	return collect(t, w.reader)
 }
 
-// telemetry is the snapshot of a kernel that must be there.
+// telemetry returns the snapshot of a registered kernel.
 func (w *world) telemetry(t *testing.T, id string) ringkernel.Telemetry {
 	t.Helper()
 	s, ok := w.Telemetry(id)
 	if !ok {
-		t.Fatalf("no telemetry of %q", id)
+		t.Fatalf("kernel %q is not registered", id)
 	}
 	return s
 }
 
-// setState sets a state that a kernel may have.
+// setState sets a state that the kernel can change to.
 func setState(t *testing.T, k *ringkernel.Kernel, s ringkernel.State) {
 	t.Helper()
 	if err := k.SetState(s); err != nil {
@@ -69,7 +69,7 @@ func setState(t *testing.T, k *ringkernel.Kernel, s ringkernel.State) {
 	}
 }
 
-// use gives every metric a point.
+// use records something for every metric.
 func use(t *testing.T, w *world, id string) {
 	t.Helper()
 	k := w.Register(id)

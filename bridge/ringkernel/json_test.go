@@ -23,7 +23,7 @@ func toJSON(t *testing.T, v any) string {
 	return string(b)
 }
 
-func TestSummaryJSON(t *testing.T) {
+func TestSummaryMarshalsToJSON(t *testing.T) {
 	w := newWorld(t, ringkernel.WithGPUUtilization(func() (float64, bool) { return 0.25, true }))
 	k := w.Register("worker")
 	setState(t, k, ringkernel.StateActive)
@@ -91,8 +91,7 @@ func TestSummaryJSON(t *testing.T) {
 	}
 }
 
-// What isn't known is null, not the year 1.
-func TestJSONOfNothing(t *testing.T) {
+func TestUnknownTimesAreNullInJSON(t *testing.T) {
 	var disabled *ringkernel.Runtime
 	const want = `{
   "time": null,

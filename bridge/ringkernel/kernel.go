@@ -12,11 +12,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/lane"
 )
 
-// Kernel records what one ring kernel does. [Runtime.Register] creates it.
+// Kernel records the telemetry of one ring kernel. [Runtime.Register] creates it.
 //
-// All methods are safe for concurrent use, and a nil *Kernel does nothing. If the
-// context of a call has a sampled span, the data point gets an exemplar with the
-// IDs of the span. The context is used for nothing else: recording never blocks.
+// All methods are safe for concurrent use. A nil *Kernel is valid and does nothing.
+// If the context of a call has a sampled span, the data point gets an exemplar with
+// the span's IDs. Recording never blocks and ignores cancellation.
 type Kernel struct {
 	runtime *Runtime
 	id      string
@@ -29,7 +29,7 @@ type Kernel struct {
 	state     atomic.Uint32
 	ended     moment        // when it terminated
 	received  moment        // when the last message was received
-	window    atomic.Uint64 // in which received was set
+	window    atomic.Uint64 // the window in which received was set
 	era       atomic.Pointer[era]
 	exemplars atomic.Pointer[exemplars]
 }
@@ -40,8 +40,8 @@ func newKernel(r *Runtime, id string, now time.Time) *Kernel {
 	return k
 }
 
-// restart puts a kernel that is registered again into its first state. Its
-// counters continue.
+// restart resets the state and the snapshots of a kernel that is registered again.
+// Its counters continue.
 func (k *Kernel) restart(now time.Time) {
 	k.state.Store(uint32(StateCreated))
 	k.ended.forget()
@@ -52,11 +52,11 @@ func (k *Kernel) restart(now time.Time) {
 type stripe struct {
 	received, sent atomic.Int64
 	dropped        [queues]atomic.Int64
-	latency        expo.Histogram // its count is the messages processed
+	latency        expo.Histogram // its count is the number of processed messages
 	_              [64]byte       // keeps the next stripe off this one's cache lines
 }
 
-// ID returns the id that the kernel was registered with.
+// ID returns the kernel's ID.
 func (k *Kernel) ID() string {
 	if k == nil {
 		return ""
@@ -77,14 +77,14 @@ func (k *Kernel) Received(ctx context.Context) {
 	}
 	s.received.Add(1)
 	if k.window.Load() != k.runtime.window.number.Load() {
-		k.noteTime()
+		k.storeTime()
 	}
 	if mayHaveSpan(ctx) {
 		k.exemplify(ctx, (*exemplars).atReceived, 1)
 	}
 }
 
-func (k *Kernel) noteTime() {
+func (k *Kernel) storeTime() {
 	r := k.runtime
 	number := r.window.number.Load()
 	k.received.advance(r.clock())
@@ -127,8 +127,7 @@ func (k *Kernel) Dropped(ctx context.Context, q Queue) {
 }
 
 // Processed counts a message that was processed successfully, and records its
-// latency. A negative latency, which a clock that is set back can cause, counts as
-// 0.
+// latency. A negative latency counts as 0.
 func (k *Kernel) Processed(ctx context.Context, latency time.Duration) {
 	if k == nil {
 		return
@@ -145,22 +144,22 @@ func (k *Kernel) Processed(ctx context.Context, latency time.Duration) {
 	}
 }
 
-// Error counts an error by its type. A nil error does nothing. The text of err
-// is never reported. The LastError of snapshots is err itself.
+// Error counts an error by its type. It does nothing if err is nil. Metrics never
+// contain the text of err; snapshots return err as LastError.
 func (k *Kernel) Error(ctx context.Context, err error) {
 	if k == nil || err == nil {
 		return
 	}
-	name := k.runtime.errorTypeOf(err) // outside all locks, because it may call the program's code
+	name := k.runtime.errorTypeOf(err) // without a lock, because it may call user code
 	at := k.errors.add(&k.points, name, err)
 	if mayHaveSpan(ctx) {
 		k.exemplify(ctx, func(*exemplars) *slot { return at }, 1)
 	}
 }
 
-// newLane creates the stripe of a lane. The methods that record repeat the three
-// lines that look for it, because the compiler doesn't inline them in a function
-// of their own: a call makes Sent 7% slower.
+// newLane creates the stripe of a lane. The recording methods repeat the lookup
+// instead of sharing a function, because the compiler wouldn't inline it: a
+// function call makes Sent 7% slower.
 func (k *Kernel) newLane(i uint32) *stripe {
 	k.lanes[i].CompareAndSwap(nil, new(stripe))
 	return k.lanes[i].Load()

@@ -24,9 +24,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// The metrics are exactly those of the catalog, each with its name, kind, unit,
+// The metrics are exactly those of package semconv, each with its name, kind, unit,
 // description and attributes, for both kinds of histogram.
-func TestMetricsAreTheCatalog(t *testing.T) {
+func TestMetricsAreThoseOfSemconv(t *testing.T) {
 	for name, opts := range map[string][]ringkernel.ProducerOption{
 		"explicit buckets": nil, "exponential buckets": {ringkernel.WithExponentialHistogram()},
 	} {
@@ -46,7 +46,7 @@ func TestMetricsAreTheCatalog(t *testing.T) {
 			slices.Sort(want)
 			slices.Sort(got)
 			if d := cmp.Diff(want, slices.Compact(got)); d != "" {
-				t.Errorf("reported (-catalog +got):\n%s", d)
+				t.Errorf("reported (-semconv +got):\n%s", d)
 			}
 		})
 	}
@@ -79,7 +79,7 @@ func kindOf(t *testing.T, m metricdata.Metrics) (semconv.Kind, semconv.Number) {
 	return 0, 0
 }
 
-func TestMetricValues(t *testing.T) {
+func TestEachMetricHasItsValue(t *testing.T) {
 	w := newWorld(t)
 	use(t, w, "k")
 	want := map[string]float64{
@@ -104,9 +104,9 @@ func TestMetricValues(t *testing.T) {
 	}
 }
 
-// A fresh kernel's counters are there at 0, so that a rate has a beginning;
-// what isn't known is not reported.
-func TestMetricsOfAFreshKernel(t *testing.T) {
+// Counters start at 0, so that the first increase is visible. Unknown values aren't
+// reported.
+func TestCountersStartAtZero(t *testing.T) {
 	w := newWorld(t)
 	w.Register("k")
 	got := metrictest.Values(w.collect(t))
@@ -124,9 +124,7 @@ func TestMetricsOfAFreshKernel(t *testing.T) {
 	}
 }
 
-// The bounds are the catalog's, and each duration is in the first bucket whose
-// bound it doesn't exceed.
-func TestDurationBuckets(t *testing.T) {
+func TestDurationBoundsAreInclusive(t *testing.T) {
 	w := newWorld(t)
 	k := w.Register("k")
 	bounds := semconv.KernelDurationBounds()
@@ -152,9 +150,9 @@ func TestDurationBuckets(t *testing.T) {
 	}
 }
 
-// The p50 and p99 that a backend estimates from the buckets are in the bucket
-// of the true ones, and those of a snapshot within 0.6 % of them.
-func TestQuantilesOfAKnownSample(t *testing.T) {
+// The p50 and p99 that a backend estimates from the buckets are in the right
+// bucket. Those of a snapshot are within 0.6% of the true values.
+func TestQuantilesOfAKnownSampleAreAccurate(t *testing.T) {
 	for _, typical := range []time.Duration{80, 300, 3 * time.Microsecond, 40 * time.Microsecond, 2 * time.Millisecond} {
 		t.Run(typical.String(), func(t *testing.T) {
 			w := newWorld(t)
@@ -198,8 +196,7 @@ func backendQuantile(p metricdata.HistogramDataPoint[float64], q float64) float6
 	return lower
 }
 
-// Every reader gets everything.
-func TestTwoReaders(t *testing.T) {
+func TestEachReaderGetsAllValues(t *testing.T) {
 	w := newWorld(t)
 	other := newReader(w.Runtime)
 	use(t, w, "k")
@@ -208,7 +205,7 @@ func TestTwoReaders(t *testing.T) {
 	}
 }
 
-func TestScopeHasAVersion(t *testing.T) {
+func TestScopeHasTheVersionOfTheModule(t *testing.T) {
 	w := newWorld(t)
 	w.Register("k")
 	var rm metricdata.ResourceMetrics
@@ -221,7 +218,7 @@ func TestScopeHasAVersion(t *testing.T) {
 	}
 }
 
-func TestWithAttributes(t *testing.T) {
+func TestAttributesAreOnEveryPoint(t *testing.T) {
 	w := newWorld(t,
 		ringkernel.WithAttributes(attribute.String("host.gpu", "0")),
 		ringkernel.WithAttributes(attribute.Int("rank", 3), attribute.String(semconv.KernelID, "not this")))
@@ -238,12 +235,12 @@ func TestWithAttributes(t *testing.T) {
 	}
 }
 
-// An id is anyone's string, but a string of OTLP must be UTF-8.
-func TestIDThatIsNotUTF8(t *testing.T) {
+// A kernel ID can be any string, but strings in OTLP must be UTF-8.
+func TestIDIsReportedAsValidUTF8(t *testing.T) {
 	w := newWorld(t)
 	use(t, w, "k\xff")
 	if _, ok := w.Telemetry("k\xff"); !ok {
-		t.Error("the kernel isn't found by its id")
+		t.Error("the kernel isn't found by its ID")
 	}
 	if got := metrictest.Values(w.collect(t))["ringkernel.messages.sent{ringkernel.kernel.id=k\uFFFD}"]; got != 1 {
 		t.Errorf("sent = %v, want 1", got)

@@ -35,13 +35,13 @@ func newConfig(opts []Option) (c config) {
 }
 
 // WithClock sets the clock for the times of snapshots and messages. The default
-// is the system's clock.
+// is the system clock.
 //
-// Reading the system's clock takes longer than everything else that
-// [Kernel.Received] does, so by default a kernel reads it only for the first message
-// within 10 ms, and the time of the last message can be 10 ms too early. A clock that
-// is set here is read for every message: WithClock(time.Now) gives exact times at
-// the cost of one time.Now per message.
+// Reading the system clock takes longer than everything else that
+// [Kernel.Received] does. By default, a kernel therefore reads it only for the first
+// message within 10 ms, so the time of the last message can be up to 10 ms too early.
+// With this option, it reads the clock for every message: WithClock(time.Now) gives
+// exact times at the cost of one time.Now per message.
 func WithClock(now func() time.Time) Option {
 	return optionFunc(func(c config) config {
 		c.clock = now
@@ -69,9 +69,9 @@ func WithDerivedMetrics() Option {
 }
 
 // WithErrorType sets the function that returns the value of error.type for an error.
-// It must return one of a few names, never the error's text. If it returns "", and
-// without this option, the value is what the error's method ErrorType() string
-// returns, or else the error's Go type.
+// It must return one of a few names, never the error's text. If it returns "", or
+// without this option, the value is the result of the error's method
+// ErrorType() string, or else the error's Go type.
 func WithErrorType(name func(error) string) Option {
 	return optionFunc(func(c config) config {
 		c.errorType = name
@@ -79,9 +79,9 @@ func WithErrorType(name func(error) string) Option {
 	})
 }
 
-// WithGPUUtilization sets the function that returns the utilization of the GPU for a
-// [Summary], from 0 to 1; ok is false without a GPU. [Runtime.Summary] calls it, from
-// any goroutine.
+// WithGPUUtilization sets the function that returns the GPU utilization for a
+// [Summary], from 0 to 1. It returns ok = false if there is no GPU. It must be safe
+// for concurrent use.
 func WithGPUUtilization(utilization func() (ratio float64, ok bool)) Option {
 	return optionFunc(func(c config) config {
 		c.gpuUtilization = utilization

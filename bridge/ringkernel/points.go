@@ -12,8 +12,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// points are the attribute sets of a kernel's data points, made once: making a
-// set takes longer than everything else that a collection does for a point.
+// points holds the attribute sets of a kernel's data points. They are built once,
+// because building a set takes longer than the rest of the work for a point.
 type points struct {
 	attributes []attribute.KeyValue
 	kernel     attribute.Set
@@ -22,7 +22,7 @@ type points struct {
 }
 
 func newPoints(common []attribute.KeyValue, id string) points {
-	// Exporters reject a whole batch for one string that isn't UTF-8.
+	// Exporters reject the whole batch if one string isn't valid UTF-8.
 	id = strings.ToValidUTF8(id, "\uFFFD")
 	p := points{attributes: append(slices.Clip(common), attribute.String(semconv.KernelID, id))}
 	p.kernel = attribute.NewSet(p.attributes...)
@@ -35,7 +35,7 @@ func newPoints(common []attribute.KeyValue, id string) points {
 	return p
 }
 
-// with returns the kernel's attributes and one more.
+// with returns the kernel's attributes plus kv.
 func (p *points) with(kv attribute.KeyValue) attribute.Set {
 	return attribute.NewSet(append(slices.Clip(p.attributes), kv)...)
 }

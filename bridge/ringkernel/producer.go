@@ -18,8 +18,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/uncollected"
 )
 
-// ScopeName is the name of the instrumentation scope of the metrics of ring
-// kernels. The scope's version is that of this module.
+// ScopeName is the name of the instrumentation scope for the metrics of ring
+// kernels. The scope's version is the version of this module.
 const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 
 // Producer passes the metrics of a Runtime to one reader of the SDK.
@@ -30,10 +30,10 @@ type Producer struct {
 	waiting *uncollected.Timer // for the first collection
 
 	collecting sync.Mutex // guards what follows
-	seen       uint64     // exemplars that the reader collected
-	reported   *reported  // with delta temporality, what the reader collected
+	seen       uint64     // number of exemplars that the reader collected
+	reported   *reported  // with delta temporality, the totals at the last collection
 
-	departed map[string]departed // by id; guarded by the Runtime's lock
+	departed map[string]departed // by ID; guarded by the Runtime's lock
 }
 
 var _ sdkmetric.Producer = (*Producer)(nil)
@@ -46,11 +46,12 @@ type departed struct {
 }
 
 const (
-	// extraCollections is how many collections report a kernel after it was
-	// unregistered. One would suffice if no export failed.
+	// extraCollections is the number of collections that report a kernel after it
+	// was unregistered. One is not enough if an export fails.
 	extraCollections = 2
 	// maxDeparted bounds the memory for unregistered kernels if the reader doesn't
-	// collect. Further kernels replace others, whose last counts are lost.
+	// collect. Beyond it, each kernel replaces another one, whose last counts are
+	// lost.
 	maxDeparted = 10_000
 )
 
@@ -65,8 +66,8 @@ func (f producerOption) apply(c producerConfig) producerConfig { return f(c) }
 
 type producerConfig struct{ exponential, delta bool }
 
-// WithExponentialHistogram reports latencies as an exponential histogram with at
-// most 160 buckets, instead of one with the bounds of
+// WithExponentialHistogram reports latencies as an exponential histogram with up
+// to 160 buckets, instead of a histogram with the bounds of
 // semconv.KernelDurationBounds.
 func WithExponentialHistogram() ProducerOption {
 	return producerOption(func(c producerConfig) producerConfig {
@@ -76,8 +77,8 @@ func WithExponentialHistogram() ProducerOption {
 }
 
 // WithDeltaTemporality reports counters and the histogram as deltas since the
-// reader's last collection, for a backend that needs this. The histogram then has
-// neither minimum nor maximum. Up-down counters remain cumulative.
+// reader's last collection. The histogram then has neither minimum nor maximum.
+// Up-down counters stay cumulative.
 func WithDeltaTemporality() ProducerOption {
 	return producerOption(func(c producerConfig) producerConfig {
 		c.delta = true
@@ -89,10 +90,10 @@ func WithDeltaTemporality() ProducerOption {
 //
 //	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(rt.NewProducer()))
 //
-// Each reader needs a Producer of its own, which keeps track of what the reader has
-// collected. A Producer that no reader has collected after 2 minutes is
-// reported to OpenTelemetry's error handler. The Producer of a nil Runtime
-// produces nothing.
+// Each reader needs its own Producer, which keeps track of the reader's
+// collections. If no reader collects within 2 minutes, the Producer passes an
+// error to OpenTelemetry's error handler. The Producer of a nil Runtime produces
+// nothing.
 func (r *Runtime) NewProducer(opts ...ProducerOption) *Producer {
 	p := &Producer{runtime: r, departed: make(map[string]departed)}
 	if r == nil {
@@ -108,9 +109,8 @@ func (r *Runtime) NewProducer(opts ...ProducerOption) *Producer {
 	return p
 }
 
-// Produce returns the metrics of all kernels. A reader calls it at each
-// collection. It doesn't block, so it doesn't use the context that the interface
-// of producers requires. The error is always nil.
+// Produce returns the metrics of all kernels. The reader calls it at each
+// collection. It doesn't block and ignores the context. The error is always nil.
 func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	r := p.runtime
 	if r == nil {
@@ -119,7 +119,7 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	p.waiting.Collected()
 	p.collecting.Lock()
 	defer p.collecting.Unlock()
-	exemplars := r.exemplars.Load() // later ones are reported by the next collection, too
+	exemplars := r.exemplars.Load() // the next collection reports later ones
 	live, gone := p.kernels()
 	now := r.clock()
 	r.lastProduced.advance(now)
@@ -148,8 +148,8 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	}}, nil
 }
 
-// kernels returns the kernels to report, and counts down the collections of those
-// that departed.
+// kernels returns the registered kernels and the departed ones that are still
+// reported, and counts down the remaining collections of the latter.
 func (p *Producer) kernels() (live, gone []*Kernel) {
 	r := p.runtime
 	r.mu.Lock()
@@ -169,7 +169,7 @@ func (p *Producer) kernels() (live, gone []*Kernel) {
 	return live, gone
 }
 
-// depart adds a kernel that was unregistered. The caller holds the Runtime's lock.
+// depart adds an unregistered kernel. The caller holds the Runtime's lock.
 func (p *Producer) depart(k *Kernel) {
 	if len(p.departed) >= maxDeparted {
 		for id := range p.departed {
@@ -180,8 +180,8 @@ func (p *Producer) depart(k *Kernel) {
 	p.departed[k.id] = departed{k, extraCollections}
 }
 
-// takeBack removes and returns the departed kernel with an ID, or returns nil. The
-// caller holds the Runtime's lock.
+// takeBack removes the departed kernel with an ID and returns it, or nil if there
+// is none. The caller holds the Runtime's lock.
 func (p *Producer) takeBack(id string) *Kernel {
 	k := p.departed[id].kernel
 	delete(p.departed, id)

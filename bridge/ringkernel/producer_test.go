@@ -29,7 +29,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// exporter keeps what it was last given, unless it fails.
+// exporter records its last successful export.
 type exporter struct {
 	mu   sync.Mutex
 	last []metricdata.Metrics
@@ -61,9 +61,7 @@ func (*exporter) ForceFlush(context.Context) error { return nil }
 
 func (*exporter) Shutdown(context.Context) error { return nil }
 
-// The export at Shutdown has the last values of everything, whatever became of
-// the kernels before.
-func TestShutdownExportsEverything(t *testing.T) {
+func TestShutdownExportsAllLastValues(t *testing.T) {
 	const k = "ringkernel.kernel.id=k"
 	counters := map[string]float64{
 		"ringkernel.messages.received{" + k + "}":                             2,
@@ -87,7 +85,7 @@ func TestShutdownExportsEverything(t *testing.T) {
 		"ringkernel.kernel.status{" + k + ",ringkernel.kernel.state=terminated}":  1,
 	}
 	for _, unregister := range []bool{false, true} {
-		t.Run(fmt.Sprintf("unregistered before is %v", unregister), func(t *testing.T) {
+		t.Run(fmt.Sprintf("unregistered=%v", unregister), func(t *testing.T) {
 			clock := metrictest.NewClock()
 			rt := ringkernel.NewRuntime(ringkernel.WithClock(clock.Now))
 			e := &exporter{}
@@ -112,10 +110,9 @@ func TestShutdownExportsEverything(t *testing.T) {
 	}
 }
 
-// A kernel's last counts survive an export that fails.
 func TestUnregisteredKernelSurvivesAFailedExport(t *testing.T) {
 	rt := ringkernel.NewRuntime()
-	e := &exporter{err: errors.New("backend is away")}
+	e := &exporter{err: errors.New("backend is unavailable")}
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(
 		sdkmetric.NewPeriodicReader(e, sdkmetric.WithProducer(rt.NewProducer()))))
 	rt.Register("k").Sent(t.Context())
@@ -132,8 +129,7 @@ func TestUnregisteredKernelSurvivesAFailedExport(t *testing.T) {
 	}
 }
 
-// An unregistered kernel is in two more collections of each reader.
-func TestUnregisteredKernelIsReportedTwice(t *testing.T) {
+func TestUnregisteredKernelIsInTwoMoreCollectionsOfEachReader(t *testing.T) {
 	const sent = "ringkernel.messages.sent{ringkernel.kernel.id=k}"
 	w := newWorld(t)
 	slow := newReader(w.Runtime)
@@ -141,7 +137,7 @@ func TestUnregisteredKernelIsReportedTwice(t *testing.T) {
 	k.Sent(t.Context())
 	w.Unregister("k")
 	for i, want := range []float64{2, 3} {
-		k.Sent(t.Context()) // the last of a kernel that is on its way out
+		k.Sent(t.Context()) // is still counted
 		if got := metrictest.Values(w.collect(t))[sent]; got != want {
 			t.Errorf("collection %d: sent %v, want %v", i, got, want)
 		}
@@ -154,9 +150,9 @@ func TestUnregisteredKernelIsReportedTwice(t *testing.T) {
 	}
 }
 
-// An id that comes back starts its snapshot again. Its series go on if they
-// were still reported, and else begin again with a start time of their own.
-func TestRegisterAgain(t *testing.T) {
+// If an ID is registered again, its snapshot restarts. Its series continue if they
+// are still reported; otherwise, they restart with a new start time.
+func TestRegisterAfterUnregisterRestartsTheSnapshot(t *testing.T) {
 	for _, tt := range []struct {
 		collections int // between
 		sent        int64
@@ -184,13 +180,12 @@ func TestRegisterAgain(t *testing.T) {
 			}
 			s := w.telemetry(t, "k")
 			if s.MessagesSent != 1 || s.State != ringkernel.StateCreated || s.StartTime != start.Add(time.Second) {
-				t.Errorf("the snapshot didn't start again: %+v", s)
+				t.Errorf("the snapshot didn't restart: %+v", s)
 			}
 		})
 	}
 }
 
-// A Producer whose reader never collects keeps a limited number of kernels.
 func TestUncollectedKernelsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	for i := range 10_100 {
@@ -204,10 +199,9 @@ func TestUncollectedKernelsAreBounded(t *testing.T) {
 	}
 }
 
-// A Producer that was forgotten is an error that says what to do.
-func TestProducerWithoutAReaderIsAnError(t *testing.T) {
+func TestProducerWithoutAReaderReportsAnError(t *testing.T) {
 	for _, collected := range []bool{false, true} {
-		t.Run(fmt.Sprintf("collected is %v", collected), func(t *testing.T) {
+		t.Run(fmt.Sprintf("collected=%v", collected), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var handled []error
 				otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { handled = append(handled, err) }))
@@ -230,7 +224,7 @@ func TestProducerWithoutAReaderIsAnError(t *testing.T) {
 	}
 }
 
-func TestExponentialHistogram(t *testing.T) {
+func TestExponentialHistogramHasTheRecordedValues(t *testing.T) {
 	w := newWorld(t, ringkernel.WithAttributes(attribute.Int("rank", 1)))
 	reader := newReader(w.Runtime, ringkernel.WithExponentialHistogram())
 	w.Register("idle")
@@ -251,8 +245,8 @@ func TestExponentialHistogram(t *testing.T) {
 			Max:        metricdata.NewExtrema(0.5),
 			Scale:      6,
 			ZeroCount:  1,
-			// A bound belongs to the bucket below it: 2^-2 is in bucket
-			// -2*64-1, 2^-1 in -64-1.
+			// Upper bounds are inclusive: 2^-2 is in bucket -2*64-1, 2^-1 in
+			// -64-1.
 			PositiveBucket: metricdata.ExponentialBucket{
 				Offset: -129, Counts: append(append([]uint64{1}, make([]uint64, 63)...), 2),
 			},
@@ -268,7 +262,6 @@ func TestExponentialHistogram(t *testing.T) {
 	}
 }
 
-// The SDK's histograms, given the same latencies, have the same points.
 func TestHistogramsAgreeWithTheSDK(t *testing.T) {
 	w := newWorld(t)
 	k := w.Register("k")
@@ -295,18 +288,16 @@ func TestHistogramsAgreeWithTheSDK(t *testing.T) {
 	}
 }
 
-// Once 10,000 kernels were unregistered and collected, the memory that they
-// took is free.
-func TestUnregisteredKernelsFreeTheirMemory(t *testing.T) {
+func TestMemoryOfUnregisteredKernelsIsFreed(t *testing.T) {
 	rt := ringkernel.NewRuntime()
 	reader := newReader(rt)
 	rt.Register("stays").Processed(t.Context(), us)
 	inUse := func() uint64 {
-		for range 2 { // all that report a kernel that was unregistered
+		for range 2 { // unregistered kernels are reported twice
 			collect(t, reader)
 		}
 		runtime.GC()
-		runtime.GC() // frees what finalizers and pools kept
+		runtime.GC() // frees objects with finalizers or in pools
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
@@ -324,7 +315,7 @@ func TestUnregisteredKernelsFreeTheirMemory(t *testing.T) {
 	}
 	after := inUse()
 	if during < 2*before {
-		t.Fatalf("10,000 kernels raise the memory in use from %d to %d bytes only", before, during)
+		t.Fatalf("10,000 kernels raise the memory in use only from %d to %d bytes", before, during)
 	}
 	if after > before+before/10 {
 		t.Errorf("%d bytes in use after 10,000 kernels were unregistered, %d before any was registered", after, before)

@@ -10,7 +10,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Queue is one of a kernel's two queues.
+// Queue identifies one of a kernel's two queues.
 type Queue uint8
 
 // The queues of a kernel.
@@ -31,29 +31,29 @@ func (q Queue) String() string {
 	return queueNames[q]
 }
 
-// SetQueueSize sets the number of messages in a queue. A negative number counts as
-// 0.
+// SetQueueSize sets the number of messages in a queue. Negative numbers count as 0.
 func (k *Kernel) SetQueueSize(q Queue, messages int) {
 	if k != nil && q < queues {
 		k.queues[q].size.set(messages)
 	}
 }
 
-// SetQueueCapacity sets the number of messages that a queue can hold. A negative
-// number counts as 0.
+// SetQueueCapacity sets the number of messages that a queue can hold. Negative
+// numbers count as 0.
 func (k *Kernel) SetQueueCapacity(q Queue, messages int) {
 	if k != nil && q < queues {
 		k.queues[q].capacity.set(messages)
 	}
 }
 
-// ObserveQueue sets a function that returns the size and the capacity of a queue. It
-// replaces [Kernel.SetQueueSize] and [Kernel.SetQueueCapacity]. For a channel:
+// ObserveQueue sets a function that returns the size and the capacity of a queue, as
+// an alternative to [Kernel.SetQueueSize] and [Kernel.SetQueueCapacity]. For a
+// channel:
 //
 //	k.ObserveQueue(ringkernel.InputQueue, func() (size, capacity int) { return len(in), cap(in) })
 //
-// Snapshots and collections call the function, from any goroutine, until the kernel
-// is unregistered. A nil function restores the values that were set.
+// Snapshots and collections call the function until the kernel is unregistered. It
+// must be safe for concurrent use. A nil function restores the values that were set.
 func (k *Kernel) ObserveQueue(q Queue, read func() (size, capacity int)) {
 	switch {
 	case k == nil || q >= queues:
@@ -70,7 +70,7 @@ type queue struct {
 	source         atomic.Pointer[func() (size, capacity int)]
 }
 
-// read returns the values of the queue's source, or else those that were set.
+// read returns the values of the source, or without one the values that were set.
 func (q *queue) read() (size, capacity level) {
 	if f := q.source.Load(); f != nil {
 		s, c := (*f)()

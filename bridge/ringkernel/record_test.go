@@ -15,8 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// Each call updates what is its own and nothing else.
-func TestEachCallUpdatesItsOwn(t *testing.T) {
+func TestEachCallUpdatesOnlyItsOwnFields(t *testing.T) {
 	err := errors.New("no")
 	later := start.Add(time.Second)
 	for _, tt := range []struct {
@@ -52,7 +51,7 @@ func TestEachCallUpdatesItsOwn(t *testing.T) {
 			ringkernel.Telemetry{MessagesDropped: 1, Output: ringkernel.QueueTelemetry{Dropped: 1}},
 		},
 		{
-			"drop at no queue",
+			"drop at an invalid queue",
 			func(ctx context.Context, k *ringkernel.Kernel) { k.Dropped(ctx, ringkernel.Queue(2)) },
 			ringkernel.Telemetry{},
 		},
@@ -62,7 +61,7 @@ func TestEachCallUpdatesItsOwn(t *testing.T) {
 			ringkernel.Telemetry{Errors: 1, LastError: err},
 		},
 		{
-			"no error",
+			"nil error",
 			func(ctx context.Context, k *ringkernel.Kernel) { k.Error(ctx, nil) },
 			ringkernel.Telemetry{},
 		},
@@ -95,7 +94,7 @@ func TestEachCallUpdatesItsOwn(t *testing.T) {
 	}
 }
 
-func TestZeroIsARealMinimum(t *testing.T) {
+func TestLatencyOfZeroIsTheMinimum(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		latencies []time.Duration
@@ -126,8 +125,7 @@ func TestZeroIsARealMinimum(t *testing.T) {
 	}
 }
 
-// Minimum and maximum are of all goroutines.
-func TestLatenciesOfManyGoroutines(t *testing.T) {
+func TestMinimumAndMaximumCoverAllGoroutines(t *testing.T) {
 	w := newWorld(t)
 	k := w.Register("k")
 	done := make(chan struct{})
@@ -145,8 +143,7 @@ func TestLatenciesOfManyGoroutines(t *testing.T) {
 	}
 }
 
-// Queues outside the enumeration change nothing.
-func TestQueuesOutOfRange(t *testing.T) {
+func TestInvalidQueuesAndNegativeSizesAreIgnored(t *testing.T) {
 	w := newWorld(t)
 	k := w.Register("k")
 	k.SetQueueSize(ringkernel.Queue(99), 1)
@@ -174,19 +171,18 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 			"SetQueueSize": func() { k.SetQueueSize(ringkernel.InputQueue, 1) },
 		} {
 			if n := testing.AllocsPerRun(1000, f); n != 0 {
-				t.Errorf("%s, context with %s: %v allocations a call, want 0", call, name, n)
+				t.Errorf("%s, context with %s: %v allocations per call, want 0", call, name, n)
 			}
 		}
 	}
 }
 
-// A snapshot is there for the kernels that are registered, and for no others.
-func TestTelemetryIsOfRegisteredKernels(t *testing.T) {
+func TestOnlyRegisteredKernelsHaveTelemetry(t *testing.T) {
 	w := newWorld(t)
 	w.Register("b")
 	w.Register("a").Sent(t.Context())
 	if _, ok := w.Telemetry("c"); ok {
-		t.Error("an unknown id has telemetry")
+		t.Error("an unknown ID has telemetry")
 	}
 	w.Reset("c")
 	w.Unregister("c")

@@ -18,11 +18,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/sampled"
 )
 
-// Runtime holds the telemetry of the kernels that are registered with it. A
+// Runtime records the telemetry of the kernels that are registered with it. A
 // [Producer] passes it to a reader; [Runtime.Summary] returns it to the program.
 //
 // All methods are safe for concurrent use. A nil *Runtime turns telemetry off: it
-// registers nothing, produces nothing, and its snapshots are empty.
+// registers no kernels, produces no metrics, and its snapshots are empty.
 type Runtime struct {
 	clock          func() time.Time
 	exactTimes     bool // the clock is read for every message
@@ -34,7 +34,7 @@ type Runtime struct {
 	filter         sampled.Filter
 
 	window       window
-	exemplars    atomic.Uint64 // how many were taken
+	exemplars    atomic.Uint64 // number of exemplars taken
 	lastProduced moment
 
 	mu        sync.RWMutex // guards what follows, and each Producer's list of departed kernels
@@ -43,7 +43,7 @@ type Runtime struct {
 }
 
 // NewRuntime returns a Runtime without kernels. Create it before the reader, which
-// needs a Producer from [Runtime.NewProducer]. A Runtime needn't be closed.
+// needs a Producer from [Runtime.NewProducer]. A Runtime doesn't have to be closed.
 func NewRuntime(opts ...Option) *Runtime {
 	c := newConfig(opts)
 	r := &Runtime{
@@ -64,12 +64,13 @@ func NewRuntime(opts ...Option) *Runtime {
 	return r
 }
 
-// Register returns the kernel with an ID, and creates it if there is none. If the
-// ID was unregistered, the kernel is in [StateCreated] again, and its snapshots
-// restart at 0.
+// Register returns the kernel with an ID and creates it if necessary. A kernel that
+// is registered again after [Runtime.Unregister] is in [StateCreated], and its
+// snapshots restart at 0.
 //
-// On a nil Runtime, Register returns nil, which is a Kernel that does nothing. It
-// also does so for an empty ID, which it reports to OpenTelemetry's error handler.
+// On a nil Runtime, Register returns nil, which is a valid Kernel that does nothing.
+// For an empty ID, it also returns nil and passes an error to OpenTelemetry's error
+// handler.
 func (r *Runtime) Register(id string) *Kernel {
 	if r == nil {
 		return nil
@@ -97,7 +98,7 @@ func (r *Runtime) Register(id string) *Kernel {
 	return k
 }
 
-var errNoID = errors.New("register a ring kernel: the id is empty, so nothing is recorded; give each kernel an id")
+var errNoID = errors.New("register ring kernel: the ID is empty, so nothing is recorded; give each kernel an ID")
 
 // Kernel returns the kernel with an ID, or nil if none is registered.
 func (r *Runtime) Kernel(id string) *Kernel {
@@ -109,10 +110,10 @@ func (r *Runtime) Kernel(id string) *Kernel {
 	return r.kernels[id]
 }
 
-// Unregister removes a kernel from the snapshots and ends its gauges. Two more
-// collections report its counters and latencies, so that none is lost even if an
-// export fails. Then the kernel's memory is released. Unregister does nothing for an
-// unknown ID.
+// Unregister removes a kernel. Snapshots no longer include it, and its gauges end.
+// The next two collections by each reader still report its counters and latencies,
+// so that no count is lost even if an export fails. Unregister does nothing if the
+// ID is unknown.
 func (r *Runtime) Unregister(id string) {
 	if r == nil {
 		return
@@ -125,7 +126,7 @@ func (r *Runtime) Unregister(id string) {
 	}
 	delete(r.kernels, id)
 	for q := range k.queues {
-		k.queues[q].forget() // the function to read it may no longer work
+		k.queues[q].forget() // the function that reads the queue may no longer be valid
 	}
 	r.producers = slices.DeleteFunc(r.producers, func(w weak.Pointer[Producer]) bool {
 		p := w.Value()
@@ -136,9 +137,9 @@ func (r *Runtime) Unregister(id string) {
 	})
 }
 
-// takeBack returns a kernel that was unregistered and is still reported, or nil. Its
-// Producers no longer report it as departed: they would report its attributes
-// twice. The caller holds the lock.
+// takeBack returns an unregistered kernel that is still reported, or nil. It removes
+// the kernel from all Producers' departed kernels; otherwise, they would report its
+// attributes twice. The caller holds the lock.
 func (r *Runtime) takeBack(id string) (found *Kernel) {
 	for _, w := range r.producers {
 		if p := w.Value(); p != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/expo"
 )
 
-// totals are what a kernel counted since its series start.
+// totals holds a kernel's counts since the start of its series.
 type totals struct {
 	received, sent, processed, errors int64
 	dropped                           [queues]int64
 	latency                           time.Duration
 }
 
-// minus is what was counted since the totals were others.
+// minus returns the difference between t and o.
 func (t totals) minus(o *totals) totals {
 	t.received -= o.received
 	t.sent -= o.sent
@@ -29,16 +29,15 @@ func (t totals) minus(o *totals) totals {
 	return t
 }
 
-// era is the time from a reset to the next. Counters never go back, so a reset
-// only notes where they are.
+// era is the time between two resets. Counters never decrease, so a reset only
+// saves their values.
 type era struct {
 	start     time.Time
 	totals    totals
 	latencies expo.Mark
 }
 
-// read returns the totals. latencies, which it uses, are the kernel's
-// afterwards.
+// read returns the totals, and sets latencies to the kernel's latencies.
 func (k *Kernel) read(latencies *expo.Sum) totals {
 	latencies.Reset()
 	var t totals
@@ -60,7 +59,7 @@ func (k *Kernel) read(latencies *expo.Sum) totals {
 	return t
 }
 
-// startEra lets the snapshots start from 0.
+// startEra restarts the snapshots at 0.
 func (k *Kernel) startEra(now time.Time) {
 	for i := range k.lanes {
 		if s := k.lanes[i].Load(); s != nil {
@@ -69,15 +68,15 @@ func (k *Kernel) startEra(now time.Time) {
 	}
 	k.errors.forgetLast()
 	k.received.forget()
-	k.window.Store(0) // the next message's time is to be read
+	k.window.Store(0) // so that the next message reads the clock
 	latencies := new(expo.Sum)
 	t := k.read(latencies)
 	k.era.Store(&era{start: now, totals: t, latencies: latencies.Mark()})
 }
 
-// telemetry is the snapshot of the current era. It uses latencies.
+// telemetry returns the snapshot of the current era. It overwrites latencies.
 func (k *Kernel) telemetry(now time.Time, latencies *expo.Sum) Telemetry {
-	e := k.era.Load() // before the totals, so that these are never behind
+	e := k.era.Load() // before the totals, so that these are at least the era's
 	t := k.read(latencies).minus(&e.totals)
 	s := Telemetry{
 		KernelID:          k.id,
@@ -112,7 +111,7 @@ func (k *Kernel) queueTelemetry(q Queue, t *totals) QueueTelemetry {
 	}
 }
 
-// extremes are the shortest and the longest latency of the era, in nanoseconds.
+// extremes returns the shortest and the longest latency of the era, in nanoseconds.
 func (k *Kernel) extremes() (shortest, longest int64) {
 	first := true
 	for i := range k.lanes {

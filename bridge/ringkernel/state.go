@@ -8,8 +8,8 @@ import "fmt"
 // State is the state of a kernel.
 type State uint8
 
-// The states of a kernel, in their order. A kernel may skip states. It can't return
-// to an earlier one, except from deactivated to active.
+// The states of a kernel, in order. A kernel may skip states, but can't return to
+// an earlier one, except from deactivated to active.
 const (
 	StateCreated State = iota
 	StateLaunched
@@ -39,15 +39,15 @@ func (s State) mayBecome(next State) bool {
 	return next >= s || s == StateDeactivated && next == StateActive
 }
 
-// SetState sets the state of the kernel, which is [StateCreated] at first. If s is
-// invalid, or a state that the kernel can't return to, SetState returns an error
-// and changes nothing. The uptime of a terminated kernel no longer increases.
+// SetState sets the kernel's state, which is initially [StateCreated]. If s is
+// invalid, or an earlier state that the kernel can't return to, SetState returns an
+// error and changes nothing. The uptime of a terminated kernel no longer increases.
 func (k *Kernel) SetState(s State) error {
 	switch {
 	case k == nil:
 		return nil
 	case s >= states:
-		return fmt.Errorf("set the state of ring kernel %q: %v is not a state", k.id, s)
+		return fmt.Errorf("set state of ring kernel %q: %v is not a state", k.id, s)
 	}
 	for {
 		old := State(k.state.Load())
@@ -55,8 +55,8 @@ func (k *Kernel) SetState(s State) error {
 			return nil
 		}
 		if !old.mayBecome(s) {
-			return fmt.Errorf("set the state of ring kernel %q: a %v kernel can't become %v; "+
-				"to restart it, unregister and register it", k.id, old, s)
+			return fmt.Errorf("set state of ring kernel %q: state %v can't change to %v; "+
+				"to restart the kernel, unregister and register it", k.id, old, s)
 		}
 		if k.state.CompareAndSwap(uint32(old), uint32(s)) {
 			break

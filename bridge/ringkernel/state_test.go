@@ -13,7 +13,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-func TestStates(t *testing.T) {
+func TestStatesHaveNames(t *testing.T) {
 	names := map[ringkernel.State]string{
 		ringkernel.StateCreated:     "created",
 		ringkernel.StateLaunched:    "launched",
@@ -30,7 +30,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-func TestQueueNames(t *testing.T) {
+func TestQueuesHaveNames(t *testing.T) {
 	for q, want := range map[ringkernel.Queue]string{
 		ringkernel.InputQueue: "input", ringkernel.OutputQueue: "output", ringkernel.Queue(2): "Queue(2)",
 	} {
@@ -40,8 +40,7 @@ func TestQueueNames(t *testing.T) {
 	}
 }
 
-// The status is 1 for the state that the kernel is in and 0 for the rest.
-func TestStatus(t *testing.T) {
+func TestStatusIsOneForTheCurrentStateOnly(t *testing.T) {
 	w := newWorld(t)
 	k := w.Register("k")
 	all := []ringkernel.State{
@@ -71,10 +70,10 @@ func TestRegisterIsIdempotent(t *testing.T) {
 	k.Sent(t.Context())
 	w.clock.Advance(time.Second)
 	if again := w.Register("k"); again != k {
-		t.Error("Register of a registered id made another kernel")
+		t.Error("Register of a registered ID returned another kernel")
 	}
 	if s := w.telemetry(t, "k"); s.MessagesSent != 1 || s.State != ringkernel.StateActive || s.StartTime != start {
-		t.Errorf("Register of a registered id changed it: %+v", s)
+		t.Errorf("Register of a registered ID changed it: %+v", s)
 	}
 }
 
@@ -85,14 +84,14 @@ func TestUptimeIsPerKernel(t *testing.T) {
 	w.Register("new")
 	w.clock.Advance(time.Second)
 	if up := w.telemetry(t, "old").Uptime(); up != time.Minute+time.Second {
-		t.Errorf("old is up for %v, want 1m1s", up)
+		t.Errorf("uptime of old is %v, want 1m1s", up)
 	}
 	if up := w.telemetry(t, "new").Uptime(); up != time.Second {
-		t.Errorf("new is up for %v, want 1s", up)
+		t.Errorf("uptime of new is %v, want 1s", up)
 	}
 }
 
-func TestUnregister(t *testing.T) {
+func TestUnregisteredKernelHasCountersButNoGauges(t *testing.T) {
 	w := newWorld(t, ringkernel.WithDerivedMetrics())
 	k := w.Register("k")
 	read := 0
@@ -105,9 +104,8 @@ func TestUnregister(t *testing.T) {
 		t.Errorf("the summary has %d kernels, want none", s.KernelCount)
 	}
 	if _, ok := w.Telemetry("k"); ok {
-		t.Error("Telemetry of an unregistered kernel is there")
+		t.Error("Telemetry returned an unregistered kernel")
 	}
-	// Counters that weren't collected yet are, gauges end.
 	for series := range metrictest.Values(w.collect(t)) {
 		switch series {
 		case "ringkernel.messages.received{ringkernel.kernel.id=k}",
@@ -116,7 +114,7 @@ func TestUnregister(t *testing.T) {
 			"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=input}",
 			"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=output}":
 		default:
-			t.Errorf("%s is reported of an unregistered kernel", series)
+			t.Errorf("%s is reported for an unregistered kernel", series)
 		}
 	}
 	if read > 0 {
@@ -124,9 +122,8 @@ func TestUnregister(t *testing.T) {
 	}
 }
 
-// A kernel may skip states, and be active and deactivated in turns. It never
-// goes back otherwise.
-func TestStatesDoNotGoBack(t *testing.T) {
+// A kernel can skip states and alternate between active and deactivated.
+func TestKernelCannotReturnToAnEarlierState(t *testing.T) {
 	const n = ringkernel.StateTerminated
 	for from := range n + 1 {
 		for to := range n + 1 {
@@ -146,13 +143,13 @@ func TestStatesDoNotGoBack(t *testing.T) {
 	}
 }
 
-func TestRejectedStateIsNamed(t *testing.T) {
+func TestStateErrorNamesKernelAndStates(t *testing.T) {
 	k := newWorld(t).Register("resize")
 	setState(t, k, ringkernel.StateTerminated)
 	err := k.SetState(ringkernel.StateCreated)
 	for _, want := range []string{`"resize"`, "terminated", "created", "register"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want an error that names %s", err, want)
+			t.Errorf("%v, want an error that contains %s", err, want)
 		}
 	}
 	if err := k.SetState(ringkernel.State(99)); err == nil || !strings.Contains(err.Error(), "State(99)") {
@@ -160,7 +157,6 @@ func TestRejectedStateIsNamed(t *testing.T) {
 	}
 }
 
-// A terminated kernel's uptime stops, and with it what derives from it.
 func TestUptimeStopsWhenAKernelTerminates(t *testing.T) {
 	const uptime = "ringkernel.uptime{ringkernel.kernel.id=k}"
 	w := newWorld(t)
@@ -187,6 +183,6 @@ func TestUptimeStopsWhenAKernelTerminates(t *testing.T) {
 	w.Register("k")
 	w.clock.Advance(time.Second)
 	if up := w.telemetry(t, "k").Uptime(); up != time.Second {
-		t.Errorf("uptime %v, registered again, want 1s", up)
+		t.Errorf("uptime %v after registering again, want 1s", up)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/expo"
 )
 
-// Summary is a snapshot of all kernels of a Runtime. The Summary of a nil Runtime is
-// the zero Summary.
+// Summary is a snapshot of all kernels of a Runtime. A nil Runtime returns the zero
+// Summary.
 type Summary struct {
 	Time                time.Time // when the snapshot was taken
 	Uptime              time.Duration
@@ -19,17 +19,16 @@ type Summary struct {
 	TotalMessages       int64 // processed
 	TotalErrors         int64
 	TotalDropped        int64   // messages
-	AggregateThroughput float64 // messages/s: the sum of the kernels'
-	// GPUUtilization is 0 to 1, or nil without a GPU: see [WithGPUUtilization].
+	AggregateThroughput float64 // messages/s, summed over all kernels
+	// GPUUtilization is from 0 to 1, or nil without a GPU; see
+	// [WithGPUUtilization].
 	GPUUtilization *float64
-	// LastCollected is when a reader last collected the Runtime; zero if none
-	// has.
-	LastCollected time.Time
-	Kernels       []Telemetry // by id
+	LastCollected  time.Time   // when a reader last collected the Runtime; zero before
+	Kernels        []Telemetry // sorted by ID
 }
 
-// Telemetry returns a snapshot of the kernel with an ID; ok is false if none is
-// registered.
+// Telemetry returns a snapshot of the kernel with an ID. It returns ok = false if no
+// such kernel is registered.
 func (r *Runtime) Telemetry(id string) (t Telemetry, ok bool) {
 	k := r.Kernel(id)
 	if k == nil {
@@ -63,8 +62,8 @@ func (r *Runtime) Summary() Summary {
 	return s
 }
 
-// MarshalJSON returns a JSON object in the form of [Telemetry.MarshalJSON]. Its
-// per_kernel is an object with the kernels by ID.
+// MarshalJSON returns a JSON object in the format of [Telemetry.MarshalJSON]. Its
+// field per_kernel is an object with the kernels by ID.
 func (s Summary) MarshalJSON() ([]byte, error) {
 	kernels := make(map[string]Telemetry, len(s.Kernels))
 	for _, t := range s.Kernels {
@@ -88,12 +87,12 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 }
 
 // Reset restarts the snapshots and the uptime of the kernels with the given IDs at
-// 0, or those of all kernels if there are no IDs. The kernels stay registered and
-// keep their states and queues. Unknown IDs are ignored.
+// 0. Without IDs, it resets all kernels. The kernels stay registered and keep their
+// states and queues. Unknown IDs are ignored.
 //
-// Counters and histograms are not reset, because they never decrease. The gauges
-// ringkernel.uptime, ringkernel.throughput and ringkernel.error_rate are those of the
-// snapshots.
+// Reset doesn't affect counters and histograms, because they never decrease. It does
+// affect the gauges ringkernel.uptime, ringkernel.throughput and
+// ringkernel.error_rate, whose values are those of the snapshots.
 func (r *Runtime) Reset(ids ...string) {
 	if r == nil {
 		return

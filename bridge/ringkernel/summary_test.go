@@ -15,7 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-func TestSummary(t *testing.T) {
+func TestSummaryHasAllKernelsAndTheirTotals(t *testing.T) {
 	w := newWorld(t)
 	w.clock.Advance(2 * time.Second) // the Runtime is older than its kernels
 	b, a := w.Register("b"), w.Register("a")
@@ -44,18 +44,18 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-func TestSummaryOfNothing(t *testing.T) {
+func TestSummaryWithoutKernelsIsEmpty(t *testing.T) {
 	w := newWorld(t)
 	if d := cmp.Diff(ringkernel.Summary{Time: start}, w.Summary(), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("Summary() (-want +got):\n%s", d)
 	}
 }
 
-func TestGPUUtilization(t *testing.T) {
+func TestGPUUtilizationIsInTheSummary(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		ok   bool
-	}{{"with a GPU", true}, {"without one", false}} {
+	}{{"with a GPU", true}, {"without a GPU", false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, ringkernel.WithGPUUtilization(func() (float64, bool) { return 0.25, tt.ok }))
 			got := w.Summary()
@@ -66,7 +66,7 @@ func TestGPUUtilization(t *testing.T) {
 	}
 }
 
-func TestReset(t *testing.T) {
+func TestResetRestartsSnapshots(t *testing.T) {
 	w := newWorld(t)
 	for _, id := range []string{"a", "b", "c"} {
 		k := w.Register(id)
@@ -123,9 +123,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// Counters and latencies that are reported go on over a reset; gauges of the
-// snapshot's values start again.
-func TestResetLeavesCounters(t *testing.T) {
+// Metrics of counters and latencies continue after a reset; the uptime restarts.
+func TestResetDoesNotAffectCounters(t *testing.T) {
 	w := newWorld(t)
 	use(t, w, "k")
 	w.clock.Advance(time.Minute)
@@ -147,7 +146,7 @@ func TestResetLeavesCounters(t *testing.T) {
 	}
 }
 
-func TestSummarySaysWhenItWasCollected(t *testing.T) {
+func TestSummaryHasTheTimeOfTheLastCollection(t *testing.T) {
 	w := newWorld(t)
 	if at := w.Summary().LastCollected; !at.IsZero() {
 		t.Errorf("collected at %v, before any collection", at)

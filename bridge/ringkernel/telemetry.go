@@ -9,7 +9,7 @@ import (
 )
 
 // Telemetry is a snapshot of a kernel. It covers the time since the kernel was
-// registered or last reset. Counts are of messages.
+// registered or last reset.
 type Telemetry struct {
 	KernelID string
 	State    State
@@ -27,8 +27,8 @@ type Telemetry struct {
 
 	Input, Output QueueTelemetry
 
-	// The latencies of the processed messages, all 0 if there are none. The
-	// quantiles are within 0.6% of the exact ones.
+	// The latencies of the processed messages, 0 if there are none. The quantiles
+	// are within 0.6% of the exact values.
 	TotalLatency time.Duration
 	MinLatency   time.Duration
 	MaxLatency   time.Duration
@@ -45,8 +45,8 @@ type QueueTelemetry struct {
 	Dropped  int64 `json:"messages_dropped"`
 }
 
-// Uptime returns the time from StartTime to the snapshot, or to EndTime for a
-// terminated kernel. It is 0 for a kernel that was reset after it terminated.
+// Uptime returns the time from StartTime to the snapshot, or to EndTime if the
+// kernel has terminated. It is 0 if the kernel was reset after it terminated.
 func (t Telemetry) Uptime() time.Duration {
 	end := t.Time
 	if !t.EndTime.IsZero() {
@@ -55,8 +55,8 @@ func (t Telemetry) Uptime() time.Duration {
 	return max(end.Sub(t.StartTime), 0)
 }
 
-// Throughput returns the processed messages per second of uptime, or 0 if the uptime
-// is 0.
+// Throughput returns the number of processed messages per second of uptime, or 0 if
+// the uptime is 0.
 func (t Telemetry) Throughput() float64 {
 	up := t.Uptime()
 	if up == 0 {
@@ -65,8 +65,8 @@ func (t Telemetry) Throughput() float64 {
 	return float64(t.MessagesProcessed) / up.Seconds()
 }
 
-// ErrorRate returns the errors per processed message, or 0 if no message was
-// processed. It exceeds 1 if there are more errors than processed messages.
+// ErrorRate returns the number of errors per processed message, or 0 if no message
+// was processed. It exceeds 1 if there are more errors than processed messages.
 func (t Telemetry) ErrorRate() float64 {
 	if t.MessagesProcessed == 0 {
 		return 0
@@ -74,8 +74,8 @@ func (t Telemetry) ErrorRate() float64 {
 	return float64(t.Errors) / float64(t.MessagesProcessed)
 }
 
-// AverageLatency returns the total latency per processed message, or 0 if no message
-// was processed.
+// AverageLatency returns the mean latency of the processed messages, or 0 if no
+// message was processed.
 func (t Telemetry) AverageLatency() time.Duration {
 	if t.MessagesProcessed == 0 {
 		return 0
@@ -126,7 +126,7 @@ func (t Telemetry) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// known returns a time in UTC, or nil if it isn't known.
+// known returns a time in UTC, or nil if it is zero.
 func known(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

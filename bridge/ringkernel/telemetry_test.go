@@ -15,7 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-func TestTelemetryHasEverythingThatAKernelDid(t *testing.T) {
+func TestTelemetryHasAllRecordedValues(t *testing.T) {
 	w := newWorld(t)
 	errLast := errors.New("out of luck")
 
@@ -59,7 +59,7 @@ func TestTelemetryHasEverythingThatAKernelDid(t *testing.T) {
 	}
 	got := w.telemetry(t, "worker")
 	if off := got.P50Latency - 20*time.Microsecond; off.Abs() > 120*time.Nanosecond {
-		t.Errorf("median %v, want 20µs within 0.6 %%", got.P50Latency)
+		t.Errorf("median %v, want 20µs within 0.6%%", got.P50Latency)
 	}
 	want.P50Latency = got.P50Latency
 	if d := cmp.Diff(want, got, cmpopts.EquateErrors()); d != "" {
@@ -67,7 +67,7 @@ func TestTelemetryHasEverythingThatAKernelDid(t *testing.T) {
 	}
 }
 
-func TestFreshKernel(t *testing.T) {
+func TestTelemetryOfANewKernelIsZero(t *testing.T) {
 	w := newWorld(t)
 	w.Register("fresh")
 	want := ringkernel.Telemetry{KernelID: "fresh", StartTime: start, Time: start}
@@ -76,7 +76,7 @@ func TestFreshKernel(t *testing.T) {
 	}
 }
 
-func TestDerivedValues(t *testing.T) {
+func TestRatesAndAveragesAreDerivedFromCounts(t *testing.T) {
 	after := func(d time.Duration, t ringkernel.Telemetry) ringkernel.Telemetry {
 		t.StartTime, t.Time = start, start.Add(d)
 		return t
@@ -132,7 +132,7 @@ func TestDerivedValues(t *testing.T) {
 	}
 }
 
-func TestDerivedMetrics(t *testing.T) {
+func TestDerivedMetricsAreReportedOnlyOnRequest(t *testing.T) {
 	const (
 		throughput = "ringkernel.throughput{ringkernel.kernel.id=k}"
 		errorRate  = "ringkernel.error_rate{ringkernel.kernel.id=k}"

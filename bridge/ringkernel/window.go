@@ -8,20 +8,21 @@ import (
 	"time"
 )
 
-// window spares kernels from reading the clock for every message. A kernel
-// reads it for its first message in a window and not for the others.
+// window limits how often kernels read the clock. A kernel only reads it for its
+// first message in a window.
 //
-// A window ends by a timer that the first message in it starts. So nothing runs
-// while no message comes, and the time of each message of a kernel that gets
-// less than one message in a window is exact.
+// The first message in a window starts a timer that ends it, so nothing runs while
+// there are no messages. If a kernel receives at most one message per window, the
+// time of each message is exact.
 type window struct {
 	number atomic.Uint64 // of the current window, from 1
 	timed  atomic.Bool   // the current window has a timer that ends it
 	timer  *time.Timer
 }
 
-// windowTime is how old the time of the last message may be. Ending a window
-// takes some microseconds: 0.1 % of one processor at this length.
+// windowTime is the length of a window, and so the maximum error of the time of the
+// last message. Ending a window takes some microseconds: 0.1% of one CPU at this
+// length.
 const windowTime = 10 * time.Millisecond
 
 func (w *window) init() {
@@ -30,24 +31,25 @@ func (w *window) init() {
 	w.timer.Stop()
 }
 
-// arm makes sure that the current window ends. A kernel calls it after it noted
-// the window's number.
+// arm makes sure that the current window ends. A kernel calls it after storing the
+// window's number.
 func (w *window) arm() {
 	if !w.timed.Load() && w.timed.CompareAndSwap(false, true) {
 		w.timer.Reset(windowTime)
 	}
 }
 
-// end clears timed before it moves on: a kernel that notes the old number in
-// between starts a timer that isn't needed. The other way round it could note
-// the new number, find a timer that has fired, and never read the clock again.
+// end clears timed before it increments the number. A kernel that stores the old
+// number in between starts a timer unnecessarily. In the opposite order, a kernel
+// could store the new number while timed is still set, start no timer, and never
+// read the clock again.
 func (w *window) end() {
 	w.timed.Store(false)
 	w.number.Add(1)
 }
 
-// moment is a time that may not be known yet, and never goes back.
-type moment struct{ word atomic.Int64 } // ns since the epoch plus 1, 0 when unknown
+// moment is a time that may be unknown and never decreases.
+type moment struct{ word atomic.Int64 } // ns since the epoch plus 1; 0 if unknown
 
 func (m *moment) advance(t time.Time) {
 	to := t.UnixNano() + 1
@@ -59,7 +61,7 @@ func (m *moment) advance(t time.Time) {
 	}
 }
 
-// load returns the zero time while the moment is unknown.
+// load returns the time, or the zero time if it is unknown.
 func (m *moment) load() time.Time {
 	w := m.word.Load()
 	if w == 0 {

@@ -11,9 +11,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// With the default clock, a message's time is noted if it is the kernel's
-// first in 10 ms, and so is never more than that behind.
-func TestLastMessageTime(t *testing.T) {
+// With the default clock, a kernel only reads the clock for its first message
+// within 10 ms.
+func TestLastMessageTimeIsAtMost10MsEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := ringkernel.NewRuntime()
 		a, b := rt.Register("a"), rt.Register("b")
@@ -21,7 +21,7 @@ func TestLastMessageTime(t *testing.T) {
 		for _, step := range []struct {
 			after   time.Duration
 			receive *ringkernel.Kernel
-			a, b    time.Duration // the last message's time after that, -1 for none
+			a, b    time.Duration // the resulting times of the last messages; -1 for none
 		}{
 			{time.Millisecond, nil, -1, -1},
 			{time.Millisecond, a, 2 * time.Millisecond, -1},
@@ -47,7 +47,7 @@ func TestLastMessageTime(t *testing.T) {
 	})
 }
 
-// pass lets time pass in a bubble.
+// pass lets time pass in a synctest bubble.
 func pass(d time.Duration) { <-time.After(d) }
 
 func since(began, at time.Time) time.Duration {
@@ -57,9 +57,8 @@ func since(began, at time.Time) time.Duration {
 	return at.Sub(began)
 }
 
-// A reset forgets the last message, and the next one's time is noted though it
-// comes within 10 ms.
-func TestResetForgetsTheLastMessage(t *testing.T) {
+// After a reset, the next message reads the clock even within 10 ms.
+func TestResetClearsTheLastMessageTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := ringkernel.NewRuntime()
 		k := rt.Register("k")
@@ -76,8 +75,7 @@ func TestResetForgetsTheLastMessage(t *testing.T) {
 	})
 }
 
-// A clock of one's own is read for every message.
-func TestLastMessageTimeIsExactWithAClock(t *testing.T) {
+func TestLastMessageTimeIsExactWithWithClock(t *testing.T) {
 	w := newWorld(t)
 	k := w.Register("k")
 	for range 5 {
@@ -90,6 +88,6 @@ func TestLastMessageTimeIsExactWithAClock(t *testing.T) {
 	w.clock.Advance(-time.Hour)
 	k.Received(t.Context())
 	if got, want := w.telemetry(t, "k").LastMessageTime, start.Add(5); !got.Equal(want) {
-		t.Errorf("the last message's time went back to %v", got)
+		t.Errorf("the last message's time decreased to %v", got)
 	}
 }

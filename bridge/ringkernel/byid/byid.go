@@ -1,12 +1,13 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package byid records what ring kernels do for code that has their ids and no
-// handles, such as a port of PyDotCompute's TelemetryCollector.
+// Package byid records the telemetry of ring kernels by kernel ID. It is for code
+// that can't keep a *[ringkernel.Kernel], such as a port of PyDotCompute's
+// TelemetryCollector.
 //
-// Each call looks the kernel up and makes the call of the same meaning on its
-// [ringkernel.Kernel], which is faster to keep. An unknown id is an error that
-// wraps [ErrNotRegistered]. With a nil Runtime, the calls do nothing.
+// Each function looks up the kernel and calls the corresponding method of its
+// [ringkernel.Kernel]. Keeping the *Kernel is faster. If no kernel has the ID, the
+// error wraps [ErrNotRegistered]. With a nil Runtime, the functions do nothing.
 package byid
 
 import (
@@ -18,30 +19,30 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// ErrNotRegistered is the error for an id that no kernel has.
-var ErrNotRegistered = errors.New("no ring kernel has this id; register it first")
+// ErrNotRegistered means that no kernel has the ID.
+var ErrNotRegistered = errors.New("no ring kernel has this ID; register it first")
 
-// RecordReceive is [ringkernel.Kernel.Received] of the kernel with an id.
+// RecordReceive calls [ringkernel.Kernel.Received] on the kernel with the ID.
 func RecordReceive(ctx context.Context, rt *ringkernel.Runtime, id string) error {
 	return with(rt, id, func(k *ringkernel.Kernel) { k.Received(ctx) })
 }
 
-// RecordSend is [ringkernel.Kernel.Sent] of the kernel with an id.
+// RecordSend calls [ringkernel.Kernel.Sent] on the kernel with the ID.
 func RecordSend(ctx context.Context, rt *ringkernel.Runtime, id string) error {
 	return with(rt, id, func(k *ringkernel.Kernel) { k.Sent(ctx) })
 }
 
-// RecordMessage is [ringkernel.Kernel.Processed] of the kernel with an id.
+// RecordMessage calls [ringkernel.Kernel.Processed] on the kernel with the ID.
 func RecordMessage(ctx context.Context, rt *ringkernel.Runtime, id string, latency time.Duration) error {
 	return with(rt, id, func(k *ringkernel.Kernel) { k.Processed(ctx, latency) })
 }
 
-// RecordDrop is [ringkernel.Kernel.Dropped] of the kernel with an id.
+// RecordDrop calls [ringkernel.Kernel.Dropped] on the kernel with the ID.
 func RecordDrop(ctx context.Context, rt *ringkernel.Runtime, id string, q ringkernel.Queue) error {
 	return with(rt, id, func(k *ringkernel.Kernel) { k.Dropped(ctx, q) })
 }
 
-// RecordError is [ringkernel.Kernel.Error] of the kernel with an id.
+// RecordError calls [ringkernel.Kernel.Error] on the kernel with the ID.
 func RecordError(ctx context.Context, rt *ringkernel.Runtime, id string, err error) error {
 	return with(rt, id, func(k *ringkernel.Kernel) { k.Error(ctx, err) })
 }

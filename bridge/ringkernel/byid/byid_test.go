@@ -21,10 +21,10 @@ type call func(ctx context.Context, rt *ringkernel.Runtime, id string) error
 
 var errBad = errors.New("bad message")
 
-// calls are all functions, each with the call on a handle that it stands for.
+// calls lists all functions with the corresponding methods.
 var calls = map[string]struct {
-	byID     call
-	byHandle func(context.Context, *ringkernel.Kernel)
+	byID   call
+	direct func(context.Context, *ringkernel.Kernel)
 }{
 	"RecordReceive": {byid.RecordReceive, func(ctx context.Context, k *ringkernel.Kernel) { k.Received(ctx) }},
 	"RecordSend":    {byid.RecordSend, func(ctx context.Context, k *ringkernel.Kernel) { k.Sent(ctx) }},
@@ -48,20 +48,20 @@ var calls = map[string]struct {
 	},
 }
 
-func TestRecordsLikeTheHandle(t *testing.T) {
+func TestRecordsTheSameAsTheKernelMethod(t *testing.T) {
 	for name, c := range calls {
 		t.Run(name, func(t *testing.T) {
 			rt := ringkernel.NewRuntime(ringkernel.WithClock(metrictest.NewClock().Now))
-			c.byHandle(t.Context(), rt.Register("handle"))
+			c.direct(t.Context(), rt.Register("direct"))
 			rt.Register("id")
 			if err := c.byID(t.Context(), rt, "id"); err != nil {
 				t.Fatal(err)
 			}
-			want, _ := rt.Telemetry("handle")
+			want, _ := rt.Telemetry("direct")
 			got, _ := rt.Telemetry("id")
 			want.KernelID = "id"
 			if d := cmp.Diff(want, got, cmpopts.EquateErrors()); d != "" {
-				t.Errorf("Telemetry (-by handle +by id):\n%s", d)
+				t.Errorf("Telemetry (-by method +by ID):\n%s", d)
 			}
 			untouched := ringkernel.Telemetry{KernelID: "id", StartTime: got.StartTime, Time: got.Time}
 			if cmp.Equal(untouched, got, cmpopts.EquateErrors()) {
@@ -78,7 +78,7 @@ func TestUnknownIDIsAnError(t *testing.T) {
 	for name, c := range calls {
 		err := c.byID(t.Context(), rt, "gone")
 		if !errors.Is(err, byid.ErrNotRegistered) || !strings.Contains(err.Error(), `"gone"`) {
-			t.Errorf("%s: %v, want ErrNotRegistered and the id", name, err)
+			t.Errorf("%s: %v, want ErrNotRegistered and the ID", name, err)
 		}
 	}
 	if n := rt.Summary().KernelCount; n != 0 {
@@ -86,7 +86,7 @@ func TestUnknownIDIsAnError(t *testing.T) {
 	}
 }
 
-func TestNilRuntimeIsNoError(t *testing.T) {
+func TestNilRuntimeDoesNothing(t *testing.T) {
 	for name, c := range calls {
 		if err := c.byID(t.Context(), nil, "k"); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -99,7 +99,7 @@ func TestDoesNotAllocate(t *testing.T) {
 	rt.Register("k")
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(100, func() { _ = byid.RecordReceive(ctx, rt, "k") }); n != 0 {
-		t.Errorf("%v allocations a call, want 0", n)
+		t.Errorf("%v allocations per call, want 0", n)
 	}
 }
 

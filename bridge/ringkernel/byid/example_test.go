@@ -21,5 +21,5 @@ func Example() {
 	fmt.Println(err, errors.Is(err, byid.ErrNotRegistered))
 	// Output:
 	// <nil>
-	// record for "wroker": no ring kernel has this id; register it first true
+	// record for "wroker": no ring kernel has this ID; register it first true
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel/report"
 )
 
-// A summary is printed every five seconds until the context is canceled.
+// This example prints a summary every five seconds until the context is canceled.
 func ExamplePrint() {
 	rt := ringkernel.NewRuntime()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -45,7 +45,7 @@ func ExampleWrite() {
 	//   worker: created, 1 processed, 0.5 msg/s, latency 1ms avg, 1ms p50, 1ms p99, 1ms max, 0 errors
 }
 
-// The program's debug server shows its kernels.
+// This handler is part of the program's debug server.
 func ExampleHandler() { //nolint:testableexamples // it needs a server
 	rt := ringkernel.NewRuntime()
 	http.Handle("/debug/ringkernels", report.Handler(rt))

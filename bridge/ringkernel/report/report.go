@@ -1,9 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report shows the snapshots of a [ringkernel.Runtime] to people and
-// programs that have no metrics backend: as text, at an interval, and over
-// HTTP.
+// Package report shows the snapshots of a [ringkernel.Runtime] without a metrics
+// backend: as text, once or periodically, and as JSON over HTTP.
 package report
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// Write writes a summary as text, with a line for each kernel.
+// Write writes a summary as text, with one line per kernel.
 func Write(w io.Writer, s ringkernel.Summary) error {
 	if _, err := io.WriteString(w, text(s)); err != nil {
 		return fmt.Errorf("write the summary of ring kernels: %w", err)
@@ -48,10 +47,9 @@ func text(s ringkernel.Summary) string {
 	return b.String()
 }
 
-// Print writes a summary and an empty line before it at an interval, until the
-// context is done. Then it returns nil, as that is how it ends. It returns an
-// error for an interval that isn't positive, and for a failed write. With a
-// nil Runtime it only waits for the context.
+// Print writes a summary, preceded by an empty line, at each interval until the
+// context is done. It then returns nil. It returns an error if the interval isn't
+// positive or if a write fails. With a nil Runtime, it only waits for the context.
 //
 //	go report.Print(ctx, os.Stdout, rt, 5*time.Second)
 func Print(ctx context.Context, w io.Writer, rt *ringkernel.Runtime, every time.Duration) error {
@@ -80,8 +78,8 @@ func Print(ctx context.Context, w io.Writer, rt *ringkernel.Runtime, every time.
 }
 
 // Handler returns a handler that serves the Runtime's summary as JSON. With the
-// query parameter kernel_id it serves the telemetry of that kernel, or status
-// 404 if it isn't registered.
+// query parameter kernel_id, it serves the telemetry of that kernel, or status 404
+// if no such kernel is registered.
 func Handler(rt *ringkernel.Runtime) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestWrite(t *testing.T) {
+func TestWritePrintsTheSummaryAndEachKernel(t *testing.T) {
 	clock := metrictest.NewClock()
 	utilization := 0.25
 	rt := ringkernel.NewRuntime(ringkernel.WithClock(clock.Now),
@@ -69,7 +69,7 @@ GPU: 25.0%
 	}
 }
 
-func TestWriteOfANilRuntime(t *testing.T) {
+func TestWriteOfANilRuntimeSaysDisabled(t *testing.T) {
 	var rt *ringkernel.Runtime
 	var b bytes.Buffer
 	if err := report.Write(&b, rt.Summary()); err != nil || b.String() != "=== Telemetry is disabled ===\n" {
@@ -77,7 +77,7 @@ func TestWriteOfANilRuntime(t *testing.T) {
 	}
 }
 
-func TestPrintAtAnIntervalUntilCanceled(t *testing.T) {
+func TestPrintWritesAtEachIntervalUntilCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := ringkernel.NewRuntime()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -106,7 +106,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-func TestPrintEndsWithAWriteError(t *testing.T) {
+func TestPrintReturnsTheWriteError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		errFull := errors.New("disk full")
 		full := writerFunc(func([]byte) (int, error) { return 0, errFull })
@@ -119,16 +119,16 @@ func TestPrintEndsWithAWriteError(t *testing.T) {
 	})
 }
 
-func TestPrintRejectsAnInterval(t *testing.T) {
+func TestPrintRejectsAnIntervalThatIsNotPositive(t *testing.T) {
 	for _, every := range []time.Duration{0, -time.Second} {
 		err := report.Print(t.Context(), nil, nil, every)
 		if err == nil || !strings.Contains(err.Error(), every.String()) {
-			t.Errorf("every %v: %v, want an error that names it", every, err)
+			t.Errorf("interval %v: %v, want an error that contains it", every, err)
 		}
 	}
 }
 
-func TestPrintOfANilRuntimeWaits(t *testing.T) {
+func TestPrintOfANilRuntimeWaitsForTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -139,7 +139,7 @@ func TestPrintOfANilRuntimeWaits(t *testing.T) {
 	})
 }
 
-func TestHandler(t *testing.T) {
+func TestHandlerServesSummariesAndKernels(t *testing.T) {
 	rt := ringkernel.NewRuntime()
 	rt.Register("a b").Sent(t.Context())
 	rt.Register("c")
