@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// ErrNoSession means that a directory has no CSV in it.
+// ErrNoSession means that a directory contains no CSV file.
 var ErrNoSession = errors.New("no session in the directory")
 
 const (
@@ -24,52 +24,50 @@ const (
 	failuresKept = 100
 )
 
-// Report is the analysis of a session's files. All its times and all its
-// figures per device, worker and layer are of packets that succeeded; Summary
-// and Failures have the failed ones. Its size doesn't depend on the number of
-// packets.
+// Report is the analysis of a session's files. Times, and counts per device, worker
+// and layer, only include successful packets. Summary and Failures also include
+// failed packets. The size of a Report doesn't depend on the number of packets.
 type Report struct {
 	Path string // of the CSV
 
-	// Summary is the sum of the CSV's rows, as [Recover] makes it: tokens are
-	// 0, and times are sums of the CSV's microseconds.
+	// Summary is computed from the CSV, as by [Recover]: tokens are 0, and times
+	// are sums of the CSV's microseconds.
 	Summary Summary
 	// Written is the summary that the session itself wrote. It is nil if the
-	// session is still running, if its program ended without Close, or if the
-	// file can't be read; then WrittenErr says why.
+	// session is still running, if its program ended without Close, or if the file
+	// can't be read. In the last case, WrittenErr is the reason.
 	Written    *Summary
 	WrittenErr error
 
-	Devices   []Share    // the most time first
-	Workers   []Share    // the most time first
-	Layers    []Share    // layers from 0 on, in their order
-	Durations []Bucket   // without the empty ones before the first and after the last packet
-	Timeline  []Interval // of equal length, at most 20
-	Slowest   []Row      // the five packets that took longest, the longest first
-	Failures  []Row      // the first 100; Summary.FailedPackets is their number
+	Devices   []Share    // by decreasing time
+	Workers   []Share    // by decreasing time
+	Layers    []Share    // by increasing index, from 0
+	Durations []Bucket   // from the first to the last bucket that isn't empty
+	Timeline  []Interval // up to 20 intervals of equal length
+	Slowest   []Row      // the five slowest packets, the slowest first
+	Failures  []Row      // the first 100; Summary.FailedPackets is their total number
 
-	// AllWorkers makes WriteTo list every worker instead of the first 20.
+	// AllWorkers makes WriteTo list all workers instead of the first 20.
 	AllWorkers bool
 
-	// CutLine is the line of the CSV on which an incomplete row begins, which
-	// was left out; 0 if there is none.
-	CutLine int
+	// IncompleteLine is the line of the CSV on which an incomplete row begins, or 0
+	// if there is none. That row was skipped.
+	IncompleteLine int
 }
 
-// Share is the part of a session that one device, worker or layer has.
+// Share is a device's, worker's or layer's share of a session.
 type Share struct {
-	Name    string // the layer's index, for a layer
+	Name    string // for a layer, its index
 	Packets int64
 	Time    time.Duration
 }
 
-// Analyze reads a session, of this package or of the Python program that it is
-// compatible with. The path is that of a CSV, or a directory, which stands for
-// its newest CSV; an empty path means [DefaultDir]. The session may still be
-// running.
+// Analyze reads a session of this package or of the compatible Python program. The
+// path is a CSV file, or a directory, in which Analyze selects the newest CSV file.
+// An empty path means [DefaultDir]. The session may still be running.
 //
-// The errors are those of reading, such as [fs.ErrNotExist], ErrNoSession and
-// ErrFormat. A session without packets is not an error.
+// Analyze returns errors of reading the files, such as [fs.ErrNotExist],
+// [ErrNoSession] and [ErrFormat]. A session without packets is not an error.
 func Analyze(path string) (*Report, error) {
 	csvPath, err := locate(path)
 	if err != nil {
@@ -87,16 +85,16 @@ func Analyze(path string) (*Report, error) {
 	}
 	files := paths{csv: csvPath, json: summaryPath(csvPath)}
 	r := &Report{
-		Path:      csvPath,
-		Summary:   replayed.summary(files),
-		Devices:   byTime(a.devices),
-		Workers:   byTime(a.workers),
-		Layers:    a.byLayer(),
-		Durations: a.durations.list(),
-		Timeline:  a.timeline.list(),
-		Slowest:   a.slowest,
-		Failures:  a.failures,
-		CutLine:   replayed.cut,
+		Path:           csvPath,
+		Summary:        replayed.summary(files),
+		Devices:        byTime(a.devices),
+		Workers:        byTime(a.workers),
+		Layers:         a.byLayer(),
+		Durations:      a.durations.list(),
+		Timeline:       a.timeline.list(),
+		Slowest:        a.slowest,
+		Failures:       a.failures,
+		IncompleteLine: replayed.incomplete,
 	}
 	if r.Written, err = readSummary(files.json); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.WrittenErr = err
@@ -104,7 +102,7 @@ func Analyze(path string) (*Report, error) {
 	return r, nil
 }
 
-// locate returns the CSV that a path stands for.
+// locate returns path itself if it is a file, or the newest CSV in the directory.
 func locate(path string) (string, error) {
 	if path == "" {
 		path = DefaultDir
@@ -124,9 +122,9 @@ func locate(path string) (string, error) {
 		}
 		info, err := e.Info()
 		if err != nil || !info.Mode().IsRegular() {
-			continue // removed meanwhile, or not a file
+			continue // removed in the meantime, or not a regular file
 		}
-		// Entries are sorted, so of two of the same age the later name wins.
+		// Entries are sorted. If two have the same time, the last name wins.
 		if newest == nil || !info.ModTime().Before(newest.ModTime()) {
 			newest = info
 		}
@@ -137,7 +135,7 @@ func locate(path string) (string, error) {
 	return filepath.Join(path, newest.Name()), nil
 }
 
-// analysis gathers what a report has in addition to the summary.
+// analysis collects the parts of a report other than the summary.
 type analysis struct {
 	devices   map[string]*Share
 	workers   map[string]*Share
@@ -161,7 +159,7 @@ func (a *analysis) add(row Row) {
 	}
 	addTime(a.devices, row.Device, row.Duration)
 	addTime(a.workers, row.Worker, row.Duration)
-	if row.Layer >= 0 { // the embedding is before the first layer
+	if row.Layer >= 0 { // the embedding has layer -1
 		addTime(a.layers, row.Layer, row.Duration)
 	}
 	a.durations.add(row.Duration)
@@ -179,8 +177,8 @@ func addTime[K comparable](to map[K]*Share, key K, took time.Duration) {
 	s.Time += took
 }
 
-// addSlowest keeps the slowest rows in order. Of two equal ones, the first
-// stays first.
+// addSlowest adds row to the sorted list of slowest rows if it is slow enough. Rows
+// with the same duration stay in the order of the file.
 func (a *analysis) addSlowest(row Row) {
 	at := len(a.slowest)
 	for at > 0 && a.slowest[at-1].Duration < row.Duration {

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// A real session's CSV, analysed, has the numbers of its own JSON: counts to
-// the one, times within the rounding of the CSV, and averages over successes
-// where upstream's are over failures too.
+// The analysis of a real session's CSV equals the session's own summary: counts
+// exactly, times within the rounding of the CSV. Averages only include successful
+// packets, whereas the Python program also includes failed ones.
 func TestAnalysisOfRealSessionsMatchesTheirSummaries(t *testing.T) {
 	for _, name := range upstream {
 		t.Run(name, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestAnalysisOfRealSessionsMatchesTheirSummaries(t *testing.T) {
 			}
 			got, want := r.Summary, r.Written
 			if want == nil {
-				t.Fatalf("its JSON was not read: %v", r.WrittenErr)
+				t.Fatalf("the summary wasn't read: %v", r.WrittenErr)
 			}
 			equal(t, want.TotalPackets, got.TotalPackets)
 			equal(t, want.CPUPackets, got.CPUPackets)
@@ -53,7 +53,7 @@ func TestAnalysisOfRealSessionsMatchesTheirSummaries(t *testing.T) {
 				}
 			}
 			sameOperations(t, want.Operations, got.Operations)
-			// The test session's packets claim to have taken longer than it did.
+			// The durations of test_session's packets are longer than the session.
 			if lasted := name != "test_session"; lasted && got.StartTime < want.StartTime || got.EndTime > want.EndTime {
 				t.Errorf("packets from %v to %v are not within the session", got.StartTime, got.EndTime)
 			}
@@ -78,7 +78,7 @@ func sameOperations(t *testing.T, want, got Operations) {
 	}
 }
 
-func TestReportOfRealSessions(t *testing.T) {
+func TestReportOfRealSessionsMatchesTheGoldenFiles(t *testing.T) {
 	t.Chdir(filepath.Join("testdata", "upstream"))
 	texts := map[string]string{}
 	for _, name := range upstream {
@@ -94,7 +94,6 @@ func TestReportOfRealSessions(t *testing.T) {
 	}
 }
 
-// A report has no heading without lines below it.
 func TestReportHasNoEmptySections(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{ID: 1, Operation: "embedding", Device: CPU, Err: textError("no memory")})
@@ -103,7 +102,7 @@ func TestReportHasNoEmptySections(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := text(t, r)
-	for _, heading := range []string{"Devices", "Workers by time", "Layers", "Durations", "Over the session", "Slowest packets"} {
+	for _, heading := range []string{"Devices", "Workers by time", "Layers", "Durations", "Over time", "Slowest packets"} {
 		if strings.Contains(got, heading) {
 			t.Errorf("%s is empty in\n%s", heading, got)
 		}
@@ -138,7 +137,7 @@ func text(t *testing.T, r *Report) string {
 	return b.String()
 }
 
-func TestAnalysisByDeviceWorkerAndLayer(t *testing.T) {
+func TestAnalysisAddsUpTimesByDeviceWorkerAndLayer(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	ms := time.Millisecond
 	fail := textError("no memory")
@@ -152,7 +151,7 @@ func TestAnalysisByDeviceWorkerAndLayer(t *testing.T) {
 		Packet{ID: 6, Layer: 0, Operation: "router_logits", Device: CPU, Duration: 9 * ms},
 		Packet{ID: 7, Layer: 1, Operation: "router_logits", Device: CPU, Duration: 99 * ms, Err: fail},
 	)
-	r, err := Analyze(s.files.csv) // while it runs
+	r, err := Analyze(s.files.csv) // while the session is running
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +172,7 @@ func TestAnalysisByDeviceWorkerAndLayer(t *testing.T) {
 		t.Errorf("failures are %+v", r.Failures)
 	}
 	if r.Written != nil || r.WrittenErr != nil {
-		t.Errorf("there is no summary yet, not %+v, %v", r.Written, r.WrittenErr)
+		t.Errorf("Written is %+v, %v, want none yet", r.Written, r.WrittenErr)
 	}
 }
 
@@ -194,14 +193,14 @@ func TestAnalysisKeepsFailuresUpToALimit(t *testing.T) {
 		t.Errorf("the report hides failures:\n%s", got)
 	}
 	if strings.Contains(got, "\x1b") {
-		t.Error("a control character goes to the terminal")
+		t.Error("the report contains a control character")
 	}
 }
 
-func TestAnalyzeTakesTheNewestFileOfADirectory(t *testing.T) {
+func TestAnalyzeSelectsTheNewestFileOfADirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dir := "telemetry"
-	if err := os.MkdirAll(filepath.Join(dir, "z.csv"), 0o755); err != nil { // no file
+	if err := os.MkdirAll(filepath.Join(dir, "z.csv"), 0o755); err != nil { // not a file
 		t.Fatal(err)
 	}
 	for i, name := range []string{"b.csv", "c.csv", "a.csv", "d.json"} {
@@ -236,7 +235,7 @@ func TestAnalyzeOfAMissingPathIsAnError(t *testing.T) {
 			t.Errorf("%s: %v, want %v", path, err, want)
 		}
 		if !strings.Contains(fmt.Sprint(err), path) {
-			t.Errorf("%q doesn't say where", err)
+			t.Errorf("%q doesn't contain the path", err)
 		}
 	}
 }

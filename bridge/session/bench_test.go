@@ -20,7 +20,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// layerOperations is what a pipeline does at each layer, and where.
+// layerOperations lists the operations of a pipeline at each layer.
 var layerOperations = []struct{ operation, device string }{
 	{"attention_layernorm", IGPU},
 	{"attention_qkv_proj", IGPU},
@@ -29,7 +29,7 @@ var layerOperations = []struct{ operation, device string }{
 	{"expert_ffn", IGPU},
 }
 
-// packets are those of one token of a model with 32 layers.
+// packets returns the packets of one token of a model with 32 layers.
 func packets() []Packet {
 	var all []Packet
 	for layer := range 32 {
@@ -43,7 +43,7 @@ func packets() []Packet {
 	return all
 }
 
-// detailed are the same packets with everything optional that is reported.
+// detailed returns the same packets with all optional attributes.
 func detailed() []Packet {
 	all := packets()
 	decode := attribute.NewSet(attribute.String("phase", "decode"))
@@ -57,8 +57,8 @@ func detailed() []Packet {
 	return all
 }
 
-// BenchmarkRecord measures a packet: row, totals and metrics. For comparison,
-// it measures the SDK's own instruments and a plain write.
+// BenchmarkRecord measures Record: row, totals and metrics. For comparison, it
+// measures the SDK's instruments and a plain write.
 func BenchmarkRecord(b *testing.B) {
 	sdk := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
 	bench := func(name string, provider metric.MeterProvider, all []Packet, opts ...Option) {
@@ -80,7 +80,7 @@ func BenchmarkRecord(b *testing.B) {
 	bench("metrics", sdk, packets())
 	bench("metrics/detailed", sdk, detailed())
 	bench("metrics/failed-and-fallback", sdk, failing)
-	// On this clock no packets are a burst, so each row is a write.
+	// With this clock, packets never form a burst, so each row is a write.
 	bench("metrics/row-by-row", sdk, packets(), WithClock(ticking(time.Millisecond)))
 	bench("no-metrics", noop.NewMeterProvider(), packets())
 	b.Run("write", func(b *testing.B) {
@@ -119,7 +119,7 @@ func BenchmarkRecord(b *testing.B) {
 	})
 }
 
-// BenchmarkRecordConcurrent measures a packet while other goroutines record, too.
+// BenchmarkRecordConcurrent measures Record with several goroutines.
 func BenchmarkRecordConcurrent(b *testing.B) {
 	sdk := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
 	s := openBench(b, sdk)

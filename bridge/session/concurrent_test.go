@@ -19,8 +19,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Rows of any number of goroutines are whole, each there once, and in the
-// order of their timestamps; totals and metrics have them all.
+// With several goroutines, each row is complete, is written once, and is in the order
+// of timestamps. Totals and metrics include all packets.
 func TestConcurrentRecordsAreComplete(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	s := openTest(t, t.TempDir(), WithClock(time.Now),
@@ -85,9 +85,8 @@ func TestConcurrentRecordsAreComplete(t *testing.T) {
 	}
 }
 
-// Close may come at any time: what was recorded is in the file, the rest is
-// refused.
-func TestCloseDuringConcurrentRecords(t *testing.T) {
+// Packets recorded before Close are in the file. Later ones are rejected.
+func TestCloseDuringConcurrentRecordsLosesNoRow(t *testing.T) {
 	for range 20 {
 		s := openTest(t, t.TempDir(), WithClock(time.Now))
 		var wg sync.WaitGroup
@@ -126,8 +125,7 @@ func TestCloseDuringConcurrentRecords(t *testing.T) {
 	}
 }
 
-// A packet costs no memory and no allocation.
-func TestRecordAllocatesNothingAndUsesConstantMemory(t *testing.T) {
+func TestRecordDoesNotAllocateAndUsesConstantMemory(t *testing.T) {
 	s, one := recorder(t)
 	if got := testing.AllocsPerRun(2000, one); got > 0 {
 		t.Errorf("%v allocations per packet", got)
@@ -144,8 +142,8 @@ func TestRecordAllocatesNothingAndUsesConstantMemory(t *testing.T) {
 }
 
 // The Python program takes 11.7 µs per packet, as long as 33 calls of the SDK's
-// Float64Histogram.Record. A packet, with its row, its summary and its metrics,
-// costs about 6. BenchmarkRecord has the figures.
+// Float64Histogram.Record. Session.Record takes as long as about 6 calls. See
+// BenchmarkRecord.
 func TestRecordCostsFarLessThanThePythonProgram(t *testing.T) {
 	s, one := recorder(t)
 	opts := recordIn(attribute.String(semconv.Device, CPU), attribute.String(semconv.Operation, "expert_ffn"))
@@ -157,17 +155,17 @@ func TestRecordCostsFarLessThanThePythonProgram(t *testing.T) {
 		return min(best, time.Since(start))
 	}
 	packet, record := time.Hour, time.Hour
-	for range 50 { // of batches, because other programs run, too
+	for range 50 { // take the fastest batch, because other programs run, too
 		packet = fastest(packet, one)
 		record = fastest(record, func() { s.metrics.duration.Record(t.Context(), 0.001056, opts...) })
 	}
 	if ratio := float64(packet) / float64(record); ratio > 20 {
-		t.Errorf("a packet costs as much as %.1f calls of Float64Histogram.Record: %v against %v", ratio, packet/1000, record/1000)
+		t.Errorf("a packet takes as long as %.1f calls of Float64Histogram.Record: %v compared to %v", ratio, packet/1000, record/1000)
 	}
 }
 
-// recorder returns a session and a function that records one packet. Packets
-// of each kind were recorded before: the first one makes what the others use.
+// recorder returns a session and a function that records one packet. It first
+// records one packet of each kind, so that later ones find their routes.
 func recorder(t *testing.T) (s *Session, one func()) {
 	t.Helper()
 	sdk := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))

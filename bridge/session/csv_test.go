@@ -17,7 +17,7 @@ import (
 
 const headerLine = "timestamp,device,worker_instance,duration_ms,packet_id,layer_idx,operation,success,memory_used_mb,error_message\n"
 
-func TestRowPerPacketIsWrittenAsItHappens(t *testing.T) {
+func TestEachRowIsWrittenImmediately(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	want := headerLine
 	if got := read(t, s.files.csv); got != want {
@@ -49,16 +49,15 @@ func TestRowPerPacketIsWrittenAsItHappens(t *testing.T) {
 	}
 }
 
-// Rows of a burst are written together, and soon.
 func TestRowsOfABurstAreWrittenWithinADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openTest(t, t.TempDir(), WithClock(time.Now))
 		onFile := func() int { return len(rowsOf(t, read(t, s.files.csv))) }
 		p := Packet{Operation: "embedding", Device: CPU}
 
-		recordAll(t, s, p, p, p) // the bubble's clock stands still
+		recordAll(t, s, p, p, p) // at the same time
 		if got := onFile(); got != 1 {
-			t.Errorf("%d rows at once, want the first", got)
+			t.Errorf("%d rows immediately, want 1", got)
 		}
 		<-time.After(writeDelay)
 		synctest.Wait()
@@ -88,12 +87,12 @@ func TestRowsOfABurstAreBounded(t *testing.T) {
 		waiting := len(s.rows.waiting)
 		s.mu.Unlock()
 		if waiting > writeSize {
-			t.Fatalf("%d bytes wait", waiting)
+			t.Fatalf("%d bytes are waiting", waiting)
 		}
 	}
 }
 
-func TestCSVNumbersAsPythonWritesThem(t *testing.T) {
+func TestCSVNumbersHaveTheFormatOfPython(t *testing.T) {
 	t.Run("duration", func(t *testing.T) {
 		for _, d := range []time.Duration{
 			0, 1, 499, 501, 999, 1000, 1999, 57 * time.Microsecond, 1056789, 5200 * time.Microsecond,
@@ -137,13 +136,13 @@ func TestCSVNumbersAsPythonWritesThem(t *testing.T) {
 	})
 }
 
-// row is a packet's row, cut at its commas.
+// row returns the fields of a packet's row.
 func row(p Packet, message string) []string {
 	b := appendRow(nil, p.End, appendHead(nil, "d", "w"), appendTail(nil, p.Layer, "o"), &p, message)
 	return strings.Split(strings.TrimSuffix(string(b), "\n"), ",")
 }
 
-func TestCSVQuoting(t *testing.T) {
+func TestCSVFieldsAreQuotedWhenNecessary(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                     "",
 		"iGPU out of memory":   "iGPU out of memory",
@@ -161,8 +160,6 @@ func TestCSVQuoting(t *testing.T) {
 	}
 }
 
-// What a packet says may be anything; the file stays one that can be read,
-// and has what was said.
 func TestCSVRoundTripsAnyText(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	texts := []string{"plain", `a "b", c`, "two\nlines", "ends in newline\n", "\xff\xfe not UTF-8", "nul\x00", "=1+1", "é世界"}
@@ -185,8 +182,8 @@ func TestCSVRoundTripsAnyText(t *testing.T) {
 	}
 }
 
-// Upstream's rows written anew are upstream's rows, but for the seventh
-// decimal of timestamps.
+// Recording the packets of upstream's sessions reproduces upstream's rows, except for
+// the seventh decimal of timestamps.
 func TestCSVOfRealSessionsIsReproduced(t *testing.T) {
 	for _, name := range upstream {
 		t.Run(name, func(t *testing.T) {
@@ -227,16 +224,16 @@ func TestCSVReadsLFAndCRLF(t *testing.T) {
 	for _, name := range upstream {
 		lf := read(t, upstreamPath(name+".csv"))
 		if strings.Contains(lf, "\r") {
-			t.Fatal("the fixture is expected to have LF")
+			t.Fatal("the fixture must have LF")
 		}
 		crlf := strings.ReplaceAll(lf, "\n", "\r\n")
 		if diff := cmp.Diff(rowsOf(t, lf), rowsOf(t, crlf)); diff != "" {
-			t.Errorf("%s: CRLF reads otherwise than LF:\n%s", name, diff)
+			t.Errorf("%s: rows differ between LF and CRLF:\n%s", name, diff)
 		}
 	}
 }
 
-func TestAnalyzeRejectsOtherFiles(t *testing.T) {
+func TestAnalyzeRejectsFilesThatAreNotSessions(t *testing.T) {
 	valid := "1.5,cpu,w,1.0,1,0,op,True,0.00,\n"
 	for name, content := range map[string]string{
 		"other text":      "hello",
@@ -246,7 +243,7 @@ func TestAnalyzeRejectsOtherFiles(t *testing.T) {
 		"no header":       valid,
 		"too few fields":  headerLine + "1.5,cpu\n" + valid,
 		"bad duration":    headerLine + strings.Replace(valid, "1.0", "fast", 1) + valid,
-		"endless":         headerLine + strings.Replace(valid, "1.0", "inf", 1) + valid,
+		"infinite":        headerLine + strings.Replace(valid, "1.0", "inf", 1) + valid,
 		"not a number":    headerLine + strings.Replace(valid, "1.0", "nan", 1) + valid,
 		"bad success":     headerLine + strings.Replace(valid, "True", "yes", 1) + valid,
 		"bad layer":       headerLine + strings.Replace(valid, ",0,", ",first,", 1) + valid,

@@ -20,8 +20,8 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
-// fullAfterHeader is a file whose disk has room for the header only: further
-// writes go to /dev/full, which has none.
+// fullAfterHeader is a file on a disk that only has room for the header: it redirects
+// further writes to /dev/full.
 type fullAfterHeader struct {
 	*os.File
 	full *os.File
@@ -74,17 +74,17 @@ func TestFullDiskIsAnErrorOfEachCallAndOfClose(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 	if again := s.Close(); again.Error() != err.Error() {
-		t.Errorf("close once more: %v", again)
+		t.Errorf("second Close: %v", again)
 	}
-	// The summary is in a file of its own, and that had room.
+	// The disk isn't full for the file of the summary.
 	written, err := readSummary(s.files.json)
 	if err != nil || written.TotalPackets != 10 {
 		t.Errorf("summary: %+v, %v", written, err)
 	}
 }
 
-// In a burst the call that writes says so, and from then on each.
-func TestFullDiskInABurst(t *testing.T) {
+// In a burst, the call that writes returns the error. After that, each call does.
+func TestFullDiskInABurstIsAnErrorOfTheCallThatWrites(t *testing.T) {
 	s := openTest(t, t.TempDir(), onFullDisk(t), WithClock(func() time.Time { return epoch }))
 	s.rows.wrote = epoch // as if a row had just been written
 	var failed int
@@ -104,7 +104,7 @@ func TestFullDiskInABurst(t *testing.T) {
 	}
 }
 
-func TestFullDiskAtOpen(t *testing.T) {
+func TestFullDiskAtOpenIsAnErrorOfEachCall(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, WithName("s"), optionFunc(func(c config) config {
 		c.create = func(path string) (file, error) {
@@ -131,8 +131,8 @@ func TestFullDiskAtOpen(t *testing.T) {
 	}
 }
 
-func TestUnwritableDirectory(t *testing.T) {
-	// A directory under a regular file can't be made by anybody, root included.
+func TestUnwritableDirectoryIsAnErrorOfEachCall(t *testing.T) {
+	// Not even root can create a directory under a regular file.
 	base := filepath.Join(t.TempDir(), "file")
 	write(t, base, "")
 	reader := sdkmetric.NewManualReader()
@@ -157,7 +157,7 @@ func TestUnwritableDirectory(t *testing.T) {
 	}
 }
 
-func TestDirectoryGoneAtClose(t *testing.T) {
+func TestCloseReturnsAnErrorIfTheDirectoryWasRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "telemetry")
 	s := openTest(t, dir)
 	recordAll(t, s, Packet{Operation: "embedding", Device: CPU})
@@ -171,14 +171,15 @@ func TestDirectoryGoneAtClose(t *testing.T) {
 
 const quotaDir = "SESSION_TEST_QUOTA_DIR"
 
-// A limit on the size of files stands for a disk that fills up, takes a part
-// of a row, and has room again. It holds for a whole process, hence a child.
-func TestDiskFillsUpAndHasRoomAgain(t *testing.T) {
+// A file size limit simulates a disk that fills up in the middle of a row and later
+// has room again. The limit applies to the whole process, so the test uses a child
+// process.
+func TestRowsAreCompleteWhenADiskFillsUpAndHasRoomAgain(t *testing.T) {
 	if dir := os.Getenv(quotaDir); dir != "" {
 		fillUp(t, dir)
 		return
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDiskFillsUpAndHasRoomAgain$", "-test.v")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRowsAreCompleteWhenADiskFillsUpAndHasRoomAgain$", "-test.v")
 	child.Env = append(os.Environ(), quotaDir+"="+t.TempDir())
 	if out, err := child.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -5,15 +5,15 @@ package session
 
 import "time"
 
-// Bucket counts the packets that took longer than the bound of the bucket
-// before it and at most UpTo.
+// Bucket counts packets by duration. The duration is at most UpperBound and greater
+// than the previous bucket's UpperBound.
 type Bucket struct {
-	UpTo    time.Duration
-	Packets int64
+	UpperBound time.Duration
+	Packets    int64
 }
 
-// durations counts packets by how long they took. Its bounds are 1, 2 and 5
-// times the powers of ten of a microsecond.
+// durations counts packets by duration. Its bounds are 1, 2 and 5 µs, times powers
+// of ten.
 type durations struct {
 	counts []int64
 }
@@ -29,8 +29,8 @@ func (d *durations) add(took time.Duration) {
 	d.counts[i]++
 }
 
-// durationBound returns the upper bound of bucket i. No [Row] takes longer
-// than 1e12 ms, so no bound overflows.
+// durationBound returns the upper bound of bucket i. It can't overflow, because the
+// duration of a [Row] is at most 1e12 ms.
 func durationBound(i int) time.Duration {
 	bound := time.Microsecond * time.Duration([...]int{1, 2, 5}[i%3])
 	for range i / 3 {
@@ -49,12 +49,11 @@ func (d *durations) list() []Bucket {
 	return list
 }
 
-// Interval is a part of the session's time. A packet belongs to the interval
-// in which it ended.
+// Interval is a part of the session's time. It counts the packets that ended in it.
 type Interval struct {
 	Start   time.Duration // since the start of the first packet
 	Packets int64
-	Time    time.Duration // that the packets took
+	Time    time.Duration // total duration of the packets
 }
 
 const (
@@ -62,11 +61,11 @@ const (
 	timelineFinest = 10 * time.Microsecond
 )
 
-// timeline divides a session whose length isn't known in advance: when a
-// packet is past its end, two intervals each become one.
+// timeline divides a session, whose length isn't known in advance, into intervals.
+// If a packet ends after the last interval, pairs of intervals are merged.
 type timeline struct {
 	start     time.Time
-	width     time.Duration // of an interval; 0 before the first packet
+	width     time.Duration // length of an interval; 0 before the first packet
 	intervals [timelineLength]Interval
 	used      int
 }

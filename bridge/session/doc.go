@@ -4,13 +4,13 @@
 // Package session records a run of a split-inference pipeline: a model whose
 // layers run as work packets on several devices, such as CPU and iGPU.
 //
-// A [Session] does three things with each [Packet]. It writes a row to a CSV
-// file, adds the packet to the JSON summary that it writes at the end, and
-// measures the splitinfer metrics through the OpenTelemetry SDK:
+// For each [Packet], a [Session] writes a row to a CSV file, updates the JSON
+// summary that it writes at the end, and records the splitinfer metrics through
+// the OpenTelemetry SDK:
 //
 //	s, err := session.Open("telemetry")
 //	if err != nil {
-//		log.Print(err) // s still emits metrics
+//		log.Print(err) // s still records metrics
 //	}
 //	defer s.Close()
 //
@@ -21,14 +21,14 @@
 //	})
 //	s.AddGeneratedTokens(ctx, 1)
 //
-// The metrics go to the global MeterProvider, or to that of
-// [WithMeterProvider]. Package otlpmetric makes one in one call. A nil *Session
-// does nothing, so telemetry can be off without conditions in the pipeline.
+// The metrics go to the global MeterProvider, or to the one passed to
+// [WithMeterProvider]. Package bridge/otlpmetric creates a MeterProvider in one
+// call. A nil *Session does nothing; to turn telemetry off, leave it nil.
 //
-// [Analyze] reads a session back, of this package or of the Python program that
-// it is compatible with. [Recover] rebuilds the summary of a session whose
-// program crashed. On the command line, these are nixlring session analyze and
-// nixlring session recover.
+// [Analyze] reads a session of this package or of the compatible Python program.
+// [Recover] rebuilds the summary of a session whose program crashed. The
+// corresponding commands are nixlring session analyze and nixlring session
+// recover.
 //
 // # Installation
 //
@@ -39,15 +39,15 @@
 //
 // # Metrics
 //
-//	splitinfer.packet.duration    histogram, s  time of each packet, by device and operation
-//	splitinfer.packets            counter       packets that ended, by device and worker
+//	splitinfer.packet.duration    histogram, s  duration of each packet, by device and operation
+//	splitinfer.packets            counter       completed packets, by device and worker
 //	splitinfer.packet.memory      histogram, By memory of each packet that reports it, by device
-//	splitinfer.packet.fallbacks   counter       packets that didn't run on the device requested, by both devices
+//	splitinfer.packet.fallbacks   counter       packets that ran on another device than requested, by both devices
 //	splitinfer.expert.selections  counter       packets of experts, by operation, layer and expert
 //	splitinfer.tokens             counter       tokens, by type: prompt or generated
 //
-// Durations and packets of failures have error.type. Failed packets count in
-// all of them, unlike in the summary's figures per device.
+// All metrics include failed packets, unlike the summary's values per device. For
+// failed packets, the first two metrics have the attribute error.type.
 //
 // Expert selections count packets that name an expert, and packets whose
 // operation contains "expert". If every packet of an expert names it,
@@ -55,77 +55,84 @@
 //
 //	sum by (splitinfer_expert) (rate(splitinfer_expert_selections_total{splitinfer_operation="expert_ffn"}[5m]))
 //
-// The context of [Session.Record] provides the exemplar: if it has a sampled
-// span, the measurements of the packet carry its trace ID. Attributes of your
-// own, such as the phase of the inference, go to [Packet.Attributes].
+// If the context passed to [Session.Record] has a sampled span, the packet's
+// measurements get exemplars with its trace ID. To add custom attributes, such as
+// the phase of the inference, set [Packet.Attributes].
 //
-// The bounds of durations are ten per decade, from 1 µs to 60 s: quantiles that
-// a backend interpolates are within 20% for a real session. For fewer buckets,
-// use a view or an exponential histogram.
+// The duration histogram has ten buckets per decade, from 1 µs to 60 s. For a real
+// session, quantiles that a backend interpolates are within 20% of the true
+// values. For fewer buckets, use a view or an exponential histogram.
 //
 // # Files
 //
 // A session named N in a directory D has the files D/N.csv and D/N.json. The
 // default name is session_YYYY-MM-DD_HH-MM-SS in local time. A session never
-// overwrites files: if one exists, [Open] fails with [fs.ErrExist].
+// overwrites files: if one exists, [Open] returns [fs.ErrExist].
 //
 // The CSV has the columns
 //
 //	timestamp        when the packet ended: seconds since 1970, six decimals
-//	device           where it ran, such as cpu or igpu
-//	worker_instance  Packet.Worker, or the stage of the pipeline, from operation and device
+//	device           the device that ran the packet, such as cpu or igpu
+//	worker_instance  Packet.Worker, or else derived from operation and device
 //	duration_ms      milliseconds, three decimals
-//	packet_id
+//	packet_id        Packet.ID
 //	layer_idx        -1 for the embedding
 //	operation        such as attention_qkv_proj
 //	success          True or False
 //	memory_used_mb   MiB (1024 * 1024 bytes), two decimals
-//	error_message    the error's text, quoted as CSV requires
+//	error_message    the error's text, quoted if necessary
 //
-// with LF at the end of each row. [Summary] describes the JSON.
+// Rows end with LF. [Summary] describes the JSON.
 //
 // # Crashes
 //
-// [Session.Record] writes the row with one write(2) before it returns, if the
-// last write was at least 20 µs ago. If packets come faster, their rows are
-// written together, at most 1 ms later, because a write costs more than
-// everything else. So a program that is killed loses at most the rows of the
-// last millisecond, and none if its packets are at least 20 µs apart.
-// [Session.Flush] and [Session.Close] write the rows that are in memory.
+// [Session.Record] writes the row with one write(2) before it returns, unless the
+// last write was less than 20 µs ago. Rows of a burst are written together, at most
+// 1 ms later, because a write costs more than everything else that Record does. A
+// program that is killed thus loses at most the rows of the last millisecond, and
+// none if its packets are at least 20 µs apart. [Session.Flush] and
+// [Session.Close] write the rows in memory.
 //
-// Nothing is synced to disk: a power failure or a kernel crash loses what the
-// kernel hadn't written back. In any case, the file is readable up to its last
-// complete row.
+// Files aren't synced to disk: a power failure or a kernel crash loses rows that the
+// kernel hasn't written back. The file can always be read up to its last complete
+// row.
 //
-// If a row can't be written, for example because the disk is full, Record
-// returns the error and the row is lost; metrics and summary continue. A part
-// of the row that is in the file is removed. The next Record tries again. Close
-// reports how many rows are missing, and why the first one is.
+// If a row can't be written, for example because the disk is full, Record returns
+// the error and the row is lost. A partially written row is removed. Metrics and
+// summary still include the packet, and the next Record tries to write again. Close
+// returns the number of missing rows and the first error.
 //
 // # Limits
 //
-// A session's memory doesn't depend on the number of packets. It distinguishes
-// 200 operations, 32 devices, 64 types of errors, 64 sets of Packet.Attributes,
-// 16,384 combinations of operation, layer, expert, device, worker and
-// attributes in expert selections, and 4,096 combinations without the expert
-// in the other metrics. In the summary, everything past the limit of operations is
-// the operation _OTHER. In the metrics, everything past a limit has the only
-// attribute otel.metric.overflow = true, so the sum of all data points stays
-// right. The CSV always has the real names.
+// A session's memory doesn't depend on the number of packets. A session
+// distinguishes:
 //
-// The SDK has a limit of its own: 2,000 attribute sets per metric, unless
-// changed by WithCardinalityLimit of go.opentelemetry.io/otel/sdk/metric. A
-// model with 48 layers of 128 experts needs 6,144.
+//   - 200 operations
+//   - 32 devices
+//   - 64 error types
+//   - 64 sets of Packet.Attributes
+//   - in expert selections, 16,384 combinations of operation, layer, expert, device,
+//     worker and attributes
+//   - in the other metrics, 4,096 of these combinations, without the expert
+//
+// In the summary, operations beyond the limit count as the operation _OTHER. In the
+// metrics, packets beyond a limit count under otel.metric.overflow = true, without
+// other attributes, so the sum of all data points is still the total. The CSV always
+// has the real names.
+//
+// The SDK also limits each metric to 2,000 attribute sets. To raise this limit, use
+// WithCardinalityLimit of go.opentelemetry.io/otel/sdk/metric. A model with 48 layers
+// of 128 experts needs 6,144.
 //
 // # Differences from the Python program
 //
-//   - The summary is always valid JSON. An operation that never succeeded has
-//     min_time_ms null, where Python writes Infinity.
-//   - avg_time_ms of an operation is the average of its successes, like its
-//     total, minimum and maximum. Python also divides by failures.
-//   - A failed packet has its own error's text in the CSV.
-//   - A name in use is an error. Python truncates the file.
-//   - Rows end with LF. Python's csv module writes CRLF; both are read.
-//   - Timestamps always have six decimals. Durations in the summary are exact
-//     sums of nanoseconds.
+//   - The summary is always valid JSON. For an operation without successful packets,
+//     min_time_ms is null, where Python writes Infinity.
+//   - avg_time_ms of an operation is the average of successful packets, like its
+//     total, minimum and maximum. Python also divides by the number of failed packets.
+//   - A failed packet has the text of its own error in the CSV.
+//   - If a file of the session exists, Open returns an error. Python truncates it.
+//   - Rows end with LF. Python's csv module writes CRLF. Both can be read.
+//   - Timestamps always have six decimals. Durations in the summary are exact sums of
+//     nanoseconds.
 package session

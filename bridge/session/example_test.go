@@ -22,7 +22,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// tick is a clock for examples: it advances by a second each time it is read.
+// tick returns a clock that advances by a second each time it is read.
 func tick() func() time.Time {
 	now := time.Date(2025, 11, 17, 0, 4, 29, 0, time.UTC)
 	return func() time.Time {
@@ -40,10 +40,10 @@ func Example() {
 	defer func() { _ = os.RemoveAll(dir) }()
 
 	s, err := session.Open(dir, session.WithName("run_1"),
-		session.WithMeterProvider(noop.NewMeterProvider()), // leave out for the global one
+		session.WithMeterProvider(noop.NewMeterProvider()), // the default is the global one
 		session.WithClock(tick()))
 	if err != nil {
-		log.Print(err) // s emits metrics nevertheless
+		log.Print(err) // s still records metrics
 	}
 	s.AddPromptTokens(ctx, 3)
 	packets := []session.Packet{
@@ -79,15 +79,15 @@ func Example() {
 	// 3 packets, 1 failed, 0.25 tokens/s
 }
 
-// Packets that name their expert show the balance of a mixture-of-experts
-// model. Attributes of the packets' own, made once, cost nothing extra.
+// This example counts packets by expert, to show the balance of a mixture-of-experts
+// model. It creates the attributes of the packets once and reuses them.
 func ExampleSession_Record() {
 	dir, err := os.MkdirTemp("", "telemetry")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	reader := sdkmetric.NewManualReader() // a program has a PeriodicReader
+	reader := sdkmetric.NewManualReader() // or a PeriodicReader with an exporter
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 	s, err := session.Open(dir, session.WithMeterProvider(provider))
 	if err != nil {
@@ -95,7 +95,7 @@ func ExampleSession_Record() {
 	}
 	defer s.Close()
 
-	ctx := context.Background() // with a sampled span, that is the exemplar
+	ctx := context.Background() // with a sampled span, the metrics get exemplars
 	decode := attribute.NewSet(attribute.String("phase", "decode"))
 	for _, expert := range []string{"0", "3", "3", "3", "7"} {
 		err := s.Record(ctx, session.Packet{
@@ -127,7 +127,7 @@ func ExampleSession_Record() {
 func ExampleAnalyze() {
 	report, err := session.Analyze("testdata/upstream/test_session.csv")
 	if err != nil {
-		log.Fatal(err) // there is no such file, or it is another kind of file
+		log.Fatal(err) // the file doesn't exist, or it isn't a session
 	}
 	var text strings.Builder
 	if _, err := report.WriteTo(&text); err != nil {
@@ -141,8 +141,8 @@ func ExampleAnalyze() {
 	}
 	// Output:
 	// Devices  packets  of all  time ms  of time  avg ms
-	//   igpu         2  40.0 %    7.500   85.2 %   3.750  ████████████████████
-	//   cpu          2  40.0 %    1.300   14.8 %   0.650  ███▌
+	//   igpu         2   40.0%    7.500    85.2%   3.750  ████████████████████
+	//   cpu          2   40.0%    1.300    14.8%   0.650  ███▌
 	// packet 5: iGPU out of memory
 }
 
@@ -152,7 +152,7 @@ func ExampleRecover() {
 		log.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	// What a program that crashed has left: a CSV without a summary.
+	// A crashed program leaves a CSV without a summary.
 	csv, err := os.ReadFile("testdata/upstream/test_session.csv")
 	if err != nil {
 		log.Fatal(err)
@@ -162,7 +162,7 @@ func ExampleRecover() {
 		log.Fatal(err)
 	}
 
-	sum, err := session.Recover(path, false) // false: don't overwrite a summary
+	sum, err := session.Recover(path, false) // don't overwrite a summary
 	if err != nil {
 		log.Fatal(err)
 	}

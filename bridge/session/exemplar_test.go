@@ -50,7 +50,6 @@ func recordEveryMetric(ctx context.Context, t *testing.T, s *Session) {
 	s.AddPromptTokens(ctx, 5)
 }
 
-// The SDK's default filter takes exemplars of sampled spans only.
 func TestSampledSpanIsTheExemplarOfEveryMetric(t *testing.T) {
 	s, reader := openMeasured(t)
 	recordEveryMetric(spanContext(t.Context(), trace.FlagsSampled), t, s)
@@ -70,7 +69,7 @@ func TestSampledSpanIsTheExemplarOfEveryMetric(t *testing.T) {
 	}
 }
 
-func TestSpanThatIsNotSampledIsNoExemplar(t *testing.T) {
+func TestUnsampledSpanIsNoExemplar(t *testing.T) {
 	s, reader := openMeasured(t)
 	recordEveryMetric(spanContext(t.Context(), 0), t, s)
 	for name, e := range exemplars(t, reader) {
@@ -80,8 +79,7 @@ func TestSpanThatIsNotSampledIsNoExemplar(t *testing.T) {
 	}
 }
 
-// A context that is done doesn't lose a packet: its work has been done.
-func TestRecordWithCanceledContext(t *testing.T) {
+func TestRecordIgnoresCancellation(t *testing.T) {
 	s, reader := openMeasured(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

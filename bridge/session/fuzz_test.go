@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// Whatever a CSV has in it: reading it doesn't panic, the rows before a cut
-// are those of the whole file, and a file that can be read can be recovered
-// into a summary that is JSON.
+// Reading a CSV never panics. A truncated file has the same leading rows as the whole
+// file. If a file can be read, Recover writes a summary that is valid JSON.
 func FuzzReadRows(f *testing.F) {
 	f.Add([]byte(headerLine), uint16(3))
 	f.Add([]byte(headerLine+"1.5,cpu,w,1.0,1,0,op,True,0.00,\n1.6,cpu,w,1.0,1,0,op,False,0.00,\"a\nb\"\n"), uint16(160))
@@ -71,7 +70,7 @@ func recoverFuzzed(t *testing.T, content []byte, rows int64) {
 	text(t, report)
 }
 
-// Whatever a packet says, its row is read back as what was said.
+// Reading a packet's row returns the packet's values.
 func FuzzRowRoundTrip(f *testing.F) {
 	f.Add("cpu", "embedding", "", -1, int64(1), int64(1056789), int64(10<<20), int64(1763318069867833), "", false)
 	f.Add("igpu", "a,\"b\"\r\n", "w,1", 1<<40, int64(-1), int64(0), int64(0), int64(0), "out of\nmemory", true)
@@ -104,10 +103,10 @@ func FuzzRowRoundTrip(f *testing.F) {
 	})
 }
 
-// asRead is text as it comes back: encoding/csv makes LF of CRLF.
+// asRead returns s as it is read from a CSV: encoding/csv converts CRLF to LF.
 func asRead(s string) string { return strings.ReplaceAll(clean(s), "\r\n", "\n") }
 
-// Making JSON of Python's leaves JSON as it is.
+// finite doesn't change valid JSON.
 func FuzzFinite(f *testing.F) {
 	f.Add([]byte(`{"a": "Infinity \" NaN", "b": [1, -2.5e3, null]}`))
 	f.Add([]byte(`{"a": Infinity, "b": -Infinity, "c": NaN}`))

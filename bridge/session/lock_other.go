@@ -9,5 +9,5 @@ import "os"
 
 func lock(*os.File) {}
 
-// locked is false here: only Linux and macOS know whether a session is running.
+// locked always returns false: sessions are only locked on Linux and macOS.
 func locked(*os.File) bool { return false }

@@ -17,14 +17,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// epoch is when the sessions of the tests begin.
+// epoch is the start time of the tests' sessions.
 var epoch = time.Date(2025, 11, 17, 0, 4, 29, 802673600, time.UTC)
 
-// ticking is a clock that goes on by step each time it is read.
+// ticking returns a clock that advances by step each time it is read.
 func ticking(step time.Duration) func() time.Time {
 	var mu sync.Mutex
 	now := epoch.Add(-step)
@@ -36,8 +36,8 @@ func ticking(step time.Duration) func() time.Time {
 	}
 }
 
-// openTest opens a session without metrics, on a clock that ticks so slowly
-// that no packets are a burst. Later options come after these.
+// openTest opens a session without metrics, whose clock advances so fast that packets
+// never form a burst. opts can replace these options.
 func openTest(t testing.TB, dir string, opts ...Option) *Session {
 	t.Helper()
 	opts = append([]Option{
@@ -83,21 +83,21 @@ func write(t testing.TB, path, content string) {
 	}
 }
 
-// rowsOf parses a CSV that has no part of a row.
+// rowsOf parses a CSV without incomplete rows.
 func rowsOf(t testing.TB, content string) []Row {
 	t.Helper()
 	var rows []Row
-	cut, err := readRows(strings.NewReader(content), func(r Row) { rows = append(rows, r) })
+	incomplete, err := readRows(strings.NewReader(content), func(r Row) { rows = append(rows, r) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cut != 0 {
-		t.Fatalf("line %d is a part of a row", cut)
+	if incomplete != 0 {
+		t.Fatalf("the row on line %d is incomplete", incomplete)
 	}
 	return rows
 }
 
-// golden compares with a file in testdata.
+// golden compares got with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -109,12 +109,12 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// upstream are the real sessions.
+// upstream lists the real sessions.
 var upstream = []string{"session_2025-11-17_00-04-29", "test_session"}
 
 func upstreamPath(name string) string { return filepath.Join("testdata", "upstream", name) }
 
-// packetOf is the packet that a row came from.
+// packetOf returns the packet of a row.
 func packetOf(r Row) Packet {
 	p := Packet{
 		ID: r.PacketID, Layer: r.Layer, Operation: r.Operation, Device: r.Device,
@@ -126,10 +126,10 @@ func packetOf(r Row) Packet {
 	return p
 }
 
-// textError is an error of a type of its own.
+// textError is an error with its own Go type.
 type textError string
 
 func (e textError) Error() string { return string(e) }
 
-// testdataParent is the directory of the package, which tests run in.
+// testdataParent is the package's directory, in which tests start.
 var testdataParent, _ = os.Getwd()

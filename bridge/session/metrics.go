@@ -19,7 +19,7 @@ import (
 // ScopeName is the name of the instrumentation scope of a session's metrics.
 const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/session"
 
-// instruments are the splitinfer metrics of the catalog.
+// instruments holds the instruments of the splitinfer metrics.
 type instruments struct {
 	duration  metric.Float64Histogram
 	packets   metric.Int64Counter
@@ -31,8 +31,8 @@ type instruments struct {
 	prompt, generated []metric.AddOption
 }
 
-// newInstruments makes the instruments. One that the provider rejects is
-// replaced by one that does nothing, so the session works in any case.
+// newInstruments creates the instruments. If the provider rejects an instrument, a
+// no-op replaces it, so that the session still works.
 func newInstruments(p metric.MeterProvider) (*instruments, error) {
 	meter := p.Meter(ScopeName, metric.WithInstrumentationVersion(scope.Version()))
 	var errs []error
@@ -69,16 +69,16 @@ func newInstruments(p metric.MeterProvider) (*instruments, error) {
 	return in, errors.Join(errs...)
 }
 
-// points are the data points that one packet goes to, as precomputed options:
-// making them costs more than using them.
+// points selects the data points of one packet by precomputed options, because
+// creating the options costs more than using them.
 type points struct {
 	*series
-	expert   []metric.AddOption // nil if the packet is not an expert's
-	fallback []metric.AddOption // nil if the packet ran where requested
+	expert   []metric.AddOption // nil if the packet has no expert
+	fallback []metric.AddOption // nil if the packet ran on the requested device
 }
 
-// series are the data points that all packets of a route with the same
-// outcome share.
+// series selects the data points that all packets of a route with the same outcome
+// share.
 type series struct {
 	duration []metric.RecordOption
 	packets  []metric.AddOption
@@ -100,7 +100,7 @@ func (in *instruments) record(ctx context.Context, p points, took time.Duration,
 	}
 }
 
-// overflow is the attribute of the data point for everything past a limit.
+// overflow is the attribute of the data point for all packets beyond a limit.
 var overflow = attribute.Bool(semconv.MetricOverflow, true)
 
 // addTo returns the options that select a counter's data point.

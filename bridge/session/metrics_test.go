@@ -29,13 +29,12 @@ import (
 func openMeasured(t *testing.T, opts ...Option) (*Session, sdkmetric.Reader) {
 	t.Helper()
 	reader := sdkmetric.NewManualReader()
-	// Without a limit of the SDK's own, the session's show.
+	// Turn off the SDK's limit to test the session's limits.
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithCardinalityLimit(0))
 	return openTest(t, t.TempDir(), append([]Option{WithMeterProvider(provider)}, opts...)...), reader
 }
 
-// Every metric of the catalog is emitted, as the catalog has it.
-func TestMetricsAreThoseOfTheCatalog(t *testing.T) {
+func TestMetricsAreThoseOfSemconv(t *testing.T) {
 	s, reader := openMeasured(t)
 	recordAll(t, s, Packet{
 		Operation: "expert_ffn", Device: CPU, DeviceTarget: IGPU, Memory: 1, Duration: 1, Err: textError("x"),
@@ -71,7 +70,7 @@ func TestMetricsAreThoseOfTheCatalog(t *testing.T) {
 	}
 }
 
-// shape is the kind of a metric and the attributes of its first point.
+// shape returns the kind of a metric and the attributes of its first point.
 func shape(t *testing.T, m metricdata.Metrics) (keys []string, kind semconv.Kind) {
 	t.Helper()
 	var attrs attribute.Set
@@ -96,7 +95,7 @@ func shape(t *testing.T, m metricdata.Metrics) (keys []string, kind semconv.Kind
 	return keys, kind
 }
 
-func TestMetricsOfPackets(t *testing.T) {
+func TestPacketsAndTokensAreCountedByAttributes(t *testing.T) {
 	s, reader := openMeasured(t)
 	recordAll(
 		t, s,
@@ -136,7 +135,6 @@ func TestMetricsOfPackets(t *testing.T) {
 	}, distributions(t, all, semconv.PacketMemory))
 }
 
-// Counting by expert shows the balance of a mixture-of-experts model.
 func TestExpertSelectionsAreCountedByExpert(t *testing.T) {
 	s, reader := openMeasured(t)
 	fail := textError("out of memory")
@@ -146,7 +144,7 @@ func TestExpertSelectionsAreCountedByExpert(t *testing.T) {
 		Packet{Operation: "expert_ffn", Device: CPU, Layer: 3, Expert: "7"},
 		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 3, Expert: "0", Err: fail},
 		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 4, Expert: "7"},
-		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 4}, // which one isn't known
+		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 4}, // unknown expert
 		Packet{Operation: "moe", Device: IGPU, Layer: 4, Expert: "no\xffUTF-8"},
 		Packet{Operation: "attention_qkv_proj", Device: IGPU, Layer: 4},
 	)
@@ -159,15 +157,15 @@ func TestExpertSelectionsAreCountedByExpert(t *testing.T) {
 	}, sums(t, collect(t, reader), semconv.ExpertSelections))
 }
 
-func TestOverflowOfExperts(t *testing.T) {
+func TestExpertsBeyondTheLimitCountTogether(t *testing.T) {
 	s, reader := openMeasured(t)
-	const past = 10
-	for i := range expertLimit + past {
+	const extra = 10
+	for i := range expertLimit + extra {
 		recordAll(t, s, Packet{Operation: "expert_ffn", Device: IGPU, Layer: i % 8, Expert: fmt.Sprint(i)})
 	}
 	got := sums(t, collect(t, reader), semconv.ExpertSelections)
-	if len(got) != expertLimit+1 || got["otel.metric.overflow=true"] != past {
-		t.Errorf("%d points, %d packets in the overflow", len(got), got["otel.metric.overflow=true"])
+	if len(got) != expertLimit+1 || got["otel.metric.overflow=true"] != extra {
+		t.Errorf("%d points, %d packets in the overflow point", len(got), got["otel.metric.overflow=true"])
 	}
 }
 
@@ -184,9 +182,8 @@ func TestWorkerOfThePacketIsInItsMetrics(t *testing.T) {
 	}, sums(t, collect(t, reader), semconv.Packets))
 }
 
-// Attributes of a packet are on all its data points, and never replace those
-// of the catalog.
-func TestAttributesOfAPacket(t *testing.T) {
+// Packet.Attributes never replace the attributes of a metric.
+func TestPacketAttributesAreOnAllItsDataPoints(t *testing.T) {
 	s, reader := openMeasured(t)
 	prefill := attribute.NewSet(attribute.String("phase", "prefill"), attribute.String(semconv.Device, "mine"))
 	decode := attribute.NewSet(attribute.String("phase", "decode"))
@@ -219,17 +216,17 @@ func TestAttributesOfAPacket(t *testing.T) {
 		"splitinfer.device=igpu splitinfer.device.used=cpu":               1,
 	}, sums(t, all, semconv.PacketFallbacks))
 	equal(t, map[string]int64{
-		// The catalog has no device here, so the packet's own stays.
+		// This metric has no device attribute, so the packet's own is kept.
 		"phase=prefill splitinfer.device=mine splitinfer.layer=0 splitinfer.operation=expert_ffn": 1,
 		"phase=decode splitinfer.layer=0 splitinfer.operation=expert_ffn":                         4,
 		"splitinfer.layer=0 splitinfer.operation=expert_ffn":                                      1,
 	}, sums(t, all, semconv.ExpertSelections))
 }
 
-func TestOverflowOfAttributes(t *testing.T) {
+func TestAttributeSetsBeyondTheLimitCountTogether(t *testing.T) {
 	s, reader := openMeasured(t)
-	const past = 10
-	for i := range attributesLimit + past {
+	const extra = 10
+	for i := range attributesLimit + extra {
 		recordAll(t, s, Packet{
 			Operation: "expert_ffn", Device: CPU, DeviceTarget: IGPU, Memory: 1,
 			Attributes: attribute.NewSet(attribute.Int("request", i)),
@@ -237,18 +234,18 @@ func TestOverflowOfAttributes(t *testing.T) {
 	}
 	all := collect(t, reader)
 	for _, m := range []semconv.Metric{semconv.PacketDuration, semconv.PacketMemory} {
-		if got := distributions(t, all, m); len(got) != attributesLimit+1 || got["otel.metric.overflow=true"].count != past {
+		if got := distributions(t, all, m); len(got) != attributesLimit+1 || got["otel.metric.overflow=true"].count != extra {
 			t.Errorf("%s has %d points", m.Name, len(got))
 		}
 	}
 	for _, m := range []semconv.Metric{semconv.Packets, semconv.PacketFallbacks, semconv.ExpertSelections} {
-		if got := sums(t, all, m); len(got) != attributesLimit+1 || got["otel.metric.overflow=true"] != past {
+		if got := sums(t, all, m); len(got) != attributesLimit+1 || got["otel.metric.overflow=true"] != extra {
 			t.Errorf("%s has %d points", m.Name, len(got))
 		}
 	}
 }
 
-func TestLayerOnDuration(t *testing.T) {
+func TestWithLayerOnDurationAddsTheLayer(t *testing.T) {
 	s, reader := openMeasured(t, WithLayerOnDuration())
 	recordAll(t, s, Packet{Operation: "lm_head", Device: CPU, Layer: 33}, Packet{Operation: "lm_head", Device: CPU, Layer: 34})
 	equal(t, map[string]distribution{
@@ -257,7 +254,7 @@ func TestLayerOnDuration(t *testing.T) {
 	}, distributions(t, collect(t, reader), semconv.PacketDuration))
 }
 
-func TestGlobalProviderByDefault(t *testing.T) {
+func TestDefaultProviderIsTheGlobalOne(t *testing.T) {
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
 	reader := sdkmetric.NewManualReader()
@@ -269,8 +266,7 @@ func TestGlobalProviderByDefault(t *testing.T) {
 	}
 }
 
-// The error.type is one of few, whatever the errors say.
-func TestErrorTypeHasLowCardinality(t *testing.T) {
+func TestErrorTypeNeverContainsTheErrorText(t *testing.T) {
 	for _, c := range []struct {
 		packet Packet
 		want   string
@@ -297,7 +293,7 @@ type typedError struct{}
 func (typedError) Error() string     { return "level zero: device lost" }
 func (typedError) ErrorType() string { return "device_lost" }
 
-func TestOverflowOfOperations(t *testing.T) {
+func TestOperationsBeyondTheLimitCountTogether(t *testing.T) {
 	s, reader := openMeasured(t)
 	for i := range operationLimit - 2 { // room for two more
 		recordAll(t, s, Packet{Operation: fmt.Sprint("op_", i), Device: IGPU})
@@ -305,7 +301,7 @@ func TestOverflowOfOperations(t *testing.T) {
 	for i := range 10 {
 		recordAll(t, s, Packet{Operation: fmt.Sprintf("expert_%d", i), Device: CPU, Memory: 1, Duration: time.Second})
 	}
-	recordAll(t, s, Packet{Operation: "expert_1", Device: CPU, Memory: 1, Duration: time.Second}) // known since
+	recordAll(t, s, Packet{Operation: "expert_1", Device: CPU, Memory: 1, Duration: time.Second}) // within the limit
 	all := collect(t, reader)
 	equal(t, map[string]distribution{
 		"splitinfer.device=cpu splitinfer.operation=expert_0": {1, 1},
@@ -338,7 +334,7 @@ func withoutIGPU[V any](points map[string]V) map[string]V {
 	return points
 }
 
-func TestOverflowOfEverything(t *testing.T) {
+func TestAllLimitsKeepTheTotals(t *testing.T) {
 	s, reader := openMeasured(t, WithLayerOnDuration())
 	const layers, others = 2 * routeLimit, 200
 	for i := range layers {
@@ -363,7 +359,7 @@ func TestOverflowOfEverything(t *testing.T) {
 			t.Errorf("%s has %d points, want %d or fewer", metric, got, most)
 		}
 	}
-	// Nothing is lost in the overflow.
+	// The overflow points include everything else.
 	const total = layers + 2*others
 	if got := packetsCounted(t, reader); got != total {
 		t.Errorf("%d packets counted, want %d", got, total)
@@ -383,11 +379,10 @@ func TestOverflowOfEverything(t *testing.T) {
 	}
 }
 
-// A provider that refuses instruments costs the metrics and nothing else.
-func TestProviderThatRefuses(t *testing.T) {
+func TestSessionWritesFilesIfTheProviderRejectsInstruments(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(dir, WithName("s"), WithMeterProvider(refusing{}))
-	if !errors.Is(err, errRefused) {
+	s, err := Open(dir, WithName("s"), WithMeterProvider(rejecting{}))
+	if !errors.Is(err, errRejected) {
 		t.Errorf("open: %v", err)
 	}
 	s.AddPromptTokens(t.Context(), 1)
@@ -398,23 +393,23 @@ func TestProviderThatRefuses(t *testing.T) {
 	}
 }
 
-var errRefused = errors.New("refused")
+var errRejected = errors.New("rejected")
 
-type refusing struct{ noop.MeterProvider }
+type rejecting struct{ noop.MeterProvider }
 
-func (refusing) Meter(string, ...metric.MeterOption) metric.Meter { return refusingMeter{} }
+func (rejecting) Meter(string, ...metric.MeterOption) metric.Meter { return rejectingMeter{} }
 
-type refusingMeter struct{ noop.Meter }
+type rejectingMeter struct{ noop.Meter }
 
-func (refusingMeter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	return nil, errRefused
+func (rejectingMeter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return nil, errRejected
 }
 
-func (refusingMeter) Float64Histogram(string, ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
-	return nil, errRefused
+func (rejectingMeter) Float64Histogram(string, ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
+	return nil, errRejected
 }
 
-// sums are the points of a counter by their attributes.
+// sums returns the points of a counter by attributes.
 func sums(t *testing.T, all []metricdata.Metrics, m semconv.Metric) map[string]int64 {
 	t.Helper()
 	got := map[string]int64{}
@@ -429,12 +424,12 @@ type distribution struct {
 	sum   float64
 }
 
-// Equal allows for the rounding of sums.
+// Equal allows rounding errors in sums.
 func (d distribution) Equal(o distribution) bool {
 	return d.count == o.count && d.sum-o.sum < 1e-9 && o.sum-d.sum < 1e-9
 }
 
-// distributions are the points of a histogram by their attributes.
+// distributions returns the points of a histogram by attributes.
 func distributions(t *testing.T, all []metricdata.Metrics, m semconv.Metric) map[string]distribution {
 	t.Helper()
 	got := map[string]distribution{}
@@ -499,6 +494,6 @@ func find[D metricdata.Aggregation](t *testing.T, all []metricdata.Metrics, name
 			return data
 		}
 	}
-	t.Fatalf("%s is not there", name)
+	t.Fatalf("%s is missing", name)
 	return data
 }

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// DefaultDir is the directory of sessions if none is given.
+// DefaultDir is the default directory of sessions.
 const DefaultDir = "telemetry"
 
 // Option configures a [Session].

@@ -9,20 +9,20 @@ import (
 	"fmt"
 )
 
-// Operations are the operations of a session in the order in which they first
-// ran. In JSON, they are an object whose keys are the names.
+// Operations lists the operations of a session in the order of their first packets.
+// In JSON, it is an object with the operations by name.
 type Operations []OperationSummary
 
-// Selections are the expert selections of a session in the order in which they
-// first occurred. In JSON, they are an object of counts by name.
+// Selections lists the expert selections of a session in the order of their first
+// packets. In JSON, it is an object with the counts by name.
 type Selections []Selection
 
-// MarshalJSON writes an object in the order of the operations.
+// MarshalJSON returns a JSON object in the order of the operations.
 func (o Operations) MarshalJSON() ([]byte, error) {
 	return marshalObject(o, func(op OperationSummary) (string, any) { return op.Name, op })
 }
 
-// UnmarshalJSON reads an object and keeps its order.
+// UnmarshalJSON parses a JSON object and keeps its order.
 func (o *Operations) UnmarshalJSON(b []byte) error {
 	*o = nil
 	return unmarshalObject(b, func(name string, op OperationSummary) {
@@ -31,12 +31,12 @@ func (o *Operations) UnmarshalJSON(b []byte) error {
 	})
 }
 
-// MarshalJSON writes an object in the order of the selections.
+// MarshalJSON returns a JSON object in the order of the selections.
 func (s Selections) MarshalJSON() ([]byte, error) {
 	return marshalObject(s, func(sel Selection) (string, any) { return sel.Name, sel.Count })
 }
 
-// UnmarshalJSON reads an object and keeps its order.
+// UnmarshalJSON parses a JSON object and keeps its order.
 func (s *Selections) UnmarshalJSON(b []byte) error {
 	*s = nil
 	return unmarshalObject(b, func(name string, count int64) {
@@ -44,8 +44,8 @@ func (s *Selections) UnmarshalJSON(b []byte) error {
 	})
 }
 
-// marshalObject writes a slice as an object, in the slice's order. A map would
-// be sorted by name, with layer 10 before layer 2.
+// marshalObject encodes a slice as an object, in the slice's order. A map would be
+// sorted by name, with layer 10 before layer 2.
 func marshalObject[T any](items []T, member func(T) (key string, value any)) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -79,7 +79,7 @@ func unmarshalObject[V any](b []byte, add func(key string, value V)) error {
 		return nil
 	}
 	if open != json.Delim('{') {
-		return fmt.Errorf("an object was expected, not %v", open)
+		return fmt.Errorf("expected an object, got %v", open)
 	}
 	for d.More() {
 		key, err := d.Token()
@@ -95,8 +95,8 @@ func unmarshalObject[V any](b []byte, add func(key string, value V)) error {
 	return nil
 }
 
-// finite replaces Infinity and NaN, which Python's json module writes and JSON
-// doesn't have, by null.
+// finite replaces Infinity and NaN with null. Python's json module writes them,
+// although they aren't valid JSON.
 func finite(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for inString := false; len(b) > 0; {
@@ -118,8 +118,8 @@ func finite(b []byte) []byte {
 	return out
 }
 
-// wordLen returns the length of the word for a number that isn't finite at the
-// start of b, 0 if there is none.
+// wordLen returns the length of the word for a non-finite number at the start of b,
+// or 0 if there is none.
 func wordLen(b []byte) int {
 	for _, word := range []string{"-Infinity", "Infinity", "NaN"} {
 		if bytes.HasPrefix(b, []byte(word)) {

@@ -11,54 +11,54 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
 )
 
-// The devices whose shares a [Summary] reports. A packet may name any other.
+// The devices that a [Summary] reports separately. A packet can name any device.
 const (
 	CPU  = "cpu"
 	IGPU = "igpu"
 )
 
-// auto is the device that a pipeline requests when its scheduler chooses one.
-// A packet that requested it is never a fallback.
+// auto is the device that a pipeline requests to let its scheduler choose one. A
+// packet that requested it is never a fallback.
 const auto = "auto"
 
-// Packet is a work packet that ended. Only Operation and Device are required.
+// Packet is a completed work packet. Only Operation and Device are required.
 type Packet struct {
 	// ID is the pipeline's number for the packet.
 	ID int64
-	// Layer is the index of the model's layer, -1 for what comes before the
-	// first one.
+	// Layer is the index of the model's layer, or -1 for work before the first
+	// layer.
 	Layer int
-	// Operation is the kind of work, such as attention_qkv_proj. A model has
-	// few operations; a session distinguishes 200.
+	// Operation is the kind of work, such as attention_qkv_proj. A session
+	// distinguishes 200 operations.
 	Operation string
-	// Device is the device that the packet ran on.
+	// Device is the device that ran the packet.
 	Device string
-	// DeviceTarget is the device that the pipeline requested. The packet
-	// counts as a fallback if this is neither empty nor "auto" nor Device.
+	// DeviceTarget is the device that the pipeline requested. The packet counts as
+	// a fallback unless DeviceTarget is empty, "auto", or equal to Device.
 	DeviceTarget string
-	// Worker is the worker instance that ran the packet. If empty, the session
-	// derives it from Operation and Device.
+	// Worker is the worker instance that ran the packet. If empty, it is derived
+	// from Operation and Device.
 	Worker string
-	// Expert is the ID of the expert that the packet ran or selected, such as
-	// "17". Empty means that there is none or that it isn't known.
+	// Expert is the ID of the expert that the packet ran or selected, such as "17".
+	// It is empty if there is none or if it is unknown.
 	Expert string
-	// Duration is how long the packet took. A negative one counts as 0.
+	// Duration is the duration of the packet. Negative values count as 0.
 	Duration time.Duration
-	// Memory is the memory that the packet used, in bytes. 0 means unknown:
-	// the CSV has 0.00, and the memory histogram doesn't count the packet.
+	// Memory is the memory that the packet used, in bytes. If it is 0, it is
+	// unknown: the CSV has 0.00, and the memory histogram doesn't count the packet.
 	Memory int64
 	// End is when the packet ended. The zero time means now.
 	End time.Time
-	// Err is why the packet failed, or nil if it succeeded.
+	// Err is the error of a failed packet, or nil if it succeeded.
 	Err error
-	// ErrorType is a name for the kind of Err, reported as error.type. There
-	// must be few of them, so never use an error's text. If empty, the name is
-	// that of Err's ErrorType method or, without one, Err's Go type.
+	// ErrorType is a low-cardinality name for the kind of Err, reported as
+	// error.type. Don't use the error's text. If empty, it defaults to the result
+	// of Err's method ErrorType() string, or else to Err's Go type.
 	ErrorType string
-	// Attributes are added to the data points of this packet: the phase of the
-	// inference, the model. Make each set once and reuse it; then it costs
-	// nothing per packet. Values must be valid UTF-8. A session distinguishes
-	// 64 sets. The files don't contain them.
+	// Attributes are added to the packet's data points, such as the model or the
+	// phase of the inference. Values must be valid UTF-8. Create each set once and
+	// reuse it: then recording a packet costs the same as without attributes. A
+	// session distinguishes 64 sets. The session's files don't contain attributes.
 	Attributes attribute.Set
 }
 

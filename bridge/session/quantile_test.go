@@ -14,9 +14,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// The p50 and p99 that a backend computes from the histogram of the real
-// session are within one bucket and 20% of the true ones: over the session, for
-// each device and for each operation.
+// The p50 and p99 that a backend computes from the histogram of a real session are
+// within one bucket and 20% of the true values: in total, for each device, and for
+// each operation.
 func TestQuantilesOfARealSessionAreWithin20Percent(t *testing.T) {
 	s, reader := openMeasured(t)
 	truth := map[string][]float64{}
@@ -34,23 +34,23 @@ func TestQuantilesOfARealSessionAreWithin20Percent(t *testing.T) {
 			want := values[int(math.Ceil(q*float64(len(values))))-1]
 			got := h.quantile(q)
 			if off := math.Abs(got/want - 1); off > 0.2 {
-				t.Errorf("%s: p%v is %v, %.0f%% off the true %v", group, 100*q, got, 100*off, want)
+				t.Errorf("%s: p%v is %v, %.0f%% off the true value %v", group, 100*q, got, 100*off, want)
 			}
 			if apart := h.bucket(got) - h.bucket(want); apart < -1 || apart > 1 {
-				t.Errorf("%s: p%v is %v, %d buckets from the true %v", group, 100*q, got, apart, want)
+				t.Errorf("%s: p%v is %v, %d buckets from the true value %v", group, 100*q, got, apart, want)
 			}
 		}
 	}
 }
 
-// histogram is one that a backend has: a count for each bound, and one for
-// what is above the last.
+// histogram is an exported histogram: a count for each bound, and one for values above
+// the last bound.
 type histogram struct {
 	bounds []float64
 	counts []uint64
 }
 
-// groupHistograms adds up the exported histograms as sum by (…) does.
+// groupHistograms adds up the exported histograms by group, as sum by (…) does.
 func groupHistograms(t *testing.T, reader sdkmetric.Reader) map[string]*histogram {
 	t.Helper()
 	groups := map[string]*histogram{}
@@ -70,8 +70,8 @@ func groupHistograms(t *testing.T, reader sdkmetric.Reader) map[string]*histogra
 	return groups
 }
 
-// quantile is Prometheus' histogram_quantile: it interpolates linearly within
-// the bucket that has the quantile, and the first bucket starts at 0.
+// quantile interpolates linearly within the quantile's bucket, as Prometheus'
+// histogram_quantile does. The first bucket starts at 0.
 func (h *histogram) quantile(q float64) float64 {
 	var total uint64
 	for _, n := range h.counts {

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// ErrFormat means that a file is not the CSV of a session.
+// ErrFormat means that a file is not the CSV file of a session.
 var ErrFormat = errors.New("not the CSV of a session")
 
-// Row is one packet as the CSV has it.
+// Row is one row of the CSV: a packet.
 type Row struct {
 	Time      time.Time // when the packet ended, to the microsecond
 	Device    string
@@ -28,30 +28,29 @@ type Row struct {
 	Layer     int
 	Operation string
 	Success   bool
-	MemoryMB  float64 // MiB in this package's files
+	MemoryMB  float64 // MiB in files of this package
 	Error     string
 }
 
-// readRows calls each for every row, in the order of the file. It reads files
-// of this package and of Python's csv module; rows may end with LF or CRLF.
+// readRows calls each for every row, in the order of the file. It reads files of
+// this package and of Python's csv module; rows may end with LF or CRLF.
 //
-// An incomplete row at the end of the file is left out: cut is the line on
-// which it begins, 0 if there is none. An invalid row anywhere else is an
-// error.
-func readRows(r io.Reader, each func(Row)) (cut int, err error) {
+// An incomplete row at the end of the file is skipped: incomplete is the line on
+// which it begins, or 0 if there is none. An invalid row elsewhere is an error.
+func readRows(r io.Reader, each func(Row)) (incomplete int, err error) {
 	src := &lastByte{r: r}
 	c := csv.NewReader(src)
 	c.ReuseRecord = true
 	c.FieldsPerRecord = -1 // an incomplete row has fewer
 
-	// Only the last record may be incomplete, and only the next read shows
-	// which one is the last. So each record is held back until then.
+	// Only the last record may be incomplete, and only the next read shows whether
+	// a record is the last one. So each record is held until then.
 	var held record
 	for {
 		next, err := readRecord(c, held.line == 0)
 		switch {
 		case errors.Is(err, io.EOF):
-			if held.cut(src.b) {
+			if held.incomplete(src.b) {
 				return held.line, nil
 			}
 			return 0, held.use(each)
@@ -67,7 +66,7 @@ func readRows(r io.Reader, each func(Row)) (cut int, err error) {
 
 // record is one record of a CSV: the header, a row, or an invalid one.
 type record struct {
-	line   int // where it begins; 0 if there is no record
+	line   int // the line on which it begins; 0 if there is no record
 	header bool
 	row    Row
 	err    error
@@ -75,8 +74,8 @@ type record struct {
 	open bool
 }
 
-// readRecord reads the next record. It returns errors of reading the file; an
-// error of the record's format is in the record.
+// readRecord reads the next record. It returns an error if the file can't be read;
+// format errors are stored in the record.
 func readRecord(c *csv.Reader, first bool) (record, error) {
 	fields, err := c.Read()
 	var wrong *csv.ParseError
@@ -91,7 +90,7 @@ func readRecord(c *csv.Reader, first bool) (record, error) {
 	rec := record{line: line, header: first}
 	if first {
 		if !slices.Equal(fields, columns[:]) {
-			rec.err = fmt.Errorf("line %d: not a session's header", line)
+			rec.err = fmt.Errorf("line %d: not the header of a session", line)
 			rec.open = strings.HasPrefix(string(header()), strings.Join(fields, ","))
 		}
 		return rec, nil
@@ -102,15 +101,15 @@ func readRecord(c *csv.Reader, first bool) (record, error) {
 	return rec, nil
 }
 
-// cut reports whether the record, the last of a file that ends with the byte
-// last, is incomplete. A row without its newline is: a part of the error's text
-// may be missing.
-func (r record) cut(last byte) bool {
+// incomplete reports whether the last record of a file that ends with the byte last
+// is incomplete. A row without a newline is, because a part of the error's text may
+// be missing.
+func (r record) incomplete(last byte) bool {
 	switch {
 	case r.line == 0:
 		return false
 	case r.open:
-		return true // a quoted field may be cut after a newline of its own
+		return true // even after a newline, which may belong to a quoted field
 	case r.header && r.err != nil:
 		return false // another kind of file
 	default:
@@ -132,7 +131,7 @@ func (r record) use(each func(Row)) error {
 // parseRow parses the fields of a row.
 func parseRow(fields []string) (Row, error) {
 	if len(fields) != len(columns) {
-		return Row{}, fmt.Errorf("%d fields instead of %d", len(fields), len(columns))
+		return Row{}, fmt.Errorf("got %d fields, want %d", len(fields), len(columns))
 	}
 	p := fieldParser{fields: fields}
 	r := Row{
@@ -150,14 +149,14 @@ func parseRow(fields []string) (Row, error) {
 	return r, p.err
 }
 
-// fieldParser parses fields and keeps the first error.
+// fieldParser parses fields and stores the first error.
 type fieldParser struct {
 	fields []string
 	err    error
 }
 
-// largest is the largest number in a field. As seconds or milliseconds, it is
-// longer than any session and fits a time.Duration.
+// largest is the largest valid number. It is longer than any session, in seconds or
+// in milliseconds, and fits into a time.Duration.
 const largest = 1e12
 
 func (p *fieldParser) number(i int) float64 {
@@ -186,11 +185,11 @@ func (p *fieldParser) truth(i int) bool {
 
 func (p *fieldParser) fail(i int) {
 	if p.err == nil {
-		p.err = fmt.Errorf("%s can't be %q", columns[i], p.fields[i])
+		p.err = fmt.Errorf("invalid %s %q", columns[i], p.fields[i])
 	}
 }
 
-// lastByte remembers the last byte that was read.
+// lastByte is a reader that stores the last byte read.
 type lastByte struct {
 	r io.Reader
 	b byte

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Record records a packet that ended. The packet's row is in the file when
-// Record returns or, in a burst of packets, at most a millisecond later; see
-// the package documentation. A span in ctx that is sampled becomes the
-// exemplar of the packet's measurements; ctx has no other effect.
+// Record records a completed packet. The packet's row is in the file when Record
+// returns or, in a burst of packets, at most a millisecond later; see the package
+// documentation. If ctx has a sampled span, the packet's measurements get exemplars
+// with its trace ID. Cancellation of ctx has no effect.
 //
-// Record returns the error of writing the row, such as a full disk; metrics
-// and summary include the packet nevertheless. After [Session.Close] it
-// returns [os.ErrClosed], and the packet isn't counted.
+// If the row can't be written, Record returns the error; metrics and summary still
+// include the packet. After [Session.Close], Record returns [os.ErrClosed] and
+// doesn't count the packet.
 func (s *Session) Record(ctx context.Context, p Packet) error {
 	if s == nil {
 		return nil
@@ -25,7 +25,7 @@ func (s *Session) Record(ctx context.Context, p Packet) error {
 	p.Memory = max(p.Memory, 0)
 	var message, errorType string
 	if p.Err != nil {
-		// Before the lock, because these methods may be anybody's code.
+		// Without the lock, because these methods may be user code.
 		message, errorType = clean(p.Err.Error()), p.errorType()
 	}
 	to, err := s.log(&p, message, errorType)
@@ -35,9 +35,9 @@ func (s *Session) Record(ctx context.Context, p Packet) error {
 	return err
 }
 
-// log counts a packet and writes its row, both under one lock so that the
-// rows are in the order of their timestamps. It returns the data points that
-// the packet goes to, none after Close. Measuring them needs no lock.
+// log counts a packet and writes its row, both under the lock, so that the rows are
+// in the order of their timestamps. It returns the packet's data points, or none
+// after Close. Recording them doesn't need the lock.
 func (s *Session) log(p *Packet, message, errorType string) (points, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,8 +81,8 @@ func (s *Session) writeRow(r *route, p *Packet, message string, now time.Time) e
 	return nil
 }
 
-// Flush writes the rows of a burst that are still in memory. Its errors are
-// those of [Session.Record].
+// Flush writes the rows of a burst that are still in memory. It returns the same
+// errors as [Session.Record].
 func (s *Session) Flush() error {
 	if s == nil {
 		return nil
@@ -101,8 +101,8 @@ func (s *Session) Flush() error {
 	return nil
 }
 
-// writeLate writes the last rows of a burst. No packet followed that would
-// have written them. Errors show at the next Record and at Close.
+// writeLate writes the last rows of a burst if no further packet caused a write. The
+// next Record and Close return its errors.
 func (s *Session) writeLate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,17 +12,19 @@ import (
 )
 
 // Recover rebuilds the summary of a session whose program ended without
-// [Session.Close], from its CSV, and writes it where Close would have. The path
-// is as for [Analyze]. An incomplete row at the end of the CSV is left out.
+// [Session.Close]. It reads the CSV and writes the summary to the file that Close
+// would have written. The path is as for [Analyze]. An incomplete row at the end of
+// the CSV is skipped.
 //
-// The CSV doesn't have everything: tokens and contention events are 0, the
-// session starts with its first packet and ends with its last, and times are
-// sums of the CSV's microseconds.
+// The CSV doesn't contain everything: tokens and contention events are 0, the session
+// starts with its first packet and ends with its last one, and times are sums of the
+// CSV's microseconds.
 //
-// If there is a summary, the error is [fs.ErrExist], unless overwrite is true.
-// Other errors are ErrFormat for a file that isn't a session's, ErrNoSession,
-// and those of reading and writing. On Linux and macOS, recovering a session
-// that is still running is an error, because its Close would find a summary.
+// If there already is a summary, Recover returns [fs.ErrExist], unless overwrite is
+// true. It returns [ErrFormat] if the file is not the CSV of a session, and
+// [ErrNoSession] if a directory contains none. On Linux and macOS, it also returns an
+// error if the session is still running, because Close couldn't write its summary
+// afterwards.
 func Recover(path string, overwrite bool) (*Summary, error) {
 	s, err := recoverSummary(path, overwrite)
 	if err != nil {
@@ -42,7 +44,7 @@ func recoverSummary(path string, overwrite bool) (*Summary, error) {
 	}
 	defer f.Close()
 	if locked(f) {
-		return nil, fmt.Errorf("%s: the session is still running; recover it after its program has ended", csvPath)
+		return nil, fmt.Errorf("%s: the session is still running; wait until its program has ended", csvPath)
 	}
 	r, err := replayRows(f, func(Row) {})
 	if err != nil {
@@ -56,23 +58,23 @@ func recoverSummary(path string, overwrite bool) (*Summary, error) {
 	return &s, s.create(files.json)
 }
 
-// summaryPath returns the path of the summary that belongs to a CSV.
+// summaryPath returns the path of a CSV's summary.
 func summaryPath(csvPath string) string {
 	return strings.TrimSuffix(csvPath, ".csv") + ".json"
 }
 
-// replay is what the rows of a CSV add up to.
+// replay holds the totals of a CSV.
 type replay struct {
 	totals     totals
 	start, end time.Time
-	cut        int // the line on which an incomplete row begins, 0 if none does
+	incomplete int // the line on which an incomplete row begins, or 0
 }
 
-// replayRows reads a CSV, calls each for its rows and adds them up.
+// replayRows reads a CSV, calls each for every row, and adds the rows up.
 func replayRows(f *os.File, each func(Row)) (*replay, error) {
 	r := &replay{}
 	var err error
-	r.cut, err = readRows(f, func(row Row) {
+	r.incomplete, err = readRows(f, func(row Row) {
 		r.add(row)
 		each(row)
 	})

@@ -21,7 +21,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// Recover's summary is the one that Close wrote, but for what isn't in the CSV.
+// Recover writes the same summary as Close, except for values that aren't in the CSV.
 func TestRecoverRebuildsTheSummary(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := openTest(t, "telemetry")
@@ -50,15 +50,14 @@ func TestRecoverRebuildsTheSummary(t *testing.T) {
 	want.StartTime, want.EndTime, want.TotalTimeS = written.StartTime, written.EndTime, written.TotalTimeS
 	equal(t, want, *written)
 	if written.StartTime != 1763337869.803673 || written.EndTime != 1763337869.902673 || written.TotalTimeS != 0.099 {
-		t.Errorf("the session was from %v to %v: %v s", written.StartTime, written.EndTime, written.TotalTimeS)
+		t.Errorf("the session lasted from %v to %v: %v s", written.StartTime, written.EndTime, written.TotalTimeS)
 	}
 	if _, err := Recover(s.files.csv, false); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("once more: %v", err)
+		t.Errorf("second Recover: %v", err)
 	}
 }
 
-// Past the limit on operations, a recovered summary still equals the written one.
-func TestRecoverPastTheOperationLimit(t *testing.T) {
+func TestRecoverRebuildsTheSummaryBeyondTheOperationLimit(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	for i := range operationLimit + 5 {
 		recordAll(t, s, Packet{Operation: fmt.Sprint("expert ", i), Device: CPU})
@@ -76,7 +75,7 @@ func TestRecoverPastTheOperationLimit(t *testing.T) {
 	equal(t, want.ExpertSelections, recovered.ExpertSelections)
 }
 
-// crash does what the kernel does with the files of a program that crashes.
+// crash closes the session's file, as the kernel does when a program crashes.
 func crash(t *testing.T, s *Session) {
 	t.Helper()
 	if err := s.rows.file.Close(); err != nil {
@@ -84,19 +83,18 @@ func crash(t *testing.T, s *Session) {
 	}
 }
 
-// The summary of a session that is running is its own to write.
 func TestRecoverRejectsARunningSession(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
-		t.Skip("no locks here")
+		t.Skip("sessions are not locked on this platform")
 	}
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{Operation: "a", Device: CPU})
 	for _, overwrite := range []bool{false, true} {
 		if _, err := Recover(s.files.csv, overwrite); err == nil || !strings.Contains(err.Error(), s.files.csv+": the session is still running") {
-			t.Errorf("while it runs: %v", err)
+			t.Errorf("while the session is running: %v", err)
 		}
 	}
-	if _, err := Analyze(s.files.csv); err != nil { // which only reads
+	if _, err := Analyze(s.files.csv); err != nil {
 		t.Error(err)
 	}
 	closeTest(t, s)
@@ -105,13 +103,13 @@ func TestRecoverRejectsARunningSession(t *testing.T) {
 	}
 }
 
-func TestRecoverOverwritesOnlyWhenTold(t *testing.T) {
+func TestRecoverOverwritesOnlyOnRequest(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{Operation: "a", Device: CPU})
 	crash(t, s)
 	write(t, s.files.json, "{ torn")
 	if _, err := Recover(s.files.csv, false); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("not told: %v", err)
+		t.Errorf("without overwrite: %v", err)
 	}
 	if got := read(t, s.files.json); got != "{ torn" {
 		t.Errorf("the summary is %q now", got)
@@ -130,13 +128,12 @@ func TestRecoverOverwritesOnlyWhenTold(t *testing.T) {
 	}
 }
 
-// A failed overwrite leaves the old summary.
-func TestRecoverThatCannotWriteKeepsTheOldSummary(t *testing.T) {
+func TestFailedOverwriteKeepsTheOldSummary(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{Operation: "a", Device: CPU})
 	crash(t, s)
 	write(t, s.files.json, "old")
-	write(t, s.files.json+".new", "in the way")
+	write(t, s.files.json+".new", "exists")
 	if _, err := Recover(s.files.csv, true); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), s.files.json+".new") {
 		t.Errorf("the error is %v", err)
 	}
@@ -145,7 +142,7 @@ func TestRecoverThatCannotWriteKeepsTheOldSummary(t *testing.T) {
 	}
 }
 
-func TestRecoverTakesTheNewestFileOfADirectory(t *testing.T) {
+func TestRecoverSelectsTheNewestFileOfADirectory(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir)
 	recordAll(t, s, Packet{Operation: "a", Device: CPU})
@@ -159,7 +156,7 @@ func TestRecoverTakesTheNewestFileOfADirectory(t *testing.T) {
 	}
 }
 
-func TestRecoverOfARealSession(t *testing.T) {
+func TestRecoverRebuildsARealSession(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "session_2025-11-17_00-04-29.csv")
 	write(t, path, read(t, upstreamPath(filepath.Base(path))))
@@ -176,8 +173,7 @@ func TestRecoverOfARealSession(t *testing.T) {
 	equal(t, want.SessionName, got.SessionName)
 }
 
-// A file cut at any byte has the rows that are whole, and says where it was cut.
-func TestCSVCutAtAnyByteIsReadUpToTheLastCompleteRow(t *testing.T) {
+func TestCSVTruncatedAtAnyByteIsReadUpToTheLastCompleteRow(t *testing.T) {
 	rows := []string{
 		"1.500000,cpu,w,1.000,1,0,op,True,0.00,\n",
 		"1.600000,cpu,w,1.000,2,0,op,False,0.00,\"two\nlines, \"\"quoted\"\"\n\"\n",
@@ -199,9 +195,9 @@ func TestCSVCutAtAnyByteIsReadUpToTheLastCompleteRow(t *testing.T) {
 				boundary = boundary || at == e
 			}
 			got := 0
-			cut, err := readRows(strings.NewReader(content[:at]), func(Row) { got++ })
-			if err != nil || got != want || (cut == 0) != boundary {
-				t.Errorf("cut after %q: %d rows, want %d; cut at line %d; %v", content[:at], got, want, cut, err)
+			incomplete, err := readRows(strings.NewReader(content[:at]), func(Row) { got++ })
+			if err != nil || got != want || (incomplete == 0) != boundary {
+				t.Errorf("truncated after %q: %d rows, want %d; incomplete line %d; %v", content[:at], got, want, incomplete, err)
 			}
 		}
 	}
@@ -210,27 +206,27 @@ func TestCSVCutAtAnyByteIsReadUpToTheLastCompleteRow(t *testing.T) {
 func TestReportNamesTheIncompleteRow(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{Operation: "a", Device: CPU}, Packet{Operation: "a", Device: CPU})
-	path := filepath.Join(t.TempDir(), "cut.csv")
+	path := filepath.Join(t.TempDir(), "truncated.csv")
 	write(t, path, strings.TrimSuffix(read(t, s.files.csv), "0.00,\n"))
 	r, err := Analyze(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.CutLine != 3 || r.Summary.TotalPackets != 1 || !strings.Contains(text(t, r), "the row on line 3 is incomplete") {
-		t.Errorf("cut at %d, %d packets:\n%s", r.CutLine, r.Summary.TotalPackets, text(t, r))
+	if r.IncompleteLine != 3 || r.Summary.TotalPackets != 1 || !strings.Contains(text(t, r), "the row on line 3 is incomplete") {
+		t.Errorf("incomplete line %d, %d packets:\n%s", r.IncompleteLine, r.Summary.TotalPackets, text(t, r))
 	}
 	if sum, err := Recover(path, false); err != nil || sum.TotalPackets != 1 {
 		t.Errorf("recovered %v, %v", sum, err)
 	}
 }
 
-// After a power cut the end of a file may be zeros.
-func TestCSVWithZerosAtTheEnd(t *testing.T) {
+// After a power failure, a file may end in zeros.
+func TestZerosAtTheEndOfTheCSVAreSkipped(t *testing.T) {
 	n := 0
-	cut, err := readRows(strings.NewReader(headerLine+"1.5,cpu,w,1.0,1,0,op,True,0.00,\n"+strings.Repeat("\x00", 5000)),
+	incomplete, err := readRows(strings.NewReader(headerLine+"1.5,cpu,w,1.0,1,0,op,True,0.00,\n"+strings.Repeat("\x00", 5000)),
 		func(Row) { n++ })
-	if err != nil || n != 1 || cut != 3 {
-		t.Errorf("%d rows, cut at line %d, %v", n, cut, err)
+	if err != nil || n != 1 || incomplete != 3 {
+		t.Errorf("%d rows, incomplete line %d, %v", n, incomplete, err)
 	}
 }
 
@@ -242,14 +238,14 @@ func TestRecoverOfAMissingFileIsAnError(t *testing.T) {
 
 const crashDir = "SESSION_TEST_CRASH_DIR"
 
-// A program that is killed has in its CSV each packet whose Record returned.
-func TestKilledProgramKeepsItsPackets(t *testing.T) {
+// The CSV of a killed program contains each packet whose Record returned.
+func TestKilledProgramLosesNoRecordedPacket(t *testing.T) {
 	if dir := os.Getenv(crashDir); dir != "" {
 		recordUntilKilled(dir)
 		return
 	}
 	dir := t.TempDir()
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledProgramKeepsItsPackets$")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledProgramLosesNoRecordedPacket$")
 	child.Env = append(os.Environ(), crashDir+"="+dir)
 	out, err := child.StdoutPipe()
 	if err != nil {
@@ -272,7 +268,7 @@ func TestKilledProgramKeepsItsPackets(t *testing.T) {
 	path := filepath.Join(dir, "crash.csv")
 	rows := rowsOf(t, read(t, path))
 	if int64(len(rows)) < last {
-		t.Errorf("%d rows in the file, though %d packets were recorded", len(rows), last)
+		t.Errorf("%d rows in the file, but %d packets were recorded", len(rows), last)
 	}
 	for i, r := range rows {
 		if r.PacketID != int64(i+1) {
@@ -285,8 +281,8 @@ func TestKilledProgramKeepsItsPackets(t *testing.T) {
 	}
 }
 
-// recordUntilKilled records packets, no faster than those that are written at
-// once, and says of each that it did.
+// recordUntilKilled records packets, slowly enough that each row is written
+// immediately, and prints the ID of each recorded packet.
 func recordUntilKilled(dir string) {
 	s, err := Open(dir, WithName("crash"), WithMeterProvider(noop.NewMeterProvider()))
 	for id := int64(1); err == nil; id++ {

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// workersListed is how many workers WriteTo lists unless told to list all. A
-// session may have several for each layer of its model.
+// workersListed is the number of workers that WriteTo lists by default. A session
+// may have several workers per layer.
 const workersListed = 20
 
-const counted = `Failed packets are in "packets" and "failed" only. All times, and all figures per
-device, worker, layer, duration and interval, count successful packets.
+const counted = `Only "packets", "failed" and the success rate include failed packets. All times, and
+all values per device, worker, layer, duration and interval, cover successful packets.
 `
 
 // WriteTo prints the report as text with bars of Unicode block characters. It
@@ -24,8 +24,8 @@ device, worker, layer, duration and interval, count successful packets.
 func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "Session %s\n", printable(r.Path))
-	if r.CutLine > 0 {
-		fmt.Fprintf(&b, "\nNote: the row on line %d is incomplete and was left out, with everything after it.\n", r.CutLine)
+	if r.IncompleteLine > 0 {
+		fmt.Fprintf(&b, "\nNote: the row on line %d is incomplete; it and everything after it were skipped.\n", r.IncompleteLine)
 	}
 	if r.Summary.TotalPackets == 0 {
 		fmt.Fprintf(&b, "\nWarning: the file has no packets.\n")
@@ -53,7 +53,7 @@ func (r *Report) overall(b *bytes.Buffer) {
 	t.write(b)
 }
 
-// time returns how long the successful packets took.
+// time returns the total duration of the successful packets.
 func (r *Report) time() time.Duration {
 	var sum time.Duration
 	for _, d := range r.Devices {
@@ -78,9 +78,9 @@ func (r *Report) layers(b *bytes.Buffer) {
 	r.shares(b, "Layers", r.Layers, r.Layers)
 }
 
-// shares prints a table of the listed shares, relative to all of them. As in the
-// summary, the share of packets is of all packets, including failed ones. Bars
-// are relative to the longest.
+// shares prints a table of the listed shares, relative to all. As in the summary,
+// the share of packets is relative to all packets, including failed ones. Bars are
+// relative to the longest time.
 func (r *Report) shares(b *bytes.Buffer, heading string, all, listed []Share) {
 	t := newTable(heading, "packets", "of all", "time ms", "of time", "avg ms", "")
 	total := r.time()
@@ -132,7 +132,7 @@ func (r *Report) durations(b *bytes.Buffer) {
 	}
 	t := newTable("Durations", "packets", "")
 	for _, d := range r.Durations {
-		t.add("up to "+d.UpTo.String(), number(d.Packets), bar(share(d.Packets, most)))
+		t.add("up to "+d.UpperBound.String(), number(d.Packets), bar(share(d.Packets, most)))
 	}
 	t.write(b)
 }
@@ -145,10 +145,10 @@ func (r *Report) timeline(b *bytes.Buffer) {
 	for _, i := range r.Timeline {
 		longest = max(longest, i.Time)
 	}
-	t := newTable("Over the session", "packets", "time ms", "so far ms", "")
+	t := newTable("Over time", "packets", "time ms", "total ms", "")
 	for _, i := range r.Timeline {
 		sum += i.Time
-		t.add("from "+lasted(i.Start.Seconds()), number(i.Packets), ms(i.Time), ms(sum), bar(ratio(float64(i.Time), float64(longest))))
+		t.add("from "+formatSeconds(i.Start.Seconds()), number(i.Packets), ms(i.Time), ms(sum), bar(ratio(float64(i.Time), float64(longest))))
 	}
 	t.write(b)
 }
@@ -189,12 +189,12 @@ Summary of the session
   success rate  %s
   csv           %s
   json          %s
-`, printable(s.SessionName), lasted(s.TotalTimeS), s.TokensGenerated, s.PromptTokens, s.TokensPerSecond,
+`, printable(s.SessionName), formatSeconds(s.TotalTimeS), s.TokensGenerated, s.PromptTokens, s.TokensPerSecond,
 		percent(s.SuccessRate), printable(s.CSVLog), printable(s.JSONSummary))
 }
 
-// lasted formats seconds, to at least a microsecond.
-func lasted(seconds float64) string {
+// formatSeconds formats seconds in ms or s.
+func formatSeconds(seconds float64) string {
 	if seconds < 1 {
 		return fmt.Sprintf("%.3f ms", 1000*seconds)
 	}
@@ -210,7 +210,7 @@ func average(total time.Duration, packets int64) time.Duration {
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
 
 func ms(d time.Duration) string { return decimal(milliseconds(d)) }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Limits on what a session remembers, and so on the number of its series.
+// Limits on a session's memory, and so on the number of its series.
 const (
 	routeLimit      = 4096 // routeKey
 	deviceLimit     = 32
@@ -21,10 +21,10 @@ const (
 	fallbackLimit   = 128   // fallbackKey
 	expertLimit     = 16384 // route, expert
 	errorTypeLimit  = 64
-	failureLimit    = 4096 // route, type of error
+	failureLimit    = 4096 // route, error type
 )
 
-// routeKey is what packets of the same route have in common.
+// routeKey identifies a route.
 type routeKey struct {
 	device, operation, worker string
 	layer                     int
@@ -36,26 +36,27 @@ type fallbackKey struct {
 	attributes      attribute.Distinct
 }
 
-// route holds everything that is the same for all packets with the same
-// routeKey, so that recording a packet takes one lookup and allocates nothing.
+// route holds everything that packets with the same routeKey share. Recording a
+// packet of a known route takes one lookup and no allocation.
 type route struct {
 	device, operation, worker string // valid in a CSV and in OTLP
 	layer                     int
 	attributes                []attribute.KeyValue
 
-	head, tail []byte // the parts of the CSV row that are always the same
+	head, tail []byte // the constant parts of the CSV row
 	inSummary  *operation
-	selection  *selection // nil if the operation is not an expert's
+	selection  *selection // nil unless the operation is an expert's
 
 	ok      *series
-	failed  map[string]*series            // by type of error
+	failed  map[string]*series            // by error type
 	experts map[string][]metric.AddOption // by expert
 
-	// Whether these are within their limits; remembered implies all of them.
+	// These report whether the route is within the limits; remembered implies the
+	// others.
 	knownDevice, knownOperation, knownAttributes, remembered bool
 }
 
-// routes finds the route of a packet. It is not safe for concurrent use.
+// routes looks up the routes of packets. It is not safe for concurrent use.
 type routes struct {
 	totals          *totals
 	layerOnDuration bool
@@ -89,9 +90,9 @@ func (r *routes) of(p *Packet) *route {
 	return r.add(key, p.Attributes.ToSlice())
 }
 
-// add makes a route, and remembers it unless it is past one of the limits.
+// add creates a route, and stores it unless it is beyond one of the limits.
 func (r *routes) add(key routeKey, attributes []attribute.KeyValue) *route {
-	// Copies, because the packet's strings may be small parts of large ones.
+	// Clone the strings, because they may be small parts of large ones.
 	key.device = strings.Clone(key.device)
 	key.operation = strings.Clone(key.operation)
 	key.worker = strings.Clone(key.worker)
@@ -117,8 +118,8 @@ func (r *routes) add(key routeKey, attributes []attribute.KeyValue) *route {
 	return n
 }
 
-// series makes the data points of a route's packets: of those that succeeded
-// or, with an error.type, of those that failed.
+// series returns the series of a route's successful packets or, with an errorType,
+// of its failed packets.
 func (r *routes) series(n *route, errorType ...attribute.KeyValue) *series {
 	var (
 		device    = attribute.String(semconv.Device, n.device)
@@ -143,14 +144,13 @@ func (r *routes) series(n *route, errorType ...attribute.KeyValue) *series {
 	return s
 }
 
-// with returns a new list: the attributes of the route's packets and, after
-// them, those of the catalog, which take precedence.
+// with returns the attributes of the route's packets followed by attrs, which take
+// precedence.
 func (n *route) with(attrs ...attribute.KeyValue) []attribute.KeyValue {
 	return slices.Concat(n.attributes, attrs)
 }
 
-// failure returns the series of a route's packets that failed with a type of
-// error.
+// failure returns the series of a route's packets that failed with an error type.
 func (r *routes) failure(n *route, errorType string) *series {
 	if s, ok := n.failed[errorType]; ok {
 		return s
@@ -172,8 +172,8 @@ func (r *routes) failure(n *route, errorType string) *series {
 	return s
 }
 
-// expert returns the data point that counts a selection of an expert, or nil
-// for a packet that has nothing to do with experts.
+// expert returns the data point for the selection of an expert, or nil for a packet
+// without an expert.
 func (r *routes) expert(n *route, expert string) []metric.AddOption {
 	if expert == "" && n.selection == nil {
 		return nil
@@ -197,7 +197,7 @@ func (r *routes) expert(n *route, expert string) []metric.AddOption {
 	return opts
 }
 
-// fallback returns the data point of packets that ran on another device than
+// fallback returns the data point for packets that ran on another device than
 // requested.
 func (r *routes) fallback(n *route, p *Packet) []metric.AddOption {
 	key := fallbackKey{p.DeviceTarget, p.Device, p.Attributes.Equivalent()}

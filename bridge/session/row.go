@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// columns are the columns of the CSV.
+// columns lists the columns of the CSV.
 var columns = [...]string{
 	"timestamp", "device", "worker_instance", "duration_ms", "packet_id",
 	"layer_idx", "operation", "success", "memory_used_mb", "error_message",
 }
 
-// bytesPerMB is the unit of memory_used_mb. The Python program doesn't define its
-// megabyte; the frameworks that it uses count in MiB.
+// bytesPerMB is the unit of memory_used_mb. The Python program doesn't define it,
+// but the frameworks that it uses count in MiB.
 const bytesPerMB = 1 << 20
 
 // header returns the first line of the CSV.
@@ -25,8 +25,8 @@ func header() []byte {
 	return []byte(strings.Join(columns[:], ",") + "\n")
 }
 
-// appendHead appends the fields between timestamp and duration_ms, with the
-// commas around them. They are the same for each packet of a route.
+// appendHead appends the fields between timestamp and duration_ms, including the
+// commas around them. They are the same for all packets of a route.
 func appendHead(b []byte, device, worker string) []byte {
 	b = append(b, ',')
 	b = appendField(b, device)
@@ -35,7 +35,7 @@ func appendHead(b []byte, device, worker string) []byte {
 	return append(b, ',')
 }
 
-// appendTail appends the fields between packet_id and success, with the commas
+// appendTail appends the fields between packet_id and success, including the commas
 // around them.
 func appendTail(b []byte, layer int, operation string) []byte {
 	b = append(b, ',')
@@ -45,7 +45,7 @@ func appendTail(b []byte, layer int, operation string) []byte {
 	return append(b, ',')
 }
 
-// appendRow appends the whole row of a packet that ended at end.
+// appendRow appends the row of a packet that ended at end.
 func appendRow(b []byte, end time.Time, head, tail []byte, p *Packet, message string) []byte {
 	b = appendDecimal(b, end.UnixMicro(), 6)
 	b = append(b, head...)
@@ -64,8 +64,8 @@ func appendRow(b []byte, end time.Time, head, tail []byte, p *Packet, message st
 	return append(b, '\n')
 }
 
-// hundredthsOfMB rounds bytes to hundredths of a MiB, in two parts so that no
-// number overflows.
+// hundredthsOfMB rounds bytes to hundredths of a MiB. It computes the whole and the
+// rest separately to prevent an overflow.
 func hundredthsOfMB(bytes int64) int64 {
 	whole, rest := bytes/bytesPerMB, bytes%bytesPerMB
 	return whole*100 + (rest*100+bytesPerMB/2)/bytesPerMB
@@ -78,8 +78,8 @@ func appendDecimal(b []byte, v int64, decimals int) []byte {
 		b = append(b, '-')
 		v = -v
 	}
-	// Dividing by a constant is fast; this is most of the cost of a row before
-	// it is written.
+	// Dividing by the constant 10 is fast. This loop is most of the cost of
+	// formatting a row.
 	var fraction [6]byte
 	for i := decimals - 1; i >= 0; i-- {
 		fraction[i] = byte('0' + v%10)
@@ -90,7 +90,7 @@ func appendDecimal(b []byte, v int64, decimals int) []byte {
 	return append(b, fraction[:decimals]...)
 }
 
-// appendField appends a field of text, quoted if RFC 4180 and Python's csv module
+// appendField appends a text field, quoted if RFC 4180 and Python's csv module
 // require it.
 func appendField(b []byte, s string) []byte {
 	if s == "" || !strings.ContainsAny(s, ",\"\r\n") {
@@ -109,7 +109,7 @@ func appendField(b []byte, s string) []byte {
 }
 
 // clean makes text valid UTF-8 without NUL. CSV readers reject NUL, and OTLP
-// rejects a whole export for one invalid string.
+// exporters reject the whole batch if one string is invalid.
 func clean(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s

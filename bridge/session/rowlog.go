@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// A write(2) takes about a microsecond, more than everything else that a packet
-// costs without metrics. So a packet is usually written at once, and the
-// packets of a burst together.
+// A write(2) takes about a microsecond, more than the rest of recording a packet
+// without metrics. So a row is usually written immediately, but rows of a burst are
+// written together.
 const (
-	// writeGap is how long after a write the next row is written at once. It
-	// limits writing to a twentieth of a core.
+	// writeGap is the minimum time after a write for the next row to be written
+	// immediately. It limits writing to a twentieth of a core.
 	writeGap = 20 * time.Microsecond
-	// writeDelay is how long a row of a burst may stay in memory.
+	// writeDelay is the maximum time that a row stays in memory.
 	writeDelay = time.Millisecond
-	// writeSize is how many bytes of rows may stay in memory.
+	// writeSize is the maximum number of bytes that stay in memory.
 	writeSize = 32 << 10
 )
 
@@ -30,8 +30,8 @@ type file interface {
 	Truncate(size int64) error
 }
 
-// createFile creates a file that must not exist. It is opened for appending, so
-// that writes continue at the end after an incomplete row was cut off.
+// createFile creates a file that must not exist. It is opened for appending, so that
+// writes continue at the end after an incomplete row was truncated.
 func createFile(path string) (file, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
 	if err != nil {
@@ -41,21 +41,21 @@ func createFile(path string) (file, error) {
 	return f, nil
 }
 
-// rowLog writes rows to a file, each completely or not at all. It is not safe
-// for concurrent use.
+// rowLog writes rows to a file, each completely or not at all. It is not safe for
+// concurrent use.
 type rowLog struct {
 	file file
 	path string
-	size int64 // where the last complete row ends
+	size int64 // the end of the last complete row
 	torn bool  // an incomplete row may follow
 
 	waiting []byte // rows not yet written
-	ends    []int  // where each of them ends
+	ends    []int  // the end of each waiting row
 	wrote   time.Time
 
 	failing bool  // the last write failed
-	lost    int64 // rows that couldn't be written
-	err     error // why the first of them couldn't
+	lost    int64 // number of rows that couldn't be written
+	err     error // the error of the first lost row
 }
 
 // openRowLog creates the file and writes its header.
@@ -66,15 +66,15 @@ func openRowLog(path string, create func(string) (file, error)) (*rowLog, error)
 	}
 	l := &rowLog{file: f, path: path}
 	if err := l.write(header()); err != nil {
-		// Without a header, the file would only prevent the next attempt.
+		// A file without a header is useless and would prevent the next attempt.
 		return nil, errors.Join(err, f.Close(), os.Remove(path))
 	}
 	return l, nil
 }
 
-// add takes the row that the caller has appended to waiting, and writes all
-// waiting rows if it is time to. While writing fails, each row is written at
-// once, so that the call that adds it can return the error.
+// add accepts the row that the caller has appended to waiting, and writes all
+// waiting rows unless this is a burst. While writes fail, it writes each row
+// immediately, so that the call that added the row can return the error.
 func (l *rowLog) add(now time.Time) error {
 	l.ends = append(l.ends, len(l.waiting))
 	gap := now.Sub(l.wrote)
@@ -84,8 +84,8 @@ func (l *rowLog) add(now time.Time) error {
 	return l.flush(now)
 }
 
-// flush writes the waiting rows. After an error, the file has those that could
-// be written, and ends with a complete row.
+// flush writes the waiting rows. After an error, the file contains the rows that
+// could be written and ends with a complete row.
 func (l *rowLog) flush(now time.Time) error {
 	if len(l.ends) == 0 {
 		return nil
@@ -98,13 +98,12 @@ func (l *rowLog) flush(now time.Time) error {
 	l.failing = err != nil
 	l.waiting, l.ends = l.waiting[:0], l.ends[:0]
 	if cap(l.waiting) > 2*writeSize {
-		l.waiting = nil // an error's text may be of any length
+		l.waiting = nil // an error's text can be very long
 	}
 	return err
 }
 
-// writeEach writes the waiting rows one by one: on a full disk, some may still
-// fit.
+// writeEach writes the waiting rows one by one: on a full disk, some may still fit.
 func (l *rowLog) writeEach() error {
 	var first error
 	start := 0
@@ -136,8 +135,8 @@ func (l *rowLog) write(b []byte) error {
 		l.size += int64(n)
 		return nil
 	}
-	// A full disk takes the part that still fits. It must be removed, now or
-	// later, before the next write appends to it.
+	// On a full disk, a part of the rows may have been written. It must be removed
+	// before the next write.
 	if n > 0 {
 		l.torn = l.file.Truncate(l.size) != nil
 	}
@@ -147,10 +146,10 @@ func (l *rowLog) write(b []byte) error {
 // close writes the waiting rows and closes the file. It returns an error if
 // rows are missing.
 func (l *rowLog) close(now time.Time) error {
-	_ = l.flush(now) // rows that it can't write count as lost
+	_ = l.flush(now) // counts rows that it can't write as lost
 	var lost error
 	if l.lost > 0 {
-		lost = fmt.Errorf("%d rows are missing in %s, the first because: %w", l.lost, l.path, l.err)
+		lost = fmt.Errorf("%d rows are missing in %s, first error: %w", l.lost, l.path, l.err)
 	}
 	return errors.Join(lost, l.file.Close())
 }

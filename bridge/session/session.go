@@ -19,10 +19,10 @@ type paths struct {
 	csv, json string
 }
 
-// Session records the packets of one run of a pipeline. It is safe for
-// concurrent use by any number of goroutines.
+// Session records the packets of one run of a pipeline. It is safe for concurrent
+// use.
 //
-// A nil *Session is disabled: its methods do nothing and return no error.
+// A nil *Session is valid: its methods do nothing and return no error.
 type Session struct {
 	name    string
 	files   paths
@@ -35,22 +35,22 @@ type Session struct {
 
 	mu     sync.Mutex
 	rows   *rowLog // nil if the files couldn't be created
-	err    error   // why not
+	err    error   // why the files couldn't be created
 	totals *totals
 	routes *routes
 	late   *time.Timer // writes the rows of a burst that has ended
-	armed  bool        // late will fire
+	armed  bool        // late is running
 	end    time.Time
 	closed bool
 }
 
-// Open starts a session in a directory, which it creates if necessary. An
-// empty dir means [DefaultDir]. If a file of the session exists, the error is
-// [fs.ErrExist]: nothing is overwritten.
+// Open starts a session in a directory and creates the directory if necessary. An
+// empty dir means [DefaultDir]. If a file of the session exists, Open returns
+// [fs.ErrExist]: it never overwrites files.
 //
-// The session is never nil. If Open returns an error, the session has no
-// files: it emits metrics, while each Record, and Close, return the error. So
-// a pipeline can log the error and continue.
+// The session is never nil, so a pipeline can log the error and continue. A session
+// whose files can't be created still records metrics, while each Record, Flush and
+// Close return the error.
 func Open(dir string, opts ...Option) (*Session, error) {
 	c := newConfig(opts)
 	if dir == "" {
@@ -88,7 +88,7 @@ func Open(dir string, opts ...Option) (*Session, error) {
 // yet.
 func (s *Session) openFiles(dir string, create func(string) (file, error)) (*rowLog, error) {
 	if s.name != filepath.Base(s.name) || s.name == "." || s.name == ".." {
-		return nil, errors.New("the name is not a file name; choose one without path separators")
+		return nil, errors.New("the name is not a valid file name; choose one without path separators")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -100,39 +100,39 @@ func (s *Session) openFiles(dir string, create func(string) (file, error)) (*row
 	return rows, exists(err)
 }
 
-// exists adds what to do about a file that exists.
+// exists adds to fs.ErrExist what to do.
 func exists(err error) error {
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w (a session never overwrites files: choose another name or move the file)", err)
+		return fmt.Errorf("%w; choose another name or move the file", err)
 	}
 	return err
 }
 
-// errClosed is the error of a call that comes after Close.
+// errClosed returns the error of a call after Close.
 func (s *Session) errClosed(format string, args ...any) error {
 	return fmt.Errorf("%s of session %q: %w", fmt.Sprintf(format, args...), s.name, os.ErrClosed)
 }
 
-// AddPromptTokens counts tokens that the pipeline read as its prompt. Numbers
-// below 1 are ignored, and so are calls after Close.
+// AddPromptTokens counts tokens of prompts. It does nothing if n is less than 1 and
+// after [Session.Close].
 func (s *Session) AddPromptTokens(ctx context.Context, n int64) {
 	if s != nil && s.count(&s.totals.promptTokens, n) {
 		s.metrics.tokens.Add(ctx, n, s.metrics.prompt...)
 	}
 }
 
-// AddGeneratedTokens counts tokens that the pipeline generated, as
-// [Session.AddPromptTokens] does.
+// AddGeneratedTokens counts generated tokens. It does nothing if n is less than 1 and
+// after [Session.Close].
 func (s *Session) AddGeneratedTokens(ctx context.Context, n int64) {
 	if s != nil && s.count(&s.totals.generatedTokens, n) {
 		s.metrics.tokens.Add(ctx, n, s.metrics.generated...)
 	}
 }
 
-// AddContention counts times that CPU and iGPU waited for each other. They are
-// cpu_igpu_contention_events in the summary; there is no metric for them. So the
-// context, which the other methods take exemplars from, isn't used yet.
-func (s *Session) AddContention(_ context.Context, n int64) {
+// AddContentionEvents counts how often CPU and iGPU waited for each other. The
+// summary reports the count; there is no metric, so the context isn't used yet. It
+// does nothing if n is less than 1 and after [Session.Close].
+func (s *Session) AddContentionEvents(_ context.Context, n int64) {
 	if s != nil {
 		s.count(&s.totals.contention, n)
 	}
@@ -152,8 +152,8 @@ func (s *Session) count(total *int64, n int64) bool {
 	return true
 }
 
-// Summary returns the session's summary so far or, after Close, the one that
-// Close wrote. It also has the session's name and the paths of its files.
+// Summary returns the current summary or, after [Session.Close], the final one. It
+// includes the session's name and the paths of its files.
 func (s *Session) Summary() Summary {
 	if s == nil {
 		return Summary{}
@@ -167,13 +167,13 @@ func (s *Session) Summary() Summary {
 	return s.totals.summary(s.name, s.start, end, s.files)
 }
 
-// Close ends the session and writes its summary. It returns the error of
-// writing it, that of Open, and, if rows are missing in the CSV, their number
-// and why the first of them is missing. Later calls return the same.
+// Close ends the session and writes its summary. It joins the error of writing the
+// summary, the error of creating the files, and, if rows are missing in the CSV,
+// their number and the first error. Further calls return the same result.
 //
-// Close doesn't flush or shut down the MeterProvider. The two can be shut down
-// in any order: either way, the last export includes all packets recorded
-// before the provider's Shutdown.
+// Close doesn't flush or shut down the MeterProvider. The session and the provider
+// can be closed in any order: the last export includes all packets recorded before
+// the provider's Shutdown.
 func (s *Session) Close() error {
 	if s == nil {
 		return nil

@@ -15,13 +15,13 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-func TestSessionNamesAndDirectories(t *testing.T) {
+func TestFilesAreNamedAfterTheSession(t *testing.T) {
 	local := time.Local
 	t.Cleanup(func() { time.Local = local })
 	time.Local = time.FixedZone("east", 5*3600+1800)
 
 	t.Run("local time", func(t *testing.T) {
-		dir := filepath.Join(t.TempDir(), "made", "on", "the", "way")
+		dir := filepath.Join(t.TempDir(), "created", "by", "Open")
 		s := openTest(t, dir, WithName(""))
 		if want := "session_2025-11-17_05-34-29"; s.name != want {
 			t.Errorf("the name is %s, want %s", s.name, want)
@@ -34,14 +34,14 @@ func TestSessionNamesAndDirectories(t *testing.T) {
 			read(t, path)
 		}
 	})
-	t.Run("name given", func(t *testing.T) {
+	t.Run("WithName", func(t *testing.T) {
 		dir := t.TempDir()
 		s := openTest(t, dir, WithName("benchmark_run_1"))
 		closeTest(t, s)
 		read(t, dir, "benchmark_run_1.csv")
 		read(t, dir, "benchmark_run_1.json")
 	})
-	t.Run("directory by default", func(t *testing.T) {
+	t.Run("default directory", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		s := openTest(t, "")
 		closeTest(t, s)
@@ -63,7 +63,7 @@ func TestOpenNeverOverwrites(t *testing.T) {
 			}
 			for _, part := range []string{`session "s"`, filepath.Join(dir, existing), "another name"} {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("%q doesn't say %q", err, part)
+					t.Errorf("%q doesn't contain %q", err, part)
 				}
 			}
 			if err := s.Close(); !errors.Is(err, fs.ErrExist) {
@@ -77,7 +77,7 @@ func TestOpenNeverOverwrites(t *testing.T) {
 			}
 		})
 	}
-	t.Run("json that came meanwhile", func(t *testing.T) {
+	t.Run("json created in the meantime", func(t *testing.T) {
 		s := openTest(t, t.TempDir())
 		write(t, s.files.json, "precious")
 		if err := s.Close(); !errors.Is(err, fs.ErrExist) {
@@ -89,7 +89,7 @@ func TestOpenNeverOverwrites(t *testing.T) {
 	})
 }
 
-func TestOpenRejectsNamesThatAreNoFileNames(t *testing.T) {
+func TestOpenRejectsInvalidFileNames(t *testing.T) {
 	for _, name := range []string{"../escape", "a/b", "..", ".", "/abs"} {
 		dir := t.TempDir()
 		s, err := Open(dir, WithName(name), WithMeterProvider(noop.NewMeterProvider()))
@@ -130,14 +130,14 @@ func TestDeviceTotalsCountSuccessesOnly(t *testing.T) {
 	}
 }
 
-func TestExpertSelectionsByOperationAndLayer(t *testing.T) {
+func TestSummaryCountsExpertSelectionsByOperationAndLayer(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(
 		t, s,
-		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 10, Expert: "7"}, // whichever expert it names
-		Packet{Operation: "expert_ffn", Device: CPU, Layer: 10},               // wherever it ran
+		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 10, Expert: "7"}, // any expert
+		Packet{Operation: "expert_ffn", Device: CPU, Layer: 10},               // on any device
 		Packet{Operation: "expert_selection", Device: CPU, Layer: 2},
-		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 2, Err: textError("failed ones too")},
+		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 2, Err: textError("out of memory")},
 		Packet{Operation: "attention_qkv_proj", Device: IGPU, Layer: 2, Expert: "7"},
 	)
 	want := Selections{{"expert_ffn_layer_10", 2}, {"expert_selection_layer_2", 1}, {"expert_ffn_layer_2", 1}}
@@ -158,12 +158,11 @@ func TestFailedPacketKeepsItsError(t *testing.T) {
 	}
 }
 
-// A nil session is disabled, so a pipeline needs no condition of its own.
 func TestNilSessionDoesNothing(t *testing.T) {
 	var s *Session
 	s.AddPromptTokens(t.Context(), 1)
 	s.AddGeneratedTokens(t.Context(), 1)
-	s.AddContention(t.Context(), 1)
+	s.AddContentionEvents(t.Context(), 1)
 	err := errors.Join(s.Record(t.Context(), Packet{Err: textError("x")}), s.Flush(), s.Close())
 	if err != nil {
 		t.Error(err)
@@ -171,8 +170,7 @@ func TestNilSessionDoesNothing(t *testing.T) {
 	equal(t, Summary{}, s.Summary())
 }
 
-// A worker that the pipeline names is the worker of the CSV, too.
-func TestWorkerOfThePacketReplacesTheDerivedOne(t *testing.T) {
+func TestWorkerOfThePacketReplacesTheDerivedOneInTheCSV(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(
 		t, s,
@@ -183,7 +181,7 @@ func TestWorkerOfThePacketReplacesTheDerivedOne(t *testing.T) {
 	equal(t, []string{"igpu-1, queue 2", "igpu_expert_ffn_layer_3"}, []string{rows[0].Worker, rows[1].Worker})
 }
 
-func TestClosedSession(t *testing.T) {
+func TestClosedSessionRejectsPackets(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{Operation: "embedding", Device: CPU})
 	closeTest(t, s)
@@ -197,8 +195,8 @@ func TestClosedSession(t *testing.T) {
 	}
 	s.AddPromptTokens(t.Context(), 1)
 	s.AddGeneratedTokens(t.Context(), 1)
-	s.AddContention(t.Context(), 1)
-	closeTest(t, s) // once more is fine
+	s.AddContentionEvents(t.Context(), 1)
+	closeTest(t, s) // closing twice is valid
 	if after := read(t, s.files.csv); after != before {
 		t.Error("the file changed after Close")
 	}
@@ -210,12 +208,12 @@ func TestClosedSession(t *testing.T) {
 	equal(t, written, &now)
 }
 
-func TestNegativeNumbersCountAsNone(t *testing.T) {
+func TestNegativeNumbersCountAsZero(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{Operation: "a", Device: CPU, Duration: -time.Second, Memory: -1})
 	s.AddPromptTokens(t.Context(), -1)
 	s.AddGeneratedTokens(t.Context(), -1)
-	s.AddContention(t.Context(), -1)
+	s.AddContentionEvents(t.Context(), -1)
 	got := s.Summary()
 	if got.TotalCPUTimeMS != 0 || got.PromptTokens != 0 || got.TokensGenerated != 0 || got.ContentionEvents != 0 {
 		t.Errorf("got %+v", got)

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Summary is the JSON at the end of a session, in the order of its fields.
-// Names that end in _s are seconds, in _ms milliseconds. A ratio of nothing
-// is 0.
+// Summary is the summary of a session, which Close writes as JSON. Names that end in
+// _s are in seconds, those that end in _ms in milliseconds. Ratios and averages
+// without packets are 0.
 type Summary struct {
 	SessionName string  `json:"session_name"`
 	StartTime   float64 `json:"start_time"` // seconds since 1970
@@ -27,13 +27,13 @@ type Summary struct {
 	// TokensPerSecond is the generated tokens divided by the session's time.
 	TokensPerSecond float64 `json:"tokens_per_second"`
 
-	TotalPackets  int64   `json:"total_packets_processed"` // failed ones too
-	CPUPackets    int64   `json:"cpu_packets"`             // successes
-	IGPUPackets   int64   `json:"igpu_packets"`            // successes
+	TotalPackets  int64   `json:"total_packets_processed"` // including failed packets
+	CPUPackets    int64   `json:"cpu_packets"`             // successful packets
+	IGPUPackets   int64   `json:"igpu_packets"`            // successful packets
 	FailedPackets int64   `json:"failed_packets"`
 	SuccessRate   float64 `json:"success_rate"` // 0 to 1
 
-	// Times of successes.
+	// Times of successful packets.
 	TotalCPUTimeMS  float64 `json:"total_cpu_time_ms"`
 	TotalIGPUTimeMS float64 `json:"total_igpu_time_ms"`
 	AvgCPUTimeMS    float64 `json:"avg_cpu_time_ms"`
@@ -46,7 +46,7 @@ type Summary struct {
 	// ExpertSelections counts the packets of each operation whose name
 	// contains "expert", by layer, including failed ones.
 	ExpertSelections Selections `json:"expert_selection_distribution"`
-	// ContentionEvents is the count of [Session.AddContention].
+	// ContentionEvents is the count of [Session.AddContentionEvents].
 	ContentionEvents int64 `json:"cpu_igpu_contention_events"`
 
 	Operations Operations `json:"operation_breakdown"`
@@ -55,14 +55,14 @@ type Summary struct {
 	JSONSummary string `json:"json_summary"` // path of this summary
 }
 
-// OperationSummary is the totals of one operation. Count includes failed
-// packets; times and the figures per device don't.
+// OperationSummary holds the totals of one operation. Only Count and FailedCount
+// include failed packets.
 type OperationSummary struct {
 	Name        string   `json:"-"` // the key in the JSON
 	Count       int64    `json:"count"`
 	TotalTimeMS float64  `json:"total_time_ms"`
 	AvgTimeMS   float64  `json:"avg_time_ms"`
-	MinTimeMS   *float64 `json:"min_time_ms"` // nil if nothing succeeded
+	MinTimeMS   *float64 `json:"min_time_ms"` // nil without successful packets
 	MaxTimeMS   float64  `json:"max_time_ms"`
 	CPUCount    int64    `json:"cpu_count"`
 	IGPUCount   int64    `json:"igpu_count"`
@@ -75,7 +75,7 @@ type Selection struct {
 	Count int64
 }
 
-// summary describes the totals of a session of the given name and time.
+// summary returns the summary of a session with the given name and times.
 func (t *totals) summary(name string, start, end time.Time, files paths) Summary {
 	took := max(end.Sub(start), 0)
 	s := Summary{
@@ -134,7 +134,7 @@ func (o *operation) summary() OperationSummary {
 	return s
 }
 
-// create writes the summary to a new file, and removes the file if that fails.
+// create writes the summary to a new file. It removes the file if the write fails.
 func (s Summary) create(path string) error {
 	b, err := s.encode()
 	if err != nil {
@@ -150,8 +150,7 @@ func (s Summary) create(path string) error {
 	return f.Close()
 }
 
-// replace writes the summary to a file that may exist. The file has the old
-// content or the new one, whatever happens meanwhile.
+// replace atomically writes the summary to a file that may exist.
 func (s Summary) replace(path string) error {
 	temporary := path + ".new"
 	if err := s.create(temporary); err != nil {
@@ -172,7 +171,7 @@ func (s Summary) encode() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// readSummary reads a summary, including one that Python wrote.
+// readSummary reads a summary of this package or of the Python program.
 func readSummary(path string) (*Summary, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

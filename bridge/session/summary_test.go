@@ -23,7 +23,7 @@ func equal(t testing.TB, want, got any) {
 	}
 }
 
-func TestSummaryFile(t *testing.T) {
+func TestFilesMatchTheGoldenFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := openTest(t, "telemetry", WithName("test_session"))
 	s.AddPromptTokens(t.Context(), 3)
@@ -37,7 +37,7 @@ func TestSummaryFile(t *testing.T) {
 	)
 	s.AddGeneratedTokens(t.Context(), 4)
 	s.AddGeneratedTokens(t.Context(), 1)
-	s.AddContention(t.Context(), 2)
+	s.AddContentionEvents(t.Context(), 2)
 	closeTest(t, s)
 	csv, summary := read(t, s.files.csv), read(t, s.files.json)
 	t.Chdir(testdataParent)
@@ -45,8 +45,9 @@ func TestSummaryFile(t *testing.T) {
 	golden(t, "test_session.golden.json", summary)
 }
 
-// The JSON of upstream's test session and ours of the same packets have the
-// same members in the same order, and the same values, except for averages: upstream includes failures.
+// The summary has the same members, in the same order and with the same values, as
+// upstream's summary of the same packets. Only averages differ: upstream includes
+// failed packets.
 func TestSummaryHasTheMembersOfUpstream(t *testing.T) {
 	theirs := read(t, upstreamPath("test_session.json"))
 	ours := read(t, "testdata", "test_session.golden.json")
@@ -57,19 +58,19 @@ func TestSummaryHasTheMembersOfUpstream(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), into); err != nil {
 			t.Fatal(err)
 		}
-		// Another clock, and upstream never counts contention.
+		// The clocks differ, and upstream never counts contention events.
 		into.StartTime, into.EndTime, into.TotalTimeS, into.TokensPerSecond = 0, 0, 0, 0
 		into.ContentionEvents = 0
 	}
 	failing := &a.Operations[1]
 	if failing.Name != "attention_qkv_proj" || failing.AvgTimeMS != 1.15 {
-		t.Fatalf("upstream's average is not over failures too: %+v", failing)
+		t.Fatalf("upstream's average doesn't include failures: %+v", failing)
 	}
 	failing.AvgTimeMS = 2.3
 	equal(t, a, b)
 }
 
-// members are the keys of a JSON document in their order, all levels.
+// members returns the keys of a JSON document in order, on all levels.
 func members(t *testing.T, document string) []string {
 	t.Helper()
 	var keys []string
@@ -99,17 +100,17 @@ func members(t *testing.T, document string) []string {
 	return keys
 }
 
-func TestSummaryRatiosOfNothingAreZero(t *testing.T) {
+func TestRatiosWithoutPacketsAreZero(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := openTest(t, "telemetry", WithName("empty"), WithClock(func() time.Time { return epoch }))
-	s.AddGeneratedTokens(t.Context(), 5) // in no time
+	s.AddGeneratedTokens(t.Context(), 5) // within zero time
 	closeTest(t, s)
 	got := read(t, s.files.json)
 	t.Chdir(testdataParent)
 	golden(t, "empty.golden.json", got)
 }
 
-func TestSummaryTimeOfTheSession(t *testing.T) {
+func TestSummaryHasTheTimesOfTheSession(t *testing.T) {
 	now := epoch
 	s := openTest(t, t.TempDir(), WithClock(func() time.Time { return now }))
 	s.AddGeneratedTokens(t.Context(), 50)
@@ -162,7 +163,7 @@ func TestSummaryWithPythonsInfinityIsRead(t *testing.T) {
 	equal(t, Operations{{Name: "lm_head", Count: 1, FailedCount: 1}}, s.Operations)
 }
 
-func TestSummaryIsNotHTML(t *testing.T) {
+func TestSummaryDoesNotEscapeHTML(t *testing.T) {
 	s := openTest(t, t.TempDir(), WithName("a&b"))
 	recordAll(t, s, Packet{Operation: "a<b>expert", Device: CPU})
 	closeTest(t, s)
@@ -184,8 +185,7 @@ func TestBrokenSummaryIsAnError(t *testing.T) {
 	}
 }
 
-// Upstream's summaries are read and written anew without a change.
-func TestSummaryRoundTrip(t *testing.T) {
+func TestUpstreamSummaryRoundTrips(t *testing.T) {
 	for _, name := range upstream {
 		s, err := readSummary(upstreamPath(name + ".json"))
 		if err != nil {
@@ -204,8 +204,8 @@ func TestSummaryRoundTrip(t *testing.T) {
 	}
 }
 
-// near reports whether a sum over rows that were rounded to the microsecond is
-// that of the rows before.
+// near reports whether a sum of rows that were rounded to microseconds is equal to the
+// exact sum, apart from rounding errors.
 func near(rounded, exact float64, rows int64) bool {
 	return math.Abs(rounded-exact) <= 0.0005*float64(max(rows, 1))+1e-9
 }

@@ -12,9 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// table is a table of text. Its first column is aligned to the left, and so are
-// the columns named device, error and "", which is for bars. Others are
-// aligned to the right.
+// table is a text table. The first column and the columns device, error and ""
+// (bars) are left-aligned; the others are right-aligned.
 type table struct {
 	rows [][]string
 }
@@ -60,15 +59,15 @@ func (t *table) write(b *bytes.Buffer) {
 	}
 }
 
-// barWidth is the length of a bar for everything.
+// barWidth is the length of a full bar.
 const barWidth = 20
 
 // bar draws a share between 0 and 1, to an eighth of a character.
 func bar(share float64) string {
-	share = min(max(share, 0), 1) // a file may have negative durations
+	share = min(max(share, 0), 1) // a file may contain negative durations
 	eighths := int(math.Round(share * barWidth * 8))
 	if eighths == 0 && share > 0 {
-		eighths = 1 // little is not nothing
+		eighths = 1 // make a small share visible
 	}
 	b := strings.Repeat("█", eighths/8)
 	if rest := eighths % 8; rest > 0 {
@@ -77,8 +76,8 @@ func bar(share float64) string {
 	return b
 }
 
-// printable returns text of a file as it may be printed on a terminal: quoted
-// and escaped if it has characters that a terminal would interpret.
+// printable returns text that is safe to print on a terminal: quoted and escaped if
+// it contains characters that a terminal would interpret.
 func printable(s string) string {
 	notPrint := func(r rune) bool { return !unicode.IsPrint(r) }
 	if utf8.ValidString(s) && strings.IndexFunc(s, notPrint) < 0 {

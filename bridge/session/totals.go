@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// Limits on what a summary distinguishes.
+// Limits on the size of a summary.
 const (
 	operationLimit = 200
-	selectionLimit = 4096 // expert's operation, layer
+	selectionLimit = 4096 // selectionKey
 )
 
-// overflowName is the name of the operation, the expert selection and the
-// error.type that combine everything past a limit.
+// overflowName is the name of the operation, the expert selection and the error.type
+// that combine everything beyond a limit.
 const overflowName = "_OTHER"
 
-// totals is everything that the summary needs, in memory that doesn't grow
-// with the number of packets. It is not safe for concurrent use.
+// totals holds the counts for the summary. Its size doesn't depend on the number of
+// packets. It is not safe for concurrent use.
 type totals struct {
 	packets, failed   int64
-	cpu, igpu         int64 // successes
+	cpu, igpu         int64 // successful packets
 	cpuTime, igpuTime time.Duration
 
 	promptTokens, generatedTokens int64
@@ -33,7 +33,8 @@ type totals struct {
 	selections limited[selectionKey, selection]
 }
 
-// operation is the totals of one operation. Times are of successes.
+// operation holds the totals of one operation. Times only include successful
+// packets.
 type operation struct {
 	name              string
 	count, failed     int64
@@ -53,23 +54,24 @@ type selection struct {
 	count int64
 }
 
-// operation finds or makes the entry of an operation, or the one for all
-// operations past the limit; known is false for that one.
+// operation returns the entry of an operation and creates it if necessary. For
+// operations beyond the limit, it returns a common entry and known = false.
 func (t *totals) operation(name string) (op *operation, known bool) {
 	return t.operations.at(name, operationLimit, func() operation {
 		return operation{name: name}
 	}, operation{name: overflowName})
 }
 
-// selection finds or makes the entry of an expert's operation at a layer, or
-// the one for everything past the limit. It returns nil for other operations.
+// selection returns the entry of an expert's operation at a layer and creates it if
+// necessary. Beyond the limit, it returns a common entry. It returns nil for other
+// operations.
 func (t *totals) selection(op *operation, name string, layer int) *selection {
 	if !isExpert(name) {
 		return nil
 	}
 	limit := selectionLimit
 	if op.name != name {
-		limit = 0 // the operation itself is past its limit
+		limit = 0 // the operation itself is beyond its limit
 	}
 	s, _ := t.selections.at(selectionKey{name, layer}, limit, func() selection {
 		return selection{name: name + "_layer_" + strconv.Itoa(layer)}
@@ -77,8 +79,8 @@ func (t *totals) selection(op *operation, name string, layer int) *selection {
 	return s
 }
 
-// add counts one packet. Times and figures per device include successes only;
-// expert selections include failed packets.
+// add counts one packet. Times and counts per device only include successful
+// packets; expert selections include failed ones.
 func (t *totals) add(op *operation, sel *selection, device string, took time.Duration, success bool) {
 	t.packets++
 	op.count++
@@ -111,16 +113,17 @@ func (o *operation) addTime(took time.Duration) {
 	o.total += took
 }
 
-// limited is a map that keeps the order in which its keys came. One more value
-// is for all keys past a limit.
+// limited is a map that keeps the order of its keys. Keys beyond a limit share one
+// additional value.
 type limited[K comparable, V any] struct {
 	index    map[K]*V
 	order    []*V
 	overflow *V
 }
 
-// at finds the value of a key or, if there are fewer than limit, makes it.
-// Otherwise it returns the value for the rest, and known is false.
+// at returns the value of a key. If there is none, it creates one while there are
+// fewer than limit. Beyond the limit, it returns the shared value, initially rest, and
+// known = false.
 func (t *limited[K, V]) at(key K, limit int, create func() V, rest V) (v *V, known bool) {
 	if v, ok := t.index[key]; ok {
 		return v, true
@@ -140,8 +143,8 @@ func (t *limited[K, V]) at(key K, limit int, create func() V, rest V) (v *V, kno
 	return t.overflow, false
 }
 
-// all returns the values in the order in which their keys came, and last the
-// one for the rest if there is any.
+// all returns the values in the order of their keys, followed by the shared value, if
+// there is one.
 func (t *limited[K, V]) all() []*V {
 	if t.overflow == nil {
 		return t.order

@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// worker derives the worker_instance, the stage of the pipeline, from operation
-// and device. Names of operations overlap, so the order of the cases matters;
-// it is that of the Python program. For example, expert_selection belongs to
-// the router although it contains "expert", and attention_layernorm to
-// attention.
+// worker derives worker_instance, the stage of the pipeline, from the operation and
+// the device. The order of the cases is that of the Python program. It matters
+// because names of operations overlap: expert_selection belongs to the router
+// although it contains "expert", and attention_layernorm belongs to attention.
 func worker(operation, device string, layer int) string {
 	atLayer := func(stage string) string {
 		return stage + "_layer_" + strconv.Itoa(layer)
@@ -21,12 +20,12 @@ func worker(operation, device string, layer int) string {
 	case operation == "embedding":
 		return device + "_embedding"
 	case strings.Contains(operation, "router"), strings.Contains(operation, "expert_selection"):
-		return "cpu_router" // wherever it ran
+		return "cpu_router" // on any device
 	case strings.Contains(operation, "expert_ffn"):
 		if device == IGPU {
 			return atLayer("igpu_expert_ffn")
 		}
-		return atLayer("cpu_expert_ffn") // also for any other device
+		return atLayer("cpu_expert_ffn") // on any other device, too
 	case strings.Contains(operation, "attention"):
 		return atLayer(device + "_attention")
 	case strings.Contains(operation, "norm"):

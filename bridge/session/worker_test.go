@@ -5,7 +5,7 @@ package session
 
 import "testing"
 
-func TestWorkerInstanceFromOperationAndDevice(t *testing.T) {
+func TestWorkerIsDerivedFromOperationAndDevice(t *testing.T) {
 	for _, c := range []struct {
 		operation, device string
 		layer             int
@@ -13,7 +13,7 @@ func TestWorkerInstanceFromOperationAndDevice(t *testing.T) {
 	}{
 		{"embedding", CPU, -1, "cpu_embedding"},
 		{"embedding", IGPU, -1, "igpu_embedding"},
-		{"embedding_lookup", CPU, -1, "cpu_embedding_lookup"}, // not that operation
+		{"embedding_lookup", CPU, -1, "cpu_embedding_lookup"}, // another operation
 		{"router_logits", IGPU, 3, "cpu_router"},
 		{"expert_selection", IGPU, 3, "cpu_router"},
 		{"router_norm", CPU, 3, "cpu_router"},
@@ -34,11 +34,11 @@ func TestWorkerInstanceFromOperationAndDevice(t *testing.T) {
 	}
 }
 
-func TestWorkerInstanceOfRealSessions(t *testing.T) {
+func TestDerivedWorkerIsThatOfRealSessions(t *testing.T) {
 	for _, name := range upstream {
 		for _, r := range rowsOf(t, read(t, upstreamPath(name+".csv"))) {
 			if got := worker(r.Operation, r.Device, r.Layer); got != r.Worker {
-				t.Errorf("%s: packet %d is %s's, want %s", name, r.PacketID, got, r.Worker)
+				t.Errorf("%s: worker of packet %d is %s, want %s", name, r.PacketID, got, r.Worker)
 			}
 		}
 	}

@@ -138,8 +138,8 @@ func runRecover(w world, path string, force bool) error {
 	}
 	fmt.Fprintf(w.out, "%s: %s, %d failed; tokens and contention events are unknown\n", render.Printable(s.JSONSummary),
 		plural(int(s.TotalPackets), "packet", "packets"), s.FailedPackets)
-	if r.CutLine > 0 {
-		fmt.Fprintf(w.err, "the row on line %d of %s is incomplete and was left out\n", r.CutLine, render.Printable(r.Path))
+	if r.IncompleteLine > 0 {
+		fmt.Fprintf(w.err, "the row on line %d of %s is incomplete and was skipped\n", r.IncompleteLine, render.Printable(r.Path))
 	}
 	return nil
 }

@@ -13,18 +13,18 @@ import (
 // analyzed is a report as JSON. The field names are stable; those of the
 // summaries are the session's own.
 type analyzed struct {
-	CSV       string             `json:"csv"`
-	Summary   analyzedRows       `json:"summary"`
-	Written   *session.Summary   `json:"written_summary,omitempty"`
-	Devices   []analyzedShare    `json:"devices"` // the most time first
-	Workers   []analyzedShare    `json:"workers"` // the most time first
-	Layers    []analyzedShare    `json:"layers"`
-	Durations []analyzedBucket   `json:"durations"`
-	Timeline  []analyzedInterval `json:"timeline"`
-	Slowest   []analyzedPacket   `json:"slowest"`
-	Failures  []analyzedPacket   `json:"failures"` // the first 100
-	CutLine   int                `json:"cut_line,omitempty"`
-	Problem   string             `json:"problem,omitempty"` // with the summary that the session wrote
+	CSV            string             `json:"csv"`
+	Summary        analyzedRows       `json:"summary"`
+	Written        *session.Summary   `json:"written_summary,omitempty"`
+	Devices        []analyzedShare    `json:"devices"` // the most time first
+	Workers        []analyzedShare    `json:"workers"` // the most time first
+	Layers         []analyzedShare    `json:"layers"`
+	Durations      []analyzedBucket   `json:"durations"`
+	Timeline       []analyzedInterval `json:"timeline"`
+	Slowest        []analyzedPacket   `json:"slowest"`
+	Failures       []analyzedPacket   `json:"failures"` // the first 100
+	IncompleteLine int                `json:"incomplete_line,omitempty"`
+	Problem        string             `json:"problem,omitempty"` // with the summary that the session wrote
 }
 
 // analyzedRows is a summary of the CSV's rows. What a row doesn't have is null.
@@ -71,7 +71,7 @@ type analyzedPacket struct {
 
 func newAnalyzed(r *session.Report) analyzed {
 	a := analyzed{
-		CSV: r.Path, Summary: analyzedRows{Summary: r.Summary}, Written: r.Written, CutLine: r.CutLine,
+		CSV: r.Path, Summary: analyzedRows{Summary: r.Summary}, Written: r.Written, IncompleteLine: r.IncompleteLine,
 		Devices: []analyzedShare{}, Workers: []analyzedShare{}, Layers: []analyzedShare{},
 		Durations: []analyzedBucket{}, Timeline: []analyzedInterval{},
 		Slowest: packets(r.Slowest), Failures: packets(r.Failures),
@@ -86,7 +86,7 @@ func newAnalyzed(r *session.Report) analyzed {
 		a.Layers = append(a.Layers, analyzedShare{Layer: json.Number(s.Name), Packets: s.Packets, TimeMS: millis(s.Time)})
 	}
 	for _, b := range r.Durations {
-		a.Durations = append(a.Durations, analyzedBucket{UpToMS: millis(b.UpTo), Packets: b.Packets})
+		a.Durations = append(a.Durations, analyzedBucket{UpToMS: millis(b.UpperBound), Packets: b.Packets})
 	}
 	for _, i := range r.Timeline {
 		a.Timeline = append(a.Timeline, analyzedInterval{StartS: i.Start.Seconds(), Packets: i.Packets, TimeMS: millis(i.Time)})

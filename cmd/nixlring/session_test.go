@@ -34,7 +34,7 @@ func TestSessionAnalyzeReportsEverything(t *testing.T) {
 		t.Errorf("newest: %+v", newest)
 	}
 	for _, want := range []string{
-		"count successful packets", "Overall", "Devices", "Operations", "Workers by time", "Layers", "Durations", "Over the session",
+		"cover successful packets", "Overall", "Devices", "Operations", "Workers by time", "Layers", "Durations", "Over time",
 		"Slowest packets", "Summary of the session", "█",
 	} {
 		if !strings.Contains(newest.out, want) {

@@ -104,7 +104,7 @@ func (p *pipeline) do(ctx context.Context, target *device, j job) {
 // try runs a job on a device and records the packet.
 func (p *pipeline) try(ctx context.Context, target, on *device, j job) error {
 	if !on.busy.TryLock() {
-		p.session.AddContention(ctx, 1)
+		p.session.AddContentionEvents(ctx, 1)
 		on.busy.Lock()
 	}
 	start := time.Now()
