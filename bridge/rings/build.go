@@ -16,12 +16,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// builder converts the totals of agents to the SDK's data model. The receiver
-// converts them to the Collector's with generated code, so the two have no code in
-// common. test/parity compares their results.
+// builder converts the totals of agents to the SDK's data model. It shares no code
+// with the receiver, which uses generated code for the Collector's data model.
+// test/parity compares the results.
 type builder struct {
 	labels *labels
-	taken  time.Time // when the collection started
+	now    time.Time // when the collection started
 	points points
 
 	attributes *attributes // of the current agent's points
@@ -29,13 +29,13 @@ type builder struct {
 }
 
 func newBuilder(l *labels, now time.Time) *builder {
-	return &builder{labels: l, taken: now, points: newPoints()}
+	return &builder{labels: l, now: now, points: newPoints()}
 }
 
 // agent adds the points of one agent. They share memory with the snapshot, which
 // is never modified.
 func (b *builder) agent(s *drain.Snapshot) {
-	b.attributes, b.start, b.at = b.labels.of(s.Agent), s.Start, b.taken
+	b.attributes, b.start, b.at = b.labels.of(s.Agent), s.Start, b.now
 	if !b.at.After(b.start) {
 		// The ring was opened during this collection, or the clock was set back.
 		// Backends reject a point that is older than its start, and the Collector's
@@ -91,7 +91,8 @@ func (b *builder) memory(t *tally.Totals) {
 	}
 }
 
-// errors are reported from 0, so that an alert can fire on the first one.
+// errors adds the counts of errors. They start at 0, so that an alert can fire on the
+// first one.
 func (b *builder) errors(t *tally.Totals) {
 	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
 		status := agent.Status(kind - ringbuf.TypeErrNotPosted)
@@ -124,8 +125,7 @@ func (b *builder) events(t *tally.Totals) {
 	}
 }
 
-// up reports whether the agent is alive. If the kernel can't tell, there is no
-// point.
+// up adds whether the agent is running, unless this is unknown.
 func (b *builder) up(up drain.Up) {
 	switch up {
 	case drain.UpYes:
@@ -136,7 +136,8 @@ func (b *builder) up(up drain.Up) {
 	}
 }
 
-// health adds the metrics of the ring. Losses are reported from 0, like errors.
+// health adds the metrics of the ring. Counts of losses start at 0, like those of
+// errors.
 func (b *builder) health(t *tally.Totals, layout ringbuf.Layout) {
 	b.int64(semconv.TelemetryEventsDropped, t.Dropped().Sum.Int64())
 	b.int64(semconv.RingCapacity, int64(t.Capacity()))

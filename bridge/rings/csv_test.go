@@ -21,10 +21,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// The events in a real agent's ring become the rows that NIXL's CSV exporter would
-// have written: the category is an integer, and the time is the event's if the ring
-// has timestamps.
-func TestCSVOfARealAgent(t *testing.T) {
+// The rows equal those of NIXL's CSV exporter: the category is an integer, and the time
+// is the event's time if the ring has timestamps.
+func TestCSVHasTheEventsOfARealAgent(t *testing.T) {
 	for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
 		for _, name := range []string{
 			"real-agent/0.6.0_posix_25xfer", "real-agent/v1.1.0_posix_25xfer", "real-agent/v1.4.0_posix_200xfer",
@@ -37,8 +36,8 @@ func TestCSVOfARealAgent(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				still := rings.WithClock(func() time.Time { return start }) // for the times of rows; Close drains all the same
-				p := newWorld(t, rings.WithDirectories(filepath.Dir(ringtest.Copy(t, c))), rings.WithMode(mode), rings.WithSinks(file), still)
+				stopped := rings.WithClock(func() time.Time { return start }) // for the times of rows; Close still drains
+				p := newWorld(t, rings.WithDirectories(filepath.Dir(ringtest.Copy(t, c))), rings.WithMode(mode), rings.WithSinks(file), stopped)
 				if err := p.Close(); err != nil {
 					t.Fatal(err)
 				}

@@ -23,14 +23,14 @@
 //
 // # Differences from the Collector
 //
-// The Collector gives each agent a resource of its own. A MeterProvider has one
-// resource, which describes this program, so the agents' names are attributes of
+// The Collector reports each agent with its own resource. A MeterProvider has only
+// one resource, which describes this program, so the agents' names are attributes of
 // the data points:
 //
 //	                      Collector             this package
 //	service.name          resource: nixl        resource: the program's
 //	service.instance.id   resource: the agent's resource: the program's; data points: the agent's, see below
-//	host.name             resource              resource, if it is detected
+//	host.name             resource              resource, if detected
 //	nixl.agent.name       resource              data points
 //
 // Names are unique within a directory. With several directories, two agents can
@@ -41,20 +41,20 @@
 //
 // # Limits
 //
-// Views don't apply to the metrics of a Producer. Their temporality is cumulative,
-// whatever the reader prefers. The SDK's cardinality limit doesn't apply, but
-// [WithMaxRings] and [WithMaxEventNames] do. The totals start over when the program
+// Views don't apply to the metrics of a Producer. The temporality is always
+// cumulative, regardless of the reader. The SDK's cardinality limit doesn't apply, but
+// [WithMaxRings] and [WithMaxEventNames] do. The totals restart at 0 when the program
 // restarts.
 //
-// By default, a Producer consumes events: it removes them from the rings. So there
-// must be no other consumer, such as a Collector or NIXL's telemetry_reader.
-// Consuming requires write permission: the program must run as the agents' user or
-// as root. With [WithMode] and [ringbuf.Observe], events stay in the rings.
+// By default, a Producer consumes events: it removes them from the rings. There must
+// be no other consumer, such as a Collector or NIXL's telemetry_reader. Consuming
+// requires write permission: the program must run as the agents' user or as root.
+// With [WithMode] and [ringbuf.Observe], events stay in the rings.
 //
-// A problem with a directory or a ring is logged at most once a minute and retried.
-// [Producer.Err] returns it, for health checks. Rings on network file systems and
-// FUSE are rejected, because a page that never arrives would stop the program. A
-// directory that hangs delays only the discovery of its own rings.
+// A problem with a directory or a ring is logged at most once per minute, and the
+// operation is retried. [Producer.Err] returns current problems, for health checks.
+// Rings on network file systems and FUSE are rejected, because reading a page could
+// block forever. A directory that hangs only delays the discovery of its own rings.
 //
 // # Installation
 //

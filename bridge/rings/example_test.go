@@ -20,8 +20,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 )
 
-// A program exports the metrics of all rings in a directory. This example collects
-// by hand; a program uses a PeriodicReader with an exporter.
+// This example collects the metrics of all rings in a directory with a ManualReader;
+// a real program uses a PeriodicReader with an exporter.
 func Example() {
 	dir, err := os.MkdirTemp("", "nixl")
 	if err != nil {
@@ -69,7 +69,7 @@ func Example() {
 	// worker-0 nixl.memory.usage 536870912
 }
 
-// A program processes each event itself, without any metrics.
+// This program processes each event itself, without metrics.
 func ExampleWithSinks() {
 	dir, err := os.MkdirTemp("", "nixl")
 	if err != nil {

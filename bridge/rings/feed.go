@@ -26,14 +26,14 @@ type feeder struct {
 	failing bool                    // the last write failed
 }
 
-// These limits bound the feeder's memory. The names come from other processes.
+// These limits bound the feeder's memory, because other processes control the names.
 const (
 	maxBatch = 4096 // events
 	maxNames = 1024
 )
 
-// tap passes the events of a drain to the sinks before the events are committed.
-// The batch is memory of the ring.
+// tap passes a batch of events to the sinks before the events are committed. The batch
+// is in the ring's memory.
 func (f *feeder) tap(a drain.Agent, b ringbuf.Batch) {
 	name, read := valid(a.Name), f.now()
 	for i := range b.Len() {
@@ -50,8 +50,8 @@ func (f *feeder) tap(a drain.Agent, b ringbuf.Batch) {
 	f.write()
 }
 
-// nameOf returns the name of an event. A type that the ring's layout doesn't have
-// is unknown, even if a newer layout has it: its meaning may differ.
+// nameOf returns the name of an event. A type that the ring's layout doesn't define is
+// unknown, even if a newer layout defines it: its meaning may differ.
 func (f *feeder) nameOf(e *ringbuf.Event, l ringbuf.Layout) string {
 	if !e.Named {
 		if !l.Knows(e.Type) {
@@ -83,7 +83,7 @@ func (f *feeder) write() {
 	f.batch = f.batch[:0]
 	err := errors.Join(errs...)
 	if err != nil && !f.failing {
-		f.log.Error("sink failed, its events are lost; further errors are not logged until a write succeeds", "error", err)
+		f.log.Error("sink failed and lost events; check the sink; further errors are not logged until a write succeeds", "error", err)
 	}
 	f.failing = err != nil
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// start is the start time of the tests' clock.
+// start is when the clock of the tests starts.
 var start = time.Date(2025, time.January, 15, 14, 30, 25, 0, time.UTC)
 
 func newClock() func() time.Time {
@@ -121,7 +121,7 @@ func eachPoint(m metricdata.Metrics, f func(attribute.Set, float64)) {
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	more chan struct{} // one place
+	more chan struct{} // has a capacity of 1
 }
 
 func newLines() *lines { return &lines{more: make(chan struct{}, 1)} }
@@ -160,7 +160,7 @@ func (l *lines) wait(t *testing.T, parts ...string) {
 		select {
 		case <-l.more:
 		case <-timeout:
-			t.Fatalf("the log has no %q:\n%s", missing, text)
+			t.Fatalf("%q is missing in the log:\n%s", missing, text)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func makeRing(t *testing.T, dir string, layout ringbuf.Layout, events ...ringbuf
 	return w
 }
 
-// kept is a sink that keeps its events.
+// kept is a sink that stores its events.
 type kept struct {
 	mu     sync.Mutex
 	events []sink.Event

@@ -14,22 +14,22 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// labels creates the attribute sets of data points and keeps them for the next
-// collection: creating a set takes longer than the rest of the point.
+// labels creates the attribute sets of data points and caches them, because creating a
+// set takes longer than the rest of the work for a point.
 type labels struct {
-	instance bool // points have service.instance.id
+	instance bool // add service.instance.id to points
 	hostname string
 	agents   map[string]*attributes // by path
 }
 
-// attributes are the attribute sets of one agent's points.
+// attributes holds the attribute sets of one agent's points.
 type attributes struct {
 	agent []attribute.KeyValue
 	sets  map[pair]attribute.Set
 	seen  bool // since the last sweep
 }
 
-// pair is the attributes of a point in addition to the agent's: none, one or two.
+// pair holds up to two attributes of a point in addition to the agent's.
 type pair [2]attribute.KeyValue
 
 func (l *labels) of(id drain.Agent) *attributes {
@@ -52,7 +52,7 @@ func (l *labels) of(id drain.Agent) *attributes {
 	return a
 }
 
-// sweep removes the agents that no point was created for since the last sweep.
+// sweep removes the agents without points since the last sweep.
 func (l *labels) sweep() {
 	for id, a := range l.agents {
 		if !a.seen {
@@ -73,6 +73,6 @@ func (a *attributes) set(more ...attribute.KeyValue) attribute.Set {
 	return s
 }
 
-// valid makes a name valid in OTLP: exporters reject a whole batch for one string
-// that isn't UTF-8.
+// valid makes a name valid UTF-8. Exporters reject the whole batch if one string
+// isn't.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

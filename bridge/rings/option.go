@@ -36,8 +36,8 @@ type config struct {
 	errs     []error // of options
 }
 
-// require adds an error for an invalid option. It can't be left to package host,
-// which treats 0 as not set.
+// require adds an error unless ok is true. Package host can't validate these options,
+// because it treats 0 as not set.
 func (c *config) require(ok bool, format string, args ...any) {
 	if !ok {
 		c.errs = append(c.errs, fmt.Errorf(format, args...))
@@ -68,8 +68,8 @@ func newConfig(opts []Option) (config, error) {
 	return c, errors.Join(errs...)
 }
 
-// WithDirectories sets the directories in which agents create their rings. They
-// may be created later. The default is $NIXL_TELEMETRY_DIR, or else /tmp.
+// WithDirectories sets the directories in which agents create their rings. The
+// directories may be created later. The default is $NIXL_TELEMETRY_DIR, or else /tmp.
 func WithDirectories(dirs ...string) Option {
 	return optionFunc(func(c config) config {
 		c.host.Directories = dirs
@@ -77,9 +77,9 @@ func WithDirectories(dirs ...string) Option {
 	})
 }
 
-// WithInclude sets the patterns of the files to read, relative to the directory.
-// ** matches any number of folders. The default is *, which matches all files in the
-// directory itself. Files that aren't rings are ignored.
+// WithInclude sets the patterns of files to read, relative to the directory. **
+// matches any number of subdirectories. The default is *, which matches all files in
+// the directory itself. Files that aren't rings are ignored.
 func WithInclude(patterns ...string) Option {
 	return optionFunc(func(c config) config {
 		c.host.Include = patterns
@@ -87,7 +87,7 @@ func WithInclude(patterns ...string) Option {
 	})
 }
 
-// WithExclude sets patterns of files to skip, in the form of [WithInclude].
+// WithExclude sets the patterns of files to skip, in the format of [WithInclude].
 func WithExclude(patterns ...string) Option {
 	return optionFunc(func(c config) config {
 		c.host.Exclude = patterns
@@ -95,10 +95,9 @@ func WithExclude(patterns ...string) Option {
 	})
 }
 
-// WithMode selects between [ringbuf.Consume], the default, which removes events from
-// the rings, and [ringbuf.Observe], which leaves them there for a consumer. If a ring
-// that is observed has no consumer, it fills up, and its agent drops all further
-// events.
+// WithMode sets the mode. [ringbuf.Consume], the default, removes events from the
+// rings. [ringbuf.Observe] leaves them for a consumer. Without a consumer, an observed
+// ring fills up, and its agent drops all further events.
 func WithMode(mode ringbuf.Mode) Option {
 	return optionFunc(func(c config) config {
 		c.require(mode == ringbuf.Consume || mode == ringbuf.Observe, "mode is %d: it must be ringbuf.Consume or ringbuf.Observe", mode)
@@ -107,10 +106,10 @@ func WithMode(mode ringbuf.Mode) Option {
 	})
 }
 
-// WithRunInterval sets the run interval of the agents, at which they write events
-// to their rings: 1 ms or more. It is a starting value: the Producer learns from each
-// ring how often its agent writes, and how much. Rings are drained at least twice per
-// interval. The default is $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
+// WithRunInterval sets the interval at which agents write events to their rings, at
+// least 1 ms. It is only an initial value: the Producer adapts to how often and how
+// much each agent writes. Rings are drained at least twice per interval. The default is
+// $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
 func WithRunInterval(interval time.Duration) Option {
 	return optionFunc(func(c config) config {
 		c.require(interval >= time.Millisecond, "run interval is %v: it must be 1ms or more", interval)
@@ -119,8 +118,8 @@ func WithRunInterval(interval time.Duration) Option {
 	})
 }
 
-// WithMaxRings sets the maximum number of rings, at least 1. The default is 4096.
-// Further rings are not read, which is logged as an error.
+// WithMaxRings sets the maximum number of rings, at least 1. Further rings are not
+// read, and an error is logged. The default is 4096.
 func WithMaxRings(n int) Option {
 	return optionFunc(func(c config) config {
 		c.require(n > 0, "max rings is %d: it must be 1 or more", n)
@@ -129,9 +128,9 @@ func WithMaxRings(n int) Option {
 	})
 }
 
-// WithMaxEventNames sets the maximum number of names of an agent's own events, at
-// least 1. The default is 200. Events with further names count under
-// otel.metric.overflow = true.
+// WithMaxEventNames sets the maximum number of names of custom events per agent, at
+// least 1. Events with further names count under otel.metric.overflow = true. The
+// default is 200.
 func WithMaxEventNames(n int) Option {
 	return optionFunc(func(c config) config {
 		c.require(n > 0, "max event names is %d: it must be 1 or more", n)
@@ -140,9 +139,8 @@ func WithMaxEventNames(n int) Option {
 	})
 }
 
-// WithStaleAfter sets the time after which the ring of an exited agent is closed,
-// counted from the ring's last event. It must be more than 0. The default is 5
-// minutes.
+// WithStaleAfter sets how long after its last event the ring of an exited agent is
+// closed. It must be more than 0. The default is 5 minutes.
 func WithStaleAfter(d time.Duration) Option {
 	return optionFunc(func(c config) config {
 		c.require(d > 0, "stale after is %v: it must be more than 0", d)
@@ -151,10 +149,10 @@ func WithStaleAfter(d time.Duration) Option {
 	})
 }
 
-// WithBounds sets the upper bounds of the histograms of durations, in seconds, of
-// sizes, in bytes, and of throughput, in bytes per second. The default, also for an
-// empty list, are the catalog's.
-func WithBounds(durations, sizes, throughputs []float64) Option {
+// WithHistogramBounds sets the upper bounds of the histograms of durations (in
+// seconds), sizes (in bytes) and throughput (in bytes per second). An empty list
+// selects the default bounds of package semconv.
+func WithHistogramBounds(durations, sizes, throughputs []float64) Option {
 	return optionFunc(func(c config) config {
 		c.host.Tally.Duration = tally.HistogramConfig{Bounds: slices.Clone(durations)}
 		c.host.Tally.Size = tally.HistogramConfig{Bounds: slices.Clone(sizes)}
@@ -164,7 +162,7 @@ func WithBounds(durations, sizes, throughputs []float64) Option {
 }
 
 // WithExponentialHistograms selects exponential histograms with at most maxSize
-// buckets, at least 2. 0 means 160.
+// buckets. maxSize must be 2 or more; 0 means 160.
 func WithExponentialHistograms(maxSize int) Option {
 	return optionFunc(func(c config) config {
 		h := tally.HistogramConfig{Kind: tally.Exponential, MaxSize: maxSize}
@@ -173,8 +171,9 @@ func WithExponentialHistograms(maxSize int) Option {
 	})
 }
 
-// WithSizeClasses adds the attribute nixl.transfer.size_class to the histograms of
-// durations: the class of the size of each transfer whose events were all read.
+// WithSizeClasses adds the attribute nixl.transfer.size_class, the size class of each
+// transfer, to the duration histograms. Transfers whose events were only read in part
+// have no class.
 func WithSizeClasses() Option {
 	return optionFunc(func(c config) config {
 		c.host.Tally.SizeClasses = true
@@ -182,8 +181,8 @@ func WithSizeClasses() Option {
 	})
 }
 
-// WithSinks also passes each event to sinks, before the event is removed from its
-// ring. Sinks must not be nil. Close them after the Producer.
+// WithSinks also passes each event to sinks before it is removed from its ring. Sinks
+// must not be nil. Close them after the Producer.
 func WithSinks(sinks ...sink.Sink) Option {
 	return optionFunc(func(c config) config {
 		c.require(!slices.Contains(sinks, nil), "a sink is nil")
@@ -193,7 +192,7 @@ func WithSinks(sinks ...sink.Sink) Option {
 }
 
 // WithLogger sets the logger. The Producer logs which rings it opens and closes, and
-// problems with rings and directories. The default, also for nil, is slog.Default.
+// problems with rings and directories. The default is [slog.Default].
 func WithLogger(log *slog.Logger) Option {
 	return optionFunc(func(c config) config {
 		c.log = log
@@ -201,10 +200,10 @@ func WithLogger(log *slog.Logger) Option {
 	})
 }
 
-// WithHostName sets the host name from which service.instance.id is derived. It
-// matters only with several directories. The default is host.name in
-// OTEL_RESOURCE_ATTRIBUTES, or else the system's. In a container, set it to the
-// node's for the same IDs as those of a Collector on the node.
+// WithHostName sets the host name from which service.instance.id is derived. It is only
+// used with several directories. The default is host.name in
+// OTEL_RESOURCE_ATTRIBUTES, or else the system's host name. In a container, set it to
+// the node's name to get the same IDs as a Collector on the node.
 func WithHostName(name string) Option {
 	return optionFunc(func(c config) config {
 		c.hostname = func() (string, error) { return valid(name), nil }
@@ -212,9 +211,9 @@ func WithHostName(name string) Option {
 	})
 }
 
-// WithClock sets the source of the current time for data points, and for events of
-// rings without timestamps. It must advance as fast as the system clock, because it
-// also schedules the drains. The default, also for nil, is the system clock.
+// WithClock sets the clock for the times of data points and of events from rings
+// without timestamps. It must advance at the rate of the system clock, because drains
+// are scheduled by it. The default is time.Now.
 func WithClock(now func() time.Time) Option {
 	return optionFunc(func(c config) config {
 		c.host.Now = now

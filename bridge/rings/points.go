@@ -13,7 +13,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// points are the data points of all agents, by the metric's name.
+// points holds the data points of all agents, by metric name.
 type points struct {
 	ints         map[string][]metricdata.DataPoint[int64]
 	floats       map[string][]metricdata.DataPoint[float64]
@@ -51,7 +51,7 @@ func (b *builder) histogram(m semconv.Metric, h *tally.Histogram, more ...attrib
 	}
 }
 
-// histograms adds distributions of times by the class of transfers' sizes.
+// histograms adds histograms of transfer times by size class.
 func (b *builder) histograms(m semconv.Metric, list iter.Seq2[string, *tally.Histogram]) {
 	for class, h := range list {
 		switch {
@@ -86,7 +86,7 @@ func (p *points) data(m semconv.Metric) metricdata.Aggregation {
 	case len(ints) > 0:
 		return metricdata.Sum[int64]{DataPoints: ints, Temporality: cumulative, IsMonotonic: m.Kind == semconv.Counter}
 	case len(floats) > 0:
-		return metricdata.Gauge[float64]{DataPoints: floats} // the catalog has no sums of floats
+		return metricdata.Gauge[float64]{DataPoints: floats} // the catalog has no floating-point sums
 	case len(explicit) > 0:
 		return metricdata.Histogram[float64]{DataPoints: explicit, Temporality: cumulative}
 	case len(exponentials) > 0:

@@ -24,15 +24,15 @@ import (
 // Producer reads the rings of agents and passes the totals to a reader of the SDK.
 // It is safe for concurrent use.
 //
-// Pass it to one reader: nixl.telemetry.ring.utilization is the highest utilization
-// since the last collection, by any reader. A Producer without sinks that no reader
-// has collected after 2 minutes is logged as an error.
+// Pass it to only one reader: nixl.telemetry.ring.utilization is the maximum since the
+// last collection by any reader. If no reader collects a Producer without sinks within
+// 2 minutes, it logs an error.
 type Producer struct {
 	host *host.Host
 	log  *slog.Logger
 	now  func() time.Time
 
-	sinks bool // there are sinks, so the program may need no reader
+	sinks bool // with sinks, a program doesn't need a reader
 
 	mu      sync.Mutex // guards the following fields; held during collections
 	state   state
@@ -46,13 +46,13 @@ var _ sdkmetric.Producer = (*Producer)(nil)
 type state uint8
 
 const (
-	made state = iota
+	created state = iota
 	started
 	closed
 )
 
-// New returns a Producer. It opens nothing before [Producer.Start]. The error names
-// the option or the NIXL variable that has an invalid value.
+// New returns a Producer. It opens no files before [Producer.Start]. The error names
+// the option or the NIXL environment variable with an invalid value.
 func New(opts ...Option) (*Producer, error) {
 	c, err := newConfig(opts)
 	if err != nil {
@@ -76,13 +76,12 @@ func New(opts ...Option) (*Producer, error) {
 	return p, nil
 }
 
-// Start starts to discover and drain rings. It is not an error if a directory
-// doesn't exist yet. Start does nothing if the Producer was already started or
-// closed.
+// Start starts discovering and draining rings. It is not an error if a directory
+// doesn't exist yet. Start does nothing if the Producer was already started or closed.
 func (p *Producer) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state != made {
+	if p.state != created {
 		return nil
 	}
 	if err := p.host.Start(nil); err != nil {
@@ -90,19 +89,20 @@ func (p *Producer) Start() error {
 	}
 	p.state = started
 	if !p.sinks {
-		p.waiting = uncollected.Start("NIXL agents", p.now, func(err error) { p.log.Error("rings are drained, but not exported", "error", err) })
+		p.waiting = uncollected.Start("NIXL agents", p.now, func(err error) { p.log.Error("rings are drained, but no metrics are exported", "error", err) })
 	}
 	return nil
 }
 
-// Err returns the error that currently keeps the Producer from reading rings, or
-// nil: the Producer isn't started or is closed, a directory can't be read, or there
-// are rings and none can be opened. Use it for health checks.
+// Err returns the error that currently prevents the Producer from reading rings, or nil.
+// It returns an error if the Producer isn't started, if it is closed, if a directory
+// can't be read, or if there are rings and none of them can be opened. Use it for
+// health checks.
 func (p *Producer) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch p.state {
-	case made:
+	case created:
 		return errors.New("read NIXL's rings: the producer isn't started; call Start")
 	case closed:
 		return errors.New("read NIXL's rings: the producer is closed")
@@ -114,11 +114,10 @@ func (p *Producer) Err() error {
 // closeTimeout bounds how long Close waits for file systems.
 const closeTimeout = 10 * time.Second
 
-// Close discovers and drains rings once more, and then closes them. Later
-// collections return the totals of that time, so the last export is complete whether
-// the MeterProvider is shut down before or after Close. If a file system hangs, Close
-// returns an error after 10 seconds and leaves its rings open. Further calls do
-// nothing.
+// Close discovers and drains rings once more and closes them. Later collections return
+// the final totals, so the last export is complete whether the MeterProvider is shut
+// down before or after Close. If a file system hangs, Close returns an error after 10
+// seconds and leaves its rings open. Further calls do nothing.
 func (p *Producer) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,10 +136,10 @@ func (p *Producer) Close() error {
 	return nil
 }
 
-// Produce drains the rings and returns the totals of all agents. Before Start, it
-// returns nothing; after Close, the totals of that time. If draining blocks, because
-// a disk doesn't answer, for example, it returns nothing either, at the end of ctx at
-// the latest, and logs the reason. The error is always nil.
+// Produce drains the rings and returns the totals of all agents. It returns nothing
+// before Start, and the final totals after Close. If draining blocks, for example
+// because a disk doesn't respond, it logs an error and returns nothing when ctx is done
+// or earlier. The error is always nil.
 func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

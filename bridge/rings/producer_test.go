@@ -27,9 +27,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Every event in a ring that a real NIXL agent wrote reaches the sinks and the
-// metrics.
-func TestRealRings(t *testing.T) {
+func TestAllEventsOfRealRingsReachMetricsAndSinks(t *testing.T) {
 	for _, c := range ringtest.Cases(t) {
 		if !c.Readable() {
 			continue
@@ -39,7 +37,7 @@ func TestRealRings(t *testing.T) {
 			var k kept
 			dir := filepath.Dir(ringtest.Copy(t, c))
 			w := newWorld(t, rings.WithDirectories(dir), rings.WithSinks(&k))
-			w.log.wait(t, "ring opened") // a ring that just wrapped is opened when its file is 1 s old
+			w.log.wait(t, "ring opened") // a ring that has just wrapped is only opened once its file is 1 s old
 			var events float64
 			for key, v := range w.produce(t) {
 				if strings.HasPrefix(key, "nixl.events{") {
@@ -83,7 +81,7 @@ func wanted(c ringtest.Case, e ringtest.Event) sink.Event {
 	return out
 }
 
-func TestLifecycle(t *testing.T) {
+func TestProducerDrainsFromStartToClose(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 5))
 	var k kept
@@ -142,16 +140,15 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// Agents with the same name in two directories have series of their own. The
-// service.instance.id is the Collector's.
-func TestSameNameInTwoDirectories(t *testing.T) {
+// The service.instance.id is the same as in the Collector.
+func TestAgentsWithTheSameNameInTwoDirectoriesAreDistinguished(t *testing.T) {
 	for name, c := range map[string]struct {
 		environment string
 		opts        []rings.Option
 		host        string
 	}{
-		"host name by option":      {"host.name=other", []rings.Option{rings.WithHostName("host")}, "host"},
-		"host name of environment": {"host.name=node-7", nil, "node-7"},
+		"host name from option":      {"host.name=other", []rings.Option{rings.WithHostName("host")}, "host"},
+		"host name from environment": {"host.name=node-7", nil, "node-7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("OTEL_RESOURCE_ATTRIBUTES", c.environment)
@@ -172,8 +169,7 @@ func TestSameNameInTwoDirectories(t *testing.T) {
 	}
 }
 
-// Observe leaves the events in the ring.
-func TestObserve(t *testing.T) {
+func TestObserveLeavesEventsInTheRing(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 	w := newWorld(t, rings.WithDirectories(dir), rings.WithMode(ringbuf.Observe))
@@ -185,12 +181,12 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-func TestHistograms(t *testing.T) {
+func TestHistogramOptionsApply(t *testing.T) {
 	for name, c := range map[string]struct {
 		opt   rings.Option
 		check func(metricdata.Aggregation) bool
 	}{
-		"bounds": {rings.WithBounds([]float64{1, 2}, []float64{10}, nil), func(a metricdata.Aggregation) bool {
+		"bounds": {rings.WithHistogramBounds([]float64{1, 2}, []float64{10}, nil), func(a metricdata.Aggregation) bool {
 			h, ok := a.(metricdata.Histogram[float64])
 			return ok && cmp.Equal(h.DataPoints[0].Bounds, []float64{1, 2}) &&
 				cmp.Equal(h.DataPoints[0].BucketCounts, []uint64{0, 1, 0})
@@ -212,8 +208,7 @@ func TestHistograms(t *testing.T) {
 	}
 }
 
-// Problems are logged and retried until they are solved.
-func TestLogs(t *testing.T) {
+func TestMissingDirectoryIsLoggedAndRetried(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
 	w := newWorld(t, rings.WithDirectories(dir))
 	w.log.wait(t, "level=WARN", "telemetry directory can't be read", "path="+dir)
@@ -227,9 +222,8 @@ func TestLogs(t *testing.T) {
 	w.log.wait(t, "telemetry directory can be read now", "ring opened (layout v4, 64 slots)")
 }
 
-// Sinks receive an event before it is removed from its ring, so a crash in between
-// loses no event.
-func TestSinksComeBeforeTheCommit(t *testing.T) {
+// A crash between sinks and commit loses no event.
+func TestSinksReceiveEventsBeforeTheCommit(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 	calls := 0
@@ -249,8 +243,7 @@ func TestSinksComeBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// A failing sink is logged once and doesn't affect metrics or other sinks.
-func TestSinkFails(t *testing.T) {
+func TestFailingSinkIsLoggedOnceAndAffectsNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4)
 	var k kept
@@ -263,24 +256,24 @@ func TestSinkFails(t *testing.T) {
 		w.produce(t)
 	}
 	if n := strings.Count(w.log.String(), "disk is full"); n != 1 {
-		t.Errorf("the log says it %d times:\n%s", n, w.log)
+		t.Errorf("logged %d times, want 1:\n%s", n, w.log)
 	}
 	if len(k.all()) != 3 || w.produce(t)["nixl.errors{error.type=backend,nixl.agent.name=a}"] != 3 {
 		t.Errorf("the other sink has %d events, the metrics %v", len(k.all()), w.produce(t))
 	}
 }
 
-func TestOptionErrors(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	for name, c := range map[string]struct {
 		opt  rings.Option
 		env  string
-		says string
+		want string
 	}{
 		"include":      {rings.WithInclude("["), "", `include: "[" is not a valid pattern`},
 		"exclude":      {rings.WithExclude("["), "", `exclude: "[" is not a valid pattern`},
 		"run interval": {rings.WithRunInterval(0), "", "run interval is"},
 		"in env":       {rings.WithInclude("*"), "x", "NIXL_TELEMETRY_RUN_INTERVAL=x"},
-		"no interval":  {rings.WithRunInterval(-time.Second), "", "run interval is -1s"},
+		"negative":     {rings.WithRunInterval(-time.Second), "", "run interval is -1s"},
 		"mode":         {rings.WithMode(9), "", "mode is 9"},
 		"max rings":    {rings.WithMaxRings(-1), "", "max rings is -1"},
 		"no rings":     {rings.WithMaxRings(0), "", "max rings is 0"},
@@ -288,23 +281,23 @@ func TestOptionErrors(t *testing.T) {
 		"no names":     {rings.WithMaxEventNames(0), "", "max event names is 0"},
 		"stale after":  {rings.WithStaleAfter(-1), "", "stale after is -1ns"},
 		"stale at 0":   {rings.WithStaleAfter(0), "", "stale after is 0s"},
-		"no sink":      {rings.WithSinks(&kept{}, nil), "", "a sink is nil"},
+		"nil sink":     {rings.WithSinks(&kept{}, nil), "", "a sink is nil"},
 		"directories":  {rings.WithDirectories("a", "a"), "", "a is listed twice"},
-		"bounds":       {rings.WithBounds([]float64{2, 1}, nil, nil), "", "duration: bounds must be"},
+		"bounds":       {rings.WithHistogramBounds([]float64{2, 1}, nil, nil), "", "duration: bounds must be"},
 		"buckets":      {rings.WithExponentialHistograms(1), "", "is 1"},
-		"less buckets": {rings.WithExponentialHistograms(-1), "", "is -1"},
+		"few buckets":  {rings.WithExponentialHistograms(-1), "", "is -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", c.env)
 			_, err := rings.New(c.opt)
-			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "read NIXL's rings: ") {
-				t.Errorf("error %v, want one with %q", err, c.says)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "read NIXL's rings: ") {
+				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
 	}
 }
 
-// Without a reader, events are removed from the rings and lost.
+// Without a reader, the metrics of drained events are lost.
 func TestProducerWithoutAReaderIsLogged(t *testing.T) {
 	for name, c := range map[string]struct {
 		collected bool
@@ -329,7 +322,7 @@ func TestProducerWithoutAReaderIsLogged(t *testing.T) {
 				t.Fatal(err)
 			}
 			if logged := strings.Contains(w.log.String(), "no reader has collected the metrics of NIXL agents"); logged != c.logged {
-				t.Errorf("logged is %v, want %v:\n%s", logged, c.logged, w.log)
+				t.Errorf("logged=%v, want %v:\n%s", logged, c.logged, w.log)
 			}
 		})
 	}

@@ -13,40 +13,40 @@ import (
 	"sync"
 )
 
-// CSVFile is the environment variable that names the file of [OpenCSVFromEnv].
-// NIXL's plug-in guide uses it, too.
-const CSVFile = "NIXL_TELEMETRY_CSV_FILE"
+// CSVFileEnv is the environment variable with the path for [OpenCSVFromEnv]. NIXL's
+// plug-in guide uses the same variable.
+const CSVFileEnv = "NIXL_TELEMETRY_CSV_FILE"
 
-// CSVHeader is the first line of a file of [CSV].
+// CSVHeader is the first line of a [CSV] file.
 const CSVHeader = "timestamp_us,category,event_name,value\n"
 
-// CSV is a [Sink] that appends a row per event to a file:
+// CSV is a [Sink] that appends one row per event to a file:
 //
 //	timestamp_us,category,event_name,value
 //	1736951425123456,1,agent_tx_bytes,1048576
 //
-// The time is in microseconds since the epoch. The category is NIXL's integer
-// (0 memory, 1 transfer, 2 connection, 3 backend, 4 error, 5 performance, 6
-// system, 7 custom; -1 unknown). Names are quoted if RFC 4180 requires it. Rows
-// end with LF. The header is written only to an empty file. Rows don't name the
-// agent, so use a file per agent to keep agents apart.
+// The time is in microseconds since the epoch. The category is NIXL's number (0
+// memory, 1 transfer, 2 connection, 3 backend, 4 error, 5 performance, 6 system, 7
+// custom; -1 unknown). Names are quoted if RFC 4180 requires it. Rows end with LF. The
+// header is only written to an empty file. Rows don't contain the agent's name; to
+// distinguish agents, use one file per agent.
 //
-// Write passes all rows of a batch to the operating system in one write(2), so a
-// program that crashes afterward loses none of them.
+// Write writes a batch with one write(2), so a crash of the program after Write loses
+// no rows.
 //
-// A CSV is safe for concurrent use. Several programs can append to one file
-// without cutting each other's rows.
+// A CSV is safe for concurrent use. Several programs can append to the same file
+// without mixing rows.
 type CSV struct {
 	path string
 
 	mu   sync.Mutex
 	file *os.File // nil once closed
-	rows []byte   // of a batch; kept for the next
+	rows []byte   // buffer for a batch, reused
 	torn bool     // the file ends within a row
 }
 
-// OpenCSV opens a file to append to, or creates it. The error names the file.
-// Close the CSV after what feeds it.
+// OpenCSV opens a file for appending and creates it if necessary. The error names the
+// file. Close the CSV after the agents and producers that write to it.
 func OpenCSV(path string) (*CSV, error) {
 	c := &CSV{path: path}
 	if err := c.open(); err != nil {
@@ -55,16 +55,16 @@ func OpenCSV(path string) (*CSV, error) {
 	return c, nil
 }
 
-// OpenCSVFromEnv is [OpenCSV] with the path in NIXL_TELEMETRY_CSV_FILE.
-// The error names the variable, and the file if there is one.
+// OpenCSVFromEnv is like [OpenCSV] with the path in NIXL_TELEMETRY_CSV_FILE. The error
+// also names the variable.
 func OpenCSVFromEnv() (*CSV, error) {
-	path := os.Getenv(CSVFile)
+	path := os.Getenv(CSVFileEnv)
 	if path == "" {
-		return nil, fmt.Errorf("CSV sink: %s isn't set; set it to the file to append to", CSVFile)
+		return nil, fmt.Errorf("CSV sink: %s isn't set; set it to the path of the file", CSVFileEnv)
 	}
 	c := &CSV{path: path}
 	if err := c.open(); err != nil {
-		return nil, fmt.Errorf("CSV sink: %s: %w", CSVFile, err)
+		return nil, fmt.Errorf("CSV sink: %s: %w", CSVFileEnv, err)
 	}
 	return c, nil
 }
@@ -83,7 +83,7 @@ func (c *CSV) open() (err error) {
 	switch {
 	case err != nil:
 		return err
-	case info.Size() == 0: // a pipe too
+	case info.Size() == 0: // empty file or pipe
 		_, err = io.WriteString(f, CSVHeader)
 	case info.Mode().IsRegular():
 		c.torn = c.endsTorn(info.Size())
@@ -92,8 +92,8 @@ func (c *CSV) open() (err error) {
 	return err
 }
 
-// endsTorn reports whether the file ends within a row, which happens if a program
-// was killed. A file that can't be read is treated as whole.
+// endsTorn reports whether the file ends within a row, as after a crash. A file that
+// can't be read is treated as complete.
 func (c *CSV) endsTorn(size int64) bool {
 	f, err := os.Open(c.path)
 	if err != nil {
@@ -105,14 +105,14 @@ func (c *CSV) endsTorn(size int64) bool {
 	return err == nil && last[0] != '\n'
 }
 
-// Write appends a row per event. The error names the file. If a batch can only be
-// written in part, as on a full disk, the rest is lost, and the next batch starts
-// on a new line.
+// Write appends one row per event. The error names the file. If a batch can only be
+// written in part, for example on a full disk, the rest is lost, and the next batch
+// starts on a new line.
 func (c *CSV) Write(events []Event) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.file == nil {
-		return fmt.Errorf("CSV sink: %s: %w; close the sink after what feeds it", c.path, os.ErrClosed)
+		return fmt.Errorf("CSV sink: %s: %w; close the sink after the agents and producers that write to it", c.path, os.ErrClosed)
 	}
 	c.rows = c.rows[:0]
 	if c.torn {
@@ -131,8 +131,8 @@ func (c *CSV) Write(events []Event) error {
 	return nil
 }
 
-// AppendCSV appends the row of an event as [CSV] writes it, including the newline,
-// to b.
+// AppendCSV appends the row of an event, as written by [CSV], to b, including the
+// newline.
 func AppendCSV(b []byte, e *Event) []byte {
 	b = strconv.AppendInt(b, e.Time.UnixMicro(), 10)
 	b = append(b, ',')
@@ -144,7 +144,7 @@ func AppendCSV(b []byte, e *Event) []byte {
 	return append(b, '\n')
 }
 
-// appendField quotes a field if RFC 4180 requires it.
+// appendField appends a field, quoted if RFC 4180 requires it.
 func appendField(b []byte, s string) []byte {
 	if !strings.ContainsAny(s, "\",\r\n") {
 		return append(b, s...)

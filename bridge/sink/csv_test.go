@@ -56,28 +56,26 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// A header, then a row per event, which is in the file as soon as Write
-// returns.
-func TestEachEventIsARow(t *testing.T) {
+func TestEachEventIsARowWhenWriteReturns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	c := open(t, path)
 	if got := read(t, path); got != header {
-		t.Errorf("at first the file is %q", got)
+		t.Errorf("initially, the file is %q", got)
 	}
 	write(t, c, event(ringbuf.CategoryTransfer, "agent_tx_bytes", 1<<20))
 	want := header + "1736951425123456,1,agent_tx_bytes,1048576\n"
 	if got := read(t, path); got != want {
-		t.Errorf("after a row the file is\n%s", got)
+		t.Errorf("after one row, the file is\n%s", got)
 	}
 	write(t, c)
 	write(t, c, event(ringbuf.CategoryError, "agent_err_backend", 1), event(-1, "unknown_event_21", 1<<64-1))
 	want += "1736951425123456,4,agent_err_backend,1\n1736951425123456,-1,unknown_event_21,18446744073709551615\n"
 	if got := read(t, path); got != want {
-		t.Errorf("after three rows the file is\n%s", got)
+		t.Errorf("after three rows, the file is\n%s", got)
 	}
 }
 
-func TestCategoriesAreNIXLsIntegers(t *testing.T) {
+func TestCategoriesAreNIXLsNumbers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	c := open(t, path)
 	for i := range ringbuf.Categories {
@@ -90,8 +88,6 @@ func TestCategoriesAreNIXLsIntegers(t *testing.T) {
 	}
 }
 
-// Names are quoted as RFC 4180 asks, so that what was written is what any
-// reader gets.
 func TestNamesAreQuotedAsInRFC4180(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	c := open(t, path)
@@ -113,14 +109,13 @@ func TestNamesAreQuotedAsInRFC4180(t *testing.T) {
 	for _, row := range rows[1:] {
 		got = append(got, row[2])
 	}
-	names[5] = "cr\rlf\n" // that is encoding/csv's doing
+	names[5] = "cr\rlf\n" // encoding/csv converts CRLF to LF
 	if d := cmp.Diff(names, got); d != "" {
 		t.Errorf("names (-want +got):\n%s", d)
 	}
 }
 
-// A file that exists is appended to, and its header isn't written again,
-// as the seed's is at each start.
+// Events are appended to an existing file without another header.
 func TestHeaderIsWrittenOncePerFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	for range 3 {
@@ -136,8 +131,8 @@ func TestHeaderIsWrittenOncePerFile(t *testing.T) {
 	}
 }
 
-// A row that a crash cut stays cut, and the next one is whole.
-func TestRowsAfterACrashAreWhole(t *testing.T) {
+// A row that a crash truncated is kept. The next row starts on a new line.
+func TestRowsAfterACrashAreComplete(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	if err := os.WriteFile(path, []byte(header+"17369514251"), 0o600); err != nil {
 		t.Fatal(err)
@@ -152,8 +147,7 @@ func TestRowsAfterACrashAreWhole(t *testing.T) {
 	}
 }
 
-// The path is NIXL_TELEMETRY_CSV_FILE, and an error names it.
-func TestPathIsInTheEnvironment(t *testing.T) {
+func TestOpenCSVFromEnvNamesTheVariableInErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	t.Setenv("NIXL_TELEMETRY_CSV_FILE", path)
 	c, err := sink.OpenCSVFromEnv()
@@ -171,15 +165,14 @@ func TestPathIsInTheEnvironment(t *testing.T) {
 	if _, err := sink.OpenCSVFromEnv(); err == nil || !strings.Contains(err.Error(), "NIXL_TELEMETRY_CSV_FILE isn't set") {
 		t.Errorf("without the variable: %v", err)
 	}
-	missing := filepath.Join(path, "below a file")
+	missing := filepath.Join(path, "under a file")
 	t.Setenv("NIXL_TELEMETRY_CSV_FILE", missing)
 	_, err = sink.OpenCSVFromEnv()
 	if err == nil || !strings.Contains(err.Error(), "NIXL_TELEMETRY_CSV_FILE: open "+missing) {
-		t.Errorf("with a path that can't be: %v", err)
+		t.Errorf("with an invalid path: %v", err)
 	}
 }
 
-// A file that can't be opened is an error that names it.
 func TestErrorsNameTheFile(t *testing.T) {
 	dir := t.TempDir()
 	for name, path := range map[string]string{
@@ -208,23 +201,21 @@ func TestErrorsNameTheFile(t *testing.T) {
 	}
 }
 
-// A full disk is an error of Write that names the file.
 func TestFullDiskIsAnErrorThatNamesTheFile(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
-		t.Skip("there is no", full)
+		t.Skip(full, "doesn't exist")
 	}
 	if c, err := sink.OpenCSV(full); err == nil {
-		t.Error("no error: the header can't be written", c.Close())
+		t.Error("no error for a header that can't be written", c.Close())
 	} else if !strings.Contains(err.Error(), full) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// A CSV takes batches of several feeders at once, and never mixes rows.
 func TestConcurrentBatchesAreNotMixed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
-	sinks := []*sink.CSV{open(t, path), open(t, path)} // of two programs
+	sinks := []*sink.CSV{open(t, path), open(t, path)} // as in two programs
 	const goroutines, batches, size = 4, 50, 7
 	var wg sync.WaitGroup
 	for g := range goroutines {

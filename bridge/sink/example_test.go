@@ -18,8 +18,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 )
 
-// slowTransfers is a sink of one's own: it looks at each event, and says which
-// transfers took long.
+// slowTransfers is a custom sink that prints slow transfers.
 type slowTransfers struct {
 	limit time.Duration
 	seen  int
@@ -36,8 +35,8 @@ func (s *slowTransfers) Write(events []sink.Event) error {
 	return nil
 }
 
-// A sink of one's own is a type with a Write method. Here it is fed by an agent
-// in Go; rings.WithSinks feeds it from the rings of other agents.
+// A custom sink is a type with a Write method. This sink receives the events of an
+// agent written in Go; rings.WithSinks passes it the events of rings.
 func Example() {
 	ctx := context.Background()
 	slow := &slowTransfers{limit: time.Millisecond}
@@ -56,7 +55,7 @@ func Example() {
 	// 1 slow
 }
 
-// The events of an agent go to the file that NIXL_TELEMETRY_CSV_FILE names.
+// This agent writes its events to the file in NIXL_TELEMETRY_CSV_FILE.
 func ExampleOpenCSVFromEnv() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "nixl")

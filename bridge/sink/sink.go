@@ -13,39 +13,37 @@ import (
 type Event struct {
 	// Agent is the agent's name.
 	Agent string
-	// Time is when the event was recorded. Rings of layout v2 and later have no
-	// times; for their events, it is when they were read, at most a run interval
-	// later if the reader keeps up.
+	// Time is when the event was recorded. Events in rings of layout v2 and later have
+	// no time; for these, Time is when they were read, normally within a run interval.
 	Time time.Time
-	// Category is the ring's, or follows from the event's type. It is -1 for an
-	// unknown type.
+	// Category is the category of the event, or -1 if its type is unknown.
 	Category ringbuf.Category
-	// Name is the event's name, such as agent_tx_bytes, or unknown_event_21 for
-	// an unknown type. It is any valid UTF-8.
+	// Name is the event's name, such as agent_tx_bytes, or unknown_event_21 for an
+	// unknown type. It is valid UTF-8.
 	Name string
-	// Value is that of this event, not a running total: bytes, microseconds (for
-	// agent_xfer_time and agent_xfer_post_time), or a number of requests, errors
-	// or dropped events.
+	// Value is the value of this event, not a running total: bytes, microseconds (for
+	// agent_xfer_time and agent_xfer_post_time), or a number of requests, errors or
+	// dropped events.
 	Value uint64
 }
 
 // Sink receives events.
 type Sink interface {
-	// Write receives a batch of events of one agent, in the order in which the
-	// agent recorded them. It must not retain the slice, which is reused.
+	// Write receives a batch of events of one agent, in the order in which the agent
+	// recorded them. It must not retain the slice, which is reused.
 	//
-	// The caller calls Write from one goroutine at a time and waits for it: until
-	// it returns, a ring isn't drained, or an agent's next events stay staged. An
-	// error is reported, and the batch isn't passed again.
+	// An agent or a rings.Producer calls Write from one goroutine at a time and waits
+	// for it to return; meanwhile, the ring isn't drained or the agent isn't flushed.
+	// If Write returns an error, the error is reported and the batch isn't retried.
 	//
-	// Write must not call methods of its caller: Flush, Close and RingTelemetry of
-	// an Agent, and all methods of a rings.Producer, wait for Write to return.
+	// Write must not call methods of its caller: Flush, Close and RingTelemetry of an
+	// Agent, and all methods of a rings.Producer, wait for Write to return.
 	//
 	// A sink with several callers must be safe for concurrent use.
 	Write(events []Event) error
 }
 
-// Func is a function that is a [Sink].
+// Func is a function that implements [Sink].
 type Func func(events []Event) error
 
 // Write calls f.

@@ -91,7 +91,7 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 	default:
 		fmt.Fprintln(w, "reporting to no backend: pass -ring or set OTEL_EXPORTER_OTLP_ENDPOINT")
 	}
-	if os.Getenv(sink.CSVFile) != "" {
+	if os.Getenv(sink.CSVFileEnv) != "" {
 		var file *sink.CSV
 		if file, err = sink.OpenCSVFromEnv(); err != nil {
 			return err

@@ -75,7 +75,7 @@ const shutdownTime = 5 * time.Second
 
 // run exports until the context is done.
 func run(ctx context.Context, opts []rings.Option) (err error) {
-	if os.Getenv(sink.CSVFile) != "" {
+	if os.Getenv(sink.CSVFileEnv) != "" {
 		var file *sink.CSV
 		file, err = sink.OpenCSVFromEnv()
 		if err != nil {

@@ -181,7 +181,7 @@ func TestSameHistogramsWithoutACollector(t *testing.T) {
 	}{
 		"bounds": {
 			nixlshmreceiver.HistogramConfig{Kind: tally.Explicit, Bounds: []float64{1e-3, 4}, MaxSize: 160},
-			rings.WithBounds([]float64{1e-3, 4}, []float64{1e-3, 4}, []float64{1e-3, 4}),
+			rings.WithHistogramBounds([]float64{1e-3, 4}, []float64{1e-3, 4}, []float64{1e-3, 4}),
 		},
 		"exponential": {
 			nixlshmreceiver.HistogramConfig{Kind: tally.Exponential, MaxSize: 20},
