@@ -64,7 +64,7 @@ func BenchmarkAgentRatios(b *testing.B) {
 	} {
 		for _, goroutines := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/goroutines=%d", c.name, goroutines), func(b *testing.B) {
-				t := metrictest.InTurnsBy(b, goroutines, 2000, func(int) { sdk.Record(totalTime) }, func(int) { c.ours() })
+				t := metrictest.InterleaveParallel(b, goroutines, 2000, func(int) { sdk.Record(totalTime) }, func(int) { c.ours() })
 				b.ReportMetric(t[0], "SDK-ns")
 				b.ReportMetric(t[1], "ns")
 				b.ReportMetric(t[1]/t[0], "x-record")

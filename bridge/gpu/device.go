@@ -11,40 +11,41 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Figures are what NVML says of one GPU. What it doesn't say isn't known.
-type Figures struct {
+// Sample holds the current values of one GPU. Values that NVML doesn't provide are
+// unknown.
+type Sample struct {
 	UUID string
 	Name string // of the model, such as NVIDIA H200
 
-	MemoryUsed  Figure // bytes
-	MemoryTotal Figure // bytes
-	Utilization Figure // 0 to 1
-	Temperature Figure // °C
-	Power       Figure // W
-	Energy      Figure // J, since the driver was loaded
+	MemoryUsed  Value // bytes
+	MemoryTotal Value // bytes
+	Utilization Value // 0 to 1
+	Temperature Value // °C
+	Power       Value // W
+	Energy      Value // J, since the driver was loaded
 }
 
-// Figure is a number that may not be known.
-type Figure struct {
+// Value is a number that may be unknown. The zero Value is unknown.
+type Value struct {
 	value float64
 	known bool
 }
 
-// Known is a figure that is known.
-func Known(value float64) Figure { return Figure{value, true} }
+// NewValue returns a known Value.
+func NewValue(v float64) Value { return Value{v, true} }
 
-// Get is the number, and whether it is known.
-func (f Figure) Get() (value float64, ok bool) { return f.value, f.known }
+// Get returns the number, and whether it is known.
+func (v Value) Get() (value float64, ok bool) { return v.value, v.known }
 
-// figure is v in another unit, if NVML said it.
-func figure[N uint32 | uint64](v N, perUnit float64, ret nvml.Return) Figure {
+// convert returns v in another unit, or an unknown Value if NVML returned an error.
+func convert[N uint32 | uint64](v N, perUnit float64, ret nvml.Return) Value {
 	if ret != nvml.SUCCESS {
-		return Figure{}
+		return Value{}
 	}
-	return Known(float64(v) / perUnit)
+	return NewValue(float64(v) / perUnit)
 }
 
-// device is one GPU, and the attributes of its points, made once.
+// device is one GPU and the attributes of its data points.
 type device struct {
 	handle     nvml.Device
 	uuid, name string
@@ -52,14 +53,14 @@ type device struct {
 	general    metric.ObserveOption // with hw.gpu.task
 }
 
-// newDevice is nil for a GPU that doesn't tell its UUID: its points could be
-// another's.
+// newDevice returns nil for a GPU without a UUID, because its data points couldn't be
+// distinguished from those of other GPUs.
 func newDevice(handle nvml.Device) *device {
 	uuid, ret := handle.GetUUID()
 	if ret != nvml.SUCCESS {
 		return nil
 	}
-	name, _ := handle.GetName() // empty if it isn't told
+	name, _ := handle.GetName() // empty if unknown
 	d := &device{handle: handle, uuid: valid(uuid), name: valid(name)}
 	set := []attribute.KeyValue{
 		attribute.String("hw.id", d.uuid), attribute.String("hw.name", d.name),
@@ -70,20 +71,20 @@ func newDevice(handle nvml.Device) *device {
 	return d
 }
 
-// valid keeps an exporter from refusing a whole batch.
+// valid makes s valid UTF-8. Exporters reject the whole batch if one string isn't.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-func (d *device) figures() Figures {
-	f := Figures{UUID: d.uuid, Name: d.name}
+func (d *device) sample() Sample {
+	s := Sample{UUID: d.uuid, Name: d.name}
 	memory, ret := d.handle.GetMemoryInfo()
-	f.MemoryUsed, f.MemoryTotal = figure(memory.Used, 1, ret), figure(memory.Total, 1, ret)
+	s.MemoryUsed, s.MemoryTotal = convert(memory.Used, 1, ret), convert(memory.Total, 1, ret)
 	rates, ret := d.handle.GetUtilizationRates()
-	f.Utilization = figure(rates.Gpu, 100, ret)
+	s.Utilization = convert(rates.Gpu, 100, ret)
 	celsius, ret := d.handle.GetTemperature(nvml.TEMPERATURE_GPU)
-	f.Temperature = figure(celsius, 1, ret)
+	s.Temperature = convert(celsius, 1, ret)
 	milliwatts, ret := d.handle.GetPowerUsage()
-	f.Power = figure(milliwatts, 1e3, ret)
+	s.Power = convert(milliwatts, 1e3, ret)
 	millijoules, ret := d.handle.GetTotalEnergyConsumption()
-	f.Energy = figure(millijoules, 1e3, ret)
-	return f
+	s.Energy = convert(millijoules, 1e3, ret)
+	return s
 }

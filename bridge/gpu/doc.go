@@ -1,41 +1,40 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gpu reports metrics of this machine's GPUs through the OpenTelemetry SDK.
-// NVIDIA's management library, NVML, provides them:
+// Package gpu reports metrics of the machine's NVIDIA GPUs through the OpenTelemetry
+// SDK. NVIDIA's management library, NVML, provides the values:
 //
 //	hw.gpu.memory.usage        By   memory in use
-//	hw.gpu.memory.limit        By   memory in total
+//	hw.gpu.memory.limit        By   total memory
 //	hw.gpu.memory.utilization  1    usage / limit
-//	hw.gpu.utilization         1    share of the last sampling period, of up to 1 s, in which a kernel ran; hw.gpu.task=general
+//	hw.gpu.utilization         1    share of the last sampling period (up to 1 s) during which a kernel ran; hw.gpu.task=general
 //	hw.temperature             Cel
 //	hw.power                   W
 //	hw.energy                  J    since the driver was loaded
 //
-// Names, kinds, units and attributes are those of OpenTelemetry's semantic
-// conventions for hardware: hw.id is the GPU's UUID, hw.name its name, hw.vendor
-// NVIDIA and hw.type gpu.
+// Names, kinds, units and attributes follow OpenTelemetry's semantic conventions for
+// hardware: hw.id is the GPU's UUID, hw.name is its name, hw.vendor is NVIDIA, and
+// hw.type is gpu.
 //
-// Without a GPU or its driver, there are no data points and no error, so a program
-// can use this package on any machine. A value that a GPU doesn't provide has no
-// data point either, such as the utilization of a GPU in MIG mode, or any value of
-// a GPU that is lost while the program runs.
+// Without a GPU or a driver, there are no data points and no error, so a program can
+// use this package on any machine. Values that a GPU doesn't provide have no data
+// points, such as the utilization of a GPU in MIG mode, or all values of a GPU that was
+// lost.
 //
 // A [Monitor] and its MeterProvider can be closed in any order: the last values are
 // reported for 1 minute after Close.
 //
-// A summary of package bridge/ringkernel shows the utilization with
+// To include the utilization in the summaries of package bridge/ringkernel, use:
 //
 //	gpus, err := gpu.New()
 //	...
 //	rt := ringkernel.NewRuntime(ringkernel.WithGPUUtilization(gpus.Utilization))
 //
-// # A module of its own
+// # Building
 //
-// The binding of NVML needs cgo and a C compiler, but neither CUDA nor the driver:
-// the library is opened when the program runs. This package is a module of its own,
-// so that programs without it need no C compiler. It imports nothing of the root
-// module.
+// The Go binding of NVML needs cgo and a C compiler, but neither CUDA nor the driver:
+// it loads the library at run time. This package is a separate module, so that other
+// programs need no C compiler. It doesn't import the root module.
 //
 // # Installation
 //

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Option sets something of a [Monitor].
+// Option configures a [Monitor].
 type Option interface {
 	apply(config) config
 }
@@ -26,8 +26,8 @@ type config struct {
 	library  nvml.Interface
 }
 
-// WithMeterProvider sets the provider of the instruments. The default is the
-// global one, otel.GetMeterProvider.
+// WithMeterProvider sets the MeterProvider that the metrics go to. The default is the
+// global one.
 func WithMeterProvider(provider metric.MeterProvider) Option {
 	return optionFunc(func(c config) config {
 		c.provider = provider
@@ -35,9 +35,8 @@ func WithMeterProvider(provider metric.MeterProvider) Option {
 	})
 }
 
-// WithLibrary sets the NVML that is asked: one at another path, made by
-// nvml.New(nvml.WithLibraryPath(…)), or a test's. The default is the system's,
-// libnvidia-ml.so.1.
+// WithLibrary sets the NVML library, for example a mock, or a library at another path:
+// nvml.New(nvml.WithLibraryPath(…)). The default is the system's libnvidia-ml.so.1.
 func WithLibrary(library nvml.Interface) Option {
 	return optionFunc(func(c config) config {
 		c.library = library
@@ -45,30 +44,29 @@ func WithLibrary(library nvml.Interface) Option {
 	})
 }
 
-// Monitor reports the figures of this machine's GPUs. Its methods are safe for
-// concurrent use.
+// Monitor reports metrics of the machine's GPUs. It is safe for concurrent use.
 type Monitor struct {
 	library      nvml.Interface
 	instruments  instruments
 	registration metric.Registration
 
-	mu      sync.Mutex // guards what follows; held while NVML is asked
-	devices []*device  // empty without a driver, and once closed
+	mu      sync.Mutex // guards the following fields; held during calls of NVML
+	devices []*device  // empty without a driver and after Close
 	open    bool
-	last    []reading // at Close
-	until   time.Time // when these are no longer reported
+	last    []reading // the values at Close
+	until   time.Time // when last is no longer reported
 
 	closing sync.Once
 }
 
-// reading is what a device reported at a time.
+// reading is a sample of a device.
 type reading struct {
-	device  *device
-	figures Figures
+	device *device
+	sample Sample
 }
 
-// New finds the GPUs, and makes the instruments. The error is an instrument
-// that the provider refuses, never that there is no GPU.
+// New finds the GPUs and creates the instruments. It returns an error if the provider
+// rejects an instrument, but not if there is no GPU.
 func New(opts ...Option) (*Monitor, error) {
 	var c config
 	for _, o := range opts {
@@ -89,8 +87,8 @@ func New(opts ...Option) (*Monitor, error) {
 	return m, nil
 }
 
-// find asks NVML for the GPUs. A driver that isn't there, or isn't of use, is
-// as good as no GPU.
+// find gets the list of GPUs from NVML. It is empty if NVML returns an error, for
+// example because there is no driver.
 func (m *Monitor) find() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +103,7 @@ func (m *Monitor) find() {
 	for i := range count {
 		handle, ret := m.library.DeviceGetHandleByIndex(i)
 		if ret != nvml.SUCCESS {
-			continue // of another user, or lost
+			continue // no permission, or a lost GPU
 		}
 		if d := newDevice(handle); d != nil {
 			m.devices = append(m.devices, d)
@@ -113,33 +111,33 @@ func (m *Monitor) find() {
 	}
 }
 
-// Figures are those of all GPUs now, in NVML's order. There are none without a
-// driver, and after Close.
-func (m *Monitor) Figures() []Figures {
+// Samples returns the current values of all GPUs, in NVML's order. It returns nil
+// without a GPU or a driver, and after Close.
+func (m *Monitor) Samples() []Sample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []Figures
+	var all []Sample
 	for _, r := range m.read() {
-		all = append(all, r.figures)
+		all = append(all, r.sample)
 	}
 	return all
 }
 
-// read asks NVML for the figures of all devices. The caller holds the lock.
+// read samples all devices. The caller holds the lock.
 func (m *Monitor) read() []reading {
 	var all []reading
 	for _, d := range m.devices {
-		all = append(all, reading{d, d.figures()})
+		all = append(all, reading{d, d.sample()})
 	}
 	return all
 }
 
-// Utilization is the mean utilization of the GPUs, 0 to 1; ok is false when
-// none tells its own.
+// Utilization returns the mean utilization of the GPUs, from 0 to 1. It returns ok =
+// false if no GPU provides its utilization.
 func (m *Monitor) Utilization() (ratio float64, ok bool) {
 	n := 0
-	for _, f := range m.Figures() {
-		if u, ok := f.Utilization.Get(); ok {
+	for _, s := range m.Samples() {
+		if u, ok := s.Utilization.Get(); ok {
 			ratio += u
 			n++
 		}
@@ -150,18 +148,17 @@ func (m *Monitor) Utilization() (ratio float64, ok bool) {
 	return ratio / float64(n), true
 }
 
-// Close reads the GPUs for the last time and releases NVML. It can be called
-// before or after the MeterProvider is shut down: the last values are reported for
-// 1 more minute, or until another Monitor is created. The error is always nil, and
-// further calls do nothing.
+// Close reads the GPUs once more and releases NVML. It can be called before or after
+// the MeterProvider is shut down: the last values are reported for another minute, or
+// until another Monitor is created. The error is always nil. Further calls do nothing.
 func (m *Monitor) Close() error {
 	m.closing.Do(func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.linger()
+		m.reportLast()
 		m.devices = nil
 		if m.open {
-			_ = m.library.Shutdown() // nothing depends on it
+			_ = m.library.Shutdown() // an error would have no effect
 		}
 	})
 	return nil

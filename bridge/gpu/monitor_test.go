@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// card is a GPU of a machine that doesn't exist. ret is what it answers to all
-// but its UUID.
+// card returns a mock GPU. All its functions except those for UUID and name return
+// ret.
 func card(uuid string, used uint64, utilization uint32, ret nvml.Return) *mock.Device {
 	return &mock.Device{
 		GetUUIDFunc: func() (string, nvml.Return) { return uuid, nvml.SUCCESS },
@@ -41,7 +41,7 @@ func card(uuid string, used uint64, utilization uint32, ret nvml.Return) *mock.D
 	}
 }
 
-// machine is an NVML with some GPUs.
+// machine returns a mock NVML with some GPUs. A nil device is a lost GPU.
 func machine(devices ...*mock.Device) *mock.Interface {
 	return &mock.Interface{
 		InitFunc:           func() nvml.Return { return nvml.SUCCESS },
@@ -72,8 +72,7 @@ func newMonitor(t *testing.T, library nvml.Interface) (*gpu.Monitor, *sdkmetric.
 	return m, reader
 }
 
-// collect is the value of each series, under the metric's name, unit and
-// attributes.
+// collect returns the value of each series by metric name, unit and attributes.
 func collect(t *testing.T, reader sdkmetric.Reader) map[string]float64 {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
@@ -111,9 +110,7 @@ func series(metric, more, id string) string {
 	return metric + "{" + more + "hw.id=" + id + ",hw.name=NVIDIA H200,hw.type=gpu,hw.vendor=NVIDIA}"
 }
 
-// P10: memory, utilization from 0 to 1, temperature and power of each GPU, by
-// its UUID and its name.
-func TestMetrics(t *testing.T) {
+func TestEachGPUHasItsMetrics(t *testing.T) {
 	_, reader := newMonitor(t, machine(card("GPU-0", 250, 40, nvml.SUCCESS), nil, card("GPU-1", 0, 100, nvml.SUCCESS)))
 	want := make(map[string]float64)
 	for id, v := range map[string][2]float64{"GPU-0": {250, 0.4}, "GPU-1": {0, 1}} {
@@ -130,27 +127,24 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// P10: the figures of a snapshot, and their mean for a runtime's summary.
-func TestFigures(t *testing.T) {
+func TestSamplesHaveTheKnownValues(t *testing.T) {
 	m, _ := newMonitor(t, machine(card("GPU-0", 250, 40, nvml.SUCCESS), card("GPU-1", 0, 100, nvml.ERROR_NOT_SUPPORTED)))
-	want := []gpu.Figures{
+	want := []gpu.Sample{
 		{
-			UUID: "GPU-0", Name: "NVIDIA H200", MemoryUsed: gpu.Known(250), MemoryTotal: gpu.Known(1000),
-			Utilization: gpu.Known(0.4), Temperature: gpu.Known(41), Power: gpu.Known(75.5), Energy: gpu.Known(1234),
+			UUID: "GPU-0", Name: "NVIDIA H200", MemoryUsed: gpu.NewValue(250), MemoryTotal: gpu.NewValue(1000),
+			Utilization: gpu.NewValue(0.4), Temperature: gpu.NewValue(41), Power: gpu.NewValue(75.5), Energy: gpu.NewValue(1234),
 		},
 		{UUID: "GPU-1", Name: "NVIDIA H200"},
 	}
-	if d := cmp.Diff(want, m.Figures(), cmp.AllowUnexported(gpu.Figure{})); d != "" {
-		t.Errorf("figures (-want +got):\n%s", d)
+	if d := cmp.Diff(want, m.Samples(), cmp.AllowUnexported(gpu.Value{})); d != "" {
+		t.Errorf("samples (-want +got):\n%s", d)
 	}
 	if u, ok := m.Utilization(); u != 0.4 || !ok {
 		t.Errorf("Utilization: %v, %v", u, ok)
 	}
 }
 
-// P10: without a driver, or with one that is of no use, there is nothing, and
-// no error.
-func TestAbsent(t *testing.T) {
+func TestWithoutAGPUThereAreNoMetricsAndNoError(t *testing.T) {
 	failing := machine()
 	failing.DeviceGetCountFunc = func() (int, nvml.Return) { return 0, nvml.ERROR_UNKNOWN }
 	unloaded := machine()
@@ -177,21 +171,21 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// The system's own NVML, whether this machine has one or not.
-func TestThisMachine(t *testing.T) {
+// This test uses the NVML of this machine, if it has one.
+func TestNewWithTheDefaultLibraryReturnsNoError(t *testing.T) {
 	m, err := gpu.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	for _, f := range m.Figures() {
-		t.Logf("%+v", f)
+	for _, s := range m.Samples() {
+		t.Logf("%+v", s)
 	}
 }
 
-// The last export is complete, whether the Monitor or the provider goes first:
-// the figures at Close are reported for a minute, without NVML.
-func TestLastFiguresAreReportedAfterClose(t *testing.T) {
+// The Monitor and the provider can be closed in either order: the values at Close are
+// reported for a minute, without NVML.
+func TestLastValuesAreReportedAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		library := machine(card("GPU-0", 1, 1, nvml.SUCCESS))
 		m, reader := newMonitor(t, library)
@@ -204,8 +198,8 @@ func TestLastFiguresAreReportedAfterClose(t *testing.T) {
 		if n := len(library.ShutdownCalls()); n != 1 {
 			t.Errorf("NVML was shut down %d times", n)
 		}
-		if m.Figures() != nil {
-			t.Errorf("after Close, Figures are %v", m.Figures())
+		if got := m.Samples(); got != nil {
+			t.Errorf("after Close, Samples are %v", got)
 		}
 		time.Sleep(time.Minute - 1) // in a bubble of synctest
 		if d := cmp.Diff(want, collect(t, reader)); d != "" || len(want) == 0 {
@@ -218,7 +212,7 @@ func TestLastFiguresAreReportedAfterClose(t *testing.T) {
 	})
 }
 
-// The figures of a closed Monitor don't add to those of the next.
+// The values of a closed Monitor aren't added to those of the next one.
 func TestNextMonitorReplacesAClosedOne(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	provider := gpu.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
@@ -236,7 +230,7 @@ func TestNextMonitorReplacesAClosedOne(t *testing.T) {
 	}
 }
 
-func TestConcurrentSafe(t *testing.T) {
+func TestMonitorIsSafeForConcurrentUse(t *testing.T) {
 	m, reader := newMonitor(t, machine(card("GPU-0", 1, 1, nvml.SUCCESS)))
 	var wg sync.WaitGroup
 	for range 4 {
@@ -251,17 +245,16 @@ func TestConcurrentSafe(t *testing.T) {
 	wg.Wait()
 }
 
-// Without a GPU this does nothing.
+// Without a GPU, this example prints nothing.
 func ExampleNew() { //nolint:testableexamples // what it prints depends on the machine
 	gpus, err := gpu.New()
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer gpus.Close()
-	for _, f := range gpus.Figures() {
-		if watts, ok := f.Power.Get(); ok {
-			fmt.Println(f.Name, f.UUID, watts, "W")
+	for _, s := range gpus.Samples() {
+		if watts, ok := s.Power.Get(); ok {
+			fmt.Println(s.Name, s.UUID, watts, "W")
 		}
 	}
-	// A runtime's summary: ringkernel.WithGPUUtilization(gpus.Utilization).
 }

@@ -12,8 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// ScopeName is the name of the instrumentation scope of what this package
-// reports.
+// ScopeName is the name of the instrumentation scope of the GPU metrics.
 const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/gpu"
 
 type instruments struct {
@@ -22,8 +21,8 @@ type instruments struct {
 	energy                                  metric.Float64ObservableCounter
 }
 
-// report makes the instruments and has them observed. Descriptions are those of
-// the semantic conventions.
+// report creates the instruments and registers their callback. The descriptions are
+// those of the semantic conventions.
 func (m *Monitor) report(provider metric.MeterProvider) error {
 	meter := provider.Meter(ScopeName)
 	var (
@@ -31,20 +30,20 @@ func (m *Monitor) report(provider metric.MeterProvider) error {
 		observed []metric.Observable
 		i        = &m.instruments
 	)
-	made := func(name string, o metric.Observable, err error) {
+	created := func(name string, o metric.Observable, err error) {
 		if err != nil {
-			errs = append(errs, fmt.Errorf("make instrument %s: %w", name, err))
+			errs = append(errs, fmt.Errorf("create instrument %s: %w", name, err))
 		}
 		observed = append(observed, o)
 	}
 	upDown := func(name, description string) metric.Int64ObservableUpDownCounter {
 		o, err := meter.Int64ObservableUpDownCounter(name, metric.WithUnit("By"), metric.WithDescription(description))
-		made(name, o, err)
+		created(name, o, err)
 		return o
 	}
 	gauge := func(name, unit, description string) metric.Float64ObservableGauge {
 		o, err := meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
-		made(name, o, err)
+		created(name, o, err)
 		return o
 	}
 	i.usage = upDown("hw.gpu.memory.usage", "GPU memory used.")
@@ -56,18 +55,17 @@ func (m *Monitor) report(provider metric.MeterProvider) error {
 	var err error
 	i.energy, err = meter.Float64ObservableCounter("hw.energy", metric.WithUnit("J"),
 		metric.WithDescription("Energy consumed by the component."))
-	made("hw.energy", i.energy, err)
+	created("hw.energy", i.energy, err)
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	if m.registration, err = meter.RegisterCallback(m.observe, observed...); err != nil {
-		return fmt.Errorf("register the callback of the GPUs' instruments: %w", err)
+		return fmt.Errorf("register callback of GPU metrics: %w", err)
 	}
 	return nil
 }
 
-// observe is the callback of the instruments: it runs once for each reader's
-// collection.
+// observe is the callback of the instruments. It runs at each collection of a reader.
 func (m *Monitor) observe(_ context.Context, o metric.Observer) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,14 +74,14 @@ func (m *Monitor) observe(_ context.Context, o metric.Observer) error {
 		readings = m.last
 	}
 	for _, r := range readings {
-		m.instruments.observe(o, r.device, r.figures)
+		m.instruments.observe(o, r.device, r.sample)
 	}
 	return nil
 }
 
-func (i *instruments) observe(o metric.Observer, d *device, f Figures) {
-	used, known := f.MemoryUsed.Get()
-	total, _ := f.MemoryTotal.Get()
+func (i *instruments) observe(o metric.Observer, d *device, s Sample) {
+	used, known := s.MemoryUsed.Get()
+	total, _ := s.MemoryTotal.Get()
 	if known {
 		o.ObserveInt64(i.usage, int64(used), d.point)
 		o.ObserveInt64(i.limit, int64(total), d.point)
@@ -93,15 +91,15 @@ func (i *instruments) observe(o metric.Observer, d *device, f Figures) {
 	}
 	for _, x := range []struct {
 		instrument metric.Float64Observable
-		figure     Figure
+		value      Value
 		point      metric.ObserveOption
 	}{
-		{i.utilization, f.Utilization, d.general},
-		{i.temperature, f.Temperature, d.point},
-		{i.power, f.Power, d.point},
-		{i.energy, f.Energy, d.point},
+		{i.utilization, s.Utilization, d.general},
+		{i.temperature, s.Temperature, d.point},
+		{i.power, s.Power, d.point},
+		{i.energy, s.Energy, d.point},
 	} {
-		if v, ok := x.figure.Get(); ok {
+		if v, ok := x.value.Get(); ok {
 			o.ObserveFloat64(x.instrument, v, x.point)
 		}
 	}

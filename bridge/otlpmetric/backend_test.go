@@ -30,7 +30,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// backend is an OTLP backend that keeps what it receives.
+// backend is an OTLP backend that stores the requests it receives.
 type backend struct {
 	collector.UnimplementedMetricsServiceServer
 	address string // host:port
@@ -50,7 +50,7 @@ func (b *backend) Export(
 	return &collector.ExportMetricsServiceResponse{}, nil
 }
 
-// ServeHTTP is OTLP over HTTP.
+// ServeHTTP implements OTLP over HTTP.
 func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var request collector.ExportMetricsServiceRequest
@@ -70,7 +70,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// newest returns the metrics of the newest export by their names.
+// newest returns the metrics of the newest export by name.
 func (b *backend) newest(t *testing.T) map[string]*metrics.Metric {
 	t.Helper()
 	b.mu.Lock()
@@ -133,7 +133,7 @@ func startHTTPBackend(t *testing.T) *backend {
 	return b
 }
 
-// files are a self-signed certificate for 127.0.0.1, and its key.
+// files holds the paths of a self-signed certificate for 127.0.0.1 and its key.
 type files struct {
 	cert, key string
 	server    grpc.ServerOption

@@ -1,9 +1,9 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package otlpmetric sets up a MeterProvider that exports over OTLP, in one
-// call. It is for programs that have no OpenTelemetry pipeline yet. A program
-// with a MeterProvider passes that to the packages of the bridge instead.
+// Package otlpmetric sets up a MeterProvider that exports over OTLP in one call. It is
+// for programs without an OpenTelemetry pipeline. Programs that already have a
+// MeterProvider don't need this package.
 //
 //	provider, err := otlpmetric.New(ctx, otlpmetric.WithServiceName("pipeline"))
 //	if err != nil {
@@ -18,18 +18,16 @@
 //	}()
 //	s, err := session.Open("telemetry", session.WithMeterProvider(provider))
 //
-// The call connects exporter, reader, resource and metric producers, which is
-// easy to get wrong by hand:
+// [New] creates the exporter, the reader and the resource, and connects metric producers.
+// It differs from the SDK's defaults:
 //
-//   - A producer must be given to the reader, or its metrics are lost. Pass it to
-//     [WithProducers].
-//   - If a producer returns an error, the SDK's reader exports nothing at all.
-//     Here the error goes to OpenTelemetry's error handler, and the export goes
-//     on.
-//   - The SDK's exporters ignore OTEL_EXPORTER_OTLP_PROTOCOL. Here it selects the
-//     exporter.
-//   - Without an endpoint, the exporters expect TLS on this host. Here they
-//     export to a local Collector without TLS, as OTLP specifies.
+//   - Metric producers are passed to the reader by [WithProducers]. Without this, their
+//     metrics are lost.
+//   - If a producer returns an error, the error goes to OpenTelemetry's error handler,
+//     and the export continues. The SDK's reader exports nothing.
+//   - OTEL_EXPORTER_OTLP_PROTOCOL selects the exporter. The SDK's exporters ignore it.
+//   - Without an endpoint, it exports to a local Collector without TLS, as OTLP
+//     specifies. The SDK's exporters use TLS.
 //
 // # Installation
 //
@@ -40,34 +38,33 @@
 //
 // # Environment
 //
-// OpenTelemetry's variables configure everything else. The most used ones:
+// OpenTelemetry's environment variables configure everything else. The most common ones
+// are:
 //
 //	OTEL_EXPORTER_OTLP_ENDPOINT  http://host:4317 (gRPC) or http://host:4318 (HTTP); https for TLS
 //	OTEL_EXPORTER_OTLP_PROTOCOL  grpc (default) or http/protobuf
 //	OTEL_EXPORTER_OTLP_HEADERS   key=value,key=value
-//	OTEL_METRIC_EXPORT_INTERVAL  time between two exports, in ms; default 60000
+//	OTEL_METRIC_EXPORT_INTERVAL  time between two exports, in ms (default 60000)
 //	OTEL_SERVICE_NAME            service.name
 //	OTEL_RESOURCE_ATTRIBUTES     key=value,key=value
 //
-// Each OTEL_EXPORTER_OTLP_X also exists as OTEL_EXPORTER_OTLP_METRICS_X, which
-// takes precedence. The documentation of [otlpmetricgrpc] and [otlpmetrichttp]
-// lists them all. [New] rejects an endpoint without a scheme, such as
-// localhost:4317, and an unknown protocol; the exporters log other invalid
-// values and ignore them.
+// For each OTEL_EXPORTER_OTLP_X, there is also OTEL_EXPORTER_OTLP_METRICS_X, which takes
+// precedence. For a complete list, see the documentation of [otlpmetricgrpc] and
+// [otlpmetrichttp]. [New] rejects an endpoint without a scheme, such as localhost:4317,
+// and an unknown protocol. The exporters log and ignore other invalid values.
 //
 // # Shutdown
 //
-// [Provider.Shutdown] exports once more. Give it a context of its own with a
-// deadline: the program's context has often ended by then, for example by a
-// signal. The last export includes everything recorded before Shutdown, in
-// whatever order sessions, producers and the provider are shut down. What is
-// recorded after it isn't exported.
+// [Provider.Shutdown] exports once more. Pass it a new context with a deadline, because
+// the program's context has often been canceled by then, for example by a signal. The
+// last export includes everything recorded before Shutdown. Sessions, agents and
+// producers can be closed before or after Shutdown.
 //
-// # When the backend is away
+// # Failed exports
 //
-// A failed export goes to OpenTelemetry's error handler, see
-// [otel.SetErrorHandler]. Metrics are cumulative, so the next export includes
-// what the failed one lost.
+// The error of a failed export goes to OpenTelemetry's error handler; see
+// [otel.SetErrorHandler]. Metrics are cumulative, so the next export includes the values
+// of a failed one.
 //
 // [otel.SetErrorHandler]: https://pkg.go.dev/go.opentelemetry.io/otel#SetErrorHandler
 // [otlpmetricgrpc]: https://pkg.go.dev/go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc

@@ -13,8 +13,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 )
 
-// stop shuts a provider down with a context of its own: that of the program may
-// have ended.
+// stop shuts down a provider with a new context, because the program's context may have
+// been canceled.
 func stop(provider *otlpmetric.Provider) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -23,7 +23,7 @@ func stop(provider *otlpmetric.Provider) {
 	}
 }
 
-// A pipeline exports its metrics to OTEL_EXPORTER_OTLP_ENDPOINT.
+// This pipeline exports its metrics to OTEL_EXPORTER_OTLP_ENDPOINT.
 func ExampleNew() { //nolint:testableexamples // needs a backend
 	ctx := context.Background()
 	provider, err := otlpmetric.New(ctx, otlpmetric.WithServiceName("pipeline"))
@@ -33,13 +33,13 @@ func ExampleNew() { //nolint:testableexamples // needs a backend
 	defer stop(provider) // exports once more
 	s, err := session.Open("telemetry", session.WithMeterProvider(provider))
 	if err != nil {
-		log.Print(err) // s emits metrics nevertheless
+		log.Print(err) // s still records metrics
 	}
 	defer s.Close()
 	s.AddPromptTokens(ctx, 7)
 }
 
-// A program exports the rings of other processes' agents.
+// This program exports the metrics of other processes' agents, read from their rings.
 func ExampleWithProducers() { //nolint:testableexamples // needs a backend
 	producer, err := rings.New(rings.WithDirectories("/run/nixl"))
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
-// newExporter makes the exporter for the protocol of the environment. The
-// exporters read all other variables themselves.
+// newExporter returns the exporter for OTEL_EXPORTER_OTLP_PROTOCOL. The exporters read
+// all other variables themselves.
 func newExporter(ctx context.Context) (sdkmetric.Exporter, error) {
 	name, endpoint := variable("ENDPOINT")
 	if name != "" && !strings.Contains(endpoint, "://") {
-		// The exporters would take the host for a scheme and export to port 443.
-		return nil, fmt.Errorf("%s=%s: has no scheme; write http://%[2]s, or https://%[2]s for TLS", name, endpoint)
+		// The exporters would parse the host as a scheme and export to port 443.
+		return nil, fmt.Errorf("%s=%s: has no scheme; set it to http://%[2]s, or to https://%[2]s for TLS", name, endpoint)
 	}
-	// OTLP's default endpoint is without TLS, that of the exporters with TLS.
+	// OTLP's default endpoint is without TLS, but that of the exporters is with TLS.
 	insecure := name == ""
 	name, protocol := variable("PROTOCOL")
 	switch protocol {
@@ -43,8 +43,8 @@ func newExporter(ctx context.Context) (sdkmetric.Exporter, error) {
 	}
 }
 
-// variable returns the OTLP variable for a setting that applies to metrics, and
-// its value. Both are empty if none is set; an empty value is like none.
+// variable returns the name and the value of the environment variable for an OTLP
+// setting. Both are empty if no variable is set to a non-empty value.
 func variable(setting string) (name, value string) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_METRICS_" + setting, "OTEL_EXPORTER_OTLP_" + setting} {
 		if value := strings.TrimSpace(os.Getenv(name)); value != "" {

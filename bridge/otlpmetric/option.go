@@ -36,8 +36,8 @@ func newConfig(opts []Option) config {
 	return c
 }
 
-// WithServiceName sets service.name, unless the environment does. The default
-// is unknown_service: and the name of the program's file.
+// WithServiceName sets service.name, unless the environment sets it. The default is
+// unknown_service: followed by the name of the executable.
 func WithServiceName(name string) Option {
 	return optionFunc(func(c config) config {
 		c.service = name
@@ -45,8 +45,8 @@ func WithServiceName(name string) Option {
 	})
 }
 
-// WithAttributes adds attributes to the resource. Those of the environment
-// take precedence.
+// WithAttributes adds attributes to the resource. Attributes in
+// OTEL_RESOURCE_ATTRIBUTES take precedence.
 func WithAttributes(attributes ...attribute.KeyValue) Option {
 	return optionFunc(func(c config) config {
 		c.attributes = append(slices.Clip(c.attributes), attributes...)
@@ -54,9 +54,9 @@ func WithAttributes(attributes ...attribute.KeyValue) Option {
 	})
 }
 
-// WithProducers adds metric producers, such as a rings.Producer. Every export
-// includes what they produce. A producer's error goes to OpenTelemetry's error
-// handler and doesn't stop the export.
+// WithProducers adds metric producers, such as a rings.Producer, whose metrics are
+// included in every export. A producer's error goes to OpenTelemetry's error handler and
+// doesn't prevent the export.
 func WithProducers(producers ...sdkmetric.Producer) Option {
 	return optionFunc(func(c config) config {
 		for _, p := range producers {
@@ -75,8 +75,7 @@ func WithInterval(d time.Duration) Option {
 	})
 }
 
-// WithExporter replaces the exporter that the environment selects, for a
-// program that configures its own.
+// WithExporter sets the exporter, instead of the one selected by the environment.
 func WithExporter(e sdkmetric.Exporter) Option {
 	return optionFunc(func(c config) config {
 		c.exporter = e
@@ -84,8 +83,8 @@ func WithExporter(e sdkmetric.Exporter) Option {
 	})
 }
 
-// WithProviderOptions adds options of the SDK's MeterProvider: views, another
-// reader, a limit on cardinality.
+// WithProviderOptions adds options for the SDK's MeterProvider, such as views, another
+// reader, or a cardinality limit.
 func WithProviderOptions(opts ...sdkmetric.Option) Option {
 	return optionFunc(func(c config) config {
 		c.provider = append(slices.Clip(c.provider), opts...)

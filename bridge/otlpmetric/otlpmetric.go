@@ -26,17 +26,16 @@ type Provider struct {
 	shutdownErr error
 }
 
-// New makes a Provider with the exporter and the interval that the environment
-// selects. Its resource describes this process, host and SDK, and has the
-// attributes of the environment and the options.
+// New returns a Provider with the exporter and the interval selected by the environment.
+// Its resource describes the process, the host and the SDK, and has the attributes of
+// the environment and the options.
 //
-// It doesn't connect: a backend that can't be reached is an error of the
-// exports, not of New.
+// New doesn't connect to the backend. If the backend can't be reached, exports fail.
 func New(ctx context.Context, opts ...Option) (*Provider, error) {
 	c := newConfig(opts)
 	res, err := newResource(ctx, &c)
 	if err != nil {
-		return nil, fmt.Errorf("set up OTLP metrics: detect the resource: %w", err)
+		return nil, fmt.Errorf("set up OTLP metrics: detect resource: %w", err)
 	}
 	if c.exporter == nil {
 		if c.exporter, err = newExporter(ctx); err != nil {
@@ -49,29 +48,27 @@ func New(ctx context.Context, opts ...Option) (*Provider, error) {
 	}, c.provider...)...)}, nil
 }
 
-// Shutdown collects and exports once more and closes the connection. It waits
-// for the export as long as ctx allows, so give it a context with a deadline
-// that isn't done.
+// Shutdown collects and exports once more and closes the connection. It waits for the
+// export until ctx is done, so pass it a new context with a deadline.
 //
-// The last export includes everything that was recorded before Shutdown,
-// whether sessions and producers are closed before or after it. Later calls
-// return the same.
+// The last export includes everything recorded before Shutdown, whether sessions and
+// producers are closed before or after it. Further calls return the same result.
 func (p *Provider) Shutdown(ctx context.Context) error {
 	p.stopping.Do(func() {
 		err := p.MeterProvider.Shutdown(ctx)
 		if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-			err = fmt.Errorf("the context was canceled; give Shutdown a context of its own, with a deadline of some seconds: %w", err)
+			err = fmt.Errorf("the context was canceled; pass Shutdown a new context with a deadline of some seconds: %w", err)
 		}
 		if err != nil {
-			p.shutdownErr = fmt.Errorf("shut down OTLP metrics: the last export may be lost: %w", err)
+			p.shutdownErr = fmt.Errorf("shut down OTLP metrics: the last export may have failed: %w", err)
 		}
 	})
 	return p.shutdownErr
 }
 
-// handled passes a producer's error to OpenTelemetry's error handler: if a
-// producer returns one, the SDK's reader exports nothing at all, not even the
-// metrics of the SDK's own instruments.
+// handled passes a producer's error to OpenTelemetry's error handler. If a producer
+// returned an error to the SDK's reader, the reader would export nothing, not even the
+// metrics of the SDK's instruments.
 type handled struct{ sdkmetric.Producer }
 
 func (h handled) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
@@ -82,11 +79,9 @@ func (h handled) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error)
 	return metrics, nil
 }
 
-// newResource describes this program. Later detectors take precedence, so the
-// environment, which the operator controls, comes last.
-//
-// The command line may contain secrets, and the owner of the process is
-// nobody's business, so neither is detected.
+// newResource returns the program's resource. Later detectors take precedence, so the
+// environment, which the operator controls, comes last. The command line and the owner
+// of the process aren't detected, because they may be confidential.
 func newResource(ctx context.Context, c *config) (*resource.Resource, error) {
 	given := c.attributes
 	if c.service != "" {
@@ -104,7 +99,7 @@ func newResource(ctx context.Context, c *config) (*resource.Resource, error) {
 		resource.WithFromEnv(),
 	)
 	if errors.Is(err, resource.ErrPartialResource) || errors.Is(err, resource.ErrSchemaURLConflict) {
-		return res, nil // for example a host without a name: the rest is valid
+		return res, nil // for example, the host has no name; the rest is valid
 	}
 	return res, err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/otlpmetric"
 )
 
-// clearEnv unsets OpenTelemetry's variables, whatever they are here.
+// clearEnv clears all of OpenTelemetry's variables.
 func clearEnv(t *testing.T) {
 	t.Helper()
 	for _, kv := range os.Environ() {
@@ -27,8 +27,8 @@ func clearEnv(t *testing.T) {
 	}
 }
 
-// soon returns a context with a deadline that a test never reaches.
-func soon(t *testing.T) context.Context {
+// withDeadline returns a context with a deadline that a test never reaches.
+func withDeadline(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
@@ -46,12 +46,12 @@ func newProvider(t *testing.T, opts ...otlpmetric.Option) *otlpmetric.Provider {
 
 func shutdown(t *testing.T, provider *otlpmetric.Provider) {
 	t.Helper()
-	if err := provider.Shutdown(soon(t)); err != nil {
+	if err := provider.Shutdown(withDeadline(t)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// export makes a provider, counts something, and shuts the provider down.
+// export creates a provider, records a count, and shuts down the provider.
 func export(t *testing.T, opts ...otlpmetric.Option) {
 	t.Helper()
 	provider := newProvider(t, opts...)
@@ -63,7 +63,7 @@ func export(t *testing.T, opts ...otlpmetric.Option) {
 	shutdown(t, provider)
 }
 
-func TestProtocols(t *testing.T) {
+func TestEnvironmentSelectsTheProtocol(t *testing.T) {
 	for name, c := range map[string]struct {
 		start func(t *testing.T) *backend
 		env   map[string]string
@@ -94,10 +94,10 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-func TestEnvironmentThatExportsNowhereIsAnError(t *testing.T) {
+func TestInvalidEnvironmentIsRejected(t *testing.T) {
 	for value, c := range map[string]struct{ name, want string }{
 		"http/json":      {"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL=http/json: must be grpc or http/protobuf"},
-		"localhost:4317": {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4317: has no scheme; write http://localhost:4317,"},
+		"localhost:4317": {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4317: has no scheme; set it to http://localhost:4317,"},
 		"collector":      {"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=collector: has no scheme"},
 	} {
 		clearEnv(t)
@@ -108,9 +108,9 @@ func TestEnvironmentThatExportsNowhereIsAnError(t *testing.T) {
 	}
 }
 
-// Without an endpoint, both protocols export to this host without TLS. Nothing
-// listens there, so the error shows where the exporter went, and how.
-func TestDefaultEndpoint(t *testing.T) {
+// Without an endpoint, both protocols export to this host without TLS. No Collector is
+// running, so the error contains the endpoint.
+func TestDefaultEndpointIsLocalWithoutTLS(t *testing.T) {
 	for protocol, want := range map[string]string{"grpc": ":4317", "http/protobuf": "http://localhost:4318/v1/metrics"} {
 		t.Run(protocol, func(t *testing.T) {
 			clearEnv(t)
@@ -123,19 +123,18 @@ func TestDefaultEndpoint(t *testing.T) {
 			defer cancel()
 			err := provider.Shutdown(ctx)
 			if err == nil {
-				t.Skip("a Collector listens on the default port")
+				t.Skip("a Collector is listening on the default port")
 			}
 			if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "tls") {
-				t.Errorf("error %v has no %s", err, want)
+				t.Errorf("error %v doesn't contain %s", err, want)
 			}
 		})
 	}
 }
 
-// The interval of the environment applies unless the program sets one. It is long
-// enough for the SDK, whose reader has a data race if it collects while it is
-// created.
-func TestInterval(t *testing.T) {
+// The intervals aren't shorter, because the SDK's reader has a data race if it collects
+// while it is being created.
+func TestIntervalIsFromTheOptionOrElseFromTheEnvironment(t *testing.T) {
 	for name, c := range map[string]struct {
 		environment string
 		opts        []otlpmetric.Option
@@ -162,7 +161,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// observeBy calls f at each collection.
+// observeBy returns an option that calls f at each collection.
 func observeBy(f func()) metric.Int64ObservableCounterOption {
 	return metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 		f()
@@ -171,7 +170,7 @@ func observeBy(f func()) metric.Int64ObservableCounterOption {
 	})
 }
 
-func TestTLS(t *testing.T) {
+func TestEnvironmentConfiguresTLS(t *testing.T) {
 	clearEnv(t)
 	f := certificate(t)
 	b := startBackend(t, f.server)
@@ -186,8 +185,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// The resource is detected, and the environment takes precedence.
-func TestResource(t *testing.T) {
+func TestEnvironmentTakesPrecedenceInTheResource(t *testing.T) {
 	hostname, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +223,7 @@ func TestResource(t *testing.T) {
 			}
 			for _, k := range []string{"process.command_args", "process.owner"} {
 				if v, ok := got[k]; ok {
-					t.Errorf("%s is disclosed: %q", k, v)
+					t.Errorf("%s is %q, want none", k, v)
 				}
 			}
 			if got["service.instance.id"] == "" {
@@ -235,10 +233,9 @@ func TestResource(t *testing.T) {
 	}
 }
 
-// A program's own exporter replaces that of the environment.
-func TestOwnExporter(t *testing.T) {
+func TestWithExporterReplacesTheExporterOfTheEnvironment(t *testing.T) {
 	clearEnv(t)
-	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "not looked at")
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "ignored")
 	e := &exporter{}
 	export(t, otlpmetric.WithExporter(e), otlpmetric.WithProviderOptions(sdkmetric.WithCardinalityLimit(10)))
 	if e.exports != 1 || e.shutdowns != 1 {
@@ -246,7 +243,7 @@ func TestOwnExporter(t *testing.T) {
 	}
 }
 
-func TestBackendThatIsAwayIsAnErrorOfShutdown(t *testing.T) {
+func TestUnreachableBackendIsAnErrorOfShutdown(t *testing.T) {
 	clearEnv(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	provider := newProvider(t)
@@ -260,6 +257,6 @@ func TestBackendThatIsAwayIsAnErrorOfShutdown(t *testing.T) {
 		t.Fatal("no error")
 	}
 	if again := provider.Shutdown(t.Context()); again == nil || again.Error() != err.Error() {
-		t.Errorf("again: %v", again)
+		t.Errorf("second Shutdown: %v", again)
 	}
 }

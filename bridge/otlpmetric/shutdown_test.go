@@ -20,8 +20,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// The last export of a session is complete, whichever is shut down first.
-func TestShutdownBeforeOrAfterTheSessionIsClosed(t *testing.T) {
+func TestLastExportIsCompleteBeforeOrAfterTheSessionIsClosed(t *testing.T) {
 	for name, inOrder := range map[string]func(provider, session func()){
 		"provider first": func(provider, session func()) { provider(); session() },
 		"session first":  func(provider, session func()) { session(); provider() },
@@ -50,7 +49,7 @@ func TestShutdownBeforeOrAfterTheSessionIsClosed(t *testing.T) {
 			got := b.newest(t)
 			for _, m := range semconv.SplitInference() {
 				if got[m.Name] == nil {
-					t.Errorf("the last export lacks %s", m.Name)
+					t.Errorf("%s is missing in the last export", m.Name)
 				}
 			}
 			if n := got[semconv.Packets.Name].GetSum().GetDataPoints()[0].GetAsInt(); n != 5 {
@@ -60,9 +59,9 @@ func TestShutdownBeforeOrAfterTheSessionIsClosed(t *testing.T) {
 	}
 }
 
-// A signal often cancels the context that a program has at hand. A context whose
-// deadline passed is Shutdown's own: the backend was too slow.
-func TestOnlyShutdownWithCanceledContextSaysToUseAnother(t *testing.T) {
+// A canceled context is usually the program's own, canceled by a signal. A context whose
+// deadline has passed means that the backend was too slow.
+func TestOnlyACanceledContextAdvisesToUseANewOne(t *testing.T) {
 	for _, want := range []error{context.Canceled, context.DeadlineExceeded} {
 		t.Run(want.Error(), func(t *testing.T) {
 			clearEnv(t)
@@ -80,15 +79,14 @@ func TestOnlyShutdownWithCanceledContextSaysToUseAnother(t *testing.T) {
 			if !errors.Is(err, want) {
 				t.Fatalf("error %v, want %v", err, want)
 			}
-			if advice := strings.Contains(err.Error(), "give Shutdown a context of its own"); advice != errors.Is(want, context.Canceled) {
+			if advice := strings.Contains(err.Error(), "pass Shutdown a new context"); advice != errors.Is(want, context.Canceled) {
 				t.Errorf("error %v", err)
 			}
 		})
 	}
 }
 
-// One call wires a producer. Its error costs neither its own metrics nor those
-// of instruments.
+// A producer's error affects neither its own metrics nor those of instruments.
 func TestProducersAreInEveryExport(t *testing.T) {
 	clearEnv(t)
 	var mu sync.Mutex
@@ -107,7 +105,7 @@ func TestProducersAreInEveryExport(t *testing.T) {
 	got := b.newest(t)
 	for _, name := range []string{"things", "produced.one", "produced.two"} {
 		if got[name] == nil {
-			t.Errorf("the export lacks %s", name)
+			t.Errorf("%s is missing in the export", name)
 		}
 	}
 	if err := errors.Join(handled...); !errors.Is(err, errTorn) || !strings.Contains(err.Error(), "otlpmetric_test.producer") {
@@ -117,7 +115,7 @@ func TestProducersAreInEveryExport(t *testing.T) {
 
 var errTorn = errors.New("a ring is torn")
 
-// producer produces a gauge, and an error.
+// producer returns a gauge and an error.
 type producer struct {
 	name string
 	err  error

@@ -53,7 +53,7 @@ func BenchmarkGoroutines(b *testing.B) {
 	} {
 		for _, goroutines := range []int{1, 2, 16} {
 			b.Run(fmt.Sprintf("%s/%d", c.name, goroutines), func(b *testing.B) {
-				t := metrictest.InTurnsBy(b, goroutines, 5000, c.sdk, c.ours)
+				t := metrictest.InterleaveParallel(b, goroutines, 5000, c.sdk, c.ours)
 				b.ReportMetric(t[0], "SDK-ns")
 				b.ReportMetric(t[1], "ns")
 				b.ReportMetric(t[0]/t[1], "times-cheaper")
@@ -131,7 +131,7 @@ func BenchmarkLoop(b *testing.B) {
 		words[2].Add(1)
 		words[3].Add(1)
 	}
-	t := metrictest.InTurns(b, 500, loop(nil), loop(benchKernel()), least)
+	t := metrictest.Interleave(b, 500, loop(nil), loop(benchKernel()), least)
 	b.ReportMetric(t[0], "off-ns")
 	b.ReportMetric(t[1], "on-ns")
 	b.ReportMetric(100*(t[1]/t[0]-1), "%-slower")

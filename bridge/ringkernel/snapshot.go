@@ -119,7 +119,7 @@ func (k *Kernel) extremes() (shortest, longest int64) {
 		if s == nil {
 			continue
 		}
-		least, most, ok := s.latency.Newest()
+		least, most, ok := s.latency.Extremes()
 		if !ok {
 			continue
 		}

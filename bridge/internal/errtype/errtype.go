@@ -1,8 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package errtype names the kind of an error, for the attribute error.type:
-// one of few, and never the error's text.
+// Package errtype returns low-cardinality names of errors for the attribute error.type.
+// A name never contains the error's text.
 package errtype
 
 import (
@@ -10,8 +10,8 @@ import (
 	"reflect"
 )
 
-// Of is what err, or an error that it wraps, says its type is, by a method
-// ErrorType() string, and else its Go type.
+// Of returns the result of the method ErrorType() string of err, or of an error that it
+// wraps, or else the Go type of err.
 func Of(err error) string {
 	var named interface{ ErrorType() string }
 	if errors.As(err, &named) {
@@ -22,8 +22,8 @@ func Of(err error) string {
 	return goType(err)
 }
 
-// goType looks through what fmt.Errorf wraps around an error, as that type
-// says nothing about it.
+// goType returns the Go type of err. It unwraps errors of fmt.Errorf, because their type
+// is always the same.
 func goType(err error) string {
 	for {
 		name := reflect.TypeOf(err).String()

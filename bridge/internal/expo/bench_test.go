@@ -13,7 +13,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// A reading of one histogram, as an export makes it.
+// BenchmarkPoint measures reading one histogram, as for an export.
 func BenchmarkPoint(b *testing.B) {
 	var h Histogram
 	for ns := range int64(1 << 16) {

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// While others write, every reading is one that a histogram may have: the
-// count is that of the buckets, nothing goes back, the scale only falls, and
-// what is counted lies between min and max. Afterwards nothing is missing.
-func TestConcurrentSafe(t *testing.T) {
+// During concurrent writes, every reading is consistent: the count equals the sum of
+// the buckets, no count decreases, the scale never increases, and the buckets are
+// between min and max. Afterwards, no value is missing.
+func TestReadingsAreConsistentDuringConcurrentWrites(t *testing.T) {
 	const (
 		writers = 4
 		each    = 20_000
@@ -68,7 +68,7 @@ func checkSuccessor(t *testing.T, last, p Point) {
 		n += c
 	}
 	if n != p.Count {
-		t.Errorf("the count is %d, its buckets hold %d", p.Count, n)
+		t.Errorf("the count is %d, the sum of the buckets %d", p.Count, n)
 	}
 	if p.Count < last.Count || p.Sum < last.Sum || p.Scale > last.Scale || p.Max < last.Max {
 		t.Errorf("%+v came after %+v", p, last)
@@ -82,7 +82,8 @@ func checkSuccessor(t *testing.T, last, p Point) {
 	if len(p.Counts) > MaxSize {
 		t.Errorf("%d buckets, want %d at most", len(p.Counts), MaxSize)
 	}
-	// Only the outer bounds of the outer buckets are certain.
+	// Min may be below the first bucket and max above the last one, because Record
+	// updates them before the count.
 	lowest, highest := bounds(p)
 	if p.Min > lowest || p.Max < highest {
 		t.Errorf("buckets from %v to %v, but min %v and max %v", lowest, highest, p.Min, p.Max)

@@ -22,7 +22,7 @@ func point(ns ...int64) Point {
 	return s.Point()
 }
 
-func TestPoint(t *testing.T) {
+func TestPointHasTheRecordedDurations(t *testing.T) {
 	const s = int64(1e9)
 	for _, tt := range []struct {
 		name string
@@ -39,7 +39,7 @@ func TestPoint(t *testing.T) {
 			Point{Count: 1, Sum: 1.5, Min: 1.5, Max: 1.5, Scale: 6, Offset: 37, Counts: []uint64{1}},
 		},
 		{
-			"an upper bound belongs to its bucket",
+			"upper bounds are inclusive",
 			[]int64{s, s + 1},
 			Point{Count: 2, Sum: 2.000000001, Min: 1, Max: 1.000000001, Scale: 6, Offset: -1, Counts: []uint64{1, 1}},
 		},
@@ -48,7 +48,7 @@ func TestPoint(t *testing.T) {
 			Point{Count: 2, Sum: 6.650000001, Min: 1.000000001, Max: 5.65, Scale: 6, Counts: ends(160)},
 		},
 		{
-			"161 don't", []int64{s + 1, 5700 * s / 1000}, // 2^2.511
+			"161 buckets don't fit", []int64{s + 1, 5700 * s / 1000}, // 2^2.511
 			Point{Count: 2, Sum: 6.700000001, Min: 1.000000001, Max: 5.7, Scale: 5, Counts: ends(81)},
 		},
 		{
@@ -73,15 +73,14 @@ func TestPoint(t *testing.T) {
 	}
 }
 
-// ends is n buckets of which the first and the last hold one.
+// ends returns n buckets. The first and the last have a count of 1.
 func ends(n int) []uint64 {
 	c := make([]uint64, n)
 	c[0], c[n-1] = 1, 1
 	return c
 }
 
-// Every bucket's bounds hold what is in it, by the definition of the index.
-func TestLocate(t *testing.T) {
+func TestLocateReturnsTheBucketOfADuration(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200_000 {
 		ns := 1 + r.Int64N(1<<r.IntN(63))
@@ -91,14 +90,14 @@ func TestLocate(t *testing.T) {
 		}
 		index := float64((o+firstOctave)*perOctave + b)
 		v := float64(ns) / 1e9
-		const ulps = 1e-15 // what rounding moves a bound by
+		const ulps = 1e-15 // rounding error of a bound
 		if lo, hi := math.Exp2(index/perOctave), math.Exp2((index+1)/perOctave); v < lo*(1-ulps) || v > hi*(1+ulps) {
 			t.Fatalf("%d ns is in bucket (%v, %v]", ns, lo, hi)
 		}
 	}
 }
 
-func TestSumOfMany(t *testing.T) {
+func TestSumOfHistogramsEqualsOneHistogram(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var all []int64
 	var s Sum
@@ -116,7 +115,7 @@ func TestSumOfMany(t *testing.T) {
 	}
 }
 
-func TestCountAndNanoseconds(t *testing.T) {
+func TestSumHasCountAndNanoseconds(t *testing.T) {
 	var h Histogram
 	var sum int64
 	ns := []int64{0, 1, 5, 1e3, 1e6, 1e9, 1e12}
@@ -132,10 +131,10 @@ func TestCountAndNanoseconds(t *testing.T) {
 	}
 }
 
-func TestRestart(t *testing.T) {
+func TestRestartResetsOnlyTheExtremes(t *testing.T) {
 	var h Histogram
-	newest := func() []int64 {
-		least, most, ok := h.Newest()
+	extremes := func() []int64 {
+		least, most, ok := h.Extremes()
 		if !ok {
 			return nil
 		}
@@ -146,7 +145,7 @@ func TestRestart(t *testing.T) {
 		want []int64
 	}{
 		{func() {}, nil},
-		{func() { h.Record(0) }, []int64{0, 0}}, // a real minimum
+		{func() { h.Record(0) }, []int64{0, 0}},
 		{func() { h.Record(50) }, []int64{0, 50}},
 		{func() { h.Restart() }, nil},
 		{func() { h.Record(20); h.Record(10) }, []int64{10, 20}},
@@ -154,8 +153,8 @@ func TestRestart(t *testing.T) {
 	}
 	for i, step := range steps {
 		step.do()
-		if got := newest(); !slices.Equal(got, step.want) {
-			t.Errorf("step %d: Newest() = %v, want %v", i, got, step.want)
+		if got := extremes(); !slices.Equal(got, step.want) {
+			t.Errorf("step %d: Extremes() = %v, want %v", i, got, step.want)
 		}
 	}
 	var s Sum
@@ -169,11 +168,12 @@ func TestRecordDoesNotAllocate(t *testing.T) {
 	var h Histogram
 	h.Record(1000)
 	if n := testing.AllocsPerRun(1000, func() { h.Record(1000) }); n != 0 {
-		t.Errorf("Record allocates %v times a call, want 0", n)
+		t.Errorf("%v allocations per call, want 0", n)
 	}
 }
 
-// bounds is the upper bound of the first bucket and the lower one of the last.
+// bounds returns the upper bound of the first bucket and the lower bound of the last
+// one.
 func bounds(p Point) (lowest, highest float64) {
 	base := math.Exp2(math.Exp2(-float64(p.Scale)))
 	const slack = 1e-12

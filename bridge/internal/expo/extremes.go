@@ -5,14 +5,14 @@ package expo
 
 import "sync/atomic"
 
-// extremes is the range of the durations added. Both words only rise while
-// durations are added, and their zero is the empty range.
+// extremes is the range of the added durations. Both words only increase while
+// durations are added. The zero value is an empty range.
 type extremes struct {
-	fall atomic.Uint64 // farthest less the shortest: 0 while there is none
-	rise atomic.Uint64 // the longest
+	fall atomic.Uint64 // farthest minus the shortest duration; 0 if there is none
+	rise atomic.Uint64 // the longest duration
 }
 
-// farthest is more than any duration.
+// farthest is greater than any duration.
 const farthest = 1 << 63
 
 func (e *extremes) add(ns int64) {
@@ -20,8 +20,8 @@ func (e *extremes) add(ns int64) {
 	lift(&e.rise, uint64(ns))
 }
 
-// lift raises what is less than to. Past the first few durations nothing is
-// left to raise, and it costs a load.
+// lift raises a word to a greater value. After the first few durations, it usually only
+// takes a load.
 func lift(word *atomic.Uint64, to uint64) {
 	for {
 		old := word.Load()
@@ -31,19 +31,19 @@ func lift(word *atomic.Uint64, to uint64) {
 	}
 }
 
-// load is the range; ok is false when it is empty.
+// load returns the range; ok is false if it is empty.
 func (e *extremes) load() (least, most int64, ok bool) {
 	fall, rise := e.fall.Load(), e.rise.Load()
 	if fall == 0 {
 		return 0, 0, false
 	}
 	least = int64(farthest - fall)
-	// A duration that is being added may have raised the first word alone.
+	// A concurrent add may have raised only the first word.
 	return least, max(least, int64(rise)), true
 }
 
-// moveInto empties the range into another. Who reads e before to misses
-// nothing: to has it before e has it no more.
+// moveInto adds the range to another one and empties it. A reader that loads e before
+// to misses nothing, because to is raised before e is emptied.
 func (e *extremes) moveInto(to *extremes) {
 	move(&e.fall, &to.fall)
 	move(&e.rise, &to.rise)

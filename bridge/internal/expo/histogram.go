@@ -5,32 +5,32 @@ package expo
 
 import "sync/atomic"
 
-// Histogram counts durations. Its zero value is empty and ready. All methods
-// are safe for concurrent use, and none waits for another.
+// Histogram counts durations. The zero value is an empty histogram. All methods are
+// lock-free and safe for concurrent use.
 type Histogram struct {
 	sum     atomic.Int64 // ns
 	zeros   atomic.Uint64
 	newest  extremes // since the last Restart
-	past    extremes // before it
+	past    extremes // before the last Restart
 	buckets [octaves]atomic.Pointer[octave]
 }
 
 // octave holds the buckets between two powers of two.
 type octave struct {
 	buckets [perOctave]atomic.Uint64
-	// lower counts what is in the bucket of the octave's step and not above the
-	// step. It follows its bucket: Sum.Add reads it before the bucket, so that
-	// it never finds more in it.
+	// lower counts the durations in the bucket of the octave's step that don't
+	// exceed the step. Record updates it after the bucket and Sum.Add reads it before
+	// the bucket, so Sum.Add never reads more in lower than in the bucket.
 	lower atomic.Uint64
 }
 
-// Record counts a duration of ns nanoseconds. What is less than 0 counts as 0.
+// Record counts a duration of ns nanoseconds. Negative durations count as 0.
 func (h *Histogram) Record(ns int64) {
 	ns = max(ns, 0)
 	h.newest.add(ns)
 	h.sum.Add(ns)
-	// The count comes last, and Sum.Add reads it first: what is counted is in
-	// the sum and between the extremes.
+	// The count is updated last, and Sum.Add reads it first, so the sum and the
+	// extremes include every counted duration.
 	if ns == 0 {
 		h.zeros.Add(1)
 		return
@@ -46,13 +46,13 @@ func (h *Histogram) Record(ns int64) {
 	}
 }
 
-// grow makes octave i. Of two goroutines that do it at once the first wins.
+// grow allocates octave i, unless another goroutine has done so.
 func (h *Histogram) grow(i int) *octave {
 	h.buckets[i].CompareAndSwap(nil, new(octave))
 	return h.buckets[i].Load()
 }
 
-// Count is the number of durations recorded.
+// Count returns the number of recorded durations.
 func (h *Histogram) Count() uint64 {
 	n := h.zeros.Load()
 	for i := range h.buckets {
@@ -65,13 +65,12 @@ func (h *Histogram) Count() uint64 {
 	return n
 }
 
-// Nanoseconds is the sum of the durations recorded.
+// Nanoseconds returns the sum of the recorded durations.
 func (h *Histogram) Nanoseconds() int64 { return h.sum.Load() }
 
-// Newest is the shortest and the longest duration since the last Restart, in
-// nanoseconds; ok is false when there was none.
-func (h *Histogram) Newest() (least, most int64, ok bool) { return h.newest.load() }
+// Extremes returns the shortest and the longest duration since the last Restart, in
+// nanoseconds. It returns ok = false if there was none.
+func (h *Histogram) Extremes() (least, most int64, ok bool) { return h.newest.load() }
 
-// Restart starts the extremes that Newest gives anew. Those of a [Sum], as
-// everything else in it, go on.
+// Restart resets the result of [Histogram.Extremes]. It doesn't affect a [Sum].
 func (h *Histogram) Restart() { h.newest.moveInto(&h.past) }

@@ -6,12 +6,12 @@ package expo
 import "math"
 
 const (
-	// MaxScale is the finest scale: a bucket's upper bound is 2^(1/64), or
-	// 1.1 %, above its lower one.
+	// MaxScale is the finest scale: a bucket's upper bound is its lower bound times
+	// 2^(1/64), 1.1% more.
 	MaxScale = 6
 
-	// A duration is 1 ns to 2^63 ns, so its base-2 exponent in seconds is -30
-	// to 33: 64 octaves.
+	// Durations are from 1 ns to 2^63 ns. In seconds, their base-2 exponents are from
+	// -30 to 33: 64 octaves.
 	octaves     = 64
 	firstOctave = -30
 	perOctave   = 1 << MaxScale
@@ -24,16 +24,16 @@ const (
 	exponentBias = 1023
 )
 
-// A fraction's leading guessBits bits name a stretch of an octave that is
-// narrower than any bucket. So it meets one bound at most, and a guess of the
-// bucket needs one comparison to be made right.
+// All fractions with the same leading guessBits bits form an interval that is narrower
+// than any bucket, so it contains at most one bound. A guess from these bits therefore
+// needs only one comparison to find the bucket.
 const guessBits = MaxScale + 1
 
 var (
-	// lower[i] is the fraction of 2^(i/64), bucket i's lower bound, and
-	// lower[64] is more than any fraction.
+	// lower[i] is the fraction of 2^(i/64), the lower bound of bucket i. lower[64] is
+	// greater than any fraction.
 	lower [perOctave + 1]uint64
-	// guess is the bucket of the least fraction with these leading bits.
+	// guess is the bucket of the smallest fraction with these leading bits.
 	guess [1 << guessBits]uint8
 )
 
@@ -48,14 +48,14 @@ func init() {
 		}
 		guess[g] = uint8(i)
 	}
-	fillSteps() // by locate, which needs the tables
+	fillSteps() // uses locate, which needs these tables
 }
 
-// locate is the octave, counted from firstOctave, and the bucket in it of a
-// duration of ns nanoseconds, which must be more than 0.
+// locate returns the octave, relative to firstOctave, and its bucket for a duration of
+// ns nanoseconds, which must be greater than 0.
 func locate(ns int64) (octave, bucket int) {
-	// A bucket holds its upper bound, not its lower one. One step down turns
-	// that into the opposite, which is how bits are compared.
+	// Upper bounds of buckets are inclusive, but the comparisons below have inclusive
+	// lower bounds. Using the next smaller float64 converts one into the other.
 	b := math.Float64bits(float64(ns)*1e-9) - 1
 	fraction := b & fractionMask
 	bucket = int(guess[fraction>>(fractionBits-guessBits)])

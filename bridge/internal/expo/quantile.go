@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Count is the number of durations added.
+// Count returns the number of added durations.
 func (s *Sum) Count() uint64 {
 	n := s.zeros
 	from, to := s.octaves()
@@ -18,7 +18,7 @@ func (s *Sum) Count() uint64 {
 	return n
 }
 
-// Mark is what a Sum held at one time: a few words where it held little.
+// Mark is a copy of the counts of a Sum. It only includes the octaves in use.
 type Mark struct {
 	zeros       uint64
 	nanoseconds int64
@@ -27,7 +27,7 @@ type Mark struct {
 	counts      []uint64
 }
 
-// Mark notes what the sum holds.
+// Mark returns a copy of the sum's counts.
 func (s *Sum) Mark() Mark {
 	from, to := s.octaves()
 	return Mark{
@@ -36,8 +36,7 @@ func (s *Sum) Mark() Mark {
 	}
 }
 
-// Subtract removes what the sum held at an earlier mark. The extremes stay those
-// of all.
+// Subtract subtracts the counts of an earlier mark. It doesn't change the extremes.
 func (s *Sum) Subtract(m *Mark) {
 	s.zeros -= m.zeros
 	s.nanoseconds -= m.nanoseconds
@@ -49,10 +48,10 @@ func (s *Sum) Subtract(m *Mark) {
 	}
 }
 
-// Quantiles estimates quantiles, from 0 to 1, of the durations that were added
-// after the mark, in nanoseconds. least and most are their extremes. Each
-// estimate is within half a bucket, 0.6 %, of a duration of that rank. Without
-// durations all are 0.
+// Quantiles estimates quantiles, from 0 to 1, of the durations that were added after
+// the mark, in nanoseconds. least and most are the extremes of these durations. Each
+// estimate is within half a bucket (0.6%) of the duration of that rank. Without
+// durations, all estimates are 0.
 func (s *Sum) Quantiles(since *Mark, least, most int64, quantiles ...float64) []int64 {
 	zeros := s.zeros - since.zeros
 	from, to := s.octaves()
@@ -75,8 +74,8 @@ func (s *Sum) Quantiles(since *Mark, least, most int64, quantiles ...float64) []
 	return estimates
 }
 
-// valueAt is the middle of the bucket that holds the duration of a rank, in
-// nanoseconds. counts are those from a bucket on.
+// valueAt returns the middle of the bucket with the duration of a rank, in nanoseconds.
+// counts starts with the bucket from.
 func valueAt(counts []uint64, from int, zeros, rank uint64) int64 {
 	passed := zeros
 	if passed >= rank {

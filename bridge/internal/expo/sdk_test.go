@@ -14,9 +14,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// The SDK's own exponential histogram, given the same durations, has the same
-// point: scale, offset and every bucket.
-func TestAgreesWithSDK(t *testing.T) {
+// The SDK's exponential histogram has the same scale, offset and buckets for the same
+// durations.
+func TestPointEqualsThatOfTheSDK(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		ns   func(*rand.Rand) int64

@@ -3,12 +3,12 @@
 
 package expo
 
-// steps are the bounds that an explicit histogram may have: 1, 2 and 5 times a
-// power of ten nanoseconds, by octave. Most octaves have one, none has two.
+// steps holds the possible bounds of explicit histograms by octave: 1, 2 and 5 times a
+// power of ten nanoseconds. An octave has at most one.
 var steps [octaves]step
 
-// step is a bound and the bucket of its octave in which it is. An octave
-// without one has a bucket that no duration falls into.
+// step is a bound and its bucket within the octave. In an octave without a bound, the
+// bucket is -1.
 type step struct {
 	bucket int
 	ns     int64
@@ -19,7 +19,7 @@ func fillSteps() {
 		steps[o].bucket = -1
 	}
 	decade := int64(1)
-	for range 19 { // to 5e18 ns; the longest duration has 9.2e18
+	for range 19 { // up to 5e18 ns; the longest duration is 9.2e18 ns
 		for _, factor := range []int64{1, 2, 5} {
 			o, bucket := locate(factor * decade)
 			steps[o] = step{bucket, factor * decade}
@@ -28,9 +28,9 @@ func fillSteps() {
 	}
 }
 
-// Explicit returns the counts of an explicit histogram, one more than there are
-// bounds. The bounds are ascending, in nanoseconds, and each must be 1, 2 or 5
-// times a power of ten.
+// Explicit returns the bucket counts of an explicit histogram. bounds must be ascending,
+// in nanoseconds, and each must be 1, 2 or 5 times a power of ten. The result has one
+// more element than bounds.
 func (s *Sum) Explicit(bounds []int64) []uint64 {
 	counts := make([]uint64, 0, len(bounds)+1)
 	next, end := s.octaves()
@@ -39,7 +39,7 @@ func (s *Sum) Explicit(bounds []int64) []uint64 {
 	for _, ns := range bounds {
 		o, bucket := locate(ns)
 		if steps[o].ns != ns {
-			panic("expo: a bound that is not 1, 2 or 5 times a power of ten")
+			panic("expo: each bound must be 1, 2 or 5 times a power of ten")
 		}
 		for ; next < min(o*perOctave+bucket, end); next++ {
 			below += s.counts[next]

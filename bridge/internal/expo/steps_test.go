@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// oneTwoFive are the bounds from 1 ns to 5e18 ns.
+// oneTwoFive returns all possible bounds, from 1 ns to 5e18 ns.
 func oneTwoFive() (bounds []int64) {
 	decade := int64(1)
 	for range 19 {
@@ -21,7 +21,6 @@ func oneTwoFive() (bounds []int64) {
 	return bounds
 }
 
-// Explicit counts are exact: they are those of a search for each duration.
 func TestExplicitCountsAreExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, bounds := range [][]int64{oneTwoFive(), {100, 200, 500, 1000}, {1e6}, nil} {
@@ -35,7 +34,7 @@ func TestExplicitCountsAreExact(t *testing.T) {
 			}
 			want[i]++
 		}
-		for _, b := range oneTwoFive() { // where a mistake would be
+		for _, b := range oneTwoFive() {
 			add(b - 1)
 			add(b)
 			add(b + 1)
@@ -60,7 +59,7 @@ func TestExplicitRejectsOtherBounds(t *testing.T) {
 	new(Sum).Explicit([]int64{3})
 }
 
-func TestQuantilesAreThoseOfTheSample(t *testing.T) {
+func TestQuantilesAreWithinHalfABucket(t *testing.T) {
 	var h Histogram
 	for ns := range int64(10_000) {
 		h.Record(ns)
@@ -80,10 +79,10 @@ func TestQuantilesAreThoseOfTheSample(t *testing.T) {
 		least      int64
 		want, slop float64
 	}{
-		{"of all", &Mark{}, 0.25, 0, 5_000, 0.006},
-		{"of all, least", &Mark{}, 0, 0, 0, 0},
+		{"of all durations", &Mark{}, 0.25, 0, 5_000, 0.006},
+		{"of all durations, minimum", &Mark{}, 0, 0, 0, 0},
 		{"since the mark, median", &mark, 0.5, 1_000_000, 1_500_000, 0.006},
-		{"since the mark, 99 %", &mark, 0.99, 1_000_000, 1_990_000, 0.006},
+		{"since the mark, p99", &mark, 0.99, 1_000_000, 1_990_000, 0.006},
 		{"never above the longest", &mark, 1, 1_000_000, 1_999_900, 0},
 		{"never below the shortest", &mark, 0, 1_000_000, 1_000_000, 0},
 	} {
@@ -96,13 +95,13 @@ func TestQuantilesAreThoseOfTheSample(t *testing.T) {
 	}
 	s.Subtract(&mark)
 	if p := s.Point(); p.Count != 10_000 || p.Zeros != 0 || math.Abs(p.Sum-14.9995) > 1e-9 {
-		t.Errorf("less the mark: %d, of zero %d, sum %v", p.Count, p.Zeros, p.Sum)
+		t.Errorf("after Subtract: count %d, zeros %d, sum %v", p.Count, p.Zeros, p.Sum)
 	}
 	if d := cmp.Diff([]uint64{1, 9999}, s.Explicit([]int64{1_000_000})); d != "" {
-		t.Errorf("less the mark, explicit counts (-want +got):\n%s", d)
+		t.Errorf("after Subtract: explicit counts (-want +got):\n%s", d)
 	}
 	all := s.Mark()
 	if got := s.Quantiles(&all, 0, 0, 0.5)[0]; got != 0 {
-		t.Errorf("median of nothing is %d", got)
+		t.Errorf("median without durations is %d, want 0", got)
 	}
 }

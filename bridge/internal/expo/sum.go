@@ -5,17 +5,17 @@ package expo
 
 import "math/bits"
 
-// MaxSize is the most buckets that a [Point] has: the default of
-// OpenTelemetry's SDKs.
+// MaxSize is the maximum number of buckets of a [Point]: the default of the
+// OpenTelemetry SDKs.
 const MaxSize = 160
 
-// firstIndex is the index, at MaxScale, of the first bucket there is.
+// firstIndex is the index of the first possible bucket at MaxScale.
 const firstIndex = firstOctave * perOctave
 
-// Sum adds up histograms, for one reading of them. Its zero value is empty. It
-// isn't safe for concurrent use; the histograms it adds may be written to.
+// Sum reads histograms and adds them up. The zero value is an empty sum. A Sum is not
+// safe for concurrent use, but the added histograms may be written to concurrently.
 type Sum struct {
-	used        uint64 // the octaves that have counts, a bit for each
+	used        uint64 // bit set of the octaves with counts
 	counts      [octaves * perOctave]uint64
 	lower       [octaves]uint64
 	zeros       uint64
@@ -23,21 +23,21 @@ type Sum struct {
 	extremes    extremes
 }
 
-// Point is what a data point of an exponential histogram says, in seconds.
-// Count is the sum of Zeros and Counts at every reading.
+// Point is the data point of an exponential histogram, in seconds. Count is always the
+// sum of Zeros and Counts.
 type Point struct {
 	Count    uint64
 	Zeros    uint64
 	Sum      float64
-	Min, Max float64 // both 0 when Count is
+	Min, Max float64 // 0 if Count is 0
 	Scale    int32
 	Offset   int32 // index of the first bucket
 	Counts   []uint64
 }
 
-// Add adds what h holds.
+// Add adds the counts of h.
 func (s *Sum) Add(h *Histogram) {
-	// The counts are read first: see Record.
+	// The counts are read first; see Record.
 	s.zeros += h.zeros.Load()
 	for i := range h.buckets {
 		o := h.buckets[i].Load()
@@ -51,7 +51,7 @@ func (s *Sum) Add(h *Histogram) {
 		}
 	}
 	s.nanoseconds += h.sum.Load()
-	for _, e := range []*extremes{&h.newest, &h.past} { // in this order: see moveInto
+	for _, e := range []*extremes{&h.newest, &h.past} { // in this order; see moveInto
 		if least, most, ok := e.load(); ok {
 			s.extremes.add(least)
 			s.extremes.add(most)
@@ -59,8 +59,7 @@ func (s *Sum) Add(h *Histogram) {
 	}
 }
 
-// Point is the sum of what was added, at the finest scale that needs no more
-// than MaxSize buckets.
+// Point returns the sum at the finest scale with at most MaxSize buckets.
 func (s *Sum) Point() Point {
 	p := s.Total()
 	p.Scale = MaxScale
@@ -68,7 +67,7 @@ func (s *Sum) Point() Point {
 	return p
 }
 
-// Total is the Point without its buckets.
+// Total returns the Point without its buckets.
 func (s *Sum) Total() Point {
 	p := Point{Count: s.Count(), Zeros: s.zeros}
 	if p.Count == 0 {
@@ -80,7 +79,7 @@ func (s *Sum) Total() Point {
 	return p
 }
 
-// fill sets the scale, and the buckets and what they count.
+// fill sets the scale and the buckets.
 func (s *Sum) fill(p *Point) {
 	first, last := s.span()
 	if first > last {
@@ -101,8 +100,8 @@ func (s *Sum) fill(p *Point) {
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
-// span is the index of the first and the last bucket in use at MaxScale, and
-// first > last when none is.
+// span returns the indexes of the first and the last bucket in use at MaxScale. If there
+// is none, first is greater than last.
 func (s *Sum) span() (first, last int) {
 	from, to := s.octaves()
 	for from < to && s.counts[from] == 0 {
@@ -114,12 +113,12 @@ func (s *Sum) span() (first, last int) {
 	return from + firstIndex, to - 1 + firstIndex
 }
 
-// octaves is the range of counts in which all octaves are that have any.
+// octaves returns the range of counts that covers all octaves in use.
 func (s *Sum) octaves() (from, to int) {
 	return bits.TrailingZeros64(s.used) % octaves * perOctave, bits.Len64(s.used) * perOctave
 }
 
-// Reset empties the sum, for the next reading.
+// Reset empties the sum.
 func (s *Sum) Reset() {
 	from, to := s.octaves()
 	clear(s.counts[from:to])
@@ -127,5 +126,5 @@ func (s *Sum) Reset() {
 	s.used, s.zeros, s.nanoseconds, s.extremes = 0, 0, 0, extremes{}
 }
 
-// Nanoseconds is the sum of the durations added.
+// Nanoseconds returns the sum of the added durations.
 func (s *Sum) Nanoseconds() int64 { return s.nanoseconds }

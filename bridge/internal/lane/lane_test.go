@@ -20,8 +20,7 @@ func TestIndexIsInRange(t *testing.T) {
 	wg.Wait()
 }
 
-// Goroutines that live at the same time are to be spread: with 256 of them
-// every lane has some, unless the hash is broken.
+// Concurrent goroutines are spread over all lanes: 256 goroutines use every lane.
 func TestIndexSpreadsGoroutines(t *testing.T) {
 	const goroutines = 16 * Count
 	var (
@@ -38,7 +37,7 @@ func TestIndexSpreadsGoroutines(t *testing.T) {
 			seen[i]++
 			mu.Unlock()
 			all.Done()
-			all.Wait() // keeps the stack in use until everyone has one
+			all.Wait() // keeps the stack in use until all goroutines have one
 		})
 	}
 	wg.Wait()
@@ -52,6 +51,6 @@ func TestIndexSpreadsGoroutines(t *testing.T) {
 func TestIndexDoesNotAllocate(t *testing.T) {
 	var sum uint32
 	if n := testing.AllocsPerRun(100, func() { sum += Index() }); n != 0 {
-		t.Errorf("Index allocates %v times a call, want 0", n)
+		t.Errorf("%v allocations per call, want 0", n)
 	}
 }

@@ -17,8 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// SDK has instruments of the SDK and an attribute set made in advance, to
-// compare with.
+// SDK holds instruments of the SDK with a precomputed attribute set, for comparison.
 type SDK struct {
 	counter   metric.Int64Counter
 	histogram metric.Float64Histogram
@@ -46,22 +45,21 @@ func NewSDK(b *testing.B) SDK {
 // Add adds 1 to the counter.
 func (s SDK) Add() { s.counter.Add(context.Background(), 1, s.add...) }
 
-// Record records to the histogram.
+// Record records a duration in the histogram.
 func (s SDK) Record(d time.Duration) {
 	s.histogram.Record(context.Background(), d.Seconds(), s.record...)
 }
 
-// InTurns runs batches of each function in turns, and returns the median time
-// of a call of each, in ns.
-func InTurns(b *testing.B, batch int, fs ...func(int)) []float64 {
+// Interleave alternately runs batches of each function, and returns the median time per
+// call of each function, in ns.
+func Interleave(b *testing.B, batch int, fs ...func(int)) []float64 {
 	b.Helper()
-	return InTurnsBy(b, 1, batch, fs...)
+	return InterleaveParallel(b, 1, batch, fs...)
 }
 
-// InTurnsBy is InTurns with a batch in each of several goroutines at a time. The
-// time of a call is that of its goroutine, which may have to wait for a
-// processor.
-func InTurnsBy(b *testing.B, goroutines, batch int, fs ...func(int)) []float64 {
+// InterleaveParallel is like Interleave, but runs each batch in several goroutines at a
+// time. The time per call includes the time that goroutines wait for a processor.
+func InterleaveParallel(b *testing.B, goroutines, batch int, fs ...func(int)) []float64 {
 	b.Helper()
 	times := make([][]float64, len(fs))
 	for b.Loop() {
@@ -77,14 +75,13 @@ func InTurnsBy(b *testing.B, goroutines, batch int, fs ...func(int)) []float64 {
 	return medians
 }
 
-// Median returns the median, and sorts what it is of.
+// Median sorts the values and returns their median.
 func Median(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]
 }
 
-// timeBatches is the time that the batches take, from the first call to the end
-// of the last goroutine.
+// timeBatches returns the time from the first call to the end of the last goroutine.
 func timeBatches(goroutines, batch int, f func(int)) time.Duration {
 	run := func() {
 		for i := range batch {

@@ -11,7 +11,7 @@ import (
 // Start is the time at which a [Clock] starts.
 var Start = time.Date(2025, time.January, 15, 14, 30, 25, 0, time.UTC)
 
-// Clock is a clock that moves only when a test advances it.
+// Clock is a clock that only advances when a test calls Advance.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -27,7 +27,7 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// Advance moves the clock.
+// Advance advances the clock.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,6 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrictest helps the tests of the packages under bridge: a clock, the
-// metrics that a reader collects, and benchmarks against the SDK.
+// Package metrictest contains test helpers for the packages under bridge: a clock,
+// access to collected metrics, and benchmarks that compare with the SDK.
 package metrictest

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Collect returns what a reader collects. All of it must be of one scope.
+// Collect returns the metrics that a reader collects. They must all have the given scope.
 func Collect(t *testing.T, reader sdkmetric.Reader, scope string) []metricdata.Metrics {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
@@ -29,8 +29,8 @@ func Collect(t *testing.T, reader sdkmetric.Reader, scope string) []metricdata.M
 	return all
 }
 
-// Values returns the value of each series, for a histogram its count, by metric
-// name and attributes: `name{key=value,…}`.
+// Values returns the value of each series, or the count of a histogram, by metric name
+// and attributes: `name{key=value,…}`.
 func Values(ms []metricdata.Metrics) map[string]float64 {
 	all := make(map[string]float64)
 	for _, m := range ms {
@@ -87,7 +87,7 @@ func Data[T metricdata.Aggregation](t *testing.T, ms []metricdata.Metrics, name 
 	t.Helper()
 	d, ok := Find(t, ms, name).Data.(T)
 	if !ok {
-		t.Fatalf("%s is no %T", name, d)
+		t.Fatalf("%s is not a %T", name, d)
 	}
 	return d
 }

@@ -16,14 +16,14 @@ import (
 // Filter selects measurements within a sampled span, or none.
 type Filter struct{ off bool }
 
-// Environment returns the filter that OTEL_METRICS_EXEMPLAR_FILTER selects: none
-// for always_off, or else trace_based, the default. It doesn't support always_on:
-// an exemplar without a span leads nowhere.
+// Environment returns the filter that OTEL_METRICS_EXEMPLAR_FILTER selects: always_off, or
+// otherwise trace_based, the default. It doesn't support always_on, because an exemplar
+// without a span has no link to a trace.
 func Environment() Filter {
 	return Filter{off: strings.EqualFold(strings.TrimSpace(os.Getenv("OTEL_METRICS_EXEMPLAR_FILTER")), "always_off")}
 }
 
-// Span returns the span of a context whose measurements become exemplars.
+// Span returns the span of ctx, and whether measurements within it become exemplars.
 func (f Filter) Span(ctx context.Context) (s trace.SpanContext, ok bool) {
 	if f.off {
 		return s, false

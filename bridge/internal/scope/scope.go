@@ -1,8 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scope gives the version that the instrumentation scopes of the
-// packages under bridge carry.
+// Package scope returns the version of the instrumentation scopes of the packages under
+// bridge.
 package scope
 
 import (
@@ -12,7 +12,7 @@ import (
 
 const module = "github.com/nixl-otel/nixl-otel"
 
-// devel is what Go itself calls a version that it doesn't know.
+// devel is Go's name for an unknown version.
 const devel = "(devel)"
 
 // Version returns the version of this module in the running program, as the Go

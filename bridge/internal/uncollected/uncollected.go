@@ -1,8 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package uncollected reports a metric producer that no reader collects. The SDK
-// doesn't: a reader only knows the producers that it was given.
+// Package uncollected reports a metric producer that no reader collects. The SDK can't do
+// this, because it only knows the producers that were passed to a reader.
 package uncollected
 
 import (
@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// Patience is the time after which a producer is reported: two of the SDK's
-	// default export intervals.
-	Patience = 2 * time.Minute
+	// Timeout is the time after which a producer is reported: twice the SDK's default
+	// export interval.
+	Timeout = 2 * time.Minute
 	// interval is the SDK's default export interval.
 	interval = time.Minute
 )
@@ -27,24 +27,24 @@ type Timer struct {
 	timer   *time.Timer
 }
 
-// Start starts to wait. If neither Collected nor Closing is called for
-// [Patience], report gets an error that says whose metrics nobody collects.
+// Start returns a running Timer. If neither Collected nor Closing is called within
+// [Timeout], it calls report with an error that contains metrics.
 func Start(metrics string, now func() time.Time, report func(error)) *Timer {
 	t := &Timer{metrics: metrics, now: now, report: report, start: now()}
-	t.timer = time.AfterFunc(Patience, func() { report(t.err()) })
+	t.timer = time.AfterFunc(Timeout, func() { report(t.err()) })
 	return t
 }
 
-// Collected ends the wait.
+// Collected stops the Timer.
 func (t *Timer) Collected() {
 	if t != nil {
 		t.timer.Stop()
 	}
 }
 
-// Closing reports a producer whose program stops recording before [Patience] is
-// over. Within the SDK's default export interval, it reports nothing: the first
-// collection may be that of MeterProvider.Shutdown, which often follows.
+// Closing calls report if the program stops recording before [Timeout] without any
+// collection. It does nothing within the SDK's default export interval, because
+// MeterProvider.Shutdown often follows and collects.
 func (t *Timer) Closing() {
 	if t != nil && t.now().Sub(t.start) >= interval && t.timer.Stop() {
 		t.report(t.err())

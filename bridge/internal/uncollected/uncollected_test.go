@@ -12,22 +12,22 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/uncollected"
 )
 
-// pass lets time pass in a bubble of synctest.
+// pass lets time pass in a synctest bubble.
 func pass(d time.Duration) { <-time.After(d) }
 
-func TestReportsOnceUnlessCollected(t *testing.T) {
+func TestProducerIsReportedOnceUnlessCollected(t *testing.T) {
 	for name, c := range map[string]struct {
-		do      func(*uncollected.Timer)
-		after   time.Duration // from the start
-		reports string        // empty for none
+		do    func(*uncollected.Timer)
+		after time.Duration // from the start
+		want  string        // empty for no report
 	}{
-		"patience isn't over":      {func(*uncollected.Timer) {}, 2*time.Minute - 1, ""},
-		"patience is over":         {func(*uncollected.Timer) {}, 2 * time.Minute, "the metrics of agents for 2m0s: "},
-		"collected":                {(*uncollected.Timer).Collected, time.Hour, ""},
-		"closed at once":           {(*uncollected.Timer).Closing, 2*time.Minute - 1, ""},
-		"closed at once, no end":   {(*uncollected.Timer).Closing, time.Hour, "for 2m0s: "},
-		"closed after an interval": {func(w *uncollected.Timer) { pass(time.Minute); w.Closing(); w.Closing() }, time.Hour, "for 1m0s: "},
-		"collected and closed":     {func(w *uncollected.Timer) { w.Collected(); pass(time.Hour); w.Closing() }, time.Hour, ""},
+		"before the timeout":          {func(*uncollected.Timer) {}, 2*time.Minute - 1, ""},
+		"after the timeout":           {func(*uncollected.Timer) {}, 2 * time.Minute, "the metrics of agents for 2m0s: "},
+		"collected":                   {(*uncollected.Timer).Collected, time.Hour, ""},
+		"closed immediately":          {(*uncollected.Timer).Closing, 2*time.Minute - 1, ""},
+		"closed immediately, timeout": {(*uncollected.Timer).Closing, time.Hour, "for 2m0s: "},
+		"closed after an interval":    {func(w *uncollected.Timer) { pass(time.Minute); w.Closing(); w.Closing() }, time.Hour, "for 1m0s: "},
+		"collected and closed":        {func(w *uncollected.Timer) { w.Collected(); pass(time.Hour); w.Closing() }, time.Hour, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -37,12 +37,12 @@ func TestReportsOnceUnlessCollected(t *testing.T) {
 				c.do(w)
 				pass(c.after - time.Since(start))
 				synctest.Wait()
-				w.Collected() // the bubble ends with the timer
+				w.Collected() // stop the timer, so that the bubble can end
 				switch {
-				case c.reports == "" && len(errs) > 0:
+				case c.want == "" && len(errs) > 0:
 					t.Errorf("reported %v", errs)
-				case c.reports != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), c.reports)):
-					t.Errorf("reported %v, want one error with %q", errs, c.reports)
+				case c.want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), c.want)):
+					t.Errorf("reported %v, want one error with %q", errs, c.want)
 				}
 			})
 		})
