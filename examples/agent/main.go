@@ -2,20 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command agent is a small Go agent that moves blocks of memory, as a NIXL agent
-// moves a KV cache, and reports what it does through bridge/agent.
+// moves a KV cache, and reports its telemetry through bridge/agent.
 //
-// A backend, here a goroutine that copies memory, takes transfers from a queue.
-// The agent registers memory with it, writes blocks to it and reads blocks
-// back. Some transfers name a block that doesn't exist.
+// The backend is a goroutine that takes transfers from a queue and copies memory. The
+// agent registers memory, writes blocks to the backend and reads blocks back. Some
+// transfers name a block that doesn't exist.
 //
-// The agent reports in one of two ways, and to a CSV file if you want:
+// The agent reports through a ring, over OTLP, or to a CSV file:
 //
 //	go run ./agent -ring /run/nixl      # for a Collector that reads rings
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./agent
 //	NIXL_TELEMETRY_CSV_FILE=events.csv go run ./agent
 //
-// With neither, it says that it reports to no backend. It runs until it is
-// interrupted, and then prints what it did.
+// Without any of these, the agent prints a warning. It runs until it is interrupted and
+// then prints a summary.
 package main
 
 import (
@@ -37,7 +37,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 )
 
-// settings are what the flags set.
+// settings holds the values of the flags.
 type settings struct {
 	name     string
 	ring     string        // directory; empty for no ring
@@ -50,11 +50,11 @@ type settings struct {
 func main() {
 	var s settings
 	flag.StringVar(&s.name, "name", "go-agent", "the agent's name")
-	flag.StringVar(&s.ring, "ring", "", "directory to make the agent's ring in; none if empty")
-	flag.DurationVar(&s.duration, "duration", 0, "how long to run; 0 until interrupted")
-	flag.IntVar(&s.rate, "rate", 1000, "transfers a second")
-	flag.IntVar(&s.blocks, "blocks", 64, "blocks of memory")
-	flag.IntVar(&s.block, "block", 64<<10, "bytes of a block")
+	flag.StringVar(&s.ring, "ring", "", "directory for the agent's ring; no ring if empty")
+	flag.DurationVar(&s.duration, "duration", 0, "how long to run; 0 to run until interrupted")
+	flag.IntVar(&s.rate, "rate", 1000, "transfers per second")
+	flag.IntVar(&s.blocks, "blocks", 64, "number of memory blocks")
+	flag.IntVar(&s.block, "block", 64<<10, "size of a block in bytes")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -65,11 +65,11 @@ func main() {
 	}
 }
 
-// run moves blocks until the context is done or the duration over, and then
-// exports the rest of the telemetry.
+// run transfers blocks until the context is done or the duration is over, and then
+// exports the last telemetry.
 func run(ctx context.Context, s settings, w io.Writer) (err error) {
 	if s.rate <= 0 || s.blocks <= 0 || s.block <= 0 || s.duration < 0 {
-		return errors.New("-rate, -blocks and -block must be more than 0, and -duration not less")
+		return errors.New("-rate, -blocks and -block must be more than 0, and -duration must not be negative")
 	}
 	if s.duration > 0 {
 		var cancel context.CancelFunc
@@ -89,7 +89,7 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 		defer func() { err = errors.Join(err, shutdown()) }()
 		opts = append(opts, agent.WithProducer(producer), agent.WithNameInResource())
 	default:
-		fmt.Fprintln(w, "reporting to no backend: pass -ring or set OTEL_EXPORTER_OTLP_ENDPOINT")
+		fmt.Fprintln(w, "no backend: pass -ring or set OTEL_EXPORTER_OTLP_ENDPOINT")
 	}
 	if os.Getenv(sink.CSVFileEnv) != "" {
 		var file *sink.CSV
@@ -99,7 +99,7 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 		defer func() { err = errors.Join(err, file.Close()) }()
 		opts = append(opts, agent.WithSinks(file))
 	}
-	var a *agent.Agent // nil, which does nothing, if it has nowhere to report to
+	var a *agent.Agent // nil without options; a nil Agent does nothing
 	if len(opts) > 0 {
 		if a, err = agent.New(s.name, opts...); err != nil {
 			return err
@@ -116,8 +116,8 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 const shutdownTime = 5 * time.Second
 
 // export exports the producer's metrics over OTLP. The resource is the one that the
-// Collector gives an agent with a ring. It replaces that of otlpmetric, which also
-// describes the process and the SDK.
+// Collector reports for an agent with a ring. It replaces the default resource of
+// otlpmetric, which also describes the process and the SDK.
 func export(ctx context.Context, name string, producer *agent.Producer) (shutdown func() error, err error) {
 	attributes, err := agent.ResourceAttributes(name, "")
 	if err != nil {
@@ -129,11 +129,11 @@ func export(ctx context.Context, name string, producer *agent.Producer) (shutdow
 		return nil, err
 	}
 	return func() error {
-		// Not ctx: it is done when the program is interrupted.
+		// Don't use the outer ctx, which is done when the program is interrupted.
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 		defer cancel()
 		if err := p.Shutdown(ctx); err != nil {
-			return fmt.Errorf("export the last metrics: %w", err)
+			return fmt.Errorf("export last metrics: %w", err)
 		}
 		return nil
 	}, nil

@@ -21,8 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What the agent did is in its ring and in the CSV file, to the last event.
-func TestRun(t *testing.T) {
+func TestAllEventsAreInTheRingAndInTheCSVFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "events.csv")
 	t.Setenv("NIXL_TELEMETRY_CSV_FILE", file)
@@ -51,8 +50,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Without a backend, the program says so: it looks as if it worked.
-func TestRunWithoutABackendSaysSo(t *testing.T) {
+func TestRunWithoutABackendPrintsAWarning(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "")
 	for ring, want := range map[string]bool{"": true, t.TempDir(): false} {
@@ -61,7 +59,7 @@ func TestRunWithoutABackendSaysSo(t *testing.T) {
 		if err := run(t.Context(), s, &out); err != nil {
 			t.Fatal(err)
 		}
-		if said := strings.HasPrefix(out.String(), "reporting to no backend: pass -ring or set OTEL_EXPORTER_OTLP_ENDPOINT\n"); said != want {
+		if warned := strings.HasPrefix(out.String(), "no backend: pass -ring or set OTEL_EXPORTER_OTLP_ENDPOINT\n"); warned != want {
 			t.Errorf("with -ring %q, the output is %q", ring, &out)
 		}
 	}
@@ -99,12 +97,12 @@ func inCSV(t *testing.T, path string) map[string]int64 {
 	return got
 }
 
-func TestRunErrors(t *testing.T) {
+func TestInvalidSettingsAreRejected(t *testing.T) {
 	good := settings{name: "a", duration: time.Millisecond, rate: 1, blocks: 1, block: 1}
 	for name, c := range map[string]struct {
 		change func(*settings)
 		env    [2]string
-		says   string
+		want   string
 	}{
 		"rate":     {func(s *settings) { s.rate = 0 }, [2]string{}, "-rate"},
 		"ring":     {func(s *settings) { s.ring = "/nonexistent" }, [2]string{}, "create ring /nonexistent/a"},
@@ -117,8 +115,8 @@ func TestRunErrors(t *testing.T) {
 			}
 			s := good
 			c.change(&s)
-			if err := run(t.Context(), s, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("error %v, want one with %q", err, c.says)
+			if err := run(t.Context(), s, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
 	}

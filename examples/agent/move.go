@@ -12,15 +12,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 )
 
-// transfer is a block on its way to the backend's memory or from it.
+// transfer is a transfer of a block to or from the backend's memory.
 type transfer struct {
 	direction agent.Direction
-	block     []byte // the agent's
-	number    int    // of the backend's block
+	block     []byte // the agent's block
+	number    int    // the number of the backend's block
 	done      chan<- error
 }
 
-// notFoundError says that the backend doesn't have a block.
+// notFoundError means that the backend doesn't have the block.
 type notFoundError struct{}
 
 func (notFoundError) Error() string { return "no such block" }
@@ -41,10 +41,10 @@ func backend(queue <-chan transfer, memory [][]byte) {
 	}
 }
 
-// totals are what the agent did.
+// totals counts the agent's transfers.
 type totals struct{ writes, reads, bytes, missing int64 }
 
-// move transfers blocks at the rate asked for until the context is done.
+// move transfers blocks at the configured rate until the context is done.
 func move(ctx context.Context, a *agent.Agent, s settings) (did totals) {
 	memory := make([][]byte, s.blocks)
 	for i := range memory {
@@ -69,12 +69,12 @@ func move(ctx context.Context, a *agent.Agent, s settings) (did totals) {
 			return did
 		case <-ticker.C:
 		}
-		// One in 64 names a block past the last.
+		// Some of these blocks don't exist.
 		did.one(ctx, a, queue, block, rand.IntN(s.blocks+1+s.blocks/64))
 	}
 }
 
-// one makes a transfer and tells the agent what came of it.
+// one makes a transfer and records the result with the agent.
 func (did *totals) one(ctx context.Context, a *agent.Agent, queue chan<- transfer, block []byte, number int) {
 	direction := agent.Direction(rand.IntN(2))
 	done := make(chan error, 1)

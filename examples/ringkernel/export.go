@@ -17,8 +17,8 @@ import (
 // doesn't delay the exit for long.
 const shutdownTime = 5 * time.Second
 
-// export exports over OTLP if the environment has an endpoint, or else not at all.
-// shutdown exports the last metrics.
+// export exports over OTLP if the environment sets an endpoint. shutdown exports the
+// last metrics.
 func export(ctx context.Context, rt *ringkernel.Runtime, opts ...ringkernel.ProducerOption) (shutdown func() error, err error) {
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") == "" {
 		return func() error { return nil }, nil
@@ -30,11 +30,11 @@ func export(ctx context.Context, rt *ringkernel.Runtime, opts ...ringkernel.Prod
 		return nil, err
 	}
 	return func() error {
-		// Not ctx: that is done when the program is interrupted.
+		// Don't use the outer ctx, which is done when the program is interrupted.
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
-			return fmt.Errorf("export the last metrics: %w", err)
+			return fmt.Errorf("export last metrics: %w", err)
 		}
 		return nil
 	}, nil

@@ -19,7 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// backend is an OTLP backend that notes what it gets.
+// backend is an OTLP backend that stores the names of services and metrics.
 type backend struct {
 	collector.UnimplementedMetricsServiceServer
 	mu       sync.Mutex
@@ -47,7 +47,7 @@ func (b *backend) Export(
 	return &collector.ExportMetricsServiceResponse{}, nil
 }
 
-// startBackend has the environment point to a backend.
+// startBackend starts a backend and sets OTEL_EXPORTER_OTLP_ENDPOINT to it.
 func startBackend(t *testing.T) *backend {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -71,9 +71,7 @@ func startBackend(t *testing.T) *backend {
 	return b
 }
 
-// With an endpoint in the environment, everything is exported: what came last
-// when the program ends.
-func TestRunShips(t *testing.T) {
+func TestRunExportsAllMetrics(t *testing.T) {
 	b := startBackend(t)
 	s := defaults()
 	s.rate, s.bad = 10_000, 0.5

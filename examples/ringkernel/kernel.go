@@ -11,13 +11,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// kernel is a worker that lives until its input queue is closed. Its output
-// queue is the next kernel's input queue.
+// kernel is a worker that runs until its input queue is closed. Its output queue is the
+// input queue of the next kernel.
 type kernel struct {
 	telemetry *ringkernel.Kernel
 	work      func(message) (message, error)
 	in        chan message
-	next      *kernel // nil for the last
+	next      *kernel // nil for the last kernel
 	orders    chan ringkernel.State
 	done      chan struct{}
 }
@@ -46,21 +46,22 @@ func (k *kernel) launch(ctx context.Context) {
 	go k.run(ctx)
 }
 
-// order has the kernel change its state. It takes messages when it is active
-// or terminating, and leaves them in the queue when it is deactivated.
+// order changes the kernel's state. The kernel processes messages while it is active or
+// terminating, and leaves them in the queue while it is deactivated.
 func (k *kernel) order(s ringkernel.State) {
 	k.orders <- s
 }
 
-// terminate has the kernel work through what is in its queue and end. Nothing
-// may be put there any more, and no order be given.
+// terminate processes the remaining messages in the queue and stops the kernel. The
+// caller must not send further messages or orders.
 func (k *kernel) terminate() {
 	k.order(ringkernel.StateTerminating)
 	close(k.in)
 	<-k.done
 }
 
-// become notes a state. It goes through them in order, so none is rejected.
+// become records the kernel's state. The kernel changes its state in a valid order, so
+// SetState never returns an error.
 func (k *kernel) become(s ringkernel.State) {
 	if err := k.telemetry.SetState(s); err != nil {
 		log.Print(err)
@@ -70,7 +71,7 @@ func (k *kernel) become(s ringkernel.State) {
 func (k *kernel) run(ctx context.Context) {
 	defer close(k.done)
 	defer k.become(ringkernel.StateTerminated)
-	var in chan message // nil, from which nothing ever comes, while not active
+	var in chan message // nil, which blocks forever, while the kernel is not active
 	for {
 		select {
 		case s := <-k.orders:
@@ -102,14 +103,14 @@ func (k *kernel) process(ctx context.Context, m message) {
 	k.telemetry.Sent(ctx)
 }
 
-// put waits for room in the queue: a kernel is slowed down by the next.
+// put waits until the queue has room, so a slow kernel also slows down the previous one.
 func (k *kernel) put(ctx context.Context, m message) {
 	k.in <- m
 	k.telemetry.Received(ctx)
 }
 
-// offer drops the message when the queue is full: the world outside can't be
-// slowed down.
+// offer drops the message if the queue is full, because external input can't be slowed
+// down.
 func (k *kernel) offer(ctx context.Context, m message) {
 	select {
 	case k.in <- m:
@@ -119,8 +120,8 @@ func (k *kernel) offer(ctx context.Context, m message) {
 	}
 }
 
-// pause deactivates the kernel for a while, again and again, until the context
-// is done. The kernel is active afterwards.
+// pause periodically deactivates the kernel until the context is done. Afterwards, the
+// kernel is active.
 func (k *kernel) pause(ctx context.Context, every, length time.Duration) {
 	for wait(ctx, every) {
 		k.order(ringkernel.StateDeactivated)
@@ -129,7 +130,7 @@ func (k *kernel) pause(ctx context.Context, every, length time.Duration) {
 	}
 }
 
-// wait says whether the time passed before the context was done.
+// wait waits for d and returns true, or returns false if the context is done earlier.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

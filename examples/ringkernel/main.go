@@ -1,21 +1,20 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command ringkernel is a small ring-kernel runtime that reports what it does
-// through the bridge.
+// Command ringkernel is a small ring-kernel runtime that reports its telemetry through
+// bridge/ringkernel.
 //
-// Three kernels form a pipeline: parse reads samples from a line of text,
-// reduce computes their mean and deviation, and format writes that as JSON.
-// Each is a goroutine that lives until the program ends and takes messages
-// from a bounded queue. Some lines can't be parsed, some hold no samples, and
-// reduce is deactivated now and then: errors, queues that fill up and dropped
-// messages show in the telemetry.
+// Three kernels form a pipeline: parse reads samples from a line of text, reduce computes
+// their mean and deviation, and format encodes the result as JSON. Each kernel is a
+// goroutine that runs until the program ends and takes messages from a bounded queue.
+// Some lines can't be parsed, some contain no samples, and reduce is deactivated
+// periodically, so the telemetry shows errors, full queues and dropped messages.
 //
 //	go run ./ringkernel
 //
-// prints a summary every few seconds until it is interrupted, and then how many
-// results the last kernel sent. With OTEL_EXPORTER_OTLP_ENDPOINT set, for example
-// to http://localhost:4317, it also exports its metrics over OTLP.
+// The program prints a summary every 5 seconds until it is interrupted, and then the
+// number of results that the last kernel sent. If OTEL_EXPORTER_OTLP_ENDPOINT is set, for
+// example to http://localhost:4317, it also exports its metrics over OTLP.
 // OTEL_METRIC_EXPORT_INTERVAL is the time between two exports, in milliseconds.
 package main
 
@@ -34,14 +33,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel/report"
 )
 
-// settings are what the flags set.
+// settings holds the values of the flags.
 type settings struct {
-	duration   time.Duration // of the run; 0 until interrupted
+	duration   time.Duration // 0 to run until interrupted
 	every      time.Duration // between summaries
 	rate       int           // lines/s
-	queue      int           // messages that a queue holds
+	queue      int           // capacity of each queue
 	bad        float64       // share of lines that can't be parsed
-	pauseEvery time.Duration // between two pauses of reduce; 0 for none
+	pauseEvery time.Duration // between deactivations of reduce; 0 for none
 	pause      time.Duration
 	telemetry  bool
 	// exponential selects an exponential histogram of latencies.
@@ -50,11 +49,11 @@ type settings struct {
 
 func main() {
 	var s settings
-	flag.DurationVar(&s.duration, "duration", 0, "how long to run; 0 until interrupted")
+	flag.DurationVar(&s.duration, "duration", 0, "how long to run; 0 to run until interrupted")
 	flag.DurationVar(&s.every, "every", 5*time.Second, "time between summaries")
-	flag.IntVar(&s.rate, "rate", 1000, "lines a second")
-	flag.IntVar(&s.queue, "queue", 256, "messages that a queue holds")
-	flag.Float64Var(&s.bad, "bad", 0.01, "share of the lines that can't be parsed, 0 to 1")
+	flag.IntVar(&s.rate, "rate", 1000, "lines per second")
+	flag.IntVar(&s.queue, "queue", 256, "capacity of each queue, in messages")
+	flag.Float64Var(&s.bad, "bad", 0.01, "share of lines that can't be parsed, 0 to 1")
 	flag.DurationVar(&s.pauseEvery, "pause-every", 10*time.Second, "time between deactivations of reduce; 0 for none")
 	flag.DurationVar(&s.pause, "pause", time.Second, "how long reduce is deactivated")
 	flag.BoolVar(&s.telemetry, "telemetry", true, "collect telemetry")
@@ -80,7 +79,7 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 		ctx, cancel = context.WithTimeout(ctx, s.duration)
 		defer cancel()
 	}
-	var rt *ringkernel.Runtime // nil: without telemetry
+	var rt *ringkernel.Runtime // nil turns telemetry off
 	if s.telemetry {
 		rt = ringkernel.NewRuntime()
 	}
@@ -110,7 +109,7 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 	return err
 }
 
-// validate names the flag that has a value which can't be.
+// validate returns an error that names the flag with an invalid value.
 func (s settings) validate() error {
 	switch {
 	case s.every <= 0:
@@ -122,7 +121,7 @@ func (s settings) validate() error {
 	case s.bad < 0 || s.bad > 1:
 		return fmt.Errorf("-bad %v: must be from 0 to 1", s.bad)
 	case s.duration < 0 || s.pauseEvery < 0 || s.pause < 0:
-		return errors.New("-duration, -pause-every and -pause must not be less than 0")
+		return errors.New("-duration, -pause-every and -pause must not be negative")
 	}
 	return nil
 }

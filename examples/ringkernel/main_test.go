@@ -22,8 +22,7 @@ func defaults() settings {
 	}
 }
 
-// The summaries come while it runs, and one at the end.
-func TestRunPrintsSummaries(t *testing.T) {
+func TestRunPrintsSummariesPeriodicallyAndAtTheEnd(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "")
 	synctest.Test(t, func(t *testing.T) {
@@ -46,8 +45,8 @@ func TestRunPrintsSummaries(t *testing.T) {
 	})
 }
 
-// Every message is accounted for: what a kernel received it processed or
-// failed at, and what it processed it sent, which the next one received.
+// A kernel processes or rejects each message that it receives, and sends each message
+// that it processes to the next kernel.
 func TestPipelineLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := ringkernel.NewRuntime()
@@ -56,7 +55,7 @@ func TestPipelineLosesNothing(t *testing.T) {
 		newPipeline(rt, defaults()).run(ctx)
 
 		all := rt.Summary().Kernels
-		format, parse, reduce := all[0], all[1], all[2] // by id
+		format, parse, reduce := all[0], all[1], all[2] // sorted by ID
 		for _, k := range all {
 			if k.State != ringkernel.StateTerminated || k.Input.Size != 0 {
 				t.Errorf("%s is %v with %d messages in its queue", k.KernelID, k.State, k.Input.Size)
@@ -66,15 +65,15 @@ func TestPipelineLosesNothing(t *testing.T) {
 			}
 		}
 		if parse.MessagesSent != reduce.MessagesReceived || reduce.MessagesSent != format.MessagesReceived {
-			t.Errorf("messages got lost between kernels: %+v", all)
+			t.Errorf("messages were lost between kernels: %+v", all)
 		}
 		if parse.Errors == 0 || reduce.Errors == 0 || parse.MessagesDropped == 0 {
-			t.Errorf("no error or no drop to show: %+v", all)
+			t.Errorf("no errors or no drops: %+v", all)
 		}
 	})
 }
 
-func TestSettings(t *testing.T) {
+func TestInvalidSettingsAreRejected(t *testing.T) {
 	for name, change := range map[string]func(*settings){
 		"-every":       func(s *settings) { s.every = 0 },
 		"-rate":        func(s *settings) { s.rate = 0 },
@@ -86,7 +85,7 @@ func TestSettings(t *testing.T) {
 		s := defaults()
 		change(&s)
 		if err := run(t.Context(), s, nil); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v, want an error that names it", name, err)
+			t.Errorf("%s: %v, want an error that names the flag", name, err)
 		}
 	}
 }

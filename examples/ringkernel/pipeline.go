@@ -12,10 +12,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// pipeline is three kernels and what feeds the first.
+// pipeline is a chain of three kernels.
 type pipeline struct {
 	settings
-	kernels []*kernel // in the order of the messages
+	kernels []*kernel // from first to last
 	paused  *kernel
 }
 
@@ -28,9 +28,8 @@ func newPipeline(rt *ringkernel.Runtime, s settings) *pipeline {
 
 func (p *pipeline) last() *kernel { return p.kernels[len(p.kernels)-1] }
 
-// run launches the kernels, feeds them until the context is done, and
-// terminates them from the first to the last, so that every message gets
-// through.
+// run launches the kernels, feeds them until the context is done, and terminates them
+// from first to last, so that no message is lost.
 func (p *pipeline) run(ctx context.Context) {
 	for _, k := range p.kernels {
 		k.launch(ctx)
@@ -49,8 +48,8 @@ func (p *pipeline) run(ctx context.Context) {
 	}
 }
 
-// feed offers lines to the first kernel at the rate that is set, a few at a
-// time: a timer for each would take longer than the line.
+// feed offers lines to the first kernel at the configured rate. It offers several lines
+// at a time, because a timer per line would take longer than processing the line.
 func (p *pipeline) feed(ctx context.Context) {
 	const interval = 10 * time.Millisecond
 	ticks := time.NewTicker(interval)

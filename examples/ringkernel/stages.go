@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// message is what goes from kernel to kernel; each adds its part.
+// message is passed from kernel to kernel. Each kernel sets a field.
 type message struct {
 	text    string
 	samples []float64
@@ -26,8 +26,8 @@ type result struct {
 	Deviation float64 `json:"deviation"`
 }
 
-// line is a line of samples. A share of them holds something else, and one in
-// 200 nothing.
+// line returns a line of samples. The share bad of all lines can't be parsed, and one in
+// 200 lines is empty.
 func line(r *rand.Rand, bad float64) string {
 	if r.IntN(200) == 0 {
 		return ""
@@ -42,8 +42,7 @@ func line(r *rand.Rand, bad float64) string {
 	return strings.Join(words, " ")
 }
 
-// parse reads the samples. Its errors are reported by the type of strconv's
-// error: *strconv.NumError.
+// parse reads the samples. The error.type of its errors is *strconv.NumError.
 func parse(m message) (message, error) {
 	for word := range strings.FieldsSeq(m.text) {
 		sample, err := strconv.ParseFloat(word, 64)
@@ -55,7 +54,7 @@ func parse(m message) (message, error) {
 	return m, nil
 }
 
-// noSamplesError is reported under a name of its own.
+// noSamplesError sets its own error.type.
 type noSamplesError struct{}
 
 func (noSamplesError) Error() string     { return "no samples" }
@@ -79,7 +78,7 @@ func reduce(m message) (message, error) {
 	return m, nil
 }
 
-// format writes the result as JSON.
+// format encodes the result as JSON.
 func format(m message) (message, error) {
 	var err error
 	m.encoded, err = json.Marshal(m.result)

@@ -1,18 +1,19 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command rings exports the telemetry of NIXL agents over OTLP, without a
-// Collector: it reads the rings that agents create in a directory, and passes
-// their totals to its own OpenTelemetry pipeline.
+// Command rings exports the telemetry of NIXL agents over OTLP without a Collector. It
+// reads the rings that agents create in a directory, and passes their totals to its own
+// OpenTelemetry pipeline.
 //
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./rings -dir /run/nixl
 //
-// The default directory is $NIXL_TELEMETRY_DIR, or else /tmp. The default endpoint
-// is on this host. The program logs the protocol and the endpoint at the start.
-// OTEL_EXPORTER_OTLP_PROTOCOL selects grpc, the default, or http/protobuf, and
-// OTEL_METRIC_EXPORT_INTERVAL the time between two exports, in milliseconds. With
-// NIXL_TELEMETRY_CSV_FILE set, every event is also a row of that file. The program
-// runs until it is interrupted.
+// The default directory is $NIXL_TELEMETRY_DIR, or else /tmp. The default endpoint is on
+// this host. The program logs the protocol and the endpoint when it starts, and runs
+// until it is interrupted. Further environment variables:
+//
+//	OTEL_EXPORTER_OTLP_PROTOCOL  grpc (default) or http/protobuf
+//	OTEL_METRIC_EXPORT_INTERVAL  time between two exports, in ms
+//	NIXL_TELEMETRY_CSV_FILE      file to which every event is appended as a row
 package main
 
 import (
@@ -35,7 +36,7 @@ import (
 
 func main() {
 	dir := flag.String("dir", "", "directory of the rings (default $NIXL_TELEMETRY_DIR, or /tmp)")
-	observe := flag.Bool("observe", false, "leave the events in the rings, for another reader")
+	observe := flag.Bool("observe", false, "leave the events in the rings for another reader")
 	flag.Parse()
 
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -56,8 +57,9 @@ func main() {
 	}
 }
 
-// target returns what the exporter uses. If no backend listens there, the first
-// export reports it, which may be a minute later.
+// target returns the protocol and the endpoint of the exporter. They are logged because
+// the exporter reports an unreachable backend only at the first export, which may be a
+// minute later.
 func target() (protocol, endpoint string) {
 	protocol = cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "grpc")
 	local := "localhost:4317"
@@ -101,7 +103,7 @@ func run(ctx context.Context, opts []rings.Option) (err error) {
 	defer cancel()
 	err = provider.Shutdown(last) // drains the rings and exports once more
 	if err != nil {
-		err = fmt.Errorf("export the last metrics: %w", err)
+		err = fmt.Errorf("export last metrics: %w", err)
 	}
 	return errors.Join(err, producer.Close())
 }

@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// backend is an OTLP backend that notes the newest value of the memory that was
-// registered, by agent.
+// backend is an OTLP backend that stores the last value of nixl.memory.registered by
+// agent.
 type backend struct {
 	collector.UnimplementedMetricsServiceServer
 	mu         sync.Mutex
@@ -76,8 +76,7 @@ func startBackend(t *testing.T) *backend {
 	return b
 }
 
-// Events that are in the rings when the program is interrupted are exported.
-func TestRun(t *testing.T) {
+func TestEventsInTheRingsAreExportedOnInterrupt(t *testing.T) {
 	dir, b := t.TempDir(), startBackend(t)
 	t.Setenv("NIXL_TELEMETRY_CSV_FILE", filepath.Join(t.TempDir(), "events.csv"))
 	for i, name := range []string{"one", "two"} {
@@ -100,7 +99,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestTargetIsTheExporters(t *testing.T) {
+func TestTargetIsThatOfTheExporter(t *testing.T) {
 	for name, c := range map[string]struct {
 		env                map[string]string
 		protocol, endpoint string
@@ -128,9 +127,9 @@ func TestTargetIsTheExporters(t *testing.T) {
 	}
 }
 
-func TestRunErrors(t *testing.T) {
+func TestInvalidEnvironmentIsRejected(t *testing.T) {
 	for name, c := range map[string]struct {
-		env, value, says string
+		env, value, want string
 	}{
 		"CSV":          {"NIXL_TELEMETRY_CSV_FILE", "/nonexistent/x", "NIXL_TELEMETRY_CSV_FILE: open /nonexistent/x"},
 		"endpoint":     {"OTEL_EXPORTER_OTLP_ENDPOINT", "localhost", "OTEL_EXPORTER_OTLP_ENDPOINT=localhost"},
@@ -138,8 +137,8 @@ func TestRunErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(c.env, c.value)
-			if err := run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("error %v, want one with %q", err, c.says)
+			if err := run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
 	}

@@ -1,14 +1,13 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The command session runs a small split-inference pipeline and records it: a
-// CSV row for each work packet, a JSON summary at the end, and the splitinfer
-// metrics over OTLP.
+// Command session runs a small split-inference pipeline and records it: a CSV row for
+// each work packet, a JSON summary at the end, and the splitinfer metrics over OTLP.
 //
 //	go run ./session
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./session -tokens 200
 //
-// Without an endpoint, there are no metrics. All of OpenTelemetry's
+// Without an endpoint, no metrics are exported. All of OpenTelemetry's
 // OTEL_EXPORTER_OTLP_* variables apply.
 package main
 
@@ -42,12 +41,12 @@ func main() {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("session", flag.ContinueOnError)
 	dir := flags.String("dir", session.DefaultDir, "`directory` of the session's files")
-	name := flags.String("name", "", "`name` of the session (default: its local time)")
+	name := flags.String("name", "", "`name` of the session (default: the local time)")
 	var m model
-	flags.IntVar(&m.prompt, "prompt", 7, "tokens of the prompt")
-	flags.IntVar(&m.tokens, "tokens", 20, "tokens to generate")
-	flags.IntVar(&m.layers, "layers", 32, "layers of the model")
-	flags.IntVar(&m.experts, "experts", 2, "experts that the router picks at each layer, at most 8")
+	flags.IntVar(&m.prompt, "prompt", 7, "number of prompt tokens")
+	flags.IntVar(&m.tokens, "tokens", 20, "number of tokens to generate")
+	flags.IntVar(&m.layers, "layers", 32, "number of layers of the model")
+	flags.IntVar(&m.experts, "experts", 2, "number of experts that the router selects at each layer, at most 8")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return errors.Join(err, shutdown())
 	}
 	err = newPipeline(m, s).generate(ctx)
-	// Even after an error, the session is closed, shown and exported.
+	// Even after an error, close, show and export the session.
 	return errors.Join(err, s.Close(), show(s.Summary().CSVLog, out), shutdown())
 }
 
@@ -78,8 +77,8 @@ func show(csvPath string, out io.Writer) error {
 	return err
 }
 
-// metrics returns a MeterProvider that exports over OTLP if an endpoint is set,
-// and one that does nothing otherwise.
+// metrics returns a MeterProvider that exports over OTLP if an endpoint is set, or else
+// a no-op MeterProvider.
 func metrics(ctx context.Context) (provider metric.MeterProvider, shutdown func() error, err error) {
 	if os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" {
 		return noop.NewMeterProvider(), func() error { return nil }, nil
@@ -89,7 +88,7 @@ func metrics(ctx context.Context) (provider metric.MeterProvider, shutdown func(
 		return nil, nil, err
 	}
 	return otlp, func() error {
-		// Not ctx, which may have ended when the last export is due.
+		// Don't use the outer ctx, which is done when the program is interrupted.
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		return otlp.Shutdown(ctx)

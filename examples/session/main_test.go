@@ -13,7 +13,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 )
 
-func TestRun(t *testing.T) {
+func TestRunRecordsAllPackets(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "")
 	dir := filepath.Join(t.TempDir(), "telemetry")
@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 	if r.Written == nil || r.Written.TotalTokens != 10 || r.Written.TotalPackets != r.Summary.TotalPackets {
 		t.Errorf("the summary is %+v, %v", r.Written, r.WrittenErr)
 	}
-	// Per token: 3 packets, and 6 at each layer, more where one is tried again.
+	// Per token, 3 packets plus 6 per layer succeed. Failed packets are retried.
 	if got := r.Summary.TotalPackets - r.Summary.FailedPackets; got != 3*(3+4*6) {
 		t.Errorf("%d packets succeeded", got)
 	}
@@ -39,7 +39,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestRunInterrupted(t *testing.T) {
+func TestInterruptedRunClosesTheSession(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	dir := t.TempDir()
@@ -47,6 +47,6 @@ func TestRunInterrupted(t *testing.T) {
 		t.Error("no error")
 	}
 	if r, err := session.Analyze(dir); err != nil || r.Written == nil {
-		t.Errorf("the session was not closed: %v", err)
+		t.Errorf("the session wasn't closed: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 )
 
-// expertsPerLayer is how many experts the router chooses from.
+// expertsPerLayer is the number of experts that the router selects from.
 const expertsPerLayer = 8
 
 // model is the shape of the model that the pipeline runs.
@@ -24,9 +24,8 @@ type model struct {
 	prompt, tokens, layers, experts int
 }
 
-// pipeline runs a mixture-of-experts model on two devices: attention and
-// experts on the iGPU, the rest on the CPU. The model is made up; the devices
-// take real time, at real work.
+// pipeline runs a mixture-of-experts model on two devices: attention and experts on the
+// iGPU, the rest on the CPU. The model is simulated, but each packet does real work.
 type pipeline struct {
 	model
 	session   *session.Session
@@ -34,12 +33,12 @@ type pipeline struct {
 	packets   atomic.Int64
 }
 
-// device does one packet at a time.
+// device runs one packet at a time.
 type device struct {
 	name  string
 	busy  sync.Mutex
-	width int     // of the matrix that stands for a packet's work
-	fails float64 // how many of its packets do
+	width int     // of the matrix that a packet multiplies
+	fails float64 // share of packets that fail
 	input []float64
 }
 
@@ -66,14 +65,14 @@ func (p *pipeline) generate(ctx context.Context) error {
 	return nil
 }
 
-// job is a work packet to be done.
+// job is a work packet that hasn't run yet.
 type job struct {
 	operation string
 	layer     int
 	expert    string
 }
 
-// token takes one token through the layers.
+// token runs the packets of one token.
 func (p *pipeline) token(ctx context.Context) {
 	p.do(ctx, p.cpu, job{operation: "embedding", layer: -1})
 	for layer := range p.layers {
@@ -81,7 +80,7 @@ func (p *pipeline) token(ctx context.Context) {
 		p.do(ctx, p.igpu, job{operation: "attention_qkv_proj", layer: layer})
 		p.do(ctx, p.cpu, job{operation: "router_logits", layer: layer})
 		p.do(ctx, p.cpu, job{operation: "expert_selection", layer: layer})
-		// The experts of a layer don't depend on each other.
+		// The experts of a layer can run concurrently.
 		var running sync.WaitGroup
 		for _, expert := range rand.Perm(expertsPerLayer)[:p.experts] {
 			running.Go(func() {
@@ -120,7 +119,7 @@ func (p *pipeline) try(ctx context.Context, target, on *device, j job) error {
 	if err != nil {
 		packet.ErrorType = "out_of_memory"
 	}
-	// A full disk is no reason to stop inference.
+	// Don't stop inference if the row can't be written.
 	if err := p.session.Record(ctx, packet); err != nil {
 		log.Print(err)
 	}
@@ -144,7 +143,7 @@ func (d *device) work() (memory int64, err error) {
 			output[row] += v / float64(row+column+1)
 		}
 	}
-	for i, v := range output { // a norm, so that it may go on for ever
+	for i, v := range output { // normalize, so that values stay finite
 		d.input[i] = v / output[0]
 	}
 	return int64(8 * d.width * (d.width + 2)), nil
