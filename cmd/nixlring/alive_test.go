@@ -15,17 +15,17 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// A Collector still has the ring of an exited agent mapped. The agent isn't shown
-// as alive because of that.
+// If a Collector still has the ring of an exited agent mapped, the agent isn't shown as
+// running.
 func TestConsumerOfARingIsNotItsAgent(t *testing.T) {
 	for name, tt := range map[string]struct {
 		namespace   string
 		agent       bool
 		inspect, ls string
 	}{
-		"alive":                  {procstest.Initial, true, "alive", "yes"},
+		"running":                {procstest.Initial, true, "running", "yes"},
 		"exited":                 {procstest.Initial, false, "exited", "no"},
-		"exited, in a container": {procstest.Inner, false, "can't be told from here", `\?`},
+		"exited, in a container": {procstest.Inner, false, "unknown: run this as root, outside of any container", `\?`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

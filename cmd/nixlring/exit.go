@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit codes, which scripts rely on.
+// The exit codes. Scripts rely on them.
 const (
 	exitOK     = 0
 	exitError  = 1
@@ -20,20 +20,19 @@ const (
 	exitNoRing = 3 // ls --require
 )
 
-const exitCodes = `Exit codes: 0 all is well, 1 something went wrong, 2 the command line is wrong.`
+const exitCodes = `Exit codes: 0 success, 1 error, 2 invalid command line.`
 
-// usageError is an error in how the program was called.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// errNoRing is the one outcome that has an exit code of its own. What there is
-// to say about it has been said.
+// errNoRing selects exitNoRing. The command has already printed the reason.
 var errNoRing = errors.New("no ring")
 
-// usage makes an error in the number of arguments a usageError.
+// usage wraps errors about the number of arguments in a usageError.
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -43,7 +42,7 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// exit says what went wrong and gives the exit code.
+// exit prints err and returns the exit code.
 func exit(w io.Writer, cmd *cobra.Command, err error) int {
 	var wrong usageError
 	switch {
@@ -61,8 +60,8 @@ func exit(w io.Writer, cmd *cobra.Command, err error) int {
 	}
 }
 
-// complain writes an error, and whose it is on each line: several that were
-// joined are lines.
+// complain prints an error. Joined errors have several lines; each starts with the name
+// of the program.
 func complain(w io.Writer, err error) {
 	for line := range strings.Lines(err.Error() + "\n") {
 		fmt.Fprintf(w, "nixlring: %s", line)

@@ -12,8 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagError says what is wrong with a flag in the words of this program: those
-// of pflag name functions of Go.
+// flagError rewords the errors of pflag, which contain names of Go functions.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var wrong *pflag.InvalidValueError
@@ -27,7 +26,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 }
 
-// unknownFlag is the error with a hint where the flag is a format of --output.
+// unknownFlag adds a hint to the error if the flag is the name of an output format.
 func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 	flag := cmd.Flags().Lookup("output")
 	if flag == nil {
@@ -40,23 +39,23 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 	return err
 }
 
-// wanted is what a flag takes.
+// wanted describes the valid values of a flag.
 func wanted(err *pflag.InvalidValueError) string {
 	switch err.GetFlag().Value.Type() {
 	case "uint64":
-		return "it is a whole number, 0 or more"
+		return "must be an integer, 0 or more"
 	case "int":
-		return "it is a whole number"
+		return "must be an integer"
 	case "float64":
-		return "it is a number"
+		return "must be a number"
 	case "duration":
-		return "it is a duration, like 500ms, 10s or 2m"
+		return "must be a duration, such as 500ms, 10s or 2m"
 	case "bool":
-		return "it is true or false"
+		return "must be true or false"
 	default:
 		return errors.Unwrap(err).Error()
 	}
 }
 
-// recursiveUsage describes the flag of commands that look at a directory of rings.
-const recursiveUsage = "include subfolders, for agents whose names contain a slash"
+// recursiveUsage describes the flag of commands that read a directory of rings.
+const recursiveUsage = "include subdirectories, for agents whose names contain a slash"

@@ -12,18 +12,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// What is wrong with a flag is said without the functions of Go that found it.
-func TestFlagErrors(t *testing.T) {
+func TestFlagErrorsDoNotNameGoFunctions(t *testing.T) {
 	for _, tt := range []struct {
 		want string
 		args []string
 	}{
-		{"--count -1: it is a whole number, 0 or more", []string{"read", "x", "-c", "-1"}},
-		{"--speed fast: it is a number", []string{"replay", "x", "y", "--speed", "fast"}},
-		{"--agents many: it is a whole number", []string{"simulate", "x", "-n", "many"}},
-		{"--interval soon: it is a duration, like 500ms", []string{"read", "x", "--interval", "soon"}},
-		{"--follow perhaps: it is true or false", []string{"read", "x", "--follow=perhaps"}},
-		{"--output xml: it is one of text, json", []string{"inspect", "x", "-o", "xml"}},
+		{"--count -1: must be an integer, 0 or more", []string{"read", "x", "-c", "-1"}},
+		{"--speed fast: must be a number", []string{"replay", "x", "y", "--speed", "fast"}},
+		{"--agents many: must be an integer", []string{"simulate", "x", "-n", "many"}},
+		{"--interval soon: must be a duration, such as 500ms", []string{"read", "x", "--interval", "soon"}},
+		{"--follow perhaps: must be true or false", []string{"read", "x", "--follow=perhaps"}},
+		{"--output xml: must be one of text, json", []string{"inspect", "x", "-o", "xml"}},
 		{"unknown flag: --json; did you mean --output json?", []string{"read", "x", "--json"}},
 		{"unknown flag: --csv; did you mean --output csv?", []string{"ls", "--csv"}},
 		{"unknown flag: --csv\n", []string{"inspect", "x", "--csv"}},
@@ -39,8 +38,7 @@ func TestFlagErrors(t *testing.T) {
 	}
 }
 
-// --output and -o are the format of the result, in every command.
-func TestOutputIsAlwaysAFormat(t *testing.T) {
+func TestOutputFlagIsTheFormatInAllCommands(t *testing.T) {
 	var check func(cmd *cobra.Command)
 	check = func(cmd *cobra.Command) {
 		for _, flag := range []*pflag.Flag{cmd.Flags().Lookup("output"), cmd.Flags().ShorthandLookup("o")} {
@@ -48,7 +46,7 @@ func TestOutputIsAlwaysAFormat(t *testing.T) {
 				continue
 			}
 			if _, ok := flag.Value.(*output); !ok || flag.Name != "output" || flag.Shorthand != "o" {
-				t.Errorf("%s: -%s, --%s is something else", cmd.CommandPath(), flag.Shorthand, flag.Name)
+				t.Errorf("%s: -%s, --%s isn't the output format", cmd.CommandPath(), flag.Shorthand, flag.Name)
 			}
 		}
 		for _, sub := range cmd.Commands() {

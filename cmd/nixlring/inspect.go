@@ -19,33 +19,33 @@ func newInspect(w world) *cobra.Command {
 	var out *output
 	cmd := &cobra.Command{
 		Use:   "inspect PATH",
-		Short: "Tell all about one ring, and what to do about it",
-		Long: `Inspect tells what can be known of one ring from outside: its file and owner, the
-fields of its header and whether they hold, how full it is, which processes have
-it mapped, which one consumes it, and whether its agent is still there. Then it
-says what an operator should do: about a wrong user, a ring that is full, a
-buffer that is too small, what a dead agent has left behind, or other readers.
+		Short: "Show all details of one ring, and advice",
+		Long: `Inspect shows the details of one ring: the file and its owner, the header and
+whether it is valid, the fill level, the processes that have the ring mapped, the
+consumer, and whether the agent is running. It also gives advice, for example
+about a wrong user, a full ring, a buffer that is too small, the ring of an
+exited agent, or other readers.
 
-It looks only. Some of it takes the ring's owner or root: whether the ring is in
-use, and what processes of other users have mapped.
+Inspect never changes the ring. Only the ring's owner and root can see whether
+the ring is in use and whether processes of other users have it mapped.
 
-With --for it watches the ring for a while and tells the largest burst within a
-run interval (NIXL_TELEMETRY_RUN_INTERVAL, else 100ms).
+With --for, inspect watches the ring and shows the largest burst within a run
+interval (NIXL_TELEMETRY_RUN_INTERVAL, or else 100ms).
 
 ` + exitCodes + `
-3 means that the file isn't a ring that can be read; the report says why.`,
+Exit code 3 means that the file isn't a readable ring; the report says why.`,
 		Example: `  nixlring inspect /tmp/agent
   nixlring inspect /tmp/agent --for 10s
   sudo nixlring inspect /run/nixl/decode-0 --output json`,
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if watch < 0 {
-				return usagef("--for %v: it is 0 or more", watch)
+				return usagef("--for %v: must be 0 or more", watch)
 			}
 			return runInspect(cmd.Context(), w, args[0], watch, out.value)
 		},
 	}
-	cmd.Flags().DurationVar(&watch, "for", 0, "watch the ring for `DURATION` and tell its bursts")
+	cmd.Flags().DurationVar(&watch, "for", 0, "watch the ring for `DURATION` and show its bursts")
 	out = addOutput(cmd, "text", "json")
 	return cmd
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestInspectText(t *testing.T) {
+func TestInspectPrintsAReport(t *testing.T) {
 	here, err := os.Getwd()
 	must(t, err)
 	dir := t.TempDir()
-	t.Chdir(dir) // for a path that is short and always the same
+	t.Chdir(dir) // for a short, constant path
 	const path = "agent"
 	w, err := ringbuf.Create(path, ringbuf.V4, 8)
 	must(t, err)
@@ -35,7 +35,7 @@ func TestInspectText(t *testing.T) {
 	out := r.out
 	for pattern, with := range map[string]string{
 		`uid \d+, gid \d+`: "uid 1000, gid 1000",
-		// The lines depend on the length of the number.
+		// The line breaks depend on the length of the number.
 		`inspect\s+as\s+uid\s+\d+\s+or\s+as\s+root,\s+outside\s+of\s+any\s+container`: "inspect as uid 1000 or as root, outside of any container",
 		`inode \d+ on device \w+:\w+`: "inode 42 on device fe:01", `-rw-.*-,`: "-rw-r--r--,",
 	} {
@@ -44,20 +44,20 @@ func TestInspectText(t *testing.T) {
 	golden(t, "inspect.txt", out)
 }
 
-// The header of layout v5 has no version that is expected.
-func TestInspectV5(t *testing.T) {
+// The header of layout v5 has no expected version.
+func TestInspectOfLayoutV5ShowsNoExpectedVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent")
 	w, err := ringbuf.Create(path, ringbuf.V5, 8)
 	must(t, err)
 	defer w.Close()
 	r := nixlring(t.Context(), nil, "inspect", path)
 	if r.code != exitOK || !strings.Contains(r.out, "version 5, capacity 8, mask 0x7\n") ||
-		!strings.Contains(r.out, "all 5 hold: version, capacity,") || !strings.Contains(r.out, "v5, 16 bytes per event") {
+		!strings.Contains(r.out, "all 5 passed: version, capacity,") || !strings.Contains(r.out, "v5, 16 bytes per event") {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestInspectJSON(t *testing.T) {
+func TestInspectPrintsJSON(t *testing.T) {
 	dir := rings(t)
 	r := nixlring(t.Context(), nil, "inspect", "decode", "--output", "json")
 	var got map[string]any

@@ -31,22 +31,22 @@ func newLs(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [DIR...]",
 		Short: "List the rings of a directory",
-		Long: `Ls lists the telemetry rings of directories and what is wrong with those that
-can't be read. It only looks: no event is taken from a ring.
+		Long: `Ls lists the telemetry rings in directories, and the rings that can't be read. It
+doesn't consume events.
 
-PENDING is the number of events that stand in the ring, FILL their share of what
-it can hold: at 100% the agent loses events. OWNER is a uid; whoever consumes
-the ring must run as that user or as root. ALIVE is whether the ring's agent is
-running, whether or not a consumer has the ring open; ? means that it can't be
-told without root, or from within a container. AGE is the time since the last
-change of the file as far as the file system knows, which may lag behind, as
-agents write to rings by way of memory. PROBLEM is why a file can't be read as a
-ring, or what to know of one that can; nixlring inspect tells more.
+PENDING is the number of events in the ring. FILL is PENDING as a share of the
+ring's capacity; at 100% the agent loses events. OWNER is a uid; a consumer must
+run as this user or as root. ALIVE shows whether the agent is running, whether or
+not a consumer has its ring open; ? means that finding out requires root, or isn't
+possible in a container. AGE is the time since the file system noted a change of
+the file; it can be too high, because agents write through a memory mapping.
+PROBLEM is why a file can't be read as a ring, or a note on a readable ring. For
+details, run nixlring inspect.
 
-Files that plainly aren't rings are counted only, unless --all is given.
+Without --all, files that are unrelated to telemetry are only counted.
 
 ` + exitCodes + `
-With --require 3 means that there is no ring.`,
+With --require: 3 no ring found.`,
 		Example: `  nixlring ls
   nixlring ls /run/nixl /tmp
   nixlring ls --require --output json`,
@@ -59,9 +59,9 @@ With --require 3 means that there is no ring.`,
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "list what isn't a ring, too")
+	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "also list files that aren't rings")
 	cmd.Flags().BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
-	cmd.Flags().BoolVar(&f.require, "require", false, "exit with 3 if there is no ring")
+	cmd.Flags().BoolVar(&f.require, "require", false, "exit with code 3 if there is no ring")
 	f.output = addOutput(cmd, "text", "json", "csv")
 	return cmd
 }
@@ -99,13 +99,13 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 	return nil
 }
 
-// notRing says what a file is that was asked for and is no ring.
+// notRing returns the error for a file on the command line that isn't a ring.
 func notRing(e *listing.Entry) error {
 	path := render.Printable(e.Path)
 	if recording.Is(e.Path) {
-		return fmt.Errorf("%s: it is a recording of rings; nixlring replay plays it back", path)
+		return fmt.Errorf("%s: is a recording; use nixlring replay", path)
 	}
-	return fmt.Errorf("%s: %s; nixlring ls takes rings and directories of them", path, e.Reason())
+	return fmt.Errorf("%s: %s; specify rings or directories of rings", path, e.Reason())
 }
 
 func plural(n int, one, many string) string {
@@ -115,14 +115,14 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// noRing says what an agent needs to make a ring.
+// noRing explains how to get rings in the directories.
 func noRing(dirs []string) string {
 	return fmt.Sprintf(`no ring in %s
-An agent creates one if it is started with
+Start agents with these environment variables:
 
   %s=y %s=BUFFER %s=%s
 
-The directory must exist. To try it without an agent: nixlring simulate %[5]s
+The directory must exist. To try without an agent: nixlring simulate %[5]s
 `, strings.Join(dirs, ", "), nixlenv.Enable, nixlenv.Exporter, nixlenv.Dir, dirs[0])
 }
 

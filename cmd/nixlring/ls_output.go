@@ -17,16 +17,16 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
-// listed is a file as nixlring ls writes it for programs. The fields of a ring
-// are empty for what isn't a readable one.
+// listed is a file in the JSON and CSV output of nixlring ls. The fields of rings are
+// empty for other files.
 type listed struct {
 	Path     string    `json:"path"`
 	Ring     bool      `json:"ring"`
 	Layout   string    `json:"layout,omitempty"`
 	Capacity int       `json:"capacity,omitempty"` // slots
 	Pending  *int      `json:"pending,omitempty"`  // events
-	Fill     *float64  `json:"fill,omitempty"`     // share of what the ring can hold
-	Alive    *bool     `json:"agent_alive"`        // null if that can't be told, or there is none
+	Fill     *float64  `json:"fill,omitempty"`     // 0 to 1
+	Alive    *bool     `json:"agent_alive"`        // null if unknown, or if the file isn't a ring
 	Owner    uint32    `json:"owner_uid"`
 	Modified time.Time `json:"modified"`
 	Age      float64   `json:"age_seconds"`
@@ -74,7 +74,7 @@ func writeListCSV(w io.Writer, list []listing.Entry, now time.Time) error {
 	return out.WriteAll(rows)
 }
 
-// problem is what is wrong with a file, or to be known of a ring.
+// problem returns why a file can't be read as a ring, or the notes on a ring.
 func problem(e *listing.Entry) string {
 	if e.Err != nil {
 		return e.Reason()
@@ -97,7 +97,7 @@ func writeListText(w io.Writer, list []listing.Entry, now time.Time) error {
 	return t.write(w)
 }
 
-// truth returns true, false, or nothing for what can't be told.
+// truth formats v; nil is empty.
 func truth(v *bool) string {
 	if v == nil {
 		return ""

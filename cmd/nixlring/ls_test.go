@@ -19,8 +19,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// rings is a directory with two rings, what an agent leaves that fails to
-// start, and a text; it is the working directory, too.
+// rings creates a directory with two rings, the ring of an agent that failed to start, and a
+// text file. It is also the working directory of the test.
 func rings(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,7 +42,7 @@ func rings(t *testing.T) string {
 	return dir
 }
 
-func TestLsText(t *testing.T) {
+func TestLsPrintsATableOfRings(t *testing.T) {
 	rings(t)
 	uid := strconv.Itoa(os.Getuid())
 	r := nixlring(t.Context(), nil, "ls", ".")
@@ -55,10 +55,10 @@ func TestLsText(t *testing.T) {
 	}
 	want := [][]string{
 		{"RING", "LAYOUT", "CAPACITY", "PENDING", "FILL", "ALIVE", "OWNER", "AGE", "PROBLEM"},
-		{"decode", "v1", "16", "6", "40%", "no", uid, "3", "h", "its", "agent", "has", "exited"},
+		{"decode", "v1", "16", "6", "40%", "no", uid, "3", "h", "agent", "exited"},
 		append([]string{"failed", "-", "-", "-", "-", "-", uid, "3", "h"},
 			strings.Fields("ring not ready: its agent failed to start, as 12 slots are not a power of two; set NIXL_TELEMETRY_BUFFER_SIZE to one")...),
-		{`"pre\nfill"`, "v4", "16", "6", "40%", "no", uid, "3", "h", "its", "agent", "has", "exited"},
+		{`"pre\nfill"`, "v4", "16", "6", "40%", "no", uid, "3", "h", "agent", "exited"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -68,28 +68,28 @@ func TestLsText(t *testing.T) {
 	}
 }
 
-func TestLsOfWhatIsNoRing(t *testing.T) {
+func TestLsRejectsNamedFilesThatAreNotRings(t *testing.T) {
 	rings(t)
-	must(t, os.WriteFile("x.nixlrec", []byte("NIXLREC\x01 and what comes then, which is longer than a header"), 0o600))
+	must(t, os.WriteFile("x.nixlrec", []byte("NIXLREC\x01 followed by more bytes than the header of a ring has"), 0o600))
 	for path, want := range map[string]string{
-		"letter":    "letter: not a NIXL telemetry ring: its header makes no sense; nixlring ls takes",
-		"x.nixlrec": "x.nixlrec: it is a recording of rings; nixlring replay",
+		"letter":    "letter: not a NIXL telemetry ring: its header makes no sense; specify rings or directories",
+		"x.nixlrec": "x.nixlrec: is a recording; use nixlring replay",
 	} {
 		r := nixlring(t.Context(), nil, "ls", path)
 		if r.code != exitError || !strings.Contains(r.out, "not a NIXL telemetry ring") || !strings.HasPrefix(r.err, "nixlring: "+want) ||
 			strings.Contains(r.err, "NIXL_TELEMETRY_DIR") {
 			t.Errorf("%s: %+v", path, r)
 		}
-		if both := nixlring(t.Context(), nil, "ls", path, "decode"); both.code != exitError || !strings.Contains(both.out, "its agent has exited") {
+		if both := nixlring(t.Context(), nil, "ls", path, "decode"); both.code != exitError || !strings.Contains(both.out, "agent exited") {
 			t.Errorf("%s and a ring: %+v", path, both)
 		}
 	}
 	if r := nixlring(t.Context(), nil, "ls", "failed"); r.code != exitOK || !strings.Contains(r.out, "ring not ready") {
-		t.Errorf("a ring that is broken: %+v", r)
+		t.Errorf("ring that isn't ready: %+v", r)
 	}
 }
 
-func TestLsJSON(t *testing.T) {
+func TestLsPrintsJSON(t *testing.T) {
 	dir := rings(t)
 	r := nixlring(t.Context(), map[string]string{"NIXL_TELEMETRY_DIR": dir}, "ls", "-o", "json")
 	var got []map[string]any
@@ -104,7 +104,7 @@ func TestLsJSON(t *testing.T) {
 	want := map[string]any{
 		"path": filepath.Join(dir, "decode"), "ring": true, "layout": "v1", "capacity": 16.0,
 		"pending": 6.0, "fill": 0.4, "agent_alive": false, "owner_uid": float64(os.Getuid()),
-		"notes": []any{"its agent has exited"},
+		"notes": []any{"agent exited"},
 	}
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Error(diff)
@@ -117,7 +117,7 @@ func TestLsJSON(t *testing.T) {
 	}
 }
 
-func TestLsCSV(t *testing.T) {
+func TestLsPrintsCSV(t *testing.T) {
 	rings(t)
 	r := nixlring(t.Context(), nil, "ls", "--output", "csv", "--all", ".")
 	got, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
@@ -135,7 +135,7 @@ func TestLsCSV(t *testing.T) {
 	}
 }
 
-func TestLsNotes(t *testing.T) {
+func TestLsNotesThatARingIsFull(t *testing.T) {
 	dir := t.TempDir()
 	full, err := ringbuf.Create(filepath.Join(dir, "full"), ringbuf.V4, 8)
 	must(t, err)
@@ -152,12 +152,12 @@ func TestLsNotes(t *testing.T) {
 		Notes []string
 	}
 	must(t, json.Unmarshal([]byte(r.out), &got))
-	if len(got) != 2 || len(got[0].Notes) != 0 || !cmp.Equal(got[1].Notes, []string{"full: its agent loses events"}) {
+	if len(got) != 2 || len(got[0].Notes) != 0 || !cmp.Equal(got[1].Notes, []string{"full: the agent loses events"}) {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestLsNoRing(t *testing.T) {
+func TestLsExplainsThatThereIsNoRing(t *testing.T) {
 	empty := t.TempDir()
 	r := nixlring(t.Context(), nil, "ls", empty)
 	if r.code != exitOK || r.out != "" || !strings.Contains(r.err, "NIXL_TELEMETRY_ENABLE=y NIXL_TELEMETRY_EXPORTER=BUFFER NIXL_TELEMETRY_DIR="+empty) {

@@ -17,24 +17,24 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // who asks a second time doesn't want to wait
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	code := run(ctx, world{out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, proc: "/proc"}, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
 
-// world is what commands see of their surroundings.
+// world is the environment of the commands.
 type world struct {
 	out, err io.Writer
 	env      nixlenv.Env
 	now      func() time.Time
-	proc     string // where the kernel tells of processes
+	proc     string // the mount point of procfs
 }
 
-// run is the program, as a test can call it.
+// run runs the program and returns its exit code.
 func run(ctx context.Context, w world, args []string) int {
 	root := newRoot(w)
-	root.SetArgs(append([]string{}, args...)) // cobra takes nil for os.Args
+	root.SetArgs(append([]string{}, args...)) // never nil, which means os.Args
 	cmd, err := root.ExecuteContextC(ctx)
 	return exit(w.err, cmd, err)
 }

@@ -17,17 +17,17 @@ import (
 	"go.uber.org/goleak"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// result is what became of a command.
+// result is the result of a command.
 type result struct {
 	code     int
 	out, err string
 }
 
-// nixlring runs the program in an environment.
+// nixlring runs the program with environment variables.
 func nixlring(ctx context.Context, env map[string]string, args ...string) result {
 	return runWith(ctx, world{now: time.Now, proc: "/proc", env: func(name string) (string, bool) {
 		v, ok := env[name]
@@ -35,7 +35,7 @@ func nixlring(ctx context.Context, env map[string]string, args ...string) result
 	}}, args...)
 }
 
-// nixlringAt runs the program while the clock stands still.
+// nixlringAt runs the program with a fixed time.
 func nixlringAt(ctx context.Context, now time.Time, args ...string) result {
 	return runWith(ctx, world{now: func() time.Time { return now }, proc: "/proc"}, args...)
 }
@@ -54,7 +54,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// golden compares text with that of a file, or writes the file.
+// golden compares text with a golden file or, with -update, writes the file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -66,11 +66,11 @@ func golden(t *testing.T, name, got string) {
 	want, err := os.ReadFile(path)
 	must(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (go test -update writes it anew):\n%s", path, diff)
+		t.Errorf("%s (to update it, run go test -update):\n%s", path, diff)
 	}
 }
 
-func TestHelp(t *testing.T) {
+func TestHelpMatchesTheGoldenFiles(t *testing.T) {
 	for name, args := range map[string][]string{
 		"help.txt":          {"--help"},
 		"help_inspect.txt":  {"inspect", "--help"},
@@ -95,18 +95,18 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	if got, want := nixlring(t.Context(), nil).out, nixlring(t.Context(), nil, "--help").out; got != want {
-		t.Errorf("without a command it prints %q", got)
+		t.Errorf("without a command: %q", got)
 	}
 }
 
-func TestVersion(t *testing.T) {
+func TestVersionFlagPrintsOneLine(t *testing.T) {
 	r := nixlring(t.Context(), nil, "--version")
 	if r.code != exitOK || !strings.HasPrefix(r.out, "nixlring ") || strings.Count(r.out, "\n") != 1 {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestWrongCommandLine(t *testing.T) {
+func TestInvalidCommandLinesAreUsageErrors(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct {
 		want string
@@ -116,32 +116,32 @@ func TestWrongCommandLine(t *testing.T) {
 		{`unknown command "frobnicate"`, []string{"frobnicate"}},
 		{"unknown flag: --what", []string{"--what"}},
 		{"unknown flag: --what", []string{"ls", "--what"}},
-		{"it is one of text, json, csv", []string{"ls", "--output", "xml"}},
-		{"it is one of text, json", []string{"simulate", dir, "--output", "csv"}},
-		{"the path of a ring is needed", []string{"read"}},
+		{"must be one of text, json, csv", []string{"ls", "--output", "xml"}},
+		{"must be one of text, json", []string{"simulate", dir, "--output", "csv"}},
+		{"missing PATH of a ring", []string{"read"}},
 		{`unknown category "LUCK"`, []string{"read", dir, "--category", "luck"}},
 		{"--interval 0s", []string{"read", dir, "--interval", "0"}},
-		{"csv is of one ring", []string{"read", dir, dir, "-o", "csv"}},
+		{"csv supports one ring only", []string{"read", dir, dir, "-o", "csv"}},
 		{"accepts 1 arg(s), received 2", []string{"simulate", dir, dir}},
 		{"accepts 1 arg(s), received 0", []string{"inspect"}},
 		{"--for -1s", []string{"inspect", dir, "--for", "-1s"}},
-		{"FILE is needed, the file to record to", []string{"record"}},
+		{"missing FILE to record to", []string{"record"}},
 		{"--duration -1s", []string{"record", "x", dir, "-d", "-1s"}},
 		{"--interval 0s", []string{"record", "x", dir, "--interval", "0"}},
-		{"it is one of text, json", []string{"session", "analyze", "-o", "csv"}},
+		{"must be one of text, json", []string{"session", "analyze", "-o", "csv"}},
 		{"--slow-transfer -1s", []string{"slow", dir, "--slow-transfer", "-1s"}},
 		{"--min-throughput -1", []string{"slow", dir, "--min-throughput", "-1"}},
-		{"--min-size 4096: it is for --min-throughput", []string{"slow", dir, "--min-size", "4096"}},
+		{"--min-size 4096: requires --min-throughput", []string{"slow", dir, "--min-size", "4096"}},
 		{"--p99-factor 0.5", []string{"slow", dir, "--p99-factor", "0.5"}},
-		{"no transfer is slow", []string{"slow", dir, "--slow-transfer", "0"}},
+		{"no condition for slow transfers", []string{"slow", dir, "--slow-transfer", "0"}},
 		{"--duration -1s", []string{"slow", dir, "-d", "-1s"}},
 		{"--run-interval 0s", []string{"slow", dir, "--run-interval", "0"}},
 		{"accepts at most 1 arg(s), received 2", []string{"slow", dir, dir}},
 		{"--speed 0", []string{"replay", "x", dir, "--speed", "0"}},
 		{"--speed NaN", []string{"replay", "x", dir, "--speed", "NaN"}},
 		{"accepts 2 arg(s), received 0", []string{"replay"}},
-		{"DIR is needed, the directory to make rings in", []string{"replay", "x"}},
-		{"DIR is needed, the directory to make rings in", []string{"simulate"}},
+		{"missing DIR to create rings in", []string{"replay", "x"}},
+		{"missing DIR to create rings in", []string{"simulate"}},
 		{"--layout: unknown layout", []string{"simulate", dir, "--layout", "v9"}},
 		{`--scenario: unknown scenario "peace"`, []string{"simulate", dir, "--scenario", "peace"}},
 		{"--agents 0", []string{"simulate", dir, "--agents", "0"}},
@@ -164,11 +164,11 @@ func TestWrongCommandLine(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	must(t, err)
 	if len(left) > 0 {
-		t.Errorf("wrong command lines left %v", left)
+		t.Errorf("invalid command lines created %v", left)
 	}
 }
 
-func TestCompletion(t *testing.T) {
+func TestShellCompletionOffersFlagValues(t *testing.T) {
 	for _, tt := range []struct {
 		want string
 		args []string

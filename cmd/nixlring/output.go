@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// output is the flag --output: how a result is written.
+// output is the value of --output.
 type output struct {
 	value   string
 	formats []string
@@ -23,18 +23,18 @@ type output struct {
 
 func (o *output) String() string { return o.value }
 
-// Type is empty: the usage line names the formats.
+// Type is empty, because the usage line lists the formats.
 func (o *output) Type() string { return "" }
 
 func (o *output) Set(s string) error {
 	if !slices.Contains(o.formats, s) {
-		return usagef("it is one of %s", strings.Join(o.formats, ", "))
+		return usagef("must be one of %s", strings.Join(o.formats, ", "))
 	}
 	o.value = s
 	return nil
 }
 
-// addOutput adds the flag; the first format is the default.
+// addOutput adds the flag. The first format is the default.
 func addOutput(cmd *cobra.Command, formats ...string) *output {
 	o := &output{value: formats[0], formats: formats}
 	cmd.Flags().VarP(o, "output", "o", "write the result as `FORMAT`: "+strings.Join(formats, ", "))
@@ -42,15 +42,15 @@ func addOutput(cmd *cobra.Command, formats ...string) *output {
 	return o
 }
 
-// complete offers values of a flag to the shell.
+// complete registers the values of a flag for shell completion.
 func complete(cmd *cobra.Command, flag string, values []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	if err != nil {
-		panic(err) // the flag doesn't exist: a mistake in this program
+		panic(err) // the flag doesn't exist
 	}
 }
 
-// completeDirs offers directories to the shell.
+// completeDirs completes directories.
 func completeDirs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
@@ -62,13 +62,13 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// table is text in columns. Columns of numbers are aligned to the right.
+// table is a text table. Numeric columns are right-aligned.
 type table struct {
 	numbers []bool
 	rows    [][]string
 }
 
-// newTable takes the columns' names; that of a column of numbers begins with >.
+// newTable returns a table with the named columns. The name of a numeric column starts with >.
 func newTable(names ...string) *table {
 	t := &table{}
 	for i, name := range names {
@@ -114,7 +114,7 @@ func (t *table) alignRight(column int) {
 	}
 }
 
-// notes is where a command tells what isn't its result.
+// notes returns the writer for messages that aren't part of the result.
 func notes(w world, quiet bool) io.Writer {
 	if quiet {
 		return io.Discard
@@ -122,7 +122,7 @@ func notes(w world, quiet bool) io.Writer {
 	return w.err
 }
 
-// indented is a list of words for a help text, in lines that are indented.
+// indented formats a list of words as indented lines of a help text.
 func indented(words []string) string {
 	const width = 76
 	var b strings.Builder

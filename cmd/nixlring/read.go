@@ -32,31 +32,36 @@ func newRead(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "read PATH...",
 		Short: "Print the events of rings",
-		Long: `Read prints the events that stand in rings, oldest first, as NIXL's own readers
-do, for rings of every layout.
+		Long: `Read prints the events in rings, oldest first, as NIXL's own readers do. It
+supports all layouts.
 
-It looks only: the events stay in the ring, and a Collector beside it gets them
-all the same. With --consume it takes them out, as NIXL's readers do, which
-takes the ring's owner or root; other consumers of this project are kept out
-meanwhile. Events that a filter holds back are taken out too.
+By default, read observes: the events stay in the ring, so it can run beside a
+Collector. With --consume, it removes the events, as NIXL's readers do. This
+requires the ring's owner or root, and locks the ring against other consumers of
+this project. Events that a filter excludes are removed, too.
 
-With --follow it goes on until Ctrl-C, over restarts of the agent. An observer
-doesn't see what a consumer takes and the agent writes over between two looks
-(--interval), and can't always know. A ring that is full and that nobody
-consumes stands still.
+With --follow, read continues until interrupted, also when an agent restarts. An
+observer misses events that a consumer takes and the agent overwrites between two
+polls (--interval), and can't always detect it. A full ring without a consumer
+doesn't change anymore.
 
-A ring that can't be read is told on the standard error, and the others are
-printed all the same; the exit code is 1 then.
+If a ring can't be read, read prints an error, continues with the other rings, and
+exits with code 1.
 
-Rings of layout v1 have the time of each event, in local time here. Later ones
-have none: the time printed is that of reading.
+Only layout v1 has timestamps; read prints them in local time. For other layouts
+it prints the time when it read the event.
 
-Events go to the standard output, all else to the standard error. Text is what
-NIXL's readers print, six lines per event. Line is one line with time, category,
-name and value, and the ring if there are several. JSON is a line per event, with
-the time in microseconds since the epoch. CSV has the columns timestamp_us,
-category (its number), event_name and value; it is of one ring. Categories are
-those of the metrics in lines and JSON, and NIXL's in the rest.
+Events go to standard output, everything else to standard error. The formats are:
+
+  text  what NIXL's readers print, six lines per event
+  line  one line per event: time, category, name, value, and with several rings
+        the path
+  json  one object per line, with the time in microseconds since the Unix epoch
+  csv   the columns timestamp_us, category (a number), event_name and value; one
+        ring only
+
+In line and json, the categories are those of the metrics; in text and csv, they
+are NIXL's.
 
 ` + exitCodes,
 		Example: `  nixlring read /tmp/agent
@@ -77,16 +82,16 @@ those of the metrics in lines and JSON, and NIXL's in the rest.
 func (f *readFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVarP(&f.follow, "follow", "f", false, "go on with what agents write, until Ctrl-C")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "continue with new events until interrupted")
 	flags.Uint64VarP(&f.count, "count", "c", 0, "stop after `NUMBER` events; 0 for no limit")
-	flags.StringSliceVar(&f.categories, "category", nil, "only events of `CATEGORIES`, like transfer,error")
-	flags.StringSliceVar(&f.names, "name", nil, "only events whose name is one of `NAMES`; * and ? stand for any characters")
-	flags.BoolVar(&f.consume, "consume", false, "take the events out of the rings")
-	flags.DurationVar(&f.interval, "interval", 50*time.Millisecond, "time between two looks of --follow")
+	flags.StringSliceVar(&f.categories, "category", nil, "print only events of these `CATEGORIES`, such as transfer,error")
+	flags.StringSliceVar(&f.names, "name", nil, "print only events with these `NAMES`; * and ? are wildcards")
+	flags.BoolVar(&f.consume, "consume", false, "remove the events from the rings")
+	flags.DurationVar(&f.interval, "interval", 50*time.Millisecond, "time between two polls with --follow")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print events only")
-	flags.StringVar(&f.compatible, "telemetry_path", "", "another `PATH`, as NIXL's Python reader has it")
+	flags.StringVar(&f.compatible, "telemetry_path", "", "another `PATH`; a flag of NIXL's Python reader")
 	if err := flags.MarkHidden("telemetry_path"); err != nil {
-		panic(err) // the flag doesn't exist: a mistake in this program
+		panic(err) // the flag doesn't exist
 	}
 	f.output = addOutput(cmd, render.Formats()...)
 	complete(cmd, "category", render.Categories())
@@ -116,11 +121,11 @@ func (f *readFlags) run(ctx context.Context, w world, paths []string) error {
 	}
 	switch {
 	case len(paths) == 0:
-		return usagef("the path of a ring is needed; nixlring ls lists them")
+		return usagef("missing PATH of a ring; nixlring ls lists rings")
 	case f.interval <= 0:
-		return usagef("--interval %v: it is more than 0", f.interval)
+		return usagef("--interval %v: must be positive", f.interval)
 	case f.output.value == "csv" && len(paths) > 1:
-		return usagef("--output csv is of one ring, as its rows don't tell rings apart; name one, or take --output json")
+		return usagef("--output csv supports one ring only, because its rows don't contain the path; use --output json")
 	}
 	return show.New(cfg).Run(ctx)
 }

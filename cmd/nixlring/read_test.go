@@ -23,8 +23,8 @@ import (
 
 var categories = []string{"MEMORY", "TRANSFER", "CONNECTION", "BACKEND", "ERROR", "PERFORMANCE", "SYSTEM", "CUSTOM"}
 
-// categoryOf is the category that is to be printed of a fixture's event: that
-// of the ring, or the one that its type has where the ring has none.
+// categoryOf returns the expected category of a fixture's event: the one in the ring, or that
+// of its type if the ring has none.
 func categoryOf(e ringtest.Event) (string, int) {
 	n := -1
 	switch {
@@ -48,8 +48,8 @@ func categoryOf(e ringtest.Event) (string, int) {
 	return categories[n], n
 }
 
-// nameOf is the name that is to be printed: NIXL's Python reader numbers the
-// types that it doesn't know.
+// nameOf returns the expected name. As in NIXL's Python reader, the names of unknown types
+// contain the type.
 func nameOf(e ringtest.Event) string {
 	if e.Name == "unknown_event" && e.Type != nil {
 		return fmt.Sprintf("unknown_event_%d", *e.Type)
@@ -67,8 +67,8 @@ func readable(t *testing.T) (cases []ringtest.Case) {
 	return cases
 }
 
-// TestReadPrintsABlockForEachEvent compares what is printed of rings that NIXL wrote
-// with what their JSON says is in them.
+// TestReadPrintsABlockForEachEvent compares the output for rings that NIXL wrote with the JSON
+// files of these rings.
 func TestReadPrintsABlockForEachEvent(t *testing.T) {
 	reading := time.Date(2025, 1, 15, 14, 30, 25, 123_456_000, time.Local)
 	for _, c := range readable(t) {
@@ -85,7 +85,7 @@ func TestReadPrintsABlockForEachEvent(t *testing.T) {
 			}
 			before, err := os.ReadFile(c.File)
 			must(t, err)
-			r := nixlringAt(t.Context(), reading, "read", c.File) // it looks only, so the fixture itself will do
+			r := nixlringAt(t.Context(), reading, "read", c.File) // only observes, so there is no need to copy the fixture
 			if r.code != exitOK {
 				t.Fatalf("exit code %d: %s", r.code, r.err)
 			}
@@ -99,8 +99,7 @@ func TestReadPrintsABlockForEachEvent(t *testing.T) {
 			}
 			notes := fmt.Sprintf("capacity %d events", c.Capacity)
 			if !strings.Contains(r.err, c.File) || !strings.Contains(r.err, notes) ||
-				strings.Contains(r.err, "times of reading") ||
-				(c.Version == 1) == strings.Contains(r.err, "have no times") ||
+				(c.Version == 1) == strings.Contains(r.err, "have no timestamps") ||
 				!strings.Contains(r.err, fmt.Sprintf("Total events read: %d\nLeft in the ring: %[1]d events\n", len(c.Pending))) {
 				t.Errorf("notes:\n%s", r.err)
 			}
@@ -108,7 +107,7 @@ func TestReadPrintsABlockForEachEvent(t *testing.T) {
 	}
 }
 
-func TestReadExampleOfTheGuide(t *testing.T) {
+func TestReadPrintsTheExampleOfNIXLsGuide(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent_name")
 	w, err := ringbuf.Create(path, ringbuf.V1, 8)
 	must(t, err)
@@ -123,7 +122,7 @@ func TestReadExampleOfTheGuide(t *testing.T) {
 	golden(t, "read_guide.txt", nixlring(t.Context(), nil, "read", path).out)
 }
 
-func TestReadCSVOfRealRings(t *testing.T) {
+func TestReadPrintsCSV(t *testing.T) {
 	reading := time.UnixMicro(1_736_951_425_123_456)
 	for _, c := range readable(t) {
 		r := nixlringAt(t.Context(), reading, "read", c.File, "--output", "csv", "--quiet")
@@ -146,7 +145,7 @@ func TestReadCSVOfRealRings(t *testing.T) {
 	}
 }
 
-func TestReadJSONOfSeveralRings(t *testing.T) {
+func TestReadPrintsJSONWithTheRingOfEachEvent(t *testing.T) {
 	dir := rings(t)
 	one, two := filepath.Join(dir, "decode"), filepath.Join(dir, "pre\nfill")
 	r := nixlring(t.Context(), nil, "read", one, two, "-o", "json", "--count", "8")
@@ -171,7 +170,7 @@ func TestReadJSONOfSeveralRings(t *testing.T) {
 	}
 }
 
-func TestReadLines(t *testing.T) {
+func TestReadPrintsALineForEachEvent(t *testing.T) {
 	dir := rings(t)
 	one, two := filepath.Join(dir, "decode"), filepath.Join(dir, "pre\nfill")
 	r := nixlring(t.Context(), nil, "read", one, "-o", "line")
@@ -184,11 +183,11 @@ func TestReadLines(t *testing.T) {
 	}
 }
 
-func TestReadFilters(t *testing.T) {
+func TestReadFiltersByCategoryAndName(t *testing.T) {
 	file := ringtest.Find(t, "real-agent/v1.4.0_posix_200xfer").File
 	all := nixlring(t.Context(), nil, "read", file).out
 	for _, tt := range []struct {
-		want string // a line of each block
+		want string // in each block
 		args []string
 	}{
 		{"Category: MEMORY", []string{"--category", "memory"}},
@@ -200,12 +199,12 @@ func TestReadFilters(t *testing.T) {
 			t.Errorf("%v: %d events, %+v", tt.args, blocks, r.err)
 		}
 		if tt.want != "Event: agent_rx_bytes" && strings.Count(r.out, tt.want+"\n") != strings.Count(all, tt.want+"\n") {
-			t.Errorf("%v: not all, or others", tt.args)
+			t.Errorf("%v: number of blocks with %q differs from the unfiltered output", tt.args, tt.want)
 		}
 	}
 }
 
-func TestReadConsumesOnlyWhenTold(t *testing.T) {
+func TestReadConsumesOnlyWithConsumeFlag(t *testing.T) {
 	c := ringtest.Find(t, "v1.4.0/mixed_cap16")
 	path := ringtest.Copy(t, c)
 	n := len(c.Pending)
@@ -213,7 +212,7 @@ func TestReadConsumesOnlyWhenTold(t *testing.T) {
 		args        []string
 		blocks, now int
 	}{
-		{nil, n, n}, // looking takes nothing
+		{nil, n, n}, // observes
 		{[]string{"--consume", "--count", "2"}, 2, n - 2},
 		{[]string{"--consume", "--name", "nothing"}, 0, 0},
 		{nil, 0, 0},
@@ -225,7 +224,7 @@ func TestReadConsumesOnlyWhenTold(t *testing.T) {
 	}
 }
 
-// TestReadFollowsUntilASignal cancels the context of the reader, as a signal does.
+// A signal cancels the context of the command.
 func TestReadFollowsUntilASignal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent")
 	synctest.Test(t, func(t *testing.T) {
@@ -237,10 +236,10 @@ func TestReadFollowsUntilASignal(t *testing.T) {
 			done <- nixlring(ctx, nil, "read", "--follow", "--consume", "--telemetry_path", path+"-none")
 		}()
 		if r := <-done; r.code != exitError || !strings.Contains(r.err, path+"-none") || r.out != "" {
-			t.Errorf("a missing ring: %+v", r)
+			t.Errorf("missing ring: %+v", r)
 		}
 		go func() { done <- nixlring(ctx, nil, "read", "--follow", "--consume", "--telemetry_path", path) }()
-		for i := range 20 { // more than the ring holds
+		for i := range 20 { // more than the capacity
 			must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, uint64(i))))
 			time.Sleep(60 * time.Millisecond) // synctest
 		}
@@ -259,7 +258,7 @@ func TestReadFollowsUntilASignal(t *testing.T) {
 		}
 		for _, want := range []string{"agent restarted", "layout v4", "layout v1, capacity 16", "Total events read: 27\nLeft in the ring: 0 events\n"} {
 			if !strings.Contains(r.err, want) {
-				t.Errorf("no %q in\n%s", want, r.err)
+				t.Errorf("missing %q in\n%s", want, r.err)
 			}
 		}
 	})
@@ -273,7 +272,7 @@ func TestReadContinuesPastRingsItCannotRead(t *testing.T) {
 		filepath.Join(dir, "letter"):  "not a NIXL telemetry ring",
 		filepath.Join(dir, "failed"):  "not ready",
 		newer:                         "unknown ring version 7",
-		dir:                           "it is a directory",
+		dir:                           "is a directory",
 	} {
 		good := filepath.Join(dir, "decode")
 		r := nixlring(t.Context(), nil, "read", path, good)
@@ -283,7 +282,7 @@ func TestReadContinuesPastRingsItCannotRead(t *testing.T) {
 		}
 		quiet := nixlring(t.Context(), nil, "read", "--quiet", path, good, path, "-o", "json")
 		if quiet.code != exitError || strings.Count(quiet.out, "\n") != 6 || strings.Count(quiet.err, "\n") != 3 ||
-			strings.Count(quiet.err, "nixlring: ") != 3 || !strings.HasSuffix(quiet.err, "nixlring: 2 of 3 rings couldn't be read\n") {
+			strings.Count(quiet.err, "nixlring: ") != 3 || !strings.HasSuffix(quiet.err, "nixlring: 2 of 3 rings can't be read\n") {
 			t.Errorf("%s, quiet: %+v", path, quiet)
 		}
 		if r := nixlring(t.Context(), nil, "read", "-q", path, path); r.code != exitError || r.out != "" || strings.Count(r.err, want) != 2 {
@@ -291,11 +290,11 @@ func TestReadContinuesPastRingsItCannotRead(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(newer); err != nil {
-		t.Errorf("the ring of an unknown version: %v", err)
+		t.Errorf("ring of an unknown version: %v", err)
 	}
 }
 
-func TestReadRefusesASecondConsumer(t *testing.T) {
+func TestReadRejectsASecondConsumer(t *testing.T) {
 	dir := rings(t)
 	path := filepath.Join(dir, "decode")
 	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
@@ -307,12 +306,12 @@ func TestReadRefusesASecondConsumer(t *testing.T) {
 	}
 }
 
-// broken is an output that nothing can be written to.
+// broken is an output that returns errors.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
-func TestReadKeepsWhatItCouldNotWrite(t *testing.T) {
+func TestReadDoesNotCommitEventsThatItCouldNotWrite(t *testing.T) {
 	path := ringtest.Copy(t, ringtest.Find(t, "v1.4.0/mixed_cap16"))
 	before := ringtest.ReadHeader(t, path)
 	var errs strings.Builder
@@ -320,6 +319,6 @@ func TestReadKeepsWhatItCouldNotWrite(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	if diff := cmp.Diff(before, ringtest.ReadHeader(t, path)); diff != "" {
-		t.Errorf("events were taken that nobody got: %s", diff)
+		t.Errorf("events were committed: %s", diff)
 	}
 }

@@ -32,21 +32,24 @@ func newRecord(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record FILE [DIR]",
 		Short: "Record the rings of a directory to a file",
-		Long: `Record observes all rings of a directory and writes what it sees to one compact
-file, until Ctrl-C: which rings there are, each start of an agent, and every
-event with the time at which it was seen. Nixlring replay makes rings of it
-again: for a bug report, or a demonstration without a GPU.
+		Long: `Record observes all rings in a directory until interrupted, and writes the rings,
+the starts of their agents, and all events with the time when they were read to
+one compact file. For a bug report, or a demonstration without a GPU, nixlring
+replay writes the rings again.
 
-No event is taken from a ring, so that a Collector beside it misses nothing. An
-observer, though, misses what a consumer took before the recording began, what
-it took between an agent's restart and the next look, and what an agent wrote
-over between two looks; it can't always know that it did. The last doesn't
-happen while the time between two looks (--interval) is well below the agents'
-run interval. A ring that is full and that nobody consumes stands still, and so
-does its recording.
+Record doesn't consume events, so it can run beside a Collector. It misses events
+that
 
-The file names agents and their events, and nothing of what they transferred.
-It is readable up to the last second should the recorder die.
+  - a consumer took before the recording started,
+  - a consumer took between a restart of the agent and the next poll, or
+  - the agent overwrote between two polls, which doesn't occur if --interval is
+    well below the agents' run interval.
+
+It can't always detect that it missed events. A full ring without a consumer
+doesn't change anymore, so nothing more of its agent is recorded.
+
+The file contains the names of agents and their events, but no transferred data.
+If record crashes, the file is readable up to the last second.
 
 ` + exitCodes,
 		Example: `  nixlring record bug.nixlrec
@@ -62,8 +65,8 @@ It is readable up to the last second should the recorder die.
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to record; 0 until interrupted")
-	flags.DurationVar(&f.interval, "interval", 10*time.Millisecond, "time between two looks")
+	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to record; 0 for no limit")
+	flags.DurationVar(&f.interval, "interval", 10*time.Millisecond, "time between two polls")
 	flags.BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
 	flags.BoolVar(&f.force, "force", false, "overwrite FILE if it exists")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
@@ -72,7 +75,7 @@ It is readable up to the last second should the recorder die.
 
 func recordArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return errors.New("FILE is needed, the file to record to")
+		return errors.New("missing FILE to record to")
 	}
 	return cobra.MaximumNArgs(2)(cmd, args)
 }
@@ -80,9 +83,9 @@ func recordArgs(cmd *cobra.Command, args []string) error {
 func (f *recordFlags) check() error {
 	switch {
 	case f.duration < 0:
-		return usagef("--duration %v: it is 0 or more", f.duration)
+		return usagef("--duration %v: must be 0 or more", f.duration)
 	case f.interval <= 0:
-		return usagef("--interval %v: it is more than 0", f.interval)
+		return usagef("--interval %v: must be positive", f.interval)
 	}
 	return nil
 }
@@ -100,7 +103,7 @@ func (f *recordFlags) run(ctx context.Context, w world, file, dir string) error 
 	}
 	out, err := os.OpenFile(file, how, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("record to %s: the file exists; name another one, or overwrite it with --force", file)
+		return fmt.Errorf("record to %s: the file exists; specify another file, or overwrite it with --force", file)
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		return place.Explain(place.Folder, filepath.Dir(file), err)
@@ -122,15 +125,15 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 		defer cancel()
 	}
 	say := notes(w, f.quiet)
-	fmt.Fprintf(say, "Recording the rings of %s to %s; Ctrl-C stops\n", dir, out.Name())
+	fmt.Fprintf(say, "Recording the rings of %s to %s; press Ctrl-C to stop\n", dir, out.Name())
 	start := w.now()
 	err = errors.Join(r.Run(ctx, f.interval), r.Close())
 	s := r.Stats()
 	fmt.Fprintf(say, "Recorded %s events of %s (%s) in %v: %s\n", units.Count(s.Events),
-		plural(s.Rings, "ring", "rings"), plural(int(s.Opened), "life of an agent", "lives of agents"),
+		plural(s.Rings, "ring", "rings"), plural(int(s.Opened), "start of an agent", "starts of agents"),
 		w.now().Sub(start).Round(100*time.Millisecond), units.Bytes(uint64(s.Bytes)))
 	if s.Missed > 0 {
-		fmt.Fprintf(w.err, "Events are missing: %s agents had written over some between two looks; a shorter --interval helps\n",
+		fmt.Fprintf(w.err, "Events are missing: %s, an agent overwrote events between two polls; use a shorter --interval\n",
 			plural(int(s.Missed), "time", "times"))
 	}
 	return err

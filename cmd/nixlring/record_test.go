@@ -18,7 +18,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 )
 
-// recorded simulates agents for some seconds and records them meanwhile.
+// recorded records simulated agents for some seconds.
 func recorded(t *testing.T, args ...string) (file string, live simulate.Report) {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,14 +31,14 @@ func recorded(t *testing.T, args ...string) (file string, live simulate.Report) 
 		must(t, json.Unmarshal([]byte(r.out), &live))
 		time.Sleep(time.Second) // synctest
 		cancel()
-		if r := <-done; r.code != exitOK || r.out != "" || !strings.Contains(r.err, " events of 3 rings (3 lives of agents) in 4") {
+		if r := <-done; r.code != exitOK || r.out != "" || !strings.Contains(r.err, " events of 3 rings (3 starts of agents) in 4") {
 			t.Errorf("%+v", r)
 		}
 	})
 	return file, live
 }
 
-func TestRecordAndReplay(t *testing.T) {
+func TestReplayWritesTheRecordedRings(t *testing.T) {
 	file, live := recorded(t, "-n", "3", "--layout", "mixed", "--seed", "5")
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,14 +47,14 @@ func TestRecordAndReplay(t *testing.T) {
 		var got map[string]any
 		must(t, json.Unmarshal([]byte(r.out), &got))
 		want := map[string]any{
-			"rings": 3.0, "lives": 3.0, "events_written": float64(live.Sum.Written.Events.Events),
+			"rings": 3.0, "starts": 3.0, "events_written": float64(live.Sum.Written.Events.Events),
 			"events_dropped": 0.0, "gaps_in_recording": 0.0, "seconds": got["seconds"],
 		}
 		if diff := cmp.Diff(want, got); diff != "" || r.code != exitOK || r.err != "" {
 			t.Errorf("%s %+v", diff, r)
 		}
 		if took := time.Since(start); took < 1900*time.Millisecond || took > 2200*time.Millisecond {
-			t.Errorf("4 s took %v at twice the speed", took)
+			t.Errorf("4 s at twice the speed took %v", took)
 		}
 	})
 	for path, totals := range live.Agents {
@@ -68,7 +68,7 @@ func TestRecordAndReplay(t *testing.T) {
 	}
 }
 
-func TestReplayOfACutRecording(t *testing.T) {
+func TestReplayOfATruncatedRecordingWritesItsBeginning(t *testing.T) {
 	file, _ := recorded(t, "-n", "3")
 	info, err := os.Stat(file)
 	must(t, err)
@@ -76,13 +76,13 @@ func TestReplayOfACutRecording(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		r := nixlring(t.Context(), nil, "replay", file, dir, "--remove")
-		if r.code != exitError || !strings.Contains(r.err, "recording has no end") || !strings.HasPrefix(r.out, "Replayed ") ||
+		if r.code != exitError || !strings.Contains(r.err, "truncated recording") || !strings.HasPrefix(r.out, "Replayed ") ||
 			strings.HasPrefix(r.out, "Replayed 0") {
 			t.Errorf("%+v", r)
 		}
 	})
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left: %v %v", left, err)
+		t.Errorf("files left: %v %v", left, err)
 	}
 }
 
@@ -92,25 +92,25 @@ func TestReplayIsInterruptedBySignal(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		r := nixlring(ctx, nil, "replay", file, t.TempDir())
-		if r.code != exitOK || !strings.Contains(r.out, "of the recording; dropped as nobody read: 0\n") {
+		if r.code != exitOK || !strings.Contains(r.out, "of the recording; dropped because nobody read them: 0\n") {
 			t.Errorf("%+v", r)
 		}
 	})
 }
 
-func TestRecordDoesNotOverwrite(t *testing.T) {
+func TestRecordOverwritesFilesOnlyWithForceFlag(t *testing.T) {
 	dir := rings(t)
 	file := filepath.Join(dir, "letter")
 	before, err := os.ReadFile(file)
 	must(t, err)
 	r := nixlring(t.Context(), nil, "record", file, dir, "-d", "1ms")
-	if r.code != exitError || !strings.Contains(r.err, "the file exists; name another one") {
+	if r.code != exitError || !strings.Contains(r.err, "the file exists; specify another file") {
 		t.Errorf("%+v", r)
 	}
 	after, err := os.ReadFile(file)
 	must(t, err)
 	if string(before) != string(after) {
-		t.Error("it was written over")
+		t.Error("the file was overwritten")
 	}
 	if r := nixlring(t.Context(), nil, "record", file, dir, "-d", "1ms", "--force", "-q"); r.code != exitOK || r.err != "" {
 		t.Errorf("forced: %+v", r)
@@ -120,13 +120,13 @@ func TestRecordDoesNotOverwrite(t *testing.T) {
 		"no such directory": {"record", filepath.Join(dir, "new"), missing},
 		"not a recording":   {"replay", "failed", dir},
 		"no such file":      {"replay", missing, dir},
-		"make it first":     {"replay", file, missing},
+		"create it first":   {"replay", file, missing},
 	} {
 		if r := nixlring(t.Context(), nil, args...); r.code != exitError || !strings.Contains(r.err, want) {
 			t.Errorf("%v: %+v", args, r)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
-		t.Error("a file was made for nothing")
+		t.Error("a file was created")
 	}
 }

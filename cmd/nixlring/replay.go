@@ -32,39 +32,40 @@ func newReplay(w world) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay FILE DIR",
-		Short: "Play a recording back as rings",
-		Long: `Replay does to rings in DIR what the agents of a recording did: it makes them, with
-the same names, layouts and capacities, writes their events at the same times,
-and starts them anew where an agent did. An agent's own timestamps, of layout
-v1, stay those of the recording.
+		Short: "Replay a recording as rings",
+		Long: `Replay writes the rings of a recording to DIR as their agents did: with the same
+names, layouts and capacities, the same events at the same intervals, and the
+same restarts. The timestamps of layout v1 stay those of the recording.
 
-A full ring is waited for, so that a reader that keeps up loses nothing, at any
-speed. If nobody reads from a ring for a second, what doesn't fit is dropped, as
-an agent does, and counted. The rings are left at the end, as agents leave
-theirs. A ring of the same name that exists is taken over, unless its agent is
-still there: then nothing is played (see --force).
+If a ring is full, replay waits for its reader, so a reader that keeps up misses
+nothing, at any speed. If nobody reads from the ring for a second, replay drops
+the events that don't fit, as an agent does, and counts them. At the end it leaves
+the rings, as agents do, unless --remove is set.
 
-DIR must be named: that of NIXL_TELEMETRY_DIR may be one where agents are at work.
+Replay takes over existing rings of the same names. If the agent of one of them is
+still running, replay exits without writing anything (see --force).
 
-A recording whose recorder died is played as far as it goes; the exit code is 1
-then.
+DIR is required: NIXL_TELEMETRY_DIR may be the directory of real agents.
+
+A truncated recording, such as that of a crashed recorder, is replayed up to its
+end; the exit code is 1.
 
 ` + exitCodes,
 		Example: `  nixlring replay bug.nixlrec /tmp/replay
   nixlring replay busy.nixlrec /tmp/replay --speed 10 --remove`,
-		Args: makesRings(2),
+		Args: createsRings(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !(f.speed > 0) {
-				return usagef("--speed %v: it is more than 0", f.speed)
+				return usagef("--speed %v: must be positive", f.speed)
 			}
 			return f.run(cmd.Context(), w, args[0], args[1])
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Float64Var(&f.speed, "speed", 1, "play `NUMBER` times as fast as it happened")
+	flags.Float64Var(&f.speed, "speed", 1, "replay at `NUMBER` times the original speed")
 	flags.BoolVar(&f.force, "force", false, forceUsage)
-	flags.BoolVar(&f.remove, "remove", false, "delete the rings at the end")
+	flags.BoolVar(&f.remove, "remove", false, "remove the rings at the end")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	f.output = addOutput(cmd, "text", "json")
 	return cmd
@@ -91,10 +92,10 @@ func (f *replayFlags) run(ctx context.Context, w world, file, dir string) error 
 	if err != nil {
 		return usageError{err}
 	}
-	fmt.Fprintf(notes(w, f.quiet), "Replaying %s in %s at %v times its speed; Ctrl-C stops\n", file, dir, f.speed)
+	fmt.Fprintf(notes(w, f.quiet), "Replaying %s in %s at %v times the original speed; press Ctrl-C to stop\n", file, dir, f.speed)
 	err = p.Run(ctx)
 	if errors.Is(err, context.Canceled) {
-		err = nil // as asked
+		err = nil // interrupted by the user
 	}
 	if err != nil {
 		err = fmt.Errorf("replay %s: %w", file, err)
@@ -106,8 +107,8 @@ func (f *replayFlags) run(ctx context.Context, w world, file, dir string) error 
 	return errors.Join(err, end(), f.write(w, p.Played()))
 }
 
-// check looks through the recording for its rings, and refuses those that
-// can't be taken over before any is touched.
+// check returns an error if one of the rings in the recording can't be created or taken over,
+// before any is written.
 func (f *replayFlags) check(w world, in io.ReadSeeker, dir string) error {
 	if f.force {
 		return nil
@@ -117,33 +118,33 @@ func (f *replayFlags) check(w world, in io.ReadSeeker, dir string) error {
 		return err
 	}
 	if _, err := in.Seek(0, io.SeekStart); err != nil {
-		return errors.New("it can't be read twice, to see first which rings it makes; save it to a file, or see --force")
+		return errors.New("can't seek, which is needed to check its rings first; save it to a file, or skip the check with --force")
 	}
 	for i, name := range names {
 		names[i] = filepath.Join(dir, name)
 	}
-	return takeable(w.proc, names)
+	return checkTakeover(w.proc, names)
 }
 
-// replayed is what was replayed, as JSON. The field names are stable.
+// replayed is the JSON output of nixlring replay. The field names are stable.
 type replayed struct {
 	Rings   int     `json:"rings"`
-	Lives   uint64  `json:"lives"`
+	Starts  uint64  `json:"starts"` // of agents
 	Written uint64  `json:"events_written"`
 	Dropped uint64  `json:"events_dropped"`
 	Missed  uint64  `json:"gaps_in_recording"`
-	Seconds float64 `json:"seconds"` // of the recording
+	Seconds float64 `json:"seconds"` // time in the recording
 }
 
 func (f *replayFlags) write(w world, p recording.Played) error {
 	if f.output.value == "json" {
-		return writeJSON(w.out, replayed{p.Rings, p.Lives, p.Written, p.Dropped, p.Missed, p.At.Seconds()})
+		return writeJSON(w.out, replayed{p.Rings, p.Starts, p.Written, p.Dropped, p.Missed, p.At.Seconds()})
 	}
-	_, err := fmt.Fprintf(w.out, "Replayed %s events of %s (%s), %v of the recording; dropped as nobody read: %s\n",
-		units.Count(p.Written), plural(p.Rings, "ring", "rings"), plural(int(p.Lives), "life of an agent", "lives of agents"),
+	_, err := fmt.Fprintf(w.out, "Replayed %s events of %s (%s), %v of the recording; dropped because nobody read them: %s\n",
+		units.Count(p.Written), plural(p.Rings, "ring", "rings"), plural(int(p.Starts), "start of an agent", "starts of agents"),
 		p.At.Round(100*time.Millisecond), units.Count(p.Dropped))
 	if p.Missed > 0 {
-		fmt.Fprintf(w.err, "The recording itself lacks events: its recorder missed some, %s\n", plural(int(p.Missed), "time", "times"))
+		fmt.Fprintf(w.err, "The recording itself lacks events: the recorder missed events %s\n", plural(int(p.Missed), "time", "times"))
 	}
 	return err
 }

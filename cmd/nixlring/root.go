@@ -9,18 +9,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker; see the Makefile.
+// version is set by the linker. See the Makefile.
 var version string
 
 func newRoot(w world) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "nixlring",
-		Short: "Look at and make telemetry rings of NIXL agents",
-		Long: `Nixlring is a tool for the telemetry rings that NIXL agents write, one file per
-agent in a directory.
+		Short: "Inspect, record and simulate telemetry rings of NIXL agents",
+		Long: `Nixlring works with the telemetry rings of NIXL agents. Each agent writes one ring
+file to a directory.
 
-Where no directory is given it takes that of the agents, from
-NIXL_TELEMETRY_DIR, else from NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
+The default directory is that of the agents: NIXL_TELEMETRY_DIR, else
+NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
 
 ` + exitCodes,
 		Example: `  nixlring simulate /run/nixl --agents 4 --duration 1m
@@ -44,8 +44,8 @@ NIXL_TELEMETRY_DIR, else from NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
 	return root
 }
 
-// unknownCommand takes any argument of the root for a command that doesn't
-// exist.
+// unknownCommand returns an error if there are arguments: the root command has none, so
+// the first one is the name of a command that doesn't exist.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

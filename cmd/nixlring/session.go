@@ -39,14 +39,14 @@ func newAnalyze(w world) *cobra.Command {
 (default: %s). The session may still be running, or have crashed. Sessions
 of the Python program with the same columns are read, too.
 
-The report has the packets overall, the shares of the devices, the breakdown by
-operation, the time per worker and layer, the distribution of durations, the
-time over the session, the five slowest packets, the failures, and the summary
-that the session wrote. Times and figures per device, worker, layer, duration
-and interval count successful packets only.
+The report contains the number of packets, the shares of the devices, the
+breakdown by operation, the time per worker and layer, the distribution of
+durations, the time over the session, the five slowest packets, the failures, and
+the summary that the session wrote. Times, and statistics per device, worker,
+layer, duration and interval, cover successful packets only.
 
-JSON has all workers. What the CSV doesn't contain, such as tokens, is null in
-"summary"; "written_summary" is the summary that the session wrote.
+JSON contains all workers. Values that the CSV doesn't contain, such as tokens,
+are null in "summary"; "written_summary" is the summary that the session wrote.
 
 `, session.DefaultDir) + exitCodes,
 		Example: `  nixlring session analyze
@@ -64,7 +64,7 @@ JSON has all workers. What the CSV doesn't contain, such as tokens, is null in
 	return cmd
 }
 
-// sessionPath returns the path of a session that the arguments name.
+// sessionPath returns the path in the arguments, or an empty string.
 func sessionPath(args []string) string {
 	if len(args) > 0 {
 		return args[0]
@@ -82,16 +82,16 @@ func runAnalyze(w world, path string, all bool, format string) error {
 		_, err := r.WriteTo(w.out)
 		return err
 	}
-	if r.Summary.TotalPackets == 0 { // the text warns itself
+	if r.Summary.TotalPackets == 0 { // the text report contains this warning
 		fmt.Fprintf(w.err, "there are no packets in %s\n", render.Printable(r.Path))
 	}
 	return writeJSON(w.out, newAnalyzed(r))
 }
 
-// explainSession says what to do about a session that can't be read.
+// explainSession adds advice to an error of reading a session.
 func explainSession(path string, err error) error {
 	if errors.Is(err, session.ErrNoSession) {
-		return fmt.Errorf("%w; name the CSV of one, or another directory", err)
+		return fmt.Errorf("%w; specify the CSV of a session, or another directory", err)
 	}
 	return place.Explain(place.Session, cmp.Or(path, session.DefaultDir), err)
 }
@@ -105,9 +105,9 @@ func newRecover(w world) *cobra.Command {
 file or from the newest one in a directory (default: %s). The summary is
 written next to the CSV, as the session would have done.
 
-The CSV doesn't contain tokens and contention events: they are 0. The session
+The CSV contains neither tokens nor contention events, so they are 0. The session
 starts with its first packet and ends with its last. An incomplete row at the
-end is left out. A session that is still running is rejected, because it writes
+end is skipped. A session that is still running is rejected, because it writes
 its own summary.
 
 `, session.DefaultDir) + exitCodes,
@@ -130,7 +130,7 @@ func runRecover(w world, path string, force bool) error {
 	s, err := session.Recover(r.Path, force)
 	switch {
 	case errors.Is(err, fs.ErrExist) && r.Written != nil:
-		return fmt.Errorf("%s: the session has its summary; replace it, without tokens, with --force", r.Summary.JSONSummary)
+		return fmt.Errorf("%s: the session wrote its summary; to replace it by one without tokens, use --force", r.Summary.JSONSummary)
 	case errors.Is(err, fs.ErrExist) && r.WrittenErr != nil:
 		return fmt.Errorf("the summary can't be read: %w; replace it with --force", r.WrittenErr)
 	case err != nil:

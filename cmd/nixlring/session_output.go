@@ -10,28 +10,28 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 )
 
-// analyzed is a report as JSON. The field names are stable; those of the
-// summaries are the session's own.
+// analyzed is the JSON output of nixlring session analyze. The field names are stable. The
+// summaries have the field names of package session.
 type analyzed struct {
 	CSV            string             `json:"csv"`
 	Summary        analyzedRows       `json:"summary"`
 	Written        *session.Summary   `json:"written_summary,omitempty"`
-	Devices        []analyzedShare    `json:"devices"` // the most time first
-	Workers        []analyzedShare    `json:"workers"` // the most time first
+	Devices        []analyzedShare    `json:"devices"` // most time first
+	Workers        []analyzedShare    `json:"workers"` // most time first
 	Layers         []analyzedShare    `json:"layers"`
 	Durations      []analyzedBucket   `json:"durations"`
 	Timeline       []analyzedInterval `json:"timeline"`
 	Slowest        []analyzedPacket   `json:"slowest"`
 	Failures       []analyzedPacket   `json:"failures"` // the first 100
 	IncompleteLine int                `json:"incomplete_line,omitempty"`
-	Problem        string             `json:"problem,omitempty"` // with the summary that the session wrote
+	Problem        string             `json:"problem,omitempty"` // why the session's own summary can't be read
 }
 
-// analyzedRows is a summary of the CSV's rows. What a row doesn't have is null.
+// analyzedRows is a summary of the rows in the CSV. Values that rows don't contain are null.
 type analyzedRows struct {
 	session.Summary
 
-	// These replace the summary's own.
+	// These hide the fields of the embedded summary.
 	PromptTokens     *int64   `json:"prompt_tokens"`
 	TokensGenerated  *int64   `json:"tokens_generated"`
 	TotalTokens      *int64   `json:"total_tokens"`

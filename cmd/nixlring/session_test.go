@@ -16,8 +16,7 @@ import (
 
 const upstreamSessions = "../../bridge/session/testdata/upstream"
 
-// sessions is a directory with the two real sessions, of which the longer one
-// is the newest.
+// sessions creates a directory with the two real sessions. The longer one is the newest.
 func sessions(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,7 +37,7 @@ func TestSessionAnalyzeReportsEverything(t *testing.T) {
 		"Slowest packets", "Summary of the session", "█",
 	} {
 		if !strings.Contains(newest.out, want) {
-			t.Errorf("no %q", want)
+			t.Errorf("missing %q", want)
 		}
 	}
 	named := nixlring(t.Context(), nil, "session", "analyze", filepath.Join(dir, "test_session.csv"))
@@ -52,7 +51,7 @@ func TestSessionAnalyzeReportsEverything(t *testing.T) {
 	}
 }
 
-func TestSessionAnalyzeAsJSON(t *testing.T) {
+func TestSessionAnalyzePrintsJSON(t *testing.T) {
 	r := nixlring(t.Context(), nil, "session", "analyze", sessions(t), "-o", "json")
 	var got analyzed
 	must(t, json.Unmarshal([]byte(r.out), &got))
@@ -64,7 +63,7 @@ func TestSessionAnalyzeAsJSON(t *testing.T) {
 	}
 }
 
-func TestSessionAnalyzeAsJSONHasNullForWhatTheCSVLacks(t *testing.T) {
+func TestSessionAnalyzePrintsNullForValuesNotInTheCSV(t *testing.T) {
 	r := nixlring(t.Context(), nil, "session", "analyze", sessions(t), "-o", "json")
 	var got struct {
 		Summary map[string]any
@@ -73,7 +72,7 @@ func TestSessionAnalyzeAsJSONHasNullForWhatTheCSVLacks(t *testing.T) {
 	must(t, json.Unmarshal([]byte(r.out), &got))
 	for _, field := range []string{"prompt_tokens", "tokens_generated", "total_tokens", "tokens_per_second", "cpu_igpu_contention_events"} {
 		if v, ok := got.Summary[field]; !ok || v != nil || got.Written[field] == nil {
-			t.Errorf("%s is %v, and %v as it was written", field, v, got.Written[field])
+			t.Errorf("%s is %v in the summary of the CSV, and %v in the session's own", field, v, got.Written[field])
 		}
 	}
 	if got.Summary["total_packets_processed"] != 815.0 {
@@ -81,7 +80,7 @@ func TestSessionAnalyzeAsJSONHasNullForWhatTheCSVLacks(t *testing.T) {
 	}
 }
 
-func TestSessionAnalyzeListsAllWorkersWhenAsked(t *testing.T) {
+func TestSessionAnalyzeListsAllWorkersWithAllFlag(t *testing.T) {
 	dir := sessions(t)
 	some := nixlring(t.Context(), nil, "session", "analyze", dir)
 	all := nixlring(t.Context(), nil, "session", "analyze", dir, "--all")
@@ -90,7 +89,7 @@ func TestSessionAnalyzeListsAllWorkersWhenAsked(t *testing.T) {
 	}
 }
 
-func TestSessionAnalyzeOfNothing(t *testing.T) {
+func TestSessionAnalyzeExplainsThatThereIsNothingToAnalyze(t *testing.T) {
 	dir := t.TempDir()
 	letter := filepath.Join(t.TempDir(), "letter")
 	must(t, os.WriteFile(letter, []byte("Dear Sir or Madam"), 0o600))
@@ -116,7 +115,7 @@ func TestSessionAnalyzeOfNothing(t *testing.T) {
 	}
 }
 
-// crashed is a directory with the CSV of a session that has no summary.
+// crashed creates a directory with the CSV of a session without its summary.
 func crashed(t *testing.T) (dir, csv string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -137,11 +136,11 @@ func TestSessionRecoverRebuildsTheSummary(t *testing.T) {
 	}
 }
 
-func TestSessionRecoverOverwritesOnlyWhenForced(t *testing.T) {
+func TestSessionRecoverOverwritesOnlyWithForceFlag(t *testing.T) {
 	_, csv := crashed(t)
 	summary := strings.TrimSuffix(csv, "csv") + "json"
 	for content, want := range map[string]string{
-		"{\"prompt_tokens\": 3}": "the session has its summary; replace it, without tokens, with --force",
+		"{\"prompt_tokens\": 3}": "the session wrote its summary; to replace it by one without tokens, use --force",
 		"{ torn":                 "the summary can't be read: ",
 	} {
 		must(t, os.WriteFile(summary, []byte(content), 0o600))
@@ -150,7 +149,7 @@ func TestSessionRecoverOverwritesOnlyWhenForced(t *testing.T) {
 			t.Errorf("%s: %+v", content, r)
 		}
 		if got := string(readFile(t, summary)); got != content {
-			t.Errorf("the summary is %q now", got)
+			t.Errorf("the summary was changed to %q", got)
 		}
 		if r := nixlring(t.Context(), nil, "session", "recover", csv, "--force"); r.code != exitOK || !json.Valid(readFile(t, summary)) {
 			t.Errorf("forced: %+v", r)
@@ -158,7 +157,7 @@ func TestSessionRecoverOverwritesOnlyWhenForced(t *testing.T) {
 	}
 }
 
-func TestSessionRecoverTellsWhatIsWrong(t *testing.T) {
+func TestSessionRecoverReportsErrors(t *testing.T) {
 	dir := t.TempDir()
 	letter := filepath.Join(t.TempDir(), "letter")
 	must(t, os.WriteFile(letter, []byte("Dear Sir or Madam"), 0o600))
@@ -182,7 +181,7 @@ func TestSessionRecoverTellsWhatIsWrong(t *testing.T) {
 	must(t, os.Truncate(csv, int64(len(readFile(t, csv))-3)))
 	r := nixlring(t.Context(), nil, "session", "recover", csv)
 	if r.code != exitOK || !strings.Contains(r.out, "4 packets, 0 failed") || !strings.Contains(r.err, "the row on line 6 of "+csv+" is incomplete") {
-		t.Errorf("cut: %+v", r)
+		t.Errorf("truncated: %+v", r)
 	}
 }
 

@@ -38,9 +38,9 @@ func newSimulate(w world) *cobra.Command {
 		Use:   "simulate DIR",
 		Short: "Run simulated agents that write real rings",
 		Long: `Simulate runs agents that write real rings in DIR, with traffic like that of a KV
-cache, until the duration or the number of transfers is reached, or until Ctrl-C.
-Then it prints what it wrote, so that you can compare it with what a reader
-reports.
+cache, until the duration or the number of transfers is reached, or until
+interrupted. Then it prints what it wrote, so that you can compare it with what a
+reader reports.
 
 Simulated agents behave like real ones: they register memory, flush their staged
 events once per run interval in one burst, drop events if staging or the ring is
@@ -68,7 +68,7 @@ an agent that restarts writes the next one, as after an upgrade.
   nixlring simulate /tmp/rings --scenario straggler --agents 8
   nixlring simulate /tmp/rings --rate 10000 --duration 30s --output json
   nixlring simulate /tmp/rings --layout mixed --agents 5 --restart-every 10s --error-rate 0.01`,
-		Args:              makesRings(1),
+		Args:              createsRings(1),
 		ValidArgsFunction: completeDirs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.fleet.Dir = args[0]
@@ -129,7 +129,7 @@ func layoutNames() (names []string) {
 	return names
 }
 
-// complete sets what the flags leave to the environment and to chance.
+// complete sets the values that come from the environment, the scenario and chance.
 func (f *simulateFlags) complete(cmd *cobra.Command, w world) (err error) {
 	agent := &f.fleet.Agent
 	if f.fleet.Layouts, err = parseLayouts(f.layout); err != nil {
@@ -147,18 +147,18 @@ func (f *simulateFlags) complete(cmd *cobra.Command, w world) (err error) {
 	}
 	agent.Traffic = simulate.KVCache()
 	agent.Traffic.ErrorShare = f.errorRate
-	if err := f.play(cmd); err != nil {
+	if err := f.applyScenario(cmd); err != nil {
 		return err
 	}
 	if agent.Seed == 0 {
-		const exact = 53 // bits of a number that every JSON reader keeps
+		const exact = 53 // bits of an integer that all JSON readers represent exactly
 		agent.Seed = rand.Uint64N(1<<exact-1) + 1
 	}
 	return f.check()
 }
 
-// play applies the scenario. Flags on the command line override it.
-func (f *simulateFlags) play(cmd *cobra.Command) error {
+// applyScenario sets the values of the scenario. Flags on the command line override them.
+func (f *simulateFlags) applyScenario(cmd *cobra.Command) error {
 	if f.scenario == "" {
 		return nil
 	}
@@ -166,13 +166,13 @@ func (f *simulateFlags) play(cmd *cobra.Command) error {
 	if err != nil {
 		return usagef("--scenario: %w", err)
 	}
-	asked := f.fleet
+	given := f.fleet
 	s.Set(&f.fleet)
 	for flag, restore := range map[string]func(){
-		"agents":   func() { f.fleet.Agents = asked.Agents },
-		"name":     func() { f.fleet.Prefix = asked.Prefix },
-		"rate":     func() { f.fleet.Agent.Rate = asked.Agent.Rate },
-		"capacity": func() { f.fleet.Capacity = asked.Capacity },
+		"agents":   func() { f.fleet.Agents = given.Agents },
+		"name":     func() { f.fleet.Prefix = given.Prefix },
+		"rate":     func() { f.fleet.Agent.Rate = given.Agent.Rate },
+		"capacity": func() { f.fleet.Capacity = given.Capacity },
 	} {
 		if cmd.Flags().Changed(flag) {
 			restore()
@@ -181,26 +181,26 @@ func (f *simulateFlags) play(cmd *cobra.Command) error {
 	return nil
 }
 
-// check refuses what no agent can be run with.
+// check rejects invalid flags.
 func (f *simulateFlags) check() error {
 	agent := &f.fleet.Agent
 	switch {
 	case f.fleet.Agents < 1:
-		return usagef("--agents %d: at least one is needed", f.fleet.Agents)
+		return usagef("--agents %d: must be 1 or more", f.fleet.Agents)
 	case !(agent.Rate >= 0 && agent.Rate <= simulate.MaxRate):
-		return usagef("--rate %v: it is a number from 0 to %.0e", agent.Rate, simulate.MaxRate)
+		return usagef("--rate %v: must be from 0 to %.0e", agent.Rate, simulate.MaxRate)
 	case agent.Duration < 0:
-		return usagef("--duration %v: it is 0 or more", agent.Duration)
+		return usagef("--duration %v: must be 0 or more", agent.Duration)
 	case agent.RestartEvery < 0 || agent.RestartEvery > 0 && agent.RestartEvery < agent.RunInterval:
-		return usagef("--restart-every %v: it is 0, or not less than the run interval of %v", agent.RestartEvery, agent.RunInterval)
+		return usagef("--restart-every %v: must be 0, or at least the run interval of %v", agent.RestartEvery, agent.RunInterval)
 	case f.fleet.Capacity < 2 || f.fleet.Capacity&(f.fleet.Capacity-1) != 0:
-		return usagef("--capacity %d: it is a power of two, 2 or more", f.fleet.Capacity)
+		return usagef("--capacity %d: must be a power of two, 2 or more", f.fleet.Capacity)
 	case agent.RunInterval <= 0:
-		return usagef("--run-interval %v: it is more than 0", agent.RunInterval)
+		return usagef("--run-interval %v: must be positive", agent.RunInterval)
 	case !(f.errorRate >= 0 && f.errorRate <= 1):
-		return usagef("--error-rate %v: it is a share from 0 to 1", f.errorRate)
+		return usagef("--error-rate %v: must be from 0 to 1", f.errorRate)
 	case f.fleet.Prefix == "" && len(f.fleet.Roles) == 0 || strings.ContainsAny(f.fleet.Prefix, "/\x00"):
-		return usagef("--name %q: it is the beginning of a file's name", f.fleet.Prefix)
+		return usagef("--name %q: must be a prefix of file names, not empty and without slashes", f.fleet.Prefix)
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 		return err
 	}
 	if !f.force {
-		if err := takeable(w.proc, paths(fleet)); err != nil {
+		if err := checkTakeover(w.proc, paths(fleet)); err != nil {
 			return fmt.Errorf("simulate: %w", err)
 		}
 	}
@@ -244,7 +244,7 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 	return errors.Join(err, writeReport(w.out, fleet, report, time.Since(start)))
 }
 
-// paths are those of a fleet's rings.
+// paths returns the paths of the rings.
 func paths(fleet *simulate.Fleet) (list []string) {
 	for _, a := range fleet.Agents() {
 		list = append(list, a.Path())
@@ -252,10 +252,10 @@ func paths(fleet *simulate.Fleet) (list []string) {
 	return list
 }
 
-// watch runs the fleet and tells how it goes on.
+// watch runs the fleet and prints its progress.
 func (f *simulateFlags) watch(ctx context.Context, fleet *simulate.Fleet, progress io.Writer) error {
 	const every = 10 * time.Second
-	fmt.Fprintf(progress, "%s in %s; Ctrl-C stops\n", f.says(fleet), f.fleet.Dir)
+	fmt.Fprintf(progress, "%s in %s; press Ctrl-C to stop\n", f.describe(fleet), f.fleet.Dir)
 	done := make(chan error, 1)
 	go func() { done <- fleet.Run(ctx) }()
 	start, ticker := time.Now(), time.NewTicker(every)

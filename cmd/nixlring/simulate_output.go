@@ -13,8 +13,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 )
 
-// says is what the fleet is, in a line.
-func (f *simulateFlags) says(fleet *simulate.Fleet) string {
+// describe returns a line that describes the fleet.
+func (f *simulateFlags) describe(fleet *simulate.Fleet) string {
 	all := fleet.Agents()
 	names := filepath.Base(all[0].Path())
 	if len(all) > 1 {
@@ -27,7 +27,7 @@ func (f *simulateFlags) says(fleet *simulate.Fleet) string {
 	return fmt.Sprintf("%s, %s, %s, layout %s, seed %d,", plural(len(all), "agent", "agents"), names, about, f.layout, f.fleet.Agent.Seed)
 }
 
-// writeReport writes totals as text, an agent a line.
+// writeReport writes a table of the totals, with a line per agent.
 func writeReport(w io.Writer, fleet *simulate.Fleet, r simulate.Report, elapsed time.Duration) error {
 	t := newTable("RING", "LAYOUT", ">STARTS", ">TRANSFERS", ">FAILED", ">SENT", ">RECEIVED",
 		">WRITTEN", ">DROPPED (STAGING)", ">DROPPED (RING FULL)", ">UNREAD")
@@ -48,8 +48,9 @@ func writeReport(w io.Writer, fleet *simulate.Fleet, r simulate.Report, elapsed 
 	}
 	rate := float64(r.Sum.Operations) / elapsed.Seconds() / float64(len(r.Agents))
 	_, err := fmt.Fprintf(w, `
-%s transfers/s of each agent over %v, seed %d; written, dropped and unread are events
-transfers and failed are what agents did; sent, received and written are what reached the rings
+%s transfers/s of each agent over %v, seed %d
+WRITTEN, DROPPED and UNREAD count events. TRANSFERS and FAILED count all transfers; SENT,
+RECEIVED and WRITTEN count only what reached the rings.
 `, units.Count(uint64(rate)), elapsed.Round(100*time.Millisecond), r.Seed)
 	return err
 }

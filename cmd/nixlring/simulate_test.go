@@ -19,7 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// simulated runs the simulator in no time and reads its report.
+// simulated runs the simulator with a fake clock and returns its report.
 func simulated(t *testing.T, env map[string]string, args ...string) (r result, report simulate.Report) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -32,7 +32,7 @@ func simulated(t *testing.T, env map[string]string, args ...string) (r result, r
 	return r, report
 }
 
-// inRing is the sum of what stands in a ring, by name.
+// inRing returns the sums of the values of events in a ring, by name.
 func inRing(t *testing.T, path string) map[string]uint64 {
 	t.Helper()
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
@@ -73,7 +73,7 @@ func TestSimulateReportsWhatIsInTheRings(t *testing.T) {
 	}
 }
 
-func TestSimulateIsRepeatable(t *testing.T) {
+func TestSimulateWithTheSameSeedHasTheSameTraffic(t *testing.T) {
 	sum := func(args ...string) simulate.Totals {
 		_, report := simulated(t, nil, append([]string{t.TempDir(), "--transfers", "200", "--quiet"}, args...)...)
 		return report.Sum
@@ -90,7 +90,7 @@ func TestSimulateIsRepeatable(t *testing.T) {
 	}
 }
 
-func TestSimulateByEnvironment(t *testing.T) {
+func TestSimulateDefaultsToTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	env := map[string]string{
 		"NIXL_TELEMETRY_DIR": dir + "/none", "NIXL_TELEMETRY_BUFFER_SIZE": "512", "NIXL_TELEMETRY_RUN_INTERVAL": "500",
@@ -112,7 +112,7 @@ func TestSimulateByEnvironment(t *testing.T) {
 	}
 }
 
-func TestSimulateUntilInterrupted(t *testing.T) {
+func TestSimulateRunsUntilInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second) // a signal cancels a context
@@ -122,9 +122,9 @@ func TestSimulateUntilInterrupted(t *testing.T) {
 			t.Errorf("exit code %d", r.code)
 		}
 		lines := strings.Split(strings.TrimSpace(r.out), "\n")
-		if len(lines) != 7 || !strings.HasPrefix(lines[0], "RING ") || !strings.HasPrefix(lines[3], "all ") ||
+		if len(lines) != 8 || !strings.HasPrefix(lines[0], "RING ") || !strings.HasPrefix(lines[3], "all ") ||
 			!strings.Contains(lines[5], " transfers/s of each agent over 25s, seed ") ||
-			!strings.HasPrefix(lines[6], "transfers and failed are what agents did; sent, received and written are what reached") {
+			!strings.HasPrefix(lines[6], "WRITTEN, DROPPED and UNREAD count events.") {
 			t.Errorf("totals:\n%s", r.out)
 		}
 		if progress := strings.Count(r.err, " transfers, "); progress != 2 || !strings.Contains(r.err, "\n 10 s  ") {
@@ -138,19 +138,19 @@ func TestSimulateUntilInterrupted(t *testing.T) {
 	}
 }
 
-func TestSimulateLeavesRings(t *testing.T) {
+func TestSimulateWithoutFinalFlushLosesTheLastInterval(t *testing.T) {
 	dir := t.TempDir()
 	_, report := simulated(t, nil, dir, "--duration", "1s", "--no-final-flush", "--name", "decode")
 	path := filepath.Join(dir, "decode-0")
 	if inRing(t, path)["agent_xfer_time"] == 0 {
-		t.Error("no transfer in the ring")
+		t.Error("no ring, or no transfer in it")
 	}
 	if report.Sum.Discarded.Named("memory", "agent_memory_deregistered").Count == 0 {
 		t.Error("the last interval was flushed")
 	}
 }
 
-func TestSimulateScenarios(t *testing.T) {
+func TestSimulateFlagsOverrideTheScenario(t *testing.T) {
 	run := func(env map[string]string, args ...string) (result, simulate.Report) {
 		return simulated(t, env, append([]string{t.TempDir(), "--duration", "2s"}, args...)...)
 	}
@@ -174,16 +174,16 @@ func TestSimulateScenarios(t *testing.T) {
 	}
 }
 
-func TestSimulateNowhere(t *testing.T) {
+func TestSimulateRejectsDirectoriesThatItCannotUse(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "missing")
 	r := nixlring(t.Context(), nil, "simulate", missing)
-	if r.code != exitError || !strings.Contains(r.err, missing) || !strings.Contains(r.err, "make it first") {
+	if r.code != exitError || !strings.Contains(r.err, missing) || !strings.Contains(r.err, "create it first") {
 		t.Errorf("missing directory: %+v", r)
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "sim-0"), []byte(strings.Repeat("letter ", 100)), 0o644))
 	r = nixlring(t.Context(), nil, "simulate", dir)
 	if r.code != exitError || !strings.Contains(r.err, "not a NIXL telemetry ring") {
-		t.Errorf("a letter in the way: %+v", r)
+		t.Errorf("another file at the path of a ring: %+v", r)
 	}
 }

@@ -51,30 +51,29 @@ func newSlow(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "slow [DIR]",
 		Short: "Print slow transfers as they occur",
-		Long: fmt.Sprintf(`Slow prints a line for each slow transfer of all agents, until Ctrl-C: those that
-are in the rings already, and those that follow. It only observes: no event is
-taken from a ring, so it can run beside a Collector.
+		Long: fmt.Sprintf(`Slow prints a line for each slow transfer of all agents: first those that are
+already in the rings, then new ones until interrupted. It doesn't consume events,
+so it can run beside a Collector.
 
 A transfer is slow if it meets any of these conditions:
 
-  --slow-transfer   it took longer
-  --min-throughput  it had fewer bytes per second, and at least --min-size bytes
-  --p99-factor      it took longer than so many times the 99th percentile of the
-                    agent's transfers that were observed before, once there are
-                    %d of them
+  --slow-transfer   it took longer than this
+  --min-throughput  it had a lower throughput, and at least --min-size bytes
+  --p99-factor      it took longer than this factor times the 99th percentile of
+                    the agent's previous transfers, of which at least %d must
+                    have been observed
 
-A transfer is known by the four events that its agent writes in a row, so one
-with an event missing isn't printed. An observer doesn't see what a consumer
-takes and the agent overwrites between two looks, which are half a run interval
-apart. A ring that is full and that nobody consumes stands still.
+An agent writes four events per transfer. If one of them is missing, the transfer
+isn't printed. Slow polls the rings twice per run interval, and misses events that
+a consumer takes and the agent overwrites in between. A full ring without a
+consumer doesn't change anymore.
 
-Rings of layout v1 have the time of each event. Other rings have none: the time
-is that of reading. The columns are the time, the direction, the size, the time
-that the transfer took, its post time, its throughput, why it is slow, and the
-agent. JSON is a line per transfer; CSV has the same fields.
+The columns are the time, the direction, the size, the transfer time, the post
+time, the throughput, the condition, and the agent. Only layout v1 has timestamps;
+for other layouts, TIME is when the events were read. JSON has one object per
+line; CSV has the same fields.
 
-The receiver logs transfers by the same conditions (logs:), also when nobody is
-watching.
+The receiver can log slow transfers by the same conditions; see its setting logs.
 
 `, tally.P99Transfers) + exitCodes,
 		Example: `  nixlring slow
@@ -101,21 +100,20 @@ watching.
 func (f *slowFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.DurationVar(&f.slowTransfer, "slow-transfer", defaultSlowTransfer, "print transfers that took longer; 0 for no limit")
+	flags.DurationVar(&f.slowTransfer, "slow-transfer", defaultSlowTransfer, "print transfers that took longer than this; 0 for no limit")
 	flags.Float64Var(&f.minThroughput, "min-throughput", 0, "print transfers with fewer `BYTES` per second; 0 for no limit")
-	flags.Uint64Var(&f.minSize, "min-size", defaultMinSize, "`BYTES` from which on --min-throughput applies")
+	flags.Uint64Var(&f.minSize, "min-size", defaultMinSize, "minimum size in `BYTES` for --min-throughput to apply")
 	flags.Float64Var(&f.p99Factor, "p99-factor", 0, "print transfers that took more than `FACTOR` times the agent's p99; 0 for no limit")
 	flags.Uint64VarP(&f.count, "count", "c", 0, "stop after `NUMBER` slow transfers; 0 for no limit")
-	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to observe; 0 until interrupted")
+	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to observe; 0 for no limit")
 	flags.StringSliceVar(&f.include, "include", nil, "`PATTERN` of the agents to observe, such as 'prefill-*'")
-	flags.BoolVarP(&f.recursive, "recursive", "r", false, "look into subfolders: agents whose names have a slash are there")
+	flags.BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
 	flags.DurationVar(&f.runInterval, "run-interval", 0, "the agents' time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print slow transfers only")
 	f.output = addOutput(cmd, "text", "json", "csv")
 }
 
-// complete fills in what the flags leave to the environment, and rejects values
-// that make no sense.
+// complete sets the values that come from the environment, and rejects invalid flags.
 func (f *slowFlags) complete(cmd *cobra.Command, w world) (err error) {
 	if !cmd.Flags().Changed("run-interval") {
 		if f.runInterval, err = w.env.RunInterval(); err != nil {
@@ -124,24 +122,24 @@ func (f *slowFlags) complete(cmd *cobra.Command, w world) (err error) {
 	}
 	switch {
 	case f.slowTransfer < 0:
-		return usagef("--slow-transfer %v: it is 0 or more", f.slowTransfer)
+		return usagef("--slow-transfer %v: must be 0 or more", f.slowTransfer)
 	case !(f.minThroughput >= 0 && f.minThroughput <= math.MaxInt64):
-		return usagef("--min-throughput %v: it is 0 or more", f.minThroughput)
+		return usagef("--min-throughput %v: must be 0 or more", f.minThroughput)
 	case cmd.Flags().Changed("min-size") && f.minThroughput == 0:
-		return usagef("--min-size %d: it is for --min-throughput, which isn't given", f.minSize)
+		return usagef("--min-size %d: requires --min-throughput", f.minSize)
 	case f.p99Factor != 0 && !(f.p99Factor >= 1 && f.p99Factor <= math.MaxInt32):
-		return usagef("--p99-factor %v: it is 0, or 1 or more", f.p99Factor)
+		return usagef("--p99-factor %v: must be 0, or 1 or more", f.p99Factor)
 	case f.slowTransfer == 0 && f.minThroughput == 0 && f.p99Factor == 0:
-		return usagef("no transfer is slow without --slow-transfer, --min-throughput and --p99-factor; give one of them")
+		return usagef("no condition for slow transfers; set --slow-transfer, --min-throughput or --p99-factor")
 	case f.duration < 0:
-		return usagef("--duration %v: it is 0 or more", f.duration)
+		return usagef("--duration %v: must be 0 or more", f.duration)
 	case f.runInterval < time.Millisecond:
-		return usagef("--run-interval %v: it is 1ms or more", f.runInterval)
+		return usagef("--run-interval %v: must be 1ms or more", f.runInterval)
 	}
 	return nil
 }
 
-// closeTimeout is how long the end waits for file systems.
+// closeTimeout limits the time that closing the rings waits for file systems.
 const closeTimeout = 5 * time.Second
 
 func (f *slowFlags) run(ctx context.Context, w world, dir string) (err error) {
@@ -184,10 +182,10 @@ func (f *slowFlags) run(ctx context.Context, w world, dir string) (err error) {
 	return f.print(ctx, w, say, h, found)
 }
 
-// retireEvery is how often it is noted which agents have exited.
+// retireEvery is the time between two checks for exited agents.
 const retireEvery = 10 * time.Second
 
-// print prints slow transfers until ctx ends, or until there were enough.
+// print prints slow transfers until ctx is done, or until f.count were printed.
 func (f *slowFlags) print(ctx context.Context, w world, say io.Writer, h *host.Host, found *slowQueue) error {
 	out := slowWriter{out: w.out, format: f.output.value, most: f.count}
 	if err := out.head(); err != nil {
@@ -203,7 +201,7 @@ func (f *slowFlags) print(ctx context.Context, w world, say io.Writer, h *host.H
 			}
 			continue
 		case <-retire.C:
-			if c, err := h.Collect(ctx, false); err == nil { // why not is a notice
+			if c, err := h.Collect(ctx, false); err == nil { // errors are also reported as notices
 				h.Delivered(c)
 			}
 			continue
@@ -213,7 +211,7 @@ func (f *slowFlags) print(ctx context.Context, w world, say io.Writer, h *host.H
 	}
 	last, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	c, err := h.Collect(last, true) // what came since
+	c, err := h.Collect(last, true) // reads the remaining events
 	if err != nil {
 		return err
 	}
@@ -232,28 +230,28 @@ func (f *slowFlags) print(ctx context.Context, w world, say io.Writer, h *host.H
 	return nil
 }
 
-// reportSlow prints what keeps transfers from being seen.
+// reportSlow prints warnings, which may explain missing transfers.
 func reportSlow(say io.Writer, n notice.Notice) {
 	if n.Level < slog.LevelWarn {
 		return
 	}
 	text := n.String()
 	if n.Kind == notice.RingFull {
-		text = render.Printable(n.Path) + ": ring is full; its agent writes nothing until a consumer takes events"
+		text = render.Printable(n.Path) + ": ring is full; its agent drops events until a consumer takes some"
 	}
 	fmt.Fprintln(say, text)
 }
 
-// slowQueue passes slow transfers on without ever blocking the rings.
+// slowQueue passes slow transfers to the output. Adding to it never blocks.
 type slowQueue struct {
-	arrived chan struct{} // has room for one signal
+	arrived chan struct{} // with a buffer of one
 
 	mu      sync.Mutex
 	list    []slowTransfer
 	dropped int
 }
 
-// maxSlowQueue bounds the memory for an output that nobody reads.
+// maxSlowQueue bounds the memory if the output blocks.
 const maxSlowQueue = 1 << 16
 
 func newSlowQueue() *slowQueue { return &slowQueue{arrived: make(chan struct{}, 1)} }

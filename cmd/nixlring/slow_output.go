@@ -19,12 +19,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// slowTransfer is a slow transfer as JSON. The field names are stable.
+// slowTransfer is a slow transfer in the JSON output. The field names are stable.
 type slowTransfer struct {
 	Path       string  `json:"path"`
 	Agent      string  `json:"agent"`
 	Micros     uint64  `json:"timestamp_us"`
-	Read       bool    `json:"time_of_reading"` // the ring has no times
+	Read       bool    `json:"time_of_reading"` // whether the timestamp is when the events were read
 	Direction  string  `json:"direction"`
 	Bytes      uint64  `json:"bytes"`
 	Duration   float64 `json:"duration_seconds"`
@@ -52,17 +52,17 @@ func newSlowTransfer(a drain.Agent, t tally.Transfer, read time.Time) slowTransf
 	return s
 }
 
-// slowWriter writes slow transfers as they come.
+// slowWriter writes slow transfers to the output.
 type slowWriter struct {
 	out     io.Writer
 	format  string
-	most    uint64 // to write; 0 for no limit
+	most    uint64 // maximum number to write; 0 for no limit
 	written uint64
 }
 
 func (w *slowWriter) enough() bool { return w.most > 0 && w.written >= w.most }
 
-// head writes what stands above the transfers.
+// head writes the line above the transfers.
 func (w *slowWriter) head() error {
 	switch w.format {
 	case "csv":
@@ -103,7 +103,7 @@ func (w *slowWriter) one(t *slowTransfer) error {
 		render.Printable(t.Agent))
 }
 
-// line writes columns that stay where they are, however many lines there are.
+// line writes columns of fixed widths, because later lines aren't known yet.
 func (w *slowWriter) line(at, direction, size, took, post, throughput, cause, agent string) error {
 	_, err := fmt.Fprintf(w.out, "%-26s  %-9s  %8s  %8s  %8s  %10s  %-14s  %s\n", at, direction, size, took, post, throughput, cause, agent)
 	return err

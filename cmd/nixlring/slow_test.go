@@ -23,7 +23,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// transferred are the events of a transfer that ended at a time.
+// transferred returns the events of a transfer that ended at a time.
 func transferred(receive bool, bytes uint64, took, post time.Duration, at time.Time) []ringbuf.Event {
 	var d ringbuf.Type
 	if receive {
@@ -59,8 +59,8 @@ var (
 	slowRecorded = time.Date(2024, 2, 3, 4, 5, 6, 789_000, time.Local)
 )
 
-// slowRings is a directory in which decode has one slow transfer, and prefill two,
-// one of them with a low throughput.
+// slowRings creates a directory with two rings: decode has one slow transfer, and prefill has
+// two, one of them with a low throughput.
 func slowRings(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -83,7 +83,7 @@ func TestSlowPrintsALineForEachSlowTransfer(t *testing.T) {
 2025-01-15 14:30:25.123456  transmit        7 B     130 s    3.00 s       0 B/s  slow_transfer   prefill
 2025-01-15 14:30:25.123456  transmit    1.05 MB    250 ms   3.00 ms   4.19 MB/s  min_throughput  prefill
 `
-	// The rings are read in any order, the head comes first.
+	// The order of the rings isn't defined.
 	head, got, _ := strings.Cut(r.out, "\n")
 	lines := slices.Sorted(strings.Lines(got))
 	if d := cmp.Diff(want, head+"\n"+strings.Join(lines, "")); r.code != exitOK || d != "" {
@@ -97,7 +97,7 @@ func TestSlowPrintsALineForEachSlowTransfer(t *testing.T) {
 	}
 }
 
-// contents are the bytes of the files of a directory.
+// contents returns the content of the files in a directory.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -111,7 +111,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-func TestSlowAsJSONAndCSV(t *testing.T) {
+func TestSlowPrintsJSONAndCSV(t *testing.T) {
 	dir := slowRings(t)
 	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--include", "decode", "-c", "1", "-o", "json", "-q")
 	var got slowTransfer
@@ -136,7 +136,7 @@ func TestSlowAsJSONAndCSV(t *testing.T) {
 	}
 }
 
-// lines passes what is written on, line by line.
+// lines is a writer that sends each line to a channel.
 type lines chan string
 
 func (l lines) Write(b []byte) (int, error) {
@@ -150,14 +150,12 @@ func (l lines) next(t *testing.T) string {
 	case line := <-l:
 		return line
 	case <-time.After(30 * time.Second):
-		t.Fatal("nothing is printed")
+		t.Fatal("no output")
 		return ""
 	}
 }
 
-// Transfers are printed as they occur, also those of agents that start later,
-// until a signal.
-func TestSlowFollowsAgents(t *testing.T) {
+func TestSlowFollowsNewAgentsUntilASignal(t *testing.T) {
 	dir := t.TempDir()
 	first := pushed(t, filepath.Join(dir, "first"), ringbuf.V4)
 	out, done := make(lines, 100), make(chan int)
@@ -201,9 +199,9 @@ func TestSlowComparesWithTheAgentsOwnTransfers(t *testing.T) {
 	}()
 	out.next(t)
 	w = pushed(t, filepath.Join(dir, "agent2"), ringbuf.V4, usual...)
-	for i := range 100 { // each finds those before it, once the rings were read
+	for i := range 100 { // until a poll has read the usual transfers
 		if n, err := w.PushBatch(transferred(false, uint64(i), 501*time.Microsecond, 0, time.Now())); err != nil || n < 4 {
-			break // the ring is full, as nobody consumes
+			break // the ring is full
 		}
 		select {
 		case line := <-out:
@@ -217,10 +215,10 @@ func TestSlowComparesWithTheAgentsOwnTransfers(t *testing.T) {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	t.Error("no transfer is slow")
+	t.Error("no slow transfer was printed")
 }
 
-func TestSlowEndsAfterItsDuration(t *testing.T) {
+func TestSlowExitsAfterItsDuration(t *testing.T) {
 	dir := slowRings(t)
 	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--duration", "1ms", "-o", "json")
 	if r.code != exitOK || strings.Count(r.out, "\n") != 2 || !strings.Contains(r.err, "transfers observed: 5, of 2 agents") {
@@ -228,14 +226,14 @@ func TestSlowEndsAfterItsDuration(t *testing.T) {
 	}
 }
 
-func TestSlowNeedsADirectory(t *testing.T) {
+func TestSlowRejectsAMissingDirectory(t *testing.T) {
 	r := nixlring(t.Context(), nil, "slow", filepath.Join(t.TempDir(), "none"))
-	if r.code != exitError || !strings.Contains(r.err, "there is no such directory") {
+	if r.code != exitError || !strings.Contains(r.err, "no such directory") {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestSlowSaysWhenARingIsFull(t *testing.T) {
+func TestSlowReportsAFullRing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "agent")
 	w, err := ringbuf.Create(path, ringbuf.V4, 8)
@@ -244,13 +242,12 @@ func TestSlowSaysWhenARingIsFull(t *testing.T) {
 	_, err = w.PushBatch(append(transferred(false, 1, 1, 1, slowRecorded), transferred(false, 1, 1, 1, slowRecorded)...))
 	must(t, err)
 	r := nixlring(t.Context(), nil, "slow", dir, "--duration", "50ms")
-	if r.code != exitOK || !strings.Contains(r.err, path+": ring is full; its agent writes nothing until a consumer takes events\n") {
+	if r.code != exitOK || !strings.Contains(r.err, path+": ring is full; its agent drops events until a consumer takes some\n") {
 		t.Errorf("%+v", r)
 	}
 }
 
-// An output that nobody reads costs lines, not memory.
-func TestSlowQueueIsLimited(t *testing.T) {
+func TestSlowQueueDropsTransfersBeyondItsLimit(t *testing.T) {
 	q := newSlowQueue()
 	for range maxSlowQueue + 5 {
 		q.put(newSlowTransfer(drain.Agent{}, tally.Transfer{}, slowReading))

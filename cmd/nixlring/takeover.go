@@ -17,30 +17,29 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// A command that makes rings would take over one of the same name, as an agent
-// does. What an agent's own name is keeps it from meeting another agent's ring;
-// a command's is made up. Two writers on one ring spoil it.
+// Commands that create rings take over an existing ring of the same name, as agents do. If
+// the existing ring has a running agent, two writers would corrupt it.
 
-// forceUsage is that of the flag which takes over any ring.
-const forceUsage = "take over rings that an agent may still be writing to"
+// forceUsage describes the flag that skips the check for running agents.
+const forceUsage = "take over rings even if an agent may still be writing to them"
 
-// makesRings wants a directory as the last of n arguments. It is never that of
-// the environment, where agents are at work.
-func makesRings(n int) cobra.PositionalArgs {
+// createsRings requires a directory as the last of n arguments. It doesn't default to the
+// directory of the environment, because real agents may use it.
+func createsRings(n int) cobra.PositionalArgs {
 	return usage(func(cmd *cobra.Command, args []string) error {
 		if len(args) == n-1 {
-			return fmt.Errorf("DIR is needed, the directory to make rings in; that of %s isn't taken by itself, as agents may be at work there", nixlenv.Dir)
+			return fmt.Errorf("missing DIR to create rings in; it doesn't default to %s, because real agents may use that directory", nixlenv.Dir)
 		}
 		return cobra.ExactArgs(n)(cmd, args)
 	})
 }
 
-// takeable is an error if one of some rings can't be made, or taken over
-// without harm. Nothing is touched.
-func takeable(proc string, paths []string) error {
+// checkTakeover returns an error if one of the rings can't be created, or may be in use by an
+// agent. It doesn't change any file.
+func checkTakeover(proc string, paths []string) error {
 	var held []string
 	for _, path := range paths {
-		switch open, err := attended(path); {
+		switch open, err := openForWriting(path); {
 		case err != nil:
 			return err
 		case open:
@@ -51,54 +50,54 @@ func takeable(proc string, paths []string) error {
 		return nil
 	}
 	users := procs.FS(proc).Users(held...)
-	var refused []string
+	var rejected []string
 	for _, path := range held {
-		if text := holds(users[path]); text != "" {
-			refused = append(refused, "ring "+path+": "+text)
+		if text := holder(users[path]); text != "" {
+			rejected = append(rejected, "ring "+path+": "+text)
 		}
 	}
-	switch more := len(refused) - 1; {
+	switch more := len(rejected) - 1; {
 	case more < 0:
 		return nil
 	case more > 0:
-		refused[0] += fmt.Sprintf(" (so it is with %s)", plural(more, "other ring", "other rings"))
+		rejected[0] += fmt.Sprintf(" (and %s)", plural(more, "other ring", "other rings"))
 	}
-	return errors.New(refused[0] + "; nothing was touched. Two writers spoil a ring: take another directory, or see --force")
+	return errors.New(rejected[0] + "; no ring was changed. Two writers corrupt a ring: use another directory, or see --force")
 }
 
-// attended says whether a process has a ring open for writing. There may be
-// nothing at the path, but no file that isn't a ring.
-func attended(path string) (bool, error) {
+// openForWriting reports whether a process has a ring open for writing. It returns an error
+// if the file exists and isn't a ring.
+func openForWriting(path string) (bool, error) {
 	_, err := ringbuf.Peek(path)
 	var permission *ringbuf.PermissionError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular), errors.As(err, &permission):
-		return false, fmt.Errorf("%w; it is left as it is, and so are all others", err)
+		return false, fmt.Errorf("%w; no file was changed", err)
 	case errors.Is(err, fs.ErrPermission):
 		return false, place.Explain(place.Ring, path, err)
 	}
 	unattended, err := ringbuf.Unattended(path)
 	if err != nil {
-		return false, fmt.Errorf("ring %s: it can't be told whether an agent still writes to it: %s; "+
-			"nothing was touched. Take another directory, or see --force", path, untold(err))
+		return false, fmt.Errorf("ring %s: can't find out whether an agent is writing to it: %s; "+
+			"no ring was changed. Use another directory, or see --force", path, unknownReason(err))
 	}
 	return !unattended, nil
 }
 
-// untold is why it can't be told whether a ring is open for writing.
-func untold(err error) string {
+// unknownReason returns why openForWriting can't find out.
+func unknownReason(err error) string {
 	if errors.Is(err, fs.ErrPermission) {
-		return "only its owner or root can ask"
+		return "this requires the owner of the ring or root"
 	}
-	return "its file system doesn't say"
+	return "the file system doesn't support it"
 }
 
-// holds says who holds a ring that is open for writing, empty if it may be
-// taken over all the same: its agent is gone, and a consumer of this project
-// follows an agent that restarts.
-func holds(u *procs.Users) string {
+// holder describes who has a ring open for writing. It is empty if only a consumer of this
+// project has it open and the agent exited. The ring may then be taken over, because these
+// consumers follow restarts of agents.
+func holder(u *procs.Users) string {
 	switch {
 	case u == nil:
 		return "a process has it open for writing"
@@ -109,10 +108,10 @@ func holds(u *procs.Users) string {
 		}
 		return strings.Join(list, " and ") + " has it open for writing"
 	case u.Consumer == nil:
-		return "a process that can't be seen from here, another user's or another container's, has it open for writing"
+		return "a process of another user or in another container has it open for writing"
 	case u.Deserted():
 		return ""
 	}
-	return fmt.Sprintf("process %d (%s) consumes it, and an agent may write to it that can't be seen from here; "+
-		"to find out stop that process, or run this as root and outside of any container", u.Consumer.PID, u.Consumer.Command)
+	return fmt.Sprintf("process %d (%s) consumes it, and an agent of another user or in another container may be writing to it; "+
+		"to find out, stop that process, or run this as root, outside of any container", u.Consumer.PID, u.Consumer.Command)
 }

@@ -19,66 +19,66 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// living is a ring whose agent has it open.
-func living(t *testing.T, path string) *ringbuf.Writer {
+// openRing creates a ring and leaves its writer open.
+func openRing(t *testing.T, path string) *ringbuf.Writer {
 	t.Helper()
 	w, err := ringbuf.Create(path, ringbuf.V4, 8)
 	must(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096)))
 	if _, err := ringbuf.Unattended(path); err != nil {
-		t.Skipf("this file system can't tell: %v", err)
+		t.Skipf("the file system doesn't support leases: %v", err)
 	}
 	return w
 }
 
-// quickly runs the program in no time.
-func quickly(t *testing.T, w world, args ...string) (r result) {
+// runFast runs the program with a fake clock.
+func runFast(t *testing.T, w world, args ...string) (r result) {
 	t.Helper()
 	w.now = time.Now
 	synctest.Test(t, func(t *testing.T) { r = runWith(t.Context(), w, args...) })
 	return r
 }
 
-func TestLivingRingsAreNotTakenOver(t *testing.T) {
+func TestRingsOfRunningAgentsAreTakenOverOnlyWithForceFlag(t *testing.T) {
 	file, _ := recorded(t, "-n", "3")
 	for _, args := range [][]string{{"simulate", "DIR", "-n", "3", "-d", "1s"}, {"replay", file, "DIR"}} {
 		dir := t.TempDir()
-		alive := filepath.Join(dir, "sim-1")
-		agent := living(t, alive)
+		path := filepath.Join(dir, "sim-1")
+		agent := openRing(t, path)
 		for i := range args {
 			args[i] = strings.ReplaceAll(args[i], "DIR", dir)
 		}
-		before := ringtest.ReadHeader(t, alive)
-		r := quickly(t, world{proc: "/proc"}, args...)
-		for _, want := range []string{"ring " + alive, fmt.Sprintf("process %d (", os.Getpid()), "nothing was touched", "--force"} {
+		before := ringtest.ReadHeader(t, path)
+		r := runFast(t, world{proc: "/proc"}, args...)
+		for _, want := range []string{"ring " + path, fmt.Sprintf("process %d (", os.Getpid()), "no ring was changed", "--force"} {
 			if r.code != exitError || r.out != "" || !strings.Contains(r.err, want) {
-				t.Errorf("%v: no %q in %+v", args, want, r)
+				t.Errorf("%v: missing %q in %+v", args, want, r)
 			}
 		}
-		if after := ringtest.ReadHeader(t, alive); after != before {
+		if after := ringtest.ReadHeader(t, path); after != before {
 			t.Errorf("%v: the ring was changed from %+v to %+v", args, before, after)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-			t.Errorf("%v: rings were made before all had been looked at: %v %v", args, left, err)
+			t.Errorf("%v: rings were created before all were checked: %v %v", args, left, err)
 		}
-		if r := quickly(t, world{proc: "/proc"}, append(args, "--force")...); r.code != exitOK {
+		if r := runFast(t, world{proc: "/proc"}, append(args, "--force")...); r.code != exitOK {
 			t.Errorf("%v, forced: %+v", args, r)
 		}
 		must(t, agent.Close())
-		if r := quickly(t, world{proc: "/proc"}, args...); r.code != exitOK {
-			t.Errorf("%v, after the agent's end: %+v", args, r)
+		if r := runFast(t, world{proc: "/proc"}, args...); r.code != exitOK {
+			t.Errorf("%v, after the agent exited: %+v", args, r)
 		}
 	}
 }
 
-// process is one that has a ring mapped for writing.
+// process is a process that has a ring mapped for writing.
 type process struct {
 	pid  int
-	lock bool // it is a consumer
+	lock bool // the process is a consumer
 }
 
-// procOf makes a /proc of processes that have a file.
+// procOf creates a procfs with processes that have the file at path mapped.
 func procOf(t *testing.T, path, namespace string, list ...process) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -103,32 +103,30 @@ func procOf(t *testing.T, path, namespace string, list ...process) (root string)
 	return root
 }
 
-// A ring that is merely consumed may be taken over if it is certain that no
-// agent is left.
-func TestConsumedRings(t *testing.T) {
+func TestConsumedRingIsTakenOverIfNoAgentCanBeRunning(t *testing.T) {
 	const initial, inner = "pid:[4026531836]", "pid:[4026532561]"
 	for name, tt := range map[string]struct {
 		namespace string
 		list      []process
-		unseen    bool   // a process can't be looked at
-		want      string // empty: it is taken over
+		hidden    bool   // a process can't be read
+		want      string // empty if the ring is taken over
 	}{
-		"a consumer only":            {initial, []process{{30, true}}, false, ""},
-		"a consumer, in a container": {inner, []process{{30, true}}, false, "process 30 (prog30) consumes it, and an agent may"},
-		"a consumer, and a stranger": {initial, []process{{30, true}}, true, "process 30 (prog30) consumes it, and an agent may"},
-		"a consumer and an agent":    {initial, []process{{30, true}, {31, false}}, false, "process 31 (prog31) has it open"},
-		"two agents":                 {initial, []process{{31, false}, {32, false}}, false, "process 31 (prog31) and process 32 (prog32)"},
-		"nobody that can be seen":    {inner, nil, false, "a process that can't be seen from here"},
+		"consumer":                    {initial, []process{{30, true}}, false, ""},
+		"consumer, in a container":    {inner, []process{{30, true}}, false, "process 30 (prog30) consumes it, and an agent of another user or in another container may"},
+		"consumer and hidden process": {initial, []process{{30, true}}, true, "process 30 (prog30) consumes it, and an agent of another user or in another container may"},
+		"consumer and agent":          {initial, []process{{30, true}, {31, false}}, false, "process 31 (prog31) has it open"},
+		"two agents":                  {initial, []process{{31, false}, {32, false}}, false, "process 31 (prog31) and process 32 (prog32)"},
+		"no visible process":          {inner, nil, false, "a process of another user or in another container has it open"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "sim-0")
-			living(t, path)
+			openRing(t, path)
 			proc := procOf(t, path, tt.namespace, tt.list...)
-			if tt.unseen {
+			if tt.hidden {
 				must(t, os.MkdirAll(filepath.Join(proc, "40", "maps"), 0o755)) // reading it fails
 			}
-			r := quickly(t, world{proc: proc}, "simulate", dir, "-d", "1s")
+			r := runFast(t, world{proc: proc}, "simulate", dir, "-d", "1s")
 			if tt.want == "" && r.code != exitOK || tt.want != "" && (r.code != exitError || !strings.Contains(r.err, tt.want)) {
 				t.Errorf("%+v; want %q", r, tt.want)
 			}
@@ -136,13 +134,13 @@ func TestConsumedRings(t *testing.T) {
 	}
 }
 
-// What can't be read twice can't be looked through first.
-func TestReplayOfAPipe(t *testing.T) {
+// A pipe can't be read twice, as the check requires.
+func TestReplayOfAPipeRequiresForceFlag(t *testing.T) {
 	file, _ := recorded(t, "-n", "3")
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	must(t, syscall.Mkfifo(pipe, 0o600))
 	recording := readFile(t, file)
-	for want, force := range map[string]bool{"it can't be read twice": false, "Replaying": true} {
+	for want, force := range map[string]bool{"can't seek": false, "Replaying": true} {
 		done := make(chan error)
 		go func() { done <- os.WriteFile(pipe, recording, 0o600) }()
 		r := nixlring(t.Context(), nil, "replay", pipe, t.TempDir(), "--speed", "1000", fmt.Sprintf("--force=%v", force))

@@ -48,14 +48,15 @@ ring, and problems, such as lost events. Press enter for the page of an agent,
 which has histories, distributions and the slowest transfers of the last minute.
 Press ? for the keys and the meaning of the columns.
 
-Top takes no event from a ring, so it can run beside a Collector. Therefore it
-can't show everything:
+Top doesn't consume events, so it can run beside a Collector. Therefore it can't
+show everything:
 
   - Totals lack what a consumer took before top started, such as memory
     registrations, and rates lack what was in a ring by then.
   - Top reads twice per run interval. It misses events that a consumer takes and
     the agent overwrites in between.
-  - A ring that nobody reads fills up, and nothing more is known of its agent.
+  - A full ring without a consumer doesn't change anymore, so top doesn't see what
+    its agent does.
 
 ALIVE shows whether the agent is running, whether or not a consumer has its ring
 open. It changes within seconds of the agent's exit. ? means that finding out
@@ -67,7 +68,7 @@ the median of all agents in the directory, and below half of it, and its mean
 throughput is below half of theirs. This requires at least four agents with ten
 transfers in the window.
 
-Rates and quantiles are those of the last --window. Quantiles are interpolated
+Rates and quantiles cover the last --window. Quantiles are interpolated
 within the buckets of a histogram, which has 8 to 10 buckets per decade.
 
 The columns to --sort by are:
@@ -113,11 +114,10 @@ func (f *topFlags) register(cmd *cobra.Command) {
 	complete(cmd, "sort", sortKeys())
 }
 
-// complete fills in what the flags leave to the environment, and refuses what
-// nothing can be shown with.
+// complete sets the values that come from the environment, and rejects invalid flags.
 func (f *topFlags) complete(cmd *cobra.Command, w world) (err error) {
 	const shortest = 10 * time.Millisecond
-	f.once = f.once || cmd.Flags().Changed("output") // which is of no use on a screen
+	f.once = f.once || cmd.Flags().Changed("output") // the screen has no output format
 	if !cmd.Flags().Changed("run-interval") {
 		if f.runInterval, err = w.env.RunInterval(); err != nil {
 			return err
@@ -125,16 +125,16 @@ func (f *topFlags) complete(cmd *cobra.Command, w world) (err error) {
 	}
 	switch {
 	case f.interval < shortest:
-		return usagef("--interval %v: it is %v or more", f.interval, shortest)
+		return usagef("--interval %v: must be %v or more", f.interval, shortest)
 	case f.window < shortest:
-		return usagef("--window %v: it is %v or more", f.window, shortest)
+		return usagef("--window %v: must be %v or more", f.window, shortest)
 	case f.runInterval < time.Millisecond:
-		return usagef("--run-interval %v: it is 1ms or more", f.runInterval)
+		return usagef("--run-interval %v: must be 1ms or more", f.runInterval)
 	}
 	if slices.Contains(sortKeys(), f.sort) {
 		return nil
 	}
-	return usagef("--sort %s: it is one of %s", f.sort, strings.Join(sortKeys(), ", "))
+	return usagef("--sort %s: must be one of %s", f.sort, strings.Join(sortKeys(), ", "))
 }
 
 func sortKeys() (names []string) {
@@ -146,9 +146,9 @@ func sortKeys() (names []string) {
 
 func (f *topFlags) run(ctx context.Context, w world) (err error) {
 	if !f.once && !isTerminal(w.out) {
-		return usagef("standard output is not a terminal; nixlring top --once prints one measurement, and nixlring ls lists the rings")
+		return usagef("standard output is not a terminal; use --once, or list the rings with nixlring ls")
 	}
-	// A directory that isn't there may come.
+	// A missing directory may be created later.
 	if err := place.Directory(place.Rings, f.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -168,16 +168,15 @@ func (f *topFlags) run(ctx context.Context, w world) (err error) {
 	return f.show(ctx, w, source)
 }
 
-// empty says why there is no agent to show: there is none, or the patterns
-// leave all of them out.
-func (f *topFlags) empty(left int) string {
-	if left == 0 {
+// empty explains why no agent is shown, given the number of agents that --include excludes.
+func (f *topFlags) empty(excluded int) string {
+	if excluded == 0 {
 		return noRing([]string{f.dir})
 	}
-	return fmt.Sprintf("no agent of %d matches --include %s\n", left, strings.Join(f.include, ","))
+	return fmt.Sprintf("none of %s matches --include %s\n", plural(excluded, "agent", "agents"), strings.Join(f.include, ","))
 }
 
-// show runs the screen until its user has seen enough, or ctx ends.
+// show runs the screen until the user quits, or ctx is done.
 func (f *topFlags) show(ctx context.Context, w world, source *top.Source, opts ...tea.ProgramOption) error {
 	const framesPerSecond = 30
 	model := screen.New(screen.Config{
@@ -187,12 +186,12 @@ func (f *topFlags) show(ctx context.Context, w world, source *top.Source, opts .
 	opts = append([]tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithOutput(w.out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond),
 	}, opts...)
-	if v, _ := w.env("NO_COLOR"); v != "" { // any value; Bubble Tea takes only some
+	if v, _ := w.env("NO_COLOR"); v != "" { // any value; Bubble Tea supports only some values
 		opts = append(opts, tea.WithColorProfile(colorprofile.Ascii))
 	}
 	_, err := tea.NewProgram(model, opts...).Run()
 	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
-		return nil // it was asked to end
+		return nil // interrupted by the user
 	}
 	if err != nil {
 		return fmt.Errorf("terminal: %w", err)

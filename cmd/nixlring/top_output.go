@@ -18,8 +18,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
-// measure prints what came about within one window. A measurement that is
-// interrupted is shown as far as it got.
+// measure prints one measurement. If ctx is done before the end of the window, it prints
+// the measurement up to then.
 func (f *topFlags) measure(ctx context.Context, w world, source *top.Source) error {
 	board := top.NewBoard(f.window, 1)
 	board.Add(source.Sample())
@@ -32,7 +32,7 @@ func (f *topFlags) measure(ctx context.Context, w world, source *top.Source) err
 	board.Add(source.Sample())
 	rows := top.Filter(board.Rows(), "", false)
 	top.Sort(rows, top.Key(f.sort), false)
-	if err := board.Trouble(); err != nil {
+	if err := board.Err(); err != nil {
 		return err
 	}
 	switch f.output.value {
@@ -42,14 +42,14 @@ func (f *topFlags) measure(ctx context.Context, w world, source *top.Source) err
 		return writeTopCSV(w.out, rows)
 	}
 	if len(rows) == 0 {
-		fmt.Fprint(w.err, f.empty(board.Left()))
+		fmt.Fprint(w.err, f.empty(board.Excluded()))
 		return nil
 	}
 	return writeTopText(w.out, rows)
 }
 
-// measured is an agent as nixlring top writes it for programs. What can't be
-// told is null, or empty.
+// measured is an agent in the JSON and CSV output of nixlring top. Unknown values are null
+// or empty.
 type measured struct {
 	Path          string   `json:"path"`
 	Agent         string   `json:"agent"`
@@ -91,11 +91,11 @@ func newMeasured(r *top.Row) measured {
 		Saturations: s.Saturations, Torn: s.Torn, Dropped: s.Dropped, Missed: s.Missed, Restarts: s.Restarts,
 		Problems: []string{},
 	}
-	if !r.Older {
+	if !r.NoEvents {
 		age := r.Age.Seconds()
 		m.Age = &age
 	}
-	if !r.Unseen {
+	if !r.MemoryUnknown {
 		m.Memory = &r.Memory
 	}
 	for _, p := range r.Problems {
@@ -104,7 +104,7 @@ func newMeasured(r *top.Row) measured {
 	return m
 }
 
-// number is nil for what isn't one: JSON has no NaN.
+// number returns nil for NaN, which JSON doesn't have.
 func number(v float64) *float64 {
 	if math.IsNaN(v) {
 		return nil
@@ -166,7 +166,7 @@ func writeTopText(w io.Writer, rows []*top.Row) error {
 	}
 	for _, r := range rows {
 		memory := "?"
-		if !r.Unseen {
+		if !r.MemoryUnknown {
 			memory = units.Memory(r.Memory)
 		}
 		var notes []string

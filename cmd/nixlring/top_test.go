@@ -23,9 +23,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// transferring is a directory with an agent that goes on transferring until
-// the test ends.
-func transferring(t *testing.T, names ...string) string {
+// runAgents creates a directory and runs agents in it until the test ends.
+func runAgents(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range names {
@@ -48,8 +47,8 @@ func transferring(t *testing.T, names ...string) string {
 	return dir
 }
 
-func TestTopOnce(t *testing.T) {
-	dir := transferring(t, "prefill", "decode")
+func TestTopOncePrintsOneMeasurement(t *testing.T) {
+	dir := runAgents(t, "prefill", "decode")
 	r := nixlring(t.Context(), nil, "top", dir, "--window", "100ms", "--output", "json", "--sort", "name")
 	var got []measured
 	must(t, json.Unmarshal([]byte(r.out), &got))
@@ -75,7 +74,7 @@ func TestTopOnce(t *testing.T) {
 	var fields []string
 	must(t, json.Unmarshal([]byte("["+strings.Join(keysOf(t, measured{}), ",")+"]"), &fields))
 	if diff := cmp.Diff(fields, rows[0]); diff != "" {
-		t.Errorf("CSV and JSON differ in their fields: %s", diff)
+		t.Errorf("CSV and JSON have different fields: %s", diff)
 	}
 
 	r = nixlring(t.Context(), nil, "top", dir, "--window", "50ms", "--once")
@@ -84,7 +83,7 @@ func TestTopOnce(t *testing.T) {
 	}
 }
 
-// keysOf are the names of a struct's fields as JSON, in quotes and in order.
+// keysOf returns the quoted JSON names of the fields of a struct, in order.
 func keysOf(t *testing.T, v any) (keys []string) {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -104,7 +103,7 @@ func keysOf(t *testing.T, v any) (keys []string) {
 	return keys
 }
 
-func TestTopOnceOfNothing(t *testing.T) {
+func TestTopOnceExplainsThatThereIsNoAgent(t *testing.T) {
 	empty := t.TempDir()
 	r := nixlring(t.Context(), nil, "top", empty, "--window", "10ms", "--once")
 	if r.code != exitOK || r.out != "" || !strings.Contains(r.err, "no ring in "+empty) {
@@ -124,18 +123,18 @@ func TestTopOnceOfNothing(t *testing.T) {
 	}
 }
 
-func TestTopWrongCommandLine(t *testing.T) {
+func TestTopRejectsInvalidFlags(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct {
 		want string
 		args []string
 	}{
-		{"not a terminal; nixlring top --once", []string{dir}},
+		{"not a terminal; use --once", []string{dir}},
 		{"nixlring ls", []string{dir}},
 		{"--interval 1ms", []string{dir, "--once", "--interval", "1ms"}},
 		{"--window -1s", []string{dir, "--once", "--window", "-1s"}},
 		{"--run-interval 0s", []string{dir, "--once", "--run-interval", "0"}},
-		{"--sort size: it is one of name, out, in, ", []string{dir, "--once", "--sort", "size"}},
+		{"--sort size: must be one of name, out, in, ", []string{dir, "--once", "--sort", "size"}},
 		{`include: "["`, []string{dir, "--once", "--include", "["}},
 		{"at most 1 arg", []string{dir, dir}},
 	} {
@@ -145,13 +144,13 @@ func TestTopWrongCommandLine(t *testing.T) {
 		}
 	}
 	if f, err := os.Open(os.DevNull); err != nil || isTerminal(f) {
-		t.Errorf("%s is a terminal (%v)", os.DevNull, err)
+		t.Errorf("isTerminal(%s) is true (%v)", os.DevNull, err)
 	} else {
 		must(t, f.Close())
 	}
 }
 
-func TestTopHelp(t *testing.T) {
+func TestTopHelpMatchesTheGoldenFile(t *testing.T) {
 	r := nixlring(t.Context(), nil, "top", "--help")
 	golden(t, "help_top.txt", r.out)
 	if r := nixlring(t.Context(), nil, "__complete", "top", "--sort", ""); !strings.HasPrefix(r.out, "name\nout\n") {
@@ -159,11 +158,11 @@ func TestTopHelp(t *testing.T) {
 	}
 }
 
-// screenWriter is a terminal, as far as a program can tell by writing to it.
+// screenWriter is the output of a terminal.
 type screenWriter struct {
 	seen strings.Builder
 	want string
-	done chan struct{} // closed when it was seen
+	done chan struct{} // closed when want was written
 }
 
 func (s *screenWriter) Write(p []byte) (int, error) {
@@ -175,9 +174,8 @@ func (s *screenWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The whole program, but for the terminal.
-func TestTopShows(t *testing.T) {
-	dir := transferring(t, "prefill")
+func TestTopDrawsTheScreenUntilItQuits(t *testing.T) {
+	dir := runAgents(t, "prefill")
 	for _, quit := range []string{"key", "context", "key, without colors"} {
 		t.Run(quit, func(t *testing.T) {
 			source, err := top.NewSource(top.SourceConfig{Directory: dir})
@@ -186,12 +184,12 @@ func TestTopShows(t *testing.T) {
 			defer source.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			keys, hand := io.Pipe()
+			input, keyboard := io.Pipe()
 			out := &screenWriter{want: "prefill", done: make(chan struct{})}
 			go func() {
 				<-out.done
 				if strings.HasPrefix(quit, "key") {
-					_, _ = hand.Write([]byte("q"))
+					_, _ = keyboard.Write([]byte("q"))
 				} else {
 					cancel()
 				}
@@ -202,10 +200,10 @@ func TestTopShows(t *testing.T) {
 				env["NO_COLOR"] = "yes, please"
 			}
 			w := world{out: out, env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
-			must(t, f.show(ctx, w, source, tea.WithInput(keys), tea.WithWindowSize(120, 20), tea.WithEnvironment([]string{
+			must(t, f.show(ctx, w, source, tea.WithInput(input), tea.WithWindowSize(120, 20), tea.WithEnvironment([]string{
 				"TERM=xterm-256color", "CLICOLOR_FORCE=1",
 			})))
-			must(t, hand.Close())
+			must(t, keyboard.Close())
 			colored := strings.Contains(out.seen.String(), "\x1b[90m") || strings.Contains(out.seen.String(), ";90m")
 			if want := len(env) == 0; colored != want {
 				t.Errorf("colors: %v, want %v", colored, want)
@@ -214,11 +212,10 @@ func TestTopShows(t *testing.T) {
 	}
 }
 
-// Rings that a pattern leaves out are rings all the same.
-func TestTopWithoutAMatch(t *testing.T) {
+func TestTopReportsThatNoAgentMatches(t *testing.T) {
 	rings(t)
 	r := nixlring(t.Context(), nil, "top", ".", "--once", "-w", "10ms", "--include", "zzz", "--include", "y*")
-	if r.code != exitOK || r.out != "" || r.err != "no agent of 2 matches --include zzz,y*\n" {
+	if r.code != exitOK || r.out != "" || r.err != "none of 2 agents matches --include zzz,y*\n" {
 		t.Errorf("%+v", r)
 	}
 	r = nixlring(t.Context(), nil, "top", ".", "-o", "json", "-w", "10ms", "--include", "zzz")
@@ -227,7 +224,7 @@ func TestTopWithoutAMatch(t *testing.T) {
 	}
 }
 
-func TestTopRecursive(t *testing.T) {
+func TestTopIncludesSubdirectoriesIfAsked(t *testing.T) {
 	dir := rings(t)
 	must(t, os.Mkdir(filepath.Join(dir, "team"), 0o755))
 	must(t, os.Rename("decode", filepath.Join(dir, "team", "decode")))
@@ -246,7 +243,7 @@ func TestTopRecursive(t *testing.T) {
 		var names []string
 		for _, m := range got {
 			names = append(names, m.Agent)
-			if len(m.Problems) != 1 || m.Problems[0] != "agent has exited" {
+			if len(m.Problems) != 1 || m.Problems[0] != "agent exited" {
 				t.Errorf("%v: %v", tt.args, m.Problems)
 			}
 		}

@@ -17,72 +17,70 @@ import (
 )
 
 const (
-	// rescanEvery is how often the directory is looked through even if nothing
-	// seems to have changed in it.
+	// rescanEvery is how often the directory is scanned even if its modification
+	// time hasn't changed.
 	rescanEvery = 2 * time.Second
-	// unsettled is how long the time of a directory's last change proves
-	// nothing: file systems count in steps.
+	// unsettled is the time after a directory's last change during which another
+	// change may not change its modification time, because of its resolution.
 	unsettled = 20 * time.Millisecond
-	// maxRings and maxPass bound what one directory and one ring cost.
+	// maxRings and maxPass bound the cost of a directory and of a ring.
 	maxRings = 4096
 	maxPass  = 1 << 16
-	// startingFor is how long a file that isn't ready is tried at each poll.
+	// startingFor is how long a file that isn't ready is retried at each poll.
 	startingFor = 10 * time.Second
 )
 
 // DirConfig is a directory to follow.
 type DirConfig struct {
 	Path      string
-	Recursive bool // agents whose names have a slash are in subfolders
+	Recursive bool // include subdirectories, for agents whose names contain a slash
 	Handler   Handler
 	Now       func() time.Time // time.Now if nil
 }
 
 // Dir observes all rings of a directory. It isn't safe for concurrent use.
 type Dir struct {
-	cfg     DirConfig
-	rings   map[string]*Ring // by path
-	list    []*Ring          // the same, by path
-	refused map[string]refusal
-	folders map[string]time.Time // that were looked through, and when they had changed
-	scanned time.Time
+	cfg         DirConfig
+	rings       map[string]*Ring // by path
+	list        []*Ring          // the same rings, sorted by path
+	rejected    map[string]rejection
+	directories map[string]time.Time // modification times of the scanned directories
+	scanned     time.Time
 }
 
-// refusal is a file that can't be opened.
-type refusal struct {
+// rejection is a file that can't be opened as a ring.
+type rejection struct {
 	info  fs.FileInfo
 	since time.Time
-	retry bool // it may become a ring without a change that shows
+	retry bool // it may become a ring without a visible change
 }
 
-// NewDir follows the rings of a directory. Nothing is looked at before the
-// first Poll.
+// NewDir returns a Dir. It doesn't read the directory before the first Poll.
 func NewDir(cfg DirConfig) *Dir {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
 	return &Dir{
-		cfg: cfg, rings: make(map[string]*Ring), refused: make(map[string]refusal),
-		folders: make(map[string]time.Time),
+		cfg: cfg, rings: make(map[string]*Ring), rejected: make(map[string]rejection),
+		directories: make(map[string]time.Time),
 	}
 }
 
-// Rings are the rings that were found so far, by path.
+// Rings returns the rings found so far, sorted by path.
 func (d *Dir) Rings() []*Ring { return d.list }
 
-// Poll looks for new rings and hands out what is new in all of them. The error
-// is that of the directory; what is wrong with a file is for nixlring ls.
+// Poll searches for new rings and passes the new events of all rings to the Handler. It
+// returns errors of reading the directory, but not of opening files.
 func (d *Dir) Poll() error {
-	err := d.look()
+	err := d.scan()
 	for _, r := range d.list {
-		// A ring that can't be opened now is tried again by the next poll.
-		_ = r.Poll(maxPass)
+		_ = r.Poll(maxPass) // the next Poll retries a ring that can't be opened
 	}
 	return err
 }
 
-// look scans the directory if it may have changed.
-func (d *Dir) look() error {
+// scan scans the directory if it may have changed.
+func (d *Dir) scan() error {
 	now := d.cfg.Now()
 	if now.Sub(d.scanned) < rescanEvery && !d.changed(now) {
 		d.retry(now)
@@ -90,7 +88,7 @@ func (d *Dir) look() error {
 	}
 	d.scanned = now
 	for _, r := range d.list {
-		_ = r.Check() // as in Poll
+		_ = r.Check() // the next scan retries
 	}
 	err := d.walk(now)
 	d.list = slices.SortedFunc(maps.Values(d.rings), byPath)
@@ -104,39 +102,40 @@ func byPath(a, b *Ring) int {
 	return 1
 }
 
-// changed says whether a name in one of the folders may have come or gone.
+// changed reports whether a file may have been added to or removed from one of the
+// directories.
 func (d *Dir) changed(now time.Time) bool {
-	for folder, last := range d.folders {
-		info, err := os.Stat(folder)
+	for path, last := range d.directories {
+		info, err := os.Stat(path)
 		if err != nil || !info.ModTime().Equal(last) || now.Sub(last) < unsettled {
 			return true
 		}
 	}
-	return len(d.folders) == 0
+	return len(d.directories) == 0
 }
 
 func (d *Dir) walk(now time.Time) error {
-	clear(d.folders)
+	clear(d.directories)
 	seen := make(map[string]bool)
 	var failed error
 	for f, err := range walk.Dir(d.cfg.Path, d.cfg.Recursive) {
 		switch {
 		case err != nil:
-			if f.Path == d.cfg.Path { // any other folder that can't be read counts as empty
+			if f.Path == d.cfg.Path { // subdirectories that can't be read count as empty
 				failed = err
 			}
 		case f.IsDir():
 			if info, err := f.Info(); err == nil {
-				d.folders[f.Path] = info.ModTime()
+				d.directories[f.Path] = info.ModTime()
 			}
 		default:
 			seen[f.Path] = true
 			d.consider(f.Path, f, now)
 		}
 	}
-	for path := range d.refused {
+	for path := range d.rejected {
 		if !seen[path] {
-			delete(d.refused, path)
+			delete(d.rejected, path)
 		}
 	}
 	return failed
@@ -151,28 +150,28 @@ func (d *Dir) consider(path string, e fs.DirEntry, now time.Time) {
 	if err != nil || !info.Mode().IsRegular() {
 		return
 	}
-	old, known := d.refused[path]
+	old, known := d.rejected[path]
 	if known && !old.retry && unchanged(old.info, info) {
 		return
 	}
 	if !known || !unchanged(old.info, info) {
-		old = refusal{since: now}
+		old = rejection{since: now}
 	}
 	old.info = info
 	d.try(path, old, now)
 }
 
-func (d *Dir) try(path string, old refusal, now time.Time) {
+func (d *Dir) try(path string, old rejection, now time.Time) {
 	r := NewRing(path, ringbuf.Observe, d.cfg.Handler)
 	if name, err := filepath.Rel(d.cfg.Path, path); err == nil {
 		r.name = name
 	}
 	if err := r.open(); err != nil {
 		old.retry = errors.Is(err, ringbuf.ErrNotReady) && now.Sub(old.since) < startingFor
-		d.refused[path] = old
+		d.rejected[path] = old
 		return
 	}
-	delete(d.refused, path)
+	delete(d.rejected, path)
 	d.rings[path] = r
 }
 
@@ -180,10 +179,10 @@ func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.Mode() == b.Mode() && a.ModTime().Equal(b.ModTime())
 }
 
-// retry tries files that an agent is making a ring of.
+// retry retries files that an agent may be initializing.
 func (d *Dir) retry(now time.Time) {
 	found := len(d.rings)
-	for path, old := range d.refused {
+	for path, old := range d.rejected {
 		if old.retry {
 			d.try(path, old, now)
 		}
@@ -193,7 +192,7 @@ func (d *Dir) retry(now time.Time) {
 	}
 }
 
-// Close gives up all rings.
+// Close closes all rings.
 func (d *Dir) Close() error {
 	var errs []error
 	for _, r := range d.list {

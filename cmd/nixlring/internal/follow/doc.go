@@ -1,23 +1,17 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package follow reads rings event by event, over the restarts of their
-// agents: one ring ([Ring]) or all of a directory ([Dir]).
+// Package follow reads the events of one ring ([Ring]) or of all rings in a directory
+// ([Dir]), across restarts of their agents.
 //
-// Nothing here runs by itself: whoever follows calls Poll as often as events
-// are to be seen, and is told by a [Handler] what has come since. An observer
-// sees an event only as long as it stands in the ring, or as the agent hasn't
-// come round to its slot after a consumer took it, so that it ought to poll
-// more often than the agents flush. It misses
+// The package starts no goroutines. The caller calls Poll periodically, which passes new
+// events to a [Handler]. An observer only sees an event until it is overwritten, so it
+// should poll more often than the agents flush. It misses events that
 //
-//   - what a consumer took before the ring was opened,
-//   - what a consumer took between a restart of the agent and the poll that
-//     joins it,
-//   - what the agent has written over by the next poll. That is told only if it
-//     happens under the observer's eyes ([ringbuf.ErrLapped]): the positions in
-//     a ring don't say how often it went round. Agents from layout v2 on don't
-//     write a whole ring within a run interval.
-//
-// Where the totals of agents are wanted rather than their events, package
-// watch keeps them.
+//   - were consumed before the ring was opened,
+//   - were consumed between a restart of the agent and the next poll,
+//   - were consumed and overwritten between two polls. This is only reported
+//     ([ringbuf.ErrLapped]) if it happens during a poll, because the positions in a ring
+//     don't count its rounds. Agents with layout v2 and later don't write a whole ring
+//     within a run interval.
 package follow

@@ -22,7 +22,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// story is what a handler was told.
+// story is a handler that stores its calls.
 type story struct{ lines []string }
 
 func (s *story) Opened(r *follow.Ring) {
@@ -51,8 +51,8 @@ func (s *story) Ended(r *follow.Ring, err error) {
 	s.lines = append(s.lines, r.Name()+" ended: "+err.Error())
 }
 
-// tells compares what was told since the last time.
-func (s *story) tells(t *testing.T, want ...string) {
+// expect compares the calls since the last expect.
+func (s *story) expect(t *testing.T, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, s.lines); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
@@ -82,7 +82,7 @@ func push(t *testing.T, w *ringbuf.Writer, values ...uint64) {
 	}
 }
 
-func TestRingOverRestarts(t *testing.T) {
+func TestRingIsFollowedAcrossRestarts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent")
 	var s story
 	r := follow.NewRing(path, ringbuf.Consume, &s)
@@ -96,7 +96,7 @@ func TestRingOverRestarts(t *testing.T) {
 	must(t, r.Commit())
 	must(t, r.Poll(0))
 	must(t, r.Commit())
-	s.tells(t, path+" opened v4 8", path+" 1,2", path+" 3")
+	s.expect(t, path+" opened v4 8", path+" 1,2", path+" 3")
 
 	w = create(t, path, ringbuf.V1, 16) // restarts, with another layout
 	push(t, w, 4)
@@ -105,33 +105,33 @@ func TestRingOverRestarts(t *testing.T) {
 	}
 	must(t, r.Poll(0))
 	must(t, r.Commit())
-	s.tells(t, path+" ended: "+ringbuf.ErrRestarted.Error(), path+" opened v1 16", path+" 4")
+	s.expect(t, path+" ended: "+ringbuf.ErrRestarted.Error(), path+" opened v1 16", path+" 4")
 
 	push(t, w, 5)
-	must(t, os.Remove(path)) // the agent writes on
+	must(t, os.Remove(path)) // the agent continues to write
 	must(t, r.Check())
 	must(t, r.Poll(0))
 	must(t, r.Commit())
-	s.tells(t, path+" 5")
+	s.expect(t, path+" 5")
 
 	push(t, w, 6)
 	push(t, create(t, path, ringbuf.V4, 8), 7) // another agent takes the name
 	must(t, r.Check())
 	must(t, r.Poll(0))
-	s.tells(t, path+" 6", path+" ended: "+follow.ErrReplaced.Error(), path+" opened v4 8", path+" 7")
+	s.expect(t, path+" 6", path+" ended: "+follow.ErrReplaced.Error(), path+" opened v4 8", path+" 7")
 	if r.Read() != 7 || r.Fill() != 1 {
 		t.Errorf("%d read, %d in the ring", r.Read(), r.Fill())
 	}
 
 	must(t, os.Truncate(path, 100))
 	must(t, r.Check())
-	s.tells(t, path+" ended: "+ringbuf.ErrShrunk.Error())
+	s.expect(t, path+" ended: "+ringbuf.ErrShrunk.Error())
 	if err := r.Poll(0); !errors.Is(err, ringbuf.ErrInvalid) {
 		t.Errorf("a truncated ring: %v", err)
 	}
 }
 
-func TestForeignReader(t *testing.T) {
+func TestEventsOfAForeignReaderAreReportedAsMissed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent")
 	w := create(t, path, ringbuf.V4, 8)
 	push(t, w, 1, 2, 3)
@@ -148,7 +148,7 @@ func TestForeignReader(t *testing.T) {
 	}
 }
 
-func TestDir(t *testing.T) {
+func TestDirFindsRingsOfNewAgents(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Now()
 	var s story
@@ -161,7 +161,7 @@ func TestDir(t *testing.T) {
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "letter"), []byte(strings.Repeat("hello ", 50)), 0o600))
 	poll()
-	s.tells(t)
+	s.expect(t)
 
 	a := create(t, filepath.Join(dir, "a"), ringbuf.V4, 8)
 	push(t, a, 1)
@@ -169,18 +169,18 @@ func TestDir(t *testing.T) {
 	push(t, a, 2)
 	poll()
 	poll()
-	s.tells(t, "a opened v4 8", "a 1", "a 2")
+	s.expect(t, "a opened v4 8", "a 1", "a 2")
 
 	must(t, os.Mkdir(filepath.Join(dir, "team"), 0o755))
 	poll()
 	push(t, create(t, filepath.Join(dir, "team", "b"), ringbuf.V1, 8), 3)
-	starting := filepath.Join(dir, "c") // an agent that is slow to make its ring
+	starting := filepath.Join(dir, "c") // an agent that initializes its ring slowly
 	must(t, os.WriteFile(starting, nil, 0o600))
 	poll()
-	s.tells(t, "team/b opened v1 8", "team/b 3")
+	s.expect(t, "team/b opened v1 8", "team/b 3")
 	push(t, create(t, starting, ringbuf.V2, 8), 4)
 	poll()
-	s.tells(t, "c opened v2 8", "c 4")
+	s.expect(t, "c opened v2 8", "c 4")
 	if rings := d.Rings(); len(rings) != 3 || rings[0].Name() != "a" || rings[2].Name() != "team/b" {
 		t.Errorf("%d rings", len(rings))
 	}
@@ -190,12 +190,12 @@ func TestDir(t *testing.T) {
 	if err := d.Poll(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no directory: %v", err)
 	}
-	push(t, a, 5) // into the orphan
+	push(t, a, 5) // to the removed file
 	_ = d.Poll()
-	s.tells(t, "a 5")
+	s.expect(t, "a 5")
 }
 
-func TestDirBesideAConsumer(t *testing.T) {
+func TestDirSeesAllEventsBesideAConsumer(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, filepath.Join(dir, "a"), ringbuf.V4, 8)
 	consumer, err := ringbuf.OpenReader(filepath.Join(dir, "a"), ringbuf.Consume)
@@ -205,15 +205,15 @@ func TestDirBesideAConsumer(t *testing.T) {
 	d := follow.NewDir(follow.DirConfig{Path: dir, Handler: &s})
 	defer d.Close()
 	must(t, d.Poll())
-	s.tells(t, "a opened v4 8")
+	s.expect(t, "a opened v4 8")
 	for i := range uint64(20) {
 		push(t, w, i, i)
-		if i%2 == 0 { // whoever comes first, both see it
+		if i%2 == 0 { // alternate who is first
 			must(t, d.Poll())
 		}
 		_, err := consumer.Read(0, func(ringbuf.Batch) {})
 		must(t, errors.Join(err, consumer.Commit()))
 		must(t, d.Poll())
-		s.tells(t, fmt.Sprintf("a %d,%d", i, i))
+		s.expect(t, fmt.Sprintf("a %d,%d", i, i))
 	}
 }

@@ -11,24 +11,24 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Handler is told what comes of rings. Its methods are called within Poll.
+// Handler receives the events of rings. Poll calls its methods.
 type Handler interface {
-	// Opened says that a ring was opened: a life of its agent begins, or is
-	// joined.
+	// Opened is called when a ring was opened, for the first time or after a restart
+	// of its agent.
 	Opened(r *Ring)
-	// Events hands out events, which are valid inside the call only.
+	// Events receives new events. They are only valid during the call.
 	Events(r *Ring, b ringbuf.Batch)
-	// Missed says that events may have been missed, and why. The ring is
-	// followed on.
+	// Missed is called when events may have been missed. err is the reason. The ring
+	// stays open.
 	Missed(r *Ring, err error)
-	// Ended says that the ring was closed: its agent restarted, its file was
-	// replaced or truncated, or it can't be read any more. It is opened again
-	// as soon as it can be.
+	// Ended is called when the ring was closed: its agent restarted, its file was
+	// replaced or truncated, or it can no longer be read. Later polls try to open it
+	// again.
 	Ended(r *Ring, err error)
 }
 
-// ErrReplaced says that another file has taken the ring's name.
-var ErrReplaced = errors.New("another file has taken the ring's name")
+// ErrReplaced means that the ring's file was replaced by another one.
+var ErrReplaced = errors.New("the ring's file was replaced by another one")
 
 // Ring follows the ring at one path. It isn't safe for concurrent use.
 type Ring struct {
@@ -36,14 +36,14 @@ type Ring struct {
 	name   string
 	mode   ringbuf.Mode
 	handle Handler
-	events func(ringbuf.Batch) // made once, so that a poll allocates nothing
+	events func(ringbuf.Batch) // created once, so that Poll doesn't allocate
 
-	reader *ringbuf.Reader // nil while there is none to read
+	reader *ringbuf.Reader // nil if the ring isn't open
 	read   uint64
 	fill   int
 }
 
-// NewRing follows the ring at a path. Nothing is opened before the first Poll.
+// NewRing returns a Ring. It doesn't open the file before the first Poll.
 func NewRing(path string, mode ringbuf.Mode, h Handler) *Ring {
 	r := &Ring{path: path, name: path, mode: mode, handle: h}
 	r.events = func(b ringbuf.Batch) {
@@ -53,13 +53,13 @@ func NewRing(path string, mode ringbuf.Mode, h Handler) *Ring {
 	return r
 }
 
-// Path is the ring's path.
+// Path returns the ring's path.
 func (r *Ring) Path() string { return r.path }
 
-// Name is the ring's path, within the directory if a [Dir] follows it.
+// Name returns the ring's path, relative to the directory if it belongs to a [Dir].
 func (r *Ring) Name() string { return r.name }
 
-// Layout is the layout of the open ring, 0 if none is open.
+// Layout returns the layout of the open ring, or 0.
 func (r *Ring) Layout() ringbuf.Layout {
 	if r.reader == nil {
 		return 0
@@ -67,7 +67,7 @@ func (r *Ring) Layout() ringbuf.Layout {
 	return r.reader.Layout()
 }
 
-// Capacity is the number of slots of the open ring, 0 if none is open.
+// Capacity returns the number of slots of the open ring, or 0.
 func (r *Ring) Capacity() int {
 	if r.reader == nil {
 		return 0
@@ -75,15 +75,15 @@ func (r *Ring) Capacity() int {
 	return r.reader.Capacity()
 }
 
-// Read is the number of events that were handed out.
+// Read returns the number of events passed to the Handler.
 func (r *Ring) Read() uint64 { return r.read }
 
-// Fill is the number of events that stood in the ring at the last poll, those
-// included that it has handed out.
+// Fill returns the number of events in the ring at the last poll, including those that
+// the poll passed to the Handler.
 func (r *Ring) Fill() int { return r.fill }
 
-// Left is the number of events that stand in the ring now, 0 if none is open.
-// It looks only; but an observer is not to be polled again after it.
+// Left returns the number of events in the open ring, or 0. It consumes nothing. In
+// observe mode, the ring must not be polled afterwards.
 func (r *Ring) Left() int {
 	if r.reader == nil {
 		return 0
@@ -95,12 +95,12 @@ func (r *Ring) Left() int {
 	return n
 }
 
-// Poll hands out at most limit pending events (0 is no limit), and opens the
-// ring if need be. The error is why it isn't open.
+// Poll opens the ring if necessary and passes at most limit pending events to the
+// Handler; 0 means no limit. It returns an error if the ring can't be opened.
 //
-// A ring whose agent has restarted is closed, and opened by the next poll:
-// its header may not be rewritten yet, and half of it would make old events
-// look new.
+// If the agent has restarted, Poll closes the ring, and the next Poll opens it again:
+// the agent may not have rewritten the whole header yet, and a mixed header would make
+// old events look new.
 func (r *Ring) Poll(limit int) (err error) {
 	if err := r.Open(); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (r *Ring) open() error {
 	return nil
 }
 
-// settle decides what follows from an error of the open ring.
+// settle handles an error of the open ring.
 func (r *Ring) settle(err error) error {
 	var foreign *ringbuf.ForeignReadError
 	switch {
@@ -141,8 +141,8 @@ func (r *Ring) settle(err error) error {
 	}
 }
 
-// Commit gives the events that were handed out back to the agent as free
-// slots. An observer has none to give.
+// Commit frees the slots of the events passed to the Handler. It has no effect in
+// observe mode.
 func (r *Ring) Commit() error {
 	if r.reader == nil {
 		return nil
@@ -150,9 +150,8 @@ func (r *Ring) Commit() error {
 	return r.settle(r.reader.Commit())
 }
 
-// Check looks whether the path still stands for the open ring, and whether the
-// file is whole. A file that was merely removed is read on, as its agent
-// writes on into it.
+// Check closes the ring if its file was replaced or truncated. If the file was only
+// removed, the ring stays open, because its agent continues to write to it.
 func (r *Ring) Check() error {
 	if r.reader == nil {
 		return nil
@@ -164,7 +163,7 @@ func (r *Ring) Check() error {
 	case err != nil:
 		return err
 	case !r.reader.SameFile(info):
-		err := errors.Join(r.Poll(0), r.Commit()) // what the old file still has
+		err := errors.Join(r.Poll(0), r.Commit()) // the remaining events of the old file
 		if r.reader != nil {
 			err = errors.Join(err, r.end(ErrReplaced))
 		}
@@ -175,14 +174,14 @@ func (r *Ring) Check() error {
 	return nil
 }
 
-// end closes the ring. What becomes of a restart is for the next poll to find.
+// end closes the ring. The next poll opens it again if possible.
 func (r *Ring) end(cause error) error {
 	err := r.Close()
 	r.handle.Ended(r, cause)
 	return err
 }
 
-// Close gives up the ring. It is safe to call twice.
+// Close closes the ring. Further calls do nothing.
 func (r *Ring) Close() error {
 	if r.reader == nil {
 		return nil

@@ -13,32 +13,32 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Burst is what a ring was seen to be given.
+// Burst holds the results of watching a ring.
 type Burst struct {
-	Seconds  float64 `json:"seconds"`   // that it was watched
-	Events   uint64  `json:"events"`    // that came
-	Most     uint64  `json:"most"`      // of them within a run interval
-	PeakFill int     `json:"peak_fill"` // events that stood in the ring at once
+	Seconds  float64 `json:"seconds"`   // how long the ring was watched
+	Events   uint64  `json:"events"`    // new events
+	Most     uint64  `json:"most"`      // maximum number of new events within a run interval
+	PeakFill int     `json:"peak_fill"` // maximum number of events in the ring
 	Restarts int     `json:"restarts"`
-	Missed   bool    `json:"missed"` // not all that came was seen
+	Missed   bool    `json:"missed"` // some events were missed
 }
 
-// lookEvery is how often a ring is looked at while it is watched: often enough
-// to see a flush before a consumer takes it away.
-const lookEvery = 2 * time.Millisecond
+// pollEvery is how often a watched ring is polled: often enough to see events before a
+// consumer takes them.
+const pollEvery = 2 * time.Millisecond
 
-// looker looks at a ring without taking anything.
+// looker observes a ring.
 type looker struct {
 	cfg     Config
 	content Content
 	burst   Burst
 	watched bool
 
-	window time.Time // when the run interval began that is being counted
-	inside uint64
+	window time.Time // start of the current run interval
+	inside uint64    // events in the current run interval
 }
 
-// look reads what stands in the ring, then watches it for a while.
+// look reads the content of the ring, and then watches it for a while.
 func (r *Report) look(ctx context.Context, cfg Config) error {
 	l := &looker{cfg: cfg}
 	ring := follow.NewRing(cfg.Path, ringbuf.Observe, l)
@@ -58,7 +58,7 @@ func (r *Report) look(ctx context.Context, cfg Config) error {
 func (l *looker) watch(ctx context.Context, ring *follow.Ring) {
 	start := l.cfg.Now()
 	l.watched, l.window = true, start
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for now := start; now.Sub(start) < l.cfg.For; now = l.cfg.Now() {
 		if now.Sub(l.window) >= l.cfg.RunInterval {

@@ -1,6 +1,6 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inspect finds out all that can be known of one ring from outside,
-// and what an operator should do about it. It looks only.
+// Package inspect collects the details of one ring and gives advice to operators. It never
+// changes the ring.
 package inspect

@@ -48,7 +48,7 @@ func inspected(t *testing.T, path string, change func(*inspect.Config)) *inspect
 	return r
 }
 
-// ring is a ring of 8 slots with some events, which its agent has open.
+// ring creates a ring of 8 slots with some events. Its agent has it open.
 func ring(t *testing.T, events int) (path string, w *ringbuf.Writer) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "agent")
@@ -61,8 +61,8 @@ func ring(t *testing.T, events int) (path string, w *ringbuf.Writer) {
 	return path, w
 }
 
-// proc makes a /proc in which processes have a file mapped: read-only if their
-// number is negative. lock is who holds its lock, 0 for nobody.
+// proc creates a mock of /proc in which processes have a file mapped, read-only if their
+// PID is negative. lock is the PID of the process that holds the file's lock, or 0.
 func proc(t *testing.T, path string, lock int, pids ...int) func(*inspect.Config) {
 	t.Helper()
 	var st syscall.Stat_t
@@ -72,7 +72,7 @@ func proc(t *testing.T, path string, lock int, pids ...int) func(*inspect.Config
 	for _, pid := range append([]int{9999}, pids...) {
 		perm, inode := "rw-s", st.Ino
 		switch {
-		case pid == 9999: // has another file
+		case pid == 9999: // has another file mapped
 			inode++
 		case pid < 0:
 			perm, pid = "r--s", -pid
@@ -93,7 +93,7 @@ func proc(t *testing.T, path string, lock int, pids ...int) func(*inspect.Config
 	return func(c *inspect.Config) { c.Proc = root }
 }
 
-func TestRealRings(t *testing.T) {
+func TestRealRingsAreInspectedWithoutChanges(t *testing.T) {
 	for _, c := range ringtest.Cases(t) {
 		path := ringtest.Copy(t, c)
 		before := ringtest.ReadHeader(t, path)
@@ -118,8 +118,8 @@ func TestRealRings(t *testing.T) {
 	}
 }
 
-// TestProcesses is about this very process, as the real /proc has it.
-func TestProcesses(t *testing.T) {
+// This test uses the real /proc.
+func TestThisProcessIsFoundInProc(t *testing.T) {
 	path, w := ring(t, 3)
 	system := func(c *inspect.Config) { c.Proc = "/proc" }
 	r := inspected(t, path, system)
@@ -137,11 +137,11 @@ func TestProcesses(t *testing.T) {
 	}
 	must(t, consumer.Close())
 	if r = inspected(t, path, system); len(r.Mapped) != 0 || r.Unattended == nil || !*r.Unattended {
-		t.Errorf("nobody: mapped %+v, unattended %v", r.Mapped, r.Unattended)
+		t.Errorf("without users: mapped %+v, unattended %v", r.Mapped, r.Unattended)
 	}
 }
 
-func TestMadeUpProcesses(t *testing.T) {
+func TestMappingsAndConsumerAreFound(t *testing.T) {
 	path, _ := ring(t, 0)
 	r := inspected(t, path, proc(t, path, 30, 20, -25, 30))
 	want := []procs.Process{
@@ -157,7 +157,7 @@ func TestMadeUpProcesses(t *testing.T) {
 	}
 }
 
-func TestAdvice(t *testing.T) {
+func TestAdviceFitsTheState(t *testing.T) {
 	for name, tt := range map[string]struct {
 		events  int
 		closed  bool
@@ -165,21 +165,21 @@ func TestAdvice(t *testing.T) {
 		mode    fs.FileMode
 		lock    int
 		pids    []int
-		euid    int // more than this process's
+		euid    int // offset to this process's uid
 		want    []string
 	}{
-		"all is well":      {events: 3, lock: 30, pids: []int{20, 30}},
+		"healthy":          {events: 3, lock: 30, pids: []int{20, 30}},
 		"no consumer":      {events: 3, pids: []int{20}},
 		"wrong uid":        {events: 3, euid: 7, want: []string{"belongs to uid"}},
-		"full, unread":     {events: 7, pids: []int{20}, want: []string{"nobody takes events", "nixlring read --consume"}},
+		"full, unread":     {events: 7, pids: []int{20}, want: []string{"has no consumer", "nixlring read --consume"}},
 		"full, consumed":   {events: 7, lock: 30, pids: []int{20, 30}, want: []string{"NIXL_TELEMETRY_BUFFER_SIZE=32 (now 8)"}},
 		"full, read":       {events: 7, pids: []int{20, 30}, want: []string{"NIXL_TELEMETRY_BUFFER_SIZE=32", "telemetry_reader"}},
 		"two consumers":    {events: 1, lock: 30, pids: []int{20, 30, 40}, want: []string{"3 processes", "pmdanixl"}},
-		"leftover":         {events: 3, closed: true, want: []string{"Its agent has exited. The 3 events"}},
-		"empty leftover":   {closed: true, want: []string{"The file may be deleted"}},
-		"leftover, full":   {events: 7, closed: true, want: []string{"Its agent has exited. The 7 events"}},
-		"staging was full": {events: 1, dropped: 100, pids: []int{20}, want: []string{"100 events", "NIXL_TELEMETRY_BUFFER_SIZE=256 (now 8)"}},
-		"anyone may write": {events: 1, mode: 0o666, want: []string{"chmod go-w"}},
+		"leftover":         {events: 3, closed: true, want: []string{"The agent has exited. The 3 events"}},
+		"empty leftover":   {closed: true, want: []string{"The file can be removed"}},
+		"leftover, full":   {events: 7, closed: true, want: []string{"The agent has exited. The 7 events"}},
+		"staging was full": {events: 1, dropped: 100, pids: []int{20}, want: []string{"100 dropped events", "NIXL_TELEMETRY_BUFFER_SIZE=256 (now 8)"}},
+		"writable by all":  {events: 1, mode: 0o666, want: []string{"chmod go-w"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, w := ring(t, tt.events)
@@ -210,9 +210,9 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// Another user can't tell whether the agent of a full ring is still there, and
-// is not to be told that it loses events.
-func TestFullRingOfAnotherUser(t *testing.T) {
+// If it is unknown whether the agent of a full ring is running, the advice must not claim
+// that it loses events.
+func TestAdviceAboutAFullRingOfAnotherUserIsConditional(t *testing.T) {
 	path, w := ring(t, 7)
 	must(t, w.Close())
 	r := inspected(t, path, func(c *inspect.Config) {
@@ -220,26 +220,26 @@ func TestFullRingOfAnotherUser(t *testing.T) {
 		c.Attend = func(string) procs.Attended { return procs.Attended{} }
 	})
 	all := strings.Join(r.Advice, "\n")
-	if r.Unattended != nil || !strings.Contains(all, "can't be told from here") || strings.Contains(all, "nobody takes events") {
+	if r.Unattended != nil || !strings.Contains(all, "If its agent is running") || strings.Contains(all, "has no consumer") {
 		t.Errorf("%s", all)
 	}
-	made := proc(t, path, 0, 20) // its agent can be seen
+	made := proc(t, path, 0, 20) // its agent is visible
 	r = inspected(t, path, func(c *inspect.Config) {
 		made(c)
 		c.Attend = func(string) procs.Attended { return procs.Attended{} }
 	})
-	if all := strings.Join(r.Advice, "\n"); !strings.Contains(all, "nobody takes events") {
+	if all := strings.Join(r.Advice, "\n"); !strings.Contains(all, "has no consumer") {
 		t.Errorf("%s", all)
 	}
 }
 
-func TestBurst(t *testing.T) {
+func TestWatchingFindsTheLargestBurst(t *testing.T) {
 	for name, tt := range map[string]struct {
 		events int // per run interval
 		want   string
 	}{
-		"small":  {events: 3}, // 2 would end at the ring's end, where a consumer waits before it takes the last one
-		"large":  {events: 5, want: "Up to 5 events came within a run interval"},
+		"small":  {events: 3}, // with 2, a burst would end at the ring's end, where a consumer waits before it takes the last event
+		"large":  {events: 5, want: "Up to 5 events arrived within a run interval"},
 		"filled": {events: 7, want: "was full while it was watched"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestBurst(t *testing.T) {
 					consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
 					must(t, err)
 					defer consumer.Close()
-					time.Sleep(time.Millisecond) // synctest: between the looks
+					time.Sleep(time.Millisecond) // synctest: between two polls
 					for range 5 {
 						time.Sleep(50 * time.Millisecond) // synctest
 						for range tt.events {
@@ -276,7 +276,7 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRing(t *testing.T) {
+func TestAdviceAboutFilesThatAreNotRings(t *testing.T) {
 	dir := t.TempDir()
 	letter := filepath.Join(dir, "letter")
 	must(t, os.WriteFile(letter, []byte(strings.Repeat("Dear Sir, ", 50)), 0o644))
@@ -285,10 +285,10 @@ func TestWhatIsNoRing(t *testing.T) {
 	link := filepath.Join(dir, "link")
 	must(t, os.Symlink("letter", link))
 	for path, want := range map[string][2]string{
-		letter:   {"not a NIXL telemetry ring", "Leave it alone"},
+		letter:   {"not a NIXL telemetry ring", "No action is needed"},
 		dir:      {"it is a directory", "nixlring ls " + dir},
-		link:     {"it is a symbolic link", "Leave it alone"},
-		recorded: {"not a NIXL telemetry ring", "It is a recording of rings, which nixlring record wrote. Play it back as rings with: nixlring replay " + recorded + " DIR"},
+		link:     {"it is a symbolic link", "No action is needed"},
+		recorded: {"not a NIXL telemetry ring", "This is a recording of rings. Replay it with: nixlring replay " + recorded + " DIR"},
 	} {
 		if r := inspected(t, path, nil); r.Ring || r.Header != nil || !strings.Contains(r.Error, want[0]) || len(r.Advice) != 1 || !strings.Contains(r.Advice[0], want[1]) {
 			t.Errorf("%s: %+v", path, r)
@@ -302,7 +302,7 @@ func TestWhatIsNoRing(t *testing.T) {
 	if !strings.Contains(strings.Join(r.Advice, ""), "restarts") {
 		t.Errorf("%v", r.Advice)
 	}
-	for name, want := range map[string]string{"failed": "Look again in a while", "newer": "take a newer release"} {
+	for name, want := range map[string]string{"failed": "Try again later", "newer": "update nixlring"} {
 		h := ringtest.Header{Capacity: 12, Mask: 11}
 		if name == "newer" {
 			h = ringtest.NewHeader(7, 8)

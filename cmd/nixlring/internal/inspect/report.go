@@ -16,41 +16,41 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Config says what to inspect.
+// Config configures [Inspect].
 type Config struct {
 	Path        string
-	Proc        string        // /proc
-	For         time.Duration // how long to watch the ring for its bursts; 0 is not at all
-	RunInterval time.Duration // of the agent
-	EUID        int           // of this process
+	Proc        string        // path of /proc
+	For         time.Duration // how long to watch the ring; 0 for not at all
+	RunInterval time.Duration // the agent's run interval
+	EUID        int           // this process's effective user ID
 	Now         func() time.Time
 	Attend      func(path string) procs.Attended // procs.Attend if nil
 }
 
-// Report is what is known of one ring. The field names of its JSON are stable.
+// Report holds the details of one ring. The JSON field names are stable.
 type Report struct {
 	Path  string `json:"path"`
-	Ring  bool   `json:"ring"`            // it can be read
-	Error string `json:"error,omitempty"` // why it can't
+	Ring  bool   `json:"ring"`            // whether the file is a readable ring
+	Error string `json:"error,omitempty"` // why it isn't
 
 	File    File     `json:"file"`
 	Header  *Header  `json:"header,omitempty"`
 	Checks  []Check  `json:"checks,omitempty"`
-	Content *Content `json:"content,omitempty"` // of a ring that can be read
-	Burst   *Burst   `json:"burst,omitempty"`   // if it was watched
+	Content *Content `json:"content,omitempty"` // of a readable ring
+	Burst   *Burst   `json:"burst,omitempty"`   // if the ring was watched
 
 	Mapped     []procs.Process `json:"mapped_by,omitempty"`
-	Hidden     int             `json:"processes_not_seen,omitempty"` // that may have it mapped, too
-	Consumer   *procs.Process  `json:"consumer,omitempty"`           // of this project: it holds the ring's lock
-	Unattended *bool           `json:"unattended,omitempty"`         // no process has it open for writing; absent if that can't be told
-	Alive      *bool           `json:"agent_alive"`                  // null if that can't be told
+	Hidden     int             `json:"processes_not_seen,omitempty"` // number of processes that can't be inspected
+	Consumer   *procs.Process  `json:"consumer,omitempty"`           // the process that holds the consumer lock
+	Unattended *bool           `json:"unattended,omitempty"`         // whether no process has it open for writing; absent if unknown
+	Alive      *bool           `json:"agent_alive"`                  // whether the agent is running; null if unknown
 
 	Advice []string `json:"advice"`
 
 	alive procs.Alive
 }
 
-// File is what the file system says.
+// File describes the ring's file.
 type File struct {
 	Size     int64     `json:"size"`
 	Mode     string    `json:"mode"`
@@ -61,7 +61,7 @@ type File struct {
 	Modified time.Time `json:"modified"`
 }
 
-// Header is the ring's header as it stands in the file.
+// Header is the ring's header.
 type Header struct {
 	WritePos        uint64 `json:"write_pos"`
 	ReadPos         uint64 `json:"read_pos"`
@@ -71,26 +71,26 @@ type Header struct {
 	Mask            uint64 `json:"mask"`
 }
 
-// Check is one thing that holds of every ring.
+// Check is the result of a validity check.
 type Check struct {
 	What string `json:"what"`
 	OK   bool   `json:"ok"`
 }
 
-// Content is what stands in the ring.
+// Content describes the ring's content.
 type Content struct {
 	Layout    string     `json:"layout"`
 	EventSize int        `json:"event_size"` // bytes
 	Capacity  int        `json:"capacity"`   // slots
 	Pending   int        `json:"pending"`    // events
-	Fill      float64    `json:"fill"`       // share of what the ring can hold
+	Fill      float64    `json:"fill"`       // 0 to 1
 	Dropped   uint64     `json:"reported_dropped"`
-	Oldest    *time.Time `json:"oldest,omitempty"` // event; of layout v1
+	Oldest    *time.Time `json:"oldest,omitempty"` // time of the oldest event; only layout v1
 	Newest    *time.Time `json:"newest,omitempty"`
 }
 
-// Inspect finds out about a ring. A file that isn't one is no error: the
-// report says so. The error is that of a path that there is nothing at.
+// Inspect returns a report on a file. A file that isn't a ring is not an error; the
+// report contains the reason. Inspect returns an error if the file doesn't exist.
 func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 	info, err := os.Lstat(cfg.Path)
 	if err != nil {
@@ -113,7 +113,7 @@ func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		r.Error = reason(err)
 	}
-	// What plainly is no ring has no header that would say anything.
+	// A file that isn't a ring has no meaningful header.
 	if !errors.Is(err, ringbuf.ErrNotRing) && h != (ringbuf.Header{}) {
 		r.Header = &Header{h.WritePos, h.ReadPos, h.Version, h.ExpectedVersion, h.Capacity, h.Mask}
 		r.Checks = checks(&h, info.Size())
@@ -123,7 +123,7 @@ func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 			r.Error = reason(err)
 		}
 	}
-	// Who has it open is asked only now: this process is none of them.
+	// Only now, when this process doesn't have the ring open.
 	r.attendance(cfg, info.Mode().IsRegular())
 	if r.Ring {
 		r.advise(cfg, info.Mode())
@@ -133,7 +133,7 @@ func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 	return r, nil
 }
 
-// reason is an error without the path, which stands beside it.
+// reason returns the text of an error without the path.
 func reason(err error) string {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner.Error()
@@ -141,7 +141,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// checks are what a header has to hold to.
+// checks validates a header.
 func checks(h *ringbuf.Header, size int64) []Check {
 	known, fits := false, false
 	for _, l := range ringbuf.Layouts() {
@@ -150,20 +150,20 @@ func checks(h *ringbuf.Header, size int64) []Check {
 			fits = fits || h.Capacity < 1<<32 && size == l.FileSize(h.Capacity)
 		}
 	}
-	list := []Check{{"the version is one of 1 to 5", known}}
-	if h.Version != ringbuf.V5.Version() { // whose header has no version expected
-		list = append(list, Check{"the version expected is the same", h.ExpectedVersion == h.Version})
+	list := []Check{{"version is from 1 to 5", known}}
+	if h.Version != ringbuf.V5.Version() { // the header of V5 has no expected version
+		list = append(list, Check{"expected version equals version", h.ExpectedVersion == h.Version})
 	}
 	return append(list, []Check{
-		{"the capacity is a power of two, 2 or more", h.Capacity >= 2 && bits.OnesCount64(h.Capacity) == 1},
-		{"the mask is one less than the capacity", h.Mask == h.Capacity-1},
-		{"the positions are within the capacity", h.WritePos < h.Capacity && h.ReadPos < h.Capacity},
-		{"the file has the size of the header and so many events", fits},
+		{"capacity is a power of two, 2 or more", h.Capacity >= 2 && bits.OnesCount64(h.Capacity) == 1},
+		{"mask is capacity minus 1", h.Mask == h.Capacity-1},
+		{"positions are less than capacity", h.WritePos < h.Capacity && h.ReadPos < h.Capacity},
+		{"file size fits capacity", fits},
 	}...)
 }
 
-// attendance finds out which processes have the ring, and whether its agent is
-// one of them.
+// attendance determines which processes use the ring, and whether its agent is
+// running.
 func (r *Report) attendance(cfg Config, regular bool) {
 	if !regular {
 		return

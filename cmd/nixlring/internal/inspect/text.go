@@ -15,7 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// WriteText writes the report for people.
+// WriteText writes the report as text.
 func (r *Report) WriteText(w io.Writer, now time.Time) error {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -28,7 +28,7 @@ func (r *Report) WriteText(w io.Writer, now time.Time) error {
 	}
 	f := &r.File
 	line("File", "%d bytes, %s, uid %d, gid %d, inode %d on device %s", f.Size, f.Mode, f.Owner, f.Group, f.Inode, f.Device)
-	line("Changed", "%v ago, as far as the file system knows", now.Sub(f.Modified).Round(time.Second))
+	line("Modified", "%v ago, according to the file system", now.Sub(f.Modified).Round(time.Second))
 	if r.Header != nil {
 		r.headerText(line)
 	}
@@ -55,10 +55,10 @@ func (r *Report) WriteText(w io.Writer, now time.Time) error {
 	return err
 }
 
-// adviceWidth fits a terminal of 80 columns beside the names of lines.
+// adviceWidth is the width of advice in a terminal of 80 columns.
 const adviceWidth = 68
 
-// wrap parts a text into lines.
+// wrap splits a text into lines.
 func wrap(text string, width int) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
@@ -92,7 +92,7 @@ func (r *Report) headerText(line liner) {
 		}
 	}
 	if wrong == 0 {
-		line("Checks", "all %d hold: %s, capacity, mask, positions, size of the file", len(r.Checks), checked)
+		line("Checks", "all %d passed: %s, capacity, mask, positions, file size", len(r.Checks), checked)
 	}
 }
 
@@ -108,13 +108,13 @@ func (r *Report) contentText(line liner) {
 
 func (r *Report) burstText(line liner) {
 	b := r.Burst
-	line("Watched", "%.1f s: %d events, at most %d of them within a run interval; up to %d stood in the ring",
+	line("Watched", "%.1f s: %d events, at most %d within a run interval; at most %d in the ring at once",
 		b.Seconds, b.Events, b.Most, b.PeakFill)
 	if b.Missed {
-		line("", "there were more: some were taken and written over between two looks")
+		line("", "some events were missed: they were consumed and overwritten between two polls")
 	}
 	if b.Restarts > 0 {
-		line("", "the agent restarted, %d times", b.Restarts)
+		line("", "restarts of the agent: %d", b.Restarts)
 	}
 }
 
@@ -133,26 +133,26 @@ func (r *Report) processText(line liner) {
 	}
 	switch {
 	case r.Hidden > 0:
-		line(name, "others, maybe: %d of the processes here can't be looked at by this user", r.Hidden)
+		line(name, "possibly others: this user can't inspect %d processes", r.Hidden)
 	case len(r.Mapped) == 0:
-		line(name, "no process that can be seen from here")
+		line(name, "no visible process")
 	}
 	if r.Consumer != nil {
-		line("Consumer", "process %d (%s) holds the lock of this project's consumers", r.Consumer.PID, r.Consumer.Command)
+		line("Consumer", "process %d (%s) holds the consumer lock", r.Consumer.PID, r.Consumer.Command)
 	}
 	switch {
 	case r.Unattended == nil:
-		line("In use", "unknown: only the file's owner or root can ask, and not on every file system")
+		line("In use", "unknown: requires the file's owner or root, and a file system with leases")
 	case *r.Unattended:
 		line("In use", "no: no process has it open for writing")
 	default:
-		line("In use", "yes: a process has it open for writing, agent or consumer")
+		line("In use", "yes: an agent or a consumer has it open for writing")
 	}
 	if r.Ring {
 		line("Agent", "%s", map[procs.Alive]string{
-			procs.Yes:     "alive",
+			procs.Yes:     "running",
 			procs.No:      "exited",
-			procs.Unknown: "can't be told from here: run this as root, outside of any container",
+			procs.Unknown: "unknown: run this as root, outside of any container",
 		}[r.alive])
 	}
 }

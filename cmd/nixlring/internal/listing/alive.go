@@ -5,8 +5,8 @@ package listing
 
 import "github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 
-// FindAlive determines for each ring whether its agent is alive. It reads /proc at
-// most once for all rings, and only if the kernel reports that a ring is open: the
+// FindAlive determines for each ring whether its agent is running. It reads /proc at most
+// once for all rings, and only if the kernel reports that a ring is open, because the
 // process that has it open may be a consumer.
 func FindAlive(proc string, list []Entry) {
 	attended := make([]procs.Attended, len(list))

@@ -18,8 +18,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// TestForeignBySize is about files whose content says nothing.
-func TestForeignBySize(t *testing.T) {
+// If the content can't be read or is empty, the size decides.
+func TestFilesAreClassifiedBySize(t *testing.T) {
 	unreadable := &ringbuf.PermissionError{Owner: 1, UID: 2, Mode: ringbuf.Observe}
 	for _, tt := range []struct {
 		err     error
@@ -34,7 +34,7 @@ func TestForeignBySize(t *testing.T) {
 		{unreadable, 0, true},
 		{ringbuf.ErrNotReady, 40 + 12*16, false},
 		{ringbuf.ErrNotReady, 4096, true},
-		{ringbuf.ErrNotReady, 0, false}, // made just now
+		{ringbuf.ErrNotReady, 0, false}, // just created
 		{ringbuf.ErrInvalid, 4096, false},
 		{ringbuf.ErrNotRing, 40 + 4096*16, true},
 		{ringbuf.ErrNotRegular, 40 + 4096*16, true},
@@ -52,19 +52,18 @@ func TestForeignBySize(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := foreign(path, fmt.Errorf("open ring: %w", tt.err), info); got != tt.foreign {
-			t.Errorf("%d bytes, %v: foreign %v", tt.size, tt.err, got)
+			t.Errorf("%d bytes, %v: foreign is %v", tt.size, tt.err, got)
 		}
 	}
 }
 
-// TestBusyTmp is a directory as /tmp is one: of the files of others none is
-// taken for a ring, whatever its size.
-func TestBusyTmp(t *testing.T) {
+// In a directory such as /tmp, no other file is treated as a ring, regardless of its size.
+func TestOtherFilesAreNotTreatedAsRings(t *testing.T) {
 	dir := t.TempDir()
 	others := 0
 	put := func(name string, content []byte) {
 		t.Helper()
-		for _, size := range []int{len(content), 40 + 64*16, 40 + 64*48, 40 + 64*56} { // those of rings, too
+		for _, size := range []int{len(content), 40 + 64*16, 40 + 64*48, 40 + 64*56} { // including sizes of rings
 			path := filepath.Join(dir, fmt.Sprintf("%s.%d", name, size))
 			file := append(bytes.Clone(content), make([]byte, size)...)[:size]
 			if err := os.WriteFile(path, file, 0o600); err != nil {

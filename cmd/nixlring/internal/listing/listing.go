@@ -1,9 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package listing looks at the files of directories and tells which of them
-// are telemetry rings, what state those are in, and what is wrong with the
-// others. It observes only: no ring is changed and no event is taken.
+// Package listing lists the files of directories: which of them are telemetry rings, the
+// state of the rings, and why other files can't be read as rings. It never changes a ring.
 package listing
 
 import (
@@ -25,24 +24,18 @@ type Entry struct {
 	Owner    uint32 // uid
 	Modified time.Time
 
-	// Ring is whether the file is one and can be read. What follows is of
-	// rings.
-	Ring     bool
+	Ring     bool // whether the file is a readable ring; the following fields are only set for rings
 	Layout   ringbuf.Layout
 	Capacity int         // slots
-	Pending  int         // events that nobody has taken out yet
-	Alive    procs.Alive // its agent
+	Pending  int         // events not consumed yet
+	Alive    procs.Alive // whether the agent is running
 
-	// Err is why a file that isn't a readable ring is not.
-	Err error
-	// Other is whether the file has nothing to do with telemetry, as far as
-	// can be told.
-	Other bool
-	// Asked is whether the caller gave this very path.
-	Asked bool
+	Err   error // why the file isn't a readable ring
+	Other bool  // whether the file seems unrelated to telemetry
+	Asked bool  // whether the caller passed this path itself
 }
 
-// Fill is the pending events' share of what the ring can hold.
+// Fill returns the fill level of the ring, from 0 to 1.
 func (e *Entry) Fill() float64 {
 	if e.Capacity < 2 {
 		return 0
@@ -50,7 +43,7 @@ func (e *Entry) Fill() float64 {
 	return float64(e.Pending) / float64(e.Capacity-1)
 }
 
-// Reason is Err without the path, which stands beside it.
+// Reason returns the text of Err without the path.
 func (e *Entry) Reason() string {
 	if e.Err == nil {
 		return ""
@@ -61,31 +54,30 @@ func (e *Entry) Reason() string {
 	return e.Err.Error()
 }
 
-// Notes are what an operator should know of a ring that can be read, in short,
-// for a process of a user.
+// Notes returns short notes for an operator about a readable ring. euid is the user ID of
+// the process that would consume it.
 func (e *Entry) Notes(euid int) (notes []string) {
 	if !e.Ring {
 		return nil
 	}
 	switch {
 	case e.Alive == procs.No:
-		notes = append(notes, "its agent has exited")
+		notes = append(notes, "agent exited")
 	case e.Capacity > 1 && e.Pending >= e.Capacity-1 && e.Alive == procs.Unknown:
-		notes = append(notes, "full: its agent, if it is alive, loses events")
+		notes = append(notes, "full: the agent, if it is running, loses events")
 	case e.Capacity > 1 && e.Pending >= e.Capacity-1:
-		notes = append(notes, "full: its agent loses events")
+		notes = append(notes, "full: the agent loses events")
 	}
 	if euid != 0 && uint32(euid) != e.Owner {
-		notes = append(notes, fmt.Sprintf("only uid %d or root may consume it", e.Owner))
+		notes = append(notes, fmt.Sprintf("only uid %d or root can consume it", e.Owner))
 	}
 	return notes
 }
 
-// Walk looks at every file of the directories and calls fn for each, in the
-// order of their names. Directories aren't files here. With recursive it goes
-// into subfolders: an agent whose name has a slash has its ring in one. A path
-// that is a file is looked at itself. A directory that can't be read is an
-// error, and the others are looked at all the same.
+// Walk calls fn for each file in the directories, sorted by name. If recursive is true, it
+// includes subdirectories, which contain the rings of agents whose names contain a slash.
+// A path can also be a file. If a directory can't be read, Walk continues with the others
+// and returns an error.
 func Walk(ctx context.Context, paths []string, recursive bool, fn func(Entry)) error {
 	var errs []error
 	for _, path := range paths {
@@ -101,7 +93,7 @@ func walkOne(ctx context.Context, root string, recursive bool, fn func(Entry)) e
 		case ctx.Err() != nil:
 			return errors.Join(append(errs, ctx.Err())...)
 		case err != nil:
-			if f.Path == root || !errors.Is(err, fs.ErrNotExist) { // files come and go
+			if f.Path == root || !errors.Is(err, fs.ErrNotExist) { // ignore files removed in the meantime
 				errs = append(errs, place.Explain(place.Rings, f.Path, err))
 			}
 		case !f.IsDir():

@@ -21,7 +21,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// world is a directory with a bit of everything.
+// world creates a directory with rings and other files.
 func world(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func world(t *testing.T) string {
 	return dir
 }
 
-// newer is a ring of a version that nobody knows.
+// newer returns the content of a ring with an unknown version.
 func newer(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -65,7 +65,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// walk is what Walk says of each file, in a word.
+// walk returns the kind of each file: ring, other or broken.
 func walk(t *testing.T, root string, recursive bool) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -84,7 +84,7 @@ func walk(t *testing.T, root string, recursive bool) map[string]string {
 			t.Errorf("%s: ring %v, error %v", name, e.Ring, e.Err)
 		}
 		if strings.Contains(e.Reason(), root) {
-			t.Errorf("the reason repeats the path: %s", e.Reason())
+			t.Errorf("the reason contains the path: %s", e.Reason())
 		}
 		if e.Owner != uint32(os.Getuid()) || e.Modified.IsZero() {
 			t.Errorf("%s: owner %d, modified %v", name, e.Owner, e.Modified)
@@ -93,7 +93,7 @@ func walk(t *testing.T, root string, recursive bool) map[string]string {
 	return got
 }
 
-func TestWalk(t *testing.T) {
+func TestWalkFindsRingsAndOtherFiles(t *testing.T) {
 	dir := world(t)
 	want := map[string]string{
 		"busy": "ring", "idle": "ring",
@@ -109,7 +109,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-func TestRing(t *testing.T) {
+func TestWalkAcceptsFilesAndConsumesNothing(t *testing.T) {
 	dir := world(t)
 	var got []listing.Entry
 	for _, name := range []string{"busy", "text"} {
@@ -118,13 +118,13 @@ func TestRing(t *testing.T) {
 		}))
 	}
 	if len(got) != 2 || !got[0].Asked || !got[1].Asked {
-		t.Fatalf("two files were asked for: %+v", got)
+		t.Fatalf("want two files with Asked: %+v", got)
 	}
 	e := got[0]
 	if e.Layout != ringbuf.V4 || e.Capacity != 8 || e.Pending != 7 || e.Fill() != 1 {
 		t.Errorf("a full ring of 8 slots: %+v, fill %v", e, e.Fill())
 	}
-	// Looking takes nothing out.
+	// Walk must not consume events.
 	r, err := ringbuf.OpenReader(e.Path, ringbuf.Consume)
 	must(t, err)
 	defer r.Close()
@@ -133,7 +133,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-func TestNoDirectory(t *testing.T) {
+func TestMissingDirectoryIsAnErrorAndOthersAreListed(t *testing.T) {
 	dir := world(t)
 	missing := filepath.Join(dir, "missing")
 	n := 0
@@ -142,22 +142,22 @@ func TestNoDirectory(t *testing.T) {
 		t.Errorf("a missing directory: %v", err)
 	}
 	if n != 10 {
-		t.Errorf("%d files were seen in the other one", n)
+		t.Errorf("%d files in the other directory, want 10", n)
 	}
 }
 
-func TestCanceled(t *testing.T) {
+func TestWalkStopsWhenTheContextIsCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := listing.Walk(ctx, []string{t.TempDir()}, false, func(listing.Entry) { t.Error("went on") })
+	err := listing.Walk(ctx, []string{t.TempDir()}, false, func(listing.Entry) { t.Error("Walk continued") })
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
 
-func TestNoPermission(t *testing.T) {
+func TestUnreadableFilesAreClassifiedBySize(t *testing.T) {
 	if os.Getuid() == 0 {
-		t.Skip("root may read everything")
+		t.Skip("root can read all files")
 	}
 	dir := t.TempDir()
 	for name, size := range map[string]int{"letter": 1001, "ring": 40 + 4096*16} {
@@ -168,17 +168,17 @@ func TestNoPermission(t *testing.T) {
 	}
 }
 
-func TestNotes(t *testing.T) {
+func TestNotesDependOnTheStateAndTheUser(t *testing.T) {
 	full := listing.Entry{Ring: true, Capacity: 8, Pending: 7, Owner: 5, Alive: procs.Yes}
 	for _, tt := range []struct {
 		want  []string
 		entry listing.Entry
 		euid  int
 	}{
-		{[]string{"full: its agent loses events"}, full, 5},
-		{[]string{"full: its agent loses events", "only uid 5 or root may consume it"}, full, 6},
-		{[]string{"full: its agent loses events"}, full, 0},
-		{[]string{"its agent has exited"}, listing.Entry{Ring: true, Capacity: 8, Pending: 7, Alive: procs.No}, 0},
+		{[]string{"full: the agent loses events"}, full, 5},
+		{[]string{"full: the agent loses events", "only uid 5 or root can consume it"}, full, 6},
+		{[]string{"full: the agent loses events"}, full, 0},
+		{[]string{"agent exited"}, listing.Entry{Ring: true, Capacity: 8, Pending: 7, Alive: procs.No}, 0},
 		{nil, listing.Entry{Ring: true, Capacity: 8, Pending: 6}, 0},
 		{nil, listing.Entry{Owner: 5, Err: fs.ErrPermission}, 6},
 	} {
@@ -188,12 +188,12 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-func TestNotesOfAFullRing(t *testing.T) {
+func TestNotesOfAFullRingDependOnTheAgent(t *testing.T) {
 	e := listing.Entry{Ring: true, Capacity: 8, Pending: 7, Alive: procs.Yes}
 	for want, change := range map[string]func(*listing.Entry){
-		"full: its agent loses events":                  func(*listing.Entry) {},
-		"full: its agent, if it is alive, loses events": func(e *listing.Entry) { e.Alive = procs.Unknown },
-		"its agent has exited":                          func(e *listing.Entry) { e.Alive = procs.No },
+		"full: the agent loses events":                    func(*listing.Entry) {},
+		"full: the agent, if it is running, loses events": func(e *listing.Entry) { e.Alive = procs.Unknown },
+		"agent exited": func(e *listing.Entry) { e.Alive = procs.No },
 	} {
 		full := e
 		change(&full)

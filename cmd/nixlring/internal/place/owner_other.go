@@ -7,5 +7,5 @@ package place
 
 import "io/fs"
 
-// Owner returns 0 where files don't belong to uids.
+// Owner returns 0: on this platform, files have no user IDs.
 func Owner(fs.FileInfo) (uid, gid uint32) { return 0, 0 }

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Owner returns the user and the group that a file belongs to.
+// Owner returns the user ID and the group ID of a file.
 func Owner(info fs.FileInfo) (uid, gid uint32) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Uid, st.Gid

@@ -1,8 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package place says what is wrong with a path that a command was given, in
-// the same words for all commands, and what to do about it.
+// Package place explains errors about paths on the command line, in the same words for
+// all commands, and says what to do.
 package place
 
 import (
@@ -17,28 +17,28 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Kind is what is to be at a path.
+// Kind is what a command expects at a path.
 type Kind uint8
 
 // The kinds.
 const (
 	Ring      Kind = iota // an agent's ring
-	Rings                 // the directory of rings
-	Recording             // of nixlring record
-	Session               // the CSV of a session, or the directory of sessions
-	Folder                // to make a file in
+	Rings                 // a directory of rings
+	Recording             // a recording of nixlring record
+	Session               // the CSV of a session, or a directory of sessions
+	Folder                // a directory for a new file
 )
 
-// kinds say what isn't there, and what to do then.
+// kinds maps each Kind to its name and to what to do if it is missing.
 var kinds = [...]struct{ noun, todo string }{
 	Ring:      {"file", "nixlring ls lists the rings of a directory"},
-	Rings:     {"directory", "agents don't make it, so make it first"},
-	Recording: {"file", "a recording is what nixlring record writes"},
-	Session:   {"file or directory", "name the CSV of a session, or the directory that it is in"},
-	Folder:    {"directory", "make it first"},
+	Rings:     {"directory", "agents don't create it, so create it first"},
+	Recording: {"file", "specify a recording written by nixlring record"},
+	Session:   {"file or directory", "specify the CSV of a session, or its directory"},
+	Folder:    {"directory", "create it first"},
 }
 
-// problem is an error with a text of its own.
+// problem is an error with another text.
 type problem struct {
 	text string
 	error
@@ -48,16 +48,16 @@ func (p *problem) Error() string { return p.text }
 
 func (p *problem) Unwrap() error { return p.error }
 
-// Explain says that there is nothing at a path, or that this user may not look
-// at it, where that is what an error is about. Any other error stays as it is.
+// Explain rewords errors about missing paths and missing permissions. It returns other
+// errors unchanged.
 func Explain(k Kind, path string, err error) error {
 	var known *problem
 	var permission *ringbuf.PermissionError
 	switch {
-	case err == nil, errors.As(err, &known), errors.As(err, &permission): // they say it themselves
+	case err == nil, errors.As(err, &known), errors.As(err, &permission): // already explained
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		text := fmt.Sprintf("%s: there is no such %s; %s", render.Printable(path), kinds[k].noun, kinds[k].todo)
+		text := fmt.Sprintf("%s: no such %s; %s", render.Printable(path), kinds[k].noun, kinds[k].todo)
 		return &problem{text, err}
 	case errors.Is(err, fs.ErrPermission):
 		return &problem{render.Printable(path) + ": " + forbidden(path), err}
@@ -66,8 +66,8 @@ func Explain(k Kind, path string, err error) error {
 	}
 }
 
-// forbidden says whose it is that stands in the way: the path itself, or a
-// folder above it that can't be looked into.
+// forbidden says which path lacks permissions, and its owner: the path itself, or a
+// directory above it that can't be read.
 func forbidden(path string) string {
 	what, at := "it", path
 	info, err := os.Stat(at)
@@ -84,14 +84,14 @@ func forbidden(path string) string {
 		what, owner, info.Mode(), os.Geteuid())
 }
 
-// Directory is an error unless there is a directory at a path.
+// Directory returns an error unless path is a directory.
 func Directory(k Kind, path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return Explain(k, path, err)
 	case !info.IsDir():
-		return fmt.Errorf("%s: it is a file; the directory of the rings is needed", render.Printable(path))
+		return fmt.Errorf("%s: is a file; specify the directory of the rings", render.Printable(path))
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestExplain(t *testing.T) {
+func TestExplainSaysWhatIsMissingAndWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "missing")
 	_, lstat := os.Lstat(missing)
@@ -28,9 +28,9 @@ func TestExplain(t *testing.T) {
 		err  error
 		want []string
 	}{
-		"a ring":        {Ring, missing, lstat, []string{missing + ": there is no such file; nixlring ls"}},
-		"a directory":   {Rings, missing, fmt.Errorf("look: %w", open), []string{missing + ": there is no such directory; agents don't make it"}},
-		"below a file":  {Recording, missing, syscall.ENOTDIR, []string{"there is no such file; a recording is what nixlring record writes"}},
+		"a ring":        {Ring, missing, lstat, []string{missing + ": no such file; nixlring ls"}},
+		"a directory":   {Rings, missing, fmt.Errorf("look: %w", open), []string{missing + ": no such directory; agents don't create it"}},
+		"under a file":  {Recording, missing, syscall.ENOTDIR, []string{"no such file; specify a recording written by nixlring record"}},
 		"forbidden":     {Rings, dir, denied, []string{dir + ": no permission: it belongs to uid ", " (d", "runs as uid ", "or root"}},
 		"hidden behind": {Ring, missing, denied, []string{missing + ": no permission: " + dir + " belongs to uid "}},
 	} {
@@ -54,7 +54,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestDirectory(t *testing.T) {
+func TestDirectoryRejectsFilesAndMissingPaths(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -63,7 +63,7 @@ func TestDirectory(t *testing.T) {
 	if err := Directory(Rings, dir); err != nil {
 		t.Error(err)
 	}
-	if err := Directory(Rings, file); err == nil || !strings.Contains(err.Error(), "it is a file") {
+	if err := Directory(Rings, file); err == nil || !strings.Contains(err.Error(), "is a file") {
 		t.Error(err)
 	}
 	if err := Directory(Rings, filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {

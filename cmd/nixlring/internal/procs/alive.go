@@ -5,12 +5,12 @@ package procs
 
 import "github.com/nixl-otel/nixl-otel/ringbuf"
 
-// Alive is whether a ring's agent is alive.
+// Alive is whether a ring's agent is running.
 type Alive uint8
 
 // The values of [Alive].
 const (
-	Unknown Alive = iota // it can't be told from here
+	Unknown Alive = iota
 	No
 	Yes
 )
@@ -27,7 +27,7 @@ func (a Alive) String() string {
 	}
 }
 
-// Bool returns nil if it isn't known, for JSON.
+// Bool returns the value for JSON: nil if it is unknown.
 func (a Alive) Bool() *bool {
 	if a == Unknown {
 		return nil
@@ -36,25 +36,24 @@ func (a Alive) Bool() *bool {
 	return &yes
 }
 
-// Attended is the kernel's answer to whether any process, agent or consumer, has
-// a ring open for writing.
+// Attended is whether any process, agent or consumer, has a ring open for writing.
 type Attended struct {
 	Open  bool
-	Known bool // false if this user or the file system can't ask
+	Known bool // false without permission, or if the file system doesn't support leases
 }
 
-// Attend asks the kernel.
+// Attend asks the kernel whether a ring is open for writing.
 func Attend(path string) Attended {
 	unattended, err := ringbuf.Unattended(path)
 	return Attended{Open: !unattended && err == nil, Known: err == nil}
 }
 
-// Settles reports whether the kernel's answer is enough. Otherwise a consumer may
-// be the one that has the ring open, and the processes must be looked at.
+// Settles reports whether the kernel's answer is sufficient. Otherwise, the process that
+// has the ring open may be a consumer, so the processes must be inspected.
 func (a Attended) Settles() bool { return a.Known && !a.Open }
 
-// Alive reports whether the ring's agent is alive. A consumer that has the ring
-// open isn't its agent.
+// Alive returns whether the ring's agent is running. A consumer that has the ring open
+// doesn't count as its agent.
 func (u *Users) Alive(a Attended) Alive {
 	switch {
 	case a.Settles():
@@ -65,7 +64,7 @@ func (u *Users) Alive(a Attended) Alive {
 		return Yes
 	case u.Deserted() && (u.Consumer != nil || !a.Known):
 		return No
-	default: // somebody has it open who can't be seen
+	default: // a process that can't be inspected has it open
 		return Unknown
 	}
 }

@@ -1,10 +1,9 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package procs finds out from /proc which processes have a ring mapped, which
-// of them consumes it, and whether its agent is alive.
+// Package procs reads /proc to determine which processes have a ring mapped, which of them
+// is the consumer, and whether the agent is running.
 //
-// The kernel hides other users' mappings from everybody but root, and other PID
-// namespaces' processes from everybody inside one. So the answer may be that it
-// can't be told.
+// Only root can see the mappings of other users' processes, and processes in a PID
+// namespace can't see those outside of it. So the result may be unknown.
 package procs

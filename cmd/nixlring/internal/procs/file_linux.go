@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// FileOf identifies the file at a path the way the lists in /proc do.
+// FileOf identifies the file at a path as in /proc.
 func FileOf(path string) (File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -18,7 +18,7 @@ func FileOf(path string) (File, error) {
 	}
 	f, err := absolute(path)
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		// The parts of a device number are where makedev(3) puts them.
+		// The format of device numbers is that of makedev(3).
 		major := st.Dev>>8&0xfff | st.Dev>>32&^0xfff
 		minor := st.Dev&0xff | st.Dev>>12&^0xff
 		f.Device, f.Inode = fmt.Sprintf("%02x:%02x", major, minor), st.Ino
@@ -26,5 +26,5 @@ func FileOf(path string) (File, error) {
 	return f, err
 }
 
-// exited reports whether an error means that a process has exited meanwhile.
+// exited reports whether an error means that a process has exited in the meantime.
 func exited(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) }

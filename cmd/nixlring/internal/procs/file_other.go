@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// FileOf returns only the path: there are no rings on this system.
+// FileOf only returns the path: rings are not supported on this platform.
 func FileOf(path string) (File, error) { return absolute(path) }
 
 func exited(err error) bool { return errors.Is(err, os.ErrNotExist) }

@@ -14,15 +14,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
-// target is a ring that mappings are looked for of.
+// target is a ring whose mappings are searched.
 type target struct {
 	File
 	users *Users
 }
 
-// mappings adds a process to the users of the rings that it has mapped. Some file
-// systems have another device in this list than stat(2) returns; there the path
-// decides.
+// mappings adds a process to the users of the rings that it has mapped. On some file
+// systems, the device in this list differs from that of stat(2); then the path decides.
 func (p FS) mappings(pid int, files map[uint64][]target) error {
 	f, err := os.Open(filepath.Join(string(p), strconv.Itoa(pid), "maps"))
 	if err != nil {
@@ -48,13 +47,13 @@ func (p FS) add(u *Users, pid int, writable bool) {
 	}
 }
 
-// lock returns the file as the list of locks has it.
+// lock returns the file's key in the list of locks.
 func (f File) lock() string { return flock.Key(f.Device, f.Inode) }
 
 // locks returns the process that holds the lock of each file.
 func (p FS) locks() map[string]int { return flock.Holders(filepath.Join(string(p), "locks")) }
 
-// command returns the name of a process's program, or "".
+// command returns the name of a process's program, or "" if it is unknown.
 func (p FS) command(pid int) string {
 	dir := filepath.Join(string(p), strconv.Itoa(pid))
 	if link, err := os.Readlink(filepath.Join(dir, "exe")); err == nil {

@@ -24,7 +24,7 @@ func file(t *testing.T) string {
 	return path
 }
 
-func TestUsersOfARing(t *testing.T) {
+func TestUsersFindsMappingsAndConsumer(t *testing.T) {
 	path := file(t)
 	proc := procs.FS(procstest.Make(t, path, procstest.Initial,
 		procstest.Process{PID: 30, Lock: true}, procstest.Process{PID: 20},
@@ -47,7 +47,7 @@ func TestUsersOfARing(t *testing.T) {
 	}
 }
 
-func TestNoProc(t *testing.T) {
+func TestMissingProcHasNoUsers(t *testing.T) {
 	path := file(t)
 	proc := procs.FS(filepath.Join(t.TempDir(), "missing"))
 	if u := proc.Users(path)[path]; len(u.Mapped) > 0 || u.Consumer != nil || u.Deserted() {
@@ -58,7 +58,7 @@ func TestNoProc(t *testing.T) {
 	}
 }
 
-func TestAlive(t *testing.T) {
+func TestAliveIsUnknownUnlessCertain(t *testing.T) {
 	open, closed, unknown := procs.Attended{Open: true, Known: true}, procs.Attended{Known: true}, procs.Attended{}
 	agent, consumer := procstest.Process{PID: 20}, procstest.Process{PID: 30, Lock: true}
 	reader, hidden := procstest.Process{PID: 25, ReadOnly: true}, procstest.Process{PID: 40, Hidden: true}
@@ -68,18 +68,18 @@ func TestAlive(t *testing.T) {
 		list      []procstest.Process
 		want      procs.Alive
 	}{
-		"agent":                              {open, procstest.Initial, []procstest.Process{agent}, procs.Yes},
-		"agent and consumer":                 {open, procstest.Initial, []procstest.Process{agent, consumer}, procs.Yes},
-		"agent, in a container":              {open, procstest.Inner, []procstest.Process{agent, hidden}, procs.Yes},
-		"consumer only":                      {open, procstest.Initial, []procstest.Process{consumer, reader}, procs.No},
-		"consumer only, kernel can't tell":   {unknown, procstest.Initial, []procstest.Process{consumer}, procs.No},
-		"consumer and a hidden process":      {open, procstest.Initial, []procstest.Process{consumer, hidden}, procs.Unknown},
-		"consumer, in a container":           {open, procstest.Inner, []procstest.Process{consumer}, procs.Unknown},
-		"open, but nobody is found":          {open, procstest.Initial, nil, procs.Unknown},
-		"nobody, kernel can't tell":          {unknown, procstest.Initial, []procstest.Process{reader}, procs.No},
-		"nobody known, kernel can't tell":    {unknown, procstest.Inner, nil, procs.Unknown},
-		"nobody has it open":                 {closed, procstest.Initial, nil, procs.No},
-		"nobody has it open, in a container": {closed, procstest.Inner, []procstest.Process{hidden}, procs.No},
+		"agent":                               {open, procstest.Initial, []procstest.Process{agent}, procs.Yes},
+		"agent and consumer":                  {open, procstest.Initial, []procstest.Process{agent, consumer}, procs.Yes},
+		"agent, in a container":               {open, procstest.Inner, []procstest.Process{agent, hidden}, procs.Yes},
+		"consumer only":                       {open, procstest.Initial, []procstest.Process{consumer, reader}, procs.No},
+		"consumer only, kernel can't tell":    {unknown, procstest.Initial, []procstest.Process{consumer}, procs.No},
+		"consumer and a hidden process":       {open, procstest.Initial, []procstest.Process{consumer, hidden}, procs.Unknown},
+		"consumer, in a container":            {open, procstest.Inner, []procstest.Process{consumer}, procs.Unknown},
+		"open, but no process found":          {open, procstest.Initial, nil, procs.Unknown},
+		"no process, kernel can't tell":       {unknown, procstest.Initial, []procstest.Process{reader}, procs.No},
+		"no known process, kernel can't tell": {unknown, procstest.Inner, nil, procs.Unknown},
+		"not open":                            {closed, procstest.Initial, nil, procs.No},
+		"not open, in a container":            {closed, procstest.Inner, []procstest.Process{hidden}, procs.No},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := file(t)
@@ -89,8 +89,8 @@ func TestAlive(t *testing.T) {
 			}
 		})
 	}
-	var nobody *procs.Users // the processes weren't looked at
-	if nobody.Alive(open) != procs.Unknown || nobody.Alive(closed) != procs.No {
-		t.Error("a missing look decides")
+	var none *procs.Users // the processes weren't inspected
+	if none.Alive(open) != procs.Unknown || none.Alive(closed) != procs.No {
+		t.Error("want unknown if open and no if not open")
 	}
 }

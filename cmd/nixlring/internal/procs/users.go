@@ -14,7 +14,7 @@ import (
 type Process struct {
 	PID      int    `json:"pid"`
 	Command  string `json:"command,omitempty"`
-	Writable bool   `json:"writable"` // its mapping, or its lock
+	Writable bool   `json:"writable"` // has the ring mapped for writing, or holds its lock
 }
 
 // File identifies a file.
@@ -29,21 +29,20 @@ func absolute(path string) (File, error) {
 	return File{Path: abs}, err
 }
 
-// Users is which processes use a ring.
+// Users holds the processes that use a ring.
 type Users struct {
-	Mapped   []Process // have it mapped, by number
-	Consumer *Process  // of this project: it holds the ring's lock; nil if none is known
-	Hidden   int       // processes that may have it mapped too, but can't be looked at
+	Mapped   []Process // processes that have it mapped, sorted by PID
+	Consumer *Process  // the process that holds the ring's lock; nil if unknown
+	Hidden   int       // number of processes that can't be inspected
 
 	all bool // no other process has it mapped
 }
 
-// FS is where the kernel lists processes: /proc, or a test's folder.
+// FS is the path of /proc, or of a mock.
 type FS string
 
-// Users returns who uses the rings at some paths. It looks at every process
-// once, which takes up to a second on a large machine. Paths that have no file
-// are left out.
+// Users returns the users of the rings at some paths. It reads the mappings of every
+// process once, which takes up to a second on a large machine. Missing files are skipped.
 func (p FS) Users(paths ...string) map[string]*Users {
 	found := make(map[string]*Users, len(paths))
 	files := make(map[uint64][]target, len(paths)) // by inode
@@ -66,14 +65,14 @@ func (p FS) Users(paths ...string) map[string]*Users {
 	hidden, all := p.walk(files)
 	for _, u := range found {
 		u.Hidden = hidden
-		// If even the consumer's mapping isn't found, nobody else's would be.
+		// If the consumer's mapping isn't found, others may be missing, too.
 		u.all = all && (u.Consumer == nil || u.maps(u.Consumer.PID))
 	}
 	return found
 }
 
-// Consumers returns which processes hold the locks of the rings at some paths.
-// That takes no look at all processes.
+// Consumers returns the processes that hold the locks of the rings at some paths. It doesn't
+// read the mappings of processes.
 func (p FS) Consumers(paths ...string) map[string]Process {
 	found := make(map[string]Process)
 	locks := p.locks()
@@ -94,8 +93,8 @@ func (u *Users) maps(pid int) bool {
 	return slices.ContainsFunc(u.Mapped, func(q Process) bool { return q.PID == pid && q.Writable })
 }
 
-// Writers returns the processes that have the ring mapped for writing, without
-// the consumer: agents, and readers that aren't of this project.
+// Writers returns the processes that have the ring mapped for writing, except the consumer:
+// agents, and readers that don't hold the ring's lock.
 func (u *Users) Writers() (list []Process) {
 	for _, q := range u.Mapped {
 		if q.Writable && (u.Consumer == nil || q.PID != u.Consumer.PID) {
@@ -105,14 +104,15 @@ func (u *Users) Writers() (list []Process) {
 	return list
 }
 
-// Deserted reports whether certainly no process but the consumer writes to the
-// ring.
+// Deserted reports whether it is certain that only the consumer, if any, has the ring
+// mapped for writing.
 func (u *Users) Deserted() bool { return u.all && len(u.Writers()) == 0 }
 
-// walk looks at all processes. all is whether these are all there are.
+// walk reads the mappings of all visible processes. all reports whether every process was
+// visible.
 func (p FS) walk(files map[uint64][]target) (hidden int, all bool) {
-	// The number of the namespace that all processes are seen from:
-	// PROC_PID_INIT_INO in the kernel's include/linux/proc_ns.h.
+	// The initial PID namespace: PROC_PID_INIT_INO in the kernel's
+	// include/linux/proc_ns.h.
 	const initial = "pid:[4026531836]"
 	namespace, err := os.Readlink(filepath.Join(string(p), "self", "ns", "pid"))
 	all = err == nil && namespace == initial

@@ -16,15 +16,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// decoder takes frames apart. What it takes them for is checked: a recording
-// is bytes from somebody else.
+// decoder decodes frames. It validates everything, because a recording is untrusted input.
 type decoder struct {
 	rest  []byte
 	err   error
 	began bool
 	at    time.Duration
 	rings []ringState
-	kinds []kind // of the frame
+	kinds []kind // of the current frame
 	stamp uint64
 	batch []ringbuf.Event
 }
@@ -43,13 +42,13 @@ func (d *decoder) record(rec *Record) error {
 	op := Op(d.byte())
 	micros := d.uint()
 	if most := uint64(math.MaxInt64-d.at) / uint64(time.Microsecond); micros > most {
-		d.fail("a time beyond all times")
+		d.fail("time overflow")
 		micros = 0
 	}
 	d.at += time.Duration(micros) * time.Microsecond
 	*rec = Record{Op: op, At: d.at}
 	if d.began == (op == OpBegin) && d.err == nil {
-		d.fail("the beginning isn't at the beginning")
+		d.fail("the first record must be the beginning, and no other record may be")
 	}
 	switch op {
 	case OpBegin:
@@ -65,12 +64,12 @@ func (d *decoder) record(rec *Record) error {
 		rec.Why = d.string()
 	case OpEnd:
 	default:
-		d.fail("operation %d", op)
+		d.fail("unknown operation %d", op)
 	}
 	return d.err
 }
 
-// open reads of a ring that may be new.
+// open reads an OpOpen record, whose ring may be new.
 func (d *decoder) open(rec *Record) {
 	n, name := d.below(maxRings), d.string()
 	layout, capacity := ringbuf.Layout(d.byte()), d.uint()
@@ -78,15 +77,15 @@ func (d *decoder) open(rec *Record) {
 	case d.err != nil:
 		return
 	case n > len(d.rings):
-		d.fail("ring %d comes before ring %d", n, len(d.rings))
+		d.fail("got ring %d, want at most %d", n, len(d.rings))
 	case n < len(d.rings) && d.rings[n].name != name:
-		d.fail("ring %d is %q and %q", n, d.rings[n].name, name)
+		d.fail("ring %d has two names, %q and %q", n, d.rings[n].name, name)
 	case !filepath.IsLocal(name) || name == "." || strings.ContainsRune(name, 0):
 		d.fail("ring %q isn't in the directory", name)
 	case layout < ringbuf.V1 || layout > ringbuf.V5:
-		d.fail("layout %d", layout)
+		d.fail("unknown layout %d", layout)
 	case capacity < 2 || capacity > ringbuf.MaxCapacity || bits.OnesCount64(capacity) != 1:
-		d.fail("%d slots", capacity)
+		d.fail("invalid capacity %d", capacity)
 	case n == len(d.rings):
 		d.rings = append(d.rings, ringState{name: name})
 	}
@@ -104,7 +103,7 @@ func (d *decoder) ring(rec *Record) {
 }
 
 func (d *decoder) events(rec *Record) {
-	const least = 2 // bytes of an event
+	const least = 2 // minimum size of an event in bytes
 	n := d.below(len(d.rest)/least + 1)
 	d.batch = d.batch[:0]
 	for range n {
@@ -114,7 +113,7 @@ func (d *decoder) events(rec *Record) {
 		}
 		e := k.event()
 		if e.Named != rec.Layout.Named() {
-			d.fail("an event that layout %v can't have", rec.Layout)
+			d.fail("invalid event for layout %v", rec.Layout)
 			return
 		}
 		e.Value = d.uint()
@@ -127,8 +126,7 @@ func (d *decoder) events(rec *Record) {
 	rec.Events = d.batch
 }
 
-// kind reads the kind of an event: a number, and what it is where the number
-// is new.
+// kind reads the kind of an event: its number and, if the number is new, its definition.
 func (d *decoder) kind() kind {
 	n := d.below(len(d.kinds) + 1)
 	if d.err != nil {
@@ -141,28 +139,28 @@ func (d *decoder) kind() kind {
 	if c := d.int(); c == int64(int32(c)) {
 		k.category = ringbuf.Category(c)
 	} else {
-		d.fail("category %d", c)
+		d.fail("invalid category %d", c)
 	}
 	switch d.byte() {
 	case 0:
 		if t := d.uint(); t <= math.MaxUint32 {
 			k.typ = ringbuf.Type(t)
 		} else {
-			d.fail("type %d", t)
+			d.fail("invalid type %d", t)
 		}
 	case 1:
 		k.named = true
 		copy(k.name[:], d.bytes(len(k.name)))
 	default:
-		d.fail("an event has a type or a name")
+		d.fail("event has neither a type nor a name")
 	}
 	d.kinds = append(d.kinds, k)
 	return k
 }
 
-var errEnds = errors.New("a frame ends within a record")
+var errEnds = errors.New("frame ends within a record")
 
-// fail keeps the first error. After it everything that is read is zero.
+// fail stores the first error. Afterwards, all values read are zero.
 func (d *decoder) fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf(format, args...)
@@ -190,11 +188,11 @@ func (d *decoder) int() int64 {
 	return v
 }
 
-// below is a number that must be less than limit.
+// below reads a number that must be less than limit.
 func (d *decoder) below(limit int) int {
 	v := d.uint()
 	if d.err == nil && v >= uint64(limit) {
-		d.fail("%d is not below %d", v, limit)
+		d.fail("got %d, want less than %d", v, limit)
 		return 0
 	}
 	return int(v)

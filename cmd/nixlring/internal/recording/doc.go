@@ -1,16 +1,15 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recording keeps what happened on the rings of a directory in one
-// file, and plays it back as rings.
+// Package recording records the rings of a directory in a file and replays them.
 //
-// A [Recorder] observes a directory and writes, with a [Writer], which rings
-// there were, when each life of an agent began, and every event it could see,
-// with the time at which it saw it. A [Player] reads that with a [Reader] and
-// does the same to rings of its own. The format is in docs/recording.md.
+// A [Recorder] observes a directory and writes, with a [Writer], the rings, the restarts of
+// their agents, and every event that it sees, with the time at which it saw it. A [Player]
+// reads the file with a [Reader] and writes the same events to new rings. The format is
+// described in docs/recording.md.
 //
-// The file is a run of frames that are compressed each by itself. A program
-// that dies leaves a file that is readable up to the last whole frame, at most
-// a second before its end. Nothing in a file is believed: a Reader's memory is
-// bounded, and a name leads nowhere but into the directory of a Player.
+// A file consists of frames, which are compressed separately. If the recording program
+// crashes, the file can be read up to the last complete frame: at most the last second is
+// lost. A Reader treats files as untrusted input: its memory is bounded, and names can't
+// refer to paths outside of the Player's directory.
 package recording

@@ -12,14 +12,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// magic begins a file. Its last byte is the version of the format.
+// magic is at the start of each file. Its last byte is the version of the format.
 const magic = "NIXLREC\x01"
 
-// A frame is the length of its compressed data, their CRC-32C, both in four
+// A frame consists of the length of its compressed data and their CRC-32C, both in four
 // bytes, little endian, and the data.
 const frameHeader = 8
 
-// Bounds on what a reader takes. A writer stays far below them.
+// Limits of a reader. A writer stays far below them.
 const (
 	maxFrame  = 4 << 20 // bytes, compressed or not
 	maxRings  = 1 << 13
@@ -28,54 +28,54 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Why a recording can't be read, or not to its end.
+// Errors of reading a recording.
 var (
-	// ErrFormat is a file that isn't a recording.
+	// ErrFormat means that a file isn't a recording.
 	ErrFormat = errors.New("not a recording")
-	// ErrVersion is a recording of a format that this package doesn't know.
+	// ErrVersion means that a recording has an unknown version.
 	ErrVersion = errors.New("recording of an unknown version")
-	// ErrCut is a recording that ends in the middle: its program died, or runs
-	// on. What came before is whole.
-	ErrCut = errors.New("recording has no end")
-	// ErrDamaged is a recording whose bytes aren't those that were written.
+	// ErrTruncated means that a recording has no end: the recording program crashed, or
+	// is still running. The records before are valid.
+	ErrTruncated = errors.New("truncated recording")
+	// ErrDamaged means that the content of a recording is invalid.
 	ErrDamaged = errors.New("damaged recording")
 )
 
-// Op is what a [Record] says.
+// Op is the operation of a [Record].
 type Op uint8
 
-// The operations, as they stand in the file.
+// The operations. The values are those in the file.
 const (
-	OpBegin  Op = iota // the recording begins
-	OpOpen             // a ring was opened: a life of its agent
+	OpBegin  Op = iota // the recording began
+	OpOpen             // a ring was opened, or opened again after a restart of its agent
 	OpEvents           // events were seen
 	OpMissed           // events may have been missed
 	OpEnded            // a ring was closed
-	OpEnd              // the recording ends
+	OpEnd              // the recording ended
 )
 
-// Record is one thing that happened.
+// Record is a record of a recording.
 type Record struct {
 	Op Op
 	At time.Duration // since the recording began
 
-	// Of OpBegin.
+	// For OpBegin.
 	Start     time.Time
 	Directory string
 
-	// Of all that is about a ring.
-	Ring int    // its number, in the order in which rings were found
-	Name string // its path within the directory: the agent's name
+	// For all operations on a ring.
+	Ring int    // number of the ring, in the order of discovery
+	Name string // path within the directory: the agent's name
 
-	// Of OpOpen.
+	// For OpOpen.
 	Layout   ringbuf.Layout
 	Capacity int // slots
 
-	Events []ringbuf.Event // of OpEvents; valid until the next record is read
-	Why    string          // of OpMissed and OpEnded
+	Events []ringbuf.Event // for OpEvents; valid until the next record is read
+	Why    string          // for OpMissed and OpEnded
 }
 
-// kind is what events have in common but for their value and time.
+// kind identifies events that only differ in value and time.
 type kind struct {
 	category ringbuf.Category
 	named    bool

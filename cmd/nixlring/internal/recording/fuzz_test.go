@@ -21,7 +21,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
-// realRecording is one of rings that NIXL wrote.
+// realRecording returns a recording of rings written by NIXL.
 func realRecording(tb testing.TB) []byte {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -40,12 +40,12 @@ func realRecording(tb testing.TB) []byte {
 }
 
 const (
-	headSize = 8 // of a file, and of a frame
+	headSize = 8 // of a file and of a frame
 	sizeAt   = 0
 	sumAt    = 4
 )
 
-// frames are the uncompressed frames of a recording.
+// frames returns the uncompressed frames of a recording.
 func frames(tb testing.TB, file []byte) (all [][]byte) {
 	tb.Helper()
 	dec, err := zstd.NewReader(nil)
@@ -65,7 +65,7 @@ func frames(tb testing.TB, file []byte) (all [][]byte) {
 	return all
 }
 
-// wrap makes a file of one frame, so that a fuzzer gets past the checksum.
+// wrap returns a file with one frame, so that a fuzzer gets past the checksum.
 func wrap(raw []byte) []byte {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -79,8 +79,8 @@ func wrap(raw []byte) []byte {
 	return append(append([]byte("NIXLREC\x01"), head...), data...)
 }
 
-// checkRecords reads what may be anything, and holds what comes out of it
-// against what a player relies on.
+// checkRecords reads arbitrary data and checks the properties of records that a player
+// relies on.
 func checkRecords(t *testing.T, file []byte) {
 	r, err := recording.NewReader(bytes.NewReader(file))
 	if err != nil {
@@ -96,13 +96,13 @@ func checkRecords(t *testing.T, file []byte) {
 		var rec recording.Record
 		err := r.Next(&rec)
 		if err != nil {
-			if !errors.Is(err, io.EOF) && !errors.Is(err, recording.ErrCut) && !errors.Is(err, recording.ErrDamaged) {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, recording.ErrTruncated) && !errors.Is(err, recording.ErrDamaged) {
 				t.Fatal(err)
 			}
 			return
 		}
 		if rec.At < last {
-			t.Fatalf("time went from %v back to %v", last, rec.At)
+			t.Fatalf("time decreased from %v to %v", last, rec.At)
 		}
 		last = rec.At
 		if rec.Op == recording.OpOpen && rec.Ring == rings {
@@ -111,7 +111,7 @@ func checkRecords(t *testing.T, file []byte) {
 		switch rec.Op {
 		case recording.OpOpen, recording.OpEvents, recording.OpMissed, recording.OpEnded:
 			if rec.Ring >= rings || !filepath.IsLocal(rec.Name) {
-				t.Fatalf("%+v of %d rings", rec, rings)
+				t.Fatalf("%+v with %d rings", rec, rings)
 			}
 		}
 		for i := range rec.Events {

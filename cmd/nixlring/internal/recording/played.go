@@ -14,16 +14,16 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// playedRing is one ring of a player, and what it is yet to be given.
+// playedRing is a ring of a player, with the tasks that it still has to do.
 type playedRing struct {
-	path  string
-	w     *ringbuf.Writer // nil before the first life
-	todo  []task
-	stuck time.Time // since when there has been no room; zero if there is
-	given bool      // nobody reads: nothing is waited for
+	path   string
+	w      *ringbuf.Writer // nil before the ring is created
+	todo   []task
+	stuck  time.Time // since when the ring has been full; zero if it isn't
+	gaveUp bool      // the ring has no reader: drop events instead of waiting
 }
 
-// task is a new life if it has a layout, else events.
+// task is a restart of the agent if it has a layout, or else events.
 type task struct {
 	layout   ringbuf.Layout
 	capacity int
@@ -42,7 +42,7 @@ func (r *playedRing) add(events []ringbuf.Event) {
 	r.todo = append(r.todo, task{events: append([]ringbuf.Event(nil), events...)})
 }
 
-// pump does what can be done by now.
+// pump does the tasks that are possible now.
 func (r *playedRing) pump(now time.Time) (done Played, err error) {
 	for len(r.todo) > 0 {
 		t := &r.todo[0]
@@ -50,7 +50,7 @@ func (r *playedRing) pump(now time.Time) (done Played, err error) {
 		if t.layout != 0 {
 			over, err = r.begin(t, now)
 			if over {
-				done.Lives++
+				done.Starts++
 			}
 		} else {
 			over, err = r.push(t, now, &done)
@@ -64,8 +64,8 @@ func (r *playedRing) pump(now time.Time) (done Played, err error) {
 	return done, nil
 }
 
-// begin makes the ring, or makes it anew once it is empty: what a reader
-// hasn't taken by then is gone.
+// begin creates the ring. If the ring exists, it waits until a reader has drained it,
+// because creating it again discards the remaining events.
 func (r *playedRing) begin(t *task, now time.Time) (over bool, err error) {
 	if r.w != nil {
 		left, err := r.w.Len()
@@ -80,12 +80,12 @@ func (r *playedRing) begin(t *task, now time.Time) (over bool, err error) {
 		return false, err
 	}
 	r.w, err = ringbuf.Create(r.path, t.layout, t.capacity)
-	r.stuck, r.given = time.Time{}, false
+	r.stuck, r.gaveUp = time.Time{}, false
 	return err == nil, err
 }
 
-// push writes as many events as there is room for, and drops the others only
-// where nobody reads.
+// push writes as many events as the ring has room for. It only drops the others if the ring
+// has no reader.
 func (r *playedRing) push(t *task, now time.Time, done *Played) (over bool, err error) {
 	if r.w == nil {
 		return false, fmt.Errorf("%w: events of %s before its ring", ErrDamaged, r.path)
@@ -94,7 +94,7 @@ func (r *playedRing) push(t *task, now time.Time, done *Played) (over bool, err 
 	done.Written += uint64(n)
 	t.events = t.events[n:]
 	if n > 0 {
-		r.stuck, r.given = time.Time{}, false
+		r.stuck, r.gaveUp = time.Time{}, false
 	}
 	switch {
 	case err != nil:
@@ -108,13 +108,13 @@ func (r *playedRing) push(t *task, now time.Time, done *Played) (over bool, err 
 	return true, nil
 }
 
-// wait says whether a full ring is to be waited for.
+// wait reports whether to wait for room in a full ring.
 func (r *playedRing) wait(now time.Time) bool {
 	if r.stuck.IsZero() {
 		r.stuck = now
 	}
-	r.given = r.given || now.Sub(r.stuck) >= patience
-	return !r.given
+	r.gaveUp = r.gaveUp || now.Sub(r.stuck) >= patience
+	return !r.gaveUp
 }
 
 func (r *playedRing) close() error {

@@ -12,52 +12,52 @@ import (
 )
 
 const (
-	// pumpEvery is how often rings are tried again that had no room.
+	// pumpEvery is how often full rings are retried.
 	pumpEvery = 5 * time.Millisecond
-	// patience is how long a full ring is waited for. One that nobody has read
-	// from for so long is nobody's: what doesn't fit is dropped, as an agent
+	// patience is how long the player waits for room in a full ring. If nothing was
+	// read from the ring by then, it has no reader, and events are dropped, as an agent
 	// does.
 	patience = time.Second
-	// maxQueued bounds the events that wait for room, in all rings.
+	// maxQueued bounds the number of events that wait for room, in all rings.
 	maxQueued = 1 << 20
 )
 
-// PlayerConfig is a recording to play back.
+// PlayerConfig configures a [Player].
 type PlayerConfig struct {
-	Dir   string  // where the rings are made; it must exist
-	Speed float64 // how much faster than it happened; 1 if 0
+	Dir   string  // directory of the rings; must exist
+	Speed float64 // relative to the recording; 0 means 1
 	Now   func() time.Time
 }
 
-// Played is what was played back so far.
+// Played counts what was replayed so far.
 type Played struct {
 	Rings   int
-	Lives   uint64 // rings made, and made anew
+	Starts  uint64 // number of starts and restarts of agents
 	Written uint64 // events
-	Dropped uint64 // events that found no room
-	Missed  uint64 // times that the recording may lack events
+	Dropped uint64 // events dropped because a ring was full
+	Missed  uint64 // how often events may be missing in the recording
 	At      time.Duration
 }
 
-// Player plays a recording back as rings.
+// Player replays a recording.
 type Player struct {
 	cfg   PlayerConfig
 	rec   *Reader
 	start time.Time
 	rings []*playedRing
-	// queued is the number of events that wait for room, and of lives that wait
-	// for a ring to be read.
+	// queued is the number of events that wait for room, plus the number of restarts
+	// that wait for a ring to be drained.
 	queued int
 	played Played
 }
 
-// NewPlayer makes a player of a recording.
+// NewPlayer returns a Player.
 func NewPlayer(rec *Reader, cfg PlayerConfig) (*Player, error) {
 	if cfg.Speed == 0 {
 		cfg.Speed = 1
 	}
 	if !(cfg.Speed > 0) {
-		return nil, fmt.Errorf("a speed of %v: it is more than 0", cfg.Speed)
+		return nil, fmt.Errorf("speed is %v: it must be more than 0", cfg.Speed)
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -65,8 +65,8 @@ func NewPlayer(rec *Reader, cfg PlayerConfig) (*Player, error) {
 	return &Player{cfg: cfg, rec: rec}, nil
 }
 
-// Run plays the recording to its end, or until ctx ends. A recording that is
-// cut or damaged is played as far as it goes, and the error says so.
+// Run replays the recording until its end or until ctx is done. If the recording is
+// truncated or damaged, Run replays it up to there and returns an error.
 func (p *Player) Run(ctx context.Context) error {
 	p.start = p.cfg.Now()
 	timer := time.NewTimer(0)
@@ -78,7 +78,7 @@ func (p *Player) Run(ctx context.Context) error {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			// What waits for room is still to be written.
+			// Write the events that wait for room.
 			return errors.Join(err, p.until(ctx, timer, p.cfg.Now(), 0))
 		}
 		if err := p.until(ctx, timer, p.due(rec.At), maxQueued); err != nil {
@@ -90,14 +90,13 @@ func (p *Player) Run(ctx context.Context) error {
 	}
 }
 
-// due is when something is to happen again. It is never, for a recording that
-// claims to be of centuries.
+// due returns when a record is replayed. It is capped to prevent an overflow.
 func (p *Player) due(at time.Duration) time.Time {
 	const never = 1e18
 	return p.start.Add(time.Duration(min(float64(at)/p.cfg.Speed, never)))
 }
 
-// until pumps until a time has come and no more than most events wait.
+// until pumps until due and until at most most events wait for room.
 func (p *Player) until(ctx context.Context, timer *time.Timer, due time.Time, most int) error {
 	for {
 		now := p.cfg.Now()
@@ -120,7 +119,7 @@ func (p *Player) until(ctx context.Context, timer *time.Timer, due time.Time, mo
 	}
 }
 
-// play makes one record happen.
+// play replays one record.
 func (p *Player) play(rec *Record) error {
 	p.played.At = rec.At
 	switch rec.Op {
@@ -140,17 +139,17 @@ func (p *Player) play(rec *Record) error {
 	return p.pump(p.cfg.Now())
 }
 
-// pump lets each ring do what it can by now.
+// pump pumps all rings.
 func (p *Player) pump(now time.Time) error {
 	for _, r := range p.rings {
 		if len(r.todo) == 0 {
 			continue
 		}
 		done, err := r.pump(now)
-		p.queued -= int(done.Written + done.Dropped + done.Lives)
+		p.queued -= int(done.Written + done.Dropped + done.Starts)
 		p.played.Written += done.Written
 		p.played.Dropped += done.Dropped
-		p.played.Lives += done.Lives
+		p.played.Starts += done.Starts
 		if err != nil {
 			return err
 		}
@@ -158,10 +157,10 @@ func (p *Player) pump(now time.Time) error {
 	return nil
 }
 
-// Played is what was played back so far.
+// Played returns the counts so far.
 func (p *Player) Played() Played { return p.played }
 
-// Close leaves the rings, as agents do.
+// Close closes the rings. Their files stay, as those of agents do.
 func (p *Player) Close() error {
 	var errs []error
 	for _, r := range p.rings {
@@ -170,7 +169,7 @@ func (p *Player) Close() error {
 	return errors.Join(errs...)
 }
 
-// Remove closes the rings and deletes them.
+// Remove closes the rings and removes their files.
 func (p *Player) Remove() error {
 	err := p.Close()
 	for _, r := range p.rings {

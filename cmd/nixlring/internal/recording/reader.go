@@ -19,15 +19,15 @@ type Reader struct {
 	r    io.Reader
 	zstd *zstd.Decoder
 
-	data    []byte // scratch: a frame as it stands in the file
-	records []byte // scratch: the same, uncompressed
+	data    []byte // buffer: a compressed frame
+	records []byte // buffer: the uncompressed frame
 	dec     decoder
 	ended   bool
 	read    int64
 }
 
-// NewReader reads the beginning of a recording. The error is [ErrFormat],
-// [ErrVersion], or that of reading.
+// NewReader reads the header of a recording. It returns [ErrFormat], [ErrVersion], or an
+// error of reading.
 func NewReader(r io.Reader) (*Reader, error) {
 	var head [len(magic)]byte
 	_, err := io.ReadFull(r, head[:])
@@ -40,7 +40,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	case !strings.HasPrefix(string(head[:]), name):
 		return nil, ErrFormat
 	case string(head[:]) != magic:
-		return nil, fmt.Errorf("%w (%d): it needs a newer nixlring", ErrVersion, head[len(name)])
+		return nil, fmt.Errorf("%w (%d): update nixlring", ErrVersion, head[len(name)])
 	}
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrame))
 	if err != nil {
@@ -49,9 +49,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return &Reader{r: r, zstd: dec, read: int64(len(magic))}, nil
 }
 
-// Next reads the next record into rec. The error is io.EOF at the end of a
-// whole recording, [ErrCut] at the end of one that isn't, [ErrDamaged], or that
-// of reading.
+// Next reads the next record into rec. It returns io.EOF at the end of a complete recording,
+// [ErrTruncated] at the end of a truncated one, [ErrDamaged], or an error of reading.
 func (r *Reader) Next(rec *Record) error {
 	for len(r.dec.rest) == 0 {
 		if r.ended {
@@ -63,11 +62,11 @@ func (r *Reader) Next(rec *Record) error {
 	}
 	if err := r.dec.record(rec); err != nil {
 		r.dec.rest, r.ended = nil, true
-		return fmt.Errorf("%w, before byte %d: %w", ErrDamaged, r.read, err)
+		return fmt.Errorf("%w before byte %d: %w", ErrDamaged, r.read, err)
 	}
 	r.ended = rec.Op == OpEnd
 	if r.ended && len(r.dec.rest) > 0 {
-		return fmt.Errorf("%w: it goes on after its end", ErrDamaged)
+		return fmt.Errorf("%w: data after the end", ErrDamaged)
 	}
 	return nil
 }
@@ -80,7 +79,7 @@ func (r *Reader) frame() error {
 	}
 	size := binary.LittleEndian.Uint32(head[:])
 	if size == 0 || size > maxFrame {
-		return fmt.Errorf("%w: a frame of %d bytes at byte %d", ErrDamaged, size, r.read-frameHeader)
+		return fmt.Errorf("%w: invalid frame size %d at byte %d", ErrDamaged, size, r.read-frameHeader)
 	}
 	if cap(r.data) < int(size) {
 		r.data = make([]byte, size)
@@ -90,25 +89,25 @@ func (r *Reader) frame() error {
 		return err
 	}
 	if crc32.Checksum(r.data, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
-		return fmt.Errorf("%w: the frame before byte %d has another checksum", ErrDamaged, r.read)
+		return fmt.Errorf("%w: checksum mismatch in the frame before byte %d", ErrDamaged, r.read)
 	}
 	var err error
 	if r.records, err = r.zstd.DecodeAll(r.data, r.records[:0]); err != nil {
-		return fmt.Errorf("%w: the frame before byte %d: %w", ErrDamaged, r.read, err)
+		return fmt.Errorf("%w in the frame before byte %d: %w", ErrDamaged, r.read, err)
 	}
 	r.dec.begin(r.records)
 	return nil
 }
 
-// full reads all of b, or says that the recording was cut.
+// full reads len(b) bytes, or returns ErrTruncated.
 func (r *Reader) full(b []byte) error {
 	n, err := io.ReadFull(r.r, b)
 	r.read += int64(n)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: its program died, or still runs; what is missing comes after byte %d", ErrCut, r.read)
+		return fmt.Errorf("%w: it ends at byte %d; the recording program crashed or is still running", ErrTruncated, r.read)
 	}
 	return err
 }
 
-// Close gives up what the reader holds. It doesn't close what it reads.
+// Close releases the reader's resources. It doesn't close the underlying reader.
 func (r *Reader) Close() { r.zstd.Close() }

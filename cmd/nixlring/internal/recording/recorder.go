@@ -13,7 +13,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// RecorderConfig is a directory to record.
+// RecorderConfig configures a [Recorder].
 type RecorderConfig struct {
 	Dir       string
 	Recursive bool
@@ -21,28 +21,28 @@ type RecorderConfig struct {
 	Now       func() time.Time // time.Now if nil
 }
 
-// Stats are what a recording has so far.
+// Stats counts what was recorded so far.
 type Stats struct {
-	Rings  int    // that were seen
-	Opened uint64 // lives of agents that were seen, or joined
+	Rings  int
+	Opened uint64 // how often rings were opened, including restarts of agents
 	Events uint64
-	Missed uint64 // times that events may have been missed
-	Bytes  int64  // of the file
+	Missed uint64 // how often events may have been missed
+	Bytes  int64  // size of the file
 }
 
-// Recorder observes the rings of a directory and writes what it sees. No ring
-// is changed, so that it may run beside a consumer.
+// Recorder observes the rings of a directory and records their events. It never changes a
+// ring, so it can run beside a consumer.
 type Recorder struct {
 	cfg   RecorderConfig
 	dir   *follow.Dir
 	out   *Writer
 	ids   map[*follow.Ring]int
-	now   time.Time // of this poll
+	now   time.Time // of the current poll
 	stats Stats
-	err   error // of writing
+	err   error // the first error of writing
 }
 
-// NewRecorder begins a recording.
+// NewRecorder starts a recording.
 func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -56,16 +56,16 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	return r, nil
 }
 
-// Poll records what has come since the last poll. The error is that of the
-// directory, or of writing.
+// Poll records the events since the last poll. It returns errors of reading the directory
+// and of writing.
 func (r *Recorder) Poll() error {
 	r.now = r.cfg.Now()
 	err := r.dir.Poll()
 	return errors.Join(err, r.note(r.out.Tick(r.now)))
 }
 
-// Run polls at an interval until ctx ends. It gives up where the directory
-// can't be read, or the file can't be written.
+// Run polls at an interval until ctx is done. It returns an error if the directory can't be
+// read or the file can't be written.
 func (r *Recorder) Run(ctx context.Context, interval time.Duration) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -81,21 +81,21 @@ func (r *Recorder) Run(ctx context.Context, interval time.Duration) error {
 	}
 }
 
-// Stats are what was recorded so far.
+// Stats returns the counts so far.
 func (r *Recorder) Stats() Stats {
 	s := r.stats
 	s.Bytes = r.out.Bytes()
 	return s
 }
 
-// Close looks a last time and ends the recording.
+// Close polls once more and ends the recording.
 func (r *Recorder) Close() error {
-	// The second look joins an agent that the first one finds to have started
-	// anew.
+	// If the first poll finds that an agent has restarted, the second one opens its ring
+	// again.
 	return errors.Join(r.Poll(), r.Poll(), r.dir.Close(), r.out.Close(r.cfg.Now()))
 }
 
-// note keeps the first error of writing.
+// note stores the first error of writing.
 func (r *Recorder) note(err error) error {
 	if r.err == nil {
 		r.err = err

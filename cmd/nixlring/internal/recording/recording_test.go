@@ -40,7 +40,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// records reads a recording as far as it goes.
+// records reads a recording until an error.
 func records(t *testing.T, file []byte) (list []recording.Record, err error) {
 	t.Helper()
 	r, err := recording.NewReader(bytes.NewReader(file))
@@ -58,7 +58,7 @@ func records(t *testing.T, file []byte) (list []recording.Record, err error) {
 	}
 }
 
-// inRing is what stands in a ring.
+// inRing returns the events in a ring.
 func inRing(t *testing.T, path string) (events []ringbuf.Event) {
 	t.Helper()
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
@@ -73,9 +73,7 @@ func inRing(t *testing.T, path string) (events []ringbuf.Event) {
 	return events
 }
 
-// TestRealRings records rings that NIXL wrote, plays them back, and compares
-// what stands in them then.
-func TestRealRings(t *testing.T) {
+func TestReplayOfRealRingsHasTheSameEvents(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	want := map[string][]ringbuf.Event{}
 	for _, c := range ringtest.Cases(t) {
@@ -129,9 +127,8 @@ func playAt(t *testing.T, file []byte, dir string, speed float64, now func() tim
 	return p
 }
 
-// keeper consumes the rings of a directory and keeps the totals of each agent.
-// It works only when it is polled, so that a test decides how the consumer and
-// the agents take turns.
+// keeper consumes the rings of a directory and stores the totals of each agent. It only
+// runs when it is polled, so that a test determines the order of consumer and agents.
 type keeper struct {
 	t     *testing.T
 	dir   string
@@ -158,7 +155,7 @@ func newKeeper(t *testing.T, dir string) *keeper {
 	return k
 }
 
-// poll finds the rings and takes what is in them.
+// poll discovers and drains the rings.
 func (k *keeper) poll() {
 	must(k.t, filepath.WalkDir(k.dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || k.rings[path] != nil {
@@ -170,7 +167,7 @@ func (k *keeper) poll() {
 		return nil
 	}))
 	for path, r := range k.rings {
-		// A later poll opens a ring that isn't ready, or whose agent has restarted.
+		// A later poll opens rings that aren't ready and rings of restarted agents.
 		if err := r.ring.Poll(0); err != nil && !errors.Is(err, ringbuf.ErrNotReady) && !errors.Is(err, ringbuf.ErrInvalid) {
 			k.t.Errorf("%s: %v", path, err)
 		}
@@ -178,14 +175,14 @@ func (k *keeper) poll() {
 	}
 }
 
-// finish takes what is left. If the first poll finds that an agent has restarted,
-// the second opens its ring again.
+// finish drains the rings completely. If the first poll finds that an agent has restarted,
+// the second one opens its ring again.
 func (k *keeper) finish() {
 	k.poll()
 	k.poll()
 }
 
-// totals returns all totals of each agent in the form in which they are stored.
+// totals returns the encoded totals of each agent.
 func (k *keeper) totals() map[string]string {
 	all := map[string]string{}
 	for path, r := range k.rings {
@@ -208,8 +205,8 @@ func (k *kept) Missed(*follow.Ring, error) { k.ForeignRead() }
 // Ended implements [follow.Handler].
 func (k *kept) Ended(*follow.Ring, error) { k.Restarted(false) }
 
-// live runs simulated agents of all layouts, which restart now and then,
-// with a consumer and a recorder beside them.
+// live runs simulated agents of all layouts, which restart periodically, with a consumer
+// and a recorder.
 func live(t *testing.T) (file []byte, k *keeper, stats recording.Stats, report simulate.Report) {
 	t.Helper()
 	dir := t.TempDir()
@@ -245,15 +242,15 @@ func live(t *testing.T) (file []byte, k *keeper, stats recording.Stats, report s
 	return out.Bytes(), k, rec.Stats(), fleet.Report()
 }
 
-func TestTotalsOfReplayAreThoseOfTheLiveRun(t *testing.T) {
+func TestReplayHasTheTotalsOfTheLiveRun(t *testing.T) {
 	file, lived, stats, report := live(t)
 	if stats.Events != report.Sum.Written.Events.Events || stats.Missed != 0 || stats.Rings != 5 || int(stats.Opened) != report.Sum.Starts {
-		t.Errorf("recorded %+v, written %d events in %d lives", stats, report.Sum.Written.Events.Events, report.Sum.Starts)
+		t.Errorf("recorded %+v, written %d events in %d starts", stats, report.Sum.Written.Events.Events, report.Sum.Starts)
 	}
 	if perEvent := float64(len(file)) / float64(stats.Events); perEvent > 6 {
 		t.Errorf("%.1f bytes per event", perEvent)
 	}
-	for name, speed := range map[string]float64{"as it was": 1, "at once": 1e6, "slowly": 0.25} {
+	for name, speed := range map[string]float64{"original speed": 1, "fast": 1e6, "slow": 0.25} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			k := newKeeper(t, dir)
@@ -270,7 +267,7 @@ func TestTotalsOfReplayAreThoseOfTheLiveRun(t *testing.T) {
 				})
 				took := time.Since(start)
 				k.finish()
-				if got := p.Played(); got.Written != stats.Events || got.Dropped != 0 || got.Lives != stats.Opened {
+				if got := p.Played(); got.Written != stats.Events || got.Dropped != 0 || got.Starts != stats.Opened {
 					t.Errorf("%+v", got)
 				}
 				if wait := 4 * time.Second.Seconds() / speed; took.Seconds() < wait || took.Seconds() > wait+10 {
@@ -284,18 +281,18 @@ func TestTotalsOfReplayAreThoseOfTheLiveRun(t *testing.T) {
 	}
 }
 
-func TestNobodyReadsTheReplay(t *testing.T) {
+func TestReplayWithoutAReaderDropsEvents(t *testing.T) {
 	file, _, stats, _ := live(t)
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		p := play(t, file, dir, 1).Played()
-		if p.Dropped == 0 || p.Written+p.Dropped != stats.Events || p.Lives != stats.Opened {
+		if p.Dropped == 0 || p.Written+p.Dropped != stats.Events || p.Starts != stats.Opened {
 			t.Errorf("%+v of %+v", p, stats)
 		}
 	})
 }
 
-func TestReplayIsInterrupted(t *testing.T) {
+func TestReplayStopsWhenTheContextIsDone(t *testing.T) {
 	file, _, _, _ := live(t)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -310,13 +307,13 @@ func TestReplayIsInterrupted(t *testing.T) {
 		}
 		must(t, p.Close())
 		if at := p.Played().At; at > 2*time.Second || at < time.Second {
-			t.Errorf("it stopped at %v", at)
+			t.Errorf("the replay stopped at %v", at)
 		}
 	})
 }
 
-// TestCutAnywhere is about what a crash of the recorder leaves.
-func TestCutAnywhere(t *testing.T) {
+// A crash of the recorder leaves a truncated recording.
+func TestTruncatedRecordingIsReadUpToTheLastFrame(t *testing.T) {
 	file, _, _, _ := live(t)
 	all, err := records(t, file)
 	if !errors.Is(err, io.EOF) {
@@ -327,25 +324,25 @@ func TestCutAnywhere(t *testing.T) {
 		some, err := records(t, file[:n])
 		switch {
 		case n < 8 && errors.Is(err, recording.ErrFormat):
-		case n >= 8 && errors.Is(err, recording.ErrCut):
+		case n >= 8 && errors.Is(err, recording.ErrTruncated):
 		default:
 			t.Fatalf("%d bytes: %v", n, err)
 		}
 		if len(some) < most {
-			t.Fatalf("%d bytes have %d records, fewer than less had", n, len(some))
+			t.Fatalf("%d bytes have %d records, fewer than a shorter file", n, len(some))
 		}
 		most = len(some)
 		if most > 0 && !reflect.DeepEqual(all[:most], some) { // go-cmp takes minutes for so many events
-			t.Fatalf("%d bytes have other records", n)
+			t.Fatalf("%d bytes have different records", n)
 		}
 	}
-	// Frames are written each second: of 4 s at most one is lost by a cut.
+	// Frames are written every second, so at most the last second is lost.
 	if last := all[most-1].At; last < all[len(all)-1].At-2*time.Second {
-		t.Errorf("what is left ends at %v of %v", last, all[len(all)-1].At)
+		t.Errorf("the last record is at %v of %v", last, all[len(all)-1].At)
 	}
 }
 
-func TestDamageIsFound(t *testing.T) {
+func TestDamagedRecordingIsRejected(t *testing.T) {
 	file, _, _, _ := live(t)
 	for n := 0; n < len(file); n += 701 {
 		bad := bytes.Clone(file)
@@ -354,20 +351,20 @@ func TestDamageIsFound(t *testing.T) {
 		switch {
 		case n < 7 && errors.Is(err, recording.ErrFormat):
 		case n == 7 && errors.Is(err, recording.ErrVersion):
-		case errors.Is(err, recording.ErrDamaged), errors.Is(err, recording.ErrCut): // a length may ask for more than there is
+		case errors.Is(err, recording.ErrDamaged), errors.Is(err, recording.ErrTruncated): // a length may exceed the file
 		default:
 			t.Fatalf("byte %d: %v after %d records", n, err, len(some))
 		}
 	}
 }
 
-func TestWhatIsNoRecording(t *testing.T) {
+func TestOtherFilesAreRejected(t *testing.T) {
 	for text, want := range map[string]error{
 		"":                  recording.ErrFormat,
 		"NIXL":              recording.ErrFormat,
 		"Dear Sir or Madam": recording.ErrFormat,
 		"NIXLREC\x02abc":    recording.ErrVersion,
-		"NIXLREC\x01":       recording.ErrCut,
+		"NIXLREC\x01":       recording.ErrTruncated,
 		"NIXLREC\x01\x00\x00\x00\x00\x00\x00\x00\x00": recording.ErrDamaged,
 		"NIXLREC\x01\xff\xff\xff\xff\x00\x00\x00\x00": recording.ErrDamaged,
 	} {
@@ -377,7 +374,7 @@ func TestWhatIsNoRecording(t *testing.T) {
 	}
 }
 
-// full is a disk that takes so many bytes.
+// full is a disk with a limited capacity.
 type full struct{ room int }
 
 func (f *full) Write(b []byte) (int, error) {
@@ -389,7 +386,7 @@ func (f *full) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-func TestFullDisk(t *testing.T) {
+func TestFullDiskIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	for room := range 200 {
 		w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
@@ -408,7 +405,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		t.Fatalf("%d bytes: %v", room, err)
 	}
-	t.Error("it never fits")
+	t.Error("the recording never fits")
 }
 
 func TestMissedEventsAreRecorded(t *testing.T) {
@@ -424,7 +421,7 @@ func TestMissedEventsAreRecorded(t *testing.T) {
 	rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Out: &out})
 	must(t, err)
 	must(t, rec.Poll())
-	for range 3 { // rounds of the ring between two looks
+	for range 3 { // several rounds of the ring between two polls
 		for range 5 {
 			must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
 		}
@@ -436,7 +433,7 @@ func TestMissedEventsAreRecorded(t *testing.T) {
 	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
-	// A whole round can't be told from none; what is seen of it is less than was
+	// A complete round of the ring can't be detected, so fewer events are seen than were
 	// written.
 	var events uint64
 	for i := range list {
@@ -447,7 +444,7 @@ func TestMissedEventsAreRecorded(t *testing.T) {
 	}
 }
 
-func TestNamesLeadNowhereElse(t *testing.T) {
+func TestNamesOutsideOfTheDirectoryAreRejected(t *testing.T) {
 	for _, name := range []string{"../agent", "/etc/agent", ".", "", "a\x00b", "a/../../b"} {
 		var out bytes.Buffer
 		start := time.Now()
@@ -461,7 +458,7 @@ func TestNamesLeadNowhereElse(t *testing.T) {
 	}
 }
 
-func TestFrames(t *testing.T) {
+func TestFileConsistsOfMagicAndFrames(t *testing.T) {
 	var out bytes.Buffer
 	start := time.UnixMicro(1_736_951_425_123_456)
 	w, err := recording.NewWriter(&out, start, "/tmp")
@@ -469,7 +466,7 @@ func TestFrames(t *testing.T) {
 	must(t, w.Close(start.Add(time.Second)))
 	b := out.Bytes()
 	if string(b[:8]) != "NIXLREC\x01" {
-		t.Errorf("begins with %q", b[:8])
+		t.Errorf("the file starts with %q", b[:8])
 	}
 	frames := 0
 	for at := 8; at < len(b); frames++ {

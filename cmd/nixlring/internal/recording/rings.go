@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// Is says whether the file at a path begins as recordings do.
+// Is reports whether the file at a path is a recording, of any version.
 func Is(path string) bool {
-	// Nothing but a regular file is opened: that may have effects of its own.
+	// Only open regular files: opening other files may have side effects.
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
@@ -20,13 +20,13 @@ func Is(path string) bool {
 		return false
 	}
 	defer f.Close()
-	var head [len(magic) - 1]byte // whatever its version
+	var head [len(magic) - 1]byte // without the version
 	_, err = io.ReadFull(f, head[:])
 	return err == nil && string(head[:]) == magic[:len(magic)-1]
 }
 
-// Rings reads a recording and gives the names of its rings. Of one that is cut
-// or damaged they are those that a [Player] comes to.
+// Rings returns the names of the rings in a recording. If the recording is truncated or
+// damaged, it returns the rings up to there.
 func Rings(in io.Reader) (names []string, err error) {
 	r, err := NewReader(in)
 	if err != nil {

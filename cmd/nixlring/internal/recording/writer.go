@@ -17,33 +17,33 @@ import (
 )
 
 const (
-	// frameBytes is how large a frame may grow before it is written: enough for
-	// the compression to find what repeats.
+	// frameBytes is the size from which a frame is written. It is large enough for
+	// good compression.
 	frameBytes = 256 << 10
-	// frameEvery is how long what happened may wait to be written, and so what
-	// a crash costs.
+	// frameEvery is the maximum time between two frames, and so the time that a crash
+	// loses.
 	frameEvery = time.Second
 )
 
-// Writer writes a recording. It isn't safe for concurrent use. After an error
-// it writes no more, and returns it from every call.
+// Writer writes a recording. It is not safe for concurrent use. After an error, it writes
+// nothing more and returns the error from every call.
 type Writer struct {
 	w    io.Writer
 	zstd *zstd.Encoder
 	err  error
 
 	start time.Time
-	last  time.Duration // of the record before
-	wrote time.Duration // when a frame was last written
+	last  time.Duration // time of the last record
+	wrote time.Duration // time of the last frame
 
-	records []byte       // of the frame in the making
-	kinds   map[kind]int // that the frame has told
-	stamp   uint64       // the frame's last timestamp, of layout V1
-	frame   []byte       // scratch
+	records []byte       // of the current frame
+	kinds   map[kind]int // defined in the current frame
+	stamp   uint64       // the last timestamp in the current frame, for layout V1
+	frame   []byte       // buffer
 	bytes   int64
 }
 
-// NewWriter begins a recording of a directory.
+// NewWriter starts a recording of a directory.
 func NewWriter(w io.Writer, start time.Time, directory string) (*Writer, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
 	if err != nil {
@@ -57,7 +57,7 @@ func NewWriter(w io.Writer, start time.Time, directory string) (*Writer, error) 
 	return rec, rec.Flush()
 }
 
-// Open says that a ring was opened.
+// Open writes that a ring was opened.
 func (w *Writer) Open(now time.Time, ring int, name string, l ringbuf.Layout, capacity int) error {
 	w.ringOp(OpOpen, now, ring)
 	w.records = appendString(w.records, name)
@@ -66,7 +66,7 @@ func (w *Writer) Open(now time.Time, ring int, name string, l ringbuf.Layout, ca
 	return w.settle(now)
 }
 
-// Events writes events of a ring that was opened.
+// Events writes events of an open ring.
 func (w *Writer) Events(now time.Time, ring int, b ringbuf.Batch) error {
 	w.ringOp(OpEvents, now, ring)
 	w.records = binary.AppendUvarint(w.records, uint64(b.Len()))
@@ -77,7 +77,7 @@ func (w *Writer) Events(now time.Time, ring int, b ringbuf.Batch) error {
 	return w.settle(now)
 }
 
-// event appends an event. A kind is told where it occurs first in a frame.
+// event appends an event. The first event of a kind in a frame also defines the kind.
 func (w *Writer) event(e *ringbuf.Event, l ringbuf.Layout) {
 	k := kindOf(e)
 	n, known := w.kinds[k]
@@ -107,17 +107,17 @@ func (w *Writer) kind(k *kind) {
 	w.records = binary.AppendUvarint(w.records, uint64(k.typ))
 }
 
-// Missed says that events of a ring may be missing, and why.
+// Missed writes that events of a ring may be missing, and why.
 func (w *Writer) Missed(now time.Time, ring int, why string) error {
-	return w.said(OpMissed, now, ring, why)
+	return w.reason(OpMissed, now, ring, why)
 }
 
-// Ended says that a ring was closed, and why.
+// Ended writes that a ring was closed, and why.
 func (w *Writer) Ended(now time.Time, ring int, why string) error {
-	return w.said(OpEnded, now, ring, why)
+	return w.reason(OpEnded, now, ring, why)
 }
 
-func (w *Writer) said(op Op, now time.Time, ring int, why string) error {
+func (w *Writer) reason(op Op, now time.Time, ring int, why string) error {
 	w.ringOp(op, now, ring)
 	w.records = appendString(w.records, why)
 	return w.settle(now)
@@ -128,7 +128,7 @@ func (w *Writer) ringOp(op Op, now time.Time, ring int) {
 	w.records = binary.AppendUvarint(w.records, uint64(ring))
 }
 
-// op begins a record. Time stands still in a recording rather than go back.
+// op starts a record. If the clock is set back, the time of the last record is used.
 func (w *Writer) op(op Op, now time.Time) {
 	at := max(now.Sub(w.start), w.last).Truncate(time.Microsecond)
 	w.records = append(w.records, byte(op))
@@ -136,7 +136,7 @@ func (w *Writer) op(op Op, now time.Time) {
 	w.last = at
 }
 
-// settle writes the frame if it is large or old enough.
+// settle writes the frame if it is large enough or old enough.
 func (w *Writer) settle(now time.Time) error {
 	if len(w.records) >= frameBytes {
 		return w.Flush()
@@ -144,7 +144,7 @@ func (w *Writer) settle(now time.Time) error {
 	return w.Tick(now)
 }
 
-// Tick writes what has waited long enough.
+// Tick writes the frame if it is old enough.
 func (w *Writer) Tick(now time.Time) error {
 	if now.Sub(w.start)-w.wrote < frameEvery {
 		return w.err
@@ -152,8 +152,8 @@ func (w *Writer) Tick(now time.Time) error {
 	return w.Flush()
 }
 
-// Flush writes what there is as a frame. Then the file is readable up to here,
-// should the program die; nothing is forced to the medium.
+// Flush writes the current frame, so that the file can be read up to here even if the
+// program crashes. It doesn't sync the file to disk.
 func (w *Writer) Flush() error {
 	w.wrote = w.last
 	if len(w.records) == 0 || w.err != nil {
@@ -180,10 +180,10 @@ func (w *Writer) write(b []byte) {
 	}
 }
 
-// Bytes is the size of what was written.
+// Bytes returns the number of bytes written.
 func (w *Writer) Bytes() int64 { return w.bytes }
 
-// Close ends the recording. It doesn't close what it was written to.
+// Close ends the recording. It doesn't close the underlying writer.
 func (w *Writer) Close(now time.Time) error {
 	if w.zstd == nil {
 		return nil

@@ -13,16 +13,16 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// unknown is what a category prints as that NIXL doesn't have.
+// unknown is the name of categories that NIXL doesn't define.
 const unknown = "UNKNOWN"
 
-// Filter lets some events through. The zero Filter lets all.
+// Filter selects events. The zero Filter selects all events.
 type Filter struct {
 	categories []string
 	name       *regexp.Regexp
 }
 
-// Categories are the names that a filter takes.
+// Categories returns the categories that a filter accepts.
 func Categories() (names []string) {
 	for c := range ringbuf.Category(ringbuf.Categories) {
 		names = append(names, c.String())
@@ -30,15 +30,16 @@ func Categories() (names []string) {
 	return append(names, unknown, strings.ToUpper(semconv.CategoryTelemetry))
 }
 
-// NewFilter lets events through that are of one of some categories, in any
-// case of letters, be it NIXL's or the metrics', and whose name matches one of some patterns, in which *
-// stands for anything and ? for any character. An empty list asks for nothing.
+// NewFilter returns a filter that selects events with one of the categories and with a name
+// that matches one of the patterns. Categories are those of NIXL or of the metrics, in any
+// case. In patterns, * matches any text and ? any character. An empty list matches all
+// events.
 func NewFilter(categories, names []string) (*Filter, error) {
 	f := &Filter{}
 	for _, c := range categories {
 		c = strings.ToUpper(strings.TrimSpace(c))
 		if !slices.Contains(Categories(), c) {
-			return nil, fmt.Errorf("unknown category %q: it is one of %s", c, strings.Join(Categories(), ", "))
+			return nil, fmt.Errorf("unknown category %q: must be one of %s", c, strings.Join(Categories(), ", "))
 		}
 		f.categories = append(f.categories, c)
 	}
@@ -51,8 +52,7 @@ func NewFilter(categories, names []string) (*Filter, error) {
 		p = strings.ReplaceAll(p, `\*`, ".*")
 		patterns = append(patterns, strings.ReplaceAll(p, `\?`, "."))
 	}
-	// QuoteMeta leaves nothing that could be wrong, but for bytes that are no
-	// text, which no pattern can ask for.
+	// This can only fail if a name isn't valid UTF-8.
 	re, err := regexp.Compile("(?s)^(?:" + strings.Join(patterns, "|") + ")$")
 	if err != nil {
 		return nil, fmt.Errorf("names %q: %w", names, err)
@@ -61,7 +61,7 @@ func NewFilter(categories, names []string) (*Filter, error) {
 	return f, nil
 }
 
-// Match says whether the filter lets an event through.
+// Match reports whether the filter selects an event.
 func (f *Filter) Match(e *Event) bool {
 	either := func(c string) bool { return c == e.Category.String() || strings.EqualFold(c, e.Metric) }
 	if len(f.categories) > 0 && !slices.ContainsFunc(f.categories, either) {

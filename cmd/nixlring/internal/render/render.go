@@ -16,24 +16,24 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Event is an event as it is shown.
+// Event is an event to be formatted.
 type Event struct {
-	Ring     string // the path of its ring
+	Ring     string // path of the ring
 	Micros   uint64 // since the epoch
-	Read     bool   // whether Micros is when the event was read, as the ring has no times
+	Read     bool   // Micros is when the event was read, because the ring has no timestamps
 	Category ringbuf.Category
-	Metric   string // the category as nixl.event.category has it
+	Metric   string // the category as in nixl.event.category
 	Name     string
 	Value    uint64
 }
 
-// New is an event of a ring that is read at a time.
+// New returns the event of a ring that was read at now.
 func New(ring string, l ringbuf.Layout, e *ringbuf.Event, now time.Time) Event {
 	shown := Event{
 		Ring: ring, Micros: e.TimestampMicros,
 		Category: e.Category, Metric: tally.CategoryName(e.Category), Name: nameIn(l, e), Value: e.Value,
 	}
-	if !e.Named && l.Knows(e.Type) && l != ringbuf.V2 { // which has a category of its own
+	if !e.Named && l.Knows(e.Type) && l != ringbuf.V2 { // slots of V2 contain the category
 		shown.Metric = tally.TypeCategory(e.Type)
 	}
 	if l != ringbuf.V1 {
@@ -42,8 +42,7 @@ func New(ring string, l ringbuf.Layout, e *ringbuf.Event, now time.Time) Event {
 	return shown
 }
 
-// nameIn is an event's name in a ring of a layout: the newest type has a number
-// that older layouts don't know.
+// nameIn returns an event's name in a layout. Older layouts don't define the newest type.
 func nameIn(l ringbuf.Layout, e *ringbuf.Event) string {
 	if e.Named {
 		return e.Name.String()
@@ -51,7 +50,7 @@ func nameIn(l ringbuf.Layout, e *ringbuf.Event) string {
 	return l.TypeName(e.Type)
 }
 
-// Time is when the event was recorded, or read, in local time.
+// Time returns when the event was recorded or read, in local time.
 func (e *Event) Time() time.Time { return time.UnixMicro(int64(min(e.Micros, math.MaxInt64))) }
 
 // AppendBlock appends the event as NIXL's guide shows it:
@@ -63,8 +62,7 @@ func (e *Event) Time() time.Time { return time.UnixMicro(int64(min(e.Micros, mat
 //	Value: 1048576
 //	===========================
 //
-// and an empty line. The time is local. A name that would do something to a
-// terminal is quoted.
+// and an empty line. The time is local. Names with control characters are quoted.
 func AppendBlock(b []byte, e *Event) []byte {
 	b = append(b, "=== NIXL Telemetry Event ===\nTimestamp: "...)
 	b = e.Time().AppendFormat(b, "2006-01-02 15:04:05.000000")
@@ -77,25 +75,25 @@ func AppendBlock(b []byte, e *Event) []byte {
 	return append(b, "\n===========================\n\n"...)
 }
 
-// AppendLine appends the event as one line: the columns of the CSV, for people.
+// AppendLine appends the event as one line with aligned columns.
 func AppendLine(b []byte, e *Event) []byte { return append(appendColumns(b, e), '\n') }
 
-// AppendRingLine is [AppendLine] for events of several rings.
+// AppendRingLine is like [AppendLine], but adds the path of the ring.
 func AppendRingLine(b []byte, e *Event) []byte {
 	b = append(appendColumns(b, e), "  "...)
 	b = append(b, Printable(e.Ring)...)
 	return append(b, '\n')
 }
 
-// appendColumns is wide enough for the longest category, name and value, so
-// that columns stay where they are however many lines there are.
+// appendColumns appends columns that are wide enough for the longest category, name and
+// value, so that all lines are aligned.
 func appendColumns(b []byte, e *Event) []byte {
 	b = e.Time().AppendFormat(b, "2006-01-02 15:04:05.000000")
 	return fmt.Appendf(b, "  %-11s  %-31s  %20d", e.Metric, Printable(e.Name), e.Value)
 }
 
-// jsonEvent is an event as JSON. The field names are those of the CSV, and are
-// stable; the category is spelled as in the metrics.
+// jsonEvent is an event as JSON. The field names are those of the CSV and are stable. The
+// category is that of the metrics.
 type jsonEvent struct {
 	Ring     string `json:"ring"`
 	Micros   uint64 `json:"timestamp_us"`
@@ -105,14 +103,14 @@ type jsonEvent struct {
 	Value    uint64 `json:"value"`
 }
 
-// AppendJSON appends the event as a line of JSON.
+// AppendJSON appends the event as a JSON line.
 func AppendJSON(b []byte, e *Event) []byte {
 	line, err := json.Marshal(jsonEvent{
 		Ring: e.Ring, Micros: e.Micros, Read: e.Read,
 		Category: e.Metric, Name: e.Name, Value: e.Value,
 	})
 	if err != nil {
-		panic(err) // strings and numbers can't fail
+		panic(err) // can't happen for strings and numbers
 	}
 	return append(append(b, line...), '\n')
 }
@@ -120,15 +118,15 @@ func AppendJSON(b []byte, e *Event) []byte {
 // CSVHeader is the first line of the CSV.
 const CSVHeader = sink.CSVHeader
 
-// AppendCSV appends the event as a row of the CSV.
+// AppendCSV appends the event as a CSV row.
 func AppendCSV(b []byte, e *Event) []byte {
 	return sink.AppendCSV(b, &sink.Event{
 		Time: e.Time(), Category: e.Category, Name: strings.ToValidUTF8(e.Name, "\uFFFD"), Value: e.Value,
 	})
 }
 
-// Printable keeps a name, which is any bytes, from doing things to a terminal
-// or to columns.
+// Printable returns a name that is safe to print on a terminal: quoted if it contains control
+// characters or invalid UTF-8.
 func Printable(s string) string {
 	for _, r := range s {
 		if !strconv.IsPrint(r) || r == '\uFFFD' {
@@ -138,10 +136,10 @@ func Printable(s string) string {
 	return s
 }
 
-// Formats are the names that [ParseFormat] takes.
+// Formats returns the names of the formats.
 func Formats() []string { return []string{"text", "line", "json", "csv"} }
 
-// ParseFormat is the function that appends an event in a format.
+// ParseFormat returns the function that appends an event in a format.
 func ParseFormat(name string) (func([]byte, *Event) []byte, error) {
 	switch name {
 	case "text":
@@ -153,5 +151,5 @@ func ParseFormat(name string) (func([]byte, *Event) []byte, error) {
 	case "csv":
 		return AppendCSV, nil
 	}
-	return nil, fmt.Errorf("unknown format %q: it is one of %s", name, strings.Join(Formats(), ", "))
+	return nil, fmt.Errorf("unknown format %q: must be one of %s", name, strings.Join(Formats(), ", "))
 }

@@ -21,7 +21,7 @@ var names = []string{
 	"agent_tx_bytes", "", `a "quoted", name`, "two\nlines", "\x1b[2J", "\xff\xfe", "日本語", "unknown_event_21",
 }
 
-func TestAnyNameIsHarmless(t *testing.T) {
+func TestNamesAreEscapedInAllFormats(t *testing.T) {
 	for _, name := range names {
 		e := Event{Ring: "/tmp/a", Micros: math.MaxUint64, Category: -1, Name: name, Value: math.MaxUint64}
 		block := string(AppendBlock(nil, &e))
@@ -39,7 +39,7 @@ func TestAnyNameIsHarmless(t *testing.T) {
 	}
 }
 
-func TestTimes(t *testing.T) {
+func TestTimeIsTheTimestampOrElseTheTimeOfReading(t *testing.T) {
 	now := time.UnixMicro(1_736_951_425_123_456)
 	e := ringbuf.NewEvent(ringbuf.TypeTxBytes, 5)
 	e.TimestampMicros = 77
@@ -52,12 +52,12 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// The metrics have a category for what telemetry says of itself, and so has
-// JSON; NIXL's own readers have none.
-func TestCategories(t *testing.T) {
+// The metrics and JSON have a category for events about telemetry itself; NIXL's readers
+// don't.
+func TestFilterAndJSONUseTheCategoriesOfTheMetrics(t *testing.T) {
 	dropped, sent := ringbuf.NewEvent(ringbuf.TypeEventsDropped, 5), ringbuf.NewEvent(ringbuf.TypeTxBytes, 5)
 	strange := ringbuf.NewEvent(ringbuf.TypeTxBytes, 5)
-	strange.Category = ringbuf.CategoryError // as the slot says
+	strange.Category = ringbuf.CategoryError // as in the slot
 	for _, tt := range []struct {
 		layout ringbuf.Layout
 		event  ringbuf.Event
@@ -78,7 +78,7 @@ func TestCategories(t *testing.T) {
 	}
 }
 
-func TestLine(t *testing.T) {
+func TestLineHasAlignedColumns(t *testing.T) {
 	e := ringbuf.NewEvent(ringbuf.TypeTxBytes, 1<<20)
 	at := time.Date(2025, 1, 15, 14, 30, 25, 123_456_000, time.Local)
 	shown := New("/tmp/a\n", ringbuf.V4, &e, at)
@@ -91,7 +91,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-func TestFilter(t *testing.T) {
+func TestFilterSelectsByCategoryAndName(t *testing.T) {
 	events := []Event{
 		{Category: ringbuf.CategoryTransfer, Name: "agent_tx_bytes"},
 		{Category: ringbuf.CategoryError, Name: "agent_err_backend"},
@@ -122,11 +122,11 @@ func TestFilter(t *testing.T) {
 		}
 	}
 	if _, err := NewFilter([]string{"luck"}, nil); err == nil {
-		t.Error("an unknown category")
+		t.Error("an unknown category was accepted")
 	}
 }
 
-func TestFormats(t *testing.T) {
+func TestParseFormatAcceptsAllFormats(t *testing.T) {
 	for _, name := range Formats() {
 		if f, err := ParseFormat(name); err != nil || f == nil {
 			t.Errorf("%s: %v", name, err)

@@ -16,51 +16,50 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// maxPass bounds what is read from one ring before it is written.
+// maxPass bounds the number of events read from a ring before they are written.
 const maxPass = 1 << 12
 
-// Config says what to show.
+// Config configures a [Show].
 type Config struct {
 	Paths    []string
 	Mode     ringbuf.Mode
-	Follow   bool          // go on until the context ends
-	Interval time.Duration // between two looks, if Follow
-	Count    uint64        // events to show; 0 is no limit
+	Follow   bool          // continue until the context is done
+	Interval time.Duration // between two polls, with Follow
+	Count    uint64        // maximum number of events; 0 for no limit
 	Filter   *render.Filter
 	Format   func([]byte, *render.Event) []byte
 	Header   string // before the first event
-	Headings bool   // tell which ring events are from, where there are several
+	Headings bool   // print the path of the ring before its events, if there are several rings
 	Out      io.Writer
-	Notes    io.Writer   // what isn't an event
-	Warn     func(error) // told of a ring that can't be read, where others can
+	Notes    io.Writer   // for everything except events
+	Warn     func(error) // called for a ring that can't be read, if others can
 	Now      func() time.Time
 }
 
-// Show shows events.
+// Show prints events.
 type Show struct {
 	cfg   Config
 	rings []*follow.Ring
 	buf   []byte
-	from  *follow.Ring // the ring of the last event that was shown
+	from  *follow.Ring // the ring of the last event
 	shown uint64
-	lost  int             // rings that couldn't be read
-	timed bool            // that there are no times was said
-	told  map[string]bool // what was said, and is not to be said again
+	lost  int             // number of rings that couldn't be read
+	timed bool            // the note about missing timestamps was printed
+	noted map[string]bool // notes that were printed
 }
 
-// New makes a show. Nothing is opened before Run.
+// New returns a Show. It opens no ring before Run.
 func New(cfg Config) *Show {
-	s := &Show{cfg: cfg, told: make(map[string]bool), buf: []byte(cfg.Header)}
+	s := &Show{cfg: cfg, noted: make(map[string]bool), buf: []byte(cfg.Header)}
 	for _, path := range cfg.Paths {
 		s.rings = append(s.rings, follow.NewRing(path, cfg.Mode, s))
 	}
 	return s
 }
 
-// Run shows what is in the rings, and with Follow what comes until ctx ends.
-// Events are taken from a ring only after they were written. A ring that can't
-// be read doesn't keep the others from being shown; there is an error at the
-// end.
+// Run prints the events in the rings and, with Follow, further events until ctx is done. In
+// consume mode, events are committed after they were written to Out. If a ring can't be
+// read, Run continues with the others and returns an error at the end.
 func (s *Show) Run(ctx context.Context) error {
 	err := s.open()
 	if err == nil {
@@ -71,7 +70,7 @@ func (s *Show) Run(ctx context.Context) error {
 		err = errors.Join(err, r.Close())
 	}
 	if err == nil && s.lost > 0 {
-		err = fmt.Errorf("%d of %d rings couldn't be read", s.lost, len(s.cfg.Paths))
+		err = fmt.Errorf("%d of %d rings can't be read", s.lost, len(s.cfg.Paths))
 	}
 	return err
 }
@@ -86,8 +85,8 @@ func (s *Show) run(ctx context.Context) error {
 	return s.follow(ctx)
 }
 
-// open opens the rings, and gives up those that can't be. An agent that is
-// about to make its ring is waited for. The error is that of all rings.
+// open opens the rings and drops those that can't be opened. With Follow, it keeps rings that
+// an agent is still initializing. It returns an error if no ring can be opened.
 func (s *Show) open() error {
 	var errs []error
 	var open []*follow.Ring
@@ -108,7 +107,7 @@ func (s *Show) open() error {
 	return nil
 }
 
-// warn tells of a ring that can't be read.
+// warn reports a ring that can't be read.
 func (s *Show) warn(err error) {
 	s.lost++
 	s.cfg.Warn(err)
@@ -137,8 +136,8 @@ func (s *Show) follow(ctx context.Context) error {
 
 func (s *Show) enough() bool { return s.cfg.Count > 0 && s.shown >= s.cfg.Count }
 
-// pass shows what is pending in each ring. What an agent adds meanwhile is for
-// the next pass.
+// pass prints the pending events of each ring. Events that an agent adds in the meantime are
+// printed by the next pass.
 func (s *Show) pass(ctx context.Context) error {
 	for _, r := range s.rings {
 		if err := s.drain(ctx, r); err != nil {
@@ -153,7 +152,7 @@ func (s *Show) drain(ctx context.Context, r *follow.Ring) error {
 	for ctx.Err() == nil && !s.enough() {
 		before := r.Read()
 		if err := r.Poll(s.limit()); err != nil {
-			if !s.cfg.Follow { // it was open just now
+			if !s.cfg.Follow {
 				s.warn(err)
 				return s.flush()
 			}
@@ -172,7 +171,7 @@ func (s *Show) drain(ctx context.Context, r *follow.Ring) error {
 	return nil
 }
 
-// limit keeps a ring from being asked for more events than are to be shown.
+// limit returns the maximum number of events to read, so that no more are read than printed.
 func (s *Show) limit() int {
 	if s.cfg.Count == 0 {
 		return maxPass
@@ -191,18 +190,18 @@ func (s *Show) flush() error {
 
 // Opened implements [follow.Handler].
 func (s *Show) Opened(r *follow.Ring) {
-	s.told = make(map[string]bool)
+	s.noted = make(map[string]bool)
 	fmt.Fprintf(s.cfg.Notes, "%s: layout %v, capacity %d events, %s\n",
 		render.Printable(r.Path()), r.Layout(), r.Capacity(), doing[s.cfg.Mode])
 	if r.Layout() != ringbuf.V1 && !s.timed {
 		s.timed = true
-		fmt.Fprintf(s.cfg.Notes, "Rings of layout v2 and later have no times: the times shown are those of reading.\n")
+		fmt.Fprintf(s.cfg.Notes, "Rings of layout v2 and later have no timestamps: times are when events were read.\n")
 	}
 }
 
 var doing = map[ringbuf.Mode]string{
-	ringbuf.Observe: "looking only",
-	ringbuf.Consume: "taking events out",
+	ringbuf.Observe: "observing",
+	ringbuf.Consume: "consuming",
 }
 
 // Events implements [follow.Handler].
@@ -229,17 +228,16 @@ func (s *Show) Missed(r *follow.Ring, err error) { s.note(r, err) }
 // Ended implements [follow.Handler].
 func (s *Show) Ended(r *follow.Ring, err error) { s.note(r, err) }
 
-// note says something about a ring, once until a ring is opened again.
+// note prints an error of a ring, but only once until a ring is opened again.
 func (s *Show) note(r *follow.Ring, err error) {
 	text := err.Error()
-	if !s.told[r.Path()+"\x00"+text] {
-		s.told[r.Path()+"\x00"+text] = true
+	if !s.noted[r.Path()+"\x00"+text] {
+		s.noted[r.Path()+"\x00"+text] = true
 		fmt.Fprintf(s.cfg.Notes, "%s\n", text)
 	}
 }
 
-// sum says at the end what NIXL's reader does: how many events were read, and
-// how many are left.
+// sum prints the number of events read and left, as NIXL's reader does.
 func (s *Show) sum() {
 	var read uint64
 	left := 0

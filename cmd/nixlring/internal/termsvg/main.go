@@ -1,11 +1,11 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Termsvg draws what tmux capture-pane -e -p prints as an SVG, on standard
-// output: the pictures of the documentation are made with it.
+// Termsvg converts the output of tmux capture-pane -e -p to an SVG on standard output. It
+// creates the screenshots in the documentation.
 //
-// Every run of text says how wide it is, and bars are drawn as rectangles, so
-// that columns stand below each other whatever font a reader has.
+// Each run of text has a fixed width, and bars are drawn as rectangles, so that columns are
+// aligned with any font.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// The measures of a cell and of the window around them, in pixels.
+// The sizes of a cell and of the window, in pixels.
 const (
 	cellWidth  = 8.4
 	cellHeight = 18.0
@@ -37,7 +37,7 @@ const (
 	titleBar   = 34.0
 )
 
-// draw reads lines with escape sequences and writes a picture of them.
+// draw reads lines with escape sequences and writes an SVG.
 func draw(w io.Writer, r io.Reader, title string) error {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -66,7 +66,7 @@ func draw(w io.Writer, r io.Reader, title string) error {
 	return out.Flush()
 }
 
-// drawLine draws one line: what lies behind it, then runs of text, then bars.
+// drawLine draws one line as runs of cells with the same style.
 func drawLine(w io.Writer, line []cell, y float64) {
 	for from := 0; from < len(line); {
 		to := from + 1
@@ -106,10 +106,10 @@ func drawRun(w io.Writer, run []cell, x, y float64) {
 		x+float64(lead)*cellWidth, y+baseline, float64(n)*cellWidth, fg, weight, html.EscapeString(s))
 }
 
-// isBlock says whether a character is a bar of some eighths.
+// isBlock reports whether a character is a bar.
 func isBlock(r rune) bool { return r >= '▁' && r <= '▏' }
 
-// drawBlocks draws bars; those that touch are one.
+// drawBlocks draws bars. Adjacent equal bars are drawn as one.
 func drawBlocks(w io.Writer, run []cell, x, y float64, fg string) {
 	const eighths = 8
 	for from := 0; from < len(run); {
@@ -123,7 +123,7 @@ func drawBlocks(w io.Writer, run []cell, x, y float64, fg string) {
 		} else { // left eighths, from seven down to one
 			width = cellWidth * float64('▏'-r+1) / eighths
 		}
-		// A full bar leaves a little room to the line above.
+		// Leave some room between a full bar and the line above.
 		const room = 2
 		if height > cellHeight-room {
 			height = cellHeight - room

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestParse(t *testing.T) {
+func TestParseAppliesStylesAndSkipsOtherSequences(t *testing.T) {
 	got := parse("a\x1b[1;31mb\x1b[0m\x1b[7mµ\x1b[27;96;44mc\x1b[2Jd\x1b[39;49;22m\nx\x1b[")
 	want := [][]cell{
 		{
@@ -30,15 +30,14 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestColors(t *testing.T) {
+func TestReverseSwapsColors(t *testing.T) {
 	fg, bg := style{fg: 7, reverse: true}.colors()
 	if fg != background || bg != palette[6] {
 		t.Errorf("%s on %s", fg, bg)
 	}
 }
 
-// What is drawn is XML, and has every text and bar at its place.
-func TestDraw(t *testing.T) {
+func TestDrawWritesValidXMLWithTextAndBars(t *testing.T) {
 	var out strings.Builder
 	err := draw(&out, strings.NewReader("  <a> b\n\x1b[7mcd\x1b[0m██▌▁\n\n"), `"top"`)
 	if err != nil {

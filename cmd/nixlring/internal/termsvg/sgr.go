@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// background, foreground and palette are the colors of the picture: the
-// terminal's sixteen.
+// background, foreground and palette are the colors of the image. palette has the 16
+// terminal colors.
 const (
 	background = "#0d1117"
 	foreground = "#d5dbe3"
@@ -20,13 +20,13 @@ var palette = [16]string{
 	"#7d8590", "#ffa198", "#56d364", "#f2cc60", "#79c0ff", "#d2a8ff", "#56d4dd", "#ffffff",
 }
 
-// style is how a cell looks; the zero value is the terminal's own.
+// style is the style of a cell. The zero value is the terminal's default.
 type style struct {
-	fg, bg        int // number in the palette plus one
+	fg, bg        int // index in the palette plus one
 	bold, reverse bool
 }
 
-// colors are those that the style comes to.
+// colors returns the colors of the style.
 func (s style) colors() (fg, bg string) {
 	fg, bg = foreground, background
 	if s.fg > 0 {
@@ -46,8 +46,8 @@ type cell struct {
 	style style
 }
 
-// parse takes text apart. Of escape sequences it knows those that set a style,
-// which are all that tmux prints; others are left out.
+// parse splits text into cells. It applies escape sequences that set a style, the only ones
+// that tmux prints, and skips others.
 func parse(text string) (lines [][]cell) {
 	var now style
 	for line := range strings.SplitSeq(text, "\n") {

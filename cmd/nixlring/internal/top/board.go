@@ -15,7 +15,7 @@ const (
 	DefaultHistory = 120
 )
 
-// Board makes rows of samples. It isn't safe for concurrent use.
+// Board computes rows from samples. It isn't safe for concurrent use.
 type Board struct {
 	window  time.Duration
 	history int
@@ -25,14 +25,14 @@ type Board struct {
 	sample  Sample
 }
 
-// NewBoard makes a board of rates over a window; its histories have a number
-// of points, one per sample.
+// NewBoard returns a board that computes rates over window and keeps the last history samples
+// of each agent.
 func NewBoard(window time.Duration, history int) *Board {
 	return &Board{window: window, history: history, tracks: make(map[string]*track)}
 }
 
-// Add takes a sample, which must be later than the one before. Agents that
-// aren't in it any more are forgotten.
+// Add adds a sample. It must be later than the previous one. Agents that aren't in the
+// sample are removed.
 func (b *Board) Add(s Sample) {
 	seen := make(map[string]*track, len(s.Agents))
 	b.rows = b.rows[:0]
@@ -58,22 +58,22 @@ func (b *Board) Add(s Sample) {
 	b.sum.P50, b.sum.P99 = Quantile(b.sum.Duration, 0.5), Quantile(b.sum.Duration, 0.99)
 }
 
-// At is the time of the newest sample.
+// At returns the time of the newest sample.
 func (b *Board) At() time.Time { return b.sample.At }
 
-// Trouble is that of the newest sample.
-func (b *Board) Trouble() error { return b.sample.Trouble }
+// Err returns the error of the newest sample.
+func (b *Board) Err() error { return b.sample.Err }
 
-// Left is that of the newest sample.
-func (b *Board) Left() int { return b.sample.Left }
+// Excluded returns the number of excluded agents in the newest sample.
+func (b *Board) Excluded() int { return b.sample.Excluded }
 
-// Warning is that of the newest sample.
+// Warning returns the warning of the newest sample.
 func (b *Board) Warning() string { return b.sample.Warning }
 
-// Rows are all agents, by path. They are valid until the next sample.
+// Rows returns all agents, sorted by path. They are valid until the next call of Add.
 func (b *Board) Rows() []Row { return b.rows }
 
-// Row is one agent, nil if there is none at the path.
+// Row returns the agent at path, or nil.
 func (b *Board) Row(path string) *Row {
 	i := slices.IndexFunc(b.rows, func(r Row) bool { return r.Path == path })
 	if i < 0 {
@@ -82,26 +82,26 @@ func (b *Board) Row(path string) *Row {
 	return &b.rows[i]
 }
 
-// Sum is what all agents do together.
+// Sum is the sum over all agents.
 type Sum struct {
-	Agents, Troubled           int
+	Agents, WithProblems       int
 	Out, In, Transfers, Errors float64  // per second
-	P50, P99                   float64  // seconds; NaN if nothing was transferred
-	Memory                     int64    // of the agents whose memory is known
-	Unseen                     int      // agents whose memory isn't known
+	P50, P99                   float64  // seconds; NaN if there were no transfers
+	Memory                     int64    // bytes of the agents whose memory is known
+	MemoryUnknown              int      // number of agents whose memory is unknown
 	Duration                   []uint64 // histogram of the window
 }
 
 func (s *Sum) add(r *Row) {
 	if r.Worst() >= Warn {
-		s.Troubled++
+		s.WithProblems++
 	}
 	s.Out += r.Out
 	s.In += r.In
 	s.Transfers += r.Transfers
 	s.Errors += r.Errors
-	if r.Unseen {
-		s.Unseen++
+	if r.MemoryUnknown {
+		s.MemoryUnknown++
 	} else {
 		s.Memory += r.Memory
 	}
@@ -110,18 +110,18 @@ func (s *Sum) add(r *Row) {
 	}
 }
 
-// Sum is what all agents do together.
+// Sum returns the sum over all agents.
 func (b *Board) Sum() *Sum { return &b.sum }
 
 // History is the newest points of an agent, oldest first, one per sample.
 type History struct {
 	Out, In, Transfers, Errors []float64 // per second
-	P50, P99                   []float64 // seconds; NaN where nothing was transferred
-	Throughput                 []float64 // median of the transfers', in bytes/s; NaN where nothing was transferred
-	Fill                       []float64 // 0 to 1, the peak
+	P50, P99                   []float64 // seconds; NaN without transfers
+	Throughput                 []float64 // median of the transfers, in bytes/s; NaN without transfers
+	Fill                       []float64 // peak, 0 to 1
 }
 
-// History is that of the agent at a path.
+// History returns the history of the agent at path.
 func (b *Board) History(path string) History {
 	if t := b.tracks[path]; t != nil {
 		return t.history
@@ -129,8 +129,8 @@ func (b *Board) History(path string) History {
 	return History{}
 }
 
-// note adds a point to each series.
-func (h *History) note(limit int, elapsed time.Duration, d *Totals, fill float64) {
+// add adds a point to each series, and removes the oldest ones beyond limit.
+func (h *History) add(limit int, elapsed time.Duration, d *Totals, fill float64) {
 	per := 1 / elapsed.Seconds()
 	p50, p99, throughput := math.NaN(), math.NaN(), throughputQuantile(d.Throughput, 0.5)
 	if d.Transfers > 0 {

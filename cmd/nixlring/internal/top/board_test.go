@@ -15,7 +15,7 @@ import (
 
 var begin = time.Unix(1_800_000_000, 0)
 
-// feed gives a board samples of one agent, a second apart, and returns its row.
+// feed adds samples of one agent to a board, a second apart, and returns its row.
 func feed(b *Board, readings ...Reading) *Row {
 	for _, r := range readings {
 		at := b.At().Add(time.Second)
@@ -33,7 +33,7 @@ func feed(b *Board, readings ...Reading) *Row {
 	return b.Row("/dir/a")
 }
 
-func TestRates(t *testing.T) {
+func TestRatesCoverTheWindow(t *testing.T) {
 	b := NewBoard(4*time.Second, 3)
 	total := func(n uint64) Reading {
 		return Reading{Memory: 7, Totals: Totals{
@@ -41,22 +41,22 @@ func TestRates(t *testing.T) {
 			Duration: countTimes(), Post: countTimes(),
 		}}
 	}
-	r := feed(b, total(50)) // what was before doesn't count
-	if r.Out != 0 || r.Transfers != 0 || !math.IsNaN(r.P50) || !r.Older {
-		t.Errorf("one reading makes %+v", r)
+	r := feed(b, total(50)) // the first reading doesn't count
+	if r.Out != 0 || r.Transfers != 0 || !math.IsNaN(r.P50) || !r.NoEvents {
+		t.Errorf("after the first reading: %+v", r)
 	}
 	r = feed(b, total(51))
-	if r.Out != 1000 || r.In != 100 || r.Transfers != 10 || r.Errors != 1 || r.Older || r.Age != 0 {
-		t.Errorf("after a second: %+v", r)
+	if r.Out != 1000 || r.In != 100 || r.Transfers != 10 || r.Errors != 1 || r.NoEvents || r.Age != 0 {
+		t.Errorf("after one second: %+v", r)
 	}
 	r = feed(b, total(51), total(51), total(55))
 	if r.Out != 5000.0/4 || b.Sum().Transfers != 50.0/4 || b.Sum().Memory != 7 {
 		t.Errorf("over the window: %v B/s out, %+v", r.Out, b.Sum())
 	}
-	unseen := total(55)
-	unseen.Unseen = true
-	if feed(b, unseen); b.Sum().Memory != 0 {
-		t.Errorf("what wasn't seen is %d bytes", b.Sum().Memory)
+	unknown := total(55)
+	unknown.MemoryUnknown = true
+	if feed(b, unknown); b.Sum().Memory != 0 {
+		t.Errorf("the sum includes unknown memory: %d bytes", b.Sum().Memory)
 	}
 	r = feed(b, total(55))
 	if r.Out != 1000 || r.Age != 2*time.Second || r.Since.Out != 5000 {
@@ -67,13 +67,11 @@ func TestRates(t *testing.T) {
 	}
 	b.Add(Sample{At: b.At().Add(time.Second)})
 	if b.Row("/dir/a") != nil || b.Sum().Agents != 0 || len(b.History("/dir/a").Out) != 0 {
-		t.Error("an agent that has left is still there")
+		t.Error("an agent that isn't in the sample wasn't removed")
 	}
 }
 
-// A window isn't made of more readings than it needs, nor does it shrink where
-// there are many.
-func TestManySamplesInAWindow(t *testing.T) {
+func TestBoardKeepsFewPointsOfManySamples(t *testing.T) {
 	b := NewBoard(time.Second, 10)
 	for i := range 5000 {
 		b.Add(Sample{At: begin.Add(time.Duration(i) * time.Millisecond), Agents: []Reading{{
@@ -88,11 +86,11 @@ func TestManySamplesInAWindow(t *testing.T) {
 		t.Errorf("%d points", n)
 	}
 	if got := b.At().Sub(track.points[0].at); got < time.Second || got > 1100*time.Millisecond {
-		t.Errorf("the window is %v", got)
+		t.Errorf("the points cover %v", got)
 	}
 }
 
-func TestQuantilesAreOfTheWindow(t *testing.T) {
+func TestQuantilesCoverTheWindow(t *testing.T) {
 	b := NewBoard(time.Second, 3)
 	slow, fast := countTimes(5), countTimes(5)
 	for range 100 {
@@ -103,28 +101,28 @@ func TestQuantilesAreOfTheWindow(t *testing.T) {
 		t.Errorf("p50 %v, p99 %v, post %v", r.P50, r.P99, r.PostP50)
 	}
 	if h := b.History("/dir/a"); h.P99[0] != r.P99 || b.Sum().P99 != r.P99 {
-		t.Errorf("history %v, all %v", h.P99, b.Sum().P99)
+		t.Errorf("history %v, sum %v", h.P99, b.Sum().P99)
 	}
 }
 
-func TestThroughputIsTheMedianOfTheWindow(t *testing.T) {
+func TestThroughputQuantilesCoverTheWindow(t *testing.T) {
 	slow, fast := make([]uint64, len(throughputBounds)+1), make([]uint64, len(throughputBounds)+1)
 	slow[10], fast[10], fast[60] = 100, 100, 11
 	fast[70] = 10
 	b := NewBoard(time.Second, 3)
 	r := feed(b, Reading{Totals: Totals{Throughput: slow}}, Reading{Totals: Totals{Throughput: fast, Transfers: 21}})
 	if r.ThroughputP50 <= throughputBounds[59] || r.ThroughputP50 > throughputBounds[60] || r.ThroughputP10 >= r.ThroughputP50 {
-		t.Errorf("median is %v, p10 is %v", r.ThroughputP50, r.ThroughputP10)
+		t.Errorf("p50 %v, p10 %v", r.ThroughputP50, r.ThroughputP10)
 	}
 	if h := b.History("/dir/a").Throughput; len(h) != 1 || h[0] != r.ThroughputP50 {
-		t.Errorf("history is %v", h)
+		t.Errorf("history %v", h)
 	}
 	if r := feed(NewBoard(time.Second, 3), Reading{}, Reading{}); !math.IsNaN(r.ThroughputP50) || !math.IsNaN(r.ThroughputP10) {
-		t.Errorf("without transfers it is %v, p10 %v", r.ThroughputP50, r.ThroughputP10)
+		t.Errorf("without transfers: p50 %v, p10 %v", r.ThroughputP50, r.ThroughputP10)
 	}
 }
 
-// busy is an agent with a number of events in all, and some in its ring.
+// busy returns an agent that wrote events, and whose ring had a peak.
 func busy(events uint64, peak int, more ...func(*Reading)) Reading {
 	r := Reading{Peak: peak, Totals: Totals{Events: events}}
 	for _, f := range more {
@@ -135,7 +133,7 @@ func busy(events uint64, peak int, more ...func(*Reading)) Reading {
 
 func locked(r *Reading) { r.Lock = Lock{PID: 12, Name: "otelcol"} }
 
-func TestReaderAndProblems(t *testing.T) {
+func TestRowHasTheReaderAndTheProblemsOfAnAgent(t *testing.T) {
 	type problems = []Problem
 	for _, tt := range []struct {
 		name     string
@@ -144,27 +142,27 @@ func TestReaderAndProblems(t *testing.T) {
 		who      string
 		want     problems
 	}{
-		{"nothing happens", []Reading{busy(0, 0), busy(0, 0)}, Unknown, "", nil},
-		{"the ring fills up", []Reading{busy(0, 0), busy(10, 10), busy(20, 20)}, Nobody, "nobody", problems{{Warn, "unread, full in 8 s"}}},
-		{"and stands", []Reading{busy(20, 20), busy(20, 20)}, Nobody, "nobody", problems{{Info, "unread"}}},
-		{"it is full", []Reading{busy(90, 90), busy(100, 100)}, Nobody, "nobody", problems{{Bad, "full, unread"}}},
-		{"its agent is gone", []Reading{busy(20, 20), busy(20, 20, func(r *Reading) { r.Alive = procs.No })}, Nobody, "nobody", problems{{Info, "agent has exited"}}},
-		{"the Collector reads", []Reading{busy(0, 0, locked), busy(50, 10, locked), busy(99, 9, locked)}, Locked, "otelcol", nil},
-		{"but not now", []Reading{busy(0, 0, locked), busy(10, 10, locked)}, Stalled, "otelcol", problems{{Warn, "otelcol stalls, full in 9 s"}}},
-		{"nor later", []Reading{busy(100, 100, locked), busy(100, 100, locked)}, Stalled, "otelcol", problems{{Bad, "full, otelcol stalls"}}},
-		{"somebody without a name", []Reading{busy(0, 0), busy(9, 0, func(r *Reading) { r.Lock.PID = 3 })}, Locked, "pid 3", nil},
-		{"somebody without a lock", []Reading{busy(0, 0), busy(50, 10)}, Foreign, "foreign", problems{{Warn, "foreign reader"}}},
-		{"a start isn't a reader", []Reading{busy(90, 90), busy(95, 5, func(r *Reading) { r.Totals.Restarts = 1 })}, Nobody, "nobody", problems{{Warn, "unread, full in 19 s"}, {Info, "restarted"}}},
+		{"idle", []Reading{busy(0, 0), busy(0, 0)}, Unknown, "", nil},
+		{"unread, filling up", []Reading{busy(0, 0), busy(10, 10), busy(20, 20)}, Nobody, "nobody", problems{{Warn, "unread, full in 8 s"}}},
+		{"unread, idle", []Reading{busy(20, 20), busy(20, 20)}, Nobody, "nobody", problems{{Info, "unread"}}},
+		{"unread, full", []Reading{busy(90, 90), busy(100, 100)}, Nobody, "nobody", problems{{Bad, "full, unread"}}},
+		{"unread, agent exited", []Reading{busy(20, 20), busy(20, 20, func(r *Reading) { r.Alive = procs.No })}, Nobody, "nobody", problems{{Info, "agent exited"}}},
+		{"locked", []Reading{busy(0, 0, locked), busy(50, 10, locked), busy(99, 9, locked)}, Locked, "otelcol", nil},
+		{"stalled", []Reading{busy(0, 0, locked), busy(10, 10, locked)}, Stalled, "otelcol", problems{{Warn, "otelcol stalls, full in 9 s"}}},
+		{"stalled, full", []Reading{busy(100, 100, locked), busy(100, 100, locked)}, Stalled, "otelcol", problems{{Bad, "full, otelcol stalls"}}},
+		{"locked by an unnamed process", []Reading{busy(0, 0), busy(9, 0, func(r *Reading) { r.Lock.PID = 3 })}, Locked, "pid 3", nil},
+		{"foreign reader", []Reading{busy(0, 0), busy(50, 10)}, Foreign, "foreign", problems{{Warn, "foreign reader"}}},
+		{"restart without a reader", []Reading{busy(90, 90), busy(95, 5, func(r *Reading) { r.Totals.Restarts = 1 })}, Nobody, "nobody", problems{{Warn, "unread, full in 19 s"}, {Info, "restarted"}}},
 		{
-			"lost a while ago", []Reading{
+			"earlier losses", []Reading{
 				busy(0, 0, locked),
 				busy(9, 0, locked, func(r *Reading) { r.Totals.Saturations, r.Totals.Torn, r.Totals.Dropped = 1234, 2, 3 }),
 				busy(19, 0, locked, func(r *Reading) { r.Totals.Saturations, r.Totals.Torn, r.Totals.Dropped = 1234, 2, 4 }),
 			}, Locked, "otelcol", problems{{Bad, "4 dropped"}, {Warn, "full 1,234×"}, {Warn, "2 torn"}},
 		},
 		{"few errors", []Reading{busy(0, 0), busy(0, 0, func(r *Reading) { r.Totals.Errors, r.Totals.Transfers = 1, 100 })}, Unknown, "", nil},
-		{"many", []Reading{busy(0, 0), busy(0, 0, func(r *Reading) { r.Totals.Errors, r.Totals.Transfers = 1, 9 })}, Unknown, "", problems{{Bad, "10% fail"}}},
-		{"unseen", []Reading{busy(0, 0), busy(0, 0, func(r *Reading) { r.Totals.Missed = 1 })}, Unknown, "", problems{{Warn, "not all seen"}}},
+		{"many errors", []Reading{busy(0, 0), busy(0, 0, func(r *Reading) { r.Totals.Errors, r.Totals.Transfers = 1, 9 })}, Unknown, "", problems{{Bad, "10% fail"}}},
+		{"missed events", []Reading{busy(0, 0), busy(0, 0, func(r *Reading) { r.Totals.Missed = 1 })}, Unknown, "", problems{{Warn, "missed events"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := feed(NewBoard(time.Second, 3), tt.readings...)

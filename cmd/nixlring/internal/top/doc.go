@@ -1,36 +1,35 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package top tells what the agents of a directory are doing right now: rates
-// and quantiles over the last seconds, how their rings fare, and what looks
-// wrong. It is what nixlring top shows; the showing itself is package screen's.
+// Package top computes what nixlring top shows: for each agent of a directory, the rates
+// and quantiles of the last seconds, the state of its ring, and problems. Package screen
+// draws it.
 //
-// A [Source] takes readings: the totals of all agents at one time. A [Board]
-// makes rates of the differences between readings, over a window, and keeps a
-// short history of each agent. A [Row] is what it comes to.
+// A [Source] takes samples, which have a [Reading] of the totals of each agent. From the
+// differences between samples, a [Board] computes a [Row] per agent, and keeps a short
+// history of it.
 //
 // # Quantiles
 //
-// A quantile is read off the histogram of the window's transfers as
-// Prometheus' histogram_quantile does it: by linear interpolation within the
-// bucket that its rank falls into, from 0 in the first one. The bounds are
-// finer than those of the exported metrics, 8 to 10 per decade from 1 µs to
-// 100 s, so that a quantile is at most a third off, and mostly a few percent.
-// One beyond the last bound is given as that bound. NIXL truncates times to
-// whole microseconds.
+// Quantiles are estimated from the histogram of the transfers in the window, as by
+// histogram_quantile of Prometheus: by linear interpolation within a bucket. The first
+// bucket starts at 0. The bounds are finer than those of the exported metrics, 8 to 10 per
+// decade from 1 µs to 100 s, so a quantile is off by at most a third, and usually by a few
+// percent. A quantile beyond the last bound is reported as the last bound. NIXL truncates
+// times to whole microseconds.
 //
-// # What an observer can't see
+// # Limits of observing
 //
-// The rings are observed: no event is taken from them, so that a Collector
-// beside it misses nothing. For that
+// The rings are observed: no events are consumed, so a Collector can consume the same rings.
+// Therefore:
 //
-//   - what a consumer took before the first look isn't in the totals, and what
-//     stood in the ring by then isn't in the rates: when it was written is
-//     unknown;
-//   - the memory that an agent has registered is unknown ([Reading.Unseen])
-//     unless all of it was seen;
-//   - events that a consumer takes and the agent writes over between two looks
-//     go by unseen; [Totals.Missed] counts the times that it showed;
-//   - a ring that nobody consumes fills up and stands still: its agent may work
-//     on, and nobody can tell.
+//   - Totals lack the events that a consumer took before the first sample. Rates lack the
+//     events that were in the ring by then, because the time when they were written is
+//     unknown.
+//   - The registered memory is unknown ([Reading.MemoryUnknown]) unless all registrations
+//     were observed.
+//   - Events that a consumer takes and the agent overwrites between two polls are missed.
+//     [Totals.Missed] counts how often this was detected.
+//   - A full ring without a consumer doesn't change anymore, although its agent may
+//     continue to work.
 package top

@@ -12,13 +12,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Patterns returns the patterns that the names of agents must match: include, with
-// recursive also in subfolders.
+// Patterns returns the patterns for the names of agents. With recursive, the patterns in
+// include also apply in subdirectories.
 func Patterns(include []string, recursive bool) []string {
 	if !recursive {
 		return include
 	}
-	const below = "**/" // any folder, the directory itself too
+	const below = "**/" // the directory itself and all subdirectories
 	if len(include) == 0 {
 		return []string{below + "*"}
 	}
@@ -29,30 +29,30 @@ func Patterns(include []string, recursive bool) []string {
 	return list
 }
 
-// deep says whether agents in subfolders are asked for.
-func (c *SourceConfig) deep() bool {
+// subdirectories reports whether agents in subdirectories are included.
+func (c *SourceConfig) subdirectories() bool {
 	return c.Recursive || slices.ContainsFunc(c.Include, func(p string) bool { return strings.Contains(p, "/") || strings.Contains(p, "**") })
 }
 
-// countLeft counts the rings of the directory, none of which matches. It looks
-// at each file, and so not for each sample.
-func (s *Source) countLeft(now time.Time) int {
-	if len(s.cfg.Include) == 0 || !s.counted.IsZero() && now.Sub(s.counted) < lookEvery {
-		return s.left
+// countExcluded counts the rings of the directory if none of them is included. It doesn't do
+// so for each sample, because it opens all files.
+func (s *Source) countExcluded(now time.Time) int {
+	if len(s.cfg.Include) == 0 || !s.counted.IsZero() && now.Sub(s.counted) < procsInterval {
+		return s.excluded
 	}
 	const most = 1 << 12 // files
 	files := 0
-	s.counted, s.left = now, 0
-	for f, err := range walk.Dir(s.cfg.Directory, s.cfg.deep()) {
-		if err != nil || f.IsDir() { // a folder that can't be read counts as empty
+	s.counted, s.excluded = now, 0
+	for f, err := range walk.Dir(s.cfg.Directory, s.cfg.subdirectories()) {
+		if err != nil || f.IsDir() { // a directory that can't be read counts as empty
 			continue
 		}
 		if files++; files > most {
 			break
 		}
 		if _, err := ringbuf.Peek(f.Path); err == nil {
-			s.left++
+			s.excluded++
 		}
 	}
-	return s.left
+	return s.excluded
 }

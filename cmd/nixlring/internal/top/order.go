@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Key is what rows are sorted by.
+// Key is a column that rows are sorted by.
 type Key string
 
 // The keys.
@@ -35,7 +35,7 @@ const (
 	ByProblems      Key = "problems"
 )
 
-// Keys are all keys.
+// Keys returns all keys.
 func Keys() []Key {
 	return []Key{
 		ByName, ByOut, ByIn, ByTransfers, ByP50, ByP99, ByPostP50, ByPostP99,
@@ -44,9 +44,8 @@ func Keys() []Key {
 	}
 }
 
-// Falling reports whether a list sorted by this key begins with the highest values,
-// because they are the ones to look at.
-func (k Key) Falling() bool {
+// Descending reports whether the default order of this key starts with the highest value.
+func (k Key) Descending() bool {
 	switch k {
 	case ByName, ByLayout, ByReader, ByThroughputP10, ByThroughputP50:
 		return false
@@ -55,7 +54,7 @@ func (k Key) Falling() bool {
 	}
 }
 
-// value is what a row is compared by, where that is a number.
+// value returns the value of a numeric key.
 func (k Key) value(r *Row) float64 {
 	switch k {
 	case ByOut:
@@ -79,7 +78,7 @@ func (k Key) value(r *Row) float64 {
 	case ByErrors:
 		return r.Errors
 	case ByMemory:
-		if r.Unseen {
+		if r.MemoryUnknown {
 			return math.NaN()
 		}
 		return float64(r.Memory)
@@ -96,16 +95,15 @@ func (k Key) value(r *Row) float64 {
 	}
 }
 
-// Sort sorts rows by a key, from its usual end or from the other one. Rows
-// that are alike stay in the order of their names, and those without a value
-// come last.
+// Sort sorts rows by a key in its default order, or in reverse. Rows with the same value are
+// sorted by name. Rows without a value are last.
 func Sort(rows []*Row, k Key, reverse bool) {
-	falling := k.Falling() != reverse
+	descending := k.Descending() != reverse
 	slices.SortStableFunc(rows, func(a, b *Row) int {
-		c := k.compare(a, b, falling)
+		c := k.compare(a, b, descending)
 		if c == 0 {
 			c = Natural(a.Name, b.Name)
-			if k == ByName && falling {
+			if k == ByName && descending {
 				c = -c
 			}
 		}
@@ -113,9 +111,9 @@ func Sort(rows []*Row, k Key, reverse bool) {
 	})
 }
 
-func (k Key) compare(a, b *Row, falling bool) int {
+func (k Key) compare(a, b *Row, descending bool) int {
 	sign := 1
-	if falling {
+	if descending {
 		sign = -1
 	}
 	switch k {
@@ -142,7 +140,7 @@ func boolean(b bool) int {
 	return 0
 }
 
-// Natural compares names as people do: agent-2 comes before agent-10.
+// Natural compares names in natural order: agent-2 is before agent-10.
 func Natural(a, b string) int {
 	for a != "" && b != "" {
 		x, restA := digits(a)
@@ -163,7 +161,7 @@ func Natural(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits parts the digits that s begins with from the rest.
+// digits splits s after its leading digits.
 func digits(s string) (number, rest string) {
 	i := 0
 	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
@@ -172,14 +170,14 @@ func digits(s string) (number, rest string) {
 	return s[:i], s[i:]
 }
 
-// Filter keeps the rows whose names contain a text, in any case, and, if only
-// is set, that have a problem worth a warning.
-func Filter(rows []Row, text string, only bool) []*Row {
+// Filter returns the rows whose names contain text, ignoring case. With problems, it returns
+// only rows with a problem of severity [Warn] or higher.
+func Filter(rows []Row, text string, problems bool) []*Row {
 	text = strings.ToLower(text)
 	var kept []*Row
 	for i := range rows {
 		r := &rows[i]
-		if only && r.Worst() < Warn || !strings.Contains(strings.ToLower(r.Name), text) {
+		if problems && r.Worst() < Warn || !strings.Contains(strings.ToLower(r.Name), text) {
 			continue
 		}
 		kept = append(kept, r)

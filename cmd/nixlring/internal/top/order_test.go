@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestNatural(t *testing.T) {
+func TestNaturalComparesNumbersByValue(t *testing.T) {
 	want := []string{"", "a", "a-2", "a-02b", "a-10", "a-10-1", "a-10-2", "a-99999999999999999999", "a-99999999999999999999b", "aa", "b"}
 	got := slices.Clone(want)
 	slices.Reverse(got)
@@ -21,7 +21,7 @@ func TestNatural(t *testing.T) {
 	}
 }
 
-func TestSort(t *testing.T) {
+func TestSortOrdersRowsByKeyThenName(t *testing.T) {
 	rows := []Row{
 		{Reading: Reading{Path: "c", Name: "c", Layout: "v1"}, Out: 1, P50: math.NaN()},
 		{Reading: Reading{Path: "a10", Name: "a10", Layout: "v4"}, Out: 3, P50: 2},
@@ -53,11 +53,11 @@ func TestSort(t *testing.T) {
 		}
 	}
 	for _, k := range Keys() {
-		Sort(Filter(rows, "", false), k, false) // every key knows how to compare
+		Sort(Filter(rows, "", false), k, false) // must not panic
 	}
 }
 
-func TestFilter(t *testing.T) {
+func TestFilterSelectsByNameAndProblems(t *testing.T) {
 	rows := []Row{
 		{Reading: Reading{Name: "Prefill-1"}},
 		{Reading: Reading{Name: "prefill-2"}, Problems: []Problem{{Warn, "x"}}},

@@ -10,15 +10,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// bounds are the upper bounds of the histograms of times, in seconds, and
-// throughputBounds those of throughput, in bytes per second.
+// bounds are the upper bounds of the histograms of times, in seconds. throughputBounds are the
+// upper bounds of the histograms of throughput, in bytes per second.
 var (
 	bounds           = makeBounds(1_000, 100_000_000_000, 1e9)  // ns: 1 µs to 100 s
 	throughputBounds = makeBounds(1_000, 10_000_000_000_000, 1) // 1 kB/s to 10 TB/s
 )
 
-// Bounds are the upper bounds of the histograms of times, in seconds. Those of
-// the exported metrics are among them, so that these can be merged into those.
+// Bounds returns the upper bounds of the histograms of times, in seconds. They include the
+// bounds of the exported metrics, so the buckets can be merged into those of the metrics.
 func Bounds() []float64 { return append([]float64(nil), bounds...) }
 
 // makeBounds returns ten bounds for each decade from first to last, divided by
@@ -36,8 +36,8 @@ func makeBounds(first, last int, perUnit float64) (b []float64) {
 	return append(b, float64(last)/perUnit)
 }
 
-// Duration formats a quantile of times. The last bound means that or more, because
-// the last bucket has no bound. NaN is empty.
+// Duration formats a quantile of times, in seconds. The last bound is formatted as ">100 s",
+// because the last bucket has no upper bound. NaN is empty.
 func Duration(seconds float64) string {
 	if longest := bounds[len(bounds)-1]; seconds >= longest {
 		return ">" + units.Bare(units.Duration(longest))
@@ -45,12 +45,12 @@ func Duration(seconds float64) string {
 	return units.Duration(seconds)
 }
 
-// Quantile is the quantile q, from 0 to 1, of a histogram with the bounds of
-// this package and a last bucket without one. It is NaN for no values.
+// Quantile returns the quantile q, from 0 to 1, of a histogram with [Bounds] and a last bucket
+// without a bound. It returns NaN for an empty histogram.
 func Quantile(counts []uint64, q float64) float64 { return quantile(bounds, counts, q) }
 
-// throughputQuantile is the quantile q of a histogram of throughput, in bytes per
-// second. It is NaN for no values.
+// throughputQuantile returns the quantile q of a histogram of throughput, in bytes per second.
+// It returns NaN for an empty histogram.
 func throughputQuantile(counts []uint64, q float64) float64 {
 	return quantile(throughputBounds, counts, q)
 }
@@ -81,9 +81,9 @@ func quantile(bounds []float64, counts []uint64, q float64) float64 {
 	return bounds[len(bounds)-1]
 }
 
-// Bucket is a bucket of a histogram as it is shown.
+// Bucket is a bucket of a histogram for display.
 type Bucket struct {
-	Bound float64 // seconds, or bytes per second; infinite for the last one
+	Bound float64 // upper bound in seconds or bytes per second; infinite for the last one
 	Count uint64
 }
 

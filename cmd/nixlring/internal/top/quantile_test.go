@@ -14,7 +14,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// count sorts times in seconds into a histogram.
+// countTimes returns the histogram of times in seconds.
 func countTimes(values ...float64) []uint64 {
 	counts := make([]uint64, len(bounds)+1)
 	for _, v := range values {
@@ -24,13 +24,13 @@ func countTimes(values ...float64) []uint64 {
 	return counts
 }
 
-func TestBounds(t *testing.T) {
+func TestBoundsIncludeThoseOfTheMetrics(t *testing.T) {
 	if !slices.IsSorted(bounds) || bounds[0] != 1e-6 || bounds[len(bounds)-1] != 100 || len(bounds) > math.MaxUint8 {
 		t.Errorf("%d bounds: %v", len(bounds), bounds)
 	}
 	for _, b := range semconv.DurationBounds() {
 		if !slices.Contains(bounds, b) {
-			t.Errorf("%v of the exported metrics is not among them", b)
+			t.Errorf("the bound %v of the exported metrics is missing", b)
 		}
 	}
 	for i, b := range bounds[1:] {
@@ -40,18 +40,18 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func TestQuantile(t *testing.T) {
+func TestQuantileInterpolatesWithinABucket(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		values []float64
 		q      float64
 		want   float64
 	}{
-		{"the only one lies at its bucket's end", []float64{45e-6}, 1, 50e-6},
-		{"half of a bucket", []float64{45e-6, 45e-6}, 0.5, 45e-6},
-		{"the first bucket begins at 0", []float64{0, 0}, 0.5, 0.5e-6},
-		{"half lies below", []float64{45e-6, 5.5}, 0.5, 50e-6},
-		{"0 is the begin of the lowest", []float64{45e-6, 5.5}, 0, 40e-6},
+		{"a single value is at the end of its bucket", []float64{45e-6}, 1, 50e-6},
+		{"middle of a bucket", []float64{45e-6, 45e-6}, 0.5, 45e-6},
+		{"the first bucket starts at 0", []float64{0, 0}, 0.5, 0.5e-6},
+		{"end of the lower bucket", []float64{45e-6, 5.5}, 0.5, 50e-6},
+		{"quantile 0 is the start of the lowest bucket", []float64{45e-6, 5.5}, 0, 40e-6},
 		{"beyond the last bound", []float64{1, 1000, 1000}, 0.9, 100},
 	} {
 		if got := Quantile(countTimes(tt.values...), tt.q); math.Abs(got-tt.want) > 1e-9*tt.want {
@@ -59,16 +59,14 @@ func TestQuantile(t *testing.T) {
 		}
 	}
 	if got := Quantile(countTimes(), 0.5); !math.IsNaN(got) {
-		t.Errorf("of nothing: %v", got)
+		t.Errorf("empty histogram: %v", got)
 	}
 	if got := Quantile(nil, 0.5); !math.IsNaN(got) {
-		t.Errorf("of no histogram: %v", got)
+		t.Errorf("nil histogram: %v", got)
 	}
 }
 
-// A quantile is off by its bucket's width at most, and for smooth
-// distributions by far less.
-func TestQuantileIsClose(t *testing.T) {
+func TestQuantilesOfASmoothDistributionAreWithinFivePercent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	values := make([]float64, 20_000)
 	for i := range values {
@@ -79,12 +77,12 @@ func TestQuantileIsClose(t *testing.T) {
 	for _, q := range []float64{0.01, 0.5, 0.9, 0.99, 0.999} {
 		exact := values[int(q*float64(len(values)))]
 		if got := Quantile(counts, q); math.Abs(got/exact-1) > 0.05 {
-			t.Errorf("quantile %v is %v, exactly %v", q, got, exact)
+			t.Errorf("quantile %v is %v, want %v", q, got, exact)
 		}
 	}
 }
 
-func TestBuckets(t *testing.T) {
+func TestBucketsAreThoseOfTheMetrics(t *testing.T) {
 	got := Buckets(countTimes(1e-6, 10e-6, 11e-6, 30e-6, 2.4e-3, 2.5e-3, 2.6e-3, 9, 11, 99, 1000))
 	var full []Bucket
 	for _, b := range got {
@@ -101,13 +99,13 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-func TestQuantileBeyondTheLastBoundIsShownAsMore(t *testing.T) {
+func TestDurationFormatsTheLastBoundAsGreater(t *testing.T) {
 	for _, tt := range []struct {
 		seconds float64
 		want    string
 	}{{math.NaN(), ""}, {2.31e-3, "2.31 ms"}, {99.9, "99.9 s"}, {100, ">100 s"}} {
 		if got := Duration(tt.seconds); got != tt.want {
-			t.Errorf("%v is %q, want %q", tt.seconds, got, tt.want)
+			t.Errorf("Duration(%v) = %q, want %q", tt.seconds, got, tt.want)
 		}
 	}
 }

@@ -14,71 +14,71 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Sample is all agents at one time.
+// Sample is the state of all agents at one time.
 type Sample struct {
 	At     time.Time
 	Agents []Reading // by path
 
-	// Left is how many rings the patterns leave out, where they leave none.
-	Left int
-	// Trouble is what keeps agents from being seen, nil if nothing is known to.
-	Trouble error
-	// Warning is the newest thing that an operator may want to know of the
-	// directory or of a file in it.
+	// Excluded is the number of rings that the patterns exclude. It is 0 if any agent is
+	// included.
+	Excluded int
+	// Err is why the directory can't be read, or nil.
+	Err error
+	// Warning is the newest warning about the directory or a file in it, or empty.
 	Warning string
 }
 
-// Reading is one agent at one time.
+// Reading is the state of one agent at one time.
 type Reading struct {
-	Path     string
-	Name     string // the path within the directory
-	Layout   string
-	Capacity int // slots; the ring holds one event less
-	Peak     int // most events that were found in the ring since the reading before
-	Memory   int64
-	Unseen   bool // some registrations of memory may be missing, so that Memory means nothing
-	Alive    procs.Alive
-	Lock     Lock
-	Totals   Totals
-	Failures []Failure // by status
+	Path          string
+	Name          string // the path within the directory
+	Layout        string
+	Capacity      int // slots; the ring holds one event less
+	Peak          int // highest number of events in the ring since the previous reading
+	Memory        int64
+	MemoryUnknown bool // registrations of memory may be missing, so Memory isn't valid
+	Alive         procs.Alive
+	Lock          Lock
+	Totals        Totals
+	Failures      []Failure // by status
 }
 
-// Failure is the errors of one status.
+// Failure is the number of errors with one status.
 type Failure struct {
 	Status string
 	Count  uint64
 }
 
-// Totals are what only grows. Differences are taken modulo 2^64.
+// Totals are counters since the agent was first seen. They may wrap around.
 type Totals struct {
 	Out, In     uint64 // bytes
 	Transfers   uint64
-	Took        uint64 // time of the transfers, in microseconds
+	Took        uint64 // total time of the transfers, in microseconds
 	Errors      uint64
 	Events      uint64
-	Dropped     uint64 // by the agent, as it says, before they reached the ring
-	Saturations uint64 // times that the ring was found full of new events
+	Dropped     uint64 // events that the agent reports as dropped before they reached the ring
+	Saturations uint64 // number of times that the ring was full of new events
 	Restarts    uint64
-	Torn        uint64 // transfers of which the ring has lost events
-	Missed      uint64 // times that events went by unseen
+	Torn        uint64 // number of transfers with an event missing in the ring
+	Missed      uint64 // number of times that events were missed
 
 	Duration, Post, Throughput []uint64 // histograms with the bounds of this package
 }
 
-// Lock is the hold of a consumer of this project on a ring; the zero value is
-// none. Other readers take no lock.
+// Lock is the process that holds the lock of a ring, a consumer of this project. The zero
+// value means none. Other readers don't lock rings.
 type Lock struct {
 	PID  int
-	Name string // of the program, if it can be told
+	Name string // of the program, or empty if unknown
 }
 
-// read makes a reading of a snapshot.
+// read converts a snapshot to a reading.
 func read(s *drain.Snapshot) Reading {
 	t := s.Totals
 	memory, known := t.MemoryUsage()
 	r := Reading{
 		Path: s.Path, Name: s.Name, Layout: s.Layout.String(), Capacity: t.Capacity(),
-		Memory: memory, Unseen: !known, Failures: failures(t),
+		Memory: memory, MemoryUnknown: !known, Failures: failures(t),
 		Peak: int(t.Utilization()*float64(max(t.Capacity()-1, 0)) + 0.5),
 		Totals: Totals{
 			Out:         t.Size(tally.Transmit).Total().Lo,
@@ -116,7 +116,7 @@ func failures(t *tally.Totals) (list []Failure) {
 	return list
 }
 
-// since is what was added to the totals since old ones.
+// since returns the difference between t and old.
 func (t *Totals) since(old *Totals) Totals {
 	return Totals{
 		Out: t.Out - old.Out, In: t.In - old.In,

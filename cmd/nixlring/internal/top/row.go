@@ -14,61 +14,60 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
-// Reader is who takes events from a ring, as far as an observer can tell.
+// Reader is who takes events from a ring, as seen by an observer.
 type Reader uint8
 
 // The readers.
 const (
 	Unknown Reader = iota // the ring was empty all the time
 	Locked                // a consumer of this project, such as the Collector
-	Stalled               // the same, but it takes nothing
-	Foreign               // somebody who holds no lock on the ring
-	Nobody                // the ring fills up
+	Stalled               // a consumer of this project that takes no events
+	Foreign               // a program that doesn't lock the ring
+	Nobody                // events stay in the ring
 )
 
-// Row is one agent, as it is shown. Rates and quantiles are those of the
-// window.
+// Row is one agent for display. Rates and quantiles cover the window.
 type Row struct {
 	Reading
 	Out, In           float64 // bytes/s
 	Transfers, Errors float64 // per second
-	P50, P99          float64 // transfer time in seconds; NaN if there was none
+	P50, P99          float64 // transfer time in seconds; NaN without transfers
 	PostP50, PostP99  float64 // post time
-	// ThroughputP10 and ThroughputP50 are quantiles of the transfers' throughput in
-	// bytes/s: a tenth and half of the transfers are slower. NaN if there was none.
+	// ThroughputP10 and ThroughputP50 are quantiles of the throughput of single transfers in
+	// bytes/s: a tenth and half of the transfers are slower. They are NaN without transfers.
 	ThroughputP10, ThroughputP50 float64
 	// Peers is the median of ThroughputP50 of the agents in the same directory. It is
-	// NaN if there are too few to compare with.
+	// NaN if there are too few agents.
 	Peers     float64
-	Straggler bool    // far slower than its peers
-	Fill      float64 // 0 to 1: the ring's peak since the sample before
-	Age       time.Duration
-	Older     bool // no event came since the agent was first seen, Age ago
+	Straggler bool          // far slower than its peers
+	Fill      float64       // peak of the ring since the previous sample, 0 to 1
+	Age       time.Duration // since the last event, or with NoEvents since the agent was first seen
+	NoEvents  bool          // no event was written since the agent was first seen
 	Reader    Reader
-	Window    Totals // what the window added
-	Since     Totals // what was added since the agent was first seen
+	Window    Totals // difference over the window
+	Since     Totals // difference since the agent was first seen
 	Problems  []Problem
 
 	events float64 // per second
 }
 
-// Severity is how bad a problem is.
+// Severity is the severity of a problem.
 type Severity uint8
 
 // The severities.
 const (
 	Info Severity = iota + 1
-	Warn          // something may be lost, or was
-	Bad           // something is being lost, or fails
+	Warn          // events were lost or may be lost
+	Bad           // events are being lost, or operations fail
 )
 
-// Problem is something to look at.
+// Problem is a problem of an agent or its ring.
 type Problem struct {
 	Severity Severity
 	Text     string // a few words
 }
 
-// Worst is the severity of the worst problem, 0 if there is none.
+// Worst returns the highest severity of the problems, or 0 without problems.
 func (r *Row) Worst() Severity {
 	var worst Severity
 	for _, p := range r.Problems {
@@ -77,15 +76,14 @@ func (r *Row) Worst() Severity {
 	return worst
 }
 
-// Failing says whether so many operations end in an error that it is a problem
-// by itself: at least one in a hundred.
+// Failing reports whether at least one in a hundred operations fails.
 func (r *Row) Failing() bool {
 	const share = 100
 	return r.Window.Errors > 0 && r.Window.Errors*share >= r.Window.Errors+r.Window.Transfers
 }
 
-// ReaderName is who takes events from the ring, in a word or two; empty if
-// that isn't known.
+// ReaderName returns a short name of the program that takes events from the ring. It is empty
+// if the program is unknown.
 func (r *Row) ReaderName() string {
 	switch r.Reader {
 	case Locked, Stalled:
@@ -102,7 +100,7 @@ func (r *Row) ReaderName() string {
 	}
 }
 
-// problems returns what is wrong with an agent or its ring, the worst first.
+// problems returns the problems of an agent and its ring, the worst first.
 func (r *Row) problems() (list []Problem) {
 	add := func(s Severity, format string, args ...any) {
 		list = append(list, Problem{s, fmt.Sprintf(format, args...)})
@@ -117,7 +115,7 @@ func (r *Row) problems() (list []Problem) {
 			add(Warn, format, units.Count(ever))
 		}
 	}
-	if r.Reader != Nobody { // else it is full by itself, and nothing more follows
+	if r.Reader != Nobody { // readerProblems covers a full ring that nobody reads
 		lost(w.Saturations, s.Saturations, "full %s×")
 	}
 	lost(w.Torn, s.Torn, "%s torn")
@@ -132,19 +130,19 @@ func (r *Row) problems() (list []Problem) {
 		add(Warn, "straggler: %.0f%% of peers", 100*r.ThroughputP50/r.Peers)
 	}
 	if w.Missed > 0 {
-		add(Warn, "not all seen")
+		add(Warn, "missed events")
 	}
 	if w.Restarts > 0 {
 		add(Info, "restarted")
 	}
 	if r.Alive == procs.No {
-		add(Info, "agent has exited")
+		add(Info, "agent exited")
 	}
 	slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(b.Severity, a.Severity) })
 	return list
 }
 
-// readerProblems are those of a ring from which nobody takes events.
+// readerProblems adds the problem of a ring from which nobody takes events.
 func (r *Row) readerProblems(add func(s Severity, format string, args ...any)) {
 	if r.Alive == procs.No || r.Reader != Nobody && r.Reader != Stalled {
 		return

@@ -11,13 +11,13 @@ import (
 
 // Transfer is one completed transfer.
 type Transfer struct {
-	At         time.Time // when the agent recorded it, in layout v1; when it was read, in the others
-	Receive    bool      // whether it read data
+	At         time.Time // when the agent recorded it, with layout v1; else when it was read
+	Receive    bool      // whether the agent received data
 	Bytes      uint64
 	Took, Post time.Duration
 }
 
-// Throughput is the transfer's bytes per second. As in the metric, a time of 0 µs
+// Throughput returns the throughput in bytes per second. As in the metric, a time of 0 µs
 // counts as 1 µs.
 func (t *Transfer) Throughput() float64 {
 	return float64(t.Bytes) / max(t.Took, time.Microsecond).Seconds()
@@ -26,24 +26,24 @@ func (t *Transfer) Throughput() float64 {
 const (
 	// SlowestFor is how long one of the slowest transfers is kept.
 	SlowestFor = time.Minute
-	// slowestKept is how many there are.
+	// slowestKept is the maximum number of slowest transfers.
 	slowestKept = 10
-	// sliceOf is the time whose slowest transfers expire together.
+	// sliceOf is the length of a slice of time. Transfers of a slice expire together.
 	sliceOf = 5 * time.Second
 )
 
 // slowest keeps the slowest transfers of one agent.
 type slowest struct {
-	slices []slice // the oldest first
+	slices []slice // oldest first
 }
 
-// slice is the slowest transfers of a short time.
+// slice is the slowest transfers of a slice of time.
 type slice struct {
 	begin time.Time
-	list  []Transfer // the slowest first
+	list  []Transfer // slowest first
 }
 
-// add takes a transfer that was read now.
+// add adds a transfer that was read now.
 func (s *slowest) add(now time.Time, t Transfer) {
 	last := len(s.slices) - 1
 	if last < 0 || now.Sub(s.slices[last].begin) >= sliceOf {
@@ -64,7 +64,7 @@ func (s *slowest) add(now time.Time, t Transfer) {
 
 func byTime(a, b Transfer) int { return cmp.Compare(b.Took, a.Took) }
 
-// expire forgets what is too old.
+// expire removes slices that are too old.
 func (s *slowest) expire(now time.Time) {
 	s.slices = slices.DeleteFunc(s.slices, func(s slice) bool { return now.Sub(s.begin) >= SlowestFor })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// taking is a transfer that takes some milliseconds.
+// taking returns a transfer with a transfer time in milliseconds.
 func taking(ms int) Transfer { return Transfer{Took: time.Duration(ms) * time.Millisecond} }
 
 func listed(s *slowest, now time.Time) (ms []int64) {
@@ -42,7 +42,7 @@ func TestSlowestTransfersAreKeptForAMinute(t *testing.T) {
 	}
 }
 
-func TestSlowestTransfersUseLittleMemory(t *testing.T) {
+func TestNumberOfKeptTransfersIsLimited(t *testing.T) {
 	var s slowest
 	for i := range 100_000 {
 		s.add(begin.Add(time.Duration(i)*10*time.Millisecond), taking(i%777))
@@ -56,7 +56,7 @@ func TestSlowestTransfersUseLittleMemory(t *testing.T) {
 	}
 }
 
-func TestTransferIsFoundInItsEvents(t *testing.T) {
+func TestTransferConsistsOfFourEventsInOrder(t *testing.T) {
 	const post, took, tx, rx, txDone, rxDone = ringbuf.TypeXferPostTime, ringbuf.TypeXferTime,
 		ringbuf.TypeTxBytes, ringbuf.TypeRxBytes, ringbuf.TypeTxRequests, ringbuf.TypeRxRequests
 	for _, tt := range []struct {
@@ -68,14 +68,14 @@ func TestTransferIsFoundInItsEvents(t *testing.T) {
 		{"read", []ringbuf.Type{post, took, rx, rxDone}, 1},
 		{"two", []ringbuf.Type{post, took, rx, rxDone, post, took, tx, txDone}, 2},
 		{"with an error in between", []ringbuf.Type{post, took, ringbuf.TypeErrBackend, tx, txDone}, 1},
-		{"the first was cut off", []ringbuf.Type{tx, txDone, post, took, tx, txDone}, 1},
-		{"of two directions", []ringbuf.Type{post, took, tx, rxDone}, 0},
+		{"incomplete, then complete", []ringbuf.Type{tx, txDone, post, took, tx, txDone}, 1},
+		{"mixed directions", []ringbuf.Type{post, took, tx, rxDone}, 0},
 		{"without time", []ringbuf.Type{post, tx, txDone}, 0},
 		{"without bytes", []ringbuf.Type{post, took, txDone}, 0},
 		{"without post time", []ringbuf.Type{took, tx, txDone}, 0},
 		{"interrupted by the next", []ringbuf.Type{post, took, post, took, tx, txDone}, 1},
 	} {
-		var a transferring
+		var a agentTransfers
 		got := 0
 		for i, e := range tt.events {
 			if a.add(e, uint64(i+1)) {
@@ -86,7 +86,7 @@ func TestTransferIsFoundInItsEvents(t *testing.T) {
 			t.Errorf("%s: %d transfers, want %d", tt.name, got, tt.want)
 		}
 	}
-	var a transferring
+	var a agentTransfers
 	for i, e := range []ringbuf.Type{post, took, rx, rxDone} {
 		a.add(e, []uint64{7, 1000, 4096, 1}[i])
 	}

@@ -19,25 +19,26 @@ import (
 )
 
 const (
-	// lookEvery is how often at most it is found out who has the rings open.
-	lookEvery = 2 * time.Second
-	// lookShare is how much longer than a look at all processes the time until the
-	// next one is. On a large machine a look takes up to a second.
-	lookShare = 3
+	// procsInterval is the minimum time between two scans of /proc for users of the rings.
+	procsInterval = 2 * time.Second
+	// procsFactor limits the share of time that scans take: the time between two scans is at
+	// least this factor times the duration of a scan. On large machines, a scan takes up to
+	// a second.
+	procsFactor = 3
 	// warnFor is how long a warning is shown.
 	warnFor = time.Minute
-	// closeTimeout is how long Close waits for file systems.
+	// closeTimeout limits the time that Close waits for file systems.
 	closeTimeout = 5 * time.Second
 )
 
-// SourceConfig says what to observe.
+// SourceConfig configures a [Source].
 type SourceConfig struct {
 	Directory   string
 	Include     []string // doublestar patterns
-	Recursive   bool     // patterns also apply in subfolders
+	Recursive   bool     // patterns also apply in subdirectories
 	RunInterval time.Duration
-	Now         func() time.Time // of samples; time.Now if nil
-	Proc        string           // where the kernel lists processes; /proc if empty
+	Now         func() time.Time // time of samples; defaults to time.Now
+	Proc        string           // mount point of procfs; defaults to /proc
 }
 
 // Source takes samples of a directory. It isn't safe for concurrent use, except for
@@ -45,25 +46,26 @@ type SourceConfig struct {
 type Source struct {
 	cfg       SourceConfig
 	host      *host.Host
-	known     map[string]*acquaintance
+	known     map[string]*known
 	users     users
 	transfers *transfers
 	counted   time.Time // when the rings were last counted
-	left      int       // rings that the patterns leave out
+	excluded  int       // number of rings that the patterns exclude
 
-	mu      sync.Mutex // guards what follows; notices come from other goroutines
+	mu      sync.Mutex // guards the fields below, which other goroutines set
 	warning string
 	warned  time.Time
 }
 
-// acquaintance is what is known of an agent from the last sample.
-type acquaintance struct {
-	met    bool // it was in a sample
-	events uint64
-	wrote  time.Time // when events was last another number
+// known is the state of an agent at the last sample.
+type known struct {
+	sampled bool // the agent was in a sample
+	events  uint64
+	wrote   time.Time // when events last changed
 }
 
-// NewSource checks the configuration. Nothing is looked at before Start.
+// NewSource returns a source. It returns an error if the configuration is invalid. It opens
+// no ring before [Source.Start].
 func NewSource(cfg SourceConfig) (*Source, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -72,7 +74,7 @@ func NewSource(cfg SourceConfig) (*Source, error) {
 		cfg.Proc = "/proc"
 	}
 	s := &Source{
-		cfg: cfg, known: make(map[string]*acquaintance), users: users{proc: procs.FS(cfg.Proc)},
+		cfg: cfg, known: make(map[string]*known), users: users{proc: procs.FS(cfg.Proc)},
 		transfers: newTransfers(time.Now),
 	}
 	h, err := host.New(host.Config{
@@ -91,20 +93,20 @@ func NewSource(cfg SourceConfig) (*Source, error) {
 	return s, nil
 }
 
-// Start begins to observe. It waits until the rings that are there have been
-// read: what stands in them now isn't new.
+// Start starts observing. It reads the events that are already in the rings, which don't
+// count as new.
 func (s *Source) Start() error {
 	if err := s.host.Start(nil); err != nil {
 		return err
 	}
 	for _, snap := range s.collect() {
-		s.known[snap.Path] = &acquaintance{}
+		s.known[snap.Path] = &known{}
 		s.transfers.reset(snap.Path)
 	}
 	return nil
 }
 
-// Close gives up the rings. The error is that of a file system that hangs.
+// Close closes the rings. It returns an error if a file system hangs.
 func (s *Source) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -114,78 +116,77 @@ func (s *Source) Close() error {
 func (s *Source) collect() []drain.Snapshot {
 	c, err := s.host.Collect(context.Background(), false)
 	if err != nil {
-		return nil // why is a notice, which the screen shows
+		return nil // the screen shows the error as a notice
 	}
-	s.host.Delivered(c) // nothing waits for it, so agents that exited may be forgotten
+	s.host.Delivered(c) // so that the host forgets agents that exited
 	return c.Snapshots
 }
 
-// Sample returns how things stand. An agent appears in the sample after the one
-// that found it: its ring has been read to the end by then, so that what had
-// piled up in it doesn't look like a burst.
+// Sample takes a sample. A new agent isn't in the sample that discovers it but in the next
+// one. By then its ring was read, so old events don't look like a burst.
 func (s *Source) Sample() Sample {
 	now := s.cfg.Now()
-	sample := Sample{At: now, Trouble: s.trouble(), Warning: s.lastWarning(now)}
+	sample := Sample{At: now, Err: s.err(), Warning: s.lastWarning(now)}
 	snapshots := s.collect()
-	known := make(map[string]*acquaintance, len(snapshots))
+	next := make(map[string]*known, len(snapshots))
 	var attended []procs.Attended
 	for i := range snapshots {
 		snap := &snapshots[i]
 		a := s.known[snap.Path]
 		if a == nil {
-			known[snap.Path] = &acquaintance{}
-			s.transfers.reset(snap.Path) // what its ring held isn't new
+			next[snap.Path] = &known{}
+			s.transfers.reset(snap.Path) // old events don't count
 			continue
 		}
-		known[snap.Path] = a
+		next[snap.Path] = a
 		sample.Agents = append(sample.Agents, read(snap))
 		attended = append(attended, procs.Attended{Open: snap.Up == drain.UpYes, Known: snap.Up != drain.UpUnknown})
 	}
 	for path := range s.known {
-		if known[path] == nil {
+		if next[path] == nil {
 			s.transfers.reset(path)
 		}
 	}
-	s.known = known
-	if len(known) == 0 {
-		sample.Left = s.countLeft(now)
+	s.known = next
+	if len(next) == 0 {
+		sample.Excluded = s.countExcluded(now)
 	}
-	s.lookWho(now, sample.Agents, attended)
+	s.addUsers(now, sample.Agents, attended)
 	return sample
 }
 
-// Slowest returns the slowest transfers of an agent in the last minute, the slowest
-// first. It is safe for concurrent use.
+// Slowest returns the slowest transfers of an agent in the last minute, slowest first. It is
+// safe for concurrent use.
 func (s *Source) Slowest(path string) []Transfer { return s.transfers.slowest(path) }
 
-// trouble is what keeps agents from being seen, in the words of all commands.
-func (s *Source) trouble() error {
+// err returns why the directory can't be read, with the same text as other commands.
+func (s *Source) err() error {
 	return place.Explain(place.Rings, s.cfg.Directory, s.host.State().Err())
 }
 
-// lookWho adds who has the rings open, which no ring tells by itself. An agent
-// that has just written is alive, so its processes needn't be looked at.
-func (s *Source) lookWho(now time.Time, agents []Reading, attended []procs.Attended) {
+// addUsers sets Lock and Alive of the agents. An agent that wrote recently is running, so
+// /proc isn't read for it.
+func (s *Source) addUsers(now time.Time, agents []Reading, attended []procs.Attended) {
 	wrote := func(i int, within time.Duration) bool {
 		at := s.known[agents[i].Path].wrote
 		return !at.IsZero() && now.Sub(at) < within
 	}
 	for i := range agents {
 		a := s.known[agents[i].Path]
-		if events := agents[i].Totals.Events; !a.met || events != a.events {
-			if a.met {
+		if events := agents[i].Totals.Events; !a.sampled || events != a.events {
+			if a.sampled {
 				a.wrote = now
 			}
-			a.met, a.events = true, events
+			a.sampled, a.events = true, events
 		}
 	}
-	s.users.look(now, agents, func(i int) bool { return !wrote(i, lookEvery) && !attended[i].Settles() })
+	s.users.update(now, agents, func(i int) bool { return !wrote(i, procsInterval) && !attended[i].Settles() })
 	for i := range agents {
 		r := &agents[i]
 		r.Lock = s.users.lock(r.Path)
 		users := s.users.of[r.Path]
-		// One that has stopped writing is looked at by the next look, not at once.
-		if !attended[i].Settles() && (wrote(i, lookEvery) || users == nil && wrote(i, 2*lookEvery)) {
+		// If it stopped writing, the next scan of /proc checks it.
+		if !attended[i].Settles() && (wrote(i, procsInterval) || users == nil && wrote(i, 2*procsInterval)) {
 			r.Alive = procs.Yes
 		} else {
 			r.Alive = users.Alive(attended[i])
@@ -193,10 +194,10 @@ func (s *Source) lookWho(now time.Time, agents []Reading, attended []procs.Atten
 	}
 }
 
-// note keeps what is worth a line on the screen.
+// note keeps a warning for the next samples.
 func (s *Source) note(n notice.Notice) {
 	switch n.Kind {
-	case notice.RingFull, notice.RingForeign, notice.DirectoryMissing: // a row or the trouble says it
+	case notice.RingFull, notice.RingForeign, notice.DirectoryMissing: // in Row.Problems or Sample.Err
 		return
 	}
 	if n.Level < slog.LevelWarn {

@@ -21,7 +21,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// world is a directory with simulated agents that a test drives, and a clock.
+// world is a source, a directory with simulated agents, and a fake clock.
 type world struct {
 	t      *testing.T
 	dir    string
@@ -39,8 +39,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// meet begins to observe.
-func (w *world) meet() {
+// start starts the source.
+func (w *world) start() {
 	w.t.Helper()
 	must(w.t, w.source.Start())
 }
@@ -75,8 +75,8 @@ func (w *world) agents(prefix string, n int, cfg simulate.Config) *simulate.Flee
 	return fleet
 }
 
-// second lets one pass: ten run intervals, each followed by a look and by what
-// a consumer does.
+// second advances the clock by one second. After each of the ten run intervals, it reads the
+// rings and calls consume.
 func (w *world) second(fleet *simulate.Fleet, consume func()) {
 	w.t.Helper()
 	for range 10 {
@@ -89,19 +89,19 @@ func (w *world) second(fleet *simulate.Fleet, consume func()) {
 	}
 }
 
-func TestSourceAgreesWithTheAgents(t *testing.T) {
+func TestSourceReportsWhatTheAgentsWrote(t *testing.T) {
 	w := newWorld(t)
 	fleet := w.agents("sim", 5, simulate.Config{Rate: 200, Traffic: func() simulate.Traffic {
 		traffic := simulate.KVCache()
 		traffic.ErrorShare = 0.05
 		return traffic
 	}()})
-	for range 10 { // before anybody looks
+	for range 10 { // before the source starts
 		w.now = w.now.Add(100 * time.Millisecond)
 		must(t, fleet.Interval())
 	}
 	before := fleet.Report()
-	w.meet()
+	w.start()
 	board := NewBoard(10*time.Second, 3)
 	board.Add(w.source.Sample())
 	w.second(fleet, nil)
@@ -129,11 +129,10 @@ func TestSourceAgreesWithTheAgents(t *testing.T) {
 	}
 }
 
-// The rings are as they were, whatever was looked at.
-func TestSourceTakesNothing(t *testing.T) {
+func TestSourceDoesNotConsumeEvents(t *testing.T) {
 	w := newWorld(t)
 	fleet := w.agents("sim", 5, simulate.Config{Rate: 100})
-	w.meet()
+	w.start()
 	w.second(fleet, nil)
 	w.source.Sample()
 	for _, a := range fleet.Agents() {
@@ -143,14 +142,14 @@ func TestSourceTakesNothing(t *testing.T) {
 	}
 }
 
-func TestSourceSeesTheConsumer(t *testing.T) {
+func TestSourceReportsTheConsumerOfARing(t *testing.T) {
 	w := newWorld(t)
 	fleet := w.agents("sim", 1, simulate.Config{Rate: 100})
 	path := fleet.Agents()[0].Path()
 	reader, err := ringbuf.OpenReader(path, ringbuf.Consume)
 	must(t, err)
 	defer reader.Close()
-	w.meet()
+	w.start()
 	board := NewBoard(time.Minute, 3)
 	board.Add(w.source.Sample())
 	consume := func() {
@@ -160,42 +159,41 @@ func TestSourceSeesTheConsumer(t *testing.T) {
 	}
 	w.second(fleet, consume)
 	w.now = w.now.Add(100 * time.Millisecond)
-	must(t, fleet.Interval()) // what the consumer hasn't taken yet
+	must(t, fleet.Interval()) // not consumed yet
 	board.Add(w.source.Sample())
 	r := board.Row(path)
 	if r.Since.Transfers < 99 || r.Fill <= 0 || r.Fill > 0.02 {
 		t.Errorf("%d transfers, fill %v", r.Since.Transfers, r.Fill)
 	}
-	// Where the kernel hides the lock, it is a stranger.
+	// Some kernels don't list the lock. Then the reader is foreign.
 	if list, err := os.ReadFile("/proc/locks"); err == nil && strings.Contains(string(list), "FLOCK") {
 		if r.Reader != Locked || r.Lock.PID != os.Getpid() || !strings.HasSuffix(r.ReaderName(), ".test") {
 			t.Errorf("reader %v, %+v", r.Reader, r.Lock)
 		}
 	}
 	consume()
-	w.source.Sample() // the peak before the consumer came
+	w.source.Sample() // contains the peak before consuming
 	if peak := w.source.Sample().Agents[0].Peak; peak != 0 {
-		t.Errorf("%d events in a ring that the consumer has emptied", peak)
+		t.Errorf("peak of an empty ring is %d", peak)
 	}
 	must(t, reader.Close())
-	w.now = w.now.Add(time.Hour) // a look may take long on a busy machine, and the next one waits longer
+	w.now = w.now.Add(time.Hour) // after the next scan of /proc, which is late if the last one was slow
 	if lock := w.source.Sample().Agents[0].Lock; lock != (Lock{}) {
-		t.Errorf("the lock is still %+v", lock)
+		t.Errorf("after closing the consumer, the lock is %+v", lock)
 	}
 }
 
-// An agent that is new isn't shown before its ring was read to the end.
-func TestSourceMeetsNewAgents(t *testing.T) {
+func TestNewAgentIsInTheSampleAfterItsDiscovery(t *testing.T) {
 	w := newWorld(t)
-	w.meet()
-	if s := w.source.Sample(); len(s.Agents) != 0 || s.Trouble != nil {
+	w.start()
+	if s := w.source.Sample(); len(s.Agents) != 0 || s.Err != nil {
 		t.Errorf("%+v", s)
 	}
 	fleet := w.agents("late", 1, simulate.Config{Rate: 100})
 	w.second(fleet, nil)
 	w.source.host.Refresh(t.Context())
 	if s := w.source.Sample(); len(s.Agents) != 0 {
-		t.Errorf("at once: %+v", s.Agents)
+		t.Errorf("first sample after the discovery: %+v", s.Agents)
 	}
 	w.second(fleet, nil)
 	s := w.source.Sample()
@@ -204,15 +202,15 @@ func TestSourceMeetsNewAgents(t *testing.T) {
 	}
 }
 
-func TestSourceSeesThatAnAgentHasExited(t *testing.T) {
+func TestSourceReportsWhetherAnAgentIsRunning(t *testing.T) {
 	w := newWorld(t)
 	path := filepath.Join(w.dir, "a")
 	ring, err := ringbuf.Create(path, ringbuf.V4, 16)
 	must(t, err)
 	must(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
-	w.meet()
+	w.start()
 	alive := func() procs.Alive {
-		w.now = w.now.Add(lookEvery)
+		w.now = w.now.Add(procsInterval)
 		w.find()
 		s := w.source.Sample()
 		if len(s.Agents) != 1 || s.Agents[0].Memory != 1<<30 {
@@ -222,26 +220,25 @@ func TestSourceSeesThatAnAgentHasExited(t *testing.T) {
 	}
 	for range 2 {
 		if got := alive(); got != procs.Yes {
-			t.Errorf("a living agent is alive: %v", got)
+			t.Errorf("running agent is alive: %v", got)
 		}
 	}
 	must(t, ring.Close())
 	skipUnlessKnown(t, path)
 	if got := alive(); got != procs.No {
-		t.Errorf("an agent that has exited is alive: %v", got)
+		t.Errorf("exited agent is alive: %v", got)
 	}
 	ring, err = ringbuf.Create(path, ringbuf.V4, 16) // it restarts
 	must(t, err)
 	defer ring.Close()
 	must(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
-	w.find() // finds that it did, and opens the ring again
+	w.find() // reopens the ring
 	if got := alive(); got != procs.Yes {
-		t.Errorf("an agent that has restarted is alive: %v", got)
+		t.Errorf("restarted agent is alive: %v", got)
 	}
 }
 
-// What ls and inspect say about a ring, top says at once.
-func TestSourceMeetsAnAgentThatHasExited(t *testing.T) {
+func TestFirstSampleReportsThatAnAgentExited(t *testing.T) {
 	w := newWorld(t)
 	path := filepath.Join(w.dir, "a")
 	ring, err := ringbuf.Create(path, ringbuf.V4, 16)
@@ -249,25 +246,24 @@ func TestSourceMeetsAnAgentThatHasExited(t *testing.T) {
 	must(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
 	must(t, ring.Close())
 	skipUnlessKnown(t, path)
-	w.meet()
+	w.start()
 	board := NewBoard(time.Minute, 3)
 	for range 2 {
 		board.Add(w.source.Sample())
-		if r := board.Row(path); r.Alive != procs.No || len(r.Problems) != 1 || r.Problems[0].Text != "agent has exited" {
+		if r := board.Row(path); r.Alive != procs.No || len(r.Problems) != 1 || r.Problems[0].Text != "agent exited" {
 			t.Errorf("%v, %+v", r.Alive, r.Problems)
 		}
 		w.now = w.now.Add(time.Second)
 	}
 }
 
-// A Collector that has the ring open isn't its agent.
-func TestSourceTellsAConsumerFromTheAgent(t *testing.T) {
+func TestSourceDistinguishesAConsumerFromTheAgent(t *testing.T) {
 	for name, tt := range map[string]struct {
 		namespace string
 		agent     bool
 		want      procs.Alive
 	}{
-		"alive":                  {procstest.Initial, true, procs.Yes},
+		"running":                {procstest.Initial, true, procs.Yes},
 		"exited":                 {procstest.Initial, false, procs.No},
 		"exited, in a container": {procstest.Inner, false, procs.Unknown},
 	} {
@@ -285,7 +281,7 @@ func TestSourceTellsAConsumerFromTheAgent(t *testing.T) {
 				list = append(list, procstest.Process{PID: 31})
 			}
 			w.source.users.proc = procs.FS(procstest.Make(t, path, tt.namespace, list...))
-			w.meet()
+			w.start()
 			s := w.source.Sample()
 			if len(s.Agents) != 1 || s.Agents[0].Alive != tt.want || s.Agents[0].Lock.PID != 30 {
 				t.Errorf("%+v, want alive: %v", s.Agents, tt.want)
@@ -294,9 +290,7 @@ func TestSourceTellsAConsumerFromTheAgent(t *testing.T) {
 	}
 }
 
-// Once a consumer has taken a registration, memory usage is unknown, whatever the
-// agent registers later.
-func TestSourceDoesNotKnowMemoryThatAConsumerTook(t *testing.T) {
+func TestMemoryIsUnknownAfterAConsumerTookARegistration(t *testing.T) {
 	w := newWorld(t)
 	ring, err := ringbuf.Create(filepath.Join(w.dir, "a"), ringbuf.V4, 16)
 	must(t, err)
@@ -312,18 +306,18 @@ func TestSourceDoesNotKnowMemoryThatAConsumerTook(t *testing.T) {
 	must(t, err)
 	must(t, consumer.Commit())
 	must(t, consumer.Close())
-	w.meet()
+	w.start()
 	for _, event := range []ringbuf.Type{ringbuf.TypeTxBytes, ringbuf.TypeMemoryRegistered, ringbuf.TypeMemoryDeregistered} {
 		push(event, 4096)
 		w.now = w.now.Add(100 * time.Millisecond)
 		w.drain()
-		if s := w.source.Sample(); len(s.Agents) != 1 || !s.Agents[0].Unseen {
+		if s := w.source.Sample(); len(s.Agents) != 1 || !s.Agents[0].MemoryUnknown {
 			t.Errorf("after an event of type %v: %+v", event, s.Agents)
 		}
 	}
 }
 
-// warning waits for one: a notice waits for others that it may be merged with.
+// warning waits for a warning. Notices are delayed so that similar ones can be merged.
 func (w *world) warning() string {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
@@ -345,37 +339,37 @@ func (w *world) warning() string {
 func skipUnlessKnown(t *testing.T, path string) {
 	t.Helper()
 	if _, err := ringbuf.Unattended(path); err != nil {
-		t.Skipf("this file system can't tell: %v", err)
+		t.Skipf("the file system doesn't support it: %v", err)
 	}
 }
 
-func TestSourceTellsOfTrouble(t *testing.T) {
+func TestSourceReportsErrorsAndRecentWarnings(t *testing.T) {
 	s, err := NewSource(SourceConfig{Directory: filepath.Join(t.TempDir(), "missing")})
 	must(t, err)
 	must(t, s.Start())
 	defer func() { must(t, s.Close()) }()
-	if got := s.Sample(); got.Trouble == nil || !strings.Contains(got.Trouble.Error(), "missing") {
+	if got := s.Sample(); got.Err == nil || !strings.Contains(got.Err.Error(), "missing") {
 		t.Errorf("%+v", got)
 	}
 	if _, err := NewSource(SourceConfig{Directory: "/", Include: []string{"["}}); err == nil {
-		t.Error("a pattern that isn't one")
+		t.Error("invalid pattern was accepted")
 	}
 	w := newWorld(t)
 	must(t, os.WriteFile(filepath.Join(w.dir, "new"), append(make([]byte, 16), "\x63\x00\x00\x00\x63\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x0f\x00\x00\x00\x00\x00\x00\x00"+strings.Repeat("\x00", 16*16)...), 0o600))
-	w.meet()
+	w.start()
 	if got := w.warning(); !strings.Contains(got, "version") {
 		t.Errorf("warning %q", got)
 	}
 	w.now = w.now.Add(warnFor + time.Second)
 	if got := w.source.Sample().Warning; got != "" {
-		t.Errorf("later: %q", got)
+		t.Errorf("warning after %v: %q", warnFor, got)
 	}
 }
 
-func TestSourceKeepsTheSlowestTransfersOfEachLayout(t *testing.T) {
+func TestSourceKeepsTheSlowestTransfersInAllLayouts(t *testing.T) {
 	w := newWorld(t)
 	fleet := w.agents("sim", len(ringbuf.Layouts()), simulate.Config{Rate: 200})
-	w.meet()
+	w.start()
 	w.source.Sample()
 	w.second(fleet, nil)
 	for _, a := range fleet.Agents() {
@@ -392,17 +386,17 @@ func TestSourceKeepsTheSlowestTransfersOfEachLayout(t *testing.T) {
 				t.Errorf("%s: %+v", totals.Layout, one)
 			}
 			if at := one.At; totals.Layout == "v1" && (at.Before(begin) || at.After(w.now)) {
-				t.Errorf("a transfer is of %v, not of the ring's time", at)
+				t.Errorf("the time of a transfer is %v, not the timestamp in the ring", at)
 			}
 		}
 	}
 }
 
-func TestSlowestTransfersLackWhatWasInTheRingBefore(t *testing.T) {
+func TestSlowestTransfersExcludeOldEvents(t *testing.T) {
 	w := newWorld(t)
 	fleet := w.agents("sim", 1, simulate.Config{Rate: 200})
 	must(t, fleet.Interval())
-	w.meet()
+	w.start()
 	path := fleet.Agents()[0].Path()
 	if list := w.source.Slowest(path); len(list) != 0 {
 		t.Errorf("%+v", list)
@@ -413,7 +407,7 @@ func TestSlowestTransfersLackWhatWasInTheRingBefore(t *testing.T) {
 	}
 }
 
-func TestSimulatedStragglerIsFound(t *testing.T) {
+func TestSimulatedStragglerIsReported(t *testing.T) {
 	w := newWorld(t)
 	cfg := simulate.FleetConfig{Dir: w.dir, Prefix: "sim", Agents: 5, Layouts: ringbuf.Layouts(), Straggler: 0.1}
 	cfg.Agent = simulate.Config{Traffic: simulate.KVCache(), Rate: 100, Seed: 1, Now: func() time.Time { return w.now }}
@@ -421,7 +415,7 @@ func TestSimulatedStragglerIsFound(t *testing.T) {
 	must(t, err)
 	must(t, fleet.Start())
 	t.Cleanup(func() { must(t, fleet.Stop()) })
-	w.meet()
+	w.start()
 	board := NewBoard(5*time.Second, 3)
 	board.Add(w.source.Sample())
 	for range 3 {

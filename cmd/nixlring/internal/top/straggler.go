@@ -12,12 +12,12 @@ import (
 // An agent is a straggler if the median throughput of its transfers is far below that
 // of the agents in its directory: by more than stragglerSpread standard deviations,
 // which are estimated from the median absolute deviation, and by more than half. Its
-// mean throughput must be below half of theirs, too: an agent that moves as much in
+// mean throughput must also be below half of theirs: an agent that moves as much in
 // the same time, in more small transfers, is no straggler. The alert NIXLStraggler
 // has the same limits.
 const (
-	stragglerPeers     = 4      // agents that a directory must have at least, itself included
-	stragglerTransfers = 10     // that each of them must have in the window at least
+	stragglerPeers     = 4      // minimum number of agents in the directory, including this one
+	stragglerTransfers = 10     // minimum number of transfers of each agent in the window
 	stragglerSpread    = 3      // standard deviations
 	stragglerShare     = 0.5    // of the peers' median
 	perDeviation       = 1.4826 // standard deviations of a normal distribution in a median absolute deviation
@@ -58,10 +58,10 @@ func compare(rows []Row) {
 	}
 }
 
-// mean returns the throughput of all transfers together, in bytes per second.
+// mean returns the total bytes divided by the total transfer time, in bytes per second.
 func (t *Totals) mean() float64 { return float64(t.Out+t.In) / max(1, float64(t.Took)) * 1e6 }
 
-// median sorts the values.
+// median returns the median. It sorts values.
 func median(values []float64) float64 {
 	slices.Sort(values)
 	middle := len(values) / 2

@@ -12,33 +12,33 @@ import (
 )
 
 // transfers keeps the slowest transfers of all agents. Its methods are safe for
-// concurrent use: events come from the goroutine that reads the rings.
+// concurrent use.
 type transfers struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	agents map[string]*transferring // by path
+	agents map[string]*agentTransfers // by path
 }
 
-// transferring is the transfers of one agent.
-type transferring struct {
+// agentTransfers keeps the slowest transfers of one agent.
+type agentTransfers struct {
 	slowest slowest
-	open    Transfer // some of its events have been read
-	step    int      // how many of its events
+	open    Transfer // the transfer whose events are being read
+	step    int      // number of its events read so far
 }
 
 func newTransfers(now func() time.Time) *transfers {
-	return &transfers{now: now, agents: make(map[string]*transferring)}
+	return &transfers{now: now, agents: make(map[string]*agentTransfers)}
 }
 
-// reset forgets what was read of an agent.
+// reset removes the transfers of an agent.
 func (x *transfers) reset(path string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.agents, path)
 }
 
-// slowest returns the slowest transfers of an agent, the slowest first.
+// slowest returns the slowest transfers of an agent, slowest first.
 func (x *transfers) slowest(path string) []Transfer {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -48,17 +48,17 @@ func (x *transfers) slowest(path string) []Transfer {
 	return nil
 }
 
-// tap takes the events of an agent in the order of the ring.
+// tap adds events of an agent, in the order of the ring.
 func (x *transfers) tap(agent drain.Agent, b ringbuf.Batch) {
 	now := x.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	a := x.agents[agent.Path]
 	if a == nil {
-		a = &transferring{}
+		a = &agentTransfers{}
 		x.agents[agent.Path] = a
 	}
-	if events := b.Typed(); events != nil { // of most agents
+	if events := b.Typed(); events != nil { // current layouts
 		for i := range events {
 			if a.add(events[i].Type, events[i].Value) {
 				a.open.At = now
@@ -79,9 +79,9 @@ func (x *transfers) tap(agent drain.Agent, b ringbuf.Batch) {
 	}
 }
 
-// add follows a transfer by its events, in the order in which agents write them. It
-// reports whether the transfer is complete. Other events may be in between.
-func (a *transferring) add(t ringbuf.Type, value uint64) (complete bool) {
+// add adds an event, in the order in which agents write them. It reports whether the event
+// completes a transfer. Events that don't belong to transfers are ignored.
+func (a *agentTransfers) add(t ringbuf.Type, value uint64) (complete bool) {
 	var step int
 	switch t {
 	case ringbuf.TypeXferPostTime:
@@ -113,7 +113,7 @@ func micros(n uint64) time.Duration {
 	return time.Duration(min(n, most)) * time.Microsecond
 }
 
-// typeOf returns an event's type, also in layouts with names.
+// typeOf returns the type of an event. It also supports layouts with names instead of types.
 func typeOf(e *ringbuf.Event) (ringbuf.Type, bool) {
 	if !e.Named {
 		return e.Type, true

@@ -5,26 +5,26 @@ package top
 
 import "time"
 
-// maxPoints bounds how many readings of an agent a window is made of, however
-// short the time between two samples.
+// maxPoints bounds the number of points that a track keeps per window, for short times between
+// two samples.
 const maxPoints = 16
 
-// point is a reading, as far as rates are made of it.
+// point is the part of a reading that rates are computed from.
 type point struct {
 	at     time.Time
 	totals Totals
-	taken  uint64 // events that a consumer must have taken by then
+	taken  uint64 // number of events that a consumer must have taken so far
 }
 
 // track is one agent over time.
 type track struct {
 	window time.Duration
-	limit  int // of the history
+	limit  int // maximum length of the history
 
 	since     point   // when the agent was first seen
 	points    []point // oldest first; the last one is the newest reading
 	reading   Reading
-	lastEvent time.Time // zero if no event came since the first reading
+	lastEvent time.Time // zero if there was none since the first reading
 	history   History
 }
 
@@ -33,7 +33,7 @@ func newTrack(at time.Time, r *Reading, window time.Duration, limit int) *track 
 	return &track{window: window, limit: limit, since: first, points: []point{first}, reading: *r}
 }
 
-// add takes the next reading.
+// add adds a reading.
 func (t *track) add(at time.Time, r *Reading) {
 	last := t.points[len(t.points)-1]
 	elapsed := at.Sub(last.at)
@@ -46,14 +46,14 @@ func (t *track) add(at time.Time, r *Reading) {
 		t.lastEvent = at
 	}
 	now := point{at: at, totals: r.Totals, taken: last.taken + taken(&t.reading, r, d.Events, d.Restarts)}
-	t.history.note(t.limit, elapsed, &d, r.fill())
+	t.history.add(t.limit, elapsed, &d, r.fill())
 	t.reading = *r
 	t.push(now)
 }
 
-// push appends a point and drops those beyond the window, but for one at or
-// before its beginning. Points closer than the window has room for replace
-// each other, as only the oldest and the newest are looked at.
+// push appends a point and removes the points before the window, except for the last of
+// them. If points are closer together than window/maxPoints, the new one replaces the
+// previous one, because only the oldest and the newest are needed.
 func (t *track) push(p point) {
 	n := len(t.points)
 	if n > 1 && p.at.Sub(t.points[n-2].at) < t.window/maxPoints {
@@ -67,9 +67,9 @@ func (t *track) push(p point) {
 	}
 }
 
-// taken is how many events a consumer took between two readings, at least. A
-// ring that nobody reads holds what it held and what has come since; what it
-// holds less was taken.
+// taken returns a lower bound of the number of events that a consumer took between two readings.
+// Without a consumer, the ring contains the old events and the new ones. A consumer took
+// what is missing.
 func taken(old, r *Reading, events, restarts uint64) uint64 {
 	peak := uint64(max(r.Peak, 0))
 	if had := uint64(max(old.Peak, 0)) + events; restarts == 0 && had > peak {
@@ -78,7 +78,7 @@ func taken(old, r *Reading, events, restarts uint64) uint64 {
 	return 0
 }
 
-// fill is the share of the ring that was in use at most.
+// fill returns the peak of the ring as a share of its capacity.
 func (r *Reading) fill() float64 {
 	if r.Capacity < 2 {
 		return 0
@@ -86,7 +86,7 @@ func (r *Reading) fill() float64 {
 	return min(1, float64(r.Peak)/float64(r.Capacity-1))
 }
 
-// row returns what the agent does at its newest reading, without its problems.
+// row returns the agent at its newest reading, without its problems.
 func (t *track) row() Row {
 	first, last := &t.points[0], &t.points[len(t.points)-1]
 	w := last.totals.since(&first.totals)
@@ -98,9 +98,9 @@ func (t *track) row() Row {
 		P50:     Quantile(w.Duration, 0.5), P99: Quantile(w.Duration, 0.99),
 		PostP50: Quantile(w.Post, 0.5), PostP99: Quantile(w.Post, 0.99),
 		ThroughputP10: throughputQuantile(w.Throughput, 0.1), ThroughputP50: throughputQuantile(w.Throughput, 0.5),
-		Age: last.at.Sub(t.since.at), Older: t.lastEvent.IsZero(),
+		Age: last.at.Sub(t.since.at), NoEvents: t.lastEvent.IsZero(),
 	}
-	if !row.Older {
+	if !row.NoEvents {
 		row.Age = last.at.Sub(t.lastEvent)
 	}
 	if elapsed := last.at.Sub(first.at).Seconds(); elapsed > 0 {
@@ -112,8 +112,7 @@ func (t *track) row() Row {
 	return row
 }
 
-// reader says who takes events from the ring, given how many were taken in the
-// window.
+// reader returns who takes events from the ring, given how many were taken in the window.
 func (t *track) reader(taken uint64) Reader {
 	switch {
 	case t.reading.Lock.PID > 0 && taken == 0 && t.reading.Peak > 0:

@@ -9,17 +9,17 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 )
 
-// users remembers which processes use the rings, as finding out takes time.
+// users caches which processes use the rings, because reading /proc takes time.
 type users struct {
 	proc  procs.FS
 	locks map[string]procs.Process // the consumers, by path
-	of    map[string]*procs.Users  // of the rings that were asked about, by path
-	next  time.Time                // when to look again
+	of    map[string]*procs.Users  // the users of some rings, by path
+	next  time.Time                // of the next scan
 }
 
-// look updates the users if it is time to. It reads /proc only for the rings for
-// which asked returns true.
-func (u *users) look(now time.Time, agents []Reading, asked func(i int) bool) {
+// update scans /proc if the next scan is due. It searches for the consumers of all rings,
+// and for the other users of those for which scan returns true.
+func (u *users) update(now time.Time, agents []Reading, scan func(i int) bool) {
 	if now.Before(u.next) {
 		return
 	}
@@ -27,16 +27,16 @@ func (u *users) look(now time.Time, agents []Reading, asked func(i int) bool) {
 	var all, some []string
 	for i := range agents {
 		all = append(all, agents[i].Path)
-		if asked(i) {
+		if scan(i) {
 			some = append(some, agents[i].Path)
 		}
 	}
 	u.locks = u.proc.Consumers(all...)
 	u.of = u.proc.Users(some...)
-	u.next = now.Add(max(lookEvery, lookShare*time.Since(began)))
+	u.next = now.Add(max(procsInterval, procsFactor*time.Since(began)))
 }
 
-// lock returns the consumer of a ring, or none.
+// lock returns the consumer of a ring.
 func (u *users) lock(path string) Lock {
 	p := u.locks[path]
 	return Lock{PID: p.PID, Name: p.Command}

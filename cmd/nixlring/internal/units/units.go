@@ -1,8 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package units formats numbers for people. A number has three digits and a unit
-// that fits.
+// Package units formats numbers for display, with three digits and a suitable unit.
 package units
 
 import (
@@ -13,7 +12,7 @@ import (
 	"time"
 )
 
-// scaled formats a number with three digits and the largest unit that fits.
+// scaled formats a number with three digits and the largest suitable unit.
 func scaled(v, step float64, units ...string) string {
 	i := 0
 	for i < len(units)-1 && math.Abs(v) >= step*0.9995 {
@@ -31,7 +30,7 @@ func scaled(v, step float64, units ...string) string {
 	return strconv.FormatFloat(v, 'f', digits, 64) + " " + units[i]
 }
 
-// Throughput formats bytes per second in decimal units, as for links. NaN is empty.
+// Throughput formats bytes per second in decimal units. NaN is empty.
 func Throughput(v float64) string {
 	if math.IsNaN(v) {
 		return ""
@@ -39,12 +38,12 @@ func Throughput(v float64) string {
 	return scaled(v, 1000, "B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s")
 }
 
-// Memory formats bytes in binary units, as for memory.
+// Memory formats bytes in binary units.
 func Memory(bytes int64) string {
 	return scaled(float64(bytes), 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 }
 
-// Bytes formats bytes in decimal units, as for the amount of data moved.
+// Bytes formats bytes in decimal units.
 func Bytes(bytes uint64) string {
 	if bytes < 1000 {
 		return strconv.FormatUint(bytes, 10) + " B"
@@ -52,7 +51,7 @@ func Bytes(bytes uint64) string {
 	return scaled(float64(bytes), 1000, "B", "kB", "MB", "GB", "TB", "PB", "EB")
 }
 
-// Duration formats a time in seconds. NaN is empty.
+// Duration formats a duration in seconds. NaN is empty.
 func Duration(seconds float64) string {
 	switch {
 	case math.IsNaN(seconds):
@@ -63,8 +62,7 @@ func Duration(seconds float64) string {
 	return scaled(seconds, 1000, "s", "ks")
 }
 
-// Bare removes the zeros after the decimal point, which the bound of a bucket
-// doesn't need: 2.5 ms instead of 2.50 ms.
+// Bare removes trailing zeros after the decimal point: 2.50 ms becomes 2.5 ms.
 func Bare(s string) string {
 	number, unit, _ := strings.Cut(s, " ")
 	if strings.Contains(number, ".") {
@@ -86,7 +84,7 @@ func Rate(v float64) string {
 	return Count(uint64(math.Round(v)))
 }
 
-// Count formats a number with separators between the thousands.
+// Count formats a number with thousands separators.
 func Count(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -95,7 +93,7 @@ func Count(n uint64) string {
 	return s
 }
 
-// Age formats a time in its largest unit.
+// Age formats a duration in its largest unit.
 func Age(d time.Duration) string {
 	switch {
 	case d < 0:

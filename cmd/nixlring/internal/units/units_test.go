@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestNumbersHaveThreeDigitsAndAUnitThatFits(t *testing.T) {
+func TestNumbersHaveThreeDigitsAndASuitableUnit(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
 		{Throughput(0), "0 B/s"},
 		{Throughput(12), "12.0 B/s"},

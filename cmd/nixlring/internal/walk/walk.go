@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package walk finds the files of a directory of rings.
+// Package walk lists the files in a directory of rings.
 package walk
 
 import (
@@ -10,22 +10,21 @@ import (
 	"path/filepath"
 )
 
-// Entry is a file or a folder.
+// Entry is a file or a directory.
 type Entry struct {
 	Path string
 	fs.DirEntry
 }
 
-// Dir returns the files of a directory in the order of their names, and the folders
-// that they are in, the directory first. With recursive, it also returns the files
-// of subfolders, because an agent whose name has a slash has its ring in one. If
-// the directory is a file, it returns this file.
+// Dir returns dir and its files in lexical order. With recursive, it also returns
+// subdirectories and their files, because the ring of an agent whose name contains a slash
+// is in a subdirectory. If dir is a file, Dir returns only this file.
 //
-// A folder that can't be read comes with an error, after itself. The walk continues
-// after an error. If the directory itself doesn't exist, its DirEntry is nil.
+// If a directory can't be read, Dir returns it a second time, with an error, and continues. If
+// dir itself doesn't exist, the DirEntry is nil.
 func Dir(dir string, recursive bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		// What the walk returns is nil: all errors go to yield.
+		// WalkDir returns nil, because all errors go to yield.
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() && path != dir && !recursive {
 				return fs.SkipDir

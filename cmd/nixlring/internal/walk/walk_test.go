@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tree makes a directory with files in folders.
+// tree creates a directory with files and subdirectories.
 func tree(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,8 +29,7 @@ func tree(t *testing.T, files ...string) string {
 	return dir
 }
 
-// walked returns the paths that a walk returns within a directory, folders with a
-// slash at the end.
+// walked returns the paths that Dir returns, relative to dir. Directories end with a slash.
 func walked(t *testing.T, dir, root string, recursive bool) (names []string) {
 	t.Helper()
 	for e, err := range Dir(root, recursive) {
@@ -49,7 +48,7 @@ func walked(t *testing.T, dir, root string, recursive bool) (names []string) {
 	return names
 }
 
-func TestFilesComeInTheOrderOfTheirNames(t *testing.T) {
+func TestDirReturnsFilesInLexicalOrder(t *testing.T) {
 	dir := tree(t, "b", "node/a", "node/deep/c", "a")
 	for _, tt := range []struct {
 		root      string
@@ -66,7 +65,7 @@ func TestFilesComeInTheOrderOfTheirNames(t *testing.T) {
 	}
 }
 
-func TestWalkStopsWhenTheLoopDoes(t *testing.T) {
+func TestDirStopsWhenTheLoopBreaks(t *testing.T) {
 	dir, seen := tree(t, "a", "b", "c"), 0
 	for e, err := range Dir(dir, false) {
 		if err != nil {
@@ -84,7 +83,7 @@ func TestWalkStopsWhenTheLoopDoes(t *testing.T) {
 	}
 }
 
-func TestMissingDirectoryIsAnError(t *testing.T) {
+func TestDirReturnsAnErrorForAMissingDirectory(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	n := 0
 	for e, err := range Dir(missing, true) {

@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package procstest makes folders that look like /proc, for tests.
+// Package procstest creates mocks of /proc for tests.
 package procstest
 
 import (
@@ -14,8 +14,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 )
 
-// What /proc/self/ns/pid links to: in the namespace from which all processes are
-// seen, and in a container.
+// The target of /proc/self/ns/pid in the initial namespace and in a container.
 const (
 	Initial = "pid:[4026531836]"
 	Inner   = "pid:[4026532561]"
@@ -24,13 +23,13 @@ const (
 // Process is a process that has a ring mapped.
 type Process struct {
 	PID      int
-	Lock     bool // it holds the ring's lock: it is a consumer
+	Lock     bool // holds the ring's lock, so it is a consumer
 	ReadOnly bool
 	Hidden   bool // its mappings can't be read
 }
 
-// Make makes a folder in which processes have the file at path mapped. It returns
-// the folder.
+// Make creates a mock of /proc in which processes have the file at path mapped, and returns
+// its path.
 func Make(t *testing.T, path, namespace string, list ...Process) string {
 	t.Helper()
 	root := t.TempDir()

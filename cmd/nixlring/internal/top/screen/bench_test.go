@@ -24,8 +24,8 @@ func many(second uint64) []top.Reading {
 	return list
 }
 
-// BenchmarkRedraw is one update of the screen with 256 busy agents: what is
-// computed of a new sample, and the text of the screen.
+// BenchmarkRedraw measures an update of the screen with 256 busy agents: processing a
+// sample and drawing the text.
 func BenchmarkRedraw(b *testing.B) {
 	f := &fleet{make: many}
 	m := New(Config{Directory: "/run/nixl", Window: top.DefaultWindow, Sample: f.sample})
@@ -44,10 +44,10 @@ func BenchmarkRedraw(b *testing.B) {
 	}
 }
 
-// told is a writer that says when it was written to.
-type told chan struct{}
+// signalWriter signals when it was written to.
+type signalWriter chan struct{}
 
-func (t told) Write(p []byte) (int, error) {
+func (t signalWriter) Write(p []byte) (int, error) {
 	select {
 	case t <- struct{}{}:
 	default:
@@ -55,24 +55,24 @@ func (t told) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkProgram is from a new sample to what reaches the terminal, with 256
-// busy agents; most of it is the wait for the next of 120 frames per second.
+// BenchmarkProgram measures the time from a sample to the output on the terminal, with 256
+// busy agents. Most of it is waiting for the next of 120 frames per second.
 func BenchmarkProgram(b *testing.B) {
 	f := &fleet{make: many}
 	m := New(Config{Directory: "/run/nixl", Window: top.DefaultWindow, Sample: f.sample})
-	m.later = func(time.Duration) tea.Cmd { return nil } // the loop below is the clock
-	out, in := make(told, 1), &silence{done: make(chan struct{})}
+	m.later = func(time.Duration) tea.Cmd { return nil } // the loop below sends the samples
+	out, in := make(signalWriter, 1), &noInput{done: make(chan struct{})}
 	p := tea.NewProgram(m, tea.WithOutput(out), tea.WithInput(in), tea.WithWindowSize(200, 60), tea.WithFPS(120),
 		tea.WithColorProfile(colorprofile.ANSI), tea.WithoutSignals())
-	ended := make(chan error, 1)
+	exited := make(chan error, 1)
 	go func() {
 		_, err := p.Run()
-		ended <- err
+		exited <- err
 	}()
 	<-out
 	for b.Loop() {
 		select {
-		case <-out: // what was written late
+		case <-out: // the rest of the previous output
 		default:
 		}
 		p.Send(sampleMsg(f.sample()))
@@ -80,15 +80,15 @@ func BenchmarkProgram(b *testing.B) {
 	}
 	p.Kill()
 	close(in.done)
-	if err := <-ended; !errors.Is(err, tea.ErrProgramKilled) {
+	if err := <-exited; !errors.Is(err, tea.ErrProgramKilled) {
 		b.Error(err)
 	}
 }
 
-// silence is a keyboard that nobody touches.
-type silence struct{ done chan struct{} }
+// noInput is an input that blocks until done is closed.
+type noInput struct{ done chan struct{} }
 
-func (s *silence) Read([]byte) (int, error) {
+func (s *noInput) Read([]byte) (int, error) {
 	<-s.done
 	return 0, io.EOF
 }

@@ -21,24 +21,24 @@ type column struct {
 	title string
 	width int
 	right bool
-	// rank is how long the column is kept where there isn't room for all; 0 is
-	// to the last.
+	// rank is the order in which columns are removed on a narrow screen, highest first. Columns
+	// with rank 0 are never removed.
 	rank int
-	// most is how wide the column may become if a cell needs it; 0 is width.
+	// most is the maximum width if a cell needs more than width; 0 means width.
 	most int
 	cell func(r *top.Row, width int) (string, paint)
 }
 
-// The widths of columns that take what is left.
+// Widths.
 const (
-	minName  = 10
-	maxName  = 40
-	minNotes = 12
-	roomy    = 110 // the width of a screen from which on notes have room for a few words
-	fewWords = 22
-	gap      = 2 // between columns
-	gutter   = 2 // before the first one
-	barWidth = 8
+	minName   = 10
+	maxName   = 40
+	minNotes  = 12
+	wideNotes = 22  // minimum width of NOTES on a wide screen
+	wide      = 110 // minimum width of a wide screen
+	gap       = 2   // between columns
+	gutter    = 2   // before the first column
+	barWidth  = 8
 )
 
 func columns() []column {
@@ -91,7 +91,7 @@ func columns() []column {
 	}
 }
 
-// layout is the columns that fit the screen, with their widths.
+// layout returns the columns that fit on the screen, with their widths.
 func (m *Model) layout() []column {
 	list := columns()
 	for i := range list {
@@ -106,8 +106,8 @@ func (m *Model) layout() []column {
 	}
 	list[0].width = min(list[0].width, max(minName, m.width/5))
 	notes := len(list) - 1
-	if m.width >= roomy {
-		list[notes].width = fewWords
+	if m.width >= wide {
+		list[notes].width = wideNotes
 	}
 	for width(list) > m.width {
 		worst := 0
@@ -172,7 +172,7 @@ func medianCell(r *top.Row, _ int) (string, paint) {
 
 func memoryCell(r *top.Row, _ int) (string, paint) {
 	switch {
-	case r.Unseen:
+	case r.MemoryUnknown:
 		return "?", dim
 	case r.Memory == 0:
 		return "-", dim
@@ -195,7 +195,7 @@ func fillCell(r *top.Row, _ int) (string, paint) {
 
 func ageCell(r *top.Row, _ int) (string, paint) {
 	s := units.Age(r.Age)
-	if r.Older {
+	if r.NoEvents {
 		return ">" + s, dim
 	}
 	return s, plain
@@ -219,7 +219,7 @@ func readerCell(r *top.Row, _ int) (string, paint) {
 	}
 }
 
-// notesCell is the problems, as many as fit, in the color of the worst.
+// notesCell returns the problems that fit, in the color of the worst one.
 func notesCell(r *top.Row, width int) (string, paint) {
 	s := ""
 	for _, p := range r.Problems {

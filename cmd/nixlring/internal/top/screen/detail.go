@@ -14,11 +14,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
-// views is the number of parts of an agent's page below its head: histories,
-// distributions and slowest transfers. A small screen shows the first ones.
+// views is the number of views on an agent's page: histories, distributions and slowest
+// transfers. The page shows as many of them as fit.
 const views = 3
 
-// detail is the page of one agent.
+// detail draws the page of one agent.
 func (m *Model) detail() string {
 	r := m.board.Row(m.selected)
 	if r == nil {
@@ -45,7 +45,7 @@ func (m *Model) detail() string {
 	}
 	b.WriteString(strings.Join(lines, "\n"))
 	b.WriteString(strings.Repeat("\n", body-len(lines)+1))
-	m.line(&b, dim.in(" processes that use the ring, and advice: nixlring inspect "+render.Printable(r.Path)), "")
+	m.line(&b, dim.in(" for processes and advice, run: nixlring inspect "+render.Printable(r.Path)), "")
 	m.keys(&b, [][2]string{
 		{"esc", "all agents"},
 		{"↑↓", "other agent"},
@@ -57,7 +57,7 @@ func (m *Model) detail() string {
 	return b.String()
 }
 
-// facts is what the agent is.
+// facts draws the properties and problems of an agent.
 func (m *Model) facts(b *strings.Builder, r *top.Row) {
 	sep := dim.in(" · ")
 	parts := []string{
@@ -73,13 +73,13 @@ func (m *Model) facts(b *strings.Builder, r *top.Row) {
 		parts = append(parts, reader)
 	}
 	switch {
-	case r.Unseen:
+	case r.MemoryUnknown:
 		parts = append(parts, "registered memory unknown")
 	case r.Memory > 0:
 		parts = append(parts, units.Memory(r.Memory)+" registered")
 	}
 	last := "last event " + units.Age(r.Age) + " ago"
-	if r.Older {
+	if r.NoEvents {
 		last = "no event for " + units.Age(r.Age) + " or more"
 	}
 	m.line(b, " "+strings.Join(append(parts, last), sep), "")
@@ -92,7 +92,7 @@ func (m *Model) facts(b *strings.Builder, r *top.Row) {
 	}
 }
 
-// histories is a line for each series.
+// histories draws a line for each series.
 func (m *Model) histories(b *strings.Builder, r *top.Row) {
 	h := m.board.History(r.Path)
 	const label, value = 18, 11
@@ -100,7 +100,7 @@ func (m *Model) histories(b *strings.Builder, r *top.Row) {
 	for _, s := range []struct {
 		name, now string
 		series    []float64
-		most      float64 // of the scale; the highest value where 0
+		most      float64 // end of the scale; 0 for the highest value
 		text      func(float64) string
 		p         paint
 	}{
@@ -137,21 +137,21 @@ func orDash(s string) string {
 
 func percent(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) }
 
-// losses is what went wrong since the agent was first seen.
+// losses draws what was observed, lost and failed since the agent was first seen.
 func (m *Model) losses(b *strings.Builder, r *top.Row) {
 	s := &r.Since
 	sep := dim.in(" · ")
-	count := func(n uint64, what string, p paint) string {
+	count := func(n uint64, name string, p paint) string {
 		if n == 0 {
 			p = dim
 		}
-		return p.in(units.Count(n) + " " + what)
+		return p.in(units.Count(n) + " " + name)
 	}
-	amount := func(n uint64, what string) string {
+	amount := func(n uint64, name string) string {
 		if n == 0 {
-			return dim.in("0 B " + what)
+			return dim.in("0 B " + name)
 		}
-		return units.Bytes(n) + " " + what
+		return units.Bytes(n) + " " + name
 	}
 	m.line(b, " "+strong.in(fit("seen", 12, false))+strings.Join([]string{
 		count(s.Events, "events", plain),
@@ -164,7 +164,7 @@ func (m *Model) losses(b *strings.Builder, r *top.Row) {
 		count(s.Saturations, "times full", bad),
 		count(s.Torn, "torn groups", bad),
 		count(s.Dropped, "dropped by the agent", bad),
-		count(s.Missed, "gaps in this view", warn),
+		count(s.Missed, "observation gaps", warn),
 	}, sep), "")
 	var failures []string
 	for _, f := range r.Failures {

@@ -15,8 +15,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
-// distributions writes the histograms of transfer time, throughput and post time
-// beside each other, as many as there is room for.
+// distributions draws the histograms of transfer time, throughput and post time, side by
+// side if the screen is wide enough.
 func (m *Model) distributions(b *strings.Builder, r *top.Row) {
 	const least = 50
 	beside := min(max(1, (m.width-2)/least), 3)
@@ -51,7 +51,7 @@ func (m *Model) distributions(b *strings.Builder, r *top.Row) {
 	}
 }
 
-// writeBeside writes columns of lines.
+// writeBeside writes columns of lines side by side.
 func writeBeside(b *strings.Builder, columns [][]string, width int) {
 	for i := 0; ; i++ {
 		line, more := "", false
@@ -68,15 +68,15 @@ func writeBeside(b *strings.Builder, columns [][]string, width int) {
 	}
 }
 
-// distribution is a histogram of the window.
+// distribution is a histogram over the window.
 type distribution struct {
 	name    string
 	buckets []top.Bucket
 	text    func(float64) string // formats a bound
-	facts   [][2]string          // quantiles and the like, with their names
+	facts   [][2]string          // names and values, such as quantiles
 }
 
-// lines returns the histogram, from its first to its last bucket that isn't empty.
+// lines returns the lines of the histogram, without empty buckets at its ends.
 func (d *distribution) lines(width int, window time.Duration) []string {
 	var total, most uint64
 	first, last := len(d.buckets), -1
@@ -108,7 +108,7 @@ func (d *distribution) lines(width int, window time.Duration) []string {
 	return lines
 }
 
-// slowest lists the slowest transfers.
+// slowest draws the list of the slowest transfers.
 func (m *Model) slowest(b *strings.Builder, r *top.Row) {
 	b.WriteString(" " + strong.in("slowest transfers") + dim.in(fmt.Sprintf("  last %v", units.Age(top.SlowestFor))) + "\n")
 	list := m.cfg.Slowest(r.Path)

@@ -1,10 +1,9 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package screen shows a [top.Board] in a terminal, with Bubble Tea: a table of
-// agents, a page for one of them, and a page of help.
+// Package screen shows a [top.Board] in a terminal, with Bubble Tea: a table of agents, a
+// page for a single agent, and a help page.
 //
-// Only the terminal's own sixteen colors are used, so that it looks right on a
-// dark and on a light background, and nothing is told by color alone: it reads
-// the same without, as NO_COLOR asks for.
+// It uses only the sixteen standard colors of the terminal, so it works on dark and light
+// backgrounds. No information depends on color alone, so that NO_COLOR works.
 package screen

@@ -9,39 +9,39 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// helpText is in paragraphs; those with a tab are a term and what it means.
+// helpText consists of lines. A line with a tab is a term and its definition.
 const helpText = `KEYS
-↑ ↓ k j	select an agent; pgup, pgdn, home and end go further
-enter	page of the agent: histories, distributions, slowest transfers; esc goes back
-tab	next view of an agent's page, if the screen is too small for all of them
+↑ ↓ k j	select an agent; also pgup, pgdn, home and end
+enter	open the page of the agent: histories, distributions, slowest transfers; esc goes back
+tab	show the next view of an agent's page, if the screen is too small for all
 ← → s	sort by another column; r reverses the order
-/	show only agents whose names contain a text; esc shows all again
-!	show only agents with a problem
+/	filter agents by name; esc shows all
+!	show only agents with problems
 space	pause and resume
 q	quit
 
 COLUMNS
-OUT, IN	bytes of completed transfers that the agent initiated: written, read
-P50, P99	transfer time, until the application saw it complete; includes the post time
+OUT, IN	bytes per second that the agent wrote and read in completed transfers that it initiated
+P50, P99	transfer time, until the application saw the completion; includes the post time
 POST50, POST99	post time, until the transfer was handed to the backend
 TPUT10, TPUT50	throughput of single transfers, size divided by transfer time: a tenth, and half, of them are slower
-MEMORY	registered minus deregistered; ? if a consumer took registrations before this view started
-RING	most events in the ring since the last update; an agent whose ring is full loses events
+MEMORY	registered minus deregistered; ? if a consumer took registrations before top started
+RING	peak fill of the ring since the last update; if it is full, the agent loses events
 LAST	time since the last event
-READER	program that takes events from the ring; foreign is one without this project's lock: NIXL's telemetry_reader, pmdanixl, or a Collector in another PID namespace
+READER	program that takes events from the ring; foreign is a program that doesn't lock the ring: NIXL's telemetry_reader, pmdanixl, or a Collector in another PID namespace
 
 NOTES
-straggler	median and mean throughput are below half of those of the agents in the directory, the median also by three standard deviations; requires four agents
-full 3×	the ring was full of new events: the agent has most likely lost some
-torn	transfers of which the ring has lost events
-dropped	events that the agent dropped before they reached the ring, by its own count
-not all seen	this view missed events; the consumer has them
+straggler	median and mean throughput are below half of those of the agents in the directory, and the median is also three standard deviations below; requires four agents
+full 3×	the ring was full of new events three times; the agent most likely lost events
+torn	transfers with an event missing in the ring
+dropped	events that the agent reports as dropped before they reached the ring
+missed events	top missed events; the consumer has them
 
-WHAT THIS VIEW CAN'T SHOW
-This view takes no event from a ring. Totals lack what a consumer took before the view started, and rates lack what was in the ring by then. A ring that nobody reads fills up, and nothing more is known of its agent. An agent that exits leaves the list after five minutes.
+LIMITS
+Top doesn't consume events. Totals lack what a consumer took before top started, and rates lack what was in the ring by then. A full ring without a consumer doesn't change anymore, so top doesn't see what its agent does. An agent that exits is removed from the list after five minutes.
 `
 
-// help is the page of help.
+// help draws the help page.
 func (m *Model) help() string {
 	const term = 16
 	var lines []string

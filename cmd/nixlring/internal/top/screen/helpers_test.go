@@ -21,7 +21,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -42,14 +42,14 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (go test -update writes it anew):\n%s", path, diff)
+		t.Errorf("%s (to update it, run go test -update):\n%s", path, diff)
 	}
 }
 
-// begin is when samples begin.
+// begin is the time of the first sample.
 var begin = time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
 
-// fleet is made-up samples, one a second.
+// fleet returns samples, one second apart.
 type fleet struct {
 	n    uint64
 	make func(second uint64) []top.Reading
@@ -61,21 +61,21 @@ func (f *fleet) sample() top.Sample {
 	return s
 }
 
-// times is a histogram with some values in three buckets.
+// times returns a histogram of times with values in three buckets.
 func times(first int, n uint64) []uint64 {
 	counts := make([]uint64, len(top.Bounds())+1)
 	counts[first], counts[first+3], counts[first+9] = 2*n, 7*n, n
 	return counts
 }
 
-// speeds is a histogram of the throughput of n transfers, all in one bucket.
+// speeds returns a histogram of throughput with n values in one bucket.
 func speeds(bucket int, n uint64) []uint64 {
 	counts := make([]uint64, 101)
 	counts[bucket] = n
 	return counts
 }
 
-// agent is a healthy one that does so many transfers per second.
+// agent returns a healthy agent with a number of transfers per second.
 func agent(name string, second, perSecond uint64) top.Reading {
 	n := second * perSecond
 	return top.Reading{
@@ -88,8 +88,8 @@ func agent(name string, second, perSecond uint64) top.Reading {
 	}
 }
 
-// some are agents of every kind.
-func some(second uint64) []top.Reading {
+// mixed returns agents with and without problems.
+func mixed(second uint64) []top.Reading {
 	full := agent("kv-offload-0", second, 2500)
 	full.Capacity, full.Peak = 512, 511
 	full.Totals.Saturations, full.Totals.Torn, full.Totals.Dropped = 9*second, 2*second, 31*second
@@ -104,18 +104,18 @@ func some(second uint64) []top.Reading {
 	foreign := agent("eval \x1b[31m", second, 5)
 	foreign.Lock, foreign.Layout, foreign.Alive = top.Lock{}, "v2-named", procs.Unknown
 
-	gone := agent("gone", 0, 0)
-	gone.Alive, gone.Unseen, gone.Layout, gone.Lock = procs.No, true, "v1", top.Lock{}
+	exited := agent("exited", 0, 0)
+	exited.Alive, exited.MemoryUnknown, exited.Layout, exited.Lock = procs.No, true, "v1", top.Lock{}
 
 	return []top.Reading{
 		unread, failing, agent("decode-2", second, 300), agent("decode-10", second, 310),
-		foreign, gone, full, agent("prefill-0", second, 900+second),
+		foreign, exited, full, agent("prefill-0", second, 900+second),
 	}
 }
 
-// slow returns the slowest transfers of an agent, which are the same for all.
+// slow returns the slowest transfers of an agent. All agents but one have the same.
 func slow(path string) []top.Transfer {
-	if path == "/run/nixl/gone" {
+	if path == "/run/nixl/exited" {
 		return nil
 	}
 	return []top.Transfer{
@@ -124,14 +124,14 @@ func slow(path string) []top.Transfer {
 	}
 }
 
-// screenOf is a screen that has seen some seconds.
+// screenOf returns a screen after some seconds.
 func screenOf(t *testing.T, width, height int, seconds int, f *fleet) *Model {
 	t.Helper()
 	m := New(Config{
 		Directory: "/run/nixl", Interval: time.Second, Window: 5 * time.Second,
-		Sample: f.sample, Slowest: slow, Empty: func(left int) string {
-			if left > 0 {
-				return fmt.Sprintf("no agent of %d matches\n", left)
+		Sample: f.sample, Slowest: slow, Empty: func(excluded int) string {
+			if excluded > 0 {
+				return fmt.Sprintf("none of %d agents matches\n", excluded)
 			}
 			return "no ring in /run/nixl\n\n  NIXL_TELEMETRY_ENABLE=y\n"
 		},
@@ -150,7 +150,7 @@ func send(m *Model, msgs ...tea.Msg) (cmd tea.Cmd) {
 	return cmd
 }
 
-// special are the keys that aren't a character.
+// special are the keys that aren't characters.
 var special = map[string]tea.KeyPressMsg{
 	"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "left": {Code: tea.KeyLeft}, "right": {Code: tea.KeyRight},
 	"pgup": {Code: tea.KeyPgUp}, "pgdown": {Code: tea.KeyPgDown}, "home": {Code: tea.KeyHome}, "end": {Code: tea.KeyEnd},
@@ -158,7 +158,7 @@ var special = map[string]tea.KeyPressMsg{
 	"space": {Code: tea.KeySpace, Text: " "}, "ctrl+c": {Code: 'c', Mod: tea.ModCtrl},
 }
 
-// press presses keys and gives the command of the last one.
+// press presses keys and returns the command of the last one.
 func press(m *Model, keys ...string) (cmd tea.Cmd) {
 	for _, k := range keys {
 		msg, ok := special[k]
@@ -170,7 +170,7 @@ func press(m *Model, keys ...string) (cmd tea.Cmd) {
 	return cmd
 }
 
-// text is the screen without colors, and without the spaces at lines' ends.
+// text returns the screen without colors and trailing spaces.
 func text(t *testing.T, m *Model) string {
 	t.Helper()
 	content := m.View().Content

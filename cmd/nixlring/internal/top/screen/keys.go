@@ -12,7 +12,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 )
 
-// press takes one key.
+// press handles a key.
 func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	key := k.String()
 	switch {
@@ -45,7 +45,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// typeFilter takes a key while the filter is typed.
+// typeFilter handles a key while the user types the filter.
 func (m *Model) typeFilter(key, text string) {
 	switch key {
 	case "enter":
@@ -65,8 +65,7 @@ func (m *Model) typeFilter(key, text string) {
 	m.arrange()
 }
 
-// pressHelp takes a key on the page of help. How far it can be scrolled is
-// known when it is drawn.
+// pressHelp handles a key on the help page. Drawing the page limits helpAt.
 func (m *Model) pressHelp(key string) {
 	switch key {
 	case "up", "k":
@@ -82,7 +81,7 @@ func (m *Model) pressHelp(key string) {
 	}
 }
 
-// pressDetail takes a key on the page of one agent.
+// pressDetail handles a key on the page of one agent.
 func (m *Model) pressDetail(key string) {
 	switch key {
 	case "esc", "enter", "backspace", "left", "h":
@@ -96,7 +95,7 @@ func (m *Model) pressDetail(key string) {
 	}
 }
 
-// pressTable takes a key on the table.
+// pressTable handles a key on the table.
 func (m *Model) pressTable(key string) {
 	switch key {
 	case "up", "k":
@@ -116,26 +115,25 @@ func (m *Model) pressTable(key string) {
 			m.page = pageDetail
 		}
 	case "left", "h":
-		m.sortBeside(-1)
+		m.sortNext(-1)
 	case "right", "l", "s":
-		m.sortBeside(1)
+		m.sortNext(1)
 	case "r":
 		m.reverse = !m.reverse
 		m.arrange()
 	case "!":
-		m.only = !m.only
+		m.problems = !m.problems
 		m.arrange()
 	case "/":
 		m.typing = true
 	case "esc":
-		m.filter, m.only = "", false
+		m.filter, m.problems = "", false
 		m.arrange()
 	}
 }
 
-// sortBeside sorts by the column to the left or to the right of the one that
-// it is sorted by now, among those that are on the screen.
-func (m *Model) sortBeside(step int) {
+// sortNext sorts by the next visible column to the right, or with step -1 to the left.
+func (m *Model) sortNext(step int) {
 	var keys []top.Key
 	for _, c := range m.layout() {
 		keys = append(keys, c.key)

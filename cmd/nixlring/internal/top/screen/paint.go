@@ -10,7 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// paint is how text looks.
+// paint is a style of text.
 type paint uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	note
 	warn
 	bad
-	marked // what is selected
+	marked // selection and keys
 	paints
 )
 
@@ -46,14 +46,14 @@ func (p paint) put(b *strings.Builder, s string) {
 	b.WriteString(ansi.ResetStyle)
 }
 
-// in is painted text.
+// in returns painted text.
 func (p paint) in(s string) string {
 	var b strings.Builder
 	p.put(&b, s)
 	return b.String()
 }
 
-// fit pads or cuts text to a width.
+// fit pads or truncates text to a width.
 func fit(s string, width int, right bool) string {
 	n := ansi.StringWidth(s)
 	if n > width {
@@ -67,7 +67,7 @@ func fit(s string, width int, right bool) string {
 	return s + pad
 }
 
-// bar is a bar of a width, in steps of an eighth of a character.
+// bar returns a horizontal bar, in steps of an eighth of a character.
 func bar(share float64, width int) string {
 	const steps = 8
 	parts := []rune(" ▏▎▍▌▋▊▉")
@@ -82,8 +82,8 @@ func bar(share float64, width int) string {
 	return s
 }
 
-// spark is the newest points of a series as a row of bars, up to a highest
-// value. Points that aren't there are blank.
+// spark returns the newest points of a series as vertical bars, scaled to most. Missing points
+// are blank.
 func spark(series []float64, width int, most float64) string {
 	parts := []rune("▁▂▃▄▅▆▇█")
 	series = series[max(0, len(series)-width):]
@@ -105,7 +105,7 @@ func spark(series []float64, width int, most float64) string {
 	return string(s)
 }
 
-// highest is the highest value of the newest points.
+// highest returns the highest value of the newest points.
 func highest(series []float64, width int) (most float64) {
 	for _, v := range series[max(0, len(series)-width):] {
 		if v > most {

@@ -11,18 +11,18 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 )
 
-// Config is what a screen shows.
+// Config configures a [Model].
 type Config struct {
 	Directory string
 	Interval  time.Duration // between two samples
 	Window    time.Duration // of rates and quantiles
 	Sort      top.Key
-	Sample    func() top.Sample                // called by one goroutine at a time
-	Slowest   func(path string) []top.Transfer // of an agent, the slowest first; may be called during Sample
-	Empty     func(left int) string            // what to say if no agent is shown and left aren't asked for
+	Sample    func() top.Sample                // not called concurrently
+	Slowest   func(path string) []top.Transfer // slowest first; may be called during Sample
+	Empty     func(excluded int) string        // text if there are no agents, or all are excluded
 }
 
-// page is what is shown.
+// page is a page of the screen.
 type page uint8
 
 const (
@@ -36,25 +36,25 @@ type Model struct {
 	cfg           Config
 	board         *top.Board
 	width, height int
-	later         func(time.Duration) tea.Cmd // asks for the next sample after a while
+	later         func(time.Duration) tea.Cmd // returns a tickMsg after the duration
 
 	page   page
-	before page // the page that help goes back to
-	view   int  // the first view on the page of an agent
-	helpAt int  // first line of help on the screen
+	before page // the page before help
+	view   int  // first view on the page of an agent
+	helpAt int  // first visible line of help
 	paused bool
 
 	key      top.Key
 	reverse  bool
 	filter   string
-	typing   bool // the filter is being typed
-	only     bool // agents with problems only
+	typing   bool // the user is typing the filter
+	problems bool // show only agents with problems
 	rows     []*top.Row
 	selected string // path
-	offset   int    // first row on the screen
+	offset   int    // first visible row
 }
 
-// New is a screen without a sample yet.
+// New returns a screen without samples.
 func New(cfg Config) *Model {
 	if cfg.Sort == "" {
 		cfg.Sort = top.ByName
@@ -69,7 +69,7 @@ func later(d time.Duration) tea.Cmd {
 	return tea.Tick(d, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
-// sampleMsg is the next sample; tickMsg asks for it.
+// sampleMsg is a sample. tickMsg starts the next one.
 type (
 	sampleMsg top.Sample
 	tickMsg   struct{}
@@ -80,7 +80,7 @@ func (m *Model) Init() tea.Cmd { return m.sample }
 
 func (m *Model) sample() tea.Msg { return sampleMsg(m.cfg.Sample()) }
 
-// Update takes one message.
+// Update handles a message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -124,17 +124,17 @@ func (m *Model) View() tea.View {
 	return v
 }
 
-// arrange sorts and filters anew, and keeps what is selected on the screen.
+// arrange filters and sorts the rows, and scrolls to the selected one.
 func (m *Model) arrange() {
-	m.rows = top.Filter(m.board.Rows(), m.filter, m.only)
+	m.rows = top.Filter(m.board.Rows(), m.filter, m.problems)
 	top.Sort(m.rows, m.key, m.reverse)
 	if m.page == pageDetail && m.board.Row(m.selected) == nil {
-		m.page = pageTable // the agent has left
+		m.page = pageTable // the agent was removed
 	}
 	m.scroll(m.position())
 }
 
-// position is the selected row's place, that of the first one if it is gone.
+// position returns the index of the selected row, or 0 if the row was removed.
 func (m *Model) position() int {
 	for i, r := range m.rows {
 		if r.Path == m.selected {
@@ -144,10 +144,10 @@ func (m *Model) position() int {
 	return 0
 }
 
-// move selects another row.
+// move moves the selection.
 func (m *Model) move(by int) { m.scroll(m.position() + by) }
 
-// scroll selects a row and brings it on the screen.
+// scroll selects a row and makes it visible.
 func (m *Model) scroll(to int) {
 	if len(m.rows) == 0 {
 		m.offset = 0
@@ -160,5 +160,5 @@ func (m *Model) scroll(to int) {
 	m.offset = max(0, min(m.offset, len(m.rows)-body))
 }
 
-// body is how many rows fit.
+// body returns the number of rows that fit on the screen.
 func (m *Model) body() int { return max(1, m.height-tableChrome) }

@@ -14,20 +14,20 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 )
 
-func TestTable(t *testing.T) {
+func TestTableMatchesTheGoldenFiles(t *testing.T) {
 	for _, size := range [][2]int{{180, 16}, {160, 16}, {120, 16}, {80, 16}, {60, 12}} {
-		m := screenOf(t, size[0], size[1], 8, &fleet{make: some})
+		m := screenOf(t, size[0], size[1], 8, &fleet{make: mixed})
 		golden(t, fmt.Sprintf("table_%d.txt", size[0]), text(t, m))
 	}
 }
 
-func TestDetail(t *testing.T) {
+func TestDetailMatchesTheGoldenFiles(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		width int
 		down  int
-	}{{"prefill", 140, 7}, {"kv_offload", 140, 6}, {"gone", 140, 5}, {"canary", 90, 1}} {
-		m := screenOf(t, tt.width, 44, 40, &fleet{make: some})
+	}{{"prefill", 140, 7}, {"kv_offload", 140, 6}, {"exited", 140, 5}, {"canary", 90, 1}} {
+		m := screenOf(t, tt.width, 44, 40, &fleet{make: mixed})
 		press(m, "home")
 		for range tt.down {
 			press(m, "down")
@@ -37,13 +37,12 @@ func TestDetail(t *testing.T) {
 	}
 }
 
-// A screen that is too small for all views of an agent shows them one after the other.
-func TestTabShowsTheNextView(t *testing.T) {
-	m := screenOf(t, 100, 24, 8, &fleet{make: some})
+func TestTabShowsTheNextViewOfAnAgent(t *testing.T) {
+	m := screenOf(t, 100, 24, 8, &fleet{make: mixed})
 	press(m, "end", "enter")
 	for _, want := range []string{"transfer time p50", "transfer time  ", "slowest transfers", "transfer time p50"} {
 		if got := text(t, m); !strings.Contains(strings.Split(got, "\n\n")[2], want) {
-			t.Errorf("the first view has no %q:\n%s", want, got)
+			t.Errorf("missing %q in the first view:\n%s", want, got)
 		}
 		press(m, "tab")
 	}
@@ -68,29 +67,28 @@ func TestStragglerIsMarked(t *testing.T) {
 	}
 }
 
-func TestHelp(t *testing.T) {
-	m := screenOf(t, 100, 42, 1, &fleet{make: some})
+func TestHelpScrollsAndReturnsToThePageBefore(t *testing.T) {
+	m := screenOf(t, 100, 42, 1, &fleet{make: mixed})
 	press(m, "?")
 	golden(t, "help.txt", text(t, m))
 	press(m, "?")
 	if m.page != pageTable {
-		t.Error("help doesn't go back")
+		t.Error("? didn't return from help")
 	}
 	send(m, tea.WindowSizeMsg{Width: 100, Height: 12})
 	press(m, "?", "up", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown", "down")
-	if !strings.Contains(text(t, m), "after five minutes.\n  esc") {
-		t.Errorf("the end of help isn't to be seen:\n%s", text(t, m))
+	if !strings.Contains(text(t, m), "five\n  minutes.\n  esc") {
+		t.Errorf("the end of help isn't visible:\n%s", text(t, m))
 	}
 	press(m, "esc")
 	press(m, "enter", "?", "x")
 	if m.page != pageDetail {
-		t.Error("help doesn't go back to where it was called")
+		t.Error("help didn't return to the page of the agent")
 	}
 }
 
-// Whatever the size, nothing goes beyond the screen.
-func TestEverySize(t *testing.T) {
-	m := screenOf(t, 80, 24, 3, &fleet{make: some})
+func TestPagesFitScreensOfAllSizes(t *testing.T) {
+	m := screenOf(t, 80, 24, 3, &fleet{make: mixed})
 	for width := 1; width < 220; width += 3 {
 		for _, height := range []int{8, 9, 24, 60} {
 			send(m, tea.WindowSizeMsg{Width: width, Height: height})
@@ -99,14 +97,14 @@ func TestEverySize(t *testing.T) {
 				if width >= 40 {
 					text(t, m)
 				} else {
-					_ = m.View() // too small to be of use, but no reason to panic
+					_ = m.View() // too small, but must not panic
 				}
 			}
 		}
 	}
 }
 
-// names are the agents on the screen.
+// names returns the agents on the screen.
 func names(m *Model) string {
 	var list []string
 	for _, r := range m.rows {
@@ -119,7 +117,7 @@ func plainFleet(second uint64) []top.Reading {
 	return []top.Reading{agent("a", second, 10), agent("b", second, 30), agent("c", second, 20)}
 }
 
-func TestSorting(t *testing.T) {
+func TestKeysSelectTheSortColumn(t *testing.T) {
 	m := screenOf(t, 160, 20, 3, &fleet{make: plainFleet})
 	for _, tt := range []struct{ key, want string }{
 		{"", "a b c"}, {"r", "c b a"}, {"right", "b c a"}, {"r", "a c b"}, {"left", "a b c"}, {"left", "a b c"},
@@ -132,17 +130,16 @@ func TestSorting(t *testing.T) {
 		}
 	}
 	if m.key != top.ByProblems {
-		t.Errorf("left of the first column is %s", m.key)
+		t.Errorf("left of the first column, the key is %s", m.key)
 	}
 	press(m, "right", "right", "right", "right")
-	send(m, tea.WindowSizeMsg{Width: 60, Height: 20}) // the column is gone
+	send(m, tea.WindowSizeMsg{Width: 60, Height: 20}) // too narrow for the column
 	press(m, "right")
 	if m.key != top.ByName {
-		t.Errorf("beside a column that isn't shown is %s", m.key)
+		t.Errorf("next to a hidden column, the key is %s", m.key)
 	}
 }
 
-// The selection stays with the agent, wherever it goes.
 func TestSelectionFollowsTheAgent(t *testing.T) {
 	f := &fleet{make: plainFleet}
 	m := screenOf(t, 160, 20, 3, f)
@@ -153,11 +150,11 @@ func TestSelectionFollowsTheAgent(t *testing.T) {
 	f.make = func(second uint64) []top.Reading { return plainFleet(second)[:1] }
 	send(m, m.sample())
 	if m.selected != "/run/nixl/a" {
-		t.Errorf("%s after the agent left", m.selected)
+		t.Errorf("after the agent was removed, %s is selected", m.selected)
 	}
 }
 
-func TestDetailOfAnAgentThatLeaves(t *testing.T) {
+func TestPageOfARemovedAgentCloses(t *testing.T) {
 	f := &fleet{make: plainFleet}
 	m := screenOf(t, 160, 30, 3, f)
 	press(m, "down", "enter")
@@ -171,20 +168,20 @@ func TestDetailOfAnAgentThatLeaves(t *testing.T) {
 	f.make = func(second uint64) []top.Reading { return plainFleet(second)[:2] }
 	send(m, m.sample())
 	if m.page != pageTable {
-		t.Error("the page of an agent that has left stays")
+		t.Error("the page of the removed agent is still open")
 	}
 	press(m, "enter", "esc")
 	if m.page != pageTable {
-		t.Error("esc doesn't go back")
+		t.Error("esc didn't return to the table")
 	}
 }
 
-func TestFilter(t *testing.T) {
-	m := screenOf(t, 100, 16, 8, &fleet{make: some})
+func TestTypingAFilterSelectsAgents(t *testing.T) {
+	m := screenOf(t, 100, 16, 8, &fleet{make: mixed})
 	press(m, "/", "D", "E", "x", "backspace")
 	golden(t, "filter.txt", text(t, m))
-	press(m, "q") // is a letter here
-	if got := names(m); got != "" || !strings.Contains(text(t, m), `contains "DEq"`) {
+	press(m, "q") // doesn't quit
+	if got := names(m); got != "" || !strings.Contains(text(t, m), `name that contains "DEq"`) {
 		t.Errorf("%q\n%s", got, text(t, m))
 	}
 	press(m, "backspace", "enter")
@@ -205,11 +202,11 @@ func TestFilter(t *testing.T) {
 	}
 	press(m, "/", "backspace", "d", "down")
 	if m.typing || m.position() != 1 {
-		t.Errorf("an arrow while typing selects %d", m.position())
+		t.Errorf("an arrow key while typing selected %d", m.position())
 	}
 }
 
-func TestScrolling(t *testing.T) {
+func TestTableScrollsToTheSelection(t *testing.T) {
 	m := screenOf(t, 100, 16, 2, &fleet{make: func(second uint64) (list []top.Reading) {
 		for i := range 100 {
 			list = append(list, agent(fmt.Sprintf("a-%d", i), second, 1))
@@ -230,12 +227,12 @@ func TestScrolling(t *testing.T) {
 	} {
 		press(m, tt.keys...)
 		if m.offset != tt.first || m.position() != tt.marked {
-			t.Errorf("after %v row %d of those from %d", tt.keys, m.position(), m.offset)
+			t.Errorf("after %v: row %d is selected, row %d is first", tt.keys, m.position(), m.offset)
 		}
 	}
 	send(m, tea.MouseWheelMsg{Button: tea.MouseWheelUp}, tea.WindowSizeMsg{Width: 100, Height: 200})
 	if m.offset != 0 || m.position() != 96 || strings.Contains(text(t, m), "of 100") {
-		t.Errorf("on a large screen row %d of those from %d", m.position(), m.offset)
+		t.Errorf("on a large screen: row %d is selected, row %d is first", m.position(), m.offset)
 	}
 	send(m, tea.MouseWheelMsg{Button: tea.MouseWheelDown}, tea.WindowSizeMsg{Width: 100, Height: 16})
 	if !strings.Contains(text(t, m), "91–100 of 100") {
@@ -243,69 +240,67 @@ func TestScrolling(t *testing.T) {
 	}
 }
 
-func TestPause(t *testing.T) {
+func TestPausedScreenDoesNotChange(t *testing.T) {
 	f := &fleet{make: plainFleet}
 	m := screenOf(t, 120, 20, 3, f)
 	press(m, "space")
 	before := text(t, m)
 	if !strings.Contains(before, "paused") || send(m, m.sample()) == nil {
-		t.Errorf("paused, it doesn't go on:\n%s", before)
+		t.Errorf("paused screen takes no more samples:\n%s", before)
 	}
 	if got := text(t, m); got != before {
-		t.Errorf("paused, it changes:\n%s", got)
+		t.Errorf("paused screen changed:\n%s", got)
 	}
 	press(m, "space")
 	send(m, m.sample())
 	if got := text(t, m); got == before || m.board.Rows()[0].Transfers != 10 {
-		t.Errorf("it doesn't go on:\n%s", got)
+		t.Errorf("resumed screen didn't change:\n%s", got)
 	}
 }
 
-func TestNothingToSee(t *testing.T) {
+func TestScreenExplainsThatThereAreNoAgents(t *testing.T) {
 	f := &fleet{make: func(uint64) []top.Reading { return nil }}
 	m := screenOf(t, 70, 14, 0, f)
-	if !strings.Contains(text(t, m), "looking…") {
+	if !strings.Contains(text(t, m), "loading…") {
 		t.Error(text(t, m))
 	}
 	press(m, "enter", "down", "end", "esc")
 	send(m, m.sample())
 	golden(t, "empty.txt", text(t, m))
-	send(m, sampleMsg(top.Sample{At: begin, Left: 7}))
-	if !strings.Contains(text(t, m), "no agent of 7 matches") {
+	send(m, sampleMsg(top.Sample{At: begin, Excluded: 7}))
+	if !strings.Contains(text(t, m), "none of 7 agents matches") {
 		t.Error(text(t, m))
 	}
 	s := f.sample()
-	s.Trouble, s.Warning = errors.New("telemetry directory can't be read"), "ring x can't be opened"
+	s.Err, s.Warning = errors.New("telemetry directory can't be read"), "ring x can't be opened"
 	send(m, sampleMsg(s))
 	golden(t, "trouble.txt", text(t, m))
 }
 
-func TestQuit(t *testing.T) {
+func TestQuitKeysWorkOnAllPages(t *testing.T) {
 	for _, keys := range [][]string{{"q"}, {"ctrl+c"}, {"enter", "q"}, {"?", "q"}, {"/", "ctrl+c"}} {
 		cmd := press(screenOf(t, 80, 20, 1, &fleet{make: plainFleet}), keys...)
 		if cmd == nil {
-			t.Errorf("%v doesn't quit", keys)
+			t.Errorf("%v didn't quit", keys)
 			continue
 		}
 		if _, ok := cmd().(tea.QuitMsg); !ok {
-			t.Errorf("%v doesn't quit", keys)
+			t.Errorf("%v didn't quit", keys)
 		}
 	}
 }
 
-// Nothing is told by color alone, and no color is other than the terminal's
-// own.
-func TestColors(t *testing.T) {
-	m := screenOf(t, 160, 16, 8, &fleet{make: some})
+func TestScreenUsesOnlyStandardColors(t *testing.T) {
+	m := screenOf(t, 160, 16, 8, &fleet{make: mixed})
 	content := m.View().Content
 	for _, sequence := range []string{"\x1b[38;", "\x1b[48;"} {
 		if strings.Contains(content, sequence) {
-			t.Errorf("there is a color of its own: %q", sequence)
+			t.Errorf("a color isn't standard: %q", sequence)
 		}
 	}
 	for _, want := range []string{"\x1b[1;31m! ", "\x1b[1;31mfull 63× · 14 torn", "\x1b[33mforeign reader"} {
 		if !strings.Contains(content, want) {
-			t.Errorf("%q is missing in\n%q", want, content)
+			t.Errorf("missing %q in\n%q", want, content)
 		}
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
 )
 
-// tableChrome is the lines of the table's page that aren't agents: two of
-// head, a blank one, the titles, and two of foot.
+// tableChrome is the number of lines on the page that aren't agents: two at the top, a
+// blank one, the titles, and two at the bottom.
 const tableChrome = 6
 
-// table is the page of all agents.
+// table draws the page of all agents.
 func (m *Model) table() string {
 	var b strings.Builder
 	m.head(&b)
@@ -52,7 +52,7 @@ func (m *Model) table() string {
 	return b.String()
 }
 
-// head is the first line: where, and how the numbers come about.
+// head draws the first line: the directory, and how rates are measured.
 func (m *Model) head(b *strings.Builder) {
 	left := " " + strong.in("nixlring top") + "  " + render.Printable(m.cfg.Directory)
 	right := fmt.Sprintf("rates over %v · every %v · ", m.cfg.Window, m.cfg.Interval)
@@ -66,7 +66,7 @@ func (m *Model) head(b *strings.Builder) {
 	m.line(b, left, right+" ")
 }
 
-// totals is the second line: what all agents do together.
+// totals draws the second line: the sum over all agents.
 func (m *Model) totals(b *strings.Builder) {
 	s := m.board.Sum()
 	sep := dim.in(" · ")
@@ -75,8 +75,8 @@ func (m *Model) totals(b *strings.Builder) {
 		agents = strong.in("1") + " agent"
 	}
 	left := " " + agents
-	if s.Troubled > 0 {
-		left += sep + warn.in(fmt.Sprintf("%d with problems", s.Troubled))
+	if s.WithProblems > 0 {
+		left += sep + warn.in(fmt.Sprintf("%d with problems", s.WithProblems))
 	}
 	left += sep + "out " + strong.in(units.Throughput(s.Out)) + sep + "in " + strong.in(units.Throughput(s.In)) +
 		sep + strong.in(units.Rate(s.Transfers)) + " transfers/s"
@@ -88,14 +88,14 @@ func (m *Model) totals(b *strings.Builder) {
 	}
 	if s.Memory > 0 {
 		left += sep + strong.in(units.Memory(s.Memory)) + " registered"
-		if s.Unseen > 0 {
-			left += fmt.Sprintf(" (%d unknown)", s.Unseen)
+		if s.MemoryUnknown > 0 {
+			left += fmt.Sprintf(" (%d unknown)", s.MemoryUnknown)
 		}
 	}
 	m.line(b, left, "")
 }
 
-// line writes a line, with text at both ends if there is room.
+// line writes a line with left-aligned text and, if it fits, right-aligned text.
 func (m *Model) line(b *strings.Builder, left, right string) {
 	n, k := ansi.StringWidth(left), ansi.StringWidth(right)
 	switch {
@@ -109,7 +109,7 @@ func (m *Model) line(b *strings.Builder, left, right string) {
 	b.WriteString("\n")
 }
 
-// titles is the line of the columns' names.
+// titles draws the titles of the columns.
 func (m *Model) titles(b *strings.Builder, list []column) {
 	b.WriteString(strings.Repeat(" ", gutter))
 	for i, c := range list {
@@ -120,7 +120,7 @@ func (m *Model) titles(b *strings.Builder, list []column) {
 		if c.key == m.key {
 			p = strong
 			arrow := "▲"
-			if m.key.Falling() != m.reverse {
+			if m.key.Descending() != m.reverse {
 				arrow = "▼"
 			}
 			if c.right {
@@ -134,14 +134,14 @@ func (m *Model) titles(b *strings.Builder, list []column) {
 	b.WriteString("\n")
 }
 
-// row is the line of one agent. A mark before its name says how bad it is, for
-// where there are no colors and no room for notes.
+// row draws the line of one agent. If it has a problem, an exclamation mark is before its
+// name, which also works without colors and on narrow screens.
 func (m *Model) row(b *strings.Builder, r *top.Row, list []column) {
 	var line strings.Builder
 	selected := r.Path == m.selected
 	put := func(p paint, s string) {
 		if selected {
-			p = plain // within one paint for all
+			p = plain // the whole line is painted below
 		}
 		p.put(&line, s)
 	}
@@ -165,18 +165,20 @@ func (m *Model) row(b *strings.Builder, r *top.Row, list []column) {
 	b.WriteString("\n")
 }
 
-// empty says why there is nothing to see, in at most so many lines.
+// empty explains why there are no rows, in at most body lines.
 func (m *Model) empty(b *strings.Builder, body int) (lines int) {
-	text := m.cfg.Empty(m.board.Left())
-	switch trouble := m.board.Trouble(); {
+	text := m.cfg.Empty(m.board.Excluded())
+	switch err := m.board.Err(); {
 	case m.board.At().IsZero():
-		text = "looking…"
-	case m.board.Sum().Agents > 0 && m.only:
-		text = "no agent with a problem matches; esc shows all"
+		text = "loading…"
+	case m.board.Sum().Agents > 0 && m.filter == "":
+		text = "no agent has problems; esc shows all"
+	case m.board.Sum().Agents > 0 && m.problems:
+		text = fmt.Sprintf("no agent with problems has a name that contains %q; esc shows all", m.filter)
 	case m.board.Sum().Agents > 0:
-		text = fmt.Sprintf("no agent's name contains %q; esc shows all", m.filter)
-	case trouble != nil:
-		text = trouble.Error()
+		text = fmt.Sprintf("no agent has a name that contains %q; esc shows all", m.filter)
+	case err != nil:
+		text = err.Error()
 	}
 	b.WriteString("\n")
 	lines = 1
@@ -191,8 +193,8 @@ func (m *Model) empty(b *strings.Builder, body int) (lines int) {
 	return lines
 }
 
-// status is the line before the last: the filter while it is typed, or what an
-// operator may want to know.
+// status draws the line before the last one: the filter while it is typed, a warning, or a
+// hint.
 func (m *Model) status(b *strings.Builder) {
 	switch {
 	case m.typing:
@@ -202,14 +204,14 @@ func (m *Model) status(b *strings.Builder) {
 		m.line(b, " "+warn.in(render.Printable(m.board.Warning())), "")
 		return
 	}
-	left := " top takes no event from a ring; ? shows what it can't show"
-	if m.filter != "" || m.only {
+	left := " top doesn't consume events; press ? for its limits"
+	if m.filter != "" || m.problems {
 		left = fmt.Sprintf(" %d of %d agents", len(m.rows), m.board.Sum().Agents)
 		if m.filter != "" {
-			left += fmt.Sprintf(" with %q in their names", m.filter)
+			left += fmt.Sprintf(", name contains %q", m.filter)
 		}
-		if m.only {
-			left += ", those with problems"
+		if m.problems {
+			left += ", with problems"
 		}
 		left += "; esc shows all"
 	}
@@ -220,7 +222,7 @@ func (m *Model) status(b *strings.Builder) {
 	m.line(b, dim.in(left), dim.in(right))
 }
 
-// keys is the last line. What doesn't fit is in the help.
+// keys draws the last line, with the keys that fit. The help page lists all keys.
 func (m *Model) keys(b *strings.Builder, list [][2]string) {
 	line := ""
 	for _, k := range list {
