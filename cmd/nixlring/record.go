@@ -106,10 +106,10 @@ func (f *recordFlags) run(ctx context.Context, w world, file, dir string) error 
 		return fmt.Errorf("record to %s: the file exists; specify another file, or overwrite it with --force", file)
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return place.Explain(place.Folder, filepath.Dir(file), err)
+		return place.Explain(place.Parent, filepath.Dir(file), err)
 	}
 	if err != nil {
-		return place.Explain(place.Folder, file, err)
+		return place.Explain(place.Parent, file, err)
 	}
 	return errors.Join(f.record(ctx, w, dir, out), out.Close())
 }

@@ -34,18 +34,18 @@ func TestRecordAndReplay(t *testing.T) {
 	live, again, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "agents.nixlrec")
 	agents := startSimulator(t, live, "--layout", "mixed", "--agents", "5", "--transfers", "3000", "--rate", "2000",
 		"--capacity", "16384", "--error-rate", "0.01", "--seed", "11")
-	agents.WaitFor(t, "Ctrl-C stops") // the rings are made
+	agents.WaitFor(t, "Ctrl-C to stop") // the rings exist
 	recorder := startRecorder(t, live, file, 5)
 	first := drain(t, live)
 	report := agents.wait(t, 2*time.Second)
 	nothingDropped(t, report)
 	recorder.Stop(t, syscall.SIGINT)
-	recorder.WaitFor(t, "events of 5 rings (5 lives of agents)")
+	recorder.WaitFor(t, "events of 5 rings (5 starts of agents)")
 	want := wantReport(report)
 	before := first.end(t, want)
 
 	second := drain(t, again)
-	if d := cmp.Diff(replayed{Rings: 5, Lives: 5, Written: report.Sum.Written.Events.Events}, replay(t, file, again)); d != "" {
+	if d := cmp.Diff(replayed{Rings: 5, Starts: 5, Written: report.Sum.Written.Events.Events}, replay(t, file, again)); d != "" {
 		t.Errorf("replayed (-want +got):\n%s", d)
 	}
 	after := second.end(t, moveTo(again, want))
@@ -108,7 +108,7 @@ func (c *collector) end(t *testing.T, want otlpfile.Totals) otlpfile.Totals {
 // replayed is what nixlring replay says that it did.
 type replayed struct {
 	Rings   int    `json:"rings"`
-	Lives   uint64 `json:"lives"`
+	Starts  uint64 `json:"starts"`
 	Written uint64 `json:"events_written"`
 	Dropped uint64 `json:"events_dropped"`
 	Missed  uint64 `json:"gaps_in_recording"`

@@ -26,7 +26,7 @@ const (
 	Rings                 // a directory of rings
 	Recording             // a recording of nixlring record
 	Session               // the CSV of a session, or a directory of sessions
-	Folder                // a directory for a new file
+	Parent                // a directory for a new file
 )
 
 // kinds maps each Kind to its name and to what to do if it is missing.
@@ -35,7 +35,7 @@ var kinds = [...]struct{ noun, todo string }{
 	Rings:     {"directory", "agents don't create it, so create it first"},
 	Recording: {"file", "specify a recording written by nixlring record"},
 	Session:   {"file or directory", "specify the CSV of a session, or its directory"},
-	Folder:    {"directory", "create it first"},
+	Parent:    {"directory", "create it first"},
 }
 
 // problem is an error with another text.
