@@ -31,9 +31,11 @@
 //		k.Sent(ctx)
 //	}
 //
-// Here, metric is go.opentelemetry.io/otel/sdk/metric. Nothing else must be
-// connected or closed. Package bridge/otlpmetric creates the exporter, the reader
-// and the provider in one call:
+// Here, metric is go.opentelemetry.io/otel/sdk/metric, and exporter is any of its
+// exporters, such as that of exporters/stdout/stdoutmetric. Nothing else must be
+// connected or closed. The kernel stays in [StateCreated] until the program calls
+// [Kernel.SetState]. Package bridge/otlpmetric creates the exporter, the reader and
+// the provider in one call:
 //
 //	provider, err := otlpmetric.New(ctx, otlpmetric.WithProducers(rt.NewProducer()))
 //
