@@ -38,7 +38,7 @@ type looker struct {
 	inside uint64    // events in the current run interval
 }
 
-// look reads the content of the ring, and then watches it for a while.
+// look reads the content of the ring. With cfg.For, it then polls the ring for this time.
 func (r *Report) look(ctx context.Context, cfg Config) error {
 	l := &looker{cfg: cfg}
 	ring := follow.NewRing(cfg.Path, ringbuf.Observe, l)
@@ -55,6 +55,7 @@ func (r *Report) look(ctx context.Context, cfg Config) error {
 	return ring.Close()
 }
 
+// watch polls the ring and records its bursts.
 func (l *looker) watch(ctx context.Context, ring *follow.Ring) {
 	start := l.cfg.Now()
 	l.watched, l.window = true, start

@@ -68,18 +68,18 @@ func TestAliveIsUnknownUnlessCertain(t *testing.T) {
 		list      []procstest.Process
 		want      procs.Alive
 	}{
-		"agent":                               {open, procstest.Initial, []procstest.Process{agent}, procs.Yes},
-		"agent and consumer":                  {open, procstest.Initial, []procstest.Process{agent, consumer}, procs.Yes},
-		"agent, in a container":               {open, procstest.Inner, []procstest.Process{agent, hidden}, procs.Yes},
-		"consumer only":                       {open, procstest.Initial, []procstest.Process{consumer, reader}, procs.No},
-		"consumer only, kernel can't tell":    {unknown, procstest.Initial, []procstest.Process{consumer}, procs.No},
-		"consumer and a hidden process":       {open, procstest.Initial, []procstest.Process{consumer, hidden}, procs.Unknown},
-		"consumer, in a container":            {open, procstest.Inner, []procstest.Process{consumer}, procs.Unknown},
-		"open, but no process found":          {open, procstest.Initial, nil, procs.Unknown},
-		"no process, kernel can't tell":       {unknown, procstest.Initial, []procstest.Process{reader}, procs.No},
-		"no known process, kernel can't tell": {unknown, procstest.Inner, nil, procs.Unknown},
-		"not open":                            {closed, procstest.Initial, nil, procs.No},
-		"not open, in a container":            {closed, procstest.Inner, []procstest.Process{hidden}, procs.No},
+		"agent":                                 {open, procstest.Initial, []procstest.Process{agent}, procs.Yes},
+		"agent and consumer":                    {open, procstest.Initial, []procstest.Process{agent, consumer}, procs.Yes},
+		"agent, in a container":                 {open, procstest.Inner, []procstest.Process{agent, hidden}, procs.Yes},
+		"consumer only":                         {open, procstest.Initial, []procstest.Process{consumer, reader}, procs.No},
+		"consumer only, lease state unknown":    {unknown, procstest.Initial, []procstest.Process{consumer}, procs.No},
+		"consumer and a hidden process":         {open, procstest.Initial, []procstest.Process{consumer, hidden}, procs.Unknown},
+		"consumer, in a container":              {open, procstest.Inner, []procstest.Process{consumer}, procs.Unknown},
+		"open, but no process found":            {open, procstest.Initial, nil, procs.Unknown},
+		"no process, lease state unknown":       {unknown, procstest.Initial, []procstest.Process{reader}, procs.No},
+		"no known process, lease state unknown": {unknown, procstest.Inner, nil, procs.Unknown},
+		"not open":                              {closed, procstest.Initial, nil, procs.No},
+		"not open, in a container":              {closed, procstest.Inner, []procstest.Process{hidden}, procs.No},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := file(t)
