@@ -13,11 +13,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/was" "$work/is"
 
-git ls-files -z --cached --others --exclude-standard |
-  while IFS= read -r -d '' file; do
-    [[ ! -e $file ]] || printf '%s\0' "$file" # deleted, but not yet in the index
-  done >"$work/files"
-xargs -0 cp -P --parents -t "$work/was" <"$work/files"
+scripts/copy-tree.sh "$work/was"
 cp -R "$work/was/." "$work/is"
 
 make -s -C "$work/is" generate >&2

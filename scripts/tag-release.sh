@@ -2,21 +2,22 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes the release commit of VERSION and tags every module of it.
+# Makes the release commit of VERSION and tags each released module.
 #
 #   scripts/tag-release.sh VERSION            shows the commit and the tags
-#   scripts/tag-release.sh VERSION --create   puts them into this repository
+#   scripts/tag-release.sh VERSION --create   creates them in this repository
 #
 # On a branch, the modules of the product require each other at v0.0.0 and
-# replace that with a directory. `go install` refuses a module with a replace
+# replace that with a directory. `go install` rejects a module with a replace
 # directive, so the release commit requires VERSION without one. The commit has
-# HEAD as its parent, but no branch contains it. Everything is done in a clone:
-# the go command reads the root module at VERSION from there, and checks that the
+# HEAD as its parent, but no branch contains it. All work is done in a clone: the
+# go command reads the root module at VERSION from there, and checks that the
 # modules build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 root=github.com/nixl-otel/nixl-otel
+image=ghcr.io/nixl-otel/otelcol-nixl                             # as in .goreleaser.yaml
 released=(bridge/otlpmetric receiver/nixlshmreceiver cmd/nixlring) # they require the root module
 die() { printf 'tag-release: %s\n' "$*" >&2; exit 1; }
 
@@ -25,6 +26,7 @@ version=${1-} mode=${2-}
 [[ -z $mode || $mode == --create ]] || die "unknown argument $mode; only --create may follow VERSION"
 catalog=v$(sed -n 's/^const Version = "\(.*\)"$/\1/p' semconv/scope.go)
 [[ $version == "$catalog" ]] || die "VERSION is $version, but the catalog in semconv/scope.go has $catalog; change one of them"
+scripts/release-notes.sh "$version" >/dev/null
 [[ -z $(git status --porcelain) ]] || die "the tree has changes; commit them first"
 tags=("$version")
 for m in "${released[@]}" bridge/gpu; do tags+=("$m/$version"); done
@@ -38,12 +40,23 @@ git clone --quiet --shared . "$work/clone"
 clone() { git -C "$work/clone" "$@"; }
 clone config user.name "$(git config user.name)"
 clone config user.email "$(git config user.email)"
+
+# The root module must be final before another module records its checksum.
+# The first commands change files of the root module, the rest don't.
+(
+  cd "$work/clone"
+  sed -i "s|^\(version\|appVersion\): .*|\1: ${version#v}|" deploy/helm/nixl-otel/Chart.yaml
+  sed -i "s|^  repository: otelcol-nixl$|  repository: $image|" deploy/helm/nixl-otel/values.yaml
+  sed -i "s|^  version: .*|  version: ${version#v}|; s|\($root/[^ ]*\) v0\.0\.0$|\1 $version|" builder-*.yaml
+  sed -i "s|image: otelcol-nixl:.*|image: $image:${version#v}|" examples/docker/*.yaml examples/kubernetes/*.yaml
+)
+clone commit --quiet --all --message="Release $version"
 clone tag "$version"
 
 # Serve the root module from the clone and the rest from the module cache. The
 # version isn't final yet, so it must not get into that cache.
 export GOPROXY="file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
-export GOMODCACHE="$work/cache" GOFLAGS=-modcacherw GOPRIVATE=$root GOWORK=off CGO_ENABLED=0
+export GOMODCACHE="$work/cache" GOFLAGS='-modcacherw -trimpath' GOPRIVATE=$root GOWORK=off CGO_ENABLED=0
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$work/clone.insteadOf" GIT_CONFIG_VALUE_0="https://$root"
 
 for m in "${released[@]}"; do
@@ -57,8 +70,7 @@ done
 go -C "$work/clone/examples" mod edit -require="$root@$version" -require="$root/bridge/otlpmetric@$version"
 go -C "$work/clone/test" mod edit -require="$root@$version" -require="$root/receiver/nixlshmreceiver@$version"
 
-sed -i "s/^\(version\|appVersion\): .*/\1: ${version#v}/" "$work/clone/deploy/helm/nixl-otel/Chart.yaml"
-clone commit --quiet --all --message="Release $version"
+clone commit --quiet --all --amend --no-edit
 for t in "${tags[@]}"; do clone tag --force "$t" >/dev/null; done
 clone show --stat --format='commit %H%n%n    %s%n' HEAD
 printf 'tag %s\n' "${tags[@]}"

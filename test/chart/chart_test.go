@@ -172,7 +172,7 @@ func checkPrivileges(t *testing.T, mode string, pod corev1.PodSpec) {
 		t.Errorf("directories of the node: %v, want %v", paths, hostPaths[mode])
 	}
 	for _, c := range append(pod.InitContainers, pod.Containers...) {
-		if c.Image != "" && c.Image != "otelcol-nixl:0.1.0-dev" {
+		if c.Image != "" && !strings.HasSuffix(c.Image, "otelcol-nixl:"+load(t).Metadata.AppVersion) {
 			t.Errorf("%s runs the image %s", c.Name, c.Image)
 		}
 	}
