@@ -16,12 +16,13 @@ COLLECTOR := dist/otelcol-nixl
 FULL      := dist/full/otelcol-nixl-full
 CHART     := deploy/helm/nixl-otel
 LINT      := tool -modfile=$(abspath internal/tools/lint/go.mod) golangci-lint
+RELEASER  := go tool -modfile=internal/tools/release/go.mod goreleaser
 
 # The modules with code of ours that builds without cgo.
 CODE      := . bridge/otlpmetric receiver/nixlshmreceiver cmd/nixlring internal/dashboards examples test
 # bridge/gpu loads its library with cgo.
 GPU        = $(if $(shell command -v $$(go env CC)),bridge/gpu,$(info no C compiler: skipping bridge/gpu))
-MODULES   := $(CODE) bridge/gpu internal/demo internal/tools internal/tools/lint test/backends test/chart
+MODULES   := $(CODE) bridge/gpu internal/demo internal/tools internal/tools/lint internal/tools/release test/backends test/chart
 # The tests of the built Collector have targets of their own.
 PACKAGES  := $$(go -C $$m list ./... | grep -Ev "/test/(chaos|dashboards|e2e)")
 # $(call each,MODULES,COMMAND) runs COMMAND for each module $$m, and fails at the end if one failed.
@@ -47,6 +48,11 @@ nixlring: ## Build the operator's tool, bin/nixlring
 image: ## Build a container image of the full Collector and nixlring: make image [IMAGE=otelcol-nixl:TAG] [DOCKER=podman]
 	@version=$$(scripts/version.sh); image=$${IMAGE:-otelcol-nixl:$${version//+/-}}; \
 	  $${DOCKER:-docker} build --build-arg VERSION="$$version" --tag "$$image" . && echo "$$image"
+
+.PHONY: snapshot
+snapshot: ## Build what a release consists of, for this machine's architecture, in bin/release
+	@mkdir -p bin && sed "s/goarch: .*/goarch: [$$(go env GOARCH)]/" .goreleaser.yaml >bin/goreleaser.yaml
+	@VERSION=$$(scripts/version.sh) $(RELEASER) release --config=bin/goreleaser.yaml --snapshot --clean --skip=sbom
 
 .PHONY: run
 run: build nixlring ## Run it on a directory: make run [DIR=...] [SIMULATE=4] [SCENARIO=...] [PORT=9464]
@@ -142,6 +148,14 @@ validate-deploy: build-full ## Check the chart, the Kubernetes examples and the 
 kube-test: build-full ## Install the chart in the cluster of KUBECONFIG, which this test may use alone; needs helm, kubectl
 	@scripts/kube-test.sh
 
+.PHONY: package-test
+package-test: snapshot ## Install, upgrade and remove the Debian package in a copy of this system; needs root
+	@scripts/test-package.sh
+
+.PHONY: release-test
+release-test: ## Make a release in a scratch repository, and use it from empty directories
+	@scripts/test-release.sh
+
 .PHONY: cross
 cross: ## Type-check for the other systems
 	@export CGO_ENABLED=0; for s in $(SYSTEMS); do echo "$$s"; export GOOS=$${s%/*} GOARCH=$${s#*/}; \
@@ -163,6 +177,11 @@ fmt: ## Format the code
 lint: ## Lint the code
 	@$(call each,$(CODE) $(GPU),go -C $$m $(LINT) run ./...)
 
+.PHONY: lint-release
+lint-release: ## Check the GitHub workflows and the configuration of releases
+	@go tool -modfile=internal/tools/go.mod actionlint
+	@$(RELEASER) check
+
 .PHONY: tidy
 tidy: ## Tidy every go.mod
 	@$(call each,$(MODULES),go -C $$m mod tidy)
@@ -175,8 +194,16 @@ generate-check: ## Fail if a generated file is stale
 tidy-check: ## Fail if a go.mod isn't tidy
 	@$(call each,$(MODULES),go -C $$m mod tidy -diff)
 
+# In this order: what fails fast first.
+STEPS := tidy-check generate-check lint lint-release cross build validate-examples validate-deploy test-race bench-short \
+  e2e scale-test dashboards-test package-test release-test
+
 .PHONY: ci
-ci: tidy-check generate-check lint cross build validate-examples validate-deploy test-race bench-short e2e scale-test dashboards-test ## Everything a change has to pass
+ci: ## Everything a change must pass, step by step
+	@for step in $(STEPS); do \
+	  echo "=== $$step: $$(sed -n "s/^$$step:.*## //p" Makefile)"; start=$$SECONDS; \
+	  $(MAKE) --no-print-directory "$$step"; \
+	  echo "=== $$step took $$((SECONDS - start)) s"; done
 
 .PHONY: clean
 clean: ## Remove what was built

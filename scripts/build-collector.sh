@@ -5,7 +5,9 @@
 # Builds a Collector from its recipe and this tree: dist/otelcol-nixl from
 # builder-config.yaml, or what another recipe says.
 #
-#   scripts/build-collector.sh [RECIPE]
+#   scripts/build-collector.sh [--generate] [RECIPE]
+#
+# --generate writes the sources only. GOOS and GOARCH select another system.
 #
 # Resolving the Collector's module graph takes a while, so that is done again
 # only when something it is made of has changed. What has to be compiled again
@@ -15,6 +17,11 @@ cd "$(dirname "$0")/.."
 
 export GOWORK=off CGO_ENABLED=0 # one module graph, one static binary
 
+compile=1
+if [[ ${1-} == --generate ]]; then
+  compile=
+  shift
+fi
 recipe=${1:-builder-config.yaml}
 dir=$(sed -n 's|^  output_path: \./||p' "$recipe")
 name=$(sed -n 's|^  name: ||p' "$recipe")
@@ -23,7 +30,7 @@ version=$(scripts/version.sh)
 # The builder takes any key of its configuration from the environment too,
 # which is how the version gets there. It leaves a folder behind in TMPDIR.
 generate() {
-  env "dist.version=$version" TMPDIR="$PWD/$dir/tmp" go tool -modfile=internal/tools/go.mod \
+  env --unset=GOOS --unset=GOARCH "dist.version=$version" TMPDIR="$PWD/$dir/tmp" go tool -modfile=internal/tools/go.mod \
     builder --config="$recipe" --skip-compilation "$@" >"$dir/builder.log" 2>&1 ||
     { cat "$dir/builder.log" >&2; exit 1; }
   rm -rf "$dir/tmp"
@@ -40,6 +47,7 @@ else
   echo "$graph" >"$dir/.graph"
 fi
 
+[[ -n $compile ]] || exit 0
 # With -mod=mod a package that the receiver newly imports doesn't need a new graph.
 echo "building $dir/$name $version" >&2
 go build -C "$dir" -mod=mod -trimpath -buildvcs=false -ldflags='-s -w' -o "$name" .

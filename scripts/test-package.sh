@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Copyright The nixl-otel Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs, upgrades and removes the Debian package that `make snapshot` built,
+# in a copy of this system that is gone afterwards. Needs root and dpkg.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+die() { printf 'test-package: %s\n' "$*" >&2; exit 1; }
+
+# files lists what a package could leave behind. systemd-sysusers writes the last ones.
+files() {
+  find /etc /run /usr /var -xdev -path /var/lib/dpkg -prune -o -path /var/log -prune -o -print |
+    grep -vE '^/etc/(\.pwd\.lock|(passwd|group|shadow|gshadow)-)$' | sort
+}
+
+inside() {
+  local package=$1
+  export DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin
+  files >/tmp/before
+
+  echo "install"
+  dpkg --install "$package"
+  id nixl
+  id otelcol-nixl
+  [[ $(stat -c '%a %U %G' /run/nixl) == "1770 root nixl" ]] || die "/run/nixl has the wrong mode or owner"
+  systemd-analyze verify --man=no /usr/lib/systemd/system/otelcol-nixl.service
+  (
+    set -a
+    # shellcheck disable=SC1091
+    . /etc/otelcol-nixl/env
+    setpriv --reuid=nixl --regid=nixl --clear-groups otelcol-nixl validate --config=/etc/otelcol-nixl/config.yaml
+    setpriv --reuid=nixl --regid=nixl --clear-groups nixlring --version
+  )
+
+  echo "upgrade"
+  echo "KEPT=1" >>/etc/otelcol-nixl/env
+  dpkg --install "$package"
+  grep -q KEPT /etc/otelcol-nixl/env || die "an upgrade overwrote /etc/otelcol-nixl/env"
+
+  echo "remove"
+  mkdir /var/lib/otelcol-nixl # systemd would create it
+  dpkg --remove otelcol-nixl
+  ! command -v otelcol-nixl || die "the Collector is still there"
+  grep -q KEPT /etc/otelcol-nixl/env || die "the configuration is gone; only a purge may remove it"
+
+  echo "purge"
+  dpkg --purge otelcol-nixl
+  files | comm -13 /tmp/before - >/tmp/left
+  [[ ! -s /tmp/left ]] || die "left behind: $(cat /tmp/left)"
+}
+
+if [[ ${1-} == inside ]]; then
+  inside "$2"
+  exit
+fi
+
+for program in dpkg unshare systemd-sysusers systemd-tmpfiles; do
+  [[ $EUID == 0 ]] && command -v "$program" >/dev/null ||
+    { echo "no root or no $program: the package isn't installed"; exit 0; }
+done
+package=$(realpath bin/release/*_"$(dpkg --print-architecture)".deb)
+
+# The copy is an overlay in a mount namespace of its own, so nothing of it remains.
+work=$(mktemp -d)
+trap 'rmdir "$work"' EXIT
+export work package
+# shellcheck disable=SC2016
+unshare --mount bash -euc '
+  mount -t tmpfs tmpfs "$work"
+  mkdir "$work"/{upper,work,root}
+  mount -t overlay -o "lowerdir=/,upperdir=$work/upper,workdir=$work/work" overlay "$work/root"
+  mount --rbind /dev "$work/root/dev"
+  mount -t proc proc "$work/root/proc"
+  mkdir -p "$work/root/tmp"
+  cp "$package" scripts/test-package.sh "$work/root/tmp"
+  chroot "$work/root" bash /tmp/test-package.sh inside "/tmp/${package##*/}"'
