@@ -12,9 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A consumer sees any other process that has the ring open, also one that only
-// reads; an observer sees those that can write. Neither sees itself.
-func TestAttended(t *testing.T) {
+// For a consumer, any other process that has the ring open counts, even one that
+// only reads. For an observer, only processes that can write count. Neither counts
+// itself.
+func TestAttendedReportsOtherProcesses(t *testing.T) {
 	w := newRing(t, V4, 16)
 	path := w.Path()
 	ask := func(r *Reader, want bool, when string) {
@@ -38,18 +39,17 @@ func TestAttended(t *testing.T) {
 
 	closeNow(t, c)
 	o := open(t, path, Observe)
-	ask(o, false, "nobody else has it")
+	ask(o, false, "no other process has it open")
 	consumer := openElsewhere(t, path, Consume, nil)
 	ask(o, true, "another process consumes it")
 	consumer.quit()
 	ask(o, false, "the consumer has exited")
-	// A probe leaves no lease behind that an agent would have to wait for.
+	// Attended has released its lease, so an agent doesn't block on it.
 	create(t, path, V4, 16)
-	ask(o, true, "an agent is back")
+	ask(o, true, "an agent has it open again")
 }
 
-// A ring in memory has no file to ask about.
-func TestMemoryHasNoFile(t *testing.T) {
+func TestAttendedIsUnsupportedInMemory(t *testing.T) {
 	p, _ := plainRing(t, V4, 16)
 	r := p.reader(t, Consume)
 	if _, err := r.Attended(); !errors.Is(err, errors.ErrUnsupported) {

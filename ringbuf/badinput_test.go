@@ -19,10 +19,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
-// What may lie in a telemetry directory and isn't a ring that can be used:
-// each is refused with its path, its reason and what to do, in both modes, and
-// stays as it is.
-func TestBadInput(t *testing.T) {
+// In both modes, the error names the path, the reason and what to do, and the file
+// stays unchanged.
+func TestUnusableFilesAreRejectedUnchanged(t *testing.T) {
 	header := func(change func(h *ringtest.Header)) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
 			t.Helper()
@@ -53,7 +52,7 @@ func TestBadInput(t *testing.T) {
 		{"zeros", content(strings.Repeat("\x00", 1064)), ErrNotReady, []string{"version is still 0"}},
 		{"version 0", header(func(h *ringtest.Header) { h.Version = 0 }), ErrNotReady, []string{"version is still 0"}},
 		{
-			"version 0 for good", header(func(h *ringtest.Header) { h.Version, h.Capacity, h.Mask = 0, 12, 11 }),
+			"version 0 after a failed start", header(func(h *ringtest.Header) { h.Version, h.Capacity, h.Mask = 0, 12, 11 }),
 			ErrNotReady,
 			[]string{"12 slots are not a power of two", "NIXL_TELEMETRY_BUFFER_SIZE"},
 		},
@@ -63,7 +62,7 @@ func TestBadInput(t *testing.T) {
 		{"39 bytes", content(strings.Repeat("\x04", 39)), ErrNotRing, []string{"39 bytes"}},
 		{"noise", content(strings.Repeat("\x9c\xf3\x01", 500)), ErrNotRing, nil},
 		{
-			"version 300 that makes no sense", header(func(h *ringtest.Header) { h.Version, h.Mask = 300, 1 }),
+			"version 300 with a wrong mask", header(func(h *ringtest.Header) { h.Version, h.Mask = 300, 1 }),
 			ErrNotRing, nil,
 		},
 
@@ -147,14 +146,14 @@ func TestBadInput(t *testing.T) {
 					t.Errorf("error %v, want %v", err, c.want)
 				}
 				says(t, err, append(c.says, path)...)
-				equal(t, "what lies there", snapshot(t, path), before)
+				equal(t, "the file", snapshot(t, path), before)
 			})
 		}
 	}
 }
 
-// A device isn't even opened: that alone can do something.
-func TestDeviceIsRefused(t *testing.T) {
+// Opening a device can have side effects.
+func TestDeviceIsRejected(t *testing.T) {
 	for _, mode := range modes() {
 		_, err := OpenReader("/dev/null", mode)
 		if !errors.Is(err, ErrNotRegular) {
@@ -163,15 +162,14 @@ func TestDeviceIsRefused(t *testing.T) {
 	}
 }
 
-func TestPathThroughAFile(t *testing.T) {
+func TestPathBelowAFileIsRejected(t *testing.T) {
 	w := newRing(t, V4, 16)
 	if _, err := OpenReader(w.Path()+"/agent", Observe); !errors.Is(err, unix.ENOTDIR) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// The positions of a ring may turn bad while it is open.
-func TestPositionsBeyondTheMaskLater(t *testing.T) {
+func TestInvalidPositionsAreDetectedWhileOpen(t *testing.T) {
 	for _, mode := range modes() {
 		for _, change := range []func(*ringtest.Header){
 			func(h *ringtest.Header) { h.WritePos = 16 },
@@ -193,9 +191,7 @@ func TestPositionsBeyondTheMaskLater(t *testing.T) {
 	}
 }
 
-// The header's mask and capacity are looked at once. What they turn into later
-// leads nowhere.
-func TestMaskAndCapacityAreNotBelievedLater(t *testing.T) {
+func TestLaterChangesOfMaskAndCapacityAreNotUsed(t *testing.T) {
 	w := newRing(t, V4, 16)
 	r := open(t, w.Path(), Consume)
 	push(t, w, 0, 5)
@@ -207,8 +203,8 @@ func TestMaskAndCapacityAreNotBelievedLater(t *testing.T) {
 	}
 }
 
-// v1 names are bytes of an application. They come out as they are.
-func TestHostileNames(t *testing.T) {
+// An application can store any bytes as a name in layout V1.
+func TestNamesAreReturnedByteForByte(t *testing.T) {
 	w := newRing(t, V1, 8)
 	r := open(t, w.Path(), Consume)
 	names := []string{strings.Repeat("n", 32), "\xff\xfe\xfd" + strings.Repeat("\x80", 29), "\x00behind", "\x01\x02\n\x1b[31m", "ok"}
@@ -237,7 +233,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// snapshot is all there is to see of a file: kind, mode, size, time, content.
+// snapshot describes a file: kind, mode, time and content.
 func snapshot(t *testing.T, path string) string {
 	t.Helper()
 	info, err := os.Lstat(path)

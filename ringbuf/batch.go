@@ -5,21 +5,21 @@ package ringbuf
 
 import "unsafe"
 
-// Batch is a run of pending events, in place in the ring. It is valid only
-// inside the callback that it was handed to; what is to outlive the callback
-// must be copied.
+// Batch is a sequence of pending events, in place in the ring. It is valid only
+// during the callback that receives it. Copy events that must outlive the
+// callback.
 //
-// One of the typed views fits the layout; the others are nil. They cost
-// nothing, while [Batch.Event] decodes a copy.
+// Exactly one of the typed views matches the layout; the others return nil. A
+// view copies nothing, while [Batch.Event] decodes a copy.
 type Batch struct {
 	layout Layout
 	slots  []byte // whole slots
 }
 
-// Layout is the layout of the batch's slots.
+// Layout returns the layout of the batch's slots.
 func (b Batch) Layout() Layout { return b.layout }
 
-// Len is the number of events.
+// Len returns the number of events.
 func (b Batch) Len() int { return len(b.slots) / b.layout.EventSize() }
 
 // Typed returns the events of a ring of layout [V3], [V4] or [V5].
@@ -30,7 +30,7 @@ func (b Batch) Typed() []TypedEvent {
 	return view[TypedEvent](b.slots)
 }
 
-// Categorized is the events of a ring of layout [V2].
+// Categorized returns the events of a ring of layout [V2].
 func (b Batch) Categorized() []CategorizedEvent {
 	if b.layout != V2 {
 		return nil
@@ -38,7 +38,7 @@ func (b Batch) Categorized() []CategorizedEvent {
 	return view[CategorizedEvent](b.slots)
 }
 
-// Named is the events of a ring of layout [V2Named].
+// Named returns the events of a ring of layout [V2Named].
 func (b Batch) Named() []NamedEvent {
 	if b.layout != V2Named {
 		return nil
@@ -46,7 +46,7 @@ func (b Batch) Named() []NamedEvent {
 	return view[NamedEvent](b.slots)
 }
 
-// Timed is the events of a ring of layout [V1].
+// Timed returns the events of a ring of layout [V1].
 func (b Batch) Timed() []TimedEvent {
 	if b.layout != V1 {
 		return nil
@@ -54,16 +54,16 @@ func (b Batch) Timed() []TimedEvent {
 	return view[TimedEvent](b.slots)
 }
 
-// view reads slots as the Go twin of their C++ struct. Slots begin 40 bytes
-// into a page and their sizes are multiples of 8, so that they are aligned.
+// view returns slots as the Go equivalent of their C++ struct. Headers and slots
+// have sizes that are multiples of 8, so slots are aligned.
 func view[T any](slots []byte) []T {
 	var event T
 	n := len(slots) / int(unsafe.Sizeof(event))
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(slots))), n)
 }
 
-// Quads is events as groups of four, in place, less what is left over. Loops
-// over groups need no check of each index.
+// Quads returns events as groups of four, in place, without an incomplete last
+// group. Loops over groups need no bounds check per event.
 func Quads(events []TypedEvent) [][4]TypedEvent {
 	if len(events) < 4 {
 		return nil
@@ -71,7 +71,7 @@ func Quads(events []TypedEvent) [][4]TypedEvent {
 	return unsafe.Slice((*[4]TypedEvent)(unsafe.Pointer(unsafe.SliceData(events))), len(events)/4)
 }
 
-// Event is a copy of event i of the batch.
+// Event returns a copy of event i of the batch.
 func (b Batch) Event(i int) Event {
 	switch b.layout {
 	case V1:
@@ -93,8 +93,8 @@ func (b Batch) Event(i int) Event {
 	}
 }
 
-// put encodes e into slot i. A layout with names takes the type's own name
-// where the event has none; one with types takes no event without.
+// put encodes e into slot i. For an event without a name, a layout with names
+// stores the name of the type. A layout with types rejects events without a type.
 func (b Batch) put(i int, e *Event) error {
 	if e.Named && !b.layout.Named() {
 		return ErrNoType

@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Groups of four are the events themselves, in order, less what is left over.
-func TestQuads(t *testing.T) {
+func TestQuadsAreViewsOfTheEvents(t *testing.T) {
 	for n := range 13 {
 		events := make([]TypedEvent, n)
 		for i := range events {
@@ -31,6 +30,6 @@ func TestQuads(t *testing.T) {
 		}
 	}
 	if len(Quads(nil)) != 0 {
-		t.Error("groups of nothing")
+		t.Error("Quads(nil) returned groups")
 	}
 }

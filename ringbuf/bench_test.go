@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// What a drain costs, in ns per event, beside what moving the same bytes costs
-// in the same run. Between drains the ring is filled by moving positions, so
-// that the agent's work isn't measured.
+// These benchmarks measure the cost of draining in ns per event, and for comparison
+// the cost of copying the same bytes. Between drains, they refill the ring by moving
+// positions, so the agent's work isn't measured.
 
 func BenchmarkDrainV4(b *testing.B) {
 	for _, mode := range modes() {
@@ -35,7 +35,7 @@ func BenchmarkDrainV4(b *testing.B) {
 func BenchmarkDrainV1(b *testing.B) {
 	for _, mode := range modes() {
 		b.Run(mode.String(), func(b *testing.B) {
-			// v1 has names for types; the first byte stands for the look-up.
+			// V1 has names instead of types. Indexing by the first byte replaces the lookup.
 			var counts, sums [256]uint64
 			benchmarkDrain(b, V1, mode, func(batch Batch) {
 				events := batch.Timed()
@@ -52,7 +52,7 @@ func BenchmarkDrainV1(b *testing.B) {
 	}
 }
 
-// Decoding each event into a copy, the convenient way.
+// BenchmarkDrainEvent decodes each event into a copy.
 func BenchmarkDrainEvent(b *testing.B) {
 	for _, l := range []Layout{V4, V1} {
 		b.Run(l.String(), func(b *testing.B) {
@@ -96,7 +96,8 @@ func refill(w *Writer, r *Reader) {
 	}
 }
 
-// The bytes of a full ring, moved by copy: the floor for whoever copies.
+// BenchmarkCopy copies the bytes of a full ring, the minimum for any drain that
+// copies.
 func BenchmarkCopy(b *testing.B) {
 	for _, l := range []Layout{V4, V1} {
 		b.Run(l.String(), func(b *testing.B) {
@@ -111,7 +112,8 @@ func BenchmarkCopy(b *testing.B) {
 	}
 }
 
-// A drain of an idle ring, beside the load that it can't do without.
+// BenchmarkIdle drains an idle ring, and for comparison does only the one load that
+// every drain needs.
 func BenchmarkIdle(b *testing.B) {
 	w := newRing(b, V4, 4096)
 	r := open(b, w.Path(), Consume)
@@ -139,10 +141,10 @@ func BenchmarkIdle(b *testing.B) {
 	})
 }
 
-// One event read and committed: what a pass costs beside its events.
+// BenchmarkPassOfOneEvent measures the fixed cost of a pass.
 func BenchmarkPassOfOneEvent(b *testing.B) {
 	w := newRing(b, V4, 4096)
-	push(b, w, 0, 4095) // slots of zeros would be suspicious
+	push(b, w, 0, 4095) // slots of zeros would need extra checks
 	atomic.StoreUint64(w.write, 0)
 	r := open(b, w.Path(), Consume)
 	fn := func(Batch) {}

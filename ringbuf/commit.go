@@ -5,17 +5,17 @@ package ringbuf
 
 import "fmt"
 
-// Commit gives the slots of all events that were read back to the agent. For an
+// Commit returns the slots of all events that were read to the agent. For an
 // observer it does nothing.
 //
-// The error wraps [ErrRestarted] or is a [ForeignReadError] if the ring isn't as
-// this reader left it; nothing is committed then, and positions that the caller
-// remembered are no longer valid. It can also wrap [ErrShrunk], [ErrInvalid] or
+// If another process has changed the ring, the error wraps [ErrRestarted] or is a
+// [ForeignReadError]. Then nothing is committed, and the positions that the caller
+// saved are no longer valid. The error can also wrap [ErrShrunk], [ErrInvalid] or
 // [ErrClosed].
 func (r *Reader) Commit() error { return r.CommitTo(r.next) }
 
-// CommitTo is [Reader.Commit] for the events up to a position that
-// [Reader.Position] returned since the last [ForeignReadError]. Events read
+// CommitTo is like [Reader.Commit], but commits only the events up to a position
+// that [Reader.Position] returned since the last [ForeignReadError]. Events read
 // later stay uncommitted.
 func (r *Reader) CommitTo(position uint64) error {
 	switch {
@@ -42,7 +42,8 @@ func (r *Reader) guardedCommit() {
 		done, err = r.swap(r.committed, r.position)
 	}
 	if err == nil && !done {
-		// Somebody moved readPos after the look; a second one tells who.
+		// Another process moved readPos after look loaded it. A second look
+		// finds out which one.
 		if _, err = r.look(); err == nil {
 			err = &ForeignReadError{From: r.committed, To: r.committed}
 		}
@@ -53,9 +54,10 @@ func (r *Reader) guardedCommit() {
 	}
 }
 
-// Skip passes pending events up to a position without handing them out, as
-// somebody has read them already. They are uncommitted afterwards. The error
-// wraps [ErrInvalid] if fewer events are pending, or is one of [Reader.Read].
+// Skip marks pending events up to a position as read without returning them, for
+// example because they were counted before a restart. They stay uncommitted. The
+// error wraps [ErrInvalid] if fewer events are pending; other errors are those of
+// [Reader.Read].
 func (r *Reader) Skip(position uint64) error {
 	if r.mem == nil {
 		return fmt.Errorf("skip in %s: %w", r.name(), ErrClosed)
@@ -64,7 +66,7 @@ func (r *Reader) Skip(position uint64) error {
 }
 
 func (r *Reader) skip(position uint64) error {
-	s, err := r.look() // the caller knows the events, so the look alone is enough
+	s, err := r.look() // the caller knows the events, so verify isn't needed
 	if err != nil {
 		return err
 	}
@@ -77,9 +79,9 @@ func (r *Reader) skip(position uint64) error {
 	return nil
 }
 
-// Fingerprint returns a checksum of the newest slots between two positions, up
-// to 64. After an agent has written other events there it is different. The error
-// wraps [ErrRestarted] if that has begun already, [ErrShrunk], [ErrInvalid] or
+// Fingerprint returns a checksum of the newest slots between two positions, at
+// most 64. The checksum changes when an agent overwrites these slots. The error
+// wraps [ErrRestarted] if that has already begun, [ErrShrunk], [ErrInvalid] or
 // [ErrClosed].
 func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
 	switch {
@@ -98,8 +100,8 @@ func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
 	return sum, err
 }
 
-// Truncated reports whether the file is smaller than its ring. A read finds out
-// only when it needs the part that is gone.
+// Truncated reports whether the file is smaller than its ring. A read notices
+// only when it needs the missing part.
 func (r *Reader) Truncated() bool {
 	if r.mem == nil {
 		return false

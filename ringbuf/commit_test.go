@@ -13,10 +13,9 @@ import (
 	"testing"
 )
 
-// At capacity 2 every other commit is one from 0, and an agent at full speed
-// has always come round by the next look. Small rings are where positions
-// that repeat would show.
-func TestSmallRingsAtFullSpeed(t *testing.T) {
+// In small rings, positions repeat quickly. At capacity 2, every other commit starts
+// at 0, and an agent at full speed has wrapped before the next look.
+func TestSmallRingsAtFullSpeedLoseNothing(t *testing.T) {
 	const events = 30_000
 	for _, capacity := range []int{2, 4, 8} {
 		w := newRing(t, V4, capacity)

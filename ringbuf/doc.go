@@ -5,9 +5,10 @@
 //
 // # The ring
 //
-// An agent that runs with telemetry maps a file named after itself and pushes
-// fixed-size events into it. Any process that maps the same file may take them
-// out. The file is a header and a power of two of slots. In layouts V1 to V4:
+// An agent with telemetry enabled maps a file named after itself and pushes
+// fixed-size events into it. Any process that maps the same file may consume
+// them. The file is a header followed by slots; their number is a power of two.
+// In layouts V1 to V4:
 //
 //	0        8        16      20      24        32      40
 //	writePos readPos  version expect  capacity  mask    slot 0, slot 1, …
@@ -17,19 +18,19 @@
 //	0        8        16      24     256      512
 //	writePos capacity version mask   readPos  slot 0, slot 1, …
 //
-// Positions are slot numbers, already masked. The ring is empty when they are
-// equal and holds at most capacity-1 events. Only the agent stores writePos,
-// after the slot; only one consumer stores readPos, after it is done with the
-// slots. A full ring drops the newest event and counts nothing. See [Layout] for
-// the slots.
+// Positions are slot numbers, already masked. The ring is empty when the two are
+// equal, and holds at most capacity-1 events. Only the agent stores writePos, and
+// only after it has written the slot. Only one consumer stores readPos, and only
+// after it no longer needs the slots. When the ring is full, the agent drops the
+// newest event without counting it. See [Layout] for the slots.
 //
 // # Reading
 //
 // [OpenReader] checks the file before it maps it. A [Reader] then works in passes:
 // [Reader.Read] calls a function with the pending events, in place, and
-// [Reader.Commit] gives their slots back to the agent. Between the two the ring
-// still holds the events, so that a caller that stores its totals before it
-// commits loses nothing in a crash.
+// [Reader.Commit] returns their slots to the agent. Between the two, the ring
+// still holds the events, so a caller that stores its totals before it commits
+// loses nothing in a crash.
 //
 //	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
 //	…
@@ -41,32 +42,36 @@
 //	})
 //	err = r.Commit()
 //
-// A reader in mode [Observe] opens the file read-only and moves nothing; it works
-// beside a consumer. [Reader.Idle] finds out cheaply that there is nothing to do.
+// A reader in mode [Observe] opens the file read-only and changes nothing, so it
+// can run next to a consumer. [Reader.Idle] is a cheap check for new events.
 //
 // # Trust
 //
-// A ring is bytes from another process, which may exit, restart on the same file,
-// shrink it, or lie, at any instruction. Capacity, mask, positions and size are
-// checked when the ring is opened, and the checked copy is used from then on.
-// Positions are checked in every pass. A restart is noticed at whatever store the
-// agent has come to; a state that can't be trusted yet yields nothing pending. A
-// store of readPos is a compare-and-swap, so that it never overwrites what another
-// process has stored. Memory that vanishes because the file has shrunk is an error
-// ([ErrShrunk]), not a crash. A reader never creates, truncates or removes a file.
+// Another process writes the ring. At any instruction, it may exit, restart on the
+// same file, shrink it, or write invalid data. The reader therefore trusts nothing:
 //
-// One thing can't be noticed in time: an agent that restarts, and pushes, while a
-// pass reads its slots in place. The pass may then count events of the new run.
+//   - It checks capacity, mask, positions and size when it opens the ring, and uses
+//     the checked copy from then on. It checks positions in every pass.
+//   - It detects a restart at any point of the agent's initialization. While the
+//     state is ambiguous, it reports no pending events.
+//   - It stores readPos with a compare-and-swap, so it never overwrites a value that
+//     another process has stored.
+//   - If memory disappears because the file has shrunk, it returns [ErrShrunk]
+//     instead of crashing.
+//   - It never creates, truncates or removes a file.
+//
+// One case can't be detected in time: if an agent restarts and pushes while a pass
+// reads its slots in place, the pass may count events of the new run.
 //
 // # Writing
 //
-// [Create] makes a ring as an agent does, with the same bytes in the same order of
-// stores, and [Writer.Push] pushes one event.
+// [Create] creates a ring as an agent does, with the same stores in the same order.
+// [Writer.Push] pushes one event.
 //
 // # Layers
 //
 // The protocol works on any memory behind a [Backing], on all little-endian
-// platforms: see [NewReader] and [NewWriter]. The files are on linux/amd64 and
-// linux/arm64 only, without cgo; on other platforms every call that opens a file
-// returns [errors.ErrUnsupported].
+// platforms: see [NewReader] and [NewWriter]. Ring files are supported on
+// linux/amd64 and linux/arm64, without cgo. On other platforms, every call that
+// opens a file returns [errors.ErrUnsupported].
 package ringbuf

@@ -10,62 +10,64 @@ import (
 	"os"
 )
 
-// Why a ring can't be opened. Every error that this package returns wraps one
-// of these, [fs.ErrNotExist], or is one of the types below.
+// Reasons why a ring can't be opened. Every error that this package returns wraps
+// one of these or [fs.ErrNotExist], or is one of the types below.
 var (
-	// ErrNotRing is a file that isn't a ring at all.
+	// ErrNotRing reports a file that is not a ring.
 	ErrNotRing = errors.New("not a NIXL telemetry ring")
-	// ErrNotRegular is a directory, symbolic link, FIFO, socket or device:
-	// it isn't opened.
+	// ErrNotRegular reports a directory, symbolic link, FIFO, socket or
+	// device. Such files are never opened.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrNotFolder is what should be a folder, and is a symbolic link or any
-	// other file.
+	// ErrNotFolder reports a symbolic link or any other file in place of a
+	// folder.
 	ErrNotFolder = errors.New("not a folder")
-	// ErrNotReady is a ring whose agent hasn't finished creating it, or
-	// failed to: the size or the version is still 0. Try again later.
+	// ErrNotReady reports a ring that its agent hasn't finished creating, or
+	// failed to create: the size or the version is still 0. Try again later.
 	ErrNotReady = errors.New("ring not ready")
-	// ErrInvalid is a ring whose header contradicts itself or its file.
+	// ErrInvalid reports a ring whose header contradicts itself or the file.
 	ErrInvalid = errors.New("invalid ring")
-	// ErrLocked is a ring that another consumer of this project holds.
-	ErrLocked = errors.New("ring is being consumed already")
+	// ErrLocked reports a ring that another consumer of this project has
+	// locked.
+	ErrLocked = errors.New("ring is already being consumed")
 )
 
-// What may come of an open ring. After ErrRestarted and ErrShrunk its file may
-// be opened again; after ErrLapped the reader goes on.
+// Errors of an open ring. After ErrRestarted and ErrShrunk, the caller may open
+// the file again. After ErrLapped, the reader continues.
 var (
-	// ErrRestarted says that an agent has restarted on the ring's file.
+	// ErrRestarted reports that an agent has restarted on the ring's file.
 	ErrRestarted = errors.New("agent restarted on this ring")
-	// ErrShrunk says that the file has become smaller than its ring: mapped
-	// memory is gone.
+	// ErrShrunk reports that the file is now smaller than its ring, so part of
+	// the mapped memory is gone.
 	ErrShrunk = errors.New("ring file was truncated")
-	// ErrLapped says that an observer has missed events: a consumer took them
-	// and the agent has written over them. The observer has gone on behind.
+	// ErrLapped reports that an observer has missed events: a consumer
+	// committed them and the agent has overwritten them. The observer
+	// continues after them.
 	ErrLapped = errors.New("events were overwritten before they could be observed")
-	// ErrClosed says that the reader or writer is closed.
+	// ErrClosed reports that the reader or writer is closed.
 	ErrClosed = os.ErrClosed
 )
 
-// Why a writer doesn't take an event.
+// Reasons why a writer rejects an event.
 var (
-	// ErrFull says that the ring holds capacity-1 events. An agent drops the
-	// event then, and so must the caller.
+	// ErrFull reports that the ring holds capacity-1 events. The caller must
+	// drop the event, as an agent does.
 	ErrFull = errors.New("ring is full")
-	// ErrNoType is an event without a type, for a ring whose layout has no
-	// names.
+	// ErrNoType reports an event without a type, for a ring whose layout has
+	// no names.
 	ErrNoType = errors.New("layout needs an event type")
 )
 
-// UnknownVersionError is a ring of a layout that this package doesn't know.
+// UnknownVersionError reports a ring with a layout that this package doesn't know.
 type UnknownVersionError struct{ Version int32 }
 
 func (e *UnknownVersionError) Error() string {
-	return fmt.Sprintf("unknown ring version %d (known are 1 to 5): "+
-		"this agent needs a newer reader; the ring is left as it is", e.Version)
+	return fmt.Sprintf("unknown ring version %d (versions 1 to 5 are known): "+
+		"this agent needs a newer reader; the ring stays unchanged", e.Version)
 }
 
-// PermissionError is a ring that this process may not open as it needs to.
+// PermissionError reports a ring that this process lacks the permission to open.
 type PermissionError struct {
-	Owner uint32 // uid that the file belongs to
+	Owner uint32 // uid of the file's owner
 	UID   uint32 // effective uid of this process
 	Mode  Mode
 
@@ -85,46 +87,47 @@ func (e *PermissionError) Error() string {
 		"consuming writes to the ring, so run as uid %d or root, or observe instead", e.Owner, e.UID, e.Owner)
 }
 
-// Is makes the error an [fs.ErrPermission].
+// Is reports whether target is [fs.ErrPermission].
 func (e *PermissionError) Is(target error) bool { return target == fs.ErrPermission }
 
-// OwnerError is a ring whose owner isn't one of those that [OwnedBy] allows.
+// OwnerError reports a ring whose owner is not among those that [OwnedBy] allows.
 type OwnerError struct{ Owner uint32 }
 
 func (e *OwnerError) Error() string {
-	return fmt.Sprintf("the file belongs to uid %d, which isn't allowed", e.Owner)
+	return fmt.Sprintf("the file belongs to uid %d, which is not allowed", e.Owner)
 }
 
-// Is makes the error an [fs.ErrPermission].
+// Is reports whether target is [fs.ErrPermission].
 func (e *OwnerError) Is(target error) bool { return target == fs.ErrPermission }
 
-// LockedError is an [ErrLocked] that knows who holds the ring.
-type LockedError struct{ PID int } // 0 where the system doesn't tell
+// LockedError is an [ErrLocked] with the process that holds the lock.
+type LockedError struct{ PID int } // 0 if unknown
 
 func (e *LockedError) Error() string {
 	if e.PID == 0 {
-		return ErrLocked.Error() + ": two consumers would take events from each other; stop one, or observe instead"
+		return ErrLocked.Error() + ": two consumers would each miss events; stop one, or observe instead"
 	}
-	return fmt.Sprintf("%v by process %d: two consumers would take events from each other; stop one, or observe instead", ErrLocked, e.PID)
+	return fmt.Sprintf("%v by process %d: two consumers would each miss events; stop one, or observe instead", ErrLocked, e.PID)
 }
 
-// Is makes the error an [ErrLocked].
+// Is reports whether target is [ErrLocked].
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 
-// ForeignReadError says that somebody else has moved the read position. The
-// reader has gone on from there; events in between may be lost to it.
+// ForeignReadError reports that another process has moved the read position. The
+// reader continues from the new position and may have missed the events in between.
 type ForeignReadError struct{ From, To uint64 }
 
 func (e *ForeignReadError) Error() string {
-	return fmt.Sprintf("another reader took events from this ring (read position %d became %d)", e.From, e.To)
+	return fmt.Sprintf("another process consumed events of this ring (read position moved from %d to %d)", e.From, e.To)
 }
 
-// FileSystemError is a ring on a file system whose pages may never arrive.
+// FileSystemError reports a ring on a file system where reading a page can block
+// forever.
 type FileSystemError struct {
 	Type string // its name, or its number as statfs(2) returns it
 }
 
 func (e *FileSystemError) Error() string {
-	return fmt.Sprintf("the file system is %s, which can make this whole process wait for ever; "+
-		"use tmpfs such as /dev/shm, or a local disk, for NIXL_TELEMETRY_DIR", e.Type)
+	return fmt.Sprintf("the file system is %s, which can block this process forever; "+
+		"set NIXL_TELEMETRY_DIR to tmpfs, such as /dev/shm, or to a local disk", e.Type)
 }

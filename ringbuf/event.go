@@ -10,11 +10,11 @@ import (
 )
 
 // Category is NIXL's nixl_telemetry_category_t. Rings of layout [V1], [V2] and
-// [V2Named] carry it; later ones leave it to be derived from the type.
+// [V2Named] carry it. In later layouts, the type determines it.
 type Category int32
 
-// The categories. The core writes memory, transfer, error and performance; in
-// layout V1 a backend writes what it likes under the others.
+// The categories. NIXL's core uses memory, transfer, error and performance. In
+// layout V1, a backend may use the others for any purpose.
 const (
 	CategoryMemory Category = iota
 	CategoryTransfer
@@ -33,7 +33,7 @@ var categoryNames = [Categories]string{
 	"MEMORY", "TRANSFER", "CONNECTION", "BACKEND", "ERROR", "PERFORMANCE", "SYSTEM", "CUSTOM",
 }
 
-// String is the category as NIXL's readers print it, or UNKNOWN.
+// String returns the category as NIXL's readers print it, or UNKNOWN.
 func (c Category) String() string {
 	if c < 0 || c >= Categories {
 		return "UNKNOWN"
@@ -44,7 +44,7 @@ func (c Category) String() string {
 // Type is NIXL's nixl_telemetry_event_type_t, of layout [V2] and later.
 type Type uint32
 
-// The types, by their ids on the ring.
+// The types. Their values are the IDs in the ring.
 const (
 	TypeTxBytes Type = iota
 	TypeRxBytes
@@ -52,7 +52,7 @@ const (
 	TypeRxRequests
 	TypeMemoryRegistered
 	TypeMemoryDeregistered
-	TypeXferTime // microseconds, until the application saw the transfer complete
+	TypeXferTime // microseconds until the application saw that the transfer was complete
 	TypeXferPostTime
 	TypeErrNotPosted
 	TypeErrInvalidParam
@@ -72,13 +72,13 @@ const (
 // Types is the number of types that the newest layout knows.
 const Types = int(TypeEventsDropped) + 1
 
-type typeFacts struct {
+type typeInfo struct {
 	name     string   // nixlEnumStrings::telemetryEventTypeStr
-	named    string   // what layout V1 calls it; empty where it is the same
-	category Category // what layout V2 writes beside it
+	legacy   string   // name in layout V1; empty if it is the same
+	category Category // category in layout V2
 }
 
-var typeTable = [Types]typeFacts{
+var typeTable = [Types]typeInfo{
 	TypeTxBytes:             {"agent_tx_bytes", "", CategoryTransfer},
 	TypeRxBytes:             {"agent_rx_bytes", "", CategoryTransfer},
 	TypeTxRequests:          {"agent_tx_requests_num", "", CategoryTransfer},
@@ -99,12 +99,12 @@ var typeTable = [Types]typeFacts{
 	TypeErrRemoteDisconnect: {"agent_err_remote_disconnect", "NIXL_ERR_REMOTE_DISCONNECT", CategoryError},
 	TypeErrCanceled:         {"agent_err_canceled", "NIXL_ERR_CANCELED", CategoryError},
 	TypeErrNoTelemetry:      {"agent_err_no_telemetry", "NIXL_ERR_NO_TELEMETRY", CategoryError},
-	// NIXL has no category for it; the ones that exist describe transfers.
+	// NIXL assigns it no category. Transfer categories don't fit.
 	TypeEventsDropped: {"agent_telemetry_events_dropped", "", CategorySystem},
 }
 
-// String is the type's name as NIXL's readers print it. A type that isn't
-// known prints as unknown_event_N.
+// String returns the type's name as NIXL's readers print it, or unknown_event_N
+// for an unknown type.
 func (t Type) String() string {
 	if int(t) < Types {
 		return typeTable[t].name
@@ -112,7 +112,7 @@ func (t Type) String() string {
 	return t.number()
 }
 
-// number is what a type prints as that has no name.
+// number formats a type that has no name.
 func (t Type) number() string { return unknownEvent + strconv.FormatUint(uint64(t), 10) }
 
 const unknownEvent = "unknown_event_"
@@ -129,7 +129,7 @@ func ParseTypeName(name string) (Type, bool) {
 	return Type(t), ok && err == nil && Type(t).number() == name
 }
 
-// Category is the category that layout [V2] writes beside a known type.
+// Category returns the category that layout [V2] stores with a known type, or -1.
 func (t Type) Category() Category {
 	if int(t) < Types {
 		return typeTable[t].category
@@ -137,29 +137,30 @@ func (t Type) Category() Category {
 	return -1
 }
 
-// IsError says whether the type reports a NIXL error status.
+// IsError reports whether the type stands for a NIXL error status.
 func (t Type) IsError() bool { return t >= TypeErrNotPosted && t <= TypeErrNoTelemetry }
 
-// LegacyName is the type's name in rings whose slots carry names: errors are
-// named by their status there.
+// LegacyName returns the type's name in rings whose slots carry names. There,
+// errors are named after their status.
 func (t Type) LegacyName() string {
-	if int(t) < Types && typeTable[t].named != "" {
-		return typeTable[t].named
+	if int(t) < Types && typeTable[t].legacy != "" {
+		return typeTable[t].legacy
 	}
 	return t.String()
 }
 
-// Name is an event's name as it stands in a slot: bytes of another process,
-// which ought to end with a NUL and to be UTF-8, and need be neither.
+// Name is an event's name as stored in a slot. Another process wrote it: it
+// should be NUL-terminated UTF-8, but may be any bytes.
 type Name [32]byte
 
-// MakeName is s as an agent stores it: cut to 31 bytes, so that a NUL follows.
+// MakeName returns s as an agent stores it: truncated to 31 bytes, with a NUL at
+// the end.
 func MakeName(s string) (n Name) {
 	copy(n[:len(n)-1], s)
 	return n
 }
 
-// Bytes is the name up to its first NUL, in place.
+// Bytes returns the name up to its first NUL, in place.
 func (n *Name) Bytes() []byte {
 	if i := bytes.IndexByte(n[:], 0); i >= 0 {
 		return n[:i]
@@ -167,10 +168,10 @@ func (n *Name) Bytes() []byte {
 	return n[:]
 }
 
-// String is the name up to its first NUL, byte for byte.
+// String returns the name up to its first NUL, with invalid UTF-8 unchanged.
 func (n *Name) String() string { return string(n.Bytes()) }
 
-// TypedEvent is a slot of layout [V3] or [V4], the C++ struct
+// TypedEvent is a slot of layout [V3], [V4] or [V5]: the C++ struct
 // nixlTelemetryEvent of NIXL v1.3.0 and later.
 type TypedEvent struct {
 	Type  Type
@@ -195,7 +196,7 @@ type NamedEvent struct {
 
 // TimedEvent is a slot of layout [V1] (NIXL 0.5.1 to v1.0.1).
 type TimedEvent struct {
-	TimestampMicros uint64 // since the epoch, when the event was recorded
+	TimestampMicros uint64 // time of recording, since the epoch
 	Category        Category
 	Name            Name
 	_               uint32
@@ -206,25 +207,24 @@ type TimedEvent struct {
 type Event struct {
 	TimestampMicros uint64   // since the epoch; 0 unless the layout is V1
 	Category        Category // derived from Type where the layout has none; -1 if unknown
-	Named           bool     // whether the event is known by Name or by Type
+	Named           bool     // whether Name identifies the event, rather than Type
 	Type            Type     // 0 if Named
 	Name            Name     // empty unless Named
 	Value           uint64
 }
 
-// NewEvent is an event of a known type.
+// NewEvent returns an event of a known type.
 func NewEvent(t Type, value uint64) Event {
 	return Event{Category: t.Category(), Type: t, Value: value}
 }
 
-// NewNamedEvent is an event that only layouts with names can carry.
+// NewNamedEvent returns an event that only layouts with names can carry.
 func NewNamedEvent(c Category, name string, value uint64) Event {
 	return Event{Category: c, Named: true, Name: MakeName(name), Value: value}
 }
 
-// EventName is the event's name, whether the ring spells it or numbers it. A
-// number is taken for that of the newest layout; [Layout.TypeName] is for those
-// of older ones.
+// EventName returns the event's name, or the name of its type in the newest
+// layout. For types of older layouts, use [Layout.TypeName].
 func (e *Event) EventName() string {
 	if e.Named {
 		return e.Name.String()

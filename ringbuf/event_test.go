@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// Names, categories and what V1 calls them, as the format's table has them.
-func TestTypes(t *testing.T) {
+func TestTypesHaveNIXLsNamesAndCategories(t *testing.T) {
 	for _, c := range []struct {
 		typ          Type
 		name, legacy string
@@ -41,7 +40,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-func TestCategories(t *testing.T) {
+func TestCategoriesHaveNIXLsNames(t *testing.T) {
 	want := "MEMORY TRANSFER CONNECTION BACKEND ERROR PERFORMANCE SYSTEM CUSTOM UNKNOWN UNKNOWN"
 	var got []string
 	for c := range Category(Categories + 1) {
@@ -53,7 +52,7 @@ func TestCategories(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestNamesEndAtTheFirstNUL(t *testing.T) {
 	full := strings.Repeat("x", 32)
 	for _, c := range []struct {
 		what string
@@ -78,7 +77,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestEventName(t *testing.T) {
+func TestEventNameIsTheNameOrTheTypeName(t *testing.T) {
 	typed := NewEvent(TypeErrBackend, 1)
 	if got := typed.EventName(); got != "agent_err_backend" {
 		t.Errorf("a typed event is named %q", got)
@@ -89,7 +88,7 @@ func TestEventName(t *testing.T) {
 	}
 }
 
-func TestParseTypeName(t *testing.T) {
+func TestParseTypeNameReversesTypeName(t *testing.T) {
 	for _, l := range Layouts() {
 		for _, kind := range []Type{0, TypeErrNoTelemetry, TypeEventsDropped, Type(Types), 1000, 1<<32 - 1} {
 			if got, known := ParseTypeName(l.TypeName(kind)); got != kind || !known {

@@ -15,8 +15,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// An agent's ring is drained: what is pending is added up in place, and the
-// agent gets the room back.
+// Drain an agent's ring: add up the pending events in place, then commit, so the
+// agent can reuse the slots.
 func Example() {
 	path, done := agentRing()
 	defer done()
@@ -37,8 +37,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Whoever stores totals stores them here: a crash before the commit gives
-	// the same events to the next reader.
+	// A program that saves its totals saves them here. If it crashes before the
+	// commit, the next reader reads the same events again.
 	if err := r.Commit(); err != nil {
 		log.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func Example() {
 	// 12288 bytes written in 2 transfers
 }
 
-// An observer works beside a consumer, and needs permission to read only.
+// An observer can run next to a consumer, and needs only read permission.
 func ExampleOpenReader_observe() {
 	path, done := agentRing()
 	defer done()
@@ -74,7 +74,7 @@ func ExampleOpenReader_observe() {
 	// TRANSFER agent_tx_bytes 4096
 }
 
-// A Go program that wants to be read like an agent pushes its own events.
+// A Go program can publish events like an agent.
 func ExampleCreate() {
 	dir, err := os.MkdirTemp("", "nixl")
 	if err != nil {
@@ -89,7 +89,7 @@ func ExampleCreate() {
 	defer w.Close()
 
 	fmt.Println(w.Push(ringbuf.NewEvent(ringbuf.TypeRxBytes, 65536)))
-	// Nobody has taken the first one, and one is all that two slots hold.
+	// The ring is full: with two slots, it holds one event.
 	err = w.Push(ringbuf.NewEvent(ringbuf.TypeRxRequests, 1))
 	fmt.Println(errors.Is(err, ringbuf.ErrFull), err)
 	// Output:
@@ -97,16 +97,15 @@ func ExampleCreate() {
 	// true ring is full
 }
 
-// What can't be read says why, and what to do.
+// The error states what to do.
 func ExampleUnknownVersionError() {
 	err := error(&ringbuf.UnknownVersionError{Version: 6})
 	fmt.Println(err)
 	// Output:
-	// unknown ring version 6 (known are 1 to 5): this agent needs a newer reader; the ring is left as it is
+	// unknown ring version 6 (versions 1 to 5 are known): this agent needs a newer reader; the ring stays unchanged
 }
 
-// agentRing stands for an agent: its ring with two transfers of one group of
-// events each.
+// agentRing simulates an agent: it creates a ring with the events of two transfers.
 func agentRing() (path string, done func()) {
 	dir, err := os.MkdirTemp("", "nixl")
 	if err != nil {

@@ -12,11 +12,10 @@ import (
 	"testing"
 )
 
-// To here a file may shrink: to nothing, into the header, into the first
-// page, to the first page, or a slot short of whole.
+// shrunkSizes are sizes to truncate a file to: nothing, within the header, within
+// the first page, the first page, and all but the last slot.
 func shrunkSizes(whole int) []int64 { return []int64{0, 20, 200, 4096, int64(whole - 16)} }
 
-// The file has shrunk between two passes.
 func TestFileShrinksBetweenPasses(t *testing.T) {
 	for _, mode := range modes() {
 		for _, pending := range []int{0, 600} {
@@ -28,26 +27,26 @@ func TestFileShrinksBetweenPasses(t *testing.T) {
 				truncate(t, w.Path(), size)
 				got, err := tryRead(r, 0)
 				if whole := size >= V4.FileSize(600); whole && len(got) == pending && err == nil {
-					continue // no event is gone
+					continue // no event is missing
 				}
 				if len(got) != 0 {
 					t.Errorf("%v, cut to %d: %d events", mode, size, len(got))
 				}
-				// Inside the first page the header still stands or has
-				// become zero; with nothing pending nothing else is looked at.
+				// In the first page, the header is either intact or zero. With
+				// nothing pending, Read accesses nothing else.
 				if wrong := errors.Is(err, ErrShrunk) || errors.Is(err, ErrRestarted); !wrong && (pending > 0 || size < int64(compact.size)) {
 					t.Errorf("%v, cut to %d with %d pending: error %v", mode, size, pending, err)
 				}
 				if !r.Truncated() {
-					t.Errorf("%v, cut to %d: Truncated says no", mode, size)
+					t.Errorf("%v, cut to %d: Truncated is false", mode, size)
 				}
 			}
 		}
 	}
 }
 
-// The file shrinks while a callback reads its slots: real SIGBUS, in the
-// middle of the caller's code.
+// The file shrinks while a callback reads its slots: a real SIGBUS in the caller's
+// code.
 func TestFileShrinksUnderTheCallback(t *testing.T) {
 	eachLayout(t, func(t *testing.T, l Layout) {
 		w := newRing(t, l, 1024)
@@ -78,7 +77,7 @@ func TestFileShrinksUnderTheCallback(t *testing.T) {
 	})
 }
 
-// An observer copies slots; the fault is in this package's copy then.
+// An observer copies slots, so the fault occurs in this package's copy.
 func TestFileShrinksUnderAnObserver(t *testing.T) {
 	w := newRing(t, V4, 16384)
 	r := open(t, w.Path(), Observe)
@@ -104,9 +103,9 @@ func TestFileShrinksBeforeCommit(t *testing.T) {
 			read(t, r)
 			truncate(t, w.Path(), size)
 			err := r.Commit()
-			// A header that still stands takes the commit: no slot is needed.
+			// With an intact header, the commit succeeds: it needs no slot.
 			if wrong := errors.Is(err, ErrShrunk) || errors.Is(err, ErrRestarted); !wrong && (err != nil || size < int64(compact.size)) {
-				t.Errorf("at %d, cut to %d: commit says %v", at, size, err)
+				t.Errorf("at %d, cut to %d: commit: %v", at, size, err)
 			}
 		}
 	}
@@ -116,7 +115,7 @@ func TestFileShrinksUnderAWriter(t *testing.T) {
 	w := newRing(t, V4, 1024)
 	push(t, w, 0, 200)
 	truncate(t, w.Path(), 4096)
-	// The first page takes what fits, and that counts as pushed.
+	// The events that fit in the first page are pushed.
 	fit := (4096-compact.size)/16 - 200
 	n, err := w.PushBatch(samples(V4, 200, 500))
 	if !errors.Is(err, ErrShrunk) || n != fit {
@@ -141,8 +140,8 @@ var nothing struct {
 	p *int
 }
 
-// Only faults in the ring are the ring's: the caller's own come through.
-func TestPanicsOfTheCallbackComeThrough(t *testing.T) {
+// Guard handles only faults in the ring's memory.
+func TestPanicsOfTheCallbackPropagate(t *testing.T) {
 	w := newRing(t, V4, 16)
 	push(t, w, 0, 5)
 	r := open(t, w.Path(), Consume)
@@ -171,8 +170,7 @@ func TestPanicsOfTheCallbackComeThrough(t *testing.T) {
 	}
 }
 
-// A fault of another ring, in a callback of this one, is not this one's.
-func TestFaultOfAnotherRing(t *testing.T) {
+func TestFaultInANestedReadBelongsToTheInnerRing(t *testing.T) {
 	a, b := newRing(t, V4, 16), newRing(t, V4, 16)
 	push(t, a, 0, 5)
 	push(t, b, 0, 5)
@@ -185,12 +183,12 @@ func TestFaultOfAnotherRing(t *testing.T) {
 		})
 	})
 	if outer != nil || !errors.Is(inner, ErrShrunk) {
-		t.Errorf("the whole ring says %v, the truncated one %v", outer, inner)
+		t.Errorf("outer ring: %v, truncated inner ring: %v", outer, inner)
 	}
 }
 
-// Nor is a fault of memory that lies beside the ring's, whether above or below.
-func TestFaultBesideTheRing(t *testing.T) {
+// The other mappings are directly above and below the ring's.
+func TestFaultOutsideTheRingPropagates(t *testing.T) {
 	above := newRing(t, V4, 16)
 	w := newRing(t, V4, 16)
 	push(t, w, 0, 5)
@@ -210,9 +208,8 @@ func TestFaultBesideTheRing(t *testing.T) {
 	}
 }
 
-// Unlinked while it is open: the agent writes on into the orphan, and so the
-// reader reads on. That the name is gone is for others to see.
-func TestUnlinkedRing(t *testing.T) {
+// The agent keeps writing to an unlinked file, so the reader keeps reading it.
+func TestUnlinkedRingIsStillRead(t *testing.T) {
 	w := newRing(t, V4, 16)
 	r := open(t, w.Path(), Consume)
 	if err := os.Remove(w.Path()); err != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // openRing opens the file at path if it is a ring, and locks it for a consumer.
-// What isn't a ring is neither opened for writing nor locked: in a shared
-// directory it is somebody's.
+// Other files are neither opened for writing nor locked: in a shared directory,
+// they may belong to someone else.
 func openRing(path string, mode Mode, o options) (*os.File, error) {
 	f, st, err := openChecked(path, Observe, o)
 	if err != nil {
@@ -35,7 +35,7 @@ func openRing(path string, mode Mode, o options) (*os.File, error) {
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	// The name may be another file's by now.
+	// By now, the name may refer to another file.
 	if f, st, err = openChecked(path, Consume, o); err != nil {
 		return nil, err
 	}
@@ -60,13 +60,13 @@ func identifyFile(f *os.File) (head []byte, h Header, st unix.Stat_t, err error)
 	return head, h, st, err
 }
 
-// openChecked opens a regular file, and nothing else. The file is looked at
-// before it is opened, as opening a device can have effects of its own, and
-// again afterwards, as the name may stand for another file by then.
+// openChecked opens a regular file, and nothing else. It checks the kind of file
+// before opening, because opening a device can have side effects, and again
+// afterwards, because the name may then refer to another file.
 func openChecked(path string, mode Mode, o options) (*os.File, *unix.Stat_t, error) {
 	var st unix.Stat_t
-	spot := o.spot(path)
-	if err := unix.Fstatat(spot.at, spot.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	loc := o.locate(path)
+	if err := unix.Fstatat(loc.at, loc.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return nil, nil, err
 	}
 	if err := checkRegular(&st); err != nil {
@@ -76,7 +76,7 @@ func openChecked(path string, mode Mode, o options) (*os.File, *unix.Stat_t, err
 	if mode == Consume {
 		flags |= unix.O_RDWR
 	}
-	fd, err := openRetry(spot.at, spot.name, flags, 0)
+	fd, err := openRetry(loc.at, loc.name, flags, 0)
 	switch {
 	case errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS):
 		return nil, nil, &PermissionError{
@@ -84,7 +84,7 @@ func openChecked(path string, mode Mode, o options) (*os.File, *unix.Stat_t, err
 			ReadOnly: errors.Is(err, unix.EROFS),
 		}
 	case errors.Is(err, unix.ELOOP):
-		return nil, nil, fmt.Errorf("%w: it has become a symbolic link", ErrNotRegular)
+		return nil, nil, fmt.Errorf("%w: it is now a symbolic link", ErrNotRegular)
 	case err != nil:
 		return nil, nil, err
 	}
@@ -113,7 +113,7 @@ func checkRegular(st *unix.Stat_t) error {
 	case unix.S_IFREG:
 		return nil
 	case unix.S_IFLNK:
-		kind = "symbolic link; links are not followed, name the directory it leads to instead"
+		kind = "symbolic link; links are not followed, configure the directory of its target instead"
 	case unix.S_IFDIR:
 		kind = "directory"
 	case unix.S_IFIFO:
@@ -128,14 +128,15 @@ func checkRegular(st *unix.Stat_t) error {
 	return fmt.Errorf("%w: it is a %s", ErrNotRegular, kind)
 }
 
-// readHead reads the longest header that there can be by read(2), so that a file
-// that isn't a ring is never mapped, and a mapped page that hangs isn't touched.
+// readHead reads a header of the maximum size. It uses read(2), so that a file
+// that is not a ring is never mapped and no mapped page is touched, which could
+// block.
 func readHead(f *os.File, size int64) ([]byte, error) {
 	switch {
 	case size == 0:
-		return nil, fmt.Errorf("%w: the file is empty; the agent is starting, or failed to", ErrNotReady)
+		return nil, fmt.Errorf("%w: the file is empty; the agent is starting or failed to start", ErrNotReady)
 	case size < int64(compact.size):
-		return nil, fmt.Errorf("%w: %d bytes are less than a header", ErrNotRing, size)
+		return nil, fmt.Errorf("%w: the file has %d bytes, less than a header", ErrNotRing, size)
 	}
 	return readAt(f, 0, min(size, maxHeaderSize))
 }

@@ -12,9 +12,9 @@ import (
 	"os"
 )
 
-// unsupported is what every call returns that opens a file.
+// unsupported returns the error of every call that opens a file.
 func unsupported(what, path string) error {
-	return fmt.Errorf("%s %s: %w: NIXL's rings exist on linux/amd64 and linux/arm64", what, path, errors.ErrUnsupported)
+	return fmt.Errorf("%s %s: %w: NIXL rings are supported on linux/amd64 and linux/arm64 only", what, path, errors.ErrUnsupported)
 }
 
 // OpenReader returns [errors.ErrUnsupported].
@@ -36,7 +36,7 @@ func Create(path string, _ Layout, _ int) (*Writer, error) {
 	return nil, unsupported("create ring", path)
 }
 
-// Folder is an open directory. On this system there is none.
+// Folder is an open directory. On this platform, none can be opened.
 type Folder struct{}
 
 // OpenFolder returns [errors.ErrUnsupported].

@@ -5,24 +5,24 @@ package ringbuf
 
 import "time"
 
-// FileInfo is what can be told of a file without opening it.
+// FileInfo describes a file without opening it.
 type FileInfo struct {
 	ID      FileID
-	Mode    uint32 // the kind and the permissions, as stat(2) has them
+	Mode    uint32 // file type and permissions, as in stat(2)
 	Size    int64
 	ModTime time.Time
 }
 
-// From stat(2): which bits of a mode are the kind, and that of a directory.
+// The file type in a mode, from stat(2).
 const (
-	kindBits = 0o170000
-	kindDir  = 0o040000
+	typeMask = 0o170000
+	typeDir  = 0o040000
 )
 
-// IsDir says whether the file is a directory.
-func (i FileInfo) IsDir() bool { return i.Mode&kindBits == kindDir }
+// IsDir reports whether the file is a directory.
+func (i FileInfo) IsDir() bool { return i.Mode&typeMask == typeDir }
 
-// Same says whether nothing shows that the file has changed in between.
+// Same reports whether i and j describe the same file, apparently unchanged.
 func (i FileInfo) Same(j FileInfo) bool {
 	return i.ID == j.ID && i.Mode == j.Mode && i.Size == j.Size && i.ModTime.Equal(j.ModTime)
 }

@@ -17,16 +17,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Folder is an open directory. What is looked for in it is one of its own
-// entries, whatever becomes of the path that it was opened by, and is never
-// looked for through a symbolic link.
+// Folder is an open directory. Its methods look up entries of this directory,
+// even if its path now refers to another one, and never follow symbolic links.
 type Folder struct{ file *os.File }
 
-// OpenFolder opens the folder name below dir, or dir itself, which is ".".
+// OpenFolder opens the folder name below dir. The name "." stands for dir itself.
 //
-// The path dir may lead through symbolic links, as somebody trusted has chosen
-// it. Nothing below may: who can rename files there can put a link or a FIFO
-// where a folder was a moment ago. Such a folder is [ErrNotFolder].
+// The path dir is trusted, so it may contain symbolic links. Nothing below it is:
+// a user who can rename files there can replace a folder with a link or a FIFO at
+// any time. In that case, the error wraps [ErrNotFolder].
 func OpenFolder(dir, name string) (*Folder, error) {
 	f, err := openFolder(unix.AT_FDCWD, dir, dir, 0)
 	if err != nil || name == "." {
@@ -36,8 +35,8 @@ func OpenFolder(dir, name string) (*Folder, error) {
 	return below, errors.Join(err, f.Close())
 }
 
-// Open opens a folder in this one, or below such a folder. No part of the name may
-// be a symbolic link, as for [OpenFolder].
+// Open opens a folder below this one. No part of the name may be a symbolic link,
+// as for [OpenFolder].
 func (f *Folder) Open(name string) (*Folder, error) {
 	if !filepath.IsLocal(name) {
 		return nil, &fs.PathError{Op: "open", Path: filepath.Join(f.file.Name(), name), Err: fs.ErrInvalid}
@@ -56,9 +55,9 @@ func (f *Folder) Open(name string) (*Folder, error) {
 	return at, nil
 }
 
-// OpenBelow opens the folder at a path as a process does whose root directory is
-// this folder: symbolic links and .. don't lead out of it. The magic links of
-// /proc aren't followed. Before Linux 5.6, no links are followed at all.
+// OpenBelow opens the folder at a path as if this folder were the root directory:
+// symbolic links and .. can't lead out of it. It doesn't follow the magic links of
+// /proc. Before Linux 5.6, it follows no links at all.
 func (f *Folder) OpenBelow(path string) (*Folder, error) {
 	how := unix.OpenHow{
 		Flags:   unix.O_DIRECTORY | unix.O_CLOEXEC,
@@ -67,7 +66,7 @@ func (f *Folder) OpenBelow(path string) (*Folder, error) {
 	for range 100 {
 		fd, err := unix.Openat2(int(f.file.Fd()), path, &how)
 		switch {
-		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN): // something was renamed meanwhile
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN): // EAGAIN: a concurrent rename
 			continue
 		case errors.Is(err, unix.ENOSYS):
 			return f.Open(filepath.Join(".", filepath.Clean("/"+path)))
@@ -77,14 +76,14 @@ func (f *Folder) OpenBelow(path string) (*Folder, error) {
 	return nil, &fs.PathError{Op: "open", Path: filepath.Join(f.file.Name(), path), Err: unix.EAGAIN}
 }
 
-// openFolder opens a directory. O_DIRECTORY turns away what is none before it
-// is opened, so that a FIFO doesn't make it wait.
+// openFolder opens a directory. O_DIRECTORY rejects other files before they are
+// opened, so a FIFO can't block it.
 func openFolder(at int, name, path string, flags int) (*Folder, error) {
 	fd, err := openRetry(at, name, unix.O_DIRECTORY|unix.O_CLOEXEC|flags, 0)
 	return newFolder(fd, path, err)
 }
 
-// newFolder returns what came of opening a directory.
+// newFolder returns the folder, or the error, that opening a directory produced.
 func newFolder(fd int, path string, err error) (*Folder, error) {
 	switch {
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
@@ -95,10 +94,10 @@ func newFolder(fd int, path string, err error) (*Folder, error) {
 	return &Folder{file: os.NewFile(uintptr(fd), path)}, nil
 }
 
-// ReadDir is [os.File.ReadDir].
+// ReadDir is like [os.File.ReadDir].
 func (f *Folder) ReadDir(n int) ([]fs.DirEntry, error) { return f.file.ReadDir(n) }
 
-// Lstat looks at an entry. A symbolic link isn't followed.
+// Lstat describes an entry. It doesn't follow a symbolic link.
 func (f *Folder) Lstat(name string) (FileInfo, error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(f.file.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -112,7 +111,7 @@ func (f *Folder) Lstat(name string) (FileInfo, error) {
 	}, nil
 }
 
-// OpenFile opens a regular file in the folder for reading. Of the options, only
+// OpenFile opens a regular file in the folder for reading. Only the option
 // [OwnedBy] applies. The error wraps [fs.ErrNotExist] or [ErrNotRegular], or is a
 // [PermissionError] or an [OwnerError].
 func (f *Folder) OpenFile(name string, opts ...Option) (*os.File, error) {
@@ -128,18 +127,18 @@ func (f *Folder) OpenFile(name string, opts ...Option) (*os.File, error) {
 	return file, nil
 }
 
-// Close gives up the folder. What was opened in it stays open.
+// Close closes the folder. Files and folders opened through it stay open.
 func (f *Folder) Close() error { return f.file.Close() }
 
-// spot is where a ring is looked for: a path, or an entry of a folder.
-type spot struct {
-	at   int
+// location is a path, or an entry of a folder.
+type location struct {
+	at   int // a directory's file descriptor, or AT_FDCWD
 	name string
 }
 
-func (o options) spot(path string) spot {
+func (o options) locate(path string) location {
 	if o.folder == nil {
-		return spot{at: unix.AT_FDCWD, name: path}
+		return location{at: unix.AT_FDCWD, name: path}
 	}
-	return spot{at: int(o.folder.file.Fd()), name: filepath.Base(path)}
+	return location{at: int(o.folder.file.Fd()), name: filepath.Base(path)}
 }

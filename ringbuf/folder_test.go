@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// folders is a directory that has a folder with a ring, and beside it what
-// somebody may put in the folder's place.
+// folders returns a directory that contains a folder with a ring, and other kinds
+// of files that an attacker could put in its place.
 func folders(t *testing.T) (dir string) {
 	t.Helper()
 	dir, elsewhere := t.TempDir(), t.TempDir()
@@ -41,8 +41,8 @@ func folders(t *testing.T) (dir string) {
 	return dir
 }
 
-// A FIFO would make an ordinary open wait for a writer.
-func TestFolderIsOpenedOnlyIfItIsOne(t *testing.T) {
+// A FIFO would block an ordinary open until it has a writer.
+func TestOpenFolderRejectsLinksAndOtherFiles(t *testing.T) {
 	dir := folders(t)
 	for name, want := range map[string]error{
 		".": nil, "folder": nil, "folder/deep": nil,
@@ -60,8 +60,8 @@ func TestFolderIsOpenedOnlyIfItIsOne(t *testing.T) {
 	}
 }
 
-// Who named the directory that is watched may have named a link.
-func TestFolderBelowALinkThatWasChosen(t *testing.T) {
+// The base directory is trusted and may be a link.
+func TestOpenFolderFollowsALinkAsItsBase(t *testing.T) {
 	f, err := OpenFolder(filepath.Join(folders(t), "link"), "deep")
 	if err != nil {
 		t.Fatal(err)
@@ -72,8 +72,7 @@ func TestFolderBelowALinkThatWasChosen(t *testing.T) {
 	}
 }
 
-// A folder is opened as a process finds it whose root is another folder.
-func TestFolderBelowARoot(t *testing.T) {
+func TestOpenBelowStaysInTheFolder(t *testing.T) {
 	dir := folders(t)
 	for link, target := range map[string]string{"inside": "/folder", "outside": "/../../etc", "magic": "/proc/self/root"} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
@@ -106,8 +105,7 @@ func TestFolderBelowARoot(t *testing.T) {
 	}
 }
 
-// No part of a folder's name may be a link.
-func TestFolderInAFolder(t *testing.T) {
+func TestFolderOpenFollowsNoLinks(t *testing.T) {
 	dir := folders(t)
 	f, err := OpenFolder(dir, ".")
 	if err != nil {
@@ -131,8 +129,7 @@ func TestFolderInAFolder(t *testing.T) {
 	}
 }
 
-// A folder stays what was opened though another takes its name.
-func TestRingInAFolder(t *testing.T) {
+func TestRenamedFolderStillOpensItsOwnRings(t *testing.T) {
 	dir := folders(t)
 	f, err := OpenFolder(dir, "folder/deep")
 	if err != nil {
@@ -160,11 +157,11 @@ func TestRingInAFolder(t *testing.T) {
 		t.Errorf("another ring was opened, as %s (%v)", r.Path(), err)
 	}
 	if unattended, err := Unattended(path, In(f)); unattended || err != nil {
-		t.Errorf("a ring that is open is unattended: %v, %v", unattended, err)
+		t.Errorf("an open ring: unattended %v, %v", unattended, err)
 	}
 }
 
-func TestFolderTellsWhatItHas(t *testing.T) {
+func TestFolderListsItsEntries(t *testing.T) {
 	f, err := OpenFolder(folders(t), ".")
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +177,7 @@ func TestFolderTellsWhatItHas(t *testing.T) {
 		}
 	}
 	if _, err := f.Lstat("none"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what isn't there: %v", err)
+		t.Errorf("a missing entry: %v", err)
 	}
 	if _, err := f.Open("link"); !errors.Is(err, ErrNotFolder) {
 		t.Errorf("a link is opened: %v", err)

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Another reader takes events at any point of a pass, any number of them, also to
-// position 0. No event is handed out twice, none that the other reader left is lost,
-// and positions stay consistent.
+// Another reader consumes any number of events at any point of a pass, including up
+// to position 0. No event is read twice, no event that the other reader left is
+// lost, and positions stay consistent.
 func TestForeignReadAtEveryPoint(t *testing.T) {
 	points := []string{"before the read", "between two reads", "before the commit", "between look and swap", "after the commit"}
 	for _, at := range []uint64{1, 5, 13} { // committed before, in a ring of 16
@@ -35,7 +35,7 @@ func foreignRead(t *testing.T, at uint64, point int, taken uint64) {
 		drain(t, r)
 	}
 	fill(t, w, 100, 109)
-	take := func(n uint64) { // as NIXL's own reader does, past every lock
+	take := func(n uint64) { // like NIXL's own reader, which takes no lock
 		binary.LittleEndian.PutUint64(p.mem[8:], (binary.LittleEndian.Uint64(p.mem[8:])+n)&15)
 	}
 	var got []uint64
@@ -85,7 +85,7 @@ func foreignRead(t *testing.T, at uint64, point int, taken uint64) {
 	seen := map[uint64]bool{}
 	for _, v := range got {
 		if seen[v] {
-			t.Errorf("event %d was handed out twice: %d", v, got)
+			t.Errorf("event %d was read twice: %d", v, got)
 		}
 		seen[v] = true
 	}
@@ -96,12 +96,12 @@ func foreignRead(t *testing.T, at uint64, point int, taken uint64) {
 		t.Errorf("read position %d, want %d", left, (at+9)&15)
 	}
 	if want := point < 4; foreign == 0 && want {
-		t.Error("the other reader went unnoticed")
+		t.Error("the other reader was not detected")
 	}
 }
 
-// Two readers that pop at the same time can store a position that was passed long
-// ago. It is put right, and what was committed isn't read again.
+// When two readers consume at the same time, one can store an old position. The
+// reader restores its own position and doesn't read committed events again.
 func TestForeignReaderMovesBackward(t *testing.T) {
 	for back := uint64(1); back < 6; back++ {
 		p, w := plainRing(t, V4, 16)
@@ -123,9 +123,8 @@ func TestForeignReaderMovesBackward(t *testing.T) {
 	}
 }
 
-// The file was cut and extended again, which leaves zeros at its end. They are no
-// events, and what is before them is read.
-func TestZeroedTailIsNotCounted(t *testing.T) {
+// The file was truncated and extended again, so it ends with zeros.
+func TestZeroedTailIsNotRead(t *testing.T) {
 	for _, l := range Layouts() {
 		for _, wrapped := range []bool{false, true} {
 			for zeroed := 1; zeroed <= 20; zeroed++ {
@@ -170,9 +169,9 @@ func TestZeroedTailIsNotCounted(t *testing.T) {
 	}
 }
 
-// An agent of layout v5 stored its read position in the middle of a slot and died,
-// and the next agent of the old layout has just set writePos to 0. The changed slot
-// must not prove that the slots before it were pushed.
+// An agent of layout V5 stored its read position, which overlaps a slot, and exited.
+// The next agent, of the old layout, has just set writePos to 0. The changed slot must
+// not prove that the slots before it were pushed.
 func TestReadPositionOfALargerHeaderProvesNothing(t *testing.T) {
 	p, w := plainRing(t, V4, 16)
 	for range 15 {
@@ -202,8 +201,8 @@ func TestReadPositionOfALargerHeaderProvesNothing(t *testing.T) {
 	}
 }
 
-// An event of zeros is an event if the file hasn't changed.
-func TestZeroEventIsCounted(t *testing.T) {
+// If the file hasn't changed, a slot of zeros is an event.
+func TestZeroEventIsRead(t *testing.T) {
 	_, w := plainRing(t, V4, 8)
 	r, err := NewReader(w.mem, w.backing, Consume)
 	must(t, err)

@@ -12,9 +12,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
-// Somebody who takes no lock moves readPos. The reader notices, goes on behind
-// them, and hands nothing out twice.
-func TestForeignReader(t *testing.T) {
+// A process that takes no lock moves readPos. The reader detects it, continues from
+// the new position and reads no event twice.
+func TestForeignReaderIsDetected(t *testing.T) {
 	for _, c := range []struct {
 		name              string
 		uncommitted       int // read before
@@ -22,7 +22,7 @@ func TestForeignReader(t *testing.T) {
 		from, to          int // what is read after that
 		committedPosition uint64
 	}{
-		{"takes what nobody has read", 0, 4, 4, 9, 9 + 5},
+		{"takes unread events", 0, 4, 4, 9, 9 + 5},
 		{"takes some of what was read", 6, 4, 6, 9, 9 + 5},
 		{"takes all of what was read", 6, 6, 6, 9, 9 + 5},
 		{"takes more than was read", 6, 8, 8, 9, 9 + 5},
@@ -53,7 +53,7 @@ func TestForeignReader(t *testing.T) {
 				if !errors.As(err, &foreign) || foreign.From != 5 || foreign.To != uint64(5+c.taken) {
 					t.Fatalf("error %v, want one from 5 to %d", err, 5+c.taken)
 				}
-				says(t, err, w.Path(), "another reader")
+				says(t, err, w.Path(), "another process")
 				equal(t, "events after that", read(t, r), want(samples(V4, c.from, c.to)))
 				commit(t, r)
 				if h := headerOf(w); h.ReadPos != c.committedPosition {
@@ -64,8 +64,8 @@ func TestForeignReader(t *testing.T) {
 	}
 }
 
-// NIXL's own reader pops events one by one while this one drains: whatever
-// either gets, the positions stay within what was written.
+// NIXL's own reader consumes events one by one while this one drains. The positions
+// stay within the written events.
 func TestForeignReaderMovesToTheEnd(t *testing.T) {
 	w := newRing(t, V4, 16)
 	r := open(t, w.Path(), Consume)
@@ -73,16 +73,16 @@ func TestForeignReaderMovesToTheEnd(t *testing.T) {
 	push(t, w, 0, 10)
 	ringtest.Edit(t, w.Path(), func(h *ringtest.Header) { h.ReadPos = 13 })
 	if _, err := tryRead(r, 0); err == nil {
-		t.Error("a foreign reader went unnoticed")
+		t.Error("the foreign reader was not detected")
 	}
 	push(t, w, 10, 14)
 	equal(t, "events", read(t, r), samples(V4, 10, 14))
 	commit(t, r)
 }
 
-// A stranger who stops at position 0 leaves what an agent that restarted
-// leaves. The reader opens the ring again, and loses nothing that it hasn't
-// lost to the stranger.
+// If a foreign reader stops at position 0, the ring looks as if the agent had
+// restarted. The caller opens the ring again and loses only the foreign reader's
+// events.
 func TestForeignReaderAtZero(t *testing.T) {
 	w := newRing(t, V4, 16)
 	r := open(t, w.Path(), Consume)

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smallTmpfs mounts a tmpfs that has room for a number of bytes.
+// smallTmpfs mounts a tmpfs of the given size.
 func smallTmpfs(t *testing.T, size string) (dir string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -32,8 +32,8 @@ func smallTmpfs(t *testing.T, size string) (dir string) {
 	return dir
 }
 
-// A ring on a full tmpfs has no page for its header. That is an error of Create,
-// and no end of the process.
+// On a full tmpfs, there is no page for the header. Create returns an error instead
+// of crashing.
 func TestCreateOnAFullTmpfs(t *testing.T) {
 	dir := smallTmpfs(t, "8k")
 	ok(t, os.WriteFile(filepath.Join(dir, "other"), make([]byte, 8192), 0o600))
@@ -48,7 +48,7 @@ func TestCreateOnAFullTmpfs(t *testing.T) {
 	}
 }
 
-// With room for some pages, Create works and pushing ends when it is used up.
+// With space for some pages, Create succeeds and pushes fail when the space is used.
 func TestPushOnAFullTmpfs(t *testing.T) {
 	w := create(t, filepath.Join(smallTmpfs(t, "8k"), "agent"), V4, 4096)
 	n, err := w.PushBatch(samples(V4, 0, 4095))

@@ -17,8 +17,8 @@ import (
 // maxFuzzFile keeps the corpus small enough for plain go test.
 const maxFuzzFile = 4096
 
-// seedRings calls add with every real ring that is small, whole and cut short,
-// and with the same as layout V5.
+// seedRings calls add with every small real ring, complete and truncated, and with
+// the same rings converted to layout V5.
 func seedRings(f *testing.F, add func(ring []byte)) {
 	f.Helper()
 	for _, c := range ringtest.Cases(f) {
@@ -34,7 +34,7 @@ func seedRings(f *testing.F, add func(ring []byte)) {
 	}
 }
 
-// v5FromV4 is a ring of layout V4 with the header of V5, byte by byte.
+// v5FromV4 converts a ring of layout V4 to V5.
 func v5FromV4(ring []byte) []byte {
 	le := binary.LittleEndian
 	b := make([]byte, 512, 512+len(ring)-40)
@@ -46,8 +46,8 @@ func v5FromV4(ring []byte) []byte {
 	return append(b, ring[40:]...)
 }
 
-// Any header with any size of file: identify doesn't panic, and what it accepts
-// can be worked with without looking at the header again.
+// FuzzHeader checks that identify doesn't panic on any header and file size, and
+// that an accepted header is consistent.
 func FuzzHeader(f *testing.F) {
 	seedRings(f, func(ring []byte) { f.Add(ring[:min(len(ring), 512)], int64(len(ring))) })
 	f.Add(ringtest.NewHeader(4, 1<<60).Bytes(), int64(40))
@@ -57,7 +57,7 @@ func FuzzHeader(f *testing.F) {
 	f.Add(header(V5, 1<<60), int64(512))
 	f.Fuzz(func(t *testing.T, b []byte, size int64) {
 		if len(b) < 40 || size < 40 {
-			return // readHead doesn't get that far
+			return // readHead rejects such files
 		}
 		h, l, err := identify(b[:min(int64(len(b)), size, maxHeaderSize)], size)
 		if err != nil {
@@ -74,8 +74,8 @@ func FuzzHeader(f *testing.F) {
 	})
 }
 
-// Any bytes as a ring. Whatever they are, reading them doesn't panic, hands out
-// nothing that isn't a slot of the ring, and changes nothing but readPos.
+// FuzzRing checks that reading any bytes as a ring doesn't panic, returns only slots
+// of the ring, and changes only readPos.
 func FuzzRing(f *testing.F) {
 	seedRings(f, func(ring []byte) { f.Add(ring) })
 	f.Fuzz(func(t *testing.T, ring []byte) {
@@ -95,7 +95,7 @@ func fuzzRead(t *testing.T, p *plain, ring []byte, mode Mode) {
 	if err != nil {
 		known(t, err)
 		if !bytes.Equal(p.mem, ring) {
-			t.Error("a ring that was rejected has changed")
+			t.Error("a rejected ring has changed")
 		}
 		return
 	}
@@ -136,8 +136,8 @@ func fuzzRead(t *testing.T, p *plain, ring []byte, mode Mode) {
 	}
 }
 
-// A ring of which any bytes change between any two calls. No call panics, what
-// is handed out is in the ring, and nothing but readPos is stored.
+// FuzzChange changes any bytes of a ring between any two calls. No call panics, the
+// returned events are in the ring, and only readPos is stored.
 func FuzzChange(f *testing.F) {
 	seedRings(f, func(ring []byte) {
 		f.Add(ring, []byte{0, 0, 9, 0, 0, 5, 8, 1, 3}, false)
@@ -165,13 +165,13 @@ func FuzzChange(f *testing.F) {
 				copy(before[word:word+8], p.mem[word:word+8])
 			}
 			if !bytes.Equal(before, p.mem) {
-				t.Error("something else than readPos was stored")
+				t.Error("something other than readPos was stored")
 			}
 			if r.Position() > r.mask || r.Committed() > r.mask || r.Uncommitted() >= r.Capacity() {
 				t.Errorf("read to %d, committed to %d", r.Position(), r.Committed())
 			}
 			if err != nil && !wellKnown(err) {
-				t.Errorf("an error of no kind: %v", err)
+				t.Errorf("undocumented error: %v", err)
 			}
 		}
 	})
@@ -224,7 +224,7 @@ func wellKnown(err error) bool {
 		errors.Is(err, ErrInvalid) || errors.Is(err, ErrLapped)
 }
 
-// fuzzBatch decodes every event of a batch, and puts it back.
+// fuzzBatch decodes every event of a batch and encodes it again.
 func fuzzBatch(t *testing.T, b Batch) {
 	t.Helper()
 	views := len(b.Timed()) + len(b.Named()) + len(b.Categorized()) + len(b.Typed())
@@ -241,12 +241,12 @@ func fuzzBatch(t *testing.T, b Batch) {
 		_ = e.Category.String()
 		must(t, copied.put(i, &e))
 		if again := copied.Event(i); again != e {
-			t.Errorf("event %d: %+v, put and read again %+v", i, e, again)
+			t.Errorf("event %d: %+v, encoded and decoded again %+v", i, e, again)
 		}
 	}
 }
 
-// One slot of each layout, from any bytes.
+// FuzzEvent decodes any bytes as one slot of each layout.
 func FuzzEvent(f *testing.F) {
 	for _, c := range ringtest.Cases(f) {
 		if c.Readable() {
@@ -281,7 +281,7 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// Names are bytes of another process.
+// FuzzName checks names of any bytes.
 func FuzzName(f *testing.F) {
 	for _, s := range []string{"", "agent_tx_bytes", "näme \"q\" \\b", "\xff\xfe", "a\x00b", "0123456789012345678901234567890123456789"} {
 		f.Add(s)
@@ -306,13 +306,12 @@ func FuzzName(f *testing.F) {
 	})
 }
 
-// known checks that an error is one that callers can tell by what the package
-// promises.
+// known checks that err is one of the documented errors.
 func known(t *testing.T, err error) {
 	t.Helper()
 	var version *UnknownVersionError
 	if !errors.Is(err, ErrNotRing) && !errors.Is(err, ErrNotReady) && !errors.Is(err, ErrInvalid) && !errors.As(err, &version) {
-		t.Errorf("an error of no kind: %v", err)
+		t.Errorf("undocumented error: %v", err)
 	}
 	if version != nil && version.Version >= 1 && version.Version <= V5.Version() {
 		t.Errorf("version %d is called unknown", version.Version)

@@ -9,10 +9,10 @@ import (
 	"math/bits"
 )
 
-// MaxCapacity is the largest number of slots that a ring may have. It limits
-// what is mapped, and so the memory that a ring can cost: 4 million events are
-// a thousand times what an agent stages by default, and 235 MB at the largest
-// slot. On a tmpfs, reading a hole of a file allocates it.
+// MaxCapacity is the largest number of slots that a ring may have. It limits the
+// memory that a ring can cost, because reading a hole of a file on tmpfs allocates
+// it. 4 million events are a thousand times the default size of an agent's queue,
+// and take 235 MB in the layout with the largest slots.
 const MaxCapacity = 1 << 22
 
 // Header is a copy of a ring's header at the time it was read.
@@ -22,9 +22,9 @@ type Header struct {
 	Capacity, Mask           uint64 // slots; Capacity-1
 }
 
-// decodeHeader reads the header at the start of b, which must have at least 40
-// bytes. The version, which has the same place in every layout, selects the
-// places of the other fields. What b is too short for stays 0.
+// decodeHeader decodes the header at the start of b, which must have at least 40
+// bytes. The version has the same offset in every layout and selects the offsets
+// of the other fields. Fields beyond the end of b stay 0.
 func decodeHeader(b []byte) Header {
 	g := &compact
 	if int32(binary.LittleEndian.Uint32(b[offVersion:])) == V5.Version() {
@@ -47,10 +47,10 @@ func (g *geometry) decode(b []byte) (h Header) {
 	return h
 }
 
-// identify tells which layout the first bytes of a file and its size belong to,
-// or why they belong to none. The order matters: a ring in the making has any
-// geometry, and a version is called unknown only if the rest shows that the
-// file is a ring.
+// identify returns the layout that matches the first bytes of a file and its size,
+// or an error that explains why none does. The order of the checks matters: a ring
+// that is being created can have any geometry, and a version is unknown only if
+// the other fields show that the file is a ring.
 func identify(b []byte, fileSize int64) (Header, Layout, error) {
 	h := decodeHeader(b)
 	if h.Version == 0 {
@@ -67,30 +67,30 @@ func identify(b []byte, fileSize int64) (Header, Layout, error) {
 	if h.Version < 1 || h.Version > newest.Version() {
 		return h, 0, &UnknownVersionError{Version: h.Version}
 	}
-	return h, 0, fmt.Errorf("%w: version %d and %d slots don't make a file of %d bytes; was it truncated?",
+	return h, 0, fmt.Errorf("%w: a ring of version %d with %d slots does not have %d bytes; was it truncated?",
 		ErrInvalid, h.Version, h.Capacity, fileSize)
 }
 
-// notReady explains version 0: an agent hasn't finished, or never will.
+// notReady explains version 0: the agent is still creating the ring, or failed to.
 func notReady(b []byte) error {
 	for _, g := range []*geometry{&compact, &padded} {
 		h := g.decode(b)
 		if h.Capacity > 1 && h.Mask == h.Capacity-1 && bits.OnesCount64(h.Capacity) != 1 {
-			return fmt.Errorf("%w: its agent failed to start, as %d slots are not a power of two; "+
-				"set NIXL_TELEMETRY_BUFFER_SIZE to one", ErrNotReady, h.Capacity)
+			return fmt.Errorf("%w: the agent failed to start because %d slots are not a power of two; "+
+				"set NIXL_TELEMETRY_BUFFER_SIZE to a power of two", ErrNotReady, h.Capacity)
 		}
 	}
-	return fmt.Errorf("%w: its version is still 0; the agent is starting, or failed to", ErrNotReady)
+	return fmt.Errorf("%w: the version is still 0; the agent is starting or failed to start", ErrNotReady)
 }
 
-// checkGeometry reports what is wrong with a header, whatever its layout. Only
-// the version shows that a file which makes no sense is a ring at all.
+// checkGeometry returns what is wrong with a header of any layout. If the other
+// fields are invalid, the version decides whether the file is a ring.
 func (h *Header) checkGeometry(fileSize int64) error {
 	if h.plausible(fileSize) {
 		return nil
 	}
 	if h.Version < 1 || h.Version > maxPlausibleVersion {
-		return fmt.Errorf("%w: its header makes no sense", ErrNotRing)
+		return fmt.Errorf("%w: the file has no valid header", ErrNotRing)
 	}
 	if h.Version > newest.Version() {
 		return &UnknownVersionError{Version: h.Version}
@@ -106,7 +106,7 @@ func (h *Header) checkGeometry(fileSize int64) error {
 	case h.Mask != h.Capacity-1:
 		return fmt.Errorf("%w: mask %#x doesn't match capacity %d", ErrInvalid, h.Mask, h.Capacity)
 	default:
-		return fmt.Errorf("%w: %d slots don't make a file of %d bytes; was it truncated?", ErrInvalid, h.Capacity, fileSize)
+		return fmt.Errorf("%w: a ring with %d slots does not have %d bytes; was it truncated?", ErrInvalid, h.Capacity, fileSize)
 	}
 }
 
@@ -120,8 +120,8 @@ func (h *Header) plausible(fileSize int64) bool {
 		h.Mask == h.Capacity-1 && fileSize > size && uint64(fileSize-size)%h.Capacity == 0
 }
 
-// maxPlausibleVersion is the largest version that a future layout may have. A
-// text file has four letters in its place.
+// maxPlausibleVersion is the largest version that a future layout may have. The
+// same bytes of a text file are four letters, a much larger number.
 const maxPlausibleVersion = 255
 
 func (h *Header) checkPositions() error {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sample is the i-th of a sequence of events, each different from the last and
-// with something in every field that the layout has.
+// sample returns the i-th of a sequence of events. Each differs from the one before
+// and sets every field of the layout.
 func sample(l Layout, i int) Event {
 	if !l.Named() {
 		e := NewEvent(Type(i%20), uint64(i)*3+1)
@@ -40,13 +40,13 @@ func samples(l Layout, from, to int) []Event {
 	return events
 }
 
-// newRing makes a ring in a directory of its own.
+// newRing creates a ring in its own directory.
 func newRing(tb testing.TB, l Layout, capacity int) *Writer {
 	tb.Helper()
 	return create(tb, filepath.Join(tb.TempDir(), "agent"), l, capacity)
 }
 
-// create makes a ring at path, or an agent restart on the ring there.
+// create creates a ring at path, or restarts an agent on the existing ring.
 func create(tb testing.TB, path string, l Layout, capacity int) *Writer {
 	tb.Helper()
 	w, err := Create(path, l, capacity)
@@ -61,8 +61,8 @@ func create(tb testing.TB, path string, l Layout, capacity int) *Writer {
 	return w
 }
 
-// settled is a file whose time seems to be old. On a disk the first store to a page
-// changes it, and then a reader would wait at position 0 until it is.
+// settled is a file whose ctime always seems old. On a disk, the first store to a
+// page changes ctime, and the reader would have to wait at position 0.
 type settled struct{ fileBacking }
 
 func (s settled) Stat() (FileState, error) {
@@ -91,7 +91,7 @@ func open(tb testing.TB, path string, mode Mode) *Reader {
 	return r
 }
 
-// push pushes events from to to of the sequence; all have to fit.
+// push pushes the events from to to-1 of the sequence. All must fit.
 func push(tb testing.TB, w *Writer, from, to int) {
 	tb.Helper()
 	n, err := w.PushBatch(samples(w.Layout(), from, to))
@@ -100,7 +100,7 @@ func push(tb testing.TB, w *Writer, from, to int) {
 	}
 }
 
-// read reads what is pending; nothing may be wrong.
+// read reads the pending events and fails the test on an error.
 func read(tb testing.TB, r *Reader) []Event {
 	tb.Helper()
 	events, err := tryRead(r, 0)
@@ -127,7 +127,7 @@ func commit(tb testing.TB, r *Reader) {
 	}
 }
 
-// advance moves a ring of both sides on by n events, read and committed.
+// advance pushes, reads and commits n events.
 func advance(tb testing.TB, w *Writer, r *Reader, n int) {
 	tb.Helper()
 	for left := n; left > 0; {
@@ -144,24 +144,24 @@ func advance(tb testing.TB, w *Writer, r *Reader, n int) {
 func equal(tb testing.TB, what string, got, want any) {
 	tb.Helper()
 	if reflect.DeepEqual(want, got) {
-		return // cmp takes its time with thousands of events
+		return // cmp is slow with thousands of events
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		tb.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
-// says checks that an error's text has all of parts.
+// says checks that an error's text contains all parts.
 func says(tb testing.TB, err error, parts ...string) {
 	tb.Helper()
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
-			tb.Errorf("error %q doesn't say %q", err, part)
+			tb.Errorf("error %q doesn't contain %q", err, part)
 		}
 	}
 }
 
-// headerOf is the header as it stands in memory, past every check.
+// headerOf returns the header in memory, unchecked.
 func headerOf(w *Writer) Header { return layouts[w.layout].header.decode(w.mem) }
 
 func bytesOf(tb testing.TB, path string) []byte {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// A ring is idle just where a read would find nothing new and nothing wrong.
-func TestIdle(t *testing.T) {
+func TestIdleMeansThatAReadFindsNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(t *testing.T, w *Writer, r *Reader)
 		idle   bool

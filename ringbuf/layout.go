@@ -5,13 +5,13 @@ package ringbuf
 
 import "fmt"
 
-// Layout is the shape of a ring: its header and its slots. NIXL numbers its
-// layouts in the header, but the number alone isn't enough: [V2] and [V2Named]
-// share one, and the numbers of consecutive releases went backwards.
+// Layout is the format of a ring's header and slots. The header contains a version
+// number, but the number alone doesn't identify the layout: [V2] and [V2Named]
+// share one, and some NIXL releases have a lower number than the one before.
 type Layout uint8
 
-// The layouts that agents write. Sizes and offsets were printed by the compiler
-// of each release.
+// The layouts that agents write. The sizes and offsets come from compiling the
+// source of each release.
 const (
 	V1      Layout = iota + 1 // NIXL 0.5.1 to v1.0.1: 56 bytes, time, category and name
 	V2                        // v1.1.0 and v1.2.0: 16 bytes, category and type
@@ -26,7 +26,7 @@ const newest = V5
 // Layouts lists all layouts, oldest first.
 func Layouts() []Layout { return []Layout{V1, V2, V2Named, V3, V4, V5} }
 
-// geometry is where the fields of a header are, in bytes from its start.
+// geometry holds the offsets of a header's fields, in bytes.
 type geometry struct {
 	size            int // of the header; slots follow
 	readPos         int
@@ -34,7 +34,7 @@ type geometry struct {
 	expectedVersion int // 0 if there is none
 }
 
-// These two fields have the same place in all headers.
+// These two fields have the same offset in all headers.
 const (
 	offWritePos = 0
 	offVersion  = 16
@@ -44,20 +44,20 @@ var (
 	// struct bufferHeader of NIXL's src/utils/common/cyclic_buffer.h, the same
 	// from 0.5.1 to v1.4.0.
 	compact = geometry{size: 40, readPos: 8, expectedVersion: 20, capacity: 24, mask: 32}
-	// The same struct in ai-dynamo/nixl#2018: positions have a cache line each.
+	// The same struct in ai-dynamo/nixl#2018: each position has its own cache lines.
 	padded = geometry{size: 512, capacity: 8, mask: 24, readPos: 256}
 )
 
 const maxHeaderSize = 512
 
-type layoutFacts struct {
+type layoutInfo struct {
 	name      string
 	version   int32 // value of the header's version field
 	eventSize int   // sizeof(nixlTelemetryEvent) of that release
 	header    *geometry
 }
 
-var layouts = [...]layoutFacts{
+var layouts = [...]layoutInfo{
 	V1:      {"v1", 1, 56, &compact},
 	V2:      {"v2", 2, 16, &compact},
 	V2Named: {"v2-named", 2, 48, &compact},
@@ -84,7 +84,7 @@ func ParseLayout(s string) (Layout, error) {
 	return 0, fmt.Errorf("unknown layout %q: use v1, v2, v2-named, v3, v4 or v5", s)
 }
 
-// Version returns the number that the header of such a ring carries.
+// Version returns the version number in the ring's header.
 func (l Layout) Version() int32 { return layouts[l].version }
 
 // EventSize returns the size of a slot in bytes.
@@ -103,8 +103,8 @@ func (l Layout) Named() bool { return l == V1 || l == V2Named }
 
 func (l Layout) known() bool { return l >= V1 && l <= newest }
 
-// Knows reports whether agents of this layout write type t. Another type may be
-// newer than this package: count it separately, don't interpret it.
+// Knows reports whether agents of this layout write type t. Other types may be
+// newer than this package: count them separately and don't interpret them.
 func (l Layout) Knows(t Type) bool {
 	switch l {
 	case V2, V3:
@@ -116,9 +116,9 @@ func (l Layout) Knows(t Type) bool {
 	}
 }
 
-// TypeName returns the name of a type in a ring of this layout. A type that
-// agents of this layout don't write is unknown_event_N, even if a later layout
-// has a name for its number.
+// TypeName returns the name of a type in a ring of this layout. For a type that
+// this layout doesn't know, it returns unknown_event_N, even if a later layout
+// defines it.
 func (l Layout) TypeName(t Type) string {
 	if !l.Knows(t) {
 		return t.number()

@@ -10,9 +10,9 @@ import (
 	"unsafe"
 )
 
-// The sizes and offsets that the compiler of each NIXL release printed for its
-// structs; the Go twins have to have them too, on every platform.
-func TestStructsMatchTheirCTwins(t *testing.T) {
+// The wanted sizes and offsets come from compiling each NIXL release. The Go structs
+// must match on every platform.
+func TestStructsMatchTheCPlusPlusStructs(t *testing.T) {
 	var (
 		v1 TimedEvent
 		v2 CategorizedEvent
@@ -49,9 +49,8 @@ func TestStructsMatchTheirCTwins(t *testing.T) {
 	}
 }
 
-// The offsets of both headers, byte by byte. The fields of V5 are those that a
-// build of ai-dynamo/nixl#2018 printed.
-func TestDecodeHeader(t *testing.T) {
+// The offsets of V5 come from a build of ai-dynamo/nixl#2018.
+func TestDecodeHeaderUsesTheOffsetsOfTheVersion(t *testing.T) {
 	b := make([]byte, 512)
 	for i := range b {
 		b[i] = byte(i * 7)
@@ -75,7 +74,7 @@ func TestDecodeHeader(t *testing.T) {
 	}
 }
 
-func TestLayoutFacts(t *testing.T) {
+func TestLayoutsMatchTheirStructsAndVersions(t *testing.T) {
 	sizes := map[Layout]uintptr{
 		V1: unsafe.Sizeof(TimedEvent{}), V2: unsafe.Sizeof(CategorizedEvent{}), V2Named: unsafe.Sizeof(NamedEvent{}),
 		V3: unsafe.Sizeof(TypedEvent{}), V4: unsafe.Sizeof(TypedEvent{}),
@@ -94,14 +93,14 @@ func TestLayoutFacts(t *testing.T) {
 		}
 	}
 	if _, err := ParseLayout("v6"); err == nil {
-		t.Error("ParseLayout takes v6")
+		t.Error("ParseLayout accepts v6")
 	}
 	if got := Layout(9).String(); got != "layout(9)" {
 		t.Errorf("an unknown layout prints as %q", got)
 	}
 }
 
-func TestLayoutKnowsItsTypes(t *testing.T) {
+func TestKnowsCoversTheTypesOfALayout(t *testing.T) {
 	for _, c := range []struct {
 		layout Layout
 		last   Type // the last type that it knows
@@ -122,9 +121,8 @@ func TestLayoutKnowsItsTypes(t *testing.T) {
 	}
 }
 
-// A header can be right in all but its size. What a ring may take of the
-// address space is limited, also if the file is as large as it says.
-func TestCapacityIsBounded(t *testing.T) {
+// The limit applies even if the file is as large as the header claims.
+func TestCapacityIsLimited(t *testing.T) {
 	for _, l := range []Layout{V4, V5} {
 		for _, c := range []struct {
 			capacity uint64
@@ -138,19 +136,18 @@ func TestCapacityIsBounded(t *testing.T) {
 	}
 }
 
-func TestModes(t *testing.T) {
+func TestParseModeReversesString(t *testing.T) {
 	for _, m := range []Mode{Consume, Observe} {
 		if got, err := ParseMode(m.String()); err != nil || got != m {
 			t.Errorf("ParseMode(%q) = %v, %v", m, got, err)
 		}
 	}
 	if _, err := ParseMode("peek"); err == nil {
-		t.Error("ParseMode takes peek")
+		t.Error("ParseMode accepts peek")
 	}
 }
 
-// A number that only a later layout has a name for is a number.
-func TestTypeName(t *testing.T) {
+func TestTypeNameIgnoresLaterLayouts(t *testing.T) {
 	for _, tt := range []struct {
 		layout Layout
 		kind   Type

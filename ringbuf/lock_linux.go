@@ -15,8 +15,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/flock"
 )
 
-// lock locks f, a ring. Agents take no lock, so it keeps out only other consumers of
-// this project. The lock ends when f is closed or the process exits.
+// lock locks the ring f against other consumers of this project; agents take no
+// lock. Closing f or exiting the process releases it.
 func lock(f *os.File, st *unix.Stat_t) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {

@@ -17,25 +17,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestSecondConsumerIsRefused(t *testing.T) {
+func TestSecondConsumerIsRejected(t *testing.T) {
 	w := newRing(t, V4, 16)
 	push(t, w, 0, 5)
 	r := open(t, w.Path(), Consume)
 	_, err := OpenReader(w.Path(), Consume)
 	var locked *LockedError
 	if !errors.Is(err, ErrLocked) || !errors.As(err, &locked) {
-		t.Fatalf("a second consumer is told %v", err)
+		t.Fatalf("second consumer: %v", err)
 	}
 	says(t, err, w.Path(), "observe instead")
 	if locked.PID != 0 && locked.PID != os.Getpid() {
-		t.Errorf("the ring is said to be held by process %d, this is %d", locked.PID, os.Getpid())
+		t.Errorf("the error names process %d, want %d", locked.PID, os.Getpid())
 	}
 	equal(t, "an observer's events", read(t, open(t, w.Path(), Observe)), samples(V4, 0, 5))
 	closeNow(t, r)
 	equal(t, "the next consumer's events", read(t, open(t, w.Path(), Consume)), samples(V4, 0, 5))
 }
 
-func TestSecondConsumerIsToldThePID(t *testing.T) {
+func TestLockedErrorNamesTheProcess(t *testing.T) {
 	w := newRing(t, V4, 16)
 	push(t, w, 0, 5)
 	first := openElsewhere(t, w.Path(), Consume, nil)
@@ -45,12 +45,12 @@ func TestSecondConsumerIsToldThePID(t *testing.T) {
 	_, err := OpenReader(w.Path(), Consume)
 	var locked *LockedError
 	if !errors.As(err, &locked) {
-		t.Fatalf("a second consumer is told %v", err)
+		t.Fatalf("second consumer: %v", err)
 	}
 	if locked.PID == 0 {
-		t.Log("/proc/locks doesn't tell here who holds a lock")
+		t.Log("/proc/locks doesn't contain the holder here")
 	} else if locked.PID != first.PID {
-		t.Errorf("the ring is said to be held by process %d, it is %d", locked.PID, first.PID)
+		t.Errorf("the error names process %d, want %d", locked.PID, first.PID)
 	} else {
 		says(t, err, fmt.Sprintf("process %d", first.PID))
 	}
@@ -58,8 +58,7 @@ func TestSecondConsumerIsToldThePID(t *testing.T) {
 	read(t, open(t, w.Path(), Consume))
 }
 
-// A reader that was refused leaves nothing behind that would keep others out.
-func TestRefusedReaderLetsGo(t *testing.T) {
+func TestRejectedReaderLeavesNoOpenFiles(t *testing.T) {
 	w := newRing(t, V4, 16)
 	r := open(t, w.Path(), Consume)
 	before := openFiles(t)
@@ -87,8 +86,8 @@ func openFiles(t *testing.T) int {
 	return len(files)
 }
 
-// Two consumers of ours take turns. Neither may take the other for a stranger:
-// whoever opens the ring has to see the position that the last one left.
+// Two consumers of this project take turns. Neither may report the other as a foreign
+// reader: each must start at the position that the other has committed.
 func TestConsumersTakeTurns(t *testing.T) {
 	w := newRing(t, V4, 64)
 	var stop atomic.Bool
@@ -105,7 +104,7 @@ func TestConsumersTakeTurns(t *testing.T) {
 		consumers.Go(func() {
 			for range 5000 {
 				r, err := OpenReader(w.Path(), Consume)
-				if errors.Is(err, ErrLocked) || errors.Is(err, ErrNotReady) { // wrapped in the file's first second
+				if errors.Is(err, ErrLocked) || errors.Is(err, ErrNotReady) { // not ready: wrapped to 0 in the file's first second
 					continue
 				}
 				if err != nil {
@@ -127,8 +126,7 @@ func TestConsumersTakeTurns(t *testing.T) {
 	agent.Wait()
 }
 
-// A ring that its agent still has open is attended; a consumer counts too.
-func TestUnattended(t *testing.T) {
+func TestUnattendedMeansNoAgentOrConsumer(t *testing.T) {
 	w := newRing(t, V4, 16)
 	ask := func(want bool) {
 		t.Helper()
@@ -150,6 +148,6 @@ func TestUnattended(t *testing.T) {
 	open(t, w.Path(), Observe)
 	ask(true)
 	if _, err := Unattended(w.Path() + ".none"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a ring that isn't there: %v", err)
+		t.Errorf("a missing ring: %v", err)
 	}
 }

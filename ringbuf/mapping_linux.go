@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapping is a ring's file, open and mapped: the Backing of OpenReader and
-// Create. It is mapped until Close.
+// mapping is an open and mapped ring file, the Backing that OpenReader and Create
+// use. It stays mapped until Close.
 type mapping struct {
 	file *os.File
 	mem  []byte
@@ -72,8 +72,8 @@ func (m *mapping) recovered(old bool, err *error) {
 	}
 }
 
-// faulted returns why a page of the ring isn't there: the file has shrunk, or, as
-// it is sparse, its file system has no room for the page.
+// faulted returns the reason why a page of the ring is missing: the file has
+// shrunk, or the file is sparse and its file system has no space for the page.
 func (m *mapping) faulted() error {
 	state, err := m.Stat()
 	switch {
@@ -82,14 +82,14 @@ func (m *mapping) faulted() error {
 	case state.Size < int64(len(m.mem)):
 		return ErrShrunk
 	}
-	return fmt.Errorf("a part of the file that was never written is not available: %w", unix.ENOSPC)
+	return fmt.Errorf("no space for a part of the file that was never written: %w", unix.ENOSPC)
 }
 
 // Close unmaps and closes the file.
 func (m *mapping) Close() error { return errors.Join(unix.Munmap(m.mem), m.file.Close()) }
 
-// attended implements fileBacking: the kernel grants a write lease to the only
-// open file description of a file, and a read lease if nobody can write.
+// attended implements fileBacking. The kernel grants a write lease only if no other
+// process has the file open, and a read lease only if none has it open for writing.
 func (m *mapping) attended(mode Mode) (bool, error) {
 	kind := unix.F_WRLCK
 	if mode == Observe {
@@ -103,15 +103,15 @@ func leaseRefused(f *os.File, kind int) (bool, error) {
 	case errors.Is(err, unix.EAGAIN):
 		return true, nil
 	case err != nil:
-		return false, fmt.Errorf("take a lease: %w", err)
+		return false, fmt.Errorf("acquire lease: %w", err)
 	}
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK); err != nil {
-		return false, fmt.Errorf("give back a lease: %w", err)
+		return false, fmt.Errorf("release lease: %w", err)
 	}
 	return false, nil
 }
 
-// zfsMagic isn't in x/sys/unix; it is in OpenZFS's sys/fs/zfs.h.
+// zfsMagic is from OpenZFS's sys/fs/zfs.h; x/sys/unix lacks it.
 const zfsMagic = 0x2fc12fc1
 
 // remoteNames are the names of common file systems that aren't local.
@@ -121,13 +121,13 @@ var remoteNames = map[uint32]string{
 }
 
 // checkLocal returns a [FileSystemError] if another machine or process serves the
-// file's pages. One that never arrives can't be waited for: the Go runtime can't
-// stop a thread that waits in a page fault, so that the next garbage collection
-// would stop the whole process.
+// file's pages. If such a page never arrived, the whole process would hang: the Go
+// runtime can't preempt a thread in a page fault, so the next garbage collection
+// would wait for it forever.
 func checkLocal(f *os.File) error {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
-		return fmt.Errorf("ask for the file system: %w", err)
+		return fmt.Errorf("determine the file system: %w", err)
 	}
 	switch kind := uint32(fs.Type); kind {
 	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC,

@@ -5,18 +5,18 @@ package ringbuf
 
 import "fmt"
 
-// Mode is what a reader does to its ring.
+// Mode determines whether a reader consumes events.
 type Mode uint8
 
 const (
-	// Consume takes events out: the ring's agent gets the room back. It needs
-	// write permission, and one consumer at a time.
+	// Consume removes events from the ring, so the agent can reuse their slots.
+	// It needs write permission. A ring can have one consumer at a time.
 	Consume Mode = iota
-	// Observe looks only. The ring is opened read-only and stays as it is.
+	// Observe opens the ring read-only and leaves it unchanged.
 	Observe
 )
 
-// String is consume or observe.
+// String returns "consume" or "observe".
 func (m Mode) String() string {
 	if m == Observe {
 		return "observe"
@@ -32,14 +32,14 @@ func ParseMode(s string) (Mode, error) {
 	case Observe.String():
 		return Observe, nil
 	}
-	return 0, fmt.Errorf("unknown mode %q: it is one of consume, observe", s)
+	return 0, fmt.Errorf("unknown mode %q: use consume or observe", s)
 }
 
-// UnmarshalText is [ParseMode], for configuration files.
+// UnmarshalText implements [encoding.TextUnmarshaler] with [ParseMode].
 func (m *Mode) UnmarshalText(text []byte) (err error) {
 	*m, err = ParseMode(string(text))
 	return err
 }
 
-// MarshalText is [Mode.String].
+// MarshalText implements [encoding.TextMarshaler] with [Mode.String].
 func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }

@@ -11,10 +11,9 @@ import (
 	"testing"
 )
 
-// FuzzOperations lets an agent, a reader and a stranger take turns in any
-// order, and holds what the reader gets against a plain list of what must come:
-// every event once, in order, less what the stranger took and what a restart
-// left unread.
+// FuzzOperations runs an agent, a reader and a foreign reader in any order, and
+// compares the events that the reader gets with a model: every event once, in order,
+// except those that the foreign reader took or that were unread at a restart.
 func FuzzOperations(f *testing.F) {
 	f.Add(uint8(0), []byte{0, 5, 1, 0, 2, 0})
 	f.Add(uint8(0), []byte{0, 1, 1, 0, 2, 0, 0, 1, 1, 0, 2, 0, 0, 1, 1, 0, 2, 0})
@@ -46,11 +45,11 @@ type model struct {
 	Writer *Writer
 	Reader *Reader
 
-	value   uint64   // of the last event
-	ring    []uint64 // what stands in the ring
-	read    int      // how many of those were handed out
-	lost    bool     // a restart or a stranger is yet to be noticed
-	started bool     // it is a restart
+	value     uint64   // of the last event
+	ring      []uint64 // values in the ring
+	read      int      // how many of them were read
+	changed   bool     // the reader hasn't detected a restart or a foreign read yet
+	restarted bool     // it is a restart
 }
 
 func (m *model) step(t *testing.T, op byte, n int) {
@@ -65,9 +64,9 @@ func (m *model) step(t *testing.T, op byte, n int) {
 	case 3:
 		m.commitSome(t, n)
 	case 4:
-		m.stranger(n)
+		m.foreignRead(n)
 	case 5:
-		if n%4 == 0 { // or little else happens
+		if n%4 == 0 { // restarts end sequences of other operations, so keep them rare
 			m.restart(t)
 		}
 	}
@@ -75,8 +74,8 @@ func (m *model) step(t *testing.T, op byte, n int) {
 
 func (m *model) push(t *testing.T, n int) {
 	t.Helper()
-	if m.lost {
-		return // a full round before the reader looks can't be told from a move backward
+	if m.changed {
+		return // after a full lap, the reader can't distinguish the move from one backward
 	}
 	for range n {
 		m.value++
@@ -98,7 +97,7 @@ func (m *model) take(t *testing.T, limit int) {
 			got = append(got, e.Value)
 		}
 	})
-	if m.noticed(t, err) {
+	if m.detected(t, err) {
 		if len(got) != 0 {
 			t.Errorf("a pass that failed (%v) gave %d", err, got)
 		}
@@ -117,9 +116,9 @@ func (m *model) take(t *testing.T, limit int) {
 func (m *model) commit(t *testing.T) {
 	t.Helper()
 	if m.read == 0 {
-		return // nothing would be looked at
+		return // Commit would check nothing
 	}
-	if !m.noticed(t, m.Reader.Commit()) {
+	if !m.detected(t, m.Reader.Commit()) {
 		m.ring, m.read = m.ring[m.read:], 0
 	}
 }
@@ -131,16 +130,16 @@ func (m *model) commitSome(t *testing.T, n int) {
 	}
 	n = 1 + n%m.read
 	to := (m.Reader.Committed() + uint64(n)) & m.Reader.mask
-	if !m.noticed(t, m.Reader.CommitTo(to)) {
+	if !m.detected(t, m.Reader.CommitTo(to)) {
 		m.ring, m.read = m.ring[n:], m.read-n
 	}
 }
 
-// stranger takes events past every lock, as NIXL's own reader does. It doesn't
-// stop within what the reader has committed last: that looks like a move backward,
-// see [TestForeignReaderMovesBackward].
-func (m *model) stranger(n int) {
-	if len(m.ring) == 0 || m.lost {
+// foreignRead consumes events without a lock, like NIXL's own reader. It doesn't
+// stop within the reader's last commit, which looks like a move backward; see
+// [TestForeignReaderMovesBackward].
+func (m *model) foreignRead(n int) {
+	if len(m.ring) == 0 || m.changed {
 		return
 	}
 	n = 1 + n%len(m.ring)
@@ -149,42 +148,42 @@ func (m *model) stranger(n int) {
 		return
 	}
 	atomic.StoreUint64(m.Writer.read, to)
-	m.ring, m.read, m.lost = m.ring[n:], max(0, m.read-n), true
+	m.ring, m.read, m.changed = m.ring[n:], max(0, m.read-n), true
 }
 
-// restart starts the agent anew, where a reader can notice: see
-// [TestRestartThatCannotBeTold] for the rest.
+// restart restarts the agent if a reader can detect it. For the other case, see
+// [TestUndetectableRestartCountsNothingTwice].
 func (m *model) restart(t *testing.T) {
 	t.Helper()
-	if m.lost || m.Reader.Committed() == 0 && m.read == 0 {
+	if m.changed || m.Reader.Committed() == 0 && m.read == 0 {
 		return
 	}
 	m.plain.touch()
 	w, err := NewWriter(m.plain.mem, m.plain, m.layout, m.Writer.Capacity())
 	must(t, err)
 	m.Writer = w
-	m.ring, m.read, m.lost, m.started = nil, 0, true, true
+	m.ring, m.read, m.changed, m.restarted = nil, 0, true, true
 	_, err = m.Reader.Read(0, func(b Batch) { t.Errorf("%d old events after a restart", b.Len()) })
-	m.noticed(t, err)
-	m.plain.age = settleTime // or the last slot of the ring may have to wait
+	m.detected(t, err)
+	m.plain.age = settleTime // so that the reader accepts the last slot of the ring
 }
 
-// noticed says whether err is what the model expects of a ring that somebody
-// else has changed, and opens the ring again after a restart.
-func (m *model) noticed(t *testing.T, err error) bool {
+// detected reports whether the ring was changed by another process, and checks that
+// err says so. After a restart, it opens the ring again.
+func (m *model) detected(t *testing.T, err error) bool {
 	t.Helper()
 	var foreign *ForeignReadError
 	switch {
-	case !m.lost:
+	case !m.changed:
 		if err != nil {
-			t.Errorf("error %v, where nothing happened", err)
+			t.Errorf("unexpected error %v", err)
 		}
 		return err != nil
-	case m.started && !errors.Is(err, ErrRestarted), !m.started && !errors.As(err, &foreign):
-		t.Errorf("error %v, where a restart was %v", err, m.started)
-	case m.started:
+	case m.restarted && !errors.Is(err, ErrRestarted), !m.restarted && !errors.As(err, &foreign):
+		t.Errorf("error %v, restarted: %v", err, m.restarted)
+	case m.restarted:
 		m.Reader = m.plain.reader(t, Consume)
 	}
-	m.lost, m.started = false, false
+	m.changed, m.restarted = false, false
 	return true
 }

@@ -5,21 +5,21 @@ package ringbuf
 
 import "sync/atomic"
 
-// maxCopy limits what an observer copies at once, and so its memory, whatever
-// the size of the ring.
+// maxCopy limits the number of bytes that an observer copies at once, and so its
+// memory use, independently of the ring's size.
 const maxCopy = 64 << 10
 
-// handCopies is hand for an observer. The agent may overwrite a slot that its
-// consumer has committed. So slots are copied, and those that the agent may have
-// overwritten meanwhile are left out. seen is how far ahead writePos was: the
-// distance only grows, unless the agent has passed the observer.
-func (r *Reader) handCopies(n, seen int) error {
+// deliverCopies is deliver for an observer. The agent may overwrite a slot once its
+// consumer has committed it. So deliverCopies copies slots and omits those that the
+// agent may have overwritten during the copy. seen is the earlier distance to
+// writePos. The distance only grows, unless the agent has lapped the observer.
+func (r *Reader) deliverCopies(n, seen int) error {
 	size := r.layout.EventSize()
 	if r.copy == nil {
 		r.copy = make([]uint64, min(len(r.slots), maxCopy)/8)
 	}
 	for n > 0 {
-		run := min(r.run(n), len(r.copy)*8/size)
+		run := min(r.contiguous(n), len(r.copy)*8/size)
 		slots := copyWords(r.copy, r.slots, int(r.next)*size, run*size)
 		if !r.is(r.layout.Version(), r.mask+1) {
 			return ErrRestarted
@@ -46,11 +46,11 @@ func (r *Reader) handCopies(n, seen int) error {
 	return nil
 }
 
-// lookBeside loads both positions of a ring that a consumer works on. Between
-// two loads the consumer may pass the position of the agent that was loaded
-// first, and an empty ring would seem full. After a few tries the last one is
-// used.
-func (r *Reader) lookBeside(read uint64) (s state) {
+// loadBoth loads both positions of a ring that has a consumer. Between the two
+// loads, the consumer may pass the writePos that was loaded first, and an empty
+// ring would look full. So loadBoth repeats the loads until readPos is stable, or
+// uses the result of the last try.
+func (r *Reader) loadBoth(read uint64) (s state) {
 	const tries = 8
 	for range tries {
 		s = state{write: atomic.LoadUint64(r.write), read: read}

@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// An observer beside a consumer sees what the consumer takes, as long as the
-// agent hasn't written over it.
-func TestObserverBesideAConsumer(t *testing.T) {
+// An observer sees consumed events until the agent overwrites them.
+func TestObserverSeesWhatAConsumerTakes(t *testing.T) {
 	eachLayout(t, func(t *testing.T, l Layout) {
 		w := newRing(t, l, 16)
 		c, o := open(t, w.Path(), Consume), open(t, w.Path(), Observe)
@@ -27,8 +26,7 @@ func TestObserverBesideAConsumer(t *testing.T) {
 	})
 }
 
-// A ring larger than what is copied at once comes in several batches.
-func TestObserverCopiesInPieces(t *testing.T) {
+func TestObserverCopiesALargeRingInBatches(t *testing.T) {
 	eachLayout(t, func(t *testing.T, l Layout) {
 		w := newRing(t, l, 8192)
 		c := open(t, w.Path(), Consume)
@@ -53,9 +51,9 @@ func TestObserverCopiesInPieces(t *testing.T) {
 	})
 }
 
-// While an observer works on its copy, consumer and agent go on. Once the agent
-// has come round to what wasn't copied yet, the rest isn't handed out.
-func TestObserverIsLapped(t *testing.T) {
+// While an observer processes its copy, consumer and agent continue. When the agent
+// overwrites events that weren't copied yet, the observer skips them.
+func TestLappedObserverSkipsToTheWritePosition(t *testing.T) {
 	w := newRing(t, V4, 8192)
 	c, o := open(t, w.Path(), Consume), open(t, w.Path(), Observe)
 	push(t, w, 0, 8191)
@@ -73,14 +71,14 @@ func TestObserverIsLapped(t *testing.T) {
 		t.Errorf("%d events, error %v; want %v", seen, err, ErrLapped)
 	}
 	if o.Position() != headerOf(w).WritePos {
-		t.Errorf("the observer goes on at %d, the agent is at %d", o.Position(), headerOf(w).WritePos)
+		t.Errorf("the observer continues at %d, the agent is at %d", o.Position(), headerOf(w).WritePos)
 	}
 	push(t, w, 9000, 9010)
 	equal(t, "events after that", read(t, o), samples(V4, 9000, 9010))
 }
 
-// The agent restarts, in another layout, while an observer is at its copy.
-func TestObserverIsOvertakenByARestart(t *testing.T) {
+// The agent restarts with another layout while an observer processes its copy.
+func TestObserverDetectsARestartBetweenBatches(t *testing.T) {
 	w := newRing(t, V4, 8192)
 	o := open(t, w.Path(), Observe)
 	push(t, w, 0, 8191)
@@ -94,21 +92,21 @@ func TestObserverIsOvertakenByARestart(t *testing.T) {
 	}
 }
 
-// A consumer may pass an observer's idea of where the agent is; that must not
-// make an almost empty ring look full.
+// A consumer may pass the write position that an observer has loaded. An almost empty
+// ring must not look full then.
 func TestObserverSeesNoFullRingBesideAConsumer(t *testing.T) {
 	w := newRing(t, V4, 4096)
 	o := open(t, w.Path(), Observe)
 	var stop atomic.Bool
 	var both sync.WaitGroup
-	both.Go(func() { // agent and consumer at a speed that they never reach
+	both.Go(func() { // agent and consumer, faster than real ones
 		for at := uint64(1); !stop.Load(); at++ {
 			atomic.StoreUint64(w.write, at&w.mask)
 			atomic.StoreUint64(w.read, at&w.mask)
 		}
 	})
-	// Only looks between which the two have moved say anything: where there is
-	// one core for all, most haven't.
+	// Count only looks between which the two have moved. On a single core, most
+	// looks are not.
 	const want = 50_000
 	full, moved, last := 0, 0, uint64(0)
 	for looks := 0; moved < want && looks < 500*want; looks++ {
@@ -126,8 +124,8 @@ func TestObserverSeesNoFullRingBesideAConsumer(t *testing.T) {
 	}
 	stop.Store(true)
 	both.Wait()
-	// A look that is interrupted for half a round of the ring can't tell.
+	// A look can be wrong if it is interrupted for half a lap.
 	if full > want/1000 {
-		t.Errorf("%d of %d looks saw a full ring, where one event at a time stood in it", full, moved)
+		t.Errorf("%d of %d looks saw a full ring, but it never held more than one event", full, moved)
 	}
 }

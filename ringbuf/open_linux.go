@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenReader opens the ring at path. The Reader owns the file until Close. It
-// touches no mapped memory.
+// OpenReader opens the ring at path. The Reader owns the file until Close.
+// OpenReader doesn't access mapped memory.
 //
-// The error wraps [ErrNotReady] if it may work later, [ErrNotRing],
+// The error wraps [ErrNotReady] if opening may succeed later, [ErrNotRing],
 // [ErrNotRegular] or [ErrInvalid], or is an [UnknownVersionError],
 // [PermissionError], [OwnerError], [LockedError] or [FileSystemError].
 func OpenReader(path string, mode Mode, opts ...Option) (*Reader, error) {
@@ -41,8 +41,8 @@ func openReader(path string, mode Mode, o options) (_ *Reader, err error) {
 	if err := checkLocal(f); err != nil {
 		return nil, err
 	}
-	// The header is read once more, now that the ring is locked: another
-	// consumer of this project may have moved readPos and gone only just now.
+	// Read the header again under the lock: until now, another consumer of this
+	// project may have moved readPos.
 	head, _, st, err := identifyFile(f)
 	if err != nil {
 		return nil, err
@@ -72,14 +72,13 @@ func openReader(path string, mode Mode, o options) (_ *Reader, err error) {
 	return r, nil
 }
 
-// SameFile reports whether info, as os.Lstat returns it, is of the file that this
-// reader has open.
+// SameFile reports whether info, a result of os.Lstat, describes the file that
+// this reader has open.
 func (r *Reader) SameFile(info os.FileInfo) bool { return os.SameFile(r.info.info, info) }
 
-// Peek reads the header of the file at path as it is, whether or not it makes
-// sense, to explain what is wrong with a ring. The error is why [OpenReader]
-// wouldn't open it; the header is that of the file all the same, or zero if there
-// is none.
+// Peek returns the header of the file at path, valid or not, to help diagnose a
+// ring. The error is the one that [OpenReader] would return. Peek returns the
+// header together with the error, or a zero header if the file has none.
 func Peek(path string, opts ...Option) (Header, error) {
 	f, _, err := openChecked(path, Observe, newOptions(opts))
 	if err != nil {
@@ -93,13 +92,13 @@ func Peek(path string, opts ...Option) (Header, error) {
 	return h, err
 }
 
-// Unattended reports whether no process has the ring at path open for writing,
-// so that neither an agent nor a consumer is left. A mapping counts as open. Use
-// [Reader.Attended] for a ring that this process has open.
+// Unattended reports whether no process has the ring at path open or mapped for
+// writing, so it has neither an agent nor a consumer. For a ring that this process
+// has open, use [Reader.Attended].
 //
-// It takes a read lease, which the kernel grants on this condition, and gives it
-// back at once. The errors are those of Reader.Attended, [fs.ErrNotExist] and
-// those of [OpenReader] about what the file is.
+// It acquires a read lease, which the kernel grants only in this case, and
+// releases it immediately. The errors are those of Reader.Attended,
+// [fs.ErrNotExist] and the errors of [OpenReader] about the kind of file.
 func Unattended(path string, opts ...Option) (bool, error) {
 	f, _, err := openChecked(path, Observe, newOptions(opts))
 	if err != nil {
@@ -113,10 +112,9 @@ func Unattended(path string, opts ...Option) (bool, error) {
 	return !attended, nil
 }
 
-// Create makes a ring of capacity slots, which must be a power of two, at path,
-// as a starting agent does: it takes an existing ring over, whatever its layout
-// and size, and discards what is in it. The mode is 0644 less the umask, as an
-// agent's.
+// Create creates a ring at path as a starting agent does. The capacity must be a
+// power of two. An existing ring of any layout and size is reused and its events
+// are discarded. The file mode is 0644, minus the umask.
 //
 // The error wraps [ErrNotRing] or [ErrNotRegular] for another file, and ENOSPC
 // on a full file system.
@@ -155,7 +153,8 @@ func createRing(path string, layout Layout, capacity int) (_ *Writer, err error)
 	return NewWriter(m.mem, m, layout, capacity)
 }
 
-// openForWriter opens or makes the file. An agent would overwrite any file.
+// openForWriter opens or creates the file. Unlike an agent, it never overwrites a
+// file that is not a ring.
 func openForWriter(path string) (*os.File, error) {
 	fd, err := openRetry(unix.AT_FDCWD, path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
 	if err != nil {

@@ -24,20 +24,20 @@ func newOptions(list []Option) (o options) {
 	return o
 }
 
-// OwnedBy lets only rings be opened whose file belongs to one of some uids.
-// Without it, or with none, any owner will do. A ring of another owner is an
-// [OwnerError].
+// OwnedBy restricts the owners of a ring's file to the given uids. Other owners
+// result in an [OwnerError]. Without this option, or without uids, any owner is
+// allowed.
 func OwnedBy(uids ...uint32) Option {
 	return optionFunc(func(o *options) { o.owners = uids })
 }
 
-// In has the ring looked for among the entries of a folder, by the last element
-// of its path. The rest of the path only says in errors where that was.
+// In opens the ring as an entry of a folder, named by the last element of its
+// path. The rest of the path appears only in errors.
 func In(f *Folder) Option {
 	return optionFunc(func(o *options) { o.folder = f })
 }
 
-// check says whether a file of an owner may be opened.
+// check returns an error if files of this owner must not be opened.
 func (o options) check(owner uint32) error {
 	if len(o.owners) > 0 && !slices.Contains(o.owners, owner) {
 		return &OwnerError{Owner: owner}

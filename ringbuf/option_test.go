@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-func TestOwnedByRefusesOthers(t *testing.T) {
+func TestOwnedByRejectsOtherOwners(t *testing.T) {
 	w, r := ringOf(t, 1, 0)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// An agent that restarts is paused after each of its stores, for any number of
-// passes. No pass hands out an event of the old run that was read already, and
-// after the restart the events of the new run are read exactly once.
+// A restarting agent is paused after each of its stores, for several passes. No pass
+// reads an event of the old run twice, and after the restart the events of the new
+// run are read exactly once.
 func TestAgentPausedDuringRestart(t *testing.T) {
 	for _, l := range []Layout{V4, V5} {
 		for _, mode := range []Mode{Consume, Observe} {
@@ -41,7 +41,7 @@ func pausedRestart(t *testing.T, l Layout, mode Mode, at, uncommitted, unread, p
 		r = p.reader(t, Observe)
 	}
 	next := uint64(1)
-	advance := func(n int) { // in steps, so that the agent is seen to push
+	advance := func(n int) { // in steps, so that the reader detects each push
 		for ; n > 0; n-- {
 			fill(t, w, next, next+1)
 			next++
@@ -77,12 +77,12 @@ func pausedRestart(t *testing.T, l Layout, mode Mode, at, uncommitted, unread, p
 	for _, s := range steps[:paused] {
 		s.do(p)
 	}
-	gone := false
+	restarted := false
 	for range 5 {
-		gone = gone || pass() != nil
+		restarted = restarted || pass() != nil
 	}
 	if !slices.Equal(got, legal[:min(len(got), len(legal))]) {
-		t.Fatalf("paused after %d stores: read %d, of the old run only %d are unread", paused, got, legal)
+		t.Fatalf("paused after %d stores: read %d, but only %d of the old run were unread", paused, got, legal)
 	}
 	used := r.Position() != 0 || r.Uncommitted() != 0
 	for _, s := range steps[paused:] {
@@ -92,27 +92,27 @@ func pausedRestart(t *testing.T, l Layout, mode Mode, at, uncommitted, unread, p
 	must(t, err)
 	newRun := span(1000, 1011)
 	fill(t, w, 1000, 1011)
-	if mode == Observe && !gone && unread > 0 && r.Position() == 63 {
-		// The last slot of the ring isn't believed at once. Then what an observer sees
-		// is also what an agent does that goes on: it reads that slot, and the new run.
+	if mode == Observe && !restarted && unread > 0 && r.Position() == 63 {
+		// The reader accepts the last slot of the ring only later. For an observer,
+		// the restart then looks like an agent that wrapped, so it reads that slot
+		// and the new run.
 		newRun, used = append(legal[:1], newRun...), false
 	}
 	got = nil
-	if gone = gone || pass() != nil; gone {
+	if restarted = restarted || pass() != nil; restarted {
 		r = p.reader(t, mode)
 		got = nil
 		must(t, pass())
 	}
-	if !gone && used {
-		t.Error("the restart went unnoticed")
+	if !restarted && used {
+		t.Error("the restart was not detected")
 	}
 	if !slices.Equal(got, newRun) {
 		t.Errorf("paused after %d stores: read %d of the new run, want %d", paused, got, newRun)
 	}
 }
 
-// A reader that opens the ring during a restart doesn't believe it either.
-func TestOpenDuringRestart(t *testing.T) {
+func TestOpenDuringRestartReadsNoStaleEvents(t *testing.T) {
 	for _, l := range []Layout{V4, V5} {
 		for paused := range len(restart(l)) + 1 {
 			p, w := plainRing(t, l, 64)
@@ -140,9 +140,7 @@ func TestOpenDuringRestart(t *testing.T) {
 	}
 }
 
-// Once the file has been left alone for a second, a ring at position 0 is one that
-// has wrapped.
-func TestOpenWrappedRing(t *testing.T) {
+func TestWrappedRingOpensOnceItsFileIsASecondOld(t *testing.T) {
 	p, w := plainRing(t, V4, 8)
 	c := p.reader(t, Consume)
 	fill(t, w, 1, 5)
@@ -160,9 +158,9 @@ func TestOpenWrappedRing(t *testing.T) {
 	}
 }
 
-// A ring that wraps to exactly 0 is read at once. If the time of its file has changed,
-// its last slots show that they are new, and the very last one is read a second later.
-func TestWrapToZeroIsBelieved(t *testing.T) {
+// If ctime has changed, the changed slots prove that they are new, and the last slot
+// is read a second later.
+func TestRingThatWrapsToZeroIsReadImmediately(t *testing.T) {
 	for _, mode := range []Mode{Consume, Observe} {
 		for _, touched := range []bool{false, true} {
 			for _, burst := range []uint64{1, 14, 63, 64 - 5} {
@@ -208,15 +206,15 @@ func TestWrapToZeroIsBelieved(t *testing.T) {
 	}
 }
 
-// Where the end of the ring holds the same events as a round before, and the file
-// has changed, positions prove nothing: nothing is pending until the header moves.
-// A slot that differs proves those before it.
+// If the end of the ring holds the same events as in the lap before and ctime has
+// changed, positions prove nothing: nothing is pending until the header changes. A
+// slot that differs proves the slots before it.
 func TestOnlyProvenSlotsArePending(t *testing.T) {
 	p, w, r := repeated(t)
 	fill(t, w, 1, 6)
 	drain(t, r)
 	fill(t, w, 66, 68)
-	fill(t, w, 8, 9) // as a round before
+	fill(t, w, 8, 9) // same as in the lap before
 	p.touch()
 	if got := drain(t, r); !slices.Equal(got, []uint64{66}) {
 		t.Errorf("read %d, only the first two slots differ", got)
@@ -224,25 +222,25 @@ func TestOnlyProvenSlotsArePending(t *testing.T) {
 	for _, age := range []int64{0, settleTime} {
 		p.age = age
 		if got := drain(t, r); len(got) != 0 {
-			t.Fatalf("read %d, which nothing proves", got)
+			t.Fatalf("read unproven events %d", got)
 		}
 	}
 	fill(t, w, 9, 10)
 	if got := drain(t, r); !slices.Equal(got, []uint64{67, 8, 9}) {
-		t.Errorf("read %d after the header moved on", got)
+		t.Errorf("read %d after the header changed", got)
 	}
 }
 
-// The agent of a full ring can't move the header on. All of the ring is read once
-// the file's time is a second old.
-func TestFullRingIsReadThoughNothingProvesIt(t *testing.T) {
+// The agent of a full ring can't change the header, so the ring is read once ctime is
+// a second old.
+func TestUnprovenFullRingIsReadAfterASecond(t *testing.T) {
 	p, w, r := repeated(t)
 	fill(t, w, 1, 2)
 	drain(t, r)
-	fill(t, w, 2, 9) // as a round before
+	fill(t, w, 2, 9) // same as in the lap before
 	p.touch()
 	if got := drain(t, r); len(got) != 0 {
-		t.Errorf("read %d, which nothing proves", got)
+		t.Errorf("read unproven events %d", got)
 	}
 	p.age = settleTime
 	if got := drain(t, r); !slices.Equal(got, span(2, 9)) {
@@ -250,21 +248,20 @@ func TestFullRingIsReadThoughNothingProvesIt(t *testing.T) {
 	}
 }
 
-// A ring of two slots is full with every event. All of them are read at once while
-// nothing happens to the file.
-func TestRingOfTwoSlots(t *testing.T) {
+// A ring of two slots is full after every event.
+func TestRingOfTwoSlotsIsReadImmediately(t *testing.T) {
 	p, w := plainRing(t, V4, 2)
 	r := p.reader(t, Consume)
-	p.touch() // after it was opened, as the first store to a page on a disk does
+	p.touch() // like the first store to a page on a disk
 	for i := range 10 {
-		fill(t, w, 7, 8) // the same event over and over
+		fill(t, w, 7, 8) // the same event every time
 		if got := drain(t, r); !slices.Equal(got, []uint64{7}) {
 			t.Fatalf("event %d: read %d", i, got)
 		}
 	}
 }
 
-// repeated is a ring of eight slots after two equal rounds, all read.
+// repeated returns a ring of eight slots after two identical laps, all read.
 func repeated(t *testing.T) (*plain, *Writer, *Reader) {
 	t.Helper()
 	p, w := plainRing(t, V4, 8)
@@ -280,9 +277,9 @@ func repeated(t *testing.T) (*plain, *Writer, *Reader) {
 	return p, w, r
 }
 
-// What a restart overwrites between a look of Commit and its swap from 0 is
-// undone; what the agent of the same run does in between isn't.
-func TestSwapFromZero(t *testing.T) {
+// If the agent restarts between Commit's look and its swap from 0, the swap is
+// undone. If the same run continues, it isn't.
+func TestSwapFromZeroIsUndoneAfterARestart(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(t *testing.T, p *plain, w *Writer)
@@ -291,11 +288,11 @@ func TestSwapFromZero(t *testing.T) {
 		{"nothing happens", func(*testing.T, *plain, *Writer) {}, nil},
 		{"the agent pushes", func(t *testing.T, _ *plain, w *Writer) { fill(t, w, 900, 901) }, nil},
 		{"the file is written back", func(_ *testing.T, p *plain, _ *Writer) { p.touch() }, nil},
-		{"restarted", func(_ *testing.T, p *plain, _ *Writer) { again(p, 7) }, ErrRestarted},
-		{"restarted, and has written less", func(t *testing.T, p *plain, w *Writer) { again(p, 7); fill(t, w, 900, 910) }, ErrRestarted},
-		{"restarted, and has written more", func(t *testing.T, p *plain, w *Writer) { again(p, 7); fill(t, w, 900, 950) }, ErrRestarted},
-		{"restarting, writePos stored", func(_ *testing.T, p *plain, _ *Writer) { again(p, 2) }, ErrRestarted},
-		{"restarting, version 0", func(_ *testing.T, p *plain, _ *Writer) { again(p, 4) }, ErrRestarted},
+		{"restarted", func(_ *testing.T, p *plain, _ *Writer) { restartTo(p, 7) }, ErrRestarted},
+		{"restarted, and has written less", func(t *testing.T, p *plain, w *Writer) { restartTo(p, 7); fill(t, w, 900, 910) }, ErrRestarted},
+		{"restarted, and has written more", func(t *testing.T, p *plain, w *Writer) { restartTo(p, 7); fill(t, w, 900, 950) }, ErrRestarted},
+		{"restarting, writePos stored", func(_ *testing.T, p *plain, _ *Writer) { restartTo(p, 2) }, ErrRestarted},
+		{"restarting, version 0", func(_ *testing.T, p *plain, _ *Writer) { restartTo(p, 4) }, ErrRestarted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, w := plainRing(t, V4, 64)
@@ -316,16 +313,16 @@ func TestSwapFromZero(t *testing.T) {
 	}
 }
 
-// again restarts an agent on a ring up to a number of steps.
-func again(p *plain, steps int) {
+// restartTo performs the first steps of a restart on a ring.
+func restartTo(p *plain, steps int) {
 	for _, s := range restart(V4)[:steps] {
 		s.do(p)
 	}
 }
 
-// The agent uses the room of a swap from 0 at once and wraps, before the second
-// look: the last slot, or the file's time, shows that it is the same run.
-func TestSwapFromZeroWhenTheAgentWraps(t *testing.T) {
+// After a swap from 0, the agent reuses the slots and wraps before the reader checks.
+// The last slot, or ctime, proves that it is the same run.
+func TestSwapFromZeroSurvivesAWrap(t *testing.T) {
 	for _, touched := range []bool{false, true} {
 		p, w := plainRing(t, V4, 64)
 		r := p.reader(t, Consume)
@@ -342,15 +339,14 @@ func TestSwapFromZeroWhenTheAgentWraps(t *testing.T) {
 		if touched {
 			p.touch()
 		}
-		if !r.ranOn(63) {
-			t.Errorf("touched %v: the same run counts as another", touched)
+		if !r.continued(63) {
+			t.Errorf("touched %v: the same run was taken for a new one", touched)
 		}
 	}
 }
 
-// NIXL writes four events per transfer, and the last one is always the same: so is
-// the last slot of a ring in each lap. On a disk, the file's time changes all the time
-// as well. An observer still sees that the agent goes on.
+// NIXL writes four events per transfer, and the last one is always the same. So the
+// last slot of a ring is the same in each lap. On a disk, ctime also changes often.
 func TestObserverFollowsLapsThatEndAlike(t *testing.T) {
 	for _, perLook := range []int{1, 3, 7} { // transfers
 		p, w := plainRing(t, V4, 64)

@@ -18,7 +18,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestPeekAtRealRings(t *testing.T) {
+func TestPeekReturnsTheHeadersOfRealRings(t *testing.T) {
 	for _, c := range ringtest.Cases(t) {
 		h, err := ringbuf.Peek(c.File)
 		want := ringbuf.Header{
@@ -31,7 +31,7 @@ func TestPeekAtRealRings(t *testing.T) {
 	}
 }
 
-func TestPeekAtWhatIsNoRing(t *testing.T) {
+func TestPeekRejectsOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	short := filepath.Join(dir, "short")
 	if err := os.WriteFile(short, make([]byte, 39), 0o600); err != nil {

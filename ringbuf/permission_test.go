@@ -19,7 +19,7 @@ import (
 
 const nobody = 65534
 
-func TestPermission(t *testing.T) {
+func TestPermissionErrorsNameTheUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to become another user")
 	}
@@ -40,7 +40,7 @@ func TestPermission(t *testing.T) {
 		{name: "a private ring, consumed", file: 0o600, dir: 0o755, mode: Consume, says: []string{"belongs to uid 0"}},
 		{name: "a private ring, observed", file: 0o600, dir: 0o755, mode: Observe, says: []string{"no permission to read", "uid 0"}},
 		{name: "a ring that all may write", file: 0o666, dir: 0o755, mode: Consume, events: 5},
-		{name: "a text file of somebody's", file: 0o644, dir: 0o755, text: true, mode: Consume, notRing: true},
+		{name: "another user's text file", file: 0o644, dir: 0o755, text: true, mode: Consume, notRing: true},
 		{name: "a private directory", file: 0o644, dir: 0o700, mode: Consume, says: []string{"permission denied"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestPermission(t *testing.T) {
 			}
 			for _, part := range append(c.says, path) {
 				if c.says != nil && !strings.Contains(o.Text, part) {
-					t.Errorf("%q doesn't say %q", o.Text, part)
+					t.Errorf("%q doesn't contain %q", o.Text, part)
 				}
 			}
 			equal(t, "the file", snapshot(t, path), before)
@@ -69,9 +69,9 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// A mount that can't be written to is the likely case in a container: there
-// the uid is right, and naming it would mislead.
-func TestReadOnlyMount(t *testing.T) {
+// In a container, a read-only mount is a likely cause. The uid is correct then, and
+// naming it would mislead.
+func TestReadOnlyMountIsNamedAsTheCause(t *testing.T) {
 	path := othersRing(t)
 	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	o := openElsewhere(t, path, Consume, attr, "RINGBUF_TEST_MOUNT=1")
@@ -85,20 +85,20 @@ func TestReadOnlyMount(t *testing.T) {
 	}
 }
 
-// A ring is sparse, so that its file system can be full before the ring is. That
-// ends a push and not the process, and what was pushed before can be read.
-func TestFileSystemIsFull(t *testing.T) {
+// A ring is sparse, so its file system can be full before the ring is. Then a push
+// fails without crashing, and events pushed before can be read.
+func TestFullFileSystemFailsAPush(t *testing.T) {
 	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	o := openElsewhere(t, "", Consume, attr, "RINGBUF_TEST_FILL="+t.TempDir())
 	if !o.NoSpace || o.Pushed == 0 || o.Pushed == 4095 || o.Events != o.Pushed {
 		t.Errorf("%+v", o.outcome)
 	}
-	// Rings of which the last page was never written can't have it now, and need not.
+	// Rings whose last page was never written can't allocate it, and don't need it.
 	equal(t, "events of sparse rings", o.OfSparse, []int{2, 2, 2, 2})
 }
 
-// othersRing is a ring with 5 events in a directory that others can enter,
-// which the test's own temporary directory isn't.
+// othersRing creates a ring with 5 events in a directory that other users can enter,
+// unlike the test's temporary directory.
 func othersRing(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -13,7 +13,7 @@ import (
 // plain is a ring's file in plain memory.
 type plain struct {
 	mem     []byte
-	size    int64 // what Stat says, which is the memory's unless the file shrank or grew
+	size    int64 // the result of Stat; differs from len(mem) after the file shrank or grew
 	changed int64
 	age     int64
 }
@@ -33,10 +33,10 @@ func (p *plain) Guard(fn func()) error {
 	return nil
 }
 
-// touch is what ftruncate does to the file's time, and a write-back can.
+// touch changes ctime, like ftruncate or a write-back.
 func (p *plain) touch() { p.changed, p.age = p.changed+1, 0 }
 
-// plainRing makes an empty ring in memory.
+// plainRing creates an empty ring in memory.
 func plainRing(tb testing.TB, l Layout, capacity int) (*plain, *Writer) {
 	tb.Helper()
 	p := newPlain(make([]byte, l.FileSize(uint64(capacity))))
@@ -62,8 +62,8 @@ type step struct {
 	do   func(p *plain)
 }
 
-// restart is what a restarting agent does to a ring, store by store, in the order
-// of NIXL's createCyclicBuffer; the offsets are spelled out here once more.
+// restart returns the stores of a restarting agent, in the order of NIXL's
+// createCyclicBuffer. The offsets are repeated here on purpose.
 func restart(l Layout) []step {
 	const capacity = 64
 	store := func(name string, at int, v uint64) step {
@@ -91,7 +91,7 @@ func restart(l Layout) []step {
 	return steps
 }
 
-// header is the header of an empty ring, byte by byte.
+// header returns the header of an empty ring.
 func header(l Layout, capacity uint64) []byte {
 	le := binary.LittleEndian
 	b := make([]byte, 40)
@@ -109,13 +109,13 @@ func header(l Layout, capacity uint64) []byte {
 	return b
 }
 
-// alignedBytes is n bytes that start where a slot could.
+// alignedBytes returns n bytes that are aligned like a slot.
 func alignedBytes(n int) []byte {
 	words := make([]uint64, (n+7)/8)
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
 }
 
-// values reads what is pending, by value.
+// values reads the pending events and returns their values.
 func values(r *Reader) (got []uint64, err error) {
 	_, err = r.Read(0, func(b Batch) {
 		for i := range b.Len() {
@@ -125,7 +125,7 @@ func values(r *Reader) (got []uint64, err error) {
 	return got, err
 }
 
-// fill pushes events with values from to to-1; all must fit.
+// fill pushes events with the values from to to-1. All must fit.
 func fill(tb testing.TB, w *Writer, from, to uint64) {
 	tb.Helper()
 	for v := from; v < to; v++ {
@@ -135,7 +135,7 @@ func fill(tb testing.TB, w *Writer, from, to uint64) {
 	}
 }
 
-// drain reads and commits what is pending.
+// drain reads and commits the pending events.
 func drain(tb testing.TB, r *Reader) []uint64 {
 	tb.Helper()
 	got, err := values(r)
@@ -152,7 +152,7 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// steps of values from to to-1.
+// span returns the values from to to-1.
 func span(from, to uint64) (s []uint64) {
 	for v := from; v < to; v++ {
 		s = append(s, v)

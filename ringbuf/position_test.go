@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// ringOf makes a ring with events of the values 0 to n-1, read up to at.
+// ringOf creates a ring with events of the values 0 to n-1, and reads the first at.
 func ringOf(t *testing.T, n, at int) (*Writer, *Reader) {
 	t.Helper()
 	w, err := Create(filepath.Join(t.TempDir(), "ring"), V4, 8)
@@ -37,7 +37,7 @@ func ringOf(t *testing.T, n, at int) (*Writer, *Reader) {
 	return w, r
 }
 
-func TestCommitToLeavesWhatWasReadSince(t *testing.T) {
+func TestCommitToLeavesLaterEventsUncommitted(t *testing.T) {
 	w, r := ringOf(t, 6, 4)
 	if _, err := r.Read(0, func(Batch) {}); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestCommitToLeavesWhatWasReadSince(t *testing.T) {
 		t.Errorf("ring holds %d, uncommitted %d, committed to %d, read to %d", n, r.Uncommitted(), r.Committed(), r.Position())
 	}
 	if err := r.CommitTo(7); !errors.Is(err, ErrInvalid) {
-		t.Errorf("commit of what wasn't read: %v", err)
+		t.Errorf("commit of unread events: %v", err)
 	}
 	if err := r.Commit(); err != nil {
 		t.Fatal(err)
@@ -59,10 +59,10 @@ func TestCommitToLeavesWhatWasReadSince(t *testing.T) {
 	}
 }
 
-func TestSkipHandsNothingOut(t *testing.T) {
+func TestSkippedEventsAreNotRead(t *testing.T) {
 	_, r := ringOf(t, 5, 0)
 	if err := r.Skip(6); !errors.Is(err, ErrInvalid) {
-		t.Errorf("skip beyond what is there: %v", err)
+		t.Errorf("skip beyond the pending events: %v", err)
 	}
 	if err := r.Skip(3); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestSkipHandsNothingOut(t *testing.T) {
 	}
 }
 
-func TestFingerprintTellsRunsApart(t *testing.T) {
+func TestFingerprintDistinguishesRuns(t *testing.T) {
 	w, r := ringOf(t, 5, 0)
 	before, err := r.Fingerprint(0, 5)
 	if err != nil {
@@ -90,15 +90,15 @@ func TestFingerprintTellsRunsApart(t *testing.T) {
 		t.Errorf("fingerprint over the end: %v", err)
 	}
 	if _, err := r.Fingerprint(0, 8); !errors.Is(err, ErrInvalid) {
-		t.Errorf("fingerprint of a slot that isn't there: %v", err)
+		t.Errorf("fingerprint of a missing slot: %v", err)
 	}
-	anew, err := Create(w.Path(), V4, 8)
+	restarted, err := Create(w.Path(), V4, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer anew.Close()
+	defer restarted.Close()
 	for v := range 5 {
-		if err := anew.Push(NewEvent(TypeRxBytes, uint64(v))); err != nil {
+		if err := restarted.Push(NewEvent(TypeRxBytes, uint64(v))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -25,8 +25,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain lets the test binary be another process: what OpenReader says to
-// another user, or to a second consumer.
+// TestMain lets the test binary run as another process, such as another user or a
+// second consumer.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("RINGBUF_TEST_OPEN"); path != "" {
 		openAsOther(path)
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// outcome is what the other process tells of its try to open a ring.
+// outcome is the other process's report about opening a ring.
 type outcome struct {
 	Text                                  string
 	Permission, Locked, NotRing, ReadOnly bool
@@ -50,8 +50,8 @@ type outcome struct {
 	OfSparse                              []int
 }
 
-// openAsOther opens a ring, says how that went and holds the ring until its
-// standard input ends.
+// openAsOther opens a ring, prints the outcome and keeps the ring open until standard
+// input ends.
 func openAsOther(path string) {
 	mode, err := ParseMode(os.Getenv("RINGBUF_TEST_MODE"))
 	check(err)
@@ -89,8 +89,8 @@ func check(err error) {
 	}
 }
 
-// mountReadOnly makes the directory of path read-only for this process, which
-// has a mount namespace of its own.
+// mountReadOnly makes the directory of path read-only for this process, which must
+// have its own mount namespace.
 func mountReadOnly(path string) error {
 	dir := path[:strings.LastIndexByte(path, '/')]
 	return errors.Join(
@@ -100,8 +100,7 @@ func mountReadOnly(path string) error {
 	)
 }
 
-// fillFileSystem pushes into a ring on a file system, of this process only,
-// that has room for a part of it.
+// fillFileSystem pushes to a ring on a private file system that is too small for it.
 func fillFileSystem(dir string) {
 	check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	check(unix.Mount("none", dir, "tmpfs", 0, "size=100k"))
@@ -110,7 +109,7 @@ func fillFileSystem(dir string) {
 	used, err := Create(filepath.Join(dir, "used"), V4, 4096)
 	check(err)
 	check(used.Push(NewEvent(TypeTxBytes, 1)))
-	atomic.StoreUint64(used.read, 1) // by another reader: no page but the first is there
+	atomic.StoreUint64(used.read, 1) // like another reader; only the first page is allocated
 	w, err := Create(filepath.Join(dir, "agent"), V1, 4096)
 	check(err)
 	events := samples(V1, 0, 4095)
@@ -127,7 +126,7 @@ func fillFileSystem(dir string) {
 	check(err)
 }
 
-// readTwice pushes, reads and commits two events, and two more.
+// readTwice pushes, reads and commits two events, twice.
 func readTwice(w *Writer) (events []int) {
 	r, err := OpenReader(w.Path(), Consume)
 	check(err)
@@ -151,15 +150,15 @@ type other struct {
 	quit func()
 }
 
-// openElsewhere lets another process try, which lives until quit or the end of
-// the test. It is skipped where this process may not start it so.
+// openElsewhere opens the ring in another process, which runs until quit or the end of
+// the test. It skips the test if this process lacks the permission to start it.
 func openElsewhere(t *testing.T, path string, mode Mode, attr *syscall.SysProcAttr, env ...string) other {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), self) // it ends after the test, in its cleanup
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), self) // the cleanup ends it
 	cmd.Env = append(os.Environ(), env...)
 	if path != "" {
 		cmd.Env = append(cmd.Env, "RINGBUF_TEST_OPEN="+path, "RINGBUF_TEST_MODE="+mode.String())
@@ -193,7 +192,7 @@ func openElsewhere(t *testing.T, path string, mode Mode, attr *syscall.SysProcAt
 		if err := cmd.Wait(); attr != nil {
 			t.Skipf("the other process could not be set up: %v", err)
 		}
-		t.Fatalf("the other process says nothing: %v", err)
+		t.Fatalf("the other process printed nothing: %v", err)
 	}
 	t.Cleanup(o.quit)
 	if err := json.Unmarshal(line, &o.outcome); err != nil {

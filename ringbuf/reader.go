@@ -10,22 +10,21 @@ import (
 	"sync/atomic"
 )
 
-// Reader reads one ring. It belongs to one goroutine at a time. Only Path, ID,
-// Owner, Layout, Capacity and Attended may be called from
-// others meanwhile.
+// Reader reads one ring. It is not safe for concurrent use, except that Path, ID,
+// Owner, Layout, Capacity and Attended may be called from other goroutines.
 type Reader struct {
 	words
-	next      uint64 // the slot up to which events were handed out
-	committed uint64 // what readPos holds, as far as this reader knows
-	previous  uint64 // what it held before this reader's last commit
-	mask      uint64 // checked when the ring was opened, and then used instead of the header's
+	next      uint64 // the slot after the last event that was read
+	committed uint64 // the value of readPos, as far as this reader knows
+	previous  uint64 // the value of readPos before this reader's last commit
+	mask      uint64 // checked when the ring was opened; used instead of the header's
 	mode      Mode
 	layout    Layout
 
 	mem     []byte // the whole file; nil once closed
 	slots   []byte
 	backing Backing
-	copy    []uint64 // of an observer, which works on a copy of slots
+	copy    []uint64 // an observer's copy of slots
 
 	// See restart.go.
 	sampled   stamp
@@ -34,12 +33,12 @@ type Reader struct {
 	seen      uint32
 	seenTo    uint64
 
-	pass // what the functions that run under Guard take and return
+	pass
 	info fileInfo
 }
 
-// pass holds arguments and results of the functions that run under Guard. As
-// the functions are made once, a pass allocates nothing.
+// pass holds arguments and results of the functions that run under Guard. The
+// functions are created once, so that a pass allocates nothing.
 type pass struct {
 	runIdle, runRead, runCommit, runTail func()
 	runDecode                            func(Batch)
@@ -54,7 +53,7 @@ type pass struct {
 	err      error
 }
 
-// fileInfo is what is known of the file that OpenReader opened.
+// fileInfo describes the file that OpenReader opened.
 type fileInfo struct {
 	path  string
 	id    FileID
@@ -63,17 +62,17 @@ type fileInfo struct {
 }
 
 // NewReader returns a Reader for a ring in memory: mem is the whole file and
-// must be aligned to 8 bytes. Most callers want [OpenReader].
+// must be aligned to 8 bytes. Most callers should use [OpenReader].
 //
 // The error wraps [ErrNotReady], [ErrNotRing] or [ErrInvalid], is an
-// [UnknownVersionError], or is what b returns.
+// [UnknownVersionError], or comes from b.
 func NewReader(mem []byte, b Backing, mode Mode) (*Reader, error) {
 	var r *Reader
 	var err error
 	if fault := b.Guard(func() {
 		head := make([]uint64, min(len(mem), maxHeaderSize)/8)
 		if len(head)*8 < compact.size || !aligned(mem) {
-			err = fmt.Errorf("%w: %d bytes are less than a header, or not aligned", ErrNotRing, len(mem))
+			err = fmt.Errorf("%w: %d bytes of memory are less than a header, or not aligned to 8 bytes", ErrNotRing, len(mem))
 			return
 		}
 		var state FileState
@@ -90,7 +89,7 @@ func NewReader(mem []byte, b Backing, mode Mode) (*Reader, error) {
 	return r, err
 }
 
-// newReader makes a reader from a copy of the header, and touches no memory.
+// newReader creates a reader from a copy of the header, without accessing mem.
 func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader, error) {
 	h, l, err := identify(head, int64(len(mem)))
 	if err != nil {
@@ -112,19 +111,19 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 	return r, nil
 }
 
-// Path returns the path that the ring was opened by, or "" for memory.
+// Path returns the path that the ring was opened with, or "" for memory.
 func (r *Reader) Path() string { return r.info.path }
 
-// ID identifies the ring's file. It is zero for memory.
+// ID returns the identity of the ring's file. It is zero for memory.
 func (r *Reader) ID() FileID { return r.info.id }
 
-// Owner returns the uid of the ring's file.
+// Owner returns the uid of the file's owner.
 func (r *Reader) Owner() uint32 { return r.info.owner }
 
 // Layout returns the ring's layout.
 func (r *Reader) Layout() Layout { return r.layout }
 
-// Capacity returns the number of slots. The ring holds at most one event less.
+// Capacity returns the number of slots. A full ring holds one event less.
 func (r *Reader) Capacity() int { return int(r.mask) + 1 }
 
 // Uncommitted returns the number of events that were read and are still in the
@@ -144,9 +143,9 @@ func (r *Reader) Committed() uint64 { return r.committed }
 
 func (r *Reader) distance(from, to uint64) int { return int((to - from) & r.mask) }
 
-// Idle reports whether a [Reader.Read] would find nothing new and nothing
-// wrong, whether or not what was read is committed. It costs a fraction of a
-// Read. What is wrong is for Read to report.
+// Idle reports whether [Reader.Read] would find no new events and no error,
+// regardless of uncommitted events. It costs a fraction of a Read. If it returns
+// false, call Read for the events or the error.
 func (r *Reader) Idle() bool {
 	if r.mem == nil {
 		return false
@@ -156,23 +155,22 @@ func (r *Reader) Idle() bool {
 }
 
 func (r *Reader) guardedIdle() {
-	// In the order of look; an observer has no position in the header.
+	// Same load order as in look. An observer has no position in the header.
 	r.idle = atomic.LoadUint64(r.write) == r.next &&
 		(r.mode == Observe || atomic.LoadUint64(r.read) == r.committed) && r.is(r.layout.Version(), r.mask+1)
 }
 
-// Read calls fn with the pending events, oldest first, in batches, and with at
-// most limit of them (0 is no limit). It returns how many events were in the
-// ring when it looked, including those that were read but not committed. fn
-// must not use the Reader.
+// Read calls fn with the pending events in batches, oldest first, up to limit
+// events (0 means no limit). It returns how many events the ring held at the start,
+// including events that were read but not committed. fn must not use the Reader.
 //
-// The error wraps [ErrRestarted], [ErrShrunk] or [ErrInvalid] if the ring must
-// be opened again, [ErrLapped] or a [ForeignReadError] if the reader continues
-// behind events that it couldn't read, or [ErrClosed]. Events that fn was called
-// with count in every case.
+// The error wraps [ErrRestarted], [ErrShrunk] or [ErrInvalid] if the caller must
+// open the ring again, [ErrLapped] or a [ForeignReadError] if the reader skipped
+// events that it couldn't read, or [ErrClosed]. Events already passed to fn are
+// valid even if Read returns an error.
 //
-// An observer copies events before it calls fn. If the agent overwrites them
-// meanwhile, they are left out and Read returns ErrLapped.
+// An observer copies events before it calls fn. If the agent overwrites events
+// during the copy, Read omits them and returns ErrLapped.
 func (r *Reader) Read(limit int, fn func(Batch)) (fill int, err error) {
 	if r.mem == nil {
 		return 0, fmt.Errorf("read %s: %w", r.name(), ErrClosed)
@@ -183,8 +181,8 @@ func (r *Reader) Read(limit int, fn func(Batch)) (fill int, err error) {
 	return r.fill, err
 }
 
-// guard runs one of the prepared functions, and returns its error or the fault
-// that ended it.
+// guard runs one of the functions of pass, and returns its error or the fault that
+// ended it.
 func (r *Reader) guard(fn func()) error {
 	r.err = nil
 	err := r.backing.Guard(fn)
@@ -209,7 +207,7 @@ func (r *Reader) name() string {
 func (r *Reader) guardedRead() {
 	s, err := r.look()
 	if err == nil && s.pending > 0 {
-		s, err = r.believe(s)
+		s, err = r.verify(s)
 	}
 	r.fill = s.fill
 	if err != nil || s.pending == 0 {
@@ -224,19 +222,19 @@ func (r *Reader) guardedRead() {
 		n = r.limit
 	}
 	if r.mode == Observe {
-		r.err = r.handCopies(n, s.pending)
+		r.err = r.deliverCopies(n, s.pending)
 	} else {
-		r.err = r.hand(n)
+		r.err = r.deliver(n)
 	}
 	r.rememberRun()
 }
 
-// hand calls fn with n events, in place, in one batch or, where the ring wraps,
-// in two.
-func (r *Reader) hand(n int) error {
+// deliver calls fn with n events, in place, in one batch, or in two if they wrap
+// around the end of the ring.
+func (r *Reader) deliver(n int) error {
 	size := r.layout.EventSize()
 	for n > 0 {
-		run := r.run(n)
+		run := r.contiguous(n)
 		at := int(r.next) * size
 		slots := r.slots[at : at+run*size]
 		whole, err := r.written(slots)
@@ -255,10 +253,10 @@ func (r *Reader) hand(n int) error {
 	return nil
 }
 
-// run returns how many of n events lie before the end of the ring.
-func (r *Reader) run(n int) int { return min(n, r.Capacity()-int(r.next)) }
+// contiguous returns how many of the next n events lie before the end of the ring.
+func (r *Reader) contiguous(n int) int { return min(n, r.Capacity()-int(r.next)) }
 
-// moveTo is the only place where a reader moves forward.
+// moveTo sets next. All changes of next go through it.
 func (r *Reader) moveTo(next uint64) {
 	wrapped := next < r.next
 	r.next = next
@@ -267,8 +265,8 @@ func (r *Reader) moveTo(next uint64) {
 	}
 }
 
-// ReadInto copies pending events to dst and returns their number. It commits
-// nothing. The errors are those of [Reader.Read].
+// ReadInto copies pending events to dst and returns their number. It doesn't commit
+// them. The errors are those of [Reader.Read].
 func (r *Reader) ReadInto(dst []Event) (n int, err error) {
 	if len(dst) == 0 {
 		return 0, nil
@@ -293,13 +291,13 @@ type fileBacking interface {
 	Close() error
 }
 
-// Attended reports whether any other process has the ring's file open or
-// mapped: an agent, or another consumer. An observer asks only about those that
-// can write. It may be called by another goroutine while the owner reads.
+// Attended reports whether another process, such as an agent or another consumer,
+// has the ring's file open or mapped. For an observer, only processes that can
+// write count. Another goroutine may call it while the owner reads.
 //
-// It takes a lease on the file and gives it back at once. The error wraps EACCES
-// if this process is neither the file's owner nor root, EINVAL if the file system
-// has no leases, and [errors.ErrUnsupported] for a ring in memory.
+// It acquires a lease on the file and releases it immediately. The error wraps
+// EACCES if this process is neither root nor the file's owner, EINVAL if the file
+// system doesn't support leases, and [errors.ErrUnsupported] for a ring in memory.
 func (r *Reader) Attended() (bool, error) {
 	f, ok := r.backing.(fileBacking)
 	if !ok {
@@ -312,7 +310,7 @@ func (r *Reader) Attended() (bool, error) {
 	return attended, err
 }
 
-// Close releases the ring and commits nothing. It is idempotent.
+// Close releases the ring without committing. It is idempotent.
 func (r *Reader) Close() error {
 	if r.mem == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestReadThenCommit(t *testing.T) {
+func TestCommitMovesTheReadPosition(t *testing.T) {
 	eachLayout(t, func(t *testing.T, l Layout) {
 		w := newRing(t, l, 16)
 		r := open(t, w.Path(), Consume)
@@ -35,9 +35,8 @@ func TestReadThenCommit(t *testing.T) {
 	})
 }
 
-// What was read but not committed is read again by the next reader: that is
-// what makes a crash lose nothing.
-func TestUncommittedIsReadAgain(t *testing.T) {
+// So a crash loses nothing.
+func TestNextReaderReadsUncommittedEventsAgain(t *testing.T) {
 	w := newRing(t, V4, 16)
 	push(t, w, 0, 7)
 	r := open(t, w.Path(), Consume)
@@ -48,7 +47,7 @@ func TestUncommittedIsReadAgain(t *testing.T) {
 	equal(t, "events", read(t, open(t, w.Path(), Consume)), samples(V4, 0, 7))
 }
 
-func TestRingThatWraps(t *testing.T) {
+func TestWrappedEventsComeInTwoBatches(t *testing.T) {
 	eachLayout(t, func(t *testing.T, l Layout) {
 		for _, mode := range modes() {
 			w := newRing(t, l, 16)
@@ -76,10 +75,9 @@ func TestRingThatWraps(t *testing.T) {
 	})
 }
 
-// Every position of a small ring and every fill of it, in steps of every size.
-func TestEveryPositionFillAndLimit(t *testing.T) {
+func TestReadAtEveryPositionFillAndLimit(t *testing.T) {
 	const capacity = 8
-	from := 0 // events differ from round to round, as real ones do
+	from := 0 // events differ from lap to lap, as real ones do
 	for _, mode := range modes() {
 		w := newRing(t, V4, capacity)
 		c := open(t, w.Path(), Consume)
@@ -105,7 +103,7 @@ func TestEveryPositionFillAndLimit(t *testing.T) {
 						read(t, c)
 					}
 					commit(t, c)
-					advance(t, w, c, (capacity+at-int(c.Position()))%capacity) // back to where it was
+					advance(t, w, c, (capacity+at-int(c.Position()))%capacity) // back to the position before
 				}
 			}
 			advance(t, w, c, 1)
@@ -113,8 +111,8 @@ func TestEveryPositionFillAndLimit(t *testing.T) {
 	}
 }
 
-// Fill counts what was read and not committed, as the agent has no room there.
-func TestFill(t *testing.T) {
+// The agent can't reuse the slots of uncommitted events.
+func TestFillIncludesUncommittedEvents(t *testing.T) {
 	w := newRing(t, V4, 8)
 	r := open(t, w.Path(), Consume)
 	for i, want := range []int{3, 6} {
@@ -127,7 +125,7 @@ func TestFill(t *testing.T) {
 	if fill, err := r.Read(0, func(Batch) {}); err != nil || fill != 7 {
 		t.Errorf("fill of a full ring %d, want 7 (%v)", fill, err)
 	}
-	if fill, err := r.Read(0, func(Batch) { t.Error("a batch, where all was read") }); err != nil || fill != 7 {
+	if fill, err := r.Read(0, func(Batch) { t.Error("a batch although all events were read") }); err != nil || fill != 7 {
 		t.Errorf("fill %d with all read and none committed, want 7 (%v)", fill, err)
 	}
 	commit(t, r)
@@ -136,7 +134,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-func TestReadInto(t *testing.T) {
+func TestReadIntoCopiesEventsInPieces(t *testing.T) {
 	w := newRing(t, V1, 8)
 	r := open(t, w.Path(), Consume)
 	advance(t, w, r, 6)
@@ -156,9 +154,7 @@ func TestReadInto(t *testing.T) {
 	}
 }
 
-// The typed views are what a fast caller uses; Event is what the rest of the
-// tests use. They have to agree, and only one view may fit.
-func TestTypedViews(t *testing.T) {
+func TestExactlyOneTypedViewMatchesTheLayout(t *testing.T) {
 	eachLayout(t, func(t *testing.T, l Layout) {
 		w := newRing(t, l, 8)
 		push(t, w, 0, 7)
@@ -223,7 +219,7 @@ func TestReadingDoesNotAllocate(t *testing.T) {
 				}
 			}
 		}
-		round() // an observer makes its buffer once
+		round() // an observer allocates its buffer once
 		if n := testing.AllocsPerRun(100, round); n != 0 {
 			t.Errorf("%v: %v allocations for a push, a read and a commit", mode, n)
 		}
@@ -246,12 +242,12 @@ func TestObserverWritesNothing(t *testing.T) {
 			t.Error("the file has changed")
 		}
 		if err := w.Push(sample(l, 7)); !errors.Is(err, ErrFull) {
-			t.Errorf("an observer made room (%v)", err)
+			t.Errorf("an observer freed slots (%v)", err)
 		}
 	})
 }
 
-func TestCloseReader(t *testing.T) {
+func TestClosedReaderCommitsNothingAndReturnsErrClosed(t *testing.T) {
 	for _, mode := range modes() {
 		w := newRing(t, V4, 8)
 		push(t, w, 0, 3)
@@ -275,7 +271,7 @@ func TestCloseReader(t *testing.T) {
 			t.Errorf("%v: Close committed to %d", mode, h.ReadPos)
 		}
 		if r.Truncated() {
-			t.Errorf("%v: a closed reader says that its file is truncated", mode)
+			t.Errorf("%v: Truncated is true for a closed reader", mode)
 		}
 	}
 }

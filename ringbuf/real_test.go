@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
-// wantEvents is a real ring's JSON as this package should read the ring.
+// wantEvents converts a real ring's JSON to the events that this package should read.
 func wantEvents(c ringtest.Case) []Event {
 	var events []Event
 	for _, e := range c.Pending {
@@ -36,8 +36,8 @@ func wantEvents(c ringtest.Case) []Event {
 	return events
 }
 
-// openSettled opens a ring that may have wrapped to 0, which takes until the file is
-// a second old.
+// openSettled opens a ring. If the ring may have wrapped to 0, it waits until the file
+// is a second old.
 func openSettled(t *testing.T, path string, mode Mode) *Reader {
 	t.Helper()
 	for {
@@ -58,7 +58,7 @@ func openSettled(t *testing.T, path string, mode Mode) *Reader {
 
 var layoutOfVersion = map[int32]Layout{1: V1, 2: V2, 4: V4}
 
-func TestRealRings(t *testing.T) {
+func TestRealRingsAreReadAndCommitted(t *testing.T) {
 	for _, c := range ringtest.Cases(t) {
 		if !c.Readable() {
 			continue
@@ -94,7 +94,7 @@ func TestRealRings(t *testing.T) {
 	}
 }
 
-func TestRealRingsThatNobodyCanUse(t *testing.T) {
+func TestUnusableRealRingsAreRejected(t *testing.T) {
 	for _, c := range ringtest.Cases(t) {
 		if c.Readable() {
 			continue
@@ -117,10 +117,9 @@ func TestRealRingsThatNobodyCanUse(t *testing.T) {
 	}
 }
 
-// A writer that is given what NIXL's ring was given must leave the same file,
-// but for the padding, where NIXL leaves what stood on its stack. That can be
-// tried where the ring was filled from its start and never read, so that the
-// JSON tells all of it.
+// Given the same events as a NIXL ring, a Writer must produce the same file, except
+// for the padding, which NIXL doesn't initialize. This test uses rings that were
+// filled from the start and never read, because only there the JSON has all events.
 func TestWriterWritesWhatNIXLWrites(t *testing.T) {
 	tried := 0
 	for _, c := range ringtest.Cases(t) {
@@ -155,7 +154,7 @@ func TestWriterWritesWhatNIXLWrites(t *testing.T) {
 	}
 }
 
-// withoutPadding is a ring's bytes with the padding of every slot blank.
+// withoutPadding returns a ring with the padding of every slot cleared.
 func withoutPadding(l Layout, ring []byte) []byte {
 	padding := map[Layout]int{V1: 44, V2Named: 36, V3: 4, V4: 4}
 	at, ok := padding[l]
@@ -169,9 +168,7 @@ func withoutPadding(l Layout, ring []byte) []byte {
 	return ring
 }
 
-// Reading a ring on and on while its own writer writes goes by the same code
-// as a real ring that has wrapped; this one is held against the file of NIXL.
-func TestWriterGoesOnWhereNIXLStopped(t *testing.T) {
+func TestRealRingThatWrappedToZeroIsCommitted(t *testing.T) {
 	c := ringtest.Find(t, "v1.4.0/wrapped_zero_cap8")
 	path := ringtest.Copy(t, c)
 	r := openSettled(t, path, Consume)

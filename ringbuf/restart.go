@@ -11,90 +11,91 @@ import (
 	"sync/atomic"
 )
 
-// An agent that restarts on its ring, step by step, and what a consumer makes
-// of the ring after each step. The agent can be preempted, or die, between any
-// two. c is the position that this reader committed, n the one it has read to.
+// The table shows each step of an agent that restarts on its ring, and what a
+// consumer sees after the step. The agent can be preempted or exit between any two
+// steps. c is the position that this reader has committed, n the position that it
+// has read up to. "ctime" is the time of the file's last change.
 //
 //	step                  what a reader sees
-//	ftruncate             the file's time moves, also if the size stays; a smaller file
-//	                      is ErrShrunk where its lost part is needed. What is pending are
-//	                      events of the old run: they are read
-//	writePos = 0          c = 0 < n: writePos is behind what was read, ErrRestarted
+//	ftruncate             ctime changes, even if the size doesn't. If the file is smaller,
+//	                      access to the missing part is ErrShrunk. Pending events belong
+//	                      to the old run and are read
+//	writePos = 0          c = 0 < n: writePos is behind n, ErrRestarted
 //	                      c ≠ 0: the ring seems to have wrapped, with events pending up to
 //	                      its end. See below
-//	readPos = 0           c ≠ 0: ErrRestarted if the file's time has changed; otherwise
-//	                      another consumer stopped at 0
+//	readPos = 0           c ≠ 0: ErrRestarted if ctime has changed; otherwise another
+//	                      consumer stored 0
 //	version = 0           ErrRestarted
 //	capacity, mask        ErrRestarted
-//	version = V           as after readPos = 0; c = n = 0: nothing was read of the old run,
-//	                      and the reader continues with the new one
-//	events                c = 0 < n: what was read is overwritten, ErrRestarted
+//	version = V           same as after readPos = 0. If c = n = 0, the reader had read
+//	                      nothing of the old run and continues with the new one
+//	events                c = 0 < n: the agent overwrites slots that were read, ErrRestarted
 //
-// A layout with another header stores readPos and capacity elsewhere; then
-// version or capacity contradict what was opened, ErrRestarted.
+// If the new layout has another header, the agent stores readPos and capacity at
+// other offsets. Then version or capacity differs from the opened ring: ErrRestarted.
 //
-// writePos = 0 with c ≠ 0 is the one ambiguous state. A reader believes it if
-//   - the file's time is the one of an earlier sample after which the agent
-//     pushed: between the two there was no ftruncate, and so no restart; or
-//   - a slot at the end of the ring was written since this reader last passed it
-//     (see lastChanged): the agent writes slots in order, so that it has pushed
-//     all slots before that one in this round. These are believed, and so is the
-//     last slot of the ring once the file's time is a second old.
+// Only writePos = 0 with c ≠ 0 is ambiguous. A reader accepts the pending events if
+//   - ctime equals that of an earlier sample, and the agent has pushed since that
+//     sample: there was no ftruncate, and so no restart; or
+//   - a slot at the end of the ring has changed since this reader last passed it (see
+//     lastChanged): agents write slots in order, so the agent has pushed all slots
+//     before this one in the current lap. The reader accepts the slots before it,
+//     and the last slot of the ring once ctime is a second old.
 //
-// Otherwise nothing is pending until the header moves on. A full ring, where the
-// agent waits for room, is believed once the file's time is a second old. The time
-// alone isn't enough to reject: file systems also change it when they write a page
-// back.
+// Otherwise nothing is pending until the header changes. If the ring is full, the
+// agent can't push and the header doesn't change; the reader accepts a full ring
+// once ctime is a second old. A new ctime alone doesn't prove a restart, because
+// file systems also change it when they write a page back.
 //
-// OpenReader has no earlier look to compare with. In this state it returns
-// ErrNotReady to a consumer until the file's time is a second old. An observer
-// commits nothing and believes it.
+// OpenReader has no earlier sample to compare with. In the ambiguous state, it
+// returns ErrNotReady to a consumer until ctime is a second old. It accepts the
+// state for an observer, which commits nothing.
 
-// tailSlots is the number of slots before the end of a ring that are remembered.
+// tailSlots is the number of slots at the end of a ring that a reader remembers.
 const tailSlots = 64
 
-// maxAlike is how many slots at the end of a ring may be the same as a lap before
-// although the agent has written them. The last events of each transfer are usually
-// its size and the number 1.
+// maxAlike is the maximum number of slots at the end of a ring that may be unchanged
+// although the agent has written them in this lap. The last events of each transfer
+// are usually its size and the number 1.
 const maxAlike = 3
 
-// settleTime is how old the file's time must be to open a ring in the ambiguous
-// state. A restarting agent is there for one store.
+// settleTime is the age of ctime from which on a reader accepts the ambiguous state.
+// A restarting agent leaves this state with its next store.
 const settleTime = 1e9 // ns
 
-// stamp is a time of the file's last change.
+// stamp is a sample of the file's ctime.
 type stamp struct {
 	changed int64
 	write   uint64 // writePos, loaded after changed
-	pushed  bool   // the agent has pushed since: it wasn't between two steps of a restart
+	pushed  bool   // the agent has pushed since, so it wasn't restarting at the sample
 }
 
 func firstStamp(h *Header, state FileState, mode Mode) (stamp, error) {
 	s := stamp{changed: state.Changed, write: h.WritePos}
 	if h.WritePos == 0 && h.ReadPos != 0 {
 		if mode == Consume && state.Age < settleTime {
-			return s, fmt.Errorf("%w: its agent is restarting, or has just filled it to the end", ErrNotReady)
+			return s, fmt.Errorf("%w: the agent is restarting, or has just written the last slot", ErrNotReady)
 		}
 		s.pushed = true
 	}
 	return s, nil
 }
 
-// state is a ring's state at one look, checked.
+// state is the checked result of one look at a ring.
 type state struct {
 	write, read uint64
 	fill        int // events in the ring
-	pending     int // those of them that weren't read yet
+	pending     int // events in the ring that weren't read yet
 }
 
-// look checks the header, and counts the events in the ring and the new ones.
+// look loads and checks the header, and computes how many events are in the ring.
 func (r *Reader) look() (state, error) {
 	// Acquire: pairs with the agent's release store after it wrote the slot.
-	// A restart stores writePos before readPos. As this loads them in the same
-	// order, a restart in between shows as the old writePos with readPos 0.
+	// A restarting agent stores writePos before readPos. The loads have the same
+	// order, so a restart between them appears as the old writePos with readPos 0.
 	s := state{write: atomic.LoadUint64(r.write), read: atomic.LoadUint64(r.read)}
 	if r.mode == Observe {
-		s = r.lookBeside(s.read)
+		s = r.loadBoth(s.read)
 	}
 	if !r.is(r.layout.Version(), r.mask+1) {
 		return state{}, ErrRestarted
@@ -107,14 +108,15 @@ func (r *Reader) look() (state, error) {
 	if r.mode == Observe {
 		return s, nil
 	}
-	// A restart resets readPos before the next push. So this push is of the run that
-	// was read, unless readPos, which was loaded after it, is 0 and something was read.
+	// A restart resets readPos before the next push. So this push belongs to the run
+	// that was read, unless readPos, which was loaded later, is 0 although the reader
+	// has read events.
 	if s.write != 0 && s.write != r.lastWrite && (s.read != 0 || r.committed == 0 && r.next == 0) {
 		r.sampled.pushed = true
 	}
 	r.lastWrite = s.write
 	if s.read != r.committed {
-		return state{}, r.readElsewhere(s)
+		return state{}, r.followForeign(s)
 	}
 	if s.fill < r.Uncommitted() {
 		return state{}, ErrRestarted
@@ -122,16 +124,16 @@ func (r *Reader) look() (state, error) {
 	return s, nil
 }
 
-// believe returns how many of the pending events of a look are certainly events
-// of this run.
-func (r *Reader) believe(s state) (state, error) {
+// verify reduces the pending events of a look to those that certainly belong to
+// this run.
+func (r *Reader) verify(s state) (state, error) {
 	switch {
 	case s.write == 0 && (r.committed != 0 || r.mode == Observe):
-		return r.believeAtZero(s)
+		return r.verifyAtZero(s)
 	case r.mode == Observe:
 		return s, r.checkObserved(s)
 	case r.committed == 0:
-		// Positions don't show a restart here. The size does, of another layout.
+		// Positions don't show a restart here. A new size shows a new layout.
 		if _, err := r.stat(); err != nil {
 			return s, err
 		}
@@ -142,7 +144,7 @@ func (r *Reader) believe(s state) (state, error) {
 	return s, nil
 }
 
-func (r *Reader) believeAtZero(s state) (state, error) {
+func (r *Reader) verifyAtZero(s state) (state, error) {
 	now, err := r.stat()
 	if err != nil || r.sampled.pushed && now.Changed == r.sampled.changed {
 		return s, err
@@ -151,11 +153,11 @@ func (r *Reader) believeAtZero(s state) (state, error) {
 		return s, ErrRestarted
 	}
 	if s.fill == int(r.mask) && now.Age >= settleTime {
-		return s, nil // the header of a full ring never moves on by itself
+		return s, nil // the header of a full ring doesn't change until a commit
 	}
-	// The agent pushes a slot before it writes the next. Whether it pushed the
-	// last slot that it wrote isn't known at once: it may have died before, and
-	// restarted. A ring of two slots has no other.
+	// The agent pushes a slot before it writes the next one. It may have exited
+	// before it pushed the last slot that it wrote, and then restarted, so that
+	// slot doesn't count at first. A ring of two slots has no other slot.
 	proven := int(r.lastChanged())
 	if proven <= int(r.mask) || now.Age < settleTime && r.mask > 1 {
 		proven--
@@ -165,9 +167,9 @@ func (r *Reader) believeAtZero(s state) (state, error) {
 }
 
 // lastChanged returns the slot after the last one that was certainly written since
-// this reader passed it, 0 if there is none. Bytes that became 0 don't count: they
-// are there after the file was truncated and extended, and where an agent of a
-// layout with a larger header began to reset it.
+// this reader passed it, or 0 if there is none. Bytes that became 0 don't count:
+// truncating and extending the file produces them, and so does an agent that
+// initializes a larger header.
 func (r *Reader) lastChanged() uint64 {
 	size := r.layout.EventSize()
 	for at, b := range slices.Backward(r.slots[len(r.slots)-len(r.tail):]) {
@@ -178,9 +180,9 @@ func (r *Reader) lastChanged() uint64 {
 	return 0
 }
 
-// rememberTail copies the slots before the end of the ring, as they are when the
-// reader passes them. On a full file system it may be impossible to read a page
-// that was never written. Then nothing is remembered, and proves nothing.
+// rememberTail copies the slots at the end of the ring when the reader passes them.
+// On a full file system, reading a page that was never written can fail. Then the
+// copy is empty, so that lastChanged finds nothing.
 func (r *Reader) rememberTail() {
 	r.tail = r.tail[:cap(r.tail)]
 	if r.backing.Guard(r.runTail) != nil {
@@ -188,14 +190,14 @@ func (r *Reader) rememberTail() {
 	}
 }
 
-// startLap is called when reading begins at position 0, or at that of another
-// consumer. It may be the first lap of another run: if nothing was read of the one
-// before, nothing showed the restart.
+// startLap is called when reading begins at position 0, or at the position of
+// another consumer. This may be the first lap of a new run: if nothing of the old
+// run was read, the restart was undetectable.
 func (r *Reader) startLap() {
-	r.rememberTail() // what is there now is of an earlier lap or run, or about to be read
+	r.rememberTail() // these slots belong to an earlier lap or run, or are read next
 	if now, err := r.stat(); err == nil && now.Changed != r.sampled.changed {
-		// A push between the look and the sample doesn't show that the agent wasn't
-		// restarting at the sample, one after it does.
+		// Only a push after the sample proves that the agent wasn't restarting at
+		// the sample. So load writePos again, after it.
 		r.lastWrite = atomic.LoadUint64(r.write)
 		r.sampled = stamp{changed: now.Changed, write: r.lastWrite}
 	}
@@ -203,10 +205,11 @@ func (r *Reader) startLap() {
 
 func (r *Reader) copyTail() { copy(r.tail, r.slots[len(r.slots)-len(r.tail):]) }
 
-// checkObserved is for an observer, which has no position in the header. Unless the
-// file's time shows that no agent has restarted, the slots must show that the run
-// which was read goes on: the end of the ring, if the agent has wrapped since the
-// last look, or else what was read last.
+// checkObserved detects restarts for an observer, which has no position in the
+// header. Unless ctime proves that no agent has restarted, the slots must prove
+// that the same run continues: the end of the ring must have changed if the agent
+// has wrapped since the last look; otherwise the last slots that were read must be
+// the same.
 func (r *Reader) checkObserved(s state) error {
 	now, err := r.stat()
 	if err != nil {
@@ -228,15 +231,15 @@ func (r *Reader) checkObserved(s state) error {
 	return nil
 }
 
-// wroteToTheEnd reports whether the agent has written the slots from the next one to
-// the end of the ring, as far as these differ from the lap before.
+// wroteToTheEnd reports whether the agent has written all slots from the next one to
+// the end of the ring. The last slots may be unchanged; see maxAlike.
 func (r *Reader) wroteToTheEnd() bool {
 	last := r.lastChanged()
 	return last > r.next && last+maxAlike > r.mask
 }
 
-// stat asks for the file's state. Another size is an error: slots may be gone,
-// or another layout's.
+// stat returns the file's state. A changed size is an error: slots may be missing,
+// or belong to another layout.
 func (r *Reader) stat() (FileState, error) {
 	s, err := r.backing.Stat()
 	switch size := int64(len(r.mem)); {
@@ -250,23 +253,24 @@ func (r *Reader) stat() (FileState, error) {
 	return s, nil
 }
 
-// unchanged reports whether certainly no agent has restarted since the sample.
+// unchanged reports whether it is certain that no agent has restarted since the
+// sample.
 func (r *Reader) unchanged() bool {
 	now, err := r.stat()
 	return err == nil && r.sampled.pushed && now.Changed == r.sampled.changed
 }
 
-// readElsewhere follows a read position that somebody else has stored.
+// followForeign adopts a read position that another process has stored.
 //
-// Two readers that pop at the same time can also move it backward: the other one
-// stores a position that it has loaded before this reader's last commit. That is
-// put right, so that no event is handed out twice. Modulo the capacity, a position
-// within the last commit could also be one that moved forward by nearly a whole
-// lap. A wrong guess loses events, which is what foreign reads do.
-func (r *Reader) readElsewhere(s state) error {
+// The other process can also move the position backward: it may store a position
+// that is based on a load from before this reader's last commit. followForeign then
+// restores the position, so that no event is read twice. Modulo the capacity, a
+// position within the last commit could also result from a move forward by nearly a
+// whole lap. In that case events are lost, as always with a second consumer.
+func (r *Reader) followForeign(s state) error {
 	if s.read == 0 {
-		// A restart also changes the file's time. If it did so just before the ring
-		// was opened, the next look sees the rest of it.
+		// A restart also changes ctime. If ctime changed just before the ring was
+		// opened, the next look detects the restart.
 		if now, err := r.stat(); err != nil || now.Changed != r.sampled.changed {
 			return ErrRestarted
 		}
@@ -289,60 +293,60 @@ func (r *Reader) readElsewhere(s state) error {
 }
 
 // swap moves readPos, and reports whether it did. It fails if an agent has
-// restarted since the last look, or another reader has moved readPos.
+// restarted since the last look, or if another process has moved readPos.
 //
-// From 0 it can't fail that way, as 0 is what a restarting agent stores. Then the
-// ring is looked at again, and the swap is undone on the ring of such an agent,
-// which would seem full of old events.
+// If from is 0, the compare-and-swap can't detect a restart, because a restarting
+// agent also stores 0. So swap checks the ring again afterwards. If an agent has
+// restarted, it undoes the swap; otherwise the ring would look full of old events.
 func (r *Reader) swap(from, to uint64) (bool, error) {
-	// Release: the slots aren't looked at again. Pairs with the agent's acquire
-	// load before it writes a slot.
+	// Release: the reader doesn't access the slots again. Pairs with the agent's
+	// acquire load before it writes a slot.
 	if !atomic.CompareAndSwapUint64(r.read, from, to) {
 		return false, nil
 	}
-	if r.is(r.layout.Version(), r.mask+1) && (from != 0 || r.ranOn(to)) {
+	if r.is(r.layout.Version(), r.mask+1) && (from != 0 || r.continued(to)) {
 		return true, nil
 	}
 	atomic.CompareAndSwapUint64(r.read, to, from)
 	return false, ErrRestarted
 }
 
-// ranOn reports whether the ring, whose readPos was just moved from 0 to a
-// position, is of the run that was read.
+// continued reports whether the ring still belongs to the run that was read, after
+// readPos was moved from 0 to the given position.
 //
-// The agent of that run was at the position or beyond, and what was read is still
-// there, unless the agent has used the room at once and wrapped. Then the file's
-// time shows that it didn't restart, or the last slot, which it can't have written
-// while readPos was 0.
-func (r *Reader) ranOn(to uint64) bool {
-	if r.committed != 0 { // this puts right what a foreign reader stored
+// If so, writePos is at that position or beyond it, and the slots that were read
+// are unchanged, unless the agent has already wrapped and reused them. In that
+// case, ctime proves that the agent didn't restart, or the last slot does, because
+// the agent can't have written it while readPos was 0.
+func (r *Reader) continued(to uint64) bool {
+	if r.committed != 0 { // restoring the position after a foreign read
 		return r.unchanged()
 	}
 	return atomic.LoadUint64(r.write) >= to && r.sameRun() || r.unchanged() || r.lastChanged() > r.mask
 }
 
-// rememberRun keeps a checksum of what was read last, as long as readPos doesn't
-// show a restart.
+// rememberRun keeps a checksum of the last slots that were read, as long as readPos
+// can't show a restart.
 func (r *Reader) rememberRun() {
 	if r.committed == 0 || r.mode == Observe {
 		r.seen, r.seenTo = r.checksum(0, r.next), r.next
 	}
 }
 
-// sameRun reports whether what was read is still in the ring. With readPos 0,
-// positions don't distinguish a restarted agent that has written as much as was
-// read. But it has overwritten what was read, and the old run can't have.
+// sameRun reports whether the slots that were read are unchanged. While readPos is
+// 0, the positions are the same for a restarted agent that has written as many
+// events as were read. But only a restarted agent can have overwritten those slots.
 func (r *Reader) sameRun() bool {
 	return r.committed != 0 || r.seenTo == 0 || r.checksum(0, r.seenTo) == r.seen
 }
 
-// maxFingerprint limits the slots that a checksum covers: those of some
-// transfers, with the microseconds that they took.
+// maxFingerprint limits the number of slots that a checksum covers. They hold the
+// events of several transfers, whose durations differ from run to run.
 const maxFingerprint = 64
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum is of the newest slots between two positions.
+// checksum returns a checksum of the newest slots between two positions.
 func (r *Reader) checksum(from, to uint64) (sum uint32) {
 	size := uint64(r.layout.EventSize())
 	if n := uint64(r.distance(from, to)); n > maxFingerprint {
@@ -359,13 +363,13 @@ func (r *Reader) checksum(from, to uint64) (sum uint32) {
 	return sum
 }
 
-// written returns how many of the slots from the next one on, or of copies of
-// them, hold events.
+// written returns how many of slots, which start at next, hold events. slots may be
+// a copy.
 //
-// A file that was cut within its last page raises no fault: what is gone reads as
-// zeros, and only the file's size shows it. A file that was cut and extended again
-// has its old size and zeros at its end, which are no events if the file has
-// changed.
+// Truncating a file within its last page causes no fault: the missing part reads as
+// zeros, and only the file's size shows the truncation. A file that was truncated
+// and extended again has its old size and zeros at its end. If ctime has changed,
+// these zeros are not events.
 func (r *Reader) written(slots []byte) (int, error) {
 	size := r.layout.EventSize()
 	n := len(slots) / size
@@ -384,7 +388,7 @@ func (r *Reader) written(slots []byte) (int, error) {
 	return n, nil
 }
 
-// pageSize is the size of the pages that files are mapped in.
+// pageSize is the page size of file mappings.
 var pageSize = os.Getpagesize()
 
 func isZero(b []byte) bool {

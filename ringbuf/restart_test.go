@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// start is what an agent starts with.
+// start is the configuration of a starting agent.
 type start struct {
 	name     string
 	layout   Layout
 	capacity int
-	want     []error // what a reader of V2, 64 slots, may say of it
+	want     []error // possible errors of a reader with layout V2 and 64 slots
 }
 
 var starts = []start{
@@ -31,10 +31,10 @@ var starts = []start{
 	{"larger events", V1, 64, []error{ErrRestarted}},
 }
 
-// A restart between two passes of a consumer: nothing of the old ring and
-// nothing wrong of the new one comes out, nothing is stored into the new one,
-// and a reader that opens the ring again gets just what the agent wrote.
-func TestRestart(t *testing.T) {
+// The agent restarts between two passes of a consumer. The reader returns no events
+// and stores nothing. After it opens the ring again, it reads exactly the events of
+// the new run.
+func TestRestartBetweenPassesIsDetected(t *testing.T) {
 	for _, s := range starts {
 		for _, c := range []struct {
 			name        string
@@ -61,11 +61,11 @@ func TestRestart(t *testing.T) {
 				push(t, w, 0, c.uncommitted)
 				read(t, r)
 				push(t, w, c.uncommitted, c.uncommitted+c.pending)
-				anew := create(t, w.Path(), s.layout, s.capacity)
+				restarted := create(t, w.Path(), s.layout, s.capacity)
 				written := 0
 				if c.first {
 					written = min(9, s.capacity-1)
-					push(t, anew, 100, 100+written)
+					push(t, restarted, 100, 100+written)
 				}
 
 				got, err := tryRead(r, 0)
@@ -74,9 +74,9 @@ func TestRestart(t *testing.T) {
 				}
 				says(t, err, w.Path())
 				if err := r.Commit(); c.uncommitted > 0 && !isAny(err, s.want) {
-					t.Errorf("commit says %v, want %v", err, s.want)
+					t.Errorf("commit: %v, want %v", err, s.want)
 				}
-				if h := headerOf(anew); h.ReadPos != 0 {
+				if h := headerOf(restarted); h.ReadPos != 0 {
 					t.Errorf("position %d was stored into the new ring", h.ReadPos)
 				}
 				if err := r.Close(); err != nil {
@@ -88,8 +88,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A restart after a pass has read, before it commits.
-func TestRestartBeforeCommit(t *testing.T) {
+func TestRestartBeforeCommitIsDetected(t *testing.T) {
 	for _, s := range starts {
 		for _, at := range []int{0, 5, 64, 100} {
 			t.Run(s.name, func(t *testing.T) {
@@ -98,11 +97,11 @@ func TestRestartBeforeCommit(t *testing.T) {
 				advance(t, w, r, at)
 				push(t, w, 0, 33)
 				equal(t, "events", read(t, r), samples(V2, 0, 33))
-				anew := create(t, w.Path(), s.layout, s.capacity)
+				restarted := create(t, w.Path(), s.layout, s.capacity)
 				if err := r.Commit(); !isAny(err, s.want) {
-					t.Errorf("commit at %d says %v, want %v", at, err, s.want)
+					t.Errorf("commit at %d: %v, want %v", at, err, s.want)
 				}
-				if h := headerOf(anew); h.ReadPos != 0 {
+				if h := headerOf(restarted); h.ReadPos != 0 {
 					t.Errorf("position %d was stored into the new ring", h.ReadPos)
 				}
 			})
@@ -110,9 +109,9 @@ func TestRestartBeforeCommit(t *testing.T) {
 	}
 }
 
-// An observer's position is nowhere in the header; it has to notice all the
-// same that what stands ahead of it is old.
-func TestRestartUnderAnObserver(t *testing.T) {
+// The header doesn't contain an observer's position. It must still detect that the
+// slots after its position are old.
+func TestObserverDetectsARestart(t *testing.T) {
 	for _, s := range starts {
 		for _, first := range []bool{false, true} {
 			t.Run(s.name, func(t *testing.T) {
@@ -121,9 +120,9 @@ func TestRestartUnderAnObserver(t *testing.T) {
 				r := open(t, w.Path(), Observe)
 				read(t, r)
 				nextTick(t, w.Path())
-				anew := create(t, w.Path(), s.layout, s.capacity)
+				restarted := create(t, w.Path(), s.layout, s.capacity)
 				if first {
-					push(t, anew, 0, 1)
+					push(t, restarted, 0, 1)
 				}
 				got, err := tryRead(r, 0)
 				if !isAny(err, s.want) || len(got) != 0 {
@@ -134,21 +133,21 @@ func TestRestartUnderAnObserver(t *testing.T) {
 	}
 }
 
-// Where nothing was read yet there is nothing to confuse: the reader goes on
-// with the new agent's events, if the ring has the same shape.
-func TestRestartOfAnUnusedRing(t *testing.T) {
+// If nothing was read yet and the ring has the same layout and size, the reader
+// continues with the new run.
+func TestRestartOfAnUnreadRingIsTransparent(t *testing.T) {
 	w := newRing(t, V4, 16)
 	r := open(t, w.Path(), Consume)
 	push(t, w, 0, 5) // never read
-	anew := create(t, w.Path(), V4, 16)
-	push(t, anew, 50, 53)
+	restarted := create(t, w.Path(), V4, 16)
+	push(t, restarted, 50, 53)
 	equal(t, "events", read(t, r), samples(V4, 50, 53))
 	commit(t, r)
 }
 
-// Positions say nothing of a ring that was never read. That it is another ring
-// shows all the same, by the header or by the file.
-func TestRestartOfAnUnusedRingInAnotherShape(t *testing.T) {
+// The positions of a ring that was never read can't show a restart, but the header or
+// the file size can.
+func TestRestartOfAnUnreadRingWithAnotherLayoutIsDetected(t *testing.T) {
 	for _, s := range starts {
 		if s.name == "same" {
 			continue
@@ -166,10 +165,10 @@ func TestRestartOfAnUnusedRingInAnotherShape(t *testing.T) {
 	}
 }
 
-// An agent that restarted, on a ring that was never committed, and has
-// written as much as was read before, or more: positions look as if the old
-// agent had gone on. The events themselves tell, to a read and to a commit.
-func TestRestartThatOnlyEventsTell(t *testing.T) {
+// An agent restarts on a ring that was never committed, and has written at least as
+// many events as were read before. The positions look as if the old run had
+// continued, but the events differ.
+func TestRestartIsDetectedByChangedEvents(t *testing.T) {
 	for _, layout := range Layouts() {
 		for _, written := range []int{4, 5, 15} {
 			w := newRing(t, layout, 16)
@@ -190,9 +189,8 @@ func TestRestartThatOnlyEventsTell(t *testing.T) {
 	}
 }
 
-// Where nothing was committed yet, a fingerprint of the slots would be the new
-// run's.
-func TestFingerprintOfAnotherRun(t *testing.T) {
+// Without the check, the fingerprint would be of the new run's slots.
+func TestFingerprintFailsAfterARestart(t *testing.T) {
 	w := newRing(t, V4, 16)
 	push(t, w, 0, 4)
 	r := open(t, w.Path(), Consume)
@@ -206,16 +204,15 @@ func TestFingerprintOfAnotherRun(t *testing.T) {
 	}
 }
 
-// What can't be told: an agent that restarted, on a ring that was never
-// committed, and has begun with the very events that were read before. The
-// reader then misses those; it never counts one twice.
-func TestRestartThatCannotBeTold(t *testing.T) {
+// A restart is undetectable if nothing was committed and the new run begins with the
+// same events that were read before. The reader misses these, but counts none twice.
+func TestUndetectableRestartCountsNothingTwice(t *testing.T) {
 	w := newRing(t, V4, 16)
 	push(t, w, 0, 4)
 	r := open(t, w.Path(), Consume)
 	read(t, r)
-	anew := create(t, w.Path(), V4, 16)
-	push(t, anew, 0, 6)
+	restarted := create(t, w.Path(), V4, 16)
+	push(t, restarted, 0, 6)
 	equal(t, "events", read(t, r), samples(V4, 4, 6))
 	commit(t, r)
 }
@@ -229,7 +226,7 @@ func isAny(err error, targets []error) bool {
 	return false
 }
 
-// want is nil for no events, as read gives it.
+// want returns nil instead of an empty slice, like read.
 func want(events []Event) []Event {
 	if len(events) == 0 {
 		return nil
@@ -251,8 +248,8 @@ func truncate(tb testing.TB, path string, size int64) {
 	}
 }
 
-// nextTick waits until the file system's clock has gone on since the file at
-// path was changed: older kernels give the same time for some milliseconds.
+// nextTick waits until the file system's clock has advanced since the file at path
+// was changed. On older kernels, it advances only every few milliseconds.
 func nextTick(tb testing.TB, path string) {
 	tb.Helper()
 	var file, probe unix.Stat_t

@@ -18,25 +18,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Somebody swaps what the name stands for, again and again, while it is opened:
-// a ring, a link to a ring elsewhere, a FIFO that nobody writes to. A reader
-// gets the ring or is refused; it follows nothing and hangs on nothing.
-func TestFileIsSwappedWhileItIsOpened(t *testing.T) {
+// While a reader opens a path, the file there is replaced repeatedly: by a ring, a link
+// to another ring, and a FIFO without a writer. The reader opens the ring or returns an
+// error. It never follows the link and never blocks on the FIFO.
+func TestOpenIsSafeWhileTheFileIsReplaced(t *testing.T) {
 	w := newRing(t, V4, 16)
-	elsewhere := newRing(t, V4, 16)
+	linked := newRing(t, V4, 16)
 	dir := t.TempDir()
 	path, spare := filepath.Join(dir, "agent"), filepath.Join(dir, "spare")
-	shapes := []func() error{
+	kinds := []func() error{
 		func() error { return os.Link(w.Path(), spare) },
-		func() error { return os.Symlink(elsewhere.Path(), spare) },
+		func() error { return os.Symlink(linked.Path(), spare) },
 		func() error { return unix.Mkfifo(spare, 0o600) },
 	}
 	var stop atomic.Bool
-	var neighbour sync.WaitGroup
-	neighbour.Go(func() {
+	var attacker sync.WaitGroup
+	attacker.Go(func() {
 		rng := rand.New(rand.NewPCG(3, 4))
 		for i := 0; !stop.Load(); i++ {
-			err := shapes[rng.IntN(len(shapes))]()
+			err := kinds[rng.IntN(len(kinds))]()
 			if err == nil {
 				err = os.Rename(spare, path)
 			}
@@ -53,7 +53,7 @@ func TestFileIsSwappedWhileItIsOpened(t *testing.T) {
 			}
 		}
 	})
-	target := open(t, elsewhere.Path(), Observe).ID()
+	target := open(t, linked.Path(), Observe).ID()
 	opened := 0
 	for i := range 20_000 {
 		r, err := OpenReader(path, modes()[i%2])
@@ -74,8 +74,8 @@ func TestFileIsSwappedWhileItIsOpened(t *testing.T) {
 		}
 	}
 	stop.Store(true)
-	neighbour.Wait()
+	attacker.Wait()
 	if opened == 0 {
-		t.Log("the ring was never there when it was opened")
+		t.Log("no open found the ring")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// encodeV5 is a ring of version 5 as ai-dynamo/nixl#2018 lays it out, byte by byte.
+// encodeV5 returns a ring in the format of ai-dynamo/nixl#2018.
 func encodeV5(capacity, read, write uint64, slots func(i uint64) (kind uint32, value uint64)) []byte {
 	le := binary.LittleEndian
 	b := make([]byte, 512+capacity*16)
@@ -65,9 +65,8 @@ func TestV5IsWritten(t *testing.T) {
 	}))
 }
 
-// A version 5 whose agent fails to start keeps version 0; a size of another
-// layout isn't taken for one of version 5.
-func TestV5ThatIsNoRing(t *testing.T) {
+// If the agent fails to start, the version stays 0.
+func TestInvalidV5RingsAreRejected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent")
 	failed := make([]byte, 512+12*16)
 	failed[8], failed[24] = 12, 11
@@ -92,9 +91,9 @@ func TestV5ThatIsNoRing(t *testing.T) {
 	}
 }
 
-// An agent that alternates between v4 and v5 under one name: whatever it has
-// written by the time it restarts is read exactly once, and nothing else.
-func TestLayoutsAlternate(t *testing.T) {
+// An agent alternates between V4 and V5 under one name. Every event is read exactly
+// once.
+func TestRestartsBetweenV4AndV5LoseNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent")
 	var r *Reader
 	next := uint64(1)

@@ -9,19 +9,19 @@ import (
 	"sync/atomic"
 )
 
-// Writer is the agent's side of a ring. It belongs to one goroutine at a time,
-// and a ring has one writer.
+// Writer is the agent's side of a ring. It is not safe for concurrent use, and a
+// ring must have only one writer.
 type Writer struct {
 	words
 	path    string
 	layout  Layout
 	mask    uint64
 	mem     []byte // nil once closed
-	slots   Batch  // all of them
+	slots   Batch  // all slots
 	backing Backing
 
-	// Arguments and results of the functions that run under Guard. As the
-	// functions are made once, a push allocates nothing.
+	// Arguments and results of the function that runs under Guard. It is created
+	// once, so that a push allocates nothing.
 	runPush func()
 	events  []Event
 	one     [1]Event
@@ -29,9 +29,8 @@ type Writer struct {
 	err     error
 }
 
-// NewWriter makes a ring of capacity slots, which must be a power of two, in
-// memory: mem is the whole file and must be aligned to 8 bytes. Most callers
-// want [Create].
+// NewWriter creates a ring in memory: mem is the whole file and must be aligned to
+// 8 bytes. The capacity must be a power of two. Most callers should use [Create].
 func NewWriter(mem []byte, b Backing, l Layout, capacity int) (*Writer, error) {
 	if err := checkRing(l, capacity); err != nil {
 		return nil, err
@@ -60,10 +59,10 @@ func checkRing(l Layout, capacity int) error {
 	return nil
 }
 
-// start writes the header, in the order of NIXL's createCyclicBuffer and the
+// start writes the header in the same order as NIXL's createCyclicBuffer and the
 // constructor of bufferHeader (src/utils/common/cyclic_buffer.tpp, the same in
-// 0.6.0, v1.1.0 and v1.4.0). A reader that looks in between sees version 0 and
-// waits; expectedVersion comes last and nobody reads it.
+// 0.6.0, v1.1.0 and v1.4.0). Until it is complete, readers see version 0.
+// expectedVersion comes last; no reader uses it.
 func (w *Writer) start() {
 	g := layouts[w.layout].header
 	atomic.StoreUint64(w.write, 0)
@@ -77,18 +76,18 @@ func (w *Writer) start() {
 	}
 }
 
-// Path returns the path of the ring, or "" for memory.
+// Path returns the path that the ring was created at, or "" for memory.
 func (w *Writer) Path() string { return w.path }
 
 // Layout returns the ring's layout.
 func (w *Writer) Layout() Layout { return w.layout }
 
-// Capacity returns the number of slots. The ring holds at most one event less.
+// Capacity returns the number of slots. A full ring holds one event less.
 func (w *Writer) Capacity() int { return int(w.mask) + 1 }
 
-// Push puts one event into the ring. The error is [ErrFull], or wraps
-// [ErrNoType], [ErrShrunk], [ErrClosed], or ENOSPC if the file system is full: a
-// ring takes its room as it is filled.
+// Push writes one event to the ring. The error is [ErrFull], or wraps [ErrNoType],
+// [ErrShrunk], [ErrClosed], or ENOSPC if the file system is full: a ring file is
+// sparse and allocates pages on first use.
 func (w *Writer) Push(e Event) error {
 	w.one[0] = e
 	n, err := w.PushBatch(w.one[:])
@@ -98,10 +97,10 @@ func (w *Writer) Push(e Event) error {
 	return err
 }
 
-// PushBatch puts events into the ring, in order, and makes them visible one by
-// one, as an agent that flushes its staging queue does. It returns how many
-// fitted; the rest is not tried. An event that the layout can't carry ends the
-// batch with [ErrNoType]. Other errors are those of [Writer.Push].
+// PushBatch writes events to the ring, in order, and publishes them one by one, like
+// an agent that flushes its staging queue. It returns how many events it wrote. It
+// stops when the ring is full, which is not an error, and returns [ErrNoType] at an
+// event that the layout can't carry. Other errors are those of [Writer.Push].
 func (w *Writer) PushBatch(events []Event) (n int, err error) {
 	if w.mem == nil {
 		return 0, fmt.Errorf("write %s: %w", w.name(), ErrClosed)
@@ -123,7 +122,7 @@ func (w *Writer) push() {
 	write := atomic.LoadUint64(w.write) & w.mask
 	for ; w.n < len(w.events); w.n++ {
 		next := (write + 1) & w.mask
-		// Acquire: pairs with the reader's release store after its last look at
+		// Acquire: pairs with the reader's release store after its last access to
 		// the slot.
 		if next == atomic.LoadUint64(w.read) {
 			return
@@ -159,8 +158,8 @@ func (w *Writer) name() string {
 	return "ring " + w.path
 }
 
-// Close releases the ring and leaves its file, as an agent does. It is
-// idempotent.
+// Close releases the ring but doesn't remove its file, as an agent doesn't either.
+// It is idempotent.
 func (w *Writer) Close() error {
 	if w.mem == nil {
 		return nil

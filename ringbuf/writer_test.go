@@ -18,7 +18,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
-func TestCreate(t *testing.T) {
+func TestCreateWritesTheHeaderAndZeroedSlots(t *testing.T) {
 	eachLayout(t, func(t *testing.T, l Layout) {
 		w := newRing(t, l, 32)
 		if w.Layout() != l || w.Capacity() != 32 {
@@ -32,19 +32,17 @@ func TestCreate(t *testing.T) {
 	})
 }
 
-// A ring gets the mode that an agent gives it.
-func TestCreateMode(t *testing.T) {
+func TestCreateUsesAnAgentsFileMode(t *testing.T) {
 	old := syscall.Umask(0o027)
 	defer syscall.Umask(old)
 	info, err := os.Stat(newRing(t, V4, 8).Path())
 	ok(t, err)
 	if info.Mode() != 0o640 {
-		t.Errorf("mode %v, want 0644 less the umask", info.Mode())
+		t.Errorf("mode %v, want 0644 minus the umask", info.Mode())
 	}
 }
 
-// Whatever a ring was, an agent takes it over.
-func TestCreateTakesARingOver(t *testing.T) {
+func TestCreateReusesAnExistingRing(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func(path string)
@@ -65,7 +63,7 @@ func TestCreateTakesARingOver(t *testing.T) {
 	}
 }
 
-func TestCreateRefuses(t *testing.T) {
+func TestCreateRejectsOtherFilesAndInvalidCapacities(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "notes.txt")
 	ok(t, os.WriteFile(text, []byte(strings.Repeat("some notes\n", 20)), 0o600))
@@ -82,7 +80,7 @@ func TestCreateRefuses(t *testing.T) {
 		want     error
 		says     string
 	}{
-		{text, V4, 16, ErrNotRing, "makes no sense"},
+		{text, V4, 16, ErrNotRing, "no valid header"},
 		{short, V4, 16, ErrNotRing, "6 bytes"},
 		{link, V4, 16, unix.ELOOP, ""},
 		{fifo, V4, 16, ErrNotRegular, "FIFO"},
@@ -107,7 +105,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-func TestFullRing(t *testing.T) {
+func TestFullRingRejectsEvents(t *testing.T) {
 	eachLayout(t, func(t *testing.T, l Layout) {
 		for _, capacity := range []int{2, 8} {
 			w := newRing(t, l, capacity)
@@ -120,7 +118,7 @@ func TestFullRing(t *testing.T) {
 				if err := w.Push(sample(l, 99)); !errors.Is(err, ErrFull) {
 					t.Fatalf("push into a full ring: %v", err)
 				}
-				equal(t, "header after a push that found no room", headerOf(w), before)
+				equal(t, "header after a push to a full ring", headerOf(w), before)
 				if n, err := w.Len(); n != capacity-1 || err != nil {
 					t.Errorf("length %d, want %d (%v)", n, capacity-1, err)
 				}
@@ -131,7 +129,7 @@ func TestFullRing(t *testing.T) {
 	})
 }
 
-func TestPushBatchTakesWhatFits(t *testing.T) {
+func TestPushBatchStopsWhenTheRingIsFull(t *testing.T) {
 	w := newRing(t, V2, 16)
 	r := open(t, w.Path(), Consume)
 	advance(t, w, r, 10)
@@ -146,8 +144,8 @@ func TestPushBatchTakesWhatFits(t *testing.T) {
 	}
 }
 
-// Types cost a layout with names nothing; names can't be put into types.
-func TestEventsThatALayoutCannotCarry(t *testing.T) {
+// Layouts with names can store types, but layouts with types can't store names.
+func TestNamedEventsNeedALayoutWithNames(t *testing.T) {
 	eachLayout(t, func(t *testing.T, l Layout) {
 		w := newRing(t, l, 16)
 		r := open(t, w.Path(), Consume)
@@ -173,7 +171,7 @@ func TestEventsThatALayoutCannotCarry(t *testing.T) {
 	})
 }
 
-func TestCloseWriter(t *testing.T) {
+func TestClosedWriterReturnsErrClosedAndLeavesTheFile(t *testing.T) {
 	w := newRing(t, V4, 8)
 	push(t, w, 0, 3)
 	before := bytesOf(t, w.Path())

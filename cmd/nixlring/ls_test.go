@@ -72,7 +72,7 @@ func TestLsRejectsNamedFilesThatAreNotRings(t *testing.T) {
 	rings(t)
 	must(t, os.WriteFile("x.nixlrec", []byte("NIXLREC\x01 followed by more bytes than the header of a ring has"), 0o600))
 	for path, want := range map[string]string{
-		"letter":    "letter: not a NIXL telemetry ring: its header makes no sense; specify rings or directories",
+		"letter":    "letter: not a NIXL telemetry ring: the file has no valid header; specify rings or directories",
 		"x.nixlrec": "x.nixlrec: is a recording; use nixlring replay",
 	} {
 		r := nixlring(t.Context(), nil, "ls", path)

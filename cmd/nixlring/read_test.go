@@ -301,7 +301,7 @@ func TestReadRejectsASecondConsumer(t *testing.T) {
 	must(t, err)
 	defer r.Close()
 	got := nixlring(t.Context(), nil, "read", "--consume", path)
-	if got.code != exitError || got.out != "" || !strings.Contains(got.err, "is being consumed already") {
+	if got.code != exitError || got.out != "" || !strings.Contains(got.err, "is already being consumed") {
 		t.Errorf("%+v", got)
 	}
 }

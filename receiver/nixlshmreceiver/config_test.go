@@ -180,7 +180,7 @@ func TestStorageNamesAnExtension(t *testing.T) {
 
 func TestUnknownKeysAndWrongTypesAreRejected(t *testing.T) {
 	for name, want := range map[string]string{
-		"unknown_mode":       `unknown mode "peek": it is one of consume, observe`,
+		"unknown_mode":       `unknown mode "peek": use consume or observe`,
 		"unknown_key":        "directory",
 		"unknown_metric":     "nixl.nonsense",
 		"number_as_interval": "run_interval",

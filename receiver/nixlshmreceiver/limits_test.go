@@ -223,7 +223,7 @@ func TestRingsOfOtherUsersAreRefused(t *testing.T) {
 	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
 	me := uint32(os.Geteuid())
 	h := newHarness(t, dir, func(c *Config) { c.AllowedUIDs = []uint32{me + 1} }).start()
-	h.log("warn: ", "ring can't be opened", fmt.Sprintf("belongs to uid %d, which isn't allowed", me))
+	h.log("warn: ", "ring can't be opened", fmt.Sprintf("belongs to uid %d, which is not allowed", me))
 	if h.shutdown().ResourceMetrics().Len() > 0 {
 		t.Error("the ring of another user is reported")
 	}

@@ -113,7 +113,7 @@ func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
 			"better longer than an agent takes to restart, such as 5m",
 
 		"mode: [a]":              "mode: [a] is not a mode: use consume or observe",
-		"mode: peek":             `mode: unknown mode "peek": it is one of consume, observe`,
+		"mode: peek":             `mode: unknown mode "peek": use consume or observe`,
 		"host_name: [a]":         "host_name: [a] is not a string: use a single value, in quotes if necessary",
 		"storage: {file: a}":     "storage: map[file:a] is not a string: use a single value, in quotes if necessary",
 		"max_rings: many":        `max_rings: "many" must be a 32-bit integer, such as 4096`,

@@ -35,7 +35,7 @@ func TestSecondCollector(t *testing.T) {
 	first := run.start(t)
 	first.awaitTotals(t, want(a))
 	second := run.start(t)
-	says := second.WaitFor(t, "being consumed already")
+	says := second.WaitFor(t, "already being consumed")
 	if !strings.Contains(says, fmt.Sprintf("by process %d", first.PID())) || !strings.Contains(says, a.Path()) {
 		t.Errorf("it doesn't say which ring process %d has: %s", first.PID(), says)
 	}
