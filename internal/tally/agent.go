@@ -8,19 +8,18 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Agent counts the events of one agent. Its [Totals] grow with every call of
-// [Agent.Add]; it isn't safe for concurrent use, but a [Agent.Snapshot] is a
-// copy that nothing else writes to.
+// Agent counts the events of one agent. [Agent.Add] adds to its [Totals]. It is not
+// safe for concurrent use, but [Agent.Snapshot] returns an independent copy.
 type Agent struct {
 	Totals
 
 	names     names
 	spellings *spellings // only for rings with names
 	groups    groups
-	watch     *watch // nil unless single transfers and errors are watched
+	watch     *watch // nil unless slow transfers and errors are reported
 }
 
-// NewAgent returns an agent without any events.
+// NewAgent returns an agent without events.
 func NewAgent(s *Shape) *Agent {
 	a := &Agent{names: newNames(s.maxNames)}
 	a.series = make([]Series, reserved)
@@ -38,21 +37,21 @@ func NewAgent(s *Shape) *Agent {
 	return a
 }
 
-// Snapshot copies the totals into into, or into new ones if into is nil, and
-// returns the copy. It also starts a new interval for [Totals.Utilization].
-// Reusing an earlier snapshot avoids allocations.
+// Snapshot returns a copy of the totals, in into unless it is nil. It also starts a
+// new interval for [Totals.Utilization]. Reusing an earlier snapshot avoids
+// allocations.
 func (a *Agent) Snapshot(into *Totals) *Totals {
 	if into == nil {
 		into = new(Totals)
 	}
 	into.copyFrom(&a.Totals)
-	a.Rest()
+	a.health.peak = 0
 	return into
 }
 
-// Add counts the events of a batch. If the memory behind the batch faults,
-// which panics until the ring's reader turns the panic into an error, part of
-// the batch is counted; its last run of transfers may be in histograms only.
+// Add counts the events of a batch. If the batch's memory faults, Add panics, and the
+// ring's reader turns the panic into an error. In that case, only part of the batch is
+// counted, and the last transfers may be counted in histograms only.
 func (a *Agent) Add(b ringbuf.Batch) {
 	if a.watch != nil {
 		a.watch.begin(b.Layout(), &a.duration)
@@ -95,8 +94,8 @@ func (a *Agent) typed(events []ringbuf.TypedEvent, l ringbuf.Layout) {
 	}
 }
 
-// known counts an event whose type is in the catalog, and returns the number of
-// torn groups that it ends.
+// known counts an event of a type in the catalog, and returns the number of torn
+// groups that it ends.
 func (a *Agent) known(t ringbuf.Type, v uint64) (torn uint64) {
 	torn, whole := a.groups.add(t, v)
 	if whole {
@@ -121,7 +120,7 @@ func (a *Agent) known(t ringbuf.Type, v uint64) (torn uint64) {
 	return torn
 }
 
-// transferred counts what only a whole group shows.
+// transferred records the measurements that need a whole group.
 func (a *Agent) transferred() {
 	g := &a.groups
 	if a.measuresThroughput() {
@@ -135,12 +134,12 @@ func (a *Agent) transferred() {
 	}
 }
 
-// measuresThroughput reports whether throughput is recorded. Unlike sizes and
-// times, it has no use without its histogram.
+// measuresThroughput reports whether throughput is recorded. Unlike for sizes and
+// times, only the histogram is of use.
 func (a *Agent) measuresThroughput() bool { return a.throughput[Transmit].Kind() != NoHistogram }
 
-// unknown counts an event whose type isn't in the catalog, or not in its
-// category.
+// unknown counts an event whose type isn't in the catalog, or has another category
+// there.
 func (a *Agent) unknown(c ringbuf.Category, t ringbuf.Type, v uint64, l ringbuf.Layout) {
 	a.series[a.typedSeries(c, t, l)].record(v)
 	if c == ringbuf.CategoryError && !ringbuf.V2.Knows(t) {
@@ -148,7 +147,7 @@ func (a *Agent) unknown(c ringbuf.Category, t ringbuf.Type, v uint64, l ringbuf.
 	}
 }
 
-// otherError counts an error of a status that isn't in the catalog.
+// otherError counts an error with a status that isn't in the catalog.
 func (a *Agent) otherError(v uint64) {
 	a.otherErrors.Add(v)
 	if a.watch != nil {

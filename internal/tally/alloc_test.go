@@ -11,8 +11,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Events that were seen before are counted without an allocation, of whatever
-// sort they are.
+// Only the first event of a name allocates.
 func TestAddDoesNotAllocate(t *testing.T) {
 	configs := map[string]tally.Config{
 		"explicit": {},

@@ -13,13 +13,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// slots is the capacity that agents use by default: a full ring holds one
-// event less.
+// slots is the default capacity of agents. A full ring holds one event less.
 const slots = 4096
 
-// BenchmarkAdd tallies a full ring and, in turn with it, copies the same bytes.
-// x-memcpy is the ratio of the two, which a busy machine changes less than
-// either.
+// BenchmarkAdd tallies a full ring and copies the same bytes, in turns. x-memcpy is the
+// ratio of the two, which depends less on the machine's load than the times do.
 func BenchmarkAdd(b *testing.B) {
 	for _, l := range ringbuf.Layouts() {
 		b.Run(l.String(), func(b *testing.B) { benchmarkAdd(b, l, tally.Config{}) })
@@ -34,8 +32,7 @@ func BenchmarkAdd(b *testing.B) {
 	})
 }
 
-// BenchmarkThroughput tallies a full ring with the throughput of each transfer
-// and, in turn with it, without.
+// BenchmarkThroughput tallies a full ring with and without throughput, in turns.
 func BenchmarkThroughput(b *testing.B) {
 	events := transferMix(rand.New(rand.NewPCG(1, 2)))
 	r := newRing(b, ringbuf.V4, slots)
@@ -49,14 +46,13 @@ func BenchmarkThroughput(b *testing.B) {
 	})
 }
 
-// BenchmarkSizeClasses tallies a full ring with the times of transfers by the class
-// of their size and, in turn with it, without.
+// BenchmarkSizeClasses tallies a full ring with and without size classes, in turns.
 func BenchmarkSizeClasses(b *testing.B) {
 	benchmarkMore(b, tally.Config{SizeClasses: true}, func(*tally.Agent) {})
 }
 
-// BenchmarkWatch tallies a full ring of transfers of which none is slow with and,
-// in turn with it, without looking for slow ones.
+// BenchmarkWatch tallies a full ring without slow transfers, with and without a Watch,
+// in turns.
 func BenchmarkWatch(b *testing.B) {
 	benchmarkMore(b, tally.Config{}, func(a *tally.Agent) {
 		a.Watch(tally.Watch{
@@ -66,7 +62,7 @@ func BenchmarkWatch(b *testing.B) {
 	})
 }
 
-// BenchmarkWatchThroughput is BenchmarkWatch with a limit on the throughput, too.
+// BenchmarkWatchThroughput is like BenchmarkWatch, with a limit on the throughput.
 func BenchmarkWatchThroughput(b *testing.B) {
 	benchmarkMore(b, tally.Config{}, func(a *tally.Agent) {
 		a.Watch(tally.Watch{
@@ -76,8 +72,7 @@ func BenchmarkWatchThroughput(b *testing.B) {
 	})
 }
 
-// benchmarkMore tallies a full ring with something more and, in turn with it,
-// without.
+// benchmarkMore tallies a full ring with and without an extra configuration, in turns.
 func benchmarkMore(b *testing.B, more tally.Config, prepare func(*tally.Agent)) {
 	b.Helper()
 	events := transferMix(rand.New(rand.NewPCG(1, 2)))
@@ -98,14 +93,13 @@ func benchmarkAdd(b *testing.B, l ringbuf.Layout, c tally.Config) {
 	r.push(events)
 	r.read(func(batch ringbuf.Batch) {
 		agent := tally.NewAgent(shape(b, c))
-		agent.Add(batch) // meets every name once
+		agent.Add(batch) // adds every name once
 		b.ReportAllocs()
 		against(b, len(events), func() { agent.Add(batch) }, copying(batch))
 	})
 }
 
-// against runs work and a reference for it by turns, and reports the medians
-// of both for each of n events.
+// against runs work and a reference in turns, and reports the medians of both per event.
 func against(b *testing.B, n int, work, reference func()) {
 	b.Helper()
 	w, r := inTurn(b, work, reference)
@@ -114,8 +108,8 @@ func against(b *testing.B, n int, work, reference func()) {
 	b.ReportMetric(w/r, "x-memcpy")
 }
 
-// inTurn runs work and a reference for it by turns, and returns the medians of
-// both in nanoseconds.
+// inTurn runs work and a reference in turns, and returns the medians of both in
+// nanoseconds.
 func inTurn(b *testing.B, work, reference func()) (w, r float64) {
 	b.Helper()
 	var worked, referred []time.Duration
@@ -135,7 +129,7 @@ func median(d []time.Duration) float64 {
 	return float64(d[len(d)/2])
 }
 
-// copying copies a batch as it stands.
+// copying returns a function that copies a batch.
 func copying(batch ringbuf.Batch) func() {
 	switch batch.Layout() {
 	case ringbuf.V1:
@@ -154,8 +148,8 @@ func copyingSlots[T any](events []T) func() {
 	return func() { copy(dst, events) }
 }
 
-// transferMix is n events as an agent writes them that moves KV cache both
-// ways: groups of four, and now and then an error or a registration.
+// transferMix returns the events of an agent that moves KV cache in both directions:
+// groups of four, and occasionally an error or a registration.
 func transferMix(r *rand.Rand) []ringbuf.Event {
 	const n = slots - 1
 	events := make([]ringbuf.Event, 0, n)

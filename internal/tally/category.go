@@ -19,7 +19,7 @@ var categoryNames = [ringbuf.Categories]string{
 	ringbuf.CategoryCustom:      semconv.CategoryCustom,
 }
 
-// CategoryName is the catalog's name of a ring's category.
+// CategoryName returns the catalog's name of a ring's category.
 func CategoryName(c ringbuf.Category) string {
 	if knownCategory(c) == noCategory {
 		return semconv.CategoryUnknown
@@ -27,8 +27,7 @@ func CategoryName(c ringbuf.Category) string {
 	return categoryNames[c]
 }
 
-// TypeCategory is the catalog's name of the category that a known type
-// belongs to.
+// TypeCategory returns the catalog's name of the category of a known type.
 func TypeCategory(t ringbuf.Type) string {
 	if t == ringbuf.TypeEventsDropped {
 		return semconv.CategoryTelemetry
@@ -36,7 +35,7 @@ func TypeCategory(t ringbuf.Type) string {
 	return CategoryName(t.Category())
 }
 
-// noCategory stands for all numbers that aren't in the catalog.
+// noCategory replaces all numbers that aren't in the catalog.
 const noCategory ringbuf.Category = -1
 
 func knownCategory(c ringbuf.Category) ringbuf.Category {

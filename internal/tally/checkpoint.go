@@ -11,21 +11,20 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// checkpointVersion is the first byte of the encoded totals. It changes
-// whenever what follows does.
+// checkpointVersion is the first byte of the encoded totals. It changes with the
+// format.
 const checkpointVersion = 4
 
-// Why totals can't be restored.
+// Reasons why totals can't be restored.
 var (
-	// ErrCheckpoint is the error of bytes that aren't totals.
+	// ErrCheckpoint reports bytes that aren't encoded totals.
 	ErrCheckpoint = errors.New("invalid checkpoint")
-	// ErrShape is the error of totals with other histograms, which can't be
-	// continued.
-	ErrShape = errors.New("checkpoint has other histograms than are configured now")
+	// ErrShape reports totals with another histogram configuration.
+	ErrShape = errors.New("checkpoint has another histogram configuration")
 )
 
-// AppendTotals appends the totals to b, for [Agent.RestoreTotals]. The fill of
-// the ring, which describes the present, isn't part of them.
+// AppendTotals appends the encoded totals to b, for [Agent.RestoreTotals]. They don't
+// include the fill of the ring, which describes the current state.
 func (a *Agent) AppendTotals(b []byte) []byte {
 	e := encoder(b)
 	e.uint(checkpointVersion)
@@ -53,9 +52,9 @@ func (a *Agent) AppendTotals(b []byte) []byte {
 	return e
 }
 
-// RestoreTotals restores the totals of an agent that has done nothing yet. The
-// bytes may be anything. The error is [ErrCheckpoint] or [ErrShape]; the agent
-// must not be used then.
+// RestoreTotals restores the totals of a new agent. It accepts untrusted bytes. The
+// error wraps [ErrCheckpoint] or [ErrShape]; after an error, the agent must not be
+// used.
 func (a *Agent) RestoreTotals(b []byte) error {
 	d := &decoder{rest: b}
 	if v := d.uint(); v != checkpointVersion {
@@ -94,7 +93,7 @@ func (a *Agent) histograms() []*Histogram {
 	return all
 }
 
-// shape tells agents with the same histograms from others.
+// shape returns a hash of the histogram configuration.
 func (a *Agent) shape() uint64 {
 	hash := a.sizes[Transmit].scale.hash ^ 31*a.duration.scale.hash ^ 31*31*a.throughput[Transmit].scale.hash
 	if a.classes != nil {
@@ -125,7 +124,7 @@ func (d *decoder) total() Total { return Total{Events: d.uint(), Sum: d.sum(), l
 
 func (e *encoder) series(s *Series) { e.total(Total{Events: s.Events, Sum: s.Sum, last: s.last}) }
 
-// series adds what was stored of a series.
+// series adds the stored counts to s.
 func (d *decoder) series(s *Series) {
 	t := d.total()
 	s.Events += t.Events
@@ -133,8 +132,8 @@ func (d *decoder) series(s *Series) {
 	s.last = t.last
 }
 
-// names restores as many series as may be. The others, of a time when there
-// were more, join those past the limit, so that none of their events is lost.
+// names restores series up to the limit, which may have been higher when they were
+// stored. It adds the rest to the overflow series, so no event is lost.
 func (d *decoder) names(a *Agent) {
 	seen := make(map[seriesKey]bool)
 	for range d.count(len(d.rest)) { // each takes some bytes
@@ -161,7 +160,7 @@ func (e *encoder) memory(m *memory) {
 func (d *decoder) memory(a *Agent) {
 	m := memory{known: d.bool(), registeredBefore: d.sum(), deregisteredBefore: d.sum()}
 	if a.Registered().Sum.less(m.registeredBefore) < 0 || a.Deregistered().Sum.less(m.deregisteredBefore) < 0 {
-		d.fail("more memory at the agent's last start than in all")
+		d.fail("the memory at the agent's last start exceeds the total")
 		return
 	}
 	a.memory = m
@@ -171,14 +170,14 @@ func (d *decoder) memory(a *Agent) {
 func (e *encoder) groups(g *groups) {
 	e.bool(g.synced)
 	e.uint(uint64(g.seen))
-	var dir int8 // of an earlier group unless the open one has bytes
+	var dir int8 // only if the open group has bytes; otherwise g.dir is of an earlier group
 	if g.seen&atBytes != 0 {
 		dir = g.dir
 	}
 	e.uint(uint64(dir))
 	e.uint(uint64(g.written[0]))
 	e.uint(uint64(g.written[1]))
-	var post, took, bytes uint64 // of an earlier group unless the open one has them
+	var post, took, bytes uint64 // likewise
 	if g.seen&atPostTime != 0 {
 		post = g.post
 	}
@@ -216,8 +215,7 @@ func (e *encoder) histogram(h *Histogram) {
 	}
 }
 
-// maxOffset is beyond every bucket that a 64-bit value can fall into, at the
-// finest scale.
+// maxOffset is beyond the bucket of every 64-bit value, at the finest scale.
 const maxOffset = 65 << maxScale
 
 func (d *decoder) histogram(h *Histogram) {

@@ -12,7 +12,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// busyAgent has totals of every sort.
+// busyAgent returns an agent with all kinds of totals.
 func busyAgent(t testing.TB, shape *Shape) *Agent {
 	t.Helper()
 	a := NewAgent(shape)
@@ -74,7 +74,7 @@ func shapeOf(t testing.TB, cfg Config) *Shape {
 	return shape
 }
 
-func TestCheckpointGivesTotalsBack(t *testing.T) {
+func TestCheckpointRestoresTotals(t *testing.T) {
 	for name, shape := range shapes(t) {
 		t.Run(name, func(t *testing.T) {
 			before := busyAgent(t, shape)
@@ -86,14 +86,14 @@ func TestCheckpointGivesTotalsBack(t *testing.T) {
 			}
 			again := after.AppendTotals(nil)
 			if !bytes.Equal(stored, again) {
-				t.Errorf("restored totals are stored as\n%x, not\n%x", again, stored)
+				t.Errorf("restored totals are encoded as\n%x, want\n%x", again, stored)
 			}
 			got, known := after.MemoryUsage()
 			if want, wantKnown := before.MemoryUsage(); got != want || known != wantKnown {
-				t.Errorf("memory usage is %d (known: %v), not %d (known: %v)", got, known, want, wantKnown)
+				t.Errorf("memory usage is %d (known: %v), want %d (known: %v)", got, known, want, wantKnown)
 			}
 			if got, want := after.Duration().Buckets(), before.Duration().Buckets(); got.Scale != want.Scale || len(got.Counts) != len(want.Counts) {
-				t.Errorf("buckets are %+v, not %+v", got, want)
+				t.Errorf("buckets are %+v, want %+v", got, want)
 			}
 			events := map[string]uint64{}
 			after.Events(func(category, name string, n uint64) { events[category+" "+name] += n })
@@ -107,8 +107,7 @@ func TestCheckpointGivesTotalsBack(t *testing.T) {
 	}
 }
 
-// What a histogram of its kind makes no use of may change.
-func TestCheckpointTakesTheSameShape(t *testing.T) {
+func TestCheckpointAllowsChangesOfUnusedSettings(t *testing.T) {
 	for name, c := range map[string][2]HistogramConfig{
 		"explicit":    {{}, {MaxSize: 20}},
 		"exponential": {{Kind: Exponential}, {Kind: Exponential, Bounds: []float64{1, 2}}},
@@ -123,9 +122,7 @@ func TestCheckpointTakesTheSameShape(t *testing.T) {
 	}
 }
 
-// With fewer names than were stored, the others' events are counted past the
-// limit.
-func TestCheckpointWithTooManyNames(t *testing.T) {
+func TestCheckpointAddsNamesBeyondTheLimitToTheOverflow(t *testing.T) {
 	before := busyAgent(t, shapeOf(t, Config{}))
 	names := len(before.Series())
 	stored := before.AppendTotals(nil)
@@ -145,9 +142,8 @@ func TestCheckpointWithTooManyNames(t *testing.T) {
 	}
 }
 
-// A type that has a name of its own keeps it over a restart, also where there is
-// no room for another.
-func TestCheckpointKeepsTypesApart(t *testing.T) {
+// A type with a series keeps it, even if the limit is reached.
+func TestCheckpointKeepsTheSeriesOfTypes(t *testing.T) {
 	shape := shapeOf(t, Config{MaxNames: 2})
 	before := NewAgent(shape)
 	count := func(a *Agent, types ...ringbuf.Type) {
@@ -168,12 +164,11 @@ func TestCheckpointKeepsTypesApart(t *testing.T) {
 		}
 	}
 	if plain, _ := after.Overflow(); plain.Events != 2 {
-		t.Errorf("%d events past the limit, want 2", plain.Events)
+		t.Errorf("%d events beyond the limit, want 2", plain.Events)
 	}
 }
 
-// extra adds up the series beyond the catalog whose values mean something,
-// or those of the others.
+// extra adds up all series, including the overflow, that are valued or not.
 func extra(a *Agent, valued bool) (all Total) {
 	plain, withValue := a.Overflow()
 	for _, s := range append([]Series{*plain, *withValue}, a.Series()...) {
@@ -185,11 +180,11 @@ func extra(a *Agent, valued bool) (all Total) {
 	return all
 }
 
-func TestCheckpointRefusesAnotherShape(t *testing.T) {
+func TestCheckpointRejectsAnotherShape(t *testing.T) {
 	list := shapes(t)
 	stored := NewAgent(list["default"]).AppendTotals(nil)
 	if err := NewAgent(list["exponential"]).RestoreTotals(stored); !errors.Is(err, ErrShape) {
-		t.Errorf("error is %v, not ErrShape", err)
+		t.Errorf("error %v, want ErrShape", err)
 	}
 }
 
@@ -211,7 +206,7 @@ func FuzzCheckpoint(f *testing.F) {
 				}
 				continue
 			}
-			// What was accepted can be used.
+			// An accepted checkpoint is usable.
 			a.Add(ringbuf.Batch{})
 			a.duration.record(12345)
 			a.MemoryUsage()

@@ -9,14 +9,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// classes are the times of transfers by the class of the transfer's size. A time
-// is counted once its group has ended: until then its size isn't known.
+// classes holds the times of transfers by size class. A time is recorded when its
+// group ends, because only then the size is known.
 type classes struct {
 	duration, post [unknownSize + 1]Histogram
 }
 
-// unknownSize is the index of the times of groups that weren't whole. The others
-// are those of [semconv.SizeClass].
+// unknownSize is the index for groups that weren't whole. The other indexes are those
+// of [semconv.SizeClass].
 const unknownSize = 4
 
 func newClasses(s *scale) *classes {
@@ -28,8 +28,7 @@ func newClasses(s *scale) *classes {
 	return c
 }
 
-// copyOf returns a copy of from that shares no memory with it, in place of c if c
-// isn't nil.
+// copyOf returns a deep copy of from, in c unless it is nil.
 func (c *classes) copyOf(from *classes) *classes {
 	if from == nil {
 		return nil
@@ -44,7 +43,7 @@ func (c *classes) copyOf(from *classes) *classes {
 	return c
 }
 
-// record counts the times of a whole group.
+// record records the times of a whole group.
 func (c *classes) record(bytes, took, post uint64) {
 	i := semconv.SizeClass(bytes)
 	c.duration[i].record(took)
@@ -58,7 +57,7 @@ func (c *classes) recordRun(groups []group) {
 	}
 }
 
-// incomplete counts the times of a group that has ended without all its events.
+// incomplete records the times of a group that has ended without all its events.
 func (c *classes) incomplete(g *groups) {
 	if g.seen&atTime != 0 {
 		c.duration[unknownSize].record(g.took)
@@ -68,11 +67,11 @@ func (c *classes) incomplete(g *groups) {
 	}
 }
 
-// Durations returns the distributions of transfer times by the class of the
-// transfers' sizes, one of [semconv.SizeClasses]. Those of transfers whose events
-// weren't all read have no class: "". Together they are [Totals.Duration], but
-// for a transfer whose events are still being read. Without
-// [Config.SizeClasses] there is only [Totals.Duration], as "".
+// Durations returns the distributions of transfer times by size class, one of
+// [semconv.SizeClasses]. The class of transfers with missing events is "". Together,
+// the distributions equal [Totals.Duration], except for a transfer whose events are
+// still being read. Without [Config.SizeClasses], Durations returns only
+// [Totals.Duration], with the class "".
 func (t *Totals) Durations() iter.Seq2[string, *Histogram] {
 	if t.classes == nil {
 		return unclassified(&t.duration)
@@ -80,7 +79,7 @@ func (t *Totals) Durations() iter.Seq2[string, *Histogram] {
 	return byClass(&t.classes.duration)
 }
 
-// PostDurations is [Totals.Durations] for post times.
+// PostDurations is like [Totals.Durations], but for post times.
 func (t *Totals) PostDurations() iter.Seq2[string, *Histogram] {
 	if t.classes == nil {
 		return unclassified(&t.post)

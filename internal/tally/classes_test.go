@@ -17,9 +17,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// timesByClass are the values of transfer times and post times, by size class, of
-// all known events in order. It looks at the neighbors of each time, unlike the
-// package, which follows groups. An empty name stands for a gap.
+// timesByClass returns the transfer times and post times of all known events, by size
+// class. Unlike the package, which tracks groups, it checks the neighbors of each time.
+// An empty name stands for a gap.
 func timesByClass(known []sample) (durations, posts map[string][]uint64) {
 	durations, posts = make(map[string][]uint64), make(map[string][]uint64)
 	names := func(from int) (list [4]string) {
@@ -59,8 +59,7 @@ func timesByClass(known []sample) (durations, posts map[string][]uint64) {
 	return durations, posts
 }
 
-// unfinished is the number of events at the end that a later event may complete
-// to a transfer, or to a part of one.
+// unfinished returns the number of events at the end that belong to an incomplete group.
 func unfinished(known []sample) (n int) {
 	order := []string{"agent_xfer_post_time", "agent_xfer_time", "agent_tx_bytes", "agent_rx_bytes"}
 	next := len(order)
@@ -124,8 +123,7 @@ var classConfigs = map[string]tally.HistogramConfig{
 	"exponential": {Kind: tally.Exponential, MaxSize: 20},
 }
 
-// The rings of real NIXL code, against what their JSON says is in them.
-func TestSizeClassesOfRealRings(t *testing.T) {
+func TestSizeClassesOfRealRingsMatchTheirJSON(t *testing.T) {
 	for kind, config := range classConfigs {
 		for _, c := range ringtest.Cases(t) {
 			if !c.Readable() {
@@ -153,7 +151,7 @@ func TestSizeClassesOfRealRings(t *testing.T) {
 	}
 }
 
-func TestSizeClassesOfRandomEvents(t *testing.T) {
+func TestSizeClassesOfRandomEventsMatchTheModel(t *testing.T) {
 	for kind, config := range classConfigs {
 		s := shape(t, tally.Config{Duration: config, SizeClasses: true, MaxNames: 100_000})
 		for _, l := range ringbuf.Layouts() {
@@ -192,18 +190,16 @@ func TestSizeClassesOfRandomEvents(t *testing.T) {
 	}
 }
 
-// The classes of an agent's checkpoint are those that it was stored with.
-func TestSizeClassesAreTurnedOnWithNewTotals(t *testing.T) {
+func TestCheckpointRejectsAChangeOfSizeClasses(t *testing.T) {
 	with, without := shape(t, tally.Config{SizeClasses: true}), shape(t, tally.Config{})
 	for _, c := range []struct{ before, after *tally.Shape }{{with, without}, {without, with}} {
 		stored := tally.NewAgent(c.before).AppendTotals(nil)
 		if err := tally.NewAgent(c.after).RestoreTotals(stored); err == nil {
-			t.Error("totals were restored with other series")
+			t.Error("totals were restored with other size classes")
 		}
 	}
 }
 
-// A snapshot has the classes of the time at which it was taken.
 func TestSnapshotCopiesSizeClasses(t *testing.T) {
 	agent := tally.NewAgent(shape(t, tally.Config{SizeClasses: true}))
 	r := newRing(t, ringbuf.V4, 512)

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// encoder appends to a checkpoint. Numbers are varints, as most are small.
+// encoder encodes a checkpoint. Numbers are varints, because most are small.
 type encoder []byte
 
 func (e *encoder) uint(v uint64) { *e = binary.AppendUvarint(*e, v) }
@@ -38,8 +38,7 @@ func (e *encoder) uints(list []uint64) {
 	}
 }
 
-// decoder takes a checkpoint apart. After the first error everything it
-// returns is zero.
+// decoder decodes a checkpoint. After the first error, its methods return zero.
 type decoder struct {
 	rest []byte
 	err  error
@@ -55,14 +54,14 @@ func (d *decoder) fail(format string, args ...any) {
 func (d *decoder) uint() uint64 {
 	v, n := binary.Uvarint(d.rest)
 	if n <= 0 {
-		d.fail("it ends too early")
+		d.fail("it is too short")
 		return 0
 	}
 	d.rest = d.rest[n:]
 	return v
 }
 
-// below is a number that must be less than limit.
+// below decodes a number that must be less than limit.
 func (d *decoder) below(limit int) int {
 	v := d.uint()
 	if v >= uint64(limit) {
@@ -72,7 +71,7 @@ func (d *decoder) below(limit int) int {
 	return int(v)
 }
 
-// count decodes a number of things, limit at most.
+// count decodes a number of at most limit.
 func (d *decoder) count(limit int) int { return d.below(limit + 1) }
 
 func (d *decoder) sum() Sum { return Sum{Hi: d.uint(), Lo: d.uint()} }
@@ -82,7 +81,7 @@ func (d *decoder) bool() bool { return d.below(2) == 1 }
 func (d *decoder) string() string {
 	n := d.uint()
 	if n > uint64(len(d.rest)) {
-		d.fail("a string of %d bytes in %d", n, len(d.rest))
+		d.fail("a string of %d bytes, but %d bytes are left", n, len(d.rest))
 		return ""
 	}
 	s := string(d.rest[:n])
@@ -90,7 +89,7 @@ func (d *decoder) string() string {
 	return s
 }
 
-// uints is a list of limit numbers at most.
+// uints decodes a list of at most limit numbers.
 func (d *decoder) uints(limit int) []uint64 {
 	list := make([]uint64, d.count(limit))
 	for i := range list {
@@ -99,7 +98,7 @@ func (d *decoder) uints(limit int) []uint64 {
 	return list
 }
 
-// end is the error of the whole, bytes that are left over included.
+// end returns the first error, which may be that bytes are left over.
 func (d *decoder) end() error {
 	if d.err == nil && len(d.rest) > 0 {
 		d.fail("%d bytes are left over", len(d.rest))

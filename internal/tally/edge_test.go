@@ -12,9 +12,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// At the edge nothing wraps: counters stand still at the largest int64, and
-// sums of distributions go on.
-func TestLargestValues(t *testing.T) {
+// Counters stop at the largest int64, and sums of distributions keep growing.
+func TestLargestValuesDoNotOverflow(t *testing.T) {
 	const largest = math.MaxUint64
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
@@ -46,14 +45,13 @@ func TestLargestValues(t *testing.T) {
 				t.Errorf("the newest registration is %v, want the largest int64", got)
 			}
 			if got, known := agent.MemoryUsage(); got != 0 || !known {
-				t.Errorf("usage is %v (known: %v), want 0: as much was deregistered as registered", got, known)
+				t.Errorf("usage is %v (known: %v), want 0", got, known)
 			}
 		})
 	}
 }
 
-// The sum of a long run of large values needs more than 64 bits.
-func TestLongRunOfLargeValues(t *testing.T) {
+func TestSumOfALongRunMayExceed64Bits(t *testing.T) {
 	const (
 		transfers = 1 << 17
 		value     = 1<<48 - 1
@@ -76,7 +74,7 @@ func TestLongRunOfLargeValues(t *testing.T) {
 	}
 }
 
-func TestMemoryUsage(t *testing.T) {
+func TestMemoryUsageIsKnownOnlyWithoutGaps(t *testing.T) {
 	const (
 		in, out = ringbuf.TypeMemoryRegistered, ringbuf.TypeMemoryDeregistered
 		largest = math.MaxUint64
@@ -90,7 +88,7 @@ func TestMemoryUsage(t *testing.T) {
 	start := call(func(a *tally.Agent) { a.Opened(true) })
 	later := call(func(a *tally.Agent) { a.Opened(false) })
 	restart := call(func(a *tally.Agent) { a.Restarted(true) })
-	theft := call((*tally.Agent).ForeignRead)
+	foreign := call((*tally.Agent).ForeignRead)
 	miss := call((*tally.Agent).Missed)
 	const unknown = -1
 	tests := []struct {
@@ -106,12 +104,12 @@ func TestMemoryUsage(t *testing.T) {
 		{"opened again at a start", steps(later, event(in, 100), start, event(in, 1)), 1},
 		{"opened in the middle, then a restart", steps(later, event(out, 100), restart, event(in, 7), event(out, 3)), 4},
 		{"the registration was missed", steps(start, event(out, 100)), unknown},
-		{"the registration was missed, and others weren't", steps(start, event(in, 10), event(out, 100), event(in, 1000)), unknown},
+		{"only the first registration was missed", steps(start, event(in, 10), event(out, 100), event(in, 1000)), unknown},
 		{"missed before the restart", steps(start, event(out, 100), restart, event(in, 7)), 7},
 		{"missed after the restart", steps(start, event(in, 100), restart, event(out, 7), event(in, 50)), unknown},
-		{"somebody else read", steps(start, event(in, 100), theft), unknown},
+		{"another process read", steps(start, event(in, 100), foreign), unknown},
 		{"events were missed", steps(start, event(in, 100), miss, event(in, 1)), unknown},
-		{"somebody else read before the restart", steps(start, event(in, 100), theft, restart, event(in, 5)), 5},
+		{"another process read before the restart", steps(start, event(in, 100), foreign, restart, event(in, 5)), 5},
 		{"a restart releases all", steps(start, event(in, 100), restart), 0},
 		{"it continues from zero", steps(start, event(in, 100), event(out, 30), restart, event(in, 7)), 7},
 		{"two restarts", steps(start, event(in, 1), restart, event(in, 2), restart, event(in, 4)), 4},
@@ -140,7 +138,6 @@ func TestMemoryUsage(t *testing.T) {
 
 func steps(list ...func(*tally.Agent, *ring)) []func(*tally.Agent, *ring) { return list }
 
-// A restart takes nothing from what was counted.
 func TestRestartKeepsTotals(t *testing.T) {
 	agent := tally.NewAgent(shape(t, tally.Config{}))
 	r := newRing(t, ringbuf.V4, 64)
@@ -159,7 +156,7 @@ func TestRestartKeepsTotals(t *testing.T) {
 	}
 }
 
-func TestHealth(t *testing.T) {
+func TestUtilizationIsTheHighestFillOfTheInterval(t *testing.T) {
 	agent := tally.NewAgent(shape(t, tally.Config{}))
 	if agent.Utilization() != 0 || agent.Capacity() != 0 {
 		t.Errorf("utilization %v of %d before the first drain", agent.Utilization(), agent.Capacity())
@@ -169,16 +166,20 @@ func TestHealth(t *testing.T) {
 	if got := agent.Utilization(); got != 3.0/8 {
 		t.Errorf("utilization %v, want the highest of the interval", got)
 	}
-	agent.Rest()
+	agent.Snapshot(nil)
 	agent.Found(1, 9)
 	if got := agent.Utilization(); got != 1.0/8 {
 		t.Errorf("utilization %v, want the highest since the last interval", got)
 	}
 	agent.Found(8, 9)
-	agent.Found(4, 17) // the agent has come back with another ring
+	agent.Found(4, 17) // the agent restarted with a larger ring
 	if got := agent.Utilization(); got != 4.0/16 || agent.Capacity() != 17 {
 		t.Errorf("utilization %v of %d, want a quarter of 16 events", got, agent.Capacity())
 	}
+}
+
+func TestHealthCountersCountCalls(t *testing.T) {
+	agent := tally.NewAgent(shape(t, tally.Config{}))
 	agent.Saturated()
 	agent.ForeignRead()
 	agent.ForeignRead()

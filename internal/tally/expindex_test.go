@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// A power of two is a bound at every scale, so that the values on both sides
-// of it are in the next bucket and in the one that it closes.
-func TestIndexAtPowersOfTwo(t *testing.T) {
+// A power of two is a bound at every scale. It belongs to the bucket that it closes.
+func TestPowersOfTwoAreBoundsAtEveryScale(t *testing.T) {
 	for scale := int32(minScale); scale <= maxScale; scale++ {
 		for exponent := -20; exponent <= 64; exponent++ {
 			v := math.Ldexp(1, exponent)
@@ -30,8 +29,8 @@ func TestIndexAtPowersOfTwo(t *testing.T) {
 	}
 }
 
-// Where the table ends and the logarithm begins, nothing shows.
-func TestIndexOfAllScalesAgrees(t *testing.T) {
+// Some scales use a table and others a logarithm.
+func TestIndexesOfAllScalesAgree(t *testing.T) {
 	for v := 1e-6; v < 1e20; v *= 1.001 {
 		finest := index(v, maxScale)
 		for scale := int32(minScale); scale < maxScale; scale++ {

@@ -3,26 +3,25 @@
 
 package tally
 
-// Buckets are the buckets of an exponential histogram, as OTLP has them.
-// Counts[i] is the number of values in (base^(Offset+i), base^(Offset+i+1)],
-// base being 2^(2^-Scale).
+// Buckets are the buckets of an exponential histogram, as in OTLP. Counts[i] is the
+// number of values in (base^(Offset+i), base^(Offset+i+1)], where base is 2^(2^-Scale).
 type Buckets struct {
 	Scale  int32
 	Offset int32
 	Zero   uint64   // values that are 0
-	Counts []uint64 // not to be changed, and valid until the next event
+	Counts []uint64 // read-only, valid until the next event
 }
 
-// The scales that OpenTelemetry's SDKs use: 20 is finer than any measurement,
-// and at -10 all of float64 fits into three buckets.
+// The scales that OpenTelemetry's SDKs use. At scale -10, the whole range of float64
+// fits in three buckets.
 const (
 	maxScale = 20
 	minScale = -10
 )
 
-// exponential is a histogram of positive values whose buckets grow by a
-// constant factor. It starts at the finest scale, and halves its resolution
-// whenever the range of the values asks for more buckets than it may have.
+// exponential is a histogram whose bounds grow by a constant factor. It starts at the
+// finest scale, and halves its resolution whenever the range of the values needs more
+// than maxSize buckets.
 type exponential struct {
 	maxSize int
 	scale   int32
@@ -35,8 +34,7 @@ func newExponential(maxSize int) *exponential {
 	return &exponential{maxSize: maxSize, scale: maxScale, counts: make([]uint64, 0, maxSize)}
 }
 
-// copyOf returns a copy of from that shares no memory with it, in place of e
-// if e isn't nil.
+// copyOf returns a deep copy of from, in e unless it is nil.
 func (e *exponential) copyOf(from *exponential) *exponential {
 	if e == nil {
 		e = new(exponential)
@@ -60,7 +58,7 @@ func (e *exponential) record(v float64) {
 	e.extend(v, bin)
 }
 
-// extend counts a value beyond the buckets that there are.
+// extend records a value outside the existing buckets.
 func (e *exponential) extend(v float64, bin int32) {
 	if shift := e.excess(bin); shift > 0 {
 		e.downscale(shift)
@@ -70,7 +68,7 @@ func (e *exponential) extend(v float64, bin int32) {
 	e.counts[bin-e.offset]++
 }
 
-// excess is how often the resolution has to be halved for bin to fit.
+// excess returns how many times the resolution must be halved to fit bin.
 func (e *exponential) excess(bin int32) int32 {
 	if len(e.counts) == 0 {
 		return 0
@@ -101,7 +99,7 @@ func (e *exponential) downscale(shift int32) {
 	e.counts, e.offset = e.counts[:last+1], offset
 }
 
-// grow makes room for bin, which excess has found to fit.
+// grow adds buckets up to bin, which must fit in maxSize buckets.
 func (e *exponential) grow(bin int32) {
 	if len(e.counts) == 0 {
 		e.offset = bin

@@ -19,8 +19,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// OpenTelemetry's SDK makes exponential histograms too, and by another road.
-func TestExponentialIsTheSDKs(t *testing.T) {
+// OpenTelemetry's SDK is an independent implementation.
+func TestExponentialHistogramsEqualTheSDKs(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	fill := func(n int, value func() uint64) []uint64 {
 		values := make([]uint64, n)
@@ -58,7 +58,7 @@ func TestExponentialIsTheSDKs(t *testing.T) {
 				r.feed(agent, transfersOf(values[len(values)/2:]...))
 				for unit, h := range map[float64]*tally.Histogram{1: agent.Size(tally.Receive), 1e6: agent.Duration()} {
 					if d := cmp.Diff(sdkHistogram(t, values, unit, maxSize), h.Buckets(), cmpopts.EquateEmpty()); d != "" {
-						t.Errorf("%v to the unit (-SDK +got)\n%s", unit, d)
+						t.Errorf("%v per unit (-SDK +got)\n%s", unit, d)
 					}
 					if h.Count() != uint64(len(values)) {
 						t.Errorf("count is %d, want %d", h.Count(), len(values))
@@ -89,7 +89,7 @@ func sdkHistogram(t *testing.T, values []uint64, perUnit float64, maxSize int) t
 	}
 	data, ok := collected.ScopeMetrics[0].Metrics[0].Data.(metricdata.ExponentialHistogram[float64])
 	if !ok {
-		t.Fatalf("the SDK made a %T", collected.ScopeMetrics[0].Metrics[0].Data)
+		t.Fatalf("the SDK returned a %T", collected.ScopeMetrics[0].Metrics[0].Data)
 	}
 	point := data.DataPoints[0]
 	return tally.Buckets{
@@ -98,8 +98,8 @@ func sdkHistogram(t *testing.T, values []uint64, perUnit float64, maxSize int) t
 	}
 }
 
-// Values belong to (base^(offset+i), base^(offset+i+1)].
-func TestExponentialBuckets(t *testing.T) {
+// Bucket i is (base^(offset+i), base^(offset+i+1)].
+func TestExponentialBucketsIncludeTheirUpperBound(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 6))
 	for _, maxSize := range []int{2, 10, 160, 640, 4096} {
 		for range 20 {
@@ -113,7 +113,7 @@ func TestExponentialBuckets(t *testing.T) {
 			newRing(t, ringbuf.V4, 1024).feed(agent, sizesOf(values...))
 			b := agent.Size(tally.Receive).Buckets()
 			if len(b.Counts) > maxSize {
-				t.Errorf("%d buckets, want %d at most", len(b.Counts), maxSize)
+				t.Errorf("%d buckets, want at most %d", len(b.Counts), maxSize)
 			}
 			want := make([]uint64, len(b.Counts))
 			for _, v := range values {

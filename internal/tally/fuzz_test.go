@@ -15,8 +15,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// FuzzAdd puts arbitrary bytes into the slots of a ring. Whatever they are,
-// nothing panics, no event is lost, and the totals are those of the plain way.
+// FuzzAdd puts any bytes into the slots of a ring. Nothing panics, no event is lost, and
+// the totals equal the model's.
 func FuzzAdd(f *testing.F) {
 	for i, l := range ringbuf.Layouts() {
 		f.Add(uint8(i), uint16(40), slotsOf(f, l))
@@ -36,7 +36,7 @@ func FuzzAdd(f *testing.F) {
 		events := min(len(slots)/l.EventSize(), 1<<10)
 		r := readerOf(t, l, events, slots)
 		if r.Layout() != l {
-			t.Skip("a ring of this size is of another layout")
+			t.Skip("a ring of this size has another layout")
 		}
 		agent, want := tally.NewAgent(shape), newModel()
 		for _, limit := range []int{int(split), 0} {
@@ -69,7 +69,7 @@ func readerOf(t *testing.T, l ringbuf.Layout, events int, slots []byte) *ringbuf
 	return openRing(t, mem)
 }
 
-// slotsOf is some events of every sort as they stand in a ring.
+// slotsOf returns the slots of a ring with all kinds of events.
 func slotsOf(tb testing.TB, l ringbuf.Layout) []byte {
 	tb.Helper()
 	r := newRing(tb, l, 128)

@@ -5,29 +5,28 @@ package tally
 
 import "github.com/nixl-otel/nixl-otel/ringbuf"
 
-// groups finds transfers of which events are missing.
+// groups detects transfers with missing events.
 //
-// An agent of layout V4 pushes the events of a transfer next to each other:
-// post time, transfer time, bytes, requests. It pushes them one by one,
-// though, and a ring that is full drops the newest, so that any of the four
-// may be missing. An event that doesn't continue its group in this order
-// begins another; a group that ends without all four was torn.
+// An agent of layout V4 pushes the events of a transfer next to each other: post time,
+// transfer time, bytes, requests. It pushes them one by one, and drops the newest event
+// when the ring is full, so any of the four may be missing. An event that doesn't
+// continue the current group in this order begins a new group. A group that ends
+// without all four events is torn.
 //
-// An agent may have been configured to omit some of the four
-// (NIXL_TELEMETRY_ENABLED_METRICS, on NIXL's main since July 2026), of both
-// directions or of one. So a group is torn only if it lacks an event of a type
-// that the agent was seen to write for the group's direction. A group without
-// bytes and requests may be of either direction, and is torn only if it lacks
-// an event in both: otherwise it is a whole one of a direction whose bytes and
-// requests are omitted, or not known yet.
+// An agent may be configured to omit some of the four events, for both directions or
+// for one (NIXL_TELEMETRY_ENABLED_METRICS, on NIXL's main since July 2026). So a group
+// is torn only if it lacks an event of a type that the agent has written for the
+// group's direction. A group without bytes and requests may have either direction. It
+// is torn only if it lacks an event for both; otherwise its direction may be one whose
+// bytes and requests are omitted or haven't occurred yet.
 //
-// Two cuts can look like one transfer, the head of the first and the tail of
-// the second, so at least as many groups are torn as are counted.
+// The head of one torn group and the tail of another can look like one whole group, so
+// the count is a lower bound.
 type groups struct {
-	synced  bool      // whether a group was seen from its beginning
-	seen    places    // of the open group; none if no group is open
-	dir     int8      // of the open group, once it has bytes
-	written [2]places // by direction: what this run of the agent has written
+	synced  bool      // whether the next group is read from its beginning
+	seen    places    // events of the open group; none if no group is open
+	dir     int8      // direction of the open group, once it has bytes
+	written [2]places // by direction: events that this run of the agent has written
 
 	post, took, bytes uint64 // values of the open group, if seen has them
 
@@ -37,8 +36,8 @@ type groups struct {
 // groupSize is the number of events of a transfer.
 const groupSize = 4
 
-// places are the events of a group, a bit each: post time, transfer time,
-// bytes, requests.
+// places is a set of events of a group, with a bit for each: post time, transfer
+// time, bytes, requests.
 type places uint8
 
 const (
@@ -51,8 +50,8 @@ const (
 	allPlaces        = atPostTime | atTime | atBytes | atRequests
 )
 
-// place is where in a transfer's group an event of a type stands, and for
-// which direction: 0 or 1, or -1 for both. Other types have no place.
+// place is the place of a type in a group, and its direction: 0 or 1, or -1 for both.
+// Other types have no place.
 var place = [ringbuf.Types]struct {
 	at  places
 	dir int8
@@ -65,17 +64,17 @@ var place = [ringbuf.Types]struct {
 	ringbuf.TypeRxRequests:   {atRequests, 1},
 }
 
-// add follows one event. It returns the number of torn groups that the event
-// ends, at most two: the open one and its own. It also reports whether the event
-// completes a whole group; post, took, bytes and dir are those of that group then. An
-// event of an unknown type may belong to the group or not, so it isn't added.
+// add processes one event. It returns the number of torn groups that the event ends,
+// at most two: the open group and its own. It also reports whether the event completes
+// a whole group; then post, took, bytes and dir belong to that group. Events of unknown
+// types aren't added, because they may belong to the group or not.
 func (g *groups) add(t ringbuf.Type, v uint64) (torn uint64, whole bool) {
 	p := place[t]
 	if p.at <= g.seen || p.at == atRequests && g.seen&atBytes != 0 && p.dir != g.dir {
 		torn = g.end()
 	}
 	if p.at <= atPostTime {
-		g.synced = true // at a beginning, or between two groups
+		g.synced = true // the beginning of a group, or between two groups
 	}
 	switch p.at {
 	case noPlace:
@@ -102,7 +101,7 @@ func (g *groups) add(t ringbuf.Type, v uint64) (torn uint64, whole bool) {
 	return torn, whole
 }
 
-// whole notes n groups that are known to be whole.
+// whole records n groups that are known to be whole.
 func (g *groups) whole(dir int, n uint64) {
 	if n > 0 {
 		g.written[dir] = allPlaces
@@ -127,21 +126,20 @@ func (g *groups) end() (torn uint64) {
 	return torn
 }
 
-// lacks reports whether the open group lacks an event that the agent writes
-// for transfers of a direction.
+// lacks reports whether the open group lacks an event that the agent writes for
+// transfers in a direction.
 func (g *groups) lacks(dir int) bool { return g.written[dir]&^g.seen != 0 }
 
-// lose forgets the open group: what follows isn't the event after the last
-// one that was seen.
-func (g *groups) lose() { g.close(false) }
+// skip discards the open group because events were missed.
+func (g *groups) skip() { g.close(false) }
 
-// restart forgets the run of the agent that has ended.
+// restart discards the state of the agent's previous run.
 func (g *groups) restart() {
 	g.close(false)
 	*g = groups{classes: g.classes}
 }
 
-// close gives the open group up.
+// close ends the open group.
 func (g *groups) close(synced bool) {
 	if g.classes != nil && g.seen != allPlaces {
 		g.classes.incomplete(g)
@@ -149,5 +147,5 @@ func (g *groups) close(synced bool) {
 	g.seen, g.synced = 0, synced
 }
 
-// open reports whether a group was begun and isn't complete.
+// open reports whether a group is incomplete.
 func (g *groups) open() bool { return g.seen != 0 }

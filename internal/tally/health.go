@@ -6,7 +6,7 @@ package tally
 // health describes the agent's ring.
 type health struct {
 	capacity    int
-	peak        int // highest fill since the last Rest
+	peak        int // highest fill since the last Snapshot
 	saturations uint64
 	restarts    uint64
 	lossy       uint64 // restarts that may have discarded unread events
@@ -15,7 +15,7 @@ type health struct {
 	torn        uint64
 }
 
-// stored are the figures that outlive the ring's reader.
+// stored returns the counters that are part of a checkpoint.
 func (h *health) stored() [5]*uint64 {
 	return [...]*uint64{&h.saturations, &h.restarts, &h.lossy, &h.foreign, &h.torn}
 }
@@ -28,12 +28,12 @@ func (a *Agent) Found(fill, capacity int) {
 	a.health.peak = max(a.health.peak, fill)
 }
 
-// Saturated records that a drain found the ring full of new events.
+// Saturated records that a drain found the ring full.
 func (a *Agent) Saturated() { a.health.saturations++ }
 
-// Restarted records that the agent has restarted: its memory was released, and
-// the rest of a transfer's group won't come. mayHaveLost reports whether the
-// restart may have discarded events that nobody had read.
+// Restarted records that the agent has restarted: its memory was released, and an
+// incomplete group stays incomplete. mayHaveLost reports whether the restart may have
+// discarded unread events.
 func (a *Agent) Restarted(mayHaveLost bool) {
 	a.health.restarts++
 	if mayHaveLost {
@@ -43,33 +43,31 @@ func (a *Agent) Restarted(mayHaveLost bool) {
 	a.groups.restart()
 }
 
-// ForeignRead records that another consumer has taken events from the ring.
+// ForeignRead records that another process has consumed events of the ring.
 func (a *Agent) ForeignRead() {
 	a.health.foreign++
 	a.skipped()
 }
 
-// Missed records that events were gone before they could be read: overwritten
-// under an observer, for example, or in a ring that can't be read any more.
+// Missed records that events were lost before they could be read, for example because
+// the agent overwrote them before an observer read them, or because the ring has become
+// unreadable.
 func (a *Agent) Missed() {
 	a.health.missed++
 	a.skipped()
 }
 
-// skipped forgets what a gap in the events makes uncertain.
+// skipped resets the state that depends on having seen all events.
 func (a *Agent) skipped() {
 	a.memory.known = false
-	a.groups.lose()
+	a.groups.skip()
 }
 
-// Rest starts a new interval for [Totals.Utilization].
-func (a *Agent) Rest() { a.health.peak = 0 }
-
-// Capacity is the number of the ring's slots, 0 before the first drain.
+// Capacity returns the number of the ring's slots, or 0 before the first drain.
 func (t *Totals) Capacity() int { return t.health.capacity }
 
-// Utilization is the highest fill of the ring that a drain found in the
-// present interval, which the last [Agent.Snapshot] started; 1 is full.
+// Utilization returns the highest fill of the ring that a drain has found since the
+// last [Agent.Snapshot]; 1 means full.
 func (t *Totals) Utilization() float64 {
 	if t.health.capacity < 2 {
 		return 0
@@ -77,20 +75,21 @@ func (t *Totals) Utilization() float64 {
 	return float64(t.health.peak) / float64(t.health.capacity-1)
 }
 
-// Saturations is the number of drains that found the ring full.
+// Saturations returns the number of drains that found the ring full.
 func (t *Totals) Saturations() uint64 { return t.health.saturations }
 
-// Restarts is the number of times the agent restarted.
+// Restarts returns the number of times that the agent restarted.
 func (t *Totals) Restarts() uint64 { return t.health.restarts }
 
-// LossyRestarts is the number of restarts that may have discarded unread events.
+// LossyRestarts returns the number of restarts that may have discarded unread events.
 func (t *Totals) LossyRestarts() uint64 { return t.health.lossy }
 
-// ForeignReads is the number of times another consumer took events.
+// ForeignReads returns the number of times that another process consumed events.
 func (t *Totals) ForeignReads() uint64 { return t.health.foreign }
 
-// TornGroups is the number of transfers of which events are missing, at least.
+// TornGroups returns the minimum number of transfers with missing events.
 func (t *Totals) TornGroups() uint64 { return t.health.torn }
 
-// Misses is the number of times events were missed. How many is unknown.
+// Misses returns the number of times that events were missed. The number of events is
+// unknown.
 func (t *Totals) Misses() uint64 { return t.health.missed }

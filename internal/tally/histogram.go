@@ -5,20 +5,20 @@ package tally
 
 import "math"
 
-// Histogram is a distribution of values of the ring: bytes, or microseconds.
+// Histogram is a distribution of values in the ring's unit: bytes or microseconds.
 type Histogram struct {
 	scale *scale
 
-	// Values from low to high change neither min nor max, and quickBucket finds
-	// the bucket of each. There may be none: low is above high then.
+	// Values from low to high don't change min and max, and quickBucket returns
+	// their bucket. If there are none, low is above high.
 	low, high uint64
 	buckets   [quickBuckets]uint64 // see counts
 
-	many []uint64     // instead of buckets, if there are more of them
-	exp  *exponential // instead of both, if the scale says so
+	many []uint64     // replaces buckets if there are more than quickBuckets
+	exp  *exponential // replaces both in an exponential histogram
 
 	sum      Sum
-	min, max uint64 // min is above max before the first value
+	min, max uint64 // before the first value, min is above max
 	last     uint64
 }
 
@@ -31,7 +31,7 @@ func (h *Histogram) init(s *scale) {
 	}
 }
 
-// counts has one element per explicit bucket; the last one has no bound.
+// counts returns one count per explicit bucket; the last bucket has no bound.
 func (h *Histogram) counts() []uint64 {
 	if h.many != nil {
 		return h.many
@@ -39,7 +39,7 @@ func (h *Histogram) counts() []uint64 {
 	return h.buckets[:h.scale.explicit()]
 }
 
-// copyFrom makes h a copy of from that shares no memory with it.
+// copyFrom makes h a deep copy of from.
 func (h *Histogram) copyFrom(from *Histogram) {
 	many, exp := h.many, h.exp
 	*h = *from
@@ -62,7 +62,7 @@ func (h *Histogram) record(v uint64) {
 	h.extend(v)
 }
 
-// extend adds a value that record has no quick way for.
+// extend is the slow path of record.
 func (h *Histogram) extend(v uint64) {
 	h.min, h.max = min(h.min, v), max(h.max, v)
 	if h.exp != nil {
@@ -79,10 +79,10 @@ func (h *Histogram) setQuick() {
 	}
 }
 
-// Kind is how the distribution is kept.
+// Kind returns the kind of histogram.
 func (h *Histogram) Kind() HistogramKind { return h.scale.kind }
 
-// Count is the number of values.
+// Count returns the number of values.
 func (h *Histogram) Count() uint64 {
 	if h.exp != nil {
 		return h.exp.count()
@@ -94,17 +94,17 @@ func (h *Histogram) Count() uint64 {
 	return n
 }
 
-// Total is the sum of the values in the ring's unit.
+// Total returns the sum of the values in the ring's unit.
 func (h *Histogram) Total() Sum { return h.sum }
 
-// Sum is the sum of the values in the metric's unit.
+// Sum returns the sum of the values in the metric's unit.
 func (h *Histogram) Sum() float64 { return h.sum.Float64() / h.scale.perUnit }
 
-// HasRange reports whether the smallest and the largest value are known. They
-// aren't if there is no value, or if another program has counted them.
+// HasRange reports whether the smallest and the largest value are known. They aren't
+// known if there are no values, or if another program has counted them.
 func (h *Histogram) HasRange() bool { return h.min <= h.max }
 
-// Min is the smallest value in the metric's unit, 0 if it isn't known.
+// Min returns the smallest value in the metric's unit, or 0 if it isn't known.
 func (h *Histogram) Min() float64 {
 	if !h.HasRange() {
 		return 0
@@ -112,21 +112,21 @@ func (h *Histogram) Min() float64 {
 	return h.scale.value(h.min)
 }
 
-// Max is the largest value in the metric's unit, 0 if it isn't known.
+// Max returns the largest value in the metric's unit, or 0 if it isn't known.
 func (h *Histogram) Max() float64 { return h.scale.value(h.max) }
 
-// Last is the newest value in the metric's unit, 0 if there is none.
+// Last returns the newest value in the metric's unit, or 0 if there is none.
 func (h *Histogram) Last() float64 { return h.scale.value(h.last) }
 
-// LastInt64 is the newest value in the ring's unit, or the largest int64.
+// LastInt64 returns the newest value in the ring's unit, limited to the largest int64.
 func (h *Histogram) LastInt64() int64 { return saturate(h.last) }
 
-// Bounds are the upper bounds of an explicit histogram, in the metric's unit.
-// They are not to be changed.
+// Bounds returns the upper bounds of an explicit histogram, in the metric's unit. The
+// caller must not change them.
 func (h *Histogram) Bounds() []float64 { return h.scale.bounds }
 
-// Counts are the counts of an explicit histogram, one more than its bounds.
-// They are not to be changed, and valid until the next event.
+// Counts returns the bucket counts of an explicit histogram, one more than its bounds.
+// They are valid until the next event. The caller must not change them.
 func (h *Histogram) Counts() []uint64 {
 	if h.scale.kind != Explicit {
 		return nil
@@ -134,7 +134,7 @@ func (h *Histogram) Counts() []uint64 {
 	return h.counts()
 }
 
-// Buckets are the buckets of an exponential histogram.
+// Buckets returns the buckets of an exponential histogram.
 func (h *Histogram) Buckets() Buckets {
 	if h.exp == nil {
 		return Buckets{}

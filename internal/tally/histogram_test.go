@@ -16,8 +16,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// sizesOf and timesOf are events of one type. Whole transfers take another way
-// through the package than events by themselves, so that both are tried.
+// sizesOf and timesOf return events of one type. The package has another path for whole
+// transfers, so tests use both.
 func sizesOf(values ...uint64) []ringbuf.Event { return eventsOf(ringbuf.TypeRxBytes, values) }
 func timesOf(values ...uint64) []ringbuf.Event { return eventsOf(ringbuf.TypeXferTime, values) }
 
@@ -39,8 +39,8 @@ func transfersOf(values ...uint64) []ringbuf.Event {
 	return events
 }
 
-// On a bound, next to it, and in between, for all kinds of bounds.
-func TestBuckets(t *testing.T) {
+// The values are on bounds, next to them, and in between.
+func TestEveryValueIsInItsBucket(t *testing.T) {
 	linear := make([]float64, 255)
 	for i := range linear {
 		linear[i] = float64(i) * 4
@@ -52,9 +52,9 @@ func TestBuckets(t *testing.T) {
 		{"the catalog's", nil},
 		{"no exact binary form", []float64{2500, 7100, 1_000_001}},
 		{"a dense octave", []float64{5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000}},
-		{"as many as are quick", linear[:31]},
+		{"as many as quickBucket supports", linear[:31]},
 		{"one more", linear[:32]},
-		{"as many as there may be", linear},
+		{"the maximum number", linear},
 		{"from zero", []float64{0, 1, 2, 3}},
 		{"below the unit", []float64{0.1, 0.25, 0.5, 1.5}},
 		{"one", []float64{1000}},
@@ -84,7 +84,7 @@ func TestBuckets(t *testing.T) {
 				"size":     distributionOf(values, 1, model.sizeBounds),
 				"duration": distributionOf(values, 1e6, model.durationBounds),
 			}
-			for road, events := range map[string][]ringbuf.Event{
+			for path, events := range map[string][]ringbuf.Event{
 				"single":    slices.Concat(sizesOf(values...), timesOf(values...)),
 				"transfers": transfersOf(values...),
 			} {
@@ -95,14 +95,14 @@ func TestBuckets(t *testing.T) {
 					"duration": readDistribution(agent.Duration()),
 				}
 				if d := cmp.Diff(want, got); d != "" {
-					t.Errorf("%s (-want +got)\n%s", road, d)
+					t.Errorf("%s (-want +got)\n%s", path, d)
 				}
 			}
 		})
 	}
 }
 
-// around is the values of a ring on each bound and next to it.
+// around returns the values on each bound and next to it, in the ring's unit.
 func around(bounds []float64, perUnit float64) (values []uint64) {
 	values = []uint64{0, 1, math.MaxUint64}
 	for _, b := range bounds {
@@ -115,9 +115,7 @@ func around(bounds []float64, perUnit float64) (values []uint64) {
 	return values
 }
 
-// Each bound of the catalog by itself, so that it is plain where a value
-// belongs: a bound is part of its bucket.
-func TestBoundsOfTheCatalog(t *testing.T) {
+func TestBucketsOfTheCatalogIncludeTheirUpperBound(t *testing.T) {
 	micros := []uint64{
 		10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
 		1_000_000, 5_000_000, 10_000_000,
@@ -156,8 +154,7 @@ func TestBoundsOfTheCatalog(t *testing.T) {
 	}
 }
 
-// Without a histogram there are still a count, a sum, and a last value.
-func TestNoHistogram(t *testing.T) {
+func TestNoHistogramKeepsCountSumAndLastValue(t *testing.T) {
 	none := tally.HistogramConfig{Kind: tally.NoHistogram}
 	agent := tally.NewAgent(shape(t, tally.Config{Duration: none, Size: none}))
 	newRing(t, ringbuf.V4, 64).feed(agent, transfersOf(5, 0, math.MaxUint64, 7))
@@ -170,7 +167,7 @@ func TestNoHistogram(t *testing.T) {
 	}
 }
 
-func TestEmptyHistogram(t *testing.T) {
+func TestEmptyHistogramIsZero(t *testing.T) {
 	for _, kind := range []tally.HistogramKind{tally.Explicit, tally.Exponential, tally.NoHistogram} {
 		h := tally.NewAgent(shape(t, tally.Config{Duration: tally.HistogramConfig{Kind: kind}})).Duration()
 		if got := []float64{float64(h.Count()), h.Sum(), h.Min(), h.Max(), h.Last()}; slices.Max(got) != 0 || slices.Min(got) != 0 {
@@ -179,7 +176,6 @@ func TestEmptyHistogram(t *testing.T) {
 	}
 }
 
-// ExampleHistogram shows how a distribution is read.
 func ExampleHistogram_Counts() {
 	s, err := tally.NewShape(tally.Config{Size: tally.HistogramConfig{Bounds: []float64{1024, 4096}}})
 	if err != nil {

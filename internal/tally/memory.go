@@ -5,26 +5,25 @@ package tally
 
 import "github.com/nixl-otel/nixl-otel/ringbuf"
 
-// memory is what it takes to tell how much memory an agent has registered now.
-// Events describe single registrations, so the present amount is known only if
-// none of them was missed since the agent started.
+// memory is the state for [Totals.MemoryUsage]. Events describe single registrations,
+// so the current amount is known only if no event was missed since the agent started.
 type memory struct {
 	known bool // whether every registration since the agent's start was counted
 
-	// Totals when the agent last started. The memory of an earlier run was
-	// released with its process.
+	// Totals when the agent last started. When a process exits, its memory is
+	// released.
 	registeredBefore, deregisteredBefore Sum
 }
 
-// Registered is the memory that was registered, in bytes.
+// Registered returns the memory that was registered, in bytes.
 func (t *Totals) Registered() *Total { return &t.counters[ringbuf.TypeMemoryRegistered] }
 
-// Deregistered is the memory that was deregistered, in bytes.
+// Deregistered returns the memory that was deregistered, in bytes.
 func (t *Totals) Deregistered() *Total { return &t.counters[ringbuf.TypeMemoryDeregistered] }
 
-// MemoryUsage returns the bytes that were registered minus those that were
-// deregistered since the agent started. It reports false if some of these
-// events are or may be missing. The result is never negative.
+// MemoryUsage returns the bytes registered minus the bytes deregistered since the
+// agent started. The result is never negative. known is false if some of these events
+// may be missing.
 func (t *Totals) MemoryUsage() (bytes int64, known bool) {
 	if !t.memory.known {
 		return 0, false
@@ -32,7 +31,8 @@ func (t *Totals) MemoryUsage() (bytes int64, known bool) {
 	return t.balance(), true
 }
 
-// balance is MemoryUsage before anybody asks whether it is known.
+// balance returns the bytes of MemoryUsage, which may be negative if events are
+// missing.
 func (t *Totals) balance() int64 {
 	registered, deregistered := t.Registered().Sum, t.Deregistered().Sum
 	registered.sub(t.memory.registeredBefore)
@@ -40,18 +40,17 @@ func (t *Totals) balance() int64 {
 	return registered.less(deregistered)
 }
 
-// checkMemory notices that registrations were missed: an agent doesn't
-// deregister more than it has registered. It must run after each
-// deregistration, as later registrations would hide the gap.
+// checkMemory detects missed registrations: an agent never deregisters more than it has
+// registered. It must run after each deregistration, because later registrations would
+// hide the gap.
 func (a *Agent) checkMemory() {
 	if a.memory.known && a.balance() < 0 {
 		a.memory.known = false
 	}
 }
 
-// Opened records that a ring was attached for which there is no checkpoint.
-// fromStart reports whether the ring still holds everything that its agent has
-// written since it started.
+// Opened records that a ring without a checkpoint was opened. fromStart reports whether
+// the ring still holds every event since the agent's start.
 func (a *Agent) Opened(fromStart bool) {
 	a.memory = memory{
 		known:              fromStart,

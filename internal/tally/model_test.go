@@ -14,23 +14,22 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// model is what the totals of an agent have to be, the plain way: it keeps
-// each event, sorted by what it counts as, and adds up at the end. It is
-// written from the catalog rather than from the package, and knows the types
-// by itself.
+// model is a simple implementation of an agent's totals: it keeps every event, sorted by
+// its meaning, and adds up at the end. It is based on the catalog, not on the package,
+// and has its own table of types.
 type model struct {
 	durationBounds, sizeBounds []float64 // seconds, bytes
 
 	events map[event][]uint64 // the values of every event, in order
 	types  map[string][]uint64
 	others []uint64 // errors of unknown status
-	usage  *big.Int // nil where it isn't known
+	usage  *big.Int // nil if unknown
 	torn   torn
 
 	recent      []sample // the known events since the last gap, at most four
 	all         []sample // the known events, with an empty one for a gap
 	failures    []tally.Error
-	adding      tally.Error // the layout and the time of the event that is being added
+	adding      tally.Error // layout and time of the event that is being added
 	throughputs map[string][]uint64
 }
 
@@ -41,7 +40,7 @@ type sample struct {
 	micros uint64 // its time, if the ring has times
 }
 
-// event is what an event is reported as.
+// event is the category and name that an event is reported as.
 type event struct{ category, name string }
 
 var knownEvents = []struct {
@@ -111,8 +110,8 @@ func (m *model) add(l ringbuf.Layout, e ringbuf.Event) {
 	}
 }
 
-// named counts an event that has a name. It is NIXL's own where category and
-// name both are.
+// named counts an event that has a name. It is one of NIXL's own if both category and
+// name are.
 func (m *model) named(e event, v uint64) {
 	anyCategory := false
 	for _, known := range knownEvents[:20] {
@@ -121,7 +120,7 @@ func (m *model) named(e event, v uint64) {
 		}
 		anyCategory = true
 		if e.category == known.category {
-			e.name = known.name // in all layouts alike
+			e.name = known.name // the same in all layouts
 			m.events[e] = append(m.events[e], v)
 			m.known(known.name, v)
 			return
@@ -134,7 +133,7 @@ func (m *model) named(e event, v uint64) {
 	}
 }
 
-// typed counts an event that has a type, and a category too in layout v2.
+// typed counts an event that has a type and, in layout V2, a category.
 func (m *model) typed(l ringbuf.Layout, category string, t ringbuf.Type, v uint64) {
 	types := 20
 	if l >= ringbuf.V4 {
@@ -182,11 +181,10 @@ func (m *model) known(name string, v uint64) {
 	}
 }
 
-// throughputBounds are those of the metric, in bytes per second.
+// throughputBounds are the metric's bounds, in bytes per second.
 var throughputBounds = []float64{1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9, 2e9, 5e9, 1e10, 2e10, 5e10, 1e11, 2e11, 4e11, 1e12}
 
-// transferred records the throughput if the last four events are those of one
-// transfer.
+// transferred records the throughput if the last four events belong to one transfer.
 func (m *model) transferred(name string, v uint64) {
 	m.recent = append(m.recent, sample{name, v, 0})
 	m.recent = m.recent[max(0, len(m.recent)-4):]
@@ -208,7 +206,7 @@ func (m *model) transferred(name string, v uint64) {
 	}
 }
 
-// failed notes an error event.
+// failed records an error event.
 func (m *model) failed(kind ringbuf.Type) {
 	e := m.adding
 	e.Type = kind
@@ -229,7 +227,7 @@ func (m *model) missed() {
 	m.all = append(m.all, sample{})
 }
 
-// report is the totals as they would be reported.
+// report returns the totals as they would be reported.
 func (m *model) report() map[string]any {
 	r := map[string]any{}
 	direction := map[string]string{"tx": "{transmit}", "rx": "{receive}"}
@@ -279,7 +277,7 @@ func (m *model) report() map[string]any {
 	return r
 }
 
-// reportOf is the same of real totals.
+// reportOf is like [model.report], for real totals.
 func reportOf(a *tally.Totals) map[string]any {
 	r := map[string]any{}
 	for d, attribute := range map[tally.Direction]string{tally.Transmit: "{transmit}", tally.Receive: "{receive}"} {
@@ -381,7 +379,7 @@ func add(values []uint64) *big.Int {
 
 func newest(values []uint64) *big.Int { return new(big.Int).SetUint64(values[len(values)-1]) }
 
-// clamp is the nearest int64.
+// clamp returns the nearest int64.
 func clamp(v *big.Int) int64 {
 	switch {
 	case v.IsInt64():

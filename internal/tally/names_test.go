@@ -19,11 +19,11 @@ import (
 
 func namedEvent(c ringbuf.Category, name string, v uint64) ringbuf.Event {
 	e := ringbuf.Event{Category: c, Named: true, Value: v}
-	copy(e.Name[:], name) // all 32 bytes, where an agent writes 31 and a NUL
+	copy(e.Name[:], name) // all 32 bytes; an agent writes 31 and a NUL
 	return e
 }
 
-func TestNames(t *testing.T) {
+func TestNamesAreReportedAsValidUTF8(t *testing.T) {
 	const backend = ringbuf.CategoryBackend
 	long := strings.Repeat("x", 32)
 	tests := []struct {
@@ -33,13 +33,13 @@ func TestNames(t *testing.T) {
 	}{
 		{"no NUL", []ringbuf.Event{namedEvent(backend, long, 1)}, map[event][]uint64{{"backend", long}: {1}}},
 		{
-			"something after the NUL",
+			"bytes after the NUL",
 			[]ringbuf.Event{namedEvent(backend, "a\x00b", 1), namedEvent(backend, "a\x00c", 2), namedEvent(backend, "a", 3)},
 			map[event][]uint64{{"backend", "a"}: {1, 2, 3}},
 		},
 		{"empty", []ringbuf.Event{namedEvent(backend, "", 1)}, map[event][]uint64{{"backend", ""}: {1}}},
 		{
-			"not UTF-8, alike once it is",
+			"not UTF-8, equal after replacement",
 			[]ringbuf.Event{namedEvent(backend, "a\xffb", 1), namedEvent(backend, "a\xfe\xfdb", 2), namedEvent(backend, "a\uFFFDb", 3)},
 			map[event][]uint64{{"backend", "a\uFFFDb"}: {1, 2, 3}},
 		},
@@ -49,12 +49,12 @@ func TestNames(t *testing.T) {
 			map[event][]uint64{{"backend", strings.Repeat("x", 31) + "\uFFFD"}: {1}},
 		},
 		{
-			"nothing but what isn't UTF-8",
+			"only invalid UTF-8",
 			[]ringbuf.Event{namedEvent(backend, strings.Repeat("\xff", 32), 1)},
 			map[event][]uint64{{"backend", "\uFFFD"}: {1}},
 		},
 		{
-			"every other byte isn't UTF-8",
+			"every other byte is invalid UTF-8",
 			[]ringbuf.Event{namedEvent(backend, strings.Repeat("\xffa", 16), 1)},
 			map[event][]uint64{{"backend", strings.Repeat("\uFFFDa", 16)}: {1}},
 		},
@@ -85,8 +85,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A name or type of NIXL's under a category that isn't its own is neither.
-func TestContradictions(t *testing.T) {
+func TestNIXLNamesInAnotherCategoryAreNotInTheCatalog(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for _, l := range []ringbuf.Layout{ringbuf.V1, ringbuf.V2, ringbuf.V2Named} {
 		t.Run(l.String(), func(t *testing.T) {
@@ -107,13 +106,12 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// Past the limit, events count in one place for those with a value of their
-// own and in one for the rest, and those that came before go on.
-func TestOverflow(t *testing.T) {
+// Existing series keep counting.
+func TestEventsBeyondTheLimitOfNamesCountAsOverflow(t *testing.T) {
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
 			const limit = 4
-			unheardOf := func(c ringbuf.Category, i int) ringbuf.Event {
+			newName := func(c ringbuf.Category, i int) ringbuf.Event {
 				e := ringbuf.Event{Category: c, Type: ringbuf.Type(1000 + i), Value: uint64(i)}
 				if l.Named() {
 					e = ringbuf.NewNamedEvent(c, fmt.Sprint("event ", i), uint64(i))
@@ -124,8 +122,8 @@ func TestOverflow(t *testing.T) {
 			r := newRing(t, l, 64)
 			for i := range 20 {
 				r.feed(agent, []ringbuf.Event{
-					unheardOf(ringbuf.CategoryBackend, i), unheardOf(ringbuf.CategoryMemory, i),
-					unheardOf(ringbuf.CategoryBackend, 0), ringbuf.NewEvent(ringbuf.TypeTxBytes, 1),
+					newName(ringbuf.CategoryBackend, i), newName(ringbuf.CategoryMemory, i),
+					newName(ringbuf.CategoryBackend, 0), ringbuf.NewEvent(ringbuf.TypeTxBytes, 1),
 				})
 			}
 			if n := len(agent.Series()); n != limit {
@@ -133,13 +131,13 @@ func TestOverflow(t *testing.T) {
 			}
 			plain, valued := agent.Overflow()
 			if l >= ringbuf.V3 {
-				// No categories there: of the 20 types 4 have a series.
+				// Without categories, 4 of the 20 types have a series.
 				if plain.Events != 32 || valued.Events != 0 {
 					t.Errorf("overflow is %d and %d events, want 32 and 0", plain.Events, valued.Events)
 				}
 				return
 			}
-			// Of the 20 of each category, 2 have a series.
+			// In each category, 2 of the 20 names have a series.
 			if plain.Events != 18 || valued.Events != 18 || valued.Sum.Lo != 189 || valued.Last() != 19 || !valued.Valued || plain.Valued {
 				t.Errorf("overflow is %+v and %+v", plain, valued)
 			}
@@ -153,9 +151,8 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// A ring full of names that never come again costs no memory for good, and no
-// allocation once the limit is reached.
-func TestFloodOfNames(t *testing.T) {
+// A ring full of new names needs no memory once the limit is reached.
+func TestFloodOfNamesDoesNotAllocateBeyondTheLimit(t *testing.T) {
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(8, 8))
@@ -181,7 +178,7 @@ func TestFloodOfNames(t *testing.T) {
 					}
 					count()
 					if n := testing.AllocsPerRun(1, count); n > 0 {
-						t.Errorf("%v allocations past the limit", n)
+						t.Errorf("%v allocations beyond the limit", n)
 					}
 				})
 			}
@@ -195,14 +192,14 @@ func TestFloodOfNames(t *testing.T) {
 	}
 }
 
-// checkCounts holds whatever totals to what must hold for all.
+// checkCounts checks invariants of all totals.
 func checkCounts(t *testing.T, a *tally.Agent, events uint64) {
 	t.Helper()
 	plain, valued := a.Overflow()
 	sum := plain.Events + valued.Events
 	a.Events(func(_, _ string, n uint64) { sum += n })
 	if sum != events {
-		t.Errorf("%d events are counted, of %d", sum, events)
+		t.Errorf("%d events are counted, want %d", sum, events)
 	}
 	if n := len(a.Series()); n > tally.DefaultMaxNames {
 		t.Errorf("%d series", n)
@@ -223,8 +220,7 @@ func checkCounts(t *testing.T, a *tally.Agent, events uint64) {
 	}
 }
 
-// What an agent's totals take up, with the default configuration.
-func TestMemoryOfAnAgent(t *testing.T) {
+func TestAgentNeedsAtMost8KiB(t *testing.T) {
 	const agents = 256
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
@@ -246,7 +242,7 @@ func TestMemoryOfAnAgent(t *testing.T) {
 			each := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / agents
 			t.Logf("%d bytes", each)
 			if each > 8<<10 {
-				t.Errorf("%d bytes for each agent, want 8 KiB at most", each)
+				t.Errorf("%d bytes for each agent, want at most 8 KiB", each)
 			}
 			runtime.KeepAlive(list)
 		})

@@ -5,12 +5,12 @@ package tally
 
 import "math"
 
-// quantile estimates the quantile q of the values, in the metric's unit. It is
-// interpolated within a bucket, and exact to the width of that bucket. It is known
-// only for that many values, and if the kind has buckets.
-func (h *Histogram) quantile(q float64, values uint64) (v float64, known bool) {
+// quantile estimates the quantile q of the values, in the metric's unit. It interpolates
+// within a bucket, so the error is at most the bucket's width. known is false for fewer
+// than atLeast values, or without buckets.
+func (h *Histogram) quantile(q float64, atLeast uint64) (v float64, known bool) {
 	n := h.Count()
-	if n < values || h.scale.kind == NoHistogram {
+	if n < atLeast || h.scale.kind == NoHistogram {
 		return 0, false
 	}
 	rank := q * float64(n)
@@ -35,8 +35,8 @@ func (h *Histogram) quantile(q float64, values uint64) (v float64, known bool) {
 	return h.Max(), true
 }
 
-// quantile is the upper bound of the bucket with the value of a rank, or the
-// largest value if that is less.
+// quantile returns the upper bound of the bucket that contains the value of a rank, or
+// the largest value if that is less.
 func (e *exponential) quantile(rank, least, most float64) float64 {
 	below := float64(e.zero)
 	if rank <= below {

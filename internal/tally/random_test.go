@@ -12,8 +12,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// generator makes events of every sort: whole transfers mostly, and whatever a
-// ring may hold beside them.
+// generator generates events of all kinds: mostly whole transfers, and anything else that
+// a ring may hold.
 type generator struct {
 	*rand.Rand
 	layout ringbuf.Layout
@@ -51,7 +51,7 @@ func (g generator) transfer() []ringbuf.Event {
 		group = append(group[:i], group[i+1:]...)
 	}
 	if g.layout == ringbuf.V2Named && g.IntN(2) == 0 {
-		// The layout was written with both names of errors.
+		// Both names of errors occur in this layout.
 		group = append(group, ringbuf.NewNamedEvent(ringbuf.CategoryError, knownEvents[8+g.IntN(12)].name, 1))
 	}
 	for i := range group {
@@ -80,7 +80,7 @@ func (g generator) named() ringbuf.Event {
 	}
 	e := ringbuf.NewNamedEvent(g.category(), names[g.IntN(len(names))], g.value())
 	switch g.IntN(10) {
-	case 0: // what stands after the NUL is no part of the name
+	case 0: // a byte after the NUL, which isn't part of the name
 		e.Name[31] = byte(g.Uint32())
 	case 1:
 		for i := range e.Name {
@@ -97,8 +97,7 @@ func (g generator) category() ringbuf.Category {
 	return ringbuf.Category(g.IntN(ringbuf.Categories+2) - 1)
 }
 
-// value is of any size, small ones as likely as large ones, or next to where
-// something changes.
+// value returns values of any magnitude, or values next to a limit.
 func (g generator) value() uint64 {
 	switch g.IntN(8) {
 	case 0:
@@ -114,9 +113,8 @@ func (g generator) value() uint64 {
 	}
 }
 
-// Whatever a ring holds, in whatever batches, over restarts: the totals are
-// those of the plain way.
-func TestRandomEvents(t *testing.T) {
+// The events come in random batches, with restarts and checkpoints in between.
+func TestTotalsOfRandomEventsMatchTheModel(t *testing.T) {
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
 			r := newRing(t, l, 512)
@@ -147,7 +145,7 @@ func TestRandomEvents(t *testing.T) {
 	}
 }
 
-// storeAndRestore is the agent from its checkpoint.
+// storeAndRestore returns a new agent with the totals of a.
 func storeAndRestore(t *testing.T, a *tally.Agent, s *tally.Shape) *tally.Agent {
 	t.Helper()
 	stored := a.AppendTotals(nil)
@@ -158,8 +156,7 @@ func storeAndRestore(t *testing.T, a *tally.Agent, s *tally.Shape) *tally.Agent 
 	return restored
 }
 
-// An agent may come back with another layout. Its totals go on.
-func TestLayoutsInTurn(t *testing.T) {
+func TestTotalsContinueAfterARestartWithAnotherLayout(t *testing.T) {
 	agent, want := tally.NewAgent(shape(t, tally.Config{MaxNames: 100_000})), newModel()
 	random := rand.New(rand.NewPCG(3, 3))
 	for range 4 {

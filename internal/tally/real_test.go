@@ -15,8 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// The rings of real NIXL code, against what their JSON says is in them.
-func TestRealRings(t *testing.T) {
+func TestTotalsOfRealRingsMatchTheirJSON(t *testing.T) {
 	for _, c := range ringtest.Cases(t) {
 		if !c.Readable() {
 			continue
@@ -45,7 +44,7 @@ func TestRealRings(t *testing.T) {
 	}
 }
 
-// eventOf is an event as its JSON has it.
+// eventOf converts an event from JSON.
 func eventOf(e *ringtest.Event) ringbuf.Event {
 	event := ringbuf.Event{Category: -1, Value: e.Value}
 	if e.Category != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// ring brings events to an agent's totals as in production, as batches can't be
-// made otherwise. It is in plain memory.
+// ring is a ring in plain memory. Batches can only be created by reading a ring.
 type ring struct {
 	tb  testing.TB
 	mem []byte
@@ -39,10 +38,10 @@ func openRing(tb testing.TB, mem []byte) *ringbuf.Reader {
 	return r
 }
 
-// memory is aligned as a mapped file is: a ring is larger than a word.
+// memory returns size bytes, which the allocator aligns to at least 8 bytes.
 func memory(size int) []byte { return make([]byte, size) }
 
-// backing is memory of a size that hasn't changed for long.
+// backing is the size of memory that never changes.
 type backing int64
 
 func (b backing) Stat() (ringbuf.FileState, error) {
@@ -54,8 +53,8 @@ func (backing) Guard(fn func()) error {
 	return nil
 }
 
-// feed counts events in batches of the sizes that are given, and the rest in
-// as few as fit into the ring.
+// feed counts events in batches of the given sizes, and the rest in batches as large as
+// the ring allows.
 func (r *ring) feed(a *tally.Agent, events []ringbuf.Event, batches ...int) {
 	r.tb.Helper()
 	for len(events) > 0 {

@@ -12,23 +12,23 @@ import (
 	"sort"
 )
 
-// scale is what the histograms of one metric have in common.
+// scale is the configuration that all histograms of one metric share.
 type scale struct {
 	kind    HistogramKind
-	perUnit float64   // how many of the ring's units make one of the metric's
-	bounds  []float64 // explicit only, as limits
-	limits  []uint64  // the largest value of the ring that is within each bound
+	perUnit float64   // the ring's units per metric unit
+	bounds  []float64 // explicit histograms only
+	limits  []uint64  // the largest integer in the ring's unit within each bound
 	maxSize int
-	hash    uint64 // of the above, to tell whether totals are of the same shape
+	hash    uint64 // hash of the configuration
 
-	cells [65]uint64 // by the bits of a value, see quickBucket
-	quick uint64     // the largest value that quickBucket is right for
+	cells [65]uint64 // by the bit length of a value, see quickBucket
+	quick uint64     // the largest value that quickBucket supports
 }
 
 const (
-	// maxBounds is far above what backends make use of.
+	// maxBounds is far above what backends support.
 	maxBounds = 255
-	// maxMaxSize bounds what every agent's exponential histograms take up.
+	// maxMaxSize limits the memory of an exponential histogram.
 	maxMaxSize = 4096
 )
 
@@ -45,9 +45,9 @@ func newScale(c HistogramConfig, perUnit float64, bounds []float64) (*scale, err
 	}
 	switch {
 	case s.kind != Explicit && s.kind != Exponential && s.kind != NoHistogram:
-		return nil, fmt.Errorf("kind is %q: it is one of explicit, exponential, none", s.kind)
+		return nil, fmt.Errorf("kind is %q: use explicit, exponential or none", s.kind)
 	case len(bounds) > maxBounds:
-		return nil, fmt.Errorf("bounds are %d: %d at most", len(bounds), maxBounds)
+		return nil, fmt.Errorf("bounds has %d values: use at most %d", len(bounds), maxBounds)
 	case s.maxSize < 2 || s.maxSize > maxMaxSize:
 		return nil, fmt.Errorf("max_size is %d: it must be from 2 to %d", s.maxSize, maxMaxSize)
 	}
@@ -64,7 +64,7 @@ func newScale(c HistogramConfig, perUnit float64, bounds []float64) (*scale, err
 	return s, nil
 }
 
-// setHash leaves out what the kind makes no use of: to change that is not to
+// setHash omits settings that the kind doesn't use, because changing them doesn't
 // change the histogram.
 func (s *scale) setHash() {
 	hash := fnv.New64a()
@@ -85,9 +85,9 @@ func (s *scale) setBounds(bounds []float64) {
 	}
 }
 
-// limit is the largest integer that is within a bound once it is written in
-// the metric's unit. It is searched for, as the product of the two may be one
-// off: 0.0025 s and its like have no exact binary form.
+// limit returns the largest integer whose value in the metric's unit is within a bound.
+// It searches, because the product of bound and perUnit may be off by one: bounds such
+// as 0.0025 s have no exact binary form.
 func (s *scale) limit(bound float64) uint64 {
 	low, high := uint64(0), uint64(math.MaxUint64)
 	for low < high {
@@ -101,10 +101,10 @@ func (s *scale) limit(bound float64) uint64 {
 	return low
 }
 
-// value is v in the metric's unit.
+// value converts v to the metric's unit.
 func (s *scale) value(v uint64) float64 { return float64(v) / s.perUnit }
 
-// explicit is the number of explicit buckets.
+// explicit returns the number of explicit buckets.
 func (s *scale) explicit() int {
 	if s.kind == Exponential {
 		return 0
@@ -112,30 +112,30 @@ func (s *scale) explicit() int {
 	return len(s.limits) + 1
 }
 
-// bucket is the number of the bucket that v belongs to: the first whose bound
-// it doesn't exceed.
+// bucket returns the index of v's bucket: the first bucket whose bound v doesn't
+// exceed.
 func (s *scale) bucket(v uint64) int {
 	return sort.Search(len(s.limits), func(i int) bool { return v <= s.limits[i] })
 }
 
 const (
-	quickBits    = 48     // of a value that quickBucket takes, at most
-	quickBuckets = 1 << 5 // that it tells apart
-	quickShift   = 64 - 5 // where their number stands
+	quickBits    = 48     // maximum bit length of values
+	quickBuckets = 1 << 5 // maximum number of buckets
+	quickShift   = 64 - 5 // position of the bucket's index in the sum
 )
 
 // quickBucket is bucket without a search, for values up to s.quick.
 //
-// Where at most one limit lies between two powers of two, as in the catalog,
-// a value of n bits is in one of two buckets, i or i+1. cells[n] is
-// (i+1)<<quickShift - (limit+1): adding a value beyond the limit makes i+1 of
-// the upper bits, adding any other leaves i.
+// If at most one limit lies between two powers of two, as in the catalog, a value of n
+// bits is in one of two buckets, i or i+1. cells[n] is (i+1)<<quickShift - (limit+1):
+// adding a value above the limit sets the upper bits to i+1, and adding any other value
+// sets them to i.
 func (s *scale) quickBucket(v uint64) uint64 {
 	return (v + s.cells[bits.Len64(v)]) >> quickShift
 }
 
-// setCells makes the table for quickBucket, up to the power of two where that
-// stops being right.
+// setCells fills the table for quickBucket, up to the first power of two that has more
+// than one limit before the next.
 func (s *scale) setCells() {
 	if len(s.limits) >= quickBuckets {
 		return

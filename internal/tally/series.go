@@ -9,22 +9,22 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Series counts events beyond the catalog: of a name that a backend or an
-// application chose, or of a type that is newer than this package.
+// Series counts events that aren't in the catalog: those with a name that a backend or
+// an application chose, or with a type that is newer than this package.
 type Series struct {
-	Category string // lower case; unknown if the ring's isn't in the catalog
+	Category string // lower case; "unknown" if it isn't in the catalog
 	Name     string // valid UTF-8
-	// Valued reports whether the values mean something by themselves: those of
-	// connection, backend, system and custom events do.
+	// Valued reports whether the values are reported, which applies to connection,
+	// backend, system and custom events.
 	Valued bool
 
-	number ringbuf.Category // Category as the ring has it, or noCategory
+	number ringbuf.Category // the category's number in the ring, or noCategory
 	Events uint64
 	Sum    Sum
 	last   uint64
 }
 
-// Last is the newest value, or the largest int64.
+// Last returns the newest value, limited to the largest int64.
 func (s *Series) Last() int64 { return saturate(s.last) }
 
 func (s *Series) record(v uint64) {
@@ -33,39 +33,40 @@ func (s *Series) record(v uint64) {
 	s.last = v
 }
 
-// The first series of every agent are those past the limit on names.
+// The first series of every agent count the events beyond the limit on names.
 const (
-	overflowPlain  = iota // without a value of their own
-	overflowValued        // with one
-	reserved              // number of these
+	overflowPlain  = iota // events whose values aren't reported
+	overflowValued        // events whose values are reported
+	reserved              // number of overflow series
 )
 
-// seriesKey is what a series is reported under, so that no two of them are
-// reported alike. The category is the ring's number, or noCategory.
+// seriesKey holds the attributes of a series, so that they are unique. The category is
+// its number in the ring, or noCategory.
 type seriesKey struct {
 	category ringbuf.Category
 	name     string
 }
 
-// typeKey is an event that has a type. Looking it up needs no string.
+// typeKey identifies the series of an event with a type. Unlike a seriesKey, it needs no
+// string.
 type typeKey struct {
 	category ringbuf.Category
 	kind     ringbuf.Type
 }
 
-// names finds the series of one agent, by their index in Totals.series, and
-// bounds their number.
+// names maps the keys of one agent's series to their index in Totals.series, and limits
+// their number.
 type names struct {
 	limit  int
 	byKey  map[seriesKey]int32
-	byType map[typeKey]int32 // a type has one name, so this is no larger
+	byType map[typeKey]int32 // never larger than byKey, because a type has one name
 }
 
 func newNames(limit int) names { return names{limit: limit} }
 
-// typedSeries is the series of an event that has a type. A type that the ring's
-// layout doesn't know may mean something else there than in a newer layout.
-// It allocates only for a new series.
+// typedSeries returns the series of an event with a type. A type that the ring's layout
+// doesn't define may have another meaning than in a newer layout. It allocates only for
+// a new series.
 func (a *Agent) typedSeries(c ringbuf.Category, t ringbuf.Type, l ringbuf.Layout) int32 {
 	key := typeKey{category: knownCategory(c), kind: t}
 	if i, ok := a.names.byType[key]; ok {
@@ -75,29 +76,29 @@ func (a *Agent) typedSeries(c ringbuf.Category, t ringbuf.Type, l ringbuf.Layout
 		return overflow(c)
 	}
 	i := a.seriesOf(seriesKey{category: key.category, name: l.TypeName(t)})
-	a.names.learn(key, i)
+	a.names.addType(key, i)
 	return i
 }
 
-func (n *names) learn(key typeKey, i int32) {
+func (n *names) addType(key typeKey, i int32) {
 	if n.byType == nil {
 		n.byType = make(map[typeKey]int32)
 	}
 	n.byType[key] = i
 }
 
-// restored is seriesOf for a series of a checkpoint, which stores the names of
-// types only. Events of these types must find it even if no other fits.
+// restored is seriesOf for a series of a checkpoint, which stores only the names of
+// types. Later events of these types must find it even if the limit is reached.
 func (a *Agent) restored(key seriesKey) int32 {
 	i := a.seriesOf(key)
 	if t, ok := ringbuf.ParseTypeName(key.name); ok {
-		a.names.learn(typeKey{category: key.category, kind: t}, i)
+		a.names.addType(typeKey{category: key.category, kind: t}, i)
 	}
 	return i
 }
 
-// namedSeries is the series of an event that has a name. The name is bytes of
-// another process. It allocates only for a new series.
+// namedSeries returns the series of an event with a name. The name may be any bytes. It
+// allocates only for a new series.
 func (a *Agent) namedSeries(c ringbuf.Category, name []byte) int32 {
 	var valid [len(ringbuf.Name{}) * len(replacement)]byte
 	if !utf8.Valid(name) {
@@ -113,8 +114,8 @@ func (a *Agent) namedSeries(c ringbuf.Category, name []byte) int32 {
 	return a.seriesOf(seriesKey{category: c, name: string(name)})
 }
 
-// seriesOf is the series of a key, a new one if there is none yet. The caller
-// has checked that another one fits.
+// seriesOf returns the series of a key, and adds it if necessary. The caller must have
+// checked the limit.
 func (a *Agent) seriesOf(key seriesKey) int32 {
 	if i, ok := a.names.byKey[key]; ok {
 		return i
@@ -132,7 +133,7 @@ func (a *Agent) seriesOf(key seriesKey) int32 {
 
 func (a *Agent) full() bool { return len(a.Series()) >= a.names.limit }
 
-// overflow is the series of events past the limit.
+// overflow returns the series of events beyond the limit.
 func overflow(c ringbuf.Category) int32 {
 	if valued(c) {
 		return overflowValued
@@ -142,7 +143,7 @@ func overflow(c ringbuf.Category) int32 {
 
 const replacement = "\uFFFD"
 
-// appendValid is bytes.ToValidUTF8 without its allocations.
+// appendValid is bytes.ToValidUTF8 without allocations.
 func appendValid(dst, name []byte) []byte {
 	invalid := false
 	for len(name) > 0 {

@@ -12,9 +12,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Series of events beyond the catalog differ in what they are reported under: a
-// backend rejects two points with the same attributes.
-func TestSeriesAreNeverReportedAlike(t *testing.T) {
+// Backends reject two points with the same attributes.
+func TestSeriesHaveDifferentAttributes(t *testing.T) {
 	a := NewAgent(defaultShape(t))
 	addAll(t, a, ringbuf.V1,
 		ringbuf.NewNamedEvent(8, "x", 1), ringbuf.NewNamedEvent(-1, "x", 1), ringbuf.NewNamedEvent(1<<30, "x", 1),
@@ -42,8 +41,8 @@ func TestSeriesAreNeverReportedAlike(t *testing.T) {
 	}
 }
 
-// A number that an older layout doesn't have may be anything there.
-func TestTypeIsCalledByItsLayout(t *testing.T) {
+// In an older layout, the number may have another meaning.
+func TestTypeUnknownToItsLayoutHasNoName(t *testing.T) {
 	for layout, want := range map[ringbuf.Layout]string{
 		ringbuf.V2: "unknown/unknown_event_20",
 		ringbuf.V3: "unknown/unknown_event_20",
@@ -69,7 +68,7 @@ func defaultShape(t *testing.T) *Shape {
 	return shape
 }
 
-// addAll adds events by way of a ring.
+// addAll adds events through a ring.
 func addAll(t *testing.T, a *Agent, layout ringbuf.Layout, events ...ringbuf.Event) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ring")

@@ -10,51 +10,51 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// HistogramKind is how a distribution is kept.
+// HistogramKind determines the buckets of a distribution.
 type HistogramKind string
 
 // The kinds of histograms.
 const (
 	Explicit    HistogramKind = "explicit"
 	Exponential HistogramKind = "exponential"
-	NoHistogram HistogramKind = "none" // only its count, sum, and last value
+	NoHistogram HistogramKind = "none" // only count, sum, and last value
 )
 
-// HistogramConfig says how one kind of distribution is kept. The zero value
-// asks for the defaults of the catalog.
+// HistogramConfig configures a distribution. The zero value selects the defaults of the
+// catalog.
 type HistogramConfig struct {
-	Kind    HistogramKind // Explicit where empty
-	Bounds  []float64     // explicit: upper bounds in the metric's unit; the catalog's where empty
-	MaxSize int           // exponential: buckets at most, 2 to 4096; 160 where 0
+	Kind    HistogramKind // default: Explicit
+	Bounds  []float64     // explicit: upper bounds in the metric's unit; default: the catalog's
+	MaxSize int           // exponential: maximum number of buckets, 2 to 4096; default: 160
 }
 
-// Config says how the totals of agents are kept.
+// Config configures the totals of agents.
 type Config struct {
 	Duration   HistogramConfig // bounds in seconds
 	Size       HistogramConfig // bounds in bytes
 	Throughput HistogramConfig // bounds in bytes per second
-	// SizeClasses also keeps the times of transfers apart by the class of their
-	// size; see [Totals.Durations].
+	// SizeClasses enables separate distributions of transfer times by size class;
+	// see [Totals.Durations].
 	SizeClasses bool
-	// MaxNames is how many event names beyond NIXL's own are kept apart for
-	// each agent. 200 where 0.
+	// MaxNames limits the number of series for names that aren't in the catalog,
+	// per agent. The default is 200.
 	MaxNames int
 }
 
 // Defaults of a [Config].
 const (
 	DefaultMaxNames = 200
-	DefaultMaxSize  = 160 // the SDK's
+	DefaultMaxSize  = 160 // same as in OpenTelemetry's SDKs
 )
 
-// Shape is what the totals of all agents have in common: a checked [Config].
+// Shape is a validated [Config], shared by the totals of all agents.
 type Shape struct {
 	duration, size, throughput *scale
 	sizeClasses                bool
 	maxNames                   int
 }
 
-// NewShape checks a configuration. The error names the field.
+// NewShape validates a configuration. The error names every invalid field.
 func NewShape(c Config) (*Shape, error) {
 	if c.MaxNames == 0 {
 		c.MaxNames = DefaultMaxNames

@@ -13,21 +13,20 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// An error names the field, and every field that is wrong.
-func TestNewShapeNamesTheField(t *testing.T) {
+func TestNewShapeNamesEveryInvalidField(t *testing.T) {
 	tests := []struct {
 		name   string
 		config tally.Config
 		want   []string // parts of the error
 	}{
 		{"the default", tally.Config{}, nil},
-		{"kind", tally.Config{Duration: tally.HistogramConfig{Kind: "linear"}}, []string{"duration: kind", `"linear"`, "explicit, exponential, none"}},
+		{"kind", tally.Config{Duration: tally.HistogramConfig{Kind: "linear"}}, []string{"duration: kind", `"linear"`, "explicit, exponential or none"}},
 		{"descending", tally.Config{Size: tally.HistogramConfig{Bounds: []float64{2, 1}}}, []string{"size: bounds", "bound 2 is 1"}},
 		{"equal", tally.Config{Size: tally.HistogramConfig{Bounds: []float64{1, 1}}}, []string{"size: bounds", "bound 2 is 1"}},
 		{"negative", tally.Config{Duration: tally.HistogramConfig{Bounds: []float64{-1, 1}}}, []string{"duration: bounds", "bound 1 is -1"}},
 		{"not a number", tally.Config{Duration: tally.HistogramConfig{Bounds: []float64{math.NaN()}}}, []string{"duration: bounds", "NaN"}},
 		{"infinite", tally.Config{Duration: tally.HistogramConfig{Bounds: []float64{math.Inf(1)}}}, []string{"duration: bounds", "Inf"}},
-		{"too many", tally.Config{Size: tally.HistogramConfig{Bounds: make([]float64, 256)}}, []string{"size: bounds", "256", "255 at most"}},
+		{"too many", tally.Config{Size: tally.HistogramConfig{Bounds: make([]float64, 256)}}, []string{"size: bounds", "256", "at most 255"}},
 		{"max size 1", tally.Config{Size: tally.HistogramConfig{MaxSize: 1}}, []string{"size: max_size is 1", "2 to"}},
 		{"negative max size", tally.Config{Size: tally.HistogramConfig{MaxSize: -5}}, []string{"size: max_size is -5"}},
 		{"vast max size", tally.Config{Duration: tally.HistogramConfig{MaxSize: 1 << 40}}, []string{"duration: max_size is 1099511627776"}},
@@ -46,15 +45,14 @@ func TestNewShapeNamesTheField(t *testing.T) {
 			}
 			for _, part := range tt.want {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("error %q has no %q", err, part)
+					t.Errorf("error %q doesn't contain %q", err, part)
 				}
 			}
 		})
 	}
 }
 
-// A caller may go on with its slice of bounds.
-func TestShapeKeepsItsBounds(t *testing.T) {
+func TestShapeCopiesTheCallersBounds(t *testing.T) {
 	bounds := []float64{10, 20}
 	agent := tally.NewAgent(shape(t, tally.Config{Size: tally.HistogramConfig{Bounds: bounds}}))
 	bounds[0] = 15

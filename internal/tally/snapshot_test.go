@@ -29,9 +29,8 @@ func manyBounds() (bounds []float64) {
 	return bounds
 }
 
-// A snapshot reports what the agent did when it was taken, whatever the agent
-// does later, and however the snapshot was used before.
-func TestSnapshotIsACopy(t *testing.T) {
+// Later events don't change a snapshot, new or reused.
+func TestSnapshotIsIndependentOfTheAgent(t *testing.T) {
 	for name, config := range snapshotConfigs {
 		for _, l := range ringbuf.Layouts() {
 			t.Run(name+"/"+l.String(), func(t *testing.T) {
@@ -59,8 +58,7 @@ func TestSnapshotIsACopy(t *testing.T) {
 	}
 }
 
-// A snapshot ends the interval of the utilization.
-func TestSnapshotEndsTheInterval(t *testing.T) {
+func TestSnapshotEndsTheIntervalOfTheUtilization(t *testing.T) {
 	agent := tally.NewAgent(shape(t, tally.Config{}))
 	agent.Found(3, 9)
 	if got := agent.Snapshot(nil).Utilization(); got != 3.0/8 {

@@ -10,29 +10,29 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// noSeries is the index of no series.
+// noSeries marks a spelling that stands for a type.
 const noSeries = -1
 
-// spelling is what a category and a name on a ring stand for: a type of the
-// catalog, or a series of its own.
+// spelling is the meaning of a category and a name in a ring: a type of the catalog or
+// a series.
 type spelling struct {
 	kind   ringbuf.Type
 	failed bool  // whether it is an error that isn't in the catalog
-	series int32 // index in Totals.series; noSeries if it is kind
+	series int32 // index in Totals.series; noSeries if it stands for kind
 }
 
-// spellings remembers what names stand for. It is a cache with one place per
-// hash, so that its size is fixed, whatever a ring says.
+// spellings caches the meanings of names. It has one entry per hash, so its size is
+// fixed.
 type spellings [1 << spellingBits]struct {
 	mark  uint64
 	words nameWords
 	spelling
 }
 
-// spellingBits makes for about twice as many places as an agent has names.
+// spellingBits gives about twice as many entries as an agent has names.
 const spellingBits = 6
 
-// nameWords is all 32 bytes of a name, in a form that registers hold.
+// nameWords is the 32 bytes of a name as words, which fit in registers.
 type nameWords struct{ a, b, c, d uint64 }
 
 func wordsOf(name *ringbuf.Name) nameWords {
@@ -47,21 +47,21 @@ func (w nameWords) name() (n ringbuf.Name) {
 	return n
 }
 
-// mark is a category in a form that is never 0, the mark of an empty place.
+// mark encodes a category as a number that is never 0, the mark of an empty entry.
 func mark(c ringbuf.Category) uint64 { return 1<<32 | uint64(uint32(c)) }
 
-// hash gives each of NIXL's own names a place of its own: the factor was found
-// by trying, and a test holds it.
+// hash gives each of NIXL's own names a different entry. The factor was found by search,
+// and a test checks it.
 func (w nameWords) hash(mark uint64) uint64 {
 	const factor = 0x7039C277FAAB36C3
 	h := w.a ^ bits.RotateLeft64(w.b, 13) ^ bits.RotateLeft64(w.c, 29) ^ bits.RotateLeft64(w.d, 47)
 	return (h + mark) * factor >> (64 - spellingBits)
 }
 
-// find returns what a category and a name stand for. It allocates only for a
-// new series.
+// find returns the meaning of a category and a name. It allocates only for a new
+// series.
 func (a *Agent) find(c ringbuf.Category, name *ringbuf.Name) *spelling {
-	words := wordsOf(name) // once: it may change meanwhile
+	words := wordsOf(name) // read once: another process may change the name
 	at := &a.spellings[words.hash(mark(c))]
 	if at.mark != mark(c) || at.words != words {
 		at.mark, at.words = mark(c), words
@@ -79,8 +79,8 @@ func (a *Agent) lookUp(c ringbuf.Category, name ringbuf.Name) spelling {
 	return spelling{series: a.namedSeries(c, b), failed: c == ringbuf.CategoryError && !typeNames[string(b)]}
 }
 
-// spelledTypes are the types that layouts with names know. Errors are found by
-// both their names, as V2Named was written between the two.
+// spelledTypes are the types in layouts with names. Errors have two names, because both
+// occur in layout V2Named.
 var spelledTypes = func() map[seriesKey]spelling {
 	m := make(map[seriesKey]spelling)
 	for t := range ringbuf.TypeEventsDropped {
@@ -90,7 +90,7 @@ var spelledTypes = func() map[seriesKey]spelling {
 	return m
 }()
 
-// typeNames are the names of spelledTypes, whatever their category.
+// typeNames are the names of spelledTypes in any category.
 var typeNames = func() map[string]bool {
 	m := make(map[string]bool)
 	for key := range spelledTypes {

@@ -9,29 +9,27 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Each of NIXL's own names has a place of its own in the cache: two in one
-// place would drive each other out at every event.
-func TestOwnNamesDontCollide(t *testing.T) {
+// Two names in one cache entry would evict each other at every event.
+func TestNIXLNamesHaveDifferentCacheEntries(t *testing.T) {
 	places := map[uint64]seriesKey{}
 	spellings := []seriesKey{{ringbuf.CategoryError, "BAD_STATUS"}}
 	for key := range spelledTypes {
 		spellings = append(spellings, key)
 	}
 	if len(spellings) != 33 {
-		t.Errorf("%d names, want 20, 12 older ones of errors, and BAD_STATUS", len(spellings))
+		t.Errorf("%d names, want 33: 20, 12 legacy names of errors, and BAD_STATUS", len(spellings))
 	}
 	for _, key := range spellings {
 		name := ringbuf.MakeName(key.name)
 		place := wordsOf(&name).hash(mark(key.category))
 		if other, taken := places[place]; taken {
-			t.Errorf("%v and %v share place %d", key, other, place)
+			t.Errorf("%v and %v share entry %d", key, other, place)
 		}
 		places[place] = key
 	}
 }
 
-// A category is told apart even where its number leads to the same place.
-func TestOtherCategoryInTheSamePlace(t *testing.T) {
+func TestCategoriesWithTheSameCacheEntryAreDistinguished(t *testing.T) {
 	name := ringbuf.MakeName("agent_tx_bytes")
 	words := wordsOf(&name)
 	for c := ringbuf.Category(100); ; c++ {
@@ -49,9 +47,8 @@ func TestOtherCategoryInTheSamePlace(t *testing.T) {
 	}
 }
 
-// A place that nothing was put in isn't that of an empty name, whatever its
-// category.
-func TestEmptyPlaceIsNobodys(t *testing.T) {
+// An unused cache entry has an empty name, too.
+func TestEmptyNameDoesNotMatchAnUnusedCacheEntry(t *testing.T) {
 	a := NewAgent(defaultShape(t))
 	var events []ringbuf.Event
 	for c := ringbuf.Category(-1); c < ringbuf.Categories; c++ {

@@ -8,8 +8,7 @@ import (
 	"math/bits"
 )
 
-// Sum is a sum of 64-bit values. It has 128 bits, so that it can't wrap in the
-// life of the universe, whatever a ring says.
+// Sum is a sum of 64-bit values. It has 128 bits, so it can't overflow in practice.
 type Sum struct{ Hi, Lo uint64 }
 
 // Add adds v.
@@ -35,15 +34,15 @@ func (s *Sum) raise(t Sum) bool {
 	return true
 }
 
-// sub takes t, which must not be larger, off the sum.
+// sub subtracts t, which must not be larger.
 func (s *Sum) sub(t Sum) {
 	var borrow uint64
 	s.Lo, borrow = bits.Sub64(s.Lo, t.Lo, 0)
 	s.Hi, _ = bits.Sub64(s.Hi, t.Hi, borrow)
 }
 
-// Int64 is the sum, or the largest int64 once it is beyond: a counter of OTLP
-// holds no more. It stands still then, rather than to wrap and go back.
+// Int64 returns the sum, limited to the largest int64, because counters in OTLP are
+// int64 and must not decrease.
 func (s Sum) Int64() int64 {
 	if s.Hi != 0 || s.Lo > math.MaxInt64 {
 		return math.MaxInt64
@@ -51,13 +50,13 @@ func (s Sum) Int64() int64 {
 	return int64(s.Lo)
 }
 
-// Float64 is the sum as the nearest floating-point number.
+// Float64 returns the nearest floating-point number.
 func (s Sum) Float64() float64 {
 	if s.Hi == 0 {
 		return float64(s.Lo)
 	}
-	// Of the upper 64 bits, float64 takes 53. Whether there is anything below
-	// them decides a tie.
+	// float64 holds 53 of the upper 64 bits. The lowest bit decides a tie, so set
+	// it if any bit is set below the upper 64.
 	n := bits.LeadingZeros64(s.Hi)
 	upper := s.Hi<<n | s.Lo>>(64-n)
 	if s.Lo<<n != 0 {
@@ -66,7 +65,7 @@ func (s Sum) Float64() float64 {
 	return math.Ldexp(float64(upper), 64-n)
 }
 
-// less is s-t, which may be negative, held within the bounds of int64.
+// less returns s-t, limited to the range of int64.
 func (s Sum) less(t Sum) int64 {
 	lo, borrow := bits.Sub64(s.Lo, t.Lo, 0)
 	hi, borrow := bits.Sub64(s.Hi, t.Hi, borrow)
@@ -80,7 +79,7 @@ func (s Sum) less(t Sum) int64 {
 	}
 }
 
-// saturate is v as the nearest int64.
+// saturate returns v, limited to the largest int64.
 func saturate(v uint64) int64 {
 	return int64(min(v, math.MaxInt64))
 }

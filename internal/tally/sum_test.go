@@ -15,7 +15,7 @@ func bigOf(s Sum) *big.Int {
 	return v.Add(v.Lsh(v, 64), new(big.Int).SetUint64(s.Lo))
 }
 
-func TestSum(t *testing.T) {
+func TestSumMatchesBigInt(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	word := func() uint64 {
 		switch random.IntN(4) {
@@ -48,12 +48,12 @@ func TestSum(t *testing.T) {
 		}
 		added.sub(s)
 		if want := (Sum{Lo: v}); added != want {
-			t.Fatalf("it is %v, want %v", added, want)
+			t.Fatalf("got %v, want %v", added, want)
 		}
 	}
 }
 
-// A tie goes to the even neighbour, unless there is anything below it.
+// A tie rounds to even, unless a lower bit is set.
 func TestSumRoundsOnce(t *testing.T) {
 	for _, tt := range []struct {
 		s    Sum

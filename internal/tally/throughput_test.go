@@ -44,7 +44,7 @@ func TestThroughputIsExact(t *testing.T) {
 	for range 200_000 {
 		bytes, micros := random.Uint64()>>random.IntN(64), random.Uint64()>>random.IntN(64)
 		check(bytes, micros)
-		// Quotients just below an integer are where rounding would show.
+		// Quotients just below an integer are the most sensitive to rounding.
 		if n := random.Uint64N(1 << 20); n > 0 && micros > 0 && micros < 1<<53/n {
 			check((n*micros-1)/microsPerSecond, micros)
 		}
@@ -61,9 +61,9 @@ func transferOf() []ringbuf.TypedEvent {
 	}
 }
 
-// The events of a transfer may come in two drains, with a restart of the
-// Collector in between. Without all of them, there is no throughput.
-func TestThroughputOfATransferInTwoParts(t *testing.T) {
+// The events of a transfer may be read in two drains, with a restart of the Collector in
+// between.
+func TestThroughputNeedsAllEventsOfATransfer(t *testing.T) {
 	restore := func(a *Agent) *Agent {
 		b := NewAgent(newTestShape(t, Config{}))
 		if err := b.RestoreTotals(a.AppendTotals(nil)); err != nil {
@@ -118,9 +118,7 @@ func newTestShape(t *testing.T, c Config) *Shape {
 	return s
 }
 
-// Totals don't show whether events came in one batch, and were counted in runs, or
-// one by one.
-func TestRunsCountAsSingleEventsDo(t *testing.T) {
+func TestRunsAndSingleEventsGiveTheSameTotals(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var events []ringbuf.TypedEvent
 	for range 500 {

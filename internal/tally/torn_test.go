@@ -13,8 +13,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// torn counts torn groups, the plain way: it keeps the events of the group,
-// and compares them with those of a whole one.
+// torn is a simple counter of torn groups: it keeps the events of the group and compares
+// them with those of a whole group.
 type torn struct {
 	group   []ringbuf.Type
 	begun   bool // whether the group's beginning was seen
@@ -33,13 +33,13 @@ const (
 
 var wholeGroups = [][]ringbuf.Type{{post, took, txSize, txReq}, {post, took, rxSize, rxReq}}
 
-// counted is the number of torn groups, of those that have come to an end.
+// counted returns the number of torn groups that have ended.
 func (t *torn) counted() uint64 { return t.n }
 
 func (t *torn) add(e ringbuf.Type) {
 	switch {
 	case int(e) >= ringbuf.Types:
-		return // may be an event of the group that this package doesn't know
+		return // may or may not belong to the group
 	case !slices.Contains(wholeGroups[0], e) && !slices.Contains(wholeGroups[1], e):
 		t.end()
 		t.begun = true
@@ -59,7 +59,7 @@ func (t *torn) add(e ringbuf.Type) {
 	}
 }
 
-// continues says whether e may come after the events of the group.
+// continues reports whether e may follow the events of the group.
 func (t *torn) continues(e ringbuf.Type) bool {
 	for _, whole := range wholeGroups {
 		rest := whole
@@ -88,8 +88,8 @@ func (t *torn) end() {
 	t.group = nil
 }
 
-// missing reports whether the group lacks an event that the agent writes, of
-// whichever direction the group may be.
+// missing reports whether the group lacks an event that the agent writes, for every
+// direction that the group may have.
 func (t *torn) missing() bool {
 	for _, whole := range wholeGroups {
 		fits := true
@@ -106,7 +106,7 @@ func (t *torn) missing() bool {
 	return true
 }
 
-// typed makes events of types, of value 1.
+// typed returns events of the given types with value 1.
 func typed(types ...ringbuf.Type) []ringbuf.Event {
 	events := make([]ringbuf.Event, len(types))
 	for i, kind := range types {
@@ -115,7 +115,7 @@ func typed(types ...ringbuf.Type) []ringbuf.Event {
 	return events
 }
 
-func TestTornGroups(t *testing.T) {
+func TestTornGroupsAreCounted(t *testing.T) {
 	const unknown = ringbuf.Type(21)
 	whole := []ringbuf.Type{post, took, txSize, txReq, post, took, rxSize, rxReq}
 	tests := []struct {
@@ -125,22 +125,22 @@ func TestTornGroups(t *testing.T) {
 	}{
 		{"nothing", nil, 0},
 		{"whole groups", whole, 0},
-		{"the first group was begun before", slices.Concat([]ringbuf.Type{took, txSize, txReq}, whole), 0},
-		{"all but the last event was before", slices.Concat([]ringbuf.Type{txReq}, whole), 0},
+		{"the first group began before", slices.Concat([]ringbuf.Type{took, txSize, txReq}, whole), 0},
+		{"all but the last event came before", slices.Concat([]ringbuf.Type{txReq}, whole), 0},
 		{"without post time", slices.Concat(whole, []ringbuf.Type{took, txSize, txReq}), 1},
 		{"without transfer time", slices.Concat(whole, []ringbuf.Type{post, rxSize, rxReq}), 1},
 		{"without bytes", slices.Concat(whole, []ringbuf.Type{post, took, txReq}), 1},
 		{"without requests", slices.Concat(whole, []ringbuf.Type{post, took, txSize}, whole), 1},
-		{"the newest group may go on", slices.Concat(whole, []ringbuf.Type{post, took, txSize}), 0},
+		{"the newest group may continue", slices.Concat(whole, []ringbuf.Type{post, took, txSize}), 0},
 		{"post time only, twice", slices.Concat(whole, []ringbuf.Type{post, post}, whole), 2},
 		{"requests only", slices.Concat(whole, []ringbuf.Type{txReq, rxReq}), 2},
 		{"bytes of one direction, requests of the other", slices.Concat(whole, []ringbuf.Type{post, took, txSize, rxReq}), 2},
 		{"memory and errors between groups", slices.Concat(
 			[]ringbuf.Type{ringbuf.TypeMemoryRegistered}, whole, []ringbuf.Type{ringbuf.TypeErrBackend}, whole), 0},
 		{"an error ends a group", slices.Concat(whole, []ringbuf.Type{post, took, ringbuf.TypeErrBackend}), 1},
-		{"an unknown type says nothing", slices.Concat(whole, []ringbuf.Type{unknown, post, took, unknown, txSize, txReq, unknown}), 0},
-		{"a head and a tail that fit are one group", slices.Concat(whole, []ringbuf.Type{post, took, rxSize, rxReq}), 0},
-		{"the agent leaves times out", []ringbuf.Type{txSize, txReq, rxSize, rxReq, txSize, txReq}, 0},
+		{"an unknown type is ignored", slices.Concat(whole, []ringbuf.Type{unknown, post, took, unknown, txSize, txReq, unknown}), 0},
+		{"a matching head and tail look like one group", slices.Concat(whole, []ringbuf.Type{post, took, rxSize, rxReq}), 0},
+		{"the agent omits times", []ringbuf.Type{txSize, txReq, rxSize, rxReq, txSize, txReq}, 0},
 		{"the agent writes bytes only", []ringbuf.Type{txSize, txSize, rxSize, txSize}, 0},
 		{"the agent writes times only", []ringbuf.Type{post, took, post, took, post, took}, 0},
 		{"the agent writes times only, and one is missing", []ringbuf.Type{post, took, post, post, took}, 1},
@@ -165,9 +165,9 @@ func TestTornGroups(t *testing.T) {
 	}
 }
 
-// Each two groups of either direction, without each subset of their events,
-// split over two batches at each point.
-func TestTornGroupsOfEverySubset(t *testing.T) {
+// The test uses two groups of any direction with every subset of their events, split into
+// two batches at every point.
+func TestTornGroupsOfEverySubsetMatchTheModel(t *testing.T) {
 	r := newRing(t, ringbuf.V4, 64)
 	s := shape(t, tally.Config{})
 	before := slices.Concat(wholeGroups[0], wholeGroups[1])
@@ -185,8 +185,7 @@ func TestTornGroupsOfEverySubset(t *testing.T) {
 	}
 }
 
-// Random events, in random batches, from the beginning and from the middle.
-func TestTornGroupsOfRandomEvents(t *testing.T) {
+func TestTornGroupsOfRandomEventsMatchTheModel(t *testing.T) {
 	r := newRing(t, ringbuf.V4, 64)
 	s := shape(t, tally.Config{})
 	random := rand.New(rand.NewPCG(4, 2))
@@ -206,7 +205,7 @@ func TestTornGroupsOfRandomEvents(t *testing.T) {
 	}
 }
 
-// checkTorn compares with the model, for each point of splits.
+// checkTorn compares the count with the model's, for each split into two batches.
 func checkTorn(t *testing.T, s *tally.Shape, r *ring, types []ringbuf.Type, splits []int) {
 	t.Helper()
 	var want torn
@@ -230,9 +229,9 @@ func rangeOf(n int) []int {
 	return list
 }
 
-// An agent may have been configured to write the bytes and requests of one
-// direction only, so that of the other's transfers just the times are left.
-func TestTornGroupsOfAFilteredAgent(t *testing.T) {
+// An agent may be configured to write bytes and requests of one direction only. Then the
+// transfers of the other direction have only times.
+func TestFilteredEventsAreNotTornGroups(t *testing.T) {
 	filters := map[string][]ringbuf.Type{
 		"sent only":              {post, took, txSize, txReq},
 		"received only":          {post, took, rxSize, rxReq},
@@ -264,10 +263,9 @@ func TestTornGroupsOfAFilteredAgent(t *testing.T) {
 	}
 }
 
-// A ring that is full drops what an agent pushes until it is drained again,
-// wherever in a group that begins and ends. It shows, also where the agent
-// only ever wrote in one direction.
-func TestTornGroupsOfAFullRing(t *testing.T) {
+// A full ring drops events until it is drained, which may begin and end anywhere in a
+// group. This is detected even if the agent has only one direction.
+func TestFullRingCausesTornGroups(t *testing.T) {
 	for name, directions := range map[string]int{"both directions": 2, "one direction": 1} {
 		t.Run(name, func(t *testing.T) {
 			const overflows = 100
@@ -283,14 +281,13 @@ func TestTornGroupsOfAFullRing(t *testing.T) {
 				r.feed(agent, typed(slices.Delete(types, from, from+1+random.IntN(16))...))
 			}
 			if got := agent.TornGroups(); got < overflows/2 || got > 2*overflows {
-				t.Errorf("%d torn groups after %d times that the ring was full", got, overflows)
+				t.Errorf("%d torn groups after %d overflows", got, overflows)
 			}
 		})
 	}
 }
 
-// What has gone past unseen says nothing about the ring.
-func TestTornGroupsAfterAGap(t *testing.T) {
+func TestGapsAreNotTornGroups(t *testing.T) {
 	gaps := map[string]func(*tally.Agent){
 		"foreign read": (*tally.Agent).ForeignRead,
 		"missed":       (*tally.Agent).Missed,
@@ -317,9 +314,9 @@ func TestTornGroupsAfterAGap(t *testing.T) {
 	}
 }
 
-// An event that isn't of a transfer stands between two groups, so that the
-// next one is seen from its beginning.
-func TestTornGroupsAfterAnEventBetween(t *testing.T) {
+// An event that doesn't belong to a transfer separates groups, so the next group is seen
+// from its beginning.
+func TestOtherEventEndsAGap(t *testing.T) {
 	r := newRing(t, ringbuf.V4, 64)
 	agent := tally.NewAgent(shape(t, tally.Config{}))
 	r.feed(agent, typed(post, took, txSize, txReq))
@@ -330,8 +327,8 @@ func TestTornGroupsAfterAnEventBetween(t *testing.T) {
 	}
 }
 
-// A restarted agent may have been told to leave events out.
-func TestTornGroupsOfANewRun(t *testing.T) {
+// After a restart, the agent may be configured to omit events.
+func TestRestartResetsTheKnownEvents(t *testing.T) {
 	r := newRing(t, ringbuf.V4, 64)
 	agent := tally.NewAgent(shape(t, tally.Config{}))
 	r.feed(agent, typed(post, took, txSize, txReq))
@@ -342,8 +339,8 @@ func TestTornGroupsOfANewRun(t *testing.T) {
 	}
 }
 
-// Only layouts v4 and v5 keep the events of a transfer together.
-func TestTornGroupsAreOfV4AndV5(t *testing.T) {
+// Only in layouts V4 and V5, the events of a transfer are next to each other.
+func TestTornGroupsAreCountedOnlyInV4AndV5(t *testing.T) {
 	for _, l := range ringbuf.Layouts() {
 		t.Run(fmt.Sprint(l), func(t *testing.T) {
 			agent := tally.NewAgent(shape(t, tally.Config{}))

@@ -6,7 +6,7 @@ package tally
 // Total is the total of one type of event.
 type Total struct {
 	Events uint64
-	Sum    Sum // of the values
+	Sum    Sum // sum of the values
 	last   uint64
 }
 
@@ -16,7 +16,7 @@ func (t *Total) record(v uint64) {
 	t.last = v
 }
 
-// ones is record for n events of value 1.
+// ones records n events of value 1.
 func (t *Total) ones(n uint64) {
 	if n > 0 {
 		t.Events += n
@@ -25,5 +25,5 @@ func (t *Total) ones(n uint64) {
 	}
 }
 
-// Last is the newest value, or the largest int64.
+// Last returns the newest value, limited to the largest int64.
 func (t *Total) Last() int64 { return saturate(t.last) }

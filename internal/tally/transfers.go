@@ -8,18 +8,17 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Nearly all events of a ring are those of whole transfers, four in a row. Runs
-// of them are counted in three short loops. Anything else ends a run and is
-// counted event by event.
+// Nearly all events of a ring belong to whole transfers, four in a row. Runs of them are
+// counted in short loops. Any other event ends a run and is counted by itself.
 
 // group is the events of one transfer.
 type group = [groupSize]ringbuf.TypedEvent
 
-// maxRun keeps the sums of a run, of values of up to quickBits, within 64 bits.
+// maxRun limits a run so that its sums of values of up to quickBits fit in 64 bits.
 const maxRun = 1 << (64 - quickBits)
 
-// transfers counts the run of transfers that groups begins with, and returns
-// their number. The first event is the one at at in the events that are counted.
+// transfers counts the run of transfers at the beginning of groups, and returns their
+// number. at is the index of the first event in the events that are being counted.
 func (a *Agent) transfers(groups []group, at int) int {
 	if len(groups) == 0 {
 		return 0
@@ -65,16 +64,16 @@ func (a *Agent) requested(direction int, n uint64) {
 	a.groups.whole(direction, n)
 }
 
-// transfer says whether four events are those of one transfer, and which
-// direction it had. NIXL counts it as one request.
+// transfer reports whether four events belong to one transfer, and returns its
+// direction. NIXL counts a transfer as one request.
 func transfer(g *group) (direction uint64, ok bool) {
 	d := uint64(g[2].Type - ringbuf.TypeTxBytes)
 	return d, g[0].Type == ringbuf.TypeXferPostTime && g[1].Type == ringbuf.TypeXferTime &&
 		d <= 1 && uint64(g[3].Type-ringbuf.TypeTxRequests) == d && g[3].Value == 1
 }
 
-// sizeRun counts sizes and requests of transfers, up to the first size that
-// needs more than to be counted.
+// sizeRun counts sizes and requests of transfers, up to the first size that needs the
+// slow path.
 func (a *Agent) sizeRun(groups []group) (n int) {
 	var sum [2]uint64
 	var received uint64
@@ -103,13 +102,12 @@ func (a *Agent) sizeRun(groups []group) (n int) {
 	return n
 }
 
-// timeRun counts the times of transfers, up to the first that need more than
-// to be counted.
+// timeRun counts the times of transfers, up to the first times that need the slow path.
 func (a *Agent) timeRun(groups []group) (n int) {
 	post, took, scale := &a.post, &a.duration, a.duration.scale
 	postLow, postHigh, tookLow, tookHigh := post.low, post.high, took.low, took.high
 	if a.watch != nil && a.watch.timesOnly() {
-		tookHigh = min(tookHigh, a.watch.limit) // so slow ones end the run, and nothing else has to look for them
+		tookHigh = min(tookHigh, a.watch.limit) // so that slow transfers end the run
 	}
 	var postSum, tookSum uint64
 	for ; n < len(groups); n++ {
@@ -131,8 +129,8 @@ func (a *Agent) timeRun(groups []group) (n int) {
 	return n
 }
 
-// throughputRun counts the throughput of transfers, up to the first that isn't within
-// the known range, or too large for quickThroughput.
+// throughputRun counts the throughput of transfers, up to the first that is outside the
+// known range or too large for quickThroughput.
 func (a *Agent) throughputRun(groups []group) (n int) {
 	var sum, received uint64
 	scale := a.throughput[0].scale
@@ -158,14 +156,14 @@ func (a *Agent) throughputRun(groups []group) (n int) {
 	return n
 }
 
-// exactBits is how many bits quickThroughput takes: a number of bytes below 2^33,
-// times a million, is an integer that float64 represents exactly.
+// exactBits is the maximum bit length for quickThroughput: float64 represents a number
+// below 2^33, multiplied by a million, exactly.
 const exactBits = 33
 
-// quickThroughput is [semconv.Throughput] for up to exactBits bits, and at least 1 µs.
-// A division of floating-point numbers is faster than one of integers. Rounded down
-// it is exact: the quotient of integers a/b that isn't an integer is at least 1/b
-// below the next one, and rounding adds less than a/b/2^53.
+// quickThroughput is [semconv.Throughput] for numbers of up to exactBits bits and at
+// least 1 µs. It uses floating-point division, which is faster than integer division.
+// Rounded down, the result is exact: a quotient of integers a/b that isn't an integer is
+// at least 1/b below the next integer, and rounding adds less than a/b/2^53.
 func quickThroughput(bytes, micros uint64) uint64 {
 	return uint64(int64(float64(int64(bytes*microsPerSecond)) / float64(int64(micros))))
 }

@@ -5,17 +5,15 @@ package tally
 
 import "github.com/nixl-otel/nixl-otel/ringbuf"
 
-// Events of the older layouts are translated to those of layout V3, as far as
-// they say the same, and counted from there: a run at a time, in loops that
-// have nothing else to do. An event that can't be translated ends a run and is
-// counted by itself.
+// Events of older layouts are translated to layout V3, in runs, and then counted. An
+// event that has no equivalent there ends a run and is counted by itself.
 
-// run is long enough that a run's own cost is little beside its events', and
-// short enough that the stack of an idle agent's drain isn't cleared for long.
+// run is long enough to make the fixed cost per run negligible, and short enough to be
+// cleared quickly on the stack.
 type run [128]ringbuf.TypedEvent
 
-// categorized counts events that have a type and a category. Where the
-// category isn't the type's own, neither can be believed.
+// categorized counts events that have a type and a category. If the category doesn't
+// match the type, neither can be trusted.
 func (a *Agent) categorized(events []ringbuf.CategorizedEvent) {
 	var r run
 	for len(events) > 0 {
@@ -42,7 +40,7 @@ func (r *run) categorized(events []ringbuf.CategorizedEvent) (n int) {
 	return len(events)
 }
 
-// one counts one event. Its slot is looked at anew, and may have changed.
+// one counts one event. It reads the slot again, which may have changed.
 func (a *Agent) one(e *ringbuf.CategorizedEvent) {
 	c, t, v := e.Category, e.Type, e.Value
 	if ringbuf.V2.Knows(t) && t.Category() == c {

@@ -9,12 +9,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Values are totals that another program has counted, by event type: those of
-// one process, or a sum over several. They don't say how many events there were,
-// except for transfers.
+// Values are totals that another program has counted, by event type: totals of one
+// process, or sums over several. They don't include the number of events, except for
+// transfers.
 type Values struct {
-	// Sums are sums of values. Those of transfer times and post times are in
-	// their distributions instead.
+	// Sums are sums of values. The sums of transfer times and post times are in the
+	// distributions instead.
 	Sums [ringbuf.Types]Sum
 	// Last are the newest values.
 	Last [ringbuf.Types]uint64
@@ -25,12 +25,12 @@ type Values struct {
 
 // Distribution is a histogram that another program has counted.
 type Distribution struct {
-	Counts []uint64 // per bucket, one more than there are bounds
+	Counts []uint64 // per bucket, one more than bounds
 	Sum    Sum
 }
 
-// Add adds the values of a process that is newer than all others in v. Its
-// histograms must have the same bounds as those of v, or v none.
+// Add adds the values of a process that is newer than all others in v. The histograms
+// must have the same bounds, unless v has none.
 func (v *Values) Add(w *Values) {
 	for t := range v.Sums {
 		v.Sums[t].plus(w.Sums[t])
@@ -42,7 +42,7 @@ func (v *Values) Add(w *Values) {
 	v.Post.add(&w.Post)
 }
 
-// AddWithoutHistograms is [Values.Add] for a process whose histograms have other
+// AddWithoutHistograms is like [Values.Add], for a process whose histograms have other
 // bounds.
 func (v *Values) AddWithoutHistograms(w *Values) {
 	duration, post := v.Duration, v.Post
@@ -51,16 +51,16 @@ func (v *Values) AddWithoutHistograms(w *Values) {
 	v.Duration, v.Post = duration, post
 }
 
-// Set makes v a copy of w, and reuses the memory that v has.
+// Set makes v a copy of w, and reuses the memory of v.
 func (v *Values) Set(w *Values) {
 	v.Sums, v.Last = w.Sums, w.Last
 	v.Duration.set(&w.Duration)
 	v.Post.set(&w.Post)
 }
 
-// Advance brings the values of a process up to date with a later reading of the
-// same bounds, and reports whether anything has changed. A reading isn't made at
-// one moment, so anything that only grows keeps the larger value.
+// Advance updates the values of a process with a later reading, which has the same
+// bounds, and reports whether anything has changed. Readings aren't atomic, so counters
+// keep the larger value.
 func (v *Values) Advance(w *Values) (changed bool) {
 	for t := range v.Sums {
 		changed = v.Sums[t].raise(w.Sums[t]) || changed
@@ -107,15 +107,15 @@ func (d *Distribution) advance(e *Distribution) (changed bool) {
 	return d.Sum.raise(e.Sum) || changed
 }
 
-// Import returns totals of values that another program has counted, with the
-// shape's histograms of durations. Explicit bounds must be those of the values.
-// before are the values of processes that have exited, which v includes: their
-// memory was released.
+// Import converts values that another program has counted to totals with this shape. If
+// the shape's bounds of durations are explicit, they must equal those of the values. v
+// includes before, the values of processes that have exited and whose memory was
+// released.
 func (s *Shape) Import(v, before *Values) *Totals {
 	t := &Totals{series: emptySeries}
 	for kind := range t.counters {
 		if v.occurred(kind) {
-			// How many events there were isn't known.
+			// The number of events is unknown.
 			t.counters[kind] = Total{Events: 1, Sum: v.Sums[kind], last: v.Last[kind]}
 		}
 	}
@@ -137,8 +137,8 @@ func (s *Shape) Import(v, before *Values) *Totals {
 // emptySeries are the series of imported totals. Nothing writes to them.
 var emptySeries = make([]Series, reserved)
 
-// load makes a histogram that was just declared one of a distribution. If it has
-// no bounds, it has a single bucket.
+// load initializes a zero histogram with a distribution. Without bounds, it has a single
+// bucket.
 func (h *Histogram) load(s *scale, d *Distribution, last uint64) {
 	h.scale, h.min = s, math.MaxUint64
 	if n := s.explicit(); n > len(h.buckets) {

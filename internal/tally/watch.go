@@ -12,36 +12,36 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Watch says which transfers are slow, and takes them and errors as they are
-// counted. Its functions may be nil, must not block, and must not use the agent.
+// Watch defines when transfers are slow, and receives slow transfers and errors while
+// they are counted. Its functions may be nil, must not block, and must not use the
+// agent.
 type Watch struct {
 	Slow     Slow
-	Transfer func(Transfer) // of each slow transfer whose events were all read
-	Error    func(Error)    // of each error event
+	Transfer func(Transfer) // called for each slow transfer whose events were all read
+	Error    func(Error)    // called for each error event
 }
 
-// Slow says which transfers are slow: those that meet any of the conditions. A
-// condition whose limit is 0 is off.
+// Slow defines when transfers are slow: if they meet any of the conditions. A limit of
+// 0 disables a condition.
 type Slow struct {
-	// Duration is a time that slow transfers exceed.
+	// Duration is the time above which a transfer is slow.
 	Duration time.Duration
-	// MinThroughput, in bytes per second, is one that slow transfers of at least
-	// MinSize bytes don't reach.
+	// MinThroughput is the throughput in bytes per second below which a transfer of
+	// at least MinSize bytes is slow.
 	MinThroughput, MinSize uint64
-	// P99Factor makes those transfers slow that take more than so many times the
-	// 99th percentile of the agent's earlier transfers, which must be [P99Transfers]
-	// at least.
+	// P99Factor makes a transfer slow if its time exceeds the 99th percentile of the
+	// agent's earlier transfers by this factor. It applies after [P99Transfers]
+	// transfers.
 	P99Factor float64
 }
 
-// P99Transfers is how many transfers of an agent must be counted before its 99th
-// percentile makes others slow.
+// P99Transfers is the number of an agent's transfers before [Slow.P99Factor] applies.
 const P99Transfers = 1000
 
-// Cause is why a transfer is slow.
+// Cause is the condition that makes a transfer slow.
 type Cause uint8
 
-// The causes. If there are several, a transfer has the first.
+// The causes. If several apply, the first is reported.
 const (
 	SlowDuration Cause = iota + 1
 	SlowThroughput
@@ -51,41 +51,41 @@ const (
 // Transfer is a transfer that was slow.
 type Transfer struct {
 	Layout         ringbuf.Layout
-	Micros         uint64 // when the agent recorded it, since the epoch; 0 if the layout has no times
+	Micros         uint64 // time of recording, since the epoch; 0 if the layout has no times
 	Direction      Direction
 	Bytes          uint64
 	Duration, Post uint64 // µs
 	Cause          Cause
-	P99            uint64 // µs, of the agent; for the cause SlowP99
+	P99            uint64 // µs, the agent's 99th percentile; for the cause SlowP99
 }
 
-// Throughput is the transfer's bytes per second.
+// Throughput returns the transfer's bytes per second.
 func (t *Transfer) Throughput() uint64 { return semconv.Throughput(t.Bytes, t.Duration) }
 
 // Error is an operation that ended in an error.
 type Error struct {
 	Layout ringbuf.Layout
 	Micros uint64       // as in [Transfer]
-	Type   ringbuf.Type // of the status; no error for a status that isn't in the catalog
+	Type   ringbuf.Type // type of the status; not an error type if the status isn't in the catalog
 }
 
-// otherError stands for the types of errors that aren't in the catalog.
+// otherError is the type of errors that aren't in the catalog.
 const otherError ringbuf.Type = math.MaxUint32
 
 // watch applies a [Watch] to the events that are being counted.
 type watch struct {
 	Watch
-	limit   uint64 // µs: slow transfers exceed it
-	longest uint64 // µs: those of SlowDuration
+	limit   uint64 // µs: the lower limit of SlowDuration and SlowP99
+	longest uint64 // µs: the limit of SlowDuration
 	p99     uint64 // µs
-	size    uint64 // of transfers whose throughput matters; more than any if it doesn't
+	size    uint64 // minimum size for SlowThroughput; the largest uint64 if disabled
 
 	layout ringbuf.Layout
 	timed  []ringbuf.TimedEvent // the events that are being counted, if they have times
-	at     int                  // the event among these that is being counted
+	at     int                  // index of the event that is being counted
 }
 
-// Watch has slow transfers and errors reported from now on.
+// Watch starts reporting slow transfers and errors.
 func (a *Agent) Watch(w Watch) {
 	if w.Transfer == nil {
 		w.Transfer = func(Transfer) {}
@@ -103,10 +103,11 @@ func (a *Agent) Watch(w Watch) {
 	}
 }
 
-// timesOnly reports whether times alone make transfers slow.
+// timesOnly reports whether only times can make transfers slow.
 func (w *watch) timesOnly() bool { return w.size == math.MaxUint64 }
 
-// begin prepares for a batch: times are those of the agent's transfers before it.
+// begin prepares for a batch. times is the distribution of the agent's earlier
+// transfers.
 func (w *watch) begin(l ringbuf.Layout, times *Histogram) {
 	w.layout, w.timed, w.at = l, nil, 0
 	w.limit = w.longest
@@ -119,14 +120,14 @@ func (w *watch) begin(l ringbuf.Layout, times *Histogram) {
 	}
 }
 
-// times says that the events of a ring with times are counted next.
+// times sets the events with times that are counted next.
 func (w *watch) times(events []ringbuf.TimedEvent) {
 	if w != nil {
 		w.timed, w.at = events, 0
 	}
 }
 
-// micros is the time of the event at an index, or 0.
+// micros returns the time of the event at an index, or 0.
 func (w *watch) micros(at int) uint64 {
 	if at >= len(w.timed) {
 		return 0
@@ -134,7 +135,7 @@ func (w *watch) micros(at int) uint64 {
 	return w.timed[at].TimestampMicros
 }
 
-// transfers finds the slow ones of a run, whose first event is at at.
+// transfers reports the slow transfers of a run. at is the index of its first event.
 func (w *watch) transfers(groups []group, at int) {
 	limit, size, least := w.limit, w.size, w.Slow.MinThroughput
 	for i := range groups {
@@ -146,7 +147,7 @@ func (w *watch) transfers(groups []group, at int) {
 	}
 }
 
-// transfer reports a transfer if it is slow. Its last event is at at.
+// transfer reports a transfer if it is slow. at is the index of its last event.
 func (w *watch) transfer(at int, d Direction, bytes, took, post uint64) {
 	t := Transfer{Layout: w.layout, Direction: d, Bytes: bytes, Duration: took, Post: post}
 	switch {
@@ -163,8 +164,8 @@ func (w *watch) transfer(at int, d Direction, bytes, took, post uint64) {
 	w.Transfer(t)
 }
 
-// below reports whether a throughput, as [semconv.Throughput], is less than least.
-// Unlike that, it doesn't divide.
+// below reports whether [semconv.Throughput] of the arguments is less than least,
+// without a division.
 func below(bytes, micros, least uint64) bool {
 	hi, lo := bits.Mul64(bytes, microsPerSecond)
 	leastHi, leastLo := bits.Mul64(least, max(micros, 1))

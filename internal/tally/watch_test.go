@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// seen keeps what a watch reports.
+// seen records the reports of a watch.
 type seen struct {
 	transfers []tally.Transfer
 	errors    []tally.Error
@@ -36,8 +36,8 @@ const (
 	slowSize       = 1 << 12
 )
 
-// slowTransfers are those of all known events, in order: whoever takes more than
-// slowMicros, or moves slowSize bytes or more at less than least.
+// slowTransfers returns the slow transfers of all known events: those that take more than
+// slowMicros, or move at least slowSize bytes with a throughput below least.
 func slowTransfers(l ringbuf.Layout, known []sample, least uint64) (list []tally.Transfer) {
 	for i := range max(0, len(known)-3) {
 		k := known[i : i+4]
@@ -63,9 +63,8 @@ func slowTransfers(l ringbuf.Layout, known []sample, least uint64) (list []tally
 	return list
 }
 
-// Every slow transfer and every error is reported once and in order, in whatever
-// batches they come, and with their times if the ring has them.
-func TestWatchOfRandomEvents(t *testing.T) {
+// The order and the times must be correct for all batch sizes.
+func TestEverySlowTransferAndErrorIsReportedOnce(t *testing.T) {
 	configs := map[string]tally.HistogramConfig{
 		"explicit":    {},
 		"exponential": {Kind: tally.Exponential},
@@ -121,7 +120,7 @@ func watchRandomEvents(t *testing.T, l ringbuf.Layout, config tally.HistogramCon
 		}
 	}
 	if causes[tally.SlowDuration] == 0 || (causes[tally.SlowThroughput] == 0) != (least == 0) {
-		t.Errorf("causes %v: some don't occur", causes)
+		t.Errorf("causes %v: some didn't occur", causes)
 	}
 }
 
@@ -134,11 +133,10 @@ func transferIn(micros uint64) []ringbuf.Event {
 	}
 }
 
-// A transfer is compared with the transfers before it, once there are enough.
-func TestSlowByTheAgentsOwnPercentile(t *testing.T) {
+func TestP99FactorComparesWithEarlierTransfers(t *testing.T) {
 	for name, c := range map[string]struct {
 		config tally.HistogramConfig
-		p99    uint64 // that of 999 transfers of 100 µs and some of 5 ms, to the width of a bucket
+		p99    uint64 // of 999 transfers of 100 µs and some of 5 ms, to the width of a bucket
 	}{
 		"explicit":    {tally.HistogramConfig{}, 100},
 		"exponential": {tally.HistogramConfig{Kind: tally.Exponential}, 103},
@@ -152,7 +150,7 @@ func TestSlowByTheAgentsOwnPercentile(t *testing.T) {
 			for range tally.P99Transfers - 1 {
 				r.feed(agent, transferIn(100))
 			}
-			r.feed(agent, transferIn(5000)) // too early to tell
+			r.feed(agent, transferIn(5000)) // not enough transfers yet
 			r.feed(agent, transferIn(900))
 			if len(got.transfers) != 0 {
 				t.Errorf("%d slow transfers, want none", len(got.transfers))
@@ -169,7 +167,6 @@ func TestSlowByTheAgentsOwnPercentile(t *testing.T) {
 	}
 }
 
-// Which cause a transfer has doesn't depend on which are looked for.
 func TestNothingIsSlowWithoutALimit(t *testing.T) {
 	var got seen
 	agent := tally.NewAgent(shape(t, tally.Config{}))

@@ -202,7 +202,7 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 		"no_rings":              {"max_rings: 0 must be 1 or more"},
 		"no_event_names":        {"max_event_names: 0 must be 1 or more"},
 		"negative_event_names":  {"max_event_names: -1 must be 1 or more"},
-		"unknown_kind":          {`histograms: duration: kind is "linear": it is one of explicit, exponential, none`},
+		"unknown_kind":          {`histograms: duration: kind is "linear": use explicit, exponential or none`},
 		"falling_bounds":        {"histograms: size: bounds must be finite, not negative, and increasing: bound 2 is 512"},
 		"negative_bound":        {"histograms: duration: bounds must be finite, not negative, and increasing: bound 1 is -1"},
 		"few_buckets":           {"histograms: size: max_size is 1: it must be from 2 to 4096"},

@@ -146,7 +146,7 @@ func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
 		`exclude: ["pod/"]`:   `exclude: "pod/" ends with a slash: patterns match names relative to the directory, such as *, decode-* or pod/**`,
 
 		"histograms: {duration: {kind: [a]}}":        "histograms::duration::kind: [a] is not a kind: use explicit, exponential or none",
-		"histograms: {duration: {kind: linear}}":     `histograms: duration: kind is "linear": it is one of explicit, exponential, none`,
+		"histograms: {duration: {kind: linear}}":     `histograms: duration: kind is "linear": use explicit, exponential or none`,
 		"histograms: {duration: {bounds: [1, 2ms]}}": `histograms::duration::bounds: "2ms" is not a number: use 0.5, for example, without a unit`,
 		"histograms: {size: {bounds: 1024}}":         "histograms::size::bounds: 1024 is not a list: use [1024, 4096], for example",
 		"histograms: {size: {kind: exponential, bounds: [1024]}}": "histograms: size: bounds [1024] need kind: explicit, but kind is exponential: " +
