@@ -17,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// agent is an agent with a ring, and what reads it.
+// agent is an agent with a ring, a reader and totals.
 type agent struct {
 	t      testing.TB
 	path   string
@@ -36,7 +36,7 @@ func newAgent(t testing.TB) *agent {
 	return a
 }
 
-// restart is what an agent does that starts on the ring.
+// restart restarts the agent on its ring.
 func (a *agent) restart(capacity int) {
 	a.t.Helper()
 	w, err := ringbuf.Create(a.path, ringbuf.V4, capacity)
@@ -57,7 +57,7 @@ func (a *agent) open() {
 	a.reader = r
 }
 
-// push writes n bytes, one at a time.
+// push pushes one event per value.
 func (a *agent) push(values ...uint64) {
 	a.t.Helper()
 	for _, v := range values {
@@ -67,7 +67,7 @@ func (a *agent) push(values ...uint64) {
 	}
 }
 
-// read counts what is pending.
+// read counts the pending events.
 func (a *agent) read() {
 	a.t.Helper()
 	if _, err := a.reader.Read(0, a.tally.Add); err != nil {
@@ -91,7 +91,7 @@ func (a *agent) checkpoint() []byte {
 	return Append(nil, m, a.tally)
 }
 
-// crash loses what the process knew, and starts another that has a checkpoint.
+// crash discards the state of the process, and restores it from a checkpoint.
 func (a *agent) crash(stored []byte) *Checkpoint {
 	a.t.Helper()
 	if err := a.reader.Close(); err != nil {
@@ -109,25 +109,24 @@ func (a *agent) crash(stored []byte) *Checkpoint {
 
 func (a *agent) counted() int64 { return a.tally.Size(tally.Transmit).Total().Int64() }
 
-// Each row is a way for a ring to get on between a checkpoint and the next
-// process. Every event is counted once, or the outcome says why not.
-func TestResume(t *testing.T) {
+// Each case changes the ring between a checkpoint and the next process.
+func TestResumeCountsEveryEventOnce(t *testing.T) {
 	tests := []struct {
 		name  string
 		first int // events committed before those of the checkpoint
 		after func(a *agent)
 		want  Outcome
-		total int64 // of all events, those after the checkpoint included
+		total int64 // of all events, including those after the checkpoint
 	}{
 		{"nothing happened", 3, func(*agent) {}, Finished, 7},
 		{"more was written", 3, func(a *agent) { a.push(1, 1) }, Finished, 9},
 		{"the commit was made", 3, (*agent).commit, Resumed, 7},
 		{"the commit was made and more was written", 3, func(a *agent) { a.commit(); a.push(1, 1) }, Resumed, 9},
-		{"the first commit was outstanding", 0, func(a *agent) { a.push(1) }, Finished, 5},
+		{"the first commit was not made", 0, func(a *agent) { a.push(1) }, Finished, 5},
 		{"the agent restarted", 3, func(a *agent) { a.restart(capacity) }, Restarted, 7},
 		{"the agent restarted and wrote", 3, func(a *agent) { a.restart(capacity); a.push(1, 1, 1, 1, 1) }, Restarted, 12},
 		{"the agent restarted before the first commit", 0, func(a *agent) { a.restart(capacity) }, Restarted, 4},
-		{"the same, and it wrote others", 0, func(a *agent) { a.restart(capacity); a.push(2, 2, 2, 2, 2) }, Restarted, 14},
+		{"the agent restarted before the first commit and wrote", 0, func(a *agent) { a.restart(capacity); a.push(2, 2, 2, 2, 2) }, Restarted, 14},
 		{"the agent restarted with another capacity", 3, func(a *agent) { a.restart(2 * capacity); a.push(1) }, Restarted, 8},
 		{"the file was replaced", 3, func(a *agent) {
 			if err := os.Rename(a.path, a.path+" of old"); err != nil {
@@ -136,7 +135,7 @@ func TestResume(t *testing.T) {
 			a.restart(capacity)
 			a.push(1)
 		}, Restarted, 8},
-		{"somebody else read", 3, func(a *agent) {
+		{"another process read", 3, func(a *agent) {
 			a.push(1, 1)
 			ringtest.Edit(a.t, a.path, func(h *ringtest.Header) { h.ReadPos = h.WritePos - 1 })
 		}, ReadByOther, 8},
@@ -167,10 +166,10 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The first position of a lap is 0, which is also what a restarting agent
-// stores. It restarted, and its first event is the same as the one before it at
-// that place.
-func TestRestartBetweenThePositionsOfACheckpoint(t *testing.T) {
+// The ring has wrapped between the positions of the checkpoint, so the read position 0 of a
+// restarted agent is between them, too. The agent's first event equals the old event in that
+// slot.
+func TestRestartIsDetectedAfterTheRingHasWrapped(t *testing.T) {
 	a := newAgent(t)
 	for range capacity - 3 {
 		a.push(1)
@@ -193,9 +192,8 @@ func TestRestartBetweenThePositionsOfACheckpoint(t *testing.T) {
 	}
 }
 
-// An agent whose ring was gone has a checkpoint all the same. A restart is part
-// of its totals.
-func TestResumeWithoutARing(t *testing.T) {
+// The checkpoint's totals already include the restart.
+func TestCheckpointWithoutARingIsResumed(t *testing.T) {
 	a := newAgent(t)
 	a.push(1, 1)
 	a.read()
@@ -213,8 +211,7 @@ func TestResumeWithoutARing(t *testing.T) {
 	}
 }
 
-// What is written field by field is read as a whole.
-func TestParseReadsWhatAppendWrote(t *testing.T) {
+func TestParseReversesAppend(t *testing.T) {
 	m := Mark{
 		Layout: ringbuf.V3, Dev: 1 << 40, Ino: 2 << 40, Capacity: 4096,
 		From: 5, To: 6, Fingerprint: 7 << 24, Start: 8 << 50, Saved: 9 << 50,
@@ -225,7 +222,7 @@ func TestParseReadsWhatAppendWrote(t *testing.T) {
 	stored := Append([]byte("before"), m, a.tally)
 	c, err := Parse(stored[len("before"):])
 	if err != nil || c.Mark != m {
-		t.Fatalf("%+v and %v, not %+v", c.Mark, err, m)
+		t.Fatalf("%+v and %v, want %+v", c.Mark, err, m)
 	}
 	restored, start, err := c.Restore(shapeOf(t, tally.Config{}))
 	if err != nil || start.UnixNano() != m.Start || restored.Size(tally.Transmit).Total().Int64() != 6 {
@@ -233,7 +230,6 @@ func TestParseReadsWhatAppendWrote(t *testing.T) {
 	}
 }
 
-// A checkpoint of the earlier format isn't misread, and the error says what it is.
 func TestEarlierVersionIsRejected(t *testing.T) {
 	stored, err := os.ReadFile(filepath.Join("testdata", "version1"))
 	if err != nil {
@@ -245,7 +241,7 @@ func TestEarlierVersionIsRejected(t *testing.T) {
 	}
 }
 
-// Not one changed bit goes unnoticed, nor a missing or an additional byte.
+// The damage is a changed bit, a missing byte or an additional byte.
 func TestDamagedCheckpointIsRejected(t *testing.T) {
 	a := newAgent(t)
 	a.push(1)

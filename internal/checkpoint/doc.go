@@ -1,25 +1,23 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checkpoint stores the totals of agents so that they survive a crash
-// of the process that keeps them, and no event is counted twice or lost.
+// Package checkpoint stores the totals of agents, so that a crash of the process loses no
+// event and counts no event twice.
 //
-// The ring itself is the log. Events are read and counted, and stay in the
-// ring; then the totals are stored together with the position that they reach;
-// only then the position is committed. After a crash in between, the ring's
-// position is still where the checkpoint came from, and [Mark.Resume]
-// moves it to where the checkpoint leads without counting the events again.
+// The ring serves as the log. First, events are read and counted but stay in the ring.
+// Then the totals are stored together with their position. Only then the position is
+// committed. After a crash in between, the ring is still at the checkpoint's first
+// position, and [Mark.Resume] moves it to the second position without counting the events
+// again.
 //
-// Two positions are all that a checkpoint knows. So there must be at most one
-// save of an agent that isn't done: a second one, made before the first was
-// committed, would lead from a position that the ring has left by the time it
-// is read.
+// A checkpoint contains only these two positions. So an agent must not have more than one
+// save in progress: if a second save began before the first was committed, its first
+// position would no longer be the ring's.
 //
 // # Reading order
 //
-//   - store.go: what a store has to do
-//   - mark.go, resume.go: the format, and how a ring that has a checkpoint is
-//     resumed
-//   - index.go, queue.go: what the saver does next, without a goroutine or a clock
+//   - store.go: the interface of a store
+//   - mark.go, resume.go: the format, and how a ring with a checkpoint is resumed
+//   - index.go, queue.go: the order of the saver's calls, without a goroutine or a clock
 //   - saver.go: the goroutine that makes the calls
 package checkpoint

@@ -17,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// seeds are checkpoints of agents that have counted something, and of none.
+// seeds returns checkpoints of a new agent and of one with totals, and invalid ones.
 func seeds(f *testing.F) (list [][]byte) {
 	f.Helper()
 	a := tally.NewAgent(shapeOf(f, tally.Config{}))
@@ -43,7 +43,7 @@ func shapeOf(tb testing.TB, c tally.Config) *tally.Shape {
 	return shape
 }
 
-// FuzzParse takes arbitrary bytes. What it accepts is written the same again.
+// FuzzParse parses any bytes. An accepted checkpoint can be encoded again.
 func FuzzParse(f *testing.F) {
 	for _, b := range seeds(f) {
 		f.Add(b)
@@ -65,8 +65,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzRestore gives arbitrary bytes a checksum that is right, so that they
-// come as far as the totals. Whatever is restored can be used.
+// FuzzRestore adds a correct checksum to any bytes, so that the totals are decoded. Restored
+// totals are usable.
 func FuzzRestore(f *testing.F) {
 	for _, b := range seeds(f) {
 		f.Add(b)

@@ -11,12 +11,12 @@ import (
 
 // index lists the keys in the store, because a store can't list them.
 type index struct {
-	keys   map[string]bool // none is missing; some may be gone
-	read   bool            // whether those that an earlier process stored are among them
-	stored bool            // whether the store's own list says the same
+	keys   map[string]bool // complete; some keys may no longer exist
+	read   bool            // whether keys includes those of earlier processes
+	stored bool            // whether the stored list equals keys
 }
 
-// load takes the keys that an earlier process stored.
+// load adds the keys that an earlier process stored.
 func (x *index) load(value []byte) {
 	listed := 0
 	for p := range strings.SplitSeq(string(value), indexSeparator) {
@@ -28,8 +28,8 @@ func (x *index) load(value []byte) {
 	x.read, x.stored = true, listed == len(x.keys)
 }
 
-// with returns ops and, if the index changes, another that stores it as it will
-// be after them. An index that was never read isn't overwritten.
+// with returns ops, with another op that stores the index if ops change it. It doesn't
+// overwrite an index that wasn't read.
 func (x *index) with(ops []Op) []Op {
 	changes := slices.ContainsFunc(ops, func(op Op) bool { return x.keys[op.Key] != (op.Value != nil) })
 	if !x.read || x.stored && !changes {
@@ -51,8 +51,8 @@ func (x *index) with(ops []Op) []Op {
 	return append(slices.Clip(ops), Op{Key: indexKey, Value: []byte(strings.Join(paths, indexSeparator))})
 }
 
-// applied takes note of a batch that was stored, or that wasn't: then nobody
-// knows, so no key that it may have stored is forgotten.
+// applied records the result of a batch. A failed batch may have been applied, so its keys
+// stay in the index.
 func (x *index) applied(ops []Op, ok bool) {
 	for _, op := range ops {
 		switch {

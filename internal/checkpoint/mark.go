@@ -13,32 +13,32 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Mark is where in which ring the totals of a checkpoint stand.
+// Mark is the position of a checkpoint's totals in a ring.
 type Mark struct {
-	Layout      ringbuf.Layout // 0 if the agent had no ring at the time
+	Layout      ringbuf.Layout // 0 if the agent had no ring
 	Dev, Ino    uint64
 	Capacity    uint64
-	From, To    uint64 // positions in the ring: committed, and reached by the totals
+	From, To    uint64 // committed position, and position of the totals
 	Fingerprint uint32 // of the slots between them
-	// Suffixes are the fingerprints of the newest 1, 2, 4 … slots before To, as
-	// far as they come after From, and 0 beyond.
+	// Suffixes are the fingerprints of the newest 1, 2, 4 … slots before To. Those
+	// that would extend beyond From are 0.
 	Suffixes [suffixes]uint32
-	Start    int64 // of the totals, in nanoseconds since the epoch
+	Start    int64 // start of the totals, in nanoseconds since the epoch
 	Saved    int64
 }
 
-// Checkpoint is what is stored of an agent.
+// Checkpoint is the stored state of an agent.
 type Checkpoint struct {
 	Mark
 
 	totals []byte
 }
 
-// ErrInvalid is the error of bytes that aren't a checkpoint of this version.
+// ErrInvalid reports bytes that aren't a checkpoint of this version.
 var ErrInvalid = errors.New("invalid checkpoint")
 
-// A checkpoint is its version, the mark, the totals, and a checksum of all of
-// that. Numbers are little endian.
+// A checkpoint consists of its version, the mark, the totals, and a checksum of all these.
+// Numbers are little-endian.
 const (
 	version   = 2
 	suffixes  = 7
@@ -48,8 +48,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// MarkOf is where the totals of an agent stand that has read r, or that has no
-// ring if r is nil. The error is that of [ringbuf.Reader.Fingerprint].
+// MarkOf returns the mark of an agent's totals after they have counted all events that r
+// has read. r is nil if the agent has no ring. The error is one of
+// [ringbuf.Reader.Fingerprint].
 func MarkOf(r *ringbuf.Reader, start, now int64) (Mark, error) {
 	m := Mark{Start: start, Saved: now}
 	if r == nil {
@@ -77,11 +78,10 @@ func MarkOf(r *ringbuf.Reader, start, now int64) (Mark, error) {
 // before returns the position n slots before To.
 func (m *Mark) before(n int) uint64 { return (m.To - uint64(n)) & (m.Capacity - 1) }
 
-// held returns how many events there are from a position to To.
+// held returns the number of events between a position and To.
 func (m *Mark) held(from uint64) int { return int((m.To - from) & (m.Capacity - 1)) }
 
-// Append appends the checkpoint of an agent to b. It takes about as long as
-// copying the totals.
+// Append appends the encoded checkpoint of an agent to b.
 func Append(b []byte, m Mark, a *tally.Agent) []byte {
 	from := len(b)
 	le := binary.LittleEndian
@@ -99,20 +99,19 @@ func Append(b []byte, m Mark, a *tally.Agent) []byte {
 	return le.AppendUint32(b, crc32.Checksum(b[from:], castagnoli))
 }
 
-// Parse reads what [Append] wrote. Any other bytes are [ErrInvalid]. The
-// checkpoint refers to b.
+// Parse decodes the result of [Append]. For any other bytes, the error wraps
+// [ErrInvalid]. The checkpoint refers to b.
 func Parse(b []byte) (Checkpoint, error) {
 	if len(b) > 0 && b[0] != version {
-		return Checkpoint{}, fmt.Errorf("%w: its format is version %d, this release reads version %d only; the totals start over",
-			ErrInvalid, b[0], version)
+		return Checkpoint{}, fmt.Errorf("%w: format version %d, but this release reads only version %d", ErrInvalid, b[0], version)
 	}
 	if len(b) < markSize+checkSize {
-		return Checkpoint{}, fmt.Errorf("%w: it was truncated to %d bytes", ErrInvalid, len(b))
+		return Checkpoint{}, fmt.Errorf("%w: truncated to %d bytes", ErrInvalid, len(b))
 	}
 	le := binary.LittleEndian
 	body, sum := b[:len(b)-checkSize], le.Uint32(b[len(b)-checkSize:])
 	if crc32.Checksum(body, castagnoli) != sum {
-		return Checkpoint{}, fmt.Errorf("%w: its checksum is wrong", ErrInvalid)
+		return Checkpoint{}, fmt.Errorf("%w: wrong checksum", ErrInvalid)
 	}
 	c := Checkpoint{totals: body[markSize:]}
 	c.Layout, body = ringbuf.Layout(body[1]), body[2:]

@@ -9,23 +9,22 @@ import (
 	"time"
 )
 
-// queue decides which call of the store comes next. It has no goroutine and no
-// clock: whoever drives it asks for the next call, makes it, and hands
-// the result to done before asking again. It isn't safe for concurrent
-// use.
+// queue determines the next call of the store. It has no goroutine and no clock: the
+// caller gets a call from next, makes it, and passes the result to done before the next
+// one. It is not safe for concurrent use.
 //
-// Loads come first, then saves. Forgotten keys are removed, and keys that nobody
-// asked for are swept, when there is nothing else to do.
+// Loads come first, then saves. When there is nothing else to do, the queue removes
+// forgotten keys and sweeps keys that weren't used.
 type queue struct {
 	loads   []load
 	saves   []save
 	garbage map[string]bool // keys to remove
 	index   index
 
-	wanted   map[string]bool // keys that were loaded or saved; nil once the sweep is over
+	wanted   map[string]bool // keys that were loaded or saved; nil once the sweep is done
 	sweepAt  time.Time
-	tidyAt   time.Time // not before, because it failed
-	indexAt  time.Time // the same of reading the index
+	tidyAt   time.Time // when to retry removing keys after a failure
+	indexAt  time.Time // when to retry reading the index after a failure
 	stopping bool
 }
 
@@ -40,15 +39,15 @@ type save struct {
 }
 
 const (
-	// sweepBatch is small because the store may take its time over each key,
-	// and nothing interrupts a batch.
+	// sweepBatch is small because the store may be slow for each key, and a batch
+	// can't be interrupted.
 	sweepBatch = 8
-	// retryAfter is how long nothing is retried that nobody waits for.
+	// retryAfter is the time until a failed background call is retried.
 	retryAfter = time.Minute
 )
 
-// newQueue returns an empty queue. Keys that nobody loads or saves within
-// staleAfter from now are swept.
+// newQueue returns an empty queue. It sweeps keys that aren't loaded or saved within
+// staleAfter.
 func newQueue(staleAfter time.Duration, now time.Time) *queue {
 	return &queue{
 		garbage: make(map[string]bool), wanted: make(map[string]bool),
@@ -57,15 +56,15 @@ func newQueue(staleAfter time.Duration, now time.Time) *queue {
 	}
 }
 
-// load asks for a value; it is nil if there is none. It is to come before the
-// first save of the key.
+// load requests a value, which is nil if there is none. It must come before the first save
+// of the key.
 func (q *queue) load(key string, done func(value []byte, err error)) {
 	q.want(key)
 	q.loads = append(q.loads, load{key, done})
 }
 
-// save asks for all of ops to be applied, or none. It keeps ops and their
-// values. Saves are applied in order, each by itself. done may be nil.
+// save requests that all of ops are applied atomically. It retains ops and their values.
+// Saves are applied one by one, in order. done may be nil.
 func (q *queue) save(ops []Op, done func(error)) {
 	for _, op := range ops {
 		q.want(op.Key)
@@ -74,7 +73,7 @@ func (q *queue) save(ops []Op, done func(error)) {
 	q.saves = append(q.saves, save{ops, done})
 }
 
-// forget asks for a key to be removed, including what is still to be saved.
+// forget requests the removal of a key, including values in queued saves.
 func (q *queue) forget(key string) {
 	for _, s := range q.saves {
 		for i := range s.ops {
@@ -86,7 +85,7 @@ func (q *queue) forget(key string) {
 	q.garbage[key] = true
 }
 
-// stop keeps the sweep from starting, so that the queue comes to its end.
+// stop prevents further sweeps, so that the queue becomes empty.
 func (q *queue) stop() { q.stopping = true }
 
 func (q *queue) want(key string) {
@@ -98,12 +97,12 @@ func (q *queue) want(key string) {
 // call is one call of the store.
 type call struct {
 	Key string // to get
-	Ops []Op   // to apply, if Key is empty; none needs no call
+	Ops []Op   // to apply if Key is empty; may be empty
 
 	load    func([]byte, error)
 	save    func(error)
-	removed []string // of the garbage
-	tidies  bool     // nobody waits for it
+	removed []string // keys taken from garbage
+	tidies  bool     // whether it is a background call
 }
 
 // do makes the call.
@@ -126,7 +125,7 @@ func (q *queue) next(now time.Time) *call {
 		l := q.loads[0]
 		q.loads = slices.Delete(q.loads, 0, 1)
 		if q.garbage[l.key] {
-			return &call{load: l.done} // as good as removed
+			return &call{load: l.done} // about to be removed
 		}
 		return &call{Key: l.key, load: l.done}
 	case !q.index.read && (tidy || len(q.saves) > 0) && !now.Before(q.indexAt):
@@ -142,8 +141,7 @@ func (q *queue) next(now time.Time) *call {
 	}
 }
 
-// wake returns when there will be something to do without anybody asking for
-// it, or the zero time.
+// wake returns the time of the next background call, or the zero time.
 func (q *queue) wake() (at time.Time) {
 	switch {
 	case len(q.garbage) > 0 || q.index.read && !q.index.stored:
@@ -162,7 +160,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// batch is the call that applies ops, removes the garbage, and keeps the index.
+// batch returns the call that applies ops, removes the garbage, and updates the index.
 func (q *queue) batch(ops []Op, done func(error)) *call {
 	c := &call{save: done, tidies: done == nil}
 	for key := range q.garbage {
@@ -170,7 +168,7 @@ func (q *queue) batch(ops []Op, done func(error)) *call {
 	}
 	slices.Sort(c.removed)
 	clear(q.garbage)
-	ops = slices.Clip(ops) // they are the caller's
+	ops = slices.Clip(ops) // don't overwrite the caller's array
 	for _, key := range c.removed {
 		ops = append(ops, Op{Key: key})
 	}
@@ -178,13 +176,13 @@ func (q *queue) batch(ops []Op, done func(error)) *call {
 	return c
 }
 
-// tidyDue reports whether there is anything to do that nobody waits for.
+// tidyDue reports whether a background call is due.
 func (q *queue) tidyDue(now time.Time) bool {
 	at := q.wake()
 	return !at.IsZero() && !now.Before(at)
 }
 
-// tidy removes what was forgotten and some of what is swept.
+// tidy removes forgotten keys and a batch of unused keys.
 func (q *queue) tidy(now time.Time) *call {
 	var ops []Op
 	if q.wanted != nil && !q.stopping && q.index.read && !now.Before(q.sweepAt) {
@@ -199,9 +197,9 @@ func (q *queue) tidy(now time.Time) *call {
 	return q.batch(ops, nil)
 }
 
-// done takes the result of a call and returns what is left to do: to tell
-// whoever waits for it. That function may ask the queue for more.
-func (q *queue) done(c *call, value []byte, err error, now time.Time) (tell func()) {
+// done records the result of a call, and returns the callback to run. The callback may
+// add requests to the queue.
+func (q *queue) done(c *call, value []byte, err error, now time.Time) (callback func()) {
 	switch {
 	case c.load != nil:
 		return func() { c.load(value, err) }
@@ -222,8 +220,7 @@ func (q *queue) done(c *call, value []byte, err error, now time.Time) (tell func
 	return func() {}
 }
 
-// keep puts keys back that couldn't be removed, except those that are to be
-// saved again by now.
+// keep restores garbage after a failed removal, except keys with a newer save.
 func (q *queue) keep(removed []string) {
 	for _, key := range removed {
 		again := slices.ContainsFunc(q.saves, func(s save) bool {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// memory is a store that fails when it is told to.
+// memory is a store in memory. Its calls fail with err unless it is nil.
 type memory struct {
 	values map[string]string
 	err    error
@@ -55,7 +55,7 @@ func (m *memory) Apply(_ context.Context, ops []Op) error {
 	return nil
 }
 
-// indexed are the keys that the store's index lists.
+// indexed returns the keys in the store's index.
 func (m *memory) indexed() map[string]bool {
 	keys := make(map[string]bool)
 	for p := range strings.SplitSeq(m.values[indexKey], indexSeparator) {
@@ -91,23 +91,23 @@ func run(t *testing.T, q *queue, m *memory, now time.Time) (calls int) {
 			return calls
 		}
 		if calls > 10_000 {
-			t.Fatal("the calls have no end")
+			t.Fatal("the calls don't end")
 		}
 		value, err := c.do(t.Context(), m)
 		q.done(c, value, err, now)()
 	}
 }
 
-// A random sequence of whatever can happen, with a store that fails now and
-// then, applied or not, against a plain account of what was asked for.
-func TestQueueKeepsWhatWasAskedFor(t *testing.T) {
+// A random sequence of requests, with a store that fails sometimes, before or after it has
+// applied a batch.
+func TestQueueFulfillsAllRequests(t *testing.T) {
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		keys := keysOf(12)
 		m := newMemory(keys[:6]...)
 		q := newQueue(staleAfter, start)
 		now := start
-		want := map[string]string{} // what was saved last, or "" if it was forgotten
+		want := map[string]string{} // the last saved value, or "" if the key was forgotten
 		answered, asked := 0, 0
 		for range 60 {
 			key := keys[random.IntN(len(keys))]
@@ -135,7 +135,7 @@ func TestQueueKeepsWhatWasAskedFor(t *testing.T) {
 						m.err = errDisk
 					}
 					value, err := c.do(t.Context(), m)
-					if doubt == 1 { // it was applied all the same
+					if doubt == 1 { // it was applied, but reports an error
 						err = errDisk
 					}
 					m.err = nil
@@ -144,7 +144,7 @@ func TestQueueKeepsWhatWasAskedFor(t *testing.T) {
 			}
 		}
 		run(t, q, m, now)
-		// A save that failed was answered, and whoever asked for it tries again.
+		// Retry all saves, because some have failed.
 		for key, value := range want {
 			if value != "" {
 				q.save([]Op{set(key, value)}, func(err error) {
@@ -172,8 +172,7 @@ func TestQueueKeepsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// Keys that nobody asks for are removed after a while, and no others.
-func TestStaleKeysAreSwept(t *testing.T) {
+func TestOnlyUnusedKeysAreSwept(t *testing.T) {
 	keys := keysOf(100)
 	m, q := newMemory(keys...), newQueue(staleAfter, start)
 	q.load(keys[3], func([]byte, error) {})
@@ -197,9 +196,7 @@ func TestStaleKeysAreSwept(t *testing.T) {
 	}
 }
 
-// Whatever the sweep has left to do, the next call is a load that was asked
-// for, and then a save.
-func TestNothingComesBeforeLoadsAndSaves(t *testing.T) {
+func TestLoadsAndSavesComeBeforeTheSweep(t *testing.T) {
 	m, q := newMemory(keysOf(500)...), newQueue(staleAfter, start)
 	now := start.Add(staleAfter)
 	for i := range 60 {
@@ -224,8 +221,7 @@ func TestNothingComesBeforeLoadsAndSaves(t *testing.T) {
 	}
 }
 
-// The index is stored with the first checkpoint of a key, not before or after.
-func TestIndexIsStoredWithTheKey(t *testing.T) {
+func TestIndexIsStoredInTheBatchOfANewKey(t *testing.T) {
 	m, q := newMemory(keysOf(2)...), newQueue(staleAfter, start)
 	q.save([]Op{set("agent:a", "1")}, nil)
 	q.save([]Op{set("agent:a", "2")}, nil)
@@ -242,9 +238,8 @@ func TestIndexIsStoredWithTheKey(t *testing.T) {
 	}
 }
 
-// A batch that failed may have been applied all the same, so that the index
-// lists its keys too.
-func TestIndexAfterABatchThatFailed(t *testing.T) {
+// A failed batch may have been applied.
+func TestIndexListsTheKeysOfAFailedBatch(t *testing.T) {
 	m, q := newMemory(keysOf(2)...), newQueue(staleAfter, start)
 	q.save([]Op{set("agent:a", "1")}, nil)
 	q.save([]Op{set("agent:b", "1")}, nil)
@@ -258,9 +253,8 @@ func TestIndexAfterABatchThatFailed(t *testing.T) {
 	}
 }
 
-// An index that can't be read isn't overwritten, and keeps no save from being
-// made. Once it can be read, it lists all keys.
-func TestIndexThatCantBeRead(t *testing.T) {
+// Saves don't wait for the index. Once it can be read, it lists all keys.
+func TestUnreadableIndexIsNotOverwritten(t *testing.T) {
 	m, q := newMemory(keysOf(2)...), newQueue(staleAfter, start)
 	var result error
 	q.save([]Op{set("agent:a", "1")}, func(err error) { result = err })
@@ -279,8 +273,7 @@ func TestIndexThatCantBeRead(t *testing.T) {
 	}
 }
 
-// A forgotten key is removed, with whatever was still to be saved of it.
-func TestForget(t *testing.T) {
+func TestForgottenKeyIsRemovedWithItsQueuedSaves(t *testing.T) {
 	m, q := newMemory(keysOf(1)...), newQueue(staleAfter, start)
 	q.save([]Op{set("agent:b", "1"), set("agent:a", "1")}, nil)
 	q.forget("agent:a")
@@ -294,6 +287,6 @@ func TestForget(t *testing.T) {
 	q.save([]Op{set("agent:b", "2")}, nil)
 	run(t, q, m, start)
 	if m.values["agent:b"] != "2" {
-		t.Errorf("values %v: what was saved after it was forgotten is gone", m.values)
+		t.Errorf("values %v: a save after forget was removed", m.values)
 	}
 }

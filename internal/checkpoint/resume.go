@@ -13,30 +13,29 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Restore returns the agent of a checkpoint, and when its totals started. The
-// error is [tally.ErrCheckpoint] or [tally.ErrShape]: the totals must start
-// over then. The mark is valid all the same, and events up to it must not be
-// counted again.
+// Restore returns the agent of a checkpoint, and the start of its totals. If the error
+// wraps [tally.ErrCheckpoint] or [tally.ErrShape], the totals must start from zero. The
+// mark is still valid then, and events before it must not be counted again.
 func (c *Checkpoint) Restore(shape *tally.Shape) (a *tally.Agent, start time.Time, err error) {
 	a = tally.NewAgent(shape)
 	if err := a.RestoreTotals(c.totals); err != nil {
-		return nil, time.Time{}, fmt.Errorf("totals can't be restored: %w", err)
+		return nil, time.Time{}, fmt.Errorf("restore totals: %w", err)
 	}
 	return a, time.Unix(0, c.Start), nil
 }
 
-// Outcome is what has become of a ring since its checkpoint was stored.
+// Outcome describes what happened to a ring after its checkpoint was stored.
 type Outcome uint8
 
 // The outcomes.
 const (
-	Resumed     Outcome = iota + 1 // the ring is as the checkpoint left it
-	Finished                       // the commit after the checkpoint was outstanding, and is done now
+	Resumed     Outcome = iota + 1 // the checkpoint was committed
+	Finished                       // the checkpoint was not committed; Resume has committed it
 	Restarted                      // the agent has restarted
-	ReadByOther                    // another consumer has read from the ring
+	ReadByOther                    // another process has consumed events
 )
 
-// String is the outcome's name.
+// String returns the outcome's name.
 func (o Outcome) String() string {
 	switch o {
 	case Resumed:
@@ -52,31 +51,31 @@ func (o Outcome) String() string {
 	}
 }
 
-// Resume moves a ring that was just opened to where the totals stand:
+// Resume moves a ring that was just opened to the position of the totals:
 //
-//	read position       slots between the positions   outcome
+//	read position       slots between From and To      outcome
 //	To                                                 Resumed
-//	From                as at the checkpoint           Finished: moved to To
-//	From                others, or not written yet     Restarted
+//	From                unchanged                      Finished: moved to To
+//	From                changed, or not written yet    Restarted
 //	0                                                  Restarted
-//	between the two     as at the checkpoint           ReadByOther: moved to To
-//	0, between the two  not written yet                Restarted
+//	between From and To unchanged                      ReadByOther: moved to To
+//	0, between From, To not written yet                Restarted
 //	any other                                          ReadByOther
 //
-// A ring of another file, layout or capacity is Restarted; a checkpoint
-// without a ring is Resumed, as a restart is part of its totals.
+// For another file, layout or capacity, the outcome is Restarted. For a checkpoint without
+// a ring, it is Resumed, because the totals already include the restart.
 //
-// A restarting agent sets its read position to 0. If From is 0 too, which only
-// the first commit of a run has, the slots decide. One case remains: an agent
-// whose first events after its restart equal those before it, bit by bit. They
-// are treated as already counted.
+// A restarting agent sets its read position to 0. If From is also 0, which occurs only in
+// the first commit of a run, the slots decide. One case is undetectable: an agent whose
+// first events after a restart equal the events before it. They are treated as already
+// counted.
 //
-// The errors are those of the reader: the ring must be opened again.
+// The errors are those of the reader. After an error, the ring must be opened again.
 func (m *Mark) Resume(r *ringbuf.Reader) (Outcome, error) {
 	if m.Layout == 0 {
 		return Resumed, nil
 	}
-	// The ring may have been opened a while ago: look where its position is now.
+	// The ring may have been opened a while ago, so update its position.
 	var foreign *ringbuf.ForeignReadError
 	if err := r.Skip(r.Position()); err != nil && !errors.As(err, &foreign) {
 		return 0, err
@@ -98,11 +97,10 @@ func (m *Mark) compare(r *ringbuf.Reader) (Outcome, error) {
 	case at == m.From:
 		return m.finish(r)
 	case m.overtaken(r):
-		// The other consumer took events that are in the totals already, and no
-		// more than those.
+		// The other process consumed only events that the totals already include.
 		there, err := m.moveTo(r)
 		if !there && err == nil && at == 0 {
-			return Restarted, nil // the agent hasn't written as much since
+			return Restarted, nil // a new run that hasn't written up to To
 		}
 		return ReadByOther, err
 	case at == 0:
@@ -112,8 +110,8 @@ func (m *Mark) compare(r *ringbuf.Reader) (Outcome, error) {
 	}
 }
 
-// overtaken reports whether the read position is between the two of the mark,
-// and the slots from there to To are as they were.
+// overtaken reports whether the read position is between From and To, and the slots from
+// there to To are unchanged.
 func (m *Mark) overtaken(r *ringbuf.Reader) bool {
 	at := r.Committed()
 	if m.From >= m.Capacity || m.To >= m.Capacity || m.held(at) >= m.held(m.From) {
@@ -124,7 +122,7 @@ func (m *Mark) overtaken(r *ringbuf.Reader) bool {
 	return err == nil && sum == m.Suffixes[i]
 }
 
-// finish does the commit that a crash has kept from following the checkpoint.
+// finish makes the commit that a crash has prevented.
 func (m *Mark) finish(r *ringbuf.Reader) (Outcome, error) {
 	sum, err := r.Fingerprint(m.From, m.To)
 	switch {
@@ -141,8 +139,8 @@ func (m *Mark) finish(r *ringbuf.Reader) (Outcome, error) {
 	return Finished, nil
 }
 
-// moveTo passes over the events up to To, and commits them. It reports false if
-// the agent hasn't written as much.
+// moveTo skips and commits the events up to To. It reports false if the agent hasn't
+// written up to To.
 func (m *Mark) moveTo(r *ringbuf.Reader) (bool, error) {
 	if err := r.Skip(m.To); errors.Is(err, ringbuf.ErrInvalid) {
 		return false, nil

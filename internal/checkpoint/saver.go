@@ -10,40 +10,40 @@ import (
 	"time"
 )
 
-// Config is what a [Saver] needs.
+// Config configures a [Saver].
 type Config struct {
 	Store      Store
-	StaleAfter time.Duration // after which a checkpoint that nobody asked for is removed
+	StaleAfter time.Duration // when unused checkpoints are removed
 	Now        func() time.Time
 
-	// Report is called with what goes wrong while nobody waits: the index
-	// can't be read, or old checkpoints can't be removed. It may be nil.
+	// Report is called when a background call fails: reading the index, or removing
+	// old checkpoints. It may be nil.
 	Report func(text string, err error)
 	// Applied is called after each batch. It may be nil.
 	Applied func(took time.Duration, err error)
 }
 
-// Saver makes all calls of a store, on one goroutine. Any of them may be slow,
-// fail, or hang for ever. Only [Saver.Stop] waits for the store, until its
-// context ends. Nothing is dropped: what can't be saved yet waits.
+// Saver makes all calls of a store on one goroutine. A call may be slow, fail, or hang
+// forever. Only [Saver.Stop] waits for the store, until its context ends. Requests are
+// queued and never dropped.
 //
-// Callbacks run on the saver's goroutine, must not block, and may ask for more.
+// Callbacks run on the saver's goroutine. They must not block, and may make requests.
 type Saver struct {
 	cfg  Config
-	wake chan struct{} // one place: there may be something to do
+	wake chan struct{} // signals new requests; buffer of one
 	done chan struct{} // closed when the goroutine ends
 
-	ctx    context.Context // of all calls
+	ctx    context.Context // context of all calls
 	cancel context.CancelFunc
 
 	mu    sync.Mutex // guards queue
 	queue *queue
 
-	telling   sync.Mutex // held while callbacks run
-	abandoned bool       // no callback may run any more; guarded by telling
+	callbacks sync.Mutex // held while callbacks run
+	abandoned bool       // callbacks must no longer run; guarded by callbacks
 }
 
-// NewSaver returns a saver that does nothing before [Saver.Start].
+// NewSaver returns a saver. It makes no calls before [Saver.Start].
 func NewSaver(cfg Config) *Saver {
 	s := &Saver{cfg: cfg, wake: make(chan struct{}, 1), done: make(chan struct{}), queue: newQueue(cfg.StaleAfter, cfg.Now())}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -53,20 +53,19 @@ func NewSaver(cfg Config) *Saver {
 // Start starts the goroutine. It must be called once.
 func (s *Saver) Start() { go s.run() }
 
-// Load asks for the value of a key, nil if there is none. It is to come before
-// the first save of the key.
+// Load requests the value of a key, which is nil if there is none. It must come before the
+// first save of the key.
 func (s *Saver) Load(key string, done func(value []byte, err error)) {
 	s.ask(func(q *queue) { q.load(key, done) })
 }
 
-// Save asks for all of ops to be applied, or none. It keeps ops and their
-// values. There must be no other save of the same key that isn't done, see the
-// package's documentation.
+// Save requests that all of ops are applied atomically. It retains ops and their values. A
+// key must not have another save in progress; see the package documentation.
 func (s *Saver) Save(ops []Op, done func(err error)) {
 	s.ask(func(q *queue) { q.save(ops, done) })
 }
 
-// Forget asks for a key to be removed, with the next batch.
+// Forget requests the removal of a key in the next batch.
 func (s *Saver) Forget(key string) {
 	s.ask(func(q *queue) { q.forget(key) })
 }
@@ -87,10 +86,9 @@ func (s *Saver) poke() {
 	}
 }
 
-// Stop finishes everything that is queued and ends the goroutine, which must have
-// been started. Later requests are ignored. If ctx ends first, Stop cancels the
-// call under way and returns an error. No callback runs after that; if the call
-// hangs, the goroutine stays behind.
+// Stop completes all queued requests and ends the goroutine, which must have been started.
+// Later requests are ignored. If ctx ends first, Stop cancels the current call and returns
+// an error. No callback runs afterwards. If the call hangs, the goroutine keeps running.
 func (s *Saver) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.queue.stop()
@@ -102,15 +100,15 @@ func (s *Saver) Stop(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	s.telling.Lock()
-	defer s.telling.Unlock()
+	s.callbacks.Lock()
+	defer s.callbacks.Unlock()
 	select {
 	case <-s.done:
 		return nil
 	default:
 	}
 	s.abandoned = true
-	return fmt.Errorf("not all checkpoints were stored, because the storage extension takes too long: %w", context.Cause(ctx))
+	return fmt.Errorf("not all checkpoints were stored because the storage extension is too slow: %w", context.Cause(ctx))
 }
 
 func (s *Saver) run() {
@@ -130,14 +128,14 @@ func (s *Saver) run() {
 	}
 }
 
-// next returns the call to make, or nil and when there may be one.
+// next returns the next call, or nil and the time of the next background call.
 func (s *Saver) next() (call *call, at time.Time, stopping bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.queue.next(s.cfg.Now()), s.queue.wake(), s.queue.stopping
 }
 
-// sleep waits until somebody asks for something, or until at unless it is zero.
+// sleep waits for a request, or until at unless it is zero.
 func (s *Saver) sleep(at time.Time) {
 	var due <-chan time.Time
 	if !at.IsZero() {
@@ -151,17 +149,17 @@ func (s *Saver) sleep(at time.Time) {
 	}
 }
 
-// do makes a call, and reports whether to go on.
+// do makes a call, and reports whether to continue.
 func (s *Saver) do(call *call) bool {
 	began := time.Now()
 	value, err := call.do(s.ctx, s.cfg.Store)
 	took := time.Since(began)
 	s.mu.Lock()
-	tell := s.queue.done(call, value, err, s.cfg.Now())
+	callback := s.queue.done(call, value, err, s.cfg.Now())
 	s.mu.Unlock()
 
-	s.telling.Lock()
-	defer s.telling.Unlock()
+	s.callbacks.Lock()
+	defer s.callbacks.Unlock()
 	if s.abandoned {
 		return false
 	}
@@ -169,16 +167,16 @@ func (s *Saver) do(call *call) bool {
 		s.cfg.Applied(took, err)
 	}
 	if err != nil && call.tidies && s.cfg.Report != nil {
-		s.cfg.Report(call.trouble(), err)
+		s.cfg.Report(call.failure(), err)
 	}
-	tell()
+	callback()
 	return true
 }
 
-// trouble describes the effect of a failed call that nobody waits for.
-func (c *call) trouble() string {
+// failure describes the effect of a failed background call.
+func (c *call) failure() string {
 	if c.Key == indexKey {
-		return "list of checkpoints can't be read; those of exited agents stay in the storage until it can"
+		return "list of checkpoints can't be read, so checkpoints of exited agents are not removed yet; reading is retried"
 	}
-	return "checkpoints of exited agents can't be removed; it will be tried again"
+	return "checkpoints of exited agents can't be removed; removal is retried"
 }

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// slow is a store whose calls take their time, or hang until they are canceled.
+// slow is a store whose calls are slow or hang.
 type slow struct {
 	*memory
 
 	mu    sync.Mutex
 	delay time.Duration
 	perOp time.Duration
-	hang  func(key string) bool // "" is Apply
-	deaf  chan struct{}         // closed to end calls that hang although they are canceled
+	hang  func(key string) bool // whether a call hangs; "" stands for Apply
+	deaf  chan struct{}         // if set, calls that hang end when it is closed, instead of when they are canceled
 	gets  atomic.Int64
 }
 
@@ -67,9 +67,8 @@ func startSaver(s Store, change func(*Config)) *Saver {
 	return saver
 }
 
-// 500 stale keys at 10 ms each keep no load and no save waiting for longer
-// than one call.
-func TestSweepDelaysNothing(t *testing.T) {
+// The store has 500 stale keys and takes 10 ms for each.
+func TestSweepDelaysLoadsAndSavesByOneCallAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const each = 10 * time.Millisecond
 		store := &slow{memory: newMemory(keysOf(500)...), perOp: each}
@@ -94,14 +93,13 @@ func TestSweepDelaysNothing(t *testing.T) {
 			t.Error(err)
 		}
 		if len(store.values) != 2 {
-			t.Errorf("%d values are left, want the one and the index", len(store.values))
+			t.Errorf("%d values are left, want one and the index", len(store.values))
 		}
 	})
 }
 
-// Whatever call hangs: nobody who asks for anything waits, and Stop returns
-// when its context ends. No callback runs after that.
-func TestHangingStoreHoldsNobodyUp(t *testing.T) {
+// Requests don't wait, and Stop returns when its context ends. No callback runs afterwards.
+func TestHangingStoreBlocksNoCaller(t *testing.T) {
 	hangs := map[string]func(key string) bool{
 		"Get of a checkpoint": func(key string) bool { return key == Key("/a") },
 		"Get of the index":    func(key string) bool { return key == indexKey },
@@ -129,7 +127,7 @@ func TestHangingStoreHoldsNobodyUp(t *testing.T) {
 						s.Forget(Key("/c"))
 					}
 					if took := time.Since(began); took != 0 {
-						t.Errorf("asking took %v", took)
+						t.Errorf("the requests took %v", took)
 					}
 					ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 					defer cancel()
@@ -150,12 +148,11 @@ func TestHangingStoreHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// Stop first does what was asked for.
-func TestStopSavesWhatWasAskedFor(t *testing.T) {
+func TestStopCompletesQueuedRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slow{memory: newMemory(keysOf(300)...), delay: time.Second}
 		s := startSaver(store, nil)
-		time.Sleep(2 * staleAfter) // in a bubble of synctest; the sweep goes on, but needn't end
+		time.Sleep(2 * staleAfter) // in a bubble of synctest; the sweep hasn't ended
 		saved := 0
 		for range 5 {
 			s.Save([]Op{set(Key("/b"), "1")}, func(err error) {
@@ -175,14 +172,14 @@ func TestStopSavesWhatWasAskedFor(t *testing.T) {
 			t.Errorf("Stop returned %v the second time", err)
 		}
 		if store.values[Key("/b")] != "1" || store.values[keysOf(1)[0]] != "" {
-			t.Error("the store isn't as it was asked for")
+			t.Errorf("values %v", store.values)
 		}
 	})
 }
 
-// A store that fails is reported to whoever waits, or else to Report; each
-// batch counts.
-func TestFailuresAreReported(t *testing.T) {
+// Failed saves are passed to their callback, and failed background calls to Report. Applied
+// is called for every batch.
+func TestFailuresOfTheStoreAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slow{memory: newMemory(keysOf(3)...), delay: time.Second}
 		store.err = errDisk
@@ -221,9 +218,9 @@ func TestFailuresAreReported(t *testing.T) {
 			t.Errorf("error %v, %d batches failed in %v, reported %q", result, failed, took, reported)
 		}
 		mu.Unlock()
-		time.Sleep(time.Hour) // in a bubble of synctest; nobody tries all the time
+		time.Sleep(time.Hour) // in a bubble of synctest; one retry per minute
 		if got := store.gets.Load(); got > 61 {
-			t.Errorf("the index was asked for %d times in an hour", got)
+			t.Errorf("the index was read %d times in an hour", got)
 		}
 		if err := s.Stop(t.Context()); err != nil {
 			t.Error(err)
@@ -231,8 +228,7 @@ func TestFailuresAreReported(t *testing.T) {
 	})
 }
 
-// A callback may ask for more, as the owner of the totals does.
-func TestCallbacksMayAskForMore(t *testing.T) {
+func TestCallbacksMayMakeRequests(t *testing.T) {
 	s := startSaver(newMemory(), nil)
 	done := make(chan struct{})
 	s.Load(Key("/a"), func([]byte, error) {

@@ -8,31 +8,31 @@ import (
 	"strings"
 )
 
-// Store keeps checkpoints beyond the life of the process. It doesn't have to
-// survive a crash of the machine. Its calls may be slow, fail or hang; only one
-// is made at a time.
+// Store is persistent storage for checkpoints. It must survive a crash of the process, but
+// not of the machine. Its calls may be slow, fail or hang. A [Saver] makes one call at a
+// time.
 type Store interface {
-	// Get returns what was stored under key, nil if nothing was.
+	// Get returns the value of a key, or nil if there is none.
 	Get(ctx context.Context, key string) ([]byte, error)
-	// Apply stores all of the values, or none.
+	// Apply applies all of ops, or none.
 	Apply(ctx context.Context, ops []Op) error
 }
 
-// Op stores a value, or removes it if it is nil.
+// Op stores a value, or removes the key if the value is nil.
 type Op struct {
 	Key   string
 	Value []byte
 }
 
-// Key is where the checkpoint of the agent with a path is stored. All keys
-// that a [Saver] is given must be made by it.
+// Key returns the key of an agent's checkpoint. All keys that are passed to a [Saver] must
+// come from it.
 func Key(path string) string { return keyPrefix + path }
 
 const (
 	keyPrefix = "agent:"
-	// A store can't list its keys. This is where their paths are stored.
+	// A store can't list its keys, so their paths are stored under this key.
 	indexKey       = "agents"
-	indexSeparator = "\x00" // the one byte that no path has
+	indexSeparator = "\x00" // paths don't contain NUL
 )
 
 func path(key string) string { return strings.TrimPrefix(key, keyPrefix) }

@@ -11,45 +11,45 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// agent is what its owner knows about one agent. It outlives the agent's
-// process and its ring: an agent that restarts keeps its totals.
+// agent is the owner's state for one agent. It outlives the agent's process and ring:
+// an agent that restarts keeps its totals.
 type agent struct {
 	Agent
 	source Source
 
 	reader  *ringbuf.Reader // nil while the agent has no open ring
 	opening *Opened         // a ring that waits for the agent's checkpoint
-	openBy  time.Time       // when it stops waiting; or, without opening, when a broken ring is opened again
-	// resume is where the totals stand in a ring that has to be brought there when
-	// it is opened again, nil if there is none.
+	openBy  time.Time       // when opening stops waiting, or when to open a broken ring again
+	// resume is the position of the totals in the ring. The ring is moved there when
+	// it is opened again. It is nil if the position needn't change.
 	resume *checkpoint.Mark
 
 	tally  *tally.Agent
 	layout ringbuf.Layout
-	start  time.Time // of the totals
+	start  time.Time // start of the totals
 	count  func(ringbuf.Batch)
-	fresh  int // events that the current drain has counted
+	fresh  int // events counted by the current drain
 
 	pace pace
-	wait time.Duration // between two drains, as pace asked for last
-	due  time.Time     // when the ring is drained next
+	wait time.Duration // latest interval between two drains
+	due  time.Time     // next drain
 
-	// generation changes whenever positions are committed or a ring is given up,
-	// so that a save which was begun before no longer applies.
+	// generation changes whenever a position is committed or a ring is detached, so
+	// that an earlier save no longer applies.
 	generation uint64
 	heldSince  time.Time // when the oldest uncommitted event was read; zero if there is none
-	dirty      bool      // the totals aren't stored, and the ring doesn't hold what is missing
+	dirty      bool      // the totals include committed changes that aren't stored
 
 	up       Up
 	gone     time.Time // since when no process needs the ring; zero if one does
-	finished bool      // the agent has exited, and its ring was drained since
+	finished bool      // the agent has exited, and its ring was drained afterwards
 
 	lastEvent time.Time // when events were last found, or the ring was opened
 	shown     shown
-	delivered time.Time // lastEvent as of the newest collection that was delivered
+	delivered time.Time // lastEvent as of the newest delivered collection
 }
 
-// shown is what the newest collection has seen of an agent.
+// shown is the state of an agent in the newest collection.
 type shown struct {
 	collection uint64
 	lastEvent  time.Time
@@ -69,7 +69,7 @@ func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
 	return a
 }
 
-// watch has the agent's totals show what is watched.
+// watch starts reporting the agent's slow transfers and errors, if configured.
 func (o *owner) watch(a *agent) {
 	w := o.cfg.Watch
 	if w == nil {
@@ -82,7 +82,7 @@ func (o *owner) watch(a *agent) {
 	a.tally.Watch(one)
 }
 
-// held returns the number of events that were read and still stand in the ring.
+// held returns the number of events that were read but not committed.
 func (a *agent) held() int {
 	if a.reader == nil {
 		return 0
@@ -101,14 +101,14 @@ func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Tim
 	a.tally.Found(0, r.Capacity())
 }
 
-// busy reports whether the agent can't be given another ring yet: it may write to the
-// one that it has, or that one waits for the agent's checkpoint.
+// busy reports whether the agent can't get another ring yet, because it may still write
+// to its current ring, or because that ring waits for the agent's checkpoint.
 func (a *agent) busy() bool {
 	return a.opening != nil || a.reader != nil && a.gone.IsZero() && a.up == UpYes
 }
 
-// detach takes the ring from the agent and returns it, to be closed. What was
-// counted from it and not committed can't be read again.
+// detach removes the ring from the agent and returns it. The caller must close it.
+// Events that were counted but not committed must not be counted again.
 func (a *agent) detach() *ringbuf.Reader {
 	r := a.reader
 	a.generation++
@@ -117,13 +117,13 @@ func (a *agent) detach() *ringbuf.Reader {
 	return r
 }
 
-// commit gives the slots of all events that were read back to the agent.
+// commit commits all events that were read.
 func (a *agent) commit() error {
 	a.generation++
 	return a.reader.Commit()
 }
 
-// hold notes since when events have stood in the ring uncommitted.
+// hold updates heldSince.
 func (a *agent) hold(now time.Time) {
 	switch {
 	case a.held() == 0:

@@ -23,9 +23,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// A round over idle rings, in turn with one atomic load from as many pages:
-// what no reader of so many rings could do without. kB/ring is what an idle
-// ring takes of the process's own memory; its mapping comes on top.
+// BenchmarkIdleRound drains idle rings and, in turns, makes one atomic load from as many
+// pages, the minimum for any reader of so many rings. kB/ring is the process's own memory for
+// an idle ring, without its mapping.
 func BenchmarkIdleRound(b *testing.B) {
 	eachCrowd(b, func(b *testing.B, n int) {
 		before := resident(b)
@@ -33,7 +33,7 @@ func BenchmarkIdleRound(b *testing.B) {
 		grown := resident(b) - before
 		pages := make([]uint64, n*pageWords)
 		for at := range pages {
-			pages[at] = 1 // or all would be the one page of zeros
+			pages[at] = 1 // otherwise the kernel maps a shared page of zeros
 		}
 		var sum uint64
 		took, reference := inTurns(b, n, c.round, func() {
@@ -52,10 +52,10 @@ func BenchmarkIdleRound(b *testing.B) {
 	})
 }
 
-// busyEvents are the events that each ring has in a busy round.
+// busyEvents is the number of events in each ring of a busy round.
 const busyEvents = 40
 
-// A round over rings each of which has a few transfers.
+// BenchmarkBusyRound drains rings with a few transfers each.
 func BenchmarkBusyRound(b *testing.B) {
 	eachCrowd(b, func(b *testing.B, n int) {
 		c := newCrowd(b, n)
@@ -82,8 +82,8 @@ func BenchmarkBusyRound(b *testing.B) {
 	})
 }
 
-// How long the steps take that collect 1,024 agents. No ring is drained during a
-// step.
+// BenchmarkCollectionGap measures the steps that collect 1,024 agents. No ring is drained
+// during a step.
 func BenchmarkCollectionGap(b *testing.B) {
 	for _, saves := range []bool{false, true} {
 		name := "storage=no"
@@ -155,7 +155,7 @@ func newCrowd(b *testing.B, n int) *crowd {
 		c.writers = append(c.writers, w)
 		opened = append(opened, Opened{Agent: r.agent, Reader: r.reader, From: r})
 	}
-	c.owner.step(c.now, opened) // touches each page once
+	c.owner.step(c.now, opened) // accesses each page once
 	return c
 }
 
@@ -165,7 +165,7 @@ func (c *crowd) round() {
 	c.owner.step(c.now, nil)
 }
 
-// ownRing is a ring of a benchmark and the source that has opened it.
+// ownRing is a ring of a benchmark, and its source.
 type ownRing struct {
 	agent  Agent
 	reader *ringbuf.Reader
@@ -195,7 +195,7 @@ func newRing(b *testing.B, dir string, i int) (*ringbuf.Writer, ownRing) {
 	return w, ownRing{Agent{ID: path, Name: name, Dir: dir, Path: path}, r}
 }
 
-// crowdDir is an empty directory for n rings, in memory where that can be had.
+// crowdDir returns an empty directory for n rings, in memory if possible.
 func crowdDir(b *testing.B, n int) string {
 	b.Helper()
 	files := 2*n + 100
@@ -207,11 +207,11 @@ func crowdDir(b *testing.B, n int) string {
 	if err != nil {
 		dir = b.TempDir()
 	}
-	b.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left is in memory only
+	b.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
 
-// resident is the memory of this process alone, in bytes.
+// resident returns the anonymous memory of this process, in bytes.
 func resident(b *testing.B) int64 {
 	b.Helper()
 	debug.FreeOSMemory()
@@ -228,8 +228,8 @@ func resident(b *testing.B) int64 {
 	return n * 1024
 }
 
-// inTurns runs both by turns, each as often as it takes to last for a while,
-// and returns the median ns for each of n.
+// inTurns runs both functions in turns, and returns the median nanoseconds of each, divided
+// by n. For a small n, it runs each function several times per turn.
 func inTurns(b *testing.B, n int, work, reference func()) (worked, referred float64) {
 	b.Helper()
 	var ws, rs []time.Duration

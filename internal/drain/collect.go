@@ -14,15 +14,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Snapshot is a copy of what is known about an agent.
+// Snapshot is a copy of the state of an agent.
 type Snapshot struct {
 	Agent
 	Layout ringbuf.Layout
-	Start  time.Time // of the totals
+	Start  time.Time // start of the totals
 	Up     Up
 	Totals *tally.Totals
-	// Processes are those that the agent's stores belong to, oldest first, if it
-	// has stores of NIXL's prometheus_mp exporter instead of a ring.
+	// Processes are the agent's processes, oldest first. They are set only if the
+	// agent has stores of NIXL's prometheus_mp exporter instead of a ring.
 	Processes []Process
 }
 
@@ -30,7 +30,7 @@ type Snapshot struct {
 type Process struct {
 	PID       int64  // in the process's own PID namespace
 	Instance  uint64 // distinguishes the agents of the process
-	Host      string // that the process runs on, or its container's name
+	Host      string // host name or container name of the process
 	LocalRank string // empty if the process doesn't set it
 	Start     time.Time
 	Totals    *tally.Totals // of this process alone
@@ -44,24 +44,24 @@ func (s *Snapshot) LayoutName() string {
 	return s.Layout.String()
 }
 
-// Up is what the kernel says about who has an agent's ring open.
+// Up states whether another process has an agent's ring open, according to the kernel.
 type Up uint8
 
 // The values of [Up].
 const (
-	UpUnknown Up = iota // the kernel can't tell, or wasn't asked yet
-	UpNo                // no other process
-	UpYes               // another process
+	UpUnknown Up = iota // unknown to the kernel, or not checked yet
+	UpNo                // no other process has it open
+	UpYes               // another process has it open
 )
 
 // collect is a request for the totals of all agents.
 type collect struct {
 	deadline time.Time
-	last     bool // nothing is read after it
+	last     bool // rings are no longer read after this collection
 	done     func(collected)
 
-	number    uint64 // 0 until the first agent is taken
-	after     string // the ID of the last agent that was taken
+	number    uint64 // 0 until the first agent is collected
+	after     string // ID of the last collected agent
 	complete  bool
 	snapshots []Snapshot
 }
@@ -72,8 +72,8 @@ type collected struct {
 	snapshots []Snapshot
 }
 
-// maxSlice bounds how many agents one step collects or stores: nothing is
-// drained meanwhile.
+// maxSlice limits the number of agents that one step collects or stores, because rings
+// aren't drained during a step.
 const maxSlice = 128
 
 func (c *collect) apply(o *owner, _ time.Time) {
@@ -84,8 +84,7 @@ func (c *collect) apply(o *owner, _ time.Time) {
 	o.waiting = append(o.waiting, c)
 }
 
-// collectDue takes the next agents of a collection. With a store, that is done
-// as they are stored.
+// collectDue collects the next agents. With a store, begin does this instead.
 func (o *owner) collectDue(now time.Time) {
 	if o.saves || len(o.waiting) == 0 {
 		return
@@ -100,9 +99,9 @@ func (o *owner) collectDue(now time.Time) {
 	}
 }
 
-// slice returns the agents that a collection takes next. Before the first, all
-// rings are drained: an earlier collection may have ended just now, and begun a new
-// interval for the fill of the rings.
+// slice returns the next agents of a collection. Before the first agents, it drains all
+// rings: an earlier collection may have just started a new interval for the fill of the
+// rings.
 func (o *owner) slice(c *collect, now time.Time) []*agent {
 	if c.number == 0 {
 		o.collections++
@@ -122,7 +121,7 @@ func (o *owner) slice(c *collect, now time.Time) []*agent {
 	return list
 }
 
-// snapshot copies the totals of an agent, if it is to be reported.
+// snapshot adds a copy of the agent's totals to a collection, unless the agent is stale.
 func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 	if o.stale(a, now) {
 		return
@@ -133,8 +132,8 @@ func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 	a.shown = shown{collection: c.number, lastEvent: a.lastEvent}
 }
 
-// answerDue answers the collections that can't wait for a save any longer: their
-// deadline is over, or the store fails or hangs.
+// answerDue answers collections that can no longer wait for a save, because their
+// deadline has passed, or the store fails or hangs.
 func (o *owner) answerDue(now time.Time) {
 	hung := o.failing || o.batch != nil && o.batch.reported
 	late := func(list []*collect) (rest []*collect) {
@@ -160,19 +159,19 @@ func (o *owner) answerDue(now time.Time) {
 	}
 }
 
-// answer replies to a collection. If what it has seen isn't stored, a crash may
-// count it twice.
+// answer replies to a collection. If its totals aren't stored, a crash may count events
+// twice.
 func (o *owner) answer(c *collect, stored bool) {
 	if !stored && !o.failing {
 		o.do(reportEffect{notice.Notice{
 			Kind: notice.ExportUnsaved, Level: slog.LevelWarn,
-			Text: "totals were exported before their checkpoint was stored; a crash right now may count events twice; check the storage extension",
+			Text: "totals were exported before their checkpoint was stored; a crash at this moment may count events twice; check the storage extension",
 		}})
 	}
 	o.do(replyEffect{c})
 }
 
-// delivered says that what a collection has seen has arrived.
+// delivered reports that a collection was exported successfully.
 type delivered struct{ number uint64 }
 
 func (m delivered) apply(o *owner, _ time.Time) {

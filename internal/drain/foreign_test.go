@@ -12,21 +12,20 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// takeTo moves the read position as another consumer does.
-func (b *bench) takeTo(position uint64) {
+// takeTo moves the read position like another consumer.
+func (b *harness) takeTo(position uint64) {
 	const readPos = 8 // its offset in the header
 	binary.LittleEndian.PutUint64(b.mem[readPos:], position)
 }
 
-// Another consumer takes events while a save is under way, and may pass the position
-// that the save is going to commit. No event is counted twice, and the ring stays
-// open.
+// Another process consumes events during a save, and may pass the position that the save
+// commits. The ring stays open.
 func TestForeignReadDuringASaveCountsNothingTwice(t *testing.T) {
 	const before, during, later = 10, 5, 15
 	for taken := uint64(1); taken <= before+during; taken++ {
 		for steps := range 3 { // from the foreign read to the end of the save
 			t.Run(fmt.Sprintf("%d taken, %d steps", taken, steps), func(t *testing.T) {
-				b := newBench(t)
+				b := newHarness(t)
 				b.start(ringbuf.Consume, true)
 				b.hangs = true
 				b.push(before)
@@ -50,7 +49,7 @@ func TestForeignReadDuringASaveCountsNothingTwice(t *testing.T) {
 				if got, want := int(b.counted()), before+during+later-lost; got != want {
 					t.Errorf("%d events are counted, want %d", got, want)
 				}
-				if b.told(notice.RingForeign) == 0 || b.told(notice.RingBroken) > 0 || b.reopen {
+				if b.count(notice.RingForeign) == 0 || b.count(notice.RingBroken) > 0 || b.reopen {
 					t.Errorf("notices are %v", b.notices)
 				}
 			})

@@ -10,9 +10,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// elsewhere opens a second ring, at another path, whose agent has the ID of the
-// bench's agent.
-func (b *bench) elsewhere(events int) *ringbuf.Reader {
+// openOther opens a second ring, at another path, whose agent has the same ID.
+func (b *harness) openOther(events int) *ringbuf.Reader {
 	b.t.Helper()
 	mem := make(memory, ringbuf.V4.FileSize(64))
 	w, err := ringbuf.NewWriter(mem, mem, ringbuf.V4, 64)
@@ -25,20 +24,20 @@ func (b *bench) elsewhere(events int) *ringbuf.Reader {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.step(Opened{Agent: Agent{ID: benchPath, Name: "agent", Dir: "/rings", Path: "/elsewhere/agent"}, Reader: r, From: b})
+	b.step(Opened{Agent: Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: "/other/agent"}, Reader: r, From: b})
 	return r
 }
 
-func (b *bench) agent() *agent { return b.owner.agents[benchPath] }
+func (b *harness) agent() *agent { return b.owner.agents[agentPath] }
 
 func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
 	for _, saves := range []bool{false, true} {
 		t.Run(map[bool]string{false: "without a store", true: "with a store"}[saves], func(t *testing.T) {
-			b := newBench(t)
+			b := newHarness(t)
 			b.start(ringbuf.Consume, saves)
 			b.step()
 			b.push(10)
-			b.step(Gone{ID: benchPath, Reader: b.reader})
+			b.step(Gone{ID: agentPath, Reader: b.reader})
 			for range 5 {
 				b.step()
 			}
@@ -49,19 +48,19 @@ func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
 				t.Errorf("counted %d events, want 10", got)
 			}
 			if got := b.collect(); len(got) != 1 {
-				t.Errorf("%d agents are reported, want the one that has exited", len(got))
+				t.Errorf("%d agents are reported, want the exited agent", len(got))
 			}
 		})
 	}
 }
 
 func TestRingThatIsGoneStaysOpenUntilItsEventsAreStored(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	b.start(ringbuf.Consume, true)
 	b.step()
 	b.hangs = true
 	b.push(10)
-	b.step(Gone{ID: benchPath, Reader: b.reader})
+	b.step(Gone{ID: agentPath, Reader: b.reader})
 	for range 3 {
 		b.step()
 	}
@@ -78,13 +77,13 @@ func TestRingThatIsGoneStaysOpenUntilItsEventsAreStored(t *testing.T) {
 	}
 }
 
-// The container is gone before the checkpoint of its agent was read.
+// The container is removed before its agent's checkpoint was read.
 func TestRingThatIsGoneBeforeItIsResumedIsCounted(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	b.push(10)
 	b.start(ringbuf.Consume, true)
 	b.inbox = nil
-	b.step(Gone{ID: benchPath, Reader: b.reader})
+	b.step(Gone{ID: agentPath, Reader: b.reader})
 	for range 5 {
 		b.step()
 	}
@@ -93,31 +92,31 @@ func TestRingThatIsGoneBeforeItIsResumedIsCounted(t *testing.T) {
 	}
 }
 
-// A ring may be closed because its agent has exited. The next agent on it continues
-// the totals, whether it opens the ring before that or after.
+// A ring may be closed because its agent has exited. The next agent on the ring
+// continues the totals, whether it opens the ring before or after the close.
 func TestTotalsContinueAfterAnExitedAgentsRingWasClosed(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		t.Run(map[bool]string{false: "opened after", true: "opened before"}[early], func(t *testing.T) {
-			b := newBench(t)
-			b.start(ringbuf.Consume, false)
-			b.push(10)
-			b.step(Attended{ID: benchPath, Reader: b.reader, Known: true}, Gone{ID: benchPath, Reader: b.reader})
+			h := newHarness(t)
+			h.start(ringbuf.Consume, false)
+			h.push(10)
+			h.step(Attended{ID: agentPath, Reader: h.reader, Known: true}, Gone{ID: agentPath, Reader: h.reader})
 			if early {
-				b.step(Attended{ID: benchPath, Reader: b.reader, Open: true, Known: true})
+				h.step(Attended{ID: agentPath, Reader: h.reader, Open: true, Known: true})
 			}
 			for range 5 {
-				b.step()
+				h.step()
 			}
-			a := b.agent()
+			a := h.agent()
 			if open := a.reader != nil; open != early {
 				t.Fatalf("the ring is open: %v", open)
 			}
 			if !early {
-				b.open(ringbuf.Consume)
+				h.open(ringbuf.Consume)
 			}
-			b.push(5)
-			b.step(Attended{ID: benchPath, Reader: b.reader, Open: true, Known: true})
-			if got := b.counted(); got != 15 || b.agent() != a || a.up != UpYes {
+			h.push(5)
+			h.step(Attended{ID: agentPath, Reader: h.reader, Open: true, Known: true})
+			if got := h.counted(); got != 15 || h.agent() != a || a.up != UpYes {
 				t.Errorf("counted %d events, up %v; want 15, yes", got, a.up)
 			}
 		})
@@ -127,21 +126,21 @@ func TestTotalsContinueAfterAnExitedAgentsRingWasClosed(t *testing.T) {
 func TestTotalsContinueWithTheRingOfANewContainer(t *testing.T) {
 	for _, gone := range []bool{false, true} {
 		t.Run(map[bool]string{false: "exited", true: "gone"}[gone], func(t *testing.T) {
-			b := newBench(t)
+			b := newHarness(t)
 			b.start(ringbuf.Consume, false)
 			b.push(10)
 			b.step()
 			if gone {
-				b.step(Gone{ID: benchPath, Reader: b.reader})
+				b.step(Gone{ID: agentPath, Reader: b.reader})
 			} else {
-				b.step(Attended{ID: benchPath, Reader: b.reader, Known: true})
+				b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
 			}
 			b.step()
-			r := b.elsewhere(5)
+			r := b.openOther(5)
 			b.step()
 			a := b.agent()
-			if got := b.counted(); got != 15 || a.reader != r || a.Path != "/elsewhere/agent" {
-				t.Errorf("counted %d events at %s, want 15 at /elsewhere/agent", got, a.Path)
+			if got := b.counted(); got != 15 || a.reader != r || a.Path != "/other/agent" {
+				t.Errorf("counted %d events at %s, want 15 at /other/agent", got, a.Path)
 			}
 			if got := a.tally.Snapshot(nil); got.Restarts() != 1 || got.LossyRestarts() != 0 {
 				t.Errorf("%d restarts, %d of them lossy, want 1 and 0", got.Restarts(), got.LossyRestarts())
@@ -150,23 +149,23 @@ func TestTotalsContinueWithTheRingOfANewContainer(t *testing.T) {
 	}
 }
 
-// Two agents with one ID can't share their totals: each would look like the restart of
+// Two agents with one ID can't share their totals, because each would look like a restart of
 // the other.
 func TestAgentWithTheIDOfARunningOneIsRejected(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	b.start(ringbuf.Consume, false)
 	b.push(10)
-	b.step(Attended{ID: benchPath, Reader: b.reader, Open: true, Known: true})
+	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
 	first := b.writer
-	r := b.elsewhere(5)
+	r := b.openOther(5)
 	if len(b.rejected) != 1 || b.rejected[0] != r {
 		t.Fatal("the second agent's ring wasn't rejected")
 	}
 	b.writer = first
 	b.push(1)
 	b.step()
-	if got := b.counted(); got != 11 || b.agent().Path != benchPath {
-		t.Errorf("counted %d events at %s, want 11 at %s", got, b.agent().Path, benchPath)
+	if got := b.counted(); got != 11 || b.agent().Path != agentPath {
+		t.Errorf("counted %d events at %s, want 11 at %s", got, b.agent().Path, agentPath)
 	}
 	if got := b.agent().tally.Snapshot(nil).Requests(tally.Transmit).Events; got != 11 {
 		t.Errorf("the snapshot has %d events", got)

@@ -15,17 +15,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
-// LoopConfig says how a [Loop] drains.
+// LoopConfig configures a [Loop].
 type LoopConfig struct {
 	Config
-	Saver  *checkpoint.Saver   // nil to commit events as they are counted
+	Saver  *checkpoint.Saver   // nil to commit events without storing totals
 	Report func(notice.Notice) // must not block
 	Now    func() time.Time
 
-	// ObserveLag is told how late a round of drains began, and ObserveEvents how
-	// many events one has counted. Either may be nil.
-	ObserveLag    func(time.Duration)
-	ObserveEvents func(uint64)
+	ObserveLag    func(time.Duration) // receives how late a round of drains began; may be nil
+	ObserveEvents func(uint64)        // receives the number of events of a round; may be nil
 }
 
 func (c *LoopConfig) observeLag(lag time.Duration) {
@@ -40,23 +38,22 @@ func (c *LoopConfig) observeEvents(n uint64) {
 	}
 }
 
-// Loop runs an owner on a goroutine of its own. Its methods are safe for
-// concurrent use, and none of them waits for a step that hangs, in a failing disk
-// for example.
+// Loop runs an owner on its own goroutine. Its methods are safe for concurrent use. None
+// of them waits for a step that hangs, for example because of a failing disk.
 type Loop struct {
 	cfg   LoopConfig
 	owner *owner
 	mail  *mailbox
 	ended chan struct{}
 
-	// busy is when the current step began, in nanoseconds since started, and 0
+	// busy is the start of the current step in nanoseconds since started, or 0
 	// between steps.
 	busy    atomic.Int64
 	started time.Time
-	hung    atomic.Bool // that was reported
+	hung    atomic.Bool // whether it was reported that the loop hangs
 }
 
-// NewLoop starts a loop that drains what its sources open.
+// NewLoop starts a loop that drains the rings that its sources open.
 func NewLoop(cfg LoopConfig) *Loop {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -85,7 +82,7 @@ func (l *Loop) run() {
 		}
 		next = l.step(now, messages)
 		if l.owner.stopped {
-			l.refuse()
+			l.closeLate()
 			return
 		}
 		clear(messages)
@@ -107,8 +104,8 @@ func (l *Loop) step(now time.Time, messages []Message) (next time.Time) {
 	return next
 }
 
-// refuse closes what arrives after the end.
-func (l *Loop) refuse() {
+// closeLate closes rings that arrive after the end of the loop.
+func (l *Loop) closeLate() {
 	l.mail.close(func(m Message) {
 		if m, ok := m.(Opened); ok {
 			m.From.Close(m.Reader)
@@ -116,7 +113,7 @@ func (l *Loop) refuse() {
 	})
 }
 
-// Send passes on a message of a source.
+// Send sends a message of a source to the owner.
 func (l *Loop) Send(m Message) { l.mail.put(m) }
 
 // Collection is the totals of all agents at one time, by ID.
@@ -125,14 +122,13 @@ type Collection struct {
 	number    uint64
 }
 
-// Collect drains all rings and returns the totals of all agents. With a saver
-// they are stored by then, so that whoever exports them doesn't have to take
-// them back after a crash, unless the store is slower than ctx or than a grace
-// period. The error says that the loop hangs, has ended, or didn't answer before
-// the end of ctx. After the last collection nothing is read from the rings any
-// more.
+// Collect drains all rings and returns the totals of all agents. With a saver, the
+// totals are stored before Collect returns, so that a crash can't undo them after they
+// were exported, unless the store is slower than ctx or than a grace period. Collect
+// returns an error if the loop hangs, has ended, or doesn't answer before ctx ends. If
+// last is set, rings are no longer read afterwards.
 func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
-	if err := l.silent(); err != nil { // or requests would pile up
+	if err := l.silent(); err != nil { // so that requests don't accumulate
 		return Collection{}, err
 	}
 	deadline := l.cfg.Now().Add(hungSave)
@@ -159,7 +155,7 @@ func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
 
 var errHangs = fmt.Errorf("draining has blocked for %v", hungAfter)
 
-// silent returns why the loop won't answer: it hangs, or has ended.
+// silent returns an error if the loop won't answer because it hangs or has ended.
 func (l *Loop) silent() error {
 	if l.hangs() {
 		l.reportHung()
@@ -167,18 +163,18 @@ func (l *Loop) silent() error {
 	}
 	select {
 	case <-l.ended:
-		return errors.New("rings are no longer drained")
+		return errors.New("draining has stopped")
 	default:
 		return nil
 	}
 }
 
-// Delivered says that a collection has arrived. An agent that has exited is
-// reported until its last events have.
+// Delivered reports that a collection was exported successfully. An agent that has
+// exited is reported until its last events are delivered.
 func (l *Loop) Delivered(c Collection) { l.mail.put(delivered{c.number}) }
 
-// Stop gives up all rings and ends the loop. It waits until ctx ends; a loop that
-// hangs is left behind, which the error says.
+// Stop closes all rings and ends the loop. It returns an error if the loop hangs or
+// doesn't end before ctx does; the goroutine then keeps running.
 func (l *Loop) Stop(ctx context.Context) error {
 	l.mail.put(stop{})
 	check := time.NewTicker(hungAfter / 10)
@@ -201,7 +197,7 @@ func (l *Loop) Stop(ctx context.Context) error {
 	}
 }
 
-// hungAfter is how long a step may take before others go on without the loop.
+// hungAfter is the duration of a step after which the loop counts as hanging.
 const hungAfter = time.Second
 
 // hangs reports whether the loop is stuck in a step.
@@ -221,7 +217,7 @@ func (l *Loop) reportHung() {
 	})
 }
 
-// A loop carries out the effects of its owner. None of this blocks.
+// Loop implements env. None of these methods block.
 
 func (l *Loop) load(id, key string) {
 	l.cfg.Saver.Load(key, func(value []byte, err error) {

@@ -29,8 +29,8 @@ func (memory) Guard(fn func()) error {
 	return nil
 }
 
-// desk is a loop, a source of rings, and what both were told.
-type desk struct {
+// loopHarness is a loop and its source of rings. It records their reports.
+type loopHarness struct {
 	t *testing.T
 	*Loop
 
@@ -38,16 +38,16 @@ type desk struct {
 	notices []notice.Notice
 	closed  map[*ringbuf.Reader]bool
 	retired []string
-	stuck   chan struct{} // what the agent stuck waits for; nil if it needn't
+	stuck   chan struct{} // blocks draining of the agent stuck unless it is nil
 }
 
-func newDesk(t *testing.T) *desk {
+func newLoopHarness(t *testing.T) *loopHarness {
 	t.Helper()
 	shape, err := tally.NewShape(tally.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{t: t, closed: make(map[*ringbuf.Reader]bool)}
+	d := &loopHarness{t: t, closed: make(map[*ringbuf.Reader]bool)}
 	d.Loop = NewLoop(LoopConfig{
 		Config: Config{Shape: shape, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute, Tap: d.tap},
 		Report: d.report,
@@ -55,14 +55,14 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-func (d *desk) report(n notice.Notice) {
+func (d *loopHarness) report(n notice.Notice) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.notices = append(d.notices, n)
 }
 
-// hangs returns the notices about file systems that hang.
-func (d *desk) hangs() (list []notice.Notice) {
+// hangs returns the notices that the loop hangs.
+func (d *loopHarness) hangs() (list []notice.Notice) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, n := range d.notices {
@@ -75,7 +75,7 @@ func (d *desk) hangs() (list []notice.Notice) {
 
 // hang makes the next event of the agent stuck block its loop until release is
 // called.
-func (d *desk) hang() (release func()) {
+func (d *loopHarness) hang() (release func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := make(chan struct{})
@@ -88,7 +88,7 @@ func (d *desk) hang() (release func()) {
 	}
 }
 
-func (d *desk) tap(a Agent, _ ringbuf.Batch) {
+func (d *loopHarness) tap(a Agent, _ ringbuf.Batch) {
 	d.mu.Lock()
 	c := d.stuck
 	d.mu.Unlock()
@@ -98,7 +98,7 @@ func (d *desk) tap(a Agent, _ ringbuf.Batch) {
 }
 
 // Close implements Source.
-func (d *desk) Close(r *ringbuf.Reader) {
+func (d *loopHarness) Close(r *ringbuf.Reader) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed[r] = true
@@ -108,10 +108,12 @@ func (d *desk) Close(r *ringbuf.Reader) {
 }
 
 // Reopen implements Source.
-func (d *desk) Reopen(a Agent, _ *ringbuf.Reader) { d.t.Errorf("%s is to be opened again", a.Path) }
+func (d *loopHarness) Reopen(a Agent, _ *ringbuf.Reader) {
+	d.t.Errorf("%s is to be opened again", a.Path)
+}
 
 // Retire implements Source.
-func (d *desk) Retire(a Agent, r *ringbuf.Reader) {
+func (d *loopHarness) Retire(a Agent, r *ringbuf.Reader) {
 	d.Close(r)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,20 +121,20 @@ func (d *desk) Retire(a Agent, r *ringbuf.Reader) {
 }
 
 // Reject implements Source.
-func (d *desk) Reject(_ Agent, r *ringbuf.Reader) { d.Close(r) }
+func (d *loopHarness) Reject(_ Agent, r *ringbuf.Reader) { d.Close(r) }
 
-func (d *desk) isClosed(r *ringbuf.Reader) bool {
+func (d *loopHarness) isClosed(r *ringbuf.Reader) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.closed[r]
 }
 
-func (d *desk) open(name string, r *ringbuf.Reader) {
+func (d *loopHarness) open(name string, r *ringbuf.Reader) {
 	d.Send(Opened{Agent: Agent{ID: "/rings/" + name, Name: name, Dir: "/rings", Path: "/rings/" + name}, Reader: r, From: d})
 }
 
-// inMemory makes a ring in plain memory.
-func (d *desk) inMemory() (*ringbuf.Writer, *ringbuf.Reader) {
+// inMemory creates a ring in plain memory.
+func (d *loopHarness) inMemory() (*ringbuf.Writer, *ringbuf.Reader) {
 	d.t.Helper()
 	mem := memory(make([]byte, ringbuf.V4.FileSize(64)))
 	w, err := ringbuf.NewWriter(mem, mem, ringbuf.V4, 64)
@@ -146,15 +148,15 @@ func (d *desk) inMemory() (*ringbuf.Writer, *ringbuf.Reader) {
 	return w, r
 }
 
-func (d *desk) push(w *ringbuf.Writer) {
+func (d *loopHarness) push(w *ringbuf.Writer) {
 	d.t.Helper()
 	if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-// collect returns how many requests each agent is reported with, by name.
-func (d *desk) collect() (Collection, map[string]int) {
+// collect returns the reported number of requests of each agent, by name.
+func (d *loopHarness) collect() (Collection, map[string]int) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), 10*time.Second)
 	defer cancel()
@@ -175,7 +177,7 @@ func (d *desk) collect() (Collection, map[string]int) {
 	return c, counts
 }
 
-func (d *desk) want(counts map[string]int) {
+func (d *loopHarness) want(counts map[string]int) {
 	d.t.Helper()
 	_, got := d.collect()
 	for name, n := range counts {
@@ -188,16 +190,16 @@ func (d *desk) want(counts map[string]int) {
 	}
 }
 
-func (d *desk) stop() {
+func (d *loopHarness) stop() {
 	d.t.Helper()
 	if err := d.Stop(d.t.Context()); err != nil {
 		d.t.Error(err)
 	}
 }
 
-func TestCollectionsDontWaitForALoopThatHangs(t *testing.T) {
+func TestCollectionsDoNotWaitForAHangingLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
+		d := newLoopHarness(t)
 		w, r := d.inMemory()
 		d.open("stuck", r)
 		for round := 1; round <= 2; round++ {
@@ -215,11 +217,10 @@ func TestCollectionsDontWaitForALoopThatHangs(t *testing.T) {
 	})
 }
 
-// However many collections leave a loop out, it does the work of none of them
-// later.
-func TestALoopThatHangsIsNotAskedAgain(t *testing.T) {
+// Otherwise, the loop would answer all of them later.
+func TestCollectionsOfAHangingLoopSendNoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
+		d := newLoopHarness(t)
 		w, r := d.inMemory()
 		d.open("stuck", r)
 		release := d.hang()
@@ -245,7 +246,7 @@ func TestALoopThatHangsIsNotAskedAgain(t *testing.T) {
 
 func TestCollectReturnsWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
+		d := newLoopHarness(t)
 		w, r := d.inMemory()
 		d.open("stuck", r)
 		release := d.hang()
@@ -262,35 +263,35 @@ func TestCollectReturnsWhenItsContextEnds(t *testing.T) {
 	})
 }
 
-func TestStopLeavesALoopThatHangsBehind(t *testing.T) {
+func TestStopDoesNotWaitForAHangingLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
+		d := newLoopHarness(t)
 		w, r := d.inMemory()
 		d.open("stuck", r)
 		release := d.hang()
 		d.push(w)
 		d.want(nil)
 		if err := d.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), "blocked") {
-			t.Errorf("Stop returns %v, want an error that says why", err)
+			t.Errorf("Stop returns %v, want an error with the reason", err)
 		}
-		release() // it ends when it can
+		release() // then the loop ends
 		synctest.Wait()
 		if !d.isClosed(r) {
-			t.Error("the ring isn't given up after it has stopped hanging")
+			t.Error("the ring wasn't closed after the loop stopped hanging")
 		}
 	})
 }
 
 func TestStopReturnsWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
+		d := newLoopHarness(t)
 		w, r := d.inMemory()
 		d.open("stuck", r)
 		release := d.hang()
 		d.push(w)
 		ctx, cancel := context.WithTimeout(t.Context(), hungAfter/2)
 		defer cancel()
-		time.Sleep(hungAfter / 4) // in a bubble of synctest; the loop is at it
+		time.Sleep(hungAfter / 4) // in a bubble of synctest; the loop hangs
 		if err := d.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Stop returns %v", err)
 		}
@@ -300,7 +301,7 @@ func TestStopReturnsWhenItsContextEnds(t *testing.T) {
 
 func TestNothingStaysOpenAfterStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
+		d := newLoopHarness(t)
 		_, before := d.inMemory()
 		d.open("before", before)
 		d.stop()
@@ -311,13 +312,13 @@ func TestNothingStaysOpenAfterStop(t *testing.T) {
 				t.Errorf("the ring that was opened %s Stop is still open", name)
 			}
 		}
-		d.want(nil) // a late collection doesn't wait for anybody
+		d.want(nil) // a late collection doesn't wait
 	})
 }
 
-func TestAnExitedAgentIsReportedUntilItsEventsAreDelivered(t *testing.T) {
+func TestExitedAgentIsReportedUntilItsEventsAreDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
+		d := newLoopHarness(t)
 		w, r := d.inMemory()
 		d.open("exited", r)
 		d.push(w)

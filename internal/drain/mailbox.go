@@ -5,13 +5,13 @@ package drain
 
 import "sync"
 
-// mailbox takes messages from any goroutine without ever blocking it.
+// mailbox queues messages without ever blocking the sender.
 type mailbox struct {
-	arrived chan struct{} // has room for one signal
+	arrived chan struct{} // buffer of one signal
 
 	mu       sync.Mutex
 	messages []Message
-	after    func(Message) // takes the messages once the mailbox is closed
+	after    func(Message) // called with messages once the mailbox is closed
 }
 
 func newMailbox() *mailbox { return &mailbox{arrived: make(chan struct{}, 1)} }
@@ -33,8 +33,8 @@ func (m *mailbox) put(message Message) {
 	}
 }
 
-// take returns the messages that have arrived. They are valid until the next
-// call but one: into is memory for those to come.
+// take returns the messages that have arrived. Later messages are stored in into, so the
+// caller must alternate between two slices.
 func (m *mailbox) take(into []Message) []Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,8 +43,7 @@ func (m *mailbox) take(into []Message) []Message {
 	return messages
 }
 
-// close has all messages that nobody has taken, and all later ones, passed to
-// after.
+// close calls after for all messages that weren't taken and for all later messages.
 func (m *mailbox) close(after func(Message)) {
 	m.mu.Lock()
 	m.after = after

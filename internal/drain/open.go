@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// loadWait is how long a ring waits for its checkpoint. Until it is there,
-	// nobody knows which of the ring's events are in the stored totals.
+	// loadWait is the maximum time that a ring waits for its checkpoint. Without the
+	// checkpoint, it is unknown which events the stored totals include.
 	loadWait = 5 * time.Second
-	// brokenWait is how long a ring that can't be read stays closed.
+	// brokenWait is the time until a ring that can't be read is opened again.
 	brokenWait = time.Second
 )
 
@@ -42,7 +42,7 @@ func (m Opened) apply(o *owner, now time.Time) {
 	case m.Agent.Path != a.Path && a.busy():
 		o.do(rejectEffect{m.From, m.Agent, m.Reader})
 		return
-	case a.opening != nil: // another file took the name while the checkpoint was loaded
+	case a.opening != nil: // another file has replaced the ring while the checkpoint was loaded
 		o.do(closeEffect{a.source, a.opening.Reader})
 		a.Agent, a.source, a.opening = m.Agent, m.From, &m
 		return
@@ -55,17 +55,16 @@ func (m Opened) apply(o *owner, now time.Time) {
 	o.attach(a, m.Reader, now)
 }
 
-// replaced gives up the ring of an agent whose name another file has taken.
+// replaced closes an agent's ring after another file has replaced it.
 func (o *owner) replaced(a *agent, now time.Time) {
 	o.drainOut(a, now)
 	if a.reader == nil {
 		return
 	}
-	// If the file is still there under another name it may be opened again, so
-	// what was counted must not be counted twice.
+	// Commit, because the file may still exist under another name and be opened again.
 	lossy := a.commit() != nil || !a.finished
 	o.do(closeEffect{a.source, a.detach()})
-	o.countRestart(a, notice.RingReplaced, "another file has taken the ring's name; its agent restarted", lossy)
+	o.countRestart(a, notice.RingReplaced, "another file has replaced the ring; its agent restarted", lossy)
 }
 
 // loaded is the answer to a loadEffect.
@@ -87,7 +86,7 @@ func (m loaded) apply(o *owner, now time.Time) {
 	}
 	if c == nil {
 		a.tally.Opened(ring.Committed() == 0)
-		a.dirty = true // the start of the totals is worth keeping too
+		a.dirty = true // store the start time of the totals
 	} else {
 		a.resume = &c.Mark
 	}
@@ -97,7 +96,7 @@ func (m loaded) apply(o *owner, now time.Time) {
 	}
 }
 
-// restore gives the agent the totals of its checkpoint, if there is one.
+// restore restores the agent's totals from its checkpoint, if there is one.
 func (o *owner) restore(a *agent, m loaded) (*checkpoint.Checkpoint, error) {
 	if m.err != nil || m.value == nil {
 		return nil, m.err
@@ -108,8 +107,8 @@ func (o *owner) restore(a *agent, m loaded) (*checkpoint.Checkpoint, error) {
 	}
 	totals, start, err := c.Restore(o.cfg.Shape)
 	if err != nil {
-		// The position still holds: what was counted up to it was reported by a
-		// process that ended in order.
+		// The position is still valid: the previous process has reported the events
+		// before it.
 		return &c, err
 	}
 	a.tally, a.start = totals, start
@@ -117,8 +116,7 @@ func (o *owner) restore(a *agent, m loaded) (*checkpoint.Checkpoint, error) {
 	return &c, nil
 }
 
-// openDue stops waiting for checkpoints that don't arrive, and opens broken
-// rings again.
+// openDue stops waiting for late checkpoints, and opens broken rings again.
 func (o *owner) openDue(now time.Time) {
 	if o.openAt.IsZero() || now.Before(o.openAt) {
 		return
@@ -141,7 +139,7 @@ func (o *owner) openDue(now time.Time) {
 	}
 }
 
-// openLater sets when openDue looks at an agent.
+// openLater sets the time at which openDue handles an agent.
 func (o *owner) openLater(a *agent, at time.Time) {
 	a.openBy = at
 	if o.openAt.IsZero() || at.Before(o.openAt) {
@@ -149,8 +147,8 @@ func (o *owner) openLater(a *agent, at time.Time) {
 	}
 }
 
-// attach gives an agent a ring and brings the ring to where the totals stand, if
-// they stand anywhere.
+// attach gives an agent a ring, and moves the ring to the position of the totals if it is
+// known.
 func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
 	a.attach(r, o.cfg.RunInterval, now)
 	o.enter(a)
@@ -160,7 +158,7 @@ func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
 	}
 	outcome, err := a.resume.Resume(r)
 	if err != nil {
-		o.interrupted(a, now, err) // if that closes the ring, the mark is still needed
+		o.interrupted(a, now, err) // if this closes the ring, the mark is still needed
 		if a.reader != nil {
 			a.resume = nil
 		}
@@ -181,7 +179,7 @@ func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
 
 func (m Removed) apply(o *owner, _ time.Time) {
 	if a := o.agents[m.ID]; a != nil && a.reader != nil {
-		o.report(a, info(notice.RingRemoved, "ring file was removed or renamed; what its agent still writes is counted under this name"))
+		o.report(a, info(notice.RingRemoved, "ring file was removed or renamed; events that its agent still writes are counted under this name"))
 	}
 }
 

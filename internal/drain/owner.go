@@ -15,56 +15,56 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Config says how rings are drained.
+// Config configures how rings are drained.
 type Config struct {
 	Shape       *tally.Shape
 	Mode        ringbuf.Mode
-	RunInterval time.Duration // of the agents; the starting value for what is learned
+	RunInterval time.Duration // the agents' flush interval, until it is learned from their bursts
 	StaleAfter  time.Duration // how long an agent that has exited is still reported
-	// Tap is shown every event before it is committed; nil for none. The ring
+	// Tap is called with every event before it is committed. It may be nil. Draining
 	// waits for it.
 	Tap func(Agent, ringbuf.Batch)
-	// Watch is shown slow transfers and errors; nil for none.
+	// Watch receives slow transfers and errors. It may be nil.
 	Watch *Watch
 }
 
-// Watch is a [tally.Watch] for all agents: the ring waits for its functions.
+// Watch is a [tally.Watch] for all agents. Draining waits for its functions.
 type Watch struct {
 	Slow     tally.Slow
 	Transfer func(Agent, tally.Transfer)
-	Error    func(Agent, tally.Error) // nil for none
+	Error    func(Agent, tally.Error) // may be nil
 }
 
-// owner holds every reader, tally and position. See the package's documentation.
+// owner owns every reader, tally and position. See the package documentation.
 type owner struct {
 	cfg   *Config
 	saves bool // totals are stored before positions are committed
 
 	agents map[string]*agent // by ID
-	order  []*agent          // those that have totals, by ID
+	order  []*agent          // agents with totals, sorted by ID
 
-	batch   *batch    // the save that is under way
+	batch   *batch    // the current save
 	failing bool      // the newest save failed
 	retryAt time.Time // when to save again after a failure
-	last    time.Time // when the last step was
+	last    time.Time // time of the last step
 
 	retireAt time.Time // when to look for agents to retire
 	openAt   time.Time // the earliest openBy of an agent; zero if there is none
 
 	waiting     []*collect // collections that aren't answered
 	collections uint64
-	ending      bool // the last collection was asked for: nothing is read any more
-	stopped     bool // all rings are given up
+	ending      bool // the last collection has begun: rings are no longer read
+	stopped     bool // all rings are closed
 
-	unknown time.Duration // between two drains of a ring whose agent's run interval isn't known
+	unknown time.Duration // interval between drains while the agent's run interval is unknown
 	counted uint64        // events, for the loop's telemetry
 	effects []effect
 }
 
-// effect is what an owner wants done.
+// effect is an action that an owner requests.
 type effect interface{ run(e env) }
 
-// env carries out effects. A loop has a real one, the simulation its own.
+// env performs effects. [Loop] implements it, and so does the simulation.
 type env interface {
 	load(id, key string)
 	save(b *batch, ops []checkpoint.Op)
@@ -80,9 +80,8 @@ func newOwner(cfg *Config, saves bool) *owner {
 	}
 }
 
-// step takes the messages that have arrived, does everything that is due, and
-// returns what is to be done elsewhere and when it wants to be called next.
-// The effects are valid until the next step.
+// step processes messages and does everything that is due. It returns the effects, which
+// are valid until the next step, and the time of the next step.
 func (o *owner) step(now time.Time, messages []Message) (next time.Time, effects []effect) {
 	clear(o.effects)
 	o.effects = o.effects[:0]
@@ -104,7 +103,7 @@ func (o *owner) step(now time.Time, messages []Message) (next time.Time, effects
 // idleStep is the longest time between two steps.
 const idleStep = time.Second
 
-// wake returns when the next step is due without a message.
+// wake returns the time of the next step if no message arrives.
 func (o *owner) wake(now time.Time) time.Time {
 	next := now.Add(idleStep)
 	if o.stopped {
@@ -133,7 +132,7 @@ func (o *owner) wake(now time.Time) time.Time {
 	return next
 }
 
-// enter adds an agent to those that are drained and reported.
+// enter adds an agent to order, so that it is drained and reported.
 func (o *owner) enter(a *agent) {
 	at, found := slices.BinarySearchFunc(o.order, a.ID, byID)
 	if !found {
@@ -141,7 +140,7 @@ func (o *owner) enter(a *agent) {
 	}
 }
 
-// drop forgets an agent.
+// drop removes an agent.
 func (o *owner) drop(a *agent) {
 	delete(o.agents, a.ID)
 	if at, found := slices.BinarySearchFunc(o.order, a.ID, byID); found {
@@ -153,7 +152,7 @@ func byID(a *agent, id string) int { return strings.Compare(a.ID, id) }
 
 func (o *owner) do(e effect) { o.effects = append(o.effects, e) }
 
-// report passes on a notice about an agent.
+// report reports a notice about an agent.
 func (o *owner) report(a *agent, n notice.Notice) {
 	n.Path = a.Path
 	o.do(reportEffect{n})

@@ -15,8 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// faulty is the Backing of a ring in plain memory. While err isn't nil, accesses fail
-// with it.
+// faulty is the Backing of a ring in plain memory. If err isn't nil, accesses fail with it.
 type faulty struct {
 	memory
 	err *error
@@ -29,19 +28,19 @@ func (f faulty) Guard(fn func()) error {
 	return f.memory.Guard(fn)
 }
 
-// bench is an owner, the source of its one ring, and a store.
-type bench struct {
+// harness is an owner with one ring, its source, and a store.
+type harness struct {
 	t      *testing.T
 	owner  *owner
 	now    time.Time
 	mem    memory
-	err    error // of accesses to the ring's memory
+	err    error // error of accesses to the ring's memory
 	writer *ringbuf.Writer
 	reader *ringbuf.Reader
 
 	stored   map[string][]byte
 	inbox    []Message
-	hangs    bool   // the store's answers to saves don't arrive
+	hangs    bool   // whether the store doesn't answer saves
 	batch    *batch // the last save
 	notices  []notice.Notice
 	reopen   bool
@@ -49,11 +48,11 @@ type bench struct {
 	rejected []*ringbuf.Reader
 }
 
-const benchPath = "/rings/agent"
+const agentPath = "/rings/agent"
 
-func newBench(t *testing.T) *bench {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
-	b := &bench{t: t, now: time.Unix(1_700_000_000, 0), mem: make(memory, ringbuf.V4.FileSize(64)), stored: make(map[string][]byte)}
+	b := &harness{t: t, now: time.Unix(1_700_000_000, 0), mem: make(memory, ringbuf.V4.FileSize(64)), stored: make(map[string][]byte)}
 	w, err := ringbuf.NewWriter(b.mem, b.mem, ringbuf.V4, 64)
 	if err != nil {
 		t.Fatal(err)
@@ -62,8 +61,8 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// start replaces the process.
-func (b *bench) start(mode ringbuf.Mode, saves bool) {
+// start starts a new process.
+func (b *harness) start(mode ringbuf.Mode, saves bool) {
 	b.t.Helper()
 	shape, err := tally.NewShape(tally.Config{})
 	if err != nil {
@@ -74,20 +73,20 @@ func (b *bench) start(mode ringbuf.Mode, saves bool) {
 	b.open(mode)
 }
 
-func (b *bench) open(mode ringbuf.Mode) {
+func (b *harness) open(mode ringbuf.Mode) {
 	b.t.Helper()
 	faults := b.err
-	b.err = nil // opening doesn't touch the mapping
+	b.err = nil // opening doesn't access the mapping
 	r, err := ringbuf.NewReader(b.mem, faulty{b.mem, &b.err}, mode)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.reader, b.err = r, faults
-	b.step(Opened{Agent: Agent{ID: benchPath, Name: "agent", Dir: "/rings", Path: benchPath}, Reader: r, From: b})
+	b.step(Opened{Agent: Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: agentPath}, Reader: r, From: b})
 }
 
-// step lets a second pass, and does what is asked for.
-func (b *bench) step(messages ...Message) {
+// step advances the time by a second, and performs the owner's effects.
+func (b *harness) step(messages ...Message) {
 	b.now = b.now.Add(time.Second)
 	for b.inbox = append(b.inbox, messages...); ; {
 		in := b.inbox
@@ -102,7 +101,7 @@ func (b *bench) step(messages ...Message) {
 	}
 }
 
-func (b *bench) push(n int) {
+func (b *harness) push(n int) {
 	b.t.Helper()
 	for range n {
 		if err := b.writer.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)); err != nil {
@@ -111,11 +110,12 @@ func (b *bench) push(n int) {
 	}
 }
 
-func (b *bench) counted() uint64 {
-	return b.owner.agents[benchPath].tally.Requests(tally.Transmit).Events
+func (b *harness) counted() uint64 {
+	return b.owner.agents[agentPath].tally.Requests(tally.Transmit).Events
 }
 
-func (b *bench) told(k notice.Kind) (n int) {
+// count returns the number of notices of a kind.
+func (b *harness) count(k notice.Kind) (n int) {
 	for _, one := range b.notices {
 		if one.Kind == k {
 			n++
@@ -124,19 +124,20 @@ func (b *bench) told(k notice.Kind) (n int) {
 	return n
 }
 
-// The bench is the source.
-func (b *bench) Close(r *ringbuf.Reader)           { _ = r.Close() }
-func (b *bench) Reopen(Agent, *ringbuf.Reader)     { b.reopen = true }
-func (b *bench) Retire(Agent, *ringbuf.Reader)     { b.retired = true }
-func (b *bench) Reject(_ Agent, r *ringbuf.Reader) { b.rejected = append(b.rejected, r) }
+// harness implements Source.
 
-// The bench carries out the owner's effects.
+func (b *harness) Close(r *ringbuf.Reader)           { _ = r.Close() }
+func (b *harness) Reopen(Agent, *ringbuf.Reader)     { b.reopen = true }
+func (b *harness) Retire(Agent, *ringbuf.Reader)     { b.retired = true }
+func (b *harness) Reject(_ Agent, r *ringbuf.Reader) { b.rejected = append(b.rejected, r) }
 
-func (b *bench) load(path, key string) {
+// harness implements env.
+
+func (b *harness) load(path, key string) {
 	b.inbox = append(b.inbox, loaded{id: path, value: b.stored[key]})
 }
 
-func (b *bench) save(batch *batch, ops []checkpoint.Op) {
+func (b *harness) save(batch *batch, ops []checkpoint.Op) {
 	b.batch = batch
 	for _, op := range ops {
 		b.stored[op.Key] = op.Value
@@ -146,12 +147,12 @@ func (b *bench) save(batch *batch, ops []checkpoint.Op) {
 	}
 }
 
-func (b *bench) forget(key string)      { delete(b.stored, key) }
-func (b *bench) reply(c *collect)       { c.done(collected{number: c.number, snapshots: c.snapshots}) }
-func (b *bench) report(n notice.Notice) { b.notices = append(b.notices, n) }
+func (b *harness) forget(key string)      { delete(b.stored, key) }
+func (b *harness) reply(c *collect)       { c.done(collected{number: c.number, snapshots: c.snapshots}) }
+func (b *harness) report(n notice.Notice) { b.notices = append(b.notices, n) }
 
 // collect collects and delivers.
-func (b *bench) collect() (list []Snapshot) {
+func (b *harness) collect() (list []Snapshot) {
 	b.step(&collect{deadline: b.now.Add(hungSave), done: func(c collected) {
 		list = c.snapshots
 		b.inbox = append(b.inbox, delivered{c.number})
@@ -159,13 +160,13 @@ func (b *bench) collect() (list []Snapshot) {
 	return list
 }
 
-// The store has the totals, the ring the events, and a page of the ring can't be
-// read when the next process wants to compare them.
+// The store has the totals and the ring still has the events, but the next process can't
+// read a page of the ring to compare them.
 func TestFaultWhileResumingCountsNothingTwice(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	b.start(ringbuf.Consume, true)
 	b.push(3)
-	b.hangs = true // the totals are stored, and the process dies before it commits
+	b.hangs = true // the totals are stored, and the process crashes before it commits
 	b.step()
 	b.step()
 	if b.counted() != 3 || b.batch == nil {
@@ -173,7 +174,7 @@ func TestFaultWhileResumingCountsNothingTwice(t *testing.T) {
 	}
 	b.hangs, b.err = false, errors.New("no such page")
 	b.start(ringbuf.Consume, true)
-	if b.told(notice.RingBroken) == 0 {
+	if b.count(notice.RingBroken) == 0 {
 		t.Fatal("the fault isn't reported")
 	}
 	for range 3 { // it may happen again
@@ -194,10 +195,10 @@ func TestExitedAgentIsRetired(t *testing.T) {
 	for name, saves := range map[string]bool{"with a store": true, "without": false} {
 		for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
 			t.Run(mode.String()+" "+name, func(t *testing.T) {
-				b := newBench(t)
+				b := newHarness(t)
 				b.start(mode, saves)
 				b.push(3)
-				b.step(Attended{ID: benchPath, Reader: b.reader, Known: true})
+				b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
 				if list := b.collect(); len(list) != 1 || list[0].Up != UpNo {
 					t.Fatalf("collected %+v", list)
 				}
@@ -216,8 +217,8 @@ func TestExitedAgentIsRetired(t *testing.T) {
 	}
 }
 
-func TestStoreThatHangsIsReportedAsSuchAndWhenItAnswers(t *testing.T) {
-	b := newBench(t)
+func TestHangFailureAndRecoveryOfTheStoreAreReported(t *testing.T) {
+	b := newHarness(t)
 	b.start(ringbuf.Consume, true)
 	b.hangs = true
 	b.push(3)
@@ -225,24 +226,24 @@ func TestStoreThatHangsIsReportedAsSuchAndWhenItAnswers(t *testing.T) {
 		b.step()
 	}
 	b.collect()
-	if b.told(notice.StoreHangs) != 1 || b.told(notice.ExportUnsaved) == 0 {
+	if b.count(notice.StoreHangs) != 1 || b.count(notice.ExportUnsaved) == 0 {
 		t.Errorf("notices are %v", b.notices)
 	}
 	b.step(saved{batch: b.batch, err: errors.New("disk full")})
-	if b.told(notice.StoreFailed) != 1 {
+	if b.count(notice.StoreFailed) != 1 {
 		t.Errorf("notices are %v", b.notices)
 	}
 	b.hangs = false
 	for range 3 {
 		b.step()
 	}
-	if b.told(notice.StoreRecovered) != 1 {
+	if b.count(notice.StoreRecovered) != 1 {
 		t.Errorf("notices are %v", b.notices)
 	}
 }
 
-func TestSaveThatIsLateIsAnsweredAtTheDeadline(t *testing.T) {
-	b := newBench(t)
+func TestOwnerWakesAtTheDeadlineOfACollection(t *testing.T) {
+	b := newHarness(t)
 	b.start(ringbuf.Consume, true)
 	b.hangs = true
 	b.push(3)
@@ -258,12 +259,11 @@ func TestSaveThatIsLateIsAnsweredAtTheDeadline(t *testing.T) {
 	}
 }
 
-// A collection that nobody waits for any more, because the process is shut down,
-// doesn't take the fill of the rings away from the last one.
+// During shutdown, a scheduled collection can come right before the last one.
 func TestCollectionRightAfterAnotherHasTheFill(t *testing.T) {
 	for name, saves := range map[string]bool{"with a store": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newHarness(t)
 			b.start(ringbuf.Observe, saves)
 			b.push(3)
 			var fills []float64
@@ -278,11 +278,10 @@ func TestCollectionRightAfterAnotherHasTheFill(t *testing.T) {
 	}
 }
 
-// Waking up costs more than looking at a ring. Agents flush at different times, and
-// their rings fill up each time.
+// The agents flush at different times, and each flush nearly fills a ring.
 func TestRingsAreDrainedTogether(t *testing.T) {
 	const rings, interval = 16, 100 * time.Millisecond
-	b := newBench(t)
+	b := newHarness(t)
 	shape, err := tally.NewShape(tally.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -312,7 +311,7 @@ func TestRingsAreDrainedTogether(t *testing.T) {
 			wakes++
 		}
 		for i, w := range writers {
-			if !next.Before(flush[i]) { // as the agent's own goroutine would
+			if !next.Before(flush[i]) {
 				n, err := w.PushBatch(make([]ringbuf.Event, 60))
 				if err != nil {
 					t.Fatal(err)
@@ -326,7 +325,7 @@ func TestRingsAreDrainedTogether(t *testing.T) {
 	if dropped > 0 {
 		t.Errorf("%d events didn't fit", dropped)
 	}
-	if wakes > 60 { // 25 ms apart, and some that begin a burst
+	if wakes > 60 { // every 25 ms, and some at the start of a burst
 		t.Errorf("%d wakes in a second", wakes)
 	}
 }

@@ -8,49 +8,47 @@ import "time"
 const (
 	// minInterval is the shortest time between two drains of a ring.
 	minInterval = time.Millisecond
-	// unknownInterval is the time between two drains of a ring whose agent's
-	// run interval isn't known yet, unless the configured one asks for less.
-	// Its first events may be more than fit into a ring in a run interval. It is
-	// longer where there are many such rings: unknownPerRing for each, which
-	// bounds the cost to about a thousandth of a core.
+	// unknownInterval is the time between two drains of a ring whose agent's run
+	// interval isn't known yet, unless the configured interval requires less. It is
+	// short because the first bursts may be more frequent than configured. With many
+	// such rings, it is unknownPerRing for each ring, which limits the cost to about
+	// a thousandth of a core.
 	unknownInterval = 5 * time.Millisecond
 	unknownPerRing  = 50 * time.Microsecond
-	// streak is the number of successive drains, minInterval apart, that must
-	// find events before the agent is taken to flush that often. A flush that
-	// the scheduler interrupts spans two or three.
+	// streak is the number of successive drains, minInterval apart, that must find
+	// events before minInterval counts as the agent's interval. A flush that the
+	// scheduler interrupts spans two or three drains.
 	streak = 8
 	// patience is the number of successive bursts that must be at least twice as far
 	// apart as learned before the interval is corrected. A flush that the scheduler
-	// interrupts looks like two bursts close to each other. Without a correction, its
-	// ring would be drained far too often from then on.
+	// interrupts looks like two close bursts. Without a correction, the ring would
+	// then always be drained far too often.
 	patience = 4
 )
 
-// pace decides when a ring is drained next, from what earlier drains found.
+// pace schedules the drains of a ring based on the results of earlier drains.
 //
-// Agents flush in bursts, one per run interval. Only the agent knows that
-// interval, and it may be a hundredth of the configured one. So the first
-// events of a ring are watched closely, for two configured run intervals, to
-// learn how far apart its bursts are. The same happens again when a drain
-// finds more than the bursts learned so far explain.
+// Agents flush in bursts, one per run interval. Only the agent knows this interval, and
+// it may be a hundredth of the configured interval. So after the first events, the ring
+// is drained often for two configured run intervals, to learn the time between bursts.
+// This repeats when a drain finds more events than the learned bursts explain.
 type pace struct {
 	configured time.Duration // the run interval of the configuration
-	interval   time.Duration // between two bursts, as observed; 0 if unknown
+	interval   time.Duration // learned time between two bursts; 0 if unknown
 	burst      int           // events in a burst; decays slowly
 
 	learnUntil time.Time     // zero unless learning
-	shortest   time.Duration // between the starts of two bursts while learning; 0 if none was seen
-	row        int           // drains in a row that found events
-	slower     int           // successive bursts that were at least twice as far apart as learned
-	least      time.Duration // the shortest time between those
+	shortest   time.Duration // while learning: shortest time between two bursts; 0 if unknown
+	row        int           // successive drains that found events
+	slower     int           // successive bursts at least twice as far apart as learned
+	least      time.Duration // shortest time between these bursts
 	lastDrain  time.Time
-	lastBurst  time.Time // when a drain last found events, after one that found none
+	lastBurst  time.Time // start of the last burst
 }
 
 func newPace(configured time.Duration) pace { return pace{configured: configured} }
 
-// drained records that a drain found a number of new events in a ring with a
-// number of slots.
+// drained records the number of new events that a drain found.
 func (p *pace) drained(now time.Time, events, capacity int) {
 	elapsed := now.Sub(p.lastDrain)
 	p.lastDrain = now
@@ -71,9 +69,8 @@ func (p *pace) drained(now time.Time, events, capacity int) {
 	p.burst = max(events, p.burst-p.burst/8)
 }
 
-// explains reports whether the bursts learned so far explain a number of
-// events that came within elapsed, or whether the ring has room for many times
-// as many.
+// explains reports whether the learned bursts explain a number of events within elapsed,
+// or whether the events fill only a small part of the ring.
 func (p *pace) explains(events, capacity int, elapsed time.Duration) bool {
 	if p.interval == 0 {
 		return false
@@ -100,8 +97,8 @@ func (p *pace) startLearning(now time.Time, events int) {
 	p.burst = events
 }
 
-// correct raises the interval if it turns out to be longer than learned. A burst has
-// just begun.
+// correct increases the interval if it is longer than learned. It is called at the start
+// of a burst.
 func (p *pace) correct(now time.Time) {
 	gap := now.Sub(p.lastBurst)
 	p.lastBurst = now
@@ -132,24 +129,23 @@ func (p *pace) learn(now time.Time, events int) {
 	}
 }
 
-// idle records that a drain found nothing, as most do. It reports false if next
-// must be asked again, because the agent's bursts are being learned.
+// idle records that a drain found no events, which is the most frequent case. It reports
+// whether the result of next is still valid, which it isn't while learning.
 func (p *pace) idle(now time.Time) bool {
 	p.lastDrain, p.row = now, 0
 	return p.learnUntil.IsZero()
 }
 
-// unknownWait returns the time between two drains of a ring whose agent's interval
-// isn't known, given the number of such rings.
+// unknownWait returns the time between two drains of a ring whose agent's interval is
+// unknown, given the number of such rings.
 func unknownWait(configured time.Duration, rings int) time.Duration {
 	wait := max(unknownInterval, time.Duration(rings)*unknownPerRing)
 	return min(wait, max(configured/2, minInterval))
 }
 
-// next returns the time until the next drain of a ring with a number of slots;
-// unknown is for a ring whose agent's interval isn't known. At most a quarter of
-// the ring fills until then, as far as its agent is known, unless a single burst
-// is larger than that.
+// next returns the time until the next drain, which is unknown while the agent's interval
+// is unknown. According to the learned bursts, at most a quarter of the ring fills until
+// then, unless a single burst is larger.
 func (p *pace) next(capacity int, unknown time.Duration) time.Duration {
 	longest := max(p.configured/2, minInterval)
 	switch {

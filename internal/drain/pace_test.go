@@ -14,8 +14,8 @@ type flush struct {
 	burst    int
 }
 
-// run drains the agent's ring as pace asks for and returns how many events were
-// dropped because the ring was full, and how many drains there were.
+// run drains the agent's ring as scheduled by pace, and returns the number of events that
+// were dropped because the ring was full, and the number of drains.
 func (f flush) run(configured time.Duration, capacity int, wait, length time.Duration) (dropped, drains int) {
 	p := newPace(configured)
 	start := time.Unix(1_700_000_000, 0)
@@ -46,11 +46,11 @@ func TestFastAgentLosesNothingUnderASlowConfiguration(t *testing.T) {
 	}
 }
 
-func TestAgentsAtTheConfiguredIntervalAreDrainedSeldom(t *testing.T) {
+func TestAgentsAtTheConfiguredIntervalAreDrainedRarely(t *testing.T) {
 	for burst, most := range map[int]int{4: 25, 500: 25, 4095: 100} {
 		const seconds = 20
 		dropped, drains := flush{100 * time.Millisecond, burst}.run(100*time.Millisecond, 4096, 10*time.Millisecond, seconds*time.Second)
-		learning := 400 // twice the run interval, a drain each millisecond, with room
+		learning := 400 // a drain every millisecond for twice the run interval, with a margin
 		if dropped > 0 || drains > seconds*most+learning {
 			t.Errorf("bursts of %d: %d dropped, %d drains in %d s, want at most %d a second", burst, dropped, drains, seconds, most)
 		}
@@ -80,8 +80,8 @@ func TestAgentThatBecomesFasterIsLearnedAgain(t *testing.T) {
 	}
 }
 
-// The scheduler interrupts the first flush of an agent, so that it looks like two
-// bursts 3 ms apart.
+// The scheduler interrupts the first flush of an agent, so it looks like two bursts 3 ms
+// apart.
 func TestIntervalLearnedFromAnInterruptedFlushIsCorrected(t *testing.T) {
 	const interval, capacity = 100 * time.Millisecond, 4096
 	p := newPace(interval)

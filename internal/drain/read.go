@@ -14,12 +14,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// maxPass bounds what one drain takes from one ring, so that a ring that fills
-// as fast as it is drained doesn't delay the others.
+// maxPass limits the events that one drain reads from a ring, so that a ring that fills
+// as fast as it is drained doesn't delay other rings.
 const maxPass = 1 << 16
 
-// round drains every ring that is due, or has at most half of its wait left: waking up
-// costs more than looking at a ring, so rings are drained together.
+// round drains every ring that is due or has at most half of its wait left. Waking up
+// costs more than checking a ring, so rings are drained together.
 func (o *owner) round(now time.Time) {
 	if o.ending {
 		return
@@ -43,7 +43,7 @@ func (o *owner) round(now time.Time) {
 	o.unknown = unknownWait(o.cfg.RunInterval, unknown)
 }
 
-// idle is drain for a ring that has nothing new in it.
+// idle is drain for a ring without new events.
 func (o *owner) idle(a *agent, now time.Time) {
 	switch {
 	case !a.pace.idle(now):
@@ -62,7 +62,7 @@ func (o *owner) idle(a *agent, now time.Time) {
 	}
 }
 
-// drainAll drains every ring, whether it is due or not.
+// drainAll drains every ring, even if it isn't due.
 func (o *owner) drainAll(now time.Time) {
 	for _, a := range o.order {
 		a.due = now
@@ -70,8 +70,8 @@ func (o *owner) drainAll(now time.Time) {
 	o.round(now)
 }
 
-// drain counts what is in one ring. Without a store the events are committed at
-// once; with one they stay in the ring until the totals are stored.
+// drain counts the events of one ring. Without a store, it commits them immediately. With
+// a store, they stay in the ring until the totals are stored.
 func (o *owner) drain(a *agent, now time.Time) {
 	a.fresh = 0
 	fill, err := a.reader.Read(maxPass, a.count)
@@ -87,26 +87,26 @@ func (o *owner) drain(a *agent, now time.Time) {
 	}
 }
 
-// next decides when the ring is drained next.
+// next schedules the next drain.
 func (o *owner) next(a *agent, now time.Time) {
 	capacity := a.reader.Capacity()
 	a.pace.drained(now, a.fresh, capacity)
 	a.wait = a.pace.next(capacity, o.unknown)
 	a.due = now.Add(a.wait)
 	if a.fresh == maxPass {
-		a.due = now // there is more
+		a.due = now // there are more events
 	}
 	if a.up == UpNo && a.fresh == 0 {
 		a.finished = true
 	}
 }
 
-// found records how full a drain found the ring.
+// found records the fill of the ring at a drain.
 func (o *owner) found(a *agent, fill int, now time.Time) {
 	capacity := a.reader.Capacity()
 	a.tally.Found(fill, capacity)
 	if a.fresh == 0 {
-		return // an observer finds the same events in the ring again and again
+		return // an observer finds the same events repeatedly
 	}
 	a.lastEvent, a.finished = now, false
 	if fill < capacity-1 {
@@ -120,7 +120,7 @@ func (o *owner) found(a *agent, fill int, now time.Time) {
 func (o *owner) fullText(a *agent, fill int) string {
 	capacity := a.reader.Capacity()
 	if o.cfg.Mode == ringbuf.Observe {
-		return fmt.Sprintf("ring is full (%d events) and nobody takes events from it, so there are no new ones; set mode: consume", fill)
+		return fmt.Sprintf("ring is full (%d events) and no process consumes them, so its agent drops new events; set mode: consume", fill)
 	}
 	if a.pace.interval > 0 && a.pace.interval < o.cfg.RunInterval/2 {
 		return fmt.Sprintf("ring was full (%d events), so its agent has most likely lost events: it flushes about every %v; set run_interval: %v",
@@ -130,8 +130,8 @@ func (o *owner) fullText(a *agent, fill int) string {
 		"or a shorter NIXL_TELEMETRY_RUN_INTERVAL", fill, nixlenv.EnoughSlots(capacity, uint64(a.tally.Dropped().Last())), capacity)
 }
 
-// drainOut takes everything that is in a ring that is about to be given up, but
-// not more than a ring can hold: its agent may still write.
+// drainOut drains a ring completely before it is closed, but at most as many events as a
+// ring can hold, because the agent may still write.
 func (o *owner) drainOut(a *agent, now time.Time) {
 	for taken := 0; a.reader != nil && taken < ringbuf.MaxCapacity; taken += maxPass {
 		if o.drain(a, now); a.fresh == 0 {
@@ -140,20 +140,20 @@ func (o *owner) drainOut(a *agent, now time.Time) {
 	}
 }
 
-// interrupted handles what can happen to a ring while it is open.
+// interrupted handles errors of an open ring.
 func (o *owner) interrupted(a *agent, now time.Time, err error) {
 	var foreign *ringbuf.ForeignReadError
 	switch {
 	case errors.As(err, &foreign):
-		a.generation++ // the positions of a save that is under way no longer apply
+		a.generation++ // the positions of the current save no longer apply
 		a.dirty = true
 		a.tally.ForeignRead()
-		o.report(a, warn(notice.RingForeign, "another consumer takes events from this ring, and what it takes first is missing from the totals; "+
-			"stop NIXL's telemetry_reader, pmdanixl or the like, or set mode: observe", err))
+		o.report(a, warn(notice.RingForeign, "another process consumes events of this ring, and events that it consumes first are missing from the totals; "+
+			"stop NIXL's telemetry_reader, pmdanixl or similar readers, or set mode: observe", err))
 	case errors.Is(err, ringbuf.ErrLapped):
 		a.dirty = true
 		a.tally.Missed()
-		o.report(a, warn(notice.RingLapped, "events were overwritten or cut off before they could be read and are missing from the totals; "+
+		o.report(a, warn(notice.RingLapped, "events were overwritten or truncated before they could be read and are missing from the totals; "+
 			"with mode: observe, set a shorter run_interval", err))
 	case errors.Is(err, ringbuf.ErrRestarted), errors.Is(err, ringbuf.ErrShrunk):
 		o.restarted(a, err)
@@ -165,7 +165,7 @@ func (o *owner) interrupted(a *agent, now time.Time, err error) {
 func (o *owner) restarted(a *agent, err error) {
 	text := "agent restarted"
 	if errors.Is(err, ringbuf.ErrShrunk) {
-		text = "ring file has shrunk: its agent restarted, or somebody truncated it"
+		text = "ring file has shrunk, because its agent restarted or the file was truncated"
 	}
 	o.countRestart(a, notice.RingRestart, text, !a.finished)
 	o.do(reopenEffect{a.source, a.Agent, a.detach()})
@@ -177,14 +177,13 @@ func (o *owner) countRestart(a *agent, kind notice.Kind, text string, lossy bool
 	a.finished, a.resume, a.dirty = false, nil, true
 	a.tally.Restarted(lossy)
 	if lossy {
-		text += "; events that it wrote just before may be lost"
+		text += "; events written just before the restart may be lost"
 	}
 	o.report(a, info(kind, text))
 }
 
-// broken closes a ring that can't be read for a reason other than a restart. If
-// it turns out to be the same ring when it is opened again, counting goes on
-// from where it was.
+// broken closes a ring that can't be read for a reason other than a restart. If it is
+// still the same ring when it is opened again, counting continues at the same position.
 func (o *owner) broken(a *agent, now time.Time, err error) {
 	if m, markErr := o.mark(a, now); a.resume == nil && markErr == nil && o.cfg.Mode == ringbuf.Consume {
 		a.resume = &m
@@ -195,7 +194,7 @@ func (o *owner) broken(a *agent, now time.Time, err error) {
 	o.report(a, warn(notice.RingBroken, fmt.Sprintf("ring can't be read; it is opened again in %v", brokenWait), err))
 }
 
-// mark returns where the agent's totals stand in its ring.
+// mark returns the position of the agent's totals in its ring.
 func (o *owner) mark(a *agent, now time.Time) (checkpoint.Mark, error) {
 	if a.resume != nil {
 		m := *a.resume

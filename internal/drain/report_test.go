@@ -12,8 +12,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// said returns the texts of the notices of a kind.
-func (b *bench) said(k notice.Kind) (texts []string) {
+// texts returns the texts of the notices of a kind.
+func (b *harness) texts(k notice.Kind) (texts []string) {
 	for _, n := range b.notices {
 		if n.Kind == k {
 			texts = append(texts, n.Text)
@@ -22,36 +22,36 @@ func (b *bench) said(k notice.Kind) (texts []string) {
 	return texts
 }
 
-// restart makes the agent restart, up to the point where the ring has no version.
-func (b *bench) restart() {
+// restart restarts the agent, up to the point where the version is 0.
+func (b *harness) restart() {
 	b.t.Helper()
 	clear(b.mem[offVersion : offVersion+4])
 	b.step()
 	if !b.reopen {
-		b.t.Fatalf("the restart goes unnoticed; notices are %v", b.notices)
+		b.t.Fatalf("the restart was not detected; notices are %v", b.notices)
 	}
 }
 
-// When an agent restarts, NIXL resets its ring and discards unread events. That is
-// reported unless a drain found the ring empty after the agent had exited.
+// When an agent restarts, NIXL resets its ring and discards unread events. The notice
+// mentions this unless a drain found the ring empty after the agent had exited.
 func TestRestartThatMayHaveDiscardedEventsIsReported(t *testing.T) {
 	for name, exits := range map[string]bool{"without a pause": false, "long after it exited": true} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newHarness(t)
 			b.start(ringbuf.Consume, false)
 			b.push(3)
 			b.step()
 			if exits {
-				b.step(Attended{ID: benchPath, Reader: b.reader, Known: true})
+				b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
 				b.step()
 			}
 			b.restart()
 			lossy := !exits
-			totals := b.owner.agents[benchPath].tally
+			totals := b.owner.agents[agentPath].tally
 			if got := totals.LossyRestarts() == 1; totals.Restarts() != 1 || got != lossy {
 				t.Errorf("%d restarts, %d of them lossy", totals.Restarts(), totals.LossyRestarts())
 			}
-			texts := b.said(notice.RingRestart)
+			texts := b.texts(notice.RingRestart)
 			if len(texts) != 1 || strings.Contains(texts[0], "may be lost") != lossy {
 				t.Errorf("notices are %q", texts)
 			}
@@ -59,10 +59,9 @@ func TestRestartThatMayHaveDiscardedEventsIsReported(t *testing.T) {
 	}
 }
 
-// Events that another consumer takes after they were counted aren't missing, and
-// the notice doesn't claim that they are.
+// The events are in the totals already.
 func TestForeignReadOfCountedEventsIsReportedWithoutALoss(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	b.start(ringbuf.Consume, true)
 	b.hangs = true // counted events stay in the ring
 	b.push(10)
@@ -74,8 +73,8 @@ func TestForeignReadOfCountedEventsIsReportedWithoutALoss(t *testing.T) {
 	if got := b.counted(); got != 15 {
 		t.Errorf("%d events are counted, want 15", got)
 	}
-	texts := b.said(notice.RingForeign)
-	if len(texts) != 1 || !strings.Contains(texts[0], "what it takes first is missing") || strings.Contains(texts[0], "too low") {
+	texts := b.texts(notice.RingForeign)
+	if len(texts) != 1 || !strings.Contains(texts[0], "events that it consumes first are missing") || strings.Contains(texts[0], "too low") {
 		t.Errorf("notices are %q", texts)
 	}
 }
@@ -88,7 +87,7 @@ func TestFullRingOfAFastAgentNeedsAShorterRunInterval(t *testing.T) {
 		"set NIXL_TELEMETRY_BUFFER_SIZE=256": 100 * time.Millisecond,
 	} {
 		t.Run(interval.String(), func(t *testing.T) {
-			b := newBench(t)
+			b := newHarness(t)
 			b.start(ringbuf.Consume, false)
 			flush := b.now.Add(interval)
 			for end := b.now.Add(2 * time.Second); b.now.Before(end); {
@@ -104,7 +103,7 @@ func TestFullRingOfAFastAgentNeedsAShorterRunInterval(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.step()
-			texts := b.said(notice.RingFull)
+			texts := b.texts(notice.RingFull)
 			if len(texts) != 1 || !strings.Contains(texts[0], want) {
 				t.Errorf("notices are %q, want one with %q", texts, want)
 			}

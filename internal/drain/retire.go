@@ -16,7 +16,7 @@ import (
 func (m Attended) apply(o *owner, now time.Time) {
 	a := o.agents[m.ID]
 	if a == nil || a.reader != m.Reader {
-		return // the question was about an earlier ring
+		return // about an earlier ring
 	}
 	switch {
 	case !m.Known:
@@ -25,24 +25,25 @@ func (m Attended) apply(o *owner, now time.Time) {
 		a.up, a.finished, a.gone = UpYes, false, time.Time{}
 	default:
 		a.up = UpNo
-		a.due = now // whatever the agent wrote last is there now
+		a.due = now // the agent's last events are in the ring now
 	}
 }
 
-// stale reports whether an agent is no longer reported: it has written nothing
-// for long, and the kernel can't tell whether it is still there.
+// stale reports whether an agent must not be reported, because it has been silent and the
+// kernel can't tell whether it still runs.
 func (o *owner) stale(a *agent, now time.Time) bool {
 	return a.up == UpUnknown && o.silent(a, now)
 }
 
-// silent reports whether an agent has written nothing for long and everything
-// it has written was delivered. A backend may be down for longer than that.
+// silent reports whether an agent has written nothing for StaleAfter and its last events
+// were delivered. A backend may be down for longer than StaleAfter.
 func (o *owner) silent(a *agent, now time.Time) bool {
 	return now.Sub(a.lastEvent) >= o.cfg.StaleAfter && !a.delivered.Before(a.lastEvent)
 }
 
-// retireStale closes rings that are gone and gives up the agents that have exited. An agent that is merely idle
-// keeps its ring: it may begin to write faster than a closed ring is opened.
+// retireStale closes rings whose container is gone, and retires agents that have exited.
+// An idle agent keeps its ring, because it may fill a closed ring before the ring is
+// opened again.
 func (o *owner) retireStale(now time.Time) {
 	if now.Before(o.retireAt) {
 		return
@@ -55,8 +56,8 @@ func (o *owner) retireStale(now time.Time) {
 			continue
 		}
 		if a.held() > 0 {
-			// Without a checkpoint these events would be counted again. A store that
-			// fails for so long doesn't keep an agent.
+			// Without a checkpoint, these events would be counted again later. But if
+			// the store has been failing, commit and retire the agent anyway.
 			if !o.failing || a.commit() != nil {
 				continue
 			}
@@ -65,12 +66,12 @@ func (o *owner) retireStale(now time.Time) {
 	}
 }
 
-// goneWait is longer than the last event of a ring may take to be read: a position
-// that has just wrapped looks like a restart.
+// goneWait is longer than it can take to read the last events of a ring. A position that
+// has just wrapped looks like a restart for a second.
 const goneWait = 2 * time.Second
 
-// closeGone closes the ring of a container that is gone. It can't be opened again, so
-// everything in it is counted and stored before.
+// closeGone closes a ring whose container is gone. The ring can't be opened again, so all
+// its events must be counted and stored first.
 func (o *owner) closeGone(a *agent, now time.Time) {
 	if o.ending || a.reader == nil || a.gone.IsZero() || now.Sub(a.gone) < goneWait {
 		return
@@ -88,10 +89,10 @@ func (o *owner) retire(a *agent) {
 		o.do(forgetEffect{checkpoint.Key(a.ID)})
 	}
 	o.report(a, info(notice.RingRetired, fmt.Sprintf(
-		"agent exited and wrote nothing for %v, so it is no longer reported; its file is left", o.cfg.StaleAfter)))
+		"agent exited and wrote nothing for %v, so it is no longer reported; its ring file is kept", o.cfg.StaleAfter)))
 }
 
-// stop ends the owner: it gives up all rings and answers everybody who waits.
+// stop closes all rings and answers all collections.
 type stop struct{}
 
 func (stop) apply(o *owner, _ time.Time) {
@@ -109,7 +110,7 @@ func (stop) apply(o *owner, _ time.Time) {
 	o.waiting, o.batch = nil, nil
 }
 
-// release closes what the agent has open.
+// release closes the agent's rings.
 func (o *owner) release(a *agent) {
 	if a.opening != nil {
 		o.do(closeEffect{a.source, a.opening.Reader})

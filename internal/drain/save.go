@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// saveEvery is how long events stay uncommitted in a ring that fills slowly.
+	// saveEvery is the maximum time that events stay uncommitted in a ring that fills
+	// slowly.
 	saveEvery = time.Second
-	// slowSave is how long a save may take before rings that can't wait for it
-	// are committed without. It is counted in the owner's time: if the process
-	// doesn't run, neither does the save.
+	// slowSave is the duration of a save after which rings that can't wait are
+	// committed without a checkpoint. Only time during which the process runs counts.
 	slowSave = 50 * time.Millisecond
-	// hungSave is when the store is taken to hang.
+	// hungSave is the duration of a save after which the store counts as hanging.
 	hungSave = 5 * time.Second
 )
 
-// batch is a save that is under way.
+// batch is a save in progress.
 type batch struct {
 	ops      []checkpoint.Op
 	tickets  []ticket
 	collects []*collect // answered once the batch is stored
 	began    time.Time
-	waited   time.Duration // in steps, each counted as slowSave/4 at most
-	reported bool          // that it takes too long
+	waited   time.Duration // sum over the steps, at most slowSave/4 for each
+	reported bool          // whether it was reported that the store hangs
 }
 
-// ticket is a position to commit once the totals that include it are stored. It
-// applies only while the agent's generation is the same.
+// ticket is a position to commit once the totals up to it are stored. It is valid only
+// while the agent's generation is the same.
 type ticket struct {
 	agent      *agent
 	generation uint64
@@ -71,7 +71,7 @@ func (m saved) apply(o *owner, now time.Time) {
 	}
 }
 
-// commit moves a position whose totals are stored.
+// commit commits a position whose totals are stored.
 func (o *owner) commit(t ticket, now time.Time) {
 	a := t.agent
 	if a.reader == nil || a.generation != t.generation {
@@ -93,8 +93,7 @@ func (o *owner) storeFailed(err error) {
 	}})
 }
 
-// saveDue begins a save if there is a reason to, and commits without one where a
-// ring can't wait.
+// saveDue begins a save if one is needed, and commits rings that can't wait for it.
 func (o *owner) saveDue(now time.Time) {
 	if !o.saves {
 		return
@@ -110,7 +109,7 @@ func (o *owner) saveDue(now time.Time) {
 	}
 }
 
-// needsSave reports whether an agent's events should not wait any longer.
+// needsSave reports whether an agent's totals must be stored now.
 func (o *owner) needsSave(now time.Time) bool {
 	if o.failing && now.Before(o.retryAt) {
 		return false
@@ -128,8 +127,8 @@ func (o *owner) needsSave(now time.Time) bool {
 	return false
 }
 
-// begin stores the totals of agents that have changed, in one batch: those that
-// the oldest waiting collection takes next, or any.
+// begin stores the changed totals of agents in one batch: the next agents of the oldest
+// waiting collection, or any agents without a collection.
 func (o *owner) begin(now time.Time) {
 	b := &batch{began: now}
 	list := o.order
@@ -162,7 +161,7 @@ func (o *owner) begin(now time.Time) {
 // add adds the checkpoint of an agent to a batch.
 func (o *owner) add(b *batch, a *agent, now time.Time) {
 	m, err := o.mark(a, now)
-	if err != nil { // the ring is no longer what was read
+	if err != nil { // the ring has changed since it was read
 		o.interrupted(a, now, err)
 		if m, err = o.mark(a, now); err != nil {
 			return
@@ -173,9 +172,8 @@ func (o *owner) add(b *batch, a *agent, now time.Time) {
 	a.dirty = false
 }
 
-// relieve commits, without a checkpoint, the rings that have no room left for
-// what their agents may write: to lose events is worse than to count them
-// without crash safety.
+// relieve commits rings that may fill up before the save ends, without a checkpoint.
+// Losing events is worse than counting them without crash safety.
 func (o *owner) relieve(now time.Time) {
 	for _, a := range o.order {
 		held := a.held()
@@ -188,8 +186,8 @@ func (o *owner) relieve(now time.Time) {
 			continue
 		}
 		if !o.failing {
-			o.report(a, warn(notice.StoreSlow, "checkpoints take longer to store than this ring has room for, so events were committed without one: "+
-				"a crash right now would lose them; set fsync: false, use a faster disk, or give the agent a larger NIXL_TELEMETRY_BUFFER_SIZE", nil))
+			o.report(a, warn(notice.StoreSlow, "ring was about to fill up before its checkpoint was stored, so events were committed without a checkpoint; "+
+				"a crash at this moment would lose them; set fsync: false, use a faster disk, or set a larger NIXL_TELEMETRY_BUFFER_SIZE for the agent", nil))
 		}
 		a.dirty = true
 		err := a.commit()
@@ -200,8 +198,7 @@ func (o *owner) relieve(now time.Time) {
 	}
 }
 
-// hangs reports a store that hangs, and answers the collections that wait for
-// it.
+// hangs reports a store that hangs. answerDue then answers the waiting collections.
 func (o *owner) hangs(now time.Time) {
 	b := o.batch
 	if b.reported || now.Sub(b.began) < hungSave {
@@ -210,7 +207,7 @@ func (o *owner) hangs(now time.Time) {
 	b.reported = true
 	o.do(reportEffect{notice.Notice{
 		Kind: notice.StoreHangs, Level: slog.LevelError,
-		Text: "checkpoint isn't stored after " + hungSave.String() +
+		Text: "checkpoint was not stored within " + hungSave.String() +
 			"; counting continues, but a crash may lose events or count them twice; check the storage extension",
 	}})
 }

@@ -24,8 +24,8 @@ type process struct {
 	next  time.Time // when the owner wants to run
 	open  map[*simFile]*ringbuf.Reader
 	tryAt map[string]time.Time   // when to try to open the ring of a path
-	gone  map[*simFile]time.Time // when to tell the owner that a container is gone
-	shut  map[*simFile]time.Time // ctimes of files whose rings were closed
+	gone  map[*simFile]time.Time // when to send Gone
+	shut  map[*simFile]time.Time // ctimes of the files whose rings were closed
 	saver simSaver
 }
 
@@ -74,7 +74,7 @@ func (p *process) step() {
 	}
 	p.findChanged()
 	p.attend()
-	p.tellGone()
+	p.sendGone()
 	p.saver.step()
 	if len(p.inbox) == 0 && p.world.now.Before(p.next) {
 		return
@@ -85,7 +85,7 @@ func (p *process) step() {
 	p.next = next
 	for path, a := range p.owner.agents {
 		f := p.world.files[path]
-		if a.reader != nil && a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) { // the owner has looked at the ring
+		if a.reader != nil && a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) { // the owner has checked the ring
 			f.taken = 0
 		}
 	}
@@ -120,7 +120,7 @@ func (p *process) tryOpen(path string) {
 	p.inbox = append(p.inbox, Opened{Agent: Agent{ID: path, Name: path[len("/rings/"):], Dir: "/rings", Path: f.location()}, Reader: r, From: p})
 }
 
-// findChanged opens closed rings whose files have changed since.
+// findChanged opens closed rings whose files have changed.
 func (p *process) findChanged() {
 	for f, changed := range p.shut {
 		if p.open[f] == nil && p.world.files[f.path] == f && !f.changed.Equal(changed) {
@@ -130,7 +130,7 @@ func (p *process) findChanged() {
 	}
 }
 
-// attend tells the owner whether agents have their rings open.
+// attend sends Attended messages.
 func (p *process) attend() {
 	w := p.world
 	if w.IntN(20) > 0 {
@@ -149,7 +149,7 @@ func (p *process) attend() {
 	}
 }
 
-// goneFiles returns the files that are open and whose containers are gone, in order.
+// goneFiles returns the open files whose containers are gone, in order.
 func (p *process) goneFiles() (list []*simFile) {
 	for f := range p.open {
 		if f != p.world.files[f.path] {
@@ -160,8 +160,8 @@ func (p *process) goneFiles() (list []*simFile) {
 	return list
 }
 
-// tellGone tells the owner that containers are gone.
-func (p *process) tellGone() {
+// sendGone sends Gone messages.
+func (p *process) sendGone() {
 	for _, f := range p.goneFiles() {
 		if at, waits := p.gone[f]; waits && !p.world.now.Before(at) {
 			delete(p.gone, f)
@@ -171,7 +171,7 @@ func (p *process) tellGone() {
 	}
 }
 
-// The process is the source of its rings.
+// process implements Source.
 
 func (p *process) Close(r *ringbuf.Reader) {
 	for f, open := range p.open {
@@ -195,11 +195,11 @@ func (p *process) Reopen(a Agent, r *ringbuf.Reader) {
 func (p *process) Retire(_ Agent, r *ringbuf.Reader) { p.Close(r) }
 
 func (p *process) Reject(a Agent, r *ringbuf.Reader) {
-	p.lose(r, "gone", false) // it was refused until then
+	p.lose(r, "gone", false) // it was rejected until then
 	p.Reopen(a, r)
 }
 
-// lose notes the events of a ring that can't be opened again.
+// lose records the events of a ring that can't be opened again as lost.
 func (p *process) lose(r *ringbuf.Reader, why string, watched bool) {
 	for _, f := range p.goneFiles() {
 		if p.open[f] == r {
@@ -208,7 +208,7 @@ func (p *process) lose(r *ringbuf.Reader, why string, watched bool) {
 	}
 }
 
-// The process carries out the owner's effects.
+// process implements env.
 
 func (p *process) load(path, key string) {
 	p.saver.queue = append([]*request{{key: key, path: path}}, p.saver.queue...)
@@ -242,13 +242,13 @@ func (p *process) collect() {
 	p.inbox = append(p.inbox, c)
 }
 
-// simSaver is the storage extension and the goroutine that calls it.
+// simSaver simulates the storage extension and the saver.
 type simSaver struct {
 	process *process
 	queue   []*request
 	current *request
 	doneAt  time.Time
-	hung    bool // it never returns
+	hung    bool // the current call never returns
 }
 
 type request struct {
@@ -293,7 +293,7 @@ func (s *simSaver) apply(r *request) {
 	for _, op := range r.ops {
 		w.store[op.Key] = stored{op.Value, r.lineages[op.Key]}
 		for id := range r.lineages[op.Key] {
-			w.earlier[id] = true // whatever becomes of the totals, they had it
+			w.earlier[id] = true // stored totals have counted it, even if they are discarded later
 		}
 	}
 }
@@ -308,7 +308,7 @@ func (s *simSaver) answerLoad(r *request, err error) {
 	s.process.inbox = append(s.process.inbox, simLoaded{m, w})
 }
 
-// simLoaded is loaded, and notes whose totals the agent goes on with.
+// simLoaded is like loaded, and records the restored totals.
 type simLoaded struct {
 	loaded
 	world *world

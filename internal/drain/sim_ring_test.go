@@ -11,10 +11,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// The simulation writes rings by itself, not with ringbuf's Writer: what it
-// proves must not depend on code that it tests.
+// The simulation doesn't write rings with ringbuf's Writer, because its results must not
+// depend on the tested code.
 
-// simLayout is how a release of NIXL lays out a ring.
+// simLayout is the ring format of a NIXL release.
 type simLayout struct {
 	layout                                      ringbuf.Layout
 	version                                     uint64
@@ -40,18 +40,18 @@ type simFile struct {
 	path    string
 	memory  []byte
 	size    int
-	lay     simLayout // of the run whose events are in it
+	lay     simLayout // layout of the run that wrote the events
 	slots   uint64
 	changed time.Time // ctime
-	locked  bool      // by a reader of the Collector
-	number  int       // of containers that the agent had before
-	taken   uint64    // events that another consumer took since the owner last looked
+	locked  bool      // whether a reader of the Collector has locked it
+	number  int       // number of earlier containers of the agent
+	taken   uint64    // events that another consumer took since the owner's last check
 }
 
 // maxSimFile is the size of the largest file: V1 with 64 slots.
 const maxSimFile = 40 + 64*56
 
-// location is where the file is: that of another container is elsewhere.
+// location returns the file's location, which differs for each container.
 func (f *simFile) location() string {
 	if f.number == 0 {
 		return f.path
@@ -79,7 +79,7 @@ func (f *simFile) truncate(size int) {
 	f.changed = f.world.now
 }
 
-// mapping is the file as one reader has mapped it.
+// mapping is one reader's mapping of a file.
 type mapping struct {
 	file *simFile
 	size int
@@ -91,8 +91,7 @@ func (m *mapping) Stat() (ringbuf.FileState, error) {
 	}, nil
 }
 
-// Guard makes what lies beyond the end of the file a fault, as the kernel does,
-// in pages of 64 bytes.
+// Guard fails if pages of the mapping are beyond the end of the file. A page has 64 bytes.
 func (m *mapping) Guard(fn func()) error {
 	const page = 64
 	if (m.file.size+page-1)/page < (m.size+page-1)/page {
@@ -106,21 +105,21 @@ func (m *mapping) Guard(fn func()) error {
 type simAgent struct {
 	world  *world
 	path   string
-	file   *simFile // that it has mapped
+	file   *simFile // the mapped file
 	lay    simLayout
 	slots  uint64
 	write  uint64   // its own copy of the position
-	steps  []func() // what is left to do
+	steps  []func() // remaining stores
 	alive  bool
-	paused int // steps for which it doesn't run
+	paused int // number of steps for which it doesn't run
 
-	resized  bool     // the file has another size, and still the old header
+	resized  bool     // the file has a new size, but still the old header
 	starting bool     // the header isn't complete
-	seenBy   *process // that had the ring open when the agent began to restart
+	seenBy   *process // the process that had the ring open when the agent began to restart
 }
 
-// start does what NIXL does when an agent starts. A file that exists is taken
-// over, whatever is in it.
+// start simulates the start of an agent. Like NIXL, it reuses an existing file with any
+// content.
 func (a *simAgent) start(lay simLayout, slots uint64) {
 	w := a.world
 	f := w.files[a.path]
@@ -139,7 +138,7 @@ func (a *simAgent) start(lay simLayout, slots uint64) {
 	}
 }
 
-// push writes one event, unless the ring is full.
+// push adds the stores for one event, which has no effect if the ring is full.
 func (a *simAgent) push() {
 	w, f := a.world, a.file
 	var next, id uint64
@@ -182,7 +181,7 @@ func (a *simAgent) push() {
 	})
 }
 
-// step lets the agent make one store.
+// step makes one store.
 func (a *simAgent) step() {
 	if a.paused > 0 {
 		a.paused--

@@ -17,11 +17,11 @@ import (
 var (
 	seeds = flag.Uint64("sim.seeds", 3000, "number of seeds to simulate")
 	first = flag.Uint64("sim.first", 1, "first seed")
-	one   = flag.Uint64("sim.seed", 0, "simulate this seed only, and print what happened")
+	one   = flag.Uint64("sim.seed", 0, "simulate only this seed, and print a trace")
 )
 
-// TestSimulation runs agents, stores, other consumers and crashes from seeds, and
-// compares the totals with what was written.
+// TestSimulation runs agents, stores, other consumers and crashes from seeds, and compares
+// the totals with the written events.
 func TestSimulation(t *testing.T) {
 	if *one != 0 {
 		w, wrong := simulate(*one)

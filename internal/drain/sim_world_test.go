@@ -14,34 +14,34 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
-// world is everything outside the owner: agents, files, a store, another
-// consumer, and the truth about every event.
+// world simulates everything outside the owner: agents, files, a store and another consumer.
+// It also records what happened to every event.
 type world struct {
 	*rand.Rand
 	plan  plan
 	now   time.Time
 	shape *tally.Shape
-	trace []string // the last things that happened
+	trace []string
 
 	files  map[string]*simFile
 	agents []*simAgent
-	store  map[string]stored // what the storage extension has on disk
+	store  map[string]stored // content of the storage extension
 
 	process *process // nil while the Collector is down
 
-	// The truth.
+	// The expected results.
 	lastID  uint64
 	written map[uint64]string              // event to path
-	dropped int                            // by agents, because a ring was full
-	live    map[*simFile]map[uint64]uint64 // what is in each file: slot to event
-	counted map[string]lineage             // the totals of each path, as they should be
-	earlier map[uint64]bool                // counted in totals that have ended
+	dropped int                            // events dropped by agents because a ring was full
+	live    map[*simFile]map[uint64]uint64 // content of each file: slot to event
+	counted map[string]lineage             // events in the current totals of each path
+	earlier map[uint64]bool                // events in earlier totals
 	lost    map[uint64]loss
 	notices []seen
 	errs    []string
 }
 
-// lineage is the events that one run of totals has counted.
+// lineage is the set of events that totals have counted.
 type lineage map[uint64]bool
 
 // loss is why an event will never be counted.
@@ -49,7 +49,7 @@ type loss struct {
 	why     string
 	path    string
 	at      time.Time
-	watched bool // a reader had the ring open
+	watched bool // whether a reader had the ring open
 }
 
 // seen is a notice that was reported.
@@ -58,20 +58,20 @@ type seen struct {
 	at time.Time
 }
 
-// stored is a value in the store, and what its totals have counted.
+// stored is a value in the store, and the events that its totals have counted.
 type stored struct {
 	value   []byte
 	lineage lineage
 }
 
-// plan says which faults a run has.
+// plan selects the faults of a run.
 type plan struct {
 	saves                              bool
 	restarts, pauses, foreign, crashes bool
-	slow, failing, hanging             bool // the store
+	slow, failing, hanging             bool // faults of the store
 	layouts                            bool // agents change layout and capacity
-	containers                         bool // are removed, with their rings
-	closes                             bool // rings of agents that have exited
+	containers                         bool // containers are removed with their rings
+	closes                             bool // rings of exited agents are closed
 	agents, steps                      int
 }
 
@@ -120,7 +120,7 @@ func (w *world) randomRing() (simLayout, uint64) {
 	return simLayouts[w.IntN(len(simLayouts))], 1 << (2 + w.IntN(5))
 }
 
-// note keeps what happens for whoever replays a seed.
+// note adds a line to the trace when a single seed is replayed.
 func (w *world) note(format string, args ...any) {
 	if *one == 0 {
 		return
@@ -132,7 +132,7 @@ func (w *world) fail(format string, args ...any) {
 	w.errs = append(w.errs, fmt.Sprintf(format, args...))
 }
 
-// What agents report as they go.
+// Agents call the following methods.
 
 func (w *world) wrote(a *simAgent, id uint64) {
 	w.written[id] = a.path
@@ -140,7 +140,7 @@ func (w *world) wrote(a *simAgent, id uint64) {
 	w.note("%s: event %d in slot %d", a.path, id, a.write)
 }
 
-// truncated notes what a change of the file's size destroys.
+// truncated records the events that are lost by a change of the file's size.
 func (w *world) truncated(a *simAgent) {
 	w.note("%s: ftruncate for %v with %d slots", a.path, a.lay.layout, a.slots)
 	a.seenBy = nil
@@ -153,15 +153,15 @@ func (w *world) truncated(a *simAgent) {
 	}
 }
 
-// reset notes what the first store of a restart destroys.
+// reset records the events that are lost by the first store of a restart.
 func (w *world) reset(a *simAgent) {
 	w.lose(a, "restart")
 	a.resized = false
 }
 
-// lose notes that an agent's restart destroys what is in its ring. A reader that
-// opened the ring in the middle of the restart can't know what there was, and one
-// at position 0 sees no restart.
+// lose records that the events in an agent's ring are lost by a restart. A reader that opens
+// the ring during the restart can't detect the loss, and a reader at position 0 can't detect
+// the restart.
 func (w *world) lose(a *simAgent, why string) {
 	for _, id := range w.live[a.file] {
 		w.loseEvent(a.path, id, why, a.seenBy != nil && a.seenBy == w.process && w.watched(a.path))
@@ -169,8 +169,8 @@ func (w *world) lose(a *simAgent, why string) {
 	clear(w.live[a.file])
 }
 
-// watched reports whether an owner reads the ring and isn't at position 0, where a
-// restart doesn't show.
+// watched reports whether an owner reads the ring and isn't at position 0, where it can't
+// detect a restart.
 func (w *world) watched(path string) bool {
 	if w.process == nil || w.process.owner.agents[path] == nil {
 		return false
@@ -181,12 +181,12 @@ func (w *world) watched(path string) bool {
 
 func (w *world) loseEvent(path string, id uint64, why string, watched bool) {
 	if _, twice := w.lost[id]; !twice {
-		w.note("%s: event %d is gone (%s)", path, id, why)
+		w.note("%s: event %d is lost (%s)", path, id, why)
 		w.lost[id] = loss{why: why, path: path, at: w.now, watched: watched}
 	}
 }
 
-// foreign is another consumer: it takes events from a ring.
+// foreign lets another consumer take events from a ring.
 func (w *world) foreign(a *simAgent) {
 	f := a.file
 	if len(a.steps) > 0 && f.load32(offVersion) != a.lay.version || f.load32(offVersion) != a.lay.version {
@@ -198,7 +198,7 @@ func (w *world) foreign(a *simAgent) {
 	}
 	n := 1 + w.Uint64N((write-read)&(a.slots-1))
 	if f.taken += n; f.taken >= a.slots || (read+n)&(a.slots-1) == 0 {
-		return // positions don't show a whole lap, and 0 is what a restart stores
+		return // undetectable: positions don't show a whole lap, and a restart also stores 0
 	}
 	for i := range n {
 		if id, ok := w.live[f][(read+i)&(a.slots-1)]; ok {
@@ -209,7 +209,7 @@ func (w *world) foreign(a *simAgent) {
 	w.note("%s: another consumer takes %d events", a.path, n)
 }
 
-// step lets something happen.
+// step performs a random event.
 func (w *world) step() {
 	w.now = w.now.Add(time.Duration(w.IntN(2_000_000)))
 	p := w.plan
@@ -245,13 +245,13 @@ func (w *world) step() {
 	}
 }
 
-// restart ends an agent at whatever it does, and starts another under its name.
+// restart ends an agent at any point, and starts another with its name.
 //
-// One thing is left out: an agent that dies between its first two system calls
-// and leaves a file of another size, followed by one that restores the size. The
-// old header is valid again then, and zeros look like events.
+// It excludes one case: an agent exits between its first two system calls and leaves a file
+// of another size, and the next agent restores the size. Then the old header is valid again,
+// and zeros look like events.
 func (w *world) restart(a *simAgent) {
-	w.note("%s: agent restarts, %d stores before it was done", a.path, len(a.steps))
+	w.note("%s: agent restarts with %d stores left", a.path, len(a.steps))
 	if a.resized {
 		a.start(a.lay, a.slots)
 		return
@@ -259,8 +259,8 @@ func (w *world) restart(a *simAgent) {
 	a.start(w.randomRing())
 }
 
-// remove ends an agent's container. Its next one has no ring yet. What only the old
-// ring has is lost, unless the Collector has it open.
+// remove removes an agent's container. The next container has no ring yet. Events that are
+// only in the old ring are lost, unless the Collector has it open.
 func (w *world) remove(a *simAgent) {
 	f := w.files[a.path]
 	w.note("%s: the container is removed", f.location())
@@ -279,7 +279,8 @@ func (w *world) remove(a *simAgent) {
 	a.start(w.randomRing())
 }
 
-// loseGone notes that nobody can read the ring of a container that is gone any more.
+// loseGone records the events that are lost because the ring of a removed container can no
+// longer be read.
 func (w *world) loseGone(f *simFile, why string, watched bool) {
 	for _, id := range w.live[f] {
 		kept := w.counted[f.path][id]
@@ -293,7 +294,7 @@ func (w *world) loseGone(f *simFile, why string, watched bool) {
 	delete(w.live, f)
 }
 
-// crash ends the Collector. What the store was about to do may have been done.
+// crash ends the Collector. The store may have applied the current save.
 func (w *world) crash() {
 	p := w.process
 	w.note("crash")
@@ -308,7 +309,7 @@ func (w *world) crash() {
 	}
 	for id, l := range w.lost {
 		if l.watched && !w.reported(l) {
-			l.watched = false // the Collector died before it could tell
+			l.watched = false // the Collector crashed before it could report the loss
 			w.lost[id] = l
 		}
 	}
@@ -322,8 +323,8 @@ func (w *world) crash() {
 	w.process = nil
 }
 
-// forgetCounted notes an event that a dead process had counted and not stored.
-// If it is still in its ring it is counted again.
+// forgetCounted records the loss of an event that a crashed process had counted but not
+// stored. If the event is still in its ring, it is counted again.
 func (w *world) forgetCounted(path string, id uint64) {
 	if !w.plan.saves {
 		w.earlier[id] = true
@@ -348,13 +349,13 @@ func (w *world) inRing(f *simFile, slot uint64) bool {
 	return (slot-read)&(f.slots-1) < (write-read)&(f.slots-1)
 }
 
-// settle ends all faults and lets everything come to rest.
+// settle ends all faults and runs until nothing changes.
 func (w *world) settle() {
 	p := w.plan
 	w.plan = plan{saves: p.saves, agents: p.agents}
 	for _, a := range w.agents {
 		if a.starting && !a.alive {
-			w.restart(a) // an agent that died halfway shows with the next
+			w.restart(a) // completes a start that was interrupted
 		}
 		a.paused = 0
 		for len(a.steps) > 0 {
@@ -374,7 +375,7 @@ func (w *world) settle() {
 	}
 }
 
-// check compares the totals with the truth.
+// check compares the totals with the recorded events.
 func (w *world) check() {
 	o := w.process.owner
 	inRing, ambiguous := make(map[uint64]bool), make(map[uint64]bool)
@@ -397,20 +398,20 @@ func (w *world) check() {
 			counted++
 		case inRing[id]:
 			still++
-			if !ambiguous[id] { // "just wrapped" looks like "restarting" until the next event
-				w.fail("event %d of %s is still in the ring of an agent that has come to rest", id, path)
+			if !ambiguous[id] { // a ring that has just wrapped looks like one that restarts
+				w.fail("event %d of %s is still in the ring of an idle agent", id, path)
 			}
 		case !isLost && w.reported(loss{why: "foreign", path: path}):
-			gone++ // what another consumer does to the positions can cost more than it takes
+			gone++ // another consumer's positions can cause the loss of more events than it takes
 		case !isLost:
-			w.fail("event %d of %s is neither counted nor in the ring, and nothing explains that", id, path)
+			w.fail("event %d of %s is neither counted, nor in the ring, nor lost for a known reason", id, path)
 		default:
 			gone++
 			w.checkReported(id, l)
 		}
 	}
 	if counted+still+gone != len(w.written) && len(w.errs) == 0 {
-		w.fail("%d written = %d counted + %d in the ring + %d lost doesn't balance", len(w.written), counted, still, gone)
+		w.fail("%d written, but %d counted + %d in the ring + %d lost", len(w.written), counted, still, gone)
 	}
 }
 
@@ -421,31 +422,30 @@ func (w *world) checkTotals(path string, a *agent) {
 		events++
 	}
 	if got := a.tally.Registered(); got.Sum.Lo != sum || got.Events != events {
-		w.fail("%s: totals have %d events with sum %d; the events that were counted are %d with sum %d",
-			path, got.Events, got.Sum.Lo, events, sum)
+		w.fail("%s: totals have %d events with sum %d, want %d with sum %d", path, got.Events, got.Sum.Lo, events, sum)
 	}
 }
 
-// checkReported fails unless a loss that somebody could notice was reported.
+// checkReported fails if a detectable loss wasn't reported.
 func (w *world) checkReported(id uint64, l loss) {
 	if (l.watched || l.why == "crash") && !w.reported(l) {
 		w.fail("event %d of %s was lost (%s) and nothing was reported", id, l.path, l.why)
 	}
 }
 
-// explains are the notices that report a loss.
+// explains lists the notices that report a loss.
 var explains = map[string][]notice.Kind{
 	"restart": {notice.RingRestart, notice.RingReplaced, notice.RingBroken, notice.RingForeign},
 	"foreign": {notice.RingForeign, notice.RingRestart},
-	// The ring of an agent that has another one already is closed without a checkpoint.
+	// RingReplaced: the old ring is closed without a checkpoint.
 	"crash": {notice.RingReplaced, notice.StoreFailed, notice.StoreHangs, notice.StoreSlow, notice.CheckpointUnusable, notice.RingForeign},
 }
 
 func (w *world) reported(l loss) bool {
 	for _, n := range w.notices {
 		about := n.Path == l.path || n.Path == "" || strings.HasPrefix(n.Path, l.path+"#")
-		// What a crash loses was reported before it, everything else after.
-		// What another consumer does to the positions can cost events later.
+		// Losses by a crash are reported before the crash, and other losses afterwards.
+		// Another consumer's positions can cause a loss later.
 		early := l.why == "crash" || n.Kind == notice.RingForeign
 		if about && slices.Contains(explains[l.why], n.Kind) && (early || !n.at.Before(l.at)) {
 			return true
@@ -454,16 +454,13 @@ func (w *world) reported(l loss) bool {
 	return false
 }
 
-// simulate runs one seed and returns what is wrong, or nothing.
+// simulate runs one seed and returns the failures, or "".
 func simulate(seed uint64) (w *world, wrong string) {
 	w = newWorld(seed)
 	defer func() {
 		if r := recover(); r != nil {
 			w.fail("panic: %v", r)
 			wrong = strings.Join(w.errs, "\n")
-			if w.plan.steps < 0 {
-				panic(r)
-			}
 		}
 	}()
 	for range w.plan.steps {

@@ -10,7 +10,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/identity"
 )
 
-// Backends join on the id, so it must not change from one release to the next.
+// Backends join on the ID, so it must not change between releases.
 func TestInstanceIDIsStable(t *testing.T) {
 	const want = "a5fbb094-e106-5772-a53a-51a92b3df0d0"
 	if got := identity.InstanceID("host", "/run/nixl/decode-0"); got != want {
@@ -35,7 +35,7 @@ func TestInstanceIDDependsOnEachPart(t *testing.T) {
 	}
 }
 
-func TestHostNameIsTheEnvironmentsOrTheSystems(t *testing.T) {
+func TestHostNameComesFromTheEnvironmentOrTheSystem(t *testing.T) {
 	system, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// The variables that select what an agent exports its telemetry to.
+// The variables that select an agent's exporter.
 const (
 	Exporter     = "NIXL_TELEMETRY_EXPORTER"
-	MultiprocDir = "NIXL_TELEMETRY_MULTIPROC_DIR" // of the exporter prometheus_mp
-	RankEnv      = "NIXL_TELEMETRY_RANK_ENV"      // names the variable that has an agent's rank
+	MultiprocDir = "NIXL_TELEMETRY_MULTIPROC_DIR" // directory of the prometheus_mp exporter
+	RankEnv      = "NIXL_TELEMETRY_RANK_ENV"      // name of the variable with the agent's rank
 )
 
-// buffer is the exporter that writes a ring, and the default.
+// buffer is the exporter that writes a ring. It is the default.
 const buffer = "BUFFER"
 
 // Enabled reports whether NIXL's telemetry is enabled.
@@ -32,8 +32,8 @@ func (e Env) WritesRing() bool {
 	return e.Enabled() && (!ok || exporter == buffer)
 }
 
-// StoreDir returns the directory in which agents create prometheus_mp stores, or
-// "" if they don't.
+// StoreDir returns the directory of the agents' prometheus_mp stores, or "" if they don't
+// create stores.
 func (e Env) StoreDir() string {
 	dir, _ := e.get(MultiprocDir)
 	if !e.Enabled() || e.WritesRing() {

@@ -9,7 +9,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 )
 
-func TestWhatAgentsExport(t *testing.T) {
+func TestExporterDeterminesRingAndStoreDirectory(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		vars  map[string]string

@@ -1,8 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nixlenv reads the environment variables that NIXL agents are set up
-// with, so that what runs beside an agent has its settings without being told.
+// Package nixlenv reads the environment variables that configure NIXL agents, so that a
+// program in the same environment needs no configuration of its own.
 package nixlenv
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// The variables. NIXL's guide to the buffer plug-in names another one for the
-// directory, which no release was seen to read; it is a second name here.
+// The variables. NIXL's guide to the buffer plug-in uses OutputPath for the directory. No
+// NIXL release that we tested reads it; this package accepts both.
 const (
 	Enable      = "NIXL_TELEMETRY_ENABLE"
 	Dir         = "NIXL_TELEMETRY_DIR"
@@ -24,15 +24,14 @@ const (
 	RunInterval = "NIXL_TELEMETRY_RUN_INTERVAL"
 )
 
-// What holds where a variable isn't set.
+// Defaults of the variables.
 const (
-	DefaultDir         = "/tmp" // of NIXL before 0.9.0; later ones have no default
+	DefaultDir         = "/tmp" // before NIXL 0.9.0; later releases have no default
 	DefaultBufferSize  = 4096
 	DefaultRunInterval = 100 * time.Millisecond
 )
 
-// Env is an environment: os.LookupEnv, or a test's. An empty value is as good
-// as none.
+// Env looks up environment variables, like os.LookupEnv. An empty value counts as unset.
 type Env func(name string) (string, bool)
 
 func (e Env) get(name string) (string, bool) {
@@ -43,7 +42,7 @@ func (e Env) get(name string) (string, bool) {
 	return v, v != ""
 }
 
-// Dir is the directory that agents make their rings in.
+// Dir returns the directory of the agents' rings.
 func (e Env) Dir() string {
 	for _, name := range []string{Dir, OutputPath} {
 		if dir, ok := e.get(name); ok {
@@ -53,7 +52,7 @@ func (e Env) Dir() string {
 	return DefaultDir
 }
 
-// BufferSize is the number of slots of an agent's ring.
+// BufferSize returns the number of slots of an agent's ring.
 func (e Env) BufferSize() (int, error) {
 	v, ok := e.get(BufferSize)
 	if !ok {
@@ -61,13 +60,13 @@ func (e Env) BufferSize() (int, error) {
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || !ValidBufferSize(n) {
-		return 0, fmt.Errorf("%s=%s: a number of events is needed that is a power of two, like %d, and at most %d",
-			BufferSize, v, DefaultBufferSize, ringbuf.MaxCapacity)
+		return 0, fmt.Errorf("%s=%s: set a power of two from 2 to %d, for example %d",
+			BufferSize, v, ringbuf.MaxCapacity, DefaultBufferSize)
 	}
 	return n, nil
 }
 
-// RunInterval is the time between two flushes of an agent.
+// RunInterval returns the time between two flushes of an agent.
 func (e Env) RunInterval() (time.Duration, error) {
 	v, ok := e.get(RunInterval)
 	if !ok {
@@ -76,7 +75,7 @@ func (e Env) RunInterval() (time.Duration, error) {
 	const most = math.MaxInt64 / int64(time.Millisecond)
 	ms, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || ms < 1 || ms > most {
-		return 0, fmt.Errorf("%s=%s: whole milliseconds are needed, like %d", RunInterval, v, DefaultRunInterval.Milliseconds())
+		return 0, fmt.Errorf("%s=%s: set whole milliseconds, for example %d", RunInterval, v, DefaultRunInterval.Milliseconds())
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }

@@ -19,7 +19,7 @@ func env(vars map[string]string) nixlenv.Env {
 	}
 }
 
-func TestDir(t *testing.T) {
+func TestDirPrefersTheFirstName(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		vars map[string]string
@@ -42,7 +42,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-func TestBufferSize(t *testing.T) {
+func TestBufferSizeMustBeAPowerOfTwo(t *testing.T) {
 	for value, want := range map[string]int{
 		"": 4096, "2": 2, "65536": 65536, "4194304": ringbuf.MaxCapacity,
 		"0": 0, "1": 0, "12": 0, "-4": 0, "many": 0, "8388608": 0, "9999999999": 0, "99999999999999999999": 0,
@@ -52,7 +52,7 @@ func TestBufferSize(t *testing.T) {
 	}
 }
 
-func TestRunInterval(t *testing.T) {
+func TestRunIntervalMustBeWholeMilliseconds(t *testing.T) {
 	for value, want := range map[string]time.Duration{
 		"": 100 * time.Millisecond, "10": 10 * time.Millisecond, "60000": time.Minute,
 		"0": 0, "-5": 0, "1.5": 0, "100ms": 0, "9223372036854775807": 0,
@@ -62,7 +62,7 @@ func TestRunInterval(t *testing.T) {
 	}
 }
 
-// check expects an error that names the variable and its value where want is 0.
+// check expects an error that names the variable and its value if want is 0.
 func check[T comparable](t *testing.T, value string, got, want T, err error, variable string) {
 	t.Helper()
 	var zero T
@@ -70,11 +70,11 @@ func check[T comparable](t *testing.T, value string, got, want T, err error, var
 		t.Errorf("%q: got %v, %v; want %v", value, got, err, want)
 	}
 	if err != nil && !strings.Contains(err.Error(), variable+"="+value+":") {
-		t.Errorf("%q: the error doesn't say which variable: %v", value, err)
+		t.Errorf("%q: the error doesn't name the variable: %v", value, err)
 	}
 }
 
-func TestNoEnvironment(t *testing.T) {
+func TestNilEnvHasDefaults(t *testing.T) {
 	if got := nixlenv.Env(nil).Dir(); got != "/tmp" {
 		t.Errorf("got %q", got)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestSlotsForABurst(t *testing.T) {
+func TestSlotsForHoldsTwoBursts(t *testing.T) {
 	for burst, want := range map[uint64]int{0: 1, 1: 2, 2048: 4096, 2049: 8192, 1 << 63: ringbuf.MaxCapacity} {
 		if got := SlotsFor(burst); got != want {
 			t.Errorf("%d events: %d slots, want %d", burst, got, want)
@@ -17,7 +17,7 @@ func TestSlotsForABurst(t *testing.T) {
 	}
 }
 
-func TestEnoughSlots(t *testing.T) {
+func TestEnoughSlotsAssumesABurstOfTwiceTheRing(t *testing.T) {
 	for _, tc := range []struct {
 		capacity int
 		more     uint64
@@ -33,7 +33,7 @@ func TestEnoughSlots(t *testing.T) {
 		{4096, 1<<64 - 1, ringbuf.MaxCapacity},
 	} {
 		if got := EnoughSlots(tc.capacity, tc.more); got != tc.want {
-			t.Errorf("%d slots and %d more: %d, not %d", tc.capacity, tc.more, got, tc.want)
+			t.Errorf("%d slots and %d more: %d, want %d", tc.capacity, tc.more, got, tc.want)
 		}
 	}
 }

@@ -1,14 +1,13 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notice reports what an operator may want to know: few lines, each of
-// which states what happened and what to do.
+// Package notice reports events to the operator as log lines. Each line states what
+// happened and what to do.
 //
-// Everything that is logged goes through one [Reporter]. A notice has a kind and
-// a subject, which is the path of a ring, a file or a directory. The same kind
-// is reported of the same subject at most once a minute. If it concerns many
-// subjects at once, one line per cause names how many. So the number of lines
-// is bounded whatever happens, and whoever can write to a ring directory.
+// All log lines go through one [Reporter]. A notice has a kind and a subject: the path of a
+// ring, a file or a directory. The same kind is reported for the same subject at most once a
+// minute. If many subjects are affected at once, one line per cause states how many. So the
+// number of lines is limited, even if an attacker can write to a ring directory.
 package notice
 
 import (
@@ -20,32 +19,32 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a [Notice] is about.
+// Kind is the kind of a [Notice].
 type Kind uint8
 
 // The kinds of notices.
 const (
 	DirectoryMissing Kind = iota + 1 // a directory can't be read
-	DirectoryFound                   // it can be read again
-	DirectoryHangs                   // a call to its file system doesn't return
-	DirectoryCut                     // it has more entries than are looked at
+	DirectoryFound                   // a directory can be read again
+	DirectoryHangs                   // a call to a directory's file system doesn't return
+	DirectoryCut                     // a directory has more entries than the limit
 	NotifyOff                        // inotify doesn't work; new rings are found every few seconds
 	DiscoveryFailed                  // a source of directories can't be searched
-	DiscoveryWorks                   // it can again
+	DiscoveryWorks                   // a source of directories can be searched again
 	NotRing                          // a file isn't a ring
 	RingOpened
 	RingRefused  // a file can't be opened as a ring
 	RingLimit    // there are more rings than allowed
 	RingRestart  // an agent restarted
-	RingReplaced // another file has a ring's name now
+	RingReplaced // another file has replaced a ring
 	RingRemoved  // a ring's file was removed
 	RingRenamed  // a file is another name of an open ring
 	RingShared   // several agents write to one ring
 	RingRetired  // a ring was closed because its agent exited
 	RingForeign  // another consumer reads a ring
 	RingFull     // a drain found a ring full
-	RingLapped   // events were overwritten or cut off before they could be read
-	RingBroken   // an open ring can't be read any more
+	RingLapped   // events were overwritten or truncated before they could be read
+	RingBroken   // an open ring can no longer be read
 	DrainHangs   // reading a ring doesn't return
 	LogsDropped  // log records of an agent were dropped
 
@@ -62,14 +61,14 @@ const (
 
 	CheckpointUnusable // an agent's totals start from zero
 	StoreFailed        // checkpoints can't be stored
-	StoreRecovered     // they can again
+	StoreRecovered     // checkpoints can be stored again
 	StoreHangs         // the store doesn't answer
 	StoreSlow          // events were committed without a checkpoint because it took too long
 	StoreUntidy        // old checkpoints can't be removed
 	ExportUnsaved      // totals were exported before their checkpoint was stored
 )
 
-// subjects is what notices of a kind are about, in the plural.
+// subjects returns the plural noun for the subjects of a kind.
 func (k Kind) subjects() string {
 	switch k {
 	case DirectoryMissing, DirectoryFound, DirectoryHangs, DirectoryCut, NotifyOff, DiscoveryFailed, DiscoveryWorks:
@@ -83,15 +82,15 @@ func (k Kind) subjects() string {
 	}
 }
 
-// Notice is one thing that an operator may want to know. It concerns a
-// directory, a ring or a file, or several of them with the same cause.
+// Notice is a message to the operator. It concerns a directory, a ring or a file, or several
+// of them with the same cause.
 type Notice struct {
 	Kind  Kind
 	Level slog.Level
-	Path  string // the subject; empty where there are several, or none
+	Path  string // the subject; empty if there are several, or none
 	Text  string // what happened and what to do, without the path
-	Err   error  // nil where nothing is wrong
-	Again int    // how many earlier notices of this kind and subject were left out
+	Err   error  // may be nil
+	Again int    // number of earlier notices of this kind and subject that were omitted
 }
 
 // String returns the notice as one line.
@@ -103,8 +102,8 @@ func (n Notice) String() string {
 	return s
 }
 
-// Message returns the path and the text. The path is part of it because loggers
-// that sample, such as the Collector's, drop lines with the same message.
+// Message returns the path and the text. It includes the path because loggers with sampling,
+// such as the Collector's, drop lines with the same message.
 func (n Notice) Message() string {
 	s := n.Text
 	if n.Path != "" {
@@ -119,8 +118,8 @@ func (n Notice) Message() string {
 	return s
 }
 
-// readable quotes a path that isn't one printable word. Anyone may have chosen
-// the name of a file, and it must not start a log line of its own.
+// readable quotes a path with spaces or unprintable characters. File names are untrusted and
+// must not be able to inject a log line.
 func readable(path string) string {
 	odd := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
 	if !utf8.ValidString(path) || strings.ContainsFunc(path, odd) {

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorder keeps what was reported.
+// recorder records reported notices.
 type recorder struct {
 	mu    sync.Mutex
 	lines []Notice
@@ -29,7 +29,7 @@ func (r *recorder) report(n Notice) {
 	r.lines = append(r.lines, n)
 }
 
-// take returns what was reported since the last call.
+// take returns the lines since the last call.
 func (r *recorder) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +45,7 @@ func opened(path string) Notice {
 	return Notice{Kind: RingOpened, Level: slog.LevelInfo, Path: path, Text: "ring opened"}
 }
 
-// inBubble runs a test in which time passes at once.
+// inBubble runs a test in a bubble of synctest.
 func inBubble(t *testing.T, fn func(t *testing.T, r *Reporter, got *recorder)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,7 +66,7 @@ func check(t *testing.T, got *recorder, want ...string) {
 	}
 }
 
-func TestFewAreReportedOneByOne(t *testing.T) {
+func TestFewNoticesAreReportedOneByOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *Reporter, got *recorder) {
 		r.Report(opened("/d/b"))
 		r.Report(Notice{Kind: RingRefused, Path: "/d/c", Text: "ring can't be opened", Err: errors.New("cause")})
@@ -77,7 +77,7 @@ func TestFewAreReportedOneByOne(t *testing.T) {
 	})
 }
 
-func TestCrowdIsSummedUp(t *testing.T) {
+func TestManySubjectsAreMerged(t *testing.T) {
 	for n, want := range map[int]int{1: 1, maxSingle: maxSingle, maxSingle + 1: 1, 64: 1} {
 		inBubble(t, func(t *testing.T, r *Reporter, got *recorder) {
 			for i := range n {
@@ -86,7 +86,7 @@ func TestCrowdIsSummedUp(t *testing.T) {
 			pass(hold)
 			lines := got.take()
 			if len(lines) != want {
-				t.Errorf("%d rings make %d lines: %q", n, len(lines), lines)
+				t.Errorf("%d rings result in %d lines: %q", n, len(lines), lines)
 			}
 			if n == 64 && lines[0] != "64 rings, /d/00 to /d/63: ring opened" {
 				t.Errorf("line is %q", lines[0])
@@ -95,8 +95,8 @@ func TestCrowdIsSummedUp(t *testing.T) {
 	}
 }
 
-// Rings that come one after another make a few lines, then one for the rest.
-func TestTrickleIsSummedUp(t *testing.T) {
+// The first rings get a line each, and the others share one.
+func TestSubjectsThatArriveSlowlyAreMerged(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *Reporter, got *recorder) {
 		var lines []string
 		for i := range 40 {
@@ -115,7 +115,6 @@ func TestTrickleIsSummedUp(t *testing.T) {
 	})
 }
 
-// Someone who is woken by a line about 30 rings needs every cause.
 func TestEachCauseHasALine(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *Reporter, got *recorder) {
 		for i := range 30 {
@@ -146,8 +145,8 @@ func TestCausesAreLimited(t *testing.T) {
 	})
 }
 
-// Whoever can write to a ring can break it, or restart on it, again and again.
-func TestOneRingCantFillTheLog(t *testing.T) {
+// A process that can write to a ring can break it, or restart on it, repeatedly.
+func TestOneRingCannotFloodTheLog(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *Reporter, got *recorder) {
 		for i := range 500 {
 			n := opened("/d/a")
@@ -169,8 +168,7 @@ func TestOneRingCantFillTheLog(t *testing.T) {
 	})
 }
 
-// Another kind is told of the same ring at once.
-func TestKindsDontSilenceEachOther(t *testing.T) {
+func TestKindsOfOneSubjectAreIndependent(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *Reporter, got *recorder) {
 		r.Report(opened("/d/a"))
 		pass(hold)
@@ -180,8 +178,8 @@ func TestKindsDontSilenceEachOther(t *testing.T) {
 	})
 }
 
-// However many names someone creates, few are remembered, and none is lost.
-func TestMemoryIsBounded(t *testing.T) {
+// No notice is lost.
+func TestNumberOfRememberedSubjectsIsLimited(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *Reporter, got *recorder) {
 		const rounds, names = 20, 1000
 		for i := range rounds {
@@ -203,12 +201,12 @@ func TestMemoryIsBounded(t *testing.T) {
 			total += n
 		}
 		if total != rounds*names {
-			t.Errorf("%d of %d are reported", total, rounds*names)
+			t.Errorf("%d of %d notices are reported", total, rounds*names)
 		}
 	})
 }
 
-func TestCloseReportsWhatWaits(t *testing.T) {
+func TestCloseReportsWaitingNotices(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *Reporter, got *recorder) {
 		r.Report(opened("/d/a"))
 		pass(hold)
@@ -221,7 +219,7 @@ func TestCloseReportsWhatWaits(t *testing.T) {
 	})
 }
 
-// A logger may report something itself, and a slow one delays nobody.
+// A logger may call Report, and a slow logger delays no caller.
 func TestLoggerIsCalledWithoutALock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got recorder
@@ -249,7 +247,7 @@ func TestLoggerIsCalledWithoutALock(t *testing.T) {
 	})
 }
 
-func TestMessageSaysHowOften(t *testing.T) {
+func TestMessageCountsRepetitions(t *testing.T) {
 	for again, want := range map[int]string{0: "/d/a: text", 1: "/d/a: text (and once more)", 2: "/d/a: text (and 2 more times)"} {
 		if got := (Notice{Path: "/d/a", Text: "text", Again: again}).Message(); got != want {
 			t.Errorf("message is %q, want %q", got, want)
@@ -257,8 +255,8 @@ func TestMessageSaysHowOften(t *testing.T) {
 	}
 }
 
-// Names are chosen by whoever can create a file.
-func TestNamesDontBreakTheLine(t *testing.T) {
+// Any process that can create a file chooses its name.
+func TestNamesCannotInjectALogLine(t *testing.T) {
 	for path, want := range map[string]string{
 		"/run/nixl/decode-0":        "/run/nixl/decode-0: text",
 		"/run/nixl/größe":           "/run/nixl/größe: text",

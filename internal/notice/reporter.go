@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// hold is how long a notice waits for others that it may be merged with.
+	// hold is the time that a notice waits for others to be merged with.
 	hold = 250 * time.Millisecond
-	// window is the time in which maxSingle subjects of a kind are reported one
-	// by one. The others are merged at its end.
+	// window is the time in which maxSingle subjects of a kind are reported one by
+	// one. At its end, the others are merged.
 	window    = 2 * time.Second
 	maxSingle = 8
-	// repeat is how often at most a kind is reported of one subject. Whoever can
-	// write to a ring can break it with every drain.
+	// repeat is the minimum time between two reports of the same kind and subject.
+	// Any process that can write to a ring can break it repeatedly.
 	repeat = time.Minute
-	// maxSubjects bounds how many subjects are remembered for that long.
+	// maxSubjects limits the number of subjects that are remembered for this time.
 	maxSubjects = 4096
 )
 
@@ -33,9 +33,9 @@ type Reporter struct {
 	subjects map[subject]*history
 	arrived  uint64       // counts notices
 	opened   time.Time    // when the current window opened
-	single   map[Kind]int // how many were reported one by one in the current window
+	single   map[Kind]int // number of single reports in the current window
 	timer    *time.Timer
-	armed    bool // the timer runs
+	armed    bool // whether the timer runs
 }
 
 type subject struct {
@@ -43,23 +43,22 @@ type subject struct {
 	path string
 }
 
-// history is what was reported of a subject, and what still is to be.
+// history is the state of a subject.
 type history struct {
-	reported time.Time // zero if nothing was
+	reported time.Time // time of the last report; zero if there was none
 	latest   Notice
-	arrival  uint64 // of latest
-	pending  int    // notices since reported
+	arrival  uint64 // sequence number of latest
+	pending  int    // number of notices since reported
 }
 
-// New returns a Reporter that calls report for each line. It calls report from a
-// goroutine of its own, from Flush or from Close, with no lock held; report must
-// be safe for concurrent use.
+// New returns a Reporter that calls report for each line. report must be safe for concurrent
+// use: it is called from a timer's goroutine, from Flush and from Close, without a lock held.
 func New(report func(Notice), now func() time.Time) *Reporter {
 	return &Reporter{report: report, now: now, subjects: make(map[subject]*history), single: make(map[Kind]int)}
 }
 
-// Report reports n soon, alone or merged with others. It never calls the report
-// function itself, so a slow logger doesn't delay the caller.
+// Report schedules a report of n, alone or merged with others. It never calls the report
+// function directly, so a slow logger doesn't delay the caller.
 func (r *Reporter) Report(n Notice) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,25 +74,24 @@ func (r *Reporter) Report(n Notice) {
 	r.arm(hold)
 }
 
-// Flush reports at once what waits to be merged. What was reported of the same
-// subject within the last minute keeps waiting.
-func (r *Reporter) Flush() { r.tell(r.take(true, false)) }
+// Flush immediately reports notices that wait to be merged. Notices of subjects that were
+// reported within the last minute keep waiting.
+func (r *Reporter) Flush() { r.emit(r.take(true, false)) }
 
-// Close reports everything that is left. It is called last, when nobody reports
-// any more.
-func (r *Reporter) Close() { r.tell(r.take(true, true)) }
+// Close reports all remaining notices. Report must not be called afterwards.
+func (r *Reporter) Close() { r.emit(r.take(true, true)) }
 
-func (r *Reporter) tick() { r.tell(r.take(false, false)) }
+func (r *Reporter) tick() { r.emit(r.take(false, false)) }
 
-// batch is the notices of one kind that are reported together.
+// batch is a list of notices of one kind that are reported together.
 type batch struct {
 	list  []Notice
 	merge bool
-	more  bool // others were reported before
+	more  bool // whether others were reported before
 }
 
-// tell merges and reports notices, with no lock held: neither is quick.
-func (r *Reporter) tell(batches []batch) {
+// emit merges and reports notices. Both can be slow, so the caller must not hold mu.
+func (r *Reporter) emit(batches []batch) {
 	for _, b := range batches {
 		if b.merge {
 			b.list = sum(b.list, b.more)
@@ -104,7 +102,7 @@ func (r *Reporter) tell(batches []batch) {
 	}
 }
 
-// arm has tick called after d, unless it will be anyway. The caller holds mu.
+// arm starts the timer, unless it already runs. The caller holds mu.
 func (r *Reporter) arm(d time.Duration) {
 	switch {
 	case r.armed:
@@ -117,8 +115,8 @@ func (r *Reporter) arm(d time.Duration) {
 	r.armed = true
 }
 
-// take returns what is to be reported now. With end set the window ends now;
-// with all set, nothing waits for its minute to pass.
+// take returns the notices to report now. If end is set, the window ends now. If all is set,
+// notices don't wait until repeat has passed.
 func (r *Reporter) take(end, all bool) (batches []batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,8 +141,8 @@ func (r *Reporter) take(end, all bool) (batches []batch) {
 	return batches
 }
 
-// ready returns what may be reported now, by kind, and forgets subjects of which
-// nothing was for long.
+// ready returns the notices that may be reported now, by kind, and removes subjects without
+// recent notices.
 func (r *Reporter) ready(now time.Time, hurry bool) map[Kind][]*history {
 	ready := make(map[Kind][]*history)
 	for key, h := range r.subjects {
@@ -162,7 +160,7 @@ func (r *Reporter) ready(now time.Time, hurry bool) map[Kind][]*history {
 	return ready
 }
 
-// order returns the kinds in the order in which they came up.
+// order returns the kinds in order of their first notice.
 func order(ready map[Kind][]*history) []Kind {
 	kinds := make([]Kind, 0, len(ready))
 	for kind := range ready {
@@ -183,7 +181,7 @@ func done(list []*history, now time.Time) []Notice {
 	return notices
 }
 
-// rearm sets the timer again if something is left to report. The caller holds mu.
+// rearm restarts the timer if notices are left. The caller holds mu.
 func (r *Reporter) rearm(closing bool) {
 	if r.timer != nil {
 		r.timer.Stop()

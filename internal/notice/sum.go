@@ -11,11 +11,11 @@ import (
 	"unicode"
 )
 
-// maxCauses bounds how many causes get a line of their own.
+// maxCauses limits the number of lines for different causes.
 const maxCauses = 8
 
-// sum merges notices of one kind into one notice per cause. With more set, the
-// text says that other subjects were reported before.
+// sum merges notices of one kind into one notice per cause. If more is set, the text states
+// that other subjects were reported before.
 func sum(list []Notice, more bool) []Notice {
 	var causes []string
 	groups := make(map[string][]Notice)
@@ -37,8 +37,7 @@ func sum(list []Notice, more bool) []Notice {
 	return sums
 }
 
-// merge makes one notice of several. The error and the text are those of the
-// first, by path.
+// merge merges several notices into one, with the error and the text of the first by path.
 func merge(list []Notice, cause string, more bool) Notice {
 	slices.SortFunc(list, func(a, b Notice) int { return strings.Compare(a.Path, b.Path) })
 	first, last := list[0], list[len(list)-1]
@@ -64,8 +63,8 @@ func merge(list []Notice, cause string, more bool) Notice {
 	}
 }
 
-// cause is the same for notices of one kind that say the same about different
-// subjects. Numbers, such as positions and sizes, don't make a cause.
+// cause returns a key that is equal for notices of one kind with the same cause. It ignores
+// the subject, and numbers such as positions and sizes.
 func (n Notice) cause() string {
 	s := n.Text
 	if n.Err != nil {

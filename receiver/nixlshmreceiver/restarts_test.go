@@ -65,7 +65,7 @@ func TestForeignReadsAreReported(t *testing.T) {
 	drained(t, w.Path())
 	// A reader that takes no lock, such as NIXL's, stores its own position.
 	ringtest.Edit(t, w.Path(), func(h *ringtest.Header) { h.ReadPos, h.WritePos = 6, 6 })
-	h.log("warn: ", "another consumer takes events from this ring", "mode: observe", "telemetry_reader")
+	h.log("warn: ", "another process consumes events of this ring", "mode: observe", "telemetry_reader")
 	h.until(func(all agents) bool { return all["agent"].int("nixl.telemetry.ring.foreign_reads") == 1 })
 }
 

@@ -203,7 +203,7 @@ func TestErrorsNameTheEnvironmentVariableThatAValueComesFrom(t *testing.T) {
 	t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", "often")
 	t.Setenv("NIXL_TELEMETRY_DIR", "rings")
 	for yaml, want := range map[string]string{
-		"directories: [/a]":                          "run_interval: not set, and the value in the environment is invalid: NIXL_TELEMETRY_RUN_INTERVAL=often: whole milliseconds are needed, like 100",
+		"directories: [/a]":                          "run_interval: not set, and the value in the environment is invalid: NIXL_TELEMETRY_RUN_INTERVAL=often: set whole milliseconds, for example 100",
 		"{directories: [/a], run_interval: 0s}":      "run_interval: 0s is too short: use that of the agents, at least 1ms, such as 100ms",
 		"run_interval: 10ms":                         `directories: "rings" (from NIXL_TELEMETRY_DIR) must be an absolute path, such as /run/nixl`,
 		"{directories: [other], run_interval: 10ms}": `directories: "other" must be an absolute path, such as /run/nixl`,

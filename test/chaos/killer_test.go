@@ -110,7 +110,7 @@ func (k *killer) last(t *testing.T, missing func() string) {
 // note keeps what a Collector complained of.
 func (k *killer) note(c collector) {
 	for _, e := range c.complaints() {
-		if strings.Contains(e.Message, "checkpoints take longer to store than this ring has room for") {
+		if strings.Contains(e.Message, "ring was about to fill up before its checkpoint was stored") {
 			k.slow[e.Path] = true // without a path it is of more rings than are named
 		}
 		k.told = append(k.told, e)
