@@ -154,7 +154,7 @@ func TestInvalidCommandLinesAreUsageErrors(t *testing.T) {
 		{"--error-rate 2", []string{"simulate", dir, "--error-rate", "2"}},
 		{"--restart-every 1ms", []string{"simulate", dir, "--restart-every", "1ms"}},
 		{"--name", []string{"simulate", dir, "--name", "a/b"}},
-		{"never come to pass", []string{"simulate", dir, "--rate", "0", "--transfers", "5"}},
+		{"never happen", []string{"simulate", dir, "--rate", "0", "--transfers", "5"}},
 	} {
 		r := nixlring(t.Context(), nil, tt.args...)
 		if r.code != exitUsage || r.out != "" || !strings.Contains(r.err, tt.want) || !strings.Contains(r.err, " --help\n") {

@@ -117,7 +117,7 @@ func scenarioNames() (names []string) {
 func scenarios() string {
 	var b strings.Builder
 	for _, s := range simulate.Scenarios() {
-		fmt.Fprintf(&b, "  %-15s %s\n", s.Name, s.Does)
+		fmt.Fprintf(&b, "  %-15s %s\n", s.Name, s.Description)
 	}
 	return b.String()
 }

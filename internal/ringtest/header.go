@@ -11,18 +11,17 @@ import (
 	"testing"
 )
 
-// HeaderSize is where a ring's slots begin, in all layouts but v5.
+// HeaderSize is the size of a ring's header, in all layouts except V5.
 const HeaderSize = 40
 
-// Header is a ring's header, field by field as it stands in the file of all
-// layouts but v5.
+// Header is a ring's header, with the fields in the order of all layouts except V5.
 type Header struct {
 	WritePos, ReadPos        uint64
 	Version, ExpectedVersion int32
 	Capacity, Mask           uint64
 }
 
-// padded is the header of layout v5, up to its last field.
+// padded is the header of layout V5, up to its last field.
 type padded struct {
 	WritePos, Capacity uint64
 	Version            int32
@@ -34,12 +33,12 @@ type padded struct {
 
 const paddedVersion = 5
 
-// NewHeader is the header of an empty ring.
+// NewHeader returns the header of an empty ring.
 func NewHeader(version int32, capacity uint64) Header {
 	return Header{Version: version, ExpectedVersion: version, Capacity: capacity, Mask: capacity - 1}
 }
 
-// Bytes is the header as it stands in the file.
+// Bytes returns the encoded header.
 func (h Header) Bytes() []byte {
 	return encode(h)
 }
@@ -56,8 +55,8 @@ func encode(fields any) []byte {
 	return b.Bytes()
 }
 
-// Make writes a ring file whose slots are zero, and need not be one that fits
-// its header.
+// Make writes a ring file with the given number of zero bytes after the header, which
+// needn't match the header.
 func Make(tb testing.TB, path string, h Header, slots int) string {
 	tb.Helper()
 	if err := os.WriteFile(path, append(h.Bytes(), make([]byte, slots)...), 0o600); err != nil {
@@ -90,8 +89,8 @@ func ReadHeader(tb testing.TB, path string) (h Header) {
 	return Header{WritePos: p.WritePos, ReadPos: p.ReadPos, Version: p.Version, Capacity: p.Capacity, Mask: p.Mask}
 }
 
-// Edit changes the header of the file at path, in place, as another process
-// would: whoever has mapped the file sees it at once.
+// Edit changes the header of the file at path in place, like another process. Processes
+// that have mapped the file see the change immediately.
 func Edit(tb testing.TB, path string, change func(*Header)) {
 	tb.Helper()
 	h := ReadHeader(tb, path)

@@ -1,9 +1,9 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ringtest gives tests the rings that real NIXL code wrote, and broken
-// ones. It knows the ring's header by itself rather than from package ringbuf,
-// so that a test of ringbuf compares two readings of the format.
+// Package ringtest provides tests with rings that real NIXL code wrote, and with broken
+// rings. It decodes the header independently of package ringbuf, so that tests of ringbuf
+// compare two implementations.
 package ringtest
 
 import (
@@ -14,10 +14,10 @@ import (
 	"testing"
 )
 
-// Case is a ring of testdata/rings and what its JSON says is in it.
+// Case is a ring of testdata/rings, and its content according to its JSON file.
 type Case struct {
-	Name string `json:"-"` // its path below testdata/rings, without an ending: v1.4.0/full_cap8
-	File string `json:"-"` // the fixture itself: never consume it, see [Copy]
+	Name string `json:"-"` // path below testdata/rings, without extension: v1.4.0/full_cap8
+	File string `json:"-"` // the fixture itself; never consume it, use [Copy]
 
 	Note            string  `json:"note"`
 	Version         int32   `json:"version"`
@@ -29,7 +29,7 @@ type Case struct {
 	Pending         []Event `json:"pending"`
 }
 
-// Event is a pending event. What the ring's layout doesn't have is nil or 0.
+// Event is a pending event. Fields that the ring's layout lacks are nil or 0.
 type Event struct {
 	Slot            uint64  `json:"slot"`
 	TimestampMicros uint64  `json:"timestamp_us"`
@@ -39,15 +39,15 @@ type Event struct {
 	Value           uint64  `json:"value"`
 }
 
-// Readable says whether a reader can use the ring: the others are what a
-// failed or useless configuration leaves behind.
+// Readable reports whether a reader can use the ring. The other rings result from an
+// invalid buffer size.
 func (c Case) Readable() bool { return c.Version != 0 && c.Capacity > 1 }
 
-// Agent says whether a real agent wrote the ring, rather than a program that
-// pushed chosen events through NIXL's ring.
+// Agent reports whether a real agent wrote the ring, rather than a program that pushed
+// chosen events with NIXL's code.
 func (c Case) Agent() bool { return strings.HasPrefix(c.Name, "real-agent/") }
 
-// Cases returns all rings of testdata/rings, in the order of their names.
+// Cases returns all rings of testdata/rings, sorted by name.
 func Cases(tb testing.TB) []Case {
 	tb.Helper()
 	root := filepath.Join(Root(tb), "testdata", "rings")
@@ -86,8 +86,7 @@ func Find(tb testing.TB, name string) Case {
 	return Case{}
 }
 
-// Copy copies a ring to a temporary directory of the test, under the last part
-// of its name, and returns the path.
+// Copy copies a ring to a temporary directory and returns the path.
 func Copy(tb testing.TB, c Case) string {
 	tb.Helper()
 	return CopyTo(tb, c, filepath.Join(tb.TempDir(), filepath.Base(c.Name)))
@@ -106,8 +105,8 @@ func CopyTo(tb testing.TB, c Case, path string) string {
 	return path
 }
 
-// Root returns the top directory of the repository, which is also that of the
-// root module. Modules below it have a go.mod too, but no testdata/rings.
+// Root returns the top directory of the repository: the closest parent directory with
+// testdata/rings.
 func Root(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.Getwd()

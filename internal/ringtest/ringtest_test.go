@@ -11,9 +11,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// The fixtures are worth what their JSON is worth: it must agree with the
-// header that stands in the file.
-func TestCasesAgreeWithTheirFiles(t *testing.T) {
+func TestJSONOfCasesMatchesTheirHeaders(t *testing.T) {
 	cases := Cases(t)
 	if len(cases) != 49 {
 		t.Errorf("%d rings, want 49: 15 for each of three releases and 4 of agents", len(cases))
@@ -25,16 +23,16 @@ func TestCasesAgreeWithTheirFiles(t *testing.T) {
 			Capacity: c.Capacity, Mask: c.Mask,
 		}
 		if h != want {
-			t.Errorf("%s: header %+v, its JSON says %+v", c.Name, h, want)
+			t.Errorf("%s: header %+v, JSON %+v", c.Name, h, want)
 		}
 		if pending := (c.WritePos - c.ReadPos) & c.Mask; c.Readable() && pending != uint64(len(c.Pending)) {
-			t.Errorf("%s: %d pending by its positions, %d in its JSON", c.Name, pending, len(c.Pending))
+			t.Errorf("%s: %d events pending, %d in its JSON", c.Name, pending, len(c.Pending))
 		}
 	}
 }
 
-// Layout v5 has its fields in other places than all others.
-func TestHeaderOfLayoutV5(t *testing.T) {
+// The fields of layout V5 have other offsets.
+func TestHeaderOfLayoutV5IsReadAndEdited(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ring")
 	w, err := ringbuf.Create(path, ringbuf.V5, 8)
 	if err != nil {
@@ -56,11 +54,11 @@ func TestHeaderOfLayoutV5(t *testing.T) {
 		t.Errorf("header after an edit is %+v, want %+v", got, want)
 	}
 	if n, err := w.Len(); n != 1 || err != nil {
-		t.Errorf("%d events stand in the ring (%v), want 1", n, err)
+		t.Errorf("%d events in the ring (%v), want 1", n, err)
 	}
 }
 
-func TestEditAndCopyLeaveTheFixture(t *testing.T) {
+func TestEditOfACopyDoesNotChangeTheFixture(t *testing.T) {
 	c := Find(t, "v1.4.0/full_cap8")
 	before, err := os.ReadFile(c.File)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// ErrStopped is what a stopped agent says to whoever wants more of it.
+// ErrStopped reports that the agent has been stopped.
 var ErrStopped = errors.New("simulated agent has stopped")
 
 // Agent is one simulated NIXL agent. It is safe for concurrent use.
@@ -27,24 +27,24 @@ type Agent struct {
 	staging staging
 	link    link
 
-	traffic *rand.Rand // of operations
-	starts  *rand.Rand // of what a life begins with, so that restarts leave the traffic as it is
+	traffic *rand.Rand // for operations
+	starts  *rand.Rand // for the start of a life, so that restarts don't change the traffic
 
-	memory     []uint64 // what this life has registered
-	operations uint64   // drawn so far
-	failed     uint64   // of them
-	started    int      // lives
+	memory     []uint64 // sizes registered in this life
+	operations uint64   // number of operations so far
+	failed     uint64   // number of failed operations
+	started    int      // number of lives
 	flushes    uint64
 
-	up      time.Duration // where this agent is on its timeline; down times are not on it
-	lifeEnd time.Duration // where this life ends; 0 is never
+	up      time.Duration // position on the agent's timeline, which excludes down times
+	lifeEnd time.Duration // end of this life on the timeline; 0 means never
 	lastAt  uint64        // microseconds since the epoch
 
-	unread  sums // what stood in the ring when a later life took it over
-	pending int  // what stood in the ring when the agent stopped
+	unread  sums // events in the ring when a later life reused it
+	pending int  // number of events in the ring when the agent stopped
 }
 
-// New is an agent that hasn't started yet.
+// New returns an agent that hasn't started yet.
 func New(cfg Config) (*Agent, error) {
 	cfg.setDefaults()
 	if err := cfg.validate(); err != nil {
@@ -58,16 +58,16 @@ func New(cfg Config) (*Agent, error) {
 	}, nil
 }
 
-// Path is the path of the agent's ring.
+// Path returns the path of the agent's ring.
 func (a *Agent) Path() string { return a.cfg.Path }
 
-// Start makes the agent's ring, or takes over the one that stands there, and
-// registers memory, which is pushed at the first flush.
+// Start creates the agent's ring, or reuses an existing one, and registers memory. The
+// events are pushed at the first flush.
 func (a *Agent) Start() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stopped || a.w != nil {
-		return fmt.Errorf("start agent %s: it has started before", a.cfg.Path)
+		return fmt.Errorf("start agent %s: it has already been started", a.cfg.Path)
 	}
 	return a.start()
 }
@@ -94,7 +94,7 @@ func (a *Agent) start() error {
 	return nil
 }
 
-// register stages what an agent does before its first transfer.
+// register stages the events before the first transfer.
 func (a *Agent) register() error {
 	at := a.stamp(a.cfg.Now(), 0)
 	a.memory = regions(a.starts, a.memory[:0])
@@ -111,14 +111,14 @@ func (a *Agent) register() error {
 		a.staging.record(a.w, staged{kind: kindPeerConnected, value: 1, at: at}))
 }
 
-// stamp is the time of what happened a given time ago, in microseconds since
-// the epoch, and no earlier than what happened before.
+// stamp returns the time of an event that happened ago before now, in microseconds since the
+// epoch. Times never decrease.
 func (a *Agent) stamp(now time.Time, ago time.Duration) uint64 {
 	a.lastAt = max(a.lastAt, uint64(max(0, now.UnixMicro()-ago.Microseconds())))
 	return a.lastAt
 }
 
-// Restart ends the agent's life and begins the next one, on the same file.
+// Restart ends the agent's life and begins the next one with the same file.
 func (a *Agent) Restart() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -131,8 +131,8 @@ func (a *Agent) Restart() error {
 	return a.start()
 }
 
-// Kill ends the agent's life as a signal does: nothing is deregistered and
-// what is staged is lost. The next interval begins a new life.
+// Kill ends the agent's life like a signal: memory isn't deregistered and staged events are
+// lost. The next interval begins a new life.
 func (a *Agent) Kill() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -143,8 +143,8 @@ func (a *Agent) Kill() error {
 	return a.closeRing()
 }
 
-// Stop ends the agent for good. Its ring stays, as a real agent's does. It is
-// safe to call twice.
+// Stop ends the agent permanently. Like a real agent, it doesn't remove its ring. It is
+// idempotent.
 func (a *Agent) Stop() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -156,7 +156,7 @@ func (a *Agent) stop() error {
 	return a.endLife()
 }
 
-// endLife deregisters memory, and flushes unless it shall not.
+// endLife deregisters memory, and flushes unless NoFinalFlush is set.
 func (a *Agent) endLife() error {
 	if a.w == nil {
 		return nil
@@ -182,7 +182,7 @@ func (a *Agent) closeRing() error {
 	return err
 }
 
-// fail gives up an agent whose ring is gone from under it.
+// fail stops an agent that can't write its ring.
 func (a *Agent) fail(err error) error {
 	a.stopped = true
 	a.staging.discard()
@@ -194,9 +194,8 @@ func (a *Agent) flush() error {
 	return a.staging.flush(a.w)
 }
 
-// countUnread looks at what nobody has read by the time the ring is taken
-// over. The ring is looked at as any observer may: should it be unreadable, an
-// agent doesn't mind either.
+// countUnread counts the unread events in a ring before it is reused. It ignores errors, as
+// an agent would.
 func (a *Agent) countUnread() {
 	r, err := ringbuf.OpenReader(a.cfg.Path, ringbuf.Observe)
 	if err != nil {
@@ -213,7 +212,7 @@ func (a *Agent) countUnread() {
 	})
 }
 
-// Remove deletes the ring of an agent that has stopped. Real agents don't.
+// Remove removes the ring of a stopped agent. Real agents don't.
 func (a *Agent) Remove() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

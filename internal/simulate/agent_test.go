@@ -20,7 +20,7 @@ func withErrors() simulate.Traffic {
 	return t
 }
 
-func TestWrittenIsWhatIsRead(t *testing.T) {
+func TestTotalsMatchTheEventsThatAreRead(t *testing.T) {
 	for _, layout := range ringbuf.Layouts() {
 		t.Run(layout.String(), func(t *testing.T) {
 			a := mustNew(t, simulate.Config{
@@ -51,7 +51,7 @@ func TestWrittenIsWhatIsRead(t *testing.T) {
 	}
 }
 
-func TestRestartsIntoOtherLayouts(t *testing.T) {
+func TestTotalsIncludeLivesWithOtherLayouts(t *testing.T) {
 	a := mustNew(t, simulate.Config{
 		Lives: []simulate.Life{
 			{Layout: ringbuf.V1, Capacity: 256},
@@ -81,7 +81,7 @@ func TestRestartsIntoOtherLayouts(t *testing.T) {
 	}
 }
 
-func TestSameSeedSameEvents(t *testing.T) {
+func TestSameSeedGivesTheSameEvents(t *testing.T) {
 	events := func(seed uint64, interval time.Duration) []ringbuf.Event {
 		a := mustNew(t, simulate.Config{
 			Rate: 500, Operations: 800, RunInterval: interval,
@@ -102,14 +102,14 @@ func TestSameSeedSameEvents(t *testing.T) {
 		t.Errorf("two runs differ: %s", diff)
 	}
 	if diff := cmp.Diff(want, events(3, 17*time.Millisecond)); diff != "" {
-		t.Errorf("two paces differ: %s", diff)
+		t.Errorf("two run intervals differ: %s", diff)
 	}
 	if slices.Equal(want, events(4, 100*time.Millisecond)) {
 		t.Error("two seeds don't differ")
 	}
 }
 
-func TestNoFinalFlush(t *testing.T) {
+func TestStagedEventsAreDiscardedWithoutAFinalFlush(t *testing.T) {
 	a := mustNew(t, simulate.Config{Rate: 100, NoFinalFlush: true})
 	must(t, a.Start())
 	must(t, a.Interval())
@@ -119,7 +119,7 @@ func TestNoFinalFlush(t *testing.T) {
 	totals := a.Totals()
 	c.same(totals.Written.Events)
 	if totals.Written.MemoryDeregistered != 0 {
-		t.Error("an agent that doesn't flush has deregistered memory in its ring")
+		t.Error("deregistrations reached the ring without a final flush")
 	}
 	if n := totals.Discarded.Named("memory", "agent_memory_deregistered"); n.Sum != totals.Written.MemoryRegistered {
 		t.Errorf("discarded %+v", n)

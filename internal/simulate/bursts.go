@@ -4,26 +4,25 @@
 package simulate
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
 
-// Phase is a stretch of time that comes again and again on an agent's
-// timeline, at the end of each period. The zero Phase never comes.
+// Phase is a time span at the end of each period on an agent's timeline. The zero Phase never
+// occurs.
 type Phase struct {
 	Every, For time.Duration
 }
 
 func (p Phase) validate() error {
 	if p.Every < 0 || p.For < 0 || p.For > p.Every {
-		return fmt.Errorf("a phase of %v in each %v", p.For, p.Every)
+		return fmt.Errorf("a phase of %v in a period of %v: it must be shorter, and not negative", p.For, p.Every)
 	}
 	return nil
 }
 
-// within is the phase, made shorter where it would end after a time: it ends
-// right then. 0 is no time at all.
+// within returns the phase, scaled down if its first occurrence would end after d, so that it
+// ends at d. If d is 0, the phase isn't changed.
 func (p Phase) within(d time.Duration) Phase {
 	if d <= 0 || d >= p.Every {
 		return p
@@ -31,13 +30,13 @@ func (p Phase) within(d time.Duration) Phase {
 	return Phase{Every: d, For: time.Duration(float64(p.For) / float64(p.Every) * float64(d))}
 }
 
-// inside says whether a point of the timeline is within the phase.
+// inside reports whether a point on the timeline is within the phase.
 func (p Phase) inside(up time.Duration) bool {
 	return p.Every > 0 && up%p.Every >= p.Every-p.For
 }
 
-// progress returns how much of the phase has passed at a point of the timeline:
-// from 0, also outside of it, to 1.
+// progress returns the elapsed share of the phase at a point on the timeline. Outside the
+// phase, it is 0.
 func (p Phase) progress(up time.Duration) float64 {
 	if !p.inside(up) || p.For == 0 {
 		return 0
@@ -45,7 +44,7 @@ func (p Phase) progress(up time.Duration) float64 {
 	return float64(up%p.Every-(p.Every-p.For)) / float64(p.For)
 }
 
-// Bursts are phases in which an agent has more operations, by a factor.
+// Bursts are phases in which the rate of operations is multiplied by Factor.
 type Bursts struct {
 	Phase
 
@@ -57,13 +56,13 @@ func (b Bursts) validate(rate float64) error {
 		return nil
 	}
 	if !(b.Factor >= 1 && b.Factor*rate <= MaxRate) {
-		return errors.New("bursts need a factor of 1 or more, and one that leaves the rate possible")
+		return fmt.Errorf("a burst factor of %v: it must be at least 1, and the resulting rate at most %.0f", b.Factor, MaxRate)
 	}
 	return b.Phase.validate()
 }
 
-// worked is how long it takes, at the usual rate, to do what is done when an
-// agent has been up for a given time.
+// worked returns the time that the operations until a point on the timeline would take at the
+// normal rate.
 func (b Bursts) worked(up time.Duration) time.Duration {
 	if b.Every == 0 {
 		return up
@@ -73,7 +72,7 @@ func (b Bursts) worked(up time.Duration) time.Duration {
 	return up + time.Duration(float64(burst)*(b.Factor-1))
 }
 
-// when is the reverse of worked.
+// when is the inverse of worked.
 func (b Bursts) when(worked time.Duration) time.Duration {
 	if b.Every == 0 {
 		return worked

@@ -12,38 +12,37 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// What agents do unless they are told otherwise.
+// Defaults of a [Config]. They equal NIXL's defaults.
 const (
-	DefaultCapacity    = 4096                   // NIXL's NIXL_TELEMETRY_BUFFER_SIZE
-	DefaultRunInterval = 100 * time.Millisecond // NIXL's NIXL_TELEMETRY_RUN_INTERVAL
+	DefaultCapacity    = 4096                   // NIXL_TELEMETRY_BUFFER_SIZE
+	DefaultRunInterval = 100 * time.Millisecond // NIXL_TELEMETRY_RUN_INTERVAL
 )
 
-// Life is the part of an agent's configuration that may change when it starts
-// anew on the same ring file: another release, another buffer size.
+// Life is the part of an agent's configuration that may change when the agent restarts on the
+// same ring file, for example with another release or buffer size.
 type Life struct {
-	Layout   ringbuf.Layout // V4 if 0
-	Capacity int            // slots of the ring and of staging; a power of two; DefaultCapacity if 0
+	Layout   ringbuf.Layout // default: V4
+	Capacity int            // slots of the ring and of staging, a power of two; default: DefaultCapacity
 }
 
-// Config is one agent.
+// Config configures one agent.
 type Config struct {
-	Path  string // of the ring; its directory must exist
-	Lives []Life // the first life, the second, …, and round again; one of all defaults if empty
+	Path  string // path of the ring; its directory must exist
+	Lives []Life // configurations of successive lives, used cyclically; default: one default life
 
-	RunInterval  time.Duration // between two flushes; DefaultRunInterval if 0
-	Rate         float64       // operations per second; 0 is an agent that only registers memory
-	Bursts       Bursts        // times of a higher rate
-	RestartEvery time.Duration // how long a life lasts; 0 is for ever
-	Duration     time.Duration // how long all lives last together; 0 is for ever
-	Operations   uint64        // the limit on operations; 0 is none
-	NoFinalFlush bool          // don't push what was staged since the last flush when a life ends, as NIXL 0.9.0 and later
+	RunInterval  time.Duration // time between two flushes; default: DefaultRunInterval
+	Rate         float64       // operations per second; with 0, the agent only registers memory
+	Bursts       Bursts        // phases with a higher rate
+	RestartEvery time.Duration // duration of a life; 0 means unlimited
+	Duration     time.Duration // total duration of all lives; 0 means unlimited
+	Operations   uint64        // maximum number of operations; 0 means unlimited
+	NoFinalFlush bool          // discard staged events at the end of a life, like NIXL 0.9.0 and later
 
-	Traffic Traffic // KVCache() if zero
+	Traffic Traffic // default: KVCache()
 	Seed    uint64
-	Stream  uint64 // tells agents of one seed apart
+	Stream  uint64 // distinguishes agents with the same seed
 
-	// Now is the clock: the times of layout V1, and the pace of Run. It is
-	// time.Now if nil.
+	// Now is the clock for times in layout V1 and for Run. The default is time.Now.
 	Now func() time.Time
 }
 
@@ -73,20 +72,20 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// MaxRate is the highest rate of an agent, in operations per second. It is far
-// above what a machine can write.
+// MaxRate is the maximum rate of an agent, in operations per second. It is far above what a
+// machine can write.
 const MaxRate = 1e9
 
 func (c *Config) validate() error {
 	switch {
 	case c.Path == "":
-		return errors.New("an agent needs the path of its ring")
+		return errors.New("path of the ring is missing")
 	case c.RunInterval < 0 || c.RestartEvery < 0 || c.Duration < 0:
 		return errors.New("an interval or a duration is negative")
 	case !(c.Rate >= 0 && c.Rate <= MaxRate):
 		return fmt.Errorf("a rate of %v operations/s is not between 0 and %.0f", c.Rate, MaxRate)
 	case c.Rate == 0 && c.Operations > 0 && c.Duration == 0:
-		return fmt.Errorf("at a rate of 0, %d operations never come to pass", c.Operations)
+		return fmt.Errorf("at a rate of 0, %d operations never happen", c.Operations)
 	case c.RestartEvery > 0 && c.RestartEvery < c.RunInterval:
 		return fmt.Errorf("a life of %v ends before its first flush after %v", c.RestartEvery, c.RunInterval)
 	}
@@ -96,10 +95,9 @@ func (c *Config) validate() error {
 	return c.Traffic.validate()
 }
 
-// operationsBy is the number of operations that are done when an agent has
-// been up for a given time.
+// operationsBy returns the number of operations up to a point on the timeline.
 func (c *Config) operationsBy(up time.Duration) uint64 {
-	const rounding = 1e-6 // 0.7 s at 10,000/s are 7,000, not 6,999
+	const rounding = 1e-6 // 0.7 s at 10,000/s must give 7,000, not 6,999
 	n := uint64(math.Floor(c.Bursts.worked(up).Seconds()*c.Rate + rounding))
 	if c.Operations > 0 {
 		n = min(n, c.Operations)
@@ -107,12 +105,12 @@ func (c *Config) operationsBy(up time.Duration) uint64 {
 	return n
 }
 
-// doneAt is where on the timeline an operation ends, given its number.
+// doneAt returns the end of operation n on the timeline.
 func (c *Config) doneAt(n uint64) time.Duration {
 	return c.Bursts.when(time.Duration(float64(n) / c.Rate * float64(time.Second)))
 }
 
-// rateAt is the rate at a point of the timeline.
+// rateAt returns the rate at a point on the timeline.
 func (c *Config) rateAt(up time.Duration) float64 {
 	if c.Bursts.inside(up) {
 		return c.Rate * c.Bursts.Factor

@@ -11,13 +11,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// sum adds up values of events of one kind.
+// sum is the sum of the values of events of one kind.
 type sum struct {
 	count     uint64
 	sum       uint64 // modulo 2^64
 	min, max  uint64
 	last      uint64
-	overflows uint64 // how often sum has wrapped
+	overflows uint64 // number of times that sum has wrapped
 }
 
 func (s *sum) add(v uint64) {
@@ -32,11 +32,11 @@ func (s *sum) add(v uint64) {
 	s.overflows += carry
 }
 
-// sums are of the events with one fate, by kind and by whether they were of a
-// layout with names, where errors are called otherwise.
+// sums are sums by kind, separately for layouts with types and with names, because errors have
+// other names in the latter.
 type sums struct {
 	by     [2][kinds]sum
-	newest [kinds]uint8 // which of the two has seen an event last
+	newest [kinds]uint8 // index in by of the newest event
 }
 
 func family(l ringbuf.Layout) uint8 {
@@ -58,7 +58,7 @@ func (s *sums) addAll(l ringbuf.Layout, events []staged) {
 	}
 }
 
-// both is the sum of a kind over all layouts.
+// both returns the sum of a kind over all layouts.
 func (s *sums) both(k kind) sum {
 	f := s.newest[k]
 	a, b := s.by[f][k], s.by[1-f][k]
@@ -104,25 +104,25 @@ func (b *buckets) add(v uint64) {
 	b.counts[i]++
 }
 
-// histograms are the values whose distribution the catalog wants.
+// histograms are the distributions in the catalog.
 type histograms struct {
 	txBytes, rxBytes, xfer, post buckets
 
 	throughput [2]buckets // transmit, receive
-	rates      [2]sum     // of the same, in bytes per second
-	classes    [4]times   // of the same transfers, by the class of their size
-	group      []staged   // the events of this life since the last whole transfer, at most four
+	rates      [2]sum     // sums of throughput, in bytes per second
+	classes    [4]times   // times of the same transfers, by size class
+	group      []staged   // the last events of this life, at most four
 }
 
-// times are those of transfers.
+// times are the times of transfers.
 type times struct {
 	xfer, post               sum
 	xferBuckets, postBuckets buckets
 }
 
-const micros = 1e6 // in a second
+const micros = 1e6 // per second
 
-// bucketBounds are those of the histograms.
+// bucketBounds returns the bounds of the histograms.
 func bucketBounds() Bounds {
 	return Bounds{
 		Bytes:  newBuckets(semconv.SizeBounds(), 1).bounds,
@@ -150,7 +150,7 @@ func newHistograms() histograms {
 
 func (h *histograms) add(events []staged) {
 	for i := range events {
-		h.follow(events[i])
+		h.addTransfer(events[i])
 		switch ringbuf.Type(events[i].kind) {
 		case ringbuf.TypeTxBytes:
 			h.txBytes.add(events[i].value)
@@ -165,11 +165,11 @@ func (h *histograms) add(events []staged) {
 	}
 }
 
-// follow adds the throughput of a transfer whose four events are written in a row,
-// and its times by size.
-func (h *histograms) follow(e staged) {
+// addTransfer adds the throughput of a transfer and its times by size class, once its four
+// events were written in a row.
+func (h *histograms) addTransfer(e staged) {
 	if e.kind >= kind(ringbuf.Types) {
-		return // of a backend or an application
+		return // an event of a backend or an application
 	}
 	h.group = append(h.group, e)
 	if len(h.group) > 4 {

@@ -12,7 +12,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestSumsTellWhenTheyWrap(t *testing.T) {
+func TestSumsCountOverflows(t *testing.T) {
 	var s sums
 	for range 3 {
 		s.add(ringbuf.V4, kind(ringbuf.TypeTxBytes), math.MaxUint64)
@@ -27,11 +27,11 @@ func TestSumsTellWhenTheyWrap(t *testing.T) {
 	}
 	got.add(&want)
 	if n := got.ByName[0]; n.Sum != 4 || n.Overflows != 6 || n.Count != 8 {
-		t.Errorf("twice that: %+v", n)
+		t.Errorf("sum of two: %+v", n)
 	}
 }
 
-func TestErrorsHaveTwoNames(t *testing.T) {
+func TestErrorsAreCountedUnderBothNames(t *testing.T) {
 	var s sums
 	s.add(ringbuf.V1, kind(ringbuf.TypeErrNotFound), 1)
 	s.add(ringbuf.V2Named, kind(ringbuf.TypeErrNotFound), 1)
@@ -48,12 +48,12 @@ func TestErrorsHaveTwoNames(t *testing.T) {
 	}
 }
 
-func TestErrorWeightsAreWhole(t *testing.T) {
+func TestErrorWeightsAddUpTo256(t *testing.T) {
 	sum := 0
 	for _, e := range errorWeights {
 		sum += e.weight
 	}
 	if sum != 256 || len(errorWeights) != 12 {
-		t.Errorf("%d errors weigh %d", len(errorWeights), sum)
+		t.Errorf("the weights of %d errors add up to %d", len(errorWeights), sum)
 	}
 }

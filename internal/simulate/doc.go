@@ -1,50 +1,47 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulate runs NIXL agents without NIXL. They write real rings, with
-// traffic like that of KV caches, and know exactly what they wrote.
+// Package simulate simulates NIXL agents. They write real rings with traffic like that of KV
+// caches, and record exactly what they wrote.
 //
 // # An agent
 //
-// An [Agent] writes its ring as a real agent does. It registers memory when it
-// starts, stages the events of its transfers, flushes them into the ring once per
-// run interval, in one burst, and deregisters the memory when it stops. Staging
-// holds as many events as the ring has slots. Events that don't fit are dropped,
-// by the rules of the release that the layout belongs to:
+// An [Agent] writes its ring like a real agent. It registers memory when it starts, stages the
+// events of its transfers, flushes them into the ring in one burst per run interval, and
+// deregisters the memory when it stops. Staging holds as many events as the ring has slots.
+// Events that don't fit are dropped according to the rules of the layout's release:
 //
-//   - V1 doesn't limit staging; only the ring drops events.
+//   - V1 doesn't limit staging; events are dropped only if the ring is full.
 //   - V2, V2Named and V3 stage the post time separately and the other three
 //     events of a transfer together, and don't report drops.
 //   - V4 and V5 stage all four events of a transfer or none. After the batch, they
-//     report how many events were dropped, in an event that bypasses staging.
+//     report the number of dropped events in an event that bypasses staging.
 //
-// A full ring drops the newest event, silently.
+// If the ring is full, the newest event is dropped silently.
 //
 // # Scenarios
 //
-// A [Scenario] is a fleet with a property to look for, such as one slow agent of
-// several, or a link that degrades. It changes what agents do, not how events are
-// written or counted, so that [Totals] are as exact as those of steady traffic.
+// A [Scenario] is a fleet that demonstrates a problem, such as one slow agent among several, or
+// a link that degrades. It changes the traffic of agents, but not how events are written or
+// counted, so [Totals] are as exact as for steady traffic.
 //
 // # Time
 //
-// An agent has a timeline of its own. [Agent.Interval] lets one run interval pass
-// at once. Tests use it: nothing waits, and nothing depends on a clock.
-// [Agent.Run] and [Fleet.Run] run in real time.
+// An agent has its own timeline. [Agent.Interval] advances it by one run interval without
+// waiting, for tests that don't depend on a clock. [Agent.Run] and [Fleet.Run] run in real
+// time.
 //
-// Every random number belongs to an operation and depends only on the seed: the
-// same seed and number of operations give the same events, whatever the layout,
-// however fast time passes and whatever is dropped. Only the times in rings of
-// layout V1 come from the clock.
+// Every random number belongs to an operation and depends only on the seed. So the same seed
+// and number of operations give the same events for every layout and speed, even if events are
+// dropped. Only the times in rings of layout V1 come from the clock.
 //
-// A real-time agent that is late, on a busy machine, catches up with larger
-// bursts, as far as they fit; it never flushes twice within a run interval.
-// Lateness alone drops nothing. A rate that exceeds what staging holds per
-// interval drops events, as in a real agent: about 10,200 transfers/s at a
-// capacity of 4096 and 100 ms.
+// If an agent is late on a busy machine, it catches up with larger bursts as long as they fit.
+// It never flushes twice within a run interval. Being late doesn't drop events. As in a real
+// agent, a rate that exceeds the capacity of staging per interval drops events: about 10,200
+// transfers/s at a capacity of 4096 and a run interval of 100 ms.
 //
 // # Totals
 //
-// [Agent.Totals] has what reached the ring and what didn't, and why, by name and
-// value, so that a test can compare it with what a reader reports.
+// [Agent.Totals] contains the events that reached the ring, and the events that didn't with the
+// reason, by name and value. Tests compare them with the totals of a reader.
 package simulate

@@ -13,7 +13,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// small is an agent that does 25 operations, some 100 events, per flush.
+// small returns an agent that has 25 operations, about 100 events, per flush.
 func small(t *testing.T, layout ringbuf.Layout, capacity int) *simulate.Agent {
 	t.Helper()
 	a := mustNew(t, simulate.Config{
@@ -24,8 +24,8 @@ func small(t *testing.T, layout ringbuf.Layout, capacity int) *simulate.Agent {
 	return a
 }
 
-// fates adds up what became of an agent's events, without the reports of drops.
-func fates(t simulate.Totals) map[key]counted {
+// allEvents adds up an agent's written, dropped and discarded events, without reports of drops.
+func allEvents(t simulate.Totals) map[key]counted {
 	sum := map[key]counted{}
 	for _, e := range []simulate.Events{t.Written.Events, t.DroppedStaging, t.DroppedRing, t.Discarded} {
 		for k, n := range byName(e) {
@@ -36,9 +36,8 @@ func fates(t simulate.Totals) map[key]counted {
 	return sum
 }
 
-// TestEveryEventHasOneFate compares an agent that loses events in every way
-// with one that loses none.
-func TestEveryEventHasOneFate(t *testing.T) {
+// The test compares an agent that loses events in every way with one that loses none.
+func TestEveryEventIsWrittenOrDroppedOnce(t *testing.T) {
 	for _, layout := range ringbuf.Layouts() {
 		for _, capacity := range []int{2, 4, 64, 128} {
 			lossless := small(t, layout, 4096)
@@ -61,8 +60,8 @@ func TestEveryEventHasOneFate(t *testing.T) {
 			if totals.Dropped() == 0 {
 				t.Errorf("%v, capacity %d: nothing was dropped", layout, capacity)
 			}
-			if diff := cmp.Diff(fates(lossless.Totals()), fates(totals)); diff != "" {
-				t.Errorf("%v, capacity %d: events came from nowhere or went there:\n%s", layout, capacity, diff)
+			if diff := cmp.Diff(allEvents(lossless.Totals()), allEvents(totals)); diff != "" {
+				t.Errorf("%v, capacity %d: events differ:\n%s", layout, capacity, diff)
 			}
 		}
 	}
@@ -100,10 +99,9 @@ func TestFullRingDropsTheNewest(t *testing.T) {
 	}
 }
 
-// TestV4ReportsDrops checks that what staging drops is reported, and that a
-// transfer's events go in together or not at all.
-func TestV4ReportsDrops(t *testing.T) {
-	// The ring is drained after each flush, but can't take a full batch and a report.
+// Staging accepts all events of a transfer or none.
+func TestV4ReportsDropsOfStaging(t *testing.T) {
+	// The ring is drained after each flush, but can't hold a full batch and a report.
 	a := small(t, ringbuf.V4, 32)
 	c := newConsumer(t, a.Path())
 	for !a.Done() {
@@ -129,9 +127,8 @@ func TestV4ReportsDrops(t *testing.T) {
 	}
 }
 
-// TestV3StagesPostTimeApart checks that the last slot of staging takes a post
-// time without its transfer.
-func TestV3StagesPostTimeApart(t *testing.T) {
+// In V3, the last slot of staging can hold a post time without the other events.
+func TestV3StagesPostTimeSeparately(t *testing.T) {
 	a := small(t, ringbuf.V3, 32)
 	for !a.Done() {
 		must(t, a.Interval())
@@ -143,7 +140,7 @@ func TestV3StagesPostTimeApart(t *testing.T) {
 	}
 }
 
-func TestGroupsAreWhole(t *testing.T) {
+func TestEventsOfATransferAreNextToEachOther(t *testing.T) {
 	for _, layout := range []ringbuf.Layout{ringbuf.V2, ringbuf.V3, ringbuf.V4} {
 		a := small(t, layout, 1024)
 		c := newConsumer(t, a.Path())
@@ -176,9 +173,7 @@ func group(e []ringbuf.Event) bool {
 		e[0].Value <= e[1].Value && e[2].Value > 0 && e[3].Value == 1
 }
 
-// TestBehindSchedule checks that lateness alone drops nothing and is made up
-// for as far as staging allows.
-func TestBehindSchedule(t *testing.T) {
+func TestLateAgentCatchesUpWithoutDrops(t *testing.T) {
 	for _, layout := range ringbuf.Layouts() {
 		a := mustNew(t, simulate.Config{
 			Lives: []simulate.Life{{Layout: layout, Capacity: 512}}, Rate: 1000, Seed: 6,
@@ -197,7 +192,7 @@ func TestBehindSchedule(t *testing.T) {
 		}
 		totals := a.Totals()
 		if totals.Operations != 3500 {
-			t.Errorf("%v: %d operations of 3,500 are made up for", layout, totals.Operations)
+			t.Errorf("%v: %d operations, want 3,500", layout, totals.Operations)
 		}
 		if totals.Dropped() != 0 {
 			t.Errorf("%v: %d events dropped", layout, totals.Dropped())

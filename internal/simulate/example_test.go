@@ -13,7 +13,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// A test lets intervals pass as it likes, reads in between, and compares.
+// A test advances an agent interval by interval, drains the ring in between, and compares.
 func ExampleAgent_Interval() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

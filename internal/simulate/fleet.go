@@ -15,37 +15,36 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// FleetConfig is a number of agents in one directory. They are named Prefix-0,
-// Prefix-1 and so on, and differ in what is drawn for them.
+// FleetConfig configures several agents in one directory. They are named Prefix-0, Prefix-1 and
+// so on, and have different random numbers.
 //
-// With Roles they are named after their role: Prefix-prefill-0, Prefix-decode-0,
-// Prefix-prefill-1 and so on, without Prefix and its dash where it is empty.
+// With Roles, they are named after their role: Prefix-prefill-0, Prefix-decode-0,
+// Prefix-prefill-1 and so on, or prefill-0 and so on if Prefix is empty.
 type FleetConfig struct {
 	Dir    string
-	Prefix string // "sim" if empty and there are no Roles
+	Prefix string // default without Roles: "sim"
 	Agents int
-	Roles  []Role // dealt out to the agents in turn
+	Roles  []Role // assigned to the agents cyclically
 
-	// Straggler is the bandwidth of the agent in the middle, relative to that of
-	// the others. There is no straggler if it is 0.
+	// Straggler is the bandwidth of the agent in the middle, relative to the other
+	// agents. 0 means that there is no straggler.
 	Straggler float64
 
-	// Layouts are dealt out to the agents in turn; an agent that restarts
-	// takes the one after its own, as if it had been upgraded. All V4 if empty.
+	// Layouts are assigned to the agents cyclically. An agent that restarts uses the
+	// next layout, as if it had been upgraded. The default is V4.
 	Layouts  []ringbuf.Layout
-	Capacity int // DefaultCapacity if 0
+	Capacity int // default: DefaultCapacity
 
-	// Agent is what all of them have in common. Its Path, Lives and Stream
-	// are not looked at.
+	// Agent is the common configuration. Its Path, Lives and Stream are ignored.
 	Agent Config
 }
 
-// Role is what some agents of a fleet do otherwise than Agent says. Errors and
-// outages are those of Agent.
+// Role replaces traffic and rate for some agents of a fleet. Errors and outages are still those
+// of FleetConfig.Agent.
 type Role struct {
 	Name    string
 	Traffic Traffic
-	Rate    float64 // times that of Agent
+	Rate    float64 // multiplied by the rate of FleetConfig.Agent
 }
 
 // Fleet is a number of agents.
@@ -55,13 +54,13 @@ type Fleet struct {
 	interval time.Duration
 }
 
-// NewFleet makes the agents; they haven't started then.
+// NewFleet returns a fleet whose agents haven't started yet.
 func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	if cfg.Agents < 1 {
-		return nil, fmt.Errorf("simulate %d agents: at least one is needed", cfg.Agents)
+		return nil, fmt.Errorf("simulate %d agents: at least one is required", cfg.Agents)
 	}
 	if !(cfg.Straggler >= 0 && cfg.Straggler <= 1) {
-		return nil, fmt.Errorf("a straggler with a bandwidth of %v of the others: it must be from 0 to 1", cfg.Straggler)
+		return nil, fmt.Errorf("relative bandwidth of the straggler is %v: it must be from 0 to 1", cfg.Straggler)
 	}
 	if cfg.Prefix == "" && len(cfg.Roles) == 0 {
 		cfg.Prefix = "sim"
@@ -97,7 +96,7 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	return f, nil
 }
 
-// name is that of an agent, by its number.
+// name returns the name of agent i.
 func (c *FleetConfig) name(i int) string {
 	n := len(c.Roles)
 	if n == 0 {
@@ -110,10 +109,10 @@ func (c *FleetConfig) name(i int) string {
 	return name
 }
 
-// Agents are the fleet's agents, by number.
+// Agents returns the fleet's agents, in order.
 func (f *Fleet) Agents() []*Agent { return f.agents }
 
-// Start starts all agents. Where one can't start, those before it are stopped.
+// Start starts all agents. If one can't start, it stops those before it.
 func (f *Fleet) Start() error {
 	for i, a := range f.agents {
 		if err := a.Start(); err != nil {
@@ -126,7 +125,7 @@ func (f *Fleet) Start() error {
 	return nil
 }
 
-// Interval lets one run interval pass for all agents.
+// Interval advances all agents by one run interval.
 func (f *Fleet) Interval() error {
 	var errs []error
 	for _, a := range f.agents {
@@ -137,7 +136,7 @@ func (f *Fleet) Interval() error {
 	return errors.Join(errs...)
 }
 
-// Done says whether all agents are done.
+// Done reports whether all agents are done.
 func (f *Fleet) Done() bool {
 	for _, a := range f.agents {
 		if !a.Done() {
@@ -147,9 +146,9 @@ func (f *Fleet) Done() bool {
 	return true
 }
 
-// Run runs all agents in real time until they are done or ctx is, and stops
-// them. Their flushes are spread over the run interval. An agent that fails
-// doesn't keep the others from going on; the error comes at the end.
+// Run runs all agents in real time until they are done or ctx ends, and then stops them. Their
+// flushes are spread over the run interval. If an agent fails, the others continue, and Run
+// returns the error at the end.
 func (f *Fleet) Run(ctx context.Context) error {
 	errs := make([]error, len(f.agents))
 	var wg sync.WaitGroup
@@ -171,7 +170,7 @@ func (f *Fleet) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Remove deletes the rings of agents that have stopped.
+// Remove removes the rings of stopped agents.
 func (f *Fleet) Remove() error {
 	var errs []error
 	for _, a := range f.agents {
@@ -180,7 +179,7 @@ func (f *Fleet) Remove() error {
 	return errors.Join(errs...)
 }
 
-// Report is what a fleet did. The field names of its JSON are stable.
+// Report contains the totals of a fleet. The field names of its JSON are stable.
 type Report struct {
 	Seed   uint64            `json:"seed"`
 	Bounds Bounds            `json:"bounds"`
@@ -188,15 +187,15 @@ type Report struct {
 	Sum    Totals            `json:"sum"`
 }
 
-// Bounds are the upper bounds of the buckets of distributions, those included
-// that are equal to one. The last bucket has none.
+// Bounds are the inclusive upper bounds of the buckets of distributions. The last bucket has no
+// bound.
 type Bounds struct {
 	Bytes  []uint64 `json:"size_bytes"`
 	Micros []uint64 `json:"duration_us"`
 	Rate   []uint64 `json:"throughput_bytes_per_second"`
 }
 
-// Report is what the fleet did by now.
+// Report returns the totals of the fleet so far.
 func (f *Fleet) Report() Report {
 	r := Report{Seed: f.seed, Bounds: bucketBounds(), Agents: make(map[string]Totals, len(f.agents))}
 	all := make([]Totals, len(f.agents))

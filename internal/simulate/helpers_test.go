@@ -19,14 +19,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// key is an event's category and name, as the catalog has them.
+// key is an event's category and name in the catalog.
 type key struct{ category, name string }
 
 type counted struct {
 	Count, Sum, Last uint64
 }
 
-// consumer reads a ring as the receiver would, but in the simplest way.
+// consumer is a simple reader of a ring.
 type consumer struct {
 	t      *testing.T
 	path   string
@@ -42,8 +42,7 @@ func newConsumer(t *testing.T, path string) *consumer {
 	return c
 }
 
-// drain takes everything out of the ring. A ring that was made anew is opened
-// anew.
+// drain drains the ring. After a restart, it opens the ring again.
 func (c *consumer) drain() {
 	c.t.Helper()
 	for {
@@ -69,8 +68,8 @@ func (c *consumer) drain() {
 	}
 }
 
-// drainAll is drain for a ring whose agent has ended. The last event of a ring
-// that has just wrapped is believed when the file has been at rest for a second.
+// drainAll is drain for a ring whose agent has stopped. If the ring has just wrapped, its last event
+// can be read only when the file hasn't changed for a second.
 func (c *consumer) drainAll() {
 	c.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -82,7 +81,7 @@ func (c *consumer) drainAll() {
 		}
 		<-tick.C
 	}
-	c.t.Error("events are left in the ring of an agent that has ended")
+	c.t.Error("events are left in the ring of a stopped agent")
 }
 
 func (c *consumer) take(b ringbuf.Batch) {
@@ -107,7 +106,7 @@ func (c *consumer) close() {
 	}
 }
 
-// byName is what the simulator says, in the consumer's terms.
+// byName converts the simulator's totals to the consumer's.
 func byName(e simulate.Events) map[key]counted {
 	m := map[key]counted{}
 	for _, n := range e.ByName {
@@ -116,18 +115,18 @@ func byName(e simulate.Events) map[key]counted {
 	return m
 }
 
-// same checks that the consumer saw what the simulator says it wrote.
+// same checks that the consumer has read the events that the simulator has written.
 func (c *consumer) same(written simulate.Events) {
 	c.t.Helper()
 	if diff := cmp.Diff(byName(written), c.seen); diff != "" {
 		c.t.Errorf("written (-) and read (+) differ:\n%s", diff)
 	}
 	if want := uint64(len(c.events)); written.Events != want {
-		c.t.Errorf("the simulator says it wrote %d events, %d were read", written.Events, want)
+		c.t.Errorf("the simulator has written %d events, but %d were read", written.Events, want)
 	}
 }
 
-// clock is a clock that stands still until it is moved.
+// clock is a clock that only advance changes.
 type clock struct{ now time.Time }
 
 func newClock() *clock { return &clock{time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)} }

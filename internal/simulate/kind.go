@@ -10,12 +10,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// kind is what an event is: one of NIXL's types or, behind those, one of the
-// events of layout V1 that have a name only.
+// kind is the kind of an event: one of NIXL's types, or one of the events of layout V1 that only
+// have a name.
 type kind uint8
 
-// What backends and applications were free to write in layout V1. The names
-// are made up, as theirs were.
+// Events that backends and applications may write in layout V1. The names are invented.
 const (
 	kindBackendProgress = kind(ringbuf.Types) + iota
 	kindBackendMessages
@@ -45,7 +44,7 @@ var templates = func() (t [kinds]ringbuf.Event) {
 	return t
 }()
 
-// name is the event's name in a ring of a given layout.
+// name returns the event's name in a ring of a layout.
 func (k kind) name(l ringbuf.Layout) string {
 	if int(k) < ringbuf.Types && l.Named() {
 		return ringbuf.Type(k).LegacyName()
@@ -53,7 +52,7 @@ func (k kind) name(l ringbuf.Layout) string {
 	return templates[k].EventName()
 }
 
-// category is the catalog's name for the event's category.
+// category returns the catalog's name for the event's category.
 func (k kind) category() string {
 	if ringbuf.Type(k) == ringbuf.TypeEventsDropped {
 		return semconv.CategoryTelemetry
@@ -80,10 +79,10 @@ func (k kind) category() string {
 	}
 }
 
-// errorType is the catalog's error.type of an error event.
+// errorType returns the catalog's error.type of an error event.
 func errorType(t ringbuf.Type) string { return strings.TrimPrefix(t.String(), "agent_err_") }
 
-// kindOf is the kind of an event that a simulated agent has written.
+// kindOf returns the kind of an event that a simulated agent has written.
 func kindOf(e *ringbuf.Event) (kind, bool) {
 	if !e.Named {
 		return kind(e.Type), int(e.Type) < ringbuf.Types

@@ -15,7 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestUnreadAtRestart(t *testing.T) {
+func TestUnreadEventsAreCountedAtARestart(t *testing.T) {
 	for _, layout := range ringbuf.Layouts() {
 		a := mustNew(t, simulate.Config{
 			Lives: []simulate.Life{{Layout: layout}, {Layout: ringbuf.V4, Capacity: 64}},
@@ -27,7 +27,7 @@ func TestUnreadAtRestart(t *testing.T) {
 		unread := a.Totals().Written.Events
 		must(t, a.Restart())
 		totals := a.Totals()
-		// The end of the life has added what deregistration wrote.
+		// The end of the life has added the deregistrations.
 		for i := range unread.ByName {
 			n := &unread.ByName[i]
 			if diff := cmp.Diff(*n, totals.Unread.Named(n.Category, n.Name)); diff != "" {
@@ -35,7 +35,7 @@ func TestUnreadAtRestart(t *testing.T) {
 			}
 		}
 		if totals.Unread.Named("memory", "agent_memory_deregistered").Count == 0 {
-			t.Errorf("%v: the last flush isn't among what is unread", layout)
+			t.Errorf("%v: the last flush isn't counted as unread", layout)
 		}
 		if totals.Layout != "v4" || totals.Capacity != 64 || totals.Starts != 2 {
 			t.Errorf("%v: after a restart %s, %d slots, start %d", layout, totals.Layout, totals.Capacity, totals.Starts)
@@ -43,14 +43,14 @@ func TestUnreadAtRestart(t *testing.T) {
 	}
 }
 
-func TestDownBetweenLives(t *testing.T) {
+func TestAgentIsDownForAnIntervalBetweenLives(t *testing.T) {
 	a := mustNew(t, simulate.Config{Rate: 100, RestartEvery: 200 * time.Millisecond, Seed: 8})
 	var starts []int
 	for range 7 {
 		must(t, a.Interval())
 		starts = append(starts, a.Totals().Starts)
 	}
-	// An interval to start, two of a life, and again.
+	// One interval to start, two intervals of a life, and so on.
 	if diff := cmp.Diff([]int{1, 1, 1, 2, 2, 2, 3}, starts); diff != "" {
 		t.Error(diff)
 	}
@@ -59,7 +59,7 @@ func TestDownBetweenLives(t *testing.T) {
 	}
 }
 
-func TestKill(t *testing.T) {
+func TestKilledAgentLosesStagedEvents(t *testing.T) {
 	a := mustNew(t, simulate.Config{Rate: 100, Seed: 9})
 	must(t, a.Start())
 	must(t, a.Kill())
@@ -78,7 +78,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-func TestStopped(t *testing.T) {
+func TestStoppedAgentKeepsItsRingAndReturnsErrStopped(t *testing.T) {
 	a := mustNew(t, simulate.Config{Rate: 100})
 	must(t, a.Start())
 	if err := a.Remove(); err == nil {
@@ -107,8 +107,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestRingIsTruncated checks that an agent whose ring is gone says so, once.
-func TestRingIsTruncated(t *testing.T) {
+func TestTruncatedRingStopsTheAgent(t *testing.T) {
 	a := mustNew(t, simulate.Config{Rate: 100})
 	must(t, a.Start())
 	must(t, a.Interval())
@@ -122,7 +121,7 @@ func TestRingIsTruncated(t *testing.T) {
 	must(t, a.Stop())
 }
 
-func TestTimesOfV1(t *testing.T) {
+func TestTimesOfV1ComeFromTheClock(t *testing.T) {
 	clk := newClock()
 	a := mustNew(t, simulate.Config{
 		Lives: []simulate.Life{{Layout: ringbuf.V1}}, Rate: 100, Now: clk.Now, Seed: 10,

@@ -8,15 +8,13 @@ import (
 	"time"
 )
 
-// Interval lets one run interval pass: the operations that fall into it, then
-// a flush. In the interval after the end of a life the agent does nothing but
-// restart.
+// Interval advances the agent by one run interval: it performs the operations of the interval,
+// and flushes. In the interval after the end of a life, the agent only restarts.
 func (a *Agent) Interval() error { return a.Tick(a.cfg.RunInterval) }
 
-// Tick lets a given time pass, then flushes. Where more operations fall into
-// it than into a run interval, those beyond that number are done as far as
-// their events fit staging and an empty ring; the rest is left for the next
-// tick.
+// Tick advances the agent by a given time, and flushes. Operations beyond the number for one run
+// interval are performed only if their events fit in staging and in an empty ring; the rest is
+// left for the next Tick.
 func (a *Agent) Tick(elapsed time.Duration) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -38,7 +36,7 @@ func (a *Agent) Tick(elapsed time.Duration) error {
 	return nil
 }
 
-// operate does the operations of a stretch of time.
+// operate performs the operations of a time span.
 func (a *Agent) operate(elapsed time.Duration) error {
 	a.up += elapsed
 	if a.lifeEnd > 0 {
@@ -48,9 +46,9 @@ func (a *Agent) operate(elapsed time.Duration) error {
 		a.up = min(a.up, a.cfg.Duration)
 	}
 	now, due := a.cfg.Now(), a.cfg.operationsBy(a.up)
-	usual := a.operations + uint64(a.cfg.RunInterval.Seconds()*a.cfg.rateAt(a.up)) + 1
+	normal := a.operations + uint64(a.cfg.RunInterval.Seconds()*a.cfg.rateAt(a.up)) + 1
 	for a.operations < due {
-		if a.operations >= usual && !a.staging.room() {
+		if a.operations >= normal && !a.staging.hasRoom() {
 			return nil
 		}
 		a.operations++
@@ -67,8 +65,7 @@ func (a *Agent) operate(elapsed time.Duration) error {
 	return nil
 }
 
-// Done says whether the agent has lived for its duration or done all its
-// operations.
+// Done reports whether the agent has reached its duration or its number of operations.
 func (a *Agent) Done() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,12 +79,12 @@ func (a *Agent) over() bool {
 	return a.cfg.Duration > 0 && a.up >= a.cfg.Duration && a.operations == a.cfg.operationsBy(a.up)
 }
 
-// Run starts the agent, unless it has started, and runs it in real time until
-// it is done or ctx is, then stops it. The first interval begins after a
-// delay, by which the agents of a fleet don't all flush at once.
+// Run starts the agent unless it has started, runs it in real time until it is done or ctx ends,
+// and then stops it. The first interval begins after delay, which spreads the flushes of a
+// fleet.
 //
-// Like NIXL's timer, it begins to wait for the next flush when one is over, so
-// that a reader has a run interval, at least, for each.
+// Like NIXL's timer, Run waits a full run interval after each flush, so that a reader has at
+// least this time to drain the ring.
 func (a *Agent) Run(ctx context.Context, delay time.Duration) error {
 	a.mu.Lock()
 	if a.w == nil && !a.stopped {

@@ -19,7 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestRunForADuration(t *testing.T) {
+func TestRunEndsAfterTheDuration(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		fleet, err := simulate.NewFleet(simulate.FleetConfig{
@@ -29,7 +29,7 @@ func TestRunForADuration(t *testing.T) {
 		must(t, err)
 		start := time.Now()
 		must(t, fleet.Run(t.Context()))
-		// Two restarts cost an interval each, and the last agent begins two thirds of one later.
+		// Each of the two restarts takes an interval, and the last agent starts two thirds of an interval later.
 		if took := time.Since(start); took < 10200*time.Millisecond || took > 10400*time.Millisecond {
 			t.Errorf("10 s took %v", took)
 		}
@@ -48,7 +48,7 @@ func TestRunForADuration(t *testing.T) {
 	})
 }
 
-func TestRunUntilCanceled(t *testing.T) {
+func TestCanceledRunFlushesUnlessConfiguredOtherwise(t *testing.T) {
 	for _, noFinalFlush := range []bool{false, true} {
 		path := ringPath(t)
 		synctest.Test(t, func(t *testing.T) {
@@ -70,8 +70,7 @@ func TestRunUntilCanceled(t *testing.T) {
 	}
 }
 
-// TestRunFlushesOncePerInterval checks that a reader has the whole of an
-// interval for each flush, however late an agent is.
+// Even if the agent is late, a reader has a full interval for each flush.
 func TestRunFlushesOncePerInterval(t *testing.T) {
 	path := ringPath(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +84,7 @@ func TestRunFlushesOncePerInterval(t *testing.T) {
 		go func() { done <- a.Run(ctx, 0) }()
 		for i := range 30 {
 			if i == 5 {
-				skew.Store(int64(200 * time.Millisecond)) // as if the machine had stood still
+				skew.Store(int64(200 * time.Millisecond)) // as if the machine had been suspended
 			}
 			<-time.After(100 * time.Millisecond)
 			synctest.Wait()
@@ -102,14 +101,14 @@ func TestRunFlushesOncePerInterval(t *testing.T) {
 		if totals.Dropped() != 0 {
 			t.Errorf("%d events dropped", totals.Dropped())
 		}
-		// 23 of 1,023 operations that fit a flush make up for the delay.
+		// Up to 1,023 operations fit in a flush, so 23 of each flush catch up.
 		if totals.Operations < 30_500 || totals.Operations > 30_700 {
 			t.Errorf("%d operations", totals.Operations)
 		}
 	})
 }
 
-func TestFleetNames(t *testing.T) {
+func TestFleetNumbersItsAgentsAndRemovesTheirRings(t *testing.T) {
 	dir := t.TempDir()
 	fleet, err := simulate.NewFleet(simulate.FleetConfig{Dir: dir, Prefix: "decode", Agents: 2})
 	must(t, err)
@@ -132,22 +131,21 @@ func TestFleetNames(t *testing.T) {
 	}
 }
 
-func TestFleetDoesNotStartByHalf(t *testing.T) {
+func TestFleetStopsItsAgentsIfOneCannotStart(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "sim-1"), 0o755))
 	fleet, err := simulate.NewFleet(simulate.FleetConfig{Dir: dir, Agents: 2})
 	must(t, err)
 	if err := fleet.Start(); err == nil {
-		t.Error("an agent took a directory for its ring")
+		t.Error("an agent started although its ring is a directory")
 	}
 	if !fleet.Agents()[0].Done() {
-		t.Error("the first agent goes on")
+		t.Error("the first agent still runs")
 	}
 }
 
-// TestReportNames holds the names of the JSON's fields, which tests and
-// scripts of others read.
-func TestReportNames(t *testing.T) {
+// Users' tests and scripts depend on the field names.
+func TestFieldNamesOfTheReportAreStable(t *testing.T) {
 	dir := t.TempDir()
 	fleet, err := simulate.NewFleet(simulate.FleetConfig{Dir: dir, Agents: 1, Agent: simulate.Config{Rate: 100, Seed: 14}})
 	must(t, err)
@@ -179,7 +177,7 @@ func TestReportNames(t *testing.T) {
 	var back simulate.Report
 	must(t, json.Unmarshal(text, &back))
 	if diff := cmp.Diff(fleet.Report(), back); diff != "" {
-		t.Errorf("a report isn't what it was after JSON: %s", diff)
+		t.Errorf("the decoded report differs: %s", diff)
 	}
 }
 
@@ -191,7 +189,7 @@ func hasFields(t *testing.T, got map[string]json.RawMessage, want []string) {
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("%d fields, %d are documented", len(got), len(want))
+		t.Errorf("%d fields, want %d", len(got), len(want))
 	}
 }
 
@@ -228,7 +226,7 @@ func TestEveryScenarioIsExactAndRepeatable(t *testing.T) {
 				return all
 			}
 			if diff := cmp.Diff(written(t.TempDir(), true), written(t.TempDir(), false)); diff != "" {
-				t.Errorf("the same seed gives other transfers: %s", diff)
+				t.Errorf("the same seed gives different transfers: %s", diff)
 			}
 		})
 	}

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Scenario is a fleet with a property to look for. Set changes a configuration
-// that has its Traffic, and a Duration if there is one: phases end within it.
+// Scenario is a fleet that demonstrates a problem. Set applies it to a configuration, whose
+// Traffic must be set. If the configuration has a Duration, phases end within it.
 type Scenario struct {
-	Name string
-	Does string // in a line
-	Set  func(*FleetConfig)
+	Name        string
+	Description string // one line
+	Set         func(*FleetConfig)
 }
 
 // Scenarios returns all scenarios.
@@ -30,7 +30,7 @@ func FindScenario(name string) (Scenario, error) {
 		}
 		names = append(names, s.Name)
 	}
-	return Scenario{}, fmt.Errorf("unknown scenario %q: it is one of %s", name, strings.Join(names, ", "))
+	return Scenario{}, fmt.Errorf("unknown scenario %q: use one of %s", name, strings.Join(names, ", "))
 }
 
 var scenarios = []Scenario{
@@ -101,7 +101,7 @@ var scenarios = []Scenario{
 	},
 }
 
-// prefill is a server that computes prompts and writes their caches to the
+// prefill returns the role of a server that computes prompts and writes their caches to the
 // decoding server, one chunk at a time.
 func prefill() Role {
 	t := KVCache()
@@ -109,8 +109,8 @@ func prefill() Role {
 	return Role{Name: "prefill", Traffic: t, Rate: 1}
 }
 
-// decode is a server that reads single blocks of prefixes that it has moved out:
-// more transfers, and far smaller ones.
+// decode returns the role of a server that reads single blocks of offloaded prefixes: its
+// transfers are more frequent and much smaller.
 func decode() Role {
 	t := KVCache()
 	t.WriteShare, t.MedianSize, t.SizeSpread = 0.05, 256<<10, 0.8

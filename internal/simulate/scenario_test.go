@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestBurstsAreReversible(t *testing.T) {
+func TestWhenIsTheInverseOfWorked(t *testing.T) {
 	b := Bursts{Phase: Phase{Every: 10 * time.Second, For: 2 * time.Second}, Factor: 20}
 	for up := time.Duration(0); up < 45*time.Second; up += 37 * time.Millisecond {
 		if got := b.when(b.worked(up)); (got - up).Abs() > time.Microsecond {
@@ -22,14 +22,14 @@ func TestBurstsAreReversible(t *testing.T) {
 		}
 	}
 	if got := b.worked(10 * time.Second); got != 48*time.Second {
-		t.Errorf("a period does the work of %v", got)
+		t.Errorf("a period has the operations of %v", got)
 	}
 	if got := (Bursts{}).worked(time.Hour); got != time.Hour {
 		t.Errorf("no bursts: %v", got)
 	}
 }
 
-func TestPhasesAndBurstsAreChecked(t *testing.T) {
+func TestInvalidPhasesAndBurstsAreRejected(t *testing.T) {
 	long := Phase{Every: time.Second, For: 2 * time.Second}
 	for name, change := range map[string]func(*Config){
 		"longer than its period": func(c *Config) { c.Bursts = Bursts{Phase: long, Factor: 2} },
@@ -53,8 +53,7 @@ func TestPhasesAndBurstsAreChecked(t *testing.T) {
 	}
 }
 
-// play lets a scenario's fleet run for some seconds of its timeline, and says
-// what each second had.
+// play advances a scenario's fleet by some seconds, and returns the totals of each second.
 func play(t *testing.T, name string, seconds int) (*Fleet, []Totals) {
 	t.Helper()
 	s, err := FindScenario(name)
@@ -90,7 +89,7 @@ func play(t *testing.T, name string, seconds int) (*Fleet, []Totals) {
 	return f, each
 }
 
-func TestBurstScenario(t *testing.T) {
+func TestBurstScenarioHasMoreTransfersAtTheEndOfEachPeriod(t *testing.T) {
 	_, each := play(t, "burst", 22)
 	for i, s := range each {
 		want := uint64(50)
@@ -98,17 +97,17 @@ func TestBurstScenario(t *testing.T) {
 			want = 1000
 		}
 		if s.Operations < want-1 || s.Operations > want+1 {
-			t.Errorf("second %d has %d operations, not %d", i, s.Operations, want)
+			t.Errorf("second %d has %d operations, want %d", i, s.Operations, want)
 		}
 	}
 }
 
-func TestFailingPeerScenario(t *testing.T) {
+func TestFailingPeerScenarioHasOutages(t *testing.T) {
 	f, each := play(t, "failing-peer", 40)
 	for i, s := range each {
 		down := i%20 >= 15
 		if down != (s.Failed > 50) || s.Operations < 99 || s.Operations > 101 {
-			t.Errorf("second %d has %d operations of which %d failed", i, s.Operations, s.Failed)
+			t.Errorf("second %d has %d operations, %d failed", i, s.Operations, s.Failed)
 		}
 	}
 	if errs := f.Report().Sum.Written.Errors; errs["remote_disconnect"] < 600 {
@@ -116,8 +115,7 @@ func TestFailingPeerScenario(t *testing.T) {
 	}
 }
 
-// However short a life is, it shows what its scenario is about.
-func TestShortScenarios(t *testing.T) {
+func TestShortScenariosIncludeTheirPhase(t *testing.T) {
 	for _, d := range []time.Duration{time.Second, 3 * time.Second, 15 * time.Second} {
 		for name, phase := range map[string]func(*FleetConfig) Phase{
 			"failing-peer":   func(c *FleetConfig) Phase { return c.Agent.Traffic.Outages },
@@ -138,7 +136,7 @@ func TestShortScenarios(t *testing.T) {
 	}
 }
 
-func TestPrefillDecodeScenario(t *testing.T) {
+func TestPrefillWritesAndDecodeReadsSmallerBlocks(t *testing.T) {
 	f, _ := play(t, "prefill-decode", 5)
 	var names []string
 	totals := map[string]Totals{}
@@ -158,7 +156,7 @@ func TestPrefillDecodeScenario(t *testing.T) {
 	}
 }
 
-func TestOverflowScenario(t *testing.T) {
+func TestOverflowScenarioDropsMostEvents(t *testing.T) {
 	f, _ := play(t, "overflow", 3)
 	sum := f.Report().Sum
 	if sum.Capacity != 512 || sum.DroppedStaging.Events == 0 || sum.DroppedRing.Events == 0 || sum.Dropped() < 3*sum.Written.Events.Events {
@@ -166,7 +164,7 @@ func TestOverflowScenario(t *testing.T) {
 	}
 }
 
-// throughput returns the mean throughput of all transfers in bytes per second.
+// throughput returns the mean throughput of all transfers, in bytes per second.
 func throughput(t *Totals) float64 {
 	tx, rx := &t.Written.Transmit.Throughput, &t.Written.Receive.Throughput
 	return float64(tx.Sum+rx.Sum) / float64(tx.Count+rx.Count)
@@ -192,7 +190,7 @@ func TestStragglerIsNotFasterThanItsPeers(t *testing.T) {
 		cfg := FleetConfig{Dir: "x", Agents: 2, Straggler: share}
 		cfg.Agent.Traffic = KVCache()
 		if _, err := NewFleet(cfg); err == nil {
-			t.Errorf("a bandwidth of %v of the others: no error", share)
+			t.Errorf("relative bandwidth of %v: no error", share)
 		}
 	}
 }
@@ -240,7 +238,7 @@ func TestThroughputOfADegradingLinkFallsAndRecovers(t *testing.T) {
 	cfg := FleetConfig{}
 	cfg.Agent.Traffic = KVCache()
 	s.Set(&cfg)
-	minute := func(n int) float64 { // the mean throughput in it, in bytes per second
+	minute := func(n int) float64 { // mean throughput in minute n, in bytes per second
 		rng, sum := rand.New(rand.NewPCG(1, 2)), 0.0
 		for i := range 6000 {
 			at := time.Duration(n)*time.Minute + time.Duration(i)*10*time.Millisecond
@@ -262,7 +260,7 @@ func TestThroughputOfADegradingLinkFallsAndRecovers(t *testing.T) {
 	}
 }
 
-func TestSteadyScenarioIsTheDefault(t *testing.T) {
+func TestSteadyScenarioHasAConstantRate(t *testing.T) {
 	_, each := play(t, "steady", 10)
 	for i, s := range each {
 		if s.Operations != 100 {
@@ -271,12 +269,12 @@ func TestSteadyScenarioIsTheDefault(t *testing.T) {
 	}
 }
 
-func TestScenariosByName(t *testing.T) {
+func TestFindScenarioListsAllScenarios(t *testing.T) {
 	var names []string
 	for _, s := range Scenarios() {
 		names = append(names, s.Name)
-		if s.Does == "" {
-			t.Errorf("%s says nothing", s.Name)
+		if s.Description == "" {
+			t.Errorf("%s has no description", s.Name)
 		}
 	}
 	if diff := cmp.Diff([]string{

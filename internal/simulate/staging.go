@@ -5,33 +5,33 @@ package simulate
 
 import "github.com/nixl-otel/nixl-otel/ringbuf"
 
-// staged is an event before it is in the ring.
+// staged is an event that isn't in the ring yet.
 type staged struct {
 	value uint64
 	at    uint64 // microseconds since the epoch; for layout V1
 	kind  kind
 }
 
-// staging is what an agent's threads have recorded since its last flush, and
-// what becomes of it.
+// staging is the queue of events that an agent has recorded since its last flush. It also counts
+// what happened to the events.
 type staging struct {
-	layout   ringbuf.Layout
-	capacity int
-	events   []staged // its room is the bound
-	backends []staged // V1: asked from the backends at each flush, not staged
-	unsaid   uint64   // dropped since the last flush; V4 reports it
+	layout     ringbuf.Layout
+	capacity   int
+	events     []staged
+	backends   []staged // V1: events that backends return at each flush, without staging
+	unreported uint64   // drops since the last flush, which V4 reports
 
 	scratch []ringbuf.Event
 
-	written   sums // what reached the ring
-	histogram histograms
-	noRoom    sums // dropped as staging was full
-	ringFull  sums // dropped as the ring was full
-	discarded sums // staged, but the life ended without a flush
+	written     sums // events that reached the ring
+	histogram   histograms
+	stagingFull sums // events dropped because staging was full
+	ringFull    sums // events dropped because the ring was full
+	discarded   sums // staged events of lives that ended without a flush
 }
 
-// scratchEvents is how many events are pushed at once: few enough to stay in
-// the processor's first cache.
+// scratchEvents is the number of events that are pushed at once. They fit in the CPU's first-level
+// cache.
 const scratchEvents = 128
 
 func newStaging() staging {
@@ -43,27 +43,27 @@ func (s *staging) reset(l Life) {
 	if cap(s.events) < l.Capacity {
 		s.events = make([]staged, 0, l.Capacity)
 	}
-	s.events, s.backends, s.unsaid = s.events[:0], s.backends[:0], 0
+	s.events, s.backends, s.unreported = s.events[:0], s.backends[:0], 0
 	s.histogram.group = s.histogram.group[:0]
 }
 
-// room says whether an operation's events fit staging, and what is staged then
-// fits an empty ring.
-func (s *staging) room() bool {
-	// The four of a transfer, a named one of V1 with it, the report of V4, and
-	// what is deregistered right after the last flush of a life.
+// hasRoom reports whether the events of an operation fit in staging, and all staged events then
+// fit in an empty ring.
+func (s *staging) hasRoom() bool {
+	// Four events of a transfer, a named event of V1, the report of V4, and the
+	// deregistrations before the last flush of a life.
 	const most = 6 + maxRegions
 	return len(s.events)+len(s.backends)+most < s.capacity
 }
 
-// record stages events that go in together or not at all. In layout V1, whose
-// staging has no bound, what is full goes to the ring at once: the ring holds
-// less than staging, so that the difference can't be seen.
+// record stages all events or none. In layout V1, whose staging has no limit, it pushes the staged
+// events when staging is full. This makes no visible difference, because the ring holds fewer
+// events than staging.
 func (s *staging) record(w *ringbuf.Writer, events ...staged) error {
 	if len(s.events)+len(events) > s.capacity {
 		if s.layout != ringbuf.V1 {
-			s.noRoom.addAll(s.layout, events)
-			s.unsaid += uint64(len(events))
+			s.stagingFull.addAll(s.layout, events)
+			s.unreported += uint64(len(events))
 			return nil
 		}
 		if err := s.pushStaged(w); err != nil {
@@ -74,7 +74,7 @@ func (s *staging) record(w *ringbuf.Writer, events ...staged) error {
 	return nil
 }
 
-// transfer stages what an operation leaves behind, in the order of its release.
+// transfer stages the events of an operation, in the order of the layout's release.
 func (s *staging) transfer(w *ringbuf.Writer, op *operation, us uint64) error {
 	if op.failed {
 		return s.record(w, staged{kind: kind(op.err), value: 1, at: us})
@@ -83,7 +83,7 @@ func (s *staging) transfer(w *ringbuf.Writer, op *operation, us uint64) error {
 	if op.write {
 		bytes, requests = ringbuf.TypeTxBytes, ringbuf.TypeTxRequests
 	}
-	later := us + op.extra&3 // between the two records of a release with times
+	later := us + op.extra&3 // V1 records the events at two times
 	group := [4]staged{
 		{kind: kind(ringbuf.TypeXferPostTime), value: op.post, at: us},
 		{kind: kind(ringbuf.TypeXferTime), value: op.xfer, at: later},
@@ -102,7 +102,7 @@ func (s *staging) transfer(w *ringbuf.Writer, op *operation, us uint64) error {
 	return s.named(w, op, later)
 }
 
-// named adds, to one operation in 32, an event that only layout V1 has.
+// named adds an event that only layout V1 has to one in 32 operations.
 func (s *staging) named(w *ringbuf.Writer, op *operation, us uint64) error {
 	value := op.extra >> 40 // 16 bits
 	switch op.extra >> 2 & 127 {
@@ -116,8 +116,8 @@ func (s *staging) named(w *ringbuf.Writer, op *operation, us uint64) error {
 	return nil
 }
 
-// flush pushes what is staged, then what the backends have to say (V1), then
-// how much was dropped (V4), as NIXL's flushPendingEvents and its forerunners.
+// flush pushes the staged events, then the backends' events (V1), then the number of dropped
+// events (V4), like NIXL's flushPendingEvents and its predecessors.
 func (s *staging) flush(w *ringbuf.Writer) error {
 	if err := s.pushStaged(w); err != nil {
 		return err
@@ -127,12 +127,12 @@ func (s *staging) flush(w *ringbuf.Writer) error {
 	if err != nil {
 		return err
 	}
-	unsaid := s.unsaid
-	s.unsaid = 0
-	if unsaid == 0 || s.layout < ringbuf.V4 {
+	unreported := s.unreported
+	s.unreported = 0
+	if unreported == 0 || s.layout < ringbuf.V4 {
 		return nil
 	}
-	return s.push(w, []staged{{kind: kind(ringbuf.TypeEventsDropped), value: unsaid}})
+	return s.push(w, []staged{{kind: kind(ringbuf.TypeEventsDropped), value: unreported}})
 }
 
 func (s *staging) pushStaged(w *ringbuf.Writer) error {
@@ -141,7 +141,7 @@ func (s *staging) pushStaged(w *ringbuf.Writer) error {
 	return err
 }
 
-// push tries each event once, and drops it where the ring has no room.
+// push tries to push each event once, and drops it if the ring is full.
 func (s *staging) push(w *ringbuf.Writer, events []staged) error {
 	for len(events) > 0 {
 		chunk := s.scratch[:min(len(events), len(s.scratch))]
@@ -168,7 +168,7 @@ func (s *staging) push(w *ringbuf.Writer, events []staged) error {
 	return nil
 }
 
-// discard forgets what is staged: an agent that exits doesn't flush.
+// discard discards the staged events without a flush.
 func (s *staging) discard() {
 	s.discarded.addAll(s.layout, s.events)
 	s.discarded.addAll(s.layout, s.backends)

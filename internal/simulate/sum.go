@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Sum adds up the totals of several agents.
+// Sum returns the sum of the totals of several agents.
 func Sum(all ...Totals) Totals {
 	var s Totals
 	s.Written.Errors, s.Written.BySizeClass = map[string]uint64{}, map[string]Times{}

@@ -11,46 +11,45 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Totals are what one agent, or several, did and what became of its events.
-// The field names of their JSON are stable.
+// Totals are the totals of one or more agents. The field names of their JSON are stable.
 type Totals struct {
-	Layout   string `json:"layout"`   // of the newest life; "mixed" in a sum over several
-	Capacity int    `json:"capacity"` // of the newest life; 0 in a sum over several
-	Starts   int    `json:"starts"`   // lives begun
+	Layout   string `json:"layout"`   // of the newest life; "mixed" in a sum of different layouts
+	Capacity int    `json:"capacity"` // of the newest life; 0 in a sum of different capacities
+	Starts   int    `json:"starts"`   // number of lives
 	Flushes  uint64 `json:"flushes"`
 
-	Operations uint64 `json:"operations"` // transfers asked for
-	Failed     uint64 `json:"failed"`     // of them, those that ended in an error
+	Operations uint64 `json:"operations"` // attempted transfers
+	Failed     uint64 `json:"failed"`     // transfers that ended in an error
 
-	// Every event has one of these fates.
+	// Every event belongs to exactly one of these.
 	Written        Written `json:"written"`         // reached the ring
 	DroppedStaging Events  `json:"dropped_staging"` // staging was full
 	DroppedRing    Events  `json:"dropped_ring"`    // the ring was full
 	Discarded      Events  `json:"discarded"`       // the life ended without a flush
 
-	// Of what was written:
-	Unread  Events `json:"unread_at_restart"` // stood in the ring when a later life took it over
-	Pending int    `json:"pending_at_end"`    // stood in the ring when the newest life ended
+	// These events are also in Written.
+	Unread  Events `json:"unread_at_restart"` // in the ring when a later life reused it
+	Pending int    `json:"pending_at_end"`    // in the ring when the newest life ended
 }
 
 // Events are events by name.
 type Events struct {
-	Events uint64  `json:"events"` // their number
+	Events uint64  `json:"events"` // number of events
 	ByName []Named `json:"by_name,omitempty"`
 }
 
-// Named is the sum of the events of one name, as the ring spells or numbers
-// them. An error is called otherwise in layouts v1 and v2-named.
+// Named is the sum of the events with one name. Errors have other names in layouts V1 and
+// V2Named.
 type Named struct {
 	Category  string `json:"category"` // as in nixl.event.category
 	Name      string `json:"name"`
 	Count     uint64 `json:"count"`
-	Sum       uint64 `json:"sum"`                 // of values
-	Last      uint64 `json:"last"`                // newest value; in a sum over agents, the largest of theirs
-	Overflows uint64 `json:"overflows,omitempty"` // how often Sum has passed 2^64-1
+	Sum       uint64 `json:"sum"`                 // sum of values, modulo 2^64
+	Last      uint64 `json:"last"`                // newest value; in a sum over agents, the largest one
+	Overflows uint64 `json:"overflows,omitempty"` // number of times that Sum has wrapped
 }
 
-// Written are the events that reached the ring, in the terms of the catalog.
+// Written are the events that reached the ring, by the names of the catalog.
 type Written struct {
 	Events
 
@@ -59,14 +58,14 @@ type Written struct {
 	Duration     Distribution `json:"duration"`
 	PostDuration Distribution `json:"post_duration"`
 
-	// BySizeClass are the times of the transfers whose four events were written in a
+	// BySizeClass contains the times of transfers whose four events were written in a
 	// row, by nixl.transfer.size_class.
 	BySizeClass map[string]Times `json:"by_size_class"`
 
 	MemoryRegistered   uint64            `json:"memory_registered"`   // bytes
 	MemoryDeregistered uint64            `json:"memory_deregistered"` // bytes
 	Errors             map[string]uint64 `json:"errors"`              // by error.type
-	ReportedDropped    uint64            `json:"reported_dropped"`    // events, as the agent told in layout v4
+	ReportedDropped    uint64            `json:"reported_dropped"`    // dropped events that the agent reported
 }
 
 // Times are the times of transfers.
@@ -75,30 +74,30 @@ type Times struct {
 	PostDuration Distribution `json:"post_duration"`
 }
 
-// Direction is the transfers of one direction.
+// Direction contains the transfers in one direction.
 type Direction struct {
 	Bytes    uint64       `json:"bytes"`
 	Requests uint64       `json:"requests"`
 	Size     Distribution `json:"size"` // bytes
 
-	// Throughput is of the transfers whose four events were written in a row, in
-	// bytes per second.
+	// Throughput is the throughput, in bytes per second, of transfers whose four
+	// events were written in a row.
 	Throughput Distribution `json:"throughput"`
 }
 
-// Distribution is that of sizes, in bytes, times, in microseconds, or throughput, in
-// bytes per second. The bounds of its buckets are in the [Report].
+// Distribution is a distribution of sizes in bytes, times in microseconds, or throughput in bytes
+// per second. The bounds of its buckets are in the [Report].
 type Distribution struct {
 	Unit    string   `json:"unit"` // as in UCUM: By, us or By/s
 	Count   uint64   `json:"count"`
 	Sum     uint64   `json:"sum"`
 	Min     uint64   `json:"min"`
 	Max     uint64   `json:"max"`
-	Last    uint64   `json:"last"`              // newest; in a sum over agents, the largest of theirs
-	Buckets []uint64 `json:"buckets,omitempty"` // by the catalog's default bounds; one more than there are of these
+	Last    uint64   `json:"last"`              // newest value; in a sum over agents, the largest one
+	Buckets []uint64 `json:"buckets,omitempty"` // counts by the catalog's default bounds, one more than bounds
 }
 
-// Named is the sum of one name; its Count is 0 if there were none.
+// Named returns the sum of one name. Its Count is 0 if there were no events.
 func (e *Events) Named(category, name string) Named {
 	for _, n := range e.ByName {
 		if n.Category == category && n.Name == name {
@@ -108,12 +107,12 @@ func (e *Events) Named(category, name string) Named {
 	return Named{Category: category, Name: name}
 }
 
-// Dropped is the number of events that didn't reach the ring.
+// Dropped returns the number of events that didn't reach the ring.
 func (t *Totals) Dropped() uint64 {
 	return t.DroppedStaging.Events + t.DroppedRing.Events + t.Discarded.Events
 }
 
-// Totals are the agent's totals by now.
+// Totals returns the agent's totals so far.
 func (a *Agent) Totals() Totals {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -122,7 +121,7 @@ func (a *Agent) Totals() Totals {
 		Starts: a.started, Flushes: a.flushes,
 		Operations: a.operations, Failed: a.failed,
 		Written:        s.totals(),
-		DroppedStaging: s.noRoom.totals(),
+		DroppedStaging: s.stagingFull.totals(),
 		DroppedRing:    s.ringFull.totals(),
 		Discarded:      s.discarded.totals(),
 		Unread:         a.unread.totals(),
@@ -132,12 +131,12 @@ func (a *Agent) Totals() Totals {
 		t.Layout, t.Capacity = s.layout.String(), s.capacity
 	}
 	if a.w != nil {
-		t.Pending, _ = a.w.Len() // a ring that is gone is told by the next flush
+		t.Pending, _ = a.w.Len() // the next flush reports an error of the ring
 	}
 	return t
 }
 
-// totals are the sums by name. Most names are the same in all layouts.
+// totals returns the sums by name. Most names are the same in all layouts.
 func (s *sums) totals() Events {
 	e := Events{Events: s.events()}
 	add := func(k kind, l ringbuf.Layout, of sum) {
@@ -207,7 +206,7 @@ func (s *staging) totals() Written {
 	return w
 }
 
-// of is what was written of one type.
+// of returns the sum of the written events of one type.
 func (s *staging) of(t ringbuf.Type) sum { return s.written.both(kind(t)) }
 
 func distribution(s sum, b *buckets, unit string) Distribution {

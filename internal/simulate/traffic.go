@@ -14,51 +14,51 @@ import (
 
 // Traffic is the distribution of an agent's operations.
 type Traffic struct {
-	// Sizes are log-normal, in whole blocks, from one block to MaxSize.
+	// Sizes have a log-normal distribution, in whole blocks, from one block to MaxSize.
 	Block      uint64  // bytes
 	MedianSize uint64  // bytes
 	MaxSize    uint64  // bytes
 	SizeSpread float64 // standard deviation of the size's logarithm
-	LargeShare float64 // of the transfers; these are of MaxSize
+	LargeShare float64 // share of the transfers with MaxSize
 
-	WriteShare float64 // of the transfers; the others are reads
+	WriteShare float64 // share of writes; the others are reads
 
-	// A transfer takes its post time, a latency, the time that its bytes take
-	// at Bandwidth times a share from a half to one, and the time until the
-	// application polls. Some are held up beyond that.
+	// The time of a transfer is the sum of its post time, a latency, the time to move
+	// its bytes at 50% to 100% of Bandwidth, and the time until the application polls.
+	// A share of the transfers is delayed further.
 	Bandwidth   float64       // bytes/s
-	Latency     time.Duration // the least; an exponential with half its mean comes on top
-	PollEvery   time.Duration // the application sees a transfer complete up to this much later
-	HeldUpShare float64       // of the transfers
-	HeldUp      time.Duration // mean, exponential
+	Latency     time.Duration // minimum; the mean of the exponential part is half of it
+	PollEvery   time.Duration // maximum time until the application sees that a transfer is complete
+	HeldUpShare float64       // share of delayed transfers
+	HeldUp      time.Duration // mean delay, exponential
 
-	// Posting a block takes PostPerBlock on top of the usual post time.
+	// PostPerBlock is added to the post time for each block.
 	PostPerBlock time.Duration
 
-	// With Queue, a transfer waits until the bytes of those before it are moved.
+	// Queue makes each transfer wait until the bytes of earlier transfers are moved.
 	Queue bool
 
-	// While the link is Degrading, Bandwidth falls to DegradedTo times its value,
-	// by the same factor each second. It recovers when the phase ends.
+	// In a Degrading phase, Bandwidth decreases exponentially to DegradedTo times its
+	// value. It recovers when the phase ends.
 	Degrading  Phase
 	DegradedTo float64
 
-	// ErrorShare of the operations end in an error instead.
+	// ErrorShare is the share of operations that end in an error.
 	ErrorShare float64
 
-	// In an outage the peer is gone: OutageShare of the operations end with
+	// In an outage, the peer is unreachable: OutageShare of the operations end with
 	// remote_disconnect.
 	Outages     Phase
 	OutageShare float64
 }
 
-// KVCache is the traffic of disaggregated serving, prefill to decode.
+// KVCache returns the traffic of disaggregated serving, from prefill to decode.
 //
-// A block is what one GPU of eight keeps for 16 tokens in one layer of a
-// 70-billion-parameter model (one KV head of 128 numbers of 2 bytes, keys and
-// values): 8 KiB. A chunk of a prompt is some hundreds of blocks: 4 MiB are 100
-// tokens over 80 layers. One transfer in a thousand reaches 512 MiB, a long
-// prompt at once. The link is 400 Gbit/s.
+// A block is the share of one GPU of eight for 16 tokens in one layer of a
+// 70-billion-parameter model (one KV head with keys and values of 128 numbers of 2 bytes): 8 KiB.
+// A chunk of a prompt consists of some hundreds of blocks: 4 MiB correspond to 100 tokens in 80
+// layers. One transfer in a thousand reaches 512 MiB, a whole long prompt. The link has
+// 400 Gbit/s.
 func KVCache() Traffic {
 	return Traffic{
 		Block: 8 << 10, MedianSize: 4 << 20, MaxSize: 512 << 20, SizeSpread: 1.6,
@@ -74,49 +74,49 @@ func (t *Traffic) validate() error {
 	share := func(s float64) bool { return s >= 0 && s <= 1 }
 	switch {
 	case t.Block == 0 || t.MedianSize == 0 || t.MaxSize < t.Block:
-		return errors.New("traffic needs a block, a median size, and a maximum of at least one block")
+		return errors.New("traffic needs a block size, a median size, and a maximum size of at least one block")
 	case t.MaxSize > 1<<50:
-		return errors.New("traffic with transfers above 1 PiB")
+		return errors.New("maximum size is above 1 PiB")
 	case !(t.SizeSpread >= 0 && t.SizeSpread < 10):
-		return errors.New("traffic needs a size spread from 0 to 10")
+		return errors.New("size spread must be from 0 to 10")
 	case !(t.Bandwidth > 0):
-		return errors.New("traffic needs a bandwidth above 0")
+		return errors.New("bandwidth must be above 0")
 	case !share(t.OutageShare) || !share(t.WriteShare) || !share(t.HeldUpShare) || !share(t.ErrorShare) || !share(t.LargeShare):
-		return errors.New("traffic with a share that is not between 0 and 1")
+		return errors.New("shares must be from 0 to 1")
 	case t.Latency < 0 || t.PollEvery < 0 || t.HeldUp < 0 || t.PostPerBlock < 0:
-		return errors.New("traffic with a negative time")
+		return errors.New("times must not be negative")
 	case t.Degrading != Phase{} && !(t.DegradedTo > 0 && t.DegradedTo <= 1):
-		return errors.New("a degrading link needs a share of its bandwidth above 0, and at most 1")
+		return errors.New("bandwidth of a degraded link must be above 0 and at most 1 times the normal one")
 	}
 	return errors.Join(t.Outages.validate(), t.Degrading.validate())
 }
 
-// operation is one thing that an application asks of its agent.
+// operation is a transfer, successful or not.
 type operation struct {
-	err    ringbuf.Type // of an operation that failed; the rest is for those that didn't
+	err    ringbuf.Type // if it failed; the other fields are unused then
 	failed bool
 	write  bool
 	size   uint64 // bytes
-	post   uint64 // whole microseconds, truncated as NIXL does
-	xfer   uint64 // the same, post time included
-	extra  uint64 // bits for what only some layouts write
+	post   uint64 // microseconds, truncated like NIXL's
+	xfer   uint64 // likewise, including the post time
+	extra  uint64 // random bits for events of some layouts
 }
 
-// link is what an agent's transfers share.
+// link is the link that an agent's transfers share.
 type link struct {
-	free float64 // the point of the timeline, in seconds, from which on it is free
+	free float64 // when it becomes free, in seconds on the timeline
 }
 
-// wait returns how long a transfer waits for the link at a point of the timeline,
-// and lets it have the link for a time, all in seconds.
+// wait returns how long a transfer that arrives at a point on the timeline waits for the link,
+// and then occupies the link. All times are in seconds.
 func (l *link) wait(at, onWire float64) float64 {
 	wait := max(0, l.free-at)
 	l.free = at + wait + onWire
 	return wait
 }
 
-// draw is the operation that ends at a point of the timeline. It takes the same
-// numbers from rng for every operation, whatever becomes of them.
+// draw returns a random operation that ends at a point on the timeline. It always takes the same
+// number of values from rng.
 func (t *Traffic) draw(rng *rand.Rand, l *link, at time.Duration) operation {
 	fails, extra := rng.Float64(), rng.Uint64()
 	size := t.size(rng.NormFloat64(), extra)
@@ -148,7 +148,7 @@ func (t *Traffic) draw(rng *rand.Rand, l *link, at time.Duration) operation {
 	}
 }
 
-// bandwidth returns the link's bandwidth at a point of the timeline.
+// bandwidth returns the link's bandwidth at a point on the timeline.
 func (t *Traffic) bandwidth(at time.Duration) float64 {
 	progress := t.Degrading.progress(at)
 	if progress == 0 {
@@ -169,13 +169,13 @@ func (t *Traffic) size(normal float64, extra uint64) uint64 {
 	return max(1, uint64(blocks)) * t.Block
 }
 
-// postMicros is what it takes to hand a transfer to the backend: a few
-// microseconds, and a hundred more for tens of thousands of descriptors.
+// postMicros returns the time to pass a transfer to the backend: a few microseconds, and about a
+// hundred more for tens of thousands of descriptors.
 func postMicros(blocks uint64, normal float64) float64 {
 	return (3 + 0.5*math.Sqrt(float64(blocks))) * math.Exp(0.4*normal)
 }
 
-// errorWeights says how often an error is which, in 256ths.
+// errorWeights are the relative frequencies of errors, in 256ths.
 var errorWeights = []struct {
 	err    ringbuf.Type
 	weight int
@@ -207,8 +207,8 @@ func pickError(at uint8) ringbuf.Type {
 
 const maxRegions = 4
 
-// regions are the sizes of the memory that a life registers: a few pools of
-// whole GiB, as a server splits its cache over GPUs.
+// regions returns the sizes of the memory regions that a life registers: a few pools of whole GiB,
+// like those of a server that splits its cache over GPUs.
 func regions(rng *rand.Rand, into []uint64) []uint64 {
 	for range 1 + rng.IntN(maxRegions) {
 		into = append(into, uint64(1+rng.IntN(64))<<30)

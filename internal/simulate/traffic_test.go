@@ -15,8 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// TestTraffic checks that what is drawn looks like what is documented.
-func TestTraffic(t *testing.T) {
+func TestTrafficHasTheDocumentedDistribution(t *testing.T) {
 	traffic := simulate.KVCache()
 	traffic.ErrorShare = 0.01
 	a := mustNew(t, simulate.Config{
@@ -46,7 +45,7 @@ func TestTraffic(t *testing.T) {
 
 	for _, e := range c.events {
 		if e.Type == ringbuf.TypeTxBytes && e.Value%(8<<10) != 0 {
-			t.Fatalf("%d bytes are no whole blocks", e.Value)
+			t.Fatalf("%d bytes are not whole blocks", e.Value)
 		}
 	}
 }
@@ -58,7 +57,7 @@ func near(t *testing.T, what string, got, want, within float64) {
 	}
 }
 
-// share is that of the values up to a bound.
+// share returns the share of values up to a bound.
 func share(buckets []uint64, bounds []float64, bound float64) float64 {
 	var below, all uint64
 	for i, n := range buckets {
@@ -70,8 +69,7 @@ func share(buckets []uint64, bounds []float64, bound float64) float64 {
 	return float64(below) / float64(all)
 }
 
-// TestBuckets compares the buckets with those of the values that were read.
-func TestBuckets(t *testing.T) {
+func TestDistributionsMatchTheEventsThatAreRead(t *testing.T) {
 	a := mustNew(t, simulate.Config{Rate: 1000, Operations: 900, Seed: 16})
 	must(t, a.Start())
 	c := newConsumer(t, a.Path())
@@ -145,7 +143,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-func TestBadConfig(t *testing.T) {
+func TestInvalidConfigurationsAreRejected(t *testing.T) {
 	noBandwidth, badShare := simulate.KVCache(), simulate.KVCache()
 	noBandwidth.Bandwidth, badShare.ErrorShare = 0, 1.5
 	for name, cfg := range map[string]simulate.Config{
@@ -164,7 +162,7 @@ func TestBadConfig(t *testing.T) {
 		}
 	}
 	if _, err := simulate.NewFleet(simulate.FleetConfig{}); err == nil {
-		t.Error("a fleet of none: no error")
+		t.Error("a fleet without agents: no error")
 	}
 	a, err := simulate.New(simulate.Config{Path: ringPath(t), Lives: []simulate.Life{{Capacity: 12}}})
 	must(t, err)

@@ -60,7 +60,7 @@ func TestStatusIsRecoverableErrorWhileNoRingCanBeOpened(t *testing.T) {
 	}
 	defer other.Close()
 	h := newHarness(t, dir, often).start()
-	h.mustSay(componentstatus.StatusRecoverableError, "none of 1 rings can be opened", "consumed already", "process")
+	h.mustSay(componentstatus.StatusRecoverableError, "none of 1 rings can be opened", "already being consumed", "process")
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestRingOfAnotherConsumerIsTakenOverWhenItExits(t *testing.T) {
 	}
 
 	h := newHarness(t, dir, often).start()
-	h.log("warn: ", "ring can't be opened", "agent", fmt.Sprintf("consumed already by process %d", other.Process.Pid), "observe instead")
+	h.log("warn: ", "ring can't be opened", "agent", fmt.Sprintf("already being consumed by process %d", other.Process.Pid), "observe instead")
 	h.mustSay(componentstatus.StatusRecoverableError, strconv.Itoa(other.Process.Pid))
 	if n, err := w.Len(); n != 4 || err != nil {
 		t.Errorf("%d events are left in the ring (%v), want all 4", n, err)
