@@ -3,11 +3,11 @@
 
 package dashboards
 
-// oneAgent shows everything that one agent reports.
+// oneAgent returns the dashboard of one agent.
 func oneAgent() Dashboard {
 	return Dashboard{
 		UID: "nixl-agent", Title: "NIXL / Agent",
-		Description: "Everything that one NIXL agent reports.",
+		Description: "All metrics of one NIXL agent.",
 		Variables:   oneAgentVariables(),
 		Rows: []Row{
 			{Title: "Transfers", Panels: []Panel{
@@ -19,7 +19,7 @@ func oneAgent() Dashboard {
 				quantiles("Transfer size", "Both directions.", Bytes, transferSize),
 				errorTypes,
 				timeMap,
-				distribution("Transfer size, distribution", "How many transfers were how large.", Bytes, transferSize),
+				distribution("Transfer size, distribution", "Number of transfers by size.", Bytes, transferSize),
 			}},
 			{Title: "Newest transfer", Panels: []Panel{
 				lines("Newest size", "Size of the newest transfer at each collection.", Bytes, `nixl_transfer_last_size_bytes{@}`, byDirection),

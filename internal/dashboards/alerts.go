@@ -14,7 +14,7 @@ import (
 type alert struct {
 	name        string
 	severity    string
-	wait        string // how long it must hold; at once if empty
+	wait        string // how long the condition must hold; default: none
 	comment     string
 	expr        string
 	summary     string
@@ -22,7 +22,7 @@ type alert struct {
 }
 
 const (
-	// of names an agent, with its pod where there is one.
+	// of names an agent, with its pod if it has one.
 	of = `{{ $labels.nixl_agent_name }} on {{ $labels.host_name }}` +
 		`{{ with $labels.k8s_pod_name }} (pod {{ $labels.k8s_namespace_name }}/{{ . }}){{ end }}`
 	ofCollector = `{{ with $labels.instance }}{{ . }}{{ else }}{{ $labels.service_instance_id }}{{ end }}`
@@ -41,23 +41,23 @@ func increase(metric, window string) string {
 	return ofAgents + `(increase(` + metric + `[` + window + `]))`
 }
 
-// transferAlerts are about what agents move.
+// transferAlerts returns alerts about transfers.
 func transferAlerts() []alert {
 	in := terms{window: "5m"}
 	return []alert{
 		{
 			name: "NIXLErrorBurst", severity: "critical", wait: "1m",
-			comment: "More than a tenth of all operations, and more than a few.",
+			comment: "More than a tenth of all operations fail, and more than 10 in total.",
 			expr: in.fillIn(errorRatio(agentLabels)) + " > 0.1\n  and\n" +
 				increase("nixl_errors_total", "5m") + " > 10",
 			summary:     "{{ $value | humanizePercentage }} of the operations of " + of + " fail",
-			description: "`sum by (error_type) (rate(nixl_errors_total[5m]))` shows the status. The dashboard NIXL / Agent does, too.",
+			description: "To see the NIXL status, use `sum by (error_type) (rate(nixl_errors_total[5m]))` or the dashboard NIXL / Agent.",
 		},
 		{
 			name: "NIXLTransfersSlow", severity: "warning", wait: "5m",
 			expr:        in.fillIn(transferTime.quantile("0.99", agentLabels)) + " > 1",
 			summary:     "One in 100 transfers of " + of + " takes {{ $value | humanizeDuration }} or more",
-			description: "From the start of a transfer until the application saw it complete, over 5 minutes.",
+			description: "The time from the start of a transfer until the application saw it complete, over 5 minutes.",
 		},
 		{
 			name: "NIXLStraggler", severity: "warning", wait: "10m",
@@ -81,52 +81,52 @@ func transferAlerts() []alert {
 	}
 }
 
-// presenceAlerts are about what is gone or can't be read.
+// presenceAlerts returns alerts about agents, hosts and rings whose metrics are missing.
 func presenceAlerts() []alert {
 	return []alert{
 		{
 			name: "NIXLAgentGone", severity: "info", wait: "1m",
-			comment: "The ring of an agent that crashed looks like that of an agent that was stopped.\n" +
-				"A job that ends takes all of its agents with it: this is for agents that were\n" +
-				"moving data until they exited, while others of their host continue.",
+			comment: "A crash can't be distinguished from a normal stop. When a job ends, all of its\n" +
+				"agents exit, so this alert is only for agents that moved data until they exited\n" +
+				"while other agents on their host continue.",
 			expr: `max by (` + agentLabels + `) (last_over_time(nixl_agent_up[15m])) == 0` + "\n  and\n" +
 				increase("nixl_transfer_requests_total", "15m") + " > 0\n  and on (" + hostLabels + ")\n" +
 				`max ` + byHosts + ` (nixl_telemetry_ring_utilization_ratio) > 0`,
-			summary:     "Agent " + of + " has exited, others on its host continue",
-			description: "It moved data until it exited, less than 15 minutes ago. It crashed, or it was stopped.",
+			summary:     "Agent " + of + " has exited while others on its host continue",
+			description: "It moved data until it exited, less than 15 minutes ago. It crashed or was stopped.",
 		},
 		{
 			name: "NIXLNoData", severity: "critical", wait: "5m",
 			expr: `count(last_over_time(nixl_telemetry_ring_utilization_ratio[1h]) > 0)` + "\n  unless on ()\n" +
 				`group(nixl_telemetry_ring_capacity)`,
-			summary:     "No NIXL metrics arrive anymore",
+			summary:     "NIXL metrics no longer arrive",
 			description: "{{ $value }} agents were writing telemetry when the last report arrived.",
 		},
 		{
 			name: "NIXLCollectorGone", severity: "warning", wait: "5m",
 			comment: "An agent that exits is reported for `stale_after`, 5 minutes by default, with a\n" +
-				"fill level of 0. A last fill level above 0 is that of an agent that was writing.",
+				"fill level of 0. A last fill level above 0 means that the agent was still writing.",
 			expr: `max ` + byHosts + ` (last_over_time(nixl_telemetry_ring_utilization_ratio[1h])) > 0` + "\n  unless\n" +
 				`group ` + byHosts + ` (nixl_telemetry_ring_capacity)`,
-			summary:     "Nothing is reported from {{ $labels.host_name }} anymore",
-			description: "Its agents were writing telemetry when the last report arrived. The Collector there is down, or can't export.",
+			summary:     "NIXL metrics from {{ $labels.host_name }} no longer arrive",
+			description: "Its agents were writing telemetry when the last report arrived. The Collector there is down or can't export.",
 		},
 		{
 			name: "NIXLRingsRefused", severity: "warning", wait: "10m",
-			comment:     "Rings of other users are refused on purpose: allowed_uids.",
+			comment:     "The setting allowed_uids rejects rings of other owners on purpose.",
 			expr:        `sum by (instance, service_instance_id, reason) (otelcol_receiver_nixl_shm_rings{state="refused",reason!="owner"}) > 0`,
 			summary:     "The Collector " + ofCollector + " can't open {{ $value }} rings: {{ $labels.reason }}",
-			description: "The agents of these rings have no metrics. The Collector's log has the path of each ring and the error.",
+			description: "The agents of these rings have no metrics. The Collector's log contains the path of each ring and the error.",
 		},
 	}
 }
 
-// lossAlerts are about telemetry that is, or may become, incomplete.
+// lossAlerts returns alerts about telemetry that is, or may become, incomplete.
 func lossAlerts() []alert {
 	return []alert{
 		{
 			name: "NIXLEventsLost", severity: "warning",
-			comment: "Counters of losses start at 0, so that the first loss is an increase.",
+			comment: "Counters of losses start at 0, so the first loss is an increase.",
 			expr: increase("nixl_telemetry_ring_saturations_total", "5m") + " > 0\n  or\n" +
 				increase("nixl_telemetry_ring_torn_groups_total", "5m") + " > 0\n  or\n" +
 				increase("nixl_telemetry_events_dropped_total", "5m") + " > 0",
@@ -136,30 +136,30 @@ func lossAlerts() []alert {
 		},
 		{
 			name: "NIXLRestartLostEvents", severity: "info",
-			comment:     "An agent resets its ring when it starts. What was unread is gone.",
+			comment:     "A starting agent resets its ring and discards unread events.",
 			expr:        increase("nixl_telemetry_ring_lossy_restarts_total", "15m") + " > 0",
 			summary:     of + " restarted and may have discarded unread events",
 			description: "If the agent restarts often, shorten the receiver's run_interval.",
 		},
 		{
 			name: "NIXLEventsTaken", severity: "warning",
-			comment:     "Events that another consumer takes aren't counted anywhere.",
+			comment:     "Events that another process consumes aren't counted.",
 			expr:        increase("nixl_telemetry_ring_foreign_reads_total", "5m") + " > 0",
-			summary:     "Another consumer takes telemetry of " + of,
-			description: "The events that it takes are missing in the totals of the agent.",
+			summary:     "Another process consumes the telemetry of " + of,
+			description: "Events that it consumes first are missing from the agent's totals.",
 		},
 		{
 			name: "NIXLRingNearlyFull", severity: "warning", wait: "5m",
 			expr:        `max by (` + agentLabels + `) (nixl_telemetry_ring_utilization_ratio) > 0.8`,
 			summary:     "The ring of " + of + " is {{ $value | humanizePercentage }} full",
-			description: "A slightly larger burst loses events. Give the agent a larger NIXL_TELEMETRY_BUFFER_SIZE, or shorten the receiver's run_interval.",
+			description: "A slightly larger burst loses events. Set a larger NIXL_TELEMETRY_BUFFER_SIZE for the agent, or shorten the receiver's run_interval.",
 		},
 		{
 			name: "NIXLCheckpointsFail", severity: "warning",
 			expr: `sum ` + byCollectors +
 				` (increase({__name__=~"otelcol_receiver_nixl_shm_checkpoint_failures(_total)?"}[15m])) > 0`,
 			summary:     "The Collector " + ofCollector + " can't store checkpoints",
-			description: "Counting continues. A crash of the Collector may lose events or count them twice. Check the storage extension.",
+			description: "Counting continues, but a crash of the Collector may lose events or count them twice. Check the storage extension.",
 		},
 	}
 }
@@ -168,11 +168,11 @@ func lossAlerts() []alert {
 func alerts() []byte {
 	var b strings.Builder
 	b.WriteString(`# Alerts for NIXL agents, for Prometheus and vmalert. Generated from
-# internal/dashboards. README.md next to this file states what a backend needs;
-# docs/alerts.md has a section for each alert: what it means and what to do.
+# internal/dashboards. README.md in this directory lists the requirements of a
+# backend; docs/alerts.md explains each alert and what to do.
 #
-# severity is critical for what harms jobs or leaves them unwatched, warning for
-# what somebody should look at, info for what explains other alerts.
+# Severity: critical means that jobs are affected or not monitored, warning means
+# that someone should investigate, and info helps explain other alerts.
 
 groups:
   - name: nixl
@@ -196,7 +196,7 @@ groups:
 	return []byte(b.String())
 }
 
-// indented writes each line of a text behind an indent.
+// indented writes a text with an indent before each line.
 func indented(b *strings.Builder, indent, text string) {
 	for line := range strings.Lines(text) {
 		b.WriteString(indent + strings.TrimSuffix(line, "\n") + "\n")

@@ -3,14 +3,13 @@
 
 package dashboards
 
-// bottleneck shows why transfers are slow: their size, posting them, or one
-// agent or link.
+// bottleneck returns the dashboard that shows why transfers are slow.
 func bottleneck() Dashboard {
 	const bySize = "nixl_transfer_size_class"
 	classed := transferTime.where(bySize + `!=""`)
 	return Dashboard{
 		UID: "nixl-bottleneck", Title: "NIXL / Bottleneck",
-		Description: "Why transfers are slow: one agent, posting, the size of transfers, or the link.",
+		Description: "Possible causes of slow transfers: one agent, posting, the size of transfers, or the link.",
 		Variables:   append(agentVariables(), shown("Agents")),
 		Rows: []Row{
 			{Title: "Which agent", Panels: []Panel{
@@ -30,20 +29,20 @@ func bottleneck() Dashboard {
 				lines("Transfer time by size class, median", "Needs size_class, which is off by default.", Milliseconds,
 					classed.quantile("0.5", bySize), "{{"+bySize+"}}").wide(12),
 				lines("Transfer time by size class, 99th percentile",
-					"Small transfers that take as long as large ones wait behind them. Needs size_class, which is off by default.", Milliseconds,
+					"Small transfers that take as long as large ones probably wait behind them. Needs size_class, which is off by default.", Milliseconds,
 					classed.quantile("0.99", bySize), "{{"+bySize+"}}").wide(12),
 			}, Optional: true},
 			{Title: "Distribution", Panels: []Panel{
 				timeMap,
-				distribution("Throughput of single transfers, distribution", "How many transfers had which throughput.", BytesPerSecond, transferSpeed),
+				distribution("Throughput of single transfers, distribution", "Number of transfers by throughput.", BytesPerSecond, transferSpeed),
 			}},
-			{Title: "GPU and serving: needs DCGM's exporter and Dynamo", Panels: serving(), Optional: true},
+			{Title: "GPU and serving (needs the DCGM exporter and Dynamo)", Panels: serving(), Optional: true},
 		},
 	}
 }
 
-// serving shows metrics of DCGM's exporter and of Dynamo, which don't carry the
-// labels of agents.
+// serving returns panels with metrics of the DCGM exporter and of Dynamo, which don't have
+// the labels of agents.
 func serving() []Panel {
 	return []Panel{
 		lines("NVLink, sent", "Bytes that each GPU sends over NVLink (DCGM).", BytesPerSecond,
@@ -59,8 +58,7 @@ func serving() []Panel {
 	}
 }
 
-// ofModel returns a histogram of another program, which has the model's name as
-// a label.
+// ofModel returns a histogram of another program, with the model's name as a label.
 func ofModel(name string) histogram {
 	return histogram{name: name, matchers: `model=~"$model"`, foreign: true}
 }

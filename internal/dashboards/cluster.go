@@ -3,8 +3,8 @@
 
 package dashboards
 
-// cluster shows hosts from recorded sums only: its cost doesn't depend on the
-// number of agents.
+// cluster returns the dashboard of all hosts. It uses only recorded sums, so its cost doesn't
+// depend on the number of agents.
 func cluster() Dashboard {
 	const (
 		sentBy     = hostBytes + `{@,nixl_transfer_direction="transmit"}`
@@ -12,7 +12,7 @@ func cluster() Dashboard {
 	)
 	return Dashboard{
 		UID: "nixl-cluster", Title: "NIXL / Cluster",
-		Description: "All hosts, from the recording rules in rules.yaml: what their NIXL agents move, how fast, and what fails.",
+		Description: "Throughput, transfer times and errors of all hosts. Needs the recording rules in rules.yaml.",
 		Refresh:     "1m",
 		Variables: []Variable{
 			{Name: "cluster", Label: "Cluster", Key: "k8s_cluster_name", Metric: hostAgents},
@@ -26,9 +26,9 @@ func cluster() Dashboard {
 				number("Sent", "Bytes of completed writes.", BytesPerSecond, `sum(`+sentBy+`)`).wide(3),
 				number("Received", "Bytes of completed reads.", BytesPerSecond, `sum(`+receivedBy+`)`).wide(3),
 				number("Transfers", "Completed transfers.", Requests, `sum(`+hostRequests+`{@})`).wide(3),
-				number("Errors", "Operations that failed, as a share of all operations.", Share, hostErrorRatio("")).wide(3).bad(0.01),
+				number("Errors", "Failed operations as a share of all operations.", Share, hostErrorRatio("")).wide(3).bad(0.01),
 				number("Highest fill", "Highest fill level of any ring.", Share, `max(`+hostFill+`{@})`).wide(3).bad(0.8),
-				number("Loss", "All signs that events were lost.", PerSecond, `sum(`+hostLoss+`{@})`).wide(3).bad(1e-9),
+				number("Loss", "Sum of all signs that events were lost.", PerSecond, `sum(`+hostLoss+`{@})`).wide(3).bad(1e-9),
 			}},
 			{Title: "All hosts", Panels: []Panel{
 				lines("Throughput", "Bytes of completed transfers.", BytesPerSecond,
@@ -37,7 +37,7 @@ func cluster() Dashboard {
 					`sum by (nixl_transfer_direction) (`+hostRequests+`{@})`, byDirection),
 				hostQuantiles(),
 				lines("Agents", "Agents that report.", Count, `sum(`+hostAgents+`{@})`, "agents"),
-				lines("Errors by type", "Operations that failed, by NIXL's status.", Operations,
+				lines("Errors by type", "Failed operations by NIXL status.", Operations,
 					`sum by (error_type) (`+hostErrors+`{@}) > 0`, byError),
 				lines("Loss", "Signs that events were lost. All lines should be at 0.", PerSecond,
 					`sum by (kind) (`+hostLoss+`{@})`, "{{kind}}"),
@@ -47,9 +47,9 @@ func cluster() Dashboard {
 				perHost("Received by host", "Bytes of completed reads.", BytesPerSecond, receivedBy),
 				ranked("Slowest transfers, 99th percentile", "From the start of a transfer until the application saw it complete.", Milliseconds,
 					hostQuantile("0.99", hostLabels), byHost),
-				ranked("Highest error ratio", "Operations that failed, as a share of all operations.", Share, hostErrorRatio(hostLabels), byHost),
+				ranked("Highest error ratio", "Failed operations as a share of all operations.", Share, hostErrorRatio(hostLabels), byHost),
 				perHost("Registered memory", "Memory registered with the host's agents.", Memory, hostMemory+`{@}`),
-				perHost("Loss by host", "All signs that events were lost.", PerSecond, hostLoss+`{@}`),
+				perHost("Loss by host", "Sum of all signs that events were lost.", PerSecond, hostLoss+`{@}`),
 			}},
 			{Title: "Busiest hosts", Panels: []Panel{hostTable()}},
 		},
@@ -82,7 +82,7 @@ func hostQuantiles() Panel {
 	return p
 }
 
-// hostTable has a line for each of the hosts that move most.
+// hostTable returns a table of the hosts with the highest throughput.
 func hostTable() Panel {
 	const busiest = `sum by (` + hostLabels + `) (now(` + hostBytes + `{@})) or 0 * ` + hostAgents + `{@}`
 	column := func(title string, unit Unit, expr string) Query {
@@ -90,7 +90,7 @@ func hostTable() Panel {
 	}
 	sum := func(series string) string { return `sum by (` + hostLabels + `) (` + series + `)` }
 	return Panel{
-		Title: "Busiest hosts", Description: "The hosts that move most. A host's name links to its agents.", Kind: Table, Width: 24,
+		Title: "Busiest hosts", Description: "The hosts with the highest throughput. A host's name links to its agents.", Kind: Table, Width: 24,
 		Queries: []Query{
 			column("Agents", Count, sum(hostAgents+`{@}`)),
 			column("Sent", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="transmit"}`)),

@@ -15,7 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// promName is what Prometheus calls a metric of the catalog.
+// promName returns the Prometheus name of a metric in the catalog.
 func promName(m semconv.Metric) string {
 	name := strings.ReplaceAll(m.Name, ".", "_")
 	switch m.Unit {
@@ -37,7 +37,7 @@ func promName(m semconv.Metric) string {
 	return name
 }
 
-// known are the names of all series that the project's metrics have.
+// known returns the names of all series of the project's metrics.
 func known() map[string]bool {
 	names := make(map[string]bool)
 	for _, m := range slices.Concat(semconv.NIXL(), semconv.RingKernel(), semconv.SplitInference()) {
@@ -58,7 +58,7 @@ var (
 	legend = regexp.MustCompile(`{{(\w+)}}`)
 )
 
-// labels are the labels that series may have.
+// labels returns the labels that series may have.
 func labels() []string {
 	list := []string{
 		"le", "vmrange", "kind", "service_name", "host_name", "nixl_agent_name", "k8s_cluster_name", "k8s_namespace_name", "k8s_pod_name",
@@ -153,7 +153,7 @@ func TestPanelsHaveTitleDescriptionUnitAndLegends(t *testing.T) {
 	}
 }
 
-// Series of other programs don't carry the labels that the variables select.
+// Series of other programs don't have the labels that the variables select.
 func TestVariablesSelectTheSeriesOfAllPanels(t *testing.T) {
 	foreign := regexp.MustCompile(`otelcol_|DCGM_|dynamo_`)
 	for d, p := range panels {
@@ -165,7 +165,7 @@ func TestVariablesSelectTheSeriesOfAllPanels(t *testing.T) {
 	}
 }
 
-func TestPanelsOfAgentsOrHostsShowAsManyAsChosen(t *testing.T) {
+func TestPanelsOfAgentsOrHostsAreLimitedByTheVariable(t *testing.T) {
 	each := regexp.MustCompile(`^\(?[a-z_]+(\(0.\d+, sum)? by \([^)]*(host_name|nixl_agent_name)`)
 	for d, p := range panels {
 		chosen := slices.ContainsFunc(d.Variables, func(v dashboards.Variable) bool { return v.Name == "top" })
@@ -177,8 +177,8 @@ func TestPanelsOfAgentsOrHostsShowAsManyAsChosen(t *testing.T) {
 	}
 }
 
-// A histogram is either buckets or native, whichever the receiver's
-// configuration and the backend make of it.
+// The receiver's configuration and the backend determine whether a histogram has buckets or is
+// native.
 func TestQueriesOfHistogramsHaveBothForms(t *testing.T) {
 	buckets := regexp.MustCompile(`\b((?:nixl|ringkernel|splitinfer|dynamo)\w+)_bucket\b`)
 	check := func(what, expr string) {
@@ -219,12 +219,12 @@ func TestFilesHaveNoPlaceholdersLeft(t *testing.T) {
 			}
 		}
 		if strings.HasPrefix(name, "victoriametrics/") && strings.Contains(string(text), "$") {
-			t.Errorf("%s: VictoriaMetrics' page has no variables", name)
+			t.Errorf("%s: a variable, which VictoriaMetrics' page doesn't support", name)
 		}
 	}
 }
 
-// Grafana's sidecar needs one file per dashboard, with a UID that stays.
+// Grafana's sidecar needs one file per dashboard, with a stable UID.
 func TestGrafanaFilesAreNamedAfterTheirUID(t *testing.T) {
 	files, err := dashboards.Files()
 	if err != nil {
@@ -245,7 +245,7 @@ func TestGrafanaFilesAreNamedAfterTheirUID(t *testing.T) {
 	}
 }
 
-func TestPanelsOfADashboardDontOverlap(t *testing.T) {
+func TestPanelsOfADashboardDoNotOverlap(t *testing.T) {
 	type panel struct {
 		ID      int
 		GridPos struct{ X, Y, W, H int }

@@ -14,7 +14,7 @@ func Grafana() []Dashboard {
 	return []Dashboard{overview(), oneAgent(), bottleneck(), ringHealth(), cluster(), ringKernels(), splitInference()}
 }
 
-// Files returns all files, by their paths in the directory of dashboards.
+// Files returns all files, by path relative to the dashboards directory.
 func Files() (map[string][]byte, error) {
 	contents := make(map[string]any)
 	for i, d := range demo() {
@@ -38,8 +38,8 @@ func Files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// encode keeps < and > readable, which are common in PromQL. The kit's types
-// escape them, hence the way through a tree.
+// encode encodes content without escaping < and >, which are common in PromQL. The SDK's types
+// escape them, so encode decodes their JSON to a tree first.
 func encode(content any) ([]byte, error) {
 	text, err := json.Marshal(content)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// source is the variable that holds the data source.
+// source is the variable of the data source.
 var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
 
-// page is a dashboard of Grafana. The kit's annotations lack the formats of a
-// Prometheus data source.
+// page is a Grafana dashboard. The SDK's annotations lack the format fields of a Prometheus data
+// source.
 type page struct {
 	dashboard.Dashboard
 	Annotations struct {
@@ -70,7 +70,7 @@ func (d *Dashboard) has(k Kind) bool {
 	return false
 }
 
-// annotations mark alerts and, where agents are selected, their restarts.
+// annotations returns the annotations: alerts and, if agents can be selected, their restarts.
 func (d *Dashboard) annotations() []annotation {
 	where := "{{k8s_namespace_name}} {{k8s_pod_name}} {{host_name}} {{nixl_agent_name}}"
 	mark := func(name, color, expr, title string) annotation {
@@ -87,7 +87,7 @@ func (d *Dashboard) annotations() []annotation {
 	return list
 }
 
-// grid lays the panels out, row by row, in 24 columns.
+// grid places the panels row by row in 24 columns.
 func (d *Dashboard) grid() ([]dashboard.PanelOrRowPanel, error) {
 	var list []dashboard.PanelOrRowPanel
 	var id, y uint32
@@ -102,7 +102,7 @@ func (d *Dashboard) grid() ([]dashboard.PanelOrRowPanel, error) {
 		}
 		list = append(list, dashboard.PanelOrRowPanel{RowPanel: row})
 		y++
-		var x, line uint32 // line is the height of the panels beside each other
+		var x, line uint32 // line is the height of the current line of panels
 		for i := range r.Panels {
 			p := &r.Panels[i]
 			panel, err := p.grafana(selector(d.Variables))
@@ -165,8 +165,8 @@ func (v *Variable) grafana() cog.Builder[dashboard.VariableModel] {
 	return b
 }
 
-// options is a variable whose values are known. An option whose text and value
-// differ has a colon between them.
+// options returns a variable with fixed options. If the text and the value of an option differ,
+// a colon separates them.
 func (v *Variable) options() cog.Builder[dashboard.VariableModel] {
 	var list []dashboard.VariableOption
 	for i, o := range v.Options {
@@ -189,11 +189,10 @@ func option(text, value string, selected bool) dashboard.VariableOption {
 	}
 }
 
-// cumulative is a variable that no reader sees. Grafana's heat maps take
-// cumulative buckets, with the label le. VictoriaMetrics stores exponential
-// histograms with the label vmrange, and has a function that converts them,
-// which Prometheus lacks: the variable is the function's name where there are
-// such buckets, and empty elsewhere.
+// cumulative returns a hidden variable. Grafana's heat maps need cumulative buckets with the
+// label le. VictoriaMetrics stores exponential histograms with the label vmrange, and has a
+// function to convert them, which Prometheus lacks. The variable is the name of this function if
+// such buckets exist, and empty otherwise.
 func cumulative() cog.Builder[dashboard.VariableModel] {
 	query := map[string]any{
 		"query": `query_result(label_replace(count(nixl_transfer_duration_seconds_bucket{vmrange!=""}), "function", "prometheus_buckets", "", ""))`,

@@ -76,10 +76,10 @@ func (p *Panel) timeSeries() cog.Builder[dashboard.Panel] {
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending))
 	legend := common.NewVizLegendOptionsBuilder().ShowLegend(true)
 	if p.ranked() {
-		// The order of the ranks.
+		// Sort the legend by rank.
 		legend.DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementRight).Width(320).
 			Calcs([]string{"mean", "max"}).SortBy("Mean").SortDesc(!p.Queries[0].Lowest)
-		b.FillOpacity(0).DataLinks(p.leads())
+		b.FillOpacity(0).DataLinks(p.links())
 	} else {
 		legend.DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).Calcs([]string{})
 	}

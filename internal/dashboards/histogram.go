@@ -7,21 +7,20 @@ import "strings"
 
 // histogram is a histogram in any of the forms that backends store:
 //
-//   - Prometheus stores an explicit histogram as series with the label le, and
-//     an exponential one as one native histogram under the metric's own name;
-//   - VictoriaMetrics stores an exponential histogram as series with the label
-//     vmrange, which its functions of histograms take like le.
+//   - Prometheus stores an explicit histogram as series with the label le, and an
+//     exponential histogram as one native histogram with the metric's name.
+//   - VictoriaMetrics stores an exponential histogram as series with the label vmrange,
+//     which its histogram functions accept like le.
 //
-// An expression asks for the series of buckets or, if there are none, for the
-// native histogram. VictoriaMetrics has no histogram_sum and no
-// histogram_count, so that no expression may use them.
+// An expression selects the series of buckets or, if there are none, the native histogram.
+// VictoriaMetrics lacks histogram_sum and histogram_count, so no expression uses them.
 type histogram struct {
 	name     string // without _bucket
-	matchers string // beside those of the variables, or empty
-	foreign  bool   // it isn't an agent's, so that the variables don't select it
-	// equal histograms may hold a single value, such as the size of all blocks.
-	// VictoriaMetrics rounds the bounds of an exponential histogram to four
-	// digits, and drops buckets whose bounds are then equal.
+	matchers string // matchers in addition to those of the variables; may be empty
+	foreign  bool   // whether another program exports it, so the variables don't apply
+	// equal marks histograms whose values may all be equal, such as sizes of blocks.
+	// VictoriaMetrics rounds the bounds of an exponential histogram to four digits, and
+	// drops buckets whose bounds are then equal.
 	equal bool
 }
 
@@ -67,8 +66,8 @@ func (h histogram) sums(by string) string {
 	return "sum " + grouped(by) + h.rate("_sum") + " / sum " + grouped(by) + h.rate("_count")
 }
 
-// ratio returns the sum of a histogram divided by that of another one, which
-// has as many observations.
+// ratio returns the sum of a histogram divided by the sum of another histogram with the same
+// number of observations.
 func ratio(h, of histogram, by string) string {
 	return either(
 		"sum "+grouped(by)+h.rate("_sum")+" / sum "+grouped(by)+of.rate("_sum"),

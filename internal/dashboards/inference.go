@@ -8,7 +8,7 @@ var (
 	packetMemory = histogram{name: "splitinfer_packet_memory_bytes", equal: true}
 )
 
-// splitInference shows split-inference sessions.
+// splitInference returns the dashboard of split-inference sessions.
 func splitInference() Dashboard {
 	const (
 		device, operation = "splitinfer_device", "splitinfer_operation"
@@ -21,7 +21,7 @@ func splitInference() Dashboard {
 		Variables:   []Variable{service("splitinfer_tokens_total")},
 		Rows: []Row{
 			{Title: "Tokens and packets", Panels: []Panel{
-				lines("Tokens", "Tokens that were read as prompt or generated.", PerSecond,
+				lines("Tokens", "Prompt tokens and generated tokens.", PerSecond,
 					`sum by (splitinfer_token_type) (rate(splitinfer_tokens_total{@}[@]))`, "{{splitinfer_token_type}}"),
 				lines("Packets", "Completed work packets by device, including failed ones.", PerSecond,
 					`sum by (splitinfer_device) (rate(splitinfer_packets_total{@}[@]))`, byDevice),
@@ -40,7 +40,7 @@ func splitInference() Dashboard {
 					`sum by (splitinfer_device, splitinfer_device_used) (rate(splitinfer_packet_fallbacks_total{@}[@]))`,
 					byDevice+" → {{splitinfer_device_used}}"),
 				lines("Packet memory, median", "By device.", Bytes, packetMemory.quantile("0.5", device), byDevice),
-				lines("Expert selections by expert", "Work packets that name their expert: the balance of the model.", PerSecond,
+				lines("Expert selections by expert", "Work packets with a known expert, to compare the load of the experts.", PerSecond,
 					`sum by (splitinfer_expert) (rate(splitinfer_expert_selections_total{@,splitinfer_expert!=""}[@]))`,
 					"expert {{splitinfer_expert}}").wide(12),
 				lines("Expert selections by layer", "All operations.", PerSecond,

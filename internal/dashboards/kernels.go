@@ -10,7 +10,7 @@ const (
 
 var messageTime = histogram{name: "ringkernel_message_duration_seconds"}
 
-// ringKernels shows ring-kernel runtimes.
+// ringKernels returns the dashboard of ring-kernel runtimes.
 func ringKernels() Dashboard {
 	perKernel := func(title, description, metric string) Panel {
 		return lines(title, description, Messages, `sum by (`+kernels+`) (rate(`+metric+`{@}[@]))`, byKernel)
@@ -18,7 +18,7 @@ func ringKernels() Dashboard {
 	const metric = "ringkernel_uptime_seconds"
 	return Dashboard{
 		UID: "nixl-ringkernels", Title: "NIXL / Ring kernels",
-		Description: "Persistent kernels that take messages from one queue and put them on another.",
+		Description: "Persistent kernels that receive messages from one queue and send messages to another.",
 		Variables: []Variable{
 			service(metric),
 			{Name: "kernel", Label: "Kernel", Key: "ringkernel_kernel_id", Metric: metric, Within: `service_name=~"$service"`},
@@ -27,7 +27,7 @@ func ringKernels() Dashboard {
 			{Title: "Messages", Panels: []Panel{
 				perKernel("Received", "Messages that each input queue received.", "ringkernel_messages_received_total"),
 				perKernel("Processed", "Messages that each kernel processed.", "ringkernel_messages_processed_total"),
-				perKernel("Sent", "Messages that each kernel put on its output queue.", "ringkernel_messages_sent_total"),
+				perKernel("Sent", "Messages that each kernel sent to its output queue.", "ringkernel_messages_sent_total"),
 			}},
 			{Title: "Latency", Panels: []Panel{
 				lines("Processing time, 99th percentile", "Time that each kernel took to process a message.", Microseconds,

@@ -8,7 +8,7 @@ type Dashboard struct {
 	UID         string // in Grafana; also the name of the file
 	Title       string
 	Description string
-	Refresh     string // Grafana's refresh interval; 10s if empty, the default collection interval
+	Refresh     string // Grafana's refresh interval; default: 10s, the default collection interval
 	Variables   []Variable
 	Rows        []Row
 }
@@ -17,12 +17,12 @@ type Dashboard struct {
 type Row struct {
 	Title  string
 	Panels []Panel
-	// Optional rows show metrics of other programs, which a backend may lack.
-	// They start collapsed.
+	// Optional rows show metrics of other programs, which a backend may lack. They
+	// are collapsed initially.
 	Optional bool
 }
 
-// Kind is how a panel draws its queries.
+// Kind is the visualization of a panel.
 type Kind string
 
 // The kinds, by Grafana's names.
@@ -33,38 +33,37 @@ const (
 	Heatmap Kind = "heatmap"
 )
 
-// Panel is one picture.
+// Panel is one visualization.
 type Panel struct {
 	Title       string
 	Description string
-	Kind        Kind // Lines if empty
+	Kind        Kind // default: Lines
 	Unit        Unit
-	Width       int // of 24; 8 if 0
+	Width       int // of 24; default: 8
 	Stacked     bool
-	Max         float64 // of the axis; 0 fits the data
-	Bad         float64 // a Number is red from this value on; 0 is never
+	Max         float64 // maximum of the axis; 0 fits the data
+	Bad         float64 // a Number is red from this value on; 0 means never
 	Queries     []Query
 }
 
-// Query is an expression of PromQL. It may hold
+// Query is a PromQL expression. It may contain these placeholders:
 //
-//   - {@} and {@, …}: the selector of the dashboard's variables;
-//   - [@]: a time range that is long enough for a rate;
-//   - now(series): the series, or their mean over the whole time that is shown
-//     where series are ranked.
+//   - {@} and {@, …}: the selector of the dashboard's variables
+//   - [@]: a time range that is long enough for a rate
+//   - now(series): the series or, in a ranking, their mean over the displayed time range
 type Query struct {
 	Expr   string
-	Legend string // may hold {{label}}
-	Unit   Unit   // of a column of a Table
-	Rank   string // the expression that decides which series are shown, if not all are
-	Lowest bool   // show the series of the lowest rank
+	Legend string // may contain {{label}}
+	Unit   Unit   // unit of a column of a Table
+	Rank   string // expression that selects the displayed series; default: all series
+	Lowest bool   // whether to display the series with the lowest rank
 }
 
-// Unit is how numbers are written.
+// Unit is the unit of a panel's numbers.
 type Unit struct {
-	Grafana string // Grafana's name; it chooses a prefix
-	// VictoriaMetrics' page writes numbers as they are: Factor, an operator and a
-	// number, brings them into range.
+	Grafana string // Grafana's name; Grafana adds a prefix
+	// VictoriaMetrics' page doesn't scale numbers, so Factor, an operator and a
+	// number, does.
 	Factor string
 	Label  string
 }

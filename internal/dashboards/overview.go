@@ -3,11 +3,11 @@
 
 package dashboards
 
-// overview shows rate, errors and duration, and the agents that stand out.
+// overview returns the dashboard with rate, errors and duration, and the agents that stand out.
 func overview() Dashboard {
 	return Dashboard{
 		UID: "nixl-overview", Title: "NIXL / Overview",
-		Description: "What all NIXL agents move, how fast, what fails, and which agents stand out.",
+		Description: "Throughput, errors and transfer times of all NIXL agents, and the agents that stand out.",
 		Variables:   append(agentVariables(), shown("Agents")),
 		Rows: []Row{
 			{Title: "Now", Panels: []Panel{
@@ -15,7 +15,7 @@ func overview() Dashboard {
 				downNow.wide(3).bad(1),
 				number("Throughput", "Bytes of completed transfers.", BytesPerSecond, `sum(rate(nixl_transfer_io_bytes_total{@}[@]))`),
 				number("Transfers", "Completed transfers.", Requests, `sum`+ofRequests),
-				number("Errors", "Operations that failed, as a share of all operations.", Share, errorRatio("")).wide(3).bad(0.01),
+				number("Errors", "Failed operations as a share of all operations.", Share, errorRatio("")).wide(3).bad(0.01),
 				number("Transfer time", "99th percentile.", Milliseconds, transferTime.quantile("0.99", "")),
 				lossNow.wide(3),
 			}},
@@ -26,14 +26,14 @@ func overview() Dashboard {
 	}
 }
 
-// agentTable has a line for each of the agents that move most.
+// agentTable returns a table of the agents with the highest throughput.
 func agentTable() Panel {
 	const busiest = ofAgents + `(rate(nixl_transfer_io_bytes_total{@}[@])) or 0 * ` + ofAgents + `(nixl_telemetry_ring_capacity{@})`
 	column := func(title string, unit Unit, expr string) Query {
 		return Query{Expr: expr, Legend: title, Unit: unit, Rank: busiest}
 	}
 	return Panel{
-		Title: "Busiest agents", Description: "The agents that move most. An agent's name links to its dashboard.", Kind: Table, Width: 24,
+		Title: "Busiest agents", Description: "The agents with the highest throughput. An agent's name links to its dashboard.", Kind: Table, Width: 24,
 		Queries: []Query{
 			column("Sent", BytesPerSecond, sent.Queries[0].Expr),
 			column("Received", BytesPerSecond, received.Queries[0].Expr),

@@ -11,8 +11,8 @@ const (
 	ofErrors   = `(rate(nixl_errors_total{@}[@]))`
 )
 
-// errorRatio returns the share of operations that fail. An agent that completes
-// nothing has no series of completed transfers.
+// errorRatio returns the share of failed operations. An agent without completed transfers has no
+// series of requests.
 func errorRatio(by string) string {
 	errors, requests := "sum "+grouped(by)+ofErrors, "sum "+grouped(by)+ofRequests
 	return errors + " / (" + requests + " + " + errors + " or " + errors + ")"
@@ -23,32 +23,32 @@ func meanSpeed() string {
 	return ofAgents + `(rate(nixl_transfer_io_bytes_total{@}[@])) / ` + ofAgents + ofRequests + ` / ` + transferTime.mean(agentLabels) + ` > 0`
 }
 
-// relativeSpeed returns each agent's speed divided by the median of its peers:
-// the agents of the same job.
+// relativeSpeed returns each agent's speed divided by the median of its peers, the agents of the
+// same job.
 func relativeSpeed() string {
 	return "(" + meanSpeed() + ") / on (" + peerLabels + ") group_left () quantile by (" + peerLabels + ") (0.5, " + meanSpeed() + ")"
 }
 
-// Agents beside each other.
+// Panels that compare agents.
 var (
 	sent = ranked("Sent by agent", "Bytes of completed writes. The agent that initiates a transfer counts it.",
 		BytesPerSecond, ofAgents+bytesSent, byAgent)
 	received = ranked("Received by agent", "Bytes of completed reads. The agent that initiates a transfer counts it.",
 		BytesPerSecond, ofAgents+bytesRead, byAgent)
-	errorRatios = ranked("Highest error ratio", "Operations that failed, as a share of all operations.",
+	errorRatios = ranked("Highest error ratio", "Failed operations as a share of all operations.",
 		Share, errorRatio(agentLabels), byAgent)
 	slowest = ranked("Slowest transfers, 99th percentile",
 		"From the start of a transfer until the application saw it complete.", Milliseconds,
 		transferTime.quantile("0.99", agentLabels), byAgent)
 	stragglers = lowest("Slowest agents compared with their peers",
-		"Bytes per second of transfer time, divided by the median of the selected agents of the same job. 100 % is as fast as the peers.", Share,
+		"Bytes per second of transfer time, divided by the median of the selected agents of the same job. 100% is as fast as the peers.", Share,
 		relativeSpeed(), byAgent)
 	postShares = ranked("Highest share of post time",
-		"Post time divided by transfer time. Above 50 %, preparing descriptors costs more than moving the data.", Share,
+		"Post time divided by transfer time. Above 50%, preparing descriptors costs more than moving the data.", Share,
 		ratio(postTime, transferTime, agentLabels), byAgent)
 	memory = ranked("Registered memory", "Memory registered with each agent.", Memory,
 		ofAgents+`(now(nixl_memory_usage_bytes{@}))`, byAgent)
-	fill = ranked("Ring fill", "Highest fill level that a drain found. At 100 % the agent loses events; keep it below 50 %.",
+	fill = ranked("Ring fill", "Highest fill level that a drain found. At 100%, the agent loses events; keep it below 50%.",
 		Share, `max by (`+agentLabels+`) (max_over_time(nixl_telemetry_ring_utilization_ratio{@}[@]))`, byAgent).upTo(1)
 	restarts = ranked("Restarts", "Restarts of agents within 5 minutes.", Count,
 		ofAgents+`(increase(nixl_telemetry_ring_restarts_total{@}[5m]))`, byAgent)
@@ -56,32 +56,32 @@ var (
 		ofAgents+`(increase(nixl_telemetry_ring_lossy_restarts_total{@}[5m]))`, byAgent)
 )
 
-// Agents together.
+// Panels of all agents together.
 var (
 	throughput = lines("Throughput", "Bytes of completed transfers.", BytesPerSecond,
 		`sum by (nixl_transfer_direction) (rate(nixl_transfer_io_bytes_total{@}[@]))`, byDirection)
 	requests = lines("Transfers", "Completed transfers.", Requests,
 		`sum by (nixl_transfer_direction) `+ofRequests, byDirection)
-	failures = lines("Error ratio", "Operations that failed, as a share of all operations.", Share, errorRatio(""), "failed")
+	failures = lines("Error ratio", "Failed operations as a share of all operations.", Share, errorRatio(""), "failed")
 	times    = quantiles("Transfer time",
 		"From the start of a transfer until the application saw it complete.", Milliseconds, transferTime)
 	postTimes = quantiles("Post time",
 		"From the start of a transfer until it was posted to the backend.", Microseconds, postTime)
 	speeds = Panel{
 		Title:       "Throughput of single transfers",
-		Description: "Bytes of each transfer divided by its time. Far below the speed of the link, a transfer waited or was small.",
+		Description: "Bytes of each transfer divided by its time. Values far below the speed of the link mean that transfers waited or were small.",
 		Unit:        BytesPerSecond,
 		Queries: []Query{
 			{Expr: transferSpeed.quantile("0.5", ""), Legend: "median"},
-			{Expr: transferSpeed.quantile("0.1", ""), Legend: "slowest 10 %"},
-			{Expr: transferSpeed.quantile("0.01", ""), Legend: "slowest 1 %"},
+			{Expr: transferSpeed.quantile("0.1", ""), Legend: "slowest 10%"},
+			{Expr: transferSpeed.quantile("0.01", ""), Legend: "slowest 1%"},
 		},
 	}
-	errorTypes = lines("Errors by type", "Operations that failed, by NIXL's status.", Operations,
+	errorTypes = lines("Errors by type", "Failed operations by NIXL status.", Operations,
 		`sum by (error_type) `+ofErrors+` > 0`, byError)
-	postShare = lines("Share of post time", "Post time divided by transfer time. Above 50 %, preparing descriptors costs more than moving the data.",
+	postShare = lines("Share of post time", "Post time divided by transfer time. Above 50%, preparing descriptors costs more than moving the data.",
 		Share, ratio(postTime, transferTime, ""), "post time")
-	timeMap = distribution("Transfer time, distribution", "How many transfers took how long.", Seconds, transferTime)
+	timeMap = distribution("Transfer time, distribution", "Number of transfers by time.", Seconds, transferTime)
 	loss    = Panel{
 		Title: "Loss", Description: "Signs that events were lost. All lines should be at 0.", Unit: PerSecond,
 		Queries: []Query{
@@ -99,7 +99,7 @@ var (
 	downNow   = number("Agents down", "Agents that have exited and are still reported.", Count,
 		`count(nixl_agent_up{@} == 0) or vector(0)`)
 	// Only some layouts show torn transfers.
-	lossNow = number("Loss", "All signs that events were lost, together.", PerSecond,
+	lossNow = number("Loss", "Sum of all signs that events were lost.", PerSecond,
 		`sum(rate(nixl_telemetry_ring_saturations_total{@}[@])) + sum(rate(nixl_telemetry_events_dropped_total{@}[@])) + `+
 			`sum(rate(nixl_telemetry_ring_foreign_reads_total{@}[@])) + (sum(rate(nixl_telemetry_ring_torn_groups_total{@}[@])) or vector(0))`).bad(1e-9)
 )

@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// ranked returns a panel of the series that are highest over the whole time
-// that is shown. A topk alone chooses anew at each point, which draws many more
-// lines than it names, all of them in pieces.
+// ranked returns a panel of the series with the highest values over the displayed time range. A
+// plain topk selects series at each point in time, which results in many interrupted lines.
 func ranked(title, description string, unit Unit, expr, legend string) Panel {
 	p := lines(title, description, unit, expr, legend).wide(12)
 	p.Queries[0].Rank = expr
 	return p
 }
 
-// lowest returns a panel of the series that are lowest.
+// lowest returns a panel of the series with the lowest values.
 func lowest(title, description string, unit Unit, expr, legend string) Panel {
 	p := ranked(title, description, unit, expr, legend)
 	p.Queries[0].Lowest = true
@@ -29,12 +28,12 @@ var (
 	window  = regexp.MustCompile(`\[[^]]+\]`)
 )
 
-// terms are what a placeholder of a query becomes.
+// terms are the values of a query's placeholders.
 type terms struct {
-	selector string // of the series that the variables choose
-	window   string // long enough for a rate
-	whole    string // all the time that is shown
-	top      string // how many series of those that are ranked
+	selector string // matchers of the variables
+	window   string // time range for rates
+	whole    string // displayed time range
+	top      string // number of series in a ranking
 }
 
 // promQL returns the query, with its placeholders replaced.

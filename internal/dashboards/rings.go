@@ -3,7 +3,7 @@
 
 package dashboards
 
-// ringHealth shows whether the numbers of the other dashboards can be trusted.
+// ringHealth returns the dashboard that shows whether telemetry is complete.
 func ringHealth() Dashboard {
 	perAgent := func(title, description, metric string) Panel {
 		return ranked(title, description, PerSecond, ofAgents+`(rate(`+metric+`{@}[@]))`, byAgent)
@@ -16,7 +16,7 @@ func ringHealth() Dashboard {
 			{Title: "Now", Panels: []Panel{
 				number("Rings", "Rings that are drained.", Count, `count(nixl_telemetry_ring_capacity{@})`),
 				downNow,
-				number("Rings refused", "Rings that were found and can't be opened. The Collector's log says why.", Count,
+				number("Rings refused", "Discovered rings that can't be opened. The Collector's log contains the reasons.", Count,
 					`sum(otelcol_receiver_nixl_shm_rings{state="refused"})`).bad(1),
 				number("Highest fill", "Highest fill level of any ring.", Share, `max(nixl_telemetry_ring_utilization_ratio{@})`).bad(0.8),
 				number("Events", "Events read from all rings.", PerSecond, `sum(rate(nixl_events_total{@}[@]))`),
@@ -27,7 +27,7 @@ func ringHealth() Dashboard {
 				perAgent("Drains of a full ring", "The agent has most likely lost events: give it a larger ring.", "nixl_telemetry_ring_saturations_total"),
 				perAgent("Torn transfers", "Transfers whose events weren't all read.", "nixl_telemetry_ring_torn_groups_total"),
 				perAgent("Dropped by agents", "Events that agents dropped before they reached the ring.", "nixl_telemetry_events_dropped_total"),
-				perAgent("Taken by other consumers", "Times that another consumer took events. They are missing here.", "nixl_telemetry_ring_foreign_reads_total"),
+				perAgent("Taken by other consumers", "Times that another process consumed events. They are missing from the totals.", "nixl_telemetry_ring_foreign_reads_total"),
 			}},
 			{Title: "Load", Panels: []Panel{
 				ranked("Events", "Events read from each ring.", PerSecond, ofAgents+`(rate(nixl_events_total{@}[@]))`, byAgent),
@@ -39,7 +39,7 @@ func ringHealth() Dashboard {
 	}
 }
 
-// collector shows the Collector's own metrics, which don't carry the labels of
+// collector returns panels with the Collector's own metrics, which don't have the labels of
 // agents.
 func collector() []Panel {
 	const (
@@ -54,10 +54,10 @@ func collector() []Panel {
 		return `histogram_quantile(` + phi + `, sum by (le, vmrange, ` + labels + `) (rate({__name__=~"` + name + `(_seconds)?_bucket"}[@])))`
 	}
 	return []Panel{
-		lines("Rings", "Rings that the receiver found, by state and, if they are refused, by reason.", Count,
+		lines("Rings", "Discovered rings by state and, if they are refused, by reason.", Count,
 			`sum by (state, reason) (otelcol_receiver_nixl_shm_rings)`, "{{state}} {{reason}}"),
 		lines("Drain lag, 99th percentile",
-			"How late rounds of drains begin. Close to the agents' run interval, rings fill up: give the Collector more CPU.", Milliseconds,
+			"Delay of drain rounds. If it is close to the agents' run interval, rings fill up: give the Collector more CPU.", Milliseconds,
 			quantile("0.99", "otelcol_receiver_nixl_shm_drain_lag"), legend),
 		lines("Checkpoint failures", "Batches of checkpoints that the storage extension failed to store.", PerSecond,
 			rate("otelcol_receiver_nixl_shm_checkpoint_failures"), legend),
@@ -65,11 +65,11 @@ func collector() []Panel {
 			`sum by (`+labels+`, exporter) (otelcol_exporter_queue_size) / sum by (`+labels+`, exporter) (otelcol_exporter_queue_capacity)`,
 			legend+" {{exporter}}").upTo(1),
 		{
-			Title: "Refused points", Description: "Data points that weren't accepted on the way. Totals are cumulative: the next export includes them.",
+			Title: "Refused points", Description: "Data points that the pipeline or the backend rejected. Totals are cumulative, so the next export includes them.",
 			Unit: PerSecond,
 			Queries: []Query{
 				{Expr: rate("otelcol_receiver_refused_metric_points"), Legend: "by the pipeline " + legend},
-				// This counter starts with the first failure.
+				// This counter doesn't exist before the first failure.
 				{
 					Expr:   rate("otelcol_exporter_send_failed_metric_points") + " or 0 * " + rate("otelcol_exporter_sent_metric_points"),
 					Legend: "by the backend " + legend,

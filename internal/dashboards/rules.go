@@ -11,12 +11,12 @@ import (
 // Recorded is a recording rule.
 type Recorded struct {
 	Name string
-	Kind string // value of the label kind, if it has one
+	Kind string // value of the label kind; may be empty
 	Expr string
 }
 
-// The names state which labels are left, and the time of a rate. Of the rates
-// of a histogram, a backend has the buckets or the native form.
+// The names contain the remaining labels and the time range of a rate. For a histogram, a backend
+// has either the rates of buckets or those of the native histogram.
 const (
 	hostAgents   = "host:nixl_agents:count"
 	hostBytes    = "host_direction:nixl_transfer_io_bytes:rate2m"
@@ -62,10 +62,10 @@ func hostRules() []Recorded {
 	}
 }
 
-// stragglerRules compare each agent with its peers, in this order: the median
-// and the mean throughput of its transfers, the median of the peers' medians,
-// and the median of the peers' absolute deviations from it. Agents without
-// transfers are left out; a job of fewer than four agents has no peers.
+// stragglerRules returns rules that compare each agent with its peers: the median and the mean
+// throughput of its transfers, the median of the peers' medians, and the median of the peers'
+// absolute deviations from it. The rules omit agents without transfers, and jobs with fewer than
+// four agents.
 func stragglerRules() []Recorded {
 	in := terms{window: "5m"}
 	peers := grouped(peerLabels)

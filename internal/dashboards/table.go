@@ -12,8 +12,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/table"
 )
 
-// columns are the labels that a table shows, and the dashboards that some of
-// their values link to.
+// columns are the labels in a table, some with links to a dashboard.
 var columns = []struct{ label, title, to, url string }{
 	{label: "k8s_cluster_name", title: "Cluster"},
 	{label: "k8s_namespace_name", title: "Namespace"},
@@ -29,7 +28,7 @@ var columns = []struct{ label, title, to, url string }{
 	},
 }
 
-// table shows the values of all queries for a host or an agent in one line.
+// table returns a table with one line per host or agent, and a column for each query.
 func (p *Panel) table() cog.Builder[dashboard.Panel] {
 	names, order := map[string]any{}, map[string]any{}
 	b := table.NewPanelBuilder().ShowHeader(true).CellHeight(common.TableCellHeightSm)
@@ -53,9 +52,8 @@ func (p *Panel) table() cog.Builder[dashboard.Panel] {
 		}})
 }
 
-// leads links the lines of a ranked panel to the dashboard of their agent or
-// host.
-func (p *Panel) leads() []cog.Builder[dashboard.DashboardLink] {
+// links returns links from the lines of a ranked panel to the dashboard of their agent or host.
+func (p *Panel) links() []cog.Builder[dashboard.DashboardLink] {
 	const agent, host = "/d/nixl-agent?", "/d/nixl-overview?"
 	const of = "var-datasource=${datasource}&var-host=${__field.labels.host_name}&${__url_time_range}"
 	title, url := "Agents of the host", host+of

@@ -5,28 +5,26 @@ package dashboards
 
 import "fmt"
 
-// Variable is a choice of the dashboard's reader: a label of the series, or one
-// of some options.
+// Variable is a Grafana variable: values of a label, or fixed options.
 type Variable struct {
 	Name    string
-	Label   string // for the reader
+	Label   string // displayed name
 	Key     string // the label of the series
-	Metric  string // a metric that each choice has
-	Within  string // a selector that narrows down the choices
-	Single  bool   // one choice, instead of several or all
+	Metric  string // a metric that has the label
+	Within  string // a selector that limits the values
+	Single  bool   // whether only one value can be selected
 	Options []string
 }
 
-// The labels that identify an agent, where they are present: attributes of
-// resources, as backends name them.
+// The labels that identify an agent. They are resource attributes and may be missing.
 const (
 	peerLabels  = "k8s_cluster_name, k8s_namespace_name, service_name"
 	agentLabels = peerLabels + ", k8s_pod_name, host_name, nixl_agent_name"
 	hostLabels  = "k8s_cluster_name, host_name"
 )
 
-// agentVariables select agents by each label, and each one by those before it.
-// A choice of all also matches series without the label.
+// agentVariables returns variables for the labels of agents. The values of each variable depend on
+// the variables before it. Selecting all values also matches series without the label.
 func agentVariables() []Variable {
 	const metric = "nixl_telemetry_ring_capacity"
 	list := []Variable{
@@ -44,7 +42,7 @@ func agentVariables() []Variable {
 	return list
 }
 
-// oneAgentVariables select one agent.
+// oneAgentVariables returns variables that select one agent.
 func oneAgentVariables() []Variable {
 	list := agentVariables()
 	host, agent := &list[len(list)-2], &list[len(list)-1]
@@ -53,17 +51,17 @@ func oneAgentVariables() []Variable {
 	return list
 }
 
-// shown chooses how many series a panel of ranked series has.
+// shown returns the variable for the number of series in ranked panels.
 func shown(what string) Variable {
 	return Variable{Name: "top", Label: what + " shown", Options: []string{"10", "20", "50", "all : 1000000"}}
 }
 
-// service chooses programs, each of which may run on several hosts.
+// service returns the variable that selects services.
 func service(metric string) Variable {
 	return Variable{Name: "service", Label: "Service", Key: "service_name", Metric: metric}
 }
 
-// selector returns the matchers of what the variables choose.
+// selector returns the matchers of variables.
 func selector(list []Variable) string {
 	matchers := ""
 	for _, v := range list {

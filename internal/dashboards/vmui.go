@@ -5,8 +5,7 @@ package dashboards
 
 import "strings"
 
-// demo returns the dashboards of VictoriaMetrics' page, which shows them as
-// tabs, in this order.
+// demo returns the dashboards for VictoriaMetrics' page, which displays them as tabs in this order.
 func demo() []Dashboard { return []Dashboard{overview(), bottleneck(), ringHealth()} }
 
 type vmui struct {
@@ -28,8 +27,8 @@ type vmuiPanel struct {
 	Alias       []string `json:"alias"`
 }
 
-// newVMUI renders the panels of lines: the page has no other kinds. They share
-// one row, because the page opens only the first one.
+// newVMUI renders the panels of kind Lines; the page supports no other kinds. All panels are in one
+// row, because the page expands only the first row.
 func newVMUI(d Dashboard) vmui {
 	_, title, _ := strings.Cut(d.Title, " / ")
 	row := vmuiRow{Title: d.Description}
@@ -44,15 +43,14 @@ func newVMUI(d Dashboard) vmui {
 }
 
 func (p *Panel) vmui() vmuiPanel {
-	// The page has no step that follows from the interval of points, and doesn't
-	// tell which time it shows. The window is long enough for the Collector's
-	// default, a point each 10 s.
+	// The page has no variables for the interval of points or the displayed time range.
+	// The window is long enough for the Collector's default interval of 10 s.
 	t := terms{window: "30s", whole: "5m", top: "10"}
 	panel := vmuiPanel{Title: p.Title, Description: p.Description, Unit: p.Unit.Label, Width: 4}
 	for _, q := range p.Queries {
 		expr := q.promQL(t, p.Unit)
 		if !strings.Contains(q.Legend, "host_name") {
-			// The page puts a legend under its host's name.
+			// The page groups legends by host name.
 			expr = `label_replace(` + expr + `, "host_name", "all", "", "")`
 		}
 		panel.Expr = append(panel.Expr, fromZero(expr))
@@ -61,9 +59,8 @@ func (p *Panel) vmui() vmuiPanel {
 	return panel
 }
 
-// fromZero makes the first two points of an expression 0, whether they exist or
-// not: the page's axes start at the lowest value, and it may not show the very
-// first point.
+// fromZero sets the first two points of an expression to 0, even if they don't exist. The page's
+// axes start at the lowest value, and the page may not display the first point.
 func fromZero(expr string) string {
 	const first = `(start() + step())`
 	return `((` + expr + `) * (time() > bool ` + first + `)) default (0 / (time() <= bool ` + first + `))`

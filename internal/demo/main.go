@@ -1,8 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo serves VictoriaMetrics' page with a script that makes it refresh:
-// no parameter of the page does.
+// Command demo serves VictoriaMetrics' page with a script that enables auto-refresh. The page has no
+// parameter for it.
 package main
 
 import (
@@ -25,8 +25,8 @@ import (
 var refresh []byte
 
 func main() {
-	listen := flag.String("listen", "127.0.0.1:8428", "the address to serve")
-	backend := flag.String("backend", "", "the URL of VictoriaMetrics")
+	listen := flag.String("listen", "127.0.0.1:8428", "address to listen on")
+	backend := flag.String("backend", "", "URL of VictoriaMetrics")
 	flag.Parse()
 	if err := serve(*listen, *backend); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
@@ -42,15 +42,15 @@ func serve(address, backend string) error {
 	server := &http.Server{Addr: address, ReadHeaderTimeout: 10 * time.Second, Handler: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			r.Out.Header.Del("Accept-Encoding") // the script goes into plain text
+			r.Out.Header.Del("Accept-Encoding") // addScript needs an uncompressed page
 		},
 		ModifyResponse: addScript,
-		ErrorLog:       log.New(io.Discard, "", 0), // a browser may still ask when VictoriaMetrics has stopped
+		ErrorLog:       log.New(io.Discard, "", 0), // a browser may still send requests after VictoriaMetrics has stopped
 	}}
 	return server.ListenAndServe()
 }
 
-// addScript puts the script at the end of a page.
+// addScript adds the script to the end of an HTML page.
 func addScript(r *http.Response) error {
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") {
 		return nil

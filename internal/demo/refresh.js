@@ -1,4 +1,4 @@
-// Chooses a refresh interval once there are panels: no parameter of the page does.
+// Selects a refresh interval once the page has panels. The page has no parameter for it.
 const choose = setInterval(() => {
   const button = document.querySelector(".vm-autorefresh .vm-button_full-width");
   if (!button || !document.querySelector(".vm-predefined-panel")) {

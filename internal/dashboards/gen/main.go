@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gen writes the project's dashboards into a directory.
+// Command gen writes the project's dashboards to a directory.
 package main
 
 import (
