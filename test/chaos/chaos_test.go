@@ -16,11 +16,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
 )
 
-// Everything happens to agents and their files while the Collector is killed
-// again and again. What it says at the end is what was written, less at most
-// what stood in a ring, uncommitted, when its agent restarted or its file
-// went. Of agents that were spared that, nothing may be missing.
-func TestChaos(t *testing.T) {
+// The Collector is killed repeatedly, while agents restart and their files are truncated, removed
+// and replaced. The final totals may lack only events that were uncommitted in a ring when its
+// agent restarted or its file was removed.
+func TestOnlyUnreadEventsAreLostWhenAgentsAndCollectorAreKilled(t *testing.T) {
 	t.Parallel()
 	rng, seed := chance(t)
 	kills := int(number(t, "CHAOS_KILLS", 10))
@@ -28,8 +27,8 @@ func TestChaos(t *testing.T) {
 	k := newKiller(t, rng, rings, false)
 	k.stalls = true
 	var victims []*victim
-	for i, deeds := range [][]deed{gentle, gentle, rude, rude, rude, rude} {
-		victims = append(victims, newVictim(rings, t.TempDir(), seed, i, deeds))
+	for i, actions := range [][]action{gentle, gentle, rude, rude, rude, rude} {
+		victims = append(victims, newVictim(rings, t.TempDir(), seed, i, actions))
 	}
 
 	killed, ended := make(chan struct{}), make(chan struct{})
@@ -46,13 +45,13 @@ func TestChaos(t *testing.T) {
 		k.round(t)
 	}
 	enough()
-	// The agents' last events are for a Collector that isn't killed.
+	// The last Collector, which isn't killed, reads the agents' last events.
 	k.last(t, func() string {
 		select {
 		case <-ended:
 			return undrained(t, rings)
 		default:
-			return "agents are at work"
+			return "agents are still running"
 		}
 	})
 	t.Logf("%d kills of the Collector", k.kills)
@@ -63,8 +62,8 @@ func TestChaos(t *testing.T) {
 	k.check(t)
 }
 
-// torment does things to agents until the Collector has been killed often
-// enough, and then lets all of them end in peace.
+// torment performs random actions on agents until killed is closed, and then stops all agents
+// normally.
 func torment(t *testing.T, rng *rand.Rand, victims []*victim, killed <-chan struct{}) {
 	t.Helper()
 	for _, v := range victims {
@@ -79,15 +78,14 @@ func torment(t *testing.T, rng *rand.Rand, victims []*victim, killed <-chan stru
 			return
 		case <-time.After(upTo(rng, 300*time.Millisecond)):
 			v := pick(rng, victims...)
-			deed := pick(rng, v.deeds...)
-			v.done[deed.name]++
-			deed.do(t, v, rng)
+			action := pick(rng, v.actions...)
+			v.done[action.name]++
+			action.do(t, v, rng)
 		}
 	}
 }
 
-// check holds what the Collector says of an agent against what became of its
-// events.
+// check compares an agent's totals from the Collector with the events that it has written.
 func (v *victim) check(t *testing.T, got ledger.Series, excused bool) {
 	t.Helper()
 	written, unread := v.total.Written.Series(), v.total.Unread.Series()
@@ -109,7 +107,7 @@ func (v *victim) check(t *testing.T, got ledger.Series, excused bool) {
 	if n := got["nixl.telemetry.ring.foreign_reads"]; n != 0 && !excused {
 		t.Errorf("%s: %d foreign reads, want 0", v.name, n)
 	}
-	t.Logf("%s: %d events in %d lives (%v), %d lost of at most %d; %d restarts seen",
+	t.Logf("%s: %d events in %d lives (%v), %d lost of at most %d; %d restarts detected",
 		v.name, v.total.Written.Events(), v.lives, v.done, lost, mayBe, restarts)
 }
 

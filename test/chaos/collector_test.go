@@ -16,18 +16,18 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// ready is what a Collector says when it runs.
+// ready is the log line of a Collector that has started.
 const ready = "Everything is ready"
 
-// setup is how a Collector is started, again and again: by a configuration, or
-// a sample of examples/collector, and what a test adds to it.
+// setup is the configuration of a Collector: an optional sample of examples/collector, and
+// overlays.
 type setup struct {
 	sample   string
 	overlays []string // YAML
 	env      []string
 }
 
-// quiet keeps a Collector from taking ports that a test hasn't chosen.
+// quiet prevents a Collector from listening on ports that the test hasn't chosen.
 const quiet = `
 service:
   telemetry:
@@ -35,7 +35,7 @@ service:
     metrics: {level: none}
 `
 
-// command is the command line. The overlays' files are made once.
+// command writes the overlays to files and returns the command line.
 func (s setup) command(t *testing.T) (args []string) {
 	t.Helper()
 	if s.sample != "" {
@@ -51,10 +51,10 @@ func (s setup) command(t *testing.T) (args []string) {
 	return args
 }
 
-// collector is a Collector that runs. Its log is JSON.
+// collector is a running Collector with a JSON log.
 type collector struct{ *proc.Process }
 
-// launch starts a Collector and doesn't wait for it.
+// launch starts a Collector without waiting until it is ready.
 func launch(t *testing.T, args, env []string) collector {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), collectorBin, args...)
@@ -80,7 +80,7 @@ type entry struct {
 	line string
 }
 
-// entries are the lines of the log so far.
+// entries returns the lines of the log so far.
 func (c collector) entries() (list []entry) {
 	for _, line := range c.Stderr.Lines() {
 		e := entry{line: line}
@@ -91,7 +91,7 @@ func (c collector) entries() (list []entry) {
 	return list
 }
 
-// complaints are the warnings and errors in the log.
+// complaints returns the warnings and errors in the log.
 func (c collector) complaints() (list []entry) {
 	for _, e := range c.entries() {
 		if e.Level != "info" && e.Level != "debug" {

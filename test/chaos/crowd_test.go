@@ -21,12 +21,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
 )
 
-// crowd is how many files are in the directory: as many as max_rings allows.
+// crowd is the number of files in the directory, the default of max_rings.
 const crowd = 4096
 
-// A directory is full of files, of which half are garbage. The Collector starts
-// in seconds, says in a few lines what is wrong, and gets the rest right.
-func TestCrowd(t *testing.T) {
+// Half of the files aren't valid rings. The Collector starts within seconds, reports them in a few
+// lines, and counts all events of the others.
+func TestDirectoryFullOfFilesIsReadWithFewLogLines(t *testing.T) {
 	t.Parallel()
 	rings := t.TempDir()
 	want := make(map[string]ledger.Series)
@@ -72,14 +72,14 @@ service: {pipelines: {metrics: {receivers: [nixl_shm], exporters: [otlp_http]}}}
 			t.Logf("%s: %s %s", e.Level, e.Message, e.Error)
 		}
 	}
-	t.Logf("ready after %v, all reported after %v; then %v of a processor per second with %d idle rings",
+	t.Logf("ready after %v, all reported after %v; then %v of CPU time per second with %d idle rings",
 		started.Round(time.Millisecond), reported.Round(time.Millisecond), cost, crowd/2)
 	const generous = 30 * time.Second
 	if reported > generous {
-		t.Errorf("it took %v until all were reported", reported)
+		t.Errorf("all agents were reported after %v, want at most %v", reported, generous)
 	}
 	if most := 20; lines > most {
-		t.Errorf("%d lines in the log, want %d at most", lines, most)
+		t.Errorf("%d lines in the log, want at most %d", lines, most)
 	}
 	c.Stop(t, sigterm)
 	for _, wrong := range to.Contradictions() {
@@ -87,7 +87,7 @@ service: {pipelines: {metrics: {receivers: [nixl_shm], exporters: [otlp_http]}}}
 	}
 }
 
-// idleCost is the processor time that a Collector uses per second.
+// idleCost returns the CPU time that a Collector uses per second.
 func (c collector) idleCost(t *testing.T) time.Duration {
 	t.Helper()
 	const long = 5 * time.Second
@@ -96,7 +96,7 @@ func (c collector) idleCost(t *testing.T) time.Duration {
 	return (c.CPU(t) - before) / time.Duration(long.Seconds())
 }
 
-// goodRing makes a ring with events of its own, and returns what they come to.
+// goodRing creates a ring with its own events, and returns the resulting series.
 func goodRing(t *testing.T, dir string, i int) (path string, want ledger.Series) {
 	t.Helper()
 	path = filepath.Join(dir, fmt.Sprintf("agent-%04d", i))
@@ -122,7 +122,7 @@ func goodRing(t *testing.T, dir string, i int) (path string, want ledger.Series)
 	return path, l.Series()
 }
 
-// garbage is what may stand in a telemetry directory that isn't a ring.
+// garbage are kinds of files in a telemetry directory that aren't valid rings.
 var garbage = []struct {
 	name string
 	make func(t *testing.T, path string)

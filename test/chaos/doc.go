@@ -1,22 +1,19 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chaos has no code of its own, only tests: of the built Collector, in
-// trouble. It is killed at any moment, its agents are killed and restart
-// with other sizes and layouts, their files are truncated and removed, its
-// backend is down, its directory is full of garbage. At the end it must have
-// counted what was written: all of it, or all but what was unread when an
-// agent or its file went.
+// Package chaos tests the built Collector under faults. The Collector is killed at any time, agents
+// are killed and restart with other sizes and layouts, their files are truncated and removed, the
+// backend is down, and the directory is full of invalid files. At the end, the Collector must have
+// counted all written events, except events that were unread when an agent restarted or its file
+// was removed.
 //
-// `make chaos` builds what is needed and runs the long form. By hand, the short
-// one:
+// `make chaos` builds the Collector and runs the long version. To run the short version by hand:
 //
 //	OTELCOL_NIXL=$PWD/dist/otelcol-nixl go -C test test -v ./chaos
 //
-//	CHAOS_KILLS      times that the Collector is killed   [10 in the short form]
-//	CHAOS_DURATION   of the backend's outage               [10s in the short form]
-//	CHAOS_SEED       a run's, which it prints; the moments still differ
+//	CHAOS_KILLS      number of kills of the Collector   [10 in the short version]
+//	CHAOS_DURATION   duration of the backend's outage   [10s in the short version]
+//	CHAOS_SEED       seed of a run, which it prints; timing still differs
 //
-// Without OTELCOL_NIXL they are skipped; where CI=true is set, that is an
-// error.
+// Without OTELCOL_NIXL, the tests are skipped, or fail if CI=true.
 package chaos

@@ -21,23 +21,22 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// killer runs Collectors one after the other on the same rings and the same
-// storage, and kills each.
+// killer runs Collectors one after the other with the same rings and the same storage, and kills
+// each.
 type killer struct {
 	rng    *rand.Rand
 	to     *backend.Backend
 	args   []string
 	state  string // directory of the storage
-	stalls bool   // it is stopped for a while now and then, as on a busy machine
+	stalls bool   // whether Collectors are sometimes suspended, as on a busy machine
 
-	kills int
-	told  []entry         // what Collectors complained of
-	slow  map[string]bool // paths of rings that couldn't wait for the storage, as the Collector said
+	kills      int
+	complaints []entry         // warnings and errors of all Collectors
+	slow       map[string]bool // paths of rings that were committed without a checkpoint
 }
 
-// newKiller sets up Collectors of a directory of rings that report to a
-// backend. They drain and save as often as can be, so that a kill is likely to
-// come while they are at it.
+// newKiller prepares Collectors that read a directory of rings and export to a backend. They drain
+// and save as often as possible, so that kills are likely to interrupt them.
 func newKiller(t *testing.T, rng *rand.Rand, rings string, fsync bool) *killer {
 	t.Helper()
 	k := &killer{
@@ -63,8 +62,8 @@ service:
 	return k
 }
 
-// round starts a Collector and kills it: while it starts, or some time later,
-// or right when it writes to its storage.
+// round starts a Collector and kills it: while it starts, some time later, or while it writes to its
+// storage.
 func (k *killer) round(t *testing.T) {
 	t.Helper()
 	c := launch(t, k.args, nil)
@@ -78,7 +77,7 @@ func (k *killer) round(t *testing.T) {
 		c.WaitFor(t, ready)
 		pass(t, upTo(k.rng, 700*time.Millisecond))
 		k.awaitWrites(t)
-		if k.rng.IntN(2) == 0 { // else at once: a save takes less than a timer
+		if k.rng.IntN(2) == 0 { // otherwise don't wait, because a save is shorter than a timer
 			pass(t, upTo(k.rng, 500*time.Microsecond))
 		}
 	}
@@ -93,43 +92,42 @@ func (k *killer) round(t *testing.T) {
 	k.note(c)
 }
 
-// last runs a Collector until it has done its work, and ends it as an operator
-// does, so that its last totals are with the backend.
+// last runs a Collector until missing returns "", and stops it normally, so that it exports its last
+// totals.
 func (k *killer) last(t *testing.T, missing func() string) {
 	t.Helper()
 	c := launch(t, k.args, nil)
 	c.WaitFor(t, ready)
-	// It says so a moment before it minds signals: only after another
-	// collection it surely does.
+	// The Collector logs this shortly before it handles signals. After another
+	// collection, it certainly does.
 	k.to.AwaitMore(t)
 	proc.Eventually(t, missing)
 	c.Stop(t, sigterm)
 	k.note(c)
 }
 
-// note keeps what a Collector complained of.
+// note records the warnings and errors of a Collector.
 func (k *killer) note(c collector) {
 	for _, e := range c.complaints() {
 		if strings.Contains(e.Message, "ring was about to fill up before its checkpoint was stored") {
-			k.slow[e.Path] = true // without a path it is of more rings than are named
+			k.slow[e.Path] = true // the path is empty if the line is about several rings
 		}
-		k.told = append(k.told, e)
+		k.complaints = append(k.complaints, e)
 	}
 }
 
-// excused says whether a ring may have lost events to a crash: where the
-// storage was so slow that its events couldn't wait for it. The Collector says
-// so; a test only doesn't choose how slow a disk is.
+// excused reports whether a ring may have lost events in a crash because its events were committed
+// without a checkpoint, which the Collector reports. This depends on the speed of the disk.
 func (k *killer) excused(t *testing.T, path string) bool {
 	t.Helper()
 	if k.slow[path] || k.slow[""] {
-		t.Logf("%s: the storage was too slow for it: not held to what it lost", filepath.Base(path))
+		t.Logf("%s: not checked for losses, because the storage was too slow", filepath.Base(path))
 	}
 	return k.slow[path]
 }
 
-// check fails the test for points that contradict each other and, where it has
-// failed, shows what the Collectors complained of.
+// check fails the test if points contradict each other. If the test has failed, it logs the
+// Collectors' warnings and errors.
 func (k *killer) check(t *testing.T) {
 	t.Helper()
 	for _, wrong := range k.to.Contradictions() {
@@ -138,17 +136,16 @@ func (k *killer) check(t *testing.T) {
 	if !t.Failed() {
 		return
 	}
-	for _, e := range k.told {
-		// A ring is full whenever the Collector is down, and a file was truncated by the test.
+	for _, e := range k.complaints {
+		// Rings fill up while no Collector runs, and the test truncates files.
 		if !strings.Contains(e.Message, "ring was full") && !strings.Contains(e.Error, "was it truncated?") {
 			t.Log(e.line)
 		}
 	}
 }
 
-// awaitWrites waits until something was written to the storage a few times, or
-// a second has passed without. A save writes twice: what it is about, and that
-// this holds now.
+// awaitWrites waits for a few writes to the storage, for at most a second. A save writes twice: the
+// data and the metadata page.
 func (k *killer) awaitWrites(t *testing.T) {
 	t.Helper()
 	w, err := fsnotify.NewWatcher()
@@ -172,7 +169,7 @@ func (k *killer) awaitWrites(t *testing.T) {
 	}
 }
 
-// pass lets a time pass. It is for the moment of a kill, which shall be any.
+// pass waits for a time. It is used to choose random times of kills.
 func pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(d)

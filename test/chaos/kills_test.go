@@ -25,30 +25,28 @@ const (
 	sigcont = syscall.SIGCONT
 )
 
-// fleet is some agents in a process.
+// fleet configures a process with several agents.
 type fleet struct {
 	name string
 	args []string
 }
 
 var (
-	// Rings that are full whenever the Collector is down, and rings that never are.
+	// Small rings are full whenever no Collector runs; large rings never are.
 	small = fleet{"small", []string{"--capacity", "256", "--rate", "300", "--run-interval", "10ms"}}
 	large = fleet{"large", []string{"--capacity", "8192", "--rate", "500", "--run-interval", "20ms"}}
 )
 
-// The Collector is killed again and again while agents of all layouts write.
-// Nothing is lost and nothing is counted twice: what stood in the rings is what
-// it says at the end, to the last bucket.
-func TestKills(t *testing.T) {
+// The Collector is killed repeatedly while agents of all layouts write. The final totals equal the
+// written events, including every bucket.
+func TestKillsOfTheCollectorLoseNothing(t *testing.T) {
 	t.Parallel()
 	testKills(t, false, small, large)
 }
 
-// The same with a storage that writes to the disk each time, which takes
-// longer, so that more kills come while it does. In rings that may have to
-// wait for a slow disk there is room.
-func TestKillsWithFsync(t *testing.T) {
+// With fsync, saves take longer, so more kills interrupt them. The rings are large enough to wait
+// for a slow disk.
+func TestKillsOfTheCollectorWithFsyncLoseNothing(t *testing.T) {
 	t.Parallel()
 	testKills(t, true, large)
 }
@@ -85,8 +83,7 @@ func testKills(t *testing.T, fsync bool, fleets ...fleet) {
 	k.check(t)
 }
 
-// mustBe fails the test where the series of an agent aren't what its events
-// come to.
+// mustBe fails the test if the series of an agent differ from those of its events.
 func mustBe(t *testing.T, path string, want, got ledger.Series) {
 	t.Helper()
 	want["nixl.telemetry.ring.restarts"], want["nixl.telemetry.ring.foreign_reads"] = 0, 0
@@ -107,7 +104,7 @@ func (f fleet) start(t *testing.T, rings string, seed uint64) *proc.Process {
 	return proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, args...))
 }
 
-// stop ends a fleet, and returns what its agents' events come to.
+// stop stops a fleet, and returns the series of its agents' events.
 func stop(t *testing.T, agents *proc.Process) map[string]ledger.Series {
 	t.Helper()
 	agents.Stop(t, sigterm)
@@ -119,12 +116,12 @@ func stop(t *testing.T, agents *proc.Process) map[string]ledger.Series {
 	for path, a := range r.Agents {
 		want[path] = wantAgent(&a)
 	}
-	t.Logf("%d agents wrote %d events; %d more found no room in a ring",
+	t.Logf("%d agents wrote %d events and dropped %d",
 		len(want), r.Sum.Written.Events.Events, r.Sum.DroppedRing.Events+r.Sum.DroppedStaging.Events)
 	return want
 }
 
-// undrained says which rings still hold events.
+// undrained returns a message if a ring still holds events.
 func undrained(t *testing.T, rings string) string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(rings, "*"))
@@ -139,7 +136,7 @@ func undrained(t *testing.T, rings string) string {
 	return ""
 }
 
-// wantAgent are the series that the events of a simulated agent come to.
+// wantAgent returns the series of a simulated agent's events.
 func wantAgent(a *simulate.Totals) ledger.Series {
 	l := ledger.Ledger{}
 	l.AddNamed(a.Written.ByName)

@@ -20,7 +20,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/agent"
 )
 
-// The programs under test, absolute; root is the project's top directory.
+// The absolute paths of the programs under test, and of the repository.
 var collectorBin, nixlringBin, root string
 
 func TestMain(m *testing.M) {
@@ -65,12 +65,12 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// number is an environment variable's, or what is to hold without it.
-func number(t *testing.T, variable string, without uint64) uint64 {
+// number returns the value of an environment variable, or a default.
+func number(t *testing.T, variable string, byDefault uint64) uint64 {
 	t.Helper()
 	s := os.Getenv(variable)
 	if s == "" {
-		return without
+		return byDefault
 	}
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
@@ -79,11 +79,11 @@ func number(t *testing.T, variable string, without uint64) uint64 {
 	return n
 }
 
-func duration(t *testing.T, variable string, without time.Duration) time.Duration {
+func duration(t *testing.T, variable string, byDefault time.Duration) time.Duration {
 	t.Helper()
 	s := os.Getenv(variable)
 	if s == "" {
-		return without
+		return byDefault
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
@@ -92,7 +92,7 @@ func duration(t *testing.T, variable string, without time.Duration) time.Duratio
 	return d
 }
 
-// chance is what a test's chaos is drawn from. The seed is printed.
+// chance returns a source of random numbers and its seed, which it logs.
 func chance(t *testing.T) (*rand.Rand, uint64) {
 	t.Helper()
 	seed := number(t, "CHAOS_SEED", rand.Uint64N(1<<32))
@@ -100,10 +100,10 @@ func chance(t *testing.T) (*rand.Rand, uint64) {
 	return rand.New(rand.NewPCG(seed, 0)), seed
 }
 
-// upTo draws a time.
+// upTo returns a random duration below most.
 func upTo(rng *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(rng.Int64N(int64(most)))
 }
 
-// pick draws one of several.
+// pick returns a random value.
 func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }

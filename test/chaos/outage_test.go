@@ -15,14 +15,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
 )
 
-// A backend is down in every way there is, while agents write and the samples'
-// queues fill. Memory stays bounded and, once it answers again, totals are
-// whole.
+// The backend fails in several ways while agents write and the queues of the sample configurations
+// fill up. When it answers again, the totals are complete.
 //
-// Time is compressed: the samples collect each 10 s, here it is a hundred times
-// as often, and the waits between the exporters' attempts are as much shorter.
-// So an outage of 10 s is one of a quarter of an hour.
-func TestOutage(t *testing.T) {
+// Time is compressed by a factor of 100: the collection interval is 100 ms instead of 10 s, and
+// retry intervals are shorter. So an outage of 10 s stands for a quarter of an hour.
+func TestOutageOfTheBackendLosesNothingAndMemoryIsLimited(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]outage{
 		"http": {backend.NewHTTP, "otlp-http.yaml", "otlp_http"},
@@ -69,8 +67,8 @@ exporters:
 	before, _ := c.Memory(t)
 	down(t, to, long)
 	during, peak := c.Memory(t)
-	_, turned := to.Requests()
-	to.Be(backend.Takes)
+	_, rejected := to.Requests()
+	to.SetMode(backend.Accepts)
 
 	want := stop(t, agents)
 	to.Await(t, func(got map[string]ledger.Series) string {
@@ -88,29 +86,29 @@ exporters:
 		t.Error(wrong)
 	}
 	const mib = 1 << 20
-	t.Logf("down for %v, %d requests turned down; memory %d MiB before, %d MiB at the end, %d MiB at most",
-		long, turned, before/mib, during/mib, peak/mib)
+	t.Logf("down for %v, %d requests rejected; memory %d MiB before, %d MiB at the end, at most %d MiB",
+		long, rejected, before/mib, during/mib, peak/mib)
 	if peak > before+memoryLimit {
-		t.Errorf("memory went from %d to %d MiB", before/mib, peak/mib)
+		t.Errorf("memory grew from %d to %d MiB", before/mib, peak/mib)
 	}
-	if turned == 0 {
-		t.Error("the backend was never asked while it was down")
+	if rejected == 0 {
+		t.Error("the backend received no requests while it was down")
 	}
 }
 
-// memoryLimit is that of the samples' memory_limiter, which is what bounds a
-// queue in memory, and a quarter for what isn't collected yet.
+// memoryLimit is the limit of the samples' memory_limiter, which limits queues in memory, plus a
+// quarter for garbage that isn't collected yet.
 const memoryLimit = 256 << 20 * 5 / 4
 
-// down takes a backend through its moods.
+// down makes a backend fail in each mode.
 func down(t *testing.T, to *backend.Backend, long time.Duration) {
 	t.Helper()
-	moods := []backend.Mood{backend.Stalls, backend.Throttles, backend.Fails, backend.Hangs}
-	step := long / time.Duration(len(moods)+1)
+	modes := []backend.Mode{backend.Stalls, backend.Throttles, backend.Fails, backend.HangsUp}
+	step := long / time.Duration(len(modes)+1)
 	to.Refuse()
 	pass(t, step)
-	for i, m := range moods {
-		to.Be(m)
+	for i, m := range modes {
+		to.SetMode(m)
 		if i == 0 {
 			to.Listen(t)
 		}

@@ -19,30 +19,30 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// victim is an agent in trouble: one name, and many lives on its ring.
+// victim is an agent with one name and many lives on its ring, which are ended by actions.
 type victim struct {
 	name, path string
 	journals   string // directory
 	seed       uint64
 	number     int
-	deeds      []deed
+	actions    []action
 
 	life  *agent.Life
 	lives int
-	done  map[string]int // deeds, by name
-	total agent.Account  // of the lives that have ended
+	done  map[string]int // number of actions, by name
+	total agent.Account  // sum over the lives that have ended
 }
 
-func newVictim(rings, journals string, seed uint64, number int, deeds []deed) *victim {
+func newVictim(rings, journals string, seed uint64, number int, actions []action) *victim {
 	name := fmt.Sprintf("agent-%d", number)
 	return &victim{
 		name: name, path: filepath.Join(rings, name), journals: journals, seed: seed, number: number,
-		deeds: deeds, done: make(map[string]int),
+		actions: actions, done: make(map[string]int),
 		total: agent.Account{Written: ledger.Ledger{}, Unread: ledger.Ledger{}},
 	}
 }
 
-// launch begins the next life, as another release with another buffer.
+// launch begins the next life, with a random layout and buffer size.
 func (v *victim) launch(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	v.lives++
@@ -56,48 +56,48 @@ func (v *victim) launch(t *testing.T, rng *rand.Rand) {
 	})
 }
 
-// live begins the next life and waits until its ring is there.
+// live begins the next life and waits until its ring exists.
 func (v *victim) live(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	v.launch(t, rng)
 	v.life.AwaitStart(t)
 }
 
-// bury takes stock of a life that has ended. What is unread now may still be
-// read, until the next life begins.
-func (v *victim) bury(t *testing.T) {
+// account adds up the events of a life that has ended. Unread events may still be read until the
+// next life begins.
+func (v *victim) account(t *testing.T) {
 	t.Helper()
 	account := v.life.Account(t)
 	v.total.Written.Add(account.Written)
 	v.total.Unread.Add(account.Unread)
 }
 
-// finish ends the last life in peace: all that it wrote will be read.
+// finish stops the last life normally, so that all its events are read.
 func (v *victim) finish(t *testing.T) {
 	t.Helper()
 	v.life.Stop(t, sigterm)
 	v.total.Written.Add(v.life.Account(t).Written)
 }
 
-// A deed is what may happen to an agent. It leaves it alive.
-type deed struct {
+// action ends a life of an agent in some way and begins the next one.
+type action struct {
 	name string
 	do   func(*testing.T, *victim, *rand.Rand)
 }
 
-// gentle deeds see to it that everything is read before the next life.
-var gentle = []deed{
+// gentle actions wait until all events are read before the next life begins.
+var gentle = []action{
 	{"restarted when read", func(t *testing.T, v *victim, rng *rand.Rand) {
 		v.life.Stop(t, sigterm)
-		v.reborn(t, rng)
+		v.restartDrained(t, rng)
 	}},
 	{"killed and read", func(t *testing.T, v *victim, rng *rand.Rand) {
 		v.life.Kill(t)
-		v.reborn(t, rng)
+		v.restartDrained(t, rng)
 	}},
 }
 
-func (v *victim) reborn(t *testing.T, rng *rand.Rand) {
+func (v *victim) restartDrained(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	proc.Eventually(t, func() string {
 		if v.life.Drained(t) {
@@ -105,31 +105,31 @@ func (v *victim) reborn(t *testing.T, rng *rand.Rand) {
 		}
 		return v.name + " is not drained"
 	})
-	v.bury(t)
+	v.account(t)
 	v.live(t, rng)
 }
 
-// rude deeds don't wait for anybody.
-var rude = append([]deed{
+// rude actions don't wait.
+var rude = append([]action{
 	{"restarted", func(t *testing.T, v *victim, rng *rand.Rand) {
 		v.life.Stop(t, sigterm)
-		v.bury(t)
+		v.account(t)
 		v.live(t, rng)
 	}},
 	{"killed", func(t *testing.T, v *victim, rng *rand.Rand) {
 		v.life.Kill(t)
-		v.bury(t)
+		v.account(t)
 		v.live(t, rng)
 	}},
-	{"killed at birth", func(t *testing.T, v *victim, rng *rand.Rand) {
+	{"killed during start", func(t *testing.T, v *victim, rng *rand.Rand) {
 		for range 1 + rng.IntN(3) {
 			v.life.Kill(t)
-			v.bury(t)
+			v.account(t)
 			v.launch(t, rng)
 			pass(t, upTo(rng, 40*time.Millisecond))
 		}
 		v.life.Kill(t)
-		v.bury(t)
+		v.account(t)
 		v.live(t, rng)
 	}},
 	{"truncated", truncated},
@@ -138,7 +138,8 @@ var rude = append([]deed{
 		must(t, os.Remove(v.path))
 		old := v.life
 		v.live(t, rng)
-		// The old agent writes on, unseen. Whoever has its ring may go on reading.
+		// The old agent keeps writing to the removed file, which the Collector may still
+		// have open.
 		pass(t, upTo(rng, 100*time.Millisecond))
 		old.Kill(t)
 		account := old.Account(t)
@@ -147,9 +148,9 @@ var rude = append([]deed{
 	}},
 }, gentle...)
 
-// truncated cuts the ring's file under its agent, which is killed, or dies of
-// it. It may go on only if nothing is left of the file: it could write events to the
-// page that is left, which the Collector counts, and nobody knows how many.
+// truncated truncates the ring's file while its agent is suspended, and kills the agent. The agent
+// may continue before only if the file is empty; otherwise it could write an unknown number of
+// events to the remaining page, which the Collector would count.
 func truncated(t *testing.T, v *victim, rng *rand.Rand) {
 	v.life.Freeze(t)
 	info, err := os.Stat(v.path)
@@ -162,17 +163,17 @@ func truncated(t *testing.T, v *victim, rng *rand.Rand) {
 		pass(t, upTo(rng, 200*time.Millisecond))
 	}
 	v.life.Kill(t)
-	v.bury(t)
+	v.account(t)
 	if pick(rng, true, false) {
 		pass(t, upTo(rng, 200*time.Millisecond))
 	}
 	if 0 < size && size < header {
-		must(t, os.Remove(v.path)) // an agent would write over it, a simulated one doesn't
+		must(t, os.Remove(v.path)) // a real agent overwrites such a file, a simulated agent doesn't
 	}
 	v.live(t, rng)
 }
 
-// removed takes the name away from a ring whose agent goes on.
+// removed removes the ring's file while its agent continues.
 func removed(t *testing.T, v *victim, rng *rand.Rand) {
 	must(t, os.Remove(v.path))
 	pass(t, upTo(rng, 500*time.Millisecond))
@@ -181,7 +182,7 @@ func removed(t *testing.T, v *victim, rng *rand.Rand) {
 	} else {
 		v.life.Stop(t, sigterm)
 	}
-	v.bury(t)
+	v.account(t)
 	v.live(t, rng)
 }
 

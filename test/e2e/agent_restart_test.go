@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// Agents that restart on their rings, each time as another release of NIXL, lose
-// nothing and continue with the same totals, if their rings are drained often: a
-// restart discards what is still in a ring.
-func TestLiveRestarts(t *testing.T) {
+// Each restart uses the layout of another NIXL release. A restart discards the events in the ring, so
+// the rings are drained often.
+func TestTotalsContinueWhenAgentsRestart(t *testing.T) {
 	t.Parallel()
 	const long = 6 * time.Second
 	dir := t.TempDir()
@@ -32,8 +31,8 @@ func TestLiveRestarts(t *testing.T) {
 			t.Errorf("%s started %d times, want 6 or more", path, a.Starts)
 		}
 	}
-	// An agent has torn groups only if the newest of its lives was of layout
-	// v4, or if one was torn; what a life has registered goes with it.
+	// The series of torn groups exists only if the newest life has layout V4 or a
+	// group was torn. At the end of a life, its memory is released.
 	got := c.totals(t)
 	mustEqual(t, wantReport(report), got, lossyRestarts, tornGroups, memoryUsage)
 	for path, series := range got {

@@ -13,12 +13,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
-// agent is a ring that a test writes to itself, event by event, and what it
-// has written.
+// agent is a ring that a test writes event by event, with the written events.
 type agent struct {
 	*ringbuf.Writer
 
-	events []told
+	events []catalogEvent
 }
 
 func newAgent(t *testing.T, dir, name string) *agent {
@@ -32,8 +31,8 @@ func newAgent(t *testing.T, dir, name string) *agent {
 	return &agent{Writer: w}
 }
 
-// transfer writes the events of a number of transfers. Each is different, so
-// that one that is counted twice or not at all can't go unseen.
+// transfer writes the events of several transfers. All events differ, so that a test detects if one
+// is counted twice or not at all.
 func (a *agent) transfer(t *testing.T, transfers int) {
 	t.Helper()
 	for range transfers {
@@ -54,20 +53,20 @@ func (a *agent) push(t *testing.T, events ...ringbuf.Event) {
 		t.Fatalf("pushed %d of %d events: %v", n, len(events), err)
 	}
 	for _, e := range events {
-		a.events = append(a.events, told{
+		a.events = append(a.events, catalogEvent{
 			category: categoryOf(int32(e.Category)), name: e.Type.String(), known: e.Type.String(), value: e.Value,
 		})
 	}
 }
 
-// want are the values that everything written so far comes to.
+// want returns the series of all events written so far.
 func (a *agent) want() otlpfile.Series {
 	series := wantEvents(a.events, uint64(a.Capacity()))
 	series[tornGroups] = otlpfile.Value{}
 	return series
 }
 
-// want are the totals of several agents.
+// want returns the totals of several agents.
 func want(agents ...*agent) otlpfile.Totals {
 	totals := make(otlpfile.Totals)
 	for _, a := range agents {

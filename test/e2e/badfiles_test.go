@@ -23,8 +23,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// badFiles are files that aren't rings, or are broken ones, and what the log
-// says of each, at which level.
+// badFiles are files that aren't valid rings, with the level and a part of their log line.
 var badFiles = []struct {
 	name, level, says string
 	make              func(t *testing.T, path string)
@@ -87,10 +86,8 @@ func writeFile(t *testing.T, path string, text []byte) {
 	}
 }
 
-// Whatever else is in the directory, the rings are read. Each file that can't
-// be is named once in the log, however often it is looked at, and stays as it
-// is.
-func TestBadFiles(t *testing.T) {
+// Each invalid file is logged once and stays unchanged. Valid rings are read.
+func TestInvalidFilesAreLoggedOnceAndNotChanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, bad := range badFiles {
@@ -114,8 +111,8 @@ func TestBadFiles(t *testing.T) {
 		env: []string{rings(dir), "PORT=0"},
 	}.start(t)
 	c.awaitTotals(t, want(a))
-	// Long enough for the directory to be looked through several times, and for
-	// the files to be tried again: a dozen collections.
+	// After a dozen collections, the directory was searched several times and the files
+	// were retried.
 	proc.Eventually(t, func() string {
 		a.transfer(t, 1)
 		if n := len(c.collections(t)); n < 12 {
@@ -130,12 +127,12 @@ func TestBadFiles(t *testing.T) {
 		path := filepath.Join(dir, bad.name)
 		entries := c.about(path)
 		if len(entries) != 1 || entries[0].Level != bad.level || !strings.Contains(entries[0].Error, bad.says) {
-			t.Errorf("%s: want one entry of level %s that says %q, got %d:\n%s",
+			t.Errorf("%s: want one entry of level %s with %q, got %d:\n%s",
 				bad.name, bad.level, bad.says, len(entries), lines(entries))
 		}
 	}
 	if entries := c.about(subfolder); len(entries) > 0 {
-		t.Errorf("a folder isn't worth mentioning:\n%s", lines(entries))
+		t.Errorf("a folder was logged:\n%s", lines(entries))
 	}
 	after := snapshot(t, dir)
 	delete(after, "agent")
@@ -144,7 +141,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// about are the entries of the log about a path.
+// about returns the log entries about a path.
 func (c *collector) about(path string) (list []entry) {
 	for _, e := range c.entries() {
 		if e.Path == path {
@@ -162,7 +159,7 @@ func lines(list []entry) string {
 	return text.String()
 }
 
-// snapshot is what the files below a directory are and hold.
+// snapshot describes the files below a directory and their contents.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := make(map[string]string)
@@ -193,8 +190,8 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// A directory that isn't there is said to be missing, once, and waited for.
-func TestMissingDirectory(t *testing.T) {
+// A missing directory is logged once each time. It is read when it is created.
+func TestMissingDirectoryIsReadOnceItExists(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "later")
 	c := setup{
@@ -211,8 +208,8 @@ func TestMissingDirectory(t *testing.T) {
 	c.WaitFor(t, "telemetry directory can be read now")
 	c.awaitTotals(t, want(a))
 
-	// It may go and come again while the Collector runs. What was counted
-	// stays, and an agent of a name goes on with its totals.
+	// The directory may be removed and created again while the Collector runs. Totals
+	// continue if an agent has the same name.
 	a.transfer(t, 10)
 	c.awaitTotals(t, want(a))
 	if err := os.RemoveAll(dir); err != nil {
@@ -239,6 +236,6 @@ func TestMissingDirectory(t *testing.T) {
 		levels = append(levels, e.Level)
 	}
 	if d := cmp.Diff([]string{"warn", "info", "warn", "info"}, levels); d != "" {
-		t.Errorf("levels of what is said about the directory (-want +got):\n%s", d)
+		t.Errorf("levels of the log entries about the directory (-want +got):\n%s", d)
 	}
 }

@@ -24,8 +24,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// runExample runs one of the project's examples to its end, and returns what it
-// printed.
+// runExample runs one of the project's examples until it exits, and returns the process.
 func runExample(t *testing.T, name string, env []string, args ...string) *proc.Process {
 	t.Helper()
 	p := startExample(t, name, env, args...)
@@ -46,16 +45,15 @@ func startExample(t *testing.T, name string, env []string, args ...string) *proc
 	return proc.Start(t, cmd)
 }
 
-// shipTo is the environment of a program that exports to a Collector: once, at
-// its end. The SDK cancels an export that is under way then, which may arrive
-// all the same, after the last one.
+// shipTo returns the environment of a program that exports to a Collector. By default, short programs
+// export only once, at the end. During shutdown, the SDK cancels a running export, which may still
+// arrive after the last one.
 func shipTo(address string) []string {
 	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address}
 }
 
-// The metrics of a ring-kernel runtime arrive in the Collector over OTLP gRPC:
-// all of the catalog, and the counts that the runtime itself prints.
-func TestRingKernelsArrive(t *testing.T) {
+// All metrics of the catalog must arrive, with the counts that the example prints.
+func TestCollectorReceivesRingKernelMetrics(t *testing.T) {
 	t.Parallel()
 	backend, address := sink(t, "grpc", anyPort)
 	printed := runExample(t, "ringkernel", shipTo(address),
@@ -78,8 +76,7 @@ func TestRingKernelsArrive(t *testing.T) {
 	if d := cmp.Diff(want, slices.Compact(names)); d != "" {
 		t.Errorf("metrics (-want +got):\n%s", d)
 	}
-	// "  parse: terminated, 3600 processed, …, 400 errors", the last time that
-	// each kernel is in a summary.
+	// Find the last line of each kernel: "  parse: terminated, 3600 processed, …, 400 errors".
 	kernel := regexp.MustCompile(`^  (\w+): \w+, (\d+) processed,.* (\d+) errors`)
 	last := make(map[string][]string)
 	for _, line := range printed.Stdout.Lines() {
@@ -111,10 +108,9 @@ func TestRingKernelsArrive(t *testing.T) {
 	backend.noComplaints(t)
 }
 
-// A Go agent looks the same in the Collector whether it reports by a ring or by
-// OTLP: the same resource attributes and the same series, except those that only a
-// ring has.
-func TestGoAgentLooksTheSameByRingAndByOTLP(t *testing.T) {
+// A Go agent has the same resource attributes and series with a ring and with OTLP, except series
+// that only a ring has.
+func TestGoAgentHasTheSameSeriesByRingAndByOTLP(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := setup{overlays: []string{fmt.Sprintf(`
@@ -193,7 +189,7 @@ func (c *collector) resources(t *testing.T) map[string]map[string]any {
 	return all
 }
 
-// otlpAddress is where a Collector takes OTLP.
+// otlpAddress returns the address of a Collector's OTLP receiver.
 func (c *collector) otlpAddress(t *testing.T) string {
 	t.Helper()
 	for _, e := range c.entries() {
@@ -201,11 +197,11 @@ func (c *collector) otlpAddress(t *testing.T) string {
 			return e.Endpoint
 		}
 	}
-	t.Fatal("the Collector doesn't say where it listens")
+	t.Fatal("the Collector's log doesn't contain its address")
 	return ""
 }
 
-// byAgent parts the series of one resource by the agent's name on the points.
+// byAgent groups the series of one resource by the nixl.agent.name attribute of their points.
 func byAgent(all otlpfile.Series) otlpfile.Totals {
 	name := regexp.MustCompile(`nixl\.agent\.name=([^,}]*),?`)
 	totals := make(otlpfile.Totals)
@@ -224,16 +220,15 @@ func byAgent(all otlpfile.Series) otlpfile.Totals {
 	return totals
 }
 
-// A program ships rings to the Collector as any backend would get them, and no
-// Collector reads them.
-func TestRingsArriveWithoutACollectorsReceiver(t *testing.T) {
+// The example program reads the rings and exports their metrics over OTLP.
+func TestProgramExportsRingsWithoutTheReceiver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	backend, address := sink(t, "grpc", anyPort)
 	shipper := startExample(t, "rings", shipTo(address), "-dir", dir)
 	printed := runExample(t, "agent", nil, "-ring", dir, "-name", "a", "-duration", "1s", "-rate", "2000")
 	shipper.WaitFor(t, "ring opened")
-	shipper.Stop(t, syscall.SIGINT) // drains, and ships what came last
+	shipper.Stop(t, syscall.SIGINT) // drains the ring and exports the last events
 	backend.Stop(t, syscall.SIGTERM)
 
 	var writes, reads, bytes, missing int64

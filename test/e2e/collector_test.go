@@ -23,27 +23,26 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// collector is a Collector that runs. Its log is JSON.
+// collector is a running Collector with a JSON log.
 type collector struct {
 	*proc.Process
 
-	file *otlpfile.File // of its file exporter
+	file *otlpfile.File // output of its file exporter
 }
 
-// setup is how a Collector is started: a sample configuration, and what a test
-// adds to it.
+// setup is the configuration of a Collector: an optional sample configuration, and overlays.
 type setup struct {
-	sample   string   // of examples/collector; empty for the overlays alone
+	sample   string   // file in examples/collector; may be empty
 	overlays []string // YAML
 	env      []string
-	file     string    // of the file exporter; a new one if empty
-	program  string    // the Collector; another copy of it if not empty
-	uid      uint32    // to run as; the test's own if 0
+	file     string    // output of the file exporter; default: a new file
+	program  string    // program; default: collectorBin
+	uid      uint32    // user to run as; default: the test's user
 	caps     []uintptr // capabilities of that user
 }
 
-// start starts a Collector and waits until it is ready. It says so a moment
-// before it learns what to do on a signal, so that its word isn't enough.
+// start starts a Collector and waits until it is ready. The Collector logs that it is ready shortly
+// before it handles signals, so start also waits until it is idle.
 func (s setup) start(t *testing.T) *collector {
 	t.Helper()
 	c := s.launch(t)
@@ -87,8 +86,8 @@ func (s setup) launch(t *testing.T) *collector {
 	return c
 }
 
-// quiet adds a file exporter, for a pipeline to name, and keeps a Collector
-// from taking ports that a test hasn't chosen.
+// quiet adds a file exporter for use in pipelines, and prevents a Collector from listening on ports
+// that the test hasn't chosen.
 func quiet(file string) string {
 	return fmt.Sprintf(`
 exporters:
@@ -100,8 +99,8 @@ service:
 `, file)
 }
 
-// every sets the collection interval, from the first moment on. The resource
-// attribute tells agents of one name apart.
+// every sets the collection interval, without an initial delay. The resource attribute distinguishes
+// agents with the same name.
 func every(interval time.Duration) string {
 	return fmt.Sprintf(`
 receivers:
@@ -117,11 +116,11 @@ func exportTo(exporters ...string) string {
 	return fmt.Sprintf("service: {pipelines: {metrics: {exporters: [%s]}}}\n", strings.Join(exporters, ", "))
 }
 
-// rings names the telemetry directory, as an operator does.
+// rings returns the environment variable with the telemetry directory.
 func rings(dir string) string { return "NIXL_TELEMETRY_DIR=" + dir }
 
-// sink starts a Collector that takes OTLP and writes it to its file, and
-// returns its address.
+// sink starts a Collector that receives OTLP and writes it to its file. It returns the Collector and
+// its address.
 func sink(t *testing.T, protocol, address string) (c *collector, listening string) {
 	t.Helper()
 	c = setup{overlays: []string{fmt.Sprintf(`
@@ -136,12 +135,12 @@ service:
 		}
 	}
 	if listening == "" {
-		t.Fatal("the Collector doesn't say where it listens")
+		t.Fatal("the Collector's log doesn't contain its address")
 	}
 	return c, listening
 }
 
-// anyPort lets the kernel choose.
+// anyPort lets the kernel choose a port.
 const anyPort = "127.0.0.1:0"
 
 // entry is a line of a Collector's log.
@@ -155,7 +154,7 @@ type entry struct {
 	line string
 }
 
-// entries are the lines of the log so far.
+// entries returns the lines of the log so far.
 func (c *collector) entries() (list []entry) {
 	for _, line := range c.Stderr.Lines() {
 		e := entry{line: line}
@@ -166,17 +165,17 @@ func (c *collector) entries() (list []entry) {
 	return list
 }
 
-// noComplaints fails the test if a Collector has warned of something.
+// noComplaints fails the test if the log contains warnings or errors.
 func (c *collector) noComplaints(t *testing.T) {
 	t.Helper()
 	for _, e := range c.entries() {
 		if e.Level != "info" && e.Level != "debug" {
-			t.Errorf("the Collector complains: %s", e.line)
+			t.Errorf("warning or error in the log: %s", e.line)
 		}
 	}
 }
 
-// totals are those in the Collector's file now.
+// totals returns the totals in the Collector's file.
 func (c *collector) totals(t *testing.T) otlpfile.Totals {
 	t.Helper()
 	totals, err := c.file.Totals()
@@ -186,7 +185,7 @@ func (c *collector) totals(t *testing.T) otlpfile.Totals {
 	return totals
 }
 
-// collections are those in the Collector's file now.
+// collections returns the collections in the Collector's file.
 func (c *collector) collections(t *testing.T) []pmetric.Metrics {
 	t.Helper()
 	list, err := c.file.Collections()
@@ -196,14 +195,13 @@ func (c *collector) collections(t *testing.T) []pmetric.Metrics {
 	return list
 }
 
-// await waits until the file says what is wanted: until check, which is given
-// its totals, has nothing to say.
+// await calls check with the totals in the file until it returns "".
 func (c *collector) await(t *testing.T, check func(otlpfile.Totals) string) {
 	t.Helper()
 	proc.Eventually(t, func() string { return check(c.totals(t)) })
 }
 
-// awaitTotals waits until the file has given totals.
+// awaitTotals waits until the file contains the wanted totals.
 func (c *collector) awaitTotals(t *testing.T, want otlpfile.Totals, but ...string) {
 	t.Helper()
 	c.await(t, func(got otlpfile.Totals) string { return diff(want, got, but...) })

@@ -19,9 +19,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
-// Two Collectors on one directory would take events from each other: the
-// second is told who has the rings, and takes over when that one is gone.
-func TestSecondCollector(t *testing.T) {
+// The second Collector reports which process has the rings. When the first one exits, the second one
+// continues.
+func TestSecondCollectorContinuesWhenTheFirstExits(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "metrics.json")
 	a := newAgent(t, dir, "agent")
@@ -37,7 +37,7 @@ func TestSecondCollector(t *testing.T) {
 	second := run.start(t)
 	says := second.WaitFor(t, "already being consumed")
 	if !strings.Contains(says, fmt.Sprintf("by process %d", first.PID())) || !strings.Contains(says, a.Path()) {
-		t.Errorf("it doesn't say which ring process %d has: %s", first.PID(), says)
+		t.Errorf("the log line doesn't name the ring and process %d: %s", first.PID(), says)
 	}
 	a.transfer(t, 20)
 	first.awaitTotals(t, want(a))
@@ -48,12 +48,11 @@ func TestSecondCollector(t *testing.T) {
 	second.awaitTotals(t, want(a)) // of both, in one file
 	second.Stop(t, syscall.SIGTERM)
 	if entries := second.about(a.Path()); len(entries) != 2 {
-		t.Errorf("want two entries about the ring, one that it is taken and one that it is open:\n%s", lines(entries))
+		t.Errorf("want two entries about the ring, one that it is locked and one that it was opened:\n%s", lines(entries))
 	}
 }
 
-// An observer counts what stands in a ring, and moves nothing.
-func TestObserve(t *testing.T) {
+func TestObserverCountsEventsWithoutConsumingThem(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	a := newAgent(t, dir, "agent")
@@ -70,17 +69,17 @@ func TestObserve(t *testing.T) {
 	mustEqual(t, want(a), c.totals(t))
 	c.noComplaints(t)
 	if h := ringtest.ReadHeader(t, a.Path()); h.ReadPos != 0 || h.WritePos != uint64(len(a.events)) {
-		t.Errorf("header is %+v, want %d events that nobody has read", h, len(a.events))
+		t.Errorf("header is %+v, want %d unread events", h, len(a.events))
 	}
 }
 
-// nobody is a user who has nothing.
+// nobody is an unprivileged user.
 const nobody = 65534
 
-// forNobody gives that user a directory of the test, and a copy of the Collector in it.
+// forNobody makes nobody the owner of a directory of the test, and copies the Collector to it.
 func forNobody(t *testing.T, dir string) (program string) {
 	t.Helper()
-	// What root makes for a test is closed to others.
+	// The test's temporary directory isn't accessible to other users.
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +97,8 @@ func forNobody(t *testing.T, dir string) (program string) {
 	return program
 }
 
-// A Collector of another user may look at a ring, and not consume it. It says
-// once which user can.
-func TestOtherUser(t *testing.T) {
+// The Collector logs once which user can consume the ring.
+func TestCollectorOfAnotherUserMayOnlyObserve(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can start a program as another user")
@@ -129,12 +127,12 @@ func TestOtherUser(t *testing.T) {
 	c.Stop(t, syscall.SIGTERM)
 	entries := c.about(a.Path())
 	if len(entries) != 1 || !strings.Contains(entries[0].Error, "run as uid 0 or root, or observe instead") {
-		t.Errorf("want one entry that names the user:\n%s", lines(entries))
+		t.Errorf("want one entry with the uid:\n%s", lines(entries))
 	}
 
 	run.overlays = append(run.overlays, "receivers: {nixl_shm: {mode: observe, include: [agent]}}")
 	c = run.start(t)
-	c.awaitTotals(t, want(a, theirs)) // one by each
+	c.awaitTotals(t, want(a, theirs)) // each Collector has counted one of them
 	c.Stop(t, syscall.SIGTERM)
 	if d := cmp.Diff(before, ringtest.ReadHeader(t, a.Path())); d != "" {
 		t.Errorf("the ring has changed (-before +after):\n%s", d)

@@ -16,16 +16,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// soon shortens the waits between the attempts of an exporter. How long it
-// goes on is the sample's.
+// soon shortens the retry intervals of an exporter, but not the total time.
 func soon(exporter string) string {
 	return fmt.Sprintf("exporters: {%s: {retry_on_failure: {initial_interval: 100ms, max_interval: 300ms}}}\n", exporter)
 }
 
-// The sample with a queue on disk, and a backend that is down: what was
-// collected meanwhile arrives when the backend is there, a restart of the
-// Collector included, point by point.
-func TestBackendDown(t *testing.T) {
+// The sample has a queue on disk. Every point that was collected while the backend was down arrives
+// when it is up, even after restarts of the Collector.
+func TestPointsArriveAfterTheBackendWasDown(t *testing.T) {
 	t.Parallel()
 	dir, state := t.TempDir(), t.TempDir()
 	a := newAgent(t, dir, "a")
@@ -36,7 +34,7 @@ func TestBackendDown(t *testing.T) {
 		env:      []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address, "STATE_DIRECTORY=" + state},
 		file:     filepath.Join(t.TempDir(), "metrics.json"),
 	}
-	for range 2 { // twice in vain, the second time with a full queue from the start
+	for range 2 { // the backend is down; the second Collector starts with a queue
 		c := run.start(t)
 		a.transfer(t, 10)
 		c.awaitTotals(t, want(a))
@@ -52,7 +50,7 @@ func TestBackendDown(t *testing.T) {
 		collected, arrived := otlpfile.Times(c.collections(t)), otlpfile.Times(backend.collections(t))
 		for at := range collected {
 			if !arrived[at] {
-				return fmt.Sprintf("of %d collections %d arrived", len(collected), len(arrived))
+				return fmt.Sprintf("%d of %d collections arrived", len(arrived), len(collected))
 			}
 		}
 		return ""
@@ -60,7 +58,7 @@ func TestBackendDown(t *testing.T) {
 	c.Stop(t, syscall.SIGTERM)
 	backend.Stop(t, syscall.SIGTERM)
 	mustEqual(t, want(a), c.totals(t))
-	// What was under way when the Collector stopped comes later.
+	// Exports that were in progress when a Collector stopped arrive later.
 	got, err := otlpfile.SumAnyOrder(backend.collections(t))
 	if err != nil {
 		t.Fatal(err)
@@ -68,9 +66,8 @@ func TestBackendDown(t *testing.T) {
 	mustEqual(t, want(a), got)
 }
 
-// The sample for backends that want deltas: they add up to the totals, over a
-// restart of the Collector and of the backend, too.
-func TestDeltas(t *testing.T) {
+// The sample is for backends that need delta temporality.
+func TestDeltasAddUpToTheTotalsAcrossRestarts(t *testing.T) {
 	t.Parallel()
 	dir, state := t.TempDir(), t.TempDir()
 	a, b := newAgent(t, dir, "a"), newAgent(t, dir, "b")
@@ -87,7 +84,7 @@ func TestDeltas(t *testing.T) {
 		backend.awaitDeltas(t, want(a, b))
 		a.transfer(t, 7+n)
 		backend.awaitDeltas(t, want(a, b))
-		a.transfer(t, 3+n) // right before it stops: sent now, or from the queue by the next
+		a.transfer(t, 3+n) // immediately before it stops: sent now, or by the next Collector from the queue
 		c.Stop(t, syscall.SIGTERM)
 		c.noComplaints(t)
 	}
@@ -97,18 +94,17 @@ func TestDeltas(t *testing.T) {
 	c.Stop(t, syscall.SIGTERM)
 	backend.Stop(t, syscall.SIGTERM)
 	if names := otlpfile.Cumulative(backend.collections(t)); len(names) > 0 {
-		t.Errorf("these aren't deltas: %v", names)
+		t.Errorf("cumulative metrics: %v", names)
 	}
 }
 
-// awaitDeltas is awaitTotals for deltas, which have no min and max, and for
-// which a counter that has never moved is not there.
+// awaitDeltas is awaitTotals for deltas, which lack min, max and counters that are still 0.
 func (c *collector) awaitDeltas(t *testing.T, want otlpfile.Totals) {
 	t.Helper()
 	c.await(t, func(got otlpfile.Totals) string { return diff(moved(want), moved(got)) })
 }
 
-// moved leaves out what deltas don't tell.
+// moved removes the values that deltas lack.
 func moved(totals otlpfile.Totals) otlpfile.Totals {
 	kept := make(otlpfile.Totals)
 	for agent, series := range totals {

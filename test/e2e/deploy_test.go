@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Of linux/capability.h.
+// From linux/capability.h.
 const (
 	capDACOverride = 1
 	capLease       = 28
 )
 
-// With the two capabilities that docs/deploy.md names for agents of several
-// users, rings that only another user may read are consumed, also in a folder
-// that is created later, and retired once their agents have exited.
+// docs/deploy.md names two capabilities for agents of several users. With them, the Collector consumes
+// rings that only another user may read, even in a folder that is created later, and retires agents
+// that have exited.
 func TestTwoCapabilitiesAreEnough(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

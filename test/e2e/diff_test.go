@@ -18,7 +18,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
-// Series that not every comparison can say something about.
+// Series that some comparisons exclude.
 const (
 	utilization = "nixl.telemetry.ring.utilization"
 	saturations = "nixl.telemetry.ring.saturations"
@@ -29,9 +29,8 @@ const (
 	agentUp       = "nixl.agent.up"
 )
 
-// diff says which values differ, a line for each, but for those of the series
-// that it is told to leave out. The highest fill of a ring and whether its
-// agent runs are always left out: they depend on when somebody looks.
+// diff returns a line for each value that differs, except for the series in but. It always excludes
+// utilization and agentUp, which depend on timing.
 func diff(want, got otlpfile.Totals, but ...string) string {
 	var lines []string
 	but = append(but, utilization, agentUp)
@@ -66,13 +65,12 @@ func diff(want, got otlpfile.Totals, but ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// equal compares values. A sum of floating-point numbers depends on their
-// order, in its last digits.
+// equal compares values approximately, because sums of floating-point numbers depend on their order.
 func equal(a, b otlpfile.Value) bool {
 	return cmp.Equal(a, b, cmpopts.EquateApprox(1e-9, 0), cmpopts.EquateEmpty())
 }
 
-// merged has the keys of both.
+// merged returns a map with the keys of both maps.
 func merged[V any](a, b map[string]V) map[string]V {
 	both := maps.Clone(a)
 	if both == nil {

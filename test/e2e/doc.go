@@ -1,24 +1,19 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e has no code of its own, only tests: of the built Collector, of
-// nixlring and of `make run`, as processes, on rings that are files. Everything
-// below those is tested where it lives.
+// Package e2e tests the built Collector, nixlring and `make run` as processes, with real ring files.
 //
-// `make e2e` builds what is needed and runs them. By hand:
+// `make e2e` builds the programs and runs the tests. To run them by hand:
 //
 //	OTELCOL_NIXL=$PWD/dist/otelcol-nixl go -C test test ./e2e/...
 //
-// Without the variable they are skipped; where CI=true is set, that is an
-// error. The live test simulates for NIXL_E2E_LIVE (a duration, 30s), and with
-// -short for a third of it.
+// Without this variable, the tests are skipped, or fail if CI=true. The live test simulates agents for
+// NIXL_E2E_LIVE (default: 30s, or 10s with -short).
 //
-// The tests of the samples for many hosts, TestScale…, take another Collector
-// and brokers that speak Kafka's protocol. `make scale-test` builds those and
-// names them by OTELCOL_NIXL_FULL and KFAKE; without those variables the tests
-// are skipped.
+// The tests of the samples for many hosts, TestScale…, need the full Collector and a server for Kafka's
+// protocol. `make scale-test` builds these and sets OTELCOL_NIXL_FULL and KFAKE. Without these variables,
+// the tests are skipped.
 //
-// The sample configurations in examples/collector are what the tests run. A
-// test adds to them by a second configuration that names its files, ports and
-// intervals.
+// The tests use the sample configurations in examples/collector. Each test adds a second configuration
+// with its files, ports and intervals.
 package e2e

@@ -14,16 +14,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// The samples for many hosts: what the agents of two hosts write arrives at the
-// backend behind a gateway, and goes on to where the gateway is gone for a
+// The metrics of two hosts arrive at the backend through a gateway, even if the gateway is down for a
 // while.
-func TestGateway(t *testing.T) {
+func TestGatewayRestartLosesNothing(t *testing.T) {
 	t.Parallel()
 	backend, behind := sink(t, "http", anyPort)
 	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 	gateway := setup{
 		sample: "gateway.yaml",
-		// One consumer keeps points in order, which collections so close together need.
+		// A single consumer preserves the order of points, because collections are frequent.
 		overlays: []string{soon("otlp_http"), "exporters: {otlp_http: {sending_queue: {num_consumers: 1, batch: {flush_timeout: 50ms}}}}\n"},
 		env:      []string{"LISTEN=" + address, "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + behind, "STATE_DIRECTORY=" + t.TempDir()},
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// kafka is a cluster that can be stopped and started again.
+// kafka is a Kafka cluster that can be stopped and started again.
 type kafka struct {
 	*proc.Process
 
@@ -48,13 +48,13 @@ func (k *kafka) start(t *testing.T) {
 	k.WaitFor(t, "ready:")
 }
 
-// env names the brokers, as an operator does.
+// env returns the environment variable with the brokers.
 func (k *kafka) env() string { return "KAFKA_BROKERS=" + strings.Join(k.brokers, ",") }
 
-// partition is what is in a partition of the topic.
+// partition describes the content of a partition of the topic.
 type partition struct{ Partition, Messages, Bytes, Keys int }
 
-// stop ends it, and returns what it has.
+// stop stops the cluster, and returns the content of its partitions.
 func (k *kafka) stop(t *testing.T) (contents []partition) {
 	t.Helper()
 	k.Stop(t, syscall.SIGTERM)
@@ -68,10 +68,10 @@ func (k *kafka) stop(t *testing.T) (contents []partition) {
 	return contents
 }
 
-// Hosts, gateways, Kafka, who reads it, and a backend: each agent's points
-// arrive in order, past messages that are none of theirs. Then the cluster crashes, then the backend and one that reads
-// are gone, and in the end nothing is missing.
-func TestScaleKafka(t *testing.T) {
+// The metrics pass through gateways, Kafka and a consumer to the backend. Each agent's points arrive in
+// order. Then the cluster crashes, and later the backend and the consumer stop. At the end, nothing is
+// missing.
+func TestScaleKafkaDeliversEverythingDespiteOutages(t *testing.T) {
 	needFull(t)
 	t.Parallel()
 	k := newKafka(t)
@@ -98,11 +98,11 @@ func TestScaleKafka(t *testing.T) {
 		backend.awaitTotals(t, want(f.agents...))
 	}
 
-	backend.file.AnyOrder() // from here on messages may come twice
+	backend.file.AnyOrder() // from here on, messages may arrive twice
 	k.Kill(t)
 	f.write(t)
 	gateways[0].WaitFor(t, "Exporting failed")
-	gateways[0].Stop(t, syscall.SIGTERM) // what it has is on its disk
+	gateways[0].Stop(t, syscall.SIGTERM) // its queue is on disk
 	f.write(t)
 	gateways[0].startAgain(t)
 	k.start(t)
@@ -114,7 +114,7 @@ func TestScaleKafka(t *testing.T) {
 	readers[0].Kill(t)
 	readers = []*collector{reader.start(t), reader.start(t)}
 	f.write(t)
-	backend, _ = sink(t, "http", address) // with nothing of before
+	backend, _ = sink(t, "http", address) // empty
 	backend.file.AnyOrder()
 	backend.awaitTotals(t, want(f.agents...))
 	for _, c := range append(append(hosts, gateways[0].collector, gateways[1].collector), readers...) {
@@ -123,8 +123,7 @@ func TestScaleKafka(t *testing.T) {
 	spread(t, k.stop(t), len(f.agents))
 }
 
-// spread fails the test if an agent is in more than one partition, or all are
-// in one.
+// spread fails the test if an agent is in more than one partition, or if all agents are in one.
 func spread(t *testing.T, contents []partition, agents int) {
 	t.Helper()
 	t.Logf("the topic has %+v", contents)

@@ -18,9 +18,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
-// A folder with the rings of all layouts at once comes out right: of the
-// Collector's own file, and of a second Collector that took it over the wire.
-func TestAllLayouts(t *testing.T) {
+// The totals are checked in the Collector's own file, and in a second Collector that receives them over
+// OTLP.
+func TestRingsOfAllLayoutsAreCounted(t *testing.T) {
 	t.Parallel()
 	for _, way := range []struct{ protocol, sample, exporter string }{
 		{"grpc", "otlp-grpc.yaml", "otlp_grpc"},
@@ -48,8 +48,8 @@ func TestAllLayouts(t *testing.T) {
 	}
 }
 
-// allRings fills a folder with every ring that real NIXL code wrote, and with
-// rings of the layouts that there are none of, and returns what is in them.
+// allRings fills a folder with all rings of testdata/rings, and with rings of the other layouts. It
+// returns their totals.
 func allRings(t *testing.T, dir string) otlpfile.Totals {
 	t.Helper()
 	want := make(otlpfile.Totals)
@@ -57,15 +57,15 @@ func allRings(t *testing.T, dir string) otlpfile.Totals {
 	for _, c := range ringtest.Cases(t) {
 		path := ringtest.CopyTo(t, c, filepath.Join(dir, strings.ReplaceAll(c.Name, "/", "_")))
 		if !c.Readable() {
-			continue // the Collector says so, and goes on
+			continue // the Collector logs it and continues
 		}
-		events := make([]told, len(c.Pending))
+		events := make([]catalogEvent, len(c.Pending))
 		for i, e := range c.Pending {
-			events[i] = tell(c.Version, e)
+			events[i] = toCatalog(c.Version, e)
 		}
 		want[path] = wantEvents(events, c.Capacity)
 		if c.ReadPos != 0 {
-			delete(want[path], memoryUsage) // somebody has read what came before
+			delete(want[path], memoryUsage) // earlier events were read before
 		}
 		layouts[c.Version]++
 	}
@@ -79,8 +79,7 @@ func allRings(t *testing.T, dir string) otlpfile.Totals {
 	return want
 }
 
-// writeRing makes a ring with an event of each type, and some with extreme
-// values, and returns what is in it.
+// writeRing creates a ring with an event of each type and with extreme values, and returns its series.
 func writeRing(t *testing.T, path string, l ringbuf.Layout) otlpfile.Series {
 	t.Helper()
 	const capacity = 64
@@ -99,9 +98,9 @@ func writeRing(t *testing.T, path string, l ringbuf.Layout) otlpfile.Series {
 	if n, err := w.PushBatch(events); err != nil || n != len(events) {
 		t.Fatalf("pushed %d of %d events: %v", n, len(events), err)
 	}
-	list := make([]told, len(events))
+	list := make([]catalogEvent, len(events))
 	for i, e := range events {
-		list[i] = told{
+		list[i] = catalogEvent{
 			category: categoryOf(int32(e.Category)), name: e.Type.String(), known: e.Type.String(), value: e.Value,
 		}
 		if l.Named() {
@@ -111,8 +110,7 @@ func writeRing(t *testing.T, path string, l ringbuf.Layout) otlpfile.Series {
 	return wantEvents(list, capacity)
 }
 
-// checkAgents looks at the rings that real agents wrote: in those no transfer
-// is torn.
+// checkAgents checks that rings of real agents have no torn groups.
 func checkAgents(t *testing.T, totals otlpfile.Totals) {
 	t.Helper()
 	checked := 0
@@ -125,6 +123,6 @@ func checkAgents(t *testing.T, totals otlpfile.Totals) {
 		}
 	}
 	if checked == 0 {
-		t.Error("no real agent of layout v4 was looked at")
+		t.Error("no ring of a real agent of layout V4 was checked")
 	}
 }

@@ -41,8 +41,7 @@ service: {pipelines: {logs: {receivers: [nixl_shm], exporters: [%s]}}}
 // noRate logs every slow transfer.
 const noRate = "receivers: {nixl_shm: {logs: {rate: 1000000, burst: 1000000}}}\n"
 
-// readLogs reads what a file exporter has written so far. Each record is checked by
-// itself.
+// readLogs counts the records that a file exporter has written so far, and checks each record.
 func readLogs(t *testing.T, file string) logged {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -75,7 +74,7 @@ func readLogs(t *testing.T, file string) logged {
 	return all
 }
 
-// checkRecord checks that the parts of a record go together.
+// checkRecord checks that the fields of a record are consistent.
 func checkRecord(t *testing.T, r plog.LogRecord) {
 	t.Helper()
 	a := r.Attributes()
@@ -88,7 +87,7 @@ func checkRecord(t *testing.T, r plog.LogRecord) {
 		return v
 	}
 	if age := time.Since(r.Timestamp().AsTime()); age < 0 || age > time.Hour {
-		t.Errorf("%s is of %v", r.EventName(), r.Timestamp().AsTime())
+		t.Errorf("%s has the time %v", r.EventName(), r.Timestamp().AsTime())
 	}
 	switch r.EventName() {
 	case "nixl.error":
@@ -107,11 +106,11 @@ func checkRecord(t *testing.T, r plog.LogRecord) {
 	}
 }
 
-// slowInTests is a bound of the simulator's histogram of durations, so that its
-// report tells how many transfers took longer.
+// slowInTests is a bound of the simulator's histogram of durations, so that its report contains the number
+// of slower transfers.
 const slowInTests = time.Millisecond
 
-// wantLogged are the records that a simulator's report comes to.
+// wantLogged returns the expected numbers of records for a simulator's report.
 func wantLogged(r simulate.Report) logged {
 	want := make(logged)
 	for path, a := range r.Agents {
@@ -128,8 +127,8 @@ func wantLogged(r simulate.Report) logged {
 	return want
 }
 
-// bySizeClass has the durations of an agent, all of whose transfers are whole, tell
-// the size class.
+// bySizeClass replaces the durations of an agent, whose transfers must all be whole, with durations by size
+// class.
 func bySizeClass(series otlpfile.Series, a *simulate.Totals) {
 	delete(series, "nixl.transfer.duration")
 	delete(series, "nixl.transfer.post.duration")
@@ -140,9 +139,8 @@ func bySizeClass(series otlpfile.Series, a *simulate.Totals) {
 	}
 }
 
-// Metrics and logs of one receiver, through the Collector and through OTLP: each
-// ring is drained once, and each slow transfer and each error is there once.
-func TestMetricsAndLogs(t *testing.T) {
+// Metrics and logs come from one receiver, so each ring must be drained only once.
+func TestEachSlowTransferAndErrorIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	dir, here, there := t.TempDir(), filepath.Join(t.TempDir(), "logs.json"), filepath.Join(t.TempDir(), "logs.json")
 	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
@@ -192,9 +190,8 @@ service:
 	backend.noComplaints(t)
 }
 
-// A logs pipeline is enough: what the rings hold when the Collector stops is
-// logged, too.
-func TestLogsAlone(t *testing.T) {
+// Events that are in the rings when the Collector stops are logged, too.
+func TestLogsPipelineNeedsNoMetricsPipeline(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "logs.json")
 	c := setup{overlays: []string{
@@ -210,6 +207,6 @@ func TestLogsAlone(t *testing.T) {
 	}
 	c.noComplaints(t)
 	if got := c.totals(t); len(got) > 0 {
-		t.Errorf("there are metrics: %v", got)
+		t.Errorf("unexpected metrics: %v", got)
 	}
 }

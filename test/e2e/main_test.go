@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// The programs under test, absolute; root is the project's top directory. The
-// last three are empty unless `make scale-test` runs the tests.
+// The absolute paths of the programs under test, and of the repository. The last
+// three are empty unless `make scale-test` runs the tests.
 var collectorBin, nixlringBin, root, fullBin, kfakeBin, victoriaLogsBin string
 
 func TestMain(m *testing.M) {
@@ -59,8 +59,7 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// build builds the program in a directory of the repository, which may be in any
-// of its modules.
+// build builds the program in a directory of the repository, in any of its modules.
 func build(to, dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()

@@ -20,7 +20,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
-// instances are the service.instance.ids of each agent.
+// instances returns the values of service.instance.id for each agent.
 func instances(list []pmetric.Metrics) map[string][]string {
 	ids := make(map[string][]string)
 	for _, m := range list {
@@ -37,8 +37,7 @@ func instances(list []pmetric.Metrics) map[string][]string {
 	return ids
 }
 
-// Agents of one name in two directories are two agents, each with its values.
-func TestSameNameInTwoDirectories(t *testing.T) {
+func TestAgentsWithTheSameNameInTwoDirectoriesAreSeparate(t *testing.T) {
 	t.Parallel()
 	one, two := t.TempDir(), t.TempDir()
 	a, b := newAgent(t, one, "decode-0"), newAgent(t, two, "decode-0")
@@ -61,13 +60,13 @@ func TestSameNameInTwoDirectories(t *testing.T) {
 
 	ids := instances(c.collections(t))
 	if len(ids[a.Path()]) != 1 || len(ids[b.Path()]) != 1 || ids[a.Path()][0] == ids[b.Path()][0] {
-		t.Errorf("instances by agent: %v, want one each, and different ones", ids)
+		t.Errorf("instances by agent: %v, want one different instance for each", ids)
 	}
 }
 
-// An agent's name is the ring's, verbatim: spaces, other alphabets, and with a
-// slash a subfolder, which a pattern has to ask for.
-func TestNamesVerbatim(t *testing.T) {
+// Names may contain spaces and other alphabets. A slash stands for a subfolder, which a pattern must
+// include.
+func TestAgentNameIsThePathOfItsRing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "rack 7"), 0o755); err != nil {

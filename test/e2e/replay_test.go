@@ -22,14 +22,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// A recording made beside a Collector, played back, gives another Collector
-// what the first one had: the totals of agents of all layouts, to the last
-// digit.
+// A recording is made next to a Collector. When it is replayed, another Collector must have the same totals.
 //
-// The rings hold all that their agents write, so that nothing is dropped or
-// written over however long a process has to wait for a processor, live or in
-// the replay.
-func TestRecordAndReplay(t *testing.T) {
+// The rings are large enough for all events, so nothing is dropped or overwritten even on a busy machine.
+func TestReplayedRecordingGivesTheSameTotals(t *testing.T) {
 	t.Parallel()
 	live, again, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "agents.nixlrec")
 	agents := startSimulator(t, live, "--layout", "mixed", "--agents", "5", "--transfers", "3000", "--rate", "2000",
@@ -54,8 +50,8 @@ func TestRecordAndReplay(t *testing.T) {
 	}
 }
 
-// startRecorder records a directory, and returns once all rings of it are
-// open. What a consumer takes before that isn't in the recording.
+// startRecorder records a directory, and returns once all its rings are open. Events that are consumed
+// before aren't in the recording.
 func startRecorder(t *testing.T, dir, file string, rings int) *proc.Process {
 	t.Helper()
 	p := proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, "record", file, dir))
@@ -78,7 +74,7 @@ func startRecorder(t *testing.T, dir, file string, rings int) *proc.Process {
 	return p
 }
 
-// drain starts a Collector that takes all rings of a directory.
+// drain starts a Collector that drains all rings of a directory.
 func drain(t *testing.T, dir string) *collector {
 	t.Helper()
 	return setup{
@@ -88,9 +84,8 @@ func drain(t *testing.T, dir string) *collector {
 	}.start(t)
 }
 
-// end waits for totals, stops the Collector, and returns what it said at last,
-// but for what depends on when somebody looks: how full rings were, and whether
-// their agents ran.
+// end waits for totals, stops the Collector, and returns its last totals without the series that depend on
+// timing.
 func (c *collector) end(t *testing.T, want otlpfile.Totals) otlpfile.Totals {
 	t.Helper()
 	c.awaitTotals(t, want)
@@ -105,7 +100,7 @@ func (c *collector) end(t *testing.T, want otlpfile.Totals) otlpfile.Totals {
 	return got
 }
 
-// replayed is what nixlring replay says that it did.
+// replayed is the output of nixlring replay.
 type replayed struct {
 	Rings   int    `json:"rings"`
 	Starts  uint64 `json:"starts"`
@@ -114,7 +109,7 @@ type replayed struct {
 	Missed  uint64 `json:"gaps_in_recording"`
 }
 
-// replay plays a recording back, faster than it was.
+// replay replays a recording at twice the speed.
 func replay(t *testing.T, file, dir string) (r replayed) {
 	t.Helper()
 	p := proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, "replay", file, dir, "--speed", "2", "--output", "json"))
@@ -122,12 +117,12 @@ func replay(t *testing.T, file, dir string) (r replayed) {
 		t.Fatalf("the replay ended with code %d, want 0", code)
 	}
 	if err := json.Unmarshal([]byte(p.Stdout.Text()), &r); err != nil {
-		t.Fatalf("what was replayed: %v\n%s", err, p.Stdout.Text())
+		t.Fatalf("output of the replay: %v\n%s", err, p.Stdout.Text())
 	}
 	return r
 }
 
-// moveTo are the totals of the same agents in another directory.
+// moveTo returns the totals of the same agents in another directory.
 func moveTo(dir string, totals otlpfile.Totals) otlpfile.Totals {
 	moved := make(otlpfile.Totals)
 	for path, series := range totals {

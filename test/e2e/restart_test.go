@@ -16,10 +16,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
-// A Collector that is stopped and started again loses nothing: what agents
-// write meanwhile waits in their rings. Without storage its counters begin
-// anew, with a new start time, and what they count adds up.
-func TestCollectorRestarts(t *testing.T) {
+// Events that agents write while no Collector runs wait in the rings. Without storage, counters start from
+// zero with a new start time, and the counts of all runs add up.
+func TestCollectorRestartLosesNothing(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "metrics.json")
 	a, b := newAgent(t, dir, "a"), newAgent(t, dir, "b")
@@ -50,15 +49,14 @@ func TestCollectorRestarts(t *testing.T) {
 			t.Errorf("%s: %d start times, want %d", path, len(starts), runs)
 		}
 	}
-	// On every backend an agent is the same before and after.
+	// The identity of an agent doesn't change.
 	if got := instances(list); len(got) != 2 || len(got[a.Path()]) != 1 || len(got[b.Path()]) != 1 {
 		t.Errorf("instances by agent: %v, want one each", got)
 	}
 }
 
-// Nothing is lost either while agents write all the time, at a rate that their
-// rings hold for the seconds that a restart takes.
-func TestCollectorRestartsUnderLoad(t *testing.T) {
+// The rings are large enough for the events during a restart of the Collector.
+func TestCollectorRestartUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "metrics.json")
 	run := setup{
@@ -79,7 +77,7 @@ func TestCollectorRestartsUnderLoad(t *testing.T) {
 	nothingDropped(t, report)
 	c.Stop(t, syscall.SIGTERM)
 	got := c.totals(t)
-	// A Collector that has seen half of an agent's life can't know the rest.
+	// A Collector that starts later doesn't know the memory usage.
 	for path := range got {
 		if d := cmp.Diff(int64(0), got[path]["nixl.telemetry.ring.restarts"].Int); d != "" {
 			t.Errorf("%s: restarts (-want +got):\n%s", path, d)
@@ -88,7 +86,7 @@ func TestCollectorRestartsUnderLoad(t *testing.T) {
 	mustEqual(t, wantReport(report), got, memoryUsage)
 }
 
-// enough says what is missing until so many agents have so many transfers.
+// enough returns a message until all agents have a number of transfers.
 func enough(got otlpfile.Totals, agents int, transfers int64) string {
 	if len(got) < agents {
 		return "not all agents are there"

@@ -18,17 +18,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// makeRun starts `make run` with some of its variables, in a copy of the tree
-// that has the programs under test in it, built already.
+// makeRun starts `make run` with some variables, in a copy of the tree with the programs under test.
 func makeRun(t *testing.T, tmp string, variables ...string) *proc.Process {
 	t.Helper()
 	return making.Start(t, tmp, map[string]string{"dist/otelcol-nixl": collectorBin, "bin/nixlring": nixlringBin},
 		[]string{"build", "nixlring"}, append([]string{"run"}, variables...)...)
 }
 
-// The first thing that somebody tries: agents that are simulated, a page that
-// shows them, and Ctrl-C, after which nothing is left.
-func TestMakeRunSimulate(t *testing.T) {
+// After Ctrl-C, no processes or files are left.
+func TestMakeRunServesSimulatedAgentsUntilCtrlC(t *testing.T) {
 	t.Parallel()
 	tmp, port := t.TempDir(), proc.FreePort(t)
 	p := makeRun(t, tmp, "SIMULATE=2", fmt.Sprintf("PORT=%d", port))
@@ -41,11 +39,11 @@ func TestMakeRunSimulate(t *testing.T) {
 	}
 	endByCtrlC(t, p, port, tmp)
 	if text := p.Stdout.Text() + p.Stderr.Text(); !strings.Contains(text, "transfers/s of each agent") {
-		t.Errorf("the simulator doesn't say what it wrote:\n%s", text)
+		t.Errorf("the simulator doesn't print its totals:\n%s", text)
 	}
 }
 
-func TestMakeRunScenario(t *testing.T) {
+func TestMakeRunServesAScenario(t *testing.T) {
 	t.Parallel()
 	tmp, port := t.TempDir(), proc.FreePort(t)
 	p := makeRun(t, tmp, "SCENARIO=straggler", "SIMULATE=5", fmt.Sprintf("PORT=%d", port))
@@ -57,9 +55,8 @@ func TestMakeRunScenario(t *testing.T) {
 	endByCtrlC(t, p, port, tmp)
 }
 
-// An empty directory: what an agent must set, and how to go on without one.
-// Then a ring comes.
-func TestMakeRunEmpty(t *testing.T) {
+// The output explains what to set for an agent, and how to simulate agents. A new ring is discovered.
+func TestMakeRunExplainsAnEmptyDirectory(t *testing.T) {
 	t.Parallel()
 	tmp, dir, port := t.TempDir(), t.TempDir(), proc.FreePort(t)
 	p := makeRun(t, tmp, "DIR="+dir, fmt.Sprintf("PORT=%d", port))
@@ -67,7 +64,7 @@ func TestMakeRunEmpty(t *testing.T) {
 	text := p.Stdout.Text() + "\n" + p.Stderr.Text()
 	for _, hint := range []string{"no ring in " + dir, "NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir, "make run SIMULATE=4"} {
 		if !strings.Contains(text, hint) {
-			t.Errorf("it doesn't say %q:\n%s", hint, text)
+			t.Errorf("the output doesn't contain %q:\n%s", hint, text)
 		}
 	}
 	newAgent(t, dir, "late").transfer(t, 10)
@@ -77,8 +74,7 @@ func TestMakeRunEmpty(t *testing.T) {
 	endByCtrlC(t, p, port, tmp)
 }
 
-// A directory with rings: it says what it has found.
-func TestMakeRunDirectory(t *testing.T) {
+func TestMakeRunListsTheRingsOfADirectory(t *testing.T) {
 	t.Parallel()
 	tmp, dir, port := t.TempDir(), t.TempDir(), proc.FreePort(t)
 	ringtest.CopyTo(t, ringtest.Find(t, "real-agent/v1.4.0_posix_200xfer"), filepath.Join(dir, "writer"))
@@ -97,8 +93,8 @@ func TestMakeRunDirectory(t *testing.T) {
 	endByCtrlC(t, p, port, tmp)
 }
 
-// What can't work is refused in words, and nothing is started.
-func TestMakeRunRefuses(t *testing.T) {
+// Nothing is started then.
+func TestMakeRunRejectsInvalidVariables(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -130,21 +126,21 @@ func TestMakeRunRefuses(t *testing.T) {
 				t.Errorf("exit code %d, want 2", code)
 			}
 			if !strings.Contains(p.Stderr.Text(), "make run: ") || !strings.Contains(p.Stderr.Text(), c.says) {
-				t.Errorf("it doesn't say %q:\n%s", c.says, p.Stderr.Text())
+				t.Errorf("the output doesn't contain %q:\n%s", c.says, p.Stderr.Text())
 			}
 			making.NothingLeft(t, p, tmp)
 		})
 	}
 }
 
-// endByCtrlC ends a run as a terminal does, and looks for leftovers.
+// endByCtrlC ends a run like Ctrl-C in a terminal, and checks that nothing is left.
 func endByCtrlC(t *testing.T, p *proc.Process, port int, tmp string) {
 	t.Helper()
 	if len(proc.Session(p.PID())) < 2 {
 		t.Error("make has started nothing")
 	}
 	p.SignalGroup(t, syscall.SIGINT)
-	p.Wait(t) // make ends by the signal, or with the code of its recipe
+	p.Wait(t) // with any exit code: by the signal, or of its recipe
 	p.WaitLine(t, p.Stderr, "Shutdown complete", contains("Shutdown complete"))
 	if _, err := get(t, port); err == nil {
 		t.Error("the page is still served")

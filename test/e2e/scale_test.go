@@ -20,8 +20,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// needFull skips a test of the samples for many hosts, which take a Collector
-// and a cluster that only `make scale-test` builds.
+// needFull skips a test of the samples for many hosts unless `make scale-test` has built the full Collector
+// and kfake.
 func needFull(t *testing.T) {
 	t.Helper()
 	if fullBin == "" || kfakeBin == "" {
@@ -29,10 +29,10 @@ func needFull(t *testing.T) {
 	}
 }
 
-// fleet is a number of hosts with agents.
+// fleet is a group of hosts with agents.
 type fleet struct {
 	agents []*agent
-	dirs   []string // of the hosts
+	dirs   []string // directories of the hosts
 	rounds int
 }
 
@@ -48,7 +48,7 @@ func newFleet(t *testing.T, hosts, agents int) *fleet {
 	return f
 }
 
-// write has each agent write something, and each something else.
+// write makes each agent write a different number of transfers.
 func (f *fleet) write(t *testing.T) {
 	t.Helper()
 	for i, a := range f.agents {
@@ -57,8 +57,8 @@ func (f *fleet) write(t *testing.T) {
 	f.rounds++
 }
 
-// start starts the Collectors of the hosts, which know the gateways by a
-// list: a name for addresses of one machine can't be had everywhere.
+// start starts the Collectors of the hosts with a list of gateways. Not every machine has a name for several
+// of its addresses.
 func (f *fleet) start(t *testing.T, gateways []*gateway) (hosts []*collector) {
 	t.Helper()
 	var addresses []string
@@ -90,7 +90,7 @@ type gateway struct {
 	address string
 }
 
-// twoGateways starts two that differ by their address and by what they keep.
+// twoGateways starts two gateways with different addresses and storage.
 func twoGateways(t *testing.T, s setup) (gateways []*gateway) {
 	t.Helper()
 	env := s.env
@@ -108,13 +108,13 @@ func (g *gateway) startAgain(t *testing.T) {
 	g.collector = g.setup.start(t)
 }
 
-// Each agent's points go through one gateway, and wait for it where it is gone
-// for a while, when those of the other's agents arrive.
-func TestScaleLoadBalancing(t *testing.T) {
+// Each agent's points pass through one gateway. If this gateway is down, they wait for it, while points of
+// other agents arrive.
+func TestScaleLoadBalancingPinsAgentsToAGateway(t *testing.T) {
 	needFull(t)
 	t.Parallel()
 	backend, behind := sink(t, "http", anyPort)
-	backend.file.AnyOrder() // what a gateway was sending when it stopped may come twice
+	backend.file.AnyOrder() // an export in progress when a gateway stops may arrive twice
 	gateways := twoGateways(t, setup{
 		sample: "gateway.yaml",
 		overlays: []string{
@@ -123,15 +123,15 @@ func TestScaleLoadBalancing(t *testing.T) {
 		},
 		env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + behind},
 	})
-	// So many that none of the gateways is without one, however they are spread.
+	// Enough agents to ensure that each gateway has some.
 	f := newFleet(t, 2, 16)
 	f.write(t)
 	hosts := f.start(t, gateways)
 	backend.awaitTotals(t, want(f.agents...))
 	first, second := through(t, gateways[0]), through(t, gateways[1])
-	t.Logf("through one %d agents, through the other %d", len(first), len(second))
+	t.Logf("%d agents through the first gateway, %d through the second", len(first), len(second))
 	if len(first) == 0 || len(second) == 0 || len(first)+len(second) != len(f.agents) {
-		t.Fatalf("of %d agents these went through one gateway: %v\nand these through the other: %v", len(f.agents), first, second)
+		t.Fatalf("of %d agents, these used the first gateway: %v\nand these the second: %v", len(f.agents), first, second)
 	}
 
 	gateways[0].Stop(t, syscall.SIGTERM)
@@ -147,7 +147,7 @@ func TestScaleLoadBalancing(t *testing.T) {
 	backend.awaitTotals(t, want(f.agents...))
 	for i, before := range [][]string{first, second} {
 		if after := through(t, gateways[i]); !slices.Equal(before, after) {
-			t.Errorf("gateway %d had %v, and has had %v in the end", i, before, after)
+			t.Errorf("gateway %d had the agents %v, and %v at the end", i, before, after)
 		}
 	}
 	for _, c := range append(hosts, gateways[0].collector, gateways[1].collector) {
@@ -155,14 +155,13 @@ func TestScaleLoadBalancing(t *testing.T) {
 	}
 }
 
-// through are the agents whose points have gone through a gateway, by path.
+// through returns the paths of the agents whose points have passed through a gateway.
 func through(t *testing.T, g *gateway) []string {
 	t.Helper()
 	return slices.Sorted(maps.Keys(instances(g.collections(t))))
 }
 
-// The sample finds its gateways by their name.
-func TestScaleResolver(t *testing.T) {
+func TestScaleSampleResolvesGatewaysByName(t *testing.T) {
 	needFull(t)
 	t.Parallel()
 	const name = "localhost"
@@ -171,7 +170,7 @@ func TestScaleResolver(t *testing.T) {
 		t.Skip(err)
 	}
 	port := fmt.Sprint(proc.FreePort(t))
-	var sinks []*collector // one at each address that the name has
+	var sinks []*collector // one for each address of the name
 	for _, ip := range ips {
 		s, _ := sink(t, "grpc", net.JoinHostPort(ip, port))
 		sinks = append(sinks, s)

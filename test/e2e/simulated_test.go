@@ -19,7 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// simulator is `nixlring simulate` in a process of its own.
+// simulator is a process that runs `nixlring simulate`.
 type simulator struct{ *proc.Process }
 
 func startSimulator(t *testing.T, dir string, args ...string) simulator {
@@ -28,15 +28,14 @@ func startSimulator(t *testing.T, dir string, args ...string) simulator {
 	return simulator{proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, args...))}
 }
 
-// stop ends the simulator before its time, and returns what it wrote.
+// stop stops the simulator early, and returns its report.
 func (s simulator) stop(t *testing.T) simulate.Report {
 	t.Helper()
 	s.Stop(t, syscall.SIGTERM)
 	return s.report(t)
 }
 
-// wait waits for the simulator, which takes so long at least, and returns what
-// it wrote.
+// wait waits until the simulator, which runs for at least long, exits. It returns its report.
 func (s simulator) wait(t *testing.T, long time.Duration) simulate.Report {
 	t.Helper()
 	if code := s.WaitWithin(t, 2*long+proc.Patience); code != 0 {
@@ -53,8 +52,7 @@ func (s simulator) report(t *testing.T) (r simulate.Report) {
 	return r
 }
 
-// nothingDropped ends the test if events didn't reach the rings, or were
-// overwritten there: then nobody could have counted them.
+// nothingDropped ends the test if events didn't reach the rings or were overwritten unread.
 func nothingDropped(t *testing.T, r simulate.Report) {
 	t.Helper()
 	defer func() {
@@ -64,13 +62,13 @@ func nothingDropped(t *testing.T, r simulate.Report) {
 	}()
 	for path, a := range r.Agents {
 		if a.DroppedStaging.Events+a.DroppedRing.Events+a.Unread.Events > 0 {
-			t.Errorf("%s (%s): of %d events %d found staging full, %d found the ring full, %d stood in the ring at a restart",
+			t.Errorf("%s (%s): %d events written; %d dropped in staging, %d dropped at the ring, %d unread at a restart",
 				path, a.Layout, a.Written.Events.Events, a.DroppedStaging.Events, a.DroppedRing.Events, a.Unread.Events)
 		}
 	}
 }
 
-// wantReport are the values that a simulator's report comes to.
+// wantReport returns the expected totals for a simulator's report.
 func wantReport(r simulate.Report) otlpfile.Totals {
 	want := make(otlpfile.Totals)
 	for path, a := range r.Agents {
@@ -97,7 +95,7 @@ func wantAgent(a *simulate.Totals) otlpfile.Series {
 	for _, n := range written.ByName {
 		name := cmp.Or(knownName(n.Category, n.Name), n.Name)
 		labels := "{nixl.event.category=" + n.Category + ",nixl.event.name=" + name + "}"
-		w.count("nixl.events"+labels, n.Count) // errors have two names, if layouts change
+		w.count("nixl.events"+labels, n.Count) // errors have different names in different layouts
 		switch n.Category {
 		case "connection", "backend", "system", "custom":
 			count("nixl.event.value"+labels, n.Sum)

@@ -19,10 +19,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// What agents write right before the Collector is told to stop is in its last
-// totals, whoever tells it. Here nothing but the stop itself drains the rings:
-// both clocks stand still for an hour.
-func TestStopWritesTheLastEvents(t *testing.T) {
+// Both intervals are an hour, so only the shutdown drains the rings.
+func TestShutdownExportsTheLastEvents(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -34,7 +32,7 @@ func TestStopWritesTheLastEvents(t *testing.T) {
 				overlays: []string{every(time.Hour), "receivers: {nixl_shm: {run_interval: 1h}}", exportTo("prometheus", "file")},
 				env:      []string{rings(dir), "PORT=0"},
 			}.start(t)
-			c.await(t, func(got otlpfile.Totals) string { // the first collection, at once
+			c.await(t, func(got otlpfile.Totals) string { // the first collection has no delay
 				if len(got) == 0 {
 					return "no totals"
 				}
@@ -48,8 +46,8 @@ func TestStopWritesTheLastEvents(t *testing.T) {
 	}
 }
 
-// The sample that `make run` runs serves what there is, to this machine only.
-func TestPrometheusPage(t *testing.T) {
+// `make run` uses this sample.
+func TestPrometheusPageIsServedOnLoopbackOnly(t *testing.T) {
 	t.Parallel()
 	dir, port := t.TempDir(), proc.FreePort(t)
 	a := newAgent(t, dir, "prefill worker 0")
@@ -89,8 +87,8 @@ func TestPrometheusPage(t *testing.T) {
 	c.noComplaints(t)
 }
 
-// pageHas looks for a line of the page, with the labels of the agent's resource
-// taken out, or for parts of any line, and says what is missing.
+// pageHas returns a message unless the page has a line, ignoring the labels of the agent's resource. With
+// several parts, it looks for a line that contains all of them.
 func pageHas(t *testing.T, port int, parts ...string) string {
 	t.Helper()
 	page, err := get(t, port)
@@ -117,8 +115,7 @@ func pageHas(t *testing.T, port int, parts ...string) string {
 	return fmt.Sprintf("no line %s in\n%s", parts[0], page)
 }
 
-// withoutResource takes the labels that say which agent a series belongs to
-// out of a line.
+// withoutResource removes the labels of the agent's resource from a line.
 func withoutResource(line string) string {
 	name, rest, found := strings.Cut(strings.TrimSpace(line), "{")
 	labels, value, whole := strings.Cut(rest, "} ")
@@ -157,7 +154,7 @@ func get(t *testing.T, port int) (string, error) {
 	return string(page), err
 }
 
-// onLoopbackOnly fails the test if a port can be reached from other machines.
+// onLoopbackOnly fails the test if a port is reachable from other machines.
 func onLoopbackOnly(t *testing.T, port int) {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()

@@ -79,9 +79,8 @@ func (v *victoriaLogs) logged(t *testing.T) logged {
 	return all
 }
 
-// Each slow transfer and each error arrives once in a logs backend, with the
-// attributes and the severity that an operator filters by.
-func TestScaleLogsBackend(t *testing.T) {
+// The test queries the attributes and the severity that operators filter by.
+func TestScaleLogsBackendStoresEachSlowTransferAndErrorOnce(t *testing.T) {
 	if victoriaLogsBin == "" {
 		t.Skip("VICTORIA_LOGS isn't set")
 	}

@@ -18,13 +18,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
-// Here the events of a ring become the values that the catalog of metrics
-// asks for, by a reading of the catalog that shares nothing with the
-// receiver's but ringbuf's list of NIXL's own names.
+// This file converts events to metrics with an implementation of the catalog that is independent of the
+// receiver, except for ringbuf's list of NIXL's names.
 
 const micros = 1e6 // per second
 
-// transfers and errors by NIXL's names, as the catalog calls them.
+// The catalog's names of directions, by NIXL's names, and of categories.
 var (
 	directions = map[string]string{"tx": "transmit", "rx": "receive"}
 	categories = []string{
@@ -32,21 +31,21 @@ var (
 	}
 )
 
-// told is an event as the catalog sees it.
-type told struct {
-	category, name string // of nixl.events
-	known          string // NIXL's own name of the event; empty if it isn't NIXL's
+// catalogEvent is an event in terms of the catalog.
+type catalogEvent struct {
+	category, name string // attributes of nixl.events
+	known          string // current NIXL name; empty if it isn't NIXL's event
 	value          uint64
 }
 
-// tell reads one event of a fixture.
-func tell(version int32, e ringtest.Event) told {
+// toCatalog converts an event of a fixture.
+func toCatalog(version int32, e ringtest.Event) catalogEvent {
 	if e.Type == nil {
 		category := categoryOf(*e.Category)
-		return told{category: category, name: e.Name, known: knownName(category, e.Name), value: e.Value}
+		return catalogEvent{category: category, name: e.Name, known: knownName(category, e.Name), value: e.Value}
 	}
 	kind, known := ringbuf.Type(*e.Type), *e.Type < 20 || *e.Type == 20 && version >= 4
-	as := told{category: "unknown", name: fmt.Sprintf("unknown_event_%d", *e.Type), value: e.Value}
+	as := catalogEvent{category: "unknown", name: fmt.Sprintf("unknown_event_%d", *e.Type), value: e.Value}
 	if e.Category != nil {
 		as.category = categoryOf(*e.Category)
 		known = known && kind.Category() == ringbuf.Category(*e.Category)
@@ -67,7 +66,7 @@ func categoryOf(c int32) string {
 	return categories[c]
 }
 
-// knownName is NIXL's present name for an event that a ring spells.
+// knownName returns NIXL's current name for an event with a name.
 func knownName(category, name string) string {
 	for t := range ringbuf.TypeEventsDropped {
 		if categoryOf(int32(t.Category())) == category && (name == t.LegacyName() || name == t.String()) {
@@ -77,18 +76,18 @@ func knownName(category, name string) string {
 	return ""
 }
 
-// wanted collects the values of one agent.
+// wanted are the expected values of one agent.
 type wanted struct {
 	otlpfile.Series
 
 	sums         map[string]*big.Int
-	unknownUsage bool   // of memory
-	group        []told // the newest known events, at most four
+	unknownUsage bool           // whether the memory usage is unknown
+	group        []catalogEvent // the newest known events, at most four
 }
 
-// wantEvents are the values that a ring's events come to. Torn groups are not
-// among them: events that were chosen one by one belong to no transfer.
-func wantEvents(events []told, capacity uint64) otlpfile.Series {
+// wantEvents returns the series of a ring's events, without torn groups, because events that a test chooses
+// individually belong to no transfer.
+func wantEvents(events []catalogEvent, capacity uint64) otlpfile.Series {
 	w := wanted{Series: otlpfile.Series{}, sums: map[string]*big.Int{}}
 	for t := ringbuf.TypeErrNotPosted; t.IsError(); t++ {
 		w.count("nixl.errors{error.type="+strings.TrimPrefix(t.String(), "agent_err_")+"}", 0)
@@ -147,9 +146,8 @@ func (w *wanted) known(name string, value uint64) {
 	}
 }
 
-// follow finds the four events of a transfer next to each other, which have a
-// throughput.
-func (w *wanted) follow(e told) {
+// follow records the throughput once the four events of a transfer are next to each other.
+func (w *wanted) follow(e catalogEvent) {
 	w.group = append(w.group, e)
 	w.group = w.group[max(0, len(w.group)-4):]
 	var names []string
@@ -170,9 +168,8 @@ func (w *wanted) follow(e told) {
 	}
 }
 
-// made counts an event that a backend or an application has made up, or that
-// is newer than the catalog.
-func (w *wanted) made(e told) {
+// made counts an event of a backend or an application, or one that is newer than the catalog.
+func (w *wanted) made(e catalogEvent) {
 	switch e.category {
 	case "connection", "backend", "system", "custom":
 		labels := fmt.Sprintf("{nixl.event.category=%s,nixl.event.name=%s}", e.category, e.name)
@@ -194,13 +191,12 @@ func (w *wanted) memory(metric, operation string, value uint64) {
 		usage.Sub(usage, s)
 	}
 	if usage.Sign() < 0 {
-		w.unknownUsage = true // an agent doesn't deregister what it hasn't registered: events are missing
+		w.unknownUsage = true // events are missing, because an agent never deregisters more than it has registered
 	}
 	w.Series[memoryUsage] = otlpfile.Value{Int: clamp(usage)}
 }
 
-// count adds to a counter. It stands still at the largest number that OTLP
-// holds.
+// count adds to a counter, up to the largest number in OTLP.
 func (w *wanted) count(series string, value uint64) {
 	s := w.sums[series]
 	if s == nil {

@@ -19,14 +19,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// pageSize is the unit in which the kernel asks for what is mapped.
+// pageSize is the size of the kernel's requests for mapped pages.
 const pageSize = 4096
 
-// gate blocks a file system's answers while it is shut.
+// gate blocks requests while it is shut.
 type gate struct {
 	mu      sync.Mutex
 	closed  chan struct{} // nil while it is open
-	blocked bool          // somebody waited
+	blocked bool          // whether it has blocked a request
 }
 
 func (g *gate) shut() {
@@ -59,7 +59,7 @@ func (g *gate) mustHaveBlocked(t *testing.T) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.blocked {
-		t.Error("nothing has hung")
+		t.Error("no request was blocked")
 	}
 }
 
@@ -94,8 +94,8 @@ type share struct {
 	fs.Inode
 
 	files map[string][]byte
-	pages gate // for the pages in the middle of files
-	names gate // for the names in the directory
+	pages gate // blocks pages in the middle of files
+	names gate // blocks directory entries
 }
 
 func newShare(files map[string][]byte) *share { return &share{files: files} }
@@ -172,7 +172,7 @@ func (*file) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno
 }
 
 func (f *file) Read(_ context.Context, _ fs.FileHandle, into []byte, at int64) (fuse.ReadResult, syscall.Errno) {
-	// The header and the newest slots are read when a ring is opened.
+	// Opening a ring reads the header and the newest slots, so don't block those.
 	if at >= 2*pageSize && at < int64(len(f.content))/2 {
 		f.share.pages.pass()
 	}

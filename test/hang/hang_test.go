@@ -3,8 +3,7 @@
 
 //go:build linux && (amd64 || arm64)
 
-// Package hang tests what may hang for ever: pages, directories and stores. None
-// of them may keep other agents from being reported.
+// Package hang tests that pages, directories and stores that hang don't affect other agents.
 package hang
 
 import (
@@ -19,12 +18,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// mountVariable is set in the child process of a test: where the file system
-// that hangs is mounted.
+// mountVariable is set in the child process of a test. It contains the mount point of the file system that
+// hangs.
 const mountVariable = "NIXL_HANG_MOUNT"
 
-// inChild runs the test once more, in a process that doesn't serve the file
-// system: a thread that waits for a page can only be killed.
+// inChild runs the test again in a child process, because a thread that waits for a page can only be killed.
+// The parent serves the file system.
 func inChild(t *testing.T, stuck *share, mountPoint string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
@@ -38,9 +37,8 @@ func inChild(t *testing.T, stuck *share, mountPoint string) {
 	}
 }
 
-// verdict is the output of a child process. When the child's test has ended, the
-// file system stops hanging: the kernel ends no process before its pages are
-// written back.
+// verdict is the output of a child process. When the child's test has ended, the file system stops hanging,
+// because the kernel doesn't end a process before its pages are written back.
 type verdict struct {
 	bytes.Buffer
 	share *share
@@ -54,7 +52,7 @@ func (v *verdict) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// agents is a host with a healthy directory and one that hangs.
+// agents is a host with a healthy directory and a directory that hangs.
 type agents struct {
 	*system
 	t       *testing.T
@@ -69,27 +67,27 @@ func startBeside(t *testing.T, stuck string) *agents {
 	return &agents{t: t, healthy: agent(t, dir, "healthy", 4096), system: start(t, nil, dir, stuck)}
 }
 
-// goOn writes events and waits until they are reported. The process must still
-// be able to get memory and to stop all threads for a moment.
-func (a *agents) goOn() {
+// mustWork writes events and waits until they are reported. The process must still be able to allocate memory
+// and to stop all threads for garbage collection.
+func (a *agents) mustWork() {
 	a.t.Helper()
 	push(a.t, a.healthy, 100)
 	a.written += 100
 	a.await(a.healthy.Path(), uint64(a.written))
-	a.memory = make([]byte, 256<<20) // more than the heap has, so the kernel is asked
+	a.memory = make([]byte, 256<<20) // more than the heap has, so the runtime calls mmap
 	runtime.GC()
 }
 
-// The pages of a FUSE file system may never arrive, so a ring there isn't mapped.
-func TestRingOnFUSEIsRefused(t *testing.T) {
+// The pages of a FUSE file system may never arrive, so the ring must not be mapped.
+func TestRingOnFUSEIsRejected(t *testing.T) {
 	if dir := os.Getenv(mountVariable); dir != "" {
 		a := startBeside(t, dir)
-		a.goOn()
+		a.mustWork()
 		a.until(func() bool {
 			a.collect()
-			return a.told(notice.RingRefused, dir)
-		}, "no notice names the ring that is refused")
-		a.goOn()
+			return a.reported(notice.RingRefused, dir)
+		}, "no notice names the rejected ring")
+		a.mustWork()
 		a.stop("")
 		return
 	}

@@ -21,10 +21,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// patience is how long a test waits for what must happen.
+// patience is the maximum time that a test waits.
 const patience = time.Minute
 
-// system is a host under test and what it reported.
+// system is a host under test with its notices.
 type system struct {
 	t *testing.T
 	*host.Host
@@ -53,8 +53,8 @@ func (s *system) report(n notice.Notice) {
 	s.notices = append(s.notices, n)
 }
 
-// told reports whether a notice of a kind mentions something.
-func (s *system) told(k notice.Kind, what string) bool {
+// reported reports whether a notice of a kind contains a text.
+func (s *system) reported(k notice.Kind, what string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.notices, func(n notice.Notice) bool {
@@ -62,7 +62,7 @@ func (s *system) told(k notice.Kind, what string) bool {
 	})
 }
 
-// collect collects within a second, which it must not exceed by much.
+// collect collects with a timeout of a second.
 func (s *system) collect() host.Collection {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
@@ -89,13 +89,12 @@ func (s *system) collectBy(ctx context.Context) host.Collection {
 	case c := <-done:
 		return c
 	case <-time.After(patience):
-		s.t.Fatal("a collection doesn't return after its context has ended")
+		s.t.Fatal("Collect doesn't return after its context has ended")
 		return host.Collection{}
 	}
 }
 
-// requests returns how many transmissions an agent is reported to have made,
-// and whether it is reported.
+// requests returns the reported number of an agent's writes, and whether the agent is reported.
 func requests(c host.Collection, path string) (n uint64, reported bool) {
 	for _, s := range c.Snapshots {
 		if s.Path == path {
@@ -105,7 +104,7 @@ func requests(c host.Collection, path string) (n uint64, reported bool) {
 	return 0, false
 }
 
-// await collects until an agent is reported with a number of transmissions.
+// await collects until an agent is reported with a number of writes.
 func (s *system) await(path string, want uint64) {
 	s.t.Helper()
 	s.until(func() bool {
@@ -117,7 +116,7 @@ func (s *system) await(path string, want uint64) {
 	}, "the events of "+path+" aren't all counted")
 }
 
-// until collects until something is the case.
+// until waits until ok returns true.
 func (s *system) until(ok func() bool, otherwise string) {
 	s.t.Helper()
 	for begun := time.Now(); !ok(); {
@@ -129,8 +128,7 @@ func (s *system) until(ok func() bool, otherwise string) {
 	}
 }
 
-// stop stops the host within a second. With hangs set something hangs, which
-// the error must say.
+// stop stops the host with a timeout of a second. If hangs is set, Stop must return an error with this text.
 func (s *system) stop(hangs string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
@@ -158,7 +156,7 @@ func agent(t *testing.T, dir, name string, capacity int) *ringbuf.Writer {
 	return w
 }
 
-// push writes transmissions, which must all fit into the ring.
+// push pushes writes, which must all fit in the ring.
 func push(t *testing.T, w *ringbuf.Writer, n int) {
 	t.Helper()
 	for range n {

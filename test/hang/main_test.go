@@ -12,8 +12,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain looks for goroutines that are left, except in a child process, whose
-// test leaves some behind.
+// TestMain checks for leaked goroutines, except in a child process, where they are expected.
 func TestMain(m *testing.M) {
 	if os.Getenv(mountVariable) != "" {
 		os.Exit(m.Run())

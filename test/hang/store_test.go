@@ -19,8 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// store is a storage extension in memory that is slow, or hangs even if a call is
-// canceled.
+// store is a storage extension in memory that is slow, or hangs even if a call is canceled.
 type store struct {
 	each          time.Duration // per key
 	apply, lookup gate
@@ -60,7 +59,7 @@ func (s *store) take(keys int) {
 	}
 }
 
-// write pushes events, as many at a time as fit.
+// write pushes events as the ring has room.
 func write(t *testing.T, w *ringbuf.Writer, n int) {
 	t.Helper()
 	events := make([]ringbuf.Event, n)
@@ -73,13 +72,12 @@ func write(t *testing.T, w *ringbuf.Writer, n int) {
 			t.Fatal(err)
 		}
 		if events = events[pushed:]; pushed == 0 && time.Since(begun) > patience {
-			t.Fatalf("the ring stays full, %d events don't fit", len(events))
+			t.Fatalf("the ring stays full, %d events are left", len(events))
 		}
 	}
 }
 
-// Events that don't fit into the ring at once are counted and committed although
-// the store hangs in one of its calls.
+// There are more events than the ring holds, so they must also be committed.
 func TestEventsAreCountedWhileAStoreHangs(t *testing.T) {
 	for call, gateOf := range map[string]func(*store) *gate{
 		"Apply": func(s *store) *gate { return &s.apply },
@@ -99,15 +97,15 @@ func TestEventsAreCountedWhileAStoreHangs(t *testing.T) {
 			s.await(w.Path(), 2000)
 			s.until(func() bool {
 				s.collect()
-				return s.told(notice.StoreHangs, "crash")
-			}, "no notice says that crash safety is lost")
+				return s.reported(notice.StoreHangs, "crash")
+			}, "no notice reports that crash safety is lost")
 			s.stop("storage")
 			gateOf(st).mustHaveBlocked(t)
 		})
 	}
 }
 
-// A store that is full of what an earlier process left, and slow, delays nobody.
+// The store is slow and full of checkpoints of an earlier process.
 func TestNoEventIsLostWhileStaleCheckpointsAreRemoved(t *testing.T) {
 	const stale, events = 500, 2184
 	dir := t.TempDir()

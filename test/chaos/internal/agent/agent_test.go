@@ -34,7 +34,7 @@ func begin(t *testing.T, l ringbuf.Layout) *Life {
 	return life
 }
 
-// awaitEvents waits until so many events stand in the ring.
+// awaitEvents waits until n events are in the ring.
 func awaitEvents(t *testing.T, l *Life, n uint64) {
 	t.Helper()
 	proc.Eventually(t, func() string {
@@ -45,9 +45,9 @@ func awaitEvents(t *testing.T, l *Life, n uint64) {
 	})
 }
 
-// Nobody reads, so that all that an agent has written stands in its ring: what
-// the journal and the ring say together must be just that.
-func TestAccountIsExact(t *testing.T) {
+// Without a reader, all written events are still in the ring. The account from journal and ring
+// must equal them.
+func TestAccountEqualsTheEventsInTheRing(t *testing.T) {
 	for _, layout := range ringbuf.Layouts() {
 		for name, end := range map[string]func(*Life){
 			"killed":  func(l *Life) { l.Kill(t) },
@@ -67,7 +67,7 @@ func TestAccountIsExact(t *testing.T) {
 	}
 }
 
-func TestKilledAtBirth(t *testing.T) {
+func TestAgentKilledDuringStartHasWrittenNothing(t *testing.T) {
 	dir := t.TempDir()
 	for n := range 20 {
 		l := Launch(t, Config{

@@ -16,8 +16,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 )
 
-// A journal has two places, written in turn, so that one of them is whole
-// whenever its writer dies. What was handed to the kernel survives that.
+// A journal has two places that are written alternately, so one of them is always complete, even if
+// the process is killed. Data that was passed to the kernel survives the process.
 const place = 16 << 10
 
 type journal struct {
@@ -25,10 +25,10 @@ type journal struct {
 	next entry
 }
 
-// entry is what an agent had written when it made it.
+// entry contains the totals of an agent.
 type entry struct {
 	Number int
-	Events uint64 // their number; modulo the capacity it is the ring's write position
+	Events uint64 // number of events; modulo the capacity, it is the ring's write position
 	ByName []simulate.Named
 }
 
@@ -37,7 +37,7 @@ func createJournal(path string) (*journal, error) {
 	return &journal{file: f}, err
 }
 
-// note writes down what the agent has written so far.
+// note records the agent's totals so far.
 func (j *journal) note(a *simulate.Agent) error {
 	written := a.Totals().Written
 	j.next.Number++
@@ -55,7 +55,7 @@ func (j *journal) note(a *simulate.Agent) error {
 	return err
 }
 
-// readJournal returns the newest entry; its number is 0 if there is none.
+// readJournal returns the newest entry. Its number is 0 if there is none.
 func readJournal(path string) (newest entry, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +65,7 @@ func readJournal(path string) (newest entry, err error) {
 		b := text[:min(place, len(text))]
 		text = text[len(b):]
 		var e entry
-		// The place that was being written when the agent died may hold anything.
+		// If the agent was killed while it wrote a place, the place may contain anything.
 		if json.Unmarshal(bytes.TrimRight(b, "\x00"), &e) == nil && e.Number > newest.Number {
 			newest = e
 		}

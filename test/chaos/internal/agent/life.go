@@ -21,22 +21,22 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// Life is an agent's process, seen from the test.
+// Life is an agent's process.
 type Life struct {
 	*proc.Process
 	Config
 
-	ring *os.File // what it writes into, also when the name is gone or another's
-	seen *Account // what was found out before the ring was spoiled
+	ring *os.File // its ring, even if the file was removed or replaced
+	seen *Account // the account at the time of Freeze
 }
 
-// Account is what became of the events of a life.
+// Account contains the events of a life.
 type Account struct {
-	Written ledger.Ledger // reached the ring
-	Unread  ledger.Ledger // stand in the ring; nobody has committed them
+	Written ledger.Ledger // events that reached the ring
+	Unread  ledger.Ledger // events in the ring that aren't committed
 }
 
-// Launch starts an agent, and doesn't wait for anything.
+// Launch starts an agent without waiting.
 func Launch(tb testing.TB, cfg Config) *Life {
 	tb.Helper()
 	text, err := json.Marshal(cfg)
@@ -48,14 +48,14 @@ func Launch(tb testing.TB, cfg Config) *Life {
 	return &Life{Process: proc.Start(tb, cmd), Config: cfg}
 }
 
-// AwaitStart waits until the agent's ring is there.
+// AwaitStart waits until the agent has created its ring.
 func (l *Life) AwaitStart(tb testing.TB) {
 	tb.Helper()
 	l.WaitLine(tb, l.Stdout, started, func(line string) bool { return line == started })
 	l.hold(tb)
 }
 
-// hold keeps the ring's file, whatever becomes of its name.
+// hold opens the ring's file, so that it can be read after it was removed or replaced.
 func (l *Life) hold(tb testing.TB) {
 	tb.Helper()
 	f, err := os.Open(l.Path)
@@ -66,9 +66,8 @@ func (l *Life) hold(tb testing.TB) {
 	tb.Cleanup(func() { _ = f.Close() })
 }
 
-// Freeze stops the agent in its tracks and looks at what it has done so far.
-// The ring may be spoiled then: what the agent still writes after it was let
-// go on is nobody's.
+// Freeze suspends the agent and takes its account. The test may then damage the ring; events that
+// the agent writes later aren't counted.
 func (l *Life) Freeze(tb testing.TB) {
 	tb.Helper()
 	l.Signal(tb, syscall.SIGSTOP)
@@ -82,9 +81,8 @@ func (l *Life) Freeze(tb testing.TB) {
 	l.seen = &account
 }
 
-// Account is what became of the events of a life that has ended. Events that
-// stand in the ring now may still be read, or be lost when the next life
-// begins: it is to be asked for just before.
+// Account returns the account of a life that has ended. Unread events may still be read until the
+// next life begins, so call it immediately before.
 func (l *Life) Account(tb testing.TB) Account {
 	tb.Helper()
 	if l.seen != nil {
@@ -100,7 +98,7 @@ func (l *Life) account(tb testing.TB) Account {
 		tb.Fatal(err)
 	}
 	if e.Number == 0 {
-		return Account{} // killed before it had a ring of its own
+		return Account{} // killed before it initialized its ring
 	}
 	if l.ring == nil {
 		l.hold(tb)
@@ -113,8 +111,7 @@ func (l *Life) account(tb testing.TB) Account {
 	return account
 }
 
-// snapshot copies the ring. The agent has ended, so that nothing but the read
-// position moves.
+// snapshot copies the ring. The agent has ended, so only the read position can change.
 func (l *Life) snapshot(tb testing.TB) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "ring")
@@ -153,14 +150,14 @@ func decode(tb testing.TB, path string, from, to uint64) ledger.Ledger {
 	return l
 }
 
-// Drained says whether all events of a ring were read and committed.
+// Drained reports whether all events of the ring are committed.
 func (l *Life) Drained(tb testing.TB) bool {
 	tb.Helper()
 	h := ringtest.ReadHeader(tb, l.Path)
 	return h.ReadPos == h.WritePos
 }
 
-// String is the life in a few words.
+// String returns the name and the layout of the ring.
 func (l *Life) String() string {
 	return strings.Join([]string{filepath.Base(l.Path), l.Layout.String()}, " ")
 }

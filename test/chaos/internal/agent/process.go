@@ -3,12 +3,12 @@
 
 //go:build linux
 
-// Package agent runs simulated agents in processes of their own, which may be
-// killed at any instruction, and finds out afterwards what they have written.
+// Package agent runs simulated agents in their own processes, which may be killed at any time, and
+// determines afterwards which events they have written.
 //
-// An agent notes its totals in a journal before each flush. What of the flush
-// reached the ring before the agent was killed, the ring itself tells: its
-// write position says how many events, and they still stand in their slots.
+// An agent records its totals in a journal before each flush. The ring's write position shows how
+// many events of the flush reached the ring before the agent was killed, and its slots contain
+// these events.
 package agent
 
 import (
@@ -27,25 +27,24 @@ import (
 
 // Config is one life of an agent: a process.
 type Config struct {
-	Path        string // of the ring
-	Journal     string // path
+	Path        string // path of the ring
+	Journal     string // path of the journal
 	Layout      ringbuf.Layout
 	Capacity    int
 	RunInterval time.Duration
 	Rate        float64 // transfers per second
 	Seed        uint64
-	Stream      uint64 // tells lives of one seed apart
+	Stream      uint64 // distinguishes lives with the same seed
 }
 
-// variable holds the configuration of a process that is to be an agent.
+// variable is the environment variable with the configuration of an agent's process.
 const variable = "NIXL_CHAOS_AGENT"
 
-// started is what an agent prints when its ring is there.
+// started is the line that an agent prints when it has created its ring.
 const started = "started"
 
-// Main makes the process an agent if it was started as one; else it returns.
-// The main function of a test calls it first: the test's own program is the
-// agent's too.
+// Main runs an agent and exits if the process was started as one; otherwise it returns. TestMain
+// calls it first, because the test binary is also the agent's program.
 func Main() {
 	text, ok := os.LookupEnv(variable)
 	if !ok {
@@ -65,7 +64,7 @@ func Main() {
 	os.Exit(0)
 }
 
-// run lives until ctx ends, or until the ring is gone from under the agent.
+// run runs the agent until ctx ends or the agent can't write its ring.
 func run(ctx context.Context, cfg Config) error {
 	traffic := simulate.KVCache()
 	traffic.ErrorShare = 0.02

@@ -1,9 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backend is an OTLP backend that can be in a bad mood: it refuses,
-// stalls, and asks to come again later. What it takes it holds against what it
-// took before.
+// Package backend is an OTLP backend that can simulate faults. It checks that the points that it
+// accepts are consistent with earlier points.
 package backend
 
 import (
@@ -20,57 +19,57 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// Mood is what a backend does with a request.
-type Mood int
+// Mode is how a backend answers requests.
+type Mode int
 
-// The moods.
+// The modes.
 const (
-	Takes     Mood = iota // it takes the request
-	Stalls                // it says nothing for as long as it is in this mood
-	Throttles             // 429 with a time after which to come again, or RESOURCE_EXHAUSTED
+	Accepts   Mode = iota // accepts requests
+	Stalls                // doesn't answer while it is in this mode
+	Throttles             // 429 with Retry-After, or RESOURCE_EXHAUSTED
 	Fails                 // 503 or UNAVAILABLE
-	Hangs                 // it breaks the connection off in the middle
-	moods
+	HangsUp               // closes the connection during the response
+	modes
 )
 
-// String is the mood in a word.
-func (m Mood) String() string {
-	return [moods]string{"takes", "stalls", "throttles", "fails", "hangs up"}[m]
+// String returns the name of the mode.
+func (m Mode) String() string {
+	return [modes]string{"accepts", "stalls", "throttles", "fails", "hangs up"}[m]
 }
 
-// again is when a backend that throttles wants to be asked again.
-const again = time.Second
+// retryAfter is the Retry-After of a backend that throttles.
+const retryAfter = time.Second
 
 // Backend is a backend on a port of the loopback interface.
 type Backend struct {
 	address string
 	open    func(net.Listener) (closeServer func())
 
-	mu      sync.Mutex
-	history history
-	took    int           // requests
-	turned  int           // requests that were turned down
-	more    chan struct{} // closed, and made anew, when one is taken
-	mood    Mood
-	other   chan struct{} // closed, and made anew, when the mood changes
-	close   func()        // nil while nobody listens
+	mu       sync.Mutex
+	history  history
+	accepted int           // number of requests
+	rejected int           // number of requests
+	more     chan struct{} // closed and replaced when a request is accepted
+	mode     Mode
+	changed  chan struct{} // closed and replaced when the mode changes
+	close    func()        // nil while the port is closed
 }
 
 func newBackend(tb testing.TB, open func(*Backend) func(net.Listener) func()) *Backend {
 	tb.Helper()
-	b := &Backend{history: newHistory(), more: make(chan struct{}), other: make(chan struct{})}
+	b := &Backend{history: newHistory(), more: make(chan struct{}), changed: make(chan struct{})}
 	b.open = open(b)
 	for b.close == nil {
 		b.address = fmt.Sprintf("127.0.0.1:%d", proc.FreePort(tb))
 		if err := b.listen(tb.Context()); err != nil {
-			tb.Log(err) // another program was faster
+			tb.Log(err) // another program has taken the port
 		}
 	}
 	tb.Cleanup(b.Refuse)
 	return b
 }
 
-// URL is what an exporter is to be told.
+// URL returns the endpoint for exporters.
 func (b *Backend) URL() string { return "http://" + b.address }
 
 // Listen opens the port again.
@@ -93,8 +92,7 @@ func (b *Backend) listen(ctx context.Context) error {
 	return nil
 }
 
-// Refuse closes the port: connections are refused from now on, and those that
-// there are break off.
+// Refuse closes the port and all connections. New connections are refused.
 func (b *Backend) Refuse() {
 	b.mu.Lock()
 	closeServer := b.close
@@ -105,81 +103,79 @@ func (b *Backend) Refuse() {
 	}
 }
 
-// Be changes the mood.
-func (b *Backend) Be(m Mood) {
+// SetMode changes the mode.
+func (b *Backend) SetMode(m Mode) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mood = m
-	close(b.other)
-	b.other = make(chan struct{})
+	b.mode = m
+	close(b.changed)
+	b.changed = make(chan struct{})
 }
 
-// admit says what to do with a request. It waits while the backend stalls,
-// unless the caller goes away.
-func (b *Backend) admit(ctx context.Context) Mood {
+// admit returns the mode for a request. It waits while the backend stalls, unless ctx ends.
+func (b *Backend) admit(ctx context.Context) Mode {
 	for {
 		b.mu.Lock()
-		mood, other := b.mood, b.other
-		if mood != Takes {
-			b.turned++
+		mode, changed := b.mode, b.changed
+		if mode != Accepts {
+			b.rejected++
 		}
 		b.mu.Unlock()
-		if mood != Stalls {
-			return mood
+		if mode != Stalls {
+			return mode
 		}
 		select {
 		case <-ctx.Done():
 			return Fails
-		case <-other:
+		case <-changed:
 		}
 	}
 }
 
-func (b *Backend) take(m pmetric.Metrics) {
+func (b *Backend) accept(m pmetric.Metrics) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.history.add(m)
-	b.took++
+	b.accepted++
 	close(b.more)
 	b.more = make(chan struct{})
 }
 
-// Totals are the newest values of what only ever grows, by the agents' paths.
+// Totals returns the newest values of monotonic series, by the agents' paths.
 func (b *Backend) Totals() map[string]ledger.Series {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.history.totals()
 }
 
-// Contradictions are points that can't both be true: of a counter that went
-// back, or began anew.
+// Contradictions returns descriptions of inconsistent points: counters that decreased or have a new
+// start time.
 func (b *Backend) Contradictions() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.history.wrong
 }
 
-// Requests are how many requests were taken, and turned down.
-func (b *Backend) Requests() (taken, turned int) {
+// Requests returns the numbers of accepted and rejected requests.
+func (b *Backend) Requests() (accepted, rejected int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.took, b.turned
+	return b.accepted, b.rejected
 }
 
-// AwaitMore waits for two more requests to be taken.
+// AwaitMore waits until two more requests are accepted.
 func (b *Backend) AwaitMore(tb testing.TB) {
 	tb.Helper()
-	taken, _ := b.Requests()
+	accepted, _ := b.Requests()
 	b.Await(tb, func(map[string]ledger.Series) string {
-		if now, _ := b.Requests(); now < taken+2 {
+		if now, _ := b.Requests(); now < accepted+2 {
 			return "no more requests"
 		}
 		return ""
 	})
 }
 
-// Await waits until a check of the totals, which is made anew with each
-// request that is taken, has nothing to say.
+// Await calls check with the totals after each accepted request, until it returns "".
 func (b *Backend) Await(tb testing.TB, check func(map[string]ledger.Series) string) {
 	tb.Helper()
 	timer := time.NewTimer(proc.Patience)

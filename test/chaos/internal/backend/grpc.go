@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// NewGRPC starts a backend that speaks OTLP over gRPC.
+// NewGRPC starts a backend for OTLP over gRPC.
 func NewGRPC(tb testing.TB) *Backend {
 	tb.Helper()
 	return newBackend(tb, func(b *Backend) func(net.Listener) func() {
@@ -34,8 +34,8 @@ type service struct {
 	backend *Backend
 }
 
-// Export takes a request, or turns it down. RESOURCE_EXHAUSTED comes without a
-// time to come again, so that an exporter gives the request up.
+// Export accepts or rejects a request. RESOURCE_EXHAUSTED has no retry delay, so exporters drop the
+// request.
 func (s *service) Export(ctx context.Context, r pmetricotlp.ExportRequest) (pmetricotlp.ExportResponse, error) {
 	response := pmetricotlp.NewExportResponse()
 	switch s.backend.admit(ctx) {
@@ -43,10 +43,10 @@ func (s *service) Export(ctx context.Context, r pmetricotlp.ExportRequest) (pmet
 		return response, status.Error(codes.ResourceExhausted, "too much")
 	case Fails:
 		return response, status.Error(codes.Unavailable, "down")
-	case Hangs:
+	case HangsUp:
 		return response, status.Error(codes.Aborted, "broken off")
 	default:
-		s.backend.take(r.Metrics())
+		s.backend.accept(r.Metrics())
 		return response, nil
 	}
 }

@@ -15,16 +15,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
-// history is what is known of all series that only ever grow. It doesn't
-// depend on the order in which points arrive: a queue may deliver old ones
-// late, or one twice.
+// history is the state of all monotonic series. It doesn't depend on the order of points, because a
+// queue may deliver points late or twice.
 type history struct {
 	agents map[string]*agent
 	wrong  []string
 }
 
 type agent struct {
-	start  pcommon.Timestamp // of all its series
+	start  pcommon.Timestamp // start time of all its series
 	series map[string]point
 }
 
@@ -57,8 +56,7 @@ func (h *history) add(m pmetric.Metrics) {
 	}
 }
 
-// metric takes what a metric says of sums. What isn't a counter or a histogram
-// says nothing.
+// metric adds counters and histograms, and ignores other metrics.
 func (h *history) metric(path string, m pmetric.Metric) {
 	switch m.Type() {
 	case pmetric.MetricTypeSum:
@@ -69,7 +67,7 @@ func (h *history) metric(path string, m pmetric.Metric) {
 			h.put(path, otlpfile.Name(m.Name(), dp.Attributes()), dp.StartTimestamp(), dp.Timestamp(), uint64(dp.IntValue()))
 		}
 	case pmetric.MetricTypeHistogram:
-		// In the ring's unit, in which they are whole.
+		// Convert to the ring's unit, in which values are integers.
 		unit := 1.0
 		if strings.HasSuffix(m.Name(), ".duration") {
 			unit = 1e6
@@ -108,7 +106,7 @@ func (h *history) put(path, name string, start, at pcommon.Timestamp, value uint
 	}
 }
 
-// contradiction keeps the first of them: a fault has many.
+// contradiction records the first contradictions, because one fault can cause many.
 func (h *history) contradiction(format string, args ...any) {
 	const most = 50
 	if len(h.wrong) < most {

@@ -13,8 +13,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
 )
 
-// told makes a collection with a counter and a histogram.
-func told(start, at pcommon.Timestamp, value int64) pmetric.Metrics {
+// collection returns a collection with a counter and a histogram.
+func collection(start, at pcommon.Timestamp, value int64) pmetric.Metrics {
 	m := pmetric.NewMetrics()
 	rm := m.ResourceMetrics().AppendEmpty()
 	rm.Resource().Attributes().PutStr("nixl.telemetry.path", "/rings/a")
@@ -37,18 +37,18 @@ func told(start, at pcommon.Timestamp, value int64) pmetric.Metrics {
 	return m
 }
 
-func TestHistory(t *testing.T) {
+func TestContradictionsAreIndependentOfTheOrderOfPoints(t *testing.T) {
 	for name, tc := range map[string]struct {
 		points []pmetric.Metrics
 		wrong  string // part of the first contradiction
 	}{
-		"grows":            {points: []pmetric.Metrics{told(1, 10, 5), told(1, 20, 5), told(1, 30, 9)}},
-		"late":             {points: []pmetric.Metrics{told(1, 10, 5), told(1, 30, 9), told(1, 20, 7)}},
-		"twice":            {points: []pmetric.Metrics{told(1, 30, 9), told(1, 30, 9)}},
-		"goes back":        {points: []pmetric.Metrics{told(1, 10, 10), told(1, 30, 9)}, wrong: "counter is 9"},
-		"went back":        {points: []pmetric.Metrics{told(1, 30, 9), told(1, 10, 10)}, wrong: "counter is 10"},
-		"twice, different": {points: []pmetric.Metrics{told(1, 30, 9), told(1, 30, 8)}, wrong: "counter is 8"},
-		"begins anew":      {points: []pmetric.Metrics{told(1, 10, 5), told(2, 30, 9)}, wrong: "counter starts at"},
+		"grows":            {points: []pmetric.Metrics{collection(1, 10, 5), collection(1, 20, 5), collection(1, 30, 9)}},
+		"late":             {points: []pmetric.Metrics{collection(1, 10, 5), collection(1, 30, 9), collection(1, 20, 7)}},
+		"twice":            {points: []pmetric.Metrics{collection(1, 30, 9), collection(1, 30, 9)}},
+		"goes back":        {points: []pmetric.Metrics{collection(1, 10, 10), collection(1, 30, 9)}, wrong: "counter is 9"},
+		"went back":        {points: []pmetric.Metrics{collection(1, 30, 9), collection(1, 10, 10)}, wrong: "counter is 10"},
+		"twice, different": {points: []pmetric.Metrics{collection(1, 30, 9), collection(1, 30, 8)}, wrong: "counter is 8"},
+		"starts again":     {points: []pmetric.Metrics{collection(1, 10, 5), collection(2, 30, 9)}, wrong: "counter starts at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHistory()

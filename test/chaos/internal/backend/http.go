@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 )
 
-// NewHTTP starts a backend that speaks OTLP over HTTP.
+// NewHTTP starts a backend for OTLP over HTTP.
 func NewHTTP(tb testing.TB) *Backend {
 	tb.Helper()
 	return newBackend(tb, func(b *Backend) func(net.Listener) func() {
@@ -30,11 +30,11 @@ func NewHTTP(tb testing.TB) *Backend {
 func (b *Backend) serve(w http.ResponseWriter, r *http.Request) {
 	switch b.admit(r.Context()) {
 	case Throttles:
-		w.Header().Set("Retry-After", strconv.Itoa(int(again.Seconds())))
+		w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
 		w.WriteHeader(http.StatusTooManyRequests)
 	case Fails:
 		w.WriteHeader(http.StatusServiceUnavailable)
-	case Hangs:
+	case HangsUp:
 		w.Header().Set("Content-Length", "1000")
 		_, _ = w.Write([]byte("half an ans"))
 		panic(http.ErrAbortHandler)
@@ -61,12 +61,12 @@ func (b *Backend) export(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	b.take(request.Metrics())
+	b.accept(request.Metrics())
 	response, err := pmetricotlp.NewExportResponse().MarshalProto()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-protobuf")
-	_, _ = w.Write(response) // whether the Collector is still there is its affair
+	_, _ = w.Write(response) // the Collector may have closed the connection
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestSeries(t *testing.T) {
+func TestSeriesAreTheMetricsOfTheEvents(t *testing.T) {
 	l := Ledger{}
 	for _, e := range []ringbuf.Event{
 		ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096), ringbuf.NewEvent(ringbuf.TypeTxBytes, 4),

@@ -10,9 +10,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Series are metrics that are sums over events, by name and attributes. A
-// histogram is two of them: the number of its values, and their sum in the
-// ring's unit.
+// Series are metrics that are sums over events, by name and attributes. A histogram has two series:
+// the number of its values, and their sum in the ring's unit.
 type Series map[string]uint64
 
 // The parts of a histogram.
@@ -21,13 +20,13 @@ const (
 	Sum   = " sum"
 )
 
-// Series are the metrics that the ledger's events come to.
+// Series returns the metrics of the ledger's events.
 func (l Ledger) Series() Series {
 	out := Series{}
 	for n, s := range l {
 		kind, known := kindOf(n.Name)
 		if known {
-			n.Name = kind.String() // whatever the layout calls it
+			n.Name = kind.String() // independently of the layout
 		}
 		labels := fmt.Sprintf("{nixl.event.category=%s,nixl.event.name=%s}", n.Category, n.Name)
 		out["nixl.events"+labels] += s.Count
@@ -42,7 +41,7 @@ func (l Ledger) Series() Series {
 	return out
 }
 
-// kindOf returns which of NIXL's own types a name means.
+// kindOf returns NIXL's type with a name.
 func kindOf(name string) (ringbuf.Type, bool) {
 	for kind := range ringbuf.TypeEventsDropped + 1 {
 		if name == kind.String() || name == kind.LegacyName() {
@@ -89,5 +88,5 @@ func (out Series) distributed(metric string, s Sums) {
 	out[metric+Sum] += s.Sum
 }
 
-// Bucket is the part of a histogram that bucket i is.
+// Bucket returns the suffix of bucket i of a histogram.
 func Bucket(i int) string { return fmt.Sprintf(" bucket %d", i) }
