@@ -1,7 +1,7 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# `make` lists the targets. Needed: Go, make, git; a C compiler for -race.
+# `make` lists the targets. They need Go, make and git, and a C compiler for -race.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -18,16 +18,16 @@ CHART     := deploy/helm/nixl-otel
 LINT      := tool -modfile=$(abspath internal/tools/lint/go.mod) golangci-lint
 RELEASER  := go tool -modfile=internal/tools/release/go.mod goreleaser
 
-# The modules with code of ours that builds without cgo.
+# The modules with our own code that build without cgo.
 CODE      := . bridge/otlpmetric receiver/nixlshmreceiver cmd/nixlring internal/dashboards examples test
 # bridge/gpu loads its library with cgo.
 GPU        = $(if $(shell command -v $$(go env CC)),bridge/gpu,$(info no C compiler: skipping bridge/gpu))
 MODULES   := $(CODE) bridge/gpu internal/demo internal/tools internal/tools/lint internal/tools/release test/backends test/chart
-# The tests of the built Collector have targets of their own.
+# The tests of the built Collector have their own targets.
 PACKAGES  := $$(go -C $$m list ./... | grep -Ev "/test/(chaos|dashboards|e2e)")
 # $(call each,MODULES,COMMAND) runs COMMAND for each module $$m, and fails at the end if one failed.
 each       = failed=; for m in $(1); do echo "$@ $$m"; $(2) || failed=1; done; [[ -z $$failed ]]
-# The other systems that the code must compile on, although it finds no rings there.
+# The other systems on which the code must compile, although NIXL has no rings there.
 SYSTEMS   := linux/arm64 darwin/arm64 windows/amd64
 
 ##@ Use
@@ -41,7 +41,7 @@ build-full: ## Build the Collector for clusters, dist/full/otelcol-nixl-full
 	@scripts/build-collector.sh builder-full.yaml
 
 .PHONY: nixlring
-nixlring: ## Build the operator's tool, bin/nixlring
+nixlring: ## Build the tool for operators, bin/nixlring
 	@CGO_ENABLED=0 go build -C cmd/nixlring -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$$(scripts/version.sh)" -o $(abspath bin/nixlring) .
 
 .PHONY: image
@@ -50,12 +50,12 @@ image: ## Build a container image of the full Collector and nixlring: make image
 	  $${DOCKER:-docker} build --build-arg VERSION="$$version" --tag "$$image" . && echo "$$image"
 
 .PHONY: snapshot
-snapshot: ## Build what a release consists of, for this machine's architecture, in bin/release
+snapshot: ## Build the files of a release in bin/release, only for this architecture
 	@mkdir -p bin && sed "s/goarch: .*/goarch: [$$(go env GOARCH)]/" .goreleaser.yaml >bin/goreleaser.yaml
 	@VERSION=$$(scripts/version.sh) $(RELEASER) release --config=bin/goreleaser.yaml --snapshot --clean --skip=sbom
 
 .PHONY: run
-run: build nixlring ## Run it on a directory: make run [DIR=...] [SIMULATE=4] [SCENARIO=...] [PORT=9464]
+run: build nixlring ## Run the Collector on a directory: make run [DIR=...] [SIMULATE=4] [SCENARIO=...] [PORT=9464]
 	@scripts/run.sh
 
 .PHONY: backend
@@ -69,7 +69,7 @@ demo: build nixlring backend ## Show simulated agents in a browser: make demo [S
 ##@ Test
 
 .PHONY: test
-test: ## Run all tests, those of the built Collector too
+test: ## Run all tests, including those of the built Collector
 	@$(call each,$(CODE) $(GPU),go -C $$m test -count=1 $(PACKAGES)) # the cache ignores files outside a module
 	@$(MAKE) --no-print-directory e2e
 
@@ -78,7 +78,7 @@ test-race: ## Run the tests under the race detector, in random order
 	@$(call each,$(CODE) $(GPU),go -C $$m test -race -shuffle=on $(PACKAGES))
 
 .PHONY: e2e
-e2e: build ## Run the tests of the built Collector only
+e2e: build ## Run only the tests of the built Collector
 	OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test test -count=1 -p 1 ./e2e/... ./chaos/...
 
 .PHONY: sim
@@ -87,7 +87,7 @@ sim: ## Simulate agents, stores and crashes: make sim [SEEDS=100000] [FIRST=1] [
 	  -sim.seeds=$${SEEDS:-100000} -sim.first=$${FIRST:-1} -sim.seed=$${SEED:-0}
 
 .PHONY: chaos
-chaos: build ## Kill it and starve it for long: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]
+chaos: build ## Kill the Collector and cut its resources for minutes: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]
 	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_KILLS=$${CHAOS_KILLS:-300} CHAOS_DURATION=$${CHAOS_DURATION:-3m} \
 	  go -C test test -count=1 -v -timeout 60m ./chaos
 
@@ -96,7 +96,7 @@ interop: ## Pass 100 million events of each layout to and from a C++ program; ne
 	INTEROP_EVENTS=$${INTEROP_EVENTS:-100000000} go -C test test -count=1 -v -timeout 60m ./interop
 
 .PHONY: kfake
-kfake: # bin/kfake, the stand-in for Kafka
+kfake: # bin/kfake, a Kafka cluster for tests
 	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -ldflags='-s -w' -o $(abspath bin/kfake) ./kfake
 
 .PHONY: victoria-logs
@@ -105,36 +105,36 @@ victoria-logs: # bin/victoria-logs, a logs backend
 	  github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-logs
 
 .PHONY: scale-test
-scale-test: build build-full kfake victoria-logs ## Run many hosts' samples: by agent to gateways, through Kafka's protocol, and into a logs backend
+scale-test: build build-full kfake victoria-logs ## Test the configurations for many hosts, with gateways, Kafka and a logs backend
 	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_FULL=$(abspath $(FULL)) KFAKE=$(abspath bin/kfake) VICTORIA_LOGS=$(abspath bin/victoria-logs) \
 	  go -C test test -count=1 -run '^TestScale' ./e2e
 
 .PHONY: container-test
-container-test: build ## Find agents in real containers; needs root, podman and runc [CONTAINER_LIVES=200]
+container-test: build ## Test the discovery of agents in real containers; needs root, podman and runc [CONTAINER_LIVES=200]
 	NIXL_CONTAINER_TEST=1 OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test test -count=1 ./containers/...
 
 .PHONY: fuzz
-fuzz: ## Fuzz everything that reads others' bytes: make fuzz [FUZZTIME=30s]
+fuzz: ## Fuzz all code that reads external data: make fuzz [FUZZTIME=30s]
 	@scripts/fuzz.sh
 
 .PHONY: dashboards-test
-dashboards-test: build nixlring backend ## Run all queries and alerts on real backends, and look at the demo
+dashboards-test: build nixlring backend ## Test all queries and alerts on real backends, and the demo
 	@scripts/test-dashboards.sh
 
 .PHONY: bench
-bench: build ## Measure everything against its goals, for minutes: make bench [BENCH_SECONDS=60]
+bench: build ## Run all benchmarks and compare them with their goals: make bench [BENCH_SECONDS=60]
 	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test/bench run ./report
 
 .PHONY: bench-docs
-bench-docs: build ## Measure everything and keep the table in docs/benchmarks.md
+bench-docs: build ## Run all benchmarks and write the table to docs/benchmarks.md
 	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test/bench run ./report -docs $(abspath docs/benchmarks.md)
 
 .PHONY: bench-short
-bench-short: ## Measure what takes little, and fail where a ratio is far from its goal
+bench-short: ## Run the fast benchmarks; fail if a ratio misses its goal by far
 	@go -C test/bench run ./report -short
 
 .PHONY: validate-examples
-validate-examples: build build-full ## Let the Collectors check every sample configuration
+validate-examples: build build-full ## Validate all sample configurations with the Collectors
 	@for f in examples/collector/*.yaml; do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
 	@for f in examples/collector/*.yaml examples/collector/scale/*.yaml; do \
 	  echo "validate $$f, full"; $(FULL) validate --config="$$f"; done
@@ -145,7 +145,7 @@ validate-deploy: build-full ## Check the chart, the Kubernetes examples and the 
 	@scripts/validate-units.sh
 
 .PHONY: kube-test
-kube-test: build-full ## Install the chart in the cluster of KUBECONFIG, which this test may use alone; needs helm, kubectl
+kube-test: build-full ## Test the chart in the cluster of KUBECONFIG, a cluster only for this test; needs helm, kubectl
 	@scripts/kube-test.sh
 
 .PHONY: package-test
@@ -153,7 +153,7 @@ package-test: snapshot ## Install, upgrade and remove the Debian package in a co
 	@scripts/test-package.sh
 
 .PHONY: release-test
-release-test: ## Make a release in a scratch repository, and use it from empty directories
+release-test: ## Make a release in a temporary repository, and use it from empty directories
 	@scripts/test-release.sh
 
 .PHONY: cross
@@ -164,7 +164,7 @@ cross: ## Type-check for the other systems
 ##@ Change
 
 .PHONY: generate
-generate: ## Make the generated files anew
+generate: ## Update the generated files
 	@$(call each,$(CODE),go -C $$m generate ./...)
 	@rm -rf $(CHART)/files && mkdir -p $(CHART)/files/dashboards $(CHART)/files/rules
 	@cp dashboards/grafana/*.json $(CHART)/files/dashboards && cp dashboards/alerts*.yaml dashboards/rules*.yaml $(CHART)/files/rules
@@ -194,19 +194,19 @@ generate-check: ## Fail if a generated file is stale
 tidy-check: ## Fail if a go.mod isn't tidy
 	@$(call each,$(MODULES),go -C $$m mod tidy -diff)
 
-# In this order: what fails fast first.
+# The fast steps come first.
 STEPS := tidy-check generate-check lint lint-release cross build validate-examples validate-deploy test-race bench-short \
   e2e scale-test dashboards-test package-test release-test
 
 .PHONY: ci
-ci: ## Everything a change must pass, step by step
+ci: ## Run all checks that a change must pass
 	@for step in $(STEPS); do \
 	  echo "=== $$step: $$(sed -n "s/^$$step:.*## //p" Makefile)"; start=$$SECONDS; \
 	  $(MAKE) --no-print-directory "$$step"; \
 	  echo "=== $$step took $$((SECONDS - start)) s"; done
 
 .PHONY: clean
-clean: ## Remove what was built
+clean: ## Remove the built files
 	rm -rf dist bin
 
 .PHONY: help

@@ -2,16 +2,16 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds a Collector from its recipe and this tree: dist/otelcol-nixl from
-# builder-config.yaml, or what another recipe says.
+# Builds a Collector from a recipe and this source tree: dist/otelcol-nixl from
+# builder-config.yaml, or the output of another recipe.
 #
 #   scripts/build-collector.sh [--generate] [RECIPE]
 #
 # --generate writes the sources only. GOOS and GOARCH select another system.
 #
-# Resolving the Collector's module graph takes a while, so that is done again
-# only when something it is made of has changed. What has to be compiled again
-# go build knows better than any list of files.
+# Resolving the Collector's module graph takes long, so the script repeats it only
+# if the recipe or a go.mod file has changed. It always runs go build, which
+# compiles only changed packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,8 +27,8 @@ dir=$(sed -n 's|^  output_path: \./||p' "$recipe")
 name=$(sed -n 's|^  name: ||p' "$recipe")
 version=$(scripts/version.sh)
 
-# The builder takes any key of its configuration from the environment too,
-# which is how the version gets there. It leaves a folder behind in TMPDIR.
+# The builder reads keys of its configuration from the environment, such as
+# dist.version. It doesn't remove its directory in TMPDIR.
 generate() {
   env --unset=GOOS --unset=GOARCH "dist.version=$version" TMPDIR="$PWD/$dir/tmp" go tool -modfile=internal/tools/go.mod \
     builder --config="$recipe" --skip-compilation "$@" >"$dir/builder.log" 2>&1 ||
@@ -39,7 +39,7 @@ generate() {
 mkdir -p "$dir/tmp"
 graph=$(cat "$recipe" go.mod receiver/nixlshmreceiver/go.mod internal/tools/go.mod | cksum)
 if [[ $graph == "$(cat "$dir/.graph" 2>/dev/null)" ]]; then
-  generate --skip-get-modules # for the version alone
+  generate --skip-get-modules # only to set the version
 else
   echo "resolving the Collector's modules (minutes on a new machine)" >&2
   rm -f "$dir/.graph"
@@ -48,6 +48,6 @@ else
 fi
 
 [[ -n $compile ]] || exit 0
-# With -mod=mod a package that the receiver newly imports doesn't need a new graph.
+# With -mod=mod, a new import in the receiver doesn't need a new module graph.
 echo "building $dir/$name $version" >&2
 go build -C "$dir" -mod=mod -trimpath -buildvcs=false -ldflags='-s -w' -o "$name" .

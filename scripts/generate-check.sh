@@ -2,7 +2,7 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fails when a generated file isn't what its sources generate.
+# Fails if a generated file is stale.
 #
 # Generates in a copy: the answer must not depend on what is committed, and a
 # check must leave the tree as it was.
@@ -18,6 +18,6 @@ cp -R "$work/was/." "$work/is"
 
 make -s -C "$work/is" generate >&2
 if ! diff -ru "$work/was" "$work/is"; then
-  echo "generated files are stale: run make generate and commit what it changes" >&2
+  echo "generated files are stale: run make generate and commit the changes" >&2
   exit 1
 fi
