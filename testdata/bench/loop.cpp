@@ -1,19 +1,16 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A plain reader of a v4 telemetry ring, and an agent's side that writes one as
-// fast as it can: what the benchmarks hold the Go reader against. The reader
-// pops event by event and adds up by type, with no histograms, as a program
-// does that was written in an afternoon.
+// A simple reader and a fast writer of a v4 telemetry ring, as references for the
+// benchmarks of the Go reader. The reader pops one event at a time and adds up the
+// values by type, without histograms.
 //
-//   loop drain PATH          for each line "N" on standard input: fills the
-//                            ring and pops it empty N times; prints the median
-//                            ns that popping an event took
-//   loop produce PATH COUNT  pushes COUNT events, waiting where the ring is full
-//   loop consume PATH COUNT  pops COUNT events
+//   loop drain PATH          for each line "N" on standard input, fill and empty
+//                            the ring N times, and print the median ns per pop
+//   loop produce PATH COUNT  push COUNT events; wait if the ring is full
+//   loop consume PATH COUNT  pop COUNT events
 //
-// The ring, and the events that are to be pushed again and again, are those of
-// the file at PATH, as they stand in it from slot 0 on.
+// The programs push the events that the ring at PATH has at the start, repeatedly.
 //
 //   g++ -std=c++20 -O3 -o loop loop.cpp
 
@@ -80,7 +77,7 @@ static void *map(const char *path) {
 static void drain(Ring &ring, const std::vector<EventV3> &events) {
     Totals totals;
     EventV3 e;
-    while (ring.pop(e)) {} // what stands in it
+    while (ring.pop(e)) {} // empty the ring
     for (int rounds; std::cin >> rounds;) {
         std::vector<double> took;
         for (int i = 0; i < rounds; i++) {
@@ -92,7 +89,7 @@ static void drain(Ring &ring, const std::vector<EventV3> &events) {
         std::nth_element(took.begin(), took.begin() + rounds / 2, took.end());
         std::cout << took[rounds / 2] / static_cast<double>(events.size()) << std::endl;
     }
-    if (totals.count[0] == 0) std::exit(1); // and nothing was optimized away
+    if (totals.count[0] == 0) std::exit(1); // the use prevents that the compiler removes totals
 }
 
 int main(int argc, char **argv) {
@@ -106,7 +103,7 @@ int main(int argc, char **argv) {
     }
     Waiter waiter;
     if (what == "produce") {
-        // The first events are in the ring already.
+        // The ring already has the first events.
         const std::vector<EventV3> events(ring.slots, ring.slots + ring.write_pos.load());
         std::puts("ready");
         std::fflush(stdout);

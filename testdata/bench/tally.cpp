@@ -1,16 +1,15 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The same work as package tally does with a ring of layout v4, in C++: the sum
-// of each type, distributions of sizes (by direction), transfer times and post
-// times with their minimum, maximum and last value, whether a transfer's group of
-// four is whole, and the distribution of the throughput of each. It reads the
-// events in place and stores the read position once, with the bucket search of the
-// Go code.
+// A C++ version of package tally for rings of layout v4. It computes the sum of each
+// type and the distributions of sizes by direction, transfer times, post times and
+// throughputs, with minimum, maximum and last value. It checks that each transfer
+// has a complete group of four events. Like the Go code, it reads the events in
+// place, stores the read position once, and uses the same bucket search.
 //
-//   tally PATH  reads numbers from its input. For each, N: N times, it pushes
-//               the events that the ring at PATH began with and drains them.
-//               It prints the median time per event of draining, in ns.
+//   tally PATH  for each line "N" on standard input, push and drain the events that
+//               the ring at PATH has at the start N times, and print the median ns
+//               per event of a drain
 //
 //   g++ -std=c++20 -O3 -march=native -o tally tally.cpp
 
@@ -31,8 +30,8 @@ using Clock = std::chrono::steady_clock;
 
 enum Type : uint32_t { TxBytes, RxBytes, TxRequests, RxRequests, Registered, Deregistered, Time, PostTime, Types = 21 };
 
-// Finds the bucket of a value without a search, if no two bounds lie between
-// the same powers of two.
+// Finds the bucket of a value without a search, if there is at most one bound
+// between two powers of two.
 struct Scale {
     std::vector<uint64_t> limits;
     uint64_t cells[65] = {};
@@ -87,7 +86,7 @@ struct Totals {
     uint32_t seen = 0; // of the open group: post time, transfer time, bytes
     uint64_t seen_took = 0, seen_bytes = 0;
 
-    // Counts events that lie next to each other.
+    // Counts contiguous events.
     void add(const EventV3 *e, const EventV3 *end) {
         while (e != end) {
             if (end - e >= 4 && seen == 0 && group(e))
@@ -205,6 +204,6 @@ int main(int argc, char **argv) {
         std::nth_element(took.begin(), took.begin() + rounds / 2, took.end());
         std::cout << took[rounds / 2] / static_cast<double>(events.size()) << std::endl;
     }
-    // Nothing was optimized away, and nothing is missing.
+    // The use of totals prevents that the compiler removes them.
     if (totals.sizes[0].last == 0 || totals.torn != 0) std::exit(1);
 }

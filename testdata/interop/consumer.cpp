@@ -1,13 +1,13 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A reader of a telemetry ring that others write, as an independent program:
-// pops event by event, as NIXL's own reader does, and checks each.
+// An independent reader of a telemetry ring. It pops one event at a time, as
+// NIXL's own reader does, and checks each.
 //
 //   consumer PATH LAYOUT COUNT SEED
 //
-// It prints "ready" once it has the ring, and at the end what it found. The
-// exit status is 1 if an event is not the one that must come next.
+// It prints "ready" when it has opened the ring, and a report at the end. The exit
+// status is 1 if an event differs from the expected one.
 
 #include "ring.hpp"
 
@@ -35,7 +35,7 @@ template <typename Event> int consume(const char *path, int32_t version, uint64_
     if constexpr (requires { header->expected_version; }) expected = header->expected_version;
     if (found != version || expected != version || header->mask != header->capacity - 1 ||
         static_cast<uint64_t>(st.st_size) != sizeof(Head) + header->capacity * sizeof(Event)) {
-        std::fprintf(stderr, "not the ring that was asked for: version %d, capacity %llu, %lld bytes\n", found,
+        std::fprintf(stderr, "unexpected ring: version %d, capacity %llu, %lld bytes\n", found,
                      static_cast<unsigned long long>(header->capacity), static_cast<long long>(st.st_size));
         return 1;
     }

@@ -1,14 +1,14 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An agent's side of a telemetry ring, as an independent program: makes a ring
-// as an agent does, at a path that may hold an older one, and pushes events.
+// An independent writer of a telemetry ring. It creates a ring as an agent does, at
+// a path that may have an older one, and pushes events.
 //
 //   producer PATH LAYOUT CAPACITY COUNT SEED [drop]
 //
-// A full ring makes it wait, so that every event arrives; with "drop" it drops
-// the event, as an agent does, and counts. It prints "ready" once the ring can
-// be opened, and at the end what it pushed, dropped and needed.
+// If the ring is full, it waits, or with "drop", it drops and counts the event, as
+// an agent does. It prints "ready" when the ring can be opened, and a report at the
+// end.
 
 #include "ring.hpp"
 
@@ -58,7 +58,7 @@ int produce(const char *path, int32_t version, uint64_t capacity, uint64_t count
         }
         if (full) {
             dropped++;
-            waiter.wait(); // a little, or nothing but drops would come
+            waiter.wait(); // otherwise it would drop almost all events
             continue;
         }
         fill(slots[at], mix(seed, i), i);
@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
     const uint64_t count = std::strtoull(argv[4], nullptr, 10), seed = std::strtoull(argv[5], nullptr, 10);
     const bool drop = argc > 6 && !std::strcmp(argv[6], "drop");
     if (capacity < 2 || (capacity & (capacity - 1))) {
-        std::fprintf(stderr, "capacity %s is not a power of two from 2\n", argv[3]);
+        std::fprintf(stderr, "capacity %s: use a power of two, at least 2\n", argv[3]);
         return 2;
     }
     return with_layout(argv[2], [&](int32_t version, auto event) {

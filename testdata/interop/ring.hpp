@@ -1,5 +1,5 @@
-// The telemetry ring of NIXL agents, written from the description of its
-// format alone, so that it shares no mistake with the Go code that it tests.
+// The telemetry ring of NIXL agents, written only from the description of its
+// format, so that it has no mistakes in common with the Go code that it tests.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace interop {
 
-// Positions, version: shared with another process, only touched by atomic_ref.
+// Another process shares the positions and the version: use only atomic_ref.
 struct Header {
     uint64_t write_pos;
     uint64_t read_pos;
@@ -83,9 +83,8 @@ struct EventV5 : EventV3 {
 };
 static_assert(sizeof(EventV5) == 16);
 
-// What stands in the i-th event, as the test on the other side knows too:
-// splitmix64 of seed and i decides it, and no two fields can come from
-// different events unnoticed.
+// splitmix64 of seed and i, which determines all fields of the i-th event. The Go
+// test computes the same, so that it finds fields of different events.
 inline uint64_t mix(uint64_t seed, uint64_t i) {
     uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15ull;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -106,7 +105,7 @@ inline void name_of(uint64_t h, char (&name)[32]) {
     name[31] = 0;
 }
 
-// Padding holds whatever it likes.
+// Padding may have any value.
 inline void fill(EventV1 &e, uint64_t h, uint64_t i) {
     e.timestamp_us = time_of(h, i);
     e.category = category_of(h);
@@ -143,7 +142,7 @@ inline bool same(const EventV2Named &a, const EventV2Named &b) {
 }
 inline bool same(const EventV3 &a, const EventV3 &b) { return a.type == b.type && a.value == b.value; }
 
-// Calls run with the version and an event of the layout of that name.
+// Calls run with the version and an event type of the named layout.
 template <typename Run> int with_layout(const std::string &layout, Run run) {
     if (layout == "v1") return run(1, EventV1{});
     if (layout == "v2") return run(2, EventV2{});
@@ -155,7 +154,8 @@ template <typename Run> int with_layout(const std::string &layout, Run run) {
     return 2;
 }
 
-// Waits for the other side: spins, and gives way where both share a core.
+// Waits for the other side. It spins, and yields at intervals in case both share a
+// core.
 class Waiter {
 public:
     void wait() {

@@ -1,9 +1,9 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// store keeps a store as an agent with NIXL's prometheus_mp exporter does, and is
-// killed by SIGKILL at a random moment after a number of transfers. It is written
-// from the description of the format alone.
+// store writes a store like an agent with NIXL's prometheus_mp exporter, and kills
+// itself with SIGKILL at a random moment after a number of transfers. It is written
+// only from the description of the format.
 //
 //     store DIRECTORY AGENT TRANSFERS
 
@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
     check(rename(staging.c_str(), path.c_str()) == 0, "rename");
     std::cout << path << std::endl;
 
-    // The other thread is at some point between two stores when this one kills both.
+    // The kill interrupts the other thread at a random point.
     std::atomic<uint64_t> done{0};
     std::thread work([&] {
         for (uint64_t i = 0;; i++) {
