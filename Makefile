@@ -87,7 +87,7 @@ sim: ## Simulate agents, stores and crashes: make sim [SEEDS=100000] [FIRST=1] [
 	  -sim.seeds=$${SEEDS:-100000} -sim.first=$${FIRST:-1} -sim.seed=$${SEED:-0}
 
 .PHONY: chaos
-chaos: build ## Kill the Collector and cut its resources for minutes: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]
+chaos: build ## Kill the Collector repeatedly and make its backend fail: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]
 	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_KILLS=$${CHAOS_KILLS:-300} CHAOS_DURATION=$${CHAOS_DURATION:-3m} \
 	  go -C test test -count=1 -v -timeout 60m ./chaos
 

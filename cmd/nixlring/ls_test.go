@@ -57,7 +57,7 @@ func TestLsPrintsATableOfRings(t *testing.T) {
 		{"RING", "LAYOUT", "CAPACITY", "PENDING", "FILL", "ALIVE", "OWNER", "AGE", "PROBLEM"},
 		{"decode", "v1", "16", "6", "40%", "no", uid, "3", "h", "agent", "exited"},
 		append([]string{"failed", "-", "-", "-", "-", "-", uid, "3", "h"},
-			strings.Fields("ring not ready: its agent failed to start, as 12 slots are not a power of two; set NIXL_TELEMETRY_BUFFER_SIZE to one")...),
+			strings.Fields("ring not ready: the agent failed to start because 12 slots are not a power of two; set NIXL_TELEMETRY_BUFFER_SIZE to a power of two")...),
 		{`"pre\nfill"`, "v4", "16", "6", "40%", "no", uid, "3", "h", "agent", "exited"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

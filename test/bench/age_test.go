@@ -15,12 +15,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// How old an event is when a backend has it: a ring gets one each millisecond,
-// and the backend notes when it was told of how many. BENCH_SECONDS is how
-// long, at a collection interval of 2 s.
+// BenchmarkAge measures the age of an event when the backend receives it. A ring
+// gets one event each millisecond, and the backend records when it receives each
+// total. It runs for BENCH_SECONDS at a collection interval of 2 s.
 func BenchmarkAge(b *testing.B) {
 	const interval = 2 * time.Second
-	long := time.Duration(number(b, "BENCH_SECONDS", 30)) * time.Second
+	duration := time.Duration(number(b, "BENCH_SECONDS", 30)) * time.Second
 	for b.Loop() {
 		var mu sync.Mutex
 		var pushed []time.Time
@@ -39,7 +39,7 @@ func BenchmarkAge(b *testing.B) {
 			b.Fatal(err)
 		}
 		each := time.NewTicker(time.Millisecond)
-		for began := time.Now(); time.Since(began) < long; <-each.C {
+		for began := time.Now(); time.Since(began) < duration; <-each.C {
 			mu.Lock()
 			pushed = append(pushed, time.Now())
 			mu.Unlock()
@@ -53,7 +53,7 @@ func BenchmarkAge(b *testing.B) {
 		}
 		mu.Lock()
 		if len(ages) == 0 {
-			b.Fatal("the backend was told of nothing")
+			b.Fatal("the backend received no events")
 		}
 		b.ReportMetric(quantile(ages, 0.99)-float64(interval.Milliseconds()), "ms-p99-beyond")
 		b.ReportMetric(quantile(ages, 0.5), "ms-p50")

@@ -21,17 +21,18 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// ceiling is the most transfers per second that an agent with NIXL's defaults
-// can tell of: 1,023 of four events in each run interval of 100 ms. One more
-// wouldn't fit the ring.
+// ceiling is the maximum rate of transfers per second that fits the ring of an
+// agent with NIXL's defaults. In each run interval of 100 ms, the ring has space
+// for 1,023 transfers of four events.
 const ceiling = 10_220
 
-// start starts the built Collector with a configuration of its own.
+// start starts the built Collector. The configuration more is merged over the
+// default one.
 func start(b *testing.B, rings, endpoint, more string) *proc.Process {
 	b.Helper()
 	program := os.Getenv("OTELCOL_NIXL")
 	if program == "" {
-		b.Skip("OTELCOL_NIXL doesn't name a built Collector; `make bench` builds one")
+		b.Skip("OTELCOL_NIXL isn't set to a built Collector; `make bench` builds one")
 	}
 	config := fmt.Sprintf(`
 receivers:
@@ -64,25 +65,25 @@ receivers: {nixl_shm: {storage: file_storage}}
 service: {extensions: [file_storage]}
 `
 
-// inMemory is a directory for rings.
+// inMemory returns a directory for rings, in memory if possible.
 func inMemory(b *testing.B) string {
 	b.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "bench-") //nolint:usetesting // memory, not a disk
 	if err != nil {
 		return b.TempDir()
 	}
-	b.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left is in memory only
+	b.Cleanup(func() { _ = os.RemoveAll(dir) }) // an error would leave files only in memory
 	return dir
 }
 
-// load runs agents at the ceiling. Full is how many events found a ring full so
-// far; stop ends the agents and returns what they did.
+// load runs agents at the ceiling. Full returns how many events the agents have
+// dropped because a ring was full. Stop stops the agents and returns their totals.
 func load(b *testing.B, dir string, agents int) (full func() uint64, stop func() simulate.Totals) {
 	b.Helper()
 	fleet, err := simulate.NewFleet(simulate.FleetConfig{
 		Dir: dir, Agents: agents, Layouts: []ringbuf.Layout{ringbuf.V4},
-		// As agents of NIXL 0.9.0 and later they don't push what they have when
-		// they end, which would come right behind another full burst.
+		// Agents of NIXL 0.9.0 and later don't flush when they exit. A flush would
+		// overflow the ring because it follows a full burst.
 		Agent: simulate.Config{Rate: ceiling, Seed: 1, NoFinalFlush: true},
 	})
 	if err != nil {
@@ -102,39 +103,39 @@ func load(b *testing.B, dir string, agents int) (full func() uint64, stop func()
 	}
 }
 
-// side is one of the Collectors that are compared.
+// side is one of the compared Collectors with its agents.
 type side struct {
 	*proc.Process
 
 	sink *sink
 	used time.Duration
 
-	// Its agents; nil where it has none.
+	// nil without agents
 	full  func() uint64
 	stop  func() simulate.Totals
-	early uint64 // events that found a ring full in the first burst, which holds registrations too
+	early uint64 // events dropped in the first burst, which also has registrations
 }
 
-// The whole Collector, at the intervals that it has by itself, with 64 agents
-// that write as much as agents can: beside one with no ring, and one that has
-// as many agents and storage too, all at the same time. BENCH_SECONDS is how
-// long; BENCH_AGENTS how many.
+// BenchmarkCollector measures the built Collector with default intervals and
+// BENCH_AGENTS agents that write at the maximum rate, for BENCH_SECONDS. It
+// compares it with a Collector without agents and with one that has the same
+// number of agents and a storage extension. All three run at the same time.
 func BenchmarkCollector(b *testing.B) {
-	long := time.Duration(number(b, "BENCH_SECONDS", 60)) * time.Second
+	duration := time.Duration(number(b, "BENCH_SECONDS", 60)) * time.Second
 	agents := number(b, "BENCH_AGENTS", 64)
 	for b.Loop() {
 		idle, plain, stored := newSide(b, "", 0), newSide(b, "", agents), newSide(b, fmt.Sprintf(withStorage, b.TempDir()), agents)
 		sides := []*side{idle, plain, stored}
-		const warm = 5 * time.Second // start, and the first steps of the rings
+		const warm = 5 * time.Second // startup and discovery
 		stalled := stalls()
-		pass(b, warm)
+		sleep(b, warm)
 		for _, s := range sides {
 			s.used = -s.CPU(b)
 			if s.full != nil {
 				s.early = s.full()
 			}
 		}
-		pass(b, long)
+		sleep(b, duration)
 		for _, s := range sides {
 			s.used += s.CPU(b)
 		}
@@ -144,7 +145,7 @@ func BenchmarkCollector(b *testing.B) {
 		_, points, bytes := plain.sink.total()
 		_, peak := plain.Memory(b)
 		_, peakIdle := idle.Memory(b)
-		core := func(s *side) float64 { return 100 * s.used.Seconds() / long.Seconds() }
+		core := func(s *side) float64 { return 100 * s.used.Seconds() / duration.Seconds() }
 		b.ReportMetric(core(plain)-core(idle), "%-cpu-more")
 		b.ReportMetric(core(idle), "%-cpu-idle")
 		b.ReportMetric(core(plain), "%-cpu")
@@ -154,7 +155,7 @@ func BenchmarkCollector(b *testing.B) {
 		b.ReportMetric(float64(lostStored), "lost-storage")
 		b.ReportMetric(float64(worst)/float64(time.Millisecond), "ms-stall")
 		b.ReportMetric(float64(written)/1e6, "M-events")
-		b.ReportMetric(float64(written)/1e6/(warm+long).Seconds(), "M-events/s")
+		b.ReportMetric(float64(written)/1e6/(warm+duration).Seconds(), "M-events/s")
 		b.ReportMetric(float64(peak)/1e6, "MB-peak")
 		b.ReportMetric(float64(peakIdle)/1e6, "MB-peak-idle")
 		b.ReportMetric(float64(points)/float64(agents), "points/agent")
@@ -174,8 +175,8 @@ func newSide(b *testing.B, more string, agents int) *side {
 	return s
 }
 
-// end stops the agents, waits until the backend has what they wrote, and says
-// how many events are missing there, of how many.
+// end stops the agents and waits until the backend has received their events. It
+// returns how many events were lost and how many the agents wrote.
 func (s *side) end(b *testing.B) (lost, written int64) {
 	b.Helper()
 	totals := s.stop()
@@ -198,9 +199,9 @@ func (s *side) end(b *testing.B) (lost, written int64) {
 	}
 }
 
-// stalls begins to measure for how long nothing of this process ran that was
-// due. What it returns ends that, and tells the worst: a ring that isn't
-// drained for a run interval overflows, whoever reads it.
+// stalls starts to measure how late this process wakes up. Worst stops it and
+// returns the longest delay. If the machine stalls for a run interval, a ring
+// overflows with any reader.
 func stalls() (worst func() time.Duration) {
 	const due = 5 * time.Millisecond
 	done, longest := make(chan struct{}), make(chan time.Duration)
@@ -225,7 +226,7 @@ func stalls() (worst func() time.Duration) {
 	}
 }
 
-func pass(b *testing.B, d time.Duration) {
+func sleep(b *testing.B, d time.Duration) {
 	b.Helper()
 	select {
 	case <-time.After(d):
@@ -234,12 +235,13 @@ func pass(b *testing.B, d time.Duration) {
 	}
 }
 
-// number is an environment variable's, or what is to hold without it.
-func number(b *testing.B, variable string, without int) int {
+// number returns the number in an environment variable, or fallback if it isn't
+// set.
+func number(b *testing.B, variable string, fallback int) int {
 	b.Helper()
 	s := os.Getenv(variable)
 	if s == "" {
-		return without
+		return fallback
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil {

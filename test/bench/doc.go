@@ -1,10 +1,11 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bench measures what takes more than one process: rings between Go
-// and C++, and the built Collector under load. It has benchmarks only; what
-// measures one package stands beside it. Report runs them all and judges.
+// Package bench has the benchmarks that need several processes: rings between Go
+// and C++, and the built Collector under load. Benchmarks of one package are in
+// that package. The command report runs all of them and compares the results with
+// the goals.
 //
-// Those against C++ need a compiler, $CXX or g++, and those of the Collector a
-// built one, named by OTELCOL_NIXL. Without them they are skipped.
+// Benchmarks with C++ programs need a compiler, $CXX or g++. Benchmarks of the
+// Collector need OTELCOL_NIXL, the path of a built one. Otherwise they are skipped.
 package bench

@@ -25,7 +25,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// slots is the capacity that agents use by default.
+// slots is the default capacity of agents' rings.
 const slots = 4096
 
 // compile builds a program of testdata/bench.
@@ -44,8 +44,8 @@ func compile(b *testing.B, name string, flags ...string) string {
 	return program
 }
 
-// fullRing makes a ring that is full of transfers. Its file is in memory, if
-// that can be had, as those of agents should be.
+// fullRing creates a ring that is full of transfers. Its file is in memory if
+// possible, as is recommended for agents.
 func fullRing(b *testing.B) *ringbuf.Writer {
 	b.Helper()
 	w, err := ringbuf.Create(filepath.Join(inMemory(b), "agent"), ringbuf.V4, slots)
@@ -64,7 +64,7 @@ func fill(b *testing.B, w *ringbuf.Writer, events []ringbuf.Event) {
 	}
 }
 
-// reader is what the Collector does with a ring.
+// reader reads and tallies a ring like the Collector.
 type reader struct {
 	*ringbuf.Reader
 
@@ -91,7 +91,7 @@ func (r *reader) add(batch ringbuf.Batch) {
 	r.count += batch.Len()
 }
 
-// drain takes what is in the ring, and says whether that was anything.
+// drain drains the ring, and reports whether it had events.
 func (r *reader) drain(b *testing.B) bool {
 	fill, err := r.Read(0, r.add)
 	if err == nil {
@@ -103,21 +103,21 @@ func (r *reader) drain(b *testing.B) bool {
 	return fill > 0
 }
 
-// A full ring, drained, tallied and committed, by turns with a plain loop in
-// C++ that pops the same events from a ring of its own and adds them up.
+// BenchmarkPlainLoop drains, tallies and commits a full ring. It alternates with a
+// simple C++ loop that pops the same events from another ring and adds them up.
 func BenchmarkPlainLoop(b *testing.B) {
-	inTurn(b, startPlain(b, compile(b, "loop"), "drain", fullRing(b).Path()))
+	alternate(b, startPlain(b, compile(b, "loop"), "drain", fullRing(b).Path()))
 }
 
-// The same by turns with a program in C++ that does the same work: sums,
-// distributions, and whole groups.
+// BenchmarkSameWork alternates with a C++ program that does the same work: sums,
+// distributions and complete groups.
 func BenchmarkSameWork(b *testing.B) {
-	inTurn(b, startPlain(b, compile(b, "tally", "-march=native"), fullRing(b).Path()))
+	alternate(b, startPlain(b, compile(b, "tally", "-march=native"), fullRing(b).Path()))
 }
 
-// inTurn measures draining a full ring and plain by turns. Both sides fill
-// their ring beforehand, which isn't measured.
-func inTurn(b *testing.B, plain func(n int) float64) {
+// alternate measures the drain of a full ring and plain alternately. The time for
+// filling the rings doesn't count.
+func alternate(b *testing.B, plain func(n int) float64) {
 	b.Helper()
 	const batch = 20
 	w := fullRing(b)
@@ -142,11 +142,11 @@ func inTurn(b *testing.B, plain func(n int) float64) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// startPlain starts a program in C++, and returns what makes it drain n full
-// rings and tells what an event took.
+// startPlain starts a C++ program. The returned function makes the program drain
+// n full rings and returns the nanoseconds per event.
 func startPlain(b *testing.B, program string, args ...string) func(n int) float64 {
 	b.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(b.Context()), program, args...) // it ends with its input
+	cmd := exec.CommandContext(context.WithoutCancel(b.Context()), program, args...) // exits at the end of its input
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -185,8 +185,8 @@ func answer(b *testing.B, out *bufio.Reader) float64 {
 	return v
 }
 
-// launch starts the C++ program, waits until it is ready, and returns what
-// waits for its end.
+// launch starts the C++ program and waits until it is ready. The returned
+// function waits until the program exits.
 func launch(b *testing.B, program string, args ...string) (wait func()) {
 	b.Helper()
 	cmd := exec.CommandContext(b.Context(), program, args...)

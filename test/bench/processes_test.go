@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A producer in C++ that pushes at full speed, read from another process: by
-// Go, which tallies, and by the plain loop in C++, in turn. The kernel decides
-// where they run: pinned to a CPU each, they stand still together on a machine
-// that has anything else to do. A short run has fewer events.
+// BenchmarkTwoProcesses measures the throughput of a C++ producer at full speed and
+// a reader in another process. The reader is alternately Go, which tallies, and
+// the simple C++ loop. The processes aren't pinned to CPUs: on a busy machine,
+// pinned processes would stall together. A short run has fewer events.
 func BenchmarkTwoProcesses(b *testing.B) {
 	count, turns := 100_000_000, 5
 	if testing.Short() {
@@ -47,14 +47,14 @@ func readBy(b *testing.B, program string, count int) time.Duration {
 		if r.drain(b) {
 			continue
 		}
-		if idle++; idle%64 == 0 { // as the plain loop does
+		if idle++; idle%64 == 0 { // like the C++ loop
 			_, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 		}
 	}
 	took := time.Since(start)
 	wait()
 	if r.count != count {
-		b.Fatalf("%d of %d events", r.count, count)
+		b.Fatalf("read %d events, want %d", r.count, count)
 	}
 	return took
 }

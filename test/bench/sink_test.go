@@ -17,21 +17,20 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 )
 
-// sink is a backend for OTLP over HTTP that only keeps how many events each
-// agent has reported.
+// sink is a backend for OTLP over HTTP that stores only the number of events of
+// each agent.
 type sink struct {
 	*httptest.Server
 
 	mu     sync.Mutex
 	events map[string]int64 // by the path of the ring
 	points int              // in the newest request
-	bytes  int              // likewise, as it came
-	took   int              // requests
+	bytes  int              // in the newest request, as received
 	taken  func(at time.Time, events int64)
 }
 
-// newSink starts a backend. Taken, unless it is nil, is told of each request
-// and of all events reported by then.
+// newSink starts a backend. It calls taken, unless nil, for each request with the
+// total number of events.
 func newSink(b *testing.B, taken func(at time.Time, events int64)) *sink {
 	b.Helper()
 	s := &sink{events: make(map[string]int64), taken: taken}
@@ -58,7 +57,7 @@ func (s *sink) serve(w http.ResponseWriter, r *http.Request) {
 func (s *sink) add(at time.Time, m pmetric.Metrics, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.took, s.points, s.bytes = s.took+1, m.DataPointCount(), size
+	s.points, s.bytes = m.DataPointCount(), size
 	for _, rm := range m.ResourceMetrics().All() {
 		path, _ := rm.Resource().Attributes().Get("nixl.telemetry.path")
 		var sum int64
@@ -85,7 +84,8 @@ func (s *sink) sum() (n int64) {
 	return n
 }
 
-// total is the number of events that were reported, and what a request took.
+// total returns the number of events of all agents, and the numbers of points and
+// bytes of the newest request.
 func (s *sink) total() (events int64, points, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

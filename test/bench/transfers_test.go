@@ -11,9 +11,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// transfers is what fits a ring of n events of what an agent writes that moves
-// KV cache both ways: whole groups of four, now and then an error or a
-// registration, and values that differ, so that no branch can be guessed.
+// transfers returns at most n events of an agent that transfers KV cache in both
+// directions: complete groups of four events, with a few errors and registrations.
+// The values vary, so that the CPU can't predict branches.
 func transfers(n int) []ringbuf.Event {
 	r := rand.New(rand.NewPCG(1, 2))
 	events := make([]ringbuf.Event, 0, n)
@@ -36,5 +36,5 @@ func transfers(n int) []ringbuf.Event {
 	return events[:min(n, len(events))]
 }
 
-// group is how many events a transfer leaves behind.
+// group is the number of events of a transfer.
 const group = 4

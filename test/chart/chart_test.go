@@ -68,8 +68,8 @@ func TestObjectsFitTogetherInEveryMode(t *testing.T) {
 	}
 }
 
-// podSpec is the pod that the Collector runs in: that of the DaemonSet, or of
-// an inference workload that got the sidecar.
+// podSpec returns the pod of the Collector: that of the DaemonSet, or that of an
+// inference workload with the sidecar.
 func podSpec(t *testing.T, m manifests) corev1.PodSpec {
 	t.Helper()
 	if m.daemonSet != nil {
@@ -93,7 +93,7 @@ func collectorOf(t *testing.T, pod corev1.PodSpec) corev1.Container {
 	return corev1.Container{}
 }
 
-// checkMounts fails the test if a mount and a volume lack each other.
+// checkMounts fails the test if a mount has no volume or a volume has no mount.
 func checkMounts(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
 	mounted := make(map[string]bool)
@@ -124,7 +124,7 @@ func checkPorts(t *testing.T, pod corev1.PodSpec) {
 	}
 	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe} {
 		if port := probe.HTTPGet.Port.StrVal; !ports[port] {
-			t.Errorf("a probe asks port %q", port)
+			t.Errorf("a probe uses the undefined port %q", port)
 		}
 	}
 }
@@ -220,14 +220,14 @@ func checkSelectors(t *testing.T, m manifests) {
 		t.Errorf("ServiceAccount %s, binding to %v, pod runs as %s", m.account.Name, subject, account)
 	}
 	if m.binding.RoleRef.Name != m.role.Name {
-		t.Errorf("binding to role %s, which is %s", m.binding.RoleRef.Name, m.role.Name)
+		t.Errorf("binding to role %s, want %s", m.binding.RoleRef.Name, m.role.Name)
 	}
 	if n := m.daemonSet.Spec.UpdateStrategy.RollingUpdate.MaxSurge; n == nil || n.IntValue() != 0 {
-		t.Errorf("maxSurge %v, but a ring has one consumer", n)
+		t.Errorf("maxSurge %v, want 0 because a ring has one consumer", n)
 	}
 }
 
-// A pod that is looked up by connection would be the Collector's own.
+// An association by connection would find the Collector's own pod.
 func TestAttributionIsNeverByConnection(t *testing.T) {
 	t.Parallel()
 	m := render(t, endpoint)
@@ -259,9 +259,9 @@ func TestReleaseWithoutDestinationIsRejected(t *testing.T) {
 	}
 }
 
-// The default image is the one that `make image` builds at a tag, and the
-// release script changes the version.
-func TestVersionIsTheCollectors(t *testing.T) {
+// The default image is the one that `make image` builds at a tag. The release
+// script changes the version of both.
+func TestChartHasTheVersionOfTheCollector(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../builder-full.yaml")
 	if err != nil {
@@ -276,7 +276,7 @@ func TestVersionIsTheCollectors(t *testing.T) {
 	}
 }
 
-// A rollout must follow a change of the configuration.
+// A change of the configuration must start a rollout.
 func TestConfigurationChangeRollsOut(t *testing.T) {
 	t.Parallel()
 	sum := func(values ...string) string {
@@ -290,7 +290,7 @@ func TestConfigurationChangeRollsOut(t *testing.T) {
 	}
 }
 
-// User's values replace the chart's, also with false and 0.
+// The user's values replace the chart's values, even with false and 0.
 func TestConfigurationIsMergedOverTheChartsOwn(t *testing.T) {
 	t.Parallel()
 	m := render(t, endpoint, `
@@ -321,7 +321,7 @@ config:
 	}
 }
 
-// The chart has copies, because a chart can't refer to files outside.
+// The chart has copies because a chart can't refer to files outside of it.
 func TestDashboardsAndRulesAreCurrent(t *testing.T) {
 	t.Parallel()
 	const dashboards = "../../dashboards/"
@@ -333,8 +333,8 @@ func TestDashboardsAndRulesAreCurrent(t *testing.T) {
 	}
 }
 
-// diff names a file that only one of the two patterns matches, or with other
-// content.
+// diff returns the name of a file that only one of the two patterns matches or
+// whose content differs.
 func diff(t *testing.T, a, b string) string {
 	t.Helper()
 	of := func(pattern string) map[string]string {

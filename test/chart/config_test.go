@@ -12,18 +12,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// collector is the full Collector, which `make validate-deploy` builds.
+// collector returns the path of the full Collector, which `make validate-deploy`
+// builds.
 func collector(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("OTELCOL_NIXL_FULL")
 	if path == "" {
-		t.Skip("OTELCOL_NIXL_FULL doesn't name a built Collector; `make validate-deploy` builds it")
+		t.Skip("OTELCOL_NIXL_FULL isn't set to a built Collector; `make validate-deploy` builds it")
 	}
 	return path
 }
 
-// validate asks the Collector what it thinks of a configuration. The files that
-// it names are in a container, so an empty directory stands in for them.
+// validate fails the test if the Collector rejects a configuration.
 func validate(t *testing.T, config string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
@@ -33,7 +33,7 @@ func validate(t *testing.T, config string) {
 	cmd := exec.CommandContext(t.Context(), collector(t), "validate", "--config="+file)
 	cmd.Env = []string{"K8S_NODE_NAME=node", "OTLP_HEADER_0=secret"}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s\nof\n%s", err, out, config)
+		t.Errorf("%v\n%s\nconfiguration:\n%s", err, out, config)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestCollectorAcceptsEveryModesConfiguration(t *testing.T) {
 	}
 }
 
-// The values of docs/deploy.md that need the full Collector.
+// The test uses the values in docs/deploy.md that need the full Collector.
 func TestCollectorAcceptsDocumentedConfiguration(t *testing.T) {
 	t.Parallel()
 	collector(t)

@@ -86,7 +86,7 @@ func mustDecode[T any](t *testing.T, text []byte) *T {
 	t.Helper()
 	object, err := decode[T](text)
 	if err != nil {
-		t.Fatalf("%v, of\n%s", err, text)
+		t.Fatalf("%v\n%s", err, text)
 	}
 	return object
 }
@@ -96,8 +96,8 @@ func operatorResource(t *testing.T) *collectorResource {
 	return mustDecode[collectorResource](t, example(t, "kubernetes/opentelemetrycollector.yaml")["OpenTelemetryCollector"])
 }
 
-// With another exporter, NIXL ignores the directory; without the directory, it
-// writes no ring.
+// With another exporter, NIXL ignores the directory. Without the directory, it
+// creates no ring.
 func TestExamplesSetAllThreeVariables(t *testing.T) {
 	t.Parallel()
 	pods := make(map[string]corev1.PodSpec)
@@ -125,7 +125,7 @@ func TestExamplesSetAllThreeVariables(t *testing.T) {
 	}
 }
 
-// Whatever sets one of NIXL's variables sets all three.
+// Every file that enables telemetry must also set the exporter.
 func TestEveryDocumentedSetupNamesTheExporter(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range []string{
@@ -143,7 +143,7 @@ func TestEveryDocumentedSetupNamesTheExporter(t *testing.T) {
 			}
 			for line, enabled := range lines(string(text)) {
 				if enabled && !strings.Contains(near(string(text), line), "NIXL_TELEMETRY_EXPORTER") {
-					t.Errorf("%s:%d enables telemetry, and doesn't set the exporter", file, line+1)
+					t.Errorf("%s:%d enables telemetry but doesn't set the exporter", file, line+1)
 				}
 			}
 		}
@@ -161,13 +161,13 @@ func lines(text string) map[int]bool {
 	return enabled
 }
 
-// near is the text from the line before to two lines after.
+// near returns a line with the line before it and the two lines after it.
 func near(text string, line int) string {
 	all := strings.Split(text, "\n")
 	return strings.Join(all[max(0, line-1):min(len(all), line+3)], "\n")
 }
 
-// The operator's resource runs the Collector as the chart does.
+// The operator's resource runs the Collector with the same settings as the chart.
 func TestOperatorsResourceAgreesWithTheChart(t *testing.T) {
 	t.Parallel()
 	resource := operatorResource(t).Spec

@@ -36,9 +36,9 @@ var modes = []string{"processes", "kubelet", "directories", "sidecar"}
 // endpoint is the only value that has no default.
 const endpoint = `otlp: {endpoint: "http://gateway:4317"}`
 
-// manifests is what a release installs.
+// manifests are the objects of a release.
 type manifests struct {
-	text  string // of all objects, without the notes
+	text  string // all objects, without the notes
 	notes string
 
 	configMap  corev1.ConfigMap
@@ -52,7 +52,7 @@ type manifests struct {
 	policy     *networkingv1.NetworkPolicy
 }
 
-// render renders the chart with values in YAML, the later over the earlier.
+// render renders the chart with values in YAML. Later values override earlier ones.
 func render(t *testing.T, values ...string) manifests {
 	t.Helper()
 	m, err := tryRender(t, values...)
@@ -69,7 +69,7 @@ func tryRender(t *testing.T, values ...string) (m manifests, err error) {
 	for _, text := range values {
 		over, err := chartutil.ReadValues([]byte(text))
 		if err != nil {
-			t.Fatalf("%v, of\n%s", err, text)
+			t.Fatalf("%v\n%s", err, text)
 		}
 		merged = chartutil.CoalesceTables(over, merged)
 	}
@@ -154,7 +154,8 @@ func into[T any](to **T, text []byte) (err error) {
 	return err
 }
 
-// decode rejects fields that the type doesn't have, and duplicate keys.
+// decode decodes an object. It rejects duplicate keys and fields that the type
+// doesn't have.
 func decode[T any](text []byte) (*T, error) {
 	object := new(T)
 	return object, yaml.UnmarshalStrict(text, object)
@@ -170,7 +171,7 @@ func documents(r io.Reader) ([]string, error) {
 	return slices.DeleteFunc(list, func(d string) bool { return strings.TrimSpace(d) == "" }), nil
 }
 
-// config is the Collector's configuration of a release.
+// config returns the Collector's configuration in a release.
 func (m *manifests) config(t *testing.T) map[string]any {
 	t.Helper()
 	config := make(map[string]any)
@@ -180,7 +181,7 @@ func (m *manifests) config(t *testing.T) map[string]any {
 	return config
 }
 
-// at returns what a configuration has under the keys.
+// at returns the value of a configuration at a path of keys.
 func at(config any, keys ...string) any {
 	for _, key := range keys {
 		table, ok := config.(map[string]any)

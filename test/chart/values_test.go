@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// changes has, for each value, values that differ from the default, and those
-// under which it matters.
+// changes has a change for each value, and the values that it needs to have an
+// effect.
 var changes = map[string]struct{ change, given string }{
 	"mode":                             {change: `mode: kubelet`},
 	"otlp.endpoint":                    {change: `otlp: {endpoint: "http://other:4317"}`},
@@ -93,7 +93,7 @@ var changes = map[string]struct{ change, given string }{
 	"extraVolumeMounts":                {change: `extraVolumeMounts: [{name: state, mountPath: /more}]`},
 }
 
-// tls is an endpoint to which TLS applies.
+// tls sets an endpoint with TLS.
 const tls = `otlp: {endpoint: "https://gateway:4317"}`
 
 func TestEveryValueHasAnEffect(t *testing.T) {
@@ -121,7 +121,8 @@ func TestEveryValueHasAnEffect(t *testing.T) {
 	}
 }
 
-// leaves are the paths of values.yaml that the schema doesn't divide further.
+// leaves returns the paths in values.yaml for which the schema has no nested
+// properties.
 func leaves(t *testing.T) (paths []string) {
 	t.Helper()
 	var walk func(prefix string, schema, values map[string]any)

@@ -20,8 +20,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// collector is the Collector in a container that sees the processes of the host,
-// with no other capabilities than a DaemonSet gives it.
+// collector is the Collector in a container with the PID namespace of the host and
+// the capabilities of the DaemonSet.
 type collector struct {
 	*container
 
@@ -43,7 +43,7 @@ service:
   pipelines: {metrics: {receivers: [nixl_shm], exporters: [file]}}
 `
 
-// startCollector starts a Collector that reports exited agents for a while.
+// startCollector starts a Collector that exports exited agents until staleAfter.
 func startCollector(t *testing.T, staleAfter time.Duration) *collector {
 	t.Helper()
 	if os.Getenv(variable) == "" || os.Getenv(collectorVariable) == "" {
@@ -72,13 +72,13 @@ func startCollector(t *testing.T, staleAfter time.Duration) *collector {
 	return c
 }
 
-// reported is what the Collector has said about the agents of a pod.
+// reported is what the Collector has exported about the agents of a pod.
 type reported struct {
 	events     int // newest total
 	attributes map[string]string
 }
 
-// read brings reports up to date.
+// read adds new output of the Collector to reports.
 func (c *collector) read() {
 	c.t.Helper()
 	list, err := c.file.Next()
@@ -101,7 +101,7 @@ func (c *collector) read() {
 	}
 }
 
-// events returns the number of events, if this is the metric of it.
+// events returns the value of the metric nixl.events, and 0 for other metrics.
 func events(m pmetric.Metric) (n int) {
 	if m.Name() != "nixl.events" {
 		return 0
@@ -112,13 +112,13 @@ func events(m pmetric.Metric) (n int) {
 	return n
 }
 
-// await waits until the Collector has counted so many events of a pod.
+// await waits until the Collector has exported a number of events of a pod.
 func (c *collector) await(pod string, events int) reported {
 	c.t.Helper()
 	proc.Eventually(c.t, func() string {
 		c.read()
 		if got := c.reports[pod].events; got != events {
-			return fmt.Sprintf("%d events of pod %s are reported, not %d", got, pod, events)
+			return fmt.Sprintf("%d events of pod %s are exported, want %d", got, pod, events)
 		}
 		return ""
 	})
@@ -128,9 +128,8 @@ func (c *collector) await(pod string, events int) reported {
 // pod returns the UID of a pod.
 func pod(n int) string { return fmt.Sprintf("00000000-0000-0000-0000-%012d", n) }
 
-// The totals of all agents are exact, wherever their rings are, to the last event
-// before their containers are gone.
-func TestCollectorCountsAgentsInContainers(t *testing.T) {
+// The totals include the last events before a container stops.
+func TestCollectorCountsAllEventsOfAgentsInContainers(t *testing.T) {
 	c := startCollector(t, 5*time.Minute)
 	var agents []*agent
 	for i, options := range [][]string{
@@ -160,21 +159,21 @@ func TestCollectorCountsAgentsInContainers(t *testing.T) {
 		}
 		for name, value := range want {
 			if r.attributes[name] != value {
-				t.Errorf("agent %d: %s is %q, not %q", i, name, r.attributes[name], value)
+				t.Errorf("agent %d: %s is %q, want %q", i, name, r.attributes[name], value)
 			}
 		}
 	}
 }
 
-// A container that is removed while its ring is full loses nothing that was in the
-// ring, and the totals continue in the container that follows.
-func TestCollectorCountsAcrossRestarts(t *testing.T) {
+// The events that are in the ring when the container is killed count, and the
+// totals continue in the next container.
+func TestCollectorCountsAllEventsAcrossRestartsOfAContainer(t *testing.T) {
 	c := startCollector(t, 5*time.Minute)
 	total := 0
 	for range 3 {
 		a := start(t, spec{pod(1), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, nil})
 		a.interval()
-		c.await(pod(1), total+a.written) // now its ring is open
+		c.await(pod(1), total+a.written) // now the Collector has opened the ring
 		for range 20 {
 			a.interval()
 		}
@@ -184,8 +183,7 @@ func TestCollectorCountsAcrossRestarts(t *testing.T) {
 	}
 }
 
-// Containers that come and go leave nothing behind in the Collector.
-func TestCollectorOutlivesManyContainers(t *testing.T) {
+func TestCollectorHoldsNoFilesOfStoppedContainers(t *testing.T) {
 	lives := 5
 	if n, err := strconv.Atoi(os.Getenv("CONTAINER_LIVES")); err == nil {
 		lives = n
@@ -201,13 +199,13 @@ func TestCollectorOutlivesManyContainers(t *testing.T) {
 	}
 	proc.Eventually(t, func() string {
 		if after := c.holds(); len(after) > len(before) {
-			return fmt.Sprintf("the Collector holds\n%s\nit held\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
+			return fmt.Sprintf("the Collector holds\n%s\nbefore, it held\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
 		}
 		return ""
 	})
 }
 
-// holds returns what the Collector has open and mapped, other than its own program.
+// holds returns the Collector's open files and shared writable mappings.
 func (c *collector) holds() (list []string) {
 	c.t.Helper()
 	dir := filepath.Join("/proc", strconv.Itoa(c.pid))

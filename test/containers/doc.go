@@ -1,15 +1,15 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package containers has only tests, which run agents in real containers and look
-// for them from the host.
+// Package containers tests that agents in real containers are discovered from the
+// host. It has only tests.
 //
-// `make container-test` runs them. They take Linux, root, podman and runc (on
-// Debian: apt-get install podman runc), and a file system on which podman can use
-// its overlay driver. They need neither a network nor a registry: the image has one
-// static program, which is built here. Containers, images and cgroups are the
-// tests' own, and are removed afterwards.
+// `make container-test` runs them. They need Linux, root, podman and runc (on
+// Debian: apt-get install podman runc), and a file system that supports podman's
+// overlay driver. They need no network and no registry: they build an image with
+// one static program. They create their own containers, images and cgroups, and
+// remove them afterwards.
 //
-// Without the variable NIXL_CONTAINER_TEST, which `make container-test` sets, the
-// tests are skipped.
+// The tests are skipped unless NIXL_CONTAINER_TEST is set, as `make container-test`
+// does.
 package containers

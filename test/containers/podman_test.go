@@ -26,20 +26,19 @@ import (
 
 const (
 	variable          = "NIXL_CONTAINER_TEST" // enables the tests
-	collectorVariable = "OTELCOL_NIXL"        // names the built Collector
-	dirVariable       = "NIXL_CONTAINER_DIR"  // names the directory of the tests in their namespace
+	collectorVariable = "OTELCOL_NIXL"        // path of the built Collector
+	dirVariable       = "NIXL_CONTAINER_DIR"  // directory of the tests in their namespace
 )
 
-// podman is an installation of podman that belongs to this test program: its own
-// storage, image and cgroups.
+// podman is a podman setup with its own storage, images and cgroups.
 type podman struct {
 	dir string
 }
 
 var shared podman
 
-// TestMain runs the tests in a PID namespace of their own: a Collector that takes
-// events from every agent that it finds must not find those of others.
+// TestMain runs the tests in their own PID namespace, so that the Collector doesn't
+// discover and drain other agents on the machine.
 func TestMain(m *testing.M) {
 	var code int
 	var err error
@@ -58,11 +57,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// isolate runs this program as the first process of a PID namespace. Everything in
-// it ends with this process, and is removed even if a test panics.
+// isolate runs this program as the first process of a PID namespace. When it exits,
+// the kernel kills all processes in the namespace, even if a test panics.
 func isolate() (code int, err error) {
 	if os.Getuid() != 0 {
-		return 1, errors.New("run as root: other users' processes are looked at")
+		return 1, errors.New("run the tests as root: they inspect processes of other users")
 	}
 	p := podman{}
 	if p.dir, err = os.MkdirTemp("", "nixl-containers-"); err != nil {
@@ -82,7 +81,7 @@ func isolate() (code int, err error) {
 
 func (p *podman) run(m *testing.M) (code int, err error) {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return 1, fmt.Errorf("leave the host's mounts: %w", err)
+		return 1, fmt.Errorf("make mounts private: %w", err)
 	}
 	if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return 1, fmt.Errorf("mount /proc: %w", err)
@@ -104,8 +103,7 @@ func (p *podman) run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// command is a call of podman. The limits on files and processes that it would set
-// itself take a capability that this machine may lack.
+// command returns an invocation of podman.
 func (p *podman) command(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "podman", append([]string{
 		"--root", filepath.Join(p.dir, "root"), "--runroot", filepath.Join(p.dir, "run"), "--tmpdir", filepath.Join(p.dir, "tmp"),
@@ -121,14 +119,14 @@ func (p *podman) do(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// The images that are made.
+// The names of the images that the tests build.
 const (
 	agentImage     = "nixl-agent"
 	collectorImage = "nixl-collector"
 )
 
-// buildAgent makes the image of an agent. It has a directory that everybody can
-// write to, and links that lead out.
+// buildAgent builds the image of an agent. It has a world-writable directory, and
+// symlinks that point outside of the container.
 func (p *podman) buildAgent() error {
 	program := filepath.Join(p.dir, "agent")
 	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./agent")
@@ -145,7 +143,7 @@ func (p *podman) buildAgent() error {
 	})
 }
 
-// buildImage makes an image that has a static program and other entries.
+// buildImage builds an image with a static program and other entries.
 func (p *podman) buildImage(name, program string, entries []*tar.Header) error {
 	contents, err := os.ReadFile(program)
 	if err != nil {
@@ -176,10 +174,10 @@ func (p *podman) buildImage(name, program string, entries []*tar.Header) error {
 	return nil
 }
 
-// cgroup is the parent of the containers' cgroups.
+// cgroup returns the parent of the containers' cgroups.
 func (p *podman) cgroup() string { return "/" + filepath.Base(p.dir) }
 
-// removeCgroups removes the cgroups of pods, which podman leaves.
+// removeCgroups removes the cgroups of pods, which podman doesn't remove.
 func (p *podman) removeCgroups() error {
 	roots, err := filepath.Glob("/sys/fs/cgroup/*" + p.cgroup())
 	if err != nil {
@@ -211,7 +209,8 @@ type container struct {
 	out  *bufio.Reader
 }
 
-// launch runs a container, which ends with its input.
+// launch runs a container, which stops at the end of its input. It sets the limits
+// on files and processes because podman's defaults may need CAP_SYS_RESOURCE.
 func launch(t *testing.T, image string, options, args []string) *container {
 	t.Helper()
 	c := &container{t: t, name: fmt.Sprintf("c%d", time.Now().UnixNano())}
@@ -234,7 +233,7 @@ func launch(t *testing.T, image string, options, args []string) *container {
 	return c
 }
 
-// inspect finds out who the container is, once it runs.
+// inspect reads the ID and the PID of a running container.
 func (c *container) inspect() {
 	c.t.Helper()
 	text, err := shared.do(c.t.Context(), "inspect", "--format", "{{.Id}} {{.State.Pid}}", c.name)
@@ -248,7 +247,7 @@ func (c *container) inspect() {
 	}
 }
 
-// kill removes the container, if it is still there.
+// kill kills the container if it is still running.
 func (c *container) kill() {
 	if c.cmd.ProcessState == nil {
 		_, _ = shared.do(context.Background(), "kill", c.name)
@@ -260,10 +259,10 @@ func (c *container) kill() {
 type agent struct {
 	*container
 
-	written int // events, as it has printed
+	written int // events, as printed by the agent
 }
 
-// spec is what an agent is started with.
+// spec describes how to start an agent.
 type spec struct {
 	pod     string   // UID, "" for none
 	options []string // of podman run
@@ -298,7 +297,7 @@ func (a *agent) count() {
 	}
 }
 
-// interval lets the agent run for an interval.
+// interval makes the agent run one interval.
 func (a *agent) interval() {
 	a.t.Helper()
 	if _, err := fmt.Fprintln(a.in); err != nil {
@@ -307,7 +306,7 @@ func (a *agent) interval() {
 	a.count()
 }
 
-// stop ends the agent, and so the container.
+// stop stops the agent, and with it the container.
 func (a *agent) stop() {
 	a.t.Helper()
 	if err := a.in.Close(); err != nil {

@@ -25,7 +25,7 @@ const (
 	enable     = "--env=NIXL_TELEMETRY_ENABLE=y"
 )
 
-// find looks for the agent.
+// find returns the agent's process, or nil if the scanner doesn't find it.
 func (a *agent) find(s *process.Scanner, now time.Time) *process.Process {
 	a.t.Helper()
 	list, err := s.Scan(now)
@@ -40,7 +40,7 @@ func (a *agent) find(s *process.Scanner, now time.Time) *process.Process {
 	return nil
 }
 
-// drain takes the events out of the agent's ring, and returns how many there were.
+// drain drains the agent's ring and returns the number of events.
 func (a *agent) drain(p *process.Process, dir string) int {
 	a.t.Helper()
 	f, err := process.OpenFolder(*p, "", dir, ".")
@@ -63,28 +63,28 @@ func (a *agent) drain(p *process.Process, dir string) int {
 	return n
 }
 
-func TestAgentsInContainers(t *testing.T) {
+func TestScannerFindsTheRingsOfAgentsInContainers(t *testing.T) {
 	volume := filepath.Join(t.TempDir(), onePod, "volumes", "kubernetes.io~empty-dir", "rings")
 	if err := os.MkdirAll(volume, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(volume, 0o777); err != nil { // whatever the umask
+	if err := os.Chmod(volume, 0o777); err != nil { // ignore the umask
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		name string
 		spec spec
-		dir  string // as the environment has it
-		ring string // where the ring is
+		dir  string // from the environment
+		ring string // real directory of the ring
 	}{
-		{"root, in its layer", spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/rings"}, nil}, "/rings", "/rings"},
-		{"a user, on a tmpfs of its own", spec{onePod, []string{enable, "--user=1001", "--tmpfs=/tmp:mode=1777"}, nil}, "/tmp", "/tmp"},
-		{"another user, in /dev/shm", spec{anotherPod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm/", "--user=1002:1002"}, nil}, "/dev/shm", "/dev/shm"},
-		{"a user, in a volume", spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/run/nixl", "--user=1003", "--volume=" + volume + ":/run/nixl"}, nil}, "/run/nixl", "/run/nixl"},
-		{"through a link", spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/var/run/nixl", "--tmpfs=/run/nixl"}, nil}, "/var/run/nixl", "/run/nixl"},
+		{"root in the container layer", spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/rings"}, nil}, "/rings", "/rings"},
+		{"user with a tmpfs", spec{onePod, []string{enable, "--user=1001", "--tmpfs=/tmp:mode=1777"}, nil}, "/tmp", "/tmp"},
+		{"other user in dev shm", spec{anotherPod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm/", "--user=1002:1002"}, nil}, "/dev/shm", "/dev/shm"},
+		{"user in a volume", spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/run/nixl", "--user=1003", "--volume=" + volume + ":/run/nixl"}, nil}, "/run/nixl", "/run/nixl"},
+		{"through a symlink", spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/var/run/nixl", "--tmpfs=/run/nixl"}, nil}, "/var/run/nixl", "/run/nixl"},
 		{"relative to the working directory", spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=shm", "--workdir=/dev"}, nil}, "/dev/shm", "/dev/shm"},
-		{"a directory that is known late", spec{anotherPod, []string{"--user=1004"}, []string{"-dir=/dev/shm"}}, "/dev/shm", "/dev/shm"},
-		{"with a read-only layer", spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--read-only", "--cap-drop=all"}, nil}, "/dev/shm", "/dev/shm"},
+		{"directory set after the start", spec{anotherPod, []string{"--user=1004"}, []string{"-dir=/dev/shm"}}, "/dev/shm", "/dev/shm"},
+		{"read-only layer", spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--read-only", "--cap-drop=all"}, nil}, "/dev/shm", "/dev/shm"},
 		{"in no pod", spec{"", []string{enable, "--env=NIXL_TELEMETRY_DIR=/rings"}, nil}, "/rings", "/rings"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestAgentsInContainers(t *testing.T) {
 			s, now := process.New(process.Config{}), time.Now()
 			p := a.find(s, now)
 			if p == nil {
-				t.Fatal("the agent isn't found")
+				t.Fatal("the scanner doesn't find the agent")
 			}
 			got := *p
 			got.Start, got.Env, got.MountNS = 0, nil, ""
@@ -109,25 +109,24 @@ func TestAgentsInContainers(t *testing.T) {
 			}
 			a.interval()
 			drained := 0
-			for _, dir := range p.Dirs { // the second way leads to the same ring
+			for _, dir := range p.Dirs { // a second directory has the same ring, which is then empty
 				drained += a.drain(p, dir)
 			}
 			if drained != a.written || drained == 0 {
-				t.Errorf("%d events, not %d", drained, a.written)
+				t.Errorf("%d events, want %d", drained, a.written)
 			}
 			a.stop()
 			if p := a.find(s, now.Add(time.Second)); p != nil {
-				t.Errorf("after its end, it is %+v", p)
+				t.Errorf("after its exit, the scanner finds %+v", p)
 			}
 			if f, err := process.OpenFolder(*p, "", tt.dir, "."); !errors.Is(err, process.ErrExited) {
-				t.Errorf("after its end: %v, %v", f, err)
+				t.Errorf("after its exit: folder %v, error %v", f, err)
 			}
 		})
 	}
 }
 
-// Agents of one name in containers of their own don't meet.
-func TestSameNameInManyContainers(t *testing.T) {
+func TestAgentsWithTheSameNameInSeveralContainersHaveSeparateRings(t *testing.T) {
 	s := process.New(process.Config{})
 	namespaces := make(map[string]bool)
 	for i := range 3 {
@@ -137,24 +136,23 @@ func TestSameNameInManyContainers(t *testing.T) {
 		}
 		p := a.find(s, time.Now())
 		if p == nil {
-			t.Fatal("the agent isn't found")
+			t.Fatal("the scanner doesn't find the agent")
 		}
 		namespaces[p.MountNS] = true
 		if n := a.drain(p, "/dev/shm"); n != a.written {
-			t.Errorf("%d events, not %d", n, a.written)
+			t.Errorf("%d events, want %d", n, a.written)
 		}
 	}
 	if len(namespaces) != 3 {
-		t.Errorf("namespaces are %v", namespaces)
+		t.Errorf("mount namespaces are %v, want 3", namespaces)
 	}
 }
 
-// What a container has put in the place of its directory leads nowhere.
-func TestContainerWithLinksOutOfItsRoot(t *testing.T) {
+func TestOpenFolderRejectsSymlinksOutOfTheContainer(t *testing.T) {
 	a := start(t, spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/rings"}, nil})
 	p := a.find(process.New(process.Config{}), time.Now())
 	if p == nil {
-		t.Fatal("the agent isn't found")
+		t.Fatal("the scanner doesn't find the agent")
 	}
 	for dir, want := range map[string]error{
 		"/magic":               ringbuf.ErrNotFolder,
@@ -171,8 +169,7 @@ func TestContainerWithLinksOutOfItsRoot(t *testing.T) {
 	}
 }
 
-// Containers that come and go leave nothing behind.
-func TestShortLivedContainers(t *testing.T) {
+func TestScannerLeavesNoFilesOpenAfterContainersStop(t *testing.T) {
 	s := process.New(process.Config{})
 	before := descriptors(t)
 	for range 5 {
@@ -180,19 +177,19 @@ func TestShortLivedContainers(t *testing.T) {
 		a.interval()
 		p := a.find(s, time.Now())
 		if p == nil {
-			t.Fatal("the agent isn't found")
+			t.Fatal("the scanner doesn't find the agent")
 		}
 		if n := a.drain(p, "/dev/shm"); n != a.written {
-			t.Errorf("%d events, not %d", n, a.written)
+			t.Errorf("%d events, want %d", n, a.written)
 		}
 		a.stop()
 	}
 	if after := descriptors(t); len(after) > len(before) {
-		t.Errorf("these are open: %v\nthese were: %v", after, before)
+		t.Errorf("open files are %v\nbefore: %v", after, before)
 	}
 }
 
-// descriptors returns what this process has open.
+// descriptors returns the open files of this process.
 func descriptors(t *testing.T) (open []string) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

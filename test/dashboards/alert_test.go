@@ -18,8 +18,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// alerting are the agents, hosts or Collectors of [fill] that each alert must
-// name.
+// alerting maps each alert to an agent, host or Collector of [fill] that it must
+// report.
 var alerting = map[string]string{
 	"NIXLEventsLost":        "overflow-0",
 	"NIXLRestartLostEvents": "restarts-0",
@@ -28,7 +28,7 @@ var alerting = map[string]string{
 	"NIXLRingsRefused":      "invalid",
 	"NIXLCheckpointsFail":   "failing-storage",
 	"NIXLCollectorGone":     deadHost,
-	"NIXLNoData":            "", // there is some
+	"NIXLNoData":            "", // there is data
 	"NIXLAgentGone":         "dies-0",
 	"NIXLErrorBurst":        "failing-peer-0",
 	"NIXLTransfersSlow":     "slow-0",
@@ -36,8 +36,8 @@ var alerting = map[string]string{
 	"NIXLPostTimeHigh":      "post-bound-0",
 }
 
-// TestAlertRules runs promtool's tests of when each alert fires, and when not.
-func TestAlertRules(t *testing.T) {
+// TestAlertsFireOnlyOnTheirConditions runs the tests in alerts_test.yaml.
+func TestAlertsFireOnlyOnTheirConditions(t *testing.T) {
 	for _, args := range [][]string{
 		{"check", "rules", "--lint-fatal", file(t, "dashboards", "alerts.yaml"), file(t, "dashboards", "rules.yaml")},
 		{"test", "rules", "alerts_test.yaml"},
@@ -49,8 +49,7 @@ func TestAlertRules(t *testing.T) {
 	}
 }
 
-// Each alert links to its section of the documentation, which has no others.
-func TestRunbooks(t *testing.T) {
+func TestEachAlertLinksToItsSectionOfTheDocumentation(t *testing.T) {
 	text, err := os.ReadFile(file(t, "docs", "alerts.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +82,7 @@ func alerts(t *testing.T) map[string]rule {
 	return byName
 }
 
-// testAlerts checks that each alert eventually names its agent, host or
+// testAlerts checks that each alert eventually reports its agent, host or
 // Collector, and never a healthy one.
 func (b backend) testAlerts(t *testing.T) {
 	alerts := alerts(t)
@@ -100,7 +99,8 @@ func (b backend) testAlerts(t *testing.T) {
 	}
 }
 
-// alertsFor reports what is wrong with what an alert names.
+// alertsFor returns "" if an alert reports want. It fails the test if the alert
+// reports a healthy agent or host.
 func (b backend) alertsFor(t *testing.T, expr, want string) string {
 	t.Helper()
 	b.record(t, expr)
@@ -119,16 +119,17 @@ func (b backend) alertsFor(t *testing.T, expr, want string) string {
 		found = append(found, name)
 	}
 	if slices.Contains(found, agent) || slices.Contains(found, host) {
-		t.Fatalf("it names a healthy one, among %v", found)
+		t.Fatalf("the alert reports %v, which includes a healthy one", found)
 	}
 	if want == "" && len(found) == 0 || slices.Contains(found, want) {
 		return ""
 	}
-	return fmt.Sprintf("it names %v, want %q: %s", found, want, expr)
+	return fmt.Sprintf("the alert reports %v, want %q: %s", found, want, expr)
 }
 
-// testEvaluated checks that Prometheus evaluates the alerts: each one is pending
-// or fires, except for those that nothing is wrong for.
+// testEvaluated checks that Prometheus evaluates the alerts. Each alert with an
+// agent, host or Collector in [alerting] must be pending or firing, and the others
+// inactive.
 func (b backend) testEvaluated(t *testing.T) {
 	proc.Eventually(t, func() string {
 		text, err := b.get(t, "/api/v1/rules", nil)

@@ -20,7 +20,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// makeDemo starts `make demo` with some of its variables.
+// makeDemo starts `make demo` with variables.
 func makeDemo(t *testing.T, tmp string, variables ...string) *proc.Process {
 	t.Helper()
 	return making.Start(t, tmp, map[string]string{
@@ -31,16 +31,16 @@ func makeDemo(t *testing.T, tmp string, variables ...string) *proc.Process {
 	}, []string{"build", "nixlring", "backend"}, append([]string{"demo"}, variables...)...)
 }
 
-// What a newcomer does: one command, the page it names, Ctrl-C. When the page
-// is named all of its queries have data, and afterwards nothing is left.
-func TestDemo(t *testing.T) {
+// The test does what a new user does: run one command, open the page, press Ctrl-C.
+// When the command prints the URL, all queries of the page must have data.
+func TestDemoShowsDataAndLeavesNothingBehind(t *testing.T) {
 	tmp, port, agents := t.TempDir(), proc.FreePort(t), 5
 	if os.Getenv("SCREENSHOT") != "" {
 		agents = 8 // the default
 	}
 	p := makeDemo(t, tmp, fmt.Sprintf("PORT=%d", port), fmt.Sprintf("AGENTS=%d", agents))
 	address := fmt.Sprintf("http://127.0.0.1:%d", port)
-	line := p.WaitLine(t, p.Stdout, "the page's address", func(line string) bool { return strings.Contains(line, address) })
+	line := p.WaitLine(t, p.Stdout, "the URL of the page", func(line string) bool { return strings.Contains(line, address) })
 	b := backend{name: "VictoriaMetrics", url: address}
 	b.testVMUI(t)
 	for agent, n := range map[string]int{"worker-.*": agents - 1, "offload-0": 1} {
@@ -50,29 +50,29 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	if os.Getenv("SCREENSHOT") != "" {
-		fiveMinutes(t, b)
+		awaitFiveMinutes(t, b)
 	}
-	t.Run("browser", func(t *testing.T) { looksRight(t, strings.Fields(line)[1]) })
+	t.Run("browser", func(t *testing.T) { checkPage(t, strings.Fields(line)[1]) })
 
 	p.SignalGroup(t, syscall.SIGINT)
-	p.Wait(t) // make ends by the signal, or with the code of its recipe
+	p.Wait(t) // the signal or the exit code of the recipe may end make
 	if _, err := b.get(t, "/-/ready", nil); err == nil {
 		t.Error("the page is still served")
 	}
 	making.NothingLeft(t, p, tmp)
 }
 
-// looksRight opens the demo's page in a browser: it shows all tabs, and each
-// panel draws what its legend names.
-func looksRight(t *testing.T, address string) {
-	// All panels at once: the page runs only the queries of visible panels.
+// checkPage opens the demo's page in a browser. It fails the test if a tab or a
+// panel is missing, or if a panel has no curves or unreadable legends.
+func checkPage(t *testing.T, address string) {
+	// The page is high because it queries only visible panels.
 	page := browser.Open(t, program(t, "CHROMIUM"), 1440, 5000)
 	page.Go(t, address)
-	refreshes(t, page)
+	awaitRefresh(t, page)
 	for i, tab := range vmui(t) {
 		button := fmt.Sprintf(".vm-predefined-panels-tabs__tab:nth-child(%d)", i+1)
 		page.Click(t, button)
-		panels := tab.draws(t, page)
+		panels := tab.awaitPanels(t, page)
 		for _, p := range panels {
 			if tab.queries[p.Title] == nil {
 				t.Errorf("%s: unexpected panel %q", tab.title, p.Title)
@@ -84,7 +84,7 @@ func looksRight(t *testing.T, address string) {
 			}
 		}
 		if dir := os.Getenv("SCREENSHOT"); dir != "" {
-			rows := 2 // more are too small to read in a README
+			rows := 2 // more rows would be too small in a README
 			if os.Getenv("SCREENSHOT_ALL") != "" {
 				rows = (len(panels) + 2) / 3
 			}
@@ -99,9 +99,9 @@ func looksRight(t *testing.T, address string) {
 	}
 }
 
-// refreshes waits until the page has refreshed by itself, and then stops that: on
-// a busy machine, a refresh may come before all panels are drawn.
-func refreshes(t *testing.T, page *browser.Page) {
+// awaitRefresh waits until the page has refreshed itself, and then turns refreshes
+// off: on a busy machine, a refresh may start before all panels are drawn.
+func awaitRefresh(t *testing.T, page *browser.Page) {
 	t.Helper()
 	const control = ".vm-autorefresh .vm-button_full-width"
 	queries := 0
@@ -118,7 +118,7 @@ func refreshes(t *testing.T, page *browser.Page) {
 			queries: performance.getEntriesByType("resource").filter(e => e.name.includes("/query_range")).length,
 		})`, &now)
 		if now.Interval != "5s" || now.Queries <= 2*queries {
-			return fmt.Sprintf("the refresh interval is %q, and %d queries ran of %d", now.Interval, now.Queries, queries)
+			return fmt.Sprintf("the refresh interval is %q, want 5s; %d queries ran, want more than %d", now.Interval, now.Queries, 2*queries)
 		}
 		return ""
 	})
@@ -126,16 +126,16 @@ func refreshes(t *testing.T, page *browser.Page) {
 	page.Click(t, ".vm-execution-controls-list .vm-list-item")
 }
 
-// drawn is what there is to see of a panel.
+// drawn is the visible state of a panel.
 type drawn struct {
 	Title   string
 	Legends []string
-	Drawn   bool // more on the canvas than its grid
-	Says    string
+	Drawn   bool // the canvas has curves
+	Alert   string
 }
 
-// draws waits until all panels of a tab are drawn.
-func (tab tab) draws(t *testing.T, page *browser.Page) (panels []drawn) {
+// awaitPanels waits until all panels of a tab are drawn.
+func (tab tab) awaitPanels(t *testing.T, page *browser.Page) (panels []drawn) {
 	t.Helper()
 	proc.Eventually(t, func() string {
 		page.Eval(t, panelsScript, &panels)
@@ -143,8 +143,8 @@ func (tab tab) draws(t *testing.T, page *browser.Page) (panels []drawn) {
 			return fmt.Sprintf("%s: %d panels of %d", tab.title, len(panels), len(tab.queries))
 		}
 		for _, p := range panels {
-			if !p.Drawn || len(p.Legends) == 0 || p.Says != "" {
-				return fmt.Sprintf("%s: panel %q: drawn %t, legends %q, says %q", tab.title, p.Title, p.Drawn, p.Legends, p.Says)
+			if !p.Drawn || len(p.Legends) == 0 || p.Alert != "" {
+				return fmt.Sprintf("%s: panel %q: drawn %t, legends %q, alert %q", tab.title, p.Title, p.Drawn, p.Legends, p.Alert)
 			}
 		}
 		return ""
@@ -152,8 +152,9 @@ func (tab tab) draws(t *testing.T, page *browser.Page) (panels []drawn) {
 	return panels
 }
 
-// fiveMinutes waits until the page, which shows five minutes, is full.
-func fiveMinutes(t *testing.T, b backend) {
+// awaitFiveMinutes waits until there is data for the five minutes that the page
+// shows.
+func awaitFiveMinutes(t *testing.T, b backend) {
 	t.Helper()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -168,9 +169,9 @@ func fiveMinutes(t *testing.T, b backend) {
 	}
 }
 
-// panelsScript returns what there is to see of each panel. The grid is gray, text
-// is black, and curves are neither. The script runs when the page is idle, or after
-// a second, so that it doesn't delay what it waits for.
+// panelsScript returns the visible state of each panel. It finds curves by their
+// color, because the grid and the text are gray and black. It runs when the page is
+// idle, or after a second, so that it doesn't delay the page.
 const panelsScript = `new Promise(done => requestIdleCallback(done, {timeout: 1000})).then(() => [...document.querySelectorAll(".vm-predefined-panel")].map(panel => {
 	const canvas = panel.querySelector("canvas");
 	let colored = 0;
@@ -185,12 +186,11 @@ const panelsScript = `new Promise(done => requestIdleCallback(done, {timeout: 10
 		title: panel.querySelector(".vm-predefined-panel-header__title").textContent.trim(),
 		legends: [...panel.querySelectorAll(".vm-legend-item")].map(e => e.textContent.trim()),
 		drawn: colored > 20,
-		says: [...panel.querySelectorAll(".vm-alert")].map(e => e.textContent.trim()).join("; "),
+		alert: [...panel.querySelectorAll(".vm-alert")].map(e => e.textContent.trim()).join("; "),
 	};
 }))`
 
-// What can't work is refused in words, and nothing is started.
-func TestDemoRefuses(t *testing.T) {
+func TestDemoRejectsInvalidVariablesAndStartsNothing(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -201,20 +201,20 @@ func TestDemoRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		variable, says string
+		variable, message string
 	}{
-		"port is taken":     {"PORT=" + taken, "make demo: port " + taken + " on 127.0.0.1 is taken"},
-		"port is no number": {"PORT=http", "make demo: PORT=http is not a port"},
-		"number of agents":  {"AGENTS=1", "make demo: AGENTS=1 is not a number of agents"},
+		"port is taken":  {"PORT=" + taken, "make demo: port " + taken + " on 127.0.0.1 is taken"},
+		"invalid port":   {"PORT=http", "make demo: PORT=http is not a port"},
+		"too few agents": {"AGENTS=1", "make demo: AGENTS=1 is not a number of agents"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tmp := t.TempDir()
 			p := makeDemo(t, tmp, fmt.Sprintf("PORT=%d", proc.FreePort(t)), c.variable)
-			if code := p.Wait(t); code != 2 { // make's own, for a recipe that failed
+			if code := p.Wait(t); code != 2 { // make's exit code for a failed recipe
 				t.Errorf("exit code %d, want 2", code)
 			}
-			if !strings.Contains(p.Stderr.Text(), c.says) {
-				t.Errorf("it doesn't say %q:\n%s", c.says, p.Stderr.Text())
+			if !strings.Contains(p.Stderr.Text(), c.message) {
+				t.Errorf("stderr doesn't contain %q:\n%s", c.message, p.Stderr.Text())
 			}
 			making.NothingLeft(t, p, tmp)
 		})

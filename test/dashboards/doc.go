@@ -1,21 +1,21 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dashboards tests what is in the folder dashboards: that every query
-// and alert returns data in VictoriaMetrics and in Prometheus when the real
-// pipeline has filled them, and that `make demo` shows what it should.
+// Package dashboards tests the directory dashboards. Every query and alert must
+// return data in VictoriaMetrics and in Prometheus when the real pipeline sends
+// metrics to them. All panels of `make demo` must show data.
 //
-// The environment names the programs; `make dashboards-test` builds them and
-// sets it:
+// `make dashboards-test` builds the programs and sets these environment variables
+// to their paths:
 //
 //	OTELCOL_NIXL      the Collector
-//	NIXLRING          the operator's tool
+//	NIXLRING          nixlring
 //	VICTORIA_METRICS  VictoriaMetrics
-//	DEMO              what serves its page for the demo
+//	DEMO              the web server of the demo
 //	PROMETHEUS        Prometheus
-//	PROMTOOL          its promtool
-//	CHROMIUM          a browser
+//	PROMTOOL          promtool
+//	CHROMIUM          Chromium
 //	DASHBOARD_LINTER  Grafana's dashboard-linter
 //
-// A test whose programs aren't there is skipped.
+// A test is skipped if one of its variables isn't set.
 package dashboards

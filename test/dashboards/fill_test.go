@@ -21,17 +21,17 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// The kinds of histograms, as in the receiver's configuration.
+// The kinds of histograms in the receiver's configuration.
 const explicit, exponential = "explicit", "exponential"
 
-// fill has the built Collector send to some backends what there can be: agents
-// of all layouts in all scenarios, agents with which something is wrong, a
-// ring-kernel runtime, a split-inference session, and its own metrics. At the
-// end, an agent and the Collector of another host die.
+// fill makes the built Collector send all kinds of metrics to the backends: of
+// agents with all layouts in all scenarios, of agents with problems, of a
+// ring-kernel runtime, of a split-inference session, and of the Collector itself.
+// At the end, an agent exits and the Collector of another host is killed.
 func fill(t *testing.T, kind string, backends ...backend) {
 	t.Helper()
 	for _, b := range backends {
-		b.made(t, kind)
+		b.sendSynthetic(t, kind)
 	}
 	dir := t.TempDir()
 	for _, s := range simulate.Scenarios() {
@@ -46,7 +46,7 @@ func fill(t *testing.T, kind string, backends ...backend) {
 		run(t, cfg)
 	}
 	slow := simulate.KVCache()
-	slow.Latency = 3 * time.Second // as its ring says; nobody waits
+	slow.Latency = 3 * time.Second // only in the events; the simulation doesn't wait
 	run(t, agents(dir, "slow", slow))
 	restarts := agents(dir, "restarts", simulate.KVCache())
 	restarts.Agent.RestartEvery = 2 * time.Second
@@ -82,7 +82,8 @@ func agents(dir, name string, traffic simulate.Traffic) simulate.FleetConfig {
 	return cfg
 }
 
-// truncated leaves the first half of an agent's ring, which no receiver can open.
+// truncated writes a copy of the first half of an agent's ring, which the receiver
+// rejects.
 func truncated(t *testing.T, dir, name string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))
@@ -120,8 +121,9 @@ func run(t *testing.T, cfg simulate.FleetConfig) (stop func()) {
 	return stop
 }
 
-// startCollector starts one that reads a directory and takes OTLP, and sends
-// both and its own metrics to all backends. Another backend can't be reached.
+// startCollector starts a Collector that reads the rings in a directory and
+// receives OTLP. It sends these metrics and its own to all backends, and to an
+// unreachable one.
 func startCollector(t *testing.T, dir, hostName, otlp, kind string, backends []backend) *proc.Process {
 	t.Helper()
 	exporters, names, readers := "", "", ""

@@ -22,27 +22,28 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// program is one that the environment names, or the test is skipped.
+// program returns the path of a program from an environment variable. It skips the
+// test if the variable isn't set.
 func program(t *testing.T, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)
 	if path == "" {
-		t.Skipf("%s doesn't name a program; see `make dashboards-test`", variable)
+		t.Skipf("%s isn't set to the path of a program; `make dashboards-test` sets it", variable)
 	}
 	return path
 }
 
-// file is the path of a file of the project.
+// file returns the path of a file in the repository.
 func file(t *testing.T, name ...string) string {
 	t.Helper()
 	return filepath.Join(append([]string{ringtest.Root(t)}, name...)...)
 }
 
-// backend is a place that stores metrics.
+// backend is a server that stores metrics.
 type backend struct {
 	name string
 	url  string // of its HTTP API
-	otlp string // where it takes OTLP; /v1/metrics is added
+	otlp string // OTLP endpoint, without /v1/metrics
 }
 
 func startVictoriaMetrics(t *testing.T) backend {
@@ -57,8 +58,8 @@ func startVictoriaMetrics(t *testing.T) backend {
 	return b
 }
 
-// startPrometheus starts one that has the rules, and promotes the attributes
-// that the README tells its reader to promote.
+// startPrometheus starts Prometheus with the rules and with the configuration in
+// the README, which promotes resource attributes.
 func startPrometheus(t *testing.T) backend {
 	t.Helper()
 	b, dir := backend{name: "Prometheus"}, t.TempDir()
@@ -73,13 +74,13 @@ func startPrometheus(t *testing.T) backend {
 	b.otlp = b.url + "/api/v1/otlp"
 	proc.Start(t, exec.CommandContext(t.Context(), program(t, "PROMETHEUS"), "--config.file="+config,
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--web.enable-otlp-receiver",
-		"--query.lookback-delta=10s", // an agent is gone sooner
+		"--query.lookback-delta=10s", // so that series of an exited agent end sooner
 		"--log.level=warn"))
 	b.wait(t)
 	return b
 }
 
-// promotion is the part of Prometheus' configuration that the README shows.
+// promotion returns Prometheus' configuration in the README.
 func promotion(t *testing.T) string {
 	t.Helper()
 	readme, err := os.ReadFile(file(t, "dashboards", "README.md"))
@@ -89,7 +90,7 @@ func promotion(t *testing.T) string {
 	_, after, found := strings.Cut(string(readme), "```yaml\notlp:\n")
 	config, _, ended := strings.Cut(after, "```")
 	if !found || !ended {
-		t.Fatal("the README doesn't show Prometheus' configuration")
+		t.Fatal("dashboards/README.md has no YAML block that starts with otlp:")
 	}
 	return "otlp:\n" + config
 }
@@ -104,7 +105,7 @@ func (b backend) wait(t *testing.T) {
 	})
 }
 
-// get asks the HTTP API.
+// get sends a request to the HTTP API and returns the response.
 func (b backend) get(t *testing.T, path string, query url.Values) ([]byte, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+path+"?"+query.Encode(), nil)
@@ -123,16 +124,17 @@ func (b backend) get(t *testing.T, path string, query url.Values) ([]byte, error
 	return text, err
 }
 
-// series is one of a query's result; the value of a histogram is its count.
+// series is a series in the result of a query. The value of a histogram is its
+// count.
 type series struct {
 	labels map[string]string
 	value  float64
 }
 
-// query asks for the newest values.
+// query returns the newest values of an expression.
 func (b backend) query(t *testing.T, expr string) ([]series, error) {
 	t.Helper()
-	// The step is for VictoriaMetrics, which doesn't look further back.
+	// VictoriaMetrics uses the step as the lookback interval.
 	text, err := b.get(t, "/api/v1/query", url.Values{"query": {expr}, "step": {"10s"}})
 	if err != nil {
 		return nil, err
@@ -160,7 +162,7 @@ func (b backend) query(t *testing.T, expr string) ([]series, error) {
 		}
 		number, ok := r.Value[1].(string)
 		if !ok {
-			return nil, fmt.Errorf("a value of %v", r.Value)
+			return nil, fmt.Errorf("value %v isn't a string", r.Value)
 		}
 		value, err := strconv.ParseFloat(number, 64)
 		if err != nil {

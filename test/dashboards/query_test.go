@@ -20,7 +20,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// grafana is what the tests read of a dashboard.
+// grafana has the fields of a Grafana dashboard that the tests use.
 type grafana struct {
 	UID        string
 	Templating struct {
@@ -58,21 +58,22 @@ func (d *grafana) all(yield func(panel) bool) {
 const (
 	window   = "10s"  // of rates
 	host     = "here" // of the agents
-	deadHost = "dead" // of the Collector that dies
-	// agent is a single choice, of layout v4: older layouts report less.
+	deadHost = "dead" // of the Collector that is killed
+	// agent is the agent that the test selects. It has layout v4 because older
+	// layouts have fewer metrics.
 	agent = "steady-4"
 )
 
-// TestQueries runs all queries of all dashboards, and all alerts, on each
-// backend, with each kind of histograms.
-func TestQueries(t *testing.T) {
+// TestAllQueriesAndAlertsReturnData runs all queries and alerts on each backend,
+// with each kind of histograms.
+func TestAllQueriesAndAlertsReturnData(t *testing.T) {
 	for _, kind := range []string{explicit, exponential} {
 		t.Run(kind, func(t *testing.T) {
 			backends := []backend{startVictoriaMetrics(t)}
 			if os.Getenv("PROMETHEUS") != "" {
 				backends = append(backends, startPrometheus(t))
 			} else {
-				t.Log("without Prometheus: PROMETHEUS doesn't name a program")
+				t.Log("testing without Prometheus because PROMETHEUS isn't set")
 			}
 			fill(t, kind, backends...)
 			for _, b := range backends {
@@ -88,7 +89,8 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// testForm makes sure that the backend has the histograms in one form only.
+// testForm fails the test if the backend has histograms in another form than that
+// of kind.
 func (b backend) testForm(t *testing.T, kind string) {
 	t.Helper()
 	forms := map[string]string{
@@ -122,7 +124,7 @@ func (b backend) testGrafana(t *testing.T) {
 			readJSON(t, path, &d)
 			choices := b.variables(t, &d)
 			for p := range d.all {
-				if p.Type == "heatmap" { // each of its queries is for a form of histograms
+				if p.Type == "heatmap" { // it has one query for each form of histograms
 					b.anyHasData(t, p, choices)
 					continue
 				}
@@ -139,8 +141,8 @@ func (b backend) testGrafana(t *testing.T) {
 	}
 }
 
-// variables checks that there is something to choose, and chooses it: one of
-// what is single, all of the rest, and the default of fixed options.
+// variables checks that each variable has values, and selects some: one value for a
+// single choice, all for a multiple choice, and the default of fixed options.
 func (b backend) variables(t *testing.T, d *grafana) *strings.Replacer {
 	t.Helper()
 	values := regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
@@ -185,8 +187,8 @@ func (b backend) variables(t *testing.T, d *grafana) *strings.Replacer {
 	return strings.NewReplacer(chosen...)
 }
 
-// result is the value of a variable that takes it from the result of a query,
-// as Grafana writes it: empty if there is none.
+// result returns the value of a variable of type query_result. Like Grafana, it
+// matches the pattern with the text of each series, and returns "" without a match.
 func (b backend) result(t *testing.T, expr, pattern string) string {
 	t.Helper()
 	list, err := b.query(t, expr)
@@ -208,7 +210,7 @@ func (b backend) result(t *testing.T, expr, pattern string) string {
 
 func (b backend) testVMUI(t *testing.T) {
 	if b.name != "VictoriaMetrics" {
-		t.Skip("it has no such page")
+		t.Skip("only VictoriaMetrics has this page")
 	}
 	for _, tab := range vmui(t) {
 		for title, queries := range tab.queries {
@@ -219,7 +221,7 @@ func (b backend) testVMUI(t *testing.T) {
 	}
 }
 
-// tab is a dashboard of VictoriaMetrics' page.
+// tab is a dashboard of VictoriaMetrics' web UI.
 type tab struct {
 	title   string
 	queries map[string][]string // by the titles of panels
@@ -292,12 +294,13 @@ func (b backend) waitFor(t *testing.T, expr string) {
 	proc.Eventually(t, func() string { return b.number(t, expr) })
 }
 
-// number reports why a query doesn't return a number, or a native histogram.
+// number returns "" if a query returns a number or a native histogram, and
+// otherwise a message.
 func (b backend) number(t *testing.T, expr string) string {
 	t.Helper()
 	list, err := b.query(t, expr)
 	if err != nil {
-		t.Fatalf("%s: %v", expr, err) // it never works
+		t.Fatalf("%s: %v", expr, err) // a retry doesn't help
 	}
 	for _, s := range list {
 		if !math.IsNaN(s.value) && !math.IsInf(s.value, 0) {

@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 )
 
-// rule is what the tests read of a rule: an alert, or one that records.
+// rule has the fields of an alert or a recording rule that the tests use.
 type rule struct {
 	Alert, Record, Expr string
 	Labels, Annotations map[string]string
@@ -51,7 +51,7 @@ func rules(t *testing.T, name string) (list []rule) {
 	return list
 }
 
-// remarshal reads a tree of maps into a value.
+// remarshal converts a tree of maps to a value.
 func remarshal(t *testing.T, tree, into any) {
 	t.Helper()
 	text, err := json.Marshal(tree)
@@ -63,8 +63,8 @@ func remarshal(t *testing.T, tree, into any) {
 	}
 }
 
-// record evaluates the recording rules that an expression uses. Prometheus does
-// so itself; for VictoriaMetrics, it is vmalert's task.
+// record evaluates the recording rules that an expression uses, and stores the
+// result in VictoriaMetrics, as vmalert does. Prometheus evaluates them itself.
 func (b backend) record(t *testing.T, expr string) {
 	t.Helper()
 	if b.name == "Prometheus" {

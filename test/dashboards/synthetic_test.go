@@ -16,13 +16,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 )
 
-// made sends a backend what can't be had from real programs here:
+// sendSynthetic sends a backend the metrics that the test can't get from real
+// programs:
 //
-//   - an agent with every label that dashboards select by, and size classes;
-//   - an agent whose ring another consumer reads;
-//   - a Collector whose storage extension fails;
-//   - GPUs that DCGM's exporter watches, and Dynamo's frontend.
-func (b backend) made(t *testing.T, kind string) {
+//   - of an agent with size classes and with every label that dashboards select by;
+//   - of an agent whose ring another consumer reads;
+//   - of a Collector whose storage extension fails;
+//   - of DCGM's exporter for GPUs, and of Dynamo's frontend.
+func (b backend) sendSynthetic(t *testing.T, kind string) {
 	t.Helper()
 	md := pmetric.NewMetrics()
 	pod := reports(md, map[string]string{
@@ -66,13 +67,13 @@ func (b backend) made(t *testing.T, kind string) {
 	}
 }
 
-// What is made has points from some minutes ago until some minutes ahead, so
-// that it is there for as long as a test may take.
+// Synthetic series have points in the past and in the future, so that they don't
+// end during the test.
 const past, ahead, step = 3 * time.Minute, 9 * time.Minute, 5 * time.Second
 
 type reporter struct{ metrics pmetric.MetricSlice }
 
-// reports adds a resource.
+// reports adds a resource with attributes.
 func reports(md pmetric.Metrics, attributes map[string]string) reporter {
 	rm := md.ResourceMetrics().AppendEmpty()
 	for k, v := range attributes {
@@ -103,8 +104,7 @@ func (r reporter) gauge(name string, attributes map[string]string, value func(ag
 	points(r.metric(name, "").SetEmptyGauge().DataPoints(), attributes, value)
 }
 
-// histogram adds one of a kind of the receiver's, with an observation of about
-// 3 per step.
+// histogram adds a histogram of a kind, with one observation of about 3 per step.
 func (r reporter) histogram(name, unit, kind string, attributes map[string]string) {
 	m := r.metric(name, unit)
 	if kind == explicit {
@@ -145,7 +145,8 @@ func points(list pmetric.NumberDataPointSlice, attributes map[string]string, val
 	})
 }
 
-// each calls a function for each point in time; ago is negative before now.
+// each calls a function for each point in time. Ago is the time since now, negative
+// in the past.
 func each(do func(at pcommon.Timestamp, ago time.Duration)) {
 	now := time.Now()
 	for ago := -past; ago <= ahead; ago += step {

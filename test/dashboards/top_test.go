@@ -18,8 +18,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// testTop runs each query of ranked series for the two that come first, over
-// many points: they must be the same two at all of them.
+// testTop runs each query with topk or bottomk for two series over many points.
+// All points must have the same two series.
 func (b backend) testTop(t *testing.T) {
 	paths, err := filepath.Glob(file(t, "dashboards", "grafana", "*.json"))
 	if err != nil {
@@ -30,7 +30,7 @@ func (b backend) testTop(t *testing.T) {
 		var d grafana
 		readJSON(t, path, &d)
 		if d.UID == "nixl-cluster" {
-			continue // there are two hosts only
+			continue // there are only two hosts
 		}
 		for p := range d.all {
 			for _, target := range p.Targets {
@@ -51,11 +51,11 @@ func (b backend) testTop(t *testing.T) {
 		}
 	}
 	if tried == 0 {
-		t.Error("no panel has a choice of series")
+		t.Error("no query uses topk or bottomk with $top")
 	}
 }
 
-// seriesIn is how many series a query gives for the last half a minute.
+// seriesIn returns the number of series of a query for the last 30 seconds.
 func (b backend) seriesIn(t *testing.T, expr string) int {
 	t.Helper()
 	now := time.Now().Unix()

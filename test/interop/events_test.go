@@ -11,16 +11,16 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// sequence is a sequence of events that each side works out for itself; see
-// testdata/interop/ring.hpp. Every field follows from the seed and the
-// event's number, so that an event that was torn, lost, doubled or moved shows.
+// sequence is a sequence of events that both sides compute; see
+// testdata/interop/ring.hpp. Every field follows from the seed and the event's
+// number, so the check finds torn, lost, repeated and reordered events.
 type sequence struct {
 	seed uint64
-	next uint64 // the event that must come next
-	gaps uint64 // events left out, where that is allowed
+	next uint64 // the number of the next event
+	gaps uint64 // missing events, if they are allowed
 }
 
-// mix is splitmix64 of seed and i.
+// mix returns splitmix64 of seed and i.
 func mix(seed, i uint64) uint64 {
 	z := seed + (i+1)*0x9e3779b97f4a7c15
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
@@ -45,7 +45,7 @@ func nameOf(h uint64) (n ringbuf.Name) {
 	return n
 }
 
-// event is the i-th event as a writer of layout l is given it.
+// event returns the i-th event, as it is passed to a writer of layout l.
 func event(l ringbuf.Layout, seed, i uint64) ringbuf.Event {
 	h := mix(seed, i)
 	e := ringbuf.Event{Value: valueOf(h, i), Category: categoryOf(h)}
@@ -57,8 +57,8 @@ func event(l ringbuf.Layout, seed, i uint64) ringbuf.Event {
 	return e
 }
 
-// check holds a batch against the sequence. With gaps allowed, events may be
-// missing, but none may come late or twice.
+// check compares a batch with the sequence. If gaps are allowed, events may be
+// missing, but none may arrive late or twice.
 func (s *sequence) check(b ringbuf.Batch, gapsAllowed bool) error {
 	for i := range b.Len() {
 		value := valueIn(b, i)
@@ -67,7 +67,7 @@ func (s *sequence) check(b ringbuf.Batch, gapsAllowed bool) error {
 			s.next = number
 		}
 		if h := mix(s.seed, s.next); value != valueOf(h, s.next) || !whole(b, i, h, s.next) {
-			return fmt.Errorf("where event %d must come stands %+v, whose number is %d", s.next, b.Event(i), value&(1<<numberBits-1))
+			return fmt.Errorf("got event %+v with number %d, want event %d", b.Event(i), value&(1<<numberBits-1), s.next)
 		}
 		s.next++
 	}
@@ -87,7 +87,7 @@ func valueIn(b ringbuf.Batch, i int) uint64 {
 	}
 }
 
-// whole says whether all other fields are those of event n.
+// whole reports whether all other fields are those of event n.
 func whole(b ringbuf.Batch, i int, h, n uint64) bool {
 	switch b.Layout() {
 	case ringbuf.V1:

@@ -19,11 +19,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// rings are the capacities to try, and how many times fewer events to push: in
-// a small ring each event is a hand-over between two processes.
+// rings are the capacities to test. Small rings get fewer events, because each
+// event needs a switch between the two processes.
 var rings = []struct {
 	capacity int
-	fewer    uint64
+	fewer    uint64 // the number of events is divided by it
 }{{4096, 1}, {64, 20}, {2, 200}}
 
 // eachRing runs a test for every layout and capacity.
@@ -38,9 +38,8 @@ func eachRing(t *testing.T, run func(t *testing.T, l ringbuf.Layout, capacity in
 	}
 }
 
-// A producer at full speed, in another process and another language, and a
-// reader that drains: nothing is lost, doubled, torn or out of order.
-func TestProducer(t *testing.T) {
+// The C++ producer pushes at full speed while the reader drains the ring.
+func TestReaderGetsAllEventsOfACPlusPlusProducerInOrder(t *testing.T) {
 	eachRing(t, func(t *testing.T, l ringbuf.Layout, capacity int, count uint64) {
 		seed := rand.Uint64()
 		path := filepath.Join(t.TempDir(), "agent")
@@ -56,8 +55,8 @@ func TestProducer(t *testing.T) {
 	})
 }
 
-// waiter waits for the other process: it spins, and gives way where both share
-// a core.
+// waiter waits for the other process. It spins, and yields at intervals in case
+// both processes share a core.
 type waiter struct{ spins int }
 
 func (w *waiter) wait() {
@@ -66,8 +65,8 @@ func (w *waiter) wait() {
 	}
 }
 
-// drain reads count events of a producer and checks each. Now and then it takes
-// a few only, and commits later.
+// drain reads count events of a producer and checks each. Some reads are limited
+// to a few events, and some aren't committed at once.
 func drain(t *testing.T, path string, l ringbuf.Layout, capacity int, s *sequence, count uint64, p *process) (passes int, end report) {
 	t.Helper()
 	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
@@ -107,7 +106,7 @@ func drain(t *testing.T, path string, l ringbuf.Layout, capacity int, s *sequenc
 			continue
 		}
 		if over {
-			t.Fatalf("seed %d: the producer has ended, and only %d of %d events came", s.seed, s.next, count)
+			t.Fatalf("seed %d: read only %d of %d events, and the producer has exited", s.seed, s.next, count)
 		}
 		select {
 		case r, ok := <-p.ended:
@@ -123,7 +122,7 @@ func drain(t *testing.T, path string, l ringbuf.Layout, capacity int, s *sequenc
 		t.Errorf("seed %d, at the end: %v", s.seed, err)
 	}
 	if fill, err := r.Read(0, check); fill != 0 || err != nil {
-		t.Errorf("seed %d: %d events too many (%v)", s.seed, fill, err)
+		t.Errorf("seed %d: read %d more events than were pushed (error %v)", s.seed, fill, err)
 	}
 	if !over {
 		end = p.finish(t)
@@ -131,9 +130,9 @@ func drain(t *testing.T, path string, l ringbuf.Layout, capacity int, s *sequenc
 	return passes, end
 }
 
-// waits reports whether events of a producer that has ended are still in the ring,
-// and waits a little. The last event before the end of the ring may not be believed
-// until the file is a second old.
+// waits reports whether events of an exited producer are still in the ring, and
+// waits 10 ms if so. The reader may not deliver the event in the last slot until
+// the file is a second old.
 func waits(t *testing.T, r *ringbuf.Reader) bool {
 	t.Helper()
 	h, err := ringbuf.Peek(r.Path())
@@ -146,14 +145,14 @@ func waits(t *testing.T, r *ringbuf.Reader) bool {
 	select {
 	case <-time.After(10 * time.Millisecond):
 	case <-t.Context().Done():
-		t.Fatal("events are left in the ring")
+		t.Fatal("the ring still has events")
 	}
 	return true
 }
 
-// A producer that drops what doesn't fit, as an agent does: what it counts as
-// dropped is what the reader misses, and the rest is whole and in order.
-func TestProducerThatDrops(t *testing.T) {
+// The producer drops events that don't fit, as an agent does. The reader misses
+// only those, and gets the others complete and in order.
+func TestReaderMissesOnlyTheEventsThatTheProducerDropped(t *testing.T) {
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
 			count := events(t) / 2
@@ -198,9 +197,7 @@ func TestProducerThatDrops(t *testing.T) {
 	}
 }
 
-// The other way round: what this project's writer pushes, a reader in another
-// process and another language understands.
-func TestConsumer(t *testing.T) {
+func TestCPlusPlusConsumerGetsAllEventsOfTheWriter(t *testing.T) {
 	eachRing(t, func(t *testing.T, l ringbuf.Layout, capacity int, count uint64) {
 		seed := rand.Uint64()
 		w, err := ringbuf.Create(filepath.Join(t.TempDir(), "agent"), l, capacity)
@@ -227,7 +224,7 @@ func TestConsumer(t *testing.T) {
 			}
 			select {
 			case <-p.ended:
-				t.Fatalf("seed %d: the consumer ended after %d events or fewer: %v", seed, next, p.err)
+				t.Fatalf("seed %d: the consumer exited after at most %d events: %v", seed, next, p.err)
 			default:
 				idle.wait()
 			}
@@ -240,10 +237,10 @@ func TestConsumer(t *testing.T) {
 	})
 }
 
-// An agent that starts, over and over, on a file of another size and layout: a
-// reader that opens the ring at any moment gets the ring of an agent, or is
-// told why not yet, and never another's events.
-func TestOpenWhileAnAgentStarts(t *testing.T) {
+// The agent restarts repeatedly with another size and layout. A reader that opens
+// the ring at any moment gets a ready ring or an error that says why it isn't
+// ready.
+func TestReaderOpensOnlyReadyRingsWhileAnAgentStarts(t *testing.T) {
 	producer := program(t, "producer")
 	path := filepath.Join(t.TempDir(), "agent")
 	for round := range 20 {
@@ -262,7 +259,7 @@ func TestOpenWhileAnAgentStarts(t *testing.T) {
 				waiting = false
 			default:
 			}
-			if err := lookAt(path); err != nil {
+			if err := tryOpen(path); err != nil {
 				t.Errorf("round %d: %v", round, err)
 			}
 		}
@@ -274,15 +271,15 @@ func TestOpenWhileAnAgentStarts(t *testing.T) {
 	}
 }
 
-// lookAt opens a ring that may be in the making, and returns what must not
-// come of it.
-func lookAt(path string) error {
+// tryOpen opens a ring that an agent may be creating. It returns only unexpected
+// errors.
+func tryOpen(path string) error {
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ringbuf.ErrNotReady):
 		return nil
 	case errors.Is(err, ringbuf.ErrInvalid), errors.Is(err, ringbuf.ErrShrunk):
-		return nil // the old header still stands in a file of the new size
+		return nil // the file has the new size but still the old header
 	case err != nil:
 		return err
 	}

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bin is where the programs are built, once for all tests.
+// bin is the directory of the programs, which are built once for all tests.
 var bin struct {
 	sync.Once
 
@@ -42,16 +42,16 @@ var bin struct {
 	err error
 }
 
-// program builds the C++ programs, unless that was done, and returns the path
-// of one. Without a compiler the test is skipped.
+// program returns the path of a C++ program. The first call builds all of them.
+// Without a compiler, it skips the test.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	cxx := cmp.Or(os.Getenv("CXX"), "g++")
 	if _, err := exec.LookPath(cxx); err != nil {
 		if os.Getenv("INTEROP_EVENTS") != "" {
-			t.Fatalf("no C++ compiler: %v", err)
+			t.Fatalf("INTEROP_EVENTS is set, but there is no C++ compiler: %v", err)
 		}
-		t.Skipf("no C++ compiler (%v): install g++ 12 or newer, or name one in CXX", err)
+		t.Skipf("no C++ compiler (%v): install g++ 12 or newer, or set CXX", err)
 	}
 	bin.Do(func() {
 		if bin.dir, bin.err = os.MkdirTemp("", "interop-*"); bin.err != nil { //nolint:usetesting // for all tests, not for this one
@@ -73,7 +73,7 @@ func program(t *testing.T, name string) string {
 	return filepath.Join(bin.dir, name)
 }
 
-// events is how many events go through a ring at the default capacity.
+// events returns how many events to push through a ring of the largest capacity.
 func events(t *testing.T) uint64 {
 	t.Helper()
 	if s := os.Getenv("INTEROP_EVENTS"); s != "" {
@@ -89,20 +89,20 @@ func events(t *testing.T) uint64 {
 	return 2_000_000
 }
 
-// process is one of the programs, running.
+// process is a running C++ program.
 type process struct {
 	cmd   *exec.Cmd
-	ended chan report // gets what the program prints at its end, then is closed
-	err   error       // why there was nothing; to be read when ended is closed
+	ended chan report // gets the program's report, if any, and is closed when the program exits
+	err   error       // why there is no report; valid once ended is closed
 }
 
-// report is what a program prints at its end.
+// report is the last line that a program prints.
 type report struct {
 	Pushed, Dropped, Popped, Waits uint64
 	Seconds                        float64
 }
 
-// start starts a program and waits until it says that it is ready.
+// start starts a program and waits until it prints "ready".
 func start(t *testing.T, name string, args ...any) *process {
 	t.Helper()
 	p, err := launch(t.Context(), program(t, name), args...)
@@ -112,15 +112,15 @@ func start(t *testing.T, name string, args ...any) *process {
 	return p
 }
 
-// launch is start for a goroutine. The end of ctx ends the program.
+// launch is start for a goroutine. The program is killed when ctx ends.
 func launch(ctx context.Context, program string, args ...any) (*process, error) {
 	text := make([]string, 0, len(args))
 	for _, a := range args {
 		text = append(text, fmt.Sprint(a))
 	}
 	p := &process{cmd: exec.CommandContext(ctx, program, text...), ended: make(chan report, 1)}
-	var said strings.Builder
-	p.cmd.Stderr = &said
+	var stderr strings.Builder
+	p.cmd.Stderr = &stderr
 	pipe, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func launch(ctx context.Context, program string, args ...any) (*process, error) 
 	}
 	out := bufio.NewReader(pipe)
 	if line, err := out.ReadString('\n'); line != "ready\n" {
-		return nil, fmt.Errorf("%s says %q: %w\n%s", p.cmd, line, errors.Join(err, p.cmd.Wait()), said.String())
+		return nil, fmt.Errorf("%s printed %q: %w\n%s", p.cmd, line, errors.Join(err, p.cmd.Wait()), stderr.String())
 	}
 	go func() {
 		defer close(p.ended)
@@ -140,7 +140,7 @@ func launch(ctx context.Context, program string, args ...any) (*process, error) 
 			err = json.Unmarshal(line, &r)
 		}
 		if err = errors.Join(err, p.cmd.Wait()); err != nil {
-			p.err = fmt.Errorf("%s says %q: %w\n%s", p.cmd, line, err, said.String())
+			p.err = fmt.Errorf("%s printed %q: %w\n%s", p.cmd, line, err, stderr.String())
 			return
 		}
 		p.ended <- r
@@ -148,7 +148,7 @@ func launch(ctx context.Context, program string, args ...any) (*process, error) 
 	return p, nil
 }
 
-// finish waits for the program's end and returns its report.
+// finish waits until the program exits and returns its report.
 func (p *process) finish(t *testing.T) report {
 	t.Helper()
 	r, ok := <-p.ended

@@ -25,16 +25,16 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
-// counted is what a store, or the totals of an agent, say.
+// counted holds the counters of a store or the totals of an agent.
 type counted struct {
 	Bytes, Requests, Time, Post uint64
 	Buckets                     [4]uint64 // of transfer times
 }
 
-// A C++ program keeps stores and is killed again and again, while they are read.
-// Some are removed right afterwards, as NIXL's own reader does. The totals are
-// exact: they are those that all stores had when their process was killed.
-func TestStoresOfKilledProcesses(t *testing.T) {
+// A C++ program that writes a store is killed repeatedly while the store is read.
+// Some stores are then removed, as NIXL's own reader does. The totals must equal
+// the sum of all stores at the time when their process was killed.
+func TestTotalsOfKilledProcessesAreExact(t *testing.T) {
 	program, dir := program(t, "store"), t.TempDir()
 	notices := notice.New(func(n notice.Notice) { t.Log(n) }, time.Now)
 	defer notices.Close()
@@ -68,20 +68,20 @@ func TestStoresOfKilledProcesses(t *testing.T) {
 			select {
 			case err := <-ended:
 				if !errors.As(err, new(*exec.ExitError)) || !strings.Contains(err.Error(), "killed") {
-					t.Fatalf("the program ended with %v", err)
+					t.Fatalf("the program exited with %v, want it to be killed", err)
 				}
 				running = false
 			default:
 				got := collect(t, d)
 				if got.Bytes < last.Bytes || got.Requests < last.Requests || got.Buckets[1] < last.Buckets[1] {
-					t.Fatalf("totals went back from %+v to %+v", last, got)
+					t.Fatalf("totals decreased from %+v to %+v", last, got)
 				}
 				last = got
 			}
 		}
 		path := strings.TrimSpace(out.String())
 		want.add(readStore(t, path))
-		// With another look, a process that was killed at once was found, too.
+		// This collection discovers a store whose process was killed at once.
 		collect(t, d)
 		if random.IntN(2) == 0 {
 			if err := os.Remove(path); err != nil {
@@ -94,12 +94,12 @@ func TestStoresOfKilledProcesses(t *testing.T) {
 	}
 }
 
-// collect returns the totals of the one agent, zero if it isn't there yet.
+// collect returns the totals of the only agent, or zero if it doesn't exist yet.
 func collect(t *testing.T, d *store.Directory) (c counted) {
 	t.Helper()
 	collection := d.Collect(true)
 	if collection == nil {
-		t.Fatal("an earlier collection hangs")
+		t.Fatal("an earlier collection is still running")
 	}
 	for _, s := range collection.Wait(t.Context()) {
 		c.Bytes = s.Totals.Size(tally.Transmit).Total().Lo
@@ -110,7 +110,7 @@ func collect(t *testing.T, d *store.Directory) (c counted) {
 	return c
 }
 
-// readStore reads what is compared of a store.
+// readStore reads the counters of a store that the test compares.
 func readStore(t *testing.T, path string) (c counted) {
 	t.Helper()
 	b, err := os.ReadFile(path)

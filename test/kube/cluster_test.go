@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// The images that scripts/kube-test.sh has loaded.
+// The images that scripts/kube-test.sh loads.
 const (
 	collectorImage = "localhost/otelcol-nixl"
 	agentImage     = "localhost/nixl-kube-agent:test"
@@ -62,7 +62,7 @@ func kubectl(t *testing.T, args ...string) string {
 	return run(t, "kubectl", args...)
 }
 
-// apply creates objects, and removes them after the test.
+// apply creates the objects of a manifest.
 func apply(t *testing.T, manifest string) {
 	t.Helper()
 	if _, err := try(t, manifest, "kubectl", "apply", "-f", "-"); err != nil {
@@ -70,8 +70,8 @@ func apply(t *testing.T, manifest string) {
 	}
 }
 
-// createNamespaces creates namespaces and removes them after the test, with
-// everything in them.
+// createNamespaces creates namespaces. At the end of the test it removes them
+// with all their objects.
 func createNamespaces(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -85,8 +85,8 @@ func createNamespaces(t *testing.T, names ...string) {
 	})
 }
 
-// eventually waits until check has nothing to say. What it asks for takes the
-// cluster seconds, so it isn't asked often.
+// eventually calls check until it returns "", which means that the condition
+// holds. The cluster takes seconds to change, so checks are rare.
 func eventually(t *testing.T, check func() string) {
 	t.Helper()
 	const patience = 3 * time.Minute
@@ -102,12 +102,12 @@ func eventually(t *testing.T, check func() string) {
 		select {
 		case <-ticker.C:
 		case <-timeout.C:
-			t.Fatalf("after %v still: %s", patience, missing)
+			t.Fatalf("after %v: %s", patience, missing)
 		}
 	}
 }
 
-// pod is what the API server knows of an inference pod.
+// pod is the state of an inference pod in the API server.
 type pod struct {
 	uid, node string
 	container string // ID, without the runtime's name
@@ -149,7 +149,7 @@ func getPod(t *testing.T, namespace, name string) (p pod, err error) {
 // chart is a release of the chart.
 type chart struct {
 	name, namespace string
-	values          []string // of all its installations and upgrades
+	values          []string // from the installation and all upgrades
 }
 
 func chartPath(t *testing.T) string {
@@ -161,7 +161,7 @@ func chartPath(t *testing.T) string {
 	return path
 }
 
-// install installs the chart, and removes it after the test.
+// install installs the chart. At the end of the test it uninstalls it.
 func install(t *testing.T, name, namespace string, values ...string) *chart {
 	t.Helper()
 	c := &chart{name: name, namespace: namespace, values: append([]string{
@@ -213,7 +213,7 @@ func (c *chart) awaitRollout(t *testing.T) {
 	kubectl(t, "-n", c.namespace, "rollout", "status", "daemonset/"+c.fullName(), "--timeout=3m")
 }
 
-// logs is the log of the Collectors, for a test that fails.
+// logs returns the end of the Collectors' logs.
 func (c *chart) logs(t *testing.T) string {
 	t.Helper()
 	out, err := try(t, "", "kubectl", "-n", c.namespace, "logs", "--all-pods", "--all-containers", "--tail=200", "daemonset/"+c.fullName())
@@ -223,8 +223,8 @@ func (c *chart) logs(t *testing.T) string {
 	return out
 }
 
-// uninstall removes the release, and fails the test if anything of it is left
-// in the cluster.
+// uninstall uninstalls the release, and fails the test if some of its objects
+// remain in the cluster.
 func (c *chart) uninstall(t *testing.T) {
 	t.Helper()
 	run(t, "helm", "-n", c.namespace, "uninstall", c.name, "--wait")

@@ -15,12 +15,12 @@ import (
 
 const (
 	teamA, teamB = "nixl-test-a", "nixl-test-b"
-	// shm is a volume in memory, as Dynamo's operator and vLLM's manifests have it.
+	// shm is an in-memory volume like those of Dynamo's operator and vLLM's manifests.
 	shm = "{name: shm, emptyDir: {medium: Memory, sizeLimit: 64Mi}}"
 )
 
-// Everything that the daemon knows of an agent in a container.
-var everything = []string{
+// allAttributes are the attributes that the daemon sets for an agent in a container.
+var allAttributes = []string{
 	"k8s.pod.name", "k8s.node.name", "host.name", "k8s.container.name", "k8s.statefulset.name", "nixl.local_rank", "service.name",
 }
 
@@ -28,9 +28,10 @@ func kubectlCleanup(args ...string) error {
 	return exec.Command("kubectl", args...).Run() //nolint:noctx // the test's context has ended
 }
 
-// TestProcesses is the chart's default. The rings of one workload are in an
-// emptyDir volume, those of the other in the container's own /dev/shm.
-func TestProcesses(t *testing.T) {
+// TestProcessesModeCountsAllEventsOnce tests the chart's default mode. The rings
+// of one workload are in an emptyDir volume, and those of the other are in the
+// container's own /dev/shm.
+func TestProcessesModeCountsAllEventsOnce(t *testing.T) {
 	needCluster(t)
 	createNamespaces(t, system, teamA, teamB)
 	startSink(t)
@@ -41,7 +42,7 @@ func TestProcesses(t *testing.T) {
 	a.write(t, 100)
 	b.write(t, 70)
 	awaitTotals(t, a, b)
-	checkAttributes(t, everything, a, b)
+	checkAttributes(t, allAttributes, a, b)
 
 	t.Log("containers crash, pods are replaced")
 	a.crash(t, 30)
@@ -75,7 +76,7 @@ func TestProcesses(t *testing.T) {
 	a.write(t, 15)
 	b.write(t, 16)
 	awaitTotals(t, a, b)
-	checkAttributes(t, everything, a, b)
+	checkAttributes(t, allAttributes, a, b)
 	c.uninstall(t)
 }
 
@@ -91,8 +92,9 @@ func restartKubelet(t *testing.T) {
 	kubectl(t, "wait", "--for=condition=Ready", "node", "--all", "--timeout=2m")
 }
 
-// TestKubelet needs no hostPID, but volumes.
-func TestKubelet(t *testing.T) {
+// TestKubeletModeCountsAllEventsOnce tests the mode that needs volumes instead of
+// hostPID.
+func TestKubeletModeCountsAllEventsOnce(t *testing.T) {
 	needCluster(t)
 	createNamespaces(t, system, teamA, teamB)
 	startSink(t)
@@ -117,8 +119,9 @@ func TestKubelet(t *testing.T) {
 	c.uninstall(t)
 }
 
-// TestSidecar patches the workload with what the release's notes say.
-func TestSidecar(t *testing.T) {
+// TestSidecarModeCountsAllEventsOnce patches the workload with the patch of the
+// release's ConfigMap, as the chart's notes tell users to do.
+func TestSidecarModeCountsAllEventsOnce(t *testing.T) {
 	needCluster(t)
 	createNamespaces(t, system, teamA)
 	startSink(t)

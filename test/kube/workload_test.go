@@ -15,7 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/kube/internal/series"
 )
 
-// ranks is how many ranks each pod has.
+// ranks is the number of ranks in each pod.
 const ranks = 3
 
 // workload is an inference workload with one pod, inference-0 in any namespace.
@@ -25,13 +25,12 @@ type workload struct {
 
 	pod    pod
 	uids   []string // of all its pods so far
-	before uint64   // transfers of earlier lives, per rank
-	bytes  uint64   // of earlier lives, per rank
-	now    uint64   // transfers of this life, per rank
+	before uint64   // transfers of earlier containers, per rank
+	bytes  uint64   // of earlier containers, per rank
+	now    uint64   // transfers of this container, per rank
 }
 
-// startWorkload creates a StatefulSet. Its rings are in /dev/shm, which no other
-// pod sees.
+// startWorkload creates a StatefulSet. Its rings are in the pod's own /dev/shm.
 func startWorkload(t *testing.T, namespace, service, volumes string) *workload {
 	t.Helper()
 	w := &workload{namespace: namespace, service: service}
@@ -73,7 +72,7 @@ spec:
 	return w
 }
 
-// awaitReady waits for the container's next life.
+// awaitReady waits until a new container is ready.
 func (w *workload) awaitReady(t *testing.T) {
 	t.Helper()
 	old := w.pod
@@ -93,9 +92,10 @@ func (w *workload) awaitReady(t *testing.T) {
 	w.now = 0
 }
 
-// transfers and sum are what each rank has written in all of its lives.
+// transfers returns how many transfers each rank has written in all containers.
 func (w *workload) transfers() uint64 { return w.before + w.now }
 
+// sum returns how many bytes each rank has transferred in all containers.
 func (w *workload) sum() uint64 {
 	sum := w.bytes
 	for n := range w.now {
@@ -104,23 +104,23 @@ func (w *workload) sum() uint64 {
 	return sum
 }
 
-// write lets each rank write transfers.
+// write makes each rank write n transfers.
 func (w *workload) write(t *testing.T, n uint64) {
 	t.Helper()
 	kubectl(t, "-n", w.namespace, "exec", "inference-0", "-c", "inference", "--", "/agent", "write", fmt.Sprint(n))
 	w.now += n
 }
 
-// crash ends the container, right after its ranks have written.
+// crash ends the container right after its ranks have written n transfers.
 func (w *workload) crash(t *testing.T, n uint64) {
 	t.Helper()
 	w.write(t, n)
-	// The command may end with its container.
+	// The command may be killed with its container.
 	_, _ = try(t, "", "kubectl", "-n", w.namespace, "exec", "inference-0", "-c", "inference", "--", "/agent", "die")
 	w.awaitReady(t)
 }
 
-// replace removes the pod, right after its ranks have written.
+// replace removes the pod right after its ranks have written n transfers.
 func (w *workload) replace(t *testing.T, n uint64, options ...string) {
 	t.Helper()
 	w.write(t, n)
@@ -128,7 +128,7 @@ func (w *workload) replace(t *testing.T, n uint64, options ...string) {
 	w.awaitReady(t)
 }
 
-// startSink starts the OTLP endpoint of a test, with nothing from tests before.
+// startSink starts an OTLP endpoint without metrics of earlier tests.
 func startSink(t *testing.T) {
 	t.Helper()
 	apply(t, fmt.Sprintf(`
@@ -154,14 +154,13 @@ spec:
 	t.Cleanup(func() { _ = kubectlCleanup("-n", system, "delete", "pod", "sink", "--grace-period=0", "--force") })
 }
 
-// clusterIP is the sink's address. It needs no DNS, which a cluster for tests may
-// not have.
+// clusterIP returns the sink's IP address. A test cluster may not have DNS.
 func clusterIP(t *testing.T) string {
 	t.Helper()
 	return kubectl(t, "-n", system, "get", "service", "sink", "-o", "jsonpath={.spec.clusterIP}")
 }
 
-// received is what the sink has.
+// received returns what the sink has received.
 func received(t *testing.T) series.Contents {
 	t.Helper()
 	var c series.Contents
@@ -173,13 +172,13 @@ func received(t *testing.T) series.Contents {
 }
 
 // awaitTotals waits until the sink has the exact totals of each rank of the
-// workloads, and fails the test if any series lacks an attribute of its pod.
+// workloads, and fails the test if a counter decreased.
 func awaitTotals(t *testing.T, workloads ...*workload) {
 	t.Helper()
 	eventually(t, func() string {
 		c := received(t)
 		if len(c.Faults) > 0 {
-			t.Fatalf("%d counters went back: %s", len(c.Faults), c.Faults[0])
+			t.Fatalf("%d counters decreased: %s", len(c.Faults), c.Faults[0])
 		}
 		for _, w := range workloads {
 			for rank := range ranks {
@@ -196,8 +195,9 @@ func awaitTotals(t *testing.T, workloads ...*workload) {
 	})
 }
 
-// total adds up the runs of an agent's counter. An agent is what has one
-// service.instance.id: its container may change while its totals continue.
+// total adds up the runs of an agent's counter. It groups runs by
+// service.instance.id, because an agent's totals may continue when its
+// container changes.
 func total(c series.Contents, metric, namespace, agent string) (sum uint64) {
 	runs := make(map[string]uint64) // by identity and start
 	for _, s := range c.Series {
@@ -217,8 +217,8 @@ func total(c series.Contents, metric, namespace, agent string) (sum uint64) {
 
 func agentName(rank int) string { return fmt.Sprintf("decode-%d", rank) }
 
-// checkAttributes fails the test if a series isn't attributed to a pod of the
-// workloads, with all that is known of it.
+// checkAttributes fails the test if a series doesn't have the UID of a pod of the
+// workloads or a right value for each of the known attributes.
 func checkAttributes(t *testing.T, known []string, workloads ...*workload) {
 	t.Helper()
 	failures := 0
@@ -245,8 +245,8 @@ func checkAttributes(t *testing.T, known []string, workloads ...*workload) {
 			"nixl.local_rank": strings.TrimPrefix(agent, "decode-"), "service.name": service,
 		}
 		for key, value := range want {
-			// The API server forgets the ID of a container that has ended, so the last
-			// points of its agents may lack its name.
+			// The API server drops the ID of a container that has exited, so the last
+			// points of its agents may lack the container's name.
 			ended := key == "k8s.container.name" && s.Resource["container.id"] != w.pod.container
 			if slices.Contains(known, key) && s.Resource[key] != value && (!ended || s.Resource[key] != nil) {
 				t.Errorf("%s of %s in %s: %s is %v, want %v; all: %v", s.Metric, agent, w.namespace, key, s.Resource[key], value, s.Resource)

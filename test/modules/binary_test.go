@@ -14,12 +14,12 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
-// make nixlring builds a static program, also where there is a C compiler. Its size
-// shows what its dependencies cost.
+// make nixlring must build a static program even where there is a C compiler. The
+// size limit finds expensive dependencies.
 func TestNixlringIsSmallAndStatic(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("it is static on Linux")
+		t.Skip("nixlring is static only on Linux")
 	}
 	const most = 12 << 20 // bytes
 	root := ringtest.Root(t)
@@ -37,7 +37,7 @@ func TestNixlringIsSmallAndStatic(t *testing.T) {
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			t.Error("it is linked dynamically")
+			t.Error("nixlring is linked dynamically")
 		}
 	}
 	info, err := os.Stat(path)
@@ -45,6 +45,6 @@ func TestNixlringIsSmallAndStatic(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info.Size() > most {
-		t.Errorf("it has %d bytes, more than %d", info.Size(), most)
+		t.Errorf("nixlring has %d bytes, want at most %d", info.Size(), most)
 	}
 }

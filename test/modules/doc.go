@@ -1,6 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modules tests what the project's modules bring into the module graph
-// of a program that imports them, and that the recipes of the Collectors agree.
+// Package modules tests which modules the project's modules add to the module
+// graph of a program that imports them. It also tests that the recipes of the
+// Collectors agree.
 package modules

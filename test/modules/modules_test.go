@@ -33,8 +33,8 @@ var heavy = []string{
 }
 
 // A program that imports a package of the root module builds without a C
-// compiler, and neither its module graph nor its go.sum has a module that only
-// the project's other modules need.
+// compiler. Its module graph and its go.sum have no module that only the
+// project's other modules need.
 func TestLibraryBringsNoHeavyModule(t *testing.T) {
 	t.Parallel()
 	for _, pkg := range libraries(t) {
@@ -54,8 +54,7 @@ func TestLibraryBringsNoHeavyModule(t *testing.T) {
 	}
 }
 
-// The project's other modules do bring what they need, so the test above can
-// fail.
+// This test shows that the test above can fail.
 func TestOtherModulesBringHeavyModules(t *testing.T) {
 	t.Parallel()
 	build := []string{"go", "build", "."}
@@ -65,7 +64,7 @@ func TestOtherModulesBringHeavyModules(t *testing.T) {
 		build   []string
 		want    string
 		reject  []string
-		replace bool // README.md doesn't install it
+		replace bool // the commands in README.md don't install the module
 	}{
 		{module: root + "/bridge/otlpmetric", build: build, want: "google.golang.org/grpc ", reject: heavy},
 		{module: root + "/bridge/gpu", build: findWithCgo, want: "github.com/NVIDIA/go-nvml ", reject: otlp},
@@ -88,9 +87,9 @@ func TestOtherModulesBringHeavyModules(t *testing.T) {
 	}
 }
 
-// A program with ring kernels keeps the versions that it requires, although
-// bridge/otlpmetric requires newer ones. Empty modules stand in for those that
-// it requires: only the version matters, and it needs no download.
+// A program that imports bridge/ringkernel keeps the versions that it requires,
+// although bridge/otlpmetric requires newer ones. The test replaces the required
+// modules by empty ones to avoid downloads: only the versions matter.
 func TestRingKernelsKeepTheVersionsOfTheProgram(t *testing.T) {
 	t.Parallel()
 	pins := map[string]string{
@@ -111,7 +110,7 @@ func TestRingKernelsKeepTheVersionsOfTheProgram(t *testing.T) {
 	run(t, dir, "go", "build", ".")
 	for module, want := range pins {
 		if got := strings.TrimSpace(run(t, dir, "go", "list", "-m", "-f", "{{.Version}}", module)); got != want {
-			t.Errorf("the program gets %s %s, but it requires %s", module, got, want)
+			t.Errorf("the program gets %s %s, want the required version %s", module, got, want)
 		}
 	}
 }
@@ -131,8 +130,8 @@ func libraries(t *testing.T) (pkgs []string) {
 	return pkgs
 }
 
-// program makes an empty module that imports packages, next to a clone of this
-// repository, and returns its directory.
+// program creates a module that only imports packages, next to a link to this
+// repository, and returns the module's directory.
 func program(t *testing.T, imports ...string) string {
 	t.Helper()
 	parent := t.TempDir()
@@ -145,8 +144,8 @@ func program(t *testing.T, imports ...string) string {
 	return dir
 }
 
-// install runs the commands of README.md that make the project's packages
-// available to a program.
+// install runs the commands in README.md that add the project's packages to a
+// program.
 func install(t *testing.T, dir string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(ringtest.Root(t), "README.md"))
@@ -159,7 +158,7 @@ func install(t *testing.T, dir string) {
 			return
 		}
 	}
-	t.Fatal("README.md has no commands that end with go mod tidy")
+	t.Fatal("README.md has no sh block that ends with go mod tidy")
 }
 
 func write(t *testing.T, dir, name, text string) {
@@ -173,8 +172,8 @@ func write(t *testing.T, dir, name, text string) {
 }
 
 // run runs a command and returns its output. The go command uses the network
-// only for what the module cache doesn't have.
-// With -trimpath, packages that the built Collector has need not be compiled again.
+// only for modules that aren't in the module cache. With -trimpath, it reuses the
+// compiled packages of the Collector.
 func run(t *testing.T, dir string, command ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)

@@ -19,8 +19,8 @@ import (
 
 const slim, full = "builder-config.yaml", "builder-full.yaml"
 
-// The full Collector has everything that the slim one has, in the same
-// versions, so it can replace the slim one.
+// The full Collector can replace the slim one because it has the same components
+// in the same versions.
 func TestFullRecipeIncludesSlimRecipe(t *testing.T) {
 	t.Parallel()
 	larger := components(t, full)
@@ -57,7 +57,7 @@ func TestConfigurationsNameOnlyWhatTheirRecipeIncludes(t *testing.T) {
 // kinds are the parts of a recipe, and of a configuration, that name components.
 var kinds = []string{"receivers", "processors", "exporters", "extensions"}
 
-// components are the modules that a recipe names, with their versions.
+// components returns the modules in a recipe, with their versions.
 func components(t *testing.T, recipe string) map[string]bool {
 	t.Helper()
 	config := load(t, filepath.Join(ringtest.Root(t), recipe))
@@ -75,7 +75,7 @@ func components(t *testing.T, recipe string) map[string]bool {
 	return list
 }
 
-// types are the components that a recipe includes, by the type that
+// types returns the components of a recipe, named by the types that
 // configurations use.
 func types(t *testing.T, recipe string) (list []string) {
 	t.Helper()
@@ -91,8 +91,8 @@ func types(t *testing.T, recipe string) (list []string) {
 	return list
 }
 
-// configured are the components that a configuration names, without underscores,
-// as the modules' names have none.
+// configured returns the components that a configuration names. It removes
+// underscores because the modules' names have none.
 func configured(t *testing.T, file string) (list []string) {
 	t.Helper()
 	config := load(t, file)
@@ -110,7 +110,7 @@ func configured(t *testing.T, file string) (list []string) {
 		}
 	}
 	if len(list) == 0 {
-		t.Fatalf("%s names no component", file)
+		t.Fatalf("%s has no component", file)
 	}
 	return list
 }

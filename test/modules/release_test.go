@@ -12,7 +12,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// A release whose version isn't the catalog's would report the wrong scope.
+// A release with another version than the catalog would report the wrong scope
+// version.
 func TestReleaseMustHaveTheVersionOfTheCatalog(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "scripts/tag-release.sh", "v"+semconv.Version+"-other")

@@ -19,7 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// metric is all that OTLP says of one, but for times.
+// metric holds all OTLP fields of a metric except times.
 type metric struct {
 	Scope, ScopeVersion     string
 	SchemaURL               string
@@ -31,7 +31,7 @@ type metric struct {
 }
 
 type point struct {
-	Attributes string // sorted, the agent's name among them
+	Attributes string // sorted, including the agent's name
 	Int        int64
 	Double     float64
 	Type       pmetric.NumberDataPointValueType
@@ -44,16 +44,16 @@ type point struct {
 	Scale, Offset           int32
 	Exemplars               int
 	Flags                   pmetric.DataPointFlags
-	HasStart, StartsInOrder bool // it has a start time, which isn't after its time
+	HasStart, StartsInOrder bool // has a start time; the start time isn't after the time
 }
 
-// say is a batch in an order of its own, without the resource, and without what
-// is left out by name. Whether an agent runs is always left
-// out: an agent that reports by itself doesn't say so, and of a ring the answer
-// depends on when the kernel is asked.
-func say(t *testing.T, batch pmetric.Metrics, but ...string) []metric {
+// normalize returns the metrics of a batch in a fixed order, without the resource
+// and without metrics whose names have one of the omitted prefixes. It always
+// omits nixl.agent.up: an agent that reports itself doesn't export it, and for a
+// ring the value depends on the time of the check.
+func normalize(t *testing.T, batch pmetric.Metrics, omit ...string) []metric {
 	t.Helper()
-	but = append(but, semconv.AgentUp.Name)
+	omit = append(omit, semconv.AgentUp.Name)
 	var list []metric
 	for _, rm := range batch.ResourceMetrics().All() {
 		name, ok := rm.Resource().Attributes().Get(semconv.AgentName)
@@ -62,8 +62,8 @@ func say(t *testing.T, batch pmetric.Metrics, but ...string) []metric {
 		}
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
-				if !slices.ContainsFunc(but, func(p string) bool { return strings.HasPrefix(m.Name(), p) }) {
-					one := sayMetric(t, m, name.Str())
+				if !slices.ContainsFunc(omit, func(p string) bool { return strings.HasPrefix(m.Name(), p) }) {
+					one := normalizeMetric(t, m, name.Str())
 					one.Scope, one.ScopeVersion, one.SchemaURL = sm.Scope().Name(), sm.Scope().Version(), sm.SchemaUrl()
 					list = append(list, one)
 				}
@@ -74,7 +74,7 @@ func say(t *testing.T, batch pmetric.Metrics, but ...string) []metric {
 	return list
 }
 
-func sayMetric(t *testing.T, m pmetric.Metric, agent string) metric {
+func normalizeMetric(t *testing.T, m pmetric.Metric, agent string) metric {
 	t.Helper()
 	out := metric{Name: m.Name(), Description: m.Description(), Unit: m.Unit(), Kind: m.Type()}
 	switch m.Type() {
@@ -148,7 +148,8 @@ func (p *point) times(start, at pcommon.Timestamp) {
 	p.HasStart, p.StartsInOrder = start != 0, start <= at
 }
 
-// attributes are a point's, and the agent's name, wherever that stands.
+// attributes returns the attributes of a point. It adds the agent's name unless
+// the point has it.
 func attributes(m pcommon.Map, agent string) string {
 	all := map[string]string{semconv.AgentName: agent}
 	for k, v := range m.All() {
@@ -165,13 +166,13 @@ func attributes(m pcommon.Map, agent string) string {
 	return strings.Join(keys, ",")
 }
 
-// equal fails the test where two batches say different things.
+// equal fails the test if two batches differ.
 func equal(t *testing.T, want, got []metric) {
 	t.Helper()
 	if len(want) == 0 {
 		t.Error("nothing was exported")
 	}
 	if d := gocmp.Diff(want, got); d != "" {
-		t.Errorf("the ring's road and the bridge's differ (-ring +bridge):\n%s", d)
+		t.Errorf("metrics differ (-receiver +bridge):\n%s", d)
 	}
 }

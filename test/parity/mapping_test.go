@@ -25,15 +25,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// The receiver and package rings write the same totals as metrics, each in its
-// own terms. These tests hold the two together: whatever can stand in a ring,
-// and whatever can happen to one, is said by both alike.
+// The receiver and package rings convert the same totals to metrics with separate
+// code. These tests check that both export the same metrics for all kinds of
+// events and for everything that can happen to a ring.
 
-// shipper reads a directory of rings until it is stopped, and says then what
-// it has exported.
-type shipper func(t *testing.T, dir string) (stop func() pmetric.Metrics)
+// exporter starts to read a directory of rings. Its result stops it and returns
+// what it exported.
+type exporter func(t *testing.T, dir string) (stop func() pmetric.Metrics)
 
-func throughReceiver(change ...func(*nixlshmreceiver.Config)) shipper {
+func throughReceiver(change ...func(*nixlshmreceiver.Config)) exporter {
 	return func(t *testing.T, dir string) func() pmetric.Metrics {
 		c := startReceiver(t, dir, change...)
 		return func() pmetric.Metrics {
@@ -43,7 +43,7 @@ func throughReceiver(change ...func(*nixlshmreceiver.Config)) shipper {
 	}
 }
 
-func throughRings(opts ...rings.Option) shipper {
+func throughRings(opts ...rings.Option) exporter {
 	return func(t *testing.T, dir string) func() pmetric.Metrics {
 		b := startBackend(t)
 		p, err := rings.New(append(opts, rings.WithDirectories(dir),
@@ -67,10 +67,10 @@ func throughRings(opts ...rings.Option) shipper {
 	}
 }
 
-// Between them, the rings of these tests have every metric of the catalog.
-func TestEveryMetricWithoutACollector(t *testing.T) {
+// The rings of this test produce every metric of the catalog.
+func TestRingsExportEveryMetricLikeTheReceiver(t *testing.T) {
 	seen := make(map[string]bool)
-	for name, run := range map[string]func(*testing.T, shipper) []metric{
+	for name, run := range map[string]func(*testing.T, exporter) []metric{
 		"a ring with a history": ringWithAHistory,
 		"names of all kinds":    ringWithNames,
 	} {
@@ -83,28 +83,28 @@ func TestEveryMetricWithoutACollector(t *testing.T) {
 		})
 	}
 	for _, m := range semconv.NIXL() {
-		if !seen[m.Name] && m.Name != semconv.AgentUp.Name { // say leaves it out
+		if !seen[m.Name] && m.Name != semconv.AgentUp.Name { // normalize omits it
 			t.Errorf("%s was never exported", m.Name)
 		}
 	}
 }
 
-// ringWithAHistory is a ring that was found full, whose agent restarted,
-// from which somebody else read, and which has events that are hard to count.
-// How often each happened is different, so that none is taken for another.
-func ringWithAHistory(t *testing.T, ship shipper) []metric {
+// ringWithAHistory exports a ring that was full, whose agent restarted, and whose
+// events another process read. It also has values that overflow. The number of
+// occurrences of each differs, so swapped metrics fail the test.
+func ringWithAHistory(t *testing.T, start exporter) []metric {
 	t.Helper()
-	const slots, restarts, thefts, torn = 8, 3, 2, 4
+	const slots, restarts, foreignReads, torn = 8, 3, 2, 4
 	dir := t.TempDir()
 	path := filepath.Join(dir, agentName)
 	ring := newRing(t, path, slots)
 	push(t, ring, slices.Repeat([]ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)}, slots-1)...)
-	stop := ship(t, dir)
-	drained(t, ring)
-	// The agent never pauses at position 0: it may be restarting there, so that its
-	// last event isn't read before the next one comes.
+	stop := start(t, dir)
+	awaitDrain(t, ring)
+	// Push two events past position 0. An agent at position 0 may be restarting, so
+	// the reader doesn't deliver its last event until the next one is written.
 	push(t, ring, ringbuf.NewEvent(ringbuf.TypeErrCanceled, 5), ringbuf.NewEvent(ringbuf.TypeErrCanceled, 1))
-	drained(t, ring)
+	awaitDrain(t, ring)
 	for _, e := range []ringbuf.Event{
 		ringbuf.NewEvent(ringbuf.TypeEventsDropped, math.MaxUint64),
 		ringbuf.NewEvent(ringbuf.TypeEventsDropped, math.MaxUint64),
@@ -113,44 +113,44 @@ func ringWithAHistory(t *testing.T, ship shipper) []metric {
 		ringbuf.NewEvent(ringbuf.Type(99), 1),
 	} {
 		push(t, ring, e)
-		drained(t, ring)
+		awaitDrain(t, ring)
 	}
 	whole := transfer(0, 1<<20, 3*time.Microsecond, 8*time.Microsecond).events
 	for _, group := range [][]ringbuf.Event{whole, transfer(1, 1<<10, time.Second, time.Minute).events} {
 		push(t, ring, group...)
-		drained(t, ring)
+		awaitDrain(t, ring)
 	}
 	for range torn {
 		push(t, ring, whole[0], whole[2], whole[3])
-		drained(t, ring)
+		awaitDrain(t, ring)
 	}
-	for range thefts {
+	for range foreignReads {
 		ringtest.Edit(t, path, func(h *ringtest.Header) { h.WritePos++; h.ReadPos++ })
 		push(t, ring, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
-		drained(t, ring)
+		awaitDrain(t, ring)
 	}
 	for range restarts {
 		ring = newRing(t, path, slots)
 		push(t, ring, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
-		drained(t, ring)
+		awaitDrain(t, ring)
 	}
-	said := say(t, stop())
+	got := normalize(t, stop())
 	for name, want := range map[string]int64{
 		semconv.RingCapacity.Name: slots, semconv.RingSaturations.Name: 1, semconv.RingRestarts.Name: restarts,
-		semconv.RingForeignReads.Name: thefts, semconv.RingTornGroups.Name: torn,
+		semconv.RingForeignReads.Name: foreignReads, semconv.RingTornGroups.Name: torn,
 	} {
-		i := slices.IndexFunc(said, func(m metric) bool { return m.Name == name })
-		if i < 0 || said[i].Points[0].Int != want {
+		i := slices.IndexFunc(got, func(m metric) bool { return m.Name == name })
+		if i < 0 || got[i].Points[0].Int != want {
 			t.Errorf("%s isn't %d", name, want)
 		}
 	}
-	return said
+	return got
 }
 
-// ringWithNames is a ring with more names than are told apart, those whose
-// values are summed up and those that are only counted, with errors that the
-// catalog doesn't know, and categories that nobody does.
-func ringWithNames(t *testing.T, ship shipper) []metric {
+// ringWithNames exports a ring with more event names than the limit, both names
+// with summed values and names that are only counted. It also has errors that the
+// catalog doesn't know and an unknown category.
+func ringWithNames(t *testing.T, start exporter) []metric {
 	t.Helper()
 	dir := t.TempDir()
 	ring, err := ringbuf.Create(filepath.Join(dir, agentName), ringbuf.V1, capacity)
@@ -170,11 +170,10 @@ func ringWithNames(t *testing.T, ship shipper) []metric {
 			ringbuf.NewNamedEvent(ringbuf.CategoryTransfer, fmt.Sprint("counted ", i), 1),
 			ringbuf.NewNamedEvent(ringbuf.CategoryConnection, fmt.Sprint("summed up ", i), uint64(i)))
 	}
-	return say(t, ship(t, dir)())
+	return normalize(t, start(t, dir)())
 }
 
-// Histograms are the same in each form that both can be told to give them.
-func TestSameHistogramsWithoutACollector(t *testing.T) {
+func TestRingsExportTheSameHistogramsAsTheReceiver(t *testing.T) {
 	for name, c := range map[string]struct {
 		receiver nixlshmreceiver.HistogramConfig
 		rings    rings.Option
@@ -194,12 +193,12 @@ func TestSameHistogramsWithoutACollector(t *testing.T) {
 				cfg.Histograms = nixlshmreceiver.HistogramsConfig{Duration: nixlshmreceiver.DurationConfig{HistogramConfig: c.receiver}, Size: c.receiver, Throughput: c.receiver}
 			})(t, ringOf(t, ringbuf.V4, ops))
 			bridge := throughRings(c.rings)(t, ringOf(t, ringbuf.V4, ops))
-			equal(t, say(t, collector()), say(t, bridge()))
+			equal(t, normalize(t, collector()), normalize(t, bridge()))
 		})
 	}
 }
 
-func TestSizeClassesOfReceiverAndRings(t *testing.T) {
+func TestRingsExportTheSameSizeClassesAsTheReceiver(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind tally.HistogramKind
 		more []rings.Option
@@ -214,7 +213,7 @@ func TestSizeClassesOfReceiverAndRings(t *testing.T) {
 				cfg.Histograms.Duration.Kind, cfg.Histograms.Size.Kind, cfg.Histograms.Throughput.Kind = c.kind, c.kind, c.kind
 			})(t, ringOf(t, ringbuf.V4, ops))
 			bridge := throughRings(c.more...)(t, ringOf(t, ringbuf.V4, ops))
-			equal(t, say(t, collector()), say(t, bridge()))
+			equal(t, normalize(t, collector()), normalize(t, bridge()))
 		})
 	}
 }
@@ -236,8 +235,8 @@ func push(t *testing.T, w *ringbuf.Writer, events ...ringbuf.Event) {
 	}
 }
 
-// drained waits until all that stands in a ring was read.
-func drained(t *testing.T, w *ringbuf.Writer) {
+// awaitDrain waits until all events of a ring are read.
+func awaitDrain(t *testing.T, w *ringbuf.Writer) {
 	t.Helper()
 	timeout, again := time.After(30*time.Second), time.NewTicker(time.Millisecond)
 	defer again.Stop()
@@ -252,7 +251,7 @@ func drained(t *testing.T, w *ringbuf.Writer) {
 		select {
 		case <-again.C:
 		case <-timeout:
-			t.Fatalf("%d events are left in the ring", n)
+			t.Fatalf("the ring still has %d events", n)
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// operation is something that an agent did: a call of the bridge, and the
-// events that NIXL's agents write for it.
+// operation is an operation of an agent: a call of package agent, and the events
+// that NIXL's agents write for it.
 type operation struct {
 	do     func(*agent.Agent)
 	events []ringbuf.Event
@@ -97,8 +97,8 @@ func event(c agent.EventCategory, name string, value uint64) operation {
 	}
 }
 
-// stream is what a busy agent does: transfers of all sizes and times, those on
-// the buckets' bounds among them, memory that comes and goes, and errors.
+// stream returns the operations of a busy agent: transfers of many sizes and
+// durations, including those on bucket bounds, memory registrations and errors.
 func stream(seed uint64, n int) []operation {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var ops []operation
@@ -121,7 +121,7 @@ func stream(seed uint64, n int) []operation {
 		case p < 0.04:
 			ops = append(ops, deregistered(r.Int64N(1<<30)))
 		default:
-			total := time.Duration(r.ExpFloat64() * float64(5*time.Millisecond)) // nanoseconds are cut
+			total := time.Duration(r.ExpFloat64() * float64(5*time.Millisecond)) // both sides truncate it to microseconds
 			post := time.Duration(r.Float64() * float64(total))
 			ops = append(ops, transfer(agent.Direction(r.IntN(2)), 1<<r.IntN(34), post, total))
 		}
@@ -129,7 +129,7 @@ func stream(seed uint64, n int) []operation {
 	return ops
 }
 
-// ownEvents are more names of an agent's own than are told apart.
+// ownEvents returns application events with more names than the limit.
 func ownEvents() []operation {
 	var ops []operation
 	for i := range 230 {
@@ -137,7 +137,7 @@ func ownEvents() []operation {
 		ops = append(ops, event(c, fmt.Sprint("metric_", i), uint64(i)), event(c, fmt.Sprint("metric_", i), 3))
 	}
 	return append(ops,
-		// The SDK has its sums pass through float64, and rounds them past 2^53.
+		// The SDK converts sums to float64, which rounds values above 2^53.
 		event(agent.EventBackend, "metric_2", 1<<52),
 		event(agent.EventBackend, "not UTF-8 \xff", 1),
 		event(agent.EventCustom, "a name that is longer than a ring has room for", 1),

@@ -18,20 +18,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ringOnly is what only a ring has to say.
+// ringOnly is the prefix of the metrics that only a ring has.
 const ringOnly = "nixl.telemetry.ring."
 
-// One stream of operations, through a ring and the receiver and through
-// the bridge and the SDK's exporter. Only the resource and the ring's own health
-// may differ.
-func TestSameMetrics(t *testing.T) {
+// The test exports one stream of operations through a ring and the receiver, and
+// through the bridge and the SDK's exporter. Only the resource and the ring's
+// health may differ.
+func TestBridgeExportsTheSameMetricsAsTheReceiver(t *testing.T) {
 	for name, c := range map[string]struct {
 		layout ringbuf.Layout
 		ops    []operation
 	}{
-		"nothing yet":     {ringbuf.V4, nil},
+		"no operation":    {ringbuf.V4, nil},
 		"one transfer":    {ringbuf.V4, []operation{transfer(agent.Transmit, 4096, 15_000, 120_000)}},
-		"memory alone":    {ringbuf.V4, []operation{registered(10), deregistered(3)}},
+		"only memory":     {ringbuf.V4, []operation{registered(10), deregistered(3)}},
 		"a busy agent":    {ringbuf.V4, append(stream(1, 2000), dropped(48_380), dropped(1))},
 		"layout v3":       {ringbuf.V3, stream(2, 500)},
 		"layout v2":       {ringbuf.V2, stream(3, 500)},
@@ -40,16 +40,16 @@ func TestSameMetrics(t *testing.T) {
 		"only own events": {ringbuf.V1, ownEvents()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ring := say(t, throughRing(t, c.layout, c.ops), ringOnly)
-			equal(t, ring, say(t, throughBridge(t, c.ops)))
-			equal(t, ring, say(t, throughBridge(t, c.ops, agent.WithNameInResource())))
+			ring := normalize(t, throughRing(t, c.layout, c.ops), ringOnly)
+			equal(t, ring, normalize(t, throughBridge(t, c.ops)))
+			equal(t, ring, normalize(t, throughBridge(t, c.ops, agent.WithNameInResource())))
 		})
 	}
 }
 
-// The ring that a Go agent writes is like every other: the receiver reports from
-// it what the agent reports by itself.
-func TestSameMetricsThroughTheAgentsOwnRing(t *testing.T) {
+// For the ring of a Go agent, the receiver exports the same metrics as the agent
+// itself.
+func TestReceiverExportsTheSameMetricsForAGoAgentsRing(t *testing.T) {
 	for _, layout := range ringbuf.Layouts() {
 		t.Run(layout.String(), func(t *testing.T) {
 			ops := stream(6, 500)
@@ -58,7 +58,7 @@ func TestSameMetricsThroughTheAgentsOwnRing(t *testing.T) {
 			}
 			if layout.Named() {
 				ops = append(ops, ownEvents()...)
-				// NIXL's releases of that time had other names for errors.
+				// NIXL's releases with this layout had other names for errors.
 				ops = slices.DeleteFunc(ops, func(op operation) bool { return op.events[0].Type.IsError() })
 			}
 			dir := t.TempDir()
@@ -74,16 +74,16 @@ func TestSameMetricsThroughTheAgentsOwnRing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if dropped := a.RingTelemetry().DroppedStaging + a.RingTelemetry().DroppedRing; dropped > 0 {
-				t.Fatalf("%d events didn't reach the ring", dropped)
+				t.Fatalf("%d events were dropped", dropped)
 			}
 			c.stop()
-			equal(t, say(t, only(t, c.all()), ringOnly), say(t, throughBridge(t, ops)))
+			equal(t, normalize(t, only(t, c.all()), ringOnly), normalize(t, throughBridge(t, ops)))
 		})
 	}
 }
 
-// A Go agent is the same resource whether it reports by a ring or by OTLP.
-func TestSameResource(t *testing.T) {
+// A Go agent has the same resource whether it exports by a ring or by OTLP.
+func TestGoAgentHasTheSameResourceInReceiverAndOTLP(t *testing.T) {
 	dir, ops := t.TempDir(), []operation{registered(1)}
 	a, err := agent.New(agentName, agent.WithRing(agent.Ring{Dir: dir}))
 	if err != nil {

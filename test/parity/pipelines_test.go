@@ -32,14 +32,14 @@ import (
 
 const agentName = "worker 0"
 
-// capacity of the rings: all of a stream stands in one at once.
+// capacity is the capacity of the rings. A ring has space for a whole stream.
 const capacity = 1 << 14
 
-// batches are what was exported, in order.
+// batches holds the exported batches, in order.
 type batches struct {
 	mu   sync.Mutex
 	list []pmetric.Metrics
-	came chan struct{} // has one for each batch, unless nil
+	came chan struct{} // receives one value for each batch, unless nil
 }
 
 func (b *batches) add(_ context.Context, m pmetric.Metrics) error {
@@ -60,22 +60,22 @@ func (b *batches) all() []pmetric.Metrics {
 	return b.list
 }
 
-// collector is the receiver, as its factory makes it, on a directory.
+// collector is a receiver of one directory, created by its factory.
 type collector struct {
 	dir string
 	batches
 	stop func()
 }
 
-// startReceiver starts a receiver that drains all the time, and collects at
-// its shutdown.
+// startReceiver starts a receiver that drains every 2 ms and collects when it
+// shuts down.
 func startReceiver(t *testing.T, dir string, change ...func(*nixlshmreceiver.Config)) *collector {
 	t.Helper()
 	c := &collector{dir: dir, batches: batches{came: make(chan struct{}, 1<<10)}}
 	factory := nixlshmreceiver.NewFactory()
 	cfg, ok := factory.CreateDefaultConfig().(*nixlshmreceiver.Config)
 	if !ok {
-		t.Fatal("the configuration isn't the receiver's")
+		t.Fatalf("the default configuration is a %T", factory.CreateDefaultConfig())
 	}
 	cfg.Directories = []string{dir}
 	cfg.RunInterval = 2 * time.Millisecond
@@ -102,8 +102,8 @@ func startReceiver(t *testing.T, dir string, change ...func(*nixlshmreceiver.Con
 	return c
 }
 
-// throughRing is what the receiver makes of a stream of operations that was
-// written to a ring, by the writer's own rules.
+// throughRing writes a stream of operations to a ring and returns the metrics of
+// the receiver.
 func throughRing(t *testing.T, layout ringbuf.Layout, ops []operation) pmetric.Metrics {
 	t.Helper()
 	dir := t.TempDir()
@@ -116,7 +116,7 @@ func throughRing(t *testing.T, layout ringbuf.Layout, ops []operation) pmetric.M
 	for _, op := range ops {
 		for _, e := range op.events {
 			if layout.Named() && !e.Named {
-				// Else errors have the names that they had in NIXL's first releases.
+				// Without this, the writer uses the names of errors in NIXL's first releases.
 				e = ringbuf.NewNamedEvent(e.Category, e.Type.String(), e.Value)
 			}
 			if err := w.Push(e); err != nil {
@@ -161,7 +161,8 @@ func startBackend(t *testing.T) *backend {
 	return b
 }
 
-// pipeline is the SDK's, to a backend, with no collection but by hand.
+// pipeline returns a meter provider that exports to a backend, only on ForceFlush
+// and Shutdown.
 func pipeline(t *testing.T, b *backend, opts ...sdkmetric.PeriodicReaderOption) *sdkmetric.MeterProvider {
 	t.Helper()
 	exporter, err := otlpmetricgrpc.New(t.Context(), otlpmetricgrpc.WithInsecure(), otlpmetricgrpc.WithEndpoint(b.address))
@@ -174,7 +175,8 @@ func pipeline(t *testing.T, b *backend, opts ...sdkmetric.PeriodicReaderOption) 
 	)
 }
 
-// throughBridge is what the SDK exports of a stream of operations.
+// throughBridge returns the metrics that the SDK exports for a stream of
+// operations.
 func throughBridge(t *testing.T, ops []operation, opts ...agent.Option) pmetric.Metrics {
 	t.Helper()
 	b, producer := startBackend(t), agent.NewProducer()

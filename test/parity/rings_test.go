@@ -17,9 +17,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// A program that ships rings itself says what the Collector says of them, the
-// rings' health too.
-func TestSameMetricsWithoutACollector(t *testing.T) {
+// A program that exports rings itself exports the same metrics as the Collector,
+// including the rings' health.
+func TestRingsExportTheSameMetricsAsTheReceiver(t *testing.T) {
 	for _, layout := range ringbuf.Layouts() {
 		t.Run(layout.String(), func(t *testing.T) {
 			ops := stream(8, 500)
@@ -48,12 +48,13 @@ func TestSameMetricsWithoutACollector(t *testing.T) {
 			if err := p.Close(); err != nil {
 				t.Fatal(err)
 			}
-			equal(t, say(t, only(t, c.all())), say(t, only(t, b.all())))
+			equal(t, normalize(t, only(t, c.all())), normalize(t, only(t, b.all())))
 		})
 	}
 }
 
-// ringOf is a directory with an agent's ring, and in it all that the agent did.
+// ringOf returns a directory with an agent's ring that holds the events of all
+// operations.
 func ringOf(t *testing.T, layout ringbuf.Layout, ops []operation) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -21,10 +21,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Both roads count from when the agent came to be known: no point starts later
-// than the first operation, whenever its own series began, and none starts
-// anew from one collection to the next.
-func TestStartTimes(t *testing.T) {
+// The start time of each point is when the agent was discovered or created, even
+// if the series began later. It doesn't change between collections.
+func TestStartTimesStayTheSameFromTheDiscoveryOfTheAgent(t *testing.T) {
 	ops := stream(7, 200)
 	for name, run := range map[string]func(*testing.T, []operation) (time.Time, []pmetric.Metrics){
 		"ring":   collectRingTwice,
@@ -41,13 +40,13 @@ func TestStartTimes(t *testing.T) {
 			for _, b := range batches {
 				eachStart(b, func(series string, start, at pcommon.Timestamp) {
 					if start >= at {
-						t.Errorf("%s is of %v to %v", series, start, at)
+						t.Errorf("%s starts at %v, which isn't before its time %v", series, start, at)
 					}
 					if at := start.AsTime(); at.Before(made) || at.After(first) {
 						t.Errorf("%s starts at %v, want from %v to %v", series, at, made, first)
 					}
 					if old, ok := starts[series]; ok && old != start {
-						t.Errorf("%s started at %v, and now at %v", series, old, start)
+						t.Errorf("the start time of %s changed from %v to %v", series, old, start)
 					}
 					starts[series] = start
 				})
@@ -59,8 +58,8 @@ func TestStartTimes(t *testing.T) {
 	}
 }
 
-// collectRingTwice collects before the first operation and after the last, and
-// says when the first was.
+// collectRingTwice collects before the first operation and after the last. It
+// returns the time of the first operation and the collections.
 func collectRingTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metrics) {
 	t.Helper()
 	dir := t.TempDir()

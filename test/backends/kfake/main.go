@@ -1,15 +1,15 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kfake is a cluster for the tests of the samples that speak to Kafka.
-// It isn't Apache Kafka, which is no Go program: the library kfake speaks the
-// protocol, with its consumer groups, and keeps its topics in files.
+// Command kfake is a Kafka cluster for tests. It uses the library kfake instead of
+// Apache Kafka. The library implements Kafka's protocol with consumer groups and
+// stores topics in files.
 //
 //	kfake -ports 20001,20002,20003 -data DIR -topic nixl_metrics -partitions 6
 //
-// Each port is a broker. Whenever it starts, it puts a message into each partition
-// that nobody can read. SIGTERM ends it, and has it say what is in the topic:
-// JSON, a line for each partition.
+// Each port is a broker. When kfake starts, it writes a message that isn't OTLP to
+// each partition. On SIGTERM, it prints the contents of the topic as JSON, one
+// line for each partition, and exits.
 package main
 
 import (
@@ -33,13 +33,13 @@ func main() {
 }
 
 func run() error {
-	ports := flag.String("ports", "", "the brokers' `ports` on 127.0.0.1, with commas between")
-	data := flag.String("data", "", "the `directory` that the topic is kept in")
-	topic := flag.String("topic", "", "the topic's `name`")
-	partitions := flag.Int("partitions", 1, "how many partitions the topic has if it is new")
+	ports := flag.String("ports", "", "comma-separated `ports` of the brokers on 127.0.0.1")
+	data := flag.String("data", "", "store the topic in this `directory`")
+	topic := flag.String("topic", "", "`name` of the topic")
+	partitions := flag.Int("partitions", 1, "number of partitions of a new topic")
 	flag.Parse()
 
-	// Before anybody is told that there is something to stop.
+	// Handle signals before "ready" is printed.
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, os.Interrupt)
 
@@ -56,7 +56,7 @@ func run() error {
 		return err
 	}
 	defer cluster.Close()
-	if err := spoil(cluster, *topic); err != nil {
+	if err := addInvalid(cluster, *topic); err != nil {
 		return err
 	}
 	fmt.Fprintln(os.Stderr, "ready:", strings.Join(cluster.ListenAddrs(), ","))

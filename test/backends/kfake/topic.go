@@ -12,17 +12,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// partition is what a partition holds.
+// partition describes the contents of a partition.
 type partition struct {
 	Partition int32
 	Messages  int64
-	Bytes     int64 // as they are stored: compressed, if the producer does so
-	Keys      int   // different ones; what spoils it has none
+	Bytes     int64 // as stored, possibly compressed
+	Keys      int   // number of different keys; invalid messages have no key
 }
 
-// spoil puts a message into each partition that isn't OTLP, as anybody can who
-// may write to a topic.
-func spoil(cluster *kfake.Cluster, topic string) error {
+// addInvalid writes a message that isn't OTLP to each partition. Any client with
+// write access to a topic can do this.
+func addInvalid(cluster *kfake.Cluster, topic string) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func spoil(cluster *kfake.Cluster, topic string) error {
 	return client.ProduceSync(ctx, records...).FirstErr()
 }
 
-// read reads a topic from its beginning to what is its end now.
+// read reads all messages of a topic.
 func read(cluster *kfake.Cluster, topic string) ([]partition, error) {
 	infos := cluster.PartitionInfos(topic)
 	list, keys, missing := make([]partition, len(infos)), make([]map[string]bool, len(infos)), int64(0)

@@ -5,7 +5,7 @@ package main
 
 import "fmt"
 
-// agents are the rows of the calls of Go agents.
+// agents returns the rows for the calls of Go agents.
 func agents() (list []row) {
 	for _, call := range []struct{ what, bench string }{
 		{"Agent.Transfer", "Transfer"},

@@ -14,17 +14,17 @@ import (
 	"strconv"
 )
 
-// top is the top of the source tree, from the working directory.
+// top is the path of the repository root from the working directory.
 const top = "../.."
 
-// group is a call of `go test`.
+// group is an invocation of `go test`.
 type group struct {
 	name    string
-	pkg     string // its directory, from the top of the source tree
-	bench   string // the pattern
-	time    string // -benchtime; 200ms where empty, half of that in a short run
-	once    bool   // a run is long and is a median itself
-	long    bool   // left out of a short run
+	pkg     string // directory, from the repository root
+	bench   string // pattern
+	time    string // -benchtime; the default is 200ms, or 100ms in a short run
+	once    bool   // run it only once because its result is already a median
+	long    bool   // skip it in a short run
 	timeout string
 }
 
@@ -50,7 +50,7 @@ func groups() []group {
 	}
 }
 
-// run returns what the benchmarks print.
+// run runs the benchmarks and returns their output.
 func (g group) run(ctx context.Context, o options) (string, error) {
 	count, benchtime := cmp.Or(o.count, 5), "200ms"
 	if o.short {

@@ -1,15 +1,14 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Report runs the project's benchmarks and prints one table: what was
-// measured, against what in the same run, what the goal is, and whether it is
-// met.
+// Report runs the project's benchmarks and prints a table of the measured values,
+// their references in the same run, the goals, and whether they are met.
 //
-//	go run ./report               everything, some minutes
-//	go run ./report -short        what CI runs: fails where a ratio is far off
-//	go run ./report -docs FILE    writes the table to FILE as well
+//	go run ./report               run all benchmarks, which takes some minutes
+//	go run ./report -short        run those of CI; fail if a ratio misses its goal by far
+//	go run ./report -docs FILE    also write the table to FILE
 //
-// `make bench` runs it in test/bench, which must be the working directory.
+// The working directory must be test/bench; `make bench` sets it.
 package main
 
 import (
@@ -27,11 +26,11 @@ import (
 
 func main() {
 	var o options
-	flag.BoolVar(&o.short, "short", false, "a short run, of what is steady enough to fail on")
+	flag.BoolVar(&o.short, "short", false, "run only the benchmarks that are stable enough to fail")
 	flag.StringVar(&o.docs, "docs", "", "write the table to a Markdown `file`")
-	flag.StringVar(&o.raw, "raw", "", "write the benchmarks' own output, which benchstat reads, to a `file`")
-	flag.StringVar(&o.only, "only", "", "run groups whose name contains this `text` only")
-	flag.IntVar(&o.count, "count", 0, "how often each benchmark is run; 5, or 3 for a short run")
+	flag.StringVar(&o.raw, "raw", "", "write the output of the benchmarks to a `file` for benchstat")
+	flag.StringVar(&o.only, "only", "", "run only the groups whose names contain this `text`")
+	flag.IntVar(&o.count, "count", 0, "number of runs of each benchmark (default 5, or 3 in a short run)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o, os.Stdout)
@@ -74,17 +73,18 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// attempts is how often a short run measures a group until no ratio is far off. A
-// regression is there each time; what else runs on the machine isn't.
+// attempts is how many times a short run measures a group if a ratio misses its
+// goal by far. A regression shows in each attempt, but other load on the machine
+// doesn't.
 const attempts = 3
 
 // steady measures one group and adds its values to found and its output to raw.
-// Each attempt replaces the one before.
+// Each attempt replaces the values of the previous one.
 func steady(o options, found results, measure func() (string, error), raw io.Writer) error {
 	for n := 1; ; n++ {
 		text, err := measure()
 		fmt.Fprint(raw, text)
-		latest := parse(text) // what was printed before a failure is as good as any
+		latest := parse(text) // results that precede a failure are valid
 		maps.Copy(found, latest)
 		off := farOff(judge(latest))
 		if err != nil || off == nil || !o.short || n == attempts {
@@ -94,12 +94,12 @@ func steady(o options, found results, measure func() (string, error), raw io.Wri
 	}
 }
 
-// farOff is an error where a ratio misses its goal by more than its slack.
+// farOff returns an error if a ratio misses its goal by more than its slack.
 func farOff(lines []line) error {
 	var errs []error
 	for _, l := range lines {
 		if l.far {
-			errs = append(errs, fmt.Errorf("%s: %s, where %s is the goal, and %g times that is too much",
+			errs = append(errs, fmt.Errorf("%s: %s misses the goal %s by more than a factor of %g",
 				l.what, l.value, l.goal, l.slack))
 		}
 	}

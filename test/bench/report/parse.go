@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// results are the values that benchmarks have printed, by name, less the
-// number of processors, and unit.
+// results are the values that benchmarks have printed, by name without the number
+// of processors, and by unit.
 type results map[key][]float64
 
 type key struct{ bench, unit string }
 
 var processors = regexp.MustCompile(`-\d+$`)
 
-// parse reads the output of `go test -bench`, as many times as it is there.
+// parse reads the output of `go test -bench`. A benchmark may occur several times.
 func parse(text string) results {
 	found := make(results)
 	for l := range strings.Lines(text) {
@@ -39,7 +39,8 @@ func parse(text string) results {
 	return found
 }
 
-// median is that of a value over the runs, and whether there was one.
+// median returns the median of a value over all runs. It is not ok if there is
+// none.
 func (r results) median(bench, unit string) (float64, bool) {
 	values := slices.Clone(r[key{bench, unit}])
 	if len(values) == 0 {

@@ -18,7 +18,7 @@ BenchmarkIdle      	   33828	     2 ns/op
 PASS
 `
 
-func TestMedianOfRuns(t *testing.T) {
+func TestValueIsTheMedianOfAllRuns(t *testing.T) {
 	found := parse(sample)
 	if v, ok := found.median("Add/v4", "x-memcpy"); !ok || v != 3.9 {
 		t.Errorf("median %v, %v", v, ok)
@@ -27,12 +27,11 @@ func TestMedianOfRuns(t *testing.T) {
 		t.Errorf("median %v, %v", v, ok)
 	}
 	if _, ok := found.median("Add/v1", "x-memcpy"); ok {
-		t.Error("a value of a benchmark that didn't run")
+		t.Error("there is a median for a benchmark that didn't run")
 	}
 }
 
-// A ratio that was far off only because the machine was busy is measured again,
-// and a regression stays one.
+// A second attempt distinguishes a regression from a busy machine.
 func TestRatioThatIsFarOffIsMeasuredAgain(t *testing.T) {
 	const format = "BenchmarkAdd/v4-2 10 1 ns/op %s x-memcpy\n"
 	for _, c := range []struct {
@@ -63,7 +62,7 @@ func TestRatioThatIsFarOffIsMeasuredAgain(t *testing.T) {
 	}
 }
 
-func TestVerdicts(t *testing.T) {
+func TestJudgeComparesTheValueWithGoalAndSlack(t *testing.T) {
 	found := parse(sample)
 	for _, c := range []struct {
 		goal     float64
@@ -74,7 +73,7 @@ func TestVerdicts(t *testing.T) {
 		{4, true, 1.5, true, false},
 		{3.5, true, 1.5, false, false},
 		{2, true, 1.5, false, true},
-		{2, true, 0, false, false}, // of no slack: never fails
+		{2, true, 0, false, false}, // without slack, it never fails
 		{3, false, 1.5, true, false},
 		{4, false, 1.5, false, false},
 		{9, false, 1.5, false, true},

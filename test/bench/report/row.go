@@ -5,31 +5,32 @@ package main
 
 import "fmt"
 
-// row is a line of the table, before anything was measured.
+// row is a line of the table before the measurement.
 type row struct {
 	what, against string
-	bench, unit   string // of what is judged
-	over          string // a benchmark whose value of the same unit divides it
-	form          string // of value and goal
+	bench, unit   string // of the judged value
+	over          string // benchmark whose value of the same unit is the divisor, if any
+	form          string // format of value and goal
 	goal          float64
 	least         bool    // the goal is a minimum
 	shown         bool    // there is no goal
-	slack         float64 // by what factor a short run may miss it; 0: it never fails
+	slack         float64 // factor by which a short run may miss the goal; 0: it never fails
 	beside        []beside
 }
 
-// beside is a value that is shown and not judged, as it says little of another
+// beside is a value that is shown but not judged, because it depends on the
 // machine.
 type beside struct{ bench, unit, form string }
 
-// line is a row that was measured.
+// line is a measured row.
 type line struct {
 	what, against, value, goal, beside string
 	slack                              float64
 	met, far                           bool
 }
 
-// judge looks a row's values up. It is not ok where its benchmark didn't run.
+// judge compares the measured value of a row with its goal. It is not ok if the
+// benchmark didn't run.
 func (r row) judge(found results) (l line, ok bool) {
 	v, ok := found.median(r.bench, r.unit)
 	if !ok {
@@ -78,7 +79,7 @@ func judge(found results) (lines []line) {
 	return lines
 }
 
-// verdict is a line's, in a word.
+// verdict returns "met", "missed", or "" without a goal.
 func (l line) verdict() string {
 	switch {
 	case l.goal == "":

@@ -5,7 +5,7 @@ package main
 
 import "fmt"
 
-// rows are the goals, in the order of the table.
+// rows returns all rows in the order of the table.
 func rows() []row {
 	var all []row
 	all = append(all, drains()...)
@@ -48,7 +48,7 @@ func drains() []row {
 		},
 		{
 			what: "drain, tally and commit a full v4 ring", against: "a C++ loop that pops events one by one and sums values by type",
-			bench: "PlainLoop", unit: "x-plain", form: times, goal: 1, slack: 5, // which depends on the processor
+			bench: "PlainLoop", unit: "x-plain", form: times, goal: 1, slack: 5, // the ratio depends on the processor
 			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "plain-ns/event", "C++ %.2f"}},
 		},
 		{
@@ -74,7 +74,7 @@ func rounds() []row {
 		name := fmt.Sprintf("rings=%d", n)
 		list = append(list, row{
 			what: fmt.Sprintf("a round over %d idle rings, per ring", n), against: "absolute time",
-			bench: "IdleRound/" + name, unit: "ns/ring", form: "%.0f ns", goal: 120, shown: n < 10, // what a round takes by itself
+			bench: "IdleRound/" + name, unit: "ns/ring", form: "%.0f ns", goal: 120, shown: n < 10, // includes the fixed cost of a round
 			beside: []beside{
 				{"", "x-load", "%.1f× a load"},
 				{"BusyRound/" + name, "ns/ring", "%.0f ns with 40 events each"},
@@ -91,7 +91,7 @@ func rounds() []row {
 	})
 }
 
-// discoveries are the rows of the search for processes.
+// discoveries returns the rows for the search for processes.
 func discoveries() []row {
 	return []row{{
 		what: "search 2,000 processes for agents every 5 s; 50 of them have 20,000 mappings", against: "one core",
@@ -153,7 +153,7 @@ func bridges() []row {
 	})
 }
 
-// ringKernelCalls are the calls on one kernel by several goroutines at a time.
+// ringKernelCalls returns the rows for concurrent calls on one kernel.
 func ringKernelCalls() (list []row) {
 	for _, c := range []struct {
 		call, against string

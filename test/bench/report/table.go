@@ -25,7 +25,7 @@ func printTable(out io.Writer, lines []line) {
 	_ = w.Flush() // to a terminal
 }
 
-// notes separates the table from the text that people write below it.
+// notes separates the table from the text below it.
 const notes = "<!-- Above: written by `make bench-docs`. Below: written by hand. -->\n"
 
 // writeDocs writes the table as Markdown and keeps the text below it.
@@ -50,15 +50,15 @@ func writeDocs(ctx context.Context, path string, lines []line) error {
 	return os.WriteFile(path, []byte(b.String()), 0o644)
 }
 
-// processor is the processors' name.
+// processor returns the model name of the CPU.
 func processor() string {
-	text, _ := os.ReadFile("/proc/cpuinfo") // there is none elsewhere
+	text, _ := os.ReadFile("/proc/cpuinfo") // exists only on Linux
 	for l := range strings.Lines(string(text)) {
 		if name, value, _ := strings.Cut(l, ":"); strings.TrimSpace(name) == "model name" {
 			return strings.TrimSpace(value)
 		}
 	}
-	return "processor of unknown name"
+	return "unknown processor"
 }
 
 func version(ctx context.Context) string { return printed(ctx, top+"/scripts/version.sh") }

@@ -3,11 +3,11 @@
 
 //go:build linux
 
-// Agent is a simulated NIXL agent in a container. It creates its ring where its
-// environment says, or where -dir says, which stands for a program that sets its
-// variables late. Each line of its input lets one interval pass. It prints how many
-// events it has written by then: at first, after each interval, and when it stops,
-// at the end of its input.
+// Agent is a simulated NIXL agent in a container. It creates its ring in the
+// directory from its environment, or in -dir, which simulates a program that sets
+// its variables after its start. It runs one interval for each line of input and
+// exits at the end of the input. It prints the number of written events at the
+// start, after each interval, and when it exits.
 package main
 
 import (

@@ -3,7 +3,7 @@
 
 //go:build linux
 
-// Package browser lets tests look at pages as a person does, with Chromium.
+// Package browser lets tests load and inspect pages in Chromium.
 package browser
 
 import (
@@ -23,28 +23,28 @@ type Page struct {
 	width int
 }
 
-// Open starts a browser with one page of a size in CSS pixels, and stops it at
-// the end of the test.
+// Open starts a browser with one page, whose size is in CSS pixels. The browser
+// stops at the end of the test.
 func Open(tb testing.TB, program string, width, height int) *Page {
 	tb.Helper()
-	home := tb.TempDir() // Debian's script reads HOME, and the profile goes there
+	home := tb.TempDir() // Debian's start script reads HOME, and the browser stores its profile there
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, // root has no sandbox
+		chromedp.ExecPath(program), chromedp.NoSandbox, // the sandbox doesn't work as root
 		chromedp.UserDataDir(home), chromedp.WindowSize(width, height), chromedp.WSURLReadTimeout(proc.Patience),
 		chromedp.Env("HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home))
-	// The test's context is canceled before it cleans up, which would kill the
-	// browser while it writes to its profile.
+	// The test's context is canceled before the cleanup runs. With that context,
+	// the browser would be killed while it writes to its profile.
 	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(tb.Context()), options...)
 	ctx, _ := chromedp.NewContext(allocator)
 	p := &Page{ctx: ctx, width: width}
 	tb.Cleanup(func() {
-		if err := chromedp.Cancel(ctx); err != nil { // it closes the browser and waits for it
+		if err := chromedp.Cancel(ctx); err != nil { // closes the browser and waits until it has exited
 			tb.Errorf("close the browser: %v", err)
 		}
 		stop()
 	})
-	// The first action starts the browser, which ends with that action's context:
-	// it must not be one with a timeout.
+	// The first action starts the browser. The browser stops when the context of
+	// that action ends, so the context must not have a timeout.
 	if err := chromedp.Run(ctx, chromedp.EmulateViewport(int64(width), int64(height))); err != nil {
 		tb.Fatal(err)
 	}
@@ -60,14 +60,14 @@ func (p *Page) run(tb testing.TB, actions ...chromedp.Action) {
 	}
 }
 
-// Go opens an address and waits for its load event.
+// Go opens a URL and waits for the load event.
 func (p *Page) Go(tb testing.TB, url string) {
 	tb.Helper()
 	p.run(tb, chromedp.Navigate(url))
 }
 
-// Eval runs JavaScript in the page, waits for the promise that it may return,
-// and stores the result in value.
+// Eval runs JavaScript in the page and stores the result in value. If the
+// result is a promise, Eval waits for it.
 func (p *Page) Eval(tb testing.TB, script string, value any) {
 	tb.Helper()
 	p.run(tb, chromedp.Evaluate(script, value, func(e *runtime.EvaluateParams) *runtime.EvaluateParams {
@@ -81,7 +81,7 @@ func (p *Page) Click(tb testing.TB, selector string) {
 	p.run(tb, chromedp.Click(selector, chromedp.ByQuery))
 }
 
-// Screenshot returns the page as a PNG, from its top to a height in CSS pixels.
+// Screenshot returns a PNG of the page, from the top to a height in CSS pixels.
 func (p *Page) Screenshot(tb testing.TB, height float64) []byte {
 	tb.Helper()
 	var png []byte

@@ -3,8 +3,8 @@
 
 //go:build linux
 
-// Package making runs targets of the Makefile for tests, on programs that are
-// built already.
+// Package making lets tests run targets of the Makefile with programs that are
+// already built.
 package making
 
 import (
@@ -18,8 +18,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// Start starts make in a copy of the tree that has programs in it. Old are the
-// targets that it needn't make any more; tmp is its folder for temporary files.
+// Start starts make in a copy of the source tree that also contains programs:
+// it maps their paths in the tree to the built files. Make treats the targets
+// in old as up to date. It stores temporary files in tmp.
 func Start(tb testing.TB, tmp string, programs map[string]string, old []string, args ...string) *proc.Process {
 	tb.Helper()
 	tree, root := tb.TempDir(), ringtest.Root(tb)
@@ -46,17 +47,17 @@ func Start(tb testing.TB, tmp string, programs map[string]string, old []string, 
 	return proc.Start(tb, cmd)
 }
 
-// NothingLeft fails the test if a run that has ended left processes or files.
+// NothingLeft fails the test if a finished run left processes or files behind.
 func NothingLeft(tb testing.TB, p *proc.Process, tmp string) {
 	tb.Helper()
 	if left := proc.Session(p.PID()); len(left) > 0 {
-		tb.Errorf("processes are left: %v", left)
+		tb.Errorf("processes are still running: %v", left)
 	}
 	files, err := os.ReadDir(tmp)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	if len(files) > 0 {
-		tb.Errorf("files are left in TMPDIR: %v", files)
+		tb.Errorf("TMPDIR still has files: %v", files)
 	}
 }

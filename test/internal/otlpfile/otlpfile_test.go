@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
-// collection makes one collection of an agent's metrics.
+// collection returns one collection of an agent's metrics.
 func collection(add func(pmetric.MetricSlice)) pmetric.Metrics {
 	m := pmetric.NewMetrics()
 	rm := m.ResourceMetrics().AppendEmpty()
@@ -25,7 +25,7 @@ func collection(add func(pmetric.MetricSlice)) pmetric.Metrics {
 	return m
 }
 
-// counted has a counter and a histogram, which say the same.
+// counted returns a collection with a counter and a histogram of the same n.
 func counted(temporality pmetric.AggregationTemporality, start, at pcommon.Timestamp, n int64) pmetric.Metrics {
 	return collection(func(ms pmetric.MetricSlice) {
 		metric := ms.AppendEmpty()
@@ -70,13 +70,13 @@ const (
 	delta      = pmetric.AggregationTemporalityDelta
 )
 
-func TestSum(t *testing.T) {
+func TestSumAddsUpRunsAndRejectsContradictions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		list []pmetric.Metrics
 		want otlpfile.Series
 		err  string
 	}{
-		"the newest of a run, and all runs": {
+		"last value of each run, added": {
 			list: []pmetric.Metrics{
 				counted(cumulative, 1, 2, 10), counted(cumulative, 1, 3, 12), counted(cumulative, 5, 6, 100),
 			},
@@ -85,26 +85,26 @@ func TestSum(t *testing.T) {
 				"size":           {Count: 112, Sum: 112, Min: 1, Max: 6, Buckets: []uint64{0, 112}},
 			},
 		},
-		"every delta": {
+		"all deltas, added": {
 			list: []pmetric.Metrics{counted(delta, 1, 2, 10), counted(delta, 2, 3, 12)},
 			want: otlpfile.Series{
 				"count{a=1,b=2}": {Int: 22},
 				"size":           {Count: 22, Sum: 22, Min: 1, Max: 3, Buckets: []uint64{0, 22}},
 			},
 		},
-		"the newest of a gauge": {
+		"last value of a gauge": {
 			list: []pmetric.Metrics{gauge(1, 7), gauge(2, 0.5)},
 			want: otlpfile.Series{"level": {Float: 0.5}},
 		},
-		"a counter that goes back": {
+		"counter decreases": {
 			list: []pmetric.Metrics{counted(cumulative, 1, 2, 10), counted(cumulative, 1, 3, 9)},
-			err:  "a counter went back",
+			err:  "a counter decreased",
 		},
 		"points out of order": {
 			list: []pmetric.Metrics{gauge(2, 1), gauge(1, 2)},
 			err:  "a point at",
 		},
-		"a delta that came twice": {
+		"delta received twice": {
 			list: []pmetric.Metrics{counted(delta, 1, 2, 10), counted(delta, 1, 2, 10)},
 			err:  "a point at",
 		},
@@ -113,7 +113,7 @@ func TestSum(t *testing.T) {
 			got, err := otlpfile.Sum(tc.list)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("error %v, want one that says %q", err, tc.err)
+					t.Errorf("error %v, want one that contains %q", err, tc.err)
 				}
 				return
 			}
@@ -127,8 +127,8 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// After a restart a queue brings points late, or twice.
-func TestSumAnyOrder(t *testing.T) {
+// After a restart, a queue may deliver points late or twice.
+func TestSumAnyOrderAcceptsLateAndRepeatedPoints(t *testing.T) {
 	list := []pmetric.Metrics{
 		counted(cumulative, 1, 3, 12), counted(cumulative, 1, 2, 10), counted(cumulative, 1, 3, 12), gauge(3, 1), gauge(1, 9),
 	}
@@ -142,8 +142,8 @@ func TestSumAnyOrder(t *testing.T) {
 		t.Errorf("error %v, totals (-want +got):\n%s", err, d)
 	}
 	for name, bad := range map[string][]pmetric.Metrics{
-		"a late point that is higher": {counted(cumulative, 1, 3, 12), counted(cumulative, 1, 2, 13)},
-		"a delta that came twice":     {counted(delta, 1, 2, 10), counted(delta, 1, 2, 10)},
+		"late point with a higher value": {counted(cumulative, 1, 3, 12), counted(cumulative, 1, 2, 13)},
+		"delta received twice":           {counted(delta, 1, 2, 10), counted(delta, 1, 2, 10)},
 	} {
 		if _, err := otlpfile.SumAnyOrder(bad); err == nil {
 			t.Errorf("%s: no error", name)
@@ -151,7 +151,7 @@ func TestSumAnyOrder(t *testing.T) {
 	}
 }
 
-func TestStartsTimesCumulative(t *testing.T) {
+func TestStartTimesTimesAndCumulativeMetricsAreListed(t *testing.T) {
 	list := []pmetric.Metrics{counted(cumulative, 5, 6, 1), gauge(2, 1), counted(cumulative, 1, 3, 1)}
 	if d := cmp.Diff(map[string][]pcommon.Timestamp{"agent": {1, 5}}, otlpfile.Starts(list)); d != "" {
 		t.Errorf("start times (-want +got):\n%s", d)
@@ -165,13 +165,13 @@ func TestStartsTimesCumulative(t *testing.T) {
 	}
 }
 
-// The file is read while the Collector writes it, and each line once.
-func TestFileThatGrows(t *testing.T) {
+// A test reads the file while the Collector writes to it.
+func TestFileIsReadAsItGrowsEachLineOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.json")
 	file := otlpfile.NewFile(path)
 	totals, err := file.Totals()
 	if err != nil || len(totals) != 0 {
-		t.Errorf("of no file: %v, %v", totals, err)
+		t.Errorf("before the file exists: totals %v, error %v", totals, err)
 	}
 	var text string
 	for _, m := range []pmetric.Metrics{gauge(1, 7), gauge(2, 8)} {
@@ -202,6 +202,6 @@ func TestFileThatGrows(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err = file.Totals(); err == nil || !strings.Contains(err.Error(), "metrics.json:3:") {
-		t.Errorf("of a line that isn't JSON: %v", err)
+		t.Errorf("error %v for a line that isn't JSON", err)
 	}
 }

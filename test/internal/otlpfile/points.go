@@ -10,30 +10,30 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// kind says what the points of a series do to each other.
+// kind is how the points of a series combine.
 type kind uint8
 
 const (
-	gauge   kind = iota // the newest holds; up-down counters too
-	counter             // each start time is a run, and the runs add up
+	gauge   kind = iota // the newest point counts; also for up-down counters
+	counter             // points with the same start time form a run, and the runs are added
 )
 
 type key struct{ agent, series string }
 
-// point is the newest one of a run, or, of deltas, the sum of all.
+// point is the newest point of a run, or the sum of all deltas.
 type point struct {
 	Value
 	time pcommon.Timestamp
 }
 
 // points holds the newest points of all series, by the start times of their
-// runs. Gauges have one run, that starts at 0.
+// runs. Gauges have one run, which starts at 0.
 type points struct {
 	byKey map[key]map[pcommon.Timestamp]point
 	kinds map[string]kind // by series
 	errs  []error
 
-	anyOrder bool // points may come late, and twice
+	anyOrder bool // points may arrive late or twice
 }
 
 func newPoints() *points {
@@ -73,7 +73,7 @@ func (p *points) metric(agent string, m pmetric.Metric) {
 			})
 		}
 	default:
-		p.errs = append(p.errs, fmt.Errorf("%s: a metric of type %v", m.Name(), m.Type()))
+		p.errs = append(p.errs, fmt.Errorf("%s: unexpected metric type %v", m.Name(), m.Type()))
 	}
 }
 
@@ -91,14 +91,14 @@ func (p *points) numbers(agent, metric string, list pmetric.NumberDataPointSlice
 	}
 }
 
-// put takes a point into its run.
+// put adds a point to its run.
 func (p *points) put(k key, as kind, delta bool, start pcommon.Timestamp, next point) {
 	p.kinds[k.series] = as
 	if start > next.time {
-		p.fail(k, "a point at %v starts at %v, which is later", next.time, start)
+		p.fail(k, "a point at %v has the later start time %v", next.time, start)
 	}
 	if delta {
-		start = 0 // each delta has a start time of its own
+		start = 0 // each delta has its own start time
 	}
 	runs := p.byKey[k]
 	if runs == nil {
@@ -108,7 +108,7 @@ func (p *points) put(k key, as kind, delta bool, start pcommon.Timestamp, next p
 	last, seen := runs[start]
 	switch {
 	case seen && !delta && p.anyOrder && next.time <= last.time:
-		next, last = last, next // the newest holds
+		next, last = last, next // keep the newest
 	case seen && next.time <= last.time:
 		p.fail(k, "a point at %v after one at %v", next.time, last.time)
 	}
@@ -116,7 +116,7 @@ func (p *points) put(k key, as kind, delta bool, start pcommon.Timestamp, next p
 	case delta:
 		next.Value = last.plus(next.Value)
 	case as == counter && (next.Int < last.Int || next.Count < last.Count || next.Sum < last.Sum):
-		p.fail(k, "a counter went back, from %v to %v", last.Value, next.Value)
+		p.fail(k, "a counter decreased from %v to %v", last.Value, next.Value)
 	}
 	runs[start] = next
 }

@@ -1,8 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package otlpfile reads what the Collector's file exporter has written, and
-// adds it up as a backend would.
+// Package otlpfile reads the output of the Collector's file exporter and adds
+// up the metrics as a backend would.
 package otlpfile
 
 import (
@@ -18,26 +18,26 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// File is a file of JSON lines that grows while it is read. Each line is one
-// collection, and is read once.
+// File is a file of JSON lines that may grow while it is read. Each line is one
+// collection and is read once.
 type File struct {
 	path        string
-	offset      int64 // of what wasn't read yet
-	lines       int   // before it
+	offset      int64 // of the first byte that wasn't read yet
+	lines       int   // lines before offset
 	collections []pmetric.Metrics
 	points      *points
 }
 
-// NewFile is the file at path, which needn't be there yet.
+// NewFile returns the file at path, which needn't exist yet.
 func NewFile(path string) *File { return &File{path: path, points: newPoints()} }
 
-// AnyOrder has the file take points that come late, and twice, from now on.
+// AnyOrder makes the file accept points that arrive late or twice, from now on.
 func (f *File) AnyOrder() { f.points.anyOrder = true }
 
-// Path is the file's path.
+// Path returns the file's path.
 func (f *File) Path() string { return f.path }
 
-// Collections are all whole lines that are in the file by now.
+// Collections returns the collections of all complete lines in the file.
 func (f *File) Collections() ([]pmetric.Metrics, error) {
 	list, err := f.Next()
 	for _, metrics := range list {
@@ -47,10 +47,10 @@ func (f *File) Collections() ([]pmetric.Metrics, error) {
 	return f.collections, err
 }
 
-// Next returns the whole lines that have come since the last call of Next or
-// Collections, and doesn't keep them.
+// Next returns the collections of the complete lines since the last call of Next
+// or Collections. It doesn't store them.
 func (f *File) Next() (list []pmetric.Metrics, err error) {
-	text, err := f.news()
+	text, err := f.unread()
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +71,8 @@ func (f *File) Next() (list []pmetric.Metrics, err error) {
 	}
 }
 
-// news is what has come since the last whole line.
-func (f *File) news() ([]byte, error) {
+// unread returns the text after the last complete line that was read.
+func (f *File) unread() ([]byte, error) {
 	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -84,7 +84,7 @@ func (f *File) news() ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(file, f.offset, math.MaxInt64-f.offset))
 }
 
-// Totals is the [Sum] of the file by now.
+// Totals returns the [Sum] of the file's collections.
 func (f *File) Totals() (Totals, error) {
 	if _, err := f.Collections(); err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func (f *File) Totals() (Totals, error) {
 	return f.points.totals(), nil
 }
 
-// Times are the times of all points, as a set. A queue may have put several
-// collections into one line.
+// Times returns the set of the times of all points. A line can have several
+// times because a queue may merge collections.
 func Times(list []pmetric.Metrics) map[pcommon.Timestamp]bool {
 	times := make(map[pcommon.Timestamp]bool)
 	for _, collection := range list {
@@ -129,8 +129,8 @@ func addTimes(times map[pcommon.Timestamp]bool, m pmetric.Metric) {
 	}
 }
 
-// Cumulative are the names of the counters and histograms that count from a
-// start, rather than from the point before.
+// Cumulative returns the names of the counters and histograms with cumulative
+// temporality.
 func Cumulative(list []pmetric.Metrics) map[string]bool {
 	names := make(map[string]bool)
 	for _, collection := range list {

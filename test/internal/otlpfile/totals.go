@@ -14,16 +14,16 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// Totals are what a backend would say at the end, by agent. An agent is known
-// by the path of its ring where the points tell it, else by its name.
+// Totals are the values that a backend would show at the end, by agent. The key
+// of an agent is the path of its ring if the resource has it, otherwise its name.
 type Totals map[string]Series
 
 // Series are the values of one agent, by metric and attributes:
 // nixl.transfer.io{nixl.transfer.direction=transmit}.
 type Series map[string]Value
 
-// Value is the value of a series. Sums are integers, gauges may be either, a
-// histogram is what has a count.
+// Value is the value of a series. A sum sets Int, a gauge Int or Float, and a
+// histogram the other fields.
 type Value struct {
 	Int   int64
 	Float float64
@@ -34,7 +34,7 @@ type Value struct {
 	Buckets  []uint64
 }
 
-// Agent is the key that a resource has in [Totals].
+// Agent returns the key of a resource in [Totals].
 func Agent(resource pcommon.Resource) string {
 	for _, key := range []string{"nixl.telemetry.path", "nixl.agent.name"} {
 		if v, ok := resource.Attributes().Get(key); ok {
@@ -44,7 +44,7 @@ func Agent(resource pcommon.Resource) string {
 	return ""
 }
 
-// Name is the key of a series.
+// Name returns the key of a series.
 func Name(metric string, attrs pcommon.Map) string {
 	var pairs []string
 	for key, v := range attrs.All() {
@@ -57,14 +57,14 @@ func Name(metric string, attrs pcommon.Map) string {
 	return metric + "{" + strings.Join(pairs, ",") + "}"
 }
 
-// Sum adds points up. A cumulative series counts from each of its start times,
-// and the last points of all of them are added; deltas are added all. What
-// isn't a counter is the newest of its points. Points that contradict each
-// other are an error, and so are points that come after newer ones.
+// Sum adds up points. For a cumulative series, it adds the last points of all
+// start times. For a delta series, it adds all points. For any other series, it
+// takes the newest point. Points that contradict each other and points that
+// follow newer ones are errors.
 func Sum(list []pmetric.Metrics) (Totals, error) { return newPoints().sum(list) }
 
-// SumAnyOrder is Sum for what went through a queue that was taken up again:
-// it may bring points late, and twice.
+// SumAnyOrder is like Sum, but accepts points that arrive late or twice, as from
+// a persistent queue after a restart.
 func SumAnyOrder(list []pmetric.Metrics) (Totals, error) {
 	p := newPoints()
 	p.anyOrder = true
@@ -78,7 +78,7 @@ func (p *points) sum(list []pmetric.Metrics) (Totals, error) {
 	return p.totals(), errors.Join(p.errs...)
 }
 
-// Starts are the times from which the agents' counters were counted, in order.
+// Starts returns the start times of each agent's counters, in ascending order.
 func Starts(list []pmetric.Metrics) map[string][]pcommon.Timestamp {
 	starts := make(map[string][]pcommon.Timestamp)
 	points := newPoints()
@@ -98,7 +98,7 @@ func Starts(list []pmetric.Metrics) map[string][]pcommon.Timestamp {
 	return starts
 }
 
-// plus adds the values of two runs: of counters and of histograms.
+// plus returns the sum of the values of two runs of a counter or a histogram.
 func (v Value) plus(o Value) Value {
 	v.Int += o.Int
 	v.Float += o.Float
@@ -144,7 +144,7 @@ func sumUp(runs map[pcommon.Timestamp]point, counter bool) (v Value) {
 	return newest.Value
 }
 
-// String is the value without what it doesn't have.
+// String returns the fields that the value has.
 func (v Value) String() string {
 	switch {
 	case v.Count > 0:

@@ -6,25 +6,25 @@ package proc
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// Log is what a process has written, line by line. A process writes to it,
-// and a test reads from it and waits for more.
+// Log holds the output of a process, line by line. The process writes to it;
+// the test reads lines and waits for more.
 type Log struct {
 	mu      sync.Mutex
 	lines   []string
 	partial []byte
-	more    chan struct{} // closed, and made anew, when something comes
+	more    chan struct{} // closed and replaced when output arrives
 	ended   bool
 }
 
 func newLog() *Log { return &Log{more: make(chan struct{})} }
 
-// Write takes what a process writes.
+// Write appends output of the process.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +46,7 @@ func (l *Log) wake() {
 	l.more = make(chan struct{})
 }
 
-// end says that nothing more comes.
+// end marks the end of the output.
 func (l *Log) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,17 +58,17 @@ func (l *Log) end() {
 	l.wake()
 }
 
-// Lines are the whole lines so far.
+// Lines returns the complete lines so far.
 func (l *Log) Lines() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.lines)
 }
 
-// Text is the whole lines so far, as they were written.
+// Text returns the complete lines so far, joined by newlines.
 func (l *Log) Text() string { return strings.Join(l.Lines(), "\n") }
 
-// Count is the number of lines that match.
+// Count returns the number of lines that match.
 func (l *Log) Count(match func(line string) bool) (n int) {
 	for _, line := range l.Lines() {
 		if match(line) {
@@ -78,7 +78,8 @@ func (l *Log) Count(match func(line string) bool) (n int) {
 	return n
 }
 
-// wait returns the first line that matches, whether it is there or yet to come.
+// wait returns the first line that matches. It waits for the line if it isn't
+// there yet.
 func (l *Log) wait(ctx context.Context, match func(line string) bool) (string, error) {
 	for next := 0; ; {
 		l.mu.Lock()
@@ -89,11 +90,11 @@ func (l *Log) wait(ctx context.Context, match func(line string) bool) (string, e
 			return lines[i], nil
 		}
 		if ended {
-			return "", fmt.Errorf("the process ended without it")
+			return "", errors.New("the process exited first")
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("it didn't come: %w", context.Cause(ctx))
+			return "", context.Cause(ctx)
 		case <-more:
 		}
 	}

@@ -6,6 +6,6 @@ package proc
 import "time"
 
 // Patience is how long a test waits for another process before it gives up.
-// It is far more than a busy machine needs: a test that passes never waits for
-// so long.
+// It is far longer than a busy machine needs: a passing test never waits this
+// long.
 const Patience = time.Minute

@@ -11,18 +11,18 @@ import (
 	"testing"
 )
 
-// The ports that the kernel hands out by itself begin at 32768, on a system
-// where nobody has changed that. One of those would be free when it is asked
-// for, and could be somebody's own end of a connection when it is used.
+// The ports are below the kernel's default range of ephemeral ports, which
+// starts at 32768. An ephemeral port that is free now may be the local port of
+// another process's connection when the test's program uses it.
 const (
 	firstPort = 20000
 	lastPort  = 32767
 )
 
-var taken sync.Map // ports that were given out, which no two tests may share
+var taken sync.Map // ports that FreePort has returned; two tests must not share one
 
-// FreePort is a port of the loopback interface on which nobody listens, for
-// programs that can't be told to choose one.
+// FreePort returns a free TCP port of the loopback interface. It is for programs
+// that can't choose a port themselves.
 func FreePort(tb testing.TB) int {
 	tb.Helper()
 	for range 1000 {

@@ -3,8 +3,8 @@
 
 //go:build linux
 
-// Package proc runs programs for tests: it keeps what they print, waits for
-// lines of it, ends them, and sees to it that nothing outlives its test.
+// Package proc runs programs for tests: it records their output, waits for lines
+// in it, stops the programs, and kills the processes that a test leaves behind.
 package proc
 
 import (
@@ -18,22 +18,22 @@ import (
 	"time"
 )
 
-// Process is a program that a test runs, in a session of its own.
+// Process is a program that a test runs in its own session.
 type Process struct {
 	Stdout, Stderr *Log
 
 	name string
 	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
-	err  error         // how; to be read once done is closed
-	left bool          // whether it left processes behind; likewise
+	done chan struct{} // closed when the process has exited
+	err  error         // of Cmd.Wait; valid once done is closed
+	left bool          // whether processes of its session remain; valid once done is closed
 
 	killed bool // by the test
 }
 
-// Start starts a program. At the end of the test it is killed, with everything
-// that it has started, unless it has ended by then. Where the test has failed
-// its output is shown.
+// Start starts a program. At the end of the test, it kills the program and all
+// processes that the program has started. If the test has failed, it logs the
+// program's output.
 func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 	tb.Helper()
 	p := &Process{
@@ -44,17 +44,17 @@ func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	cmd.SysProcAttr.Setsid = true // all that it starts can be found by its session
-	// A test that panics or takes too long has no cleanup.
+	cmd.SysProcAttr.Setsid = true // its children can be found by their session
+	// A test that panics or times out doesn't run its cleanups.
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	// A child that is left behind holds the output open: don't wait for it.
+	// A child that is still running holds the output open: don't wait for it.
 	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
 		tb.Fatalf("start %s: %v", p.name, err)
 	}
 	go func() {
 		p.err = cmd.Wait()
-		// Its id may be another's later on.
+		// Check now: another process may get the same ID later.
 		p.left = len(Session(p.PID())) > 0
 		p.Stdout.end()
 		p.Stderr.end()
@@ -79,7 +79,8 @@ func (p *Process) cleanup(tb testing.TB) {
 	}
 }
 
-// tail is the end of a log: a Collector that failed says why in its last lines.
+// tail returns the end of a log. A Collector that fails logs the reason in its
+// last lines.
 func tail(l *Log) string {
 	const most = 40
 	lines := l.Lines()
@@ -90,18 +91,18 @@ func tail(l *Log) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// PID is the id of the process, and of its session.
+// PID returns the ID of the process, which is also the ID of its session.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// WaitFor waits until the process writes, to standard error, a line that holds
-// a text, and returns the line.
+// WaitFor waits until the process writes a line that contains text to standard
+// error, and returns the line.
 func (p *Process) WaitFor(tb testing.TB, text string) string {
 	tb.Helper()
 	return p.WaitLine(tb, p.Stderr, text, func(line string) bool { return strings.Contains(line, text) })
 }
 
-// WaitLine waits until a line of a log matches, and returns it. What says what
-// is waited for.
+// WaitLine waits until a line of a log matches, and returns it. The failure
+// message describes the line as what.
 func (p *Process) WaitLine(tb testing.TB, log *Log, what string, match func(line string) bool) string {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), Patience)
@@ -121,7 +122,7 @@ func (p *Process) Signal(tb testing.TB, sig syscall.Signal) {
 	}
 }
 
-// SignalGroup sends a signal to the process and to its group, as a terminal
+// SignalGroup sends a signal to the process group of the process, as a terminal
 // does for Ctrl-C.
 func (p *Process) SignalGroup(tb testing.TB, sig syscall.Signal) {
 	tb.Helper()
@@ -130,14 +131,14 @@ func (p *Process) SignalGroup(tb testing.TB, sig syscall.Signal) {
 	}
 }
 
-// Wait waits for the process to end, and returns its exit code, or -1 where a
-// signal has ended it.
+// Wait waits until the process exits and returns its exit code, or -1 if a
+// signal killed it.
 func (p *Process) Wait(tb testing.TB) int {
 	tb.Helper()
 	return p.WaitWithin(tb, Patience)
 }
 
-// WaitWithin is Wait for a process that takes long by design.
+// WaitWithin is like Wait, for a process that runs for longer than [Patience].
 func (p *Process) WaitWithin(tb testing.TB, d time.Duration) int {
 	tb.Helper()
 	timer := time.NewTimer(d)
@@ -145,7 +146,7 @@ func (p *Process) WaitWithin(tb testing.TB, d time.Duration) int {
 	select {
 	case <-p.done:
 	case <-timer.C:
-		tb.Fatalf("%s didn't end within %v", p.name, d)
+		tb.Fatalf("%s didn't exit within %v", p.name, d)
 	}
 	var exit *exec.ExitError
 	if p.err != nil && !errors.As(p.err, &exit) {
@@ -154,12 +155,12 @@ func (p *Process) WaitWithin(tb testing.TB, d time.Duration) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Stop sends a signal and waits for the end. Anything but exit code 0 fails
-// the test.
+// Stop sends a signal and waits until the process exits. It fails the test if
+// the exit code isn't 0.
 func (p *Process) Stop(tb testing.TB, sig syscall.Signal) {
 	tb.Helper()
 	p.Signal(tb, sig)
 	if code := p.Wait(tb); code != 0 {
-		tb.Fatalf("%s ended with code %d after %v, want 0", p.name, code, sig)
+		tb.Fatalf("%s exited with code %d after %v, want 0", p.name, code, sig)
 	}
 }

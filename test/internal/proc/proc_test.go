@@ -19,7 +19,7 @@ func shell(t *testing.T, script string) *proc.Process {
 	return proc.Start(t, exec.CommandContext(t.Context(), "sh", "-c", script))
 }
 
-func TestProcessIsWaitedForAndStopped(t *testing.T) {
+func TestWaitForReturnsTheLineAndStopWaitsForTheExit(t *testing.T) {
 	t.Parallel()
 	p := shell(t, `
 		trap 'echo bye >&2; exit 0' TERM
@@ -31,11 +31,11 @@ func TestProcessIsWaitedForAndStopped(t *testing.T) {
 	}
 	p.Stop(t, syscall.SIGTERM)
 	if p.Stdout.Text() != "out" || p.Stderr.Count(func(line string) bool { return line == "bye" }) != 1 {
-		t.Errorf("it printed %q and %q", p.Stdout.Text(), p.Stderr.Text())
+		t.Errorf("stdout is %q and stderr is %q", p.Stdout.Text(), p.Stderr.Text())
 	}
 }
 
-func TestExitCodes(t *testing.T) {
+func TestWaitReturnsTheExitCode(t *testing.T) {
 	t.Parallel()
 	if code := shell(t, "exit 3").Wait(t); code != 3 {
 		t.Errorf("exit code %d, want 3", code)
@@ -48,7 +48,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestStates(t *testing.T) {
+func TestIdleAndStoppedReportTheStateOfAProcess(t *testing.T) {
 	t.Parallel()
 	busy, idle := shell(t, "while :; do :; done"), shell(t, "echo up >&2; sleep 1000")
 	idle.WaitFor(t, "up")
@@ -60,19 +60,18 @@ func TestStates(t *testing.T) {
 			return what
 		})
 	}
-	eventually("the one that sleeps isn't idle", func() bool { return proc.Idle(idle.PID()) })
+	eventually("the sleeping process isn't idle", func() bool { return proc.Idle(idle.PID()) })
 	if proc.Idle(busy.PID()) {
-		t.Error("the one that runs is idle")
+		t.Error("the busy process is idle")
 	}
 	busy.Signal(t, syscall.SIGSTOP)
-	eventually("the one that was stopped isn't", func() bool { return proc.Stopped(busy.PID()) })
+	eventually("the process isn't stopped after SIGSTOP", func() bool { return proc.Stopped(busy.PID()) })
 	if proc.Stopped(idle.PID()) {
-		t.Error("the other one was stopped")
+		t.Error("the other process is stopped")
 	}
 }
 
-// What a program leaves running is found, and goes with the test.
-func TestNothingOutlivesATest(t *testing.T) {
+func TestProcessesLeftBehindAreKilledAtTheEndOfTheTest(t *testing.T) {
 	t.Parallel()
 	var session int
 	t.Run("leaves a child", func(t *testing.T) {
@@ -81,29 +80,29 @@ func TestNothingOutlivesATest(t *testing.T) {
 		session = p.PID()
 		left := proc.Session(session)
 		if len(left) != 1 {
-			t.Errorf("processes left: %v, want one", left)
+			t.Errorf("processes %v are still running, want one", left)
 		}
 		for _, command := range left {
 			if !strings.HasPrefix(command, "sleep ") {
-				t.Errorf("left %q", command)
+				t.Errorf("process %q is still running, want sleep", command)
 			}
 		}
 	})
 	proc.Eventually(t, func() string {
 		if left := proc.Session(session); len(left) > 0 {
-			return "processes are left"
+			return "processes are still running"
 		}
 		return ""
 	})
 }
 
-func TestFreePortsDiffer(t *testing.T) {
+func TestFreePortReturnsEachPortOnce(t *testing.T) {
 	t.Parallel()
 	seen := make(map[int]bool)
 	for range 50 {
 		port := proc.FreePort(t)
 		if seen[port] {
-			t.Errorf("port %d was given out twice", port)
+			t.Errorf("FreePort returned port %d twice", port)
 		}
 		seen[port] = true
 	}

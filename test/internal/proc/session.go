@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// Session lists the command lines of all processes of a session, dead ones
-// left out.
+// Session returns the command lines of all processes of a session, by process
+// ID. It skips zombies.
 func Session(sid int) map[int]string {
 	list := make(map[int]string)
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -24,7 +24,7 @@ func Session(sid int) map[int]string {
 	for _, stat := range stats {
 		text, err := os.ReadFile(stat)
 		if err != nil {
-			continue // it ended meanwhile
+			continue // the process has exited
 		}
 		fields := statFields(string(text)) // state ppid pgrp session
 		if len(fields) < 4 || fields[3] != strconv.Itoa(sid) || fields[0] == "Z" {
@@ -40,8 +40,8 @@ func Session(sid int) map[int]string {
 	return list
 }
 
-// killSession kills all processes of a session. A process that forks meanwhile
-// is found by the next round.
+// killSession kills all processes of a session. It repeats the search because a
+// process may fork during it.
 func killSession(sid int) {
 	for range 10 {
 		list := Session(sid)
@@ -49,7 +49,7 @@ func killSession(sid int) {
 			return
 		}
 		for pid := range list {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have exited
 		}
 	}
 }

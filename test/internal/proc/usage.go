@@ -16,12 +16,11 @@ import (
 	"time"
 )
 
-// ticksPerSecond is the unit of times in /proc, on every architecture of Linux
-// that Go runs on.
+// ticksPerSecond is the unit of times in /proc on every Linux architecture that
+// Go supports.
 const ticksPerSecond = 100
 
-// CPU is the processor time that a process has used, to a hundredth of a
-// second.
+// CPU returns the CPU time that the process has used, with a resolution of 10 ms.
 func (p *Process) CPU(tb testing.TB) time.Duration {
 	tb.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
@@ -44,7 +43,7 @@ func (p *Process) CPU(tb testing.TB) time.Duration {
 	return time.Duration(ticks) * time.Second / ticksPerSecond
 }
 
-// Memory is what a process has in memory, and the most that it has had, in
+// Memory returns the current and the peak resident set size of the process, in
 // bytes.
 func (p *Process) Memory(tb testing.TB) (now, peak uint64) {
 	tb.Helper()
@@ -64,7 +63,7 @@ func (p *Process) Memory(tb testing.TB) (now, peak uint64) {
 		}
 	}
 	if now == 0 || peak == 0 {
-		tb.Fatalf("/proc/%d/status tells no memory", p.PID())
+		tb.Fatalf("/proc/%d/status has no VmRSS or VmHWM", p.PID())
 	}
 	return now, peak
 }

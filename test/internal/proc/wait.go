@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Eventually waits until a check of what another process does has nothing to
-// say any more. Only files, pages and /proc need it: for the rest there are
+// Eventually calls check until it returns "", which means that the condition
+// holds. Use it only for files, pages and /proc; for everything else there are
 // events to wait for.
 func Eventually(tb testing.TB, check func() string) {
 	tb.Helper()
@@ -32,20 +32,19 @@ func Eventually(tb testing.TB, check func() string) {
 		select {
 		case <-ticker.C:
 		case <-timeout.C:
-			tb.Fatalf("after %v still: %s", Patience, missing)
+			tb.Fatalf("after %v: %s", Patience, missing)
 		}
 	}
 }
 
-// Stopped says whether a process, with all its threads, is stopped, as after
-// SIGSTOP.
+// Stopped reports whether all threads of a process are stopped, as after SIGSTOP.
 func Stopped(pid int) bool { return allThreads(pid, "T") }
 
-// Idle says whether a process waits for something with all its threads: it has
-// finished what it was doing.
+// Idle reports whether all threads of a process are sleeping: the process has
+// no work left.
 func Idle(pid int) bool { return allThreads(pid, "S") }
 
-// allThreads says whether all threads of a process are in a state of proc(5).
+// allThreads reports whether all threads of a process are in a state of proc(5).
 func allThreads(pid int, state string) bool {
 	stats, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat")
 	if err != nil || len(stats) == 0 {
@@ -54,7 +53,7 @@ func allThreads(pid int, state string) bool {
 	for _, stat := range stats {
 		text, err := os.ReadFile(stat)
 		if err != nil {
-			continue // a thread that ended meanwhile
+			continue // the thread has exited
 		}
 		fields := statFields(string(text))
 		if len(fields) == 0 || fields[0] != state {
@@ -64,17 +63,17 @@ func allThreads(pid int, state string) bool {
 	return true
 }
 
-// statFields are what follows the name in a line of proc(5)'s pid/stat. The
-// name can hold anything, spaces and parentheses too.
+// statFields returns the fields after the name in /proc/PID/stat. The name can
+// contain spaces and parentheses.
 func statFields(text string) []string {
 	return strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 }
 
-// Kill ends the process as kill -9 does, and waits until it is gone. Its output
-// isn't shown then: tests that kill do it often.
+// Kill sends SIGKILL and waits until the process has exited. The output isn't
+// logged for a killed process, because tests that kill do it often.
 func (p *Process) Kill(tb testing.TB) {
 	tb.Helper()
 	p.killed = true
-	_ = p.cmd.Process.Signal(syscall.SIGKILL) // it may have ended
+	_ = p.cmd.Process.Signal(syscall.SIGKILL) // the process may have exited
 	p.Wait(tb)
 }

@@ -3,15 +3,15 @@
 
 //go:build linux
 
-// Command agent is the program of the pods in the cluster test. It stands in for
-// an inference server with several ranks, each of which is a process with a NIXL
-// agent, and for the OTLP endpoint that the metrics go to.
+// Command agent runs in the pods of the cluster test. It replaces an inference
+// server with several ranks, where each rank is a process with a NIXL agent. It
+// also replaces the OTLP endpoint that receives the metrics.
 //
-//	agent           starts RANKS ranks; what a container runs
-//	agent write N   lets each rank write N transfers to its ring
-//	agent die       ends the container, as a crash does
-//	agent ready     reports whether all ranks have their rings
-//	agent sink      receives OTLP over gRPC on :4317, and serves it as JSON on :8080
+//	agent           start RANKS ranks; this is the container's command
+//	agent write N   make each rank write N transfers to its ring
+//	agent die       make the container exit, as a crash does
+//	agent ready     exit with code 0 if all ranks have created their rings
+//	agent sink      receive OTLP over gRPC on :4317 and serve it as JSON on :8080
 package main
 
 import (
@@ -36,13 +36,13 @@ func run(args []string) error {
 	case len(args) == 0:
 		return serve(ranks)
 	case args[0] == "rank":
-		return beRank()
+		return runRank()
 	case args[0] == "write" && len(args) == 2:
-		return tellAll(ranks, "write "+args[1])
+		return sendAll(ranks, "write "+args[1])
 	case args[0] == "ready":
-		return tellAll(ranks, "ready")
+		return sendAll(ranks, "ready")
 	case args[0] == "die":
-		return tell(mainSocket, "die")
+		return send(mainSocket, "die")
 	case args[0] == "sink":
 		return sink()
 	}

@@ -22,16 +22,17 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Abstract sockets end with the pod's network namespace, and need no file.
+// Abstract sockets need no file and are limited to the pod's network namespace.
 const mainSocket = "@agent"
 
 func rankSocket(rank string) string { return "@agent-" + rank }
 
-// startup is how long a container runs before it has agents. An inference server
-// loads its model first, which takes longer.
+// startup is the time from the start of a container to the start of its agents.
+// A real inference server takes longer because it first loads a model.
 const startup = 3 * time.Second
 
-// serve starts the ranks, and ends with the first of them, or when told to.
+// serve starts the ranks. It returns when a rank exits, on SIGTERM, or on the
+// command "die".
 func serve(ranks int) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -47,7 +48,7 @@ func serve(ranks int) error {
 		go func() { ended <- cmd.Wait() }()
 	}
 	go func() {
-		ended <- listen(mainSocket, func(string) (string, error) { return "", errors.New("told to die") })
+		ended <- listen(mainSocket, func(string) (string, error) { return "", errors.New("received the command die") })
 	}()
 	err := <-ended
 	if ctx.Err() != nil {
@@ -56,14 +57,14 @@ func serve(ranks int) error {
 	return err
 }
 
-// beRank has a ring where NIXL would have it, and writes to it when told to.
-func beRank() error {
+// runRank creates a ring where NIXL would create it, and writes to it on command.
+func runRank() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	if os.Getenv("NIXL_TELEMETRY_ENABLE") != "y" || os.Getenv("NIXL_TELEMETRY_EXPORTER") != "BUFFER" {
-		return errors.New("NIXL would write no ring: its variables aren't set")
+		return errors.New("set NIXL_TELEMETRY_ENABLE=y and NIXL_TELEMETRY_EXPORTER=BUFFER: without them, NIXL creates no ring")
 	}
-	select { // until the API server knows the container's ID
+	select { // by then the API server knows the container's ID
 	case <-ctx.Done():
 		return nil
 	case <-time.After(startup):
@@ -99,8 +100,8 @@ func beRank() error {
 	}
 }
 
-// transfer writes the events of one transfer. Each differs from the others, so
-// that one that is counted twice, or not at all, changes the total of bytes.
+// transfer writes the events of one transfer. All transfers have different sizes,
+// so a lost or repeated transfer changes the total of bytes.
 func transfer(w *ringbuf.Writer, n uint64) error {
 	events := []ringbuf.Event{
 		ringbuf.NewEvent(ringbuf.TypeXferPostTime, 1+n), ringbuf.NewEvent(ringbuf.TypeXferTime, 1000+n),
@@ -112,8 +113,8 @@ func transfer(w *ringbuf.Writer, n uint64) error {
 	return nil
 }
 
-// listen answers the commands that come over a socket, one line each, until one
-// fails.
+// listen answers the commands that arrive on a socket, one line each, until a
+// command fails.
 func listen(socket string, answer func(command string) (string, error)) error {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "unix", socket)
 	if err != nil {
@@ -140,17 +141,17 @@ func listen(socket string, answer func(command string) (string, error)) error {
 	}
 }
 
-func tellAll(ranks int, command string) error {
+func sendAll(ranks int, command string) error {
 	for rank := range ranks {
-		if err := tell(rankSocket(fmt.Sprint(rank)), command); err != nil {
+		if err := send(rankSocket(fmt.Sprint(rank)), command); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tell sends a command and prints the answer.
-func tell(socket, command string) error {
+// send sends a command and prints the answer.
+func send(socket, command string) error {
 	c, err := new(net.Dialer).DialContext(context.Background(), "unix", socket)
 	if err != nil {
 		return err

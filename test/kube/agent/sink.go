@@ -19,7 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/kube/internal/series"
 )
 
-// receiver takes OTLP.
+// receiver is an OTLP server that stores metrics.
 type receiver struct {
 	pmetricotlp.UnimplementedGRPCServer
 	*series.Store
@@ -45,7 +45,7 @@ func sink() error {
 		ReadHeaderTimeout: time.Second,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(store.Contents()) // the reader may be gone
+			_ = json.NewEncoder(w).Encode(store.Contents()) // the client may have disconnected
 		}),
 	}
 	go func() { failed <- page.ListenAndServe() }()

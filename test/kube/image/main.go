@@ -1,9 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command image writes a container image with nothing but a few files, as an
-// archive that containerd, kind and docker load: no daemon and no registry take
-// part.
+// Command image writes a container image with only a few files as an archive that
+// containerd, kind and docker can load. It needs no daemon and no registry.
 //
 //	image -o FILE -name NAME -entrypoint PATH [-user UID] [-cmd ARGUMENT] SOURCE:PATH...
 package main
@@ -22,11 +21,11 @@ import (
 )
 
 func main() {
-	out := flag.String("o", "", "the archive")
+	out := flag.String("o", "", "path of the archive")
 	name := flag.String("name", "", "name and tag of the image")
-	entrypoint := flag.String("entrypoint", "", "path of the program")
-	user := flag.String("user", "", "the user that it runs as")
-	cmd := flag.String("cmd", "", "its argument")
+	entrypoint := flag.String("entrypoint", "", "path of the program in the image")
+	user := flag.String("user", "", "user that the program runs as")
+	cmd := flag.String("cmd", "", "argument of the program")
 	flag.Parse()
 	image := image{Entrypoint: []string{*entrypoint}, User: *user, Env: []string{"PATH=/usr/bin:/bin"}}
 	if *cmd != "" {
@@ -39,7 +38,7 @@ func main() {
 	}
 }
 
-// image is the part of an image's configuration that containers start with.
+// image is the part of an image's configuration that sets how containers start.
 type image struct {
 	Entrypoint, Cmd, Env []string
 	User                 string
@@ -79,7 +78,8 @@ func (i image) write(out, name string, files []string) error {
 	return os.WriteFile(out, archive.Bytes(), 0o644)
 }
 
-// writeLayer adds the files, and the directories that a container needs.
+// writeLayer writes a layer with the files and the directories that a container
+// needs.
 func writeLayer(w *tar.Writer, files []string) error {
 	for _, dir := range []string{"tmp", "etc", "var", "var/lib", "var/lib/otelcol-nixl", "usr", "usr/bin"} {
 		if err := w.WriteHeader(&tar.Header{Name: dir + "/", Typeflag: tar.TypeDir, Mode: 0o755}); err != nil {
@@ -89,7 +89,7 @@ func writeLayer(w *tar.Writer, files []string) error {
 	for _, file := range files {
 		source, path, ok := strings.Cut(file, ":")
 		if !ok {
-			return fmt.Errorf("%s isn't SOURCE:PATH", file)
+			return fmt.Errorf("argument %q: use SOURCE:PATH", file)
 		}
 		content, err := os.ReadFile(source)
 		if err != nil {

@@ -143,7 +143,7 @@ func TestEventsOfAForeignReaderAreReportedAsMissed(t *testing.T) {
 	must(t, r.Poll(0))
 	must(t, r.Poll(0))
 	must(t, r.Commit())
-	if len(s.lines) != 4 || !strings.Contains(s.lines[2], "another reader took events") || s.lines[3] != path+" 3" {
+	if len(s.lines) != 4 || !strings.Contains(s.lines[2], "another process consumed events") || s.lines[3] != path+" 3" {
 		t.Errorf("%q", s.lines)
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package series is what the OTLP sink of the cluster test knows of the metrics
-// that it received: the newest point of every run of every series.
+// Package series stores the metrics that the OTLP sink of the cluster test
+// receives: the newest point of every run of every series.
 package series
 
 import (
@@ -31,16 +31,16 @@ type Store struct {
 	faults []string
 }
 
-// Contents is what a Store holds, for JSON.
+// Contents is the contents of a Store, for JSON.
 type Contents struct {
 	Series []*Series
-	Faults []string // counters that went back
+	Faults []string // counters that decreased
 }
 
 // NewStore returns an empty Store.
 func NewStore() *Store { return &Store{byKey: make(map[string]*Series)} }
 
-// Contents returns a copy.
+// Contents returns a copy of the store's contents.
 func (s *Store) Contents() Contents {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *Store) Contents() Contents {
 	return c
 }
 
-// Add takes the counters and histograms of one request.
+// Add stores the counters and histograms of one request.
 func (s *Store) Add(metrics pmetric.Metrics) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *Store) metric(resource map[string]any, m pmetric.Metric) {
 
 func (s *Store) point(resource map[string]any, metric string, attributes pcommon.Map, start pcommon.Timestamp, value uint64) {
 	raw := attributes.AsRaw()
-	key := fmt.Sprint(resource, metric, raw) // fmt prints maps in the order of their keys
+	key := fmt.Sprint(resource, metric, raw) // fmt sorts the keys of maps
 	series := s.byKey[key]
 	if series == nil {
 		series = &Series{Resource: resource, Metric: metric, Attributes: raw, Runs: make(map[string]uint64)}
@@ -91,7 +91,7 @@ func (s *Store) point(resource map[string]any, metric string, attributes pcommon
 	}
 	run := start.AsTime().Format(time.RFC3339Nano)
 	if before := series.Runs[run]; value < before {
-		s.faults = append(s.faults, fmt.Sprintf("%s went back from %d to %d", key, before, value))
+		s.faults = append(s.faults, fmt.Sprintf("%s decreased from %d to %d", key, before, value))
 	}
 	series.Runs[run] = value
 }
