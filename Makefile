@@ -174,7 +174,8 @@ fmt: ## Format the code
 	@$(call each,$(CODE) $(GPU),go -C $$m $(LINT) fmt ./...)
 
 .PHONY: lint
-lint: ## Lint the code
+lint: ## Lint the code, and check the language of all files
+	@scripts/check-english.sh
 	@$(call each,$(CODE) $(GPU),go -C $$m $(LINT) run ./...)
 
 .PHONY: lint-release

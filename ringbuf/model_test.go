@@ -168,8 +168,8 @@ func (m *model) restart(t *testing.T) {
 	m.plain.age = settleTime // so that the reader accepts the last slot of the ring
 }
 
-// detected reports whether the ring was changed by another process, and checks that
-// err says so. After a restart, it opens the ring again.
+// detected reports whether another process has changed the ring, and checks that err
+// is the matching error. After a restart, it opens the ring again.
 func (m *model) detected(t *testing.T, err error) bool {
 	t.Helper()
 	var foreign *ForeignReadError

@@ -14,7 +14,7 @@ type row struct {
 	goal          float64
 	least         bool    // the goal is a minimum
 	shown         bool    // there is no goal
-	slack         float64 // factor by which a short run may miss the goal; 0: it never fails
+	slack         float64 // a short run fails if it misses the goal by this factor; 0: it never fails
 	beside        []beside
 }
 
