@@ -259,7 +259,7 @@ func TestInvalidRingIsRejected(t *testing.T) {
 		"capacity too large": {"a", agent.Ring{Dir: dir, Capacity: 1 << 50}, [2]string{}, "from 2 to 4194304"},
 		"run interval":       {"a", agent.Ring{Dir: dir, RunInterval: -1}, [2]string{}, "run interval is -1ns"},
 		"buffer size in env": {"a", agent.Ring{Dir: dir}, [2]string{"NIXL_TELEMETRY_BUFFER_SIZE", "x"}, "NIXL_TELEMETRY_BUFFER_SIZE=x"},
-		"too large in env":   {"a", agent.Ring{Dir: dir}, [2]string{"NIXL_TELEMETRY_BUFFER_SIZE", "1073741824"}, "at most 4194304"},
+		"too large in env":   {"a", agent.Ring{Dir: dir}, [2]string{"NIXL_TELEMETRY_BUFFER_SIZE", "1073741824"}, "from 2 to 4194304"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.env[0] != "" {

@@ -242,9 +242,9 @@ func TestEnvironmentVariablesOfAgentsAreDefaults(t *testing.T) {
 		"second name":  {map[string]string{"NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH": "/b"}, "/b", 100 * time.Millisecond, ""},
 		"both":         {map[string]string{"NIXL_TELEMETRY_DIR": "/a", "NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH": "/b"}, "/a", 100 * time.Millisecond, ""},
 		"run interval": {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "250"}, "/tmp", 250 * time.Millisecond, ""},
-		"garbage":      {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "100ms"}, "/tmp", 0, "NIXL_TELEMETRY_RUN_INTERVAL=100ms: whole milliseconds"},
-		"zero":         {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "0"}, "/tmp", 0, "NIXL_TELEMETRY_RUN_INTERVAL=0: whole milliseconds"},
-		"negative":     {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "-5"}, "/tmp", 0, "NIXL_TELEMETRY_RUN_INTERVAL=-5: whole milliseconds"},
+		"garbage":      {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "100ms"}, "/tmp", 0, "NIXL_TELEMETRY_RUN_INTERVAL=100ms: set whole milliseconds"},
+		"zero":         {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "0"}, "/tmp", 0, "NIXL_TELEMETRY_RUN_INTERVAL=0: set whole milliseconds"},
+		"negative":     {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "-5"}, "/tmp", 0, "NIXL_TELEMETRY_RUN_INTERVAL=-5: set whole milliseconds"},
 		"too large":    {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "99999999999999999"}, "/tmp", 0, "run_interval: not set"},
 	} {
 		t.Run(name, func(t *testing.T) {
