@@ -60,8 +60,8 @@ A transfer is slow if it meets any of these conditions:
   --slow-transfer   it took longer than this
   --min-throughput  it had a lower throughput, and at least --min-size bytes
   --p99-factor      it took longer than this factor times the 99th percentile of
-                    the agent's previous transfers, of which at least %d must
-                    have been observed
+                    the agent's previous transfers, after at least %d observed
+                    transfers
 
 An agent writes four events per transfer. If one of them is missing, the transfer
 isn't printed. Slow polls the rings twice per run interval, and misses events that
