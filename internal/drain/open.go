@@ -62,7 +62,7 @@ func (o *owner) replaced(a *agent, now time.Time) {
 		return
 	}
 	// Commit, because the file may still exist under another name and be opened again.
-	lossy := a.commit() != nil || !a.finished
+	lossy := a.commit() != nil || !a.finished || a.unread
 	o.do(closeEffect{a.source, a.detach()})
 	o.countRestart(a, notice.RingReplaced, "another file has replaced the ring; its agent restarted", lossy)
 }

@@ -58,7 +58,7 @@ func (o *owner) idle(a *agent, now time.Time) {
 		a.tally.Found(held, a.reader.Capacity())
 	}
 	if a.up == UpNo {
-		a.finished = true
+		a.finished, a.unread = true, false
 	}
 }
 
@@ -77,6 +77,9 @@ func (o *owner) drain(a *agent, now time.Time) {
 	fill, err := a.reader.Read(maxPass, a.count)
 	o.counted += uint64(a.fresh)
 	o.found(a, fill, now)
+	if err == nil && a.up == UpNo && a.fresh == 0 {
+		a.finished, a.unread = true, !a.reader.Idle()
+	}
 	if err == nil && !o.saves {
 		err = a.commit()
 	}
@@ -95,9 +98,6 @@ func (o *owner) next(a *agent, now time.Time) {
 	a.due = now.Add(a.wait)
 	if a.fresh == maxPass {
 		a.due = now // there are more events
-	}
-	if a.up == UpNo && a.fresh == 0 {
-		a.finished = true
 	}
 }
 
@@ -167,7 +167,7 @@ func (o *owner) restarted(a *agent, err error) {
 	if errors.Is(err, ringbuf.ErrShrunk) {
 		text = "ring file has shrunk, because its agent restarted or the file was truncated"
 	}
-	o.countRestart(a, notice.RingRestart, text, !a.finished)
+	o.countRestart(a, notice.RingRestart, text, !a.finished || a.unread)
 	o.do(reopenEffect{a.source, a.Agent, a.detach()})
 }
 

@@ -174,6 +174,7 @@ func (p *process) sendGone() {
 // process implements Source.
 
 func (p *process) Close(r *ringbuf.Reader) {
+	p.lose(r, "gone", true)
 	for f, open := range p.open {
 		if open == r {
 			p.world.note("%s: closed", f.location())

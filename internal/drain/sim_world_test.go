@@ -437,6 +437,7 @@ func (w *world) checkReported(id uint64, l loss) {
 var explains = map[string][]notice.Kind{
 	"restart": {notice.RingRestart, notice.RingReplaced, notice.RingBroken, notice.RingForeign},
 	"foreign": {notice.RingForeign, notice.RingRestart},
+	"gone":    {notice.RingReplaced, notice.RingRestart, notice.RingForeign},
 	// RingReplaced: the old ring is closed without a checkpoint.
 	"crash": {notice.RingReplaced, notice.StoreFailed, notice.StoreHangs, notice.StoreSlow, notice.CheckpointUnusable, notice.RingForeign},
 }
@@ -447,7 +448,8 @@ func (w *world) reported(l loss) bool {
 		// Losses by a crash are reported before the crash, and other losses afterwards.
 		// Another consumer's positions can cause a loss later.
 		early := l.why == "crash" || n.Kind == notice.RingForeign
-		if about && slices.Contains(explains[l.why], n.Kind) && (early || !n.at.Before(l.at)) {
+		lossless := (n.Kind == notice.RingReplaced || n.Kind == notice.RingRestart) && !strings.Contains(n.Text, "may be lost")
+		if about && !lossless && slices.Contains(explains[l.why], n.Kind) && (early || !n.at.Before(l.at)) {
 			return true
 		}
 	}
