@@ -125,7 +125,11 @@ func (t *tracker) closeRing(ring *ringbuf.Reader) {
 func (t *tracker) closed(ring *ringbuf.Reader) {
 	if r := t.records[ring.Path()]; r != nil && r.ring == ring {
 		r.ring = nil
-		if r.state == open {
+		switch {
+		case r.state != open:
+		case t.cfg.CloseExited: // an agent that has started since may not change the file again
+			t.ignore(r, r.exitInfo)
+		default:
 			t.ignore(r, r.info)
 		}
 	}

@@ -6,6 +6,7 @@ package drain
 import (
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -120,6 +121,32 @@ func TestTotalsContinueAfterAnExitedAgentsRingWasClosed(t *testing.T) {
 				t.Errorf("counted %d events, up %v; want 15, yes", got, a.up)
 			}
 		})
+	}
+}
+
+// The next process starts with no memory registered, and continues no transfer.
+func TestRestartOfAnAgentWhoseRingWasClosedIsCounted(t *testing.T) {
+	h := newHarness(t)
+	h.start(ringbuf.Consume, false)
+	h.push(10)
+	h.step(Attended{ID: agentPath, Reader: h.reader, Known: true}, Gone{ID: agentPath, Reader: h.reader})
+	for range 5 {
+		h.step()
+	}
+	w, err := ringbuf.NewWriter(h.mem, h.mem, ringbuf.V4, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.writer = w
+	h.push(5)
+	h.open(ringbuf.Consume)
+	h.step()
+	totals := h.agent().tally
+	if got := h.counted(); got != 15 || totals.Restarts() != 1 || totals.LossyRestarts() != 0 {
+		t.Errorf("counted %d events, %d restarts, %d of them lossy; want 15, 1, 0", got, totals.Restarts(), totals.LossyRestarts())
+	}
+	if texts := h.texts(notice.RingRestart); len(texts) != 1 || texts[0] != "agent restarted" {
+		t.Errorf("notices are %q", texts)
 	}
 }
 

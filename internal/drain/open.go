@@ -49,7 +49,7 @@ func (m Opened) apply(o *owner, now time.Time) {
 	case a.reader != nil:
 		o.replaced(a, now)
 	case m.Agent.Path != a.Path:
-		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring", false)
+		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring", a.unread)
 	}
 	a.Agent, a.source = m.Agent, m.From
 	o.attach(a, m.Reader, now)
@@ -150,6 +150,7 @@ func (o *owner) openLater(a *agent, at time.Time) {
 // attach gives an agent a ring, and moves the ring to the position of the totals if it is
 // known.
 func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
+	lossless := a.finished && !a.unread
 	a.attach(r, o.cfg.RunInterval, now)
 	o.enter(a)
 	o.report(a, info(notice.RingOpened, fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, r.Capacity())))
@@ -168,7 +169,11 @@ func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
 	switch outcome {
 	case checkpoint.Resumed, checkpoint.Finished:
 	case checkpoint.Restarted:
-		o.countRestart(a, notice.RingRestart, "agent restarted since the last checkpoint", true)
+		text := "agent restarted since the last checkpoint"
+		if lossless { // the ring was closed because its agent had exited
+			text = "agent restarted"
+		}
+		o.countRestart(a, notice.RingRestart, text, !lossless)
 	case checkpoint.ReadByOther:
 		a.tally.ForeignRead()
 		a.dirty = true

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func (m Attended) apply(o *owner, now time.Time) {
@@ -70,16 +71,24 @@ func (o *owner) retireStale(now time.Time) {
 // has just wrapped looks like a restart for a second.
 const goneWait = 2 * time.Second
 
+// unreadWait is how long a ring stays open whose last events may be part of a restart.
+const unreadWait = 3 * goneWait
+
 // closeGone closes a ring whose container is gone. The ring can't be opened again, so all
 // its events must be counted and stored first.
 func (o *owner) closeGone(a *agent, now time.Time) {
 	if o.ending || a.reader == nil || a.gone.IsZero() || now.Sub(a.gone) < goneWait {
 		return
 	}
-	if o.drain(a, now); a.reader != nil && a.finished && a.held() == 0 {
-		o.do(closeEffect{a.source, a.detach()})
-		a.up = UpNo
+	o.drain(a, now)
+	if a.reader == nil || !a.finished || a.held() > 0 || a.unread && now.Sub(a.gone) < unreadWait {
+		return
 	}
+	if m, err := o.mark(a, now); err == nil && o.cfg.Mode == ringbuf.Consume {
+		a.resume = &m // the agent's next run may use the same file
+	}
+	o.do(closeEffect{a.source, a.detach()})
+	a.up = UpNo
 }
 
 func (o *owner) retire(a *agent) {

@@ -209,7 +209,7 @@ func (h *Host) Start(storage checkpoint.Store) error {
 	}
 	if k := h.cfg.Kubelet; k != nil {
 		volumes := common
-		volumes.CloseExited = true
+		volumes.CloseExited = h.cfg.Mode == ringbuf.Consume
 		h.addWatcher("kubelet", volumes, k.Finder(h.cfg.IdentifyBy), discover.DefaultInterval)
 	}
 	if p := h.cfg.Processes; p != nil {
