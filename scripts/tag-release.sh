@@ -76,7 +76,9 @@ clone show --stat --format='commit %H%n%n    %s%n' HEAD
 printf 'tag %s\n' "${tags[@]}"
 if [[ $mode == --create ]]; then
   git fetch --quiet "$work/clone" 'refs/tags/*:refs/tags/*'
-  echo "created; publish with: git push origin ${tags[*]}"
+  # GitHub starts no workflow for more than three tags that are pushed at once.
+  echo "created; publish with: git push origin ${tags[*]:1}"
+  echo "and then, which starts the release: git push origin ${tags[0]}"
 else
   echo "nothing was changed; add --create to create the commit and the tags"
 fi

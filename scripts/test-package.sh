@@ -55,10 +55,15 @@ if [[ ${1-} == inside ]]; then
   exit
 fi
 
-for program in dpkg unshare systemd-sysusers systemd-tmpfiles; do
+for program in dpkg unshare setpriv systemd-analyze systemd-sysusers systemd-tmpfiles; do
   [[ $EUID == 0 ]] && command -v "$program" >/dev/null ||
     { echo "no root or no $program: the package isn't installed"; exit 0; }
 done
+# shellcheck disable=SC2016
+unshare --mount bash -euc '
+  mount -t tmpfs tmpfs /mnt && mkdir /mnt/{upper,work,root}
+  mount -t overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work overlay /mnt/root' 2>/dev/null ||
+  { echo "no permission to mount: the package isn't installed"; exit 0; }
 package=$(realpath bin/release/*_"$(dpkg --print-architecture)".deb)
 
 # The copy is an overlay in a mount namespace of its own, so nothing of it remains.
