@@ -235,6 +235,9 @@ func (r *Reader) checkObserved(s state) error {
 // the end of the ring. The last slots may be unchanged; see maxAlike.
 func (r *Reader) wroteToTheEnd() bool {
 	last := r.lastChanged()
+	if last <= r.mask && isZero(r.slots[len(r.slots)-r.layout.EventSize():]) {
+		return false // the last slot was never written
+	}
 	return last > r.next && last+maxAlike > r.mask
 }
 

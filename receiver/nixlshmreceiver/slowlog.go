@@ -40,7 +40,7 @@ type slowLog struct {
 	dropped metric.Int64Counter
 	tooMany string // the warning about an agent that exceeds the limits
 
-	retryAfter time.Duration // between two attempts to export a batch
+	retryAfter time.Duration // until a rejected export is retried first
 	rejected   string        // what reject logged last; empty once records are accepted
 
 	ending  chan struct{} // stop closes it
@@ -63,6 +63,9 @@ const (
 	maxQueued = 8192
 	// maxExported is the maximum number of records in an export.
 	maxExported = 256
+	// maxRetry is how long a rejected export is retried, as in the exporters, and
+	// maxPause is the longest pause between two attempts.
+	maxRetry, maxPause = 5 * time.Minute, 30 * time.Second
 )
 
 func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next consumer.Logs, obs *receiverhelper.ObsReport) *slowLog {
@@ -190,13 +193,16 @@ func (s *slowLog) fill(batch []record) []record {
 	return batch
 }
 
-// export exports a batch. It retries until the consumer accepts the batch or
-// rejects it permanently, or until stop.
+// export exports a batch. It retries for up to maxRetry, unless the consumer rejects the
+// batch permanently. If one of several consumers accepts the batch, a retry sends it a
+// duplicate.
 func (s *slowLog) export(ctx context.Context, batch []record) {
 	ctx = s.obs.StartLogsOp(ctx)
 	err := s.next.ConsumeLogs(ctx, s.records.build(batch))
-	for err != nil && !consumererror.IsPermanent(err) && s.wait(err) {
+	pause := s.retryAfter
+	for began := time.Now(); err != nil && !consumererror.IsPermanent(err) && time.Since(began) < maxRetry && s.wait(err, pause); {
 		err = s.next.ConsumeLogs(ctx, s.records.build(batch))
+		pause = min(2*pause, maxPause)
 	}
 	s.obs.EndLogsOp(ctx, metadata.Type.String(), len(batch), err)
 	if err != nil {
@@ -206,22 +212,21 @@ func (s *slowLog) export(ctx context.Context, batch []record) {
 	}
 }
 
-// wait waits until the next attempt. It returns false if stop was called.
-func (s *slowLog) wait(err error) bool {
+// wait waits until the next attempt. It returns false if stop was called before.
+func (s *slowLog) wait(err error, pause time.Duration) bool {
 	select {
 	case <-s.ending:
 		return false
 	default:
 	}
-	s.reject("The next consumer rejected log records; the receiver retries until it accepts them", err)
-	timer := time.NewTimer(s.retryAfter)
+	s.reject(fmt.Sprintf("The next consumer rejected log records; retrying for up to %v", maxRetry), err)
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
-	case <-s.ending:
-		return false
+	case <-s.ending: // a last attempt
 	}
+	return true
 }
 
 // reject logs a rejection, unless it has logged the same since records were last

@@ -486,7 +486,7 @@ func TestRejectedLogRecordsAreRetried(t *testing.T) {
 	push(t, w, write(1, 2_000_000, 1)...)
 	h.next()
 	h.awaitLogged(1)
-	h.log("error: The next consumer rejected log records; the receiver retries until it accepts them", "backend is down")
+	h.log("error: The next consumer rejected log records; retrying for up to 5m0s", "backend is down")
 	h.shutdown()
 	for len(h.lines.entries) > 0 {
 		if line := <-h.lines.entries; containsAll(line, []string{"rejected log records"}) {
@@ -504,7 +504,7 @@ func TestShutdownEndsRetries(t *testing.T) {
 	h.start()
 	push(t, w, write(1, 2_000_000, 1)...)
 	h.next()
-	h.log("error: The next consumer rejected log records; the receiver retries")
+	h.log("error: The next consumer rejected log records; retrying")
 	h.shutdown()
 	h.log("error: The next consumer rejected log records, so they are lost", "backend is down")
 }

@@ -110,6 +110,9 @@ func TestSchemaAcceptsEnvironmentVariables(t *testing.T) {
 		"max_rings: ${env:RINGS}",
 		"directories: ${env:DIRECTORIES}",
 		"nixl_exporter_names: ${env:NAMES}",
+		"mode: ${env:NIXL_MODE}",
+		"histograms: {duration: {kind: '${env:KIND}', max_size: '${env:SIZE}'}}",
+		"allowed_uids: ['${env:UID}']",
 		"discovery: {processes: }",
 	} {
 		if err := schema.Validate(parse(t, text)); err != nil {
