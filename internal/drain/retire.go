@@ -16,6 +16,9 @@ import (
 
 func (m Attended) apply(o *owner, now time.Time) {
 	a := o.agents[m.ID]
+	if a != nil && a.opening != nil && a.opening.Reader == m.Reader && m.Open {
+		a.opening.gone = false
+	}
 	if a == nil || a.reader != m.Reader {
 		return // about an earlier ring
 	}
