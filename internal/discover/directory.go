@@ -155,7 +155,8 @@ func (d *Directory) reportHang() {
 
 // refresh does the periodic work.
 func (d *Directory) refresh() {
-	if d.stopped {
+	if d.stopped { // a process may still have a ring open
+		d.probeAll()
 		return
 	}
 	d.walk()

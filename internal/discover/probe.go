@@ -38,7 +38,7 @@ func (t *tracker) probe(r *record) {
 		r.exitInfo = r.info
 	}
 	t.send(m)
-	if m.Known && !m.Open && t.cfg.CloseExited {
+	if m.Known && !m.Open && (t.cfg.CloseExited || t.stopped) {
 		t.send(drain.Gone{ID: r.ID, Reader: r.ring})
 	}
 }

@@ -43,6 +43,7 @@ type agent struct {
 	up       Up
 	gone     time.Time // since when no process needs the ring; zero if one does
 	finished bool      // the agent has exited, and its ring was drained afterwards
+	emptied  bool      // the ring was drained since the kernel reported the exit
 	unread   bool      // the ring may hold events that can't be distinguished from a restart yet
 
 	lastEvent time.Time // when events were last found, or the ring was opened

@@ -58,7 +58,7 @@ func (o *owner) idle(a *agent, now time.Time) {
 		a.tally.Found(held, a.reader.Capacity())
 	}
 	if a.up == UpNo {
-		a.finished, a.unread = true, false
+		a.finished, a.unread, a.emptied = true, false, true
 	}
 }
 
@@ -77,8 +77,8 @@ func (o *owner) drain(a *agent, now time.Time) {
 	fill, err := a.reader.Read(maxPass, a.count)
 	o.counted += uint64(a.fresh)
 	o.found(a, fill, now)
-	if err == nil && a.up == UpNo && a.fresh == 0 {
-		a.finished, a.unread = true, !a.reader.Idle()
+	if err == nil && a.up == UpNo {
+		a.settle()
 	}
 	if err == nil && !o.saves {
 		err = a.commit()
@@ -88,6 +88,18 @@ func (o *owner) drain(a *agent, now time.Time) {
 	if err != nil {
 		o.interrupted(a, now, err)
 	}
+}
+
+// settle updates an agent that has exited after its ring was drained. Events that were
+// written after the ring was empty show that another process runs by now.
+func (a *agent) settle() {
+	switch {
+	case a.fresh == 0:
+		a.finished, a.unread = true, !a.reader.Idle()
+	case a.emptied && !a.unread:
+		a.up, a.gone = UpUnknown, time.Time{} // until the kernel is asked again
+	}
+	a.emptied = a.fresh < maxPass
 }
 
 // next schedules the next drain.

@@ -28,7 +28,7 @@ func (m Attended) apply(o *owner, now time.Time) {
 	case m.Open:
 		a.up, a.finished, a.gone = UpYes, false, time.Time{}
 	default:
-		a.up = UpNo
+		a.up, a.emptied = UpNo, a.emptied && a.up == UpNo
 		a.due = now // the agent's last events are in the ring now
 	}
 }
