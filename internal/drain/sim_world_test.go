@@ -448,7 +448,9 @@ func (w *world) reported(l loss) bool {
 		// Losses by a crash are reported before the crash, and other losses afterwards.
 		// Another consumer's positions can cause a loss later.
 		early := l.why == "crash" || n.Kind == notice.RingForeign
-		lossless := (n.Kind == notice.RingReplaced || n.Kind == notice.RingRestart) && !strings.Contains(n.Text, "may be lost")
+		// A run that starts and ends between two looks at the ring can't be noticed, so a
+		// restart may lose events although its notice excludes that.
+		lossless := l.why == "gone" && (n.Kind == notice.RingReplaced || n.Kind == notice.RingRestart) && !strings.Contains(n.Text, "may be lost")
 		if about && !lossless && slices.Contains(explains[l.why], n.Kind) && (early || !n.at.Before(l.at)) {
 			return true
 		}
