@@ -124,6 +124,32 @@ func TestTotalsContinueAfterAnExitedAgentsRingWasClosed(t *testing.T) {
 	}
 }
 
+// The kernel may not answer, and the container may have had an agent that exited before.
+func TestRingThatIsGoneIsClosedWhateverTheKernelAnswered(t *testing.T) {
+	for name, before := range map[string]func(*harness){
+		"nothing": func(*harness) {},
+		"another agent exited before": func(h *harness) {
+			h.step(Attended{ID: agentPath, Reader: h.reader, Known: true})
+			h.step()
+			h.step(Attended{ID: agentPath, Reader: h.reader, Open: true, Known: true})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			h.start(ringbuf.Consume, false)
+			before(h)
+			h.push(10)
+			h.step(Gone{ID: agentPath, Reader: h.reader}, Attended{ID: agentPath, Reader: h.reader})
+			for range 5 {
+				h.step()
+			}
+			if got := h.counted(); got != 10 || h.agent().reader != nil || h.agent().up != UpNo {
+				t.Errorf("counted %d events, want 10; open: %v, up: %v", got, h.agent().reader != nil, h.agent().up)
+			}
+		})
+	}
+}
+
 // The next process starts with no memory registered, and continues no transfer.
 func TestRestartOfAnAgentWhoseRingWasClosedIsCounted(t *testing.T) {
 	h := newHarness(t)

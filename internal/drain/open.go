@@ -198,7 +198,7 @@ func (m Gone) apply(o *owner, now time.Time) {
 		if a.gone.IsZero() {
 			a.gone = now
 		}
-		a.up, a.due = UpNo, now
+		a.exit(now)
 	}
 }
 

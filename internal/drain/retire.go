@@ -23,14 +23,20 @@ func (m Attended) apply(o *owner, now time.Time) {
 		return // about an earlier ring
 	}
 	switch {
+	case !m.Known && !a.gone.IsZero(): // discovery knows better
 	case !m.Known:
 		a.up = UpUnknown
 	case m.Open:
 		a.up, a.finished, a.gone = UpYes, false, time.Time{}
 	default:
-		a.up, a.emptied = UpNo, a.emptied && a.up == UpNo
-		a.due = now // the agent's last events are in the ring now
+		a.exit(now)
 	}
+}
+
+// exit notes that the agent's process has exited.
+func (a *agent) exit(now time.Time) {
+	a.up, a.emptied = UpNo, a.emptied && a.up == UpNo
+	a.due = now // the agent's last events are in the ring now
 }
 
 // stale reports whether an agent must not be reported, because it has been silent and the
@@ -45,7 +51,7 @@ func (o *owner) silent(a *agent, now time.Time) bool {
 	return now.Sub(a.lastEvent) >= o.cfg.StaleAfter && !a.delivered.Before(a.lastEvent)
 }
 
-// retireStale closes rings whose container is gone, and retires agents that have exited.
+// retireStale closes rings that no process needs, and retires agents that have exited.
 // An idle agent keeps its ring, because it may fill a closed ring before the ring is
 // opened again.
 func (o *owner) retireStale(now time.Time) {
@@ -77,8 +83,8 @@ const goneWait = 2 * time.Second
 // unreadWait is how long a ring stays open whose last events may be part of a restart.
 const unreadWait = 3 * goneWait
 
-// closeGone closes a ring whose container is gone. The ring can't be opened again, so all
-// its events must be counted and stored first.
+// closeGone closes a ring that no process needs; see [Gone]. It may be impossible to open
+// the ring again, so all its events must be counted and stored first.
 func (o *owner) closeGone(a *agent, now time.Time) {
 	if o.ending || a.reader == nil || a.gone.IsZero() || now.Sub(a.gone) < goneWait {
 		return
