@@ -27,7 +27,7 @@ func NIXLEvents() []Event {
 		{
 			Name: EventTransferSlow, Severity: "WARN",
 			Description: "A transfer that was slow.",
-			Note: "The receiver's `logs::slow_transfer`, `logs::min_throughput` and `logs::p99_factor` define what is slow. The body is a " +
+			Note: "The receiver's `logs::slow_transfer`, `logs::min_throughput` and `logs::p99_factor` define the limits. The body is a " +
 				"sentence that names the condition that the transfer met.",
 			Attributes:  []string{Direction, TransferSizeBytes, TransferSeconds, TransferPostSeconds, TransferBytesPerSecond},
 			Conditional: []string{EventTimeSource},
