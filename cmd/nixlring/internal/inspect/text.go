@@ -133,7 +133,7 @@ func (r *Report) processText(line liner) {
 	}
 	switch {
 	case r.Hidden > 0:
-		line(name, "possibly others: this user can't inspect %d processes", r.Hidden)
+		line(name, "possibly others: this user can't inspect some processes (%d)", r.Hidden)
 	case len(r.Mapped) == 0:
 		line(name, "no visible process")
 	}
