@@ -40,11 +40,7 @@ type agent struct {
 	heldSince  time.Time // when the oldest uncommitted event was read; zero if there is none
 	dirty      bool      // the totals include committed changes that aren't stored
 
-	up       Up
-	gone     time.Time // since when no process needs the ring; zero if one does
-	finished bool      // the agent has exited, and its ring was drained afterwards
-	emptied  bool      // the ring was drained since the kernel reported the exit
-	unread   bool      // the ring may hold events that can't be distinguished from a restart yet
+	exit exit
 
 	lastEvent time.Time // when events were last found, or the ring was opened
 	shown     shown
@@ -97,7 +93,7 @@ func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Tim
 	a.generation++
 	a.reader, a.opening, a.openBy = r, nil, time.Time{}
 	a.layout = r.Layout()
-	a.finished, a.gone, a.up = false, time.Time{}, UpUnknown
+	a.exit.attached()
 	a.heldSince, a.lastEvent, a.due = time.Time{}, now, now
 	a.pace = newPace(configured)
 	a.tally.Found(0, r.Capacity())
@@ -106,7 +102,7 @@ func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Tim
 // busy reports whether the agent can't get another ring yet, because it may still write
 // to its current ring, or because that ring waits for the agent's checkpoint.
 func (a *agent) busy() bool {
-	return a.opening != nil || a.reader != nil && a.gone.IsZero() && a.up == UpYes
+	return a.opening != nil || a.reader != nil && a.exit.gone.IsZero() && a.exit.up == UpYes
 }
 
 // detach removes the ring from the agent and returns it. The caller must close it.
@@ -115,7 +111,7 @@ func (a *agent) detach() *ringbuf.Reader {
 	r := a.reader
 	a.generation++
 	a.reader, a.heldSince, a.dirty = nil, time.Time{}, true
-	a.up = UpUnknown
+	a.exit.detached()
 	return r
 }
 

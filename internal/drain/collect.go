@@ -77,10 +77,6 @@ type collected struct {
 const maxSlice = 128
 
 func (c *collect) apply(o *owner, _ time.Time) {
-	if o.stopped {
-		o.answer(c, true)
-		return
-	}
 	o.waiting = append(o.waiting, c)
 }
 
@@ -127,7 +123,7 @@ func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 		return
 	}
 	c.snapshots = append(c.snapshots, Snapshot{
-		Agent: a.Agent, Layout: a.layout, Start: a.start, Up: a.up, Totals: a.tally.Snapshot(nil),
+		Agent: a.Agent, Layout: a.layout, Start: a.start, Up: a.exit.up, Totals: a.tally.Snapshot(nil),
 	})
 	a.shown = shown{collection: c.number, lastEvent: a.lastEvent}
 }

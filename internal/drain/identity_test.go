@@ -42,8 +42,8 @@ func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
 			for range 5 {
 				b.step()
 			}
-			if a := b.agent(); a.reader != nil || a.up != UpNo {
-				t.Fatalf("the ring is open: %v, up is %v", a.reader != nil, a.up)
+			if a := b.agent(); a.reader != nil || a.exit.up != UpNo {
+				t.Fatalf("the ring is open: %v, up is %v", a.reader != nil, a.exit.up)
 			}
 			if got := b.counted(); got != 10 {
 				t.Errorf("counted %d events, want 10", got)
@@ -117,8 +117,8 @@ func TestTotalsContinueAfterAnExitedAgentsRingWasClosed(t *testing.T) {
 			}
 			h.push(5)
 			h.step(Attended{ID: agentPath, Reader: h.reader, Open: true, Known: true})
-			if got := h.counted(); got != 15 || h.agent() != a || a.up != UpYes {
-				t.Errorf("counted %d events, up %v; want 15, yes", got, a.up)
+			if got := h.counted(); got != 15 || h.agent() != a || a.exit.up != UpYes {
+				t.Errorf("counted %d events, up %v; want 15, yes", got, a.exit.up)
 			}
 		})
 	}
@@ -143,8 +143,8 @@ func TestRingThatIsGoneIsClosedWhateverTheKernelAnswered(t *testing.T) {
 			for range 5 {
 				h.step()
 			}
-			if got := h.counted(); got != 10 || h.agent().reader != nil || h.agent().up != UpNo {
-				t.Errorf("counted %d events, want 10; open: %v, up: %v", got, h.agent().reader != nil, h.agent().up)
+			if got := h.counted(); got != 10 || h.agent().reader != nil || h.agent().exit.up != UpNo {
+				t.Errorf("counted %d events, want 10; open: %v, up: %v", got, h.agent().reader != nil, h.agent().exit.up)
 			}
 		})
 	}

@@ -143,6 +143,13 @@ func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
 		select {
 		case c := <-answer:
 			return Collection{Snapshots: c.snapshots, number: c.number}, nil
+		case <-l.ended:
+			select {
+			case c := <-answer:
+				return Collection{Snapshots: c.snapshots, number: c.number}, nil
+			default:
+				return Collection{}, errStopped
+			}
 		case <-check.C:
 			if err := l.silent(); err != nil {
 				return Collection{}, err
@@ -153,7 +160,10 @@ func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
 	}
 }
 
-var errHangs = fmt.Errorf("draining has blocked for %v", hungAfter)
+var (
+	errHangs   = fmt.Errorf("draining has blocked for %v", hungAfter)
+	errStopped = errors.New("draining has stopped")
+)
 
 // silent returns an error if the loop won't answer because it hangs or has ended.
 func (l *Loop) silent() error {
@@ -163,7 +173,7 @@ func (l *Loop) silent() error {
 	}
 	select {
 	case <-l.ended:
-		return errors.New("draining has stopped")
+		return errStopped
 	default:
 		return nil
 	}

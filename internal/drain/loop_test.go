@@ -299,6 +299,28 @@ func TestStopReturnsWhenItsContextEnds(t *testing.T) {
 	})
 }
 
+// Otherwise, its totals would lack agents.
+func TestCollectionThatStopInterruptsFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newLoopHarness(t)
+		w, r := d.inMemory()
+		d.open("stuck", r)
+		release := d.hang()
+		d.push(w)
+		time.Sleep(hungAfter / 4) // synctest: until the loop hangs
+		var errs [2]error
+		go func() { _, errs[0] = d.Collect(t.Context(), false) }()
+		synctest.Wait()
+		go func() { errs[1] = d.Stop(t.Context()) }()
+		synctest.Wait()
+		release()
+		synctest.Wait()
+		if !errors.Is(errs[0], errStopped) || errs[1] != nil {
+			t.Errorf("Collect returns %v, want %v; Stop returns %v", errs[0], errStopped, errs[1])
+		}
+	})
+}
+
 func TestNothingStaysOpenAfterStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newLoopHarness(t)

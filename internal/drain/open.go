@@ -49,7 +49,7 @@ func (m Opened) apply(o *owner, now time.Time) {
 	case a.reader != nil:
 		o.replaced(a, now)
 	case m.Agent.Path != a.Path:
-		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring", a.unread)
+		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring", a.exit.unread)
 	}
 	a.Agent, a.source = m.Agent, m.From
 	o.attach(a, m.Reader, now)
@@ -62,7 +62,7 @@ func (o *owner) replaced(a *agent, now time.Time) {
 		return
 	}
 	// Commit, because the file may still exist under another name and be opened again.
-	lossy := a.commit() != nil || !a.finished || a.unread
+	lossy := a.commit() != nil || !a.exit.lossless()
 	o.do(closeEffect{a.source, a.detach()})
 	o.countRestart(a, notice.RingReplaced, "another file has replaced the ring; its agent restarted", lossy)
 }
@@ -150,7 +150,7 @@ func (o *owner) openLater(a *agent, at time.Time) {
 // attach gives an agent a ring, and moves the ring to the position of the totals if it is
 // known.
 func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
-	lossless := a.finished && !a.unread
+	lossless := a.exit.lossless()
 	a.attach(r, o.cfg.RunInterval, now)
 	o.enter(a)
 	o.report(a, info(notice.RingOpened, fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, r.Capacity())))
@@ -195,10 +195,8 @@ func (m Gone) apply(o *owner, now time.Time) {
 	case a.opening != nil && a.opening.Reader == m.Reader:
 		a.opening.gone = true
 	case a.reader == m.Reader && a.reader != nil:
-		if a.gone.IsZero() {
-			a.gone = now
-		}
-		a.exit(now)
+		a.exit.needless(now)
+		a.due = now // the agent's last events are in the ring now
 	}
 }
 

@@ -57,9 +57,7 @@ func (o *owner) idle(a *agent, now time.Time) {
 	if held := a.held(); held > 0 {
 		a.tally.Found(held, a.reader.Capacity())
 	}
-	if a.up == UpNo {
-		a.finished, a.unread, a.emptied = true, false, true
-	}
+	a.exit.drained(0, true)
 }
 
 // drainAll drains every ring, even if it isn't due.
@@ -77,8 +75,8 @@ func (o *owner) drain(a *agent, now time.Time) {
 	fill, err := a.reader.Read(maxPass, a.count)
 	o.counted += uint64(a.fresh)
 	o.found(a, fill, now)
-	if err == nil && a.up == UpNo {
-		a.settle()
+	if err == nil && a.exit.up == UpNo {
+		a.exit.drained(a.fresh, a.reader.Idle())
 	}
 	if err == nil && !o.saves {
 		err = a.commit()
@@ -88,18 +86,6 @@ func (o *owner) drain(a *agent, now time.Time) {
 	if err != nil {
 		o.interrupted(a, now, err)
 	}
-}
-
-// settle updates an agent that has exited after its ring was drained. Events that were
-// written after the ring was empty show that another process runs by now.
-func (a *agent) settle() {
-	switch {
-	case a.fresh == 0:
-		a.finished, a.unread = true, !a.reader.Idle()
-	case a.emptied && !a.unread:
-		a.up, a.gone = UpUnknown, time.Time{} // until the kernel is asked again
-	}
-	a.emptied = a.fresh < maxPass
 }
 
 // next schedules the next drain.
@@ -120,7 +106,8 @@ func (o *owner) found(a *agent, fill int, now time.Time) {
 	if a.fresh == 0 {
 		return // an observer finds the same events repeatedly
 	}
-	a.lastEvent, a.finished = now, false
+	a.lastEvent = now
+	a.exit.found()
 	if fill < capacity-1 {
 		return
 	}
@@ -179,14 +166,15 @@ func (o *owner) restarted(a *agent, err error) {
 	if errors.Is(err, ringbuf.ErrShrunk) {
 		text = "ring file has shrunk, because its agent restarted or the file was truncated"
 	}
-	o.countRestart(a, notice.RingRestart, text, !a.finished || a.unread)
+	o.countRestart(a, notice.RingRestart, text, !a.exit.lossless())
 	o.do(reopenEffect{a.source, a.Agent, a.detach()})
 }
 
 // countRestart counts and reports a restart. It is lossy if the agent may have
 // written events after the last drain.
 func (o *owner) countRestart(a *agent, kind notice.Kind, text string, lossy bool) {
-	a.finished, a.resume, a.dirty = false, nil, true
+	a.exit.restarted()
+	a.resume, a.dirty = nil, true
 	a.tally.Restarted(lossy)
 	if lossy {
 		text += "; events written just before the restart may be lost"

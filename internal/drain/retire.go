@@ -23,26 +23,20 @@ func (m Attended) apply(o *owner, now time.Time) {
 		return // about an earlier ring
 	}
 	switch {
-	case !m.Known && !a.gone.IsZero(): // discovery knows better
 	case !m.Known:
-		a.up = UpUnknown
+		a.exit.unknown()
 	case m.Open:
-		a.up, a.finished, a.gone = UpYes, false, time.Time{}
+		a.exit.running()
 	default:
-		a.exit(now)
+		a.exit.exited()
+		a.due = now // the agent's last events are in the ring now
 	}
-}
-
-// exit notes that the agent's process has exited.
-func (a *agent) exit(now time.Time) {
-	a.up, a.emptied = UpNo, a.emptied && a.up == UpNo
-	a.due = now // the agent's last events are in the ring now
 }
 
 // stale reports whether an agent must not be reported, because it has been silent and the
 // kernel can't tell whether it still runs.
 func (o *owner) stale(a *agent, now time.Time) bool {
-	return a.up == UpUnknown && o.silent(a, now)
+	return a.exit.up == UpUnknown && o.silent(a, now)
 }
 
 // silent reports whether an agent has written nothing for StaleAfter and its last events
@@ -61,7 +55,7 @@ func (o *owner) retireStale(now time.Time) {
 	o.retireAt = now.Add(time.Second)
 	for _, a := range slices.Clone(o.order) {
 		o.closeGone(a, now)
-		exited := a.finished || a.reader == nil
+		exited := a.exit.complete || a.reader == nil
 		if !exited || !o.silent(a, now) {
 			continue
 		}
@@ -76,28 +70,21 @@ func (o *owner) retireStale(now time.Time) {
 	}
 }
 
-// goneWait is longer than it can take to read the last events of a ring. A position that
-// has just wrapped looks like a restart for a second.
-const goneWait = 2 * time.Second
-
-// unreadWait is how long a ring stays open whose last events may be part of a restart.
-const unreadWait = 3 * goneWait
-
 // closeGone closes a ring that no process needs; see [Gone]. It may be impossible to open
 // the ring again, so all its events must be counted and stored first.
 func (o *owner) closeGone(a *agent, now time.Time) {
-	if o.ending || a.reader == nil || a.gone.IsZero() || now.Sub(a.gone) < goneWait {
+	if o.ending || a.reader == nil || a.exit.waits(now) {
 		return
 	}
 	o.drain(a, now)
-	if a.reader == nil || !a.finished || a.held() > 0 || a.unread && now.Sub(a.gone) < unreadWait {
+	if a.reader == nil || !a.exit.complete || a.held() > 0 || a.exit.waits(now) {
 		return
 	}
 	if m, err := o.mark(a, now); err == nil && o.cfg.Mode == ringbuf.Consume {
 		a.resume = &m // the agent's next run may use the same file
 	}
 	o.do(closeEffect{a.source, a.detach()})
-	a.up = UpNo
+	a.exit.exited()
 }
 
 func (o *owner) retire(a *agent) {
@@ -110,7 +97,7 @@ func (o *owner) retire(a *agent) {
 		"agent exited and wrote nothing for %v, so it is no longer reported; its ring file is kept", o.cfg.StaleAfter)))
 }
 
-// stop closes all rings and answers all collections.
+// stop closes all rings. Collections that aren't answered yet stay unanswered.
 type stop struct{}
 
 func (stop) apply(o *owner, _ time.Time) {
@@ -118,14 +105,6 @@ func (stop) apply(o *owner, _ time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(o.agents)) {
 		o.release(o.agents[id])
 	}
-	waiting := o.waiting
-	if o.batch != nil {
-		waiting = append(waiting, o.batch.collects...)
-	}
-	for _, c := range waiting {
-		o.answer(c, true)
-	}
-	o.waiting, o.batch = nil, nil
 }
 
 // release closes the agent's rings.
