@@ -149,7 +149,7 @@ kube-test: build-full ## Test the chart in the cluster of KUBECONFIG, a cluster 
 	@scripts/kube-test.sh
 
 .PHONY: package-test
-package-test: snapshot ## Install, upgrade and remove the Debian package in a copy of this system; needs root
+package-test: snapshot ## Install, upgrade and remove the Debian package and the rpm in a copy of this system; needs root
 	@scripts/test-package.sh
 
 .PHONY: release-test
