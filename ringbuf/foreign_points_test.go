@@ -123,6 +123,35 @@ func TestForeignReaderMovesBackward(t *testing.T) {
 	}
 }
 
+// If the file's time has changed, the agent may have restarted, and the slots between
+// the two positions may belong to its old run. They aren't read again.
+func TestForeignReaderMovesBackwardAfterARestart(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		p, w := plainRing(t, V4, 16)
+		r := p.reader(t, Consume)
+		fill(t, w, 1, 15)
+		drain(t, r)
+		fill(t, w, 15, 20)
+		drain(t, r) // the last commit moved from 14 to 3
+		p.touch()
+		if restart {
+			var err error
+			if w, err = NewWriter(p.mem, p, V4, 16); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fill(t, w, 101, 103)
+		binary.LittleEndian.PutUint64(p.mem[8:], 1)
+		if got, err := values(r); !errors.As(err, new(*ForeignReadError)) || len(got) != 0 {
+			t.Errorf("restarted: %v: read %d, error %v", restart, got, err)
+		}
+		fill(t, w, 103, 110)
+		if got := drain(t, r); !slices.Equal(got, span(103, 110)) {
+			t.Errorf("restarted: %v: read %d", restart, got)
+		}
+	}
+}
+
 // The file was truncated and extended again, so it ends with zeros.
 func TestZeroedTailIsNotRead(t *testing.T) {
 	for _, l := range Layouts() {

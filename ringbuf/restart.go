@@ -267,9 +267,11 @@ func (r *Reader) unchanged() bool {
 //
 // The other process can also move the position backward: it may store a position
 // that is based on a load from before this reader's last commit. followForeign then
-// restores the position, so that no event is read twice. Modulo the capacity, a
-// position within the last commit could also result from a move forward by nearly a
-// whole lap. In that case events are lost, as always with a second consumer.
+// restores the position, so that no event is read twice. If the agent may have
+// restarted, the restored position would make the slots of the old run pending again,
+// so followForeign skips all pending events instead. Modulo the capacity, a position
+// within the last commit could also result from a move forward by nearly a whole lap.
+// In these cases events are lost, as always with a second consumer.
 func (r *Reader) followForeign(s state) error {
 	if s.read == 0 {
 		// A restart also changes ctime. If ctime changed just before the ring was
@@ -278,21 +280,27 @@ func (r *Reader) followForeign(s state) error {
 			return ErrRestarted
 		}
 	}
-	from := r.committed
-	forward := r.distance(from, s.read)
-	if r.distance(s.read, from) <= r.distance(r.previous, from) {
-		if _, err := r.swap(s.read, from); err != nil {
-			return err
+	from, to := r.committed, s.read
+	foreign := &ForeignReadError{From: from, To: to}
+	if r.distance(to, from) <= r.distance(r.previous, from) {
+		restored := from
+		if !r.unchanged() {
+			restored = s.write
 		}
-		return &ForeignReadError{From: from, To: s.read}
+		if done, err := r.swap(to, restored); err != nil {
+			return err
+		} else if !done || restored == from {
+			return foreign
+		}
+		to = restored
 	}
-	if forward > r.Uncommitted() {
-		r.moveTo(s.read)
+	if r.distance(from, to) > r.Uncommitted() {
+		r.moveTo(to)
 		r.startLap()
 	}
-	r.previous, r.committed = s.read, s.read
+	r.previous, r.committed = to, to
 	r.seen, r.seenTo = 0, 0
-	return &ForeignReadError{From: from, To: s.read}
+	return foreign
 }
 
 // swap moves readPos, and reports whether it did. It fails if an agent has
