@@ -32,8 +32,8 @@ func newBuilder(l *labels, now time.Time) *builder {
 	return &builder{labels: l, now: now, points: newPoints()}
 }
 
-// agent adds the points of one agent. They share memory with the snapshot, which
-// is never modified.
+// agent adds the points of one agent. They share memory with the snapshot, so its
+// collection must not be released.
 func (b *builder) agent(s *drain.Snapshot) {
 	b.attributes, b.start, b.at = b.labels.of(s.Agent), s.Start, b.now
 	if !b.at.After(b.start) {

@@ -361,6 +361,14 @@ func (h *Host) Refresh(ctx context.Context) {
 	}
 }
 
+// Release lets a later collection reuse memory of the snapshots. The caller must not use
+// them afterwards. Without Release, the snapshots never change.
+func (c Collection) Release() {
+	for _, s := range c.stores {
+		s.Release()
+	}
+}
+
 // Delivered records that a collection was exported.
 func (h *Host) Delivered(c Collection) {
 	h.loop.Delivered(c.rings)

@@ -30,11 +30,10 @@ type agent struct {
 	bounds    []float64            // of the totals' histograms
 	start     time.Time            // of the totals
 
-	last    drain.Snapshot // newest snapshot; its Totals are nil if they have changed since
-	loading bool           // the checkpoint isn't loaded yet
-	loadBy  time.Time      // deadline for loading it
-	dirty   bool           // changed since the last checkpoint
-	shared  bool           // the notice about several running processes was reported
+	loading bool      // the checkpoint isn't loaded yet
+	loadBy  time.Time // deadline for loading it
+	dirty   bool      // changed since the last checkpoint
+	shared  bool      // the notice about several running processes was reported
 
 	changed   time.Time // when the values last changed
 	collected collected
@@ -51,20 +50,13 @@ type collected struct {
 type process struct {
 	header
 
-	file   string   // name of the store
-	path   string   // path of the store; empty if only the checkpoint names it
-	open   *os.File // nil after the store was closed
+	file   string    // name of the store
+	path   string    // path of the store; empty if only the checkpoint names it
+	open   *os.File  // nil after the store was closed
+	start  time.Time // from the store's name, but not in the future; zero if only the checkpoint names it
 	shape  *tally.Shape
 	values tally.Values
 	up     drain.Up
-}
-
-// started returns the start time of a process, which is part of its store's name.
-func (p *process) started(now time.Time) time.Time {
-	if at := time.Unix(0, p.marker); at.Before(now) {
-		return at
-	}
-	return now
 }
 
 func byAge(p, q *process) int {
@@ -90,7 +82,7 @@ func (d *Directory) addProcess(a *agent, p *process) {
 		d.countProcess(a, p)
 	}
 	if a.newest == nil || byAge(p, a.newest) >= 0 {
-		a.newest, a.last.Totals = p, nil
+		a.newest = p
 		a.identity = d.cfg.Identify(drain.Agent{ID: a.id, Name: a.name, Dir: d.cfg.Dir, Path: p.path}, p.pid)
 		a.setBounds(p.bounds)
 	}
@@ -102,12 +94,11 @@ func (d *Directory) addProcess(a *agent, p *process) {
 // countProcess adds a process to its agent's totals. If the checkpoint names the
 // process, p continues from the values in the checkpoint.
 func (d *Directory) countProcess(a *agent, p *process) {
-	d.markChanged(a)
-	now := d.cfg.Now()
-	if at := p.started(now); a.start.IsZero() || at.Before(a.start) {
-		a.start = at
+	a.markChanged(d.cfg.Now())
+	if a.start.IsZero() || p.start.Before(a.start) {
+		a.start = p.start
 	}
-	d.poll(a, false) // an earlier process may have just exited
+	d.checkExits(a) // an earlier process may have just exited
 	if i := slices.IndexFunc(a.processes, func(q *process) bool { return q.file == p.file }); i >= 0 {
 		p.values.Advance(&a.processes[i].values)
 		a.processes[i] = p
@@ -157,11 +148,12 @@ func (d *Directory) fold(a *agent, p *process) {
 	a.processes = slices.Delete(a.processes, i, i+1)
 	a.add(&a.base, p)
 	a.hasBase = true
+	now := d.cfg.Now()
 	if d.records[p.file] != nil { // a store that was removed can't be found again
-		a.counted[p.file] = d.cfg.Now()
+		a.counted[p.file] = now
 	}
 	a.shared, d.saveSoon = false, true
-	d.markChanged(a)
+	a.markChanged(now)
 	d.close(a, p)
 }
 
@@ -193,37 +185,42 @@ func (p *process) probe() {
 	}
 }
 
-// poll probes the processes of an agent and reads their stores. Without values, it
-// reads only the stores of processes that have exited.
-func (d *Directory) poll(a *agent, values bool) {
-	for _, p := range slices.Backward(a.processes) { // fold removes p
+// checkExits probes the processes of an agent, and adds those that have exited to the
+// base.
+func (d *Directory) checkExits(a *agent) {
+	for _, p := range slices.Backward(a.processes) { // read removes p
 		if p.open == nil {
 			continue
 		}
-		p.probe()
-		if !values && p.up != drain.UpNo {
-			continue
-		}
-		if err := d.read(a, p); err != nil {
-			p.up = drain.UpNo
-			d.refuse(p.file, ringbuf.FileInfo{}, fmt.Errorf("%w; earlier values stay in the totals", err))
-		}
-		if p.up == drain.UpNo && !a.loading {
-			d.fold(a, p)
+		if p.probe(); p.up == drain.UpNo {
+			d.read(a, p, d.cfg.Now())
 		}
 	}
 }
 
-// read updates the values of a process from its store.
-func (d *Directory) read(a *agent, p *process) error {
+// readAll reads the open stores of an agent. It doesn't probe its processes: the values
+// of a process that has just exited are read here, and once more after checkExits
+// notices the exit.
+func (d *Directory) readAll(a *agent, now time.Time) {
+	for _, p := range slices.Backward(a.processes) { // read removes p
+		if p.open != nil {
+			d.read(a, p, now)
+		}
+	}
+}
+
+// read updates the values of a process from its store. If the process has exited, or its
+// store can't be read, it adds them to the base.
+func (d *Directory) read(a *agent, p *process, now time.Time) {
 	if err := d.readAt(p.open, valuesFrom, valuesTo); err != nil {
-		return err
+		p.up = drain.UpNo
+		d.refuse(p.file, ringbuf.FileInfo{}, fmt.Errorf("%w; earlier values stay in the totals", err))
+	} else if update(&p.values, d.bytes[:], len(p.bounds)) {
+		a.markChanged(now)
 	}
-	parseValues(d.bytes[:], len(p.bounds), &d.values)
-	if p.values.Advance(&d.values) {
-		d.markChanged(a)
+	if p.up == drain.UpNo && !a.loading {
+		d.fold(a, p)
 	}
-	return nil
 }
 
 // up returns whether a process of the agent is running.
@@ -244,19 +241,10 @@ func (a *agent) up() drain.Up {
 }
 
 // markChanged records that the totals of an agent have changed.
-func (d *Directory) markChanged(a *agent) { a.changed, a.dirty, a.last.Totals = d.cfg.Now(), true, nil }
+func (a *agent) markChanged(now time.Time) { a.changed, a.dirty = now, true }
 
-// snapshot returns the totals of an agent. It reuses the last snapshot of an idle agent,
-// because nothing writes to the totals in it.
-func (d *Directory) snapshot(a *agent) drain.Snapshot {
-	if a.last.Totals == nil {
-		a.last = d.newSnapshot(a)
-	}
-	a.last.Up = a.up()
-	return a.last
-}
-
-func (d *Directory) newSnapshot(a *agent) drain.Snapshot {
+// snapshot returns the totals of an agent, in the memory of b.
+func (d *Directory) snapshot(a *agent, b *buffers) drain.Snapshot {
 	total := &d.total
 	if !a.hasBase && len(a.processes) == 1 {
 		total = &a.processes[0].values
@@ -267,25 +255,25 @@ func (d *Directory) newSnapshot(a *agent) drain.Snapshot {
 		}
 	}
 	s := drain.Snapshot{
-		Agent: a.identity,
-		Start: a.start, Totals: a.newest.shape.Import(total, &a.base),
+		Agent: a.identity, Start: a.start, Up: a.up(), Totals: b.totalsOf(a.newest.shape, total, &a.base),
 	}
 	list := a.processes
 	if a.open() == 0 {
 		list = []*process{a.newest}
 	}
-	now := d.cfg.Now()
+	first := len(b.processes)
 	for _, p := range list {
 		if p.path == "" {
 			continue // known only from the checkpoint
 		}
 		totals := s.Totals
 		if total != &p.values {
-			totals = p.shape.Import(&p.values, &tally.Values{})
+			totals = b.totalsOf(p.shape, &p.values, &tally.Values{})
 		}
-		s.Processes = append(s.Processes, drain.Process{
-			PID: p.pid, Instance: p.instance, Host: p.host, LocalRank: p.rank, Start: p.started(now), Totals: totals,
+		b.processes = append(b.processes, drain.Process{
+			PID: p.pid, Instance: p.instance, Host: p.host, LocalRank: p.rank, Start: p.start, Totals: totals,
 		})
 	}
+	s.Processes = b.processes[first:len(b.processes):len(b.processes)]
 	return s
 }

@@ -40,15 +40,16 @@ func benchmarkStores(b *testing.B, n int, busy bool) {
 	defer reporter.Close()
 	defer d.end()
 	collect := func(walk bool) {
-		c := &Collection{read: make(chan struct{}), stored: make(chan bool, 1)}
-		if d.collect(c, walk); len(c.snapshots) != n {
-			b.Fatalf("%d agents", len(c.snapshots))
+		c := &Collection{from: d, read: make(chan struct{}), stored: make(chan bool, 1)}
+		if d.collect(c, walk); len(c.buffers.snapshots) != n {
+			b.Fatalf("%d agents", len(c.buffers.snapshots))
 		}
+		c.Release()
 	}
 	collect(true)
 	b.ReportAllocs()
 	for b.Loop() {
-		for _, a := range d.agents {
+		for _, a := range d.order {
 			if busy {
 				a.processes[0].values.Sums[0] = tally.Sum{}
 			}

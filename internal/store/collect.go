@@ -10,6 +10,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
 // saveTimeout is the maximum time that a collection waits for the storage extension.
@@ -17,11 +18,37 @@ const saveTimeout = 5 * time.Second
 
 // Collection is the totals of the agents of a directory at one time.
 type Collection struct {
-	from      *Directory
-	number    uint64
-	read      chan struct{} // closed when snapshots is set
-	stored    chan bool     // buffered; receives whether the save succeeded
+	from    *Directory
+	number  uint64
+	read    chan struct{} // closed when buffers is set
+	stored  chan bool     // buffered; receives whether the save succeeded
+	buffers *buffers      // nil after Release
+}
+
+// buffers hold the snapshots of a collection. Reusing them avoids most of the cost of a
+// snapshot, which is allocating it.
+type buffers struct {
 	snapshots []drain.Snapshot
+	processes []drain.Process // of all snapshots
+	totals    []*tally.Totals // of all snapshots and processes
+	used      int             // number of totals in use
+}
+
+// totalsOf converts values to totals.
+func (b *buffers) totalsOf(shape *tally.Shape, v, before *tally.Values) *tally.Totals {
+	if b.used == len(b.totals) {
+		b.totals = append(b.totals, nil)
+	}
+	t := shape.Import(v, before, b.totals[b.used])
+	b.totals[b.used] = t
+	b.used++
+	return t
+}
+
+// reset empties the buffers, and keeps the memory that was in use.
+func (b *buffers) reset() {
+	clear(b.totals[b.used:])
+	b.snapshots, b.processes, b.totals, b.used = b.snapshots[:0], b.processes[:0], b.totals[:b.used], 0
 }
 
 // Collect starts to read all stores. With walk, it searches for new stores first. It
@@ -34,23 +61,28 @@ func (d *Directory) Collect(walk bool) *Collection {
 	return c
 }
 
-// collect carries out a collection.
+// collect carries out a collection. It relies on [Directory.refresh] to notice exits.
 func (d *Directory) collect(c *Collection, walk bool) {
 	if walk {
 		d.refresh()
 	}
 	d.collections++
 	c.number = d.collections
+	b := d.spare.Swap(nil)
+	if b == nil {
+		b = &buffers{}
+	}
 	now := d.cfg.Now()
-	for _, a := range d.agents {
-		d.poll(a, true)
+	for _, a := range d.order {
+		d.readAll(a, now)
 		if a.loading || a.up() == drain.UpUnknown && d.isInactive(a, now) {
 			continue
 		}
-		c.snapshots = append(c.snapshots, d.snapshot(a))
+		b.snapshots = append(b.snapshots, d.snapshot(a, b))
 		a.collected = collected{collection: c.number, changed: a.changed}
 	}
 	d.overdue.Store(false)
+	c.buffers = b
 	close(c.read)
 	result := c.stored // don't capture c, because a save that hangs would keep it in memory
 	d.save(func(stored bool) { result <- stored })
@@ -89,7 +121,25 @@ func (c *Collection) Wait(ctx context.Context) []drain.Snapshot {
 			Text: "totals were exported before their checkpoint was stored; a crash right now may count events twice; check the storage extension",
 		})
 	}
-	return c.snapshots
+	return c.buffers.snapshots
+}
+
+// Release lets a later collection reuse the memory of the snapshots. The caller must not
+// use them afterwards. Without Release, the snapshots never change.
+func (c *Collection) Release() {
+	if c == nil {
+		return
+	}
+	select {
+	case <-c.read:
+	default:
+		return // still reading
+	}
+	if b := c.buffers; b != nil {
+		c.buffers = nil
+		b.reset()
+		c.from.spare.Store(b)
+	}
 }
 
 // Delivered records that a collection was exported. An exited agent is reported until

@@ -65,8 +65,9 @@ type Directory struct {
 	worker  *discover.Worker
 	overdue atomic.Bool // a collection is still reading after its timeout
 
-	// Only the worker's goroutine uses the fields in this group and the next two.
+	// Only the worker's goroutine uses the fields in this group and the next three.
 	agents      map[string]*agent  // by ID
+	order       []*agent           // agents in order of discovery, which is faster to read than in random order
 	records     map[string]*record // by file name
 	walks       uint64
 	complete    bool // the last walk read all entries
@@ -76,9 +77,13 @@ type Directory struct {
 	saving  time.Time    // start of the current save; zero if there is none
 	waiting []func(bool) // callbacks of the next save
 
+	shape  *tally.Shape // of the last opened store
+	bounds []float64    // of shape
+
 	// Buffers that are reused.
-	bytes         [size]byte
-	values, total tally.Values
+	bytes [size]byte
+	total tally.Values
+	spare atomic.Pointer[buffers] // of a released collection; may be nil
 
 	mu      sync.Mutex // guards the fields below; never held during a call that may block
 	stores  int        // open stores
@@ -192,8 +197,8 @@ func (d *Directory) reportHang() {
 // refresh searches for new stores and for exited processes.
 func (d *Directory) refresh() {
 	d.walk()
-	for _, a := range d.agents {
-		d.poll(a, false)
+	for _, a := range d.order {
+		d.checkExits(a)
 	}
 	d.expireLoads()
 	d.retire()

@@ -15,7 +15,8 @@
 // then on. So each process is counted once.
 //
 // A [Directory] reads the stores in one directory, on its own goroutine. If the file
-// system hangs, only this directory is affected.
+// system hangs, only this directory is affected. It searches for new stores and exited
+// processes every 2 seconds. A collection reads only the values.
 //
 // # Checkpoints
 //

@@ -117,19 +117,29 @@ func (x *fixture) read(change ...func(*Config)) *reader {
 	return r
 }
 
-// collect collects once.
+// collect collects once, after a search for new stores and exited processes.
 func (r *reader) collect() map[string]drain.Snapshot {
 	r.x.t.Helper()
-	c := r.Collect(true)
+	agents, c := r.hold(true)
+	c.Delivered()
+	return agents
+}
+
+// hold collects once, and returns the collection too.
+func (r *reader) hold(walk bool) (map[string]drain.Snapshot, *Collection) {
+	r.x.t.Helper()
+	c := r.Collect(walk)
 	if c == nil {
 		r.x.t.Fatal("an earlier collection hangs")
 	}
 	agents := make(map[string]drain.Snapshot)
 	for _, s := range c.Wait(r.x.t.Context()) {
+		if _, again := agents[s.Name]; again {
+			r.x.t.Errorf("agent %s is reported twice", s.Name)
+		}
 		agents[s.Name] = s
 	}
-	c.Delivered()
-	return agents
+	return agents, c
 }
 
 // first collects until an agent is reported, because its checkpoint must be loaded first.

@@ -132,14 +132,14 @@ func parseText(b []byte, what string) (string, error) {
 	return string(text), nil
 }
 
-// shape returns the shape of a store's totals. It returns an error if the bounds aren't
-// finite, positive and increasing.
-func (h *header) shape(histograms bool) (*tally.Shape, error) {
+// newShape returns the shape of the totals of a store. It returns an error if the bounds
+// aren't finite, positive and increasing.
+func newShape(bounds []float64, histograms bool) (*tally.Shape, error) {
 	duration := tally.HistogramConfig{Kind: tally.NoHistogram}
-	if histograms && len(h.bounds) > 0 {
+	if histograms && len(bounds) > 0 {
 		duration.Kind = tally.Explicit
 	}
-	for _, bound := range h.bounds {
+	for _, bound := range bounds {
 		duration.Bounds = append(duration.Bounds, bound/1e6)
 	}
 	none := tally.HistogramConfig{Kind: tally.NoHistogram}
@@ -150,30 +150,42 @@ func (h *header) shape(histograms bool) (*tally.Shape, error) {
 	return shape, nil
 }
 
-// parseValues copies the values of a store with a number of bounds. It reuses into. The
-// process may update the store during the read, so the values may be from different
-// times. No single value is torn, because the kernel copies aligned words.
-func parseValues(b []byte, bounds int, into *tally.Values) {
-	le := binary.LittleEndian
-	for t := range into.Sums {
-		into.Sums[t] = tally.Sum{Lo: le.Uint64(b[atCounters+8*t:])}
-		into.Last[t] = le.Uint64(b[atGauges+8*t:])
-	}
-	parseDistribution(b, ringbuf.TypeXferTime, bounds, &into.Duration)
-	parseDistribution(b, ringbuf.TypeXferPostTime, bounds, &into.Post)
-	into.Sums[ringbuf.TypeXferTime], into.Sums[ringbuf.TypeXferPostTime] = tally.Sum{}, tally.Sum{}
-}
-
 // maxCount limits the count of a bucket, so that sums of counts can't overflow. A
 // process never counts as many events.
 const maxCount = 1 << 48
 
-func parseDistribution(b []byte, t ringbuf.Type, bounds int, into *tally.Distribution) {
-	le := binary.LittleEndian
-	into.Sum = tally.Sum{Lo: le.Uint64(b[atCounters+8*int(t):])}
-	into.Counts = into.Counts[:0]
-	for i := range bounds + 1 {
-		n := le.Uint64(b[atBuckets+8*(int(t)*bucketsPerType+i):])
-		into.Counts = append(into.Counts, min(n, maxCount))
+// update updates the values of a process from its store, which has a number of bounds,
+// and reports whether any of them has changed. The process may update the store during
+// the read, so the values may be from different times, and counters keep the larger
+// value. No single value is torn, because the kernel copies aligned words.
+func update(v *tally.Values, b []byte, bounds int) (changed bool) {
+	word := func(from, i int) uint64 { return binary.LittleEndian.Uint64(b[from+8*i:]) }
+	raise := func(s *tally.Sum, t ringbuf.Type) {
+		changed = s.Raise(tally.Sum{Lo: word(atCounters, int(t))}) || changed
 	}
+	distribution := func(d *tally.Distribution, t ringbuf.Type) {
+		raise(&d.Sum, t)
+		if d.Counts == nil {
+			d.Counts = make([]uint64, bounds+1)
+		}
+		for i := range d.Counts {
+			if n := min(word(atBuckets+8*bucketsPerType*int(t), i), maxCount); n > d.Counts[i] {
+				d.Counts[i], changed = n, true
+			}
+		}
+	}
+	for i := range v.Sums {
+		if last := word(atGauges, i); last != v.Last[i] {
+			v.Last[i], changed = last, true
+		}
+		switch t := ringbuf.Type(i); t {
+		case ringbuf.TypeXferTime:
+			distribution(&v.Duration, t)
+		case ringbuf.TypeXferPostTime:
+			distribution(&v.Post, t)
+		default:
+			raise(&v.Sums[i], t)
+		}
+	}
+	return changed
 }

@@ -11,10 +11,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/discover"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -130,7 +132,10 @@ func (d *Directory) openStore(file *os.File, name string, parsed fileName) (*pro
 	if info.Size() != int64(size) {
 		return nil, fmt.Errorf("%w: file has %d bytes, expected %d", errInvalid, info.Size(), size)
 	}
-	p := &process{file: name, path: d.path(name), open: file}
+	p := &process{file: name, path: d.path(name), open: file, start: time.Unix(0, parsed.marker)}
+	if now := d.cfg.Now(); p.start.After(now) {
+		p.start = now
+	}
 	p.probe()
 	if err := d.readAt(file, 0, size); err != nil {
 		return nil, err
@@ -138,11 +143,24 @@ func (d *Directory) openStore(file *os.File, name string, parsed fileName) (*pro
 	if p.header, err = parseHeader(d.bytes[:], parsed); err != nil {
 		return nil, err
 	}
-	if p.shape, err = p.header.shape(d.cfg.Histograms); err != nil {
+	if p.shape, err = d.shapeFor(p.bounds); err != nil {
 		return nil, err
 	}
-	parseValues(d.bytes[:], len(p.bounds), &p.values)
+	update(&p.values, d.bytes[:], len(p.bounds))
 	return p, nil
+}
+
+// shapeFor returns the shape of the totals of a store. Stores with the same bounds share
+// their shape, unless one with other bounds was opened in between.
+func (d *Directory) shapeFor(bounds []float64) (*tally.Shape, error) {
+	if d.shape == nil || !slices.Equal(bounds, d.bounds) {
+		shape, err := newShape(bounds, d.cfg.Histograms)
+		if err != nil {
+			return nil, err
+		}
+		d.shape, d.bounds = shape, bounds
+	}
+	return d.shape, nil
 }
 
 // readAt reads a part of an open store. Unlike mapped memory, a truncated file causes an

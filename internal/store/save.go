@@ -26,6 +26,7 @@ func (d *Directory) newAgent(id string, p *process) {
 		counted: make(map[string]time.Time),
 	}
 	d.agents[id] = a
+	d.order = append(d.order, a)
 	a.loading, a.loadBy, a.processes = true, now.Add(loadTimeout), []*process{p}
 	if d.cfg.Saver == nil {
 		d.loaded(a, nil, nil)
@@ -195,6 +196,7 @@ func (d *Directory) isInactive(a *agent, now time.Time) bool {
 // drop deletes an agent. Its stores aren't read again.
 func (d *Directory) drop(a *agent) {
 	delete(d.agents, a.id)
+	d.order = slices.DeleteFunc(d.order, func(b *agent) bool { return b == a })
 	for _, p := range a.processes {
 		d.close(a, p)
 	}

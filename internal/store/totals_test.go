@@ -152,6 +152,9 @@ func TestLastValuesOfExitedProcessAreCountedOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if agents, _ := r.hold(false); sumsOf(agents["agent"]).Transfers != 4 {
+				t.Error("values aren't read before the exit is noticed")
+			}
 			for range 3 {
 				check(t, r.collect(), map[string]sums{"agent": transfers(4, drain.UpNo)})
 			}
@@ -159,6 +162,47 @@ func TestLastValuesOfExitedProcessAreCountedOnce(t *testing.T) {
 				t.Errorf("state = %+v", s)
 			}
 		})
+	}
+}
+
+// A collection reuses only the memory of released collections.
+func TestSnapshotsChangeOnlyAfterRelease(t *testing.T) {
+	x := newFixture(t)
+	a := storetest.Create(t, x.dir, storetest.Config{PID: 1, Agent: "a"})
+	same := storetest.Create(t, x.dir, storetest.Config{PID: 2, Agent: "a"})
+	b := storetest.Create(t, x.dir, storetest.Config{PID: 3, Agent: "b", Bounds: []float64{10, 100}})
+	want := func(a, b int64) map[string]sums {
+		return map[string]sums{"a": transfers(a, drain.UpYes), "b": transfers(b, drain.UpYes)}
+	}
+	r := x.read()
+	first, c := r.hold(true)
+	work(a, 1)
+	work(b, 2)
+	second, kept := r.hold(false)
+	check(t, first, want(0, 0))
+	reused := first["a"].Totals
+	c.Release()
+	c.Release()
+	work(same, 4)
+	b.Exit()
+	third, _ := r.hold(false)
+	fourth, _ := r.hold(false)
+	check(t, second, want(1, 2))
+	check(t, third, want(5, 2))
+	check(t, fourth, want(5, 2))
+	if third["a"].Totals != reused || fourth["a"].Totals == reused {
+		t.Error("memory of the released collection isn't used exactly once")
+	}
+	kept.Release()
+	work(a, 8)
+	fifth, _ := r.hold(true)
+	check(t, fifth, map[string]sums{"a": transfers(13, drain.UpYes), "b": transfers(2, drain.UpNo)})
+	var processes []int64
+	for _, p := range fifth["a"].Processes {
+		processes = append(processes, int64(p.Totals.Duration().Count()))
+	}
+	if d := cmp.Diff([]int64{9, 4}, processes); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -25,8 +25,8 @@ func (s *Sum) plus(t Sum) {
 	s.Hi, _ = bits.Add64(s.Hi, t.Hi, carry)
 }
 
-// raise makes s the larger of s and t, and reports whether that changed it.
-func (s *Sum) raise(t Sum) bool {
+// Raise makes s the larger of s and t, and reports whether that changed it.
+func (s *Sum) Raise(t Sum) bool {
 	if t.Hi < s.Hi || t.Hi == s.Hi && t.Lo <= s.Lo {
 		return false
 	}

@@ -59,16 +59,14 @@ func (v *Values) Set(w *Values) {
 }
 
 // Advance updates the values of a process with a later reading, which has the same
-// bounds, and reports whether anything has changed. Readings aren't atomic, so counters
-// keep the larger value.
-func (v *Values) Advance(w *Values) (changed bool) {
+// bounds. Readings aren't atomic, so counters keep the larger value.
+func (v *Values) Advance(w *Values) {
 	for t := range v.Sums {
-		changed = v.Sums[t].raise(w.Sums[t]) || changed
+		v.Sums[t].Raise(w.Sums[t])
 	}
-	changed = changed || v.Last != w.Last
 	v.Last = w.Last
-	changed = v.Duration.advance(&w.Duration) || changed
-	return v.Post.advance(&w.Post) || changed
+	v.Duration.raise(&w.Duration)
+	v.Post.raise(&w.Post)
 }
 
 // occurred reports whether there was an event of a type.
@@ -98,22 +96,25 @@ func (d *Distribution) set(e *Distribution) {
 	d.Counts, d.Sum = append(d.Counts[:0], e.Counts...), e.Sum
 }
 
-func (d *Distribution) advance(e *Distribution) (changed bool) {
+func (d *Distribution) raise(e *Distribution) {
 	for i, n := range e.Counts[:min(len(e.Counts), len(d.Counts))] {
-		if n > d.Counts[i] {
-			d.Counts[i], changed = n, true
-		}
+		d.Counts[i] = max(d.Counts[i], n)
 	}
-	return d.Sum.raise(e.Sum) || changed
+	d.Sum.Raise(e.Sum)
 }
 
 // Import converts values that another program has counted to totals with this shape. If
 // the shape's bounds of durations are explicit, they must equal those of the values. v
 // includes before, the values of processes that have exited and whose memory was
-// released.
-func (s *Shape) Import(v, before *Values) *Totals {
-	t := &Totals{series: emptySeries}
+// released. Import returns the totals in into, which must be an earlier result, unless it
+// is nil.
+func (s *Shape) Import(v, before *Values, into *Totals) *Totals {
+	t := into
+	if t == nil {
+		t = &Totals{series: emptySeries}
+	}
 	for kind := range t.counters {
+		t.counters[kind] = Total{}
 		if v.occurred(kind) {
 			// The number of events is unknown.
 			t.counters[kind] = Total{Events: 1, Sum: v.Sums[kind], last: v.Last[kind]}
@@ -137,16 +138,20 @@ func (s *Shape) Import(v, before *Values) *Totals {
 // emptySeries are the series of imported totals. Nothing writes to them.
 var emptySeries = make([]Series, reserved)
 
-// load initializes a zero histogram with a distribution. Without bounds, it has a single
-// bucket.
+// load sets a histogram to a distribution. Without bounds, it has a single bucket.
 func (h *Histogram) load(s *scale, d *Distribution, last uint64) {
 	h.scale, h.min = s, math.MaxUint64
-	if n := s.explicit(); n > len(h.buckets) {
+	switch n := s.explicit(); {
+	case n <= len(h.buckets):
+		h.many = nil
+	case n != len(h.many):
 		h.many = make([]uint64, n)
 	}
 	h.sum, h.last = d.Sum, last
 	counts := h.counts()
-	for i, n := range d.Counts {
-		counts[min(i, len(counts)-1)] += n
+	n := copy(counts, d.Counts)
+	clear(counts[n:])
+	for _, more := range d.Counts[n:] {
+		counts[n-1] += more
 	}
 }

@@ -220,6 +220,7 @@ func (r *ringReceiver) collect(ctx context.Context, last bool) error {
 	if err != nil {
 		return &collectError{err}
 	}
+	defer collection.Release()
 	r.telemetry.collected(collection.Snapshots)
 	if r.next == nil {
 		r.rings.Delivered(collection)

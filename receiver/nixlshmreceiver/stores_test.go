@@ -250,6 +250,7 @@ func TestStoreOfExitedProcessIsNotCountedAsStale(t *testing.T) {
 	telemetry := h.withTelemetry()
 	h.startWith(2).next()
 	exit()
+	eventually(t, "closed store of the exited process", func() bool { return h.rings().State().Open == 1 })
 	h.next()
 	want := map[string]int64{"open": 1, "stale": 0}
 	if d := cmp.Diff(want, sums(t, telemetry, "rings")); d != "" {
