@@ -100,7 +100,7 @@ func (d *Directory) countProcess(a *agent, p *process) {
 	}
 	d.checkExits(a) // an earlier process may have just exited
 	if i := slices.IndexFunc(a.processes, func(q *process) bool { return q.file == p.file }); i >= 0 {
-		p.values.Advance(&a.processes[i].values)
+		p.values.Raise(&a.processes[i].values)
 		a.processes[i] = p
 		return
 	}

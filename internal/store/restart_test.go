@@ -67,12 +67,17 @@ func TestStoreOfProcessThatExitedDuringDowntimeIsRead(t *testing.T) {
 	r := x.read()
 	r.first()
 	r.stop()
-	work(w, 2)
+	work(w, 1)
+	w.Transfer(0, 10, 3, 5)
 	w.Updated(0) // an unknown store with this time would be stale
 	w.Exit()
 	r = x.read(func(c *Config) { c.Uptime = func() (time.Duration, error) { return 24 * time.Hour, nil } })
 	for range 2 {
-		check(t, r.first(), map[string]sums{"agent": transfers(3, drain.UpNo)})
+		agents := r.first()
+		check(t, agents, map[string]sums{"agent": transfers(3, drain.UpNo)})
+		if last := agents["agent"].Totals.Duration().LastInt64(); last != 3 {
+			t.Errorf("the last transfer took %d µs, want 3", last)
+		}
 	}
 }
 

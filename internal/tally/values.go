@@ -58,13 +58,12 @@ func (v *Values) Set(w *Values) {
 	v.Post.set(&w.Post)
 }
 
-// Advance updates the values of a process with a later reading, which has the same
-// bounds. Readings aren't atomic, so counters keep the larger value.
-func (v *Values) Advance(w *Values) {
+// Raise makes no counter of v less than in w, an earlier reading of the same process.
+// Readings aren't atomic, so a counter may be larger in the earlier one.
+func (v *Values) Raise(w *Values) {
 	for t := range v.Sums {
 		v.Sums[t].Raise(w.Sums[t])
 	}
-	v.Last = w.Last
 	v.Duration.raise(&w.Duration)
 	v.Post.raise(&w.Post)
 }
