@@ -30,7 +30,7 @@ func oneAgent() Dashboard {
 			}},
 			{Title: "Memory and telemetry", Panels: []Panel{
 				memory.alone("registered").described("Memory registered with the agent."),
-				lines("Up", "1 while a process has the agent's ring open, 0 once none has. Empty if the kernel can't tell.", Count,
+				lines("Up", "1 while a process has the agent's ring or store open, 0 once none has. Empty if the kernel can't tell.", Count,
 					`max(nixl_agent_up{@})`, "up").upTo(1),
 				lines("Events", "Events read from the agent's ring.", PerSecond,
 					`sum by (nixl_event_name) (rate(nixl_events_total{@}[@]))`, "{{nixl_event_name}}"),

@@ -30,6 +30,10 @@ const (
 	byHosts      = `by (` + hostLabels + `)`
 	byPeers      = `on (` + peerLabels + `) group_left ()`
 	byCollectors = `by (instance, service_instance_id)`
+
+	exited  = `max by (` + agentLabels + `) (last_over_time(nixl_agent_up[15m])) == 0`
+	running = `(last_over_time(nixl_agent_up[1h]) or last_over_time(nixl_telemetry_ring_utilization_ratio[1h]))`
+	present = `(nixl_agent_up or nixl_telemetry_ring_capacity)`
 )
 
 func alertRules() []alert {
@@ -85,31 +89,34 @@ func transferAlerts() []alert {
 func presenceAlerts() []alert {
 	return []alert{
 		{
-			name: "NIXLAgentGone", severity: "info", wait: "1m",
+			name: "NIXLAgentGone", severity: "info", wait: "2m",
 			comment: "A crash can't be distinguished from a normal stop. When a job ends, all of its\n" +
 				"agents exit, so this alert is only for agents that moved data until they exited\n" +
-				"while other agents on their host continue.",
-			expr: `max by (` + agentLabels + `) (last_over_time(nixl_agent_up[15m])) == 0` + "\n  and\n" +
+				"while other agents on their host continue to move data.",
+			expr: exited + "\n  and\n" +
 				increase("nixl_transfer_requests_total", "15m") + " > 0\n  and on (" + hostLabels + ")\n" +
-				`max ` + byHosts + ` (nixl_telemetry_ring_utilization_ratio) > 0`,
+				"(\n" +
+				"  " + increase("nixl_transfer_requests_total", "2m") + " > 0\n    unless\n" +
+				"  " + exited + "\n" +
+				")",
 			summary:     "Agent " + of + " has exited while others on its host continue",
 			description: "It moved data until it exited, less than 15 minutes ago. It crashed or was stopped.",
 		},
 		{
 			name: "NIXLNoData", severity: "critical", wait: "5m",
-			expr: `count(last_over_time(nixl_telemetry_ring_utilization_ratio[1h]) > 0)` + "\n  unless on ()\n" +
-				`group(nixl_telemetry_ring_capacity)`,
+			comment:     "See NIXLCollectorGone.",
+			expr:        `count(` + running + ` > 0)` + "\n  unless on ()\n" + `group(` + present + `)`,
 			summary:     "NIXL metrics no longer arrive",
-			description: "{{ $value }} agents were writing telemetry when the last report arrived.",
+			description: "{{ $value }} agents were running when the last report arrived.",
 		},
 		{
 			name: "NIXLCollectorGone", severity: "warning", wait: "5m",
-			comment: "An agent that exits is reported for `stale_after`, 5 minutes by default, with a\n" +
-				"fill level of 0. A last fill level above 0 means that the agent was still writing.",
-			expr: `max ` + byHosts + ` (last_over_time(nixl_telemetry_ring_utilization_ratio[1h])) > 0` + "\n  unless\n" +
-				`group ` + byHosts + ` (nixl_telemetry_ring_capacity)`,
+			comment: "An agent that exits is still reported with nixl_agent_up 0, so a last value of 1\n" +
+				"means that the agent was running. Where nixl_agent_up is absent, a fill level\n" +
+				"above 0 means that the agent was writing. Only agents with rings have a fill level.",
+			expr:        `max ` + byHosts + ` ` + running + ` > 0` + "\n  unless\n" + `group ` + byHosts + ` ` + present,
 			summary:     "NIXL metrics from {{ $labels.host_name }} no longer arrive",
-			description: "Its agents were writing telemetry when the last report arrived. The Collector there is down or can't export.",
+			description: "Its agents were running when the last report arrived. The Collector there is down or can't export.",
 		},
 		{
 			name: "NIXLRingsRefused", severity: "warning", wait: "10m",
