@@ -18,9 +18,9 @@ var (
 	// ErrNotRegular reports a directory, symbolic link, FIFO, socket or
 	// device. Such files are never opened.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrNotFolder reports a symbolic link or any other file in place of a
-	// folder.
-	ErrNotFolder = errors.New("not a folder")
+	// ErrNotDir reports a symbolic link or any other file in place of a
+	// directory.
+	ErrNotDir = errors.New("not a directory")
 	// ErrNotReady reports a ring that its agent hasn't finished creating, or
 	// failed to create: the size or the version is still 0. Try again later.
 	ErrNotReady = errors.New("ring not ready")

@@ -36,28 +36,28 @@ func Create(path string, _ Layout, _ int) (*Writer, error) {
 	return nil, unsupported("create ring", path)
 }
 
-// Folder is an open directory. On this platform, none can be opened.
-type Folder struct{}
+// Dir is an open directory. On this platform, none can be opened.
+type Dir struct{}
 
-// OpenFolder returns [errors.ErrUnsupported].
-func OpenFolder(dir, _ string) (*Folder, error) { return nil, unsupported("open", dir) }
+// OpenDir returns [errors.ErrUnsupported].
+func OpenDir(dir, _ string) (*Dir, error) { return nil, unsupported("open", dir) }
 
 // Open returns [errors.ErrUnsupported].
-func (*Folder) Open(name string) (*Folder, error) { return nil, unsupported("open", name) }
+func (*Dir) Open(name string) (*Dir, error) { return nil, unsupported("open", name) }
 
 // OpenBelow returns [errors.ErrUnsupported].
-func (*Folder) OpenBelow(path string) (*Folder, error) { return nil, unsupported("open", path) }
+func (*Dir) OpenBelow(path string) (*Dir, error) { return nil, unsupported("open", path) }
 
 // ReadDir returns [errors.ErrUnsupported].
-func (*Folder) ReadDir(int) ([]fs.DirEntry, error) { return nil, errors.ErrUnsupported }
+func (*Dir) ReadDir(int) ([]fs.DirEntry, error) { return nil, errors.ErrUnsupported }
 
 // Lstat returns [errors.ErrUnsupported].
-func (*Folder) Lstat(name string) (FileInfo, error) { return FileInfo{}, unsupported("lstat", name) }
+func (*Dir) Lstat(name string) (FileInfo, error) { return FileInfo{}, unsupported("lstat", name) }
 
 // OpenFile returns [errors.ErrUnsupported].
-func (*Folder) OpenFile(name string, _ ...Option) (*os.File, error) {
+func (*Dir) OpenFile(name string, _ ...Option) (*os.File, error) {
 	return nil, unsupported("open", name)
 }
 
 // Close does nothing.
-func (*Folder) Close() error { return nil }
+func (*Dir) Close() error { return nil }

@@ -14,7 +14,7 @@ func (f optionFunc) apply(o *options) { f(o) }
 
 type options struct {
 	owners []uint32
-	folder *Folder
+	dir    *Dir
 }
 
 func newOptions(list []Option) (o options) {
@@ -31,10 +31,10 @@ func OwnedBy(uids ...uint32) Option {
 	return optionFunc(func(o *options) { o.owners = uids })
 }
 
-// In opens the ring as an entry of a folder, named by the last element of its
+// In opens the ring as an entry of a directory, named by the last element of its
 // path. The rest of the path appears only in errors.
-func In(f *Folder) Option {
-	return optionFunc(func(o *options) { o.folder = f })
+func In(f *Dir) Option {
+	return optionFunc(func(o *options) { o.dir = f })
 }
 
 // check returns an error if files of this owner must not be opened.

@@ -48,7 +48,7 @@ func BenchmarkIdleRings(b *testing.B) {
 	})
 	b.Run("reference", func(b *testing.B) {
 		for b.Loop() {
-			f, err := ringbuf.OpenFolder(dir, ".")
+			f, err := ringbuf.OpenDir(dir, ".")
 			if err != nil {
 				b.Fatal(err)
 			}

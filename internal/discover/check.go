@@ -11,13 +11,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// checkPath opens the folder of a path and checks the path. It follows no link below
+// checkPath opens the directory of a path and checks the path. It follows no link below
 // the directory.
 func (t *tracker) checkPath(r *record) {
 	if t.stopped {
 		return
 	}
-	f, err := t.cfg.OpenFolder(r.Dir, filepath.Dir(r.Name))
+	f, err := t.cfg.OpenDir(r.Dir, filepath.Dir(r.Name))
 	if err != nil {
 		t.statFailed(r, err)
 		return
@@ -26,8 +26,8 @@ func (t *tracker) checkPath(r *record) {
 	t.checkEntry(f, r)
 }
 
-// checkEntry updates the record of a path in an open folder.
-func (t *tracker) checkEntry(f *ringbuf.Folder, r *record) {
+// checkEntry updates the record of a path in an open directory.
+func (t *tracker) checkEntry(f *ringbuf.Dir, r *record) {
 	info, err := f.Lstat(filepath.Base(r.Name))
 	switch {
 	case err == nil && info.IsDir():

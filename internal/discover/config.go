@@ -42,9 +42,9 @@ type Config struct {
 
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// OpenFolder opens a folder below Dir; ringbuf.OpenFolder if nil. It returns
+	// OpenDir opens a directory at or below Dir; ringbuf.OpenDir if nil. It returns
 	// errGone if the directory was removed with its container.
-	OpenFolder func(dir, name string) (*ringbuf.Folder, error)
+	OpenDir func(dir, name string) (*ringbuf.Dir, error)
 }
 
 // withDefaults sets defaults and makes the directory absolute.
@@ -61,8 +61,8 @@ func (c Config) withDefaults() (_ Config, err error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.OpenFolder == nil {
-		c.OpenFolder = ringbuf.OpenFolder
+	if c.OpenDir == nil {
+		c.OpenDir = ringbuf.OpenDir
 	}
 	c.Dir, err = filepath.Abs(c.Dir)
 	return c, err
@@ -127,12 +127,12 @@ func (c *Config) matches(name string) bool {
 	return MatchesAny(c.Include, name) && !MatchesAny(c.Exclude, name)
 }
 
-// mayContain reports whether a pattern can match a name in folder.
-func (c *Config) mayContain(folder string) bool {
-	if MatchesAny(c.Exclude, folder) {
+// mayContain reports whether a pattern can match a name in the subdirectory dir.
+func (c *Config) mayContain(dir string) bool {
+	if MatchesAny(c.Exclude, dir) {
 		return false
 	}
-	depth := strings.Count(folder, "/") + 1
+	depth := strings.Count(dir, "/") + 1
 	return slices.ContainsFunc(c.Include, func(p string) bool {
 		parts := strings.Split(p, "/")
 		switch {
@@ -141,7 +141,7 @@ func (c *Config) mayContain(folder string) bool {
 		case len(parts) <= depth:
 			return false
 		default: // a slash in braces doesn't separate parts
-			return strings.Contains(p, "{") || doublestar.MatchUnvalidated(strings.Join(parts[:depth], "/"), folder)
+			return strings.Contains(p, "{") || doublestar.MatchUnvalidated(strings.Join(parts[:depth], "/"), dir)
 		}
 	})
 }

@@ -127,7 +127,7 @@ func (h *hangingFS) begin() {
 	h.hanging = true
 }
 
-func (h *hangingFS) OpenFolder(dir, name string) (*ringbuf.Folder, error) {
+func (h *hangingFS) OpenDir(dir, name string) (*ringbuf.Dir, error) {
 	h.mu.Lock()
 	hanging := h.hanging
 	h.mu.Unlock()
@@ -138,12 +138,12 @@ func (h *hangingFS) OpenFolder(dir, name string) (*ringbuf.Folder, error) {
 		}
 		<-h.ended
 	}
-	return ringbuf.OpenFolder(dir, name)
+	return ringbuf.OpenDir(dir, name)
 }
 
 func TestHungDirectoryDoesNotDelayOthers(t *testing.T) {
 	x, h, rings := newFixture(t), newHangingFS(), NewRings(10)
-	hung := x.directory(func(c *Config) { c.Now, c.Rings, c.Dir, c.OpenFolder = nil, rings, t.TempDir(), h.OpenFolder })
+	hung := x.directory(func(c *Config) { c.Now, c.Rings, c.Dir, c.OpenDir = nil, rings, t.TempDir(), h.OpenDir })
 	healthy := x.directory(func(c *Config) { c.Now, c.Rings = nil, rings })
 	h.begin()
 	hung.Start()
@@ -172,7 +172,7 @@ func TestHungDirectoryDoesNotDelayOthers(t *testing.T) {
 func TestHungDirectoryDoesNotBlockOwner(t *testing.T) {
 	x, h := newFixture(t), newHangingFS()
 	x.ring("agent", ringbuf.V4, 16)
-	d := x.directory(func(c *Config) { c.Now, c.OpenFolder = nil, h.OpenFolder })
+	d := x.directory(func(c *Config) { c.Now, c.OpenDir = nil, h.OpenDir })
 	d.Start()
 	await(x.owner, func(drain.Opened) bool { return true })
 	h.begin()

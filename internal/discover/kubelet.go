@@ -20,7 +20,7 @@ import (
 //
 //	<pod UID>/volumes/kubernetes.io~empty-dir/<volume>
 //
-// Pods can write only to the volumes, not to the folders above them.
+// Pods can write only to the volumes, not to the directories above them.
 type Kubelet struct {
 	Pods    string   // the kubelet's directory of pods
 	Volumes []string // doublestar patterns of volume names
@@ -46,7 +46,7 @@ func (k kubelet) Name() string { return k.Pods }
 
 // Find implements [Finder].
 func (k kubelet) Find(time.Time) (map[string]Location, error) {
-	pods, err := subfolders(k.Pods, ".")
+	pods, err := subdirs(k.Pods, ".")
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of this node: %w", err)
 	}
@@ -54,23 +54,23 @@ func (k kubelet) Find(time.Time) (map[string]Location, error) {
 	var errs []error
 	for _, pod := range pods {
 		volumes := filepath.Join(pod, "volumes", "kubernetes.io~empty-dir")
-		names, err := subfolders(k.Pods, volumes)
+		names, err := subdirs(k.Pods, volumes)
 		if err != nil && !isAbsent(err) { // a pod may have no such volumes, or have been deleted
 			errs = append(errs, err)
 		}
 		for _, name := range names {
 			if MatchesAny(k.Volumes, name) {
 				v := volume{k, pod, filepath.Join(volumes, name), name}
-				found[v.folder] = v
+				found[v.dir] = v
 			}
 		}
 	}
 	return found, errors.Join(errs...)
 }
 
-// subfolders returns the names of the folders in a folder.
-func subfolders(dir, folder string) (names []string, err error) {
-	f, err := ringbuf.OpenFolder(dir, folder)
+// subdirs returns the names of the directories in the directory name below dir.
+func subdirs(dir, name string) (names []string, err error) {
+	f, err := ringbuf.OpenDir(dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -91,14 +91,14 @@ func subfolders(dir, folder string) (names []string, err error) {
 type volume struct {
 	kubelet kubelet
 	pod     string // its UID
-	folder  string // relative to the pods' directory
+	dir     string // relative to the pods' directory
 	name    string
 }
 
-func (v volume) Path() string { return filepath.Join(v.kubelet.Pods, v.folder) }
+func (v volume) Path() string { return filepath.Join(v.kubelet.Pods, v.dir) }
 
-func (v volume) OpenFolder(name string) (*ringbuf.Folder, error) {
-	f, err := ringbuf.OpenFolder(v.kubelet.Pods, filepath.Join(v.folder, name))
+func (v volume) OpenDir(name string) (*ringbuf.Dir, error) {
+	f, err := ringbuf.OpenDir(v.kubelet.Pods, filepath.Join(v.dir, name))
 	if name == "." && errors.Is(err, fs.ErrNotExist) {
 		err = errors.Join(errGone, err) // the pod was deleted
 	}

@@ -39,13 +39,13 @@ func (d *Directory) listen() {
 	}
 }
 
-// watch subscribes to changes in a folder. Each walk calls it again, because the
-// folder may have been replaced. Watching a folder twice has no effect.
-func (d *Directory) watch(folder string) {
+// watch subscribes to changes in a directory. Each walk calls it again, because the
+// directory may have been replaced. Watching a directory twice has no effect.
+func (d *Directory) watch(dir string) {
 	if d.inotify == nil {
 		return
 	}
-	if err := d.inotify.Add(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := d.inotify.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		d.notifyFailed(err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // tryOpen opens the file of a path as the path's new ring, unless it is too early to
 // try.
-func (t *tracker) tryOpen(f *ringbuf.Folder, r *record, info ringbuf.FileInfo) {
+func (t *tracker) tryOpen(f *ringbuf.Dir, r *record, info ringbuf.FileInfo) {
 	now := t.cfg.Now()
 	holder := t.cfg.Rings.pathOf(info.ID)
 	switch {
@@ -55,7 +55,7 @@ func (t *tracker) tryOpen(f *ringbuf.Folder, r *record, info ringbuf.FileInfo) {
 }
 
 // open opens a ring for the owner.
-func (t *tracker) open(f *ringbuf.Folder, r *record) (*ringbuf.Reader, error) {
+func (t *tracker) open(f *ringbuf.Dir, r *record) (*ringbuf.Reader, error) {
 	ring, err := ringbuf.OpenReader(r.Path, t.cfg.Mode, ringbuf.In(f), ringbuf.OwnedBy(t.cfg.AllowedUIDs...))
 	if err != nil {
 		return nil, err

@@ -121,10 +121,10 @@ func (c *container) list() []process.Process {
 
 func (c *container) Path() string { return c.path }
 
-// OpenFolder opens a folder through any process that is still running.
-func (c *container) OpenFolder(name string) (*ringbuf.Folder, error) {
+// OpenDir opens a directory through any process that is still running.
+func (c *container) OpenDir(name string) (*ringbuf.Dir, error) {
 	for _, p := range c.list() {
-		f, err := process.OpenFolder(p, c.finder.Proc, c.dir, name)
+		f, err := process.OpenDir(p, c.finder.Proc, c.dir, name)
 		if !errors.Is(err, process.ErrExited) {
 			return f, err
 		}

@@ -181,7 +181,7 @@ func TestRingSharedByTwoContainersIsOpenedOnce(t *testing.T) {
 	}
 }
 
-// The containers of a pod may have different folders at the same path, and new ones
+// The containers of a pod may have different directories at the same path, and new ones
 // after a restart.
 func TestStoresAreGroupedByPodAndPath(t *testing.T) {
 	host := processtest.New(t)
@@ -200,10 +200,10 @@ func TestStoresAreGroupedByPodAndPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	one, two := found[uid1+" "+dir], found[uid2+" "+dir]
-	if len(found) != 2 || one == nil || two == nil || len(one.Folders()) != 2 || len(two.Folders()) != 1 {
+	if len(found) != 2 || one == nil || two == nil || len(one.Dirs()) != 2 || len(two.Dirs()) != 1 {
 		t.Fatalf("found %v", found)
 	}
-	for _, open := range one.Folders() {
+	for _, open := range one.Dirs() {
 		f, err := open()
 		if err != nil {
 			t.Fatal(err)
@@ -222,7 +222,7 @@ func TestStoresAreGroupedByPodAndPath(t *testing.T) {
 	for _, pid := range []int{10, 11, 20} {
 		host.Exit(pid)
 	}
-	if _, err := finder.Find(time.Now()); err != nil || len(found) != 1 || len(one.Folders()) == 0 {
+	if _, err := finder.Find(time.Now()); err != nil || len(found) != 1 || len(one.Dirs()) == 0 {
 		t.Errorf("found %v, error %v", found, err)
 	}
 }

@@ -72,7 +72,7 @@ func reason(err error) string {
 // isAbsent reports whether an error means that a file doesn't exist. A file below a
 // link doesn't count as existing.
 func isAbsent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ringbuf.ErrNotFolder)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ringbuf.ErrNotDir)
 }
 
 // isInert reports whether an error means that a file isn't a ring and can become one

@@ -204,7 +204,7 @@ func TestKnownAgentWithUnknownVersionIsRefused(t *testing.T) {
 	}
 }
 
-func TestUnreadableFolderKeepsOpenRings(t *testing.T) {
+func TestUnreadableDirectoryKeepsOpenRings(t *testing.T) {
 	x := newFixture(t)
 	if err := os.Mkdir(x.path("sub"), 0o750); err != nil {
 		t.Fatal(err)
@@ -213,11 +213,11 @@ func TestUnreadableFolderKeepsOpenRings(t *testing.T) {
 	denied := false
 	d := x.directory(func(c *Config) {
 		c.Include = []string{"*/*"}
-		c.OpenFolder = func(dir, name string) (*ringbuf.Folder, error) {
+		c.OpenDir = func(dir, name string) (*ringbuf.Dir, error) {
 			if denied && name != "." {
 				return nil, &os.PathError{Op: "open", Path: filepath.Join(dir, name), Err: syscall.EACCES}
 			}
-			return ringbuf.OpenFolder(dir, name)
+			return ringbuf.OpenDir(dir, name)
 		}
 	})
 	x.round(d)

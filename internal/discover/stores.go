@@ -17,7 +17,7 @@ import (
 
 // Stores is a path where the processes of one pod, or of one container without a pod,
 // keep the stores of NIXL's prometheus_mp exporter. Each container of the pod may
-// have a different folder at this path, and a restarted container may have a new
+// have a different directory at this path, and a restarted container may have a new
 // one. Stores is safe for concurrent use.
 type Stores struct {
 	container
@@ -27,27 +27,27 @@ type Stores struct {
 // Scope identifies the pod and the path.
 func (s *Stores) Scope() string { return s.scope }
 
-// Folders returns functions that open the existing folders, one for each mount
+// Dirs returns functions that open the existing directories, one for each mount
 // namespace.
-func (s *Stores) Folders() (list []func() (*ringbuf.Folder, error)) {
+func (s *Stores) Dirs() (list []func() (*ringbuf.Dir, error)) {
 	var seen []string
 	for _, p := range s.list() {
 		if slices.Contains(seen, p.MountNS) {
 			continue
 		}
 		seen = append(seen, p.MountNS)
-		list = append(list, func() (*ringbuf.Folder, error) { return s.openIn(p.MountNS) })
+		list = append(list, func() (*ringbuf.Dir, error) { return s.openIn(p.MountNS) })
 	}
 	return list
 }
 
-// openIn opens the folder in a mount namespace through any of its processes.
-func (s *Stores) openIn(namespace string) (*ringbuf.Folder, error) {
+// openIn opens the directory in a mount namespace through any of its processes.
+func (s *Stores) openIn(namespace string) (*ringbuf.Dir, error) {
 	for _, p := range s.list() {
 		if p.MountNS != namespace {
 			continue
 		}
-		f, err := process.OpenFolder(p, s.finder.Proc, s.dir, ".")
+		f, err := process.OpenDir(p, s.finder.Proc, s.dir, ".")
 		if !errors.Is(err, process.ErrExited) {
 			return f, err
 		}

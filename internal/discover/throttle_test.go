@@ -26,12 +26,12 @@ func createRing(t *testing.T, x *fixture, name string) {
 	}
 }
 
-// counting counts the opened folders.
+// counting counts the opened directories.
 func counting(opened *int) func(*Config) {
 	return func(c *Config) {
-		c.OpenFolder = func(dir, name string) (*ringbuf.Folder, error) {
+		c.OpenDir = func(dir, name string) (*ringbuf.Dir, error) {
 			*opened++
-			return ringbuf.OpenFolder(dir, name)
+			return ringbuf.OpenDir(dir, name)
 		}
 	}
 }

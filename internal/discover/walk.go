@@ -24,7 +24,7 @@ const (
 	maxEntries = 1 << 16
 	// maxRecords limits the records of files that come and go.
 	maxRecords = 2 * maxEntries
-	// maxDepth limits the depth of folders that a pattern with ** matches.
+	// maxDepth limits the depth of subdirectories that a pattern with ** matches.
 	maxDepth = 16
 )
 
@@ -33,30 +33,30 @@ func (d *Directory) walk() {
 	d.walks++
 	left := maxEntries
 	d.watch(d.cfg.Dir)
-	f, err := d.cfg.OpenFolder(d.cfg.Dir, ".")
+	f, err := d.cfg.OpenDir(d.cfg.Dir, ".")
 	if errors.Is(err, errGone) {
 		return
 	}
 	if err == nil {
-		err = errors.Join(d.walkFolder(f, "", &left), f.Close())
+		err = errors.Join(d.walkDir(f, "", &left), f.Close())
 	}
 	d.reportWalk(err, left == 0)
 	d.sweep(d.walks)
 	d.lastWalk = d.cfg.Now()
 }
 
-// walkFolder checks the files in a folder, and in its subfolders that a pattern can
-// match. folder is the folder's name with a trailing slash, or "" for the directory.
-// left is the number of entries that the walk may still read.
-func (d *Directory) walkFolder(f *ringbuf.Folder, folder string, left *int) error {
+// walkDir checks the files in an open directory, and in its subdirectories that a
+// pattern can match. prefix is the name of a subdirectory with a trailing slash, or ""
+// for the directory itself. left is the number of entries that the walk may still read.
+func (d *Directory) walkDir(f *ringbuf.Dir, prefix string, left *int) error {
 	for *left > 0 {
 		entries, err := f.ReadDir(min(*left, 1024))
 		*left -= len(entries)
 		for _, e := range entries {
-			name := folder + e.Name()
+			name := prefix + e.Name()
 			switch {
 			case e.IsDir() && d.cfg.mayContain(name):
-				d.enterFolder(f, name, left)
+				d.enterDir(f, name, left)
 			case !e.IsDir() && d.cfg.matches(name):
 				r := d.record(name)
 				r.walk = d.walks
@@ -73,15 +73,15 @@ func (d *Directory) walkFolder(f *ringbuf.Folder, folder string, left *int) erro
 	return nil
 }
 
-// enterFolder walks a subfolder. A subfolder that can't be read counts as empty.
-func (d *Directory) enterFolder(f *ringbuf.Folder, name string, left *int) {
+// enterDir walks a subdirectory. A subdirectory that can't be read counts as empty.
+func (d *Directory) enterDir(f *ringbuf.Dir, name string, left *int) {
 	below, err := f.Open(filepath.Base(name))
 	if err != nil {
 		return
 	}
 	defer below.Close()
 	d.watch(filepath.Join(d.cfg.Dir, name))
-	_ = d.walkFolder(below, name+"/", left)
+	_ = d.walkDir(below, name+"/", left)
 }
 
 // reportWalk reports when the directory becomes unreadable, readable again, or too

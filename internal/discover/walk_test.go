@@ -129,13 +129,13 @@ func TestWalkIsLimited(t *testing.T) {
 		touch(t, x.path(fmt.Sprint("sub/file-", i)), "no ring")
 	}
 	d := x.directory(func(c *Config) { c.Include = []string{"**"} })
-	f, err := ringbuf.OpenFolder(x.dir, ".")
+	f, err := ringbuf.OpenDir(x.dir, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	left := 40
-	if err := d.walkFolder(f, "", &left); err != nil || left != 0 || len(d.records) > 40 || len(d.records) < 38 {
+	if err := d.walkDir(f, "", &left); err != nil || left != 0 || len(d.records) > 40 || len(d.records) < 38 {
 		t.Errorf("%d entries are left, %d files were checked, %v", left, len(d.records), err)
 	}
 	d.reportWalk(nil, true)
@@ -163,8 +163,8 @@ func outside(t *testing.T) *ringbuf.Writer {
 	return victim
 }
 
-// Another user may replace a folder with a link.
-func TestLinkInPlaceOfFolderIsNotFollowed(t *testing.T) {
+// Another user may replace a directory with a link.
+func TestLinkInPlaceOfDirectoryIsNotFollowed(t *testing.T) {
 	for name, before := range map[string]func(t *testing.T, x *fixture){
 		"a refused file": func(t *testing.T, x *fixture) { touch(t, x.path("sub/agent"), "") },
 		"an open ring":   func(_ *testing.T, x *fixture) { x.ring("sub/agent", ringbuf.V4, 16) },
@@ -193,27 +193,27 @@ func TestLinkInPlaceOfFolderIsNotFollowed(t *testing.T) {
 	}
 }
 
-// Another user may replace folders after the walk has listed them and before it opens
+// Another user may replace directories after the walk has listed them and before it opens
 // them.
-func TestFolderReplacedDuringWalkIsSkipped(t *testing.T) {
+func TestDirReplacedDuringWalkIsSkipped(t *testing.T) {
 	for name, put := range map[string]func(path, elsewhere string) error{
 		"FIFO": func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
 		"link": func(path, elsewhere string) error { return os.Symlink(elsewhere, path) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, victim := newFixture(t), outside(t)
-			const folders = 50 // at least one of them comes after a file
-			folder := func(i int) string { return x.path(fmt.Sprint("folder-", i)) }
-			for i := range folders {
+			const dirs = 50 // at least one of them comes after a file
+			dir := func(i int) string { return x.path(fmt.Sprint("dir-", i)) }
+			for i := range dirs {
 				touch(t, x.path(fmt.Sprint("file-", i)), "no ring")
-				if err := os.Mkdir(folder(i), 0o750); err != nil {
+				if err := os.Mkdir(dir(i), 0o750); err != nil {
 					t.Fatal(err)
 				}
 			}
 			var once sync.Once
 			replace := func() {
-				for i := range folders {
-					if err := errors.Join(os.Remove(folder(i)), put(folder(i), filepath.Dir(victim.Path()))); err != nil {
+				for i := range dirs {
+					if err := errors.Join(os.Remove(dir(i)), put(dir(i), filepath.Dir(victim.Path()))); err != nil {
 						t.Error(err)
 					}
 				}

@@ -37,14 +37,14 @@ type Finder interface {
 type Location interface {
 	// Path returns the path of the directory when it was found.
 	Path() string
-	// OpenFolder opens a folder in the directory.
-	OpenFolder(name string) (*ringbuf.Folder, error)
+	// OpenDir opens a directory at or below Path.
+	OpenDir(name string) (*ringbuf.Dir, error)
 	// Identify sets the ID and the resource of a ring's agent.
 	Identify(drain.Agent, *ringbuf.Reader) drain.Agent
 }
 
 // WatcherConfig configures a [Watcher]. Config applies to each directory that the
-// Finder finds, except for Dir, Identify and OpenFolder.
+// Finder finds, except for Dir, Identify and OpenDir.
 type WatcherConfig struct {
 	Config
 	Finder   Finder
@@ -141,7 +141,7 @@ func (w *Watcher) search(ctx context.Context) {
 func (w *Watcher) add(key string, l Location) {
 	cfg := w.cfg.Config
 	cfg.Dir, cfg.Identify = l.Path(), l.Identify
-	cfg.OpenFolder = func(_, name string) (*ringbuf.Folder, error) { return l.OpenFolder(name) }
+	cfg.OpenDir = func(_, name string) (*ringbuf.Dir, error) { return l.OpenDir(name) }
 	d, err := New(cfg, w.send, w.notices)
 	if err != nil { // the path isn't absolute, and there is no working directory
 		w.missing = err

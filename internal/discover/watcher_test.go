@@ -56,11 +56,11 @@ func newPods(t *testing.T, change func(*WatcherConfig)) *pods {
 // agent creates a ring in a volume of a pod.
 func (p *pods) agent(pod, volume, name string) *ringbuf.Writer {
 	p.t.Helper()
-	folder := filepath.Join(pod, "volumes", "kubernetes.io~empty-dir", volume)
-	if err := os.MkdirAll(filepath.Join(p.dir, folder), 0o750); err != nil {
+	dir := filepath.Join(pod, "volumes", "kubernetes.io~empty-dir", volume)
+	if err := os.MkdirAll(filepath.Join(p.dir, dir), 0o750); err != nil {
 		p.t.Fatal(err)
 	}
-	return p.ring(filepath.Join(folder, name), ringbuf.V4, 8)
+	return p.ring(filepath.Join(dir, name), ringbuf.V4, 8)
 }
 
 // look searches and walks all directories.
@@ -201,7 +201,7 @@ func TestLinksInVolumesAreNotFollowed(t *testing.T) {
 	defer ring.Close()
 	volume := filepath.Dir(w.Path())
 	if err := errors.Join(
-		os.Symlink(outside, filepath.Join(volume, "folder")),
+		os.Symlink(outside, filepath.Join(volume, "sub")),
 		os.Symlink(filepath.Join(outside, "secret"), filepath.Join(volume, "file")),
 		os.Symlink(outside, filepath.Join(filepath.Dir(volume), "other")),
 	); err != nil {

@@ -63,8 +63,8 @@ type Config struct {
 	Tap func(drain.Agent, ringbuf.Batch)
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// OpenFolder opens a folder below a directory; ringbuf.OpenFolder if nil.
-	OpenFolder func(dir, name string) (*ringbuf.Folder, error)
+	// OpenDir opens a directory at or below another; ringbuf.OpenDir if nil.
+	OpenDir func(dir, name string) (*ringbuf.Dir, error)
 
 	// Telemetry receives measurements of the host's own work.
 	Telemetry Telemetry
@@ -193,7 +193,7 @@ func (h *Host) Start(storage checkpoint.Store) error {
 	}
 	common := discover.Config{
 		Include: h.cfg.Include, Exclude: exclude, Mode: h.cfg.Mode,
-		AllowedUIDs: h.cfg.AllowedUIDs, Rings: discover.NewRings(h.cfg.MaxRings), Now: h.cfg.Now, OpenFolder: h.cfg.OpenFolder,
+		AllowedUIDs: h.cfg.AllowedUIDs, Rings: discover.NewRings(h.cfg.MaxRings), Now: h.cfg.Now, OpenDir: h.cfg.OpenDir,
 	}
 	for _, dir := range h.cfg.Directories {
 		one := common
@@ -280,7 +280,7 @@ func (h *Host) updateStores(all map[string]*discover.Stores, rings *discover.Rin
 			continue
 		}
 		cfg := h.storeConfig(s.Path(), rings)
-		cfg.Folders, cfg.Scope, cfg.Identify = s.Folders, scope, s.Identify
+		cfg.Dirs, cfg.Scope, cfg.Identify = s.Dirs, scope, s.Identify
 		d, err := store.New(cfg)
 		if err != nil { // the path isn't absolute, and there is no working directory
 			continue

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// A container of a pod restarts, with another folder for its stores.
+// A container of a pod restarts, with another directory for its stores.
 func TestTotalsOfStoresContinueAfterContainerRestart(t *testing.T) {
 	machine := processtest.New(t)
 	const uid = "0a1b2c3d-0000-4000-8000-000000000001"

@@ -27,6 +27,6 @@
 //     examinations is limited per container and per host.
 //   - An examination opens /proc/PID once and reads all files relative to it, so they
 //     belong to one process even if the PID is reused.
-//   - [OpenFolder] opens folders below the root of a process, and follows no link out of
+//   - [OpenDir] opens directories below the root of a process, and follows no link out of
 //     this root.
 package process

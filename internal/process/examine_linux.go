@@ -208,7 +208,7 @@ func (q request) readMappings(root *os.Root, rootPath string, a *result) error {
 
 // isRing reports whether a file below the root of a process is a ring.
 func (q request) isRing(p Process, file string) bool {
-	f, err := OpenFolder(p, q.proc, path.Dir(file), ".")
+	f, err := OpenDir(p, q.proc, path.Dir(file), ".")
 	if err != nil {
 		return false
 	}

@@ -190,7 +190,7 @@ func hostile(t *testing.T) (h *host, p Process) {
 	return h, Process{PID: 100, Start: 500}
 }
 
-func TestOpenFolderStaysInRoot(t *testing.T) {
+func TestOpenDirStaysInRoot(t *testing.T) {
 	h, p := hostile(t)
 	for _, tt := range []struct {
 		dir, name string
@@ -208,17 +208,17 @@ func TestOpenFolderStaysInRoot(t *testing.T) {
 		{"/out", ".", fs.ErrNotExist},
 		{"/out/rings", ".", fs.ErrNotExist},
 		{"/up/rings", ".", fs.ErrNotExist},
-		{"/run/nixl", "out", ringbuf.ErrNotFolder},
-		{"/run/nixl", "back", ringbuf.ErrNotFolder},
+		{"/run/nixl", "out", ringbuf.ErrNotDir},
+		{"/run/nixl", "back", ringbuf.ErrNotDir},
 		{"/run/nixl", "..", fs.ErrInvalid},
 		{"/run/nixl", "/etc", fs.ErrInvalid},
-		{"/fifo", ".", ringbuf.ErrNotFolder},
-		{"/file", ".", ringbuf.ErrNotFolder},
-		{"/loop", ".", ringbuf.ErrNotFolder},
-		{"/run/nixl/agent", ".", ringbuf.ErrNotFolder},
+		{"/fifo", ".", ringbuf.ErrNotDir},
+		{"/file", ".", ringbuf.ErrNotDir},
+		{"/loop", ".", ringbuf.ErrNotDir},
+		{"/run/nixl/agent", ".", ringbuf.ErrNotDir},
 		{"/" + strings.Repeat("x/", 4096), ".", syscall.ENAMETOOLONG},
 	} {
-		f, err := OpenFolder(p, h.proc, tt.dir, tt.name)
+		f, err := OpenDir(p, h.proc, tt.dir, tt.name)
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s, %s: %v; want %v", tt.dir, tt.name, err, tt.want)
 		}
@@ -243,11 +243,11 @@ func TestMagicLinksAreNotFollowed(t *testing.T) {
 	}
 	p := Process{PID: pid, Start: s.Start}
 	for _, dir := range []string{"/proc/" + strconv.Itoa(pid) + "/root", "/proc/self/cwd", "/proc/self/root/tmp"} {
-		if f, err := OpenFolder(p, "", dir, "."); !errors.Is(err, ringbuf.ErrNotFolder) {
+		if f, err := OpenDir(p, "", dir, "."); !errors.Is(err, ringbuf.ErrNotDir) {
 			t.Errorf("%s: %v, %v", dir, f, err)
 		}
 	}
-	f, err := OpenFolder(p, "", "/proc", ".")
+	f, err := OpenDir(p, "", "/proc", ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,15 +256,15 @@ func TestMagicLinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestOpenFolderFailsAfterExit(t *testing.T) {
+func TestOpenDirFailsAfterExit(t *testing.T) {
 	h, p := hostile(t)
 	reused := p
 	reused.Start++
-	if f, err := OpenFolder(reused, h.proc, "/run/nixl", "."); !errors.Is(err, ErrExited) {
+	if f, err := OpenDir(reused, h.proc, "/run/nixl", "."); !errors.Is(err, ErrExited) {
 		t.Errorf("reused PID: %v, %v", f, err)
 	}
 	h.exit(100)
-	if f, err := OpenFolder(p, h.proc, "/run/nixl", "."); !errors.Is(err, ErrExited) {
+	if f, err := OpenDir(p, h.proc, "/run/nixl", "."); !errors.Is(err, ErrExited) {
 		t.Errorf("%v, %v", f, err)
 	}
 }

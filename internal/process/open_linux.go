@@ -19,15 +19,15 @@ import (
 // ErrExited means that a process has exited. Its PID may have been reused.
 var ErrExited = errors.New("process has exited")
 
-// OpenFolder opens the folder name below dir in the root of a process. dir is one of the
+// OpenDir opens the directory name below dir in the root of a process. dir is one of the
 // process's [Process.Dirs] or [Process.Stores]. name must be a local path; "." is dir
 // itself. Links in dir are resolved within the root, and no part of name may be a link.
 //
-// The process can block OpenFolder indefinitely. The folder stays open if the process
+// The process can block OpenDir indefinitely. The directory stays open if the process
 // exits, and keeps the process's mount namespace and file system in use.
-func OpenFolder(p Process, proc, dir, name string) (*ringbuf.Folder, error) {
+func OpenDir(p Process, proc, dir, name string) (*ringbuf.Dir, error) {
 	pid := filepath.Join(cmp.Or(proc, "/proc"), strconv.Itoa(p.PID))
-	root, err := ringbuf.OpenFolder(filepath.Join(pid, "root"), ".")
+	root, err := ringbuf.OpenDir(filepath.Join(pid, "root"), ".")
 	if err != nil {
 		return nil, exitedOr(err)
 	}

@@ -32,7 +32,7 @@ func (*Scanner) Examine(pid int) (Process, error) {
 	return Process{}, fmt.Errorf("examine process %d: %w: requires Linux", pid, errors.ErrUnsupported)
 }
 
-// OpenFolder returns [errors.ErrUnsupported].
-func OpenFolder(_ Process, _, dir, _ string) (*ringbuf.Folder, error) {
+// OpenDir returns [errors.ErrUnsupported].
+func OpenDir(_ Process, _, dir, _ string) (*ringbuf.Dir, error) {
 	return nil, fmt.Errorf("open %s of a process: %w: requires Linux", dir, errors.ErrUnsupported)
 }

@@ -34,7 +34,7 @@ type Process struct {
 	// path refers to the same file in all processes with equal MountNS.
 	MountNS string
 	// Dirs are the directories in which the process has rings or is expected to create
-	// them, as absolute paths in its root. Use [OpenFolder] to open them.
+	// them, as absolute paths in its root. Use [OpenDir] to open them.
 	Dirs []string
 	// Stores are the directories of the process's prometheus_mp stores, as absolute
 	// paths in its root.

@@ -54,7 +54,7 @@ func TestRealAgentsAreFound(t *testing.T) {
 		if !slices.Equal(p.Dirs, []string{dir}) || p.Executable != filepath.Base(os.Args[0]) || p.NSPID == 0 || p.Start == 0 || p.MountNS == "" {
 			t.Errorf("%+v", p)
 		}
-		f, err := OpenFolder(*p, "", dir, ".")
+		f, err := OpenDir(*p, "", dir, ".")
 		if err != nil {
 			t.Error(err)
 			continue

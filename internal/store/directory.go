@@ -47,10 +47,10 @@ type Config struct {
 	// time that it was suspended; the kernel's if nil.
 	Uptime func() (time.Duration, error)
 
-	// Folders returns functions that open the folders with stores. A pod may have
-	// several folders at the same path, in several containers or after a restart. If
-	// nil, Dir is the only folder.
-	Folders func() []func() (*ringbuf.Folder, error)
+	// Dirs returns functions that open the directories with stores. A pod may
+	// have several directories at the same path, in several containers or after a
+	// restart. If nil, Dir is the only one.
+	Dirs func() []func() (*ringbuf.Dir, error)
 	// Scope distinguishes agents of different pods; Dir if empty.
 	Scope string
 	// Identify sets the resource of an agent from one of its processes; it may be nil.
@@ -108,9 +108,9 @@ func New(cfg Config) (*Directory, error) {
 		cfg.Uptime = uptime
 	}
 	cfg.Scope = cmp.Or(cfg.Scope, cfg.Dir)
-	if cfg.Folders == nil {
-		open := func() (*ringbuf.Folder, error) { return ringbuf.OpenFolder(cfg.Dir, ".") }
-		cfg.Folders = func() []func() (*ringbuf.Folder, error) { return []func() (*ringbuf.Folder, error){open} }
+	if cfg.Dirs == nil {
+		open := func() (*ringbuf.Dir, error) { return ringbuf.OpenDir(cfg.Dir, ".") }
+		cfg.Dirs = func() []func() (*ringbuf.Dir, error) { return []func() (*ringbuf.Dir, error){open} }
 	}
 	if cfg.Identify == nil {
 		cfg.Identify = func(a drain.Agent, _ int64) drain.Agent { return a }

@@ -26,10 +26,10 @@ func TestHungFileSystemDelaysOnlyOneCollection(t *testing.T) {
 	defer answer()
 	r := x.read(func(c *Config) {
 		c.ReadTimeout = 50 * time.Millisecond
-		c.Folders = func() []func() (*ringbuf.Folder, error) {
-			return []func() (*ringbuf.Folder, error){func() (*ringbuf.Folder, error) {
+		c.Dirs = func() []func() (*ringbuf.Dir, error) {
+			return []func() (*ringbuf.Dir, error){func() (*ringbuf.Dir, error) {
 				<-answers
-				return ringbuf.OpenFolder(x.dir, ".")
+				return ringbuf.OpenDir(x.dir, ".")
 			}}
 		}
 	})

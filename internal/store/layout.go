@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Pattern is a doublestar pattern that matches the names of stores in any folder.
+// Pattern is a doublestar pattern that matches the names of stores in any directory.
 const Pattern = "**/nixl.*.*.*.mmap"
 
 // The layout of a store is storeLayout in NIXL's mp_store_layout.h. Numbers are

@@ -58,8 +58,8 @@ func reason(err error) string {
 	}
 }
 
-// check opens the store at a name in an open folder, unless its record is done.
-func (d *Directory) check(f *ringbuf.Folder, name string, parsed fileName) {
+// check opens the store at a name in an open directory, unless its record is done.
+func (d *Directory) check(f *ringbuf.Dir, name string, parsed fileName) {
 	r := d.records[name]
 	if r == nil {
 		r = &record{}
@@ -92,7 +92,7 @@ func (d *Directory) check(f *ringbuf.Folder, name string, parsed fileName) {
 }
 
 // addStore opens a store, reads it, and adds it to its agent.
-func (d *Directory) addStore(f *ringbuf.Folder, r *record, name string, parsed fileName) error {
+func (d *Directory) addStore(f *ringbuf.Dir, r *record, name string, parsed fileName) error {
 	file, err := f.OpenFile(name, ringbuf.OwnedBy(d.cfg.AllowedUIDs...))
 	if err != nil {
 		return err

@@ -18,13 +18,13 @@ const maxEntries = 1 << 16
 func (d *Directory) walk() {
 	d.walks++
 	d.complete = true
-	for _, open := range d.cfg.Folders() {
+	for _, open := range d.cfg.Dirs() {
 		f, err := open()
 		if err != nil {
 			d.complete = false
 			continue
 		}
-		d.complete = d.walkFolder(f) && d.complete
+		d.complete = d.walkDir(f) && d.complete
 		_ = f.Close() // nothing was written
 	}
 	if d.complete {
@@ -32,9 +32,9 @@ func (d *Directory) walk() {
 	}
 }
 
-// walkFolder checks the entries of a folder, and reports whether it has read all of
+// walkDir checks the entries of a directory, and reports whether it has read all of
 // them.
-func (d *Directory) walkFolder(f *ringbuf.Folder) bool {
+func (d *Directory) walkDir(f *ringbuf.Dir) bool {
 	for left := maxEntries; left > 0; {
 		entries, err := f.ReadDir(min(left, 1024))
 		left -= len(entries)

@@ -45,7 +45,7 @@ type Buckets struct {
 	Sum     uint64   `json:"sum"`
 }
 
-// Dir returns the folder testdata/stores.
+// Dir returns the directory testdata/stores.
 func Dir(tb testing.TB) string {
 	tb.Helper()
 	return filepath.Join(ringtest.Root(tb), "testdata", "stores")

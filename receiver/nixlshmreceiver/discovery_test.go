@@ -18,11 +18,11 @@ import (
 func TestAgentsInPodsAreReportedWithTheirPods(t *testing.T) {
 	pods := t.TempDir()
 	for pod, size := range map[string]uint64{"uid-1": 100, "uid-2": 7} {
-		folder := filepath.Join(pods, pod, "volumes", "kubernetes.io~empty-dir", "shm")
-		if err := os.MkdirAll(folder, 0o750); err != nil {
+		dir := filepath.Join(pods, pod, "volumes", "kubernetes.io~empty-dir", "shm")
+		if err := os.MkdirAll(dir, 0o750); err != nil {
 			t.Fatal(err)
 		}
-		push(t, ring(t, folder, "decode-0", ringbuf.V4, 64), write(size, 9, 3)...)
+		push(t, ring(t, dir, "decode-0", ringbuf.V4, 64), write(size, 9, 3)...)
 	}
 	h := newHarness(t, t.TempDir(), func(c *Config) {
 		c.Directories = nil

@@ -39,11 +39,11 @@ func TestDirectoryThatHangsDelaysNeitherStartNorShutdownNorOtherDirectories(t *t
 	defer close(end)
 	h := newHarness(t, healthy, func(c *Config) { c.Directories = append(c.Directories, hanging) })
 	h.adapt = func(c *host.Config) {
-		c.OpenFolder = func(dir, name string) (*ringbuf.Folder, error) {
+		c.OpenDir = func(dir, name string) (*ringbuf.Dir, error) {
 			if dir == hanging {
 				<-end
 			}
-			return ringbuf.OpenFolder(dir, name)
+			return ringbuf.OpenDir(dir, name)
 		}
 	}
 	h.start()

@@ -116,7 +116,7 @@ func TestAgentNamesAreConvertedToValidUTF8(t *testing.T) {
 	onlyUTF8(t, batch)
 }
 
-func TestRingsInFoldersNeedAPattern(t *testing.T) {
+func TestRingsInSubdirectoriesNeedAPattern(t *testing.T) {
 	dir := t.TempDir()
 	ring(t, dir, "flat", ringbuf.V4, 16)
 	ring(t, dir, "host/worker", ringbuf.V4, 16)

@@ -17,7 +17,7 @@ import (
 // The last bit of a floating-point sum depends on the order of the values.
 var nearly = cmpopts.EquateApprox(1e-15, 0)
 
-// copyRings copies all rings of testdata/rings to a telemetry directory, in folders.
+// copyRings copies all rings of testdata/rings to a telemetry directory, in subdirectories.
 func copyRings(tb testing.TB) (dir string, cases []ringtest.Case) {
 	tb.Helper()
 	dir, cases = tb.TempDir(), ringtest.Cases(tb)

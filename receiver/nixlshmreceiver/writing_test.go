@@ -11,7 +11,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// ring creates the ring of an agent, and its folder if the name has a slash.
+// ring creates the ring of an agent, and its directory if the name has a slash.
 func ring(tb testing.TB, dir, name string, layout ringbuf.Layout, capacity int) *ringbuf.Writer {
 	tb.Helper()
 	path := filepath.Join(dir, name)

@@ -136,7 +136,7 @@ var garbage = []struct {
 	{"link", func(t *testing.T, path string) { must(t, os.Symlink("agent-0001", path)) }},
 	{"empty file", func(t *testing.T, path string) { write(t, path, nil) }},
 	{"zeros", func(t *testing.T, path string) { write(t, path, make([]byte, 40+64*16)) }},
-	{"folder", func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o700)) }},
+	{"directory", func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o700)) }},
 }
 
 func write(t *testing.T, path string, text []byte) {

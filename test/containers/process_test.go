@@ -43,7 +43,7 @@ func (a *agent) find(s *process.Scanner, now time.Time) *process.Process {
 // drain drains the agent's ring and returns the number of events.
 func (a *agent) drain(p *process.Process, dir string) int {
 	a.t.Helper()
-	f, err := process.OpenFolder(*p, "", dir, ".")
+	f, err := process.OpenDir(*p, "", dir, ".")
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -119,8 +119,8 @@ func TestScannerFindsTheRingsOfAgentsInContainers(t *testing.T) {
 			if p := a.find(s, now.Add(time.Second)); p != nil {
 				t.Errorf("after its exit, the scanner finds %+v", p)
 			}
-			if f, err := process.OpenFolder(*p, "", tt.dir, "."); !errors.Is(err, process.ErrExited) {
-				t.Errorf("after its exit: folder %v, error %v", f, err)
+			if f, err := process.OpenDir(*p, "", tt.dir, "."); !errors.Is(err, process.ErrExited) {
+				t.Errorf("after its exit: directory %v, error %v", f, err)
 			}
 		})
 	}
@@ -148,22 +148,22 @@ func TestAgentsWithTheSameNameInSeveralContainersHaveSeparateRings(t *testing.T)
 	}
 }
 
-func TestOpenFolderRejectsSymlinksOutOfTheContainer(t *testing.T) {
+func TestOpenDirRejectsSymlinksOutOfTheContainer(t *testing.T) {
 	a := start(t, spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/rings"}, nil})
 	p := a.find(process.New(process.Config{}), time.Now())
 	if p == nil {
 		t.Fatal("the scanner doesn't find the agent")
 	}
 	for dir, want := range map[string]error{
-		"/magic":               ringbuf.ErrNotFolder,
-		"/proc/1/root/rings":   ringbuf.ErrNotFolder,
-		"/proc/1/cwd":          ringbuf.ErrNotFolder,
+		"/magic":               ringbuf.ErrNotDir,
+		"/proc/1/root/rings":   ringbuf.ErrNotDir,
+		"/proc/1/cwd":          ringbuf.ErrNotDir,
 		"/up":                  os.ErrNotExist,
 		"/../../../" + "/work": os.ErrNotExist,
-		"/agent":               ringbuf.ErrNotFolder,
-		"/dev/null":            ringbuf.ErrNotFolder,
+		"/agent":               ringbuf.ErrNotDir,
+		"/dev/null":            ringbuf.ErrNotDir,
 	} {
-		if f, err := process.OpenFolder(*p, "", dir, "."); !errors.Is(err, want) {
+		if f, err := process.OpenDir(*p, "", dir, "."); !errors.Is(err, want) {
 			t.Errorf("%s: %v, %v; want %v", dir, f, err, want)
 		}
 	}

@@ -93,12 +93,12 @@ func TestInvalidFilesAreLoggedOnceAndNotChanged(t *testing.T) {
 	for _, bad := range badFiles {
 		bad.make(t, filepath.Join(dir, bad.name))
 	}
-	subfolder := filepath.Join(dir, "folder")
-	if err := os.Mkdir(subfolder, 0o755); err != nil {
+	sub := filepath.Join(dir, "sub")
+	if err := os.Mkdir(sub, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	inFolder := newAgent(t, subfolder, "not asked for")
-	inFolder.transfer(t, 1)
+	inDir := newAgent(t, sub, "not asked for")
+	inDir.transfer(t, 1)
 	before := snapshot(t, dir)
 
 	a := newAgent(t, dir, "agent")
@@ -131,8 +131,8 @@ func TestInvalidFilesAreLoggedOnceAndNotChanged(t *testing.T) {
 				bad.name, bad.level, bad.says, len(entries), lines(entries))
 		}
 	}
-	if entries := c.about(subfolder); len(entries) > 0 {
-		t.Errorf("a folder was logged:\n%s", lines(entries))
+	if entries := c.about(sub); len(entries) > 0 {
+		t.Errorf("a directory was logged:\n%s", lines(entries))
 	}
 	after := snapshot(t, dir)
 	delete(after, "agent")

@@ -20,7 +20,7 @@ const (
 )
 
 // docs/deploy.md names two capabilities for agents of several users. With them, the Collector consumes
-// rings that only another user may read, even in a folder that is created later, and retires agents
+// rings that only another user may read, even in a directory that is created later, and retires agents
 // that have exited.
 func TestTwoCapabilitiesAreEnough(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func TestRingsOfAllLayoutsAreCounted(t *testing.T) {
 	}
 }
 
-// allRings fills a folder with all rings of testdata/rings, and with rings of the other layouts. It
+// allRings fills a directory with all rings of testdata/rings, and with rings of the other layouts. It
 // returns their totals.
 func allRings(t *testing.T, dir string) otlpfile.Totals {
 	t.Helper()

@@ -64,7 +64,7 @@ func TestAgentsWithTheSameNameInTwoDirectoriesAreSeparate(t *testing.T) {
 	}
 }
 
-// Names may contain spaces and other alphabets. A slash stands for a subfolder, which a pattern must
+// Names may contain spaces and other alphabets. A slash stands for a subdirectory, which a pattern must
 // include.
 func TestAgentNameIsThePathOfItsRing(t *testing.T) {
 	t.Parallel()

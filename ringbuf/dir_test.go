@@ -14,16 +14,16 @@ import (
 	"testing"
 )
 
-// folders returns a directory that contains a folder with a ring, and other kinds
+// tree returns a directory that contains a subdirectory with a ring, and other kinds
 // of files that an attacker could put in its place.
-func folders(t *testing.T) (dir string) {
+func tree(t *testing.T) (dir string) {
 	t.Helper()
 	dir, elsewhere := t.TempDir(), t.TempDir()
-	for _, folder := range []string{filepath.Join(dir, "folder", "deep"), filepath.Join(elsewhere, "deep")} {
-		if err := os.MkdirAll(folder, 0o750); err != nil {
+	for _, sub := range []string{filepath.Join(dir, "sub", "deep"), filepath.Join(elsewhere, "deep")} {
+		if err := os.MkdirAll(sub, 0o750); err != nil {
 			t.Fatal(err)
 		}
-		ring, err := Create(filepath.Join(folder, "agent"), V4, 8)
+		ring, err := Create(filepath.Join(sub, "agent"), V4, 8)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,15 +42,15 @@ func folders(t *testing.T) (dir string) {
 }
 
 // A FIFO would block an ordinary open until it has a writer.
-func TestOpenFolderRejectsLinksAndOtherFiles(t *testing.T) {
-	dir := folders(t)
+func TestOpenDirRejectsLinksAndOtherFiles(t *testing.T) {
+	dir := tree(t)
 	for name, want := range map[string]error{
-		".": nil, "folder": nil, "folder/deep": nil,
-		"link": ErrNotFolder, "link/deep": ErrNotFolder, "fifo": ErrNotFolder, "fifo/deep": ErrNotFolder, "file": ErrNotFolder,
-		"none": fs.ErrNotExist, "folder/none/deep": fs.ErrNotExist,
-		"..": fs.ErrInvalid, "folder/../../x": fs.ErrInvalid, "/": fs.ErrInvalid,
+		".": nil, "sub": nil, "sub/deep": nil,
+		"link": ErrNotDir, "link/deep": ErrNotDir, "fifo": ErrNotDir, "fifo/deep": ErrNotDir, "file": ErrNotDir,
+		"none": fs.ErrNotExist, "sub/none/deep": fs.ErrNotExist,
+		"..": fs.ErrInvalid, "sub/../../x": fs.ErrInvalid, "/": fs.ErrInvalid,
 	} {
-		f, err := OpenFolder(dir, name)
+		f, err := OpenDir(dir, name)
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
@@ -61,8 +61,8 @@ func TestOpenFolderRejectsLinksAndOtherFiles(t *testing.T) {
 }
 
 // The base directory is trusted and may be a link.
-func TestOpenFolderFollowsALinkAsItsBase(t *testing.T) {
-	f, err := OpenFolder(filepath.Join(folders(t), "link"), "deep")
+func TestOpenDirFollowsALinkAsItsBase(t *testing.T) {
+	f, err := OpenDir(filepath.Join(tree(t), "link"), "deep")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,22 +72,22 @@ func TestOpenFolderFollowsALinkAsItsBase(t *testing.T) {
 	}
 }
 
-func TestOpenBelowStaysInTheFolder(t *testing.T) {
-	dir := folders(t)
-	for link, target := range map[string]string{"inside": "/folder", "outside": "/../../etc", "magic": "/proc/self/root"} {
+func TestOpenBelowStaysInTheDirectory(t *testing.T) {
+	dir := tree(t)
+	for link, target := range map[string]string{"inside": "/sub", "outside": "/../../etc", "magic": "/proc/self/root"} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	root, err := OpenFolder(dir, ".")
+	root, err := OpenDir(dir, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer root.Close()
 	for path, want := range map[string]error{
-		"/folder/deep": nil, "folder/deep/": nil, "/../folder/../folder/deep": nil, "/inside/deep": nil,
+		"/sub/deep": nil, "sub/deep/": nil, "/../sub/../sub/deep": nil, "/inside/deep": nil,
 		"/outside": fs.ErrNotExist, "/magic": fs.ErrNotExist, "/link": fs.ErrNotExist, "/none": fs.ErrNotExist, "": fs.ErrNotExist,
-		"/fifo": ErrNotFolder, "/file": ErrNotFolder,
+		"/fifo": ErrNotDir, "/file": ErrNotDir,
 	} {
 		f, err := root.OpenBelow(path)
 		if !errors.Is(err, want) {
@@ -105,16 +105,16 @@ func TestOpenBelowStaysInTheFolder(t *testing.T) {
 	}
 }
 
-func TestFolderOpenFollowsNoLinks(t *testing.T) {
-	dir := folders(t)
-	f, err := OpenFolder(dir, ".")
+func TestDirOpenFollowsNoLinks(t *testing.T) {
+	dir := tree(t)
+	f, err := OpenDir(dir, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	for name, want := range map[string]error{
-		".": nil, "folder": nil, "folder/deep": nil, "link": ErrNotFolder, "link/deep": ErrNotFolder,
-		"folder/none": fs.ErrNotExist, "..": fs.ErrInvalid, "/etc": fs.ErrInvalid,
+		".": nil, "sub": nil, "sub/deep": nil, "link": ErrNotDir, "link/deep": ErrNotDir,
+		"sub/none": fs.ErrNotExist, "..": fs.ErrInvalid, "/etc": fs.ErrInvalid,
 	} {
 		below, err := f.Open(name)
 		if !errors.Is(err, want) {
@@ -124,25 +124,25 @@ func TestFolderOpenFollowsNoLinks(t *testing.T) {
 			t.Errorf("%s: not closed", name)
 		}
 	}
-	if _, err := f.Lstat("folder"); err != nil {
-		t.Errorf("the folder itself: %v", err)
+	if _, err := f.Lstat("sub"); err != nil {
+		t.Errorf("the directory itself: %v", err)
 	}
 }
 
-func TestRenamedFolderStillOpensItsOwnRings(t *testing.T) {
-	dir := folders(t)
-	f, err := OpenFolder(dir, "folder/deep")
+func TestRenamedDirectoryStillOpensItsOwnRings(t *testing.T) {
+	dir := tree(t)
+	f, err := OpenDir(dir, "sub/deep")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := os.Rename(filepath.Join(dir, "folder"), filepath.Join(dir, "away")); err != nil {
+	if err := os.Rename(filepath.Join(dir, "sub"), filepath.Join(dir, "away")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(filepath.Join(dir, "link"), filepath.Join(dir, "folder")); err != nil {
+	if err := os.Rename(filepath.Join(dir, "link"), filepath.Join(dir, "sub")); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, "folder", "deep", "agent")
+	path := filepath.Join(dir, "sub", "deep", "agent")
 	info, err := f.Lstat("agent")
 	if err != nil {
 		t.Fatal(err)
@@ -161,8 +161,8 @@ func TestRenamedFolderStillOpensItsOwnRings(t *testing.T) {
 	}
 }
 
-func TestFolderListsItsEntries(t *testing.T) {
-	f, err := OpenFolder(folders(t), ".")
+func TestDirListsItsEntries(t *testing.T) {
+	f, err := OpenDir(tree(t), ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestFolderListsItsEntries(t *testing.T) {
 	if err != nil || len(entries) != 4 {
 		t.Errorf("%d entries, %v", len(entries), err)
 	}
-	for name, dir := range map[string]bool{"folder": true, "link": false, "fifo": false, "file": false} {
+	for name, dir := range map[string]bool{"sub": true, "link": false, "fifo": false, "file": false} {
 		if info, err := f.Lstat(name); err != nil || info.IsDir() != dir || !info.Same(info) {
 			t.Errorf("%s is %+v, %v", name, info, err)
 		}
@@ -179,7 +179,7 @@ func TestFolderListsItsEntries(t *testing.T) {
 	if _, err := f.Lstat("none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing entry: %v", err)
 	}
-	if _, err := f.Open("link"); !errors.Is(err, ErrNotFolder) {
+	if _, err := f.Open("link"); !errors.Is(err, ErrNotDir) {
 		t.Errorf("a link is opened: %v", err)
 	}
 }

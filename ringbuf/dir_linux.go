@@ -17,17 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Folder is an open directory. Its methods look up entries of this directory,
+// Dir is an open directory. Its methods look up entries of this directory,
 // even if its path now refers to another one, and never follow symbolic links.
-type Folder struct{ file *os.File }
+type Dir struct{ file *os.File }
 
-// OpenFolder opens the folder name below dir. The name "." stands for dir itself.
+// OpenDir opens the directory name below dir. The name "." stands for dir itself.
 //
 // The path dir is trusted, so it may contain symbolic links. Nothing below it is:
-// a user who can rename files there can replace a folder with a link or a FIFO at
-// any time. In that case, the error wraps [ErrNotFolder].
-func OpenFolder(dir, name string) (*Folder, error) {
-	f, err := openFolder(unix.AT_FDCWD, dir, dir, 0)
+// a user who can rename files there can replace a directory with a link or a FIFO at
+// any time. In that case, the error wraps [ErrNotDir].
+func OpenDir(dir, name string) (*Dir, error) {
+	f, err := openDir(unix.AT_FDCWD, dir, dir, 0)
 	if err != nil || name == "." {
 		return f, err
 	}
@@ -35,15 +35,15 @@ func OpenFolder(dir, name string) (*Folder, error) {
 	return below, errors.Join(err, f.Close())
 }
 
-// Open opens a folder below this one. No part of the name may be a symbolic link,
-// as for [OpenFolder].
-func (f *Folder) Open(name string) (*Folder, error) {
+// Open opens a directory below this one. No part of the name may be a symbolic link,
+// as for [OpenDir].
+func (f *Dir) Open(name string) (*Dir, error) {
 	if !filepath.IsLocal(name) {
 		return nil, &fs.PathError{Op: "open", Path: filepath.Join(f.file.Name(), name), Err: fs.ErrInvalid}
 	}
 	at := f
 	for part := range strings.SplitSeq(filepath.Clean(name), "/") {
-		below, err := openFolder(int(at.file.Fd()), part, filepath.Join(at.file.Name(), part), unix.O_NOFOLLOW)
+		below, err := openDir(int(at.file.Fd()), part, filepath.Join(at.file.Name(), part), unix.O_NOFOLLOW)
 		if at != f {
 			err = errors.Join(err, at.Close())
 		}
@@ -55,10 +55,10 @@ func (f *Folder) Open(name string) (*Folder, error) {
 	return at, nil
 }
 
-// OpenBelow opens the folder at a path as if this folder were the root directory:
+// OpenBelow opens the directory at a path as if this one were the root directory:
 // symbolic links and .. can't lead out of it. It doesn't follow the magic links of
 // /proc. Before Linux 5.6, it follows no links at all.
-func (f *Folder) OpenBelow(path string) (*Folder, error) {
+func (f *Dir) OpenBelow(path string) (*Dir, error) {
 	how := unix.OpenHow{
 		Flags:   unix.O_DIRECTORY | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
@@ -71,34 +71,34 @@ func (f *Folder) OpenBelow(path string) (*Folder, error) {
 		case errors.Is(err, unix.ENOSYS):
 			return f.Open(filepath.Join(".", filepath.Clean("/"+path)))
 		}
-		return newFolder(fd, filepath.Join(f.file.Name(), path), err)
+		return newDir(fd, filepath.Join(f.file.Name(), path), err)
 	}
 	return nil, &fs.PathError{Op: "open", Path: filepath.Join(f.file.Name(), path), Err: unix.EAGAIN}
 }
 
-// openFolder opens a directory. O_DIRECTORY rejects other files before they are
+// openDir opens a directory. O_DIRECTORY rejects other files before they are
 // opened, so a FIFO can't block it.
-func openFolder(at int, name, path string, flags int) (*Folder, error) {
+func openDir(at int, name, path string, flags int) (*Dir, error) {
 	fd, err := openRetry(at, name, unix.O_DIRECTORY|unix.O_CLOEXEC|flags, 0)
-	return newFolder(fd, path, err)
+	return newDir(fd, path, err)
 }
 
-// newFolder returns the folder, or the error, that opening a directory produced.
-func newFolder(fd int, path string, err error) (*Folder, error) {
+// newDir returns the directory, or the error, that opening it produced.
+func newDir(fd int, path string, err error) (*Dir, error) {
 	switch {
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w (%w)", ErrNotFolder, err)}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w (%w)", ErrNotDir, err)}
 	case err != nil:
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return &Folder{file: os.NewFile(uintptr(fd), path)}, nil
+	return &Dir{file: os.NewFile(uintptr(fd), path)}, nil
 }
 
 // ReadDir is like [os.File.ReadDir].
-func (f *Folder) ReadDir(n int) ([]fs.DirEntry, error) { return f.file.ReadDir(n) }
+func (f *Dir) ReadDir(n int) ([]fs.DirEntry, error) { return f.file.ReadDir(n) }
 
 // Lstat describes an entry. It doesn't follow a symbolic link.
-func (f *Folder) Lstat(name string) (FileInfo, error) {
+func (f *Dir) Lstat(name string) (FileInfo, error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(f.file.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return FileInfo{}, &fs.PathError{Op: "lstat", Path: filepath.Join(f.file.Name(), name), Err: err}
@@ -111,12 +111,12 @@ func (f *Folder) Lstat(name string) (FileInfo, error) {
 	}, nil
 }
 
-// OpenFile opens a regular file in the folder for reading. Only the option
+// OpenFile opens a regular file in the directory for reading. Only the option
 // [OwnedBy] applies. The error wraps [fs.ErrNotExist] or [ErrNotRegular], or is a
 // [PermissionError] or an [OwnerError].
-func (f *Folder) OpenFile(name string, opts ...Option) (*os.File, error) {
+func (f *Dir) OpenFile(name string, opts ...Option) (*os.File, error) {
 	o := newOptions(opts)
-	o.folder = f
+	o.dir = f
 	file, st, err := openChecked(filepath.Join(f.file.Name(), name), Observe, o)
 	if err != nil {
 		return nil, err
@@ -127,18 +127,18 @@ func (f *Folder) OpenFile(name string, opts ...Option) (*os.File, error) {
 	return file, nil
 }
 
-// Close closes the folder. Files and folders opened through it stay open.
-func (f *Folder) Close() error { return f.file.Close() }
+// Close closes the directory. Files and directories opened through it stay open.
+func (f *Dir) Close() error { return f.file.Close() }
 
-// location is a path, or an entry of a folder.
+// location is a path, or an entry of a directory.
 type location struct {
 	at   int // a directory's file descriptor, or AT_FDCWD
 	name string
 }
 
 func (o options) locate(path string) location {
-	if o.folder == nil {
+	if o.dir == nil {
 		return location{at: unix.AT_FDCWD, name: path}
 	}
-	return location{at: int(o.folder.file.Fd()), name: filepath.Base(path)}
+	return location{at: int(o.dir.file.Fd()), name: filepath.Base(path)}
 }
