@@ -21,7 +21,7 @@ import (
 
 // In both modes, the error names the path, the reason and what to do, and the file
 // stays unchanged.
-func TestUnusableFilesAreRejectedUnchanged(t *testing.T) {
+func TestUnusableFilesAreRefusedUnchanged(t *testing.T) {
 	header := func(change func(h *ringtest.Header)) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
 			t.Helper()
@@ -153,7 +153,7 @@ func TestUnusableFilesAreRejectedUnchanged(t *testing.T) {
 }
 
 // Opening a device can have side effects.
-func TestDeviceIsRejected(t *testing.T) {
+func TestDeviceIsRefused(t *testing.T) {
 	for _, mode := range modes() {
 		_, err := OpenReader("/dev/null", mode)
 		if !errors.Is(err, ErrNotRegular) {
@@ -162,7 +162,7 @@ func TestDeviceIsRejected(t *testing.T) {
 	}
 }
 
-func TestPathBelowAFileIsRejected(t *testing.T) {
+func TestPathBelowAFileIsRefused(t *testing.T) {
 	w := newRing(t, V4, 16)
 	if _, err := OpenReader(w.Path()+"/agent", Observe); !errors.Is(err, unix.ENOTDIR) {
 		t.Errorf("error %v", err)

@@ -76,7 +76,7 @@ func (f *Dir) OpenBelow(path string) (*Dir, error) {
 	return nil, &fs.PathError{Op: "open", Path: filepath.Join(f.file.Name(), path), Err: unix.EAGAIN}
 }
 
-// openDir opens a directory. O_DIRECTORY rejects other files before they are
+// openDir opens a directory. O_DIRECTORY refuses other files before they are
 // opened, so a FIFO can't block it.
 func openDir(at int, name, path string, flags int) (*Dir, error) {
 	fd, err := openRetry(at, name, unix.O_DIRECTORY|unix.O_CLOEXEC|flags, 0)

@@ -42,7 +42,7 @@ func tree(t *testing.T) (dir string) {
 }
 
 // A FIFO would block an ordinary open until it has a writer.
-func TestOpenDirRejectsLinksAndOtherFiles(t *testing.T) {
+func TestOpenDirRefusesLinksAndOtherFiles(t *testing.T) {
 	dir := tree(t)
 	for name, want := range map[string]error{
 		".": nil, "sub": nil, "sub/deep": nil,

@@ -57,7 +57,7 @@ func FuzzHeader(f *testing.F) {
 	f.Add(header(V5, 1<<60), int64(512))
 	f.Fuzz(func(t *testing.T, b []byte, size int64) {
 		if len(b) < 40 || size < 40 {
-			return // readHead rejects such files
+			return // readHead refuses such files
 		}
 		h, l, err := identify(b[:min(int64(len(b)), size, maxHeaderSize)], size)
 		if err != nil {
@@ -95,7 +95,7 @@ func fuzzRead(t *testing.T, p *plain, ring []byte, mode Mode) {
 	if err != nil {
 		known(t, err)
 		if !bytes.Equal(p.mem, ring) {
-			t.Error("a rejected ring has changed")
+			t.Error("a refused ring has changed")
 		}
 		return
 	}

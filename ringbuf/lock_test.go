@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestSecondConsumerIsRejected(t *testing.T) {
+func TestSecondConsumerIsRefused(t *testing.T) {
 	w := newRing(t, V4, 16)
 	push(t, w, 0, 5)
 	r := open(t, w.Path(), Consume)
@@ -58,7 +58,7 @@ func TestLockedErrorNamesTheProcess(t *testing.T) {
 	read(t, open(t, w.Path(), Consume))
 }
 
-func TestRejectedReaderLeavesNoOpenFiles(t *testing.T) {
+func TestRefusedReaderLeavesNoOpenFiles(t *testing.T) {
 	w := newRing(t, V4, 16)
 	r := open(t, w.Path(), Consume)
 	before := openFiles(t)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-func TestOwnedByRejectsOtherOwners(t *testing.T) {
+func TestOwnedByRefusesOtherOwners(t *testing.T) {
 	w, r := ringOf(t, 1, 0)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func TestPeekReturnsTheHeadersOfRealRings(t *testing.T) {
 	}
 }
 
-func TestPeekRejectsOtherFiles(t *testing.T) {
+func TestPeekRefusesOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	short := filepath.Join(dir, "short")
 	if err := os.WriteFile(short, make([]byte, 39), 0o600); err != nil {

@@ -94,7 +94,7 @@ func TestRealRingsAreReadAndCommitted(t *testing.T) {
 	}
 }
 
-func TestUnusableRealRingsAreRejected(t *testing.T) {
+func TestUnusableRealRingsAreRefused(t *testing.T) {
 	for _, c := range ringtest.Cases(t) {
 		if c.Readable() {
 			continue

@@ -66,7 +66,7 @@ func TestV5IsWritten(t *testing.T) {
 }
 
 // If the agent fails to start, the version stays 0.
-func TestInvalidV5RingsAreRejected(t *testing.T) {
+func TestInvalidV5RingsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent")
 	failed := make([]byte, 512+12*16)
 	failed[8], failed[24] = 12, 11

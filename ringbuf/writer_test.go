@@ -63,7 +63,7 @@ func TestCreateReusesAnExistingRing(t *testing.T) {
 	}
 }
 
-func TestCreateRejectsOtherFilesAndInvalidCapacities(t *testing.T) {
+func TestCreateRefusesOtherFilesAndInvalidCapacities(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "notes.txt")
 	ok(t, os.WriteFile(text, []byte(strings.Repeat("some notes\n", 20)), 0o600))

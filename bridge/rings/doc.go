@@ -53,7 +53,7 @@
 //
 // A problem with a directory or a ring is logged at most once per minute, and the
 // operation is retried. [Producer.Err] returns current problems, for health checks.
-// Rings on network file systems and FUSE are rejected, because reading a page could
+// Rings on network file systems and FUSE are refused, because reading a page could
 // block forever. A directory that hangs only delays the discovery of its own rings.
 //
 // # Installation

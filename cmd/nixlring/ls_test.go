@@ -68,7 +68,7 @@ func TestLsPrintsATableOfRings(t *testing.T) {
 	}
 }
 
-func TestLsRejectsNamedFilesThatAreNotRings(t *testing.T) {
+func TestLsRefusesNamedFilesThatAreNotRings(t *testing.T) {
 	rings(t)
 	must(t, os.WriteFile("x.nixlrec", []byte("NIXLREC\x01 followed by more bytes than the header of a ring has"), 0o600))
 	for path, want := range map[string]string{

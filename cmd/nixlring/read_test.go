@@ -294,7 +294,7 @@ func TestReadContinuesPastRingsItCannotRead(t *testing.T) {
 	}
 }
 
-func TestReadRejectsASecondConsumer(t *testing.T) {
+func TestReadRefusesASecondConsumer(t *testing.T) {
 	dir := rings(t)
 	path := filepath.Join(dir, "decode")
 	r, err := ringbuf.OpenReader(path, ringbuf.Consume)

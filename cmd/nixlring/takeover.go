@@ -50,19 +50,19 @@ func checkTakeover(proc string, paths []string) error {
 		return nil
 	}
 	users := procs.FS(proc).Users(held...)
-	var rejected []string
+	var inUse []string
 	for _, path := range held {
 		if text := holder(users[path]); text != "" {
-			rejected = append(rejected, "ring "+path+": "+text)
+			inUse = append(inUse, "ring "+path+": "+text)
 		}
 	}
-	switch more := len(rejected) - 1; {
+	switch more := len(inUse) - 1; {
 	case more < 0:
 		return nil
 	case more > 0:
-		rejected[0] += fmt.Sprintf(" (and %s)", plural(more, "other ring", "other rings"))
+		inUse[0] += fmt.Sprintf(" (and %s)", plural(more, "other ring", "other rings"))
 	}
-	return errors.New(rejected[0] + "; no ring was changed. Two writers corrupt a ring: use another directory, or see --force")
+	return errors.New(inUse[0] + "; no ring was changed. Two writers corrupt a ring: use another directory, or see --force")
 }
 
 // openForWriting reports whether a process has a ring open for writing. It returns an error

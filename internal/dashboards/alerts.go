@@ -120,7 +120,7 @@ func presenceAlerts() []alert {
 		},
 		{
 			name: "NIXLRingsRefused", severity: "warning", wait: "10m",
-			comment:     "The setting allowed_uids rejects rings of other owners on purpose.",
+			comment:     "The setting allowed_uids refuses rings of other owners on purpose.",
 			expr:        `sum by (instance, service_instance_id, reason) (otelcol_receiver_nixl_shm_rings{state="refused",reason!="owner"}) > 0`,
 			summary:     "The Collector " + ofCollector + " can't open {{ $value }} rings: {{ $labels.reason }}",
 			description: "The agents of these rings have no metrics. The Collector's log contains the path of each ring and the error.",

@@ -65,7 +65,7 @@ func collector() []Panel {
 			`sum by (`+labels+`, exporter) (otelcol_exporter_queue_size) / sum by (`+labels+`, exporter) (otelcol_exporter_queue_capacity)`,
 			legend+" {{exporter}}").upTo(1),
 		{
-			Title: "Refused points", Description: "Data points that the pipeline or the backend rejected. Totals are cumulative, so the next export includes them.",
+			Title: "Rejected points", Description: "Data points that the pipeline or the backend rejected. Totals are cumulative, so the next export includes them.",
 			Unit: PerSecond,
 			Queries: []Query{
 				{Expr: rate("otelcol_receiver_refused_metric_points"), Legend: "by the pipeline " + legend},

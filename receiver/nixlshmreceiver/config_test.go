@@ -235,7 +235,7 @@ func TestEnvironmentVariablesOfAgentsAreDefaults(t *testing.T) {
 		env         map[string]string
 		dir         string
 		runInterval time.Duration
-		refused     string
+		rejected    string
 	}{
 		"empty":        {nil, "/tmp", 100 * time.Millisecond, ""},
 		"directory":    {map[string]string{"NIXL_TELEMETRY_DIR": "/a"}, "/a", 100 * time.Millisecond, ""},
@@ -257,8 +257,8 @@ func TestEnvironmentVariablesOfAgentsAreDefaults(t *testing.T) {
 				t.Errorf("directories %v, run interval %v", cfg.Directories, cfg.RunInterval)
 			}
 			err := confmap.Validate(cfg)
-			if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
-				t.Errorf("error is %v, want one with %q", err, c.refused)
+			if c.rejected == "" && err != nil || c.rejected != "" && (err == nil || !strings.Contains(err.Error(), c.rejected)) {
+				t.Errorf("error is %v, want one with %q", err, c.rejected)
 			}
 			cfg.RunInterval = time.Second
 			if err := confmap.Validate(cfg); err != nil {

@@ -148,7 +148,7 @@ func TestAgentsWithTheSameNameInSeveralContainersHaveSeparateRings(t *testing.T)
 	}
 }
 
-func TestOpenDirRejectsSymlinksOutOfTheContainer(t *testing.T) {
+func TestOpenDirRefusesSymlinksOutOfTheContainer(t *testing.T) {
 	a := start(t, spec{onePod, []string{enable, "--env=NIXL_TELEMETRY_DIR=/rings"}, nil})
 	p := a.find(process.New(process.Config{}), time.Now())
 	if p == nil {

@@ -83,7 +83,7 @@ func agents(dir, name string, traffic simulate.Traffic) simulate.FleetConfig {
 }
 
 // truncated writes a copy of the first half of an agent's ring, which the receiver
-// rejects.
+// refuses.
 func truncated(t *testing.T, dir, name string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))

@@ -79,14 +79,14 @@ func (a *agents) mustWork() {
 }
 
 // The pages of a FUSE file system may never arrive, so the ring must not be mapped.
-func TestRingOnFUSEIsRejected(t *testing.T) {
+func TestRingOnFUSEIsRefused(t *testing.T) {
 	if dir := os.Getenv(mountVariable); dir != "" {
 		a := startBeside(t, dir)
 		a.mustWork()
 		a.until(func() bool {
 			a.collect()
 			return a.reported(notice.RingRefused, dir)
-		}, "no notice names the rejected ring")
+		}, "no notice names the refused ring")
 		a.mustWork()
 		a.stop("")
 		return

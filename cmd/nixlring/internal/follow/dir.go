@@ -43,13 +43,13 @@ type Dir struct {
 	cfg         DirConfig
 	rings       map[string]*Ring // by path
 	list        []*Ring          // the same rings, sorted by path
-	rejected    map[string]rejection
+	refused     map[string]refusal
 	directories map[string]time.Time // modification times of the scanned directories
 	scanned     time.Time
 }
 
-// rejection is a file that can't be opened as a ring.
-type rejection struct {
+// refusal is a file that can't be opened as a ring.
+type refusal struct {
 	info  fs.FileInfo
 	since time.Time
 	retry bool // it may become a ring without a visible change
@@ -61,7 +61,7 @@ func NewDir(cfg DirConfig) *Dir {
 		cfg.Now = time.Now
 	}
 	return &Dir{
-		cfg: cfg, rings: make(map[string]*Ring), rejected: make(map[string]rejection),
+		cfg: cfg, rings: make(map[string]*Ring), refused: make(map[string]refusal),
 		directories: make(map[string]time.Time),
 	}
 }
@@ -133,9 +133,9 @@ func (d *Dir) walk(now time.Time) error {
 			d.consider(f.Path, f, now)
 		}
 	}
-	for path := range d.rejected {
+	for path := range d.refused {
 		if !seen[path] {
-			delete(d.rejected, path)
+			delete(d.refused, path)
 		}
 	}
 	return failed
@@ -150,28 +150,28 @@ func (d *Dir) consider(path string, e fs.DirEntry, now time.Time) {
 	if err != nil || !info.Mode().IsRegular() {
 		return
 	}
-	old, known := d.rejected[path]
+	old, known := d.refused[path]
 	if known && !old.retry && unchanged(old.info, info) {
 		return
 	}
 	if !known || !unchanged(old.info, info) {
-		old = rejection{since: now}
+		old = refusal{since: now}
 	}
 	old.info = info
 	d.try(path, old, now)
 }
 
-func (d *Dir) try(path string, old rejection, now time.Time) {
+func (d *Dir) try(path string, old refusal, now time.Time) {
 	r := NewRing(path, ringbuf.Observe, d.cfg.Handler)
 	if name, err := filepath.Rel(d.cfg.Path, path); err == nil {
 		r.name = name
 	}
 	if err := r.open(); err != nil {
 		old.retry = errors.Is(err, ringbuf.ErrNotReady) && now.Sub(old.since) < startingFor
-		d.rejected[path] = old
+		d.refused[path] = old
 		return
 	}
-	delete(d.rejected, path)
+	delete(d.refused, path)
 	d.rings[path] = r
 }
 
@@ -182,7 +182,7 @@ func unchanged(a, b fs.FileInfo) bool {
 // retry retries files that an agent may be initializing.
 func (d *Dir) retry(now time.Time) {
 	found := len(d.rings)
-	for path, old := range d.rejected {
+	for path, old := range d.refused {
 		if old.retry {
 			d.try(path, old, now)
 		}
