@@ -46,13 +46,13 @@ const (
 	KernelState = "ringkernel.kernel.state"
 	QueueName   = "ringkernel.queue.name"
 
-	Device     = "splitinfer.device"
-	DeviceUsed = "splitinfer.device.used"
-	Worker     = "splitinfer.worker"
-	Operation  = "splitinfer.operation"
-	Layer      = "splitinfer.layer"
-	Expert     = "splitinfer.expert"
-	TokenType  = "splitinfer.token.type"
+	DeviceName          = "splitinfer.device.name"
+	DeviceRequestedName = "splitinfer.device.requested_name"
+	Worker              = "splitinfer.worker"
+	Operation           = "splitinfer.operation"
+	Layer               = "splitinfer.layer"
+	Expert              = "splitinfer.expert"
+	TokenType           = "splitinfer.token.type"
 )
 
 // Values of [Direction].

@@ -254,15 +254,14 @@ func RingKernelAttributes() []Attribute {
 func SplitInferenceAttributes() []Attribute {
 	return []Attribute{
 		{
-			Key: Device, Type: "string",
-			Description: "Device that ran the packet.",
-			Note:        "For `" + PacketFallbacks.Name + "`, the device that the pipeline requested.",
+			Key: DeviceName, Type: "string",
+			Description: "Name of the device that ran the packet.",
 			Examples:    []string{"cpu", "igpu"},
 		},
 		{
-			Key: DeviceUsed, Type: "string",
-			Description: "Device that ran the packet instead of the requested one.",
-			Examples:    []string{"cpu"},
+			Key: DeviceRequestedName, Type: "string",
+			Description: "Name of the device that the pipeline requested, if another one ran the packet.",
+			Examples:    []string{"igpu"},
 		},
 		{
 			Key: Worker, Type: "string",

@@ -9,26 +9,26 @@ var (
 	PacketDuration = Metric{
 		Name: "splitinfer.packet.duration", Kind: Histogram, Number: Float64, Unit: "s",
 		Description: "Time that each work packet took.",
-		Attributes:  []string{Device, Operation},
+		Attributes:  []string{DeviceName, Operation},
 		Conditional: []string{ErrorType, Layer, MetricOverflow},
 	}
 	Packets = Metric{
 		Name: "splitinfer.packets", Kind: Counter, Number: Int64, Unit: "{packet}",
 		Description: "Work packets that ended, including failed ones.",
-		Attributes:  []string{Device, Worker},
+		Attributes:  []string{DeviceName, Worker},
 		Conditional: []string{ErrorType, MetricOverflow},
 	}
 	PacketMemory = Metric{
 		Name: "splitinfer.packet.memory", Kind: Histogram, Number: Float64, Unit: "By",
 		Description: "Memory that each work packet used.",
 		Note:        "Packets that don't report their memory aren't included.",
-		Attributes:  []string{Device},
+		Attributes:  []string{DeviceName},
 		Conditional: []string{MetricOverflow},
 	}
 	PacketFallbacks = Metric{
 		Name: "splitinfer.packet.fallbacks", Kind: Counter, Number: Int64, Unit: "{packet}",
 		Description: "Work packets that ran on another device than the requested one.",
-		Attributes:  []string{Device, DeviceUsed},
+		Attributes:  []string{DeviceName, DeviceRequestedName},
 		Conditional: []string{MetricOverflow},
 	}
 	ExpertSelections = Metric{

@@ -104,14 +104,14 @@ func BenchmarkRecord(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Run("sdk/Int64Counter.Add", func(b *testing.B) {
-		opts := addTo(attribute.String(semconv.Device, CPU), attribute.String(semconv.Worker, "cpu_router"))
+		opts := addTo(attribute.String(semconv.DeviceName, CPU), attribute.String(semconv.Worker, "cpu_router"))
 		b.ReportAllocs()
 		for b.Loop() {
 			in.packets.Add(ctx, 1, opts...)
 		}
 	})
 	b.Run("sdk/Float64Histogram.Record", func(b *testing.B) {
-		opts := recordIn(attribute.String(semconv.Device, CPU), attribute.String(semconv.Operation, "expert_ffn"))
+		opts := recordIn(attribute.String(semconv.DeviceName, CPU), attribute.String(semconv.Operation, "expert_ffn"))
 		b.ReportAllocs()
 		for b.Loop() {
 			in.duration.Record(ctx, 0.001056, opts...)

@@ -146,7 +146,7 @@ func TestRecordDoesNotAllocateAndUsesConstantMemory(t *testing.T) {
 // BenchmarkRecord.
 func TestRecordCostsFarLessThanThePythonProgram(t *testing.T) {
 	s, one := recorder(t)
-	opts := recordIn(attribute.String(semconv.Device, CPU), attribute.String(semconv.Operation, "expert_ffn"))
+	opts := recordIn(attribute.String(semconv.DeviceName, CPU), attribute.String(semconv.Operation, "expert_ffn"))
 	fastest := func(best time.Duration, f func()) time.Duration {
 		start := time.Now()
 		for range 1000 {

@@ -110,28 +110,28 @@ func TestPacketsAndTokensAreCountedByAttributes(t *testing.T) {
 	all := collect(t, reader)
 
 	equal(t, map[string]int64{
-		"splitinfer.device=igpu splitinfer.worker=igpu_expert_ffn_layer_3":                 2,
-		"splitinfer.device=cpu splitinfer.worker=cpu_expert_ffn_layer_4":                   1,
-		"error.type=session.textError splitinfer.device=cpu splitinfer.worker=cpu_lm_head": 1,
+		"splitinfer.device.name=igpu splitinfer.worker=igpu_expert_ffn_layer_3":                 2,
+		"splitinfer.device.name=cpu splitinfer.worker=cpu_expert_ffn_layer_4":                   1,
+		"error.type=session.textError splitinfer.device.name=cpu splitinfer.worker=cpu_lm_head": 1,
 	}, sums(t, all, semconv.Packets))
 	equal(t, map[string]int64{
 		"splitinfer.layer=3 splitinfer.operation=expert_ffn": 2,
 		"splitinfer.layer=4 splitinfer.operation=expert_ffn": 1,
 	}, sums(t, all, semconv.ExpertSelections))
 	equal(t, map[string]int64{
-		"splitinfer.device=igpu splitinfer.device.used=cpu": 1,
+		"splitinfer.device.name=cpu splitinfer.device.requested_name=igpu": 1,
 	}, sums(t, all, semconv.PacketFallbacks))
 	equal(t, map[string]int64{
 		"splitinfer.token.type=prompt": 7, "splitinfer.token.type=generated": 5,
 	}, sums(t, all, semconv.Tokens))
 	equal(t, map[string]distribution{
-		"splitinfer.device=igpu splitinfer.operation=expert_ffn":                          {2, 0.006},
-		"splitinfer.device=cpu splitinfer.operation=expert_ffn":                           {1, 0.001},
-		"error.type=session.textError splitinfer.device=cpu splitinfer.operation=lm_head": {1, 1},
+		"splitinfer.device.name=igpu splitinfer.operation=expert_ffn":                          {2, 0.006},
+		"splitinfer.device.name=cpu splitinfer.operation=expert_ffn":                           {1, 0.001},
+		"error.type=session.textError splitinfer.device.name=cpu splitinfer.operation=lm_head": {1, 1},
 	}, distributions(t, all, semconv.PacketDuration))
 	// Memory of 0 is unknown.
 	equal(t, map[string]distribution{
-		"splitinfer.device=igpu": {2, 4 << 20},
+		"splitinfer.device.name=igpu": {2, 4 << 20},
 	}, distributions(t, all, semconv.PacketMemory))
 }
 
@@ -177,15 +177,15 @@ func TestWorkerOfThePacketIsInItsMetrics(t *testing.T) {
 		Packet{Operation: "expert_ffn", Device: IGPU},
 	)
 	equal(t, map[string]int64{
-		"splitinfer.device=igpu splitinfer.worker=queue-2":                 1,
-		"splitinfer.device=igpu splitinfer.worker=igpu_expert_ffn_layer_0": 1,
+		"splitinfer.device.name=igpu splitinfer.worker=queue-2":                 1,
+		"splitinfer.device.name=igpu splitinfer.worker=igpu_expert_ffn_layer_0": 1,
 	}, sums(t, collect(t, reader), semconv.Packets))
 }
 
 // Packet.Attributes never replace the attributes of a metric.
 func TestPacketAttributesAreOnAllItsDataPoints(t *testing.T) {
 	s, reader := openMeasured(t)
-	prefill := attribute.NewSet(attribute.String("phase", "prefill"), attribute.String(semconv.Device, "mine"))
+	prefill := attribute.NewSet(attribute.String("phase", "prefill"), attribute.String(semconv.DeviceName, "mine"))
 	decode := attribute.NewSet(attribute.String("phase", "decode"))
 	packet := Packet{Operation: "expert_ffn", Device: CPU, DeviceTarget: IGPU, Memory: 1, Duration: time.Second}
 	for _, set := range []attribute.Set{prefill, decode, decode, {}} {
@@ -198,28 +198,28 @@ func TestPacketAttributesAreOnAllItsDataPoints(t *testing.T) {
 	}
 	all := collect(t, reader)
 	equal(t, map[string]int64{
-		"phase=prefill splitinfer.device=cpu splitinfer.worker=cpu_expert_ffn_layer_0": 1,
-		"phase=decode splitinfer.device=cpu splitinfer.worker=cpu_expert_ffn_layer_0":  4,
-		"splitinfer.device=cpu splitinfer.worker=cpu_expert_ffn_layer_0":               1,
+		"phase=prefill splitinfer.device.name=cpu splitinfer.worker=cpu_expert_ffn_layer_0": 1,
+		"phase=decode splitinfer.device.name=cpu splitinfer.worker=cpu_expert_ffn_layer_0":  4,
+		"splitinfer.device.name=cpu splitinfer.worker=cpu_expert_ffn_layer_0":               1,
 	}, sums(t, all, semconv.Packets))
 	equal(t, map[string]distribution{
-		"phase=prefill splitinfer.device=cpu splitinfer.operation=expert_ffn": {1, 1},
-		"phase=decode splitinfer.device=cpu splitinfer.operation=expert_ffn":  {4, 4},
-		"splitinfer.device=cpu splitinfer.operation=expert_ffn":               {1, 1},
+		"phase=prefill splitinfer.device.name=cpu splitinfer.operation=expert_ffn": {1, 1},
+		"phase=decode splitinfer.device.name=cpu splitinfer.operation=expert_ffn":  {4, 4},
+		"splitinfer.device.name=cpu splitinfer.operation=expert_ffn":               {1, 1},
 	}, distributions(t, all, semconv.PacketDuration))
 	equal(t, map[string]distribution{
-		"phase=prefill splitinfer.device=cpu": {1, 1}, "phase=decode splitinfer.device=cpu": {4, 4}, "splitinfer.device=cpu": {1, 1},
+		"phase=prefill splitinfer.device.name=cpu": {1, 1}, "phase=decode splitinfer.device.name=cpu": {4, 4}, "splitinfer.device.name=cpu": {1, 1},
 	}, distributions(t, all, semconv.PacketMemory))
 	equal(t, map[string]int64{
-		"phase=prefill splitinfer.device=igpu splitinfer.device.used=cpu": 1,
-		"phase=decode splitinfer.device=igpu splitinfer.device.used=cpu":  4,
-		"splitinfer.device=igpu splitinfer.device.used=cpu":               1,
+		"phase=prefill splitinfer.device.name=cpu splitinfer.device.requested_name=igpu": 1,
+		"phase=decode splitinfer.device.name=cpu splitinfer.device.requested_name=igpu":  4,
+		"splitinfer.device.name=cpu splitinfer.device.requested_name=igpu":               1,
 	}, sums(t, all, semconv.PacketFallbacks))
 	equal(t, map[string]int64{
 		// This metric has no device attribute, so the packet's own is kept.
-		"phase=prefill splitinfer.device=mine splitinfer.layer=0 splitinfer.operation=expert_ffn": 1,
-		"phase=decode splitinfer.layer=0 splitinfer.operation=expert_ffn":                         4,
-		"splitinfer.layer=0 splitinfer.operation=expert_ffn":                                      1,
+		"phase=prefill splitinfer.device.name=mine splitinfer.layer=0 splitinfer.operation=expert_ffn": 1,
+		"phase=decode splitinfer.layer=0 splitinfer.operation=expert_ffn":                              4,
+		"splitinfer.layer=0 splitinfer.operation=expert_ffn":                                           1,
 	}, sums(t, all, semconv.ExpertSelections))
 }
 
@@ -249,8 +249,8 @@ func TestWithLayerOnDurationAddsTheLayer(t *testing.T) {
 	s, reader := openMeasured(t, WithLayerOnDuration())
 	recordAll(t, s, Packet{Operation: "lm_head", Device: CPU, Layer: 33}, Packet{Operation: "lm_head", Device: CPU, Layer: 34})
 	equal(t, map[string]distribution{
-		"splitinfer.device=cpu splitinfer.layer=33 splitinfer.operation=lm_head": {1, 0},
-		"splitinfer.device=cpu splitinfer.layer=34 splitinfer.operation=lm_head": {1, 0},
+		"splitinfer.device.name=cpu splitinfer.layer=33 splitinfer.operation=lm_head": {1, 0},
+		"splitinfer.device.name=cpu splitinfer.layer=34 splitinfer.operation=lm_head": {1, 0},
 	}, distributions(t, collect(t, reader), semconv.PacketDuration))
 }
 
@@ -283,7 +283,7 @@ func TestErrorTypeNeverContainsTheErrorText(t *testing.T) {
 		c.packet.Operation, c.packet.Device = "embedding", CPU
 		recordAll(t, s, c.packet)
 		equal(t, map[string]int64{
-			"error.type=" + c.want + " splitinfer.device=cpu splitinfer.worker=cpu_embedding": 1,
+			"error.type=" + c.want + " splitinfer.device.name=cpu splitinfer.worker=cpu_embedding": 1,
 		}, sums(t, collect(t, reader), semconv.Packets))
 	}
 }
@@ -304,21 +304,21 @@ func TestOperationsBeyondTheLimitCountTogether(t *testing.T) {
 	recordAll(t, s, Packet{Operation: "expert_1", Device: CPU, Memory: 1, Duration: time.Second}) // within the limit
 	all := collect(t, reader)
 	equal(t, map[string]distribution{
-		"splitinfer.device=cpu splitinfer.operation=expert_0": {1, 1},
-		"splitinfer.device=cpu splitinfer.operation=expert_1": {2, 2},
-		"otel.metric.overflow=true":                           {8, 8},
+		"splitinfer.device.name=cpu splitinfer.operation=expert_0": {1, 1},
+		"splitinfer.device.name=cpu splitinfer.operation=expert_1": {2, 2},
+		"otel.metric.overflow=true":                                {8, 8},
 	}, withoutIGPU(distributions(t, all, semconv.PacketDuration)))
 	equal(t, map[string]int64{
-		"splitinfer.device=cpu splitinfer.worker=cpu_expert_0": 1,
-		"splitinfer.device=cpu splitinfer.worker=cpu_expert_1": 2,
-		"otel.metric.overflow=true":                            8,
+		"splitinfer.device.name=cpu splitinfer.worker=cpu_expert_0": 1,
+		"splitinfer.device.name=cpu splitinfer.worker=cpu_expert_1": 2,
+		"otel.metric.overflow=true":                                 8,
 	}, withoutIGPU(sums(t, all, semconv.Packets)))
 	equal(t, map[string]int64{
 		"splitinfer.layer=0 splitinfer.operation=expert_0": 1,
 		"splitinfer.layer=0 splitinfer.operation=expert_1": 2,
 		"otel.metric.overflow=true":                        8,
 	}, sums(t, all, semconv.ExpertSelections))
-	equal(t, map[string]distribution{"splitinfer.device=cpu": {11, 11}}, distributions(t, all, semconv.PacketMemory))
+	equal(t, map[string]distribution{"splitinfer.device.name=cpu": {11, 11}}, distributions(t, all, semconv.PacketMemory))
 
 	sum := s.Summary()
 	equal(t, []string{"expert_0", "expert_1", "_OTHER"}, operationNames(sum.Operations[operationLimit-2:]))
@@ -330,7 +330,7 @@ func TestOperationsBeyondTheLimitCountTogether(t *testing.T) {
 }
 
 func withoutIGPU[V any](points map[string]V) map[string]V {
-	maps.DeleteFunc(points, func(key string, _ V) bool { return strings.Contains(key, "splitinfer.device=igpu") })
+	maps.DeleteFunc(points, func(key string, _ V) bool { return strings.Contains(key, "splitinfer.device.name=igpu") })
 	return points
 }
 

@@ -56,7 +56,7 @@ func groupHistograms(t *testing.T, reader sdkmetric.Reader) map[string]*histogra
 	groups := map[string]*histogram{}
 	points := find[metricdata.Histogram[float64]](t, collect(t, reader), semconv.PacketDuration.Name).DataPoints
 	for _, p := range points {
-		device, _ := p.Attributes.Value(semconv.Device)
+		device, _ := p.Attributes.Value(semconv.DeviceName)
 		operation, _ := p.Attributes.Value(semconv.Operation)
 		for _, group := range []string{"all", device.AsString(), device.AsString() + " " + operation.AsString()} {
 			if groups[group] == nil {

@@ -122,7 +122,7 @@ func (r *routes) add(key routeKey, attributes []attribute.KeyValue) *route {
 // of its failed packets.
 func (r *routes) series(n *route, errorType ...attribute.KeyValue) *series {
 	var (
-		device    = attribute.String(semconv.Device, n.device)
+		device    = attribute.String(semconv.DeviceName, n.device)
 		worker    = attribute.String(semconv.Worker, n.worker)
 		operation = attribute.String(semconv.Operation, n.operation)
 		layer     = attribute.Int(semconv.Layer, n.layer)
@@ -209,8 +209,8 @@ func (r *routes) fallback(n *route, p *Packet) []metric.AddOption {
 	}
 	key.requested, key.used = strings.Clone(p.DeviceTarget), strings.Clone(p.Device)
 	opts := addTo(n.with(
-		attribute.String(semconv.Device, clean(p.DeviceTarget)),
-		attribute.String(semconv.DeviceUsed, n.device))...)
+		attribute.String(semconv.DeviceName, n.device),
+		attribute.String(semconv.DeviceRequestedName, clean(p.DeviceTarget)))...)
 	r.fallbacks[key] = opts
 	return opts
 }

@@ -11,7 +11,7 @@ var (
 // splitInference returns the dashboard of split-inference sessions.
 func splitInference() Dashboard {
 	const (
-		device, operation = "splitinfer_device", "splitinfer_operation"
+		device, operation = "splitinfer_device_name", "splitinfer_operation"
 		byDevice          = "{{" + device + "}}"
 		byOperation       = "{{" + operation + "}}"
 	)
@@ -24,7 +24,7 @@ func splitInference() Dashboard {
 				lines("Tokens", "Prompt tokens and generated tokens.", PerSecond,
 					`sum by (splitinfer_token_type) (rate(splitinfer_tokens_total{@}[@]))`, "{{splitinfer_token_type}}"),
 				lines("Packets", "Completed work packets by device, including failed ones.", PerSecond,
-					`sum by (splitinfer_device) (rate(splitinfer_packets_total{@}[@]))`, byDevice),
+					`sum by (splitinfer_device_name) (rate(splitinfer_packets_total{@}[@]))`, byDevice),
 				lines("Packets by worker", "Completed work packets, including failed ones.", PerSecond,
 					`sum by (splitinfer_worker) (rate(splitinfer_packets_total{@}[@]))`, "{{splitinfer_worker}}"),
 			}},
@@ -35,10 +35,10 @@ func splitInference() Dashboard {
 			}},
 			{Title: "Failures, experts and memory", Panels: []Panel{
 				lines("Failed packets", "By device and type of error.", PerSecond,
-					`sum by (splitinfer_device, error_type) (rate(splitinfer_packets_total{@,error_type!=""}[@]))`, byDevice+" "+byError),
+					`sum by (splitinfer_device_name, error_type) (rate(splitinfer_packets_total{@,error_type!=""}[@]))`, byDevice+" "+byError),
 				lines("Fallbacks", "Work packets that ran on a device other than the requested one.", PerSecond,
-					`sum by (splitinfer_device, splitinfer_device_used) (rate(splitinfer_packet_fallbacks_total{@}[@]))`,
-					byDevice+" → {{splitinfer_device_used}}"),
+					`sum by (splitinfer_device_requested_name, splitinfer_device_name) (rate(splitinfer_packet_fallbacks_total{@}[@]))`,
+					"{{splitinfer_device_requested_name}} → "+byDevice),
 				lines("Packet memory, median", "By device.", Bytes, packetMemory.quantile("0.5", device), byDevice),
 				lines("Expert selections by expert", "Work packets with a known expert, to compare the load of the experts.", PerSecond,
 					`sum by (splitinfer_expert) (rate(splitinfer_expert_selections_total{@,splitinfer_expert!=""}[@]))`,
