@@ -96,8 +96,10 @@ func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) {
 	}
 }
 
-// Reject implements [drain.Source].
-func (d *Directory) Reject(a drain.Agent, r *ringbuf.Reader) { d.submit(r, func() { d.reject(a, r) }) }
+// Refuse implements [drain.Source].
+func (d *Directory) Refuse(a drain.Agent, r *ringbuf.Reader) {
+	d.submit(r, func() { d.refuseRing(a, r) })
+}
 
 // submit runs fn on the directory's goroutine. If that has ended, it only closes
 // the ring.

@@ -169,9 +169,9 @@ func (t *tracker) retire(a drain.Agent, ring *ringbuf.Reader) {
 	}
 }
 
-// reject closes a ring whose agent has the ID of another running agent, and tries
+// refuseRing closes a ring whose agent has the ID of another running agent, and tries
 // again later.
-func (t *tracker) reject(a drain.Agent, ring *ringbuf.Reader) {
+func (t *tracker) refuseRing(a drain.Agent, ring *ringbuf.Reader) {
 	t.closeRing(ring)
 	r := t.records[a.Path]
 	if r == nil || r.ring != ring {
@@ -179,8 +179,8 @@ func (t *tracker) reject(a drain.Agent, ring *ringbuf.Reader) {
 	}
 	r.ring, r.known = nil, false
 	if r.state == open {
-		wait := nextBackoff(r.rejected, firstRetry)
+		wait := nextBackoff(r.refusedWait, firstRetry)
 		t.refuse(r, r.info, errIdentity)
-		r.rejected, r.wait = wait, wait
+		r.refusedWait, r.wait = wait, wait
 	}
 }

@@ -39,7 +39,7 @@ type record struct {
 	tried time.Time
 	wait  time.Duration // from tried until the next try
 
-	rejected time.Duration // the wait after the owner last rejected the ring
+	refusedWait time.Duration // after the owner last refused the ring
 
 	cause string // reported last; reset when the path gets a ring or loses its file
 

@@ -174,7 +174,7 @@ type ownRing struct {
 func (ownRing) Close(r *ringbuf.Reader)           { _ = r.Close() }
 func (ownRing) Reopen(_ Agent, _ *ringbuf.Reader) {}
 func (ownRing) Retire(_ Agent, _ *ringbuf.Reader) {}
-func (ownRing) Reject(_ Agent, _ *ringbuf.Reader) {}
+func (ownRing) Refuse(_ Agent, _ *ringbuf.Reader) {}
 
 func newRing(b *testing.B, dir string, i int) (*ringbuf.Writer, ownRing) {
 	b.Helper()

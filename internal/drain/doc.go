@@ -24,7 +24,7 @@
 // Reading a mapped page can block, for example because of a failing disk. In this case,
 // [Loop.Collect] and [Loop.Stop] return an error instead of waiting for the loop. Rings
 // on file systems whose pages another machine or process serves, such as FUSE and NFS,
-// are rejected when they are opened: a thread that waits for such a page would stop the
+// are refused when they are opened: a thread that waits for such a page would stop the
 // whole process at the next garbage collection.
 //
 // Read the files in this order: message.go, agent.go, pace.go, owner.go,

@@ -204,15 +204,15 @@ func TestTotalsContinueWithTheRingOfANewContainer(t *testing.T) {
 
 // Two agents with one ID can't share their totals, because each would look like a restart of
 // the other.
-func TestAgentWithTheIDOfARunningOneIsRejected(t *testing.T) {
+func TestAgentWithTheIDOfARunningOneIsRefused(t *testing.T) {
 	b := newHarness(t)
 	b.start(ringbuf.Consume, false)
 	b.push(10)
 	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
 	first := b.writer
 	r := b.openOther(5)
-	if len(b.rejected) != 1 || b.rejected[0] != r {
-		t.Fatal("the second agent's ring wasn't rejected")
+	if len(b.refused) != 1 || b.refused[0] != r {
+		t.Fatal("the second agent's ring wasn't refused")
 	}
 	b.writer = first
 	b.push(1)

@@ -120,8 +120,8 @@ func (d *loopHarness) Retire(a Agent, r *ringbuf.Reader) {
 	d.retired = append(d.retired, a.Path)
 }
 
-// Reject implements Source.
-func (d *loopHarness) Reject(_ Agent, r *ringbuf.Reader) { d.Close(r) }
+// Refuse implements Source.
+func (d *loopHarness) Refuse(_ Agent, r *ringbuf.Reader) { d.Close(r) }
 
 func (d *loopHarness) isClosed(r *ringbuf.Reader) bool {
 	d.mu.Lock()

@@ -36,9 +36,9 @@ type Source interface {
 	// Retire closes r, unless it is nil. The agent has exited, so the source opens
 	// the file again only when it changes.
 	Retire(a Agent, r *ringbuf.Reader)
-	// Reject closes a ring whose agent has the same ID as another running agent. The
+	// Refuse closes a ring whose agent has the same ID as another running agent. The
 	// source opens it again later, because the other agent may exit.
-	Reject(a Agent, r *ringbuf.Reader)
+	Refuse(a Agent, r *ringbuf.Reader)
 }
 
 // Message is a message to an owner. A Source sends the types in this file.

@@ -40,7 +40,7 @@ func (m Opened) apply(o *owner, now time.Time) {
 		}
 		a.tally.Opened(m.Reader.Committed() == 0)
 	case m.Agent.Path != a.Path && a.busy():
-		o.do(rejectEffect{m.From, m.Agent, m.Reader})
+		o.do(refuseEffect{m.From, m.Agent, m.Reader})
 		return
 	case a.opening != nil: // another file has replaced the ring while the checkpoint was loaded
 		o.do(closeEffect{a.source, a.opening.Reader})

@@ -185,7 +185,7 @@ type retireEffect struct {
 	reader *ringbuf.Reader
 }
 
-type rejectEffect struct {
+type refuseEffect struct {
 	source Source
 	agent  Agent
 	reader *ringbuf.Reader
@@ -202,7 +202,7 @@ type (
 func (e closeEffect) run(env)     { e.source.Close(e.reader) }
 func (e reopenEffect) run(env)    { e.source.Reopen(e.agent, e.reader) }
 func (e retireEffect) run(env)    { e.source.Retire(e.agent, e.reader) }
-func (e rejectEffect) run(env)    { e.source.Reject(e.agent, e.reader) }
+func (e refuseEffect) run(env)    { e.source.Refuse(e.agent, e.reader) }
 func (e loadEffect) run(to env)   { to.load(e.id, e.key) }
 func (e saveEffect) run(to env)   { to.save(e.batch, e.batch.ops) }
 func (e forgetEffect) run(to env) { to.forget(e.key) }

@@ -38,14 +38,14 @@ type harness struct {
 	writer *ringbuf.Writer
 	reader *ringbuf.Reader
 
-	stored   map[string][]byte
-	inbox    []Message
-	hangs    bool   // whether the store doesn't answer saves
-	batch    *batch // the last save
-	notices  []notice.Notice
-	reopen   bool
-	retired  bool
-	rejected []*ringbuf.Reader
+	stored  map[string][]byte
+	inbox   []Message
+	hangs   bool   // whether the store doesn't answer saves
+	batch   *batch // the last save
+	notices []notice.Notice
+	reopen  bool
+	retired bool
+	refused []*ringbuf.Reader
 }
 
 const agentPath = "/rings/agent"
@@ -129,7 +129,7 @@ func (b *harness) count(k notice.Kind) (n int) {
 func (b *harness) Close(r *ringbuf.Reader)           { _ = r.Close() }
 func (b *harness) Reopen(Agent, *ringbuf.Reader)     { b.reopen = true }
 func (b *harness) Retire(Agent, *ringbuf.Reader)     { b.retired = true }
-func (b *harness) Reject(_ Agent, r *ringbuf.Reader) { b.rejected = append(b.rejected, r) }
+func (b *harness) Refuse(_ Agent, r *ringbuf.Reader) { b.refused = append(b.refused, r) }
 
 // harness implements env.
 

@@ -195,8 +195,8 @@ func (p *process) Reopen(a Agent, r *ringbuf.Reader) {
 
 func (p *process) Retire(_ Agent, r *ringbuf.Reader) { p.Close(r) }
 
-func (p *process) Reject(a Agent, r *ringbuf.Reader) {
-	p.lose(r, "gone", false) // it was rejected until then
+func (p *process) Refuse(a Agent, r *ringbuf.Reader) {
+	p.lose(r, "gone", false) // it was refused until then
 	p.Reopen(a, r)
 }
 
