@@ -41,7 +41,7 @@ receivers:
   nixl_shm:
     directories: [%q]
     initial_delay: 0s
-    collection_interval: 1h
+    collection_interval: 5s # the first collection doesn't wait for all rings on a busy machine
     resource_attributes: {nixl.telemetry.path: {enabled: true}}
 exporters:
   otlp_http: {endpoint: %q}
