@@ -64,25 +64,32 @@ func TestIncludeAndExcludeSelectRings(t *testing.T) {
 	}
 }
 
+// The directory may be removed and created again.
 func TestMissingDirectoryIsReportedUntilCreated(t *testing.T) {
 	x := newFixture(t)
 	dir := x.path("later")
 	d := x.directory(func(c *Config) { c.Dir = dir })
-	x.round(d)
-	x.round(d)
-	if err := d.State().Missing; err == nil {
-		t.Error("no error for a missing directory")
-	}
-	if err := os.Mkdir(dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	push(t, x.ring("later/agent", ringbuf.V4, 8), 1)
-	x.round(d)
-	if got := x.round(d)["agent"]; got != 1 || d.State().Missing != nil {
-		t.Errorf("%d events are counted, state = %+v", got, d.State())
-	}
-	if len(x.noticesOf(d, notice.DirectoryMissing)) != 1 || len(x.noticesOf(d, notice.DirectoryFound)) != 1 {
-		t.Errorf("notices = %v", x.notices)
+	for times := 1; times <= 2; times++ {
+		x.round(d)
+		x.round(d)
+		if err := d.State().Missing; err == nil {
+			t.Error("no error for a missing directory")
+		}
+		if err := os.Mkdir(dir, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		push(t, x.ring("later/agent", ringbuf.V4, 8), 1)
+		x.round(d)
+		if got := x.round(d)["agent"]; got != times || d.State().Missing != nil {
+			t.Errorf("%d events are counted, want %d; state = %+v", got, times, d.State())
+		}
+		if len(x.noticesOf(d, notice.DirectoryMissing)) != times || len(x.noticesOf(d, notice.DirectoryFound)) != times {
+			t.Errorf("notices = %v", x.notices)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		x.advance(time.Hour) // the same change isn't reported more often than once a minute
 	}
 }
 

@@ -190,52 +190,74 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// A missing directory is logged once each time. It is read when it is created.
-func TestMissingDirectoryIsReadOnceItExists(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "later")
-	c := setup{
+// watchLater starts a Collector that reads a directory, which may be missing.
+func watchLater(t *testing.T, dir string) *collector {
+	t.Helper()
+	return setup{
 		sample:   "local.yaml",
 		overlays: []string{every(100 * time.Millisecond), exportTo("file")},
 		env:      []string{rings(dir), "PORT=0"},
 	}.start(t)
-	c.WaitFor(t, "telemetry directory can't be read")
+}
+
+const (
+	cantBeRead   = "telemetry directory can't be read"
+	canBeReadNow = "telemetry directory can be read now"
+)
+
+// loggedOnce stops the Collector. It fails the test unless the log has one warning that the directory
+// can't be read, and then one line that it can be read again.
+func (c *collector) loggedOnce(t *testing.T, dir string) {
+	t.Helper()
+	c.Stop(t, syscall.SIGTERM)
+	var levels []string
+	for _, e := range c.about(dir) {
+		levels = append(levels, e.Level)
+	}
+	if d := cmp.Diff([]string{"warn", "info"}, levels); d != "" {
+		t.Errorf("levels of the log entries about the directory (-want +got):\n%s", d)
+	}
+}
+
+func TestMissingDirectoryIsReadOnceItExists(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "later")
+	c := watchLater(t, dir)
+	c.WaitFor(t, cantBeRead)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	a := newAgent(t, dir, "agent")
 	a.transfer(t, 10)
-	c.WaitFor(t, "telemetry directory can be read now")
+	c.WaitFor(t, canBeReadNow)
 	c.awaitTotals(t, want(a))
+	c.loggedOnce(t, dir)
+}
 
-	// The directory may be removed and created again while the Collector runs. Totals
-	// continue if an agent has the same name.
-	a.transfer(t, 10)
+// Totals continue if an agent in the new directory has the same name.
+func TestDirectoryIsReadAgainAfterItIsReplaced(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "replaced")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a := newAgent(t, dir, "agent")
+	a.transfer(t, 20)
+	c := watchLater(t, dir)
 	c.awaitTotals(t, want(a))
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	c.await(t, func(otlpfile.Totals) string {
-		if n := len(c.about(dir)); n < 3 {
-			return fmt.Sprintf("%d entries about %s", n, dir)
-		}
-		return ""
-	})
+	c.WaitFor(t, cantBeRead)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	again := newAgent(t, dir, "agent")
 	again.transfer(t, 5)
 	again.events = append(a.events, again.events...)
+	c.WaitFor(t, canBeReadNow)
 	c.await(t, func(got otlpfile.Totals) string {
 		return diff(want(again), got, "nixl.telemetry.ring.restarts", lossyRestarts)
 	})
-	c.Stop(t, syscall.SIGTERM)
-	var levels []string
-	for _, e := range c.about(dir) {
-		levels = append(levels, e.Level)
-	}
-	if d := cmp.Diff([]string{"warn", "info", "warn", "info"}, levels); d != "" {
-		t.Errorf("levels of the log entries about the directory (-want +got):\n%s", d)
-	}
+	c.loggedOnce(t, dir)
 }
