@@ -33,6 +33,7 @@ func (h *harness) mustShutDown(limit time.Duration, parts ...string) {
 }
 
 func TestDirectoryThatHangsDelaysNeitherStartNorShutdownNorOtherDirectories(t *testing.T) {
+	t.Parallel() // it waits for timeouts
 	healthy, hanging := t.TempDir(), t.TempDir()
 	w := ring(t, healthy, "agent", ringbuf.V4, 64)
 	end := make(chan struct{})
@@ -60,6 +61,7 @@ func TestDirectoryThatHangsDelaysNeitherStartNorShutdownNorOtherDirectories(t *t
 
 // A page of the ring never arrives.
 func TestRingThatHangsDelaysNeitherCollectionsNorShutdown(t *testing.T) {
+	t.Parallel() // it waits for timeouts
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	began, end := make(chan struct{}), make(chan struct{})
@@ -82,6 +84,7 @@ func TestRingThatHangsDelaysNeitherCollectionsNorShutdown(t *testing.T) {
 }
 
 func TestShutdownDoesntWaitForAConsumerThatIgnoresItsContext(t *testing.T) {
+	t.Parallel() // it waits for timeouts
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	end := make(chan struct{})

@@ -73,6 +73,7 @@ func collected(ctx context.Context, h *harness) int {
 }
 
 func TestCollectionsContinueWhileStorageHangs(t *testing.T) {
+	t.Parallel() // it waits for timeouts
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := stored(t, dir, &obstacle{memory: newMemory(), batch: hanging(t)}, func(c *Config) { c.Timeout = time.Second }).start()
@@ -91,11 +92,13 @@ func TestCollectionsContinueWhileStorageHangs(t *testing.T) {
 }
 
 func TestShutdownExportsAndDoesntWaitForStorageThatHangs(t *testing.T) {
+	t.Parallel() // it waits for timeouts
 	for name, hangs := range map[string]func(*obstacle, func(context.Context)){
 		"batch": func(o *obstacle, fn func(context.Context)) { o.batch = fn },
 		"close": func(o *obstacle, fn func(context.Context)) { o.closing = fn },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			w := ring(t, dir, "agent", ringbuf.V4, 64)
 			store := &obstacle{memory: newMemory()}
@@ -133,6 +136,7 @@ func TestShutdownExportsAndDoesntWaitForStorageThatHangs(t *testing.T) {
 // Draining must not wait for the storage extension, because agents don't wait for
 // room in their rings.
 func TestSlowStorageWithManyStaleCheckpointsLosesNoEvent(t *testing.T) {
+	t.Parallel() // it waits for the storage
 	const stale, delay = 500, 10 * time.Millisecond
 	dir, store := t.TempDir(), newMemory()
 	fill := stored(t, dir, store)

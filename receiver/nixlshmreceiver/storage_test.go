@@ -95,6 +95,7 @@ func (c *memoryClient) Close(context.Context) error {
 }
 
 func TestTotalsAndStartTimesContinueWhenTheCollectorRestarts(t *testing.T) {
+	t.Parallel() // it waits for a second in each life
 	dir, store := t.TempDir(), newMemory()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	id := newHarness(t, dir).settings.ID

@@ -148,6 +148,7 @@ func TestTelemetryMeasuresDrains(t *testing.T) {
 }
 
 func TestTelemetryCountsFailedCheckpoints(t *testing.T) {
+	t.Parallel() // it waits for a second
 	dir, store := t.TempDir(), newMemory()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := newHarness(t, dir, func(c *Config) { c.StorageID = &memoryID })
