@@ -8,6 +8,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -87,12 +88,10 @@ func forNobody(t *testing.T, dir string) (program string) {
 		t.Fatal(err)
 	}
 	program = filepath.Join(dir, "otelcol-nixl")
-	binary, err := os.ReadFile(collectorBin)
-	if err == nil {
-		err = os.WriteFile(program, binary, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
+	// A child that another test starts at this time would inherit a file that is open for writing, and a
+	// program that is open for writing can't be started. So another process copies it.
+	if out, err := exec.CommandContext(t.Context(), "install", "-m", "755", collectorBin, program).CombinedOutput(); err != nil {
+		t.Fatalf("copy the Collector: %v\n%s", err, out)
 	}
 	return program
 }
