@@ -36,9 +36,8 @@ func liveTime(t *testing.T) time.Duration {
 //
 // Such an agent fills its ring in one run interval, and drops further events until the ring is drained. If
 // the machine is so busy that processes can't run for that long, the test repeats. Even then, all events
-// that reached a ring must be counted.
+// that reached a ring must be counted. To repeat less often, the test doesn't run in parallel with others.
 func TestAgentsAtFullSpeedAreCountedExactly(t *testing.T) {
-	t.Parallel()
 	// The stalls of this process are an estimate for other processes.
 	const attempts, tooLong = 5, simulate.DefaultRunInterval / 4
 	for range attempts {
