@@ -105,7 +105,7 @@ func presenceAlerts() []alert {
 		{
 			name: "NIXLNoData", severity: "critical", wait: "5m",
 			comment:     "See NIXLCollectorGone.",
-			expr:        `count(` + running + ` > 0)` + "\n  unless on ()\n" + `group(` + present + `)`,
+			expr:        `count(` + running + ` > 0)` + "\n  unless on ()\n" + `group ` + present,
 			summary:     "NIXL metrics no longer arrive",
 			description: "{{ $value }} agents were running when the last report arrived.",
 		},

@@ -48,8 +48,8 @@ func (e *exit) unknown() {
 	}
 }
 
-// needless notes that no process needs the ring.
-func (e *exit) needless(now time.Time) {
+// unneeded notes that no process needs the ring.
+func (e *exit) unneeded(now time.Time) {
 	if e.gone.IsZero() {
 		e.gone = now
 	}

@@ -195,7 +195,7 @@ func (m Gone) apply(o *owner, now time.Time) {
 	case a.opening != nil && a.opening.Reader == m.Reader:
 		a.opening.gone = true
 	case a.reader == m.Reader && a.reader != nil:
-		a.exit.needless(now)
+		a.exit.unneeded(now)
 		a.due = now // the agent's last events are in the ring now
 	}
 }
