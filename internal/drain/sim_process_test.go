@@ -53,6 +53,7 @@ func (p *process) tap(a Agent, b ringbuf.Batch) {
 	w := p.world
 	for i := range b.Len() {
 		id := b.Event(i).Value
+		w.pushedByRestart(a.ID, id)
 		switch path, ok := w.written[id]; {
 		case !ok || path != a.ID:
 			w.fail("%s: event %d was counted, but never written there", a.ID, id)

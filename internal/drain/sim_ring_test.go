@@ -173,7 +173,12 @@ func (a *simAgent) push() {
 	default:
 		do(func() { f.store(at(), uint64(ringbuf.TypeMemoryRegistered)) })
 	}
-	do(func() { f.store(at()+a.lay.value, id) })
+	do(func() {
+		f.store(at()+a.lay.value, id)
+		if a.write == a.slots-1 {
+			w.unpushed[id] = f
+		}
+	})
 	do(func() {
 		w.wrote(a, id)
 		a.write = next

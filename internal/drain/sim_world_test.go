@@ -30,15 +30,16 @@ type world struct {
 	process *process // nil while the Collector is down
 
 	// The expected results.
-	lastID  uint64
-	written map[uint64]string              // event to path
-	dropped int                            // events dropped by agents because a ring was full
-	live    map[*simFile]map[uint64]uint64 // content of each file: slot to event
-	counted map[string]lineage             // events in the current totals of each path
-	earlier map[uint64]bool                // events in earlier totals
-	lost    map[uint64]loss
-	notices []seen
-	errs    []string
+	lastID   uint64
+	written  map[uint64]string              // event to path
+	unpushed map[uint64]*simFile            // events in last slots, including those that were never pushed
+	dropped  int                            // events dropped by agents because a ring was full
+	live     map[*simFile]map[uint64]uint64 // content of each file: slot to event
+	counted  map[string]lineage             // events in the current totals of each path
+	earlier  map[uint64]bool                // events in earlier totals
+	lost     map[uint64]loss
+	notices  []seen
+	errs     []string
 }
 
 // lineage is the set of events that totals have counted.
@@ -98,7 +99,7 @@ func newWorld(seed uint64) *world {
 	w := &world{
 		Rand: r, plan: newPlan(r), now: time.Unix(1_700_000_000, 0), shape: shape,
 		files: make(map[string]*simFile), store: make(map[string]stored),
-		written: make(map[uint64]string), live: make(map[*simFile]map[uint64]uint64),
+		written: make(map[uint64]string), unpushed: make(map[uint64]*simFile), live: make(map[*simFile]map[uint64]uint64),
 		counted: make(map[string]lineage), earlier: make(map[uint64]bool), lost: make(map[uint64]loss),
 	}
 	for i := range w.plan.agents {
@@ -138,6 +139,19 @@ func (w *world) wrote(a *simAgent, id uint64) {
 	w.written[id] = a.path
 	w.live[a.file][a.write] = id
 	w.note("%s: event %d in slot %d", a.path, id, a.write)
+}
+
+// pushedByRestart records an event as written if a restart that stopped after its first
+// store pushed it: the agent had written the last slot and exited, and the next process
+// stored writePos = 0. For a second, readers must not count such an event.
+func (w *world) pushedByRestart(path string, id uint64) {
+	f := w.unpushed[id]
+	if f == nil || f.path != path || w.written[id] != "" || f.load(f.lay.writePos) != 0 || w.now.Sub(f.changed) < time.Second {
+		return
+	}
+	w.note("%s: event %d counts as pushed by the restart", path, id)
+	w.written[id] = path
+	w.live[f][f.slots-1] = id
 }
 
 // truncated records the events that are lost by a change of the file's size.
