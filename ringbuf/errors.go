@@ -71,7 +71,8 @@ type PermissionError struct {
 	UID   uint32 // effective uid of this process
 	Mode  Mode
 
-	ReadOnly bool // the file system is mounted read-only
+	ReadOnly  bool // the file system is mounted read-only
+	Protected bool // the file's mode gives nobody write permission
 }
 
 func (e *PermissionError) Error() string {
@@ -79,6 +80,9 @@ func (e *PermissionError) Error() string {
 	case e.ReadOnly:
 		return "no permission to consume: the ring is on a read-only file system; " +
 			"consuming writes to the ring, so mount it writable, or observe instead"
+	case e.Protected:
+		return "no permission to consume: the file's mode gives nobody write permission, as for a recorded ring; " +
+			"consuming writes to the ring, so run chmod u+w on it or on a copy, or observe instead"
 	case e.Mode == Observe:
 		return fmt.Sprintf("no permission to read: the file belongs to uid %d, this process runs as uid %d; "+
 			"run as uid %d or root", e.Owner, e.UID, e.Owner)

@@ -74,6 +74,9 @@ func openChecked(path string, mode Mode, o options) (*os.File, *unix.Stat_t, err
 	}
 	flags := unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK
 	if mode == Consume {
+		if st.Mode&0o222 == 0 { // root could open it nevertheless
+			return nil, nil, &PermissionError{Owner: st.Uid, UID: uint32(os.Geteuid()), Mode: mode, Protected: true}
+		}
 		flags |= unix.O_RDWR
 	}
 	fd, err := openRetry(loc.at, loc.name, flags, 0)

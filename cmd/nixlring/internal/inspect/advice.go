@@ -46,7 +46,10 @@ func (r *Report) advise(cfg Config, mode fs.FileMode) {
 		r.advice("The ring belongs to uid %d. Consumers, such as a Collector, must run as this user or as root. "+
 			"This process runs as uid %d and can only observe.", r.File.Owner, cfg.EUID)
 	}
-	if mode.Perm()&0o022 != 0 {
+	switch {
+	case mode.Perm()&0o222 == 0:
+		r.advice("The file's mode gives nobody write permission, so no Collector consumes it. To consume it, run chmod u+w.")
+	case mode.Perm()&0o022 != 0:
 		r.advice("Other users can write to the file and so can forge or destroy events. To prevent this, run chmod go-w.")
 	}
 	leftover := r.alive == procs.No

@@ -180,6 +180,7 @@ func TestAdviceFitsTheState(t *testing.T) {
 		"leftover, full":   {events: 7, closed: true, want: []string{"The agent has exited. The 7 events"}},
 		"staging was full": {events: 1, dropped: 100, pids: []int{20}, want: []string{"100 dropped events", "NIXL_TELEMETRY_BUFFER_SIZE=256 (now 8)"}},
 		"writable by all":  {events: 1, mode: 0o666, want: []string{"chmod go-w"}},
+		"read-only":        {events: 1, mode: 0o444, want: []string{"chmod u+w"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, w := ring(t, tt.events)
