@@ -28,8 +28,8 @@ fuzz_dir() {
   for target in $(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$dir"/*_test.go 2>/dev/null | cut -c6- | sort -u); do
     echo "fuzz $dir $target for $fuzztime"
     # -C: the directory may belong to any of the repository's modules.
-    go test -C "$dir" -run='^$' -fuzz="^$target\$" -fuzztime="$fuzztime" \
-      -fuzzminimizetime="$minimize" -parallel="$workers" . >"$log" 2>&1 || failed=1
+    go test -C "$dir" -toolexec="$PWD/scripts/fuzz-toolexec.sh" -run='^$' \
+      -fuzz="^$target\$" -fuzztime="$fuzztime" -fuzzminimizetime="$minimize" -parallel="$workers" . >"$log" 2>&1 || failed=1
     grep -v '^fuzz: elapsed' "$log" || true
     execs="$(grep -oE 'execs: [0-9]+' "$log" | tail -n1 | cut -d' ' -f2)"
     echo "$dir $target: ${execs:-0} executions"
