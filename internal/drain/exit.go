@@ -26,9 +26,6 @@ func (e *exit) attached() {
 // interest when the agent starts again.
 func (e *exit) detached() { e.up = UpUnknown }
 
-// restarted notes that another process has reset the ring.
-func (e *exit) restarted() { e.complete = false }
-
 // running notes that a process has the ring open.
 func (e *exit) running() {
 	e.up, e.gone, e.complete = UpYes, time.Time{}, false
@@ -72,8 +69,8 @@ func (e *exit) drained(events int, empty bool) {
 	e.emptied = events < maxPass
 }
 
-// found notes that the agent has written events.
-func (e *exit) found() { e.complete = false }
+// wrote notes that a process has written events, or has reset the ring.
+func (e *exit) wrote() { e.complete = false }
 
 // lossless reports whether the agent can't have written events that weren't counted.
 func (e *exit) lossless() bool { return e.complete && !e.unread }

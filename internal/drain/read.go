@@ -107,7 +107,7 @@ func (o *owner) found(a *agent, fill int, now time.Time) {
 		return // an observer finds the same events repeatedly
 	}
 	a.lastEvent = now
-	a.exit.found()
+	a.exit.wrote()
 	if fill < capacity-1 {
 		return
 	}
@@ -173,7 +173,7 @@ func (o *owner) restarted(a *agent, err error) {
 // countRestart counts and reports a restart. It is lossy if the agent may have
 // written events after the last drain.
 func (o *owner) countRestart(a *agent, kind notice.Kind, text string, lossy bool) {
-	a.exit.restarted()
+	a.exit.wrote()
 	a.resume, a.dirty = nil, true
 	a.tally.Restarted(lossy)
 	if lossy {
