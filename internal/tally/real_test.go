@@ -5,6 +5,7 @@ package tally_test
 
 import (
 	"os"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,7 +61,11 @@ func eventOf(e *ringtest.Event) ringbuf.Event {
 
 func compare(t *testing.T, want *model, got *tally.Agent) {
 	t.Helper()
-	if d := cmp.Diff(want.report(), reportOf(&got.Totals), cmpopts.EquateEmpty()); d != "" {
+	w, g := want.report(), reportOf(&got.Totals)
+	if reflect.DeepEqual(w, g) { // a fraction of the time of Diff, which matters when fuzzing
+		return
+	}
+	if d := cmp.Diff(w, g, cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("totals (-want +got)\n%s", d)
 	}
 }
