@@ -270,10 +270,15 @@ func (d *Directory) snapshot(a *agent, b *buffers) drain.Snapshot {
 		if total != &p.values {
 			totals = b.totalsOf(p.shape, &p.values, &tally.Values{})
 		}
-		b.processes = append(b.processes, drain.Process{
-			PID: p.pid, Instance: p.instance, Host: p.host, LocalRank: p.rank, Start: p.start, Totals: totals,
-		})
+		b.processes = append(b.processes, p.describe(totals))
 	}
 	s.Processes = b.processes[first:len(b.processes):len(b.processes)]
 	return s
+}
+
+// describe returns the process with its totals.
+func (p *process) describe(totals *tally.Totals) drain.Process {
+	return drain.Process{
+		PID: p.pid, Instance: p.instance, Host: p.host, LocalRank: p.rank, Start: p.start, Totals: totals,
+	}
 }

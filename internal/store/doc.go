@@ -30,6 +30,7 @@
 // # Reading order
 //
 //   - layout.go: the format
+//   - file.go: reading one store, for tools
 //   - agent.go: agents, their processes and totals
 //   - checkpoint.go, save.go: the format of checkpoints, saving and loading
 //   - record.go, walk.go: the files in a directory, and why files are refused

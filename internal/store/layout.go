@@ -53,9 +53,9 @@ const (
 
 // Reasons why a file can't be read as a store.
 var (
-	errInvalid = errors.New("invalid store")
-	errShrunk  = fmt.Errorf("%w: file was truncated", errInvalid)
-	errVersion = errors.New("unknown store version")
+	ErrInvalid = errors.New("invalid store")
+	ErrVersion = errors.New("unknown store version")
+	errShrunk  = fmt.Errorf("%w: file was truncated", ErrInvalid)
 )
 
 // fileName is the parsed name of a store: nixl.PID.MARKER.INSTANCE.mmap.
@@ -93,14 +93,14 @@ func parseHeader(b []byte, name fileName) (h header, err error) {
 	le := binary.LittleEndian
 	switch {
 	case le.Uint64(b[atMagic:]) != magic:
-		return h, fmt.Errorf("%w: file doesn't begin with NIXLMPS1", errInvalid)
+		return h, fmt.Errorf("%w: file doesn't begin with NIXLMPS1", ErrInvalid)
 	case le.Uint32(b[atVersion:]) != schemaVersion, le.Uint32(b[atSlots:]) != uint32(slots):
 		return h, fmt.Errorf("%w %d with %d event types: this release reads version %d with %d; update the reader",
-			errVersion, le.Uint32(b[atVersion:]), le.Uint32(b[atSlots:]), schemaVersion, slots)
+			ErrVersion, le.Uint32(b[atVersion:]), le.Uint32(b[atSlots:]), schemaVersion, slots)
 	}
 	h.fileName = fileName{pid: int64(le.Uint64(b[atPID:])), marker: name.marker, instance: le.Uint64(b[atInstance:])}
 	if h.fileName != name {
-		return h, fmt.Errorf("%w: header is for process %d, instance %d, unlike the file name", errInvalid, h.pid, h.instance)
+		return h, fmt.Errorf("%w: header is for process %d, instance %d, unlike the file name", ErrInvalid, h.pid, h.instance)
 	}
 	h.updated = le.Uint64(b[atUpdated:])
 	var errs [3]error
@@ -111,11 +111,11 @@ func parseHeader(b []byte, name fileName) (h header, err error) {
 		return h, err
 	}
 	if h.agent == "" {
-		return h, fmt.Errorf("%w: agent name is empty", errInvalid)
+		return h, fmt.Errorf("%w: agent name is empty", ErrInvalid)
 	}
 	n := le.Uint64(b[atBoundCount:])
 	if n > maxBounds {
-		return h, fmt.Errorf("%w: %d bucket bounds exceed the maximum of %d", errInvalid, n, maxBounds)
+		return h, fmt.Errorf("%w: %d bucket bounds exceed the maximum of %d", ErrInvalid, n, maxBounds)
 	}
 	h.bounds = make([]float64, n)
 	for i := range h.bounds {
@@ -127,7 +127,7 @@ func parseHeader(b []byte, name fileName) (h header, err error) {
 func parseText(b []byte, what string) (string, error) {
 	text, _, ok := bytes.Cut(b, []byte{0})
 	if !ok {
-		return "", fmt.Errorf("%w: %s isn't terminated", errInvalid, what)
+		return "", fmt.Errorf("%w: %s isn't terminated", ErrInvalid, what)
 	}
 	return string(text), nil
 }
@@ -145,7 +145,7 @@ func newShape(bounds []float64, histograms bool) (*tally.Shape, error) {
 	none := tally.HistogramConfig{Kind: tally.NoHistogram}
 	shape, err := tally.NewShape(tally.Config{Duration: duration, Size: none, Throughput: none})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errInvalid, err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return shape, nil
 }

@@ -47,9 +47,9 @@ func reason(err error) string {
 		return "owner"
 	case errors.Is(err, fs.ErrPermission):
 		return "permission"
-	case errors.Is(err, errVersion):
+	case errors.Is(err, ErrVersion):
 		return "version"
-	case errors.Is(err, errInvalid), errors.Is(err, ringbuf.ErrNotRegular):
+	case errors.Is(err, ErrInvalid), errors.Is(err, ringbuf.ErrNotRegular):
 		return "invalid"
 	case errors.Is(err, errLimit):
 		return "limit"
@@ -130,7 +130,7 @@ func (d *Directory) openStore(file *os.File, name string, parsed fileName) (*pro
 		return nil, err
 	}
 	if info.Size() != int64(size) {
-		return nil, fmt.Errorf("%w: file has %d bytes, expected %d", errInvalid, info.Size(), size)
+		return nil, fmt.Errorf("%w: file has %d bytes, expected %d", ErrInvalid, info.Size(), size)
 	}
 	p := &process{file: name, path: d.path(name), open: file, start: time.Unix(0, parsed.marker)}
 	if now := d.cfg.Now(); p.start.After(now) {
