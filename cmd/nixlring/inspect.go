@@ -6,12 +6,14 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/inspect"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
+	"github.com/nixl-otel/nixl-otel/internal/store"
 )
 
 func newInspect(w world) *cobra.Command {
@@ -19,28 +21,37 @@ func newInspect(w world) *cobra.Command {
 	var out *output
 	cmd := &cobra.Command{
 		Use:   "inspect PATH",
-		Short: "Show all details of one ring, and advice",
+		Short: "Show all details of one ring or store, and advice",
 		Long: `Inspect shows the details of one ring: the file and its owner, the header and
 whether it is valid, the fill level, the processes that have the ring mapped, the
 consumer, and whether the agent is running. It also gives advice, for example
 about a wrong user, a full ring, a buffer that is too small, the ring of an
 exited agent, or other readers.
 
-Inspect never changes the ring. Only the ring's owner and root can see whether
-the ring is in use and whether processes of other users have it mapped.
+For a store of NIXL's prometheus_mp exporter, inspect shows the agent, the
+process, whether it is running, and its totals.
+
+Inspect never changes the file. Only the ring's owner and root can see whether
+the ring is in use and whether processes of other users have it mapped. Only
+its owner and root can read a store.
 
 With --for, inspect watches the ring and shows the largest burst within a run
 interval (NIXL_TELEMETRY_RUN_INTERVAL, or else 100ms).
 
 ` + exitCodes + `
-Exit code 3 means that the file isn't a readable ring; the report says why.`,
+Exit code 3 means that the file isn't a readable ring or store; the report says
+why.`,
 		Example: `  nixlring inspect /tmp/agent
   nixlring inspect /tmp/agent --for 10s
-  sudo nixlring inspect /run/nixl/decode-0 --output json`,
+  sudo nixlring inspect /run/nixl/decode-0 --output json
+  sudo nixlring inspect /dev/shm/nixl/nixl.17832.1795211775677999379.0.mmap`,
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if watch < 0 {
 				return usagef("--for %v: must be 0 or more", watch)
+			}
+			if watch > 0 && store.IsName(filepath.Base(args[0])) {
+				return usagef("--for %v: only a ring can be watched, this is a store", watch)
 			}
 			return runInspect(cmd.Context(), w, args[0], watch, out.value)
 		},
@@ -66,7 +77,7 @@ func runInspect(ctx context.Context, w world, path string, watch time.Duration, 
 	} else {
 		err = r.WriteText(w.out, w.now())
 	}
-	if err == nil && !r.Ring {
+	if err == nil && !r.Ring && r.Store == nil {
 		return errNoRing
 	}
 	return err

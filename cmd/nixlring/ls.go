@@ -30,23 +30,29 @@ func newLs(w world) *cobra.Command {
 	var f lsFlags
 	cmd := &cobra.Command{
 		Use:   "ls [DIR...]",
-		Short: "List the rings of a directory",
-		Long: `Ls lists the telemetry rings in directories, and the rings that can't be read. It
-doesn't consume events.
+		Short: "List the rings and stores of a directory",
+		Long: `Ls lists the telemetry rings in directories, the stores of NIXL's prometheus_mp
+exporter, and those that can't be read. It doesn't consume events.
 
 PENDING is the number of events in the ring. FILL is PENDING as a share of the
 ring's capacity; at 100% the agent loses events. OWNER is a uid; a consumer must
 run as this user or as root. ALIVE shows whether the agent is running, whether or
 not a consumer has its ring open; ? means that finding out requires root, or isn't
-possible in a container. AGE is the time since the file system noted a change of
-the file; it can be too high, because agents write through a memory mapping.
-PROBLEM is why a file can't be read as a ring, or a note on a readable ring. For
-details, run nixlring inspect.
+possible in a container. For a store, it shows whether a process holds the lock on
+the store. AGE is the time since the file system noted a change of the file; it
+can be too high, because agents write through a memory mapping.
+NOTES is why a file can't be read, or a note on a readable file. For details, run
+nixlring inspect.
+
+Each process of an agent has its own store, with the layout prometheus_mp_v1. A
+store has no capacity, and any number of consumers can read it. NOTES names the
+agent, the host and the local rank. A Collector doesn't look for stores in
+subdirectories.
 
 Without --all, files that are unrelated to telemetry are only counted.
 
 ` + exitCodes + `
-With --require: 3 no ring found.`,
+With --require: 3 no ring and no store found.`,
 		Example: `  nixlring ls
   nixlring ls /run/nixl /tmp
   nixlring ls --require --output json`,
@@ -59,9 +65,9 @@ With --require: 3 no ring found.`,
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "also list files that aren't rings")
+	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "also list files that are neither rings nor stores")
 	cmd.Flags().BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
-	cmd.Flags().BoolVar(&f.require, "require", false, "exit with code 3 if there is no ring")
+	cmd.Flags().BoolVar(&f.require, "require", false, "exit with code 3 if there is no ring and no store")
 	f.output = addOutput(cmd, "text", "json", "csv")
 	return cmd
 }
@@ -69,14 +75,14 @@ With --require: 3 no ring found.`,
 func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 	var list []listing.Entry
 	var wrong []error
-	hidden, rings := 0, 0
+	hidden, found := 0, 0
 	err := listing.Walk(ctx, dirs, f.recursive, func(e listing.Entry) {
 		switch {
 		case e.Other && !f.all && !e.Asked:
 			hidden++
 			return
 		case !e.Other:
-			rings++
+			found++
 		case e.Asked:
 			wrong = append(wrong, notRing(&e))
 		}
@@ -87,7 +93,7 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 	if hidden > 0 && f.output.value == "text" {
 		fmt.Fprintf(w.err, "%s (--all lists them)\n", plural(hidden, "other file is not a ring", "other files are not rings"))
 	}
-	if rings > 0 || err != nil {
+	if found > 0 || err != nil {
 		return err
 	}
 	if f.output.value == "text" {

@@ -15,10 +15,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// listed is a file in the JSON and CSV output of nixlring ls. The fields of rings are
-// empty for other files.
+// listed is a file in the JSON and CSV output of nixlring ls. The fields of rings and of
+// stores are empty for other files.
 type listed struct {
 	Path     string    `json:"path"`
 	Ring     bool      `json:"ring"`
@@ -26,7 +27,11 @@ type listed struct {
 	Capacity int       `json:"capacity,omitempty"` // slots
 	Pending  *int      `json:"pending,omitempty"`  // events
 	Fill     *float64  `json:"fill,omitempty"`     // 0 to 1
-	Alive    *bool     `json:"agent_alive"`        // null if unknown, or if the file isn't a ring
+	Agent    string    `json:"agent,omitempty"`    // of a store, as are the next three
+	PID      int64     `json:"pid,omitempty"`      // in the process's own PID namespace
+	Host     string    `json:"host,omitempty"`
+	Rank     string    `json:"local_rank,omitempty"`
+	Alive    *bool     `json:"agent_alive"` // null if unknown, or if the file is neither a ring nor a store
 	Owner    uint32    `json:"owner_uid"`
 	Modified time.Time `json:"modified"`
 	Age      float64   `json:"age_seconds"`
@@ -42,8 +47,11 @@ func newListed(e *listing.Entry, now time.Time) listed {
 	if e.Ring {
 		fill := e.Fill()
 		l.Layout, l.Capacity, l.Pending, l.Fill = e.Layout.String(), e.Capacity, &e.Pending, &fill
-		l.Alive = e.Alive.Bool()
 	}
+	if s := e.Store; s != nil {
+		l.Layout, l.Agent, l.PID, l.Host, l.Rank = semconv.LayoutStore, s.Agent, s.Process.PID, s.Process.Host, s.Process.LocalRank
+	}
+	l.Alive = e.Alive.Bool()
 	return l
 }
 
@@ -57,13 +65,13 @@ func writeListJSON(w io.Writer, list []listing.Entry, now time.Time) error {
 
 func writeListCSV(w io.Writer, list []listing.Entry, now time.Time) error {
 	out := csv.NewWriter(w)
-	rows := [][]string{{"path", "layout", "capacity", "pending", "fill", "agent_alive", "owner_uid", "modified", "problem"}}
+	rows := [][]string{{"path", "layout", "capacity", "pending", "fill", "agent_alive", "owner_uid", "modified", "notes"}}
 	for i := range list {
 		e := &list[i]
 		l := newListed(e, now)
 		row := []string{
 			l.Path, l.Layout, "", "", "", truth(l.Alive),
-			strconv.FormatUint(uint64(l.Owner), 10), l.Modified.Format(time.RFC3339Nano), problem(e),
+			strconv.FormatUint(uint64(l.Owner), 10), l.Modified.Format(time.RFC3339Nano), note(e),
 		}
 		if l.Ring {
 			row[2], row[3] = strconv.Itoa(l.Capacity), strconv.Itoa(*l.Pending)
@@ -74,8 +82,8 @@ func writeListCSV(w io.Writer, list []listing.Entry, now time.Time) error {
 	return out.WriteAll(rows)
 }
 
-// problem returns why a file can't be read as a ring, or the notes on a ring.
-func problem(e *listing.Entry) string {
+// note returns why a file can't be read, or the notes on a ring or store.
+func note(e *listing.Entry) string {
 	if e.Err != nil {
 		return e.Reason()
 	}
@@ -83,7 +91,7 @@ func problem(e *listing.Entry) string {
 }
 
 func writeListText(w io.Writer, list []listing.Entry, now time.Time) error {
-	t := newTable("RING", "LAYOUT", ">CAPACITY", ">PENDING", ">FILL", "ALIVE", ">OWNER", ">AGE", "PROBLEM")
+	t := newTable("PATH", "LAYOUT", ">CAPACITY", ">PENDING", ">FILL", "ALIVE", ">OWNER", ">AGE", "NOTES")
 	for i := range list {
 		e := &list[i]
 		layout, capacity, pending, fill, alive := "-", "-", "-", "-", "-"
@@ -91,8 +99,11 @@ func writeListText(w io.Writer, list []listing.Entry, now time.Time) error {
 			layout, capacity, pending = e.Layout.String(), strconv.Itoa(e.Capacity), strconv.Itoa(e.Pending)
 			fill, alive = fmt.Sprintf("%.0f%%", 100*e.Fill()), e.Alive.String()
 		}
+		if e.Store != nil {
+			layout, alive = semconv.LayoutStore, e.Alive.String()
+		}
 		t.add(render.Printable(e.Path), layout, capacity, pending, fill, alive,
-			strconv.FormatUint(uint64(e.Owner), 10), units.Age(now.Sub(e.Modified)), render.Printable(problem(e)))
+			strconv.FormatUint(uint64(e.Owner), 10), units.Age(now.Sub(e.Modified)), render.Printable(note(e)))
 	}
 	return t.write(w)
 }

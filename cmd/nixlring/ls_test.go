@@ -54,7 +54,7 @@ func TestLsPrintsATableOfRings(t *testing.T) {
 		got = append(got, strings.Fields(line))
 	}
 	want := [][]string{
-		{"RING", "LAYOUT", "CAPACITY", "PENDING", "FILL", "ALIVE", "OWNER", "AGE", "PROBLEM"},
+		{"PATH", "LAYOUT", "CAPACITY", "PENDING", "FILL", "ALIVE", "OWNER", "AGE", "NOTES"},
 		{"decode", "v1", "16", "6", "40%", "no", uid, "3", "h", "agent", "exited"},
 		append([]string{"failed", "-", "-", "-", "-", "-", uid, "3", "h"},
 			strings.Fields("ring not ready: the agent failed to start because 12 slots are not a power of two; set NIXL_TELEMETRY_BUFFER_SIZE to a power of two")...),
@@ -125,7 +125,7 @@ func TestLsPrintsCSV(t *testing.T) {
 	if r.code != exitOK || r.err != "" || len(got) != 5 {
 		t.Fatalf("%+v", r)
 	}
-	want := []string{"path", "layout", "capacity", "pending", "fill", "agent_alive", "owner_uid", "modified", "problem"}
+	want := []string{"path", "layout", "capacity", "pending", "fill", "agent_alive", "owner_uid", "modified", "notes"}
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Error(diff)
 	}

@@ -17,7 +17,8 @@ func newRoot(w world) *cobra.Command {
 		Use:   "nixlring",
 		Short: "Inspect, record and simulate telemetry rings of NIXL agents",
 		Long: `Nixlring works with the telemetry rings of NIXL agents. Each agent writes one ring
-file to a directory.
+file to a directory. The commands ls and inspect also read the stores of NIXL's
+prometheus_mp exporter.
 
 The default directory is that of the agents: NIXL_TELEMETRY_DIR, else
 NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.

@@ -22,6 +22,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top/screen"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/walk"
+	"github.com/nixl-otel/nixl-otel/internal/store"
 )
 
 // topFlags is the command line of nixlring top.
@@ -35,6 +37,8 @@ type topFlags struct {
 	sort        string
 	once        bool
 	output      *output
+
+	stores bool // the directory contained a store when top started
 }
 
 func newTop(w world) *cobra.Command {
@@ -57,6 +61,8 @@ show everything:
     the agent overwrites in between.
   - A full ring without a consumer doesn't change anymore, so top doesn't see what
     its agent does.
+
+Top doesn't show the stores of NIXL's prometheus_mp exporter; use nixlring ls.
 
 ALIVE shows whether the agent is running, whether or not a consumer has its ring
 open. It changes within seconds of the agent's exit. ? means that finding out
@@ -152,6 +158,7 @@ func (f *topFlags) run(ctx context.Context, w world) (err error) {
 	if err := place.Directory(place.Rings, f.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	f.stores = hasStore(f.dir)
 	source, err := top.NewSource(top.SourceConfig{
 		Directory: f.dir, Include: f.include, Recursive: f.recursive, RunInterval: f.runInterval, Proc: w.proc,
 	})
@@ -170,10 +177,28 @@ func (f *topFlags) run(ctx context.Context, w world) (err error) {
 
 // empty explains why no agent is shown, given the number of agents that --include excludes.
 func (f *topFlags) empty(excluded int) string {
-	if excluded == 0 {
+	switch {
+	case excluded > 0:
+		return fmt.Sprintf("none of %s matches --include %s\n", plural(excluded, "agent", "agents"), strings.Join(f.include, ","))
+	case f.stores:
+		return fmt.Sprintf(`no ring in %s, but stores of NIXL's prometheus_mp exporter
+Top shows rings only. To list the stores: nixlring ls %[1]s
+To show one with its totals: nixlring inspect STORE
+For rates, use the metrics of a Collector.
+`, f.dir)
+	default:
 		return noRing([]string{f.dir})
 	}
-	return fmt.Sprintf("none of %s matches --include %s\n", plural(excluded, "agent", "agents"), strings.Join(f.include, ","))
+}
+
+// hasStore reports whether a directory contains a store.
+func hasStore(dir string) bool {
+	for f, err := range walk.Dir(dir, false) {
+		if err == nil && f.Type().IsRegular() && store.IsName(f.Name()) {
+			return true
+		}
+	}
+	return false
 }
 
 // show runs the screen until the user quits, or ctx is done.

@@ -11,6 +11,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/store"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -18,8 +19,8 @@ func (r *Report) advice(format string, args ...any) {
 	r.Advice = append(r.Advice, fmt.Sprintf(format, args...))
 }
 
-// adviseNoRing gives advice about a file that can't be read as a ring.
-func (r *Report) adviseNoRing(err error) {
+// adviseUnreadable gives advice about a file that can't be read as a ring or store.
+func (r *Report) adviseUnreadable(err error) {
 	var version *ringbuf.UnknownVersionError
 	switch {
 	case recording.Is(r.Path):
@@ -30,8 +31,13 @@ func (r *Report) adviseNoRing(err error) {
 		r.advice("No action is needed: consumers ignore this file. To list the rings of a directory, run nixlring ls.")
 	case errors.Is(err, ringbuf.ErrNotReady):
 		r.advice("Try again later. If this doesn't change, the agent failed to start: check the agent's log, and restart the agent.")
-	case errors.As(err, &version):
+	case errors.As(err, &version), errors.Is(err, store.ErrVersion):
 		r.advice("The agent is newer than this program: update nixlring and the Collector.")
+	case errors.Is(err, fs.ErrPermission) && r.named():
+		r.advice("Stores have mode 0600. Run this as uid %d or as root, and the Collector as uid %[1]d or with CAP_DAC_READ_SEARCH.", r.File.Owner)
+	case r.named():
+		r.advice("A Collector can't read this store, and keeps what it read from it before. If its process is running, restart the process, " +
+			"which creates another store. Then remove this file.")
 	case errors.Is(err, fs.ErrPermission):
 		r.advice("Run this as uid %d or as root.", r.File.Owner)
 	default:

@@ -27,30 +27,31 @@ type Config struct {
 	Attend      func(path string) procs.Attended // procs.Attend if nil
 }
 
-// Report holds the details of one ring. The JSON field names are stable.
+// Report holds the details of one ring or store. The JSON field names are stable.
 type Report struct {
 	Path  string `json:"path"`
 	Ring  bool   `json:"ring"`            // whether the file is a readable ring
-	Error string `json:"error,omitempty"` // why it isn't
+	Error string `json:"error,omitempty"` // why it is neither a ring nor a store
 
 	File    File     `json:"file"`
 	Header  *Header  `json:"header,omitempty"`
 	Checks  []Check  `json:"checks,omitempty"`
 	Content *Content `json:"content,omitempty"` // of a readable ring
 	Burst   *Burst   `json:"burst,omitempty"`   // if the ring was watched
+	Store   *Store   `json:"store,omitempty"`   // of a readable store
 
 	Mapped     []procs.Process `json:"mapped_by,omitempty"`
 	Hidden     int             `json:"processes_not_seen,omitempty"` // number of processes that can't be inspected
 	Consumer   *procs.Process  `json:"consumer,omitempty"`           // the process that holds the consumer lock
 	Unattended *bool           `json:"unattended,omitempty"`         // whether no process has it open for writing; absent if unknown
-	Alive      *bool           `json:"agent_alive"`                  // whether the agent is running; null if unknown
+	Alive      *bool           `json:"agent_alive"`                  // whether the agent, or the process of the store, is running; null if unknown
 
 	Advice []string `json:"advice"`
 
 	alive procs.Alive
 }
 
-// File describes the ring's file.
+// File describes the file.
 type File struct {
 	Size     int64     `json:"size"`
 	Mode     string    `json:"mode"`
@@ -89,8 +90,8 @@ type Content struct {
 	Newest    *time.Time `json:"newest,omitempty"`
 }
 
-// Inspect returns a report on a file. A file that isn't a ring is not an error; the
-// report contains the reason. Inspect returns an error if the file doesn't exist.
+// Inspect returns a report on a file. A file that is neither a ring nor a store is not an
+// error; the report contains the reason. Inspect returns an error if the file doesn't exist.
 func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 	info, err := os.Lstat(cfg.Path)
 	if err != nil {
@@ -108,6 +109,13 @@ func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 			Device: file.Device, Inode: file.Inode, Modified: info.ModTime(),
 		},
 		Advice: []string{},
+	}
+	if r.named() {
+		if err := r.readStore(); err != nil {
+			r.adviseUnreadable(err)
+		}
+		r.adviseStore()
+		return r, nil
 	}
 	h, err := ringbuf.Peek(cfg.Path)
 	if err != nil {
@@ -128,7 +136,7 @@ func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 	if r.Ring {
 		r.advise(cfg, info.Mode())
 	} else {
-		r.adviseNoRing(err)
+		r.adviseUnreadable(err)
 	}
 	return r, nil
 }

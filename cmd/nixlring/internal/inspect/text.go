@@ -22,7 +22,11 @@ func (r *Report) WriteText(w io.Writer, now time.Time) error {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(t, "%s\t%s\n", name, render.Printable(fmt.Sprintf(format, args...)))
 	}
-	line("Ring", "%s", r.Path)
+	kind := "Ring"
+	if r.named() {
+		kind = "Store"
+	}
+	line(kind, "%s", r.Path)
 	if r.Error != "" {
 		line("Problem", "%s", r.Error)
 	}
@@ -38,7 +42,10 @@ func (r *Report) WriteText(w io.Writer, now time.Time) error {
 	if r.Burst != nil {
 		r.burstText(line)
 	}
-	if r.File.Mode[0] == '-' {
+	if r.Store != nil {
+		r.storeText(line, now)
+	}
+	if r.File.Mode[0] == '-' && !r.named() {
 		r.processText(line)
 	}
 	name := "Advice"

@@ -6,8 +6,10 @@ package listing
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/store"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -15,8 +17,8 @@ import (
 // Real agents take far less than a second.
 const startingFor = time.Minute
 
-// foreign reports whether a file that isn't a readable ring is unrelated to telemetry, as
-// most files in /tmp are.
+// foreign reports whether a file that isn't a readable ring or store is unrelated to
+// telemetry, as most files in /tmp are.
 func foreign(path string, err error, info fs.FileInfo) bool {
 	switch {
 	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular):
@@ -24,7 +26,7 @@ func foreign(path string, err error, info fs.FileInfo) bool {
 	case errors.Is(err, ringbuf.ErrNotReady):
 		return !unready(path, info)
 	case errors.Is(err, fs.ErrPermission):
-		return !ringSize(info.Size()) // the content can't be read
+		return !ringSize(info.Size()) && !store.IsName(filepath.Base(path)) // the content can't be read
 	}
 	return false
 }

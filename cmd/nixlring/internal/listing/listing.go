@@ -1,8 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package listing lists the files of directories: which of them are telemetry rings, the
-// state of the rings, and why other files can't be read as rings. It never changes a ring.
+// Package listing lists the files of directories: which of them are telemetry rings or
+// stores, their state, and why other files can't be read. It never changes a file.
 package listing
 
 import (
@@ -10,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/walk"
+	"github.com/nixl-otel/nixl-otel/internal/store"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -26,11 +28,13 @@ type Entry struct {
 
 	Ring     bool // whether the file is a readable ring; the following fields are only set for rings
 	Layout   ringbuf.Layout
-	Capacity int         // slots
-	Pending  int         // events not consumed yet
-	Alive    procs.Alive // whether the agent is running
+	Capacity int // slots
+	Pending  int // events not consumed yet
 
-	Err   error // why the file isn't a readable ring
+	Store *store.File // nil unless the file is a readable store
+	Alive procs.Alive // whether the agent of the ring, or the process of the store, is running
+
+	Err   error // why the file isn't a readable ring or store
 	Other bool  // whether the file seems unrelated to telemetry
 	Asked bool  // whether the caller passed this path itself
 }
@@ -54,9 +58,12 @@ func (e *Entry) Reason() string {
 	return e.Err.Error()
 }
 
-// Notes returns short notes for an operator about a readable ring. euid is the user ID of
-// the process that would consume it.
+// Notes returns short notes for an operator about a readable ring or store. euid is the user
+// ID of the process that would consume the ring.
 func (e *Entry) Notes(euid int) (notes []string) {
+	if e.Store != nil {
+		return e.storeNotes()
+	}
 	if !e.Ring {
 		return nil
 	}
@@ -70,6 +77,19 @@ func (e *Entry) Notes(euid int) (notes []string) {
 	}
 	if euid != 0 && uint32(euid) != e.Owner {
 		notes = append(notes, fmt.Sprintf("only uid %d or root can consume it", e.Owner))
+	}
+	return notes
+}
+
+func (e *Entry) storeNotes() (notes []string) {
+	p := &e.Store.Process
+	agent := fmt.Sprintf("agent %s on %s", e.Store.Agent, p.Host)
+	if p.LocalRank != "" {
+		agent += ", local rank " + p.LocalRank
+	}
+	notes = append(notes, agent)
+	if e.Alive == procs.No {
+		notes = append(notes, "process exited")
 	}
 	return notes
 }
@@ -111,6 +131,12 @@ func look(path string, d fs.DirEntry) (e Entry) {
 		e.Modified = info.ModTime()
 		e.Owner, _ = place.Owner(info)
 		defer func() { e.Other = e.Err != nil && foreign(path, e.Err, info) }()
+	}
+	if store.IsName(filepath.Base(path)) {
+		if e.Store, e.Err = store.ReadFile(path); e.Err == nil {
+			e.Alive = procs.OfStore(e.Store.Up)
+		}
+		return e
 	}
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
 	if err != nil {

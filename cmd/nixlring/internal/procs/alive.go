@@ -3,9 +3,12 @@
 
 package procs
 
-import "github.com/nixl-otel/nixl-otel/ringbuf"
+import (
+	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
 
-// Alive is whether a ring's agent is running.
+// Alive is whether the agent of a ring, or the process of a store, is running.
 type Alive uint8
 
 // The values of [Alive].
@@ -65,6 +68,18 @@ func (u *Users) Alive(a Attended) Alive {
 	case u.Deserted() && (u.Consumer != nil || !a.Known):
 		return No
 	default: // a process that can't be inspected has it open
+		return Unknown
+	}
+}
+
+// OfStore returns whether the process of a store is running.
+func OfStore(up drain.Up) Alive {
+	switch up {
+	case drain.UpYes:
+		return Yes
+	case drain.UpNo:
+		return No
+	default:
 		return Unknown
 	}
 }
