@@ -34,7 +34,7 @@ func bottleneck() Dashboard {
 			}, Optional: true},
 			{Title: "Distribution", Panels: []Panel{
 				timeMap,
-				distribution("Throughput of single transfers, distribution", "Number of transfers by throughput.", BytesPerSecond, transferSpeed),
+				distribution("Throughput of single transfers, distribution", "Transfers per second, by throughput.", BytesPerSecond, transferSpeed),
 			}},
 			{Title: "GPU and serving (needs the DCGM exporter and Dynamo)", Panels: serving(), Optional: true},
 		},

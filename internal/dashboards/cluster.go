@@ -38,7 +38,7 @@ func cluster() Dashboard {
 				hostQuantiles(),
 				lines("Agents", "Agents that report.", Count, `sum(`+hostAgents+`{@})`, "agents"),
 				lines("Errors by type", "Failed operations by NIXL status.", Operations,
-					`sum by (error_type) (`+hostErrors+`{@}) > 0`, byError),
+					`sum by (error_type) (`+hostErrors+`{@}) > 0`, byError).ifEmpty(noErrors),
 				lines("Loss", "Signs that events were lost. All lines should be at 0.", PerSecond,
 					`sum by (kind) (`+hostLoss+`{@})`, "{{kind}}"),
 			}},
@@ -92,6 +92,7 @@ func hostTable() Panel {
 	return Panel{
 		Title: "Busiest hosts", Description: "The hosts with the highest throughput. A host's name links to its agents.", Kind: Table, Width: 24,
 		Queries: []Query{
+			column("Throughput", BytesPerSecond, `(`+busiest+`)`),
 			column("Agents", Count, sum(hostAgents+`{@}`)),
 			column("Sent", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="transmit"}`)),
 			column("Received", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="receive"}`)),

@@ -4,6 +4,8 @@
 package dashboards
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
@@ -30,16 +32,25 @@ type annotation struct {
 	TagKeys     string `json:"tagKeys"`
 }
 
+// menu is the tag of the dashboards in the menu of all dashboards. The menu passes on the
+// variables. A dashboard with a variable for a single value isn't in it, because the value may be
+// all.
+const menu = "nixl-menu"
+
 func newGrafana(d Dashboard) (page, error) {
 	refresh := d.Refresh
 	if refresh == "" {
 		refresh = "10s"
 	}
-	b := dashboard.NewDashboardBuilder(d.Title).Uid(d.UID).Description(d.Description).Tags([]string{"nixl"}).
+	tags := []string{"nixl"}
+	if !d.single() {
+		tags = append(tags, menu)
+	}
+	b := dashboard.NewDashboardBuilder(d.Title).Uid(d.UID).Description(d.Description).Tags(tags).
 		Readonly().Version(1).Tooltip(dashboard.DashboardCursorSyncCrosshair).
 		Time("now-30m", "now").Refresh(refresh).
 		Link(dashboard.NewDashboardLinkBuilder("NIXL").Type(dashboard.DashboardLinkTypeDashboards).
-			Tags([]string{"nixl"}).AsDropdown(true).IncludeVars(true).KeepTime(true)).
+			Tags([]string{menu}).AsDropdown(true).IncludeVars(true).KeepTime(true)).
 		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
 	for _, v := range d.Variables {
 		b.WithVariable(v.grafana())
@@ -54,9 +65,19 @@ func newGrafana(d Dashboard) (page, error) {
 	if built.Panels, err = d.grid(); err != nil {
 		return page{}, err
 	}
+	for i := range built.Templating.List {
+		if v := &built.Templating.List[i]; v.Hide != nil && *v.Hide == dashboard.VariableHideHideVariable {
+			v.SkipUrlSync = cog.ToPtr(true) // a link must not set what the backend determines
+		}
+	}
 	p := page{Dashboard: built}
 	p.Annotations.List = d.annotations()
 	return p, nil
+}
+
+// single reports whether a variable can have only one value.
+func (d *Dashboard) single() bool {
+	return slices.ContainsFunc(d.Variables, func(v Variable) bool { return v.Single })
 }
 
 func (d *Dashboard) has(k Kind) bool {
@@ -70,7 +91,8 @@ func (d *Dashboard) has(k Kind) bool {
 	return false
 }
 
-// annotations returns the annotations: alerts and, if agents can be selected, their restarts.
+// annotations returns the annotations: the alerts about the selected hosts and agents, and, if
+// agents can be selected, their restarts.
 func (d *Dashboard) annotations() []annotation {
 	where := "{{k8s_namespace_name}} {{k8s_pod_name}} {{host_name}} {{nixl_agent_name}}"
 	mark := func(name, color, expr, title string) annotation {
@@ -79,7 +101,16 @@ func (d *Dashboard) annotations() []annotation {
 			TitleFormat:     title, TextFormat: where,
 		}
 	}
-	list := []annotation{mark("Alerts", "red", `ALERTS{alertname=~"NIXL.*",alertstate="firing"}`, "{{alertname}}")}
+	list := []annotation{}
+	about := `alertname=~"NIXL.*",alertstate="firing"`
+	for _, v := range d.Variables {
+		if v.Key == "host_name" || v.Key == "nixl_agent_name" {
+			about += fmt.Sprintf(`,%s=~"${%s:regex}|"`, v.Key, v.Name) // an alert about a host has no agent
+		}
+	}
+	if strings.Contains(about, "host_name") {
+		list = append(list, mark("Alerts", "red", "ALERTS{"+about+"}", "{{alertname}}"))
+	}
 	if strings.Contains(selector(d.Variables), "nixl_agent_name") {
 		expr := terms{selector: selector(d.Variables)}.fillIn(ofAgents + `(increase(nixl_telemetry_ring_restarts_total{@}[1m])) > 0`)
 		list = append(list, mark("Agent restarts", "blue", expr, "Agent restarted"))
@@ -127,7 +158,7 @@ func (d *Dashboard) grid() ([]dashboard.PanelOrRowPanel, error) {
 }
 
 func (p *Panel) size() (w, h uint32) {
-	w, h = 8, 8
+	w, h = 8, 9 // the legend of a ranked panel shows 10 lines
 	if p.Width != 0 {
 		w = uint32(p.Width)
 	}
@@ -135,7 +166,7 @@ func (p *Panel) size() (w, h uint32) {
 	case Number:
 		h = 4
 	case Table:
-		h = 10
+		h = 12
 	case Lines, Heatmap:
 	}
 	return w, h

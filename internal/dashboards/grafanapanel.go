@@ -75,19 +75,28 @@ func (p *Panel) timeSeries() cog.Builder[dashboard.Panel] {
 		SpanNulls(common.BoolOrFloat64{Float64: cog.ToPtr[float64](60000)}). // ms; a point may be missing
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending))
 	legend := common.NewVizLegendOptionsBuilder().ShowLegend(true)
-	if p.ranked() {
+	if p.Many || p.ranked() {
 		// Sort the legend by rank.
 		legend.DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementRight).Width(320).
 			Calcs([]string{"mean", "max"}).SortBy("Mean").SortDesc(!p.Queries[0].Lowest)
-		b.FillOpacity(0).DataLinks(p.links())
+		b.FillOpacity(0)
 	} else {
 		legend.DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).Calcs([]string{})
+	}
+	if p.ranked() {
+		b.DataLinks(p.links())
+	}
+	if p.NoData != "" {
+		b.NoValue(p.NoData)
 	}
 	if p.Stacked {
 		b.Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal).Group("A"))
 	}
-	if p.Max > 0 {
+	switch {
+	case p.Max > 0:
 		b.Max(p.Max)
+	case p.Unit.Least > 0:
+		b.AxisSoftMax(p.Unit.Least)
 	}
 	return b.Legend(legend)
 }
@@ -100,7 +109,7 @@ func (p *Panel) stat() cog.Builder[dashboard.Panel] {
 	return stat.NewPanelBuilder().Unit(p.Unit.Grafana).Min(0).
 		ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdThresholds)).
 		Thresholds(dashboard.NewThresholdsConfigBuilder().Mode(dashboard.ThresholdsModeAbsolute).Steps(steps)).
-		ColorMode(common.BigValueColorModeValue).GraphMode(common.BigValueGraphModeArea).
+		ColorMode(common.BigValueColorModeValue).GraphMode(common.BigValueGraphModeNone).
 		TextMode(common.BigValueTextModeValue).Orientation(common.VizOrientationAuto).
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}))
 }
@@ -108,6 +117,7 @@ func (p *Panel) stat() cog.Builder[dashboard.Panel] {
 func (p *Panel) heatmap() cog.Builder[dashboard.Panel] {
 	return heatmap.NewPanelBuilder().Unit(p.Unit.Grafana).CellGap(1).
 		YAxis(heatmap.NewYAxisConfigBuilder().Unit(p.Unit.Grafana)).
+		CellValues(heatmap.NewCellValuesBuilder().Unit(Requests.Grafana)).
 		Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeScheme).
 			Scheme("Spectral").Fill("dark-orange").Steps(64).Exponent(0.5)).
 		Mode(common.TooltipDisplayModeSingle).ShowYHistogram().ShowLegend()

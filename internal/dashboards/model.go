@@ -41,7 +41,9 @@ type Panel struct {
 	Unit        Unit
 	Width       int // of 24; default: 8
 	Stacked     bool
+	Many        bool    // whether there may be many series: their names are in a table, and the areas below the lines stay empty
 	Max         float64 // maximum of the axis; 0 fits the data
+	NoData      string  // displayed if there are no series; default: Grafana's "No data"
 	Bad         float64 // a Number is red from this value on; 0 means never
 	Queries     []Query
 }
@@ -66,29 +68,35 @@ type Unit struct {
 	// number, does.
 	Factor string
 	Label  string
+	// Axes reach at least this value. Without it, Grafana scales the axis of zeros to
+	// 100, which is 10,000% for a share.
+	Least float64
 }
 
 // The units.
 var (
-	BytesPerSecond = Unit{"Bps", "/ 1e9", "GB/s"}
-	Bytes          = Unit{"decbytes", "/ 1e6", "MB"}
-	Memory         = Unit{"bytes", "/ 2^30", "GiB"}
-	Milliseconds   = Unit{"s", "* 1e3", "ms"}
-	Microseconds   = Unit{"s", "* 1e6", "µs"}
-	PerSecond      = Unit{"cps", "", "/s"}
-	Operations     = Unit{"ops", "", "/s"}
-	Requests       = Unit{"reqps", "", "/s"}
-	Messages       = Unit{"mps", "", "/s"}
-	Share          = Unit{"percentunit", "* 100", "%"}
-	Percent        = Unit{"percent", "", "%"}
-	Count          = Unit{"short", "", ""}
-	Seconds        = Unit{"s", "", "s"}
+	BytesPerSecond = Unit{Grafana: "Bps", Factor: "/ 1e9", Label: "GB/s"}
+	Bytes          = Unit{Grafana: "decbytes", Factor: "/ 1e6", Label: "MB"}
+	Memory         = Unit{Grafana: "bytes", Factor: "/ 2^30", Label: "GiB"}
+	Milliseconds   = Unit{Grafana: "s", Factor: "* 1e3", Label: "ms"}
+	Microseconds   = Unit{Grafana: "s", Factor: "* 1e6", Label: "µs"}
+	PerSecond      = Unit{Grafana: "cps", Label: "/s", Least: 1}
+	Operations     = Unit{Grafana: "ops", Label: "/s", Least: 1}
+	Requests       = Unit{Grafana: "reqps", Label: "/s", Least: 1}
+	Messages       = Unit{Grafana: "mps", Label: "/s", Least: 1}
+	Share          = Unit{Grafana: "percentunit", Factor: "* 100", Label: "%", Least: 0.01}
+	Percent        = Unit{Grafana: "percent", Label: "%", Least: 1}
+	Count          = Unit{Grafana: "short", Least: 1}
+	Slots          = Unit{Grafana: "none", Least: 1} // powers of two, not abbreviated
+	Seconds        = Unit{Grafana: "s", Label: "s"}
 )
 
 // Legends.
 const (
-	byHost      = "{{host_name}}"
-	byAgent     = "{{host_name}} {{k8s_pod_name}} {{nixl_agent_name}}" // agents of several hosts and pods may share a name
+	byHost = "{{host_name}}"
+	// Agents of several hosts and pods may share a name. The name comes first, because Grafana
+	// cuts off long legends.
+	byAgent     = "{{nixl_agent_name}} {{k8s_pod_name}} {{host_name}}"
 	byDirection = "{{nixl_transfer_direction}}"
 	byError     = "{{error_type}}"
 )
@@ -142,6 +150,16 @@ func (p Panel) upTo(most float64) Panel {
 
 func (p Panel) wide(width int) Panel {
 	p.Width = width
+	return p
+}
+
+func (p Panel) many() Panel {
+	p.Many = true
+	return p
+}
+
+func (p Panel) ifEmpty(text string) Panel {
+	p.NoData = text
 	return p
 }
 

@@ -35,6 +35,7 @@ func agentTable() Panel {
 	return Panel{
 		Title: "Busiest agents", Description: "The agents with the highest throughput. An agent's name links to its dashboard.", Kind: Table, Width: 24,
 		Queries: []Query{
+			column("Throughput", BytesPerSecond, `(`+busiest+`)`),
 			column("Sent", BytesPerSecond, sent.Queries[0].Expr),
 			column("Received", BytesPerSecond, received.Queries[0].Expr),
 			column("Transfers", Requests, ofAgents+ofRequests),

@@ -29,6 +29,8 @@ func relativeSpeed() string {
 	return "(" + meanSpeed() + ") / on (" + peerLabels + ") group_left () quantile by (" + peerLabels + ") (0.5, " + meanSpeed() + ")"
 }
 
+const noErrors = "No errors"
+
 // Panels that compare agents.
 var (
 	sent = ranked("Sent by agent", "Bytes of completed writes. The agent that initiates a transfer counts it.",
@@ -78,10 +80,10 @@ var (
 		},
 	}
 	errorTypes = lines("Errors by type", "Failed operations by NIXL status.", Operations,
-		`sum by (error_type) `+ofErrors+` > 0`, byError)
+		`sum by (error_type) `+ofErrors+` > 0`, byError).ifEmpty(noErrors)
 	postShare = lines("Share of post time", "Post time divided by transfer time. Above 50%, preparing descriptors costs more than moving the data.",
 		Share, ratio(postTime, transferTime, ""), "post time")
-	timeMap = distribution("Transfer time, distribution", "Number of transfers by time.", Seconds, transferTime)
+	timeMap = distribution("Transfer time, distribution", "Transfers per second, by time.", Seconds, transferTime)
 	loss    = Panel{
 		Title: "Loss", Description: "Signs that events were lost. All lines should be at 0.", Unit: PerSecond,
 		Queries: []Query{

@@ -17,7 +17,7 @@ func ringHealth() Dashboard {
 				number("Rings", "Rings that are drained.", Count, `count(nixl_telemetry_ring_capacity{@})`),
 				downNow,
 				number("Rings refused", "Discovered rings that can't be opened. The Collector's log contains the reasons.", Count,
-					`sum(otelcol_receiver_nixl_shm_rings{state="refused"})`).bad(1),
+					`sum(otelcol_receiver_nixl_shm_rings{state="refused"}) or 0 * sum(otelcol_receiver_nixl_shm_rings)`).bad(1),
 				number("Highest fill", "Highest fill level of any ring.", Share, `max(nixl_telemetry_ring_utilization_ratio{@})`).bad(0.8),
 				number("Events", "Events read from all rings.", PerSecond, `sum(rate(nixl_events_total{@}[@]))`),
 				lossNow,
@@ -31,7 +31,7 @@ func ringHealth() Dashboard {
 			}},
 			{Title: "Load", Panels: []Panel{
 				ranked("Events", "Events read from each ring.", PerSecond, ofAgents+`(rate(nixl_events_total{@}[@]))`, byAgent),
-				ranked("Slots", "NIXL_TELEMETRY_BUFFER_SIZE of each agent.", Count,
+				ranked("Slots", "NIXL_TELEMETRY_BUFFER_SIZE of each agent.", Slots,
 					`max by (`+agentLabels+`) (now(nixl_telemetry_ring_capacity{@}))`, byAgent),
 			}},
 			{Title: "Collector", Panels: collector()},
@@ -44,14 +44,19 @@ func ringHealth() Dashboard {
 func collector() []Panel {
 	const (
 		labels = "instance, service_instance_id"
-		legend = "{{instance}} {{service_instance_id}}"
+		legend = "{{collector}}"
 	)
+	// Depending on the backend, a Collector has the label instance, or service_instance_id, or
+	// both with the same value.
+	named := func(expr string) string {
+		return `label_replace(label_replace(` + expr + `, "collector", "$1", "service_instance_id", "(.+)"), "collector", "$1", "instance", "(.+)")`
+	}
 	// The names of counters and histograms depend on how the metrics are exported.
 	rate := func(name string) string {
-		return `sum by (` + labels + `) (rate({__name__=~"` + name + `(_total)?"}[@]))`
+		return named(`sum by (` + labels + `) (rate({__name__=~"` + name + `(_total)?"}[@]))`)
 	}
 	quantile := func(phi, name string) string {
-		return `histogram_quantile(` + phi + `, sum by (le, vmrange, ` + labels + `) (rate({__name__=~"` + name + `(_seconds)?_bucket"}[@])))`
+		return named(`histogram_quantile(` + phi + `, sum by (le, vmrange, ` + labels + `) (rate({__name__=~"` + name + `(_seconds)?_bucket"}[@])))`)
 	}
 	return []Panel{
 		lines("Rings", "Discovered rings by state and, if they are refused, by reason.", Count,
@@ -62,8 +67,8 @@ func collector() []Panel {
 		lines("Checkpoint failures", "Batches of checkpoints that the storage extension failed to store.", PerSecond,
 			rate("otelcol_receiver_nixl_shm_checkpoint_failures"), legend),
 		lines("Export queue", "Fill level of each exporter's queue.", Share,
-			`sum by (`+labels+`, exporter) (otelcol_exporter_queue_size) / sum by (`+labels+`, exporter) (otelcol_exporter_queue_capacity)`,
-			legend+" {{exporter}}").upTo(1),
+			named(`sum by (`+labels+`, exporter) (otelcol_exporter_queue_size) / sum by (`+labels+`, exporter) (otelcol_exporter_queue_capacity)`),
+			"{{exporter}} "+legend).upTo(1),
 		{
 			Title: "Rejected points", Description: "Data points that the pipeline or the backend rejected. Totals are cumulative, so the next export includes them.",
 			Unit: PerSecond,

@@ -28,10 +28,16 @@ var columns = []struct{ label, title, to, url string }{
 	},
 }
 
-// table returns a table with one line per host or agent, and a column for each query.
+// table returns a table with one line per host or agent, and a column for each query. The first
+// query determines the order.
 func (p *Panel) table() cog.Builder[dashboard.Panel] {
 	names, order := map[string]any{}, map[string]any{}
-	b := table.NewPanelBuilder().ShowHeader(true).CellHeight(common.TableCellHeightSm)
+	const narrow = 110 // pixels; by default, columns have at least 150, and some are off the screen
+	b := table.NewPanelBuilder().ShowHeader(true).CellHeight(common.TableCellHeightSm).MinWidth(80).
+		OverrideByFieldType("number", []dashboard.DynamicConfigValue{{Id: "custom.width", Value: narrow}}).
+		SortBy([]cog.Builder[common.TableSortByFieldState]{
+			common.NewTableSortByFieldStateBuilder().DisplayName(p.Queries[0].Legend).Desc(true),
+		})
 	for i, c := range columns {
 		names[c.label], order[c.label] = c.title, i
 		if c.url != "" {

@@ -182,7 +182,7 @@ func (b backend) variables(t *testing.T, d *grafana) *strings.Replacer {
 		if v.Multi {
 			value = ".*" // Grafana's value for all
 		}
-		chosen = append(chosen, "$"+v.Name, value)
+		chosen = append(chosen, "$"+v.Name, value, "${"+v.Name+":regex}", value)
 	}
 	return strings.NewReplacer(chosen...)
 }
