@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,9 @@ subdirectories.
 
 Without --all, files that are unrelated to telemetry are only counted.
 
+The default directory is NIXL_TELEMETRY_MULTIPROC_DIR if NIXL_TELEMETRY_EXPORTER
+is prometheus_mp.
+
 ` + exitCodes + `
 With --require: 3 no ring and no store found.`,
 		Example: `  nixlring ls
@@ -59,7 +63,7 @@ With --require: 3 no ring and no store found.`,
 		ValidArgsFunction: completeDirs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				args = []string{w.env.Dir()}
+				args = []string{cmp.Or(w.env.StoreDir(), w.env.Dir())}
 			}
 			return f.run(cmd.Context(), w, args)
 		},

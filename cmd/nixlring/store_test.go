@@ -237,3 +237,14 @@ func TestTopSaysWhereToSeeStores(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestLsListsTheStoresOfTheEnvironmentByDefault(t *testing.T) {
+	dir, w := stores(t)
+	env := map[string]string{
+		"NIXL_TELEMETRY_ENABLE": "y", "NIXL_TELEMETRY_EXPORTER": "prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR": dir,
+		"NIXL_TELEMETRY_DIR": t.TempDir(),
+	}
+	if r := nixlring(t.Context(), env, "ls"); r.code != exitOK || !strings.Contains(r.out, filepath.Join(dir, w.Name())) {
+		t.Errorf("%+v", r)
+	}
+}
