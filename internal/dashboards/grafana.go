@@ -101,21 +101,31 @@ func (d *Dashboard) annotations() []annotation {
 			TitleFormat:     title, TextFormat: where,
 		}
 	}
-	list := []annotation{}
-	about := `alertname=~"NIXL.*",alertstate="firing"`
-	for _, v := range d.Variables {
-		if v.Key == "host_name" || v.Key == "nixl_agent_name" {
-			about += fmt.Sprintf(`,%s=~"${%s:regex}|"`, v.Key, v.Name) // an alert about a host has no agent
-		}
-	}
-	if strings.Contains(about, "host_name") {
-		list = append(list, mark("Alerts", "red", "ALERTS{"+about+"}", "{{alertname}}"))
+	list := []annotation{} // not null in JSON
+	if about := d.alertsShown(); about != nil {
+		expr := `ALERTS{alertname=~"NIXL.*",alertstate="firing",` + strings.Join(about, ",") + `}`
+		list = append(list, mark("Alerts", "red", expr, "{{alertname}}"))
 	}
 	if strings.Contains(selector(d.Variables), "nixl_agent_name") {
 		expr := terms{selector: selector(d.Variables)}.fillIn(ofAgents + `(increase(nixl_telemetry_ring_restarts_total{@}[1m])) > 0`)
 		list = append(list, mark("Agent restarts", "blue", expr, "Agent restarted"))
 	}
 	return list
+}
+
+// alertsShown returns matchers of the alerts about the selected hosts and agents, or nil if
+// neither can be selected.
+func (d *Dashboard) alertsShown() (matchers []string) {
+	for _, v := range d.Variables {
+		switch {
+		case v.Key != "host_name" && v.Key != "nixl_agent_name":
+		case v.Single:
+			matchers = append(matchers, fmt.Sprintf(`%s="$%s"`, v.Key, v.Name))
+		default:
+			matchers = append(matchers, fmt.Sprintf(`%s=~"$%s|"`, v.Key, v.Name)) // an alert about a host has no agent
+		}
+	}
+	return matchers
 }
 
 // grid places the panels row by row in 24 columns.

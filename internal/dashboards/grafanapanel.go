@@ -76,8 +76,12 @@ func (p *Panel) timeSeries() cog.Builder[dashboard.Panel] {
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending))
 	legend := common.NewVizLegendOptionsBuilder().ShowLegend(true)
 	if p.Many || p.ranked() {
+		width := 320.
+		if p.Width == 24 {
+			width = 480
+		}
 		// Sort the legend by rank.
-		legend.DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementRight).Width(320).
+		legend.DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementRight).Width(width).
 			Calcs([]string{"mean", "max"}).SortBy("Mean").SortDesc(!p.Queries[0].Lowest)
 		b.FillOpacity(0)
 	} else {

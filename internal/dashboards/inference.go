@@ -38,7 +38,7 @@ func splitInference() Dashboard {
 					`sum by (splitinfer_device_name, error_type) (rate(splitinfer_packets_total{@,error_type!=""}[@]))`, byDevice+" "+byError).ifEmpty("No failures"),
 				lines("Fallbacks", "Work packets that ran on a device other than the requested one.", PerSecond,
 					`sum by (splitinfer_device_requested_name, splitinfer_device_name) (rate(splitinfer_packet_fallbacks_total{@}[@]))`,
-					"{{splitinfer_device_requested_name}} → "+byDevice),
+					"{{splitinfer_device_requested_name}} → "+byDevice).ifEmpty("No fallbacks"),
 				lines("Packet memory, median", "By device.", Bytes, packetMemory.quantile("0.5", device), byDevice),
 				lines("Expert selections by expert", "Work packets with a known expert, to compare the load of the experts.", PerSecond,
 					`sum by (splitinfer_expert) (rate(splitinfer_expert_selections_total{@,splitinfer_expert!=""}[@]))`,

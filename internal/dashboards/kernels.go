@@ -41,7 +41,7 @@ func ringKernels() Dashboard {
 				lines("Dropped", "Messages that were dropped, by the queue that was full.", Messages,
 					`sum by (`+kernels+`, ringkernel_queue_name) (rate(ringkernel_messages_dropped_total{@}[@]))`, byKernel+" {{ringkernel_queue_name}}"),
 				lines("Errors", "By kernel and type.", PerSecond,
-					`sum by (`+kernels+`, error_type) (rate(ringkernel_errors_total{@}[@]))`, byKernel+" "+byError),
+					`sum by (`+kernels+`, error_type) (rate(ringkernel_errors_total{@}[@]))`, byKernel+" "+byError).ifEmpty(noErrors),
 			}},
 			{Title: "State", Panels: []Panel{
 				lines("Kernels by state", "Number of kernels in each state.", Count,

@@ -80,10 +80,10 @@ var (
 	Memory         = Unit{Grafana: "bytes", Factor: "/ 2^30", Label: "GiB"}
 	Milliseconds   = Unit{Grafana: "s", Factor: "* 1e3", Label: "ms"}
 	Microseconds   = Unit{Grafana: "s", Factor: "* 1e6", Label: "µs"}
-	PerSecond      = Unit{Grafana: "cps", Label: "/s", Least: 1}
-	Operations     = Unit{Grafana: "ops", Label: "/s", Least: 1}
-	Requests       = Unit{Grafana: "reqps", Label: "/s", Least: 1}
-	Messages       = Unit{Grafana: "mps", Label: "/s", Least: 1}
+	PerSecond      = Unit{Grafana: "cps", Label: "/s", Least: 0.1}
+	Operations     = Unit{Grafana: "ops", Label: "/s", Least: 0.1}
+	Requests       = Unit{Grafana: "reqps", Label: "/s", Least: 0.1}
+	Messages       = Unit{Grafana: "mps", Label: "/s", Least: 0.1}
 	Share          = Unit{Grafana: "percentunit", Factor: "* 100", Label: "%", Least: 0.01}
 	Percent        = Unit{Grafana: "percent", Label: "%", Least: 1}
 	Count          = Unit{Grafana: "short", Least: 1}

@@ -12,7 +12,7 @@ func overview() Dashboard {
 		Rows: []Row{
 			{Title: "Now", Panels: []Panel{
 				agentsNow.wide(3),
-				downNow.wide(3).bad(1),
+				downNow.wide(3),
 				number("Throughput", "Bytes of completed transfers.", BytesPerSecond, `sum(rate(nixl_transfer_io_bytes_total{@}[@]))`),
 				number("Transfers", "Completed transfers.", Requests, `sum`+ofRequests),
 				number("Errors", "Failed operations as a share of all operations.", Share, errorRatio("")).wide(3).bad(0.01),

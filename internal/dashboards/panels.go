@@ -99,7 +99,7 @@ var (
 var (
 	agentsNow = number("Agents", "Agents that report.", Count, `count(nixl_telemetry_ring_capacity{@})`)
 	downNow   = number("Agents down", "Agents that have exited and are still reported.", Count,
-		`count(nixl_agent_up{@} == 0) or vector(0)`)
+		`count(nixl_agent_up{@} == 0) or vector(0)`).bad(1)
 	// Only some layouts show torn transfers.
 	lossNow = number("Loss", "Sum of all signs that events were lost.", PerSecond,
 		`sum(rate(nixl_telemetry_ring_saturations_total{@}[@])) + sum(rate(nixl_telemetry_events_dropped_total{@}[@])) + `+

@@ -31,7 +31,7 @@ func ringHealth() Dashboard {
 			}},
 			{Title: "Load", Panels: []Panel{
 				ranked("Events", "Events read from each ring.", PerSecond, ofAgents+`(rate(nixl_events_total{@}[@]))`, byAgent),
-				ranked("Slots", "NIXL_TELEMETRY_BUFFER_SIZE of each agent.", Slots,
+				lowest("Smallest rings", "Slots of each agent (NIXL_TELEMETRY_BUFFER_SIZE).", Slots,
 					`max by (`+agentLabels+`) (now(nixl_telemetry_ring_capacity{@}))`, byAgent),
 			}},
 			{Title: "Collector", Panels: collector()},

@@ -32,9 +32,7 @@ var columns = []struct{ label, title, to, url string }{
 // query determines the order.
 func (p *Panel) table() cog.Builder[dashboard.Panel] {
 	names, order := map[string]any{}, map[string]any{}
-	const narrow = 110 // pixels; by default, columns have at least 150, and some are off the screen
 	b := table.NewPanelBuilder().ShowHeader(true).CellHeight(common.TableCellHeightSm).MinWidth(80).
-		OverrideByFieldType("number", []dashboard.DynamicConfigValue{{Id: "custom.width", Value: narrow}}).
 		SortBy([]cog.Builder[common.TableSortByFieldState]{
 			common.NewTableSortByFieldStateBuilder().DisplayName(p.Queries[0].Legend).Desc(true),
 		})
@@ -49,13 +47,26 @@ func (p *Panel) table() cog.Builder[dashboard.Panel] {
 	for i, q := range p.Queries {
 		value := "Value #" + string(rune('A'+i)) // Grafana's name of a query's value
 		names[value], order[value] = q.Legend, len(columns)+i
-		b.OverrideByName(q.Legend, []dashboard.DynamicConfigValue{{Id: "unit", Value: q.Unit.Grafana}})
+		b.OverrideByName(q.Legend, []dashboard.DynamicConfigValue{
+			{Id: "unit", Value: q.Unit.Grafana}, {Id: "custom.width", Value: q.Unit.width()},
+		})
 	}
 	return b.
 		WithTransformation(dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}}).
 		WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
 			"excludeByName": map[string]any{"Time": true}, "indexByName": order, "renameByName": names,
 		}})
+}
+
+// width returns the width of a column in pixels. By default, columns have at least 150, and some
+// are off the screen.
+func (u Unit) width() int {
+	switch u {
+	case Share, Milliseconds:
+		return 80
+	default:
+		return 100
+	}
 }
 
 // links returns links from the lines of a ranked panel to the dashboard of their agent or host.
