@@ -16,7 +16,7 @@ func overview() Dashboard {
 				number("Throughput", "Bytes of completed transfers.", BytesPerSecond, `sum(rate(nixl_transfer_io_bytes_total{@}[@]))`),
 				number("Transfers", "Completed transfers.", Requests, `sum`+ofRequests),
 				number("Errors", "Failed operations as a share of all operations.", Share, errorRatio("")).wide(3).bad(0.01),
-				number("Transfer time", "99th percentile.", Milliseconds, transferTime.quantile("0.99", "")),
+				number("Transfer time, p99", "99th percentile.", Milliseconds, transferTime.quantile("0.99", "")),
 				lossNow.wide(3),
 			}},
 			{Title: "Rate, errors, duration", Panels: []Panel{requests, failures, times, throughput, errorTypes, speeds}},
