@@ -55,6 +55,7 @@ func startVictoriaMetrics(t *testing.T) backend {
 	proc.Start(t, exec.CommandContext(t.Context(), program(t, "VICTORIA_METRICS"), "-storageDataPath="+t.TempDir(),
 		"-httpListenAddr="+address, "-opentelemetry.usePrometheusNaming", "-search.latencyOffset=0s", "-loggerLevel=WARN"))
 	b.wait(t)
+	b.recordRules(t)
 	return b
 }
 

@@ -173,7 +173,6 @@ func (b backend) variables(t *testing.T, d *grafana) *strings.Replacer {
 		match := strings.NewReplacer(chosen...).Replace(m[1])
 		value := map[string]string{"host": host, "agent": agent}[v.Name]
 		proc.Eventually(t, func() string {
-			b.record(t, match)
 			text, err := b.get(t, "/api/v1/label/"+m[2]+"/values", url.Values{"match[]": {match}})
 			var answer struct{ Data []string }
 			if err == nil {
@@ -269,7 +268,6 @@ func vmui(t *testing.T) []tab {
 func (b backend) hasData(t *testing.T, title, expr string) {
 	t.Helper()
 	proc.Eventually(t, func() string {
-		b.record(t, expr)
 		if problem := b.number(t, expr); problem != "" {
 			return title + ": " + problem
 		}

@@ -7,12 +7,13 @@ package dashboards
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/collector/confmap"
 )
@@ -63,52 +64,59 @@ func remarshal(t *testing.T, tree, into any) {
 	}
 }
 
-// record evaluates the recording rules that an expression uses, and stores the
-// result in VictoriaMetrics, as vmalert does. Prometheus evaluates them itself.
-func (b backend) record(t *testing.T, expr string) {
+// recordRules evaluates the recording rules about once a second and stores the results in
+// VictoriaMetrics, as vmalert does, until the test ends. Prometheus evaluates them itself.
+func (b backend) recordRules(t *testing.T) {
 	t.Helper()
-	if b.name == "Prometheus" {
-		return
-	}
-	all := rules(t, "rules.yaml")
-	used := make([]bool, len(all))
-	for i, r := range slices.Backward(all) { // a rule uses only those before it
-		if used[i] = strings.Contains(expr, r.Record); used[i] {
-			expr += r.Expr
-		}
-	}
-	for i, r := range all {
-		if !used[i] {
-			continue
-		}
-		list, err := b.query(t, r.Expr)
-		if err != nil {
-			t.Fatalf("%s: %v", r.Record, err)
-		}
-		var lines strings.Builder
-		for _, s := range list {
-			var labels []string
-			for k, v := range r.Labels {
-				labels = append(labels, fmt.Sprintf("%s=%q", k, v))
+	all, done := rules(t, "rules.yaml"), make(chan struct{})
+	go func() {
+		defer close(done)
+		pause := time.NewTimer(0)
+		defer pause.Stop()
+		for {
+			select {
+			case <-pause.C:
+			case <-t.Context().Done():
+				return
 			}
-			for k, v := range s.labels {
-				labels = append(labels, fmt.Sprintf("%s=%q", k, v))
+			for _, r := range all {
+				if err := b.record(t, r); err != nil && t.Context().Err() == nil {
+					t.Logf("record %s: %v", r.Record, err)
+				}
 			}
-			fmt.Fprintf(&lines, "%s{%s} %g\n", r.Record, strings.Join(labels, ","), s.value)
+			pause.Reset(time.Second)
 		}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/api/v1/import/prometheus", strings.NewReader(lines.String()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := response.Body.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if response.StatusCode/100 != 2 {
-			t.Fatalf("import: %s", response.Status)
-		}
+	}()
+	t.Cleanup(func() { <-done })
+}
+
+// record evaluates a recording rule and stores the result.
+func (b backend) record(t *testing.T, r rule) error {
+	list, err := b.query(t, r.Expr)
+	if err != nil {
+		return err
 	}
+	var lines strings.Builder
+	for _, s := range list {
+		var labels []string
+		for k, v := range r.Labels {
+			labels = append(labels, fmt.Sprintf("%s=%q", k, v))
+		}
+		for k, v := range s.labels {
+			labels = append(labels, fmt.Sprintf("%s=%q", k, v))
+		}
+		fmt.Fprintf(&lines, "%s{%s} %g\n", r.Record, strings.Join(labels, ","), s.value)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/api/v1/import/prometheus", strings.NewReader(lines.String()))
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode/100 != 2 {
+		err = errors.New(response.Status)
+	}
+	return errors.Join(err, response.Body.Close())
 }
