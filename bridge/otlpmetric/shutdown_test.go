@@ -61,7 +61,7 @@ func TestLastExportIsCompleteBeforeOrAfterTheSessionIsClosed(t *testing.T) {
 
 // A canceled context is usually the program's own, canceled by a signal. A context whose
 // deadline has passed means that the backend was too slow.
-func TestErrorOfACanceledContextSuggestsANewOne(t *testing.T) {
+func TestCanceledContextIsReportedWithAdvice(t *testing.T) {
 	for _, want := range []error{context.Canceled, context.DeadlineExceeded} {
 		t.Run(want.Error(), func(t *testing.T) {
 			clearEnv(t)

@@ -95,7 +95,7 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 	listing.FindAlive(w.proc, list)
 	err = errors.Join(err, f.write(w, list), errors.Join(wrong...))
 	if hidden > 0 && f.output.value == "text" {
-		fmt.Fprintf(w.err, "%s (--all lists them)\n", plural(hidden, "other file is not a ring", "other files are not rings"))
+		fmt.Fprintf(w.err, "%s (--all lists them)\n", plural(hidden, "other file is neither a ring nor a store", "other files are neither rings nor stores"))
 	}
 	if found > 0 || err != nil {
 		return err

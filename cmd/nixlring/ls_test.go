@@ -46,7 +46,7 @@ func TestLsPrintsATableOfRings(t *testing.T) {
 	rings(t)
 	uid := strconv.Itoa(os.Getuid())
 	r := nixlring(t.Context(), nil, "ls", ".")
-	if r.code != exitOK || r.err != "1 other file is not a ring (--all lists them)\n" {
+	if r.code != exitOK || r.err != "1 other file is neither a ring nor a store (--all lists them)\n" {
 		t.Errorf("%+v", r)
 	}
 	var got [][]string

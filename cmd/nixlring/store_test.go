@@ -219,7 +219,7 @@ func TestLsSaysWhyStoresCantBeRead(t *testing.T) {
 	must(t, os.Symlink(w.Name(), "nixl.1.1.1.mmap"))
 	r := nixlring(t.Context(), nil, "ls", ".")
 	if r.code != exitOK || !strings.Contains(r.out, "invalid store: file has 100 bytes, expected 6800\n") ||
-		r.err != "1 other file is not a ring (--all lists them)\n" {
+		r.err != "1 other file is neither a ring nor a store (--all lists them)\n" {
 		t.Errorf("%+v", r)
 	}
 	becomeNobody(t)

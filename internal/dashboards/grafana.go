@@ -32,9 +32,8 @@ type annotation struct {
 	TagKeys     string `json:"tagKeys"`
 }
 
-// menu is the tag of the dashboards in the menu of all dashboards. The menu passes on the
-// variables. A dashboard with a variable for a single value isn't in it, because the value may be
-// all.
+// menu is the tag of the dashboards in the menu, which passes on the selected values. A dashboard
+// with a variable that can have only one value isn't in it, because All may be selected.
 const menu = "nixl-menu"
 
 func newGrafana(d Dashboard) (page, error) {

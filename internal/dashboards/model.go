@@ -41,7 +41,7 @@ type Panel struct {
 	Unit        Unit
 	Width       int // of 24; default: 8
 	Stacked     bool
-	Many        bool    // whether there may be many series: their names are in a table, and the areas below the lines stay empty
+	Many        bool    // whether there may be many series; then the legend is a table, and areas aren't filled
 	Max         float64 // maximum of the axis; 0 fits the data
 	NoData      string  // displayed if there are no series; default: Grafana's "No data"
 	Bad         float64 // a Number is red from this value on; 0 means never

@@ -46,8 +46,7 @@ func collector() []Panel {
 		labels = "instance, service_instance_id"
 		legend = "{{collector}}"
 	)
-	// Depending on the backend, a Collector has the label instance, or service_instance_id, or
-	// both with the same value.
+	// Depending on the backend, the series of a Collector have one of these labels or both.
 	named := func(expr string) string {
 		return `label_replace(label_replace(` + expr + `, "collector", "$1", "service_instance_id", "(.+)"), "collector", "$1", "instance", "(.+)")`
 	}

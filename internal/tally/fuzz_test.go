@@ -33,7 +33,7 @@ func FuzzAdd(f *testing.F) {
 	shape := shape(f, tally.Config{})
 	f.Fuzz(func(t *testing.T, layout uint8, split uint16, slots []byte) {
 		l := ringbuf.Layouts()[int(layout)%len(ringbuf.Layouts())]
-		events := min(len(slots)/l.EventSize(), 1<<7)
+		events := min(len(slots)/l.EventSize(), 1<<10)
 		r := readerOf(t, l, events, slots)
 		if r.Layout() != l {
 			t.Skip("a ring of this size has another layout")
