@@ -3,7 +3,10 @@
 
 package ringbuf
 
-import "fmt"
+import (
+	"fmt"
+	"sync/atomic"
+)
 
 // Commit returns the slots of all events that were read to the agent. For an
 // observer it does nothing.
@@ -51,6 +54,12 @@ func (r *Reader) guardedCommit() {
 	if r.err = err; err == nil {
 		r.previous, r.committed = r.committed, r.position
 		r.seen, r.seenTo = 0, 0
+		if r.committed == 0 {
+			if now, err := r.stat(); err == nil {
+				r.firstChanged = now.Changed
+			}
+		}
+		r.rememberRun()
 	}
 }
 
@@ -74,13 +83,17 @@ func (r *Reader) skip(position uint64) error {
 		return fmt.Errorf("%w: there are %d events after position %d, too few to reach %d",
 			ErrInvalid, s.pending, r.next, position)
 	}
+	if err := r.checkWritten(r.next, r.distance(r.next, position)); err != nil {
+		return err
+	}
 	r.moveTo(position)
 	r.rememberRun()
 	return nil
 }
 
-// Fingerprint returns a checksum of the newest slots between two positions, at
-// most 64. The checksum changes when an agent overwrites these slots. The error
+// Fingerprint returns a checksum of the slots between two positions: of all slots
+// from position 0, because a restarted agent also begins there, or else of the
+// newest 64. The checksum changes when an agent overwrites these slots. The error
 // wraps [ErrRestarted] if that has already begun, [ErrShrunk], [ErrInvalid] or
 // [ErrClosed].
 func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
@@ -91,13 +104,58 @@ func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
 		return 0, fmt.Errorf("fingerprint of %s: %w: there is no slot %d", r.name(), ErrInvalid, max(from, to))
 	}
 	err = r.guard(func() {
+		if r.err = r.checkWritten(from, r.distance(from, to)); r.err != nil {
+			return
+		}
 		if !r.sameRun() {
 			r.err = ErrRestarted
 			return
 		}
-		sum = r.checksum(from, to)
+		if sum = r.seen; r.committed != 0 || from != 0 || to != r.seenTo {
+			sum = r.checksum(from, to)
+		}
 	})
 	return sum, err
+}
+
+// Changed returns [FileState.Changed] as of the newest read or commit while position 0 was
+// committed, or the time when the reader had read up to the end of the ring. It is for
+// later calls of [Reader.StartedSince] and [Reader.ContinueAtEnd].
+func (r *Reader) Changed() int64 {
+	if r.next == 0 {
+		return r.endChanged
+	}
+	return r.firstChanged
+}
+
+// ContinueAtEnd is called for a new reader at position 0 if an earlier reader had read up
+// to the end of the ring, and its Changed returned t.
+func (r *Reader) ContinueAtEnd(t int64) { r.endChanged = t }
+
+// MayHaveRestarted reports whether the last Read may have returned the first events of
+// a restarted agent although it returned no error. This is possible if the agent restarts
+// while the reader is at position 0. It reports true only once.
+func (r *Reader) MayHaveRestarted() bool {
+	may := r.mayHaveRestarted
+	r.mayHaveRestarted = false
+	return may
+}
+
+// StartedSince reports whether it is certain that an agent has started on the file
+// since an earlier reader had read all events up to a position and its Changed
+// returned t. An agent changes this time when it starts. When it stores the first
+// event in a page, the kernel also changes it, so nothing is certain if the agent has
+// pushed other events since.
+func (r *Reader) StartedSince(t int64, position uint64) (started bool) {
+	if r.mem == nil {
+		return false
+	}
+	err := r.guard(func() {
+		write := atomic.LoadUint64(r.write)
+		now, err := r.stat()
+		started, r.err = err == nil && write == position && now.Changed != t, err
+	})
+	return err == nil && started
 }
 
 // Truncated reports whether the file is smaller than its ring. A read notices

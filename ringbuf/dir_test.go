@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // tree returns a directory that contains a subdirectory with a ring, and other kinds
@@ -20,24 +22,14 @@ func tree(t *testing.T) (dir string) {
 	t.Helper()
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	for _, sub := range []string{filepath.Join(dir, "sub", "deep"), filepath.Join(elsewhere, "deep")} {
-		if err := os.MkdirAll(sub, 0o750); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(sub, 0o750))
 		ring, err := Create(filepath.Join(sub, "agent"), V4, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { _ = ring.Close() })
 	}
-	if err := os.Symlink(elsewhere, filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(elsewhere, filepath.Join(dir, "link")))
+	must.OK(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	return dir
 }
 
@@ -63,9 +55,7 @@ func TestOpenDirRefusesLinksAndOtherFiles(t *testing.T) {
 // The base directory is trusted and may be a link.
 func TestOpenDirFollowsALinkAsItsBase(t *testing.T) {
 	f, err := OpenDir(filepath.Join(tree(t), "link"), "deep")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	if info, err := f.Lstat("agent"); err != nil || info.Size == 0 || info.IsDir() {
 		t.Errorf("the ring in it is %+v, %v", info, err)
@@ -75,14 +65,10 @@ func TestOpenDirFollowsALinkAsItsBase(t *testing.T) {
 func TestOpenBelowStaysInTheDirectory(t *testing.T) {
 	dir := tree(t)
 	for link, target := range map[string]string{"inside": "/sub", "outside": "/../../etc", "magic": "/proc/self/root"} {
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(target, filepath.Join(dir, link)))
 	}
 	root, err := OpenDir(dir, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer root.Close()
 	for path, want := range map[string]error{
 		"/sub/deep": nil, "sub/deep/": nil, "/../sub/../sub/deep": nil, "/inside/deep": nil,
@@ -108,9 +94,7 @@ func TestOpenBelowStaysInTheDirectory(t *testing.T) {
 func TestDirOpenFollowsNoLinks(t *testing.T) {
 	dir := tree(t)
 	f, err := OpenDir(dir, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	for name, want := range map[string]error{
 		".": nil, "sub": nil, "sub/deep": nil, "link": ErrNotDir, "link/deep": ErrNotDir,
@@ -132,25 +116,15 @@ func TestDirOpenFollowsNoLinks(t *testing.T) {
 func TestRenamedDirectoryStillOpensItsOwnRings(t *testing.T) {
 	dir := tree(t)
 	f, err := OpenDir(dir, "sub/deep")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
-	if err := os.Rename(filepath.Join(dir, "sub"), filepath.Join(dir, "away")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(dir, "link"), filepath.Join(dir, "sub")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(filepath.Join(dir, "sub"), filepath.Join(dir, "away")))
+	must.OK(t, os.Rename(filepath.Join(dir, "link"), filepath.Join(dir, "sub")))
 	path := filepath.Join(dir, "sub", "deep", "agent")
 	info, err := f.Lstat("agent")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := OpenReader(path, Consume, In(f))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	there, err := os.Lstat(filepath.Join(dir, "away", "deep", "agent"))
 	if err != nil || !r.SameFile(there) || r.ID() != info.ID || r.Path() != path {
@@ -163,9 +137,7 @@ func TestRenamedDirectoryStillOpensItsOwnRings(t *testing.T) {
 
 func TestDirListsItsEntries(t *testing.T) {
 	f, err := OpenDir(tree(t), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	entries, err := f.ReadDir(-1)
 	if err != nil || len(entries) != 4 {

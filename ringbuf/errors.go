@@ -22,7 +22,8 @@ var (
 	// directory.
 	ErrNotDir = errors.New("not a directory")
 	// ErrNotReady reports a ring that its agent hasn't finished creating, or
-	// failed to create: the size or the version is still 0. Try again later.
+	// failed to create: the size or the version is still 0. Try again later. An error
+	// that also wraps ErrNotRing means that the file is a ring only if this changes soon.
 	ErrNotReady = errors.New("ring not ready")
 	// ErrInvalid reports a ring whose header contradicts itself or the file.
 	ErrInvalid = errors.New("invalid ring")
@@ -30,6 +31,17 @@ var (
 	// locked.
 	ErrLocked = errors.New("ring is already being consumed")
 )
+
+// unfinishedError is an ErrNotReady for a moment, because an agent creates its ring in steps. A
+// file that stays like this is an ErrNotRing.
+type unfinishedError struct{ why string }
+
+func (e *unfinishedError) Error() string {
+	return fmt.Sprintf("%v: %s, so an agent is creating it, or it is %v", ErrNotReady, e.why, ErrNotRing)
+}
+
+// Is reports whether target is [ErrNotReady] or [ErrNotRing].
+func (e *unfinishedError) Is(target error) bool { return target == ErrNotReady || target == ErrNotRing }
 
 // Errors of an open ring. After ErrRestarted and ErrShrunk, the caller may open
 // the file again. After ErrLapped, the reader continues.
@@ -125,13 +137,32 @@ func (e *ForeignReadError) Error() string {
 	return fmt.Sprintf("another process consumed events of this ring (read position moved from %d to %d)", e.From, e.To)
 }
 
+// HoleError is an [ErrInvalid]: the header claims events in a part of the file that was
+// never written. Reading them would allocate memory.
+type HoleError struct{ Offset int64 } // of the part in the file
+
+func (e *HoleError) Error() string {
+	return fmt.Sprintf("%v: the header claims events, but nothing was ever written at byte %d of the file; "+
+		"remove the file, and restart its agent if there is one", ErrInvalid, e.Offset)
+}
+
+// Is reports whether target is [ErrInvalid].
+func (e *HoleError) Is(target error) bool { return target == ErrInvalid }
+
 // FileSystemError reports a ring on a file system where reading a page can block
-// forever.
+// forever, or can allocate memory without limit.
 type FileSystemError struct {
 	Type string // its name, or its number as statfs(2) returns it
 }
 
 func (e *FileSystemError) Error() string {
-	return fmt.Sprintf("the file system is %s, which can block this process forever; "+
-		"set NIXL_TELEMETRY_DIR to tmpfs, such as /dev/shm, or to a local disk", e.Type)
+	risk := "can block this process forever"
+	if e.Type == ramfs {
+		risk = "allocates memory without limit"
+	}
+	return fmt.Sprintf("the file system is %s, which %s; "+
+		"set NIXL_TELEMETRY_DIR to tmpfs, such as /dev/shm, or to a local disk", e.Type, risk)
 }
+
+// ramfs is the type of a file system that has no limit and doesn't report holes.
+const ramfs = "ramfs"

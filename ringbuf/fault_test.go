@@ -10,6 +10,8 @@ import (
 	"os"
 	"runtime/debug"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // shrunkSizes are sizes to truncate a file to: nothing, within the header, within
@@ -212,9 +214,7 @@ func TestFaultOutsideTheRingPropagates(t *testing.T) {
 func TestUnlinkedRingIsStillRead(t *testing.T) {
 	w := newRing(t, V4, 16)
 	r := open(t, w.Path(), Consume)
-	if err := os.Remove(w.Path()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(w.Path()))
 	push(t, w, 0, 5)
 	equal(t, "events", read(t, r), samples(V4, 0, 5))
 	commit(t, r)

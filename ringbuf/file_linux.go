@@ -42,7 +42,10 @@ func openRing(path string, mode Mode, o options) (*os.File, error) {
 	if err := o.check(st.Uid); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if err := lock(f, st); err != nil {
+	if o.holder == nil {
+		o.holder = lockHolder
+	}
+	if err := lock(f, st, o.holder); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -137,7 +140,7 @@ func checkRegular(st *unix.Stat_t) error {
 func readHead(f *os.File, size int64) ([]byte, error) {
 	switch {
 	case size == 0:
-		return nil, fmt.Errorf("%w: the file is empty; the agent is starting or failed to start", ErrNotReady)
+		return nil, &unfinishedError{"the file is empty"}
 	case size < int64(compact.size):
 		return nil, fmt.Errorf("%w: the file has %d bytes, less than a header", ErrNotRing, size)
 	}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // Another reader consumes any number of events at any point of a pass, including up
@@ -45,7 +47,7 @@ func foreignRead(t *testing.T, at uint64, point int, taken uint64) {
 		if errors.As(err, new(*ForeignReadError)) {
 			foreign++
 		} else {
-			must(t, err)
+			must.OK(t, err)
 		}
 		if r.Uncommitted() > 15 || r.distance(r.committed, binary.LittleEndian.Uint64(p.mem[0:])) < r.Uncommitted() {
 			t.Errorf("committed to %d, read to %d", r.Committed(), r.Position())
@@ -123,6 +125,24 @@ func TestForeignReaderMovesBackward(t *testing.T) {
 	}
 }
 
+// Only a position within the last commit counts as a move backward.
+func TestForeignReaderMovesForwardByMostOfALap(t *testing.T) {
+	p, w := plainRing(t, V4, 16)
+	r := p.reader(t, Consume)
+	for v := uint64(1); v <= 5; v += 2 {
+		fill(t, w, v, v+2)
+		drain(t, r) // the last commit moved from 4 to 6
+	}
+	fill(t, w, 7, 20)
+	binary.LittleEndian.PutUint64(p.mem[8:], 1) // forward by 11
+	if got, err := values(r); !errors.As(err, new(*ForeignReadError)) || len(got) != 0 {
+		t.Errorf("read %d, error %v", got, err)
+	}
+	if got := drain(t, r); !slices.Equal(got, []uint64{18, 19}) {
+		t.Errorf("read %d", got)
+	}
+}
+
 // If the file's time has changed, the agent may have restarted, and the slots between
 // the two positions may belong to its old run. They aren't read again.
 func TestForeignReaderMovesBackwardAfterARestart(t *testing.T) {
@@ -163,7 +183,7 @@ func TestZeroedTailIsNotRead(t *testing.T) {
 				if got, err := values(r); len(got) != 59 || err != nil {
 					t.Fatal(got, err)
 				}
-				must(t, r.CommitTo(40))
+				must.OK(t, r.CommitTo(40))
 				last := uint64(64)
 				if wrapped {
 					last = 70
@@ -192,7 +212,7 @@ func TestZeroedTailIsNotRead(t *testing.T) {
 				if gone := wrapped || zeroed > 1; lapped != gone {
 					t.Errorf("%v, wrapped %v, %d slots zeroed: reported %v", l, wrapped, zeroed, lapped)
 				}
-				must(t, r.Commit())
+				must.OK(t, r.Commit())
 			}
 		}
 	}
@@ -204,11 +224,11 @@ func TestZeroedTailIsNotRead(t *testing.T) {
 func TestReadPositionOfALargerHeaderProvesNothing(t *testing.T) {
 	p, w := plainRing(t, V4, 16)
 	for range 15 {
-		must(t, w.Push(NewEvent(TypeXferTime, 1)))
+		must.OK(t, w.Push(NewEvent(TypeXferTime, 1)))
 	}
 	r := p.reader(t, Consume)
 	drain(t, r)
-	must(t, r.Close())
+	must.OK(t, r.Close())
 	for _, s := range restart(V4) { // the events of the old run stay in their slots
 		if s.do(p); s.name == "mask" {
 			binary.LittleEndian.PutUint64(p.mem[24:], 16)
@@ -217,7 +237,7 @@ func TestReadPositionOfALargerHeaderProvesNothing(t *testing.T) {
 	}
 	r = p.reader(t, Consume)
 	w, err := NewWriter(p.mem, p, V4, 16)
-	must(t, err)
+	must.OK(t, err)
 	fill(t, w, 100, 101)
 	if got := drain(t, r); !slices.Equal(got, []uint64{100}) {
 		t.Fatalf("read %v", got)
@@ -234,7 +254,7 @@ func TestReadPositionOfALargerHeaderProvesNothing(t *testing.T) {
 func TestZeroEventIsRead(t *testing.T) {
 	_, w := plainRing(t, V4, 8)
 	r, err := NewReader(w.mem, w.backing, Consume)
-	must(t, err)
+	must.OK(t, err)
 	fill(t, w, 0, 1)
 	if got := drain(t, r); !slices.Equal(got, []uint64{0}) {
 		t.Errorf("read %d", got)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -239,7 +240,7 @@ func fuzzBatch(t *testing.T, b Batch) {
 		}
 		_ = e.EventName()
 		_ = e.Category.String()
-		must(t, copied.put(i, &e))
+		must.OK(t, copied.put(i, &e))
 		if again := copied.Event(i); again != e {
 			t.Errorf("event %d: %+v, encoded and decoded again %+v", i, e, again)
 		}

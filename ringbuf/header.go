@@ -10,9 +10,8 @@ import (
 )
 
 // MaxCapacity is the largest number of slots that a ring may have. It limits the
-// memory that a ring can cost, because reading a hole of a file on tmpfs allocates
-// it. 4 million events are a thousand times the default size of an agent's queue,
-// and take 235 MB in the layout with the largest slots.
+// address space that a ring takes. 4 million events are a thousand times the default
+// size of an agent's queue, and take 235 MB in the layout with the largest slots.
 const MaxCapacity = 1 << 22
 
 // Header is a copy of a ring's header at the time it was read.
@@ -79,6 +78,9 @@ func notReady(b []byte) error {
 			return fmt.Errorf("%w: the agent failed to start because %d slots are not a power of two; "+
 				"set NIXL_TELEMETRY_BUFFER_SIZE to a power of two", ErrNotReady, h.Capacity)
 		}
+	}
+	if writePos := compact.decode(b).WritePos; writePos != 0 { // an agent sets it to 0 before the version
+		return &unfinishedError{fmt.Sprintf("the version is 0, and the write position is %d", writePos)}
 	}
 	return fmt.Errorf("%w: the version is still 0; the agent is starting or failed to start", ErrNotReady)
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // sample returns the i-th of a sequence of events. Each differs from the one before
@@ -50,9 +52,7 @@ func newRing(tb testing.TB, l Layout, capacity int) *Writer {
 func create(tb testing.TB, path string, l Layout, capacity int) *Writer {
 	tb.Helper()
 	w, err := Create(path, l, capacity)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	tb.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			tb.Error(err)
@@ -75,9 +75,7 @@ func (s settled) Stat() (FileState, error) {
 func open(tb testing.TB, path string, mode Mode) *Reader {
 	tb.Helper()
 	r, err := OpenReader(path, mode)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	file, ok := r.backing.(fileBacking)
 	if !ok {
 		tb.Fatal("the ring has no file")
@@ -104,9 +102,7 @@ func push(tb testing.TB, w *Writer, from, to int) {
 func read(tb testing.TB, r *Reader) []Event {
 	tb.Helper()
 	events, err := tryRead(r, 0)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return events
 }
 
@@ -122,9 +118,7 @@ func tryRead(r *Reader, limit int) ([]Event, error) {
 
 func commit(tb testing.TB, r *Reader) {
 	tb.Helper()
-	if err := r.Commit(); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, r.Commit())
 }
 
 // advance pushes, reads and commits n events.
@@ -167,9 +161,7 @@ func headerOf(w *Writer) Header { return layouts[w.layout].header.decode(w.mem) 
 func bytesOf(tb testing.TB, path string) []byte {
 	tb.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return b
 }
 

@@ -6,6 +6,8 @@ package ringbuf
 import (
 	"sync/atomic"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestIdleMeansThatAReadFindsNothing(t *testing.T) {
@@ -18,19 +20,19 @@ func TestIdleMeansThatAReadFindsNothing(t *testing.T) {
 		"uncommitted": {func(t *testing.T, w *Writer, r *Reader) {
 			fill(t, w, 1, 2)
 			_, err := values(r)
-			must(t, err)
+			must.OK(t, err)
 		}, true},
 		"committed":      {func(t *testing.T, w *Writer, r *Reader) { fill(t, w, 1, 2); drain(t, r) }, true},
 		"another reader": {func(_ *testing.T, w *Writer, _ *Reader) { atomic.StoreUint64(w.read, 1) }, false},
 		"another reader of what is uncommitted": {func(t *testing.T, w *Writer, r *Reader) {
 			fill(t, w, 1, 2)
 			_, err := values(r)
-			must(t, err)
+			must.OK(t, err)
 			atomic.StoreUint64(w.read, 1)
 		}, false},
 		"restarting":       {func(_ *testing.T, w *Writer, _ *Reader) { atomic.StoreInt32(w.version, 0) }, false},
 		"another capacity": {func(_ *testing.T, w *Writer, _ *Reader) { atomic.StoreUint64(w.capacity, 32) }, false},
-		"closed":           {func(t *testing.T, _ *Writer, r *Reader) { must(t, r.Close()) }, false},
+		"closed":           {func(t *testing.T, _ *Writer, r *Reader) { must.OK(t, r.Close()) }, false},
 	} {
 		for _, l := range Layouts() {
 			p, w := plainRing(t, l, 16)

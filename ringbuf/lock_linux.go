@@ -16,15 +16,20 @@ import (
 )
 
 // lock locks the ring f against other consumers of this project; agents take no
-// lock. Closing f or exiting the process releases it.
-func lock(f *os.File, st *unix.Stat_t) error {
+// lock. Closing f or exiting the process releases it. If the ring is locked, holder
+// finds the process for the error.
+func lock(f *os.File, st *unix.Stat_t, holder func(FileID) (pid int)) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		device := fmt.Sprintf("%02x:%02x", unix.Major(st.Dev), unix.Minor(st.Dev))
-		return &LockedError{PID: flock.Holders("/proc/locks")[flock.Key(device, st.Ino)]}
+		return &LockedError{PID: holder(FileID{Dev: st.Dev, Ino: st.Ino})}
 	case err != nil:
 		return fmt.Errorf("lock: %w", err)
 	}
 	return nil
+}
+
+// lockHolder returns the process that has locked a file, or 0 if it is unknown.
+func lockHolder(id FileID) (pid int) {
+	return flock.Holders("/proc/locks")[flock.Key(flock.Device(id.Dev), id.Ino)]
 }

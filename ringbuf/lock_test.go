@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestSecondConsumerIsRefused(t *testing.T) {
@@ -140,9 +142,7 @@ func TestUnattendedMeansNoAgentOrConsumer(t *testing.T) {
 	}
 	ask(false)
 	r := open(t, w.Path(), Consume)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.Close())
 	ask(false)
 	closeNow(t, r)
 	open(t, w.Path(), Observe)

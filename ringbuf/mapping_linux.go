@@ -22,14 +22,41 @@ import (
 type mapping struct {
 	file *os.File
 	mem  []byte
+
+	// seeks is set if the file system finds holes quickly. ZFS, which has large blocks,
+	// writes the file to the disk first. The pages of its holes can be reclaimed.
+	seeks bool
 }
+
+// nextHole implements fileBacking. It returns the offset of the first part of the file, at
+// or after an offset, that was never written; the file's size if there is none.
+func (m *mapping) nextHole(at int64) (int64, error) {
+	if !m.seeks {
+		return int64(len(m.mem)), nil
+	}
+	hole, err := unix.Seek(int(m.file.Fd()), at, unix.SEEK_HOLE)
+	switch {
+	case errors.Is(err, unix.ENXIO):
+		return 0, ErrShrunk
+	case err != nil:
+		return 0, fmt.Errorf("find the part of the file that was written: %w", err)
+	}
+	return hole, nil
+}
+
+// readAt implements fileBacking.
+func (m *mapping) readAt(at, n int64) ([]byte, error) { return readAt(m.file, at, n) }
 
 func mapFile(f *os.File, size int64, prot int) (*mapping, error) {
 	mem, err := unix.Mmap(int(f.Fd()), 0, int(size), prot, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes: %w", size, err)
 	}
-	return &mapping{file: f, mem: mem}, nil
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
+		return nil, errors.Join(fmt.Errorf("determine the file system: %w", err), unix.Munmap(mem))
+	}
+	return &mapping{file: f, mem: mem, seeks: fs.Bsize <= int64(pageSize)}, nil
 }
 
 // Stat implements Backing.
@@ -117,27 +144,31 @@ const zfsMagic = 0x2fc12fc1
 // remoteNames are the names of common file systems that aren't local.
 var remoteNames = map[uint32]string{
 	unix.FUSE_SUPER_MAGIC: "fuse", unix.NFS_SUPER_MAGIC: "nfs", unix.SMB2_SUPER_MAGIC: "cifs", unix.V9FS_MAGIC: "9p",
-	unix.CEPH_SUPER_MAGIC: "ceph",
+	unix.CEPH_SUPER_MAGIC: "ceph", unix.RAMFS_MAGIC: ramfs,
 }
 
 // checkLocal returns a [FileSystemError] if another machine or process serves the
 // file's pages. If such a page never arrived, the whole process would hang: the Go
 // runtime can't preempt a thread in a page fault, so the next garbage collection
-// would wait for it forever.
-func checkLocal(f *os.File) error {
+// would wait for it forever. It also returns one for ramfs: users of containers can
+// mount it, and the kernel doesn't report which pages of a file on ramfs exist. onDisk
+// reports whether the file may be on a disk.
+func checkLocal(f *os.File) (onDisk bool, err error) {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
-		return fmt.Errorf("determine the file system: %w", err)
+		return false, fmt.Errorf("determine the file system: %w", err)
 	}
 	switch kind := uint32(fs.Type); kind {
-	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC,
+	case unix.TMPFS_MAGIC:
+		return false, nil
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC,
 		unix.F2FS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, zfsMagic:
-		return nil
+		return true, nil
 	default:
 		name := remoteNames[kind]
 		if name == "" {
 			name = fmt.Sprintf("%#x", kind)
 		}
-		return &FileSystemError{Type: name}
+		return false, &FileSystemError{Type: name}
 	}
 }

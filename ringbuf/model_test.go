@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // FuzzOperations runs an agent, a reader and a foreign reader in any order, and
@@ -160,7 +162,7 @@ func (m *model) restart(t *testing.T) {
 	}
 	m.plain.touch()
 	w, err := NewWriter(m.plain.mem, m.plain, m.layout, m.Writer.Capacity())
-	must(t, err)
+	must.OK(t, err)
 	m.Writer = w
 	m.ring, m.read, m.changed, m.restarted = nil, 0, true, true
 	_, err = m.Reader.Read(0, func(b Batch) { t.Errorf("%d old events after a restart", b.Len()) })

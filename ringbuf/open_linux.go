@@ -38,7 +38,8 @@ func openReader(path string, mode Mode, o options) (_ *Reader, err error) {
 			err = errors.Join(err, closer())
 		}
 	}()
-	if err := checkLocal(f); err != nil {
+	onDisk, err := checkLocal(f)
+	if err != nil {
 		return nil, err
 	}
 	// Read the header again under the lock: until now, another consumer of this
@@ -64,11 +65,14 @@ func openReader(path string, mode Mode, o options) (_ *Reader, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.checkWritten(r.next, r.distance(r.next, r.lastWrite)); err != nil {
+		return nil, err
+	}
 	size := int64(len(r.tail))
 	if r.tail, err = readAt(f, st.Size-size, size); err != nil {
 		return nil, err
 	}
-	r.info = fileInfo{path: path, id: FileID{Dev: st.Dev, Ino: st.Ino}, owner: st.Uid, info: info}
+	r.info = fileInfo{path: path, id: FileID{Dev: st.Dev, Ino: st.Ino}, owner: st.Uid, info: info, onDisk: onDisk}
 	return r, nil
 }
 

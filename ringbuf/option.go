@@ -15,6 +15,7 @@ func (f optionFunc) apply(o *options) { f(o) }
 type options struct {
 	owners []uint32
 	dir    *Dir
+	holder func(FileID) (pid int)
 }
 
 func newOptions(list []Option) (o options) {
@@ -29,6 +30,13 @@ func newOptions(list []Option) (o options) {
 // allowed.
 func OwnedBy(uids ...uint32) Option {
 	return optionFunc(func(o *options) { o.owners = uids })
+}
+
+// LockedBy sets the function that finds the process of a [LockedError]. It returns 0 if
+// the process is unknown. By default, each error reads /proc/locks, which takes long if
+// there are many locks.
+func LockedBy(holder func(FileID) (pid int)) Option {
+	return optionFunc(func(o *options) { o.holder = holder })
 }
 
 // In opens the ring as an entry of a directory, named by the last element of its

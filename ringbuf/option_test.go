@@ -11,13 +11,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestOwnedByRefusesOtherOwners(t *testing.T) {
 	w, r := ringOf(t, 1, 0)
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.Close())
 	me := uint32(os.Geteuid())
 	for _, mode := range []Mode{Consume, Observe} {
 		_, err := OpenReader(w.Path(), mode, OwnedBy(me+1, me+2))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -34,9 +35,7 @@ func TestPeekReturnsTheHeadersOfRealRings(t *testing.T) {
 func TestPeekRefusesOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	short := filepath.Join(dir, "short")
-	if err := os.WriteFile(short, make([]byte, 39), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(short, make([]byte, 39), 0o600))
 	for path, want := range map[string]error{
 		short: ringbuf.ErrNotRing, dir: ringbuf.ErrNotRegular, filepath.Join(dir, "missing"): fs.ErrNotExist,
 	} {

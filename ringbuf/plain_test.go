@@ -8,6 +8,8 @@ import (
 	"errors"
 	"testing"
 	"unsafe"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // plain is a ring's file in plain memory.
@@ -41,18 +43,14 @@ func plainRing(tb testing.TB, l Layout, capacity int) (*plain, *Writer) {
 	tb.Helper()
 	p := newPlain(make([]byte, l.FileSize(uint64(capacity))))
 	w, err := NewWriter(p.mem, p, l, capacity)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return p, w
 }
 
 func (p *plain) reader(tb testing.TB, mode Mode) *Reader {
 	tb.Helper()
 	r, err := NewReader(p.mem, p, mode)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return r
 }
 
@@ -143,13 +141,6 @@ func drain(tb testing.TB, r *Reader) []uint64 {
 		tb.Fatal(err)
 	}
 	return got
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
 }
 
 // span returns the values from to to-1.

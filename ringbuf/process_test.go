@@ -23,6 +23,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // TestMain lets the test binary run as another process, such as another user or a
@@ -66,8 +68,7 @@ func openAsOther(path string) {
 	var o outcome
 	r, err := OpenReader(path, mode)
 	if err != nil {
-		var p *PermissionError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*PermissionError](err); ok {
 			o.Owner, o.UID, o.ReadOnly = p.Owner, p.UID, p.ReadOnly
 		}
 		o.Text = err.Error()
@@ -155,9 +156,7 @@ type other struct {
 func openElsewhere(t *testing.T, path string, mode Mode, attr *syscall.SysProcAttr, env ...string) other {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), self) // the cleanup ends it
 	cmd.Env = append(os.Environ(), env...)
 	if path != "" {
@@ -166,13 +165,9 @@ func openElsewhere(t *testing.T, path string, mode Mode, attr *syscall.SysProcAt
 	cmd.SysProcAttr = attr
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := cmd.Start(); err != nil {
 		if attr != nil && errors.Is(err, fs.ErrPermission) {
 			t.Skipf("needs root: %v", err)
@@ -195,8 +190,6 @@ func openElsewhere(t *testing.T, path string, mode Mode, attr *syscall.SysProcAt
 		t.Fatalf("the other process printed nothing: %v", err)
 	}
 	t.Cleanup(o.quit)
-	if err := json.Unmarshal(line, &o.outcome); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(line, &o.outcome))
 	return o
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Reader reads one ring. It is not safe for concurrent use, except that Path, ID,
-// Owner, Layout, Capacity and Attended may be called from other goroutines.
+// Owner, Layout, Capacity, Attended and WritePosition may be called from other goroutines.
 type Reader struct {
 	words
 	next      uint64 // the slot after the last event that was read
@@ -24,7 +24,9 @@ type Reader struct {
 	mem     []byte // the whole file; nil once closed
 	slots   []byte
 	backing Backing
+	extent  extent   // see holes.go
 	copy    []uint64 // an observer's copy of slots
+	ahead   ahead    // see ahead.go
 
 	// See restart.go.
 	sampled   stamp
@@ -32,6 +34,11 @@ type Reader struct {
 	tail      []byte
 	seen      uint32
 	seenTo    uint64
+	// firstChanged is the file's ctime when events were last read while committed was 0,
+	// endChanged when the reader had just read up to the end of the ring. endChanged is 0
+	// unless next is 0.
+	firstChanged, endChanged int64
+	mayHaveRestarted         bool
 
 	pass
 	info fileInfo
@@ -59,6 +66,8 @@ type fileInfo struct {
 	id    FileID
 	owner uint32
 	info  fs.FileInfo
+
+	onDisk bool
 }
 
 // NewReader returns a Reader for a ring in memory: mem is the whole file and
@@ -120,6 +129,10 @@ func (r *Reader) ID() FileID { return r.info.id }
 // Owner returns the uid of the file's owner.
 func (r *Reader) Owner() uint32 { return r.info.owner }
 
+// OnDisk reports whether the ring's file may be on a disk: its file system isn't tmpfs. It
+// is false for memory.
+func (r *Reader) OnDisk() bool { return r.info.onDisk }
+
 // Layout returns the ring's layout.
 func (r *Reader) Layout() Layout { return r.layout }
 
@@ -158,6 +171,9 @@ func (r *Reader) guardedIdle() {
 	// Same load order as in look. An observer has no position in the header.
 	r.idle = atomic.LoadUint64(r.write) == r.next &&
 		(r.mode == Observe || atomic.LoadUint64(r.read) == r.committed) && r.is(r.layout.Version(), r.mask+1)
+	if r.idle {
+		r.caughtUp()
+	}
 }
 
 // Read calls fn with the pending events in batches, oldest first, up to limit
@@ -206,7 +222,11 @@ func (r *Reader) name() string {
 
 func (r *Reader) guardedRead() {
 	s, err := r.look()
-	if err == nil && s.pending > 0 {
+	switch {
+	case err != nil:
+	case s.pending == 0:
+		r.caughtUp()
+	default:
 		s, err = r.verify(s)
 	}
 	r.fill = s.fill
@@ -221,12 +241,16 @@ func (r *Reader) guardedRead() {
 	if r.limit > 0 && n > r.limit {
 		n = r.limit
 	}
+	if r.err = r.checkWritten(r.next, n); r.err != nil {
+		return
+	}
 	if r.mode == Observe {
 		r.err = r.deliverCopies(n, s.pending)
 	} else {
 		r.err = r.deliver(n)
 	}
 	r.rememberRun()
+	r.rememberAhead(s.write)
 }
 
 // deliver calls fn with n events, in place, in one batch, or in two if they wrap
@@ -259,9 +283,14 @@ func (r *Reader) contiguous(n int) int { return min(n, r.Capacity()-int(r.next))
 // moveTo sets next. All changes of next go through it.
 func (r *Reader) moveTo(next uint64) {
 	wrapped := next < r.next
-	r.next = next
+	r.next, r.ahead.slots, r.endChanged = next, r.ahead.slots[:0], 0
 	if wrapped {
 		r.rememberTail()
+	}
+	if wrapped && next == 0 {
+		if now, err := r.stat(); err == nil {
+			r.endChanged = now.Changed
+		}
 	}
 }
 
@@ -288,6 +317,8 @@ func (r *Reader) decode(b Batch) {
 type fileBacking interface {
 	Backing
 	attended(mode Mode) (bool, error)
+	nextHole(at int64) (int64, error)
+	readAt(at, n int64) ([]byte, error)
 	Close() error
 }
 
@@ -308,6 +339,16 @@ func (r *Reader) Attended() (bool, error) {
 		err = r.wrap(err)
 	}
 	return attended, err
+}
+
+// WritePosition returns the agent's write position, unchecked, which shows whether the agent
+// has written since an earlier call. Another goroutine may call it while the owner reads.
+func (r *Reader) WritePosition() (position uint64, err error) {
+	if r.mem == nil {
+		return 0, fmt.Errorf("read %s: %w", r.name(), ErrClosed)
+	}
+	err = r.backing.Guard(func() { position = atomic.LoadUint64(r.write) })
+	return position, err
 }
 
 // Close releases the ring without committing. It is idempotent.

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestCommitMovesTheReadPosition(t *testing.T) {
@@ -41,9 +43,7 @@ func TestNextReaderReadsUncommittedEventsAgain(t *testing.T) {
 	push(t, w, 0, 7)
 	r := open(t, w.Path(), Consume)
 	read(t, r)
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.Close())
 	equal(t, "events", read(t, open(t, w.Path(), Consume)), samples(V4, 0, 7))
 }
 
@@ -143,9 +143,7 @@ func TestReadIntoCopiesEventsInPieces(t *testing.T) {
 	var got []Event
 	for range 3 {
 		n, err := r.ReadInto(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got = append(got, buf[:n]...)
 	}
 	equal(t, "events", got, samples(V1, 0, 5))
@@ -179,9 +177,7 @@ func TestExactlyOneTypedViewMatchesTheLayout(t *testing.T) {
 				want = append(want, b.Event(i).Value)
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		equal(t, "values of all views", values, want)
 	})
 }
@@ -209,14 +205,10 @@ func TestReadingDoesNotAllocate(t *testing.T) {
 			_, errInto := r.ReadInto(buf)
 			_, errRead := r.Read(0, count)
 			errCommit := r.Commit()
-			if err := errors.Join(errInto, errRead, errCommit); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, errors.Join(errInto, errRead, errCommit))
 			if mode == Observe {
 				_, errRead = c.Read(0, count)
-				if err := errors.Join(errRead, c.Commit()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, errors.Join(errRead, c.Commit()))
 			}
 		}
 		round() // an observer allocates its buffer once

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -177,9 +178,7 @@ func TestRealRingThatWrappedToZeroIsCommitted(t *testing.T) {
 	if h := ringtest.ReadHeader(t, path); h.ReadPos != 0 || h.WritePos != 0 {
 		t.Errorf("positions %d and %d, want 0", h.ReadPos, h.WritePos)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(path))
 	if got := read(t, r); len(got) != 0 {
 		t.Errorf("an unlinked ring gives %d events", len(got))
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
-	"slices"
 	"sync/atomic"
 )
 
@@ -37,30 +36,18 @@ import (
 // Only writePos = 0 with c ≠ 0 is ambiguous. A reader accepts the pending events if
 //   - ctime equals that of an earlier sample, and the agent has pushed since that
 //     sample: there was no ftruncate, and so no restart; or
-//   - a slot at the end of the ring has changed since this reader last passed it (see
-//     lastChanged): agents write slots in order, so the agent has pushed all slots
-//     before this one in the current lap. The reader accepts the slots before it,
-//     and the last slot of the ring once ctime is a second old.
+//   - ctime is a second old. A restarting agent makes its next store within
+//     nanoseconds, unless it is preempted.
 //
-// Otherwise nothing is pending until the header changes. If the ring is full, the
-// agent can't push and the header doesn't change; the reader accepts a full ring
-// once ctime is a second old. A new ctime alone doesn't prove a restart, because
-// file systems also change it when they write a page back.
+// Otherwise nothing is pending. A new ctime alone doesn't prove a restart, because file
+// systems also change it when they write a page back. OpenReader has no earlier sample to
+// compare with. In the ambiguous state, it returns ErrNotReady to a consumer until ctime
+// is a second old. It accepts the state for an observer, which commits nothing.
 //
-// OpenReader has no earlier sample to compare with. In the ambiguous state, it
-// returns ErrNotReady to a consumer until ctime is a second old. It accepts the
-// state for an observer, which commits nothing.
+// No conclusion depends on the order in which slots become visible, which arm64 doesn't
+// define.
 
-// tailSlots is the number of slots at the end of a ring that a reader remembers.
-const tailSlots = 64
-
-// maxAlike is the maximum number of slots at the end of a ring that may be unchanged
-// although the agent has written them in this lap. The last events of each transfer
-// are usually its size and the number 1.
-const maxAlike = 3
-
-// settleTime is the age of ctime from which on a reader accepts the ambiguous state.
-// A restarting agent leaves this state with its next store.
+// settleTime is the age of ctime from which on a reader believes an ambiguous header.
 const settleTime = 1e9 // ns
 
 // stamp is a sample of the file's ctime.
@@ -90,19 +77,9 @@ type state struct {
 
 // look loads and checks the header, and computes how many events are in the ring.
 func (r *Reader) look() (state, error) {
-	// Acquire: pairs with the agent's release store after it wrote the slot.
-	// A restarting agent stores writePos before readPos. The loads have the same
-	// order, so a restart between them appears as the old writePos with readPos 0.
-	s := state{write: atomic.LoadUint64(r.write), read: atomic.LoadUint64(r.read)}
-	if r.mode == Observe {
-		s = r.loadBoth(s.read)
-	}
-	if !r.is(r.layout.Version(), r.mask+1) {
-		return state{}, ErrRestarted
-	}
-	if s.write > r.mask || s.read > r.mask {
-		return state{}, fmt.Errorf("%w: write position %d or read position %d is beyond the last slot %d",
-			ErrInvalid, s.write, s.read, r.mask)
+	s, err := r.load()
+	if err != nil {
+		return state{}, err
 	}
 	s.fill, s.pending = r.distance(s.read, s.write), r.distance(r.next, s.write)
 	if r.mode == Observe {
@@ -124,6 +101,33 @@ func (r *Reader) look() (state, error) {
 	return s, nil
 }
 
+// load loads and checks the header. If an agent restarts with another layout, its capacity may
+// be where readPos was, and on arm64, it may be visible before its version. So a readPos that
+// another process has stored and a position beyond the last slot are loaded again for about
+// a microsecond.
+func (r *Reader) load() (s state, err error) {
+	const tries = 100
+	for range tries {
+		// Acquire: pairs with the agent's release store after it wrote the slot.
+		// A restarting agent stores writePos before readPos. The loads have the same
+		// order, so a restart between them appears as the old writePos with readPos 0.
+		s = state{write: atomic.LoadUint64(r.write), read: atomic.LoadUint64(r.read)}
+		if r.mode == Observe {
+			s = r.loadBoth(s.read)
+		}
+		if !r.is(r.layout.Version(), r.mask+1) {
+			return state{}, ErrRestarted
+		}
+		if s.write <= r.mask && (s.read == r.committed || s.read == 0 || r.mode == Observe && s.read <= r.mask) {
+			return s, nil
+		}
+	}
+	if s.write > r.mask || s.read > r.mask {
+		return state{}, fmt.Errorf("%w: write position %d or read position %d is beyond the last slot %d", ErrInvalid, s.write, s.read, r.mask)
+	}
+	return s, nil
+}
+
 // verify reduces the pending events of a look to those that certainly belong to
 // this run.
 func (r *Reader) verify(s state) (state, error) {
@@ -134,9 +138,11 @@ func (r *Reader) verify(s state) (state, error) {
 		return s, r.checkObserved(s)
 	case r.committed == 0:
 		// Positions don't show a restart here. A new size shows a new layout.
-		if _, err := r.stat(); err != nil {
+		now, err := r.stat()
+		if err != nil {
 			return s, err
 		}
+		r.firstChanged = now.Changed
 		if !r.sameRun() {
 			return s, ErrRestarted
 		}
@@ -152,58 +158,27 @@ func (r *Reader) verifyAtZero(s state) (state, error) {
 	if r.mode == Observe && s.read == 0 && now.Changed != r.sampled.changed {
 		return s, ErrRestarted
 	}
-	if s.fill == int(r.mask) && now.Age >= settleTime {
-		return s, nil // the header of a full ring doesn't change until a commit
+	if now.Age < settleTime {
+		s.fill, s.pending = s.fill-s.pending, 0
 	}
-	// The agent pushes a slot before it writes the next one. It may have exited
-	// before it pushed the last slot that it wrote, and then restarted, so that
-	// slot doesn't count at first. A ring of two slots has no other slot.
-	proven := int(r.lastChanged())
-	if proven <= int(r.mask) || now.Age < settleTime && r.mask > 1 {
-		proven--
-	}
-	s.pending = max(0, proven-int(r.next))
 	return s, nil
-}
-
-// lastChanged returns the slot after the last one that was certainly written since
-// this reader passed it, or 0 if there is none. Bytes that became 0 don't count:
-// truncating and extending the file produces them, and so does an agent that
-// initializes a larger header.
-func (r *Reader) lastChanged() uint64 {
-	size := r.layout.EventSize()
-	for at, b := range slices.Backward(r.slots[len(r.slots)-len(r.tail):]) {
-		if b != 0 && b != r.tail[at] {
-			return r.mask + 1 - uint64((len(r.tail)-1-at)/size)
-		}
-	}
-	return 0
-}
-
-// rememberTail copies the slots at the end of the ring when the reader passes them.
-// On a full file system, reading a page that was never written can fail. Then the
-// copy is empty, so that lastChanged finds nothing.
-func (r *Reader) rememberTail() {
-	r.tail = r.tail[:cap(r.tail)]
-	if r.backing.Guard(r.runTail) != nil {
-		r.tail = r.tail[:0]
-	}
 }
 
 // startLap is called when reading begins at position 0, or at the position of
 // another consumer. This may be the first lap of a new run: if nothing of the old
 // run was read, the restart was undetectable.
 func (r *Reader) startLap() {
-	r.rememberTail() // these slots belong to an earlier lap or run, or are read next
-	if now, err := r.stat(); err == nil && now.Changed != r.sampled.changed {
+	now, err := r.stat()
+	if err == nil && r.endChanged != 0 && now.Changed != r.endChanged {
+		r.mayHaveRestarted = true
+	}
+	if err == nil && now.Changed != r.sampled.changed {
 		// Only a push after the sample proves that the agent wasn't restarting at
 		// the sample. So load writePos again, after it.
 		r.lastWrite = atomic.LoadUint64(r.write)
 		r.sampled = stamp{changed: now.Changed, write: r.lastWrite}
 	}
 }
-
-func (r *Reader) copyTail() { copy(r.tail, r.slots[len(r.slots)-len(r.tail):]) }
 
 // checkObserved detects restarts for an observer, which has no position in the
 // header. Unless ctime proves that no agent has restarted, the slots must prove
@@ -217,7 +192,7 @@ func (r *Reader) checkObserved(s state) error {
 	}
 	same := now.Changed == r.sampled.changed
 	wrapped := s.write < r.next
-	switch {
+	switch { // on arm64, a slot can be visible before an earlier one, but not for long
 	case same && (r.sampled.pushed || wrapped && r.lastWrite < r.next && r.lastWrite <= s.write):
 	case wrapped && !r.wroteToTheEnd(), !wrapped && r.checksum(0, r.seenTo) != r.seen:
 		return ErrRestarted
@@ -231,14 +206,43 @@ func (r *Reader) checkObserved(s state) error {
 	return nil
 }
 
-// wroteToTheEnd reports whether the agent has written all slots from the next one to
-// the end of the ring. The last slots may be unchanged; see maxAlike.
-func (r *Reader) wroteToTheEnd() bool {
-	last := r.lastChanged()
-	if last <= r.mask && isZero(r.slots[len(r.slots)-r.layout.EventSize():]) {
-		return false // the last slot was never written
+// tailSlots is the number of slots at the end of a ring that a reader remembers: those of
+// one transfer. Its last events are usually the same, its size and the number 1.
+const tailSlots = 4
+
+// rememberTail copies the slots at the end of the ring when the reader passes them. If
+// the file has shrunk, the copy is empty.
+func (r *Reader) rememberTail() {
+	r.tail = r.tail[:cap(r.tail)]
+	if r.backing.Guard(r.runTail) != nil {
+		r.tail = r.tail[:0]
 	}
-	return last > r.next && last+maxAlike > r.mask
+}
+
+func (r *Reader) copyTail() { r.tail = r.tail[:copy(r.tail, r.ending())] }
+
+// wroteToTheEnd reports whether the agent has written the slots from the next one to the
+// end of the ring since the reader passed them.
+func (r *Reader) wroteToTheEnd() bool {
+	unread := (r.Capacity() - int(r.next)) * r.layout.EventSize()
+	return r.wroteLast(r.tail[max(0, len(r.tail)-unread):])
+}
+
+// wroteLast reports whether the last slots of the ring were written since the reader
+// passed them. Bytes that became 0 don't count: truncating and extending the file
+// produces them, and so does an agent that initializes a larger header.
+func (r *Reader) wroteLast(before []byte) bool {
+	now := r.ending()
+	if len(now) < len(before) || len(before) == 0 || isZero(now[len(now)-r.layout.EventSize():]) {
+		return false
+	}
+	now = now[len(now)-len(before):]
+	for i, b := range now {
+		if b != 0 && b != before[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // stat returns the file's state. A changed size is an error: slots may be missing,
@@ -273,12 +277,8 @@ func (r *Reader) unchanged() bool {
 // within the last commit could also result from a move forward by nearly a whole lap.
 // In these cases events are lost, as always with a second consumer.
 func (r *Reader) followForeign(s state) error {
-	if s.read == 0 {
-		// A restart also changes ctime. If ctime changed just before the ring was
-		// opened, the next look detects the restart.
-		if now, err := r.stat(); err != nil || now.Changed != r.sampled.changed {
-			return ErrRestarted
-		}
+	if s.read == 0 && !r.unchanged() {
+		return ErrRestarted // possibly of an agent that had changed ctime before the ring was opened
 	}
 	from, to := r.committed, s.read
 	foreign := &ForeignReadError{From: from, To: to}
@@ -333,14 +333,20 @@ func (r *Reader) continued(to uint64) bool {
 	if r.committed != 0 { // restoring the position after a foreign read
 		return r.unchanged()
 	}
-	return atomic.LoadUint64(r.write) >= to && r.sameRun() || r.unchanged() || r.lastChanged() > r.mask
+	return atomic.LoadUint64(r.write) >= to && r.sameRun() || r.unchanged() || r.wroteLast(r.tail)
 }
 
-// rememberRun keeps a checksum of the last slots that were read, as long as readPos
-// can't show a restart.
+// rememberRun keeps a checksum of the slots that were read, as long as readPos can't
+// show a restart. It adds only the slots that were read since the last call.
 func (r *Reader) rememberRun() {
-	if r.committed == 0 || r.mode == Observe {
+	switch {
+	case r.mode == Observe:
 		r.seen, r.seenTo = r.checksum(0, r.next), r.next
+	case r.committed == 0:
+		if r.next < r.seenTo {
+			r.seen, r.seenTo = 0, 0
+		}
+		r.seen, r.seenTo = r.extend(r.seen, r.seenTo, r.next), r.next
 	}
 }
 
@@ -351,18 +357,25 @@ func (r *Reader) sameRun() bool {
 	return r.committed != 0 || r.seenTo == 0 || r.checksum(0, r.seenTo) == r.seen
 }
 
-// maxFingerprint limits the number of slots that a checksum covers. They hold the
-// events of several transfers, whose durations differ from run to run.
+// maxFingerprint limits the number of slots that a checksum covers, where a restart
+// also shows in the positions.
 const maxFingerprint = 64
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum returns a checksum of the newest slots between two positions.
-func (r *Reader) checksum(from, to uint64) (sum uint32) {
-	size := uint64(r.layout.EventSize())
-	if n := uint64(r.distance(from, to)); n > maxFingerprint {
+// checksum returns a checksum of the slots between two positions. From position 0, a
+// consumer needs all of them, because nothing else may show a restart: two runs of
+// equal length can also end with the same events. Otherwise, it covers the newest ones.
+func (r *Reader) checksum(from, to uint64) uint32 {
+	if (from != 0 || r.mode == Observe) && r.distance(from, to) > maxFingerprint {
 		from = (to - maxFingerprint) & r.mask
 	}
+	return r.extend(0, from, to)
+}
+
+// extend returns the checksum sum, extended by the slots between two positions.
+func (r *Reader) extend(sum uint32, from, to uint64) uint32 {
+	size := uint64(r.layout.EventSize())
 	for from != to {
 		end := to
 		if end < from {

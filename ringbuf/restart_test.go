@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // start is the configuration of a starting agent.
@@ -79,9 +81,7 @@ func TestRestartBetweenPassesIsDetected(t *testing.T) {
 				if h := headerOf(restarted); h.ReadPos != 0 {
 					t.Errorf("position %d was stored into the new ring", h.ReadPos)
 				}
-				if err := r.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, r.Close())
 				equal(t, "the new ring's events", read(t, open(t, w.Path(), Consume)), want(samples(s.layout, 100, 100+written)))
 			})
 		}
@@ -236,16 +236,12 @@ func want(events []Event) []Event {
 
 func closeNow(tb testing.TB, r *Reader) {
 	tb.Helper()
-	if err := r.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, r.Close())
 }
 
 func truncate(tb testing.TB, path string, size int64) {
 	tb.Helper()
-	if err := os.Truncate(path, size); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.Truncate(path, size))
 }
 
 // nextTick waits until the file system's clock has advanced since the file at path
@@ -253,18 +249,28 @@ func truncate(tb testing.TB, path string, size int64) {
 func nextTick(tb testing.TB, path string) {
 	tb.Helper()
 	var file, probe unix.Stat_t
-	if err := unix.Stat(path, &file); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, unix.Stat(path, &file))
 	for {
-		if err := os.WriteFile(path+".tick", []byte{0}, 0o600); err != nil {
-			tb.Fatal(err)
-		}
-		if err := unix.Stat(path+".tick", &probe); err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, os.WriteFile(path+".tick", []byte{0}, 0o600))
+		must.OK(tb, unix.Stat(path+".tick", &probe))
 		if probe.Ctim != file.Ctim {
 			return
+		}
+	}
+}
+
+// The part of a page beyond the end of a file is zero, like a slot that was never written.
+func TestShrunkRingMayHaveDiscardedEvents(t *testing.T) {
+	for _, shrunk := range []bool{false, true} {
+		p, w := plainRing(t, V4, 8)
+		r := p.reader(t, Consume)
+		fill(t, w, 1, 4)
+		drain(t, r)
+		if shrunk {
+			p.size = int64(len(p.mem)) - 1
+		}
+		if got := r.MayHaveDiscarded(); got != shrunk {
+			t.Errorf("shrunk: %v: may have discarded events: %v", shrunk, got)
 		}
 	}
 }

@@ -37,6 +37,11 @@ generate() {
 }
 
 mkdir -p "$dir/tmp"
+if command -v flock >/dev/null; then # two builds in one clone, as of two demos, take turns
+  exec {lock}>"$dir/.lock"
+  flock "$lock"
+fi
+mkdir -p "$dir/tmp" # the other build may have removed it
 graph=$(cat "$recipe" go.mod receiver/nixlshmreceiver/go.mod internal/tools/go.mod | cksum)
 if [[ $graph == "$(cat "$dir/.graph" 2>/dev/null)" ]]; then
   generate --skip-get-modules # only to set the version

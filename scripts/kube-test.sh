@@ -23,11 +23,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export CGO_ENABLED=0
 go -C test build -trimpath -buildvcs=false -ldflags='-s -w' -o "$work/agent" ./kube/agent
+go -C cmd/nixlring build -trimpath -buildvcs=false -ldflags='-s -w' -o "$work/nixlring" .
 go -C test run ./kube/image -o "$work/agent.tar" -name localhost/nixl-kube-agent:test -entrypoint /agent "$work/agent:/agent"
 # The same image as in the Dockerfile.
 go -C test run ./kube/image -o "$work/otelcol-nixl.tar" -name localhost/otelcol-nixl:test -entrypoint /usr/bin/otelcol-nixl \
   -user 65532:65532 -cmd --config=/etc/otelcol-nixl/config.yaml \
-  "$PWD/dist/full/otelcol-nixl-full:/usr/bin/otelcol-nixl" "$PWD/examples/collector/agent.yaml:/etc/otelcol-nixl/config.yaml"
+  "$PWD/dist/full/otelcol-nixl-full:/usr/bin/otelcol-nixl" "$PWD/examples/collector/agent.yaml:/etc/otelcol-nixl/config.yaml" \
+  "$work/nixlring:/usr/bin/nixlring"
 for image in agent otelcol-nixl; do
   ${KUBE_LOAD:-kind load image-archive} "$work/$image.tar"
 done

@@ -28,8 +28,9 @@ if [[ -n $agents$scenario ]]; then
   dir=$temporary
   say "simulating ${agents:+$agents }agents in $dir"
   # The simulator stops before the Collector, which then drains the rings one last time.
-  start "the simulator" bin/nixlring simulate "$dir" "${traffic[@]}" --quiet
+  start "the simulator" bin/nixlring simulate "$dir" --no-consumer "${traffic[@]}" --quiet
 else
+  [[ -d $dir || ! -e $dir ]] || die "$dir is not a directory; set DIR to the directory that contains the rings"
   [[ -d $dir ]] || die "there is no directory $dir; agents don't create it, so run: mkdir -p $dir"
   bin/nixlring ls --require "$dir" || {
     (($? == 3)) || exit 1 # nixlring has printed the reason

@@ -53,7 +53,7 @@ sleep 3 # it must run before the agents register their memory
 seed=0
 agents() {
   seed=$((seed + 1))
-  bin/nixlring simulate "$dir" --quiet --seed "$seed" --name "$@" >/dev/null & pids+=($!)
+  bin/nixlring simulate "$dir" --no-consumer --quiet --seed "$seed" --name "$@" >/dev/null & pids+=($!)
 }
 
 # picture NAME writes the contents of the screen to docs/images/NAME.svg.

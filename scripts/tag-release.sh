@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 
 root=github.com/nixl-otel/nixl-otel
 image=ghcr.io/nixl-otel/otelcol-nixl                             # as in .goreleaser.yaml
-released=(bridge/otlpmetric receiver/nixlshmreceiver cmd/nixlring) # they require the root module
+released=(bridge/gpu receiver/nixlshmreceiver cmd/nixlring) # they require the root module
 die() { printf 'tag-release: %s\n' "$*" >&2; exit 1; }
 
 version=${1-} mode=${2-}
@@ -29,7 +29,7 @@ catalog=v$(sed -n 's/^const Version = "\(.*\)"$/\1/p' semconv/scope.go)
 scripts/release-notes.sh "$version" >/dev/null
 [[ -z $(git status --porcelain) ]] || die "the tree has changes; commit them first"
 tags=("$version")
-for m in "${released[@]}" bridge/gpu; do tags+=("$m/$version"); done
+for m in "${released[@]}"; do tags+=("$m/$version"); done
 for t in "${tags[@]}"; do
   ! git rev-parse --quiet --verify "refs/tags/$t" >/dev/null || die "the tag $t exists; choose another version"
 done
@@ -67,7 +67,7 @@ for m in "${released[@]}"; do
   go -C "$dir" build -o /dev/null ./...
 done
 # The examples and tests keep their replace directives, which apply to any version.
-go -C "$work/clone/examples" mod edit -require="$root@$version" -require="$root/bridge/otlpmetric@$version"
+go -C "$work/clone/examples" mod edit -require="$root@$version"
 go -C "$work/clone/test" mod edit -require="$root@$version" -require="$root/receiver/nixlshmreceiver@$version"
 
 clone commit --quiet --all --amend --no-edit

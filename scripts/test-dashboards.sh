@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds Prometheus, which takes minutes on a new machine, and runs the tests of the
-# dashboards. A test is skipped, with a message, if the program that it needs is missing.
+# dashboards and of the page of nixlring web. A test is skipped, with a message, if the
+# program that it needs is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,10 +15,10 @@ for program in prometheus promtool; do
 done
 
 CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-[[ -n $CHROMIUM ]] || echo "no Chromium: the pages aren't tested" >&2
+[[ -n $CHROMIUM ]] || echo "no Chromium: the page isn't tested" >&2
 DASHBOARD_LINTER=$(command -v dashboard-linter || true)
 [[ -n $DASHBOARD_LINTER ]] || echo "no dashboard-linter: Grafana's files aren't linted" >&2
 
-export OTELCOL_NIXL=$PWD/dist/otelcol-nixl NIXLRING=$PWD/bin/nixlring VICTORIA_METRICS=$PWD/bin/victoria-metrics DEMO=$PWD/bin/demo
+export OTELCOL_NIXL=$PWD/dist/otelcol-nixl NIXLRING=$PWD/bin/nixlring VICTORIA_METRICS=$PWD/bin/victoria-metrics
 export PROMETHEUS=$PWD/bin/prometheus PROMTOOL=$PWD/bin/promtool CHROMIUM DASHBOARD_LINTER
-exec go -C test test -count=1 ./dashboards "$@" # the cache ignores files outside a module
+exec go -C test test -count=1 -p 1 -timeout 20m ./dashboards ./web "$@" # the cache ignores files outside a module

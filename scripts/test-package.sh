@@ -9,9 +9,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 die() { printf 'test-package: %s\n' "$*" >&2; exit 1; }
 
-# files lists what a package could leave behind. systemd-sysusers writes the last ones.
+# files lists what a package could leave behind. systemd-analyze itself writes to
+# /run/systemd if no systemd runs, and systemd-sysusers writes the last ones.
 files() {
-  find /etc /run /usr /var -xdev \( -path /var/lib/dpkg -o -path /var/lib/rpm -o -path /var/log \) -prune -o -print |
+  find /etc /run /usr /var -xdev \( -path /run/systemd -o -path /var/lib/dpkg -o -path /var/lib/rpm -o -path /var/log \) -prune -o -print |
     grep -vE '^/etc/(\.pwd\.lock|(passwd|group|shadow|gshadow)-)$' | sort
 }
 

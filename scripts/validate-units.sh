@@ -2,7 +2,7 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Lets systemd check the units in deploy/systemd, with and without the drop-in.
+# Lets systemd check the units in deploy/systemd, with and without the drop-ins.
 set -euo pipefail
 cd "$(dirname "$0")/../deploy/systemd"
 
@@ -24,5 +24,8 @@ verify() {
   ! grep -F "$work" <<<"$says" >&2 || exit 1
 }
 verify otelcol-nixl.service agent.conf
-cp several-users.conf "$work/otelcol-nixl.service.d"
-verify several-users.conf
+for drop_in in several-users.conf processes.conf; do
+  cp "$drop_in" "$work/otelcol-nixl.service.d"
+  verify "$drop_in"
+  rm "$work/otelcol-nixl.service.d/$drop_in"
+done

@@ -17,6 +17,7 @@ const (
 // Keys of the resource of an agent that was discovered in a container.
 const (
 	K8SPodUID             = "k8s.pod.uid"
+	K8SContainerName      = "k8s.container.name"
 	ContainerID           = "container.id"
 	ProcessPID            = "process.pid"
 	ProcessExecutableName = "process.executable.name"

@@ -27,12 +27,12 @@ type Value struct{ Value, Description string }
 
 // ResourceAttributes returns the attributes of the resource of a NIXL agent.
 func ResourceAttributes() []Attribute {
-	return []Attribute{
+	return append([]Attribute{
 		{
 			Key: ServiceName, Type: "string", OpenTelemetry: true,
 			Description: "Name of the service that the agent belongs to.",
-			Note: "The name in `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` of the agent's process, if the process was discovered and " +
-				"sets one. Otherwise the receiver's `service_name`, `nixl` by default.",
+			Note: "The name in the process context, in `OTEL_SERVICE_NAME` or in `OTEL_RESOURCE_ATTRIBUTES` of the agent's process, if the " +
+				"process was discovered and sets one. Otherwise the receiver's `service_name`, `nixl` by default.",
 			Examples: []string{ServiceNameNIXL, "inference"},
 		},
 		{
@@ -82,6 +82,12 @@ func ResourceAttributes() []Attribute {
 			Description: "Path of the agent's ring, or of its newest store.",
 			Examples:    []string{"/run/nixl/decode-0"},
 		},
+	}, discoveredAttributes()...)
+}
+
+// discoveredAttributes returns the attributes of agents that were discovered.
+func discoveredAttributes() []Attribute {
+	return []Attribute{
 		{
 			Key: K8SPodUID, Type: "string", OpenTelemetry: true,
 			Condition:   "if the agent was discovered in a pod",
@@ -89,21 +95,30 @@ func ResourceAttributes() []Attribute {
 			Examples:    []string{"275ecb36-5aa8-4c2a-9c47-d8bb681b9aff"},
 		},
 		{
+			Key: K8SContainerName, Type: "string", OpenTelemetry: true,
+			Condition:   "if the agent was discovered in a container of a pod",
+			Description: "Name of the agent's container in its pod.",
+			Examples:    []string{"worker"},
+		},
+		{
 			Key: ContainerID, Type: "string", OpenTelemetry: true,
-			Condition:   "if the agent was discovered in a container",
+			OptIn:       true,
 			Description: "ID of the container that the agent runs in.",
+			Note:        "Log records have it if the agent was discovered in a container. Metrics also have it if it identifies the agent.",
 			Examples:    []string{"a3bf90e006b2"},
 		},
 		{
 			Key: ProcessPID, Type: "int", OpenTelemetry: true,
-			Condition:   "if the process was discovered",
+			OptIn:       true,
 			Description: "PID of the agent's process in the Collector's PID namespace.",
+			Note:        "Log records have it if the process was discovered.",
 			Examples:    []string{"4711"},
 		},
 		{
 			Key: ProcessExecutableName, Type: "string", OpenTelemetry: true,
-			Condition:   "if the process was discovered",
+			OptIn:       true,
 			Description: "Name of the executable of the agent's process.",
+			Note:        "Log records have it if the process was discovered.",
 			Examples:    []string{"python3.12"},
 		},
 	}
@@ -207,13 +222,6 @@ func nixlRecordAttributes() []Attribute {
 			Key: TransferBytesPerSecond, Type: "int",
 			Description: "Throughput of the transfer in bytes per second, rounded down.",
 			Examples:    []string{"31956601"},
-		},
-		{
-			Key: EventTimeSource, Type: "string",
-			Description: "What the time of the log record is.",
-			Note:        "Without this attribute, the time is when the agent recorded the event.",
-			Condition:   "if the ring has no event times, as in every layout except v1",
-			Values:      []Value{{TimeSourceDrain, "When the receiver read the event from the ring."}},
 		},
 	}
 }

@@ -34,19 +34,25 @@ func KernelDurationBounds() []float64 {
 func SizeBounds() []float64 {
 	const first, last = 1 << 10, 1 << 34
 	var bounds []float64
-	for b := first; b <= last; b <<= 2 {
-		bounds = append(bounds, float64(b))
+	for b := float64(first); b <= last; b *= 4 {
+		bounds = append(bounds, b)
 	}
 	return bounds
 }
 
 // ThroughputBounds returns the default upper bounds, in bytes per second, of the
 // histogram of the throughput of transfers. A transfer below the first bound, 1 MB/s,
-// is stuck rather than slow. The last bound, 1 TB/s, is above the fastest links.
+// is stuck rather than slow. The last bound, 1 TB/s, is above the fastest links. From 5 to
+// 105.6 GB/s, a bound is at most 15% above the last one, so that quantiles are off by at
+// most 15% and a link at half its speed is never in the bucket of one at full speed.
 func ThroughputBounds() []float64 {
 	return []float64{
-		1e6, 3e6, 1e7, 3e7, 1e8, 3e8,
-		1e9, 2e9, 5e9, 1e10, 2e10, 5e10, 1e11, 2e11, 4e11, 1e12,
+		1e6, 1e7, 1e8, 3e8, 1e9, 2e9, 3.5e9,
+		5e9, 5.75e9, 6.6e9, 7.575e9, 8.7e9,
+		1e10, 1.15e10, 1.32e10, 1.515e10, 1.74e10,
+		2e10, 2.3e10, 2.64e10, 3.03e10, 3.48e10,
+		4e10, 4.6e10, 5.28e10, 6.06e10, 6.96e10,
+		8e10, 9.2e10, 1.056e11, 2e11, 4e11, 1e12,
 	}
 }
 

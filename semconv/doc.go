@@ -24,4 +24,4 @@
 // The package imports nothing, so that every other package can import it.
 package semconv
 
-//go:generate go run ../internal/registry registry ../docs/metrics.md
+//go:generate go run ../internal/registry registry ../docs/metrics.md ../receiver/nixlshmreceiver/metadata.yaml

@@ -29,15 +29,13 @@ func NIXLEvents() []Event {
 			Description: "A transfer that was slow.",
 			Note: "The receiver's `logs::slow_transfer`, `logs::min_throughput` and `logs::p99_factor` define the limits. The body is a " +
 				"sentence that names the condition that the transfer met.",
-			Attributes:  []string{Direction, TransferSizeBytes, TransferSeconds, TransferPostSeconds, TransferBytesPerSecond},
-			Conditional: []string{EventTimeSource},
+			Attributes: []string{Direction, TransferSizeBytes, TransferSeconds, TransferPostSeconds, TransferBytesPerSecond},
 		},
 		{
 			Name: EventError, Severity: "ERROR",
 			Description: "An operation that ended with an error.",
 			Note:        "The body is a sentence that names the error. The events don't contain which operation it was.",
 			Attributes:  []string{ErrorType},
-			Conditional: []string{EventTimeSource},
 		},
 	}
 }
@@ -48,8 +46,4 @@ const (
 	TransferSeconds        = "nixl.transfer.duration"
 	TransferPostSeconds    = "nixl.transfer.post.duration"
 	TransferBytesPerSecond = "nixl.transfer.throughput"
-	EventTimeSource        = "nixl.event.time_source"
 )
-
-// TimeSourceDrain is the value of [EventTimeSource].
-const TimeSourceDrain = "drain"

@@ -52,7 +52,6 @@ type Metric struct {
 	// keys that a data point may have; see [Attribute].
 	Attributes  []string
 	Conditional []string
-	// Derived reports whether the metric can be computed from others. It is then
-	// off by default.
-	Derived bool
+	// OptIn reports whether the metric is off by default.
+	OptIn bool
 }

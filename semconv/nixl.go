@@ -8,7 +8,7 @@ var AgentUp = Metric{
 	Name: "nixl.agent.up", Kind: UpDownCounter, Number: Int64, Unit: "1",
 	Description: "Whether a process other than the reader has the agent's ring or store open: 1 if so, 0 if not.",
 	Note: "The kernel reports it, not the agent. Absent if the kernel can't: it needs the owner of the file or `CAP_LEASE`, " +
-		"and a file system with leases. Go agents don't report it.",
+		"and a file system with leases. A Go agent that reports through a MeterProvider is 1 until it is closed.",
 }
 
 // Metrics of the events of a NIXL agent.
@@ -94,16 +94,17 @@ var (
 			"`otel.metric.overflow`. Absent for stores.",
 		Attributes:  []string{EventCategory, EventName},
 		Conditional: []string{MetricOverflow},
+		OptIn:       true,
 	}
 	EventValue = Metric{
-		Name: "nixl.event.value", Kind: Counter, Number: Int64, Unit: "1",
+		Name: "nixl.event.value", Kind: Counter, Number: Int64, Unit: "{value}",
 		Description: "Sum of the values of connection, backend, system and custom events.",
 		Note:        "Only rings of the layouts v1, v2 and v2-named have such events. What a value means depends on the event.",
 		Attributes:  []string{EventCategory, EventName},
 		Conditional: []string{MetricOverflow},
 	}
 	EventLastValue = Metric{
-		Name: "nixl.event.last_value", Kind: Gauge, Number: Int64, Unit: "1",
+		Name: "nixl.event.last_value", Kind: Gauge, Number: Int64, Unit: "{value}",
 		Description: "Value of the newest connection, backend, system or custom event.",
 		Note:        "Only rings of the layouts v1, v2 and v2-named have such events.",
 		Attributes:  []string{EventCategory, EventName},
@@ -140,7 +141,7 @@ var (
 	RingLossyRestarts = Metric{
 		Name: "nixl.telemetry.ring.lossy_restarts", Kind: Counter, Number: Int64, Unit: "{restart}",
 		Description: "Agent restarts that may have discarded unread events.",
-		Note:        "A restart may discard them unless the ring was known to be empty.",
+		Note:        "A restart counts unless the agent certainly wrote nothing after the ring was last read.",
 	}
 	RingForeignReads = Metric{
 		Name: "nixl.telemetry.ring.foreign_reads", Kind: Counter, Number: Int64, Unit: "{read}",

@@ -65,20 +65,6 @@ var (
 		Note:        "Absent until the first message.",
 		Attributes:  []string{KernelID},
 	}
-	KernelThroughput = Metric{
-		Name: "ringkernel.throughput", Kind: Gauge, Number: Float64, Unit: "{message}/s",
-		Description: "Messages processed per second of uptime.",
-		Note:        "Computed from `ringkernel.messages.processed` and `ringkernel.uptime`.",
-		Attributes:  []string{KernelID},
-		Derived:     true,
-	}
-	KernelErrorRate = Metric{
-		Name: "ringkernel.error_rate", Kind: Gauge, Number: Float64, Unit: "1",
-		Description: "Errors per processed message.",
-		Note:        "Computed from `ringkernel.errors` and `ringkernel.messages.processed`.",
-		Attributes:  []string{KernelID},
-		Derived:     true,
-	}
 )
 
 // RingKernel returns the metrics of ring kernels, in the order of docs/metrics.md.
@@ -86,6 +72,6 @@ func RingKernel() []Metric {
 	return []Metric{
 		KernelMessagesReceived, KernelMessagesSent, KernelMessagesProcessed, KernelMessagesDropped,
 		KernelMessageDuration, KernelErrors, KernelQueueSize, KernelQueueCapacity, KernelStatus,
-		KernelUptime, KernelLastMessageTime, KernelThroughput, KernelErrorRate,
+		KernelUptime, KernelLastMessageTime,
 	}
 }

@@ -3,9 +3,9 @@
 
 package semconv
 
-// ScopeName is the name of the instrumentation scope of the metrics in [NIXL]. The
-// Collector receiver, bridge/agent and bridge/rings all use it, so that an agent
-// has the same series whichever of them reports it.
+// ScopeName is the name of the instrumentation scope of all metrics. The Collector
+// receiver and all packages under bridge use it, so that an agent has the same series
+// whichever of them reports it.
 const ScopeName = "github.com/nixl-otel/nixl-otel"
 
 // Version is the version of the catalog and of the scope [ScopeName]. It changes

@@ -5,12 +5,15 @@ package agent
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/sampled"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -21,27 +24,31 @@ import (
 // All methods are safe for concurrent use. A nil *Agent is valid and does
 // nothing; to turn telemetry off, leave the *Agent nil.
 //
-// Each method that records takes the context of the operation, as the SDK's
-// instruments do. [Agent.Transfer] and [Agent.Error] take exemplars from it. The
-// other methods don't use it yet, because their metrics have no exemplars.
-// Recording never blocks and ignores cancellation.
+// Each method that records takes the context of the operation and passes it to
+// the SDK, which takes exemplars from it. Recording ignores cancellation.
 type Agent struct {
 	*core
-	*series
+	*series // nil with a ring
 }
 
 // core is the state that an agent shares with the agents derived from it by
 // [Agent.With].
 type core struct {
-	name     string
-	claim    claim     // on the name, until the agent is closed
-	producer *Producer // nil without a Producer
-	outlet   *outlet   // nil without a ring and sinks
+	name           string
+	nameInResource bool
+	provider       metric.MeterProvider // nil with a ring
+	instruments    *instruments         // nil with a ring
+	root           *series              // of the agent itself; nil with a ring
+	outlet         *outlet              // nil without a ring and sinks
+	file           os.FileInfo          // of the ring; nil without one
+	closed         atomic.Bool
+
+	zeros        sync.Once
+	registration metric.Registration
 
 	mu      sync.Mutex // guards what follows
 	derived map[derivation]*Agent
 	all     []*series // of the agent and of the derived agents
-	closed  bool
 
 	closing  sync.Once
 	closeErr error
@@ -54,14 +61,13 @@ type derivation struct {
 	set  attribute.Distinct
 }
 
-// New returns an agent that reports through a [Producer] or through a ring, and
-// optionally to sinks. Agents with the same name and Producer share their
-// metrics: the values add up. The error names the ring that can't be created, or
-// the option or variable with an invalid value.
+// New returns an agent that reports through a MeterProvider or, with [WithRing],
+// through a ring. The error names the ring that can't be created, or the option or
+// variable with an invalid value.
 //
-// The name must be a valid file name, even without a ring. Within a process,
-// agents with the same name must all use a Producer or all use a ring; otherwise
-// a backend would count their events twice, so New returns an error.
+// The name must be a valid file name, even without a ring. New returns an error if
+// an open agent of this process already writes the same ring or the same series,
+// or reports the same name in the other way: a backend would count events twice.
 func New(name string, opts ...Option) (*Agent, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -78,28 +84,26 @@ func newAgent(name string, opts []Option) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{
-		core:   &core{name: name, claim: c.claim(), producer: c.producer, derived: make(map[derivation]*Agent)},
-		series: newSeries(c.clock, sampled.Environment(), c.producer != nil && c.producer.sizeClasses),
-	}
-	if err := a.claim.take(name); err != nil {
+	a := &Agent{core: &core{
+		name: name, nameInResource: c.nameInResource, provider: c.provider, derived: make(map[derivation]*Agent),
+	}}
+	if err := a.claim(&c); err != nil {
 		return nil, err
 	}
-	if a.outlet, err = openOutlet(a, &c); err != nil {
-		a.claim.release(name)
-		return nil, err
+	if c.provider != nil {
+		var attributes []attribute.KeyValue
+		if !c.nameInResource {
+			attributes = append(attributes, attribute.String(semconv.AgentName, text.Valid(name)))
+		}
+		a.root = newSeries(attributes, c.sizeClasses)
+		a.series, a.all = a.root, []*series{a.root}
+		a.instruments, a.registration = newInstruments(c.provider, a.observe)
 	}
-	var attributes []attribute.KeyValue
-	if !c.nameInResource {
-		attributes = append(attributes, attribute.String(semconv.AgentName, validName(name)))
-	}
-	a.whole = true
-	a.enter(attributes, a.series)
 	return a, nil
 }
 
 // maxDerived bounds the memory for attributes of high cardinality. Each set takes
-// 10 KB.
+// 6 KB.
 const maxDerived = 1000
 
 // With returns an agent that adds attributes to every data point, such as the
@@ -118,48 +122,40 @@ const maxDerived = 1000
 //
 // The two agents share the ring and the sinks, whose events have no attributes.
 // Closing one closes both. After 1000 sets, otel.metric.overflow = true replaces
-// the attributes of further sets.
+// the attributes of further sets, as beyond the SDK's cardinality limit.
 func (a *Agent) With(attributes attribute.Set) *Agent {
-	if a == nil || a.account == nil || attributes.Len() == 0 {
+	if a == nil || a.series == nil || attributes.Len() == 0 {
 		return a
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	d := derivation{a.series, attributes.Equivalent()}
-	if known := a.derived[d]; known != nil {
+	if known := a.derived[derivation{a.series, attributes.Equivalent()}]; known != nil {
 		return known
 	}
-	if a.closed {
+	switch {
+	case a.closed.Load():
 		return a
+	case len(a.derived) < maxDerived:
+		return a.derive(a.series, attributes)
 	}
-	if len(a.derived) >= maxDerived {
-		return a.overflow()
-	}
-	return a.derive(d, attributes)
-}
-
-// overflow returns the agent that records for all sets beyond the limit.
-func (a *Agent) overflow() *Agent {
-	root := &Agent{core: a.core, series: a.all[0]}
-	set := attribute.NewSet(attribute.Bool(semconv.MetricOverflow, true))
-	d := derivation{root.series, set.Equivalent()}
-	if known := a.derived[d]; known != nil {
+	overflow := attribute.NewSet(attribute.Bool(semconv.MetricOverflow, true))
+	if known := a.derived[derivation{a.root, overflow.Equivalent()}]; known != nil {
 		return known
 	}
-	return root.derive(d, set)
+	return a.derive(a.root, overflow)
 }
 
-func (a *Agent) derive(d derivation, attributes attribute.Set) *Agent {
-	all := slices.Concat(a.account.points.attributes, attributes.ToSlice())
-	derived := &Agent{core: a.core, series: newSeries(a.clock, a.filter, a.classes)}
-	a.enter(all, derived.series)
-	a.derived[d] = derived
+func (a *Agent) derive(from *series, attributes attribute.Set) *Agent {
+	s := newSeries(slices.Concat(from.attributes, attributes.ToSlice()), from.classes != nil)
+	derived := &Agent{core: a.core, series: s}
+	a.derived[derivation{from, attributes.Equivalent()}] = derived
+	a.all = append(a.all, s)
 	return derived
 }
 
 // Flush writes the staged events to the ring and the sinks immediately, instead
 // of at the end of the run interval. It joins the errors of the ring and the
-// sinks.
+// sinks. It doesn't export metrics; that is up to the MeterProvider.
 func (a *Agent) Flush() error {
 	if a == nil || a.outlet == nil {
 		return nil
@@ -170,11 +166,11 @@ func (a *Agent) Flush() error {
 // Close flushes staged events, closes the ring, and stops recording: later calls
 // do nothing. The ring file stays, as a NIXL agent's does.
 //
-// The agent can be closed before or after the MeterProvider is shut down: a
-// closed agent is reported for another 5 minutes, as the receiver reports an
-// exited agent, and at least once. An agent created with the same name within
-// this time continues the counters; later, they restart at 0. If there are more
-// than 2000 closed agents, the oldest are no longer reported.
+// The agent can be closed before or after the MeterProvider is shut down. For 5
+// minutes after Close, as long as the receiver reports an exited agent, nixl.agent.up
+// is 0, and nixl.memory.usage and the last values stay as they are. Then these series
+// end. An agent created with the same name ends them at once and continues the
+// counters and the histograms.
 //
 // Close waits for the sinks, so a sink must not call it. Close the sinks after
 // the agent. Further calls return the result of the first one.
@@ -187,33 +183,11 @@ func (a *Agent) Close() error {
 		if a.outlet != nil {
 			err = a.outlet.close()
 		}
-		a.leave()
-		a.claim.release(a.name)
+		a.closed.Store(true)
+		a.release()
 		if err != nil {
 			a.closeErr = fmt.Errorf("close agent %s: %w", a.name, err)
 		}
 	})
 	return a.closeErr
-}
-
-// enter starts counting in s under the given attributes.
-func (c *core) enter(attributes []attribute.KeyValue, s *series) {
-	if c.producer != nil {
-		c.producer.join(attribute.NewSet(attributes...), s)
-	}
-	c.all = append(c.all, s)
-}
-
-// leave stops counting for the agent and all derived agents.
-func (c *core) leave() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
-	for _, s := range c.all {
-		s.done.Store(true)
-	}
-	if c.producer != nil {
-		c.producer.waiting.Closing()
-		c.producer.leave(c.all)
-	}
 }

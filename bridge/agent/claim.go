@@ -4,14 +4,20 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
 )
 
 // checkName rejects a name that isn't valid as a ring's file name. It applies to
-// all agents, so that a program can switch between a ring and a Producer.
+// all agents, so that a program can switch between a ring and a MeterProvider.
 func checkName(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		return fmt.Errorf("agent name %q: must be a file name: not empty, not . or .., without / and NUL", name)
@@ -19,58 +25,117 @@ func checkName(name string) error {
 	return nil
 }
 
-var (
-	errOpenRing = errors.New("an open agent of this process reports this name through a ring: " +
-		"a backend would count it twice; use the same option for both agents, or another name")
-	errOpenProducer = errors.New("an open agent of this process reports this name through a Producer: " +
-		"a backend would count it twice; use the same option for both agents, or another name")
-)
-
-// claims holds the names of the open agents of this process. Two agents with the
-// same name must report in the same way, because a backend would add up the values
-// from a ring and from a Producer.
-var claims = struct {
-	mu     sync.Mutex
-	byName map[string]claim
-}{byName: make(map[string]claim)}
-
-// claim counts the open agents with the same name.
-type claim struct{ rings, producers int }
-
-// claim returns the claim of one agent with this configuration.
-func (c *config) claim() (own claim) {
-	if c.ring != nil {
-		own.rings = 1
-	}
-	if c.producer != nil {
-		own.producers = 1
-	}
-	return own
+// process holds the agents of this process.
+var process struct {
+	mu        sync.Mutex
+	open      []*core
+	lingering []lingering // closed, oldest first
 }
 
-// take claims a name until release is called.
-func (own claim) take(name string) error {
-	claims.mu.Lock()
-	defer claims.mu.Unlock()
-	all := claims.byName[name]
-	switch {
-	case own.producers > 0 && all.rings > 0:
-		return errOpenRing
-	case own.rings > 0 && all.producers > 0:
-		return errOpenProducer
+// lingering is a closed agent that is still reported.
+type lingering struct {
+	*core
+	timer *time.Timer
+}
+
+const (
+	// reportClosed is how long a closed agent is reported: as long as the receiver
+	// reports an exited agent.
+	reportClosed = 5 * time.Minute
+	// maxLingering bounds the memory for closed agents.
+	maxLingering = 500
+)
+
+// claim adds the agent to the open ones, and opens its outlet, unless an open agent
+// writes to the same ring or to the same series. The series of a closed agent that the
+// new one continues end.
+func (c *core) claim(cfg *config) error {
+	process.mu.Lock()
+	err := c.open(cfg)
+	var ended lingering
+	if i := slices.IndexFunc(process.lingering, func(l lingering) bool { return c.sameSeries(l.core) }); i >= 0 && err == nil {
+		ended = process.lingering[i]
+		process.lingering = slices.Delete(process.lingering, i, i+1)
 	}
-	claims.byName[name] = claim{all.rings + own.rings, all.producers + own.producers}
+	process.mu.Unlock()
+	ended.end()
+	return err
+}
+
+func (c *core) open(cfg *config) error {
+	var path string
+	var file os.FileInfo // nil if the ring doesn't exist; nobody writes to it then
+	if cfg.ring {
+		path = filepath.Join(cfg.dir, c.name)
+		file, _ = os.Stat(path)
+	}
+	for _, o := range process.open {
+		switch {
+		case file != nil && o.file != nil && os.SameFile(file, o.file):
+			return fmt.Errorf("ring %s: the open agent %s of this process writes to it as %s; "+
+				"a ring must have only one writer: share that agent, or use another name", path, o.name, o.outlet.ring.w.Path())
+		case o.name == c.name && cfg.ring && o.provider != nil:
+			return otherWay("MeterProvider")
+		case o.name == c.name && !cfg.ring && o.provider == nil:
+			return otherWay("ring")
+		case c.sameSeries(o):
+			return fmt.Errorf("the open agent %s of this process reports the same series through the same MeterProvider; "+
+				"share that agent, or use another name; WithNameInResource requires a MeterProvider for each agent", o.name)
+		}
+	}
+	if err := c.openOutlet(cfg, path); err != nil {
+		return err
+	}
+	process.open = append(process.open, c)
 	return nil
 }
 
-func (own claim) release(name string) {
-	claims.mu.Lock()
-	defer claims.mu.Unlock()
-	all := claims.byName[name]
-	all = claim{all.rings - own.rings, all.producers - own.producers}
-	if all == (claim{}) {
-		delete(claims.byName, name)
-		return
+func otherWay(way string) error {
+	return fmt.Errorf("an open agent of this process reports this name through a %s: "+
+		"a backend would count it twice; use the same option for both agents, or another name", way)
+}
+
+// sameSeries reports whether two agents report the same series.
+func (c *core) sameSeries(o *core) bool {
+	return c.provider != nil && o.provider != nil && reflect.TypeOf(c.provider).Comparable() && c.provider == o.provider &&
+		c.nameInResource == o.nameInResource && (c.nameInResource || c.name == o.name)
+}
+
+// release removes a closed agent from the open ones. Its series end after a while.
+func (c *core) release() {
+	process.mu.Lock()
+	process.open = slices.DeleteFunc(process.open, func(o *core) bool { return o == c })
+	var ended lingering
+	if c.registration != nil {
+		process.lingering = append(process.lingering, lingering{c, time.AfterFunc(reportClosed, c.forget)})
 	}
-	claims.byName[name] = all
+	if len(process.lingering) > maxLingering {
+		ended = process.lingering[0]
+		process.lingering = slices.Delete(process.lingering, 0, 1)
+	}
+	process.mu.Unlock()
+	ended.end()
+}
+
+// forget ends the series of a closed agent.
+func (c *core) forget() {
+	process.mu.Lock()
+	process.lingering = slices.DeleteFunc(process.lingering, func(l lingering) bool { return l.core == c })
+	process.mu.Unlock()
+	c.unregister()
+}
+
+func (l lingering) end() {
+	if l.core != nil {
+		l.timer.Stop()
+		l.unregister()
+	}
+}
+
+// unregister ends the agent's observed series. The caller must not hold process.mu,
+// because the SDK waits for a running collection.
+func (c *core) unregister() {
+	if err := c.registration.Unregister(); err != nil {
+		otel.Handle(fmt.Errorf("agent %s: end its series: %w", c.name, err))
+	}
 }

@@ -19,7 +19,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
-	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -27,11 +26,10 @@ import (
 // This example records two transfers and collects their metrics.
 func ExampleNew() {
 	ctx := context.Background()
-	producer := agent.NewProducer()
-	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(producer)) // or a PeriodicReader with an exporter
+	reader := sdkmetric.NewManualReader() // or a PeriodicReader with an exporter
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 	defer func() { _ = provider.Shutdown(ctx) }()
-	a, err := agent.New("worker-0", agent.WithProducer(producer))
+	a, err := agent.New("worker-0", agent.WithMeterProvider(provider))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,7 +38,7 @@ func ExampleNew() {
 	a.MemoryRegistered(ctx, 1<<30)
 	a.Transfer(ctx, agent.Transmit, 1<<20, 12*time.Microsecond, 340*time.Microsecond)
 	a.Transfer(ctx, agent.Receive, 1<<18, 9*time.Microsecond, 95*time.Microsecond)
-	a.Error(ctx, agent.StatusRemoteDisconnect)
+	a.Error(ctx, semconv.ErrorRemoteDisconnect)
 
 	var collected metricdata.ResourceMetrics
 	if err := reader.Collect(ctx, &collected); err != nil {
@@ -67,13 +65,12 @@ func ExampleResourceAttributes() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	producer := agent.NewProducer()
 	provider := sdkmetric.NewMeterProvider(
 		sdkmetric.WithResource(resource.NewSchemaless(attributes...)),
-		sdkmetric.WithReader(sdkmetric.NewManualReader(sdkmetric.WithProducer(producer))),
+		sdkmetric.WithReader(sdkmetric.NewManualReader()),
 	)
 	defer func() { _ = provider.Shutdown(context.Background()) }()
-	a, err := agent.New("decode-0", agent.WithProducer(producer), agent.WithNameInResource())
+	a, err := agent.New("decode-0", agent.WithMeterProvider(provider), agent.WithNameInResource())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -91,11 +88,10 @@ func ExampleResourceAttributes() {
 // This agent records the peer and the backend of its transfers.
 func ExampleAgent_With() {
 	ctx := context.Background()
-	producer := agent.NewProducer()
-	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(producer))
+	reader := sdkmetric.NewManualReader()
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 	defer func() { _ = provider.Shutdown(ctx) }()
-	a, err := agent.New("decode-0", agent.WithProducer(producer))
+	a, err := agent.New("decode-0", agent.WithMeterProvider(provider))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -131,7 +127,7 @@ func ExampleWithRing() {
 		log.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	a, err := agent.New("worker-0", agent.WithRing(agent.Ring{Dir: dir}))
+	a, err := agent.New("worker-0", agent.WithRing(dir))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -160,23 +156,4 @@ func ExampleWithRing() {
 	// agent_xfer_time 340
 	// agent_tx_bytes 1048576
 	// agent_tx_requests_num 1
-}
-
-// This agent passes its events to a sink.
-func ExampleWithSinks() {
-	printer := sink.Func(func(events []sink.Event) error {
-		for _, e := range events {
-			fmt.Println(e.Agent, e.Category, e.Name, e.Value)
-		}
-		return nil
-	})
-	a, err := agent.New("worker-0", agent.WithSinks(printer))
-	if err != nil {
-		log.Fatal(err)
-	}
-	a.Event(context.Background(), agent.EventBackend, "retries", 3)
-	if err := a.Close(); err != nil {
-		log.Fatal(err)
-	}
-	// Output: worker-0 BACKEND retries 3
 }

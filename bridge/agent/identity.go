@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -23,7 +24,7 @@ import (
 // reports through a ring.
 //
 // If dir is empty, it defaults to NIXL_TELEMETRY_DIR, or else to /tmp, as in
-// [Ring]. The attributes are:
+// [WithRing]. The attributes are:
 //
 //   - service.name: from OTEL_SERVICE_NAME, or else nixl
 //   - service.instance.id: a UUIDv5 of the host name and the ring's path
@@ -50,7 +51,7 @@ func ResourceAttributes(name, dir string) ([]attribute.KeyValue, error) {
 	return []attribute.KeyValue{
 		{Key: semconv.ServiceName, Value: service},
 		attribute.String(semconv.ServiceInstanceID, identity.InstanceID(host, filepath.Join(dir, name))),
-		attribute.String(semconv.AgentName, validName(name)),
+		attribute.String(semconv.AgentName, text.Valid(name)),
 		attribute.String(semconv.HostName, host),
 	}, nil
 }

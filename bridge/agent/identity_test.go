@@ -5,20 +5,18 @@ package agent_test
 
 import (
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/internal/identity"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestResourceAttributesIdentifyTheAgent(t *testing.T) {
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name, c := range map[string]struct {
 		dir  string
 		env  map[string]string
@@ -44,9 +42,7 @@ func TestResourceAttributesIdentifyTheAgent(t *testing.T) {
 				t.Setenv(variable, c.env[variable])
 			}
 			attributes, err := agent.ResourceAttributes("a\xff", c.dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			got := make(map[string]string)
 			for _, kv := range attributes {
 				got[string(kv.Key)] = kv.Value.AsString()
@@ -55,12 +51,5 @@ func TestResourceAttributesIdentifyTheAgent(t *testing.T) {
 				t.Errorf("attributes (-want +got):\n%s", d)
 			}
 		})
-	}
-}
-
-func TestRingTogetherWithAProducerIsRejected(t *testing.T) {
-	_, err := agent.New("a", agent.WithRing(agent.Ring{Dir: t.TempDir()}), agent.WithProducer(agent.NewProducer()))
-	if err == nil || !strings.Contains(err.Error(), "agent a: WithRing and WithProducer can't be combined") {
-		t.Errorf("error %v", err)
 	}
 }

@@ -5,121 +5,151 @@ package agent
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/nils"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Option configures an [Agent].
 type Option interface {
-	apply(config) config
+	apply(*config)
 }
 
-type optionFunc func(config) config
+type optionFunc func(*config)
 
-func (f optionFunc) apply(c config) config { return f(c) }
+func (f optionFunc) apply(c *config) { f(c) }
 
 type config struct {
-	producer       *Producer
-	clock          func() time.Time
+	provider       metric.MeterProvider // nil with a ring
 	nameInResource bool
-	ring           *Ring
+	sizeClasses    bool
 	sinks          []sink.Sink
-	runInterval    time.Duration
-	capacity       int // of the staging buffer
+
+	ring        bool
+	dir         string
+	layout      ringbuf.Layout
+	capacity    int // of the ring and of the staging buffer
+	runInterval time.Duration
 }
 
-// WithProducer makes the agent report through a [Producer], and thus through the
-// OpenTelemetry SDK. It can't be combined with [WithRing].
-func WithProducer(p *Producer) Option {
-	return optionFunc(func(c config) config {
-		c.producer = p
-		return c
-	})
+// WithMeterProvider sets the MeterProvider through which the agent reports. The
+// default, also for nil, is the global one. It can't be combined with [WithRing].
+func WithMeterProvider(p metric.MeterProvider) Option {
+	return optionFunc(func(c *config) { c.provider = p })
 }
 
 // WithNameInResource omits the attribute nixl.agent.name from the data points.
 // Use it if the MeterProvider serves only this agent and its resource has the
 // attribute; see [ResourceAttributes].
 func WithNameInResource() Option {
-	return optionFunc(func(c config) config {
-		c.nameInResource = true
-		return c
-	})
+	return optionFunc(func(c *config) { c.nameInResource = true })
+}
+
+// WithSizeClasses adds the attribute nixl.transfer.size_class, the size class of
+// each transfer, to the duration histograms. For a ring, configure its reader.
+func WithSizeClasses() Option {
+	return optionFunc(func(c *config) { c.sizeClasses = true })
 }
 
 // WithRing makes the agent report through a ring, as NIXL agents do, instead of
-// through a [Producer]. The program that reads the ring exports the metrics.
-// Without a reader, the ring fills up and further events are dropped. It can't be
-// combined with [WithProducer].
+// through a MeterProvider. The program that reads the ring exports the metrics.
+// Without a reader, the ring fills up and further events are dropped.
+//
+// The ring is a file in dir that is named after the agent. The directory must exist.
+// If dir is empty, it defaults to NIXL_TELEMETRY_DIR, or else to /tmp.
+// NIXL_TELEMETRY_ENABLE isn't read: the option itself enables the ring.
 //
 // Events are staged and pushed to the ring in a batch at the end of each run
 // interval. If the staging buffer is full, events are dropped. With layout V4, the
 // ring reports them as nixl.telemetry.events.dropped. The events of a transfer are
 // dropped together. See [Agent.RingTelemetry].
-func WithRing(r Ring) Option {
-	return optionFunc(func(c config) config {
-		c.ring = &r
-		return c
-	})
+func WithRing(dir string) Option {
+	return optionFunc(func(c *config) { c.ring, c.dir = true, dir })
+}
+
+// WithLayout sets the ring's layout. The default is V4, which current NIXL releases
+// write. It can't carry the events of [Agent.Event]; V1 and V2Named can.
+func WithLayout(l ringbuf.Layout) Option {
+	return optionFunc(func(c *config) { c.layout = l })
+}
+
+// WithCapacity sets the number of slots of the ring: a power of two from 2 to
+// [ringbuf.MaxCapacity]. It is also the number of events that can be staged for the
+// ring and the sinks within a run interval. The default is
+// NIXL_TELEMETRY_BUFFER_SIZE, or else 4096.
+func WithCapacity(slots int) Option {
+	return optionFunc(func(c *config) { c.capacity = slots })
+}
+
+// WithRunInterval sets the time between two flushes to the ring and the sinks, at
+// least 1 ms. The default is NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
+func WithRunInterval(d time.Duration) Option {
+	return optionFunc(func(c *config) { c.runInterval = d })
 }
 
 // WithSinks also passes each event to sinks, at the end of each run interval.
 // Sinks must not be nil and must not call the agent's Flush, Close or
 // RingTelemetry. Close them after the agent.
 func WithSinks(sinks ...sink.Sink) Option {
-	return optionFunc(func(c config) config {
-		c.sinks = append(slices.Clip(c.sinks), sinks...)
-		return c
-	})
-}
-
-// WithClock sets the clock for the times of data points, of exemplars, and of
-// events for sinks and for rings of layout V1. The default is time.Now.
-func WithClock(now func() time.Time) Option {
-	return optionFunc(func(c config) config {
-		c.clock = now
-		return c
-	})
+	return optionFunc(func(c *config) { c.sinks = append(c.sinks, sinks...) })
 }
 
 var (
 	errNilSink = errors.New("a sink is nil")
-	errTwice   = errors.New("WithRing and WithProducer can't be combined, because a backend would count every event twice; " +
-		"use WithRing if a Collector or bridge/rings reads the ring, otherwise WithProducer")
-	errNowhere = errors.New("no destination for the telemetry: pass WithProducer, WithRing or WithSinks, or leave the agent nil")
+	errTwice   = errors.New("WithRing and WithMeterProvider can't be combined, because a backend would count every event twice; " +
+		"use WithRing if a Collector or bridge/rings reads the ring, otherwise WithMeterProvider")
 )
 
 func newConfig(opts []Option) (config, error) {
-	c := config{clock: time.Now}
+	var c config
 	for _, o := range opts {
-		c = o.apply(c)
-	}
-	if c.clock == nil {
-		c.clock = time.Now
+		if o != nil {
+			o.apply(&c)
+		}
 	}
 	switch {
-	case slices.Contains(c.sinks, nil):
+	case slices.ContainsFunc(c.sinks, func(s sink.Sink) bool { return nils.Is(s) }):
 		return c, errNilSink
-	case c.ring != nil && c.producer != nil:
+	case c.ring && !nils.Is(c.provider):
 		return c, errTwice
-	case c.ring == nil && len(c.sinks) == 0:
-		if c.producer == nil {
-			return c, errNowhere
-		}
-		return c, nil
+	case c.ring:
+		c.provider = nil
+	default:
+		c.provider = scope.Provider(c.provider)
 	}
-	var ring Ring
-	if c.ring != nil {
-		ring = *c.ring
+	if c.ring || len(c.sinks) > 0 {
+		return c, c.setRingDefaults()
 	}
-	if err := ring.setDefaults(); err != nil {
-		return c, err
-	}
-	if c.ring != nil {
-		c.ring = &ring
-	}
-	c.runInterval, c.capacity = ring.RunInterval, ring.Capacity
 	return c, nil
+}
+
+func (c *config) setRingDefaults() error {
+	env := nixlenv.Env(os.LookupEnv)
+	var errs [2]error
+	if c.dir == "" {
+		c.dir = env.Dir()
+	}
+	if c.layout == 0 {
+		c.layout = ringbuf.V4
+	}
+	if c.capacity == 0 {
+		c.capacity, errs[0] = env.BufferSize()
+	} else if !nixlenv.ValidBufferSize(c.capacity) {
+		errs[0] = fmt.Errorf("capacity is %d: it must be a power of two from 2 to %d", c.capacity, ringbuf.MaxCapacity)
+	}
+	if c.runInterval == 0 {
+		c.runInterval, errs[1] = env.RunInterval()
+	} else if c.runInterval < time.Millisecond {
+		errs[1] = fmt.Errorf("run interval is %v: it must be 1ms or more", c.runInterval)
+	}
+	return errors.Join(errs[:]...)
 }

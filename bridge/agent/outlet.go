@@ -4,15 +4,17 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -20,7 +22,7 @@ import (
 // outlet stages an agent's events and flushes them to its ring and its sinks at
 // the end of each run interval, as the telemetry thread of a NIXL agent does.
 type outlet struct {
-	agent *Agent
+	agent *core
 	times bool // each event needs its time
 
 	staging  sync.Mutex // guards what follows; held only to copy events
@@ -40,37 +42,41 @@ type outlet struct {
 	stopped sync.WaitGroup
 }
 
-// openOutlet creates the ring and starts flushing. It returns nil for an agent
-// that has neither a ring nor sinks.
-func openOutlet(a *Agent, c *config) (*outlet, error) {
-	if c.ring == nil && len(c.sinks) == 0 {
-		return nil, nil
+// openOutlet creates the ring and starts flushing. It does nothing for an agent that has
+// neither a ring nor sinks.
+func (c *core) openOutlet(cfg *config, path string) error {
+	if !cfg.ring && len(cfg.sinks) == 0 {
+		return nil
 	}
 	o := &outlet{
-		agent:    a,
-		times:    len(c.sinks) > 0,
-		events:   make([]ringbuf.Event, 0, c.capacity),
-		spare:    make([]ringbuf.Event, 0, c.capacity),
-		capacity: c.capacity,
-		sinks:    c.sinks,
+		agent:    c,
+		times:    len(cfg.sinks) > 0,
+		events:   make([]ringbuf.Event, 0, cfg.capacity),
+		spare:    make([]ringbuf.Event, 0, cfg.capacity),
+		capacity: cfg.capacity,
+		sinks:    cfg.sinks,
 		stop:     make(chan struct{}),
 	}
-	if c.ring != nil {
-		w, err := ringbuf.Create(filepath.Join(c.ring.Dir, a.name), c.ring.Layout, c.ring.Capacity)
+	if cfg.ring {
+		w, err := ringbuf.Create(path, cfg.layout, cfg.capacity)
 		if err != nil {
-			return nil, err
+			return err
+		}
+		if c.file, err = os.Stat(path); err != nil {
+			return errors.Join(err, w.Close())
 		}
 		o.ring = &ringWriter{w: w}
-		o.times = o.times || c.ring.Layout == ringbuf.V1
+		o.times = o.times || cfg.layout == ringbuf.V1
 	}
-	o.stopped.Go(func() { o.run(c.runInterval) })
-	return o, nil
+	c.outlet = o
+	o.stopped.Go(func() { o.run(cfg.runInterval) })
+	return nil
 }
 
 // stage stages all of the events, or drops all of them.
 func (o *outlet) stage(events ...ringbuf.Event) {
 	if o.times {
-		now := uint64(max(o.agent.clock().UnixMicro(), 0))
+		now := uint64(time.Now().UnixMicro())
 		for i := range events {
 			events[i].TimestampMicros = now
 		}
@@ -120,9 +126,9 @@ func (o *outlet) flush() error {
 	o.staging.Unlock()
 	o.spare = events
 	if dropped > 0 {
-		o.agent.drop(dropped)
+		o.agent.drop(context.Background(), dropped)
 		report := ringbuf.NewEvent(ringbuf.TypeEventsDropped, dropped)
-		report.TimestampMicros = uint64(max(o.agent.clock().UnixMicro(), 0))
+		report.TimestampMicros = uint64(time.Now().UnixMicro())
 		events = append(events, report)
 	}
 	if len(events) == 0 {
@@ -149,7 +155,7 @@ func (o *outlet) fill(events []ringbuf.Event) {
 			Agent:    o.agent.name,
 			Time:     time.UnixMicro(int64(e.TimestampMicros)),
 			Category: e.Category,
-			Name:     validName(e.EventName()),
+			Name:     text.Valid(e.EventName()),
 			Value:    e.Value,
 		})
 	}
@@ -167,4 +173,71 @@ func (o *outlet) close() error {
 	}
 	o.sinks = nil
 	return err
+}
+
+// RingTelemetry counts the events that an [Agent] wrote to its ring or dropped.
+// Staged events aren't included.
+type RingTelemetry struct {
+	Written        uint64 // written to the ring
+	DroppedStaging uint64 // dropped because the staging buffer was full
+	DroppedRing    uint64 // dropped because the ring was full (no reader, or a slow one) or its file is broken
+	Unsupported    uint64 // dropped because the ring's layout can't carry them
+}
+
+// RingTelemetry returns the counts since the agent was created. Without a ring, it
+// only counts events that were dropped instead of being passed to sinks.
+func (a *Agent) RingTelemetry() RingTelemetry {
+	if a == nil || a.outlet == nil {
+		return RingTelemetry{}
+	}
+	o := a.outlet
+	o.flushing.Lock()
+	defer o.flushing.Unlock()
+	var t RingTelemetry
+	if o.ring != nil {
+		t = o.ring.telemetry
+	}
+	o.staging.Lock()
+	defer o.staging.Unlock()
+	t.DroppedStaging = o.allDrops
+	return t
+}
+
+// ringWriter pushes events to a ring as a NIXL agent does.
+type ringWriter struct {
+	w         *ringbuf.Writer
+	telemetry RingTelemetry
+	broken    bool
+}
+
+// push tries to push each event once and drops it if the ring is full. If the ring
+// is broken, push drops all events and returns an error the first time.
+func (r *ringWriter) push(events []ringbuf.Event) error {
+	if r.w.Layout() < ringbuf.V4 { // has no event for drops
+		all := len(events)
+		events = slices.DeleteFunc(slices.Clone(events), func(e ringbuf.Event) bool { return !e.Named && e.Type == ringbuf.TypeEventsDropped })
+		r.telemetry.Unsupported += uint64(all - len(events))
+	}
+	for len(events) > 0 {
+		n, err := r.w.PushBatch(events)
+		r.telemetry.Written += uint64(n)
+		events = events[n:]
+		switch {
+		case len(events) == 0:
+			return nil
+		case err == nil:
+			r.telemetry.DroppedRing++
+		case errors.Is(err, ringbuf.ErrNoType):
+			r.telemetry.Unsupported++
+		default:
+			r.telemetry.DroppedRing += uint64(len(events))
+			if r.broken {
+				return nil // already reported
+			}
+			r.broken = true
+			return err
+		}
+		events = events[1:]
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ package agent
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -16,147 +17,155 @@ import (
 // bytes, the time from its start until it was posted to the backend, and the time
 // from its start until its completion was observed, which includes the post time.
 //
-// If ctx carries a sampled span, the histograms get exemplars with its trace ID.
 // Times are truncated to whole microseconds, as NIXL's are. Negative values count
 // as 0.
 func (a *Agent) Transfer(ctx context.Context, d Direction, bytes int64, post, total time.Duration) {
-	if a == nil || a.done.Load() {
+	if a == nil || a.closed.Load() {
 		return
 	}
 	if d != Receive {
 		d = Transmit
 	}
 	t := transfer{bytes: max(bytes, 0), post: max(post.Microseconds(), 0), total: max(total.Microseconds(), 0)}
-	if a.account != nil {
-		a.transfer(ctx, d, &t)
+	if a.series != nil {
+		a.transfer(ctx, a.instruments, d, t)
 	}
 	if a.outlet != nil {
-		events := t.events(d)
-		a.outlet.stage(events[:]...)
+		a.outlet.stage(
+			ringbuf.NewEvent(ringbuf.TypeXferPostTime, uint64(t.post)),
+			ringbuf.NewEvent(ringbuf.TypeXferTime, uint64(t.total)),
+			ringbuf.NewEvent(ringbuf.TypeTxBytes+ringbuf.Type(d), uint64(t.bytes)),
+			ringbuf.NewEvent(ringbuf.TypeTxRequests+ringbuf.Type(d), 1), // NIXL's order
+		)
 	}
 }
 
-// transfer holds a transfer's values and their buckets.
-type transfer struct {
-	bytes, post, total                                       int64 // times in µs
-	rate                                                     int64 // bytes/s
-	sizeBucket, postBucket, durationBucket, throughputBucket int
-}
+type transfer struct{ bytes, post, total int64 } // times in µs
 
-func (s *series) transfer(ctx context.Context, d Direction, t *transfer) {
-	t.sizeBucket = sizeBounds.bucket(t.bytes)
-	t.durationBucket, t.postBucket = durationBounds.bucket(t.total), durationBounds.bucket(t.post)
-	t.rate = int64(min(semconv.Throughput(uint64(t.bytes), uint64(t.total)), math.MaxInt64))
-	t.throughputBucket = throughputBounds.bucket(t.rate)
-	s.last.transfer(d, t)
-	l := s.lane()
-	l.size[d].record(t.bytes, t.sizeBucket)
-	at := &l.times
-	if l.classes != nil {
-		at = &l.classes[semconv.SizeClass(uint64(t.bytes))]
+func (s *series) transfer(ctx context.Context, i *instruments, d Direction, t transfer) {
+	direction, times := &s.direction[d], &s.agent
+	if s.classes != nil {
+		times = &s.classes[semconv.SizeClass(uint64(t.bytes))]
 	}
-	at.duration.record(t.total, t.durationBucket)
-	at.post.record(t.post, t.postBucket)
-	l.throughput[d].record(t.rate, t.throughputBucket)
-	if mayHaveSpan(ctx) {
-		s.exemplifyTransfer(ctx, d, t)
-	}
+	i.io.Add(ctx, t.bytes, direction.add...)
+	i.requests.Add(ctx, 1, direction.add...)
+	i.size.Record(ctx, float64(t.bytes), direction.record...)
+	i.throughput.Record(ctx, float64(semconv.Throughput(uint64(t.bytes), uint64(t.total))), direction.record...)
+	i.duration.Record(ctx, seconds(t.total), times.record...)
+	i.post.Record(ctx, seconds(t.post), times.record...)
+	s.last.size[d].Store(t.bytes)
+	s.last.post.Store(t.post)
+	s.last.duration.Store(t.total)
 }
 
 // MemoryRegistered records that memory was registered with the agent, in bytes.
-// The context isn't used yet; see [Agent].
-func (a *Agent) MemoryRegistered(_ context.Context, bytes int64) {
-	if a != nil {
-		a.memory(register, bytes)
+func (a *Agent) MemoryRegistered(ctx context.Context, bytes int64) {
+	if a == nil || a.closed.Load() {
+		return
+	}
+	bytes = max(bytes, 0)
+	if a.series != nil {
+		a.instruments.registered.Add(ctx, bytes, a.agent.add...)
+		a.memory(register, bytes, bytes)
+	}
+	if a.outlet != nil {
+		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, uint64(bytes)))
 	}
 }
 
 // MemoryDeregistered records that memory was deregistered from the agent, in
-// bytes. The context isn't used yet; see [Agent].
-func (a *Agent) MemoryDeregistered(_ context.Context, bytes int64) {
-	if a != nil {
-		a.memory(deregister, bytes)
-	}
-}
-
-func (a *Agent) memory(op memoryOperation, bytes int64) {
-	if a.done.Load() {
+// bytes. If an agent deregisters more than it registered, nixl.memory.usage ends
+// until another agent with its name is created.
+func (a *Agent) MemoryDeregistered(ctx context.Context, bytes int64) {
+	if a == nil || a.closed.Load() {
 		return
 	}
 	bytes = max(bytes, 0)
-	if a.account != nil {
-		a.last.memory[op].Store(bytes)
-		m := &a.lane().memory[op]
-		m.sum.add(bytes)
-		m.events.Add(1)
+	if a.series != nil {
+		a.instruments.deregistered.Add(ctx, bytes, a.agent.add...)
+		a.memory(deregister, bytes, -bytes)
 	}
 	if a.outlet != nil {
-		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered+ringbuf.Type(op), uint64(bytes)))
+		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeMemoryDeregistered, uint64(bytes)))
 	}
 }
 
-// Error records a failed operation. An invalid status counts as [StatusUnknown].
-// If ctx carries a sampled span, nixl.errors gets an exemplar.
-func (a *Agent) Error(ctx context.Context, s Status) {
-	if a == nil || a.done.Load() {
+func (s *series) memory(op memoryOperation, bytes, change int64) {
+	s.last.memory[op].Store(bytes)
+	if s.balance.Add(change) < 0 {
+		s.usageBroken.Store(true)
+	}
+	s.memoryUsed.Store(true)
+}
+
+// Error records a failed operation. errorType is the value of error.type that package
+// semconv defines for a status of NIXL, such as semconv.ErrorBackend. Any other value
+// counts as semconv.ErrorUnknown.
+func (a *Agent) Error(ctx context.Context, errorType string) {
+	if a == nil || a.closed.Load() {
 		return
 	}
-	if s >= statuses {
-		s = StatusUnknown
+	i := slices.Index(errorNames[:], errorType)
+	if i < 0 {
+		i = slices.Index(errorNames[:], semconv.ErrorUnknown)
 	}
-	a.errors[s].Add(1)
-	if mayHaveSpan(ctx) {
-		a.exemplifyError(ctx, s)
+	if a.series != nil {
+		a.instruments.errors.Add(ctx, 1, a.errors[i].add...)
 	}
 	if a.outlet != nil {
-		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeErrNotPosted+ringbuf.Type(s), 1))
+		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeErrNotPosted+ringbuf.Type(i), 1))
 	}
 }
 
-// Event records a custom event. For each name, the metrics are the number of
-// events, the sum of their values, and the last value. A name ends at its first
-// NUL or after 31 bytes, as in a ring. After 200 names, events of further names
-// count under otel.metric.overflow = true.
+// Event records a custom event. For each name, the metrics are the sum of the values
+// and the last value. A name ends at its first NUL or after 31 bytes, as in a ring.
 //
-// Only rings of layouts V1 and V2Named carry custom events. The context isn't used
-// yet; see [Agent].
-func (a *Agent) Event(_ context.Context, c EventCategory, name string, value uint64) {
-	if a == nil || a.done.Load() {
+// The category is one of those that NIXL reserves for backends and applications:
+// [ringbuf.CategoryCustom], [ringbuf.CategoryConnection], [ringbuf.CategoryBackend] or
+// [ringbuf.CategorySystem]. Any other counts as custom. Only rings of layouts V1 and
+// V2Named carry custom events.
+func (a *Agent) Event(ctx context.Context, c ringbuf.Category, name string, value uint64) {
+	if a == nil || a.closed.Load() {
 		return
 	}
-	category := c.category()
+	switch c {
+	case ringbuf.CategoryConnection, ringbuf.CategoryBackend, ringbuf.CategorySystem:
+	default:
+		c = ringbuf.CategoryCustom
+	}
 	cut := ringbuf.MakeName(name)
-	if a.account != nil {
-		a.account.named.add(category, cut.Bytes(), value)
+	if a.series != nil {
+		p, v := a.named.of(a.series, c, cut.Bytes()), number(value)
+		a.instruments.eventValue.Add(ctx, v, p.add...)
+		a.instruments.eventLast.Record(ctx, v, p.record...)
 	}
 	if a.outlet != nil {
-		a.outlet.stage(ringbuf.Event{Category: category, Named: true, Name: cut, Value: value})
+		a.outlet.stage(ringbuf.Event{Category: c, Named: true, Name: cut, Value: value})
 	}
 }
 
 // EventsDropped records that the program dropped events instead of passing them to
 // the agent. The agent itself counts the events that it drops because its staging
-// buffer is full. The context isn't used yet; see [Agent].
-func (a *Agent) EventsDropped(_ context.Context, events uint64) {
-	if a == nil || a.done.Load() {
+// buffer is full.
+func (a *Agent) EventsDropped(ctx context.Context, events uint64) {
+	if a == nil || a.closed.Load() {
 		return
 	}
-	a.drop(events)
+	if a.series != nil {
+		a.instruments.dropped.Add(ctx, number(events), a.agent.add...)
+	}
 	if a.outlet != nil {
 		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeEventsDropped, events))
 	}
 }
 
-// events returns a transfer's events, in NIXL's order.
-func (t *transfer) events(d Direction) [4]ringbuf.Event {
-	return [4]ringbuf.Event{
-		ringbuf.NewEvent(ringbuf.TypeXferPostTime, uint64(t.post)),
-		ringbuf.NewEvent(ringbuf.TypeXferTime, uint64(t.total)),
-		ringbuf.NewEvent(ringbuf.TypeTxBytes+ringbuf.Type(d), uint64(t.bytes)),
-		ringbuf.NewEvent(ringbuf.TypeTxRequests+ringbuf.Type(d), 1),
+// drop counts events that were dropped from the staging buffer, which an agent shares with
+// the agents derived from it.
+func (c *core) drop(ctx context.Context, events uint64) {
+	if c.instruments != nil {
+		c.instruments.dropped.Add(ctx, number(events), c.root.agent.add...)
 	}
 }
 
-// seconds divides, as the receiver does, so that both report exactly the same
-// value.
-func seconds(micros int64) float64 { return float64(micros) / 1e6 }
+// number converts a value to that of an instrument.
+func number(v uint64) int64 { return int64(min(v, math.MaxInt64)) }

@@ -4,80 +4,35 @@
 package agent
 
 import (
+	"context"
+	"strings"
+	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/lane"
-	"github.com/nixl-otel/nixl-otel/bridge/internal/sampled"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// series holds the counts of an agent under one set of attributes.
+// series holds what an agent needs to record under one set of attributes: the
+// attribute sets of its points, and the values that its callback observes.
 type series struct {
-	account *account
-	clock   func() time.Time
-	filter  sampled.Filter
-	whole   bool        // of the agent itself, not of one derived by With
-	classes bool        // times are counted by size class
-	done    atomic.Bool // closed: nothing more is recorded
+	attributes []attribute.KeyValue
 
-	lanes     [lane.Count]atomic.Pointer[stripe]
-	last      lastValues
-	errors    [statuses]atomic.Int64
-	dropped   counter // events
-	exemplars atomic.Pointer[exemplars]
-}
+	agent     point // without further attributes
+	direction [directions]point
+	operation [memoryOperations]point
+	errors    [statuses]point
+	classes   []point // by size class; nil unless configured
+	named     namedPoints
 
-func newSeries(clock func() time.Time, filter sampled.Filter, classes bool) *series {
-	s := &series{clock: clock, filter: filter, classes: classes}
-	s.last.init()
-	return s
-}
-
-// stripe is one lane's share of the counts.
-type stripe struct {
-	size       [directions]histogram // bytes
-	times      times
-	classes    *[sizeClasses]times // instead of times; nil unless configured
-	throughput [directions]rates   // bytes/s
-	memory     [memoryOperations]counter
-	_          [64]byte // keeps the next stripe off this one's cache lines
-}
-
-// times holds the histograms of transfer times, in µs.
-type times struct{ duration, post histogram }
-
-// sizeClasses is the number of classes of [semconv.SizeClass].
-const sizeClasses = 4
-
-// counter counts events and adds up their values. Callers update each field
-// themselves, because a method for both is too large to be inlined.
-type counter struct {
-	sum    saturating
-	events atomic.Int64
-}
-
-func (c *counter) load() total {
-	return total{events: c.events.Load(), sum: c.sum.load()}
-}
-
-// lane returns the stripe of the running goroutine.
-func (s *series) lane() *stripe {
-	p := &s.lanes[lane.Index()]
-	if t := p.Load(); t != nil {
-		return t
-	}
-	t := new(stripe)
-	if s.classes {
-		t.classes = new([sizeClasses]times)
-	}
-	p.CompareAndSwap(nil, t)
-	return p.Load()
-}
-
-// drop counts one drop report with the given number of dropped events.
-func (s *series) drop(events uint64) {
-	s.dropped.sum.add(saturatedSum(events))
-	s.dropped.events.Add(1)
+	last        lastValues
+	balance     atomic.Int64 // bytes registered minus bytes deregistered
+	memoryUsed  atomic.Bool  // memory was registered or deregistered
+	usageBroken atomic.Bool  // more memory was deregistered than registered
 }
 
 // lastValues holds the last value of each kind, or -1.
@@ -87,97 +42,123 @@ type lastValues struct {
 	memory         [memoryOperations]atomic.Int64
 }
 
-func (l *lastValues) init() {
-	l.duration.Store(-1)
-	for d := range l.size {
-		l.size[d].Store(-1)
+// point has the attributes of a data point, as options of the methods of instruments.
+// A call with a prepared slice allocates nothing.
+type point struct {
+	add     []metric.AddOption
+	record  []metric.RecordOption
+	observe []metric.ObserveOption
+}
+
+func newSeries(attributes []attribute.KeyValue, sizeClasses bool) *series {
+	s := &series{attributes: attributes}
+	s.agent = s.point()
+	s.last.duration.Store(-1)
+	for d := range s.direction {
+		s.direction[d] = s.point(attribute.String(semconv.Direction, directionNames[d]))
+		s.last.size[d].Store(-1)
 	}
-	for op := range l.memory {
-		l.memory[op].Store(-1)
+	for op := range s.operation {
+		s.operation[op] = s.point(attribute.String(semconv.MemoryOperation, operationNames[op]))
+		s.last.memory[op].Store(-1)
 	}
-}
-
-func (l *lastValues) transfer(d Direction, t *transfer) {
-	l.size[d].Store(t.bytes)
-	l.post.Store(t.post)
-	l.duration.Store(t.total)
-}
-
-// totals holds the counts of one or more series, except custom events.
-type totals struct {
-	size          [directions]distribution
-	times         timesTotals
-	classes       [sizeClasses]timesTotals // of series that count by size class
-	throughput    [directions]distribution
-	memory        [memoryOperations]total
-	errors        [statuses]int64
-	sampledErrors [statuses]*exemplar
-	dropped       total
-}
-
-// timesTotals is the content of times.
-type timesTotals struct{ duration, post distribution }
-
-func (t *timesTotals) add(o *timesTotals) {
-	t.duration.add(&o.duration)
-	t.post.add(&o.post)
-}
-
-func (t *times) addTo(o *timesTotals) {
-	t.duration.addTo(&o.duration)
-	t.post.addTo(&o.post)
-}
-
-type total struct{ events, sum int64 }
-
-func (t *total) add(o total) {
-	t.events += o.events
-	t.sum = saturatingSum(t.sum, o.sum)
-}
-
-func (t *totals) add(o *totals) {
-	for d := range t.size {
-		t.size[d].add(&o.size[d])
-		t.throughput[d].add(&o.throughput[d])
+	for i, name := range errorNames {
+		s.errors[i] = s.point(attribute.String(semconv.ErrorType, name))
 	}
-	t.times.add(&o.times)
-	for i := range t.classes {
-		t.classes[i].add(&o.classes[i])
-	}
-	for op := range t.memory {
-		t.memory[op].add(o.memory[op])
-	}
-	for s := range t.errors {
-		t.errors[s] += o.errors[s]
-	}
-	t.dropped.add(o.dropped)
-}
-
-// totals adds up the lanes.
-func (s *series) totals() totals {
-	var t totals
-	for i := range s.lanes {
-		l := s.lanes[i].Load()
-		if l == nil {
-			continue
-		}
-		for d := range t.size {
-			l.size[d].addTo(&t.size[d])
-			l.throughput[d].addTo(&t.throughput[d])
-		}
-		l.times.addTo(&t.times)
-		if l.classes != nil {
-			for i := range l.classes {
-				l.classes[i].addTo(&t.classes[i])
-			}
-		}
-		for op := range t.memory {
-			t.memory[op].add(l.memory[op].load())
+	if sizeClasses {
+		for _, class := range semconv.SizeClasses() {
+			s.classes = append(s.classes, s.point(attribute.String(semconv.TransferSizeClass, class)))
 		}
 	}
-	for e := range t.errors {
-		t.errors[e] = s.errors[e].Load()
-	}
-	t.dropped = s.dropped.load()
-	return t
+	return s
 }
+
+func (s *series) point(more ...attribute.KeyValue) point {
+	o := metric.WithAttributeSet(attribute.NewSet(append(more, s.attributes...)...))
+	return point{[]metric.AddOption{o}, []metric.RecordOption{o}, []metric.ObserveOption{o}}
+}
+
+// observe is the agent's callback. A closed agent observes the same values, except that
+// it is no longer up.
+func (c *core) observe(_ context.Context, o metric.Observer) error {
+	c.zeros.Do(c.addZeros)
+	c.mu.Lock()
+	all := c.all // the elements never change
+	c.mu.Unlock()
+	var up int64 = 1
+	if c.closed.Load() {
+		up = 0
+	}
+	o.ObserveInt64(c.instruments.up, up, c.root.agent.observe...)
+	for _, s := range all {
+		s.observeLast(c.instruments, o)
+	}
+	return nil
+}
+
+// addZeros starts the errors and the drops at 0, so that an alert can fire on the first
+// one. It runs at the first collection, because the global MeterProvider may be set
+// after the agent is created.
+func (c *core) addZeros() {
+	for i := range c.root.errors {
+		c.instruments.errors.Add(context.Background(), 0, c.root.errors[i].add...)
+	}
+	c.drop(context.Background(), 0)
+}
+
+func (s *series) observeLast(i *instruments, o metric.Observer) {
+	for d := range s.last.size {
+		if v := s.last.size[d].Load(); v >= 0 {
+			o.ObserveInt64(i.lastSize, v, s.direction[d].observe...)
+		}
+	}
+	if v := s.last.duration.Load(); v >= 0 {
+		o.ObserveFloat64(i.lastDuration, seconds(v), s.agent.observe...)
+		o.ObserveFloat64(i.lastPost, seconds(s.last.post.Load()), s.agent.observe...)
+	}
+	for op := range s.last.memory {
+		if v := s.last.memory[op].Load(); v >= 0 {
+			o.ObserveInt64(i.lastMemory, v, s.operation[op].observe...)
+		}
+	}
+	if usage := s.balance.Load(); s.memoryUsed.Load() && !s.usageBroken.Load() && usage >= 0 {
+		o.ObserveInt64(i.usage, usage, s.agent.observe...)
+	}
+}
+
+// maxNames bounds the memory for prepared points. The SDK's cardinality limit bounds the
+// series.
+const maxNames = 200
+
+// namedPoints caches the points of custom events by category and name.
+type namedPoints struct {
+	mu     sync.Mutex
+	points map[eventName]point
+}
+
+type eventName struct {
+	category ringbuf.Category
+	name     string
+}
+
+// of returns the point of an event. It allocates only for a new name.
+func (n *namedPoints) of(s *series, c ringbuf.Category, name []byte) point {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p, ok := n.points[eventName{c, string(name)}]
+	if ok {
+		return p
+	}
+	p = s.point(attribute.String(semconv.EventCategory, strings.ToLower(c.String())),
+		attribute.String(semconv.EventName, text.Valid(string(name))))
+	if n.points == nil {
+		n.points = make(map[eventName]point)
+	}
+	if len(n.points) < maxNames {
+		n.points[eventName{c, string(name)}] = p
+	}
+	return p
+}
+
+// seconds divides, as the receiver does, so that both report the same value.
+func seconds(micros int64) float64 { return float64(micros) / 1e6 }

@@ -8,50 +8,46 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-func peer(name string) attribute.Set {
-	return attribute.NewSet(attribute.String(semconv.PeerAgentName, name))
-}
-
 func TestWithAddsAttributesToItsOwnPointsOnly(t *testing.T) {
-	w := newAgent(t)
+	b := newBackend()
+	w := b.agent(t)
 	ucx := w.With(peer("p")).With(attribute.NewSet(attribute.String(semconv.BackendName, "UCX")))
 	ucx.Transfer(ctx, agent.Receive, 4096, 3*us, 7*us)
-	ucx.Error(ctx, agent.StatusCanceled)
+	ucx.Error(ctx, semconv.ErrorCanceled)
 	ucx.MemoryRegistered(ctx, 8)
-	ucx.Event(ctx, agent.EventBackend, "retries", 3)
+	ucx.Event(ctx, ringbuf.CategoryBackend, "retries", 3)
 	w.Transfer(ctx, agent.Receive, 1, us, us)
 
-	got := w.values(t)
+	got := b.values(t)
 	const attributes = "nixl.agent.peer.name=p,nixl.backend.name=UCX"
 	for key, want := range map[string]float64{
-		"nixl.transfer.io{" + attributes + ",nixl.transfer.direction=receive}":                         4096,
-		"nixl.transfer.size{" + attributes + ",nixl.transfer.direction=receive}":                       1,
-		"nixl.transfer.throughput{" + attributes + ",nixl.transfer.direction=receive}":                 1,
-		"nixl.transfer.duration{" + attributes + "}":                                                   1,
-		"nixl.transfer.last.duration{" + attributes + "}":                                              7e-6,
-		"nixl.errors{error.type=canceled," + attributes + "}":                                          1,
-		"nixl.memory.usage{" + attributes + "}":                                                        8,
-		"nixl.event.value{" + attributes + ",nixl.event.category=backend,nixl.event.name=retries}":     3,
-		"nixl.transfer.io{nixl.transfer.direction=receive}":                                            1,
-		"nixl.transfer.duration{}":                                                                     1,
-		"nixl.events{nixl.event.category=transfer,nixl.event.name=agent_rx_requests_num}":              1,
-		"nixl.transfer.requests{nixl.agent.peer.name=p,nixl.transfer.direction=receive}":               0,
-		"nixl.transfer.requests{nixl.backend.name=UCX,nixl.transfer.direction=receive}":                0,
-		"nixl.events{nixl.event.category=error,nixl.event.name=agent_err_canceled}":                    0,
-		"nixl.events{" + attributes + ",nixl.event.category=error,nixl.event.name=agent_err_canceled}": 1,
+		"nixl.transfer.io{" + attributes + ",nixl.transfer.direction=receive}":                     4096,
+		"nixl.transfer.size{" + attributes + ",nixl.transfer.direction=receive}":                   1,
+		"nixl.transfer.throughput{" + attributes + ",nixl.transfer.direction=receive}":             1,
+		"nixl.transfer.duration{" + attributes + "}":                                               1,
+		"nixl.transfer.last.duration{" + attributes + "}":                                          7e-6,
+		"nixl.errors{error.type=canceled," + attributes + "}":                                      1,
+		"nixl.memory.usage{" + attributes + "}":                                                    8,
+		"nixl.event.value{" + attributes + ",nixl.event.category=backend,nixl.event.name=retries}": 3,
+		"nixl.transfer.io{nixl.transfer.direction=receive}":                                        1,
+		"nixl.transfer.duration{}":                                                                 1,
+		"nixl.transfer.requests{nixl.agent.peer.name=p,nixl.transfer.direction=receive}":           0,
+		"nixl.transfer.requests{nixl.backend.name=UCX,nixl.transfer.direction=receive}":            0,
 	} {
 		if got[key] != want {
 			t.Errorf("%s is %v, want %v", key, got[key], want)
 		}
 	}
 	// Errors start at 0 only for the agent itself, not for each peer.
-	for key := range metrictest.Values(collect(t, w.reader)) {
+	for key := range metrictest.Values(collect(t, b.reader)) {
 		if strings.HasPrefix(key, "nixl.errors{") && strings.Contains(key, "peer") && !strings.Contains(key, "canceled") {
 			t.Errorf("%s is reported", key)
 		}
@@ -59,11 +55,12 @@ func TestWithAddsAttributesToItsOwnPointsOnly(t *testing.T) {
 }
 
 func TestSameAttributesReturnTheSameAgent(t *testing.T) {
-	w := newAgent(t)
+	b := newBackend()
+	w := b.agent(t)
 	if first, second := w.With(peer("p")), w.With(peer("p")); first != second {
 		t.Error("two agents for one set")
 	}
-	if w.With(attribute.NewSet()) != w.Agent {
+	if w.With(attribute.NewSet()) != w {
 		t.Error("another agent for no attributes")
 	}
 	set := peer("p")
@@ -73,7 +70,7 @@ func TestSameAttributesReturnTheSameAgent(t *testing.T) {
 }
 
 func TestAttributeSetsAreBounded(t *testing.T) {
-	b := newBackend()
+	b := newBackend(sdkmetric.WithCardinalityLimit(0))
 	a := b.agent(t)
 	for i := range 1010 {
 		set := attribute.NewSet(attribute.Int("peer", i))
@@ -98,7 +95,7 @@ func TestCloseAlsoClosesDerivedAgents(t *testing.T) {
 	for _, late := range []*agent.Agent{a, p, a.With(peer("q"))} {
 		late.MemoryRegistered(ctx, 5)
 		late.Transfer(ctx, agent.Transmit, 1, us, us)
-		late.Event(ctx, agent.EventCustom, "late", 1)
+		late.Event(ctx, ringbuf.CategoryCustom, "late", 1)
 	}
 	const key = "{nixl.agent.peer.name=p}"
 	backend.expect(t, map[string]float64{
@@ -108,14 +105,15 @@ func TestCloseAlsoClosesDerivedAgents(t *testing.T) {
 }
 
 func TestRecordingDoesNotAllocate(t *testing.T) {
-	w := newAgent(t)
-	for name, a := range map[string]*agent.Agent{"plain": w.Agent, "with attributes": w.With(peer("p"))} {
+	b := newBackend()
+	w := b.agent(t)
+	for name, a := range map[string]*agent.Agent{"plain": w, "with attributes": w.With(peer("p"))} {
 		if n := testing.AllocsPerRun(100, func() {
 			a.Transfer(ctx, agent.Transmit, 4096, us, us)
 			a.MemoryRegistered(ctx, 1)
 			a.MemoryDeregistered(ctx, 1)
-			a.Error(ctx, agent.StatusBackend)
-			a.Event(ctx, agent.EventBackend, "retries", 1)
+			a.Error(ctx, semconv.ErrorBackend)
+			a.Event(ctx, ringbuf.CategoryBackend, "retries", 1)
 			a.EventsDropped(ctx, 1)
 		}); n > 0 {
 			t.Errorf("%s: %v allocations", name, n)

@@ -21,9 +21,6 @@
 // points, such as the utilization of a GPU in MIG mode, or all values of a GPU that was
 // lost.
 //
-// A [Monitor] and its MeterProvider can be closed in any order: the last values are
-// reported for 1 minute after Close.
-//
 // To include the utilization in the summaries of package bridge/ringkernel, use:
 //
 //	gpus, err := gpu.New()
@@ -32,14 +29,8 @@
 //
 // # Building
 //
-// The Go binding of NVML needs cgo and a C compiler, but neither CUDA nor the driver:
-// it loads the library at run time. This package is a separate module, so that other
-// programs need no C compiler. It doesn't import the root module.
-//
-// # Installation
-//
-//	go get github.com/nixl-otel/nixl-otel/bridge/gpu
-//
-// Until the first release, follow the section "Go programs" of the repository's
-// README.md instead.
+// NVML is used on Linux on amd64 and arm64, if the program is built with cgo. That takes a
+// C compiler, but neither CUDA nor the driver: the library is loaded at run time. Other
+// builds compile, but find no GPU. The file docs/go.md in the repository
+// shows how to install the package, which is a module of its own.
 package gpu

@@ -6,13 +6,9 @@
 //
 // A ring kernel is a long-running worker that takes messages from an input queue,
 // processes each of them, and puts the results into an output queue. A [Runtime]
-// records the telemetry of a program's kernels, and a [Producer] passes it to a
-// reader of the SDK:
+// records the telemetry of a program's kernels:
 //
-//	rt := ringkernel.NewRuntime()
-//	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(rt.NewProducer()))
-//	provider := metric.NewMeterProvider(metric.WithReader(reader))
-//	defer provider.Shutdown(ctx) // exports the last values
+//	rt := ringkernel.NewRuntime() // or with ringkernel.WithMeterProvider(provider)
 //
 //	k := rt.Register("resize")
 //	...
@@ -31,20 +27,13 @@
 //		k.Sent(ctx)
 //	}
 //
-// Here, metric is go.opentelemetry.io/otel/sdk/metric, and exporter is any of its
-// exporters, such as that of exporters/stdout/stdoutmetric. Nothing else must be
-// connected or closed. The kernel stays in [StateCreated] until the program calls
-// [Kernel.SetState]. Package bridge/otlpmetric creates the exporter, the reader and
-// the provider in one call:
+// The metrics go to the global MeterProvider, or to the one passed to
+// [WithMeterProvider]. They are instruments of OpenTelemetry's API, so its SDK applies
+// views, temporality, aggregations and cardinality limits to them. The file
+// docs/go.md in the repository shows how to create a MeterProvider that exports, and how to
+// install this package.
 //
-//	provider, err := otlpmetric.New(ctx, otlpmetric.WithProducers(rt.NewProducer()))
-//
-// # Installation
-//
-//	go get github.com/nixl-otel/nixl-otel/bridge/ringkernel
-//
-// Until the first release, follow the section "Go programs" of the repository's
-// README.md instead.
+// The kernel stays in [StateCreated] until the program calls [Kernel.SetState].
 //
 // # What is counted
 //
@@ -58,119 +47,75 @@
 //	                                                                  ringkernel.message.duration             …Latency
 //	Kernel.Error             a message could not be processed         ringkernel.errors by error.type         Errors, LastError
 //	Kernel.Sent              a result entered the output queue        ringkernel.messages.sent                MessagesSent
-//	Kernel.Dropped           a queue was full                         ringkernel.messages.dropped by queue    Input.Dropped, Output.Dropped
+//	Kernel.Dropped           a queue was full                         ringkernel.messages.dropped by queue    InputDropped, OutputDropped
 //	Kernel.SetState          the kernel's state changed               ringkernel.kernel.status by state       State, EndTime
-//	Kernel.ObserveQueue      once, if a function can return the size  ringkernel.queue.size, .capacity        Input, Output
+//	Kernel.ObserveQueue      once, if a function can return the size  ringkernel.queue.size, .capacity        …Size, …Capacity
 //	Runtime.Register         the kernel was created                   ringkernel.uptime                       StartTime, Uptime
 //
 // For queues whose size no function can return, call [Kernel.SetQueueSize] and
-// [Kernel.SetQueueCapacity].
-// [WithDerivedMetrics] adds ringkernel.throughput and ringkernel.error_rate, which
-// backends can compute from the other metrics. Package semconv lists all names,
-// units and attributes.
+// [Kernel.SetQueueCapacity]. The time of the last message can be up to 10 ms too
+// early, because reading the clock takes longer than counting the message. Package
+// semconv lists all names, units and attributes.
 //
 // The attribute error.type is the result of the function passed to
 // [WithErrorType], or else the result of the error's method ErrorType() string, or
-// else the error's Go type. The text of an error is never reported. A kernel can
-// have up to 32 error types; errors of further types count under
-// otel.metric.overflow = true.
-//
-// # Turning it off
+// else the error's Go type; of joined errors, the first one counts. The text of an
+// error is never reported. A kernel can have up to 32 error types; errors of further
+// types count under otel.metric.overflow = true.
 //
 // A nil *Runtime and a nil *Kernel are valid and do nothing, so instrumented code
-// needs no conditions:
-//
-//	var rt *ringkernel.Runtime
-//	if telemetry {
-//		rt = ringkernel.NewRuntime()
-//	}
+// needs no conditions to turn telemetry off.
 //
 // # Snapshots
 //
-// A program can read its own telemetry without a reader: [Runtime.Telemetry]
-// returns a snapshot of one kernel, [Runtime.Summary] a snapshot of all kernels.
-// Both marshal to JSON with snake_case names. Package report prints summaries and
-// serves them over HTTP. Package byid records by kernel ID, for code that can't
-// keep a *Kernel.
-//
-// [Runtime.Reset] restarts snapshots at 0. It doesn't affect counters and
-// histograms, because they never decrease.
+// A program can read its own telemetry: [Runtime.Telemetry] returns a snapshot of one
+// kernel, [Runtime.Summary] a snapshot of all kernels. Both marshal to JSON with
+// snake_case names. [Runtime.Reset] restarts snapshots at 0, but not counters, because
+// they never decrease. Package report prints summaries. Package byid records by kernel ID,
+// for code that can't keep a *Kernel.
 //
 // # Exemplars
 //
-// If the context of a call has a sampled span, the data point gets an exemplar
-// with the span's trace ID and span ID, as with the SDK's default filter. A
-// histogram has one exemplar per bucket, a counter has one. Only the first
-// exemplar within 10 ms is kept, so exemplars cost little even if every span is
-// sampled. ringkernel.messages.processed has no exemplars, because
-// ringkernel.message.duration has exemplars for the same messages.
+// If the context of [Kernel.Processed] has a sampled span, ringkernel.message.duration
+// gets an exemplar with the span's trace ID, as the SDK's exemplar filter decides. The
+// counters are observable instruments, which have no exemplars.
 //
-// OTEL_METRICS_EXEMPLAR_FILTER=always_off turns exemplars off. The value always_on
-// isn't supported.
+// # End of a kernel
+//
+// When a kernel is unregistered, its gauges end. Its counters end a minute later, so
+// that the last counts are exported. If the ID is registered again before that, the
+// counters continue. If it is registered later, they restart at 0; calls of the old
+// *Kernel then record nothing, and OpenTelemetry's error handler gets an error for the
+// first one.
 //
 // # Limits
 //
-// The calls take no attributes. A kernel's attributes are fixed when it is
-// registered: ringkernel.kernel.id and those of [WithAttributes]. Looking up a set
-// of attributes would take longer than everything else that a call does. If you
-// need another dimension with few values, register a kernel for each value. If it
-// has many values, such as request IDs, add it to the span instead: exemplars link
-// to the span.
-//
-// A Producer differs from the SDK's instruments:
-//
-//   - Views don't apply. The histogram has the bounds of
-//     semconv.KernelDurationBounds, or is exponential with
-//     [WithExponentialHistogram].
-//   - The temporality is cumulative, regardless of the reader. Use
-//     [WithDeltaTemporality] for a backend that needs deltas.
-//   - The SDK's cardinality limit doesn't apply. A kernel has about 20 series.
-//   - A reader is created with its producers, so create the Runtime first. If a
-//     library creates the reader, use the library's option to add a producer, such
-//     as WithProducer of exporters/prometheus and WithFallbackMetricProducer of
-//     contrib's autoexport.
-//
-// The package doesn't use the SDK's instruments because no callback can fill a
-// histogram, Record takes 8 times as long as Processed, and the series of an
-// unregistered kernel would never end.
-//
-// The series of an unregistered kernel end after two more collections by each
-// reader. If the ID is registered again before that, its counters continue. If it
-// is registered later, they restart at 0, with a new start time.
-//
-// If no reader collects a Producer within 2 minutes, OpenTelemetry's error handler
-// gets an error, and Summary.LastCollected stays zero.
+//   - The calls take no attributes. If you need another dimension with few values,
+//     register a kernel for each value. If it has many values, such as request IDs, add
+//     it to the span instead.
+//   - Kernels with the same ID in several Runtimes of one MeterProvider share series:
+//     their counts add up. To distinguish them, use [WithAttributes].
+//   - With a view that drops ringkernel.kernel.id, the sums of the counters decrease
+//     when a kernel's counters end, as with all observable counters. Backends treat this
+//     as a restart.
+//   - With cumulative temporality, the SDK never ends the series of a histogram. Programs
+//     that use more than 2,000 kernel IDs over time should set the delta temporality, or
+//     raise the SDK's cardinality limit.
+//   - Readers that collect less often than once per minute, next to another reader, can
+//     see the counters of a kernel that was registered again restart without an end.
 //
 // # Cost
 //
-// The table shows the time per call in ns, while several goroutines make the same
-// call on the same kernel. The SDK's instruments use a precomputed attribute set.
+// The table shows how long the calls take relative to a reference, with 1, 2 or 16
+// goroutines that make the same call on the same kernel:
 //
-//	                              1 goroutine   2 goroutines   16 goroutines
-//	Int64Counter.Add                      227            453            3661
-//	Kernel.Received                        17             38             295
-//	Kernel.Sent                            16             37             273
-//	Kernel.Dropped                         16             28             250
-//	Float64Histogram.Record               284            635            5329
-//	Kernel.Processed                       32             76             602
-//	Kernel.Received, nil Kernel             7             19             119
+//	call                     reference                   ratio
+//	Kernel.Received, Sent    one atomic addition         1.0
+//	Kernel.Processed         Float64Histogram.Record     1.1
 //
-// The numbers are medians from a busy Intel Xeon with two hardware threads, where
-// one atomic addition takes 13 ns. On other machines, only the ratios apply;
-// `go test -bench . ./bridge/ringkernel` measures both sides alternately. Calls
-// don't allocate, except for the first call in each lane (see below) and for
-// exemplars.
-//
-// On the same machine, the calls of Received, Processed and Sent make a loop with
-// 1 µs of work per message 2 to 5% slower. The four atomic additions alone make it
-// up to 1% slower, and the SDK's histogram for latencies makes it 40% slower. This
-// doesn't include measuring the latency: time.Now takes longer than the three
-// calls together.
-//
-// A context other than context.Background() is searched for a span, as in the SDK.
-// With three values in the context, this takes 45 ns on the same machine.
-//
-// Each goroutine counts in one of 16 lanes. A collection adds up the lanes, which
-// takes 6 µs per kernel. A kernel takes 3 KB with its first lane, and 1 to 8 KB
-// for each further lane in use.
+// Record takes 120 ns with one goroutine, where an atomic addition takes 7 ns and Observe
+// of Prometheus' client_golang 28 ns. The calls don't allocate. In a loop with 10 µs of
+// work per message, they take 1 to 2% of the time. A kernel takes 7 KB, most of it for the
+// SDK's histogram. The numbers are from two shared vCPUs; `go -C test/bench run ./report
+// -only bridge` measures them.
 package ringkernel

@@ -4,12 +4,14 @@
 package ringkernel
 
 import (
-	"strings"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/nils"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -24,27 +26,24 @@ type errorCounts struct {
 	n      int64
 	last   error // since the last reset
 	byType map[string]*errorCount
+	order  []*errorCount // by first error
 }
 
 type errorCount struct {
-	n        int64
-	set      attribute.Set
-	exemplar slot
+	n     int64
+	point []metric.ObserveOption
 }
 
 // overflowType is the key of all types beyond the limit. It isn't valid UTF-8, so
 // it can't be the name of a type.
 const overflowType = "\xff"
 
-// add counts an error, and returns the slot for its exemplar.
-func (c *errorCounts) add(p *points, name string, err error) *slot {
+func (c *errorCounts) add(p *points, name string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n++
 	c.last = err
-	e := c.find(p, name)
-	e.n++
-	return &e.exemplar
+	c.find(p, name).n++
 }
 
 func (c *errorCounts) find(p *points, name string) *errorCount {
@@ -61,17 +60,19 @@ func (c *errorCounts) find(p *points, name string) *errorCount {
 		}
 		name, kind = overflowType, attribute.Bool(semconv.MetricOverflow, true)
 	}
-	e := &errorCount{set: p.with(kind)}
+	e := &errorCount{point: []metric.ObserveOption{p.kernel[0], metric.WithAttributeSet(attribute.NewSet(kind))}}
 	c.byType[name] = e
+	c.order = append(c.order, e)
 	return e
 }
 
-// each calls a function with the count of each type.
-func (c *errorCounts) each(f func(*errorCount)) {
+// each calls a function with the count and the data point of each type, always in the
+// same order.
+func (c *errorCounts) each(f func(n int64, point []metric.ObserveOption)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, e := range c.byType {
-		f(e)
+	for _, e := range c.order {
+		f(e.n, e.point)
 	}
 }
 
@@ -90,12 +91,11 @@ func (c *errorCounts) forgetLast() {
 // errorTypeOf returns the value of error.type for err.
 func (r *Runtime) errorTypeOf(err error) string {
 	name := ""
-	if r.errorType != nil {
+	if r.errorType != nil && !nils.Is(err) {
 		name = r.errorType(err)
 	}
 	if name == "" {
-		name = errtype.Of(err)
+		return errtype.Of(err)
 	}
-	// Exporters reject the whole batch if one string isn't valid UTF-8.
-	return strings.ToValidUTF8(name, "\uFFFD")
+	return text.Valid(name)
 }

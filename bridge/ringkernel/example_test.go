@@ -5,7 +5,6 @@ package ringkernel_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -23,9 +22,9 @@ import (
 // PeriodicReader.
 func Example() {
 	ctx := context.Background()
-	rt := ringkernel.NewRuntime()
-	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(rt.NewProducer()))
+	reader := sdkmetric.NewManualReader()
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	rt := ringkernel.NewRuntime(ringkernel.WithMeterProvider(provider))
 	defer func() {
 		if err := provider.Shutdown(ctx); err != nil { // exports the last values
 			log.Print(err)
@@ -63,16 +62,9 @@ func Example() {
 	// ringkernel.messages.dropped 0
 }
 
-// exampleClock returns a clock that only advances explicitly.
-func exampleClock() (now func() time.Time, advance func(time.Duration)) {
-	t := time.Date(2025, time.January, 15, 14, 30, 0, 0, time.UTC)
-	return func() time.Time { return t }, func(d time.Duration) { t = t.Add(d) }
-}
-
 func ExampleRuntime_Telemetry() {
 	ctx := context.Background()
-	now, advance := exampleClock()
-	rt := ringkernel.NewRuntime(ringkernel.WithClock(now))
+	rt := ringkernel.NewRuntime()
 	k := rt.Register("worker")
 	for i := range 100 {
 		k.Received(ctx)
@@ -83,77 +75,38 @@ func ExampleRuntime_Telemetry() {
 		k.Processed(ctx, 2*time.Millisecond)
 		k.Sent(ctx)
 	}
-	advance(4 * time.Second)
 
 	if t, ok := rt.Telemetry("worker"); ok {
-		fmt.Printf("%d of %d processed, %.1f msg/s, %v each\n",
-			t.MessagesProcessed, t.MessagesReceived, t.Throughput(), t.AverageLatency())
+		fmt.Printf("%d of %d processed, %v each\n", t.MessagesProcessed, t.MessagesReceived, t.AverageLatency())
 		if t.ErrorRate() > 0.01 {
 			fmt.Printf("error rate %.1f%%, last error: %v\n", 100*t.ErrorRate(), t.LastError)
 		}
 	}
 	// Output:
-	// 98 of 100 processed, 24.5 msg/s, 2ms each
+	// 98 of 100 processed, 2ms each
 	// error rate 2.0%, last error: bad message
 }
 
 func ExampleRuntime_Summary() {
 	ctx := context.Background()
-	now, advance := exampleClock()
-	rt := ringkernel.NewRuntime(ringkernel.WithClock(now))
+	rt := ringkernel.NewRuntime()
 	for i := range 3 {
 		k := rt.Register(fmt.Sprint("worker_", i))
 		for range 10 * (i + 1) {
 			k.Processed(ctx, time.Millisecond)
 		}
 	}
-	advance(10 * time.Second)
 
 	s := rt.Summary()
-	fmt.Printf("%d kernels, %d messages, %.1f msg/s\n", s.KernelCount, s.TotalMessages, s.AggregateThroughput)
+	fmt.Printf("%d kernels, %d messages\n", s.KernelCount, s.TotalMessages)
 	for _, t := range s.Kernels {
-		fmt.Printf("%s: %.1f msg/s, p99 %v\n", t.KernelID, t.Throughput(), t.P99Latency)
+		fmt.Printf("%s: %d messages, at most %v each\n", t.KernelID, t.MessagesProcessed, t.MaxLatency)
 	}
 	// Output:
-	// 3 kernels, 60 messages, 6.0 msg/s
-	// worker_0: 1.0 msg/s, p99 1ms
-	// worker_1: 2.0 msg/s, p99 1ms
-	// worker_2: 3.0 msg/s, p99 1ms
-}
-
-// JSON fields have snake_case names.
-func ExampleTelemetry_MarshalJSON() {
-	rt := ringkernel.NewRuntime()
-	k := rt.Register("worker")
-	k.Error(context.Background(), errors.New("bad message"))
-	t, _ := rt.Telemetry("worker")
-	text, err := json.Marshal(t)
-	if err != nil {
-		log.Fatal(err)
-	}
-	var fields struct {
-		KernelID  string `json:"kernel_id"`
-		State     string `json:"state"`
-		Errors    int    `json:"errors"`
-		LastError string `json:"last_error"`
-	}
-	if err := json.Unmarshal(text, &fields); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("%+v\n", fields)
-	// Output: {KernelID:worker State:created Errors:1 LastError:bad message}
-}
-
-func ExampleRuntime_Reset() {
-	ctx := context.Background()
-	rt := ringkernel.NewRuntime()
-	k := rt.Register("worker")
-	k.Sent(ctx)
-	rt.Reset("worker") // rt.Reset() resets all kernels
-	k.Sent(ctx)
-	t, _ := rt.Telemetry("worker")
-	fmt.Println(t.MessagesSent)
-	// Output: 1
+	// 3 kernels, 60 messages
+	// worker_0: 10 messages, at most 1ms each
+	// worker_1: 20 messages, at most 1ms each
+	// worker_2: 30 messages, at most 1ms each
 }
 
 // A terminated kernel can't return to an earlier state.
@@ -177,7 +130,7 @@ func ExampleKernel_ObserveQueue() {
 	})
 	in <- "message"
 	t, _ := rt.Telemetry("worker")
-	fmt.Printf("%d of %d\n", t.Input.Size, t.Input.Capacity)
+	fmt.Printf("%d of %d\n", t.InputSize, t.InputCapacity)
 	// Output: 1 of 8
 }
 

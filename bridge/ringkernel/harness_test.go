@@ -5,45 +5,58 @@ package ringkernel_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/goleak"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 const us = time.Microsecond
 
-var start = metrictest.Start
+// start is the time at which a bubble of synctest starts.
+var start = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// world is a Runtime with its clock and a reader.
+// bubble runs a subtest in a bubble of synctest, in which time only passes in pass.
+func bubble(t *testing.T, name string, f func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+// pass lets time pass in a bubble, and waits for timers that are due then.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// world is a Runtime and its reader.
 type world struct {
 	*ringkernel.Runtime
-	clock  *metrictest.Clock
 	reader *sdkmetric.ManualReader
 }
 
-// newWorld returns a Runtime with a manual clock and opts.
 func newWorld(t *testing.T, opts ...ringkernel.Option) *world {
 	t.Helper()
-	w := &world{clock: metrictest.NewClock()}
-	w.Runtime = ringkernel.NewRuntime(append([]ringkernel.Option{ringkernel.WithClock(w.clock.Now)}, opts...)...)
-	w.reader = newReader(w.Runtime)
-	return w
+	rt, reader := newRuntime(nil, opts...)
+	return &world{rt, reader}
 }
 
-// newReader returns a reader of a Runtime.
-func newReader(rt *ringkernel.Runtime, opts ...ringkernel.ProducerOption) *sdkmetric.ManualReader {
-	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(rt.NewProducer(opts...)))
-	sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	return reader
+// newRuntime returns a Runtime and the reader of its MeterProvider.
+func newRuntime(settings []sdkmetric.Option, opts ...ringkernel.Option) (*ringkernel.Runtime, *sdkmetric.ManualReader) {
+	reader := sdkmetric.NewManualReader()
+	provider := sdkmetric.NewMeterProvider(append(settings, sdkmetric.WithReader(reader))...)
+	return ringkernel.NewRuntime(append([]ringkernel.Option{ringkernel.WithMeterProvider(provider)}, opts...)...), reader
 }
 
-func collect(t *testing.T, reader sdkmetric.Reader) []metricdata.Metrics {
+func collect(t testing.TB, reader sdkmetric.Reader) []metricdata.Metrics {
 	t.Helper()
-	return metrictest.Collect(t, reader, ringkernel.ScopeName)
+	return metrictest.Collect(t, reader)
 }
 
 func (w *world) collect(t *testing.T) []metricdata.Metrics {
@@ -70,9 +83,8 @@ func setState(t *testing.T, k *ringkernel.Kernel, s ringkernel.State) {
 }
 
 // use records something for every metric.
-func use(t *testing.T, w *world, id string) {
+func use(t *testing.T, k *ringkernel.Kernel) {
 	t.Helper()
-	k := w.Register(id)
 	setState(t, k, ringkernel.StateActive)
 	k.SetQueueSize(ringkernel.InputQueue, 2)
 	k.SetQueueCapacity(ringkernel.InputQueue, 8)
@@ -83,5 +95,4 @@ func use(t *testing.T, w *world, id string) {
 	k.Processed(t.Context(), 3*time.Millisecond)
 	k.Processed(t.Context(), 3*time.Millisecond)
 	k.Error(t.Context(), codeError{"timeout"})
-	w.clock.Advance(time.Second)
 }

@@ -5,6 +5,7 @@ package ringkernel
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -33,16 +34,16 @@ func (q Queue) String() string {
 
 // SetQueueSize sets the number of messages in a queue. Negative numbers count as 0.
 func (k *Kernel) SetQueueSize(q Queue, messages int) {
-	if k != nil && q < queues {
-		k.queues[q].size.set(messages)
+	if q < queues && !k.off() {
+		k.queues[q].size.set(int64(messages))
 	}
 }
 
 // SetQueueCapacity sets the number of messages that a queue can hold. Negative
 // numbers count as 0.
 func (k *Kernel) SetQueueCapacity(q Queue, messages int) {
-	if k != nil && q < queues {
-		k.queues[q].capacity.set(messages)
+	if q < queues && !k.off() {
+		k.queues[q].capacity.set(int64(messages))
 	}
 }
 
@@ -52,50 +53,68 @@ func (k *Kernel) SetQueueCapacity(q Queue, messages int) {
 //
 //	k.ObserveQueue(ringkernel.InputQueue, func() (size, capacity int) { return len(in), cap(in) })
 //
-// Snapshots and collections call the function until the kernel is unregistered. It
-// must be safe for concurrent use. A nil function restores the values that were set.
+// Snapshots and collections call the function until the kernel is unregistered;
+// [Runtime.Unregister] waits for it. The function must be safe for concurrent use, and
+// must not call methods of the Runtime or of a Kernel. A nil function restores the values
+// that were set.
 func (k *Kernel) ObserveQueue(q Queue, read func() (size, capacity int)) {
-	switch {
-	case k == nil || q >= queues:
-	case read == nil:
-		k.queues[q].source.Store(nil)
-	default:
-		k.queues[q].source.Store(&read)
+	if q < queues && !k.off() {
+		k.queues[q].observe(read)
 	}
 }
 
 // queue is the size and the capacity of a queue. Unknown values aren't reported.
 type queue struct {
 	size, capacity gauge
-	source         atomic.Pointer[func() (size, capacity int)]
+
+	mu     sync.RWMutex // held for reading while source runs
+	source func() (size, capacity int)
+}
+
+// observe sets the source. Afterwards, the previous one no longer runs.
+func (q *queue) observe(source func() (size, capacity int)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.source = source
 }
 
 // read returns the values of the source, or without one the values that were set.
 func (q *queue) read() (size, capacity level) {
-	if f := q.source.Load(); f != nil {
-		s, c := (*f)()
+	q.mu.RLock()
+	defer q.mu.RUnlock()
+	if q.source != nil {
+		s, c := q.source()
 		return level{int64(max(s, 0)), true}, level{int64(max(c, 0)), true}
 	}
 	return q.size.load(), q.capacity.load()
 }
 
-func (q *queue) forget() {
-	q.size.word.Store(0)
-	q.capacity.word.Store(0)
-	q.source.Store(nil)
+// load returns the values, 0 for unknown ones.
+func (q *queue) load() (size, capacity int64) {
+	s, c := q.read()
+	return s.value, c.value
 }
 
-// gauge is a number of messages that may be unknown.
+// forget removes the values and the source, which may no longer be valid.
+func (q *queue) forget() {
+	q.observe(nil)
+	q.size.forget()
+	q.capacity.forget()
+}
+
+// gauge is a number, at least 0, that may be unknown.
 type gauge struct{ word atomic.Int64 } // the number plus 1, or 0 if unknown
 
 type level struct {
-	messages int64
-	known    bool
+	value int64
+	known bool
 }
 
-func (g *gauge) set(n int) { g.word.Store(int64(max(n, 0)) + 1) }
+func (g *gauge) set(n int64) { g.word.Store(max(n, 0) + 1) }
 
 func (g *gauge) load() level {
 	w := g.word.Load()
 	return level{max(w-1, 0), w > 0}
 }
+
+func (g *gauge) forget() { g.word.Store(0) }

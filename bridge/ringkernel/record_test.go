@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,75 +17,62 @@ import (
 )
 
 func TestEachCallUpdatesOnlyItsOwnFields(t *testing.T) {
-	err := errors.New("no")
+	first, last := errors.New("first"), errors.New("last")
 	later := start.Add(time.Second)
-	for _, tt := range []struct {
-		name string
-		call func(context.Context, *ringkernel.Kernel)
+	const in, out = ringkernel.InputQueue, ringkernel.OutputQueue
+	type kernel = ringkernel.Kernel
+	for name, tt := range map[string]struct {
+		call func(context.Context, *kernel)
 		want ringkernel.Telemetry
 	}{
-		{
-			"receive",
-			func(ctx context.Context, k *ringkernel.Kernel) { k.Received(ctx) },
-			ringkernel.Telemetry{MessagesReceived: 1, LastMessageTime: later},
+		"none":            {func(context.Context, *kernel) {}, ringkernel.Telemetry{}},
+		"receive":         {func(ctx context.Context, k *kernel) { k.Received(ctx) }, ringkernel.Telemetry{MessagesReceived: 1, LastMessageTime: later}},
+		"send":            {func(ctx context.Context, k *kernel) { k.Sent(ctx) }, ringkernel.Telemetry{MessagesSent: 1}},
+		"drop input":      {func(ctx context.Context, k *kernel) { k.Dropped(ctx, in) }, ringkernel.Telemetry{MessagesDropped: 1, InputDropped: 1}},
+		"drop output":     {func(ctx context.Context, k *kernel) { k.Dropped(ctx, out) }, ringkernel.Telemetry{MessagesDropped: 1, OutputDropped: 1}},
+		"errors":          {func(ctx context.Context, k *kernel) { k.Error(ctx, first); k.Error(ctx, last) }, ringkernel.Telemetry{Errors: 2, LastError: last}},
+		"nil error":       {func(ctx context.Context, k *kernel) { k.Error(ctx, nil) }, ringkernel.Telemetry{}},
+		"state":           {func(_ context.Context, k *kernel) { setState(t, k, ringkernel.StateLaunched) }, ringkernel.Telemetry{State: ringkernel.StateLaunched}},
+		"queue size":      {func(_ context.Context, k *kernel) { k.SetQueueSize(out, 4) }, ringkernel.Telemetry{OutputSize: 4}},
+		"queue capacity":  {func(_ context.Context, k *kernel) { k.SetQueueCapacity(in, 9) }, ringkernel.Telemetry{InputCapacity: 9}},
+		"negative size":   {func(_ context.Context, k *kernel) { k.SetQueueSize(in, -1); k.SetQueueCapacity(in, -1) }, ringkernel.Telemetry{}},
+		"queue function":  {func(_ context.Context, k *kernel) { k.ObserveQueue(out, func() (int, int) { return 1, 16 }) }, ringkernel.Telemetry{OutputSize: 1, OutputCapacity: 16}},
+		"negative result": {func(_ context.Context, k *kernel) { k.ObserveQueue(out, func() (int, int) { return -1, -2 }) }, ringkernel.Telemetry{}},
+		"nil function": {
+			func(_ context.Context, k *kernel) {
+				k.SetQueueSize(out, 4)
+				k.ObserveQueue(out, func() (int, int) { return 1, 16 })
+				k.ObserveQueue(out, nil)
+			}, ringkernel.Telemetry{OutputSize: 4},
 		},
-		{
-			"send",
-			func(ctx context.Context, k *ringkernel.Kernel) { k.Sent(ctx) },
-			ringkernel.Telemetry{MessagesSent: 1},
+		"invalid queue": {
+			func(ctx context.Context, k *kernel) {
+				k.Dropped(ctx, 2)
+				k.SetQueueSize(2, 1)
+				k.SetQueueCapacity(2, 1)
+				k.ObserveQueue(2, func() (int, int) { return 1, 1 })
+			}, ringkernel.Telemetry{},
 		},
-		{
-			"process",
-			func(ctx context.Context, k *ringkernel.Kernel) { k.Processed(ctx, 7) },
-			ringkernel.Telemetry{
-				MessagesProcessed: 1, TotalLatency: 7, MinLatency: 7, MaxLatency: 7, P50Latency: 7, P99Latency: 7,
-			},
+		"process": {
+			func(ctx context.Context, k *kernel) {
+				for _, latency := range []time.Duration{30, 10, 20} {
+					k.Processed(ctx, latency)
+				}
+			}, ringkernel.Telemetry{MessagesProcessed: 3, TotalLatency: 60, MinLatency: 10, MaxLatency: 30},
 		},
-		{
-			"drop at the input",
-			func(ctx context.Context, k *ringkernel.Kernel) { k.Dropped(ctx, ringkernel.InputQueue) },
-			ringkernel.Telemetry{MessagesDropped: 1, Input: ringkernel.QueueTelemetry{Dropped: 1}},
+		"latency of zero": {
+			func(ctx context.Context, k *kernel) { k.Processed(ctx, 5); k.Processed(ctx, 0) },
+			ringkernel.Telemetry{MessagesProcessed: 2, TotalLatency: 5, MaxLatency: 5},
 		},
-		{
-			"drop at the output",
-			func(ctx context.Context, k *ringkernel.Kernel) { k.Dropped(ctx, ringkernel.OutputQueue) },
-			ringkernel.Telemetry{MessagesDropped: 1, Output: ringkernel.QueueTelemetry{Dropped: 1}},
-		},
-		{
-			"drop at an invalid queue",
-			func(ctx context.Context, k *ringkernel.Kernel) { k.Dropped(ctx, ringkernel.Queue(2)) },
-			ringkernel.Telemetry{},
-		},
-		{
-			"error",
-			func(ctx context.Context, k *ringkernel.Kernel) { k.Error(ctx, err) },
-			ringkernel.Telemetry{Errors: 1, LastError: err},
-		},
-		{
-			"nil error",
-			func(ctx context.Context, k *ringkernel.Kernel) { k.Error(ctx, nil) },
-			ringkernel.Telemetry{},
-		},
-		{
-			"state",
-			func(_ context.Context, k *ringkernel.Kernel) { setState(t, k, ringkernel.StateLaunched) },
-			ringkernel.Telemetry{State: ringkernel.StateLaunched},
-		},
-		{
-			"queue size",
-			func(_ context.Context, k *ringkernel.Kernel) { k.SetQueueSize(ringkernel.OutputQueue, 4) },
-			ringkernel.Telemetry{Output: ringkernel.QueueTelemetry{Size: 4}},
-		},
-		{
-			"queue capacity",
-			func(_ context.Context, k *ringkernel.Kernel) { k.SetQueueCapacity(ringkernel.InputQueue, 9) },
-			ringkernel.Telemetry{Input: ringkernel.QueueTelemetry{Capacity: 9}},
+		"negative latency": {
+			func(ctx context.Context, k *kernel) { k.Processed(ctx, -3); k.Processed(ctx, 5) },
+			ringkernel.Telemetry{MessagesProcessed: 2, TotalLatency: 5, MaxLatency: 5},
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			w := newWorld(t)
 			k := w.Register("k")
-			w.clock.Advance(time.Second)
+			pass(time.Second)
 			tt.call(t.Context(), k)
 			tt.want.KernelID, tt.want.StartTime, tt.want.Time = "k", start, later
 			if d := cmp.Diff(tt.want, w.telemetry(t, "k"), cmpopts.EquateErrors()); d != "" {
@@ -94,101 +82,110 @@ func TestEachCallUpdatesOnlyItsOwnFields(t *testing.T) {
 	}
 }
 
-func TestLatencyOfZeroIsTheMinimum(t *testing.T) {
+func TestRecordingDoesNotAllocate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		k := w.Register("k")
+		for name, ctx := range map[string]context.Context{
+			"background": context.Background(), "no span": t.Context(), "unsampled span": withSpan(t, 1, false), "nil": nil,
+		} {
+			for call, f := range map[string]func(){
+				"Received":     func() { k.Received(ctx) },
+				"Sent":         func() { k.Sent(ctx) },
+				"Dropped":      func() { k.Dropped(ctx, ringkernel.OutputQueue) },
+				"Processed":    func() { k.Processed(ctx, time.Microsecond) },
+				"SetQueueSize": func() { k.SetQueueSize(ringkernel.InputQueue, 1) },
+			} {
+				if n := testing.AllocsPerRun(1000, f); n != 0 {
+					t.Errorf("%s, context with %s: %v allocations per call, want 0", call, name, n)
+				}
+			}
+		}
+	})
+}
+
+func TestRatesAndAveragesAreDerivedFromCounts(t *testing.T) {
+	after := func(d time.Duration, t ringkernel.Telemetry) ringkernel.Telemetry {
+		t.StartTime, t.Time = start, start.Add(d)
+		return t
+	}
 	for _, tt := range []struct {
-		name      string
-		latencies []time.Duration
-		min, max  time.Duration
-		total     time.Duration
+		name       string
+		t          ringkernel.Telemetry
+		uptime     time.Duration
+		throughput float64
+		errorRate  float64
+		average    time.Duration
 	}{
-		{"zero first", []time.Duration{0, 5, 3}, 0, 5, 8},
-		{"zero last", []time.Duration{5, 3, 0}, 0, 5, 8},
-		{"zero alone", []time.Duration{0}, 0, 0, 0},
-		{"without zero", []time.Duration{5, 3}, 3, 5, 8},
-		{"negative is zero", []time.Duration{5, -3}, 0, 5, 5},
+		{name: "the zero value"},
+		{
+			name:   "nothing processed",
+			t:      after(time.Minute, ringkernel.Telemetry{Errors: 3}),
+			uptime: time.Minute,
+		},
+		{
+			name:      "no uptime",
+			t:         after(0, ringkernel.Telemetry{MessagesProcessed: 4, Errors: 1}),
+			errorRate: 0.25,
+		},
+		{
+			name: "a clock that was set back",
+			t:    after(-time.Hour, ringkernel.Telemetry{MessagesProcessed: 4}),
+		},
+		{
+			name: "all",
+			t: after(2*time.Second, ringkernel.Telemetry{
+				MessagesProcessed: 10, Errors: 15, TotalLatency: 25 * time.Millisecond,
+			}),
+			uptime:     2 * time.Second,
+			throughput: 5,
+			errorRate:  1.5,
+			average:    2500 * time.Microsecond,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
-			k := w.Register("k")
-			for _, d := range tt.latencies {
-				k.Processed(t.Context(), d)
+			if got := tt.t.Uptime(); got != tt.uptime {
+				t.Errorf("Uptime() = %v, want %v", got, tt.uptime)
 			}
-			s := w.telemetry(t, "k")
-			if s.MinLatency != tt.min || s.MaxLatency != tt.max || s.TotalLatency != tt.total {
-				t.Errorf("min %d, max %d, total %d; want %d, %d, %d",
-					s.MinLatency, s.MaxLatency, s.TotalLatency, tt.min, tt.max, tt.total)
+			if got := tt.t.Throughput(); got != tt.throughput {
+				t.Errorf("Throughput() = %v, want %v", got, tt.throughput)
 			}
-			if n := int64(len(tt.latencies)); s.MessagesProcessed != n {
-				t.Errorf("processed %d, want %d", s.MessagesProcessed, n)
+			if got := tt.t.ErrorRate(); got != tt.errorRate {
+				t.Errorf("ErrorRate() = %v, want %v", got, tt.errorRate)
+			}
+			if got := tt.t.AverageLatency(); got != tt.average {
+				t.Errorf("AverageLatency() = %v, want %v", got, tt.average)
 			}
 		})
 	}
 }
 
-func TestMinimumAndMaximumCoverAllGoroutines(t *testing.T) {
-	w := newWorld(t)
-	k := w.Register("k")
-	done := make(chan struct{})
-	for i := range 50 {
-		go func() {
-			k.Processed(t.Context(), time.Duration(100+i))
-			done <- struct{}{}
-		}()
+func TestNilRuntimeDoesNothing(t *testing.T) {
+	var rt *ringkernel.Runtime
+	k := rt.Register("k")
+	if k != nil || k.ID() != "" || rt.Kernel("k") != nil {
+		t.Errorf("Register returned kernel %q", k.ID())
 	}
-	for range 50 {
-		<-done
+	k.Received(t.Context())
+	k.Sent(t.Context())
+	k.Processed(t.Context(), time.Millisecond)
+	k.Dropped(t.Context(), ringkernel.InputQueue)
+	k.Error(t.Context(), errors.New("no"))
+	k.SetQueueSize(ringkernel.InputQueue, 1)
+	k.SetQueueCapacity(ringkernel.InputQueue, 1)
+	k.ObserveQueue(ringkernel.OutputQueue, func() (int, int) { return 1, 1 })
+	setState(t, k, ringkernel.StateTerminated)
+	setState(t, k, ringkernel.StateCreated)
+	rt.Reset()
+	rt.Reset("k")
+	rt.Unregister("k")
+	if _, ok := rt.Telemetry("k"); ok {
+		t.Error("a nil Runtime has telemetry")
 	}
-	if s := w.telemetry(t, "k"); s.MinLatency != 100 || s.MaxLatency != 149 || s.MessagesProcessed != 50 {
-		t.Errorf("min %d, max %d of %d, want 100, 149 of 50", s.MinLatency, s.MaxLatency, s.MessagesProcessed)
+	if d := cmp.Diff(ringkernel.Summary{}, rt.Summary()); d != "" {
+		t.Errorf("Summary() isn't zero:\n%s", d)
 	}
-}
-
-func TestInvalidQueuesAndNegativeSizesAreIgnored(t *testing.T) {
-	w := newWorld(t)
-	k := w.Register("k")
-	k.SetQueueSize(ringkernel.Queue(99), 1)
-	k.SetQueueCapacity(ringkernel.Queue(99), 1)
-	k.ObserveQueue(ringkernel.Queue(99), func() (int, int) { return 1, 1 })
-	k.SetQueueSize(ringkernel.InputQueue, -1)
-	k.SetQueueCapacity(ringkernel.InputQueue, -1)
-	want := ringkernel.Telemetry{KernelID: "k", StartTime: start, Time: start}
-	if d := cmp.Diff(want, w.telemetry(t, "k"), cmpopts.EquateErrors()); d != "" {
-		t.Errorf("Telemetry (-want +got):\n%s", d)
-	}
-}
-
-func TestRecordingDoesNotAllocate(t *testing.T) {
-	w := newWorld(t)
-	k := w.Register("k")
-	for name, ctx := range map[string]context.Context{
-		"background": context.Background(), "no span": t.Context(), "unsampled span": withSpan(t, 1, false), "nil": nil,
-	} {
-		for call, f := range map[string]func(){
-			"Received":     func() { k.Received(ctx) },
-			"Sent":         func() { k.Sent(ctx) },
-			"Dropped":      func() { k.Dropped(ctx, ringkernel.OutputQueue) },
-			"Processed":    func() { k.Processed(ctx, time.Microsecond) },
-			"SetQueueSize": func() { k.SetQueueSize(ringkernel.InputQueue, 1) },
-		} {
-			if n := testing.AllocsPerRun(1000, f); n != 0 {
-				t.Errorf("%s, context with %s: %v allocations per call, want 0", call, name, n)
-			}
-		}
-	}
-}
-
-func TestOnlyRegisteredKernelsHaveTelemetry(t *testing.T) {
-	w := newWorld(t)
-	w.Register("b")
-	w.Register("a").Sent(t.Context())
-	if _, ok := w.Telemetry("c"); ok {
-		t.Error("an unknown ID has telemetry")
-	}
-	w.Reset("c")
-	w.Unregister("c")
-	all := w.Summary().Kernels
-	want := []ringkernel.Telemetry{w.telemetry(t, "a"), w.telemetry(t, "b")}
-	if d := cmp.Diff(want, all, cmpopts.EquateErrors()); d != "" || all[0].MessagesSent != 1 {
-		t.Errorf("Telemetry and Summary differ:\n%s", d)
+	if err := rt.Close(); err != nil {
+		t.Errorf("Close: %v", err)
 	}
 }

@@ -8,65 +8,87 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
-	"weak"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-
-	"github.com/nixl-otel/nixl-otel/bridge/internal/sampled"
+	"go.opentelemetry.io/otel/metric"
 )
 
-// Runtime records the telemetry of the kernels that are registered with it. A
-// [Producer] passes it to a reader; [Runtime.Summary] returns it to the program.
+// Runtime records the telemetry of the kernels that are registered with it, in
+// instruments of a MeterProvider. [Runtime.Summary] returns it to the program.
 //
 // All methods are safe for concurrent use. A nil *Runtime turns telemetry off: it
-// registers no kernels, produces no metrics, and its snapshots are empty.
+// registers no kernels, and its snapshots are empty.
 type Runtime struct {
-	clock          func() time.Time
-	exactTimes     bool // the clock is read for every message
 	start          time.Time
 	attributes     []attribute.KeyValue
 	errorType      func(error) string
 	gpuUtilization func() (float64, bool)
-	derived        bool
-	filter         sampled.Filter
+	instruments    instruments
+	registration   metric.Registration
+	window         window
 
-	window       window
-	exemplars    atomic.Uint64 // number of exemplars taken
-	lastProduced moment
+	changing sync.Mutex // held while a kernel is registered or unregistered
 
-	mu        sync.RWMutex // guards what follows, and each Producer's list of departed kernels
-	kernels   map[string]*Kernel
-	producers []weak.Pointer[Producer]
+	mu       sync.RWMutex       // guards what follows, and Kernel.left and Kernel.reported
+	kernels  map[string]*Kernel // by ID; includes the departed
+	departed []*Kernel          // unregistered kernels whose counters are still reported
+	number   uint64             // of kernels created
 }
 
-// NewRuntime returns a Runtime without kernels. Create it before the reader, which
-// needs a Producer from [Runtime.NewProducer]. A Runtime doesn't have to be closed.
+const (
+	// afterlife is how long the counters of an unregistered kernel are still reported:
+	// the SDK's default export interval, so that the last counts are exported.
+	afterlife = time.Minute
+	// maxDeparted bounds the memory for unregistered kernels. Beyond it, the series of
+	// the kernel that was unregistered first end.
+	maxDeparted = 1000
+)
+
+// NewRuntime returns a Runtime without kernels. If the MeterProvider rejects an
+// instrument, OpenTelemetry's error handler gets the error, and snapshots still work.
 func NewRuntime(opts ...Option) *Runtime {
 	c := newConfig(opts)
 	r := &Runtime{
-		clock:          c.clock,
-		exactTimes:     c.clock != nil,
+		start:          time.Now(),
 		attributes:     c.attributes,
 		errorType:      c.errorType,
 		gpuUtilization: c.gpuUtilization,
-		derived:        c.derived,
-		filter:         sampled.Environment(),
 		kernels:        make(map[string]*Kernel),
 	}
-	if r.clock == nil {
-		r.clock = time.Now
-	}
-	r.start = r.clock()
 	r.window.init()
+	r.connect(c.provider)
 	return r
 }
 
-// Register returns the kernel with an ID and creates it if necessary. A kernel that
-// is registered again after [Runtime.Unregister] is in [StateCreated], and its
-// snapshots restart at 0.
+// Close ends the series of all kernels and releases the Runtime, which the
+// MeterProvider otherwise keeps. Call it after the MeterProvider's last export. A
+// Runtime that is used until the program ends doesn't have to be closed.
+func (r *Runtime) Close() error {
+	if r == nil {
+		return nil
+	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	for _, k := range r.registered() {
+		r.unregister(k.id)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range r.kernels {
+		r.retire(k)
+	}
+	r.departed = nil
+	return r.registration.Unregister()
+}
+
+// Register returns the kernel with an ID and creates it if necessary. The ID should be
+// valid UTF-8; metrics have U+FFFD in place of other bytes.
+//
+// A kernel that is registered again after [Runtime.Unregister] is in [StateCreated],
+// and its snapshots restart at 0. Within a minute, it is the same *Kernel and its
+// counters continue. Later, it is a new *Kernel whose counters start at 0.
 //
 // On a nil Runtime, Register returns nil, which is a valid Kernel that does nothing.
 // For an empty ID, it also returns nil and passes an error to OpenTelemetry's error
@@ -82,19 +104,21 @@ func (r *Runtime) Register(id string) *Kernel {
 	if k := r.Kernel(id); k != nil {
 		return k
 	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if k := r.kernels[id]; k != nil {
-		return k // another goroutine was first
+	k := r.kernels[id]
+	switch {
+	case k == nil:
+		r.number++
+		k = newKernel(r, id, r.number)
+		r.kernels[id] = k
+	case !k.left.IsZero():
+		r.departed = slices.DeleteFunc(r.departed, func(d *Kernel) bool { return d == k })
+		k.left = time.Time{}
+		k.restart(time.Now())
 	}
-	now := r.clock()
-	k := r.takeBack(id)
-	if k != nil {
-		k.restart(now)
-	} else {
-		k = newKernel(r, id, now)
-	}
-	r.kernels[id] = k
 	return k
 }
 
@@ -107,58 +131,145 @@ func (r *Runtime) Kernel(id string) *Kernel {
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.kernels[id]
+	if k := r.kernels[id]; k != nil && k.left.IsZero() {
+		return k
+	}
+	return nil
 }
 
-// Unregister removes a kernel. Snapshots no longer include it, and its gauges end.
-// The next two collections by each reader still report its counters and latencies,
-// so that no count is lost even if an export fails. Unregister does nothing if the
-// ID is unknown.
+// Unregister removes a kernel. Snapshots no longer include it, and its gauges end. It
+// waits for running functions of [Kernel.ObserveQueue], which are not called again.
+// Unregister does nothing if the ID is unknown.
+//
+// The kernel's counters are reported for another minute, and at least once, so that no
+// count is lost. Until then, its *Kernel still counts. Later calls of its methods count
+// nothing, and OpenTelemetry's error handler gets an error for the first one.
 func (r *Runtime) Unregister(id string) {
 	if r == nil {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	k := r.kernels[id]
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	r.unregister(id)
+}
+
+// unregister is Unregister for a caller that holds changing.
+func (r *Runtime) unregister(id string) {
+	k := r.Kernel(id)
 	if k == nil {
 		return
 	}
-	delete(r.kernels, id)
+	r.mu.Lock()
+	k.left, k.reported = time.Now(), false
+	r.departed = append(r.departed, k)
+	if len(r.departed) > maxDeparted {
+		r.retire(r.departed[0])
+		r.departed = slices.Delete(r.departed, 0, 1)
+	}
+	r.mu.Unlock()
 	for q := range k.queues {
-		k.queues[q].forget() // the function that reads the queue may no longer be valid
+		k.queues[q].forget() // without mu, because it may have to wait
 	}
-	r.producers = slices.DeleteFunc(r.producers, func(w weak.Pointer[Producer]) bool {
-		p := w.Value()
-		if p != nil {
-			p.depart(k)
-		}
-		return p == nil
-	})
 }
 
-// takeBack returns an unregistered kernel that is still reported, or nil. It removes
-// the kernel from all Producers' departed kernels; otherwise, they would report its
-// attributes twice. The caller holds the lock.
-func (r *Runtime) takeBack(id string) (found *Kernel) {
-	for _, w := range r.producers {
-		if p := w.Value(); p != nil {
-			if k := p.takeBack(id); k != nil {
-				found = k
-			}
-		}
-	}
-	return found
+// retire ends the series of a departed kernel. The caller holds mu.
+func (r *Runtime) retire(k *Kernel) {
+	k.retire()
+	delete(r.kernels, k.id)
 }
 
-// registered returns all kernels, sorted by ID.
+// registered returns all registered kernels, sorted by ID.
 func (r *Runtime) registered() []*Kernel {
 	r.mu.RLock()
 	all := make([]*Kernel, 0, len(r.kernels))
 	for _, k := range r.kernels {
-		all = append(all, k)
+		if k.left.IsZero() {
+			all = append(all, k)
+		}
 	}
 	r.mu.RUnlock()
 	slices.SortFunc(all, func(a, b *Kernel) int { return cmp.Compare(a.id, b.id) })
 	return all
+}
+
+// reported is a kernel that a collection reports.
+type reported struct {
+	*Kernel
+	live bool // it is registered, so its gauges are reported
+}
+
+// collect returns the kernels to report, and retires those whose last counts were
+// reported. The SDK's cardinality limit applies to the series that are observed last, so
+// the order is always that of registration. Otherwise, these series would change, and
+// sums would decrease.
+func (r *Runtime) collect() []reported {
+	now := time.Now()
+	r.mu.Lock()
+	r.departed = slices.DeleteFunc(r.departed, func(k *Kernel) bool {
+		ended := k.reported && now.Sub(k.left) >= afterlife
+		if ended {
+			r.retire(k)
+		}
+		k.reported = true
+		return ended
+	})
+	all := make([]reported, 0, len(r.kernels))
+	for _, k := range r.kernels {
+		all = append(all, reported{k, k.left.IsZero()})
+	}
+	r.mu.Unlock()
+	slices.SortFunc(all, func(a, b reported) int { return cmp.Compare(a.number, b.number) })
+	return all
+}
+
+// Option configures a [Runtime].
+type Option interface {
+	apply(*config)
+}
+
+type optionFunc func(*config)
+
+func (f optionFunc) apply(c *config) { f(c) }
+
+type config struct {
+	provider       metric.MeterProvider
+	attributes     []attribute.KeyValue
+	errorType      func(error) string
+	gpuUtilization func() (float64, bool)
+}
+
+func newConfig(opts []Option) (c config) {
+	for _, o := range opts {
+		if o != nil {
+			o.apply(&c)
+		}
+	}
+	return c
+}
+
+// WithMeterProvider sets the MeterProvider that the metrics go to. The default is the
+// global one.
+func WithMeterProvider(p metric.MeterProvider) Option {
+	return optionFunc(func(c *config) { c.provider = p })
+}
+
+// WithAttributes adds attributes to every data point of the Runtime, for example to
+// distinguish kernels of several Runtimes that have the same ID.
+func WithAttributes(attributes ...attribute.KeyValue) Option {
+	return optionFunc(func(c *config) { c.attributes = append(slices.Clip(c.attributes), attributes...) })
+}
+
+// WithErrorType sets the function that returns the value of error.type for an error.
+// It must return one of a few names, never the error's text. If it returns "", or
+// without this option, the value is the result of the error's method
+// ErrorType() string, or else the error's Go type.
+func WithErrorType(name func(error) string) Option {
+	return optionFunc(func(c *config) { c.errorType = name })
+}
+
+// WithGPUUtilization sets the function that returns the GPU utilization for a
+// [Summary], from 0 to 1. It returns ok = false if there is no GPU. It must be safe
+// for concurrent use.
+func WithGPUUtilization(utilization func() (ratio float64, ok bool)) Option {
+	return optionFunc(func(c *config) { c.gpuUtilization = utilization })
 }

@@ -4,130 +4,181 @@
 package ringkernel
 
 import (
+	"encoding/json"
+	"math"
 	"time"
-
-	"github.com/nixl-otel/nixl-otel/bridge/internal/expo"
 )
 
-// totals holds a kernel's counts since the start of its series.
+// Summary is a snapshot of all kernels of a Runtime. A nil Runtime returns the zero
+// Summary.
+type Summary struct {
+	Time                time.Time // when the snapshot was taken
+	Uptime              time.Duration
+	KernelCount         int
+	TotalMessages       int64 // processed
+	TotalErrors         int64
+	TotalDropped        int64   // messages
+	AggregateThroughput float64 // messages/s, summed over all kernels
+	// GPUUtilization is from 0 to 1, or nil without a GPU; see
+	// [WithGPUUtilization].
+	GPUUtilization *float64
+	Kernels        []Telemetry // sorted by ID
+}
+
+// Telemetry returns a snapshot of the kernel with an ID. It returns ok = false if no
+// such kernel is registered.
+func (r *Runtime) Telemetry(id string) (t Telemetry, ok bool) {
+	k := r.Kernel(id)
+	if k == nil {
+		return Telemetry{}, false
+	}
+	return k.telemetry(time.Now()), true
+}
+
+// Summary returns a snapshot of all kernels and their totals.
+func (r *Runtime) Summary() Summary {
+	if r == nil {
+		return Summary{}
+	}
+	s := Summary{Time: time.Now()}
+	s.Uptime = s.Time.Sub(r.start)
+	for _, k := range r.registered() {
+		t := k.telemetry(s.Time)
+		s.Kernels = append(s.Kernels, t)
+		s.TotalMessages += t.MessagesProcessed
+		s.TotalErrors += t.Errors
+		s.TotalDropped += t.MessagesDropped
+		s.AggregateThroughput += t.Throughput()
+	}
+	s.KernelCount = len(s.Kernels)
+	if r.gpuUtilization != nil {
+		if ratio, ok := r.gpuUtilization(); ok {
+			s.GPUUtilization = &ratio
+		}
+	}
+	return s
+}
+
+// MarshalJSON returns a JSON object in the format of [Telemetry.MarshalJSON]. Its
+// field per_kernel is an object with the kernels by ID.
+func (s Summary) MarshalJSON() ([]byte, error) {
+	kernels := make(map[string]Telemetry, len(s.Kernels))
+	for _, t := range s.Kernels {
+		kernels[t.KernelID] = t
+	}
+	return json.Marshal(struct {
+		Time                *time.Time           `json:"time"`
+		Uptime              float64              `json:"uptime"`
+		KernelCount         int                  `json:"kernel_count"`
+		TotalMessages       int64                `json:"total_messages"`
+		TotalErrors         int64                `json:"total_errors"`
+		TotalDropped        int64                `json:"total_dropped"`
+		AggregateThroughput float64              `json:"aggregate_throughput"`
+		GPUUtilization      *float64             `json:"gpu_utilization"`
+		PerKernel           map[string]Telemetry `json:"per_kernel"`
+	}{
+		known(s.Time), s.Uptime.Seconds(), s.KernelCount, s.TotalMessages, s.TotalErrors, s.TotalDropped,
+		s.AggregateThroughput, s.GPUUtilization, kernels,
+	})
+}
+
+// Reset restarts the snapshots and the uptime of the kernels with the given IDs at
+// 0. Without IDs, it resets all kernels. The kernels stay registered and keep their
+// states and queues. Unknown IDs are ignored.
+//
+// Reset doesn't affect counters and histograms, because they never decrease. It does
+// affect the gauge ringkernel.uptime.
+func (r *Runtime) Reset(ids ...string) {
+	if r == nil {
+		return
+	}
+	now := time.Now()
+	if len(ids) == 0 {
+		for _, k := range r.registered() {
+			k.startEra(now)
+		}
+		return
+	}
+	for _, id := range ids {
+		if k := r.Kernel(id); k != nil {
+			k.startEra(now)
+		}
+	}
+}
+
+// era is the time between two resets. Counters never decrease, so a reset only saves
+// their values.
+type era struct {
+	start  time.Time
+	totals totals
+}
+
+// totals are a kernel's counts since it was created.
 type totals struct {
 	received, sent, processed, errors int64
 	dropped                           [queues]int64
-	latency                           time.Duration
+	latency                           int64 // ns
 }
 
-// minus returns the difference between t and o.
-func (t totals) minus(o *totals) totals {
-	t.received -= o.received
-	t.sent -= o.sent
-	t.processed -= o.processed
-	t.errors -= o.errors
-	t.latency -= o.latency
-	for q := range t.dropped {
-		t.dropped[q] -= o.dropped[q]
+func (k *Kernel) totals() totals {
+	t := totals{
+		received: k.received.value(), sent: k.sent.value(), processed: k.processed.value(),
+		latency: k.latency.total.Load(),
 	}
-	return t
-}
-
-// era is the time between two resets. Counters never decrease, so a reset only
-// saves their values.
-type era struct {
-	start     time.Time
-	totals    totals
-	latencies expo.Mark
-}
-
-// read returns the totals, and sets latencies to the kernel's latencies.
-func (k *Kernel) read(latencies *expo.Sum) totals {
-	latencies.Reset()
-	var t totals
-	for i := range k.lanes {
-		s := k.lanes[i].Load()
-		if s == nil {
-			continue
-		}
-		t.received += s.received.Load()
-		t.sent += s.sent.Load()
-		for q := range s.dropped {
-			t.dropped[q] += s.dropped[q].Load()
-		}
-		latencies.Add(&s.latency)
+	for q := range k.dropped {
+		t.dropped[q] = k.dropped[q].value()
 	}
-	t.processed = int64(latencies.Count())
-	t.latency = time.Duration(latencies.Nanoseconds())
 	t.errors, _ = k.errors.load()
 	return t
 }
 
 // startEra restarts the snapshots at 0.
 func (k *Kernel) startEra(now time.Time) {
-	for i := range k.lanes {
-		if s := k.lanes[i].Load(); s != nil {
-			s.latency.Restart()
-		}
-	}
+	k.latency.restart()
 	k.errors.forgetLast()
-	k.received.forget()
-	k.window.Store(0) // so that the next message reads the clock
-	latencies := new(expo.Sum)
-	t := k.read(latencies)
-	k.era.Store(&era{start: now, totals: t, latencies: latencies.Mark()})
+	k.lastMessage.forget()
+	k.received.flag() // so that the next message reads the clock
+	k.era.Store(&era{start: now, totals: k.totals()})
 }
 
-// telemetry returns the snapshot of the current era. It overwrites latencies.
-func (k *Kernel) telemetry(now time.Time, latencies *expo.Sum) Telemetry {
+// telemetry returns the snapshot of the current era.
+func (k *Kernel) telemetry(now time.Time) Telemetry {
 	e := k.era.Load() // before the totals, so that these are at least the era's
-	t := k.read(latencies).minus(&e.totals)
+	t, before := k.totals(), &e.totals
 	s := Telemetry{
 		KernelID:          k.id,
 		State:             State(k.state.Load()),
-		MessagesReceived:  t.received,
-		MessagesSent:      t.sent,
-		MessagesProcessed: t.processed,
-		Errors:            t.errors,
+		MessagesReceived:  t.received - before.received,
+		MessagesSent:      t.sent - before.sent,
+		MessagesProcessed: t.processed - before.processed,
+		Errors:            t.errors - before.errors,
 		StartTime:         e.start,
-		EndTime:           k.ended.load(),
-		LastMessageTime:   k.received.load(),
 		Time:              now,
-		Input:             k.queueTelemetry(InputQueue, &t),
-		Output:            k.queueTelemetry(OutputQueue, &t),
-		TotalLatency:      t.latency,
+		InputDropped:      t.dropped[InputQueue] - before.dropped[InputQueue],
+		OutputDropped:     t.dropped[OutputQueue] - before.dropped[OutputQueue],
+		TotalLatency:      time.Duration(t.latency - before.latency),
 	}
-	s.MessagesDropped = s.Input.Dropped + s.Output.Dropped
+	if last := k.lastMessage.load(); last.known {
+		s.LastMessageTime = time.Unix(0, last.value)
+	}
+	if ended := k.ended.Load(); ended != nil {
+		s.EndTime = *ended
+	}
+	s.MessagesDropped = s.InputDropped + s.OutputDropped
+	s.InputSize, s.InputCapacity = k.queues[InputQueue].load()
+	s.OutputSize, s.OutputCapacity = k.queues[OutputQueue].load()
 	_, s.LastError = k.errors.load()
-	if s.MessagesProcessed > 0 {
-		shortest, longest := k.extremes()
-		q := latencies.Quantiles(&e.latencies, shortest, longest, 0.5, 0.99)
-		s.MinLatency, s.MaxLatency = time.Duration(shortest), time.Duration(longest)
-		s.P50Latency, s.P99Latency = time.Duration(q[0]), time.Duration(q[1])
+	if shortest := k.latency.shortest.Load(); s.MessagesProcessed > 0 && shortest != math.MaxInt64 {
+		s.MinLatency, s.MaxLatency = time.Duration(shortest), time.Duration(k.latency.longest.Load())
 	}
 	return s
 }
 
-func (k *Kernel) queueTelemetry(q Queue, t *totals) QueueTelemetry {
-	size, capacity := k.queues[q].read()
-	return QueueTelemetry{
-		Size: size.messages, Capacity: capacity.messages, Dropped: t.dropped[q],
+// uptime returns the uptime in the current era.
+func (k *Kernel) uptime(now time.Time) time.Duration {
+	t := Telemetry{StartTime: k.era.Load().start, Time: now}
+	if ended := k.ended.Load(); ended != nil {
+		t.EndTime = *ended
 	}
-}
-
-// extremes returns the shortest and the longest latency of the era, in nanoseconds.
-func (k *Kernel) extremes() (shortest, longest int64) {
-	first := true
-	for i := range k.lanes {
-		s := k.lanes[i].Load()
-		if s == nil {
-			continue
-		}
-		least, most, ok := s.latency.Extremes()
-		if !ok {
-			continue
-		}
-		if first || least < shortest {
-			shortest = least
-		}
-		longest = max(longest, most)
-		first = false
-	}
-	return shortest, longest
+	return t.Uptime()
 }

@@ -3,7 +3,10 @@
 
 package ringkernel
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // State is the state of a kernel.
 type State uint8
@@ -44,7 +47,7 @@ func (s State) mayBecome(next State) bool {
 // error and changes nothing. The uptime of a terminated kernel no longer increases.
 func (k *Kernel) SetState(s State) error {
 	switch {
-	case k == nil:
+	case k.off():
 		return nil
 	case s >= states:
 		return fmt.Errorf("set state of ring kernel %q: %v is not a state", k.id, s)
@@ -63,7 +66,8 @@ func (k *Kernel) SetState(s State) error {
 		}
 	}
 	if s == StateTerminated {
-		k.ended.advance(k.runtime.clock())
+		now := time.Now()
+		k.ended.Store(&now)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ package ringkernel_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,145 +17,113 @@ import (
 )
 
 func TestSummaryHasAllKernelsAndTheirTotals(t *testing.T) {
-	w := newWorld(t)
-	w.clock.Advance(2 * time.Second) // the Runtime is older than its kernels
-	b, a := w.Register("b"), w.Register("a")
-	for range 4 {
-		a.Processed(t.Context(), time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		pass(2 * time.Second) // the Runtime is older than its kernels
+		b, a := w.Register("b"), w.Register("a")
+		for range 4 {
+			a.Processed(t.Context(), time.Millisecond)
+			b.Processed(t.Context(), time.Millisecond)
+		}
 		b.Processed(t.Context(), time.Millisecond)
-	}
-	b.Processed(t.Context(), time.Millisecond)
-	a.Error(t.Context(), errors.New("no"))
-	b.Dropped(t.Context(), ringkernel.OutputQueue)
-	b.Dropped(t.Context(), ringkernel.OutputQueue)
-	w.clock.Advance(2 * time.Second)
+		a.Error(t.Context(), errors.New("no"))
+		b.Dropped(t.Context(), ringkernel.OutputQueue)
+		b.Dropped(t.Context(), ringkernel.OutputQueue)
+		pass(2 * time.Second)
 
-	want := ringkernel.Summary{
-		Time:                start.Add(4 * time.Second),
-		Uptime:              4 * time.Second,
-		KernelCount:         2,
-		TotalMessages:       9,
-		TotalErrors:         1,
-		TotalDropped:        2,
-		AggregateThroughput: 4.5,
-		Kernels:             []ringkernel.Telemetry{w.telemetry(t, "a"), w.telemetry(t, "b")},
-	}
-	if d := cmp.Diff(want, w.Summary(), cmpopts.EquateErrors()); d != "" {
-		t.Errorf("Summary() (-want +got):\n%s", d)
-	}
-}
-
-func TestSummaryWithoutKernelsIsEmpty(t *testing.T) {
-	w := newWorld(t)
-	if d := cmp.Diff(ringkernel.Summary{Time: start}, w.Summary(), cmpopts.EquateEmpty()); d != "" {
-		t.Errorf("Summary() (-want +got):\n%s", d)
-	}
-}
-
-func TestGPUUtilizationIsInTheSummary(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		ok   bool
-	}{{"with a GPU", true}, {"without a GPU", false}} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, ringkernel.WithGPUUtilization(func() (float64, bool) { return 0.25, tt.ok }))
-			got := w.Summary()
-			if tt.ok != (got.GPUUtilization != nil) || tt.ok && *got.GPUUtilization != 0.25 {
-				t.Errorf("GPUUtilization = %v", got.GPUUtilization)
-			}
-		})
-	}
+		want := ringkernel.Summary{
+			Time:                start.Add(4 * time.Second),
+			Uptime:              4 * time.Second,
+			KernelCount:         2,
+			TotalMessages:       9,
+			TotalErrors:         1,
+			TotalDropped:        2,
+			AggregateThroughput: 4.5,
+			Kernels:             []ringkernel.Telemetry{w.telemetry(t, "a"), w.telemetry(t, "b")},
+		}
+		if d := cmp.Diff(want, w.Summary(), cmpopts.EquateErrors()); d != "" {
+			t.Errorf("Summary() (-want +got):\n%s", d)
+		}
+	})
 }
 
 func TestResetRestartsSnapshots(t *testing.T) {
-	w := newWorld(t)
-	for _, id := range []string{"a", "b", "c"} {
-		k := w.Register(id)
-		setState(t, k, ringkernel.StateActive)
-		k.SetQueueSize(ringkernel.InputQueue, 2)
-		k.Received(t.Context())
-		k.Sent(t.Context())
-		k.Dropped(t.Context(), ringkernel.InputQueue)
-		k.Processed(t.Context(), time.Second)
-		k.Error(t.Context(), errors.New("no"))
-	}
-	w.clock.Advance(time.Minute)
-	before := w.telemetry(t, "c")
-	fresh := func(id string) ringkernel.Telemetry {
-		return ringkernel.Telemetry{
-			KernelID: id, State: ringkernel.StateActive, Input: ringkernel.QueueTelemetry{Size: 2},
-			StartTime: w.clock.Now(), Time: w.clock.Now(),
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for _, id := range []string{"a", "b", "c"} {
+			k := w.Register(id)
+			setState(t, k, ringkernel.StateActive)
+			k.SetQueueSize(ringkernel.InputQueue, 2)
+			k.Received(t.Context())
+			k.Sent(t.Context())
+			k.Dropped(t.Context(), ringkernel.InputQueue)
+			k.Processed(t.Context(), time.Minute)
+			k.Error(t.Context(), errors.New("no"))
 		}
-	}
+		pass(time.Minute)
+		before := w.telemetry(t, "c")
+		fresh := func(id string) ringkernel.Telemetry {
+			return ringkernel.Telemetry{
+				KernelID: id, State: ringkernel.StateActive, InputSize: 2,
+				StartTime: time.Now(), Time: time.Now(),
+			}
+		}
 
-	w.Reset("a", "b", "unknown")
-	want := []ringkernel.Telemetry{fresh("a"), fresh("b"), before}
-	if d := cmp.Diff(want, w.Summary().Kernels, cmpopts.EquateErrors()); d != "" {
-		t.Errorf("after Reset of a and b (-want +got):\n%s", d)
-	}
-	w.Reset()
-	want[2] = fresh("c")
-	if d := cmp.Diff(want, w.Summary().Kernels, cmpopts.EquateErrors()); d != "" {
-		t.Errorf("after Reset of all (-want +got):\n%s", d)
-	}
+		w.Reset("a", "b", "unknown")
+		want := []ringkernel.Telemetry{fresh("a"), fresh("b"), before}
+		if d := cmp.Diff(want, w.Summary().Kernels, cmpopts.EquateErrors()); d != "" {
+			t.Errorf("after Reset of a and b (-want +got):\n%s", d)
+		}
+		w.Reset()
+		want[2] = fresh("c")
+		if d := cmp.Diff(want, w.Summary().Kernels, cmpopts.EquateErrors()); d != "" {
+			t.Errorf("after Reset of all (-want +got):\n%s", d)
+		}
 
-	// Later messages count from 0, and the shortest latency starts over.
-	w.clock.Advance(time.Second)
-	a := w.Kernel("a")
-	a.Received(t.Context())
-	a.Processed(t.Context(), 2*time.Second)
-	a.Processed(t.Context(), 3*time.Second)
-	w.clock.Advance(time.Second)
-	next := fresh("a")
-	next.StartTime = start.Add(time.Minute)
-	next.MessagesReceived, next.MessagesProcessed = 1, 2
-	next.LastMessageTime = start.Add(time.Minute + time.Second)
-	next.TotalLatency, next.MinLatency, next.MaxLatency = 5*time.Second, 2*time.Second, 3*time.Second
-	got := w.telemetry(t, "a")
-	next.P50Latency, next.P99Latency = got.P50Latency, 3*time.Second
-	if off := got.P50Latency - 2*time.Second; off.Abs() > 12*time.Millisecond {
-		t.Errorf("median %v, want 2s", got.P50Latency)
-	}
-	if d := cmp.Diff(next, got, cmpopts.EquateErrors()); d != "" {
-		t.Errorf("after the reset (-want +got):\n%s", d)
-	}
-	if got.Uptime() != 2*time.Second || got.Throughput() != 1 {
-		t.Errorf("uptime %v and throughput %v, want 2s and 1", got.Uptime(), got.Throughput())
-	}
+		// Later messages count from 0, and the shortest latency starts over.
+		pass(time.Second)
+		a := w.Kernel("a")
+		a.Received(t.Context())
+		a.Processed(t.Context(), 2*time.Second)
+		a.Processed(t.Context(), 3*time.Second)
+		pass(time.Second)
+		next := fresh("a")
+		next.StartTime = start.Add(time.Minute)
+		next.MessagesReceived, next.MessagesProcessed = 1, 2
+		next.LastMessageTime = start.Add(time.Minute + time.Second)
+		next.TotalLatency, next.MinLatency, next.MaxLatency = 5*time.Second, 2*time.Second, 3*time.Second
+		got := w.telemetry(t, "a")
+		if d := cmp.Diff(next, got, cmpopts.EquateErrors()); d != "" {
+			t.Errorf("after the reset (-want +got):\n%s", d)
+		}
+		if got.Uptime() != 2*time.Second || got.Throughput() != 1 {
+			t.Errorf("uptime %v and throughput %v, want 2s and 1", got.Uptime(), got.Throughput())
+		}
+	})
 }
 
 // Metrics of counters and latencies continue after a reset; the uptime restarts.
 func TestResetDoesNotAffectCounters(t *testing.T) {
-	w := newWorld(t)
-	use(t, w, "k")
-	w.clock.Advance(time.Minute)
-	w.Reset("k")
-	use(t, w, "k")
-	got := metrictest.Values(w.collect(t))
-	for series, want := range map[string]float64{
-		"ringkernel.messages.received{ringkernel.kernel.id=k}":                            2 + 2,
-		"ringkernel.messages.sent{ringkernel.kernel.id=k}":                                1 + 1,
-		"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=input}": 1 + 1,
-		"ringkernel.messages.processed{ringkernel.kernel.id=k}":                           2 + 2,
-		"ringkernel.message.duration{ringkernel.kernel.id=k}":                             2 + 2,
-		"ringkernel.errors{error.type=timeout,ringkernel.kernel.id=k}":                    1 + 1,
-		"ringkernel.uptime{ringkernel.kernel.id=k}":                                       1,
-	} {
-		if got[series] != want {
-			t.Errorf("%s = %v, want %v", series, got[series], want)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		use(t, w.Register("k"))
+		pass(time.Minute)
+		w.Reset("k")
+		use(t, w.Register("k"))
+		pass(time.Second)
+		got := metrictest.Values(w.collect(t))
+		for series, want := range map[string]float64{
+			"ringkernel.messages.received{ringkernel.kernel.id=k}":                            2 + 2,
+			"ringkernel.messages.sent{ringkernel.kernel.id=k}":                                1 + 1,
+			"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=input}": 1 + 1,
+			"ringkernel.messages.processed{ringkernel.kernel.id=k}":                           2 + 2,
+			"ringkernel.message.duration{ringkernel.kernel.id=k}":                             2 + 2,
+			"ringkernel.errors{error.type=timeout,ringkernel.kernel.id=k}":                    1 + 1,
+			"ringkernel.uptime{ringkernel.kernel.id=k}":                                       1,
+		} {
+			if got[series] != want {
+				t.Errorf("%s = %v, want %v", series, got[series], want)
+			}
 		}
-	}
-}
-
-func TestSummaryHasTheTimeOfTheLastCollection(t *testing.T) {
-	w := newWorld(t)
-	if at := w.Summary().LastCollected; !at.IsZero() {
-		t.Errorf("collected at %v, before any collection", at)
-	}
-	w.clock.Advance(time.Second)
-	w.collect(t)
-	w.clock.Advance(time.Second)
-	if at := w.Summary().LastCollected; !at.Equal(start.Add(time.Second)) {
-		t.Errorf("collected at %v", at)
-	}
+	})
 }

@@ -6,6 +6,8 @@ package ringkernel
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
 )
 
 // Telemetry is a snapshot of a kernel. It covers the time since the kernel was
@@ -25,24 +27,17 @@ type Telemetry struct {
 	LastMessageTime time.Time // when it last received a message; zero before the first
 	Time            time.Time // when the snapshot was taken
 
-	Input, Output QueueTelemetry
+	// The number of messages in each queue, what it can hold, and the messages that were
+	// dropped because it was full. Unknown values are 0.
+	InputSize, InputCapacity, InputDropped    int64
+	OutputSize, OutputCapacity, OutputDropped int64
 
-	// The latencies of the processed messages, 0 if there are none. The quantiles
-	// are within 0.6% of the exact values.
+	// The latencies of the processed messages, 0 if there are none.
 	TotalLatency time.Duration
 	MinLatency   time.Duration
 	MaxLatency   time.Duration
-	P50Latency   time.Duration
-	P99Latency   time.Duration
 
 	LastError error // nil if there was none
-}
-
-// QueueTelemetry is a snapshot of a queue. Unknown values are 0.
-type QueueTelemetry struct {
-	Size     int64 `json:"size"`
-	Capacity int64 `json:"capacity"`
-	Dropped  int64 `json:"messages_dropped"`
 }
 
 // Uptime returns the time from StartTime to the snapshot, or to EndTime if the
@@ -89,41 +84,46 @@ func (t Telemetry) AverageLatency() time.Duration {
 func (t Telemetry) MarshalJSON() ([]byte, error) {
 	lastError := (*string)(nil)
 	if t.LastError != nil {
-		text := t.LastError.Error()
+		text := errtype.Text(t.LastError)
 		lastError = &text
 	}
 	return json.Marshal(struct {
-		KernelID          string         `json:"kernel_id"`
-		State             State          `json:"state"`
-		MessagesReceived  int64          `json:"messages_received"`
-		MessagesSent      int64          `json:"messages_sent"`
-		MessagesProcessed int64          `json:"messages_processed"`
-		MessagesDropped   int64          `json:"messages_dropped"`
-		Errors            int64          `json:"errors"`
-		LastError         *string        `json:"last_error"`
-		StartTime         *time.Time     `json:"start_time"`
-		EndTime           *time.Time     `json:"end_time"`
-		LastMessageTime   *time.Time     `json:"last_message_time"`
-		Uptime            float64        `json:"uptime"`
-		Throughput        float64        `json:"throughput"`
-		ErrorRate         float64        `json:"error_rate"`
-		TotalLatency      float64        `json:"total_latency"`
-		AverageLatency    float64        `json:"avg_latency"`
-		MinLatency        float64        `json:"min_latency"`
-		P50Latency        float64        `json:"p50_latency"`
-		P99Latency        float64        `json:"p99_latency"`
-		MaxLatency        float64        `json:"max_latency"`
-		Input             QueueTelemetry `json:"input"`
-		Output            QueueTelemetry `json:"output"`
+		KernelID          string     `json:"kernel_id"`
+		State             State      `json:"state"`
+		MessagesReceived  int64      `json:"messages_received"`
+		MessagesSent      int64      `json:"messages_sent"`
+		MessagesProcessed int64      `json:"messages_processed"`
+		MessagesDropped   int64      `json:"messages_dropped"`
+		Errors            int64      `json:"errors"`
+		LastError         *string    `json:"last_error"`
+		StartTime         *time.Time `json:"start_time"`
+		EndTime           *time.Time `json:"end_time"`
+		LastMessageTime   *time.Time `json:"last_message_time"`
+		Uptime            float64    `json:"uptime"`
+		Throughput        float64    `json:"throughput"`
+		ErrorRate         float64    `json:"error_rate"`
+		TotalLatency      float64    `json:"total_latency"`
+		AverageLatency    float64    `json:"avg_latency"`
+		MinLatency        float64    `json:"min_latency"`
+		MaxLatency        float64    `json:"max_latency"`
+		Input             queueJSON  `json:"input"`
+		Output            queueJSON  `json:"output"`
 	}{
 		t.KernelID, t.State,
 		t.MessagesReceived, t.MessagesSent, t.MessagesProcessed, t.MessagesDropped, t.Errors, lastError,
 		known(t.StartTime), known(t.EndTime), known(t.LastMessageTime),
 		t.Uptime().Seconds(), t.Throughput(), t.ErrorRate(),
 		t.TotalLatency.Seconds(), t.AverageLatency().Seconds(), t.MinLatency.Seconds(),
-		t.P50Latency.Seconds(), t.P99Latency.Seconds(), t.MaxLatency.Seconds(),
-		t.Input, t.Output,
+		t.MaxLatency.Seconds(),
+		queueJSON{t.InputSize, t.InputCapacity, t.InputDropped},
+		queueJSON{t.OutputSize, t.OutputCapacity, t.OutputDropped},
 	})
+}
+
+type queueJSON struct {
+	Size     int64 `json:"size"`
+	Capacity int64 `json:"capacity"`
+	Dropped  int64 `json:"messages_dropped"`
 }
 
 // known returns a time in UTC, or nil if it is zero.

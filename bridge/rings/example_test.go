@@ -18,6 +18,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // This example collects the metrics of all rings in a directory with a ManualReader;
@@ -30,7 +31,7 @@ func Example() {
 	defer func() { _ = os.RemoveAll(dir) }()
 
 	// The agents can be written in any language. This one is written in Go.
-	a, err := agent.New("worker-0", agent.WithRing(agent.Ring{Dir: dir}))
+	a, err := agent.New("worker-0", agent.WithRing(dir))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,11 +41,8 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	producer, err := rings.New(rings.WithDirectories(dir), rings.WithLogger(slog.New(slog.DiscardHandler)))
+	producer, err := rings.Open(rings.Config{Directories: []string{dir}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		log.Fatal(err)
-	}
-	if err := producer.Start(); err != nil {
 		log.Fatal(err)
 	}
 	defer producer.Close()
@@ -70,35 +68,32 @@ func Example() {
 }
 
 // This program processes each event itself, without metrics.
-func ExampleWithSinks() {
+func ExampleConfig_sinks() {
 	dir, err := os.MkdirTemp("", "nixl")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	a, err := agent.New("worker-0", agent.WithRing(agent.Ring{Dir: dir}))
+	a, err := agent.New("worker-0", agent.WithRing(dir))
 	if err != nil {
 		log.Fatal(err)
 	}
-	a.Error(context.Background(), agent.StatusRemoteDisconnect)
+	a.Error(context.Background(), semconv.ErrorRemoteDisconnect)
 	if err := a.Close(); err != nil {
 		log.Fatal(err)
 	}
 
-	producer, err := rings.New(
-		rings.WithDirectories(dir),
-		rings.WithLogger(slog.New(slog.DiscardHandler)),
-		rings.WithSinks(sink.Func(func(events []sink.Event) error {
+	producer, err := rings.Open(rings.Config{
+		Directories: []string{dir},
+		Logger:      slog.New(slog.DiscardHandler),
+		Sinks: []sink.Sink{sink.Func(func(events []sink.Event) error {
 			for _, e := range events {
 				fmt.Println(e.Agent, e.Category, e.Name, e.Value)
 			}
 			return nil
-		})),
-	)
+		})},
+	})
 	if err != nil {
-		log.Fatal(err)
-	}
-	if err := producer.Start(); err != nil {
 		log.Fatal(err)
 	}
 	if err := producer.Close(); err != nil { // drains

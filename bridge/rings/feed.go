@@ -6,11 +6,13 @@ package rings
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
-	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -18,31 +20,26 @@ import (
 // that drains the rings uses it.
 type feeder struct {
 	sinks []sink.Sink
-	log   *slog.Logger
 	now   func() time.Time
 
 	batch   []sink.Event
-	names   map[ringbuf.Name]string // cache, because converting a name allocates
-	failing bool                    // the last write failed
+	failing bool // the last write failed
 }
 
-// These limits bound the feeder's memory, because other processes control the names.
-const (
-	maxBatch = 4096 // events
-	maxNames = 1024
-)
+// maxBatch bounds the feeder's memory.
+const maxBatch = 4096 // events
 
 // tap passes a batch of events to the sinks before the events are committed. The batch
 // is in the ring's memory.
-func (f *feeder) tap(a drain.Agent, b ringbuf.Batch) {
-	name, read := valid(a.Name), f.now()
+func (f *feeder) tap(a engine.Agent, b ringbuf.Batch) {
+	name, read := text.Valid(a.Name), f.now()
 	for i := range b.Len() {
 		e := b.Event(i)
 		out := sink.Event{Agent: name, Time: read, Category: e.Category, Value: e.Value}
 		if b.Layout() == ringbuf.V1 {
 			out.Time = time.UnixMicro(int64(e.TimestampMicros))
 		}
-		out.Name = f.nameOf(&e, b.Layout())
+		out.Name = nameOf(&e, b.Layout())
 		if f.batch = append(f.batch, out); len(f.batch) == maxBatch {
 			f.write()
 		}
@@ -52,23 +49,14 @@ func (f *feeder) tap(a drain.Agent, b ringbuf.Batch) {
 
 // nameOf returns the name of an event. A type that the ring's layout doesn't define is
 // unknown, even if a newer layout defines it: its meaning may differ.
-func (f *feeder) nameOf(e *ringbuf.Event, l ringbuf.Layout) string {
+func nameOf(e *ringbuf.Event, l ringbuf.Layout) string {
 	if !e.Named {
 		if !l.Knows(e.Type) {
 			return fmt.Sprintf("unknown_event_%d", uint32(e.Type))
 		}
 		return e.Type.String()
 	}
-	name, ok := f.names[e.Name]
-	if ok {
-		return name
-	}
-	if f.names == nil || len(f.names) >= maxNames {
-		f.names = make(map[ringbuf.Name]string)
-	}
-	name = valid(e.Name.String())
-	f.names[e.Name] = name
-	return name
+	return text.Valid(e.Name.String())
 }
 
 // write passes the batch to the sinks.
@@ -83,7 +71,7 @@ func (f *feeder) write() {
 	f.batch = f.batch[:0]
 	err := errors.Join(errs...)
 	if err != nil && !f.failing {
-		f.log.Error("sink failed and lost events; check the sink; further errors are not logged until a write succeeds", "error", err)
+		otel.Handle(fmt.Errorf("a sink of NIXL's events failed and lost events; further errors aren't reported until a write succeeds: %w", err))
 	}
 	f.failing = err != nil
 }

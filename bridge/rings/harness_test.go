@@ -7,7 +7,6 @@ package rings_test
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -15,14 +14,18 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/goleak"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // start is when the clock of the tests starts.
 var start = time.Date(2025, time.January, 15, 14, 30, 25, 0, time.UTC)
@@ -38,21 +41,17 @@ type world struct {
 	log *lines
 }
 
-func newWorld(t *testing.T, opts ...rings.Option) *world {
+func newWorld(t *testing.T, c rings.Config) *world {
 	t.Helper()
 	w := &world{log: newLines()}
-	p, err := rings.New(append([]rings.Option{
-		rings.WithLogger(slog.New(slog.NewTextHandler(w.log, nil))),
-		rings.WithClock(newClock()),
-		rings.WithRunInterval(2 * time.Millisecond),
-	}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
+	c.Logger = slog.New(slog.NewTextHandler(w.log, nil))
+	if c.Now == nil {
+		c.Now = newClock()
 	}
+	c.RunInterval = 2 * time.Millisecond
+	p, err := rings.Open(c)
+	must.OK(t, err)
 	w.Producer = p
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -65,21 +64,13 @@ func newWorld(t *testing.T, opts ...rings.Option) *world {
 // `name{key=value,…}`.
 func (w *world) produce(t *testing.T) map[string]float64 {
 	t.Helper()
-	all := make(map[string]float64)
-	for _, m := range w.metrics(t) {
-		eachPoint(m, func(set attribute.Set, v float64) {
-			all[fmt.Sprintf("%s{%s}", m.Name, set.Encoded(attribute.DefaultEncoder()))] += v
-		})
-	}
-	return all
+	return metrictest.Values(w.metrics(t))
 }
 
 func (w *world) metrics(t *testing.T) []metricdata.Metrics {
 	t.Helper()
 	scopes, err := w.Produce(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var all []metricdata.Metrics
 	for _, s := range scopes {
 		if s.Scope.Name != semconv.ScopeName || s.Scope.Version != semconv.Version {
@@ -88,33 +79,6 @@ func (w *world) metrics(t *testing.T) []metricdata.Metrics {
 		all = append(all, s.Metrics...)
 	}
 	return all
-}
-
-func eachPoint(m metricdata.Metrics, f func(attribute.Set, float64)) {
-	switch data := m.Data.(type) {
-	case metricdata.Sum[int64]:
-		for _, p := range data.DataPoints {
-			f(p.Attributes, float64(p.Value))
-		}
-	case metricdata.Gauge[int64]:
-		for _, p := range data.DataPoints {
-			f(p.Attributes, float64(p.Value))
-		}
-	case metricdata.Gauge[float64]:
-		for _, p := range data.DataPoints {
-			f(p.Attributes, p.Value)
-		}
-	case metricdata.Histogram[float64]:
-		for _, p := range data.DataPoints {
-			f(p.Attributes, float64(p.Count))
-		}
-	case metricdata.ExponentialHistogram[float64]:
-		for _, p := range data.DataPoints {
-			f(p.Attributes, float64(p.Count))
-		}
-	default:
-		panic(fmt.Sprintf("%s is a %T", m.Name, data))
-	}
 }
 
 // lines is a log that tests can wait on.
@@ -169,9 +133,7 @@ func (l *lines) wait(t *testing.T, parts ...string) {
 func makeRing(t *testing.T, dir string, layout ringbuf.Layout, events ...ringbuf.Event) *ringbuf.Writer {
 	t.Helper()
 	w, err := ringbuf.Create(filepath.Join(dir, "a"), layout, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	if n, err := w.PushBatch(events); n < len(events) {
 		t.Fatalf("only %d events fit: %v", n, err)

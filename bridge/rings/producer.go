@@ -11,102 +11,98 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/uncollected"
-	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Producer reads the rings of agents and passes the totals to a reader of the SDK.
+// Producer reads the rings of agents and passes the totals to readers of the SDK.
 // It is safe for concurrent use.
 //
-// Pass it to only one reader: nixl.telemetry.ring.utilization is the maximum since the
-// last collection by any reader. If no reader collects a Producer without sinks within
-// 2 minutes, it logs an error.
+// Use [Producer.Reader] for an exporter. Other readers, such as that of
+// exporters/prometheus, take the Producer itself, whose totals are cumulative. Readers can
+// share a Producer: each gets all totals. But only for those of Producer.Reader,
+// nixl.telemetry.ring.utilization is the maximum since their own last collection; for
+// others, it is the maximum since the last collection of any reader.
 type Producer struct {
-	host *host.Host
-	log  *slog.Logger
-	now  func() time.Time
-
-	sinks bool // with sinks, a program doesn't need a reader
+	host    *engine.Engine
+	log     *slog.Logger
+	build   builder     // without data
+	waiting *time.Timer // for the first collection; nil with sinks
 
 	mu      sync.Mutex // guards the following fields; held during collections
-	state   state
-	waiting *uncollected.Timer // for the first collection; nil before Start and with sinks
-	labels  labels
+	closed  bool
+	readers []*deltas
 	last    []metricdata.ScopeMetrics // the totals at Close
 }
 
 var _ sdkmetric.Producer = (*Producer)(nil)
 
-type state uint8
+// uncollected is the time after which a Producer that no reader collects is reported:
+// twice the SDK's default export interval.
+const uncollected = 2 * time.Minute
 
-const (
-	created state = iota
-	started
-	closed
-)
+var errUncollected = errors.New("rings are drained, but no reader has collected their metrics for 2 minutes: " +
+	"pass the MeterProvider Producer.Reader, or a reader with metric.WithProducer; a pull reader, such as exporters/prometheus, must be scraped")
 
-// New returns a Producer. It opens no files before [Producer.Start]. The error names
-// the option or the NIXL environment variable with an invalid value.
-func New(opts ...Option) (*Producer, error) {
-	c, err := newConfig(opts)
+// Open starts discovering and draining rings. It is not an error if a directory doesn't
+// exist yet. The error names the field of the configuration or the NIXL environment
+// variable with an invalid value.
+//
+// If no reader collects a Producer without sinks within 2 minutes, OpenTelemetry's error
+// handler receives an error, because the events are lost.
+func Open(c Config) (*Producer, error) {
+	p, err := open(c)
 	if err != nil {
 		return nil, fmt.Errorf("read NIXL's rings: %w", err)
-	}
-	p := &Producer{log: c.log, now: c.host.Now, sinks: len(c.sinks) > 0}
-	c.host.Report = p.notice
-	if p.sinks {
-		f := &feeder{sinks: c.sinks, log: c.log, now: c.host.Now}
-		c.host.Tap = f.tap
-	}
-	if p.host, err = host.New(c.host); err != nil {
-		return nil, fmt.Errorf("read NIXL's rings: %w", err)
-	}
-	if len(c.host.Directories) > 1 {
-		p.labels.instance = true
-		if p.labels.hostname, err = c.hostname(); err != nil {
-			return nil, fmt.Errorf("read NIXL's rings: %w", err)
-		}
 	}
 	return p, nil
 }
 
-// Start starts discovering and draining rings. It is not an error if a directory
-// doesn't exist yet. Start does nothing if the Producer was already started or closed.
-func (p *Producer) Start() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.state != created {
-		return nil
+func open(c Config) (*Producer, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	p := &Producer{log: c.Logger, build: builder{
+		host: text.Valid(c.HostName), ambiguous: len(c.Directories) > 1, allEvents: c.Events, clock: c.Now,
+	}}
+	cfg := c.host()
+	cfg.Report = p.notice
+	if len(c.Sinks) > 0 {
+		cfg.Handler.Events = (&feeder{sinks: c.Sinks, now: c.Now}).tap
+	}
+	if p.host, err = engine.New(cfg); err != nil {
+		return nil, err
 	}
 	if err := p.host.Start(nil); err != nil {
-		return fmt.Errorf("read NIXL's rings: %w", err)
+		return nil, err
 	}
-	p.state = started
-	if !p.sinks {
-		p.waiting = uncollected.Start("NIXL agents", p.now, func(err error) { p.log.Error("rings are drained, but no metrics are exported", "error", err) })
+	if len(c.Sinks) == 0 {
+		p.waiting = awaitReader()
 	}
-	return nil
+	return p, nil
+}
+
+// awaitReader starts the timer that a collection stops.
+func awaitReader() *time.Timer {
+	return time.AfterFunc(uncollected, func() { otel.Handle(errUncollected) })
 }
 
 // Err returns the error that currently prevents the Producer from reading rings, or nil.
-// It returns an error if the Producer isn't started, if it is closed, if a directory
-// can't be read, or if there are rings and none of them can be opened. Use it for
-// health checks.
+// It returns an error if the Producer is closed, if a directory can't be read, or if
+// there are rings and none of them can be opened. Use it for health checks.
 func (p *Producer) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch p.state {
-	case created:
-		return errors.New("read NIXL's rings: the producer isn't started; call Start")
-	case closed:
+	if p.closed {
 		return errors.New("read NIXL's rings: the producer is closed")
-	case started:
 	}
 	return p.host.State().Err()
 }
@@ -121,12 +117,13 @@ const closeTimeout = 10 * time.Second
 func (p *Producer) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	running := p.state == started
-	p.state = closed
-	if !running {
+	if p.closed {
 		return nil
 	}
-	p.waiting.Closing()
+	p.closed = true
+	if p.waiting != nil {
+		p.waiting.Stop()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	p.last = p.collect(ctx, true)
@@ -136,37 +133,39 @@ func (p *Producer) Close() error {
 	return nil
 }
 
-// Produce drains the rings and returns the totals of all agents. It returns nothing
-// before Start, and the final totals after Close. If draining blocks, for example
-// because a disk doesn't respond, it logs an error and returns nothing when ctx is done
-// or earlier. The error is always nil.
+// Produce drains the rings and returns the totals of all agents, and after Close the
+// final ones. If draining blocks, for example because a disk doesn't respond, it passes
+// an error to OpenTelemetry's error handler and returns nothing when ctx is done or
+// earlier. The error is always nil, because the SDK would then export nothing, not even
+// the metrics of other instruments.
 func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waiting.Collected()
-	switch p.state {
-	case started:
-		return p.collect(ctx, false), nil
-	case closed:
-		return p.last, nil
-	default:
-		return nil, nil
+	if p.waiting != nil {
+		p.waiting.Stop()
 	}
+	if p.closed {
+		return p.last, nil
+	}
+	return p.collect(ctx, false), nil
 }
 
 func (p *Producer) collect(ctx context.Context, last bool) []metricdata.ScopeMetrics {
-	b := newBuilder(&p.labels, p.now())
+	b := p.build
+	b.now, b.data = b.clock(), make(map[kind]metricdata.Aggregation)
 	c, err := p.host.Collect(ctx, last)
 	if err != nil {
-		p.log.Error("totals can't be collected; they are cumulative, so the next collection includes them", "error", err)
+		otel.Handle(fmt.Errorf("read NIXL's rings: totals can't be collected; they are cumulative, so the next collection includes them: %w", err))
 		return nil
 	}
 	for i := range c.Snapshots {
 		b.agent(&c.Snapshots[i])
 	}
 	p.host.Delivered(c) // the SDK doesn't report whether the export succeeds
-	p.labels.sweep()
 	metrics := b.metrics()
+	for _, r := range p.readers {
+		r.collected(metrics)
+	}
 	if len(metrics) == 0 {
 		return nil
 	}
@@ -176,7 +175,7 @@ func (p *Producer) collect(ctx context.Context, last bool) []metricdata.ScopeMet
 	}}
 }
 
-// notice logs a notice of package host.
+// notice logs a notice of package engine.
 func (p *Producer) notice(n notice.Notice) {
 	var args []any
 	if n.Path != "" {

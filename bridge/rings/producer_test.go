@@ -6,37 +6,46 @@
 package rings_test
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/internal/identity"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
+// The rows of the CSV file equal those of NIXL's CSV exporter: the category is an integer, and
+// the time is the event's time if the ring has timestamps.
 func TestAllEventsOfRealRingsReachMetricsAndSinks(t *testing.T) {
 	for _, c := range ringtest.Cases(t) {
-		if !c.Readable() {
+		if !c.Reported() {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			var k kept
+			path := filepath.Join(t.TempDir(), "events.csv")
+			file, err := sink.OpenCSV(path)
+			must.OK(t, err)
 			dir := filepath.Dir(ringtest.Copy(t, c))
-			w := newWorld(t, rings.WithDirectories(dir), rings.WithSinks(&k))
+			w := newWorld(t, rings.Config{Directories: []string{dir}, Sinks: []sink.Sink{&k, file}, Events: true})
 			w.log.wait(t, "ring opened") // a ring that has just wrapped is only opened once its file is 1 s old
 			var events float64
 			for key, v := range w.produce(t) {
@@ -47,17 +56,38 @@ func TestAllEventsOfRealRingsReachMetricsAndSinks(t *testing.T) {
 			if events != float64(len(c.Pending)) {
 				t.Errorf("nixl.events add up to %v, want %d", events, len(c.Pending))
 			}
-			got := k.all()
-			if len(got) != len(c.Pending) {
-				t.Fatalf("%d events, want %d", len(got), len(c.Pending))
+			got, rows := k.all(), readRows(t, path)
+			if len(got) != len(c.Pending) || len(rows) != len(got) {
+				t.Fatalf("%d events and %d rows, want %d", len(got), len(rows), len(c.Pending))
 			}
 			for i, e := range c.Pending {
 				if d := cmp.Diff(wanted(c, e), got[i], cmpopts.EquateApproxTime(time.Minute)); d != "" {
 					t.Fatalf("event %d (-want +got):\n%s", i, d)
 				}
+				row := fmt.Sprintf("%d,%d,%s,%d", got[i].Time.UnixMicro(), got[i].Category, got[i].Name, got[i].Value)
+				if rows[i] != row {
+					t.Fatalf("row %d is %q, want %q", i, rows[i], row)
+				}
+			}
+			if err := errors.Join(w.Close(), file.Close()); err != nil {
+				t.Error(err)
 			}
 		})
 	}
+}
+
+// readRows returns the rows of a CSV file, without quotes.
+func readRows(t *testing.T, path string) (rows []string) {
+	t.Helper()
+	f, err := os.Open(path)
+	must.OK(t, err)
+	defer f.Close()
+	records, err := csv.NewReader(f).ReadAll()
+	must.OK(t, err)
+	for _, fields := range records[1:] {
+		rows = append(rows, strings.Join(fields, ","))
+	}
+	return rows
 }
 
 // wanted returns the event of a fixture as a sink receives it.
@@ -81,27 +111,15 @@ func wanted(c ringtest.Case, e ringtest.Event) sink.Event {
 	return out
 }
 
-func TestProducerDrainsFromStartToClose(t *testing.T) {
+func TestProducerDrainsFromOpenToClose(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 5))
 	var k kept
-	p, err := rings.New(rings.WithDirectories(dir), rings.WithSinks(&k), rings.WithRunInterval(time.Hour),
-		rings.WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, err := rings.Open(rings.Config{
+		Directories: []string{dir}, Sinks: []sink.Sink{&k}, RunInterval: time.Hour, Logger: slog.New(slog.DiscardHandler),
+	})
+	must.OK(t, err)
 	w := world{Producer: p}
-	if got := w.metrics(t); got != nil {
-		t.Errorf("before Start: %v", got)
-	}
-	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "isn't started") {
-		t.Errorf("Err before Start: %v", err)
-	}
-	for range 2 {
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if err := p.Err(); err != nil {
 		t.Errorf("Err: %v", err)
 	}
@@ -109,15 +127,11 @@ func TestProducerDrainsFromStartToClose(t *testing.T) {
 	if got := w.produce(t)[key]; got != 5 {
 		t.Errorf("%v registered, want 5", got)
 	}
-	if err := ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2)))
 	if got := w.produce(t)[key]; got != 7 {
 		t.Errorf("%v registered, want 7: a collection drains", got)
 	}
-	if err := ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 3)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 3)))
 	for range 2 {
 		if err := p.Close(); err != nil {
 			t.Error(err)
@@ -132,9 +146,6 @@ func TestProducerDrainsFromStartToClose(t *testing.T) {
 	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("Err after Close: %v", err)
 	}
-	if err := p.Start(); err != nil {
-		t.Error(err)
-	}
 	if n, err := ring.Len(); n != 0 || err != nil {
 		t.Errorf("%d events in the ring, %v", n, err)
 	}
@@ -144,18 +155,18 @@ func TestProducerDrainsFromStartToClose(t *testing.T) {
 func TestAgentsWithTheSameNameInTwoDirectoriesAreDistinguished(t *testing.T) {
 	for name, c := range map[string]struct {
 		environment string
-		opts        []rings.Option
+		hostName    string
 		host        string
 	}{
-		"host name from option":      {"host.name=other", []rings.Option{rings.WithHostName("host")}, "host"},
-		"host name from environment": {"host.name=node-7", nil, "node-7"},
+		"host name from option":      {"host.name=other", "host", "host"},
+		"host name from environment": {"host.name=node-7", "", "node-7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("OTEL_RESOURCE_ATTRIBUTES", c.environment)
 			one, two := t.TempDir(), t.TempDir()
 			makeRing(t, one, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
 			makeRing(t, two, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
-			w := newWorld(t, append(c.opts, rings.WithDirectories(one, two))...)
+			w := newWorld(t, rings.Config{Directories: []string{one, two}, HostName: c.hostName})
 			for range 2 { // the second time, the attribute sets are cached
 				got := w.produce(t)
 				for i, dir := range []string{one, two} {
@@ -172,7 +183,7 @@ func TestAgentsWithTheSameNameInTwoDirectoriesAreDistinguished(t *testing.T) {
 func TestObserveLeavesEventsInTheRing(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
-	w := newWorld(t, rings.WithDirectories(dir), rings.WithMode(ringbuf.Observe))
+	w := newWorld(t, rings.Config{Directories: []string{dir}, Mode: ringbuf.Observe})
 	if n := w.produce(t)["nixl.errors{error.type=backend,nixl.agent.name=a}"]; n != 1 {
 		t.Errorf("%v errors, want 1", n)
 	}
@@ -181,43 +192,24 @@ func TestObserveLeavesEventsInTheRing(t *testing.T) {
 	}
 }
 
-func TestHistogramOptionsApply(t *testing.T) {
-	for name, c := range map[string]struct {
-		opt   rings.Option
-		check func(metricdata.Aggregation) bool
-	}{
-		"bounds": {rings.WithHistogramBounds([]float64{1, 2}, []float64{10}, nil), func(a metricdata.Aggregation) bool {
-			h, ok := a.(metricdata.Histogram[float64])
-			return ok && cmp.Equal(h.DataPoints[0].Bounds, []float64{1, 2}) &&
-				cmp.Equal(h.DataPoints[0].BucketCounts, []uint64{0, 1, 0})
-		}},
-		"exponential": {rings.WithExponentialHistograms(20), func(a metricdata.Aggregation) bool {
-			h, ok := a.(metricdata.ExponentialHistogram[float64])
-			return ok && cmp.Equal(h.DataPoints[0].PositiveBucket.Counts, []uint64{1}) && h.DataPoints[0].Scale == 20
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			makeRing(t, dir, ringbuf.V3, ringbuf.NewEvent(ringbuf.TypeXferTime, 1_500_000))
-			for _, m := range newWorld(t, rings.WithDirectories(dir), c.opt).metrics(t) {
-				if m.Name == "nixl.transfer.duration" && !c.check(m.Data) {
-					t.Errorf("%+v", m.Data)
-				}
-			}
-		})
+func TestBoundsApply(t *testing.T) {
+	dir := t.TempDir()
+	makeRing(t, dir, ringbuf.V3, ringbuf.NewEvent(ringbuf.TypeXferTime, 1_500_000))
+	w := newWorld(t, rings.Config{Directories: []string{dir}, DurationBounds: []float64{1, 2}})
+	p := metrictest.Data[metricdata.Histogram[float64]](t, w.metrics(t), "nixl.transfer.duration").DataPoints[0]
+	if !slices.Equal(p.Bounds, []float64{1, 2}) || !slices.Equal(p.BucketCounts, []uint64{0, 1, 0}) {
+		t.Errorf("%+v", p)
 	}
 }
 
 func TestMissingDirectoryIsLoggedAndRetried(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
-	w := newWorld(t, rings.WithDirectories(dir))
+	w := newWorld(t, rings.Config{Directories: []string{dir}})
 	w.log.wait(t, "level=WARN", "telemetry directory can't be read", "path="+dir)
 	if err := w.Err(); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("Err: %v", err)
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(dir, 0o700))
 	makeRing(t, dir, ringbuf.V4)
 	w.log.wait(t, "telemetry directory can be read now", "ring opened (layout v4, 64 slots)")
 }
@@ -227,69 +219,65 @@ func TestSinksReceiveEventsBeforeTheCommit(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 	calls := 0
-	w := newWorld(t, rings.WithDirectories(dir), rings.WithSinks(sink.Func(func([]sink.Event) error {
+	w := newWorld(t, rings.Config{Directories: []string{dir}, Sinks: []sink.Sink{sink.Func(func([]sink.Event) error {
 		calls++
 		if n, err := ring.Len(); n != 1 || err != nil {
 			t.Errorf("%d events in the ring, %v; want 1", n, err)
 		}
 		return nil
-	})))
+	})}})
 	w.produce(t)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.Close())
 	if n, err := ring.Len(); calls != 1 || n != 0 || err != nil {
 		t.Errorf("%d batches, %d events in the ring, %v", calls, n, err)
 	}
 }
 
-func TestFailingSinkIsLoggedOnceAndAffectsNothingElse(t *testing.T) {
+func TestFailingSinkIsReportedOnceAndAffectsNothingElse(t *testing.T) {
+	errs := metrictest.Handled(t)
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4)
 	var k kept
-	w := newWorld(t, rings.WithDirectories(dir), rings.WithSinks(
-		sink.Func(func([]sink.Event) error { return errors.New("disk is full") }), &k))
+	w := newWorld(t, rings.Config{Directories: []string{dir}, Sinks: []sink.Sink{
+		sink.Func(func([]sink.Event) error { return errors.New("disk is full") }), &k,
+	}})
 	for range 3 {
-		if err := ring.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
 		w.produce(t)
 	}
-	if n := strings.Count(w.log.String(), "disk is full"); n != 1 {
-		t.Errorf("logged %d times, want 1:\n%s", n, w.log)
+	if len(errs()) != 1 || !strings.Contains(errs()[0], "disk is full") {
+		t.Errorf("reported %q, want one error", errs())
 	}
 	if len(k.all()) != 3 || w.produce(t)["nixl.errors{error.type=backend,nixl.agent.name=a}"] != 3 {
 		t.Errorf("the other sink has %d events, the metrics %v", len(k.all()), w.produce(t))
 	}
 }
 
-func TestInvalidOptionsAreRejected(t *testing.T) {
+func TestInvalidConfigurationIsRejected(t *testing.T) {
 	for name, c := range map[string]struct {
-		opt  rings.Option
+		cfg  rings.Config
 		env  string
 		want string
 	}{
-		"include":      {rings.WithInclude("["), "", `include: "[" is not a valid pattern`},
-		"exclude":      {rings.WithExclude("["), "", `exclude: "[" is not a valid pattern`},
-		"run interval": {rings.WithRunInterval(0), "", "run interval is"},
-		"in env":       {rings.WithInclude("*"), "x", "NIXL_TELEMETRY_RUN_INTERVAL=x"},
-		"negative":     {rings.WithRunInterval(-time.Second), "", "run interval is -1s"},
-		"mode":         {rings.WithMode(9), "", "mode is 9"},
-		"max rings":    {rings.WithMaxRings(-1), "", "max rings is -1"},
-		"no rings":     {rings.WithMaxRings(0), "", "max rings is 0"},
-		"max names":    {rings.WithMaxEventNames(-1), "", "max event names is -1"},
-		"no names":     {rings.WithMaxEventNames(0), "", "max event names is 0"},
-		"stale after":  {rings.WithStaleAfter(-1), "", "stale after is -1ns"},
-		"stale at 0":   {rings.WithStaleAfter(0), "", "stale after is 0s"},
-		"nil sink":     {rings.WithSinks(&kept{}, nil), "", "a sink is nil"},
-		"directories":  {rings.WithDirectories("a", "a"), "", "a is listed twice"},
-		"bounds":       {rings.WithHistogramBounds([]float64{2, 1}, nil, nil), "", "duration: bounds must be"},
-		"buckets":      {rings.WithExponentialHistograms(1), "", "is 1"},
-		"few buckets":  {rings.WithExponentialHistograms(-1), "", "is -1"},
+		"include":      {rings.Config{Include: []string{"["}}, "", `include: "[" is not a valid pattern`},
+		"exclude":      {rings.Config{Exclude: []string{"["}}, "", `exclude: "[" is not a valid pattern`},
+		"in env":       {rings.Config{}, "x", "NIXL_TELEMETRY_RUN_INTERVAL=x"},
+		"run interval": {rings.Config{RunInterval: -time.Second}, "", "run_interval: -1s is too short"},
+		"mode":         {rings.Config{Mode: 9}, "", "mode is 9"},
+		"max rings":    {rings.Config{MaxRings: -1}, "", "max_rings: -1 must be 1 or more"},
+		"max names":    {rings.Config{MaxEventNames: -1}, "", "max event names is -1"},
+		"stale after":  {rings.Config{StaleAfter: -1}, "", "stale_after: -1ns is too short"},
+		"nil sink":     {rings.Config{Sinks: []sink.Sink{&kept{}, nil}}, "", "a sink is nil"},
+		"nil pointer":  {rings.Config{Sinks: []sink.Sink{(*kept)(nil)}}, "", "a sink is nil"},
+		"nil function": {rings.Config{Sinks: []sink.Sink{sink.Func(nil)}}, "", "a sink is nil"},
+		"directories":  {rings.Config{Directories: []string{"a", "a"}}, "", "a is listed twice"},
+		"bounds":       {rings.Config{DurationBounds: []float64{2, 1}}, "", "duration: bounds must be"},
+		"buckets":      {rings.Config{ExponentialBuckets: 1}, "", "is 1"},
+		"few buckets":  {rings.Config{ExponentialBuckets: -1}, "", "is -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", c.env)
-			_, err := rings.New(c.opt)
+			_, err := rings.Open(c.cfg)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "read NIXL's rings: ") {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
@@ -297,33 +285,22 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 	}
 }
 
-// Without a reader, the metrics of drained events are lost.
-func TestProducerWithoutAReaderIsLogged(t *testing.T) {
-	for name, c := range map[string]struct {
-		collected bool
-		opts      []rings.Option
-		logged    bool
-	}{
-		"no reader": {false, nil, true},
-		"a reader":  {true, nil, false},
-		"sinks":     {false, []rings.Option{rings.WithSinks(&kept{})}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var later atomic.Int64
-			clock := newClock()
-			opts := append(c.opts, rings.WithDirectories(t.TempDir()),
-				rings.WithClock(func() time.Time { return clock().Add(time.Duration(later.Load())) }))
-			w := newWorld(t, opts...)
-			if c.collected {
-				w.metrics(t)
+// A Producer that is passed to readers directly reports cumulative totals.
+func TestReadersThatShareAProducerGetTheSameTotals(t *testing.T) {
+	dir := t.TempDir()
+	ring := makeRing(t, dir, ringbuf.V4)
+	w := newWorld(t, rings.Config{Directories: []string{dir}})
+	var readers [2]sdkmetric.Reader
+	for i := range readers {
+		readers[i] = sdkmetric.NewManualReader(sdkmetric.WithProducer(w.Producer))
+		sdkmetric.NewMeterProvider(sdkmetric.WithReader(readers[i]))
+	}
+	for total := range 3 {
+		must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
+		for i, r := range readers {
+			if n := metrictest.Values(metrictest.Collect(t, r))["nixl.errors{error.type=backend,nixl.agent.name=a}"]; n != float64(total+1) {
+				t.Errorf("reader %d has %v errors, want %d", i, n, total+1)
 			}
-			later.Store(int64(time.Minute))
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if logged := strings.Contains(w.log.String(), "no reader has collected the metrics of NIXL agents"); logged != c.logged {
-				t.Errorf("logged=%v, want %v:\n%s", logged, c.logged, w.log)
-			}
-		})
+		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // The analysis of a real session's CSV equals the session's own summary: counts
@@ -22,9 +24,7 @@ func TestAnalysisOfRealSessionsMatchesTheirSummaries(t *testing.T) {
 	for _, name := range upstream {
 		t.Run(name, func(t *testing.T) {
 			r, err := Analyze(upstreamPath(name + ".csv"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			got, want := r.Summary, r.Written
 			if want == nil {
 				t.Fatalf("the summary wasn't read: %v", r.WrittenErr)
@@ -83,10 +83,8 @@ func TestReportOfRealSessionsMatchesTheGoldenFiles(t *testing.T) {
 	texts := map[string]string{}
 	for _, name := range upstream {
 		r, err := Analyze(name + ".csv")
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts[name] = text(t, r)
+		must.OK(t, err)
+		texts[name] = textOf(t, r)
 	}
 	t.Chdir(testdataParent)
 	for name, text := range texts {
@@ -98,10 +96,8 @@ func TestReportHasNoEmptySections(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{ID: 1, Operation: "embedding", Device: CPU, Err: textError("no memory")})
 	r, err := Analyze(s.files.csv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := text(t, r)
+	must.OK(t, err)
+	got := textOf(t, r)
 	for _, heading := range []string{"Devices", "Workers by time", "Layers", "Durations", "Over time", "Slowest packets"} {
 		if strings.Contains(got, heading) {
 			t.Errorf("%s is empty in\n%s", heading, got)
@@ -114,20 +110,18 @@ func TestReportHasNoEmptySections(t *testing.T) {
 
 func TestReportListsTheWorkersWithTheMostTime(t *testing.T) {
 	r, err := Analyze(upstreamPath("session_2025-11-17_00-04-29.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	workers := len(r.Workers)
-	if got := text(t, r); strings.Count(got, "igpu_attention_layer_") >= workersListed || !strings.Contains(got, fmt.Sprintf("  %d more ", workers-workersListed)) {
+	if got := textOf(t, r); strings.Count(got, "igpu_attention_layer_") >= workersListed || !strings.Contains(got, fmt.Sprintf("  %d more ", workers-workersListed)) {
 		t.Errorf("%d workers:\n%s", workers, got)
 	}
 	r.AllWorkers = true
-	if got := text(t, r); !strings.Contains(got, r.Workers[workers-1].Name+" ") || strings.Contains(got, " more ") {
+	if got := textOf(t, r); !strings.Contains(got, r.Workers[workers-1].Name+" ") || strings.Contains(got, " more ") {
 		t.Errorf("all %d workers:\n%s", workers, got)
 	}
 }
 
-func text(t *testing.T, r *Report) string {
+func textOf(t *testing.T, r *Report) string {
 	t.Helper()
 	var b bytes.Buffer
 	n, err := r.WriteTo(&b)
@@ -137,58 +131,17 @@ func text(t *testing.T, r *Report) string {
 	return b.String()
 }
 
-func TestAnalysisAddsUpTimesByDeviceWorkerAndLayer(t *testing.T) {
-	s := openTest(t, t.TempDir())
-	ms := time.Millisecond
-	fail := textError("no memory")
-	recordAll(
-		t, s,
-		Packet{ID: 1, Layer: -1, Operation: "embedding", Device: CPU, Duration: 3 * ms},
-		Packet{ID: 2, Layer: 1, Operation: "expert_ffn", Device: IGPU, Duration: 2 * ms},
-		Packet{ID: 3, Layer: 0, Operation: "expert_ffn", Device: IGPU, Duration: 2 * ms},
-		Packet{ID: 4, Layer: 1, Operation: "expert_ffn", Device: IGPU, Duration: 4 * ms},
-		Packet{ID: 5, Layer: 1, Operation: "router_logits", Device: CPU, Duration: ms},
-		Packet{ID: 6, Layer: 0, Operation: "router_logits", Device: CPU, Duration: 9 * ms},
-		Packet{ID: 7, Layer: 1, Operation: "router_logits", Device: CPU, Duration: 99 * ms, Err: fail},
-	)
-	r, err := Analyze(s.files.csv) // while the session is running
-	if err != nil {
-		t.Fatal(err)
-	}
-	equal(t, []Share{{CPU, 3, 13 * ms}, {IGPU, 3, 8 * ms}}, r.Devices)
-	equal(t, []Share{
-		{"cpu_router", 2, 10 * ms},
-		{"igpu_expert_ffn_layer_1", 2, 6 * ms},
-		{"cpu_embedding", 1, 3 * ms},
-		{"igpu_expert_ffn_layer_0", 1, 2 * ms},
-	}, r.Workers)
-	equal(t, []Share{{"0", 2, 11 * ms}, {"1", 3, 7 * ms}}, r.Layers)
-	var slowest []int64
-	for _, row := range r.Slowest {
-		slowest = append(slowest, row.PacketID)
-	}
-	equal(t, []int64{6, 4, 1, 2, 3}, slowest)
-	if len(r.Failures) != 1 || r.Failures[0].PacketID != 7 {
-		t.Errorf("failures are %+v", r.Failures)
-	}
-	if r.Written != nil || r.WrittenErr != nil {
-		t.Errorf("Written is %+v, %v, want none yet", r.Written, r.WrittenErr)
-	}
-}
-
 func TestAnalysisKeepsFailuresUpToALimit(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	for i := range 150 {
 		recordAll(t, s, Packet{ID: int64(i), Operation: "a", Device: CPU, Err: textError("no\x1b[31m")})
 	}
 	r, err := Analyze(s.files.csv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(r.Failures) != failuresKept || r.Summary.FailedPackets != 150 {
 		t.Errorf("%d failures of %d", len(r.Failures), r.Summary.FailedPackets)
 	}
-	got := text(t, r)
+	got := textOf(t, r)
 	if !strings.Contains(got, "  50 more") {
 		t.Errorf("the report hides failures:\n%s", got)
 	}
@@ -207,15 +160,11 @@ func TestAnalyzeSelectsTheNewestFileOfADirectory(t *testing.T) {
 		path := filepath.Join(dir, name)
 		write(t, path, headerLine)
 		at := epoch.Add(time.Duration(min(i, 2)) * time.Hour)
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chtimes(path, at, at))
 	}
 	for _, path := range []string{"", dir} {
 		r, err := Analyze(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if want := filepath.Join(dir, "a.csv"); r.Path != want {
 			t.Errorf("the newest of %q is %s, want %s", path, r.Path, want)
 		}
@@ -240,34 +189,29 @@ func TestAnalyzeOfAMissingPathIsAnError(t *testing.T) {
 	}
 }
 
-func TestReportOfAnEmptySessionWarns(t *testing.T) {
-	for name, content := range map[string]string{
-		"no bytes": "", "header": headerLine, "CRLF": strings.ReplaceAll(headerLine, "\n", "\r\n"),
-		"part of a header": headerLine[:30], "header without its end": strings.TrimSpace(headerLine),
+func TestReportWarns(t *testing.T) {
+	const valid = headerLine + "1.5,cpu,w,1.0,1,0,op,True,0.00,\n"
+	const noPackets = "Warning: the file has no packets"
+	for name, c := range map[string]struct{ csv, json, want string }{
+		"no bytes":               {"", "", noPackets},
+		"header":                 {headerLine, "", noPackets},
+		"header with CRLF":       {strings.ReplaceAll(headerLine, "\n", "\r\n"), "", noPackets},
+		"part of a header":       {headerLine[:30], "", noPackets},
+		"header without its end": {strings.TrimSpace(headerLine), "", noPackets},
+		"broken summary":         {valid, "{", "Warning: the summary can't be read"},
+		"incomplete row":         {valid + "1.6,cpu", "", "the row on line 3 is incomplete"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "x.csv")
-			write(t, path, content)
-			r, err := Analyze(path)
-			if err != nil {
-				t.Fatal(err)
+			path := filepath.Join(t.TempDir(), "x")
+			write(t, path+".csv", c.csv)
+			if c.json != "" {
+				write(t, path+".json", c.json)
 			}
-			if r.Summary.TotalPackets != 0 || !strings.Contains(text(t, r), "Warning: the file has no packets") {
-				t.Errorf("no warning in:\n%s", text(t, r))
+			r, err := Analyze(path + ".csv")
+			must.OK(t, err)
+			if got := textOf(t, r); !strings.Contains(got, c.want) {
+				t.Errorf("the report is\n%s", got)
 			}
 		})
-	}
-}
-
-func TestReportOfABrokenSummaryWarns(t *testing.T) {
-	s := openTest(t, t.TempDir())
-	recordAll(t, s, Packet{Operation: "a", Device: CPU})
-	write(t, s.files.json, "{")
-	r, err := Analyze(s.files.csv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.WrittenErr == nil || !strings.Contains(text(t, r), "Warning: the summary can't be read") {
-		t.Errorf("no warning in:\n%s", text(t, r))
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // fullAfterHeader is a file on a disk that only has room for the header: it redirects
@@ -40,7 +42,7 @@ func (f *fullAfterHeader) Close() error { return errors.Join(f.File.Close(), f.f
 
 func onFullDisk(t *testing.T) Option {
 	t.Helper()
-	return optionFunc(func(c config) config {
+	return optionFunc(func(c *config) {
 		c.create = func(path string) (file, error) {
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 			if err != nil {
@@ -52,7 +54,6 @@ func onFullDisk(t *testing.T) Option {
 			}
 			return &fullAfterHeader{File: f, full: full}, nil
 		}
-		return c
 	})
 }
 
@@ -83,30 +84,10 @@ func TestFullDiskIsAnErrorOfEachCallAndOfClose(t *testing.T) {
 	}
 }
 
-// In a burst, the call that writes returns the error. After that, each call does.
-func TestFullDiskInABurstIsAnErrorOfTheCallThatWrites(t *testing.T) {
-	s := openTest(t, t.TempDir(), onFullDisk(t), WithClock(func() time.Time { return epoch }))
-	s.rows.wrote = epoch // as if a row had just been written
-	var failed int
-	for failed == 0 {
-		if err := s.Record(t.Context(), Packet{Operation: "embedding", Device: CPU}); err != nil {
-			failed++
-		}
-	}
-	for range 5 {
-		if err := s.Record(t.Context(), Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("on the full disk: %v", err)
-		}
-	}
-	lost := s.Summary().TotalPackets
-	if err := s.Close(); err == nil || s.rows.lost != lost {
-		t.Errorf("close: %v; %d of %d rows are lost", err, s.rows.lost, lost)
-	}
-}
-
-func TestFullDiskAtOpenIsAnErrorOfEachCall(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(dir, WithName("s"), optionFunc(func(c config) config {
+func TestFilesThatCannotBeCreatedAreAnErrorOfEachCall(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "file")
+	write(t, base, "")
+	fullDisk := optionFunc(func(c *config) {
 		c.create = func(path string) (file, error) {
 			f, err := createFile(path)
 			if err != nil {
@@ -115,45 +96,36 @@ func TestFullDiskAtOpenIsAnErrorOfEachCall(t *testing.T) {
 			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 			return full, errors.Join(err, f.Close())
 		}
-		return c
-	}))
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("open: %v", err)
-	}
-	if err := s.Record(t.Context(), Packet{}); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("record: %v", err)
-	}
-	if err := s.Close(); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("close: %v", err)
-	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
-		t.Errorf("left behind: %v", entries)
-	}
-}
-
-func TestUnwritableDirectoryIsAnErrorOfEachCall(t *testing.T) {
-	// Not even root can create a directory under a regular file.
-	base := filepath.Join(t.TempDir(), "file")
-	write(t, base, "")
-	reader := sdkmetric.NewManualReader()
-	s, err := Open(filepath.Join(base, "telemetry"), WithName("s"),
-		WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
-	if !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), base) {
-		t.Errorf("open: %v", err)
-	}
-	for range 3 {
-		if err := s.Record(t.Context(), Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, syscall.ENOTDIR) {
-			t.Errorf("record: %v", err)
-		}
-	}
-	if err := s.Flush(); !errors.Is(err, syscall.ENOTDIR) {
-		t.Errorf("flush: %v", err)
-	}
-	if got := packetsCounted(t, reader); got != 3 || s.Summary().TotalPackets != 3 {
-		t.Errorf("metrics have %d packets and the summary %d, want 3", got, s.Summary().TotalPackets)
-	}
-	if err := s.Close(); !errors.Is(err, syscall.ENOTDIR) {
-		t.Errorf("close: %v", err)
+	})
+	for name, c := range map[string]struct {
+		dir  string
+		opt  Option
+		want error
+	}{
+		"full disk":            {t.TempDir(), fullDisk, syscall.ENOSPC},
+		"unwritable directory": {filepath.Join(base, "telemetry"), nil, syscall.ENOTDIR}, // not even root can create it
+	} {
+		t.Run(name, func(t *testing.T) {
+			reader := sdkmetric.NewManualReader()
+			s, err := Open(c.dir, WithName("s"), WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))), c.opt)
+			if !errors.Is(err, c.want) {
+				t.Errorf("open: %v", err)
+			}
+			for range 3 {
+				if err := s.Record(t.Context(), Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, c.want) {
+					t.Errorf("record: %v", err)
+				}
+			}
+			if got := packetsCounted(t, reader); got != 3 || s.Summary().TotalPackets != 3 {
+				t.Errorf("metrics have %d packets and the summary %d, want 3", got, s.Summary().TotalPackets)
+			}
+			if err := s.Close(); !errors.Is(err, c.want) {
+				t.Errorf("close: %v", err)
+			}
+			if entries, _ := os.ReadDir(c.dir); len(entries) != 0 {
+				t.Errorf("left behind: %v", entries)
+			}
+		})
 	}
 }
 
@@ -161,9 +133,7 @@ func TestCloseReturnsAnErrorIfTheDirectoryWasRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "telemetry")
 	s := openTest(t, dir)
 	recordAll(t, s, Packet{Operation: "embedding", Device: CPU})
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(dir))
 	if err := s.Close(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.files.json) {
 		t.Errorf("close: %v", err)
 	}
@@ -221,11 +191,7 @@ func fillUp(t *testing.T, dir string) {
 func limitFiles(t *testing.T, size uint64) {
 	t.Helper()
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
 	limit.Cur = min(size, limit.Max)
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 }

@@ -22,20 +22,15 @@
 //	s.AddGeneratedTokens(ctx, 1)
 //
 // The metrics go to the global MeterProvider, or to the one passed to
-// [WithMeterProvider]. Package bridge/otlpmetric creates a MeterProvider in one
-// call. A nil *Session does nothing; to turn telemetry off, leave it nil.
+// [WithMeterProvider]. They are instruments of the OpenTelemetry SDK, so its views,
+// temporality, aggregations and cardinality limits apply. A nil *Session does
+// nothing; to turn telemetry off, leave it nil. The file docs/go.md in the
+// repository shows how to export the metrics, and how to install this package.
 //
 // [Analyze] reads a session of this package or of the compatible Python program.
 // [Recover] rebuilds the summary of a session whose program crashed. The
 // corresponding commands are nixlring session analyze and nixlring session
 // recover.
-//
-// # Installation
-//
-//	go get github.com/nixl-otel/nixl-otel/bridge/session
-//
-// Until the first release, follow the section "Go programs" of the repository's
-// README.md instead.
 //
 // # Metrics
 //
@@ -66,8 +61,9 @@
 // # Files
 //
 // A session named N in a directory D has the files D/N.csv and D/N.json. The
-// default name is session_YYYY-MM-DD_HH-MM-SS in local time. A session never
-// overwrites files: if one exists, [Open] returns [fs.ErrExist].
+// default name is session_YYYY-MM-DD_HH-MM-SS in local time, with the suffix _2 for
+// the next session within the same second, and so on. A session never overwrites
+// files: if one with a given name exists, [Open] returns [fs.ErrExist].
 //
 // The CSV has the columns
 //
@@ -86,12 +82,8 @@
 //
 // # Crashes
 //
-// [Session.Record] writes the row with one write(2) before it returns, unless the
-// last write was less than 20 µs ago. Rows of a burst are written together, at most
-// 1 ms later, because a write costs more than everything else that Record does. A
-// program that is killed thus loses at most the rows of the last millisecond, and
-// none if its packets are at least 20 µs apart. [Session.Flush] and
-// [Session.Close] write the rows in memory.
+// [Session.Record] writes the row with one write(2) before it returns, so a program
+// that is killed loses no row.
 //
 // Files aren't synced to disk: a power failure or a kernel crash loses rows that the
 // kernel hasn't written back. The file can always be read up to its last complete
@@ -104,25 +96,14 @@
 //
 // # Limits
 //
-// A session's memory doesn't depend on the number of packets. A session
-// distinguishes:
-//
-//   - 200 operations
-//   - 32 devices
-//   - 64 error types
-//   - 64 sets of Packet.Attributes
-//   - in expert selections, 16,384 combinations of operation, layer, expert, device,
-//     worker and attributes
-//   - in the other metrics, 4,096 of these combinations, without the expert
-//
-// In the summary, operations beyond the limit count as the operation _OTHER. In the
-// metrics, packets beyond a limit count under otel.metric.overflow = true, without
-// other attributes, so the sum of all data points is still the total. The CSV always
+// A session's memory doesn't depend on the number of packets. The summary has 200
+// operations and 4,096 expert selections; further ones count under _OTHER. The CSV always
 // has the real names.
 //
-// The SDK also limits each metric to 2,000 attribute sets. To raise this limit, use
-// WithCardinalityLimit of go.opentelemetry.io/otel/sdk/metric. A model with 48 layers
-// of 128 experts needs 6,144.
+// The SDK limits each metric to 2,000 attribute sets; packets beyond the limit count
+// under otel.metric.overflow = true, without other attributes. To raise this limit, use
+// WithCardinalityLimit of go.opentelemetry.io/otel/sdk/metric. A model with 48 layers of
+// 128 experts needs 6,144.
 //
 // # Differences from the Python program
 //
@@ -131,7 +112,8 @@
 //   - avg_time_ms of an operation is the average of successful packets, like its
 //     total, minimum and maximum. Python also divides by the number of failed packets.
 //   - A failed packet has the text of its own error in the CSV.
-//   - If a file of the session exists, Open returns an error. Python truncates it.
+//   - If a file of the session exists, Open chooses another default name, or returns
+//     an error for a given name. Python truncates it.
 //   - Rows end with LF. Python's csv module writes CRLF. Both can be read.
 //   - Timestamps always have six decimals. Durations in the summary are exact sums of
 //     nanoseconds.

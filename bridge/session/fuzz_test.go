@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // Reading a CSV never panics. A truncated file has the same leading rows as the whole
@@ -22,9 +24,7 @@ func FuzzReadRows(f *testing.F) {
 	f.Add([]byte(headerLine+"1.5,cpu,w,1e300,1,0,op,True,0.00,\n"), uint16(0))
 	for _, name := range upstream {
 		b, err := os.ReadFile(upstreamPath(name + ".csv"))
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.OK(f, err)
 		f.Add(b[:min(len(b), 2000)], uint16(700))
 	}
 	f.Fuzz(func(t *testing.T, content []byte, at uint16) {
@@ -54,9 +54,7 @@ func recoverFuzzed(t *testing.T, content []byte, rows int64) {
 	path := filepath.Join(t.TempDir(), "x.csv")
 	write(t, path, string(content))
 	s, err := Recover(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if s.TotalPackets != rows {
 		t.Fatalf("%d packets of %d rows", s.TotalPackets, rows)
 	}
@@ -64,16 +62,15 @@ func recoverFuzzed(t *testing.T, content []byte, rows int64) {
 		t.Fatalf("not JSON: %s", b)
 	}
 	report, err := Analyze(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text(t, report)
+	must.OK(t, err)
+	textOf(t, report)
 }
 
 // Reading a packet's row returns the packet's values.
 func FuzzRowRoundTrip(f *testing.F) {
 	f.Add("cpu", "embedding", "", -1, int64(1), int64(1056789), int64(10<<20), int64(1763318069867833), "", false)
-	f.Add("igpu", "a,\"b\"\r\n", "w,1", 1<<40, int64(-1), int64(0), int64(0), int64(0), "out of\nmemory", true)
+	f.Add("\xff\xfe not UTF-8", "nul\x00", "é世界", 2, int64(2), int64(1), int64(1), int64(1), "ends in a newline\n", true)
+	f.Add("igpu", "a,\"b\"\r\n", "w,1", 1<<30, int64(-1), int64(0), int64(0), int64(0), "out of\nmemory", true)
 	f.Fuzz(func(t *testing.T, device, operation, worker string, layer int, id, took, memory, stamp int64, message string, failed bool) {
 		p := Packet{
 			ID: id, Layer: layer, Operation: operation, Device: device, Worker: worker,

@@ -5,6 +5,7 @@ package session
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +14,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.uber.org/goleak"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 var update = flag.Bool("update", false, "update the golden files")
@@ -36,17 +40,15 @@ func ticking(step time.Duration) func() time.Time {
 	}
 }
 
-// openTest opens a session without metrics, whose clock advances so fast that packets
-// never form a burst. opts can replace these options.
+// openTest opens a session without metrics, whose clock advances by a millisecond for each
+// packet. opts can replace these options.
 func openTest(t testing.TB, dir string, opts ...Option) *Session {
 	t.Helper()
 	opts = append([]Option{
 		WithMeterProvider(noop.NewMeterProvider()), WithClock(ticking(time.Millisecond)), WithName("s"),
 	}, opts...)
 	s, err := Open(dir, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -54,33 +56,25 @@ func openTest(t testing.TB, dir string, opts ...Option) *Session {
 func recordAll(t testing.TB, s *Session, all ...Packet) {
 	t.Helper()
 	for _, p := range all {
-		if err := s.Record(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Record(t.Context(), p))
 	}
 }
 
 func closeTest(t testing.TB, s *Session) {
 	t.Helper()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Close())
 }
 
 func read(t testing.TB, path ...string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(b)
 }
 
 func write(t testing.TB, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 // rowsOf parses a CSV without incomplete rows.
@@ -88,9 +82,7 @@ func rowsOf(t testing.TB, content string) []Row {
 	t.Helper()
 	var rows []Row
 	incomplete, err := readRows(strings.NewReader(content), func(r Row) { rows = append(rows, r) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if incomplete != 0 {
 		t.Fatalf("the row on line %d is incomplete", incomplete)
 	}
@@ -124,6 +116,34 @@ func packetOf(r Row) Packet {
 		p.Err = textError(r.Error)
 	}
 	return p
+}
+
+// layerOperations lists the operations of a pipeline at each layer.
+var layerOperations = []struct{ operation, device string }{
+	{"attention_layernorm", IGPU},
+	{"attention_qkv_proj", IGPU},
+	{"router_logits", IGPU},
+	{"expert_selection", CPU},
+	{"expert_ffn", IGPU},
+}
+
+// detailed returns the packets of one token of a model with 32 layers, with all optional
+// attributes.
+func detailed() (all []Packet) {
+	decode := attribute.NewSet(attribute.String("phase", "decode"))
+	for layer := range 32 {
+		for i, op := range layerOperations {
+			p := Packet{
+				ID: int64(len(all) + 1), Layer: layer, Operation: op.operation, Device: op.device, Worker: fmt.Sprint("worker-", i),
+				Duration: 1056 * time.Microsecond, Memory: 20 << 20, Attributes: decode,
+			}
+			if isExpert(op.operation) {
+				p.Expert = fmt.Sprint(layer % 8)
+			}
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // textError is an error with its own Go type.

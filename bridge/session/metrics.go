@@ -5,19 +5,14 @@ package session
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
-
-// ScopeName is the name of the instrumentation scope of a session's metrics.
-const ScopeName = "github.com/nixl-otel/nixl-otel/bridge/session"
 
 // instruments holds the instruments of the splitinfer metrics.
 type instruments struct {
@@ -31,42 +26,22 @@ type instruments struct {
 	prompt, generated []metric.AddOption
 }
 
-// newInstruments creates the instruments. If the provider rejects an instrument, a
-// no-op replaces it, so that the session still works.
+// newInstruments creates the instruments. The session works without those that the
+// provider rejects.
 func newInstruments(p metric.MeterProvider) (*instruments, error) {
-	meter := p.Meter(ScopeName, metric.WithInstrumentationVersion(scope.Version()))
-	var errs []error
-	counter := func(m semconv.Metric) metric.Int64Counter {
-		c, err := meter.Int64Counter(m.Name,
-			metric.WithUnit(m.Unit), metric.WithDescription(m.Description))
-		if err != nil {
-			errs = append(errs, err)
-			return noop.Int64Counter{}
-		}
-		return c
-	}
-	histogram := func(m semconv.Metric, bounds []float64) metric.Float64Histogram {
-		h, err := meter.Float64Histogram(m.Name,
-			metric.WithUnit(m.Unit), metric.WithDescription(m.Description),
-			metric.WithExplicitBucketBoundaries(bounds...))
-		if err != nil {
-			errs = append(errs, err)
-			return noop.Float64Histogram{}
-		}
-		return h
-	}
+	m := scope.NewMeter(p)
 	in := &instruments{
-		duration:  histogram(semconv.PacketDuration, semconv.SplitInferenceDurationBounds()),
-		packets:   counter(semconv.Packets),
-		memory:    histogram(semconv.PacketMemory, semconv.SizeBounds()),
-		fallbacks: counter(semconv.PacketFallbacks),
-		experts:   counter(semconv.ExpertSelections),
-		tokens:    counter(semconv.Tokens),
+		duration:  m.Histogram(semconv.PacketDuration, semconv.SplitInferenceDurationBounds()),
+		packets:   m.Counter(semconv.Packets),
+		memory:    m.Histogram(semconv.PacketMemory, semconv.SizeBounds()),
+		fallbacks: m.Counter(semconv.PacketFallbacks),
+		experts:   m.Counter(semconv.ExpertSelections),
+		tokens:    m.Counter(semconv.Tokens),
 
 		prompt:    addTo(attribute.String(semconv.TokenType, semconv.TokenPrompt)),
 		generated: addTo(attribute.String(semconv.TokenType, semconv.TokenGenerated)),
 	}
-	return in, errors.Join(errs...)
+	return in, m.Err()
 }
 
 // points selects the data points of one packet by precomputed options, because
@@ -99,9 +74,6 @@ func (in *instruments) record(ctx context.Context, p points, took time.Duration,
 		in.fallbacks.Add(ctx, 1, p.fallback...)
 	}
 }
-
-// overflow is the attribute of the data point for all packets beyond a limit.
-var overflow = attribute.Bool(semconv.MetricOverflow, true)
 
 // addTo returns the options that select a counter's data point.
 func addTo(attrs ...attribute.KeyValue) []metric.AddOption {

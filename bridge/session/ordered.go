@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 )
 
 // Operations lists the operations of a session in the order of their first packets.
@@ -95,36 +96,17 @@ func unmarshalObject[V any](b []byte, add func(key string, value V)) error {
 	return nil
 }
 
-// finite replaces Infinity and NaN with null. Python's json module writes them,
-// although they aren't valid JSON.
-func finite(b []byte) []byte {
-	out := make([]byte, 0, len(b))
-	for inString := false; len(b) > 0; {
-		if !inString {
-			if n := wordLen(b); n > 0 {
-				out, b = append(out, "null"...), b[n:]
-				continue
-			}
-		}
-		n := 1
-		switch {
-		case b[0] == '"':
-			inString = !inString
-		case inString && b[0] == '\\' && len(b) > 1:
-			n = 2 // an escaped quote doesn't end the string
-		}
-		out, b = append(out, b[:n]...), b[n:]
-	}
-	return out
-}
+// notFinite matches the words that Python's json module writes for numbers that aren't
+// finite, although they aren't valid JSON. It also matches strings, which may contain
+// these words.
+var notFinite = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
 
-// wordLen returns the length of the word for a non-finite number at the start of b,
-// or 0 if there is none.
-func wordLen(b []byte) int {
-	for _, word := range []string{"-Infinity", "Infinity", "NaN"} {
-		if bytes.HasPrefix(b, []byte(word)) {
-			return len(word)
+// finite replaces Infinity and NaN with null.
+func finite(b []byte) []byte {
+	return notFinite.ReplaceAllFunc(b, func(found []byte) []byte {
+		if found[0] == '"' {
+			return found
 		}
-	}
-	return 0
+		return []byte("null")
+	})
 }

@@ -4,6 +4,8 @@
 package session
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -28,8 +30,7 @@ type Packet struct {
 	// Layer is the index of the model's layer, or -1 for work before the first
 	// layer.
 	Layer int
-	// Operation is the kind of work, such as attention_qkv_proj. A session
-	// distinguishes 200 operations.
+	// Operation is the kind of work, such as attention_qkv_proj.
 	Operation string
 	// Device is the device that ran the packet.
 	Device string
@@ -57,8 +58,8 @@ type Packet struct {
 	ErrorType string
 	// Attributes are added to the packet's data points, such as the model or the
 	// phase of the inference. Values must be valid UTF-8. Create each set once and
-	// reuse it: then recording a packet costs the same as without attributes. A
-	// session distinguishes 64 sets. The session's files don't contain attributes.
+	// reuse it: then recording a packet costs the same as without attributes. The
+	// session's files don't contain attributes.
 	Attributes attribute.Set
 }
 
@@ -73,4 +74,38 @@ func (p *Packet) errorType() string {
 // fellBack reports whether the packet ran on another device than requested.
 func (p *Packet) fellBack() bool {
 	return p.DeviceTarget != "" && p.DeviceTarget != auto && p.DeviceTarget != p.Device
+}
+
+// worker derives worker_instance, the stage of the pipeline, from the operation and
+// the device. The order of the cases is that of the Python program. It matters
+// because names of operations overlap: expert_selection belongs to the router
+// although it contains "expert", and attention_layernorm belongs to attention.
+func worker(operation, device string, layer int) string {
+	switch {
+	case operation == "embedding":
+		return device + "_embedding"
+	case strings.Contains(operation, "router"), strings.Contains(operation, "expert_selection"):
+		return "cpu_router" // on any device
+	case strings.Contains(operation, "expert_ffn"):
+		if device == IGPU {
+			return atLayer("igpu_expert_ffn", layer)
+		}
+		return atLayer("cpu_expert_ffn", layer) // on any other device, too
+	case strings.Contains(operation, "attention"):
+		return atLayer(device+"_attention", layer)
+	case strings.Contains(operation, "norm"):
+		return atLayer(device+"_layernorm", layer)
+	case strings.Contains(operation, "lm_head"):
+		return device + "_lm_head"
+	default:
+		return device + "_" + operation
+	}
+}
+
+// atLayer names a stage or an operation at a layer.
+func atLayer(name string, layer int) string { return name + "_layer_" + strconv.Itoa(layer) }
+
+// isExpert reports whether an operation selects or runs an expert.
+func isExpert(operation string) bool {
+	return strings.Contains(operation, "expert")
 }

@@ -11,6 +11,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -54,7 +55,7 @@ type histogram struct {
 func groupHistograms(t *testing.T, reader sdkmetric.Reader) map[string]*histogram {
 	t.Helper()
 	groups := map[string]*histogram{}
-	points := find[metricdata.Histogram[float64]](t, collect(t, reader), semconv.PacketDuration.Name).DataPoints
+	points := metrictest.Data[metricdata.Histogram[float64]](t, collect(t, reader), semconv.PacketDuration.Name).DataPoints
 	for _, p := range points {
 		device, _ := p.Attributes.Value(semconv.DeviceName)
 		operation, _ := p.Attributes.Value(semconv.Operation)

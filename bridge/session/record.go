@@ -6,12 +6,13 @@ package session
 import (
 	"context"
 	"fmt"
-	"time"
+	"os"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
 )
 
 // Record records a completed packet. The packet's row is in the file when Record
-// returns or, in a burst of packets, at most a millisecond later; see the package
-// documentation. If ctx has a sampled span, the packet's measurements get exemplars
+// returns. If ctx has a sampled span, the packet's measurements get exemplars
 // with its trace ID. Cancellation of ctx has no effect.
 //
 // If the row can't be written, Record returns the error; metrics and summary still
@@ -26,7 +27,7 @@ func (s *Session) Record(ctx context.Context, p Packet) error {
 	var message, errorType string
 	if p.Err != nil {
 		// Without the lock, because these methods may be user code.
-		message, errorType = clean(p.Err.Error()), p.errorType()
+		message, errorType = clean(errtype.Text(p.Err)), p.errorType()
 	}
 	to, err := s.log(&p, message, errorType)
 	if to.series != nil {
@@ -42,11 +43,10 @@ func (s *Session) log(p *Packet, message, errorType string) (points, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return points{}, s.errClosed("record packet %d", p.ID)
+		return points{}, fmt.Errorf("record packet %d of session %q: %w", p.ID, s.name, os.ErrClosed)
 	}
-	now := s.clock()
 	if p.End.IsZero() {
-		p.End = now
+		p.End = s.clock()
 	}
 	r := s.routes.of(p)
 	s.totals.add(r.inSummary, r.selection, r.device, p.Duration, p.Err == nil)
@@ -56,58 +56,18 @@ func (s *Session) log(p *Packet, message, errorType string) (points, error) {
 		to.series = s.routes.failure(r, errorType)
 	}
 	if p.fellBack() {
-		to.fallback = s.routes.fallback(r, p)
+		to.fallback = s.routes.fallback(r, p.DeviceTarget)
 	}
-	return to, s.writeRow(r, p, message, now)
+	return to, s.writeRow(r, p, message)
 }
 
-func (s *Session) writeRow(r *route, p *Packet, message string, now time.Time) error {
+func (s *Session) writeRow(r *route, p *Packet, message string) error {
 	l := s.rows
 	if l == nil {
 		return s.err
 	}
-	l.waiting = appendRow(l.waiting, p.End, r.head, r.tail, p, message)
-	if err := l.add(now); err != nil {
+	if err := l.add(appendRow(l.row, p.End, r.head, r.tail, p, message)); err != nil {
 		return fmt.Errorf("record packet %d of session %q: %w", p.ID, s.name, err)
 	}
-	if len(l.waiting) > 0 && !s.armed {
-		s.armed = true
-		if s.late == nil {
-			s.late = time.AfterFunc(writeDelay, s.writeLate)
-		} else {
-			s.late.Reset(writeDelay)
-		}
-	}
 	return nil
-}
-
-// Flush writes the rows of a burst that are still in memory. It returns the same
-// errors as [Session.Record].
-func (s *Session) Flush() error {
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return s.errClosed("flush")
-	case s.rows == nil:
-		return s.err
-	}
-	if err := s.rows.flush(s.clock()); err != nil {
-		return fmt.Errorf("flush session %q: %w", s.name, err)
-	}
-	return nil
-}
-
-// writeLate writes the last rows of a burst if no further packet caused a write. The
-// next Record and Close return its errors.
-func (s *Session) writeLate() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.armed = false
-	if !s.closed {
-		_ = s.rows.flush(s.clock())
-	}
 }

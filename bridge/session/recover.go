@@ -34,58 +34,60 @@ func Recover(path string, overwrite bool) (*Summary, error) {
 }
 
 func recoverSummary(path string, overwrite bool) (*Summary, error) {
-	csvPath, err := locate(path)
+	r, err := replayFile(path, notRunning, func(Row) {})
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(csvPath)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if locked(f) {
-		return nil, fmt.Errorf("%s: the session is still running; wait until its program has ended", csvPath)
-	}
-	r, err := replayRows(f, func(Row) {})
-	if err != nil {
-		return nil, err
-	}
-	files := paths{csv: csvPath, json: summaryPath(csvPath)}
-	s := r.summary(files)
+	s := r.summary()
 	if overwrite {
-		return &s, s.replace(files.json)
+		return &s, s.replace(r.files.json)
 	}
-	return &s, s.create(files.json)
+	return &s, s.create(r.files.json)
 }
 
-// summaryPath returns the path of a CSV's summary.
-func summaryPath(csvPath string) string {
-	return strings.TrimSuffix(csvPath, ".csv") + ".json"
+func notRunning(f *os.File) error {
+	if locked(f) {
+		return fmt.Errorf("%s: the session is still running; wait until its program has ended", f.Name())
+	}
+	return nil
 }
 
 // replay holds the totals of a CSV.
 type replay struct {
+	files      paths
 	totals     totals
 	start, end time.Time
 	incomplete int // the line on which an incomplete row begins, or 0
 }
 
-// replayRows reads a CSV, calls each for every row, and adds the rows up.
-func replayRows(f *os.File, each func(Row)) (*replay, error) {
-	r := &replay{}
-	var err error
+// replayFile reads the CSV at a path as for [Analyze], unless check returns an error. It
+// calls each for every row, and adds the rows up.
+func replayFile(path string, check func(*os.File) error, each func(Row)) (*replay, error) {
+	path, err := locate(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := check(f); err != nil {
+		return nil, err
+	}
+	r := &replay{files: paths{csv: path, json: strings.TrimSuffix(path, ".csv") + ".json"}}
 	r.incomplete, err = readRows(f, func(row Row) {
 		r.add(row)
 		each(row)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return r, nil
 }
 
 func (r *replay) add(row Row) {
-	op, _ := r.totals.operation(row.Operation)
+	op := r.totals.operation(row.Operation)
 	sel := r.totals.selection(op, row.Operation, row.Layer)
 	r.totals.add(op, sel, row.Device, row.Duration, row.Success)
 	if began := row.Time.Add(-row.Duration); r.start.IsZero() || began.Before(r.start) {
@@ -96,7 +98,7 @@ func (r *replay) add(row Row) {
 	}
 }
 
-func (r *replay) summary(files paths) Summary {
-	name := strings.TrimSuffix(filepath.Base(files.csv), ".csv")
-	return r.totals.summary(name, r.start, r.end, files)
+func (r *replay) summary() Summary {
+	name := strings.TrimSuffix(filepath.Base(r.files.csv), ".csv")
+	return r.totals.summary(name, r.start, r.end, r.files)
 }

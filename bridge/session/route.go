@@ -13,15 +13,11 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Limits on a session's memory, and so on the number of its series.
+// Limits on the memory for what packets have in common. Beyond them, a packet takes
+// longer to record. The number of series is limited by the MeterProvider.
 const (
-	routeLimit      = 4096 // routeKey
-	deviceLimit     = 32
-	attributesLimit = 64    // sets of Packet.Attributes
-	fallbackLimit   = 128   // fallbackKey
-	expertLimit     = 16384 // route, expert
-	errorTypeLimit  = 64
-	failureLimit    = 4096 // route, error type
+	routeLimit = 4096  // routeKey
+	pointLimit = 16384 // data points of the routes
 )
 
 // routeKey identifies a route.
@@ -29,11 +25,6 @@ type routeKey struct {
 	device, operation, worker string
 	layer                     int
 	attributes                attribute.Distinct
-}
-
-type fallbackKey struct {
-	requested, used string
-	attributes      attribute.Distinct
 }
 
 // route holds everything that packets with the same routeKey share. Recording a
@@ -47,38 +38,23 @@ type route struct {
 	inSummary  *operation
 	selection  *selection // nil unless the operation is an expert's
 
-	ok      *series
-	failed  map[string]*series            // by error type
-	experts map[string][]metric.AddOption // by expert
-
-	// These report whether the route is within the limits; remembered implies the
-	// others.
-	knownDevice, knownOperation, knownAttributes, remembered bool
+	known     bool // the route is stored
+	ok        *series
+	failed    map[string]*series            // by error type
+	experts   map[string][]metric.AddOption // by expert
+	fallbacks map[string][]metric.AddOption // by requested device
 }
 
 // routes looks up the routes of packets. It is not safe for concurrent use.
 type routes struct {
 	totals          *totals
 	layerOnDuration bool
-
-	known      map[routeKey]*route
-	devices    map[string]struct{}
-	attributes map[attribute.Distinct]struct{}
-	errorTypes map[string]struct{}
-	fallbacks  map[fallbackKey][]metric.AddOption
-
-	failures, experts int
+	known           map[routeKey]*route
+	points          int // data points of known routes
 }
 
 func newRoutes(t *totals, layerOnDuration bool) *routes {
-	return &routes{
-		totals: t, layerOnDuration: layerOnDuration,
-		known:      make(map[routeKey]*route),
-		devices:    make(map[string]struct{}),
-		attributes: make(map[attribute.Distinct]struct{}),
-		errorTypes: make(map[string]struct{}),
-		fallbacks:  make(map[fallbackKey][]metric.AddOption),
-	}
+	return &routes{totals: t, layerOnDuration: layerOnDuration, known: make(map[routeKey]*route)}
 }
 
 // of returns the route of a packet.
@@ -87,11 +63,6 @@ func (r *routes) of(p *Packet) *route {
 	if found, ok := r.known[key]; ok {
 		return found
 	}
-	return r.add(key, p.Attributes.ToSlice())
-}
-
-// add creates a route, and stores it unless it is beyond one of the limits.
-func (r *routes) add(key routeKey, attributes []attribute.KeyValue) *route {
 	// Clone the strings, because they may be small parts of large ones.
 	key.device = strings.Clone(key.device)
 	key.operation = strings.Clone(key.operation)
@@ -99,20 +70,17 @@ func (r *routes) add(key routeKey, attributes []attribute.KeyValue) *route {
 
 	n := &route{
 		device: clean(key.device), operation: clean(key.operation), worker: clean(key.worker),
-		layer: key.layer, attributes: attributes,
+		layer: key.layer, attributes: p.Attributes.ToSlice(),
 	}
 	if n.worker == "" {
 		n.worker = worker(n.operation, n.device, n.layer)
 	}
 	n.head = appendHead(nil, n.device, n.worker)
 	n.tail = appendTail(nil, n.layer, n.operation)
-	n.inSummary, n.knownOperation = r.totals.operation(n.operation)
+	n.inSummary = r.totals.operation(n.operation)
 	n.selection = r.totals.selection(n.inSummary, n.operation, n.layer)
-	n.knownDevice = remember(r.devices, n.device, deviceLimit)
-	n.knownAttributes = remember(r.attributes, key.attributes, attributesLimit)
-	n.remembered = n.knownOperation && n.knownDevice && n.knownAttributes && len(r.known) < routeLimit
 	n.ok = r.series(n)
-	if n.remembered {
+	if n.known = len(r.known) < routeLimit; n.known {
 		r.known[key] = n
 	}
 	return n
@@ -121,27 +89,16 @@ func (r *routes) add(key routeKey, attributes []attribute.KeyValue) *route {
 // series returns the series of a route's successful packets or, with an errorType,
 // of its failed packets.
 func (r *routes) series(n *route, errorType ...attribute.KeyValue) *series {
-	var (
-		device    = attribute.String(semconv.DeviceName, n.device)
-		worker    = attribute.String(semconv.Worker, n.worker)
-		operation = attribute.String(semconv.Operation, n.operation)
-		layer     = attribute.Int(semconv.Layer, n.layer)
-	)
-	s := &series{duration: recordIn(overflow), packets: addTo(overflow), memory: recordIn(overflow)}
-	if n.knownDevice && n.knownAttributes {
-		s.memory = recordIn(n.with(device)...)
+	device := attribute.String(semconv.DeviceName, n.device)
+	durations := append(errorType, device, attribute.String(semconv.Operation, n.operation))
+	if r.layerOnDuration {
+		durations = append(durations, attribute.Int(semconv.Layer, n.layer))
 	}
-	if n.remembered {
-		s.packets = addTo(n.with(append(errorType, device, worker)...)...)
+	return &series{
+		duration: recordIn(n.with(durations...)...),
+		packets:  addTo(n.with(append(errorType, device, attribute.String(semconv.Worker, n.worker))...)...),
+		memory:   recordIn(n.with(device)...),
 	}
-	switch {
-	case !n.knownDevice, !n.knownOperation, !n.knownAttributes:
-	case !r.layerOnDuration:
-		s.duration = recordIn(n.with(append(errorType, device, operation)...)...)
-	case n.remembered:
-		s.duration = recordIn(n.with(append(errorType, device, operation, layer)...)...)
-	}
-	return s
 }
 
 // with returns the attributes of the route's packets followed by attrs, which take
@@ -152,24 +109,9 @@ func (n *route) with(attrs ...attribute.KeyValue) []attribute.KeyValue {
 
 // failure returns the series of a route's packets that failed with an error type.
 func (r *routes) failure(n *route, errorType string) *series {
-	if s, ok := n.failed[errorType]; ok {
-		return s
-	}
-	name := clean(errorType)
-	if name != overflowName && !remember(r.errorTypes, name, errorTypeLimit) {
-		return r.failure(n, overflowName)
-	}
-	s := r.series(n, attribute.String(semconv.ErrorType, name))
-	if !n.remembered || r.failures >= failureLimit {
-		s.duration, s.packets = recordIn(overflow), addTo(overflow)
-		return s
-	}
-	r.failures++
-	if n.failed == nil {
-		n.failed = make(map[string]*series)
-	}
-	n.failed[strings.Clone(errorType)] = s
-	return s
+	return stored(r, n, &n.failed, errorType, func(name string) *series {
+		return r.series(n, attribute.String(semconv.ErrorType, name))
+	})
 }
 
 // expert returns the data point for the selection of an expert, or nil for a packet
@@ -178,51 +120,36 @@ func (r *routes) expert(n *route, expert string) []metric.AddOption {
 	if expert == "" && n.selection == nil {
 		return nil
 	}
-	if opts, ok := n.experts[expert]; ok {
-		return opts
-	}
-	if !n.remembered || r.experts >= expertLimit {
-		return addTo(overflow)
-	}
-	attrs := n.with(attribute.String(semconv.Operation, n.operation), attribute.Int(semconv.Layer, n.layer))
-	if expert != "" {
-		attrs = append(attrs, attribute.String(semconv.Expert, clean(expert)))
-	}
-	r.experts++
-	if n.experts == nil {
-		n.experts = make(map[string][]metric.AddOption)
-	}
-	opts := addTo(attrs...)
-	n.experts[strings.Clone(expert)] = opts
-	return opts
+	return stored(r, n, &n.experts, expert, func(name string) []metric.AddOption {
+		attrs := n.with(attribute.String(semconv.Operation, n.operation), attribute.Int(semconv.Layer, n.layer))
+		if name != "" {
+			attrs = append(attrs, attribute.String(semconv.Expert, name))
+		}
+		return addTo(attrs...)
+	})
 }
 
 // fallback returns the data point for packets that ran on another device than
 // requested.
-func (r *routes) fallback(n *route, p *Packet) []metric.AddOption {
-	key := fallbackKey{p.DeviceTarget, p.Device, p.Attributes.Equivalent()}
-	if opts, ok := r.fallbacks[key]; ok {
-		return opts
-	}
-	if !n.knownAttributes || len(r.fallbacks) >= fallbackLimit {
-		return addTo(overflow)
-	}
-	key.requested, key.used = strings.Clone(p.DeviceTarget), strings.Clone(p.Device)
-	opts := addTo(n.with(
-		attribute.String(semconv.DeviceName, n.device),
-		attribute.String(semconv.DeviceRequestedName, clean(p.DeviceTarget)))...)
-	r.fallbacks[key] = opts
-	return opts
+func (r *routes) fallback(n *route, requested string) []metric.AddOption {
+	return stored(r, n, &n.fallbacks, requested, func(name string) []metric.AddOption {
+		return addTo(n.with(attribute.String(semconv.DeviceName, n.device), attribute.String(semconv.DeviceRequestedName, name))...)
+	})
 }
 
-// remember reports whether a name is one of the first limit names.
-func remember[K comparable](names map[K]struct{}, name K, limit int) bool {
-	if _, ok := names[name]; ok {
-		return true
+// stored returns the value of a key of a route. If there is none, it creates and stores
+// one, unless there are too many.
+func stored[V any](r *routes, n *route, values *map[string]V, key string, create func(name string) V) V {
+	if v, ok := (*values)[key]; ok {
+		return v
 	}
-	if len(names) >= limit {
-		return false
+	v := create(clean(strings.Clone(key)))
+	if n.known && r.points < pointLimit {
+		r.points++
+		if *values == nil {
+			*values = make(map[string]V)
+		}
+		(*values)[strings.Clone(key)] = v
 	}
-	names[name] = struct{}{}
-	return true
+	return v
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 )
 
 // columns lists the columns of the CSV.
@@ -29,9 +31,9 @@ func header() []byte {
 // commas around them. They are the same for all packets of a route.
 func appendHead(b []byte, device, worker string) []byte {
 	b = append(b, ',')
-	b = appendField(b, device)
+	b = text.AppendField(b, device)
 	b = append(b, ',')
-	b = appendField(b, worker)
+	b = text.AppendField(b, worker)
 	return append(b, ',')
 }
 
@@ -41,7 +43,7 @@ func appendTail(b []byte, layer int, operation string) []byte {
 	b = append(b, ',')
 	b = strconv.AppendInt(b, int64(layer), 10)
 	b = append(b, ',')
-	b = appendField(b, operation)
+	b = text.AppendField(b, operation)
 	return append(b, ',')
 }
 
@@ -60,7 +62,7 @@ func appendRow(b []byte, end time.Time, head, tail []byte, p *Packet, message st
 	}
 	b = appendDecimal(b, hundredthsOfMB(p.Memory), 2)
 	b = append(b, ',')
-	b = appendField(b, message)
+	b = text.AppendField(b, message)
 	return append(b, '\n')
 }
 
@@ -90,29 +92,11 @@ func appendDecimal(b []byte, v int64, decimals int) []byte {
 	return append(b, fraction[:decimals]...)
 }
 
-// appendField appends a text field, quoted if RFC 4180 and Python's csv module
-// require it.
-func appendField(b []byte, s string) []byte {
-	if s == "" || !strings.ContainsAny(s, ",\"\r\n") {
-		return append(b, s...)
-	}
-	b = append(b, '"')
-	for {
-		before, after, found := strings.Cut(s, `"`)
-		b = append(b, before...)
-		if !found {
-			return append(b, '"')
-		}
-		b = append(b, `""`...)
-		s = after
-	}
-}
-
 // clean makes text valid UTF-8 without NUL. CSV readers reject NUL, and OTLP
 // exporters reject the whole batch if one string is invalid.
 func clean(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s
 	}
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	return strings.ReplaceAll(text.Valid(s), "\x00", "\uFFFD")
 }

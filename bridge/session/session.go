@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
 )
 
 // paths are the files of a session.
@@ -38,18 +40,16 @@ type Session struct {
 	err    error   // why the files couldn't be created
 	totals *totals
 	routes *routes
-	late   *time.Timer // writes the rows of a burst that has ended
-	armed  bool        // late is running
 	end    time.Time
 	closed bool
 }
 
 // Open starts a session in a directory and creates the directory if necessary. An
-// empty dir means [DefaultDir]. If a file of the session exists, Open returns
-// [fs.ErrExist]: it never overwrites files.
+// empty dir means [DefaultDir]. If a file of a session with a given name exists, Open
+// returns [fs.ErrExist]: it never overwrites files.
 //
 // The session is never nil, so a pipeline can log the error and continue. A session
-// whose files can't be created still records metrics, while each Record, Flush and
+// whose files can't be created still records metrics, while each Record and
 // Close return the error.
 func Open(dir string, opts ...Option) (*Session, error) {
 	c := newConfig(opts)
@@ -57,15 +57,7 @@ func Open(dir string, opts ...Option) (*Session, error) {
 		dir = DefaultDir
 	}
 	start := c.clock()
-	if c.name == "" {
-		c.name = start.Local().Format("session_2006-01-02_15-04-05")
-	}
 	s := &Session{
-		name: c.name,
-		files: paths{
-			csv:  filepath.Join(dir, c.name+".csv"),
-			json: filepath.Join(dir, c.name+".json"),
-		},
 		clock:  c.clock,
 		start:  start,
 		totals: &totals{},
@@ -73,15 +65,38 @@ func Open(dir string, opts ...Option) (*Session, error) {
 	s.routes = newRoutes(s.totals, c.layerOnDuration)
 
 	var metricsErr, filesErr error
-	s.metrics, metricsErr = newInstruments(c.provider)
-	if metricsErr != nil {
-		metricsErr = fmt.Errorf("open session %q: %w", s.name, metricsErr)
-	}
-	s.rows, filesErr = s.openFiles(dir, c.create)
+	s.rows, filesErr = s.openNamed(dir, c)
 	if filesErr != nil {
 		s.err = fmt.Errorf("open session %q: %w", s.name, filesErr)
 	}
+	if s.metrics, metricsErr = newInstruments(c.provider); metricsErr != nil {
+		metricsErr = fmt.Errorf("open session %q: %w", s.name, metricsErr)
+	}
 	return s, errors.Join(s.err, metricsErr)
+}
+
+// mostPerSecond limits the sessions in one directory that start in the same second
+// without a name.
+const mostPerSecond = 100
+
+// openNamed opens the files under the configured name or, without one, under the
+// first free name for the session's start.
+func (s *Session) openNamed(dir string, c config) (rows *rowLog, err error) {
+	name, tries := c.name, 1
+	if name == "" {
+		name, tries = s.start.Local().Format("session_2006-01-02_15-04-05"), mostPerSecond
+	}
+	for i := range tries {
+		s.name = name
+		if i > 0 {
+			s.name = fmt.Sprintf("%s_%d", name, i+1)
+		}
+		s.files = paths{csv: filepath.Join(dir, s.name+".csv"), json: filepath.Join(dir, s.name+".json")}
+		if rows, err = s.openFiles(dir, c.create); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return rows, err
 }
 
 // openFiles creates the CSV. Close creates the summary, which must not exist
@@ -106,11 +121,6 @@ func exists(err error) error {
 		return fmt.Errorf("%w; choose another name or move the file", err)
 	}
 	return err
-}
-
-// errClosed returns the error of a call after Close.
-func (s *Session) errClosed(format string, args ...any) error {
-	return fmt.Errorf("%s of session %q: %w", fmt.Sprintf(format, args...), s.name, os.ErrClosed)
 }
 
 // AddPromptTokens counts tokens of prompts. It does nothing if n is less than 1 and
@@ -190,12 +200,68 @@ func (s *Session) finish() error {
 	s.mu.Lock()
 	s.closed = true
 	s.end = s.clock()
-	if s.late != nil {
-		s.late.Stop()
-	}
 	s.mu.Unlock()
 	if s.rows == nil {
 		return s.err
 	}
-	return errors.Join(s.rows.close(s.end), s.Summary().create(s.files.json))
+	return errors.Join(s.rows.close(), s.Summary().create(s.files.json))
+}
+
+// DefaultDir is the default directory of sessions.
+const DefaultDir = "telemetry"
+
+// Option configures a [Session].
+type Option interface {
+	apply(*config)
+}
+
+type optionFunc func(*config)
+
+func (f optionFunc) apply(c *config) { f(c) }
+
+type config struct {
+	name            string
+	provider        metric.MeterProvider
+	clock           func() time.Time
+	layerOnDuration bool
+	create          func(path string) (file, error)
+}
+
+func newConfig(opts []Option) config {
+	c := config{clock: time.Now, create: createFile}
+	for _, o := range opts {
+		if o != nil {
+			o.apply(&c)
+		}
+	}
+	return c
+}
+
+// WithName names the session and its files. The name must not contain a path
+// separator. The default is the local time, as in session_2025-11-17_00-04-29; the
+// next session within the same second has the suffix _2.
+func WithName(name string) Option {
+	return optionFunc(func(c *config) { c.name = name })
+}
+
+// WithMeterProvider sets the MeterProvider that the metrics go to. The default
+// is the global one.
+func WithMeterProvider(p metric.MeterProvider) Option {
+	return optionFunc(func(c *config) { c.provider = p })
+}
+
+// WithClock sets the clock. The default is [time.Now].
+func WithClock(now func() time.Time) Option {
+	return optionFunc(func(c *config) {
+		if now != nil {
+			c.clock = now
+		}
+	})
+}
+
+// WithLayerOnDuration adds the attribute splitinfer.layer to
+// splitinfer.packet.duration. This multiplies the number of its series by the
+// number of layers, so it is off by default.
+func WithLayerOnDuration() Option {
+	return optionFunc(func(c *config) { c.layerOnDuration = true })
 }

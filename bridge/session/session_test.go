@@ -4,6 +4,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestFilesAreNamedAfterTheSession(t *testing.T) {
@@ -34,13 +37,6 @@ func TestFilesAreNamedAfterTheSession(t *testing.T) {
 			read(t, path)
 		}
 	})
-	t.Run("WithName", func(t *testing.T) {
-		dir := t.TempDir()
-		s := openTest(t, dir, WithName("benchmark_run_1"))
-		closeTest(t, s)
-		read(t, dir, "benchmark_run_1.csv")
-		read(t, dir, "benchmark_run_1.json")
-	})
 	t.Run("default directory", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		s := openTest(t, "")
@@ -51,6 +47,45 @@ func TestFilesAreNamedAfterTheSession(t *testing.T) {
 		}
 	})
 }
+
+func TestSessionsOfOneSecondHaveDifferentNames(t *testing.T) {
+	dir := t.TempDir()
+	var names []string
+	for range 3 {
+		s := openTest(t, dir, WithName(""))
+		recordAll(t, s, Packet{Operation: "embedding", Device: CPU})
+		closeTest(t, s)
+		names = append(names, s.name)
+		if sum := s.Summary(); sum.SessionName != s.name || sum.TotalPackets != 1 || sum.CSVLog != filepath.Join(dir, s.name+".csv") {
+			t.Errorf("the summary of %s is %+v", s.name, sum)
+		}
+	}
+	if names[1] != names[0]+"_2" || names[2] != names[0]+"_3" {
+		t.Errorf("the names are %q", names)
+	}
+}
+
+// A clock that is set back, nil options and an error that is a nil pointer are mistakes
+// of others.
+func TestMistakesOfOthersDoNotPanic(t *testing.T) {
+	now := epoch
+	s := openTest(t, t.TempDir(), nil, WithMeterProvider(nil), WithClock(nil), WithClock(func() time.Time { return now }))
+	recordAll(t, s, Packet{Operation: "lm_head", Device: CPU, Duration: time.Millisecond, Err: (*nilError)(nil)})
+	now = epoch.Add(-time.Hour)
+	recordAll(t, s, Packet{Operation: "lm_head", Device: CPU, Duration: time.Millisecond})
+	closeTest(t, s)
+	if sum := s.Summary(); sum.TotalTimeS != 0 || sum.EndTime != sum.StartTime || sum.FailedPackets != 1 || sum.TotalPackets != 2 {
+		t.Errorf("the summary is %+v", sum)
+	}
+	if rows := read(t, s.files.csv); !strings.Contains(rows, "nil *session.nilError") {
+		t.Errorf("the rows are %s", rows)
+	}
+}
+
+type nilError struct{ text string }
+
+func (e *nilError) Error() string     { return e.text }
+func (e *nilError) ErrorType() string { return e.text }
 
 func TestOpenNeverOverwrites(t *testing.T) {
 	for _, existing := range []string{"s.csv", "s.json"} {
@@ -102,34 +137,6 @@ func TestOpenRejectsInvalidFileNames(t *testing.T) {
 	}
 }
 
-func TestDeviceTotalsCountSuccessesOnly(t *testing.T) {
-	s := openTest(t, t.TempDir())
-	fail := textError("out of memory")
-	recordAll(
-		t, s,
-		Packet{Operation: "a", Device: CPU, Duration: 2 * time.Millisecond},
-		Packet{Operation: "a", Device: CPU, Duration: 4 * time.Millisecond},
-		Packet{Operation: "a", Device: CPU, Duration: 100 * time.Millisecond, Err: fail},
-		Packet{Operation: "a", Device: IGPU, Duration: time.Millisecond},
-		Packet{Operation: "a", Device: IGPU, Duration: 100 * time.Millisecond, Err: fail},
-		Packet{Operation: "a", Device: "npu", Duration: 7 * time.Millisecond},
-	)
-	got := s.Summary()
-	want := Summary{
-		TotalPackets: 6, CPUPackets: 2, IGPUPackets: 1, FailedPackets: 2,
-		TotalCPUTimeMS: 6, TotalIGPUTimeMS: 1, AvgCPUTimeMS: 3, AvgIGPUTimeMS: 1,
-	}
-	if got.TotalPackets != want.TotalPackets || got.CPUPackets != want.CPUPackets ||
-		got.IGPUPackets != want.IGPUPackets || got.FailedPackets != want.FailedPackets ||
-		got.TotalCPUTimeMS != want.TotalCPUTimeMS || got.TotalIGPUTimeMS != want.TotalIGPUTimeMS ||
-		got.AvgCPUTimeMS != want.AvgCPUTimeMS || got.AvgIGPUTimeMS != want.AvgIGPUTimeMS {
-		t.Errorf("got %+v", got)
-	}
-	if got.SuccessRate != 4.0/6 || got.CPUUtilization != 2.0/6 || got.IGPUUtilization != 1.0/6 {
-		t.Errorf("shares are %v, %v, %v", got.SuccessRate, got.CPUUtilization, got.IGPUUtilization)
-	}
-}
-
 func TestSummaryCountsExpertSelectionsByOperationAndLayer(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(
@@ -150,11 +157,21 @@ func TestFailedPacketKeepsItsError(t *testing.T) {
 	recordAll(t, s, Packet{ID: 5, Operation: "lm_head", Device: IGPU, Err: errors.Join(cause, fs.ErrInvalid)})
 	closeTest(t, s)
 	report, err := Analyze(s.files.csv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got, want := report.Failures[0].Error, cause.Error()+"\n"+fs.ErrInvalid.Error(); got != want {
 		t.Errorf("the error became %q, want %q", got, want)
+	}
+}
+
+func TestRecordIgnoresCancellation(t *testing.T) {
+	s, reader := openMeasured(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Record(ctx, Packet{Operation: "embedding", Device: CPU}); err != nil {
+		t.Error(err)
+	}
+	if n := packetsCounted(t, reader); n != 1 || len(rowsOf(t, read(t, s.files.csv))) != 1 {
+		t.Errorf("%d packets counted", n)
 	}
 }
 
@@ -163,22 +180,11 @@ func TestNilSessionDoesNothing(t *testing.T) {
 	s.AddPromptTokens(t.Context(), 1)
 	s.AddGeneratedTokens(t.Context(), 1)
 	s.AddContentionEvents(t.Context(), 1)
-	err := errors.Join(s.Record(t.Context(), Packet{Err: textError("x")}), s.Flush(), s.Close())
+	err := errors.Join(s.Record(t.Context(), Packet{Err: textError("x")}), s.Close())
 	if err != nil {
 		t.Error(err)
 	}
 	equal(t, Summary{}, s.Summary())
-}
-
-func TestWorkerOfThePacketReplacesTheDerivedOneInTheCSV(t *testing.T) {
-	s := openTest(t, t.TempDir())
-	recordAll(
-		t, s,
-		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 3, Worker: "igpu-1, queue 2"},
-		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 3},
-	)
-	rows := rowsOf(t, read(t, s.files.csv))
-	equal(t, []string{"igpu-1, queue 2", "igpu_expert_ffn_layer_3"}, []string{rows[0].Worker, rows[1].Worker})
 }
 
 func TestClosedSessionRejectsPackets(t *testing.T) {
@@ -190,9 +196,6 @@ func TestClosedSessionRejectsPackets(t *testing.T) {
 	if err := s.Record(t.Context(), Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("record: %v", err)
 	}
-	if err := s.Flush(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("flush: %v", err)
-	}
 	s.AddPromptTokens(t.Context(), 1)
 	s.AddGeneratedTokens(t.Context(), 1)
 	s.AddContentionEvents(t.Context(), 1)
@@ -201,9 +204,7 @@ func TestClosedSessionRejectsPackets(t *testing.T) {
 		t.Error("the file changed after Close")
 	}
 	written, err := readSummary(s.files.json)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	now := s.Summary()
 	equal(t, written, &now)
 }

@@ -81,7 +81,7 @@ func (t *totals) summary(name string, start, end time.Time, files paths) Summary
 	s := Summary{
 		SessionName: name,
 		StartTime:   seconds(start),
-		EndTime:     seconds(end),
+		EndTime:     seconds(start.Add(took)), // not before the start, even if the clock was set back
 		TotalTimeS:  took.Seconds(),
 
 		PromptTokens:    t.promptTokens,

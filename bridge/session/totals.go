@@ -5,18 +5,17 @@ package session
 
 import (
 	"slices"
-	"strconv"
 	"time"
 )
 
 // Limits on the size of a summary.
 const (
 	operationLimit = 200
-	selectionLimit = 4096 // selectionKey
+	selectionLimit = 4096
 )
 
-// overflowName is the name of the operation, the expert selection and the error.type
-// that combine everything beyond a limit.
+// overflowName is the name of the operation and the expert selection that combine
+// everything beyond a limit.
 const overflowName = "_OTHER"
 
 // totals holds the counts for the summary. Its size doesn't depend on the number of
@@ -29,8 +28,8 @@ type totals struct {
 	promptTokens, generatedTokens int64
 	contention                    int64
 
-	operations limited[string, operation]
-	selections limited[selectionKey, selection]
+	operations limited[operation]
+	selections limited[selection]
 }
 
 // operation holds the totals of one operation. Times only include successful
@@ -43,11 +42,6 @@ type operation struct {
 	shortest, longest time.Duration
 }
 
-type selectionKey struct {
-	operation string
-	layer     int
-}
-
 // selection counts the packets of one expert's operation at one layer.
 type selection struct {
 	name  string
@@ -55,11 +49,9 @@ type selection struct {
 }
 
 // operation returns the entry of an operation and creates it if necessary. For
-// operations beyond the limit, it returns a common entry and known = false.
-func (t *totals) operation(name string) (op *operation, known bool) {
-	return t.operations.at(name, operationLimit, func() operation {
-		return operation{name: name}
-	}, operation{name: overflowName})
+// operations beyond the limit, it returns a common entry.
+func (t *totals) operation(name string) *operation {
+	return t.operations.at(name, operationLimit, func(name string) *operation { return &operation{name: name} })
 }
 
 // selection returns the entry of an expert's operation at a layer and creates it if
@@ -73,10 +65,7 @@ func (t *totals) selection(op *operation, name string, layer int) *selection {
 	if op.name != name {
 		limit = 0 // the operation itself is beyond its limit
 	}
-	s, _ := t.selections.at(selectionKey{name, layer}, limit, func() selection {
-		return selection{name: name + "_layer_" + strconv.Itoa(layer)}
-	}, selection{name: overflowName})
-	return s
+	return t.selections.at(atLayer(name, layer), limit, func(name string) *selection { return &selection{name: name} })
 }
 
 // add counts one packet. Times and counts per device only include successful
@@ -113,39 +102,38 @@ func (o *operation) addTime(took time.Duration) {
 	o.total += took
 }
 
-// limited is a map that keeps the order of its keys. Keys beyond a limit share one
-// additional value.
-type limited[K comparable, V any] struct {
-	index    map[K]*V
+// limited is a map by name that keeps the order of its keys. Names beyond a limit share
+// one additional value.
+type limited[V any] struct {
+	index    map[string]*V
 	order    []*V
 	overflow *V
 }
 
-// at returns the value of a key. If there is none, it creates one while there are
-// fewer than limit. Beyond the limit, it returns the shared value, initially rest, and
-// known = false.
-func (t *limited[K, V]) at(key K, limit int, create func() V, rest V) (v *V, known bool) {
-	if v, ok := t.index[key]; ok {
-		return v, true
+// at returns the value of a name. If there is none, it creates one while there are
+// fewer than limit. Beyond the limit, it returns the shared value.
+func (t *limited[V]) at(name string, limit int, create func(name string) *V) *V {
+	if v, ok := t.index[name]; ok {
+		return v
 	}
 	if len(t.order) < limit {
-		value := create()
+		v := create(name)
 		if t.index == nil {
-			t.index = make(map[K]*V)
+			t.index = make(map[string]*V)
 		}
-		t.index[key] = &value
-		t.order = append(t.order, &value)
-		return &value, true
+		t.index[name] = v
+		t.order = append(t.order, v)
+		return v
 	}
 	if t.overflow == nil {
-		t.overflow = &rest
+		t.overflow = create(overflowName)
 	}
-	return t.overflow, false
+	return t.overflow
 }
 
 // all returns the values in the order of their keys, followed by the shared value, if
 // there is one.
-func (t *limited[K, V]) all() []*V {
+func (t *limited[V]) all() []*V {
 	if t.overflow == nil {
 		return t.order
 	}

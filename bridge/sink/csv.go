@@ -9,8 +9,9 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 )
 
 // CSVFileEnv is the environment variable with the path for [OpenCSVFromEnv]. NIXL's
@@ -138,20 +139,10 @@ func AppendCSV(b []byte, e *Event) []byte {
 	b = append(b, ',')
 	b = strconv.AppendInt(b, int64(e.Category), 10)
 	b = append(b, ',')
-	b = appendField(b, e.Name)
+	b = text.AppendField(b, e.Name)
 	b = append(b, ',')
 	b = strconv.AppendUint(b, e.Value, 10)
 	return append(b, '\n')
-}
-
-// appendField appends a field, quoted if RFC 4180 requires it.
-func appendField(b []byte, s string) []byte {
-	if !strings.ContainsAny(s, "\",\r\n") {
-		return append(b, s...)
-	}
-	b = append(b, '"')
-	b = append(b, strings.ReplaceAll(s, `"`, `""`)...)
-	return append(b, '"')
 }
 
 // Close closes the file. Further calls do nothing.

@@ -15,11 +15,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const header = "timestamp_us,category,event_name,value\n"
 
@@ -33,26 +36,20 @@ func event(c ringbuf.Category, name string, value uint64) sink.Event {
 func open(t *testing.T, path string) *sink.CSV {
 	t.Helper()
 	c, err := sink.OpenCSV(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
 func write(t *testing.T, c *sink.CSV, events ...sink.Event) {
 	t.Helper()
-	if err := c.Write(events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Write(events))
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(b)
 }
 
@@ -75,55 +72,13 @@ func TestEachEventIsARowWhenWriteReturns(t *testing.T) {
 	}
 }
 
-func TestCategoriesAreNIXLsNumbers(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "events.csv")
-	c := open(t, path)
-	for i := range ringbuf.Categories {
-		write(t, c, event(ringbuf.Category(i), ringbuf.Category(i).String(), 0))
-	}
-	for i, line := range strings.Split(strings.TrimSpace(read(t, path)), "\n")[1:] {
-		if want := fmt.Sprintf(",%d,%v,", i, ringbuf.Category(i)); !strings.Contains(line, want) {
-			t.Errorf("row %q has no %q", line, want)
-		}
-	}
-}
-
-func TestNamesAreQuotedAsInRFC4180(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "events.csv")
-	c := open(t, path)
-	names := []string{"plain", "", "a,b", `say "hi"`, "two\nlines", "cr\rlf\r\n", " spaces ", "=1+1", "ü"}
-	for _, name := range names {
-		write(t, c, event(ringbuf.CategoryCustom, name, 1))
-	}
-	text := read(t, path)
-	for _, want := range []string{`,"a,b",`, `,"say ""hi""",`, ",plain,", ",,"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the file has no %q", want)
-		}
-	}
-	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, row := range rows[1:] {
-		got = append(got, row[2])
-	}
-	names[5] = "cr\rlf\n" // encoding/csv converts CRLF to LF
-	if d := cmp.Diff(names, got); d != "" {
-		t.Errorf("names (-want +got):\n%s", d)
-	}
-}
-
 // Events are appended to an existing file without another header.
 func TestHeaderIsWrittenOncePerFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	for range 3 {
 		c := open(t, path)
 		write(t, c, event(ringbuf.CategoryMemory, "agent_memory_registered", 1))
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Close())
 	}
 	want := header + strings.Repeat("1736951425123456,0,agent_memory_registered,1\n", 3)
 	if got := read(t, path); got != want {
@@ -134,9 +89,7 @@ func TestHeaderIsWrittenOncePerFile(t *testing.T) {
 // A row that a crash truncated is kept. The next row starts on a new line.
 func TestRowsAfterACrashAreComplete(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
-	if err := os.WriteFile(path, []byte(header+"17369514251"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(header+"17369514251"), 0o600))
 	c := open(t, path)
 	for range 2 {
 		write(t, c, event(ringbuf.CategoryMemory, "x", 1))
@@ -151,12 +104,8 @@ func TestOpenCSVFromEnvNamesTheVariableInErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	t.Setenv("NIXL_TELEMETRY_CSV_FILE", path)
 	c, err := sink.OpenCSVFromEnv()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, c.Close())
 	if got := read(t, path); got != header {
 		t.Errorf("the file is %q", got)
 	}
@@ -233,9 +182,7 @@ func TestConcurrentBatchesAreNotMixed(t *testing.T) {
 	}
 	wg.Wait()
 	rows, err := csv.NewReader(strings.NewReader(read(t, path))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if want := 1 + goroutines*batches*size; len(rows) != want {
 		t.Errorf("%d rows, want %d", len(rows), want)
 	}
@@ -244,23 +191,4 @@ func TestConcurrentBatchesAreNotMixed(t *testing.T) {
 			t.Fatalf("row %d is %q: batches are mixed", i, row)
 		}
 	}
-}
-
-func BenchmarkCSV(b *testing.B) {
-	c, err := sink.OpenCSV(filepath.Join(b.TempDir(), "events.csv"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.Close()
-	batch := make([]sink.Event, 1000)
-	for i := range batch {
-		batch[i] = event(ringbuf.CategoryTransfer, "agent_tx_bytes", uint64(i))
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := c.Write(batch); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(batch)), "ns/event")
 }

@@ -10,7 +10,7 @@
 //
 //	source                              option
 //	an agent written in Go              agent.WithSinks, in bridge/agent
-//	rings of agents in any language     rings.WithSinks, in bridge/rings
+//	rings of agents in any language     rings.Config, in bridge/rings
 //
 // [CSV] writes the same file as the example exporter in NIXL's plug-in guide. To write
 // your own sink, implement Write or use a [Func].
@@ -27,7 +27,4 @@
 // # Installation
 //
 //	go get github.com/nixl-otel/nixl-otel/bridge/sink
-//
-// Until the first release, follow the section "Go programs" of the repository's
-// README.md instead.
 package sink

@@ -16,6 +16,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // slowTransfers is a custom sink that prints slow transfers.
@@ -36,7 +37,7 @@ func (s *slowTransfers) Write(events []sink.Event) error {
 }
 
 // A custom sink is a type with a Write method. This sink receives the events of an
-// agent written in Go; rings.WithSinks passes it the events of rings.
+// agent written in Go; rings.Config.Sinks passes it the events of rings.
 func Example() {
 	ctx := context.Background()
 	slow := &slowTransfers{limit: time.Millisecond}
@@ -74,13 +75,12 @@ func ExampleOpenCSVFromEnv() {
 		log.Fatal(err)
 	}
 	defer file.Close()
-	now := func() time.Time { return time.UnixMicro(1_736_951_425_123_456) }
-	a, err := agent.New("worker-0", agent.WithSinks(file), agent.WithClock(now))
+	a, err := agent.New("worker-0", agent.WithSinks(file))
 	if err != nil {
 		log.Fatal(err)
 	}
 	a.Transfer(ctx, agent.Transmit, 1<<20, 20*time.Microsecond, 300*time.Microsecond)
-	a.Event(ctx, agent.EventBackend, "retries, total", 2)
+	a.Event(ctx, ringbuf.CategoryBackend, "retries, total", 2)
 	if err := a.Close(); err != nil {
 		log.Fatal(err)
 	}
@@ -89,12 +89,15 @@ func ExampleOpenCSVFromEnv() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Print(strings.TrimSpace(string(rows)))
+	for row := range strings.Lines(string(rows)) {
+		_, afterTime, _ := strings.Cut(row, ",")
+		fmt.Print(afterTime)
+	}
 	// Output:
-	// timestamp_us,category,event_name,value
-	// 1736951425123456,5,agent_xfer_post_time,20
-	// 1736951425123456,5,agent_xfer_time,300
-	// 1736951425123456,1,agent_tx_bytes,1048576
-	// 1736951425123456,1,agent_tx_requests_num,1
-	// 1736951425123456,3,"retries, total",2
+	// category,event_name,value
+	// 5,agent_xfer_post_time,20
+	// 5,agent_xfer_time,300
+	// 1,agent_tx_bytes,1048576
+	// 1,agent_tx_requests_num,1
+	// 3,"retries, total",2
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs/procstest"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -25,16 +26,16 @@ func TestConsumerOfARingIsNotItsAgent(t *testing.T) {
 	}{
 		"running":                {procstest.Initial, true, "running", "yes"},
 		"exited":                 {procstest.Initial, false, "exited", "no"},
-		"exited, in a container": {procstest.Inner, false, "unknown: run this as root, outside of any container", `\?`},
+		"exited, in a container": {procstest.Inner, false, "unknown: processes outside of this PID namespace can't be inspected", `\?`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "agent")
 			w, err := ringbuf.Create(path, ringbuf.V4, 16)
-			must(t, err)
-			must(t, w.Close())
+			must.OK(t, err)
+			must.OK(t, w.Close())
 			consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
-			must(t, err)
+			must.OK(t, err)
 			defer consumer.Close()
 			list := []procstest.Process{{PID: 30, Lock: true}}
 			if tt.agent {

@@ -17,7 +17,7 @@ const (
 	exitOK     = 0
 	exitError  = 1
 	exitUsage  = 2
-	exitNoRing = 3 // ls --require
+	exitNoRing = 3 // ls --require, why
 )
 
 const exitCodes = `Exit codes: 0 success, 1 error, 2 invalid command line.`
@@ -35,10 +35,15 @@ var errNoRing = errors.New("no ring")
 // usage wraps errors about the number of arguments in a usageError.
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
+		err := check(cmd, args)
+		switch {
+		case err == nil:
+			return nil
+		case strings.HasPrefix(err.Error(), "accepts "): // cobra's text about the number of arguments
+			return usagef("got %s; usage: %s", plural(len(args), "argument", "arguments"), cmd.UseLine())
+		default:
 			return usageError{err}
 		}
-		return nil
 	}
 }
 
@@ -50,6 +55,8 @@ func exit(w io.Writer, cmd *cobra.Command, err error) int {
 		return exitOK
 	case errors.Is(err, errNoRing):
 		return exitNoRing
+	case errors.Is(err, errProblems):
+		return exitError
 	case errors.As(err, &wrong):
 		complain(w, err)
 		fmt.Fprintf(w, "Try: %s --help\n", cmd.CommandPath())

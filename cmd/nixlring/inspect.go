@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/inspect"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
-	"github.com/nixl-otel/nixl-otel/internal/store"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
+	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 )
 
 func newInspect(w world) *cobra.Command {
@@ -50,7 +50,7 @@ why.`,
 			if watch < 0 {
 				return usagef("--for %v: must be 0 or more", watch)
 			}
-			if watch > 0 && store.IsName(filepath.Base(args[0])) {
+			if watch > 0 && mpstore.IsName(filepath.Base(args[0])) {
 				return usagef("--for %v: only a ring can be watched, this is a store", watch)
 			}
 			return runInspect(cmd.Context(), w, args[0], watch, out.value)
@@ -70,7 +70,7 @@ func runInspect(ctx context.Context, w world, path string, watch time.Duration, 
 		Path: path, Proc: w.proc, For: watch, RunInterval: interval, EUID: os.Geteuid(), Now: w.now,
 	})
 	if err != nil {
-		return place.Explain(place.Ring, path, err)
+		return patherr.Explain(patherr.Ring, path, err)
 	}
 	if format == "json" {
 		err = writeJSON(w.out, r)

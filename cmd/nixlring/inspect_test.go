@@ -12,20 +12,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func TestInspectPrintsAReport(t *testing.T) {
 	here, err := os.Getwd()
-	must(t, err)
+	must.OK(t, err)
 	dir := t.TempDir()
 	t.Chdir(dir) // for a short, constant path
 	const path = "agent"
 	w, err := ringbuf.Create(path, ringbuf.V4, 8)
-	must(t, err)
+	must.OK(t, err)
 	defer w.Close()
 	for range 7 {
-		must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096)))
+		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096)))
 	}
 	r := runWith(t.Context(), world{now: time.Now, proc: dir}, "inspect", path)
 	if r.code != exitOK || r.err != "" {
@@ -48,7 +49,7 @@ func TestInspectPrintsAReport(t *testing.T) {
 func TestInspectOfLayoutV5ShowsNoExpectedVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent")
 	w, err := ringbuf.Create(path, ringbuf.V5, 8)
-	must(t, err)
+	must.OK(t, err)
 	defer w.Close()
 	r := nixlring(t.Context(), nil, "inspect", path)
 	if r.code != exitOK || !strings.Contains(r.out, "version 5, capacity 8, mask 0x7\n") ||
@@ -61,13 +62,13 @@ func TestInspectPrintsJSON(t *testing.T) {
 	dir := rings(t)
 	r := nixlring(t.Context(), nil, "inspect", "decode", "--output", "json")
 	var got map[string]any
-	must(t, json.Unmarshal([]byte(r.out), &got))
+	must.OK(t, json.Unmarshal([]byte(r.out), &got))
 	content, ok := got["content"].(map[string]any)
 	if r.code != exitOK || !ok || got["ring"] != true || content["layout"] != "v1" || content["pending"] != 6.0 || got["unattended"] != true {
 		t.Errorf("%+v", r)
 	}
 	r = nixlring(t.Context(), nil, "inspect", "letter", "-o", "json")
-	must(t, json.Unmarshal([]byte(r.out), &got))
+	must.OK(t, json.Unmarshal([]byte(r.out), &got))
 	if r.code != exitNoRing || r.err != "" || got["ring"] != false || got["error"] == "" {
 		t.Errorf("%+v", r)
 	}

@@ -92,16 +92,19 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 		}
 		list = append(list, e)
 	})
-	listing.FindAlive(w.proc, list)
+	unseen := listing.FindAlive(w.proc, list)
 	err = errors.Join(err, f.write(w, list), errors.Join(wrong...))
 	if hidden > 0 && f.output.value == "text" {
 		fmt.Fprintf(w.err, "%s (--all lists them)\n", plural(hidden, "other file is neither a ring nor a store", "other files are neither rings nor stores"))
+	}
+	if unseen != "" && f.output.value == "text" {
+		fmt.Fprintf(w.err, "? in ALIVE: %s\n", unseen)
 	}
 	if found > 0 || err != nil {
 		return err
 	}
 	if f.output.value == "text" {
-		fmt.Fprint(w.err, noRing(dirs))
+		fmt.Fprintf(w.err, "no ring in %s\n%s", strings.Join(dirs, ", "), howToStart(dirs[0]))
 	}
 	if f.require {
 		return errNoRing
@@ -125,15 +128,14 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// noRing explains how to get rings in the directories.
-func noRing(dirs []string) string {
-	return fmt.Sprintf(`no ring in %s
-Start agents with these environment variables:
+// howToStart explains how to get rings in a directory.
+func howToStart(dir string) string {
+	return fmt.Sprintf(`Start agents with these environment variables:
 
   %s=y %s=BUFFER %s=%s
 
-The directory must exist. To try without an agent: nixlring simulate %[5]s
-`, strings.Join(dirs, ", "), nixlenv.Enable, nixlenv.Exporter, nixlenv.Dir, dirs[0])
+The directory must exist. To try without an agent: nixlring simulate %[4]s
+`, nixlenv.Enable, nixlenv.Exporter, nixlenv.Dir, dir)
 }
 
 func (f *lsFlags) write(w world, list []listing.Entry) error {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -49,7 +49,7 @@ func newListed(e *listing.Entry, now time.Time) listed {
 		l.Layout, l.Capacity, l.Pending, l.Fill = e.Layout.String(), e.Capacity, &e.Pending, &fill
 	}
 	if s := e.Store; s != nil {
-		l.Layout, l.Agent, l.PID, l.Host, l.Rank = semconv.LayoutStore, s.Agent, s.Process.PID, s.Process.Host, s.Process.LocalRank
+		l.Layout, l.Agent, l.PID, l.Host, l.Rank = semconv.LayoutStore, s.Agent, s.PID, s.Host, s.LocalRank
 	}
 	l.Alive = e.Alive.Bool()
 	return l

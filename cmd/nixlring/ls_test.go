@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -27,17 +28,17 @@ func rings(t *testing.T) string {
 	t.Chdir(dir)
 	for name, layout := range map[string]ringbuf.Layout{"decode": ringbuf.V1, "pre\nfill": ringbuf.V4} {
 		w, err := ringbuf.Create(name, layout, 16)
-		must(t, err)
+		must.OK(t, err)
 		for range 6 {
-			must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
+			must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
 		}
-		must(t, w.Close())
+		must.OK(t, w.Close())
 	}
 	ringtest.Make(t, "failed", ringtest.Header{Capacity: 12, Mask: 11}, 12*16)
-	must(t, os.WriteFile("letter", []byte("Dear Sir or Madam, this is not a ring but a letter."), 0o644))
+	must.OK(t, os.WriteFile("letter", []byte("Dear Sir or Madam, this is not a ring but a letter."), 0o644))
 	hours := time.Now().Add(-3*time.Hour - 30*time.Minute)
 	for _, name := range []string{"decode", "pre\nfill", "failed", "letter"} {
-		must(t, os.Chtimes(name, hours, hours))
+		must.OK(t, os.Chtimes(name, hours, hours))
 	}
 	return dir
 }
@@ -70,7 +71,7 @@ func TestLsPrintsATableOfRings(t *testing.T) {
 
 func TestLsRefusesNamedFilesThatAreNotRings(t *testing.T) {
 	rings(t)
-	must(t, os.WriteFile("x.nixlrec", []byte("NIXLREC\x01 followed by more bytes than the header of a ring has"), 0o600))
+	must.OK(t, os.WriteFile("x.nixlrec", []byte("NIXLREC\x01 followed by more bytes than the header of a ring has"), 0o600))
 	for path, want := range map[string]string{
 		"letter":    "letter: not a NIXL telemetry ring: the file has no valid header; specify rings or directories",
 		"x.nixlrec": "x.nixlrec: is a recording; use nixlring replay",
@@ -93,7 +94,7 @@ func TestLsPrintsJSON(t *testing.T) {
 	dir := rings(t)
 	r := nixlring(t.Context(), map[string]string{"NIXL_TELEMETRY_DIR": dir}, "ls", "-o", "json")
 	var got []map[string]any
-	must(t, json.Unmarshal([]byte(r.out), &got))
+	must.OK(t, json.Unmarshal([]byte(r.out), &got))
 	if r.code != exitOK || r.err != "" || len(got) != 3 {
 		t.Fatalf("%+v", r)
 	}
@@ -121,7 +122,7 @@ func TestLsPrintsCSV(t *testing.T) {
 	rings(t)
 	r := nixlring(t.Context(), nil, "ls", "--output", "csv", "--all", ".")
 	got, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
-	must(t, err)
+	must.OK(t, err)
 	if r.code != exitOK || r.err != "" || len(got) != 5 {
 		t.Fatalf("%+v", r)
 	}
@@ -138,20 +139,20 @@ func TestLsPrintsCSV(t *testing.T) {
 func TestLsNotesThatARingIsFull(t *testing.T) {
 	dir := t.TempDir()
 	full, err := ringbuf.Create(filepath.Join(dir, "full"), ringbuf.V4, 8)
-	must(t, err)
+	must.OK(t, err)
 	defer full.Close()
 	for range 7 {
-		must(t, full.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
+		must.OK(t, full.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
 	}
 	fine, err := ringbuf.Create(filepath.Join(dir, "fine"), ringbuf.V4, 8)
-	must(t, err)
+	must.OK(t, err)
 	defer fine.Close()
 	r := nixlring(t.Context(), nil, "ls", dir, "-o", "json")
 	var got []struct {
 		Path  string
 		Notes []string
 	}
-	must(t, json.Unmarshal([]byte(r.out), &got))
+	must.OK(t, json.Unmarshal([]byte(r.out), &got))
 	if len(got) != 2 || len(got[0].Notes) != 0 || !cmp.Equal(got[1].Notes, []string{"full: the agent loses events"}) {
 		t.Errorf("%+v", got)
 	}

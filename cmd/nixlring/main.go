@@ -12,13 +12,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	code := run(ctx, world{out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, proc: "/proc"}, os.Args[1:])
+	code := run(ctx, world{out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, proc: "/proc", socket: live.DefaultSocket}, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
@@ -29,6 +30,7 @@ type world struct {
 	env      nixlenv.Env
 	now      func() time.Time
 	proc     string // the mount point of procfs
+	socket   string // of the Collector that is used by default; empty for none
 }
 
 // run runs the program and returns its exit code.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 var update = flag.Bool("update", false, "update the golden files")
@@ -47,24 +49,17 @@ func runWith(ctx context.Context, w world, args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // golden compares text with a golden file or, with -update, writes the file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		must(t, os.MkdirAll("testdata", 0o755))
-		must(t, os.WriteFile(path, []byte(got), 0o644))
+		must.OK(t, os.MkdirAll("testdata", 0o755))
+		must.OK(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
-	must(t, err)
+	must.OK(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (to update it, run go test -update):\n%s", path, diff)
 	}
@@ -81,6 +76,8 @@ func TestHelpMatchesTheGoldenFiles(t *testing.T) {
 		"help_analyze.txt":  {"session", "analyze", "--help"},
 		"help_recover.txt":  {"session", "recover", "--help"},
 		"help_simulate.txt": {"simulate", "--help"},
+		"help_web.txt":      {"web", "--help"},
+		"help_why.txt":      {"why", "--help"},
 		"help_slow.txt":     {"slow", "--help"},
 	} {
 		r := nixlring(t.Context(), nil, args...)
@@ -122,13 +119,16 @@ func TestInvalidCommandLinesAreUsageErrors(t *testing.T) {
 		{`unknown category "LUCK"`, []string{"read", dir, "--category", "luck"}},
 		{"--interval 0s", []string{"read", dir, "--interval", "0"}},
 		{"csv supports one ring only", []string{"read", dir, dir, "-o", "csv"}},
-		{"accepts 1 arg(s), received 2", []string{"simulate", dir, dir}},
-		{"accepts 1 arg(s), received 0", []string{"inspect"}},
+		{"got 2 arguments; usage: nixlring simulate DIR", []string{"simulate", dir, dir}},
+		{"got 0 arguments; usage: nixlring inspect", []string{"inspect"}},
 		{"--for -1s", []string{"inspect", dir, "--for", "-1s"}},
 		{"missing FILE to record to", []string{"record"}},
 		{"--duration -1s", []string{"record", "x", dir, "-d", "-1s"}},
 		{"--interval 0s", []string{"record", "x", dir, "--interval", "0"}},
 		{"must be one of text, json", []string{"session", "analyze", "-o", "csv"}},
+		{"--listen 9470: must be an address and a port", []string{"web", dir, "--listen", "9470"}},
+		{"--run-interval 0s", []string{"web", dir, "--run-interval", "0"}},
+		{"got 2 arguments; usage: nixlring web [DIR]", []string{"web", dir, dir}},
 		{"--slow-transfer -1s", []string{"slow", dir, "--slow-transfer", "-1s"}},
 		{"--min-throughput -1", []string{"slow", dir, "--min-throughput", "-1"}},
 		{"--min-size 4096: requires --min-throughput", []string{"slow", dir, "--min-size", "4096"}},
@@ -136,10 +136,10 @@ func TestInvalidCommandLinesAreUsageErrors(t *testing.T) {
 		{"no condition for slow transfers", []string{"slow", dir, "--slow-transfer", "0"}},
 		{"--duration -1s", []string{"slow", dir, "-d", "-1s"}},
 		{"--run-interval 0s", []string{"slow", dir, "--run-interval", "0"}},
-		{"accepts at most 1 arg(s), received 2", []string{"slow", dir, dir}},
+		{"got 2 arguments; usage: nixlring slow [DIR]", []string{"slow", dir, dir}},
 		{"--speed 0", []string{"replay", "x", dir, "--speed", "0"}},
 		{"--speed NaN", []string{"replay", "x", dir, "--speed", "NaN"}},
-		{"accepts 2 arg(s), received 0", []string{"replay"}},
+		{"got 0 arguments; usage: nixlring replay", []string{"replay"}},
 		{"missing DIR to create rings in", []string{"replay", "x"}},
 		{"missing DIR to create rings in", []string{"simulate"}},
 		{"--layout: unknown layout", []string{"simulate", dir, "--layout", "v9"}},
@@ -162,7 +162,7 @@ func TestInvalidCommandLinesAreUsageErrors(t *testing.T) {
 		}
 	}
 	left, err := os.ReadDir(dir)
-	must(t, err)
+	must.OK(t, err)
 	if len(left) > 0 {
 		t.Errorf("invalid command lines created %v", left)
 	}
@@ -177,6 +177,7 @@ func TestShellCompletionOffersFlagValues(t *testing.T) {
 		{"text\njson\n", []string{"simulate", "-o", ""}},
 		{"steady\nburst\nprefill-decode\nfailing-peer\noverflow\n", []string{"simulate", "--scenario", ""}},
 		{"MEMORY\nTRANSFER\nCONNECTION\nBACKEND\nERROR\nPERFORMANCE\nSYSTEM\nCUSTOM\nUNKNOWN\n", []string{"read", "--category", ""}},
+		{"127.0.0.1:9470\n", []string{"web", "--listen", ""}},
 		{"text\njson\ncsv\n", []string{"ls", "--output", ""}},
 	} {
 		r := nixlring(t.Context(), nil, append([]string{"__complete"}, tt.args...)...)

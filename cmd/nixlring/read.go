@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/printer"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/show"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -98,7 +98,7 @@ func (f *readFlags) register(cmd *cobra.Command) {
 }
 
 func (f *readFlags) run(ctx context.Context, w world, paths []string) error {
-	cfg := show.Config{
+	cfg := printer.Config{
 		Paths: paths, Mode: ringbuf.Observe, Follow: f.follow, Interval: f.interval, Count: f.count,
 		Headings: f.output.value == "text", Out: w.out, Notes: notes(w, f.quiet), Now: w.now,
 		Warn: func(err error) { complain(w.err, err) },
@@ -127,5 +127,5 @@ func (f *readFlags) run(ctx context.Context, w world, paths []string) error {
 	case f.output.value == "csv" && len(paths) > 1:
 		return usagef("--output csv supports one ring only, because its rows don't contain the path; use --output json")
 	}
-	return show.New(cfg).Run(ctx)
+	return printer.New(cfg).Run(ctx)
 }

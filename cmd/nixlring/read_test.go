@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -84,7 +85,7 @@ func TestReadPrintsABlockForEachEvent(t *testing.T) {
 					at.Format("2006-01-02 15:04:05.000000"), category, nameOf(e), e.Value)
 			}
 			before, err := os.ReadFile(c.File)
-			must(t, err)
+			must.OK(t, err)
 			r := nixlringAt(t.Context(), reading, "read", c.File) // only observes, so there is no need to copy the fixture
 			if r.code != exitOK {
 				t.Fatalf("exit code %d: %s", r.code, r.err)
@@ -93,7 +94,7 @@ func TestReadPrintsABlockForEachEvent(t *testing.T) {
 				t.Error(diff)
 			}
 			after, err := os.ReadFile(c.File)
-			must(t, err)
+			must.OK(t, err)
 			if string(before) != string(after) {
 				t.Error("the ring was changed")
 			}
@@ -110,15 +111,15 @@ func TestReadPrintsABlockForEachEvent(t *testing.T) {
 func TestReadPrintsTheExampleOfNIXLsGuide(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent_name")
 	w, err := ringbuf.Create(path, ringbuf.V1, 8)
-	must(t, err)
+	must.OK(t, err)
 	at := func(micros int) uint64 {
 		return uint64(time.Date(2025, 1, 15, 14, 30, 25, micros*1000, time.Local).UnixMicro())
 	}
 	for i, e := range []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxBytes, 1<<20), ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 4096)} {
 		e.TimestampMicros = at(123456 + i*1111)
-		must(t, w.Push(e))
+		must.OK(t, w.Push(e))
 	}
-	must(t, w.Close())
+	must.OK(t, w.Close())
 	golden(t, "read_guide.txt", nixlring(t.Context(), nil, "read", path).out)
 }
 
@@ -155,7 +156,7 @@ func TestReadPrintsJSONWithTheRingOfEachEvent(t *testing.T) {
 	from := map[any]int{}
 	for line := range strings.Lines(r.out) {
 		var e map[string]any
-		must(t, json.Unmarshal([]byte(line), &e))
+		must.OK(t, json.Unmarshal([]byte(line), &e))
 		from[e["ring"]]++
 		if e["category"] != "error" || e["value"] != 1.0 || e["timestamp_us"] == nil || (e["time_of_reading"] == true) != (e["ring"] == two) {
 			t.Errorf("%s", line)
@@ -229,7 +230,7 @@ func TestReadFollowsUntilASignal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent")
 	synctest.Test(t, func(t *testing.T) {
 		w, err := ringbuf.Create(path, ringbuf.V4, 8)
-		must(t, err)
+		must.OK(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan result)
 		go func() {
@@ -240,19 +241,19 @@ func TestReadFollowsUntilASignal(t *testing.T) {
 		}
 		go func() { done <- nixlring(ctx, nil, "read", "--follow", "--consume", "--telemetry_path", path) }()
 		for i := range 20 { // more than the capacity
-			must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, uint64(i))))
+			must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, uint64(i))))
 			time.Sleep(60 * time.Millisecond) // synctest
 		}
-		must(t, w.Close())
+		must.OK(t, w.Close())
 		w, err = ringbuf.Create(path, ringbuf.V1, 16) // the agent restarts
-		must(t, err)
+		must.OK(t, err)
 		for i := range 7 {
-			must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeRxBytes, uint64(i))))
+			must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeRxBytes, uint64(i))))
 			time.Sleep(60 * time.Millisecond) // synctest
 		}
 		cancel()
 		r := <-done
-		must(t, w.Close())
+		must.OK(t, w.Close())
 		if r.code != exitOK || strings.Count(r.out, "agent_tx_bytes") != 20 || strings.Count(r.out, "agent_rx_bytes") != 7 {
 			t.Errorf("%+v", r)
 		}
@@ -298,7 +299,7 @@ func TestReadRefusesASecondConsumer(t *testing.T) {
 	dir := rings(t)
 	path := filepath.Join(dir, "decode")
 	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
-	must(t, err)
+	must.OK(t, err)
 	defer r.Close()
 	got := nixlring(t.Context(), nil, "read", "--consume", path)
 	if got.code != exitError || got.out != "" || !strings.Contains(got.err, "is already being consumed") {

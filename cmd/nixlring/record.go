@@ -13,9 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // recordFlags is the command line of nixlring record.
@@ -41,11 +43,16 @@ Record doesn't consume events, so it can run beside a Collector. It misses event
 that
 
   - a consumer took before the recording started,
-  - a consumer took between a restart of the agent and the next poll, or
+  - a consumer took within a moment after a restart of the agent, or
   - the agent overwrote between two polls, which doesn't occur if --interval is
     well below the agents' run interval.
 
-It can't always detect that it missed events. A full ring without a consumer
+Record polls more often than --interval while it learns how often an agent
+flushes, and if the agent flushes more often. It doesn't record empty rings of
+agents that have exited. If the directory can't be read, it prints a warning and
+retries.
+
+Record can't always detect that it missed events. A full ring without a consumer
 doesn't change anymore, so nothing more of its agent is recorded.
 
 The file contains the names of agents and their events, but no transferred data.
@@ -66,7 +73,7 @@ If record crashes, the file is readable up to the last second.
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to record; 0 for no limit")
-	flags.DurationVar(&f.interval, "interval", 10*time.Millisecond, "time between two polls")
+	flags.DurationVar(&f.interval, "interval", 10*time.Millisecond, "maximum time between two polls of a ring")
 	flags.BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
 	flags.BoolVar(&f.force, "force", false, "overwrite FILE if it exists")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
@@ -94,7 +101,7 @@ func (f *recordFlags) run(ctx context.Context, w world, file, dir string) error 
 	if err := f.check(); err != nil {
 		return err
 	}
-	if err := place.Directory(place.Rings, dir); err != nil {
+	if err := patherr.Directory(patherr.Rings, dir); err != nil {
 		return err
 	}
 	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
@@ -106,16 +113,26 @@ func (f *recordFlags) run(ctx context.Context, w world, file, dir string) error 
 		return fmt.Errorf("record to %s: the file exists; specify another file, or overwrite it with --force", file)
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return place.Explain(place.Parent, filepath.Dir(file), err)
+		return patherr.Explain(patherr.Parent, filepath.Dir(file), err)
 	}
 	if err != nil {
-		return place.Explain(place.Parent, file, err)
+		return patherr.Explain(patherr.Parent, file, err)
 	}
 	return errors.Join(f.record(ctx, w, dir, out), out.Close())
 }
 
 func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.File) error {
-	r, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Recursive: f.recursive, Out: out, Now: w.now})
+	say := notes(w, f.quiet)
+	fmt.Fprintf(say, "Recording the rings of %s to %s; press Ctrl-C to stop\n", dir, out.Name())
+	start := w.now()
+	r, err := recording.NewRecorder(recording.RecorderConfig{
+		Dir: dir, Include: top.Patterns(nil, f.recursive), Interval: f.interval, Out: out, Now: w.now,
+		Report: func(n notice.Notice) {
+			if n.Kind != notice.RingLapped { // reported at the end
+				reportSlow(say, n)
+			}
+		},
+	})
 	if err != nil {
 		return err
 	}
@@ -124,10 +141,7 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 		ctx, cancel = context.WithTimeout(ctx, f.duration)
 		defer cancel()
 	}
-	say := notes(w, f.quiet)
-	fmt.Fprintf(say, "Recording the rings of %s to %s; press Ctrl-C to stop\n", dir, out.Name())
-	start := w.now()
-	err = errors.Join(r.Run(ctx, f.interval), r.Close())
+	err = errors.Join(r.Run(ctx), r.Close())
 	s := r.Stats()
 	fmt.Fprintf(say, "Recorded %s events of %s (%s) in %v: %s\n", units.Count(s.Events),
 		plural(s.Rings, "ring", "rings"), plural(int(s.Opened), "start of an agent", "starts of agents"),

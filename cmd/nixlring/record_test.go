@@ -15,37 +15,52 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 )
 
-// recorded records simulated agents for some seconds.
-func recorded(t *testing.T, args ...string) (file string, live simulate.Report) {
+// recorded records simulated agents for some time.
+func recorded(t *testing.T, simulated time.Duration, args ...string) (file string, live simulate.Report) {
 	t.Helper()
 	dir := t.TempDir()
 	file = filepath.Join(t.TempDir(), "agents.nixlrec")
-	synctest.Test(t, func(t *testing.T) {
-		done := make(chan result)
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { done <- nixlring(ctx, nil, "record", file, dir) }()
-		r := nixlring(t.Context(), nil, append([]string{"simulate", dir, "-d", "3s", "-o", "json"}, args...)...)
-		must(t, json.Unmarshal([]byte(r.out), &live))
-		time.Sleep(time.Second) // synctest
-		cancel()
-		if r := <-done; r.code != exitOK || r.out != "" || !strings.Contains(r.err, " events of 3 rings (3 starts of agents) in 4") {
-			t.Errorf("%+v", r)
-		}
-	})
+	done := make(chan result)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { done <- nixlring(ctx, nil, "record", file, dir) }()
+	r := nixlring(t.Context(), nil, append([]string{"simulate", dir, "--no-consumer", "-d", simulated.String(), "-o", "json"}, args...)...)
+	must.OK(t, json.Unmarshal([]byte(r.out), &live))
+	cancel()
+	if r := <-done; r.code != exitOK || r.out != "" || !strings.Contains(r.err, " events of 3 rings (3 starts of agents) in ") {
+		t.Errorf("%+v", r)
+	}
 	return file, live
 }
 
+// duration returns the duration of a recording.
+func duration(t *testing.T, file string) time.Duration {
+	t.Helper()
+	f, err := os.Open(file)
+	must.OK(t, err)
+	defer f.Close()
+	r, err := recording.NewReader(f)
+	must.OK(t, err)
+	defer r.Close()
+	var rec recording.Record
+	for err == nil {
+		err = r.Next(&rec)
+	}
+	return rec.At
+}
+
 func TestReplayWritesTheRecordedRings(t *testing.T) {
-	file, live := recorded(t, "-n", "3", "--layout", "mixed", "--seed", "5")
+	file, live := recorded(t, 300*time.Millisecond, "-n", "3", "--layout", "mixed", "--seed", "5")
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		r := nixlring(t.Context(), nil, "replay", file, dir, "--speed", "2", "-o", "json", "--quiet")
 		var got map[string]any
-		must(t, json.Unmarshal([]byte(r.out), &got))
+		must.OK(t, json.Unmarshal([]byte(r.out), &got))
 		want := map[string]any{
 			"rings": 3.0, "starts": 3.0, "events_written": float64(live.Sum.Written.Events.Events),
 			"events_dropped": 0.0, "gaps_in_recording": 0.0, "seconds": got["seconds"],
@@ -53,8 +68,9 @@ func TestReplayWritesTheRecordedRings(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || r.code != exitOK || r.err != "" {
 			t.Errorf("%s %+v", diff, r)
 		}
-		if took := time.Since(start); took < 1900*time.Millisecond || took > 2200*time.Millisecond {
-			t.Errorf("4 s at twice the speed took %v", took)
+		whole := duration(t, file)
+		if took := time.Since(start); whole < 300*time.Millisecond || took < whole/2 || took > whole/2+50*time.Millisecond {
+			t.Errorf("%v at twice the speed took %v", whole, took)
 		}
 	})
 	for path, totals := range live.Agents {
@@ -69,10 +85,10 @@ func TestReplayWritesTheRecordedRings(t *testing.T) {
 }
 
 func TestReplayOfATruncatedRecordingWritesItsBeginning(t *testing.T) {
-	file, _ := recorded(t, "-n", "3")
+	file, _ := recorded(t, 2200*time.Millisecond, "-n", "3") // a frame is written every second
 	info, err := os.Stat(file)
-	must(t, err)
-	must(t, os.Truncate(file, info.Size()*2/3))
+	must.OK(t, err)
+	must.OK(t, os.Truncate(file, info.Size()*2/3))
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		r := nixlring(t.Context(), nil, "replay", file, dir, "--remove")
@@ -87,11 +103,11 @@ func TestReplayOfATruncatedRecordingWritesItsBeginning(t *testing.T) {
 }
 
 func TestReplayIsInterruptedBySignal(t *testing.T) {
-	file, _ := recorded(t, "-n", "3")
+	file, _ := recorded(t, 300*time.Millisecond, "-n", "3")
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		r := nixlring(ctx, nil, "replay", file, t.TempDir())
+		r := nixlring(ctx, nil, "replay", file, t.TempDir(), "--speed", "0.1")
 		if r.code != exitOK || !strings.Contains(r.out, "of the recording; dropped because nobody read them: 0\n") {
 			t.Errorf("%+v", r)
 		}
@@ -102,13 +118,13 @@ func TestRecordOverwritesFilesOnlyWithForceFlag(t *testing.T) {
 	dir := rings(t)
 	file := filepath.Join(dir, "letter")
 	before, err := os.ReadFile(file)
-	must(t, err)
+	must.OK(t, err)
 	r := nixlring(t.Context(), nil, "record", file, dir, "-d", "1ms")
 	if r.code != exitError || !strings.Contains(r.err, "the file exists; specify another file") {
 		t.Errorf("%+v", r)
 	}
 	after, err := os.ReadFile(file)
-	must(t, err)
+	must.OK(t, err)
 	if string(before) != string(after) {
 		t.Error("the file was overwritten")
 	}

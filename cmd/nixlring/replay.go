@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // replayFlags is the command line of nixlring replay.
@@ -72,12 +72,12 @@ end; the exit code is 1.
 }
 
 func (f *replayFlags) run(ctx context.Context, w world, file, dir string) error {
-	if err := place.Directory(place.Rings, dir); err != nil {
+	if err := patherr.Directory(patherr.Rings, dir); err != nil {
 		return err
 	}
 	in, err := os.Open(file)
 	if err != nil {
-		return place.Explain(place.Recording, file, err)
+		return patherr.Explain(patherr.Recording, file, err)
 	}
 	defer in.Close()
 	if err := f.check(w, in, dir); err != nil {

@@ -27,6 +27,8 @@ NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
 		Example: `  nixlring simulate /run/nixl --agents 4 --duration 1m
   nixlring ls /run/nixl
   nixlring top /run/nixl
+  nixlring why /run/nixl
+  nixlring web /run/nixl
   nixlring slow /run/nixl
   nixlring read /run/nixl/decode-0
   nixlring inspect /run/nixl/decode-0
@@ -41,7 +43,7 @@ NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
 	root.SetErr(w.err)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newLs(w), newRead(w), newInspect(w), newTop(w), newSlow(w), newRecord(w), newReplay(w), newSimulate(w), newSession(w))
+	root.AddCommand(newLs(w), newRead(w), newInspect(w), newTop(w), newWhy(w), newWeb(w), newSlow(w), newRecord(w), newReplay(w), newSimulate(w), newSession(w))
 	return root
 }
 
@@ -51,7 +53,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	cmd.SuggestionsMinimumDistance = 2
+	cmd.SuggestionsMinimumDistance = min(2, len(args[0])/3) // foo isn't like top
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
 		return usagef("unknown command %q; did you mean %s?", args[0], like[0])
 	}

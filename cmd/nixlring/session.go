@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 )
 
@@ -93,7 +93,7 @@ func explainSession(path string, err error) error {
 	if errors.Is(err, session.ErrNoSession) {
 		return fmt.Errorf("%w; specify the CSV of a session, or another directory", err)
 	}
-	return place.Explain(place.Session, cmp.Or(path, session.DefaultDir), err)
+	return patherr.Explain(patherr.Session, cmp.Or(path, session.DefaultDir), err)
 }
 
 func newRecover(w world) *cobra.Command {
@@ -134,7 +134,7 @@ func runRecover(w world, path string, force bool) error {
 	case errors.Is(err, fs.ErrExist) && r.WrittenErr != nil:
 		return fmt.Errorf("the summary can't be read: %w; replace it with --force", r.WrittenErr)
 	case err != nil:
-		return place.Explain(place.Session, r.Path, err)
+		return patherr.Explain(patherr.Session, r.Path, err)
 	}
 	fmt.Fprintf(w.out, "%s: %s, %d failed; tokens and contention events are unknown\n", render.Printable(s.JSONSummary),
 		plural(int(s.TotalPackets), "packet", "packets"), s.FailedPackets)

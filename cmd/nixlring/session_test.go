@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 const upstreamSessions = "../../bridge/session/testdata/upstream"
@@ -20,9 +21,9 @@ const upstreamSessions = "../../bridge/session/testdata/upstream"
 func sessions(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.CopyFS(dir, os.DirFS(upstreamSessions)))
+	must.OK(t, os.CopyFS(dir, os.DirFS(upstreamSessions)))
 	old := time.Now().Add(-time.Hour)
-	must(t, os.Chtimes(filepath.Join(dir, "test_session.csv"), old, old))
+	must.OK(t, os.Chtimes(filepath.Join(dir, "test_session.csv"), old, old))
 	return dir
 }
 
@@ -45,7 +46,7 @@ func TestSessionAnalyzeReportsEverything(t *testing.T) {
 		t.Errorf("named: %+v", named)
 	}
 	t.Chdir(t.TempDir())
-	must(t, os.CopyFS("telemetry", os.DirFS(dir)))
+	must.OK(t, os.CopyFS("telemetry", os.DirFS(dir)))
 	if r := nixlring(t.Context(), nil, "session", "analyze"); r.code != exitOK || !strings.HasPrefix(r.out, "Session telemetry/") {
 		t.Errorf("no argument: %+v", r)
 	}
@@ -54,7 +55,7 @@ func TestSessionAnalyzeReportsEverything(t *testing.T) {
 func TestSessionAnalyzePrintsJSON(t *testing.T) {
 	r := nixlring(t.Context(), nil, "session", "analyze", sessions(t), "-o", "json")
 	var got analyzed
-	must(t, json.Unmarshal([]byte(r.out), &got))
+	must.OK(t, json.Unmarshal([]byte(r.out), &got))
 	if r.code != exitOK || got.Summary.TotalPackets != 815 || got.Written == nil || got.Written.TotalPackets != 815 ||
 		len(got.Slowest) != 5 || len(got.Failures) != 0 || len(got.Layers) != 34 || got.Layers[33].Layer != "33" || got.Workers[0].TimeMS < 100 ||
 		len(got.Devices) != 2 || got.Devices[0].Device != "cpu" || got.Devices[0].Packets != 175 ||
@@ -69,7 +70,7 @@ func TestSessionAnalyzePrintsNullForValuesNotInTheCSV(t *testing.T) {
 		Summary map[string]any
 		Written map[string]any `json:"written_summary"`
 	}
-	must(t, json.Unmarshal([]byte(r.out), &got))
+	must.OK(t, json.Unmarshal([]byte(r.out), &got))
 	for _, field := range []string{"prompt_tokens", "tokens_generated", "total_tokens", "tokens_per_second", "cpu_igpu_contention_events"} {
 		if v, ok := got.Summary[field]; !ok || v != nil || got.Written[field] == nil {
 			t.Errorf("%s is %v in the summary of the CSV, and %v in the session's own", field, v, got.Written[field])
@@ -92,7 +93,7 @@ func TestSessionAnalyzeListsAllWorkersWithAllFlag(t *testing.T) {
 func TestSessionAnalyzeExplainsThatThereIsNothingToAnalyze(t *testing.T) {
 	dir := t.TempDir()
 	letter := filepath.Join(t.TempDir(), "letter")
-	must(t, os.WriteFile(letter, []byte("Dear Sir or Madam"), 0o600))
+	must.OK(t, os.WriteFile(letter, []byte("Dear Sir or Madam"), 0o600))
 	for want, path := range map[string]string{
 		"no such file":                filepath.Join(dir, "missing"),
 		"no session in the directory": dir,
@@ -104,7 +105,7 @@ func TestSessionAnalyzeExplainsThatThereIsNothingToAnalyze(t *testing.T) {
 	}
 	header, _, _ := strings.Cut(string(readFile(t, filepath.Join(sessions(t), "test_session.csv"))), "\n")
 	empty := filepath.Join(dir, "empty.csv")
-	must(t, os.WriteFile(empty, []byte(header+"\n"), 0o600))
+	must.OK(t, os.WriteFile(empty, []byte(header+"\n"), 0o600))
 	r := nixlring(t.Context(), nil, "session", "analyze", empty)
 	if r.code != exitOK || !strings.Contains(r.out, "Warning: the file has no packets") || r.err != "" {
 		t.Errorf("empty: %+v", r)
@@ -120,7 +121,7 @@ func crashed(t *testing.T) (dir, csv string) {
 	t.Helper()
 	dir = t.TempDir()
 	csv = filepath.Join(dir, "run.csv")
-	must(t, os.WriteFile(csv, readFile(t, filepath.Join(upstreamSessions, "test_session.csv")), 0o600))
+	must.OK(t, os.WriteFile(csv, readFile(t, filepath.Join(upstreamSessions, "test_session.csv")), 0o600))
 	return dir, csv
 }
 
@@ -143,7 +144,7 @@ func TestSessionRecoverOverwritesOnlyWithForceFlag(t *testing.T) {
 		"{\"prompt_tokens\": 3}": "the session wrote its summary; to replace it by one without tokens, use --force",
 		"{ torn":                 "the summary can't be read: ",
 	} {
-		must(t, os.WriteFile(summary, []byte(content), 0o600))
+		must.OK(t, os.WriteFile(summary, []byte(content), 0o600))
 		r := nixlring(t.Context(), nil, "session", "recover", csv)
 		if r.code != exitError || r.out != "" || !strings.Contains(r.err, summary) || !strings.Contains(r.err, want) || !strings.Contains(r.err, "--force") {
 			t.Errorf("%s: %+v", content, r)
@@ -160,7 +161,7 @@ func TestSessionRecoverOverwritesOnlyWithForceFlag(t *testing.T) {
 func TestSessionRecoverReportsErrors(t *testing.T) {
 	dir := t.TempDir()
 	letter := filepath.Join(t.TempDir(), "letter")
-	must(t, os.WriteFile(letter, []byte("Dear Sir or Madam"), 0o600))
+	must.OK(t, os.WriteFile(letter, []byte("Dear Sir or Madam"), 0o600))
 	for want, path := range map[string]string{
 		"no such file":                filepath.Join(dir, "missing"),
 		"no session in the directory": dir,
@@ -171,14 +172,14 @@ func TestSessionRecoverReportsErrors(t *testing.T) {
 		}
 	}
 	running, err := session.Open(t.TempDir(), session.WithName("running"))
-	must(t, err)
+	must.OK(t, err)
 	defer running.Close()
 	path := running.Summary().CSVLog
 	if r := nixlring(t.Context(), nil, "session", "recover", path, "--force"); r.code != exitError || !strings.Contains(r.err, "the session is still running") {
 		t.Errorf("running: %+v", r)
 	}
 	_, csv := crashed(t)
-	must(t, os.Truncate(csv, int64(len(readFile(t, csv))-3)))
+	must.OK(t, os.Truncate(csv, int64(len(readFile(t, csv))-3)))
 	r := nixlring(t.Context(), nil, "session", "recover", csv)
 	if r.code != exitOK || !strings.Contains(r.out, "4 packets, 0 failed") || !strings.Contains(r.err, "the row on line 6 of "+csv+" is incomplete") {
 		t.Errorf("truncated: %+v", r)
@@ -188,6 +189,6 @@ func TestSessionRecoverReportsErrors(t *testing.T) {
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	must.OK(t, err)
 	return b
 }

@@ -10,13 +10,14 @@ import (
 	"io"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -29,6 +30,7 @@ type simulateFlags struct {
 	remove    bool
 	force     bool
 	quiet     bool
+	unread    bool
 	output    *output
 }
 
@@ -45,8 +47,11 @@ reader reports.
 Simulated agents behave like real ones: they register memory, flush their staged
 events once per run interval in one burst, drop events if staging or the ring is
 full, leave their rings behind, and take over an existing ring of the same name
-unless its agent is still running (see --force). The simulator drains no ring, so
-rings without a reader fill up soon.
+unless its agent is still running (see --force).
+
+The simulator also consumes the events, so that the rings don't fill up. It leaves a
+ring to a Collector that opens it within two seconds. To start a Collector later, or
+to watch rings that nobody reads, use --no-consumer.
 
 DIR is required: NIXL_TELEMETRY_DIR may be the directory of real agents.
 
@@ -98,6 +103,7 @@ func (f *simulateFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&agent.RestartEvery, "restart-every", 0, "time after which an agent restarts on its ring; 0 for never")
 	flags.Uint64Var(&agent.Seed, "seed", 0, "`NUMBER` that determines the traffic; 0 for a random one")
 	flags.BoolVar(&agent.NoFinalFlush, "no-final-flush", false, "lose the last run interval, as agents of NIXL 0.9.0 and later do")
+	flags.BoolVar(&f.unread, "no-consumer", false, "don't consume the events")
 	flags.BoolVar(&f.force, "force", false, forceUsage)
 	flags.BoolVar(&f.remove, "remove", false, "remove the rings at the end")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
@@ -221,7 +227,7 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := place.Directory(place.Rings, f.fleet.Dir); err != nil {
+	if err := patherr.Directory(patherr.Rings, f.fleet.Dir); err != nil {
 		return err
 	}
 	if !f.force {
@@ -232,8 +238,15 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 	if err := fleet.Start(); err != nil {
 		return err
 	}
+	var consuming sync.WaitGroup
+	ended, end := context.WithCancel(ctx)
+	if !f.unread {
+		consuming.Go(func() { newConsumer(paths(fleet)).run(ended, f.fleet.Agent.RunInterval) })
+	}
 	start := time.Now()
 	err = f.watch(ctx, fleet, notes(w, f.quiet))
+	end()
+	consuming.Wait()
 	if f.remove {
 		err = errors.Join(err, fleet.Remove())
 	}

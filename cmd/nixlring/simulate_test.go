@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -23,12 +24,12 @@ import (
 func simulated(t *testing.T, env map[string]string, args ...string) (r result, report simulate.Report) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r = nixlring(t.Context(), env, append([]string{"simulate", "--output", "json"}, args...)...)
+		r = nixlring(t.Context(), env, append([]string{"simulate", "--no-consumer", "--output", "json"}, args...)...)
 	})
 	if r.code != exitOK {
 		t.Fatalf("%v: %+v", args, r)
 	}
-	must(t, json.Unmarshal([]byte(r.out), &report))
+	must.OK(t, json.Unmarshal([]byte(r.out), &report))
 	return r, report
 }
 
@@ -36,7 +37,7 @@ func simulated(t *testing.T, env map[string]string, args ...string) (r result, r
 func inRing(t *testing.T, path string) map[string]uint64 {
 	t.Helper()
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
-	must(t, err)
+	must.OK(t, err)
 	defer r.Close()
 	sums := map[string]uint64{}
 	_, err = r.Read(0, func(b ringbuf.Batch) {
@@ -45,7 +46,7 @@ func inRing(t *testing.T, path string) map[string]uint64 {
 			sums[e.EventName()] += e.Value
 		}
 	})
-	must(t, err)
+	must.OK(t, err)
 	return sums
 }
 
@@ -132,7 +133,7 @@ func TestSimulateRunsUntilInterrupted(t *testing.T) {
 		}
 	})
 	left, err := os.ReadDir(dir)
-	must(t, err)
+	must.OK(t, err)
 	if len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -181,7 +182,7 @@ func TestSimulateRejectsDirectoriesThatItCannotUse(t *testing.T) {
 	if r.code != exitError || !strings.Contains(r.err, missing) || !strings.Contains(r.err, "create it first") {
 		t.Errorf("missing directory: %+v", r)
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "sim-0"), []byte(strings.Repeat("letter ", 100)), 0o644))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "sim-0"), []byte(strings.Repeat("letter ", 100)), 0o644))
 	r = nixlring(t.Context(), nil, "simulate", dir)
 	if r.code != exitError || !strings.Contains(r.err, "not a NIXL telemetry ring") {
 		t.Errorf("another file at the path of a ring: %+v", r)

@@ -15,15 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
-	"github.com/nixl-otel/nixl-otel/internal/drain"
-	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // slowFlags is the command line of nixlring slow.
@@ -32,13 +29,11 @@ type slowFlags struct {
 	minThroughput float64
 	minSize       uint64
 	p99Factor     float64
-	duration      time.Duration
-	count         uint64
-	include       []string
-	recursive     bool
-	runInterval   time.Duration
-	quiet         bool
-	output        *output
+	watchFlags
+	duration time.Duration
+	count    uint64
+	quiet    bool
+	output   *output
 }
 
 const (
@@ -51,22 +46,24 @@ func newSlow(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "slow [DIR]",
 		Short: "Print slow transfers as they occur",
-		Long: fmt.Sprintf(`Slow prints a line for each slow transfer of all agents: first those that are
-already in the rings, then new ones until interrupted. It doesn't consume events,
-so it can run beside a Collector.
+		Long: fmt.Sprintf(`Slow prints a line for each slow transfer of all agents until interrupted. From
+rings, it first prints those that are already in them.
+
+`+sourceHelp+`
 
 A transfer is slow if it meets any of these conditions:
 
   --slow-transfer   it took longer than this
   --min-throughput  it had a lower throughput, and at least --min-size bytes
   --p99-factor      it took longer than this factor times the 99th percentile of
-                    the agent's previous transfers, after at least %d observed
+                    the agent's previous transfers, after at least %[2]d observed
                     transfers
 
 An agent writes four events per transfer. If one of them is missing, the transfer
-isn't printed. Slow polls the rings twice per run interval, and misses events that
-a consumer takes and the agent overwrites in between. A full ring without a
-consumer doesn't change anymore.
+isn't printed. Slow polls rings twice per run interval, and misses events that a
+consumer takes and the agent overwrites in between. A full ring without a consumer
+doesn't change anymore. A Collector's socket passes at most %[3]d slow transfers per
+agent and quarter of a second; slow says how many more there were.
 
 The columns are the time, the direction, the size, the transfer time, the post
 time, the throughput, the condition, and the agent. Only layout v1 has timestamps;
@@ -75,7 +72,7 @@ line; CSV has the same fields.
 
 The receiver can log slow transfers by the same conditions; see its setting logs.
 
-`, tally.P99Transfers) + exitCodes,
+`, "slow", tally.P99Transfers, slowMost) + exitCodes,
 		Example: `  nixlring slow
   nixlring slow /run/nixl --slow-transfer 50ms
   nixlring slow /run/nixl --slow-transfer 0 --p99-factor 5 --output json
@@ -83,14 +80,10 @@ The receiver can log slow transfers by the same conditions; see its setting logs
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeDirs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := w.env.Dir()
-			if len(args) > 0 {
-				dir = args[0]
-			}
-			if err := f.complete(cmd, w); err != nil {
+			if err := f.complete(cmd, w, args); err != nil {
 				return err
 			}
-			return f.run(cmd.Context(), w, dir)
+			return f.run(cmd.Context(), w)
 		},
 	}
 	f.register(cmd)
@@ -106,19 +99,16 @@ func (f *slowFlags) register(cmd *cobra.Command) {
 	flags.Float64Var(&f.p99Factor, "p99-factor", 0, "print transfers that took more than `FACTOR` times the agent's p99; 0 for no limit")
 	flags.Uint64VarP(&f.count, "count", "c", 0, "stop after `NUMBER` slow transfers; 0 for no limit")
 	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to observe; 0 for no limit")
-	flags.StringSliceVar(&f.include, "include", nil, "`PATTERN` of the agents to observe, such as 'prefill-*'")
-	flags.BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
-	flags.DurationVar(&f.runInterval, "run-interval", 0, "the agents' time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
+	f.watchFlags.register(cmd, "observe")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print slow transfers only")
 	f.output = addOutput(cmd, "text", "json", "csv")
 }
 
-// complete sets the values that come from the environment, and rejects invalid flags.
-func (f *slowFlags) complete(cmd *cobra.Command, w world) (err error) {
-	if !cmd.Flags().Changed("run-interval") {
-		if f.runInterval, err = w.env.RunInterval(); err != nil {
-			return err
-		}
+// complete sets the values that come from the command line or the environment, and rejects
+// invalid flags.
+func (f *slowFlags) complete(cmd *cobra.Command, w world, args []string) error {
+	if err := f.watchFlags.complete(cmd, w, args); err != nil {
+		return err
 	}
 	switch {
 	case f.slowTransfer < 0:
@@ -133,8 +123,6 @@ func (f *slowFlags) complete(cmd *cobra.Command, w world) (err error) {
 		return usagef("no condition for slow transfers; set --slow-transfer, --min-throughput or --p99-factor")
 	case f.duration < 0:
 		return usagef("--duration %v: must be 0 or more", f.duration)
-	case f.runInterval < time.Millisecond:
-		return usagef("--run-interval %v: must be 1ms or more", f.runInterval)
 	}
 	return nil
 }
@@ -142,29 +130,38 @@ func (f *slowFlags) complete(cmd *cobra.Command, w world) (err error) {
 // closeTimeout limits the time that closing the rings waits for file systems.
 const closeTimeout = 5 * time.Second
 
-func (f *slowFlags) run(ctx context.Context, w world, dir string) (err error) {
-	if err := place.Directory(place.Rings, dir); err != nil {
-		return err
+func (f *slowFlags) run(ctx context.Context, w world) (err error) {
+	if f.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		defer cancel()
 	}
 	say := notes(w, f.quiet)
-	h, err := host.New(host.Config{
-		Directories: []string{dir}, Include: top.Patterns(f.include, f.recursive), Mode: ringbuf.Observe,
-		RunInterval: f.runInterval, Report: func(n notice.Notice) { reportSlow(say, n) },
-		Tally: tally.Config{
-			Duration:   tally.HistogramConfig{Bounds: top.Bounds()},
-			Size:       tally.HistogramConfig{Kind: tally.NoHistogram},
-			Throughput: tally.HistogramConfig{Kind: tally.NoHistogram},
-		},
-	})
+	if f.findSocket(ctx, w) {
+		return f.follow(ctx, w, say)
+	}
+	if err := f.checkDir(); err != nil {
+		return err
+	}
+	rings := f.rings(w)
+	cfg := rings.Observe()
+	cfg.Report = func(n notice.Notice) { reportSlow(say, n) }
+	cfg.Tally = tally.Config{
+		Duration:   tally.HistogramConfig{Bounds: top.Bounds()},
+		Size:       tally.HistogramConfig{Kind: tally.NoHistogram},
+		Throughput: tally.HistogramConfig{Kind: tally.NoHistogram},
+	}
+	h, err := engine.New(cfg)
 	if err != nil {
 		return usageError{err}
 	}
 	found := newSlowQueue()
-	h.Watch(&drain.Watch{
-		Slow: tally.Slow{
-			Duration: f.slowTransfer, MinThroughput: uint64(math.Ceil(f.minThroughput)), MinSize: f.minSize, P99Factor: f.p99Factor,
+	h.Watch(&engine.Watch{
+		Slow: f.conditions(),
+		Transfer: func(a engine.Agent, t tally.Transfer) {
+			agent, one := live.Identify(&a), live.NewTransfer(&t, w.now())
+			found.put(newSlowTransfer(a.Path, top.NameOf(&agent), &one))
 		},
-		Transfer: func(a drain.Agent, t tally.Transfer) { found.put(newSlowTransfer(a, t, w.now())) },
 	})
 	if err := h.Start(nil); err != nil {
 		return err
@@ -174,19 +171,21 @@ func (f *slowFlags) run(ctx context.Context, w world, dir string) (err error) {
 		defer cancel()
 		err = errors.Join(err, h.Stop(ctx))
 	}()
-	if f.duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.duration)
-		defer cancel()
-	}
 	return f.print(ctx, w, say, h, found)
+}
+
+// conditions returns what makes a transfer slow.
+func (f *slowFlags) conditions() tally.Slow {
+	return tally.Slow{
+		Duration: f.slowTransfer, MinThroughput: uint64(math.Ceil(f.minThroughput)), MinSize: f.minSize, P99Factor: f.p99Factor,
+	}
 }
 
 // retireEvery is the time between two checks for exited agents.
 const retireEvery = 10 * time.Second
 
 // print prints slow transfers until ctx is done, or until f.count were printed.
-func (f *slowFlags) print(ctx context.Context, w world, say io.Writer, h *host.Host, found *slowQueue) error {
+func (f *slowFlags) print(ctx context.Context, w world, say io.Writer, h *engine.Engine, found *slowQueue) error {
 	out := slowWriter{out: w.out, format: f.output.value, most: f.count}
 	if err := out.head(); err != nil {
 		return err
@@ -225,18 +224,21 @@ func (f *slowFlags) print(ctx context.Context, w world, say io.Writer, h *host.H
 	if found.dropped > 0 {
 		fmt.Fprintf(w.err, "Not printed because the output was too slow: %s\n", plural(found.dropped, "slow transfer", "slow transfers"))
 	}
-	fmt.Fprintf(say, "Slow transfers printed: %s; transfers observed: %s, of %s\n",
-		units.Count(out.written), units.Count(all), plural(len(c.Snapshots), "agent", "agents"))
+	out.summarize(say, all, len(c.Snapshots))
 	return nil
 }
 
 // reportSlow prints warnings, which may explain missing transfers.
 func reportSlow(say io.Writer, n notice.Notice) {
-	if n.Level < slog.LevelWarn {
+	if n.Level < slog.LevelWarn || n.Kind == notice.DirectoryOnDisk { // a concern of consumers
 		return
 	}
 	text := n.String()
-	if n.Kind == notice.RingFull {
+	switch {
+	case n.Kind != notice.RingFull:
+	case n.Path == "": // about several rings
+		text = "rings are full; their agents drop events until a consumer takes some"
+	default:
 		text = render.Printable(n.Path) + ": ring is full; its agent drops events until a consumer takes some"
 	}
 	fmt.Fprintln(say, text)

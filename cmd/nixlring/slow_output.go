@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
-	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -33,23 +33,15 @@ type slowTransfer struct {
 	Cause      string  `json:"cause"` // slow_transfer, min_throughput or p99_factor
 }
 
-var causes = [...]string{
-	tally.SlowDuration:   "slow_transfer",
-	tally.SlowThroughput: "min_throughput",
-	tally.SlowP99:        "p99_factor",
-}
-
-var slowDirections = [...]string{tally.Transmit: semconv.Transmit, tally.Receive: semconv.Receive}
-
-func newSlowTransfer(a drain.Agent, t tally.Transfer, read time.Time) slowTransfer {
-	s := slowTransfer{
-		Path: a.Path, Agent: a.Name, Micros: t.Micros, Direction: slowDirections[t.Direction], Bytes: t.Bytes,
-		Duration: float64(t.Duration) / 1e6, Post: float64(t.Post) / 1e6, Throughput: t.Throughput(), Cause: causes[t.Cause],
+func newSlowTransfer(path, name string, t *live.Transfer) slowTransfer {
+	direction := tally.Transmit
+	if t.Receive {
+		direction = tally.Receive
 	}
-	if s.Micros == 0 {
-		s.Micros, s.Read = uint64(max(0, read.UnixMicro())), true
+	return slowTransfer{
+		Path: path, Agent: name, Micros: uint64(max(0, t.Time.UnixMicro())), Read: t.Read, Direction: direction.String(), Bytes: t.Bytes,
+		Duration: float64(t.Took) / 1e6, Post: float64(t.Post) / 1e6, Throughput: semconv.Throughput(t.Bytes, t.Took), Cause: t.Cause,
 	}
-	return s
 }
 
 // slowWriter writes slow transfers to the output.
@@ -101,6 +93,12 @@ func (w *slowWriter) one(t *slowTransfer) error {
 	return w.line(time.UnixMicro(int64(min(t.Micros, math.MaxInt64))).Format("2006-01-02 15:04:05.000000"), t.Direction,
 		units.Bytes(t.Bytes), units.Duration(t.Duration), units.Duration(t.Post), units.Throughput(float64(t.Throughput)), t.Cause,
 		render.Printable(t.Agent))
+}
+
+// summarize prints what was observed.
+func (w *slowWriter) summarize(say io.Writer, transfers uint64, agents int) {
+	fmt.Fprintf(say, "Slow transfers printed: %s; transfers observed: %s, of %s\n",
+		units.Count(w.written), units.Count(transfers), plural(agents, "agent", "agents"))
 }
 
 // line writes columns of fixed widths, because later lines aren't known yet.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -44,7 +44,7 @@ func transferred(receive bool, bytes uint64, took, post time.Duration, at time.T
 func pushed(t *testing.T, path string, layout ringbuf.Layout, transfers ...[]ringbuf.Event) *ringbuf.Writer {
 	t.Helper()
 	w, err := ringbuf.Create(path, layout, 4096)
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	for _, events := range transfers {
 		if n, err := w.PushBatch(events); err != nil || n < len(events) {
@@ -101,11 +101,11 @@ func TestSlowPrintsALineForEachSlowTransfer(t *testing.T) {
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	must(t, err)
+	must.OK(t, err)
 	all := make(map[string]string)
 	for _, file := range files {
 		b, err := os.ReadFile(file)
-		must(t, err)
+		must.OK(t, err)
 		all[file] = string(b)
 	}
 	return all
@@ -115,7 +115,7 @@ func TestSlowPrintsJSONAndCSV(t *testing.T) {
 	dir := slowRings(t)
 	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--include", "decode", "-c", "1", "-o", "json", "-q")
 	var got slowTransfer
-	must(t, json.Unmarshal([]byte(r.out), &got))
+	must.OK(t, json.Unmarshal([]byte(r.out), &got))
 	want := slowTransfer{
 		Path: filepath.Join(dir, "decode"), Agent: "decode", Micros: uint64(slowRecorded.UnixMicro()), Direction: "receive",
 		Bytes: 64 << 20, Duration: 2.1, Post: 70e-6, Throughput: 31956601, Cause: "slow_transfer",
@@ -125,9 +125,9 @@ func TestSlowPrintsJSONAndCSV(t *testing.T) {
 	}
 	r = nixlringAt(t.Context(), slowReading, "slow", dir, "--include", "prefill", "-c", "1", "-o", "csv", "-q")
 	rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
-	must(t, err)
+	must.OK(t, err)
 	var fields []string
-	must(t, json.Unmarshal([]byte("["+strings.Join(keysOf(t, slowTransfer{}), ",")+"]"), &fields))
+	must.OK(t, json.Unmarshal([]byte("["+strings.Join(keysOf(t, slowTransfer{}), ",")+"]"), &fields))
 	wantRows := [][]string{fields, {
 		filepath.Join(dir, "prefill"), "prefill", strconv.FormatInt(slowReading.UnixMicro(), 10), "true", "transmit", "7", "130.000000", "3.000000", "0", "slow_transfer",
 	}}
@@ -173,7 +173,7 @@ func TestSlowFollowsNewAgentsUntilASignal(t *testing.T) {
 			t.Errorf("%q", line)
 		}
 	}
-	must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+	must.OK(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
 	pushed(t, filepath.Join(dir, "sub", "second"), ringbuf.V3, slow)
 	if line := out.next(t); !strings.HasSuffix(line, " sub/second\n") {
 		t.Errorf("%q", line)
@@ -191,7 +191,7 @@ func TestSlowComparesWithTheAgentsOwnTransfers(t *testing.T) {
 		usual = append(usual, transferred(false, 1000, 100*time.Microsecond, 0, slowRecorded))
 	}
 	w := pushed(t, filepath.Join(dir, "agent"), ringbuf.V4, usual...)
-	must(t, w.Close())
+	must.OK(t, w.Close())
 	out, done := make(lines, 100), make(chan int)
 	go func() {
 		done <- run(t.Context(), world{out: out, err: io.Discard, now: time.Now},
@@ -237,10 +237,10 @@ func TestSlowReportsAFullRing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "agent")
 	w, err := ringbuf.Create(path, ringbuf.V4, 8)
-	must(t, err)
+	must.OK(t, err)
 	defer w.Close()
 	_, err = w.PushBatch(append(transferred(false, 1, 1, 1, slowRecorded), transferred(false, 1, 1, 1, slowRecorded)...))
-	must(t, err)
+	must.OK(t, err)
 	r := nixlring(t.Context(), nil, "slow", dir, "--duration", "50ms")
 	if r.code != exitOK || !strings.Contains(r.err, path+": ring is full; its agent drops events until a consumer takes some\n") {
 		t.Errorf("%+v", r)
@@ -250,7 +250,7 @@ func TestSlowReportsAFullRing(t *testing.T) {
 func TestSlowQueueDropsTransfersBeyondItsLimit(t *testing.T) {
 	q := newSlowQueue()
 	for range maxSlowQueue + 5 {
-		q.put(newSlowTransfer(drain.Agent{}, tally.Transfer{}, slowReading))
+		q.put(slowTransfer{})
 	}
 	if n := len(q.take()); n != maxSlowQueue || q.dropped != 5 {
 		t.Errorf("%d queued, %d dropped", n, q.dropped)

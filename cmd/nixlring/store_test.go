@@ -8,10 +8,12 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -29,6 +32,7 @@ func stores(t *testing.T) (dir string, running *storetest.Writer) {
 	t.Helper()
 	dir = t.TempDir()
 	storetest.Copy(t, dir)()
+	storetest.Touch(t, filepath.Join(dir, storetest.Real))
 	running = storetest.Create(t, dir, storetest.Config{Agent: "decode-0", Host: "gpu-1", PID: 4711})
 	t.Chdir(dir)
 	return dir, running
@@ -36,7 +40,7 @@ func stores(t *testing.T) (dir string, running *storetest.Writer) {
 
 func TestInspectPrintsAStore(t *testing.T) {
 	here, err := os.Getwd()
-	must(t, err)
+	must.OK(t, err)
 	stores(t)
 	r := nixlring(t.Context(), nil, "inspect", storetest.Real)
 	if r.code != exitOK || r.err != "" {
@@ -53,6 +57,18 @@ func TestInspectPrintsAStore(t *testing.T) {
 	golden(t, "inspect_store.txt", out)
 }
 
+// A Collector doesn't report a store that it finds so long after the exit of its process.
+func TestInspectSaysThatAnOldStoreIsNotCounted(t *testing.T) {
+	_, w := stores(t)
+	w.Updated(100 * 365 * 24 * time.Hour) // before the machine was started
+	w.Exit()
+	r := nixlring(t.Context(), nil, "inspect", w.Name())
+	if words := strings.Join(strings.Fields(r.out), " "); !strings.Contains(words, "A Collector doesn't count this store") ||
+		strings.Contains(words, "counts its values") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestInspectPrintsAStoreAsJSON(t *testing.T) {
 	_, w := stores(t)
 	w.Transfer(0, 4096, 50, 5)
@@ -60,7 +76,7 @@ func TestInspectPrintsAStoreAsJSON(t *testing.T) {
 	w.Count(storetest.Backend, 1)
 	r := nixlring(t.Context(), nil, "inspect", w.Name(), "--output", "json")
 	var got map[string]any
-	must(t, json.Unmarshal([]byte(r.out), &got))
+	must.OK(t, json.Unmarshal([]byte(r.out), &got))
 	store, _ := got["store"].(map[string]any)
 	start, _ := store["start"].(string)
 	if _, err := time.Parse(time.RFC3339Nano, start); err != nil {
@@ -95,20 +111,23 @@ func TestInspectSaysWhyAStoreCantBeReadAndWhatToDo(t *testing.T) {
 		problem, advice string
 	}{
 		"truncated": {
-			func(t *testing.T, path string) { must(t, os.Truncate(path, 100)) },
-			"invalid store: file has 100 bytes, expected 6800", "restart the process",
+			func(t *testing.T, path string) { must.OK(t, os.Truncate(path, 100)) },
+			"invalid store: file has 100 bytes, but 21 event types take 6800", "restart the process",
 		},
 		"other version": {
 			func(t *testing.T, path string) {
 				b, err := os.ReadFile(path)
-				must(t, err)
+				must.OK(t, err)
 				b[8] = 2
-				must(t, os.WriteFile(path, b, 0o600))
+				must.OK(t, os.WriteFile(path, b, 0o600))
 			},
 			"unknown store version 2", "update nixlring and the Collector",
 		},
 		"link": {
-			func(t *testing.T, path string) { must(t, os.Rename(path, "store")); must(t, os.Symlink("store", path)) },
+			func(t *testing.T, path string) {
+				must.OK(t, os.Rename(path, "store"))
+				must.OK(t, os.Symlink("store", path))
+			},
 			"it is a symbolic link", "consumers ignore this file",
 		},
 		"another user's": {
@@ -137,10 +156,10 @@ func becomeNobody(t *testing.T) {
 	}
 	runtime.LockOSThread()
 	t.Cleanup(func() {
-		must(t, syscall.Setfsuid(0))
+		must.OK(t, syscall.Setfsuid(0))
 		runtime.UnlockOSThread()
 	})
-	must(t, syscall.Setfsuid(65534))
+	must.OK(t, syscall.Setfsuid(65534))
 }
 
 func TestInspectWatchesNoStore(t *testing.T) {
@@ -165,7 +184,7 @@ func TestLsListsEachProcessWithAStore(t *testing.T) {
 	}
 	r := nixlring(t.Context(), nil, "ls", dir, "-o", "json")
 	var got []map[string]any
-	must(t, json.Unmarshal([]byte(r.out), &got))
+	must.OK(t, json.Unmarshal([]byte(r.out), &got))
 	for _, field := range []string{"owner_uid", "modified", "age_seconds"} {
 		delete(got[0], field)
 	}
@@ -179,7 +198,7 @@ func TestLsListsEachProcessWithAStore(t *testing.T) {
 	}
 	r = nixlring(t.Context(), nil, "ls", dir, "-o", "csv")
 	rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
-	must(t, err)
+	must.OK(t, err)
 	if len(rows) != 3 || rows[2][1] != "prometheus_mp_v1" || rows[2][2] != "" || rows[2][5] != "true" || rows[2][8] != "agent decode-0 on gpu-1" {
 		t.Errorf("%+v", r)
 	}
@@ -188,11 +207,11 @@ func TestLsListsEachProcessWithAStore(t *testing.T) {
 func TestLsListsStoresBesideRingsAndInSubdirectories(t *testing.T) {
 	dir, w := stores(t)
 	ring, err := ringbuf.Create("ring", ringbuf.V4, 16)
-	must(t, err)
-	must(t, ring.Close())
-	must(t, os.WriteFile("letter", []byte(strings.Repeat("Dear Sir, ", 50)), 0o600))
-	must(t, os.Mkdir("sub", 0o700))
-	must(t, os.Rename(storetest.Real, filepath.Join("sub", storetest.Real)))
+	must.OK(t, err)
+	must.OK(t, ring.Close())
+	must.OK(t, os.WriteFile("letter", []byte(strings.Repeat("Dear Sir, ", 50)), 0o600))
+	must.OK(t, os.Mkdir("sub", 0o700))
+	must.OK(t, os.Rename(storetest.Real, filepath.Join("sub", storetest.Real)))
 	for _, tt := range []struct{ want, args []string }{
 		{[]string{w.Name(), "ring"}, nil},
 		{[]string{w.Name(), "ring", "sub/" + storetest.Real}, []string{"-r"}},
@@ -200,11 +219,11 @@ func TestLsListsStoresBesideRingsAndInSubdirectories(t *testing.T) {
 	} {
 		r := nixlring(t.Context(), nil, append([]string{"ls", dir, "-o", "json"}, tt.args...)...)
 		var list []struct{ Path string }
-		must(t, json.Unmarshal([]byte(r.out), &list))
+		must.OK(t, json.Unmarshal([]byte(r.out), &list))
 		var got []string
 		for _, e := range list {
 			name, err := filepath.Rel(dir, e.Path)
-			must(t, err)
+			must.OK(t, err)
 			got = append(got, name)
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -215,10 +234,10 @@ func TestLsListsStoresBesideRingsAndInSubdirectories(t *testing.T) {
 
 func TestLsSaysWhyStoresCantBeRead(t *testing.T) {
 	_, w := stores(t)
-	must(t, os.Truncate(storetest.Real, 100))
-	must(t, os.Symlink(w.Name(), "nixl.1.1.1.mmap"))
+	must.OK(t, os.Truncate(storetest.Real, 100))
+	must.OK(t, os.Symlink(w.Name(), "nixl.1.1.1.mmap"))
 	r := nixlring(t.Context(), nil, "ls", ".")
-	if r.code != exitOK || !strings.Contains(r.out, "invalid store: file has 100 bytes, expected 6800\n") ||
+	if r.code != exitOK || !strings.Contains(r.out, "invalid store: file has 100 bytes, but 21 event types take 6800\n") ||
 		r.err != "1 other file is neither a ring nor a store (--all lists them)\n" {
 		t.Errorf("%+v", r)
 	}
@@ -229,12 +248,39 @@ func TestLsSaysWhyStoresCantBeRead(t *testing.T) {
 	}
 }
 
-func TestTopSaysWhereToSeeStores(t *testing.T) {
-	dir, _ := stores(t)
-	r := nixlring(t.Context(), nil, "top", dir, "--once", "-w", "10ms")
-	if r.code != exitOK || r.out != "" || !strings.Contains(r.err, "stores of NIXL's prometheus_mp exporter") ||
-		!strings.Contains(r.err, "nixlring ls "+dir) || strings.Contains(r.err, "Start agents") {
-		t.Errorf("%+v", r)
+func TestTopShowsStores(t *testing.T) {
+	dir, w := stores(t)
+	w.Transfer(0, 4096, 50, 5)
+	// The process writes during the window.
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(10 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-ticker.C:
+				w.Transfer(0, 1<<20, 50, 5)
+			}
+		}
+	}()
+	r := nixlring(t.Context(), nil, "top", dir, "-o", "json", "-w", "1s")
+	close(stop)
+	<-done
+	var list []measured
+	must.OK(t, json.Unmarshal([]byte(r.out), &list))
+	i := slices.IndexFunc(list, func(m measured) bool { return m.Agent == "decode-0" })
+	if r.code != exitOK || i < 0 {
+		t.Fatalf("%+v", r)
+	}
+	m := list[i]
+	if m.Transmit <= 0 || m.Transfers <= 0 || m.TransferP50 == nil || m.Alive == nil || !*m.Alive || m.Reader != "" || len(m.Problems) > 0 || m.Layout != "prometheus_mp_v1" {
+		t.Errorf("%+v", m)
+	}
+	if m.Speed == nil || math.Abs(*m.Speed/(1<<20/50e-6)-1) > 0.01 {
+		t.Errorf("speed %v, want 1 MiB in 50 µs", m.Speed)
 	}
 }
 

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -76,7 +77,7 @@ func openForWriting(path string) (bool, error) {
 	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular), errors.As(err, &permission):
 		return false, fmt.Errorf("%w; no file was changed", err)
 	case errors.Is(err, fs.ErrPermission):
-		return false, place.Explain(place.Ring, path, err)
+		return false, patherr.Explain(patherr.Ring, path, err)
 	}
 	unattended, err := ringbuf.Unattended(path)
 	if err != nil {
@@ -112,6 +113,6 @@ func holder(u *procs.Users) string {
 	case u.Deserted():
 		return ""
 	}
-	return fmt.Sprintf("process %d (%s) consumes it, and an agent of another user or in another container may be writing to it; "+
-		"to find out, stop that process, or run this as root, outside of any container", u.Consumer.PID, u.Consumer.Command)
+	return fmt.Sprintf("process %d (%s) consumes it, and an agent may be writing to it: %s", u.Consumer.PID, u.Consumer.Command,
+		cmp.Or(u.Unseen(), "a process that isn't visible has it open"))
 }

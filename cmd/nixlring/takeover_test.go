@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs/procstest"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -23,9 +25,9 @@ import (
 func openRing(t *testing.T, path string) *ringbuf.Writer {
 	t.Helper()
 	w, err := ringbuf.Create(path, ringbuf.V4, 8)
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { _ = w.Close() })
-	must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096)))
+	must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096)))
 	if _, err := ringbuf.Unattended(path); err != nil {
 		t.Skipf("the file system doesn't support leases: %v", err)
 	}
@@ -41,8 +43,8 @@ func runFast(t *testing.T, w world, args ...string) (r result) {
 }
 
 func TestRingsOfRunningAgentsAreTakenOverOnlyWithForceFlag(t *testing.T) {
-	file, _ := recorded(t, "-n", "3")
-	for _, args := range [][]string{{"simulate", "DIR", "-n", "3", "-d", "1s"}, {"replay", file, "DIR"}} {
+	file, _ := recorded(t, 300*time.Millisecond, "-n", "3")
+	for _, args := range [][]string{{"simulate", "DIR", "--no-consumer", "-n", "3", "-d", "1s"}, {"replay", file, "DIR"}} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "sim-1")
 		agent := openRing(t, path)
@@ -65,68 +67,35 @@ func TestRingsOfRunningAgentsAreTakenOverOnlyWithForceFlag(t *testing.T) {
 		if r := runFast(t, world{proc: "/proc"}, append(args, "--force")...); r.code != exitOK {
 			t.Errorf("%v, forced: %+v", args, r)
 		}
-		must(t, agent.Close())
+		must.OK(t, agent.Close())
 		if r := runFast(t, world{proc: "/proc"}, args...); r.code != exitOK {
 			t.Errorf("%v, after the agent exited: %+v", args, r)
 		}
 	}
 }
 
-// process is a process that has a ring mapped for writing.
-type process struct {
-	pid  int
-	lock bool // the process is a consumer
-}
-
-// procOf creates a procfs with processes that have the file at path mapped.
-func procOf(t *testing.T, path, namespace string, list ...process) (root string) {
-	t.Helper()
-	root = t.TempDir()
-	var st syscall.Stat_t
-	must(t, syscall.Stat(path, &st))
-	device := fmt.Sprintf("%02x:%02x", st.Dev>>8&0xfff, st.Dev&0xff)
-	must(t, os.MkdirAll(filepath.Join(root, "self", "ns"), 0o755))
-	must(t, os.Symlink(namespace, filepath.Join(root, "self", "ns", "pid")))
-	locks := ""
-	for _, p := range list {
-		dir := filepath.Join(root, fmt.Sprint(p.pid))
-		must(t, os.Mkdir(dir, 0o755))
-		maps := fmt.Sprintf("00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/dbus-daemon\n"+
-			"7f1c00000000-7f1c00011000 rw-s 00000000 %s %d %s\n", device, st.Ino, path)
-		must(t, os.WriteFile(filepath.Join(dir, "maps"), []byte(maps), 0o600))
-		must(t, os.WriteFile(filepath.Join(dir, "comm"), fmt.Appendf(nil, "prog%d\n", p.pid), 0o600))
-		if p.lock {
-			locks += fmt.Sprintf("1: FLOCK  ADVISORY  WRITE %d %s:%d 0 EOF\n", p.pid, device, st.Ino)
-		}
-	}
-	must(t, os.WriteFile(filepath.Join(root, "locks"), []byte(locks), 0o600))
-	return root
-}
-
 func TestConsumedRingIsTakenOverIfNoAgentCanBeRunning(t *testing.T) {
-	const initial, inner = "pid:[4026531836]", "pid:[4026532561]"
+	const initial, inner = procstest.Initial, procstest.Inner
+	consumer, agent, other := procstest.Process{PID: 30, Lock: true}, procstest.Process{PID: 31}, procstest.Process{PID: 32}
+	hidden := procstest.Process{PID: 40, Hidden: true}
 	for name, tt := range map[string]struct {
 		namespace string
-		list      []process
-		hidden    bool   // a process can't be read
+		list      []procstest.Process
 		want      string // empty if the ring is taken over
 	}{
-		"consumer":                    {initial, []process{{30, true}}, false, ""},
-		"consumer, in a container":    {inner, []process{{30, true}}, false, "process 30 (prog30) consumes it, and an agent of another user or in another container may"},
-		"consumer and hidden process": {initial, []process{{30, true}}, true, "process 30 (prog30) consumes it, and an agent of another user or in another container may"},
-		"consumer and agent":          {initial, []process{{30, true}, {31, false}}, false, "process 31 (prog31) has it open"},
-		"two agents":                  {initial, []process{{31, false}, {32, false}}, false, "process 31 (prog31) and process 32 (prog32)"},
-		"no visible process":          {inner, nil, false, "a process of another user or in another container has it open"},
+		"consumer":                    {initial, []procstest.Process{consumer}, ""},
+		"consumer, in a container":    {inner, []procstest.Process{consumer}, "process 30 (prog30) consumes it, and an agent may be writing to it: processes outside of this PID namespace can't be inspected"},
+		"consumer and hidden process": {initial, []procstest.Process{consumer, hidden}, "process 30 (prog30) consumes it, and an agent may be writing to it: process 40 (prog40) can't be inspected"},
+		"consumer and agent":          {initial, []procstest.Process{consumer, agent}, "process 31 (prog31) has it open"},
+		"two agents":                  {initial, []procstest.Process{agent, other}, "process 31 (prog31) and process 32 (prog32)"},
+		"no visible process":          {inner, nil, "a process of another user or in another container has it open"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "sim-0")
 			openRing(t, path)
-			proc := procOf(t, path, tt.namespace, tt.list...)
-			if tt.hidden {
-				must(t, os.MkdirAll(filepath.Join(proc, "40", "maps"), 0o755)) // reading it fails
-			}
-			r := runFast(t, world{proc: proc}, "simulate", dir, "-d", "1s")
+			proc := procstest.Make(t, path, tt.namespace, tt.list...)
+			r := runFast(t, world{proc: proc}, "simulate", dir, "--no-consumer", "-d", "1s")
 			if tt.want == "" && r.code != exitOK || tt.want != "" && (r.code != exitError || !strings.Contains(r.err, tt.want)) {
 				t.Errorf("%+v; want %q", r, tt.want)
 			}
@@ -136,15 +105,15 @@ func TestConsumedRingIsTakenOverIfNoAgentCanBeRunning(t *testing.T) {
 
 // A pipe can't be read twice, as the check requires.
 func TestReplayOfAPipeRequiresForceFlag(t *testing.T) {
-	file, _ := recorded(t, "-n", "3")
+	file, _ := recorded(t, 300*time.Millisecond, "-n", "3")
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	must(t, syscall.Mkfifo(pipe, 0o600))
+	must.OK(t, syscall.Mkfifo(pipe, 0o600))
 	recording := readFile(t, file)
 	for want, force := range map[string]bool{"can't seek": false, "Replaying": true} {
 		done := make(chan error)
 		go func() { done <- os.WriteFile(pipe, recording, 0o600) }()
 		r := nixlring(t.Context(), nil, "replay", pipe, t.TempDir(), "--speed", "1000", fmt.Sprintf("--force=%v", force))
-		must(t, <-done)
+		must.OK(t, <-done)
 		if (r.code == exitOK) != force || !strings.Contains(r.err, want) {
 			t.Errorf("force %v: %+v", force, r)
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -19,26 +18,19 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top/screen"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/walk"
-	"github.com/nixl-otel/nixl-otel/internal/store"
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 )
 
 // topFlags is the command line of nixlring top.
 type topFlags struct {
-	dir         string
-	include     []string
-	recursive   bool
-	interval    time.Duration
-	window      time.Duration
-	runInterval time.Duration
-	sort        string
-	once        bool
-	output      *output
-
-	stores bool // the directory contained a store when top started
+	watchFlags
+	interval time.Duration
+	window   time.Duration
+	sort     string
+	once     bool
+	output   *output
 }
 
 func newTop(w world) *cobra.Command {
@@ -52,8 +44,9 @@ ring, and problems, such as lost events. Press enter for the page of an agent,
 which has histories, distributions and the slowest transfers of the last minute.
 Press ? for the keys and the meaning of the columns.
 
-Top doesn't consume events, so it can run beside a Collector. Therefore it can't
-show everything:
+` + fmt.Sprintf(sourceHelp, "top") + `
+
+What it reads from rings is incomplete beside a Collector:
 
   - Totals lack what a consumer took before top started, such as memory
     registrations, and rates lack what was in a ring by then.
@@ -62,17 +55,20 @@ show everything:
   - A full ring without a consumer doesn't change anymore, so top doesn't see what
     its agent does.
 
-Top doesn't show the stores of NIXL's prometheus_mp exporter; use nixlring ls.
+Agents with stores of NIXL's prometheus_mp exporter have no ring. Stores lack the
+sizes and the throughput of single transfers.
+
+AGENT starts with the agent's pod and container, if it has any.
 
 ALIVE shows whether the agent is running, whether or not a consumer has its ring
 open. It changes within seconds of the agent's exit. ? means that finding out
 requires root, or isn't possible in a container.
 
-An agent is a straggler, as for the alert NIXLStraggler, if the median throughput
-of its transfers is more than 3 × 1.4826 × the median absolute deviation below
-the median of all agents in the directory, and below half of it, and its mean
-throughput is below half of theirs. This requires at least four agents with ten
-transfers in the window.
+SPEED is the mean throughput: the bytes of the transfers divided by the sum of
+their times. A straggler is far slower than the agents in its directory with
+similar sizes, as for the alert NIXLStraggler. This requires at least four agents
+with 20 transfers in the window. Agents with problems come first; nixlring why
+explains the problems.
 
 Rates and quantiles cover the last --window. Quantiles are interpolated
 within the buckets of a histogram, which has 8 to 10 buckets per decade.
@@ -88,15 +84,12 @@ To turn off colors, set NO_COLOR=1.
 ` + exitCodes,
 		Example: `  nixlring top
   nixlring top /run/nixl --include 'prefill-*' --sort p99
-  nixlring top --once --window 1s --output json`,
+  nixlring top --once --window 1s --output json
+  kubectl exec -it ds/nixl-otel -- nixlring top`,
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeDirs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.dir = w.env.Dir()
-			if len(args) > 0 {
-				f.dir = args[0]
-			}
-			if err := f.complete(cmd, w); err != nil {
+			if err := f.complete(cmd, w, args); err != nil {
 				return err
 			}
 			return f.run(cmd.Context(), w)
@@ -111,31 +104,26 @@ func (f *topFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time between updates of the screen")
 	flags.DurationVarP(&f.window, "window", "w", top.DefaultWindow, "time over which rates and quantiles are measured")
-	flags.StringSliceVar(&f.include, "include", nil, "`PATTERN` of the agents to show, such as 'prefill-*'")
-	flags.BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
-	flags.StringVarP(&f.sort, "sort", "s", string(top.ByName), "sort by `COLUMN`; see above")
-	flags.DurationVar(&f.runInterval, "run-interval", 0, "the agents' time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
+	f.watchFlags.register(cmd, "show")
+	flags.StringVarP(&f.sort, "sort", "s", string(top.ByProblems), "sort by `COLUMN`; see above")
 	flags.BoolVar(&f.once, "once", false, "print one measurement and exit")
 	f.output = addOutput(cmd, "text", "json", "csv")
 	complete(cmd, "sort", sortKeys())
 }
 
-// complete sets the values that come from the environment, and rejects invalid flags.
-func (f *topFlags) complete(cmd *cobra.Command, w world) (err error) {
+// complete sets the values that come from the command line or the environment, and rejects
+// invalid flags.
+func (f *topFlags) complete(cmd *cobra.Command, w world, args []string) error {
 	const shortest = 10 * time.Millisecond
 	f.once = f.once || cmd.Flags().Changed("output") // the screen has no output format
-	if !cmd.Flags().Changed("run-interval") {
-		if f.runInterval, err = w.env.RunInterval(); err != nil {
-			return err
-		}
+	if err := f.watchFlags.complete(cmd, w, args); err != nil {
+		return err
 	}
 	switch {
 	case f.interval < shortest:
 		return usagef("--interval %v: must be %v or more", f.interval, shortest)
 	case f.window < shortest:
 		return usagef("--window %v: must be %v or more", f.window, shortest)
-	case f.runInterval < time.Millisecond:
-		return usagef("--run-interval %v: must be 1ms or more", f.runInterval)
 	}
 	if slices.Contains(sortKeys(), f.sort) {
 		return nil
@@ -154,18 +142,8 @@ func (f *topFlags) run(ctx context.Context, w world) (err error) {
 	if !f.once && !isTerminal(w.out) {
 		return usagef("standard output is not a terminal; use --once, or list the rings with nixlring ls")
 	}
-	// A missing directory may be created later.
-	if err := place.Directory(place.Rings, f.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f.stores = hasStore(f.dir)
-	source, err := top.NewSource(top.SourceConfig{
-		Directory: f.dir, Include: f.include, Recursive: f.recursive, RunInterval: f.runInterval, Proc: w.proc,
-	})
+	source, err := f.start(ctx, w, true)
 	if err != nil {
-		return usageError{err}
-	}
-	if err := source.Start(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
@@ -176,37 +154,26 @@ func (f *topFlags) run(ctx context.Context, w world) (err error) {
 }
 
 // empty explains why no agent is shown, given the number of agents that --include excludes.
-func (f *topFlags) empty(excluded int) string {
+func (f *topFlags) empty(name string, excluded int) string {
 	switch {
 	case excluded > 0:
 		return fmt.Sprintf("none of %s matches --include %s\n", plural(excluded, "agent", "agents"), strings.Join(f.include, ","))
-	case f.stores:
-		return fmt.Sprintf(`no ring in %s, but stores of NIXL's prometheus_mp exporter
-Top shows rings only. To list the stores: nixlring ls %[1]s
-To show one with its totals: nixlring inspect STORE
-For rates, use the metrics of a Collector.
-`, f.dir)
 	default:
-		return noRing([]string{f.dir})
-	}
-}
-
-// hasStore reports whether a directory contains a store.
-func hasStore(dir string) bool {
-	for f, err := range walk.Dir(dir, false) {
-		if err == nil && f.Type().IsRegular() && store.IsName(f.Name()) {
-			return true
+		text := fmt.Sprintf("no agent %s is running\n", f.where(name))
+		if f.socket != "" || f.processes {
+			return text + "Agents need " + nixlenv.Enable + "=y; see docs/deploy.md for the other variables.\n"
 		}
+		return text + howToStart(f.dir)
 	}
-	return false
 }
 
 // show runs the screen until the user quits, or ctx is done.
-func (f *topFlags) show(ctx context.Context, w world, source *top.Source, opts ...tea.ProgramOption) error {
+func (f *topFlags) show(ctx context.Context, w world, source top.Source, opts ...tea.ProgramOption) error {
 	const framesPerSecond = 30
 	model := screen.New(screen.Config{
-		Directory: f.dir, Interval: f.interval, Window: f.window, Sort: top.Key(f.sort),
-		Sample: source.Sample, Slowest: source.Slowest, Empty: f.empty,
+		Name: source.Name(), Interval: f.interval, Window: f.window, Sort: top.Key(f.sort),
+		Sample: source.Sample, Slowest: source.Slowest,
+		Empty: func(excluded int) string { return f.empty(source.Name(), excluded) },
 	})
 	opts = append([]tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithOutput(w.out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond),

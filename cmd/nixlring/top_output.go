@@ -8,19 +8,21 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // measure prints one measurement. If ctx is done before the end of the window, it prints
 // the measurement up to then.
-func (f *topFlags) measure(ctx context.Context, w world, source *top.Source) error {
+func (f *topFlags) measure(ctx context.Context, w world, source top.Source) error {
 	board := top.NewBoard(f.window, 1)
 	board.Add(source.Sample())
 	timer := time.NewTimer(f.window)
@@ -42,7 +44,7 @@ func (f *topFlags) measure(ctx context.Context, w world, source *top.Source) err
 		return writeTopCSV(w.out, rows)
 	}
 	if len(rows) == 0 {
-		fmt.Fprint(w.err, f.empty(board.Excluded()))
+		fmt.Fprint(w.err, f.empty(source.Name(), board.Excluded()))
 		return nil
 	}
 	return writeTopText(w.out, rows)
@@ -63,8 +65,8 @@ type measured struct {
 	PostP99       *float64 `json:"post_p99_seconds"`
 	ThroughputP10 *float64 `json:"throughput_p10_bytes_per_second"`
 	ThroughputP50 *float64 `json:"throughput_p50_bytes_per_second"`
-	Peers         *float64 `json:"peers_throughput_p50_bytes_per_second"` // the median of the agents in the directory
-	Straggler     bool     `json:"straggler"`
+	Speed         *float64 `json:"speed_bytes_per_second"` // bytes by transfer time
+	Findings      []string `json:"findings"`               // kinds, about transfers
 	Errors        float64  `json:"errors_per_second"`
 	Memory        *int64   `json:"memory_bytes"`
 	Capacity      int      `json:"ring_capacity"` // slots
@@ -78,6 +80,15 @@ type measured struct {
 	Missed        uint64   `json:"misses"`
 	Restarts      uint64   `json:"restarts"`
 	Problems      []string `json:"problems"`
+
+	// Totals since the agent was first seen by the Collector or, without one, by top.
+	TransmitTotal uint64            `json:"transmit_bytes"`
+	ReceiveTotal  uint64            `json:"receive_bytes"`
+	TransferTotal uint64            `json:"transfers"`
+	BusyTotal     float64           `json:"transfer_time_seconds"`
+	PostTotal     float64           `json:"post_time_seconds"`
+	ErrorTotal    uint64            `json:"errors"`
+	Attributes    map[string]string `json:"attributes"`
 }
 
 func newMeasured(r *top.Row) measured {
@@ -86,10 +97,16 @@ func newMeasured(r *top.Row) measured {
 		Path: r.Path, Agent: r.Name, Layout: r.Layout,
 		Transmit: r.Out, Receive: r.In, Transfers: r.Transfers, Errors: r.Errors,
 		TransferP50: number(r.P50), TransferP99: number(r.P99), PostP50: number(r.PostP50), PostP99: number(r.PostP99),
-		ThroughputP10: number(r.ThroughputP10), ThroughputP50: number(r.ThroughputP50), Peers: number(r.Peers), Straggler: r.Straggler,
+		ThroughputP10: number(r.ThroughputP10), ThroughputP50: number(r.ThroughputP50), Speed: number(r.Speed), Findings: []string{},
 		Capacity: r.Capacity, Fill: r.Fill, Alive: r.Alive.Bool(), Reader: r.ReaderName(),
 		Saturations: s.Saturations, Torn: s.Torn, Dropped: s.Dropped, Missed: s.Missed, Restarts: s.Restarts,
-		Problems: []string{},
+		Problems:      []string{},
+		TransmitTotal: r.Totals.Out, ReceiveTotal: r.Totals.In, TransferTotal: r.Totals.Transfers,
+		BusyTotal: float64(r.Totals.Took) / 1e6, PostTotal: float64(r.Totals.Posted) / 1e6, ErrorTotal: r.Totals.Errors,
+		Attributes: r.Attributes,
+	}
+	for i := range r.Findings {
+		m.Findings = append(m.Findings, string(r.Findings[i].Kind))
 	}
 	if !r.NoEvents {
 		age := r.Age.Seconds()
@@ -102,6 +119,15 @@ func newMeasured(r *top.Row) measured {
 		m.Problems = append(m.Problems, p.Text)
 	}
 	return m
+}
+
+// pairs returns attributes as text.
+func pairs(attributes map[string]string) string {
+	list := make([]string, 0, len(attributes))
+	for _, key := range slices.Sorted(maps.Keys(attributes)) {
+		list = append(list, key+"="+attributes[key])
+	}
+	return strings.Join(list, "; ")
 }
 
 // number returns nil for NaN, which JSON doesn't have.
@@ -124,9 +150,10 @@ func writeTopCSV(w io.Writer, rows []*top.Row) error {
 	all := [][]string{{
 		"path", "agent", "layout", "transmit_bytes_per_second", "receive_bytes_per_second", "transfers_per_second",
 		"transfer_p50_seconds", "transfer_p99_seconds", "post_p50_seconds", "post_p99_seconds",
-		"throughput_p10_bytes_per_second", "throughput_p50_bytes_per_second", "peers_throughput_p50_bytes_per_second", "straggler", "errors_per_second",
+		"throughput_p10_bytes_per_second", "throughput_p50_bytes_per_second", "speed_bytes_per_second", "findings", "errors_per_second",
 		"memory_bytes", "ring_capacity", "ring_fill", "agent_alive", "reader", "last_event_age_seconds",
 		"ring_saturations", "ring_torn_groups", "events_dropped", "misses", "restarts", "problems",
+		"transmit_bytes", "receive_bytes", "transfers", "transfer_time_seconds", "post_time_seconds", "errors", "attributes",
 	}}
 	float := func(v *float64) string {
 		if v == nil {
@@ -140,23 +167,26 @@ func writeTopCSV(w io.Writer, rows []*top.Row) error {
 		}
 		return strconv.FormatInt(*n, 10)
 	}
+	seconds := func(v float64) string { return strconv.FormatFloat(v, 'f', 6, 64) }
 	whole := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	for _, r := range rows {
 		m := newMeasured(r)
 		all = append(all, []string{
 			m.Path, m.Agent, m.Layout, float(&m.Transmit), float(&m.Receive), float(&m.Transfers),
 			float(m.TransferP50), float(m.TransferP99), float(m.PostP50), float(m.PostP99),
-			float(m.ThroughputP10), float(m.ThroughputP50), float(m.Peers), strconv.FormatBool(m.Straggler), float(&m.Errors),
+			float(m.ThroughputP10), float(m.ThroughputP50), float(m.Speed), strings.Join(m.Findings, "; "), float(&m.Errors),
 			memory(m.Memory), strconv.Itoa(m.Capacity), float(&m.Fill), truth(m.Alive), m.Reader, float(m.Age),
 			whole(m.Saturations), whole(m.Torn), whole(m.Dropped), whole(m.Missed), whole(m.Restarts),
 			strings.Join(m.Problems, "; "),
+			whole(m.TransmitTotal), whole(m.ReceiveTotal), whole(m.TransferTotal), seconds(m.BusyTotal), seconds(m.PostTotal), whole(m.ErrorTotal),
+			pairs(m.Attributes),
 		})
 	}
 	return csv.NewWriter(w).WriteAll(all)
 }
 
 func writeTopText(w io.Writer, rows []*top.Row) error {
-	t := newTable("AGENT", ">OUT", ">IN", ">XFER/S", ">P50", ">P99", ">POST50", ">POST99", ">TPUT10", ">TPUT50", ">ERR/S", ">MEMORY", ">RING",
+	t := newTable("AGENT", ">OUT", ">IN", ">XFER/S", ">P50", ">P99", ">POST50", ">POST99", ">TPUT10", ">TPUT50", ">SPEED", ">ERR/S", ">MEMORY", ">RING",
 		"LAYOUT", "ALIVE", "READER", "NOTES")
 	dash := func(s string) string {
 		if s == "" {
@@ -175,7 +205,7 @@ func writeTopText(w io.Writer, rows []*top.Row) error {
 		}
 		t.add(render.Printable(r.Name), units.Throughput(r.Out), units.Throughput(r.In), units.Rate(r.Transfers),
 			dash(top.Duration(r.P50)), dash(top.Duration(r.P99)), dash(top.Duration(r.PostP50)), dash(top.Duration(r.PostP99)),
-			dash(units.Throughput(r.ThroughputP10)), dash(units.Throughput(r.ThroughputP50)), units.Rate(r.Errors), memory, fmt.Sprintf("%.0f%%", 100*r.Fill),
+			dash(units.Throughput(r.ThroughputP10)), dash(units.Throughput(r.ThroughputP50)), dash(units.Throughput(r.Speed)), units.Rate(r.Errors), memory, fmt.Sprintf("%.0f%%", 100*r.Fill),
 			r.Layout, r.Alive.String(), dash(render.Printable(r.ReaderName())), strings.Join(notes, ", "))
 	}
 	return t.write(w)

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -34,14 +35,14 @@ func runAgents(t *testing.T, names ...string) string {
 			Path: filepath.Join(dir, name), Rate: 2000, Traffic: traffic, RunInterval: 10 * time.Millisecond,
 			Seed: 1, Lives: []simulate.Life{{Layout: ringbuf.V4, Capacity: 1 << 16}},
 		})
-		must(t, err)
+		must.OK(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
-		must(t, a.Start())
+		must.OK(t, a.Start())
 		go func() { done <- a.Run(ctx, 0) }()
 		t.Cleanup(func() {
 			cancel()
-			must(t, <-done)
+			must.OK(t, <-done)
 		})
 	}
 	return dir
@@ -51,7 +52,7 @@ func TestTopOncePrintsOneMeasurement(t *testing.T) {
 	dir := runAgents(t, "prefill", "decode")
 	r := nixlring(t.Context(), nil, "top", dir, "--window", "100ms", "--output", "json", "--sort", "name")
 	var got []measured
-	must(t, json.Unmarshal([]byte(r.out), &got))
+	must.OK(t, json.Unmarshal([]byte(r.out), &got))
 	if r.code != exitOK || r.err != "" || len(got) != 2 {
 		t.Fatalf("%+v", r)
 	}
@@ -66,13 +67,13 @@ func TestTopOncePrintsOneMeasurement(t *testing.T) {
 
 	r = nixlring(t.Context(), nil, "top", dir, "--window", "50ms", "--output", "csv", "--include", "pre*")
 	rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
-	must(t, err)
+	must.OK(t, err)
 	if r.code != exitOK || r.err != "" || len(rows) != 2 || rows[1][1] != "prefill" || rows[1][18] != "true" || rows[0][18] != "agent_alive" ||
 		rows[1][19] != "nobody" || rows[0][19] != "reader" {
 		t.Errorf("%+v", r)
 	}
 	var fields []string
-	must(t, json.Unmarshal([]byte("["+strings.Join(keysOf(t, measured{}), ",")+"]"), &fields))
+	must.OK(t, json.Unmarshal([]byte("["+strings.Join(keysOf(t, measured{}), ",")+"]"), &fields))
 	if diff := cmp.Diff(fields, rows[0]); diff != "" {
 		t.Errorf("CSV and JSON have different fields: %s", diff)
 	}
@@ -87,18 +88,18 @@ func TestTopOncePrintsOneMeasurement(t *testing.T) {
 func keysOf(t *testing.T, v any) (keys []string) {
 	t.Helper()
 	text, err := json.Marshal(v)
-	must(t, err)
+	must.OK(t, err)
 	d := json.NewDecoder(bytes.NewReader(text))
 	_, err = d.Token()
-	must(t, err)
+	must.OK(t, err)
 	for d.More() {
 		key, err := d.Token()
-		must(t, err)
+		must.OK(t, err)
 		quoted, err := json.Marshal(key)
-		must(t, err)
+		must.OK(t, err)
 		keys = append(keys, string(quoted))
 		var value any
-		must(t, d.Decode(&value))
+		must.OK(t, d.Decode(&value))
 	}
 	return keys
 }
@@ -106,7 +107,7 @@ func keysOf(t *testing.T, v any) (keys []string) {
 func TestTopOnceExplainsThatThereIsNoAgent(t *testing.T) {
 	empty := t.TempDir()
 	r := nixlring(t.Context(), nil, "top", empty, "--window", "10ms", "--once")
-	if r.code != exitOK || r.out != "" || !strings.Contains(r.err, "no ring in "+empty) {
+	if r.code != exitOK || r.out != "" || !strings.Contains(r.err, "no agent in "+empty+" is running") {
 		t.Errorf("%+v", r)
 	}
 	if r := nixlring(t.Context(), nil, "top", empty, "--window", "10ms", "-o", "json"); r.code != exitOK || r.out != "[]\n" {
@@ -136,7 +137,7 @@ func TestTopRejectsInvalidFlags(t *testing.T) {
 		{"--run-interval 0s", []string{dir, "--once", "--run-interval", "0"}},
 		{"--sort size: must be one of name, out, in, ", []string{dir, "--once", "--sort", "size"}},
 		{`include: "["`, []string{dir, "--once", "--include", "["}},
-		{"at most 1 arg", []string{dir, dir}},
+		{"got 2 arguments", []string{dir, dir}},
 	} {
 		r := nixlring(t.Context(), nil, append([]string{"top"}, tt.args...)...)
 		if r.code != exitUsage || r.out != "" || !strings.Contains(r.err, tt.want) {
@@ -146,7 +147,7 @@ func TestTopRejectsInvalidFlags(t *testing.T) {
 	if f, err := os.Open(os.DevNull); err != nil || isTerminal(f) {
 		t.Errorf("isTerminal(%s) is true (%v)", os.DevNull, err)
 	} else {
-		must(t, f.Close())
+		must.OK(t, f.Close())
 	}
 }
 
@@ -178,9 +179,9 @@ func TestTopDrawsTheScreenUntilItQuits(t *testing.T) {
 	dir := runAgents(t, "prefill")
 	for _, quit := range []string{"key", "context", "key, without colors"} {
 		t.Run(quit, func(t *testing.T) {
-			source, err := top.NewSource(top.SourceConfig{Directory: dir})
-			must(t, err)
-			must(t, source.Start())
+			source, err := top.NewRings(top.RingsConfig{Directory: dir})
+			must.OK(t, err)
+			must.OK(t, source.Start())
 			defer source.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -194,16 +195,16 @@ func TestTopDrawsTheScreenUntilItQuits(t *testing.T) {
 					cancel()
 				}
 			}()
-			f := topFlags{dir: dir, interval: 10 * time.Millisecond, window: time.Second, sort: "name"}
+			f := topFlags{interval: 10 * time.Millisecond, window: time.Second, sort: "name"}
 			env := map[string]string{}
 			if strings.Contains(quit, "without") {
 				env["NO_COLOR"] = "yes, please"
 			}
 			w := world{out: out, env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
-			must(t, f.show(ctx, w, source, tea.WithInput(input), tea.WithWindowSize(120, 20), tea.WithEnvironment([]string{
+			must.OK(t, f.show(ctx, w, source, tea.WithInput(input), tea.WithWindowSize(120, 20), tea.WithEnvironment([]string{
 				"TERM=xterm-256color", "CLICOLOR_FORCE=1",
 			})))
-			must(t, keyboard.Close())
+			must.OK(t, keyboard.Close())
 			colored := strings.Contains(out.seen.String(), "\x1b[90m") || strings.Contains(out.seen.String(), ";90m")
 			if want := len(env) == 0; colored != want {
 				t.Errorf("colors: %v, want %v", colored, want)
@@ -226,8 +227,8 @@ func TestTopReportsThatNoAgentMatches(t *testing.T) {
 
 func TestTopIncludesSubdirectoriesIfAsked(t *testing.T) {
 	dir := rings(t)
-	must(t, os.Mkdir(filepath.Join(dir, "team"), 0o755))
-	must(t, os.Rename("decode", filepath.Join(dir, "team", "decode")))
+	must.OK(t, os.Mkdir(filepath.Join(dir, "team"), 0o755))
+	must.OK(t, os.Rename("decode", filepath.Join(dir, "team", "decode")))
 	for _, tt := range []struct {
 		want []string
 		args []string
@@ -239,7 +240,7 @@ func TestTopIncludesSubdirectoriesIfAsked(t *testing.T) {
 	} {
 		r := nixlring(t.Context(), nil, append([]string{"top", dir, "-w", "10ms", "-o", "json"}, tt.args...)...)
 		var got []measured
-		must(t, json.Unmarshal([]byte(r.out), &got))
+		must.OK(t, json.Unmarshal([]byte(r.out), &got))
 		var names []string
 		for _, m := range got {
 			names = append(names, m.Agent)

@@ -29,12 +29,13 @@ import (
 	"syscall"
 	"time"
 
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
-	"github.com/nixl-otel/nixl-otel/bridge/otlpmetric"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // settings holds the values of the flags.
@@ -79,15 +80,14 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 	var opts []agent.Option
 	switch {
 	case s.ring != "":
-		opts = append(opts, agent.WithRing(agent.Ring{Dir: s.ring}))
+		opts = append(opts, agent.WithRing(s.ring))
 	case os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") != "":
-		producer := agent.NewProducer()
-		var shutdown func() error
-		if shutdown, err = export(ctx, s.name, producer); err != nil {
+		var provider *metric.MeterProvider
+		if provider, err = newProvider(ctx, s.name); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, shutdown()) }()
-		opts = append(opts, agent.WithProducer(producer), agent.WithNameInResource())
+		defer func() { err = errors.Join(err, shutdown(provider)) }()
+		opts = append(opts, agent.WithMeterProvider(provider), agent.WithNameInResource())
 	default:
 		fmt.Fprintln(w, "no backend: pass -ring or set OTEL_EXPORTER_OTLP_ENDPOINT")
 	}
@@ -111,30 +111,34 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 	return nil
 }
 
-// shutdownTime bounds the last export, so that a backend that can't be reached
-// doesn't delay the exit for long.
-const shutdownTime = 5 * time.Second
-
-// export exports the producer's metrics over OTLP. The resource is the one that the
-// Collector reports for an agent with a ring. It replaces the default resource of
-// otlpmetric, which also describes the process and the SDK.
-func export(ctx context.Context, name string, producer *agent.Producer) (shutdown func() error, err error) {
+// newProvider returns a MeterProvider that exports over OTLP. The exporter and the reader
+// read the environment variables OTEL_EXPORTER_OTLP_… and OTEL_METRIC_EXPORT_INTERVAL.
+// The resource is the one that the Collector reports for an agent with a ring.
+func newProvider(ctx context.Context, name string) (*metric.MeterProvider, error) {
 	attributes, err := agent.ResourceAttributes(name, "")
 	if err != nil {
 		return nil, err
 	}
-	p, err := otlpmetric.New(ctx, otlpmetric.WithProducers(producer),
-		otlpmetric.WithProviderOptions(metric.WithResource(resource.NewSchemaless(attributes...))))
+	exporter, err := otlpmetricgrpc.New(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return func() error {
-		// Don't use the outer ctx, which is done when the program is interrupted.
-		ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
-		defer cancel()
-		if err := p.Shutdown(ctx); err != nil {
-			return fmt.Errorf("export last metrics: %w", err)
-		}
-		return nil
-	}, nil
+	return metric.NewMeterProvider(
+		metric.WithReader(metric.NewPeriodicReader(exporter)),
+		metric.WithResource(resource.NewWithAttributes(semconv.SchemaURL, attributes...))), nil
+}
+
+// shutdownTime bounds the last export, so that a backend that can't be reached
+// doesn't delay the exit for long.
+const shutdownTime = 5 * time.Second
+
+// shutdown exports once more. It doesn't use the program's context, which is done when
+// the program is interrupted.
+func shutdown(provider *metric.MeterProvider) error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	defer cancel()
+	if err := provider.Shutdown(ctx); err != nil {
+		return fmt.Errorf("export last metrics: %w", err)
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // transfer is a transfer of a block to or from the backend's memory.
@@ -84,7 +85,7 @@ func (did *totals) one(ctx context.Context, a *agent.Agent, queue chan<- transfe
 	err := <-done
 	total := time.Since(start)
 	if err != nil {
-		a.Error(ctx, agent.StatusNotFound)
+		a.Error(ctx, semconv.ErrorNotFound)
 		did.missing++
 		return
 	}

@@ -8,6 +8,10 @@ import (
 	"log"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
@@ -15,6 +19,7 @@ import (
 // input queue of the next kernel.
 type kernel struct {
 	telemetry *ringkernel.Kernel
+	tracer    trace.Tracer
 	work      func(message) (message, error)
 	in        chan message
 	next      *kernel // nil for the last kernel
@@ -25,11 +30,13 @@ type kernel struct {
 func newKernel(rt *ringkernel.Runtime, id string, queue int, work func(message) (message, error), next *kernel) *kernel {
 	k := &kernel{
 		telemetry: rt.Register(id),
-		work:      work,
-		in:        make(chan message, queue),
-		next:      next,
-		orders:    make(chan ringkernel.State),
-		done:      make(chan struct{}),
+		// Of the global TracerProvider, as in an instrumented library.
+		tracer: otel.Tracer("github.com/nixl-otel/nixl-otel/examples/ringkernel"),
+		work:   work,
+		in:     make(chan message, queue),
+		next:   next,
+		orders: make(chan ringkernel.State),
+		done:   make(chan struct{}),
 	}
 	k.telemetry.ObserveQueue(ringkernel.InputQueue, k.depth)
 	if next != nil {
@@ -89,11 +96,16 @@ func (k *kernel) run(ctx context.Context) {
 	}
 }
 
+// process processes a message in a span of the line's trace. If the trace is sampled, the
+// latency gets an exemplar that names it.
 func (k *kernel) process(ctx context.Context, m message) {
+	ctx, span := k.tracer.Start(trace.ContextWithSpanContext(ctx, m.trace), k.telemetry.ID())
+	defer span.End()
 	start := time.Now()
 	m, err := k.work(m)
 	if err != nil {
 		k.telemetry.Error(ctx, err)
+		span.SetStatus(codes.Error, err.Error())
 		return
 	}
 	k.telemetry.Processed(ctx, time.Since(start))
@@ -112,6 +124,9 @@ func (k *kernel) put(ctx context.Context, m message) {
 // offer drops the message if the queue is full, because external input can't be slowed
 // down.
 func (k *kernel) offer(ctx context.Context, m message) {
+	ctx, span := k.tracer.Start(ctx, "line")
+	defer span.End()
+	m.trace = span.SpanContext()
 	select {
 	case k.in <- m:
 		k.telemetry.Received(ctx)

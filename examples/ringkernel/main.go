@@ -10,12 +10,17 @@
 // Some lines can't be parsed, some contain no samples, and reduce is deactivated
 // periodically, so the telemetry shows errors, full queues and dropped messages.
 //
-//	go run ./ringkernel
+//	OTEL_METRICS_EXPORTER=none OTEL_TRACES_EXPORTER=none go run ./ringkernel
+//	curl -H 'Accept: application/openmetrics-text' http://localhost:9464/metrics
 //
 // The program prints a summary every 5 seconds until it is interrupted, and then the
-// number of results that the last kernel sent. If OTEL_EXPORTER_OTLP_ENDPOINT is set, for
-// example to http://localhost:4317, it also exports its metrics over OTLP.
-// OTEL_METRIC_EXPORT_INTERVAL is the time between two exports, in milliseconds.
+// number of results that the last kernel sent. Meanwhile, its metrics are on a Prometheus
+// page. One line in 100 is traced, and the page has the trace IDs of such lines as
+// exemplars of ringkernel.message.duration.
+//
+// Without the variables, it also exports metrics and traces over OTLP, to a Collector at
+// localhost:4318. All of OpenTelemetry's variables apply, such as
+// OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL and OTEL_METRIC_EXPORT_INTERVAL.
 package main
 
 import (
@@ -43,8 +48,7 @@ type settings struct {
 	pauseEvery time.Duration // between deactivations of reduce; 0 for none
 	pause      time.Duration
 	telemetry  bool
-	// exponential selects an exponential histogram of latencies.
-	exponential bool
+	listen     string // address of the Prometheus page; empty for none
 }
 
 func main() {
@@ -57,7 +61,7 @@ func main() {
 	flag.DurationVar(&s.pauseEvery, "pause-every", 10*time.Second, "time between deactivations of reduce; 0 for none")
 	flag.DurationVar(&s.pause, "pause", time.Second, "how long reduce is deactivated")
 	flag.BoolVar(&s.telemetry, "telemetry", true, "collect telemetry")
-	flag.BoolVar(&s.exponential, "exponential", false, "report latencies as an exponential histogram")
+	flag.StringVar(&s.listen, "listen", "localhost:9464", "address of the Prometheus page; empty for none")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -81,17 +85,13 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 	}
 	var rt *ringkernel.Runtime // nil turns telemetry off
 	if s.telemetry {
+		shutdown, err := export(ctx, s.listen)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, shutdown()) }()
 		rt = ringkernel.NewRuntime()
 	}
-	var opts []ringkernel.ProducerOption
-	if s.exponential {
-		opts = append(opts, ringkernel.WithExponentialHistogram())
-	}
-	shutdown, err := export(ctx, rt, opts...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, shutdown()) }()
 
 	printed := make(chan error, 1)
 	go func() { printed <- report.Print(ctx, w, rt, s.every) }()

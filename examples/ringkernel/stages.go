@@ -10,10 +10,13 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // message is passed from kernel to kernel. Each kernel sets a field.
 type message struct {
+	trace   trace.SpanContext // of the line
 	text    string
 	samples []float64
 	result  result

@@ -5,10 +5,10 @@
 // each work packet, a JSON summary at the end, and the splitinfer metrics over OTLP.
 //
 //	go run ./session
-//	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./session -tokens 200
+//	OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318 go run ./session -tokens 200
 //
-// Without an endpoint, no metrics are exported. All of OpenTelemetry's
-// OTEL_EXPORTER_OTLP_* variables apply.
+// Without the variable, the metrics go to a Collector at localhost:4318. All of
+// OpenTelemetry's variables apply; OTEL_METRICS_EXPORTER=none exports nothing.
 package main
 
 import (
@@ -21,10 +21,9 @@ import (
 	"os/signal"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel/sdk/metric"
 
-	"github.com/nixl-otel/nixl-otel/bridge/otlpmetric"
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 )
 
@@ -54,9 +53,16 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-experts %d: must be from 0 to %d", m.experts, expertsPerLayer)
 	}
 
-	provider, shutdown, err := metrics(ctx)
+	reader, err := autoexport.NewMetricReader(ctx) // reads OTEL_METRICS_EXPORTER and OTEL_EXPORTER_OTLP_…
 	if err != nil {
 		return err
+	}
+	provider := metric.NewMeterProvider(metric.WithReader(reader))
+	shutdown := func() error {
+		// Don't use the outer ctx, which is done when the program is interrupted.
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		return provider.Shutdown(ctx)
 	}
 	s, err := session.Open(*dir, session.WithName(*name), session.WithMeterProvider(provider))
 	if err != nil {
@@ -75,22 +81,4 @@ func show(csvPath string, out io.Writer) error {
 	}
 	_, err = report.WriteTo(out)
 	return err
-}
-
-// metrics returns a MeterProvider that exports over OTLP if an endpoint is set, or else
-// a no-op MeterProvider.
-func metrics(ctx context.Context) (provider metric.MeterProvider, shutdown func() error, err error) {
-	if os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" {
-		return noop.NewMeterProvider(), func() error { return nil }, nil
-	}
-	otlp, err := otlpmetric.New(ctx, otlpmetric.WithServiceName("session-example"))
-	if err != nil {
-		return nil, nil, err
-	}
-	return otlp, func() error {
-		// Don't use the outer ctx, which is done when the program is interrupted.
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		return otlp.Shutdown(ctx)
-	}, nil
 }

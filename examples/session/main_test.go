@@ -11,20 +11,16 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestRunRecordsAllPackets(t *testing.T) {
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
-	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "")
+	t.Setenv("OTEL_METRICS_EXPORTER", "none")
 	dir := filepath.Join(t.TempDir(), "telemetry")
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-dir", dir, "-tokens", "3", "-layers", "4"}, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(t.Context(), []string{"-dir", dir, "-tokens", "3", "-layers", "4"}, &out))
 	r, err := session.Analyze(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if r.Written == nil || r.Written.TotalTokens != 10 || r.Written.TotalPackets != r.Summary.TotalPackets {
 		t.Errorf("the summary is %+v, %v", r.Written, r.WrittenErr)
 	}
@@ -40,6 +36,7 @@ func TestRunRecordsAllPackets(t *testing.T) {
 }
 
 func TestInterruptedRunClosesTheSession(t *testing.T) {
+	t.Setenv("OTEL_METRICS_EXPORTER", "none")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	dir := t.TempDir()

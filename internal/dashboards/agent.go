@@ -35,8 +35,6 @@ func oneAgent() Dashboard {
 				fill.alone("highest fill"),
 				loss.wide(12),
 				restarts.alone("restarts").wide(12),
-				lines("Events", "Events read from the agent's ring.", PerSecond,
-					`sum by (nixl_event_name) (rate(nixl_events_total{@}[@]))`, "{{nixl_event_name}}").wide(24).many(),
 			}},
 		},
 	}

@@ -28,8 +28,9 @@ const (
 	ofCollector = `{{ with $labels.instance }}{{ . }}{{ else }}{{ $labels.service_instance_id }}{{ end }}`
 
 	byHosts      = `by (` + hostLabels + `)`
-	byPeers      = `on (` + peerLabels + `) group_left ()`
 	byCollectors = `by (instance, service_instance_id)`
+
+	ofTheJob = `{{ $labels.service_name }}{{ with $labels.k8s_namespace_name }} in {{ . }}{{ end }}`
 
 	exited  = `max by (` + agentLabels + `) (last_over_time(nixl_agent_up[15m])) == 0`
 	running = `(last_over_time(nixl_agent_up[1h]) or last_over_time(nixl_telemetry_ring_utilization_ratio[1h]))`
@@ -45,42 +46,96 @@ func increase(metric, window string) string {
 	return ofAgents + `(increase(` + metric + `[` + window + `]))`
 }
 
-// transferAlerts returns alerts about transfers.
+// How to see the transfers behind an alert. Both commands only observe.
+const (
+	seeTransfers = ` On the agent's host, "nixlring why" explains the problem and "nixlring slow" prints its slow transfers; ` +
+		`the slow-transfer log has them as nixl.transfer.slow.`
+	seeErrors = ` On the hosts, "nixlring why" explains the problem and "nixlring read RING --follow --category error" prints the errors; ` +
+		`the slow-transfer log has them as nixl.error.`
+)
+
+// transferAlerts returns alerts about transfers that are slow or fail. Package diagnose has the same
+// definitions.
 func transferAlerts() []alert {
-	in := terms{window: "5m"}
+	return slices.Concat(slowAlerts(), jobAlerts())
+}
+
+// slowAlerts returns alerts about single agents.
+func slowAlerts() []alert {
+	hold := span(windows.Hold)
 	return []alert{
 		{
-			name: "NIXLErrorBurst", severity: "critical", wait: "1m",
-			comment: "More than a tenth of all operations fail, and more than 10 in total.",
-			expr: in.fillIn(errorRatio(agentLabels)) + " > 0.1\n  and\n" +
-				increase("nixl_errors_total", "5m") + " > 10",
-			summary:     "{{ $value | humanizePercentage }} of the operations of " + of + " fail",
-			description: "To see the NIXL status, use `sum by (error_type) (rate(nixl_errors_total[5m]))` or the dashboard NIXL / Agent.",
+			name: "NIXLStraggler", severity: "warning", wait: hold,
+			comment: "Far slower than the agents of the same job with similar sizes.",
+			expr:    agentStraggler,
+			summary: "Transfers of " + of + " run at {{ $value | humanizePercentage }} of the speed of its peers",
+			description: "Peers are the agents of the same job with transfers of a similar size. " +
+				"Check the agent's NIC (negotiated speed, error counters), GPU and NUMA placement." + seeTransfers,
 		},
 		{
-			name: "NIXLTransfersSlow", severity: "warning", wait: "5m",
-			expr:        in.fillIn(transferTime.quantile("0.99", agentLabels)) + " > 1",
-			summary:     "One in 100 transfers of " + of + " takes {{ $value | humanizeDuration }} or more",
-			description: "The time from the start of a transfer until the application saw it complete, over 5 minutes.",
+			name: "NIXLAgentSlower", severity: "warning", wait: hold,
+			comment: "Far slower than its own past, but neither compared with peers nor part of a slow job.",
+			expr: agentSlower + "\n  unless\n" + agentStraggler + "\n  unless on (" + peerLabels + ")\n" +
+				jobSlowerShare,
+			summary:     "Transfers of " + of + " run at {{ $value | humanizePercentage }} of its own past speed",
+			description: "The past is the median of the last day. Check the agent's NIC, GPU and NUMA placement, and what changed." + seeTransfers,
 		},
 		{
-			name: "NIXLStraggler", severity: "warning", wait: "10m",
-			comment: "Needs rules.yaml. The median must be far below that of the peers: by more than\n" +
-				"three standard deviations, estimated from the median absolute deviation, and by\n" +
-				"half. The mean must agree, because it doesn't depend on the bounds of buckets.",
-			expr: agentMedian + " < " + byPeers + " (" + peersMedian + " - 3 * 1.4826 * " + peersSpread + ")\n  and\n" +
-				agentMedian + " < " + byPeers + " (0.5 * " + peersMedian + ")\n  and\n" +
-				agentMean + " < " + byPeers + " (0.5 * quantile " + grouped(peerLabels) + "(0.5, " + agentMean + "))",
-			summary: "Transfers of " + of + " run at {{ $value | humanize }}B/s, less than half as fast as those of its peers",
-			description: "The agent's median throughput is far below that of the other agents of its job. " +
-				"Check its GPU, NIC, NUMA placement and link.",
+			name: "NIXLAgentStalled", severity: "critical",
+			comment: "NIXL reports completed transfers only, so an agent that hangs reports nothing.",
+			expr:    agentStalled + "\n  and on (" + peerLabels + ")\n" + jobActive,
+			summary: of + " runs, but completes no transfers, unlike its peers",
+			description: "Before, it completed {{ $value | humanize }} transfers per second, regularly. " +
+				"Look at the stacks of its process and at the transport's log." + seeTransfers,
 		},
 		{
-			name: "NIXLPostTimeHigh", severity: "warning", wait: "10m",
-			expr: in.fillIn(ratio(postTime, transferTime, agentLabels)) + " > 0.5\n  and\n" +
-				increase("nixl_transfer_requests_total", "5m") + " > 10",
+			name: "NIXLPostTimeHigh", severity: "warning", wait: hold,
+			expr:        agentPosting,
 			summary:     of + " spends {{ $value | humanizePercentage }} of its transfer time on posting",
-			description: "Preparing descriptors takes longer than moving the data. Transfer fewer, larger blocks.",
+			description: "Preparing descriptors takes longer than moving the data. Transfer fewer, larger blocks." + seeTransfers,
+		},
+		{
+			name: "NIXLSmallBehindLarge", severity: "warning", wait: hold,
+			comment: "Most transfers are far smaller than the mean, but take as long, although some are fast.",
+			expr:    agentWaiting,
+			summary: "Small transfers of " + of + " wait behind large ones",
+			description: "Most transfers are far smaller than the mean size, but take {{ $value | humanizePercentage }} of the mean time. " +
+				"Split large transfers, or give small ones an agent or a NIC of their own." + seeTransfers,
+		},
+	}
+}
+
+const (
+	jobSlowerShare = `(count ` + byJob + ` (` + agentSlower + `) > 0.5 * count ` + byJob + ` (` + agentSpeed + ` and ` + agentPastSpeed + `))`
+	jobActive      = `count ` + byJob + ` (` + agentRequests + ` > 0)`
+)
+
+// jobAlerts returns alerts about jobs.
+func jobAlerts() []alert {
+	return []alert{
+		{
+			name: "NIXLJobSlower", severity: "critical", wait: span(windows.Hold),
+			comment: "Most agents of a job are far slower than their own past.",
+			expr:    jobSlowerShare,
+			summary: "The job " + ofTheJob + " is far slower than before (agents: {{ $value }})",
+			description: "Check what they share: a change of the transport (UCX falls back to TCP without RDMA devices), the fabric, a new image or driver." +
+				seeTransfers,
+		},
+		{
+			name: "NIXLJobStalled", severity: "critical",
+			comment: "All agents stopped at once. After an hour, the job counts as idle.",
+			expr: `(count ` + byJob + ` (` + agentStalled + `) unless ` + jobActive + ")\n  and on (" + peerLabels + ")\n" +
+				`max ` + byJob + ` (max_over_time(` + agentRequests + `[` + span(windows.Recent) + `])) > 0`,
+			summary: "All agents of the job " + ofTheJob + " run, but complete no transfers",
+			description: "They stopped at once (agents: {{ $value }}). Compare with the running requests of the inference engine: " +
+				"without requests, this is normal." + seeTransfers,
+		},
+		{
+			name: "NIXLErrors", severity: "critical", wait: span(windows.Failed),
+			comment:     "One alert per job, because all agents that use a failed peer fail. It ends soon after the last error.",
+			expr:        `count ` + byJob + ` (` + agentFailing + `)`,
+			summary:     "Operations of the job " + ofTheJob + " fail (agents: {{ $value }})",
+			description: "More than a tenth of an agent's operations fail, without those that the application canceled." + seeErrors,
 		},
 	}
 }
@@ -89,18 +144,15 @@ func transferAlerts() []alert {
 func presenceAlerts() []alert {
 	return []alert{
 		{
-			name: "NIXLAgentGone", severity: "info", wait: "2m",
+			name: "NIXLAgentGone", severity: "info", wait: span(windows.Down),
 			comment: "A crash can't be distinguished from a normal stop. When a job ends, all of its\n" +
-				"agents exit, so this alert is only for agents that moved data until they exited\n" +
-				"while other agents on their host continue to move data.",
-			expr: exited + "\n  and\n" +
-				increase("nixl_transfer_requests_total", "15m") + " > 0\n  and on (" + hostLabels + ")\n" +
-				"(\n" +
-				"  " + increase("nixl_transfer_requests_total", "2m") + " > 0\n    unless\n" +
-				"  " + exited + "\n" +
-				")",
-			summary:     "Agent " + of + " has exited while others on its host continue",
-			description: "It moved data until it exited, less than 15 minutes ago. It crashed or was stopped.",
+				"agents exit, so this alert is only for jobs that continue with fewer agents than\n" +
+				"before. A rollout that replaces each agent doesn't reduce their number.",
+			expr: fmt.Sprintf("min_over_time(%s[%s] offset %s) - %[1]s > 0", jobRunning, span(windows.Ago), span(windows.Before)) +
+				"\n  and on (" + peerLabels + ")\n" + jobActive + "\n  and on (" + peerLabels + ")\n" +
+				"count " + byJob + " (\n  " + exited + "\n    and\n  " + increase("nixl_transfer_requests_total", "15m") + " > 0\n)",
+			summary:     "Agents of the job " + ofTheJob + " have exited while others continue (agents: {{ $value }})",
+			description: "They moved data until they exited. They crashed or were stopped.",
 		},
 		{
 			name: "NIXLNoData", severity: "critical", wait: "5m",
@@ -134,9 +186,7 @@ func lossAlerts() []alert {
 		{
 			name: "NIXLEventsLost", severity: "warning",
 			comment: "Counters of losses start at 0, so the first loss is an increase.",
-			expr: increase("nixl_telemetry_ring_saturations_total", "5m") + " > 0\n  or\n" +
-				increase("nixl_telemetry_ring_torn_groups_total", "5m") + " > 0\n  or\n" +
-				increase("nixl_telemetry_events_dropped_total", "5m") + " > 0",
+			expr:    agentLoss,
 			summary: "Telemetry of " + of + " is incomplete",
 			description: "A ring was full, or the agent dropped events. The Collector's log names the setting to change: " +
 				"usually a larger NIXL_TELEMETRY_BUFFER_SIZE.",
@@ -157,7 +207,7 @@ func lossAlerts() []alert {
 		},
 		{
 			name: "NIXLRingNearlyFull", severity: "warning", wait: "5m",
-			expr:        `max by (` + agentLabels + `) (nixl_telemetry_ring_utilization_ratio) > 0.8`,
+			expr:        `max by (` + agentLabels + `) (nixl_telemetry_ring_utilization_ratio) > scalar(` + fillLimit + ")\n  unless\n" + agentLoss,
 			summary:     "The ring of " + of + " is {{ $value | humanizePercentage }} full",
 			description: "A slightly larger burst loses events. Set a larger NIXL_TELEMETRY_BUFFER_SIZE for the agent, or shorten the receiver's run_interval.",
 		},
@@ -171,11 +221,26 @@ func lossAlerts() []alert {
 	}
 }
 
+// dashboard returns the path in Grafana of the dashboard that shows what an alert is about.
+func (a *alert) dashboard() string {
+	escaped := func(label string) string { return `{{ $labels.` + label + ` | urlquery }}` }
+	switch {
+	case strings.Contains(a.summary, of):
+		return `/d/nixl-agent?var-cluster=` + escaped("k8s_cluster_name") + `&var-host=` + escaped("host_name") + `&var-agent=` + escaped("nixl_agent_name")
+	case strings.Contains(a.summary, ofTheJob):
+		return `/d/nixl-overview?var-job=` + escaped("service_name")
+	case strings.Contains(a.summary, "host_name"):
+		return `/d/nixl-overview?var-host=` + escaped("host_name")
+	default:
+		return `/d/nixl-rings`
+	}
+}
+
 // alerts returns the file of the alerts.
 func alerts() []byte {
 	var b strings.Builder
-	b.WriteString(`# Alerts for NIXL agents, for Prometheus and vmalert. Generated from
-# internal/dashboards. README.md in this directory lists the requirements of a
+	b.WriteString(`# Alerts for NIXL agents, for Prometheus and vmalert. They need rules.yaml, whose first
+# group has their thresholds. Generated from internal/dashboards. README.md in this directory lists the requirements of a
 # backend; docs/alerts.md explains each alert and what to do.
 #
 # Severity: critical means that jobs are affected or not monitored, warning means
@@ -198,6 +263,7 @@ groups:
 		fmt.Fprintf(&b, "        labels:\n          severity: %s\n", a.severity)
 		fmt.Fprintf(&b, "        annotations:\n          runbook_url: https://github.com/nixl-otel/nixl-otel/blob/main/docs/alerts.md#%s\n",
 			strings.ToLower(a.name))
+		fmt.Fprintf(&b, "          dashboard: %s\n", strconv.Quote(a.dashboard()))
 		fmt.Fprintf(&b, "          summary: %s\n          description: %s\n", strconv.Quote(a.summary), strconv.Quote(a.description))
 	}
 	return []byte(b.String())

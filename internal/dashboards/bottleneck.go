@@ -14,8 +14,8 @@ func bottleneck() Dashboard {
 		Rows: []Row{
 			{Title: "Which agent", Panels: []Panel{
 				stragglers,
-				lowest("Lowest throughput of single transfers, median", "Bytes of each transfer divided by its time.", BytesPerSecond,
-					transferSpeed.quantile("0.5", agentLabels), byAgent),
+				lowest("Lowest throughput", "Bytes of an agent's transfers divided by the sum of their times.", BytesPerSecond,
+					`now(`+agentSpeed+`{@})`, byAgent),
 				slowest, postShares,
 			}},
 			{Title: "Posting or moving", Panels: []Panel{postShare, times, postTimes}},

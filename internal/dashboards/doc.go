@@ -5,8 +5,6 @@
 // generates their files:
 //
 //   - dashboards for Grafana, with variables that select clusters, jobs, hosts and agents
-//   - dashboards for VictoriaMetrics' own page, which supports neither variables nor SI
-//     prefixes
 //   - rules and alerts for Prometheus and vmalert
 //
 // The queries are PromQL with the same result in Prometheus and VictoriaMetrics. Both use the

@@ -17,9 +17,6 @@ func Grafana() []Dashboard {
 // Files returns all files, by path relative to the dashboards directory.
 func Files() (map[string][]byte, error) {
 	contents := make(map[string]any)
-	for i, d := range demo() {
-		contents[fmt.Sprintf("victoriametrics/%d-%s.json", i+1, d.UID)] = newVMUI(d)
-	}
 	for _, d := range Grafana() {
 		rendered, err := newGrafana(d)
 		if err != nil {

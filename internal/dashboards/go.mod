@@ -1,7 +1,7 @@
 // The generator of the dashboards, apart from the product's graph.
 module github.com/nixl-otel/nixl-otel/internal/dashboards
 
-go 1.25.0
+go 1.26.0
 
 require (
 	github.com/grafana/grafana-foundation-sdk/go v0.0.7

@@ -14,7 +14,7 @@ import (
 )
 
 // source is the variable of the data source.
-var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
+var source = common.DataSourceRef{Type: new("prometheus"), Uid: new("${datasource}")}
 
 // page is a Grafana dashboard. The SDK's annotations lack the format fields of a Prometheus data
 // source.
@@ -66,7 +66,7 @@ func newGrafana(d Dashboard) (page, error) {
 	}
 	for i := range built.Templating.List {
 		if v := &built.Templating.List[i]; v.Hide != nil && *v.Hide == dashboard.VariableHideHideVariable {
-			v.SkipUrlSync = cog.ToPtr(true) // a link must not set what the backend determines
+			v.SkipUrlSync = new(true) // a link must not set what the backend determines
 		}
 	}
 	p := page{Dashboard: built}
@@ -133,12 +133,12 @@ func (d *Dashboard) grid() ([]dashboard.PanelOrRowPanel, error) {
 	var id, y uint32
 	place := func(x, w, h uint32) (*uint32, *dashboard.GridPos) {
 		id++
-		return cog.ToPtr(id), &dashboard.GridPos{X: x, Y: y, W: w, H: h}
+		return new(id), &dashboard.GridPos{X: x, Y: y, W: w, H: h}
 	}
 	for _, r := range d.Rows {
 		rowID, at := place(0, 24, 1)
 		row := &dashboard.RowPanel{
-			Type: "row", Title: cog.ToPtr(r.Title), Collapsed: r.Optional, Id: *rowID, GridPos: at, Panels: []dashboard.Panel{},
+			Type: "row", Title: new(r.Title), Collapsed: r.Optional, Id: *rowID, GridPos: at, Panels: []dashboard.Panel{},
 		}
 		list = append(list, dashboard.PanelOrRowPanel{RowPanel: row})
 		y++
@@ -186,7 +186,11 @@ func (v *Variable) grafana() cog.Builder[dashboard.VariableModel] {
 		return v.options()
 	}
 	series := v.Metric
-	if v.Within != "" {
+	switch names, found := strings.CutSuffix(series, "}"); {
+	case v.Within == "":
+	case found:
+		series = names + "," + v.Within + "}"
+	default:
 		series += "{" + v.Within + "}"
 	}
 	query := map[string]any{"query": "label_values(" + series + ", " + v.Key + ")", "refId": v.Name, "qryType": 1}
@@ -197,7 +201,7 @@ func (v *Variable) grafana() cog.Builder[dashboard.VariableModel] {
 	if !v.Single {
 		// It also matches series without the label.
 		b.AllValue(".*").Current(dashboard.VariableOption{
-			Selected: cog.ToPtr(true),
+			Selected: new(true),
 			Text:     dashboard.StringOrArrayOfString{ArrayOfString: []string{"All"}},
 			Value:    dashboard.StringOrArrayOfString{ArrayOfString: []string{"$__all"}},
 		})
@@ -217,7 +221,7 @@ func (v *Variable) options() cog.Builder[dashboard.VariableModel] {
 		list = append(list, option(text, value, i == 0))
 	}
 	return dashboard.NewCustomVariableBuilder(v.Name).Label(v.Label).
-		Values(dashboard.StringOrMap{String: cog.ToPtr(strings.Join(v.Options, ","))}).
+		Values(dashboard.StringOrMap{String: new(strings.Join(v.Options, ","))}).
 		Options(list).Current(list[0])
 }
 

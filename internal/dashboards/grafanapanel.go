@@ -108,7 +108,7 @@ func (p *Panel) timeSeries() cog.Builder[dashboard.Panel] {
 func (p *Panel) stat() cog.Builder[dashboard.Panel] {
 	steps := []dashboard.Threshold{{Color: "green"}}
 	if p.Bad > 0 {
-		steps = append(steps, dashboard.Threshold{Color: "red", Value: cog.ToPtr(p.Bad)})
+		steps = append(steps, dashboard.Threshold{Color: "red", Value: new(p.Bad)})
 	}
 	return stat.NewPanelBuilder().Unit(p.Unit.Grafana).Min(0).
 		ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdThresholds)).

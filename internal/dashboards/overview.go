@@ -10,14 +10,14 @@ func overview() Dashboard {
 		Description: "Throughput, errors and transfer times of all NIXL agents, and the agents that stand out.",
 		Variables:   append(agentVariables(), shown("Agents")),
 		Rows: []Row{
+			verdict(),
 			{Title: "Now", Panels: []Panel{
 				agentsNow.wide(3),
-				downNow.wide(3),
 				number("Throughput", "Bytes of completed transfers.", BytesPerSecond, `sum(rate(nixl_transfer_io_bytes_total{@}[@]))`),
 				number("Transfers", "Completed transfers.", Requests, `sum`+ofRequests),
-				number("Errors", "Failed operations as a share of all operations.", Share, errorRatio("")).wide(3).bad(0.01),
+				number("Errors", "Failed operations as a share of all operations.", Share, errorRatio("")).wide(4).bad(0.01),
 				number("Transfer time, p99", "99th percentile.", Milliseconds, transferTime.quantile("0.99", "")),
-				lossNow.wide(3),
+				lossNow.wide(5),
 			}},
 			{Title: "Rate, errors, duration", Panels: []Panel{requests, failures, times, throughput, errorTypes, speeds}},
 			{Title: "Agents that stand out", Panels: []Panel{slowest, stragglers, errorRatios, postShares}},
@@ -28,7 +28,7 @@ func overview() Dashboard {
 
 // agentTable returns a table of the agents with the highest throughput.
 func agentTable() Panel {
-	const busiest = ofAgents + `(rate(nixl_transfer_io_bytes_total{@}[@])) or 0 * ` + ofAgents + `(nixl_telemetry_ring_capacity{@})`
+	const busiest = `now(` + agentBytes + `{@}) or 0 * ` + everyAgent
 	column := func(title string, unit Unit, expr string) Query {
 		return Query{Expr: expr, Legend: title, Unit: unit, Rank: busiest}
 	}
@@ -38,10 +38,11 @@ func agentTable() Panel {
 			column("Throughput", BytesPerSecond, `(`+busiest+`)`),
 			column("Sent", BytesPerSecond, sent.Queries[0].Expr),
 			column("Received", BytesPerSecond, received.Queries[0].Expr),
-			column("Transfers", Requests, ofAgents+ofRequests),
+			column("Transfers", Requests, agentRequests+`{@}`),
+			column("Speed", BytesPerSecond, agentSpeed+`{@}`),
 			column("p50", Milliseconds, transferTime.quantile("0.5", agentLabels)),
 			column("p99", Milliseconds, transferTime.quantile("0.99", agentLabels)),
-			column("Errors", Share, errorRatio(agentLabels)),
+			column("Errors", Share, agentErrorsLong+`{@}`),
 			column("Memory", Memory, memory.Queries[0].Expr),
 			column("Ring fill", Share, fill.Queries[0].Expr),
 		},

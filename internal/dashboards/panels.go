@@ -8,26 +8,18 @@ const (
 	bytesSent  = `(rate(nixl_transfer_io_bytes_total{@,nixl_transfer_direction="transmit"}[@]))`
 	bytesRead  = `(rate(nixl_transfer_io_bytes_total{@,nixl_transfer_direction="receive"}[@]))`
 	ofRequests = `(rate(nixl_transfer_requests_total{@}[@]))`
-	ofErrors   = `(rate(nixl_errors_total{@}[@]))`
+	ofErrors   = `(rate(nixl_errors_total{@,error_type!="canceled"}[@]))`
 )
 
-// errorRatio returns the share of failed operations. An agent without completed transfers has no
-// series of requests.
+// errorRatio returns the share of failed operations. Those that the application canceled didn't fail.
+// An agent without completed transfers has no series of requests.
 func errorRatio(by string) string {
 	errors, requests := "sum "+grouped(by)+ofErrors, "sum "+grouped(by)+ofRequests
 	return errors + " / (" + requests + " + " + errors + " or " + errors + ")"
 }
 
-// meanSpeed returns each agent's bytes per second of transfer time.
-func meanSpeed() string {
-	return ofAgents + `(rate(nixl_transfer_io_bytes_total{@}[@])) / ` + ofAgents + ofRequests + ` / ` + transferTime.mean(agentLabels) + ` > 0`
-}
-
-// relativeSpeed returns each agent's speed divided by the median of its peers, the agents of the
-// same job.
-func relativeSpeed() string {
-	return "(" + meanSpeed() + ") / on (" + peerLabels + ") group_left () quantile by (" + peerLabels + ") (0.5, " + meanSpeed() + ")"
-}
+// everyAgent has a series for each agent: with a ring, with stores, or with both.
+const everyAgent = `group by (` + agentLabels + `) (nixl_agent_up{@} or nixl_telemetry_ring_capacity{@})`
 
 const noErrors = "No errors"
 
@@ -38,16 +30,16 @@ var (
 	received = ranked("Received by agent", "Bytes of completed reads. The agent that initiates a transfer counts it.",
 		BytesPerSecond, ofAgents+bytesRead, byAgent)
 	errorRatios = ranked("Highest error ratio", "Failed operations as a share of all operations.",
-		Share, errorRatio(agentLabels), byAgent)
+		Share, `now(`+agentErrorsLong+`{@})`, byAgent)
 	slowest = ranked("Slowest transfers, 99th percentile",
 		"From the start of a transfer until the application saw it complete.", Milliseconds,
 		transferTime.quantile("0.99", agentLabels), byAgent)
 	stragglers = lowest("Slowest agents compared with their peers",
-		"Bytes per second of transfer time, divided by the median of the selected agents of the same job. 100% is as fast as the peers.", Share,
-		relativeSpeed(), byAgent)
+		"Bytes per second of transfer time, divided by the median of all agents of the same job with similar sizes. 100% is as fast as the peers.", Share,
+		`now(`+agentRelative+`{@})`, byAgent)
 	postShares = ranked("Highest share of post time",
 		"Post time divided by transfer time. Above 50%, preparing descriptors costs more than moving the data.", Share,
-		ratio(postTime, transferTime, agentLabels), byAgent)
+		`now(`+agentPost+`{@}) / now(`+agentTime+`{@})`, byAgent)
 	memory = ranked("Registered memory", "Memory registered with each agent.", Memory,
 		ofAgents+`(now(nixl_memory_usage_bytes{@}))`, byAgent)
 	fill = ranked("Ring fill", "Highest fill level that a drain found. At 100%, the agent loses events; keep it below 50%.",
@@ -80,7 +72,7 @@ var (
 		},
 	}
 	errorTypes = lines("Errors by type", "Failed operations by NIXL status.", Operations,
-		`sum by (error_type) `+ofErrors+` > 0`, byError).ifEmpty(noErrors)
+		`sum by (error_type) (rate(nixl_errors_total{@}[@])) > 0`, byError).ifEmpty(noErrors)
 	postShare = lines("Share of post time", "Post time divided by transfer time. Above 50%, preparing descriptors costs more than moving the data.",
 		Share, ratio(postTime, transferTime, ""), "post time")
 	timeMap = distribution("Transfer time, distribution", "Transfers per second, by time.", Seconds, transferTime)
@@ -97,7 +89,7 @@ var (
 
 // Numbers.
 var (
-	agentsNow = number("Agents", "Agents that report.", Count, `count(nixl_telemetry_ring_capacity{@})`)
+	agentsNow = number("Agents", "Agents that report.", Count, `count(`+everyAgent+`)`)
 	downNow   = number("Agents down", "Agents that have exited and are still reported.", Count,
 		`count(nixl_agent_up{@} == 0) or vector(0)`).bad(1)
 	// Only some layouts show torn transfers.

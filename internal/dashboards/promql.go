@@ -26,6 +26,9 @@ func lowest(title, description string, unit Unit, expr, legend string) Panel {
 var (
 	current = regexp.MustCompile(`\bnow\(([^()]*)\)`)
 	window  = regexp.MustCompile(`\[[^]]+\]`)
+	// recorded matches a recorded series of agents, model the selector of the model.
+	recorded = regexp.MustCompile(`\bagent:[\w:]+\{@`)
+	model    = regexp.MustCompile(`,gen_ai_request_model=~"[^"]*"`)
 )
 
 // terms are the values of a query's placeholders.
@@ -62,5 +65,9 @@ func (t terms) fillIn(expr string) string {
 	if t.selector == "" {
 		expr = strings.NewReplacer("{@}", "", "{@,", "{").Replace(expr)
 	}
+	// Recorded series lack the label of the model, so the selector of the model is left out.
+	expr = recorded.ReplaceAllStringFunc(expr, func(series string) string {
+		return strings.TrimSuffix(series, "@") + model.ReplaceAllString(t.selector, "")
+	})
 	return strings.NewReplacer("{@", "{"+t.selector, "[@]", "["+t.window+"]").Replace(expr)
 }

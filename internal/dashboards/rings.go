@@ -19,7 +19,7 @@ func ringHealth() Dashboard {
 				number("Rings refused", "Discovered rings that can't be opened. The Collector's log contains the reasons.", Count,
 					`sum(otelcol_receiver_nixl_shm_rings{state="refused"}) or 0 * sum(otelcol_receiver_nixl_shm_rings)`).bad(1),
 				number("Highest fill", "Highest fill level of any ring.", Share, `max(nixl_telemetry_ring_utilization_ratio{@})`).bad(0.8),
-				number("Events", "Events read from all rings.", PerSecond, `sum(rate(nixl_events_total{@}[@]))`),
+				number("Transfers", "Completed transfers.", Requests, `sum`+ofRequests),
 				lossNow,
 			}},
 			{Title: "Rings", Panels: []Panel{loss.wide(12), fill, restarts, lossyRestarts}},
@@ -30,7 +30,7 @@ func ringHealth() Dashboard {
 				perAgent("Taken by other consumers", "Times that another process consumed events. They are missing from the totals.", "nixl_telemetry_ring_foreign_reads_total"),
 			}},
 			{Title: "Load", Panels: []Panel{
-				ranked("Events", "Events read from each ring.", PerSecond, ofAgents+`(rate(nixl_events_total{@}[@]))`, byAgent),
+				ranked("Transfers", "Completed transfers of each agent. Each writes up to four events.", Requests, `now(`+agentRequests+`{@})`, byAgent),
 				lowest("Smallest rings", "Slots of each agent (NIXL_TELEMETRY_BUFFER_SIZE).", Slots,
 					`max by (`+agentLabels+`) (now(nixl_telemetry_ring_capacity{@}))`, byAgent),
 			}},

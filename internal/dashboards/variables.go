@@ -10,7 +10,7 @@ type Variable struct {
 	Name    string
 	Label   string // displayed name
 	Key     string // the label of the series
-	Metric  string // a metric that has the label
+	Metric  string // a metric that has the label, or a selector of several
 	Within  string // a selector that limits the values
 	Single  bool   // whether only one value can be selected
 	Options []string
@@ -26,7 +26,7 @@ const (
 // agentVariables returns variables for the labels of agents. The values of each variable depend on
 // the variables before it. Selecting all values also matches series without the label.
 func agentVariables() []Variable {
-	const metric = "nixl_telemetry_ring_capacity"
+	const metric = `{__name__=~"nixl_agent_up|nixl_telemetry_ring_capacity"}` // an agent with stores has no ring
 	list := []Variable{
 		{Name: "cluster", Label: "Cluster", Key: "k8s_cluster_name", Metric: metric},
 		{Name: "namespace", Label: "Namespace", Key: "k8s_namespace_name", Metric: metric},

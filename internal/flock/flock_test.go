@@ -4,11 +4,16 @@
 package flock
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestHoldersAreThoseOfFlock(t *testing.T) {
@@ -21,17 +26,63 @@ func TestHoldersAreThoseOfFlock(t *testing.T) {
 		"5: FLOCK  ADVISORY  WRITE -1 fe:00:79 0 EOF\n" +
 		"6: FLOCK  ADVISORY  WRITE x fe:00:80 0 EOF\n" +
 		"7: FLOCK  ADVISORY  WRITE 15 fe:00:77 0 EOF\n"
-	if err := os.WriteFile(locks, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(locks, []byte(text), 0o600))
 	want := map[string]int{Key("fe:00", 78): 12, Key("fe:01", 77): 14, Key("fe:00", 77): 15}
 	if diff := cmp.Diff(want, Holders(locks)); diff != "" {
 		t.Error(diff)
 	}
 }
 
+// Any process can take hundreds of thousands of locks.
+func TestOnlyTheStartOfALongListIsRead(t *testing.T) {
+	var text strings.Builder
+	inode := uint64(10_000_000)
+	for ; text.Len() <= maxList; inode++ {
+		fmt.Fprintf(&text, "1: FLOCK  ADVISORY  WRITE 12 fe:00:%d 0 EOF\n", inode)
+	}
+	locks := filepath.Join(t.TempDir(), "locks")
+	must.OK(t, os.WriteFile(locks, []byte(text.String()), 0o600))
+	holders := Holders(locks)
+	for i := uint64(10_000_000); i < inode; i++ {
+		if pid := holders[Key("fe:00", i)]; (pid == 12) != (i < inode-1) {
+			t.Fatalf("the lock of %d of %d is held by %d", i, inode, pid)
+		}
+	}
+	if n := int(inode - 10_000_000); len(holders) != n-1 {
+		t.Errorf("%d locks, want %d", len(holders), n-1)
+	}
+}
+
 func TestNoHoldersWithoutAList(t *testing.T) {
 	if got := Holders(filepath.Join(t.TempDir(), "missing")); len(got) != 0 {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestCacheReadsTheListAgainAfterSomeTime(t *testing.T) {
+	path, now := filepath.Join(t.TempDir(), "locks"), time.Unix(1_700_000_000, 0)
+	c := NewCache(path)
+	write := func(line string) {
+		t.Helper()
+		must.OK(t, os.WriteFile(path, []byte(line), 0o600))
+	}
+	write("1: FLOCK  ADVISORY  WRITE 12 fe:00:78 0 EOF\n")
+	if pid := c.Holder("fe:00:78", now); pid != 12 {
+		t.Errorf("process %d, want 12", pid)
+	}
+	write("1: FLOCK  ADVISORY  WRITE 13 fe:00:78 0 EOF\n")
+	if pid := c.Holder("fe:00:78", now.Add(maxAge-1)); pid != 12 {
+		t.Errorf("process %d, want 12 from the first reading", pid)
+	}
+	if pid := c.Holder("fe:00:78", now.Add(maxAge)); pid != 13 {
+		t.Errorf("process %d, want 13", pid)
+	}
+}
+
+func TestDeviceIsThatOfProc(t *testing.T) {
+	for dev, want := range map[uint64]string{0xfe00: "fe:00", 0x1a: "00:1a", 1<<20 | 0x1a: "00:11a", 0x12<<44 | 0xfff01: "12fff:01"} {
+		if got := Device(dev); got != want {
+			t.Errorf("%#x is %s, want %s", dev, got, want)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/identity"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // Backends join on the ID, so it must not change between releases.
@@ -37,9 +38,7 @@ func TestInstanceIDDependsOnEachPart(t *testing.T) {
 
 func TestHostNameComesFromTheEnvironmentOrTheSystem(t *testing.T) {
 	system, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for attributes, want := range map[string]string{
 		"":                        system,
 		"team=x":                  system,

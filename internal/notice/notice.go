@@ -24,33 +24,39 @@ type Kind uint8
 
 // The kinds of notices.
 const (
-	DirectoryMissing Kind = iota + 1 // a directory can't be read
-	DirectoryFound                   // a directory can be read again
-	DirectoryHangs                   // a call to a directory's file system doesn't return
-	DirectoryCut                     // a directory has more entries than the limit
-	NotifyOff                        // inotify doesn't work; new rings are found every few seconds
-	DiscoveryFailed                  // a source of directories can't be searched
-	DiscoveryWorks                   // a source of directories can be searched again
-	NotRing                          // a file isn't a ring
+	DirectoryMissing  Kind = iota + 1 // a directory can't be read
+	DirectoryFound                    // a directory can be read again
+	DirectoryHangs                    // a call to a directory's file system doesn't return
+	DirectoryCut                      // a directory has more entries than the limit
+	PatternsUnmatched                 // include matches no file
+	DirectoryOnDisk                   // rings are on a disk
+	NotifyOff                         // inotify doesn't work; new rings are found every few seconds
+	DiscoveryFailed                   // a source of directories can't be searched
+	DiscoveryWorks                    // a source of directories can be searched again
+	NotRing                           // a file isn't a ring
 	RingOpened
-	RingRefused  // a file can't be opened as a ring
-	RingLimit    // there are more rings than allowed
-	RingRestart  // an agent restarted
-	RingReplaced // another file has replaced a ring
-	RingRemoved  // a ring's file was removed
-	RingRenamed  // a file is another name of an open ring
-	RingShared   // several agents write to one ring
-	RingRetired  // a ring was closed because its agent exited
-	RingForeign  // another consumer reads a ring
-	RingFull     // a drain found a ring full
-	RingLapped   // events were overwritten or truncated before they could be read
-	RingBroken   // an open ring can no longer be read
-	DrainHangs   // reading a ring doesn't return
-	LogsDropped  // log records of an agent were dropped
+	RingRefused   // a file can't be opened as a ring
+	RingLimit     // there are more rings than allowed
+	RingRestart   // an agent restarted
+	RingReplaced  // another file has replaced a ring
+	RingRemoved   // a ring's file was removed
+	RingRenamed   // a file is another name of an open ring
+	AgentApart    // an agent in another container has the same identity
+	RingShared    // several agents write to one ring
+	RingRetired   // a ring was closed because its agent exited
+	RingForeign   // another consumer reads a ring
+	RingFull      // a drain found a ring full
+	RingLapped    // events were overwritten or truncated before they could be read
+	RingBroken    // an open ring can no longer be read
+	BudgetReached // a container, a pod or a directory uses all of its budget
+	DrainHangs    // reading a ring doesn't return
+	StreamLost    // totals of an agent were never exported
+	LogsDropped   // log records of an agent were dropped
 
 	// Of stores of NIXL's prometheus_mp exporter:
 
 	MPStoreOpened
+	MPStoreOld     // a store isn't reported, because its process exited long ago
 	MPStoreRefused // a file can't be read as a store
 	MPStoreLimit   // there are more rings and stores than allowed
 	MPStoreRestart // an agent has a new process
@@ -71,11 +77,11 @@ const (
 // subjects returns the plural noun for the subjects of a kind.
 func (k Kind) subjects() string {
 	switch k {
-	case DirectoryMissing, DirectoryFound, DirectoryHangs, DirectoryCut, NotifyOff, DiscoveryFailed, DiscoveryWorks:
+	case DirectoryMissing, DirectoryFound, DirectoryHangs, DirectoryCut, PatternsUnmatched, DirectoryOnDisk, NotifyOff, DiscoveryFailed, DiscoveryWorks:
 		return "directories"
 	case NotRing:
 		return "files"
-	case MPStoreOpened, MPStoreRefused, MPStoreLimit, MPStoreRestart, MPStoreShared, MPStoreBounds, MPStoreLost, MPStoreRetired:
+	case MPStoreOpened, MPStoreOld, MPStoreRefused, MPStoreLimit, MPStoreRestart, MPStoreShared, MPStoreBounds, MPStoreLost, MPStoreRetired:
 		return "stores"
 	default:
 		return "rings"
@@ -88,9 +94,12 @@ type Notice struct {
 	Kind  Kind
 	Level slog.Level
 	Path  string // the subject; empty if there are several, or none
-	Text  string // what happened and what to do, without the path
-	Err   error  // may be nil
-	Again int    // number of earlier notices of this kind and subject that were omitted
+	// Pod and Container are the UID and the ID of where the subject is; empty if unknown,
+	// or if the notice covers several.
+	Pod, Container string
+	Text           string // what happened and what to do, without the path
+	Err            error  // may be nil
+	Again          int    // number of earlier notices of this kind and subject that were omitted
 }
 
 // String returns the notice as one line.

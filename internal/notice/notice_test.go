@@ -126,7 +126,7 @@ func TestEachCauseHasALine(t *testing.T) {
 		}
 		r.Flush()
 		check(t, got,
-			"10 rings, /d/00 to /d/27: ring can't be opened: open /d/00: 1 bytes are missing",
+			"10 rings, /d/00 to /d/27: ring can't be opened: the first: open /d/00: 1 bytes are missing",
 			"20 rings, /d/01 to /d/29: ring can't be opened: open /d/01: permission denied")
 	})
 }
@@ -275,5 +275,32 @@ func TestNamesCannotInjectALogLine(t *testing.T) {
 	}
 	if got := sum(many, false); len(got) != 1 || got[0].String() != `9 files, "/tmp/\n0" to "/tmp/\n8": text: cause` {
 		t.Errorf("notices are %v", got)
+	}
+}
+
+func TestMergedLineIsTrueOfAllSubjects(t *testing.T) {
+	for name, tc := range map[string]struct {
+		texts []string
+		want  []string
+	}{
+		"the same":  {[]string{"ring opened (layout v4, 8 slots)"}, []string{"ring opened (layout v4, 8 slots)"}},
+		"numbers":   {[]string{"ring opened (layout v5, 16 slots)", "ring opened (layout v1, 4096 slots)"}, []string{"ring opened (layout v1 to v5, 16 to 4096 slots)"}},
+		"digits":    {[]string{"set SIZE=8 (now 7)", "set SIZE=16 (now 15)"}, []string{"set SIZE=8 to 16 (now 7 to 15)"}},
+		"durations": {[]string{"took 1m30s", "took 1.5ms", "took 10s"}, []string{"took 1.5ms to 1m30s"}},
+		"IDs":       {[]string{"container a1b2 is full", "container a3b4 is full"}, []string{"container a1b2 is full", "container a3b4 is full"}},
+		"layouts":   {[]string{"layout v2", "layout v2-named"}, []string{"layout v2", "layout v2-named"}},
+	} {
+		var list []Notice
+		for i := range 2 * maxSingle {
+			list = append(list, Notice{Kind: RingOpened, Path: fmt.Sprintf("/d/%02d", i), Text: tc.texts[i%len(tc.texts)]})
+		}
+		var got []string
+		for _, n := range sum(list, false) {
+			_, text, _ := strings.Cut(n.Text, ": ")
+			got = append(got, text)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }

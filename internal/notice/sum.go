@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // maxCauses limits the number of lines for different causes.
@@ -37,43 +36,56 @@ func sum(list []Notice, more bool) []Notice {
 	return sums
 }
 
-// merge merges several notices into one, with the error and the text of the first by path.
+// merge merges several notices into one, whose text is true of all of them.
 func merge(list []Notice, cause string, more bool) Notice {
 	slices.SortFunc(list, func(a, b Notice) int { return strings.Compare(a.Path, b.Path) })
 	first, last := list[0], list[len(list)-1]
 	if len(list) == 1 {
 		return first
 	}
-	what, text := first.Kind.subjects(), first.Text
+	what, err := first.Kind.subjects(), first.Err
 	if more {
 		what = "more " + what
 	}
-	level, again, mixed := slog.LevelInfo, 0, false
-	for _, n := range list {
+	level, again, mixed, sameErr := slog.LevelInfo, 0, false, true
+	texts := make([]string, len(list))
+	pod, container := first.Pod, first.Container
+	for i, n := range list {
+		texts[i] = n.Text
+		sameErr = sameErr && n.reason() == first.reason()
 		level = max(level, n.Level)
 		again += n.Again
 		mixed = mixed || n.cause() != cause
+		if n.Pod != pod {
+			pod = ""
+		}
+		if n.Container != container {
+			container = ""
+		}
 	}
-	if mixed {
-		text = "several causes, the first: " + text
+	var text string
+	switch {
+	case mixed:
+		text = "several causes, the first: " + first.Text
+	case sameErr:
+		text = ranges(texts)
+	default:
+		text, err = ranges(texts), fmt.Errorf("the first: %w", err)
 	}
 	return Notice{
-		Kind: first.Kind, Level: level, Err: first.Err, Again: again,
+		Kind: first.Kind, Level: level, Err: err, Again: again, Pod: pod, Container: container,
 		Text: fmt.Sprintf("%d %s, %s to %s: %s", len(list), what, readable(first.Path), readable(last.Path), text),
 	}
 }
 
 // cause returns a key that is equal for notices of one kind with the same cause. It ignores
 // the subject, and numbers such as positions and sizes.
-func (n Notice) cause() string {
-	s := n.Text
-	if n.Err != nil {
-		s += "\x00" + strings.ReplaceAll(n.Err.Error(), n.Path, "")
+func (n Notice) cause() string { return withoutNumbers(n.Text) + "\x01" + withoutNumbers(n.reason()) }
+
+// reason returns the text of the error without the subject.
+func (n Notice) reason() string {
+	if n.Err == nil {
+		return ""
 	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsDigit(r) {
-			return -1
-		}
-		return r
-	}, s)
+	return strings.ReplaceAll(n.Err.Error(), n.Path, "")
 }

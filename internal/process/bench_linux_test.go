@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // BenchmarkScan measures scans of a large host every five seconds. The host has 2,000
@@ -60,12 +62,8 @@ func scanTimed(b *testing.B, s *Scanner, now time.Time) {
 func idle(b *testing.B, program string) {
 	cmd := exec.CommandContext(context.WithoutCancel(b.Context()), program)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
+	must.OK(b, cmd.Start())
 	b.Cleanup(func() {
 		_ = in.Close()
 		_ = cmd.Wait()
@@ -75,8 +73,6 @@ func idle(b *testing.B, program string) {
 // cpu returns the user and system time of this process.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

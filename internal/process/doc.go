@@ -18,13 +18,15 @@
 // A container controls its environment, its mappings, its mounts and its files. It
 // doesn't control its cgroup, its PID, its start time or the name of its mount
 // namespace. Therefore, [Process.Pod] and [Process.Container] come only from the cgroup;
-// see [ParseCgroup].
+// see [ParseCgroup]. [Process.ContainerName] comes from its mounts; see [ParseMountinfo].
 //
-//   - Every read has a limit. Only listed variables of the environment are kept.
+//   - Every read has a limit. Only listed variables of the environment are kept. Memory is
+//     read only where a process publishes a process context; see processcontext.go.
 //   - A process can block every read of its environment or mappings indefinitely, because
 //     its memory may be backed by a FUSE file. An examination that takes too long runs on
 //     in the background and counts as failed until it ends. The number of such
-//     examinations is limited per container and per host.
+//     examinations is limited per container and per host, and so are the time and the
+//     bytes that the processes of a container cost in a scan.
 //   - An examination opens /proc/PID once and reads all files relative to it, so they
 //     belong to one process even if the PID is reused.
 //   - [OpenDir] opens directories below the root of a process, and follows no link out of

@@ -11,9 +11,11 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
-var wantedAB = map[string]bool{"A": true, "B": true}
+var wantedAB = map[string]int{"A": lineSize, "B": lineSize}
 
 func TestEnvironKeepsOnlyWantedVariables(t *testing.T) {
 	long := strings.Repeat("x", lineSize)
@@ -74,7 +76,7 @@ func TestEnvironReturnsReadErrors(t *testing.T) {
 	}
 }
 
-func TestAttributesReturnsValidPairs(t *testing.T) {
+func TestAttributesAreThoseThatAProcessMaySet(t *testing.T) {
 	long := strings.Repeat("x", maxAttribute+1)
 	for _, tt := range []struct {
 		name, service, attributes string
@@ -86,6 +88,7 @@ func TestAttributesReturnsValidPairs(t *testing.T) {
 		{"percent-encoding", "", "a=x%2Cy%3Dz%20%C3%BC,b%3D=2", map[string]string{"a": "x,y=z ü", "b=": "2"}},
 		{"plus", "", "a=1+1", map[string]string{"a": "1+1"}},
 		{"equals sign", "", "a=b=c", map[string]string{"a": "b=c"}},
+		{"twice", "", "a=1,a=2", map[string]string{"a": "2"}},
 		{"invalid pairs", "", "a,=1,,b=%zz,c%=1,d=%ff,e=5,\xff=1", map[string]string{"e": "5"}},
 		{"too long", "", "a=" + long + "," + long + "=1,b=2", map[string]string{"b": "2"}},
 		{"service", "decode", "service.namespace=prod", map[string]string{"service.name": "decode", "service.namespace": "prod"}},
@@ -93,32 +96,70 @@ func TestAttributesReturnsValidPairs(t *testing.T) {
 		{"service too long", long, "service.name=prefill", map[string]string{"service.name": "prefill"}},
 		{
 			"identity of another", "", "k8s.pod.uid=" + "2d51509a-fcf0-41cc-b535-57cfeeaf73d1" +
-				",container.id=1,host.name=a,host.id=b,service.instance.id=c,process.pid=1,process.executable.name=sh,k8s%2Epod.uid=x,a=1",
+				",container.id=1,host.name=a,host.id=b,service.instance.id=c,process.pid=1,process.executable.name=sh,k8s%2Epod.uid=x,a=1," +
+				"k8s_pod_name=x,nixl.agent.name=b,nixl_agent_name=c",
 			map[string]string{"a": "1"},
 		},
+		{"reserved on a Prometheus page", "", "le=1,quantile=1,job=1,instance=1,__name__=1,_a=1,1=1,ü=1,otel.scope.name=1,a=1", map[string]string{"a": "1"}},
+		{"labels of a point", "", "nixl.transfer.direction=1,error_type=2,hostname=3,a=1", map[string]string{"a": "1"}},
+		{"equal on a Prometheus page", "", "a.b=1,a_b=2,a__b=3,a-b=4,service_name=x,a.c=5", map[string]string{"a.b": "1", "a.c": "5"}},
+		{"set by the operator", "", "nixl.role=a,nixl_role=b,a=1", map[string]string{"a": "1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := Process{Env: map[string]string{serviceName: tt.service, resourceAttributes: tt.attributes}}
-			if diff := cmp.Diff(tt.want, p.Attributes()); diff != "" {
+			if diff := cmp.Diff(tt.want, newFilter([]string{"*"}, []string{"nixl.role"}).attributes(tt.attributes, tt.service)); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-// A million pairs exceed the length of a variable, and also the number of attributes.
-func TestAttributesAreLimited(t *testing.T) {
-	var pairs strings.Builder
-	for i := range 1_000_000 {
-		pairs.WriteString("k" + strconv.Itoa(i) + "=v,")
+func TestOnlyListedAttributesAreTaken(t *testing.T) {
+	got := newFilter([]string{"service.*", "deployment.*", "team"}, nil).attributes(
+		"service.version=1,deployment.environment.name=prod,team=a,teams=b,my.service.version=2,le=1", "decode")
+	want := map[string]string{"service.name": "decode", "service.version": "1", "deployment.environment.name": "prod", "team": "a"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
-	variable := resourceAttributes + "=" + pairs.String() + "\x00"
-	got, _, err := readEnviron(strings.NewReader(variable+"A=1\x00"), map[string]bool{resourceAttributes: true})
+}
+
+func TestAttributesAreLimited(t *testing.T) {
+	all := newFilter([]string{"*"}, nil)
+	var many, large strings.Builder
+	for i := range 1_000_000 {
+		many.WriteString("k" + strconv.Itoa(i) + "=v,")
+	}
+	for i := range 60 {
+		large.WriteString("k" + strconv.Itoa(i) + "=" + strings.Repeat("x", maxAttribute) + ",")
+	}
+	if got := len(all.attributes(many.String(), "")); got != maxAttributes {
+		t.Errorf("%d attributes, want %d", got, maxAttributes)
+	}
+	size := 0
+	for key, value := range all.attributes(large.String(), "") {
+		size += len(key) + len(value)
+	}
+	if size > maxAttributeBytes || size < maxAttributeBytes-2*maxAttribute {
+		t.Errorf("attributes have %d bytes, want at most %d", size, maxAttributeBytes)
+	}
+	variable := resourceAttributes + "=" + many.String() + "\x00"
+	got, _, err := readEnviron(strings.NewReader(variable+"A=1\x00"), Config{}.variables())
 	if err != nil || len(got) != 0 {
 		t.Errorf("%d variables, want 0; error = %v", len(got), err)
 	}
-	p := Process{Env: map[string]string{resourceAttributes: pairs.String()}}
-	if got := len(p.Attributes()); got != maxAttributes {
-		t.Errorf("%d attributes, want %d", got, maxAttributes)
+}
+
+// Many processes may have long variables.
+func TestVariablesOfAProcessAreLimited(t *testing.T) {
+	long := strings.Repeat("x", lineSize/2)
+	var environ strings.Builder
+	for _, name := range []string{"NIXL_TELEMETRY_ENABLE", "NIXL_TELEMETRY_DIR", "OTEL_SERVICE_NAME", "RANK"} {
+		environ.WriteString(name + "=" + long + "\x00")
+	}
+	environ.WriteString(resourceAttributes + "=service.version=" + long + "\x00NIXL_TELEMETRY_EXPORTER=BUFFER\x00")
+	env, intact, err := readEnviron(strings.NewReader(environ.String()), Config{Env: []string{"RANK"}}.variables())
+	must.OK(t, err)
+	e := newEnvironment(env, intact, newFilter([]string{"*"}, nil))
+	if diff := cmp.Diff(map[string]string{"NIXL_TELEMETRY_EXPORTER": "BUFFER"}, e.env); diff != "" || len(e.attributes) > 0 {
+		t.Errorf("%v, attributes %v", diff, e.attributes)
 	}
 }

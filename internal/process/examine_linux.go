@@ -27,11 +27,12 @@ const (
 type request struct {
 	proc   string
 	pid    int
-	wanted map[string]bool   // names of variables
-	size   string            // size of the mappings, as in statm; "" to skip reading them
-	start  uint64            // expected start time of the process; 0 if unknown
-	env    map[string]string // variables from an earlier examination
-	intact bool              // env is known
+	pod    string         // UID of the process's pod; "" if there is none
+	wanted map[string]int // see Config.variables
+	filter filter
+	size   string      // size of the mappings, as in statm; "" to skip reading them
+	start  uint64      // expected start time of the process; 0 if unknown
+	env    environment // from an earlier examination
 }
 
 // result is the output of an examination.
@@ -50,6 +51,7 @@ type mapped struct {
 	size         string // total size, as in statm; "" if they must be read again
 	library      bool   // libnixl.so is mapped
 	dirs, stores []string
+	contexts     []uint64 // addresses
 }
 
 // examine examines a process.
@@ -74,9 +76,11 @@ func (q request) readProcess() (a result, err error) {
 	if err != nil {
 		return a, err
 	}
-	if a.process.Env, a.intact, err = q.environ(root, stat); err != nil {
+	e, err := q.environ(root, stat)
+	if err != nil {
 		return a, err
 	}
+	a.process.Env, a.process.Attributes, a.intact = e.env, e.attributes, e.intact
 	rootPath, err := root.Readlink("root")
 	if err != nil {
 		return a, err
@@ -103,7 +107,8 @@ func (q request) readProcess() (a result, err error) {
 	a.usesNIXL = a.mapped.library || known
 	a.awaitsRing = a.mapped.library && !known
 	if a.usesNIXL {
-		err = readNamespaces(root, rootPath, &a.process)
+		a.process.Attributes = merge(q.readContext(root, a.mapped.contexts), a.process.Attributes)
+		err = q.readNamespaces(root, rootPath, &a.process)
 	}
 	return a, err
 }
@@ -124,58 +129,60 @@ func (q request) identify(root *os.Root, p *Process) (Stat, error) {
 	return stat, err
 }
 
-// environ returns the variables of a process. If the process has overwritten its
-// environment, environ returns the variables from an earlier examination, or else
-// those of the nearest ancestor in the same mount namespace that has an intact
-// environment, because a child usually inherits it.
-func (q request) environ(root *os.Root, stat Stat) (env map[string]string, intact bool, err error) {
-	env, intact, err = environ(root, q.wanted)
-	if intact || err != nil {
-		return env, intact, err
+// environ returns the environment of a process. If the process has overwritten it,
+// environ returns the one from an earlier examination, or else that of the nearest
+// ancestor in the same mount namespace that has an intact environment, because a child
+// usually inherits it.
+func (q request) environ(root *os.Root, stat Stat) (environment, error) {
+	e, err := q.readEnviron(root)
+	if e.intact || err != nil {
+		return e, err
 	}
-	if q.intact {
-		return q.env, true, nil
+	if q.env.intact {
+		return q.env, nil
 	}
 	namespace, err := root.Readlink("ns/mnt")
 	if err != nil {
-		return nil, false, err
+		return environment{}, err
 	}
 	for range maxAncestors {
-		env, intact, stat = q.ancestor(stat.Parent, namespace)
-		if intact || stat.Parent == 0 {
+		e, stat = q.ancestor(stat.Parent, namespace)
+		if e.intact || stat.Parent == 0 {
 			break
 		}
 	}
-	return env, false, nil
+	e.intact = false
+	return e, nil
 }
 
-// ancestor returns the variables of a process if it is in the given mount namespace.
-func (q request) ancestor(pid int, namespace string) (env map[string]string, intact bool, stat Stat) {
+// ancestor returns the environment of a process if it is in the given mount namespace.
+func (q request) ancestor(pid int, namespace string) (environment, Stat) {
 	root, err := os.OpenRoot(filepath.Join(q.proc, strconv.Itoa(pid)))
 	if err != nil {
-		return nil, false, Stat{}
+		return environment{}, Stat{}
 	}
 	defer root.Close()
 	b, err1 := readFile(root, "stat", maxFile)
 	there, err2 := root.Readlink("ns/mnt")
 	stat, ok := ParseStat(b)
 	if err := errors.Join(err1, err2); err != nil || !ok || there != namespace {
-		return nil, false, Stat{}
+		return environment{}, Stat{}
 	}
-	env, intact, err = environ(root, q.wanted)
+	e, err := q.readEnviron(root)
 	if err != nil {
-		return nil, false, Stat{}
+		return environment{}, Stat{}
 	}
-	return env, intact, stat
+	return e, stat
 }
 
-func environ(root *os.Root, wanted map[string]bool) (map[string]string, bool, error) {
+func (q request) readEnviron(root *os.Root) (environment, error) {
 	f, err := root.Open("environ")
 	if err != nil {
-		return nil, false, err
+		return environment{}, err
 	}
 	defer f.Close()
-	return readEnviron(f, wanted)
+	env, intact, err := readEnviron(f, q.wanted)
+	return newEnvironment(env, intact, q.filter), err
 }
 
 // readMappings reads the mappings of a process.
@@ -192,7 +199,7 @@ func (q request) readMappings(root *os.Root, rootPath string, a *result) error {
 	if err != nil {
 		return err
 	}
-	a.mapped = mapped{size: q.size, library: found.library, stores: found.stores}
+	a.mapped = mapped{size: q.size, library: found.library, stores: found.stores, contexts: found.contexts}
 	for _, file := range found.rings {
 		dir := path.Dir(file)
 		switch {
@@ -218,14 +225,37 @@ func (q request) isRing(p Process, file string) bool {
 	return err == nil || errors.As(err, &unknown)
 }
 
+// readContext returns the attributes of the first process context that can be read. A
+// process need not have one, and reading memory requires more permissions than the rest.
+func (q request) readContext(root *os.Root, addresses []uint64) map[string]string {
+	if len(addresses) == 0 || len(q.filter.patterns) == 0 {
+		return nil
+	}
+	mem, err := root.Open("mem")
+	if err != nil {
+		return nil
+	}
+	defer mem.Close()
+	for _, at := range addresses {
+		if payload, err := readContext(mem, at); err == nil {
+			return q.filter.context(payload)
+		}
+	}
+	return nil
+}
+
 // readNamespaces sets the fields of a process that describe its namespaces.
-func readNamespaces(root *os.Root, rootPath string, p *Process) error {
+func (q request) readNamespaces(root *os.Root, rootPath string, p *Process) error {
 	status, err := readFile(root, "status", maxFile)
 	if err != nil {
 		return err
 	}
 	namespace, err := root.Readlink("ns/mnt")
 	p.NSPID, p.MountNS = nsPID(status), namespace+" "+rootPath
+	if q.pod != "" {
+		mounts, _ := readFile(root, "mountinfo", maxMountinfo) // the name is optional
+		p.ContainerName = ParseMountinfo(mounts, q.pod)
+	}
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -26,9 +27,7 @@ type host struct {
 func newHost(t *testing.T) *host {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return &host{t: t, proc: t.TempDir(), root: root, now: time.Unix(1000, 0)}
 }
 
@@ -39,6 +38,7 @@ type task struct {
 	name, exe     string
 	environ, maps string
 	cgroup        string
+	mountinfo     string
 	namespace     string
 	cwd           string
 }
@@ -71,6 +71,7 @@ func (h *host) setProcess(p task) {
 		"status":  fmt.Sprintf("Name:\t%s\nNSpid:\t%d\t7\n", p.name, p.pid),
 		"statm":   fmt.Sprintf("%d 100 100 1 0 100 0\n", len(p.maps)),
 		"environ": p.environ, "maps": p.maps, "cgroup": p.cgroup,
+		"mountinfo": p.mountinfo,
 	} {
 		h.write(h.path(p.pid, name), contents)
 	}
@@ -84,9 +85,7 @@ func (h *host) setProcess(p task) {
 func (h *host) exit(pid int) (dir string) {
 	h.t.Helper()
 	dir = filepath.Join(h.t.TempDir(), "exited")
-	if err := os.Rename(h.path(pid), dir); err != nil {
-		h.t.Fatal(err)
-	}
+	must.OK(h.t, os.Rename(h.path(pid), dir))
 	return dir
 }
 
@@ -96,24 +95,18 @@ func (h *host) path(pid int, name ...string) string {
 
 func (h *host) mkdir(dir string) {
 	h.t.Helper()
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		h.t.Fatal(err)
-	}
+	must.OK(h.t, os.MkdirAll(dir, 0o750))
 }
 
 func (h *host) write(path, contents string) {
 	h.t.Helper()
-	if err := os.WriteFile(path, []byte(contents), 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	must.OK(h.t, os.WriteFile(path, []byte(contents), 0o600))
 }
 
 func (h *host) link(target, path string) {
 	h.t.Helper()
 	_ = os.Remove(path) // may not exist
-	if err := os.Symlink(target, path); err != nil {
-		h.t.Fatal(err)
-	}
+	must.OK(h.t, os.Symlink(target, path))
 }
 
 // ring creates a ring in the root and returns the line of its mapping.
@@ -121,9 +114,7 @@ func (h *host) ring(path string) (mapping string) {
 	h.t.Helper()
 	h.mkdir(filepath.Dir(filepath.Join(h.root, path)))
 	w, err := ringbuf.Create(filepath.Join(h.root, path), ringbuf.V4, 4096)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must.OK(h.t, err)
 	h.t.Cleanup(func() { _ = w.Close() })
 	return h.mapping(path, 4096*16+os.Getpagesize())
 }
@@ -131,7 +122,7 @@ func (h *host) ring(path string) (mapping string) {
 // mapping returns the line of a file in the root that is mapped for writing.
 // Newlines in path are escaped as the kernel does.
 func (h *host) mapping(path string, size int) string {
-	return fmt.Sprintf("7f0000000000-%x rw-s 00000000 00:1a 5678      %s\n", 0x7f0000000000+size,
+	return fmt.Sprintf("7f0000000000-%x rw-s 00000000 00:1a 5678      %s\n", 0x7f0000000000+int64(size),
 		strings.ReplaceAll(filepath.Join(h.root, path), "\n", `\012`))
 }
 

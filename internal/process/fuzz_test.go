@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // FuzzCgroup checks that the path below a container's cgroup has no effect.
@@ -60,7 +62,7 @@ func FuzzEnviron(f *testing.F) {
 		for entry := range bytes.SplitSeq(b, []byte{0}) {
 			name, value, ok := strings.Cut(string(entry), "=")
 			_, twice := want[name]
-			if ok && !twice && wantedAB[name] && len(entry) < lineSize && strings.ToValidUTF8(value, "") == value {
+			if ok && !twice && wantedAB[name] > 0 && len(entry) < lineSize && strings.ToValidUTF8(value, "") == value {
 				want[name] = value
 			}
 		}
@@ -73,11 +75,17 @@ func FuzzEnviron(f *testing.F) {
 				t.Errorf("%s: %q, want %q", name, got[name], value)
 			}
 		}
-		p := Process{Env: map[string]string{resourceAttributes: string(b), serviceName: string(b)}}
-		for name, value := range p.Attributes() {
-			if reserved[name] || !valid(name, value) {
-				t.Errorf("attribute %q: %q", name, value)
+		all := newFilter([]string{"*"}, nil)
+		size, labels := 0, make(map[string]bool)
+		for key, value := range all.attributes(string(b), string(b)) {
+			size += len(key) + len(value)
+			if l := Label(key); key != semconv.ServiceName && all.reserved[l] || labels[l] || !isValid(key) || !isValid(value) {
+				t.Errorf("attribute %q: %q", key, value)
 			}
+			labels[Label(key)] = true
+		}
+		if size > maxAttributeBytes {
+			t.Errorf("attributes have %d bytes", size)
 		}
 	})
 }
@@ -94,7 +102,7 @@ func FuzzMaps(f *testing.F) {
 		lines := fmt.Appendf(nil, "%s\n1000-5000 rw-s 00003000 fe:01 %d       %s\n", b, inode, path)
 		var last file
 		if err := ReadMaps(bytes.NewReader(lines), func(m Mapping) bool {
-			if m.Path[0] != '/' {
+			if m.Path[0] != '/' && !isContext(m.Path) {
 				t.Errorf("path %q", m.Path)
 			}
 			(&usage{}).add(m, "/")

@@ -26,18 +26,19 @@ type examination struct {
 // examination, applyFinished updates the record later. Mappings are read if size isn't
 // empty. The only error is [ErrExited].
 func (s *Scanner) examine(r *record, size string) error {
-	group, err := s.readCgroup(r)
+	err := s.readCgroup(r)
 	if err != nil {
 		return err
 	}
-	if !s.mayExamine(group) {
+	if !s.mayExamine(r.group) {
 		return nil
 	}
 	q := request{
-		proc: s.cfg.Proc, pid: r.pid, wanted: s.wanted, size: size,
-		start: r.process.Start, env: r.process.Env, intact: r.intact,
+		proc: s.cfg.Proc, pid: r.pid, pod: r.pod, wanted: s.wanted, filter: s.filter, size: size,
+		start: r.process.Start, env: environment{r.process.Env, r.process.Attributes, r.intact},
 	}
-	x := &examination{pid: r.pid, group: group, done: make(chan struct{})}
+	began := time.Now()
+	x := &examination{pid: r.pid, group: r.group, done: make(chan struct{})}
 	go func() {
 		defer close(x.done)
 		x.result = q.examine()
@@ -46,7 +47,11 @@ func (s *Scanner) examine(r *record, size string) error {
 	defer timeout.Stop()
 	select {
 	case <-x.done:
+		c := s.groups[r.group]
+		s.groups[r.group] = cost{c.read, c.busy + time.Since(began)}
 		return s.apply(r, x.result)
+	case <-s.cfg.Stopped:
+		return nil
 	case <-timeout.C:
 		r.hanging = x
 		s.hanging = append(s.hanging, x)
@@ -54,40 +59,43 @@ func (s *Scanner) examine(r *record, size string) error {
 	}
 }
 
-// readCgroup sets the pod and the container of a process. The process can't block this.
-// readCgroup returns the container, or else the cgroup, as the group of processes that
-// may be under the same control.
-func (s *Scanner) readCgroup(r *record) (group string, err error) {
+// readCgroup sets the pod, the container and the group of a process. The process can't
+// block this. The group is the container, or else the cgroup: processes that may be under
+// the same control.
+func (s *Scanner) readCgroup(r *record) error {
 	f, err := os.Open(filepath.Join(s.cfg.Proc, strconv.Itoa(r.pid), "cgroup"))
 	if err != nil {
-		return "", exitedOr(err)
+		return exitedOr(err)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxCgroup))
 	if err != nil {
-		return "", exitedOr(err)
+		return exitedOr(err)
 	}
 	r.pod, r.container = ParseCgroup(b)
-	if r.container != "" {
-		return r.container, nil
+	if r.group = r.container; r.group == "" {
+		r.group = string(b)
 	}
-	return string(b), nil
+	return nil
 }
 
 // Examine examines one process, whether it uses NIXL or not. It is safe for concurrent
 // use. The process can block it indefinitely.
 func (s *Scanner) Examine(pid int) (Process, error) {
 	r := &record{entry: entry{pid: pid}}
-	if _, err := s.readCgroup(r); err != nil {
+	if err := s.readCgroup(r); err != nil {
 		return Process{}, err
 	}
-	a := request{proc: s.cfg.Proc, pid: pid, wanted: s.wanted}.examine()
+	a := request{proc: s.cfg.Proc, pid: pid, pod: r.pod, wanted: s.wanted, filter: s.filter, size: "any"}.examine()
 	a.process.Pod, a.process.Container = r.pod, r.container
 	return a.process, a.err
 }
 
-// mayExamine reports whether the limits allow to examine another process in a group.
+// mayExamine reports whether the limits allow to examine another process in a group now.
 func (s *Scanner) mayExamine(group string) bool {
+	if s.groups[group].busy >= maxBusy {
+		return false
+	}
 	same := 0
 	for _, x := range s.hanging {
 		if x.group == group {
@@ -119,6 +127,10 @@ func (s *Scanner) applyFinished() {
 // errors, the next examination may succeed.
 func (s *Scanner) apply(r *record, a result) error {
 	s.allowance -= a.read
+	if a.read > 0 {
+		c := s.groups[r.group]
+		s.groups[r.group] = cost{c.read + a.read, c.busy}
+	}
 	r.denied = errors.Is(a.err, fs.ErrPermission)
 	switch {
 	case errors.Is(a.err, ErrExited):

@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -22,12 +24,8 @@ import (
 func (h *host) block(pid int, name string) {
 	h.t.Helper()
 	path := h.path(pid, name)
-	if err := os.Remove(path); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	must.OK(h.t, os.Remove(path))
+	must.OK(h.t, syscall.Mkfifo(path, 0o600))
 }
 
 // unblock passes contents to the blocked reader of a file, and replaces the file with a
@@ -35,12 +33,8 @@ func (h *host) block(pid int, name string) {
 func (h *host) unblock(path, contents string) {
 	h.t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for the reader
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.Remove(path); err != nil {
-		h.t.Fatal(err)
-	}
+	must.OK(h.t, err)
+	must.OK(h.t, os.Remove(path))
 	h.write(path, contents)
 	_, err = f.WriteString(contents)
 	if err := errors.Join(err, f.Close()); err != nil {
@@ -161,6 +155,70 @@ func TestReadingMappingsIsRateLimited(t *testing.T) {
 	t.Error("the last process wasn't examined")
 }
 
+// A container with many mappings can't use up the limit for all.
+func TestMappingsOfOneContainerAreLimited(t *testing.T) {
+	h := newHost(t)
+	maps := manyMaps(20_000)
+	attackers := 2*mappingShare/len(maps) + 1
+	for i := range attackers {
+		h.setProcess(task{pid: 100 + i, cgroup: inAPod, maps: maps})
+	}
+	h.setProcess(task{pid: 100 + attackers, maps: h.ring("/run/agent")})
+	s := New(Config{Proc: h.proc})
+	s.allowance = (attackers - 1) * len(maps)
+	if found := h.scan(s, 0); len(found) != 1 {
+		t.Errorf("found = %+v", found)
+	}
+	for range attackers {
+		h.scan(s, time.Minute)
+	}
+	for i := range attackers {
+		if s.records[100+i].mapped.size == "" {
+			t.Errorf("process %d wasn't examined", 100+i)
+		}
+	}
+}
+
+// A process can delay the readers of its environment without blocking them for long.
+func TestSlowProcessesOfOneContainerDelayScansOnlyOnce(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	const slow, delay = 20, maxBusy / 4
+	var examined atomic.Int32
+	for i := range slow {
+		h.setProcess(task{pid: 100 + i, cgroup: inAPod})
+		h.block(100+i, "environ")
+		go func() {
+			f, err := os.OpenFile(h.path(100+i, "environ"), os.O_WRONLY, 0) // waits for the reader
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			examined.Add(1)
+			<-time.After(delay)
+			h.write(h.path(100+i, "again"), enabled)
+			_, err = f.WriteString(enabled)
+			if err := errors.Join(err, os.Rename(h.path(100+i, "again"), h.path(100+i, "environ")), f.Close()); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	h.setProcess(task{pid: 200, environ: enabled})
+	s := New(Config{Proc: h.proc})
+	if found := h.scan(s, 0); !slices.ContainsFunc(found, func(p Process) bool { return p.PID == 200 }) {
+		t.Errorf("found = %+v", found)
+	}
+	if n := examined.Load(); n > int32(maxBusy/delay) {
+		t.Errorf("%d slow processes were examined in a scan", n)
+	}
+	for range slow {
+		h.scan(s, time.Minute)
+	}
+	if got := h.pids(s, time.Minute); len(got) != slow+1 || examined.Load() != slow {
+		t.Errorf("PIDs = %v", got)
+	}
+}
+
 // hostile creates a container's root with links and special files in directories of
 // rings. Some of the links lead outside the root.
 func hostile(t *testing.T) (h *host, p Process) {
@@ -182,9 +240,7 @@ func hostile(t *testing.T) (h *host, p Process) {
 	} {
 		h.link(target, filepath.Join(h.root, link))
 	}
-	if err := syscall.Mkfifo(filepath.Join(h.root, "fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Mkfifo(filepath.Join(h.root, "fifo"), 0o600))
 	h.write(filepath.Join(h.root, "file"), "")
 	h.setProcess(task{pid: 100, environ: enabled})
 	return h, Process{PID: 100, Start: 500}
@@ -238,9 +294,7 @@ func TestOpenDirStaysInRoot(t *testing.T) {
 func TestMagicLinksAreNotFollowed(t *testing.T) {
 	pid := os.Getpid()
 	s, err := readStat(filepath.Join("/proc", strconv.Itoa(pid)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p := Process{PID: pid, Start: s.Start}
 	for _, dir := range []string{"/proc/" + strconv.Itoa(pid) + "/root", "/proc/self/cwd", "/proc/self/root/tmp"} {
 		if f, err := OpenDir(p, "", dir, "."); !errors.Is(err, ringbuf.ErrNotDir) {
@@ -248,9 +302,7 @@ func TestMagicLinksAreNotFollowed(t *testing.T) {
 		}
 	}
 	f, err := OpenDir(p, "", "/proc", ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}

@@ -6,8 +6,10 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -27,6 +29,9 @@ func (*Scanner) Scan(time.Time) ([]Process, error) {
 	return nil, fmt.Errorf("find processes: %w: requires Linux", errors.ErrUnsupported)
 }
 
+// Look returns nothing.
+func (*Scanner) Look(time.Time, []int) []Process { return nil }
+
 // Examine returns [errors.ErrUnsupported].
 func (*Scanner) Examine(pid int) (Process, error) {
 	return Process{}, fmt.Errorf("examine process %d: %w: requires Linux", pid, errors.ErrUnsupported)
@@ -36,3 +41,21 @@ func (*Scanner) Examine(pid int) (Process, error) {
 func OpenDir(_ Process, _, dir, _ string) (*ringbuf.Dir, error) {
 	return nil, fmt.Errorf("open %s of a process: %w: requires Linux", dir, errors.ErrUnsupported)
 }
+
+// FindUsers returns [errors.ErrUnsupported].
+func FindUsers(context.Context, string, map[ringbuf.FileID]string) (Users, error) {
+	return Users{}, fmt.Errorf("find the users of rings: %w: requires Linux", errors.ErrUnsupported)
+}
+
+// List returns [errors.ErrUnsupported].
+func List(string) ([]int, error) {
+	return nil, fmt.Errorf("list processes: %w: requires Linux", errors.ErrUnsupported)
+}
+
+// SharedMappings returns nothing.
+func SharedMappings(string, int) iter.Seq2[Mapping, error] {
+	return func(func(Mapping, error) bool) {}
+}
+
+// Runs returns true.
+func (User) Runs(string) bool { return true }

@@ -15,6 +15,13 @@ import (
 type Config struct {
 	Proc string   // mount point of the proc file system; /proc if empty
 	Env  []string // names of additional variables for [Process.Env]
+	// Stopped cancels scans when it is closed; nil for never.
+	Stopped <-chan struct{}
+
+	// Attributes are patterns of the keys that are taken from OTEL_RESOURCE_ATTRIBUTES, as
+	// in [path.Match]. Reserved are keys that aren't, besides those that [filter.allows]
+	// rejects.
+	Attributes, Reserved []string
 }
 
 // Process is a process that uses NIXL. PID and Start identify it.
@@ -26,9 +33,14 @@ type Process struct {
 
 	Pod       string // UID of the pod; "" if there is none
 	Container string // ID of the container; "" if there is none
+	// ContainerName is the container's name in its pod; "" if there is none.
+	ContainerName string
 
-	// Env holds the variables of NIXL, OpenTelemetry and [Config.Env] that are set.
+	// Env holds the variables of NIXL and [Config.Env] that are set.
 	Env map[string]string
+	// Attributes are the resource attributes that the process sets in its process context,
+	// or else in OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME, as far as it may set them.
+	Attributes map[string]string
 	// MountNS identifies the process's mount namespace, its root, and its container.
 	// The container is included because the kernel reuses the names of namespaces. A
 	// path refers to the same file in all processes with equal MountNS.
@@ -47,16 +59,20 @@ const (
 	resourceAttributes = "OTEL_RESOURCE_ATTRIBUTES"
 )
 
-// variables returns the names of the variables to keep.
-func (c Config) variables() map[string]bool {
-	names := map[string]bool{
-		nixlenv.Enable: true, nixlenv.Dir: true, nixlenv.Exporter: true,
-		nixlenv.MultiprocDir: true, nixlenv.RankEnv: true,
-		serviceName: true, resourceAttributes: true,
-	}
+// maxPath limits the bytes of variables that hold a path.
+const maxPath = 4 << 10
+
+// variables returns the names of the variables to read, with the maximum length of their
+// values.
+func (c Config) variables() map[string]int {
+	names := make(map[string]int)
 	for _, name := range c.Env {
-		names[name] = true
+		names[name] = maxAttribute
 	}
+	for _, name := range []string{nixlenv.Enable, nixlenv.Exporter, nixlenv.RankEnv, serviceName} {
+		names[name] = maxAttribute
+	}
+	names[nixlenv.Dir], names[nixlenv.MultiprocDir], names[resourceAttributes] = maxPath, maxPath, lineSize
 	return names
 }
 
@@ -74,6 +90,9 @@ const (
 	// maxHanging limits the hanging examinations, because each of them occupies a
 	// thread. maxHangingGroup limits those of one container.
 	maxHanging, maxHangingGroup = 32, 4
+	// maxBusy is the time after which the other processes of a container wait for the
+	// next scan. A process can delay each read by almost examineTimeout.
+	maxBusy = time.Second
 	// minInterval and maxInterval limit the interval between two examinations of a
 	// process. maxIntervalNIXL applies to a process that has libnixl.so mapped, because
 	// it is likely to create a ring.
@@ -86,6 +105,9 @@ const (
 	// 0.07% of a core. mappingBurst is enough for the first examinations on a large
 	// host.
 	mappingRate, mappingBurst = 128 << 10, 256 << 20
+	// mappingReserve is the part of mappingBurst that is reserved for containers that have
+	// used less than mappingShare lately.
+	mappingReserve, mappingShare = mappingBurst / 2, 2 * maxMaps
 	// maxUnchanged limits how often in a row the mappings of a process aren't read
 	// because their total size is unchanged.
 	maxUnchanged = 30
@@ -93,6 +115,9 @@ const (
 	// checked for being rings.
 	maxDirs, maxCandidates = 16, 64
 )
+
+// ErrStopped means that a scan was canceled.
+var ErrStopped = errors.New("search was stopped")
 
 // errHangs means that an examination took too long.
 var errHangs = errors.New("reading their memory or their file system takes too long")

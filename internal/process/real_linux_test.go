@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // withPID returns the process with a PID, or nil.
@@ -38,9 +40,7 @@ func scanReal(t *testing.T, s *Scanner, now time.Time) []Process {
 
 func TestRealAgentsAreFound(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	byEnv := child(t, "agent", "NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR="+dir, "SECRET=1", "LOCAL_RANK=5")
 	byRing := child(t, filepath.Join(dir, "agent"))
 	neither := child(t, "agent", "NIXL_TELEMETRY_ENABLE=n")

@@ -22,12 +22,14 @@ import (
 // Scanner finds the processes of NIXL agents. Only Examine is safe for concurrent use.
 type Scanner struct {
 	cfg    Config
-	wanted map[string]bool // names of the variables to keep
+	wanted map[string]int // see Config.variables
+	filter filter
 
 	records   map[int]*record // by PID
 	hanging   []*examination  // examinations that exceeded examineTimeout and are still running
 	last      time.Time       // time of the last scan
 	allowance int             // bytes of mappings that may be read now
+	groups    map[string]cost // what examinations have cost, by group; see readCgroup
 	scans     int
 
 	entries []entry
@@ -45,6 +47,7 @@ type record struct {
 	checked time.Time // when exe was last read
 
 	pod, container string
+	group          string // see readCgroup
 	process        Process
 	usesNIXL       bool
 	awaitsRing     bool // see result
@@ -58,12 +61,19 @@ type record struct {
 	hanging *examination  // nil if none is hanging
 }
 
+// cost is what the examinations of a group have cost. It limits how much a container can delay
+// the examinations of others.
+type cost struct {
+	read int           // bytes of mappings; decreases by mappingRate
+	busy time.Duration // of the current scan
+}
+
 // New returns a Scanner. It reads nothing before Scan.
 func New(cfg Config) *Scanner {
 	cfg.Proc = cmp.Or(cfg.Proc, "/proc")
 	return &Scanner{
-		cfg: cfg, wanted: cfg.variables(),
-		records: make(map[int]*record), allowance: mappingBurst,
+		cfg: cfg, wanted: cfg.variables(), filter: newFilter(cfg.Attributes, cfg.Reserved),
+		records: make(map[int]*record), allowance: mappingBurst, groups: make(map[string]cost),
 	}
 }
 
@@ -83,6 +93,9 @@ func (s *Scanner) Scan(now time.Time) ([]Process, error) {
 	self, _ := strconv.Atoi(link) // this process has rings mapped, but isn't an agent
 	s.scans++
 	for _, e := range s.entries {
+		if s.stopped() {
+			return nil, fmt.Errorf("find processes: %w", ErrStopped)
+		}
 		if e.pid != self {
 			s.visit(e, now)
 		}
@@ -92,13 +105,46 @@ func (s *Scanner) Scan(now time.Time) ([]Process, error) {
 	return s.found(), s.scanError()
 }
 
-// refill adds mappingRate for the time since the last scan to the allowance.
+// Look examines the given processes as Scan does, and returns what Scan returned last and
+// those of them that use NIXL. It takes much less time than a scan.
+func (s *Scanner) Look(now time.Time, pids []int) []Process {
+	s.refill(now)
+	s.applyFinished()
+	for _, pid := range pids {
+		var info syscall.Stat_t
+		err := syscall.Stat(s.cfg.Proc+"/"+strconv.Itoa(pid), &info)
+		if err == nil && pid != os.Getpid() && !s.stopped() {
+			s.visit(entry{pid, info.Ino}, now)
+		}
+	}
+	s.readMappings(now)
+	return s.found()
+}
+
+func (s *Scanner) stopped() bool {
+	select {
+	case <-s.cfg.Stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// refill begins a scan. It adds mappingRate for the time since the last scan to the allowance.
 func (s *Scanner) refill(now time.Time) {
+	granted := 0
 	if elapsed := now.Sub(s.last); !s.last.IsZero() && elapsed > 0 {
-		granted := min(elapsed.Seconds()*mappingRate, mappingBurst)
-		s.allowance = min(s.allowance+int(granted), mappingBurst)
+		granted = int(min(elapsed.Seconds()*mappingRate, mappingBurst))
+		s.allowance = min(s.allowance+granted, mappingBurst)
 	}
 	s.last = now
+	for group, c := range s.groups {
+		if c.read -= granted; c.read <= 0 {
+			delete(s.groups, group)
+		} else {
+			s.groups[group] = cost{read: c.read}
+		}
+	}
 }
 
 // visit examines a listed process if it is new or has executed another program.
@@ -137,7 +183,8 @@ func (s *Scanner) sameProcess(r *record) bool {
 }
 
 // readMappings examines the processes that are due, in the order of their due times,
-// until the allowance is used up.
+// until the allowance is used up. Half of it is reserved for containers that have used
+// little of it.
 func (s *Scanner) readMappings(now time.Time) {
 	var due []*record
 	for _, r := range s.records {
@@ -147,8 +194,11 @@ func (s *Scanner) readMappings(now time.Time) {
 	}
 	slices.SortFunc(due, func(a, b *record) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.pid, b.pid)) })
 	for _, r := range due {
-		if s.allowance <= 0 {
+		if s.allowance <= 0 || s.stopped() {
 			return
+		}
+		if s.allowance <= mappingReserve && s.groups[r.group].read > mappingShare {
+			continue
 		}
 		limit := maxInterval
 		if r.awaitsRing {

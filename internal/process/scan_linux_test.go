@@ -14,29 +14,42 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestAgentIsFoundByEnvironment(t *testing.T) {
 	h := newHost(t)
 	h.setProcess(task{
 		pid: 100, start: 4711, name: "a) (b", exe: "/opt/venv/bin/python3.12 (deleted)", cgroup: inAPod,
-		environ: enabled + "PASSWORD=secret\x00LOCAL_RANK=3\x00OTEL_SERVICE_NAME=decode\x00OTEL_RESOURCE_ATTRIBUTES=a=b\x00",
+		environ: enabled + "PASSWORD=secret\x00LOCAL_RANK=3\x00OTEL_SERVICE_NAME=decode\x00OTEL_RESOURCE_ATTRIBUTES=team=b,le=1\x00",
 	})
 	h.setProcess(task{pid: 101})
-	s := New(Config{Proc: h.proc, Env: []string{"LOCAL_RANK"}})
+	s := New(Config{Proc: h.proc, Env: []string{"LOCAL_RANK"}, Attributes: []string{"team"}})
 	want := []Process{{
 		PID: 100, Start: 4711, NSPID: 7, Executable: "python3.12",
 		Pod: "2d51509a-fcf0-41cc-b535-57cfeeaf73d1", Container: "0853fad78812e955b92d871d8d597d9bc598e34320c9edbfab0a73eacf150145",
 		Env: map[string]string{
 			"NIXL_TELEMETRY_ENABLE": "y", "NIXL_TELEMETRY_DIR": "/run/nixl", "LOCAL_RANK": "3",
-			"OTEL_SERVICE_NAME": "decode", "OTEL_RESOURCE_ATTRIBUTES": "a=b",
+			"OTEL_SERVICE_NAME": "decode",
 		},
-		MountNS: "mnt:[4026531841] " + h.root + " 0853fad78812e955b92d871d8d597d9bc598e34320c9edbfab0a73eacf150145", Dirs: []string{"/run/nixl"},
+		Attributes: map[string]string{"service.name": "decode", "team": "b"},
+		MountNS:    "mnt:[4026531841] " + h.root + " 0853fad78812e955b92d871d8d597d9bc598e34320c9edbfab0a73eacf150145", Dirs: []string{"/run/nixl"},
 	}}
 	for range 3 {
 		if diff := cmp.Diff(want, h.scan(s, time.Minute)); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+func TestContainerHasTheNameOfItsTerminationLog(t *testing.T) {
+	h := newHost(t)
+	const pod = "2d51509a-fcf0-41cc-b535-57cfeeaf73d1"
+	h.setProcess(task{pid: 10, environ: enabled, cgroup: inAPod, mountinfo: "519 512 254:1 /var/lib/kubelet/pods/" + pod +
+		"/containers/decode/5ab0c3f1 /dev/termination-log rw - ext4 /dev/vda1 rw\n"})
+	if all := h.scan(New(Config{Proc: h.proc}), 0); len(all) != 1 || all[0].ContainerName != "decode" {
+		t.Errorf("processes %+v, want one in the container decode", all)
 	}
 }
 
@@ -231,9 +244,7 @@ func TestMappedFileThatBecomesARingIsFound(t *testing.T) {
 	maps := h.ring("/run/agent")
 	path := filepath.Join(h.root, "run/agent")
 	ring, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	h.write(path, string(make([]byte, len(ring))))
 	h.setProcess(task{pid: 100, maps: maps})
 	s := New(Config{Proc: h.proc})
@@ -304,9 +315,7 @@ func TestProcessThatExitsDuringExaminationIsSkipped(t *testing.T) {
 			for pid := 100; pid < 103; pid++ {
 				h.setProcess(task{pid: pid, environ: enabled})
 			}
-			if err := os.Remove(h.path(101, name)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Remove(h.path(101, name)))
 			s := New(Config{Proc: h.proc})
 			for range 3 {
 				if got := h.pids(s, time.Second); !slices.Equal(got, []int{100, 102}) {

@@ -17,6 +17,8 @@ type usage struct {
 	library bool     // libnixl.so or one of its companion libraries is mapped
 	rings   []string // files that may be rings
 	stores  []string // directories of stores
+	// contexts are addresses of process contexts.
+	contexts []uint64
 }
 
 // add adds a mapping if it is related to NIXL. root is the path of the process's root in
@@ -26,6 +28,10 @@ func (s *usage) add(m Mapping, root string) {
 	switch {
 	case bytes.HasPrefix(name, []byte("libnixl")) && bytes.Contains(name, []byte(".so")):
 		s.library = true
+	case isContext(m.Path):
+		if len(s.contexts) < maxContexts {
+			s.contexts = append(s.contexts, m.Start)
+		}
 	case !m.Shared || !m.Write || m.Offset != 0:
 	case bytes.HasPrefix(name, []byte("nixl.")) && bytes.HasSuffix(name, []byte(".mmap")):
 		if file, ok := below(root, string(m.Path)); ok {

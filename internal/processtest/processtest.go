@@ -1,8 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package processtest provides tests with a proc file system of simulated processes. All
-// of them have the root directory of the test process.
+// Package processtest provides tests with a proc file system of simulated processes.
 package processtest
 
 import (
@@ -13,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // Host is a proc file system.
@@ -30,6 +31,7 @@ type Process struct {
 	Cgroup     string   // path
 	Env        []string // NAME=value
 	Maps       string   // path of a file that is mapped for writing
+	Root       string   // root directory; / if empty
 }
 
 // New returns a Host with only an init process.
@@ -37,9 +39,7 @@ func New(tb testing.TB) *Host {
 	tb.Helper()
 	h := &Host{Proc: tb.TempDir(), tb: tb}
 	h.Start(Process{PID: 1, Namespace: "mnt:[1]"})
-	if err := os.Symlink("4194304", filepath.Join(h.Proc, "self")); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.Symlink("4194304", filepath.Join(h.Proc, "self")))
 	return h
 }
 
@@ -63,21 +63,17 @@ func (h *Host) Start(p Process) {
 		errs = append(errs, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	for name, to := range map[string]string{
-		"ns/mnt": p.Namespace, "root": "/", "cwd": "/", "exe": cmp.Or(p.Executable, "/usr/bin/python3"),
+		"ns/mnt": p.Namespace, "root": cmp.Or(p.Root, "/"), "cwd": "/", "exe": cmp.Or(p.Executable, "/usr/bin/python3"),
 	} {
 		errs = append(errs, os.Symlink(to, filepath.Join(dir, name)))
 	}
-	if err := errors.Join(errs...); err != nil {
-		h.tb.Fatal(err)
-	}
+	must.OK(h.tb, errors.Join(errs...))
 }
 
 // Exit removes a process.
 func (h *Host) Exit(pid int) {
 	h.tb.Helper()
-	if err := os.RemoveAll(filepath.Join(h.Proc, fmt.Sprint(pid))); err != nil {
-		h.tb.Fatal(err)
-	}
+	must.OK(h.tb, os.RemoveAll(filepath.Join(h.Proc, fmt.Sprint(pid))))
 }
 
 // InPod returns the cgroup of a container in a pod.

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command registry writes what is generated from package semconv: the registry in
-// OpenTelemetry Weaver's format, and the tables of docs/metrics.md.
+// OpenTelemetry Weaver's format, the tables of docs/metrics.md, and the receiver's
+// metadata.yaml.
 //
-//	registry DIRECTORY DOCUMENT
+//	registry DIRECTORY DOCUMENT METADATA
 package main
 
 import (
@@ -22,22 +23,25 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 2 {
-		return errors.New("usage: registry DIRECTORY DOCUMENT")
+	if len(args) != 3 {
+		return errors.New("usage: registry DIRECTORY DOCUMENT METADATA")
 	}
-	dir, document := args[0], args[1]
 	for name, content := range files() {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(args[0], name), []byte(content), 0o644); err != nil {
 			return err
 		}
 	}
-	old, err := os.ReadFile(document)
+	return errors.Join(inMarkdown.fillFile(args[1], sections()), inMetadata.fillFile(args[2], metadata()))
+}
+
+func (m markers) fillFile(path string, sections map[string]string) error {
+	old, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	filled, err := fill(string(old), sections())
+	filled, err := m.fill(string(old), sections)
 	if err != nil {
-		return fmt.Errorf("%s: %w", document, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return os.WriteFile(document, []byte(filled), 0o644)
+	return os.WriteFile(path, []byte(filled), 0o644)
 }

@@ -14,22 +14,22 @@ import (
 )
 
 // The markers around a generated section of a document.
-const (
-	before = "<!-- generated from package semconv: "
-	after  = "<!-- end of generated text -->"
-)
+// markers enclose a generated section of a document. Its name stands between before and named.
+type markers struct{ before, named, after string }
+
+var inMarkdown = markers{"<!-- generated from package semconv: ", " -->\n", "<!-- end of generated text -->"}
 
 // fill replaces the generated sections of a document.
-func fill(document string, sections map[string]string) (string, error) {
+func (m markers) fill(document string, sections map[string]string) (string, error) {
 	var out strings.Builder
 	filled := make(map[string]bool)
 	for {
-		text, rest, found := strings.Cut(document, before)
+		text, rest, found := strings.Cut(document, m.before)
 		out.WriteString(text)
 		if !found {
 			break
 		}
-		name, rest, _ := strings.Cut(rest, " -->")
+		name, rest, _ := strings.Cut(rest, m.named)
 		content, ok := sections[name]
 		if !ok {
 			return "", fmt.Errorf("unknown section %q", name)
@@ -38,11 +38,11 @@ func fill(document string, sections map[string]string) (string, error) {
 			return "", fmt.Errorf("section %q is repeated", name)
 		}
 		filled[name] = true
-		_, rest, found = strings.Cut(rest, after)
+		_, rest, found = strings.Cut(rest, m.after)
 		if !found {
 			return "", fmt.Errorf("section %q has no end", name)
 		}
-		fmt.Fprintf(&out, "%s%s -->\n%s%s", before, name, content, after)
+		out.WriteString(m.before + name + m.named + content + m.after)
 		document = rest
 	}
 	for _, name := range slices.Sorted(maps.Keys(sections)) {
@@ -78,7 +78,7 @@ func metrics(list []semconv.Metric, all map[string]semconv.Attribute) string {
 	t.rule(5)
 	for _, m := range list {
 		description := join(m.Description, m.Note)
-		if m.Derived {
+		if m.OptIn {
 			description = join(description, "Off by default.")
 		}
 		t.row(code(m.Name), m.Kind.String(), code(m.Unit), keys(m.Attributes, m.Conditional, all), description)

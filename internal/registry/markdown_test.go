@@ -8,27 +8,29 @@ import (
 	"testing"
 )
 
+const before, after = "<!-- generated from package semconv: ", "<!-- end of generated text -->"
+
 func TestFillReplacesGeneratedSectionsOnly(t *testing.T) {
 	const document = "intro\n" + before + "a -->\nold\n" + after + "\nbetween\n" + before + "b -->\n" + after + "\nend\n"
 	const want = "intro\n" + before + "a -->\nnew a\n" + after + "\nbetween\n" + before + "b -->\nnew b\n" + after + "\nend\n"
 	sections := map[string]string{"a": "new a\n", "b": "new b\n"}
-	got, err := fill(document, sections)
+	got, err := inMarkdown.fill(document, sections)
 	if err != nil || got != want {
 		t.Errorf("error is %v, document is\n%s\nwant\n%s", err, got, want)
 	}
-	if again, err := fill(got, sections); err != nil || again != want {
+	if again, err := inMarkdown.fill(got, sections); err != nil || again != want {
 		t.Errorf("filling again: error is %v, document is\n%s", err, again)
 	}
 }
 
 func TestFillRejectsDocumentsThatLackMarkers(t *testing.T) {
 	for document, want := range map[string]string{
-		"no marker":                             `section "a" is missing`,
-		before + "b -->\n" + after:              `unknown section "b"`,
-		before + "a -->\nno end":                `section "a" has no end`,
-		strings.Repeat(before+"a -->"+after, 2): `section "a" is repeated`,
+		"no marker":                               `section "a" is missing`,
+		before + "b -->\n" + after:                `unknown section "b"`,
+		before + "a -->\nno end":                  `section "a" has no end`,
+		strings.Repeat(before+"a -->\n"+after, 2): `section "a" is repeated`,
 	} {
-		if _, err := fill(document, map[string]string{"a": "x"}); err == nil || err.Error() != want {
+		if _, err := inMarkdown.fill(document, map[string]string{"a": "x"}); err == nil || err.Error() != want {
 			t.Errorf("%q: error is %v, want %s", document, err, want)
 		}
 	}

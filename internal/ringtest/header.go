@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // HeaderSize is the size of a ring's header, in all layouts except V5.
@@ -59,9 +61,7 @@ func encode(fields any) []byte {
 // needn't match the header.
 func Make(tb testing.TB, path string, h Header, slots int) string {
 	tb.Helper()
-	if err := os.WriteFile(path, append(h.Bytes(), make([]byte, slots)...), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.WriteFile(path, append(h.Bytes(), make([]byte, slots)...), 0o600))
 	return path
 }
 
@@ -69,13 +69,9 @@ func Make(tb testing.TB, path string, h Header, slots int) string {
 func ReadHeader(tb testing.TB, path string) (h Header) {
 	tb.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	defer f.Close()
-	if err := binary.Read(f, binary.LittleEndian, &h); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, binary.Read(f, binary.LittleEndian, &h))
 	if h.Version != paddedVersion {
 		return h
 	}
@@ -83,9 +79,7 @@ func ReadHeader(tb testing.TB, path string) (h Header) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		tb.Fatal(err)
 	}
-	if err := binary.Read(f, binary.LittleEndian, &p); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, binary.Read(f, binary.LittleEndian, &p))
 	return Header{WritePos: p.WritePos, ReadPos: p.ReadPos, Version: p.Version, Capacity: p.Capacity, Mask: p.Mask}
 }
 
@@ -101,9 +95,7 @@ func Edit(tb testing.TB, path string, change func(*Header)) {
 		text = h.padded()
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	defer f.Close()
 	if _, err := f.WriteAt(text, 0); err != nil {
 		tb.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // Case is a ring of testdata/rings, and its content according to its JSON file.
@@ -43,6 +45,10 @@ type Event struct {
 // invalid buffer size.
 func (c Case) Readable() bool { return c.Version != 0 && c.Capacity > 1 }
 
+// Reported reports whether a receiver reports the ring although no process has it open: it
+// has unread events.
+func (c Case) Reported() bool { return c.Readable() && len(c.Pending) > 0 }
+
 // Agent reports whether a real agent wrote the ring, rather than a program that pushed
 // chosen events with NIXL's code.
 func (c Case) Agent() bool { return strings.HasPrefix(c.Name, "real-agent/") }
@@ -58,14 +64,10 @@ func Cases(tb testing.TB) []Case {
 	cases := make([]Case, 0, len(files))
 	for _, file := range files {
 		rel, err := filepath.Rel(root, file)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, err)
 		c := Case{Name: strings.TrimSuffix(filepath.ToSlash(rel), ".ring"), File: file}
 		text, err := os.ReadFile(strings.TrimSuffix(file, ".ring") + ".json")
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, err)
 		if err := json.Unmarshal(text, &c); err != nil {
 			tb.Fatalf("%s: %v", c.Name, err)
 		}
@@ -96,12 +98,8 @@ func Copy(tb testing.TB, c Case) string {
 func CopyTo(tb testing.TB, c Case, path string) string {
 	tb.Helper()
 	b, err := os.ReadFile(c.File)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
+	must.OK(tb, os.WriteFile(path, b, 0o600))
 	return path
 }
 
@@ -110,9 +108,7 @@ func CopyTo(tb testing.TB, c Case, path string) string {
 func Root(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "testdata", "rings")); err == nil {
 			return dir

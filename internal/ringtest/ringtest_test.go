@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -35,14 +36,10 @@ func TestJSONOfCasesMatchesTheirHeaders(t *testing.T) {
 func TestHeaderOfLayoutV5IsReadAndEdited(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ring")
 	w, err := ringbuf.Create(path, ringbuf.V5, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer w.Close()
 	for range 3 {
-		if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
 	}
 	want := Header{WritePos: 3, Version: 5, Capacity: 8, Mask: 7}
 	if got := ReadHeader(t, path); got != want {
@@ -61,9 +58,7 @@ func TestHeaderOfLayoutV5IsReadAndEdited(t *testing.T) {
 func TestEditOfACopyDoesNotChangeTheFixture(t *testing.T) {
 	c := Find(t, "v1.4.0/full_cap8")
 	before, err := os.ReadFile(c.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	path := Copy(t, c)
 	Edit(t, path, func(h *Header) { h.ReadPos = 3 })
 	if got := ReadHeader(t, path); got.ReadPos != 3 || got.WritePos != c.WritePos {

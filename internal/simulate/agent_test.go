@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -27,13 +28,13 @@ func TestTotalsMatchTheEventsThatAreRead(t *testing.T) {
 				Lives: []simulate.Life{{Layout: layout, Capacity: 1024}},
 				Rate:  1000, Operations: 5000, Traffic: withErrors(), Seed: 1,
 			})
-			must(t, a.Start())
+			must.OK(t, a.Start())
 			c := newConsumer(t, a.Path())
 			for !a.Done() {
-				must(t, a.Interval())
+				must.OK(t, a.Interval())
 				c.drain()
 			}
-			must(t, a.Stop())
+			must.OK(t, a.Stop())
 			c.drainAll()
 
 			totals := a.Totals()
@@ -65,10 +66,10 @@ func TestTotalsIncludeLivesWithOtherLayouts(t *testing.T) {
 	})
 	c := newConsumer(t, a.Path())
 	for !a.Done() {
-		must(t, a.Interval())
+		must.OK(t, a.Interval())
 		c.drain()
 	}
-	must(t, a.Stop())
+	must.OK(t, a.Stop())
 	c.drainAll()
 
 	totals := a.Totals()
@@ -87,13 +88,13 @@ func TestSameSeedGivesTheSameEvents(t *testing.T) {
 			Rate: 500, Operations: 800, RunInterval: interval,
 			Traffic: withErrors(), Seed: seed,
 		})
-		must(t, a.Start())
+		must.OK(t, a.Start())
 		c := newConsumer(t, a.Path())
 		for !a.Done() {
-			must(t, a.Interval())
+			must.OK(t, a.Interval())
 			c.drain()
 		}
-		must(t, a.Stop())
+		must.OK(t, a.Stop())
 		c.drainAll()
 		return c.events
 	}
@@ -111,9 +112,9 @@ func TestSameSeedGivesTheSameEvents(t *testing.T) {
 
 func TestStagedEventsAreDiscardedWithoutAFinalFlush(t *testing.T) {
 	a := mustNew(t, simulate.Config{Rate: 100, NoFinalFlush: true})
-	must(t, a.Start())
-	must(t, a.Interval())
-	must(t, a.Stop())
+	must.OK(t, a.Start())
+	must.OK(t, a.Interval())
+	must.OK(t, a.Stop())
 	c := newConsumer(t, a.Path())
 	c.drainAll()
 	totals := a.Totals()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -20,37 +21,25 @@ func BenchmarkInterval(b *testing.B) {
 				Path:  filepath.Join(b.TempDir(), "agent"),
 				Lives: []simulate.Life{{Layout: layout, Capacity: 8192}}, Rate: 10_000,
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := a.Start(); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
+			must.OK(b, a.Start())
 			r, err := ringbuf.OpenReader(a.Path(), ringbuf.Consume)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			defer r.Close()
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := a.Interval(); err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, a.Interval())
 				if _, err := r.Read(0, func(ringbuf.Batch) {}); err != nil {
 					b.Fatal(err)
 				}
-				if err := r.Commit(); err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, r.Commit())
 			}
 			t := a.Totals()
 			if t.Dropped() > 0 {
 				b.Errorf("%d events dropped", t.Dropped())
 			}
 			b.ReportMetric(float64(t.Written.Events.Events)/b.Elapsed().Seconds(), "events/s")
-			if err := a.Stop(); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, a.Stop())
 		})
 	}
 }

@@ -44,7 +44,8 @@ func (p Phase) progress(up time.Duration) float64 {
 	return float64(up%p.Every-(p.Every-p.For)) / float64(p.For)
 }
 
-// Bursts are phases in which the rate of operations is multiplied by Factor.
+// Bursts are phases in which the rate of operations is multiplied by Factor: 0 for no operations, or 1
+// or more.
 type Bursts struct {
 	Phase
 
@@ -55,8 +56,11 @@ func (b Bursts) validate(rate float64) error {
 	if b.Every == 0 {
 		return nil
 	}
-	if !(b.Factor >= 1 && b.Factor*rate <= MaxRate) {
-		return fmt.Errorf("a burst factor of %v: it must be at least 1, and the resulting rate at most %.0f", b.Factor, MaxRate)
+	if b.Factor != 0 && !(b.Factor >= 1 && b.Factor*rate <= MaxRate) {
+		return fmt.Errorf("a burst factor of %v: it must be 0 or at least 1, and the resulting rate at most %.0f", b.Factor, MaxRate)
+	}
+	if b.Factor == 0 && b.For >= b.Every {
+		return fmt.Errorf("a phase without operations of %v: it must be shorter than the period of %v", b.For, b.Every)
 	}
 	return b.Phase.validate()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -20,7 +21,7 @@ func small(t *testing.T, layout ringbuf.Layout, capacity int) *simulate.Agent {
 		Lives: []simulate.Life{{Layout: layout, Capacity: capacity}},
 		Rate:  250, Operations: 500, Traffic: withErrors(), Seed: 5,
 	})
-	must(t, a.Start())
+	must.OK(t, a.Start())
 	return a
 }
 
@@ -44,15 +45,15 @@ func TestEveryEventIsWrittenOrDroppedOnce(t *testing.T) {
 			a := small(t, layout, capacity)
 			c, free := newConsumer(t, a.Path()), newConsumer(t, lossless.Path())
 			for i := 0; !a.Done(); i++ {
-				must(t, a.Interval())
-				must(t, lossless.Interval())
+				must.OK(t, a.Interval())
+				must.OK(t, lossless.Interval())
 				free.drain()
 				if i%3 == 0 {
 					c.drain()
 				}
 			}
-			must(t, lossless.Stop())
-			must(t, a.Stop())
+			must.OK(t, lossless.Stop())
+			must.OK(t, a.Stop())
 			c.drainAll()
 
 			totals := a.Totals()
@@ -71,17 +72,17 @@ func TestFullRingDropsTheNewest(t *testing.T) {
 	a := small(t, ringbuf.V4, 1024)
 	var first []ringbuf.Event
 	for !a.Done() {
-		must(t, a.Interval())
+		must.OK(t, a.Interval())
 		if first == nil {
 			r, err := ringbuf.OpenReader(a.Path(), ringbuf.Observe)
-			must(t, err)
+			must.OK(t, err)
 			first = make([]ringbuf.Event, 10)
 			_, err = r.ReadInto(first)
-			must(t, err)
-			must(t, r.Close())
+			must.OK(t, err)
+			must.OK(t, r.Close())
 		}
 	}
-	must(t, a.Stop())
+	must.OK(t, a.Stop())
 	c := newConsumer(t, a.Path())
 	c.drainAll()
 	if len(c.events) != 1023 {
@@ -105,10 +106,10 @@ func TestV4ReportsDropsOfStaging(t *testing.T) {
 	a := small(t, ringbuf.V4, 32)
 	c := newConsumer(t, a.Path())
 	for !a.Done() {
-		must(t, a.Interval())
+		must.OK(t, a.Interval())
 		c.drain()
 	}
-	must(t, a.Stop())
+	must.OK(t, a.Stop())
 	c.drain()
 	totals := a.Totals()
 	const name = "agent_telemetry_events_dropped"
@@ -131,7 +132,7 @@ func TestV4ReportsDropsOfStaging(t *testing.T) {
 func TestV3StagesPostTimeSeparately(t *testing.T) {
 	a := small(t, ringbuf.V3, 32)
 	for !a.Done() {
-		must(t, a.Interval())
+		must.OK(t, a.Interval())
 	}
 	d := a.Totals().DroppedStaging
 	posts, times := d.Named("performance", "agent_xfer_post_time").Count, d.Named("performance", "agent_xfer_time").Count
@@ -145,7 +146,7 @@ func TestEventsOfATransferAreNextToEachOther(t *testing.T) {
 		a := small(t, layout, 1024)
 		c := newConsumer(t, a.Path())
 		for !a.Done() {
-			must(t, a.Interval())
+			must.OK(t, a.Interval())
 			c.drain()
 		}
 		var groups uint64
@@ -178,16 +179,16 @@ func TestLateAgentCatchesUpWithoutDrops(t *testing.T) {
 		a := mustNew(t, simulate.Config{
 			Lives: []simulate.Life{{Layout: layout, Capacity: 512}}, Rate: 1000, Seed: 6,
 		})
-		must(t, a.Start())
+		must.OK(t, a.Start())
 		c := newConsumer(t, a.Path())
-		must(t, a.Tick(500*time.Millisecond)) // 500 operations are due, 2,000 events
+		must.OK(t, a.Tick(500*time.Millisecond)) // 500 operations are due, 2,000 events
 		c.drain()
 		late := a.Totals().Operations
 		if late < 100 || late > 128 {
 			t.Errorf("%v: %d operations in one flush", layout, late)
 		}
 		for range 30 {
-			must(t, a.Tick(100*time.Millisecond))
+			must.OK(t, a.Tick(100*time.Millisecond))
 			c.drain()
 		}
 		totals := a.Totals()

@@ -30,6 +30,9 @@ type FleetConfig struct {
 	// agents. 0 means that there is no straggler.
 	Straggler float64
 
+	// In a Stalled phase, the agent in the middle completes no transfers.
+	Stalled Phase
+
 	// Layouts are assigned to the agents cyclically. An agent that restarts uses the
 	// next layout, as if it had been upgraded. The default is V4.
 	Layouts  []ringbuf.Layout
@@ -80,6 +83,9 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 		}
 		if cfg.Straggler > 0 && i == cfg.Agents/2 {
 			c.Traffic.Bandwidth *= cfg.Straggler
+		}
+		if cfg.Stalled.Every > 0 && i == cfg.Agents/2 {
+			c.Bursts = Bursts{Phase: cfg.Stalled}
 		}
 		c.Stream = uint64(i)
 		c.Lives = make([]Life, len(cfg.Layouts))

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -48,9 +49,7 @@ func (c *consumer) drain() {
 	for {
 		if c.r == nil {
 			r, err := ringbuf.OpenReader(c.path, ringbuf.Consume)
-			if err != nil {
-				c.t.Fatal(err)
-			}
+			must.OK(c.t, err)
 			c.r = r
 		}
 		_, err := c.r.Read(0, c.take)
@@ -145,16 +144,7 @@ func mustNew(t *testing.T, cfg simulate.Config) *simulate.Agent {
 		cfg.Path = ringPath(t)
 	}
 	a, err := simulate.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = a.Stop() })
 	return a
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -21,11 +22,11 @@ func TestUnreadEventsAreCountedAtARestart(t *testing.T) {
 			Lives: []simulate.Life{{Layout: layout}, {Layout: ringbuf.V4, Capacity: 64}},
 			Rate:  100, Traffic: withErrors(), Seed: 7,
 		})
-		must(t, a.Start())
-		must(t, a.Interval())
-		must(t, a.Interval())
+		must.OK(t, a.Start())
+		must.OK(t, a.Interval())
+		must.OK(t, a.Interval())
 		unread := a.Totals().Written.Events
-		must(t, a.Restart())
+		must.OK(t, a.Restart())
 		totals := a.Totals()
 		// The end of the life has added the deregistrations.
 		for i := range unread.ByName {
@@ -47,7 +48,7 @@ func TestAgentIsDownForAnIntervalBetweenLives(t *testing.T) {
 	a := mustNew(t, simulate.Config{Rate: 100, RestartEvery: 200 * time.Millisecond, Seed: 8})
 	var starts []int
 	for range 7 {
-		must(t, a.Interval())
+		must.OK(t, a.Interval())
 		starts = append(starts, a.Totals().Starts)
 	}
 	// One interval to start, two intervals of a life, and so on.
@@ -61,15 +62,15 @@ func TestAgentIsDownForAnIntervalBetweenLives(t *testing.T) {
 
 func TestKilledAgentLosesStagedEvents(t *testing.T) {
 	a := mustNew(t, simulate.Config{Rate: 100, Seed: 9})
-	must(t, a.Start())
-	must(t, a.Kill())
+	must.OK(t, a.Start())
+	must.OK(t, a.Kill())
 	totals := a.Totals()
 	if totals.Written.Events.Events != 0 || totals.Discarded.Named("memory", "agent_memory_registered").Count == 0 {
 		t.Errorf("a killed agent wrote %d events and lost %d", totals.Written.Events.Events, totals.Discarded.Events)
 	}
-	must(t, a.Interval())
-	must(t, a.Interval())
-	must(t, a.Stop())
+	must.OK(t, a.Interval())
+	must.OK(t, a.Interval())
+	must.OK(t, a.Stop())
 	c := newConsumer(t, a.Path())
 	c.drain()
 	c.same(a.Totals().Written.Events)
@@ -80,12 +81,12 @@ func TestKilledAgentLosesStagedEvents(t *testing.T) {
 
 func TestStoppedAgentKeepsItsRingAndReturnsErrStopped(t *testing.T) {
 	a := mustNew(t, simulate.Config{Rate: 100})
-	must(t, a.Start())
+	must.OK(t, a.Start())
 	if err := a.Remove(); err == nil {
 		t.Error("the ring of a running agent was removed")
 	}
-	must(t, a.Stop())
-	must(t, a.Stop())
+	must.OK(t, a.Stop())
+	must.OK(t, a.Stop())
 	if !a.Done() {
 		t.Error("a stopped agent isn't done")
 	}
@@ -100,8 +101,8 @@ func TestStoppedAgentKeepsItsRingAndReturnsErrStopped(t *testing.T) {
 	if _, err := os.Stat(a.Path()); err != nil {
 		t.Errorf("the ring of a stopped agent is gone: %v", err)
 	}
-	must(t, a.Remove())
-	must(t, a.Remove())
+	must.OK(t, a.Remove())
+	must.OK(t, a.Remove())
 	if _, err := os.Stat(a.Path()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a removed ring: %v", err)
 	}
@@ -109,16 +110,16 @@ func TestStoppedAgentKeepsItsRingAndReturnsErrStopped(t *testing.T) {
 
 func TestTruncatedRingStopsTheAgent(t *testing.T) {
 	a := mustNew(t, simulate.Config{Rate: 100})
-	must(t, a.Start())
-	must(t, a.Interval())
-	must(t, os.Truncate(a.Path(), 0))
+	must.OK(t, a.Start())
+	must.OK(t, a.Interval())
+	must.OK(t, os.Truncate(a.Path(), 0))
 	if err := a.Interval(); !errors.Is(err, ringbuf.ErrShrunk) {
 		t.Errorf("flush to a truncated ring: %v", err)
 	}
 	if err := a.Interval(); !errors.Is(err, simulate.ErrStopped) {
 		t.Errorf("after that: %v", err)
 	}
-	must(t, a.Stop())
+	must.OK(t, a.Stop())
 }
 
 func TestTimesOfV1ComeFromTheClock(t *testing.T) {
@@ -126,14 +127,14 @@ func TestTimesOfV1ComeFromTheClock(t *testing.T) {
 	a := mustNew(t, simulate.Config{
 		Lives: []simulate.Life{{Layout: ringbuf.V1}}, Rate: 100, Now: clk.Now, Seed: 10,
 	})
-	must(t, a.Start())
+	must.OK(t, a.Start())
 	c := newConsumer(t, a.Path())
 	start := clk.now
 	for range 10 {
 		clk.advance(100 * time.Millisecond)
-		must(t, a.Interval())
+		must.OK(t, a.Interval())
 	}
-	must(t, a.Stop())
+	must.OK(t, a.Stop())
 	c.drain()
 	last := map[ringbuf.Category]uint64{}
 	for _, e := range c.events {

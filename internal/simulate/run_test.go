@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -26,9 +27,9 @@ func TestRunEndsAfterTheDuration(t *testing.T) {
 			Dir: dir, Agents: 3, Layouts: ringbuf.Layouts(), Capacity: 8192,
 			Agent: simulate.Config{Rate: 50, Duration: 10 * time.Second, RestartEvery: 4 * time.Second, Seed: 11},
 		})
-		must(t, err)
+		must.OK(t, err)
 		start := time.Now()
-		must(t, fleet.Run(t.Context()))
+		must.OK(t, fleet.Run(t.Context()))
 		// Each of the two restarts takes an interval, and the last agent starts two thirds of an interval later.
 		if took := time.Since(start); took < 10200*time.Millisecond || took > 10400*time.Millisecond {
 			t.Errorf("10 s took %v", took)
@@ -55,7 +56,7 @@ func TestCanceledRunFlushesUnlessConfiguredOtherwise(t *testing.T) {
 			a := mustNew(t, simulate.Config{Path: path, Rate: 100, Seed: 12, NoFinalFlush: noFinalFlush})
 			ctx, cancel := context.WithTimeout(t.Context(), 1050*time.Millisecond)
 			defer cancel()
-			must(t, a.Run(ctx, 0))
+			must.OK(t, a.Run(ctx, 0))
 			c := newConsumer(t, path)
 			c.drain()
 			totals := a.Totals()
@@ -77,7 +78,7 @@ func TestRunFlushesOncePerInterval(t *testing.T) {
 		var skew atomic.Int64
 		now := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
 		a := mustNew(t, simulate.Config{Path: path, Rate: 10_000, Seed: 13, Now: now})
-		must(t, a.Start())
+		must.OK(t, a.Start())
 		c := newConsumer(t, path)
 		done := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -94,7 +95,7 @@ func TestRunFlushesOncePerInterval(t *testing.T) {
 			c.drain()
 		}
 		cancel()
-		must(t, <-done)
+		must.OK(t, <-done)
 		c.drain()
 		totals := a.Totals()
 		c.same(totals.Written.Events)
@@ -111,8 +112,8 @@ func TestRunFlushesOncePerInterval(t *testing.T) {
 func TestFleetNumbersItsAgentsAndRemovesTheirRings(t *testing.T) {
 	dir := t.TempDir()
 	fleet, err := simulate.NewFleet(simulate.FleetConfig{Dir: dir, Prefix: "decode", Agents: 2})
-	must(t, err)
-	must(t, fleet.Start())
+	must.OK(t, err)
+	must.OK(t, fleet.Start())
 	var names []string
 	for _, a := range fleet.Agents() {
 		names = append(names, a.Path())
@@ -121,11 +122,11 @@ func TestFleetNumbersItsAgentsAndRemovesTheirRings(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
-	must(t, fleet.Interval())
-	must(t, fleet.Stop())
-	must(t, fleet.Remove())
+	must.OK(t, fleet.Interval())
+	must.OK(t, fleet.Stop())
+	must.OK(t, fleet.Remove())
 	left, err := os.ReadDir(dir)
-	must(t, err)
+	must.OK(t, err)
 	if len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -133,9 +134,9 @@ func TestFleetNumbersItsAgentsAndRemovesTheirRings(t *testing.T) {
 
 func TestFleetStopsItsAgentsIfOneCannotStart(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, "sim-1"), 0o755))
+	must.OK(t, os.Mkdir(filepath.Join(dir, "sim-1"), 0o755))
 	fleet, err := simulate.NewFleet(simulate.FleetConfig{Dir: dir, Agents: 2})
-	must(t, err)
+	must.OK(t, err)
 	if err := fleet.Start(); err == nil {
 		t.Error("an agent started although its ring is a directory")
 	}
@@ -148,18 +149,18 @@ func TestFleetStopsItsAgentsIfOneCannotStart(t *testing.T) {
 func TestFieldNamesOfTheReportAreStable(t *testing.T) {
 	dir := t.TempDir()
 	fleet, err := simulate.NewFleet(simulate.FleetConfig{Dir: dir, Agents: 1, Agent: simulate.Config{Rate: 100, Seed: 14}})
-	must(t, err)
-	must(t, fleet.Interval())
-	must(t, fleet.Interval())
-	must(t, fleet.Stop())
+	must.OK(t, err)
+	must.OK(t, fleet.Interval())
+	must.OK(t, fleet.Interval())
+	must.OK(t, fleet.Stop())
 	text, err := json.Marshal(fleet.Report())
-	must(t, err)
+	must.OK(t, err)
 	var report struct {
 		Seed   uint64
 		Agents map[string]map[string]json.RawMessage
 		Sum    map[string]json.RawMessage
 	}
-	must(t, json.Unmarshal(text, &report))
+	must.OK(t, json.Unmarshal(text, &report))
 	want := []string{
 		"layout", "capacity", "starts", "flushes", "operations", "failed",
 		"written", "dropped_staging", "dropped_ring", "discarded", "unread_at_restart", "pending_at_end",
@@ -171,11 +172,11 @@ func TestFieldNamesOfTheReportAreStable(t *testing.T) {
 	for _, totals := range []map[string]json.RawMessage{report.Agents[filepath.Join(dir, "sim-0")], report.Sum} {
 		hasFields(t, totals, want)
 		var written map[string]json.RawMessage
-		must(t, json.Unmarshal(totals["written"], &written))
+		must.OK(t, json.Unmarshal(totals["written"], &written))
 		hasFields(t, written, wantWritten)
 	}
 	var back simulate.Report
-	must(t, json.Unmarshal(text, &back))
+	must.OK(t, json.Unmarshal(text, &back))
 	if diff := cmp.Diff(fleet.Report(), back); diff != "" {
 		t.Errorf("the decoded report differs: %s", diff)
 	}
@@ -201,19 +202,19 @@ func TestEveryScenarioIsExactAndRepeatable(t *testing.T) {
 				cfg.Agent = simulate.Config{Traffic: withErrors(), Duration: 3 * time.Second, Seed: 5, Now: newClock().Now}
 				s.Set(&cfg)
 				f, err := simulate.NewFleet(cfg)
-				must(t, err)
-				must(t, f.Start())
+				must.OK(t, err)
+				must.OK(t, f.Start())
 				var consumers []*consumer
 				for _, a := range f.Agents() {
 					consumers = append(consumers, newConsumer(t, a.Path()))
 				}
 				for !f.Done() {
-					must(t, f.Interval())
+					must.OK(t, f.Interval())
 					for _, c := range consumers {
 						c.drain()
 					}
 				}
-				must(t, f.Stop())
+				must.OK(t, f.Stop())
 				all := map[string]simulate.Written{}
 				for i, a := range f.Agents() {
 					w := a.Totals().Written

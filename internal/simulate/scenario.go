@@ -76,6 +76,21 @@ var scenarios = []Scenario{
 		},
 	},
 	{
+		"half-speed", "one of 6 agents has half of the others' bandwidth",
+		func(c *FleetConfig) {
+			c.Agents, c.Straggler = 6, 0.5
+			c.Agent.Rate = 100
+		},
+	},
+	{
+		"stalled", "one of 6 agents hangs in the last 4 min of each 5 min",
+		func(c *FleetConfig) {
+			c.Agents = 6
+			c.Agent.Rate = 100
+			c.Stalled = Phase{Every: 5 * time.Minute, For: 4 * time.Minute}.within(c.Agent.Duration)
+		},
+	},
+	{
 		"mixed-sizes", "small transfers wait behind large ones, 1 in 20",
 		func(c *FleetConfig) {
 			c.Agent.Rate = 400

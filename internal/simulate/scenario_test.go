@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestWhenIsTheInverseOfWorked(t *testing.T) {
@@ -57,31 +59,21 @@ func TestInvalidPhasesAndBurstsAreRejected(t *testing.T) {
 func play(t *testing.T, name string, seconds int) (*Fleet, []Totals) {
 	t.Helper()
 	s, err := FindScenario(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cfg := FleetConfig{Dir: t.TempDir(), Prefix: "sim", Agents: 1, Capacity: 1 << 14}
 	cfg.Agent.Traffic, cfg.Agent.Seed = KVCache(), 1
 	s.Set(&cfg)
 	f, err := NewFleet(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, f.Start())
 	var each []Totals
 	for range seconds {
 		for range 10 {
-			if err := f.Interval(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, f.Interval())
 		}
 		each = append(each, f.Report().Sum)
 	}
-	if err := f.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Stop())
 	for i := len(each) - 1; i > 0; i-- {
 		each[i].Operations -= each[i-1].Operations
 		each[i].Failed -= each[i-1].Failed
@@ -120,12 +112,11 @@ func TestShortScenariosIncludeTheirPhase(t *testing.T) {
 		for name, phase := range map[string]func(*FleetConfig) Phase{
 			"failing-peer":   func(c *FleetConfig) Phase { return c.Agent.Traffic.Outages },
 			"burst":          func(c *FleetConfig) Phase { return c.Agent.Bursts.Phase },
+			"stalled":        func(c *FleetConfig) Phase { return c.Stalled },
 			"degrading-link": func(c *FleetConfig) Phase { return c.Agent.Traffic.Degrading },
 		} {
 			s, err := FindScenario(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			cfg := FleetConfig{}
 			cfg.Agent.Duration = d
 			s.Set(&cfg)
@@ -232,9 +223,7 @@ func TestPostingDominatesThePostBoundScenario(t *testing.T) {
 
 func TestThroughputOfADegradingLinkFallsAndRecovers(t *testing.T) {
 	s, err := FindScenario("degrading-link")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cfg := FleetConfig{}
 	cfg.Agent.Traffic = KVCache()
 	s.Set(&cfg)
@@ -260,6 +249,19 @@ func TestThroughputOfADegradingLinkFallsAndRecovers(t *testing.T) {
 	}
 }
 
+func TestStalledScenarioHasAnAgentThatHangs(t *testing.T) {
+	f, _ := play(t, "stalled", 90)
+	for i, a := range f.Agents() {
+		want := uint64(9000)
+		if i == 3 {
+			want = 6000 // in the first minute
+		}
+		if got := a.Totals().Operations; got != want {
+			t.Errorf("agent %d: %d operations, want %d", i, got, want)
+		}
+	}
+}
+
 func TestSteadyScenarioHasAConstantRate(t *testing.T) {
 	_, each := play(t, "steady", 10)
 	for i, s := range each {
@@ -279,7 +281,7 @@ func TestFindScenarioListsAllScenarios(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"steady", "burst", "prefill-decode", "failing-peer", "overflow",
-		"straggler", "mixed-sizes", "post-bound", "degrading-link",
+		"straggler", "half-speed", "stalled", "mixed-sizes", "post-bound", "degrading-link",
 	}, names); diff != "" {
 		t.Error(diff)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -21,8 +22,8 @@ func TestTrafficHasTheDocumentedDistribution(t *testing.T) {
 	a := mustNew(t, simulate.Config{
 		Lives: []simulate.Life{{Capacity: 1 << 18}}, Rate: 500_000, Traffic: traffic, Seed: 15,
 	})
-	must(t, a.Start())
-	must(t, a.Interval())
+	must.OK(t, a.Start())
+	must.OK(t, a.Interval())
 	c := newConsumer(t, a.Path())
 	c.drain()
 
@@ -71,10 +72,10 @@ func share(buckets []uint64, bounds []float64, bound float64) float64 {
 
 func TestDistributionsMatchTheEventsThatAreRead(t *testing.T) {
 	a := mustNew(t, simulate.Config{Rate: 1000, Operations: 900, Seed: 16})
-	must(t, a.Start())
+	must.OK(t, a.Start())
 	c := newConsumer(t, a.Path())
 	for !a.Done() {
-		must(t, a.Interval())
+		must.OK(t, a.Interval())
 		c.drain()
 	}
 	want := map[ringbuf.Type]simulate.Distribution{}
@@ -165,7 +166,7 @@ func TestInvalidConfigurationsAreRejected(t *testing.T) {
 		t.Error("a fleet without agents: no error")
 	}
 	a, err := simulate.New(simulate.Config{Path: ringPath(t), Lives: []simulate.Life{{Capacity: 12}}})
-	must(t, err)
+	must.OK(t, err)
 	if err := a.Start(); err == nil {
 		t.Error("a ring of 12 slots: no error")
 	}

@@ -5,7 +5,7 @@
 
 // Package storetest provides tests with a store that NIXL's prometheus_mp exporter
 // wrote, and writes other stores. It implements the format independently of package
-// store, so that tests of store compare two implementations.
+// mpstore, so that tests compare two implementations.
 package storetest
 
 import (
@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -58,9 +59,7 @@ func Read(tb testing.TB) (c Contents) {
 	if err == nil {
 		err = json.Unmarshal(text, &c)
 	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return c
 }
 
@@ -68,9 +67,7 @@ func Read(tb testing.TB) (c Contents) {
 func Bytes(tb testing.TB) []byte {
 	tb.Helper()
 	b, err := os.ReadFile(filepath.Join(Dir(tb), Real))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return b
 }
 
@@ -98,6 +95,7 @@ type Config struct {
 	Started           time.Time
 	Instance          uint64
 	Bounds            []float64 // in microseconds
+	Slots             int       // event types; 21 by default
 }
 
 // Writer writes a store in place of a process.
@@ -110,12 +108,20 @@ type Writer struct {
 }
 
 const (
-	size       = 6800
+	atUpdated  = 24
 	atCounters = 752
-	atGauges   = 920
-	atBuckets  = 1088
-	atSums     = 6632
 )
+
+// Size returns the size of a store with a number of event types.
+func Size(slots int) int { return 752 + 288*slots }
+
+func (w *Writer) atGauge(kind int) int64 { return atCounters + 8*int64(w.cfg.Slots+kind) }
+
+func (w *Writer) atBucket(kind, bucket int) int64 {
+	return atCounters + 8*int64(2*w.cfg.Slots+33*kind+bucket)
+}
+
+func (w *Writer) atSum(kind int) int64 { return w.atBucket(w.cfg.Slots, 0) + 8*int64(kind) }
 
 // Create creates a store in dir, and holds its lock as a running process does. Exit is
 // called at the end of the test.
@@ -133,6 +139,9 @@ func Create(tb testing.TB, dir string, cfg Config) *Writer {
 	if cfg.Started.IsZero() {
 		cfg.Started = time.Now()
 	}
+	if cfg.Slots == 0 {
+		cfg.Slots = 21
+	}
 	if cfg.Bounds == nil {
 		cfg.Bounds = []float64{10, 100, 1000}
 	}
@@ -140,28 +149,22 @@ func Create(tb testing.TB, dir string, cfg Config) *Writer {
 	w.path = filepath.Join(dir, fmt.Sprintf("nixl.%d.%d.%d.mmap", cfg.PID, cfg.Started.UnixNano(), cfg.Instance))
 	staging := w.path + ".staging"
 	f, err := os.OpenFile(staging, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	w.file = f
 	tb.Cleanup(w.Exit)
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
 	w.write(0, w.header())
-	w.touch()
-	if err := os.Rename(staging, w.path); err != nil {
-		tb.Fatal(err)
-	}
+	w.Updated(Uptime(tb))
+	must.OK(tb, os.Rename(staging, w.path))
 	return w
 }
 
 func (w *Writer) header() []byte {
 	le := binary.LittleEndian
-	b := make([]byte, size)
+	b := make([]byte, Size(w.cfg.Slots))
 	copy(b, "NIXLMPS1")
 	le.PutUint32(b[8:], 1)
-	le.PutUint32(b[12:], 21)
+	le.PutUint32(b[12:], uint32(w.cfg.Slots))
 	le.PutUint64(b[16:], uint64(w.cfg.PID))
 	le.PutUint64(b[32:], w.cfg.Instance)
 	le.PutUint64(b[40:], uint64(len(w.cfg.Bounds)))
@@ -194,7 +197,7 @@ func (w *Writer) Transfer(direction int, bytes, took, post uint64) {
 // Count counts an event.
 func (w *Writer) Count(kind int, v uint64) {
 	w.add(atCounters+8*int64(kind), v)
-	w.set(atGauges+8*int64(kind), v)
+	w.set(w.atGauge(kind), v)
 	if kind != XferTime && kind != PostTime {
 		return
 	}
@@ -202,8 +205,8 @@ func (w *Writer) Count(kind int, v uint64) {
 	for bucket < len(w.cfg.Bounds) && float64(v) > w.cfg.Bounds[bucket] {
 		bucket++
 	}
-	w.add(atBuckets+8*int64(kind*33+bucket), 1)
-	w.add(atSums+8*int64(kind), v)
+	w.add(w.atBucket(kind, bucket), 1)
+	w.add(w.atSum(kind), v)
 }
 
 // SetCounter overwrites a counter.
@@ -218,20 +221,30 @@ func (w *Writer) set(at int64, v uint64) {
 
 // Updated sets the time of the last update to a time since the machine was started.
 func (w *Writer) Updated(uptime time.Duration) {
-	w.write(24, binary.LittleEndian.AppendUint64(nil, uint64(uptime)))
+	w.write(atUpdated, binary.LittleEndian.AppendUint64(nil, uint64(uptime)))
 }
 
-// touch sets the time of the last update to now.
-func (w *Writer) touch() {
-	text, err := os.ReadFile("/proc/uptime")
-	if err != nil {
-		w.tb.Fatal(err)
+// Touch sets the time of the last update of a store to now.
+func Touch(tb testing.TB, path string) {
+	tb.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must.OK(tb, err)
+	defer f.Close()
+	if _, err := f.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(Uptime(tb))), atUpdated); err != nil {
+		tb.Fatal(err)
 	}
+}
+
+// Uptime returns the time since the machine was started.
+func Uptime(tb testing.TB) time.Duration {
+	tb.Helper()
+	text, err := os.ReadFile("/proc/uptime")
+	must.OK(tb, err)
 	var seconds float64
 	if _, err := fmt.Sscan(string(text), &seconds); err != nil {
-		w.tb.Fatal(err)
+		tb.Fatal(err)
 	}
-	w.Updated(time.Duration(seconds * float64(time.Second)))
+	return time.Duration(seconds * float64(time.Second))
 }
 
 func (w *Writer) write(at int64, b []byte) {
@@ -246,9 +259,7 @@ func Copy(tb testing.TB, dir string) (exit func()) {
 	tb.Helper()
 	path := filepath.Join(dir, Real)
 	f, err := os.OpenFile(path+".staging", os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	exit = func() { _ = f.Close() }
 	tb.Cleanup(exit)
 	_, err = f.Write(Bytes(tb))
@@ -258,8 +269,6 @@ func Copy(tb testing.TB, dir string) (exit func()) {
 	if err == nil {
 		err = os.Rename(path+".staging", path)
 	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return exit
 }

@@ -37,6 +37,16 @@ func NewAgent(s *Shape) *Agent {
 	return a
 }
 
+// Next returns an agent without events that continues to count the same run: a transfer
+// whose first events a has counted is still whole. The memory usage is unknown until
+// [Agent.Opened] or [Agent.Restarted].
+func (a *Agent) Next(s *Shape) *Agent {
+	next := NewAgent(s)
+	next.groups = a.groups
+	next.groups.classes = next.classes
+	return next
+}
+
 // Snapshot returns a copy of the totals, in into unless it is nil. It also starts a
 // new interval for [Totals.Utilization]. Reusing an earlier snapshot avoids
 // allocations.
@@ -47,6 +57,16 @@ func (a *Agent) Snapshot(into *Totals) *Totals {
 	into.copyFrom(&a.Totals)
 	a.health.peak = 0
 	return into
+}
+
+// Look returns a copy of the totals, as Snapshot does, without changing what Snapshot returns
+// next: its interval for [Totals.Utilization] is one of its own.
+func (a *Agent) Look() *Totals {
+	t := new(Totals)
+	t.copyFrom(&a.Totals)
+	t.health.peak = a.health.seen
+	a.health.seen = 0
+	return t
 }
 
 // Add counts the events of a batch. If the batch's memory faults, Add panics, and the

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -19,9 +20,7 @@ func busyAgent(t testing.TB, shape *Shape) *Agent {
 	for _, layout := range ringbuf.Layouts() {
 		path := filepath.Join(t.TempDir(), layout.String())
 		w, err := ringbuf.Create(path, layout, 256)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer w.Close()
 		var events []ringbuf.Event
 		for kind := range ringbuf.Type(ringbuf.Types + 2) {
@@ -35,9 +34,7 @@ func busyAgent(t testing.TB, shape *Shape) *Agent {
 			t.Fatalf("pushed %d of %d events: %v", n, len(events), err)
 		}
 		r, err := ringbuf.OpenReader(path, ringbuf.Observe)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer r.Close()
 		if _, err := r.Read(0, a.Add); err != nil {
 			t.Fatal(err)
@@ -68,9 +65,7 @@ func shapes(t testing.TB) map[string]*Shape {
 func shapeOf(t testing.TB, cfg Config) *Shape {
 	t.Helper()
 	shape, err := NewShape(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return shape
 }
 
@@ -81,9 +76,7 @@ func TestCheckpointRestoresTotals(t *testing.T) {
 			stored := before.AppendTotals([]byte("ahead"))
 			stored = stored[len("ahead"):]
 			after := NewAgent(shape)
-			if err := after.RestoreTotals(stored); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, after.RestoreTotals(stored))
 			again := after.AppendTotals(nil)
 			if !bytes.Equal(stored, again) {
 				t.Errorf("restored totals are encoded as\n%x, want\n%x", again, stored)
@@ -128,9 +121,7 @@ func TestCheckpointAddsNamesBeyondTheLimitToTheOverflow(t *testing.T) {
 	stored := before.AppendTotals(nil)
 	for limit := 1; limit <= names; limit++ {
 		after := NewAgent(shapeOf(t, Config{MaxNames: limit}))
-		if err := after.RestoreTotals(stored); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, after.RestoreTotals(stored))
 		if got := len(after.Series()); got != limit {
 			t.Errorf("%d series, want %d", got, limit)
 		}
@@ -154,9 +145,7 @@ func TestCheckpointKeepsTheSeriesOfTypes(t *testing.T) {
 	count(before, 1000, 1001, 1002)
 	stored := before.AppendTotals(nil)
 	after := NewAgent(shape)
-	if err := after.RestoreTotals(stored); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, after.RestoreTotals(stored))
 	count(after, 1000, 1001, 1002)
 	for _, s := range after.Series() {
 		if s.Events != 2 {

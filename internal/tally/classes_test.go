@@ -6,82 +6,26 @@ package tally_test
 import (
 	"math/rand/v2"
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// timesByClass returns the transfer times and post times of all known events, by size
-// class. Unlike the package, which tracks groups, it checks the neighbors of each time.
-// An empty name stands for a gap.
-func timesByClass(known []sample) (durations, posts map[string][]uint64) {
-	durations, posts = make(map[string][]uint64), make(map[string][]uint64)
-	names := func(from int) (list [4]string) {
-		for i := range list {
-			if at := from + i; at >= 0 && at < len(known) {
-				list[i] = known[at].name
-			}
-		}
-		return list
-	}
-	classOf := func(first int) string {
-		for _, d := range []string{"tx", "rx"} {
-			if names(first) != [4]string{"agent_xfer_post_time", "agent_xfer_time", "agent_" + d + "_bytes", "agent_" + d + "_requests_num"} {
-				continue
-			}
-			switch kib := float64(known[first+2].value) / 1024; {
-			case kib <= 64:
-				return "le_64KiB"
-			case kib <= 1024:
-				return "le_1MiB"
-			case kib <= 16*1024:
-				return "le_16MiB"
-			default:
-				return "gt_16MiB"
-			}
-		}
-		return ""
-	}
-	for i, s := range known[:len(known)-unfinished(known)] {
-		switch s.name {
-		case "agent_xfer_time":
-			durations[classOf(i-1)] = append(durations[classOf(i-1)], s.value)
-		case "agent_xfer_post_time":
-			posts[classOf(i)] = append(posts[classOf(i)], s.value)
-		}
-	}
-	return durations, posts
-}
-
-// unfinished returns the number of events at the end that belong to an incomplete group.
-func unfinished(known []sample) (n int) {
-	order := []string{"agent_xfer_post_time", "agent_xfer_time", "agent_tx_bytes", "agent_rx_bytes"}
-	next := len(order)
-	for _, s := range slices.Backward(known) {
-		at := slices.Index(order, s.name)
-		if at < 0 || at >= next || at == 2 && next == 3 {
-			break
-		}
-		next = at
-		n++
-	}
-	return n
-}
-
 // compareClasses compares an agent's times by class with those of all its known
 // events. It also checks that they are all its times.
-func compareClasses(t *testing.T, known []sample, got *tally.Agent, c tally.HistogramConfig) {
+func compareClasses(t *testing.T, want *oracle.Oracle, got *tally.Agent, c tally.HistogramConfig) {
 	t.Helper()
-	durations, posts := timesByClass(known)
+	durations, posts := want.TimesByClass()
 	pending := make(map[string]int)
-	for _, s := range known[len(known)-unfinished(known):] {
-		pending[s.name]++
+	for _, e := range want.Unfinished() {
+		pending[e.Name]++
 	}
 	check := func(name string, want map[string][]uint64, list func(func(string, *tally.Histogram) bool), all *tally.Histogram) {
 		t.Helper()
@@ -96,7 +40,7 @@ func compareClasses(t *testing.T, known []sample, got *tally.Agent, c tally.Hist
 				}
 				continue
 			}
-			wantOne := distributionOf(values, 1e6, newModel().durationBounds)
+			wantOne := oracle.NewDistribution(values, 1e6, oracle.New().DurationBounds)
 			if c.Kind == tally.Exponential {
 				wantOne.Bounds, wantOne.Counts = nil, nil
 				if d := cmp.Diff(sdkHistogram(t, values, 1e6, c.MaxSize), h.Buckets(), cmpopts.EquateEmpty()); d != "" {
@@ -131,9 +75,7 @@ func TestSizeClassesOfRealRingsMatchTheirJSON(t *testing.T) {
 			}
 			t.Run(kind+"/"+c.Name, func(t *testing.T) {
 				file, err := os.ReadFile(c.File)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				mem := memory(len(file))
 				copy(mem, file)
 				r := openRing(t, mem)
@@ -141,11 +83,8 @@ func TestSizeClassesOfRealRingsMatchTheirJSON(t *testing.T) {
 				if _, err := r.Read(0, agent.Add); err != nil {
 					t.Fatal(err)
 				}
-				want := newModel()
-				for i := range c.Pending {
-					want.add(r.Layout(), eventOf(&c.Pending[i]))
-				}
-				compareClasses(t, want.all, agent, config)
+				want, _ := oracle.OfRing(&c)
+				compareClasses(t, want, agent, config)
 			})
 		}
 	}
@@ -159,28 +98,28 @@ func TestSizeClassesOfRandomEventsMatchTheModel(t *testing.T) {
 				r := newRing(t, l, 512)
 				for seed := range uint64(10) {
 					g := generator{rand.New(rand.NewPCG(seed, 11)), l}
-					agent, want := tally.NewAgent(s), newModel()
+					agent, want := tally.NewAgent(s), oracle.New()
 					for range 1 + g.IntN(4) {
 						events := g.events(g.IntN(1000))
 						r.feed(agent, events, g.IntN(500), g.IntN(20), g.IntN(2))
 						for i := range events {
-							want.add(l, events[i])
+							want.Add(l, events[i])
 						}
 						switch g.IntN(6) {
 						case 0:
 							agent.Restarted(true)
-							want.restarted()
+							want.Restarted()
 						case 1:
 							agent.ForeignRead()
-							want.missed()
+							want.Missed()
 						case 2:
 							agent.Missed()
-							want.missed()
+							want.Missed()
 						default:
 							agent = storeAndRestore(t, agent, s)
 						}
 					}
-					compareClasses(t, want.all, agent, config)
+					compareClasses(t, want, agent, config)
 					if t.Failed() {
 						t.Fatalf("with seed %d", seed)
 					}
@@ -204,16 +143,16 @@ func TestSnapshotCopiesSizeClasses(t *testing.T) {
 	agent := tally.NewAgent(shape(t, tally.Config{SizeClasses: true}))
 	r := newRing(t, ringbuf.V4, 512)
 	g := generator{rand.New(rand.NewPCG(2, 2)), ringbuf.V4}
-	want := newModel()
+	want := oracle.New()
 	var snapshot *tally.Totals
 	for range 3 {
 		events := g.events(400)
 		r.feed(agent, events)
 		for i := range events {
-			want.add(ringbuf.V4, events[i])
+			want.Add(ringbuf.V4, events[i])
 		}
 		snapshot = agent.Snapshot(snapshot)
-		before, _ := timesByClass(want.all)
+		before, _ := want.TimesByClass()
 		r.feed(agent, events)
 		for class, h := range snapshot.Durations() {
 			if h.Count() != uint64(len(before[class])) {
@@ -221,7 +160,7 @@ func TestSnapshotCopiesSizeClasses(t *testing.T) {
 			}
 		}
 		for i := range events {
-			want.add(ringbuf.V4, events[i])
+			want.Add(ringbuf.V4, events[i])
 		}
 	}
 }

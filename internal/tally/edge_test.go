@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -17,9 +18,9 @@ func TestLargestValuesDoNotOverflow(t *testing.T) {
 	const largest = math.MaxUint64
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
-			agent, want := tally.NewAgent(shape(t, tally.Config{})), newModel()
+			agent, want := tally.NewAgent(shape(t, tally.Config{})), oracle.New()
 			agent.Opened(true)
-			want.opened()
+			want.Opened()
 			r := newRing(t, l, 64)
 			for range 3 {
 				for kind := range ringbuf.Type(20) {
@@ -28,7 +29,7 @@ func TestLargestValuesDoNotOverflow(t *testing.T) {
 						e = ringbuf.NewNamedEvent(kind.Category(), kind.LegacyName(), largest)
 					}
 					r.feed(agent, []ringbuf.Event{e})
-					want.add(l, e)
+					want.Add(l, e)
 				}
 			}
 			compare(t, want, agent)

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -77,16 +78,12 @@ func sdkHistogram(t *testing.T, values []uint64, perUnit float64, maxSize int) t
 		metric.Stream{Aggregation: metric.AggregationBase2ExponentialHistogram{MaxSize: int32(maxSize), MaxScale: 20}},
 	)))
 	h, err := provider.Meter("").Float64Histogram("h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, v := range values {
 		h.Record(context.Background(), float64(v)/perUnit)
 	}
 	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(context.Background(), &collected); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, reader.Collect(context.Background(), &collected))
 	data, ok := collected.ScopeMetrics[0].Metrics[0].Data.(metricdata.ExponentialHistogram[float64])
 	if !ok {
 		t.Fatalf("the SDK returned a %T", collected.ScopeMetrics[0].Metrics[0].Data)

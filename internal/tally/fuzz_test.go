@@ -10,6 +10,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -38,12 +39,12 @@ func FuzzAdd(f *testing.F) {
 		if r.Layout() != l {
 			t.Skip("a ring of this size has another layout")
 		}
-		agent, want := tally.NewAgent(shape), newModel()
+		agent, want := tally.NewAgent(shape), oracle.New()
 		for _, limit := range []int{int(split), 0} {
 			if _, err := r.Read(limit, func(b ringbuf.Batch) {
 				agent.Add(b)
 				for i := range b.Len() {
-					want.add(l, b.Event(i))
+					want.Add(l, b.Event(i))
 				}
 			}); err != nil {
 				t.Fatal(err)

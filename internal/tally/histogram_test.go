@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -63,26 +64,26 @@ func TestEveryValueIsInItsBucket(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			model := newModel()
+			model := oracle.New()
 			config := tally.Config{}
 			if tt.bounds != nil {
-				model.sizeBounds, model.durationBounds = tt.bounds, make([]float64, len(tt.bounds))
+				model.SizeBounds, model.DurationBounds = tt.bounds, make([]float64, len(tt.bounds))
 				for i, b := range tt.bounds {
-					model.durationBounds[i] = b / 1e6
+					model.DurationBounds[i] = b / 1e6
 				}
-				config.Size.Bounds, config.Duration.Bounds = model.sizeBounds, model.durationBounds
+				config.Size.Bounds, config.Duration.Bounds = model.SizeBounds, model.DurationBounds
 			}
-			values := around(model.sizeBounds, 1)
-			values = append(values, around(model.durationBounds, 1e6)...)
+			values := around(model.SizeBounds, 1)
+			values = append(values, around(model.DurationBounds, 1e6)...)
 			random := rand.New(rand.NewPCG(1, 1))
 			for range 5000 {
 				values = append(values, random.Uint64()>>random.IntN(64))
 			}
 			random.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
 
-			want := map[string]distribution{
-				"size":     distributionOf(values, 1, model.sizeBounds),
-				"duration": distributionOf(values, 1e6, model.durationBounds),
+			want := map[string]oracle.Distribution{
+				"size":     oracle.NewDistribution(values, 1, model.SizeBounds),
+				"duration": oracle.NewDistribution(values, 1e6, model.DurationBounds),
 			}
 			for path, events := range map[string][]ringbuf.Event{
 				"single":    slices.Concat(sizesOf(values...), timesOf(values...)),
@@ -90,7 +91,7 @@ func TestEveryValueIsInItsBucket(t *testing.T) {
 			} {
 				agent := tally.NewAgent(shape(t, config))
 				newRing(t, ringbuf.V3, 1024).feed(agent, events)
-				got := map[string]distribution{
+				got := map[string]oracle.Distribution{
 					"size":     readDistribution(agent.Size(tally.Receive)),
 					"duration": readDistribution(agent.Duration()),
 				}

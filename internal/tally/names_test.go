@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -22,6 +23,9 @@ func namedEvent(c ringbuf.Category, name string, v uint64) ringbuf.Event {
 	copy(e.Name[:], name) // all 32 bytes; an agent writes 31 and a NUL
 	return e
 }
+
+// event is the category and the name that an event is reported as.
+type event struct{ category, name string }
 
 func TestNamesAreReportedAsValidUTF8(t *testing.T) {
 	const backend = ringbuf.CategoryBackend
@@ -75,7 +79,11 @@ func TestNamesAreReportedAsValidUTF8(t *testing.T) {
 				}
 				want := map[event][]uint64{}
 				for e, values := range tt.want {
-					want[e] = []uint64{uint64(len(values)), add(values).Uint64(), values[len(values)-1]}
+					var sum uint64
+					for _, v := range values {
+						sum += v
+					}
+					want[e] = []uint64{uint64(len(values)), sum, values[len(values)-1]}
 				}
 				if d := cmp.Diff(want, got); d != "" {
 					t.Errorf("events, sum and last value (-want +got)\n%s", d)
@@ -89,7 +97,7 @@ func TestNIXLNamesInAnotherCategoryAreNotInTheCatalog(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for _, l := range []ringbuf.Layout{ringbuf.V1, ringbuf.V2, ringbuf.V2Named} {
 		t.Run(l.String(), func(t *testing.T) {
-			agent, want := tally.NewAgent(shape(t, tally.Config{MaxNames: 1000})), newModel()
+			agent, want := tally.NewAgent(shape(t, tally.Config{MaxNames: 1000})), oracle.New()
 			r := newRing(t, l, 64)
 			for kind := range ringbuf.Type(ringbuf.Types + 2) {
 				for c := ringbuf.Category(-1); c <= ringbuf.Categories; c++ {
@@ -98,7 +106,7 @@ func TestNIXLNamesInAnotherCategoryAreNotInTheCatalog(t *testing.T) {
 						e = ringbuf.NewNamedEvent(c, kind.LegacyName(), e.Value)
 					}
 					r.feed(agent, []ringbuf.Event{e})
-					want.add(l, e)
+					want.Add(l, e)
 				}
 			}
 			compare(t, want, agent)
@@ -246,5 +254,37 @@ func TestAgentNeedsAtMost8KiB(t *testing.T) {
 			}
 			runtime.KeepAlive(list)
 		})
+	}
+}
+
+func TestAgentsOfAContainerShareALimitOfNames(t *testing.T) {
+	const limit = 10
+	names := tally.NewNames(limit)
+	r := newRing(t, ringbuf.V1, 64)
+	var agents []*tally.Agent
+	for i := range 3 {
+		a := tally.NewAgent(shape(t, tally.Config{}))
+		a.Limit(names)
+		for j := range 6 {
+			r.feed(a, []ringbuf.Event{namedEvent(ringbuf.CategoryCustom, fmt.Sprint(i, " ", j), 1)})
+		}
+		agents = append(agents, a)
+	}
+	var series, overflow uint64
+	for _, a := range agents {
+		plain, valued := a.Overflow()
+		series += uint64(len(a.Series()))
+		overflow += plain.Events + valued.Events
+	}
+	if series != limit || overflow != 3*6-limit {
+		t.Errorf("%d series and %d events beyond the limit, want %d and %d", series, overflow, limit, 3*6-limit)
+	}
+	if !names.Exceeded() || names.Exceeded() {
+		t.Error("the limit isn't reported once")
+	}
+	agents[0].Release()
+	r.feed(agents[2], []ringbuf.Event{namedEvent(ringbuf.CategoryCustom, "new", 1)})
+	if got := len(agents[2].Series()); got != 1 {
+		t.Errorf("%d series after another agent was released, want 1", got)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -52,7 +54,7 @@ func (g generator) transfer() []ringbuf.Event {
 	}
 	if g.layout == ringbuf.V2Named && g.IntN(2) == 0 {
 		// Both names of errors occur in this layout.
-		group = append(group, ringbuf.NewNamedEvent(ringbuf.CategoryError, knownEvents[8+g.IntN(12)].name, 1))
+		group = append(group, ringbuf.NewNamedEvent(ringbuf.CategoryError, (ringbuf.TypeErrNotPosted+ringbuf.Type(g.IntN(12))).String(), 1))
 	}
 	for i := range group {
 		if g.layout.Named() && !group[i].Named {
@@ -75,8 +77,8 @@ func (g generator) typed() ringbuf.Event {
 
 func (g generator) named() ringbuf.Event {
 	names := []string{"", "x", "ucx_worker_progress_calls", "BAD_STATUS", "n\xe4me", "n\xf6me", "näme", "\xff\xff", "\xff\uFFFD\xff", "unknown_event_21"}
-	for _, e := range knownEvents {
-		names = append(names, e.name, e.legacy)
+	for kind := range ringbuf.Type(ringbuf.Types) {
+		names = append(names, kind.String(), kind.LegacyName())
 	}
 	e := ringbuf.NewNamedEvent(g.category(), names[g.IntN(len(names))], g.value())
 	switch g.IntN(10) {
@@ -104,8 +106,8 @@ func (g generator) value() uint64 {
 		edges := []uint64{0, 1, 1 << 47, 1 << 48, 1 << 53, 1<<53 + 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxUint64}
 		return edges[g.IntN(len(edges))]
 	case 1:
-		bounds := newModel()
-		return uint64(int64(bounds.durationBounds[g.IntN(18)]*1e6) + int64(g.IntN(3)) - 1)
+		bounds := oracle.New()
+		return uint64(int64(bounds.DurationBounds[g.IntN(18)]*1e6) + int64(g.IntN(3)) - 1)
 	case 2:
 		return 1<<g.IntN(63) + uint64(g.IntN(3)) - 1
 	default:
@@ -121,19 +123,19 @@ func TestTotalsOfRandomEventsMatchTheModel(t *testing.T) {
 			s := shape(t, tally.Config{MaxNames: 100_000})
 			for seed := range uint64(30) {
 				g := generator{rand.New(rand.NewPCG(seed, 7)), l}
-				agent, want := tally.NewAgent(s), newModel()
+				agent, want := tally.NewAgent(s), oracle.New()
 				for range 1 + g.IntN(3) {
 					events := g.events(g.IntN(1000))
 					r.feed(agent, events, g.IntN(500), g.IntN(20), g.IntN(2))
 					for i := range events {
-						want.add(l, events[i])
+						want.Add(l, events[i])
 					}
 					if g.IntN(3) == 0 {
 						agent = storeAndRestore(t, agent, s)
 					}
 					if g.IntN(3) == 0 {
 						agent.Restarted(true)
-						want.restarted()
+						want.Restarted()
 					}
 				}
 				compare(t, want, agent)
@@ -150,14 +152,12 @@ func storeAndRestore(t *testing.T, a *tally.Agent, s *tally.Shape) *tally.Agent 
 	t.Helper()
 	stored := a.AppendTotals(nil)
 	restored := tally.NewAgent(s)
-	if err := restored.RestoreTotals(stored); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, restored.RestoreTotals(stored))
 	return restored
 }
 
 func TestTotalsContinueAfterARestartWithAnotherLayout(t *testing.T) {
-	agent, want := tally.NewAgent(shape(t, tally.Config{MaxNames: 100_000})), newModel()
+	agent, want := tally.NewAgent(shape(t, tally.Config{MaxNames: 100_000})), oracle.New()
 	random := rand.New(rand.NewPCG(3, 3))
 	for range 4 {
 		for _, l := range ringbuf.Layouts() {
@@ -165,10 +165,10 @@ func TestTotalsContinueAfterARestartWithAnotherLayout(t *testing.T) {
 			events := g.events(300)
 			newRing(t, l, 512).feed(agent, events)
 			for i := range events {
-				want.add(l, events[i])
+				want.Add(l, events[i])
 			}
 			agent.Restarted(true)
-			want.restarted()
+			want.Restarted()
 		}
 	}
 	compare(t, want, agent)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -23,18 +24,14 @@ func newRing(tb testing.TB, l ringbuf.Layout, capacity int) *ring {
 	tb.Helper()
 	mem := memory(int(l.FileSize(uint64(capacity))))
 	w, err := ringbuf.NewWriter(mem, backing(len(mem)), l, capacity)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return &ring{tb: tb, mem: mem, w: w, r: openRing(tb, mem)}
 }
 
 func openRing(tb testing.TB, mem []byte) *ringbuf.Reader {
 	tb.Helper()
 	r, err := ringbuf.NewReader(mem, backing(len(mem)), ringbuf.Consume)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return r
 }
 
@@ -89,8 +86,6 @@ func (r *ring) read(fn func(ringbuf.Batch)) {
 func shape(tb testing.TB, c tally.Config) *tally.Shape {
 	tb.Helper()
 	s, err := tally.NewShape(c)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return s
 }

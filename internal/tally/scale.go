@@ -23,6 +23,8 @@ type scale struct {
 
 	cells [65]uint64 // by the bit length of a value, see quickBucket
 	quick uint64     // the largest value that quickBucket supports
+
+	fine []uint64 // by the upper five bits of a value, see fineBucket; nil if it isn't supported
 }
 
 const (
@@ -60,6 +62,7 @@ func newScale(c HistogramConfig, perUnit float64, bounds []float64) (*scale, err
 		s.setBounds(bounds)
 	}
 	s.setCells()
+	s.setFine()
 	s.setHash()
 	return s, nil
 }
@@ -152,4 +155,45 @@ func (s *scale) setCells() {
 		}
 		s.quick = highest
 	}
+}
+
+const (
+	fineBits  = 4      // bits of a value below its highest one that select a cell
+	fineShift = 64 - 8 // position of the bucket's index in the sum
+)
+
+// fineBucket is quickBucket for limits that lie closer together, such as those of the
+// throughput: at most one in a sixteenth of the values between two powers of two. The value
+// may have quickBits bits.
+func fineBucket(cells []uint64, v uint64) uint64 {
+	return (v + cells[fineCell(v)]) >> fineShift
+}
+
+// fineCell returns the index of a value's cell: its exponent and its upper bits.
+func fineCell(v uint64) uint64 {
+	e := uint64(max(bits.Len64(v), fineBits+1) - fineBits - 1)
+	return e<<fineBits + v>>e
+}
+
+// setFine fills the table for fineBucket, unless a cell has more than one limit.
+func (s *scale) setFine() {
+	if s.kind != Explicit || len(s.limits) >= 1<<(64-fineShift)-1 {
+		return
+	}
+	fine := make([]uint64, fineCell(1<<quickBits-1)+1)
+	lowest := uint64(0)
+	for i := range fine {
+		e := max(i>>fineBits, 1) - 1
+		highest := lowest + 1<<e - 1
+		switch first, last := s.bucket(lowest), s.bucket(highest); last {
+		case first:
+			fine[i] = uint64(first) << fineShift
+		case first + 1:
+			fine[i] = uint64(last)<<fineShift - (s.limits[first] + 1)
+		default:
+			return
+		}
+		lowest = highest + 1
+	}
+	s.fine = fine
 }

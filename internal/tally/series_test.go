@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -62,9 +63,7 @@ func TestTypeUnknownToItsLayoutHasNoName(t *testing.T) {
 func defaultShape(t *testing.T) *Shape {
 	t.Helper()
 	shape, err := NewShape(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return shape
 }
 
@@ -73,17 +72,13 @@ func addAll(t *testing.T, a *Agent, layout ringbuf.Layout, events ...ringbuf.Eve
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ring")
 	w, err := ringbuf.Create(path, layout, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer w.Close()
 	if n, err := w.PushBatch(events); err != nil || n != len(events) {
 		t.Fatalf("pushed %d of %d events: %v", n, len(events), err)
 	}
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	if _, err := r.Read(0, a.Add); err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func TestNewShapeNamesEveryInvalidField(t *testing.T) {
 		{"too many", tally.Config{Size: tally.HistogramConfig{Bounds: make([]float64, 256)}}, []string{"size: bounds", "256", "at most 255"}},
 		{"max size 1", tally.Config{Size: tally.HistogramConfig{MaxSize: 1}}, []string{"size: max_size is 1", "2 to"}},
 		{"negative max size", tally.Config{Size: tally.HistogramConfig{MaxSize: -5}}, []string{"size: max_size is -5"}},
-		{"vast max size", tally.Config{Duration: tally.HistogramConfig{MaxSize: 1 << 40}}, []string{"duration: max_size is 1099511627776"}},
+		{"vast max size", tally.Config{Duration: tally.HistogramConfig{MaxSize: 1 << 30}}, []string{"duration: max_size is 1073741824"}},
 		{"max names", tally.Config{MaxNames: -1}, []string{"max names is -1"}},
 		{
 			"all at once",

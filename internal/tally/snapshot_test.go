@@ -42,13 +42,13 @@ func TestSnapshotIsIndependentOfTheAgent(t *testing.T) {
 				reused := other.Snapshot(nil)
 				for range 5 {
 					r.feed(agent, g.events(300))
-					want := reportOf(&agent.Totals)
+					want := pointsOf(&agent.Totals)
 					fresh := agent.Snapshot(nil)
 					reused = agent.Snapshot(reused)
 					r.feed(agent, g.events(300))
 					agent.Restarted(true)
 					for name, got := range map[string]*tally.Totals{"new": fresh, "reused": reused} {
-						if d := cmp.Diff(want, reportOf(got), cmpopts.EquateEmpty()); d != "" {
+						if d := cmp.Diff(want, pointsOf(got), cmpopts.EquateEmpty()); d != "" {
 							t.Fatalf("%s snapshot (-agent +snapshot)\n%s", name, d)
 						}
 					}

@@ -34,6 +34,15 @@ func (s *Sum) Raise(t Sum) bool {
 	return true
 }
 
+// reduce subtracts t, but not below zero.
+func (s *Sum) reduce(t Sum) {
+	if s.less(t) <= 0 {
+		*s = Sum{}
+		return
+	}
+	s.sub(t)
+}
+
 // sub subtracts t, which must not be larger.
 func (s *Sum) sub(t Sum) {
 	var borrow uint64

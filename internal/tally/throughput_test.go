@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -66,9 +67,7 @@ func transferOf() []ringbuf.TypedEvent {
 func TestThroughputNeedsAllEventsOfATransfer(t *testing.T) {
 	restore := func(a *Agent) *Agent {
 		b := NewAgent(newTestShape(t, Config{}))
-		if err := b.RestoreTotals(a.AppendTotals(nil)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, b.RestoreTotals(a.AppendTotals(nil)))
 		return b
 	}
 	for _, c := range []struct {
@@ -112,9 +111,7 @@ func TestThroughputIsNotMeasuredWithoutItsHistogram(t *testing.T) {
 func newTestShape(t *testing.T, c Config) *Shape {
 	t.Helper()
 	s, err := NewShape(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s
 }
 

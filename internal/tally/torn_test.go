@@ -9,18 +9,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
-
-// torn is a simple counter of torn groups: it keeps the events of the group and compares
-// them with those of a whole group.
-type torn struct {
-	group   []ringbuf.Type
-	begun   bool // whether the group's beginning was seen
-	written []ringbuf.Type
-	n       uint64
-}
 
 const (
 	post   = ringbuf.TypeXferPostTime
@@ -32,79 +24,6 @@ const (
 )
 
 var wholeGroups = [][]ringbuf.Type{{post, took, txSize, txReq}, {post, took, rxSize, rxReq}}
-
-// counted returns the number of torn groups that have ended.
-func (t *torn) counted() uint64 { return t.n }
-
-func (t *torn) add(e ringbuf.Type) {
-	switch {
-	case int(e) >= ringbuf.Types:
-		return // may or may not belong to the group
-	case !slices.Contains(wholeGroups[0], e) && !slices.Contains(wholeGroups[1], e):
-		t.end()
-		t.begun = true
-		return
-	case !t.continues(e):
-		t.end()
-	}
-	if e == post {
-		t.begun = true
-	}
-	t.group = append(t.group, e)
-	if !slices.Contains(t.written, e) {
-		t.written = append(t.written, e)
-	}
-	if e == txReq || e == rxReq {
-		t.end()
-	}
-}
-
-// continues reports whether e may follow the events of the group.
-func (t *torn) continues(e ringbuf.Type) bool {
-	for _, whole := range wholeGroups {
-		rest := whole
-		for _, seen := range append(slices.Clone(t.group), e) {
-			i := slices.Index(rest, seen)
-			if i < 0 {
-				rest = nil
-				break
-			}
-			rest = rest[i+1:]
-		}
-		if rest != nil {
-			return true
-		}
-	}
-	return false
-}
-
-func (t *torn) end() {
-	if len(t.group) > 0 && t.begun && t.missing() {
-		t.n++
-	}
-	if len(t.group) > 0 {
-		t.begun = true
-	}
-	t.group = nil
-}
-
-// missing reports whether the group lacks an event that the agent writes, for every
-// direction that the group may have.
-func (t *torn) missing() bool {
-	for _, whole := range wholeGroups {
-		fits := true
-		for _, e := range t.group {
-			fits = fits && slices.Contains(whole, e)
-		}
-		for _, e := range whole {
-			fits = fits && (slices.Contains(t.group, e) || !slices.Contains(t.written, e))
-		}
-		if fits {
-			return false
-		}
-	}
-	return true
-}
 
 // typed returns events of the given types with value 1.
 func typed(types ...ringbuf.Type) []ringbuf.Event {
@@ -154,12 +73,12 @@ func TestTornGroupsAreCounted(t *testing.T) {
 			if got := agent.TornGroups(); got != tt.want {
 				t.Errorf("%d torn groups, want %d", got, tt.want)
 			}
-			var plain torn
+			var plain oracle.Torn
 			for _, kind := range tt.types {
-				plain.add(kind)
+				plain.Add(kind)
 			}
-			if plain.counted() != tt.want {
-				t.Errorf("the model counts %d torn groups, want %d", plain.counted(), tt.want)
+			if plain.Count() != tt.want {
+				t.Errorf("the oracle counts %d torn groups, want %d", plain.Count(), tt.want)
 			}
 		})
 	}
@@ -208,15 +127,15 @@ func TestTornGroupsOfRandomEventsMatchTheModel(t *testing.T) {
 // checkTorn compares the count with the model's, for each split into two batches.
 func checkTorn(t *testing.T, s *tally.Shape, r *ring, types []ringbuf.Type, splits []int) {
 	t.Helper()
-	var want torn
+	var want oracle.Torn
 	for _, kind := range types {
-		want.add(kind)
+		want.Add(kind)
 	}
 	for _, split := range splits {
 		agent := tally.NewAgent(s)
 		r.feed(agent, typed(types...), split)
-		if got := agent.TornGroups(); got != want.counted() {
-			t.Fatalf("%v in batches of %d and the rest: %d torn groups, want %d", types, split, got, want.counted())
+		if got := agent.TornGroups(); got != want.Count() {
+			t.Fatalf("%v in batches of %d and the rest: %d torn groups, want %d", types, split, got, want.Count())
 		}
 	}
 }

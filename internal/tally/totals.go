@@ -3,7 +3,10 @@
 
 package tally
 
-import "github.com/nixl-otel/nixl-otel/ringbuf"
+import (
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
 
 // Direction is the direction in which a transfer moved data, as the agent sees it.
 type Direction uint8
@@ -13,6 +16,9 @@ const (
 	Transmit Direction = iota
 	Receive
 )
+
+// String returns the direction's value of the attribute [semconv.Direction].
+func (d Direction) String() string { return [...]string{semconv.Transmit, semconv.Receive}[d] }
 
 // Totals are the totals of one agent, for reading only.
 type Totals struct {

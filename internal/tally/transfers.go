@@ -36,7 +36,7 @@ func (a *Agent) transfers(groups []group, at int) int {
 	for done := a.timeRun(groups[:n]); done < n; done += a.timeRun(groups[done:n]) {
 		a.post.record(groups[done][0].Value)
 		a.duration.record(groups[done][1].Value)
-		if a.watch != nil && a.watch.timesOnly() {
+		if a.watch != nil && a.watch.timesOnly {
 			a.watch.transfers(groups[done:done+1], at+groupSize*done)
 		}
 		done++
@@ -44,7 +44,7 @@ func (a *Agent) transfers(groups []group, at int) int {
 	if a.classes != nil {
 		a.classes.recordRun(groups[:n])
 	}
-	if a.watch != nil && !a.watch.timesOnly() {
+	if a.watch != nil && !a.watch.timesOnly {
 		a.watch.transfers(groups[:n], at)
 	}
 	if !a.measuresThroughput() {
@@ -106,7 +106,7 @@ func (a *Agent) sizeRun(groups []group) (n int) {
 func (a *Agent) timeRun(groups []group) (n int) {
 	post, took, scale := &a.post, &a.duration, a.duration.scale
 	postLow, postHigh, tookLow, tookHigh := post.low, post.high, took.low, took.high
-	if a.watch != nil && a.watch.timesOnly() {
+	if a.watch != nil && a.watch.timesOnly {
 		tookHigh = min(tookHigh, a.watch.limit) // so that slow transfers end the run
 	}
 	var postSum, tookSum uint64
@@ -133,7 +133,11 @@ func (a *Agent) timeRun(groups []group) (n int) {
 // known range or too large for quickThroughput.
 func (a *Agent) throughputRun(groups []group) (n int) {
 	var sum, received uint64
-	scale := a.throughput[0].scale
+	cells := a.throughput[0].scale.fine
+	if cells == nil {
+		return 0
+	}
+	counts := [2][]uint64{a.throughput[0].counts(), a.throughput[1].counts()}
 	for ; n < len(groups); n++ {
 		g := &groups[n]
 		d := uint64(g[2].Type-ringbuf.TypeTxBytes) & 1
@@ -143,13 +147,13 @@ func (a *Agent) throughputRun(groups []group) (n int) {
 		}
 		h := &a.throughput[d]
 		v := quickThroughput(bytes, took)
-		if v < h.low || v > h.high {
+		if v < h.min || v > h.max || v>>quickBits != 0 {
 			break
 		}
 		sum += v
 		received += v & -d
 		h.last = v
-		h.buckets[scale.quickBucket(v)]++
+		counts[d][fineBucket(cells, v)]++
 	}
 	a.throughput[Transmit].sum.Add(sum - received)
 	a.throughput[Receive].sum.Add(received)

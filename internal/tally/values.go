@@ -5,6 +5,7 @@ package tally
 
 import (
 	"math"
+	"slices"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -21,6 +22,15 @@ type Values struct {
 	// Duration and Post are the distributions of transfer times and post times,
 	// in microseconds.
 	Duration, Post Distribution
+	// Others are the values of types that aren't in the catalog, beginning with type
+	// [ringbuf.Types].
+	Others []Other
+}
+
+// Other is the sum and the newest value of an event type.
+type Other struct {
+	Sum  Sum
+	Last uint64
 }
 
 // Distribution is a histogram that another program has counted.
@@ -38,6 +48,15 @@ func (v *Values) Add(w *Values) {
 			v.Last[t] = w.Last[t]
 		}
 	}
+	for i, o := range w.Others {
+		if i == len(v.Others) {
+			v.Others = append(v.Others, Other{})
+		}
+		v.Others[i].Sum.plus(o.Sum)
+		if o != (Other{}) {
+			v.Others[i].Last = o.Last
+		}
+	}
 	v.Duration.add(&w.Duration)
 	v.Post.add(&w.Post)
 }
@@ -51,9 +70,22 @@ func (v *Values) AddWithoutHistograms(w *Values) {
 	v.Duration, v.Post = duration, post
 }
 
+// Sub subtracts an earlier reading of the same process.
+func (v *Values) Sub(w *Values) {
+	for t := range v.Sums {
+		v.Sums[t].reduce(w.Sums[t])
+	}
+	for i, o := range w.Others[:min(len(w.Others), len(v.Others))] {
+		v.Others[i].Sum.reduce(o.Sum)
+	}
+	v.Duration.reduce(&w.Duration)
+	v.Post.reduce(&w.Post)
+}
+
 // Set makes v a copy of w, and reuses the memory of v.
 func (v *Values) Set(w *Values) {
 	v.Sums, v.Last = w.Sums, w.Last
+	v.Others = append(v.Others[:0], w.Others...)
 	v.Duration.set(&w.Duration)
 	v.Post.set(&w.Post)
 }
@@ -63,6 +95,9 @@ func (v *Values) Set(w *Values) {
 func (v *Values) Raise(w *Values) {
 	for t := range v.Sums {
 		v.Sums[t].Raise(w.Sums[t])
+	}
+	for i, o := range w.Others[:min(len(w.Others), len(v.Others))] {
+		v.Others[i].Sum.Raise(o.Sum)
 	}
 	v.Duration.raise(&w.Duration)
 	v.Post.raise(&w.Post)
@@ -95,12 +130,37 @@ func (d *Distribution) set(e *Distribution) {
 	d.Counts, d.Sum = append(d.Counts[:0], e.Counts...), e.Sum
 }
 
+func (d *Distribution) reduce(e *Distribution) {
+	for i, n := range e.Counts[:min(len(e.Counts), len(d.Counts))] {
+		d.Counts[i] -= min(n, d.Counts[i])
+	}
+	d.Sum.reduce(e.Sum)
+}
+
 func (d *Distribution) raise(e *Distribution) {
 	for i, n := range e.Counts[:min(len(e.Counts), len(d.Counts))] {
 		d.Counts[i] = max(d.Counts[i], n)
 	}
 	d.Sum.Raise(e.Sum)
 }
+
+// ImportShape returns the shape of totals that another program has counted, with
+// histograms of times or without. The bounds are in microseconds. It returns an error if
+// they aren't finite, positive and increasing.
+func ImportShape(bounds []float64, histograms bool) (*Shape, error) {
+	duration := HistogramConfig{Kind: NoHistogram}
+	if histograms && len(bounds) > 0 {
+		duration.Kind = Explicit
+	}
+	for _, bound := range bounds {
+		duration.Bounds = append(duration.Bounds, bound/microsPerSecond)
+	}
+	none := HistogramConfig{Kind: NoHistogram}
+	return NewShape(Config{Duration: duration, Size: none, Throughput: none})
+}
+
+// HasDurations reports whether totals of this shape have histograms of times.
+func (s *Shape) HasDurations() bool { return s.duration.kind != NoHistogram }
 
 // Import converts values that another program has counted to totals with this shape. If
 // the shape's bounds of durations are explicit, they must equal those of the values. v
@@ -110,7 +170,7 @@ func (d *Distribution) raise(e *Distribution) {
 func (s *Shape) Import(v, before *Values, into *Totals) *Totals {
 	t := into
 	if t == nil {
-		t = &Totals{series: emptySeries}
+		t = new(Totals)
 	}
 	for kind := range t.counters {
 		t.counters[kind] = Total{}
@@ -131,11 +191,29 @@ func (s *Shape) Import(v, before *Values, into *Totals) *Totals {
 		deregisteredBefore: before.Sums[ringbuf.TypeMemoryDeregistered],
 	}
 	t.memory.known = t.balance() >= 0
+	t.series = importOthers(v.Others)
 	return t
 }
 
-// emptySeries are the series of imported totals. Nothing writes to them.
+// emptySeries are the series of imported totals without other types. Nothing writes to
+// them.
 var emptySeries = make([]Series, reserved)
+
+// importOthers returns the series of the types that aren't in the catalog and have
+// occurred. Their number of events is unknown, so their values are reported.
+func importOthers(others []Other) []Series {
+	list := emptySeries
+	for i, o := range others {
+		if o == (Other{}) {
+			continue
+		}
+		name := ringbuf.V4.TypeName(ringbuf.Type(ringbuf.Types + i))
+		list = append(slices.Clip(list), Series{
+			Category: CategoryName(noCategory), Name: name, Valued: true, number: noCategory, Sum: o.Sum, last: o.Last,
+		})
+	}
+	return list
+}
 
 // load sets a histogram to a distribution. Without bounds, it has a single bucket.
 func (h *Histogram) load(s *scale, d *Distribution, last uint64) {

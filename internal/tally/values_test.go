@@ -60,7 +60,7 @@ func TestReusedImportEqualsNewOne(t *testing.T) {
 		v := randomValues(r, buckets)
 		reused = s.Import(&v, &tally.Values{}, reused)
 		want := s.Import(&v, &tally.Values{}, nil)
-		if d := cmp.Diff(reportOf(want), reportOf(reused), cmpopts.EquateEmpty()); d != "" {
+		if d := cmp.Diff(pointsOf(want), pointsOf(reused), cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("(-new +reused)\n%s", d)
 		}
 		if want.Duration().HasRange() || reused.Duration().HasRange() {

@@ -72,44 +72,68 @@ type Error struct {
 // otherError is the type of errors that aren't in the catalog.
 const otherError ringbuf.Type = math.MaxUint32
 
-// watch applies a [Watch] to the events that are being counted.
+// watch applies a list of [Watch] to the events that are being counted.
 type watch struct {
-	Watch
-	limit   uint64 // µs: the lower limit of SlowDuration and SlowP99
-	longest uint64 // µs: the limit of SlowDuration
-	p99     uint64 // µs
-	size    uint64 // minimum size for SlowThroughput; the largest uint64 if disabled
+	list  []watcher
+	limit uint64 // µs: the lowest limit of the list
+	// timesOnly is set if only times can make transfers slow.
+	timesOnly bool
 
 	layout ringbuf.Layout
 	timed  []ringbuf.TimedEvent // the events that are being counted, if they have times
 	at     int                  // index of the event that is being counted
 }
 
-// Watch starts reporting slow transfers and errors.
-func (a *Agent) Watch(w Watch) {
-	if w.Transfer == nil {
-		w.Transfer = func(Transfer) {}
-		w.Slow = Slow{}
-	}
-	if w.Error == nil {
-		w.Error = func(Error) {}
-	}
-	a.watch = &watch{Watch: w, longest: math.MaxUint64, size: math.MaxUint64}
-	if w.Slow.Duration > 0 {
-		a.watch.longest = uint64(w.Slow.Duration.Microseconds())
-	}
-	if w.Slow.MinThroughput > 0 {
-		a.watch.size = w.Slow.MinSize
-	}
+// watcher applies one [Watch].
+type watcher struct {
+	Watch
+	limit   uint64 // µs: the lower limit of SlowDuration and SlowP99
+	longest uint64 // µs: the limit of SlowDuration
+	p99     uint64 // µs
+	size    uint64 // minimum size for SlowThroughput; the largest uint64 if disabled
 }
 
-// timesOnly reports whether only times can make transfers slow.
-func (w *watch) timesOnly() bool { return w.size == math.MaxUint64 }
+// Watch reports slow transfers and errors to each element of list from now on, and no longer
+// to those of an earlier call.
+func (a *Agent) Watch(list ...Watch) {
+	if len(list) == 0 {
+		a.watch = nil
+		return
+	}
+	a.watch = &watch{timesOnly: true}
+	for _, w := range list {
+		if w.Transfer == nil {
+			w.Transfer = func(Transfer) {}
+			w.Slow = Slow{}
+		}
+		if w.Error == nil {
+			w.Error = func(Error) {}
+		}
+		one := watcher{Watch: w, longest: math.MaxUint64, size: math.MaxUint64}
+		if w.Slow.Duration > 0 {
+			one.longest = uint64(w.Slow.Duration.Microseconds())
+		}
+		if w.Slow.MinThroughput > 0 {
+			one.size = w.Slow.MinSize
+			a.watch.timesOnly = false
+		}
+		a.watch.list = append(a.watch.list, one)
+	}
+}
 
 // begin prepares for a batch. times is the distribution of the agent's earlier
 // transfers.
 func (w *watch) begin(l ringbuf.Layout, times *Histogram) {
 	w.layout, w.timed, w.at = l, nil, 0
+	w.limit = math.MaxUint64
+	for i := range w.list {
+		one := &w.list[i]
+		one.begin(times)
+		w.limit = min(w.limit, one.limit)
+	}
+}
+
+func (w *watcher) begin(times *Histogram) {
 	w.limit = w.longest
 	if w.Slow.P99Factor == 0 {
 		return
@@ -137,31 +161,40 @@ func (w *watch) micros(at int) uint64 {
 
 // transfers reports the slow transfers of a run. at is the index of its first event.
 func (w *watch) transfers(groups []group, at int) {
-	limit, size, least := w.limit, w.size, w.Slow.MinThroughput
-	for i := range groups {
-		g := &groups[i]
-		if took, bytes := g[1].Value, g[2].Value; took > limit || bytes >= size && below(bytes, took, least) {
-			d := Direction((g[2].Type - ringbuf.TypeTxBytes) & 1)
-			w.transfer(at+groupSize*i+groupSize-1, d, bytes, took, g[0].Value)
+	for n := range w.list {
+		one := &w.list[n]
+		limit, size, least := one.limit, one.size, one.Slow.MinThroughput
+		for i := range groups {
+			g := &groups[i]
+			if took, bytes := g[1].Value, g[2].Value; took > limit || bytes >= size && below(bytes, took, least) {
+				d := Direction((g[2].Type - ringbuf.TypeTxBytes) & 1)
+				w.report(one, at+groupSize*i+groupSize-1, d, bytes, took, g[0].Value)
+			}
 		}
 	}
 }
 
 // transfer reports a transfer if it is slow. at is the index of its last event.
 func (w *watch) transfer(at int, d Direction, bytes, took, post uint64) {
+	for i := range w.list {
+		w.report(&w.list[i], at, d, bytes, took, post)
+	}
+}
+
+func (w *watch) report(to *watcher, at int, d Direction, bytes, took, post uint64) {
 	t := Transfer{Layout: w.layout, Direction: d, Bytes: bytes, Duration: took, Post: post}
 	switch {
-	case took > w.longest:
+	case took > to.longest:
 		t.Cause = SlowDuration
-	case bytes >= w.size && below(bytes, took, w.Slow.MinThroughput):
+	case bytes >= to.size && below(bytes, took, to.Slow.MinThroughput):
 		t.Cause = SlowThroughput
-	case took > w.limit:
-		t.Cause, t.P99 = SlowP99, w.p99
+	case took > to.limit:
+		t.Cause, t.P99 = SlowP99, to.p99
 	default:
 		return
 	}
 	t.Micros = w.micros(at)
-	w.Transfer(t)
+	to.Transfer(t)
 }
 
 // below reports whether [semconv.Throughput] of the arguments is less than least,
@@ -173,5 +206,7 @@ func below(bytes, micros, least uint64) bool {
 }
 
 func (w *watch) failed(t ringbuf.Type) {
-	w.Error(Error{Layout: w.layout, Micros: w.micros(w.at), Type: t})
+	for i := range w.list {
+		w.list[i].Error(Error{Layout: w.layout, Micros: w.micros(w.at), Type: t})
+	}
 }

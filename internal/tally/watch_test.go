@@ -6,12 +6,14 @@ package tally_test
 import (
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -36,29 +38,35 @@ const (
 	slowSize       = 1 << 12
 )
 
-// slowTransfers returns the slow transfers of all known events: those that take more than
+// slowTransfers returns the slow transfers of all events: those that take more than
 // slowMicros, or move at least slowSize bytes with a throughput below least.
-func slowTransfers(l ringbuf.Layout, known []sample, least uint64) (list []tally.Transfer) {
-	for i := range max(0, len(known)-3) {
-		k := known[i : i+4]
-		for d, name := range map[tally.Direction]string{tally.Transmit: "tx", tally.Receive: "rx"} {
-			if k[0].name != "agent_xfer_post_time" || k[1].name != "agent_xfer_time" ||
-				k[2].name != "agent_"+name+"_bytes" || k[3].name != "agent_"+name+"_requests_num" {
-				continue
-			}
-			t := tally.Transfer{Layout: l, Micros: k[3].micros, Direction: d, Bytes: k[2].value, Duration: k[1].value, Post: k[0].value}
-			took := new(big.Int).SetUint64(max(t.Duration, 1))
-			moved := new(big.Int).Mul(new(big.Int).SetUint64(t.Bytes), big.NewInt(1_000_000))
-			switch {
-			case t.Duration > slowMicros:
-				t.Cause = tally.SlowDuration
-			case t.Bytes >= slowSize && moved.Cmp(took.Mul(took, new(big.Int).SetUint64(least))) < 0:
-				t.Cause = tally.SlowThroughput
-			default:
-				continue
-			}
-			list = append(list, t)
+func slowTransfers(l ringbuf.Layout, want *oracle.Oracle, least uint64) (list []tally.Transfer) {
+	for k, d := range want.Transfers {
+		t := tally.Transfer{
+			Layout: l, Micros: k[3].Micros, Direction: tally.Transmit, Bytes: k[2].Value, Duration: k[1].Value, Post: k[0].Value,
 		}
+		if d == "rx" {
+			t.Direction = tally.Receive
+		}
+		took := new(big.Int).SetUint64(max(t.Duration, 1))
+		moved := new(big.Int).Mul(new(big.Int).SetUint64(t.Bytes), big.NewInt(1_000_000))
+		switch {
+		case t.Duration > slowMicros:
+			t.Cause = tally.SlowDuration
+		case t.Bytes >= slowSize && moved.Cmp(took.Mul(took, new(big.Int).SetUint64(least))) < 0:
+			t.Cause = tally.SlowThroughput
+		default:
+			continue
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// failures returns the errors of all events.
+func failures(want *oracle.Oracle) (list []tally.Error) {
+	for _, f := range want.Failures {
+		list = append(list, tally.Error{Layout: f.Layout, Type: f.Type, Micros: f.Micros})
 	}
 	return list
 }
@@ -87,8 +95,13 @@ func watchRandomEvents(t *testing.T, l ringbuf.Layout, config tally.HistogramCon
 	for seed := range uint64(10) {
 		g := generator{rand.New(rand.NewPCG(seed, 13)), l}
 		var got seen
-		agent, want := tally.NewAgent(s), newModel()
-		agent.Watch(got.watch(slow))
+		agent, want := tally.NewAgent(s), oracle.New()
+		watches := []tally.Watch{got.watch(slow)}
+		if seed%2 == 1 { // others have no effect
+			watches = append(watches, new(seen).watch(tally.Slow{Duration: slowMicros / 2 * time.Microsecond}), new(seen).watch(tally.Slow{MinThroughput: 1}))
+			slices.Reverse(watches[seed%3:])
+		}
+		agent.Watch(watches...)
 		for range 1 + g.IntN(3) {
 			events := g.events(g.IntN(1000))
 			for i := range events {
@@ -98,21 +111,21 @@ func watchRandomEvents(t *testing.T, l ringbuf.Layout, config tally.HistogramCon
 			}
 			r.feed(agent, events, g.IntN(500), g.IntN(20), g.IntN(2))
 			for i := range events {
-				want.add(l, events[i])
+				want.Add(l, events[i])
 			}
 			if g.IntN(3) == 0 {
 				agent = storeAndRestore(t, agent, s)
-				agent.Watch(got.watch(slow))
+				agent.Watch(watches...)
 			}
 			if g.IntN(3) == 0 {
 				agent.Restarted(true)
-				want.restarted()
+				want.Restarted()
 			}
 		}
-		if d := cmp.Diff(slowTransfers(l, want.all, least), got.transfers, cmpopts.EquateEmpty()); d != "" {
+		if d := cmp.Diff(slowTransfers(l, want, least), got.transfers, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("seed %d: transfers (-want +got)\n%s", seed, d)
 		}
-		if d := cmp.Diff(want.failures, got.errors, cmpopts.EquateEmpty()); d != "" {
+		if d := cmp.Diff(failures(want), got.errors, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("seed %d: errors (-want +got)\n%s", seed, d)
 		}
 		for _, one := range got.transfers {

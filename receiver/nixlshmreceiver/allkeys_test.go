@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -23,22 +24,16 @@ import (
 func allKeys(t *testing.T, commented bool) (text string, section *confmap.Conf) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "examples", "collector", "all-keys.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	// Expand environment variables to their defaults.
 	text = regexp.MustCompile(`\$\{env:\w+:-([^}]*)\}`).ReplaceAllString(string(content), "$1")
 	if commented {
 		text = regexp.MustCompile(`(?m)^( +)# (\w+: [^ ].*)`).ReplaceAllString(text, "$1$2")
 	}
 	read, err := confmap.NewRetrievedFromYAML([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	all, err := read.AsConf()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if section, err = all.Sub("receivers::nixl_shm"); err != nil {
 		t.Fatal(err)
 	}
@@ -49,9 +44,7 @@ func TestAllKeysHaveTheirDefaults(t *testing.T) {
 	noEnv(t)
 	_, section := allKeys(t, false)
 	got := createDefaultConfig()
-	if err := section.Unmarshal(got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, section.Unmarshal(got))
 	if err := confmap.Validate(got); err != nil {
 		t.Error(err)
 	}
@@ -68,9 +61,7 @@ func TestAllKeysHaveTheirDefaults(t *testing.T) {
 func TestAllKeysHasEveryKey(t *testing.T) {
 	_, section := allKeys(t, true)
 	cfg := createDefaultConfig()
-	if err := section.Unmarshal(cfg); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, section.Unmarshal(cfg))
 	if err := confmap.Validate(cfg); err != nil {
 		t.Error(err)
 	}
@@ -99,8 +90,7 @@ func TestAllKeysHasEveryKey(t *testing.T) {
 
 // leaves returns the keys that have values, with the keys above them.
 func leaves(of reflect.Type, above string) (keys []string) {
-	for i := range of.NumField() {
-		field := of.Field(i)
+	for field := range of.Fields() {
 		key, options, tagged := strings.Cut(field.Tag.Get("mapstructure"), ",")
 		switch {
 		case options == "squash":

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -32,9 +33,7 @@ func BenchmarkCollect(b *testing.B) {
 				return nil
 			})
 			collect := func() {
-				if err := r.collect(b.Context(), false); err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, r.collect(b.Context(), false))
 			}
 			collect()
 			points := last.DataPointCount()
@@ -83,19 +82,13 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 	cfg := createDefaultConfig()
 	cfg.Directories = []string{dir}
 	next, err := consumer.NewMetrics(take)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	cfg.InitialDelay, cfg.RunInterval = time.Hour, time.Hour
 	on := machine{now: time.Now, hostname: func() (string, error) { return testHost, nil }, retryAfter: time.Millisecond}
 	component, err := newFactory(on).CreateMetrics(b.Context(), receivertest.NewNopSettings(metadata.Type), cfg, next)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	r := component.(*pipeline) //nolint:forcetypeassert,errcheck // the factory made it
-	if err := r.Start(b.Context(), componenttest.NewNopHost()); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, r.Start(b.Context(), componenttest.NewNopHost()))
 	b.Cleanup(func() { _ = r.Shutdown(context.Background()) })
 	for run, layout := range []ringbuf.Layout{ringbuf.V1, ringbuf.V4} { // an agent that is upgraded has the events of both
 		for i := range n {
@@ -108,9 +101,7 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 			if layout == ringbuf.V1 {
 				push(b, w, ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "ucx_progress_calls", 12))
 			}
-			if err := w.Close(); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, w.Close())
 		}
 		eventually(b, "drained rings of every agent", func() bool { return r.drained(b, uint64(run+1)) == n })
 	}
@@ -121,9 +112,7 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 func (r *ringReceiver) drained(b *testing.B, runs uint64) (n int) {
 	b.Helper()
 	c, err := r.rings.Collect(b.Context(), false)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	for _, a := range c.Snapshots {
 		if a.Totals.Registered().Events == runs {
 			n++

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -24,12 +25,8 @@ func TestBlockedConsumerLosesNoEvent(t *testing.T) {
 		Lives: []simulate.Life{{Layout: ringbuf.V4, Capacity: capacity}},
 		Rate:  1000, Traffic: simulate.KVCache(), Seed: 1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, sim.Start())
 	h := newHarness(t, dir, often)
 	blocked, release := make(chan struct{}, 1), make(chan struct{})
 	h.consume = func(ctx context.Context, _ pmetric.Metrics) error {
@@ -47,14 +44,10 @@ func TestBlockedConsumerLosesNoEvent(t *testing.T) {
 	h.start()
 	wait(t, blocked, "blocked consumer")
 	for range intervals {
-		if err := sim.Interval(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, sim.Interval())
 		drained(t, sim.Path())
 	}
-	if err := sim.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, sim.Stop())
 	close(release)
 	a := one(t, h.shutdown())
 

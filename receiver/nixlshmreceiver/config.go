@@ -12,8 +12,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/scraper/scraperhelper"
 
-	"github.com/nixl-otel/nixl-otel/internal/discover"
-	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -33,7 +32,11 @@ type Config struct {
 	// Discovery finds more directories.
 	Discovery DiscoveryConfig `mapstructure:"discovery"`
 
-	// IdentifyBy lists what identifies a discovered agent.
+	// PodUID is the UID of the pod of the agents in Directories, for a Collector that
+	// runs in the same pod.
+	PodUID string `mapstructure:"pod_uid"`
+
+	// IdentifyBy lists what identifies an agent in a pod or container.
 	IdentifyBy []string `mapstructure:"identify_by"`
 
 	// Include and Exclude are patterns of the names of rings and agents.
@@ -61,6 +64,9 @@ type Config struct {
 	// MaxRings limits the number of open rings and stores together.
 	MaxRings int `mapstructure:"max_rings"`
 
+	// Budget limits what each container may use.
+	Budget BudgetConfig `mapstructure:"budget"`
+
 	// MaxEventNames limits the number of event names per agent, beyond NIXL's own,
 	// that are counted separately.
 	MaxEventNames int `mapstructure:"max_event_names"`
@@ -79,11 +85,24 @@ type Config struct {
 	// crash there.
 	StorageID *component.ID `mapstructure:"storage"`
 
+	// Socket is the path of a Unix socket that serves the totals and slow transfers to
+	// nixlring. Empty disables it.
+	Socket string `mapstructure:"socket"`
+
 	// ExporterNames adds the series of NIXL's own Prometheus exporter, for existing
 	// dashboards.
 	ExporterNames bool `mapstructure:"nixl_exporter_names"`
 
 	noRunInterval error // why the environment has no valid run interval; nil if the key is set
+}
+
+// BudgetConfig limits what each container may use, or each pod if containers aren't known.
+type BudgetConfig struct {
+	Rings       int   `mapstructure:"rings"`
+	Files       int   `mapstructure:"files"`
+	Directories int   `mapstructure:"directories"`
+	EventNames  int   `mapstructure:"event_names"`
+	MappedBytes int64 `mapstructure:"mapped_bytes"`
 }
 
 // ControllerConfig defines when totals are exported. It is scraperhelper's type
@@ -103,6 +122,9 @@ type ProcessesConfig struct {
 	// EnvAttributes maps environment variables of the agents' processes to resource
 	// attributes.
 	EnvAttributes map[string]string `mapstructure:"env_attributes"`
+	// OTelResourceAttributes are patterns of the attributes that are taken from the
+	// processes' OTEL_RESOURCE_ATTRIBUTES and process contexts.
+	OTelResourceAttributes []string `mapstructure:"otel_resource_attributes"`
 }
 
 // KubeletConfig discovers the emptyDir volumes of the pods of a node.
@@ -113,12 +135,13 @@ type KubeletConfig struct {
 
 func defaultProcesses() *ProcessesConfig {
 	return &ProcessesConfig{
-		Interval: discover.DefaultInterval, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank},
+		Interval: engine.DefaultSearchInterval, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank},
+		OTelResourceAttributes: slices.Clone(engine.DefaultAttributes),
 	}
 }
 
 func defaultKubelet() *KubeletConfig {
-	return &KubeletConfig{Path: discover.DefaultKubeletPods, Volumes: []string{"*"}}
+	return &KubeletConfig{Path: engine.DefaultKubeletPods, Volumes: []string{"*"}}
 }
 
 // HistogramsConfig defines the form of the histograms.
@@ -154,14 +177,15 @@ func createDefaultConfig() *Config {
 		ControllerConfig:     ControllerConfig(controller),
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 		Directories:          []string{agents.Dir()},
-		IdentifyBy:           slices.Clone(discover.DefaultIdentifyBy),
+		IdentifyBy:           slices.Clone(engine.DefaultIdentifyBy),
 		Include:              []string{"*"},
 		RunInterval:          runInterval, // 0 after an error, which Validate reports
 		Mode:                 ringbuf.Consume,
 		ServiceName:          semconv.ServiceNameNIXL,
-		MaxRings:             host.DefaultMaxRings,
+		MaxRings:             engine.DefaultMaxRings,
+		Budget:               BudgetConfig(engine.DefaultBudget),
 		MaxEventNames:        tally.DefaultMaxNames,
-		StaleAfter:           host.DefaultStaleAfter,
+		StaleAfter:           engine.DefaultStaleAfter,
 		Histograms: HistogramsConfig{
 			Duration:   DurationConfig{HistogramConfig: HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize}},
 			Size:       HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
@@ -207,16 +231,18 @@ func (c *Config) tally() tally.Config {
 	}
 }
 
-// host returns the configuration of the host, which discovers and drains rings.
-func (c *Config) host(report func(notice.Notice)) host.Config {
-	cfg := host.Config{
+// engine returns the configuration of the engine, which discovers and drains rings.
+func (c *Config) engine(report func(notice.Notice)) engine.Config {
+	cfg := engine.Config{
 		Directories: c.Directories,
+		PodUID:      c.PodUID,
 		IdentifyBy:  c.IdentifyBy,
 		Include:     c.Include,
 		Exclude:     c.Exclude,
 		Mode:        c.Mode,
 		RunInterval: c.RunInterval,
 		MaxRings:    c.MaxRings,
+		Budget:      engine.Budget(c.Budget),
 		AllowedUIDs: c.AllowedUIDs,
 		StaleAfter:  c.StaleAfter,
 		Tally:       c.tally(),
@@ -224,10 +250,12 @@ func (c *Config) host(report func(notice.Notice)) host.Config {
 		Report:      report,
 	}
 	if p := c.Discovery.Processes; p != nil {
-		cfg.Processes = &discover.Processes{Interval: p.Interval, EnvAttributes: p.EnvAttributes}
+		cfg.Processes = &engine.Processes{
+			Interval: p.Interval, EnvAttributes: p.EnvAttributes, Attributes: p.OTelResourceAttributes,
+		}
 	}
 	if k := c.Discovery.Kubelet; k != nil {
-		cfg.Kubelet = &discover.Kubelet{Pods: k.Path, Volumes: k.Volumes}
+		cfg.Kubelet = &engine.Kubelet{Pods: k.Path, Volumes: k.Volumes}
 	}
 	return cfg
 }

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -26,17 +27,13 @@ import (
 func load(t *testing.T, name string) (*Config, error) {
 	t.Helper()
 	all, err := confmaptest.LoadConf(filepath.Join("testdata", "config.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	id := component.NewIDWithName(metadata.Type, name).String()
 	if !all.IsSet(id) {
 		t.Fatalf("testdata/config.yaml has no %s", id)
 	}
 	section, err := all.Sub(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cfg := NewFactory().CreateDefaultConfig().(*Config) //nolint:errcheck // or the test panics
 	return cfg, section.Unmarshal(cfg)
 }
@@ -58,9 +55,7 @@ func same(want, got *Config) string {
 func TestConfigurationHasDefaults(t *testing.T) {
 	noEnv(t)
 	got, err := load(t, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := confmap.Validate(got); err != nil {
 		t.Errorf("the defaults are rejected: %v", err)
 	}
@@ -83,6 +78,7 @@ func TestConfigurationHasDefaults(t *testing.T) {
 		Throughput: HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
 	}
 	want.Logs = LogsConfig{SlowTransfer: time.Second, MinSize: 1 << 20, Errors: true, Rate: 10, Burst: 100}
+	want.Socket = ""
 	want.ExporterNames = false
 	want.StorageID = nil
 	if d := same(want, got); d != "" {
@@ -96,9 +92,7 @@ func TestConfigurationHasDefaults(t *testing.T) {
 func TestEveryKeyIsDecoded(t *testing.T) {
 	noEnv(t)
 	got, err := load(t, "all")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := confmap.Validate(got); err != nil {
 		t.Error(err)
 	}
@@ -121,6 +115,7 @@ func TestEveryKeyIsDecoded(t *testing.T) {
 	want.Histograms.Size = HistogramConfig{Kind: tally.Exponential, MaxSize: 80}
 	want.Histograms.Throughput.Bounds = []float64{1e8, 1e9, 1e10}
 	want.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, MinThroughput: 1e9, MinSize: 5 << 30, P99Factor: 2.5, Rate: 0.5, Burst: 7}
+	want.Socket = "/run/nixl-otel/receiver.sock"
 	want.ExporterNames = true
 	want.Metrics.NixlEvents.Enabled = false
 	want.ResourceAttributes.NixlTelemetryPath.Enabled = true
@@ -132,9 +127,7 @@ func TestEveryKeyIsDecoded(t *testing.T) {
 func TestKeyAloneEnablesDiscovery(t *testing.T) {
 	noEnv(t)
 	got, err := load(t, "discovery")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := confmap.Validate(got); err != nil {
 		t.Error(err)
 	}
@@ -151,16 +144,14 @@ func TestKeyAloneEnablesDiscovery(t *testing.T) {
 func TestEveryKeyOfDiscoveryIsDecoded(t *testing.T) {
 	noEnv(t)
 	got, err := load(t, "discovery_all")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := confmap.Validate(got); err != nil {
 		t.Error(err)
 	}
 	want := createDefaultConfig()
 	want.Directories = []string{"/run/nixl"}
 	want.Discovery = DiscoveryConfig{
-		Processes: &ProcessesConfig{Interval: time.Second, EnvAttributes: map[string]string{"RANK": "nixl.rank"}},
+		Processes: &ProcessesConfig{Interval: time.Second, EnvAttributes: map[string]string{"RANK": "nixl.rank"}, OTelResourceAttributes: []string{"team", "service.*"}},
 		Kubelet:   &KubeletConfig{Path: "/data/kubelet/pods", Volumes: []string{"shm"}},
 	}
 	if d := same(want, got); d != "" {
@@ -170,9 +161,7 @@ func TestEveryKeyOfDiscoveryIsDecoded(t *testing.T) {
 
 func TestStorageNamesAnExtension(t *testing.T) {
 	got, err := load(t, "storage")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if want := component.MustNewIDWithName("file_storage", "rings"); got.StorageID == nil || *got.StorageID != want {
 		t.Errorf("storage is %v, want %v", got.StorageID, want)
 	}
@@ -208,6 +197,8 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 		"few_buckets":           {"histograms: size: max_size is 1: it must be from 2 to 4096"},
 		"many_buckets":          {"histograms: duration: max_size is 1000000000: it must be from 2 to 4096"},
 		"classes_of_none":       {"histograms: duration: size_class needs a histogram, but kind is none"},
+		"relative_socket":       {`socket: "nixl.sock" must be an absolute path, such as /run/nixl-otel/receiver.sock`},
+		"long_socket":           {"has more than 90 bytes: use a shorter path"},
 		"short_slow_transfer":   {"logs: slow_transfer: 500ns is too short", "at least 1µs"},
 		"negative_throughput":   {"logs: min_throughput: -1 is not a throughput"},
 		"size_alone":            {"logs: min_size: 4096 needs min_throughput, which isn't set"},

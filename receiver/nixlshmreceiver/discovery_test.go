@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/identity"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -19,9 +20,7 @@ func TestAgentsInPodsAreReportedWithTheirPods(t *testing.T) {
 	pods := t.TempDir()
 	for pod, size := range map[string]uint64{"uid-1": 100, "uid-2": 7} {
 		dir := filepath.Join(pods, pod, "volumes", "kubernetes.io~empty-dir", "shm")
-		if err := os.MkdirAll(dir, 0o750); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(dir, 0o750))
 		push(t, ring(t, dir, "decode-0", ringbuf.V4, 64), write(size, 9, 3)...)
 	}
 	h := newHarness(t, t.TempDir(), func(c *Config) {
@@ -32,6 +31,18 @@ func TestAgentsInPodsAreReportedWithTheirPods(t *testing.T) {
 	})
 	telemetry := h.withTelemetry()
 	h.startWith(2)
+	opened := make(map[string]bool)
+	for range 2 { // in any order
+		line := h.log("ring opened", "/volumes", "k8s.pod.uid=")
+		for _, pod := range []string{"uid-1", "uid-2"} {
+			if containsAll(line, []string{pod + "/volumes", "k8s.pod.uid=" + pod}) {
+				opened[pod] = true
+			}
+		}
+	}
+	if len(opened) != 2 {
+		t.Errorf("the log names the rings of the pods %v, want uid-1 and uid-2", opened)
+	}
 
 	type agent struct {
 		Attributes  map[string]string
@@ -57,5 +68,29 @@ func TestAgentsInPodsAreReportedWithTheirPods(t *testing.T) {
 	}
 	if n, _ := recorded(t, telemetry, "discovery_duration"); n == 0 {
 		t.Error("no search was recorded")
+	}
+}
+
+// The Collectors of two replicas on one node run as sidecars: the host and the path of
+// the ring are the same.
+func TestSidecarsOfTwoReplicasReportDifferentInstances(t *testing.T) {
+	dir := t.TempDir()
+	ids := make(map[string]bool)
+	for _, pod := range []string{"uid-1", "uid-2"} {
+		push(t, ring(t, dir, "decode-0", ringbuf.V4, 64), write(100, 9, 3)...)
+		h := newHarness(t, dir, func(c *Config) { c.PodUID = pod })
+		h.startWith(1)
+		a := readAgent(t, h.next().ResourceMetrics().At(0))
+		if got := a.resource["k8s.pod.uid"]; got != pod {
+			t.Errorf("k8s.pod.uid = %q, want %q", got, pod)
+		}
+		ids[a.resource["service.instance.id"]] = true
+		if err := h.stop(); err != nil {
+			t.Error(err)
+		}
+		must.OK(t, os.Remove(filepath.Join(dir, "decode-0")))
+	}
+	if len(ids) != 2 {
+		t.Errorf("both replicas report the same service.instance.id: %v", ids)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -21,7 +21,7 @@ import (
 //
 // An agent with stores has the series of NIXL's prometheus_mp exporter instead: one
 // per process, with labels that identify the process.
-func (p points) exporterNames(a *drain.Snapshot, hostname string) {
+func (p points) exporterNames(a *engine.Snapshot, hostname string) {
 	agent := valid(a.Name)
 	if len(a.Processes) == 0 {
 		exporterPoints{points: p, labels: []label{{"hostname", hostname}, {"agent_name", agent}}}.write(a.Totals)
@@ -125,7 +125,7 @@ func (e exporterPoints) counter(name, help string, total tally.Sum) {
 func (e exporterPoints) errors(t *tally.Totals) {
 	list := e.sum("agent_errors_total", "Cumulative error count by status")
 	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
-		e.point(list, t.Errors(kind).Sum.Int64()).Attributes().PutStr("status", errorTypes[kind])
+		e.point(list, t.Errors(kind).Sum.Int64()).Attributes().PutStr("status", tally.ErrorName(kind))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/pmetrictest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -104,9 +105,7 @@ func writeGolden(t *testing.T, file string, m pmetric.Metrics) {
 			}
 		}
 	}
-	if err := golden.WriteMetricsToFile(file, written, golden.SkipMetricTimestampNormalization()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, golden.WriteMetricsToFile(file, written, golden.SkipMetricTimestampNormalization()))
 }
 
 func compareGolden(t *testing.T, file string, got pmetric.Metrics) {

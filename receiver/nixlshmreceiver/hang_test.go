@@ -11,8 +11,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"github.com/nixl-otel/nixl-otel/internal/drain"
-	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -39,7 +38,7 @@ func TestDirectoryThatHangsDelaysNeitherStartNorShutdownNorOtherDirectories(t *t
 	end := make(chan struct{})
 	defer close(end)
 	h := newHarness(t, healthy, func(c *Config) { c.Directories = append(c.Directories, hanging) })
-	h.adapt = func(c *host.Config) {
+	h.adapt = func(c *engine.Config) {
 		c.OpenDir = func(dir, name string) (*ringbuf.Dir, error) {
 			if dir == hanging {
 				<-end
@@ -67,8 +66,8 @@ func TestRingThatHangsDelaysNeitherCollectionsNorShutdown(t *testing.T) {
 	began, end := make(chan struct{}), make(chan struct{})
 	defer close(end)
 	h := newHarness(t, dir)
-	h.adapt = func(c *host.Config) {
-		c.Tap = func(drain.Agent, ringbuf.Batch) { // blocks the loop that reads the ring
+	h.adapt = func(c *engine.Config) {
+		c.Handler.Events = func(engine.Agent, ringbuf.Batch) { // blocks the loop that reads the ring
 			close(began)
 			<-end
 		}

@@ -25,7 +25,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -57,7 +58,7 @@ type harness struct {
 	consumeLogs func(context.Context, plog.Logs) error // the same for log records
 
 	extensions map[component.ID]component.Component
-	adapt      func(*host.Config) // changes the configuration of the host; may be nil
+	adapt      func(*engine.Config) // changes the configuration of the host; may be nil
 
 	stop func() error
 }
@@ -82,12 +83,11 @@ func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 	h.cfg.RunInterval = 2 * time.Millisecond
 	// The receiver asks the kernel from time to time, so the metric appears late.
 	h.cfg.Metrics.NixlAgentUp.Enabled = false
+	h.cfg.Metrics.NixlEvents.Enabled = true // off by default, but it counts every event
 	for _, f := range change {
 		f(h.cfg)
 	}
-	if err := h.cfg.Validate(); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, h.cfg.Validate())
 	return h
 }
 
@@ -104,19 +104,17 @@ func (h *harness) startWith(rings int) *harness {
 	h.create()
 	if h.adapt != nil {
 		r := h.own()
-		cfg := h.cfg.host(r.notice)
+		cfg := h.cfg.engine(r.notice)
 		cfg.Now, cfg.Telemetry = h.on.now, r.telemetry.host()
 		h.adapt(&cfg)
 		var err error
-		if r.rings, err = host.New(cfg); err != nil {
+		if r.rings, err = engine.New(cfg); err != nil {
 			h.tb.Fatal(err)
 		}
 	}
 	var stops []func(context.Context) error
 	for _, c := range h.components() {
-		if err := c.Start(h.tb.Context(), h); err != nil {
-			h.tb.Fatal(err)
-		}
+		must.OK(h.tb, c.Start(h.tb.Context(), h))
 		stops = append(stops, c.Shutdown)
 	}
 	h.stop = sync.OnceValue(func() error {
@@ -137,18 +135,14 @@ func (h *harness) create() {
 	f := newFactory(h.on)
 	if h.batches != nil {
 		next, err := consumer.NewMetrics(h.take)
-		if err != nil {
-			h.tb.Fatal(err)
-		}
+		must.OK(h.tb, err)
 		if h.receiver, err = f.CreateMetrics(h.tb.Context(), h.settings, h.cfg, next); err != nil {
 			h.tb.Fatal(err)
 		}
 	}
 	if h.records != nil {
 		next, err := consumer.NewLogs(h.takeLogs)
-		if err != nil {
-			h.tb.Fatal(err)
-		}
+		must.OK(h.tb, err)
 		if h.logs, err = f.CreateLogs(h.tb.Context(), h.settings, h.cfg, next); err != nil {
 			h.tb.Fatal(err)
 		}
@@ -179,7 +173,9 @@ func (h *harness) openable() int {
 				return nil
 			}
 			if r, err := ringbuf.OpenReader(filepath.Join(dir, name), h.cfg.Mode, ringbuf.OwnedBy(h.cfg.AllowedUIDs...)); err == nil {
-				n++
+				if attended, err := r.Attended(); attended || err != nil || !r.Idle() {
+					n++
+				}
 				_ = r.Close()
 			}
 			return nil
@@ -194,7 +190,7 @@ func (h *harness) opened(rings int) {
 	eventually(h.tb, fmt.Sprintf("%d rings open", rings), func() bool { return h.rings().State().Open >= rings })
 }
 
-func (h *harness) rings() *host.Host { return h.own().rings }
+func (h *harness) rings() *engine.Engine { return h.own().rings }
 
 // own returns the receiver that the pipelines share.
 func (h *harness) own() *ringReceiver {
@@ -237,9 +233,7 @@ func (h *harness) takeLogs(ctx context.Context, l plog.Logs) error {
 func (h *harness) next() pmetric.Metrics {
 	h.tb.Helper()
 	if h.cfg.InitialDelay == byHand {
-		if err := h.own().collect(h.tb.Context(), false); err != nil {
-			h.tb.Fatal(err)
-		}
+		must.OK(h.tb, h.own().collect(h.tb.Context(), false))
 	}
 	return wait(h.tb, h.batches, "metrics")
 }
@@ -247,9 +241,7 @@ func (h *harness) next() pmetric.Metrics {
 // shutdown shuts the receiver down and returns the last batch.
 func (h *harness) shutdown() pmetric.Metrics {
 	h.tb.Helper()
-	if err := h.stop(); err != nil {
-		h.tb.Fatal(err)
-	}
+	must.OK(h.tb, h.stop())
 	last := pmetric.NewMetrics()
 	for len(h.batches) > 0 {
 		last = <-h.batches

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -46,9 +47,7 @@ func TestShutdownDrainsAndExportsOneLastTime(t *testing.T) {
 func TestShutdownWithoutStartSucceeds(t *testing.T) {
 	h := newHarness(t, t.TempDir())
 	r, err := newFactory(h.on).CreateMetrics(t.Context(), h.settings, h.cfg, consumertest.NewErr(errors.New("called")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := r.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -67,9 +66,7 @@ func TestRingsHaveNoConsumerAfterShutdown(t *testing.T) {
 
 func TestNothingIsExportedWithoutAgents(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("a text that is long enough for the header of a ring"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("a text that is long enough for the header of a ring"), 0o600))
 	h := newHarness(t, dir, often).start()
 	h.log("file isn't a ring", "notes.txt")
 	if m := h.shutdown(); m.ResourceMetrics().Len() > 0 || len(h.batches) > 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -25,9 +26,7 @@ func TestExitedAgentIsReportedUntilStaleAfterAndIdleAgentForever(t *testing.T) {
 	exited, idle := ring(t, dir, "exited", ringbuf.V4, 16), ring(t, dir, "idle", ringbuf.V4, 16)
 	push(t, exited, write(7, 1, 1)...)
 	push(t, idle, write(8, 1, 1)...)
-	if err := exited.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, exited.Close())
 	h := newHarness(t, dir, often, func(c *Config) {
 		c.StaleAfter = time.Minute
 		c.Metrics.NixlAgentUp.Enabled = true
@@ -66,9 +65,7 @@ func TestExitedAgentsAreReportedOnceTheBackendIsBack(t *testing.T) {
 	dir := t.TempDir()
 	exited := ring(t, dir, "exited", ringbuf.V4, 16)
 	push(t, exited, write(7, 1, 1)...)
-	if err := exited.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, exited.Close())
 	other := filepath.Join(dir, "other")
 	h := newHarness(t, dir, often, func(c *Config) {
 		c.StaleAfter, c.Directories = time.Minute, append(c.Directories, other)
@@ -82,9 +79,7 @@ func TestExitedAgentsAreReportedOnceTheBackendIsBack(t *testing.T) {
 	h.log("telemetry directory can't be read", other)
 	ahead.Store(int64(time.Hour))
 	// Once this directory is found, the agent could have been retired.
-	if err := os.Mkdir(other, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(other, 0o700))
 	h.log("telemetry directory can be read now", other)
 	close(down)
 	if got := read(t, h.next())["exited"].int(transmitted); got != 7 {
@@ -99,7 +94,7 @@ func TestRingsBeyondMaxRingsAreRefused(t *testing.T) {
 		ring(t, dir, name, ringbuf.V4, 16)
 	}
 	h := newHarness(t, dir, func(c *Config) { c.MaxRings = 2 }).start()
-	h.log("error: ", "ring can't be opened", "the limit on the number of rings is reached; raise max_rings")
+	h.log("error: ", "ring can't be opened", "the limit on the number of rings and stores is reached; raise max_rings")
 	if all := read(t, h.next()); len(all) != 2 {
 		t.Errorf("%d agents reported, want 2", len(all))
 	}
@@ -190,8 +185,8 @@ func TestObserverChangesNoByteAndCountsNoEventTwice(t *testing.T) {
 	}
 	h := newHarness(t, dir, often, func(c *Config) {
 		c.Mode, c.Include = ringbuf.Observe, []string{"**"}
-	}).startWith(readable(cases))
-	h.until(func(all agents) bool { return len(all) == readable(cases) })
+	}).startWith(reportable(cases))
+	h.until(func(all agents) bool { return len(all) == reportable(cases) })
 	h.next()
 	h.next()
 	last := read(t, h.shutdown())
@@ -199,7 +194,7 @@ func TestObserverChangesNoByteAndCountsNoEventTwice(t *testing.T) {
 		if !bytes.Equal(before[c.Name], contents(t, filepath.Join(dir, c.Name))) {
 			t.Errorf("%s was changed", c.Name)
 		}
-		if !c.Readable() {
+		if !c.Reported() {
 			continue
 		}
 		want, got := expect(&c), last[c.Name].points
@@ -212,9 +207,7 @@ func TestObserverChangesNoByteAndCountsNoEventTwice(t *testing.T) {
 func contents(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return b
 }
 

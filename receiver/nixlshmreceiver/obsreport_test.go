@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -32,9 +33,7 @@ func TestCollectorCountsAcceptedAndRefusedPoints(t *testing.T) {
 	h.log("next consumer rejected the metrics")
 	close(down)
 	taken := int64(h.next().DataPointCount())
-	if err := h.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.stop())
 	for len(h.batches) > 0 {
 		taken += int64((<-h.batches).DataPointCount())
 	}
@@ -53,9 +52,7 @@ func TestCollectorCountsAcceptedAndRefusedPoints(t *testing.T) {
 func counted(t *testing.T, telemetry *componenttest.Telemetry, h *harness, what string) int64 {
 	t.Helper()
 	m, err := telemetry.GetMetric("otelcol_receiver_" + what + "_metric_points")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := attribute.NewSet(attribute.String("receiver", h.settings.ID.String()), attribute.String("transport", "shm"))
 	for _, dp := range m.Data.(metricdata.Sum[int64]).DataPoints { //nolint:errcheck // or the test panics
 		if dp.Attributes.Equals(&want) {

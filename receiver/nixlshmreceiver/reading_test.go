@@ -11,6 +11,9 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
 // agents is a batch in a form that go-cmp can compare, by the names of the agents.
@@ -36,6 +39,24 @@ type distribution struct {
 	// Only of an exponential histogram.
 	Scale, Offset int32
 	Zero          uint64
+}
+
+// expect returns the points that the receiver must report of a ring.
+func expect(c *ringtest.Case) map[string]any {
+	_, points := oracle.OfRing(c)
+	return converted(points)
+}
+
+// converted converts the points of the oracle.
+func converted(points oracle.Points) map[string]any {
+	all := make(map[string]any)
+	for name, value := range points {
+		if d, ok := value.(oracle.Distribution); ok {
+			value = distribution{Count: d.Count, Sum: d.Sum, Min: d.Min, Max: d.Max, Bounds: d.Bounds, Counts: d.Counts}
+		}
+		all[name] = value
+	}
+	return all
 }
 
 // read converts a batch. Each agent and each point must appear only once.

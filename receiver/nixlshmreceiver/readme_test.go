@@ -17,6 +17,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 )
 
@@ -27,8 +28,11 @@ var inWords = map[string]string{
 	"discovery::processes::env_attributes": "{LOCAL_RANK: nixl.local_rank}",
 	"run_interval":                         "`$NIXL_TELEMETRY_RUN_INTERVAL` in milliseconds, else 100ms",
 	"host_name":                            "the Collector's host name",
+	"pod_uid":                              "none",
 	"allowed_uids":                         "all",
 	"storage":                              "none",
+	"socket":                               "none",
+	"metrics::*::enabled":                  "see [documentation.md](./documentation.md)",
 	"histograms::duration::bounds":         "see [Metrics](#metrics)",
 	"histograms::size::bounds":             "see [Metrics](#metrics)",
 	"histograms::throughput::bounds":       "see [Metrics](#metrics)",
@@ -38,9 +42,7 @@ var inWords = map[string]string{
 func TestREADMEHasEveryKeyWithItsDefault(t *testing.T) {
 	noEnv(t)
 	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	documented := documentedDefaults(string(text))
 	defaults := make(map[string]string)
 	cfg := createDefaultConfig()
@@ -121,8 +123,8 @@ func spellAll(of reflect.Value, above string, to map[string]string) {
 // spellSwitches returns the default of enabled, or both values if attributes differ.
 func spellSwitches(of reflect.Value) string {
 	var all []string
-	for i := range of.NumField() {
-		all = append(all, strconv.FormatBool(of.Field(i).FieldByName("Enabled").Bool()))
+	for _, metric := range of.Fields() {
+		all = append(all, strconv.FormatBool(metric.FieldByName("Enabled").Bool()))
 	}
 	slices.Sort(all)
 	return strings.Join(slices.Compact(all), " or ")

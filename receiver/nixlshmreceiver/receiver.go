@@ -19,8 +19,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
-	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -36,9 +35,10 @@ type ringReceiver struct {
 	slow      *slowLog // nil without a logs pipeline
 	now       func() time.Time
 	telemetry *telemetry
-	rings     *host.Host
+	rings     *engine.Engine
 	builder   *builder
 	storage   *checkpoints // nil without a storage extension
+	socket    *socket      // nil unless it is served
 
 	broken string // the error last reported as the component's status; empty if OK
 
@@ -60,13 +60,9 @@ type machine struct {
 }
 
 func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringReceiver, err error) {
+	settings.TelemetrySettings = withoutSignal(settings.TelemetrySettings)
 	r = &ringReceiver{cfg: cfg, id: settings.ID, log: settings.Logger, now: on.now}
 	if r.telemetry, err = newTelemetry(settings.TelemetrySettings); err != nil {
-		return nil, err
-	}
-	watched := cfg.host(r.notice)
-	watched.Now, watched.Telemetry = on.now, r.telemetry.host()
-	if r.rings, err = host.New(watched); err != nil {
 		return nil, err
 	}
 	hostname := cfg.HostName
@@ -74,6 +70,12 @@ func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringRe
 		if hostname, err = on.hostname(); err != nil {
 			return nil, fmt.Errorf("get the host name: %w; set host_name instead", err)
 		}
+	}
+	watched := cfg.engine(r.notice)
+	watched.Now, watched.Telemetry = on.now, r.telemetry.host()
+	watched.Stream = newResources(cfg, cfg.ResourceAttributes, hostname).of
+	if r.rings, err = engine.New(watched); err != nil {
+		return nil, err
 	}
 	// The scope has the version of the catalog. With the version of the Collector,
 	// each build would start new series.
@@ -100,7 +102,7 @@ func (r *ringReceiver) start(ctx context.Context, collector component.Host) erro
 }
 
 func (r *ringReceiver) open(ctx context.Context, collector component.Host) error {
-	var store checkpoint.Store
+	var store engine.Storage
 	if r.cfg.StorageID != nil {
 		var err error
 		if r.storage, err = openCheckpoints(ctx, collector, *r.cfg.StorageID, r.id); err != nil {
@@ -114,7 +116,13 @@ func (r *ringReceiver) open(ctx context.Context, collector component.Host) error
 	if r.slow != nil {
 		r.rings.Watch(r.slow.watch(r.rings.Report))
 	}
-	return errors.Join(r.rings.Start(store), r.telemetry.observe(r.rings))
+	if err := errors.Join(r.rings.Start(store), r.telemetry.observe(r.rings)); err != nil {
+		return err
+	}
+	if r.cfg.Socket != "" {
+		r.socket = r.openSocket()
+	}
+	return nil
 }
 
 const (
@@ -138,7 +146,7 @@ func (r *ringReceiver) shutdown(ctx context.Context) error {
 		return nil
 	}
 	end()
-	err := r.collectLast(ctx)
+	err := errors.Join(r.socket.close(), r.collectLast(ctx))
 	if r.slow != nil {
 		err = errors.Join(err, r.slow.stop(ctx))
 	}
@@ -220,7 +228,7 @@ func (r *ringReceiver) collect(ctx context.Context, last bool) error {
 	if err != nil {
 		return &collectError{err}
 	}
-	defer collection.Release()
+	defer r.rings.Release(collection)
 	r.telemetry.collected(collection.Snapshots)
 	if r.next == nil {
 		r.rings.Delivered(collection)
@@ -271,10 +279,17 @@ func (r *ringReceiver) notice(n notice.Notice) {
 	if n.Path != "" {
 		fields = append(fields, zap.String("path", n.Path))
 	}
+	if n.Pod != "" {
+		fields = append(fields, zap.String(semconv.K8SPodUID, n.Pod))
+	}
+	if n.Container != "" {
+		fields = append(fields, zap.String(semconv.ContainerID, n.Container))
+	}
 	if n.Err != nil {
 		fields = append(fields, zap.Error(n.Err))
 	}
-	r.log.Log(zapLevel(n.Level), n.Message(), fields...)
+	// The caller would be this function for all notices.
+	r.log.WithOptions(zap.WithCaller(false)).Log(zapLevel(n.Level), n.Message(), fields...)
 }
 
 func zapLevel(l slog.Level) zapcore.Level {

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -24,7 +24,7 @@ import (
 // recordBuilder converts slow transfers and errors to log records.
 type recordBuilder struct {
 	*metadata.LogsBuilder
-	resources *builder
+	resources *resources
 	cfg       *LogsConfig
 }
 
@@ -40,7 +40,7 @@ func (b *recordBuilder) build(batch []record) plog.Logs {
 			continue
 		}
 		res := pcommon.NewResource()
-		b.resources.resource(&drain.Snapshot{Agent: r.Agent, Layout: r.layout()}, res)
+		putAttributes(res, b.resources.of(&engine.Snapshot{Agent: r.Agent, Layout: r.layout()}))
 		b.EmitForResource(metadata.WithLogsResource(res))
 	}
 	logs := b.Emit()
@@ -55,7 +55,7 @@ func (b *recordBuilder) build(batch []record) plog.Logs {
 // sameRun reports whether two records have the same resource, which can change when
 // the agent restarts.
 func (r *record) sameRun(o *record) bool {
-	return r.ID == o.ID && r.Path == o.Path && r.layout() == o.layout() && r.Resource.Equals(&o.Resource)
+	return r.ID == o.ID && r.Path == o.Path && r.layout() == o.layout() && r.Resource.Equals(&o.Resource) && r.Process.Equals(&o.Process)
 }
 
 func (r *record) slow() bool { return r.transfer.Cause != 0 }
@@ -77,17 +77,13 @@ func (b *recordBuilder) write(r *record, to plog.LogRecord) {
 	b.time(r.failure.Micros, r.read, to)
 }
 
-// time sets the time at which the agent recorded an event or, if the ring has no
-// times, at which the receiver read it.
+// time sets the time at which the receiver read an event and, if the ring has times, the
+// time at which the agent recorded it.
 func (*recordBuilder) time(micros uint64, read time.Time, to plog.LogRecord) {
-	observed := pcommon.NewTimestampFromTime(read)
-	to.SetObservedTimestamp(observed)
+	to.SetObservedTimestamp(pcommon.NewTimestampFromTime(read))
 	if micros > 0 && micros <= math.MaxInt64/1000 {
 		to.SetTimestamp(pcommon.Timestamp(micros * 1000))
-		return
 	}
-	to.SetTimestamp(observed)
-	to.Attributes().PutStr(semconv.EventTimeSource, semconv.TimeSourceDrain)
 }
 
 func (b *recordBuilder) transfer(t *tally.Transfer, to plog.LogRecord) {
@@ -95,7 +91,7 @@ func (b *recordBuilder) transfer(t *tally.Transfer, to plog.LogRecord) {
 	to.SetSeverityNumber(plog.SeverityNumberWarn)
 	to.SetSeverityText("WARN")
 	to.Body().SetStr(b.sentence(t))
-	direction := directions[t.Direction].String()
+	direction := t.Direction.String()
 	attrs := to.Attributes()
 	attrs.EnsureCapacity(6)
 	attrs.PutStr(semconv.Direction, direction)
@@ -125,7 +121,7 @@ func (b *recordBuilder) sentence(t *tally.Transfer) string {
 func failed(kind ringbuf.Type, to plog.LogRecord) {
 	status := semconv.ErrorOther
 	if kind.IsError() {
-		status = errorTypes[kind]
+		status = tally.ErrorName(kind)
 	}
 	to.SetEventName(semconv.EventError)
 	to.SetSeverityNumber(plog.SeverityNumberError)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -23,9 +24,7 @@ func copyRings(tb testing.TB) (dir string, cases []ringtest.Case) {
 	dir, cases = tb.TempDir(), ringtest.Cases(tb)
 	for _, c := range cases {
 		path := filepath.Join(dir, c.Name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, os.MkdirAll(filepath.Dir(path), 0o700))
 		ringtest.CopyTo(tb, c, path)
 	}
 	return dir, cases
@@ -35,14 +34,14 @@ func copyRings(tb testing.TB) (dir string, cases []ringtest.Case) {
 func TestEveryRingIsReportedAsItsJSONStates(t *testing.T) {
 	dir, cases := copyRings(t)
 	h := newHarness(t, dir, func(c *Config) { c.Include = []string{"**"} })
-	h.startWith(readable(cases)) // a ring at position 0 is opened once its file is a second old
+	h.startWith(reportable(cases)) // a ring at position 0 is opened once its file is a second old
 	first := read(t, h.next())
 	last := read(t, h.shutdown())
 
 	for _, c := range cases {
-		if !c.Readable() {
+		if !c.Reported() {
 			if first[c.Name] != nil {
-				t.Errorf("%s: an invalid ring is reported", c.Name)
+				t.Errorf("%s: an invalid or empty ring is reported", c.Name)
 			}
 			continue
 		}
@@ -63,15 +62,15 @@ func TestEveryRingIsReportedAsItsJSONStates(t *testing.T) {
 			t.Errorf("%s: read position is %d, want %d", c.Name, h.ReadPos, c.WritePos)
 		}
 	}
-	if want := readable(cases); len(first) != want {
+	if want := reportable(cases); len(first) != want {
 		t.Errorf("%d agents reported of %d rings", len(first), want)
 	}
 }
 
-// readable returns how many of the rings can be read.
-func readable(cases []ringtest.Case) (n int) {
+// reportable returns how many of the rings are reported.
+func reportable(cases []ringtest.Case) (n int) {
 	for _, c := range cases {
-		if c.Readable() {
+		if c.Reported() {
 			n++
 		}
 	}

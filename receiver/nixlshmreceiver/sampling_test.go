@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -34,9 +35,7 @@ func TestLogSamplingKeepsALineForEveryRing(t *testing.T) {
 				push(t, full, ringbuf.NewEvent(ringbuf.TypeTxBytes, 1))
 			}
 			broken := ring(t, dir, fmt.Sprintf("broken-%d", i), ringbuf.V4, 16)
-			if err := os.Truncate(broken.Path(), 100); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Truncate(broken.Path(), 100))
 			want[entry{"ring opened", full.Path()}] = true
 			want[entry{"ring was full", full.Path()}] = true
 			want[entry{"ring can't be opened", broken.Path()}] = true

@@ -13,14 +13,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func readSchema(t *testing.T) map[string]any {
 	t.Helper()
 	all, err := confmaptest.LoadConf("config.schema.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return all.ToStringMap()
 }
 
@@ -68,9 +68,7 @@ func spellSchema(t *testing.T, value any) string {
 		return s
 	}
 	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return strings.Trim(string(text), `"`)
 }
 

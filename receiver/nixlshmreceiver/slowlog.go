@@ -16,8 +16,9 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
-	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
@@ -35,6 +36,8 @@ type slowLog struct {
 	records recordBuilder
 
 	queue   chan record
+	mu      sync.Mutex            // guards waiting
+	waiting map[engine.Holder]int // records in the queue
 	limits  limits
 	report  func(notice.Notice)
 	dropped metric.Int64Counter
@@ -51,7 +54,7 @@ type slowLog struct {
 
 // record is a slow transfer or an error.
 type record struct {
-	drain.Agent
+	engine.Agent
 	read     time.Time
 	transfer tally.Transfer // set if its cause isn't 0
 	failure  tally.Error    // set otherwise
@@ -61,6 +64,9 @@ const (
 	// maxQueued is the maximum number of records that wait for the next consumer. One
 	// round of drains can find as many as the agents' bursts allow.
 	maxQueued = 8192
+	// maxHeld is the maximum number of these records of one container, so that those of
+	// others find room.
+	maxHeld = maxQueued / 8
 	// maxExported is the maximum number of records in an export.
 	maxExported = 256
 	// maxRetry is how long a rejected export is retried, as in the exporters, and
@@ -74,13 +80,13 @@ func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next co
 		cfg: &r.cfg.Logs, log: settings.Logger, now: on.now, dropped: r.telemetry.ReceiverNixlShmLogsDropped, next: next, obs: obs,
 		records: recordBuilder{
 			LogsBuilder: metadata.NewLogsBuilder(settings),
-			// Collections use the receiver's own builder at the same time.
-			resources: newBuilder(r.cfg, metadata.NewMetricsBuilder(r.cfg.MetricsBuilderConfig, settings), r.builder.hostname),
-			cfg:       &r.cfg.Logs,
+			resources:   newResources(r.cfg, forLogs(r.cfg.ResourceAttributes), r.builder.hostname),
+			cfg:         &r.cfg.Logs,
 		},
 		queue:      make(chan record, maxQueued),
+		waiting:    make(map[engine.Holder]int),
 		retryAfter: on.retryAfter,
-		limits:     limits{rate: r.cfg.Logs.Rate, burst: float64(r.cfg.Logs.Burst), agents: make(map[string]*bucket)},
+		limits:     limits{rate: rate.Limit(r.cfg.Logs.Rate), burst: r.cfg.Logs.Burst, agents: make(map[string]*bucket)},
 		ending:     make(chan struct{}),
 		tooMany: fmt.Sprintf("more than %v log records per second, so some were dropped; "+
 			"raise logs::slow_transfer, or logs::rate and logs::burst", r.cfg.Logs.Rate),
@@ -88,17 +94,17 @@ func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next co
 }
 
 // watch returns the functions that the goroutine that drains the rings calls.
-func (s *slowLog) watch(report func(notice.Notice)) *drain.Watch {
+func (s *slowLog) watch(report func(notice.Notice)) *engine.Watch {
 	s.report = report
 	s.dropped.Add(context.Background(), 0) // rate() misses the first value of a series
-	w := &drain.Watch{
+	w := &engine.Watch{
 		Slow: s.cfg.slow(),
-		Transfer: func(a drain.Agent, t tally.Transfer) {
+		Transfer: func(a engine.Agent, t tally.Transfer) {
 			s.add(record{Agent: a, read: s.now(), transfer: t})
 		},
 	}
 	if s.cfg.Errors {
-		w.Error = func(a drain.Agent, e tally.Error) {
+		w.Error = func(a engine.Agent, e tally.Error) {
 			s.add(record{Agent: a, read: s.now(), failure: e})
 		}
 	}
@@ -108,25 +114,49 @@ func (s *slowLog) watch(report func(notice.Notice)) *drain.Watch {
 // add queues a record, or drops it.
 func (s *slowLog) add(r record) {
 	b := s.limits.of(r.ID, r.read)
-	if !b.take(r.read, &s.limits) {
-		s.drop(b, r.Path, s.tooMany)
-		return
+	switch {
+	case !b.AllowN(r.read, 1):
+		s.drop(b, &r, s.tooMany)
+	case !s.enqueue(r):
+		s.drop(b, &r, tooSlow)
+	}
+}
+
+// enqueue reports whether there was room for a record.
+func (s *slowLog) enqueue(r record) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting[r.Holder] >= maxHeld && !r.Holder.Shared {
+		return false
 	}
 	select {
 	case s.queue <- r:
+		s.waiting[r.Holder]++
+		return true
 	default:
-		s.drop(b, r.Path, tooSlow)
+		return false
+	}
+}
+
+// dequeued records that a record has left the queue.
+func (s *slowLog) dequeued(r *record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting[r.Holder]--; s.waiting[r.Holder] == 0 {
+		delete(s.waiting, r.Holder)
 	}
 }
 
 const tooSlow = "log records were dropped because the next consumer is slower than the agents write; check the exporter"
 
 // drop counts a dropped record, and warns about the first one of an agent.
-func (s *slowLog) drop(b *bucket, path, why string) {
+func (s *slowLog) drop(b *bucket, r *record, why string) {
 	s.dropped.Add(context.Background(), 1)
 	if !b.reported {
 		b.reported = true
-		s.report(notice.Notice{Kind: notice.LogsDropped, Level: slog.LevelWarn, Path: path, Text: why})
+		s.report(notice.Notice{
+			Kind: notice.LogsDropped, Level: slog.LevelWarn, Path: r.Path, Pod: r.Holder.Pod, Container: r.Holder.Container, Text: why,
+		})
 	}
 }
 
@@ -170,6 +200,7 @@ func (s *slowLog) loop(ctx context.Context) {
 	for {
 		select {
 		case r := <-s.queue:
+			s.dequeued(&r)
 			s.export(ctx, s.fill(append(batch[:0], r)))
 		case <-s.ending:
 			for len(s.queue) > 0 && ctx.Err() == nil {
@@ -185,6 +216,7 @@ func (s *slowLog) fill(batch []record) []record {
 	for len(batch) < maxExported {
 		select {
 		case r := <-s.queue:
+			s.dequeued(&r)
 			batch = append(batch, r)
 		default:
 			return batch
@@ -240,14 +272,13 @@ func (s *slowLog) reject(text string, err error) {
 
 // limits limits the log records of each agent.
 type limits struct {
-	rate, burst float64            // per second, and at once
-	agents      map[string]*bucket // by ID
+	rate   rate.Limit // per second
+	burst  int
+	agents map[string]*bucket // by ID
 }
 
-// bucket is a token bucket.
 type bucket struct {
-	tokens   float64
-	filled   time.Time
+	*rate.Limiter
 	reported bool // whether dropped records were reported
 }
 
@@ -261,28 +292,12 @@ func (l *limits) of(id string, now time.Time) *bucket {
 	}
 	if len(l.agents) >= maxBuckets {
 		for id, b := range l.agents {
-			b.fill(now, l)
-			if b.tokens == l.burst { // as good as a new one
+			if b.TokensAt(now) == float64(l.burst) { // as good as a new one
 				delete(l.agents, id)
 			}
 		}
 	}
-	b := &bucket{tokens: l.burst, filled: now}
+	b := &bucket{Limiter: rate.NewLimiter(l.rate, l.burst)}
 	l.agents[id] = b
 	return b
-}
-
-func (b *bucket) fill(now time.Time, l *limits) {
-	b.tokens = min(l.burst, b.tokens+l.rate*max(now.Sub(b.filled), 0).Seconds())
-	b.filled = now
-}
-
-// take takes a token, and reports whether there was one.
-func (b *bucket) take(now time.Time, l *limits) bool {
-	b.fill(now, l)
-	if b.tokens < 1 {
-		return false
-	}
-	b.tokens--
-	return true
 }

@@ -20,6 +20,9 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -92,9 +95,7 @@ func (h *harness) restLogged() (list []logged) {
 // collect collects, but doesn't wait for metrics.
 func (h *harness) collect() {
 	h.tb.Helper()
-	if err := h.own().collect(h.tb.Context(), false); err != nil {
-		h.tb.Fatal(err)
-	}
+	must.OK(h.tb, h.own().collect(h.tb.Context(), false))
 }
 
 func TestSlowTransferIsLogged(t *testing.T) {
@@ -125,8 +126,7 @@ func TestSlowTransferIsLogged(t *testing.T) {
 				Time: recorded, Observed: clock.now().UTC(),
 			}
 			if layout != ringbuf.V1 {
-				want.Time = want.Observed
-				want.Attributes["nixl.event.time_source"] = "drain"
+				want.Time = time.Unix(0, 0).UTC() // unset
 			}
 			metrics := wait(t, h.batches, "metrics")
 			want.Resource = metrics.ResourceMetrics().At(0).Resource().Attributes().AsRaw()
@@ -232,9 +232,7 @@ func TestBothPipelinesReportEveryTransferOnce(t *testing.T) {
 			}
 			for range 2 { // repeated calls have no effect
 				for _, one := range list {
-					if err := one.Start(t.Context(), h); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, one.Start(t.Context(), h))
 				}
 			}
 			h.opened(3)
@@ -278,17 +276,13 @@ func TestPipelinesCreatedAfterAShutdownHaveANewReceiver(t *testing.T) {
 	var before *ringReceiver
 	for range 2 {
 		m, err := f.CreateMetrics(t.Context(), h.settings, h.cfg, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r := m.(*pipeline).ringReceiver //nolint:forcetypeassert,errcheck // the factory made it
 		if r == before {
 			t.Error("the receiver that was shut down was reused")
 		}
 		before = r
-		if err := m.Shutdown(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, m.Shutdown(t.Context()))
 	}
 }
 
@@ -297,17 +291,13 @@ func TestPipelineReceivesNothingBeforeItsStart(t *testing.T) {
 	push(t, ring(t, dir, "agent", ringbuf.V4, 64), write(1, 2_000_000, 1)...)
 	h := newHarness(t, dir).withLogs()
 	h.create()
-	if err := h.receiver.Start(t.Context(), h); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.receiver.Start(t.Context(), h))
 	h.opened(1)
 	h.next()
 	if len(h.records) > 0 {
 		t.Error("log records came before the start")
 	}
-	if err := h.logs.Start(t.Context(), h); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.logs.Start(t.Context(), h))
 	h.awaitLogged(1)
 	if err := errors.Join(h.receiver.Shutdown(t.Context()), h.logs.Shutdown(t.Context())); err != nil {
 		t.Error(err)
@@ -321,9 +311,7 @@ func TestLogsPipelineWorksWithoutMetricsPipeline(t *testing.T) {
 	push(t, w, write(1, 2_000_000, 1)...)
 	h.awaitLogged(1)
 	push(t, w, write(2, 2_000_000, 1)...)
-	if err := h.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.stop())
 	if got := h.restLogged(); len(got) != 1 {
 		t.Errorf("%d records at shutdown, want 1", len(got))
 	}
@@ -405,12 +393,47 @@ func TestBlockedConsumerOfLogsLosesLogRecordsButNoEvents(t *testing.T) {
 		t.Errorf("%d transfers counted, want %d", got, transfers)
 	}
 	close(goOn)
-	if err := h.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.stop())
 	got, dropped := len(h.restLogged()), int(sums(t, telemetry, "logs_dropped")[""])
 	if got+dropped != transfers || got < maxQueued || got > maxQueued+maxExported {
 		t.Errorf("%d records logged and %d dropped of %d", got, dropped, transfers)
+	}
+}
+
+// A container with many agents can't fill the queue.
+func TestLogRecordsOfOtherContainersFindRoom(t *testing.T) {
+	h := newHarness(t, t.TempDir()).withLogs()
+	h.create()
+	s := h.own().slow
+	var notices []notice.Notice
+	s.watch(func(n notice.Notice) { notices = append(notices, n) })
+	add := func(agents int, h engine.Holder) {
+		for i := range agents {
+			for range defaultLogsBurst {
+				s.add(record{Agent: engine.Agent{ID: fmt.Sprint(h, i), Holder: h}, read: s.now()})
+			}
+		}
+	}
+	hostile, victim := engine.Holder{Pod: "pod", Container: "hostile"}, engine.Holder{Pod: "pod", Container: "victim"}
+	add(2*maxQueued/defaultLogsBurst, hostile)
+	if n := len(s.queue); n != maxHeld {
+		t.Errorf("%d records of a container wait, want %d", n, maxHeld)
+	}
+	if len(notices) == 0 || notices[0].Pod != "pod" || notices[0].Container != "hostile" {
+		t.Errorf("notices are %+v", notices)
+	}
+	notices = nil
+	add(3, victim)
+	if n := len(s.queue); n != maxHeld+3*defaultLogsBurst || len(notices) > 0 {
+		t.Errorf("%d records wait; notices %+v", n, notices)
+	}
+	s.fill(make([]record, 0, maxExported))
+	if n := s.waiting[hostile]; n != maxHeld-maxExported {
+		t.Errorf("%d records of the container count, want %d", n, maxHeld-maxExported)
+	}
+	add(maxQueued/defaultLogsBurst, engine.Holder{Place: "/rings", Shared: true}) // all agents of the host
+	if n := len(s.queue); n != maxQueued {
+		t.Errorf("%d records wait, want %d", n, maxQueued)
 	}
 }
 
@@ -518,12 +541,12 @@ func TestBucketsOfIdleAgentsAreRemoved(t *testing.T) {
 		if i%1000 == 0 {
 			now.pass(10 * time.Second)
 			for range 2 {
-				if !busy.take(now.now(), &l) {
+				if !busy.AllowN(now.now(), 1) {
 					t.Fatal("no token after 10 s")
 				}
 			}
 		}
-		l.of(strconv.Itoa(i), now.now()).take(now.now(), &l)
+		l.of(strconv.Itoa(i), now.now()).AllowN(now.now(), 1)
 		if len(l.agents) > maxBuckets {
 			t.Fatalf("%d buckets", len(l.agents))
 		}

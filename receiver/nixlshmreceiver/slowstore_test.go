@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -141,20 +142,14 @@ func TestSlowStorageWithManyStaleCheckpointsLosesNoEvent(t *testing.T) {
 	dir, store := t.TempDir(), newMemory()
 	fill := stored(t, dir, store)
 	client, err := store.GetClient(t.Context(), component.KindReceiver, fill.settings.ID, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var paths []string
 	for i := range stale {
 		path := fmt.Sprintf("/run/nixl/exited-%d", i)
 		paths = append(paths, path)
-		if err := client.Set(t.Context(), "agent:"+path, []byte("old")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, client.Set(t.Context(), "agent:"+path, []byte("old")))
 	}
-	if err := client.Set(t.Context(), "agents", []byte(strings.Join(paths, "\x00"))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, client.Set(t.Context(), "agents", []byte(strings.Join(paths, "\x00"))))
 
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	slow := func(ctx context.Context) {

@@ -15,6 +15,7 @@ import (
 
 	"go.opentelemetry.io/collector/component/componentstatus"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -55,15 +56,11 @@ func TestStatusIsRecoverableErrorWhileNoRingCanBeOpened(t *testing.T) {
 	dir := t.TempDir()
 	ring(t, dir, "agent", ringbuf.V4, 16)
 	other, err := ringbuf.OpenReader(filepath.Join(dir, "agent"), ringbuf.Consume)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer other.Close()
 	h := newHarness(t, dir, often).start()
 	h.mustSay(componentstatus.StatusRecoverableError, "none of 1 rings can be opened", "already being consumed", "process")
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, other.Close())
 	h.mustSay(componentstatus.StatusOK)
 	h.next()
 }
@@ -91,9 +88,7 @@ func TestMainOfTheOther(t *testing.T) {
 		t.Skip("only for TestRingOfAnotherConsumerIsTakenOverWhenItExits")
 	}
 	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	fmt.Println("held")
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // until the test closes the pipe
@@ -108,16 +103,10 @@ func TestRingOfAnotherConsumerIsTakenOverWhenItExits(t *testing.T) {
 	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMainOfTheOther$")
 	other.Env = append(os.Environ(), holdRing+"="+w.Path())
 	let, err := other.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := other.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, other.Start())
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && lines.Text() != "held" {
 		t.Log(lines.Text())
@@ -129,9 +118,7 @@ func TestRingOfAnotherConsumerIsTakenOverWhenItExits(t *testing.T) {
 	if n, err := w.Len(); n != 4 || err != nil {
 		t.Errorf("%d events are left in the ring (%v), want all 4", n, err)
 	}
-	if err := let.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, let.Close())
 	_ = other.Wait() // its output is no longer read
 	h.until(func(all agents) bool { return all["agent"].int(transmitted) == 3 })
 	h.mustSay(componentstatus.StatusOK)

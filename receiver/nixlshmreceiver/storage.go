@@ -10,10 +10,10 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 
-	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 )
 
-// checkpoints implements [checkpoint.Store] with the client of a storage extension.
+// checkpoints implements [engine.Storage] with the client of a storage extension.
 type checkpoints struct{ client storage.Client }
 
 // openCheckpoints returns a client of the storage extension that the key storage names.
@@ -39,7 +39,7 @@ func (c *checkpoints) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 // Apply applies all operations or none.
-func (c *checkpoints) Apply(ctx context.Context, ops []checkpoint.Op) error {
+func (c *checkpoints) Apply(ctx context.Context, ops []engine.Op) error {
 	batch := make([]*storage.Operation, len(ops))
 	for i, op := range ops {
 		if op.Value == nil {

@@ -17,9 +17,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -72,9 +74,7 @@ func readSeries(t *testing.T, file string) map[string]float64 {
 			return
 		}
 		value, err := strconv.ParseFloat(f[3], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		pairs := strings.Split(strings.ReplaceAll(f[2], `"`, ""), ",")
 		slices.Sort(pairs)
 		list[f[1]+"{"+strings.Join(pairs, ",")+"}"] = value
@@ -227,9 +227,7 @@ func TestRingsAndStoresCanShareADirectory(t *testing.T) {
 func TestInvalidStoreAffectsNoOtherAgent(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, storetest.Real)
-	if err := os.WriteFile(path, storetest.Bytes(t)[:100], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, storetest.Bytes(t)[:100], 0o600))
 	storetest.Create(t, dir, storetest.Config{}).Transfer(0, 1, 1, 1)
 	h := newHarness(t, dir).startWith(1)
 	if a := read(t, h.next()); len(a) != 1 {
@@ -259,4 +257,51 @@ func TestStoreOfExitedProcessIsNotCountedAsStale(t *testing.T) {
 	if d := cmp.Diff(map[string]int64{"prometheus_mp_v1": 2}, sums(t, telemetry, "agents")); d != "" {
 		t.Errorf("agents (-want +got)\n%s", d)
 	}
+}
+
+// NIXL's exporter serves the series of a process until its store is removed.
+func TestExporterNamesIncludeProcessesThatExitedWhileNoCollectorRan(t *testing.T) {
+	dir, store := t.TempDir(), newMemory()
+	id := newHarness(t, dir).settings.ID
+	run := func() *harness {
+		h := newHarness(t, dir, often, func(c *Config) { c.StorageID, c.ExporterNames = &memoryID, true })
+		h.settings.ID = id
+		h.extensions = map[component.ID]component.Component{memoryID: store}
+		return h.startWith(0)
+	}
+	bytes := func(h *harness) map[string]float64 {
+		all := exporterSeries(t, h.next())
+		maps.DeleteFunc(all, func(name string, _ float64) bool { return !strings.HasPrefix(name, "agent_tx_bytes_total{") })
+		return all
+	}
+	series := func(pid int) string {
+		return "agent_tx_bytes_total{agent_instance=0,agent_name=agent,hostname=host,pid=" + strconv.Itoa(pid) + "}"
+	}
+	var writers []*storetest.Writer
+	for pid := range 3 {
+		w := storetest.Create(t, dir, storetest.Config{PID: int64(pid + 1)})
+		w.Count(storetest.TxBytes, 10)
+		writers = append(writers, w)
+	}
+	h := run()
+	want := map[string]float64{series(1): 10, series(2): 10, series(3): 10}
+	if d := cmp.Diff(want, bytes(h)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	h.shutdown()
+	for _, w := range writers[:2] {
+		w.Count(storetest.TxBytes, 5)
+		w.Exit()
+	}
+	if err := os.Remove(writers[0].Path()); err != nil { // its values after the last checkpoint are lost
+		t.Fatal(err)
+	}
+	h = run()
+	want = map[string]float64{series(2): 15, series(3): 10}
+	got := make(map[string]float64)
+	eventually(t, "series of all processes with a store", func() bool {
+		maps.Copy(got, bytes(h))
+		delete(got, series(1)) // reported once it is known that the store was removed
+		return cmp.Equal(want, got)
+	})
 }

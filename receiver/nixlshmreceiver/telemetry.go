@@ -12,8 +12,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/nixl-otel/nixl-otel/internal/drain"
-	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 )
 
@@ -38,9 +37,9 @@ func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
 }
 
 // host returns the functions that record the host's work.
-func (t *telemetry) host() host.Telemetry {
+func (t *telemetry) host() engine.Telemetry {
 	ctx := context.Background()
-	return host.Telemetry{
+	return engine.Telemetry{
 		Searched: func(source string, took time.Duration) {
 			t.ReceiverNixlShmDiscoveryDuration.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("source", source)))
 		},
@@ -56,7 +55,7 @@ func (t *telemetry) host() host.Telemetry {
 }
 
 // observe reports rings, directories and agents until Shutdown is called.
-func (t *telemetry) observe(h *host.Host) error {
+func (t *telemetry) observe(h *engine.Engine) error {
 	// rate() misses the first value of a series, so the series must start at 0.
 	t.ReceiverNixlShmCheckpointFailures.Add(context.Background(), 0)
 	err := t.RegisterReceiverNixlShmRingsCallback(func(_ context.Context, o metric.Int64Observer) error {
@@ -85,7 +84,7 @@ func (t *telemetry) observe(h *host.Host) error {
 	})
 }
 
-func (t *telemetry) observeRings(o metric.Int64Observer, s host.State) {
+func (t *telemetry) observeRings(o metric.Int64Observer, s engine.State) {
 	stale := 0
 	if c := t.census.Load(); c != nil {
 		stale = min(c.exited, s.Open) // the last collection is older than the state
@@ -105,11 +104,11 @@ func (t *telemetry) observeRings(o metric.Int64Observer, s host.State) {
 }
 
 // collected updates the census.
-func (t *telemetry) collected(agents []drain.Snapshot) {
+func (t *telemetry) collected(agents []engine.Snapshot) {
 	c := census{byLayout: make(map[string]int64)}
 	for i := range agents {
 		c.byLayout[agents[i].LayoutName()]++
-		if agents[i].Up == drain.UpNo && len(agents[i].Processes) == 0 { // stores of exited processes are closed
+		if agents[i].Up == engine.UpNo && len(agents[i].Processes) == 0 { // stores of exited processes are closed
 			c.exited++
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -70,19 +71,13 @@ func TestTelemetryCountsRingsByStateAndReason(t *testing.T) {
 	running, exited := ring(t, dir, "running", ringbuf.V4, 16), ring(t, dir, "exited", ringbuf.V1, 16)
 	push(t, running, write(1, 1, 1)...)
 	push(t, exited, write(1, 1, 1)...)
-	if err := exited.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, exited.Close())
 	ringtest.Make(t, filepath.Join(dir, "newer"), ringtest.NewHeader(99, 16), 1024)
 	broken := ring(t, dir, "broken", ringbuf.V4, 16)
-	if err := os.Truncate(broken.Path(), 100); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Truncate(broken.Path(), 100))
 	taken := ring(t, dir, "taken", ringbuf.V4, 16)
 	other, err := ringbuf.OpenReader(taken.Path(), ringbuf.Consume)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer other.Close()
 
 	h := newHarness(t, dir)

@@ -6,15 +6,12 @@ package nixlshmreceiver
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/discover"
-	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -27,41 +24,26 @@ const leastInterval = time.Millisecond
 // Validate checks the configuration. Each error names the key and its value, and
 // states what to use instead.
 func (c *Config) Validate() error {
-	return errors.Join(c.checkDirectories(), c.checkDiscovery(), c.checkTimes(), c.checkRings(), c.checkHistograms(), c.checkLogs())
+	return errors.Join(c.checkEngine(), c.checkTimes(), c.checkRings(), c.checkHistograms(), c.checkLogs(), c.checkSocket())
 }
 
-func (c *Config) checkDirectories() error {
-	errs := []error{discover.CheckDirectories(c.Directories)}
-	if len(c.Directories) == 0 && c.Discovery == (DiscoveryConfig{}) {
-		errs = append(errs, errors.New("directories: list at least one, such as /run/nixl, or configure discovery"))
+// checkEngine checks the keys that the engine has, too, and those whose zero value the
+// engine takes for its default.
+func (c *Config) checkEngine() error {
+	cfg := c.engine(nil)
+	var errs faults
+	if c.RunInterval == 0 && c.noRunInterval != nil {
+		errs.add("run_interval: not set, and the value in the environment is invalid: %w", c.noRunInterval)
+		cfg.RunInterval = engine.DefaultRunInterval
 	}
+	errs = append(errs, cfg.Check())
 	for _, dir := range c.Directories {
 		if dir != "" && !filepath.IsAbs(dir) {
-			errs = append(errs, fmt.Errorf("directories: %q%s must be an absolute path, such as /run/nixl", dir, fromEnvironment(dir)))
+			errs.add("directories: %q%s must be an absolute path, such as /run/nixl", dir, fromEnvironment(dir))
 		}
 	}
 	if len(c.Include) == 0 {
-		errs = append(errs, errors.New(`include: an empty list selects no ring: use ["*"] or remove the key to select all rings`))
-	}
-	return errors.Join(append(errs, discover.CheckPatterns("include", c.Include), discover.CheckPatterns("exclude", c.Exclude))...)
-}
-
-func (c *Config) checkDiscovery() error {
-	errs := faults{discover.IdentifyBy(c.IdentifyBy).Check()}
-	if p := c.Discovery.Processes; p != nil {
-		if p.Interval < leastDiscovery {
-			errs.add("discovery::processes::interval: %v is too short: use at least %v, such as %v", p.Interval, leastDiscovery, discover.DefaultInterval)
-		}
-		errs = append(errs, checkEnvAttributes(p.EnvAttributes))
-	}
-	if k := c.Discovery.Kubelet; k != nil {
-		if !filepath.IsAbs(k.Path) {
-			errs.add("discovery::kubelet::path: %q must be an absolute path, such as %s", k.Path, discover.DefaultKubeletPods)
-		}
-		if len(k.Volumes) == 0 {
-			errs.add(`discovery::kubelet::volumes: an empty list selects no volume: use ["*"] or remove the key to select all volumes`)
-		}
-		errs = append(errs, discover.CheckPatterns("discovery::kubelet::volumes", k.Volumes))
+		errs.add(`include: an empty list selects no ring: use ["*"] or remove the key to select all rings`)
 	}
 	if c.ServiceName == "" {
 		errs.add("service_name: must not be empty: set a name, or remove the key for %s", semconv.ServiceNameNIXL)
@@ -69,31 +51,21 @@ func (c *Config) checkDiscovery() error {
 	return errors.Join(errs...)
 }
 
-// checkEnvAttributes reports names that can't be used, and variables that would
-// overwrite each other's value.
-func checkEnvAttributes(attributes map[string]string) error {
+// maxSocketPath leaves room in the kernel's limit of 107 bytes for the name under which the
+// socket is created.
+const maxSocketPath = 90
+
+func (c *Config) checkSocket() error {
 	var errs faults
-	setBy := make(map[string]string)
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		attribute := attributes[name]
-		switch {
-		case name == "" || strings.ContainsAny(name, "=\x00"):
-			errs.add("discovery::processes::env_attributes: %q is not the name of an environment variable", name)
-		case attribute == "":
-			errs.add("discovery::processes::env_attributes: %s has no attribute: name one, such as %s", name, semconv.LocalRank)
-		case slices.Contains(discover.Reserved, attribute):
-			errs.add("discovery::processes::env_attributes: %s: the attribute %s identifies agents and can't be set by an environment variable", name, attribute)
-		case setBy[attribute] != "":
-			errs.add("discovery::processes::env_attributes: %s and %s both set %s: keep one of them", setBy[attribute], name, attribute)
-		default:
-			setBy[attribute] = name
-		}
+	switch {
+	case c.Socket == "":
+	case !filepath.IsAbs(c.Socket):
+		errs.add("socket: %q must be an absolute path, such as %s", c.Socket, live.DefaultSocket)
+	case len(c.Socket) > maxSocketPath:
+		errs.add("socket: %q has more than %d bytes: use a shorter path, such as %s", c.Socket, maxSocketPath, live.DefaultSocket)
 	}
 	return errors.Join(errs...)
 }
-
-// leastDiscovery is the shortest allowed interval between two searches for processes.
-const leastDiscovery = 100 * time.Millisecond
 
 // fromEnvironment names the variable that a directory comes from, if any.
 func fromEnvironment(dir string) string {
@@ -107,12 +79,6 @@ func fromEnvironment(dir string) string {
 
 func (c *Config) checkTimes() error {
 	var errs faults
-	if c.RunInterval == 0 && c.noRunInterval != nil {
-		errs.add("run_interval: not set, and the value in the environment is invalid: %w", c.noRunInterval)
-	} else if c.RunInterval < leastInterval {
-		errs.add("run_interval: %v is too short: use that of the agents, at least %v, such as %v",
-			c.RunInterval, leastInterval, host.DefaultRunInterval)
-	}
 	if c.CollectionInterval < leastInterval {
 		errs.add("collection_interval: %v is too short: use at least %v, such as %v",
 			c.CollectionInterval, leastInterval, defaultCollectionInterval)
@@ -122,10 +88,6 @@ func (c *Config) checkTimes() error {
 	}
 	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < leastInterval {
 		errs.add("timeout: %v is too short: use 0s for no limit, or at least %v, such as 5s", c.Timeout, leastInterval)
-	}
-	if c.StaleAfter < host.MinStaleAfter {
-		errs.add("stale_after: %v is too short: use at least %v, the interval between two checks of the files; "+
-			"better longer than an agent takes to restart, such as 5m", c.StaleAfter, host.MinStaleAfter)
 	}
 	return errors.Join(errs...)
 }
@@ -142,9 +104,6 @@ func (c *Config) checkRings() error {
 		if err := wantUID(id); err != nil {
 			errs.add("allowed_uids: %w", err)
 		}
-	}
-	if c.MaxRings < 1 {
-		errs.add("max_rings: %d must be 1 or more", c.MaxRings)
 	}
 	if c.MaxEventNames < 1 {
 		errs.add("max_event_names: %d must be 1 or more", c.MaxEventNames)

@@ -13,7 +13,7 @@ import (
 
 	"go.opentelemetry.io/collector/confmap"
 
-	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -28,8 +28,10 @@ var values = []struct {
 }{
 	{"directories", wantList(wantText, "/run/nixl")},
 	{"discovery::processes::interval", wantDuration("s", "5s")},
+	{"discovery::processes::otel_resource_attributes", wantList(wantText, `"service.*"`)},
 	{"discovery::kubelet::path", wantText},
 	{"discovery::kubelet::volumes", wantList(wantText, `"*"`)},
+	{"pod_uid", wantText},
 	{"identify_by", wantList(wantText, "pod, agent")},
 	{"service_name", wantText},
 	{"include", wantList(wantText, `"*"`)},
@@ -43,7 +45,12 @@ var values = []struct {
 	{"host_name", wantText},
 	{"allowed_uids", wantUIDs},
 	{"storage", wantText},
-	{"max_rings", wantWhole(host.DefaultMaxRings)},
+	{"max_rings", wantWhole(engine.DefaultMaxRings)},
+	{"budget::rings", wantWhole(engine.DefaultBudget.Rings)},
+	{"budget::files", wantWhole(engine.DefaultBudget.Files)},
+	{"budget::directories", wantWhole(engine.DefaultBudget.Directories)},
+	{"budget::event_names", wantWhole(engine.DefaultBudget.EventNames)},
+	{"budget::mapped_bytes", wantBytes},
 	{"max_event_names", wantWhole(tally.DefaultMaxNames)},
 	{"histograms::duration::kind", wantKind},
 	{"histograms::duration::bounds", wantList(wantNumber, "0.001, 0.01")},
@@ -62,6 +69,7 @@ var values = []struct {
 	{"logs::errors", wantBool},
 	{"logs::rate", wantNumber},
 	{"logs::burst", wantWhole(defaultLogsBurst)},
+	{"socket", wantText},
 	{"nixl_exporter_names", wantBool},
 }
 
@@ -168,7 +176,7 @@ var errNobody = errors.New("an empty list allows nobody: list the agents' user I
 
 func wantUID(value any) error {
 	if n, ok := integer(value); !ok || n < 0 || n > maxUID {
-		return fmt.Errorf("%s is not a user ID: it must be from 0 to %d", spell(value), maxUID)
+		return fmt.Errorf("%s is not a user ID: it must be from 0 to %d", spell(value), int64(maxUID))
 	}
 	return nil
 }

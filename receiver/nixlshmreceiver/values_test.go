@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // parse returns the configuration as the Collector reads it, or the error with which
@@ -18,13 +20,9 @@ import (
 func parse(t *testing.T, yaml string) (*Config, error) {
 	t.Helper()
 	read, err := confmap.NewRetrievedFromYAML([]byte(yaml))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	conf, err := read.AsConf()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cfg := createDefaultConfig()
 	if err := conf.Unmarshal(cfg); err != nil {
 		// The decoder adds the position of the receiver's section.
@@ -55,9 +53,7 @@ func TestInvalidUserIDsAreRejected(t *testing.T) {
 		}
 	}
 	cfg, err := parse(t, "allowed_uids: [0, 1000, 4294967294]")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if d := cmp.Diff([]uint32{0, 1000, 4294967294}, cfg.AllowedUIDs); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
@@ -122,16 +118,18 @@ func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
 		"max_event_names: [1]":   "max_event_names: [1] must be a 32-bit integer, such as 200",
 		"nixl_exporter_names: 1": "nixl_exporter_names: 1 must be true or false",
 
-		"directories: 7":                                           "directories: 7 is not a list: use [/run/nixl], for example",
-		"directories: []":                                          "directories: list at least one, such as /run/nixl, or configure discovery",
-		"directories: [{a: b}]":                                    "directories: map[a:b] is not a string: use a single value, in quotes if necessary",
-		"directories: [rel/dir]":                                   `directories: "rel/dir" must be an absolute path, such as /run/nixl`,
-		"directories: [~/rings]":                                   `directories: "~/rings" must be an absolute path, such as /run/nixl`,
-		"discovery: {processes: {interval: 5}}":                    "discovery::processes::interval: 5 has no unit: use 5s, for example",
-		"discovery: {processes: {interval: 1ms}}":                  "discovery::processes::interval: 1ms is too short: use at least 100ms, such as 5s",
-		`discovery: {processes: {env_attributes: {"A=B": x}}}`:     `discovery::processes::env_attributes: "A=B" is not the name of an environment variable`,
-		"discovery: {processes: {env_attributes: {A: ''}}}":        "discovery::processes::env_attributes: A has no attribute: name one, such as nixl.local_rank",
-		"discovery: {processes: {env_attributes: {A: host.name}}}": "discovery::processes::env_attributes: A: the attribute host.name identifies agents and can't be set by an environment variable",
+		"directories: 7":                                            "directories: 7 is not a list: use [/run/nixl], for example",
+		"directories: []":                                           "directories: list at least one, such as /run/nixl, or configure discovery",
+		"directories: [{a: b}]":                                     "directories: map[a:b] is not a string: use a single value, in quotes if necessary",
+		"directories: [rel/dir]":                                    `directories: "rel/dir" must be an absolute path, such as /run/nixl`,
+		"directories: [~/rings]":                                    `directories: "~/rings" must be an absolute path, such as /run/nixl`,
+		"discovery: {processes: {interval: 5}}":                     "discovery::processes::interval: 5 has no unit: use 5s, for example",
+		"discovery: {processes: {interval: 1ms}}":                   "discovery::processes::interval: 1ms is too short: use at least 100ms, such as 5s",
+		`discovery: {processes: {env_attributes: {"A=B": x}}}`:      `discovery::processes::env_attributes: "A=B" is not the name of an environment variable`,
+		"discovery: {processes: {env_attributes: {A: ''}}}":         "discovery::processes::env_attributes: A has no attribute: name one, such as nixl.local_rank",
+		"discovery: {processes: {env_attributes: {A: host.name}}}":  "discovery::processes::env_attributes: A: the attribute host.name identifies agents and can't be set by an environment variable",
+		"discovery: {processes: {env_attributes: {A: le}}}":         "discovery::processes::env_attributes: A: Prometheus can't carry the attribute le as a label: use another name, such as nixl.local_rank",
+		`discovery: {processes: {otel_resource_attributes: ["["]}}`: `discovery::processes::otel_resource_attributes: "[" is not a valid pattern: list keys or patterns, such as service.*`,
 		"discovery: {processes: {env_attributes: {RANK: nixl.local_rank, LOCAL_RANK: nixl.local_rank}}}": "discovery::processes::env_attributes: LOCAL_RANK and RANK both set nixl.local_rank: keep one of them",
 		"discovery: {kubelet: {path: pods}}":  `discovery::kubelet::path: "pods" must be an absolute path, such as /var/lib/kubelet/pods`,
 		"discovery: {kubelet: {volumes: []}}": `discovery::kubelet::volumes: an empty list selects no volume: use ["*"] or remove the key to select all volumes`,

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -15,13 +16,9 @@ import (
 func ring(tb testing.TB, dir, name string, layout ringbuf.Layout, capacity int) *ringbuf.Writer {
 	tb.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.MkdirAll(filepath.Dir(path), 0o700))
 	w, err := ringbuf.Create(path, layout, capacity)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	tb.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -30,9 +27,7 @@ func ring(tb testing.TB, dir, name string, layout ringbuf.Layout, capacity int) 
 func push(tb testing.TB, w *ringbuf.Writer, events ...ringbuf.Event) {
 	tb.Helper()
 	n, err := w.PushBatch(events)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	if n != len(events) {
 		tb.Fatalf("only %d of %d events fit into the ring", n, len(events))
 	}

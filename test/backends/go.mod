@@ -1,4 +1,4 @@
-// Prometheus, VictoriaLogs, and a stand-in for Kafka, for tests, apart from the
+// Prometheus, VictoriaMetrics, VictoriaLogs, and a stand-in for Kafka, for tests, apart from the
 // product's graph. VictoriaLogs is part of this release of
 // VictoriaMetrics; later ones have it in a module of its own.
 module github.com/nixl-otel/nixl-otel/test/backends
@@ -10,6 +10,7 @@ replace cloud.google.com/go => cloud.google.com/go v0.123.0
 
 tool (
 	github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-logs
+	github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics
 	github.com/prometheus/prometheus/cmd/prometheus
 	github.com/prometheus/prometheus/cmd/promtool
 )
@@ -46,6 +47,7 @@ require (
 	github.com/KimMachineGun/automemlimit v0.7.5 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/VictoriaMetrics/VictoriaMetrics v1.121.0 // indirect
+	github.com/VictoriaMetrics/fastcache v1.12.5 // indirect
 	github.com/alecthomas/kingpin/v2 v2.4.0 // indirect
 	github.com/alecthomas/units v0.0.0-20240927000941-0f3dac36c52b // indirect
 	github.com/armon/go-metrics v0.4.1 // indirect

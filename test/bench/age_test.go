@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -35,22 +36,16 @@ func BenchmarkAge(b *testing.B) {
 		dir := inMemory(b)
 		start(b, dir, s.URL, fmt.Sprintf("receivers: {nixl_shm: {collection_interval: %v}}", interval))
 		w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, slots)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		each := time.NewTicker(time.Millisecond)
 		for began := time.Now(); time.Since(began) < duration; <-each.C {
 			mu.Lock()
 			pushed = append(pushed, time.Now())
 			mu.Unlock()
-			if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)))
 		}
 		each.Stop()
-		if err := w.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, w.Close())
 		mu.Lock()
 		if len(ages) == 0 {
 			b.Fatal("the backend received no events")

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
@@ -38,6 +39,7 @@ func start(b *testing.B, rings, endpoint, more string) *proc.Process {
 receivers:
   nixl_shm:
     directories: [%q]
+    metrics: {nixl.events: {enabled: true}}
     resource_attributes: {nixl.telemetry.path: {enabled: true}}
 exporters:
   otlp_http: {endpoint: %q, compression: none}
@@ -48,9 +50,7 @@ service:
 	args := []string{}
 	for i, text := range []string{config, more} {
 		path := filepath.Join(b.TempDir(), fmt.Sprintf("config-%d.yaml", i))
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, os.WriteFile(path, []byte(text), 0o600))
 		args = append(args, "--config="+path)
 	}
 	cmd := exec.CommandContext(b.Context(), program, args...)
@@ -86,9 +86,7 @@ func load(b *testing.B, dir string, agents int) (full func() uint64, stop func()
 		// overflow the ring because it follows a full burst.
 		Agent: simulate.Config{Rate: ceiling, Seed: 1, NoFinalFlush: true},
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	var wg sync.WaitGroup
 	wg.Go(func() { err = fleet.Run(ctx) })
@@ -96,9 +94,7 @@ func load(b *testing.B, dir string, agents int) (full func() uint64, stop func()
 	return full, func() simulate.Totals {
 		cancel()
 		wg.Wait()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		return fleet.Report().Sum
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -49,9 +50,7 @@ func compile(b *testing.B, name string, flags ...string) string {
 func fullRing(b *testing.B) *ringbuf.Writer {
 	b.Helper()
 	w, err := ringbuf.Create(filepath.Join(inMemory(b), "agent"), ringbuf.V4, slots)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	b.Cleanup(func() { _ = w.Close() })
 	fill(b, w, transfers(slots-1))
 	return w
@@ -75,14 +74,10 @@ type reader struct {
 func openReader(b *testing.B, path string) *reader {
 	b.Helper()
 	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	b.Cleanup(func() { _ = r.Close() })
 	shape, err := tally.NewShape(tally.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return &reader{Reader: r, agent: tally.NewAgent(shape)}
 }
 
@@ -97,9 +92,7 @@ func (r *reader) drain(b *testing.B) bool {
 	if err == nil {
 		err = r.Commit()
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return fill > 0
 }
 
@@ -148,16 +141,10 @@ func startPlain(b *testing.B, program string, args ...string) func(n int) float6
 	b.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(b.Context()), program, args...) // exits at the end of its input
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
+	must.OK(b, cmd.Start())
 	b.Cleanup(func() {
 		if err := in.Close(); err == nil {
 			err = cmd.Wait()
@@ -175,13 +162,9 @@ func startPlain(b *testing.B, program string, args ...string) func(n int) float6
 
 func answer(b *testing.B, out *bufio.Reader) float64 {
 	text, err := out.ReadString('\n')
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return v
 }
 
@@ -191,19 +174,13 @@ func launch(b *testing.B, program string, args ...string) (wait func()) {
 	b.Helper()
 	cmd := exec.CommandContext(b.Context(), program, args...)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
+	must.OK(b, cmd.Start())
 	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
 		b.Fatal(err)
 	}
 	return func() {
-		if err := cmd.Wait(); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, cmd.Wait())
 	}
 }
 

@@ -8,6 +8,7 @@ package chaos
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +25,7 @@ func TestOnlyUnreadEventsAreLostWhenAgentsAndCollectorAreKilled(t *testing.T) {
 	rng, seed := chance(t)
 	kills := int(number(t, "CHAOS_KILLS", 10))
 	rings := t.TempDir()
-	k := newKiller(t, rng, rings, false)
+	k := newKiller(t, rng, rings, filepath.Join(t.TempDir(), "state"), false)
 	k.stalls = true
 	var victims []*victim
 	for i, actions := range [][]action{gentle, gentle, rude, rude, rude, rude} {

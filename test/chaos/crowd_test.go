@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/backend"
@@ -42,6 +43,7 @@ receivers:
     directories: [%q]
     initial_delay: 0s
     collection_interval: 5s # the first collection doesn't wait for all rings on a busy machine
+    metrics: {nixl.events: {enabled: true}}
     resource_attributes: {nixl.telemetry.path: {enabled: true}}
 exporters:
   otlp_http: {endpoint: %q}
@@ -102,14 +104,14 @@ func goodRing(t *testing.T, dir string, i int) (path string, want ledger.Series)
 	path = filepath.Join(dir, fmt.Sprintf("agent-%04d", i))
 	layouts := ringbuf.Layouts()
 	w, err := ringbuf.Create(path, layouts[i%len(layouts)], 64)
-	must(t, err)
+	must.OK(t, err)
 	defer w.Close()
-	for n := range i % 10 {
-		must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, uint64(1000*i+n))))
-		must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeXferTime, uint64(i+n))))
+	for n := range 1 + i%10 { // an empty ring without an agent isn't reported
+		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, uint64(1000*i+n))))
+		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeXferTime, uint64(i+n))))
 	}
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
-	must(t, err)
+	must.OK(t, err)
 	defer r.Close()
 	l := ledger.Ledger{}
 	_, err = r.Read(0, func(b ringbuf.Batch) {
@@ -118,7 +120,7 @@ func goodRing(t *testing.T, dir string, i int) (path string, want ledger.Series)
 			l.AddEvent(&e)
 		}
 	})
-	must(t, err)
+	must.OK(t, err)
 	return path, l.Series()
 }
 
@@ -132,14 +134,14 @@ var garbage = []struct {
 		ringtest.Make(t, path, ringtest.NewHeader(4, 1024), 100)
 	}},
 	{"unknown version", func(t *testing.T, path string) { ringtest.Make(t, path, ringtest.NewHeader(6, 64), 64*16) }},
-	{"FIFO", func(t *testing.T, path string) { must(t, syscall.Mkfifo(path, 0o600)) }},
-	{"link", func(t *testing.T, path string) { must(t, os.Symlink("agent-0001", path)) }},
+	{"FIFO", func(t *testing.T, path string) { must.OK(t, syscall.Mkfifo(path, 0o600)) }},
+	{"link", func(t *testing.T, path string) { must.OK(t, os.Symlink("agent-0001", path)) }},
 	{"empty file", func(t *testing.T, path string) { write(t, path, nil) }},
 	{"zeros", func(t *testing.T, path string) { write(t, path, make([]byte, 40+64*16)) }},
-	{"directory", func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o700)) }},
+	{"directory", func(t *testing.T, path string) { must.OK(t, os.Mkdir(path, 0o700)) }},
 }
 
 func write(t *testing.T, path string, text []byte) {
 	t.Helper()
-	must(t, os.WriteFile(path, text, 0o600))
+	must.OK(t, os.WriteFile(path, text, 0o600))
 }

@@ -50,6 +50,7 @@ receivers:
   nixl_shm:
     initial_delay: 0s
     collection_interval: 100ms
+    metrics: {nixl.events: {enabled: true}}
     resource_attributes: {nixl.telemetry.path: {enabled: true}}
 exporters:
   %s: {timeout: 500ms, retry_on_failure: {initial_interval: 50ms, max_interval: 300ms}}

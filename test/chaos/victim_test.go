@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/agent"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
@@ -52,7 +53,7 @@ func (v *victim) launch(t *testing.T, rng *rand.Rand) {
 		Capacity:    pick(rng, 64, 256, 256, 1024, 4096),
 		RunInterval: pick(rng, 5*time.Millisecond, 10*time.Millisecond, 20*time.Millisecond, 50*time.Millisecond),
 		Rate:        pick(rng, 100.0, 200.0, 400.0),
-		Seed:        v.seed, Stream: uint64(v.number<<32 + v.lives),
+		Seed:        v.seed, Stream: uint64(v.number)<<32 + uint64(v.lives),
 	})
 }
 
@@ -135,7 +136,7 @@ var rude = append([]action{
 	{"truncated", truncated},
 	{"removed", removed},
 	{"replaced", func(t *testing.T, v *victim, rng *rand.Rand) {
-		must(t, os.Remove(v.path))
+		must.OK(t, os.Remove(v.path))
 		old := v.life
 		v.live(t, rng)
 		// The old agent keeps writing to the removed file, which the Collector may still
@@ -154,10 +155,10 @@ var rude = append([]action{
 func truncated(t *testing.T, v *victim, rng *rand.Rand) {
 	v.life.Freeze(t)
 	info, err := os.Stat(v.path)
-	must(t, err)
+	must.OK(t, err)
 	const header = 40
 	size := pick(rng, 0, 1+rng.Int64N(header-1), header, rng.Int64N(info.Size()), 4096)
-	must(t, os.Truncate(v.path, min(size, info.Size()-1)))
+	must.OK(t, os.Truncate(v.path, min(size, info.Size()-1)))
 	if size == 0 && pick(rng, true, false) {
 		v.life.Signal(t, sigcont)
 		pass(t, upTo(rng, 200*time.Millisecond))
@@ -168,14 +169,14 @@ func truncated(t *testing.T, v *victim, rng *rand.Rand) {
 		pass(t, upTo(rng, 200*time.Millisecond))
 	}
 	if 0 < size && size < header {
-		must(t, os.Remove(v.path)) // a real agent overwrites such a file, a simulated agent doesn't
+		must.OK(t, os.Remove(v.path)) // a real agent overwrites such a file, a simulated agent doesn't
 	}
 	v.live(t, rng)
 }
 
 // removed removes the ring's file while its agent continues.
 func removed(t *testing.T, v *victim, rng *rand.Rand) {
-	must(t, os.Remove(v.path))
+	must.OK(t, os.Remove(v.path))
 	pass(t, upTo(rng, 500*time.Millisecond))
 	if pick(rng, true, false) {
 		v.life.Kill(t)
@@ -184,11 +185,4 @@ func removed(t *testing.T, v *victim, rng *rand.Rand) {
 	}
 	v.account(t)
 	v.live(t, rng)
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -5,8 +5,9 @@ package chart
 
 import (
 	"encoding/json"
-	"maps"
+	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
+
+	"github.com/nixl-otel/nixl-otel/internal/live"
 )
 
 func TestHelmLintFindsNothing(t *testing.T) {
@@ -60,6 +63,10 @@ func TestObjectsFitTogetherInEveryMode(t *testing.T) {
 				checkPorts(t, pod)
 				checkPrivileges(t, mode, pod)
 				checkVariables(t, m, pod)
+				checkSocket(t, m, pod)
+				if privileged := strings.Contains(m.notes, "enforce=privileged"); privileged != (mode != "sidecar") {
+					t.Errorf("the notes suggest to allow privileged pods: %v", privileged)
+				}
 				if m.daemonSet != nil {
 					checkSelectors(t, m)
 				}
@@ -200,6 +207,26 @@ func checkVariables(t *testing.T, m manifests, pod corev1.PodSpec) {
 	}
 }
 
+// checkSocket fails the test unless nixlring finds the receiver's socket, and the receiver can create
+// its directory: in an emptyDir volume, because the root file system is read-only.
+func checkSocket(t *testing.T, m manifests, pod corev1.PodSpec) {
+	t.Helper()
+	if got := at(m.config(t), "receivers", "nixl_shm", "socket"); got != live.DefaultSocket {
+		t.Errorf("the socket is %v, want %s", got, live.DefaultSocket)
+	}
+	parent := path.Dir(path.Dir(live.DefaultSocket))
+	for _, mount := range collectorOf(t, pod).VolumeMounts {
+		if mount.MountPath == parent {
+			i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
+			if i < 0 || pod.Volumes[i].EmptyDir == nil {
+				t.Errorf("%s isn't an emptyDir volume", parent)
+			}
+			return
+		}
+	}
+	t.Errorf("nothing is mounted at %s", parent)
+}
+
 func checkSelectors(t *testing.T, m manifests) {
 	t.Helper()
 	pod := labels.Set(m.daemonSet.Spec.Template.Labels)
@@ -231,7 +258,7 @@ func checkSelectors(t *testing.T, m manifests) {
 func TestAttributionIsNeverByConnection(t *testing.T) {
 	t.Parallel()
 	m := render(t, endpoint)
-	want := `[{"sources":[{"from":"resource_attribute","name":"k8s.pod.uid"}]},{"sources":[{"from":"resource_attribute","name":"container.id"}]}]`
+	want := `[{"sources":[{"from":"resource_attribute","name":"k8s.pod.uid"}]}]`
 	got, err := json.Marshal(at(m.config(t), "processors", "k8s_attributes", "pod_association"))
 	if err != nil || string(got) != want {
 		t.Errorf("error %v, association %s, want %s", err, got, want)
@@ -294,18 +321,26 @@ func TestConfigurationChangeRollsOut(t *testing.T) {
 func TestConfigurationIsMergedOverTheChartsOwn(t *testing.T) {
 	t.Parallel()
 	m := render(t, endpoint, `
-receiver: {max_rings: 7, storage: ""}
+receiver:
+  max_rings: 7
+  storage: ""
+  budget: {rings: 8}
+  discovery: {processes: {otel_resource_attributes: ["team.*"]}}
 otlp: {exporter: {sending_queue: {queue_size: 9}}}
 config:
-  processors: {k8s_attributes: {wait_for_metadata: false}}
+  processors: {k8s_attributes: {wait_for_metadata: true}}
   exporters: {otlp_grpc: {retry_on_failure: {enabled: false}}}
 `)
 	config := m.config(t)
+	if got := fmt.Sprint(at(config, "receivers", "nixl_shm", "discovery", "processes", "otel_resource_attributes")); got != "[team.*]" {
+		t.Errorf("otel_resource_attributes is %s, want [team.*]", got)
+	}
 	for path, want := range map[string]any{
 		"receivers nixl_shm max_rings":                                     7.0,
+		"receivers nixl_shm budget rings":                                  8.0,
 		"receivers nixl_shm storage":                                       "",
 		"receivers nixl_shm collection_interval":                           "10s",
-		"processors k8s_attributes wait_for_metadata":                      false,
+		"processors k8s_attributes wait_for_metadata":                      true,
 		"exporters otlp_grpc retry_on_failure enabled":                     false,
 		"exporters otlp_grpc retry_on_failure max_elapsed_time":            0.0,
 		"exporters otlp_grpc sending_queue queue_size":                     9.0,
@@ -321,51 +356,7 @@ config:
 	}
 }
 
-// The chart has copies because a chart can't refer to files outside of it.
-func TestDashboardsAndRulesAreCurrent(t *testing.T) {
-	t.Parallel()
-	const dashboards = "../../dashboards/"
-	if d := diff(t, dashboards+"grafana/*.json", chartDir+"/files/dashboards/*"); d != "" {
-		t.Errorf("run make generate: %s differs", d)
-	}
-	if d := diff(t, dashboards+"[ar]*.yaml", chartDir+"/files/rules/*"); d != "" {
-		t.Errorf("run make generate: %s differs", d)
-	}
-}
-
-// diff returns the name of a file that only one of the two patterns matches or
-// whose content differs.
-func diff(t *testing.T, a, b string) string {
-	t.Helper()
-	of := func(pattern string) map[string]string {
-		paths, err := filepath.Glob(pattern)
-		if err != nil || len(paths) == 0 {
-			t.Fatalf("%s: %d files, error %v", pattern, len(paths), err)
-		}
-		files := make(map[string]string)
-		for _, path := range paths {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files[filepath.Base(path)] = string(text)
-		}
-		return files
-	}
-	x, y := of(a), of(b)
-	for name := range maps.Keys(x) {
-		if y[name] != x[name] {
-			return name
-		}
-	}
-	for name := range maps.Keys(y) {
-		if _, ok := x[name]; !ok {
-			return name
-		}
-	}
-	return ""
-}
-
+// The chart links to the files in dashboards/. Helm packages what they link to.
 func TestPrometheusObjectsHaveEveryRuleAndDashboard(t *testing.T) {
 	t.Parallel()
 	m := render(t, everything)

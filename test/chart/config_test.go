@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sigs.k8s.io/yaml"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // collector returns the path of the full Collector, which `make validate-deploy`
@@ -27,9 +27,7 @@ func collector(t *testing.T) string {
 func validate(t *testing.T, config string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(config), 0o600))
 	cmd := exec.CommandContext(t.Context(), collector(t), "validate", "--config="+file)
 	cmd.Env = []string{"K8S_NODE_NAME=node", "OTLP_HEADER_0=secret"}
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -65,9 +63,6 @@ func TestCollectorAcceptsDocumentedConfiguration(t *testing.T) {
 func TestCollectorAcceptsTheOperatorsResource(t *testing.T) {
 	t.Parallel()
 	collector(t)
-	config, err := yaml.Marshal(operatorResource(t).Spec.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	validate(t, string(config))
+	resource := mustDecode[collectorResource](t, example(t, "kubernetes/opentelemetrycollector.yaml")["OpenTelemetryCollector"])
+	validate(t, asYAML(t, resource.Spec.Config))
 }

@@ -23,6 +23,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 const (
@@ -56,9 +58,7 @@ type manifests struct {
 func render(t *testing.T, values ...string) manifests {
 	t.Helper()
 	m, err := tryRender(t, values...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return m
 }
 
@@ -96,9 +96,7 @@ func tryRender(t *testing.T, values ...string) (m manifests, err error) {
 func load(t *testing.T) *chart.Chart {
 	t.Helper()
 	c, err := loader.Load(chartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return c
 }
 
@@ -175,9 +173,7 @@ func documents(r io.Reader) ([]string, error) {
 func (m *manifests) config(t *testing.T) map[string]any {
 	t.Helper()
 	config := make(map[string]any)
-	if err := yaml.UnmarshalStrict([]byte(m.configMap.Data["config.yaml"]), &config); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, yaml.UnmarshalStrict([]byte(m.configMap.Data["config.yaml"]), &config))
 	return config
 }
 

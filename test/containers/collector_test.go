@@ -16,6 +16,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -25,14 +26,16 @@ import (
 type collector struct {
 	*container
 
-	file    *otlpfile.File
-	reports map[string]reported // by pod
+	file       *otlpfile.File
+	sums       map[string]*otlpfile.Sums    // of nixl.events, by pod
+	attributes map[string]map[string]string // newest of the resource, by pod
 }
 
 const configuration = `
 receivers:
   nixl_shm:
     discovery: {processes: {interval: 1s, env_attributes: {LOCAL_RANK: nixl.local_rank}}}
+    metrics: {nixl.events: {enabled: true}}
     stale_after: %v
     initial_delay: 0s
     collection_interval: 100ms
@@ -46,20 +49,25 @@ service:
 // startCollector starts a Collector that exports exited agents until staleAfter.
 func startCollector(t *testing.T, staleAfter time.Duration) *collector {
 	t.Helper()
+	return configured(t, fmt.Sprintf(configuration, staleAfter))
+}
+
+// configured starts a Collector with a configuration that writes /out/metrics.json, and with
+// more options of podman run.
+func configured(t *testing.T, configuration string, options ...string) *collector {
+	t.Helper()
 	if os.Getenv(variable) == "" || os.Getenv(collectorVariable) == "" {
 		t.Skip("run `make container-test`")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), fmt.Appendf(nil, configuration, staleAfter), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(configuration), 0o600))
 	c := &collector{
-		container: launch(t, collectorImage, []string{
+		container: launch(t, collectorImage, append([]string{
 			"--pid=host", "--user=0", "--cap-drop=all", "--cap-add=SYS_PTRACE,DAC_OVERRIDE,LEASE",
 			"--security-opt=no-new-privileges", "--read-only", "--volume=" + dir + ":/out",
 			"--cgroup-parent=" + shared.cgroup(),
-		}, []string{"--config=/out/config.yaml"}),
-		file: otlpfile.NewFile(filepath.Join(dir, "metrics.json")), reports: make(map[string]reported),
+		}, options...), []string{"--config=/out/config.yaml"}),
+		file: otlpfile.NewFile(filepath.Join(dir, "metrics.json")), sums: make(map[string]*otlpfile.Sums), attributes: make(map[string]map[string]string),
 	}
 	proc.Eventually(t, func() string {
 		_, err := os.Stat(c.file.Path())
@@ -72,57 +80,53 @@ func startCollector(t *testing.T, staleAfter time.Duration) *collector {
 	return c
 }
 
-// reported is what the Collector has exported about the agents of a pod.
-type reported struct {
-	events     int // newest total
-	attributes map[string]string
-}
-
-// read adds new output of the Collector to reports.
+// read adds new output of the Collector.
 func (c *collector) read() {
 	c.t.Helper()
 	list, err := c.file.Next()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	for _, collection := range list {
 		for _, rm := range collection.ResourceMetrics().All() {
-			r := reported{attributes: make(map[string]string)}
+			attributes := make(map[string]string)
 			for name, value := range rm.Resource().Attributes().All() {
-				r.attributes[name] = value.AsString()
+				attributes[name] = value.AsString()
 			}
+			pod := attributes["k8s.pod.uid"]
+			c.attributes[pod] = attributes
 			for _, sm := range rm.ScopeMetrics().All() {
-				for _, m := range sm.Metrics().All() {
-					r.events += events(m)
-				}
+				sm.Metrics().RemoveIf(func(m pmetric.Metric) bool { return m.Name() != "nixl.events" })
 			}
-			c.reports[r.attributes["k8s.pod.uid"]] = r
+			if c.sums[pod] == nil {
+				c.sums[pod] = otlpfile.NewSums()
+			}
+			alone := pmetric.NewMetrics()
+			rm.MoveTo(alone.ResourceMetrics().AppendEmpty())
+			c.sums[pod].Add(alone)
 		}
 	}
 }
 
-// events returns the value of the metric nixl.events, and 0 for other metrics.
-func events(m pmetric.Metric) (n int) {
-	if m.Name() != "nixl.events" {
-		return 0
-	}
-	for _, dp := range m.Sum().DataPoints().All() {
-		n += int(dp.IntValue())
-	}
-	return n
-}
-
-// await waits until the Collector has exported a number of events of a pod.
-func (c *collector) await(pod string, events int) reported {
+// await waits until a backend would show a number of events of a pod. It returns the attributes.
+func (c *collector) await(pod string, events int) map[string]string {
 	c.t.Helper()
 	proc.Eventually(c.t, func() string {
 		c.read()
-		if got := c.reports[pod].events; got != events {
+		got := 0
+		if sums := c.sums[pod]; sums != nil {
+			totals, err := sums.Totals()
+			must.OK(c.t, err)
+			for _, series := range totals {
+				for _, v := range series {
+					got += int(v.Int)
+				}
+			}
+		}
+		if got != events {
 			return fmt.Sprintf("%d events of pod %s are exported, want %d", got, pod, events)
 		}
 		return ""
 	})
-	return c.reports[pod]
+	return c.attributes[pod]
 }
 
 // pod returns the UID of a pod.
@@ -149,8 +153,8 @@ func TestCollectorCountsAllEventsOfAgentsInContainers(t *testing.T) {
 	for i, a := range agents {
 		a.interval()
 		a.stop()
-		r := c.await(pod(i), a.written)
-		want := map[string]string{"container.id": a.id, "process.executable.name": "agent", "process.pid": strconv.Itoa(a.pid), "nixl.agent.name": "agent"}
+		got := c.await(pod(i), a.written)
+		want := map[string]string{"container.id": "", "process.executable.name": "", "process.pid": "", "nixl.agent.name": "agent"}
 		switch i {
 		case 1:
 			want["nixl.local_rank"] = "3"
@@ -158,8 +162,8 @@ func TestCollectorCountsAllEventsOfAgentsInContainers(t *testing.T) {
 			want["service.name"] = "decode"
 		}
 		for name, value := range want {
-			if r.attributes[name] != value {
-				t.Errorf("agent %d: %s is %q, want %q", i, name, r.attributes[name], value)
+			if got[name] != value {
+				t.Errorf("agent %d: %s is %q, want %q", i, name, got[name], value)
 			}
 		}
 	}
@@ -210,18 +214,14 @@ func (c *collector) holds() (list []string) {
 	c.t.Helper()
 	dir := filepath.Join("/proc", strconv.Itoa(c.pid))
 	open, err := os.ReadDir(filepath.Join(dir, "fd"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	for _, fd := range open {
 		if link, err := os.Readlink(filepath.Join(dir, "fd", fd.Name())); err == nil {
 			list = append(list, link)
 		}
 	}
 	maps, err := os.ReadFile(filepath.Join(dir, "maps"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	for line := range strings.Lines(string(maps)) {
 		if strings.Contains(line, "rw-s") {
 			list = append(list, strings.TrimSpace(line))

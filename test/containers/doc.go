@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package containers tests that agents in real containers are discovered from the
-// host. It has only tests.
+// host, and that hostile containers harm no other agent. It has only tests.
 //
 // `make container-test` runs them. They need Linux, root, podman and runc (on
 // Debian: apt-get install podman runc), and a file system that supports podman's

@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 const (
@@ -209,26 +211,28 @@ type container struct {
 	out  *bufio.Reader
 }
 
+// hostNetwork is an option of podman run; without it, containers have no network.
+const hostNetwork = "--network=host"
+
 // launch runs a container, which stops at the end of its input. It sets the limits
 // on files and processes because podman's defaults may need CAP_SYS_RESOURCE.
 func launch(t *testing.T, image string, options, args []string) *container {
 	t.Helper()
 	c := &container{t: t, name: fmt.Sprintf("c%d", time.Now().UnixNano())}
+	if !slices.Contains(options, hostNetwork) {
+		options = append(options, "--network=none")
+	}
 	c.cmd = shared.command(context.WithoutCancel(t.Context()), slices.Concat([]string{
-		"run", "--rm", "--interactive", "--name", c.name, "--network=none", "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096",
+		"run", "--rm", "--interactive", "--name", c.name, "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096",
 	}, options, []string{image}, args)...)
 	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c.out = bufio.NewReader(out)
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
 	c.cmd.Stderr = t.Output()
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.cmd.Start())
 	t.Cleanup(c.kill)
 	return c
 }
@@ -237,9 +241,7 @@ func launch(t *testing.T, image string, options, args []string) *container {
 func (c *container) inspect() {
 	c.t.Helper()
 	text, err := shared.do(c.t.Context(), "inspect", "--format", "{{.Id}} {{.State.Pid}}", c.name)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	id, pid, _ := strings.Cut(text, " ")
 	c.id = id
 	if c.pid, err = strconv.Atoi(pid); err != nil {
@@ -292,9 +294,7 @@ func (a *agent) count() {
 	if err == nil {
 		a.written, err = strconv.Atoi(strings.TrimSpace(line))
 	}
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must.OK(a.t, err)
 }
 
 // interval makes the agent run one interval.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -44,30 +45,22 @@ func (a *agent) find(s *process.Scanner, now time.Time) *process.Process {
 func (a *agent) drain(p *process.Process, dir string) int {
 	a.t.Helper()
 	f, err := process.OpenDir(*p, "", dir, ".")
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must.OK(a.t, err)
 	defer f.Close()
 	r, err := ringbuf.OpenReader(filepath.Join(dir, "agent"), ringbuf.Consume, ringbuf.In(f))
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must.OK(a.t, err)
 	defer r.Close()
 	n := 0
 	if _, err := r.Read(0, func(b ringbuf.Batch) { n += b.Len() }); err != nil {
 		a.t.Fatal(err)
 	}
-	if err := r.Commit(); err != nil {
-		a.t.Fatal(err)
-	}
+	must.OK(a.t, r.Commit())
 	return n
 }
 
 func TestScannerFindsTheRingsOfAgentsInContainers(t *testing.T) {
 	volume := filepath.Join(t.TempDir(), onePod, "volumes", "kubernetes.io~empty-dir", "rings")
-	if err := os.MkdirAll(volume, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(volume, 0o777))
 	if err := os.Chmod(volume, 0o777); err != nil { // ignore the umask
 		t.Fatal(err)
 	}
@@ -193,9 +186,7 @@ func TestScannerLeavesNoFilesOpenAfterContainersStop(t *testing.T) {
 func descriptors(t *testing.T) (open []string) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, e := range entries {
 		if link, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
 			open = append(open, link)

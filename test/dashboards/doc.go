@@ -3,7 +3,8 @@
 
 // Package dashboards tests the directory dashboards. Every query and alert must
 // return data in VictoriaMetrics and in Prometheus when the real pipeline sends
-// metrics to them. All panels of `make demo` must show data.
+// metrics to them. The sums in the backends must be what the agents wrote, also after
+// restarts.
 //
 // `make dashboards-test` builds the programs and sets these environment variables
 // to their paths:
@@ -11,10 +12,8 @@
 //	OTELCOL_NIXL      the Collector
 //	NIXLRING          nixlring
 //	VICTORIA_METRICS  VictoriaMetrics
-//	DEMO              the web server of the demo
 //	PROMETHEUS        Prometheus
 //	PROMTOOL          promtool
-//	CHROMIUM          Chromium
 //	DASHBOARD_LINTER  Grafana's dashboard-linter
 //
 // A test is skipped if one of its variables isn't set.

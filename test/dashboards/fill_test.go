@@ -7,6 +7,7 @@ package dashboards
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
@@ -48,18 +50,13 @@ func fill(t *testing.T, kind string, backends ...backend) {
 	slow := simulate.KVCache()
 	slow.Latency = 3 * time.Second // only in the events; the simulation doesn't wait
 	run(t, agents(dir, "slow", slow))
-	restarts := agents(dir, "restarts", simulate.KVCache())
-	restarts.Agent.RestartEvery = 2 * time.Second
-	run(t, restarts)
+	restarting(t, agents(dir, "restarts", simulate.KVCache()))
 	dies := run(t, agents(dir, "dies", simulate.KVCache()))
 	truncated(t, dir, "dies-0")
 
 	otlp := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 	startCollector(t, dir, host, otlp, kind, backends)
-	ringkernel, session := []string{"-bad", "0.05", "-pause-every", "2s", "-pause", "500ms"}, []string{"-dir", t.TempDir(), "-tokens", "1000000"}
-	if kind == exponential {
-		ringkernel = append(ringkernel, "-exponential")
-	}
+	ringkernel, session := []string{"-listen", "", "-bad", "0.05", "-pause-every", "2s", "-pause", "500ms"}, []string{"-dir", t.TempDir(), "-tokens", "1000000"}
 	example(t, "ringkernel", otlp, kind, ringkernel...)
 	example(t, "session", otlp, kind, session...)
 
@@ -87,30 +84,61 @@ func agents(dir, name string, traffic simulate.Traffic) simulate.FleetConfig {
 func truncated(t *testing.T, dir, name string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "truncated"), text[:len(text)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(filepath.Join(dir, "truncated"), text[:len(text)/2], 0o600))
+}
+
+// restarting runs agents that restart right after a flush, which discards the last events.
+func restarting(t *testing.T, cfg simulate.FleetConfig) {
+	t.Helper()
+	fleet := newFleet(t, cfg)
+	runFleet(t, cfg.Prefix, fleet)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		ticker := time.NewTicker(2 * time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			for _, a := range fleet.Agents() {
+				if err := a.Restart(); err != nil && !errors.Is(err, simulate.ErrStopped) {
+					t.Errorf("restart: %v", err)
+				}
+			}
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+}
+
+func newFleet(t *testing.T, cfg simulate.FleetConfig) *simulate.Fleet {
+	t.Helper()
+	cfg.Agent.Seed = 1
+	fleet, err := simulate.NewFleet(cfg)
+	must.OK(t, err)
+	return fleet
 }
 
 // run runs agents until the end of the test, or until stop is called.
 func run(t *testing.T, cfg simulate.FleetConfig) (stop func()) {
 	t.Helper()
-	cfg.Agent.Seed = 1
-	fleet, err := simulate.NewFleet(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fleet.Start(); err != nil {
-		t.Fatal(err)
-	}
+	return runFleet(t, cfg.Prefix, newFleet(t, cfg))
+}
+
+func runFleet(t *testing.T, prefix string, fleet *simulate.Fleet) (stop func()) {
+	t.Helper()
+	must.OK(t, fleet.Start())
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := fleet.Run(ctx); err != nil {
-			t.Errorf("agents %s: %v", cfg.Prefix, err)
+			t.Errorf("agents %s: %v", prefix, err)
 		}
 	})
 	stop = func() {
@@ -150,10 +178,8 @@ service:
     metrics:
       readers:
 %[7]s`, dir, hostName, kind, otlp, exporters, names, readers)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return proc.Start(t, exec.CommandContext(t.Context(), program(t, "OTELCOL_NIXL"), "--config="+config))
+	must.OK(t, os.WriteFile(config, []byte(text), 0o600))
+	return runCollector(t, config)
 }
 
 // example runs one of the project's examples until the end of the test.
@@ -166,7 +192,8 @@ func example(t *testing.T, name, otlp, kind string, args ...string) {
 		t.Fatalf("build example %s: %v\n%s", name, err, out)
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
-	cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+otlp, "OTEL_METRIC_EXPORT_INTERVAL=1000")
+	cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+otlp, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
+		"OTEL_TRACES_EXPORTER=none", "OTEL_METRIC_EXPORT_INTERVAL=1000")
 	if kind == exponential {
 		cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION=base2_exponential_bucket_histogram")
 	}

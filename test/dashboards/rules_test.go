@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // rule has the fields of an alert or a recording rule that the tests use.
@@ -28,17 +30,11 @@ type rule struct {
 func rules(t *testing.T, name string) (list []rule) {
 	t.Helper()
 	text, err := os.ReadFile(file(t, "dashboards", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	parsed, err := confmap.NewRetrievedFromYAML(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	raw, err := parsed.AsRaw()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var groups struct {
 		Groups []struct{ Rules []rule }
 	}
@@ -56,12 +52,8 @@ func rules(t *testing.T, name string) (list []rule) {
 func remarshal(t *testing.T, tree, into any) {
 	t.Helper()
 	text, err := json.Marshal(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, json.Unmarshal(text, into))
 }
 
 // recordRules evaluates the recording rules about once a second and stores the results in
@@ -103,7 +95,9 @@ func (b backend) record(t *testing.T, r rule) error {
 			labels = append(labels, fmt.Sprintf("%s=%q", k, v))
 		}
 		for k, v := range s.labels {
-			labels = append(labels, fmt.Sprintf("%s=%q", k, v))
+			if k != "__name__" { // of the series that the expression filters
+				labels = append(labels, fmt.Sprintf("%s=%q", k, v))
+			}
 		}
 		fmt.Fprintf(&lines, "%s{%s} %g\n", r.Record, strings.Join(labels, ","), s.value)
 	}

@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // sendSynthetic sends a backend the metrics that the test can't get from real
@@ -49,18 +51,12 @@ func (b backend) sendSynthetic(t *testing.T, kind string) {
 	}
 
 	text, err := pmetricotlp.NewExportRequestFromMetrics(md).MarshalProto()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.otlp+"/v1/metrics", bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request.Header.Set("Content-Type", "application/x-protobuf")
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	if response.StatusCode/100 != 2 {
 		t.Fatalf("%s: %s", b.name, response.Status)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -22,9 +23,7 @@ import (
 // All points must have the same two series.
 func (b backend) testTop(t *testing.T) {
 	paths, err := filepath.Glob(file(t, "dashboards", "grafana", "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	tried := 0
 	for _, path := range paths {
 		var d grafana
@@ -68,8 +67,6 @@ func (b backend) seriesIn(t *testing.T, expr string) int {
 	var answer struct {
 		Data struct{ Result []json.RawMessage }
 	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &answer))
 	return len(answer.Data.Result)
 }

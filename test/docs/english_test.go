@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -25,9 +26,7 @@ func TestCheckOfEnglishFindsPhrases(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "file.md")
-			if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(file, []byte(c.text), 0o600))
 			out, err := exec.CommandContext(t.Context(), filepath.Join(ringtest.Root(t), "scripts/check-english.sh"), file).CombinedOutput()
 			if found := err != nil; found != (c.want != "") || !strings.Contains(string(out), c.want) {
 				t.Errorf("error %v, output %q, want %q", err, out, c.want)

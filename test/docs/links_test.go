@@ -15,6 +15,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -57,14 +58,10 @@ func TestBrokenLinksAreFound(t *testing.T) {
 		"```\n[m](none.md)\n# Not a heading\n```\n\n<!-- [n](none.md) --> [o](#not-a-heading)\n\n[p]: none.md\n"
 	root := t.TempDir()
 	for name, text := range map[string]string{"a.md": text, "b.md": "# B\n"} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	got, err := brokenLinks(root, "a.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := []string{
 		"a.md: none.md: there is no such file",
 		"a.md: none.png: there is no such file",

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -101,9 +102,7 @@ func TestDocumentsUseCommandsAndFlagsThatExist(t *testing.T) {
 func forEachSpan(t *testing.T, fn func(file, span string)) {
 	t.Helper()
 	files, err := documents(ringtest.Root(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, file := range files {
 		text := fence.ReplaceAllString(read(t, file), "")
 		for line := range strings.Lines(text) {
@@ -132,9 +131,7 @@ func source(t *testing.T, directories ...string) string {
 			all.Write(text)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	return concatenation.ReplaceAllString(all.String(), "")
 }
@@ -142,8 +139,6 @@ func source(t *testing.T, directories ...string) string {
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(ringtest.Root(t), file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(text)
 }

@@ -18,8 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
-	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -34,24 +34,18 @@ var badFiles = []struct {
 	}},
 	{"fifo", "debug", "not a regular file", func(t *testing.T, path string) {
 		t.Helper()
-		if err := syscall.Mkfifo(path, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, syscall.Mkfifo(path, 0o644))
 	}},
 	{"symlink", "debug", "not a regular file", func(t *testing.T, path string) {
 		t.Helper()
 		// A link to a real ring isn't followed either.
 		ring := ringtest.Copy(t, ringtest.Find(t, "v1.4.0/full_cap8"))
-		if err := os.Symlink(ring, path); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(ring, path))
 	}},
 	{"truncated", "warn", "invalid ring", func(t *testing.T, path string) {
 		t.Helper()
 		c := ringtest.Find(t, "v1.4.0/default4096_partial")
-		if err := os.Truncate(ringtest.CopyTo(t, c, path), 4096); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Truncate(ringtest.CopyTo(t, c, path), 4096))
 	}},
 	{"version6", "warn", "unknown ring version 6", func(t *testing.T, path string) {
 		t.Helper()
@@ -81,9 +75,7 @@ var badFiles = []struct {
 
 func writeFile(t *testing.T, path string, text []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, text, 0o600))
 }
 
 // Each invalid file is logged once and stays unchanged. Valid rings are read.
@@ -94,9 +86,7 @@ func TestInvalidFilesAreLoggedOnceAndNotChanged(t *testing.T) {
 		bad.make(t, filepath.Join(dir, bad.name))
 	}
 	sub := filepath.Join(dir, "sub")
-	if err := os.Mkdir(sub, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(sub, 0o755))
 	inDir := newAgent(t, sub, "not asked for")
 	inDir.transfer(t, 1)
 	before := snapshot(t, dir)
@@ -184,80 +174,6 @@ func snapshot(t *testing.T, dir string) map[string]string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return files
-}
-
-// watchLater starts a Collector that reads a directory, which may be missing.
-func watchLater(t *testing.T, dir string) *collector {
-	t.Helper()
-	return setup{
-		sample:   "local.yaml",
-		overlays: []string{every(100 * time.Millisecond), exportTo("file")},
-		env:      []string{rings(dir), "PORT=0"},
-	}.start(t)
-}
-
-const (
-	cantBeRead   = "telemetry directory can't be read"
-	canBeReadNow = "telemetry directory can be read now"
-)
-
-// loggedOnce stops the Collector. It fails the test unless the log has one warning that the directory
-// can't be read, and then one line that it can be read again.
-func (c *collector) loggedOnce(t *testing.T, dir string) {
-	t.Helper()
-	c.Stop(t, syscall.SIGTERM)
-	var levels []string
-	for _, e := range c.about(dir) {
-		levels = append(levels, e.Level)
-	}
-	if d := cmp.Diff([]string{"warn", "info"}, levels); d != "" {
-		t.Errorf("levels of the log entries about the directory (-want +got):\n%s", d)
-	}
-}
-
-func TestMissingDirectoryIsReadOnceItExists(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "later")
-	c := watchLater(t, dir)
-	c.WaitFor(t, cantBeRead)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	a := newAgent(t, dir, "agent")
-	a.transfer(t, 10)
-	c.WaitFor(t, canBeReadNow)
-	c.awaitTotals(t, want(a))
-	c.loggedOnce(t, dir)
-}
-
-// Totals continue if an agent in the new directory has the same name.
-func TestDirectoryIsReadAgainAfterItIsReplaced(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "replaced")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	a := newAgent(t, dir, "agent")
-	a.transfer(t, 20)
-	c := watchLater(t, dir)
-	c.awaitTotals(t, want(a))
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	c.WaitFor(t, cantBeRead)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	again := newAgent(t, dir, "agent")
-	again.transfer(t, 5)
-	again.events = append(a.events, again.events...)
-	c.WaitFor(t, canBeReadNow)
-	c.await(t, func(got otlpfile.Totals) string {
-		return diff(want(again), got, "nixl.telemetry.ring.restarts", lossyRestarts)
-	})
-	c.loggedOnce(t, dir)
 }

@@ -6,7 +6,6 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,62 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
-
-// The second Collector reports which process has the rings. When the first one exits, the second one
-// continues.
-func TestSecondCollectorContinuesWhenTheFirstExits(t *testing.T) {
-	t.Parallel()
-	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "metrics.json")
-	a := newAgent(t, dir, "agent")
-	a.transfer(t, 10)
-	run := setup{
-		sample:   "local.yaml",
-		overlays: []string{every(100 * time.Millisecond), exportTo("file")},
-		env:      []string{rings(dir), "PORT=0"},
-		file:     file,
-	}
-	first := run.start(t)
-	first.awaitTotals(t, want(a))
-	second := run.start(t)
-	says := second.WaitFor(t, "already being consumed")
-	if !strings.Contains(says, fmt.Sprintf("by process %d", first.PID())) || !strings.Contains(says, a.Path()) {
-		t.Errorf("the log line doesn't name the ring and process %d: %s", first.PID(), says)
-	}
-	a.transfer(t, 20)
-	first.awaitTotals(t, want(a))
-	first.Stop(t, syscall.SIGTERM)
-	first.noComplaints(t)
-
-	a.transfer(t, 30)
-	second.awaitTotals(t, want(a)) // of both, in one file
-	second.Stop(t, syscall.SIGTERM)
-	if entries := second.about(a.Path()); len(entries) != 2 {
-		t.Errorf("want two entries about the ring, one that it is locked and one that it was opened:\n%s", lines(entries))
-	}
-}
-
-func TestObserverCountsEventsWithoutConsumingThem(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	a := newAgent(t, dir, "agent")
-	a.transfer(t, 10)
-	c := setup{
-		sample:   "local.yaml",
-		overlays: []string{every(100 * time.Millisecond), exportTo("file"), "receivers: {nixl_shm: {mode: observe}}"},
-		env:      []string{rings(dir), "PORT=0"},
-	}.start(t)
-	c.awaitTotals(t, want(a))
-	a.transfer(t, 5)
-	c.awaitTotals(t, want(a))
-	c.Stop(t, syscall.SIGTERM)
-	mustEqual(t, want(a), c.totals(t))
-	c.noComplaints(t)
-	if h := ringtest.ReadHeader(t, a.Path()); h.ReadPos != 0 || h.WritePos != uint64(len(a.events)) {
-		t.Errorf("header is %+v, want %d unread events", h, len(a.events))
-	}
-}
 
 // nobody is an unprivileged user.
 const nobody = 65534
@@ -81,12 +27,8 @@ const nobody = 65534
 func forNobody(t *testing.T, dir string) (program string) {
 	t.Helper()
 	// The test's temporary directory isn't accessible to other users.
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(dir, nobody, nobody); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(filepath.Dir(dir), 0o755))
+	must.OK(t, os.Chown(dir, nobody, nobody))
 	program = filepath.Join(dir, "otelcol-nixl")
 	// A child that another test starts at this time would inherit a file that is open for writing, and a
 	// program that is open for writing can't be started. So another process copies it.
@@ -109,9 +51,7 @@ func TestCollectorOfAnotherUserMayOnlyObserve(t *testing.T) {
 	before := ringtest.ReadHeader(t, a.Path())
 	theirs := newAgent(t, dir, "theirs")
 	theirs.transfer(t, 20)
-	if err := os.Chown(theirs.Path(), nobody, nobody); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chown(theirs.Path(), nobody, nobody))
 	run := setup{
 		sample:   "local.yaml",
 		overlays: []string{every(100 * time.Millisecond), exportTo("file")},

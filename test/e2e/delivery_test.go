@@ -8,10 +8,12 @@ package e2e
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -60,10 +62,33 @@ func TestPointsArriveAfterTheBackendWasDown(t *testing.T) {
 	mustEqual(t, want(a), c.totals(t))
 	// Exports that were in progress when a Collector stopped arrive later.
 	got, err := otlpfile.SumAnyOrder(backend.collections(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	mustEqual(t, want(a), got)
+}
+
+// Long attributes, which a pod can choose, and hundreds of agents: a request with all of them would
+// exceed gRPC's limit of 4 MiB, and a server would reject the data of every agent.
+func TestLargeExportIsSplitIntoRequestsThatServersAccept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	agents := make([]*agent, 500)
+	for i := range agents {
+		agents[i] = newAgent(t, dir, fmt.Sprint(i))
+		agents[i].transfer(t, 1)
+	}
+	backend, address := sink(t, "grpc", anyPort)
+	c := setup{
+		sample: "otlp-grpc.yaml",
+		overlays: []string{
+			every(time.Second), exportTo("otlp_grpc"), soon("otlp_grpc"),
+			fmt.Sprintf("receivers: {nixl_shm: {host_name: %s}}", strings.Repeat("x", 10_000)),
+		},
+		env: []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address, "STATE_DIRECTORY=" + t.TempDir()},
+	}.start(t)
+	backend.awaitTotals(t, want(agents...))
+	c.Stop(t, syscall.SIGTERM)
+	c.noComplaints(t)
+	backend.Stop(t, syscall.SIGTERM)
 }
 
 // The sample is for backends that need delta temporality.

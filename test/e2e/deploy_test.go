@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // From linux/capability.h.
@@ -44,20 +46,14 @@ extensions:
 	}
 	c := run.start(t)
 	pod := filepath.Join(dir, "inference-0")
-	if err := os.Mkdir(pod, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(pod, 0o700))
 	a := newAgent(t, pod, "agent")
-	if err := os.Chmod(a.Path(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(a.Path(), 0o600))
 	a.transfer(t, 10)
 	backend.awaitTotals(t, want(a))
 	a.transfer(t, 20)
 	backend.awaitTotals(t, want(a))
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, a.Close())
 	c.WaitFor(t, "agent exited and wrote nothing")
 	c.Stop(t, syscall.SIGTERM)
 	c.noComplaints(t)

@@ -81,7 +81,7 @@ func live(t *testing.T, long time.Duration) (lost uint64, stall time.Duration) {
 		defer c.noComplaints(t)
 		defer backend.noComplaints(t)
 	}
-	want := wantReport(report)
+	want := wantReport(t, report)
 	// Wait before stopping, because a queue on disk isn't flushed on shutdown.
 	backend.awaitTotals(t, want, but...)
 	c.Stop(t, syscall.SIGTERM)

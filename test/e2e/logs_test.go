@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
@@ -55,9 +56,7 @@ func readLogs(t *testing.T, file string) logged {
 			break
 		}
 		logs, err := unmarshaler.UnmarshalLogs(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, rl := range logs.ResourceLogs().All() {
 			path, _ := rl.Resource().Attributes().Get("nixl.telemetry.path")
 			if service, _ := rl.Resource().Attributes().Get("service.name"); service.Str() != "nixl" {
@@ -86,8 +85,10 @@ func checkRecord(t *testing.T, r plog.LogRecord) {
 		}
 		return v
 	}
-	if age := time.Since(r.Timestamp().AsTime()); age < 0 || age > time.Hour {
-		t.Errorf("%s has the time %v", r.EventName(), r.Timestamp().AsTime())
+	// Only rings of layout v1 have the times of events.
+	if age := time.Since(r.ObservedTimestamp().AsTime()); age < 0 || age > time.Hour ||
+		r.Timestamp() != 0 && r.ObservedTimestamp().AsTime().Sub(r.Timestamp().AsTime()).Abs() > time.Hour {
+		t.Errorf("%s has the time %v, observed at %v", r.EventName(), r.Timestamp().AsTime(), r.ObservedTimestamp().AsTime())
 	}
 	switch r.EventName() {
 	case "nixl.error":
@@ -168,7 +169,7 @@ service:
 	report := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--rate", "500", "--error-rate", "0.02", "--seed", "1",
 		"--duration", long.String()).wait(t, long)
 	nothingDropped(t, report)
-	totals, records := wantReport(report), wantLogged(report)
+	totals, records := wantReport(t, report), wantLogged(report)
 	for path, a := range report.Agents {
 		bySizeClass(totals[path], &a)
 	}
@@ -188,25 +189,4 @@ service:
 	}
 	c.noComplaints(t)
 	backend.noComplaints(t)
-}
-
-// Events that are in the rings when the Collector stops are logged, too.
-func TestLogsPipelineNeedsNoMetricsPipeline(t *testing.T) {
-	t.Parallel()
-	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "logs.json")
-	c := setup{overlays: []string{
-		fmt.Sprintf("receivers: {nixl_shm: {logs: {slow_transfer: %v}, run_interval: 1h}}\n", slowInTests),
-		every(time.Hour), noRate, addLogFile(file),
-	}, env: []string{rings(dir)}}.start(t)
-	const long = time.Second
-	report := startSimulator(t, dir, "--agents", "2", "--rate", "200", "--seed", "2", "--error-rate", "0.1", "--duration", long.String()).wait(t, long)
-	nothingDropped(t, report)
-	c.Stop(t, syscall.SIGTERM)
-	if d := cmp.Diff(wantLogged(report), readLogs(t, file)); d != "" {
-		t.Errorf("log records (-want +got)\n%s", d)
-	}
-	c.noComplaints(t)
-	if got := c.totals(t); len(got) > 0 {
-		t.Errorf("unexpected metrics: %v", got)
-	}
 }

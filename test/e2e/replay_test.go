@@ -37,7 +37,7 @@ func TestReplayedRecordingGivesTheSameTotals(t *testing.T) {
 	nothingDropped(t, report)
 	recorder.Stop(t, syscall.SIGINT)
 	recorder.WaitFor(t, "events of 5 rings (5 starts of agents)")
-	want := wantReport(report)
+	want := wantReport(t, report)
 	before := first.end(t, want)
 
 	second := drain(t, again)

@@ -7,12 +7,15 @@ package e2e
 
 import (
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
@@ -41,9 +44,7 @@ func TestCollectorRestartLosesNothing(t *testing.T) {
 		mustEqual(t, want(a, b), c.totals(t))
 	}
 	list, err := otlpfile.NewFile(file).Collections()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for path, starts := range otlpfile.Starts(list) {
 		if len(starts) != runs {
 			t.Errorf("%s: %d start times, want %d", path, len(starts), runs)
@@ -83,7 +84,7 @@ func TestCollectorRestartUnderLoadLosesNothing(t *testing.T) {
 			t.Errorf("%s: restarts (-want +got):\n%s", path, d)
 		}
 	}
-	mustEqual(t, wantReport(report), got, memoryUsage)
+	mustEqual(t, wantReport(t, report), got, memoryUsage)
 }
 
 // enough returns a message until all agents have a number of transfers.
@@ -97,4 +98,21 @@ func enough(got otlpfile.Totals, agents int, transfers int64) string {
 		}
 	}
 	return ""
+}
+
+// instances returns the values of service.instance.id for each agent.
+func instances(list []pmetric.Metrics) map[string][]string {
+	ids := make(map[string][]string)
+	for _, m := range list {
+		for _, rm := range m.ResourceMetrics().All() {
+			agent, id := otlpfile.Agent(rm.Resource()), ""
+			if v, ok := rm.Resource().Attributes().Get("service.instance.id"); ok {
+				id = v.Str()
+			}
+			if !slices.Contains(ids[agent], id) {
+				ids[agent] = append(ids[agent], id)
+			}
+		}
+	}
+	return ids
 }

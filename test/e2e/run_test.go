@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/test/internal/making"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
@@ -88,7 +89,7 @@ func TestMakeRunListsTheRingsOfADirectory(t *testing.T) {
 		}
 	}
 	proc.Eventually(t, func() string {
-		return pageHas(t, port, "nixl_events_total", `nixl_agent_name="writer"`, `nixl_event_name="agent_xfer_time"`)
+		return pageHas(t, port, "nixl_transfer_requests_total", `nixl_agent_name="writer"`)
 	})
 	endByCtrlC(t, p, port, tmp)
 }
@@ -97,14 +98,10 @@ func TestMakeRunListsTheRingsOfADirectory(t *testing.T) {
 func TestMakeRunRejectsInvalidVariables(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() }) // after the subtests
 	_, taken, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	missing := filepath.Join(t.TempDir(), "missing")
 	for name, c := range map[string]struct {
 		variables []string
@@ -113,6 +110,7 @@ func TestMakeRunRejectsInvalidVariables(t *testing.T) {
 		"port is taken":         {[]string{"PORT=" + taken, "SIMULATE=1"}, "port " + taken + " on 127.0.0.1 is taken"},
 		"port is no number":     {[]string{"PORT=http"}, "PORT=http is not a port"},
 		"directory missing":     {[]string{"DIR=" + missing, "PORT=" + fmt.Sprint(proc.FreePort(t))}, "there is no directory " + missing},
+		"directory is a file":   {[]string{"DIR=/etc/passwd", "PORT=" + fmt.Sprint(proc.FreePort(t))}, "/etc/passwd is not a directory; set DIR"},
 		"number of agents":      {[]string{"SIMULATE=many"}, "SIMULATE=many is not a number of agents"},
 		"directory of agents":   {[]string{"SIMULATE=1", "DIR=" + missing}, "set DIR or SIMULATE, not both"},
 		"directory of scenario": {[]string{"SCENARIO=steady", "DIR=" + missing}, "set DIR or SIMULATE, not both"},

@@ -6,15 +6,16 @@
 package e2e
 
 import (
-	"cmp"
 	"encoding/json"
-	"math/big"
 	"os/exec"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -24,7 +25,7 @@ type simulator struct{ *proc.Process }
 
 func startSimulator(t *testing.T, dir string, args ...string) simulator {
 	t.Helper()
-	args = append([]string{"simulate", dir, "--output", "json"}, args...)
+	args = append([]string{"simulate", dir, "--no-consumer", "--output", "json"}, args...)
 	return simulator{proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, args...))}
 }
 
@@ -69,33 +70,32 @@ func nothingDropped(t *testing.T, r simulate.Report) {
 }
 
 // wantReport returns the expected totals for a simulator's report.
-func wantReport(r simulate.Report) otlpfile.Totals {
+func wantReport(t *testing.T, r simulate.Report) otlpfile.Totals {
+	t.Helper()
 	want := make(otlpfile.Totals)
 	for path, a := range r.Agents {
-		want[path] = wantAgent(&a)
+		want[path] = wantAgent(t, &a)
 	}
 	return want
 }
 
-func wantAgent(a *simulate.Totals) otlpfile.Series {
+func wantAgent(t *testing.T, a *simulate.Totals) otlpfile.Series {
+	t.Helper()
 	written := &a.Written
-	w := wanted{Series: wantEvents(nil, 0), sums: make(map[string]*big.Int)}
-	count := func(series string, n uint64) {
-		w.Series[series] = otlpfile.Value{Int: int64(n)}
+	layout, err := ringbuf.ParseLayout(a.Layout)
+	must.OK(t, err)
+	series := wantEvents(layout, nil, a.Capacity)
+	count := func(name string, n uint64) {
+		series[name] = otlpfile.Value{Int: int64(n)}
 	}
-	count("nixl.telemetry.ring.capacity", uint64(a.Capacity))
 	count("nixl.telemetry.ring.restarts", uint64(max(0, a.Starts-1)))
 	count("nixl.telemetry.events.dropped", written.ReportedDropped)
-	if a.Layout == "v4" {
-		count("nixl.telemetry.ring.torn_groups", 0)
-	}
 	for name, n := range written.Errors {
 		count("nixl.errors{error.type="+name+"}", n)
 	}
 	for _, n := range written.ByName {
-		name := cmp.Or(knownName(n.Category, n.Name), n.Name)
-		labels := "{nixl.event.category=" + n.Category + ",nixl.event.name=" + name + "}"
-		w.count("nixl.events"+labels, n.Count) // errors have different names in different layouts
+		labels := "{nixl.event.category=" + n.Category + ",nixl.event.name=" + oracle.Name(n.Category, n.Name) + "}"
+		count("nixl.events"+labels, n.Count+uint64(series["nixl.events"+labels].Int)) // errors have different names in different layouts
 		switch n.Category {
 		case "connection", "backend", "system", "custom":
 			count("nixl.event.value"+labels, n.Sum)
@@ -110,7 +110,7 @@ func wantAgent(a *simulate.Totals) otlpfile.Series {
 			count("nixl.memory.last.size{nixl.memory.operation=deregister}", n.Last)
 		}
 	}
-	w.Series["nixl.memory.usage"] = otlpfile.Value{Int: int64(written.MemoryRegistered - written.MemoryDeregistered)}
+	series["nixl.memory.usage"] = otlpfile.Value{Int: int64(written.MemoryRegistered - written.MemoryDeregistered)}
 	for direction, d := range map[string]*simulate.Direction{"transmit": &written.Transmit, "receive": &written.Receive} {
 		if d.Size.Count == 0 {
 			continue
@@ -119,18 +119,18 @@ func wantAgent(a *simulate.Totals) otlpfile.Series {
 		count("nixl.transfer.io"+labels, d.Bytes)
 		count("nixl.transfer.requests"+labels, d.Requests)
 		count("nixl.transfer.last.size"+labels, d.Size.Last)
-		w.Series["nixl.transfer.size"+labels] = distribution(&d.Size, 1)
+		series["nixl.transfer.size"+labels] = distribution(&d.Size, 1)
 		if d.Throughput.Count > 0 {
-			w.Series["nixl.transfer.throughput"+labels] = distribution(&d.Throughput, 1)
+			series["nixl.transfer.throughput"+labels] = distribution(&d.Throughput, 1)
 		}
 	}
 	if written.Duration.Count > 0 {
-		w.Series["nixl.transfer.duration"] = distribution(&written.Duration, micros)
-		w.Series["nixl.transfer.post.duration"] = distribution(&written.PostDuration, micros)
-		w.Series["nixl.transfer.last.duration"] = otlpfile.Value{Float: float64(written.Duration.Last) / micros}
-		w.Series["nixl.transfer.last.post_duration"] = otlpfile.Value{Float: float64(written.PostDuration.Last) / micros}
+		series["nixl.transfer.duration"] = distribution(&written.Duration, micros)
+		series["nixl.transfer.post.duration"] = distribution(&written.PostDuration, micros)
+		series["nixl.transfer.last.duration"] = otlpfile.Value{Float: float64(written.Duration.Last) / micros}
+		series["nixl.transfer.last.post_duration"] = otlpfile.Value{Float: float64(written.PostDuration.Last) / micros}
 	}
-	return w.Series
+	return series
 }
 
 func distribution(d *simulate.Distribution, perUnit float64) otlpfile.Value {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -158,9 +159,7 @@ func get(t *testing.T, port int) (string, error) {
 func onLoopbackOnly(t *testing.T, port int) {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, a := range addresses {
 		ip, _, err := net.ParseCIDR(a.String())
 		if err != nil || ip.IsLoopback() || ip.IsLinkLocalUnicast() {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -44,9 +45,7 @@ func newVictoriaLogs(t *testing.T) *victoriaLogs {
 func (v *victoriaLogs) query(t *testing.T, query string) (rows []map[string]string) {
 	t.Helper()
 	answer, err := http.PostForm(v.url+"/select/logsql/query", url.Values{"query": {query}}) //nolint:noctx // the test ends the process
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {

@@ -16,6 +16,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -192,16 +193,10 @@ func (f *file) Write(_ context.Context, _ fs.FileHandle, data []byte, at int64) 
 func ringFile(t *testing.T, capacity, events int) []byte {
 	t.Helper()
 	w, err := ringbuf.Create(filepath.Join(t.TempDir(), "ring"), ringbuf.V4, capacity)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	push(t, w, events)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.Close())
 	content, err := os.ReadFile(w.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return content
 }

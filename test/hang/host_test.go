@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
-	"github.com/nixl-otel/nixl-otel/internal/host"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -27,23 +27,19 @@ const patience = time.Minute
 // system is a host under test with its notices.
 type system struct {
 	t *testing.T
-	*host.Host
+	*engine.Engine
 
 	mu      sync.Mutex
 	notices []notice.Notice
 }
 
-func start(t *testing.T, store checkpoint.Store, dirs ...string) *system {
+func start(t *testing.T, store engine.Storage, dirs ...string) *system {
 	t.Helper()
 	s := &system{t: t}
-	h, err := host.New(host.Config{Directories: dirs, Report: s.report})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Start(store); err != nil {
-		t.Fatal(err)
-	}
-	s.Host = h
+	h, err := engine.New(engine.Config{Directories: dirs, Report: s.report})
+	must.OK(t, err)
+	must.OK(t, h.Start(store))
+	s.Engine = h
 	return s
 }
 
@@ -63,16 +59,16 @@ func (s *system) reported(k notice.Kind, what string) bool {
 }
 
 // collect collects with a timeout of a second.
-func (s *system) collect() host.Collection {
+func (s *system) collect() engine.Collection {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
 	defer cancel()
 	return s.collectBy(ctx)
 }
 
-func (s *system) collectBy(ctx context.Context) host.Collection {
+func (s *system) collectBy(ctx context.Context) engine.Collection {
 	s.t.Helper()
-	done := make(chan host.Collection, 1)
+	done := make(chan engine.Collection, 1)
 	go func() {
 		c, err := s.Collect(ctx, false)
 		if err != nil {
@@ -90,12 +86,12 @@ func (s *system) collectBy(ctx context.Context) host.Collection {
 		return c
 	case <-time.After(patience):
 		s.t.Fatal("Collect doesn't return after its context has ended")
-		return host.Collection{}
+		return engine.Collection{}
 	}
 }
 
 // requests returns the reported number of an agent's writes, and whether the agent is reported.
-func requests(c host.Collection, path string) (n uint64, reported bool) {
+func requests(c engine.Collection, path string) (n uint64, reported bool) {
 	for _, s := range c.Snapshots {
 		if s.Path == path {
 			return s.Totals.Requests(tally.Transmit).Events, true
@@ -149,9 +145,7 @@ func (s *system) stop(hangs string) {
 func agent(t *testing.T, dir, name string, capacity int) *ringbuf.Writer {
 	t.Helper()
 	w, err := ringbuf.Create(filepath.Join(dir, name), ringbuf.V4, capacity)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -160,8 +154,6 @@ func agent(t *testing.T, dir, name string, capacity int) *ringbuf.Writer {
 func push(t *testing.T, w *ringbuf.Writer, n int) {
 	t.Helper()
 	for range n {
-		if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)))
 	}
 }

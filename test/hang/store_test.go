@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -38,7 +39,7 @@ func (s *store) Get(_ context.Context, key string) ([]byte, error) {
 	return s.values[key], nil
 }
 
-func (s *store) Apply(_ context.Context, ops []checkpoint.Op) error {
+func (s *store) Apply(_ context.Context, ops []engine.Op) error {
 	s.apply.pass()
 	s.take(len(ops))
 	s.mu.Lock()
@@ -68,9 +69,7 @@ func write(t *testing.T, w *ringbuf.Writer, n int) {
 	}
 	for begun := time.Now(); len(events) > 0; {
 		pushed, err := w.PushBatch(events)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if events = events[pushed:]; pushed == 0 && time.Since(begun) > patience {
 			t.Fatalf("the ring stays full, %d events are left", len(events))
 		}
@@ -114,7 +113,7 @@ func TestNoEventIsLostWhileStaleCheckpointsAreRemoved(t *testing.T) {
 	var paths []string
 	for i := range stale {
 		path := filepath.Join(dir, fmt.Sprintf("stale-%d", i))
-		st.values[checkpoint.Key(path)] = []byte("totals")
+		st.values["agent:"+path] = []byte("totals")
 		paths = append(paths, path)
 	}
 	st.values["agents"] = []byte(strings.Join(paths, "\x00"))
@@ -127,7 +126,7 @@ func TestNoEventIsLostWhileStaleCheckpointsAreRemoved(t *testing.T) {
 	s.stop("")
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.values[checkpoint.Key(w.Path())] == nil {
+	if st.values["agent:"+w.Path()] == nil {
 		t.Errorf("the agent's checkpoint isn't stored; there are %d values", len(st.values))
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -70,9 +71,7 @@ func (w *waiter) wait() {
 func drain(t *testing.T, path string, l ringbuf.Layout, capacity int, s *sequence, count uint64, p *process) (passes int, end report) {
 	t.Helper()
 	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	if r.Layout() != l || r.Capacity() != capacity {
 		t.Fatalf("the ring is %v of %d, want %v of %d", r.Layout(), r.Capacity(), l, capacity)
@@ -136,9 +135,7 @@ func drain(t *testing.T, path string, l ringbuf.Layout, capacity int, s *sequenc
 func waits(t *testing.T, r *ringbuf.Reader) bool {
 	t.Helper()
 	h, err := ringbuf.Peek(r.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if h.WritePos == r.Position() {
 		return false
 	}
@@ -160,9 +157,7 @@ func TestReaderMissesOnlyTheEventsThatTheProducerDropped(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "agent")
 			p := start(t, "producer", path, l, 256, count, seed, "drop")
 			r, err := ringbuf.OpenReader(path, ringbuf.Consume)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer r.Close()
 			s := &sequence{seed: seed}
 			var got uint64
@@ -201,9 +196,7 @@ func TestCPlusPlusConsumerGetsAllEventsOfTheWriter(t *testing.T) {
 	eachRing(t, func(t *testing.T, l ringbuf.Layout, capacity int, count uint64) {
 		seed := rand.Uint64()
 		w, err := ringbuf.Create(filepath.Join(t.TempDir(), "agent"), l, capacity)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer w.Close()
 		p := start(t, "consumer", w.Path(), l, count, seed)
 		began := time.Now()
@@ -263,9 +256,7 @@ func TestReaderOpensOnlyReadyRingsWhileAnAgentStarts(t *testing.T) {
 				t.Errorf("round %d: %v", round, err)
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		seed := uint64(round)
 		drain(t, path, l, capacity, &sequence{seed: seed}, 10, p)
 	}

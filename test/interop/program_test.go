@@ -20,6 +20,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -106,9 +107,7 @@ type report struct {
 func start(t *testing.T, name string, args ...any) *process {
 	t.Helper()
 	p, err := launch(t.Context(), program(t, name), args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 

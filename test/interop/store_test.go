@@ -19,9 +19,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/internal/discover"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/store"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
@@ -36,18 +36,15 @@ type counted struct {
 // the sum of all stores at the time when their process was killed.
 func TestTotalsOfKilledProcessesAreExact(t *testing.T) {
 	program, dir := program(t, "store"), t.TempDir()
-	notices := notice.New(func(n notice.Notice) { t.Log(n) }, time.Now)
-	defer notices.Close()
-	d, err := store.New(store.Config{
-		Dir: dir, Rings: discover.NewRings(10), StaleAfter: time.Hour, Histograms: true, Notices: notices,
-		ReadTimeout: time.Minute,
+	h, err := engine.New(engine.Config{
+		Directories: []string{dir}, Stores: true, StaleAfter: time.Hour, Report: func(n notice.Notice) { t.Log(n) },
 	})
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		err = h.Start(nil)
 	}
-	d.Start()
+	must.OK(t, err)
 	defer func() {
-		if err := d.Stop(context.Background()); err != nil {
+		if err := h.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -59,9 +56,7 @@ func TestTotalsOfKilledProcessesAreExact(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), program, dir, "agent", strconv.Itoa(1+random.IntN(200_000)))
 		var out strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, os.Stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		for running := true; running; {
@@ -72,7 +67,7 @@ func TestTotalsOfKilledProcessesAreExact(t *testing.T) {
 				}
 				running = false
 			default:
-				got := collect(t, d)
+				got := collect(t, h)
 				if got.Bytes < last.Bytes || got.Requests < last.Requests || got.Buckets[1] < last.Buckets[1] {
 					t.Fatalf("totals decreased from %+v to %+v", last, got)
 				}
@@ -82,26 +77,23 @@ func TestTotalsOfKilledProcessesAreExact(t *testing.T) {
 		path := strings.TrimSpace(out.String())
 		want.add(readStore(t, path))
 		// This collection discovers a store whose process was killed at once.
-		collect(t, d)
+		collect(t, h)
 		if random.IntN(2) == 0 {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Remove(path))
 		}
-		if d := cmp.Diff(want, collect(t, d)); d != "" {
+		if d := cmp.Diff(want, collect(t, h)); d != "" {
 			t.Fatalf("(-stores +totals)\n%s", d)
 		}
 	}
 }
 
 // collect returns the totals of the only agent, or zero if it doesn't exist yet.
-func collect(t *testing.T, d *store.Directory) (c counted) {
+func collect(t *testing.T, h *engine.Engine) (c counted) {
 	t.Helper()
-	collection := d.Collect(true)
-	if collection == nil {
-		t.Fatal("an earlier collection is still running")
-	}
-	for _, s := range collection.Wait(t.Context()) {
+	h.Refresh(t.Context())
+	collection, err := h.Collect(t.Context(), false)
+	must.OK(t, err)
+	for _, s := range collection.Snapshots {
 		c.Bytes = s.Totals.Size(tally.Transmit).Total().Lo
 		c.Requests = s.Totals.Requests(tally.Transmit).Sum.Lo
 		c.Time, c.Post = s.Totals.Duration().Total().Lo, s.Totals.PostDuration().Total().Lo
@@ -114,9 +106,7 @@ func collect(t *testing.T, d *store.Directory) (c counted) {
 func readStore(t *testing.T, path string) (c counted) {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const counters, buckets = 752, 1088 + 6*33*8
 	at := func(offset int) uint64 { return binary.LittleEndian.Uint64(b[offset:]) }
 	c = counted{Bytes: at(counters), Requests: at(counters + 2*8), Time: at(counters + 6*8), Post: at(counters + 7*8)}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // The images that scripts/kube-test.sh loads.
@@ -39,9 +41,7 @@ func needCluster(t *testing.T) {
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := try(t, "", name, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return out
 }
 
@@ -155,9 +155,7 @@ type chart struct {
 func chartPath(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("../../deploy/helm/nixl-otel")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return path
 }
 

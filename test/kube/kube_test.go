@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 const (
@@ -35,7 +37,7 @@ func TestProcessesModeCountsAllEventsOnce(t *testing.T) {
 	needCluster(t)
 	createNamespaces(t, system, teamA, teamB)
 	startSink(t)
-	c := install(t, "processes", system, "state.hostPath=/var/lib/nixl-test-processes")
+	c := install(t, "processes", system, "state.hostPath=/var/lib/nixl-test-processes", "clusterName=test")
 	t.Cleanup(func() { logOnFailure(t, c) })
 	a, b := startWorkload(t, teamA, "team-a-decode", shm), startWorkload(t, teamB, "", "")
 
@@ -43,6 +45,8 @@ func TestProcessesModeCountsAllEventsOnce(t *testing.T) {
 	b.write(t, 70)
 	awaitTotals(t, a, b)
 	checkAttributes(t, allAttributes, a, b)
+
+	c.showsAgents(t, a, b)
 
 	t.Log("containers crash, pods are replaced")
 	a.crash(t, 30)
@@ -66,7 +70,7 @@ func TestProcessesModeCountsAllEventsOnce(t *testing.T) {
 	awaitTotals(t, a, b)
 
 	t.Log("upgrade of the chart")
-	c.upgrade(t, "clusterName=test", "collectionInterval=2s")
+	c.upgrade(t, "collectionInterval=2s")
 	a.write(t, 13)
 	b.write(t, 14)
 	awaitTotals(t, a, b)
@@ -125,13 +129,11 @@ func TestSidecarModeCountsAllEventsOnce(t *testing.T) {
 	needCluster(t)
 	createNamespaces(t, system, teamA)
 	startSink(t)
-	c := install(t, "sidecar", teamA, "mode=sidecar")
+	c := install(t, "sidecar", teamA, "mode=sidecar", "securityContext.runAsUser=0") // the user of the agents' image
 	a := startWorkload(t, teamA, "", "")
 	patch := kubectl(t, "-n", teamA, "get", "configmap", c.fullName(), "-o", `jsonpath={.data.patch\.yaml}`)
 	file := filepath.Join(t.TempDir(), "patch.yaml")
-	if err := os.WriteFile(file, []byte(patch), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(patch), 0o600))
 	kubectl(t, "-n", teamA, "patch", "statefulset", "inference", "--patch-file", file)
 	a.awaitReady(t)
 	t.Cleanup(func() {

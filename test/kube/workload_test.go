@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/test/kube/internal/series"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/kube/internal/page"
 )
 
 // ranks is the number of ranks in each pod.
@@ -161,32 +163,30 @@ func clusterIP(t *testing.T) string {
 }
 
 // received returns what the sink has received.
-func received(t *testing.T) series.Contents {
+func received(t *testing.T) []otlpfile.Resource {
 	t.Helper()
-	var c series.Contents
+	var p page.Page
 	text := kubectl(t, "get", "--raw", "/api/v1/namespaces/"+system+"/pods/sink:8080/proxy/")
-	if err := json.Unmarshal([]byte(text), &c); err != nil {
-		t.Fatal(err)
+	must.OK(t, json.Unmarshal([]byte(text), &p))
+	if p.Error != "" {
+		t.Fatal(p.Error)
 	}
-	return c
+	return p.Resources
 }
 
 // awaitTotals waits until the sink has the exact totals of each rank of the
-// workloads, and fails the test if a counter decreased.
+// workloads, and fails the test if points contradict each other.
 func awaitTotals(t *testing.T, workloads ...*workload) {
 	t.Helper()
 	eventually(t, func() string {
-		c := received(t)
-		if len(c.Faults) > 0 {
-			t.Fatalf("%d counters decreased: %s", len(c.Faults), c.Faults[0])
-		}
+		resources := received(t)
 		for _, w := range workloads {
 			for rank := range ranks {
 				for metric, want := range map[string]uint64{
 					"nixl.transfer.requests": w.transfers(), "nixl.transfer.duration": w.transfers(), "nixl.transfer.io": w.sum(),
 				} {
-					if got := total(c, metric, w.namespace, agentName(rank)); got != want {
-						return fmt.Sprintf("%s of rank %d in %s: %d, want %d; %d series in all", metric, rank, w.namespace, got, want, len(c.Series))
+					if got := total(resources, metric, w.namespace, agentName(rank)); got != want {
+						return fmt.Sprintf("%s of rank %d in %s: %d, want %d; %d resources in all", metric, rank, w.namespace, got, want, len(resources))
 					}
 				}
 			}
@@ -195,66 +195,51 @@ func awaitTotals(t *testing.T, workloads ...*workload) {
 	})
 }
 
-// total adds up the runs of an agent's counter. It groups runs by
-// service.instance.id, because an agent's totals may continue when its
-// container changes.
-func total(c series.Contents, metric, namespace, agent string) (sum uint64) {
-	runs := make(map[string]uint64) // by identity and start
-	for _, s := range c.Series {
-		if s.Metric != metric || s.Resource["k8s.namespace.name"] != namespace || s.Resource["nixl.agent.name"] != agent {
+// total adds up the series of a metric of an agent. The value of a histogram is its count.
+func total(resources []otlpfile.Resource, metric, namespace, agent string) (sum uint64) {
+	for _, r := range resources {
+		if r.Attributes["k8s.namespace.name"] != namespace || r.Attributes["nixl.agent.name"] != agent {
 			continue
 		}
-		for start, value := range s.Runs {
-			run := fmt.Sprint(s.Resource["service.instance.id"], s.Attributes, start)
-			runs[run] = max(runs[run], value)
+		for name, v := range r.Series {
+			if name, _, _ = strings.Cut(name, "{"); name == metric {
+				sum += uint64(v.Int) + v.Count
+			}
 		}
-	}
-	for _, value := range runs {
-		sum += value
 	}
 	return sum
 }
 
 func agentName(rank int) string { return fmt.Sprintf("decode-%d", rank) }
 
-// checkAttributes fails the test if a series doesn't have the UID of a pod of the
+// checkAttributes fails the test if a resource doesn't have the UID of a pod of the
 // workloads or a right value for each of the known attributes.
 func checkAttributes(t *testing.T, known []string, workloads ...*workload) {
 	t.Helper()
-	failures := 0
-	for _, s := range received(t).Series {
-		namespace := s.Resource["k8s.namespace.name"]
+	for _, r := range received(t) {
+		namespace := r.Attributes["k8s.namespace.name"]
 		i := slices.IndexFunc(workloads, func(w *workload) bool { return w.namespace == namespace })
 		if i < 0 {
-			t.Errorf("%s is in the namespace %v: %v", s.Metric, namespace, s.Resource)
+			t.Errorf("a resource is in the namespace %q: %v", namespace, r.Attributes)
 			return
 		}
 		w := workloads[i]
-		agent, _ := s.Resource["nixl.agent.name"].(string)
 		service := w.service
 		if service == "" {
 			service = "nixl"
 		}
-		uid, _ := s.Resource["k8s.pod.uid"].(string)
-		if !slices.Contains(w.uids, uid) {
-			t.Errorf("%s: the pod %q isn't one of %v", s.Metric, uid, w.uids)
+		if uid := r.Attributes["k8s.pod.uid"]; !slices.Contains(w.uids, uid) {
+			t.Errorf("the pod %q isn't one of %v", uid, w.uids)
 		}
-		want := map[string]any{
+		want := map[string]string{
 			"k8s.pod.name": "inference-0", "k8s.node.name": w.pod.node, "host.name": w.pod.node,
 			"k8s.container.name": "inference", "k8s.statefulset.name": "inference",
-			"nixl.local_rank": strings.TrimPrefix(agent, "decode-"), "service.name": service,
+			"nixl.local_rank": strings.TrimPrefix(r.Attributes["nixl.agent.name"], "decode-"), "service.name": service,
 		}
 		for key, value := range want {
-			// The API server drops the ID of a container that has exited, so the last
-			// points of its agents may lack the container's name.
-			ended := key == "k8s.container.name" && s.Resource["container.id"] != w.pod.container
-			if slices.Contains(known, key) && s.Resource[key] != value && (!ended || s.Resource[key] != nil) {
-				t.Errorf("%s of %s in %s: %s is %v, want %v; all: %v", s.Metric, agent, w.namespace, key, s.Resource[key], value, s.Resource)
-				failures++
+			if slices.Contains(known, key) && r.Attributes[key] != value {
+				t.Errorf("%s is %q, want %q; all: %v", key, r.Attributes[key], value, r.Attributes)
 			}
-		}
-		if failures > 5 {
-			return
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -101,9 +102,7 @@ func configured(t *testing.T, file string) (list []string) {
 	}
 	for _, kind := range kinds {
 		table, err := config.Sub(kind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for id := range table.ToStringMap() {
 			name, _, _ := strings.Cut(id, "/")
 			list = append(list, kind+"/"+strings.ReplaceAll(name, "_", ""))
@@ -119,17 +118,11 @@ func configured(t *testing.T, file string) (list []string) {
 func load(t *testing.T, file string) *confmap.Conf {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	first, _, _ := strings.Cut(string(text), "\n---\n")
 	retrieved, err := confmap.NewRetrievedFromYAML([]byte(first))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	config, err := retrieved.AsConf()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return config
 }

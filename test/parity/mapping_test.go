@@ -18,6 +18,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
@@ -33,9 +34,12 @@ import (
 // what it exported.
 type exporter func(t *testing.T, dir string) (stop func() pmetric.Metrics)
 
+// withEvents enables the metric that is off by default.
+func withEvents(cfg *nixlshmreceiver.Config) { cfg.Metrics.NixlEvents.Enabled = true }
+
 func throughReceiver(change ...func(*nixlshmreceiver.Config)) exporter {
 	return func(t *testing.T, dir string) func() pmetric.Metrics {
-		c := startReceiver(t, dir, change...)
+		c := startReceiver(t, dir, append(change, withEvents)...)
 		return func() pmetric.Metrics {
 			c.stop()
 			return only(t, c.all())
@@ -43,25 +47,17 @@ func throughReceiver(change ...func(*nixlshmreceiver.Config)) exporter {
 	}
 }
 
-func throughRings(opts ...rings.Option) exporter {
+func throughRings(c rings.Config) exporter {
 	return func(t *testing.T, dir string) func() pmetric.Metrics {
 		b := startBackend(t)
-		p, err := rings.New(append(opts, rings.WithDirectories(dir),
-			rings.WithRunInterval(2*time.Millisecond), rings.WithLogger(slog.New(slog.DiscardHandler)))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		c.Events = true
+		c.Directories, c.RunInterval, c.Logger = []string{dir}, 2*time.Millisecond, slog.New(slog.DiscardHandler)
+		p, err := rings.Open(c)
+		must.OK(t, err)
 		provider := pipeline(t, b, sdkmetric.WithProducer(p))
 		return func() pmetric.Metrics {
-			if err := provider.Shutdown(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, provider.Shutdown(t.Context()))
+			must.OK(t, p.Close())
 			return only(t, b.all())
 		}
 	}
@@ -76,7 +72,7 @@ func TestRingsExportEveryMetricLikeTheReceiver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			collector := run(t, throughReceiver())
-			equal(t, collector, run(t, throughRings()))
+			equal(t, collector, run(t, throughRings(rings.Config{})))
 			for _, m := range collector {
 				seen[m.Name] = true
 			}
@@ -154,9 +150,7 @@ func ringWithNames(t *testing.T, start exporter) []metric {
 	t.Helper()
 	dir := t.TempDir()
 	ring, err := ringbuf.Create(filepath.Join(dir, agentName), ringbuf.V1, capacity)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer ring.Close()
 	push(t, ring,
 		ringbuf.NewNamedEvent(ringbuf.CategoryError, "NIXL_ERR_SOMETHING_NEW", 3),
@@ -176,15 +170,15 @@ func ringWithNames(t *testing.T, start exporter) []metric {
 func TestRingsExportTheSameHistogramsAsTheReceiver(t *testing.T) {
 	for name, c := range map[string]struct {
 		receiver nixlshmreceiver.HistogramConfig
-		rings    rings.Option
+		rings    rings.Config
 	}{
 		"bounds": {
 			nixlshmreceiver.HistogramConfig{Kind: tally.Explicit, Bounds: []float64{1e-3, 4}, MaxSize: 160},
-			rings.WithHistogramBounds([]float64{1e-3, 4}, []float64{1e-3, 4}, []float64{1e-3, 4}),
+			rings.Config{DurationBounds: []float64{1e-3, 4}, SizeBounds: []float64{1e-3, 4}, ThroughputBounds: []float64{1e-3, 4}},
 		},
 		"exponential": {
 			nixlshmreceiver.HistogramConfig{Kind: tally.Exponential, MaxSize: 20},
-			rings.WithExponentialHistograms(20),
+			rings.Config{ExponentialBuckets: 20},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,10 +195,10 @@ func TestRingsExportTheSameHistogramsAsTheReceiver(t *testing.T) {
 func TestRingsExportTheSameSizeClassesAsTheReceiver(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind tally.HistogramKind
-		more []rings.Option
+		cfg  rings.Config
 	}{
-		"explicit":    {tally.Explicit, []rings.Option{rings.WithSizeClasses()}},
-		"exponential": {tally.Exponential, []rings.Option{rings.WithSizeClasses(), rings.WithExponentialHistograms(0)}},
+		"explicit":    {tally.Explicit, rings.Config{SizeClasses: true}},
+		"exponential": {tally.Exponential, rings.Config{SizeClasses: true, ExponentialBuckets: 160}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ops := stream(9, 300)
@@ -212,7 +206,7 @@ func TestRingsExportTheSameSizeClassesAsTheReceiver(t *testing.T) {
 				cfg.Histograms.Duration.SizeClass = true
 				cfg.Histograms.Duration.Kind, cfg.Histograms.Size.Kind, cfg.Histograms.Throughput.Kind = c.kind, c.kind, c.kind
 			})(t, ringOf(t, ringbuf.V4, ops))
-			bridge := throughRings(c.more...)(t, ringOf(t, ringbuf.V4, ops))
+			bridge := throughRings(c.cfg)(t, ringOf(t, ringbuf.V4, ops))
 			equal(t, normalize(t, collector()), normalize(t, bridge()))
 		})
 	}
@@ -221,9 +215,7 @@ func TestRingsExportTheSameSizeClassesAsTheReceiver(t *testing.T) {
 func newRing(t *testing.T, path string, slots int) *ringbuf.Writer {
 	t.Helper()
 	w, err := ringbuf.Create(path, ringbuf.V4, slots)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }

@@ -54,25 +54,18 @@ func deregistered(bytes int64) operation {
 	}
 }
 
-var errorTypes = map[agent.Status]ringbuf.Type{
-	agent.StatusNotPosted:        ringbuf.TypeErrNotPosted,
-	agent.StatusInvalidParam:     ringbuf.TypeErrInvalidParam,
-	agent.StatusBackend:          ringbuf.TypeErrBackend,
-	agent.StatusNotFound:         ringbuf.TypeErrNotFound,
-	agent.StatusMismatch:         ringbuf.TypeErrMismatch,
-	agent.StatusNotAllowed:       ringbuf.TypeErrNotAllowed,
-	agent.StatusRepostActive:     ringbuf.TypeErrRepostActive,
-	agent.StatusUnknown:          ringbuf.TypeErrUnknown,
-	agent.StatusNotSupported:     ringbuf.TypeErrNotSupported,
-	agent.StatusRemoteDisconnect: ringbuf.TypeErrRemoteDisconnect,
-	agent.StatusCanceled:         ringbuf.TypeErrCanceled,
-	agent.StatusNoTelemetry:      ringbuf.TypeErrNoTelemetry,
+// errorTypes are the values of error.type, in the order of NIXL's telemetry events.
+var errorTypes = []string{
+	semconv.ErrorNotPosted, semconv.ErrorInvalidParam, semconv.ErrorBackend, semconv.ErrorNotFound,
+	semconv.ErrorMismatch, semconv.ErrorNotAllowed, semconv.ErrorRepostActive, semconv.ErrorUnknown,
+	semconv.ErrorNotSupported, semconv.ErrorRemoteDisconnect, semconv.ErrorCanceled, semconv.ErrorNoTelemetry,
 }
 
-func failed(s agent.Status) operation {
+// failed returns the operation that fails with the error type of an index.
+func failed(i int) operation {
 	return operation{
-		do:     func(a *agent.Agent) { a.Error(context.Background(), s) },
-		events: []ringbuf.Event{ringbuf.NewEvent(errorTypes[s], 1)},
+		do:     func(a *agent.Agent) { a.Error(context.Background(), errorTypes[i]) },
+		events: []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeErrNotPosted+ringbuf.Type(i), 1)},
 	}
 }
 
@@ -83,17 +76,14 @@ func dropped(events uint64) operation {
 	}
 }
 
-var categories = map[agent.EventCategory]ringbuf.Category{
-	agent.EventCustom:     ringbuf.CategoryCustom,
-	agent.EventConnection: ringbuf.CategoryConnection,
-	agent.EventBackend:    ringbuf.CategoryBackend,
-	agent.EventSystem:     ringbuf.CategorySystem,
+var categories = []ringbuf.Category{
+	ringbuf.CategoryCustom, ringbuf.CategoryConnection, ringbuf.CategoryBackend, ringbuf.CategorySystem,
 }
 
-func event(c agent.EventCategory, name string, value uint64) operation {
+func event(c ringbuf.Category, name string, value uint64) operation {
 	return operation{
 		do:     func(a *agent.Agent) { a.Event(context.Background(), c, name, value) },
-		events: []ringbuf.Event{ringbuf.NewNamedEvent(categories[c], name, value)},
+		events: []ringbuf.Event{ringbuf.NewNamedEvent(c, name, value)},
 	}
 }
 
@@ -115,7 +105,7 @@ func stream(seed uint64, n int) []operation {
 	for range n {
 		switch p := r.Float64(); {
 		case p < 0.02:
-			ops = append(ops, failed(agent.Status(r.IntN(len(errorTypes)))))
+			ops = append(ops, failed(r.IntN(len(errorTypes))))
 		case p < 0.03:
 			ops = append(ops, registered(r.Int64N(1<<30)))
 		case p < 0.04:
@@ -129,17 +119,17 @@ func stream(seed uint64, n int) []operation {
 	return ops
 }
 
-// ownEvents returns application events with more names than the limit.
+// ownEvents returns application events.
 func ownEvents() []operation {
 	var ops []operation
-	for i := range 230 {
-		c := agent.EventCategory(i % len(categories))
+	for i := range 150 {
+		c := categories[i%len(categories)]
 		ops = append(ops, event(c, fmt.Sprint("metric_", i), uint64(i)), event(c, fmt.Sprint("metric_", i), 3))
 	}
 	return append(ops,
 		// The SDK converts sums to float64, which rounds values above 2^53.
-		event(agent.EventBackend, "metric_2", 1<<52),
-		event(agent.EventBackend, "not UTF-8 \xff", 1),
-		event(agent.EventCustom, "a name that is longer than a ring has room for", 1),
+		event(ringbuf.CategoryBackend, "metric_2", 1<<52),
+		event(ringbuf.CategoryBackend, "not UTF-8 \xff", 1),
+		event(ringbuf.CategoryCustom, "a name that is longer than a ring has room for", 1),
 	)
 }

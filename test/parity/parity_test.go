@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -62,17 +63,13 @@ func TestReceiverExportsTheSameMetricsForAGoAgentsRing(t *testing.T) {
 				ops = slices.DeleteFunc(ops, func(op operation) bool { return op.events[0].Type.IsError() })
 			}
 			dir := t.TempDir()
-			a, err := agent.New(agentName, agent.WithRing(agent.Ring{Dir: dir, Layout: layout, Capacity: capacity}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			a, err := agent.New(agentName, agent.WithRing(dir), agent.WithLayout(layout), agent.WithCapacity(capacity))
+			must.OK(t, err)
 			c := startReceiver(t, dir)
 			for _, op := range ops {
 				op.do(a)
 			}
-			if err := a.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, a.Close())
 			if dropped := a.RingTelemetry().DroppedStaging + a.RingTelemetry().DroppedRing; dropped > 0 {
 				t.Fatalf("%d events were dropped", dropped)
 			}
@@ -85,24 +82,18 @@ func TestReceiverExportsTheSameMetricsForAGoAgentsRing(t *testing.T) {
 // A Go agent has the same resource whether it exports by a ring or by OTLP.
 func TestGoAgentHasTheSameResourceInReceiverAndOTLP(t *testing.T) {
 	dir, ops := t.TempDir(), []operation{registered(1)}
-	a, err := agent.New(agentName, agent.WithRing(agent.Ring{Dir: dir}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, err := agent.New(agentName, agent.WithRing(dir))
+	must.OK(t, err)
 	c := startReceiver(t, dir)
 	for _, op := range ops {
 		op.do(a)
 	}
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, a.Close())
 	c.stop()
 	want := only(t, c.all()).ResourceMetrics().At(0).Resource().Attributes().AsRaw()
 
 	attributes, err := agent.ResourceAttributes(agentName, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got := make(map[string]any)
 	for _, kv := range attributes {
 		got[string(kv.Key)] = kv.Value.AsInterface()

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -84,16 +85,10 @@ func startReceiver(t *testing.T, dir string, change ...func(*nixlshmreceiver.Con
 		f(cfg)
 	}
 	next, err := consumer.NewMetrics(c.add)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := factory.CreateMetrics(t.Context(), receivertest.NewNopSettings(factory.Type()), cfg, next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Start(t.Context(), componenttest.NewNopHost()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, r.Start(t.Context(), componenttest.NewNopHost()))
 	c.stop = func() {
 		if err := r.Shutdown(context.Background()); err != nil {
 			t.Error(err)
@@ -108,9 +103,7 @@ func throughRing(t *testing.T, layout ringbuf.Layout, ops []operation) pmetric.M
 	t.Helper()
 	dir := t.TempDir()
 	w, err := ringbuf.Create(filepath.Join(dir, agentName), layout, capacity)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer w.Close()
 	c := startReceiver(t, dir)
 	for _, op := range ops {
@@ -119,9 +112,7 @@ func throughRing(t *testing.T, layout ringbuf.Layout, ops []operation) pmetric.M
 				// Without this, the writer uses the names of errors in NIXL's first releases.
 				e = ringbuf.NewNamedEvent(e.Category, e.Type.String(), e.Value)
 			}
-			if err := w.Push(e); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, w.Push(e))
 		}
 	}
 	c.stop()
@@ -142,9 +133,7 @@ func (b *backend) Export(ctx context.Context, r pmetricotlp.ExportRequest) (pmet
 func startBackend(t *testing.T) *backend {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b := &backend{address: listener.Addr().String()}
 	server := grpc.NewServer()
 	pmetricotlp.RegisterGRPCServer(server, b)
@@ -166,9 +155,7 @@ func startBackend(t *testing.T) *backend {
 func pipeline(t *testing.T, b *backend, opts ...sdkmetric.PeriodicReaderOption) *sdkmetric.MeterProvider {
 	t.Helper()
 	exporter, err := otlpmetricgrpc.New(t.Context(), otlpmetricgrpc.WithInsecure(), otlpmetricgrpc.WithEndpoint(b.address))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return sdkmetric.NewMeterProvider(
 		sdkmetric.WithResource(resource.NewSchemaless(attribute.String(semconv.AgentName, agentName))),
 		sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter, append(opts, sdkmetric.WithInterval(time.Hour))...)),
@@ -179,21 +166,15 @@ func pipeline(t *testing.T, b *backend, opts ...sdkmetric.PeriodicReaderOption) 
 // operations.
 func throughBridge(t *testing.T, ops []operation, opts ...agent.Option) pmetric.Metrics {
 	t.Helper()
-	b, producer := startBackend(t), agent.NewProducer()
-	provider := pipeline(t, b, sdkmetric.WithProducer(producer))
-	a, err := agent.New(agentName, append(opts, agent.WithProducer(producer))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := startBackend(t)
+	provider := pipeline(t, b)
+	a, err := agent.New(agentName, append(opts, agent.WithMeterProvider(provider))...)
+	must.OK(t, err)
 	for _, op := range ops {
 		op.do(a)
 	}
-	if err := provider.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, provider.Shutdown(t.Context()))
+	must.OK(t, a.Close())
 	return only(t, b.all())
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -93,18 +94,14 @@ func (l *level) UnmarshalYAML(n *yaml.Node) error {
 func readRegistry(t *testing.T) map[string]group {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(registryDir, "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	groups := make(map[string]group)
 	for _, file := range files {
 		if filepath.Base(file) == "manifest.yaml" {
 			continue
 		}
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var all struct {
 			Groups []group `yaml:"groups"`
 		}
@@ -278,65 +275,5 @@ func TestNoMetricNameIsANamespace(t *testing.T) {
 				t.Errorf("%s is the namespace of %s", m.Name, other.Name)
 			}
 		}
-	}
-}
-
-// The document is generated; the test reads its tables as a person does.
-func TestDocumentListsTheCatalog(t *testing.T) {
-	content, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	type row struct{ Kind, Unit, Attributes string }
-	documented := make(map[string]row)
-	var events, attributes []string
-	header := ""
-	for line := range strings.Lines(string(content)) {
-		cells := strings.Split(strings.Trim(line, "|\n "), " | ")
-		name := strings.Trim(cells[0], "` ")
-		switch {
-		case !strings.HasPrefix(line, "|"):
-			header = ""
-		case header == "":
-			header = name
-		case strings.HasPrefix(line, "|---"):
-		case header == "metric":
-			documented[name] = row{cells[1], strings.Trim(cells[2], "`"), cells[3]}
-		case header == "event":
-			events = append(events, name)
-		case header == "attribute":
-			attributes = append(attributes, name)
-		}
-	}
-	want := make(map[string]row)
-	for _, m := range catalogMetrics() {
-		var keys []string
-		for _, key := range m.Attributes {
-			keys = append(keys, "`"+key+"`")
-		}
-		for _, key := range m.Conditional {
-			note := " (conditional)"
-			if key == semconv.TransferSizeClass || key == semconv.Layer {
-				note = " (off by default)"
-			}
-			keys = append(keys, "`"+key+"`"+note)
-		}
-		want[m.Name] = row{m.Kind.String(), m.Unit, strings.Join(keys, ", ")}
-	}
-	if d := cmp.Diff(want, documented); d != "" {
-		t.Errorf("metrics (-semconv +docs/metrics.md)\n%s", d)
-	}
-	var wantEvents, wantAttributes []string
-	for _, e := range semconv.NIXLEvents() {
-		wantEvents = append(wantEvents, e.Name)
-	}
-	for _, a := range catalogAttributes() {
-		wantAttributes = append(wantAttributes, a.Key)
-	}
-	if d := cmp.Diff(wantEvents, events); d != "" {
-		t.Errorf("events (-semconv +docs/metrics.md)\n%s", d)
-	}
-	if d := cmp.Diff(wantAttributes, attributes); d != "" {
-		t.Errorf("attributes (-semconv +docs/metrics.md)\n%s", d)
 	}
 }

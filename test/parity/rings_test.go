@@ -6,14 +6,11 @@
 package parity
 
 import (
-	"log/slog"
 	"path/filepath"
 	"testing"
-	"time"
-
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -29,26 +26,11 @@ func TestRingsExportTheSameMetricsAsTheReceiver(t *testing.T) {
 			if layout.Named() {
 				ops = append(ops, ownEvents()...)
 			}
-			c := startReceiver(t, ringOf(t, layout, ops))
+			c := startReceiver(t, ringOf(t, layout, ops), withEvents)
 			c.stop()
 
-			b := startBackend(t)
-			p, err := rings.New(rings.WithDirectories(ringOf(t, layout, ops)),
-				rings.WithRunInterval(2*time.Millisecond), rings.WithLogger(slog.New(slog.DiscardHandler)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
-			provider := pipeline(t, b, sdkmetric.WithProducer(p))
-			if err := provider.Shutdown(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Close(); err != nil {
-				t.Fatal(err)
-			}
-			equal(t, normalize(t, only(t, c.all())), normalize(t, only(t, b.all())))
+			bridge := throughRings(rings.Config{})(t, ringOf(t, layout, ops))
+			equal(t, normalize(t, only(t, c.all())), normalize(t, bridge()))
 		})
 	}
 }
@@ -59,16 +41,12 @@ func ringOf(t *testing.T, layout ringbuf.Layout, ops []operation) string {
 	t.Helper()
 	dir := t.TempDir()
 	w, err := ringbuf.Create(filepath.Join(dir, agentName), layout, capacity)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, op := range ops {
 		if n, err := w.PushBatch(op.events); n < len(op.events) {
 			t.Fatalf("only %d events fit: %v", n, err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.Close())
 	return dir
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -64,9 +65,7 @@ func collectRingTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metri
 	t.Helper()
 	dir := t.TempDir()
 	w, err := ringbuf.Create(filepath.Join(dir, agentName), ringbuf.V4, capacity)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer w.Close()
 	c := startReceiver(t, dir, func(cfg *nixlshmreceiver.Config) { cfg.InitialDelay = 0 })
 	<-c.came
@@ -82,23 +81,17 @@ func collectRingTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metri
 
 func collectBridgeTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metrics) {
 	t.Helper()
-	b, producer := startBackend(t), agent.NewProducer()
-	provider := pipeline(t, b, sdkmetric.WithProducer(producer))
-	a, err := agent.New(agentName, agent.WithProducer(producer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := startBackend(t)
+	provider := pipeline(t, b)
+	a, err := agent.New(agentName, agent.WithMeterProvider(provider))
+	must.OK(t, err)
 	defer a.Close()
-	if err := provider.ForceFlush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, provider.ForceFlush(t.Context()))
 	first := time.Now()
 	for _, op := range ops {
 		op.do(a)
 	}
-	if err := provider.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, provider.Shutdown(t.Context()))
 	return first, b.all()
 }
 
@@ -106,25 +99,16 @@ func collectRingsTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metr
 	t.Helper()
 	dir, b := t.TempDir(), startBackend(t)
 	w := newRing(t, filepath.Join(dir, agentName), capacity)
-	p, err := rings.New(rings.WithDirectories(dir), rings.WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, err := rings.Open(rings.Config{Directories: []string{dir}, Logger: slog.New(slog.DiscardHandler)})
+	must.OK(t, err)
 	defer p.Close()
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
 	provider := pipeline(t, b, sdkmetric.WithProducer(p))
-	if err := provider.ForceFlush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, provider.ForceFlush(t.Context()))
 	first := time.Now()
 	for _, op := range ops {
 		push(t, w, op.events...)
 	}
-	if err := provider.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, provider.Shutdown(t.Context()))
 	return first, b.all()
 }
 

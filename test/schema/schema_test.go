@@ -12,49 +12,39 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func compile(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	const file = "../../receiver/nixlshmreceiver/config.schema.yaml"
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource(file, readYAML(t, file)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, compiler.AddResource(file, readYAML(t, file)))
 	schema, err := compiler.Compile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return schema
 }
 
 func readYAML(t *testing.T, file string) (value any) {
 	t.Helper()
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return parse(t, string(content))
 }
 
 func parse(t *testing.T, text string) (value any) {
 	t.Helper()
-	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, yaml.Unmarshal([]byte(text), &value))
 	return value
 }
 
 func TestSchemaAcceptsEveryExample(t *testing.T) {
 	schema := compile(t)
 	files, err := filepath.Glob("../../examples/collector/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	more, err := filepath.Glob("../../examples/collector/scale/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	checked := 0
 	for _, file := range append(files, more...) {
 		all, _ := readYAML(t, file).(map[string]any)

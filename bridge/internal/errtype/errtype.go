@@ -7,30 +7,53 @@ package errtype
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/nils"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 )
 
 // Of returns the result of the method ErrorType() string of err, or of an error that it
-// wraps, or else the Go type of err.
+// wraps, or else the Go type of err. The name is valid UTF-8. err must not be nil, but may
+// be a nil pointer in an error.
 func Of(err error) string {
+	if nils.Is(err) {
+		return reflect.TypeOf(err).String()
+	}
 	var named interface{ ErrorType() string }
-	if errors.As(err, &named) {
+	if errors.As(err, &named) && !nils.Is(named) {
 		if name := named.ErrorType(); name != "" {
-			return name
+			return text.Valid(name)
 		}
 	}
 	return goType(err)
 }
 
-// goType returns the Go type of err. It unwraps errors of fmt.Errorf, because their type
-// is always the same.
+// goType returns the Go type of err. It unwraps the errors of fmt.Errorf and errors.Join,
+// because their types say nothing about the cause. Of several errors, it takes the first.
 func goType(err error) string {
-	for {
-		name := reflect.TypeOf(err).String()
-		inner := errors.Unwrap(err)
-		if name != "*fmt.wrapError" || inner == nil {
-			return name
+	name := reflect.TypeOf(err).String()
+	var inner error
+	switch name {
+	case "*fmt.wrapError":
+		inner = errors.Unwrap(err)
+	case "*fmt.wrapErrors", "*errors.joinError":
+		if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
+			inner = joined.Unwrap()[0]
 		}
-		err = inner
 	}
+	if nils.Is(inner) {
+		return name
+	}
+	return goType(inner)
+}
+
+// Text returns the text of err. Unlike err.Error(), it doesn't panic if err is a nil
+// pointer.
+func Text(err error) string {
+	if nils.Is(err) {
+		return fmt.Sprintf("nil %T", err)
+	}
+	return err.Error()
 }

@@ -1,28 +1,40 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package metrictest contains test helpers for the packages under bridge: access to
+// collected and exported metrics, and to reported errors.
 package metrictest
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Collect returns the metrics that a reader collects. They must all have the given scope.
-func Collect(t *testing.T, reader sdkmetric.Reader, scope string) []metricdata.Metrics {
+// Collect returns the metrics that a reader collects. They must all have the scope of the
+// catalog.
+func Collect(t testing.TB, reader sdkmetric.Reader) []metricdata.Metrics {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &rm); err != nil {
 		t.Fatal(err)
 	}
+	want := instrumentation.Scope{Name: semconv.ScopeName, Version: semconv.Version, SchemaURL: semconv.SchemaURL}
 	var all []metricdata.Metrics
 	for _, sm := range rm.ScopeMetrics {
-		if sm.Scope.Name != scope {
-			t.Errorf("scope %q, want %q", sm.Scope.Name, scope)
+		if sm.Scope != want {
+			t.Errorf("scope %+v, want %+v", sm.Scope, want)
 		}
 		all = append(all, sm.Metrics...)
 	}
@@ -46,17 +58,13 @@ func Values(ms []metricdata.Metrics) map[string]float64 {
 func EachPoint(m metricdata.Metrics, f func(attribute.Set, float64)) {
 	switch data := m.Data.(type) {
 	case metricdata.Sum[int64]:
-		for _, p := range data.DataPoints {
-			f(p.Attributes, float64(p.Value))
-		}
+		each(data.DataPoints, f)
+	case metricdata.Sum[float64]:
+		each(data.DataPoints, f)
 	case metricdata.Gauge[int64]:
-		for _, p := range data.DataPoints {
-			f(p.Attributes, float64(p.Value))
-		}
+		each(data.DataPoints, f)
 	case metricdata.Gauge[float64]:
-		for _, p := range data.DataPoints {
-			f(p.Attributes, p.Value)
-		}
+		each(data.DataPoints, f)
 	case metricdata.Histogram[float64]:
 		for _, p := range data.DataPoints {
 			f(p.Attributes, float64(p.Count))
@@ -70,8 +78,14 @@ func EachPoint(m metricdata.Metrics, f func(attribute.Set, float64)) {
 	}
 }
 
+func each[N int64 | float64](points []metricdata.DataPoint[N], f func(attribute.Set, float64)) {
+	for _, p := range points {
+		f(p.Attributes, float64(p.Value))
+	}
+}
+
 // Find returns the metric with a name, which must exist.
-func Find(t *testing.T, ms []metricdata.Metrics, name string) metricdata.Metrics {
+func Find(t testing.TB, ms []metricdata.Metrics, name string) metricdata.Metrics {
 	t.Helper()
 	for _, m := range ms {
 		if m.Name == name {
@@ -83,7 +97,7 @@ func Find(t *testing.T, ms []metricdata.Metrics, name string) metricdata.Metrics
 }
 
 // Data returns the data of the metric with a name, which must be a T.
-func Data[T metricdata.Aggregation](t *testing.T, ms []metricdata.Metrics, name string) T {
+func Data[T metricdata.Aggregation](t testing.TB, ms []metricdata.Metrics, name string) T {
 	t.Helper()
 	d, ok := Find(t, ms, name).Data.(T)
 	if !ok {
@@ -91,3 +105,57 @@ func Data[T metricdata.Aggregation](t *testing.T, ms []metricdata.Metrics, name 
 	}
 	return d
 }
+
+// Handled returns a function that returns the errors that OpenTelemetry's error handler
+// has got since.
+func Handled(t testing.TB) func() []string {
+	t.Helper()
+	before := otel.GetErrorHandler()
+	t.Cleanup(func() { otel.SetErrorHandler(before) })
+	var mu sync.Mutex
+	var errs []string
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		errs = append(errs, err.Error())
+	}))
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(errs)
+	}
+}
+
+// Exporter keeps the metrics of the last export.
+type Exporter struct {
+	Of      metricdata.Temporality // of all instruments
+	Metrics []metricdata.Metrics
+}
+
+// Provider returns a MeterProvider that exports to e on ForceFlush and at its Shutdown.
+func (e *Exporter) Provider(reader func(sdkmetric.Exporter, ...sdkmetric.PeriodicReaderOption) *sdkmetric.PeriodicReader) *sdkmetric.MeterProvider {
+	return sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader(e, sdkmetric.WithInterval(time.Hour))))
+}
+
+// Temporality implements [sdkmetric.Exporter].
+func (e *Exporter) Temporality(sdkmetric.InstrumentKind) metricdata.Temporality { return e.Of }
+
+// Aggregation implements [sdkmetric.Exporter].
+func (*Exporter) Aggregation(kind sdkmetric.InstrumentKind) sdkmetric.Aggregation {
+	return sdkmetric.DefaultAggregationSelector(kind)
+}
+
+// Export implements [sdkmetric.Exporter].
+func (e *Exporter) Export(_ context.Context, rm *metricdata.ResourceMetrics) error {
+	e.Metrics = nil
+	for _, sm := range rm.ScopeMetrics {
+		e.Metrics = append(e.Metrics, sm.Metrics...)
+	}
+	return nil
+}
+
+// ForceFlush implements [sdkmetric.Exporter].
+func (*Exporter) ForceFlush(context.Context) error { return nil }
+
+// Shutdown implements [sdkmetric.Exporter].
+func (*Exporter) Shutdown(context.Context) error { return nil }

@@ -6,16 +6,21 @@ package byid_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel/byid"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type call func(ctx context.Context, rt *ringkernel.Runtime, id string) error
 
@@ -51,22 +56,22 @@ var calls = map[string]struct {
 func TestRecordsTheSameAsTheKernelMethod(t *testing.T) {
 	for name, c := range calls {
 		t.Run(name, func(t *testing.T) {
-			rt := ringkernel.NewRuntime(ringkernel.WithClock(metrictest.NewClock().Now))
-			c.direct(t.Context(), rt.Register("direct"))
-			rt.Register("id")
-			if err := c.byID(t.Context(), rt, "id"); err != nil {
-				t.Fatal(err)
-			}
-			want, _ := rt.Telemetry("direct")
-			got, _ := rt.Telemetry("id")
-			want.KernelID = "id"
-			if d := cmp.Diff(want, got, cmpopts.EquateErrors()); d != "" {
-				t.Errorf("Telemetry (-by method +by ID):\n%s", d)
-			}
-			untouched := ringkernel.Telemetry{KernelID: "id", StartTime: got.StartTime, Time: got.Time}
-			if cmp.Equal(untouched, got, cmpopts.EquateErrors()) {
-				t.Error("nothing was recorded")
-			}
+			synctest.Test(t, func(t *testing.T) {
+				rt := ringkernel.NewRuntime()
+				c.direct(t.Context(), rt.Register("direct"))
+				rt.Register("id")
+				must.OK(t, c.byID(t.Context(), rt, "id"))
+				want, _ := rt.Telemetry("direct")
+				got, _ := rt.Telemetry("id")
+				want.KernelID = "id"
+				if d := cmp.Diff(want, got, cmpopts.EquateErrors()); d != "" {
+					t.Errorf("Telemetry (-by method +by ID):\n%s", d)
+				}
+				untouched := ringkernel.Telemetry{KernelID: "id", StartTime: got.StartTime, Time: got.Time}
+				if cmp.Equal(untouched, got, cmpopts.EquateErrors()) {
+					t.Error("nothing was recorded")
+				}
+			})
 		})
 	}
 }
@@ -103,12 +108,14 @@ func TestDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func BenchmarkRecordReceive(b *testing.B) {
+func Example() {
+	ctx := context.Background()
 	rt := ringkernel.NewRuntime()
-	rt.Register("k")
-	for b.Loop() {
-		if err := byid.RecordReceive(context.Background(), rt, "k"); err != nil {
-			b.Fatal(err)
-		}
-	}
+	rt.Register("worker")
+	fmt.Println(byid.RecordReceive(ctx, rt, "worker"))
+	err := byid.RecordReceive(ctx, rt, "wroker")
+	fmt.Println(err, errors.Is(err, byid.ErrNotRegistered))
+	// Output:
+	// <nil>
+	// record for "wroker": no ring kernel has this ID; register it first true
 }

@@ -2,15 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package report shows the snapshots of a [ringkernel.Runtime] without a metrics
-// backend: as text, once or periodically, and as JSON over HTTP.
+// backend: as text, once or periodically.
 package report
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -40,9 +38,9 @@ func text(s ringkernel.Summary) string {
 		fmt.Fprintf(&b, "GPU: %.1f%%\n", 100**s.GPUUtilization)
 	}
 	for _, t := range s.Kernels {
-		fmt.Fprintf(&b, "  %s: %v, %d processed, %.1f msg/s, latency %v avg, %v p50, %v p99, %v max, %d errors\n",
+		fmt.Fprintf(&b, "  %s: %v, %d processed, %.1f msg/s, latency %v avg, %v min, %v max, %d errors\n",
 			t.KernelID, t.State, t.MessagesProcessed, t.Throughput(),
-			t.AverageLatency(), t.P50Latency, t.P99Latency, t.MaxLatency, t.Errors)
+			t.AverageLatency(), t.MinLatency, t.MaxLatency, t.Errors)
 	}
 	return b.String()
 }
@@ -75,33 +73,4 @@ func Print(ctx context.Context, w io.Writer, rt *ringkernel.Runtime, every time.
 			return fmt.Errorf("print the summary of ring kernels: %w", err)
 		}
 	}
-}
-
-// Handler returns a handler that serves the Runtime's summary as JSON. With the
-// query parameter kernel_id, it serves the telemetry of that kernel, or status 404
-// if no such kernel is registered.
-func Handler(rt *ringkernel.Runtime) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "only GET is supported", http.StatusMethodNotAllowed)
-			return
-		}
-		var shown any = rt.Summary()
-		if query := r.URL.Query(); query.Has("kernel_id") {
-			t, ok := rt.Telemetry(query.Get("kernel_id"))
-			if !ok {
-				http.Error(w, "no ring kernel with this kernel_id is registered", http.StatusNotFound)
-				return
-			}
-			shown = t
-		}
-		body, err := json.MarshalIndent(shown, "", "  ")
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(append(body, '\n')) // the client may be gone
-	})
 }

@@ -6,10 +6,10 @@ package report_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"net/http"
-	"net/http/httptest"
+	"fmt"
+	"log"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,17 +18,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel/report"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestWritePrintsTheSummaryAndEachKernel(t *testing.T) {
-	clock := metrictest.NewClock()
+	synctest.Test(t, testWrite)
+}
+
+func testWrite(t *testing.T) {
 	utilization := 0.25
-	rt := ringkernel.NewRuntime(ringkernel.WithClock(clock.Now),
+	rt := ringkernel.NewRuntime(
 		ringkernel.WithGPUUtilization(func() (float64, bool) { return utilization, utilization > 0 }))
 	k := rt.Register("worker_0")
 	for _, err := range []error{
@@ -43,21 +46,19 @@ func TestWritePrintsTheSummaryAndEachKernel(t *testing.T) {
 	}
 	k.Error(t.Context(), errors.New("no"))
 	k.Dropped(t.Context(), ringkernel.InputQueue)
-	clock.Advance(4 * time.Second)
+	time.Sleep(4 * time.Second) // synctest
 
 	var b bytes.Buffer
-	if err := report.Write(&b, rt.Summary()); err != nil {
-		t.Fatal(err)
-	}
-	const want = `=== Telemetry @ 1736951429 ===
+	must.OK(t, report.Write(&b, rt.Summary()))
+	const want = `=== Telemetry @ 946684804 ===
 Kernels: 2
 Messages: 26
 Throughput: 6.5 msg/s
 Errors: 1
 Dropped: 1
 GPU: 25.0%
-  worker_0: active, 26 processed, 6.5 msg/s, latency 2ms avg, 2ms p50, 2ms p99, 2ms max, 1 errors
-  worker_1: launched, 0 processed, 0.0 msg/s, latency 0s avg, 0s p50, 0s p99, 0s max, 0 errors
+  worker_0: active, 26 processed, 6.5 msg/s, latency 2ms avg, 2ms min, 2ms max, 1 errors
+  worker_1: launched, 0 processed, 0.0 msg/s, latency 0s avg, 0s min, 0s max, 0 errors
 `
 	if d := cmp.Diff(want, b.String()); d != "" {
 		t.Errorf("written (-want +got):\n%s", d)
@@ -66,14 +67,6 @@ GPU: 25.0%
 	b.Reset()
 	if err := report.Write(&b, rt.Summary()); err != nil || strings.Contains(b.String(), "GPU") {
 		t.Errorf("without a GPU: %v\n%s", err, &b)
-	}
-}
-
-func TestWriteOfANilRuntimeSaysDisabled(t *testing.T) {
-	var rt *ringkernel.Runtime
-	var b bytes.Buffer
-	if err := report.Write(&b, rt.Summary()); err != nil || b.String() != "=== Telemetry is disabled ===\n" {
-		t.Errorf("%v, wrote %q", err, &b)
 	}
 }
 
@@ -139,45 +132,21 @@ func TestPrintOfANilRuntimeWaitsForTheContext(t *testing.T) {
 	})
 }
 
-func TestHandlerServesSummariesAndKernels(t *testing.T) {
+// This example prints a summary every five seconds until the context is canceled.
+func ExamplePrint() {
 	rt := ringkernel.NewRuntime()
-	rt.Register("a b").Sent(t.Context())
-	rt.Register("c")
-	for _, tt := range []struct {
-		name, method, query string
-		rt                  *ringkernel.Runtime
-		status              int
-		want                map[string]any // some of the fields
-	}{
-		{"all", http.MethodGet, "", rt, 200, map[string]any{"kernel_count": 2.0, "gpu_utilization": nil}},
-		{"one", http.MethodGet, "?kernel_id=a+b", rt, 200, map[string]any{"kernel_id": "a b", "messages_sent": 1.0, "state": "created"}},
-		{"unknown", http.MethodGet, "?kernel_id=x", rt, 404, nil},
-		{"no id", http.MethodGet, "?kernel_id=", rt, 404, nil},
-		{"nil Runtime", http.MethodGet, "", nil, 200, map[string]any{"kernel_count": 0.0, "time": nil}},
-		{"one of a nil Runtime", http.MethodGet, "?kernel_id=c", nil, 404, nil},
-		{"another method", http.MethodPost, "", rt, 405, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := httptest.NewRecorder()
-			report.Handler(tt.rt).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tt.method, "/"+tt.query, nil))
-			if w.Code != tt.status {
-				t.Fatalf("status %d, want %d", w.Code, tt.status)
-			}
-			if tt.want == nil {
-				return
-			}
-			if got := w.Header().Get("Content-Type"); got != "application/json" {
-				t.Errorf("content type %q", got)
-			}
-			var got map[string]any
-			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
-				t.Fatal(err)
-			}
-			for key, want := range tt.want {
-				if v, ok := got[key]; !ok || v != want {
-					t.Errorf("%s is %v, want %v", key, v, want)
-				}
-			}
-		})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- report.Print(ctx, os.Stdout, rt, 5*time.Second) }()
+	cancel() // at the end of the program
+	fmt.Println(<-done)
+	// Output: <nil>
+}
+
+func ExampleWrite() {
+	var rt *ringkernel.Runtime // nil turns telemetry off
+	if err := report.Write(os.Stdout, rt.Summary()); err != nil {
+		log.Fatal(err)
 	}
+	// Output: === Telemetry is disabled ===
 }

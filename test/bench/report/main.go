@@ -6,7 +6,7 @@
 //
 //	go run ./report               run all benchmarks, which takes some minutes
 //	go run ./report -short        run those of CI; fail if a ratio misses its goal by far
-//	go run ./report -docs FILE    also write the table to FILE
+//	go run ./report -docs FILE    also replace the table in FILE
 //
 // The working directory must be test/bench; `make bench` sets it.
 package main

@@ -13,7 +13,6 @@ func rows() []row {
 	all = append(all, collections()...)
 	all = append(all, discoveries()...)
 	all = append(all, bridges()...)
-	all = append(all, agents()...)
 	return append(all, wholes()...)
 }
 
@@ -114,6 +113,15 @@ func collections() (list []row) {
 			beside: []beside{{fmt.Sprintf("Stores/idle/stores=%d", n), "ns/store", "%.0f ns if none changed"}},
 		})
 	}
+	list = append(list, row{
+		what: "collect 50 directories with a store and 50 with a ring, 5 ms per transaction of the storage extension", against: "absolute time",
+		bench: "SavedStores/stores=50", unit: "ms/collection", form: "%.1f ms", goal: 15,
+		beside: []beside{
+			{"", "transactions", "%.2f transactions"},
+			{"SavedStores/stores=0", "ms/collection", "%.1f ms for the rings alone"},
+			{"SavedStores/stores=0", "transactions", "with %.2f transactions"},
+		},
+	})
 	for _, n := range []int{64, 1024} {
 		list = append(list, row{
 			what: fmt.Sprintf("collect %d agents, all metrics", n), against: "build the same points with plain pdata",
@@ -125,54 +133,6 @@ func collections() (list []row) {
 				{"", "plain-allocs/agent", "plain %.1f"},
 			},
 		})
-	}
-	return list
-}
-
-func bridges() []row {
-	list := ringKernelCalls()
-	return append(list, row{
-		what: "bridge: a call on a disabled kernel", against: "",
-		bench: "Disabled/Received", unit: "ns/op", form: "%.1f ns", goal: 2,
-	}, row{
-		what: "bridge: a message loop with 1 µs of work", against: "the same loop with a disabled kernel",
-		bench: "Loop", unit: "%-slower", form: "+%.1f%%", goal: 2,
-		beside: []beside{{"", "off-ns", "%.0f ns"}, {"", "%-slower-atomics", "+%.1f%% for its four atomic additions alone"}},
-	}, row{
-		what: "bridge: register one of 10,000 kernels", against: "register one of 1,000",
-		bench: "Register", unit: "x-of-1000", form: times, goal: 2, slack: 3,
-		beside: []beside{{"", "ns/kernel", "%.0f ns"}},
-	}, row{
-		what: "bridge: memory after 10,000 kernels are registered and unregistered", against: "before",
-		bench: "Memory", unit: "%-left", form: "+%.1f%%", goal: 10, slack: 3,
-		beside: []beside{{"", "kB/kernel", "%.1f kB per registered kernel"}},
-	}, row{
-		what: "bridge: record a packet of a session in the CSV file and the metrics", against: "",
-		bench: "Record/metrics", unit: "ns/op", form: "%.0f ns", goal: 2000,
-		beside: []beside{{"Record/sdk/Float64Histogram.Record", "ns/op", "SDK's histogram alone %.0f"}},
-	})
-}
-
-// ringKernelCalls returns the rows for concurrent calls on one kernel.
-func ringKernelCalls() (list []row) {
-	for _, c := range []struct {
-		call, against string
-		goal          float64
-		goroutines    []int
-	}{
-		{"Received", "Int64Counter.Add", 10, []int{1, 2, 16}},
-		{"Sent", "Int64Counter.Add", 10, []int{1, 2, 16}},
-		{"Processed", "Float64Histogram.Record", 5, []int{1, 2}},
-	} {
-		for _, n := range c.goroutines {
-			list = append(list, row{
-				what:    fmt.Sprintf("bridge: Kernel.%s, goroutines: %d", c.call, n),
-				against: "times faster than " + c.against,
-				bench:   fmt.Sprintf("Goroutines/%s/%d", c.call, n), unit: "times-cheaper",
-				form: times, goal: c.goal, least: true, slack: 3,
-				beside: []beside{{"", "ns", "%.1f ns"}, {"", "SDK-ns", "SDK %.0f"}},
-			})
-		}
 	}
 	return list
 }

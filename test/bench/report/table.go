@@ -25,28 +25,32 @@ func printTable(out io.Writer, lines []line) {
 	_ = w.Flush() // to a terminal
 }
 
-// notes separates the table from the text below it.
-const notes = "<!-- Above: written by `make bench-docs`. Below: written by hand. -->\n"
+// The table is between these lines.
+const (
+	begin = "<!-- Below: written by `make bench-docs`. -->\n"
+	end   = "<!-- Above: written by `make bench-docs`. -->\n"
+)
 
-// writeDocs writes the table as Markdown and keeps the text below it.
+// writeDocs replaces the table in a Markdown file.
 func writeDocs(ctx context.Context, path string, lines []line) error {
 	old, err := os.ReadFile(path)
-	if err != nil && !os.IsNotExist(err) {
+	if err != nil {
 		return err
 	}
+	above, rest, found := strings.Cut(string(old), begin)
+	_, below, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		return fmt.Errorf("%s has no lines %q and %q", path, begin, end)
+	}
 	var b strings.Builder
-	b.WriteString("# Benchmarks\n\nEach figure is the median of several runs. It is compared with a reference that ran at the same time, " +
-		"or with a goal. Ratios carry over to other machines; times don't.\n\n")
+	b.WriteString(above + begin + "\n")
 	fmt.Fprintf(&b, "%s · %s · %s/%s, %d × %s · version %s\n\n", time.Now().UTC().Format(time.DateOnly),
 		goVersion(ctx), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), version(ctx))
 	b.WriteString("| what | against | measured | goal | | in this run |\n|---|---|---|---|---|---|\n")
 	for _, l := range lines {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", l.what, l.against, l.value, l.goal, l.verdict(), l.beside)
 	}
-	b.WriteString("\n" + notes)
-	if _, below, found := strings.Cut(string(old), notes); found {
-		b.WriteString(below)
-	}
+	b.WriteString("\n" + end + below)
 	return os.WriteFile(path, []byte(b.String()), 0o644)
 }
 

@@ -7,7 +7,8 @@
 // directory from its environment, or in -dir, which simulates a program that sets
 // its variables after its start. It runs one interval for each line of input and
 // exits at the end of the input. It prints the number of written events at the
-// start, after each interval, and when it exits.
+// start, after each interval, and when it exits. With -attack, it is a hostile container
+// instead.
 package main
 
 import (
@@ -24,8 +25,16 @@ import (
 
 func main() {
 	dir := flag.String("dir", nixlenv.Env(os.LookupEnv).Dir(), "create the ring in this `directory`")
+	hostile := flag.String("attack", "", "do this instead")
+	n := flag.Int("n", 1, "do it this often")
 	flag.Parse()
-	if err := run(filepath.Join(*dir, "agent")); err != nil {
+	var err error
+	if *hostile != "" {
+		err = attack(*hostile, *dir, *n)
+	} else {
+		err = run(filepath.Join(*dir, "agent"))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "agent:", err)
 		os.Exit(1)
 	}

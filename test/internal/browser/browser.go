@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -45,9 +46,7 @@ func Open(tb testing.TB, program string, width, height int) *Page {
 	})
 	// The first action starts the browser. The browser stops when the context of
 	// that action ends, so the context must not have a timeout.
-	if err := chromedp.Run(ctx, chromedp.EmulateViewport(int64(width), int64(height))); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, chromedp.Run(ctx, chromedp.EmulateViewport(int64(width), int64(height))))
 	return p
 }
 
@@ -55,9 +54,7 @@ func (p *Page) run(tb testing.TB, actions ...chromedp.Action) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, proc.Patience)
 	defer cancel()
-	if err := chromedp.Run(ctx, actions...); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, chromedp.Run(ctx, actions...))
 }
 
 // Go opens a URL and waits for the load event.

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -31,12 +32,8 @@ func Start(tb testing.TB, tmp string, programs map[string]string, old []string, 
 	maps.Copy(links, programs)
 	for link, to := range links {
 		link = filepath.Join(tree, link)
-		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
-			tb.Fatal(err)
-		}
-		if err := os.Symlink(to, link); err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, os.MkdirAll(filepath.Dir(link), 0o755))
+		must.OK(tb, os.Symlink(to, link))
 	}
 	for i := range old {
 		args = append([]string{"--old-file=" + old[i]}, args...)
@@ -54,9 +51,7 @@ func NothingLeft(tb testing.TB, p *proc.Process, tmp string) {
 		tb.Errorf("processes are still running: %v", left)
 	}
 	files, err := os.ReadDir(tmp)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	if len(files) > 0 {
 		tb.Errorf("TMPDIR still has files: %v", files)
 	}

@@ -6,6 +6,7 @@ package otlpfile_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
@@ -70,6 +72,14 @@ const (
 	delta      = pmetric.AggregationTemporalityDelta
 )
 
+// withPID adds an attribute to the resources.
+func withPID(m pmetric.Metrics, value string) pmetric.Metrics {
+	for _, rm := range m.ResourceMetrics().All() {
+		rm.Resource().Attributes().PutStr("pid", value)
+	}
+	return m
+}
+
 func TestSumAddsUpRunsAndRejectsContradictions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		list []pmetric.Metrics
@@ -84,6 +94,18 @@ func TestSumAddsUpRunsAndRejectsContradictions(t *testing.T) {
 				"count{a=1,b=2}": {Int: 112},
 				"size":           {Count: 112, Sum: 112, Min: 1, Max: 6, Buckets: []uint64{0, 112}},
 			},
+		},
+		// A backend that has never seen these attributes takes all of the total for new.
+		"total under other attributes, counted again": {
+			list: []pmetric.Metrics{withPID(counted(cumulative, 1, 2, 10), "1"), withPID(counted(cumulative, 1, 3, 15), "2")},
+			want: otlpfile.Series{
+				"count{a=1,b=2}": {Int: 25},
+				"size":           {Count: 25, Sum: 25, Min: 1, Max: 3, Buckets: []uint64{0, 25}},
+			},
+		},
+		"newest value of a gauge under any attributes": {
+			list: []pmetric.Metrics{withPID(gauge(2, 7), "2"), withPID(gauge(1, 8), "1")},
+			want: otlpfile.Series{"level": {Float: 7}},
 		},
 		"all deltas, added": {
 			list: []pmetric.Metrics{counted(delta, 1, 2, 10), counted(delta, 2, 3, 12)},
@@ -151,6 +173,32 @@ func TestSumAnyOrderAcceptsLateAndRepeatedPoints(t *testing.T) {
 	}
 }
 
+// Resources whose attributes differ belong to different series.
+func TestResourcesAreNotAddedUp(t *testing.T) {
+	sums := otlpfile.NewSums()
+	for _, m := range []pmetric.Metrics{withPID(counted(cumulative, 1, 2, 10), "1"), withPID(counted(cumulative, 5, 6, 3), "2"), withPID(counted(cumulative, 7, 8, 4), "2")} {
+		sums.Add(m)
+	}
+	list, err := sums.Resources()
+	if err != nil {
+		t.Error(err)
+	}
+	slices.SortFunc(list, func(a, b otlpfile.Resource) int { return strings.Compare(a.Attributes["pid"], b.Attributes["pid"]) })
+	want := []otlpfile.Resource{
+		{
+			Attributes: map[string]string{"nixl.agent.name": "agent", "pid": "1"}, Starts: []pcommon.Timestamp{1},
+			Series: otlpfile.Series{"count{a=1,b=2}": {Int: 10}, "size": {Count: 10, Sum: 10, Min: 1, Max: 2, Buckets: []uint64{0, 10}}},
+		},
+		{
+			Attributes: map[string]string{"nixl.agent.name": "agent", "pid": "2"}, Starts: []pcommon.Timestamp{5, 7},
+			Series: otlpfile.Series{"count{a=1,b=2}": {Int: 7}, "size": {Count: 7, Sum: 7, Min: 5, Max: 8, Buckets: []uint64{0, 7}}},
+		},
+	}
+	if d := cmp.Diff(want, list); d != "" {
+		t.Errorf("resources (-want +got):\n%s", d)
+	}
+}
+
 func TestStartTimesTimesAndCumulativeMetricsAreListed(t *testing.T) {
 	list := []pmetric.Metrics{counted(cumulative, 5, 6, 1), gauge(2, 1), counted(cumulative, 1, 3, 1)}
 	if d := cmp.Diff(map[string][]pcommon.Timestamp{"agent": {1, 5}}, otlpfile.Starts(list)); d != "" {
@@ -176,9 +224,7 @@ func TestFileIsReadAsItGrowsEachLineOnce(t *testing.T) {
 	var text string
 	for _, m := range []pmetric.Metrics{gauge(1, 7), gauge(2, 8)} {
 		line, err := new(pmetric.JSONMarshaler).MarshalMetrics(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		text += string(line) + "\n"
 	}
 	half := len(text)*3/4 + 1 // in the middle of the second line
@@ -187,9 +233,7 @@ func TestFileIsReadAsItGrowsEachLineOnce(t *testing.T) {
 		collections int
 		level       float64
 	}{{text[:half], 1, 7}, {text, 2, 8}} {
-		if err := os.WriteFile(path, []byte(step.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(step.text), 0o600))
 		totals, err := file.Totals()
 		if d := cmp.Diff(otlpfile.Totals{"agent": {"level": {Float: step.level}}}, totals); d != "" || err != nil {
 			t.Errorf("error %v, totals (-want +got):\n%s", err, d)
@@ -198,9 +242,7 @@ func TestFileIsReadAsItGrowsEachLineOnce(t *testing.T) {
 			t.Errorf("%d collections, error %v, want %d", len(list), err, step.collections)
 		}
 	}
-	if err := os.WriteFile(path, []byte(text+"{\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(text+"{\n"), 0o600))
 	if _, err = file.Totals(); err == nil || !strings.Contains(err.Error(), "metrics.json:3:") {
 		t.Errorf("error %v for a line that isn't JSON", err)
 	}

@@ -18,7 +18,8 @@ const (
 	counter             // points with the same start time form a run, and the runs are added
 )
 
-type key struct{ agent, series string }
+// key identifies a series as a backend does: by all attributes of its resource and points.
+type key struct{ agent, resource, series string }
 
 // point is the newest point of a run, or the sum of all deltas.
 type point struct {
@@ -26,45 +27,63 @@ type point struct {
 	time pcommon.Timestamp
 }
 
-// points holds the newest points of all series, by the start times of their
-// runs. Gauges have one run, which starts at 0.
-type points struct {
-	byKey map[key]map[pcommon.Timestamp]point
-	kinds map[string]kind // by series
-	errs  []error
+// Sums adds up points as [Sum] does. It holds the newest points of all series, by the start
+// times of their runs. Gauges have one run, which starts at 0.
+type Sums struct {
+	byKey     map[key]map[pcommon.Timestamp]point
+	kinds     map[string]kind              // by series
+	resources map[string]map[string]string // attributes, by the resource of key
+	errs      []error
 
 	anyOrder bool // points may arrive late or twice
 }
 
-func newPoints() *points {
-	return &points{byKey: make(map[key]map[pcommon.Timestamp]point), kinds: make(map[string]kind)}
+// NewSums returns empty sums.
+func NewSums() *Sums {
+	return &Sums{
+		byKey: make(map[key]map[pcommon.Timestamp]point), kinds: make(map[string]kind), resources: make(map[string]map[string]string),
+	}
 }
 
-func (p *points) add(metrics pmetric.Metrics) {
+// NewSumsAnyOrder returns empty sums that accept points as [SumAnyOrder] does.
+func NewSumsAnyOrder() *Sums {
+	p := NewSums()
+	p.anyOrder = true
+	return p
+}
+
+// Add adds points that follow those of earlier calls.
+func (p *Sums) Add(metrics pmetric.Metrics) {
 	for _, rm := range metrics.ResourceMetrics().All() {
-		agent := Agent(rm.Resource())
+		of := key{agent: Agent(rm.Resource()), resource: Name("", rm.Resource().Attributes())}
+		if p.resources[of.resource] == nil {
+			p.resources[of.resource] = make(map[string]string)
+			for name, value := range rm.Resource().Attributes().All() {
+				p.resources[of.resource][name] = value.AsString()
+			}
+		}
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
-				p.metric(agent, m)
+				p.metric(of, m)
 			}
 		}
 	}
 }
 
-func (p *points) metric(agent string, m pmetric.Metric) {
+func (p *Sums) metric(of key, m pmetric.Metric) {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		p.numbers(agent, m.Name(), m.Gauge().DataPoints(), gauge, false)
+		p.numbers(of, m.Name(), m.Gauge().DataPoints(), gauge, false)
 	case pmetric.MetricTypeSum:
 		as := gauge
 		if m.Sum().IsMonotonic() {
 			as = counter
 		}
-		p.numbers(agent, m.Name(), m.Sum().DataPoints(), as, isDelta(m.Sum().AggregationTemporality()))
+		p.numbers(of, m.Name(), m.Sum().DataPoints(), as, isDelta(m.Sum().AggregationTemporality()))
 	case pmetric.MetricTypeHistogram:
 		delta := isDelta(m.Histogram().AggregationTemporality())
 		for _, dp := range m.Histogram().DataPoints().All() {
-			p.put(key{agent, Name(m.Name(), dp.Attributes())}, counter, delta, dp.StartTimestamp(), point{
+			p.put(of.with(m.Name(), dp.Attributes()), counter, delta, dp.StartTimestamp(), point{
 				Value: Value{
 					Count: dp.Count(), Sum: dp.Sum(), Min: dp.Min(), Max: dp.Max(),
 					Buckets: dp.BucketCounts().AsRaw(),
@@ -77,22 +96,28 @@ func (p *points) metric(agent string, m pmetric.Metric) {
 	}
 }
 
+// with returns the key of a series of the resource.
+func (k key) with(metric string, attrs pcommon.Map) key {
+	k.series = Name(metric, attrs)
+	return k
+}
+
 func isDelta(t pmetric.AggregationTemporality) bool { return t == pmetric.AggregationTemporalityDelta }
 
-func (p *points) numbers(agent, metric string, list pmetric.NumberDataPointSlice, as kind, delta bool) {
+func (p *Sums) numbers(of key, metric string, list pmetric.NumberDataPointSlice, as kind, delta bool) {
 	for _, dp := range list.All() {
 		start := dp.StartTimestamp()
 		if as == gauge {
 			start = 0
 		}
-		p.put(key{agent, Name(metric, dp.Attributes())}, as, delta, start, point{
+		p.put(of.with(metric, dp.Attributes()), as, delta, start, point{
 			Value: Value{Int: dp.IntValue(), Float: dp.DoubleValue()}, time: dp.Timestamp(),
 		})
 	}
 }
 
 // put adds a point to its run.
-func (p *points) put(k key, as kind, delta bool, start pcommon.Timestamp, next point) {
+func (p *Sums) put(k key, as kind, delta bool, start pcommon.Timestamp, next point) {
 	p.kinds[k.series] = as
 	if start > next.time {
 		p.fail(k, "a point at %v has the later start time %v", next.time, start)
@@ -107,6 +132,8 @@ func (p *points) put(k key, as kind, delta bool, start pcommon.Timestamp, next p
 	}
 	last, seen := runs[start]
 	switch {
+	case seen && !delta && p.anyOrder && next.time == last.time && as == counter && (next.below(last.Value) || last.below(next.Value)):
+		p.fail(k, "two points at %v have the values %v and %v", next.time, last.Value, next.Value)
 	case seen && !delta && p.anyOrder && next.time <= last.time:
 		next, last = last, next // keep the newest
 	case seen && next.time <= last.time:
@@ -115,12 +142,16 @@ func (p *points) put(k key, as kind, delta bool, start pcommon.Timestamp, next p
 	switch {
 	case delta:
 		next.Value = last.plus(next.Value)
-	case as == counter && (next.Int < last.Int || next.Count < last.Count || next.Sum < last.Sum):
+	case as == counter && next.below(last.Value):
 		p.fail(k, "a counter decreased from %v to %v", last.Value, next.Value)
 	}
 	runs[start] = next
 }
 
-func (p *points) fail(k key, format string, args ...any) {
-	p.errs = append(p.errs, fmt.Errorf("%s: %s: %s", k.agent, k.series, fmt.Sprintf(format, args...)))
+// fail records the first contradictions, because one fault can cause many.
+func (p *Sums) fail(k key, format string, args ...any) {
+	const most = 50
+	if len(p.errs) < most {
+		p.errs = append(p.errs, fmt.Errorf("%s: %s: %s", k.resource, k.series, fmt.Sprintf(format, args...)))
+	}
 }

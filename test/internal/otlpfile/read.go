@@ -25,11 +25,11 @@ type File struct {
 	offset      int64 // of the first byte that wasn't read yet
 	lines       int   // lines before offset
 	collections []pmetric.Metrics
-	points      *points
+	points      *Sums
 }
 
 // NewFile returns the file at path, which needn't exist yet.
-func NewFile(path string) *File { return &File{path: path, points: newPoints()} }
+func NewFile(path string) *File { return &File{path: path, points: NewSums()} }
 
 // AnyOrder makes the file accept points that arrive late or twice, from now on.
 func (f *File) AnyOrder() { f.points.anyOrder = true }
@@ -41,7 +41,7 @@ func (f *File) Path() string { return f.path }
 func (f *File) Collections() ([]pmetric.Metrics, error) {
 	list, err := f.Next()
 	for _, metrics := range list {
-		f.points.add(metrics)
+		f.points.Add(metrics)
 	}
 	f.collections = append(f.collections, list...)
 	return f.collections, err
@@ -89,10 +89,11 @@ func (f *File) Totals() (Totals, error) {
 	if _, err := f.Collections(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(f.points.errs...); err != nil {
+	totals, err := f.points.Totals()
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.path, err)
 	}
-	return f.points.totals(), nil
+	return totals, nil
 }
 
 // Times returns the set of the times of all points. A line can have several

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,8 +15,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// Totals are the values that a backend would show at the end, by agent. The key
-// of an agent is the path of its ring if the resource has it, otherwise its name.
+// Totals are the values that a backend would show at the end if it added up all series of
+// an agent. The key of an agent is the path of its ring if the resource has it, otherwise
+// its name.
 type Totals map[string]Series
 
 // Series are the values of one agent, by metric and attributes:
@@ -57,43 +59,41 @@ func Name(metric string, attrs pcommon.Map) string {
 	return metric + "{" + strings.Join(pairs, ",") + "}"
 }
 
-// Sum adds up points. For a cumulative series, it adds the last points of all
+// Sum adds up points as a backend does, to which any other attribute of the resource or of
+// the point means another series. For a cumulative series, it adds the last points of all
 // start times. For a delta series, it adds all points. For any other series, it
 // takes the newest point. Points that contradict each other and points that
 // follow newer ones are errors.
-func Sum(list []pmetric.Metrics) (Totals, error) { return newPoints().sum(list) }
+func Sum(list []pmetric.Metrics) (Totals, error) { return NewSums().sum(list) }
 
 // SumAnyOrder is like Sum, but accepts points that arrive late or twice, as from
 // a persistent queue after a restart.
 func SumAnyOrder(list []pmetric.Metrics) (Totals, error) {
-	p := newPoints()
-	p.anyOrder = true
-	return p.sum(list)
+	return NewSumsAnyOrder().sum(list)
 }
 
-func (p *points) sum(list []pmetric.Metrics) (Totals, error) {
+func (p *Sums) sum(list []pmetric.Metrics) (Totals, error) {
 	for _, m := range list {
-		p.add(m)
+		p.Add(m)
 	}
-	return p.totals(), errors.Join(p.errs...)
+	return p.Totals()
 }
 
 // Starts returns the start times of each agent's counters, in ascending order.
 func Starts(list []pmetric.Metrics) map[string][]pcommon.Timestamp {
-	starts := make(map[string][]pcommon.Timestamp)
-	points := newPoints()
+	points := NewSums()
 	for _, m := range list {
-		points.add(m)
+		points.Add(m)
 	}
+	starts := make(map[string][]pcommon.Timestamp)
 	for key, runs := range points.byKey {
-		for start := range runs {
-			if points.kinds[key.series] == counter && !slices.Contains(starts[key.agent], start) {
-				starts[key.agent] = append(starts[key.agent], start)
-			}
+		if points.kinds[key.series] == counter {
+			starts[key.agent] = slices.AppendSeq(starts[key.agent], maps.Keys(runs))
 		}
 	}
-	for _, list := range starts {
+	for agent, list := range starts {
 		slices.Sort(list)
+		starts[agent] = slices.Compact(list)
 	}
 	return starts
 }
@@ -118,19 +118,65 @@ func (v Value) plus(o Value) Value {
 	return v
 }
 
-// totals adds up the runs of each series.
-func (p *points) totals() Totals {
-	totals := make(Totals)
-	for key, runs := range p.byKey {
-		if totals[key.agent] == nil {
-			totals[key.agent] = make(Series)
+// below reports whether a part of a counter or a histogram is less than in another value.
+func (v Value) below(o Value) bool {
+	for i, n := range o.Buckets {
+		if i >= len(v.Buckets) || v.Buckets[i] < n {
+			return true
 		}
-		totals[key.agent][key.series] = sumUp(runs, p.kinds[key.series] == counter)
 	}
-	return totals
+	return v.Int < o.Int || v.Count < o.Count || v.Sum < o.Sum
 }
 
-func sumUp(runs map[pcommon.Timestamp]point, counter bool) (v Value) {
+// Totals adds up the runs of each series, and the series of all resources of an agent.
+func (p *Sums) Totals() (Totals, error) {
+	totals := make(Totals)
+	add(p, totals, func(k key) string { return k.agent })
+	return totals, errors.Join(p.errs...)
+}
+
+// Resource is what has arrived with the same attributes of the resource.
+type Resource struct {
+	Attributes map[string]string
+	Starts     []pcommon.Timestamp // of its counters, in ascending order
+	Series     Series
+}
+
+// Resources is like Totals, but doesn't add up resources.
+func (p *Sums) Resources() ([]Resource, error) {
+	byResource := make(map[string]Series)
+	add(p, byResource, func(k key) string { return k.resource })
+	starts := make(map[string][]pcommon.Timestamp)
+	for key, runs := range p.byKey {
+		if p.kinds[key.series] == counter {
+			starts[key.resource] = slices.AppendSeq(starts[key.resource], maps.Keys(runs))
+		}
+	}
+	list := make([]Resource, 0, len(byResource))
+	for name, series := range byResource {
+		slices.Sort(starts[name])
+		list = append(list, Resource{p.resources[name], slices.Compact(starts[name]), series})
+	}
+	return list, errors.Join(p.errs...)
+}
+
+// add adds up the runs of each series, and the series of all resources in a group.
+func add[M ~map[string]Series](p *Sums, to M, group func(key) string) {
+	type name struct{ group, series string }
+	runs := make(map[name][]point)
+	for key, byStart := range p.byKey {
+		n := name{group(key), key.series}
+		runs[n] = slices.AppendSeq(runs[n], maps.Values(byStart))
+	}
+	for n, list := range runs {
+		if to[n.group] == nil {
+			to[n.group] = make(Series)
+		}
+		to[n.group][n.series] = sumUp(list, p.kinds[n.series] == counter)
+	}
+}
+
+func sumUp(runs []point, counter bool) (v Value) {
 	if counter {
 		for _, run := range runs {
 			v = v.plus(run.Value)

@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // The ports are below the kernel's default range of ephemeral ports, which
@@ -31,9 +33,7 @@ func FreePort(tb testing.TB) int {
 		if err != nil {
 			continue
 		}
-		if err := l.Close(); err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, l.Close())
 		if _, used := taken.LoadOrStore(port, true); !used {
 			return port
 		}

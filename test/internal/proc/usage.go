@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // ticksPerSecond is the unit of times in /proc on every Linux architecture that
@@ -24,9 +26,7 @@ const ticksPerSecond = 100
 func (p *Process) CPU(tb testing.TB) time.Duration {
 	tb.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	const user, system = 11, 12 // fields after the name: utime, stime
 	fields := statFields(string(text))
 	if len(fields) <= system {
@@ -35,9 +35,7 @@ func (p *Process) CPU(tb testing.TB) time.Duration {
 	var ticks uint64
 	for _, i := range []int{user, system} {
 		n, err := strconv.ParseUint(fields[i], 10, 64)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, err)
 		ticks += n
 	}
 	return time.Duration(ticks) * time.Second / ticksPerSecond
@@ -48,9 +46,7 @@ func (p *Process) CPU(tb testing.TB) time.Duration {
 func (p *Process) Memory(tb testing.TB) (now, peak uint64) {
 	tb.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	const kB = 1024
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		name, rest, _ := strings.Cut(lines.Text(), ":")
@@ -74,8 +70,6 @@ func number(tb testing.TB, fields []string) uint64 {
 		return 0
 	}
 	n, err := strconv.ParseUint(fields[0], 10, 64)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return n
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
-	"github.com/nixl-otel/nixl-otel/internal/store"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -31,7 +31,7 @@ func (r *Report) adviseUnreadable(err error) {
 		r.advice("No action is needed: consumers ignore this file. To list the rings of a directory, run nixlring ls.")
 	case errors.Is(err, ringbuf.ErrNotReady):
 		r.advice("Try again later. If this doesn't change, the agent failed to start: check the agent's log, and restart the agent.")
-	case errors.As(err, &version), errors.Is(err, store.ErrVersion):
+	case errors.As(err, &version), errors.Is(err, mpstore.ErrVersion):
 		r.advice("The agent is newer than this program: update nixlring and the Collector.")
 	case errors.Is(err, fs.ErrPermission) && r.named():
 		r.advice("Stores have mode 0600. Run this as uid %d or as root, and the Collector as uid %[1]d or with CAP_DAC_READ_SEARCH.", r.File.Owner)

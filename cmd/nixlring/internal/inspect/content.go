@@ -9,7 +9,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/follow"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ring"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -41,22 +41,22 @@ type looker struct {
 // look reads the content of the ring. With cfg.For, it then polls the ring for this time.
 func (r *Report) look(ctx context.Context, cfg Config) error {
 	l := &looker{cfg: cfg}
-	ring := follow.NewRing(cfg.Path, ringbuf.Observe, l)
-	if err := ring.Poll(0); err != nil {
+	reader := ring.New(cfg.Path, ringbuf.Observe, l)
+	if err := reader.Poll(0); err != nil {
 		return err
 	}
-	l.content.Pending = ring.Fill()
-	l.content.Fill = float64(ring.Fill()) / float64(l.content.Capacity-1)
+	l.content.Pending = reader.Fill()
+	l.content.Fill = float64(reader.Fill()) / float64(l.content.Capacity-1)
 	r.Ring, r.Content = true, &l.content
 	if cfg.For > 0 {
-		l.watch(ctx, ring)
+		l.watch(ctx, reader)
 		r.Burst = &l.burst
 	}
-	return ring.Close()
+	return reader.Close()
 }
 
 // watch polls the ring and records its bursts.
-func (l *looker) watch(ctx context.Context, ring *follow.Ring) {
+func (l *looker) watch(ctx context.Context, reader *ring.Reader) {
 	start := l.cfg.Now()
 	l.watched, l.window = true, start
 	ticker := time.NewTicker(pollEvery)
@@ -65,8 +65,8 @@ func (l *looker) watch(ctx context.Context, ring *follow.Ring) {
 		if now.Sub(l.window) >= l.cfg.RunInterval {
 			l.window, l.inside = now, 0
 		}
-		if err := ring.Poll(0); err == nil {
-			l.burst.PeakFill = max(l.burst.PeakFill, ring.Fill())
+		if err := reader.Poll(0); err == nil {
+			l.burst.PeakFill = max(l.burst.PeakFill, reader.Fill())
 		}
 		l.burst.Seconds = now.Sub(start).Seconds()
 		select {
@@ -78,15 +78,15 @@ func (l *looker) watch(ctx context.Context, ring *follow.Ring) {
 	l.burst.Seconds = l.cfg.For.Seconds()
 }
 
-// Opened implements [follow.Handler].
-func (l *looker) Opened(r *follow.Ring) {
+// Opened implements [ring.Handler].
+func (l *looker) Opened(r *ring.Reader) {
 	if !l.watched {
 		l.content.Layout, l.content.EventSize, l.content.Capacity = r.Layout().String(), r.Layout().EventSize(), r.Capacity()
 	}
 }
 
-// Events implements [follow.Handler].
-func (l *looker) Events(_ *follow.Ring, b ringbuf.Batch) {
+// Events implements [ring.Handler].
+func (l *looker) Events(_ *ring.Reader, b ringbuf.Batch) {
 	if l.watched {
 		l.burst.Events += uint64(b.Len())
 		l.inside += uint64(b.Len())
@@ -107,11 +107,11 @@ func (l *looker) Events(_ *follow.Ring, b ringbuf.Batch) {
 	}
 }
 
-// Missed implements [follow.Handler].
-func (l *looker) Missed(*follow.Ring, error) { l.burst.Missed = true }
+// Missed implements [ring.Handler].
+func (l *looker) Missed(*ring.Reader, error) { l.burst.Missed = true }
 
-// Ended implements [follow.Handler].
-func (l *looker) Ended(_ *follow.Ring, err error) {
+// Ended implements [ring.Handler].
+func (l *looker) Ended(_ *ring.Reader, err error) {
 	if errors.Is(err, ringbuf.ErrRestarted) || errors.Is(err, ringbuf.ErrShrunk) {
 		l.burst.Restarts++
 	}

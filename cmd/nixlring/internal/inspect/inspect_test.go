@@ -7,12 +7,10 @@ package inspect_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,18 +20,13 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/inspect"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs/procstest"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func inspected(t *testing.T, path string, change func(*inspect.Config)) *inspect.Report {
 	t.Helper()
@@ -44,7 +37,7 @@ func inspected(t *testing.T, path string, change func(*inspect.Config)) *inspect
 		change(&cfg)
 	}
 	r, err := inspect.Inspect(t.Context(), cfg)
-	must(t, err)
+	must.OK(t, err)
 	return r
 }
 
@@ -53,43 +46,23 @@ func ring(t *testing.T, events int) (path string, w *ringbuf.Writer) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "agent")
 	w, err := ringbuf.Create(path, ringbuf.V4, 8)
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	for range events {
-		must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
+		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
 	}
 	return path, w
 }
 
-// proc creates a mock of /proc in which processes have a file mapped, read-only if their
-// PID is negative. lock is the PID of the process that holds the file's lock, or 0.
+// proc creates a mock of /proc in a container, in which processes have a file mapped, read-only
+// if their PID is negative. lock is the PID of the process that holds the file's lock, or 0.
 func proc(t *testing.T, path string, lock int, pids ...int) func(*inspect.Config) {
 	t.Helper()
-	var st syscall.Stat_t
-	must(t, syscall.Stat(path, &st))
-	device := fmt.Sprintf("%02x:%02x", st.Dev>>8&0xfff, st.Dev&0xff)
-	root := t.TempDir()
-	for _, pid := range append([]int{9999}, pids...) {
-		perm, inode := "rw-s", st.Ino
-		switch {
-		case pid == 9999: // has another file mapped
-			inode++
-		case pid < 0:
-			perm, pid = "r--s", -pid
-		}
-		dir := filepath.Join(root, fmt.Sprint(pid))
-		must(t, os.MkdirAll(dir, 0o755))
-		maps := fmt.Sprintf("00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/dbus-daemon\n"+
-			"7f1c00000000-7f1c00011000 %s 00000000 %s %d %s\n7ffc0000-7ffd0000 rw-p 00000000 00:00 0 [stack]\n", perm, device, inode, path)
-		must(t, os.WriteFile(filepath.Join(dir, "maps"), []byte(maps), 0o644))
-		must(t, os.WriteFile(filepath.Join(dir, "comm"), fmt.Appendf(nil, "prog%d\n", pid), 0o644))
+	var list []procstest.Process
+	for _, pid := range pids {
+		list = append(list, procstest.Process{PID: max(pid, -pid), Lock: pid == lock, ReadOnly: pid < 0})
 	}
-	must(t, os.MkdirAll(filepath.Join(root, "sys"), 0o755))
-	locks := "1: POSIX  ADVISORY  READ 77 " + fmt.Sprintf("%s:%d", device, st.Ino) + " 0 EOF\n"
-	if lock > 0 {
-		locks += fmt.Sprintf("2: FLOCK  ADVISORY  WRITE %d %s:%d 0 EOF\n", lock, device, st.Ino)
-	}
-	must(t, os.WriteFile(filepath.Join(root, "locks"), []byte(locks), 0o644))
+	root := procstest.Make(t, path, procstest.Inner, list...)
 	return func(c *inspect.Config) { c.Proc = root }
 }
 
@@ -129,13 +102,13 @@ func TestThisProcessIsFoundInProc(t *testing.T) {
 	if r.Unattended == nil || *r.Unattended {
 		t.Errorf("unattended %v", r.Unattended)
 	}
-	must(t, w.Close())
+	must.OK(t, w.Close())
 	consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
-	must(t, err)
+	must.OK(t, err)
 	if r = inspected(t, path, system); r.Consumer == nil || r.Consumer.PID != os.Getpid() {
 		t.Errorf("consumer %+v", r.Consumer)
 	}
-	must(t, consumer.Close())
+	must.OK(t, consumer.Close())
 	if r = inspected(t, path, system); len(r.Mapped) != 0 || r.Unattended == nil || !*r.Unattended {
 		t.Errorf("without users: mapped %+v, unattended %v", r.Mapped, r.Unattended)
 	}
@@ -185,13 +158,13 @@ func TestAdviceFitsTheState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path, w := ring(t, tt.events)
 			if tt.dropped > 0 {
-				must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeEventsDropped, tt.dropped)))
+				must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeEventsDropped, tt.dropped)))
 			}
 			if tt.closed {
-				must(t, w.Close())
+				must.OK(t, w.Close())
 			}
 			if tt.mode != 0 {
-				must(t, os.Chmod(path, tt.mode))
+				must.OK(t, os.Chmod(path, tt.mode))
 			}
 			made := proc(t, path, tt.lock, tt.pids...)
 			r := inspected(t, path, func(c *inspect.Config) {
@@ -215,7 +188,7 @@ func TestAdviceFitsTheState(t *testing.T) {
 // that it loses events.
 func TestAdviceAboutAFullRingOfAnotherUserIsConditional(t *testing.T) {
 	path, w := ring(t, 7)
-	must(t, w.Close())
+	must.OK(t, w.Close())
 	r := inspected(t, path, func(c *inspect.Config) {
 		c.EUID += 7
 		c.Attend = func(string) procs.Attended { return procs.Attended{} }
@@ -250,17 +223,17 @@ func TestWatchingFindsTheLargestBurst(t *testing.T) {
 				go func() {
 					defer close(done)
 					consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
-					must(t, err)
+					must.OK(t, err)
 					defer consumer.Close()
 					time.Sleep(time.Millisecond) // synctest: between two polls
 					for range 5 {
 						time.Sleep(50 * time.Millisecond) // synctest
 						for range tt.events {
-							must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
+							must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
 						}
 						time.Sleep(50 * time.Millisecond) // synctest
 						_, err := consumer.Read(0, func(ringbuf.Batch) {})
-						must(t, errors.Join(err, consumer.Commit()))
+						must.OK(t, errors.Join(err, consumer.Commit()))
 					}
 				}()
 				r := inspected(t, path, func(c *inspect.Config) { c.For = 490 * time.Millisecond })
@@ -280,11 +253,11 @@ func TestWatchingFindsTheLargestBurst(t *testing.T) {
 func TestAdviceAboutFilesThatAreNotRings(t *testing.T) {
 	dir := t.TempDir()
 	letter := filepath.Join(dir, "letter")
-	must(t, os.WriteFile(letter, []byte(strings.Repeat("Dear Sir, ", 50)), 0o644))
+	must.OK(t, os.WriteFile(letter, []byte(strings.Repeat("Dear Sir, ", 50)), 0o644))
 	recorded := filepath.Join(dir, "x.nixlrec")
-	must(t, os.WriteFile(recorded, []byte("NIXLREC\x01 and what comes then, which is longer than a header"), 0o600))
+	must.OK(t, os.WriteFile(recorded, []byte("NIXLREC\x01 and what comes then, which is longer than a header"), 0o600))
 	link := filepath.Join(dir, "link")
-	must(t, os.Symlink("letter", link))
+	must.OK(t, os.Symlink("letter", link))
 	for path, want := range map[string][2]string{
 		letter:   {"not a NIXL telemetry ring", "No action is needed"},
 		dir:      {"it is a directory", "nixlring ls " + dir},

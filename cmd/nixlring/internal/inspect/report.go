@@ -11,8 +11,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
+	"github.com/nixl-otel/nixl-otel/internal/flock"
+	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -48,7 +49,9 @@ type Report struct {
 
 	Advice []string `json:"advice"`
 
-	alive procs.Alive
+	alive  procs.Alive
+	unseen string        // which processes can't be inspected
+	idle   time.Duration // since the store was updated; negative if that was before the machine was started
 }
 
 // File describes the file.
@@ -101,12 +104,12 @@ func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inspect: %w", err)
 	}
-	uid, gid := place.Owner(info)
+	uid, gid := live.Owner(info)
 	r := &Report{
 		Path: cfg.Path,
 		File: File{
 			Size: info.Size(), Mode: info.Mode().String(), Owner: uid, Group: gid,
-			Device: file.Device, Inode: file.Inode, Modified: info.ModTime(),
+			Device: flock.Device(file.Dev), Inode: file.Ino, Modified: info.ModTime(),
 		},
 		Advice: []string{},
 	}
@@ -183,7 +186,7 @@ func (r *Report) attendance(cfg Config, regular bool) {
 	users := procs.FS(cfg.Proc).Users(cfg.Path)[cfg.Path]
 	attended := ask(cfg.Path)
 	if users != nil {
-		r.Mapped, r.Hidden, r.Consumer = users.Mapped, users.Hidden, users.Consumer
+		r.Mapped, r.Hidden, r.Consumer, r.unseen = users.Mapped, len(users.Hidden), users.Consumer, users.Unseen()
 	}
 	if attended.Known {
 		unattended := !attended.Open

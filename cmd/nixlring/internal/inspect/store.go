@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
-	"github.com/nixl-otel/nixl-otel/internal/store"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -54,25 +55,38 @@ type Durations struct {
 
 // named reports whether the file has the name of a store. Then the Collector doesn't read it
 // as a ring.
-func (r *Report) named() bool { return store.IsName(filepath.Base(r.Path)) }
+func (r *Report) named() bool { return mpstore.IsName(filepath.Base(r.Path)) }
 
 // readStore reads the file as a store.
 func (r *Report) readStore() error {
-	f, err := store.ReadFile(r.Path)
+	f, err := mpstore.ReadFile(r.Path)
 	if err != nil {
 		r.Error = reason(err)
 		return err
 	}
-	p := &f.Process
 	r.Store = &Store{
 		Layout: semconv.LayoutStore,
-		Agent:  f.Agent, PID: p.PID, Instance: p.Instance, Host: p.Host, LocalRank: p.LocalRank, Start: p.Start,
+		Agent:  f.Agent, PID: f.PID, Instance: f.Instance, Host: f.Host, LocalRank: f.LocalRank, Start: f.Start,
 		Errors: make(map[string]int64),
 	}
-	r.Store.count(p.Totals)
-	r.alive = procs.OfStore(f.Up)
+	r.Store.count(f.Totals)
+	r.idle = idle(f)
+	r.alive = procs.OfStore(f)
 	r.Alive = r.alive.Bool()
 	return nil
+}
+
+// idle returns how long ago a store was updated, or a negative number if that was before the
+// machine was started.
+func idle(f *mpstore.File) time.Duration {
+	uptime, err := mpstore.Uptime()
+	if err != nil {
+		return 0
+	}
+	if d, known := f.Idle(uptime); known {
+		return max(d, 0)
+	}
+	return -1
 }
 
 func (s *Store) count(t *tally.Totals) {
@@ -94,8 +108,17 @@ func status(kind ringbuf.Type) string { return strings.TrimPrefix(kind.String(),
 // adviseStore gives advice about a readable store.
 func (r *Report) adviseStore() {
 	if r.alive == procs.No {
-		r.advice("The process has exited. A Collector counts its values once, and keeps them if the file is removed while it runs; without storage, until it restarts. " +
-			"If the file is removed while no Collector runs, values that weren't stored before are missing from the agent's totals.")
+		switch {
+		case r.idle < 0:
+			r.advice("The process has exited, and it last updated the store before this machine was started. A Collector doesn't count this store, " +
+				"unless its storage shows that it counted earlier values. The file can be removed.")
+		case r.idle >= engine.DefaultStaleAfter:
+			r.advice("The process has exited, and it last updated the store %s ago. A Collector that finds such a store after stale_after (%s by default) "+
+				"doesn't count it, unless its storage shows that it counted earlier values.", units.Age(r.idle), units.Age(engine.DefaultStaleAfter))
+		default:
+			r.advice("The process has exited. A Collector counts its values once, and keeps them if the file is removed while it runs; without storage, until it restarts. " +
+				"If the file is removed while no Collector runs, values that weren't stored before are missing from the agent's totals.")
+		}
 		r.advice("If the process is still running, it couldn't lock its store: check the agent's log, and restart the agent.")
 	}
 }

@@ -4,6 +4,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -140,7 +141,7 @@ func (r *Report) processText(line liner) {
 	}
 	switch {
 	case r.Hidden > 0:
-		line(name, "possibly others: this user can't inspect some processes (%d)", r.Hidden)
+		line(name, "possibly others: %s", r.unseen)
 	case len(r.Mapped) == 0:
 		line(name, "no visible process")
 	}
@@ -159,7 +160,7 @@ func (r *Report) processText(line liner) {
 		line("Agent", "%s", map[procs.Alive]string{
 			procs.Yes:     "running",
 			procs.No:      "exited",
-			procs.Unknown: "unknown: run this as root, outside of any container",
+			procs.Unknown: "unknown: " + cmp.Or(r.unseen, "the processes that have it open aren't visible"),
 		}[r.alive])
 	}
 }

@@ -7,8 +7,9 @@ import "github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 
 // FindAlive determines for each ring whether its agent is running. It reads /proc at most
 // once for all rings, and only if the kernel reports that a ring is open, because the
-// process that has it open may be a consumer.
-func FindAlive(proc string, list []Entry) {
+// process that has it open may be a consumer. If an agent's state is unknown, FindAlive returns which
+// processes can't be inspected.
+func FindAlive(proc string, list []Entry) (unseen string) {
 	attended := make([]procs.Attended, len(list))
 	var open []string
 	for i := range list {
@@ -23,7 +24,11 @@ func FindAlive(proc string, list []Entry) {
 	users := procs.FS(proc).Users(open...)
 	for i := range list {
 		if list[i].Ring {
-			list[i].Alive = users[list[i].Path].Alive(attended[i])
+			u := users[list[i].Path]
+			if list[i].Alive = u.Alive(attended[i]); list[i].Alive == procs.Unknown && u != nil {
+				unseen = u.Unseen()
+			}
 		}
 	}
+	return unseen
 }

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/store"
+	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -21,12 +21,12 @@ const startingFor = time.Minute
 // telemetry, as most files in /tmp are.
 func foreign(path string, err error, info fs.FileInfo) bool {
 	switch {
+	case errors.Is(err, ringbuf.ErrNotReady): // comes first, because the error may also be an ErrNotRing
+		return !unready(path, info)
 	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular):
 		return true
-	case errors.Is(err, ringbuf.ErrNotReady):
-		return !unready(path, info)
 	case errors.Is(err, fs.ErrPermission):
-		return !ringSize(info.Size()) && !store.IsName(filepath.Base(path)) // the content can't be read
+		return !ringSize(info.Size()) && !mpstore.IsName(filepath.Base(path)) // the content can't be read
 	}
 	return false
 }

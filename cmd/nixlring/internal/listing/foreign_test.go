@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -41,16 +42,10 @@ func TestFilesAreClassifiedBySize(t *testing.T) {
 		{&ringbuf.UnknownVersionError{Version: 5}, 4096, false},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(path, tt.size); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, nil, 0o600))
+		must.OK(t, os.Truncate(path, tt.size))
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got := foreign(path, fmt.Errorf("open ring: %w", tt.err), info); got != tt.foreign {
 			t.Errorf("%d bytes, %v: foreign is %v", tt.size, tt.err, got)
 		}
@@ -66,13 +61,9 @@ func TestOtherFilesAreNotTreatedAsRings(t *testing.T) {
 		for _, size := range []int{len(content), 40 + 64*16, 40 + 64*48, 40 + 64*56} { // including sizes of rings
 			path := filepath.Join(dir, fmt.Sprintf("%s.%d", name, size))
 			file := append(bytes.Clone(content), make([]byte, size)...)[:size]
-			if err := os.WriteFile(path, file, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, file, 0o600))
 			hour := time.Now().Add(-time.Hour)
-			if err := os.Chtimes(path, hour, hour); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Chtimes(path, hour, hour))
 		}
 		others += 4
 	}
@@ -84,16 +75,10 @@ func TestOtherFilesAreNotTreatedAsRings(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	_, err := z.Write(noise)
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, z.Close())
+	must.OK(t, err)
 	program, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	put("noise", noise)
 	put("gzip", packed.Bytes())
 	put("text", []byte(strings.Repeat("All work and no play makes Jack a dull boy.\n", 120)))

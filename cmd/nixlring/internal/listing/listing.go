@@ -13,10 +13,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/place"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/walk"
-	"github.com/nixl-otel/nixl-otel/internal/store"
+	"github.com/nixl-otel/nixl-otel/internal/live"
+	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -31,8 +31,8 @@ type Entry struct {
 	Capacity int // slots
 	Pending  int // events not consumed yet
 
-	Store *store.File // nil unless the file is a readable store
-	Alive procs.Alive // whether the agent of the ring, or the process of the store, is running
+	Store *mpstore.File // nil unless the file is a readable store
+	Alive procs.Alive   // whether the agent of the ring, or the process of the store, is running
 
 	Err   error // why the file isn't a readable ring or store
 	Other bool  // whether the file seems unrelated to telemetry
@@ -82,8 +82,8 @@ func (e *Entry) Notes(euid int) (notes []string) {
 }
 
 func (e *Entry) storeNotes() (notes []string) {
-	p := &e.Store.Process
-	agent := fmt.Sprintf("agent %s on %s", e.Store.Agent, p.Host)
+	p := e.Store
+	agent := fmt.Sprintf("agent %s on %s", p.Agent, p.Host)
 	if p.LocalRank != "" {
 		agent += ", local rank " + p.LocalRank
 	}
@@ -108,13 +108,13 @@ func Walk(ctx context.Context, paths []string, recursive bool, fn func(Entry)) e
 
 func walkOne(ctx context.Context, root string, recursive bool, fn func(Entry)) error {
 	var errs []error
-	for f, err := range walk.Dir(root, recursive) {
+	for f, err := range Files(root, recursive) {
 		switch {
 		case ctx.Err() != nil:
 			return errors.Join(append(errs, ctx.Err())...)
 		case err != nil:
 			if f.Path == root || !errors.Is(err, fs.ErrNotExist) { // ignore files removed in the meantime
-				errs = append(errs, place.Explain(place.Rings, f.Path, err))
+				errs = append(errs, patherr.Explain(patherr.Rings, f.Path, err))
 			}
 		case !f.IsDir():
 			e := look(f.Path, f)
@@ -129,12 +129,12 @@ func look(path string, d fs.DirEntry) (e Entry) {
 	e.Path = path
 	if info, err := d.Info(); err == nil {
 		e.Modified = info.ModTime()
-		e.Owner, _ = place.Owner(info)
+		e.Owner, _ = live.Owner(info)
 		defer func() { e.Other = e.Err != nil && foreign(path, e.Err, info) }()
 	}
-	if store.IsName(filepath.Base(path)) {
-		if e.Store, e.Err = store.ReadFile(path); e.Err == nil {
-			e.Alive = procs.OfStore(e.Store.Up)
+	if mpstore.IsName(filepath.Base(path)) {
+		if e.Store, e.Err = mpstore.ReadFile(path); e.Err == nil {
+			e.Alive = procs.OfStore(e.Store)
 		}
 		return e
 	}

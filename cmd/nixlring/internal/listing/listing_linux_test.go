@@ -18,6 +18,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -26,25 +27,25 @@ func world(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	must(t, os.MkdirAll(at("team"), 0o755))
+	must.OK(t, os.MkdirAll(at("team"), 0o755))
 	for name, events := range map[string]int{"busy": 7, "idle": 0, "team/nested": 3} {
 		w, err := ringbuf.Create(at(name), ringbuf.V4, 8)
-		must(t, err)
+		must.OK(t, err)
 		for range events {
-			must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
+			must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
 		}
-		must(t, w.Close())
+		must.OK(t, w.Close())
 	}
-	must(t, os.WriteFile(at("text"), []byte(strings.Repeat("hello ", 50)), 0o644))
-	must(t, os.WriteFile(at("starting"), nil, 0o644))
-	must(t, os.WriteFile(at("empty"), nil, 0o644))
+	must.OK(t, os.WriteFile(at("text"), []byte(strings.Repeat("hello ", 50)), 0o644))
+	must.OK(t, os.WriteFile(at("starting"), nil, 0o644))
+	must.OK(t, os.WriteFile(at("empty"), nil, 0o644))
 	long := time.Now().Add(-time.Hour)
-	must(t, os.Chtimes(at("empty"), long, long))
-	must(t, os.WriteFile(at("zeros"), make([]byte, 4096), 0o644))
-	must(t, os.WriteFile(at("zeros like a ring"), make([]byte, 40+12*16), 0o644))
-	must(t, os.Symlink("busy", at("link")))
-	must(t, syscall.Mkfifo(at("fifo"), 0o644))
-	must(t, os.WriteFile(at("newer"), newer(t, at("idle")), 0o644))
+	must.OK(t, os.Chtimes(at("empty"), long, long))
+	must.OK(t, os.WriteFile(at("zeros"), make([]byte, 4096), 0o644))
+	must.OK(t, os.WriteFile(at("zeros like a ring"), make([]byte, 40+12*16), 0o644))
+	must.OK(t, os.Symlink("busy", at("link")))
+	must.OK(t, syscall.Mkfifo(at("fifo"), 0o644))
+	must.OK(t, os.WriteFile(at("newer"), newer(t, at("idle")), 0o644))
 	return dir
 }
 
@@ -52,26 +53,19 @@ func world(t *testing.T) string {
 func newer(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	must.OK(t, err)
 	const version = 16
 	b[version] = 9
 	return b
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // walk returns the kind of each file: ring, other or broken.
 func walk(t *testing.T, root string, recursive bool) map[string]string {
 	t.Helper()
 	got := map[string]string{}
-	must(t, listing.Walk(t.Context(), []string{root}, recursive, func(e listing.Entry) {
+	must.OK(t, listing.Walk(t.Context(), []string{root}, recursive, func(e listing.Entry) {
 		name, err := filepath.Rel(root, e.Path)
-		must(t, err)
+		must.OK(t, err)
 		switch {
 		case e.Ring:
 			got[name] = "ring"
@@ -113,7 +107,7 @@ func TestWalkAcceptsFilesAndConsumesNothing(t *testing.T) {
 	dir := world(t)
 	var got []listing.Entry
 	for _, name := range []string{"busy", "text"} {
-		must(t, listing.Walk(t.Context(), []string{filepath.Join(dir, name)}, false, func(e listing.Entry) {
+		must.OK(t, listing.Walk(t.Context(), []string{filepath.Join(dir, name)}, false, func(e listing.Entry) {
 			got = append(got, e)
 		}))
 	}
@@ -126,7 +120,7 @@ func TestWalkAcceptsFilesAndConsumesNothing(t *testing.T) {
 	}
 	// Walk must not consume events.
 	r, err := ringbuf.OpenReader(e.Path, ringbuf.Consume)
-	must(t, err)
+	must.OK(t, err)
 	defer r.Close()
 	if n, err := r.ReadInto(make([]ringbuf.Event, 10)); n != 7 || err != nil {
 		t.Errorf("%d events left: %v", n, err)
@@ -161,7 +155,7 @@ func TestUnreadableFilesAreClassifiedBySize(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, size := range map[string]int{"letter": 1001, "ring": 40 + 4096*16} {
-		must(t, os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0))
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0))
 	}
 	if diff := cmp.Diff(map[string]string{"letter": "other", "ring": "broken"}, walk(t, dir, false)); diff != "" {
 		t.Error(diff)

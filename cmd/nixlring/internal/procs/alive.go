@@ -4,7 +4,7 @@
 package procs
 
 import (
-	"github.com/nixl-otel/nixl-otel/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -73,13 +73,13 @@ func (u *Users) Alive(a Attended) Alive {
 }
 
 // OfStore returns whether the process of a store is running.
-func OfStore(up drain.Up) Alive {
-	switch up {
-	case drain.UpYes:
-		return Yes
-	case drain.UpNo:
-		return No
-	default:
+func OfStore(f *mpstore.File) Alive {
+	switch {
+	case !f.Known:
 		return Unknown
+	case f.Running:
+		return Yes
+	default:
+		return No
 	}
 }

@@ -4,27 +4,20 @@
 package procs
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"syscall"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// FileOf identifies the file at a path as in /proc.
-func FileOf(path string) (File, error) {
+// FileOf identifies the file at a path.
+func FileOf(path string) (id ringbuf.FileID, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return File{}, err
+		return id, err
 	}
-	f, err := absolute(path)
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		// The format of device numbers is that of makedev(3).
-		major := st.Dev>>8&0xfff | st.Dev>>32&^0xfff
-		minor := st.Dev&0xff | st.Dev>>12&^0xff
-		f.Device, f.Inode = fmt.Sprintf("%02x:%02x", major, minor), st.Ino
+		id = ringbuf.FileID{Dev: st.Dev, Ino: st.Ino}
 	}
-	return f, err
+	return id, nil
 }
-
-// exited reports whether an error means that a process has exited in the meantime.
-func exited(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) }

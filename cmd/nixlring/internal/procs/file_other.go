@@ -5,12 +5,7 @@
 
 package procs
 
-import (
-	"errors"
-	"os"
-)
+import "github.com/nixl-otel/nixl-otel/ringbuf"
 
-// FileOf only returns the path: rings are not supported on this platform.
-func FileOf(path string) (File, error) { return absolute(path) }
-
-func exited(err error) bool { return errors.Is(err, os.ErrNotExist) }
+// FileOf returns nothing: rings are not supported on this platform.
+func FileOf(string) (ringbuf.FileID, error) { return ringbuf.FileID{}, nil }

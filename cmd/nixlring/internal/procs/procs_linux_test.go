@@ -13,14 +13,13 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs/procstest"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func file(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "agent")
-	if err := os.WriteFile(path, []byte("ring"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("ring"), 0o600))
 	return path
 }
 
@@ -34,7 +33,7 @@ func TestUsersFindsMappingsAndConsumer(t *testing.T) {
 	consumer := procs.Process{PID: 30, Command: "prog30", Writable: true}
 	want := map[string]*procs.Users{path: {
 		Mapped:   []procs.Process{{PID: 20, Command: "prog20", Writable: true}, {PID: 25, Command: "prog25"}, consumer},
-		Consumer: &consumer, Hidden: 1,
+		Consumer: &consumer, Hidden: []procs.Process{{PID: 40, Command: "prog40"}},
 	}}
 	if diff := cmp.Diff(want, all, cmpopts.IgnoreUnexported(procs.Users{})); diff != "" {
 		t.Error(diff)
@@ -44,6 +43,24 @@ func TestUsersFindsMappingsAndConsumer(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]procs.Process{path: consumer}, proc.Consumers(path, missing)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestProcessesThatCanNotBeInspectedAreNamed(t *testing.T) {
+	path := file(t)
+	hidden, other := procstest.Process{PID: 40, Hidden: true}, procstest.Process{PID: 50, Hidden: true}
+	for _, tt := range []struct {
+		namespace, want string
+		list            []procstest.Process
+	}{
+		{procstest.Initial, "", []procstest.Process{{PID: 20}}},
+		{procstest.Initial, "process 40 (prog40) can't be inspected; run this as root, with all capabilities", []procstest.Process{hidden}},
+		{procstest.Initial, "2 processes, such as 40 (prog40), can't be inspected; run this as root, with all capabilities", []procstest.Process{other, hidden}},
+		{procstest.Inner, "processes outside of this PID namespace can't be inspected; run this outside of any container", []procstest.Process{hidden}},
+	} {
+		if got := procs.FS(procstest.Make(t, path, tt.namespace, tt.list...)).Users(path)[path].Unseen(); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
 	}
 }
 
@@ -74,6 +91,8 @@ func TestAliveIsUnknownUnlessCertain(t *testing.T) {
 		"consumer only":                         {open, procstest.Initial, []procstest.Process{consumer, reader}, procs.No},
 		"consumer only, lease state unknown":    {unknown, procstest.Initial, []procstest.Process{consumer}, procs.No},
 		"consumer and a hidden process":         {open, procstest.Initial, []procstest.Process{consumer, hidden}, procs.Unknown},
+		"consumer and a hidden init process":    {open, procstest.Initial, []procstest.Process{consumer, {PID: 1, Hidden: true}}, procs.No},
+		"consumer and init, in a container":     {open, procstest.Inner, []procstest.Process{consumer, {PID: 1, Hidden: true}}, procs.Unknown},
 		"consumer, in a container":              {open, procstest.Inner, []procstest.Process{consumer}, procs.Unknown},
 		"open, but no process found":            {open, procstest.Initial, nil, procs.Unknown},
 		"no process, lease state unknown":       {unknown, procstest.Initial, []procstest.Process{reader}, procs.No},

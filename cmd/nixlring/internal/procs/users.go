@@ -4,10 +4,16 @@
 package procs
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/nixl-otel/nixl-otel/internal/process"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Process is a process that uses a ring.
@@ -17,25 +23,15 @@ type Process struct {
 	Writable bool   `json:"writable"` // has the ring mapped for writing, or holds its lock
 }
 
-// File identifies a file.
-type File struct {
-	Device string // major:minor in hexadecimal
-	Inode  uint64
-	Path   string // absolute
-}
-
-func absolute(path string) (File, error) {
-	abs, err := filepath.Abs(path)
-	return File{Path: abs}, err
-}
-
 // Users holds the processes that use a ring.
 type Users struct {
 	Mapped   []Process // processes that have it mapped, sorted by PID
 	Consumer *Process  // the process that holds the ring's lock; nil if unknown
-	Hidden   int       // number of processes that can't be inspected
+	Hidden   []Process // processes that can't be inspected
 
-	all bool // no other process has it mapped
+	agents  []int // PIDs of the processes that write to it, except for a consumer
+	outside bool  // there may be processes in other PID namespaces
+	all     bool  // no other process has it mapped
 }
 
 // FS is the path of /proc, or of a mock.
@@ -45,28 +41,30 @@ type FS string
 // process once, which takes up to a second on a large machine. Missing files are skipped.
 func (p FS) Users(paths ...string) map[string]*Users {
 	found := make(map[string]*Users, len(paths))
-	files := make(map[uint64][]target, len(paths)) // by inode
-	locks := p.locks()
-	for _, path := range paths {
-		f, err := FileOf(path)
-		if err != nil {
-			continue
-		}
-		u := &Users{}
-		if pid := locks[f.lock()]; pid > 0 {
-			u.Consumer = &Process{PID: pid, Command: p.command(pid), Writable: true}
-		}
-		found[path] = u
-		files[f.Inode] = append(files[f.Inode], target{f, u})
-	}
-	if len(found) == 0 {
+	ids, files := identify(paths)
+	if len(ids) == 0 {
 		return found
 	}
-	hidden, all := p.walk(files)
-	for _, u := range found {
-		u.Hidden = hidden
-		// If the consumer's mapping isn't found, others may be missing, too.
-		u.all = all && (u.Consumer == nil || u.maps(u.Consumer.PID))
+	all, err := process.FindUsers(context.Background(), string(p), files)
+	outside := err != nil || !all.Everywhere
+	hidden := make([]Process, len(all.Hidden))
+	for i, h := range all.Hidden {
+		hidden[i] = Process{PID: h.PID, Command: p.command(h.PID)}
+	}
+	for path, id := range ids {
+		u := &Users{Hidden: hidden, outside: outside}
+		for _, one := range all.Of[id] {
+			u.Mapped = append(u.Mapped, Process{PID: one.PID, Command: p.command(one.PID), Writable: one.Writable > 0})
+		}
+		for _, one := range all.Agents(id) {
+			u.agents = append(u.agents, one.PID)
+		}
+		u.all = len(hidden) == 0 && !outside
+		if pid := all.Consumers[id]; pid > 0 {
+			u.Consumer = &Process{PID: pid, Command: p.command(pid), Writable: true}
+			u.all = u.all && all.Has(id, pid) // if its mapping isn't found, others may be missing, too
+		}
+		found[path] = u
 	}
 	return found
 }
@@ -75,29 +73,37 @@ func (p FS) Users(paths ...string) map[string]*Users {
 // read the mappings of processes.
 func (p FS) Consumers(paths ...string) map[string]Process {
 	found := make(map[string]Process)
-	locks := p.locks()
-	if len(locks) == 0 {
-		return found
-	}
-	for _, path := range paths {
-		if f, err := FileOf(path); err == nil && locks[f.lock()] > 0 {
-			pid := locks[f.lock()]
+	ids, files := identify(paths)
+	consumers := process.Consumers(string(p), files)
+	for path, id := range ids {
+		if pid := consumers[id]; pid > 0 {
 			found[path] = Process{PID: pid, Command: p.command(pid), Writable: true}
 		}
 	}
 	return found
 }
 
-// maps reports whether a process has the ring mapped for writing.
-func (u *Users) maps(pid int) bool {
-	return slices.ContainsFunc(u.Mapped, func(q Process) bool { return q.PID == pid && q.Writable })
+// identify returns the files at some paths, and their absolute paths.
+func identify(paths []string) (ids map[string]ringbuf.FileID, files map[ringbuf.FileID]string) {
+	ids, files = make(map[string]ringbuf.FileID, len(paths)), make(map[ringbuf.FileID]string, len(paths))
+	for _, path := range paths {
+		id, err := FileOf(path)
+		if err != nil {
+			continue
+		}
+		ids[path] = id
+		if abs, err := filepath.Abs(path); err == nil {
+			files[id] = abs
+		}
+	}
+	return ids, files
 }
 
 // Writers returns the processes that have the ring mapped for writing, except the consumer:
 // agents, and readers that don't hold the ring's lock.
 func (u *Users) Writers() (list []Process) {
 	for _, q := range u.Mapped {
-		if q.Writable && (u.Consumer == nil || q.PID != u.Consumer.PID) {
+		if slices.Contains(u.agents, q.PID) {
 			list = append(list, q)
 		}
 	}
@@ -108,31 +114,33 @@ func (u *Users) Writers() (list []Process) {
 // mapped for writing.
 func (u *Users) Deserted() bool { return u.all && len(u.Writers()) == 0 }
 
-// walk reads the mappings of all visible processes. all reports whether every process was
-// visible.
-func (p FS) walk(files map[uint64][]target) (hidden int, all bool) {
-	// The initial PID namespace: PROC_PID_INIT_INO in the kernel's
-	// include/linux/proc_ns.h.
-	const initial = "pid:[4026531836]"
-	namespace, err := os.Readlink(filepath.Join(string(p), "self", "ns", "pid"))
-	all = err == nil && namespace == initial
-	entries, err := os.ReadDir(string(p))
+// Unseen says which processes can't be inspected, so that it is unknown whether an agent is running. It
+// is empty if all can.
+func (u *Users) Unseen() string {
+	switch n := len(u.Hidden); {
+	case u.outside:
+		return "processes outside of this PID namespace can't be inspected; run this outside of any container"
+	case n == 0:
+		return ""
+	default:
+		first := strings.TrimSuffix(fmt.Sprintf("%d (%s)", u.Hidden[0].PID, u.Hidden[0].Command), " ()")
+		who := "process " + first
+		if n > 1 {
+			who = fmt.Sprintf("%d processes, such as %s,", n, first)
+		}
+		return who + " can't be inspected; run this as root, with all capabilities"
+	}
+}
+
+// command returns the name of a process's program, or "" if it is unknown.
+func (p FS) command(pid int) string {
+	dir := filepath.Join(string(p), strconv.Itoa(pid))
+	if link, err := os.Readlink(filepath.Join(dir, "exe")); err == nil {
+		return filepath.Base(strings.TrimSuffix(link, " (deleted)"))
+	}
+	name, err := os.ReadFile(filepath.Join(dir, "comm"))
 	if err != nil {
-		return 0, false
+		return ""
 	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if err := p.mappings(pid, files); err != nil && !exited(err) {
-			hidden++
-		}
-	}
-	for _, list := range files {
-		for _, t := range list {
-			slices.SortFunc(t.users.Mapped, func(a, b Process) int { return a.PID - b.PID })
-		}
-	}
-	return hidden, all && hidden == 0
+	return strings.TrimSpace(string(name))
 }

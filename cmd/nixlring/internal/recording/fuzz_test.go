@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -33,9 +34,7 @@ func realRecording(tb testing.TB) []byte {
 	if err == nil {
 		err = rec.Close()
 	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return out.Bytes()
 }
 
@@ -49,16 +48,12 @@ const (
 func frames(tb testing.TB, file []byte) (all [][]byte) {
 	tb.Helper()
 	dec, err := zstd.NewReader(nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	defer dec.Close()
 	for at := headSize; at < len(file); {
 		size := int(binary.LittleEndian.Uint32(file[at:]))
 		raw, err := dec.DecodeAll(file[at+headSize:at+headSize+size], nil)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, err)
 		all = append(all, raw)
 		at += headSize + size
 	}

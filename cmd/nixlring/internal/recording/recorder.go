@@ -7,18 +7,26 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/follow"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
+// closeTimeout limits the time that Close waits for file systems.
+const closeTimeout = 5 * time.Second
+
 // RecorderConfig configures a [Recorder].
 type RecorderConfig struct {
-	Dir       string
-	Recursive bool
-	Out       io.Writer
-	Now       func() time.Time // time.Now if nil
+	Dir      string
+	Include  []string      // doublestar patterns; all rings in Dir if empty
+	Interval time.Duration // maximum time between two polls of a ring
+	Out      io.Writer
+	Now      func() time.Time    // time of the records; time.Now if nil
+	Report   func(notice.Notice) // must not block; may be nil
 }
 
 // Stats counts what was recorded so far.
@@ -33,16 +41,18 @@ type Stats struct {
 // Recorder observes the rings of a directory and records their events. It never changes a
 // ring, so it can run beside a consumer.
 type Recorder struct {
-	cfg   RecorderConfig
-	dir   *follow.Dir
+	cfg    RecorderConfig
+	host   *engine.Engine
+	failed chan struct{} // closed at the first error of writing
+
+	mu    sync.Mutex // guards the fields below; the engine's goroutine writes the events
 	out   *Writer
-	ids   map[*follow.Ring]int
-	now   time.Time // of the current poll
+	ids   map[string]int // numbers of the rings, by path
 	stats Stats
 	err   error // the first error of writing
 }
 
-// NewRecorder starts a recording.
+// NewRecorder starts a recording. The caller must call [Recorder.Close].
 func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -51,31 +61,43 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{cfg: cfg, out: out, ids: make(map[*follow.Ring]int)}
-	r.dir = follow.NewDir(follow.DirConfig{Path: cfg.Dir, Recursive: cfg.Recursive, Handler: r, Now: cfg.Now})
-	return r, nil
+	r := &Recorder{cfg: cfg, out: out, ids: make(map[string]int), failed: make(chan struct{})}
+	none := tally.HistogramConfig{Kind: tally.NoHistogram}
+	r.host, err = engine.New(engine.Config{
+		Directories: []string{cfg.Dir}, Include: cfg.Include, Mode: ringbuf.Observe, Report: cfg.Report,
+		RunInterval: max(2*cfg.Interval, time.Millisecond), // the engine polls at least twice per run interval
+		Handler:     engine.Handler{Opened: r.opened, Events: r.events, Missed: r.missed, Closed: r.closed},
+		Tally:       tally.Config{Duration: none, Size: none, Throughput: none},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, r.host.Start(nil)
 }
 
-// Poll records the events since the last poll. It returns errors of reading the directory
-// and of writing.
-func (r *Recorder) Poll() error {
-	r.now = r.cfg.Now()
-	err := r.dir.Poll()
-	return errors.Join(err, r.note(r.out.Tick(r.now)))
+// Poll records the events that are in the rings now. It returns an error if the file can't be
+// written.
+func (r *Recorder) Poll(ctx context.Context) error {
+	if c, err := r.host.Collect(ctx, false); err == nil { // errors are also reported as notices
+		r.host.Delivered(c) // so that the engine forgets agents that exited
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.note(r.out.Tick(r.cfg.Now()))
 }
 
-// Run polls at an interval until ctx is done. It returns an error if the directory can't be
-// read or the file can't be written.
-func (r *Recorder) Run(ctx context.Context, interval time.Duration) error {
-	ticker := time.NewTicker(interval)
+// Run records until ctx is done. It returns an error if the file can't be written.
+func (r *Recorder) Run(ctx context.Context) error {
+	ticker := time.NewTicker(frameEvery)
 	defer ticker.Stop()
 	for {
-		if err := r.Poll(); err != nil {
+		if err := r.Poll(ctx); err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-r.failed:
 		case <-ticker.C:
 		}
 	}
@@ -83,51 +105,62 @@ func (r *Recorder) Run(ctx context.Context, interval time.Duration) error {
 
 // Stats returns the counts so far.
 func (r *Recorder) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	s := r.stats
 	s.Bytes = r.out.Bytes()
 	return s
 }
 
-// Close polls once more and ends the recording.
+// Close records the remaining events and ends the recording.
 func (r *Recorder) Close() error {
-	// If the first poll finds that an agent has restarted, the second one opens its ring
-	// again.
-	return errors.Join(r.Poll(), r.Poll(), r.dir.Close(), r.out.Close(r.cfg.Now()))
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_, err := r.host.Collect(ctx, true)
+	err = errors.Join(err, r.host.Stop(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return errors.Join(err, r.out.Close(r.cfg.Now()))
 }
 
-// note stores the first error of writing.
+// note stores the first error of writing. The caller holds the lock.
 func (r *Recorder) note(err error) error {
-	if r.err == nil {
+	if r.err == nil && err != nil {
 		r.err = err
+		close(r.failed)
 	}
 	return r.err
 }
 
-// Opened implements [follow.Handler].
-func (r *Recorder) Opened(ring *follow.Ring) {
-	id, known := r.ids[ring]
+func (r *Recorder) opened(a engine.Agent, l ringbuf.Layout, capacity int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id, known := r.ids[a.Path]
 	if !known {
 		id = len(r.ids)
-		r.ids[ring] = id
+		r.ids[a.Path] = id
 		r.stats.Rings++
 	}
 	r.stats.Opened++
-	_ = r.note(r.out.Open(r.now, id, ring.Name(), ring.Layout(), ring.Capacity()))
+	_ = r.note(r.out.Open(r.cfg.Now(), id, a.Name, l, capacity))
 }
 
-// Events implements [follow.Handler].
-func (r *Recorder) Events(ring *follow.Ring, b ringbuf.Batch) {
+func (r *Recorder) events(a engine.Agent, b ringbuf.Batch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.stats.Events += uint64(b.Len())
-	_ = r.note(r.out.Events(r.now, r.ids[ring], b))
+	_ = r.note(r.out.Events(r.cfg.Now(), r.ids[a.Path], b))
 }
 
-// Missed implements [follow.Handler].
-func (r *Recorder) Missed(ring *follow.Ring, err error) {
+func (r *Recorder) missed(a engine.Agent, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.stats.Missed++
-	_ = r.note(r.out.Missed(r.now, r.ids[ring], err.Error()))
+	_ = r.note(r.out.Missed(r.cfg.Now(), r.ids[a.Path], err.Error()))
 }
 
-// Ended implements [follow.Handler].
-func (r *Recorder) Ended(ring *follow.Ring, err error) {
-	_ = r.note(r.out.Ended(r.now, r.ids[ring], err.Error()))
+func (r *Recorder) closed(a engine.Agent, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.note(r.out.Ended(r.cfg.Now(), r.ids[a.Path], err.Error()))
 }

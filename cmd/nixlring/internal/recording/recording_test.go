@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,8 +24,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/follow"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ring"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -32,13 +34,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // records reads a recording until an error.
 func records(t *testing.T, file []byte) (list []recording.Record, err error) {
@@ -62,22 +57,33 @@ func records(t *testing.T, file []byte) (list []recording.Record, err error) {
 func inRing(t *testing.T, path string) (events []ringbuf.Event) {
 	t.Helper()
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
-	must(t, err)
+	must.OK(t, err)
 	defer r.Close()
 	_, err = r.Read(0, func(b ringbuf.Batch) {
 		for i := range b.Len() {
 			events = append(events, b.Event(i))
 		}
 	})
-	must(t, err)
+	must.OK(t, err)
 	return events
+}
+
+// pollUntil polls until the counts are as expected.
+func pollUntil(t *testing.T, rec *recording.Recorder, done func(recording.Stats) bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !done(rec.Stats()); {
+		must.OK(t, rec.Poll(t.Context()))
+		if time.Now().After(end) {
+			t.Fatalf("%+v after a minute", rec.Stats())
+		}
+	}
 }
 
 func TestReplayOfRealRingsHasTheSameEvents(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	want := map[string][]ringbuf.Event{}
 	for _, c := range ringtest.Cases(t) {
-		if !c.Readable() {
+		if !c.Readable() || len(c.Pending) == 0 { // nothing is left of an agent that exited with an empty ring
 			continue
 		}
 		name := strings.ReplaceAll(c.Name, "/", " ")
@@ -86,11 +92,12 @@ func TestReplayOfRealRingsHasTheSameEvents(t *testing.T) {
 			t.Fatalf("%s: %d events", name, len(want[name]))
 		}
 	}
-	must(t, os.WriteFile(filepath.Join(from, "letter"), []byte("Dear Sir"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(from, "letter"), []byte("Dear Sir"), 0o600))
 	var file bytes.Buffer
 	rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: from, Out: &file})
-	must(t, err)
-	must(t, rec.Close())
+	must.OK(t, err)
+	pollUntil(t, rec, func(s recording.Stats) bool { return s.Rings >= len(want) })
+	must.OK(t, rec.Close())
 	if s := rec.Stats(); s.Rings != len(want) || s.Missed != 0 || s.Bytes != int64(file.Len()) {
 		t.Errorf("%+v", s)
 	}
@@ -104,7 +111,7 @@ func TestReplayOfRealRingsHasTheSameEvents(t *testing.T) {
 	if p := player.Played(); p.Rings != len(want) || p.Dropped != 0 || p.Missed != 0 {
 		t.Errorf("%+v", p)
 	}
-	must(t, player.Remove())
+	must.OK(t, player.Remove())
 	if left, err := os.ReadDir(to); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
@@ -118,12 +125,12 @@ func play(t *testing.T, file []byte, dir string, speed float64) *recording.Playe
 func playAt(t *testing.T, file []byte, dir string, speed float64, now func() time.Time) *recording.Player {
 	t.Helper()
 	r, err := recording.NewReader(bytes.NewReader(file))
-	must(t, err)
+	must.OK(t, err)
 	defer r.Close()
 	p, err := recording.NewPlayer(r, recording.PlayerConfig{Dir: dir, Speed: speed, Now: now})
-	must(t, err)
-	must(t, p.Run(t.Context()))
-	must(t, p.Close())
+	must.OK(t, err)
+	must.OK(t, p.Run(t.Context()))
+	must.OK(t, p.Close())
 	return p
 }
 
@@ -139,17 +146,17 @@ type keeper struct {
 // kept is one agent's ring and totals.
 type kept struct {
 	*tally.Agent
-	ring *follow.Ring
+	ring *ring.Reader
 }
 
 func newKeeper(t *testing.T, dir string) *keeper {
 	t.Helper()
 	shape, err := tally.NewShape(tally.Config{})
-	must(t, err)
+	must.OK(t, err)
 	k := &keeper{t: t, dir: dir, shape: shape, rings: map[string]*kept{}}
 	t.Cleanup(func() {
 		for _, r := range k.rings {
-			must(t, r.ring.Close())
+			must.OK(t, r.ring.Close())
 		}
 	})
 	return k
@@ -157,12 +164,12 @@ func newKeeper(t *testing.T, dir string) *keeper {
 
 // poll discovers and drains the rings.
 func (k *keeper) poll() {
-	must(k.t, filepath.WalkDir(k.dir, func(path string, e fs.DirEntry, err error) error {
+	must.OK(k.t, filepath.WalkDir(k.dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || k.rings[path] != nil {
 			return err
 		}
 		r := &kept{Agent: tally.NewAgent(k.shape)}
-		r.ring = follow.NewRing(path, ringbuf.Consume, r)
+		r.ring = ring.New(path, ringbuf.Consume, r)
 		k.rings[path] = r
 		return nil
 	}))
@@ -171,7 +178,7 @@ func (k *keeper) poll() {
 		if err := r.ring.Poll(0); err != nil && !errors.Is(err, ringbuf.ErrNotReady) && !errors.Is(err, ringbuf.ErrInvalid) {
 			k.t.Errorf("%s: %v", path, err)
 		}
-		must(k.t, r.ring.Commit())
+		must.OK(k.t, r.ring.Commit())
 	}
 }
 
@@ -187,57 +194,59 @@ func (k *keeper) totals() map[string]string {
 	all := map[string]string{}
 	for path, r := range k.rings {
 		name, err := filepath.Rel(k.dir, path)
-		must(k.t, err)
+		must.OK(k.t, err)
 		all[name] = string(r.AppendTotals(nil))
 	}
 	return all
 }
 
-// Opened implements [follow.Handler].
-func (*kept) Opened(*follow.Ring) {}
+// Opened implements [ring.Handler].
+func (*kept) Opened(*ring.Reader) {}
 
-// Events implements [follow.Handler].
-func (k *kept) Events(_ *follow.Ring, b ringbuf.Batch) { k.Add(b) }
+// Events implements [ring.Handler].
+func (k *kept) Events(_ *ring.Reader, b ringbuf.Batch) { k.Add(b) }
 
-// Missed implements [follow.Handler].
-func (k *kept) Missed(*follow.Ring, error) { k.ForeignRead() }
+// Missed implements [ring.Handler].
+func (k *kept) Missed(*ring.Reader, error) { k.ForeignRead() }
 
-// Ended implements [follow.Handler].
-func (k *kept) Ended(*follow.Ring, error) { k.Restarted(false) }
+// Ended implements [ring.Handler].
+func (k *kept) Ended(*ring.Reader, error) { k.Restarted(false) }
 
 // live runs simulated agents of all layouts, which restart periodically, with a consumer
 // and a recorder.
 func live(t *testing.T) (file []byte, k *keeper, stats recording.Stats, report simulate.Report) {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, "team"), 0o755))
-	now := time.UnixMicro(1_736_951_425_000_000)
-	clock := func() time.Time { return now }
+	must.OK(t, os.Mkdir(filepath.Join(dir, "team"), 0o755))
+	var elapsed atomic.Int64 // the recorder also reads it on the engine's goroutine
+	clock := func() time.Time { return time.UnixMicro(1_736_951_425_000_000).Add(time.Duration(elapsed.Load())) }
 	fleet, err := simulate.NewFleet(simulate.FleetConfig{
 		Dir: dir, Agents: 5, Prefix: "team/sim", Layouts: ringbuf.Layouts(), Capacity: 1024,
 		Agent: simulate.Config{Rate: 300, Duration: 4 * time.Second, RestartEvery: 1200 * time.Millisecond, Seed: 3, Now: clock},
 	})
-	must(t, err)
+	must.OK(t, err)
 	var out bytes.Buffer
-	rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Recursive: true, Out: &out, Now: clock})
-	must(t, err)
+	rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Include: []string{"**/*"}, Out: &out, Now: clock})
+	must.OK(t, err)
 	k = newKeeper(t, dir)
-	must(t, fleet.Start())
+	must.OK(t, fleet.Start())
 	step := func() {
 		t.Helper()
-		must(t, rec.Poll())
+		must.OK(t, rec.Poll(t.Context())) // detects restarts
+		// It opens the rings of restarted agents shortly after.
+		pollUntil(t, rec, func(s recording.Stats) bool { return int(s.Opened) >= fleet.Report().Sum.Starts })
 		k.poll()
-		now = now.Add(50 * time.Millisecond)
+		elapsed.Add(int64(50 * time.Millisecond))
 	}
 	for !fleet.Done() {
 		step()
 		step()
-		must(t, fleet.Interval())
+		must.OK(t, fleet.Interval())
 	}
 	step()
-	must(t, fleet.Stop())
+	must.OK(t, fleet.Stop())
 	step()
-	must(t, rec.Close())
+	must.OK(t, rec.Close())
 	k.finish()
 	return out.Bytes(), k, rec.Stats(), fleet.Report()
 }
@@ -298,14 +307,14 @@ func TestReplayStopsWhenTheContextIsDone(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		r, err := recording.NewReader(bytes.NewReader(file))
-		must(t, err)
+		must.OK(t, err)
 		defer r.Close()
 		p, err := recording.NewPlayer(r, recording.PlayerConfig{Dir: t.TempDir()})
-		must(t, err)
+		must.OK(t, err)
 		if err := p.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		must(t, p.Close())
+		must.OK(t, p.Close())
 		if at := p.Played().At; at > 2*time.Second || at < time.Second {
 			t.Errorf("the replay stopped at %v", at)
 		}
@@ -390,13 +399,13 @@ func TestFullDiskIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	for room := range 200 {
 		w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
-		must(t, err)
-		must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
+		must.OK(t, err)
+		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
 		rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Out: &full{room}})
 		if err == nil {
-			err = errors.Join(rec.Poll(), rec.Close())
+			err = errors.Join(rec.Poll(t.Context()), rec.Close())
 		}
-		must(t, w.Close())
+		must.OK(t, w.Close())
 		if err != nil && strings.Contains(err.Error(), "no space left") {
 			continue
 		}
@@ -408,39 +417,25 @@ func TestFullDiskIsAnError(t *testing.T) {
 	t.Error("the recording never fits")
 }
 
-func TestMissedEventsAreRecorded(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "agent")
-	w, err := ringbuf.Create(path, ringbuf.V4, 8)
-	must(t, err)
-	defer w.Close()
-	consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
-	must(t, err)
-	defer consumer.Close()
+func TestMissedEventsAndEndsAreRecorded(t *testing.T) {
 	var out bytes.Buffer
-	rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Out: &out})
-	must(t, err)
-	must(t, rec.Poll())
-	for range 3 { // several rounds of the ring between two polls
-		for range 5 {
-			must(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
-		}
-		_, err := consumer.Read(0, func(ringbuf.Batch) {})
-		must(t, errors.Join(err, consumer.Commit()))
-	}
-	must(t, rec.Close())
+	start := time.UnixMicro(1_736_951_425_000_000)
+	w, err := recording.NewWriter(&out, start, "/tmp")
+	must.OK(t, err)
+	must.OK(t, w.Open(start, 0, "agent", ringbuf.V4, 8))
+	must.OK(t, w.Missed(start, 0, "lapped"))
+	must.OK(t, w.Ended(start, 0, "restarted"))
+	must.OK(t, w.Close(start))
 	list, err := records(t, out.Bytes())
-	if !errors.Is(err, io.EOF) {
-		t.Fatal(err)
+	want := []recording.Record{
+		{Op: recording.OpBegin, Start: start, Directory: "/tmp"},
+		{Op: recording.OpOpen, Name: "agent", Layout: ringbuf.V4, Capacity: 8},
+		{Op: recording.OpMissed, Name: "agent", Layout: ringbuf.V4, Why: "lapped"},
+		{Op: recording.OpEnded, Name: "agent", Layout: ringbuf.V4, Why: "restarted"},
+		{Op: recording.OpEnd},
 	}
-	// A complete round of the ring can't be detected, so fewer events are seen than were
-	// written.
-	var events uint64
-	for i := range list {
-		events += uint64(len(list[i].Events))
-	}
-	if events != rec.Stats().Events || events >= 15 {
-		t.Errorf("%d events, %+v", events, rec.Stats())
+	if diff := cmp.Diff(want, list); diff != "" || !errors.Is(err, io.EOF) {
+		t.Errorf("%v, %s", err, diff)
 	}
 }
 
@@ -449,9 +444,9 @@ func TestNamesOutsideOfTheDirectoryAreRejected(t *testing.T) {
 		var out bytes.Buffer
 		start := time.Now()
 		w, err := recording.NewWriter(&out, start, "x")
-		must(t, err)
-		must(t, w.Open(start, 0, name, ringbuf.V4, 8))
-		must(t, w.Close(start))
+		must.OK(t, err)
+		must.OK(t, w.Open(start, 0, name, ringbuf.V4, 8))
+		must.OK(t, w.Close(start))
 		if _, err := records(t, out.Bytes()); !errors.Is(err, recording.ErrDamaged) {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -462,8 +457,8 @@ func TestFileConsistsOfMagicAndFrames(t *testing.T) {
 	var out bytes.Buffer
 	start := time.UnixMicro(1_736_951_425_123_456)
 	w, err := recording.NewWriter(&out, start, "/tmp")
-	must(t, err)
-	must(t, w.Close(start.Add(time.Second)))
+	must.OK(t, err)
+	must.OK(t, w.Close(start.Add(time.Second)))
 	b := out.Bytes()
 	if string(b[:8]) != "NIXLREC\x01" {
 		t.Errorf("the file starts with %q", b[:8])

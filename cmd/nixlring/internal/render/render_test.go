@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -108,9 +109,7 @@ func TestFilterSelectsByCategoryAndName(t *testing.T) {
 		{[]string{"error"}, []string{"*bytes"}, nil},
 	} {
 		f, err := NewFilter(tt.categories, tt.names)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var got []string
 		for i := range events {
 			if f.Match(&events[i]) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestParseAppliesStylesAndSkipsOtherSequences(t *testing.T) {
@@ -40,9 +42,7 @@ func TestReverseSwapsColors(t *testing.T) {
 func TestDrawWritesValidXMLWithTextAndBars(t *testing.T) {
 	var out strings.Builder
 	err := draw(&out, strings.NewReader("  <a> b\n\x1b[7mcd\x1b[0m██▌▁\n\n"), `"top"`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, want := range []string{
 		`viewBox="0 0 87 84"`, `>&#34;top&#34;</text>`,
 		`<text x="30.8" y="47.5" textLength="42.0" lengthAdjust="spacingAndGlyphs" fill="` + foreground + `" xml:space="preserve">&lt;a&gt; b</text>`,

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 )
 
 // Defaults of a [Board].
@@ -23,6 +25,11 @@ type Board struct {
 	rows    []Row
 	sum     Sum
 	sample  Sample
+
+	recent   []diagnose.Sample // oldest first
+	old      int               // how many of them are sparse
+	findings []diagnose.Finding
+	since    map[diagnose.Key]time.Time // when they began
 }
 
 // NewBoard returns a board that computes rates over window and keeps the last history samples
@@ -39,7 +46,7 @@ func (b *Board) Add(s Sample) {
 	for i := range s.Agents {
 		r := &s.Agents[i]
 		t := b.tracks[r.Path]
-		if t == nil {
+		if t == nil || !t.reading.Start.Equal(r.Start) { // new totals
 			t = newTrack(s.At, r, b.window, b.history)
 		}
 		t.add(s.At, r)
@@ -48,10 +55,12 @@ func (b *Board) Add(s Sample) {
 	}
 	b.tracks = seen
 	b.sample = s
-	compare(b.rows)
+	b.diagnose()
+	found := b.noted()
 	b.sum = Sum{Agents: len(s.Agents), Duration: make([]uint64, len(bounds)+1)}
 	for i := range b.rows {
 		r := &b.rows[i]
+		r.Findings = found[r.agent()]
 		r.Problems = r.problems()
 		b.sum.add(r)
 	}
@@ -66,6 +75,10 @@ func (b *Board) Err() error { return b.sample.Err }
 
 // Excluded returns the number of excluded agents in the newest sample.
 func (b *Board) Excluded() int { return b.sample.Excluded }
+
+// Unseen returns which processes can't be inspected, if the newest sample has an agent whose state is
+// unknown.
+func (b *Board) Unseen() string { return b.sample.Unseen }
 
 // Warning returns the warning of the newest sample.
 func (b *Board) Warning() string { return b.sample.Warning }

@@ -5,7 +5,7 @@
 // and quantiles of the last seconds, the state of its ring, and problems. Package screen
 // draws it.
 //
-// A [Source] takes samples, which have a [Reading] of the totals of each agent. From the
+// A [Source], such as [Rings], takes samples, which have a [Reading] of the totals of each agent. From the
 // differences between samples, a [Board] computes a [Row] per agent, and keeps a short
 // history of it.
 //

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/walk"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -30,20 +30,20 @@ func Patterns(include []string, recursive bool) []string {
 }
 
 // subdirectories reports whether agents in subdirectories are included.
-func (c *SourceConfig) subdirectories() bool {
+func (c *RingsConfig) subdirectories() bool {
 	return c.Recursive || slices.ContainsFunc(c.Include, func(p string) bool { return strings.Contains(p, "/") || strings.Contains(p, "**") })
 }
 
 // countExcluded counts the rings of the directory if none of them is included. It doesn't do
 // so for each sample, because it opens all files.
-func (s *Source) countExcluded(now time.Time) int {
-	if len(s.cfg.Include) == 0 || !s.counted.IsZero() && now.Sub(s.counted) < procsInterval {
+func (s *Rings) countExcluded(now time.Time) int {
+	if len(s.cfg.Include) == 0 || s.cfg.Processes || !s.counted.IsZero() && now.Sub(s.counted) < procsInterval {
 		return s.excluded
 	}
 	const most = 1 << 12 // files
 	files := 0
 	s.counted, s.excluded = now, 0
-	for f, err := range walk.Dir(s.cfg.Directory, s.cfg.subdirectories()) {
+	for f, err := range listing.Files(s.cfg.Directory, s.cfg.subdirectories()) {
 		if err != nil || f.IsDir() { // a directory that can't be read counts as empty
 			continue
 		}

@@ -25,6 +25,7 @@ const (
 	ByPostP99       Key = "post-p99"
 	ByThroughputP10 Key = "throughput-p10"
 	ByThroughputP50 Key = "throughput-p50"
+	BySpeed         Key = "speed"
 	ByErrors        Key = "errors"
 	ByMemory        Key = "memory"
 	ByFill          Key = "fill"
@@ -39,7 +40,7 @@ const (
 func Keys() []Key {
 	return []Key{
 		ByName, ByOut, ByIn, ByTransfers, ByP50, ByP99, ByPostP50, ByPostP99,
-		ByThroughputP10, ByThroughputP50,
+		ByThroughputP10, ByThroughputP50, BySpeed,
 		ByErrors, ByMemory, ByFill, ByAge, ByLayout, ByAlive, ByReader, ByProblems,
 	}
 }
@@ -47,7 +48,7 @@ func Keys() []Key {
 // Descending reports whether the default order of this key starts with the highest value.
 func (k Key) Descending() bool {
 	switch k {
-	case ByName, ByLayout, ByReader, ByThroughputP10, ByThroughputP50:
+	case ByName, ByLayout, ByReader, ByThroughputP10, ByThroughputP50, BySpeed:
 		return false
 	default:
 		return true
@@ -75,6 +76,8 @@ func (k Key) value(r *Row) float64 {
 		return r.ThroughputP10
 	case ByThroughputP50:
 		return r.ThroughputP50
+	case BySpeed:
+		return r.Speed
 	case ByErrors:
 		return r.Errors
 	case ByMemory:
@@ -89,7 +92,10 @@ func (k Key) value(r *Row) float64 {
 	case ByAlive:
 		return float64(r.Alive)
 	case ByProblems:
-		return float64(r.Worst())
+		if worst := r.Worst(); worst >= Warn { // information isn't a problem
+			return float64(worst)
+		}
+		return 0
 	default:
 		return 0
 	}

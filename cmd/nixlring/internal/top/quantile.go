@@ -6,15 +6,16 @@ package top
 import (
 	"math"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// bounds are the upper bounds of the histograms of times, in seconds. throughputBounds are the
-// upper bounds of the histograms of throughput, in bytes per second.
+// bounds are the upper bounds of the histograms of times, in seconds, throughputBounds those of the
+// histograms of throughput, in bytes per second, and sizeBounds those of the histograms of sizes, in bytes.
 var (
 	bounds           = makeBounds(1_000, 100_000_000_000, 1e9)  // ns: 1 µs to 100 s
 	throughputBounds = makeBounds(1_000, 10_000_000_000_000, 1) // 1 kB/s to 10 TB/s
+	sizeBounds       = semconv.SizeBounds()
 )
 
 // Bounds returns the upper bounds of the histograms of times, in seconds. They include the
@@ -23,8 +24,8 @@ func Bounds() []float64 { return append([]float64(nil), bounds...) }
 
 // makeBounds returns ten bounds for each decade from first to last, divided by
 // perUnit.
-func makeBounds(first, last int, perUnit float64) (b []float64) {
-	steps := []int{100, 125, 150, 200, 250, 300, 400, 500, 600, 800}
+func makeBounds(first, last int64, perUnit float64) (b []float64) {
+	steps := []int64{100, 125, 150, 200, 250, 300, 400, 500, 600, 800}
 	for decade := first; decade < last; decade *= 10 {
 		for _, step := range steps {
 			v := decade * step / 100

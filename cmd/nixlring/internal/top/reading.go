@@ -4,14 +4,14 @@
 package top
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
-	"github.com/nixl-otel/nixl-otel/internal/drain"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/internal/live"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // Sample is the state of all agents at one time.
@@ -24,6 +24,8 @@ type Sample struct {
 	Excluded int
 	// Err is why the directory can't be read, or nil.
 	Err error
+	// Unseen says which processes can't be inspected, if it is unknown whether an agent is running.
+	Unseen string
 	// Warning is the newest warning about the directory or a file in it, or empty.
 	Warning string
 }
@@ -31,10 +33,14 @@ type Sample struct {
 // Reading is the state of one agent at one time.
 type Reading struct {
 	Path          string
-	Name          string // the path within the directory
+	Name          string // the path within the directory, after the pod and the container
+	Service       string // service.name of the agent's process; empty if it isn't set or unknown
+	Attributes    map[string]string
+	Start         time.Time // of the totals
 	Layout        string
-	Capacity      int // slots; the ring holds one event less
-	Peak          int // highest number of events in the ring since the previous reading
+	Store         bool // the agent has stores of NIXL's prometheus_mp exporter instead of a ring
+	Capacity      int  // slots; the ring holds one event less
+	Peak          int  // highest number of events in the ring since the previous reading
 	Memory        int64
 	MemoryUnknown bool // registrations of memory may be missing, so Memory isn't valid
 	Alive         procs.Alive
@@ -54,6 +60,7 @@ type Totals struct {
 	Out, In     uint64 // bytes
 	Transfers   uint64
 	Took        uint64 // total time of the transfers, in microseconds
+	Posted      uint64 // of it, post time
 	Errors      uint64
 	Events      uint64
 	Dropped     uint64 // events that the agent reports as dropped before they reached the ring
@@ -61,8 +68,11 @@ type Totals struct {
 	Restarts    uint64
 	Torn        uint64 // number of transfers with an event missing in the ring
 	Missed      uint64 // number of times that events were missed
+	Foreign     uint64 // number of times that another program consumed events
 
-	Duration, Post, Throughput []uint64 // histograms with the bounds of this package
+	Duration, Post, Throughput, Size []uint64 // histograms with the bounds of this package, or with own
+
+	own struct{ duration, post, throughput, size []float64 } // the bounds of histograms with others
 }
 
 // Lock is the process that holds the lock of a ring, a consumer of this project. The zero
@@ -72,78 +82,77 @@ type Lock struct {
 	Name string // of the program, or empty if unknown
 }
 
-// read converts a snapshot to a reading.
-func read(s *drain.Snapshot) Reading {
-	t := s.Totals
-	memory, known := t.MemoryUsage()
+// read converts the state of an agent to a reading.
+func read(a *live.Agent) Reading {
 	r := Reading{
-		Path: s.Path, Name: s.Name, Layout: s.Layout.String(), Capacity: t.Capacity(),
-		Memory: memory, MemoryUnknown: !known, Failures: failures(t),
-		Peak: int(t.Utilization()*float64(max(t.Capacity()-1, 0)) + 0.5),
-		Totals: Totals{
-			Out:         t.Size(tally.Transmit).Total().Lo,
-			In:          t.Size(tally.Receive).Total().Lo,
-			Transfers:   t.Requests(tally.Transmit).Events + t.Requests(tally.Receive).Events,
-			Took:        t.Duration().Total().Lo,
-			Dropped:     t.Dropped().Sum.Lo,
-			Saturations: t.Saturations(),
-			Restarts:    t.Restarts(),
-			Torn:        t.TornGroups(),
-			Missed:      t.Misses(),
-			Duration:    t.Duration().Counts(),
-			Post:        t.PostDuration().Counts(),
-			Throughput:  sum(t.Throughput(tally.Transmit).Counts(), t.Throughput(tally.Receive).Counts()),
-		},
+		Path: a.Path, Name: NameOf(a), Service: a.Attributes[semconv.ServiceName], Attributes: a.Attributes,
+		Layout: a.Layout, Store: a.Store, Start: a.Start, MemoryUnknown: true,
 	}
-	t.Events(func(_, _ string, n uint64) { r.Totals.Events += n })
-	plain, valued := t.Overflow()
-	r.Totals.Events += plain.Events + valued.Events
-	for _, f := range r.Failures {
-		r.Totals.Errors += f.Count
+	if a.Up != nil {
+		r.Alive = procs.No
+		if *a.Up {
+			r.Alive = procs.Yes
+		}
+	}
+	if g := a.Ring; g != nil {
+		r.Capacity, r.Peak = g.Capacity, g.Peak
+		r.Totals = Totals{Saturations: g.Saturations, Restarts: g.Restarts, Torn: g.TornGroups, Missed: g.Misses, Foreign: g.ForeignReads}
+	}
+	from := a.Totals
+	if from == nil {
+		return r
+	}
+	if from.Memory != nil {
+		r.Memory, r.MemoryUnknown = *from.Memory, false
+	}
+	t := &r.Totals
+	t.Out, t.In, t.Transfers, t.Took, t.Posted = from.Transmitted, from.Received, from.Transfers, from.Busy, from.Post
+	t.Events, t.Dropped = from.Events, from.Dropped
+	t.own.duration, t.Duration = buckets(bounds, &from.Durations)
+	t.own.post, t.Post = buckets(bounds, &from.PostDurations)
+	t.own.throughput, t.Throughput = buckets(throughputBounds, &from.Throughput)
+	t.own.size, t.Size = buckets(sizeBounds, &from.Sizes)
+	for _, status := range slices.Sorted(maps.Keys(from.Errors)) {
+		n := from.Errors[status]
+		t.Errors += n
+		r.Failures = append(r.Failures, Failure{Status: status, Count: n})
 	}
 	return r
 }
 
-func failures(t *tally.Totals) (list []Failure) {
-	for k := ringbuf.TypeErrNotPosted; k <= ringbuf.TypeErrNoTelemetry; k++ {
-		if n := t.Errors(k).Sum.Lo; n > 0 {
-			list = append(list, Failure{Status: strings.TrimPrefix(k.String(), "agent_err_"), Count: n})
+// NameOf returns the name of an agent, after those of its pod and container.
+func NameOf(a *live.Agent) string {
+	const short = 8 // of a UID
+	pod := a.Attributes["k8s.pod.name"]
+	if pod == "" {
+		pod = a.Attributes[semconv.K8SPodUID]
+		pod = pod[:min(len(pod), short)]
+	}
+	container := a.Attributes[semconv.K8SContainerName]
+	if container == "" {
+		container = a.Attributes[semconv.ContainerID]
+		container = container[:min(len(container), short)]
+	}
+	var parts []string
+	for _, part := range []string{pod, container, a.Name} {
+		if part != "" {
+			parts = append(parts, part)
 		}
 	}
-	if n := t.OtherErrors().Lo; n > 0 {
-		list = append(list, Failure{Status: "other", Count: n})
-	}
-	return list
+	return strings.Join(parts, "/")
 }
 
-// since returns the difference between t and old.
+// since returns the difference between t and old. Its histograms have the bounds of this package.
 func (t *Totals) since(old *Totals) Totals {
 	return Totals{
 		Out: t.Out - old.Out, In: t.In - old.In,
-		Transfers: t.Transfers - old.Transfers, Took: t.Took - old.Took, Errors: t.Errors - old.Errors, Events: t.Events - old.Events,
+		Transfers: t.Transfers - old.Transfers, Took: t.Took - old.Took, Posted: t.Posted - old.Posted, Errors: t.Errors - old.Errors, Events: t.Events - old.Events,
 		Dropped: t.Dropped - old.Dropped, Saturations: t.Saturations - old.Saturations,
 		Restarts: t.Restarts - old.Restarts, Torn: t.Torn - old.Torn, Missed: t.Missed - old.Missed,
-		Duration: difference(t.Duration, old.Duration), Post: difference(t.Post, old.Post),
-		Throughput: difference(t.Throughput, old.Throughput),
+		Foreign:    t.Foreign - old.Foreign,
+		Duration:   increase(bounds, t.Duration, t.own.duration, old.Duration, old.own.duration),
+		Post:       increase(bounds, t.Post, t.own.post, old.Post, old.own.post),
+		Throughput: increase(throughputBounds, t.Throughput, t.own.throughput, old.Throughput, old.own.throughput),
+		Size:       increase(sizeBounds, t.Size, t.own.size, old.Size, old.own.size),
 	}
-}
-
-// sum adds the counts of two histograms with the same bounds.
-func sum(a, b []uint64) []uint64 {
-	s := slices.Clone(a)
-	for i, n := range b {
-		s[i] += n
-	}
-	return s
-}
-
-func difference(a, b []uint64) []uint64 {
-	d := make([]uint64, len(a))
-	for i := range a {
-		d[i] = a[i]
-		if i < len(b) {
-			d[i] -= b[i]
-		}
-	}
-	return d
 }

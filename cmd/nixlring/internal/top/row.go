@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // Reader is who takes events from a ring, as seen by an observer.
@@ -36,17 +37,15 @@ type Row struct {
 	// ThroughputP10 and ThroughputP50 are quantiles of the throughput of single transfers in
 	// bytes/s: a tenth and half of the transfers are slower. They are NaN without transfers.
 	ThroughputP10, ThroughputP50 float64
-	// Peers is the median of ThroughputP50 of the agents in the same directory. It is
-	// NaN if there are too few agents.
-	Peers     float64
-	Straggler bool          // far slower than its peers
-	Fill      float64       // peak of the ring since the previous sample, 0 to 1
-	Age       time.Duration // since the last event, or with NoEvents since the agent was first seen
-	NoEvents  bool          // no event was written since the agent was first seen
-	Reader    Reader
-	Window    Totals // difference over the window
-	Since     Totals // difference since the agent was first seen
-	Problems  []Problem
+	Speed                        float64            // bytes per second of transfer time; NaN without transfers
+	Findings                     []diagnose.Finding // about its transfers
+	Fill                         float64            // peak of the ring since the previous sample, 0 to 1
+	Age                          time.Duration      // since the last event, or with NoEvents since the agent was first seen
+	NoEvents                     bool               // no event was written since the agent was first seen
+	Reader                       Reader
+	Window                       Totals // difference over the window
+	Since                        Totals // difference since the agent was first seen
+	Problems                     []Problem
 
 	events float64 // per second
 }
@@ -120,14 +119,14 @@ func (r *Row) problems() (list []Problem) {
 	}
 	lost(w.Torn, s.Torn, "%s torn")
 	lost(w.Dropped, s.Dropped, "%s dropped")
-	if r.Reader == Foreign {
+	if r.Reader == Foreign || w.Foreign > 0 {
 		add(Warn, "foreign reader")
 	}
 	if r.Failing() {
 		add(Bad, "%.0f%% fail", 100*float64(w.Errors)/float64(w.Errors+w.Transfers))
 	}
-	if r.Straggler {
-		add(Warn, "straggler: %.0f%% of peers", 100*r.ThroughputP50/r.Peers)
+	for i := range r.Findings {
+		add(severityOf(r.Findings[i].Severity), "%s", r.Findings[i].Short)
 	}
 	if w.Missed > 0 {
 		add(Warn, "missed events")
@@ -151,7 +150,7 @@ func (r *Row) readerProblems(add func(s Severity, format string, args ...any)) {
 	if r.Reader == Stalled {
 		who = r.ReaderName() + " stalls"
 	}
-	room := float64(max(r.Capacity-1, 0) - r.Peak)
+	room := r.room()
 	switch {
 	case room <= 0:
 		add(Bad, "full, %s", who)

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // taking returns a transfer with a transfer time in milliseconds.
@@ -53,45 +51,5 @@ func TestNumberOfKeptTransfersIsLimited(t *testing.T) {
 	}
 	if most := slowestKept * int(SlowestFor/sliceOf+1); n > most || n < most/2 {
 		t.Errorf("%d transfers are kept, want at most %d", n, most)
-	}
-}
-
-func TestTransferConsistsOfFourEventsInOrder(t *testing.T) {
-	const post, took, tx, rx, txDone, rxDone = ringbuf.TypeXferPostTime, ringbuf.TypeXferTime,
-		ringbuf.TypeTxBytes, ringbuf.TypeRxBytes, ringbuf.TypeTxRequests, ringbuf.TypeRxRequests
-	for _, tt := range []struct {
-		name   string
-		events []ringbuf.Type
-		want   int
-	}{
-		{"write", []ringbuf.Type{post, took, tx, txDone}, 1},
-		{"read", []ringbuf.Type{post, took, rx, rxDone}, 1},
-		{"two", []ringbuf.Type{post, took, rx, rxDone, post, took, tx, txDone}, 2},
-		{"with an error in between", []ringbuf.Type{post, took, ringbuf.TypeErrBackend, tx, txDone}, 1},
-		{"incomplete, then complete", []ringbuf.Type{tx, txDone, post, took, tx, txDone}, 1},
-		{"mixed directions", []ringbuf.Type{post, took, tx, rxDone}, 0},
-		{"without time", []ringbuf.Type{post, tx, txDone}, 0},
-		{"without bytes", []ringbuf.Type{post, took, txDone}, 0},
-		{"without post time", []ringbuf.Type{took, tx, txDone}, 0},
-		{"interrupted by the next", []ringbuf.Type{post, took, post, took, tx, txDone}, 1},
-	} {
-		var a agentTransfers
-		got := 0
-		for i, e := range tt.events {
-			if a.add(e, uint64(i+1)) {
-				got++
-			}
-		}
-		if got != tt.want {
-			t.Errorf("%s: %d transfers, want %d", tt.name, got, tt.want)
-		}
-	}
-	var a agentTransfers
-	for i, e := range []ringbuf.Type{post, took, rx, rxDone} {
-		a.add(e, []uint64{7, 1000, 4096, 1}[i])
-	}
-	want := Transfer{Receive: true, Bytes: 4096, Took: time.Millisecond, Post: 7 * time.Microsecond}
-	if a.open != want || a.open.Throughput() != 4_096_000 {
-		t.Errorf("%+v, %v B/s", a.open, a.open.Throughput())
 	}
 }

@@ -98,7 +98,8 @@ func (t *track) row() Row {
 		P50:     Quantile(w.Duration, 0.5), P99: Quantile(w.Duration, 0.99),
 		PostP50: Quantile(w.Post, 0.5), PostP99: Quantile(w.Post, 0.99),
 		ThroughputP10: throughputQuantile(w.Throughput, 0.1), ThroughputP50: throughputQuantile(w.Throughput, 0.5),
-		Age: last.at.Sub(t.since.at), NoEvents: t.lastEvent.IsZero(),
+		Speed: w.mean(),
+		Age:   last.at.Sub(t.since.at), NoEvents: t.lastEvent.IsZero(),
 	}
 	if !row.NoEvents {
 		row.Age = last.at.Sub(t.lastEvent)
@@ -114,7 +115,14 @@ func (t *track) row() Row {
 
 // reader returns who takes events from the ring, given how many were taken in the window.
 func (t *track) reader(taken uint64) Reader {
+	early := t.points[len(t.points)-1].at.Sub(t.since.at) < t.window/2 // a consumer may still be starting
 	switch {
+	case t.reading.Store:
+		return Unknown // nobody takes events from a store
+	case early && t.reading.Lock.PID > 0:
+		return Locked
+	case early && taken == 0:
+		return Unknown
 	case t.reading.Lock.PID > 0 && taken == 0 && t.reading.Peak > 0:
 		return Stalled
 	case t.reading.Lock.PID > 0:

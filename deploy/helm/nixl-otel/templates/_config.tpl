@@ -15,6 +15,7 @@
 {{- define "nixl-otel.processorNames" -}}
 {{- $names := list "memory_limiter" }}
 {{- if include "nixl-otel.watchesPods" . }}{{ $names = append $names "k8s_attributes" }}{{ end }}
+{{- if include "nixl-otel.needsPodName" . }}{{ $names = append $names "filter/unknown_pod" }}{{ end }}
 {{- if eq .Values.mode "sidecar" }}{{ $names = append $names "resource_detection" }}{{ end }}
 {{- if .Values.clusterName }}{{ $names = append $names "resource" }}{{ end }}
 {{- toJson $names }}
@@ -50,6 +51,14 @@ processors:
   {{- if include "nixl-otel.watchesPods" . }}
   k8s_attributes:
     {{- include "nixl-otel.kubernetesAttributes" . | nindent 4 }}
+  {{- end }}
+  {{- if include "nixl-otel.needsPodName" . }}
+  # Until the API server has answered, totals lack the name of their pod, and would be
+  # other series. Dropping them loses nothing, because the next export includes them. The
+  # UID of a static pod is a hash without hyphens, which the API server doesn't know.
+  filter/unknown_pod:
+    metric_conditions:
+      - resource.attributes["k8s.pod.uid"] != nil and resource.attributes["k8s.pod.name"] == nil and IsMatch(resource.attributes["k8s.pod.uid"], "-")
   {{- end }}
   {{- if eq .Values.mode "sidecar" }}
   resource_detection:
@@ -89,6 +98,7 @@ service:
 {{- define "nixl-otel.receiver" -}}
 {{- if eq .Values.mode "sidecar" }}
 directories: [{{ .Values.sidecar.directory | quote }}]
+pod_uid: ${env:K8S_POD_UID} # two replicas on one node are different agents
 {{- else if eq .Values.mode "directories" }}
 directories: {{ toJson .Values.directories.paths }}
 include: {{ toJson .Values.directories.include }}
@@ -110,18 +120,18 @@ service_name: {{ .Values.serviceName | quote }}
 host_name: ${env:K8S_NODE_NAME} # the pod's own name changes with each rollout
 collection_interval: {{ .Values.collectionInterval }}
 storage: file_storage
+socket: /run/nixl-otel/receiver.sock # for nixlring, in the Collector's container
 {{- end }}
 
 {{- /* Associates by attributes of the receiver, not by connection, which would be the Collector's own pod. */}}
 {{- define "nixl-otel.kubernetesAttributes" -}}
 filter:
   node_from_env_var: K8S_NODE_NAME
-wait_for_metadata: true # otherwise the first metrics lack their pod
+wait_for_metadata: false # otherwise nothing is drained while the API server doesn't answer
 # Agents of a removed pod are reported for up to stale_after, 5 minutes by default.
 pod_delete_grace_period: 10m
 pod_association:
   - sources: [{from: resource_attribute, name: k8s.pod.uid}]
-  - sources: [{from: resource_attribute, name: container.id}]
 extract:
   metadata: {{ toJson .Values.kubernetesAttributes.metadata }}
   labels: {{ toJson .Values.kubernetesAttributes.labels }}
@@ -163,9 +173,9 @@ tls:
 sending_queue:
   queue_size: 60 # ten minutes at 10s
   num_consumers: 1 # in order: some backends reject points that are older than the last one
-  batch: # hundreds of agents exceed gRPC's default limit of 4 MiB per message
-    sizer: items
-    max_size: 20000
+  batch: # a gRPC server rejects a request of more than 4 MiB, and with it all agents in it
+    sizer: bytes
+    max_size: 3000000
 retry_on_failure:
   max_elapsed_time: 0 # until it succeeds
 {{- end }}

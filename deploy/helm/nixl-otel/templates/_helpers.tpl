@@ -53,7 +53,30 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and .Values.kubernetesAttributes.enabled (include "nixl-otel.daemon" .) }}true{{ end }}
 {{- end }}
 
+{{- /* Reports whether totals without the name of their pod are dropped. */}}
+{{- define "nixl-otel.needsPodName" -}}
+{{- if and (include "nixl-otel.watchesPods" .) (has "k8s.pod.name" .Values.kubernetesAttributes.metadata) }}true{{ end }}
+{{- end }}
+
+{{- /* Fails if two servers of the Collector would listen on one port. */}}
+{{- define "nixl-otel.checkPorts" -}}
+{{- $health := 13133 }}
+{{- $telemetry := int .Values.telemetry.port }}
+{{- if eq $telemetry $health }}
+{{- fail (printf "telemetry.port: %d is the port of the health check: choose another" $telemetry) }}
+{{- end }}
+{{- if .Values.prometheus.enabled }}
+{{- $page := int .Values.prometheus.port }}
+{{- if eq $page $health }}
+{{- fail (printf "prometheus.port: %d is the port of the health check: choose another" $page) }}
+{{- else if eq $page $telemetry }}
+{{- fail (printf "prometheus.port: %d is also telemetry.port, the port of the Collector's own metrics: choose another" $page) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "nixl-otel.ports" -}}
+{{- include "nixl-otel.checkPorts" . }}
 - name: health
   containerPort: 13133
 - name: metrics

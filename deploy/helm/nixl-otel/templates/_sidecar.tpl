@@ -41,6 +41,7 @@ spec:
           volumeMounts:
             - {name: nixl-otel-config, mountPath: /etc/otelcol-nixl, readOnly: true}
             - {name: nixl-otel-state, mountPath: /var/lib/otelcol-nixl}
+            - {name: nixl-otel-run, mountPath: /run} # the receiver creates the private directory of its socket in it
             - {name: nixl-rings, mountPath: {{ .Values.sidecar.directory }}}
             {{- with include "nixl-otel.tlsMounts" . }}
             {{- . | nindent 12 }}
@@ -63,6 +64,8 @@ spec:
           configMap: {name: {{ include "nixl-otel.fullname" . }}}
         - name: nixl-otel-state # survives a crash of the Collector, but not the pod
           emptyDir: {}
+        - name: nixl-otel-run
+          emptyDir: {medium: Memory, sizeLimit: 1Mi}
         {{- with include "nixl-otel.tlsVolumes" . }}
         {{- . | nindent 8 }}
         {{- end }}
@@ -71,10 +74,12 @@ spec:
         {{- end }}
 {{- end }}
 
-{{- /* The agents' user needs no capabilities. */}}
+{{- /* The agents' user needs no capabilities. Without a value, it is that of the pod. */}}
 {{- define "nixl-otel.sidecarSecurityContext" -}}
-runAsUser: {{ .Values.sidecar.runAsUser }}
-runAsNonRoot: {{ ne (int .Values.sidecar.runAsUser) 0 }}
+{{- with .Values.sidecar.runAsUser }}
+runAsUser: {{ . }}
+runAsNonRoot: true
+{{- end }}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities:

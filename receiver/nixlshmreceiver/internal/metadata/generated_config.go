@@ -488,7 +488,7 @@ func DefaultMetricsConfig() MetricsConfig {
 			Enabled: true,
 		},
 		NixlEvents: NixlEventsMetricConfig{
-			Enabled: true,
+			Enabled: false,
 		},
 		NixlMemoryDeregistered: NixlMemoryDeregisteredMetricConfig{
 			Enabled: true,
@@ -574,6 +574,7 @@ func (rac *ResourceAttributeConfig) Unmarshal(parser *confmap.Conf) error {
 type ResourceAttributesConfig struct {
 	ContainerID           ResourceAttributeConfig `mapstructure:"container.id"`
 	HostName              ResourceAttributeConfig `mapstructure:"host.name"`
+	K8sContainerName      ResourceAttributeConfig `mapstructure:"k8s.container.name"`
 	K8sPodUID             ResourceAttributeConfig `mapstructure:"k8s.pod.uid"`
 	NixlAgentName         ResourceAttributeConfig `mapstructure:"nixl.agent.name"`
 	NixlLocalRank         ResourceAttributeConfig `mapstructure:"nixl.local_rank"`
@@ -588,9 +589,12 @@ type ResourceAttributesConfig struct {
 func DefaultResourceAttributesConfig() ResourceAttributesConfig {
 	return ResourceAttributesConfig{
 		ContainerID: ResourceAttributeConfig{
-			Enabled: true,
+			Enabled: false,
 		},
 		HostName: ResourceAttributeConfig{
+			Enabled: true,
+		},
+		K8sContainerName: ResourceAttributeConfig{
 			Enabled: true,
 		},
 		K8sPodUID: ResourceAttributeConfig{
@@ -609,10 +613,10 @@ func DefaultResourceAttributesConfig() ResourceAttributesConfig {
 			Enabled: false,
 		},
 		ProcessExecutableName: ResourceAttributeConfig{
-			Enabled: true,
+			Enabled: false,
 		},
 		ProcessPid: ResourceAttributeConfig{
-			Enabled: true,
+			Enabled: false,
 		},
 		ServiceInstanceID: ResourceAttributeConfig{
 			Enabled: true,

@@ -96,6 +96,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 				ResourceAttributes: ResourceAttributesConfig{
 					ContainerID:           ResourceAttributeConfig{Enabled: true},
 					HostName:              ResourceAttributeConfig{Enabled: true},
+					K8sContainerName:      ResourceAttributeConfig{Enabled: true},
 					K8sPodUID:             ResourceAttributeConfig{Enabled: true},
 					NixlAgentName:         ResourceAttributeConfig{Enabled: true},
 					NixlLocalRank:         ResourceAttributeConfig{Enabled: true},
@@ -182,6 +183,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 				ResourceAttributes: ResourceAttributesConfig{
 					ContainerID:           ResourceAttributeConfig{Enabled: false},
 					HostName:              ResourceAttributeConfig{Enabled: false},
+					K8sContainerName:      ResourceAttributeConfig{Enabled: false},
 					K8sPodUID:             ResourceAttributeConfig{Enabled: false},
 					NixlAgentName:         ResourceAttributeConfig{Enabled: false},
 					NixlLocalRank:         ResourceAttributeConfig{Enabled: false},
@@ -228,6 +230,7 @@ func TestResourceAttributesConfig(t *testing.T) {
 			want: ResourceAttributesConfig{
 				ContainerID:           ResourceAttributeConfig{Enabled: true},
 				HostName:              ResourceAttributeConfig{Enabled: true},
+				K8sContainerName:      ResourceAttributeConfig{Enabled: true},
 				K8sPodUID:             ResourceAttributeConfig{Enabled: true},
 				NixlAgentName:         ResourceAttributeConfig{Enabled: true},
 				NixlLocalRank:         ResourceAttributeConfig{Enabled: true},
@@ -244,6 +247,7 @@ func TestResourceAttributesConfig(t *testing.T) {
 			want: ResourceAttributesConfig{
 				ContainerID:           ResourceAttributeConfig{Enabled: false},
 				HostName:              ResourceAttributeConfig{Enabled: false},
+				K8sContainerName:      ResourceAttributeConfig{Enabled: false},
 				K8sPodUID:             ResourceAttributeConfig{Enabled: false},
 				NixlAgentName:         ResourceAttributeConfig{Enabled: false},
 				NixlLocalRank:         ResourceAttributeConfig{Enabled: false},

@@ -22,6 +22,7 @@ func TestLogsBuilderAppendLogRecord(t *testing.T) {
 	rb := lb.NewResourceBuilder()
 	rb.SetContainerID("container.id-val")
 	rb.SetHostName("host.name-val")
+	rb.SetK8sContainerName("k8s.container.name-val")
 	rb.SetK8sPodUID("k8s.pod.uid-val")
 	rb.SetNixlAgentName("nixl.agent.name-val")
 	rb.SetNixlLocalRank("nixl.local_rank-val")

@@ -350,7 +350,7 @@ type metricNixlEventLastValue struct {
 func (m *metricNixlEventLastValue) init() {
 	m.data.SetName("nixl.event.last_value")
 	m.data.SetDescription("Value of the newest connection, backend, system or custom event.")
-	m.data.SetUnit("1")
+	m.data.SetUnit("{value}")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
 }
@@ -403,7 +403,7 @@ type metricNixlEventValue struct {
 func (m *metricNixlEventValue) init() {
 	m.data.SetName("nixl.event.value")
 	m.data.SetDescription("Sum of the values of connection, backend, system and custom events.")
-	m.data.SetUnit("1")
+	m.data.SetUnit("{value}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
 	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
@@ -1478,6 +1478,12 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 	}
 	if mbc.ResourceAttributes.HostName.MetricsExclude != nil {
 		mb.resourceAttributeExcludeFilter["host.name"] = filter.CreateFilter(mbc.ResourceAttributes.HostName.MetricsExclude)
+	}
+	if mbc.ResourceAttributes.K8sContainerName.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["k8s.container.name"] = filter.CreateFilter(mbc.ResourceAttributes.K8sContainerName.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.K8sContainerName.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["k8s.container.name"] = filter.CreateFilter(mbc.ResourceAttributes.K8sContainerName.MetricsExclude)
 	}
 	if mbc.ResourceAttributes.K8sPodUID.MetricsInclude != nil {
 		mb.resourceAttributeIncludeFilter["k8s.pod.uid"] = filter.CreateFilter(mbc.ResourceAttributes.K8sPodUID.MetricsInclude)

@@ -78,7 +78,7 @@ func TestMetricsBuilder(t *testing.T) {
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordNixlEventValueDataPoint(ts, 1, "nixl.event.category-val", "nixl.event.name-val")
-			defaultMetricsCount++
+
 			allMetricsCount++
 			mb.RecordNixlEventsDataPoint(ts, 1, "nixl.event.category-val", "nixl.event.name-val")
 			defaultMetricsCount++
@@ -136,6 +136,7 @@ func TestMetricsBuilder(t *testing.T) {
 			rb := mb.NewResourceBuilder()
 			rb.SetContainerID("container.id-val")
 			rb.SetHostName("host.name-val")
+			rb.SetK8sContainerName("k8s.container.name-val")
 			rb.SetK8sPodUID("k8s.pod.uid-val")
 			rb.SetNixlAgentName("nixl.agent.name-val")
 			rb.SetNixlLocalRank("nixl.local_rank-val")
@@ -210,7 +211,7 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
 					assert.Equal(t, "Value of the newest connection, backend, system or custom event.", mi.Description())
-					assert.Equal(t, "1", mi.Unit())
+					assert.Equal(t, "{value}", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
 					assert.Equal(t, ts, dp.Timestamp())
@@ -228,7 +229,7 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
 					assert.Equal(t, "Sum of the values of connection, backend, system and custom events.", mi.Description())
-					assert.Equal(t, "1", mi.Unit())
+					assert.Equal(t, "{value}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
 					dp := mi.Sum().DataPoints().At(0)

@@ -35,6 +35,13 @@ func (rb *ResourceBuilder) SetHostName(val string) {
 	}
 }
 
+// SetK8sContainerName sets provided value as "k8s.container.name" attribute.
+func (rb *ResourceBuilder) SetK8sContainerName(val string) {
+	if rb.config.K8sContainerName.Enabled {
+		rb.res.Attributes().PutStr("k8s.container.name", val)
+	}
+}
+
 // SetK8sPodUID sets provided value as "k8s.pod.uid" attribute.
 func (rb *ResourceBuilder) SetK8sPodUID(val string) {
 	if rb.config.K8sPodUID.Enabled {

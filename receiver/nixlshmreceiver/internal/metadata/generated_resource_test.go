@@ -15,6 +15,7 @@ func TestResourceBuilder(t *testing.T) {
 			rb := NewResourceBuilder(cfg)
 			rb.SetContainerID("container.id-val")
 			rb.SetHostName("host.name-val")
+			rb.SetK8sContainerName("k8s.container.name-val")
 			rb.SetK8sPodUID("k8s.pod.uid-val")
 			rb.SetNixlAgentName("nixl.agent.name-val")
 			rb.SetNixlLocalRank("nixl.local_rank-val")
@@ -30,9 +31,9 @@ func TestResourceBuilder(t *testing.T) {
 
 			switch tt {
 			case "default":
-				assert.Equal(t, 9, res.Attributes().Len())
+				assert.Equal(t, 7, res.Attributes().Len())
 			case "all_set":
-				assert.Equal(t, 11, res.Attributes().Len())
+				assert.Equal(t, 12, res.Attributes().Len())
 			case "none_set":
 				assert.Equal(t, 0, res.Attributes().Len())
 				return
@@ -40,7 +41,7 @@ func TestResourceBuilder(t *testing.T) {
 				assert.Failf(t, "unexpected test case: %s", tt)
 			}
 			containerIDAttrVal, ok := res.Attributes().Get("container.id")
-			assert.True(t, ok)
+			assert.Equal(t, tt == "all_set", ok)
 			if ok {
 				assert.Equal(t, "container.id-val", containerIDAttrVal.Str())
 			}
@@ -48,6 +49,11 @@ func TestResourceBuilder(t *testing.T) {
 			assert.True(t, ok)
 			if ok {
 				assert.Equal(t, "host.name-val", hostNameAttrVal.Str())
+			}
+			k8sContainerNameAttrVal, ok := res.Attributes().Get("k8s.container.name")
+			assert.True(t, ok)
+			if ok {
+				assert.Equal(t, "k8s.container.name-val", k8sContainerNameAttrVal.Str())
 			}
 			k8sPodUIDAttrVal, ok := res.Attributes().Get("k8s.pod.uid")
 			assert.True(t, ok)
@@ -75,12 +81,12 @@ func TestResourceBuilder(t *testing.T) {
 				assert.Equal(t, "nixl.telemetry.path-val", nixlTelemetryPathAttrVal.Str())
 			}
 			processExecutableNameAttrVal, ok := res.Attributes().Get("process.executable.name")
-			assert.True(t, ok)
+			assert.Equal(t, tt == "all_set", ok)
 			if ok {
 				assert.Equal(t, "process.executable.name-val", processExecutableNameAttrVal.Str())
 			}
 			processPidAttrVal, ok := res.Attributes().Get("process.pid")
-			assert.True(t, ok)
+			assert.Equal(t, tt == "all_set", ok)
 			if ok {
 				assert.EqualValues(t, 11, processPidAttrVal.Int())
 			}

@@ -20,9 +20,3 @@ func With(fn func(pcommon.Resource, pmetric.MetricSlice)) ResourceMetricsOption 
 // StartAt is Reset with WithStartTime, without a function of its own for each
 // agent.
 func (mb *MetricsBuilder) StartAt(start pcommon.Timestamp) { mb.startTime = start }
-
-// EnsureCapacity makes room for n attributes.
-func (rb *ResourceBuilder) EnsureCapacity(n int) { rb.res.Attributes().EnsureCapacity(n) }
-
-// MoveTo is Emit into a resource that is there already.
-func (rb *ResourceBuilder) MoveTo(res pcommon.Resource) { rb.res.MoveTo(res) }

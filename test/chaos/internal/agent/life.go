@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
@@ -40,9 +41,7 @@ type Account struct {
 func Launch(tb testing.TB, cfg Config) *Life {
 	tb.Helper()
 	text, err := json.Marshal(cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	cmd := exec.CommandContext(tb.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), variable+"="+string(text))
 	return &Life{Process: proc.Start(tb, cmd), Config: cfg}
@@ -59,9 +58,7 @@ func (l *Life) AwaitStart(tb testing.TB) {
 func (l *Life) hold(tb testing.TB) {
 	tb.Helper()
 	f, err := os.Open(l.Path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	l.ring = f
 	tb.Cleanup(func() { _ = f.Close() })
 }
@@ -94,9 +91,7 @@ func (l *Life) Account(tb testing.TB) Account {
 func (l *Life) account(tb testing.TB) Account {
 	tb.Helper()
 	e, err := readJournal(l.Journal)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	if e.Number == 0 {
 		return Account{} // killed before it initialized its ring
 	}
@@ -122,9 +117,7 @@ func (l *Life) snapshot(tb testing.TB) string {
 	if err == nil {
 		err = os.WriteFile(path, text, 0o600)
 	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return path
 }
 
@@ -133,9 +126,7 @@ func decode(tb testing.TB, path string, from, to uint64) ledger.Ledger {
 	tb.Helper()
 	ringtest.Edit(tb, path, func(h *ringtest.Header) { h.ReadPos, h.WritePos = from, to })
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	defer r.Close()
 	l := ledger.Ledger{}
 	_, err = r.Read(0, func(b ringbuf.Batch) {
@@ -144,9 +135,7 @@ func decode(tb testing.TB, path string, from, to uint64) ledger.Ledger {
 			l.AddEvent(&e)
 		}
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return l
 }
 

@@ -15,7 +15,9 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -46,10 +48,10 @@ type Backend struct {
 	open    func(net.Listener) (closeServer func())
 
 	mu       sync.Mutex
-	history  history
-	accepted int           // number of requests
-	rejected int           // number of requests
-	more     chan struct{} // closed and replaced when a request is accepted
+	sums     *otlpfile.Sums // in any order, because a queue may deliver points late or twice
+	accepted int            // number of requests
+	rejected int            // number of requests
+	more     chan struct{}  // closed and replaced when a request is accepted
 	mode     Mode
 	changed  chan struct{} // closed and replaced when the mode changes
 	close    func()        // nil while the port is closed
@@ -57,7 +59,7 @@ type Backend struct {
 
 func newBackend(tb testing.TB, open func(*Backend) func(net.Listener) func()) *Backend {
 	tb.Helper()
-	b := &Backend{history: newHistory(), more: make(chan struct{}), changed: make(chan struct{})}
+	b := &Backend{sums: otlpfile.NewSumsAnyOrder(), more: make(chan struct{}), changed: make(chan struct{})}
 	b.open = open(b)
 	for b.close == nil {
 		b.address = fmt.Sprintf("127.0.0.1:%d", proc.FreePort(tb))
@@ -75,9 +77,7 @@ func (b *Backend) URL() string { return "http://" + b.address }
 // Listen opens the port again.
 func (b *Backend) Listen(tb testing.TB) {
 	tb.Helper()
-	if err := b.listen(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, b.listen(tb.Context()))
 }
 
 func (b *Backend) listen(ctx context.Context) error {
@@ -135,17 +135,17 @@ func (b *Backend) admit(ctx context.Context) Mode {
 func (b *Backend) accept(m pmetric.Metrics) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.history.add(m)
+	b.sums.Add(m)
 	b.accepted++
 	close(b.more)
 	b.more = make(chan struct{})
 }
 
-// Totals returns the newest values of monotonic series, by the agents' paths.
+// Totals returns the totals of all agents, by their paths.
 func (b *Backend) Totals() map[string]ledger.Series {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.history.totals()
+	return totals(b.sums)
 }
 
 // Contradictions returns descriptions of inconsistent points: counters that decreased or have a new
@@ -153,7 +153,7 @@ func (b *Backend) Totals() map[string]ledger.Series {
 func (b *Backend) Contradictions() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.history.wrong
+	return contradictions(b.sums)
 }
 
 // Requests returns the numbers of accepted and rejected requests.

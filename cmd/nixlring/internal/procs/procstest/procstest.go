@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
+	"github.com/nixl-otel/nixl-otel/internal/flock"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // The target of /proc/self/ns/pid in the initial namespace and in a container.
@@ -34,20 +36,21 @@ func Make(t *testing.T, path, namespace string, list ...Process) string {
 	t.Helper()
 	root := t.TempDir()
 	file, err := procs.FileOf(path)
-	must(t, err)
-	must(t, os.MkdirAll(filepath.Join(root, "self", "ns"), 0o755))
-	must(t, os.Symlink(namespace, filepath.Join(root, "self", "ns", "pid")))
+	must.OK(t, err)
+	device := flock.Device(file.Dev)
+	must.OK(t, os.MkdirAll(filepath.Join(root, "self", "ns"), 0o755))
+	must.OK(t, os.Symlink(namespace, filepath.Join(root, "self", "ns", "pid")))
 	var locks strings.Builder
-	fmt.Fprintf(&locks, "1: POSIX  ADVISORY  READ 77 %s:%d 0 EOF\n", file.Device, file.Inode)
+	fmt.Fprintf(&locks, "1: POSIX  ADVISORY  READ 77 %s:%d 0 EOF\n", device, file.Ino)
 	for _, p := range append(list, Process{PID: 9999}) {
 		dir := filepath.Join(root, fmt.Sprint(p.PID))
-		must(t, os.Mkdir(dir, 0o755))
-		must(t, os.WriteFile(filepath.Join(dir, "comm"), fmt.Appendf(nil, "prog%d\n", p.PID), 0o600))
+		must.OK(t, os.Mkdir(dir, 0o755))
+		must.OK(t, os.WriteFile(filepath.Join(dir, "comm"), fmt.Appendf(nil, "prog%d\n", p.PID), 0o600))
 		if p.Hidden {
-			must(t, os.Mkdir(filepath.Join(dir, "maps"), 0o755)) // reading it fails
+			must.OK(t, os.Mkdir(filepath.Join(dir, "maps"), 0o755)) // reading it fails
 			continue
 		}
-		perm, inode := "rw-s", file.Inode
+		perm, inode := "rw-s", file.Ino
 		switch {
 		case p.PID == 9999: // has another file mapped
 			inode++
@@ -56,20 +59,14 @@ func Make(t *testing.T, path, namespace string, list ...Process) string {
 		}
 		maps := fmt.Sprintf("00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/dbus-daemon\n"+
 			"7f1c00000000-7f1c00011000 %s 00000000 %s %d %s\n7ffc0000-7ffd0000 rw-p 00000000 00:00 0 [stack]\n",
-			perm, file.Device, inode, file.Path+map[bool]string{true: ".other"}[p.PID == 9999])
-		must(t, os.WriteFile(filepath.Join(dir, "maps"), []byte(maps), 0o600))
+			perm, device, inode, path+map[bool]string{true: ".other"}[p.PID == 9999])
+		must.OK(t, os.WriteFile(filepath.Join(dir, "maps"), []byte(maps), 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(dir, "stat"), fmt.Appendf(nil, "%d (prog) S 1 %s0\n", p.PID, strings.Repeat("0 ", 20)), 0o600))
 		if p.Lock {
-			fmt.Fprintf(&locks, "2: FLOCK  ADVISORY  WRITE %d %s:%d 0 EOF\n", p.PID, file.Device, file.Inode)
+			fmt.Fprintf(&locks, "2: FLOCK  ADVISORY  WRITE %d %s:%d 0 EOF\n", p.PID, device, file.Ino)
 		}
 	}
 	locks.WriteString("3: FLOCK\n4: -> FLOCK  ADVISORY  WRITE x y z\n5: FLOCK  ADVISORY  WRITE 1 zz:1 0 EOF\n")
-	must(t, os.WriteFile(filepath.Join(root, "locks"), []byte(locks.String()), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(root, "locks"), []byte(locks.String()), 0o600))
 	return root
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -28,7 +28,7 @@ func many(second uint64) []top.Reading {
 // sample and drawing the text.
 func BenchmarkRedraw(b *testing.B) {
 	f := &fleet{make: many}
-	m := New(Config{Directory: "/run/nixl", Window: top.DefaultWindow, Sample: f.sample})
+	m := New(Config{Name: "/run/nixl", Window: top.DefaultWindow, Sample: f.sample})
 	send(m, tea.WindowSizeMsg{Width: 200, Height: 60})
 	samples := make([]top.Sample, 64)
 	for i := range samples {
@@ -59,7 +59,7 @@ func (t signalWriter) Write(p []byte) (int, error) {
 // busy agents. Most of it is waiting for the next of 120 frames per second.
 func BenchmarkProgram(b *testing.B) {
 	f := &fleet{make: many}
-	m := New(Config{Directory: "/run/nixl", Window: top.DefaultWindow, Sample: f.sample})
+	m := New(Config{Name: "/run/nixl", Window: top.DefaultWindow, Sample: f.sample})
 	m.later = func(time.Duration) tea.Cmd { return nil } // the loop below sends the samples
 	out, in := make(signalWriter, 1), &noInput{done: make(chan struct{})}
 	p := tea.NewProgram(m, tea.WithOutput(out), tea.WithInput(in), tea.WithWindowSize(200, 60), tea.WithFPS(120),

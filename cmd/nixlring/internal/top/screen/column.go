@@ -6,13 +6,16 @@ package screen
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // column is one column of the table.
@@ -34,9 +37,9 @@ const (
 	minName   = 10
 	maxName   = 40
 	minNotes  = 12
-	wideNotes = 22  // minimum width of NOTES on a wide screen
-	wide      = 110 // minimum width of a wide screen
-	gap       = 2   // between columns
+	notesPart = 7   // columns are removed until NOTES has what it needs, or this part of the screen
+	wide      = 160 // minimum width of a screen that has room for bars
+	narrow    = 100 // maximum width of a screen with one space between columns instead of two
 	gutter    = 2   // before the first column
 	barWidth  = 8
 )
@@ -47,29 +50,32 @@ func columns() []column {
 		{key: top.ByOut, title: "OUT", width: 9, right: true, cell: func(r *top.Row, _ int) (string, paint) {
 			return throughput(r.Out)
 		}},
-		{key: top.ByIn, title: "IN", width: 9, right: true, rank: 1, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByIn, title: "IN", width: 9, right: true, rank: 6, cell: func(r *top.Row, _ int) (string, paint) {
 			return throughput(r.In)
 		}},
-		{key: top.ByTransfers, title: "XFER/S", width: 7, right: true, rank: 3, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByTransfers, title: "XFER/S", width: 7, right: true, rank: 7, cell: func(r *top.Row, _ int) (string, paint) {
 			return rate(r.Transfers)
 		}},
-		{key: top.ByP50, title: "P50", width: 7, right: true, rank: 6, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByP50, title: "P50", width: 7, right: true, rank: 4, cell: func(r *top.Row, _ int) (string, paint) {
 			return duration(r.P50)
 		}},
-		{key: top.ByP99, title: "P99", width: 7, right: true, rank: 2, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByP99, title: "P99", width: 7, right: true, rank: 3, cell: func(r *top.Row, _ int) (string, paint) {
 			return duration(r.P99)
 		}},
-		{key: top.ByPostP50, title: "POST50", width: 7, right: true, rank: 10, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByPostP50, title: "POST50", width: 7, right: true, rank: 11, cell: func(r *top.Row, _ int) (string, paint) {
 			return duration(r.PostP50)
 		}},
-		{key: top.ByPostP99, title: "POST99", width: 7, right: true, rank: 9, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByPostP99, title: "POST99", width: 7, right: true, rank: 10, cell: func(r *top.Row, _ int) (string, paint) {
 			return duration(r.PostP99)
 		}},
-		{key: top.ByThroughputP10, title: "TPUT10", width: 9, right: true, rank: 11, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByThroughputP10, title: "TPUT10", width: 9, right: true, rank: 12, cell: func(r *top.Row, _ int) (string, paint) {
 			return throughput(r.ThroughputP10)
 		}},
-		{key: top.ByThroughputP50, title: "TPUT50", width: 9, right: true, rank: 5, cell: medianCell},
-		{key: top.ByErrors, title: "ERR/S", width: 6, right: true, rank: 4, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByThroughputP50, title: "TPUT50", width: 9, right: true, rank: 9, cell: func(r *top.Row, _ int) (string, paint) {
+			return throughput(r.ThroughputP50)
+		}},
+		{key: top.BySpeed, title: "SPEED", width: 9, right: true, rank: 1, cell: speedCell},
+		{key: top.ByErrors, title: "ERR/S", width: 6, right: true, rank: 2, cell: func(r *top.Row, _ int) (string, paint) {
 			s, p := rate(r.Errors)
 			switch {
 			case r.Failing():
@@ -80,13 +86,13 @@ func columns() []column {
 			return s, p
 		}},
 		{key: top.ByMemory, title: "MEMORY", width: 8, right: true, rank: 8, cell: memoryCell},
-		{key: top.ByFill, title: "RING", width: barWidth + 5, rank: 0, cell: fillCell},
-		{key: top.ByAge, title: "LAST", width: 6, right: true, rank: 7, cell: ageCell},
-		{key: top.ByLayout, title: "LAYOUT", width: 7, most: 8, rank: 12, cell: func(r *top.Row, _ int) (string, paint) {
+		{key: top.ByFill, title: "RING", width: 4, right: true, cell: fillCell},
+		{key: top.ByAge, title: "LAST", width: 6, right: true, rank: 5, cell: ageCell},
+		{key: top.ByLayout, title: "LAYOUT", width: 7, most: 8, rank: 13, cell: func(r *top.Row, _ int) (string, paint) {
 			return r.Layout, dim
 		}},
-		{key: top.ByAlive, title: "ALIVE", width: 5, rank: 14, cell: aliveCell},
-		{key: top.ByReader, title: "READER", width: 7, most: 16, rank: 13, cell: readerCell},
+		{key: top.ByAlive, title: "ALIVE", width: 5, rank: 15, cell: aliveCell},
+		{key: top.ByReader, title: "READER", width: 7, most: 16, rank: 14, cell: readerCell},
 		{key: top.ByProblems, title: "NOTES", width: minNotes, cell: notesCell},
 	}
 }
@@ -104,12 +110,15 @@ func (m *Model) layout() []column {
 			c.width = min(max(c.width, ansi.StringWidth(text)), c.most)
 		}
 	}
-	list[0].width = min(list[0].width, max(minName, m.width/5))
+	list[0].width = min(list[0].width, max(minName, m.width/6))
 	notes := len(list) - 1
-	if m.width >= wide {
-		list[notes].width = wideNotes
+	for _, r := range m.rows {
+		list[notes].width = max(list[notes].width, min(ansi.StringWidth(allNotes(r)), m.width/notesPart))
 	}
-	for width(list) > m.width {
+	if m.width >= wide {
+		list[slices.IndexFunc(list, func(c column) bool { return c.key == top.ByFill })].width = barWidth + 5
+	}
+	for m.columnsWidth(list) > m.width {
 		worst := 0
 		for i, c := range list {
 			if c.rank > list[worst].rank {
@@ -122,14 +131,22 @@ func (m *Model) layout() []column {
 		list = append(list[:worst], list[worst+1:]...)
 	}
 	notes = len(list) - 1
-	list[notes].width = max(0, list[notes].width+m.width-width(list))
+	list[notes].width = max(0, list[notes].width+m.width-m.columnsWidth(list))
 	return list
 }
 
-func width(list []column) int {
-	n := gutter - gap
+// gap returns the number of spaces between columns.
+func (m *Model) gap() int {
+	if m.width <= narrow {
+		return 1
+	}
+	return 2
+}
+
+func (m *Model) columnsWidth(list []column) int {
+	n := gutter - m.gap()
 	for _, c := range list {
-		n += gap + c.width
+		n += m.gap() + c.width
 	}
 	return n
 }
@@ -162,10 +179,14 @@ func duration(v float64) (string, paint) {
 	return "-", dim
 }
 
-func medianCell(r *top.Row, _ int) (string, paint) {
-	s, p := throughput(r.ThroughputP50)
-	if r.Straggler {
-		p = warn
+// speedCell is marked if a finding is about the speed.
+func speedCell(r *top.Row, _ int) (string, paint) {
+	s, p := throughput(r.Speed)
+	for i := range r.Findings {
+		switch r.Findings[i].Kind {
+		case diagnose.Straggler, diagnose.Slower, diagnose.JobSlower:
+			p = warn
+		}
 	}
 	return s, p
 }
@@ -180,7 +201,10 @@ func memoryCell(r *top.Row, _ int) (string, paint) {
 	return units.Memory(r.Memory), plain
 }
 
-func fillCell(r *top.Row, _ int) (string, paint) {
+func fillCell(r *top.Row, width int) (string, paint) {
+	if r.Store {
+		return "-", dim
+	}
 	p := good
 	switch {
 	case r.Fill >= 0.9:
@@ -190,7 +214,11 @@ func fillCell(r *top.Row, _ int) (string, paint) {
 	case r.Fill == 0:
 		p = dim
 	}
-	return fmt.Sprintf("%s %3.0f%%", fit(bar(r.Fill, barWidth), barWidth, false), 100*r.Fill), p
+	percent := fmt.Sprintf("%3.0f%%", 100*r.Fill)
+	if width < barWidth {
+		return percent, p
+	}
+	return fit(bar(r.Fill, barWidth), barWidth, false) + " " + percent, p
 }
 
 func ageCell(r *top.Row, _ int) (string, paint) {
@@ -219,20 +247,35 @@ func readerCell(r *top.Row, _ int) (string, paint) {
 	}
 }
 
-// notesCell returns the problems that fit, in the color of the worst one.
+// notesCell returns the problems that fit, the worst first, and the number of the others, in the color
+// of the worst one.
 func notesCell(r *top.Row, width int) (string, paint) {
-	s := ""
-	for _, p := range r.Problems {
-		next := p.Text
-		if s != "" {
-			next = s + " · " + p.Text
+	n := len(r.Problems)
+	s := allNotes(r)
+	for kept := n; kept > 0; kept-- {
+		more := ""
+		if kept < n {
+			more = fmt.Sprintf(" +%d", n-kept)
 		}
-		if s != "" && ansi.StringWidth(next) > width {
+		s = join(r.Problems[:kept])
+		if kept == 1 {
+			s = ansi.Truncate(s, max(0, width-len(more)), "…")
+		}
+		if s += more; ansi.StringWidth(s) <= width {
 			break
 		}
-		s = next
 	}
 	return s, severity(r.Worst())
+}
+
+func allNotes(r *top.Row) string { return join(r.Problems) }
+
+func join(problems []top.Problem) string {
+	var parts []string
+	for _, p := range problems {
+		parts = append(parts, p.Text)
+	}
+	return strings.Join(parts, " · ")
 }
 
 func severity(s top.Severity) paint {

@@ -12,7 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // distributions draws the histograms of transfer time, throughput and post time, side by
@@ -25,8 +25,8 @@ func (m *Model) distributions(b *strings.Builder, r *top.Row) {
 		name: "throughput", buckets: top.ThroughputBuckets(r.Window.Throughput), text: units.Throughput,
 		facts: [][2]string{{"p10", units.Throughput(r.ThroughputP10)}, {"p50", units.Throughput(r.ThroughputP50)}},
 	}
-	if !math.IsNaN(r.Peers) {
-		throughput.facts = append(throughput.facts, [2]string{"peers", units.Throughput(r.Peers)})
+	if !math.IsNaN(r.Speed) {
+		throughput.facts = append(throughput.facts, [2]string{"speed", units.Throughput(r.Speed)})
 	}
 	list := []distribution{
 		{

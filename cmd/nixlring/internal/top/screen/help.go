@@ -25,13 +25,17 @@ OUT, IN	bytes per second that the agent wrote and read in completed transfers th
 P50, P99	transfer time, until the application saw the completion; includes the post time
 POST50, POST99	post time, until the transfer was handed to the backend
 TPUT10, TPUT50	throughput of single transfers, size divided by transfer time: a tenth, and half, of them are slower
+SPEED	mean throughput: bytes divided by the sum of the transfer times
 MEMORY	registered minus deregistered; ? if a consumer took registrations before top started
 RING	peak fill of the ring since the last update; if it is full, the agent loses events
 LAST	time since the last event
 READER	program that takes events from the ring; foreign is a program that doesn't lock the ring: NIXL's telemetry_reader, pmdanixl, or a Collector in another PID namespace
 
 NOTES
-straggler	median and mean throughput are below half of those of the agents in the directory, and the median is also three standard deviations below; requires four agents
+straggler	far slower than the agents in the directory with similar sizes, and its transfers take longer; requires four agents
+no transfer	the agent runs, but completed no transfer for some time, although it did so regularly
+posting	posting takes more than half of the transfer time
++2	two more problems, which don't fit; the agent's page shows them
 full 3×	the ring was full of new events three times; the agent most likely lost events
 torn	transfers with an event missing in the ring
 dropped	events that the agent reports as dropped before they reached the ring

@@ -19,6 +19,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 var update = flag.Bool("update", false, "update the golden files")
@@ -29,18 +30,12 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll("testdata", 0o755))
+		must.OK(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (to update it, run go test -update):\n%s", path, diff)
 	}
@@ -107,9 +102,14 @@ func mixed(second uint64) []top.Reading {
 	exited := agent("exited", 0, 0)
 	exited.Alive, exited.MemoryUnknown, exited.Layout, exited.Lock = procs.No, true, "v1", top.Lock{}
 
+	prefill := agent("prefill-0", second, 900+second)
+	prefill.Attributes = map[string]string{
+		"service.name": "prefill", "k8s.pod.uid": "0f6d8a52-7a3b-4f2e-9d6a-1c2b3d4e5f60", "k8s.container.name": "vllm", "nixl.local_rank": "3",
+	}
+
 	return []top.Reading{
 		unread, failing, agent("decode-2", second, 300), agent("decode-10", second, 310),
-		foreign, exited, full, agent("prefill-0", second, 900+second),
+		foreign, exited, full, prefill,
 	}
 }
 
@@ -128,7 +128,7 @@ func slow(path string) []top.Transfer {
 func screenOf(t *testing.T, width, height int, seconds int, f *fleet) *Model {
 	t.Helper()
 	m := New(Config{
-		Directory: "/run/nixl", Interval: time.Second, Window: 5 * time.Second,
+		Name: "/run/nixl", Interval: time.Second, Window: 5 * time.Second,
 		Sample: f.sample, Slowest: slow, Empty: func(excluded int) string {
 			if excluded > 0 {
 				return fmt.Sprintf("none of %d agents matches\n", excluded)

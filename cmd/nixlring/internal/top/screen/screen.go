@@ -13,13 +13,13 @@ import (
 
 // Config configures a [Model].
 type Config struct {
-	Directory string
-	Interval  time.Duration // between two samples
-	Window    time.Duration // of rates and quantiles
-	Sort      top.Key
-	Sample    func() top.Sample                // not called concurrently
-	Slowest   func(path string) []top.Transfer // slowest first; may be called during Sample
-	Empty     func(excluded int) string        // text if there are no agents, or all are excluded
+	Name     string        // what is watched
+	Interval time.Duration // between two samples
+	Window   time.Duration // of rates and quantiles
+	Sort     top.Key
+	Sample   func() top.Sample                // not called concurrently
+	Slowest  func(path string) []top.Transfer // slowest first; may be called during Sample
+	Empty    func(excluded int) string        // text if there are no agents, or all are excluded
 }
 
 // page is a page of the screen.
@@ -120,7 +120,7 @@ func (m *Model) View() tea.View {
 	}
 	v := tea.NewView(s)
 	v.AltScreen = true
-	v.WindowTitle = "nixlring top " + m.cfg.Directory
+	v.WindowTitle = "nixlring top " + m.cfg.Name
 	return v
 }
 

@@ -6,6 +6,7 @@ package screen
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,8 +63,36 @@ func TestStragglerIsMarked(t *testing.T) {
 		}
 	}
 	press(m, "!", "enter", "tab")
-	if got := text(t, m); !strings.Contains(got, "peers 1.75 GB/s") {
+	if got := text(t, m); !strings.Contains(got, "speed 210 MB/s") {
 		t.Error(got)
+	}
+}
+
+// A finding that doesn't fit must leave a mark.
+func TestNotesCountTheProblemsThatDoNotFit(t *testing.T) {
+	problems := []top.Problem{{Severity: top.Bad, Text: "9% fail"}, {Severity: top.Warn, Text: "straggler: 10% of peers"}, {Severity: top.Warn, Text: "3 torn"}}
+	for width, want := range map[int]string{
+		60: "9% fail · straggler: 10% of peers · 3 torn", 36: "9% fail · straggler: 10% of peers +1", 20: "9% fail +2", 8: "9% f… +2",
+	} {
+		if got, _ := notesCell(&top.Row{Problems: problems}, width); got != want {
+			t.Errorf("width %d: %q, want %q", width, got, want)
+		}
+	}
+}
+
+// On the smallest usual terminal, the columns that show whether an agent is slow or fails stay.
+func TestColumnsThatMatterFitInEightyColumns(t *testing.T) {
+	m := screenOf(t, 80, 24, 8, &fleet{make: func(second uint64) (list []top.Reading) {
+		for i := range 5 {
+			list = append(list, agent(fmt.Sprintf("decode-%d", i), second, 100))
+		}
+		return list
+	}})
+	titles := strings.Fields(strings.Split(text(t, m), "\n")[3])
+	for _, want := range []string{"OUT", "P50", "P99", "SPEED", "ERR/S", "RING", "LAST", "NOTES"} {
+		if !slices.Contains(titles, want) {
+			t.Errorf("%s is missing: %v", want, titles)
+		}
 	}
 }
 

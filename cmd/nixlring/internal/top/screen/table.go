@@ -11,7 +11,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/units"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // tableChrome is the number of lines on the page that aren't agents: two at the top, a
@@ -54,7 +54,7 @@ func (m *Model) table() string {
 
 // head draws the first line: the directory, and how rates are measured.
 func (m *Model) head(b *strings.Builder) {
-	left := " " + strong.in("nixlring top") + "  " + render.Printable(m.cfg.Directory)
+	left := " " + strong.in("nixlring top") + "  " + render.Printable(m.cfg.Name)
 	right := fmt.Sprintf("rates over %v · every %v · ", m.cfg.Window, m.cfg.Interval)
 	if at := m.board.At(); !at.IsZero() {
 		right += at.Format("15:04:05")
@@ -114,7 +114,7 @@ func (m *Model) titles(b *strings.Builder, list []column) {
 	b.WriteString(strings.Repeat(" ", gutter))
 	for i, c := range list {
 		if i > 0 {
-			b.WriteString(strings.Repeat(" ", gap))
+			b.WriteString(strings.Repeat(" ", m.gap()))
 		}
 		title, p := c.title, dim
 		if c.key == m.key {
@@ -152,7 +152,7 @@ func (m *Model) row(b *strings.Builder, r *top.Row, list []column) {
 	put(p, mark)
 	for i, c := range list {
 		if i > 0 {
-			put(plain, strings.Repeat(" ", gap))
+			put(plain, strings.Repeat(" ", m.gap()))
 		}
 		text, p := c.cell(r, c.width)
 		put(p, fit(text, c.width, c.right))
@@ -205,6 +205,9 @@ func (m *Model) status(b *strings.Builder) {
 		return
 	}
 	left := " top doesn't consume events; press ? for its limits"
+	if unseen := m.board.Unseen(); unseen != "" {
+		left = " ALIVE is unknown: " + render.Printable(unseen)
+	}
 	if m.filter != "" || m.problems {
 		left = fmt.Sprintf(" %d of %d agents", len(m.rows), m.board.Sum().Agents)
 		if m.filter != "" {

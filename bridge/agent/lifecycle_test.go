@@ -1,0 +1,129 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// observed returns the series that end with an agent.
+func observed(t *testing.T, b *backend) map[string]float64 {
+	t.Helper()
+	all := metrictest.Values(collect(t, b.reader))
+	for key := range all {
+		switch name, _, _ := strings.Cut(key, "{"); name {
+		case semconv.AgentUp.Name, semconv.MemoryUsage.Name, semconv.TransferLastSize.Name,
+			semconv.TransferLastDuration.Name, semconv.TransferLastPostDuration.Name, semconv.MemoryLastSize.Name:
+		default:
+			delete(all, key)
+		}
+	}
+	return all
+}
+
+func TestClosedAgentIsDownForFiveMinutesAndThenEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBackend()
+		a := b.agent(t)
+		do(a)
+		open := observed(t, b)
+		if len(open) != 8 || open["nixl.agent.up{}"] != 1 || open["nixl.memory.usage{}"] != 200 {
+			t.Errorf("open: %v", open)
+		}
+		closeAgent(t, a)
+		open["nixl.agent.up{}"] = 0
+		for range 2 {
+			if d := cmp.Diff(open, observed(t, b)); d != "" {
+				t.Errorf("closed (-want +got):\n%s", d)
+			}
+			time.Sleep(4 * time.Minute) // synctest
+		}
+		if got := observed(t, b); len(got) > 0 {
+			t.Errorf("after 8 minutes: %v", got)
+		}
+		if n := b.values(t)["nixl.transfer.duration{}"]; n != 2 {
+			t.Errorf("%v transfers after 8 minutes, want 2", n)
+		}
+	})
+}
+
+func TestRecreatedAgentContinuesTheCountersAndRestartsTheGauges(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"at once": 0, "later": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBackend()
+				first := b.agent(t)
+				do(first)
+				closeAgent(t, first)
+				time.Sleep(wait) // synctest
+				second := b.agent(t)
+				if d := cmp.Diff(map[string]float64{"nixl.agent.up{}": 1}, observed(t, b)); d != "" {
+					t.Errorf("created again (-want +got):\n%s", d)
+				}
+				do(second)
+				got := b.values(t)
+				for key, want := range map[string]float64{
+					"nixl.transfer.io{nixl.transfer.direction=transmit}": 8192, "nixl.memory.registered{}": 600,
+					"nixl.memory.usage{}": 200, "nixl.errors{error.type=backend}": 2, "nixl.transfer.duration{}": 4,
+				} {
+					if got[key] != want {
+						t.Errorf("%s is %v, want %v", key, got[key], want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The oldest closed agents end when there are too many.
+func TestClosedAgentsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBackend(sdkmetric.WithCardinalityLimit(0))
+		for i := range 510 {
+			closeAgent(t, b.named(t, strings.Repeat("a", i+1)))
+		}
+		if n := len(observed(t, b)); n != 500 {
+			t.Errorf("%d agents are reported, want 500", n)
+		}
+		time.Sleep(time.Hour) // synctest
+	})
+}
+
+// The agent and its provider can be closed in either order.
+func TestLastExportIsCompleteInAnyOrderOfShutdown(t *testing.T) {
+	run := func(agentFirst bool) map[string]float64 {
+		e := &metrictest.Exporter{Of: metricdata.CumulativeTemporality}
+		provider := e.Provider(sdkmetric.NewPeriodicReader)
+		a := newAgent(t, "a", agent.WithMeterProvider(provider))
+		do(a)
+		do(a.With(peer("p")))
+		if agentFirst {
+			closeAgent(t, a)
+		}
+		must.OK(t, provider.Shutdown(t.Context()))
+		closeAgent(t, a)
+		values := metrictest.Values(e.Metrics)
+		delete(values, "nixl.agent.up{nixl.agent.name=a}")
+		return values
+	}
+	agentFirst, providerFirst := run(true), run(false)
+	if len(agentFirst) < 40 {
+		t.Errorf("only %d series were exported", len(agentFirst))
+	}
+	if d := cmp.Diff(providerFirst, agentFirst); d != "" {
+		t.Errorf("last export (-provider closed first +agent closed first):\n%s", d)
+	}
+}

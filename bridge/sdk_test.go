@@ -1,0 +1,454 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bridge_test tests what the packages whose metrics are instruments of a
+// MeterProvider have in common: they report the metrics of the catalog, and the program's
+// settings apply to each of them.
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/nixl-otel/nixl-otel/bridge/agent"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
+	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+	"github.com/nixl-otel/nixl-otel/bridge/session"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// pkg is a package under test.
+type pkg struct {
+	metrics []semconv.Metric
+	// start returns a function that records something for every metric, in series that
+	// depend on n.
+	start func(*testing.T, metric.MeterProvider) func(ctx context.Context, n int)
+	// exemplars reports whether a metric has exemplars. Observable instruments don't.
+	exemplars func(name string) bool
+	limited   map[string]int // number of series of metrics that have few
+}
+
+func packages() map[string]pkg {
+	return map[string]pkg{
+		"ringkernel": {semconv.RingKernel(), startKernels, func(name string) bool { return name == semconv.KernelMessageDuration.Name }, nil},
+		"agent": {
+			slices.DeleteFunc(semconv.NIXL(), func(m semconv.Metric) bool {
+				return strings.HasPrefix(m.Name, "nixl.telemetry.ring.") || m.Name == semconv.Events.Name
+			}), startAgents,
+			func(name string) bool {
+				return !strings.Contains(name, ".last.") && name != semconv.AgentUp.Name && name != semconv.MemoryUsage.Name
+			}, nil,
+		},
+		"session": {semconv.SplitInference(), startSession, func(string) bool { return true }, map[string]int{semconv.Tokens.Name: 2}},
+	}
+}
+
+func startKernels(_ *testing.T, p metric.MeterProvider) func(context.Context, int) {
+	rt := ringkernel.NewRuntime(ringkernel.WithMeterProvider(p))
+	return func(ctx context.Context, n int) {
+		k := rt.Register(fmt.Sprint("kernel ", n))
+		k.SetQueueSize(ringkernel.InputQueue, 2)
+		k.SetQueueCapacity(ringkernel.InputQueue, 8)
+		k.Received(ctx)
+		k.Sent(ctx)
+		k.Dropped(ctx, ringkernel.InputQueue)
+		k.Processed(ctx, 3*time.Millisecond)
+		k.Error(ctx, context.Canceled)
+	}
+}
+
+func startAgents(t *testing.T, p metric.MeterProvider) func(context.Context, int) {
+	agents := make(map[int]*agent.Agent)
+	return func(ctx context.Context, n int) {
+		if agents[n] == nil {
+			a, err := agent.New(fmt.Sprint("agent ", n), agent.WithMeterProvider(p))
+			must.OK(t, err)
+			t.Cleanup(func() { _ = a.Close() })
+			agents[n] = a
+		}
+		a := agents[n]
+		a.Transfer(ctx, agent.Transmit, 4096, 15*time.Microsecond, 120*time.Microsecond)
+		a.MemoryRegistered(ctx, 300)
+		a.MemoryDeregistered(ctx, 100)
+		a.Error(ctx, semconv.ErrorBackend)
+		a.Event(ctx, 0, "x", 7)
+		a.EventsDropped(ctx, 3)
+	}
+}
+
+func startSession(t *testing.T, p metric.MeterProvider) func(context.Context, int) {
+	s, err := session.Open(t.TempDir(), session.WithMeterProvider(p))
+	if err != nil {
+		otel.Handle(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return func(ctx context.Context, n int) {
+		if err := s.Record(ctx, session.Packet{
+			Operation: "expert_ffn", Expert: fmt.Sprint(n), Device: fmt.Sprint("npu", n), DeviceTarget: session.CPU, Memory: 1, Err: context.Canceled,
+		}); err != nil {
+			t.Error(err)
+		}
+		s.AddPromptTokens(ctx, 7)
+		s.AddGeneratedTokens(ctx, 1)
+	}
+}
+
+// each runs a test for each package.
+func each(t *testing.T, test func(*testing.T, pkg)) {
+	t.Helper()
+	for name, p := range packages() {
+		t.Run(name, func(t *testing.T) { test(t, p) })
+	}
+}
+
+func collect(t *testing.T, r sdkmetric.Reader) []metricdata.Metrics {
+	t.Helper()
+	return metrictest.Collect(t, r)
+}
+
+// run records in n series of a package, and returns what a MeterProvider with the given
+// settings then collects.
+func (p *pkg) run(t *testing.T, n int, settings ...sdkmetric.Option) []metricdata.Metrics {
+	t.Helper()
+	reader := sdkmetric.NewManualReader()
+	record := p.start(t, sdkmetric.NewMeterProvider(append(settings, sdkmetric.WithReader(reader))...))
+	for i := range n {
+		record(t.Context(), i)
+	}
+	return collect(t, reader)
+}
+
+// all fails the test unless the metrics are those of the package.
+func (p *pkg) all(t *testing.T, got []metricdata.Metrics) {
+	t.Helper()
+	var want, names []string
+	for _, m := range p.metrics {
+		want = append(want, m.Name)
+	}
+	for _, m := range got {
+		names = append(names, m.Name)
+	}
+	slices.Sort(want)
+	slices.Sort(names)
+	if d := cmp.Diff(want, names); d != "" {
+		t.Errorf("metrics (-catalog +collected):\n%s", d)
+	}
+}
+
+// total returns the sum of the values of a metric's series.
+func total(m metricdata.Metrics) (sum float64) {
+	metrictest.EachPoint(m, func(_ attribute.Set, v float64) { sum += v })
+	return sum
+}
+
+func keys(set attribute.Set) (all []string) {
+	for _, kv := range set.ToSlice() {
+		all = append(all, string(kv.Key))
+	}
+	return all
+}
+
+// shape is what the catalog defines.
+type shape struct {
+	Kind        semconv.Kind
+	Number      semconv.Number
+	Unit, Text  string
+	Bounds      []float64
+	Temporality metricdata.Temporality
+}
+
+func shapeOf(t *testing.T, m metricdata.Metrics) shape {
+	t.Helper()
+	s := shape{Kind: semconv.Gauge, Number: semconv.Int64, Unit: m.Unit, Text: m.Description}
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		s.Kind, s.Temporality = semconv.UpDownCounter, data.Temporality
+		if data.IsMonotonic {
+			s.Kind = semconv.Counter
+		}
+	case metricdata.Gauge[int64]:
+	case metricdata.Gauge[float64]:
+		s.Number = semconv.Float64
+	case metricdata.Histogram[float64]:
+		s.Kind, s.Number, s.Temporality, s.Bounds = semconv.Histogram, semconv.Float64, data.Temporality, data.DataPoints[0].Bounds
+	default:
+		t.Errorf("%s is a %T", m.Name, data)
+	}
+	return s
+}
+
+var bounds = map[string][]float64{
+	semconv.KernelMessageDuration.Name: semconv.KernelDurationBounds(),
+	semconv.TransferSize.Name:          semconv.SizeBounds(),
+	semconv.TransferThroughput.Name:    semconv.ThroughputBounds(),
+	semconv.TransferDuration.Name:      semconv.DurationBounds(),
+	semconv.TransferPostDuration.Name:  semconv.DurationBounds(),
+	semconv.PacketDuration.Name:        semconv.SplitInferenceDurationBounds(),
+	semconv.PacketMemory.Name:          semconv.SizeBounds(),
+}
+
+func TestMetricsAreThoseOfTheCatalog(t *testing.T) {
+	each(t, func(t *testing.T, p pkg) {
+		ms := p.run(t, 1)
+		p.all(t, ms)
+		for _, d := range p.metrics {
+			m := metrictest.Find(t, ms, d.Name)
+			want := shape{Kind: d.Kind, Number: d.Number, Unit: d.Unit, Text: d.Description, Bounds: bounds[d.Name]}
+			if d.Kind != semconv.Gauge {
+				want.Temporality = metricdata.CumulativeTemporality
+			}
+			if d := cmp.Diff(want, shapeOf(t, m)); d != "" {
+				t.Errorf("%s (-catalog +collected):\n%s", m.Name, d)
+			}
+			metrictest.EachPoint(m, func(set attribute.Set, _ float64) {
+				for _, key := range d.Attributes {
+					if !set.HasValue(attribute.Key(key)) {
+						t.Errorf("%s has no %s", m.Name, key)
+					}
+				}
+				for _, key := range keys(set) {
+					if !slices.Contains(d.Attributes, key) && !slices.Contains(d.Conditional, key) && key != semconv.AgentName {
+						t.Errorf("%s has the attribute %s", m.Name, key)
+					}
+				}
+			})
+		}
+	})
+}
+
+func TestViewsRenameMetricsAndDropAttributes(t *testing.T) {
+	each(t, func(t *testing.T, p pkg) {
+		plain := p.run(t, 3)
+		changed := p.run(t, 3, sdkmetric.WithView(func(i sdkmetric.Instrument) (sdkmetric.Stream, bool) {
+			return sdkmetric.Stream{Name: "renamed." + i.Name, AttributeFilter: attribute.NewAllowKeysFilter()}, true
+		}))
+		for _, d := range p.metrics {
+			m, before := metrictest.Find(t, changed, "renamed."+d.Name), metrictest.Find(t, plain, d.Name)
+			got := metrictest.Values([]metricdata.Metrics{m})
+			if len(got) != 1 {
+				t.Errorf("%s: %v", m.Name, got)
+			}
+			if d.Kind != semconv.Gauge && got[m.Name+"{}"] != total(before) {
+				t.Errorf("%s is %v, want the sum %v", m.Name, got, total(before))
+			}
+		}
+		if got := p.run(t, 1, sdkmetric.WithView(sdkmetric.NewView(sdkmetric.Instrument{Name: "*"},
+			sdkmetric.Stream{Aggregation: sdkmetric.AggregationDrop{}}))); len(got) > 0 {
+			t.Errorf("%d dropped metrics", len(got))
+		}
+	})
+}
+
+func TestCardinalityLimitApplies(t *testing.T) {
+	const limit = 3
+	each(t, func(t *testing.T, p pkg) {
+		ms := p.run(t, 10, sdkmetric.WithCardinalityLimit(limit))
+		p.all(t, ms)
+		for _, m := range ms {
+			got := metrictest.Values([]metricdata.Metrics{m})
+			if few, ok := p.limited[m.Name]; ok {
+				if len(got) != few {
+					t.Errorf("%s: %v", m.Name, got)
+				}
+				continue
+			}
+			if _, over := got[m.Name+"{otel.metric.overflow=true}"]; len(got) != limit || !over {
+				t.Errorf("%s: %v", m.Name, got)
+			}
+		}
+	})
+}
+
+// A reader with delta temporality and exponential histograms doesn't affect another reader.
+func TestTemporalityAndAggregationAreThoseOfTheReader(t *testing.T) {
+	each(t, func(t *testing.T, p pkg) {
+		delta := sdkmetric.NewManualReader(
+			sdkmetric.WithTemporalitySelector(func(sdkmetric.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality }),
+			sdkmetric.WithAggregationSelector(func(k sdkmetric.InstrumentKind) sdkmetric.Aggregation {
+				if k == sdkmetric.InstrumentKindHistogram {
+					return sdkmetric.AggregationBase2ExponentialHistogram{MaxSize: 20, MaxScale: 20}
+				}
+				return sdkmetric.DefaultAggregationSelector(k)
+			}))
+		cumulative := sdkmetric.NewManualReader()
+		record := p.start(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(delta), sdkmetric.WithReader(cumulative)))
+		sums := make(map[string]float64)
+		for round := range 3 {
+			for range round + 1 {
+				record(t.Context(), 0)
+			}
+			ms := collect(t, delta)
+			p.all(t, ms)
+			for _, m := range ms {
+				switch data := m.Data.(type) {
+				case metricdata.ExponentialHistogram[float64]:
+					if data.Temporality != metricdata.DeltaTemporality {
+						t.Errorf("%s is %v", m.Name, data.Temporality)
+					}
+				default:
+					if s := shapeOf(t, m); s.Kind == semconv.Histogram || s.Kind != semconv.Gauge && s.Temporality != metricdata.DeltaTemporality {
+						t.Errorf("%s is %+v", m.Name, s)
+					}
+				}
+			}
+			for key, v := range metrictest.Values(ms) {
+				sums[key] += v
+			}
+		}
+		for _, m := range collect(t, cumulative) {
+			s := shapeOf(t, m)
+			if s.Kind == semconv.Gauge {
+				continue
+			}
+			if s.Temporality != metricdata.CumulativeTemporality {
+				t.Errorf("%s is %v", m.Name, s.Temporality)
+			}
+			for key, v := range metrictest.Values([]metricdata.Metrics{m}) {
+				if sums[key] != v {
+					t.Errorf("deltas of %s add up to %v, want %v", key, sums[key], v)
+				}
+			}
+		}
+	})
+}
+
+// The SDK's filter selects exemplars: by default, what happens within a sampled span.
+func TestSampledSpanIsTheExemplarOfSynchronousInstruments(t *testing.T) {
+	span := func(id byte, flags trace.TraceFlags) context.Context {
+		return trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: trace.TraceID{id}, SpanID: trace.SpanID{id}, TraceFlags: flags,
+		}))
+	}
+	each(t, func(t *testing.T, p pkg) {
+		reader := sdkmetric.NewManualReader()
+		record := p.start(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+		record(span(1, 0), 0)
+		record(span(2, trace.FlagsSampled), 0)
+		for _, m := range collect(t, reader) {
+			traces := make(map[byte]bool)
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				addTraces(traces, data.DataPoints)
+			case metricdata.Gauge[int64]:
+				addTraces(traces, data.DataPoints)
+			case metricdata.Histogram[float64]:
+				for _, point := range data.DataPoints {
+					for _, e := range point.Exemplars {
+						traces[e.TraceID[0]] = true
+					}
+				}
+			}
+			want := map[byte]bool{}
+			if p.exemplars(m.Name) {
+				want[2] = true
+			}
+			if !maps.Equal(traces, want) {
+				t.Errorf("%s has exemplars of the traces %v, want %v", m.Name, traces, want)
+			}
+		}
+	})
+}
+
+func addTraces[N int64 | float64](traces map[byte]bool, points []metricdata.DataPoint[N]) {
+	for _, p := range points {
+		for _, e := range p.Exemplars {
+			traces[e.TraceID[0]] = true
+		}
+	}
+}
+
+// global is the reader of the global MeterProvider, which can only be set once.
+var global = sdkmetric.NewManualReader()
+
+// The global MeterProvider can be set later, as libraries need.
+func TestGlobalMeterProviderIsTheDefault(t *testing.T) {
+	var records []func(context.Context, int)
+	var all pkg
+	start := func(provider metric.MeterProvider) {
+		for _, p := range packages() {
+			records = append(records, p.start(t, provider))
+			all.metrics = append(all.metrics, p.metrics...)
+		}
+	}
+	start(nil)
+	start((*sdkmetric.MeterProvider)(nil))
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(global)))
+	start(nil)
+	for i, record := range records {
+		record(t.Context(), i)
+	}
+	ms := collect(t, global)
+	all.metrics = all.metrics[:len(all.metrics)/3]
+	all.all(t, ms)
+	for _, m := range ms {
+		if n := len(metrictest.Values([]metricdata.Metrics{m})); n < 3 && m.Name != semconv.Tokens.Name {
+			t.Errorf("%s has %d series, want 3", m.Name, n)
+		}
+	}
+}
+
+// A view that doesn't fit an instrument affects only this instrument.
+func TestViewThatDoesNotFitIsReported(t *testing.T) {
+	each(t, func(t *testing.T, p pkg) {
+		errs := metrictest.Handled(t)
+		i := slices.IndexFunc(p.metrics, func(m semconv.Metric) bool { return m.Kind == semconv.Histogram })
+		name := p.metrics[i].Name
+		ms := p.run(t, 1, sdkmetric.WithView(sdkmetric.NewView(sdkmetric.Instrument{Name: name},
+			sdkmetric.Stream{Aggregation: sdkmetric.AggregationLastValue{}})))
+		if len(errs()) == 0 || !strings.Contains(errs()[0], "create the instrument of "+name+": ") {
+			t.Errorf("errors: %q", errs())
+		}
+		p.metrics = slices.Delete(slices.Clone(p.metrics), i, i+1)
+		p.all(t, ms)
+	})
+}
+
+// rejecting is a MeterProvider that rejects every instrument.
+type rejecting struct{ noop.MeterProvider }
+
+func (rejecting) Meter(string, ...metric.MeterOption) metric.Meter { return rejectingMeter{} }
+
+type rejectingMeter struct{ noop.Meter }
+
+func (rejectingMeter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return nil, errors.New("no counters")
+}
+
+func (rejectingMeter) Int64ObservableCounter(string, ...metric.Int64ObservableCounterOption) (metric.Int64ObservableCounter, error) {
+	return nil, errors.New("no counters")
+}
+
+func (rejectingMeter) Float64Histogram(string, ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
+	return nil, errors.New("no histograms")
+}
+
+func (rejectingMeter) RegisterCallback(metric.Callback, ...metric.Observable) (metric.Registration, error) {
+	return nil, errors.New("no callbacks")
+}
+
+func TestRejectedInstrumentsAreReportedOnce(t *testing.T) {
+	each(t, func(t *testing.T, p pkg) {
+		errs := metrictest.Handled(t)
+		p.start(t, rejecting{})(t.Context(), 0)
+		if len(errs()) != 1 || !strings.Contains(errs()[0], "no counters") || !strings.Contains(errs()[0], "no histograms") {
+			t.Errorf("errors: %q", errs())
+		}
+		p.start(t, noop.NewMeterProvider())(t.Context(), 1)
+	})
+}

@@ -1,0 +1,102 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package patherr explains errors about paths on the command line, in the same words for
+// all commands, and says what to do.
+package patherr
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/internal/live"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Kind is what a command expects at a path.
+type Kind uint8
+
+// The kinds.
+const (
+	Ring      Kind = iota // an agent's ring
+	Rings                 // a directory of rings
+	Recording             // a recording of nixlring record
+	Session               // the CSV of a session, or a directory of sessions
+	Parent                // a directory for a new file
+	Socket                // the socket of a receiver
+)
+
+// kinds maps each Kind to its name and to what to do if it is missing.
+var kinds = [...]struct{ noun, todo string }{
+	Ring:      {"file", "nixlring ls lists the rings of a directory"},
+	Rings:     {"directory", "agents don't create it, so create it first"},
+	Recording: {"file", "specify a recording written by nixlring record"},
+	Session:   {"file or directory", "specify the CSV of a session, or its directory"},
+	Parent:    {"directory", "create it first"},
+	Socket:    {"socket", "set the key socket of the receiver nixl_shm, or read the rings of a directory instead"},
+}
+
+// problem is an error with another text.
+type problem struct {
+	text string
+	error
+}
+
+func (p *problem) Error() string { return p.text }
+
+func (p *problem) Unwrap() error { return p.error }
+
+// Explain rewords errors about missing paths and missing permissions. It returns other
+// errors unchanged.
+func Explain(k Kind, path string, err error) error {
+	var known *problem
+	var permission *ringbuf.PermissionError
+	switch {
+	case err == nil, errors.As(err, &known), errors.As(err, &permission): // already explained
+		return err
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		text := fmt.Sprintf("%s: no such %s; %s", render.Printable(path), kinds[k].noun, kinds[k].todo)
+		return &problem{text, err}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return &problem{render.Printable(path) + ": nobody serves this socket; is the Collector running?", err}
+	case errors.Is(err, fs.ErrPermission):
+		return &problem{render.Printable(path) + ": " + forbidden(path), err}
+	default:
+		return err
+	}
+}
+
+// forbidden says which path lacks permissions, and its owner: the path itself, or a
+// directory above it that can't be read.
+func forbidden(path string) string {
+	what, at := "it", path
+	info, err := os.Stat(at)
+	for err != nil && at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+		what = render.Printable(at)
+		info, err = os.Stat(at)
+	}
+	if err != nil {
+		return "no permission; run as root"
+	}
+	owner, _ := live.Owner(info)
+	return fmt.Sprintf("no permission: %s belongs to uid %d (%v), this process runs as uid %d; run as uid %[2]d or root",
+		what, owner, info.Mode(), os.Geteuid())
+}
+
+// Directory returns an error unless path is a directory.
+func Directory(k Kind, path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return Explain(k, path, err)
+	case !info.IsDir():
+		return fmt.Errorf("%s: is a file; specify the directory of the rings", render.Printable(path))
+	}
+	return nil
+}

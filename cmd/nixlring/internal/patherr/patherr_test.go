@@ -1,0 +1,71 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package patherr
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestExplainSaysWhatIsMissingAndWhatToDo(t *testing.T) {
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "missing")
+	_, lstat := os.Lstat(missing)
+	_, open := os.Open(filepath.Join(missing, "deeper"))
+	denied := &fs.PathError{Op: "open", Path: dir, Err: syscall.EACCES}
+	for name, tt := range map[string]struct {
+		kind Kind
+		path string
+		err  error
+		want []string
+	}{
+		"a ring":        {Ring, missing, lstat, []string{missing + ": no such file; nixlring ls"}},
+		"a directory":   {Rings, missing, fmt.Errorf("look: %w", open), []string{missing + ": no such directory; agents don't create it"}},
+		"under a file":  {Recording, missing, syscall.ENOTDIR, []string{"no such file; specify a recording written by nixlring record"}},
+		"forbidden":     {Rings, dir, denied, []string{dir + ": no permission: it belongs to uid ", " (d", "runs as uid ", "or root"}},
+		"hidden behind": {Ring, missing, denied, []string{missing + ": no permission: " + dir + " belongs to uid "}},
+	} {
+		got := Explain(tt.kind, tt.path, tt.err)
+		for _, want := range tt.want {
+			if !strings.Contains(got.Error(), want) {
+				t.Errorf("%s: %v; want %q", name, got, want)
+			}
+		}
+		if !errors.Is(got, errors.Unwrap(got)) || strings.Contains(got.Error(), "stat ") || strings.Contains(got.Error(), "open ") {
+			t.Errorf("%s: %v", name, got)
+		}
+		if again := Explain(tt.kind, tt.path, got); !errors.Is(again, got) || again.Error() != got.Error() {
+			t.Errorf("%s, explained twice: %v", name, again)
+		}
+	}
+	for _, err := range []error{nil, fs.ErrExist, &ringbuf.PermissionError{Owner: 7}} {
+		if got := Explain(Ring, missing, err); !errors.Is(got, err) || err != nil && got.Error() != err.Error() {
+			t.Errorf("%v became %v", err, got)
+		}
+	}
+}
+
+func TestDirectoryRejectsFilesAndMissingPaths(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	must.OK(t, os.WriteFile(file, nil, 0o600))
+	if err := Directory(Rings, dir); err != nil {
+		t.Error(err)
+	}
+	if err := Directory(Rings, file); err == nil || !strings.Contains(err.Error(), "is a file") {
+		t.Error(err)
+	}
+	if err := Directory(Rings, filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}

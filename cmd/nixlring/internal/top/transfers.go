@@ -1,0 +1,100 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package top
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/live"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+)
+
+// transfers keeps the slowest transfers of all agents. Its methods are safe for
+// concurrent use.
+type transfers struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	agents map[string]*slowest // by path
+}
+
+func newTransfers(now func() time.Time) *transfers {
+	return &transfers{now: now, agents: make(map[string]*slowest)}
+}
+
+// reset removes the transfers of an agent.
+func (x *transfers) reset(path string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.agents, path)
+}
+
+// slowest returns the slowest transfers of an agent, slowest first.
+func (x *transfers) slowest(path string) []Transfer {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if a := x.agents[path]; a != nil {
+		return a.list(x.now())
+	}
+	return nil
+}
+
+// watch returns a watch that adds every transfer whose events were all read.
+func (x *transfers) watch() *engine.Watch {
+	const unreached = math.MaxUint64 // bytes per second, so that every transfer counts as slow
+	return &engine.Watch{Slow: tally.Slow{MinThroughput: unreached}, Transfer: x.add}
+}
+
+// add adds a transfer of an agent.
+func (x *transfers) add(agent engine.Agent, t tally.Transfer) {
+	now := x.now()
+	one := live.NewTransfer(&t, now)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.of(agent.Path).add(now, newTransfer(&one))
+}
+
+// addAll adds all transfers of an agent.
+func (x *transfers) addAll(agent *live.Agent) {
+	now := x.now()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a := x.of(agent.Path)
+	for i := range agent.Transfers {
+		a.add(now, newTransfer(&agent.Transfers[i]))
+	}
+}
+
+// of returns the transfers of an agent. The caller holds the lock.
+func (x *transfers) of(path string) *slowest {
+	a := x.agents[path]
+	if a == nil {
+		a = &slowest{}
+		x.agents[path] = a
+	}
+	return a
+}
+
+func newTransfer(t *live.Transfer) Transfer {
+	return Transfer{At: t.Time, Receive: t.Receive, Bytes: t.Bytes, Took: micros(t.Took), Post: micros(t.Post)}
+}
+
+// keep removes the transfers of all other agents.
+func (x *transfers) keep(paths map[string]bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for path := range x.agents {
+		if !paths[path] {
+			delete(x.agents, path)
+		}
+	}
+}
+
+func micros(n uint64) time.Duration {
+	const most = uint64(1<<63-1) / uint64(time.Microsecond)
+	return time.Duration(min(n, most)) * time.Microsecond
+}

@@ -1,0 +1,194 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+)
+
+// ask calls the handler of a page directly. set may change the request.
+func ask(p *Page, method, url string, set func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(context.Background(), method, url, http.NoBody)
+	if set != nil {
+		set(r)
+	}
+	w := httptest.NewRecorder()
+	p.Handler().ServeHTTP(w, r)
+	return w
+}
+
+const home = "http://127.0.0.1:9470/"
+
+func TestPageLoadsNothingFromElsewhere(t *testing.T) {
+	p := newPage(1, 10)
+	for path, kind := range map[string]string{
+		"": "text/html", "app.js": "text/javascript", "charts.js": "text/javascript", "units.js": "text/javascript", "app.css": "text/css",
+		"uplot/uPlot.iife.min.js": "text/javascript", "uplot/uPlot.min.css": "text/css", "uplot/LICENSE": "text/plain", "icon.svg": "image/svg+xml",
+	} {
+		r := ask(p, http.MethodGet, home+path, nil)
+		body, err := io.ReadAll(r.Body)
+		must.OK(t, err)
+		if r.Code != http.StatusOK || !strings.HasPrefix(r.Header().Get("Content-Type"), kind) || len(body) == 0 {
+			t.Errorf("%s: %d, %s, %d bytes", path, r.Code, r.Header().Get("Content-Type"), len(body))
+		}
+		csp := r.Header().Get("Content-Security-Policy")
+		if !strings.HasPrefix(csp, "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'") || strings.Contains(csp, "unsafe") {
+			t.Errorf("%s: Content-Security-Policy: %s", path, csp)
+		}
+		for _, outside := range []string{"http://", "https://", "//cdn"} {
+			if strings.Contains(strings.ReplaceAll(string(body), "http://www.w3.org/2000/svg", ""), outside) && !strings.HasPrefix(path, "uplot/") {
+				t.Errorf("%s contains %s", path, outside)
+			}
+		}
+		if strings.Contains(string(body), "innerHTML") && !strings.HasPrefix(path, "uplot/") {
+			t.Errorf("%s sets HTML, which could contain a name", path)
+		}
+	}
+}
+
+func TestRequestsOfOthersAreRejected(t *testing.T) {
+	p := newPage(1, 10)
+	header := func(name, value string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set(name, value) }
+	}
+	for name, tt := range map[string]struct {
+		method, url string
+		set         func(*http.Request)
+		want        int
+	}{
+		"address":                  {http.MethodGet, home, nil, 200},
+		"HEAD":                     {http.MethodHead, home, nil, 200},
+		"IPv6":                     {http.MethodGet, "http://[::1]:9470/", nil, 200},
+		"a tunnel to another port": {http.MethodGet, "http://localhost:8000/", nil, 200},
+		"a rebound name":           {http.MethodGet, "http://attacker.example:9470/", nil, 403},
+		"a name like an address":   {http.MethodGet, "http://127.0.0.1.attacker.example/", nil, 403},
+		"POST":                     {http.MethodPost, home, nil, 405},
+		"DELETE":                   {http.MethodDelete, home + "slowest/0", nil, 405},
+		"OPTIONS":                  {http.MethodOptions, home, nil, 405},
+		"a script of another site": {http.MethodGet, home + "events", header("Sec-Fetch-Site", "cross-site"), 403},
+		"a script of this host":    {http.MethodGet, home + "slowest/0", header("Sec-Fetch-Site", "same-site"), 403},
+		"a link on another site": {http.MethodGet, home, func(r *http.Request) {
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+			r.Header.Set("Sec-Fetch-Mode", "navigate")
+		}, 200},
+		"no such page":  {http.MethodGet, home + "etc/passwd", nil, 404},
+		"no such agent": {http.MethodGet, home + "slowest/17", nil, 404},
+		"not an agent":  {http.MethodGet, home + "slowest/x", nil, 404},
+		"known agent":   {http.MethodGet, home + "slowest/0", nil, 200},
+	} {
+		if r := ask(p, tt.method, tt.url, tt.set); r.Code != tt.want {
+			t.Errorf("%s: %d, want %d", name, r.Code, tt.want)
+		}
+	}
+}
+
+func TestSlowestTransfersOfAnAgent(t *testing.T) {
+	r := ask(newPage(2, 10), http.MethodGet, home+"slowest/1", nil)
+	body, err := io.ReadAll(r.Body)
+	must.OK(t, err)
+	const want = `[{"at":1800000000000,"receive":true,"bytes":1.049e+06,"took":1,"post":0.001,"throughput":1.049e+06}]`
+	if string(body) != want || r.Header().Get("Content-Type") != "application/json" {
+		t.Errorf("%s", body)
+	}
+}
+
+func TestTokenIsRequired(t *testing.T) {
+	p := newPage(1, 10)
+	p.cfg.Token = "secret"
+	const url = "http://node-7:9470/"
+	with := func(name, value string) func(*http.Request) {
+		return func(r *http.Request) { r.AddCookie(&http.Cookie{Name: name, Value: value}) }
+	}
+	for _, path := range []string{"", "?token=guess", "?token=", "events", "events?token=secret", "app.js", "slowest/0"} {
+		if r := ask(p, http.MethodGet, url+path, nil); r.Code != http.StatusUnauthorized {
+			t.Errorf("%s: %d", path, r.Code)
+		}
+	}
+	r := ask(p, http.MethodGet, url+"?token=secret", nil)
+	set := r.Header().Get("Set-Cookie")
+	if r.Code != http.StatusSeeOther || r.Header().Get("Location") != "/" || set != "nixlring-9470=secret; Path=/; HttpOnly; SameSite=Lax" {
+		t.Errorf("%d, cookie %s", r.Code, set)
+	}
+	for _, tt := range []struct {
+		name, value string
+		want        int
+	}{{"nixlring-9470", "secret", 200}, {"nixlring-9470", "", 401}, {"nixlring-9471", "secret", 401}} {
+		if r := ask(p, http.MethodGet, url+"slowest/0", with(tt.name, tt.value)); r.Code != tt.want {
+			t.Errorf("%s=%s: %d", tt.name, tt.value, r.Code)
+		}
+	}
+}
+
+// A browser that doesn't read fills the buffers of its connection, and then its queue.
+func TestBrowserThatDoesNotReadIsDisconnected(t *testing.T) {
+	p := newPage(256, 10)
+	server := httptest.NewServer(p.Handler())
+	defer server.Close()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+	must.OK(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+	must.OK(t, err)
+	reads := connect(t, p) // another browser, which reads
+	reads.start()
+	_, err = io.ReadFull(conn, make([]byte, 12)) // the status line: it is connected
+	must.OK(t, err)
+	clients := func() int {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.clients)
+	}
+	const most = 4000 // frames, far more than the buffers of a connection hold
+	for i := 0; clients() > 1; i++ {
+		if i == most {
+			t.Fatalf("still connected after %d frames", i)
+		}
+		p.Add(fleet(256, 12+2*i))
+		if i%3 == 0 {
+			reads.next("points", new(any))
+		}
+		reads.next("frame", new(any))
+	}
+	must.OK(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
+	if _, err := io.Copy(io.Discard, conn); err != nil { // EOF: the server has closed the connection
+		t.Error(err)
+	}
+}
+
+func TestNumberOfBrowsersIsLimited(t *testing.T) {
+	p := newPage(1, 10)
+	for range mostClients {
+		p.clients[&client{events: make(chan []byte, 100)}] = true
+	}
+	if r := ask(p, http.MethodGet, home+"events", nil); r.Code != http.StatusServiceUnavailable {
+		t.Error(r.Code)
+	}
+}
+
+func TestServeEndsWithItsContext(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must.OK(t, err)
+	p := newPage(1, 10)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- p.Serve(ctx, l) }()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+	must.OK(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+	must.OK(t, err)
+	_, err = io.ReadFull(conn, make([]byte, 1000))
+	must.OK(t, err)
+	stop()
+	must.OK(t, <-served)
+}

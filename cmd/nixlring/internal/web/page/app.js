@@ -1,0 +1,354 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The page: what is wrong, the agents, and their last half hour. Everything comes from /events;
+// names are only ever set as text.
+
+import { Heat, Lines, recolor } from "./charts.js";
+import { age, bare, clock, duration, memory, percent, rate, throughput } from "./units.js";
+
+const $ = (id) => document.getElementById(id);
+
+// tiles has a tile for each kind of finding: its label, what it says without a finding, and the kinds.
+const tiles = [
+  ["Compared with peers", "All alike", ["straggler"]],
+  ["Compared with the past", "As fast as before", ["slower", "job_slower"]],
+  ["Progress", "No agent hangs", ["stalled", "job_stalled", "idle"]],
+  ["Operations", "None fail", ["failing"]],
+  ["Posting", "Short", ["post_bound"]],
+  ["Queues", "None wait", ["small_behind_large"]],
+  ["Telemetry", "Nothing lost", ["events_lost", "ring_full", "ring_nearly_full"]],
+  ["Consumers", "Rings drained", ["no_consumer", "events_taken"]],
+  ["Exits", "None", ["gone"]],
+  ["Processes", "All report", ["no_telemetry", "telemetry_disabled"]],
+];
+const palette = ["series1", "series2", "series3", "series4", "series5", "series6"];
+const mostRows = 12;
+
+let hello = null; // from the server, as are frame and points
+let frame = null;
+let points = [];
+let allRows = false;
+
+// el creates an element. Strings in children become text.
+function el(tag, attributes = {}, ...children) {
+  const e = document.createElement(tag);
+  for (const [k, v] of Object.entries(attributes)) if (v !== undefined) e.setAttribute(k, v);
+  e.append(...children);
+  return e;
+}
+
+// set changes an element's text only if it differs, so that a selection survives.
+function set(e, text) {
+  if (e.textContent !== text) e.textContent = text;
+}
+
+const linkTo = (row) => "#/agent/" + encodeURIComponent(row.path);
+const many = (n, one, more) => `${n.toLocaleString("en-US")} ${n === 1 ? one : more}`;
+const isProblem = (f) => f.severity !== "info";
+const rowOf = (id) => frame.rows.find((r) => r.id === id);
+
+// --- the verdict
+
+function showVerdict() {
+  const problems = frame.findings.filter(isProblem), watched = (frame.at - hello.start) / 1000;
+  const running = frame.rows.filter((r) => r.alive !== "exited").length;
+  let headline, more;
+  if (problems.length) {
+    headline = problems[0].what;
+    more = problems.length > 1 ? `and ${many(problems.length - 1, "more problem", "more problems")}` : "";
+  } else if (!running) {
+    headline = "No agent is running";
+    more = frame.excluded ? `--include excludes ${many(frame.excluded, "agent", "agents")}` : "the page shows agents as soon as they start";
+  } else {
+    headline = watched < 20 ? "Nothing found so far" : "All is well";
+    more = "";
+  }
+  set($("headline"), headline);
+  const since = watched < 60 ? `watched for ${age(watched)}; some findings take a minute or two` : `watched for ${age(watched)}`;
+  const lead = problems[0]?.since ? "since " + clock(problems[0].since, true) : "";
+  set($("subline"), [lead, more, many(frame.rows.length, "agent", "agents"), since, ...frame.notes].filter(Boolean).join(" · "));
+  document.title = (problems.length ? `(${problems.length}) ` : "") + "nixlring " + hello.name;
+  tiles.forEach(([label, well, kinds], i) => {
+    const tile = $("tiles").children[i] ?? $("tiles").appendChild(el("a", { class: "tile" }, el("div", { class: "label" }, label), el("div", { class: "state" }), el("div", { class: "detail" })));
+    const found = frame.findings.filter((f) => kinds.includes(f.kind)), worst = found[0];
+    const [, state, detail] = tile.children;
+    tile.className = "tile " + (worst ? worst.severity : running ? "ok" : "none");
+    set(state, worst ? (worst.who || worst.short) + (found.length > 1 ? ` +${found.length - 1}` : "") : running ? "✓ " + well : "–");
+    set(detail, worst && worst.who ? worst.short : "");
+    tile.title = worst ? worst.what : "";
+    const row = worst?.agents.length === 1 ? rowOf(worst.agents[0]) : null;
+    if (row) tile.href = linkTo(row); else tile.removeAttribute("href");
+  });
+}
+
+// firstOfKind returns the worst finding of each kind, with the names of the other agents that have it.
+function firstOfKind(list) {
+  const kinds = new Map();
+  for (const f of list) kinds.set(f.kind, [...(kinds.get(f.kind) ?? []), f]);
+  return [...kinds.values()].map(([first, ...others]) => {
+    const names = others.slice(0, 6).map((f) => f.who).filter(Boolean), more = others.length - names.length;
+    return { ...first, also: names.length ? `Also: ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}` : "" };
+  });
+}
+
+// showFindings shows findings in full. The first one is open. It has no title if that is the headline.
+function showFindings(parent, list, headline) {
+  const old = new Map([...parent.children].map((e) => [e.dataset.key, e]));
+  const keep = list.map((f, i) => {
+    const key = f.kind;
+    let e = old.get(key);
+    if (!e) {
+      e = el("details", { "data-key": key },
+        el("summary", {}, el("span", { class: "mark" }), el("span", { class: "what" }), el("span", { class: "since" })),
+        el("ul"), el("p", { class: "not" }), el("p", { class: "next" }), el("p", { class: "not" }));
+      e.open = i === 0;
+    }
+    e.className = "finding " + f.severity + (headline && i === 0 && isProblem(f) ? " lead" : "");
+    if (i === 0 && headline) e.open = true;
+    const [summary, evidence, not, next, also] = e.children;
+    set(summary.children[1], f.what);
+    set(summary.children[2], f.since ? "since " + clock(f.since, true) : "");
+    while (evidence.children.length > f.evidence.length) evidence.lastChild.remove();
+    f.evidence.forEach((text, n) => set(evidence.children[n] ?? evidence.appendChild(el("li")), text));
+    set(not, f.not);
+    set(next, "→ " + f.next);
+    set(also, f.also);
+    also.hidden = !f.also;
+    return e;
+  });
+  if (keep.length !== parent.children.length || keep.some((e, i) => parent.children[i] !== e)) parent.replaceChildren(...keep);
+}
+
+// --- the table
+
+// columns: title, class, value as text
+const columns = [
+  ["Agent", "name", (r) => r.name],
+  ["Speed", "num", (r) => throughput(r.speed)],
+  ["Out", "num medium", (r) => throughput(r.out)],
+  ["In", "num medium", (r) => throughput(r.in)],
+  ["Transfers/s", "num medium", (r) => rate(r.transfers)],
+  ["p50", "num medium", (r) => duration(r.p50)],
+  ["p99", "num", (r) => duration(r.p99)],
+  ["Errors/s", "num medium", (r) => rate(r.errors)],
+  ["Ring", "num wide", (r) => r.store ? "–" : percent(r.fill)],
+  ["Last event", "num wide", (r) => age(r.age)],
+  ["Notes", "notes", (r) => r.problems.join(", ")],
+];
+const help = {
+  Speed: "Bytes of the transfers divided by the sum of their times; idle time doesn't count",
+  Ring: "Highest fill of the ring between two samples",
+};
+
+function head(table, titles) {
+  table.tHead.replaceChildren(el("tr", {}, ...titles.map(([title, kind]) => el("th", { class: kind, title: help[title] }, title))));
+}
+
+function showTable() {
+  const body = $("agents").tBodies[0], filter = $("filter").value.toLowerCase();
+  const matching = frame.rows.filter((r) => r.name.toLowerCase().includes(filter));
+  const shown = allRows ? matching : matching.slice(0, mostRows);
+  const old = new Map([...body.children].map((e) => [e.dataset.id, e]));
+  const fastest = Math.max(...frame.rows.map((r) => r.speed ?? 0));
+  const rows = shown.map((r) => {
+    const tr = old.get(String(r.id)) ?? el("tr", { "data-id": r.id }, ...columns.map(([title, kind]) => {
+      const td = el("td", { class: kind });
+      if (title === "Agent") td.append(el("a"));
+      else if (title === "Speed" || title === "Ring") td.append(el("span", { class: "meter " + title.toLowerCase() }, el("i")), el("span"));
+      return td;
+    }));
+    tr.className = r.severity;
+    columns.forEach(([title, , value], i) => set(tr.cells[i].lastElementChild ?? tr.cells[i], value(r)));
+    tr.cells[0].firstChild.href = linkTo(r);
+    tr.cells[0].title = r.name;
+    tr.querySelector(".speed i").style.width = 100 * (r.speed ?? 0) / (fastest || 1) + "%";
+    tr.querySelector(".ring i").style.width = 100 * r.fill + "%";
+    return tr;
+  });
+  body.replaceChildren(...rows);
+  const flagged = frame.rows.filter((r) => r.severity).length;
+  set($("counts"), flagged ? `${flagged} of ${frame.rows.length} with problems, these first` : many(frame.rows.length, "agent", "agents"));
+  $("filter").hidden = frame.rows.length <= mostRows;
+  $("more").hidden = matching.length <= mostRows;
+  set($("more"), allRows ? "Show fewer" : `Show all ${matching.length}`);
+}
+
+// --- charts
+
+const fleet = {}, one = {}; // charts of the two views
+const errors = (v) => v === null ? "–" : rate(v);
+
+function makeCharts() {
+  Object.assign(fleet, {
+    speed: new Lines($("charts"), "Speed by agent", (v) => bare(throughput(v)), { log: true }),
+    times: new Heat($("charts"), "Transfer times", (v) => bare(duration(v)), 10),
+    sizes: new Heat($("charts"), "Transfer sizes", (v) => bare(memory(v)), 2),
+    total: new Lines($("charts"), "Throughput, in and out", (v) => bare(throughput(v))),
+    errors: new Lines($("charts"), "Errors per second", errors, { least: 1 }),
+    fill: new Lines($("charts"), "Fill of the rings", percent, { max: 1 }),
+  });
+  Object.assign(one, {
+    speed: new Lines($("agentCharts"), "Speed", (v) => bare(throughput(v)), { log: true }),
+    times: new Lines($("agentCharts"), "Transfer times", (v) => bare(duration(v)), { log: true }),
+    total: new Lines($("agentCharts"), "Throughput, in and out", (v) => bare(throughput(v))),
+    errors: new Lines($("agentCharts"), "Errors per second", errors, { least: 1 }),
+    fill: new Lines($("agentCharts"), "Fill of the ring", percent, { max: 1 }),
+  });
+}
+
+// The numbers of an agent in a point, after its ID.
+const SPEED = 1, TOTAL = 2, P50 = 3, P99 = 4, ERRORS = 5, FILL = 6;
+
+// positive replaces what a logarithmic axis can't show.
+const positive = (v) => v > 0 ? v : null;
+
+function median(values) {
+  const sorted = values.filter((v) => v > 0).sort((a, b) => a - b);
+  return sorted.length ? sorted[Math.floor(sorted.length / 2)] : null;
+}
+
+// byAgent returns the points of each agent, by ID.
+function byAgent() {
+  const map = new Map();
+  points.forEach((p, i) => p.agents.forEach((a) => {
+    if (!map.has(a[0])) map.set(a[0], new Array(points.length).fill(null));
+    map.get(a[0])[i] = a;
+  }));
+  return map;
+}
+
+const pick = (agent, column, map = (v) => v) => agent.map((a) => a ? map(a[column]) : null);
+
+function showFleetCharts() {
+  const times = points.map((p) => p.at / 1000), agents = byAgent();
+  // The agents with problems have a color, or else all agents if they are few.
+  let flagged = frame.rows.filter((r) => r.severity);
+  if (!flagged.length || flagged.length > palette.length) flagged = frame.rows.length <= palette.length ? frame.rows : flagged.slice(0, 3);
+  const colors = new Map(flagged.map((r, i) => [r.id, palette[i]]));
+  const rows = frame.rows.filter((r) => agents.has(r.id)).sort((a, b) => colors.has(a.id) - colors.has(b.id) || a.id - b.id);
+  const lines = (column, map) => rows.map((r) => ({ name: r.name, color: colors.get(r.id), values: pick(agents.get(r.id), column, map) }));
+  fleet.speed.update(times, lines(SPEED, positive));
+  fleet.errors.update(times, lines(ERRORS));
+  fleet.fill.update(times, lines(FILL));
+  fleet.total.update(times, [{ name: "all agents", color: "accent", values: points.map((p) => p.agents.reduce((sum, a) => sum + a[TOTAL], 0)) }]);
+  fleet.times.update(times, hello.times, points.map((p) => p.times));
+  fleet.sizes.update(times, hello.sizes, points.map((p) => p.sizes));
+}
+
+// --- the page of an agent
+
+const slowColumns = [["Time", ""], ["Direction", "medium"], ["Size", "num"], ["Took", "num"], ["Of it posting", "num medium"], ["Throughput", "num"]];
+
+function showAgent(row) {
+  set($("name"), row.name);
+  const facts = [row.alive, row.service && "service " + row.service, row.store ? "prometheus_mp store" : `ring of ${row.capacity.toLocaleString("en-US")} slots, layout ${row.layout}`,
+    row.reader && "drained by " + row.reader, row.memory !== null && memory(row.memory) + " registered", `last event ${age(row.age)} ago`];
+  set($("facts"), facts.filter(Boolean).join(" · "));
+  showFindings($("about"), firstOfKind(frame.findings.filter((f) => f.agents.includes(row.id))));
+}
+
+function showAgentCharts(row) {
+  const times = points.map((p) => p.at / 1000), mine = byAgent().get(row.id);
+  if (!mine) return;
+  const line = (name, column, map, more) => ({ name, color: "accent", values: pick(mine, column, map), ...more });
+  one.speed.update(times, [line(row.name, SPEED, positive),
+    { name: "median of all agents", color: "muted", dash: [4, 4], values: points.map((p) => median(p.agents.map((a) => a[SPEED]))) }]);
+  one.times.update(times, [line("median", P50, positive), line("99th percentile", P99, positive, { color: "series2" })]);
+  one.total.update(times, [line(row.name, TOTAL)]);
+  one.errors.update(times, [line(row.name, ERRORS)]);
+  one.fill.update(times, [line(row.name, FILL)]);
+}
+
+async function showSlowest(row) {
+  const response = await fetch("slowest/" + row.id).catch(() => null);
+  if (!response?.ok || current()?.id !== row.id) return;
+  const list = await response.json();
+  $("slowest").tBodies[0].replaceChildren(...list.map((t) => el("tr", {}, ...[
+    clock(t.at, true), t.receive ? "in" : "out", memory(t.bytes), duration(t.took), duration(t.post), throughput(t.throughput),
+  ].map((text, i) => el("td", { class: slowColumns[i][1] }, text)))));
+  if (!list.length) $("slowest").tBodies[0].append(el("tr", {}, el("td", { colspan: slowColumns.length }, "none")));
+}
+
+// current returns the row of the agent whose page is shown.
+function current() {
+  const [, path] = location.hash.match(/^#\/agent\/(.+)$/) ?? [];
+  try {
+    return path && frame?.rows.find((r) => r.path === decodeURIComponent(path));
+  } catch {
+    return undefined; // the address isn't encoded correctly
+  }
+}
+
+// --- updates
+
+function show() {
+  if (!frame) return;
+  const row = current();
+  $("fleet").hidden = Boolean(row);
+  $("agent").hidden = !row;
+  if (row) {
+    showAgent(row);
+    showSlowest(row);
+    return;
+  }
+  showVerdict();
+  showFindings($("findings"), firstOfKind(frame.findings), true);
+  showTable();
+}
+
+function showCharts() {
+  if (!frame) return;
+  const row = current();
+  if (row) showAgentCharts(row); else showFleetCharts();
+}
+
+function follow() {
+  const events = new EventSource("events");
+  const on = (name, action) => events.addEventListener(name, (e) => action(JSON.parse(e.data)));
+  on("hello", (data) => {
+    hello = data;
+    points = [];
+    set($("where"), hello.name);
+  });
+  on("points", (data) => {
+    points = points.concat(data);
+    while (points.length && points.at(-1).at - points[0].at > 1000 * hello.history) points.shift();
+    showCharts();
+  });
+  on("frame", (data) => {
+    const first = !frame;
+    frame = data;
+    $("live").className = "";
+    set($("live"), "live, " + clock(frame.at, true));
+    show();
+    if (first) showCharts();
+  });
+  events.onerror = () => {
+    $("live").className = "lost";
+    set($("live"), "disconnected");
+    if (events.readyState === EventSource.CLOSED) setTimeout(follow, 5000); // the browser doesn't retry
+  };
+}
+
+function theme() {
+  const media = matchMedia("(prefers-color-scheme: dark)"), root = document.documentElement;
+  const stored = { get: () => { try { return localStorage.theme; } catch { return ""; } }, set: (v) => { try { localStorage.theme = v; } catch { /* private mode */ } } };
+  root.className = stored.get() ?? "";
+  $("theme").addEventListener("click", () => {
+    const dark = root.className ? root.className === "dark" : media.matches;
+    root.className = dark ? "light" : "dark";
+    stored.set(root.className);
+    recolor();
+  });
+  media.addEventListener("change", recolor);
+}
+
+theme();
+makeCharts();
+head($("agents"), columns);
+head($("slowest"), slowColumns);
+$("filter").addEventListener("input", showTable);
+$("more").addEventListener("click", () => { allRows = !allRows; showTable(); });
+addEventListener("hashchange", () => { scrollTo(0, 0); show(); showCharts(); });
+follow();

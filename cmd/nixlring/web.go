@@ -1,0 +1,125 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/web"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+)
+
+// webFlags is the command line of nixlring web.
+type webFlags struct {
+	watchFlags
+	listen string
+	quiet  bool
+}
+
+func newWeb(w world) *cobra.Command {
+	var f webFlags
+	cmd := &cobra.Command{
+		Use:   "web [DIR]",
+		Short: "Show in a browser what is wrong with agents, live",
+		Long: `Web serves a page about agents, and prints its address. The page
+shows first what is wrong, as nixlring why explains it; then the agents, those with
+problems first; and then speeds, transfer times and sizes, errors, and the fill of
+the rings over the last 30 minutes. Each agent has a page with its slowest
+transfers.
+
+` + fmt.Sprintf(sourceHelp, "web") + `
+
+The page needs no backend and no other host. It can only be read: it changes nothing.
+
+By default, only programs on this host can open the page, including those of other
+users. With --listen, other hosts can, too: then the address contains a random token,
+without which the page can't be opened. Connections aren't encrypted. A tunnel is
+safer: ssh -L 9470:127.0.0.1:9470 HOST
+
+` + exitCodes,
+		Example: `  nixlring web
+  nixlring web /run/nixl --include 'prefill-*'
+  nixlring web /run/nixl --listen 127.0.0.1:0`,
+		Args:              usage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeDirs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.complete(cmd, w, args); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), w)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.listen, "listen", "l", "127.0.0.1:9470", "`ADDRESS` to listen on; port 0 is any free port")
+	f.register(cmd, "show")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print the address only")
+	complete(cmd, "listen", []string{"127.0.0.1:9470", "127.0.0.1:0"})
+	return cmd
+}
+
+func (f *webFlags) run(ctx context.Context, w world) (err error) {
+	if _, _, err := net.SplitHostPort(f.listen); err != nil {
+		return usagef("--listen %s: must be an address and a port, such as 127.0.0.1:9470", f.listen)
+	}
+	source, err := f.start(ctx, w, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w; choose another port, or 0 for any", err)
+	}
+	cfg := web.Config{
+		Name: source.Name(), Sample: source.Sample, Slowest: source.Slowest,
+		Processes: func() []diagnose.Process { return processes(w) },
+	}
+	address, err := netip.ParseAddrPort(l.Addr().String())
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if !address.Addr().IsLoopback() {
+		cfg.Token = rand.Text()
+		fmt.Fprintln(w.err, "nixlring: warning: other hosts can open the page, over connections that aren't encrypted; only share its address with those who may see it")
+	}
+	if _, err := fmt.Fprintln(w.out, pageURL(address, cfg.Token)); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	fmt.Fprintln(notes(w, f.quiet), "press Ctrl-C to stop")
+	page := web.New(cfg)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() {
+		served <- page.Serve(ctx, l)
+		stop()
+	}()
+	page.Run(ctx)
+	return <-served
+}
+
+// pageURL returns the address of the page. All addresses of the host have its name.
+func pageURL(address netip.AddrPort, token string) string {
+	host := address.Addr().Unmap().String()
+	if address.Addr().IsUnspecified() {
+		if name, err := os.Hostname(); err == nil {
+			host = name
+		}
+	}
+	u := "http://" + net.JoinHostPort(host, strconv.Itoa(int(address.Port()))) + "/"
+	if token != "" {
+		u += "?token=" + token
+	}
+	return u
+}

@@ -1,0 +1,103 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+)
+
+// serve runs nixlring web until the test ends, and returns the address of the page. read returns
+// what it has printed to standard error, after it has ended.
+func serve(t *testing.T, args ...string) (address string, read func() string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	r, out := io.Pipe()
+	var errs strings.Builder
+	done := make(chan int, 1)
+	go func() {
+		w := world{out: out, err: &errs, now: time.Now, proc: procWith(t), env: func(string) (string, bool) { return "", false }}
+		done <- run(ctx, w, append([]string{"web", "--run-interval", "10ms"}, args...))
+	}()
+	end := func() string {
+		stop()
+		if code := <-done; code != exitOK {
+			t.Errorf("exit code %d: %s", code, errs.String())
+		}
+		done <- exitOK // for the next call
+		return errs.String()
+	}
+	t.Cleanup(func() { end() })
+	line, err := bufio.NewReader(r).ReadString('\n')
+	must.OK(t, err)
+	return strings.TrimSpace(line), end
+}
+
+// get returns the status and the body of a response.
+func get(t *testing.T, url string) (status int, body io.Reader) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	must.OK(t, err)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	response, err := client.Do(request)
+	must.OK(t, err)
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response.StatusCode, response.Body
+}
+
+func TestWebServesWhatTheAgentsDo(t *testing.T) {
+	dir := startFleet(t, false, func(c *simulate.FleetConfig) { c.Straggler = 0.1 })
+	address, _ := serve(t, dir, "--listen", "127.0.0.1:0")
+	if !regexp.MustCompile(`^http://127\.0\.0\.1:\d+/$`).MatchString(address) {
+		t.Fatal(address)
+	}
+	_, body := get(t, address+"events")
+	events := bufio.NewScanner(body)
+	events.Buffer(nil, 1<<20)
+	for events.Scan() {
+		if strings.Contains(events.Text(), `"kind":"straggler","severity":"warning","who":"sim-2"`) {
+			return
+		}
+	}
+	t.Errorf("no frame names the straggler: %v", events.Err())
+}
+
+func TestWebRequiresATokenOnOtherAddresses(t *testing.T) {
+	address, ended := serve(t, t.TempDir(), "--listen", "0.0.0.0:0", "--quiet")
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(strings.Split(address, "/?token=")[0], "http://"))
+	if err != nil || !regexp.MustCompile(`/\?token=[A-Z0-9]{26,}$`).MatchString(address) {
+		t.Fatal(address)
+	}
+	local := "http://127.0.0.1:" + port + "/"
+	if status, _ := get(t, local); status != http.StatusUnauthorized {
+		t.Error(status)
+	}
+	if status, _ := get(t, local+"?"+strings.SplitN(address, "?", 2)[1]); status != http.StatusSeeOther {
+		t.Error(status)
+	}
+	if errs := ended(); !strings.HasPrefix(errs, "nixlring: warning: other hosts can open the page") || strings.Contains(errs, "Ctrl-C") {
+		t.Error(errs)
+	}
+}
+
+func TestWebExplainsAddressesThatItCanNotListenOn(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must.OK(t, err)
+	defer l.Close()
+	if r := nixlring(t.Context(), nil, "web", t.TempDir(), "--listen", l.Addr().String()); r.code != exitError || !strings.Contains(r.err, "choose another port, or 0 for any") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,201 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	scan "github.com/nixl-otel/nixl-otel/internal/process"
+)
+
+// whyFlags is the command line of nixlring why.
+type whyFlags struct {
+	watchFlags
+	length time.Duration
+	json   bool
+	quiet  bool
+}
+
+// errProblems selects exitError. The command has already printed the problems.
+var errProblems = errors.New("there are problems")
+
+func newWhy(w world) *cobra.Command {
+	var f whyFlags
+	cmd := &cobra.Command{
+		Use:   "why [DIR]",
+		Short: "Explain what is wrong with agents",
+		Long: `Why watches agents, and then explains what is wrong in plain sentences, the worst
+first: what was measured, what it isn't, and what to do.
+
+` + fmt.Sprintf(sourceHelp, "why") + `
+
+It finds
+
+  - agents that are far slower than their peers: the agents in the same directory
+    or, if it is set, with the same OTEL_SERVICE_NAME, and with transfers of a
+    similar size. This requires at least four agents with 20 transfers each. Size
+    and load don't matter;
+  - agents that hang while their peers continue, or are idle;
+  - agents that spend most of their time posting, and small transfers that wait
+    behind large ones;
+  - operations that fail, without those that were canceled;
+  - rings that overflow, are nearly full, aren't drained, or are read by another
+    program;
+  - processes that use NIXL without telemetry, or with NIXL_TELEMETRY_ENABLE=n,
+    which breaks vLLM. Examining processes of other users requires root.
+
+The alerts have the same definitions, but compare longer times: only they find
+agents that are slower than an hour ago. For a longer watch, use --for.
+
+Exit codes: 0 all is well, 1 problem or error, 2 invalid command line, 3 no running
+agent.`,
+		Example: `  nixlring why
+  nixlring why /run/nixl --for 1m
+  nixlring why --json`,
+		Args:              usage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeDirs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.complete(cmd, w, args); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), w)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.DurationVar(&f.length, "for", 10*time.Second, "how long to watch")
+	f.watchFlags.register(cmd, "watch")
+	flags.BoolVar(&f.json, "json", false, "write the findings as JSON")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print findings only")
+	return cmd
+}
+
+// complete sets the values that come from the command line or the environment, and rejects
+// invalid flags.
+func (f *whyFlags) complete(cmd *cobra.Command, w world, args []string) error {
+	const shortest = 100 * time.Millisecond
+	if err := f.watchFlags.complete(cmd, w, args); err != nil {
+		return err
+	}
+	if f.length < shortest {
+		return usagef("--for %v: must be %v or more", f.length, shortest)
+	}
+	return nil
+}
+
+// verdict is the result of a watch.
+type verdict struct {
+	Directory string `json:"directory,omitempty"` // whose rings were read
+	Host      string `json:"host,omitempty"`      // of the Collector that was asked
+	where     string
+	Seconds   float64            `json:"seconds"` // length of the watch
+	Agents    int                `json:"agents"`
+	Exited    int                `json:"exited"`   // how many of them have exited
+	Findings  []diagnose.Finding `json:"findings"` // the worst first; never null
+}
+
+// problems returns the number of findings that aren't only information.
+func (v *verdict) problems() (n int) {
+	for i := range v.Findings {
+		if v.Findings[i].Severity.AtLeast(diagnose.Warning) {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *whyFlags) run(ctx context.Context, w world) (err error) {
+	source, err := f.start(ctx, w, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	v, err := f.watch(ctx, w, source)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		err = writeJSON(w.out, v)
+	} else {
+		err = v.write(w, f.quiet)
+	}
+	switch {
+	case err != nil:
+		return err
+	case v.problems() > 0:
+		return errProblems
+	case v.Agents == v.Exited:
+		return errNoRing
+	}
+	return nil
+}
+
+// watch samples the agents until the end of the watch, or until ctx is done.
+func (f *whyFlags) watch(ctx context.Context, w world, source top.Source) (*verdict, error) {
+	const samples = 20
+	board := top.NewBoard(f.length, 1)
+	var all []diagnose.Sample
+	add := func() {
+		s := source.Sample()
+		board.Add(s)
+		all = append(all, s.Diagnose())
+	}
+	add()
+	began := all[0].At
+	end, ticker := time.NewTimer(f.length), time.NewTicker(min(f.length/samples, time.Minute))
+	defer end.Stop()
+	defer ticker.Stop()
+	for ended := false; !ended; {
+		select {
+		case <-ticker.C:
+		case <-end.C:
+			ended = true
+		case <-ctx.Done():
+			ended = true
+		}
+		add()
+	}
+	if err := board.Err(); err != nil {
+		return nil, err
+	}
+	length := all[len(all)-1].At.Sub(began)
+	rings := board.Rings()
+	v := &verdict{where: f.where(source.Name()), Seconds: length.Seconds(), Agents: len(rings), Findings: []diagnose.Finding{}}
+	switch {
+	case f.socket != "":
+		v.Host = source.Name()
+	case !f.processes:
+		v.Directory = f.dir
+	}
+	for i := range rings {
+		if rings[i].Up == diagnose.No {
+			v.Exited++
+		}
+	}
+	v.Findings = append(v.Findings, diagnose.AddRings(diagnose.Diagnose(all, diagnose.Watch(length)), rings)...)
+	v.Findings = append(v.Findings, diagnose.Processes(processes(w))...)
+	diagnose.Sort(v.Findings)
+	return v, nil
+}
+
+// processes returns the processes that use NIXL. Those that can't be examined are missing.
+func processes(w world) (list []diagnose.Process) {
+	found, _ := scan.New(scan.Config{Proc: w.proc}).Scan(w.now())
+	for _, p := range found {
+		list = append(list, diagnose.Process{
+			PID: p.PID, Command: cmp.Or(p.Executable, "a process"),
+			Telemetry: len(p.Dirs)+len(p.Stores) > 0, Enable: p.Env[nixlenv.Enable],
+		})
+	}
+	return list
+}

@@ -1,0 +1,72 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/units"
+)
+
+// write prints the findings as text.
+func (v *verdict) write(w world, quiet bool) error {
+	say := notes(w, quiet)
+	agents := plural(v.Agents, "agent", "agents")
+	if v.Exited > 0 {
+		agents += fmt.Sprintf(" (%d exited)", v.Exited)
+	}
+	watched := fmt.Sprintf("%s %s, watched for %s", agents, v.where, units.Age(v.length()))
+	switch n := v.problems(); {
+	case n > 0:
+		fmt.Fprintf(say, "%s; %s\n", plural(n, "problem", "problems"), watched)
+	case v.Agents == v.Exited: // rings that exited agents left empty aren't opened
+		fmt.Fprintf(say, "Nothing to watch: no agent %s is running.", v.where)
+		if v.Directory != "" {
+			fmt.Fprintf(say, " To see its rings, run: nixlring ls %s", render.Printable(v.Directory))
+		}
+		fmt.Fprintln(say)
+	default:
+		fmt.Fprintf(say, "All is well: %s\n", watched)
+	}
+	for i := range v.Findings {
+		if _, err := fmt.Fprint(w.out, "\n"+finding(&v.Findings[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// length returns the length of the watch, rounded to seconds.
+func (v *verdict) length() time.Duration {
+	return time.Duration(v.Seconds*float64(time.Second) + float64(time.Second)/2)
+}
+
+// finding formats a finding as lines of at most 80 columns.
+func finding(f *diagnose.Finding) string {
+	const width = 76
+	var b strings.Builder
+	line := func(first, rest, text string) {
+		for i, part := range strings.Split(ansi.Wordwrap(render.Printable(text), width, ""), "\n") {
+			if i > 0 {
+				first = rest
+			}
+			fmt.Fprintln(&b, strings.TrimRight(first+part, " "))
+		}
+	}
+	line("", "", fmt.Sprintf("%s: %s", strings.ToUpper(string(f.Severity)), f.What))
+	for _, e := range f.Evidence {
+		line("  - ", "    ", e)
+	}
+	if f.Not != "" {
+		line("  ", "  ", f.Not)
+	}
+	line("  ", "  ", f.Next)
+	return b.String()
+}

@@ -1,0 +1,198 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// startFleet runs simulated agents until the test ends, with a consumer unless unread is set.
+func startFleet(t *testing.T, unread bool, set func(*simulate.FleetConfig)) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	cfg := simulate.FleetConfig{Dir: dir, Prefix: "sim", Agents: 5}
+	cfg.Agent = simulate.Config{Rate: 500, Seed: 1, RunInterval: 10 * time.Millisecond, Traffic: simulate.KVCache()}
+	set(&cfg)
+	fleet, err := simulate.NewFleet(cfg)
+	must.OK(t, err)
+	must.OK(t, fleet.Start())
+	c := newConsumer(paths(fleet))
+	if !unread {
+		c.open()
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(cfg.Agent.RunInterval)
+		defer ticker.Stop()
+		for last := time.Now(); ; {
+			select {
+			case <-stop:
+				return
+			case now := <-ticker.C:
+				for _, a := range fleet.Agents() {
+					if err := a.Tick(now.Sub(last)); err != nil {
+						t.Error(err)
+					}
+				}
+				last = now
+				c.drain()
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		close(stop)
+		<-done
+		c.close()
+		must.OK(t, fleet.Stop())
+	})
+	return dir
+}
+
+// why runs nixlring why with a /proc that has some processes, and returns the verdict.
+func why(t *testing.T, proc string, args ...string) (result, verdict) {
+	t.Helper()
+	r := runWith(t.Context(), world{now: time.Now, proc: proc, env: func(string) (string, bool) { return "", false }},
+		append([]string{"why", "--run-interval", "10ms", "--for", "1s", "--json"}, args...)...)
+	var v verdict
+	if err := json.Unmarshal([]byte(r.out), &v); err != nil {
+		t.Fatalf("%+v: %v", r, err)
+	}
+	return r, v
+}
+
+func kinds(v verdict) (list []diagnose.Kind) {
+	for i := range v.Findings {
+		list = append(list, v.Findings[i].Kind)
+	}
+	return list
+}
+
+func TestWhyNamesTheStraggler(t *testing.T) {
+	dir := startFleet(t, false, func(c *simulate.FleetConfig) { c.Straggler = 0.1 })
+	r, v := why(t, procWith(t), dir)
+	i := slices.IndexFunc(v.Findings, func(f diagnose.Finding) bool { return f.Kind == diagnose.Straggler })
+	if r.code != exitError || i < 0 || len(v.Findings[i].Agents) != 1 || v.Findings[i].Agents[0].Name != "sim-2" {
+		t.Fatalf("%+v", r)
+	}
+	if f := v.Findings[i]; f.Ratio < 0.05 || f.Ratio > 0.3 || !strings.Contains(f.What, "sim-2 moves data at") {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestWhySaysThatAllIsWell(t *testing.T) {
+	dir := startFleet(t, false, func(*simulate.FleetConfig) {})
+	r := runWith(t.Context(), world{now: time.Now, proc: procWith(t), env: func(string) (string, bool) { return "", false }},
+		"why", dir, "--for", "1s")
+	if r.code != exitOK || r.out != "" || !strings.HasPrefix(r.err, "All is well: 5 agents in "+dir) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWhyFindsRingsThatNobodyReads(t *testing.T) {
+	dir := startFleet(t, true, func(c *simulate.FleetConfig) { c.Agents = 2 })
+	r, v := why(t, procWith(t), dir)
+	if got := kinds(v); r.code != exitError || !slices.Equal(got, []diagnose.Kind{diagnose.NoConsumer, diagnose.NoConsumer}) {
+		t.Errorf("%v: %+v", got, r)
+	}
+	full := startFleet(t, true, func(c *simulate.FleetConfig) { c.Agents, c.Capacity = 1, 64 })
+	if r, v = why(t, procWith(t), full); r.code != exitError || !slices.Equal(kinds(v), []diagnose.Kind{diagnose.RingFull}) {
+		t.Errorf("%v: %+v", kinds(v), r)
+	}
+}
+
+func TestWhyWithoutARingHasItsOwnExitCode(t *testing.T) {
+	if r, _ := why(t, procWith(t), t.TempDir()); r.code != exitNoRing {
+		t.Errorf("%+v", r)
+	}
+	if r := nixlring(t.Context(), nil, "why", filepath.Join(t.TempDir(), "missing")); r.code != exitError {
+		t.Errorf("%+v", r)
+	}
+	if r := nixlring(t.Context(), nil, "why", t.TempDir(), "--for", "1ms"); r.code != exitUsage {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Rings that exited agents left behind say nothing about the agents, whether they are
+// empty or not.
+func TestWhyWithoutARunningAgentIsNotWell(t *testing.T) {
+	for events := range 2 {
+		dir := t.TempDir()
+		w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 64)
+		must.OK(t, err)
+		for range events {
+			must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
+		}
+		must.OK(t, w.Close())
+		r, v := why(t, procWith(t), dir)
+		if r.code != exitNoRing || v.Agents != events || v.Exited != events {
+			t.Errorf("%d events: %+v: %+v", events, v, r)
+		}
+		r = nixlring(t.Context(), nil, "why", dir, "--for", "1s")
+		if r.code != exitNoRing || !strings.Contains(r.err, "no agent in "+dir+" is running") {
+			t.Errorf("%d events: %+v", events, r)
+		}
+	}
+}
+
+// procWith returns a mock of /proc with the host's locks and with processes that have libnixl mapped
+// and an environment.
+func procWith(t *testing.T, environments ...string) string {
+	t.Helper()
+	proc := t.TempDir()
+	must.OK(t, os.Symlink("/proc/locks", filepath.Join(proc, "locks")))
+	for i, env := range environments {
+		dir := filepath.Join(proc, strconv.Itoa(100+i))
+		must.OK(t, os.MkdirAll(filepath.Join(dir, "ns"), 0o755))
+		for name, text := range map[string]string{
+			"stat": strconv.Itoa(100+i) + " (python3) S 1 1 1 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 1 0 1234 1 1 1", "statm": "100 10 10 1 0 1 0",
+			"status": "Name:\tpython3\nNSpid:\t" + strconv.Itoa(100+i) + "\n", "cgroup": "0::/\n",
+			"environ": env, "maps": "7f00-7f01 r-xp 00000000 08:02 17 /usr/lib/libnixl.so\n",
+		} {
+			must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		}
+		must.OK(t, os.Symlink("/usr/bin/python3", filepath.Join(dir, "exe")))
+		must.OK(t, os.Symlink("/", filepath.Join(dir, "root")))
+		must.OK(t, os.Symlink("mnt:[1]", filepath.Join(dir, "ns", "mnt")))
+	}
+	return proc
+}
+
+// An explicit n breaks vLLM; an unset variable doesn't.
+func TestWhyFindsProcessesThatDisableTelemetry(t *testing.T) {
+	dir := startFleet(t, false, func(*simulate.FleetConfig) {})
+	r, v := why(t, procWith(t, "NIXL_TELEMETRY_ENABLE=n\x00", "NIXL_TELEMETRY_ENABLE=n\x00", "PATH=/bin\x00", "NIXL_TELEMETRY_ENABLE=y\x00"), dir)
+	if got := kinds(v); r.code != exitError || !slices.Equal(got, []diagnose.Kind{diagnose.TelemetryDisabled, diagnose.NoTelemetry}) {
+		t.Fatalf("%v: %+v", got, r)
+	}
+	if what := v.Findings[0].What; what != "python3 (2 processes, such as 100) uses NIXL with NIXL_TELEMETRY_ENABLE=n, which breaks vLLM." {
+		t.Error(what)
+	}
+}
+
+func TestWhyPrintsFindingsInEightyColumns(t *testing.T) {
+	dir := startFleet(t, true, func(c *simulate.FleetConfig) { c.Straggler = 0.1 })
+	r := runWith(t.Context(), world{now: time.Now, proc: procWith(t), env: func(string) (string, bool) { return "", false }},
+		"why", dir, "--for", "1s")
+	if !strings.Contains(r.out, "\nWARNING: sim-2 moves data at ") || !strings.Contains(r.out, "\n  - ") || !strings.Contains(r.err, " problems; 5 agents in "+dir) {
+		t.Errorf("%+v", r)
+	}
+	for line := range strings.Lines(r.out) {
+		if len([]rune(line)) > 81 {
+			t.Errorf("too long: %q", line)
+		}
+	}
+}

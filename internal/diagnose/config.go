@@ -1,0 +1,173 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnose
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/units"
+)
+
+// Consumer is who takes events from a ring.
+type Consumer uint8
+
+// The consumers.
+const (
+	UnknownConsumer Consumer = iota
+	Drained                  // a consumer of this project
+	Hanging                  // a consumer of this project that takes no events
+	Foreign                  // another program
+	Nobody                   // events stay in the ring
+)
+
+// Ring is the state of an agent's ring.
+type Ring struct {
+	Agent
+	Up       Up
+	Consumer Consumer
+	Name     string // of the consumer; may be empty
+	Full     bool
+	FullIn   time.Duration // until the ring is full at the current rate; 0 if it is full or idle
+}
+
+// Rings returns the findings about the consumers of rings.
+func Rings(rings []Ring) (list []Finding) {
+	for i := range rings {
+		r := &rings[i]
+		switch {
+		case r.Up == No:
+		case r.Consumer == Foreign:
+			list = append(list, taken(r.Agent, 0))
+		case r.Consumer != Nobody && r.Consumer != Hanging:
+		case r.Full:
+			list = append(list, r.full())
+		default:
+			list = append(list, r.unread())
+		}
+	}
+	return list
+}
+
+// AddRings adds the findings about the consumers of rings to others. They explain why events are
+// lost, so a loss that they explain is removed.
+func AddRings(list []Finding, rings []Ring) []Finding {
+	found := Rings(rings)
+	explained := make(map[Agent]bool)
+	for i := range found {
+		if found[i].Kind != EventsTaken {
+			explained[found[i].Agents[0]] = true
+		}
+	}
+	for i := range list {
+		if k := list[i].Kind; k != EventsLost && k != NearlyFull || !explained[list[i].Agents[0]] {
+			found = append(found, list[i])
+		}
+	}
+	Sort(found)
+	return found
+}
+
+// who says why nobody takes events.
+func (r *Ring) who() string {
+	if r.Consumer == Hanging {
+		return "its consumer " + r.Name + " takes no events"
+	}
+	return "no process takes events from it"
+}
+
+const startCollector = "Start a Collector with the receiver nixl_shm, or check why it doesn't drain this ring: its log names the rings that it refuses."
+
+func (r *Ring) full() Finding {
+	return Finding{
+		Kind: RingFull, Severity: Critical, Agents: []Agent{r.Agent}, Short: "ring full, unread",
+		What:     fmt.Sprintf("The ring of %s is full: %s.", r.Agent, r.who()),
+		Evidence: []string{"nothing changes in a full ring, so what the agent does isn't visible"},
+		Not:      "Its transfers aren't affected, but all further events are lost.",
+		Next:     startCollector,
+	}
+}
+
+func (r *Ring) unread() Finding {
+	f := Finding{
+		Kind: NoConsumer, Severity: Warning, Agents: []Agent{r.Agent}, Short: "unread",
+		What:     fmt.Sprintf("The ring of %s isn't drained: %s.", r.Agent, r.who()),
+		Evidence: []string{},
+		Not:      "Nothing is lost yet.",
+		Next:     startCollector,
+	}
+	if r.FullIn > 0 {
+		f.Short = "unread, full in " + units.Age(r.FullIn)
+		f.Evidence = append(f.Evidence, "at the current rate, it is full in "+units.Age(r.FullIn))
+	}
+	return f
+}
+
+// Process is a process that uses NIXL.
+type Process struct {
+	PID       int
+	Command   string
+	Telemetry bool   // it has a ring or a store, or is about to create one
+	Enable    string // the value of NIXL_TELEMETRY_ENABLE; empty if it isn't set
+}
+
+// Processes returns the findings about processes that use NIXL without telemetry. Processes of the same
+// program are one finding.
+func Processes(list []Process) (found []Finding) {
+	type group struct {
+		command  string
+		disabled bool
+	}
+	pids := make(map[group][]int)
+	var order []group
+	values := make(map[group]string)
+	for _, p := range list {
+		if p.Telemetry {
+			continue
+		}
+		g := group{p.Command, p.Enable != ""}
+		if pids[g] == nil {
+			order = append(order, g)
+		}
+		pids[g], values[g] = append(pids[g], p.PID), p.Enable
+	}
+	for _, g := range order {
+		if g.disabled {
+			found = append(found, disabled(g.command, values[g], pids[g]))
+		} else {
+			found = append(found, silent(g.command, pids[g]))
+		}
+	}
+	return found
+}
+
+func disabled(command, value string, pids []int) Finding {
+	return Finding{
+		Kind: TelemetryDisabled, Severity: Warning, Agents: []Agent{},
+		Short:    "NIXL_TELEMETRY_ENABLE=" + value,
+		What:     fmt.Sprintf("%s uses NIXL with NIXL_TELEMETRY_ENABLE=%s, which breaks vLLM.", processes(command, pids), value),
+		Evidence: []string{"vLLM asks its agents for telemetry. NIXL 1.3.1 and later let the variable override that, and vLLM then discards finished transfers"},
+		Not:      "It isn't the same as leaving the variable unset: then vLLM works, without telemetry.",
+		Next:     "Unset NIXL_TELEMETRY_ENABLE, or set it to y. Never set it to n. Dynamo's operator sets it by default: override it in the pod's environment.",
+	}
+}
+
+func silent(command string, pids []int) Finding {
+	return Finding{
+		Kind: NoTelemetry, Severity: Info, Agents: []Agent{},
+		Short:    "no telemetry",
+		What:     fmt.Sprintf("%s uses NIXL without telemetry.", processes(command, pids)),
+		Evidence: []string{"it has libnixl mapped, but no ring and no store"},
+		Not:      "It needn't be a problem: the process may load NIXL without creating an agent.",
+		Next:     "To see its transfers, start it with NIXL_TELEMETRY_ENABLE=y, NIXL_TELEMETRY_EXPORTER=BUFFER and NIXL_TELEMETRY_DIR.",
+	}
+}
+
+// processes names a process, or several of one program.
+func processes(command string, pids []int) string {
+	if len(pids) == 1 {
+		return fmt.Sprintf("%s (process %d)", command, pids[0])
+	}
+	return fmt.Sprintf("%s (%d processes, such as %d)", command, len(pids), pids[0])
+}

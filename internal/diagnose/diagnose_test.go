@@ -1,0 +1,68 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnose_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
+)
+
+// found returns the findings of samples as the table has them.
+func found(list []diagnose.Finding) (all []fleets.Want) {
+	for _, f := range list {
+		w := fleets.Want{Kind: f.Kind}
+		if !f.OfJob() {
+			w.Agent = f.Agents[0].Name
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+func TestEachIncidentIsNamedWithinFiveMinutes(t *testing.T) {
+	for _, f := range fleets.Incidents() {
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			samples := f.Samples()
+			begin := int(fleets.Begin / fleets.Every)
+			list := diagnose.Diagnose(samples, diagnose.Rules())
+			got := found(list)
+			slices.SortFunc(got, func(a, b fleets.Want) int { return strings.Compare(a.Agent, b.Agent) })
+			if !slices.Equal(got, f.Want) {
+				t.Errorf("found %v, want %v", got, f.Want)
+			}
+			for _, finding := range list {
+				if finding.What == "" || finding.Next == "" || finding.Short == "" || finding.Not == "" || finding.Evidence == nil || finding.Since.IsZero() {
+					t.Errorf("incomplete: %+v", finding)
+				}
+				if after := finding.Since.Sub(samples[begin].At); after > 5*time.Minute {
+					t.Errorf("%s: only since %v", finding.What, after)
+				}
+			}
+		})
+	}
+}
+
+func TestNothingIsSaidAboutHealthyFleets(t *testing.T) {
+	for _, f := range fleets.Healthy() {
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			samples := f.Samples()
+			step := int(time.Minute / fleets.Every)
+			if len(f.Members) > 100 {
+				step *= 10
+			}
+			for i := len(samples); i > step; i -= step {
+				if list := diagnose.Diagnose(samples[:i], diagnose.Rules()); len(list) > 0 {
+					t.Fatalf("at %v: %v: %s %v", samples[i-1].At.Sub(samples[0].At), found(list), list[0].What, list[0].Evidence)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,147 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleets
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+)
+
+// Healthy returns fleets without a problem.
+func Healthy() []Fleet {
+	list := slices.Concat(mixed(), changing())
+	for i := range list {
+		if list[i].Length == 0 {
+			list[i].Length = Found + 5*time.Minute
+		}
+	}
+	return list
+}
+
+// mixed returns fleets with agents that differ.
+func mixed() []Fleet {
+	return []Fleet{
+		{Name: "small and large blocks in one job", Members: members("nixl", 9, func(i int) func(time.Duration) State {
+			return always(at([]uint64{16 * kib, 256 * kib, 4 * mib}[i%3], 45*gb, 50))
+		})},
+		{Name: "small blocks of one agent", Members: except("nixl", 6, 2, always(usual()), always(at(1*mib, 45*gb, 100)))},
+		{Name: "an idle agent with heartbeats", Members: except("nixl", 5, 2, always(usual(), heartbeat()), always(heartbeat()))},
+		{Name: "an agent with few transfers and heartbeats", Members: except("nixl", 5, 2, always(usual(), heartbeat()), always(at(4*mib, 45*gb, 0.1), heartbeat()))},
+		{Name: "one large transfer every three minutes", Members: except("nixl", 5, 1, always(usual()), always(at(512*mib, 10*gb, 1.0/180)))},
+		{Name: "night", Length: 3 * time.Hour, Members: same("decode", 6, func(t time.Duration) State {
+			l := usual()
+			l.Rate *= max(0.01, math.Exp(-t.Hours()*3))
+			return State{Loads: []Load{l, heartbeat()}}
+		})},
+		{Name: "prefill and decode in one job", Members: members("nixl", 8, func(i int) func(time.Duration) State {
+			if i%2 == 0 {
+				return always(at(16*mib, 45*gb, 20))
+			}
+			return always(at(256*kib, 40*gb, 300))
+		})},
+		{Name: "prefill and decode in their own jobs", Members: append(
+			same("prefill", 4, always(at(16*mib, 45*gb, 20))), same("decode", 4, always(at(256*kib, 15*gb, 300)))...)},
+		{Name: "two generations of NICs", Members: members("decode", 8, func(i int) func(time.Duration) State {
+			if i%2 == 0 {
+				return always(at(4*mib, 22.5*gb, 15))
+			}
+			return always(usual())
+		})},
+		{Name: "a few old NICs", Members: members("decode", 9, func(i int) func(time.Duration) State {
+			if i%3 == 0 {
+				return always(at(4*mib, 22.5*gb, 15))
+			}
+			return always(usual())
+		})},
+		{Name: "storage agents in a job of their own", Members: append(
+			same("decode", 6, always(usual())), same("storage", 4, always(at(4*mib, 1.5*gb, 10)))...)},
+		{Name: "slow storage", Members: same("storage", 4, always(Load{512 * mib, 3 * time.Second, 100 * time.Microsecond, 2}))},
+	}
+}
+
+// changing returns fleets whose load or agents change.
+func changing() []Fleet {
+	return []Fleet{
+		{Name: "a rollout", Length: time.Hour, Members: rollout()},
+		{Name: "agents that restart with totals from 0", Length: time.Hour, Members: members("decode", 4, func(i int) func(time.Duration) State {
+			begin := Begin + time.Duration(i)*3*time.Minute
+			return with(always(usual()), func(t time.Duration, s *State) {
+				if during(t, begin, time.Minute) {
+					*s = State{Up: diagnose.No}
+				}
+				s.Restart = t == begin+time.Minute
+			})
+		})},
+		{Name: "a peer restarts for 45 s", Length: time.Hour, Members: append(
+			same("prefill", 4, with(always(usual()), func(t time.Duration, s *State) {
+				if during(t, Begin, 45*time.Second) {
+					s.Loads, s.Errors = nil, map[string]float64{"backend": 30}
+				}
+			})),
+			same("decode", 1, with(always(usual()), func(t time.Duration, s *State) {
+				if during(t, Begin, 45*time.Second) {
+					s.Loads, s.Up = nil, diagnose.No
+				}
+			}))...)},
+		{Name: "cancellations", Members: same("decode", 4, with(always(at(4*mib, 45*gb, 0.2)), func(_ time.Duration, s *State) {
+			s.Errors = map[string]float64{diagnose.Canceled: 0.1}
+		}))},
+		{Name: "few errors", Members: same("decode", 4, with(always(usual()), func(_ time.Duration, s *State) {
+			s.Errors = map[string]float64{"backend": 0.3}
+		}))},
+		{Name: "two agents", Members: members("nixl", 2, func(i int) func(time.Duration) State {
+			return always(at(4*mib, []float64{45 * gb, 20 * gb}[i], 10))
+		})},
+		{Name: "a thousand agents", Members: members("decode", 1000, func(i int) func(time.Duration) State {
+			return always(at(4*mib, 45*gb*(1-float64(i%7)/40), float64(5+i%50)))
+		})},
+		{Name: "an idle weekend", Length: 6 * time.Hour, Members: same("decode", 5, func(t time.Duration) State {
+			l := usual()
+			l.Rate *= max(0, 1-t.Hours())
+			return State{Loads: []Load{l}}
+		})},
+		{Name: "no transfers at all", Members: same("decode", 5, always())},
+		{Name: "bursts", Length: 2 * time.Hour, Members: members("decode", 5, func(i int) func(time.Duration) State {
+			return func(t time.Duration) State {
+				l := usual()
+				if t/(4*time.Minute)%2 == time.Duration(i%2) {
+					l.Rate = 0
+				}
+				return State{Loads: []Load{l}}
+			}
+		})},
+		{Name: "a spare agent", Members: except("decode", 5, 4, always(usual()), always())},
+		{Name: "other sizes than before", Members: same("decode", 5, then(always(usual()), always(at(64*kib, 45*gb, 300))))},
+	}
+}
+
+// rollout returns the pods of a deployment that replaces one after the other. A new pod starts a
+// minute before the old one exits.
+func rollout() (list []Member) {
+	for i := range 5 {
+		replaced := 20*time.Minute + time.Duration(i)*4*time.Minute
+		for generation := range 2 {
+			m := Member{Agent: diagnose.Agent{
+				Job: diagnose.Job{Namespace: "inference", Service: "decode"}, Pod: fmt.Sprintf("decode-%d-%d", generation, i), Host: "node-0", Name: "rank-0",
+			}}
+			m.Do = func(t time.Duration) State {
+				switch {
+				case generation == 0 && t >= replaced+5*time.Minute:
+					return State{Absent: true}
+				case generation == 0 && t >= replaced:
+					return State{Up: diagnose.No}
+				case generation == 1 && t < replaced-time.Minute:
+					return State{Absent: true}
+				}
+				return State{Loads: []Load{usual()}}
+			}
+			list = append(list, m)
+		}
+	}
+	return list
+}

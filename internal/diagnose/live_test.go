@@ -1,0 +1,56 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnose_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
+)
+
+// live returns what a tool finds that has watched for the last half hour.
+func live(samples []diagnose.Sample) []diagnose.Finding {
+	const half = 30 * time.Minute
+	samples = samples[max(0, len(samples)-int(half/fleets.Every)):]
+	return diagnose.Now(samples, diagnose.Live(time.Minute, samples[len(samples)-1].At.Sub(samples[0].At)))
+}
+
+func TestLiveToolNamesEachIncident(t *testing.T) {
+	for _, f := range fleets.Incidents() {
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			samples := f.Samples()
+			begin := int(fleets.Begin / fleets.Every)
+			for i := begin; i <= len(samples); i++ {
+				if got := found(live(samples[:i])); slices.ContainsFunc(f.Want, func(w fleets.Want) bool { return slices.Contains(got, w) }) {
+					return
+				}
+			}
+			t.Errorf("never found any of %v, at the end %v", f.Want, found(live(samples)))
+		})
+	}
+}
+
+func TestLiveToolFindsNoSlowdownOfHealthyFleets(t *testing.T) {
+	for _, f := range fleets.Healthy() {
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			samples := f.Samples()
+			step := int(time.Minute / fleets.Every)
+			if len(f.Members) > 100 {
+				step *= 10
+			}
+			for i := len(samples); i > step; i -= step {
+				for _, finding := range live(samples[:i]) {
+					if k := finding.Kind; k == diagnose.Slower || k == diagnose.JobSlower {
+						t.Fatalf("at %v: %s %v", samples[i-1].At.Sub(samples[0].At), finding.What, finding.Evidence)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,80 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnose
+
+import "math"
+
+// peer is an agent in a band.
+type peer struct {
+	agent Agent
+	pace
+}
+
+// stragglers returns the agents that are far slower than their peers.
+//
+// An agent is a straggler if in one of its bands all of these hold:
+//
+//   - there are at least MinPeers agents;
+//   - its speed is below StragglerSpeed of the median, and below the median by more than Spread
+//     standard deviations, which are estimated from the median absolute deviation;
+//   - its mean time is above LongerTime of the median;
+//   - at most Company of the agents are as slow. If more are, they differ in kind.
+func (h *history) stragglers(i int) (list []Finding) {
+	type group struct {
+		Job
+		band int
+	}
+	groups := make(map[group][]peer)
+	for _, a := range h.agents {
+		p, ok := h.pace(h.tracks[a], i)
+		if !ok {
+			continue
+		}
+		for n, b := range bands {
+			if p.size >= b.From && p.size < b.To {
+				g := group{a.Job, n}
+				groups[g] = append(groups[g], peer{a, p})
+			}
+		}
+	}
+	worst := make(map[Agent]Finding)
+	for _, peers := range groups {
+		for _, f := range slowPeers(peers) {
+			if old, ok := worst[f.Agents[0]]; !ok || f.Ratio < old.Ratio {
+				worst[f.Agents[0]] = f
+			}
+		}
+	}
+	for _, a := range h.agents {
+		if f, ok := worst[a]; ok {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// slowPeers returns the stragglers of a band.
+func slowPeers(peers []peer) (list []Finding) {
+	if len(peers) < MinPeers {
+		return nil
+	}
+	speeds, times, deviations := make([]float64, len(peers)), make([]float64, len(peers)), make([]float64, len(peers))
+	for i, p := range peers {
+		speeds[i], times[i] = p.speed, p.time
+	}
+	speed, time := median(speeds), median(times)
+	for i, p := range peers {
+		deviations[i] = math.Abs(p.speed - speed)
+	}
+	limit := min(StragglerSpeed*speed, speed-Spread*PerDeviation*median(deviations))
+	for _, p := range peers {
+		if p.speed < limit && p.time > LongerTime*time {
+			list = append(list, straggler(p, speed, time, len(peers)-1))
+		}
+	}
+	if float64(len(list)) > Company*float64(len(peers)) {
+		return nil
+	}
+	return list
+}

@@ -1,0 +1,89 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnose
+
+import (
+	"maps"
+	"slices"
+)
+
+// postBound returns the agents that need more than half of their transfer time for posting.
+func (h *history) postBound(i int) (list []Finding) {
+	for _, a := range h.agents {
+		t := h.tracks[a]
+		p, ok := h.pace(t, i)
+		if !ok {
+			continue
+		}
+		d := h.during(t, i, h.windows.Window)
+		if post := d.post / d.requests; d.post > PostShare*d.busy && post > PostTime.Seconds() {
+			list = append(list, posting(a, p, post))
+		}
+	}
+	return list
+}
+
+// smallBehindLarge returns the agents whose small transfers wait behind large ones. Most of their
+// transfers are far smaller than the mean size, but take nearly as long as the mean time, although a
+// tenth is fast. If the time depended on the size, most transfers would also be far faster.
+func (h *history) smallBehindLarge(i int) (list []Finding) {
+	for _, a := range h.agents {
+		t := h.tracks[a]
+		p, ok := h.pace(t, i)
+		from := t.readings[h.index(i, h.windows.Window)]
+		if !ok || from == nil {
+			continue
+		}
+		sizes, times := t.readings[i].Sizes.difference(from.Sizes), t.readings[i].Times.difference(from.Times)
+		size, took, fast := sizes.quantile(MostTransfers), times.quantile(MostTransfers), times.quantile(FastTransfers)
+		if size < MixedSizes*p.size && took > MixedTimes*p.time && fast < WaitingFast*took && took > WaitingTime.Seconds() {
+			list = append(list, waiting(a, p, size, took, fast))
+		}
+	}
+	return list
+}
+
+// failing returns the jobs with agents whose operations fail, without those that were canceled. More
+// than a tenth must fail in the short window, which ends soon after the last failure, and a
+// twentieth in the long window.
+func (h *history) failing(i int) (list []Finding) {
+	agents := make(map[Job][]Agent)
+	types := make(map[Job]map[string]float64)
+	ratios := make(map[Job]float64)
+	var jobs []Job
+	for _, a := range h.agents {
+		t := h.tracks[a]
+		short, long := h.during(t, i, h.windows.Short), h.during(t, i, h.windows.Long)
+		if short.failed <= ErrorShare*(short.failed+short.requests) || long.failed <= ErrorLong*(long.failed+long.requests) || long.failed <= MinErrors {
+			continue
+		}
+		if agents[a.Job] == nil {
+			jobs, types[a.Job] = append(jobs, a.Job), make(map[string]float64)
+		}
+		agents[a.Job] = append(agents[a.Job], a)
+		ratios[a.Job] = max(ratios[a.Job], short.failed/(short.failed+short.requests))
+		h.errorTypes(t, i, types[a.Job])
+	}
+	for _, j := range jobs {
+		list = append(list, failures(agents[j], ratios[j], types[j]))
+	}
+	return list
+}
+
+// errorTypes adds the errors of an agent in the long window, by type.
+func (h *history) errorTypes(t *track, i int, sum map[string]float64) {
+	to, from := t.readings[i], t.readings[h.index(i, h.windows.Long)]
+	if to == nil {
+		return
+	}
+	for _, kind := range slices.Sorted(maps.Keys(to.Errors)) {
+		before := uint64(0)
+		if from != nil {
+			before = from.Errors[kind]
+		}
+		if n := grown(before, to.Errors[kind]); n > 0 && kind != Canceled {
+			sum[kind] += n
+		}
+	}
+}

@@ -1,0 +1,130 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Defaults of a [Config]. The run interval is NIXL's own.
+const (
+	DefaultRunInterval = 100 * time.Millisecond
+	DefaultMaxRings    = 4096
+	DefaultStaleAfter  = 5 * time.Minute
+)
+
+const (
+	leastRunInterval = time.Millisecond
+	minStaleAfter    = discover.ProbeInterval
+)
+
+// Config configures a [Engine]. At least one of Directories, Processes and Kubelet must
+// be set.
+type Config struct {
+	Directories []string            // contain one ring per agent, named after the agent
+	Processes   *discover.Processes // finds the telemetry directories of all processes
+	Kubelet     *discover.Kubelet   // finds the emptyDir volumes of pods
+	PodUID      string              // the pod of the agents in Directories; empty without one
+	IdentifyBy  discover.IdentifyBy // parts of the identity of agents in pods and containers
+	Include     []string            // doublestar patterns, relative to the directory; * if empty
+	Exclude     []string
+	Mode        ringbuf.Mode
+	RunInterval time.Duration // initial estimate of the interval at which agents write events
+	MaxRings    int
+	Budget      discover.Budget // of each container or pod; discover.DefaultBudget if zero
+	AllowedUIDs []uint32        // owners whose rings are opened; any if empty
+	StaleAfter  time.Duration
+	Tally       tally.Config
+	// Stores enables reading the stores of NIXL's prometheus_mp exporter. Include and
+	// Exclude apply to the names of their agents, and MaxRings limits rings and stores
+	// together.
+	Stores bool
+
+	// Stream returns the attributes under which a backend sees an agent's totals; see
+	// [drain.Config]. It may be nil.
+	Stream func(*drain.Snapshot) attribute.Set
+	// Report receives the notices for the operator. It must not block.
+	Report func(notice.Notice)
+	// Handler receives what is read from rings.
+	Handler Handler
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
+	// Uptime returns the time since the machine was started; the kernel's if nil.
+	Uptime func() (time.Duration, error)
+	// OpenDir opens a directory at or below another; ringbuf.OpenDir if nil.
+	OpenDir func(dir, name string) (*ringbuf.Dir, error)
+
+	// Telemetry receives measurements of the engine's own work.
+	Telemetry Telemetry
+}
+
+// Check reports the invalid values. Each error starts with the key of the receiver's
+// configuration.
+func (c *Config) Check() error {
+	errs := []error{discover.CheckDirectories(c.Directories), c.checkSources()}
+	if p := c.Processes; p != nil {
+		errs = append(errs, p.Check())
+	}
+	if k := c.Kubelet; k != nil {
+		errs = append(errs, k.Check())
+	}
+	errs = append(errs, c.IdentifyBy.Check(), discover.CheckPatterns("include", c.Include), discover.CheckPatterns("exclude", c.Exclude))
+	if c.RunInterval < leastRunInterval {
+		errs = append(errs, fmt.Errorf("run_interval: %v is too short: use that of the agents, at least %v, such as %v",
+			c.RunInterval, leastRunInterval, DefaultRunInterval))
+	}
+	if c.MaxRings < 1 {
+		errs = append(errs, fmt.Errorf("max_rings: %d must be 1 or more", c.MaxRings))
+	}
+	errs = append(errs, c.Budget.Check())
+	if c.StaleAfter < minStaleAfter {
+		errs = append(errs, fmt.Errorf("stale_after: %v is too short: use at least %v, the interval between two checks of the files; "+
+			"better longer than an agent takes to restart, such as 5m", c.StaleAfter, minStaleAfter))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) checkSources() error {
+	switch {
+	case len(c.Directories) > 0:
+		return nil
+	case c.Processes == nil && c.Kubelet == nil:
+		return errors.New("directories: list at least one, such as /run/nixl, or configure discovery")
+	case c.PodUID != "":
+		return fmt.Errorf("pod_uid: %q has no effect without directories: list one, or remove the key; discovered agents have their own pods", c.PodUID)
+	}
+	return nil
+}
+
+// withDefaults returns the configuration with defaults instead of zeros.
+func (c Config) withDefaults() Config {
+	if len(c.Include) == 0 {
+		c.Include = []string{"*"}
+	}
+	if len(c.IdentifyBy) == 0 {
+		c.IdentifyBy = DefaultIdentifyBy
+	}
+	c.RunInterval = cmp.Or(c.RunInterval, DefaultRunInterval)
+	c.MaxRings = cmp.Or(c.MaxRings, DefaultMaxRings)
+	c.Budget = cmp.Or(c.Budget, DefaultBudget)
+	c.StaleAfter = cmp.Or(c.StaleAfter, DefaultStaleAfter)
+	if c.Report == nil {
+		c.Report = func(notice.Notice) {}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}

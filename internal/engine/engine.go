@@ -1,0 +1,295 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Telemetry receives measurements of discovering, draining and saving. Its functions
+// may be nil, and must not block.
+type Telemetry struct {
+	Lag    func(time.Duration)                 // delay of a round of drains
+	Events func(uint64)                        // number of events that a round counted
+	Saved  func(took time.Duration, err error) // duration and error of a save
+
+	Searched func(source string, took time.Duration) // duration of a search of processes or of the kubelet's pods
+}
+
+// Engine discovers and drains rings. Its methods are safe for concurrent use after
+// Start.
+type Engine struct {
+	cfg      Config
+	shape    *tally.Shape
+	reporter *notice.Reporter
+	saver    *checkpoint.Saver // nil without storage
+	loop     *drain.Loop       // nil before Start
+	sources  []source
+	watchers map[string]source // the sources that discover directories, by name
+
+	refreshed atomic.Bool    // by the first collection
+	watches   []*drain.Watch // from before Start
+}
+
+// source discovers rings and stores.
+type source interface {
+	Start()
+	Refresh(done func())
+	Read(done func())
+	Stop(ctx context.Context) error
+	State() discover.State
+}
+
+// New checks the configuration. Nothing is opened before [Engine.Start].
+func New(cfg Config) (*Engine, error) {
+	cfg = cfg.withDefaults()
+	shape, errShape := tally.NewShape(cfg.Tally)
+	if err := errors.Join(cfg.Check(), errShape); err != nil {
+		return nil, err
+	}
+	return &Engine{cfg: cfg, shape: shape, watchers: make(map[string]source)}, nil
+}
+
+// Watch passes slow transfers and errors to w, until [Engine.Unwatch]. Draining waits for
+// w's functions. Only a watch from before [Engine.Start] gets those of all events.
+func (e *Engine) Watch(w *drain.Watch) {
+	if e.loop == nil {
+		e.watches = append(e.watches, w)
+	} else {
+		e.loop.Watch(w)
+	}
+}
+
+// Unwatch ends a watch. Its functions may still be called shortly after. It must not be
+// called before [Engine.Start].
+func (e *Engine) Unwatch(w *drain.Watch) { e.loop.Unwatch(w) }
+
+// Report reports a notice. It must not be called before [Engine.Start].
+func (e *Engine) Report(n notice.Notice) { e.reporter.Report(n) }
+
+// Start starts to discover and drain rings. Problems with directories and rings are
+// reported and retried; Start doesn't return them. If storage isn't nil, totals
+// continue from the checkpoints in it.
+func (e *Engine) Start(storage checkpoint.Storage) error {
+	e.reporter = notice.New(e.cfg.Report, e.cfg.Now)
+	if storage != nil && e.cfg.Mode == ringbuf.Consume { // an observer has no position to resume
+		e.saver = checkpoint.NewSaver(checkpoint.Config{
+			Storage: storage, StaleAfter: e.cfg.StaleAfter, Now: e.cfg.Now,
+			Report: func(text string, err error) {
+				e.reporter.Report(notice.Notice{Kind: notice.StoreUntidy, Level: slog.LevelWarn, Text: text, Err: err})
+			},
+			Applied: e.cfg.Telemetry.Saved,
+		})
+		e.saver.Start()
+	}
+	e.loop = drain.NewLoop(drain.LoopConfig{
+		Config: drain.Config{
+			Shape: e.shape, Mode: e.cfg.Mode, RunInterval: e.cfg.RunInterval, StaleAfter: e.cfg.StaleAfter, Handler: e.cfg.Handler,
+			Stream: e.cfg.Stream,
+		},
+		Saver: e.saver, Report: e.reporter.Report, Now: e.cfg.Now,
+		ObserveLag: e.cfg.Telemetry.Lag, ObserveEvents: e.cfg.Telemetry.Events,
+	})
+	for _, w := range e.watches {
+		e.loop.Watch(w)
+	}
+	rings := discover.NewRings(e.cfg.MaxRings)
+	rings.Budget = e.cfg.Budget
+	common := discover.Config{
+		Include: e.cfg.Include, Exclude: e.cfg.Exclude, Mode: e.cfg.Mode,
+		AllowedUIDs: e.cfg.AllowedUIDs, Rings: rings, Now: e.cfg.Now, OpenDir: e.cfg.OpenDir,
+	}
+	if e.saver != nil {
+		common.Stored = func(id string) (stored, known bool) { return e.saver.Stored(checkpoint.Key(id)) }
+	}
+	if e.cfg.Stores {
+		common.Stores = &discover.StoreConfig{StaleAfter: e.cfg.StaleAfter, Uptime: e.cfg.Uptime}
+	}
+	for _, dir := range e.cfg.Directories {
+		d, err := discover.New(e.directory(dir, common), e.loop.Send, e.reporter)
+		if err != nil {
+			return err
+		}
+		e.sources = append(e.sources, d)
+	}
+	if k := e.cfg.Kubelet; k != nil {
+		volumes := common
+		volumes.CloseExited = e.cfg.Mode == ringbuf.Consume
+		e.addWatcher("kubelet", volumes, k.Finder(e.cfg.IdentifyBy), discover.DefaultInterval)
+	}
+	if p := e.cfg.Processes; p != nil {
+		e.addWatcher("processes", common, p.Finder(e.cfg.IdentifyBy), p.Interval)
+	}
+	for _, s := range e.sources {
+		s.Start()
+	}
+	return nil
+}
+
+// directory returns the configuration of a configured directory.
+func (e *Engine) directory(dir string, common discover.Config) discover.Config {
+	common.Dir = dir
+	pod := e.cfg.PodUID
+	if pod == "" {
+		return common
+	}
+	common.Identify = e.cfg.IdentifyBy.InPod(pod)
+	if common.Stores != nil {
+		inPod := *common.Stores
+		inPod.Scope = pod + " " + dir
+		inPod.Identify = func(a drain.Agent, _ int64) drain.Agent { return common.Identify(a, nil) }
+		common.Stores = &inPod
+	}
+	return common
+}
+
+// addWatcher adds a source that discovers directories.
+func (e *Engine) addWatcher(name string, common discover.Config, f discover.Finder, interval time.Duration) {
+	cfg := discover.WatcherConfig{Config: common, Finder: f, Interval: interval}
+	if searched := e.cfg.Telemetry.Searched; searched != nil {
+		cfg.Searched = func(took time.Duration) { searched(name, took) }
+	}
+	w := discover.NewWatcher(cfg, e.loop.Send, e.reporter)
+	e.sources = append(e.sources, w)
+	e.watchers[name] = w
+}
+
+// Collect drains all rings, reads all stores, and returns the totals of all agents;
+// see [drain.Loop.Collect]. The first and the last collection search for rings and
+// stores first, because a program may collect right after Start, and an agent may
+// have started and exited since the last walk.
+func (e *Engine) Collect(ctx context.Context, last bool) (drain.Collection, error) {
+	if !e.refreshed.Swap(true) || last {
+		e.Refresh(ctx)
+	} else {
+		e.ask(ctx, source.Read)
+	}
+	return e.loop.Collect(ctx, last)
+}
+
+// Look drains all rings, reads all stores, and returns the totals of all agents, without an
+// effect on collections; see [drain.Loop.Look].
+func (e *Engine) Look(ctx context.Context) ([]drain.Snapshot, error) {
+	e.ask(ctx, source.Read)
+	return e.loop.Look(ctx)
+}
+
+// askTimeout limits the wait for directories, because one that hangs must not delay the
+// agents of the others.
+const askTimeout = time.Second
+
+// Refresh discovers the rings and stores that currently exist, and reads the stores, so
+// that the next collection includes them. It waits for a second or a quarter of ctx's
+// time, whichever is less.
+func (e *Engine) Refresh(ctx context.Context) { e.ask(ctx, source.Refresh) }
+
+// ask calls a method of all sources, and waits until all have called done.
+func (e *Engine) ask(ctx context.Context, method func(s source, done func())) {
+	timeout := askTimeout
+	if end, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(end)/4)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	done := make(chan struct{}, len(e.sources))
+	for _, s := range e.sources {
+		method(s, func() { done <- struct{}{} })
+	}
+	for range e.sources {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Release lets a later collection reuse memory of the snapshots; see [drain.Loop.Release].
+func (e *Engine) Release(c drain.Collection) { e.loop.Release(c) }
+
+// Delivered records that a collection was exported.
+func (e *Engine) Delivered(c drain.Collection) { e.loop.Delivered(c) }
+
+// Stop closes all rings and stores, and waits for pending operations until ctx ends. If
+// a file system or the storage hangs longer, it returns an error that names it. Stop
+// may be called more than once, and before Start.
+func (e *Engine) Stop(ctx context.Context) error {
+	if e.loop == nil {
+		return nil
+	}
+	// Stop directories and the saver concurrently, because each may take until ctx ends.
+	errs := make([]error, 2+len(e.sources))
+	errs[0] = e.loop.Stop(ctx)
+	var ends sync.WaitGroup
+	for i, s := range e.sources {
+		ends.Go(func() { errs[2+i] = s.Stop(ctx) })
+	}
+	if e.saver != nil {
+		ends.Go(func() { errs[1] = e.saver.Stop(ctx) })
+	}
+	ends.Wait()
+	e.reporter.Close()
+	return errors.Join(errs...)
+}
+
+// State is the state of discovery.
+type State struct {
+	Open    int                         // rings and stores
+	Refused map[string]discover.Refusal // by path
+	Missing []error                     // directories that can't be read
+
+	// Directories is the number of discovered directories by source: processes and
+	// kubelet, if they are configured.
+	Directories map[string]int
+}
+
+// State returns the state of discovery. It never blocks.
+func (e *Engine) State() State {
+	s := State{Refused: make(map[string]discover.Refusal), Directories: make(map[string]int)}
+	for name, w := range e.watchers {
+		s.Directories[name] = w.State().Directories
+	}
+	for _, source := range e.sources {
+		s.add(source.State())
+	}
+	return s
+}
+
+// add adds the state of one source.
+func (s *State) add(one discover.State) {
+	s.Open += one.Open
+	maps.Copy(s.Refused, one.Refused)
+	if one.Missing != nil {
+		s.Missing = append(s.Missing, one.Missing)
+	}
+}
+
+// Err returns an error if a directory can't be read, or if no ring or store can be
+// opened although there are some.
+func (s State) Err() error {
+	var errs []error
+	for _, err := range s.Missing {
+		errs = append(errs, fmt.Errorf("telemetry directory can't be read: %w", err))
+	}
+	if s.Open == 0 && len(s.Refused) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(s.Refused)))
+		errs = append(errs, fmt.Errorf("none of %d rings can be opened; the first: %w", len(s.Refused), s.Refused[first].Err))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,92 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package engine
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/processtest"
+	"github.com/nixl-otel/nixl-otel/internal/storetest"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(ringVariable); path != "" {
+		runAgent(path)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// A container of a pod restarts, with another directory for its stores.
+func TestTotalsOfStoresContinueAfterContainerRestart(t *testing.T) {
+	machine := processtest.New(t)
+	const uid = "0a1b2c3d-0000-4000-8000-000000000001"
+	container := strings.Repeat("1", 64)
+	dir := t.TempDir()
+	start := func(pid int, namespace string) *storetest.Writer {
+		t.Helper()
+		s := storetest.Create(t, dir, storetest.Config{PID: int64(pid)})
+		machine.Start(processtest.Process{
+			PID: 1000 + pid, NSPID: pid, Namespace: namespace, Cgroup: processtest.InPod(uid, container),
+			Env: []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=" + dir},
+		})
+		return s
+	}
+	h, err := New(Config{Stores: true, Processes: &discover.Processes{Proc: machine.Proc, Interval: time.Hour}})
+	must.OK(t, err)
+	must.OK(t, h.Start(nil))
+	defer func() {
+		if err := h.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	collect := func() drain.Snapshot {
+		t.Helper()
+		h.refreshed.Store(false) // search and walk
+		c, err := h.Collect(t.Context(), false)
+		if err != nil || len(c.Snapshots) != 1 {
+			t.Fatalf("%d agents, error %v; want one agent", len(c.Snapshots), err)
+		}
+		return c.Snapshots[0]
+	}
+
+	first := start(7, "mnt:[10]")
+	first.Count(storetest.TxRequests, 10)
+	a := collect()
+	if got := a.Totals.Requests(0).Sum.Int64(); got != 10 || a.Up != drain.UpYes {
+		t.Errorf("%d requests, up %v", got, a.Up)
+	}
+	pod, _ := a.Resource.Value(semconv.K8SPodUID)
+	pid, _ := a.Process.Value(semconv.ProcessPID)
+	if pod.AsString() != uid || pid.AsInt64() != 1007 || a.Dir != dir {
+		t.Errorf("agent is %+v", a.Agent)
+	}
+
+	first.Count(storetest.TxRequests, 5)
+	first.Exit()
+	machine.Exit(1007)
+	second := start(8, "mnt:[20]")
+	second.Count(storetest.TxRequests, 1)
+	b := collect()
+	if got := b.Totals.Requests(0).Sum.Int64(); got != 16 || b.ID != a.ID || !b.Start.Equal(a.Start) {
+		t.Errorf("%d requests since %v of %s; want 16 since %v of %s", got, b.Start, b.ID, a.Start, a.ID)
+	}
+	second.Exit()
+	machine.Exit(1008)
+	if c := collect(); c.Up != drain.UpNo || c.Totals.Requests(0).Sum.Int64() != 16 {
+		t.Errorf("after the last container: up %v, %d requests", c.Up, c.Totals.Requests(0).Sum.Int64())
+	}
+}

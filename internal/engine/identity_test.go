@@ -1,0 +1,206 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/processtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+const podUID = "0a1b2c3d-0000-4000-8000-000000000001"
+
+// memoryStore is a store in memory.
+type memoryStore struct {
+	mu     sync.Mutex
+	values map[string][]byte
+}
+
+func (m *memoryStore) Get(_ context.Context, key string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.values[key], nil
+}
+
+func (m *memoryStore) Apply(_ context.Context, ops []checkpoint.Op) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, op := range ops {
+		if m.values[op.Key] = op.Value; op.Value == nil {
+			delete(m.values, op.Key)
+		}
+	}
+	return nil
+}
+
+// twins are two containers of a pod, with agents of one name in directories of their own.
+type twins struct {
+	t       *testing.T
+	machine *processtest.Host
+	roots   map[string]string // by the container's ID
+	rings   map[string]*ringbuf.Writer
+	written map[string]int
+}
+
+func newTwins(t *testing.T) *twins {
+	t.Helper()
+	return &twins{t, processtest.New(t), make(map[string]string), make(map[string]*ringbuf.Writer), make(map[string]int)}
+}
+
+// start starts a container. Its process has the PID 10 times n, and is younger than those
+// with lower PIDs.
+func (x *twins) start(n int) (container string) {
+	x.t.Helper()
+	container = strings.Repeat(fmt.Sprint(n), 64)
+	root := x.t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "shm"), 0o750); err != nil {
+		x.t.Fatal(err)
+	}
+	x.roots[container] = root
+	x.machine.Start(processtest.Process{
+		PID: 10 * n, Namespace: fmt.Sprintf("mnt:[%d]", n), Cgroup: processtest.InPod(podUID, container), Root: root,
+		Env: []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=/shm"},
+	})
+	return container
+}
+
+// write writes events to the ring of a container's agent. It creates the ring if necessary.
+func (x *twins) write(container string, events int) {
+	x.t.Helper()
+	w := x.rings[container]
+	if w == nil {
+		var err error
+		if w, err = ringbuf.Create(filepath.Join(x.roots[container], "shm", "decode"), ringbuf.V4, 64); err != nil {
+			x.t.Fatal(err)
+		}
+		x.t.Cleanup(func() { _ = w.Close() })
+		x.rings[container] = w
+	}
+	for range events {
+		if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)); err != nil {
+			x.t.Fatal(err)
+		}
+	}
+	x.written[container] += events
+}
+
+// run starts a host, calls fn, and stops the host.
+func (x *twins) run(storage checkpoint.Storage, fn func(*Engine)) {
+	x.t.Helper()
+	h, err := New(Config{
+		Processes: &discover.Processes{Proc: x.machine.Proc, Cgroups: x.t.TempDir(), Interval: time.Hour},
+		Mode:      ringbuf.Consume,
+	})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if err := h.Start(storage); err != nil {
+		x.t.Fatal(err)
+	}
+	fn(h)
+	if err := h.Stop(context.Background()); err != nil {
+		x.t.Error(err)
+	}
+}
+
+// await waits until the host reports a number of requests by ID.
+func (x *twins) await(h *Engine, want map[string]int) {
+	x.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		h.refreshed.Store(false) // search and walk
+		c, err := h.Collect(x.t.Context(), false)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		got := make(map[string]int)
+		for _, s := range c.Snapshots {
+			got[s.ID] = int(s.Totals.Requests(0).Sum.Int64())
+		}
+		h.Delivered(c)
+		if fmt.Sprint(got) == fmt.Sprint(want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			x.t.Fatalf("requests by agent are %v, want %v", got, want)
+		}
+	}
+}
+
+// ids returns the identities of the first agent and of the one that is set apart.
+func ids(second string) (first, apart string) {
+	first = "pod " + podUID + " /shm/decode"
+	return first, "container " + second + " " + first
+}
+
+func TestAgentsOfOneNameInTwoContainersAreBothCounted(t *testing.T) {
+	for name, storage := range map[string]checkpoint.Storage{"with storage": &memoryStore{values: make(map[string][]byte)}, "without storage": nil} {
+		t.Run(name, func(t *testing.T) {
+			x := newTwins(t)
+			a, b := x.start(1), x.start(2)
+			x.write(a, 3)
+			x.write(b, 5)
+			first, apart := ids(b)
+			for range 5 { // this process restarts
+				x.run(storage, func(h *Engine) {
+					x.await(h, map[string]int{first: x.written[a], apart: x.written[b]})
+				})
+				if storage == nil { // the totals start from zero
+					clear(x.written)
+				}
+				x.write(a, 1)
+				x.write(b, 2)
+			}
+		})
+	}
+}
+
+// The container of the first agent restarts while this process doesn't run, so its process
+// is younger than that of the second agent.
+func TestAgentStaysApartIfTheOtherContainerRestarts(t *testing.T) {
+	x := newTwins(t)
+	storage := &memoryStore{values: make(map[string][]byte)}
+	a, b := x.start(1), x.start(2)
+	x.write(a, 3)
+	x.write(b, 5)
+	first, apart := ids(b)
+	x.run(storage, func(h *Engine) { x.await(h, map[string]int{first: 3, apart: 5}) })
+	x.machine.Exit(10)
+	again := x.start(3)
+	x.write(again, 7)
+	x.write(b, 1)
+	x.run(storage, func(h *Engine) { x.await(h, map[string]int{first: 3 + 7, apart: 5 + 1}) })
+	// Now the first agent doesn't run.
+	x.machine.Exit(30)
+	x.write(b, 1)
+	x.run(storage, func(h *Engine) { x.await(h, map[string]int{apart: 5 + 1 + 1}) })
+}
+
+// A container that restarts alone continues its totals.
+func TestAgentOfRestartedContainerKeepsItsIdentity(t *testing.T) {
+	x := newTwins(t)
+	a := x.start(1)
+	x.write(a, 3)
+	first, _ := ids(a)
+	x.run(nil, func(h *Engine) {
+		x.await(h, map[string]int{first: 3})
+		x.machine.Exit(10)
+		must.OK(t, x.rings[a].Close())
+		b := x.start(2)
+		x.write(b, 5)
+		x.await(h, map[string]int{first: 3 + 5})
+	})
+}

@@ -1,0 +1,278 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package checkpoint
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// agent is an agent with a ring, a reader and totals.
+type agent struct {
+	t      testing.TB
+	path   string
+	writer *ringbuf.Writer
+	reader *ringbuf.Reader
+	tally  *tally.Agent
+}
+
+const capacity = 16
+
+func newAgent(t testing.TB) *agent {
+	t.Helper()
+	a := &agent{t: t, path: filepath.Join(t.TempDir(), "agent"), tally: tally.NewAgent(shapeOf(t, tally.Config{}))}
+	a.restart(capacity)
+	a.open()
+	return a
+}
+
+// restart restarts the agent on its ring.
+func (a *agent) restart(capacity int) {
+	a.t.Helper()
+	w, err := ringbuf.Create(a.path, ringbuf.V4, capacity)
+	must.OK(a.t, err)
+	a.t.Cleanup(func() { _ = w.Close() })
+	a.writer = w
+}
+
+func (a *agent) open() {
+	a.t.Helper()
+	r, err := ringbuf.OpenReader(a.path, ringbuf.Consume)
+	must.OK(a.t, err)
+	a.t.Cleanup(func() { _ = r.Close() })
+	a.reader = r
+}
+
+// push pushes one event per value.
+func (a *agent) push(values ...uint64) {
+	a.t.Helper()
+	for _, v := range values {
+		must.OK(a.t, a.writer.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, v)))
+	}
+}
+
+// read counts the pending events.
+func (a *agent) read() {
+	a.t.Helper()
+	if _, err := a.reader.Read(0, a.tally.Add); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+func (a *agent) commit() {
+	a.t.Helper()
+	must.OK(a.t, a.reader.Commit())
+}
+
+func (a *agent) checkpoint() []byte {
+	a.t.Helper()
+	m, err := MarkOf(a.reader, 5, 6)
+	must.OK(a.t, err)
+	return Append(nil, m, State{Totals: Totals{Tally: a.tally}})
+}
+
+// crash discards the state of the process, and restores it from a checkpoint.
+func (a *agent) crash(stored []byte) *Checkpoint {
+	a.t.Helper()
+	must.OK(a.t, a.reader.Close())
+	c, err := Parse(stored)
+	must.OK(a.t, err)
+	restored, _, err := c.Restore(shapeOf(a.t, tally.Config{}))
+	must.OK(a.t, err)
+	a.tally = restored.Tally
+	return &c
+}
+
+func (a *agent) counted() int64 { return a.tally.Size(tally.Transmit).Total().Int64() }
+
+// Each case changes the ring between a checkpoint and the next process.
+func TestResumeCountsEveryEventOnce(t *testing.T) {
+	tests := []struct {
+		name  string
+		first int // events committed before those of the checkpoint
+		after func(a *agent)
+		want  Outcome
+		total int64 // of all events, including those after the checkpoint
+	}{
+		{"nothing happened", 3, func(*agent) {}, Finished, 7},
+		{"more was written", 3, func(a *agent) { a.push(1, 1) }, Finished, 9},
+		{"the commit was made", 3, (*agent).commit, Resumed, 7},
+		{"the commit was made and more was written", 3, func(a *agent) { a.commit(); a.push(1, 1) }, Resumed, 9},
+		{"the first commit was not made", 0, func(a *agent) { a.push(1) }, Finished, 5},
+		{"the agent restarted", 3, func(a *agent) { a.restart(capacity) }, Restarted, 7},
+		{"the agent restarted and wrote", 3, func(a *agent) { a.restart(capacity); a.push(1, 1, 1, 1, 1) }, Restarted, 12},
+		{"the agent restarted before the first commit", 0, func(a *agent) { a.restart(capacity) }, Restarted, 4},
+		{"the agent restarted before the first commit and wrote", 0, func(a *agent) { a.restart(capacity); a.push(2, 2, 2, 2, 2) }, Restarted, 14},
+		{"the agent restarted with another capacity", 3, func(a *agent) { a.restart(2 * capacity); a.push(1) }, Restarted, 8},
+		{"the file was replaced", 3, func(a *agent) {
+			must.OK(a.t, os.Rename(a.path, a.path+" of old"))
+			a.restart(capacity)
+			a.push(1)
+		}, Restarted, 8},
+		{"another process read", 3, func(a *agent) {
+			a.push(1, 1)
+			ringtest.Edit(a.t, a.path, func(h *ringtest.Header) { h.ReadPos = h.WritePos - 1 })
+		}, ReadByOther, 8},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := newAgent(t)
+			for range tt.first {
+				a.push(1)
+			}
+			a.read()
+			a.commit()
+			a.push(1, 1, 1, 1)
+			a.read()
+			stored := a.checkpoint()
+			tt.after(a)
+			c := a.crash(stored)
+			a.open()
+			got, err := c.Resume(a.reader)
+			if err != nil || got != tt.want {
+				t.Fatalf("outcome is %v, %v, want %v", got, err, tt.want)
+			}
+			a.read()
+			if a.counted() != tt.total {
+				t.Errorf("%d bytes are counted, want %d", a.counted(), tt.total)
+			}
+		})
+	}
+}
+
+// The ring has wrapped between the positions of the checkpoint, so the read position 0 of a
+// restarted agent is between them, too. The agent's first event equals the old event in that
+// slot.
+func TestRestartIsDetectedAfterTheRingHasWrapped(t *testing.T) {
+	a := newAgent(t)
+	for range capacity - 3 {
+		a.push(1)
+	}
+	a.read()
+	a.commit()
+	a.push(1, 1, 1, 1, 1, 1) // to position 3
+	a.read()
+	stored := a.checkpoint()
+	a.restart(capacity)
+	a.push(1)
+	c := a.crash(stored)
+	a.open()
+	if got, err := c.Resume(a.reader); got != Restarted || err != nil {
+		t.Fatalf("outcome is %v, %v", got, err)
+	}
+	a.read()
+	if want := int64(capacity - 3 + 6 + 1); a.counted() != want {
+		t.Errorf("%d bytes are counted, want %d", a.counted(), want)
+	}
+}
+
+// The checkpoint's totals already include the restart.
+func TestCheckpointWithoutARingIsResumed(t *testing.T) {
+	a := newAgent(t)
+	a.push(1, 1)
+	a.read()
+	a.commit()
+	a.tally.Restarted(true)
+	c := a.crash(Append(nil, Mark{}, State{Totals: Totals{Tally: a.tally}}))
+	a.push(1)
+	a.open()
+	if got, err := c.Resume(a.reader); got != Resumed || err != nil {
+		t.Fatalf("outcome is %v, %v", got, err)
+	}
+	a.read()
+	if a.counted() != 3 || a.tally.Restarts() != 1 || a.tally.LossyRestarts() != 1 {
+		t.Errorf("%d bytes, %d restarts, %d lossy ones", a.counted(), a.tally.Restarts(), a.tally.LossyRestarts())
+	}
+}
+
+func TestParseReversesAppend(t *testing.T) {
+	m := Mark{
+		Layout: ringbuf.V3, Dev: 1 << 40, Ino: 2 << 40, Capacity: 4096,
+		From: 5, To: 6, Fingerprint: 7 << 24, Changed: 3 << 50, Start: 8 << 50, Saved: 9 << 50,
+	}
+	a := newAgent(t)
+	a.push(1, 2, 3)
+	a.read()
+	state := State{
+		Totals:     Totals{Tally: a.tally},
+		Name:       "agent",
+		Attributes: attribute.NewSet(attribute.String("service.name", "ü"), attribute.Int("process.pid", -1)),
+		Ended: []Stream{
+			{
+				Name: "agent", Layout: ringbuf.V5, Attributes: attribute.NewSet(attribute.Int("process.pid", 1<<40)),
+				Start: time.Unix(0, 3<<50), End: time.Unix(0, 4<<50), Totals: Totals{Tally: a.tally},
+			},
+			{Start: time.Unix(0, 1), End: time.Unix(0, 2), Totals: Totals{Tally: tally.NewAgent(shapeOf(t, tally.Config{}))}},
+		},
+	}
+	stored := Append([]byte("before"), m, state)
+	c, err := Parse(stored[len("before"):])
+	if err != nil || c.Mark != m {
+		t.Fatalf("%+v and %v, want %+v", c.Mark, err, m)
+	}
+	restored, start, err := c.Restore(shapeOf(t, tally.Config{}))
+	if err != nil || start.UnixNano() != m.Start || restored.Tally.Size(tally.Transmit).Total().Int64() != 6 {
+		t.Errorf("start %v, error %v", start, err)
+	}
+	if again := Append(nil, c.Mark, restored); !bytes.Equal(again, stored[len("before"):]) || !restored.Attributes.Equals(&state.Attributes) {
+		t.Errorf("restored %+v, want %+v", restored, state)
+	}
+}
+
+func TestEarlierVersionIsRejected(t *testing.T) {
+	stored, err := os.ReadFile(filepath.Join("testdata", "version1"))
+	must.OK(t, err)
+	_, err = Parse(stored)
+	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "version 1") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// The damage is a changed bit, a missing byte or an additional byte.
+func TestDamagedCheckpointIsRejected(t *testing.T) {
+	a := newAgent(t)
+	a.push(1)
+	a.read()
+	stored := a.checkpoint()
+	for i := range stored {
+		for bit := range 8 {
+			damaged := append([]byte(nil), stored...)
+			damaged[i] ^= 1 << bit
+			if _, err := Parse(damaged); !errors.Is(err, ErrInvalid) {
+				t.Errorf("bit %d of byte %d: error is %v", bit, i, err)
+			}
+		}
+		if _, err := Parse(stored[:i]); !errors.Is(err, ErrInvalid) {
+			t.Errorf("cut to %d bytes: error is %v", i, err)
+		}
+	}
+	if _, err := Parse(append(stored, 0)); !errors.Is(err, ErrInvalid) {
+		t.Errorf("one byte more: error is %v", err)
+	}
+}
+
+func TestOtherHistogramsAreRejected(t *testing.T) {
+	a := newAgent(t)
+	c, err := Parse(a.checkpoint())
+	must.OK(t, err)
+	other, err := tally.NewShape(tally.Config{Size: tally.HistogramConfig{Kind: tally.Exponential}})
+	must.OK(t, err)
+	if _, _, err := c.Restore(other); !errors.Is(err, tally.ErrShape) {
+		t.Errorf("error is %v", err)
+	}
+}

@@ -1,0 +1,170 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Restore decodes the totals of a checkpoint, and returns their start. If the error wraps
+// [tally.ErrCheckpoint] or [tally.ErrShape], the totals must start from zero. The mark is
+// still valid then, and events before it must not be counted again.
+func (c *Checkpoint) Restore(shape *tally.Shape) (s State, start time.Time, err error) {
+	return c.restore(func(b []byte) (Totals, error) {
+		a := tally.NewAgent(shape)
+		return Totals{Tally: a}, a.RestoreTotals(b)
+	})
+}
+
+// RestoreProcesses is Restore for an agent with stores.
+func (c *Checkpoint) RestoreProcesses() (s State, start time.Time, err error) {
+	return c.restore(func(b []byte) (Totals, error) {
+		p := new(tally.Processes)
+		return Totals{Processes: p}, p.RestoreTotals(b)
+	})
+}
+
+func (c *Checkpoint) restore(decode func([]byte) (Totals, error)) (s State, start time.Time, err error) {
+	s = State{Name: c.name, Attributes: c.attributes}
+	if s.Totals, err = decode(c.totals); err == nil {
+		s.Ended, err = c.restoreEnded(decode)
+	}
+	if err != nil {
+		return State{}, time.Time{}, fmt.Errorf("restore totals: %w", err)
+	}
+	return s, time.Unix(0, c.Start), nil
+}
+
+// Outcome describes what happened to a ring after its checkpoint was stored.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Resumed     Outcome = iota + 1 // the checkpoint was committed
+	Finished                       // the checkpoint was not committed; Resume has committed it
+	Restarted                      // the agent has restarted
+	ReadByOther                    // another process has consumed events
+)
+
+// String returns the outcome's name.
+func (o Outcome) String() string {
+	switch o {
+	case Resumed:
+		return "resumed"
+	case Finished:
+		return "finished"
+	case Restarted:
+		return "restarted"
+	case ReadByOther:
+		return "read by other"
+	default:
+		return fmt.Sprintf("outcome(%d)", uint8(o))
+	}
+}
+
+// Resume moves a ring that was just opened to the position of the totals:
+//
+//	read position       slots between From and To      outcome
+//	To                                                 Resumed
+//	From                unchanged                      Finished: moved to To
+//	From                changed, or not written yet    Restarted
+//	0                                                  Restarted
+//	between From and To unchanged                      ReadByOther: moved to To
+//	any other                                          ReadByOther
+//
+// For another file, layout or capacity, the outcome is Restarted. For a checkpoint without
+// a ring, it is Resumed, because the totals already include the restart.
+//
+// A restarting agent sets its read position to 0. If From is also 0, the slots decide. The
+// totals are therefore stored again after a commit from position 0, so that this case ends
+// with the first commit of a run. If all slots are unchanged and there are no others, the
+// file's change time decides. One case is undetectable: an agent that has written more
+// events after a restart than before it, and whose first events equal all events before
+// it. These are treated as already counted.
+//
+// The errors are those of the reader. After an error, the ring must be opened again.
+func (m *Mark) Resume(r *ringbuf.Reader) (Outcome, error) {
+	if m.Layout == 0 {
+		return Resumed, nil
+	}
+	// The ring may have been opened a while ago, so update its position.
+	var foreign *ringbuf.ForeignReadError
+	if err := r.Skip(r.Position()); err != nil && !errors.As(err, &foreign) {
+		return 0, err
+	}
+	outcome, err := m.compare(r)
+	if foreign != nil && (outcome == Resumed || outcome == Finished) {
+		outcome = ReadByOther
+	}
+	return outcome, err
+}
+
+func (m *Mark) compare(r *ringbuf.Reader) (Outcome, error) {
+	id, at := r.ID(), r.Committed()
+	switch {
+	case m.Layout != r.Layout(), m.Capacity != uint64(r.Capacity()), m.Dev != id.Dev, m.Ino != id.Ino:
+		return Restarted, nil
+	case at == m.To:
+		if at == 0 {
+			r.ContinueAtEnd(m.Changed)
+		}
+		return Resumed, nil
+	case at == m.From:
+		return m.finish(r)
+	case at == 0:
+		return Restarted, nil
+	case m.overtaken(r):
+		// The other process consumed only events that the totals already include.
+		_, err := m.moveTo(r)
+		return ReadByOther, err
+	default:
+		return ReadByOther, nil
+	}
+}
+
+// overtaken reports whether the read position is between From and To, and the slots from
+// there to To are unchanged.
+func (m *Mark) overtaken(r *ringbuf.Reader) bool {
+	at := r.Committed()
+	if m.From >= m.Capacity || m.To >= m.Capacity || m.held(at) >= m.held(m.From) {
+		return false
+	}
+	i := min(bits.Len(uint(m.held(at))), suffixes) - 1
+	sum, err := r.Fingerprint(m.before(1<<i), m.To)
+	return err == nil && sum == m.Suffixes[i]
+}
+
+// finish makes the commit that a crash has prevented.
+func (m *Mark) finish(r *ringbuf.Reader) (Outcome, error) {
+	sum, err := r.Fingerprint(m.From, m.To)
+	switch {
+	case errors.Is(err, ringbuf.ErrInvalid):
+		return Restarted, nil // there is no such slot
+	case err != nil:
+		return 0, err
+	case sum != m.Fingerprint, m.From == 0 && r.StartedSince(m.Changed, m.To):
+		return Restarted, nil
+	}
+	if there, err := m.moveTo(r); err != nil || !there {
+		return Restarted, err
+	}
+	return Finished, nil
+}
+
+// moveTo skips and commits the events up to To. It reports false if the agent hasn't
+// written up to To.
+func (m *Mark) moveTo(r *ringbuf.Reader) (bool, error) {
+	if err := r.Skip(m.To); errors.Is(err, ringbuf.ErrInvalid) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return true, r.Commit()
+}

@@ -1,0 +1,275 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Directory finds the rings and reads the stores in one directory. It is a [drain.Source].
+type Directory struct {
+	tracker
+
+	stores  *stores // nil if stores are ignored
+	reading atomic.Bool
+
+	walks     uint64
+	lastWalk  time.Time
+	seen      int         // files that the last walk found
+	included  int         // files of these that include selects
+	unmatched bool        // it was reported that include selects none
+	walked    os.FileInfo // a configured directory before the last walk; nil if it was missing
+	skipped   bool        // the current walk has ignored files
+	truncated bool        // the last walk had
+	inotify   *fsnotify.Watcher
+	events    chan fsnotify.Event
+	errors    <-chan error
+	notifyOff bool // inotify doesn't work, and that was reported
+	limiter   eventLimiter
+
+	worker *Worker
+	since  time.Time       // when a Watcher has found it
+	after  <-chan struct{} // closed when the first walk may begin; nil if it may begin at once
+}
+
+// New returns a Directory. It passes messages to send, on the directory's goroutine.
+// The configuration must be valid; see [CheckDirectories] and [CheckPatterns].
+// Nothing is opened before Start.
+func New(cfg Config, send func(drain.Message), notices *notice.Reporter) (*Directory, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	d := &Directory{}
+	d.worker = NewWorker(cfg.Now, d.reportHang)
+	d.tracker = newTracker(cfg, send, notices, d)
+	if cfg.Stores != nil {
+		d.stores = newStores(&d.tracker, *cfg.Stores)
+	}
+	return d, nil
+}
+
+// Start starts the search for rings. It doesn't wait for the first walk.
+func (d *Directory) Start() { d.worker.Start(d.run) }
+
+// Refresh walks the directory, probes the rings, reads the stores, and then calls done on
+// the directory's goroutine. All messages about what it finds are sent before that.
+func (d *Directory) Refresh(done func()) {
+	submitted := d.worker.Submit(func() {
+		d.refresh()
+		if d.stores != nil {
+			d.stores.readAll()
+		}
+		done()
+	})
+	if !submitted {
+		done()
+	}
+}
+
+// Read reads all open stores, and then calls done. All values that have changed are sent
+// before that. If an earlier Read hasn't ended, because the file system hangs, it calls
+// done at once.
+func (d *Directory) Read(done func()) {
+	if d.stores == nil || d.stores.open.Load() == 0 || d.reading.Swap(true) {
+		done()
+		return
+	}
+	submitted := d.worker.Submit(func() {
+		d.stores.readAll()
+		d.reading.Store(false)
+		done()
+	})
+	if !submitted {
+		done()
+	}
+}
+
+// Stop stops the search and closes the rings that the owner has returned. Because
+// the file system may hang, it waits only until ctx ends. Call Stop after the owner
+// has returned its rings: rings returned later are closed in the background. Stop
+// may be called more than once, and before Start.
+func (d *Directory) Stop(ctx context.Context) error {
+	if err := d.worker.Stop(ctx); err != nil {
+		return fmt.Errorf("stop watching %s: file system is not responding: %w", d.cfg.Dir, err)
+	}
+	return nil
+}
+
+// State returns the state of the directory. It never blocks.
+func (d *Directory) State() State {
+	s := d.tracker.State()
+	if hung := d.worker.HungFor(); hung > 0 {
+		s.Missing = errors.Join(s.Missing, fmt.Errorf("%s: file system has not responded for %v", d.cfg.Dir, hung))
+	}
+	return s
+}
+
+// Close implements [drain.Source].
+func (d *Directory) Close(r *ringbuf.Reader) { d.submit(r, func() { d.closed(r) }) }
+
+// Reopen implements [drain.Source].
+func (d *Directory) Reopen(a drain.Agent, r *ringbuf.Reader) { d.submit(r, func() { d.reopen(a, r) }) }
+
+// Retire implements [drain.Source].
+func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) {
+	if !d.worker.Submit(func() { d.retire(a, r) }) {
+		d.cfg.Rings.Remove(a.ID)
+		go d.closeRing(r)
+	}
+}
+
+// Refuse implements [drain.Source].
+func (d *Directory) Refuse(a drain.Agent, other drain.Running, r *ringbuf.Reader) {
+	d.submit(r, func() { d.refuseRing(a, other, r) })
+}
+
+// Probe implements [drain.Source].
+func (d *Directory) Probe(done func()) {
+	submitted := d.worker.Submit(func() {
+		d.probeAll()
+		done()
+	})
+	if !submitted {
+		done()
+	}
+}
+
+// submit runs fn on the directory's goroutine. If that has ended, it only closes
+// the ring.
+func (d *Directory) submit(r *ringbuf.Reader, fn func()) {
+	if !d.worker.Submit(fn) {
+		go d.closeRing(r)
+	}
+}
+
+// run is the directory's goroutine.
+func (d *Directory) run(ctx context.Context) {
+	d.ctx = ctx
+	d.waitFirst(ctx)
+	walk, retry, resume := time.NewTimer(0), time.NewTimer(maxRetry), time.NewTimer(maxRetry)
+	look := time.NewTimer(untilLook())
+	if d.cfg.Discovered {
+		look.Stop()
+	} else {
+		d.openNotifier()
+	}
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+			continue
+		case <-d.worker.Submitted():
+			d.worker.Do(d.runSubmitted)
+		case <-walk.C:
+			d.worker.Do(d.refresh)
+			walk.Reset(d.cfg.WalkEvery)
+		case <-look.C:
+			look.Reset(untilLook())
+			d.worker.Do(func() {
+				if d.isReplaced() {
+					d.refresh()
+					walk.Reset(d.cfg.WalkEvery)
+				}
+			})
+		case <-retry.C:
+			d.worker.Do(d.wakeDue)
+		case <-resume.C:
+			d.listen()
+		case e := <-d.events:
+			d.worker.Do(func() {
+				if pause := d.event(e); pause > 0 {
+					d.events = nil
+					resume.Reset(pause)
+				}
+			})
+		case err := <-d.errors:
+			if errors.Is(err, fsnotify.ErrEventOverflow) {
+				walk.Reset(d.untilWalk())
+			} else {
+				d.notifyFailed(err)
+			}
+		}
+		retry.Reset(d.untilDue())
+	}
+	d.worker.Do(d.end)
+	d.searches.Wait()
+}
+
+func (d *Directory) reportHang() {
+	d.report(notice.Notice{
+		Kind: notice.DirectoryHangs, Level: slog.LevelError, Path: d.cfg.Dir,
+		Text: fmt.Sprintf("file system has not responded for %v; new rings and restarts in this directory are not discovered until it does; check the file system", HangTimeout),
+	})
+}
+
+// refresh does the periodic work.
+func (d *Directory) refresh() {
+	if !d.stopped {
+		d.walk()
+	}
+	d.probeAll() // of a stopped directory, a process may still have a ring or store open
+	d.probeStores()
+	d.findAgents()
+	d.checkShared()
+}
+
+// probeStores looks for processes with a store that have exited.
+func (d *Directory) probeStores() {
+	if d.stores == nil {
+		return
+	}
+	d.stores.probeAll()
+	if d.stopped && d.State().Open == 0 {
+		d.worker.Cancel()
+	}
+}
+
+// runSubmitted runs the submitted functions. An abandoned directory ends once its
+// rings are closed.
+func (d *Directory) runSubmitted() {
+	d.worker.RunSubmitted(false)
+	if d.stopped && d.State().Open == 0 {
+		d.worker.Cancel()
+	}
+}
+
+// abandon stops the search because the directory was removed together with every
+// process that had it open. The directory's goroutine ends once its rings are closed.
+func (d *Directory) abandon() {
+	d.worker.Submit(func() {
+		d.stopped = true
+		for _, r := range d.records {
+			if r.ring != nil {
+				d.send(drain.Gone{ID: r.ID, Reader: r.ring})
+			}
+		}
+		d.probeStores()
+	})
+}
+
+// end closes the rings that the owner has returned. Nothing is opened afterwards.
+func (d *Directory) end() {
+	d.stopped = true
+	if d.inotify != nil {
+		_ = d.inotify.Close()
+	}
+	d.worker.RunSubmitted(true)
+	d.cfg.Rings.free(d.cfg.Holder, someFiles, int64(len(d.records)))
+	clear(d.records)
+	if d.stores != nil {
+		d.stores.end()
+	}
+}

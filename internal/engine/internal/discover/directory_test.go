@@ -1,0 +1,320 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// start starts a directory, and stops it when the test ends.
+func start(t *testing.T, x *fixture, d *Directory) {
+	t.Helper()
+	d.Start()
+	t.Cleanup(func() {
+		x.owner.returnRings()
+		if err := d.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if n := d.State().Open; n != 0 {
+			t.Errorf("%d rings are still open", n)
+		}
+	})
+}
+
+func realTime(c *Config) { c.Now = nil }
+
+func TestDirectoryDiscoversNewRingsAndRestarts(t *testing.T) {
+	x := newFixture(t)
+	d := x.directory(realTime)
+	start(t, x, d)
+	ring := x.ring("late", ringbuf.V4, 64)
+	m := await(x.owner, func(drain.Opened) bool { return true })
+	if m.Agent != (drain.Agent{ID: ring.Path(), Name: "late", Dir: x.dir, Path: ring.Path(), Holder: d.cfg.Holder, Names: m.Agent.Names}) {
+		t.Errorf("opened %+v", m.Agent)
+	}
+	x.ring("late", ringbuf.V4, 32)
+	await(x.owner, func(m drain.Touched) bool { return m.ID == ring.Path() })
+	x.owner.drain()
+	await(x.owner, func(m drain.Opened) bool { return m.Reader.Capacity() == 32 })
+	remove(t, ring.Path())
+	await(x.owner, func(m drain.Removed) bool { return m.ID == ring.Path() })
+}
+
+// An exit must be detected within 5 seconds.
+func TestDirectoryDetectsExitInTime(t *testing.T) {
+	x := newFixture(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	d := x.directory(realTime)
+	start(t, x, d)
+	await(x.owner, func(m drain.Attended) bool { return m.Known && m.Open })
+	before := time.Now()
+	must.OK(t, ring.Close())
+	await(x.owner, func(m drain.Attended) bool { return m.Known && !m.Open })
+	if took := time.Since(before); took > 5*time.Second {
+		t.Errorf("detecting the exit took %v", took)
+	}
+}
+
+// Two agents with the same name share a ring, and each start resets it.
+func TestAgentsThatShareARingAreReported(t *testing.T) {
+	x := newFixture(t)
+	first := startAgent(t, x.path("agent"))
+	d := x.directory(nil)
+	x.round(d)
+	push(t, x.ring("other", ringbuf.V4, 8), 1)
+	x.round(d)
+	second := startAgent(t, x.path("agent"))
+	m := x.owner.open[x.path("agent")]
+	x.owner.mu.Lock()
+	delete(x.owner.open, m.Agent.Path)
+	x.owner.mu.Unlock()
+	d.Reopen(m.Agent, m.Reader) // the owner detects a restart
+	x.round(d)
+	d.searches.Wait()
+	reported := x.noticesOf(d, notice.RingShared)
+	if len(reported) != 1 || reported[0].Path != m.Agent.Path ||
+		!strings.Contains(reported[0].Text, strconv.Itoa(first.pid)) || !strings.Contains(reported[0].Text, strconv.Itoa(second.pid)) {
+		t.Errorf("notices = %v, agents = %d and %d", reported, first.pid, second.pid)
+	}
+}
+
+func TestRestartOfSingleAgentIsNotReportedAsShared(t *testing.T) {
+	x := newFixture(t)
+	startAgent(t, x.path("agent"))
+	d := x.directory(nil)
+	x.round(d)
+	m := x.owner.open[x.path("agent")]
+	delete(x.owner.open, m.Agent.Path)
+	d.Reopen(m.Agent, m.Reader)
+	x.round(d)
+	d.searches.Wait()
+	if reported := x.noticesOf(d, notice.RingShared); len(reported) != 0 {
+		t.Errorf("notices = %v", reported)
+	}
+}
+
+// hangingFS is a file system that hangs after begin.
+type hangingFS struct {
+	mu      sync.Mutex
+	hanging bool
+	reached chan struct{}
+	ended   chan struct{}
+}
+
+func newHangingFS() *hangingFS {
+	return &hangingFS{reached: make(chan struct{}, 1), ended: make(chan struct{})}
+}
+
+func (h *hangingFS) begin() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.hanging = true
+}
+
+func (h *hangingFS) OpenDir(dir, name string) (*ringbuf.Dir, error) {
+	h.mu.Lock()
+	hanging := h.hanging
+	h.mu.Unlock()
+	if hanging {
+		select {
+		case h.reached <- struct{}{}:
+		default:
+		}
+		<-h.ended
+	}
+	return ringbuf.OpenDir(dir, name)
+}
+
+func TestHungDirectoryDoesNotDelayOthers(t *testing.T) {
+	x, h, rings := newFixture(t), newHangingFS(), NewRings(10)
+	hung := x.directory(func(c *Config) { c.Now, c.Rings, c.Dir, c.OpenDir = nil, rings, t.TempDir(), h.OpenDir })
+	healthy := x.directory(func(c *Config) { c.Now, c.Rings = nil, rings })
+	h.begin()
+	hung.Start()
+	<-h.reached
+	start(t, x, healthy)
+	ring := x.ring("agent", ringbuf.V4, 16)
+	await(x.owner, func(m drain.Opened) bool { return m.Agent.Path == ring.Path() })
+	x.ring("agent", ringbuf.V4, 8)
+	await(x.owner, func(m drain.Touched) bool { return m.ID == ring.Path() })
+	x.owner.drain()
+	await(x.owner, func(m drain.Opened) bool { return m.Reader.Capacity() == 8 })
+	hung.State()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := hung.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Stop returns %v", err)
+	}
+	close(h.ended)
+	if err := hung.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Rings that the owner returns while the directory hangs are closed once the file
+// system responds.
+func TestHungDirectoryDoesNotBlockOwner(t *testing.T) {
+	x, h := newFixture(t), newHangingFS()
+	x.ring("agent", ringbuf.V4, 16)
+	d := x.directory(func(c *Config) { c.Now, c.OpenDir = nil, h.OpenDir })
+	d.Start()
+	await(x.owner, func(drain.Opened) bool { return true })
+	h.begin()
+	<-h.reached
+	x.owner.returnRings()
+	if n := d.State().Open; n != 1 {
+		t.Errorf("%d rings are open", n)
+	}
+	close(h.ended)
+	if err := d.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if n := d.State().Open; n != 0 {
+		t.Errorf("%d rings are open at the end", n)
+	}
+}
+
+func TestHangIsReported(t *testing.T) {
+	x := newFixture(t)
+	d := x.directory(nil)
+	d.worker.Do(func() {
+		if err := d.State().Missing; err != nil {
+			t.Errorf("state = %v at once", err)
+		}
+		x.advance(HangTimeout)
+		d.reportHang()
+		if err := d.State().Missing; err == nil || !strings.Contains(err.Error(), x.dir) {
+			t.Errorf("state = %v", err)
+		}
+	})
+	if err := d.State().Missing; err != nil {
+		t.Errorf("state = %v afterwards", err)
+	}
+	if reported := x.noticesOf(d, notice.DirectoryHangs); len(reported) != 1 || reported[0].Path != x.dir {
+		t.Errorf("notices = %v", reported)
+	}
+}
+
+func TestRingReturnedAfterStopIsClosed(t *testing.T) {
+	x := newFixture(t)
+	ring := x.ring("agent", ringbuf.V4, 16)
+	d := x.directory(realTime)
+	d.Start()
+	await(x.owner, func(drain.Opened) bool { return true })
+	must.OK(t, d.Stop(t.Context()))
+	if err := d.Stop(t.Context()); err != nil {
+		t.Errorf("the second Stop returns %v", err)
+	}
+	x.owner.returnRings()
+	for deadline := time.Now().Add(30 * time.Second); d.State().Open != 0; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("the ring is still open")
+		}
+	}
+	r, err := ringbuf.OpenReader(ring.Path(), ringbuf.Consume)
+	must.OK(t, err)
+	_ = r.Close()
+}
+
+func TestStopBeforeStartSucceeds(t *testing.T) {
+	d := newFixture(t).directory(nil)
+	if err := d.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDirectoryThatIsMadeAgainIsFoundAtOnce(t *testing.T) {
+	for name, vanish := range map[string]func(t *testing.T, dir string){
+		"removed": func(t *testing.T, dir string) {
+			t.Helper()
+			must.OK(t, os.RemoveAll(dir))
+		},
+		"renamed": func(t *testing.T, dir string) { t.Helper(); rename(t, dir, dir+".old") },
+		"parent renamed": func(t *testing.T, dir string) {
+			t.Helper()
+			rename(t, filepath.Dir(dir), filepath.Dir(dir)+".old")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t)
+			x.dir = filepath.Join(t.TempDir(), "parent", "rings")
+			const never = 24 * time.Hour
+			d := x.directory(func(c *Config) { c.Now, c.Dir, c.WalkEvery = nil, x.dir, never })
+			create := func() {
+				t.Helper()
+				must.OK(t, os.MkdirAll(x.dir, 0o700))
+			}
+			start(t, x, d)
+			for i := range 3 {
+				create()
+				ring := x.ring(fmt.Sprintf("agent-%d", i), ringbuf.V4, 16)
+				await(x.owner, func(m drain.Opened) bool { return m.Agent.Path == ring.Path() })
+				vanish(t, x.dir)
+				must.OK(t, os.RemoveAll(filepath.Dir(x.dir)+".old"))
+				must.OK(t, os.RemoveAll(x.dir+".old"))
+			}
+		})
+	}
+}
+
+func TestChangesOfTheDirectoryItselfAreNotThoseOfARing(t *testing.T) {
+	x := newFixture(t)
+	d := x.directory(nil)
+	d.event(fsnotify.Event{Name: x.dir, Op: fsnotify.Chmod})
+	if len(d.records) != 0 {
+		t.Errorf("records = %v", d.records)
+	}
+}
+
+func TestErrorsOfInotifyDontBlockTheDirectory(t *testing.T) {
+	x := newFixture(t)
+	dir := x.path("rings")
+	d := x.directory(func(c *Config) { c.Dir = dir })
+	d.openNotifier()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 300 {
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Error(err)
+				return
+			}
+			d.watch(dir)
+			// inotify reports the renamed directory after its watch is gone.
+			if err := errors.Join(os.Rename(dir, dir+".old"), os.Remove(dir+".old")); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("a call of inotify doesn't return")
+	}
+	select {
+	case err := <-d.errors:
+		t.Errorf("error %v", err)
+	default:
+	}
+}

@@ -1,0 +1,44 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package discover finds rings and opens them for their owner, package drain. It also reads
+// the stores of NIXL's prometheus_mp exporter, and sends their values.
+//
+// A [Directory] watches one telemetry directory on its own goroutine. That
+// goroutine makes every call that may block on the directory's file system: it
+// walks, opens, locks, maps, probes and closes. If the file system hangs, only
+// this directory is affected. The goroutine keeps no totals. It sends messages to
+// the owner of the rings, and the owner returns the rings through [drain.Source].
+//
+// The goroutine keeps one record per path. A record has one of these states:
+//
+//	state     the path has                    it is checked again
+//	absent    no file                         when a file appears
+//	open      a ring that its owner has       when it changes, and by each walk
+//	refused   a file that can't be opened     with backoff, or when it changes
+//	ignored   a file that isn't a ring, or    when it changes
+//	          the ring of an exited agent
+//	alias     a ring that is open under       by each walk, until that ring is closed
+//	          another path
+//
+// A path that changes all the time is checked at growing intervals.
+//
+// A record in any state other than open may still have a ring: the file was
+// renamed, removed or replaced, but its agent may continue to write to it. The
+// owner keeps that ring under the agent's name.
+//
+// Package discover creates, writes and removes nothing in the directory.
+//
+// Directories in containers and volumes come and go. A [Finder] finds them, through
+// the processes of the host or in the kubelet's directory. A [Watcher] runs a
+// Directory for each of them.
+//
+// # Reading order
+//
+//   - record.go, rings.go, budget.go, refuse.go, open.go, check.go, throttle.go, probe.go,
+//     liveness.go: single paths, in whatever directory they are
+//   - stores.go: the stores in a directory
+//   - config.go, worker.go, walk.go, notify.go, directory.go: one directory
+//   - identify.go, watcher.go, processes.go, mapped.go, cgroups.go, kubelet.go:
+//     directories that come and go
+package discover

@@ -1,0 +1,129 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package discover
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// IdentifyBy lists the parts of the identity of a discovered agent. An agent that has
+// the same identity as one that has exited continues its totals.
+type IdentifyBy []string
+
+// The parts of an identity.
+const (
+	ByAgent     = "agent"     // the path of the ring, as the agent sees it
+	ByPod       = "pod"       // the pod's UID; without a pod, the container's ID
+	ByContainer = "container" // the container's ID
+	ByRank      = "rank"      // the resource attribute nixl.local_rank
+)
+
+// DefaultIdentifyBy distinguishes agents that have the same name in different pods.
+var DefaultIdentifyBy = IdentifyBy{ByPod, ByAgent}
+
+// Check returns an error if the list is empty, repeats a part, or has an unknown one.
+func (by IdentifyBy) Check() error {
+	if len(by) == 0 {
+		return errors.New("identify_by: list at least one of agent, pod, container and rank")
+	}
+	var errs []error
+	for i, part := range by {
+		switch {
+		case !slices.Contains([]string{ByAgent, ByPod, ByContainer, ByRank}, part):
+			errs = append(errs, fmt.Errorf("identify_by: %q must be agent, pod, container or rank", part))
+		case slices.Contains(by[:i], part):
+			errs = append(errs, fmt.Errorf("identify_by: %s is listed twice", part))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// DefaultAttributes selects the attributes that describe an agent's service.
+var DefaultAttributes = []string{"service.*", "deployment.*"}
+
+// reserved are the resource attributes that an agent's environment can't set.
+var reserved = []string{
+	semconv.ServiceInstanceID, semconv.HostName, semconv.AgentName, semconv.TelemetryLayout, semconv.TelemetryPath,
+	semconv.K8SPodUID, semconv.ContainerID, semconv.ProcessPID, semconv.ProcessExecutableName,
+}
+
+// origin describes where a ring was found.
+type origin struct {
+	pod, container string
+	containerName  string // in the pod; "" if unknown
+	// namespace is the mount namespace; "" for the host's. A sandbox without a
+	// container runtime also has its own mount namespace.
+	namespace string
+	resource  []attribute.KeyValue
+}
+
+// identify sets the ID and the attributes of an agent. The pod and the container from
+// the kernel or the kubelet replace those from the agent's environment.
+func (by IdentifyBy) identify(a drain.Agent, o origin) drain.Agent {
+	var stable, process []attribute.KeyValue
+	for _, kv := range o.resource {
+		if kv.Key == semconv.ProcessPID || kv.Key == semconv.ProcessExecutableName {
+			process = append(process, kv)
+		} else {
+			stable = append(stable, kv)
+		}
+	}
+	if o.pod != "" {
+		stable = append(stable, attribute.String(semconv.K8SPodUID, o.pod))
+	}
+	if o.containerName != "" {
+		stable = append(stable, attribute.String(semconv.K8SContainerName, o.containerName))
+	}
+	a.Resource = attribute.NewSet(stable...) // the last value of a key wins
+	a.ID = by.id(a, o)
+	if o.container != "" {
+		id := attribute.String(semconv.ContainerID, o.container)
+		if slices.Contains(by, ByContainer) || slices.Contains(by, ByPod) && o.pod == "" {
+			a.Resource = attribute.NewSet(append(stable, id)...)
+		} else {
+			process = append(process, id)
+		}
+	}
+	a.Process = attribute.NewSet(process...)
+	return a
+}
+
+// InPod returns a [Config.Identify] for directories whose agents all run in one pod.
+func (by IdentifyBy) InPod(uid string) func(drain.Agent, *ringbuf.Reader) drain.Agent {
+	return func(a drain.Agent, _ *ringbuf.Reader) drain.Agent { return by.identify(a, origin{pod: uid}) }
+}
+
+// id returns the ID of an agent. It contains the path of the ring if by lists
+// ByAgent, or if another part of by isn't known.
+func (by IdentifyBy) id(a drain.Agent, o origin) string {
+	rank, _ := a.Resource.Value(semconv.LocalRank)
+	known := map[string]string{
+		ByPod: cmp.Or(o.pod, o.container, o.namespace), ByContainer: cmp.Or(o.container, o.namespace), ByRank: rank.String(),
+	}
+	var parts []string
+	byAgent := slices.Contains(by, ByAgent)
+	for _, part := range []string{ByPod, ByContainer, ByRank} {
+		switch value := known[part]; {
+		case !slices.Contains(by, part):
+		case value == "":
+			byAgent = true
+		default:
+			parts = append(parts, part+" "+strings.ReplaceAll(value, "\x00", ""))
+		}
+	}
+	if byAgent { // without other parts, this is the ID of a ring in a configured directory
+		parts = append(parts, a.Dir+"/"+a.Name)
+	}
+	return strings.Join(parts, " ")
+}

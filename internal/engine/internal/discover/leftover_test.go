@@ -1,0 +1,153 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package discover
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// leftover creates the ring of an agent that has exited, with n unread events.
+func (x *fixture) leftover(name string, n int) {
+	x.t.Helper()
+	w := x.ring(name, ringbuf.V4, 64)
+	push(x.t, w, n)
+	if err := w.Close(); err != nil {
+		x.t.Fatal(err)
+	}
+	old := x.clock().Add(-time.Hour)
+	if err := os.Chtimes(w.Path(), old, old); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+func TestEmptyRingOfExitedAgentIsLookedAtOnce(t *testing.T) {
+	x := newFixture(t)
+	identified := 0
+	x.leftover("agent", 0)
+	d := x.directory(func(c *Config) {
+		c.Identify = func(a drain.Agent, _ *ringbuf.Reader) drain.Agent {
+			identified++
+			return a
+		}
+	})
+	for range 5 {
+		x.round(d)
+		x.advance(time.Minute)
+	}
+	if s := d.State(); s.Open != 0 || len(s.Refused) != 0 || identified != 1 {
+		t.Errorf("state = %+v after %d looks", s, identified)
+	}
+	if n := count[drain.Opened](x.owner); n != 0 {
+		t.Errorf("%d rings were opened", n)
+	}
+	if d.cfg.Rings.has(x.path("agent")) {
+		t.Error("the ring counts against the limit")
+	}
+	push(t, x.ring("agent", ringbuf.V4, 64), 3) // the agent starts again
+	x.round(d)
+	if got := x.round(d)["agent"]; got != 3 {
+		t.Errorf("counted %d events, want 3", got)
+	}
+}
+
+func TestRingOfExitedAgentWithEventsIsDrained(t *testing.T) {
+	x := newFixture(t)
+	x.leftover("agent", 5)
+	d := x.directory(nil)
+	x.round(d)
+	if got := x.round(d)["agent"]; got != 5 {
+		t.Errorf("counted %d events, want 5", got)
+	}
+}
+
+func TestRingOfExitedAgentWithCheckpointIsOpened(t *testing.T) {
+	for name, tc := range map[string]struct {
+		known  bool
+		opened int
+	}{"list is read": {true, 1}, "list can't be read": {false, 2}} {
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t)
+			x.leftover("stored", 0)
+			x.leftover("forgotten", 0)
+			known := false
+			d := x.directory(func(c *Config) {
+				c.Stored = func(id string) (bool, bool) { return known && id == x.path("stored"), known }
+			})
+			x.round(d)
+			if s := d.State(); s.Open != 0 || len(s.Refused) != 0 {
+				t.Errorf("before the list is read, the state is %+v", s)
+			}
+			known = tc.known
+			x.advance(storedTimeout)
+			x.round(d)
+			if s := d.State(); s.Open != tc.opened || len(s.Refused) != 0 {
+				t.Errorf("state = %+v, want %d open rings", s, tc.opened)
+			}
+		})
+	}
+}
+
+// NIXL never removes a ring, so a directory may have any number of them.
+func TestLeftoverRingsDontKeepLiveOnesFromBeingOpened(t *testing.T) {
+	x := newFixture(t)
+	for i := range 300 {
+		x.leftover(fmt.Sprintf("agent-%d", i), 0)
+	}
+	push(t, x.ring("live", ringbuf.V4, 64), 7)
+	d := x.directory(func(c *Config) { c.Rings = NewRings(100) })
+	x.round(d)
+	if got := x.round(d)["live"]; got != 7 {
+		t.Errorf("counted %d events, want 7", got)
+	}
+	if s := d.State(); s.Open != 1 || len(s.Refused) != 0 {
+		t.Errorf("state = %+v", s)
+	}
+}
+
+func TestExitedAgentsAreAskedToGiveWayAtTheLimit(t *testing.T) {
+	x := newFixture(t)
+	x.leftover("exited", 1)
+	d := x.directory(func(c *Config) { c.Rings = NewRings(1) })
+	x.round(d)
+	for i := range 3 {
+		push(t, x.ring(fmt.Sprintf("live-%d", i), ringbuf.V4, 64), 1)
+	}
+	x.owner.takeMessages()
+	x.round(d)
+	if n := count[drain.Crowded](x.owner); n != 1 {
+		t.Errorf("%d messages, want one for all rings", n)
+	}
+	if n := len(x.noticesOf(d, notice.RingLimit)); n != 3 {
+		t.Errorf("%d notices, want 3", n)
+	}
+	x.owner.retire(x.path("exited"))
+	x.advance(limitRetry)
+	d.runSubmitted()
+	d.wakeDue()
+	if s := d.State(); s.Open != 1 || len(s.Refused) != 2 {
+		t.Errorf("state = %+v, want one open ring", s)
+	}
+}
+
+func TestFilesThatArentRingsArentRefusedAtTheLimit(t *testing.T) {
+	x := newFixture(t)
+	touch(t, x.path("notes.txt"), "a text that is longer than the header of a ring, which has 40 bytes")
+	d := x.directory(func(c *Config) { c.Rings = NewRings(0) })
+	x.round(d)
+	if s := d.State(); len(s.Refused) != 0 {
+		t.Errorf("refused = %+v", s.Refused)
+	}
+	if list := x.noticesOf(d, notice.RingLimit); len(list) != 0 {
+		t.Errorf("notices = %v", list)
+	}
+}

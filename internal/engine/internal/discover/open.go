@@ -1,0 +1,234 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package discover
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/flock"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// tryOpen opens the file of a path as the path's new ring, unless it is too early to
+// try.
+func (t *tracker) tryOpen(f *ringbuf.Dir, r *record, info ringbuf.FileInfo) {
+	now := t.cfg.Now()
+	holder := t.cfg.Rings.pathOf(info.ID)
+	switch {
+	case holder != "" && holder != r.Path:
+		t.noteAlias(r, holder)
+		return
+	case !r.shouldTry(info, now):
+		return
+	case r.known && t.waitToSettle(r, info):
+		return
+	case holder != "": // the path's previous ring is back, and isn't closed yet
+		t.refuse(r, info, errHeld)
+		return
+	case r.limited && r.info.Same(info):
+		if err := t.cfg.Rings.admit(t.cfg.Holder); err != nil {
+			t.refuse(r, info, err)
+			return
+		}
+	}
+	ring, err := t.open(f, r)
+	if err == nil {
+		r.known, r.info = true, info
+		t.cfg.Rings.Add(r.ID, t.cfg.Holder)
+		t.setState(r, open)
+		r.ring = ring
+		t.send(drain.Opened{Agent: r.Agent, Reader: ring, From: t.source})
+		t.opened()
+		t.reportDisk(ring)
+		t.probe(r) // if another agent has the same ID, the owner needs to know which one runs
+		return
+	}
+	switch {
+	case errors.Is(err, errExited):
+		t.ignore(r, info)
+	case !isAbsent(err): // a file that was just removed isn't refused
+		t.refuse(r, info, err)
+	}
+}
+
+// open opens a ring for the owner.
+func (t *tracker) open(f *ringbuf.Dir, r *record) (*ringbuf.Reader, error) {
+	ring, err := ringbuf.OpenReader(r.Path, t.cfg.Mode, ringbuf.In(f), ringbuf.OwnedBy(t.cfg.AllowedUIDs...), ringbuf.LockedBy(t.lockHolder))
+	if err != nil {
+		return nil, err
+	}
+	agent := t.cfg.Identify(r.Agent, ring)
+	agent.ID, err = t.identity(r, agent.ID)
+	if err == nil {
+		err = t.admit(r, agent.ID, ring)
+	}
+	if err != nil {
+		return nil, errors.Join(err, ring.Close())
+	}
+	r.Agent = agent
+	return ring, nil
+}
+
+// lockHolder returns the process that has locked a file, or 0.
+func (t *tracker) lockHolder(id ringbuf.FileID) (pid int) {
+	return t.cfg.Rings.locks.Holder(flock.Key(flock.Device(id.Dev), id.Ino), t.cfg.Now())
+}
+
+// admit returns an error if the owner must not get a ring.
+func (t *tracker) admit(r *record, id string, ring *ringbuf.Reader) error {
+	switch {
+	case (r.state == alias || r.state == ignored && t.cfg.CloseExited) && exited(ring):
+		return errExited
+	case !r.known && exited(ring):
+		if err := t.needed(r, id); err != nil {
+			return err
+		}
+	}
+	if !r.known {
+		if err := t.cfg.Rings.admit(t.cfg.Holder); err != nil {
+			return err
+		}
+	}
+	size := ring.Layout().FileSize(uint64(ring.Capacity()))
+	return t.cfg.Rings.claim(ring.ID(), claim{r.Path, t.cfg.Holder, size}) // fails if the file was just replaced
+}
+
+// needed returns an error unless an agent that has exited, and whose ring is empty, must
+// still be reported, because its totals are stored. NIXL never removes a ring, so there
+// may be thousands of such rings.
+func (t *tracker) needed(r *record, id string) error {
+	stored, known := t.cfg.Stored(id)
+	switch {
+	case t.cfg.Rings.has(id): // the agent already has another ring
+		return errExited
+	case !known && t.awaitStored(r):
+		return errUndecided
+	case known && !stored:
+		return errExited
+	}
+	return nil
+}
+
+// awaitStored reports whether a ring should wait for the list of stored agents.
+func (t *tracker) awaitStored(r *record) bool {
+	return r.state != refused || t.cfg.Now().Sub(r.since) < storedTimeout
+}
+
+// exited reports whether the agent of a ring has exited and all its events are
+// counted: no other process has the ring open, and it is empty.
+func exited(ring *ringbuf.Reader) bool {
+	attended, err := ring.Attended()
+	return err == nil && !attended && ring.Idle()
+}
+
+// waitToSettle reports whether to postpone opening a known agent's file because it
+// changed only just now. The delay is limited because another process may touch the
+// file all the time.
+func (t *tracker) waitToSettle(r *record, info ringbuf.FileInfo) bool {
+	now := t.cfg.Now()
+	if !changedWithin(settleTime, info, now) {
+		return false
+	}
+	t.setState(r, refused)
+	if now.Sub(r.since) >= settleTimeout {
+		return false
+	}
+	r.info, r.tried, r.wait = ringbuf.FileInfo{}, now, settleTime
+	t.schedule(r)
+	return true
+}
+
+// noteAlias marks a path as another name of an open ring. A running agent keeps the
+// name under which its ring was discovered, even if the file is renamed: if its
+// totals moved to another name, a sum over all agents would count them twice.
+func (t *tracker) noteAlias(r *record, holder string) {
+	t.setState(r, alias)
+	if t.cfg.Discovered && !strings.HasPrefix(holder, t.cfg.Dir+"/") {
+		return
+	}
+	t.reportOnce(r, notice.Notice{
+		Kind: notice.RingRenamed, Level: slog.LevelInfo,
+		Text: fmt.Sprintf("file is another name of the ring %s; the agent is reported under the original name until it restarts", holder),
+	})
+}
+
+// reportDisk reports once that rings of this directory are on a disk.
+func (t *tracker) reportDisk(ring *ringbuf.Reader) {
+	if t.onDisk || !ring.OnDisk() {
+		return
+	}
+	t.onDisk = true
+	t.report(notice.Notice{
+		Kind: notice.DirectoryOnDisk, Level: slog.LevelWarn, Path: t.cfg.Dir,
+		Text: "rings are on a disk, and no ring is drained while it is frozen or fails; set NIXL_TELEMETRY_DIR to tmpfs, such as /dev/shm",
+	})
+}
+
+// closeRing closes a ring that the owner has returned.
+func (t *tracker) closeRing(ring *ringbuf.Reader) {
+	if ring == nil {
+		return
+	}
+	id := ring.ID()
+	_ = ring.Close() // an error has no consequences: nothing was written
+	t.cfg.Rings.Release(id)
+	t.cfg.Rings.alive.forget(id)
+	t.mu.Lock()
+	t.rings--
+	t.mu.Unlock()
+}
+
+// closed closes a ring. If it is the path's newest ring, the file is ignored until
+// it changes or the owner asks to reopen it.
+func (t *tracker) closed(ring *ringbuf.Reader) {
+	if r := t.records[ring.Path()]; r != nil && r.ring == ring {
+		r.ring = nil
+		switch {
+		case r.state != open:
+		case t.cfg.CloseExited: // an agent that has started since may not change the file again
+			t.ignore(r, r.exitInfo)
+		default:
+			t.ignore(r, r.info)
+		}
+	}
+	t.closeRing(ring)
+}
+
+// reopen closes a ring and opens the path's file again, unless the path already has
+// a newer ring.
+func (t *tracker) reopen(a drain.Agent, ring *ringbuf.Reader) {
+	if ring != nil {
+		t.restarted[ring.ID()] = a.Path
+	}
+	t.closeRing(ring)
+	r := t.records[a.Path]
+	if r == nil || r.ring != ring {
+		return
+	}
+	r.ring = nil
+	if r.state == open || r.state == ignored {
+		t.setState(r, refused)
+		r.info, r.tried = ringbuf.FileInfo{}, t.cfg.Now()
+	}
+	t.checkPath(r)
+}
+
+// retire closes the ring of an agent that has exited.
+func (t *tracker) retire(a drain.Agent, ring *ringbuf.Reader) {
+	t.cfg.Rings.Remove(a.ID)
+	t.closeRing(ring)
+	r := t.records[a.Path]
+	if r == nil || r.ring != ring {
+		return // a message about the path's next ring is on its way to the owner
+	}
+	r.ring, r.known, r.apart = nil, false, false
+	if r.state == open {
+		t.ignore(r, r.exitInfo)
+	}
+}

@@ -1,0 +1,279 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package discover
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestRingsOfAllLayoutsAreOpened(t *testing.T) {
+	x := newFixture(t)
+	want := make(map[string]int)
+	for i, layout := range ringbuf.Layouts() {
+		push(t, x.ring(layout.String(), layout, 64), i+1)
+		want[layout.String()] = i + 1
+	}
+	d := x.directory(nil)
+	x.round(d)
+	if diff := cmp.Diff(want, x.round(d)); diff != "" {
+		t.Error(diff)
+	}
+	if s := d.State(); s.Open != len(want) || s.Missing != nil || len(s.Refused) != 0 {
+		t.Errorf("state = %+v", s)
+	}
+}
+
+func TestRestartedRingIsReopened(t *testing.T) {
+	for name, tc := range map[string]struct {
+		layout   ringbuf.Layout
+		capacity int
+	}{
+		"same":         {ringbuf.V4, 16},
+		"smaller":      {ringbuf.V4, 8},
+		"larger":       {ringbuf.V4, 64},
+		"other layout": {ringbuf.V1, 16},
+		"other size":   {ringbuf.V2Named, 32},
+		"same size":    {ringbuf.V3, 16},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t)
+			push(t, x.ring("agent", ringbuf.V4, 16), 5)
+			d := x.directory(nil)
+			x.round(d)
+			x.advance(time.Second)
+			restarted := x.ring("agent", tc.layout, tc.capacity)
+			x.round(d) // finds out
+			push(t, restarted, 3)
+			x.round(d)
+			if got := x.round(d)["agent"]; got != 8 {
+				t.Errorf("counted %d events, want 8", got)
+			}
+			if r := x.owner.open[x.path("agent")].Reader; r.Layout() != tc.layout || r.Capacity() != tc.capacity {
+				t.Errorf("layout %v, %d slots", r.Layout(), r.Capacity())
+			}
+		})
+	}
+}
+
+// An agent that restarts sets its file's size, then the positions, then the rest of
+// the header. In between, the file is neither opened nor reported, even if the old
+// header matches the new size by chance.
+func TestPartlyRestartedRingIsNotOpened(t *testing.T) {
+	for _, old := range []ringbuf.Layout{ringbuf.V1, ringbuf.V2Named} { // the latter shares its version with V2
+		t.Run(old.String(), func(t *testing.T) {
+			x := newFixture(t)
+			ring := x.ring("agent", old, 16)
+			push(t, ring, 5)
+			d := x.directory(nil)
+			x.round(d)
+			touched := func() {
+				must.OK(t, os.Chtimes(ring.Path(), x.clock(), x.clock()))
+			}
+			if err := os.Truncate(ring.Path(), 40+16*16); err != nil { // of V2, V3 and V4
+				t.Fatal(err)
+			}
+			ringtest.Edit(t, ring.Path(), func(h *ringtest.Header) { h.WritePos, h.ReadPos = 0, 0 })
+			touched()
+			x.round(d) // finds out
+			restarted := x.ring("agent", ringbuf.V4, 16)
+			touched()
+			push(t, restarted, 3)
+			x.advance(settleTime)
+			d.wakeDue()
+			if got := x.owner.drain()["agent"]; got != 8 {
+				t.Errorf("counted %d events, want 8", got)
+			}
+			if refused := x.noticesOf(d, notice.RingRefused); len(refused) != 0 {
+				t.Errorf("notices = %v", refused)
+			}
+		})
+	}
+}
+
+func TestTruncatedRingIsReopened(t *testing.T) {
+	x := newFixture(t)
+	ring := x.ring("agent", ringbuf.V4, 4096)
+	d := x.directory(nil)
+	x.round(d)
+	push(t, ring, 4000)
+	must.OK(t, os.Truncate(ring.Path(), 0))
+	x.round(d)
+	push(t, x.ring("agent", ringbuf.V4, 8), 2)
+	x.round(d)
+	if got := x.round(d)["agent"]; got != 2 {
+		t.Errorf("counted %d events, want 2", got)
+	}
+}
+
+// The agent of a removed file may continue to write to it.
+func TestRemovedRingStaysOpen(t *testing.T) {
+	x := newFixture(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	d := x.directory(nil)
+	x.round(d)
+	x.owner.takeMessages()
+	remove(t, ring.Path())
+	x.round(d)
+	x.round(d)
+	if n := count[drain.Removed](x.owner); n != 1 {
+		t.Errorf("got %d Removed messages, want 1", n)
+	}
+	push(t, ring, 4)
+	if got := x.round(d)["agent"]; got != 4 {
+		t.Errorf("counted %d events, want 4", got)
+	}
+	x.owner.retire(ring.Path())
+	x.round(d)
+	if s := d.State(); s.Open != 0 || len(d.records) != 0 {
+		t.Errorf("%d rings are open, %d records", s.Open, len(d.records))
+	}
+}
+
+func TestRingThatReplacesAnotherIsOpened(t *testing.T) {
+	x := newFixture(t)
+	old := x.ring("agent", ringbuf.V4, 8)
+	d := x.directory(nil)
+	x.round(d)
+	push(t, old, 4)
+	rename(t, old.Path(), filepath.Join(t.TempDir(), "away"))
+	push(t, x.ring("agent", ringbuf.V4, 8), 2)
+	x.round(d)
+	if got := x.round(d)["agent"]; got != 6 || d.State().Open != 1 {
+		t.Errorf("counted %d events, want 6, %d rings are open", got, d.State().Open)
+	}
+}
+
+func TestRetiredRingIsReopenedWhenAgentRestarts(t *testing.T) {
+	x := newFixture(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	push(t, ring, 1)
+	d := x.directory(nil)
+	x.round(d)
+	must.OK(t, ring.Close())
+	x.round(d)
+	x.owner.retire(ring.Path())
+	for range 3 {
+		x.advance(time.Hour)
+		if got := x.round(d); len(got) != 0 || d.State().Open != 0 {
+			t.Fatalf("the ring of an exited agent was reopened: %v", got)
+		}
+	}
+	push(t, x.ring("agent", ringbuf.V4, 8), 3)
+	if d.change(d.record("agent"), false); d.State().Open != 1 {
+		t.Error("the ring wasn't opened immediately")
+	}
+	if got := x.round(d)["agent"]; got != 3 {
+		t.Errorf("counted %d events, want 3", got)
+	}
+}
+
+// An agent may restart after the owner has retired it.
+func TestRingRestartedDuringRetireIsReopened(t *testing.T) {
+	x := newFixture(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	d := x.directory(nil)
+	x.round(d)
+	must.OK(t, ring.Close())
+	x.round(d)
+	restarted := x.ring("agent", ringbuf.V4, 8)
+	d.change(d.record("agent"), false) // records the restarted file
+	x.owner.retire(ring.Path())
+	x.round(d)
+	push(t, restarted, 3)
+	if got := x.round(d)["agent"]; got != 3 {
+		t.Errorf("counted %d events, want 3", got)
+	}
+}
+
+// The owner closes a ring that it can't read.
+func TestClosedRingIsReopenedOnlyOnRequest(t *testing.T) {
+	x := newFixture(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	d := x.directory(nil)
+	x.round(d)
+	agent := x.owner.open[ring.Path()].Agent
+	x.owner.returnRings()
+	for range 3 {
+		x.advance(time.Hour)
+		x.round(d)
+	}
+	if d.State().Open != 0 {
+		t.Error("a closed ring was reopened")
+	}
+	d.Reopen(agent, nil)
+	push(t, ring, 1)
+	if got := x.round(d)["agent"]; got != 1 {
+		t.Error("the ring wasn't reopened although the owner asked for it")
+	}
+}
+
+func TestRingBeyondLimitIsRefusedUntilAnotherRetires(t *testing.T) {
+	x := newFixture(t)
+	for _, name := range []string{"a", "b", "c"} {
+		x.ring(name, ringbuf.V4, 8)
+	}
+	d := x.directory(func(c *Config) { c.Rings = NewRings(2) })
+	x.round(d)
+	x.advance(time.Second)
+	x.round(d)
+	s := d.State()
+	if reported := x.noticesOf(d, notice.RingLimit); s.Open != 2 || len(s.Refused) != 1 || len(reported) != 1 {
+		t.Errorf("state = %+v, notices = %v", s, reported)
+	}
+	for path := range x.owner.open {
+		must.OK(t, os.Remove(path))
+		x.owner.retire(path)
+		break
+	}
+	x.advance(ProbeInterval)
+	x.round(d)
+	if s := d.State(); s.Open != 2 || len(s.Refused) != 0 {
+		t.Errorf("the third ring wasn't opened after another was retired: %+v", s)
+	}
+}
+
+func TestFileChangesAreSentToOwner(t *testing.T) {
+	x := newFixture(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	d := x.directory(nil)
+	x.round(d)
+	x.round(d)
+	x.owner.takeMessages()
+	x.round(d)
+	if n := count[drain.Touched](x.owner); n != 0 {
+		t.Errorf("got %d Touched messages for an unchanged file", n)
+	}
+	must.OK(t, os.Chtimes(ring.Path(), x.clock(), x.clock()))
+	x.round(d)
+	d.change(d.record("agent"), false) // an event without a visible change
+	if n := count[drain.Touched](x.owner); n != 2 {
+		t.Errorf("got %d Touched messages, want 2", n)
+	}
+}
+
+func TestStoppedDirectoryOpensNothing(t *testing.T) {
+	x := newFixture(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	d := x.directory(nil)
+	x.round(d)
+	m := x.owner.open[ring.Path()]
+	d.Reopen(m.Agent, m.Reader)
+	d.end()
+	if d.State().Open != 0 {
+		t.Error("a ring was opened at the end")
+	}
+}

@@ -1,0 +1,386 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package discover
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/process"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// Processes finds the telemetry directories of all processes on the host, in any
+// container. It requires the host's PID namespace, CAP_SYS_PTRACE and, for rings of
+// other users, CAP_DAC_OVERRIDE.
+type Processes struct {
+	Interval time.Duration // between searches
+	// EnvAttributes maps environment variables of a process to resource attributes
+	// of its agents. Other variables aren't copied, except for OTEL_SERVICE_NAME and
+	// what Attributes selects.
+	EnvAttributes map[string]string
+	// Attributes are patterns of the keys that are taken from OTEL_RESOURCE_ATTRIBUTES;
+	// see [process.Config].
+	Attributes []string
+	// Proc is the mount point of the proc file system; /proc if empty.
+	Proc string
+	// Cgroups is the mount point of the cgroup file systems; that of the first process of
+	// Proc if empty.
+	Cgroups string
+}
+
+// minSearch is the shortest interval between two searches.
+const minSearch = 100 * time.Millisecond
+
+// Check reports the invalid values. Each error starts with the key of the receiver's
+// configuration.
+func (p *Processes) Check() error {
+	var errs []error
+	if p.Interval < minSearch {
+		errs = append(errs, fmt.Errorf("discovery::processes::interval: %v is too short: use at least %v, such as %v", p.Interval, minSearch, DefaultInterval))
+	}
+	errs = append(errs, p.checkEnvAttributes())
+	for _, pattern := range p.Attributes {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			errs = append(errs, fmt.Errorf("discovery::processes::otel_resource_attributes: %q is not a valid pattern: list keys or patterns, such as service.*", pattern))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkEnvAttributes reports names that can't be used, and variables that would
+// overwrite each other's value.
+func (p *Processes) checkEnvAttributes() error {
+	var errs []error
+	fault := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("discovery::processes::env_attributes: "+format, args...))
+	}
+	setBy := make(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(p.EnvAttributes)) {
+		attribute := p.EnvAttributes[name]
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			fault("%q is not the name of an environment variable", name)
+		case attribute == "":
+			fault("%s has no attribute: name one, such as %s", name, semconv.LocalRank)
+		case slices.Contains(reserved, attribute):
+			fault("%s: the attribute %s identifies agents and can't be set by an environment variable", name, attribute)
+		case !process.Labelable(attribute):
+			fault("%s: Prometheus can't carry the attribute %s as a label: use another name, such as %s", name, attribute, semconv.LocalRank)
+		case setBy[process.Label(attribute)] != "":
+			fault("%s and %s both set %s: keep one of them", setBy[process.Label(attribute)], name, attribute)
+		default:
+			setBy[process.Label(attribute)] = name
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Finder returns a Finder that finds the directories.
+func (p Processes) Finder(by IdentifyBy) Finder {
+	p.Proc = cmp.Or(p.Proc, "/proc")
+	p.Cgroups = cmp.Or(p.Cgroups, filepath.Join(p.Proc, "1", "root", "sys", "fs", "cgroup"))
+	host := ""
+	if namespace, err := os.Readlink(filepath.Join(p.Proc, "1", "ns", "mnt")); err == nil {
+		host = namespace + " /"
+	}
+	stopped := make(chan struct{})
+	return &processes{
+		Processes: p, by: by, host: host, pacers: make(map[drain.Holder]*pacer), stopped: stopped, stop: sync.OnceFunc(func() { close(stopped) }),
+		scanner: process.New(process.Config{
+			Stopped: stopped,
+			Proc:    p.Proc, Env: slices.Sorted(maps.Keys(p.EnvAttributes)),
+			Attributes: p.Attributes, Reserved: slices.Sorted(maps.Values(p.EnvAttributes)),
+		}),
+	}
+}
+
+type processes struct {
+	Processes
+	by      IdentifyBy
+	scanner *process.Scanner
+	stopped <-chan struct{}
+	stop    func()
+	pacers  map[drain.Holder]*pacer
+	cgroups *cgroups // nil if they aren't watched
+	host    string   // the host's mount namespace, as in process.Process; "" if unknown
+
+	lastDirs map[string]*container // found by the last search
+}
+
+// Name implements [Finder].
+func (p *processes) Name() string { return p.Proc }
+
+// Stop implements [Finder].
+func (p *processes) Stop() { p.stop() }
+
+// News implements [Finder].
+func (p *processes) News() (<-chan struct{}, error) {
+	c, err := watchCgroups(p.Cgroups, p.stopped)
+	if err != nil {
+		return nil, err
+	}
+	p.cgroups = c
+	return c.news, nil
+}
+
+// Look implements [Finder].
+func (p *processes) Look(now time.Time) map[string]Location {
+	return p.locations(p.scanner.Look(now, p.cgroups.processes()))
+}
+
+// Find implements [Finder]. A Location is a directory in a mount namespace, which the
+// processes of a container share.
+func (p *processes) Find(now time.Time) (map[string]Location, error) {
+	all, err := p.scanner.Scan(now)
+	if all == nil {
+		return nil, err
+	}
+	return p.locations(all), err
+}
+
+// locations returns the directories of the processes.
+func (p *processes) locations(all []process.Process) map[string]Location {
+	members := make(map[string][]process.Process)
+	found := make(map[string]*container)
+	rings := make(map[string]bool)
+	add := func(one process.Process, dir string) (key string) {
+		key = one.MountNS + " " + dir
+		c := cmp.Or(found[key], p.lastDirs[key])
+		if c == nil {
+			h := p.holder(one, dir)
+			c = &container{
+				finder: p, dir: dir, holder: h, mapped: mappings{proc: p.Proc, pacer: p.pacer(h)},
+				path: filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir),
+			}
+		}
+		if n := len(members[key]); n == 0 || members[key][n-1].PID != one.PID {
+			members[key] = append(members[key], one)
+		}
+		found[key] = c
+		return key
+	}
+	for _, one := range all {
+		for _, dir := range one.Dirs {
+			rings[add(one, dir)] = true
+		}
+		for _, dir := range one.Stores {
+			add(one, dir)
+		}
+	}
+	p.lastDirs = found
+	locations := make(map[string]Location, len(found))
+	holders := make(map[drain.Holder]bool)
+	for key, c := range found {
+		holders[c.holder] = true
+		c.set(members[key], rings[key])
+		locations[key] = c
+	}
+	maps.DeleteFunc(p.pacers, func(h drain.Holder, _ *pacer) bool { return !holders[h] })
+	return locations
+}
+
+// pacer returns the pacer of a holder.
+func (p *processes) pacer(h drain.Holder) *pacer {
+	if p.pacers[h] == nil {
+		p.pacers[h] = &pacer{stopped: p.stopped}
+	}
+	return p.pacers[h]
+}
+
+// container is a directory in a container, or on the host.
+type container struct {
+	finder *processes
+	holder drain.Holder
+	dir    string // path in the container
+	path   string // path when it was found
+	mapped mappings
+
+	mu      sync.Mutex
+	members []process.Process // processes that see the directory
+	rings   bool              // some of them may have rings there
+}
+
+func (c *container) set(members []process.Process, rings bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members, c.rings = members, rings
+}
+
+// HasRings implements [Location].
+func (c *container) HasRings() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rings
+}
+
+func (c *container) list() []process.Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.members
+}
+
+// Since implements [Location].
+func (c *container) Since() uint64 {
+	since := uint64(0)
+	for _, p := range c.list() {
+		if since == 0 || p.Start < since {
+			since = p.Start
+		}
+	}
+	return since
+}
+
+// Twin implements [Location].
+func (c *container) Twin() string {
+	if c.holder.Pod == "" {
+		return ""
+	}
+	return c.holder.Pod + " " + c.dir
+}
+
+// Holder implements [Location].
+func (c *container) Holder() drain.Holder { return c.holder }
+
+func (c *container) Path() string { return c.path }
+
+// OpenDir opens a directory through any process that is still running.
+func (c *container) OpenDir(name string) (*ringbuf.Dir, error) {
+	for _, p := range c.list() {
+		f, err := process.OpenDir(p, c.finder.Proc, c.dir, name)
+		if !errors.Is(err, process.ErrExited) {
+			return f, err
+		}
+	}
+	return nil, errGone
+}
+
+// Identify identifies an agent by the process that has its ring mapped.
+func (c *container) Identify(a drain.Agent, ring *ringbuf.Reader) drain.Agent {
+	a.Dir = c.dir
+	return c.finder.by.identify(a, c.origin(ring, a.Name))
+}
+
+// StoreScope implements [Location].
+func (c *container) StoreScope() string {
+	var o origin
+	if members := c.list(); len(members) > 0 {
+		o = c.finder.origin(members[0])
+	}
+	return cmp.Or(o.pod, o.container, o.namespace) + " " + c.dir
+}
+
+// IdentifyStore identifies an agent by the process that wrote its store. pid is the PID in
+// the process's own PID namespace.
+func (c *container) IdentifyStore(a drain.Agent, pid int64) drain.Agent {
+	a.Dir = c.dir
+	members := c.list()
+	var o origin
+	if i := slices.IndexFunc(members, func(p process.Process) bool { return int64(p.NSPID) == pid }); i >= 0 {
+		o = c.finder.origin(members[i])
+	} else if len(members) > 0 {
+		o = c.finder.origin(members[0])
+		o.resource = nil
+	}
+	return c.finder.by.identify(a, o)
+}
+
+// origin returns the origin of a ring, whose name is relative to the directory. If no
+// process has the ring mapped, an earlier process may have left it, so origin uses
+// only what the remaining processes have in common with that one.
+func (c *container) origin(ring *ringbuf.Reader, name string) origin {
+	members := c.list()
+	if len(members) == 0 {
+		return origin{}
+	}
+	if attended, err := ring.Attended(); attended || err != nil { // otherwise, no process needs to be searched for
+		if p, ok := c.processOf(members, ring.ID(), name); ok {
+			return c.finder.origin(p)
+		}
+	}
+	o := c.finder.origin(members[0])
+	if len(members) > 1 {
+		o.resource = nil
+	} else {
+		o.resource = slices.DeleteFunc(o.resource, func(kv attribute.KeyValue) bool { return kv.Key == semconv.LocalRank })
+	}
+	return o
+}
+
+// processOf returns the process that has a ring mapped: one of the members, or a process
+// that started in their mount namespace after the last search.
+func (c *container) processOf(members []process.Process, id ringbuf.FileID, name string) (process.Process, bool) {
+	pid, ok := c.mapped.find(members, id, filepath.Join(c.dir, name), c.changed(name))
+	if !ok {
+		return process.Process{}, false
+	}
+	if i := slices.IndexFunc(members, func(p process.Process) bool { return p.PID == pid }); i >= 0 {
+		return members[i], true
+	}
+	p, err := c.finder.scanner.Examine(pid)
+	p.MountNS = members[0].MountNS
+	return p, err == nil
+}
+
+// changed returns when a file was changed, or the current time if that is unknown.
+func (c *container) changed(name string) time.Time {
+	f, err := c.OpenDir(filepath.Dir(name))
+	if err != nil {
+		return time.Now()
+	}
+	defer f.Close()
+	info, err := f.Lstat(filepath.Base(name))
+	if err != nil {
+		return time.Now()
+	}
+	return info.ModTime
+}
+
+// holder returns the holder of a process's rings. Agents outside of containers share the
+// host's directories.
+func (p *processes) holder(of process.Process, dir string) drain.Holder {
+	switch {
+	case of.Container != "" || of.Pod != "":
+		return drain.Holder{Pod: of.Pod, Container: of.Container}
+	case of.MountNS != p.host && p.host != "":
+		return drain.Holder{Place: of.MountNS}
+	default:
+		return drain.Holder{Place: dir, Shared: true}
+	}
+}
+
+// origin returns the origin of a process's rings.
+func (p *processes) origin(of process.Process) origin {
+	o := origin{pod: of.Pod, container: of.Container, containerName: of.ContainerName}
+	if of.MountNS != p.host && p.host != "" {
+		o.namespace = of.MountNS
+	}
+	for key, value := range of.Attributes {
+		o.resource = append(o.resource, attribute.String(key, value))
+	}
+	for name, key := range p.EnvAttributes {
+		if value := of.Env[name]; value != "" {
+			o.resource = append(o.resource, attribute.String(key, value))
+		}
+	}
+	o.resource = append(o.resource, attribute.Int(semconv.ProcessPID, of.PID))
+	if of.Executable != "" {
+		o.resource = append(o.resource, attribute.String(semconv.ProcessExecutableName, of.Executable))
+	}
+	return o
+}

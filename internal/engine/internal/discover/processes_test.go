@@ -1,0 +1,243 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package discover
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/processtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// machine is a proc file system in a directory, and a Watcher that searches it.
+type machine struct {
+	*pods
+	host    *processtest.Host
+	cgroups string // directory of the cgroup hierarchy
+}
+
+func newMachine(t *testing.T, by IdentifyBy) *machine {
+	t.Helper()
+	host, cgroups := processtest.New(t), t.TempDir()
+	x := newPods(t, func(c *WatcherConfig) {
+		c.Finder = Processes{Proc: host.Proc, Cgroups: cgroups, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}, Attributes: []string{"*"}}.Finder(by)
+	})
+	return &machine{x, host, cgroups}
+}
+
+var (
+	uid1, uid2             = "0a1b2c3d-0000-4000-8000-000000000001", "0a1b2c3d-0000-4000-8000-000000000002"
+	container1, container2 = strings.Repeat("1", 64), strings.Repeat("2", 64)
+)
+
+// agentIn creates a ring in a directory and returns the environment of its process.
+func (m *machine) agentIn(dir, name string, more ...string) (*ringbuf.Writer, []string) {
+	m.t.Helper()
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		m.t.Fatal(err)
+	}
+	w, err := ringbuf.Create(filepath.Join(dir, name), ringbuf.V4, 8)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() { _ = w.Close() })
+	return w, append(more, "NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR="+dir)
+}
+
+func TestProcessesFindsAgentsWithPodAndEnvironment(t *testing.T) {
+	x := newMachine(t, DefaultIdentifyBy)
+	tmp := t.TempDir()
+	_, env1 := x.agentIn(filepath.Join(tmp, "1"), "decode", "LOCAL_RANK=0", "OTEL_SERVICE_NAME=llm",
+		"SECRET=x", "OTEL_RESOURCE_ATTRIBUTES=team=a,k8s.namespace.name=other,k8s.pod.uid="+uid2+",service.instance.id=y")
+	_, env2 := x.agentIn(filepath.Join(tmp, "2"), "decode", "LOCAL_RANK=1")
+	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env1, Maps: tmp + "/1/decode"})
+	x.host.Start(processtest.Process{PID: 20, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid2, container2), Env: env2, Maps: tmp + "/2/decode"})
+	x.look()
+	got := make(map[string]map[string]string)
+	for id, a := range x.opened() {
+		got[id] = map[string]string{"path": a.Path}
+		for _, kv := range append(a.Resource.ToSlice(), a.Process.ToSlice()...) {
+			got[id][string(kv.Key)] = kv.Value.String()
+		}
+	}
+	want := map[string]map[string]string{
+		"pod " + uid1 + " " + tmp + "/1/decode": {
+			"path": x.host.Proc + "/10/root" + tmp + "/1/decode", "k8s.pod.uid": uid1, "container.id": container1, "process.pid": "10",
+			"process.executable.name": "python3", "nixl.local_rank": "0", "service.name": "llm", "team": "a",
+		},
+		"pod " + uid2 + " " + tmp + "/2/decode": {
+			"path": x.host.Proc + "/20/root" + tmp + "/2/decode", "k8s.pod.uid": uid2, "container.id": container2, "process.pid": "20",
+			"process.executable.name": "python3", "nixl.local_rank": "1",
+		},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("agents (-want +got):\n%s", d)
+	}
+}
+
+// The process that has the ring mapped is the agent's.
+func TestRanksInOneContainerAreDistinguished(t *testing.T) {
+	x := newMachine(t, IdentifyBy{ByPod, ByRank})
+	dir := filepath.Join(t.TempDir(), "shm")
+	for rank := range 3 {
+		name := fmt.Sprintf("agent-%d-f81d4fae", rank)
+		env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir, fmt.Sprintf("LOCAL_RANK=%d", rank)}
+		x.host.Start(processtest.Process{PID: 10 + rank, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env, Maps: dir + "/" + name})
+		x.agentIn(dir, name)
+	}
+	x.agentIn(dir, "agent-0-left") // by an earlier process
+	x.look()
+	got := make(map[string]string)
+	for id, a := range x.opened() {
+		got[id] = a.Name
+	}
+	want := map[string]string{
+		"pod " + uid1 + " rank 0": "agent-0-f81d4fae", "pod " + uid1 + " rank 1": "agent-1-f81d4fae", "pod " + uid1 + " rank 2": "agent-2-f81d4fae",
+		"pod " + uid1 + " " + dir + "/agent-0-left": "agent-0-left",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("agents (-want +got):\n%s", d)
+	}
+}
+
+// The worker starts and creates its ring between two searches.
+func TestRingOfNewWorkerIsAttributedToWorker(t *testing.T) {
+	x := newMachine(t, DefaultIdentifyBy)
+	dir := filepath.Join(t.TempDir(), "shm")
+	must.OK(t, os.MkdirAll(dir, 0o750))
+	env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}
+	server := processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env}
+	x.host.Start(server)
+	x.look()
+	worker := server
+	worker.PID, worker.Env, worker.Maps = 11, append(env, "LOCAL_RANK=1"), dir+"/decode"
+	x.host.Start(worker)
+	x.agentIn(dir, "decode")
+	for _, d := range x.watcher.directories(false) { // walk before the next search
+		walked := make(chan struct{})
+		d.Refresh(func() { close(walked) })
+		<-walked
+	}
+	agents := x.opened()
+	a := agents["pod "+uid1+" "+dir+"/decode"]
+	rank, _ := a.Resource.Value(semconv.LocalRank)
+	pid, _ := a.Process.Value(semconv.ProcessPID)
+	if len(agents) != 1 || rank.AsString() != "1" || pid.AsInt64() != 11 {
+		t.Errorf("agents = %+v", agents)
+	}
+}
+
+func TestRemovedContainerLeavesNoState(t *testing.T) {
+	x := newMachine(t, DefaultIdentifyBy)
+	dir := filepath.Join(t.TempDir(), "shm")
+	w, env := x.agentIn(dir, "decode")
+	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
+	x.host.Start(processtest.Process{PID: 11, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
+	x.look()
+	push(t, w, 3)
+	x.host.Exit(10) // the other process is still running
+	x.look()
+	if s := x.watcher.State(); s.Open != 1 || s.Missing != nil {
+		t.Fatalf("state = %+v while a process is running", s)
+	}
+	x.host.Exit(11)
+	x.look()
+	removed := await(x.owner, func(drain.Gone) bool { return true })
+	if n := x.owner.drain()["decode"]; n != 3 {
+		t.Errorf("counted %d events, want 3", n)
+	}
+	x.owner.retire(x.opened()[removed.ID].Path)
+	for len(x.watcher.directories(true)) > 0 {
+		x.look()
+	}
+	if r := x.watcher.cfg.Rings; len(r.ids) != 0 || len(r.claims) != 0 || len(r.accounts) != 0 {
+		t.Errorf("not released: agents %v, rings %v, budgets %v", r.ids, r.claims, r.accounts)
+	}
+}
+
+// Two containers may share a volume.
+func TestRingSharedByTwoContainersIsOpenedOnce(t *testing.T) {
+	x := newMachine(t, DefaultIdentifyBy)
+	dir := filepath.Join(t.TempDir(), "shm")
+	_, env := x.agentIn(dir, "decode")
+	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
+	x.host.Start(processtest.Process{PID: 20, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid1, container2), Env: env})
+	x.look()
+	if got := x.opened(); len(got) != 1 || x.watcher.State().Open != 1 {
+		t.Errorf("opened %v", got)
+	}
+}
+
+// The containers of a pod may have different directories at the same path, and new ones
+// after a restart. Their agents are the same.
+func TestStoresOfOnePodAndPathHaveOneScope(t *testing.T) {
+	host := processtest.New(t)
+	dir := t.TempDir()
+	env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=" + dir, "LOCAL_RANK=3"}
+	host.Start(processtest.Process{PID: 10, NSPID: 7, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
+	host.Start(processtest.Process{PID: 11, NSPID: 8, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env[:3]})
+	host.Start(processtest.Process{PID: 20, NSPID: 7, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid1, container2), Env: env[:3]})
+	host.Start(processtest.Process{PID: 30, NSPID: 7, Namespace: "mnt:[30]", Cgroup: processtest.InPod(uid2, container2), Env: env[:3]})
+	finder := Processes{Proc: host.Proc, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}}.Finder(DefaultIdentifyBy)
+	find := func() map[string][]Location {
+		t.Helper()
+		all, err := finder.Find(time.Now())
+		must.OK(t, err)
+		scopes := make(map[string][]Location)
+		for _, l := range all {
+			scopes[l.StoreScope()] = append(scopes[l.StoreScope()], l)
+		}
+		return scopes
+	}
+	found := find()
+	one, two := found[uid1+" "+dir], found[uid2+" "+dir]
+	if len(found) != 2 || len(one) != 2 || len(two) != 1 {
+		t.Fatalf("found %v", found)
+	}
+	for _, l := range one {
+		f, err := l.OpenDir(".")
+		must.OK(t, err)
+		_ = f.Close()
+		if l.HasRings() {
+			t.Errorf("%s may have rings, but no process writes one", l.Path())
+		}
+	}
+	if pids := storePID(one, 8); !slices.Contains(pids, 11) {
+		t.Errorf("process 8 has the PIDs %v on the host, want 11", pids)
+	}
+	a := two[0].IdentifyStore(drain.Agent{Name: "decode"}, 99) // an exited process, or one in another PID namespace
+	if uid, _ := a.Resource.Value(semconv.K8SPodUID); uid.AsString() != uid2 || a.Process.HasValue(semconv.ProcessPID) || a.Dir != dir {
+		t.Errorf("agent = %+v", a)
+	}
+	for _, pid := range []int{10, 11, 20} {
+		host.Exit(pid)
+	}
+	if found := find(); len(found) != 1 {
+		t.Errorf("found %v", found)
+	}
+}
+
+// storePID returns the PIDs of a process, as the directories identify it.
+func storePID(in []Location, pid int64) (pids []int64) {
+	for _, l := range in {
+		a := l.IdentifyStore(drain.Agent{}, pid)
+		if v, ok := a.Process.Value(semconv.ProcessPID); ok {
+			pids = append(pids, v.AsInt64())
+		}
+	}
+	return pids
+}

@@ -1,0 +1,254 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package discover
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestRefusalHasReason(t *testing.T) {
+	for want, tc := range map[string]struct {
+		prepare func(t *testing.T, x *fixture, ring *ringbuf.Writer)
+		change  func(*Config)
+	}{
+		"version": {prepare: func(t *testing.T, _ *fixture, ring *ringbuf.Writer) {
+			ringtest.Edit(t, ring.Path(), func(h *ringtest.Header) { h.Version = 99 })
+		}},
+		"owner": {change: func(c *Config) { c.AllowedUIDs = []uint32{uint32(os.Geteuid()) + 1} }},
+		"locked": {prepare: func(t *testing.T, _ *fixture, ring *ringbuf.Writer) {
+			r, err := ringbuf.OpenReader(ring.Path(), ringbuf.Consume)
+			must.OK(t, err)
+			t.Cleanup(func() { _ = r.Close() })
+		}},
+		"not_ready": {prepare: func(t *testing.T, _ *fixture, ring *ringbuf.Writer) {
+			ringtest.Edit(t, ring.Path(), func(h *ringtest.Header) { h.Version = 0 })
+		}},
+		"invalid": {prepare: func(t *testing.T, _ *fixture, ring *ringbuf.Writer) {
+			must.OK(t, os.Truncate(ring.Path(), 100))
+		}},
+		"sparse": {prepare: func(t *testing.T, x *fixture, ring *ringbuf.Writer) {
+			x.ring("agent", ringbuf.V4, 4096)
+			ringtest.Edit(t, ring.Path(), func(h *ringtest.Header) { h.WritePos = 4000 })
+		}},
+		"permission": {prepare: func(t *testing.T, _ *fixture, ring *ringbuf.Writer) {
+			if os.Geteuid() == 0 {
+				t.Skip("root may open any file")
+			}
+			must.OK(t, os.Chmod(ring.Path(), 0o400))
+		}},
+		"limit": {change: func(c *Config) { c.Rings = NewRings(0) }},
+	} {
+		t.Run(want, func(t *testing.T) {
+			x := newFixture(t)
+			ring := x.ring("agent", ringbuf.V4, 8)
+			if tc.prepare != nil {
+				tc.prepare(t, x, ring)
+			}
+			d := x.directory(tc.change)
+			x.round(d)
+			x.advance(startTimeout)
+			x.round(d)
+			s := d.State()
+			if got := s.Refused[ring.Path()]; got.Reason != want || got.Err == nil || len(s.Refused) != 1 {
+				t.Errorf("refused = %+v", s.Refused)
+			}
+			if reported := append(x.noticesOf(d, notice.RingRefused), x.noticesOf(d, notice.RingLimit)...); len(reported) != 1 || reported[0].Level < slog.LevelWarn {
+				t.Errorf("notices = %v", reported)
+			}
+			remove(t, ring.Path())
+			x.round(d)
+			if s := d.State(); len(s.Refused) != 0 {
+				t.Errorf("after it was removed, refused = %+v", s.Refused)
+			}
+		})
+	}
+}
+
+func TestReasonOfPermissionAndUnknownErrors(t *testing.T) {
+	err := fmt.Errorf("open ring: %w", &ringbuf.PermissionError{Owner: 1, UID: 2})
+	if got := reason(err); got != "permission" {
+		t.Errorf("reason is %s", got)
+	}
+	if got := reason(errors.New("input/output error")); got != "error" {
+		t.Errorf("reason of an unknown error is %s", got)
+	}
+}
+
+func TestFileThatIsNotARingIsReportedOnceAndIgnored(t *testing.T) {
+	x := newFixture(t)
+	touch(t, x.path("text"), strings.Repeat("some text\n", 10))
+	touch(t, x.path("short"), "short")
+	must.OK(t, syscall.Mkfifo(x.path("fifo"), 0o600))
+	must.OK(t, os.Symlink(x.path("text"), x.path("link")))
+	broken := x.ring("broken", ringbuf.V4, 8)
+	must.OK(t, os.Truncate(broken.Path(), 100))
+	push(t, x.ring("whole", ringbuf.V4, 8), 3)
+	d := x.directory(nil)
+	for range 5 {
+		x.round(d)
+		d.wakeDue()
+		x.advance(2 * time.Minute)
+	}
+	if got := x.round(d); got["whole"] != 3 || len(got) != 1 {
+		t.Errorf("totals are %v", got)
+	}
+	if n := len(x.noticesOf(d, notice.NotRing)); n != 4 {
+		t.Errorf("%d NotRing notices, want 4: %v", n, x.notices)
+	}
+	if n := len(x.noticesOf(d, notice.RingRefused)); n != 1 {
+		t.Errorf("%d RingRefused notices, want 1: %v", n, x.notices)
+	}
+	if s := d.State(); len(s.Refused) != 1 {
+		t.Errorf("state = %+v", s)
+	}
+}
+
+func TestFileThatBecomesARingIsOpened(t *testing.T) {
+	x := newFixture(t)
+	touch(t, x.path("agent"), "")
+	d := x.directory(nil)
+	x.round(d)
+	if s := d.State(); len(s.Refused) != 0 {
+		t.Errorf("the ring of a starting agent is refused: %+v", s)
+	}
+	push(t, x.ring("agent", ringbuf.V4, 8), 1)
+	x.advance(firstRetryStarting)
+	d.wakeDue()
+	if got := x.owner.drain()["agent"]; got != 1 {
+		t.Errorf("counted %d events, want 1", got)
+	}
+}
+
+// Each file has its own retry.
+func TestManyRefusalsAreReportedInOneNotice(t *testing.T) {
+	x := newFixture(t)
+	for i := range 200 {
+		touch(t, x.path(fmt.Sprintf("starting-%03d", i)), string(make([]byte, 100)))
+	}
+	d := x.directory(func(c *Config) {
+		c.Now = func() time.Time {
+			x.advance(20 * time.Microsecond)
+			return x.clock()
+		}
+	})
+	d.walk()
+	for began := x.clock(); x.clock().Sub(began) < 2*startTimeout; {
+		x.advance(d.untilDue())
+		d.wakeDue()
+		d.walk()
+	}
+	if reported := x.noticesOf(d, notice.RingRefused); len(reported) != 1 || !strings.HasPrefix(reported[0].Text, "200 rings") {
+		t.Errorf("notices = %v", reported)
+	}
+}
+
+func TestSecondConsumerOpensRingAfterFirstCloses(t *testing.T) {
+	x, y := newFixture(t), newFixture(t)
+	push(t, x.ring("agent", ringbuf.V4, 8), 1)
+	first := x.directory(nil)
+	first.walk()
+	second := y.directory(func(c *Config) { c.Dir = x.dir })
+	second.walk()
+	if s := second.State(); s.Refused[x.path("agent")].Reason != "locked" {
+		t.Errorf("state of the second is %+v", s)
+	}
+	x.owner.returnRings()
+	first.runSubmitted()
+	y.advance(time.Minute)
+	y.round(second)
+	if got := y.round(second)["agent"]; got != 1 || len(second.State().Refused) != 0 {
+		t.Errorf("after the first consumer closed the ring, the second counted %d events, want 1", got)
+	}
+}
+
+// The agent restarts with an unknown version, and then with a known one.
+func TestKnownAgentWithUnknownVersionIsRefused(t *testing.T) {
+	x := newFixture(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	d := x.directory(nil)
+	x.round(d)
+	ringtest.Edit(t, ring.Path(), func(h *ringtest.Header) { h.Version = 99 })
+	x.round(d)
+	x.round(d)
+	if s := d.State(); s.Open != 0 || s.Refused[ring.Path()].Reason != "version" {
+		t.Errorf("state = %+v", s)
+	}
+	push(t, x.ring("agent", ringbuf.V4, 8), 1)
+	x.advance(time.Minute)
+	x.round(d)
+	if got := x.round(d)["agent"]; got != 1 || len(d.State().Refused) != 0 {
+		t.Errorf("counted %d events, want 1, state = %+v", got, d.State())
+	}
+}
+
+func TestUnreadableDirectoryKeepsOpenRings(t *testing.T) {
+	x := newFixture(t)
+	must.OK(t, os.Mkdir(x.path("sub"), 0o750))
+	x.ring("sub/agent", ringbuf.V4, 8)
+	denied := false
+	d := x.directory(func(c *Config) {
+		c.Include = []string{"*/*"}
+		c.OpenDir = func(dir, name string) (*ringbuf.Dir, error) {
+			if denied && name != "." {
+				return nil, &os.PathError{Op: "open", Path: filepath.Join(dir, name), Err: syscall.EACCES}
+			}
+			return ringbuf.OpenDir(dir, name)
+		}
+	})
+	x.round(d)
+	denied = true
+	d.checkPath(d.record("sub/agent"))
+	d.checkPath(d.record("sub/other"))
+	if s := d.State(); s.Open != 1 || s.Refused[x.path("sub/other")].Reason != "permission" || len(s.Refused) != 1 {
+		t.Errorf("state = %+v", s)
+	}
+	if wait := d.untilDue(); wait < firstRetry {
+		t.Errorf("the next check is due in %v, want %v at least", wait, firstRetry)
+	}
+}
+
+// NIXL keeps an empty lock file in each directory of stores, and podman a file of locks in
+// /dev/shm. Both have 0 where rings have their version. NIXL's file is known by its name.
+func TestFilesOfOtherProgramsAreNotRefusedRings(t *testing.T) {
+	podman := append([]byte{0x87, 0xd1, 0, 0, 2, 0, 0, 0}, make([]byte, 4096)...)
+	x := newFixture(t)
+	touch(t, x.path("nixl-owner.10.0.0.1.lock"), "")
+	touch(t, x.path("libpod_lock"), string(podman))
+	d := x.directory(nil)
+	for range 10 {
+		x.round(d)
+		x.advance(startTimeout)
+		d.wakeDue()
+	}
+	if s := d.State(); len(s.Refused) != 0 {
+		t.Errorf("refused = %+v", s.Refused)
+	}
+	if list := x.noticesOf(d, notice.RingRefused); len(list) != 0 {
+		t.Errorf("notices = %v", list)
+	}
+	if list := x.noticesOf(d, notice.NotRing); len(list) != 1 {
+		t.Errorf("notices = %v, want one, for podman's file", list)
+	}
+	touch(t, x.path("libpod_lock"), "") // an agent of this name starts
+	push(t, x.ring("libpod_lock", ringbuf.V4, 16), 1)
+	x.round(d)
+	if got := x.round(d)["libpod_lock"]; got != 1 {
+		t.Errorf("counted %d events, want 1", got)
+	}
+}

@@ -1,0 +1,185 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package discover
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/mpstore"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// ProbeInterval is the interval at which a directory is walked and its rings are
+// probed. inotify reports most changes immediately; walks find the others.
+const ProbeInterval = 2 * time.Second
+
+// lookInterval is the interval at which a configured directory is looked up. inotify watches a
+// directory rather than its path, so it doesn't report another directory at this path. It
+// doesn't report that the directory was removed either, until all files that were in it are
+// closed. Its parent may be /tmp, where any process causes events.
+const lookInterval = 50 * time.Millisecond
+
+// untilLook returns the time until the next look-up. All directories are looked up at the
+// same time, because waking up costs more than a look-up.
+func untilLook() time.Duration {
+	return lookInterval - time.Duration(time.Now().UnixNano())%lookInterval
+}
+
+// maxDepth limits the depth of subdirectories that a pattern with ** matches.
+const maxDepth = 16
+
+// walk checks all files in the directory, as far as the holder's budget allows.
+func (d *Directory) walk() {
+	d.walks++
+	d.skipped, d.seen, d.included = false, 0, 0
+	left := int(d.cfg.Rings.limitOf(d.cfg.Holder, someFiles))
+	if !d.cfg.Discovered {
+		d.walked, _ = os.Stat(d.cfg.Dir)
+	}
+	d.watch(d.cfg.Dir)
+	f, err := d.cfg.OpenDir(d.cfg.Dir, ".")
+	if errors.Is(err, errGone) {
+		return
+	}
+	if err == nil {
+		err = errors.Join(d.walkDir(f, "", &left), f.Close())
+	}
+	d.skipped = d.skipped || left == 0
+	if d.stores != nil {
+		d.stores.flush()
+	}
+	if d.ctx.Err() != nil {
+		return
+	}
+	if d.stores != nil && err == nil && !d.skipped {
+		d.stores.sweep(d.walks)
+	}
+	d.reportWalk(err)
+	d.sweep(d.walks)
+	d.lastWalk = d.cfg.Now()
+}
+
+// isReplaced reports whether there is another directory than at the start of the last walk.
+func (d *Directory) isReplaced() bool {
+	if d.stopped {
+		return false
+	}
+	info, err := os.Stat(d.cfg.Dir)
+	if err != nil || d.walked == nil {
+		return err == nil || d.walked != nil
+	}
+	return !os.SameFile(info, d.walked)
+}
+
+// walkDir checks the files in an open directory, and the rings in its subdirectories that a
+// pattern can match. prefix is the name of a subdirectory with a trailing slash, or ""
+// for the directory itself. left is the number of entries that the walk may still read.
+func (d *Directory) walkDir(f *ringbuf.Dir, prefix string, left *int) error {
+	for *left > 0 {
+		entries, err := f.ReadDir(min(*left, 1024))
+		*left -= len(entries)
+		for _, e := range entries {
+			if err := d.ctx.Err(); err != nil {
+				return err
+			}
+			name := prefix + e.Name()
+			if !e.IsDir() {
+				d.seen++
+				if MatchesAny(d.cfg.Include, name) {
+					d.included++
+				}
+			}
+			switch {
+			case e.IsDir() && d.cfg.HasRings() && d.cfg.mayContain(name):
+				d.enterDir(f, name, left)
+			case e.IsDir():
+			case d.stores != nil && prefix == "" && mpstore.IsName(name):
+				d.skipped = !d.stores.check(f, name, d.walks) || d.skipped
+			case d.cfg.matches(name):
+				if r := d.record(name); r != nil {
+					r.walk = d.walks
+					d.checkEntry(f, r)
+				} else {
+					d.skipped = true
+				}
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// enterDir walks a subdirectory. A subdirectory that can't be read counts as empty.
+func (d *Directory) enterDir(f *ringbuf.Dir, name string, left *int) {
+	below, err := f.Open(filepath.Base(name))
+	if err != nil {
+		return
+	}
+	defer below.Close()
+	d.watch(filepath.Join(d.cfg.Dir, name))
+	_ = d.walkDir(below, name+"/", left)
+}
+
+// reportWalk reports when the directory becomes unreadable, readable again, or too
+// large.
+func (d *Directory) reportWalk(err error) {
+	var over *budgetError
+	if d.skipped {
+		over = &budgetError{d.cfg.Holder, someFiles, d.cfg.Rings.limitOf(d.cfg.Holder, someFiles)}
+		d.setRefusal(d.cfg.Dir, &Refusal{Reason: reason(over), Err: over})
+	} else {
+		d.setRefusal(d.cfg.Dir, nil)
+	}
+	d.mu.Lock()
+	before := d.missing
+	d.missing = err
+	d.mu.Unlock()
+	n := notice.Notice{Path: d.cfg.Dir, Level: slog.LevelWarn, Err: err}
+	switch {
+	case err != nil && (before == nil || missingText(err) != missingText(before)):
+		n.Kind, n.Text = notice.DirectoryMissing, missingText(err)
+	case err == nil && before != nil:
+		n.Kind, n.Level, n.Text = notice.DirectoryFound, slog.LevelInfo, "telemetry directory can be read now"
+	case d.skipped && !d.truncated:
+		n.Kind, n.Err, n.Text = notice.DirectoryCut, over, "directory has too many files, and some are ignored; give agents their own directory"
+	case d.seen > 0 && d.included == 0 && !d.cfg.Discovered && !d.unmatched:
+		d.unmatched = true
+		n.Kind, n.Level = notice.PatternsUnmatched, slog.LevelInfo
+		n.Text = fmt.Sprintf("include (%s) matches none of the %d files in this directory; patterns are globs such as decode-*, not regular expressions",
+			strings.Join(d.cfg.Include, ", "), d.seen)
+	}
+	d.truncated = d.skipped
+	if n.Kind != 0 {
+		d.report(n)
+	}
+}
+
+// missingText states why a directory can't be read, and what to do.
+func missingText(err error) string {
+	const text = "telemetry directory can't be read"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return text + " because it doesn't exist; agents don't create it, so create it and set NIXL_TELEMETRY_DIR to it"
+	case errors.Is(err, fs.ErrPermission):
+		return text + " because this process has no permission to list it; change its mode, or run this as another user"
+	case errors.Is(err, ringbuf.ErrNotDir):
+		return text + " because it is another kind of file; configure the directory that contains the rings"
+	default:
+		return text
+	}
+}

@@ -1,0 +1,225 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package discover
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestIncludeAndExcludeSelectRings(t *testing.T) {
+	x := newFixture(t)
+	must.OK(t, os.MkdirAll(x.path("pod/rank"), 0o750))
+	for _, name := range []string{"a", "b.tmp", ".hidden", "pod/a", "pod/b.tmp", "pod/rank/a"} {
+		x.ring(name, ringbuf.V4, 8)
+	}
+	for _, tc := range []struct {
+		include, exclude []string
+		want             []string
+	}{
+		{nil, nil, []string{".hidden", "a", "b.tmp"}},
+		{nil, []string{"*.tmp", ".*"}, []string{"a"}},
+		{[]string{"pod/*"}, nil, []string{"pod/a", "pod/b.tmp"}},
+		{[]string{"*/*/a", "a"}, nil, []string{"a", "pod/rank/a"}},
+		{[]string{"**"}, []string{"**/*.tmp"}, []string{".hidden", "a", "pod/a", "pod/rank/a"}},
+		{[]string{"**"}, []string{"pod"}, []string{".hidden", "a", "b.tmp"}},
+		{[]string{"{a,pod/a}"}, nil, []string{"a", "pod/a"}},
+	} {
+		d := x.directory(func(c *Config) { c.Include, c.Exclude = tc.include, tc.exclude })
+		x.round(d)
+		var got []string
+		for _, m := range x.owner.takeMessages() {
+			if m, ok := m.(drain.Opened); ok {
+				got = append(got, m.Agent.Name)
+				if m.Agent.Dir != x.dir || m.Agent.Path != x.path(m.Agent.Name) {
+					t.Errorf("agent = %+v", m.Agent)
+				}
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("include %q, exclude %q: %s", tc.include, tc.exclude, diff)
+		}
+		x.owner.returnRings()
+		d.runSubmitted()
+	}
+}
+
+// The directory may be removed and created again.
+func TestMissingDirectoryIsReportedUntilCreated(t *testing.T) {
+	x := newFixture(t)
+	dir := x.path("later")
+	d := x.directory(func(c *Config) { c.Dir = dir })
+	for times := 1; times <= 2; times++ {
+		x.round(d)
+		x.round(d)
+		if err := d.State().Missing; err == nil {
+			t.Error("no error for a missing directory")
+		}
+		must.OK(t, os.Mkdir(dir, 0o750))
+		push(t, x.ring("later/agent", ringbuf.V4, 8), 1)
+		x.round(d)
+		if got := x.round(d)["agent"]; got != times || d.State().Missing != nil {
+			t.Errorf("%d events are counted, want %d; state = %+v", got, times, d.State())
+		}
+		if len(x.noticesOf(d, notice.DirectoryMissing)) != times || len(x.noticesOf(d, notice.DirectoryFound)) != times {
+			t.Errorf("notices = %v", x.notices)
+		}
+		must.OK(t, os.RemoveAll(dir))
+		x.advance(time.Hour) // the same change isn't reported more often than once a minute
+	}
+}
+
+func TestRingMissedByWalkStaysOpen(t *testing.T) {
+	for name, hide := range map[string]func(x *fixture, d *Directory) (removed int){
+		"directory walked in part": func(_ *fixture, d *Directory) int {
+			d.sweep(d.walks + 1)
+			return 0
+		},
+		"directory temporarily missing": func(x *fixture, d *Directory) int {
+			away := filepath.Join(x.t.TempDir(), "away")
+			rename(x.t, x.dir, away)
+			x.round(d)
+			rename(x.t, away, x.dir)
+			return 1
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t)
+			ring := x.ring("agent", ringbuf.V4, 8)
+			push(t, ring, 1)
+			d := x.directory(nil)
+			x.round(d)
+			removed := hide(x, d)
+			x.round(d)
+			push(t, ring, 1)
+			if got := x.round(d)["agent"]; got != 2 || d.State().Open != 1 {
+				t.Errorf("counted %d events, want 2", got)
+			}
+			if n := count[drain.Removed](x.owner); n != removed {
+				t.Errorf("got %d Removed messages, want %d", n, removed)
+			}
+		})
+	}
+}
+
+func TestWalkIsLimited(t *testing.T) {
+	x := newFixture(t)
+	must.OK(t, os.Mkdir(x.path("sub"), 0o750))
+	for i := range 30 {
+		touch(t, x.path(fmt.Sprint("file-", i)), "no ring")
+		touch(t, x.path(fmt.Sprint("sub/file-", i)), "no ring")
+	}
+	d := x.directory(func(c *Config) { c.Include = []string{"**"} })
+	f, err := ringbuf.OpenDir(x.dir, ".")
+	must.OK(t, err)
+	defer f.Close()
+	left := 40
+	if err := d.walkDir(f, "", &left); err != nil || left != 0 || len(d.records) > 40 || len(d.records) < 38 {
+		t.Errorf("%d entries are left, %d files were checked, %v", left, len(d.records), err)
+	}
+	d.skipped = true
+	d.reportWalk(nil)
+	d.reportWalk(nil)
+	if reported := x.noticesOf(d, notice.DirectoryCut); len(reported) != 1 || reported[0].Path != x.dir {
+		t.Errorf("notices = %v", reported)
+	}
+}
+
+// outside creates a ring with 5 events in another directory, and checks at the end that
+// they weren't consumed.
+func outside(t *testing.T) *ringbuf.Writer {
+	t.Helper()
+	victim, err := ringbuf.Create(filepath.Join(t.TempDir(), "agent"), ringbuf.V4, 16)
+	must.OK(t, err)
+	t.Cleanup(func() {
+		if n, _ := victim.Len(); n != 5 {
+			t.Errorf("a ring outside the directory was consumed: %d of 5 events are left", n)
+		}
+		_ = victim.Close()
+	})
+	push(t, victim, 5)
+	return victim
+}
+
+// Another user may replace a directory with a link.
+func TestLinkInPlaceOfDirectoryIsNotFollowed(t *testing.T) {
+	for name, before := range map[string]func(t *testing.T, x *fixture){
+		"a refused file": func(t *testing.T, x *fixture) { touch(t, x.path("sub/agent"), "") },
+		"an open ring":   func(_ *testing.T, x *fixture) { x.ring("sub/agent", ringbuf.V4, 16) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, victim := newFixture(t), outside(t)
+			sub := x.path("sub")
+			must.OK(t, os.Mkdir(sub, 0o750))
+			before(t, x)
+			d := x.directory(func(c *Config) { c.Include = []string{"**"} })
+			x.round(d)
+			rename(t, sub, filepath.Join(t.TempDir(), "away"))
+			must.OK(t, os.Symlink(filepath.Dir(victim.Path()), sub))
+			x.advance(time.Second)
+			d.wakeDue()
+			d.checkPath(d.record("sub/agent"))
+			x.round(d)
+			if r := d.records[x.path("sub/agent")]; r != nil && r.state != absent {
+				t.Errorf("the state of a file behind a link is %d, want absent", r.state)
+			}
+		})
+	}
+}
+
+// Another user may replace directories after the walk has listed them and before it opens
+// them.
+func TestDirReplacedDuringWalkIsSkipped(t *testing.T) {
+	for name, put := range map[string]func(path, elsewhere string) error{
+		"FIFO": func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
+		"link": func(path, elsewhere string) error { return os.Symlink(elsewhere, path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, victim := newFixture(t), outside(t)
+			const dirs = 50 // at least one of them comes after a file
+			dir := func(i int) string { return x.path(fmt.Sprint("dir-", i)) }
+			for i := range dirs {
+				touch(t, x.path(fmt.Sprint("file-", i)), "no ring")
+				must.OK(t, os.Mkdir(dir(i), 0o750))
+			}
+			var once sync.Once
+			replace := func() {
+				for i := range dirs {
+					if err := errors.Join(os.Remove(dir(i)), put(dir(i), filepath.Dir(victim.Path()))); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			d := x.directory(func(c *Config) {
+				c.Include = []string{"**"}
+				c.Now = func() time.Time {
+					once.Do(replace)
+					return x.clock()
+				}
+			})
+			x.round(d)
+			if names := slices.Collect(maps.Keys(x.owner.open)); len(names) != 0 {
+				t.Errorf("%q are open", names)
+			}
+		})
+	}
+}

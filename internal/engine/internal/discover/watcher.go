@@ -1,0 +1,371 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// DefaultInterval is the default interval between searches.
+const DefaultInterval = 5 * time.Second
+
+// Finder finds directories of rings that come and go, such as those in
+// containers. It may block.
+type Finder interface {
+	// Find returns all directories that exist, by a key that identifies each, or nil
+	// if the search failed. If only a part of the search failed, it returns an error
+	// and the directories that it found.
+	Find(now time.Time) (map[string]Location, error)
+	// Look returns what Find has returned, and the directories of new containers. It takes
+	// little time. News has a value when Look may find a directory. Its error explains why
+	// it never has one; the next Find finds these directories then.
+	Look(now time.Time) map[string]Location
+	News() (<-chan struct{}, error)
+	// Stop cancels the searches, also those for the process of a ring.
+	Stop()
+	// Name names the searched file system or directory in messages.
+	Name() string
+}
+
+// Location is a directory of rings that a [Finder] has found. It must be safe for
+// concurrent use.
+type Location interface {
+	// Holder returns the holder of the rings.
+	Holder() drain.Holder
+	// Since orders locations by the age of their oldest process. It is 0 if that is unknown.
+	Since() uint64
+	// Twin is equal for directories of different containers whose agents may have the same
+	// identity.
+	Twin() string
+	// Path returns the path of the directory when it was found.
+	Path() string
+	// OpenDir opens a directory at or below Path.
+	OpenDir(name string) (*ringbuf.Dir, error)
+	// Identify sets the ID and the resource of a ring's agent.
+	Identify(drain.Agent, *ringbuf.Reader) drain.Agent
+	// HasRings reports whether agents may have rings in the directory, and not only
+	// stores.
+	HasRings() bool
+	// StoreScope identifies the pod, or the container without a pod, and the directory
+	// as its processes see it.
+	StoreScope() string
+	// IdentifyStore sets the resource of an agent from one of its processes.
+	IdentifyStore(a drain.Agent, pid int64) drain.Agent
+}
+
+// WatcherConfig configures a [Watcher]. Config applies to each directory that the
+// Finder finds, except for Dir, Identify and OpenDir.
+type WatcherConfig struct {
+	Config
+	Finder   Finder
+	Interval time.Duration // between searches
+	// Searched receives the duration of each search; it may be nil.
+	Searched func(took time.Duration)
+}
+
+// Watcher watches the directories that a [Finder] finds. It runs a [Directory] for
+// each of them, so a directory that hangs delays no other.
+type Watcher struct {
+	cfg       WatcherConfig
+	send      func(drain.Message)
+	notices   *notice.Reporter
+	refreshes chan func() // functions to call after the next search
+	cancel    context.CancelFunc
+	ended     chan struct{}
+
+	mu      sync.Mutex
+	watched map[string]*Directory // by the finder's key
+	closing []*Directory          // removed directories whose rings aren't closed yet
+	missing error
+	refused map[string]Refusal // directories that exceed a budget
+}
+
+// NewWatcher returns a Watcher. It passes messages to send. Nothing is opened before
+// Start.
+func NewWatcher(cfg WatcherConfig, send func(drain.Message), notices *notice.Reporter) *Watcher {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	cfg.WalkEvery, cfg.Discovered = min(cfg.Interval, ProbeInterval), true
+	return &Watcher{
+		cfg: cfg, send: send, notices: notices,
+		refreshes: make(chan func()), ended: make(chan struct{}), watched: make(map[string]*Directory),
+	}
+}
+
+// Start starts the searches. It doesn't wait for the first one.
+func (w *Watcher) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel = cancel
+	go w.run(ctx)
+}
+
+func (w *Watcher) run(ctx context.Context) {
+	defer close(w.ended)
+	news, err := w.cfg.Finder.News()
+	if err != nil {
+		w.notices.Report(notice.Notice{
+			Kind: notice.NotifyOff, Level: slog.LevelInfo, Path: w.cfg.Finder.Name(), Err: err,
+			Text: fmt.Sprintf("new containers aren't reported by inotify, so discovering an agent takes up to %v; set a shorter interval if agents live for less", w.cfg.Interval),
+		})
+	}
+	w.awaitStored(ctx)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case afterwards := <-w.refreshes:
+			w.search(ctx)
+			afterwards()
+		case <-news:
+			w.update(w.cfg.Finder.Look(w.cfg.Now()), false)
+			w.refreshYoung()
+		case <-timer.C:
+			w.search(ctx)
+			timer.Reset(w.cfg.Interval)
+		}
+	}
+}
+
+// awaitStored waits for the list of stored agents, so that the directories are walked in
+// order; see apart.go.
+func (w *Watcher) awaitStored(ctx context.Context) {
+	if w.cfg.Stored == nil {
+		return
+	}
+	check := time.NewTicker(time.Millisecond)
+	defer check.Stop()
+	for timeout := time.After(storedTimeout); ; {
+		if _, known := w.cfg.Stored(""); known {
+			return
+		}
+		select {
+		case <-check.C:
+		case <-timeout:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// search starts to watch new directories, and abandons removed ones.
+func (w *Watcher) search(ctx context.Context) {
+	began := w.cfg.Now()
+	found, err := w.cfg.Finder.Find(began)
+	if w.cfg.Searched != nil {
+		w.cfg.Searched(w.cfg.Now().Sub(began))
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	w.reportSearch(err)
+	w.update(found, found != nil)
+}
+
+// update starts to watch new directories. If the list is complete, it abandons the others.
+func (w *Watcher) update(found map[string]Location, complete bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.refused
+	w.refused = make(map[string]Refusal)
+	twins := make(map[string]*Directory)
+	for _, key := range inOrder(found, func(key string) bool { return w.watched[key] == nil }) {
+		l := found[key]
+		w.admit(key, l, before, twins[l.Twin()])
+		if d := w.watched[key]; d != nil && l.Twin() != "" {
+			twins[l.Twin()] = d
+		}
+	}
+	if complete {
+		for key, d := range w.watched {
+			if found[key] == nil {
+				delete(w.watched, key)
+				d.abandon()
+				w.closing = append(w.closing, d)
+			}
+		}
+	}
+	w.closing = slices.DeleteFunc(w.closing, func(d *Directory) bool {
+		if !d.worker.Stopped() {
+			return false
+		}
+		w.cfg.Rings.free(d.cfg.Holder, someDirectories, 1)
+		return true
+	})
+}
+
+// youngFor is how long a directory is new. Its agent may be about to create its ring, and
+// may exit soon.
+const youngFor = 5 * time.Second
+
+// refreshYoung walks the directories that were found a short time ago.
+func (w *Watcher) refreshYoung() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.watched {
+		if w.cfg.Now().Sub(d.since) < youngFor {
+			d.Refresh(func() {})
+		}
+	}
+}
+
+// admit starts to watch a directory if its holder has budget for it. The directory is first
+// walked after the twin, unless that is nil or hangs.
+func (w *Watcher) admit(key string, l Location, before map[string]Refusal, twin *Directory) {
+	h := l.Holder()
+	err := w.cfg.Rings.use(h, someDirectories, 1)
+	if err == nil {
+		w.add(key, l, twin)
+		return
+	}
+	w.refused[l.Path()] = Refusal{Reason: reason(err), Err: err}
+	if _, reported := before[l.Path()]; !reported {
+		w.notices.Report(notice.Notice{
+			Kind: notice.BudgetReached, Level: slog.LevelWarn, Path: w.cfg.Finder.Name(), Pod: h.Pod, Container: h.Container, Err: err,
+			Text: "not all directories are watched, and the events in the others aren't counted",
+		})
+	}
+}
+
+// add starts to watch a directory.
+func (w *Watcher) add(key string, l Location, twin *Directory) {
+	cfg := w.cfg.Config
+	cfg.Dir, cfg.Identify, cfg.Holder, cfg.HasRings = l.Path(), l.Identify, l.Holder(), l.HasRings
+	if cfg.Stores != nil {
+		s := *cfg.Stores
+		s.Scope, s.Identify = l.StoreScope(), l.IdentifyStore
+		cfg.Stores = &s
+	}
+	cfg.OpenDir = func(_, name string) (*ringbuf.Dir, error) { return l.OpenDir(name) }
+	d, err := New(cfg, w.send, w.notices)
+	if err != nil { // the path isn't absolute, and there is no working directory
+		w.missing = err
+		w.cfg.Rings.free(cfg.Holder, someDirectories, 1)
+		return
+	}
+	d.since = cfg.Now()
+	if twin != nil {
+		walked := make(chan struct{})
+		twin.Refresh(func() { close(walked) })
+		d.after = walked
+	}
+	d.Start()
+	w.watched[key] = d
+}
+
+// reportSearch reports when searches start to fail, and when they succeed again.
+func (w *Watcher) reportSearch(err error) {
+	w.mu.Lock()
+	before := w.missing
+	w.missing = err
+	w.mu.Unlock()
+	n := notice.Notice{Path: w.cfg.Finder.Name(), Level: slog.LevelWarn, Err: err}
+	switch {
+	case err != nil && before == nil:
+		n.Kind, n.Text = notice.DiscoveryFailed, "discovery of agents is incomplete"
+	case err == nil && before != nil:
+		n.Kind, n.Level, n.Text = notice.DiscoveryWorks, slog.LevelInfo, "discovery of agents is complete again"
+	default:
+		return
+	}
+	w.notices.Report(n)
+}
+
+// Refresh searches, refreshes all directories, and then calls done. All messages about
+// what they find are sent before that.
+func (w *Watcher) Refresh(done func()) {
+	go func() {
+		select {
+		case w.refreshes <- func() { w.each((*Directory).Refresh, done) }:
+		case <-w.ended:
+			done()
+		}
+	}()
+}
+
+// Read reads all stores, as [Directory.Read] does.
+func (w *Watcher) Read(done func()) { w.each((*Directory).Read, done) }
+
+// each calls fn for all directories. It calls done when all of them have called theirs.
+func (w *Watcher) each(fn func(*Directory, func()), done func()) {
+	all := w.directories(true)
+	left := int64(len(all)) + 1
+	one := func() {
+		if atomic.AddInt64(&left, -1) == 0 {
+			done()
+		}
+	}
+	for _, d := range all {
+		fn(d, one)
+	}
+	one()
+}
+
+// directories returns the watched directories. With all, it also returns the abandoned
+// ones.
+func (w *Watcher) directories(all bool) []*Directory {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := slices.Collect(maps.Values(w.watched))
+	if all {
+		list = append(list, w.closing...)
+	}
+	return list
+}
+
+// Stop stops the searches, and closes the rings that the owner has returned, as
+// [Directory.Stop] does.
+func (w *Watcher) Stop(ctx context.Context) error {
+	if w.cancel == nil {
+		return nil
+	}
+	w.cancel()
+	w.cfg.Finder.Stop()
+	var err error
+	select {
+	case <-w.ended:
+	case <-ctx.Done():
+		err = fmt.Errorf("stop discovering agents in %s: %w", w.cfg.Finder.Name(), ctx.Err())
+	}
+	all := w.directories(true)
+	errs := make([]error, len(all))
+	var ends sync.WaitGroup
+	for i, d := range all {
+		ends.Go(func() { errs[i] = d.Stop(ctx) })
+	}
+	ends.Wait()
+	return errors.Join(err, errors.Join(errs...))
+}
+
+// State returns the state of all directories together. It never blocks.
+func (w *Watcher) State() State {
+	s := State{Refused: make(map[string]Refusal)}
+	for _, d := range w.directories(true) {
+		one := d.State()
+		s.Open += one.Open
+		maps.Copy(s.Refused, one.Refused)
+		s.Missing = errors.Join(s.Missing, one.Missing)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.Missing = errors.Join(s.Missing, w.missing)
+	maps.Copy(s.Refused, w.refused)
+	s.Directories = len(w.watched)
+	return s
+}

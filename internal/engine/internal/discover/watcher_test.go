@@ -1,0 +1,289 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package discover
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// pods is a kubelet's directory, and a Watcher that searches it when look is called.
+type pods struct {
+	*fixture
+	watcher *Watcher
+}
+
+func newPods(t *testing.T, change func(*WatcherConfig)) *pods {
+	t.Helper()
+	x := newFixture(t)
+	cfg := WatcherConfig{
+		Config:   Config{Now: x.clock, Rings: NewRings(1000)},
+		Finder:   Kubelet{Pods: x.dir, Volumes: []string{"*"}}.Finder(DefaultIdentifyBy),
+		Interval: time.Hour, // tests call look
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	reporter := notice.New(x.report, x.clock)
+	p := NewWatcher(cfg, x.owner.send, reporter)
+	p.Start()
+	t.Cleanup(func() {
+		x.owner.returnRings()
+		if err := p.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+		reporter.Close()
+	})
+	return &pods{x, p}
+}
+
+// agent creates a ring in a volume of a pod.
+func (p *pods) agent(pod, volume, name string) *ringbuf.Writer {
+	p.t.Helper()
+	dir := filepath.Join(pod, "volumes", "kubernetes.io~empty-dir", volume)
+	must.OK(p.t, os.MkdirAll(filepath.Join(p.dir, dir), 0o750))
+	return p.ring(filepath.Join(dir, name), ringbuf.V4, 8)
+}
+
+// look searches and walks all directories.
+func (p *pods) look() {
+	p.t.Helper()
+	done := make(chan struct{})
+	p.watcher.Refresh(func() { close(done) })
+	<-done
+}
+
+func (p *pods) opened() map[string]drain.Agent {
+	agents := make(map[string]drain.Agent)
+	for _, m := range p.owner.takeMessages() {
+		if m, ok := m.(drain.Opened); ok {
+			agents[m.Agent.ID] = m.Agent
+		}
+	}
+	return agents
+}
+
+func TestKubeletFindsMatchingVolumes(t *testing.T) {
+	x := newPods(t, func(c *WatcherConfig) {
+		c.Finder = Kubelet{Pods: c.Finder.Name(), Volumes: []string{"shm", "ring*"}}.Finder(DefaultIdentifyBy)
+	})
+	x.agent("uid-1", "shm", "decode")
+	x.agent("uid-2", "shm", "decode") // the same name in another pod
+	x.agent("uid-2", "rings", "prefill")
+	x.agent("uid-2", "scratch", "other") // not in Volumes
+	x.look()
+	got := make(map[string]string)
+	for id, a := range x.opened() {
+		uid, _ := a.Resource.Value(semconv.K8SPodUID)
+		got[id] = uid.AsString() + " " + a.Dir + " " + a.Name
+	}
+	want := map[string]string{
+		"pod uid-1 shm/decode":    "uid-1 shm decode",
+		"pod uid-2 shm/decode":    "uid-2 shm decode",
+		"pod uid-2 rings/prefill": "uid-2 rings prefill",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("agents (-want +got):\n%s", d)
+	}
+}
+
+// An open ring prevents the removal of the volume, and of its pod.
+func TestRingOfExitedAgentIsClosedUntilRestartWithCloseExited(t *testing.T) {
+	x := newPods(t, func(c *WatcherConfig) { c.CloseExited = true })
+	const id = "pod uid-1 shm/decode"
+	w := x.agent("uid-1", "shm", "decode")
+	push(t, w, 3)
+	x.look()
+	if n := count[drain.Gone](x.owner); n != 0 {
+		t.Errorf("got %d Gone messages while the agent was running", n)
+	}
+	must.OK(t, w.Close())
+	x.look()
+	await(x.owner, func(m drain.Gone) bool { return m.ID == id })
+	x.owner.drain() // on a disk, the commit changes the file's time
+	x.owner.returnRings()
+	x.look()
+	if n := x.watcher.State().Open; n != 0 {
+		t.Errorf("%d rings are open after their agent exited", n)
+	}
+	x.owner.takeMessages()
+	x.agent("uid-1", "shm", "decode")
+	x.look()
+	if _, found := x.opened()[id]; !found {
+		t.Error("the ring wasn't reopened after its agent restarted")
+	}
+}
+
+func TestDeletedPodLeavesNoState(t *testing.T) {
+	x := newPods(t, nil)
+	for _, pod := range []string{"uid-1", "uid-2", "uid-3"} {
+		w := x.agent(pod, "shm", "decode")
+		push(t, w, 3)
+		x.look()
+		must.OK(t, errors.Join(w.Close(), os.RemoveAll(x.path(pod))))
+		x.look()
+		x.owner.drain()
+		id := "pod " + pod + " shm/decode"
+		await(x.owner, func(m drain.Gone) bool { return m.ID == id })
+		path := x.opened()[id].Path
+		if n := x.owner.counts[path]; n != 3 {
+			t.Errorf("counted %d events, want 3", n)
+		}
+		x.owner.retire(path)
+		wait := time.NewTicker(time.Millisecond)
+		for range wait.C { // until its goroutine has ended
+			x.look()
+			if len(x.watcher.directories(true)) == 0 {
+				break
+			}
+		}
+		wait.Stop()
+	}
+	if s := x.watcher.State(); s.Open != 0 || len(s.Refused) != 0 || s.Missing != nil {
+		t.Errorf("state = %+v", s)
+	}
+	if r := x.watcher.cfg.Rings; len(r.ids) != 0 || len(r.claims) != 0 || len(r.accounts) != 0 {
+		t.Errorf("not released: agents %v, rings %v, budgets %v", r.ids, r.claims, r.accounts)
+	}
+}
+
+func TestFailedSearchIsReportedAndKeepsDirectories(t *testing.T) {
+	x := newPods(t, nil)
+	x.agent("uid-1", "shm", "decode")
+	x.look()
+	rename(t, x.dir, x.dir+"-away")
+	x.look()
+	x.look()
+	if s := x.watcher.State(); s.Open != 1 || s.Missing == nil || !strings.Contains(s.Missing.Error(), x.dir) {
+		t.Errorf("state = %+v", s)
+	}
+	reported := x.noticesFrom(x.watcher.notices, notice.DiscoveryFailed)
+	if len(reported) != 1 || reported[0].Path != x.dir || reported[0].Err == nil {
+		t.Errorf("reported %+v, want the failure once", reported)
+	}
+	rename(t, x.dir+"-away", x.dir)
+	x.look()
+	if reported := x.noticesFrom(x.watcher.notices, notice.DiscoveryWorks); len(reported) != 1 || x.watcher.State().Missing != nil {
+		t.Errorf("reported %+v, want the recovery once", reported)
+	}
+}
+
+func TestLinksInVolumesAreNotFollowed(t *testing.T) {
+	x := newPods(t, nil)
+	w := x.agent("uid-1", "shm", "decode")
+	outside := t.TempDir()
+	ring, err := ringbuf.Create(filepath.Join(outside, "secret"), ringbuf.V4, 8)
+	must.OK(t, err)
+	defer ring.Close()
+	volume := filepath.Dir(w.Path())
+	if err := errors.Join(
+		os.Symlink(outside, filepath.Join(volume, "sub")),
+		os.Symlink(filepath.Join(outside, "secret"), filepath.Join(volume, "file")),
+		os.Symlink(outside, filepath.Join(filepath.Dir(volume), "other")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	x.look()
+	if got := x.opened(); len(got) != 1 {
+		t.Errorf("opened %v, want decode only", got)
+	}
+}
+
+func TestIdentifyBySelectsPartsOfID(t *testing.T) {
+	const pod, box = "uid-1", "0123"
+	rank := []attribute.KeyValue{attribute.String(semconv.LocalRank, "3")}
+	for _, c := range []struct {
+		by   IdentifyBy
+		from origin
+		want string
+	}{
+		{DefaultIdentifyBy, origin{pod: pod, container: box, resource: rank}, "pod uid-1 /tmp/a"},
+		{DefaultIdentifyBy, origin{container: box}, "pod 0123 /tmp/a"},
+		{DefaultIdentifyBy, origin{namespace: "mnt:[7] /"}, "pod mnt:[7] / /tmp/a"},
+		{DefaultIdentifyBy, origin{}, "/tmp/a"},
+		{IdentifyBy{ByAgent}, origin{pod: pod, container: box, resource: rank}, "/tmp/a"},
+		{IdentifyBy{ByContainer, ByAgent}, origin{pod: pod, container: box}, "container 0123 /tmp/a"},
+		{IdentifyBy{ByPod, ByRank}, origin{pod: pod, container: box, resource: rank}, "pod uid-1 rank 3"},
+		{IdentifyBy{ByRank, ByPod}, origin{pod: pod, container: box, resource: rank}, "pod uid-1 rank 3"},
+		// The path of the ring replaces an unknown part.
+		{IdentifyBy{ByPod, ByRank}, origin{pod: pod, container: box}, "pod uid-1 /tmp/a"},
+		{IdentifyBy{ByRank}, origin{}, "/tmp/a"},
+	} {
+		if err := c.by.Check(); err != nil {
+			t.Error(err)
+		}
+		a := c.by.identify(drain.Agent{Name: "a", Dir: "/tmp", Path: "/proc/1/root/tmp/a"}, c.from)
+		if a.ID != c.want {
+			t.Errorf("%v of %+v: %q, want %q", c.by, c.from, a.ID, c.want)
+		}
+	}
+	for _, by := range []IdentifyBy{nil, {"name"}, {ByPod, ByPod}} {
+		if by.Check() == nil {
+			t.Errorf("%v is accepted", by)
+		}
+	}
+}
+
+// A pod controls its environment, but not its cgroup.
+func TestKernelAttributesReplaceEnvironmentAttributes(t *testing.T) {
+	a := DefaultIdentifyBy.identify(drain.Agent{}, origin{pod: "uid-1", resource: []attribute.KeyValue{
+		attribute.String(semconv.K8SPodUID, "uid-2"), attribute.String(semconv.ServiceName, "decode"),
+	}})
+	want := attribute.NewSet(attribute.String(semconv.K8SPodUID, "uid-1"), attribute.String(semconv.ServiceName, "decode"))
+	if a.Resource != want {
+		t.Errorf("resource is %v, want %v", a.Resource.ToSlice(), want.ToSlice())
+	}
+}
+
+// What changes when an agent restarts is part of its resource only if it identifies the
+// agent, because backends take totals with other attributes for others.
+func TestResourceStaysWhenAnAgentRestarts(t *testing.T) {
+	run := func(container string, pid int) origin {
+		return origin{container: container, containerName: "worker", resource: []attribute.KeyValue{
+			attribute.Int(semconv.ProcessPID, pid), attribute.String(semconv.ProcessExecutableName, "python"),
+		}}
+	}
+	for name, c := range map[string]struct {
+		by         IdentifyBy
+		pod        string
+		identifies bool // whether the container is part of the identity
+	}{
+		"pod":                           {DefaultIdentifyBy, "uid-1", false},
+		"container":                     {IdentifyBy{ByContainer, ByAgent}, "uid-1", true},
+		"container instead of a pod":    {DefaultIdentifyBy, "", true},
+		"neither the pod nor container": {IdentifyBy{ByAgent}, "uid-1", false},
+	} {
+		identify := func(o origin) drain.Agent {
+			o.pod = c.pod
+			return c.by.identify(drain.Agent{Name: "a", Dir: "/tmp"}, o)
+		}
+		first, second := identify(run("id-1", 1)), identify(run("id-2", 2))
+		if same := first.Resource.Equals(&second.Resource); same == c.identifies || same != (first.ID == second.ID) {
+			t.Errorf("%s: resources %v and %v", name, first.Resource.ToSlice(), second.Resource.ToSlice())
+		}
+		if pid, _ := second.Process.Value(semconv.ProcessPID); pid.AsInt64() != 2 || second.Resource.HasValue(semconv.ContainerID) != c.identifies ||
+			second.Process.HasValue(semconv.ContainerID) == c.identifies {
+			t.Errorf("%s: resource %v, process %v", name, second.Resource.ToSlice(), second.Process.ToSlice())
+		}
+		if container, _ := first.Resource.Value(semconv.K8SContainerName); container.AsString() != "worker" {
+			t.Errorf("%s: no container name in %v", name, first.Resource.ToSlice())
+		}
+	}
+}

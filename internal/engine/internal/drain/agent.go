@@ -1,0 +1,150 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// agent is the owner's state for one agent. It outlives the agent's process and ring:
+// an agent that restarts keeps its totals.
+type agent struct {
+	Agent
+	source Source
+
+	reader  *ringbuf.Reader // nil while the agent has no open ring
+	opening *Opened         // a ring that waits for the agent's checkpoint
+	openBy  time.Time       // when opening stops waiting, or when to open a broken ring again
+	loadAt  time.Time       // when to repeat a failed load of the checkpoint
+	loadErr error           // of the newest failed load
+	// resume is the position of the totals in the ring. The ring is moved there when
+	// it is opened again. It is nil if the position needn't change.
+	resume *checkpoint.Mark
+
+	stores *stores      // nil for an agent with a ring; otherwise, it has no ring and no tally
+	tally  *tally.Agent // the totals of a ring
+	layout ringbuf.Layout
+	start  time.Time           // start of the totals
+	stream attribute.Set       // attributes under which the totals are exported
+	name   string              // of the agent when the stream began
+	ended  []checkpoint.Stream // earlier streams that weren't exported completely, oldest first
+	count  func(ringbuf.Batch)
+	fresh  int // events counted by the current drain
+
+	pace pace
+	wait time.Duration // latest interval between two drains
+	due  time.Time     // next drain
+
+	// generation changes whenever a position is committed or a ring is attached, so
+	// that an earlier save no longer applies.
+	generation uint64
+	heldSince  time.Time // when the oldest uncommitted event was read; zero if there is none
+	dirty      bool      // the totals include committed changes that aren't stored
+
+	exit exit
+	// restarts is set while a drain would find the first events of a restarted agent.
+	restarts bool
+
+	lastEvent time.Time // when events were last found, or the ring was opened, or closed to be opened again
+	shown     shown
+	delivered time.Time // lastEvent as of the newest delivered collection
+}
+
+// shown is the state of an agent in the newest collection.
+type shown struct {
+	collection uint64
+	lastEvent  time.Time
+	ended      int // number of ended streams
+}
+
+func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
+	a := &agent{Agent: id, source: from, tally: tally.NewAgent(o.cfg.Shape), start: now, lastEvent: now}
+	events := o.cfg.Handler.Events
+	a.count = func(b ringbuf.Batch) {
+		if a.restarts {
+			o.countRestart(a, notice.RingRestart, "agent restarted", false)
+			o.closed(a, ringbuf.ErrRestarted)
+			o.opened(a, a.reader)
+		}
+		a.fresh += b.Len()
+		a.tally.Add(b)
+		if events != nil {
+			events(a.Agent, b)
+		}
+	}
+	a.tally.Limit(id.Names)
+	o.watch(a)
+	return a
+}
+
+// held returns the number of events that were read but not committed.
+func (a *agent) held() int {
+	if a.reader == nil {
+		return 0
+	}
+	return a.reader.Uncommitted()
+}
+
+// attach gives the agent a ring.
+func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Time) {
+	a.generation++
+	a.reader, a.opening, a.openBy = r, nil, time.Time{}
+	a.loadAt, a.loadErr = time.Time{}, nil
+	a.layout = r.Layout()
+	a.exit.attached()
+	a.heldSince, a.lastEvent, a.due = time.Time{}, now, now
+	a.pace = newPace(configured)
+	a.tally.Found(0, r.Capacity())
+}
+
+// busy reports whether the agent can't get another ring yet, because it may still write
+// to its current ring, or because that ring waits for the agent's checkpoint.
+func (a *agent) busy() bool {
+	return a.opening != nil || a.reader != nil && a.exit.gone.IsZero() && a.exit.up == UpYes
+}
+
+// detach removes the ring from the agent and returns it. The caller must close it.
+// Events that were counted but not committed must not be counted again.
+func (a *agent) detach() *ringbuf.Reader {
+	r := a.reader
+	a.reader, a.heldSince, a.dirty = nil, time.Time{}, true
+	a.exit.detached()
+	return r
+}
+
+// commit commits all events that were read.
+func (a *agent) commit() error {
+	a.generation++
+	return a.reader.Commit()
+}
+
+// unsaved reports whether the agent has changes that aren't stored.
+func (a *agent) unsaved() bool {
+	return a.dirty || a.held() > 0 || a.stores != nil && a.stores.changed
+}
+
+// saved notes that the agent's totals are in a save.
+func (a *agent) saved() {
+	a.dirty = false
+	if a.stores != nil {
+		a.stores.changed = false
+	}
+}
+
+// hold updates heldSince.
+func (a *agent) hold(now time.Time) {
+	switch {
+	case a.held() == 0:
+		a.heldSince = time.Time{}
+	case a.heldSince.IsZero():
+		a.heldSince = now
+	}
+}

@@ -1,0 +1,249 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package drain
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// BenchmarkIdleRound drains idle rings and, in turns, makes one atomic load from as many
+// pages, the minimum for any reader of so many rings. kB/ring is the process's own memory for
+// an idle ring, without its mapping.
+func BenchmarkIdleRound(b *testing.B) {
+	eachCrowd(b, func(b *testing.B, n int) {
+		before := resident(b)
+		c := newCrowd(b, n)
+		grown := resident(b) - before
+		pages := make([]uint64, n*pageWords)
+		for at := range pages {
+			pages[at] = 1 // otherwise the kernel maps a shared page of zeros
+		}
+		var sum uint64
+		took, reference := inTurns(b, n, c.round, func() {
+			for at := 0; at < len(pages); at += pageWords {
+				sum += atomic.LoadUint64(&pages[at])
+			}
+		})
+		b.ReportMetric(took, "ns/ring")
+		b.ReportMetric(reference, "load-ns/ring")
+		b.ReportMetric(took/reference, "x-load")
+		b.ReportMetric(float64(grown)/1e3/float64(n), "kB/ring")
+		b.ReportMetric(0, "ns/op")
+		if sum == 0 {
+			b.Error("no page was loaded")
+		}
+	})
+}
+
+// busyEvents is the number of events in each ring of a busy round.
+const busyEvents = 40
+
+// BenchmarkBusyRound drains rings with a few transfers each.
+func BenchmarkBusyRound(b *testing.B) {
+	eachCrowd(b, func(b *testing.B, n int) {
+		c := newCrowd(b, n)
+		events := make([]ringbuf.Event, 0, busyEvents)
+		for len(events) < busyEvents {
+			events = append(events, ringbuf.NewEvent(ringbuf.TypeXferPostTime, 12), ringbuf.NewEvent(ringbuf.TypeXferTime, 340),
+				ringbuf.NewEvent(ringbuf.TypeTxBytes, 1<<20), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1))
+		}
+		var took []time.Duration
+		for b.Loop() {
+			for _, w := range c.writers {
+				if n, err := w.PushBatch(events); err != nil || n < len(events) {
+					b.Fatalf("pushed %d of %d events: %v", n, len(events), err)
+				}
+			}
+			start := time.Now()
+			c.round()
+			took = append(took, time.Since(start))
+		}
+		ring := median(took) / float64(n)
+		b.ReportMetric(ring, "ns/ring")
+		b.ReportMetric(ring/busyEvents, "ns/event")
+		b.ReportMetric(0, "ns/op")
+	})
+}
+
+// BenchmarkCollectionGap measures the steps that collect 1,024 agents. No ring is drained
+// during a step.
+func BenchmarkCollectionGap(b *testing.B) {
+	for _, saves := range []bool{false, true} {
+		name := "storage=no"
+		if saves {
+			name = "storage=yes"
+		}
+		b.Run(name, func(b *testing.B) {
+			c := newCrowd(b, 1024)
+			c.owner.saves = saves
+			for _, a := range c.owner.order {
+				a.dirty = true
+			}
+			var took []time.Duration
+			for b.Loop() {
+				c.now = c.now.Add(time.Second)
+				answered := false
+				messages := []Message{&collect{deadline: c.now.Add(hungSave), done: func(collected) {}}}
+				for !answered {
+					start := time.Now()
+					_, effects := c.owner.step(c.now, messages)
+					took = append(took, time.Since(start))
+					messages = nil
+					for _, e := range effects {
+						switch e := e.(type) {
+						case saveEffect:
+							messages = append(messages, saved{batch: e.batch})
+						case replyEffect:
+							answered = true
+						}
+					}
+				}
+				for _, a := range c.owner.order {
+					a.dirty = true
+				}
+			}
+			b.ReportMetric(slices.Max(took).Seconds()*1e3, "ms-longest")
+			b.ReportMetric(median(took)/1e6, "ms")
+		})
+	}
+}
+
+func eachCrowd(b *testing.B, run func(b *testing.B, n int)) {
+	b.Helper()
+	for _, n := range []int{1, 10, 100, 1000, 10000} {
+		b.Run(fmt.Sprintf("rings=%d", n), func(b *testing.B) { run(b, n) })
+	}
+}
+
+const pageWords = 4096 / 8
+
+// crowd is an owner of many rings.
+type crowd struct {
+	owner   *owner
+	writers []*ringbuf.Writer
+	now     time.Time
+}
+
+func newCrowd(b *testing.B, n int) *crowd {
+	b.Helper()
+	shape, err := tally.NewShape(tally.Config{})
+	must.OK(b, err)
+	c := &crowd{owner: newOwner(&Config{Shape: shape, RunInterval: 100 * time.Millisecond, StaleAfter: time.Hour}, false), now: time.Now()}
+	dir := crowdDir(b, n)
+	var opened []Message
+	for i := range n {
+		w, r := newRing(b, dir, i)
+		c.writers = append(c.writers, w)
+		opened = append(opened, Opened{Agent: r.agent, Reader: r.reader, From: r})
+	}
+	c.owner.step(c.now, opened) // accesses each page once
+	return c
+}
+
+// round drains all rings.
+func (c *crowd) round() {
+	c.now = c.now.Add(time.Second)
+	c.owner.step(c.now, nil)
+}
+
+// ownRing is a ring of a benchmark, and its source.
+type ownRing struct {
+	agent  Agent
+	reader *ringbuf.Reader
+}
+
+func (ownRing) Close(r *ringbuf.Reader)           { _ = r.Close() }
+func (ownRing) Reopen(_ Agent, _ *ringbuf.Reader) {}
+func (ownRing) Retire(_ Agent, _ *ringbuf.Reader) {}
+func (ownRing) Probe(done func())                 { done() }
+
+func (ownRing) Refuse(_ Agent, _ Running, _ *ringbuf.Reader) {}
+
+func newRing(b *testing.B, dir string, i int) (*ringbuf.Writer, ownRing) {
+	b.Helper()
+	name := fmt.Sprintf("agent-%05d", i)
+	path := filepath.Join(dir, name)
+	w, err := ringbuf.Create(path, ringbuf.V4, 4096)
+	must.OK(b, err)
+	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
+	must.OK(b, err)
+	b.Cleanup(func() {
+		_ = w.Close()
+		_ = r.Close()
+	})
+	return w, ownRing{Agent{ID: path, Name: name, Dir: dir, Path: path}, r}
+}
+
+// crowdDir returns an empty directory for n rings, in memory if possible.
+func crowdDir(b *testing.B, n int) string {
+	b.Helper()
+	files := 2*n + 100
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < uint64(files) {
+		b.Skipf("%d open files are too few (%v): ulimit -n %d", limit.Cur, err, files)
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "bench-") //nolint:usetesting // memory, not a disk
+	if err != nil {
+		dir = b.TempDir()
+	}
+	b.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// resident returns the anonymous memory of this process, in bytes.
+func resident(b *testing.B) int64 {
+	b.Helper()
+	debug.FreeOSMemory()
+	text, err := os.ReadFile("/proc/self/status")
+	must.OK(b, err)
+	_, after, _ := strings.Cut(string(text), "RssAnon:")
+	kB, _, _ := strings.Cut(strings.TrimSpace(after), " ")
+	n, err := strconv.ParseInt(kB, 10, 64)
+	must.OK(b, err)
+	return n * 1024
+}
+
+// inTurns runs both functions in turns, and returns the median nanoseconds of each, divided
+// by n. For a small n, it runs each function several times per turn.
+func inTurns(b *testing.B, n int, work, reference func()) (worked, referred float64) {
+	b.Helper()
+	var ws, rs []time.Duration
+	batch := max(1, 1000/n)
+	for b.Loop() {
+		start := time.Now()
+		for range batch {
+			work()
+		}
+		between := time.Now()
+		for range batch {
+			reference()
+		}
+		ws = append(ws, between.Sub(start))
+		rs = append(rs, time.Since(between))
+	}
+	per := float64(n * batch)
+	return median(ws) / per, median(rs) / per
+}
+
+func median(d []time.Duration) float64 {
+	slices.Sort(d)
+	return float64(d[len(d)/2])
+}

@@ -1,0 +1,203 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// Snapshot is a copy of the state of an agent.
+type Snapshot struct {
+	Agent
+	Layout ringbuf.Layout
+	// Stream is what Config.Stream has returned for the totals.
+	Stream attribute.Set
+	Start  time.Time // start of the totals
+	End    time.Time // end of a stream that has ended; zero for the agent's current stream
+	Up     Up
+	Totals *tally.Totals
+	// Processes are the agent's processes, oldest first. They are set only if the
+	// agent has stores of NIXL's prometheus_mp exporter instead of a ring.
+	Processes []Process
+}
+
+// Process is one process of an agent, as its store describes it.
+type Process struct {
+	PID       int64  // in the process's own PID namespace
+	Instance  uint64 // distinguishes the agents of the process
+	Host      string // host name or container name of the process
+	LocalRank string // empty if the process doesn't set it
+	Start     time.Time
+	Totals    *tally.Totals // of this process alone
+}
+
+// LayoutName returns the layout of the agent's ring or stores.
+func (s *Snapshot) LayoutName() string {
+	if len(s.Processes) > 0 {
+		return semconv.LayoutStore
+	}
+	return s.Layout.String()
+}
+
+// Up states whether another process has an agent's ring open, according to the kernel.
+type Up uint8
+
+// The values of [Up].
+const (
+	UpUnknown Up = iota // unknown to the kernel, or not checked yet
+	UpNo                // no other process has it open
+	UpYes               // another process has it open
+)
+
+// collect is a request for the totals of all agents.
+type collect struct {
+	deadline time.Time
+	last     bool // rings are no longer read after this collection
+	done     func(collected)
+
+	collected
+	after    string // ID of the last collected agent
+	complete bool
+}
+
+// collected is the answer to a collect message.
+type collected struct {
+	number    uint64 // 0 until the first agent is collected
+	snapshots []Snapshot
+	processes []Process // of all snapshots
+}
+
+// maxSlice limits the number of agents that one step collects or stores, because rings
+// aren't drained during a step.
+const maxSlice = 128
+
+func (c *collect) apply(o *owner, _ time.Time) {
+	o.waiting = append(o.waiting, c)
+}
+
+// collectDue collects the next agents. With a store, begin does this instead.
+func (o *owner) collectDue(now time.Time) {
+	if o.saves || len(o.waiting) == 0 {
+		return
+	}
+	c := o.waiting[0]
+	for _, a := range o.slice(c, now) {
+		o.snapshot(c, a, now)
+	}
+	if c.complete {
+		o.waiting = o.waiting[1:]
+		o.answer(c, true)
+	}
+}
+
+// slice returns the next agents of a collection. Before the first agents, it drains all
+// rings: an earlier collection may have just started a new interval for the fill of the
+// rings.
+func (o *owner) slice(c *collect, now time.Time) []*agent {
+	if c.number == 0 {
+		o.collections++
+		c.number = o.collections
+		o.imports.start(c, len(o.order))
+		o.drainAll(now)
+		o.continueStores(now)
+		o.ending = o.ending || c.last
+	}
+	list, last := o.following(&c.after)
+	c.complete = last
+	return list
+}
+
+// following returns the agents to copy in one step: those after the agent whose ID is after,
+// which it advances. last reports whether no agent follows.
+func (o *owner) following(after *string) (list []*agent, last bool) {
+	from, found := slices.BinarySearchFunc(o.order, *after, byID)
+	if found {
+		from++
+	}
+	list = o.order[from:min(from+maxSlice, len(o.order))]
+	if len(list) > 0 {
+		*after = list[len(list)-1].ID
+	}
+	return list, from+len(list) == len(o.order)
+}
+
+// snapshot adds a copy of the agent's totals to a collection, unless the agent is stale.
+// Its streams that have ended come first.
+func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
+	o.snapshotEnded(a, c)
+	a.shown = shown{collection: c.number, lastEvent: a.lastEvent, ended: len(a.ended)}
+	if o.stale(a, now) {
+		return
+	}
+	s := Snapshot{Agent: a.Agent, Layout: a.layout, Stream: a.stream, Start: a.start, Up: a.exit.up}
+	if a.stores != nil {
+		o.snapshotStores(&s, a.stores, c)
+	} else {
+		s.Totals = a.tally.Snapshot(nil)
+	}
+	c.snapshots = append(c.snapshots, s)
+}
+
+// answerDue answers collections that can no longer wait for a save, because their
+// deadline has passed, or the store fails or hangs.
+func (o *owner) answerDue(now time.Time) {
+	hung := o.failing || o.batch != nil && o.batch.reported
+	late := func(list []*collect) (rest []*collect) {
+		for _, c := range list {
+			if !hung && now.Before(c.deadline) {
+				rest = append(rest, c)
+				continue
+			}
+			for !c.complete {
+				for _, a := range o.slice(c, now) {
+					o.snapshot(c, a, now)
+				}
+			}
+			o.answer(c, false)
+		}
+		return rest
+	}
+	if o.batch != nil { // these began earlier
+		o.batch.collects = late(o.batch.collects)
+	}
+	if o.saves {
+		o.waiting = late(o.waiting)
+	}
+}
+
+// answer replies to a collection. If its totals aren't stored, a crash may count events
+// twice.
+func (o *owner) answer(c *collect, stored bool) {
+	if !stored && !o.failing {
+		o.do(reportEffect{notice.Notice{
+			Kind: notice.ExportUnsaved, Level: slog.LevelWarn,
+			Text: "totals were exported before their checkpoint was stored; a crash at this moment may count events twice; check the storage extension",
+		}})
+	}
+	o.do(replyEffect{c})
+}
+
+// delivered reports that a collection was exported successfully.
+type delivered struct{ number uint64 }
+
+func (m delivered) apply(o *owner, _ time.Time) {
+	for _, a := range o.order {
+		if a.shown.collection == m.number {
+			a.delivered = a.shown.lastEvent
+			a.forgetEnded(a.shown.ended)
+			if a.stores != nil {
+				a.stores.delivered(m.number)
+			}
+		}
+	}
+}

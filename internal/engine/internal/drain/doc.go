@@ -1,0 +1,34 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package drain owns the rings of NIXL agents: it reads them, counts their
+// events, stores the totals and commits what was stored. It also owns the totals of agents
+// that have stores of NIXL's prometheus_mp exporter instead of rings.
+//
+// # One owner
+//
+// Every reader, tally and position belongs to an [owner], which has no goroutine, no
+// clock and no file system. Its step method takes the current time and the messages that
+// have arrived. It returns effects, such as a ring to close, a checkpoint to store or a
+// collection to answer. A [Loop] runs one owner on one goroutine. Other goroutines send
+// messages or get copies.
+//
+//	discover ── Opened, Attended, Read … ──▶ ┌───────┐ ──▶ Close, Reopen, Retire
+//	saver    ── loaded, saved ────────────────▶ │ owner │ ──▶ load, save, forget
+//	receiver ── collect, delivered ───────────▶ └───────┘ ──▶ replies, notices
+//
+// Tests call step in the same way: the simulation in this package runs agents, a store,
+// other consumers and crashes against an owner, all from one seed.
+//
+// # The loop
+//
+// Reading a mapped page can block, for example because of a failing disk. In this case,
+// [Loop.Collect] and [Loop.Stop] return an error instead of waiting for the loop. Rings
+// on file systems whose pages another machine or process serves, such as FUSE and NFS,
+// are refused when they are opened: a thread that waits for such a page would stop the
+// whole process at the next garbage collection.
+//
+// Read the files in this order: message.go, agent.go, pace.go, owner.go,
+// open.go, stream.go, read.go, exit.go, stores.go, storestream.go, save.go, collect.go,
+// storecollect.go, look.go, retire.go, mailbox.go, loop.go.
+package drain

@@ -1,0 +1,225 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// openOther opens a second ring, at another path, whose agent has the same ID.
+func (b *harness) openOther(events int) *ringbuf.Reader {
+	b.t.Helper()
+	mem := make(memory, ringbuf.V4.FileSize(64))
+	w, err := ringbuf.NewWriter(mem, mem, ringbuf.V4, 64)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.writer = w
+	b.push(events)
+	r, err := ringbuf.NewReader(mem, mem, ringbuf.Consume)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.step(Opened{Agent: Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: "/other/agent"}, Reader: r, From: b})
+	return r
+}
+
+func (b *harness) agent() *agent { return b.owner.agents[agentPath] }
+
+func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
+	for _, saves := range []bool{false, true} {
+		t.Run(map[bool]string{false: "without a store", true: "with a store"}[saves], func(t *testing.T) {
+			b := newHarness(t)
+			b.start(ringbuf.Consume, saves)
+			b.step()
+			b.push(10)
+			b.step(Gone{ID: agentPath, Reader: b.reader})
+			for range 5 {
+				b.step()
+			}
+			if a := b.agent(); a.reader != nil || a.exit.up != UpNo {
+				t.Fatalf("the ring is open: %v, up is %v", a.reader != nil, a.exit.up)
+			}
+			if got := b.counted(); got != 10 {
+				t.Errorf("counted %d events, want 10", got)
+			}
+			if got := b.collect(); len(got) != 1 {
+				t.Errorf("%d agents are reported, want the exited agent", len(got))
+			}
+		})
+	}
+}
+
+func TestRingThatIsGoneStaysOpenUntilItsEventsAreStored(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, true)
+	b.step()
+	b.hangs = true
+	b.push(10)
+	b.step(Gone{ID: agentPath, Reader: b.reader})
+	for range 3 {
+		b.step()
+	}
+	if b.agent().reader == nil {
+		t.Fatal("closed before its events were stored")
+	}
+	b.hangs = false
+	b.step(saved{batch: b.batch})
+	for range 3 {
+		b.step()
+	}
+	if b.agent().reader != nil {
+		t.Error("still open after its events were stored")
+	}
+}
+
+// The container is removed before its agent's checkpoint was read.
+func TestRingThatIsGoneBeforeItIsResumedIsCounted(t *testing.T) {
+	b := newHarness(t)
+	b.push(10)
+	b.start(ringbuf.Consume, true)
+	b.inbox = nil
+	b.step(Gone{ID: agentPath, Reader: b.reader})
+	for range 5 {
+		b.step()
+	}
+	if got := b.counted(); got != 10 || b.agent().reader != nil {
+		t.Errorf("counted %d events, want 10; open: %v", got, b.agent().reader != nil)
+	}
+}
+
+// A ring may be closed because its agent has exited. The next agent on the ring
+// continues the totals, whether it opens the ring before or after the close.
+func TestTotalsContinueAfterAnExitedAgentsRingWasClosed(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		t.Run(map[bool]string{false: "opened after", true: "opened before"}[early], func(t *testing.T) {
+			h := newHarness(t)
+			h.start(ringbuf.Consume, false)
+			h.push(10)
+			h.step(Attended{ID: agentPath, Reader: h.reader, Known: true}, Gone{ID: agentPath, Reader: h.reader})
+			if early {
+				h.step(Attended{ID: agentPath, Reader: h.reader, Open: true, Known: true})
+			}
+			for range 5 {
+				h.step()
+			}
+			a := h.agent()
+			if open := a.reader != nil; open != early {
+				t.Fatalf("the ring is open: %v", open)
+			}
+			if !early {
+				h.open(ringbuf.Consume)
+			}
+			h.push(5)
+			h.step(Attended{ID: agentPath, Reader: h.reader, Open: true, Known: true})
+			if got := h.counted(); got != 15 || h.agent() != a || a.exit.up != UpYes {
+				t.Errorf("counted %d events, up %v; want 15, yes", got, a.exit.up)
+			}
+		})
+	}
+}
+
+// The kernel may not answer, and the container may have had an agent that exited before.
+func TestRingThatIsGoneIsClosedWhateverTheKernelAnswered(t *testing.T) {
+	for name, before := range map[string]func(*harness){
+		"nothing": func(*harness) {},
+		"another agent exited before": func(h *harness) {
+			h.step(Attended{ID: agentPath, Reader: h.reader, Known: true})
+			h.step()
+			h.step(Attended{ID: agentPath, Reader: h.reader, Open: true, Known: true})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			h.start(ringbuf.Consume, false)
+			before(h)
+			h.push(10)
+			h.step(Gone{ID: agentPath, Reader: h.reader}, Attended{ID: agentPath, Reader: h.reader})
+			for range 5 {
+				h.step()
+			}
+			if got := h.counted(); got != 10 || h.agent().reader != nil || h.agent().exit.up != UpNo {
+				t.Errorf("counted %d events, want 10; open: %v, up: %v", got, h.agent().reader != nil, h.agent().exit.up)
+			}
+		})
+	}
+}
+
+// The next process starts with no memory registered, and continues no transfer.
+func TestRestartOfAnAgentWhoseRingWasClosedIsCounted(t *testing.T) {
+	h := newHarness(t)
+	h.start(ringbuf.Consume, false)
+	h.push(10)
+	h.step(Attended{ID: agentPath, Reader: h.reader, Known: true}, Gone{ID: agentPath, Reader: h.reader})
+	for range 5 {
+		h.step()
+	}
+	w, err := ringbuf.NewWriter(h.mem, h.mem, ringbuf.V4, 64)
+	must.OK(t, err)
+	h.writer = w
+	h.push(5)
+	h.open(ringbuf.Consume)
+	h.step()
+	totals := h.agent().tally
+	if got := h.counted(); got != 15 || totals.Restarts() != 1 || totals.LossyRestarts() != 0 {
+		t.Errorf("counted %d events, %d restarts, %d of them lossy; want 15, 1, 0", got, totals.Restarts(), totals.LossyRestarts())
+	}
+	if texts := h.texts(notice.RingRestart); len(texts) != 1 || texts[0] != "agent restarted" {
+		t.Errorf("notices are %q", texts)
+	}
+}
+
+func TestTotalsContinueWithTheRingOfANewContainer(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		t.Run(map[bool]string{false: "exited", true: "gone"}[gone], func(t *testing.T) {
+			b := newHarness(t)
+			b.start(ringbuf.Consume, false)
+			b.push(10)
+			b.step()
+			if gone {
+				b.step(Gone{ID: agentPath, Reader: b.reader})
+			} else {
+				b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+			}
+			b.step()
+			r := b.openOther(5)
+			b.step()
+			a := b.agent()
+			if got := b.counted(); got != 15 || a.reader != r || a.Path != "/other/agent" {
+				t.Errorf("counted %d events at %s, want 15 at /other/agent", got, a.Path)
+			}
+			if got := a.tally.Snapshot(nil); got.Restarts() != 1 || got.LossyRestarts() != 0 {
+				t.Errorf("%d restarts, %d of them lossy, want 1 and 0", got.Restarts(), got.LossyRestarts())
+			}
+		})
+	}
+}
+
+// Two agents with one ID can't share their totals, because each would look like a restart of
+// the other.
+func TestAgentWithTheIDOfARunningOneIsRefused(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, false)
+	b.push(10)
+	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
+	first := b.writer
+	r := b.openOther(5)
+	if len(b.refused) != 1 || b.refused[0] != r {
+		t.Fatal("the second agent's ring wasn't refused")
+	}
+	b.writer = first
+	b.push(1)
+	b.step()
+	if got := b.counted(); got != 11 || b.agent().Path != agentPath {
+		t.Errorf("counted %d events at %s, want 11 at %s", got, b.agent().Path, agentPath)
+	}
+	if got := b.agent().tally.Snapshot(nil).Requests(tally.Transmit).Events; got != 11 {
+		t.Errorf("the snapshot has %d events", got)
+	}
+}

@@ -1,0 +1,274 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+)
+
+// LoopConfig configures a [Loop].
+type LoopConfig struct {
+	Config
+	Saver  *checkpoint.Saver   // nil to commit events without storing totals
+	Report func(notice.Notice) // must not block
+	Now    func() time.Time
+
+	ObserveLag    func(time.Duration) // receives how late a round of drains began; may be nil
+	ObserveEvents func(uint64)        // receives the number of events of a round; may be nil
+}
+
+func (c *LoopConfig) observeLag(lag time.Duration) {
+	if c.ObserveLag != nil {
+		c.ObserveLag(max(lag, 0))
+	}
+}
+
+func (c *LoopConfig) observeEvents(n uint64) {
+	if c.ObserveEvents != nil && n > 0 {
+		c.ObserveEvents(n)
+	}
+}
+
+// Loop runs an owner on its own goroutine. Its methods are safe for concurrent use. None
+// of them waits for a step that hangs, for example because of a failing disk.
+type Loop struct {
+	cfg   LoopConfig
+	owner *owner
+	mail  *mailbox
+	ended chan struct{}
+
+	// busy is the start of the current step in nanoseconds since started, or 0
+	// between steps.
+	busy    atomic.Int64
+	started time.Time
+	hung    atomic.Bool // whether it was reported that the loop hangs
+}
+
+// NewLoop starts a loop that drains the rings that its sources open.
+func NewLoop(cfg LoopConfig) *Loop {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	l := &Loop{cfg: cfg, mail: newMailbox(), ended: make(chan struct{}), started: cfg.Now()}
+	l.owner = newOwner(&l.cfg.Config, cfg.Saver != nil)
+	go l.run()
+	return l
+}
+
+func (l *Loop) run() {
+	defer close(l.ended)
+	var memory []Message
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	next := l.cfg.Now()
+	for {
+		select {
+		case <-l.mail.arrived:
+		case <-timer.C:
+		}
+		messages := l.mail.take(memory)
+		now := l.cfg.Now()
+		if len(messages) == 0 {
+			l.cfg.observeLag(now.Sub(next))
+		}
+		next = l.step(now, messages)
+		if l.owner.stopped {
+			l.closeLate()
+			return
+		}
+		clear(messages)
+		memory = messages
+		timer.Reset(max(next.Sub(l.cfg.Now()), 0))
+	}
+}
+
+func (l *Loop) step(now time.Time, messages []Message) (next time.Time) {
+	l.busy.Store(max(int64(now.Sub(l.started)), 1))
+	counted := l.owner.counted
+	next, effects := l.owner.step(now, messages)
+	l.busy.Store(0)
+	l.hung.Store(false)
+	l.cfg.observeEvents(l.owner.counted - counted)
+	for _, e := range effects {
+		e.run(l)
+	}
+	return next
+}
+
+// closeLate closes rings that arrive after the end of the loop.
+func (l *Loop) closeLate() {
+	l.mail.close(func(m Message) {
+		if m, ok := m.(Opened); ok {
+			m.From.Close(m.Reader)
+		}
+	})
+}
+
+// Send sends a message of a source to the owner.
+func (l *Loop) Send(m Message) { l.mail.put(m) }
+
+// Collection is the totals of all agents at one time, by ID.
+type Collection struct {
+	Snapshots []Snapshot
+	collected
+}
+
+// Collect drains all rings and returns the totals of all agents. With a saver, the
+// totals are stored before Collect returns, so that a crash can't undo them after they
+// were exported, unless the store is slower than ctx or than a grace period. Collect
+// returns an error if the loop hangs, has ended, or doesn't answer before ctx ends. If
+// last is set, rings are no longer read afterwards.
+func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
+	if err := l.silent(); err != nil { // so that requests don't accumulate
+		return Collection{}, err
+	}
+	deadline := l.cfg.Now().Add(hungSave)
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline = d.Add(-time.Until(d) / 10) // leaves time to export
+	}
+	answer := make(chan collected, 1)
+	l.mail.put(&collect{deadline: deadline, last: last, done: func(c collected) { answer <- c }})
+	c, err := await(ctx, l, answer)
+	return Collection{Snapshots: c.snapshots, collected: c}, err
+}
+
+// Look drains all rings and returns copies of the totals of all agents, by ID. It has no
+// effect on collections, and doesn't wait for saves. Utilization is that since the last
+// Look. It returns an error as Collect does.
+func (l *Loop) Look(ctx context.Context) ([]Snapshot, error) {
+	if err := l.silent(); err != nil {
+		return nil, err
+	}
+	answer := make(chan []Snapshot, 1)
+	l.mail.put(&look{done: func(list []Snapshot) { answer <- list }})
+	return await(ctx, l, answer)
+}
+
+// await waits for the answer to a request.
+func await[T any](ctx context.Context, l *Loop, answer <-chan T) (none T, err error) {
+	check := time.NewTicker(hungAfter / 10)
+	defer check.Stop()
+	for {
+		select {
+		case v := <-answer:
+			return v, nil
+		case <-l.ended:
+			select {
+			case v := <-answer:
+				return v, nil
+			default:
+				return none, errStopped
+			}
+		case <-check.C:
+			if err := l.silent(); err != nil {
+				return none, err
+			}
+		case <-ctx.Done():
+			return none, fmt.Errorf("collect the totals of all agents: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// Watch passes slow transfers and errors to w.
+func (l *Loop) Watch(w *Watch) { l.mail.put(watching{watch: w}) }
+
+// Unwatch ends a watch. Its functions may still be called shortly after.
+func (l *Loop) Unwatch(w *Watch) { l.mail.put(watching{watch: w, end: true}) }
+
+var (
+	errHangs   = fmt.Errorf("draining has blocked for %v", hungAfter)
+	errStopped = errors.New("draining has stopped")
+)
+
+// silent returns an error if the loop won't answer because it hangs or has ended.
+func (l *Loop) silent() error {
+	if l.hangs() {
+		l.reportHung()
+		return errHangs
+	}
+	select {
+	case <-l.ended:
+		return errStopped
+	default:
+		return nil
+	}
+}
+
+// Delivered reports that a collection was exported successfully. An agent that has
+// exited is reported until its last events are delivered.
+func (l *Loop) Delivered(c Collection) { l.mail.put(delivered{c.number}) }
+
+// Release lets a later collection reuse memory of the snapshots. The caller must not use
+// them afterwards, and must not release them again. Without Release, the snapshots never change.
+func (l *Loop) Release(c Collection) { l.mail.put(released{c.collected}) }
+
+// Stop closes all rings and ends the loop. It returns an error if the loop hangs or
+// doesn't end before ctx does; the goroutine then keeps running.
+func (l *Loop) Stop(ctx context.Context) error {
+	l.mail.put(stop{})
+	check := time.NewTicker(hungAfter / 10)
+	defer check.Stop()
+	for {
+		select {
+		case <-l.ended:
+			return nil
+		default:
+		}
+		if l.hangs() {
+			return fmt.Errorf("stop: %w", errHangs)
+		}
+		select {
+		case <-l.ended:
+		case <-check.C:
+		case <-ctx.Done():
+			return fmt.Errorf("stop draining: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// hungAfter is the duration of a step after which the loop counts as hanging.
+const hungAfter = time.Second
+
+// hangs reports whether the loop is stuck in a step.
+func (l *Loop) hangs() bool {
+	began := l.busy.Load()
+	return began != 0 && l.cfg.Now().Sub(l.started)-time.Duration(began) >= hungAfter
+}
+
+// reportHung reports once that the loop hangs.
+func (l *Loop) reportHung() {
+	if l.hung.Swap(true) {
+		return
+	}
+	l.report(notice.Notice{
+		Kind: notice.DrainHangs, Level: slog.LevelError,
+		Text: fmt.Sprintf("draining has blocked for %v, so no agent is drained or reported; check the disk that the rings are on, and custom sinks", hungAfter),
+	})
+}
+
+// Loop implements env. None of these methods block.
+
+func (l *Loop) load(id, key string) {
+	l.cfg.Saver.Load(key, func(value []byte, err error) {
+		l.mail.put(loaded{id: id, value: value, err: err})
+	})
+}
+
+func (l *Loop) save(b *batch, ops []checkpoint.Op) {
+	l.cfg.Saver.Save(ops, func(err error) { l.mail.put(saved{batch: b, err: err}) })
+}
+
+func (l *Loop) forget(key string) { l.cfg.Saver.Forget(key) }
+
+func (l *Loop) reply(c *collect) { c.done(c.collected) }
+
+func (l *Loop) report(n notice.Notice) { l.cfg.Report(n) }

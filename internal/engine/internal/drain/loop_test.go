@@ -1,0 +1,361 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// memory is the Backing of a ring in plain memory.
+type memory []byte
+
+func (m memory) Stat() (ringbuf.FileState, error) {
+	return ringbuf.FileState{Size: int64(len(m)), Age: int64(time.Hour)}, nil
+}
+
+func (memory) Guard(fn func()) error {
+	fn()
+	return nil
+}
+
+// loopHarness is a loop and its source of rings. It records their reports.
+type loopHarness struct {
+	t *testing.T
+	*Loop
+
+	mu      sync.Mutex
+	notices []notice.Notice
+	closed  map[*ringbuf.Reader]bool
+	retired []string
+	stuck   chan struct{} // blocks draining of the agent stuck unless it is nil
+}
+
+func newLoopHarness(t *testing.T) *loopHarness {
+	t.Helper()
+	shape, err := tally.NewShape(tally.Config{})
+	must.OK(t, err)
+	d := &loopHarness{t: t, closed: make(map[*ringbuf.Reader]bool)}
+	d.Loop = NewLoop(LoopConfig{
+		Config: Config{Shape: shape, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute, Handler: Handler{Events: d.tap}},
+		Report: d.report,
+	})
+	return d
+}
+
+func (d *loopHarness) report(n notice.Notice) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.notices = append(d.notices, n)
+}
+
+// hangs returns the notices that the loop hangs.
+func (d *loopHarness) hangs() (list []notice.Notice) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, n := range d.notices {
+		if n.Kind == notice.DrainHangs {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// hang makes the next event of the agent stuck block its loop until release is
+// called.
+func (d *loopHarness) hang() (release func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := make(chan struct{})
+	d.stuck = c
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.stuck = nil
+		close(c)
+	}
+}
+
+func (d *loopHarness) tap(a Agent, _ ringbuf.Batch) {
+	d.mu.Lock()
+	c := d.stuck
+	d.mu.Unlock()
+	if c != nil && a.Name == "stuck" {
+		<-c
+	}
+}
+
+// Close implements Source.
+func (d *loopHarness) Close(r *ringbuf.Reader) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed[r] = true
+	if err := r.Close(); err != nil {
+		d.t.Error(err)
+	}
+}
+
+// Reopen implements Source.
+func (d *loopHarness) Reopen(a Agent, _ *ringbuf.Reader) {
+	d.t.Errorf("%s is to be opened again", a.Path)
+}
+
+// Retire implements Source.
+func (d *loopHarness) Retire(a Agent, r *ringbuf.Reader) {
+	d.Close(r)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.retired = append(d.retired, a.Path)
+}
+
+// Refuse implements Source.
+func (*loopHarness) Probe(done func()) { done() }
+
+func (d *loopHarness) Refuse(_ Agent, _ Running, r *ringbuf.Reader) { d.Close(r) }
+
+func (d *loopHarness) isClosed(r *ringbuf.Reader) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closed[r]
+}
+
+func (d *loopHarness) open(name string, r *ringbuf.Reader) {
+	d.Send(Opened{Agent: Agent{ID: "/rings/" + name, Name: name, Dir: "/rings", Path: "/rings/" + name}, Reader: r, From: d})
+}
+
+// inMemory creates a ring in plain memory.
+func (d *loopHarness) inMemory() (*ringbuf.Writer, *ringbuf.Reader) {
+	d.t.Helper()
+	mem := memory(make([]byte, ringbuf.V4.FileSize(64)))
+	w, err := ringbuf.NewWriter(mem, mem, ringbuf.V4, 64)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	r, err := ringbuf.NewReader(mem, mem, ringbuf.Consume)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return w, r
+}
+
+func (d *loopHarness) push(w *ringbuf.Writer) {
+	d.t.Helper()
+	if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// collect returns the reported number of requests of each agent, by name.
+func (d *loopHarness) collect() (Collection, map[string]int) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), 10*time.Second)
+	defer cancel()
+	c, err := d.Collect(ctx, false)
+	if (err != nil) != (len(c.Snapshots) == 0) && err != nil {
+		d.t.Errorf("%v, with %d agents", err, len(c.Snapshots))
+	}
+	if ctx.Err() != nil {
+		d.t.Error("a collection takes until its context ends")
+	}
+	counts := make(map[string]int)
+	for _, s := range c.Snapshots {
+		if _, again := counts[s.Name]; again {
+			d.t.Errorf("%s is reported twice", s.Name)
+		}
+		counts[s.Name] = int(s.Totals.Requests(tally.Transmit).Events)
+	}
+	return c, counts
+}
+
+func (d *loopHarness) want(counts map[string]int) {
+	d.t.Helper()
+	_, got := d.collect()
+	for name, n := range counts {
+		if got[name] != n {
+			d.t.Errorf("%s is reported with %d events, want %d", name, got[name], n)
+		}
+	}
+	if len(got) != len(counts) {
+		d.t.Errorf("reported are %v, want %v", got, counts)
+	}
+}
+
+func (d *loopHarness) stop() {
+	d.t.Helper()
+	if err := d.Stop(d.t.Context()); err != nil {
+		d.t.Error(err)
+	}
+}
+
+func TestCollectionsDoNotWaitForAHangingLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newLoopHarness(t)
+		w, r := d.inMemory()
+		d.open("stuck", r)
+		for round := 1; round <= 2; round++ {
+			release := d.hang()
+			d.push(w)
+			d.want(nil)
+			if n := d.hangs(); len(n) != round {
+				t.Errorf("%d notices after hanging %d times: %v", len(n), round, n)
+			}
+			release()
+			synctest.Wait()
+			d.want(map[string]int{"stuck": round})
+		}
+		d.stop()
+	})
+}
+
+// Otherwise, the loop would answer all of them later.
+func TestCollectionsOfAHangingLoopSendNoRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newLoopHarness(t)
+		w, r := d.inMemory()
+		d.open("stuck", r)
+		release := d.hang()
+		d.push(w)
+		d.want(nil)
+		d.mail.mu.Lock()
+		waiting := len(d.mail.messages)
+		d.mail.mu.Unlock()
+		for range 100 {
+			d.want(nil)
+		}
+		d.mail.mu.Lock()
+		if n := len(d.mail.messages); n != waiting {
+			t.Errorf("%d more requests wait for a loop that hangs", n-waiting)
+		}
+		d.mail.mu.Unlock()
+		release()
+		synctest.Wait()
+		d.want(map[string]int{"stuck": 1})
+		d.stop()
+	})
+}
+
+func TestCollectReturnsWhenItsContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newLoopHarness(t)
+		w, r := d.inMemory()
+		d.open("stuck", r)
+		release := d.hang()
+		d.push(w)
+		ctx, cancel := context.WithTimeout(t.Context(), hungAfter/2)
+		defer cancel()
+		begun := time.Now()
+		c, err := d.Collect(ctx, false)
+		if !errors.Is(err, context.DeadlineExceeded) || len(c.Snapshots) != 0 || time.Since(begun) > hungAfter/2 {
+			t.Errorf("after %v: %v, %v", time.Since(begun), c.Snapshots, err)
+		}
+		release()
+		d.stop()
+	})
+}
+
+func TestStopDoesNotWaitForAHangingLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newLoopHarness(t)
+		w, r := d.inMemory()
+		d.open("stuck", r)
+		release := d.hang()
+		d.push(w)
+		d.want(nil)
+		if err := d.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), "blocked") {
+			t.Errorf("Stop returns %v, want an error with the reason", err)
+		}
+		release() // then the loop ends
+		synctest.Wait()
+		if !d.isClosed(r) {
+			t.Error("the ring wasn't closed after the loop stopped hanging")
+		}
+	})
+}
+
+func TestStopReturnsWhenItsContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newLoopHarness(t)
+		w, r := d.inMemory()
+		d.open("stuck", r)
+		release := d.hang()
+		d.push(w)
+		ctx, cancel := context.WithTimeout(t.Context(), hungAfter/2)
+		defer cancel()
+		time.Sleep(hungAfter / 4) // in a bubble of synctest; the loop hangs
+		if err := d.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Stop returns %v", err)
+		}
+		release()
+	})
+}
+
+// Otherwise, its totals would lack agents.
+func TestCollectionThatStopInterruptsFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newLoopHarness(t)
+		w, r := d.inMemory()
+		d.open("stuck", r)
+		release := d.hang()
+		d.push(w)
+		time.Sleep(hungAfter / 4) // synctest: until the loop hangs
+		var errs [2]error
+		go func() { _, errs[0] = d.Collect(t.Context(), false) }()
+		synctest.Wait()
+		go func() { errs[1] = d.Stop(t.Context()) }()
+		synctest.Wait()
+		release()
+		synctest.Wait()
+		if !errors.Is(errs[0], errStopped) || errs[1] != nil {
+			t.Errorf("Collect returns %v, want %v; Stop returns %v", errs[0], errStopped, errs[1])
+		}
+	})
+}
+
+func TestNothingStaysOpenAfterStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newLoopHarness(t)
+		_, before := d.inMemory()
+		d.open("before", before)
+		d.stop()
+		_, after := d.inMemory()
+		d.open("after", after)
+		for name, r := range map[string]*ringbuf.Reader{"before": before, "after": after} {
+			if !d.isClosed(r) {
+				t.Errorf("the ring that was opened %s Stop is still open", name)
+			}
+		}
+		d.want(nil) // a late collection doesn't wait
+	})
+}
+
+func TestExitedAgentIsReportedUntilItsEventsAreDelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newLoopHarness(t)
+		w, r := d.inMemory()
+		d.open("exited", r)
+		d.push(w)
+		d.Send(Attended{ID: "/rings/exited", Reader: r, Known: true})
+		d.collect()
+		time.Sleep(time.Hour) // in a bubble of synctest
+		d.want(map[string]int{"exited": 1})
+		c, _ := d.collect()
+		d.Delivered(c)
+		time.Sleep(2 * time.Second) // in a bubble of synctest
+		d.want(nil)
+		if len(d.retired) != 1 {
+			t.Errorf("retired are %v", d.retired)
+		}
+		d.stop()
+	})
+}

@@ -1,0 +1,267 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+const (
+	// loadWait is the maximum time that a ring waits for its checkpoint. Without the
+	// checkpoint, it is unknown which events the stored totals include.
+	loadWait = 5 * time.Second
+	// loadRetry is the time until a failed load is repeated.
+	loadRetry = 200 * time.Millisecond
+	// brokenWait is the time until a ring that can't be read is opened again.
+	brokenWait = time.Second
+)
+
+func (m Opened) apply(o *owner, now time.Time) {
+	if o.stopped {
+		o.do(closeEffect{m.From, m.Reader})
+		return
+	}
+	a := o.agents[m.Agent.ID]
+	switch {
+	case a == nil:
+		a = o.newAgent(m.Agent, m.From, now)
+		o.agents[a.ID] = a
+		if o.saves {
+			a.opening = &m
+			o.openLater(a, now.Add(loadWait))
+			o.do(loadEffect{a.ID, checkpoint.Key(a.ID)})
+			return
+		}
+		a.tally.Opened(m.Reader.Committed() == 0)
+	case m.Agent.Path != a.Path && a.busy():
+		o.do(refuseEffect{m.From, m.Agent, Running{a.Agent, a.source}, m.Reader})
+		return
+	case a.opening != nil: // another file has replaced the ring while the checkpoint was loaded
+		o.do(closeEffect{a.source, a.opening.Reader})
+		a.Agent, a.source, a.opening = m.Agent, m.From, &m
+		return
+	case a.reader != nil:
+		o.replaced(a, now)
+	case m.Agent.Path != a.Path:
+		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring", a.exit.unread)
+	}
+	a.Agent, a.source = m.Agent, m.From
+	o.attach(a, m.Reader, now)
+}
+
+// replaced closes an agent's ring after another file has replaced it.
+func (o *owner) replaced(a *agent, now time.Time) {
+	o.drainOut(a, now)
+	if a.reader == nil {
+		return
+	}
+	o.closed(a, errReplaced)
+	// Commit, because the file may still exist under another name and be opened again.
+	lossy := a.commit() != nil || !a.exit.lossless()
+	o.do(closeEffect{a.source, a.detach()})
+	o.countRestart(a, notice.RingReplaced, "another file has replaced the ring; its agent restarted", lossy)
+}
+
+// loaded is the answer to a loadEffect.
+type loaded struct {
+	id    string
+	value []byte // nil if nothing is stored
+	err   error
+}
+
+func (m loaded) apply(o *owner, now time.Time) {
+	a := o.agents[m.id]
+	if o.stopped || a == nil || a.opening == nil {
+		return
+	}
+	if m.err != nil && now.Before(a.openBy) {
+		a.loadErr, a.loadAt = m.err, now.Add(loadRetry)
+		o.openSooner(a.loadAt)
+		return
+	}
+	if a.stores != nil {
+		o.restoreStores(a, m, now)
+		return
+	}
+	ring, gone, attended := a.opening.Reader, a.opening.gone, a.opening.attended
+	c, err := o.restore(a, m)
+	if err != nil {
+		o.report(a, warn(notice.CheckpointUnusable, "checkpoint can't be used, so the agent's totals start from zero", err))
+	}
+	if c == nil {
+		a.tally.Opened(ring.Committed() == 0)
+		a.dirty = true // store the start time of the totals
+	} else {
+		a.resume = &c.Mark
+	}
+	o.attach(a, ring, now)
+	if attended != nil {
+		attended.apply(o, now)
+	}
+	if gone {
+		Gone{ID: a.ID, Reader: ring}.apply(o, now)
+	}
+}
+
+// restore restores the agent's totals from its checkpoint, if there is one.
+func (o *owner) restore(a *agent, m loaded) (*checkpoint.Checkpoint, error) {
+	if m.err != nil || m.value == nil {
+		return nil, m.err
+	}
+	c, err := checkpoint.Parse(m.value)
+	if err != nil {
+		return nil, err
+	}
+	state, start, err := c.Restore(o.cfg.Shape)
+	if err != nil {
+		// The position is still valid: the previous process has reported the events
+		// before it.
+		return &c, err
+	}
+	a.tally.Release()
+	a.restore(state, c.Layout, start)
+	a.tally.Limit(a.Names)
+	o.watch(a)
+	return &c, nil
+}
+
+// openDue stops waiting for late checkpoints, and opens broken rings again.
+func (o *owner) openDue(now time.Time) {
+	if o.openAt.IsZero() || now.Before(o.openAt) {
+		return
+	}
+	o.openAt = time.Time{}
+	for _, id := range slices.Sorted(maps.Keys(o.agents)) {
+		a := o.agents[id]
+		switch {
+		case a.openBy.IsZero():
+		case now.Before(a.openBy):
+			o.openSooner(a.openBy)
+			o.reload(a, now)
+		case a.stores != nil && a.opening == nil:
+			o.dueStores(a, now)
+		case a.opening != nil:
+			o.report(a, warn(notice.CheckpointUnusable, fmt.Sprintf("checkpoint wasn't read within %v, so the agent's totals start from zero "+
+				"and events may be counted twice; check the storage extension", loadWait), a.loadErr))
+			loaded{id: a.ID}.apply(o, now)
+		default:
+			a.openBy = time.Time{}
+			o.do(reopenEffect{a.source, a.Agent, nil})
+		}
+	}
+}
+
+// openLater sets the time at which openDue handles an agent.
+func (o *owner) openLater(a *agent, at time.Time) {
+	a.openBy = at
+	o.openSooner(at)
+}
+
+// openSooner makes openDue run at the given time at the latest.
+func (o *owner) openSooner(at time.Time) {
+	if o.openAt.IsZero() || at.Before(o.openAt) {
+		o.openAt = at
+	}
+}
+
+// reload repeats a failed load, if that is due.
+func (o *owner) reload(a *agent, now time.Time) {
+	switch {
+	case a.loadAt.IsZero():
+	case now.Before(a.loadAt):
+		o.openSooner(a.loadAt)
+	default:
+		a.loadAt = time.Time{}
+		o.do(loadEffect{a.ID, checkpoint.Key(a.ID)})
+	}
+}
+
+// attach gives an agent a ring, and moves the ring to the position of the totals if it is
+// known.
+func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
+	lossless := a.exit.lossless()
+	o.continueStream(a, r, now)
+	a.attach(r, o.cfg.RunInterval, now)
+	o.enter(a)
+	o.report(a, info(notice.RingOpened, fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, r.Capacity())))
+	o.opened(a, r)
+	if a.resume == nil {
+		return
+	}
+	outcome, err := a.resume.Resume(r)
+	if err != nil {
+		o.interrupted(a, now, err) // if this closes the ring, the mark is still needed
+		if a.reader != nil {
+			a.resume = nil
+		}
+		return
+	}
+	stored := a.resume
+	a.resume = nil
+	switch outcome {
+	case checkpoint.Resumed, checkpoint.Finished:
+		a.dirty = a.dirty || stored.From == 0 && stored.To != 0 // as after a commit
+	case checkpoint.Restarted:
+		text := "agent restarted since the last checkpoint"
+		if lossless { // the ring was closed because its agent had exited
+			text = "agent restarted"
+		}
+		o.countRestart(a, notice.RingRestart, text, !lossless)
+		a.exit.reported = true
+	case checkpoint.ReadByOther:
+		a.tally.ForeignRead()
+		a.dirty = true
+		o.report(a, warn(notice.RingForeign, "events were consumed since the last checkpoint and may be missing from the totals; "+
+			"stop other consumers, and look for earlier warnings that events were committed without a checkpoint", nil))
+	}
+}
+
+// opened tells the handler that the agent's ring was opened.
+func (o *owner) opened(a *agent, r *ringbuf.Reader) {
+	if opened := o.cfg.Handler.Opened; opened != nil {
+		opened(a.Agent, r.Layout(), r.Capacity())
+	}
+}
+
+// errReplaced is why a ring is closed after another file has replaced it.
+var errReplaced = errors.New("another file has replaced the ring")
+
+// closed tells the handler that the agent's ring was closed.
+func (o *owner) closed(a *agent, err error) {
+	if closed := o.cfg.Handler.Closed; closed != nil {
+		closed(a.Agent, err)
+	}
+}
+
+func (m Removed) apply(o *owner, _ time.Time) {
+	if a := o.agents[m.ID]; a != nil && a.reader != nil {
+		o.report(a, info(notice.RingRemoved, "ring file was removed or renamed; events that its agent still writes are counted under this name"))
+	}
+}
+
+func (m Gone) apply(o *owner, now time.Time) {
+	a := o.agents[m.ID]
+	switch {
+	case a == nil:
+	case a.opening != nil && a.opening.Reader == m.Reader:
+		a.opening.gone = true
+	case a.reader == m.Reader && a.reader != nil:
+		a.exit.unneeded(now)
+		a.due = now // the agent's last events are in the ring now
+	}
+}
+
+func (m Touched) apply(o *owner, now time.Time) {
+	if a := o.agents[m.ID]; a != nil {
+		a.due = now
+	}
+}

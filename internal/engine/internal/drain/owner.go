@@ -1,0 +1,238 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Config configures how rings are drained.
+type Config struct {
+	Shape       *tally.Shape
+	Mode        ringbuf.Mode
+	RunInterval time.Duration // the agents' flush interval, until it is learned from their bursts
+	StaleAfter  time.Duration // how long an agent that has exited is still reported
+	// Stream returns the attributes under which a backend sees an agent's totals. It gets
+	// a snapshot without totals. If the attributes change, a new stream begins: the totals
+	// start at zero. If it is nil, they never change.
+	Stream func(*Snapshot) attribute.Set
+	// Handler receives what is read from rings.
+	Handler Handler
+}
+
+// Handler receives what is read from rings, in order. Its functions may be nil. Draining waits
+// for them.
+type Handler struct {
+	// Opened is called when a ring is opened, also again after a restart of its agent.
+	Opened func(a Agent, l ringbuf.Layout, capacity int)
+	// Events receives every event before it is committed. The batch is valid only during the
+	// call.
+	Events func(Agent, ringbuf.Batch)
+	// Missed is called when events may have been missed, with the reason. The ring stays
+	// open.
+	Missed func(Agent, error)
+	// Closed is called when a ring is closed because its agent has restarted, or because it
+	// can't be read.
+	Closed func(Agent, error)
+}
+
+// owner owns every reader, tally and position. See the package documentation.
+type owner struct {
+	cfg   *Config
+	saves bool // totals are stored before positions are committed
+
+	agents map[string]*agent // by ID
+	order  []*agent          // agents with totals, sorted by ID
+
+	batch   *batch    // the current save
+	failing bool      // the newest save failed
+	retryAt time.Time // when to save again after a failure
+	last    time.Time // time of the last step
+
+	retireAt time.Time // when to look for agents to retire
+	openAt   time.Time // the earliest openBy of an agent; zero if there is none
+
+	watches     []*Watch   // in order of arrival
+	looks       []*look    // requests that aren't answered
+	waiting     []*collect // collections that aren't answered
+	collections uint64
+	ending      bool // the last collection has begun: rings are no longer read
+	stopped     bool // all rings are closed
+
+	imports imports // of stores
+
+	taken   map[Holder]int // events of containers since takenAt; see maxTaken
+	takenAt time.Time
+
+	unknown time.Duration // interval between drains while the agent's run interval is unknown
+	counted uint64        // events, for the loop's telemetry
+	effects []effect
+}
+
+// effect is an action that an owner requests.
+type effect interface{ run(e env) }
+
+// env performs effects. [Loop] implements it, and so does the simulation.
+type env interface {
+	load(id, key string)
+	save(b *batch, ops []checkpoint.Op)
+	forget(key string)
+	reply(c *collect)
+	report(n notice.Notice)
+}
+
+func newOwner(cfg *Config, saves bool) *owner {
+	return &owner{
+		cfg: cfg, saves: saves && cfg.Mode == ringbuf.Consume,
+		agents: make(map[string]*agent), taken: make(map[Holder]int), unknown: unknownWait(cfg.RunInterval, 1),
+		imports: imports{histograms: cfg.Shape.HasDurations()},
+	}
+}
+
+// step processes messages and does everything that is due. It returns the effects, which
+// are valid until the next step, and the time of the next step.
+func (o *owner) step(now time.Time, messages []Message) (next time.Time, effects []effect) {
+	clear(o.effects)
+	o.effects = o.effects[:0]
+	for _, m := range messages {
+		m.apply(o, now)
+	}
+	if !o.stopped {
+		o.openDue(now)
+		o.round(now)
+		o.saveDue(now)
+		o.collectDue(now)
+		o.answerDue(now)
+		o.lookDue(now)
+		o.retireStale(now)
+	}
+	o.last = now
+	return o.wake(now), o.effects
+}
+
+// idleStep is the longest time between two steps.
+const idleStep = time.Second
+
+// wake returns the time of the next step if no message arrives.
+func (o *owner) wake(now time.Time) time.Time {
+	next := now.Add(idleStep)
+	if o.stopped {
+		return next
+	}
+	for _, a := range o.order {
+		if a.reader != nil && a.due.Before(next) {
+			next = a.due
+		}
+	}
+	if !o.openAt.IsZero() && o.openAt.Before(next) {
+		next = o.openAt
+	}
+	if o.batch != nil && next.Sub(now) > slowSave/4 {
+		next = now.Add(slowSave / 4)
+	}
+	if len(o.looks) > 0 || len(o.waiting) > 0 && o.batch == nil {
+		return now // for the next slice
+	}
+	waiting := o.waiting
+	if o.batch != nil {
+		waiting = slices.Concat(waiting, o.batch.collects)
+	}
+	for _, c := range waiting {
+		if c.deadline.Before(next) {
+			next = c.deadline
+		}
+	}
+	return next
+}
+
+// enter adds an agent to order, so that it is drained and reported.
+func (o *owner) enter(a *agent) {
+	at, found := slices.BinarySearchFunc(o.order, a.ID, byID)
+	if !found {
+		o.order = slices.Insert(o.order, at, a)
+	}
+}
+
+// drop removes an agent.
+func (o *owner) drop(a *agent) {
+	if a.tally != nil {
+		a.tally.Release()
+	}
+	delete(o.agents, a.ID)
+	if at, found := slices.BinarySearchFunc(o.order, a.ID, byID); found {
+		o.order = slices.Delete(o.order, at, at+1)
+	}
+}
+
+func byID(a *agent, id string) int { return strings.Compare(a.ID, id) }
+
+func (o *owner) do(e effect) { o.effects = append(o.effects, e) }
+
+// report reports a notice about an agent.
+func (o *owner) report(a *agent, n notice.Notice) {
+	n.Path, n.Pod, n.Container = a.Path, a.Holder.Pod, a.Holder.Container
+	o.do(reportEffect{n})
+}
+
+func info(k notice.Kind, text string) notice.Notice {
+	return notice.Notice{Kind: k, Level: slog.LevelInfo, Text: text}
+}
+
+func warn(k notice.Kind, text string, err error) notice.Notice {
+	return notice.Notice{Kind: k, Level: slog.LevelWarn, Text: text, Err: err}
+}
+
+// The effects on rings go to the source that opened them.
+
+type closeEffect struct {
+	source Source
+	reader *ringbuf.Reader
+}
+
+type reopenEffect struct {
+	source Source
+	agent  Agent
+	reader *ringbuf.Reader // nil if it was closed before
+}
+
+type retireEffect struct {
+	source Source
+	agent  Agent
+	reader *ringbuf.Reader
+}
+
+type refuseEffect struct {
+	source Source
+	agent  Agent
+	other  Running
+	reader *ringbuf.Reader
+}
+
+type (
+	loadEffect   struct{ id, key string }
+	saveEffect   struct{ batch *batch }
+	forgetEffect struct{ key string }
+	replyEffect  struct{ collect *collect }
+	reportEffect struct{ notice notice.Notice }
+)
+
+func (e closeEffect) run(env)     { e.source.Close(e.reader) }
+func (e reopenEffect) run(env)    { e.source.Reopen(e.agent, e.reader) }
+func (e retireEffect) run(env)    { e.source.Retire(e.agent, e.reader) }
+func (e refuseEffect) run(env)    { e.source.Refuse(e.agent, e.other, e.reader) }
+func (e loadEffect) run(to env)   { to.load(e.id, e.key) }
+func (e saveEffect) run(to env)   { to.save(e.batch, e.batch.ops) }
+func (e forgetEffect) run(to env) { to.forget(e.key) }
+func (e replyEffect) run(to env)  { to.reply(e.collect) }
+func (e reportEffect) run(to env) { to.report(e.notice) }

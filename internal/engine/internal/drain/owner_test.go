@@ -1,0 +1,513 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// faulty is the Backing of a ring in plain memory. If err isn't nil, accesses fail with it.
+type faulty struct {
+	memory
+	err     *error
+	changed *int64
+}
+
+func (f faulty) Stat() (ringbuf.FileState, error) {
+	s, err := f.memory.Stat()
+	s.Changed = *f.changed
+	return s, err
+}
+
+func (f faulty) Guard(fn func()) error {
+	if *f.err != nil {
+		return *f.err
+	}
+	return f.memory.Guard(fn)
+}
+
+// harness is an owner with one ring, its source, and a store.
+type harness struct {
+	t       *testing.T
+	owner   *owner
+	now     time.Time
+	mem     memory
+	err     error // error of accesses to the ring's memory
+	changed int64 // the file's change time
+	writer  *ringbuf.Writer
+	reader  *ringbuf.Reader
+
+	handler  Handler
+	stored   map[string][]byte
+	inbox    []Message
+	badLoads int    // number of loads that fail
+	hangs    bool   // whether the store doesn't answer saves
+	batch    *batch // the last save
+	notices  []notice.Notice
+	reopen   bool
+	retired  bool
+	refused  []*ringbuf.Reader
+	left     int               // owner steps and effects until the process is killed; -1 for never
+	process  attribute.Set     // of the agent; it is part of the stream
+	streams  map[stream]uint64 // what a backend has received: the newest total of each stream
+}
+
+const agentPath = "/rings/agent"
+
+func newHarness(t *testing.T) *harness { t.Helper(); return newHarnessOf(t, 64) }
+
+func newHarnessOf(t *testing.T, capacity int) *harness {
+	t.Helper()
+	b := &harness{
+		t: t, now: time.Unix(1_700_000_000, 0), mem: make(memory, ringbuf.V4.FileSize(uint64(capacity))),
+		stored: make(map[string][]byte), streams: make(map[stream]uint64), left: -1,
+	}
+	b.startAgent(capacity)
+	return b
+}
+
+// startAgent starts another process of the agent.
+func (b *harness) startAgent(capacity int) {
+	b.t.Helper()
+	w, err := ringbuf.NewWriter(b.mem, b.mem, ringbuf.V4, capacity)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.changed++
+	b.writer = w
+}
+
+// start starts a new process.
+func (b *harness) start(mode ringbuf.Mode, saves bool) {
+	b.t.Helper()
+	shape, err := tally.NewShape(tally.Config{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.owner = newOwner(&Config{
+		Shape: shape, Mode: mode, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute,
+		Stream: func(s *Snapshot) attribute.Set { return s.Process }, Handler: b.handler,
+	}, saves)
+	b.batch, b.notices, b.reopen = nil, nil, false
+	b.open(mode)
+}
+
+func (b *harness) open(mode ringbuf.Mode) {
+	b.t.Helper()
+	faults := b.err
+	b.err = nil // opening doesn't access the mapping
+	r, err := ringbuf.NewReader(b.mem, faulty{b.mem, &b.err, &b.changed}, mode)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.reader, b.err = r, faults
+	a := Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: agentPath, Process: b.process}
+	b.step(Opened{Agent: a, Reader: r, From: b})
+}
+
+// step advances the time by a second, and performs the owner's effects.
+func (b *harness) step(messages ...Message) {
+	b.now = b.now.Add(time.Second)
+	for b.inbox = append(b.inbox, messages...); !b.killed(); {
+		in := b.inbox
+		b.inbox = nil
+		_, effects := b.owner.step(b.now, in)
+		for _, e := range effects {
+			if b.killed() {
+				return
+			}
+			e.run(b)
+		}
+		if len(b.inbox) == 0 {
+			return
+		}
+	}
+}
+
+// killed reports whether the process has been killed, and counts down to that. By default,
+// it never is.
+func (b *harness) killed() bool {
+	if b.left > 0 {
+		b.left--
+	}
+	return b.left == 0
+}
+
+func (b *harness) push(n int) { b.t.Helper(); b.pushValues(n, 1) }
+
+func (b *harness) pushValues(n, value int) {
+	b.t.Helper()
+	for range n {
+		if err := b.writer.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, uint64(value))); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+func (b *harness) counted() uint64 {
+	return b.owner.agents[agentPath].tally.Requests(tally.Transmit).Events
+}
+
+// count returns the number of notices of a kind.
+func (b *harness) count(k notice.Kind) (n int) {
+	for _, one := range b.notices {
+		if one.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// harness implements Source.
+
+func (b *harness) Close(r *ringbuf.Reader)       { _ = r.Close() }
+func (b *harness) Reopen(Agent, *ringbuf.Reader) { b.reopen = true }
+func (b *harness) Retire(Agent, *ringbuf.Reader) { b.retired = true }
+func (*harness) Probe(done func())               { done() }
+
+func (b *harness) Refuse(_ Agent, _ Running, r *ringbuf.Reader) { b.refused = append(b.refused, r) }
+
+// harness implements env.
+
+func (b *harness) load(path, key string) {
+	if b.badLoads > 0 {
+		b.badLoads--
+		b.inbox = append(b.inbox, loaded{id: path, err: errors.New("timeout")})
+		return
+	}
+	b.inbox = append(b.inbox, loaded{id: path, value: b.stored[key]})
+}
+
+func (b *harness) save(batch *batch, ops []checkpoint.Op) {
+	b.batch = batch
+	for _, op := range ops {
+		b.stored[op.Key] = op.Value
+	}
+	if !b.hangs {
+		b.inbox = append(b.inbox, saved{batch: batch})
+	}
+}
+
+func (b *harness) forget(key string)      { delete(b.stored, key) }
+func (b *harness) reply(c *collect)       { c.done(collected{number: c.number, snapshots: c.snapshots}) }
+func (b *harness) report(n notice.Notice) { b.notices = append(b.notices, n) }
+
+// collect collects and delivers.
+func (b *harness) collect() (list []Snapshot) {
+	b.step(&collect{deadline: b.now.Add(hungSave), done: func(c collected) {
+		list = c.snapshots
+		b.export(list)
+		b.inbox = append(b.inbox, delivered{c.number})
+	}})
+	return list
+}
+
+// The store has the totals and the ring still has the events, but the next process can't
+// read a page of the ring to compare them.
+func TestFaultWhileResumingCountsNothingTwice(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, true)
+	b.push(3)
+	b.hangs = true // the totals are stored, and the process crashes before it commits
+	b.step()
+	b.step()
+	if b.counted() != 3 || b.batch == nil {
+		t.Fatalf("%d events are counted, save %v", b.counted(), b.batch)
+	}
+	b.hangs, b.err = false, errors.New("no such page")
+	b.start(ringbuf.Consume, true)
+	if b.count(notice.RingBroken) == 0 {
+		t.Fatal("the fault isn't reported")
+	}
+	for range 3 { // it may happen again
+		b.step()
+		b.open(ringbuf.Consume)
+	}
+	b.err = nil
+	b.step()
+	b.open(ringbuf.Consume)
+	b.push(1)
+	b.step()
+	if got := b.counted(); got != 4 {
+		t.Errorf("%d events are counted, want 4", got)
+	}
+}
+
+func TestFailedLoadIsRepeatedUntilItsDeadline(t *testing.T) {
+	for failures, wait := range map[int]int{1: 1, 3: 3, 1000: 5} {
+		b := newHarness(t)
+		b.start(ringbuf.Consume, true)
+		b.push(3)
+		b.step()
+		b.step()
+		b.badLoads = failures
+		b.start(ringbuf.Consume, true)
+		b.push(1)
+		for range wait {
+			if at := b.reader.Position(); at != 3 {
+				t.Fatalf("the ring is read to %d before its checkpoint is known", at)
+			}
+			b.step()
+		}
+		want, notices := uint64(4), 0
+		if failures == 1000 {
+			want, notices = 1, 1
+		}
+		if b.step(); b.counted() != want || b.count(notice.CheckpointUnusable) != notices {
+			t.Errorf("%d failures: %d events are counted, want %d; notices are %v", failures, b.counted(), want, b.notices)
+		}
+		for _, n := range b.notices {
+			if n.Kind == notice.CheckpointUnusable && n.Err == nil {
+				t.Error("the reason isn't reported")
+			}
+		}
+	}
+}
+
+func TestExitedAgentIsRetired(t *testing.T) {
+	for name, saves := range map[string]bool{"with a store": true, "without": false} {
+		for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
+			t.Run(mode.String()+" "+name, func(t *testing.T) {
+				b := newHarness(t)
+				b.start(mode, saves)
+				b.push(3)
+				b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+				if list := b.collect(); len(list) != 1 || list[0].Up != UpNo {
+					t.Fatalf("collected %+v", list)
+				}
+				for range 70 {
+					b.step()
+				}
+				b.collect()
+				for range 3 {
+					b.step()
+				}
+				if !b.retired || len(b.collect()) > 0 {
+					t.Error("the agent is still reported")
+				}
+			})
+		}
+	}
+}
+
+// An idle agent isn't retired while its ring is closed.
+func TestIdleAgentIsKeptWhenItsRingIsOpenedAgain(t *testing.T) {
+	for name, closes := range map[string]func(b *harness){
+		"restart": (*harness).restart,
+		"fault":   func(b *harness) { b.err = errors.New("no such page"); b.push(1); b.step() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newHarness(t)
+			b.start(ringbuf.Consume, false)
+			b.push(3)
+			b.step()
+			b.collect()
+			for range 70 {
+				b.step()
+			}
+			closes(b)
+			b.step()
+			if b.retired {
+				t.Error("the agent is retired")
+			}
+		})
+	}
+}
+
+func TestHangFailureAndRecoveryOfTheStoreAreReported(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, true)
+	b.hangs = true
+	b.push(3)
+	for range 8 {
+		b.step()
+	}
+	b.collect()
+	if b.count(notice.StoreHangs) != 1 || b.count(notice.ExportUnsaved) == 0 {
+		t.Errorf("notices are %v", b.notices)
+	}
+	b.step(saved{batch: b.batch, err: errors.New("disk full")})
+	if b.count(notice.StoreFailed) != 1 {
+		t.Errorf("notices are %v", b.notices)
+	}
+	b.hangs = false
+	for range 3 {
+		b.step()
+	}
+	if b.count(notice.StoreRecovered) != 1 {
+		t.Errorf("notices are %v", b.notices)
+	}
+}
+
+func TestOwnerWakesAtTheDeadlineOfACollection(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, true)
+	b.hangs = true
+	b.push(3)
+	deadline := b.now.Add(time.Second + 20*time.Millisecond)
+	b.step(&collect{deadline: deadline, done: func(collected) {}})
+	next, _ := b.owner.step(b.now, nil)
+	if next.After(deadline) {
+		t.Errorf("the next step is %v after the deadline", next.Sub(deadline))
+	}
+	b.owner.batch.began = b.now.Add(-time.Millisecond) // not slow
+	if next, _ = b.owner.step(deadline.Add(-5*time.Millisecond), nil); next.After(deadline) {
+		t.Errorf("the next step is %v after the deadline", next.Sub(deadline))
+	}
+}
+
+// During shutdown, a scheduled collection can come right before the last one.
+func TestCollectionRightAfterAnotherHasTheFill(t *testing.T) {
+	for name, saves := range map[string]bool{"with a store": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newHarness(t)
+			b.start(ringbuf.Observe, saves)
+			b.push(3)
+			var fills []float64
+			done := func(c collected) { fills = append(fills, c.snapshots[0].Totals.Utilization()) }
+			deadline := b.now.Add(hungSave)
+			b.step(&collect{deadline: deadline, done: done}, &collect{deadline: deadline, done: done, last: true})
+			b.step()
+			if len(fills) != 2 || fills[0] == 0 || fills[1] != fills[0] {
+				t.Errorf("fills are %v", fills)
+			}
+		})
+	}
+}
+
+// The agents flush at different times, and each flush nearly fills a ring.
+func TestRingsAreDrainedTogether(t *testing.T) {
+	const rings, interval = 16, 100 * time.Millisecond
+	b := newHarness(t)
+	shape, err := tally.NewShape(tally.Config{})
+	must.OK(t, err)
+	b.owner = newOwner(&Config{Shape: shape, Mode: ringbuf.Consume, RunInterval: interval, StaleAfter: time.Minute}, false)
+	var writers []*ringbuf.Writer
+	var flush []time.Time
+	for i := range rings {
+		mem := make(memory, ringbuf.V4.FileSize(64))
+		w, err := ringbuf.NewWriter(mem, mem, ringbuf.V4, 64)
+		must.OK(t, err)
+		r, err := ringbuf.NewReader(mem, mem, ringbuf.Consume)
+		must.OK(t, err)
+		path := fmt.Sprint("/rings/agent-", i)
+		b.owner.step(b.now, []Message{Opened{Agent: Agent{ID: path, Name: path, Dir: "/rings", Path: path}, Reader: r, From: b}})
+		writers, flush = append(writers, w), append(flush, b.now.Add(interval*time.Duration(i)/rings))
+	}
+	wakes, dropped := 0, 0
+	began := b.now
+	for b.now.Before(began.Add(3 * time.Second)) {
+		next, _ := b.owner.step(b.now, nil)
+		if b.now.After(began.Add(2 * time.Second)) {
+			wakes++
+		}
+		for i, w := range writers {
+			if !next.Before(flush[i]) {
+				n, err := w.PushBatch(make([]ringbuf.Event, 60))
+				must.OK(t, err)
+				dropped += 60 - n
+				flush[i] = flush[i].Add(interval)
+			}
+		}
+		b.now = next
+	}
+	if dropped > 0 {
+		t.Errorf("%d events didn't fit", dropped)
+	}
+	if wakes > 60 { // every 25 ms, and some at the start of a burst
+		t.Errorf("%d wakes in a second", wakes)
+	}
+}
+
+// A container whose rings are always full delays no others.
+func TestEventsOfAContainerAreLimited(t *testing.T) {
+	const capacity = 1 << 16
+	container := Holder{Pod: "pod", Container: "hostile"}
+	for name, tc := range map[string]struct {
+		holder  Holder
+		limited bool
+	}{
+		"container": {container, true},
+		"directory": {Holder{Place: "/rings", Shared: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newHarness(t)
+			b.start(ringbuf.Consume, false)
+			writer := func(id string, h Holder) *ringbuf.Writer {
+				mem := make(memory, ringbuf.V4.FileSize(capacity))
+				w, err1 := ringbuf.NewWriter(mem, mem, ringbuf.V4, capacity)
+				r, err2 := ringbuf.NewReader(mem, mem, ringbuf.Consume)
+				must.OK(t, errors.Join(err1, err2))
+				b.owner.step(b.now, []Message{Opened{Agent: Agent{ID: id, Path: id, Holder: h}, Reader: r, From: b}})
+				return w
+			}
+			full, calm := writer("/full", tc.holder), writer("/calm", Holder{Pod: "pod", Container: "victim"})
+			events := make([]ringbuf.Event, capacity-1)
+			push := func(w *ringbuf.Writer, n int) (pushed int) {
+				pushed, err := w.PushBatch(events[:n])
+				must.OK(t, err)
+				return pushed
+			}
+			exhausted := false
+			second := func() (taken int) {
+				for end := b.now.Add(time.Second); b.now.Before(end); b.now = b.now.Add(5 * time.Millisecond) {
+					taken += push(full, capacity-1)
+					if push(calm, 1) != 1 {
+						t.Fatal("the ring of the other container is full")
+					}
+					_, effects := b.owner.step(b.now, nil)
+					for _, e := range effects {
+						r, ok := e.(reportEffect)
+						exhausted = exhausted || ok && r.notice.Kind == notice.BudgetReached && r.notice.Container == container.Container
+					}
+				}
+				return taken
+			}
+			const most = 200 * (capacity - 1)
+			taken := second()
+			if limited := taken <= maxTaken+2*capacity; limited != tc.limited || exhausted != tc.limited {
+				t.Errorf("%d of %d events were taken in a second; reported: %v", taken, most, exhausted)
+			}
+			if taken = second(); taken < maxTaken-2*capacity {
+				t.Errorf("%d events were taken in the next second", taken)
+			}
+		})
+	}
+}
+
+func TestExitedAgentGivesWayAtTheLimit(t *testing.T) {
+	for name, saves := range map[string]bool{"with a store": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newHarness(t)
+			b.start(ringbuf.Consume, saves)
+			b.push(3)
+			b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
+			b.collect()
+			if b.step(Crowded{Rings: 1}); b.retired {
+				t.Fatal("a running agent was retired")
+			}
+			b.push(1)
+			b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+			if b.step(Crowded{Rings: 1}); b.retired {
+				t.Fatal("the agent was retired before its last events were delivered")
+			}
+			b.collect()
+			b.step()
+			if b.step(Crowded{Rings: 1}); !b.retired || b.count(notice.RingRetired) != 1 {
+				t.Errorf("retired %v, notices %v", b.retired, b.notices)
+			}
+		})
+	}
+}

@@ -1,0 +1,269 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// maxPass limits the events that one drain reads from a ring, so that a ring that fills
+// as fast as it is drained doesn't delay other rings.
+const maxPass = 1 << 16
+
+// maxTaken limits the events that are read from the rings of one container in takenIn. 256
+// agents that write as fast as NIXL's defaults allow write as many. It takes a few
+// percent of a core to count them.
+const maxTaken, takenIn = 10_000_000, time.Second
+
+// exhausted reports whether the rings of an agent's container must wait. If so, it schedules
+// the next drain.
+func (o *owner) exhausted(a *agent, now time.Time) bool {
+	if now.Sub(o.takenAt) >= takenIn {
+		clear(o.taken)
+		o.takenAt = now
+	}
+	if len(o.taken) == 0 || o.taken[a.Holder] < maxTaken {
+		return false
+	}
+	a.due = o.takenAt.Add(takenIn)
+	a.wait = a.due.Sub(now)
+	o.report(a, warn(notice.BudgetReached, fmt.Sprintf("agents in %v write more than %d events in %v, so their rings may fill up; "+
+		"let them record less", a.Holder, maxTaken, takenIn), nil))
+	return true
+}
+
+// round drains every ring that is due or has at most half of its wait left. Waking up
+// costs more than checking a ring, so rings are drained together.
+func (o *owner) round(now time.Time) {
+	if o.ending {
+		return
+	}
+	unknown := 0
+	for _, a := range o.order {
+		if a.reader == nil {
+			continue
+		}
+		if a.pace.interval == 0 {
+			unknown++
+		}
+		switch {
+		case now.Before(a.due.Add(-a.wait / 2)):
+		case o.cfg.Mode == ringbuf.Consume && a.reader.Idle(): // an observer also reports how full the ring is
+			o.idle(a, now)
+		case !o.exhausted(a, now):
+			o.drain(a, now)
+		}
+	}
+	o.unknown = unknownWait(o.cfg.RunInterval, unknown)
+}
+
+// idle is drain for a ring without new events.
+func (o *owner) idle(a *agent, now time.Time) {
+	switch {
+	case !a.pace.idle(now):
+		a.fresh = 0
+		o.next(a, now)
+	case a.pace.interval == 0:
+		a.due = now.Add(o.unknown)
+	default:
+		a.due = now.Add(a.wait)
+	}
+	if held := a.held(); held > 0 {
+		a.tally.Found(held, a.reader.Capacity())
+	}
+	a.exit.drained(0, true)
+}
+
+// drainAll drains every ring, even if it isn't due.
+func (o *owner) drainAll(now time.Time) {
+	for _, a := range o.order {
+		a.due = now
+	}
+	o.round(now)
+}
+
+// drain counts the events of one ring. Without a store, it commits them immediately. With
+// a store, they stay in the ring until the totals are stored.
+func (o *owner) drain(a *agent, now time.Time) {
+	a.fresh = 0
+	// Positions don't show a restart at position 0, but an agent that has exited writes
+	// no events.
+	exited := a.reader.Position() == 0 && a.reader.Committed() == 0 && a.exit.startsAgain()
+	a.restarts = exited
+	fill, err := a.reader.Read(maxPass, a.count)
+	a.restarts = false
+	if a.reader.MayHaveRestarted() && !exited {
+		a.tally.MayHaveRestarted()
+	}
+	o.counted += uint64(a.fresh)
+	if a.fresh > 0 && a.Holder.isolated() {
+		o.taken[a.Holder] += a.fresh
+	}
+	o.found(a, fill, now)
+	if a.Names.Exceeded() {
+		o.report(a, warn(notice.BudgetReached, fmt.Sprintf("%v uses its whole budget of event names, so more names are counted together; "+
+			"use fewer names, or raise budget::event_names (now %d)", a.Holder, a.Names.Max()), nil))
+	}
+	if err == nil && a.exit.up == UpNo {
+		a.exit.drained(a.fresh, a.reader.Idle())
+	}
+	if err == nil && !o.saves {
+		err = a.commit()
+	}
+	a.hold(now)
+	o.next(a, now)
+	if err != nil {
+		o.interrupted(a, now, err)
+	}
+}
+
+// next schedules the next drain.
+func (o *owner) next(a *agent, now time.Time) {
+	capacity := a.reader.Capacity()
+	a.pace.drained(now, a.fresh, capacity)
+	a.wait = a.pace.next(capacity, o.unknown)
+	a.due = now.Add(a.wait)
+	if a.fresh == maxPass {
+		a.due = now // there are more events
+	}
+}
+
+// found records the fill of the ring at a drain.
+func (o *owner) found(a *agent, fill int, now time.Time) {
+	capacity := a.reader.Capacity()
+	a.tally.Found(fill, capacity)
+	if a.fresh == 0 {
+		return // an observer finds the same events repeatedly
+	}
+	a.lastEvent = now
+	a.exit.wrote()
+	if fill < capacity-1 {
+		return
+	}
+	a.tally.Saturated()
+	o.report(a, warn(notice.RingFull, o.fullText(a, fill), nil))
+}
+
+// fullText names the setting that keeps the ring from filling up.
+func (o *owner) fullText(a *agent, fill int) string {
+	capacity := a.reader.Capacity()
+	if o.cfg.Mode == ringbuf.Observe {
+		return fmt.Sprintf("ring is full (%d events) and no process consumes them, so its agent drops new events; set mode: consume", fill)
+	}
+	lost := fmt.Sprintf("ring was full (%d events), so its agent has most likely lost events", fill)
+	slots := nixlenv.EnoughSlots(capacity, uint64(a.tally.Dropped().Last()))
+	switch fits := 2*a.pace.burst <= capacity; {
+	case fits && a.pace.interval > 0 && a.pace.interval < o.cfg.RunInterval/2:
+		return fmt.Sprintf("%s: it flushes more often than every %v; set run_interval: %v", lost, o.cfg.RunInterval, roundDown(a.pace.interval))
+	case slots <= capacity:
+		return lost + "; its buffer has the largest size, so set a shorter NIXL_TELEMETRY_RUN_INTERVAL for the agent"
+	default:
+		return fmt.Sprintf("%s; set NIXL_TELEMETRY_BUFFER_SIZE=%d for the agent (now %d) or a shorter NIXL_TELEMETRY_RUN_INTERVAL", lost, slots, capacity)
+	}
+}
+
+// roundDown returns the largest of 1, 2, 5, 10, 20, … milliseconds that isn't longer than d.
+func roundDown(d time.Duration) time.Duration {
+	round := time.Millisecond
+	for step := 0; ; step++ {
+		next := round * 2
+		if step%3 == 1 {
+			next = round / 2 * 5
+		}
+		if next > d {
+			return round
+		}
+		round = next
+	}
+}
+
+// drainOut drains a ring completely before it is closed, but at most as many events as a
+// ring can hold, because the agent may still write.
+func (o *owner) drainOut(a *agent, now time.Time) {
+	for taken := 0; a.reader != nil && taken < ringbuf.MaxCapacity; taken += maxPass {
+		if o.drain(a, now); a.fresh == 0 {
+			return
+		}
+	}
+}
+
+// interrupted handles errors of an open ring.
+func (o *owner) interrupted(a *agent, now time.Time, err error) {
+	var foreign *ringbuf.ForeignReadError
+	isForeign := errors.As(err, &foreign)
+	if missed := o.cfg.Handler.Missed; missed != nil && (isForeign || errors.Is(err, ringbuf.ErrLapped)) {
+		missed(a.Agent, err)
+	}
+	switch {
+	case isForeign:
+		a.generation++ // the positions of the current save no longer apply
+		a.dirty = true
+		a.tally.ForeignRead()
+		o.report(a, warn(notice.RingForeign, "another process consumes events of this ring, and events that it consumes first are missing from the totals; "+
+			"stop NIXL's telemetry_reader, pmdanixl or similar readers, or set mode: observe", err))
+	case errors.Is(err, ringbuf.ErrLapped):
+		a.dirty = true
+		a.tally.Missed()
+		o.report(a, warn(notice.RingLapped, "events were overwritten or truncated before they could be read and are missing from the totals; "+
+			"with mode: observe, set a shorter run_interval", err))
+	case errors.Is(err, ringbuf.ErrRestarted), errors.Is(err, ringbuf.ErrShrunk):
+		o.restarted(a, now, err)
+	default:
+		o.broken(a, now, err)
+	}
+}
+
+func (o *owner) restarted(a *agent, now time.Time, err error) {
+	text := "agent restarted"
+	if errors.Is(err, ringbuf.ErrShrunk) {
+		text = "ring file has shrunk, because its agent restarted or the file was truncated"
+	}
+	o.closed(a, err)
+	o.countRestart(a, notice.RingRestart, text, !a.exit.lossless() && a.reader.MayHaveDiscarded())
+	o.do(reopenEffect{a.source, a.Agent, a.detach()})
+	a.lastEvent = now // so that the agent isn't retired before its ring is open again
+}
+
+// countRestart counts and reports a restart. It is lossy if the agent may have written
+// events that weren't read.
+func (o *owner) countRestart(a *agent, kind notice.Kind, text string, lossy bool) {
+	a.exit.wrote()
+	a.restarts, a.resume, a.dirty = false, nil, true
+	a.tally.Restarted(lossy)
+	if lossy {
+		text += "; events written just before the restart may be lost"
+	}
+	o.report(a, info(kind, text))
+}
+
+// broken closes a ring that can't be read for a reason other than a restart. If it is
+// still the same ring when it is opened again, counting continues at the same position.
+func (o *owner) broken(a *agent, now time.Time, err error) {
+	if m, markErr := o.mark(a, now); a.resume == nil && markErr == nil && o.cfg.Mode == ringbuf.Consume {
+		a.resume = &m
+	}
+	a.tally.Missed()
+	o.closed(a, err)
+	o.do(closeEffect{a.source, a.detach()})
+	a.lastEvent = now
+	o.openLater(a, now.Add(brokenWait))
+	o.report(a, warn(notice.RingBroken, fmt.Sprintf("ring can't be read; it is opened again in %v", brokenWait), err))
+}
+
+// mark returns the position of the agent's totals in its ring.
+func (o *owner) mark(a *agent, now time.Time) (checkpoint.Mark, error) {
+	if a.resume != nil {
+		m := *a.resume
+		m.Saved = now.UnixNano()
+		return m, nil
+	}
+	return checkpoint.MarkOf(a.reader, a.start.UnixNano(), now.UnixNano())
+}

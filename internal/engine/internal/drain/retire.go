@@ -1,0 +1,151 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func (m Attended) apply(o *owner, now time.Time) {
+	a := o.agents[m.ID]
+	if a != nil && a.opening != nil && a.opening.Reader == m.Reader {
+		a.opening.attended = &m
+		a.opening.gone = a.opening.gone && !m.Open
+	}
+	if a == nil || a.reader != m.Reader {
+		return // about an earlier ring
+	}
+	switch {
+	case !m.Known:
+		a.exit.unknown()
+	case m.Open:
+		a.exit.running()
+	default:
+		a.exit.exited()
+		a.due = now // the agent's last events are in the ring now
+	}
+}
+
+// stale reports whether an agent must not be reported, because it has been silent and the
+// kernel can't tell whether it still runs.
+func (o *owner) stale(a *agent, now time.Time) bool {
+	return a.exit.up == UpUnknown && o.silent(a, now)
+}
+
+// silent reports whether an agent has written nothing for StaleAfter and its last events
+// were delivered. A backend may be down for longer than StaleAfter.
+func (o *owner) silent(a *agent, now time.Time) bool {
+	return now.Sub(a.lastEvent) >= o.cfg.StaleAfter && !a.delivered.Before(a.lastEvent)
+}
+
+// retireStale closes rings that no process needs, and retires agents that have exited.
+// An idle agent keeps its ring, because it may fill a closed ring before the ring is
+// opened again.
+func (o *owner) retireStale(now time.Time) {
+	if now.Before(o.retireAt) {
+		return
+	}
+	o.retireAt = now.Add(time.Second)
+	for _, a := range slices.Clone(o.order) {
+		if a.stores != nil {
+			o.checkStores(a, now)
+		}
+		o.closeGone(a, now)
+		exited := a.exit.complete || a.reader == nil && a.stores == nil
+		if !exited || !o.silent(a, now) {
+			continue
+		}
+		if a.held() > 0 {
+			// Without a checkpoint, these events would be counted again later. But if
+			// the store has been failing, commit and retire the agent anyway.
+			if !o.failing || a.commit() != nil {
+				continue
+			}
+		}
+		o.retire(a, fmt.Sprintf("agent exited and wrote nothing for %v, so it is no longer reported", o.cfg.StaleAfter))
+	}
+}
+
+func (m Crowded) apply(o *owner, _ time.Time) {
+	var exited []*agent
+	for _, a := range o.order {
+		stored := a.held() == 0 && (!o.saves || !a.dirty)
+		if m.OverBudget && a.Holder != m.Holder {
+			continue
+		}
+		if a.exit.up == UpNo && a.exit.complete && stored && !a.delivered.Before(a.lastEvent) {
+			exited = append(exited, a)
+		}
+	}
+	slices.SortStableFunc(exited, func(a, b *agent) int { return a.lastEvent.Compare(b.lastEvent) })
+	for _, a := range exited[:min(m.Rings, len(exited))] {
+		o.retire(a, "agent exited and gives way to another one, because the limit on rings is reached; raise max_rings")
+	}
+}
+
+// closeGone closes a ring that no process needs; see [Gone]. It may be impossible to open
+// the ring again, so all its events must be counted and stored first.
+func (o *owner) closeGone(a *agent, now time.Time) {
+	if o.ending || a.reader == nil || a.exit.waits(now) {
+		return
+	}
+	o.drain(a, now)
+	if a.reader == nil || !a.exit.complete || a.held() > 0 || a.exit.waits(now) {
+		return
+	}
+	if m, err := o.mark(a, now); err == nil && o.cfg.Mode == ringbuf.Consume {
+		a.resume = &m // the agent's next run may use the same file
+	}
+	o.do(closeEffect{a.source, a.detach()})
+	a.exit.exited()
+}
+
+// retire removes an agent, and reports why.
+func (o *owner) retire(a *agent, text string) {
+	o.forget(a)
+	if a.stores != nil {
+		o.report(a, info(notice.MPStoreRetired, fmt.Sprintf("%s (agent %q); its stores are kept", text, a.Name)))
+	} else {
+		o.report(a, info(notice.RingRetired, text+"; its ring file is kept"))
+	}
+}
+
+// forget removes an agent and its checkpoint.
+func (o *owner) forget(a *agent) {
+	o.drop(a)
+	o.do(retireEffect{a.source, a.Agent, a.detach()})
+	if o.saves {
+		o.do(forgetEffect{checkpoint.Key(a.ID)})
+	}
+}
+
+// stop closes all rings. Collections that aren't answered yet stay unanswered.
+type stop struct{}
+
+func (stop) apply(o *owner, _ time.Time) {
+	o.stopped = true
+	for _, id := range slices.Sorted(maps.Keys(o.agents)) {
+		o.release(o.agents[id])
+	}
+}
+
+// release closes the agent's rings.
+func (o *owner) release(a *agent) {
+	if a.opening != nil {
+		if a.stores == nil {
+			o.do(closeEffect{a.source, a.opening.Reader})
+		}
+		a.opening = nil
+	}
+	if a.reader != nil {
+		o.do(closeEffect{a.source, a.detach()})
+	}
+}

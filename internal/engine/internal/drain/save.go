@@ -1,0 +1,215 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+)
+
+const (
+	// saveEvery is the maximum time that events stay uncommitted in a ring that fills
+	// slowly.
+	saveEvery = time.Second
+	// slowSave is the duration of a save after which rings that can't wait are
+	// committed without a checkpoint. Only time during which the process runs counts.
+	slowSave = 50 * time.Millisecond
+	// hungSave is the duration of a save after which the store counts as hanging.
+	hungSave = 5 * time.Second
+)
+
+// batch is a save in progress.
+type batch struct {
+	ops      []checkpoint.Op
+	tickets  []ticket
+	collects []*collect // answered once the batch is stored
+	began    time.Time
+	waited   time.Duration // sum over the steps, at most slowSave/4 for each
+	reported bool          // whether it was reported that the store hangs
+}
+
+// ticket is a position to commit once the totals up to it are stored. It is valid only
+// while the agent's generation is the same.
+type ticket struct {
+	agent      *agent
+	generation uint64
+	to         uint64
+}
+
+// saved is the answer to a saveEffect.
+type saved struct {
+	batch *batch
+	err   error
+}
+
+func (m saved) apply(o *owner, now time.Time) {
+	if m.batch != o.batch {
+		return
+	}
+	o.batch = nil
+	if o.failing && m.err == nil {
+		o.do(reportEffect{info(notice.StoreRecovered, "checkpoints can be stored again")})
+	}
+	o.failing = m.err != nil
+	if m.err != nil {
+		o.retryAt = now.Add(saveEvery)
+		for _, t := range m.batch.tickets {
+			t.agent.dirty = true
+		}
+		o.storeFailed(m.err)
+	} else {
+		for _, t := range m.batch.tickets {
+			o.commit(t, now)
+		}
+	}
+	for _, c := range m.batch.collects {
+		o.answer(c, m.err == nil)
+	}
+}
+
+// commit commits a position whose totals are stored.
+func (o *owner) commit(t ticket, now time.Time) {
+	a := t.agent
+	if a.reader == nil || a.generation != t.generation {
+		return
+	}
+	a.generation++
+	a.heldSince = time.Time{}
+	// At position 0, the stored position doesn't distinguish this run from the next one.
+	a.dirty = a.dirty || a.reader.Committed() == 0 && t.to != 0
+	err := a.reader.CommitTo(t.to)
+	a.hold(now)
+	if err != nil {
+		o.interrupted(a, now, err)
+	}
+}
+
+func (o *owner) storeFailed(err error) {
+	o.do(reportEffect{notice.Notice{
+		Kind: notice.StoreFailed, Level: slog.LevelError, Err: err,
+		Text: "checkpoints can't be stored; counting continues, but a crash may lose events or count them twice; check the storage extension",
+	}})
+}
+
+// saveDue begins a save if one is needed, and commits rings that can't wait for it.
+func (o *owner) saveDue(now time.Time) {
+	if !o.saves {
+		return
+	}
+	if o.batch != nil {
+		o.batch.waited += min(now.Sub(o.last), slowSave/4)
+		o.hangs(now)
+	} else if o.needsSave(now) {
+		o.begin(now)
+	}
+	if o.failing || o.batch != nil && o.batch.waited >= slowSave {
+		o.relieve(now)
+	}
+}
+
+// needsSave reports whether an agent's totals must be stored now.
+func (o *owner) needsSave(now time.Time) bool {
+	if o.failing && now.Before(o.retryAt) {
+		return false
+	}
+	if len(o.waiting) > 0 {
+		return true
+	}
+	for _, a := range o.order {
+		held := a.held()
+		switch {
+		case held > 0 && (held >= a.reader.Capacity()/4 || now.Sub(a.heldSince) >= saveEvery), a.dirty:
+			return true
+		}
+	}
+	return false
+}
+
+// begin stores the changed totals of agents in one batch: the next agents of the oldest
+// waiting collection, or any agents without a collection.
+func (o *owner) begin(now time.Time) {
+	b := &batch{began: now}
+	list := o.order
+	var c *collect
+	if len(o.waiting) > 0 {
+		c = o.waiting[0]
+		list = o.slice(c, now)
+		if c.complete {
+			o.waiting, b.collects = o.waiting[1:], []*collect{c}
+		}
+	}
+	for _, a := range list {
+		if a.unsaved() && len(b.ops) < maxSlice {
+			o.add(b, a, now)
+		}
+		if c != nil {
+			o.snapshot(c, a, now)
+		}
+	}
+	if len(b.ops) > 0 {
+		o.batch = b
+		o.do(saveEffect{b})
+		return
+	}
+	for _, c := range b.collects {
+		o.answer(c, true)
+	}
+}
+
+// add adds the checkpoint of an agent to a batch.
+func (o *owner) add(b *batch, a *agent, now time.Time) {
+	m, err := o.mark(a, now)
+	if err != nil { // the ring has changed since it was read
+		o.interrupted(a, now, err)
+		if m, err = o.mark(a, now); err != nil {
+			return
+		}
+	}
+	b.ops = append(b.ops, checkpoint.Op{Key: checkpoint.Key(a.ID), Value: checkpoint.Append(nil, m, a.state())})
+	b.tickets = append(b.tickets, ticket{agent: a, generation: a.generation, to: m.To})
+	a.saved()
+}
+
+// relieve commits rings that may fill up before the save ends, without a checkpoint.
+// Losing events is worse than counting them without crash safety.
+func (o *owner) relieve(now time.Time) {
+	for _, a := range o.order {
+		held := a.held()
+		if held == 0 {
+			continue
+		}
+		capacity := a.reader.Capacity()
+		tight := o.failing || capacity-1-held < 2*a.pace.burst
+		if held < capacity/4 || !tight {
+			continue
+		}
+		if !o.failing {
+			o.report(a, warn(notice.StoreSlow, "ring was about to fill up before its checkpoint was stored, so events were committed without a checkpoint; "+
+				"a crash at this moment would lose them; set fsync: false, use a faster disk, or set a larger NIXL_TELEMETRY_BUFFER_SIZE for the agent", nil))
+		}
+		a.dirty = true
+		err := a.commit()
+		a.hold(now)
+		if err != nil {
+			o.interrupted(a, now, err)
+		}
+	}
+}
+
+// hangs reports a store that hangs. answerDue then answers the waiting collections.
+func (o *owner) hangs(now time.Time) {
+	b := o.batch
+	if b.reported || now.Sub(b.began) < hungSave {
+		return
+	}
+	b.reported = true
+	o.do(reportEffect{notice.Notice{
+		Kind: notice.StoreHangs, Level: slog.LevelError,
+		Text: "checkpoint was not stored within " + hungSave.String() +
+			"; counting continues, but a crash may lose events or count them twice; check the storage extension",
+	}})
+}

@@ -1,0 +1,206 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+)
+
+// The following checks run while the simulation runs, at the effect that they are about.
+
+// collected checks a collection: it has no more events than were counted, and a crash can't
+// undo them.
+func (w *world) collected(c collected) {
+	for _, s := range c.snapshots {
+		if w.gone[s.ID] {
+			continue // it may have been collected before it was retired
+		}
+		events := int(s.Totals.Registered().Events)
+		if events > len(w.counted[s.ID]) {
+			w.fail("%s: %d events are reported, but %d are counted", s.ID, events, len(w.counted[s.ID]))
+		}
+		stored := len(w.store["agent:"+s.ID].lineage)
+		if w.plan.saves && events > stored && !w.process.owner.failing && w.kinds[notice.ExportUnsaved] == 0 {
+			w.fail("%s: %d events are reported, but %d are stored", s.ID, events, stored)
+		}
+	}
+}
+
+// retired checks that an agent has exited and everything was counted, stored and delivered.
+// f is nil if its ring was closed before.
+func (w *world) retired(path string, f *simFile) {
+	w.note("%s: retired", path)
+	counted := len(w.counted[path])
+	if since := w.now.Sub(w.found[path]); counted > 0 && since < w.plan.staleAfter {
+		w.fail("%s: retired %v after its last events", path, since)
+	}
+	if sent := int(w.process.sent[path]); sent != counted {
+		w.fail("%s: retired with %d events, but %d were delivered", path, counted, sent)
+	}
+	if f != nil {
+		restarted := !w.process.exits[f].Equal(f.changed)
+		for slot, id := range w.live[f] {
+			if w.inRing(f, slot) && (w.counted[path][id] || !restarted) {
+				w.fail("%s: retired with event %d in its ring", path, id)
+			}
+		}
+	}
+	w.gone[path] = true
+	maps.Copy(w.earlier, w.counted[path])
+	w.counted[path] = make(lineage)
+}
+
+// holding is since when a ring has events that were counted but not committed.
+type holding struct {
+	committed uint64
+	since     time.Time
+}
+
+// checkDelays checks that nothing waits for longer than it should. The owner runs at least
+// once a second, but the simulation may run it another second later.
+func (p *process) checkDelays() {
+	w, o := p.world, p.owner
+	late := func(since time.Time, limit time.Duration) bool { return w.now.Sub(since) > limit+2100*time.Millisecond }
+	for path, a := range o.agents {
+		if a.opening == nil {
+			delete(p.loads, path)
+		} else if late(p.loads[path], loadWait) {
+			w.fail("%s: waits for its checkpoint since %v", path, w.now.Sub(p.loads[path]))
+		}
+		got := w.store["agent:"+path]
+		switch {
+		case a.reader == nil || a.reader.Committed() == 0 || got.from != 0 || got.to == 0 || p.saving != nil || o.failing:
+			delete(p.zeros, path)
+		case p.zeros[path].IsZero():
+			p.zeros[path] = w.now
+		case late(p.zeros[path], 0):
+			w.fail("%s: position 0 is still stored %v after its commit", path, w.now.Sub(p.zeros[path]))
+		}
+		h := p.held[path]
+		switch {
+		case a.reader == nil || a.held() == 0:
+			delete(p.held, path)
+		case h.since.IsZero() || h.committed != a.reader.Committed() || p.saving != nil || o.failing:
+			p.held[path] = holding{a.reader.Committed(), w.now}
+		case late(h.since, saveEvery):
+			w.fail("%s: events are held since %v", path, w.now.Sub(h.since))
+		}
+	}
+	for c := range p.waiting {
+		if late(c.deadline, 0) {
+			w.fail("a collection isn't answered %v after its deadline", w.now.Sub(c.deadline))
+		}
+	}
+	if p.saving != nil && !p.hangs && late(p.asked, hungSave) {
+		w.fail("a save hangs since %v, and this isn't reported", w.now.Sub(p.asked))
+	}
+}
+
+// uncertain reports whether the store was too slow or failed, according to the notices. The
+// positions in it may then be of an earlier time.
+func (w *world) uncertain() bool {
+	return w.kinds[notice.StoreSlow]+w.kinds[notice.StoreFailed]+w.kinds[notice.StoreHangs]+w.kinds[notice.CheckpointUnusable] > 0
+}
+
+// checkNotice checks that what is reported has happened.
+func (p *process) checkNotice(n notice.Notice) {
+	w := p.world
+	path, _, _ := strings.Cut(n.Path, "#")
+	saving := w.now.Sub(p.asked)
+	ok := true
+	switch n.Kind {
+	case notice.RingRestart, notice.RingReplaced:
+		// A position that another consumer stores can also be that of a restarted agent.
+		ok = w.begun[path] > w.known[path] || w.taken[path] || w.uncertain() && strings.Contains(n.Text, "since the last checkpoint")
+		f := p.opened[path]
+		if n.Kind == notice.RingRestart {
+			f = w.fileAt(n.Path)
+		}
+		if n.Kind == notice.RingRestart && !strings.Contains(n.Text, "may be lost") {
+			p.checkLossless(path)
+		}
+		w.known[path], w.heard[path] = f.started, w.begun[path]
+		w.restarts[path]++
+	case notice.RingForeign:
+		ok = w.taken[path] || w.uncertain()
+	case notice.RingLapped:
+		ok = false
+	case notice.RingBroken:
+		ok = w.plan.breaks
+	case notice.RingFull:
+		// After another consumer has moved the position back, a ring looks fuller than it is.
+		ok = w.fileAt(n.Path).full || w.taken[path]
+	case notice.StoreFailed:
+		ok = p.badSaves > 0 || p.hangs
+	case notice.StoreRecovered:
+		ok = w.kinds[notice.StoreFailed] > 0
+	case notice.StoreHangs:
+		ok = p.saving != nil && saving >= hungSave
+		p.hangs = true
+	case notice.StoreSlow:
+		ok = p.saving != nil && saving >= slowSave
+	case notice.ExportUnsaved:
+		ok = p.badSaves > 0 || p.hangs
+		for c := range p.waiting {
+			ok = ok || !w.now.Before(c.deadline)
+		}
+	case notice.CheckpointUnusable:
+		ok = p.badLoads > 0 || w.now.Sub(p.loads[path]) >= loadWait
+	}
+	if !ok {
+		w.fail("wrong notice: %v (agent %d has started, %d is known)", n, w.begun[path], w.known[path])
+	}
+}
+
+// checkLossless checks that a restart that is reported as lossless has discarded no event of
+// the run that was last seen. Equal events can't be distinguished from those before, and
+// an event that was in its slot at the last drain already, but not pushed, from none.
+func (p *process) checkLossless(path string) {
+	w := p.world
+	if w.plan.values != 0 || w.plan.races || w.taken[path] || w.uncertain() {
+		return
+	}
+	for id, l := range w.lost {
+		if l.path == path && l.why == "restart" && w.stored[id].After(p.drained[path]) && l.watched && w.runs[id] == p.lastRun[path] && !w.counted[path][id] && !w.earlier[id] {
+			w.fail("%s: event %d is lost, but the restart is reported as lossless", path, id)
+		}
+	}
+}
+
+// checkRestarts checks that restarts that positions show are known, and that all that are
+// reported are counted.
+func (w *world) checkRestarts(path string, a *agent) {
+	if w.heard[path] < w.visible[path] {
+		w.fail("%s: agent %d has started, but only %d is reported", path, w.visible[path], w.heard[path])
+	}
+	if got := a.tally.Restarts(); got != w.restarts[path] {
+		w.fail("%s: %d restarts are counted, but %d were reported", path, got, w.restarts[path])
+	}
+}
+
+// checkMemory checks the memory usage if it is known. It is that of the current run.
+func (w *world) checkMemory(path string, a *agent) {
+	usage, known := a.tally.MemoryUsage()
+	if !known || w.plan.values != 0 || w.uncertain() || w.taken[path] {
+		return
+	}
+	f := w.files[path]
+	var sum uint64
+	events := 0
+	for id, of := range w.written {
+		if of == path && w.runs[id] == f.run {
+			events++
+			if w.counted[path][id] {
+				sum += w.values[id]
+			}
+		}
+	}
+	if events > 0 && uint64(usage) != sum {
+		w.fail("%s: memory usage is %d, want %d", path, usage, sum)
+	}
+}

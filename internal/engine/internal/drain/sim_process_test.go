@@ -1,0 +1,340 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// process is one run of the Collector: an owner, a source of rings, a saver and
+// a receiver that collects.
+type process struct {
+	world  *world
+	owner  *owner
+	inbox  []Message
+	next   time.Time // when the owner wants to run
+	open   map[*simFile]*ringbuf.Reader
+	tryAt  map[string]time.Time   // when to try to open the ring of a path
+	gone   map[*simFile]time.Time // when to send Gone
+	shut   map[*simFile]time.Time // ctimes of the files whose rings were closed
+	exits  map[*simFile]time.Time // ctimes of the files whose agents were seen to have exited
+	sent   map[string]uint64      // events of each agent that were delivered
+	loads  map[string]time.Time   // when the newest rings began to wait for their checkpoints
+	held   map[string]holding
+	zeros  map[string]time.Time // since when the stored position 0 of a path is old
+	opened map[string]*simFile  // the newest file of each path that was opened
+
+	asked    time.Time            // when the newest save was requested
+	saving   *batch               // nil once it is answered
+	hangs    bool                 // whether it was reported that the save hangs
+	lastRun  map[string]int       // run of each path's ring at the last drain
+	drained  map[string]time.Time // time of each path's last drain
+	waiting  map[*collect]bool    // collections that aren't answered
+	badSaves int                  // saves that failed
+	badLoads int
+	saver    *simSaver
+}
+
+func (w *world) boot() {
+	w.note("the Collector starts")
+	p := &process{
+		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
+		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
+		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
+		loads: make(map[string]time.Time), held: make(map[string]holding), zeros: make(map[string]time.Time), opened: make(map[string]*simFile),
+		waiting: make(map[*collect]bool), drained: make(map[string]time.Time), lastRun: make(map[string]int),
+	}
+	p.saver = newSimSaver(p)
+	cfg := &Config{
+		Shape: w.shape, Mode: ringbuf.Consume, RunInterval: 100 * time.Millisecond, StaleAfter: w.plan.staleAfter,
+		Handler: Handler{Events: p.tap},
+	}
+	p.owner = newOwner(cfg, w.plan.saves)
+	for path := range w.files {
+		p.tryAt[path] = w.now
+		w.counted[path] = make(lineage)
+	}
+	w.process = p
+}
+
+// tap sees each event as it is counted.
+func (p *process) tap(a Agent, b ringbuf.Batch) {
+	w := p.world
+	r := p.owner.agents[a.ID].reader
+	f := p.fileOf(r)
+	for i := range b.Len() {
+		id := f.event(b.Layout(), r.Position()+uint64(i))
+		if value := b.Event(i).Value; value != w.values[id] {
+			w.fail("%s: event %d has value %d, but %d was read", a.ID, id, w.values[id], value)
+		}
+		switch path, ok := w.written[id]; {
+		case !ok || path != a.ID:
+			w.fail("%s: event %d was counted, but never written there", a.ID, id)
+		case w.counted[a.ID][id]:
+			w.fail("%s: event %d was counted twice", a.ID, id)
+		default:
+			w.counted[a.ID][id], w.found[a.ID] = true, w.now
+			w.note("%s: event %d is counted", a.ID, id)
+		}
+	}
+}
+
+// fileOf returns the file of an open ring.
+func (p *process) fileOf(r *ringbuf.Reader) *simFile {
+	for f, open := range p.open {
+		if open == r {
+			return f
+		}
+	}
+	return nil
+}
+
+// reader returns the ring that the owner reads for a path, or nil.
+func (p *process) reader(path string) *ringbuf.Reader {
+	if a := p.owner.agents[path]; a != nil {
+		return a.reader
+	}
+	return nil
+}
+
+// step runs what is due in the process, in random order.
+func (p *process) step() {
+	for _, path := range slices.Sorted(maps.Keys(p.tryAt)) {
+		if at := p.tryAt[path]; !p.world.now.Before(at) {
+			p.tryOpen(path)
+		}
+	}
+	p.findChanged()
+	p.attend()
+	p.sendGone()
+	p.saver.step()
+	if len(p.inbox) == 0 && p.world.now.Before(p.next) {
+		return
+	}
+	in := p.inbox
+	p.inbox = nil
+	next, effects := p.owner.step(p.world.now, in)
+	for _, a := range p.world.agents {
+		a.fence()
+	}
+	p.next = next
+	for path, a := range p.owner.agents {
+		f := p.world.files[path]
+		if a.reader != nil && a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) { // the owner has checked the ring
+			f.taken = 0
+			p.lastRun[path], p.drained[path] = f.run, p.world.now
+		}
+	}
+	for _, e := range effects {
+		e.run(p)
+	}
+	p.checkDelays()
+}
+
+func (p *process) tryOpen(path string) {
+	f := p.world.files[path]
+	delete(p.tryAt, path)
+	if p.open[f] != nil {
+		return
+	}
+	if f.locked {
+		p.tryAt[path] = p.world.now.Add(5 * time.Millisecond)
+		return
+	}
+	m := &mapping{file: f, size: f.size}
+	if m.size < 64 {
+		p.tryAt[path] = p.world.now.Add(5 * time.Millisecond)
+		return
+	}
+	started := f.started // the agent may restart in the meantime
+	r, err := ringbuf.NewReader(f.bytes()[:m.size], m, ringbuf.Consume)
+	if err != nil {
+		p.tryAt[path] = p.world.now.Add(time.Duration(1+p.world.IntN(20)) * time.Millisecond)
+		return
+	}
+	p.world.note("%s: opened, %v with %d slots, read to %d", path, r.Layout(), r.Capacity(), r.Committed())
+	p.opened[path] = f
+	if a := p.owner.agents[path]; a == nil {
+		p.world.known[path], p.world.restarts[path] = started, 0
+	} else if a.resume != nil {
+		p.world.resuming(f, a.resume)
+	}
+	f.locked = true
+	p.open[f] = r
+	p.inbox = append(p.inbox, Opened{Agent: Agent{ID: path, Name: path[len("/rings/"):], Dir: "/rings", Path: f.location()}, Reader: r, From: p})
+}
+
+// findChanged opens closed rings whose files have changed.
+func (p *process) findChanged() {
+	for f, changed := range p.shut {
+		if p.open[f] == nil && p.world.files[f.path] == f && !f.changed.Equal(changed) {
+			delete(p.shut, f)
+			p.tryAt[f.path] = p.world.now
+		}
+	}
+}
+
+// attend sends Attended messages.
+func (p *process) attend() {
+	w := p.world
+	if w.IntN(20) > 0 {
+		return
+	}
+	for _, a := range w.agents {
+		if r := p.open[w.files[a.path]]; r != nil {
+			p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: a.alive, Known: !w.plan.leaseless})
+			if !a.alive {
+				p.exits[a.file] = a.file.changed
+			}
+			if w.plan.closes && !a.alive {
+				p.inbox = append(p.inbox, Gone{ID: a.path, Reader: r})
+			}
+		}
+	}
+	for _, f := range p.goneFiles() {
+		p.inbox = append(p.inbox, Attended{ID: f.path, Reader: p.open[f], Known: true})
+	}
+}
+
+// goneFiles returns the open files whose containers are gone, in order.
+func (p *process) goneFiles() (list []*simFile) {
+	for f := range p.open {
+		if f != p.world.files[f.path] {
+			list = append(list, f)
+		}
+	}
+	slices.SortFunc(list, func(f, g *simFile) int { return strings.Compare(f.location(), g.location()) })
+	return list
+}
+
+// sendGone sends Gone messages.
+func (p *process) sendGone() {
+	for _, f := range p.goneFiles() {
+		if at, waits := p.gone[f]; waits && !p.world.now.Before(at) {
+			delete(p.gone, f)
+			p.world.note("%s: the container is gone", f.location())
+			p.inbox = append(p.inbox, Gone{ID: f.path, Reader: p.open[f]})
+		}
+	}
+}
+
+// process implements Source.
+
+func (p *process) Close(r *ringbuf.Reader) {
+	p.lose(r, "gone", true)
+	for f, open := range p.open {
+		if open == r {
+			p.world.note("%s: closed", f.location())
+			f.locked = false
+			delete(p.open, f)
+			p.shut[f] = f.changed
+			if exit, ok := p.exits[f]; ok { // an agent that has started since may not change the file again
+				p.shut[f] = exit
+			}
+		}
+	}
+}
+
+func (p *process) Reopen(a Agent, r *ringbuf.Reader) {
+	p.lose(r, "restart", true)
+	p.Close(r)
+	if p.open[p.world.files[a.ID]] == nil {
+		p.tryAt[a.ID] = p.world.now.Add(time.Duration(p.world.IntN(5)) * time.Millisecond)
+	}
+}
+
+func (p *process) Retire(a Agent, r *ringbuf.Reader) {
+	p.world.retired(a.ID, p.fileOf(r))
+	p.Close(r)
+}
+
+func (*process) Probe(done func()) { done() }
+
+func (p *process) Refuse(a Agent, _ Running, r *ringbuf.Reader) {
+	p.lose(r, "gone", false) // it was refused until then
+	p.Reopen(a, r)
+}
+
+// lose records the events of a ring that can't be opened again as lost.
+func (p *process) lose(r *ringbuf.Reader, why string, watched bool) {
+	for _, f := range p.goneFiles() {
+		if p.open[f] == r {
+			p.world.loseGone(f, why, watched)
+		}
+	}
+}
+
+// process implements env.
+
+func (p *process) load(path, key string) {
+	if _, again := p.loads[path]; !again {
+		p.loads[path] = p.world.now
+	}
+	p.saver.queue.Load(key, func(value []byte, err error) {
+		if err != nil {
+			p.badLoads++
+		}
+		p.world.note("%s: loaded, %v", path, err)
+		p.inbox = append(p.inbox, simLoaded{loaded{id: path, value: value, err: err}, p.world})
+	})
+}
+
+func (p *process) save(b *batch, ops []checkpoint.Op) {
+	for _, op := range ops {
+		path := op.Key[len("agent:"):]
+		p.saver.meta[&op.Value[0]] = stored{value: op.Value, lineage: maps.Clone(p.world.counted[path]), known: p.world.known[path], restarts: p.world.restarts[path]}
+		if r := p.reader(path); r != nil {
+			content := p.saver.meta[&op.Value[0]]
+			content.from, content.to = r.Committed(), r.Position()
+			p.saver.meta[&op.Value[0]] = content
+		}
+	}
+	p.asked, p.saving = p.world.now, b
+	p.saver.queue.Save(ops, func(err error) {
+		p.world.note("saved %d: %v", len(ops), err)
+		p.inbox = append(p.inbox, saved{b, err})
+		p.saving, p.hangs = nil, false
+		if err != nil {
+			p.badSaves++
+		}
+	})
+}
+
+func (p *process) forget(key string) { p.saver.queue.Forget(key) }
+
+func (p *process) reply(c *collect) {
+	c.done(collected{number: c.number, snapshots: c.snapshots})
+}
+
+func (p *process) report(n notice.Notice) {
+	p.world.note("notice: %v", n)
+	p.checkNotice(n)
+	p.world.notices = append(p.world.notices, seen{n, p.world.now})
+	p.world.kinds[n.Kind]++
+}
+
+func (p *process) collect() {
+	c := &collect{deadline: p.world.now.Add(hungSave)}
+	p.waiting[c] = true
+	c.done = func(got collected) {
+		delete(p.waiting, c)
+		p.world.note("collected %d agents", len(got.snapshots))
+		p.world.collected(got)
+		if p.world.IntN(4) == 0 {
+			return // the next consumer has rejected it
+		}
+		p.inbox = append(p.inbox, delivered{got.number})
+		for _, s := range got.snapshots {
+			p.sent[s.ID] = s.Totals.Registered().Events
+		}
+	}
+	p.inbox = append(p.inbox, c)
+}

@@ -1,0 +1,142 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// The simulation doesn't write rings with ringbuf's Writer, because its results must not
+// depend on the tested code.
+
+// simLayout is the ring format of a NIXL release.
+type simLayout struct {
+	layout                                      ringbuf.Layout
+	version                                     uint64
+	header, slot                                int
+	writePos, readPos, capacity, mask, expected int // offsets; expected 0 if there is none
+	value                                       int // offset of the value in a slot
+}
+
+var simLayouts = []simLayout{
+	{layout: ringbuf.V1, version: 1, header: 40, slot: 56, writePos: 0, readPos: 8, capacity: 24, mask: 32, expected: 20, value: 48},
+	{layout: ringbuf.V2, version: 2, header: 40, slot: 16, writePos: 0, readPos: 8, capacity: 24, mask: 32, expected: 20, value: 8},
+	{layout: ringbuf.V3, version: 3, header: 40, slot: 16, writePos: 0, readPos: 8, capacity: 24, mask: 32, expected: 20, value: 8},
+	{layout: ringbuf.V4, version: 4, header: 40, slot: 16, writePos: 0, readPos: 8, capacity: 24, mask: 32, expected: 20, value: 8},
+	{layout: ringbuf.V5, version: 5, header: 512, slot: 16, writePos: 0, readPos: 256, capacity: 8, mask: 24, value: 8},
+}
+
+// offVersion is the same in all layouts.
+const offVersion = 16
+
+// simFile is a ring's file: memory that agents and readers share.
+type simFile struct {
+	world   *world
+	path    string
+	memory  []byte
+	size    int
+	lay     simLayout // layout of the run that wrote the events
+	slots   uint64
+	changed time.Time // ctime
+	locked  bool      // whether a reader of the Collector has locked it
+	number  int       // number of earlier containers of the agent
+	taken   uint64    // events that another consumer took since the owner's last check
+
+	content map[int]uint64 // offset of a value to the event that was written there
+	started int            // number of the last agent that has started completely; see begun
+	run     int            // of the last agent that has reset the header, among all files
+	half    bool           // an agent has reset the write position, but not the read position
+	broken  int            // 1 while the header is invalid
+	full    bool           // the ring was full at some time
+	resets  bool           // an agent has called ftruncate, but hasn't reset the header yet
+	before  time.Time      // ctime before that call
+}
+
+// maxSimFile is the size of the largest file: V1 with 256 slots.
+const maxSimFile = 40 + 256*56
+
+func newSimFile(w *world, path string, number int) *simFile {
+	f := &simFile{world: w, path: path, number: number, memory: make([]byte, maxSimFile), content: make(map[int]uint64)}
+	w.live[f] = make(map[uint64]uint64)
+	w.all = append(w.all, f)
+	return f
+}
+
+// fileAt returns the file at a location.
+func (w *world) fileAt(location string) *simFile {
+	at := slices.IndexFunc(w.all, func(f *simFile) bool { return f.location() == location })
+	return w.all[at]
+}
+
+// location returns the file's location, which differs for each container.
+func (f *simFile) location() string {
+	if f.number == 0 {
+		return f.path
+	}
+	return fmt.Sprintf("%s#%d", f.path, f.number)
+}
+
+func (f *simFile) bytes() []byte { return f.memory }
+
+func (f *simFile) load(at int) uint64 { return binary.LittleEndian.Uint64(f.memory[at:]) }
+
+func (f *simFile) store(at int, v uint64) {
+	binary.LittleEndian.PutUint64(f.memory[at:], v)
+	delete(f.content, at)
+}
+
+func (f *simFile) store32(at int, v uint64) {
+	binary.LittleEndian.PutUint32(f.bytes()[at:], uint32(v))
+}
+
+func (f *simFile) load32(at int) uint64 { return uint64(binary.LittleEndian.Uint32(f.bytes()[at:])) }
+
+// truncate sets the file's size, as an agent does when it starts.
+func (f *simFile) truncate(size int) {
+	if size < f.size {
+		clear(f.bytes()[size:])
+		maps.DeleteFunc(f.content, func(at int, _ uint64) bool { return at+8 > size })
+	}
+	f.size = size
+	f.before, f.changed, f.resets = f.changed, f.world.now, true
+}
+
+// event returns the event in a slot of a layout, or 0.
+func (f *simFile) event(l ringbuf.Layout, slot uint64) uint64 {
+	for _, lay := range simLayouts {
+		if lay.layout == l {
+			return f.content[lay.header+int(slot)*lay.slot+lay.value]
+		}
+	}
+	return 0
+}
+
+// mapping is one reader's mapping of a file.
+type mapping struct {
+	file *simFile
+	size int
+}
+
+func (m *mapping) Stat() (ringbuf.FileState, error) {
+	m.file.world.race()
+	return ringbuf.FileState{
+		Size: int64(m.file.size), Changed: m.file.changed.UnixNano(), Age: int64(m.file.world.now.Sub(m.file.changed)),
+	}, nil
+}
+
+// Guard fails if pages of the mapping are beyond the end of the file. A page has 64 bytes.
+func (m *mapping) Guard(fn func()) error {
+	const page = 64
+	if (m.file.size+page-1)/page < (m.size+page-1)/page {
+		return ringbuf.ErrShrunk
+	}
+	fn()
+	return nil
+}

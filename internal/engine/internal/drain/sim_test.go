@@ -1,0 +1,70 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+)
+
+var (
+	seeds = flag.Uint64("sim.seeds", 3000, "number of seeds to simulate")
+	first = flag.Uint64("sim.first", 1, "first seed")
+	one   = flag.Uint64("sim.seed", 0, "simulate only this seed, and print a trace")
+	races = flag.Bool("sim.races", false, "let agents run between any two loads of a reader; needs the overlay of internal/mutate")
+)
+
+// TestSimulation runs agents, stores, other consumers and crashes from seeds, and compares
+// the totals with the written events.
+func TestSimulation(t *testing.T) {
+	if *one != 0 {
+		w, wrong := simulate(*one)
+		fmt.Fprintf(os.Stdout, "plan: %+v\n%s\n", w.plan, strings.Join(w.trace, "\n"))
+		if wrong != "" {
+			t.Fatalf("seed %d: %s", *one, wrong)
+		}
+		return
+	}
+	var next, failed atomic.Uint64
+	var events atomic.Int64
+	var mu sync.Mutex
+	kinds := make(map[notice.Kind]int) // seeds with a notice of each kind
+	var workers sync.WaitGroup
+	goroutines := runtime.GOMAXPROCS(0)
+	if *races {
+		goroutines = 1 // because of atomic.Before
+	}
+	for range goroutines {
+		workers.Go(func() {
+			for failed.Load() == 0 {
+				n := next.Add(1) - 1
+				if n >= *seeds {
+					return
+				}
+				seed := *first + n
+				w, wrong := simulate(seed)
+				events.Add(int64(len(w.written)))
+				mu.Lock()
+				for kind := range w.kinds {
+					kinds[kind]++
+				}
+				mu.Unlock()
+				if wrong != "" {
+					failed.Add(1)
+					t.Errorf("seed %d: %s\nreplay it with: make sim SEED=%d", seed, wrong, seed)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("%d seeds, %d events; seeds with each kind of notice: %v", min(next.Load(), *seeds), events.Load(), kinds)
+}

@@ -1,0 +1,191 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// stream identifies totals at a backend.
+type stream struct {
+	attributes attribute.Distinct
+	start      time.Time
+}
+
+// export adds a collection to what the backend has received.
+func (b *harness) export(list []Snapshot) {
+	for _, s := range list {
+		key, n := stream{s.Stream.Equivalent(), s.Start}, s.Totals.Requests(tally.Transmit).Events
+		if n < b.streams[key] {
+			b.t.Errorf("a total of stream %v decreases from %d to %d", s.Stream.Encoded(attribute.DefaultEncoder()), b.streams[key], n)
+		}
+		b.streams[key] = n
+	}
+}
+
+// received returns the events of all streams.
+func (b *harness) received() (sum uint64) {
+	for _, n := range b.streams {
+		sum += n
+	}
+	return sum
+}
+
+// restartAgent starts another process of the agent, whose PID is part of the stream.
+func (b *harness) restartAgent(pid int) {
+	b.startAgent(64)
+	b.process = attribute.NewSet(attribute.Int("process.pid", pid))
+}
+
+func TestStreamBeginsAtZeroWhenAnAttributeChanges(t *testing.T) {
+	for _, saves := range []bool{false, true} {
+		t.Run(fmt.Sprintf("with a store %v", saves), func(t *testing.T) {
+			b := newHarness(t)
+			b.restartAgent(1)
+			b.start(ringbuf.Consume, saves)
+			b.push(10)
+			first := b.collect()
+			b.push(5) // not exported before the restart
+			b.step()
+			b.restartAgent(2)
+			b.step()
+			if !b.reopen {
+				t.Fatal("the restart isn't detected")
+			}
+			b.open(ringbuf.Consume)
+			b.push(3)
+			list := b.collect()
+			if len(list) != 2 {
+				t.Fatalf("%d streams are exported, want the one that ended and the next one", len(list))
+			}
+			last, next := list[0], list[1]
+			if !last.Start.Equal(first[0].Start) || !last.Stream.Equals(&first[0].Stream) || last.Totals.Requests(tally.Transmit).Events != 15 {
+				t.Errorf("the stream ends as %+v, want that of %+v with 15 events", last, first[0])
+			}
+			if next.Start.Before(last.End) || next.Stream.Equals(&last.Stream) || next.Totals.Requests(tally.Transmit).Events != 3 {
+				t.Errorf("the next stream is %+v, want one with 3 events that begins at %v", next, last.End)
+			}
+			if again := b.collect(); len(again) != 1 || b.received() != 18 {
+				t.Errorf("%d streams after the last one was delivered, %d events received, want 1 and 18", len(again), b.received())
+			}
+		})
+	}
+}
+
+func TestTotalsContinueWhileTheAttributesStay(t *testing.T) {
+	b := newHarness(t)
+	b.restartAgent(1)
+	b.start(ringbuf.Consume, true)
+	b.push(10)
+	start := b.collect()[0].Start
+	b.step()
+	b.restartAgent(1)
+	b.step()
+	b.open(ringbuf.Consume)
+	b.push(3)
+	b.step()
+	b.start(ringbuf.Consume, true) // another process with the same checkpoint
+	b.step()
+	if list := b.collect(); len(list) != 1 || !list[0].Start.Equal(start) || b.received() != 13 {
+		t.Errorf("%d streams, %d events received, want 1 and 13", len(list), b.received())
+	}
+}
+
+// The agent restarts, with another PID, while no process drains its ring. That process is
+// killed at any step, and the next one too.
+func TestNothingIsLostOrCountedTwiceByANewStream(t *testing.T) {
+	const steps, events = 14, 20
+	for first := range steps {
+		for second := range steps {
+			b := newHarness(t)
+			b.restartAgent(1)
+			run := func(left int) {
+				b.left = -1
+				if left > 0 {
+					b.left = left
+				}
+				b.start(ringbuf.Consume, true)
+				b.step()
+				b.collect()
+				b.step()
+			}
+			b.push(events)
+			run(first)
+			_, stored := b.storedMark()
+			b.restartAgent(2)
+			b.push(events)
+			run(second)
+			run(0)
+			b.collect()
+			if want := stored + events; b.received() != want {
+				t.Errorf("killed at steps %d and %d: %d events received, want %d", first, second, b.received(), want)
+			}
+		}
+	}
+}
+
+// A backend that was down gets the totals of a limited number of streams.
+func TestStreamsThatWereNotExportedAreLimited(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, false)
+	for pid := range maxEnded + 2 {
+		b.restartAgent(pid)
+		b.step()
+		b.open(ringbuf.Consume)
+		b.push(1)
+		b.step()
+	}
+	if n := len(b.agent().ended); n != maxEnded || b.count(notice.StreamLost) == 0 {
+		t.Errorf("%d ended streams, notices %v, want %d and one notice", n, b.notices, maxEnded)
+	}
+}
+
+// A container with many agents can't make the owner keep more totals than that.
+func TestEndedStreamsOfAContainerAreLimited(t *testing.T) {
+	for name, tc := range map[string]struct {
+		holder Holder
+		more   int // streams beyond the limit that are kept
+	}{
+		"container": {Holder{Pod: "pod", Container: "hostile"}, 0},
+		"directory": {Holder{Place: "/rings", Shared: true}, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newHarness(t)
+			b.start(ringbuf.Consume, false)
+			b.owner.effects = nil
+			for i := range maxEndedHeld + 10 {
+				a := b.owner.newAgent(Agent{ID: fmt.Sprint(i), Holder: tc.holder}, b, b.now)
+				b.owner.enter(a)
+				b.owner.addEnded(a, checkpoint.Stream{}, b.now)
+			}
+			if n := b.owner.endedOf(tc.holder); n != maxEndedHeld+tc.more || len(b.owner.effects) != 10-tc.more {
+				t.Errorf("%d ended streams, %d notices, want %d and %d", n, len(b.owner.effects), maxEndedHeld+tc.more, 10-tc.more)
+			}
+		})
+	}
+}
+
+// The names of stores are part of each checkpoint.
+func TestStoresThatAreKnownToBeCountedAreLimited(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, false)
+	a := &agent{stores: &stores{counted: make(map[string]time.Time)}}
+	for i := range maxCounted + 10 {
+		values := new(tally.Values)
+		values.Sums[ringbuf.TypeTxBytes] = tally.Sum{Lo: 1}
+		b.owner.fold(a, &processStore{Store: &Store{File: fmt.Sprint(i)}, values: values}, b.now)
+	}
+	if n := len(a.stores.counted); n != maxCounted || a.stores.base.Sums[ringbuf.TypeTxBytes].Lo != maxCounted+10 {
+		t.Errorf("%d stores are known, and %d bytes are counted", n, a.stores.base.Sums[ringbuf.TypeTxBytes].Lo)
+	}
+}

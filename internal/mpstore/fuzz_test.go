@@ -1,0 +1,53 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package mpstore
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/storetest"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+)
+
+// FuzzStore reads arbitrary bytes as a store. Accepted stores must have valid totals.
+func FuzzStore(f *testing.F) {
+	f.Add(storetest.Bytes(f))
+	f.Add(bytes.Repeat([]byte{0xff}, sizeOf(maxSlots)))
+	name, ok := parseName(storetest.Real)
+	if !ok {
+		f.Fatal("can't parse the name of the real store")
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) < headerSize {
+			return
+		}
+		h, err := parseHeader(b, int64(len(b)), name)
+		if err != nil {
+			return
+		}
+		shape, err := tally.ImportShape(h.Bounds, true)
+		must.OK(t, err)
+		v := h.decode(b[headerSize:][:valuesSize(h.slots)], nil)
+		var sum, want tally.Values
+		sum.Add(v)
+		sum.Add(v)
+		want.Set(&sum)
+		if sum.Raise(v); !cmp.Equal(want, sum) {
+			t.Error("a sum is less than one of its parts")
+		}
+		totals := shape.Import(&sum, v, nil)
+		if n := len(totals.Duration().Counts()); len(h.Bounds) > 0 && n != len(h.Bounds)+1 {
+			t.Errorf("%d counts with %d bounds", n, len(h.Bounds))
+		}
+		if usage, known := totals.MemoryUsage(); known && usage < 0 {
+			t.Errorf("memory usage is %d", usage)
+		}
+	})
+}

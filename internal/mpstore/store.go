@@ -1,0 +1,110 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mpstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Store is an open store.
+type Store struct {
+	Header
+
+	file *os.File
+	last []byte // the values as of the last Read
+}
+
+// Open opens the store with a name in a directory. Only the option [ringbuf.OwnedBy]
+// applies. The error wraps [ErrInvalid] or [ErrVersion], or is one of
+// [ringbuf.Dir.OpenFile].
+func Open(in *ringbuf.Dir, name string, opts ...ringbuf.Option) (*Store, error) {
+	parsed, ok := parseName(name)
+	if !ok {
+		return nil, fmt.Errorf("%w: file name isn't nixl.PID.START.INSTANCE.mmap", ErrInvalid)
+	}
+	file, err := in.OpenFile(name, opts...)
+	if err != nil {
+		return nil, err
+	}
+	h, err := readHeader(file, parsed)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &Store{Header: h, file: file}, nil
+}
+
+func readHeader(file *os.File, name fileName) (Header, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return Header{}, err
+	}
+	var b [headerSize]byte
+	if _, err := file.ReadAt(b[:min(info.Size(), headerSize)], 0); err != nil {
+		return Header{}, ended(err)
+	}
+	return parseHeader(b[:], info.Size(), name)
+}
+
+// ended replaces the error of reading beyond the end of a file.
+func ended(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errShrunk
+	}
+	return err
+}
+
+// Running reports whether the process of the store is running. Only what is read
+// afterwards includes the final values of a process that has exited. The error wraps
+// [errors.ErrUnsupported] on a system without such locks.
+func (s *Store) Running() (bool, error) { return isLocked(s.file) }
+
+// Buffer is memory for [Store.Read]. Any number of stores can share it.
+type Buffer [maxValues]byte
+
+// Read returns the values in the store, or nil if they haven't changed since the last Read.
+// It stores them in into if that is an earlier result. A counter may be less than in an earlier result,
+// because a process doesn't update all counters at once.
+func (s *Store) Read(buffer *Buffer, into *tally.Values) (*tally.Values, error) {
+	b := buffer[:valuesSize(s.slots)]
+	if _, err := s.file.ReadAt(b, headerSize); err != nil {
+		return nil, ended(err)
+	}
+	if s.last != nil && bytes.Equal(b, s.last) {
+		return nil, nil
+	}
+	s.last = append(s.last[:0], b...)
+	return s.decode(b, into), nil
+}
+
+// Close closes the store.
+func (s *Store) Close() error { return s.file.Close() }
+
+// Idle returns the time since the last update of the store, given the time since the
+// machine was started. It reports false for an update before that.
+func (h *Header) Idle(uptime time.Duration) (time.Duration, bool) {
+	idle := uptime - h.Updated
+	return idle, idle >= -time.Second // the clocks may differ slightly
+}
+
+// Uptime returns the time since the machine was started. On a machine that is never
+// suspended, it is the time of CLOCK_MONOTONIC.
+func Uptime() (time.Duration, error) {
+	text, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	seconds, err := strconv.ParseFloat(first, 64)
+	return time.Duration(seconds * float64(time.Second)), err
+}

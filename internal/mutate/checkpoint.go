@@ -1,0 +1,78 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// checkpointMutations are bugs of the decision to resume a ring, and of the saver's queue.
+var checkpointMutations = []mutation{
+	{
+		"internal/engine/internal/checkpoint/resume.go", "a read position of 0 is a restart unless 0 is stored",
+		"\tcase at == 0:\n\t\treturn Restarted, nil\n",
+		"",
+	},
+	{
+		"internal/engine/internal/checkpoint/resume.go", "changed slots are another run",
+		"case sum != m.Fingerprint, ",
+		"case sum == 0 && sum != m.Fingerprint, ",
+	},
+	{
+		"internal/engine/internal/checkpoint/resume.go", "events that another consumer took are already counted only if their slots are unchanged",
+		"return err == nil && sum == m.Suffixes[i]",
+		"return err == nil && sum != sum+1",
+	},
+	{
+		"internal/engine/internal/checkpoint/resume.go", "a read position before the stored one is not between the stored ones",
+		"m.held(at) >= m.held(m.From)",
+		"false",
+	},
+	{
+		"internal/engine/internal/checkpoint/resume.go", "a checkpoint is of one file",
+		"m.Dev != id.Dev, m.Ino != id.Ino:",
+		"m.Dev != m.Dev+0*id.Dev+0*id.Ino:",
+	},
+	{
+		"internal/engine/internal/checkpoint/resume.go", "a checkpoint is of one capacity",
+		"m.Capacity != uint64(r.Capacity()), ",
+		"",
+	},
+	{
+		"internal/engine/internal/checkpoint/resume.go", "a restart at the end of the ring is also looked for after a crash",
+		"\t\t\tr.ContinueAtEnd(m.Changed)\n",
+		"",
+	},
+	{
+		"internal/engine/internal/checkpoint/resume.go", "a commit that a crash prevented is made",
+		"return true, r.Commit()",
+		"return true, nil",
+	},
+	{
+		"internal/engine/internal/checkpoint/queue.go", "a checkpoint that is about to be removed is not loaded",
+		"if q.garbage[l.key] {",
+		"if false {",
+	},
+	{
+		"internal/engine/internal/checkpoint/queue.go", "a queued save does not restore a forgotten checkpoint",
+		"\t\t\t\ts.ops[i].Value = nil\n",
+		"\t\t\t\t_ = s\n",
+	},
+	{
+		"internal/engine/internal/checkpoint/queue.go", "a new save keeps a forgotten checkpoint",
+		"\t\tdelete(q.garbage, op.Key)\n",
+		"",
+	},
+	{
+		"internal/engine/internal/checkpoint/queue.go", "the sweep removes only checkpoints that are not used",
+		"q.index.except(q.wanted)",
+		"q.index.except(nil)",
+	},
+	{
+		"internal/engine/internal/checkpoint/queue.go", "the sweep waits for stale_after",
+		"q.index.read && !now.Before(q.sweepAt)",
+		"q.index.read",
+	},
+	{
+		"internal/engine/internal/checkpoint/index.go", "an index that was not read is not overwritten",
+		"if !x.read || x.stored && !changes {",
+		"if x.stored && !changes {",
+	},
+}

@@ -1,0 +1,208 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// ownerMutations are bugs of the owner.
+var ownerMutations = []mutation{
+	{
+		"internal/engine/internal/drain/save.go", "a save is valid only for its generation",
+		"if a.reader == nil || a.generation != t.generation {",
+		"if a.reader == nil {",
+	},
+	{
+		"internal/engine/internal/drain/agent.go", "a commit without a save begins a generation",
+		"\ta.generation++\n\treturn a.reader.Commit()",
+		"\treturn a.reader.Commit()",
+	},
+	{
+		"internal/engine/internal/drain/agent.go", "a ring that is attached begins a generation",
+		"\ta.generation++\n\ta.reader, a.opening",
+		"\ta.reader, a.opening",
+	},
+	{
+		"internal/engine/internal/drain/read.go", "another consumer begins a generation",
+		"\t\ta.generation++ // the positions of the current save no longer apply\n",
+		"",
+	},
+	{
+		"internal/engine/internal/drain/agent.go", "totals whose ring was detached are stored",
+		"a.reader, a.heldSince, a.dirty = nil, time.Time{}, true",
+		"a.reader, a.heldSince = nil, time.Time{}",
+	},
+	{
+		"internal/engine/internal/drain/save.go", "a save that failed is repeated",
+		"\t\t\tt.agent.dirty = true\n",
+		"\t\t\t_ = t\n",
+	},
+	{
+		"internal/engine/internal/drain/save.go", "totals that were committed without a checkpoint are stored",
+		"\t\ta.dirty = true\n\t\terr := a.commit()",
+		"\t\terr := a.commit()",
+	},
+	{
+		"internal/engine/internal/drain/save.go", "totals are stored again after a commit from position 0",
+		"\ta.dirty = a.dirty || a.reader.Committed() == 0 && t.to != 0\n",
+		"",
+	},
+	{
+		"internal/engine/internal/drain/open.go", "totals are stored again after a commit from position 0 that a crash prevented",
+		"\t\ta.dirty = a.dirty || stored.From == 0 && stored.To != 0 // as after a commit\n",
+		"\t\t_ = stored\n",
+	},
+	{
+		"internal/engine/internal/drain/save.go", "a ring is not committed without a checkpoint before a save is slow",
+		"if o.failing || o.batch != nil && o.batch.waited >= slowSave {",
+		"if o.failing || o.batch != nil {",
+	},
+	{
+		"internal/engine/internal/drain/save.go", "a save that hangs is reported",
+		"if b.reported || now.Sub(b.began) < hungSave {",
+		"if b.reported || now.Sub(b.began) > 0 {",
+	},
+	{
+		"internal/engine/internal/drain/save.go", "a save hangs only after 5 seconds",
+		"if b.reported || now.Sub(b.began) < hungSave {",
+		"if b.reported || now.Sub(b.began) < hungSave/5 {",
+	},
+	{
+		"internal/engine/internal/drain/save.go", "events are held for at most a second",
+		"now.Sub(a.heldSince) >= saveEvery",
+		"now.Sub(a.heldSince) >= time.Hour",
+	},
+	{
+		"internal/engine/internal/drain/save.go", "changed totals are stored soon",
+		" >= saveEvery), a.dirty:",
+		" >= saveEvery):",
+	},
+	{
+		"internal/engine/internal/drain/save.go", "a checkpoint has all events that were read",
+		"to: m.To})",
+		"to: a.reader.Position() + 0*m.To})",
+	},
+	{
+		"internal/engine/internal/drain/retire.go", "an agent is retired only without events in its ring",
+		"\t\tif a.held() > 0 {\n\t\t\t// Without",
+		"\t\tif false {\n\t\t\t// Without",
+	},
+	{
+		"internal/engine/internal/drain/retire.go", "an agent is retired only after its last events are delivered",
+		"return now.Sub(a.lastEvent) >= o.cfg.StaleAfter && !a.delivered.Before(a.lastEvent)",
+		"return now.Sub(a.lastEvent) >= o.cfg.StaleAfter",
+	},
+	{
+		"internal/engine/internal/drain/retire.go", "an agent is retired only after stale_after",
+		"now.Sub(a.lastEvent) >= o.cfg.StaleAfter && ",
+		"",
+	},
+	{
+		"internal/engine/internal/drain/retire.go", "a running agent is not retired",
+		"exited := a.exit.complete || a.reader == nil",
+		"exited := true",
+	},
+	{
+		"internal/engine/internal/drain/retire.go", "a ring is closed only after its events are stored",
+		"!a.exit.complete || a.held() > 0 || a.exit.waits(now)",
+		"!a.exit.complete || a.exit.waits(now)",
+	},
+	{
+		"internal/engine/internal/drain/retire.go", "the position of a closed ring is kept",
+		"\t\ta.resume = &m // the agent's next run may use the same file\n",
+		"\t\t_ = m\n",
+	},
+	{
+		"internal/engine/internal/drain/retire.go", "the checkpoint of a retired agent is removed",
+		"\t\to.do(forgetEffect{checkpoint.Key(a.ID)})\n",
+		"\t\t_ = checkpoint.Key(a.ID)\n",
+	},
+	{
+		"internal/engine/internal/drain/read.go", "the position of a ring that can not be read is kept",
+		"\t\ta.resume = &m\n",
+		"\t\t_ = m\n",
+	},
+	{
+		"internal/engine/internal/drain/read.go", "a ring that can not be read is opened again",
+		"\to.openLater(a, now.Add(brokenWait))\n",
+		"",
+	},
+	{
+		"internal/engine/internal/drain/read.go", "an agent is not retired while its ring is opened again",
+		"\ta.lastEvent = now // so that the agent isn't retired before its ring is open again\n",
+		"",
+	},
+	{
+		"internal/engine/internal/drain/open.go", "a ring does not wait for its checkpoint forever",
+		"\t\t\tloaded{id: a.ID}.apply(o, now)\n",
+		"",
+	},
+	{
+		"internal/engine/internal/drain/open.go", "a failed load is repeated",
+		"if m.err != nil && now.Before(a.openBy) {",
+		"if m.err != nil && now.After(a.openBy) {",
+	},
+	{
+		"internal/engine/internal/drain/open.go", "a ring is moved to the position of its checkpoint",
+		"\t\ta.resume = &c.Mark\n",
+		"",
+	},
+	{
+		"internal/engine/internal/drain/open.go", "a restart since the checkpoint is counted",
+		"\t\to.countRestart(a, notice.RingRestart, text, !lossless)\n",
+		"\t\t_, _ = text, lossless\n",
+	},
+	{
+		"internal/engine/internal/drain/open.go", "the old file of a replaced ring is drained",
+		"\to.drainOut(a, now)\n\tif a.reader == nil {",
+		"\tif a.reader == nil {",
+	},
+	{
+		"internal/engine/internal/drain/open.go", "another running agent of the same ID is refused",
+		"case m.Agent.Path != a.Path && a.busy():",
+		"case m.Agent.Path != a.Path && a.busy() && now.IsZero():",
+	},
+	{
+		"internal/engine/internal/drain/read.go", "without a store, events are committed at once, and otherwise after the save",
+		"if err == nil && !o.saves {",
+		"if err == nil {",
+	},
+	{
+		"internal/engine/internal/drain/read.go", "events after the exit at position 0 are of another process",
+		"\ta.restarts = exited\n",
+		"\ta.restarts = false\n",
+	},
+	{
+		"internal/engine/internal/drain/read.go", "a restart is reported as lossy if it may be",
+		"text, !a.exit.lossless() && a.reader.MayHaveDiscarded())",
+		"text, a.exit.lossless() && a.reader.MayHaveDiscarded())",
+	},
+	{
+		"internal/engine/internal/drain/read.go", "a possible restart makes the memory usage unknown",
+		"\t\ta.tally.MayHaveRestarted()\n",
+		"",
+	},
+	{
+		"internal/engine/internal/drain/exit.go", "a ring with unread events is not complete",
+		"e.complete, e.unread = true, !empty",
+		"e.complete, e.unread = true, false",
+	},
+	{
+		"internal/engine/internal/drain/exit.go", "an agent that writes again has not exited",
+		"\t\te.up, e.gone = UpUnknown, time.Time{} // until the kernel is asked again\n",
+		"\t\te.emptied = true\n",
+	},
+	{
+		"internal/engine/internal/drain/collect.go", "a collection is answered at its deadline",
+		"if !hung && now.Before(c.deadline) {",
+		"if !hung || now.Before(c.deadline) {",
+	},
+	{
+		"internal/engine/internal/drain/save.go", "a collection waits until its totals are stored",
+		"o.waiting, b.collects = o.waiting[1:], []*collect{c}",
+		"o.waiting = o.waiting[1:]\n\t\t\to.do(replyEffect{c})",
+	},
+	{
+		"internal/engine/internal/drain/collect.go", "a collection drains all rings first",
+		"\t\to.drainAll(now)\n",
+		"",
+	},
+}

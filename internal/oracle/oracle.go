@@ -1,0 +1,276 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package oracle computes the metrics of an agent's events in the most obvious way: it keeps
+// every event, and adds up big integers at the end. It is based on the catalog and has its
+// own table of types. Tests of all packages compare with it, so it shares no code with
+// package tally.
+//
+// # Order of files
+//
+// oracle.go: the events; points.go: their metrics; torn.go: transfers with missing events;
+// classes.go: times by size class.
+package oracle
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// Oracle has all events of an agent.
+type Oracle struct {
+	// Bounds of the histograms, in seconds, bytes and bytes per second.
+	DurationBounds, SizeBounds, ThroughputBounds []float64
+
+	// Known are NIXL's own events, with an empty one for each gap.
+	Known []Event
+	// Failures are the events of errors.
+	Failures []Failure
+
+	byName      map[name][]uint64 // the values of every event, in order
+	known       map[string][]uint64
+	others      []uint64            // errors of unknown status
+	throughputs map[string][]uint64 // by direction: tx or rx
+	usage       *big.Int            // registered memory; nil if unknown
+	torn        Torn
+}
+
+// Event is an event that NIXL writes itself.
+type Event struct {
+	Name   string // in the newest release: agent_tx_bytes
+	Value  uint64
+	Micros uint64 // its time, if the ring has times
+}
+
+// Failure is an event of an error.
+type Failure struct {
+	Layout ringbuf.Layout
+	Type   ringbuf.Type // math.MaxUint32 if unknown
+	Micros uint64
+}
+
+// name is the category and the name that an event is reported as.
+type name struct{ category, name string }
+
+// knownEvents are NIXL's own events, by type.
+var knownEvents = []struct{ name, category, legacy string }{
+	{"agent_tx_bytes", "transfer", ""},
+	{"agent_rx_bytes", "transfer", ""},
+	{"agent_tx_requests_num", "transfer", ""},
+	{"agent_rx_requests_num", "transfer", ""},
+	{"agent_memory_registered", "memory", ""},
+	{"agent_memory_deregistered", "memory", ""},
+	{"agent_xfer_time", "performance", ""},
+	{"agent_xfer_post_time", "performance", ""},
+	{"agent_err_not_posted", "error", "NIXL_ERR_NOT_POSTED"},
+	{"agent_err_invalid_param", "error", "NIXL_ERR_INVALID_PARAM"},
+	{"agent_err_backend", "error", "NIXL_ERR_BACKEND"},
+	{"agent_err_not_found", "error", "NIXL_ERR_NOT_FOUND"},
+	{"agent_err_mismatch", "error", "NIXL_ERR_MISMATCH"},
+	{"agent_err_not_allowed", "error", "NIXL_ERR_NOT_ALLOWED"},
+	{"agent_err_repost_active", "error", "NIXL_ERR_REPOST_ACTIVE"},
+	{"agent_err_unknown", "error", "NIXL_ERR_UNKNOWN"},
+	{"agent_err_not_supported", "error", "NIXL_ERR_NOT_SUPPORTED"},
+	{"agent_err_remote_disconnect", "error", "NIXL_ERR_REMOTE_DISCONNECT"},
+	{"agent_err_canceled", "error", "NIXL_ERR_CANCELED"},
+	{"agent_err_no_telemetry", "error", "NIXL_ERR_NO_TELEMETRY"},
+	{"agent_telemetry_events_dropped", "telemetry", ""}, // since layout v4
+}
+
+// typesBefore4 is the number of types before layout v4.
+const typesBefore4 = 20
+
+var categories = []string{"memory", "transfer", "connection", "backend", "error", "performance", "system", "custom"}
+
+// New returns an Oracle of an agent whose earlier events are unknown, with the bounds of the
+// catalog.
+func New() *Oracle {
+	o := &Oracle{
+		ThroughputBounds: semconv.ThroughputBounds(),
+		byName:           make(map[name][]uint64), known: make(map[string][]uint64), throughputs: make(map[string][]uint64),
+	}
+	for _, us := range []float64{ // those of NIXL's own exporter
+		10, 25, 50, 100, 250, 500, 1e3, 2.5e3, 5e3, 10e3, 25e3, 50e3, 100e3, 250e3, 500e3, 1e6, 5e6, 10e6,
+	} {
+		o.DurationBounds = append(o.DurationBounds, us/perSecond)
+	}
+	for kib := 1.0; kib <= 16<<20; kib *= 4 {
+		o.SizeBounds = append(o.SizeBounds, kib*1024)
+	}
+	return o
+}
+
+const perSecond = 1e6 // the unit of times
+
+// Opened states that the following events are the agent's first.
+func (o *Oracle) Opened() { o.usage = new(big.Int) }
+
+// Restarted states that a new process of the agent writes the following events.
+func (o *Oracle) Restarted() {
+	o.Opened()
+	o.torn = Torn{n: o.torn.n}
+	o.Known = append(o.Known, Event{})
+}
+
+// Missed states that events are missing.
+func (o *Oracle) Missed() {
+	o.usage = nil
+	o.Known = append(o.Known, Event{})
+}
+
+// Add adds an event of a ring.
+func (o *Oracle) Add(l ringbuf.Layout, e ringbuf.Event) {
+	as := Failure{Layout: l, Micros: e.TimestampMicros}
+	switch l {
+	case ringbuf.V1, ringbuf.V2Named:
+		text, _, _ := strings.Cut(string(e.Name[:]), "\x00")
+		o.addNamed(as, name{category(e.Category), strings.ToValidUTF8(text, "\uFFFD")}, e.Value)
+	case ringbuf.V2:
+		o.addTyped(as, category(e.Category), e.Type, e.Value)
+	case ringbuf.V3, ringbuf.V4, ringbuf.V5:
+		o.addTyped(as, "", e.Type, e.Value)
+		if l >= ringbuf.V4 {
+			o.torn.Add(e.Type)
+		}
+	}
+}
+
+func category(c ringbuf.Category) string {
+	if c < 0 || int(c) >= len(categories) {
+		return "unknown"
+	}
+	return categories[c]
+}
+
+// typeOf returns the type of NIXL's event with a category and any of its names.
+func typeOf(n name) (kind ringbuf.Type, sameName bool) {
+	for i, known := range knownEvents[:typesBefore4] {
+		if n.name == known.name || known.legacy != "" && n.name == known.legacy {
+			if sameName = true; n.category == known.category {
+				return ringbuf.Type(i), true
+			}
+		}
+	}
+	return math.MaxUint32, sameName
+}
+
+// Name returns the name that an event is reported as: the same in all layouts.
+func Name(category, text string) string {
+	if kind, _ := typeOf(name{category, text}); kind != math.MaxUint32 {
+		return knownEvents[kind].name
+	}
+	return text
+}
+
+// addNamed adds an event that has a name. It is NIXL's own if both category and name are.
+func (o *Oracle) addNamed(as Failure, n name, v uint64) {
+	kind, sameName := typeOf(n)
+	if kind != math.MaxUint32 {
+		n.name = knownEvents[kind].name
+		o.addKnown(as, kind, v)
+	}
+	o.byName[n] = append(o.byName[n], v)
+	if n.category == "error" && !sameName {
+		o.addOther(as, v)
+	}
+}
+
+// addTyped adds an event that has a type and, in layout v2, a category.
+func (o *Oracle) addTyped(as Failure, category string, kind ringbuf.Type, v uint64) {
+	types := typesBefore4
+	if as.Layout >= ringbuf.V4 {
+		types = len(knownEvents)
+	}
+	n := name{category, fmt.Sprintf("unknown_event_%d", kind)}
+	switch {
+	case int(kind) < types:
+		known := knownEvents[kind]
+		if n.name = known.name; category == "" {
+			n.category = known.category
+		}
+		if n.category == known.category {
+			o.addKnown(as, kind, v)
+		}
+	case category == "":
+		n.category = "unknown"
+	case category == "error":
+		o.addOther(as, v)
+	}
+	o.byName[n] = append(o.byName[n], v)
+}
+
+// addOther adds an error of unknown status.
+func (o *Oracle) addOther(as Failure, v uint64) {
+	o.others = append(o.others, v)
+	as.Type = math.MaxUint32
+	o.Failures = append(o.Failures, as)
+}
+
+func (o *Oracle) addKnown(as Failure, kind ringbuf.Type, v uint64) {
+	text := knownEvents[kind].name
+	o.known[text] = append(o.known[text], v)
+	o.Known = append(o.Known, Event{text, v, as.Micros})
+	if knownEvents[kind].category == "error" {
+		as.Type = kind
+		o.Failures = append(o.Failures, as)
+	}
+	if t, d := o.transferAt(len(o.Known) - 4); d != "" {
+		o.throughputs[d] = append(o.throughputs[d], throughput(t[2].Value, t[1].Value))
+	}
+	if o.usage == nil {
+		return
+	}
+	switch text {
+	case "agent_memory_registered":
+		o.usage.Add(o.usage, new(big.Int).SetUint64(v))
+	case "agent_memory_deregistered": // an agent never deregisters more than it has registered
+		if o.usage.Sub(o.usage, new(big.Int).SetUint64(v)); o.usage.Sign() < 0 {
+			o.usage = nil
+		}
+	}
+}
+
+// transferAt returns the four events of the transfer that starts at an index of Known, and
+// its direction: tx, rx, or empty if there is no such transfer.
+func (o *Oracle) transferAt(i int) (events []Event, direction string) {
+	if i < 0 || i+4 > len(o.Known) {
+		return nil, ""
+	}
+	events = o.Known[i : i+4]
+	var names []string
+	for _, e := range events {
+		names = append(names, e.Name)
+	}
+	for _, d := range []string{"tx", "rx"} {
+		if slices.Equal(names, []string{"agent_xfer_post_time", "agent_xfer_time", "agent_" + d + "_bytes", "agent_" + d + "_requests_num"}) {
+			return events, d
+		}
+	}
+	return nil, ""
+}
+
+// Transfers calls yield with the post time, the time, the size and the requests of each
+// complete transfer, and with its direction: tx or rx.
+func (o *Oracle) Transfers(yield func(events []Event, direction string) bool) {
+	for i := range o.Known {
+		if t, d := o.transferAt(i); d != "" && !yield(t, d) {
+			return
+		}
+	}
+}
+
+// throughput returns bytes per second, rounded down.
+func throughput(bytes, micros uint64) uint64 {
+	v := new(big.Int).SetUint64(bytes)
+	v.Mul(v, big.NewInt(perSecond)).Quo(v, new(big.Int).SetUint64(max(micros, 1)))
+	if !v.IsUint64() {
+		return math.MaxUint64
+	}
+	return v.Uint64()
+}

@@ -1,0 +1,97 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ringbuf
+
+import "time"
+
+// A ring's file has holes until its agent has written every slot once. On tmpfs, reading a
+// hole through a mapping allocates a page. The kernel charges it to the reader, and it stays
+// allocated as long as the file exists. So a Reader accesses slots only after the file
+// system has confirmed that they were written. Agents write slots in order, so one position
+// in the file is enough to remember.
+
+// extent is the part of a ring's file that was written.
+type extent struct {
+	end     int64 // offset of the first hole, as far as this reader knows
+	changed int64 // ctime when end was set to more than 0; 0 if it was too recent to rely on
+	left    int   // bytes to read before changed is compared again
+}
+
+const (
+	// recheckBytes is the number of bytes that are read between two checks of ctime. A
+	// process can make holes in a file at any time, which changes ctime.
+	recheckBytes = 256 << 10
+	// ctimeTick is longer than one tick of a file system's clock. A file can change again
+	// within one tick without another ctime.
+	ctimeTick = int64(20 * time.Millisecond)
+)
+
+// checkWritten returns a [HoleError] if any of n slots, starting at from, was never written.
+// Call it before accessing slots that weren't accessed before in this lap.
+func (r *Reader) checkWritten(from uint64, n int) error {
+	file, ok := r.backing.(fileBacking)
+	if !ok || n == 0 {
+		return nil // memory has no holes
+	}
+	end := int64(len(r.mem))
+	if last := int(from) + n; last <= r.Capacity() {
+		end = r.offset(last)
+	}
+	if r.extent.left -= n * r.layout.EventSize(); r.extent.left < 0 {
+		if err := r.recheck(file); err != nil {
+			return err
+		}
+	}
+	if end <= r.extent.end {
+		return nil
+	}
+	hole, err := file.nextHole(r.extent.end)
+	if err != nil {
+		return err
+	}
+	if r.extent.end = hole; end <= hole {
+		return nil
+	}
+	if state, err := file.Stat(); err == nil && state.Size < int64(len(r.mem)) {
+		return ErrShrunk
+	}
+	return &HoleError{Offset: hole}
+}
+
+// recheck discards what is known about a file that has changed.
+func (r *Reader) recheck(file fileBacking) error {
+	now, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	e := &r.extent
+	e.left = recheckBytes
+	if now.Changed != e.changed {
+		e.end, e.changed = 0, now.Changed
+		if now.Age < ctimeTick {
+			e.changed = 0
+		}
+	}
+	return nil
+}
+
+// offset returns the offset of a slot in the file.
+func (r *Reader) offset(slot int) int64 {
+	return int64(r.layout.HeaderSize()) + int64(slot)*int64(r.layout.EventSize())
+}
+
+// ending returns the slots that tail remembers, in place if they were written and as a copy
+// otherwise. It returns nil if the file has shrunk.
+func (r *Reader) ending() []byte {
+	n := len(r.tail)
+	file, ok := r.backing.(fileBacking)
+	if !ok || int64(len(r.mem)) <= r.extent.end {
+		return r.slots[len(r.slots)-n:]
+	}
+	b, err := file.readAt(int64(len(r.mem)-n), int64(n)) // read(2) doesn't allocate pages
+	if err != nil {
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,244 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package ringbuf
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+)
+
+// onTmpfs returns a new directory on a tmpfs.
+func onTmpfs(t *testing.T) (dir string) {
+	t.Helper()
+	var fs unix.Statfs_t
+	if err := unix.Statfs("/dev/shm", &fs); err != nil || fs.Type != unix.TMPFS_MAGIC {
+		t.Skip("needs a tmpfs at /dev/shm")
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "ringbuf-test-") //nolint:usetesting // t.TempDir may be on a disk
+	must.OK(t, err)
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// sparseRing creates a ring file that has only a header.
+func sparseRing(t *testing.T, path string, l Layout, capacity int, h Header) {
+	t.Helper()
+	w, err := Create(path, l, capacity)
+	must.OK(t, err)
+	must.OK(t, w.Close())
+	setPositions(t, path, l, h.WritePos, h.ReadPos)
+}
+
+// setPositions changes the positions in a header with write(2), which allocates no other page.
+func setPositions(t *testing.T, path string, l Layout, write, read uint64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must.OK(t, err)
+	defer f.Close()
+	for at, position := range map[int]uint64{offWritePos: write, layouts[l].header.readPos: read} {
+		if _, err := f.WriteAt(binary.LittleEndian.AppendUint64(nil, position), int64(at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// allocated returns the number of allocated bytes of a file.
+func allocated(t *testing.T, path string) int64 {
+	t.Helper()
+	var st unix.Stat_t
+	must.OK(t, unix.Stat(path, &st))
+	return st.Blocks * 512
+}
+
+func wantHole(t *testing.T, what string, err error) {
+	t.Helper()
+	var hole *HoleError
+	if !errors.As(err, &hole) || !errors.Is(err, ErrInvalid) {
+		t.Errorf("%s: error %v, want a HoleError", what, err)
+	}
+}
+
+func TestSparseRingThatClaimsEventsAllocatesNothing(t *testing.T) {
+	dir := onTmpfs(t)
+	headers := map[string]Header{
+		"full":         {WritePos: 1<<16 - 1},
+		"full, later":  {WritePos: 999, ReadPos: 1000},
+		"wrapped":      {WritePos: 0, ReadPos: 1000},
+		"last slot":    {WritePos: 0, ReadPos: 1<<16 - 1},
+		"one far slot": {WritePos: 30001, ReadPos: 30000},
+	}
+	sizes := make(map[string]int64)
+	for _, l := range Layouts() {
+		for name, h := range headers {
+			path := filepath.Join(dir, l.String()+", "+name)
+			sparseRing(t, path, l, 1<<16, h)
+			sizes[path] = allocated(t, path)
+		}
+	}
+	waitUntilSettled(t, filepath.Join(dir, "v5, wrapped"))
+	for path, before := range sizes {
+		for _, mode := range modes() {
+			r, err := OpenReader(path, mode)
+			wantHole(t, fmt.Sprintf("%s in mode %v", path, mode), err)
+			if err == nil {
+				_, err := tryRead(r, 0)
+				t.Errorf("read: %v", err)
+				_ = r.Close()
+			}
+			if after := allocated(t, path); after != before {
+				t.Errorf("%s in mode %v: %d bytes are allocated, %d before", path, mode, after, before)
+			}
+		}
+	}
+}
+
+// waitUntilSettled waits until a reader doesn't take the ring for one that restarts.
+func waitUntilSettled(t *testing.T, path string) {
+	t.Helper()
+	poll(t, "ring to become ready", func() bool {
+		_, err := OpenReader(path, Consume)
+		return !errors.Is(err, ErrNotReady)
+	})
+}
+
+// waitForTick waits until the next change of the ring's file has another ctime.
+func waitForTick(t *testing.T, r *Reader) {
+	t.Helper()
+	poll(t, "clock of the file system", func() bool {
+		state, err := r.backing.Stat()
+		return err == nil && state.Age > ctimeTick
+	})
+}
+
+func poll(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	timeout := time.NewTimer(10 * time.Second)
+	defer timeout.Stop()
+	for !done() {
+		select {
+		case <-ticker.C:
+		case <-timeout.C:
+			t.Fatalf("waited too long for the %s", what)
+		}
+	}
+}
+
+func TestHeaderThatClaimsHolesLaterAllocatesNothing(t *testing.T) {
+	for _, mode := range modes() {
+		t.Run(mode.String(), func(t *testing.T) {
+			path := filepath.Join(onTmpfs(t), "agent")
+			w := create(t, path, V1, 1<<16)
+			r := open(t, path, mode)
+			push(t, w, 0, 100)
+			if got := len(read(t, r)); got != 100 {
+				t.Fatalf("%d events, want 100", got)
+			}
+			before := allocated(t, path)
+			for _, write := range []uint64{1<<16 - 1, 30000, 200, 50, 0} {
+				setPositions(t, path, V1, write, 0)
+				events, err := tryRead(r, 0)
+				if len(events) > 0 || err == nil && write > 100 {
+					t.Errorf("write position %d: %d events, error %v", write, len(events), err)
+				}
+				if after := allocated(t, path); after != before {
+					t.Fatalf("write position %d: %d bytes are allocated, %d before", write, after, before)
+				}
+			}
+		})
+	}
+}
+
+// A restarting agent stores 0 as its write position, so that the ring looks as if it had
+// been written to its end.
+func TestRestartInTheFirstLapAllocatesNothing(t *testing.T) {
+	for _, mode := range modes() {
+		path := filepath.Join(onTmpfs(t), "agent")
+		w := create(t, path, V4, 1<<16)
+		r := open(t, path, mode)
+		advance(t, w, r, 100)
+		before := allocated(t, path)
+		setPositions(t, path, V4, 0, 100)
+		if events, err := tryRead(r, 0); len(events) > 0 {
+			t.Errorf("mode %v: %d events, error %v", mode, len(events), err)
+		}
+		if after := allocated(t, path); after != before {
+			t.Errorf("mode %v: %d bytes are allocated, %d before", mode, after, before)
+		}
+	}
+}
+
+func TestHolesThatAreMadeLaterAreFoundInTheNextLap(t *testing.T) {
+	path := filepath.Join(onTmpfs(t), "agent")
+	const capacity = 1 << 16
+	w := create(t, path, V4, capacity)
+	r := open(t, path, Consume)
+	advance(t, w, r, capacity-1)
+	waitForTick(t, r)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	must.OK(t, err)
+	defer f.Close()
+	must.OK(t, unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 4096, V4.FileSize(capacity)-4096))
+	before := allocated(t, path)
+	setPositions(t, path, V4, capacity-2, capacity-1)
+	_, err = tryRead(r, 0)
+	wantHole(t, "read", err)
+	if after := allocated(t, path); after != before {
+		t.Errorf("%d bytes are allocated, %d before", after, before)
+	}
+}
+
+// An agent writes the pages of its ring one after the other. Reading them needs no system
+// call after the first lap.
+func TestSteadyStateLooksForNoHoles(t *testing.T) {
+	path := filepath.Join(onTmpfs(t), "agent")
+	const capacity = 4096
+	w := create(t, path, V4, capacity)
+	r := open(t, path, Consume)
+	file, ok := r.backing.(fileBacking)
+	if !ok {
+		t.Fatal("the ring has no file")
+	}
+	calls := &countHoles{fileBacking: file}
+	r.backing = calls
+	for range 16 {
+		advance(t, w, r, capacity/16)
+	}
+	if calls.n < 16 {
+		t.Errorf("%d calls in the first lap", calls.n)
+	}
+	waitForTick(t, r)
+	advance(t, w, r, 2*recheckBytes/16)
+	calls.n = 0
+	advance(t, w, r, 10*recheckBytes/16)
+	if calls.n != 0 {
+		t.Errorf("%d calls after the first lap", calls.n)
+	}
+}
+
+type countHoles struct {
+	fileBacking
+	n int
+}
+
+func (c *countHoles) nextHole(at int64) (int64, error) {
+	c.n++
+	return c.fileBacking.nextHole(at)
+}

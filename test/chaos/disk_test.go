@@ -1,0 +1,66 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package chaos
+
+import (
+	"context"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+)
+
+// disk is a directory whose writes hang while it is locked.
+type disk struct {
+	path string
+	sync.RWMutex
+}
+
+// newDisk mounts a disk. Its path is "" if FUSE file systems can't be mounted here.
+func newDisk(t *testing.T) *disk {
+	t.Helper()
+	d := &disk{path: t.TempDir()}
+	data := &fs.LoopbackRoot{Path: t.TempDir()}
+	root := &diskNode{LoopbackNode: fs.LoopbackNode{RootData: data}, disk: d}
+	data.RootNode = root
+	opts := &fs.Options{}
+	opts.DirectMountStrict = true
+	server, err := fs.Mount(d.path, root, opts)
+	if err != nil {
+		t.Logf("the disk doesn't hang, because FUSE file systems can't be mounted here: %v", err)
+		d.path = ""
+		return d
+	}
+	t.Cleanup(func() {
+		if err := server.Unmount(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// diskNode is a file or directory on a disk.
+type diskNode struct {
+	fs.LoopbackNode
+	disk *disk
+}
+
+// WrapChild implements [fs.NodeWrapChilder].
+func (n *diskNode) WrapChild(context.Context, fs.InodeEmbedder) fs.InodeEmbedder {
+	return &diskNode{LoopbackNode: fs.LoopbackNode{RootData: n.RootData}, disk: n.disk}
+}
+
+// Write implements [fs.NodeWriter].
+func (n *diskNode) Write(ctx context.Context, f fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
+	n.disk.RLock()
+	defer n.disk.RUnlock()
+	w, ok := f.(fs.FileWriter)
+	if !ok {
+		return 0, syscall.EBADF
+	}
+	return w.Write(ctx, data, off)
+}

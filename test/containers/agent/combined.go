@@ -1,0 +1,219 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// These attacks stay within each limit, but aim at what the limits allow together.
+
+// full keeps n rings full without writing events: it moves their write positions. The rings
+// have the size of the default budget together.
+func full(dir string, n int) error {
+	const slots = 16 << 10
+	var files []*os.File
+	for i := range n {
+		path := filepath.Join(dir, fmt.Sprint("full-", i))
+		w, err := ringbuf.Create(path, ringbuf.V4, slots)
+		if err != nil {
+			return err
+		}
+		for range slots - 1 { // so that the file has no holes
+			if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)); err != nil {
+				return err
+			}
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+	}
+	go every(time.Millisecond, func() {
+		b := make([]byte, 16) // the write position and the read position
+		for _, f := range files {
+			if _, err := f.ReadAt(b, 0); err == nil {
+				last := (binary.LittleEndian.Uint64(b[8:]) + slots - 1) % slots
+				_, _ = f.WriteAt(binary.LittleEndian.AppendUint64(nil, last), 0)
+			}
+		}
+	})
+	return nil
+}
+
+// locks locks rings, and takes n other locks, because the kernel's list of locks is long to read.
+func locks(dir string, n int) error {
+	for i := range 200 {
+		path := filepath.Join(dir, fmt.Sprint("locked-", i))
+		if _, err := ringbuf.Create(path, ringbuf.V4, 16); err != nil {
+			return err
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+			return err
+		}
+		kept = append(kept, f)
+	}
+	var f *os.File
+	for i := range n {
+		const perFile = 500
+		if i%perFile == 0 {
+			var err error
+			if f, err = os.Create(filepath.Join(dir, fmt.Sprintf("nixl-owner.%d.lock", i))); err != nil {
+				return err
+			}
+			kept = append(kept, f)
+		}
+		one := syscall.Flock_t{Type: syscall.F_WRLCK, Start: int64(2 * (i % perFile)), Len: 1}
+		if err := syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kept are files that stay open.
+var kept []*os.File
+
+// streams restarts n agents again and again. Each time, they belong to another service.
+func streams(dir string, n int) error {
+	if os.Getenv("NIXL_ATTACK_CHILD") != "" {
+		for i := range n {
+			w, err := ringbuf.Create(filepath.Join(dir, fmt.Sprint("agent-", i)), ringbuf.V1, 64)
+			if err != nil {
+				return err
+			}
+			if err := write(w, 4); err != nil {
+				return err
+			}
+		}
+		<-time.After(400 * time.Millisecond) // long enough to be seen
+		os.Exit(0)
+	}
+	go func() {
+		for i := 0; ; i++ {
+			cmd := exec.CommandContext(context.Background(), "/proc/self/exe", "-attack=streams", "-n="+strconv.Itoa(n))
+			cmd.Env = append(os.Environ(), "NIXL_ATTACK_CHILD=1", "OTEL_SERVICE_NAME=service-"+strconv.Itoa(i))
+			_ = cmd.Run()
+		}
+	}()
+	return nil
+}
+
+// stores creates stores of processes that have exited, n at a time, and removes them.
+func stores(dir string, n int) error {
+	const slots = 21
+	b := make([]byte, 752+288*slots)
+	copy(b, "NIXLMPS1")
+	binary.LittleEndian.PutUint32(b[8:], 1)
+	binary.LittleEndian.PutUint32(b[12:], slots)
+	pid := uint64(0)
+	go every(2*time.Second, func() {
+		old, _ := filepath.Glob(filepath.Join(dir, "*.mmap"))
+		for range n {
+			pid++
+			now := time.Now()
+			binary.LittleEndian.PutUint64(b[16:], pid)
+			binary.LittleEndian.PutUint64(b[24:], uint64(time.Hour)) // updated; after the machine's start, and perhaps in the future
+			copy(b[48:], fmt.Sprintf("agent-%d\x00", pid%100))
+			_ = os.WriteFile(filepath.Join(dir, fmt.Sprintf("nixl.%d.%d.0.mmap", pid, now.UnixNano())), b, 0o600)
+		}
+		for _, path := range old {
+			_ = os.Remove(path)
+		}
+	})
+	return spawn(nixlenv.Exporter+"=prometheus_mp", nixlenv.MultiprocDir+"="+dir)
+}
+
+// mappings starts n processes, each with many mappings that change all the time.
+func mappings(_ string, n int) error {
+	if os.Getenv("NIXL_ATTACK_CHILD") == "" {
+		for range n {
+			cmd := exec.CommandContext(context.Background(), "/proc/self/exe", "-attack=mappings")
+			cmd.Env, cmd.Stdin = append(os.Environ(), "NIXL_ATTACK_CHILD=1", "GOMAXPROCS=1"), os.Stdin
+			if err := cmd.Start(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	name := filepath.Join("/dev/shm", fmt.Sprint(os.Getpid()))
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	const size = 40_000
+	if err := f.Truncate(2 * size * 4096); err != nil {
+		return err
+	}
+	for i := range size { // not adjacent in the file, so that the kernel doesn't merge them; it may allow fewer
+		_, _ = syscall.Mmap(int(f.Fd()), int64(2*i)*4096, 4096, syscall.PROT_READ, syscall.MAP_SHARED)
+	}
+	go every(time.Second, func() {
+		_, _ = syscall.Mmap(-1, 0, 4096*(1+rand.IntN(64)), syscall.PROT_READ, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	})
+	return nil
+}
+
+// directories creates files in 64 directories, and replaces them all the time.
+func directories(dir string, n int) error {
+	for i := range 64 {
+		sub := filepath.Join(dir, strconv.Itoa(i))
+		if err := os.Mkdir(sub, 0o777); err != nil {
+			return err
+		}
+		for j := range n {
+			if err := os.WriteFile(filepath.Join(sub, strconv.Itoa(j)), nil, 0o600); err != nil {
+				return err
+			}
+		}
+		if err := spawn("GOMAXPROCS=1", nixlenv.Dir+"="+sub); err != nil {
+			return err
+		}
+	}
+	go every(10*time.Millisecond, func() {
+		for range 10 {
+			sub := filepath.Join(dir, strconv.Itoa(rand.IntN(64)))
+			_ = os.Rename(filepath.Join(sub, strconv.Itoa(rand.IntN(n))), filepath.Join(sub, strconv.Itoa(rand.IntN(n))))
+		}
+	})
+	return nil
+}
+
+// slow writes slow transfers and errors to n rings, which the receiver logs.
+func slow(dir string, n int) error {
+	one := []ringbuf.Event{
+		ringbuf.NewEvent(ringbuf.TypeXferPostTime, 1), ringbuf.NewEvent(ringbuf.TypeXferTime, 10_000_000),
+		ringbuf.NewEvent(ringbuf.TypeTxBytes, 1), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
+	}
+	events := slices.Repeat(one, 200)
+	var errs error
+	for i := range n {
+		w, err := ringbuf.Create(filepath.Join(dir, fmt.Sprint("slow-", i)), ringbuf.V4, 1024)
+		if errs = errors.Join(errs, err); err == nil {
+			go every(100*time.Millisecond, func() { _, _ = w.PushBatch(events) })
+		}
+	}
+	return errs
+}

@@ -1,0 +1,282 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package containers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
+)
+
+const (
+	memoryLimit = "512m"    // as in the Helm chart
+	maxMemory   = 300 << 20 // what the Collector may use
+	maxCPU      = 0.5       // of a core
+)
+
+// hostileConfiguration has the defaults of the receiver, except that the test needn't wait
+// for a collection.
+const hostileConfiguration = `
+extensions: {file_storage: {directory: /out/storage, create_directory: true}}
+receivers:
+  nixl_shm:
+    discovery: {processes: {}}
+    storage: file_storage
+    collection_interval: %s
+    metrics: {nixl.events: {enabled: true}}
+exporters:
+  file: {path: /out/metrics.json, flush_interval: 100ms}
+  file/logs: {path: /out/logs.json}
+  %s
+service:
+  extensions: [file_storage]
+  telemetry: {metrics: {level: none}}
+  pipelines:
+    metrics: {receivers: [nixl_shm], exporters: [%s]}
+    logs: {receivers: [nixl_shm], exporters: [file/logs]}
+`
+
+// hugeAttributes are 15 KB of attributes. Some are reserved, and some are equal on a
+// Prometheus page.
+func hugeAttributes() string {
+	list := []string{
+		"le=1", "quantile=1", "job=x", "instance=x", "__name__=x", "service.a.b=1", "service.a_b=2", "service.le=1", "error_type=x",
+		"k8s.pod.uid=" + pod(0), "service.instance.id=x", "host.name=x", "nixl.agent.name=agent", "nixl_agent_name=x",
+	}
+	for i := 0; len(strings.Join(list, ",")) < 15<<10; i++ {
+		list = append(list, fmt.Sprintf("service.k%d=%s", i, strings.Repeat("x", 200)))
+	}
+	return strings.Join(list, ",")
+}
+
+// attacker is a hostile container.
+type attacker struct {
+	name     string
+	attack   string // of the agent
+	n, short int    // how often; short in a short run
+	options  []string
+}
+
+func attackers() []attacker {
+	return []attacker{
+		{name: "sparse rings that claim to be full", attack: "sparse", n: 3, short: 3},
+		{name: "many files from each of six processes", attack: "files", n: 60_000, short: 10_000},
+		{name: "rings with random names", attack: "rings", n: 4090, short: 4090},
+		{name: "15 KB of attributes, some reserved", attack: "flood", n: 330, short: 330, options: []string{
+			"--env=OTEL_RESOURCE_ATTRIBUTES=" + hugeAttributes(), "--env=LOCAL_RANK=" + strings.Repeat("9", 15<<10),
+		}},
+		{name: "many processes", attack: "processes", n: 2000, short: 100},
+		{name: "identity of another pod's agent", attack: "flood", n: 3, short: 3, options: []string{
+			"--env=OTEL_SERVICE_NAME=victim", "--env=LOCAL_RANK=0", "--env=POD_UID=" + pod(0),
+			"--env=OTEL_RESOURCE_ATTRIBUTES=k8s.pod.uid=" + pod(0) + ",container.id=" + strings.Repeat("a", 64),
+		}},
+		{name: "headers that change all the time", attack: "headers", n: 50, short: 50},
+		{name: "links, FIFOs, sockets and devices", attack: "odd", n: 100, short: 100, options: []string{"--cap-add=MKNOD"}},
+		{name: "a new random agent every second", attack: "names", n: 1, short: 1},
+		{name: "rings that are always full", attack: "full", n: 250, short: 250},
+		{name: "locked rings and many other locks", attack: "locks", n: 200_000, short: 100_000, options: []string{"--ulimit=locks=-1"}},
+		{name: "restarts under another service", attack: "streams", n: 100, short: 100},
+		{name: "stores of exited processes", attack: "stores", n: 4000, short: 2000},
+		{name: "many mappings", attack: "mappings", n: 10, short: 4},
+		{name: "many files in many directories", attack: "directories", n: 4000, short: 1000},
+		{name: "slow transfers of many agents", attack: "slow", n: 250, short: 250},
+	}
+}
+
+// hostileDuration returns how long the attacks last, and whether they have their full size.
+func hostileDuration(t *testing.T) (time.Duration, bool) {
+	t.Helper()
+	text := os.Getenv("HOSTILE")
+	if text == "" {
+		return 15 * time.Second, false
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("HOSTILE: %v", err)
+	}
+	return d, true
+}
+
+// start starts an attacker in a pod, and waits until it has done its work.
+func (a attacker) start(t *testing.T, n int, full bool) {
+	t.Helper()
+	times := a.short
+	if full {
+		times = a.n
+	}
+	options := append([]string{
+		enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--shm-size=2g", "--pids-limit=0",
+		"--cgroup-parent=" + shared.cgroup() + "/kubepods/burstable/pod" + pod(n),
+	}, a.options...)
+	c := launch(t, agentImage, options, []string{"-attack=" + a.attack, "-n=" + strconv.Itoa(times)})
+	if line, err := c.out.ReadString('\n'); err != nil || line != "0\n" {
+		t.Fatalf("%s: %q, %v", a.name, line, err)
+	}
+}
+
+// Four agents run next to hostile containers. HOSTILE=10m makes the attacks larger, and
+// sets how long they last.
+func TestHostileContainersHarmNoOtherAgent(t *testing.T) {
+	duration, full := hostileDuration(t)
+	c := configured(t, fmt.Sprintf(hostileConfiguration, "10s", "", "file"), "--memory="+memoryLimit)
+	var victims []*agent
+	for i := range 4 {
+		victims = append(victims, start(t, spec{pod(i), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, nil}))
+	}
+	interval := time.NewTicker(100 * time.Millisecond)
+	defer interval.Stop()
+	peak := int64(0)
+	run := func(d time.Duration) {
+		t.Helper()
+		for end := time.Now().Add(d); time.Now().Before(end); <-interval.C {
+			peak = max(peak, c.memory())
+			for _, v := range victims {
+				v.interval()
+			}
+		}
+	}
+	run(time.Second)
+	list := attackers()
+	for i, a := range list {
+		a.start(t, 100+i, full)
+		run(duration / time.Duration(2*len(list)))
+	}
+	before, began := c.cpu(), time.Now()
+	run(duration / 2)
+	used := (c.cpu() - before).Seconds() / time.Since(began).Seconds()
+	for i, v := range victims {
+		c.await(pod(i), v.written)
+	}
+	t.Logf("the Collector used %d MB at most, and %.2f of a core", peak>>20, used)
+	if peak > maxMemory {
+		t.Errorf("the Collector used %d MB, want at most %d", peak>>20, maxMemory>>20)
+	}
+	if full && used > maxCPU {
+		t.Errorf("the Collector used %.2f of a core, want at most %.2f", used, maxCPU)
+	}
+	if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(c.pid))); err != nil {
+		t.Errorf("the Collector has exited: %v", err)
+	}
+}
+
+// memory returns the resident size of the Collector in bytes. It excludes the pages of rings, which
+// belong to the containers that have written them.
+func (c *collector) memory() (size int64) {
+	c.t.Helper()
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(c.pid), "status"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		fields := strings.Fields(line)
+		if len(fields) == 3 && (fields[0] == "RssAnon:" || fields[0] == "RssFile:") {
+			kb, err := strconv.ParseInt(fields[1], 10, 64)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			size += kb << 10
+		}
+	}
+	return size
+}
+
+// cpu returns the CPU time of the Collector so far. A clock tick is 10 ms on all Linux systems.
+func (c *collector) cpu() time.Duration {
+	c.t.Helper()
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(c.pid), "stat"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	user, err1 := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	if err1 != nil || err2 != nil {
+		c.t.Fatalf("CPU time in %s", b)
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// Prometheus rejects a page with a repeated or reserved label, and with it all agents.
+func TestAttributesOfHostileContainersKeepThePrometheusPageValid(t *testing.T) {
+	if os.Getenv(variable) == "" {
+		t.Skip("run `make container-test`")
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
+	exporter := fmt.Sprintf("prometheus: {endpoint: %q, resource_to_telemetry_conversion: {enabled: true}}", address)
+	all := strings.Replace(hostileConfiguration, "processes: {}", `processes: {otel_resource_attributes: ["*"]}`, 1)
+	c := configured(t, fmt.Sprintf(all, "1s", exporter, "file, prometheus"), hostNetwork)
+	for i, a := range attackers() {
+		if a.attack == "flood" {
+			a.n, a.short = 3, 3
+			a.start(t, 100+i, false)
+		}
+	}
+	victim := start(t, spec{pod(0), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm"}, nil})
+	victim.interval()
+	c.await(pod(0), victim.written)
+	proc.Eventually(t, func() string { return invalidPage(t.Context(), "http://"+address+"/metrics", pod(0)) })
+}
+
+// invalidPage returns why a page isn't valid, or doesn't have a pod.
+func invalidPage(ctx context.Context, url, pod string) string {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err.Error()
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err.Error()
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return fmt.Sprintf("status %d, %v: %.300s", response.StatusCode, err, page)
+	}
+	for line := range strings.Lines(string(page)) {
+		labels := make(map[string]bool)
+		_, rest, _ := strings.Cut(line, "{")
+		for pair := range strings.SplitSeq(rest, `",`) {
+			name, _, _ := strings.Cut(pair, "=")
+			if labels[name] {
+				return "label " + name + " is repeated in " + line
+			}
+			labels[name] = true
+		}
+	}
+	if !strings.Contains(string(page), `k8s_pod_uid="`+pod+`"`) {
+		return "the page doesn't have pod " + pod
+	}
+	return ""
+}
+
+// The receiver has its default settings.
+func TestShortJobsAreCounted(t *testing.T) {
+	jobs := 3
+	if n, err := strconv.Atoi(os.Getenv("CONTAINER_JOBS")); err == nil {
+		jobs = n
+	}
+	c := configured(t, fmt.Sprintf(hostileConfiguration, "1s", "", "file"))
+	for i := range jobs {
+		a := start(t, spec{pod(i), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm"}, nil})
+		interval := time.NewTicker(time.Second)
+		for range 3 {
+			<-interval.C
+			a.interval()
+		}
+		interval.Stop()
+		a.stop()
+		c.await(pod(i), a.written)
+	}
+}

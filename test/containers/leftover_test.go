@@ -1,0 +1,104 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package containers
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
+)
+
+// NIXL never removes a ring, so a host collects thousands. Here, a thousand processes may be
+// their agents.
+func TestLeftoverRingsAndManyProcessesDelayNothing(t *testing.T) {
+	if os.Getenv(variable) == "" || os.Getenv(collectorVariable) == "" {
+		t.Skip("run `make container-test`")
+	}
+	const leftovers, processes = 10_000, 1000
+	// A stop takes 0.1 to 0.6 s, and an agent is counted after 0.2 to 1.1 s, unless the machine is busy.
+	const stopsWithin, countsWithin = 3 * time.Second, 4 * time.Second
+	dir, err := os.MkdirTemp("/dev/shm", "leftovers") //nolint:usetesting // rings are on tmpfs, as in containers
+	must.OK(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for i := range leftovers {
+		must.OK(t, create(t, filepath.Join(dir, fmt.Sprintf("agent-%d", i)), 0).Close())
+	}
+	for range processes {
+		cmd := exec.CommandContext(t.Context(), "sleep", "1000")
+		cmd.Env = []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}
+		must.OK(t, cmd.Start())
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait() // it was killed
+		})
+	}
+	config := filepath.Join(t.TempDir(), "collector.yaml")
+	text := fmt.Sprintf(configuration, 5*time.Minute)
+	must.OK(t, os.WriteFile(config, []byte(text), 0o600))
+	if err := os.MkdirAll("/out", 0o700); err != nil { // only in this namespace
+		t.Fatal(err)
+	}
+	must.OK(t, syscall.Mount("", "/out", "tmpfs", 0, ""))
+	run := func() *proc.Process {
+		t.Helper()
+		c := proc.Start(t, exec.CommandContext(t.Context(), os.Getenv(collectorVariable), "--config="+config))
+		c.WaitFor(t, "Everything is ready")
+		return c
+	}
+	stop := func(c *proc.Process, when string) {
+		t.Helper()
+		began := time.Now()
+		c.Stop(t, syscall.SIGTERM)
+		if took := time.Since(began); took > stopsWithin {
+			t.Errorf("%s, stopping takes %v", when, took)
+		} else {
+			t.Logf("%s, stopping takes %v", when, took)
+		}
+	}
+	for _, after := range []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, 1500 * time.Millisecond} {
+		c := run()
+		<-time.After(after) // it may be anywhere in its first search; signals are handled shortly after the start
+		stop(c, fmt.Sprintf("%v after the start", after))
+	}
+	c := run()
+	for i := range 5 {
+		began := time.Now()
+		w := create(t, filepath.Join(dir, fmt.Sprintf("new-%d", i)), 10)
+		proc.Eventually(t, func() string {
+			if h := ringtest.ReadHeader(t, w.Path()); h.ReadPos != h.WritePos {
+				return fmt.Sprintf("the ring is read up to %d of %d", h.ReadPos, h.WritePos)
+			}
+			return ""
+		})
+		if took := time.Since(began); took > countsWithin {
+			t.Errorf("the events of a new agent are counted after %v", took)
+		} else {
+			t.Logf("the events of a new agent are counted after %v", took)
+		}
+	}
+	stop(c, "with 5 agents")
+}
+
+// create creates a ring with some events.
+func create(t *testing.T, path string, events int) *ringbuf.Writer {
+	t.Helper()
+	w, err := ringbuf.Create(path, ringbuf.V4, 16)
+	must.OK(t, err)
+	for range events {
+		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w
+}

@@ -1,0 +1,44 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package kube
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// showsAgents fails the test unless nixlring in the Collector's container shows the exact totals of each
+// rank of the workloads, with its pod, container and rank.
+func (c *chart) showsAgents(t *testing.T, workloads ...*workload) {
+	t.Helper()
+	for _, w := range workloads {
+		collector := kubectl(t, "-n", c.namespace, "get", "pod", "-l", "app.kubernetes.io/instance="+c.name,
+			"--field-selector", "spec.nodeName="+w.pod.node, "-o", "jsonpath={.items[0].metadata.name}")
+		text := kubectl(t, "-n", c.namespace, "exec", collector, "-c", "otelcol-nixl", "--",
+			"nixlring", "top", "--once", "--window", "1s", "--output", "json")
+		var agents []struct {
+			Transfers  uint64            `json:"transfers"`
+			Attributes map[string]string `json:"attributes"`
+		}
+		if err := json.Unmarshal([]byte(text), &agents); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		found := make(map[string]bool)
+		for _, a := range agents {
+			if a.Attributes["k8s.pod.uid"] != w.pod.uid {
+				continue
+			}
+			rank := a.Attributes["nixl.local_rank"]
+			if a.Transfers != w.transfers() || a.Attributes["k8s.container.name"] != "inference" || a.Attributes["nixl.agent.name"] != "decode-"+rank {
+				t.Errorf("rank %s in %s: %+v, want %d transfers", rank, w.namespace, a, w.transfers())
+			}
+			found[rank] = true
+		}
+		if len(found) != ranks {
+			t.Errorf("nixlring shows %d ranks in %s, want %d\n%s", len(found), w.namespace, ranks, text)
+		}
+	}
+}
