@@ -130,7 +130,7 @@ scale-test: build build-full kfake victoria-logs ## Test the configurations for 
 
 .PHONY: container-test
 container-test: build ## Test the discovery of agents in real containers; needs root, podman and runc [CONTAINER_LIVES=200 CONTAINER_JOBS=20 HOSTILE=10m]
-	NIXL_CONTAINER_TEST=1 OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test test -count=1 ./containers/...
+	NIXL_CONTAINER_TEST=1 OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test test -count=1 $(if $(HOSTILE),-timeout=1h) ./containers/...
 
 .PHONY: fuzz
 fuzz: ## Fuzz all code that reads external data: make fuzz [FUZZTIME=30s]

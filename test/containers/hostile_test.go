@@ -121,9 +121,11 @@ func (a attacker) start(t *testing.T, n int, full bool) {
 		"--cgroup-parent=" + shared.cgroup() + "/kubepods/burstable/pod" + pod(n),
 	}, a.options...)
 	c := launch(t, agentImage, options, []string{"-attack=" + a.attack, "-n=" + strconv.Itoa(times)})
-	if line, err := c.out.ReadString('\n'); err != nil || line != "0\n" {
-		t.Fatalf("%s: %q, %v", a.name, line, err)
+	began := time.Now()
+	if line, err := c.line(5 * proc.Patience); err != nil || line != "0" {
+		t.Fatalf("%s: %q, %v after %v", a.name, line, err, time.Since(began))
 	}
+	t.Logf("%s: ready after %v", a.name, time.Since(began))
 }
 
 // Four agents run next to hostile containers. HOSTILE=10m makes the attacks larger, and

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 const (
@@ -107,10 +108,12 @@ func (p *podman) run(m *testing.M) (code int, err error) {
 
 // command returns an invocation of podman.
 func (p *podman) command(ctx context.Context, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, "podman", append([]string{
+	cmd := exec.CommandContext(ctx, "podman", append([]string{
 		"--root", filepath.Join(p.dir, "root"), "--runroot", filepath.Join(p.dir, "run"), "--tmpdir", filepath.Join(p.dir, "tmp"),
 		"--storage-driver=overlay", "--cgroup-manager=cgroupfs", "--runtime=runc", "--events-backend=none",
 	}, args...)...)
+	cmd.WaitDelay = 10 * time.Second // podman's own children may keep its output open
+	return cmd
 }
 
 func (p *podman) do(ctx context.Context, args ...string) (string, error) {
@@ -206,9 +209,10 @@ type container struct {
 	name string
 	id   string
 	pid  int
-	cmd  *exec.Cmd
+	cmd  *exec.Cmd // podman run
 	in   io.WriteCloser
-	out  *bufio.Reader
+	pipe *os.File
+	out  *bufio.Reader // of pipe
 }
 
 // hostNetwork is an option of podman run; without it, containers have no network.
@@ -227,6 +231,7 @@ func launch(t *testing.T, image string, options, args []string) *container {
 	}, options, []string{image}, args)...)
 	out, err := c.cmd.StdoutPipe()
 	must.OK(t, err)
+	c.pipe = out.(*os.File)
 	c.out = bufio.NewReader(out)
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -249,12 +254,41 @@ func (c *container) inspect() {
 	}
 }
 
-// kill kills the container if it is still running.
-func (c *container) kill() {
-	if c.cmd.ProcessState == nil {
-		_, _ = shared.do(context.Background(), "kill", c.name)
-		_ = c.cmd.Wait() // it was killed
+// line reads the next line of the program. It waits no longer than patience.
+func (c *container) line(patience time.Duration) (string, error) {
+	if err := c.pipe.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		return "", err
 	}
+	line, err := c.out.ReadString('\n')
+	return strings.TrimSuffix(line, "\n"), err
+}
+
+// kill kills the container if it is still running. A busy podman may fail, so it is asked again.
+func (c *container) kill() {
+	if c.cmd.ProcessState != nil {
+		return
+	}
+	exited := make(chan struct{})
+	go func() {
+		_ = c.cmd.Wait() // it was killed
+		close(exited)
+	}()
+	var errs error
+	for range 6 {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		_, err := shared.do(ctx, "kill", c.name)
+		errs = errors.Join(errs, err)
+		select {
+		case <-exited:
+			cancel()
+			return
+		case <-ctx.Done():
+			cancel()
+		}
+	}
+	c.t.Errorf("%s was killed, but podman run doesn't exit: %v", c.name, errs)
+	_ = c.cmd.Process.Kill()
+	<-exited
 }
 
 // agent is a container with one agent.
@@ -290,9 +324,9 @@ func start(t *testing.T, s spec) *agent {
 // count reads how many events the agent has written.
 func (a *agent) count() {
 	a.t.Helper()
-	line, err := a.out.ReadString('\n')
+	line, err := a.line(proc.Patience)
 	if err == nil {
-		a.written, err = strconv.Atoi(strings.TrimSpace(line))
+		a.written, err = strconv.Atoi(line)
 	}
 	must.OK(a.t, err)
 }
@@ -313,7 +347,7 @@ func (a *agent) stop() {
 		a.t.Error(err)
 	}
 	a.count()
-	if err := a.cmd.Wait(); err != nil {
+	if err := a.cmd.Wait(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		a.t.Error(err)
 	}
 }
