@@ -265,6 +265,83 @@ func TestReadFollowsUntilASignal(t *testing.T) {
 	})
 }
 
+func TestReadFollowsAPathWhoseFileIsRemovedReplacedAndTruncated(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "agent")
+	synctest.Test(t, func(t *testing.T) {
+		create := func() *ringbuf.Writer {
+			w, err := ringbuf.Create(path, ringbuf.V4, 8)
+			must.OK(t, err)
+			t.Cleanup(func() { must.OK(t, w.Close()) })
+			return w
+		}
+		push := func(w *ringbuf.Writer, values ...uint64) {
+			for _, v := range values {
+				must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, v)))
+			}
+		}
+		w := create()
+		push(w, 1, 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan result)
+		go func() { done <- nixlring(ctx, nil, "read", "--follow", "--consume", "--output", "csv", path) }()
+		polled := func() { time.Sleep(60 * time.Millisecond) } // synctest
+		polled()
+		ringtest.Edit(t, path, func(h *ringtest.Header) { h.ReadPos = 1 }) // another consumer
+		polled()
+		must.OK(t, os.Remove(path)) // the agent continues to write
+		polled()
+		push(w, 3)
+		polled()
+		push(w, 4)
+		other := create() // another agent takes the name
+		push(other, 5)
+		polled()
+		must.OK(t, os.Truncate(path, 100))
+		polled()
+		cancel()
+		r := <-done
+		var values []string
+		for line := range strings.Lines(r.out) {
+			values = append(values, strings.TrimSpace(line[strings.LastIndex(line, ",")+1:]))
+		}
+		if diff := cmp.Diff([]string{"value", "1", "2", "3", "4", "5"}, values); diff != "" {
+			t.Error(diff)
+		}
+		for _, want := range []string{"another process consumed events", path + ": the file was replaced", path + ": ring file was truncated"} {
+			if strings.Count(r.err, want) != 1 {
+				t.Errorf("%q is not there once:\n%s", want, r.err)
+			}
+		}
+		if strings.Contains(r.err, "no such file") { // the ring is still readable
+			t.Error(r.err)
+		}
+	})
+}
+
+func TestReadPrintsNoMoreThanCountAcrossReplacedFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "agent")
+	synctest.Test(t, func(t *testing.T) {
+		w, err := ringbuf.Create(path, ringbuf.V4, 8)
+		must.OK(t, err)
+		defer w.Close()
+		done := make(chan result)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go func() { done <- nixlring(ctx, nil, "read", "--follow", "--count", "2", "--output", "json", path) }()
+		synctest.Wait()
+		must.OK(t, os.Remove(path))
+		for range 5 {
+			must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
+		}
+		other, err := ringbuf.Create(path, ringbuf.V4, 8)
+		must.OK(t, err)
+		defer other.Close()
+		if r := <-done; strings.Count(r.out, "\n") != 2 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
 func TestReadContinuesPastRingsItCannotRead(t *testing.T) {
 	dir := rings(t)
 	newer := ringtest.Make(t, filepath.Join(dir, "newer"), ringtest.NewHeader(7, 8), 8*16)

@@ -9,7 +9,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ring"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -30,6 +29,7 @@ const pollEvery = 2 * time.Millisecond
 // looker observes a ring.
 type looker struct {
 	cfg     Config
+	reader  *ringbuf.Reader // nil after a restart, until the next poll
 	content Content
 	burst   Burst
 	watched bool
@@ -40,23 +40,57 @@ type looker struct {
 
 // look reads the content of the ring. With cfg.For, it then polls the ring for this time.
 func (r *Report) look(ctx context.Context, cfg Config) error {
-	l := &looker{cfg: cfg}
-	reader := ring.New(cfg.Path, ringbuf.Observe, l)
-	if err := reader.Poll(0); err != nil {
+	reader, err := ringbuf.OpenReader(cfg.Path, ringbuf.Observe)
+	if err != nil {
 		return err
 	}
-	l.content.Pending = reader.Fill()
-	l.content.Fill = float64(reader.Fill()) / float64(l.content.Capacity-1)
+	l := &looker{cfg: cfg, reader: reader, content: Content{
+		Layout: reader.Layout().String(), EventSize: reader.Layout().EventSize(), Capacity: reader.Capacity(),
+	}}
+	l.content.Pending = l.poll()
+	l.content.Fill = float64(l.content.Pending) / float64(l.content.Capacity-1)
 	r.Ring, r.Content = true, &l.content
 	if cfg.For > 0 {
-		l.watch(ctx, reader)
+		l.watch(ctx)
 		r.Burst = &l.burst
 	}
-	return reader.Close()
+	return l.close()
+}
+
+func (l *looker) close() error {
+	if l.reader == nil {
+		return nil
+	}
+	return l.reader.Close()
+}
+
+// poll reads the new events and returns the number of events in the ring. If the agent has
+// restarted, poll closes the ring, and the next poll opens it again.
+func (l *looker) poll() (fill int) {
+	var err error
+	if l.reader == nil {
+		if l.reader, err = ringbuf.OpenReader(l.cfg.Path, ringbuf.Observe); err != nil {
+			return 0
+		}
+	}
+	fill, err = l.reader.Read(0, l.events)
+	var foreign *ringbuf.ForeignReadError
+	switch {
+	case err == nil:
+	case errors.As(err, &foreign), errors.Is(err, ringbuf.ErrLapped):
+		l.burst.Missed = true
+	default:
+		if errors.Is(err, ringbuf.ErrRestarted) || errors.Is(err, ringbuf.ErrShrunk) {
+			l.burst.Restarts++
+		}
+		_ = l.reader.Close()
+		l.reader = nil
+	}
+	return fill
 }
 
 // watch polls the ring and records its bursts.
-func (l *looker) watch(ctx context.Context, reader *ring.Reader) {
+func (l *looker) watch(ctx context.Context) {
 	start := l.cfg.Now()
 	l.watched, l.window = true, start
 	ticker := time.NewTicker(pollEvery)
@@ -65,9 +99,7 @@ func (l *looker) watch(ctx context.Context, reader *ring.Reader) {
 		if now.Sub(l.window) >= l.cfg.RunInterval {
 			l.window, l.inside = now, 0
 		}
-		if err := reader.Poll(0); err == nil {
-			l.burst.PeakFill = max(l.burst.PeakFill, reader.Fill())
-		}
+		l.burst.PeakFill = max(l.burst.PeakFill, l.poll())
 		l.burst.Seconds = now.Sub(start).Seconds()
 		select {
 		case <-ctx.Done():
@@ -78,15 +110,8 @@ func (l *looker) watch(ctx context.Context, reader *ring.Reader) {
 	l.burst.Seconds = l.cfg.For.Seconds()
 }
 
-// Opened implements [ring.Handler].
-func (l *looker) Opened(r *ring.Reader) {
-	if !l.watched {
-		l.content.Layout, l.content.EventSize, l.content.Capacity = r.Layout().String(), r.Layout().EventSize(), r.Capacity()
-	}
-}
-
-// Events implements [ring.Handler].
-func (l *looker) Events(_ *ring.Reader, b ringbuf.Batch) {
+// events adds new events to the report.
+func (l *looker) events(b ringbuf.Batch) {
 	if l.watched {
 		l.burst.Events += uint64(b.Len())
 		l.inside += uint64(b.Len())
@@ -104,15 +129,5 @@ func (l *looker) Events(_ *ring.Reader, b ringbuf.Batch) {
 			}
 			l.content.Newest = &at
 		}
-	}
-}
-
-// Missed implements [ring.Handler].
-func (l *looker) Missed(*ring.Reader, error) { l.burst.Missed = true }
-
-// Ended implements [ring.Handler].
-func (l *looker) Ended(_ *ring.Reader, err error) {
-	if errors.Is(err, ringbuf.ErrRestarted) || errors.Is(err, ringbuf.ErrShrunk) {
-		l.burst.Restarts++
 	}
 }

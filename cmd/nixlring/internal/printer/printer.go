@@ -12,7 +12,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ring"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -39,9 +38,9 @@ type Config struct {
 // Printer prints events.
 type Printer struct {
 	cfg   Config
-	rings []*ring.Reader
+	rings []*ring
 	buf   []byte
-	from  *ring.Reader // the ring of the last event
+	from  *ring // the ring of the last event
 	shown uint64
 	lost  int             // number of rings that couldn't be read
 	timed bool            // the note about missing timestamps was printed
@@ -52,7 +51,7 @@ type Printer struct {
 func New(cfg Config) *Printer {
 	p := &Printer{cfg: cfg, noted: make(map[string]bool), buf: []byte(cfg.Header)}
 	for _, path := range cfg.Paths {
-		p.rings = append(p.rings, ring.New(path, cfg.Mode, p))
+		p.rings = append(p.rings, &ring{path: path})
 	}
 	return p
 }
@@ -61,13 +60,13 @@ func New(cfg Config) *Printer {
 // consume mode, events are committed after they were written to Out. If a ring can't be
 // read, Run continues with the others and returns an error at the end.
 func (p *Printer) Run(ctx context.Context) error {
-	err := p.open()
+	err := p.start()
 	if err == nil {
 		err = p.run(ctx)
 		p.sum()
 	}
 	for _, r := range p.rings {
-		err = errors.Join(err, r.Close())
+		err = errors.Join(err, r.close())
 	}
 	if err == nil && p.lost > 0 {
 		err = fmt.Errorf("%d of %d rings can't be read", p.lost, len(p.cfg.Paths))
@@ -85,15 +84,15 @@ func (p *Printer) run(ctx context.Context) error {
 	return p.follow(ctx)
 }
 
-// open opens the rings and drops those that can't be opened. With Follow, it keeps rings that
+// start opens the rings and drops those that can't be opened. With Follow, it keeps rings that
 // an agent is still initializing. It returns an error if no ring can be opened.
-func (p *Printer) open() error {
+func (p *Printer) start() error {
 	var errs []error
-	var open []*ring.Reader
+	var open []*ring
 	for _, r := range p.rings {
-		err := r.Open()
+		err := p.open(r)
 		if waiting := p.cfg.Follow && errors.Is(err, ringbuf.ErrNotReady); err != nil && !waiting {
-			errs = append(errs, patherr.Explain(patherr.Ring, r.Path(), err))
+			errs = append(errs, patherr.Explain(patherr.Ring, r.path, err))
 			continue
 		}
 		open = append(open, r)
@@ -123,8 +122,8 @@ func (p *Printer) follow(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		for _, r := range p.rings {
-			if err := r.Check(); err != nil {
-				p.note(r, err)
+			if err := p.check(ctx, r); err != nil {
+				return err
 			}
 		}
 		if err := p.pass(ctx); err != nil {
@@ -147,38 +146,6 @@ func (p *Printer) pass(ctx context.Context) error {
 	return nil
 }
 
-func (p *Printer) drain(ctx context.Context, r *ring.Reader) error {
-	start := r.Read()
-	for ctx.Err() == nil && !p.enough() {
-		before := r.Read()
-		if err := r.Poll(p.limit()); err != nil {
-			if !p.cfg.Follow {
-				p.warn(err)
-				return p.flush()
-			}
-			p.note(r, err)
-		}
-		if err := p.flush(); err != nil {
-			return err
-		}
-		if err := r.Commit(); err != nil {
-			return err
-		}
-		if r.Read() == before || r.Read()-start >= uint64(r.Capacity()) {
-			return nil
-		}
-	}
-	return nil
-}
-
-// limit returns the maximum number of events to read, so that no more are read than printed.
-func (p *Printer) limit() int {
-	if p.cfg.Count == 0 {
-		return maxPass
-	}
-	return int(min(maxPass, p.cfg.Count-p.shown))
-}
-
 func (p *Printer) flush() error {
 	if len(p.buf) == 0 {
 		return nil
@@ -188,33 +155,18 @@ func (p *Printer) flush() error {
 	return err
 }
 
-// Opened implements [ring.Handler].
-func (p *Printer) Opened(r *ring.Reader) {
-	p.noted = make(map[string]bool)
-	fmt.Fprintf(p.cfg.Notes, "%s: layout %v, capacity %d events, %s\n",
-		render.Printable(r.Path()), r.Layout(), r.Capacity(), doing[p.cfg.Mode])
-	if r.Layout() != ringbuf.V1 && !p.timed {
-		p.timed = true
-		fmt.Fprintf(p.cfg.Notes, "Rings of layout v2 and later have no timestamps: times are when events were read.\n")
-	}
-}
-
-var doing = map[ringbuf.Mode]string{
-	ringbuf.Observe: "observing",
-	ringbuf.Consume: "consuming",
-}
-
-// Events implements [ring.Handler].
-func (p *Printer) Events(r *ring.Reader, b ringbuf.Batch) {
+// print formats the events that pass the filter.
+func (p *Printer) print(r *ring, b ringbuf.Batch) {
+	r.read += uint64(b.Len())
 	now := p.cfg.Now()
 	for i := range b.Len() {
 		e := b.Event(i)
-		shown := render.New(r.Path(), b.Layout(), &e, now)
+		shown := render.New(r.path, b.Layout(), &e, now)
 		if !p.cfg.Filter.Match(&shown) {
 			continue
 		}
 		if p.cfg.Headings && len(p.cfg.Paths) > 1 && p.from != r {
-			p.buf = fmt.Appendf(p.buf, "==> %s <==\n\n", render.Printable(r.Path()))
+			p.buf = fmt.Appendf(p.buf, "==> %s <==\n\n", render.Printable(r.path))
 		}
 		p.from = r
 		p.buf = p.cfg.Format(p.buf, &shown)
@@ -222,17 +174,11 @@ func (p *Printer) Events(r *ring.Reader, b ringbuf.Batch) {
 	}
 }
 
-// Missed implements [ring.Handler].
-func (p *Printer) Missed(r *ring.Reader, err error) { p.note(r, err) }
-
-// Ended implements [ring.Handler].
-func (p *Printer) Ended(r *ring.Reader, err error) { p.note(r, err) }
-
 // note prints an error of a ring, but only once until a ring is opened again.
-func (p *Printer) note(r *ring.Reader, err error) {
+func (p *Printer) note(r *ring, err error) {
 	text := err.Error()
-	if !p.noted[r.Path()+"\x00"+text] {
-		p.noted[r.Path()+"\x00"+text] = true
+	if !p.noted[r.path+"\x00"+text] {
+		p.noted[r.path+"\x00"+text] = true
 		fmt.Fprintf(p.cfg.Notes, "%s\n", text)
 	}
 }
@@ -242,8 +188,8 @@ func (p *Printer) sum() {
 	var read uint64
 	left := 0
 	for _, r := range p.rings {
-		read += r.Read()
-		left += r.Left()
+		read += r.read
+		left += r.left()
 	}
 	rings := "ring"
 	if len(p.rings) > 1 {

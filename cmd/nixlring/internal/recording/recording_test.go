@@ -25,7 +25,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ring"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
@@ -143,10 +142,10 @@ type keeper struct {
 	rings map[string]*kept
 }
 
-// kept is one agent's ring and totals.
+// kept is one agent's totals, and its ring while that is open.
 type kept struct {
 	*tally.Agent
-	ring *ring.Reader
+	ring *ringbuf.Reader
 }
 
 func newKeeper(t *testing.T, dir string) *keeper {
@@ -156,7 +155,9 @@ func newKeeper(t *testing.T, dir string) *keeper {
 	k := &keeper{t: t, dir: dir, shape: shape, rings: map[string]*kept{}}
 	t.Cleanup(func() {
 		for _, r := range k.rings {
-			must.OK(t, r.ring.Close())
+			if r.ring != nil {
+				must.OK(t, r.ring.Close())
+			}
 		}
 	})
 	return k
@@ -168,18 +169,34 @@ func (k *keeper) poll() {
 		if err != nil || e.IsDir() || k.rings[path] != nil {
 			return err
 		}
-		r := &kept{Agent: tally.NewAgent(k.shape)}
-		r.ring = ring.New(path, ringbuf.Consume, r)
-		k.rings[path] = r
+		k.rings[path] = &kept{Agent: tally.NewAgent(k.shape)}
 		return nil
 	}))
 	for path, r := range k.rings {
 		// A later poll opens rings that aren't ready and rings of restarted agents.
-		if err := r.ring.Poll(0); err != nil && !errors.Is(err, ringbuf.ErrNotReady) && !errors.Is(err, ringbuf.ErrInvalid) {
-			k.t.Errorf("%s: %v", path, err)
+		if err := r.drain(path); err != nil && !errors.Is(err, ringbuf.ErrNotReady) && !errors.Is(err, ringbuf.ErrInvalid) {
+			k.t.Error(err)
 		}
-		must.OK(k.t, r.ring.Commit())
 	}
+}
+
+// drain counts and commits the pending events. It opens the ring if necessary, and closes it
+// if the agent has restarted.
+func (k *kept) drain(path string) (err error) {
+	if k.ring == nil {
+		if k.ring, err = ringbuf.OpenReader(path, ringbuf.Consume); err != nil {
+			return err
+		}
+	}
+	_, err = k.ring.Read(0, k.Add)
+	if err == nil {
+		err = k.ring.Commit()
+	}
+	if errors.Is(err, ringbuf.ErrRestarted) {
+		k.Restarted(false)
+		err, k.ring = k.ring.Close(), nil
+	}
+	return err
 }
 
 // finish drains the rings completely. If the first poll finds that an agent has restarted,
@@ -199,18 +216,6 @@ func (k *keeper) totals() map[string]string {
 	}
 	return all
 }
-
-// Opened implements [ring.Handler].
-func (*kept) Opened(*ring.Reader) {}
-
-// Events implements [ring.Handler].
-func (k *kept) Events(_ *ring.Reader, b ringbuf.Batch) { k.Add(b) }
-
-// Missed implements [ring.Handler].
-func (k *kept) Missed(*ring.Reader, error) { k.ForeignRead() }
-
-// Ended implements [ring.Handler].
-func (k *kept) Ended(*ring.Reader, error) { k.Restarted(false) }
 
 // live runs simulated agents of all layouts, which restart periodically, with a consumer
 // and a recorder.
