@@ -31,5 +31,6 @@ func lock(f *os.File, st *unix.Stat_t, holder func(FileID) (pid int)) error {
 
 // lockHolder returns the process that has locked a file, or 0 if it is unknown.
 func lockHolder(id FileID) (pid int) {
-	return flock.Holders("/proc/locks")[flock.Key(flock.Device(id.Dev), id.Ino)]
+	holders, _ := flock.Holders("/proc/locks")
+	return holders[flock.Key(flock.Device(id.Dev), id.Ino)]
 }

@@ -28,6 +28,7 @@ func TestInspectPrintsAReport(t *testing.T) {
 	for range 7 {
 		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096)))
 	}
+	must.OK(t, os.WriteFile("locks", nil, 0o600)) // dir is also /proc
 	r := runWith(t.Context(), world{now: time.Now, proc: dir}, "inspect", path)
 	if r.code != exitOK || r.err != "" {
 		t.Errorf("%+v", r)

@@ -100,8 +100,9 @@ type verdict struct {
 	where     string
 	Seconds   float64            `json:"seconds"` // length of the watch
 	Agents    int                `json:"agents"`
-	Exited    int                `json:"exited"`   // how many of them have exited
-	Findings  []diagnose.Finding `json:"findings"` // the worst first; never null
+	Exited    int                `json:"exited"`            // how many of them have exited
+	Warning   string             `json:"warning,omitempty"` // about the watch
+	Findings  []diagnose.Finding `json:"findings"`          // the worst first; never null
 }
 
 // problems returns the number of findings that aren't only information.
@@ -170,7 +171,7 @@ func (f *whyFlags) watch(ctx context.Context, w world, source top.Source) (*verd
 	}
 	length := all[len(all)-1].At.Sub(began)
 	rings := board.Rings()
-	v := &verdict{where: f.where(source.Name()), Seconds: length.Seconds(), Agents: len(rings), Findings: []diagnose.Finding{}}
+	v := &verdict{where: f.where(source.Name()), Seconds: length.Seconds(), Agents: len(rings), Warning: board.Warning(), Findings: []diagnose.Finding{}}
 	switch {
 	case f.socket != "":
 		v.Host = source.Name()

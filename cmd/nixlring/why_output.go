@@ -35,6 +35,9 @@ func (v *verdict) write(w world, quiet bool) error {
 	default:
 		fmt.Fprintf(say, "All is well: %s\n", watched)
 	}
+	if v.Warning != "" {
+		fmt.Fprintf(say, "Warning: %s\n", render.Printable(v.Warning))
+	}
 	for i := range v.Findings {
 		if _, err := fmt.Fprint(w.out, "\n"+finding(&v.Findings[i])); err != nil {
 			return err

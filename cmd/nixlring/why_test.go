@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
@@ -98,6 +99,19 @@ func TestWhySaysThatAllIsWell(t *testing.T) {
 	r := runWith(t.Context(), world{now: time.Now, proc: procWith(t), env: func(string) (string, bool) { return "", false }},
 		"why", dir, "--for", "1s")
 	if r.code != exitOK || r.out != "" || !strings.HasPrefix(r.err, "All is well: 5 agents in "+dir) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWhySaysThatTheConsumerIsUnknown(t *testing.T) {
+	dir := startFleet(t, false, func(*simulate.FleetConfig) {})
+	proc := t.TempDir() // without a list of locks
+	r, v := why(t, proc, dir)
+	if r.code != exitOK || len(v.Findings) > 0 || v.Warning != procs.ManyLocks {
+		t.Errorf("%+v", r)
+	}
+	r = runWith(t.Context(), world{now: time.Now, proc: proc, env: func(string) (string, bool) { return "", false }}, "why", dir, "--for", "1s")
+	if r.code != exitOK || !strings.Contains(r.err, "\nWarning: "+procs.ManyLocks) {
 		t.Errorf("%+v", r)
 	}
 }

@@ -51,25 +51,29 @@ func (c *Cache) Holder(key string, now time.Time) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.read.IsZero() || now.Sub(c.read) >= maxAge {
-		c.holders, c.read = Holders(c.path), now
+		c.holders, _ = Holders(c.path)
+		c.read = now
 	}
 	return c.holders[key]
 }
 
 // Holders returns the processes that hold flock(2) locks, by [Key]. The path is that
 // of the list: /proc/locks, or a test's file. The list hides processes of other PID
-// namespaces, and the result is empty if it can't be read. Locks beyond the first 1 MiB are
-// missing. A line is
+// namespaces, and the result is empty if it can't be read. Holders reads its first 1 MiB, and
+// reports whether that is the whole list: otherwise, a file without a holder may have one. A
+// line is
 //
 //	1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF
-func Holders(path string) map[string]int {
+func Holders(path string) (pids map[string]int, all bool) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	defer f.Close()
-	pids := make(map[string]int)
-	for lines := bufio.NewScanner(io.LimitReader(f, maxList)); lines.Scan(); {
+	pids = make(map[string]int)
+	list := &io.LimitedReader{R: f, N: maxList}
+	lines := bufio.NewScanner(list)
+	for lines.Scan() {
 		field := strings.Fields(lines.Text())
 		if len(field) < 8 || field[1] != "FLOCK" {
 			continue // a process that waits for a lock has -> here; the last line may be cut off
@@ -78,5 +82,5 @@ func Holders(path string) map[string]int {
 			pids[field[5]] = pid
 		}
 	}
-	return pids
+	return pids, lines.Err() == nil && list.N > 0
 }

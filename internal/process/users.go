@@ -24,8 +24,10 @@ type Users struct {
 	// that of stat(2) on some file systems, such as Btrfs. Processes that use such a file
 	// are only found by its path.
 	Of map[ringbuf.FileID][]User
-	// Consumers has the process that holds the lock of a file.
-	Consumers map[ringbuf.FileID]int
+	// Consumers has the process that holds the lock of a file. Unless AllConsumers is true,
+	// processes may be missing, and are among the agents.
+	Consumers    map[ringbuf.FileID]int
+	AllConsumers bool
 	// Hidden are the processes whose mappings can't be read.
 	Hidden []Hidden
 	// Everywhere reports whether all processes of the machine are visible.
@@ -59,17 +61,17 @@ func (u *Users) Hides(uid uint32) bool {
 	return slices.ContainsFunc(u.Hidden, func(h Hidden) bool { return h.UID == uid })
 }
 
-// Consumers returns the processes that hold the locks of files. proc is the mount point of
-// the proc file system.
-func Consumers(proc string, files map[ringbuf.FileID]string) map[ringbuf.FileID]int {
-	found := make(map[ringbuf.FileID]int)
-	holders := flock.Holders(filepath.Join(proc, "locks"))
+// Consumers returns the processes that hold the locks of files, and whether these are all: the
+// kernel's list of locks can be too long to read. proc is the mount point of the proc file system.
+func Consumers(proc string, files map[ringbuf.FileID]string) (found map[ringbuf.FileID]int, all bool) {
+	found = make(map[ringbuf.FileID]int)
+	holders, all := flock.Holders(filepath.Join(proc, "locks"))
 	for id := range files {
 		if pid := holders[flock.Key(flock.Device(id.Dev), id.Ino)]; pid > 0 {
 			found[id] = pid
 		}
 	}
-	return found
+	return found, all
 }
 
 // ID returns the mapped file. It reports false if the device is invalid.

@@ -57,7 +57,7 @@ func FindUsers(ctx context.Context, proc string, files map[ringbuf.FileID]string
 		}
 		u.add(proc, pid, found)
 	}
-	u.Consumers = Consumers(proc, files)
+	u.Consumers, u.AllConsumers = Consumers(proc, files)
 	return u, nil
 }
 

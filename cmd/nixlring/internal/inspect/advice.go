@@ -70,6 +70,8 @@ func (r *Report) advise(cfg Config, mode fs.FileMode) {
 	case full && r.consumed():
 		r.advice("The ring is full although it is consumed: the agent loses events. Set %s=%d (now %d) or a shorter %s for the agent.",
 			nixlenv.BufferSize, nixlenv.EnoughSlots(c.Capacity, c.Dropped), c.Capacity, nixlenv.RunInterval)
+	case full && r.hidden:
+		r.advice("The ring is full: its agent, if it is running, loses all new events. Check the log of the Collector, if there is one.")
 	case full:
 		r.advice("The ring is full and has no consumer: the agent loses all new events. "+
 			"Start a Collector for the directory, or consume the events with: nixlring read --consume --follow %s", r.Path)
@@ -112,6 +114,7 @@ func (r *Report) writers() (n int) {
 // adviseReaders gives advice if too many processes have the ring mapped for writing.
 func (r *Report) adviseReaders() {
 	switch n := r.writers(); {
+	case r.hidden:
 	case r.Consumer == nil && n > 1:
 		r.advice("%d processes have the ring mapped for writing, and none of them holds the consumer lock: "+
 			"besides the agent, these are other readers (NIXL's telemetry_reader, pmdanixl), or agents with the same name.", n)

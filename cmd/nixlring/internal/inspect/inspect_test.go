@@ -207,6 +207,21 @@ func TestAdviceAboutAFullRingOfAnotherUserIsConditional(t *testing.T) {
 	}
 }
 
+func TestReportSaysThatTheConsumerIsUnknownAmongTooManyLocks(t *testing.T) {
+	path, w := ring(t, 7)
+	defer w.Close()
+	made := proc(t, path, 30, 20)
+	r := inspected(t, path, func(c *inspect.Config) {
+		made(c)
+		procstest.Flood(t, c.Proc)
+	})
+	var text strings.Builder
+	must.OK(t, r.WriteText(&text, time.Now()))
+	if all := text.String(); r.Consumer != nil || !strings.Contains(all, "unknown: "+procs.ManyLocks) || strings.Contains(all, "none of them holds") || strings.Contains(all, "no consumer") {
+		t.Errorf("%s", all)
+	}
+}
+
 func TestWatchingFindsTheLargestBurst(t *testing.T) {
 	for name, tt := range map[string]struct {
 		events int // per run interval

@@ -50,6 +50,7 @@ type Report struct {
 	Advice []string `json:"advice"`
 
 	alive  procs.Alive
+	hidden bool          // a process that can't be found may hold the consumer lock
 	unseen string        // which processes can't be inspected
 	idle   time.Duration // since the store was updated; negative if that was before the machine was started
 }
@@ -187,6 +188,7 @@ func (r *Report) attendance(cfg Config, regular bool) {
 	attended := ask(cfg.Path)
 	if users != nil {
 		r.Mapped, r.Hidden, r.Consumer, r.unseen = users.Mapped, len(users.Hidden), users.Consumer, users.Unseen()
+		r.hidden = users.Unlisted
 	}
 	if attended.Known {
 		unattended := !attended.Open

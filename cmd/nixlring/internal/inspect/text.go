@@ -145,8 +145,11 @@ func (r *Report) processText(line liner) {
 	case len(r.Mapped) == 0:
 		line(name, "no visible process")
 	}
-	if r.Consumer != nil {
+	switch {
+	case r.Consumer != nil:
 		line("Consumer", "process %d (%s) holds the consumer lock", r.Consumer.PID, r.Consumer.Command)
+	case r.hidden:
+		line("Consumer", "unknown: %s", procs.ManyLocks)
 	}
 	switch {
 	case r.Unattended == nil:

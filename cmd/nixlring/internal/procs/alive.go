@@ -63,6 +63,8 @@ func (u *Users) Alive(a Attended) Alive {
 		return No
 	case u == nil:
 		return Unknown
+	case u.Unlisted && len(u.Writers()) == 1: // the agent or a consumer
+		return Unknown
 	case len(u.Writers()) > 0:
 		return Yes
 	case u.Deserted() && (u.Consumer != nil || !a.Known):

@@ -41,8 +41,9 @@ func TestUsersFindsMappingsAndConsumer(t *testing.T) {
 	if diff := cmp.Diff([]procs.Process{{PID: 20, Command: "prog20", Writable: true}}, all[path].Writers()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]procs.Process{path: consumer}, proc.Consumers(path, missing)); diff != "" {
-		t.Error(diff)
+	got, complete := proc.Consumers(path, missing)
+	if diff := cmp.Diff(map[string]procs.Process{path: consumer}, got); diff != "" || !complete {
+		t.Errorf("all %v %s", complete, diff)
 	}
 }
 
@@ -70,8 +71,31 @@ func TestMissingProcHasNoUsers(t *testing.T) {
 	if u := proc.Users(path)[path]; len(u.Mapped) > 0 || u.Consumer != nil || u.Deserted() {
 		t.Errorf("%+v", u)
 	}
-	if got := proc.Consumers(path); len(got) > 0 {
-		t.Errorf("%+v", got)
+	if got, all := proc.Consumers(path); len(got) > 0 || all {
+		t.Errorf("%+v, all %v", got, all)
+	}
+}
+
+// Among too many locks, that of the consumer isn't found. One of two writers is an agent, though.
+func TestConsumerIsUnknownIfThereAreTooManyLocks(t *testing.T) {
+	for _, tt := range []struct {
+		writers []procstest.Process
+		want    procs.Alive
+	}{
+		{[]procstest.Process{{PID: 30, Lock: true}}, procs.Unknown},
+		{[]procstest.Process{{PID: 30, Lock: true}, {PID: 20}}, procs.Yes},
+		{nil, procs.Unknown},
+	} {
+		path := file(t)
+		proc := procstest.Make(t, path, procstest.Initial, tt.writers...)
+		procstest.Flood(t, proc)
+		if list, all := procs.FS(proc).Consumers(path); all || len(list) > 0 {
+			t.Errorf("%v, all %v", list, all)
+		}
+		u := procs.FS(proc).Users(path)[path]
+		if got := u.Alive(procs.Attended{Open: true, Known: true}); got != tt.want || !u.Unlisted || u.Unseen() != procs.ManyLocks {
+			t.Errorf("%d writers: alive %v, want %v: %+v", len(tt.writers), got, tt.want, u)
+		}
 	}
 }
 

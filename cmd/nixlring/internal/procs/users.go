@@ -27,12 +27,17 @@ type Process struct {
 type Users struct {
 	Mapped   []Process // processes that have it mapped, sorted by PID
 	Consumer *Process  // the process that holds the ring's lock; nil if unknown
+	Unlisted bool      // a process may hold the lock although Consumer is nil; see ManyLocks
 	Hidden   []Process // processes that can't be inspected
 
 	agents  []int // PIDs of the processes that write to it, except for a consumer
 	outside bool  // there may be processes in other PID namespaces
 	all     bool  // no other process has it mapped
 }
+
+// ManyLocks says why the process that holds a ring's lock is unknown.
+const ManyLocks = "the process that consumes a ring can't be found: /proc/locks can't be read, or is longer than 1 MiB, " +
+	"because some process holds too many file locks"
 
 // FS is the path of /proc, or of a mock.
 type FS string
@@ -63,24 +68,26 @@ func (p FS) Users(paths ...string) map[string]*Users {
 		if pid := all.Consumers[id]; pid > 0 {
 			u.Consumer = &Process{PID: pid, Command: p.command(pid), Writable: true}
 			u.all = u.all && all.Has(id, pid) // if its mapping isn't found, others may be missing, too
+		} else {
+			u.Unlisted = !all.AllConsumers
 		}
 		found[path] = u
 	}
 	return found
 }
 
-// Consumers returns the processes that hold the locks of the rings at some paths. It doesn't
-// read the mappings of processes.
-func (p FS) Consumers(paths ...string) map[string]Process {
-	found := make(map[string]Process)
+// Consumers returns the processes that hold the locks of the rings at some paths, and whether
+// these are all; see [ManyLocks]. It doesn't read the mappings of processes.
+func (p FS) Consumers(paths ...string) (found map[string]Process, all bool) {
+	found = make(map[string]Process)
 	ids, files := identify(paths)
-	consumers := process.Consumers(string(p), files)
+	consumers, all := process.Consumers(string(p), files)
 	for path, id := range ids {
 		if pid := consumers[id]; pid > 0 {
 			found[path] = Process{PID: pid, Command: p.command(pid), Writable: true}
 		}
 	}
-	return found
+	return found, all
 }
 
 // identify returns the files at some paths, and their absolute paths.
@@ -114,12 +121,14 @@ func (u *Users) Writers() (list []Process) {
 // mapped for writing.
 func (u *Users) Deserted() bool { return u.all && len(u.Writers()) == 0 }
 
-// Unseen says which processes can't be inspected, so that it is unknown whether an agent is running. It
+// Unseen says which processes can't be inspected or told apart, so that it is unknown whether an agent is running. It
 // is empty if all can.
 func (u *Users) Unseen() string {
 	switch n := len(u.Hidden); {
 	case u.outside:
 		return "processes outside of this PID namespace can't be inspected; run this outside of any container"
+	case u.Unlisted:
+		return ManyLocks
 	case n == 0:
 		return ""
 	default:

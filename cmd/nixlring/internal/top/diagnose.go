@@ -84,7 +84,7 @@ func (r *Row) Ring() diagnose.Ring {
 		ring.Consumer = diagnose.Foreign
 	case Nobody:
 		ring.Consumer = diagnose.Nobody
-	case Unknown:
+	case Unknown, Hidden:
 	}
 	room := r.room()
 	ring.Full = room <= 0

@@ -80,6 +80,8 @@ type Totals struct {
 type Lock struct {
 	PID  int
 	Name string // of the program, or empty if unknown
+
+	Unknown bool // a process may hold the lock, but it can't be found
 }
 
 // read converts the state of an agent to a reading.

@@ -4,8 +4,10 @@
 package top
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -183,6 +185,9 @@ func (s *Rings) Sample() Sample {
 		sample.Excluded = s.countExcluded(now)
 	}
 	sample.Unseen = s.addUsers(now, sample.Agents, attended)
+	if slices.ContainsFunc(sample.Agents, func(r Reading) bool { return r.Lock.Unknown }) {
+		sample.Warning = cmp.Or(sample.Warning, procs.ManyLocks)
+	}
 	return sample
 }
 

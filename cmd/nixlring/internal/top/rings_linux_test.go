@@ -293,6 +293,38 @@ func TestSourceDistinguishesAConsumerFromTheAgent(t *testing.T) {
 	}
 }
 
+// A container can hold so many locks that the list of locks is too long to read. The Collector is then no
+// foreign reader.
+func TestConsumerIsUnknownAmongTooManyLocks(t *testing.T) {
+	w := newWorld(t)
+	fleet := w.agents("sim", 1, simulate.Config{Rate: 100})
+	path := fleet.Agents()[0].Path()
+	consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
+	must.OK(t, err)
+	defer consumer.Close()
+	proc := procstest.Make(t, path, procstest.Initial, procstest.Process{PID: 20}, procstest.Process{PID: 30, Lock: true})
+	w.source.users.proc = procs.FS(proc)
+	procstest.Flood(t, proc)
+	w.start()
+	board := NewBoard(time.Second, 3)
+	for range 2 {
+		board.Add(w.source.Sample())
+		w.second(fleet, func() {
+			_, err := consumer.Read(0, func(ringbuf.Batch) {})
+			must.OK(t, err)
+			must.OK(t, consumer.Commit())
+		})
+	}
+	board.Add(w.source.Sample())
+	r := board.Row(path)
+	if r.Reader != Hidden || r.ReaderName() != "unknown" || len(r.Problems)+len(board.Findings()) > 0 {
+		t.Errorf("reader %v, %s: %v %v", r.Reader, r.ReaderName(), r.Problems, board.Findings())
+	}
+	if board.Warning() != procs.ManyLocks {
+		t.Errorf("warning %q", board.Warning())
+	}
+}
+
 func TestMemoryIsUnknownAfterAConsumerTookARegistration(t *testing.T) {
 	w := newWorld(t)
 	ring, err := ringbuf.Create(filepath.Join(w.dir, "a"), ringbuf.V4, 16)

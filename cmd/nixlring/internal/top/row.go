@@ -25,6 +25,7 @@ const (
 	Stalled               // a consumer of this project that takes no events
 	Foreign               // a program that doesn't lock the ring
 	Nobody                // events stay in the ring
+	Hidden                // a program that can't be found; it may be a consumer of this project
 )
 
 // Row is one agent for display. Rates and quantiles cover the window.
@@ -94,6 +95,8 @@ func (r *Row) ReaderName() string {
 		return "foreign"
 	case Nobody:
 		return "nobody"
+	case Hidden:
+		return "unknown"
 	default:
 		return ""
 	}

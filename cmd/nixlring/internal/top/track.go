@@ -127,6 +127,8 @@ func (t *track) reader(taken uint64) Reader {
 		return Stalled
 	case t.reading.Lock.PID > 0:
 		return Locked
+	case taken > 0 && t.reading.Lock.Unknown:
+		return Hidden
 	case taken > 0:
 		return Foreign
 	case t.reading.Peak > 0:

@@ -13,6 +13,7 @@ import (
 type users struct {
 	proc  procs.FS
 	locks map[string]procs.Process // the consumers, by path
+	all   bool                     // these are all consumers
 	of    map[string]*procs.Users  // the users of some rings, by path
 	next  time.Time                // of the next scan
 }
@@ -31,7 +32,7 @@ func (u *users) update(now time.Time, agents []Reading, scan func(i int) bool) {
 			some = append(some, agents[i].Path)
 		}
 	}
-	u.locks = u.proc.Consumers(all...)
+	u.locks, u.all = u.proc.Consumers(all...)
 	u.of = u.proc.Users(some...)
 	u.next = now.Add(max(procsInterval, procsFactor*time.Since(began)))
 }
@@ -39,5 +40,5 @@ func (u *users) update(now time.Time, agents []Reading, scan func(i int) bool) {
 // lock returns the consumer of a ring.
 func (u *users) lock(path string) Lock {
 	p := u.locks[path]
-	return Lock{PID: p.PID, Name: p.Command}
+	return Lock{PID: p.PID, Name: p.Command, Unknown: p.PID == 0 && !u.all}
 }

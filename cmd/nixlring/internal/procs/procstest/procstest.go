@@ -70,3 +70,13 @@ func Make(t *testing.T, path, namespace string, list ...Process) string {
 	must.OK(t, os.WriteFile(filepath.Join(root, "locks"), []byte(locks.String()), 0o600))
 	return root
 }
+
+// Flood puts a MiB of other locks in front of those in a mock of /proc.
+func Flood(t *testing.T, root string) {
+	t.Helper()
+	path := filepath.Join(root, "locks")
+	locks, err := os.ReadFile(path)
+	must.OK(t, err)
+	const other = "1: FLOCK  ADVISORY  WRITE 666 00:01:1 0 EOF\n"
+	must.OK(t, os.WriteFile(path, append([]byte(strings.Repeat(other, 1<<20/len(other)+1)), locks...), 0o600))
+}

@@ -29,7 +29,7 @@ SPEED	mean throughput: bytes divided by the sum of the transfer times
 MEMORY	registered minus deregistered; ? if a consumer took registrations before top started
 RING	peak fill of the ring since the last update; if it is full, the agent loses events
 LAST	time since the last event
-READER	program that takes events from the ring; foreign is a program that doesn't lock the ring: NIXL's telemetry_reader, pmdanixl, or a Collector in another PID namespace
+READER	program that takes events from the ring; foreign is a program that doesn't lock the ring: NIXL's telemetry_reader, pmdanixl, or a Collector in another PID namespace; unknown means that the kernel's list of locks is too long to read
 
 NOTES
 straggler	far slower than the agents in the directory with similar sizes, and its transfers take longer; requires four agents

@@ -243,7 +243,7 @@ const slowColumns = [["Time", ""], ["Direction", "medium"], ["Size", "num"], ["T
 function showAgent(row) {
   set($("name"), row.name);
   const facts = [row.alive, row.service && "service " + row.service, row.store ? "prometheus_mp store" : `ring of ${row.capacity.toLocaleString("en-US")} slots, layout ${row.layout}`,
-    row.reader && "drained by " + row.reader, row.memory !== null && memory(row.memory) + " registered", `last event ${age(row.age)} ago`];
+    row.reader && "consumer: " + row.reader, row.memory !== null && memory(row.memory) + " registered", `last event ${age(row.age)} ago`];
   set($("facts"), facts.filter(Boolean).join(" · "));
   showFindings($("about"), firstOfKind(frame.findings.filter((f) => f.agents.includes(row.id))));
 }
