@@ -120,7 +120,7 @@ func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
 
 // Changed returns [FileState.Changed] as of the newest read or commit while position 0 was
 // committed, or the time when the reader had read up to the end of the ring. It is for
-// later calls of [Reader.StartedSince] and [Reader.ContinueAtEnd].
+// later calls of [Reader.StartedSince] and [Reader.Continue].
 func (r *Reader) Changed() int64 {
 	if r.next == 0 {
 		return r.endChanged
@@ -128,9 +128,15 @@ func (r *Reader) Changed() int64 {
 	return r.firstChanged
 }
 
-// ContinueAtEnd is called for a new reader at position 0 if an earlier reader had read up
-// to the end of the ring, and its Changed returned t.
-func (r *Reader) ContinueAtEnd(t int64) { r.endChanged = t }
+// Continue is called for a new reader if an earlier one had read up to the same position, and
+// its Changed returned t.
+func (r *Reader) Continue(t int64) {
+	if r.next == 0 {
+		r.endChanged = t
+	} else {
+		r.firstChanged = t
+	}
+}
 
 // MayHaveRestarted reports whether the last Read may have returned the first events of
 // a restarted agent although it returned no error. This is possible if the agent restarts

@@ -37,13 +37,23 @@ var checkpointMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/checkpoint/resume.go", "a restart at the end of the ring is also looked for after a crash",
-		"\t\t\tr.ContinueAtEnd(m.Changed)\n",
+		"\t\tr.Continue(m.Changed)\n\t\treturn Resumed, nil\n",
 		"",
 	},
 	{
-		"internal/engine/internal/checkpoint/resume.go", "a commit that a crash prevented is made",
-		"return true, r.Commit()",
-		"return true, nil",
+		"internal/engine/internal/checkpoint/resume.go", "a ring that is opened again is committed only after a save",
+		"\tr.Continue(m.Changed)\n\treturn true, nil",
+		"\tr.Continue(m.Changed)\n\treturn true, r.Commit()",
+	},
+	{
+		"internal/engine/internal/checkpoint/resume.go", "the change time of skipped events is kept",
+		"\tr.Continue(m.Changed)\n\treturn true, nil",
+		"\treturn true, nil",
+	},
+	{
+		"internal/engine/internal/checkpoint/resume.go", "only an earlier process can have committed position 0",
+		"case at == m.To && (at != 0 || m.From == 0 || m.Loaded):",
+		"case at == m.To:",
 	},
 	{
 		"internal/engine/internal/checkpoint/queue.go", "a checkpoint that is about to be removed is not loaded",

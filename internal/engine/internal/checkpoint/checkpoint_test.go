@@ -81,7 +81,7 @@ func (a *agent) commit() {
 
 func (a *agent) checkpoint() []byte {
 	a.t.Helper()
-	m, err := MarkOf(a.reader, 5, 6)
+	m, err := MarkOf(a.reader, 5)
 	must.OK(a.t, err)
 	return Append(nil, m, State{Totals: Totals{Tally: a.tally}})
 }
@@ -203,7 +203,7 @@ func TestCheckpointWithoutARingIsResumed(t *testing.T) {
 func TestParseReversesAppend(t *testing.T) {
 	m := Mark{
 		Layout: ringbuf.V3, Dev: 1 << 40, Ino: 2 << 40, Capacity: 4096,
-		From: 5, To: 6, Fingerprint: 7 << 24, Changed: 3 << 50, Start: 8 << 50, Saved: 9 << 50,
+		From: 5, To: 6, Fingerprint: 7 << 24, Changed: 3 << 50, Start: 8 << 50, Loaded: true,
 	}
 	a := newAgent(t)
 	a.push(1, 2, 3)

@@ -22,7 +22,7 @@ import (
 func seeds(f *testing.F) (list [][]byte) {
 	f.Helper()
 	a := tally.NewAgent(shapeOf(f, tally.Config{}))
-	m := Mark{Layout: ringbuf.V4, Capacity: 16, From: 3, To: 7, Fingerprint: 9, Start: 1, Saved: 2}
+	m := Mark{Layout: ringbuf.V4, Capacity: 16, From: 3, To: 7, Fingerprint: 9, Start: 1}
 	list = append(list, Append(nil, m, State{Totals: Totals{Tally: a}}))
 	a.Opened(true)
 	a.Restarted(true)

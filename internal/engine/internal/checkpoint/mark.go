@@ -27,7 +27,9 @@ type Mark struct {
 	// that would extend beyond From are 0.
 	Suffixes [suffixes]uint32
 	Start    int64 // start of the totals, in nanoseconds since the epoch
-	Saved    int64
+	// Loaded reports whether the mark comes from a checkpoint. An earlier process may then
+	// have committed To.
+	Loaded bool
 }
 
 // Checkpoint is the stored state of an agent.
@@ -50,7 +52,7 @@ var ErrInvalid = errors.New("invalid checkpoint")
 const (
 	version   = 4
 	suffixes  = 7
-	markSize  = 1 + 1 + 5*8 + 4 + 4*suffixes + 3*8
+	markSize  = 1 + 1 + 5*8 + 4 + 4*suffixes + 2*8
 	checkSize = 4
 )
 
@@ -59,8 +61,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // MarkOf returns the mark of an agent's totals after they have counted all events that r
 // has read. r is nil if the agent has no ring. The error is one of
 // [ringbuf.Reader.Fingerprint].
-func MarkOf(r *ringbuf.Reader, start, now int64) (Mark, error) {
-	m := Mark{Start: start, Saved: now}
+func MarkOf(r *ringbuf.Reader, start int64) (Mark, error) {
+	m := Mark{Start: start}
 	if r == nil {
 		return m, nil
 	}
@@ -122,7 +124,7 @@ func Append(b []byte, m Mark, s State) []byte {
 	for _, sum := range m.Suffixes {
 		b = le.AppendUint32(b, sum)
 	}
-	for _, v := range [...]int64{m.Changed, m.Start, m.Saved} {
+	for _, v := range [...]int64{m.Changed, m.Start} {
 		b = le.AppendUint64(b, uint64(v))
 	}
 	b = appendStreams(b, s)
@@ -148,7 +150,7 @@ func Parse(b []byte) (Checkpoint, error) {
 	if err := c.parseStreams(body[markSize:]); err != nil {
 		return Checkpoint{}, err
 	}
-	c.Layout, body = ringbuf.Layout(body[1]), body[2:]
+	c.Layout, c.Loaded, body = ringbuf.Layout(body[1]), true, body[2:]
 	for _, v := range [...]*uint64{&c.Dev, &c.Ino, &c.Capacity, &c.From, &c.To} {
 		*v, body = le.Uint64(body), body[8:]
 	}
@@ -156,7 +158,7 @@ func Parse(b []byte) (Checkpoint, error) {
 	for i := range c.Suffixes {
 		c.Suffixes[i], body = le.Uint32(body), body[4:]
 	}
-	for _, v := range [...]*int64{&c.Changed, &c.Start, &c.Saved} {
+	for _, v := range [...]*int64{&c.Changed, &c.Start} {
 		*v, body = int64(le.Uint64(body)), body[8:]
 	}
 	return c, nil

@@ -48,7 +48,7 @@ type Outcome uint8
 // The outcomes.
 const (
 	Resumed     Outcome = iota + 1 // the checkpoint was committed
-	Finished                       // the checkpoint was not committed; Resume has committed it
+	Finished                       // the checkpoint was not committed
 	Restarted                      // the agent has restarted
 	ReadByOther                    // another process has consumed events
 )
@@ -69,15 +69,19 @@ func (o Outcome) String() string {
 	}
 }
 
-// Resume moves a ring that was just opened to the position of the totals:
+// Resume moves a ring that was just opened to the position of the totals. It commits
+// nothing, because the mark may be newer than the stored totals:
 //
 //	read position       slots between From and To      outcome
 //	To                                                 Resumed
-//	From                unchanged                      Finished: moved to To
+//	From                unchanged                      Finished: skipped to To
 //	From                changed, or not written yet    Restarted
 //	0                                                  Restarted
-//	between From and To unchanged                      ReadByOther: moved to To
+//	between From and To unchanged                      ReadByOther: skipped to To
 //	any other                                          ReadByOther
+//
+// If To is 0 and From isn't, a read position of 0 is Resumed only if the mark was loaded: if
+// this process made the mark, nobody has committed To.
 //
 // For another file, layout or capacity, the outcome is Restarted. For a checkpoint without
 // a ring, it is Resumed, because the totals already include the restart.
@@ -111,10 +115,8 @@ func (m *Mark) compare(r *ringbuf.Reader) (Outcome, error) {
 	switch {
 	case m.Layout != r.Layout(), m.Capacity != uint64(r.Capacity()), m.Dev != id.Dev, m.Ino != id.Ino:
 		return Restarted, nil
-	case at == m.To:
-		if at == 0 {
-			r.ContinueAtEnd(m.Changed)
-		}
+	case at == m.To && (at != 0 || m.From == 0 || m.Loaded):
+		r.Continue(m.Changed)
 		return Resumed, nil
 	case at == m.From:
 		return m.finish(r)
@@ -122,7 +124,7 @@ func (m *Mark) compare(r *ringbuf.Reader) (Outcome, error) {
 		return Restarted, nil
 	case m.overtaken(r):
 		// The other process consumed only events that the totals already include.
-		_, err := m.moveTo(r)
+		_, err := m.skip(r)
 		return ReadByOther, err
 	default:
 		return ReadByOther, nil
@@ -141,7 +143,7 @@ func (m *Mark) overtaken(r *ringbuf.Reader) bool {
 	return err == nil && sum == m.Suffixes[i]
 }
 
-// finish makes the commit that a crash has prevented.
+// finish skips the events between From and To, if they are still the same.
 func (m *Mark) finish(r *ringbuf.Reader) (Outcome, error) {
 	sum, err := r.Fingerprint(m.From, m.To)
 	switch {
@@ -152,19 +154,19 @@ func (m *Mark) finish(r *ringbuf.Reader) (Outcome, error) {
 	case sum != m.Fingerprint, m.From == 0 && r.StartedSince(m.Changed, m.To):
 		return Restarted, nil
 	}
-	if there, err := m.moveTo(r); err != nil || !there {
+	if there, err := m.skip(r); err != nil || !there {
 		return Restarted, err
 	}
 	return Finished, nil
 }
 
-// moveTo skips and commits the events up to To. It reports false if the agent hasn't
-// written up to To.
-func (m *Mark) moveTo(r *ringbuf.Reader) (bool, error) {
+// skip skips the events up to To. It reports false if the agent hasn't written up to To.
+func (m *Mark) skip(r *ringbuf.Reader) (bool, error) {
 	if err := r.Skip(m.To); errors.Is(err, ringbuf.ErrInvalid) {
 		return false, nil
 	} else if err != nil {
 		return false, err
 	}
-	return true, r.Commit()
+	r.Continue(m.Changed)
+	return true, nil
 }

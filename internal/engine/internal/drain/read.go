@@ -247,7 +247,7 @@ func (o *owner) countRestart(a *agent, kind notice.Kind, text string, lossy bool
 // broken closes a ring that can't be read for a reason other than a restart. If it is
 // still the same ring when it is opened again, counting continues at the same position.
 func (o *owner) broken(a *agent, now time.Time, err error) {
-	if m, markErr := o.mark(a, now); a.resume == nil && markErr == nil && o.cfg.Mode == ringbuf.Consume {
+	if m, markErr := a.mark(); a.resume == nil && markErr == nil && o.cfg.Mode == ringbuf.Consume {
 		a.resume = &m
 	}
 	a.tally.Missed()
@@ -259,11 +259,9 @@ func (o *owner) broken(a *agent, now time.Time, err error) {
 }
 
 // mark returns the position of the agent's totals in its ring.
-func (o *owner) mark(a *agent, now time.Time) (checkpoint.Mark, error) {
+func (a *agent) mark() (checkpoint.Mark, error) {
 	if a.resume != nil {
-		m := *a.resume
-		m.Saved = now.UnixNano()
-		return m, nil
+		return *a.resume, nil
 	}
-	return checkpoint.MarkOf(a.reader, a.start.UnixNano(), now.UnixNano())
+	return checkpoint.MarkOf(a.reader, a.start.UnixNano())
 }

@@ -101,7 +101,7 @@ func (o *owner) closeGone(a *agent, now time.Time) {
 	if a.reader == nil || !a.exit.complete || a.held() > 0 || a.exit.waits(now) {
 		return
 	}
-	if m, err := o.mark(a, now); err == nil && o.cfg.Mode == ringbuf.Consume {
+	if m, err := a.mark(); err == nil && o.cfg.Mode == ringbuf.Consume {
 		a.resume = &m // the agent's next run may use the same file
 	}
 	o.do(closeEffect{a.source, a.detach()})

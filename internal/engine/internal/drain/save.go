@@ -162,10 +162,10 @@ func (o *owner) begin(now time.Time) {
 
 // add adds the checkpoint of an agent to a batch.
 func (o *owner) add(b *batch, a *agent, now time.Time) {
-	m, err := o.mark(a, now)
+	m, err := a.mark()
 	if err != nil { // the ring has changed since it was read
 		o.interrupted(a, now, err)
-		if m, err = o.mark(a, now); err != nil {
+		if m, err = a.mark(); err != nil {
 			return
 		}
 	}
