@@ -35,8 +35,8 @@ type Reader struct {
 	seen      uint32
 	seenTo    uint64
 	// firstChanged is the file's ctime when events were last read while committed was 0,
-	// endChanged when the reader had just read up to the end of the ring. endChanged is 0
-	// unless next is 0.
+	// endChanged when the agent had written the events up to the end of the ring. endChanged
+	// is 0 if it is unknown or next isn't 0.
 	firstChanged, endChanged int64
 	mayHaveRestarted         bool
 
@@ -283,14 +283,12 @@ func (r *Reader) contiguous(n int) int { return min(n, r.Capacity()-int(r.next))
 // moveTo sets next. All changes of next go through it.
 func (r *Reader) moveTo(next uint64) {
 	wrapped := next < r.next
-	r.next, r.ahead.slots, r.endChanged = next, r.ahead.slots[:0], 0
+	r.next, r.ahead.slots = next, r.ahead.slots[:0]
 	if wrapped {
 		r.rememberTail()
 	}
-	if wrapped && next == 0 {
-		if now, err := r.stat(); err == nil {
-			r.endChanged = now.Changed
-		}
+	if next != 0 {
+		r.endChanged = 0
 	}
 }
 

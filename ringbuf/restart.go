@@ -152,14 +152,16 @@ func (r *Reader) verify(s state) (state, error) {
 
 func (r *Reader) verifyAtZero(s state) (state, error) {
 	now, err := r.stat()
-	if err != nil || r.sampled.pushed && now.Changed == r.sampled.changed {
+	same := err == nil && now.Changed == r.sampled.changed
+	switch {
+	case err != nil:
 		return s, err
-	}
-	if r.mode == Observe && s.read == 0 && now.Changed != r.sampled.changed {
+	case r.mode == Observe && s.read == 0 && !same:
 		return s, ErrRestarted
-	}
-	if now.Age < settleTime {
+	case now.Age < settleTime && !(same && r.sampled.pushed):
 		s.fill, s.pending = s.fill-s.pending, 0
+	default:
+		r.endChanged = now.Changed
 	}
 	return s, nil
 }
