@@ -64,7 +64,7 @@ func (a *simAgent) start(lay simLayout, slots uint64) {
 		}}
 	}
 	a.steps = []simStep{
-		{kind: barrier, do: func() { w.truncated(a); f.truncate(lay.header + int(slots)*lay.slot) }},
+		{kind: barrier, do: func() { w.truncated(a); f.truncate(a.size()) }},
 		reset(plain, func() { f.half = true; f.store(lay.writePos, 0) }),
 		// It isn't reordered with the store before; see ARCHITECTURE.md, "Known gaps".
 		reset(release, func() { f.half = false; w.rewound(a); f.store(lay.readPos, 0) }),
@@ -77,6 +77,9 @@ func (a *simAgent) start(lay simLayout, slots uint64) {
 		a.steps = append(a.steps, simStep{kind: plain, do: func() { f.store32(lay.expected, lay.version) }})
 	}
 }
+
+// size returns the size of the agent's ring.
+func (a *simAgent) size() int { return a.lay.header + int(a.slots)*a.lay.slot }
 
 // push adds the steps for one event, which has no effect if the ring is full.
 func (a *simAgent) push() {
@@ -179,10 +182,17 @@ func (a *simAgent) reorder() {
 // less often than once in a million restarts, because they are adjacent.
 func (a *simAgent) end() {
 	a.fence()
-	for a.file != nil && a.file.half {
-		a.do(0)
+	if a.file != nil && a.file.half {
+		a.finishReset()
 	}
 	a.alive, a.steps = false, nil
+}
+
+// finishReset makes the steps that remain until both positions are reset.
+func (a *simAgent) finishReset() {
+	for a.file.resets || a.file.half {
+		a.do(0)
+	}
 }
 
 // fence makes the steps that others have passed.

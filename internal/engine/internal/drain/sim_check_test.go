@@ -51,6 +51,7 @@ func (w *world) retired(path string, f *simFile) {
 		}
 	}
 	w.gone[path] = true
+	delete(w.visible, path)
 	maps.Copy(w.earlier, w.counted[path])
 	w.counted[path] = make(lineage)
 }
@@ -117,14 +118,13 @@ func (p *process) checkNotice(n notice.Notice) {
 	case notice.RingRestart, notice.RingReplaced:
 		// A position that another consumer stores can also be that of a restarted agent.
 		ok = w.begun[path] > w.known[path] || w.taken[path] || w.uncertain() && strings.Contains(n.Text, "since the last checkpoint")
-		f := p.opened[path]
+		w.known[path], w.heard[path] = p.opened[path], w.begun[path]
 		if n.Kind == notice.RingRestart {
-			f = w.fileAt(n.Path)
+			w.known[path] = w.fileAt(n.Path).started
 		}
 		if n.Kind == notice.RingRestart && !strings.Contains(n.Text, "may be lost") {
 			p.checkLossless(path)
 		}
-		w.known[path], w.heard[path] = f.started, w.begun[path]
 		w.restarts[path]++
 	case notice.RingForeign:
 		ok = w.taken[path] || w.uncertain()
@@ -159,10 +159,11 @@ func (p *process) checkNotice(n notice.Notice) {
 
 // checkLossless checks that a restart that is reported as lossless has discarded no event of
 // the run that was last seen. Equal events can't be distinguished from those before, and
-// an event that was in its slot at the last drain already, but not pushed, from none.
+// an event that was in its slot at the last drain already, but not pushed, from none. If one
+// agent makes the file smaller and the next one larger, the missing slots are zero, as before.
 func (p *process) checkLossless(path string) {
 	w := p.world
-	if w.plan.values != 0 || w.plan.races || w.taken[path] || w.uncertain() {
+	if w.plan.values != 0 || w.plan.races || w.taken[path] || w.uncertain() || w.files[path].shrunk.After(p.drained[path]) {
 		return
 	}
 	for id, l := range w.lost {

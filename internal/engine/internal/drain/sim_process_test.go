@@ -30,7 +30,7 @@ type process struct {
 	loads  map[string]time.Time   // when the newest rings began to wait for their checkpoints
 	held   map[string]holding
 	zeros  map[string]time.Time // since when the stored position 0 of a path is old
-	opened map[string]*simFile  // the newest file of each path that was opened
+	opened map[string]int       // number of the agent that had started when the newest ring of each path was opened
 
 	asked    time.Time            // when the newest save was requested
 	saving   *batch               // nil once it is answered
@@ -49,7 +49,7 @@ func (w *world) boot() {
 		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
 		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
 		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
-		loads: make(map[string]time.Time), held: make(map[string]holding), zeros: make(map[string]time.Time), opened: make(map[string]*simFile),
+		loads: make(map[string]time.Time), held: make(map[string]holding), zeros: make(map[string]time.Time), opened: make(map[string]int),
 		waiting: make(map[*collect]bool), drained: make(map[string]time.Time), lastRun: make(map[string]int),
 	}
 	p.saver = newSimSaver(p)
@@ -161,7 +161,7 @@ func (p *process) tryOpen(path string) {
 		return
 	}
 	p.world.note("%s: opened, %v with %d slots, read to %d", path, r.Layout(), r.Capacity(), r.Committed())
-	p.opened[path] = f
+	p.opened[path] = started
 	if a := p.owner.agents[path]; a == nil {
 		p.world.known[path], p.world.restarts[path] = started, 0
 	} else if a.resume != nil {
