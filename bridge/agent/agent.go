@@ -39,7 +39,7 @@ type core struct {
 	provider       metric.MeterProvider // nil with a ring
 	instruments    *instruments         // nil with a ring
 	root           *series              // of the agent itself; nil with a ring
-	outlet         *outlet              // nil without a ring and sinks
+	buffer         *buffer              // nil without a ring and sinks
 	file           os.FileInfo          // of the ring; nil without one
 	closed         atomic.Bool
 
@@ -157,10 +157,10 @@ func (a *Agent) derive(from *series, attributes attribute.Set) *Agent {
 // of at the end of the run interval. It joins the errors of the ring and the
 // sinks. It doesn't export metrics; that is up to the MeterProvider.
 func (a *Agent) Flush() error {
-	if a == nil || a.outlet == nil {
+	if a == nil || a.buffer == nil {
 		return nil
 	}
-	return a.outlet.flush()
+	return a.buffer.flush()
 }
 
 // Close flushes staged events, closes the ring, and stops recording: later calls
@@ -180,8 +180,8 @@ func (a *Agent) Close() error {
 	}
 	a.closing.Do(func() {
 		var err error
-		if a.outlet != nil {
-			err = a.outlet.close()
+		if a.buffer != nil {
+			err = a.buffer.close()
 		}
 		a.closed.Store(true)
 		a.release()

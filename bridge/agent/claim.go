@@ -46,7 +46,7 @@ const (
 	maxLingering = 500
 )
 
-// claim adds the agent to the open ones, and opens its outlet, unless an open agent
+// claim adds the agent to the open ones, and opens its buffer, unless an open agent
 // writes to the same ring or to the same series. The series of a closed agent that the
 // new one continues end.
 func (c *core) claim(cfg *config) error {
@@ -73,7 +73,7 @@ func (c *core) open(cfg *config) error {
 		switch {
 		case file != nil && o.file != nil && os.SameFile(file, o.file):
 			return fmt.Errorf("ring %s: the open agent %s of this process writes to it as %s; "+
-				"a ring must have only one writer: share that agent, or use another name", path, o.name, o.outlet.ring.w.Path())
+				"a ring must have only one writer: share that agent, or use another name", path, o.name, o.buffer.ring.w.Path())
 		case o.name == c.name && cfg.ring && o.provider != nil:
 			return otherWay("MeterProvider")
 		case o.name == c.name && !cfg.ring && o.provider == nil:
@@ -83,7 +83,7 @@ func (c *core) open(cfg *config) error {
 				"share that agent, or use another name; WithNameInResource requires a MeterProvider for each agent", o.name)
 		}
 	}
-	if err := c.openOutlet(cfg, path); err != nil {
+	if err := c.openBuffer(cfg, path); err != nil {
 		return err
 	}
 	process.open = append(process.open, c)

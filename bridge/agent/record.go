@@ -30,8 +30,8 @@ func (a *Agent) Transfer(ctx context.Context, d Direction, bytes int64, post, to
 	if a.series != nil {
 		a.transfer(ctx, a.instruments, d, t)
 	}
-	if a.outlet != nil {
-		a.outlet.stage(
+	if a.buffer != nil {
+		a.buffer.stage(
 			ringbuf.NewEvent(ringbuf.TypeXferPostTime, uint64(t.post)),
 			ringbuf.NewEvent(ringbuf.TypeXferTime, uint64(t.total)),
 			ringbuf.NewEvent(ringbuf.TypeTxBytes+ringbuf.Type(d), uint64(t.bytes)),
@@ -68,8 +68,8 @@ func (a *Agent) MemoryRegistered(ctx context.Context, bytes int64) {
 		a.instruments.registered.Add(ctx, bytes, a.agent.add...)
 		a.memory(register, bytes, bytes)
 	}
-	if a.outlet != nil {
-		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, uint64(bytes)))
+	if a.buffer != nil {
+		a.buffer.stage(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, uint64(bytes)))
 	}
 }
 
@@ -85,8 +85,8 @@ func (a *Agent) MemoryDeregistered(ctx context.Context, bytes int64) {
 		a.instruments.deregistered.Add(ctx, bytes, a.agent.add...)
 		a.memory(deregister, bytes, -bytes)
 	}
-	if a.outlet != nil {
-		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeMemoryDeregistered, uint64(bytes)))
+	if a.buffer != nil {
+		a.buffer.stage(ringbuf.NewEvent(ringbuf.TypeMemoryDeregistered, uint64(bytes)))
 	}
 }
 
@@ -112,8 +112,8 @@ func (a *Agent) Error(ctx context.Context, errorType string) {
 	if a.series != nil {
 		a.instruments.errors.Add(ctx, 1, a.errors[i].add...)
 	}
-	if a.outlet != nil {
-		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeErrNotPosted+ringbuf.Type(i), 1))
+	if a.buffer != nil {
+		a.buffer.stage(ringbuf.NewEvent(ringbuf.TypeErrNotPosted+ringbuf.Type(i), 1))
 	}
 }
 
@@ -139,8 +139,8 @@ func (a *Agent) Event(ctx context.Context, c ringbuf.Category, name string, valu
 		a.instruments.eventValue.Add(ctx, v, p.add...)
 		a.instruments.eventLast.Record(ctx, v, p.record...)
 	}
-	if a.outlet != nil {
-		a.outlet.stage(ringbuf.Event{Category: c, Named: true, Name: cut, Value: value})
+	if a.buffer != nil {
+		a.buffer.stage(ringbuf.Event{Category: c, Named: true, Name: cut, Value: value})
 	}
 }
 
@@ -154,8 +154,8 @@ func (a *Agent) EventsDropped(ctx context.Context, events uint64) {
 	if a.series != nil {
 		a.instruments.dropped.Add(ctx, number(events), a.agent.add...)
 	}
-	if a.outlet != nil {
-		a.outlet.stage(ringbuf.NewEvent(ringbuf.TypeEventsDropped, events))
+	if a.buffer != nil {
+		a.buffer.stage(ringbuf.NewEvent(ringbuf.TypeEventsDropped, events))
 	}
 }
 

@@ -46,7 +46,7 @@ type Kernel struct {
 	state       atomic.Uint32
 	ended       atomic.Pointer[time.Time] // nil before it terminates
 	lastMessage gauge                     // when the last message was received, in ns since the epoch
-	era         atomic.Pointer[era]
+	baseline    atomic.Pointer[baseline]
 	queues      [queues]queue
 	errors      errorCounts
 }
@@ -66,7 +66,7 @@ func newKernel(r *Runtime, id string, number uint64) *Kernel {
 	k := &Kernel{runtime: r, id: id, number: number, points: newPoints(r.attributes, id)}
 	k.latency.restart()
 	k.received.flag()
-	k.era.Store(&era{start: time.Now()})
+	k.baseline.Store(&baseline{start: time.Now()})
 	return k
 }
 
@@ -74,7 +74,7 @@ func newKernel(r *Runtime, id string, number uint64) *Kernel {
 func (k *Kernel) restart(now time.Time) {
 	k.state.Store(uint32(StateCreated))
 	k.ended.Store(nil)
-	k.startEra(now)
+	k.reset(now)
 }
 
 // ID returns the kernel's ID.
@@ -162,7 +162,7 @@ func (k *Kernel) reportLate() bool {
 	return true
 }
 
-// latencies are the latencies of an era.
+// latencies are the latencies since a reset.
 type latencies struct{ total, shortest, longest atomic.Int64 } // ns
 
 func (l *latencies) restart() {

@@ -95,20 +95,19 @@ func (r *Runtime) Reset(ids ...string) {
 	now := time.Now()
 	if len(ids) == 0 {
 		for _, k := range r.registered() {
-			k.startEra(now)
+			k.reset(now)
 		}
 		return
 	}
 	for _, id := range ids {
 		if k := r.Kernel(id); k != nil {
-			k.startEra(now)
+			k.reset(now)
 		}
 	}
 }
 
-// era is the time between two resets. Counters never decrease, so a reset only saves
-// their values.
-type era struct {
+// baseline is what a reset saves: its time and the counters, which never decrease.
+type baseline struct {
 	start  time.Time
 	totals totals
 }
@@ -132,19 +131,19 @@ func (k *Kernel) totals() totals {
 	return t
 }
 
-// startEra restarts the snapshots at 0.
-func (k *Kernel) startEra(now time.Time) {
+// reset restarts the snapshots at 0.
+func (k *Kernel) reset(now time.Time) {
 	k.latency.restart()
 	k.errors.forgetLast()
 	k.lastMessage.forget()
 	k.received.flag() // so that the next message reads the clock
-	k.era.Store(&era{start: now, totals: k.totals()})
+	k.baseline.Store(&baseline{start: now, totals: k.totals()})
 }
 
-// telemetry returns the snapshot of the current era.
+// telemetry returns the snapshot since the last reset.
 func (k *Kernel) telemetry(now time.Time) Telemetry {
-	e := k.era.Load() // before the totals, so that these are at least the era's
-	t, before := k.totals(), &e.totals
+	base := k.baseline.Load() // before the totals, so that these are at least the baseline's
+	t, before := k.totals(), &base.totals
 	s := Telemetry{
 		KernelID:          k.id,
 		State:             State(k.state.Load()),
@@ -152,7 +151,7 @@ func (k *Kernel) telemetry(now time.Time) Telemetry {
 		MessagesSent:      t.sent - before.sent,
 		MessagesProcessed: t.processed - before.processed,
 		Errors:            t.errors - before.errors,
-		StartTime:         e.start,
+		StartTime:         base.start,
 		Time:              now,
 		InputDropped:      t.dropped[InputQueue] - before.dropped[InputQueue],
 		OutputDropped:     t.dropped[OutputQueue] - before.dropped[OutputQueue],
@@ -174,9 +173,9 @@ func (k *Kernel) telemetry(now time.Time) Telemetry {
 	return s
 }
 
-// uptime returns the uptime in the current era.
+// uptime returns the uptime since the last reset.
 func (k *Kernel) uptime(now time.Time) time.Duration {
-	t := Telemetry{StartTime: k.era.Load().start, Time: now}
+	t := Telemetry{StartTime: k.baseline.Load().start, Time: now}
 	if ended := k.ended.Load(); ended != nil {
 		t.EndTime = *ended
 	}

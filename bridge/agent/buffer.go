@@ -19,9 +19,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// outlet stages an agent's events and flushes them to its ring and its sinks at
+// buffer stages an agent's events and flushes them to its ring and its sinks at
 // the end of each run interval, as the telemetry thread of a NIXL agent does.
-type outlet struct {
+type buffer struct {
 	agent *core
 	times bool // each event needs its time
 
@@ -42,13 +42,13 @@ type outlet struct {
 	stopped sync.WaitGroup
 }
 
-// openOutlet creates the ring and starts flushing. It does nothing for an agent that has
+// openBuffer creates the ring and starts flushing. It does nothing for an agent that has
 // neither a ring nor sinks.
-func (c *core) openOutlet(cfg *config, path string) error {
+func (c *core) openBuffer(cfg *config, path string) error {
 	if !cfg.ring && len(cfg.sinks) == 0 {
 		return nil
 	}
-	o := &outlet{
+	b := &buffer{
 		agent:    c,
 		times:    len(cfg.sinks) > 0,
 		events:   make([]ringbuf.Event, 0, cfg.capacity),
@@ -65,68 +65,68 @@ func (c *core) openOutlet(cfg *config, path string) error {
 		if c.file, err = os.Stat(path); err != nil {
 			return errors.Join(err, w.Close())
 		}
-		o.ring = &ringWriter{w: w}
-		o.times = o.times || cfg.layout == ringbuf.V1
+		b.ring = &ringWriter{w: w}
+		b.times = b.times || cfg.layout == ringbuf.V1
 	}
-	c.outlet = o
-	o.stopped.Go(func() { o.run(cfg.runInterval) })
+	c.buffer = b
+	b.stopped.Go(func() { b.run(cfg.runInterval) })
 	return nil
 }
 
 // stage stages all of the events, or drops all of them.
-func (o *outlet) stage(events ...ringbuf.Event) {
-	if o.times {
+func (b *buffer) stage(events ...ringbuf.Event) {
+	if b.times {
 		now := uint64(time.Now().UnixMicro())
 		for i := range events {
 			events[i].TimestampMicros = now
 		}
 	}
-	o.staging.Lock()
-	defer o.staging.Unlock()
-	if len(o.events)+len(events) > o.capacity {
-		o.dropped += uint64(len(events))
-		o.allDrops += uint64(len(events))
+	b.staging.Lock()
+	defer b.staging.Unlock()
+	if len(b.events)+len(events) > b.capacity {
+		b.dropped += uint64(len(events))
+		b.allDrops += uint64(len(events))
 		return
 	}
-	o.events = append(o.events, events...)
+	b.events = append(b.events, events...)
 }
 
-func (o *outlet) run(interval time.Duration) {
+func (b *buffer) run(interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-o.stop:
+		case <-b.stop:
 			return
 		case <-ticker.C:
 		}
-		o.report(o.flush())
+		b.report(b.flush())
 	}
 }
 
 // report passes the error of a background flush to OpenTelemetry's error handler,
 // but only the first one until a flush succeeds.
-func (o *outlet) report(err error) {
-	o.flushing.Lock()
-	fresh := err != nil && !o.failing
-	o.failing = err != nil
-	o.flushing.Unlock()
+func (b *buffer) report(err error) {
+	b.flushing.Lock()
+	fresh := err != nil && !b.failing
+	b.failing = err != nil
+	b.flushing.Unlock()
 	if fresh {
-		otel.Handle(fmt.Errorf("telemetry of agent %s: %w", o.agent.name, err))
+		otel.Handle(fmt.Errorf("telemetry of agent %s: %w", b.agent.name, err))
 	}
 }
 
 // flush pushes the staged events, followed by the number of dropped events.
-func (o *outlet) flush() error {
-	o.flushing.Lock()
-	defer o.flushing.Unlock()
-	o.staging.Lock()
-	events, dropped := o.events, o.dropped
-	o.events, o.dropped = o.spare[:0], 0
-	o.staging.Unlock()
-	o.spare = events
+func (b *buffer) flush() error {
+	b.flushing.Lock()
+	defer b.flushing.Unlock()
+	b.staging.Lock()
+	events, dropped := b.events, b.dropped
+	b.events, b.dropped = b.spare[:0], 0
+	b.staging.Unlock()
+	b.spare = events
 	if dropped > 0 {
-		o.agent.drop(context.Background(), dropped)
+		b.agent.drop(context.Background(), dropped)
 		report := ringbuf.NewEvent(ringbuf.TypeEventsDropped, dropped)
 		report.TimestampMicros = uint64(time.Now().UnixMicro())
 		events = append(events, report)
@@ -135,24 +135,24 @@ func (o *outlet) flush() error {
 		return nil
 	}
 	var errs []error
-	if o.ring != nil {
-		errs = append(errs, o.ring.push(events))
+	if b.ring != nil {
+		errs = append(errs, b.ring.push(events))
 	}
-	if len(o.sinks) > 0 {
-		o.fill(events)
-		for _, s := range o.sinks {
-			errs = append(errs, s.Write(o.batch))
+	if len(b.sinks) > 0 {
+		b.fill(events)
+		for _, s := range b.sinks {
+			errs = append(errs, s.Write(b.batch))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (o *outlet) fill(events []ringbuf.Event) {
-	o.batch = slices.Grow(o.batch[:0], len(events))
+func (b *buffer) fill(events []ringbuf.Event) {
+	b.batch = slices.Grow(b.batch[:0], len(events))
 	for i := range events {
 		e := &events[i]
-		o.batch = append(o.batch, sink.Event{
-			Agent:    o.agent.name,
+		b.batch = append(b.batch, sink.Event{
+			Agent:    b.agent.name,
 			Time:     time.UnixMicro(int64(e.TimestampMicros)),
 			Category: e.Category,
 			Name:     text.Valid(e.EventName()),
@@ -162,16 +162,16 @@ func (o *outlet) fill(events []ringbuf.Event) {
 }
 
 // close flushes once more and closes the ring.
-func (o *outlet) close() error {
-	close(o.stop)
-	o.stopped.Wait()
-	err := o.flush()
-	o.flushing.Lock()
-	defer o.flushing.Unlock()
-	if o.ring != nil {
-		err = errors.Join(err, o.ring.w.Close())
+func (b *buffer) close() error {
+	close(b.stop)
+	b.stopped.Wait()
+	err := b.flush()
+	b.flushing.Lock()
+	defer b.flushing.Unlock()
+	if b.ring != nil {
+		err = errors.Join(err, b.ring.w.Close())
 	}
-	o.sinks = nil
+	b.sinks = nil
 	return err
 }
 
@@ -187,19 +187,19 @@ type RingTelemetry struct {
 // RingTelemetry returns the counts since the agent was created. Without a ring, it
 // only counts events that were dropped instead of being passed to sinks.
 func (a *Agent) RingTelemetry() RingTelemetry {
-	if a == nil || a.outlet == nil {
+	if a == nil || a.buffer == nil {
 		return RingTelemetry{}
 	}
-	o := a.outlet
-	o.flushing.Lock()
-	defer o.flushing.Unlock()
+	b := a.buffer
+	b.flushing.Lock()
+	defer b.flushing.Unlock()
 	var t RingTelemetry
-	if o.ring != nil {
-		t = o.ring.telemetry
+	if b.ring != nil {
+		t = b.ring.telemetry
 	}
-	o.staging.Lock()
-	defer o.staging.Unlock()
-	t.DroppedStaging = o.allDrops
+	b.staging.Lock()
+	defer b.staging.Unlock()
+	t.DroppedStaging = b.allDrops
 	return t
 }
 
