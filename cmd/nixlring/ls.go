@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 )
@@ -115,7 +115,7 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 // notRing returns the error for a file on the command line that isn't a ring.
 func notRing(e *listing.Entry) error {
 	path := render.Printable(e.Path)
-	if recording.Is(e.Path) {
+	if recorder.Is(e.Path) {
 		return fmt.Errorf("%s: is a recording; use nixlring replay", path)
 	}
 	return fmt.Errorf("%s: %s; specify rings or directories of rings", path, e.Reason())

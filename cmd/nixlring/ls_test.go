@@ -71,10 +71,13 @@ func TestLsPrintsATableOfRings(t *testing.T) {
 
 func TestLsRefusesNamedFilesThatAreNotRings(t *testing.T) {
 	rings(t)
-	must.OK(t, os.WriteFile("x.nixlrec", []byte("NIXLREC\x01 followed by more bytes than the header of a ring has"), 0o600))
+	must.OK(t, os.Mkdir("empty", 0o700))
+	if r := nixlring(t.Context(), nil, "record", "x.jsonl.zst", "empty", "-d", "1ms"); r.code != exitOK {
+		t.Fatalf("%+v", r)
+	}
 	for path, want := range map[string]string{
-		"letter":    "letter: not a NIXL telemetry ring: the file has no valid header; specify rings or directories",
-		"x.nixlrec": "x.nixlrec: is a recording; use nixlring replay",
+		"letter":      "letter: not a NIXL telemetry ring: the file has no valid header; specify rings or directories",
+		"x.jsonl.zst": "x.jsonl.zst: is a recording; use nixlring replay",
 	} {
 		r := nixlring(t.Context(), nil, "ls", path)
 		if r.code != exitError || !strings.Contains(r.out, "not a NIXL telemetry ring") || !strings.HasPrefix(r.err, "nixlring: "+want) ||

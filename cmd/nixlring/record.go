@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/units"
@@ -36,8 +36,12 @@ func newRecord(w world) *cobra.Command {
 		Short: "Record the rings of a directory to a file",
 		Long: `Record observes all rings in a directory until interrupted, and writes the rings,
 the starts of their agents, and all events with the time when they were read to
-one compact file. For a bug report, or a demonstration without a GPU, nixlring
+one compressed file. For a bug report, or a demonstration without a GPU, nixlring
 replay writes the rings again.
+
+The file has one JSON object per line, compressed with zstd, for other programs:
+
+  zstdcat FILE | jq 'select(.category == "error")'
 
 Record doesn't consume events, so it can run beside a Collector. It misses events
 that
@@ -55,12 +59,13 @@ retries.
 Record can't always detect that it missed events. A full ring without a consumer
 doesn't change anymore, so nothing more of its agent is recorded.
 
-The file contains the names of agents and their events, but no transferred data.
+The file contains the names and attributes of agents and their events, but no
+transferred data.
 If record crashes, the file is readable up to the last second.
 
 ` + exitCodes,
-		Example: `  nixlring record bug.nixlrec
-  nixlring record busy.nixlrec /run/nixl --duration 1m`,
+		Example: `  nixlring record bug.jsonl.zst
+  nixlring record busy.jsonl.zst /run/nixl --duration 1m`,
 		Args: usage(recordArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := w.env.Dir()
@@ -125,8 +130,8 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 	say := notes(w, f.quiet)
 	fmt.Fprintf(say, "Recording the rings of %s to %s; press Ctrl-C to stop\n", dir, out.Name())
 	start := w.now()
-	r, err := recording.NewRecorder(recording.RecorderConfig{
-		Dir: dir, Include: top.Patterns(nil, f.recursive), Interval: f.interval, Out: out, Now: w.now,
+	r, err := recorder.NewRecorder(recorder.RecorderConfig{
+		Dir: dir, Tool: "nixlring " + programVersion(), Include: top.Patterns(nil, f.recursive), Interval: f.interval, Out: out, Now: w.now,
 		Report: func(n notice.Notice) {
 			if n.Kind != notice.RingLapped { // reported at the end
 				reportSlow(say, n)

@@ -15,8 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 )
 
@@ -24,7 +25,7 @@ import (
 func recorded(t *testing.T, simulated time.Duration, args ...string) (file string, live simulate.Report) {
 	t.Helper()
 	dir := t.TempDir()
-	file = filepath.Join(t.TempDir(), "agents.nixlrec")
+	file = filepath.Join(t.TempDir(), "agents.jsonl.zst")
 	done := make(chan result)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { done <- nixlring(ctx, nil, "record", file, dir) }()
@@ -43,14 +44,14 @@ func duration(t *testing.T, file string) time.Duration {
 	f, err := os.Open(file)
 	must.OK(t, err)
 	defer f.Close()
-	r, err := recording.NewReader(f)
+	r, err := recorder.Read(f)
 	must.OK(t, err)
 	defer r.Close()
 	var rec recording.Record
 	for err == nil {
 		err = r.Next(&rec)
 	}
-	return rec.At
+	return rec.At.Sub(r.Header().Start)
 }
 
 func TestReplayWritesTheRecordedRings(t *testing.T) {

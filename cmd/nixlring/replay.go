@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
@@ -51,8 +51,8 @@ A truncated recording, such as that of a crashed recorder, is replayed up to its
 end; the exit code is 1.
 
 ` + exitCodes,
-		Example: `  nixlring replay bug.nixlrec /tmp/replay
-  nixlring replay busy.nixlrec /tmp/replay --speed 10 --remove`,
+		Example: `  nixlring replay bug.jsonl.zst /tmp/replay
+  nixlring replay busy.jsonl.zst /tmp/replay --speed 10 --remove`,
 		Args: createsRings(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !(f.speed > 0) {
@@ -83,12 +83,12 @@ func (f *replayFlags) run(ctx context.Context, w world, file, dir string) error 
 	if err := f.check(w, in, dir); err != nil {
 		return fmt.Errorf("replay %s: %w", file, err)
 	}
-	rec, err := recording.NewReader(in)
+	rec, err := recorder.Read(in)
 	if err != nil {
 		return fmt.Errorf("replay %s: %w", file, err)
 	}
 	defer rec.Close()
-	p, err := recording.NewPlayer(rec, recording.PlayerConfig{Dir: dir, Speed: f.speed, Now: w.now})
+	p, err := recorder.NewPlayer(rec, recorder.PlayerConfig{Dir: dir, Speed: f.speed, Now: w.now})
 	if err != nil {
 		return usageError{err}
 	}
@@ -113,7 +113,7 @@ func (f *replayFlags) check(w world, in io.ReadSeeker, dir string) error {
 	if f.force {
 		return nil
 	}
-	names, err := recording.Rings(in)
+	names, err := recorder.Rings(in)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ type replayed struct {
 	Seconds float64 `json:"seconds"` // time in the recording
 }
 
-func (f *replayFlags) write(w world, p recording.Played) error {
+func (f *replayFlags) write(w world, p recorder.Played) error {
 	if f.output.value == "json" {
 		return writeJSON(w.out, replayed{p.Rings, p.Starts, p.Written, p.Dropped, p.Missed, p.At.Seconds()})
 	}

@@ -32,7 +32,7 @@ NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
   nixlring slow /run/nixl
   nixlring read /run/nixl/decode-0
   nixlring inspect /run/nixl/decode-0
-  nixlring record bug.nixlrec /run/nixl`,
+  nixlring record bug.jsonl.zst /run/nixl`,
 		Version:       programVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -27,7 +27,7 @@ import (
 // The rings are large enough for all events, so nothing is dropped or overwritten even on a busy machine.
 func TestReplayedRecordingGivesTheSameTotals(t *testing.T) {
 	t.Parallel()
-	live, again, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "agents.nixlrec")
+	live, again, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "agents.jsonl.zst")
 	agents := startSimulator(t, live, "--layout", "mixed", "--agents", "5", "--transfers", "3000", "--rate", "2000",
 		"--capacity", "16384", "--error-rate", "0.01", "--seed", "11")
 	agents.WaitFor(t, "Ctrl-C to stop") // the rings exist

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -23,7 +23,7 @@ func (r *Report) advice(format string, args ...any) {
 func (r *Report) adviseUnreadable(err error) {
 	var version *ringbuf.UnknownVersionError
 	switch {
-	case recording.Is(r.Path):
+	case recorder.Is(r.Path):
 		r.advice("This is a recording of rings. Replay it with: nixlring replay %s DIR", r.Path)
 	case errors.Is(err, ringbuf.ErrNotRegular) && r.File.Mode[0] == 'd':
 		r.advice("To list the rings in this directory, run: nixlring ls %s", r.Path)

@@ -21,6 +21,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/inspect"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs/procstest"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -269,8 +270,12 @@ func TestAdviceAboutFilesThatAreNotRings(t *testing.T) {
 	dir := t.TempDir()
 	letter := filepath.Join(dir, "letter")
 	must.OK(t, os.WriteFile(letter, []byte(strings.Repeat("Dear Sir, ", 50)), 0o644))
-	recorded := filepath.Join(dir, "x.nixlrec")
-	must.OK(t, os.WriteFile(recorded, []byte("NIXLREC\x01 and what comes then, which is longer than a header"), 0o600))
+	recorded := filepath.Join(dir, "x.jsonl.zst")
+	out, err := os.Create(recorded)
+	must.OK(t, err)
+	rec, err := recorder.NewRecorder(recorder.RecorderConfig{Dir: t.TempDir(), Out: out})
+	must.OK(t, err)
+	must.OK(t, errors.Join(rec.Close(), out.Close()))
 	link := filepath.Join(dir, "link")
 	must.OK(t, os.Symlink("letter", link))
 	for path, want := range map[string][2]string{

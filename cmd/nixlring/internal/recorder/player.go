@@ -1,14 +1,17 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package recording
+package recorder
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/recording"
 )
 
 const (
@@ -42,9 +45,10 @@ type Played struct {
 // Player replays a recording.
 type Player struct {
 	cfg   PlayerConfig
-	rec   *Reader
+	rec   *File
 	start time.Time
-	rings []*playedRing
+	rings []*playedRing // by number of the agent
+	names ringNames
 	// queued is the number of events that wait for room, plus the number of restarts
 	// that wait for a ring to be drained.
 	queued int
@@ -52,7 +56,7 @@ type Player struct {
 }
 
 // NewPlayer returns a Player.
-func NewPlayer(rec *Reader, cfg PlayerConfig) (*Player, error) {
+func NewPlayer(rec *File, cfg PlayerConfig) (*Player, error) {
 	if cfg.Speed == 0 {
 		cfg.Speed = 1
 	}
@@ -62,7 +66,7 @@ func NewPlayer(rec *Reader, cfg PlayerConfig) (*Player, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Player{cfg: cfg, rec: rec}, nil
+	return &Player{cfg: cfg, rec: rec, names: make(ringNames)}, nil
 }
 
 // Run replays the recording until its end or until ctx is done. If the recording is
@@ -71,7 +75,7 @@ func (p *Player) Run(ctx context.Context) error {
 	p.start = p.cfg.Now()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var rec Record
+	var rec recording.Record
 	for {
 		err := p.rec.Next(&rec)
 		if err != nil {
@@ -81,12 +85,13 @@ func (p *Player) Run(ctx context.Context) error {
 			// Write the events that wait for room.
 			return errors.Join(err, p.until(ctx, timer, p.cfg.Now(), 0))
 		}
-		if err := p.until(ctx, timer, p.due(rec.At), maxQueued); err != nil {
-			return err
+		// The events of one time are written together.
+		if at := p.elapsed(&rec); at > p.played.At || p.queued > maxQueued {
+			if err := p.until(ctx, timer, p.due(at), maxQueued); err != nil {
+				return err
+			}
 		}
-		if err := p.play(&rec); err != nil {
-			return err
-		}
+		p.play(&rec)
 	}
 }
 
@@ -119,24 +124,29 @@ func (p *Player) until(ctx context.Context, timer *time.Timer, due time.Time, mo
 	}
 }
 
-// play replays one record.
-func (p *Player) play(rec *Record) error {
-	p.played.At = rec.At
-	switch rec.Op {
-	case OpOpen:
-		if rec.Ring == len(p.rings) {
-			p.rings = append(p.rings, newPlayedRing(p.cfg.Dir, rec.Name))
+// play queues one record.
+func (p *Player) play(rec *recording.Record) {
+	p.played.At = p.elapsed(rec)
+	switch rec.State {
+	case recording.Opened:
+		if rec.Agent == len(p.rings) {
+			p.rings = append(p.rings, &playedRing{path: filepath.Join(p.cfg.Dir, p.names.add(rec.About.Name))})
 			p.played.Rings++
 		}
-		p.rings[rec.Ring].open(rec)
+		p.rings[rec.Agent].open(rec)
 		p.queued++
-	case OpEvents:
-		p.rings[rec.Ring].add(rec.Events)
-		p.queued += len(rec.Events)
-	case OpMissed:
+	case recording.Missed:
 		p.played.Missed++
+	case recording.Closed:
+	default:
+		p.rings[rec.Agent].add(rec.Event)
+		p.queued++
 	}
-	return p.pump(p.cfg.Now())
+}
+
+// elapsed returns the time of a record since the beginning of the recording.
+func (p *Player) elapsed(rec *recording.Record) time.Duration {
+	return rec.At.Sub(p.rec.Header().Start)
 }
 
 // pump pumps all rings.

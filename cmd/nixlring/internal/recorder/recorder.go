@@ -1,17 +1,20 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package recording
+package recorder
 
 import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -22,9 +25,10 @@ const closeTimeout = 5 * time.Second
 // RecorderConfig configures a [Recorder].
 type RecorderConfig struct {
 	Dir      string
-	Include  []string      // doublestar patterns; all rings in Dir if empty
-	Interval time.Duration // maximum time between two polls of a ring
-	Out      io.Writer
+	Tool     string              // name and version of the program
+	Include  []string            // doublestar patterns; all rings in Dir if empty
+	Interval time.Duration       // maximum time between two polls of a ring
+	Out      io.Writer           // receives the compressed recording
 	Now      func() time.Time    // time of the records; time.Now if nil
 	Report   func(notice.Notice) // must not block; may be nil
 }
@@ -46,7 +50,8 @@ type Recorder struct {
 	failed chan struct{} // closed at the first error of writing
 
 	mu    sync.Mutex // guards the fields below; the engine's goroutine writes the events
-	out   *Writer
+	out   *recording.Writer
+	bytes counter
 	ids   map[string]int // numbers of the rings, by path
 	stats Stats
 	err   error // the first error of writing
@@ -57,11 +62,16 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	out, err := NewWriter(cfg.Out, cfg.Now(), cfg.Dir)
+	r := &Recorder{cfg: cfg, ids: make(map[string]int), failed: make(chan struct{})}
+	r.bytes.out = cfg.Out
+	z, err := compress(&r.bytes)
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{cfg: cfg, out: out, ids: make(map[string]int), failed: make(chan struct{})}
+	host, _ := os.Hostname() // empty if unknown
+	if r.out, err = recording.NewWriter(z, recording.Header{Tool: cfg.Tool, Host: host, Directory: cfg.Dir, Start: cfg.Now()}); err != nil {
+		return nil, err
+	}
 	none := tally.HistogramConfig{Kind: tally.NoHistogram}
 	r.host, err = engine.New(engine.Config{
 		Directories: []string{cfg.Dir}, Include: cfg.Include, Mode: ringbuf.Observe, Report: cfg.Report,
@@ -88,7 +98,7 @@ func (r *Recorder) Poll(ctx context.Context) error {
 
 // Run records until ctx is done. It returns an error if the file can't be written.
 func (r *Recorder) Run(ctx context.Context) error {
-	ticker := time.NewTicker(frameEvery)
+	ticker := time.NewTicker(recording.FlushEvery)
 	defer ticker.Stop()
 	for {
 		if err := r.Poll(ctx); err != nil {
@@ -108,7 +118,7 @@ func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
-	s.Bytes = r.out.Bytes()
+	s.Bytes = r.bytes.n
 	return s
 }
 
@@ -120,7 +130,7 @@ func (r *Recorder) Close() error {
 	err = errors.Join(err, r.host.Stop(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return errors.Join(err, r.out.Close(r.cfg.Now()))
+	return errors.Join(err, r.out.Close())
 }
 
 // note stores the first error of writing. The caller holds the lock.
@@ -142,7 +152,9 @@ func (r *Recorder) opened(a engine.Agent, l ringbuf.Layout, capacity int) {
 		r.stats.Rings++
 	}
 	r.stats.Opened++
-	_ = r.note(r.out.Open(r.cfg.Now(), id, a.Name, l, capacity))
+	what := live.Identify(&a)
+	about := recording.About{Name: what.Name, Path: what.Path, Attributes: what.Attributes}
+	_ = r.note(r.out.Open(r.cfg.Now(), id, about, l, capacity))
 }
 
 func (r *Recorder) events(a engine.Agent, b ringbuf.Batch) {
@@ -156,11 +168,23 @@ func (r *Recorder) missed(a engine.Agent, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.Missed++
-	_ = r.note(r.out.Missed(r.cfg.Now(), r.ids[a.Path], err.Error()))
+	_ = r.note(r.out.State(r.cfg.Now(), r.ids[a.Path], recording.Missed, err.Error()))
 }
 
 func (r *Recorder) closed(a engine.Agent, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.note(r.out.Ended(r.cfg.Now(), r.ids[a.Path], err.Error()))
+	_ = r.note(r.out.State(r.cfg.Now(), r.ids[a.Path], recording.Closed, err.Error()))
+}
+
+// counter counts the bytes that are written to out.
+type counter struct {
+	out io.Writer
+	n   int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.out.Write(b)
+	c.n += int64(n)
+	return n, err
 }

@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package recording
+package recorder
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -30,16 +31,16 @@ type task struct {
 	events   []ringbuf.Event
 }
 
-func newPlayedRing(dir, name string) *playedRing {
-	return &playedRing{path: filepath.Join(dir, name)}
-}
-
-func (r *playedRing) open(rec *Record) {
+func (r *playedRing) open(rec *recording.Record) {
 	r.todo = append(r.todo, task{layout: rec.Layout, capacity: rec.Capacity})
 }
 
-func (r *playedRing) add(events []ringbuf.Event) {
-	r.todo = append(r.todo, task{events: append([]ringbuf.Event(nil), events...)})
+func (r *playedRing) add(e ringbuf.Event) {
+	if last := len(r.todo) - 1; last >= 0 && r.todo[last].layout == 0 {
+		r.todo[last].events = append(r.todo[last].events, e)
+		return
+	}
+	r.todo = append(r.todo, task{events: []ringbuf.Event{e}})
 }
 
 // pump does the tasks that are possible now.
@@ -88,7 +89,7 @@ func (r *playedRing) begin(t *task, now time.Time) (over bool, err error) {
 // has no reader.
 func (r *playedRing) push(t *task, now time.Time, done *Played) (over bool, err error) {
 	if r.w == nil {
-		return false, fmt.Errorf("%w: events of %s before its ring", ErrDamaged, r.path)
+		return false, fmt.Errorf("%w: events of %s before its ring", recording.ErrDamaged, r.path)
 	}
 	n, err := r.w.PushBatch(t.events)
 	done.Written += uint64(n)

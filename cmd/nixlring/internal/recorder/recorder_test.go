@@ -3,13 +3,13 @@
 
 //go:build linux && (amd64 || arm64)
 
-package recording_test
+package recorder_test
 
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -22,10 +22,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -37,7 +39,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // records reads a recording until an error.
 func records(t *testing.T, file []byte) (list []recording.Record, err error) {
 	t.Helper()
-	r, err := recording.NewReader(bytes.NewReader(file))
+	r, err := recorder.Read(bytes.NewReader(file))
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +49,6 @@ func records(t *testing.T, file []byte) (list []recording.Record, err error) {
 		if err := r.Next(&rec); err != nil {
 			return list, err
 		}
-		rec.Events = append([]ringbuf.Event(nil), rec.Events...)
 		list = append(list, rec)
 	}
 }
@@ -68,7 +69,7 @@ func inRing(t *testing.T, path string) (events []ringbuf.Event) {
 }
 
 // pollUntil polls until the counts are as expected.
-func pollUntil(t *testing.T, rec *recording.Recorder, done func(recording.Stats) bool) {
+func pollUntil(t *testing.T, rec *recorder.Recorder, done func(recorder.Stats) bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !done(rec.Stats()); {
 		must.OK(t, rec.Poll(t.Context()))
@@ -93,9 +94,9 @@ func TestReplayOfRealRingsHasTheSameEvents(t *testing.T) {
 	}
 	must.OK(t, os.WriteFile(filepath.Join(from, "letter"), []byte("Dear Sir"), 0o600))
 	var file bytes.Buffer
-	rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: from, Out: &file})
+	rec, err := recorder.NewRecorder(recorder.RecorderConfig{Dir: from, Out: &file})
 	must.OK(t, err)
-	pollUntil(t, rec, func(s recording.Stats) bool { return s.Rings >= len(want) })
+	pollUntil(t, rec, func(s recorder.Stats) bool { return s.Rings >= len(want) })
 	must.OK(t, rec.Close())
 	if s := rec.Stats(); s.Rings != len(want) || s.Missed != 0 || s.Bytes != int64(file.Len()) {
 		t.Errorf("%+v", s)
@@ -116,17 +117,17 @@ func TestReplayOfRealRingsHasTheSameEvents(t *testing.T) {
 	}
 }
 
-func play(t *testing.T, file []byte, dir string, speed float64) *recording.Player {
+func play(t *testing.T, file []byte, dir string, speed float64) *recorder.Player {
 	t.Helper()
 	return playAt(t, file, dir, speed, nil)
 }
 
-func playAt(t *testing.T, file []byte, dir string, speed float64, now func() time.Time) *recording.Player {
+func playAt(t *testing.T, file []byte, dir string, speed float64, now func() time.Time) *recorder.Player {
 	t.Helper()
-	r, err := recording.NewReader(bytes.NewReader(file))
+	r, err := recorder.Read(bytes.NewReader(file))
 	must.OK(t, err)
 	defer r.Close()
-	p, err := recording.NewPlayer(r, recording.PlayerConfig{Dir: dir, Speed: speed, Now: now})
+	p, err := recorder.NewPlayer(r, recorder.PlayerConfig{Dir: dir, Speed: speed, Now: now})
 	must.OK(t, err)
 	must.OK(t, p.Run(t.Context()))
 	must.OK(t, p.Close())
@@ -219,7 +220,7 @@ func (k *keeper) totals() map[string]string {
 
 // live runs simulated agents of all layouts, which restart periodically, with a consumer
 // and a recorder.
-func live(t *testing.T) (file []byte, k *keeper, stats recording.Stats, report simulate.Report) {
+func live(t *testing.T) (file []byte, k *keeper, stats recorder.Stats, report simulate.Report) {
 	t.Helper()
 	dir := t.TempDir()
 	must.OK(t, os.Mkdir(filepath.Join(dir, "team"), 0o755))
@@ -231,7 +232,7 @@ func live(t *testing.T) (file []byte, k *keeper, stats recording.Stats, report s
 	})
 	must.OK(t, err)
 	var out bytes.Buffer
-	rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Include: []string{"**/*"}, Out: &out, Now: clock})
+	rec, err := recorder.NewRecorder(recorder.RecorderConfig{Dir: dir, Include: []string{"**/*"}, Out: &out, Now: clock})
 	must.OK(t, err)
 	k = newKeeper(t, dir)
 	must.OK(t, fleet.Start())
@@ -239,7 +240,7 @@ func live(t *testing.T) (file []byte, k *keeper, stats recording.Stats, report s
 		t.Helper()
 		must.OK(t, rec.Poll(t.Context())) // detects restarts
 		// It opens the rings of restarted agents shortly after.
-		pollUntil(t, rec, func(s recording.Stats) bool { return int(s.Opened) >= fleet.Report().Sum.Starts })
+		pollUntil(t, rec, func(s recorder.Stats) bool { return int(s.Opened) >= fleet.Report().Sum.Starts })
 		k.poll()
 		elapsed.Add(int64(50 * time.Millisecond))
 	}
@@ -311,10 +312,10 @@ func TestReplayStopsWhenTheContextIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		r, err := recording.NewReader(bytes.NewReader(file))
+		r, err := recorder.Read(bytes.NewReader(file))
 		must.OK(t, err)
 		defer r.Close()
-		p, err := recording.NewPlayer(r, recording.PlayerConfig{Dir: t.TempDir()})
+		p, err := recorder.NewPlayer(r, recorder.PlayerConfig{Dir: t.TempDir()})
 		must.OK(t, err)
 		if err := p.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
@@ -327,18 +328,18 @@ func TestReplayStopsWhenTheContextIsDone(t *testing.T) {
 }
 
 // A crash of the recorder leaves a truncated recording.
-func TestTruncatedRecordingIsReadUpToTheLastFrame(t *testing.T) {
+func TestTruncatedRecordingIsReadUpToItsLastSecond(t *testing.T) {
 	file, _, _, _ := live(t)
 	all, err := records(t, file)
 	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 	most := 0
-	for n := 0; n < len(file); n += 1999 {
+	for n := 0; n < len(file); n += 4999 {
 		some, err := records(t, file[:n])
 		switch {
-		case n < 8 && errors.Is(err, recording.ErrFormat):
-		case n >= 8 && errors.Is(err, recording.ErrTruncated):
+		case n == 0 && errors.Is(err, recording.ErrFormat):
+		case n > 0 && errors.Is(err, recording.ErrTruncated):
 		default:
 			t.Fatalf("%d bytes: %v", n, err)
 		}
@@ -350,21 +351,20 @@ func TestTruncatedRecordingIsReadUpToTheLastFrame(t *testing.T) {
 			t.Fatalf("%d bytes have different records", n)
 		}
 	}
-	// Frames are written every second, so at most the last second is lost.
-	if last := all[most-1].At; last < all[len(all)-1].At-2*time.Second {
-		t.Errorf("the last record is at %v of %v", last, all[len(all)-1].At)
+	// The file is flushed every second, so at most the last second is lost.
+	if last := all[most-1].At; last.Before(all[len(all)-1].At.Add(-2 * time.Second)) {
+		t.Errorf("the last record is at %v, and that of the whole file at %v", last, all[len(all)-1].At)
 	}
 }
 
 func TestDamagedRecordingIsRejected(t *testing.T) {
 	file, _, _, _ := live(t)
-	for n := 0; n < len(file); n += 701 {
+	for n := 0; n < len(file); n += 3001 {
 		bad := bytes.Clone(file)
 		bad[n] ^= 0x10
 		some, err := records(t, bad)
 		switch {
-		case n < 7 && errors.Is(err, recording.ErrFormat):
-		case n == 7 && errors.Is(err, recording.ErrVersion):
+		case n < 8 && errors.Is(err, recording.ErrFormat):
 		case errors.Is(err, recording.ErrDamaged), errors.Is(err, recording.ErrTruncated): // a length may exceed the file
 		default:
 			t.Fatalf("byte %d: %v after %d records", n, err, len(some))
@@ -373,19 +373,43 @@ func TestDamagedRecordingIsRejected(t *testing.T) {
 }
 
 func TestOtherFilesAreRejected(t *testing.T) {
-	for text, want := range map[string]error{
-		"":                  recording.ErrFormat,
-		"NIXL":              recording.ErrFormat,
-		"Dear Sir or Madam": recording.ErrFormat,
-		"NIXLREC\x02abc":    recording.ErrVersion,
-		"NIXLREC\x01":       recording.ErrTruncated,
-		"NIXLREC\x01\x00\x00\x00\x00\x00\x00\x00\x00": recording.ErrDamaged,
-		"NIXLREC\x01\xff\xff\xff\xff\x00\x00\x00\x00": recording.ErrDamaged,
+	huge, err := zstd.NewWriter(nil, zstd.WithWindowSize(64<<20))
+	must.OK(t, err)
+	var far bytes.Buffer
+	huge.Reset(&far)
+	_, err = io.Copy(huge, io.LimitReader(zeros{}, 65<<20))
+	must.OK(t, errors.Join(err, huge.Close()))
+	for name, c := range map[string]struct {
+		content []byte
+		want    error
+	}{
+		"empty":       {nil, recording.ErrFormat},
+		"text":        {[]byte("Dear Sir or Madam"), recording.ErrFormat},
+		"JSON":        {[]byte(`{"format":"nixl-recording","version":1}` + "\n"), recording.ErrFormat},
+		"short":       {[]byte("NIXL"), recording.ErrFormat},
+		"bomb":        {bomb(t), recording.ErrDamaged},
+		"more memory": {far.Bytes(), recording.ErrDamaged},
 	} {
-		if _, err := records(t, []byte(text)); !errors.Is(err, want) {
-			t.Errorf("%q: %v", text, err)
+		if _, err := records(t, c.content); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// zeros is an endless file.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// bomb returns a small file that decompresses to 1 GiB.
+func bomb(t *testing.T) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z, err := zstd.NewWriter(&out)
+	must.OK(t, err)
+	_, err = io.Copy(z, io.LimitReader(zeros{}, 1<<30))
+	must.OK(t, errors.Join(err, z.Close()))
+	return out.Bytes()
 }
 
 // full is a disk with a limited capacity.
@@ -402,11 +426,11 @@ func (f *full) Write(b []byte) (int, error) {
 
 func TestFullDiskIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	for room := range 200 {
+	for room := 0; room < 1000; room += 5 {
 		w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
 		must.OK(t, err)
 		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
-		rec, err := recording.NewRecorder(recording.RecorderConfig{Dir: dir, Out: &full{room}})
+		rec, err := recorder.NewRecorder(recorder.RecorderConfig{Dir: dir, Out: &full{room}})
 		if err == nil {
 			err = errors.Join(rec.Poll(t.Context()), rec.Close())
 		}
@@ -422,68 +446,28 @@ func TestFullDiskIsAnError(t *testing.T) {
 	t.Error("the recording never fits")
 }
 
-func TestMissedEventsAndEndsAreRecorded(t *testing.T) {
-	var out bytes.Buffer
-	start := time.UnixMicro(1_736_951_425_000_000)
-	w, err := recording.NewWriter(&out, start, "/tmp")
+func TestAgentsOfTheSameNameGetTheirOwnRings(t *testing.T) {
+	const opened = `{"agent":%d,"state":"opened","layout":"v4","capacity":8,"name":"team/a"}` + "\n"
+	const event = `{"agent":%d,"event_name":"agent_tx_bytes","value":%[1]d}` + "\n"
+	text := `{"format":"nixl-recording","version":1,"start":"2025-01-15T14:30:25Z"}` + "\n"
+	for n := range 3 {
+		text += fmt.Sprintf(opened, n) + fmt.Sprintf(event, n)
+	}
+	var file bytes.Buffer
+	z, err := zstd.NewWriter(&file)
 	must.OK(t, err)
-	must.OK(t, w.Open(start, 0, "agent", ringbuf.V4, 8))
-	must.OK(t, w.Missed(start, 0, "lapped"))
-	must.OK(t, w.Ended(start, 0, "restarted"))
-	must.OK(t, w.Close(start))
-	list, err := records(t, out.Bytes())
-	want := []recording.Record{
-		{Op: recording.OpBegin, Start: start, Directory: "/tmp"},
-		{Op: recording.OpOpen, Name: "agent", Layout: ringbuf.V4, Capacity: 8},
-		{Op: recording.OpMissed, Name: "agent", Layout: ringbuf.V4, Why: "lapped"},
-		{Op: recording.OpEnded, Name: "agent", Layout: ringbuf.V4, Why: "restarted"},
-		{Op: recording.OpEnd},
+	_, err = io.WriteString(z, text)
+	must.OK(t, errors.Join(err, z.Close()))
+	names, err := recorder.Rings(bytes.NewReader(file.Bytes()))
+	if diff := cmp.Diff([]string{"team/a", "team/a~2", "team/a~3"}, names); diff != "" || err != nil {
+		t.Fatal(err, diff)
 	}
-	if diff := cmp.Diff(want, list); diff != "" || !errors.Is(err, io.EOF) {
-		t.Errorf("%v, %s", err, diff)
-	}
-}
-
-func TestNamesOutsideOfTheDirectoryAreRejected(t *testing.T) {
-	for _, name := range []string{"../agent", "/etc/agent", ".", "", "a\x00b", "a/../../b"} {
-		var out bytes.Buffer
-		start := time.Now()
-		w, err := recording.NewWriter(&out, start, "x")
-		must.OK(t, err)
-		must.OK(t, w.Open(start, 0, name, ringbuf.V4, 8))
-		must.OK(t, w.Close(start))
-		if _, err := records(t, out.Bytes()); !errors.Is(err, recording.ErrDamaged) {
-			t.Errorf("%q: %v", name, err)
+	dir := t.TempDir()
+	play(t, file.Bytes(), dir, 1)
+	for n, name := range names {
+		want := []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxBytes, uint64(n))}
+		if diff := cmp.Diff(want, inRing(t, filepath.Join(dir, name))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
-	}
-}
-
-func TestFileConsistsOfMagicAndFrames(t *testing.T) {
-	var out bytes.Buffer
-	start := time.UnixMicro(1_736_951_425_123_456)
-	w, err := recording.NewWriter(&out, start, "/tmp")
-	must.OK(t, err)
-	must.OK(t, w.Close(start.Add(time.Second)))
-	b := out.Bytes()
-	if string(b[:8]) != "NIXLREC\x01" {
-		t.Errorf("the file starts with %q", b[:8])
-	}
-	frames := 0
-	for at := 8; at < len(b); frames++ {
-		at += 8 + int(binary.LittleEndian.Uint32(b[at:]))
-		if at > len(b) {
-			t.Fatalf("frame %d ends at %d of %d", frames, at, len(b))
-		}
-	}
-	if frames != 2 {
-		t.Errorf("%d frames", frames)
-	}
-	list, err := records(t, b)
-	want := []recording.Record{
-		{Op: recording.OpBegin, Start: start, Directory: "/tmp"},
-		{Op: recording.OpEnd, At: time.Second},
-	}
-	if diff := cmp.Diff(want, list); diff != "" || !errors.Is(err, io.EOF) {
-		t.Errorf("%v, %s", err, diff)
 	}
 }

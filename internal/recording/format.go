@@ -1,0 +1,163 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Version is the version of the format.
+const Version = 1
+
+// format identifies recordings among other JSON lines.
+const format = "nixl-recording"
+
+// Limits of a [Reader]. A [Writer] stays within them.
+const (
+	maxLine   = 1 << 20  // bytes
+	maxAgents = 1 << 13  // in a recording
+	maxAbout  = 64 << 20 // bytes of the lines that describe agents
+	maxString = 1 << 12  // bytes of a string
+	maxPairs  = 64 << 10 // bytes of an agent's attributes, before they are encoded
+)
+
+// Errors of reading a recording.
+var (
+	// ErrFormat means that a file isn't a recording.
+	ErrFormat = errors.New("not a recording")
+	// ErrVersion means that a recording has an unknown version.
+	ErrVersion = errors.New("recording of an unknown version")
+	// ErrTruncated means that a recording has no end: the recording program crashed, or
+	// is still running. The records before are valid.
+	ErrTruncated = errors.New("truncated recording")
+	// ErrDamaged means that the content of a recording is invalid.
+	ErrDamaged = errors.New("damaged recording")
+)
+
+// Header is the first line of a recording.
+type Header struct {
+	Format    string    `json:"format"`  // set by the Writer
+	Version   int       `json:"version"` // likewise
+	Tool      string    `json:"tool"`    // that wrote the recording, and its version
+	Host      string    `json:"host"`
+	Directory string    `json:"directory,omitempty"` // that was recorded, if it was one
+	Start     time.Time `json:"start"`
+}
+
+// About is what is known about an agent.
+type About struct {
+	Name       string            `json:"name,omitempty"` // path within its directory
+	Path       string            `json:"path,omitempty"`
+	Attributes map[string]string `json:"attributes,omitempty"`
+}
+
+// State is a change of the state of an agent's ring.
+type State string
+
+// The states.
+const (
+	Opened State = "opened" // the ring was opened, or opened again after a restart of its agent
+	Missed State = "missed" // events may be missing from the recording here
+	Closed State = "closed" // the ring was closed
+)
+
+// Record is a line of a recording, except for the header.
+type Record struct {
+	At    time.Time
+	Agent int   // number of the agent, in the order in which agents appear
+	State State // empty for an event
+	Why   string
+	Event ringbuf.Event
+
+	About    *About         // of the agent
+	Layout   ringbuf.Layout // of its ring
+	Capacity int            // slots of its ring
+}
+
+// stateLine is the line of a change of state.
+type stateLine struct {
+	Micros   int64  `json:"time_us"` // since the epoch
+	Agent    int    `json:"agent"`
+	State    State  `json:"state"`
+	Layout   string `json:"layout,omitempty"`
+	Capacity uint64 `json:"capacity,omitempty"`
+	About
+	Why string `json:"why,omitempty"`
+}
+
+// anyLine is the line of a change of state or, without a state, that of an event.
+type anyLine struct {
+	stateLine
+	Timestamp uint64 `json:"timestamp_us"` // of a slot of layout V1
+	eventKind
+	Value *uint64 `json:"value"`
+}
+
+// eventKind is what events have in common that differ only in value and time. Number and Bytes are
+// set only if they don't follow from the names.
+type eventKind struct {
+	Category  string `json:"category"`
+	Number    *int32 `json:"category_number,omitempty"`
+	EventName string `json:"event_name"`
+	Bytes     []byte `json:"event_name_bytes,omitempty"`
+}
+
+func newKind(l ringbuf.Layout, e *ringbuf.Event) eventKind {
+	k := eventKind{Category: tally.CategoryName(e.Category), EventName: l.TypeName(e.Type)}
+	switch {
+	case l.Knows(e.Type) && l != ringbuf.V2: // slots of V2 contain the category
+		k.Category = tally.TypeCategory(e.Type)
+	case l <= ringbuf.V2Named && k.category() != e.Category:
+		number := int32(e.Category)
+		k.Number = &number
+	}
+	if e.Named {
+		k.EventName = clean(e.Name.String())
+		if ringbuf.MakeName(k.EventName) != e.Name {
+			k.Bytes = e.Name[:]
+		}
+	}
+	return k
+}
+
+// category returns NIXL's number, or -1.
+func (k *eventKind) category() ringbuf.Category {
+	if k.Number != nil {
+		return ringbuf.Category(*k.Number)
+	}
+	for c := range ringbuf.Category(ringbuf.Categories) {
+		if tally.CategoryName(c) == k.Category {
+			return c
+		}
+	}
+	return -1
+}
+
+// event is the reverse of newKind.
+func (k *eventKind) event(l ringbuf.Layout) (e ringbuf.Event, err error) {
+	e.Category = k.category()
+	if l.Named() {
+		e.Named, e.Name = true, ringbuf.MakeName(k.EventName)
+		if k.Bytes != nil && copy(e.Name[:], k.Bytes) != len(k.Bytes) {
+			return e, fmt.Errorf("event_name_bytes has %d bytes, want at most %d", len(k.Bytes), len(e.Name))
+		}
+		return e, nil
+	}
+	var ok bool
+	if e.Type, ok = ringbuf.ParseTypeName(k.EventName); !ok {
+		return e, fmt.Errorf("no event of layout %v is named %q", l, k.EventName)
+	}
+	if l != ringbuf.V2 {
+		e.Category = -1
+		if l.Knows(e.Type) {
+			e.Category = e.Type.Category()
+		}
+	}
+	return e, nil
+}

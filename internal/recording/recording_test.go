@@ -1,0 +1,271 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package recording_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/recording"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+var start = time.UnixMicro(1_736_951_425_123_456)
+
+// plain is a compressor that doesn't compress.
+type plain struct{ bytes.Buffer }
+
+func (*plain) Flush() error { return nil }
+func (*plain) Close() error { return nil }
+
+// batch passes events to fn as they are in a ring.
+func batch(t *testing.T, l ringbuf.Layout, events []ringbuf.Event, fn func(ringbuf.Batch)) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "agent")
+	w, err := ringbuf.Create(path, l, 64)
+	must.OK(t, err)
+	_, err = w.PushBatch(events)
+	must.OK(t, err)
+	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
+	must.OK(t, err)
+	_, err = r.Read(0, fn)
+	must.OK(t, errors.Join(err, r.Close(), w.Close()))
+}
+
+// records reads decompressed content until an error.
+func records(content string) (list []recording.Record, err error) {
+	r, err := recording.NewReader(strings.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		var rec recording.Record
+		if err := r.Next(&rec); err != nil {
+			return list, err
+		}
+		list = append(list, rec)
+	}
+}
+
+func TestLinesAreAsDocumented(t *testing.T) {
+	var out plain
+	w, err := recording.NewWriter(&out, recording.Header{Tool: "nixlring 1.2.3", Host: "gpu-7", Directory: "/run/nixl", Start: start})
+	must.OK(t, err)
+	at := func(micros int64) time.Time { return time.UnixMicro(start.UnixMicro() + micros) }
+	about := recording.About{Name: "a", Path: "/run/nixl/a", Attributes: map[string]string{"k8s.pod.name": "prefill-0"}}
+	must.OK(t, w.Open(at(1), 0, about, ringbuf.V5, 8))
+	batch(t, ringbuf.V5, []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxBytes, 7), {Type: 99, Value: 8}}, func(b ringbuf.Batch) {
+		must.OK(t, w.Events(at(2), 0, b))
+	})
+	must.OK(t, w.Open(at(3), 1, recording.About{Name: "old", Path: "/run/nixl/old"}, ringbuf.V1, 16))
+	batch(t, ringbuf.V1, []ringbuf.Event{
+		{TimestampMicros: 5, Category: ringbuf.CategoryError, Named: true, Name: ringbuf.MakeName("NIXL_ERR_BACKEND"), Value: 1},
+		{TimestampMicros: 6, Category: 17, Named: true, Name: ringbuf.Name{'x', 0xff}, Value: 1<<64 - 1},
+	}, func(b ringbuf.Batch) {
+		must.OK(t, w.Events(at(4), 1, b))
+	})
+	must.OK(t, w.State(at(3), 1, recording.Missed, "lapped")) // the clock was set back
+	must.OK(t, w.State(at(9), 0, recording.Closed, "agent restarted"))
+	must.OK(t, w.Close())
+	want := `{"format":"nixl-recording","version":1,"tool":"nixlring 1.2.3","host":"gpu-7","directory":"/run/nixl","start":"2025-01-15T14:30:25.123456Z"}
+{"time_us":1736951425123457,"agent":0,"state":"opened","layout":"v5","capacity":8,"name":"a","path":"/run/nixl/a","attributes":{"k8s.pod.name":"prefill-0"}}
+{"time_us":1736951425123458,"agent":0,"category":"transfer","event_name":"agent_tx_bytes","value":7}
+{"time_us":1736951425123458,"agent":0,"category":"unknown","event_name":"unknown_event_99","value":8}
+{"time_us":1736951425123459,"agent":1,"state":"opened","layout":"v1","capacity":16,"name":"old","path":"/run/nixl/old"}
+{"time_us":1736951425123460,"agent":1,"timestamp_us":5,"category":"error","event_name":"NIXL_ERR_BACKEND","value":1}
+{"time_us":1736951425123460,"agent":1,"timestamp_us":6,"category":"unknown","category_number":17,"event_name":"x` + "\uFFFD" + `","event_name_bytes":"eP8AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","value":18446744073709551615}
+{"time_us":1736951425123460,"agent":1,"state":"missed","why":"lapped"}
+{"time_us":1736951425123465,"agent":0,"state":"closed","why":"agent restarted"}
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEventsOfEachLayoutAreRestored(t *testing.T) {
+	for _, l := range ringbuf.Layouts() {
+		t.Run(l.String(), func(t *testing.T) {
+			var events []ringbuf.Event
+			for n := range 24 {
+				e := ringbuf.Event{Type: ringbuf.Type(n), Category: ringbuf.Category(n - 2), Value: uint64(n) << 40}
+				if l.Named() {
+					e = ringbuf.Event{Category: e.Category, Named: true, Name: ringbuf.MakeName(fmt.Sprintf("event %d \"<\x01%c", n, 0xe0+n)), Value: e.Value}
+				}
+				if l == ringbuf.V1 {
+					e.TimestampMicros = uint64(n) + 1<<62
+				}
+				events = append(events, e)
+			}
+			if l.Named() {
+				events[0].Name = ringbuf.Name([]byte(strings.Repeat("x", 32)))
+				events[1].Name = ringbuf.Name([]byte("a\x00after the end of the name, and x"[:32]))
+				events[2].Name = ringbuf.Name{}
+			}
+			events = append(events, events...) // known kinds are read in another way
+			var out plain
+			var want, got []ringbuf.Event
+			w, err := recording.NewWriter(&out, recording.Header{Start: start})
+			must.OK(t, err)
+			must.OK(t, w.Open(start, 0, recording.About{Name: "a"}, l, 64))
+			batch(t, l, events, func(b ringbuf.Batch) {
+				for i := range b.Len() {
+					want = append(want, b.Event(i))
+				}
+				must.OK(t, w.Events(start, 0, b))
+			})
+			must.OK(t, w.Close())
+			list, err := records(out.String())
+			for i := range list {
+				if list[i].State == "" {
+					got = append(got, list[i].Event)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" || len(got) != len(events) || !errors.Is(err, io.EOF) {
+				t.Error(err, diff)
+			}
+		})
+	}
+}
+
+const (
+	header = `{"format":"nixl-recording","version":1,"tool":"x","start":"2025-01-15T14:30:25.123456Z"}` + "\n"
+	opened = `{"time_us":1,"agent":0,"state":"opened","layout":"v2","capacity":8,"name":"a"}` + "\n"
+	kindOf = `,"category":"transfer","event_name":"agent_tx_bytes","value":`
+	known  = `{"time_us":1,"agent":0` + kindOf + "1}\n"
+)
+
+func TestInvalidContentIsRejectedWithItsLine(t *testing.T) {
+	event := func(text string) string { return header + opened + `{"time_us":1,"agent":0` + text + "}\n" }
+	open := func(text string) string { return header + `{"time_us":1,"state":"opened",` + text + "}\n" }
+	for name, c := range map[string]struct {
+		content string
+		is      error
+		says    string
+	}{
+		"empty":               {"", recording.ErrFormat, ""},
+		"other JSON":          {`{"format":"x"}` + "\n", recording.ErrFormat, ""},
+		"other text":          {"Dear Sir or Madam,\n", recording.ErrFormat, ""},
+		"newer version":       {`{"format":"nixl-recording","version":2,"tool":"nixlring 9","start":5}` + "\n", recording.ErrVersion, `(2, this program reads 1); read it with the release that wrote it: "nixlring 9"`},
+		"header":              {`{"format":"nixl-recording","version":1,"start":"yesterday"}` + "\n", recording.ErrDamaged, "line 1"},
+		"half a header":       {header[:20], recording.ErrTruncated, "after line 0"},
+		"half a line":         {header + opened[:20], recording.ErrTruncated, "after line 1"},
+		"no JSON":             {header + "x\n", recording.ErrDamaged, "line 2"},
+		"long line":           {header + strings.Repeat("x", 2<<20), recording.ErrDamaged, "line 2 has more than"},
+		"unknown agent":       {header + `{"agent":1,"value":1}` + "\n", recording.ErrDamaged, "line 2: agent 1 was not opened"},
+		"no agent":            {header + opened + "{}\n", recording.ErrDamaged, "line 3: agent -1"},
+		"unknown state":       {event(`,"state":"x"`), recording.ErrDamaged, `line 3: unknown state "x"`},
+		"unknown event":       {event(`,"event_name":"x","value":1`), recording.ErrDamaged, `no event of layout v2 is named "x"`},
+		"no time":             {header + opened + known + `{"time_us":,"agent":0` + kindOf + `1}` + "\n", recording.ErrDamaged, "line 4"},
+		"leading zero":        {header + opened + known + `{"time_us":01,"agent":0` + kindOf + `1}` + "\n", recording.ErrDamaged, "line 4"},
+		"more after a value":  {header + opened + known + `{"time_us":1,"agent":0` + kindOf + `1},` + "\n", recording.ErrDamaged, "line 4"},
+		"another agent":       {header + opened + known + `{"time_us":1,"agent":1` + kindOf + `1}` + "\n", recording.ErrDamaged, "line 4: agent 1"},
+		"no value":            {event(`,"event_name":"agent_tx_bytes"`), recording.ErrDamaged, "without a value"},
+		"unknown layout":      {open(`"agent":0,"layout":"v9"`), recording.ErrDamaged, "unknown layout"},
+		"agent out of order":  {open(`"agent":1,"layout":"v2"`), recording.ErrDamaged, "got agent 1, want at most 0"},
+		"negative agent":      {open(`"agent":-1,"layout":"v2"`), recording.ErrDamaged, "got agent -1"},
+		"invalid capacity":    {open(`"agent":0,"layout":"v2","name":"a","capacity":7`), recording.ErrDamaged, "invalid capacity 7"},
+		"huge capacity":       {open(`"agent":0,"layout":"v2","name":"a","capacity":4611686018427387904`), recording.ErrDamaged, "invalid capacity"},
+		"two names":           {header + opened + strings.Replace(opened, `"a"`, `"b"`, 1), recording.ErrDamaged, "two names"},
+		"long bytes":          {header + strings.Replace(opened, "v2", "v1", 1) + `{"agent":0,"event_name":"","event_name_bytes":"` + strings.Repeat("AAAA", 11) + `","value":1}` + "\n", recording.ErrDamaged, "at most 32"},
+		"parent directory":    {open(`"agent":0,"layout":"v2","name":"../a","capacity":8`), recording.ErrDamaged, "leads outside"},
+		"absolute path":       {open(`"agent":0,"layout":"v2","name":"/a","capacity":8`), recording.ErrDamaged, "leads outside"},
+		"no name":             {open(`"agent":0,"layout":"v2","capacity":8`), recording.ErrDamaged, "leads outside"},
+		"the directory":       {open(`"agent":0,"layout":"v2","name":".","capacity":8`), recording.ErrDamaged, "leads outside"},
+		"name with a NUL":     {open(`"agent":0,"layout":"v2","name":"a\u0000b","capacity":8`), recording.ErrDamaged, "leads outside"},
+		"name that goes back": {open(`"agent":0,"layout":"v2","name":"a/../../b","capacity":8`), recording.ErrDamaged, "leads outside"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := records(c.content); !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// endless is a recording with a new agent in each line, as a small file could contain.
+type endless struct {
+	rest string
+	n    int
+}
+
+var long = strings.Repeat("x", 1<<19)
+
+func (e *endless) Read(b []byte) (int, error) {
+	if e.rest == "" {
+		e.rest = fmt.Sprintf(`{"agent":%d,"state":"opened","layout":"v2","capacity":8,"name":"a","why":"%s"}`+"\n", e.n, long)
+		e.n++
+	}
+	n := copy(b, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+func TestDescriptionsOfAgentsAreBounded(t *testing.T) {
+	in := &endless{rest: header}
+	r, err := recording.NewReader(in)
+	must.OK(t, err)
+	for err == nil {
+		err = r.Next(new(recording.Record))
+	}
+	if !errors.Is(err, recording.ErrDamaged) || in.n > 200 {
+		t.Errorf("%v after %d agents", err, in.n)
+	}
+}
+
+func TestLongAttributesStayWithinTheLimitOfALine(t *testing.T) {
+	attributes := make(map[string]string)
+	for n := range 1000 {
+		attributes[fmt.Sprintf("%d%s", n, strings.Repeat("\x01", 5000))] = strings.Repeat("\xff", 5000)
+	}
+	var out plain
+	w, err := recording.NewWriter(&out, recording.Header{Start: start})
+	must.OK(t, err)
+	must.OK(t, w.Open(start, 0, recording.About{Name: strings.Repeat("\x02", 5000), Path: strings.Repeat("\x02", 5000), Attributes: attributes}, ringbuf.V4, 8))
+	must.OK(t, w.Close())
+	if list, err := records(out.String()); !errors.Is(err, io.EOF) || len(list) != 1 || len(list[0].About.Attributes) == 0 {
+		t.Errorf("%d records, %v", len(list), err)
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	f.Add(header + opened + `{"time_us":2,"agent":0,"category":"transfer","event_name":"agent_tx_bytes","value":7}` + "\n")
+	f.Add(header + strings.Replace(opened, "v2", "v1", 1) + `{"time_us":2,"agent":0,"timestamp_us":1,"category_number":17,"event_name":"x","event_name_bytes":"eP8=","value":7}` + "\n")
+	f.Add(header + opened + `{"time_us":-2,"agent":0,"state":"closed","why":"x"}` + "\n")
+	f.Fuzz(func(t *testing.T, content string) {
+		list, err := records(content)
+		if !errors.Is(err, io.EOF) && !errors.Is(err, recording.ErrFormat) && !errors.Is(err, recording.ErrVersion) &&
+			!errors.Is(err, recording.ErrTruncated) && !errors.Is(err, recording.ErrDamaged) {
+			t.Fatal(err)
+		}
+		agents := 0
+		var last time.Time
+		for i := range list {
+			rec := &list[i]
+			if i > 0 && rec.At.Before(last) {
+				t.Fatalf("time decreased from %v to %v", last, rec.At)
+			}
+			last = rec.At
+			if rec.State == recording.Opened && rec.Agent == agents {
+				agents++
+			}
+			if rec.Agent >= agents || !filepath.IsLocal(rec.About.Name) {
+				t.Fatalf("%+v with %d agents", rec, agents)
+			}
+			if rec.State == "" && rec.Event.Named != rec.Layout.Named() {
+				t.Fatalf("%+v in layout %v", rec.Event, rec.Layout)
+			}
+		}
+	})
+}
