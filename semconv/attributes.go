@@ -121,6 +121,14 @@ func discoveredAttributes() []Attribute {
 			Note:        "Log records have it if the process was discovered.",
 			Examples:    []string{"python3.12"},
 		},
+		{
+			Key: NIXLVersion, Type: "string",
+			OptIn:       true,
+			Description: "Version of NIXL that the agent's process has loaded.",
+			Note: "Only for processes that were discovered and use NIXL's Python package, from the name of the package's directory. " +
+				"Absent if the process has loaded several versions, or NIXL from elsewhere.",
+			Examples: []string{"1.4.0"},
+		},
 	}
 }
 

@@ -33,6 +33,8 @@ type request struct {
 	size   string      // size of the mappings, as in statm; "" to skip reading them
 	start  uint64      // expected start time of the process; 0 if unknown
 	env    environment // from an earlier examination
+
+	versions bool // see Config
 }
 
 // result is the output of an examination.
@@ -52,6 +54,7 @@ type mapped struct {
 	library      bool   // libnixl.so is mapped
 	dirs, stores []string
 	contexts     []uint64 // addresses
+	wheels       []wheel
 }
 
 // examine examines a process.
@@ -108,6 +111,7 @@ func (q request) readProcess() (a result, err error) {
 	a.awaitsRing = a.mapped.library && !known
 	if a.usesNIXL {
 		a.process.Attributes = merge(q.readContext(root, a.mapped.contexts), a.process.Attributes)
+		a.process.Version = q.version(a.process, a.mapped.wheels)
 		err = q.readNamespaces(root, rootPath, &a.process)
 	}
 	return a, err
@@ -199,7 +203,7 @@ func (q request) readMappings(root *os.Root, rootPath string, a *result) error {
 	if err != nil {
 		return err
 	}
-	a.mapped = mapped{size: q.size, library: found.library, stores: found.stores, contexts: found.contexts}
+	a.mapped = mapped{size: q.size, library: found.library, stores: found.stores, contexts: found.contexts, wheels: found.wheels}
 	for _, file := range found.rings {
 		dir := path.Dir(file)
 		switch {
@@ -223,6 +227,33 @@ func (q request) isRing(p Process, file string) bool {
 	_, err = ringbuf.Peek(file, ringbuf.In(f))
 	var unknown *ringbuf.UnknownVersionError
 	return err == nil || errors.As(err, &unknown)
+}
+
+// version returns the version of the only wheel whose libraries a process has mapped.
+func (q request) version(p Process, wheels []wheel) (only string) {
+	if !q.versions || len(wheels) > maxWheels {
+		return ""
+	}
+	for _, w := range wheels {
+		v, err := q.versionOf(p, w)
+		if err != nil || only != "" && only != v {
+			return ""
+		}
+		only = v
+	}
+	return only
+}
+
+func (q request) versionOf(p Process, w wheel) (string, error) {
+	if w.pkg == "" || w.deleted {
+		return "", errNoVersion
+	}
+	f, err := OpenDir(p, q.proc, w.site, ".")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return version(w.pkg, f.ReadDir)
 }
 
 // readContext returns the attributes of the first process context that can be read. A

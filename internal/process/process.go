@@ -22,6 +22,8 @@ type Config struct {
 	// in [path.Match]. Reserved are keys that aren't, besides those that [filter.allows]
 	// rejects.
 	Attributes, Reserved []string
+	// Versions requests [Process.Version].
+	Versions bool
 }
 
 // Process is a process that uses NIXL. PID and Start identify it.
@@ -30,6 +32,7 @@ type Process struct {
 	Start      uint64 // start time, in clock ticks since boot
 	NSPID      int    // PID in the process's own PID namespace
 	Executable string // file name of the program, without the directory
+	Version    string // of NIXL's wheel; "" if it isn't known, or isn't the only one
 
 	Pod       string // UID of the pod; "" if there is none
 	Container string // ID of the container; "" if there is none

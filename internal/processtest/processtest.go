@@ -31,6 +31,7 @@ type Process struct {
 	Cgroup     string   // path
 	Env        []string // NAME=value
 	Maps       string   // path of a file that is mapped for writing
+	Library    string   // path of a library that is mapped
 	Root       string   // root directory; / if empty
 }
 
@@ -50,6 +51,9 @@ func (h *Host) Start(p Process) {
 	maps := ""
 	if p.Maps != "" {
 		maps = fmt.Sprintf("7f0000000000-7f0000001000 rw-s 00000000 00:01 99999999                   %s\n", p.Maps)
+	}
+	if p.Library != "" {
+		maps += fmt.Sprintf("7f0000002000-7f0000003000 r-xp 00000000 00:01 99999998                   %s\n", p.Library)
 	}
 	errs := []error{os.MkdirAll(filepath.Join(dir, "ns"), 0o750)}
 	for name, text := range map[string]string{

@@ -252,6 +252,7 @@ func (c *Config) engine(report func(notice.Notice)) engine.Config {
 	if p := c.Discovery.Processes; p != nil {
 		cfg.Processes = &engine.Processes{
 			Interval: p.Interval, EnvAttributes: p.EnvAttributes, Attributes: p.OTelResourceAttributes,
+			Versions: c.ResourceAttributes.NixlVersion.Enabled,
 		}
 	}
 	if k := c.Discovery.Kubelet; k != nil {

@@ -55,7 +55,7 @@ var DefaultAttributes = []string{"service.*", "deployment.*"}
 // reserved are the resource attributes that an agent's environment can't set.
 var reserved = []string{
 	semconv.ServiceInstanceID, semconv.HostName, semconv.AgentName, semconv.TelemetryLayout, semconv.TelemetryPath,
-	semconv.K8SPodUID, semconv.ContainerID, semconv.ProcessPID, semconv.ProcessExecutableName,
+	semconv.K8SPodUID, semconv.ContainerID, semconv.ProcessPID, semconv.ProcessExecutableName, semconv.NIXLVersion,
 }
 
 // origin describes where a ring was found.
@@ -73,9 +73,10 @@ type origin struct {
 func (by IdentifyBy) identify(a drain.Agent, o origin) drain.Agent {
 	var stable, process []attribute.KeyValue
 	for _, kv := range o.resource {
-		if kv.Key == semconv.ProcessPID || kv.Key == semconv.ProcessExecutableName {
+		switch kv.Key {
+		case semconv.ProcessPID, semconv.ProcessExecutableName, semconv.NIXLVersion:
 			process = append(process, kv)
-		} else {
+		default:
 			stable = append(stable, kv)
 		}
 	}
