@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -111,8 +110,11 @@ func TestSparseRingThatClaimsEventsAllocatesNothing(t *testing.T) {
 // waitUntilSettled waits until a reader doesn't take the ring for one that restarts.
 func waitUntilSettled(t *testing.T, path string) {
 	t.Helper()
-	poll(t, "ring to become ready", func() bool {
-		_, err := OpenReader(path, Consume)
+	must.EventuallyTrue(t, "ring that is ready", func() bool {
+		r, err := OpenReader(path, Consume)
+		if err == nil {
+			ok(t, r.Close())
+		}
 		return !errors.Is(err, ErrNotReady)
 	})
 }
@@ -120,25 +122,10 @@ func waitUntilSettled(t *testing.T, path string) {
 // waitForTick waits until the next change of the ring's file has another ctime.
 func waitForTick(t *testing.T, r *Reader) {
 	t.Helper()
-	poll(t, "clock of the file system", func() bool {
+	must.EventuallyTrue(t, "later time of the file system", func() bool {
 		state, err := r.backing.Stat()
 		return err == nil && state.Age > ctimeTick
 	})
-}
-
-func poll(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	timeout := time.NewTimer(10 * time.Second)
-	defer timeout.Stop()
-	for !done() {
-		select {
-		case <-ticker.C:
-		case <-timeout.C:
-			t.Fatalf("waited too long for the %s", what)
-		}
-	}
 }
 
 func TestHeaderThatClaimsHolesLaterAllocatesNothing(t *testing.T) {

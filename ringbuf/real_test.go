@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
@@ -41,20 +40,10 @@ func wantEvents(c ringtest.Case) []Event {
 // is a second old.
 func openSettled(t *testing.T, path string, mode Mode) *Reader {
 	t.Helper()
-	for {
-		if h, _ := Peek(path); h.WritePos != 0 || h.ReadPos == 0 {
-			return open(t, path, mode)
-		}
-		r, err := OpenReader(path, mode)
-		if err == nil {
-			t.Cleanup(func() { ok(t, r.Close()) })
-			return r
-		}
-		if !errors.Is(err, ErrNotReady) {
-			t.Fatal(err)
-		}
-		<-time.After(20 * time.Millisecond)
+	if h, _ := Peek(path); h.WritePos == 0 && h.ReadPos != 0 {
+		waitUntilSettled(t, path)
 	}
+	return open(t, path, mode)
 }
 
 var layoutOfVersion = map[int32]Layout{1: V1, 2: V2, 4: V4}

@@ -222,7 +222,7 @@ func TestUnregisterWaitsForTheQueueFunction(t *testing.T) {
 		select {
 		case <-unregistered:
 			t.Error("Unregister returned while the function was running")
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(20 * time.Millisecond): // long enough for a call that doesn't wait
 		}
 		return 0, 0
 	})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -133,19 +134,13 @@ func (r *collector) hold(search bool) (map[string]drain.Snapshot, drain.Collecti
 }
 
 // first collects until an agent is reported, because its checkpoint must be loaded first.
-func (r *collector) first() map[string]drain.Snapshot {
+func (r *collector) first() (agents map[string]drain.Snapshot) {
 	r.x.t.Helper()
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	for end := time.Now().Add(waitLimit); ; <-look.C {
-		agents := r.collect()
-		switch {
-		case len(agents) > 0:
-			return agents
-		case time.Now().After(end):
-			r.x.t.Fatal("no agent was reported")
-		}
-	}
+	must.EventuallyTrue(r.x.t, "agent", func() bool {
+		agents = r.collect()
+		return len(agents) > 0
+	})
+	return agents
 }
 
 // noticesOf returns the notices of a kind.

@@ -71,16 +71,11 @@ func (c *consumer) drain() {
 // can be read only when the file hasn't changed for a second.
 func (c *consumer) drainAll() {
 	c.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 500 {
+	must.EventuallyTrue(c.t, "empty ring of a stopped agent", func() bool {
 		c.drain()
-		if h, err := ringbuf.Peek(c.path); err != nil || h.ReadPos == h.WritePos {
-			return
-		}
-		<-tick.C
-	}
-	c.t.Error("events are left in the ring of a stopped agent")
+		h, err := ringbuf.Peek(c.path)
+		return err != nil || h.ReadPos == h.WritePos
+	})
 }
 
 func (c *consumer) take(b ringbuf.Batch) {

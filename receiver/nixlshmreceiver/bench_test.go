@@ -103,7 +103,7 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 			}
 			must.OK(b, w.Close())
 		}
-		eventually(b, "drained rings of every agent", func() bool { return r.drained(b, uint64(run+1)) == n })
+		must.EventuallyTrue(b, "drained rings of every agent", func() bool { return r.drained(b, uint64(run+1)) == n })
 	}
 	return r.ringReceiver
 }

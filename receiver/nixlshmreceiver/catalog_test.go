@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -20,7 +21,7 @@ func TestReceiverEmitsExactlyTheCatalog(t *testing.T) {
 		c.Metrics.NixlAgentUp.Enabled = true
 	}).start()
 	var batch pmetric.Metrics
-	eventually(t, "answer from the kernel", func() bool {
+	must.EventuallyTrue(t, "answer from the kernel", func() bool {
 		batch = h.next()
 		for _, a := range read(t, batch) {
 			if !a.metrics()[semconv.AgentUp.Name] {

@@ -187,7 +187,7 @@ func (h *harness) openable() int {
 // opened waits until a number of rings are open.
 func (h *harness) opened(rings int) {
 	h.tb.Helper()
-	eventually(h.tb, fmt.Sprintf("%d rings open", rings), func() bool { return h.rings().State().Open >= rings })
+	must.EventuallyTrue(h.tb, fmt.Sprintf("%d rings open", rings), func() bool { return h.rings().State().Open >= rings })
 }
 
 func (h *harness) rings() *engine.Engine { return h.own().rings }
@@ -195,18 +195,6 @@ func (h *harness) rings() *engine.Engine { return h.own().rings }
 // own returns the receiver that the pipelines share.
 func (h *harness) own() *ringReceiver {
 	return h.components()[0].(*pipeline).ringReceiver //nolint:forcetypeassert,errcheck // the factory made it
-}
-
-// eventually waits until something is true.
-func eventually(tb testing.TB, what string, isTrue func() bool) {
-	tb.Helper()
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	for end := time.Now().Add(patience); !isTrue(); <-look.C {
-		if time.Now().After(end) {
-			tb.Fatalf("no %s within %v", what, patience)
-		}
-	}
 }
 
 func (h *harness) take(ctx context.Context, m pmetric.Metrics) error {

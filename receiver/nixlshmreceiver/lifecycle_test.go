@@ -198,12 +198,8 @@ func TestRingsAreDrainedDuringTheInitialDelay(t *testing.T) {
 // drained waits until nothing is pending in a ring.
 func drained(tb testing.TB, path string) {
 	tb.Helper()
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	for end := time.Now().Add(patience); time.Now().Before(end); <-look.C {
-		if h := ringtest.ReadHeader(tb, path); h.ReadPos == h.WritePos {
-			return
-		}
-	}
-	tb.Fatalf("ring %s was not drained within %v", path, patience)
+	must.EventuallyTrue(tb, "empty ring at "+path, func() bool {
+		h := ringtest.ReadHeader(tb, path)
+		return h.ReadPos == h.WritePos
+	})
 }

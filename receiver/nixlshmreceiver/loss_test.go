@@ -6,6 +6,7 @@ package nixlshmreceiver
 import (
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -31,9 +32,9 @@ func TestMemoryUsageIsAbsentAfterTheCollectorRestarts(t *testing.T) {
 
 	// The usage is known again once the agent has restarted.
 	w = ring(t, dir, "agent", ringbuf.V4, 64)
-	eventually(t, "restart", func() bool { return one(t, h.next()).int("nixl.telemetry.ring.restarts") == 1 })
+	must.EventuallyTrue(t, "restart", func() bool { return one(t, h.next()).int("nixl.telemetry.ring.restarts") == 1 })
 	push(t, w, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 4096))
-	eventually(t, "usage of the new run", func() bool { return one(t, h.next()).int(usage) == 4096 })
+	must.EventuallyTrue(t, "usage of the new run", func() bool { return one(t, h.next()).int(usage) == 4096 })
 }
 
 // With NIXL_TELEMETRY_ENABLED_METRICS='agent_tx_*,agent_xfer_*', reads have no events

@@ -78,7 +78,7 @@ func TestCollectionsContinueWhileStorageHangs(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := stored(t, dir, &obstacle{memory: newMemory(), batch: hanging(t)}, func(c *Config) { c.Timeout = time.Second }).start()
-	eventually(t, "agent", func() bool { return collected(t.Context(), h) == 1 })
+	must.EventuallyTrue(t, "agent", func() bool { return collected(t.Context(), h) == 1 })
 	for want := int64(10); want <= 30; want += 10 {
 		push(t, w, write(10, 5, 2)...)
 		began := time.Now()
@@ -105,7 +105,7 @@ func TestShutdownExportsAndDoesntWaitForStorageThatHangs(t *testing.T) {
 			store := &obstacle{memory: newMemory()}
 			hangs(store, hanging(t))
 			h := stored(t, dir, store).start()
-			eventually(t, "agent", func() bool {
+			must.EventuallyTrue(t, "agent", func() bool {
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 				defer cancel()
 				return collected(ctx, h) == 1
@@ -167,7 +167,7 @@ func TestSlowStorageWithManyStaleCheckpointsLosesNoEvent(t *testing.T) {
 	for swept := false; !swept || intervals%16 == 0; intervals++ { // ends before position 0, where the receiver waits for more
 		push(t, w, slices.Concat(write(10, intervals, 1), write(10, intervals, 2), write(10, intervals, 3))...)
 		began := time.Now()
-		eventually(t, "room in the ring", func() bool { n, err := w.Len(); return err == nil && n <= 32 })
+		must.EventuallyTrue(t, "room in the ring", func() bool { n, err := w.Len(); return err == nil && n <= 32 })
 		longest = max(longest, time.Since(began))
 		swept = store.count("exited-") < stale
 	}

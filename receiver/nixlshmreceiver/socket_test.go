@@ -185,7 +185,7 @@ func TestSocketWithoutRequestsCostsNothing(t *testing.T) {
 	e := &served{agents: 1}
 	path, s := serve(t, e)
 	c := dial(t, path)
-	eventually(t, "a client", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.clients) == 1 })
+	must.EventuallyTrue(t, "a client", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.clients) == 1 })
 	frame(t, c, live.Request{NoTotals: true})
 	if n := e.looks.Load(); n != 0 || len(e.watching()) > 0 {
 		t.Errorf("%d looks, %d watches", n, len(e.watching()))
@@ -205,12 +205,12 @@ func TestClientThatDoesNotReadIsDisconnected(t *testing.T) {
 	if _, err := conn.Write([]byte(`{"transfers":{"most":1}}` + strings.Repeat("\n{}", 100) + "\n")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "no client", func() bool {
+	must.EventuallyTrue(t, "end of the client", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return e.looks.Load() > 0 && len(s.clients) == 0
 	})
-	eventually(t, "no watch", func() bool { return len(e.watching()) == 0 })
+	must.EventuallyTrue(t, "end of the watch", func() bool { return len(e.watching()) == 0 })
 	if n := e.looks.Load(); n > 50 {
 		t.Errorf("%d looks for a client that doesn't read", n)
 	}
@@ -275,7 +275,7 @@ func TestClientGetsTheSlowestTransfersSinceItsFrame(t *testing.T) {
 	if got := frame(t, c, request).Agents; len(got) > 0 {
 		t.Errorf("%+v before the first transfer", got)
 	}
-	eventually(t, "a watch", func() bool { return len(e.watching()) == 1 })
+	must.EventuallyTrue(t, "a watch", func() bool { return len(e.watching()) == 1 })
 	w := e.watching()[0]
 	if w.Slow.Duration != 10*time.Microsecond {
 		t.Errorf("the watch is %+v", w.Slow)

@@ -248,7 +248,7 @@ func TestStoreOfExitedProcessIsNotCountedAsStale(t *testing.T) {
 	telemetry := h.withTelemetry()
 	h.startWith(2).next()
 	exit()
-	eventually(t, "closed store of the exited process", func() bool { return h.rings().State().Open == 1 })
+	must.EventuallyTrue(t, "closed store of the exited process", func() bool { return h.rings().State().Open == 1 })
 	h.next()
 	want := map[string]int64{"open": 1, "stale": 0}
 	if d := cmp.Diff(want, sums(t, telemetry, "rings")); d != "" {
@@ -299,7 +299,7 @@ func TestExporterNamesIncludeProcessesThatExitedWhileNoCollectorRan(t *testing.T
 	h = run()
 	want = map[string]float64{series(2): 15, series(3): 10}
 	got := make(map[string]float64)
-	eventually(t, "series of all processes with a store", func() bool {
+	must.EventuallyTrue(t, "series of all processes with a store", func() bool {
 		maps.Copy(got, bytes(h))
 		delete(got, series(1)) // reported once it is known that the store was removed
 		return cmp.Equal(want, got)

@@ -85,7 +85,7 @@ func TestTelemetryCountsRingsByStateAndReason(t *testing.T) {
 	h.start()
 	want := map[string]int64{"open": 1, "stale": 1, "refused/version": 1, "refused/invalid": 1, "refused/locked": 1}
 	var got map[string]int64
-	eventually(t, "rings in the receiver's telemetry", func() bool {
+	must.EventuallyTrue(t, "rings in the receiver's telemetry", func() bool {
 		h.next()
 		got = sums(t, telemetry, "rings")
 		return len(got) == len(want) && got["stale"] == 1
@@ -136,7 +136,7 @@ func TestTelemetryMeasuresDrains(t *testing.T) {
 	if got := sums(t, telemetry, "drain_events")[""]; got != 20 {
 		t.Errorf("%d events were drained, want 20", got)
 	}
-	eventually(t, "lag of a drain", func() bool { n, _ := recorded(t, telemetry, "drain_lag"); return n > 0 })
+	must.EventuallyTrue(t, "lag of a drain", func() bool { n, _ := recorded(t, telemetry, "drain_lag"); return n > 0 })
 	if n, sum := recorded(t, telemetry, "drain_lag"); sum < 0 || sum > patience.Seconds()*float64(n) {
 		t.Errorf("%d drains have a lag of %v s", n, sum)
 	}
@@ -158,7 +158,7 @@ func TestTelemetryCountsFailedCheckpoints(t *testing.T) {
 	}
 	store.fail(true)
 	push(t, w, write(1, 1, 1)...)
-	eventually(t, "failure in the receiver's telemetry", func() bool {
+	must.EventuallyTrue(t, "failure in the receiver's telemetry", func() bool {
 		h.next()
 		return sums(t, telemetry, "checkpoint_failures")[""] > 0
 	})

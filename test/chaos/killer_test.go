@@ -20,7 +20,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/backend"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
-	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // killer runs Collectors one after the other with the same rings and the same storage, and kills
@@ -105,7 +104,7 @@ func (k *killer) last(t *testing.T, missing func() string) {
 	// The Collector logs this shortly before it handles signals. After another
 	// collection, it certainly does.
 	k.to.AwaitMore(t)
-	proc.Eventually(t, missing)
+	must.Eventually(t, missing)
 	c.Stop(t, sigterm)
 	k.note(c)
 }

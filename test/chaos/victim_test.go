@@ -17,7 +17,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/agent"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
-	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // victim is an agent with one name and many lives on its ring, which are ended by actions.
@@ -100,7 +99,7 @@ var gentle = []action{
 
 func (v *victim) restartDrained(t *testing.T, rng *rand.Rand) {
 	t.Helper()
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		if v.life.Drained(t) {
 			return ""
 		}

@@ -1,14 +1,14 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package chart
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,12 +18,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // apiServer is a Kubernetes API server that doesn't answer at first, and then knows one
@@ -109,7 +109,7 @@ func TestRingsAreDrainedWhileTheAPIServerHangs(t *testing.T) {
 	}
 	ring := write(t, volume(string(pod.UID)), recorded)
 	write(t, volume(static), recorded)
-	port := freePort(t)
+	port := proc.FreePort(t)
 	output := filepath.Join(t.TempDir(), "metrics.json")
 	m := render(t, endpoint, fmt.Sprintf(`
 mode: kubelet
@@ -125,43 +125,22 @@ config:
 `, dir, port, t.TempDir(), output))
 	config := write(t, filepath.Join(t.TempDir(), "config.yaml"), []byte(m.configMap.Data["config.yaml"]))
 
-	var log bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), program, "--config="+config)
 	cmd.Env = []string{"K8S_NODE_NAME=node", "KUBECONFIG=" + server.kubeconfig(t)}
-	cmd.Stdout, cmd.Stderr = io.Discard, &log
-	must.OK(t, cmd.Start())
-	stopped := make(chan error, 1)
-	go func() { stopped <- cmd.Wait() }()
-	await := func(what string, done func() bool) {
-		t.Helper()
-		deadline := time.After(time.Minute)
-		for !done() {
-			select {
-			case err := <-stopped:
-				t.Fatalf("the Collector stopped before %s: %v\n%s", what, err, &log)
-			case <-deadline:
-				_ = cmd.Process.Kill()
-				t.Fatalf("not within a minute: %s, stopped with %v\n%s", what, <-stopped, &log)
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
-	}
+	collector := proc.Start(t, cmd)
 	read := func(path string) string {
 		text, _ := os.ReadFile(path) // it may not exist yet
 		return string(text)
 	}
 
-	await("the ring was drained", func() bool { return read(ring) != string(recorded) })
-	await("totals reached the processors", func() bool {
+	must.EventuallyTrue(t, "drained ring", func() bool { return read(ring) != string(recorded) })
+	must.EventuallyTrue(t, "totals at the processors", func() bool {
 		return exported.MatchString(get(t, fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
 	})
-	await("the totals of the static pod were exported", func() bool { return strings.Contains(read(output), static) })
+	must.EventuallyTrue(t, "totals of the static pod", func() bool { return strings.Contains(read(output), static) })
 	close(server.answer)
-	await("the totals were exported", func() bool { return strings.Contains(read(output), pod.Name) })
-	must.OK(t, cmd.Process.Signal(syscall.SIGTERM))
-	if err := <-stopped; err != nil {
-		t.Errorf("%v\n%s", err, &log)
-	}
+	must.EventuallyTrue(t, "totals", func() bool { return strings.Contains(read(output), pod.Name) })
+	collector.Stop(t, syscall.SIGTERM)
 	for line := range strings.Lines(read(output)) {
 		if strings.Contains(line, string(pod.UID)) && !strings.Contains(line, pod.Name) {
 			t.Errorf("totals were exported without the name of the pod:\n%s", line)
@@ -183,13 +162,4 @@ func get(t *testing.T, url string) string {
 	defer response.Body.Close()
 	text, _ := io.ReadAll(response.Body)
 	return string(text)
-}
-
-// freePort returns a port of the loopback interface that was free a moment ago.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must.OK(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port //nolint:errcheck // it listens on TCP
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
-	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // collector is the Collector in a container with the PID namespace of the host and
@@ -69,7 +68,7 @@ func configured(t *testing.T, configuration string, options ...string) *collecto
 		}, options...), []string{"--config=/out/config.yaml"}),
 		file: otlpfile.NewFile(filepath.Join(dir, "metrics.json")), sums: make(map[string]*otlpfile.Sums), attributes: make(map[string]map[string]string),
 	}
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		_, err := os.Stat(c.file.Path())
 		if err != nil {
 			return err.Error()
@@ -109,7 +108,7 @@ func (c *collector) read() {
 // await waits until a backend would show a number of events of a pod. It returns the attributes.
 func (c *collector) await(pod string, events int) map[string]string {
 	c.t.Helper()
-	proc.Eventually(c.t, func() string {
+	must.Eventually(c.t, func() string {
 		c.read()
 		got := 0
 		if sums := c.sums[pod]; sums != nil {
@@ -201,7 +200,7 @@ func TestCollectorHoldsNoFilesOfStoppedContainers(t *testing.T) {
 		a.stop()
 		c.await(pod(i), a.written)
 	}
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		if after := c.holds(); len(after) > len(before) {
 			return fmt.Sprintf("the Collector holds\n%s\nbefore, it held\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
 		}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -122,7 +123,7 @@ func (a attacker) start(t *testing.T, n int, full bool) {
 	}, a.options...)
 	c := launch(t, agentImage, options, []string{"-attack=" + a.attack, "-n=" + strconv.Itoa(times)})
 	began := time.Now()
-	if line, err := c.line(5 * proc.Patience); err != nil || line != "0" {
+	if line, err := c.line(5 * must.Patience); err != nil || line != "0" {
 		t.Fatalf("%s: %q, %v after %v", a.name, line, err, time.Since(began))
 	}
 	t.Logf("%s: ready after %v", a.name, time.Since(began))
@@ -228,7 +229,7 @@ func TestAttributesOfHostileContainersKeepThePrometheusPageValid(t *testing.T) {
 	victim := start(t, spec{pod(0), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm"}, nil})
 	victim.interval()
 	c.await(pod(0), victim.written)
-	proc.Eventually(t, func() string { return invalidPage(t.Context(), "http://"+address+"/metrics", pod(0)) })
+	must.Eventually(t, func() string { return invalidPage(t.Context(), "http://"+address+"/metrics", pod(0)) })
 }
 
 // invalidPage returns why a page isn't valid, or doesn't have a pod.

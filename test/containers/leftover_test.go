@@ -76,7 +76,7 @@ func TestLeftoverRingsAndManyProcessesDelayNothing(t *testing.T) {
 	for i := range 5 {
 		began := time.Now()
 		w := create(t, filepath.Join(dir, fmt.Sprintf("new-%d", i)), 10)
-		proc.Eventually(t, func() string {
+		must.Eventually(t, func() string {
 			if h := ringtest.ReadHeader(t, w.Path()); h.ReadPos != h.WritePos {
 				return fmt.Sprintf("the ring is read up to %d of %d", h.ReadPos, h.WritePos)
 			}

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 const (
@@ -324,7 +323,7 @@ func start(t *testing.T, s spec) *agent {
 // count reads how many events the agent has written.
 func (a *agent) count() {
 	a.t.Helper()
-	line, err := a.line(proc.Patience)
+	line, err := a.line(must.Patience)
 	if err == nil {
 		a.written, err = strconv.Atoi(line)
 	}

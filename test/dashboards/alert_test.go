@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // alerting maps each alert to an agent, host or Collector of [fill] that it must
@@ -118,7 +117,7 @@ func (b backend) testAlerts(t *testing.T) {
 	}
 	for name, r := range alerts {
 		t.Run(name, func(t *testing.T) {
-			proc.Eventually(t, func() string { return b.alertsFor(t, r.Expr, alerting[name]) })
+			must.Eventually(t, func() string { return b.alertsFor(t, r.Expr, alerting[name]) })
 		})
 	}
 	if b.name == "Prometheus" {
@@ -157,7 +156,7 @@ func (b backend) alertsFor(t *testing.T, expr, want string) string {
 // agent, host or Collector in [alerting] must be pending or firing, and the others
 // inactive.
 func (b backend) testEvaluated(t *testing.T) {
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		text, err := b.get(t, "/api/v1/rules", nil)
 		if err != nil {
 			return err.Error()

@@ -110,7 +110,7 @@ func promotion(t *testing.T) string {
 
 func (b backend) wait(t *testing.T) {
 	t.Helper()
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		if _, err := b.get(t, "/-/ready", nil); err != nil {
 			return err.Error()
 		}

@@ -18,7 +18,6 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // grafana has the fields of a Grafana dashboard that the tests use.
@@ -171,7 +170,7 @@ func (b backend) variables(t *testing.T, d *grafana) *strings.Replacer {
 		}
 		match := strings.NewReplacer(chosen...).Replace(m[1])
 		value := map[string]string{"host": host, "agent": agent}[v.Name]
-		proc.Eventually(t, func() string {
+		must.Eventually(t, func() string {
 			text, err := b.get(t, "/api/v1/label/"+m[2]+"/values", url.Values{"match[]": {match}})
 			var answer struct{ Data []string }
 			if err == nil {
@@ -212,7 +211,7 @@ func (b backend) result(t *testing.T, expr, pattern string) string {
 // hasData fails the test if a query never returns a number.
 func (b backend) hasData(t *testing.T, title, expr string) {
 	t.Helper()
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		if problem := b.number(t, expr); problem != "" {
 			return title + ": " + problem
 		}
@@ -223,7 +222,7 @@ func (b backend) hasData(t *testing.T, title, expr string) {
 // anyHasData fails the test if no query of a panel ever returns a number.
 func (b backend) anyHasData(t *testing.T, p panel, choices *strings.Replacer) {
 	t.Helper()
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		problems := ""
 		for _, target := range p.Targets {
 			problem := b.number(t, choices.Replace(target.Expr))
@@ -239,7 +238,7 @@ func (b backend) anyHasData(t *testing.T, p panel, choices *strings.Replacer) {
 // waitFor waits until a query returns a number.
 func (b backend) waitFor(t *testing.T, expr string) {
 	t.Helper()
-	proc.Eventually(t, func() string { return b.number(t, expr) })
+	must.Eventually(t, func() string { return b.number(t, expr) })
 }
 
 // number returns "" if a query returns a number or a native histogram, and

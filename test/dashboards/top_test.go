@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // testTop runs each query with topk or bottomk for two series over many points.
@@ -40,7 +39,7 @@ func (b backend) testTop(t *testing.T) {
 				query := strings.NewReplacer("$__rate_interval", window, "$__range", "30s", "$top", "2",
 					"$host", host, "$agent", "(steady|overflow|slow)-.*",
 					"$cluster", ".*", "$namespace", ".*", "$job", ".*", "$pod", ".*", "$model", ".*").Replace(target.Expr)
-				proc.Eventually(t, func() string {
+				must.Eventually(t, func() string {
 					if n := b.seriesIn(t, query); n < 1 || n > 2 {
 						return fmt.Sprintf("%s: %s: %d series, want 2: %s", d.UID, p.Title, n, query)
 					}

@@ -66,7 +66,7 @@ func (a *transfers) write(t *testing.T, n int) {
 // drained waits until all events are committed, because a restart discards the others.
 func (a *transfers) drained(t *testing.T) {
 	t.Helper()
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		if h := ringtest.ReadHeader(t, a.Path()); h.ReadPos != h.WritePos {
 			return fmt.Sprintf("the ring is read up to %d of %d", h.ReadPos, h.WritePos)
 		}
@@ -93,7 +93,7 @@ func (b backend) awaitSums(t *testing.T, hostName string, a *transfers) {
 func (b backend) awaitValue(t *testing.T, expr string, want float64) {
 	t.Helper()
 	attempts := 0
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		// VictoriaMetrics caches for some seconds which series a selector finds.
 		attempts++
 		list, err := b.query(t, strings.ReplaceAll(expr, "}", fmt.Sprintf(",attempt!=%q}", strconv.Itoa(attempts))))

@@ -17,7 +17,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
-	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // An attribute of the resource changes at each restart, so each run of an agent is a series of its own
@@ -83,7 +82,7 @@ func (a *agent) restart(t *testing.T, layout ringbuf.Layout) {
 // drained waits until all events are committed.
 func (a *agent) drained(t *testing.T) {
 	t.Helper()
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		if h := ringtest.ReadHeader(t, a.Path()); h.ReadPos != h.WritePos {
 			return fmt.Sprintf("the ring is read up to %d of %d", h.ReadPos, h.WritePos)
 		}

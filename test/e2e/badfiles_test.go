@@ -20,7 +20,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
-	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // badFiles are files that aren't valid rings, with the level and a part of their log line.
@@ -103,7 +102,7 @@ func TestInvalidFilesAreLoggedOnceAndNotChanged(t *testing.T) {
 	c.awaitTotals(t, want(a))
 	// After a dozen collections, the directory was searched several times and the files
 	// were retried.
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		a.transfer(t, 1)
 		if n := len(c.collections(t)); n < 12 {
 			return fmt.Sprintf("%d collections", n)

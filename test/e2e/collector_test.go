@@ -48,7 +48,7 @@ func (s setup) start(t *testing.T) *collector {
 	t.Helper()
 	c := s.launch(t)
 	c.WaitFor(t, "Everything is ready")
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		if proc.Idle(c.PID()) {
 			return ""
 		}
@@ -195,7 +195,7 @@ func (c *collector) collections(t *testing.T) []pmetric.Metrics {
 // await calls check with the totals in the file until it returns "".
 func (c *collector) await(t *testing.T, check func(otlpfile.Totals) string) {
 	t.Helper()
-	proc.Eventually(t, func() string { return check(c.totals(t)) })
+	must.Eventually(t, func() string { return check(c.totals(t)) })
 }
 
 // awaitTotals waits until the file contains the wanted totals.

@@ -48,7 +48,7 @@ func TestPointsArriveAfterTheBackendWasDown(t *testing.T) {
 	a.transfer(t, 10)
 	backend, _ := sink(t, "grpc", address)
 	// The backend sees each point that the Collector has collected.
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		collected, arrived := otlpfile.Times(c.collections(t)), otlpfile.Times(backend.collections(t))
 		for at := range collected {
 			if !arrived[at] {

@@ -179,7 +179,7 @@ service:
 	c.awaitTotals(t, totals)
 	backend.awaitTotals(t, totals)
 	for _, file := range []string{here, there} {
-		proc.Eventually(t, func() string { return cmp.Diff(records, readLogs(t, file)) })
+		must.Eventually(t, func() string { return cmp.Diff(records, readLogs(t, file)) })
 	}
 	c.Stop(t, syscall.SIGTERM)
 	backend.Stop(t, syscall.SIGTERM)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -55,7 +56,7 @@ func TestReplayedRecordingGivesTheSameTotals(t *testing.T) {
 func startRecorder(t *testing.T, dir, file string, rings int) *proc.Process {
 	t.Helper()
 	p := proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, "record", file, dir))
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.PID()))
 		if err != nil {
 			return err.Error()

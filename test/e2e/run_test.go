@@ -34,7 +34,7 @@ func TestMakeRunServesSimulatedAgentsUntilCtrlC(t *testing.T) {
 	p.WaitLine(t, p.Stdout, "simulating 2 agents", contains("simulating 2 agents in "+tmp))
 	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
 	for _, agent := range []string{"sim-0", "sim-1"} {
-		proc.Eventually(t, func() string {
+		must.Eventually(t, func() string {
 			return pageHas(t, port, "nixl_transfer_io_bytes_total", fmt.Sprintf("nixl_agent_name=%q", agent))
 		})
 	}
@@ -50,7 +50,7 @@ func TestMakeRunServesAScenario(t *testing.T) {
 	p := makeRun(t, tmp, "SCENARIO=straggler", "SIMULATE=5", fmt.Sprintf("PORT=%d", port))
 	p.WaitLine(t, p.Stdout, "simulating 5 agents", contains("simulating 5 agents in "+tmp))
 	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		return pageHas(t, port, "nixl_transfer_throughput_bytes_per_second_count", `nixl_agent_name="sim-4"`)
 	})
 	endByCtrlC(t, p, port, tmp)
@@ -69,7 +69,7 @@ func TestMakeRunExplainsAnEmptyDirectory(t *testing.T) {
 		}
 	}
 	newAgent(t, dir, "late").transfer(t, 10)
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		return pageHas(t, port, "nixl_transfer_io_bytes_total", `nixl_agent_name="late"`)
 	})
 	endByCtrlC(t, p, port, tmp)
@@ -88,7 +88,7 @@ func TestMakeRunListsTheRingsOfADirectory(t *testing.T) {
 			t.Errorf("%s of layout %s isn't listed:\n%s", path, layout, p.Stdout.Text())
 		}
 	}
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		return pageHas(t, port, "nixl_transfer_requests_total", `nixl_agent_name="writer"`)
 	})
 	endByCtrlC(t, p, port, tmp)

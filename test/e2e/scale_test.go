@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -183,7 +184,7 @@ func TestScaleSampleResolvesGatewaysByName(t *testing.T) {
 		overlays: []string{every(200 * time.Millisecond)},
 		env:      []string{rings(f.dirs[0]), "GATEWAYS=" + name, "GATEWAYS_PORT=" + port, "STATE_DIRECTORY=" + t.TempDir()},
 	}.start(t)
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		got := make(otlpfile.Totals)
 		for _, s := range sinks {
 			maps.Copy(got, s.totals(t))

@@ -39,7 +39,7 @@ func (s simulator) stop(t *testing.T) simulate.Report {
 // wait waits until the simulator, which runs for at least long, exits. It returns its report.
 func (s simulator) wait(t *testing.T, long time.Duration) simulate.Report {
 	t.Helper()
-	if code := s.WaitWithin(t, 2*long+proc.Patience); code != 0 {
+	if code := s.WaitWithin(t, 2*long+must.Patience); code != 0 {
 		t.Fatalf("the simulator ended with code %d, want 0", code)
 	}
 	return s.report(t)

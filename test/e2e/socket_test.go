@@ -58,7 +58,7 @@ func TestToolsShowWhatTheCollectorCounts(t *testing.T) {
 		env:      []string{rings(dir)},
 	}.start(t)
 	simulator := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--rate", "500", "--error-rate", "0.01", "--seed", "3", "--duration", "4s")
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		var list []shown
 		nixlring(t, &list, "top", "--socket", socket, "--once", "--window", "100ms", "--output", "json")
 		if len(list) != 5 || list[0].Transfers == 0 {

@@ -74,9 +74,9 @@ func TestPrometheusPageIsServedOnLoopbackOnly(t *testing.T) {
 		`nixl_transfer_duration_seconds_bucket{le="0.001"} 1`, // the first took 1000 µs, the others longer
 		`nixl_transfer_duration_seconds_bucket{le="+Inf"} 100`,
 	} {
-		proc.Eventually(t, func() string { return pageHas(t, port, line) })
+		must.Eventually(t, func() string { return pageHas(t, port, line) })
 	}
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		return pageHas(t, port, `host_name=`, `nixl_agent_name="prefill worker 0"`, `service_instance_id=`)
 	})
 	onLoopbackOnly(t, port)

@@ -98,7 +98,7 @@ func TestScaleLogsBackendStoresEachSlowTransferAndErrorOnce(t *testing.T) {
 		"--duration", long.String()).wait(t, long)
 	nothingDropped(t, report)
 	want := wantLogged(report)
-	proc.Eventually(t, func() string { return cmp.Diff(want, backend.logged(t)) })
+	must.Eventually(t, func() string { return cmp.Diff(want, backend.logged(t)) })
 	slow := backend.query(t, `"nixl.transfer.size":* severity:WARN "service.name":nixl "nixl.transfer.duration":>0.001 | stats count() n`)
 	n := 0
 	for event, count := range want {

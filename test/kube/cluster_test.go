@@ -85,26 +85,10 @@ func createNamespaces(t *testing.T, names ...string) {
 	})
 }
 
-// eventually calls check until it returns "", which means that the condition
-// holds. The cluster takes seconds to change, so checks are rare.
+// eventually waits for the cluster, whose changes take longer than others.
 func eventually(t *testing.T, check func() string) {
 	t.Helper()
-	const patience = 3 * time.Minute
-	ticker := time.NewTicker(500 * time.Millisecond)
-	defer ticker.Stop()
-	timeout := time.NewTimer(patience)
-	defer timeout.Stop()
-	for {
-		missing := check()
-		if missing == "" {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-timeout.C:
-			t.Fatalf("after %v: %s", patience, missing)
-		}
-	}
+	must.Within(t, 3*time.Minute, check)
 }
 
 // pod is the state of an inference pod in the API server.

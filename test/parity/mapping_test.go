@@ -230,20 +230,9 @@ func push(t *testing.T, w *ringbuf.Writer, events ...ringbuf.Event) {
 // awaitDrain waits until all events of a ring are read.
 func awaitDrain(t *testing.T, w *ringbuf.Writer) {
 	t.Helper()
-	timeout, again := time.After(30*time.Second), time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for {
+	must.EventuallyTrue(t, "empty ring", func() bool {
 		n, err := w.Len()
-		switch {
-		case err != nil:
-			t.Fatal(err)
-		case n == 0:
-			return
-		}
-		select {
-		case <-again.C:
-		case <-timeout:
-			t.Fatalf("the ring still has %d events", n)
-		}
-	}
+		must.OK(t, err)
+		return n == 0
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/browser"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -47,7 +48,7 @@ func serve(t *testing.T, args ...string) string {
 func awaitHeadline(t *testing.T, page *browser.Page, pattern string) {
 	t.Helper()
 	match := regexp.MustCompile(pattern)
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		var now struct {
 			Headline string
 			Drawn    []bool
@@ -163,7 +164,7 @@ func look(t *testing.T, page *browser.Page, name string, height float64) (l layo
 func checkAgent(t *testing.T, page *browser.Page, size string, height float64) {
 	t.Helper()
 	page.Click(t, "#agents tbody tr a")
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		var text string
 		page.Eval(t, `document.getElementById("agent").innerText`, &text)
 		for _, want := range []string{"sim-4", "of the speed of its peers", "layout v4", "GB/s", "Slowest transfers", "MiB"} {

@@ -15,7 +15,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // Page is a tab of a headless browser.
@@ -31,7 +30,7 @@ func Open(tb testing.TB, program string, width, height int) *Page {
 	home := tb.TempDir() // Debian's start script reads HOME, and the browser stores its profile there
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.NoSandbox, // the sandbox doesn't work as root
-		chromedp.UserDataDir(home), chromedp.WindowSize(width, height), chromedp.WSURLReadTimeout(proc.Patience),
+		chromedp.UserDataDir(home), chromedp.WindowSize(width, height), chromedp.WSURLReadTimeout(must.Patience),
 		chromedp.Env("HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home))
 	// The test's context is canceled before the cleanup runs. With that context,
 	// the browser would be killed while it writes to its profile.
@@ -52,7 +51,7 @@ func Open(tb testing.TB, program string, width, height int) *Page {
 
 func (p *Page) run(tb testing.TB, actions ...chromedp.Action) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, proc.Patience)
+	ctx, cancel := context.WithTimeout(p.ctx, must.Patience)
 	defer cancel()
 	must.OK(tb, chromedp.Run(ctx, actions...))
 }

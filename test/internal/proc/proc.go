@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // Process is a program that a test runs in its own session.
@@ -105,7 +107,7 @@ func (p *Process) WaitFor(tb testing.TB, text string) string {
 // message describes the line as what.
 func (p *Process) WaitLine(tb testing.TB, log *Log, what string, match func(line string) bool) string {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), Patience)
+	ctx, cancel := context.WithTimeout(tb.Context(), must.Patience)
 	defer cancel()
 	line, err := log.wait(ctx, match)
 	if err != nil {
@@ -135,10 +137,10 @@ func (p *Process) SignalGroup(tb testing.TB, sig syscall.Signal) {
 // signal killed it.
 func (p *Process) Wait(tb testing.TB) int {
 	tb.Helper()
-	return p.WaitWithin(tb, Patience)
+	return p.WaitWithin(tb, must.Patience)
 }
 
-// WaitWithin is like Wait, for a process that runs for longer than [Patience].
+// WaitWithin is like Wait, for a process that runs for longer than [must.Patience].
 func (p *Process) WaitWithin(tb testing.TB, d time.Duration) int {
 	tb.Helper()
 	timer := time.NewTimer(d)

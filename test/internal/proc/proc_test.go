@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -53,7 +54,7 @@ func TestIdleAndStoppedReportTheStateOfAProcess(t *testing.T) {
 	busy, idle := shell(t, "while :; do :; done"), shell(t, "echo up >&2; sleep 1000")
 	idle.WaitFor(t, "up")
 	eventually := func(what string, is func() bool) {
-		proc.Eventually(t, func() string {
+		must.Eventually(t, func() string {
 			if is() {
 				return ""
 			}
@@ -88,7 +89,7 @@ func TestProcessesLeftBehindAreKilledAtTheEndOfTheTest(t *testing.T) {
 			}
 		}
 	})
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		if left := proc.Session(session); len(left) > 0 {
 			return "processes are still running"
 		}

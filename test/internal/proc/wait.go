@@ -12,30 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
-
-// Eventually calls check until it returns "", which means that the condition
-// holds. Use it only for files, pages and /proc; for everything else there are
-// events to wait for.
-func Eventually(tb testing.TB, check func() string) {
-	tb.Helper()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	timeout := time.NewTimer(Patience)
-	defer timeout.Stop()
-	for {
-		missing := check()
-		if missing == "" {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-timeout.C:
-			tb.Fatalf("after %v: %s", Patience, missing)
-		}
-	}
-}
 
 // Stopped reports whether all threads of a process are stopped, as after SIGSTOP.
 func Stopped(pid int) bool { return allThreads(pid, "T") }

@@ -71,12 +71,13 @@ func inRing(t *testing.T, path string) (events []ringbuf.Event) {
 // pollUntil polls until the counts are as expected.
 func pollUntil(t *testing.T, rec *recorder.Recorder, done func(recorder.Stats) bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(rec.Stats()); {
-		must.OK(t, rec.Poll(t.Context()))
-		if time.Now().After(end) {
-			t.Fatalf("%+v after a minute", rec.Stats())
+	must.Eventually(t, func() string {
+		if done(rec.Stats()) {
+			return ""
 		}
-	}
+		must.OK(t, rec.Poll(t.Context()))
+		return fmt.Sprintf("%+v", rec.Stats())
+	})
 }
 
 func TestReplayOfRealRingsHasTheSameEvents(t *testing.T) {

@@ -4,7 +4,6 @@
 package top
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -353,22 +352,13 @@ func TestMemoryIsUnknownAfterAConsumerTookARegistration(t *testing.T) {
 }
 
 // warning waits for a warning. Notices are delayed so that similar ones can be merged.
-func (w *world) warning() string {
+func (w *world) warning() (got string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
-	defer cancel()
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	for {
-		if got := w.source.Sample().Warning; got != "" {
-			return got
-		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			w.t.Fatal("no warning")
-		}
-	}
+	must.EventuallyTrue(w.t, "warning", func() bool {
+		got = w.source.Sample().Warning
+		return got != ""
+	})
+	return got
 }
 
 func skipUnlessKnown(t *testing.T, path string) {

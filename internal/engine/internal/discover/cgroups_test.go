@@ -45,11 +45,7 @@ func TestAgentInNewContainerIsFoundAtOnce(t *testing.T) {
 		PID: 10, Namespace: "mnt:[10]", Cgroup: cgroup,
 		Env: []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}, Maps: dir + "/decode",
 	})
-	wait := time.NewTicker(time.Millisecond)
-	defer wait.Stop()
-	for len(x.watcher.directories(false)) == 0 { // until the process is found
-		<-wait.C
-	}
+	must.EventuallyTrue(t, "directory of the process", func() bool { return len(x.watcher.directories(false)) > 0 })
 	x.agentIn(dir, "decode") // is found by another walk
 	m := await(x.owner, func(drain.Opened) bool { return true })
 	if want := "pod " + uid1 + " " + dir + "/decode"; m.Agent.ID != want || m.Agent.Holder.Container != container1 {

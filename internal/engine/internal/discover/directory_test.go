@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -226,11 +225,7 @@ func TestRingReturnedAfterStopIsClosed(t *testing.T) {
 		t.Errorf("the second Stop returns %v", err)
 	}
 	x.owner.returnRings()
-	for deadline := time.Now().Add(30 * time.Second); d.State().Open != 0; runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatal("the ring is still open")
-		}
-	}
+	must.EventuallyTrue(t, "closed ring", func() bool { return d.State().Open == 0 })
 	r, err := ringbuf.OpenReader(ring.Path(), ringbuf.Consume)
 	must.OK(t, err)
 	_ = r.Close()

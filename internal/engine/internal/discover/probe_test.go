@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -70,19 +69,17 @@ func inInitialNamespace(t *testing.T) {
 // refreshUntil refreshes a directory until the last probe has a result.
 func (x *fixture) refreshUntil(d *Directory, want string) {
 	x.t.Helper()
-	var got []string
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); <-ticker.C {
+	must.Eventually(x.t, func() string {
 		x.owner.takeMessages()
 		d.refresh()
 		d.searches.Wait()
-		if got = probeResults(x.owner.takeMessages()); len(got) > 0 && got[len(got)-1] == want {
-			return
+		got := probeResults(x.owner.takeMessages())
+		if len(got) > 0 && got[len(got)-1] == want {
+			return ""
 		}
 		x.advance(usersInterval)
-	}
-	x.t.Fatalf("results = %v, want %s", got, want)
+		return fmt.Sprintf("results = %v, want %s", got, want)
+	})
 }
 
 // A consumer and an observer have the ring open, so the kernel refuses both their leases.

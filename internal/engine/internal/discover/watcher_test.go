@@ -147,14 +147,10 @@ func TestDeletedPodLeavesNoState(t *testing.T) {
 			t.Errorf("counted %d events, want 3", n)
 		}
 		x.owner.retire(path)
-		wait := time.NewTicker(time.Millisecond)
-		for range wait.C { // until its goroutine has ended
+		must.EventuallyTrue(t, "end of its goroutine", func() bool {
 			x.look()
-			if len(x.watcher.directories(true)) == 0 {
-				break
-			}
-		}
-		wait.Stop()
+			return len(x.watcher.directories(true)) == 0
+		})
 	}
 	if s := x.watcher.State(); s.Open != 0 || len(s.Refused) != 0 || s.Missing != nil {
 		t.Errorf("state = %+v", s)

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
-	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func begin(t *testing.T, l ringbuf.Layout) *Life {
 // awaitEvents waits until n events are in the ring.
 func awaitEvents(t *testing.T, l *Life, n uint64) {
 	t.Helper()
-	proc.Eventually(t, func() string {
+	must.Eventually(t, func() string {
 		if ringtest.ReadHeader(t, l.Path).WritePos < n {
 			return "too few events"
 		}

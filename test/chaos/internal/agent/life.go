@@ -68,7 +68,7 @@ func (l *Life) hold(tb testing.TB) {
 func (l *Life) Freeze(tb testing.TB) {
 	tb.Helper()
 	l.Signal(tb, syscall.SIGSTOP)
-	proc.Eventually(tb, func() string {
+	must.Eventually(tb, func() string {
 		if proc.Stopped(l.PID()) {
 			return ""
 		}

@@ -178,7 +178,7 @@ func (b *Backend) AwaitMore(tb testing.TB) {
 // Await calls check with the totals after each accepted request, until it returns "".
 func (b *Backend) Await(tb testing.TB, check func(map[string]ledger.Series) string) {
 	tb.Helper()
-	timer := time.NewTimer(proc.Patience)
+	timer := time.NewTimer(must.Patience)
 	defer timer.Stop()
 	for {
 		b.mu.Lock()
@@ -191,7 +191,7 @@ func (b *Backend) Await(tb testing.TB, check func(map[string]ledger.Series) stri
 		select {
 		case <-more:
 		case <-timer.C:
-			tb.Fatalf("after %v still: %s", proc.Patience, missing)
+			tb.Fatalf("after %v still: %s", must.Patience, missing)
 		}
 	}
 }
