@@ -21,4 +21,4 @@ DASHBOARD_LINTER=$(command -v dashboard-linter || true)
 
 export OTELCOL_NIXL=$PWD/dist/otelcol-nixl NIXLRING=$PWD/bin/nixlring VICTORIA_METRICS=$PWD/bin/victoria-metrics
 export PROMETHEUS=$PWD/bin/prometheus PROMTOOL=$PWD/bin/promtool CHROMIUM DASHBOARD_LINTER
-exec go -C test test -count=1 -p 1 -timeout 20m ./dashboards ./web "$@" # the cache ignores files outside a module
+exec go -C test test -count=1 -p 1 -parallel 4 -timeout 20m ./dashboards ./web "$@" # the cache ignores files outside a module

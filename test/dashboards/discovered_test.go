@@ -102,6 +102,7 @@ func (l *life) exit(t *testing.T) int {
 func TestBackendsAddUpWhatDiscoveredAgentsWrote(t *testing.T) {
 	program(t, "OTELCOL_NIXL")
 	program(t, "VICTORIA_METRICS")
+	t.Parallel()
 	if !alone(t) {
 		return
 	}

@@ -69,10 +69,12 @@ const (
 func TestAllQueriesAndAlertsReturnData(t *testing.T) {
 	for _, kind := range []string{explicit, exponential} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			backends := startBackends(t)
 			fill(t, kind, backends...)
 			for _, b := range backends {
 				t.Run(b.name, func(t *testing.T) {
+					t.Parallel()
 					b.testForm(t, kind)
 					// Each rule needs the results of the rules before it, so this takes some rounds.
 					for _, series := range []string{"agent:nixl_transfer_throughput:mean3m", "band:nixl_transfer_throughput:median", "agent:nixl_transfer_throughput:relative"} {
