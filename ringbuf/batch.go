@@ -16,6 +16,18 @@ type Batch struct {
 	slots  []byte // whole slots
 }
 
+// MakeBatch returns a batch of events outside of a ring. It returns [ErrNoType] for an event
+// that the layout can't contain.
+func MakeBatch(l Layout, events []Event) (Batch, error) {
+	b := Batch{l, make([]byte, len(events)*l.EventSize())}
+	for i := range events {
+		if err := b.put(i, &events[i]); err != nil {
+			return Batch{}, err
+		}
+	}
+	return b, nil
+}
+
 // Layout returns the layout of the batch's slots.
 func (b Batch) Layout() Layout { return b.layout }
 

@@ -4,6 +4,7 @@
 package ringbuf
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,5 +32,23 @@ func TestQuadsAreViewsOfTheEvents(t *testing.T) {
 	}
 	if len(Quads(nil)) != 0 {
 		t.Error("Quads(nil) returned groups")
+	}
+}
+
+func TestMadeBatchHasTheEventsOfARing(t *testing.T) {
+	eachLayout(t, func(t *testing.T, l Layout) {
+		events := samples(l, 0, 5)
+		b, err := MakeBatch(l, events)
+		if err != nil || b.Len() != len(events) || b.Layout() != l {
+			t.Fatalf("%d events, %v", b.Len(), err)
+		}
+		for i := range events {
+			if got := b.Event(i); got != events[i] {
+				t.Errorf("event %d: %+v, want %+v", i, got, events[i])
+			}
+		}
+	})
+	if _, err := MakeBatch(V4, []Event{NewNamedEvent(CategoryCustom, "x", 1)}); !errors.Is(err, ErrNoType) {
+		t.Errorf("an event without a type: %v", err)
 	}
 }

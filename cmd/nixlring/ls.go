@@ -116,7 +116,7 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 func notRing(e *listing.Entry) error {
 	path := render.Printable(e.Path)
 	if recorder.Is(e.Path) {
-		return fmt.Errorf("%s: is a recording; use nixlring replay", path)
+		return fmt.Errorf("%s: is a recording; use nixlring why or nixlring replay", path)
 	}
 	return fmt.Errorf("%s: %s; specify rings or directories of rings", path, e.Reason())
 }

@@ -77,7 +77,7 @@ func TestLsRefusesNamedFilesThatAreNotRings(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"letter":      "letter: not a NIXL telemetry ring: the file has no valid header; specify rings or directories",
-		"x.jsonl.zst": "x.jsonl.zst: is a recording; use nixlring replay",
+		"x.jsonl.zst": "x.jsonl.zst: is a recording; use nixlring why or nixlring replay",
 	} {
 		r := nixlring(t.Context(), nil, "ls", path)
 		if r.code != exitError || !strings.Contains(r.out, "not a NIXL telemetry ring") || !strings.HasPrefix(r.err, "nixlring: "+want) ||

@@ -128,7 +128,7 @@ func TestInvalidCommandLinesAreUsageErrors(t *testing.T) {
 		{"must be one of text, json", []string{"session", "analyze", "-o", "csv"}},
 		{"--listen 9470: must be an address and a port", []string{"web", dir, "--listen", "9470"}},
 		{"--run-interval 0s", []string{"web", dir, "--run-interval", "0"}},
-		{"got 2 arguments; usage: nixlring web [DIR]", []string{"web", dir, dir}},
+		{"got 2 arguments; usage: nixlring web [DIR | RECORDING]", []string{"web", dir, dir}},
 		{"--slow-transfer -1s", []string{"slow", dir, "--slow-transfer", "-1s"}},
 		{"--min-throughput -1", []string{"slow", dir, "--min-throughput", "-1"}},
 		{"--min-size 4096: requires --min-throughput", []string{"slow", dir, "--min-size", "4096"}},

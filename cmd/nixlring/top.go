@@ -36,7 +36,7 @@ type topFlags struct {
 func newTop(w world) *cobra.Command {
 	var f topFlags
 	cmd := &cobra.Command{
-		Use:   "top [DIR]",
+		Use:   "top [DIR | RECORDING]",
 		Short: "Show what agents are doing, live",
 		Long: `Top shows a line for each agent: bytes and transfers per second, transfer and post
 times, throughput of single transfers, errors, registered memory, the fill of its
@@ -45,6 +45,10 @@ which has histories, distributions and the slowest transfers of the last minute.
 Press ? for the keys and the meaning of the columns.
 
 ` + fmt.Sprintf(sourceHelp, "top") + `
+
+` + recordingHelp + `
+Top plays it as it was recorded, and then shows its end. With --once, it prints the
+last --window of it.
 
 What it reads from rings is incomplete beside a Collector:
 

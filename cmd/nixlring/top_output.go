@@ -20,16 +20,23 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
-// measure prints one measurement. If ctx is done before the end of the window, it prints
-// the measurement up to then.
+// measure prints one measurement, of a recording that of its end. If ctx is done before the
+// end of the window, it prints the measurement up to then.
 func (f *topFlags) measure(ctx context.Context, w world, source top.Source) error {
 	board := top.NewBoard(f.window, 1)
 	board.Add(source.Sample())
-	timer := time.NewTimer(f.window)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
+	if r, ok := source.(*top.Recording); ok {
+		const steps = 10 // in a window
+		for r.Advance(ctx, f.window/steps) {
+			board.Add(source.Sample())
+		}
+	} else {
+		timer := time.NewTimer(f.window)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
 	}
 	board.Add(source.Sample())
 	rows := top.Filter(board.Rows(), "", false)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/live"
@@ -24,6 +25,7 @@ import (
 type watchFlags struct {
 	dir         string
 	explicit    bool // dir is an argument
+	recorded    bool // dir is a recording
 	processes   bool
 	socket      string // empty to read rings
 	include     []string
@@ -37,6 +39,9 @@ Collector counts: all agents that it discovers, exactly. Otherwise, it reads the
 in DIR, by default NIXL_TELEMETRY_DIR, or with --processes those of all processes of
 the host, which requires root. It doesn't consume events, so it can run beside a
 Collector.`
+
+// recordingHelp explains that some of them also read recordings.
+const recordingHelp = `Instead of DIR, a recording of nixlring record can be specified.`
 
 // register adds the flags to a command, whose action on the agents is verb.
 func (f *watchFlags) register(cmd *cobra.Command, verb string) {
@@ -53,7 +58,7 @@ func (f *watchFlags) register(cmd *cobra.Command, verb string) {
 func (f *watchFlags) complete(cmd *cobra.Command, w world, args []string) (err error) {
 	f.dir = w.env.Dir()
 	if len(args) > 0 {
-		f.dir, f.explicit = args[0], true
+		f.dir, f.explicit, f.recorded = args[0], true, recorder.Is(args[0])
 	}
 	switch {
 	case len(args) > 0 && f.processes:
@@ -85,6 +90,9 @@ func (f *watchFlags) start(ctx context.Context, w world, later bool) (top.Source
 }
 
 func (f *watchFlags) source(ctx context.Context, w world, later bool) (source top.Source, err error) {
+	if f.recorded {
+		return f.openRecording(w.now)
+	}
 	if f.findSocket(ctx, w) {
 		source, err = top.NewLive(top.LiveConfig{Socket: f.socket, Include: f.include, Recursive: f.recursive})
 	} else {
@@ -97,6 +105,11 @@ func (f *watchFlags) source(ctx context.Context, w world, later bool) (source to
 		return nil, usageError{err}
 	}
 	return source, nil
+}
+
+// openRecording opens the recording, which is played by a clock.
+func (f *watchFlags) openRecording(now func() time.Time) (*top.Recording, error) {
+	return top.OpenRecording(top.RecordingConfig{Path: f.dir, Include: f.include, Recursive: f.recursive, Now: now})
 }
 
 // rings returns which rings to read.

@@ -29,7 +29,7 @@ type webFlags struct {
 func newWeb(w world) *cobra.Command {
 	var f webFlags
 	cmd := &cobra.Command{
-		Use:   "web [DIR]",
+		Use:   "web [DIR | RECORDING]",
 		Short: "Show in a browser what is wrong with agents, live",
 		Long: `Web serves a page about agents, and prints its address. The page
 shows first what is wrong, as nixlring why explains it; then the agents, those with
@@ -38,6 +38,9 @@ the rings over the last 30 minutes. Each agent has a page with its slowest
 transfers.
 
 ` + fmt.Sprintf(sourceHelp, "web") + `
+
+` + recordingHelp + `
+The page plays it as it was recorded, and then shows its end.
 
 The page needs no backend and no other host. It can only be read: it changes nothing.
 
@@ -83,7 +86,9 @@ func (f *webFlags) run(ctx context.Context, w world) (err error) {
 	}
 	cfg := web.Config{
 		Name: source.Name(), Sample: source.Sample, Slowest: source.Slowest,
-		Processes: func() []diagnose.Process { return processes(w) },
+	}
+	if !f.recorded {
+		cfg.Processes = func() []diagnose.Process { return processes(w) }
 	}
 	address, err := netip.ParseAddrPort(l.Addr().String())
 	if err != nil {

@@ -32,12 +32,14 @@ var errProblems = errors.New("there are problems")
 func newWhy(w world) *cobra.Command {
 	var f whyFlags
 	cmd := &cobra.Command{
-		Use:   "why [DIR]",
+		Use:   "why [DIR | RECORDING]",
 		Short: "Explain what is wrong with agents",
 		Long: `Why watches agents, and then explains what is wrong in plain sentences, the worst
 first: what was measured, what it isn't, and what to do.
 
 ` + fmt.Sprintf(sourceHelp, "why") + `
+
+` + recordingHelp + `
 
 It finds
 
@@ -61,6 +63,7 @@ Exit codes: 0 all is well, 1 problem or error, 2 invalid command line, 3 no runn
 agent.`,
 		Example: `  nixlring why
   nixlring why /run/nixl --for 1m
+  nixlring why bug.jsonl.zst
   nixlring why --json`,
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeDirs,
@@ -87,6 +90,9 @@ func (f *whyFlags) complete(cmd *cobra.Command, w world, args []string) error {
 	if err := f.watchFlags.complete(cmd, w, args); err != nil {
 		return err
 	}
+	if f.recorded && cmd.Flags().Changed("for") {
+		return usagef("--for %v: why reads whole recordings; omit it", f.length)
+	}
 	if f.length < shortest {
 		return usagef("--for %v: must be %v or more", f.length, shortest)
 	}
@@ -96,6 +102,7 @@ func (f *whyFlags) complete(cmd *cobra.Command, w world, args []string) error {
 // verdict is the result of a watch.
 type verdict struct {
 	Directory string `json:"directory,omitempty"` // whose rings were read
+	Recording string `json:"recording,omitempty"` // that was read
 	Host      string `json:"host,omitempty"`      // of the Collector that was asked
 	where     string
 	Seconds   float64            `json:"seconds"` // length of the watch
@@ -116,7 +123,7 @@ func (v *verdict) problems() (n int) {
 }
 
 func (f *whyFlags) run(ctx context.Context, w world) (err error) {
-	source, err := f.start(ctx, w, false)
+	source, err := f.open(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -141,9 +148,16 @@ func (f *whyFlags) run(ctx context.Context, w world) (err error) {
 	return nil
 }
 
-// watch samples the agents until the end of the watch, or until ctx is done.
+// open starts watching, or opens the recording.
+func (f *whyFlags) open(ctx context.Context, w world) (top.Source, error) {
+	if f.recorded {
+		return f.openRecording(nil)
+	}
+	return f.start(ctx, w, false)
+}
+
+// watch samples the agents until the end of the watch, or until ctx is done, and explains what it saw.
 func (f *whyFlags) watch(ctx context.Context, w world, source top.Source) (*verdict, error) {
-	const samples = 20
 	board := top.NewBoard(f.length, 1)
 	var all []diagnose.Sample
 	add := func() {
@@ -153,6 +167,55 @@ func (f *whyFlags) watch(ctx context.Context, w world, source top.Source) (*verd
 	}
 	add()
 	began := all[0].At
+	if r, ok := source.(*top.Recording); ok {
+		for step, more := playStep, true; more; {
+			more = r.Advance(ctx, step)
+			add()
+			if len(all) > 2*samples { // the recording is long: half as many are enough
+				for i := range samples + 1 {
+					all[i] = all[2*i]
+				}
+				all, step = all[:samples+1], 2*step
+			}
+		}
+	} else {
+		f.wait(ctx, add)
+	}
+	if err := board.Err(); err != nil {
+		return nil, err
+	}
+	length := all[len(all)-1].At.Sub(began)
+	rings := board.Rings()
+	v := &verdict{where: f.where(source.Name()), Seconds: length.Seconds(), Agents: len(rings), Warning: board.Warning(), Findings: []diagnose.Finding{}}
+	switch {
+	case f.socket != "":
+		v.Host = source.Name()
+	case f.recorded:
+		v.Recording = f.dir
+	case !f.processes:
+		v.Directory = f.dir
+	}
+	for i := range rings {
+		if rings[i].Up == diagnose.No {
+			v.Exited++
+		}
+	}
+	v.Findings = append(v.Findings, diagnose.AddRings(diagnose.Diagnose(all, diagnose.Watch(length)), rings)...)
+	if !f.recorded {
+		v.Findings = append(v.Findings, diagnose.Processes(processes(w))...)
+	}
+	diagnose.Sort(v.Findings)
+	return v, nil
+}
+
+// The number of samples in a watch, and the first time between two samples of a recording.
+const (
+	samples  = 20
+	playStep = 250 * time.Millisecond
+)
+
+// wait adds samples until the end of the watch, or until ctx is done.
+func (f *whyFlags) wait(ctx context.Context, add func()) {
 	end, ticker := time.NewTimer(f.length), time.NewTicker(min(f.length/samples, time.Minute))
 	defer end.Stop()
 	defer ticker.Stop()
@@ -166,27 +229,6 @@ func (f *whyFlags) watch(ctx context.Context, w world, source top.Source) (*verd
 		}
 		add()
 	}
-	if err := board.Err(); err != nil {
-		return nil, err
-	}
-	length := all[len(all)-1].At.Sub(began)
-	rings := board.Rings()
-	v := &verdict{where: f.where(source.Name()), Seconds: length.Seconds(), Agents: len(rings), Warning: board.Warning(), Findings: []diagnose.Finding{}}
-	switch {
-	case f.socket != "":
-		v.Host = source.Name()
-	case !f.processes:
-		v.Directory = f.dir
-	}
-	for i := range rings {
-		if rings[i].Up == diagnose.No {
-			v.Exited++
-		}
-	}
-	v.Findings = append(v.Findings, diagnose.AddRings(diagnose.Diagnose(all, diagnose.Watch(length)), rings)...)
-	v.Findings = append(v.Findings, diagnose.Processes(processes(w))...)
-	diagnose.Sort(v.Findings)
-	return v, nil
 }
 
 // processes returns the processes that use NIXL. Those that can't be examined are missing.

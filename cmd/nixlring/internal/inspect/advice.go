@@ -24,7 +24,7 @@ func (r *Report) adviseUnreadable(err error) {
 	var version *ringbuf.UnknownVersionError
 	switch {
 	case recorder.Is(r.Path):
-		r.advice("This is a recording of rings. Replay it with: nixlring replay %s DIR", r.Path)
+		r.advice("This is a recording of rings. Explain it with: nixlring why %s", r.Path)
 	case errors.Is(err, ringbuf.ErrNotRegular) && r.File.Mode[0] == 'd':
 		r.advice("To list the rings in this directory, run: nixlring ls %s", r.Path)
 	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular):

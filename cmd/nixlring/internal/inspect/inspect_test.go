@@ -282,7 +282,7 @@ func TestAdviceAboutFilesThatAreNotRings(t *testing.T) {
 		letter:   {"not a NIXL telemetry ring", "No action is needed"},
 		dir:      {"it is a directory", "nixlring ls " + dir},
 		link:     {"it is a symbolic link", "No action is needed"},
-		recorded: {"not a NIXL telemetry ring", "This is a recording of rings. Replay it with: nixlring replay " + recorded + " DIR"},
+		recorded: {"not a NIXL telemetry ring", "This is a recording of rings. Explain it with: nixlring why " + recorded},
 	} {
 		if r := inspected(t, path, nil); r.Ring || r.Header != nil || !strings.Contains(r.Error, want[0]) || len(r.Advice) != 1 || !strings.Contains(r.Advice[0], want[1]) {
 			t.Errorf("%s: %+v", path, r)

@@ -360,6 +360,10 @@ func TestTruncatedRecordingIsReadUpToItsLastSecond(t *testing.T) {
 
 func TestDamagedRecordingIsRejected(t *testing.T) {
 	file, _, _, _ := live(t)
+	all, err := records(t, file)
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
 	for n := 0; n < len(file); n += 3001 {
 		bad := bytes.Clone(file)
 		bad[n] ^= 0x10
@@ -367,6 +371,7 @@ func TestDamagedRecordingIsRejected(t *testing.T) {
 		switch {
 		case n < 8 && errors.Is(err, recording.ErrFormat):
 		case errors.Is(err, recording.ErrDamaged), errors.Is(err, recording.ErrTruncated): // a length may exceed the file
+		case errors.Is(err, io.EOF) && reflect.DeepEqual(all, some): // a bit that doesn't matter
 		default:
 			t.Fatalf("byte %d: %v after %d records", n, err, len(some))
 		}

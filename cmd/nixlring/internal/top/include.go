@@ -4,9 +4,12 @@
 package top
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -27,6 +30,24 @@ func Patterns(include []string, recursive bool) []string {
 		list = append(list, p, below+p)
 	}
 	return list
+}
+
+// patterns are patterns of the names of agents.
+type patterns []string
+
+// newPatterns returns the patterns, or an error if one is invalid.
+func newPatterns(include []string, recursive bool) (patterns, error) {
+	for _, p := range include {
+		if !doublestar.ValidatePattern(p) {
+			return nil, fmt.Errorf("include: %q is not a valid pattern", p)
+		}
+	}
+	return Patterns(include, recursive), nil
+}
+
+// match reports whether the patterns include an agent.
+func (list patterns) match(name string) bool {
+	return len(list) == 0 || slices.ContainsFunc(list, func(p string) bool { return doublestar.MatchUnvalidated(p, name) })
 }
 
 // subdirectories reports whether agents in subdirectories are included.

@@ -7,12 +7,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
-
-	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/internal/live"
@@ -29,7 +26,7 @@ type LiveConfig struct {
 // concurrent use, except for [Live.Slowest].
 type Live struct {
 	cfg       LiveConfig
-	patterns  []string
+	patterns  patterns
 	client    *live.Client // nil while there is no connection
 	host      string
 	transfers *transfers
@@ -38,12 +35,11 @@ type Live struct {
 // NewLive returns a source of samples. It returns an error if the configuration is invalid. It
 // connects in [Live.Start].
 func NewLive(cfg LiveConfig) (*Live, error) {
-	for _, p := range cfg.Include {
-		if !doublestar.ValidatePattern(p) {
-			return nil, fmt.Errorf("include: %q is not a valid pattern", p)
-		}
+	include, err := newPatterns(cfg.Include, cfg.Recursive)
+	if err != nil {
+		return nil, err
 	}
-	return &Live{cfg: cfg, patterns: Patterns(cfg.Include, cfg.Recursive), transfers: newTransfers(time.Now)}, nil
+	return &Live{cfg: cfg, patterns: include, transfers: newTransfers(time.Now)}, nil
 }
 
 // Name implements [Source].
@@ -96,7 +92,7 @@ func (s *Live) Frame(r live.Request) (*live.Frame, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Agents = slices.DeleteFunc(f.Agents, func(a live.Agent) bool { return !s.includes(a.Name) })
+	f.Agents = slices.DeleteFunc(f.Agents, func(a live.Agent) bool { return !s.patterns.match(a.Name) })
 	return f, nil
 }
 
@@ -116,7 +112,7 @@ func (s *Live) Sample() Sample {
 		if a.Totals == nil { // it was removed since
 			continue
 		}
-		if !s.includes(a.Name) {
+		if !s.patterns.match(a.Name) {
 			sample.Excluded++
 			continue
 		}
@@ -134,10 +130,6 @@ func (s *Live) Sample() Sample {
 	}
 	slices.SortFunc(sample.Agents, func(a, b Reading) int { return cmp.Compare(a.Path, b.Path) })
 	return sample
-}
-
-func (s *Live) includes(name string) bool {
-	return len(s.patterns) == 0 || slices.ContainsFunc(s.patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, name) })
 }
 
 // Slowest implements [Source].

@@ -39,6 +39,7 @@ type Reading struct {
 	Start         time.Time // of the totals
 	Layout        string
 	Store         bool // the agent has stores of NIXL's prometheus_mp exporter instead of a ring
+	Recorded      bool // the reading is from a recording, so the consumer of the ring is unknown
 	Capacity      int  // slots; the ring holds one event less
 	Peak          int  // highest number of events in the ring since the previous reading
 	Memory        int64

@@ -89,11 +89,7 @@ func NewRings(cfg RingsConfig) (*Rings, error) {
 	}
 	watched := cfg.Observe()
 	watched.Report, watched.Stores = s.note, true
-	watched.Tally = tally.Config{
-		Duration:   tally.HistogramConfig{Bounds: bounds},
-		Size:       tally.HistogramConfig{Bounds: sizeBounds},
-		Throughput: tally.HistogramConfig{Bounds: throughputBounds},
-	}
+	watched.Tally = ownTally()
 	h, err := engine.New(watched)
 	if err != nil {
 		return nil, err
@@ -101,6 +97,15 @@ func NewRings(cfg RingsConfig) (*Rings, error) {
 	h.Watch(s.transfers.watch())
 	s.host = h
 	return s, nil
+}
+
+// ownTally returns the configuration of totals with the bounds of this package.
+func ownTally() tally.Config {
+	return tally.Config{
+		Duration:   tally.HistogramConfig{Bounds: bounds},
+		Size:       tally.HistogramConfig{Bounds: sizeBounds},
+		Throughput: tally.HistogramConfig{Bounds: throughputBounds},
+	}
 }
 
 // Observe returns the configuration of an engine that observes the rings.

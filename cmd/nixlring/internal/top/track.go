@@ -117,8 +117,8 @@ func (t *track) row() Row {
 func (t *track) reader(taken uint64) Reader {
 	early := t.points[len(t.points)-1].at.Sub(t.since.at) < t.window/2 // a consumer may still be starting
 	switch {
-	case t.reading.Store:
-		return Unknown // nobody takes events from a store
+	case t.reading.Store, t.reading.Recorded: // nobody takes events from a store
+		return Unknown
 	case early && t.reading.Lock.PID > 0:
 		return Locked
 	case early && taken == 0:

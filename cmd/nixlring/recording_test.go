@@ -1,0 +1,149 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/recording"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// stragglerFile writes a recording of six agents with 20 transfers per second for 20 seconds. The
+// transfers of one of them take ten times as long. Then change may write more.
+func stragglerFile(t *testing.T, change func(w *recording.Writer, end time.Time)) string {
+	t.Helper()
+	const agents, bytes = 6, 1 << 20
+	file := filepath.Join(t.TempDir(), "agents.jsonl.zst")
+	out, err := os.Create(file)
+	must.OK(t, err)
+	z, err := zstd.NewWriter(out)
+	must.OK(t, err)
+	start := time.UnixMicro(1_736_951_425_000_000)
+	w, err := recording.NewWriter(z, recording.Header{Tool: "test", Host: "gpu-7", Start: start})
+	must.OK(t, err)
+	for n := range agents {
+		name := fmt.Sprintf("agent-%d", n)
+		must.OK(t, w.Open(start, n, recording.About{
+			Name: name, Path: "/run/nixl/" + name, Attributes: map[string]string{"k8s.pod.name": fmt.Sprintf("pod-%d", n)},
+		}, ringbuf.V5, 64))
+	}
+	at := start
+	for range 400 {
+		at = at.Add(50 * time.Millisecond)
+		for n := range agents {
+			took := uint64(100)
+			if n == 3 {
+				took = 1000
+			}
+			b, err := ringbuf.MakeBatch(ringbuf.V5, []ringbuf.Event{
+				ringbuf.NewEvent(ringbuf.TypeXferPostTime, 10), ringbuf.NewEvent(ringbuf.TypeXferTime, took),
+				ringbuf.NewEvent(ringbuf.TypeTxBytes, bytes), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
+			})
+			must.OK(t, err)
+			must.OK(t, w.Events(at, n, b))
+		}
+	}
+	if change != nil {
+		change(w, at)
+	}
+	must.OK(t, w.Close())
+	must.OK(t, out.Close())
+	return file
+}
+
+func TestWhyNamesTheStragglerOfARecording(t *testing.T) {
+	file := stragglerFile(t, nil)
+	r := nixlring(t.Context(), nil, "why", file)
+	if r.code != exitError || !strings.HasPrefix(r.err, "1 problem; 6 agents in "+file+", watched for 20 s") ||
+		!strings.Contains(r.out, "WARNING: pod-3/agent-3 moves data at 10% of the speed of its peers") {
+		t.Errorf("%+v", r)
+	}
+	r = nixlring(t.Context(), nil, "why", file, "--json", "--include", "agent-[012]")
+	var v struct {
+		Recording string
+		Agents    int
+		Seconds   float64
+		Findings  []any
+	}
+	must.OK(t, json.Unmarshal([]byte(r.out), &v))
+	if r.code != exitOK || v.Recording != file || v.Agents != 3 || v.Seconds != 20 || len(v.Findings) != 0 {
+		t.Errorf("without the straggler: %+v", r)
+	}
+}
+
+// The step must grow with the length, or else this takes years.
+func TestWhyReadsARecordingOfManyYears(t *testing.T) {
+	file := stragglerFile(t, func(w *recording.Writer, end time.Time) {
+		for year := range 200 {
+			must.OK(t, w.State(end.AddDate(year, 0, 0), 0, recording.Missed, "lapped"))
+		}
+	})
+	if r := nixlring(t.Context(), nil, "why", file); r.code != exitOK || !strings.Contains(r.err, "6 agents") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWhyExplainsATruncatedRecordingWithAWarning(t *testing.T) {
+	file := stragglerFile(t, nil)
+	info, err := os.Stat(file)
+	must.OK(t, err)
+	must.OK(t, os.Truncate(file, info.Size()-1)) // the last block ends before
+	r := nixlring(t.Context(), nil, "why", file)
+	if r.code != exitError || !strings.Contains(r.err, "Warning: truncated recording: it ends after line ") || !strings.Contains(r.out, "pod-3/agent-3") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestTopPrintsTheTotalsOfARecording(t *testing.T) {
+	r := nixlring(t.Context(), nil, "top", stragglerFile(t, nil), "-o", "json")
+	var rows []struct {
+		Agent      string            `json:"agent"`
+		Transfers  uint64            `json:"transfers"`
+		Rate       float64           `json:"transfers_per_second"`
+		Speed      float64           `json:"speed_bytes_per_second"`
+		Reader     string            `json:"reader"`
+		Attributes map[string]string `json:"attributes"`
+	}
+	must.OK(t, json.Unmarshal([]byte(r.out), &rows))
+	if len(rows) != 6 || r.code != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	first := rows[0] // the one with a problem
+	if first.Agent != "pod-3/agent-3" || first.Transfers != 400 || math.Abs(first.Rate-20) > 0.5 || math.Abs(first.Speed/(1<<20/1e-3)-1) > 1e-6 ||
+		first.Reader != "" || first.Attributes["k8s.pod.name"] != "pod-3" {
+		t.Errorf("%+v", first)
+	}
+}
+
+func TestOtherFilesAreNoRecordings(t *testing.T) {
+	dir := rings(t)
+	file := stragglerFile(t, nil)
+	for _, c := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{exitUsage, "why reads whole recordings; omit it", []string{"why", file, "--for", "1s"}},
+		{exitError, "is a file; specify the directory of the rings", []string{"why", filepath.Join(dir, "letter")}},
+		{exitError, "is a file; specify the directory of the rings", []string{"slow", file}},
+		{exitError, `"[" is not a valid pattern`, []string{"why", file, "--include", "["}},
+	} {
+		if r := nixlring(t.Context(), nil, c.args...); r.code != c.code || !strings.Contains(r.err, c.says) {
+			t.Errorf("%v: %+v", c.args, r)
+		}
+	}
+}
