@@ -7,12 +7,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
 // output is the value of --output.
@@ -145,4 +149,20 @@ func indented(words []string) string {
 		column += len(word)
 	}
 	return b.String() + "\n"
+}
+
+// sayWarning prints a warning, which may explain missing events.
+func sayWarning(say io.Writer, n notice.Notice) {
+	if n.Level < slog.LevelWarn || n.Kind == notice.DirectoryOnDisk { // a concern of consumers
+		return
+	}
+	text := n.String()
+	switch {
+	case n.Kind != notice.RingFull:
+	case n.Path == "": // about several rings
+		text = "rings are full; their agents drop events until a consumer takes some"
+	default:
+		text = render.Printable(n.Path) + ": ring is full; its agent drops events until a consumer takes some"
+	}
+	fmt.Fprintln(say, text)
 }

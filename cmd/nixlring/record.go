@@ -134,7 +134,7 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 		Dir: dir, Tool: "nixlring " + programVersion(), Include: top.Patterns(nil, f.recursive), Interval: f.interval, Out: out, Now: w.now,
 		Report: func(n notice.Notice) {
 			if n.Kind != notice.RingLapped { // reported at the end
-				reportSlow(say, n)
+				sayWarning(say, n)
 			}
 		},
 	})

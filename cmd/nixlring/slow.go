@@ -8,14 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/live"
@@ -145,7 +143,7 @@ func (f *slowFlags) run(ctx context.Context, w world) (err error) {
 	}
 	rings := f.rings(w)
 	cfg := rings.Observe()
-	cfg.Report = func(n notice.Notice) { reportSlow(say, n) }
+	cfg.Report = func(n notice.Notice) { sayWarning(say, n) }
 	cfg.Tally = tally.Config{
 		Duration:   tally.HistogramConfig{Bounds: top.Bounds()},
 		Size:       tally.HistogramConfig{Kind: tally.NoHistogram},
@@ -226,22 +224,6 @@ func (f *slowFlags) print(ctx context.Context, w world, say io.Writer, h *engine
 	}
 	out.summarize(say, all, len(c.Snapshots))
 	return nil
-}
-
-// reportSlow prints warnings, which may explain missing transfers.
-func reportSlow(say io.Writer, n notice.Notice) {
-	if n.Level < slog.LevelWarn || n.Kind == notice.DirectoryOnDisk { // a concern of consumers
-		return
-	}
-	text := n.String()
-	switch {
-	case n.Kind != notice.RingFull:
-	case n.Path == "": // about several rings
-		text = "rings are full; their agents drop events until a consumer takes some"
-	default:
-		text = render.Printable(n.Path) + ": ring is full; its agent drops events until a consumer takes some"
-	}
-	fmt.Fprintln(say, text)
 }
 
 // slowQueue passes slow transfers to the output. Adding to it never blocks.
