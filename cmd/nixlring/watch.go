@@ -94,7 +94,7 @@ func (f *watchFlags) source(ctx context.Context, w world, later bool) (source to
 		return f.openRecording(w.now)
 	}
 	if f.findSocket(ctx, w) {
-		source, err = top.NewLive(top.LiveConfig{Socket: f.socket, Include: f.include, Recursive: f.recursive})
+		source, err = top.NewLive(top.LiveConfig{Socket: f.socket, Include: f.include, Recursive: f.recursive, Proc: w.proc})
 	} else {
 		if err := f.checkDir(); err != nil && (!later || !errors.Is(err, fs.ErrNotExist)) {
 			return nil, err

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,7 +72,7 @@ func awaitHeadline(t *testing.T, page *browser.Page, pattern string) {
 // the color of text or of the grid.
 const stateScript = `({
 	headline: document.getElementById("headline").textContent,
-	drawn: [...document.querySelectorAll("#charts canvas")].map(canvas => {
+	drawn: [...document.querySelectorAll("main:not([hidden]) .charts canvas")].map(canvas => {
 		if (!canvas.width || !canvas.height) return false;
 		const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
 		let colored = 0;
@@ -135,6 +136,7 @@ func TestPageInChromium(t *testing.T) {
 				}
 				page.Click(t, "#theme")
 				if f.name == "straggler" {
+					checkOrder(t, page)
 					checkAgent(t, page, size.name, float64(size.height))
 				}
 			})
@@ -160,6 +162,40 @@ func look(t *testing.T, page *browser.Page, name string, height float64) (l layo
 	return l
 }
 
+// orderScript returns how the table of agents is sorted.
+const orderScript = `({
+	sorted: [...document.querySelectorAll("#agents th[aria-sort]")].map(th => th.textContent + " " + th.getAttribute("aria-sort")).join(),
+	names: [...document.querySelectorAll("#agents tbody td.name")].map(td => td.textContent),
+})`
+
+// checkOrder sorts the agents by a column with the mouse, then with the keyboard.
+func checkOrder(t *testing.T, page *browser.Page) {
+	t.Helper()
+	check := func(sorted, first, last string) {
+		t.Helper()
+		var now struct {
+			Sorted string
+			Names  []string
+		}
+		page.Eval(t, orderScript, &now)
+		if n := len(now.Names); now.Sorted != sorted || n != 8 || now.Names[0] != first || last != "" && now.Names[n-1] != last {
+			t.Errorf("%+v; want %s, from %s to %s", now, sorted, first, last)
+		}
+	}
+	check("Notes other", "sim-4", "")
+	page.Click(t, "#agents th:nth-child(1) button")
+	check("Agent ascending", "sim-0", "sim-7")
+	page.Press(t, "#agents th:nth-child(1) button", "\r")
+	check("Agent descending", "sim-7", "sim-0")
+	page.Press(t, "#agents th:nth-child(2) button", " ")
+	var now struct{ Names []string }
+	if page.Eval(t, orderScript, &now); now.Names[7] != "sim-4" {
+		t.Errorf("the slowest agent isn't the last: %v", now.Names)
+	}
+	page.Click(t, "#agents th:last-child button")
+	check("Notes other", "sim-4", "")
+}
+
 // checkAgent opens the page of the first agent, and goes back.
 func checkAgent(t *testing.T, page *browser.Page, size string, height float64) {
 	t.Helper()
@@ -171,6 +207,11 @@ func checkAgent(t *testing.T, page *browser.Page, size string, height float64) {
 			if !strings.Contains(text, want) {
 				return fmt.Sprintf("no %q in %q", want, text)
 			}
+		}
+		var now struct{ Drawn []bool }
+		page.Eval(t, stateScript, &now)
+		if len(now.Drawn) != 6 || slices.Contains(now.Drawn[:4], false) { // there may be no errors, and an empty ring
+			return fmt.Sprintf("drawn charts: %v", now.Drawn)
 		}
 		return ""
 	})

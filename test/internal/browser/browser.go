@@ -77,6 +77,12 @@ func (p *Page) Click(tb testing.TB, selector string) {
 	p.run(tb, chromedp.Click(selector, chromedp.ByQuery))
 }
 
+// Press presses a key on the first element that a CSS selector matches.
+func (p *Page) Press(tb testing.TB, selector, key string) {
+	tb.Helper()
+	p.run(tb, chromedp.SendKeys(selector, key, chromedp.ByQuery))
+}
+
 // Screenshot returns a PNG of the page, from the top to a height in CSS pixels.
 func (p *Page) Screenshot(tb testing.TB, height float64) []byte {
 	tb.Helper()

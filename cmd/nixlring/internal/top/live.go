@@ -20,6 +20,7 @@ type LiveConfig struct {
 	Socket    string
 	Include   []string // doublestar patterns
 	Recursive bool     // patterns also apply in subdirectories
+	Proc      string   // mount point of procfs; defaults to /proc
 }
 
 // Live takes samples of what a receiver counts, through its socket. It isn't safe for
@@ -29,6 +30,7 @@ type Live struct {
 	patterns  patterns
 	client    *live.Client // nil while there is no connection
 	host      string
+	pods      pods
 	transfers *transfers
 }
 
@@ -39,7 +41,7 @@ func NewLive(cfg LiveConfig) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Live{cfg: cfg, patterns: include, transfers: newTransfers(time.Now)}, nil
+	return &Live{cfg: cfg, patterns: include, pods: pods{proc: cmp.Or(cfg.Proc, "/proc")}, transfers: newTransfers(time.Now)}, nil
 }
 
 // Name implements [Source].
@@ -81,6 +83,9 @@ func (s *Live) next(r live.Request) (*live.Frame, error) {
 		err = errors.Join(err, s.client.Close())
 		s.client = nil
 		return nil, err
+	}
+	for i := range f.Agents {
+		s.pods.name(&f.Agents[i], time.Now())
 	}
 	return f, nil
 }

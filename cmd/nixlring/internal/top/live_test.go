@@ -170,3 +170,32 @@ func TestIncreaseIsExactWhenBucketsUnite(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+func TestAgentsHaveTheNamesOfTheirPods(t *testing.T) {
+	proc, uid := t.TempDir(), "01234567-89ab-cdef-0123-456789abcdef"
+	logs := filepath.Join(proc, "1", "root", "var", "log", "pods")
+	must.OK(t, os.MkdirAll(filepath.Join(logs, "prod_decode-0_"+uid), 0o755))
+	must.OK(t, os.Mkdir(filepath.Join(logs, "other"), 0o755))
+	p := pods{proc: proc}
+	name := func(uid string, now time.Time) string {
+		a := &live.Agent{Name: "agent", Attributes: map[string]string{"k8s.pod.uid": uid}}
+		p.name(a, now)
+		r := read(a)
+		return r.Name + ": " + strings.Join(r.Identity(), ", ")
+	}
+	const later = "abcdefab-89ab-cdef-0123-456789abcdef"
+	for _, tt := range []struct {
+		uid, want string
+		after     time.Duration
+	}{
+		{uid, "decode-0/agent: namespace prod, pod decode-0, pod " + uid, 0},
+		{later, "abcdefab/agent: pod " + later, podsInterval - 1},
+		{later, "prefill-1/agent: namespace prod, pod prefill-1, pod " + later, podsInterval},
+		{uid, "decode-0/agent: namespace prod, pod decode-0, pod " + uid, podsInterval},
+	} {
+		if got := name(tt.uid, begin.Add(tt.after)); got != tt.want {
+			t.Errorf("after %v: %s, want %s", tt.after, got, tt.want)
+		}
+		must.OK(t, os.MkdirAll(filepath.Join(logs, "prod_prefill-1_"+later), 0o755))
+	}
+}

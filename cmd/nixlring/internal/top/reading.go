@@ -126,7 +126,7 @@ func read(a *live.Agent) Reading {
 // NameOf returns the name of an agent, after those of its pod and container.
 func NameOf(a *live.Agent) string {
 	const short = 8 // of a UID
-	pod := a.Attributes["k8s.pod.name"]
+	pod := a.Attributes[podName]
 	if pod == "" {
 		pod = a.Attributes[semconv.K8SPodUID]
 		pod = pod[:min(len(pod), short)]
@@ -143,6 +143,27 @@ func NameOf(a *live.Agent) string {
 		}
 	}
 	return strings.Join(parts, "/")
+}
+
+// Identity describes where the agent runs, as far as it is known.
+func (r *Reading) Identity() (parts []string) {
+	if r.Service != "" {
+		parts = append(parts, "service "+r.Service)
+	}
+	for _, one := range []struct{ word, key string }{
+		{"namespace", podNamespace},
+		{"pod", podName},
+		{"pod", semconv.K8SPodUID},
+		{"container", semconv.K8SContainerName},
+		{"container", semconv.ContainerID},
+		{"rank", semconv.LocalRank},
+		{"pid", semconv.ProcessPID},
+	} {
+		if value := r.Attributes[one.key]; value != "" {
+			parts = append(parts, one.word+" "+value)
+		}
+	}
+	return parts
 }
 
 // since returns the difference between t and old. Its histograms have the bounds of this package.

@@ -53,6 +53,7 @@ type Rings struct {
 	host      *engine.Engine
 	known     map[string]*known
 	users     users
+	pods      pods
 	scanner   *process.Scanner
 	transfers *transfers
 	counted   time.Time // when the rings were last counted
@@ -83,7 +84,7 @@ func NewRings(cfg RingsConfig) (*Rings, error) {
 		cfg.Proc = "/proc"
 	}
 	s := &Rings{
-		cfg: cfg, known: make(map[string]*known), users: users{proc: procs.FS(cfg.Proc)},
+		cfg: cfg, known: make(map[string]*known), users: users{proc: procs.FS(cfg.Proc)}, pods: pods{proc: cfg.Proc},
 		scanner:   process.New(process.Config{Proc: cfg.Proc}),
 		transfers: newTransfers(time.Now),
 	}
@@ -177,6 +178,7 @@ func (s *Rings) Sample() Sample {
 		}
 		next[snap.Path] = a
 		agent := live.NewAgent(snap)
+		s.pods.name(&agent, now)
 		sample.Agents = append(sample.Agents, read(&agent))
 		attended = append(attended, procs.Attended{Open: snap.Up == engine.UpYes, Known: snap.Up != engine.UpUnknown})
 	}

@@ -77,7 +77,6 @@ type row struct {
 	ID        int               `json:"id"`
 	Path      text              `json:"path"`
 	Name      text              `json:"name"`
-	Service   text              `json:"service"`
 	Layout    string            `json:"layout"`
 	Capacity  int               `json:"capacity"`
 	Store     bool              `json:"store"`
@@ -191,7 +190,7 @@ func newFinding(f *diagnose.Finding, ids map[diagnose.Agent]int) finding {
 
 func (p *Page) newRow(r *top.Row, worst diagnose.Severity) row {
 	out := row{
-		ID: p.ids[r.Path], Path: text(r.Path), Name: text(r.Name), Service: text(r.Service),
+		ID: p.ids[r.Path], Path: text(r.Path), Name: text(r.Name),
 		Layout: r.Layout, Capacity: r.Capacity, Store: r.Store, Alive: aliveText(r.Alive), Reader: text(r.ReaderName()),
 		Memory: number(r.Memory), Age: number(r.Age.Seconds()),
 		Speed: number(r.Speed), Out: number(r.Out), In: number(r.In), Transfers: number(r.Transfers),
@@ -234,11 +233,42 @@ func (p *Page) newPoint() *point {
 	return out
 }
 
+// column has the histograms of the agents' transfer times at a point of the history, by ID.
+type column struct {
+	at    int64
+	times map[int][]uint32
+}
+
+func (p *Page) newColumn() column {
+	c := column{p.board.At().UnixMilli(), make(map[int][]uint32)}
+	rows := p.board.Rows()
+	for i := range rows {
+		counts := rows[i].Window.Duration
+		for len(counts) > 0 && counts[len(counts)-1] == 0 {
+			counts = counts[:len(counts)-1]
+		}
+		times := make([]uint32, len(counts))
+		for n, count := range counts {
+			times[n] = uint32(min(count, math.MaxUint32))
+		}
+		c.times[p.ids[rows[i].Path]] = times
+	}
+	return c
+}
+
 func (p *Page) newHello(start time.Time) *hello {
 	return &hello{
 		Name: text(p.cfg.Name), Start: start.UnixMilli(), History: History.Seconds(),
 		Times: top.Bounds(), Sizes: semconv.SizeBounds(),
 	}
+}
+
+// details is what only the page of an agent shows.
+type details struct {
+	Identity []text     `json:"identity"` // where it runs
+	At       []int64    `json:"at"`       // Unix times in ms of Times
+	Times    [][]uint32 `json:"times"`    // histograms of transfer times, without zeros at the end
+	Slowest  []transfer `json:"slowest"`
 }
 
 // slowest returns the slowest transfers of an agent.

@@ -28,21 +28,31 @@ func (p *Page) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(page))
 	mux.HandleFunc("GET /events", p.events)
-	mux.HandleFunc("GET /slowest/{id}", p.serveSlowest)
+	mux.HandleFunc("GET /agent/{id}", p.serveAgent)
 	return p.guard(mux)
 }
 
-func (p *Page) serveSlowest(w http.ResponseWriter, r *http.Request) {
+func (p *Page) serveAgent(w http.ResponseWriter, r *http.Request) {
 	id, err := strconv.Atoi(r.PathValue("id"))
 	p.mu.Lock()
-	path, known := p.paths[id]
+	agent := p.agents[id]
+	d := details{Identity: []text{}, At: []int64{}, Times: [][]uint32{}}
+	for _, c := range p.columns {
+		if times, ok := c.times[id]; ok {
+			d.At, d.Times = append(d.At, c.at), append(d.Times, times)
+		}
+	}
 	p.mu.Unlock()
-	if err != nil || !known {
+	if err != nil || agent == nil {
 		http.NotFound(w, r)
 		return
 	}
+	for _, part := range agent.Identity() {
+		d.Identity = append(d.Identity, text(part))
+	}
+	d.Slowest = p.slowest(agent.Path)
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(encode(p.slowest(path))) // the browser may be gone
+	_, _ = w.Write(encode(d)) // the browser may be gone
 }
 
 // Serve serves the page until ctx is done. It closes the listener.

@@ -5,14 +5,17 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
@@ -73,18 +76,18 @@ func TestRequestsOfOthersAreRejected(t *testing.T) {
 		"a rebound name":           {http.MethodGet, "http://attacker.example:9470/", nil, 403},
 		"a name like an address":   {http.MethodGet, "http://127.0.0.1.attacker.example/", nil, 403},
 		"POST":                     {http.MethodPost, home, nil, 405},
-		"DELETE":                   {http.MethodDelete, home + "slowest/0", nil, 405},
+		"DELETE":                   {http.MethodDelete, home + "agent/0", nil, 405},
 		"OPTIONS":                  {http.MethodOptions, home, nil, 405},
 		"a script of another site": {http.MethodGet, home + "events", header("Sec-Fetch-Site", "cross-site"), 403},
-		"a script of this host":    {http.MethodGet, home + "slowest/0", header("Sec-Fetch-Site", "same-site"), 403},
+		"a script of this host":    {http.MethodGet, home + "agent/0", header("Sec-Fetch-Site", "same-site"), 403},
 		"a link on another site": {http.MethodGet, home, func(r *http.Request) {
 			r.Header.Set("Sec-Fetch-Site", "cross-site")
 			r.Header.Set("Sec-Fetch-Mode", "navigate")
 		}, 200},
 		"no such page":  {http.MethodGet, home + "etc/passwd", nil, 404},
-		"no such agent": {http.MethodGet, home + "slowest/17", nil, 404},
-		"not an agent":  {http.MethodGet, home + "slowest/x", nil, 404},
-		"known agent":   {http.MethodGet, home + "slowest/0", nil, 200},
+		"no such agent": {http.MethodGet, home + "agent/17", nil, 404},
+		"not an agent":  {http.MethodGet, home + "agent/x", nil, 404},
+		"known agent":   {http.MethodGet, home + "agent/0", nil, 200},
 	} {
 		if r := ask(p, tt.method, tt.url, tt.set); r.Code != tt.want {
 			t.Errorf("%s: %d, want %d", name, r.Code, tt.want)
@@ -92,11 +95,14 @@ func TestRequestsOfOthersAreRejected(t *testing.T) {
 	}
 }
 
-func TestSlowestTransfersOfAnAgent(t *testing.T) {
-	r := ask(newPage(2, 10), http.MethodGet, home+"slowest/1", nil)
+func TestDetailsOfAnAgent(t *testing.T) {
+	r := ask(newPage(2, 10), http.MethodGet, home+"agent/1", nil)
 	body, err := io.ReadAll(r.Body)
 	must.OK(t, err)
-	const want = `[{"at":1800000000000,"receive":true,"bytes":1.049e+06,"took":1,"post":0.001,"throughput":1.049e+06}]`
+	times := make([]uint32, 1+slices.Index(top.Bounds(), 500e-6))
+	times[len(times)-1] = 600
+	want := fmt.Sprintf(`{"identity":["namespace prod","pod decode-0","pod 0123"],"at":[1800000006000],"times":[%s],`+
+		`"slowest":[{"at":1800000000000,"receive":true,"bytes":1.049e+06,"took":1,"post":0.001,"throughput":1.049e+06}]}`, encode(times))
 	if string(body) != want || r.Header().Get("Content-Type") != "application/json" {
 		t.Errorf("%s", body)
 	}
@@ -109,7 +115,7 @@ func TestTokenIsRequired(t *testing.T) {
 	with := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.AddCookie(&http.Cookie{Name: name, Value: value}) }
 	}
-	for _, path := range []string{"", "?token=guess", "?token=", "events", "events?token=secret", "app.js", "slowest/0"} {
+	for _, path := range []string{"", "?token=guess", "?token=", "events", "events?token=secret", "app.js", "agent/0"} {
 		if r := ask(p, http.MethodGet, url+path, nil); r.Code != http.StatusUnauthorized {
 			t.Errorf("%s: %d", path, r.Code)
 		}
@@ -123,7 +129,7 @@ func TestTokenIsRequired(t *testing.T) {
 		name, value string
 		want        int
 	}{{"nixlring-9470", "secret", 200}, {"nixlring-9470", "", 401}, {"nixlring-9471", "secret", 401}} {
-		if r := ask(p, http.MethodGet, url+"slowest/0", with(tt.name, tt.value)); r.Code != tt.want {
+		if r := ask(p, http.MethodGet, url+"agent/0", with(tt.name, tt.value)); r.Code != tt.want {
 			t.Errorf("%s=%s: %d", tt.name, tt.value, r.Code)
 		}
 	}

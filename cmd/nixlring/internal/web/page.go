@@ -5,6 +5,7 @@ package web
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,9 +46,10 @@ type Page struct {
 
 	mu        sync.Mutex // guards the fields below
 	processes []diagnose.Process
-	frame     []byte         // the newest one
-	paths     map[int]string // by ID
-	points    [][]byte       // oldest first
+	frame     []byte               // the newest one
+	agents    map[int]*top.Reading // by ID
+	points    [][]byte             // oldest first
+	columns   []column             // of the same times
 	pointed   time.Time
 	started   time.Time
 	clients   map[*client]bool
@@ -108,19 +110,22 @@ func (p *Page) Add(s top.Sample) {
 	p.mu.Unlock()
 	frame := event("frame", encode(p.newFrame(processes)))
 	var point []byte
+	var column column
 	if due {
-		point = encode(p.newPoint())
+		point, column = encode(p.newPoint()), p.newColumn()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.paths = make(map[int]string, len(p.ids))
-	for path, id := range p.ids {
-		p.paths[id] = path
+	p.agents = make(map[int]*top.Reading, len(s.Agents))
+	for i := range s.Agents {
+		p.agents[p.ids[s.Agents[i].Path]] = &s.Agents[i]
 	}
 	if p.frame = frame; due {
 		const most = int(History / pointEvery)
 		p.points, p.pointed = append(p.points, point), s.At
 		p.points = p.points[max(0, len(p.points)-most):]
+		p.columns = append(p.columns, column)
+		p.columns = slices.Delete(p.columns, 0, max(0, len(p.columns)-most))
 		p.send(pointsEvent(point))
 	}
 	p.send(frame)

@@ -12,7 +12,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/units"
-	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // views is the number of views on an agent's page: histories, distributions and slowest
@@ -84,7 +83,10 @@ func (m *Model) facts(b *strings.Builder, r *top.Row) {
 		last = "no event for " + units.Age(r.Age) + " or more"
 	}
 	m.line(b, " "+strings.Join(append(parts, last), sep), "")
-	if identity := identity(r.Attributes); len(identity) > 0 {
+	if identity := r.Identity(); len(identity) > 0 {
+		for i := range identity {
+			identity[i] = render.Printable(identity[i])
+		}
 		m.line(b, " "+strings.Join(identity, sep), "")
 	}
 	var notes []string
@@ -94,25 +96,6 @@ func (m *Model) facts(b *strings.Builder, r *top.Row) {
 	if len(notes) > 0 {
 		m.line(b, " "+strings.Join(notes, sep), "")
 	}
-}
-
-// identity describes where the agent runs, as far as it is known.
-func identity(attributes map[string]string) (parts []string) {
-	for _, one := range []struct{ word, key string }{
-		{"service", semconv.ServiceName},
-		{"namespace", "k8s.namespace.name"},
-		{"pod", "k8s.pod.name"},
-		{"pod", semconv.K8SPodUID},
-		{"container", semconv.K8SContainerName},
-		{"container", semconv.ContainerID},
-		{"rank", semconv.LocalRank},
-		{"pid", semconv.ProcessPID},
-	} {
-		if value := attributes[one.key]; value != "" {
-			parts = append(parts, one.word+" "+render.Printable(value))
-		}
-	}
-	return parts
 }
 
 // histories draws a line for each series.

@@ -103,8 +103,9 @@ func mixed(second uint64) []top.Reading {
 	exited.Alive, exited.MemoryUnknown, exited.Layout, exited.Lock = procs.No, true, "v1", top.Lock{}
 
 	prefill := agent("prefill-0", second, 900+second)
+	prefill.Service = "prefill"
 	prefill.Attributes = map[string]string{
-		"service.name": "prefill", "k8s.pod.uid": "0f6d8a52-7a3b-4f2e-9d6a-1c2b3d4e5f60", "k8s.container.name": "vllm", "nixl.local_rank": "3",
+		"k8s.pod.uid": "0f6d8a52-7a3b-4f2e-9d6a-1c2b3d4e5f60", "k8s.container.name": "vllm", "nixl.local_rank": "3",
 	}
 
 	return []top.Reading{

@@ -122,20 +122,22 @@ function showFindings(parent, list, headline) {
 
 // --- the table
 
-// columns: title, class, value as text
+// columns: title, class, value as text, value to sort by. Rows come sorted by problem, which the notes show.
 const columns = [
-  ["Agent", "name", (r) => r.name],
-  ["Speed", "num", (r) => throughput(r.speed)],
-  ["Out", "num medium", (r) => throughput(r.out)],
-  ["In", "num medium", (r) => throughput(r.in)],
-  ["Transfers/s", "num medium", (r) => rate(r.transfers)],
-  ["p50", "num medium", (r) => duration(r.p50)],
-  ["p99", "num", (r) => duration(r.p99)],
-  ["Errors/s", "num medium", (r) => rate(r.errors)],
-  ["Ring", "num wide", (r) => r.store ? "–" : percent(r.fill)],
-  ["Last event", "num wide", (r) => age(r.age)],
-  ["Notes", "notes", (r) => r.problems.join(", ")],
+  ["Agent", "name", (r) => r.name, (r) => r.name],
+  ["Speed", "num", (r) => throughput(r.speed), (r) => r.speed],
+  ["Out", "num medium", (r) => throughput(r.out), (r) => r.out],
+  ["In", "num medium", (r) => throughput(r.in), (r) => r.in],
+  ["Transfers/s", "num medium", (r) => rate(r.transfers), (r) => r.transfers],
+  ["p50", "num medium", (r) => duration(r.p50), (r) => r.p50],
+  ["p99", "num", (r) => duration(r.p99), (r) => r.p99],
+  ["Errors/s", "num medium", (r) => rate(r.errors), (r) => r.errors],
+  ["Ring", "num wide", (r) => r.store ? "–" : percent(r.fill), (r) => r.store ? null : r.fill],
+  ["Last event", "num wide", (r) => age(r.age), (r) => r.age],
+  ["Notes", "notes", (r) => r.problems.join(", "), null],
 ];
+const byProblem = columns.length - 1;
+const order = { column: byProblem, up: false };
 const help = {
   Speed: "Bytes of the transfers divided by the sum of their times; idle time doesn't count",
   Ring: "Highest fill of the ring between two samples",
@@ -145,9 +147,32 @@ function head(table, titles) {
   table.tHead.replaceChildren(el("tr", {}, ...titles.map(([title, kind]) => el("th", { class: kind, title: help[title] }, title))));
 }
 
+// sortBy sorts by a column: names from a to z, numbers from the highest, and the other way round the next time.
+function sortBy(column) {
+  const again = order.column === column;
+  Object.assign(order, { column, up: again ? !order.up : column === 0 });
+  showOrder();
+  showTable();
+}
+
+function showOrder() {
+  [...$("agents").tHead.rows[0].cells].forEach((th, i) => {
+    if (i !== order.column) th.removeAttribute("aria-sort");
+    else th.setAttribute("aria-sort", i === byProblem ? "other" : order.up ? "ascending" : "descending");
+  });
+}
+
+// sorted returns rows in the chosen order. What has no value is last.
+function sorted(rows) {
+  const value = columns[order.column][3], sign = order.up ? 1 : -1;
+  if (!value) return rows;
+  const compare = (a, b) => typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b;
+  return rows.toSorted((a, b) => (value(a) === null) - (value(b) === null) || sign * compare(value(a), value(b)));
+}
+
 function showTable() {
   const body = $("agents").tBodies[0], filter = $("filter").value.toLowerCase();
-  const matching = frame.rows.filter((r) => r.name.toLowerCase().includes(filter));
+  const matching = sorted(frame.rows.filter((r) => r.name.toLowerCase().includes(filter)));
   const shown = allRows ? matching : matching.slice(0, mostRows);
   const old = new Map([...body.children].map((e) => [e.dataset.id, e]));
   const fastest = Math.max(...frame.rows.map((r) => r.speed ?? 0));
@@ -168,7 +193,7 @@ function showTable() {
   });
   body.replaceChildren(...rows);
   const flagged = frame.rows.filter((r) => r.severity).length;
-  set($("counts"), flagged ? `${flagged} of ${frame.rows.length} with problems, these first` : many(frame.rows.length, "agent", "agents"));
+  set($("counts"), flagged ? `${flagged} of ${frame.rows.length} with problems${order.column === byProblem ? ", these first" : ""}` : many(frame.rows.length, "agent", "agents"));
   $("filter").hidden = frame.rows.length <= mostRows;
   $("more").hidden = matching.length <= mostRows;
   set($("more"), allRows ? "Show fewer" : `Show all ${matching.length}`);
@@ -190,7 +215,8 @@ function makeCharts() {
   });
   Object.assign(one, {
     speed: new Lines($("agentCharts"), "Speed", (v) => bare(throughput(v)), { log: true }),
-    times: new Lines($("agentCharts"), "Transfer times", (v) => bare(duration(v)), { log: true }),
+    quantiles: new Lines($("agentCharts"), "Transfer times: median and p99", (v) => bare(duration(v)), { log: true }),
+    times: new Heat($("agentCharts"), "Transfer times", (v) => bare(duration(v)), 10),
     total: new Lines($("agentCharts"), "Throughput, in and out", (v) => bare(throughput(v))),
     errors: new Lines($("agentCharts"), "Errors per second", errors, { least: 1 }),
     fill: new Lines($("agentCharts"), "Fill of the ring", percent, { max: 1 }),
@@ -242,7 +268,7 @@ const slowColumns = [["Time", ""], ["Direction", "medium"], ["Size", "num"], ["T
 
 function showAgent(row) {
   set($("name"), row.name);
-  const facts = [row.alive, row.service && "service " + row.service, row.store ? "prometheus_mp store" : `ring of ${row.capacity.toLocaleString("en-US")} slots, layout ${row.layout}`,
+  const facts = [row.alive, row.store ? "prometheus_mp store" : `ring of ${row.capacity.toLocaleString("en-US")} slots, layout ${row.layout}`,
     row.reader && "consumer: " + row.reader, row.memory !== null && memory(row.memory) + " registered", `last event ${age(row.age)} ago`];
   set($("facts"), facts.filter(Boolean).join(" · "));
   showFindings($("about"), firstOfKind(frame.findings.filter((f) => f.agents.includes(row.id))));
@@ -254,16 +280,20 @@ function showAgentCharts(row) {
   const line = (name, column, map, more) => ({ name, color: "accent", values: pick(mine, column, map), ...more });
   one.speed.update(times, [line(row.name, SPEED, positive),
     { name: "median of all agents", color: "muted", dash: [4, 4], values: points.map((p) => median(p.agents.map((a) => a[SPEED]))) }]);
-  one.times.update(times, [line("median", P50, positive), line("99th percentile", P99, positive, { color: "series2" })]);
+  one.quantiles.update(times, [line("median", P50, positive), line("99th percentile", P99, positive, { color: "series2" })]);
   one.total.update(times, [line(row.name, TOTAL)]);
   one.errors.update(times, [line(row.name, ERRORS)]);
   one.fill.update(times, [line(row.name, FILL)]);
 }
 
-async function showSlowest(row) {
-  const response = await fetch("slowest/" + row.id).catch(() => null);
-  if (!response?.ok || current()?.id !== row.id) return;
-  const list = await response.json();
+// showDetails shows what frames and points don't have.
+async function showDetails(row) {
+  const response = await fetch("agent/" + row.id).catch(() => null);
+  if (!response?.ok) return;
+  const { identity, at, times, slowest: list } = await response.json();
+  if (current()?.id !== row.id) return;
+  set($("identity"), identity.join(" · "));
+  one.times.update(at.map((ms) => ms / 1000), hello.times, times);
   $("slowest").tBodies[0].replaceChildren(...list.map((t) => el("tr", {}, ...[
     clock(t.at, true), t.receive ? "in" : "out", memory(t.bytes), duration(t.took), duration(t.post), throughput(t.throughput),
   ].map((text, i) => el("td", { class: slowColumns[i][1] }, text)))));
@@ -289,7 +319,7 @@ function show() {
   $("agent").hidden = !row;
   if (row) {
     showAgent(row);
-    showSlowest(row);
+    showDetails(row);
     return;
   }
   showVerdict();
@@ -347,6 +377,12 @@ function theme() {
 theme();
 makeCharts();
 head($("agents"), columns);
+for (const [i, th] of [...$("agents").tHead.rows[0].cells].entries()) {
+  const button = el("button", { type: "button" }, th.textContent);
+  button.addEventListener("click", () => sortBy(i));
+  th.replaceChildren(button);
+}
+showOrder();
 head($("slowest"), slowColumns);
 $("filter").addEventListener("input", showTable);
 $("more").addEventListener("click", () => { allRows = !allRows; showTable(); });
