@@ -9,7 +9,7 @@ func oneAgent() Dashboard {
 		UID: "nixl-agent", Title: "NIXL / Agent",
 		Description: "All metrics of one NIXL agent.",
 		Variables:   oneAgentVariables(),
-		Rows: []Row{
+		Rows: append([]Row{
 			{Title: "Transfers", Panels: []Panel{
 				throughput.described("Bytes of completed transfers that the agent initiated."),
 				requests.described("Completed transfers that the agent initiated."),
@@ -36,7 +36,7 @@ func oneAgent() Dashboard {
 				loss.wide(12),
 				restarts.alone("restarts").wide(12),
 			}},
-		},
+		}, slowTransfers()...),
 	}
 }
 

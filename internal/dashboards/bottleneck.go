@@ -11,7 +11,7 @@ func bottleneck() Dashboard {
 		UID: "nixl-bottleneck", Title: "NIXL / Bottleneck",
 		Description: "Possible causes of slow transfers: one agent, posting, the size of transfers, or the link.",
 		Variables:   append(agentVariables(), shown("Agents")),
-		Rows: []Row{
+		Rows: append([]Row{
 			{Title: "Which agent", Panels: []Panel{
 				stragglers,
 				lowest("Lowest throughput", "Bytes of an agent's transfers divided by the sum of their times.", BytesPerSecond,
@@ -36,29 +36,6 @@ func bottleneck() Dashboard {
 				timeMap,
 				distribution("Throughput of single transfers, distribution", "Transfers per second, by throughput.", BytesPerSecond, transferSpeed),
 			}},
-			{Title: "GPU and serving (needs the DCGM exporter and Dynamo)", Panels: serving(), Optional: true},
-		},
+		}, neighborhood()...),
 	}
-}
-
-// serving returns panels with metrics of the DCGM exporter and of Dynamo, which don't have
-// the labels of agents.
-func serving() []Panel {
-	return []Panel{
-		lines("NVLink, sent", "Bytes that each GPU sends over NVLink (DCGM).", BytesPerSecond,
-			`sum by (Hostname, gpu) (DCGM_FI_PROF_NVLINK_TX_BYTES)`, "{{Hostname}} GPU {{gpu}}"),
-		lines("NVLink, received", "Bytes that each GPU receives over NVLink (DCGM).", BytesPerSecond,
-			`sum by (Hostname, gpu) (DCGM_FI_PROF_NVLINK_RX_BYTES)`, "{{Hostname}} GPU {{gpu}}"),
-		lines("Copy utilization", "Share of the time in which each GPU's memory was read or written (DCGM).", Percent,
-			`max by (Hostname, gpu) (DCGM_FI_DEV_MEM_COPY_UTIL)`, "{{Hostname}} GPU {{gpu}}").upTo(100),
-		lines("Time to first token, 99th percentile", "By model (Dynamo).", Seconds,
-			ofModel("dynamo_frontend_time_to_first_token_seconds").quantile("0.99", "model"), "{{model}}").wide(12),
-		lines("Time between tokens, 99th percentile", "By model (Dynamo).", Milliseconds,
-			ofModel("dynamo_frontend_inter_token_latency_seconds").quantile("0.99", "model"), "{{model}}").wide(12),
-	}
-}
-
-// ofModel returns a histogram of another program, with the model's name as a label.
-func ofModel(name string) histogram {
-	return histogram{name: name, matchers: `model=~"$model"`, foreign: true}
 }

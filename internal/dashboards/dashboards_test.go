@@ -117,6 +117,9 @@ func TestQueriesNameOnlyMetricsAndLabelsOfTheCatalog(t *testing.T) {
 	}
 	for d, p := range panels {
 		for _, q := range p.Queries {
+			if p.Kind == dashboards.Logs {
+				continue
+			}
 			check(d.UID+": "+p.Title, q.Expr+q.Rank)
 		}
 	}
@@ -131,9 +134,9 @@ func TestQueriesNameOnlyMetricsAndLabelsOfTheCatalog(t *testing.T) {
 
 func TestPanelsHaveTitleDescriptionUnitAndLegends(t *testing.T) {
 	titles := make(map[string]bool)
-	labels := append(labels(), "finding", "collector", "exporter", "state", "reason", "Hostname", "gpu", "model")
+	labels := append(labels(), "finding", "collector", "exporter", "state", "reason", "Hostname", "gpu", "model", "model_name", "instance", "device", "port")
 	for d, p := range panels {
-		if p.Title == "" || p.Description == "" || p.Unit == (dashboards.Unit{}) && p.Kind != dashboards.Table {
+		if p.Title == "" || p.Description == "" || p.Unit == (dashboards.Unit{}) && p.Kind != dashboards.Table && p.Kind != dashboards.Logs {
 			t.Errorf("%s: panel %q lacks a title, a description or a unit", d.UID, p.Title)
 		}
 		key := d.UID + string(p.Kind) + p.Title
@@ -185,10 +188,32 @@ func TestRecordedSeriesAreNotSelectedByTheModel(t *testing.T) {
 	}
 }
 
+// Grafana replaces variables in queries of logs as text, and the names of attributes differ by backend.
+func TestLogsAreThoseOfTheSelectedAgent(t *testing.T) {
+	found := 0
+	for d, p := range panels {
+		if p.Kind != dashboards.Logs {
+			continue
+		}
+		found++
+		for _, name := range []string{"nixl.agent.name", "host.name", semconv.TransferSizeBytes} {
+			if expr := p.Queries[0].Expr; !strings.Contains(expr, name) && !strings.Contains(expr, strings.ReplaceAll(name, ".", "_")) {
+				t.Errorf("%s: %s doesn't select %s", d.UID, expr, name)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d panels of logs", found)
+	}
+}
+
 // Series of other programs don't have the labels that the variables select.
 func TestVariablesSelectTheSeriesOfAllPanels(t *testing.T) {
-	foreign := regexp.MustCompile(`otelcol_|DCGM_|dynamo_`)
+	foreign := regexp.MustCompile(`otelcol_|DCGM_|dynamo_|vllm[:_]|node_(infiniband|network)_`)
 	for d, p := range panels {
+		if p.Kind == dashboards.Logs {
+			continue
+		}
 		for _, q := range p.Queries {
 			if foreign.MatchString(q.Expr) == strings.Contains(q.Expr, "{@") {
 				t.Errorf("%s: %s: the variables select the wrong series: %s", d.UID, p.Title, q.Expr)
@@ -212,7 +237,7 @@ func TestPanelsOfAgentsOrHostsAreLimitedByTheVariable(t *testing.T) {
 // The receiver's configuration and the backend determine whether a histogram has buckets or is
 // native.
 func TestQueriesOfHistogramsHaveBothForms(t *testing.T) {
-	buckets := regexp.MustCompile(`\b((?:nixl|ringkernel|splitinfer|dynamo)\w+)_bucket\b`)
+	buckets := regexp.MustCompile(`\b((?:nixl|ringkernel|splitinfer|dynamo|vllm)[\w:]+)_bucket\b`)
 	check := func(what, expr string) {
 		t.Helper()
 		for _, m := range buckets.FindAllStringSubmatch(expr, -1) {

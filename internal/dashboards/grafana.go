@@ -54,6 +54,9 @@ func newGrafana(d Dashboard) (page, error) {
 	for _, v := range d.Variables {
 		b.WithVariable(v.grafana())
 	}
+	for _, v := range d.logsBackends() {
+		b.WithVariable(v)
+	}
 	if d.has(Heatmap) {
 		b.WithVariable(cumulative())
 	}
@@ -176,6 +179,8 @@ func (p *Panel) size() (w, h uint32) {
 		h = 4
 	case Table:
 		h = 12
+	case Logs:
+		h = 10
 	case Lines, Heatmap:
 	}
 	return w, h

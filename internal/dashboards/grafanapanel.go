@@ -4,6 +4,8 @@
 package dashboards
 
 import (
+	"strings"
+
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/cog/variants"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
@@ -32,6 +34,8 @@ func (p *Panel) grafana(selector string) (dashboard.Panel, error) {
 		b = p.table()
 	case Heatmap:
 		b = p.heatmap()
+	case Logs:
+		b = p.logs()
 	case Lines:
 		b = p.timeSeries()
 	}
@@ -40,6 +44,11 @@ func (p *Panel) grafana(selector string) (dashboard.Panel, error) {
 		return panel, err
 	}
 	panel.Title, panel.Description, panel.Datasource = &p.Title, &p.Description, &source
+	if p.Kind == Logs {
+		panel.Datasource = new(p.Backend.source())
+		panel.Targets, err = p.logsTargets()
+		return panel, err
+	}
 	panel.Targets, err = p.targets(selector)
 	return panel, err
 }
@@ -51,7 +60,7 @@ func (p *Panel) targets(selector string) (list []variants.Dataquery, err error) 
 		b := prometheus.NewDataqueryBuilder().RefId(string(rune('A' + i))).Datasource(source).
 			EditorMode(prometheus.QueryEditorModeCode).Range().Expr(q.promQL(in, Unit{}))
 		switch p.kind() {
-		case Number:
+		case Number, Logs:
 		case Table:
 			b.Instant().Format(prometheus.PromQueryFormatTable)
 		case Heatmap:
@@ -87,7 +96,7 @@ func (p *Panel) timeSeries() cog.Builder[dashboard.Panel] {
 	} else {
 		legend.DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).Calcs([]string{})
 	}
-	if p.ranked() {
+	if p.ranked() && strings.Contains(p.Queries[0].Legend, byHost) {
 		b.DataLinks(p.links())
 	}
 	if p.NoData != "" {

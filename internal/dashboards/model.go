@@ -31,6 +31,7 @@ const (
 	Number  Kind = "stat"
 	Table   Kind = "table"
 	Heatmap Kind = "heatmap"
+	Logs    Kind = "logs"
 )
 
 // Panel is one visualization.
@@ -46,6 +47,14 @@ type Panel struct {
 	NoData      string  // displayed if there are no series; default: Grafana's "No data"
 	Bad         float64 // a Number is red from this value on; 0 means never
 	Queries     []Query
+	Backend     *LogsBackend // of Logs
+}
+
+// LogsBackend is a kind of data source that stores log records.
+type LogsBackend struct {
+	Title string
+	Type  string // Grafana's name of the data source
+	Name  string // of the variable that selects a data source
 }
 
 // Query is a PromQL expression. It may contain these placeholders:

@@ -127,6 +127,9 @@ func (b backend) testGrafana(t *testing.T) {
 			readJSON(t, path, &d)
 			choices := b.variables(t, &d)
 			for p := range d.all {
+				if p.Type == "logs" { // these backends have no logs
+					continue
+				}
 				if p.Type == "heatmap" { // it has one query for each form of histograms
 					b.anyHasData(t, p, choices)
 					continue

@@ -42,12 +42,25 @@ func (b backend) sendSynthetic(t *testing.T, kind string) {
 	storage.counter("otelcol_receiver_nixl_shm_checkpoint_failures", "{failure}",
 		func(ago time.Duration) float64 { return ago.Minutes() + past.Minutes() })
 	gpu := reports(md, map[string]string{"service.name": "dcgm-exporter", "service.instance.id": "gpu"})
-	for _, name := range []string{"DCGM_FI_PROF_NVLINK_TX_BYTES", "DCGM_FI_PROF_NVLINK_RX_BYTES", "DCGM_FI_DEV_MEM_COPY_UTIL"} {
+	for _, name := range []string{
+		"DCGM_FI_PROF_NVLINK_TX_BYTES", "DCGM_FI_PROF_NVLINK_RX_BYTES", "DCGM_FI_PROF_PCIE_TX_BYTES", "DCGM_FI_PROF_PCIE_RX_BYTES", "DCGM_FI_DEV_MEM_COPY_UTIL",
+	} {
 		gpu.gauge(name, map[string]string{"Hostname": "node-1", "gpu": "0"}, func(time.Duration) float64 { return 42 })
 	}
 	frontend := reports(md, map[string]string{"service.name": "dynamo", "service.instance.id": "frontend"})
 	for _, name := range []string{"dynamo_frontend_time_to_first_token_seconds", "dynamo_frontend_inter_token_latency_seconds"} {
 		frontend.histogram(name, "", kind, map[string]string{"model": "llama"})
+	}
+	frontend.gauge("dynamo_frontend_inflight_requests", map[string]string{"model": "llama"}, func(time.Duration) float64 { return 7 })
+	vllm := reports(md, map[string]string{"service.name": "vllm", "service.instance.id": "vllm"})
+	vllm.histogram("vllm:time_to_first_token_seconds", "", kind, map[string]string{"model_name": "llama"})
+	vllm.gauge("vllm:num_requests_running", map[string]string{"model_name": "llama"}, func(time.Duration) float64 { return 7 })
+	nic := reports(md, map[string]string{"service.name": "node-exporter", "service.instance.id": "node"})
+	for _, name := range []string{
+		"node_infiniband_port_data_transmitted_bytes", "node_infiniband_port_data_received_bytes", "node_infiniband_port_errors_received",
+		"node_infiniband_port_discards_transmitted", "node_network_transmit_bytes", "node_network_receive_bytes",
+	} {
+		nic.counter(name, "", func(ago time.Duration) float64 { return ago.Seconds() + past.Seconds() })
 	}
 
 	text, err := pmetricotlp.NewExportRequestFromMetrics(md).MarshalProto()
