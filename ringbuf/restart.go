@@ -158,7 +158,7 @@ func (r *Reader) verifyAtZero(s state) (state, error) {
 		return s, err
 	case r.mode == Observe && s.read == 0 && !same:
 		return s, ErrRestarted
-	case now.Age < settleTime && !(same && r.sampled.pushed):
+	case now.Age < settleTime && (!same || !r.sampled.pushed):
 		s.fill, s.pending = s.fill-s.pending, 0
 	default:
 		r.endChanged = now.Changed
@@ -175,9 +175,6 @@ func (r *Reader) startLap() {
 		r.mayHaveRestarted = true
 	}
 	if err == nil && now.Changed != r.sampled.changed {
-		// Only a push after the sample proves that the agent wasn't restarting at
-		// the sample. So load writePos again, after it.
-		r.lastWrite = atomic.LoadUint64(r.write)
 		r.sampled = stamp{changed: now.Changed, write: r.lastWrite}
 	}
 }
