@@ -204,7 +204,8 @@ func (w *world) wrote(a *simAgent, id uint64) {
 }
 
 // unnoticed records an event as lost if it equals the event that the reader has read from
-// the same slot in the previous run, while the positions don't show the restart.
+// the same slot in the previous run, while the positions don't show the restart. Nothing shows it
+// once the run has as many events as were read.
 func (w *world) unnoticed(a *simAgent, id uint64) {
 	p := w.process
 	if w.plan.values == 0 || p == nil {
@@ -212,6 +213,9 @@ func (w *world) unnoticed(a *simAgent, id uint64) {
 	}
 	if r := p.open[a.file]; r != nil && r.Committed() == 0 && a.write < r.Position() {
 		w.loseEvent(a.path, id, "equal", false)
+		if a.write+1 == r.Position() {
+			w.unwatch(func(l loss) bool { return l.path == a.path })
+		}
 	}
 }
 
@@ -314,6 +318,16 @@ func (w *world) loseEvent(path string, id uint64, why string, watched bool) {
 	if _, twice := w.lost[id]; !twice {
 		w.note("%s: event %d is lost (%s)", path, id, why)
 		w.lost[id] = loss{why: why, path: path, at: w.now, watched: watched}
+	}
+}
+
+// unwatch records that losses that weren't reported yet needn't be.
+func (w *world) unwatch(of func(loss) bool) {
+	for id, l := range w.lost {
+		if l.watched && of(l) && !w.reported(l) {
+			l.watched = false
+			w.lost[id] = l
+		}
 	}
 }
 
@@ -494,12 +508,7 @@ func (w *world) crash() {
 			w.loseGone(f, "gone", false)
 		}
 	}
-	for id, l := range w.lost {
-		if l.watched && !w.reported(l) {
-			l.watched = false // the Collector crashed before it could report the loss
-			w.lost[id] = l
-		}
-	}
+	w.unwatch(func(loss) bool { return true }) // the Collector crashed before it could report them
 	for path, l := range w.counted {
 		for id := range l {
 			if !w.plan.saves || !w.store["agent:"+path].lineage[id] {
