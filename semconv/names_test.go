@@ -11,16 +11,24 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
+func metrics() []semconv.Metric {
+	return slices.Concat(semconv.NIXL(), semconv.RingKernel(), semconv.SplitInference())
+}
+
+func attributes() []semconv.Attribute {
+	return slices.Concat(semconv.ResourceAttributes(), semconv.NIXLAttributes(), semconv.RingKernelAttributes(),
+		semconv.SplitInferenceAttributes(), semconv.SharedAttributes())
+}
+
 // OpenTelemetry's policies forbid that an attribute is also the namespace of another
 // attribute, and the same for metrics and for events. An attribute and a metric may
 // share a name.
 func TestNamesAreNotNamespacesOfOthers(t *testing.T) {
 	kinds := make(map[string][]string)
-	for _, a := range slices.Concat(semconv.ResourceAttributes(), semconv.NIXLAttributes(), semconv.RingKernelAttributes(),
-		semconv.SplitInferenceAttributes(), semconv.SharedAttributes()) {
+	for _, a := range attributes() {
 		kinds["attribute"] = append(kinds["attribute"], a.Key)
 	}
-	for _, m := range slices.Concat(semconv.NIXL(), semconv.RingKernel(), semconv.SplitInference()) {
+	for _, m := range metrics() {
 		kinds["metric"] = append(kinds["metric"], m.Name)
 	}
 	for _, e := range semconv.NIXLEvents() {
@@ -33,6 +41,46 @@ func TestNamesAreNotNamespacesOfOthers(t *testing.T) {
 					t.Errorf("%s %s is also the namespace of %s", kind, name, other)
 				}
 			}
+		}
+	}
+}
+
+func TestEveryAttributeIsUsedAndItsPresenceStated(t *testing.T) {
+	described := make(map[string]semconv.Attribute)
+	for _, a := range attributes() {
+		if _, twice := described[a.Key]; twice {
+			t.Errorf("%s is described twice", a.Key)
+		}
+		described[a.Key] = a
+		if len(a.Examples)+len(a.Values) == 0 && !a.OpenTelemetry {
+			t.Errorf("%s has neither examples nor values", a.Key)
+		}
+	}
+	used := map[string]bool{semconv.PeerAgentName: true, semconv.BackendName: true} // for programs to add
+	for _, a := range semconv.ResourceAttributes() {
+		used[a.Key] = true
+	}
+	check := func(name string, required, conditional []string) {
+		for _, key := range slices.Concat(required, conditional) {
+			used[key] = true
+			a, ok := described[key]
+			if !ok {
+				t.Errorf("%s has the attribute %s, which isn't described", name, key)
+			}
+			if slices.Contains(conditional, key) && a.Condition == "" && !a.OptIn {
+				t.Errorf("nothing states when %s has the attribute %s", name, key)
+			}
+		}
+	}
+	for _, m := range metrics() {
+		check(m.Name, m.Attributes, m.Conditional)
+	}
+	for _, e := range semconv.NIXLEvents() {
+		check(e.Name, e.Attributes, e.Conditional)
+	}
+	for key := range described {
+		if !used[key] {
+			t.Errorf("no metric or event has the attribute %s", key)
 		}
 	}
 }

@@ -36,21 +36,11 @@ func TestLiveToolNamesEachIncident(t *testing.T) {
 }
 
 func TestLiveToolFindsNoSlowdownOfHealthyFleets(t *testing.T) {
-	for _, f := range fleets.Healthy() {
-		t.Run(f.Name, func(t *testing.T) {
-			t.Parallel()
-			samples := f.Samples()
-			step := int(time.Minute / fleets.Every)
-			if len(f.Members) > 100 {
-				step *= 10
+	eachMinute(t, func(t *testing.T, samples []diagnose.Sample) {
+		for _, finding := range live(samples) {
+			if k := finding.Kind; k == diagnose.Slower || k == diagnose.JobSlower {
+				t.Fatalf("at %v: %s %v", samples[len(samples)-1].At.Sub(samples[0].At), finding.What, finding.Evidence)
 			}
-			for i := len(samples); i > step; i -= step {
-				for _, finding := range live(samples[:i]) {
-					if k := finding.Kind; k == diagnose.Slower || k == diagnose.JobSlower {
-						t.Fatalf("at %v: %s %v", samples[i-1].At.Sub(samples[0].At), finding.What, finding.Evidence)
-					}
-				}
-			}
-		})
-	}
+		}
+	})
 }

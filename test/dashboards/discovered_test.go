@@ -166,24 +166,6 @@ func TestBackendsAddUpWhatDiscoveredAgentsWrote(t *testing.T) {
 // discovering writes the configuration of a Collector that discovers agents.
 func discovering(t *testing.T, hostName, receiver, processor string, backends []backend) (path string) {
 	t.Helper()
-	exporters, names := "", ""
-	for _, b := range backends {
-		exporters += fmt.Sprintf("  otlp_http/%s: {endpoint: %q, sending_queue: {storage: file_storage, num_consumers: 1}}\n", b.name, b.otlp)
-		names += "otlp_http/" + b.name + ", "
-	}
-	dir := t.TempDir()
-	path = filepath.Join(dir, "collector.yaml")
-	text := fmt.Sprintf(`
-extensions: {file_storage: {directory: %q}}
-receivers:
-  nixl_shm: {discovery: {processes: {interval: 200ms}}, host_name: %s, metrics: {nixl.events: {enabled: true}}, initial_delay: 0s, collection_interval: 200ms, %s}
-processors: {cumulative_to_delta: {max_staleness: 0}}
-exporters:
-%sservice:
-  extensions: [file_storage]
-  pipelines: {metrics: {receivers: [nixl_shm], processors: [%s], exporters: [%s]}}
-  telemetry: {metrics: {level: none}}
-`, dir, hostName, receiver, exporters, processor, names)
-	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
+	return exporting(t, fmt.Sprintf("  nixl_shm: {discovery: {processes: {interval: 200ms}}, host_name: %s, metrics: {nixl.events: {enabled: true}}, "+
+		"initial_delay: 0s, collection_interval: 200ms, %s}\n", hostName, receiver), "nixl_shm", processor, backends)
 }

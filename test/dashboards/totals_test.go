@@ -156,15 +156,22 @@ func TestBackendsAddUpToWhatAgentsWrote(t *testing.T) {
 // a host of that name.
 func storing(t *testing.T, agents map[string]*transfers, backends []backend) (path string) {
 	t.Helper()
-	receivers, exporters, names, readers := "", "", "", ""
+	receivers, names := "", ""
 	for hostName, a := range agents {
 		receivers += fmt.Sprintf("  nixl_shm/%s:\n    directories: [%q]\n    host_name: %[1]s\n    storage: file_storage\n"+
 			"    initial_delay: 0s\n    collection_interval: 200ms\n", hostName, filepath.Dir(a.Path()))
 		if hostName == "ends" {
 			receivers += "    resource_attributes: {nixl.telemetry.layout: {enabled: true}}\n"
 		}
-		readers += "nixl_shm/" + hostName + ", "
+		names += "nixl_shm/" + hostName + ", "
 	}
+	return exporting(t, receivers, names, "", backends)
+}
+
+// exporting writes the configuration of a Collector with storage that exports to backends.
+func exporting(t *testing.T, receivers, receiverNames, processor string, backends []backend) (path string) {
+	t.Helper()
+	exporters, names := "", ""
 	for _, b := range backends {
 		exporters += fmt.Sprintf("  otlp_http/%s: {endpoint: %q, sending_queue: {storage: file_storage, num_consumers: 1}}\n", b.name, b.otlp)
 		names += "otlp_http/" + b.name + ", "
@@ -174,12 +181,13 @@ func storing(t *testing.T, agents map[string]*transfers, backends []backend) (pa
 	text := fmt.Sprintf(`
 extensions: {file_storage: {directory: %q}}
 receivers:
-%sexporters:
+%sprocessors: {cumulative_to_delta: {max_staleness: 0}}
+exporters:
 %sservice:
   extensions: [file_storage]
-  pipelines: {metrics: {receivers: [%s], exporters: [%s]}}
+  pipelines: {metrics: {receivers: [%s], processors: [%s], exporters: [%s]}}
   telemetry: {metrics: {level: none}}
-`, dir, receivers, exporters, readers, names)
+`, dir, receivers, exporters, receiverNames, processor, names)
 	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }

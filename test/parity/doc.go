@@ -4,8 +4,7 @@
 // Package parity tests that everything that describes or reports a metric agrees.
 //
 // The Collector receiver, package agent and package rings report the same metrics
-// for the same events, compared as OTLP. The registry and docs/metrics.md describe
-// the metrics, attributes and events of package semconv.
+// for the same events, compared as OTLP.
 //
 // The tests are here because no other package imports both bridge and receiver.
 package parity

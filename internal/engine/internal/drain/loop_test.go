@@ -42,6 +42,17 @@ type loopHarness struct {
 	stuck   chan struct{} // blocks draining of the agent stuck unless it is nil
 }
 
+// newStuck returns a loop that is about to hang, until release is called.
+func newStuck(t *testing.T) (d *loopHarness, r *ringbuf.Reader, release func()) {
+	t.Helper()
+	d = newLoopHarness(t)
+	w, r := d.inMemory()
+	d.open("stuck", r)
+	release = d.hang()
+	d.push(w)
+	return d, r, release
+}
+
 func newLoopHarness(t *testing.T) *loopHarness {
 	t.Helper()
 	shape, err := tally.NewShape(tally.Config{})
@@ -119,9 +130,10 @@ func (d *loopHarness) Retire(a Agent, r *ringbuf.Reader) {
 	d.retired = append(d.retired, a.Path)
 }
 
-// Refuse implements Source.
+// Probe implements Source.
 func (*loopHarness) Probe(done func()) { done() }
 
+// Refuse implements Source.
 func (d *loopHarness) Refuse(_ Agent, _ Running, r *ringbuf.Reader) { d.Close(r) }
 
 func (d *loopHarness) isClosed(r *ringbuf.Reader) bool {
@@ -221,11 +233,7 @@ func TestCollectionsDoNotWaitForAHangingLoop(t *testing.T) {
 // Otherwise, the loop would answer all of them later.
 func TestCollectionsOfAHangingLoopSendNoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newLoopHarness(t)
-		w, r := d.inMemory()
-		d.open("stuck", r)
-		release := d.hang()
-		d.push(w)
+		d, _, release := newStuck(t)
 		d.want(nil)
 		d.mail.mu.Lock()
 		waiting := len(d.mail.messages)
@@ -247,11 +255,7 @@ func TestCollectionsOfAHangingLoopSendNoRequests(t *testing.T) {
 
 func TestCollectReturnsWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newLoopHarness(t)
-		w, r := d.inMemory()
-		d.open("stuck", r)
-		release := d.hang()
-		d.push(w)
+		d, _, release := newStuck(t)
 		ctx, cancel := context.WithTimeout(t.Context(), hungAfter/2)
 		defer cancel()
 		begun := time.Now()
@@ -266,11 +270,7 @@ func TestCollectReturnsWhenItsContextEnds(t *testing.T) {
 
 func TestStopDoesNotWaitForAHangingLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newLoopHarness(t)
-		w, r := d.inMemory()
-		d.open("stuck", r)
-		release := d.hang()
-		d.push(w)
+		d, r, release := newStuck(t)
 		d.want(nil)
 		if err := d.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), "blocked") {
 			t.Errorf("Stop returns %v, want an error with the reason", err)
@@ -285,11 +285,7 @@ func TestStopDoesNotWaitForAHangingLoop(t *testing.T) {
 
 func TestStopReturnsWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newLoopHarness(t)
-		w, r := d.inMemory()
-		d.open("stuck", r)
-		release := d.hang()
-		d.push(w)
+		d, _, release := newStuck(t)
 		ctx, cancel := context.WithTimeout(t.Context(), hungAfter/2)
 		defer cancel()
 		time.Sleep(hungAfter / 4) // in a bubble of synctest; the loop hangs
@@ -303,11 +299,7 @@ func TestStopReturnsWhenItsContextEnds(t *testing.T) {
 // Otherwise, its totals would lack agents.
 func TestCollectionThatStopInterruptsFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newLoopHarness(t)
-		w, r := d.inMemory()
-		d.open("stuck", r)
-		release := d.hang()
-		d.push(w)
+		d, _, release := newStuck(t)
 		time.Sleep(hungAfter / 4) // synctest: until the loop hangs
 		var errs [2]error
 		go func() { _, errs[0] = d.Collect(t.Context(), false) }()
