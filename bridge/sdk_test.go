@@ -193,23 +193,13 @@ func shapeOf(t *testing.T, m metricdata.Metrics) shape {
 	return s
 }
 
-var bounds = map[string][]float64{
-	semconv.KernelMessageDuration.Name: semconv.KernelDurationBounds(),
-	semconv.TransferSize.Name:          semconv.SizeBounds(),
-	semconv.TransferThroughput.Name:    semconv.ThroughputBounds(),
-	semconv.TransferDuration.Name:      semconv.DurationBounds(),
-	semconv.TransferPostDuration.Name:  semconv.DurationBounds(),
-	semconv.PacketDuration.Name:        semconv.SplitInferenceDurationBounds(),
-	semconv.PacketMemory.Name:          semconv.SizeBounds(),
-}
-
 func TestMetricsAreThoseOfTheCatalog(t *testing.T) {
 	each(t, func(t *testing.T, p pkg) {
 		ms := p.run(t, 1)
 		p.all(t, ms)
 		for _, d := range p.metrics {
 			m := metrictest.Find(t, ms, d.Name)
-			want := shape{Kind: d.Kind, Number: d.Number, Unit: d.Unit, Text: d.Description, Bounds: bounds[d.Name]}
+			want := shape{Kind: d.Kind, Number: d.Number, Unit: d.Unit, Text: d.Description, Bounds: d.Bounds}
 			if d.Kind != semconv.Gauge {
 				want.Temporality = metricdata.CumulativeTemporality
 			}

@@ -6,53 +6,53 @@ package semconv
 import (
 	"math"
 	"math/bits"
+	"slices"
 )
 
-// DurationBounds returns the default upper bounds, in seconds, of the histograms of
-// durations of NIXL agents. They are those of NIXL's own Prometheus exporter. A value
-// belongs to the first bucket whose bound it doesn't exceed.
-func DurationBounds() []float64 {
-	return []float64{
+// The bounds of histograms.
+var (
+	// Those of NIXL's own Prometheus exporter.
+	durations = []float64{
 		10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6,
 		1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3,
 		1, 5, 10,
 	}
-}
-
-// KernelDurationBounds returns the upper bounds, in seconds, of the histogram of the
-// message durations of a ring kernel: steps of 1, 2 and 5 from 100 ns to 10 s.
-func KernelDurationBounds() []float64 {
-	return []float64{
+	// Steps of 1, 2 and 5 from 100 ns to 10 s.
+	kernelDurations = []float64{
 		100e-9, 200e-9, 500e-9, 1e-6, 2e-6, 5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 200e-6, 500e-6,
 		1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 100e-3, 200e-3, 500e-3,
 		1, 2, 5, 10,
 	}
-}
-
-// SizeBounds returns the default upper bounds, in bytes, of all histograms of sizes:
-// powers of four from 1 KiB to 16 GiB.
-func SizeBounds() []float64 {
-	const first, last = 1 << 10, 1 << 34
-	var bounds []float64
-	for b := float64(first); b <= last; b *= 4 {
-		bounds = append(bounds, b)
+	sizes = []float64{
+		1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30, 1 << 32, 1 << 34,
 	}
-	return bounds
-}
-
-// ThroughputBounds returns the default upper bounds, in bytes per second, of the
-// histogram of the throughput of transfers. A transfer below the first bound, 1 MB/s,
-// is stuck rather than slow. The last bound, 1 TB/s, is above the fastest links. From 5 to
-// 105.6 GB/s, a bound is at most 15% above the last one, so that quantiles are off by at
-// most 15% and a link at half its speed is never in the bucket of one at full speed.
-func ThroughputBounds() []float64 {
-	return []float64{
+	// A transfer below the first bound, 1 MB/s, is stuck rather than slow. The last bound, 1
+	// TB/s, is above the fastest links. From 5 to 105.6 GB/s, a bound is at most 15% above the
+	// last one, so that quantiles are off by at most 15% and a link at half its speed is never
+	// in the bucket of one at full speed.
+	throughputs = []float64{
 		1e6, 1e7, 1e8, 3e8, 1e9, 2e9, 3.5e9,
 		5e9, 5.75e9, 6.6e9, 7.575e9, 8.7e9,
 		1e10, 1.15e10, 1.32e10, 1.515e10, 1.74e10,
 		2e10, 2.3e10, 2.64e10, 3.03e10, 3.48e10,
 		4e10, 4.6e10, 5.28e10, 6.06e10, 6.96e10,
 		8e10, 9.2e10, 1.056e11, 2e11, 4e11, 1e12,
+	}
+)
+
+// packetDurations returns bounds from 1 µs to 60 s, ten per decade: the preferred numbers
+// R10 of ISO 3. The largest step between two bounds is 28%, which is the maximum error of a
+// quantile that a backend interpolates.
+func packetDurations() []float64 {
+	const microsecond, second = 1e3, 1e9 // in nanoseconds
+	bounds := make([]float64, 0, 79)
+	for decade := microsecond; ; decade *= 10 {
+		for _, step := range [...]float64{1, 1.25, 1.6, 2, 2.5, 3.15, 4, 5, 6.3, 8} {
+			if step*decade >= 60*second {
+				return slices.Clip(append(bounds, 60))
+			}
+			bounds = append(bounds, step*decade/second)
+		}
 	}
 }
 
@@ -84,22 +84,5 @@ func SizeClass(bytes uint64) int {
 		return 2
 	default:
 		return 3
-	}
-}
-
-// SplitInferenceDurationBounds returns the default upper bounds, in seconds, of
-// [PacketDuration]: ten per decade from 1 µs to 60 s, the preferred numbers R10 of ISO
-// 3. The largest step between two bounds is 28%, which is the maximum error of a
-// quantile that a backend interpolates.
-func SplitInferenceDurationBounds() []float64 {
-	const microsecond, second = 1e3, 1e9 // in nanoseconds
-	bounds := make([]float64, 0, 79)
-	for decade := microsecond; ; decade *= 10 {
-		for _, step := range [...]float64{1, 1.25, 1.6, 2, 2.5, 3.15, 4, 5, 6.3, 8} {
-			if step*decade >= 60*second {
-				return append(bounds, 60)
-			}
-			bounds = append(bounds, step*decade/second)
-		}
 	}
 }

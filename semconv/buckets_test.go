@@ -14,7 +14,7 @@ import (
 // Bounds must be the floats that time.Duration.Seconds returns, so that a duration
 // that equals a bound belongs to its bucket.
 func TestSplitInferenceDurationBoundsEqualDurations(t *testing.T) {
-	bounds := semconv.SplitInferenceDurationBounds()
+	bounds := semconv.PacketDuration.Bounds
 	if bounds[0] != time.Microsecond.Seconds() || bounds[len(bounds)-1] != time.Minute.Seconds() {
 		t.Errorf("bounds range from %v to %v", bounds[0], bounds[len(bounds)-1])
 	}

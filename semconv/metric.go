@@ -52,6 +52,9 @@ type Metric struct {
 	// keys that a data point may have; see [Attribute].
 	Attributes  []string
 	Conditional []string
+	// Bounds are the default upper bounds of the buckets of a histogram, in its unit. A value
+	// belongs to the first bucket whose bound it doesn't exceed. Callers must not change them.
+	Bounds []float64
 	// OptIn reports whether the metric is off by default.
 	OptIn bool
 }

@@ -25,25 +25,25 @@ var (
 		Attributes:  []string{Direction},
 	}
 	TransferSize = Metric{
-		Name: "nixl.transfer.size", Kind: Histogram, Number: Float64, Unit: "By",
+		Name: "nixl.transfer.size", Kind: Histogram, Number: Float64, Unit: "By", Bounds: sizes,
 		Description: "Size of each completed transfer.",
 		Note:        "Absent for stores, which contain no sizes of single transfers.",
 		Attributes:  []string{Direction},
 	}
 	TransferDuration = Metric{
-		Name: "nixl.transfer.duration", Kind: Histogram, Number: Float64, Unit: "s",
+		Name: "nixl.transfer.duration", Kind: Histogram, Number: Float64, Unit: "s", Bounds: durations,
 		Description: "Time from the start of each transfer until the application saw it complete.",
 		Note:        "Includes the post duration. NIXL measures whole microseconds; 0 occurs.",
 		Conditional: []string{TransferSizeClass},
 	}
 	TransferPostDuration = Metric{
-		Name: "nixl.transfer.post.duration", Kind: Histogram, Number: Float64, Unit: "s",
+		Name: "nixl.transfer.post.duration", Kind: Histogram, Number: Float64, Unit: "s", Bounds: durations,
 		Description: "Time from the start of each transfer until it was posted to the backend.",
 		Note:        "NIXL measures whole microseconds; 0 occurs.",
 		Conditional: []string{TransferSizeClass},
 	}
 	TransferThroughput = Metric{
-		Name: "nixl.transfer.throughput", Kind: Histogram, Number: Float64, Unit: "By/s",
+		Name: "nixl.transfer.throughput", Kind: Histogram, Number: Float64, Unit: "By/s", Bounds: throughputs,
 		Description: "Size of each completed transfer divided by its duration.",
 		Note: "Includes only transfers whose four events were all read in order. A duration of 0 µs counts as 1 µs. Absent for " +
 			"stores.",

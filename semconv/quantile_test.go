@@ -52,7 +52,7 @@ func TestThroughputQuantilesAreWithin15Percent(t *testing.T) {
 		slices.Sort(values)
 		for _, q := range []float64{0.5, 0.9} {
 			want := values[int(math.Ceil(q*float64(len(values))))-1]
-			if got := histogramQuantile(q, semconv.ThroughputBounds(), values); math.Abs(got-want) > 0.15*want+1 {
+			if got := histogramQuantile(q, semconv.TransferThroughput.Bounds, values); math.Abs(got-want) > 0.15*want+1 {
 				t.Fatalf("quantile %v is %.4g, want %.4g; centers %v, spread %v", q, got, want, centers, spread)
 			}
 		}
@@ -62,7 +62,7 @@ func TestThroughputQuantilesAreWithin15Percent(t *testing.T) {
 // A link of 100 to 800 Gbit/s, and the same link at half its speed.
 func TestLinkAndHalfItsSpeedAreInDifferentBuckets(t *testing.T) {
 	bucket := func(v float64) int {
-		i, _ := slices.BinarySearch(semconv.ThroughputBounds(), v)
+		i, _ := slices.BinarySearch(semconv.TransferThroughput.Bounds, v)
 		return i
 	}
 	for _, gigabits := range []float64{100, 200, 400, 800} {

@@ -27,7 +27,7 @@ var (
 		Attributes:  []string{KernelID, QueueName},
 	}
 	KernelMessageDuration = Metric{
-		Name: "ringkernel.message.duration", Kind: Histogram, Number: Float64, Unit: "s",
+		Name: "ringkernel.message.duration", Kind: Histogram, Number: Float64, Unit: "s", Bounds: kernelDurations,
 		Description: "Time that the kernel took to process each message.",
 		Attributes:  []string{KernelID},
 	}

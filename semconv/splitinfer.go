@@ -7,7 +7,7 @@ package semconv
 // run on one of several devices.
 var (
 	PacketDuration = Metric{
-		Name: "splitinfer.packet.duration", Kind: Histogram, Number: Float64, Unit: "s",
+		Name: "splitinfer.packet.duration", Kind: Histogram, Number: Float64, Unit: "s", Bounds: packetDurations(),
 		Description: "Time that each work packet took.",
 		Attributes:  []string{DeviceName, Operation},
 		Conditional: []string{ErrorType, Layer, MetricOverflow},
@@ -19,7 +19,7 @@ var (
 		Conditional: []string{ErrorType, MetricOverflow},
 	}
 	PacketMemory = Metric{
-		Name: "splitinfer.packet.memory", Kind: Histogram, Number: Float64, Unit: "By",
+		Name: "splitinfer.packet.memory", Kind: Histogram, Number: Float64, Unit: "By", Bounds: sizes,
 		Description: "Memory that each work packet used.",
 		Note:        "Packets that don't report their memory aren't included.",
 		Attributes:  []string{DeviceName},

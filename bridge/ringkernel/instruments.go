@@ -37,7 +37,7 @@ func (r *Runtime) connect(provider metric.MeterProvider) {
 	in.queueSize = m.ObservableUpDownCounter(semconv.KernelQueueSize)
 	in.queueCapacity = m.ObservableUpDownCounter(semconv.KernelQueueCapacity)
 	in.uptime, in.lastMessage = m.ObservableFloatGauge(semconv.KernelUptime), m.ObservableFloatGauge(semconv.KernelLastMessageTime)
-	in.duration = m.Histogram(semconv.KernelMessageDuration, semconv.KernelDurationBounds())
+	in.duration = m.Histogram(semconv.KernelMessageDuration)
 	r.registration = m.Observe(r.observe, in.received, in.sent, in.processed, in.dropped, in.errors,
 		in.status, in.queueSize, in.queueCapacity, in.uptime, in.lastMessage)
 	if err := m.Err(); err != nil { // the Runtime goes on without them

@@ -31,9 +31,9 @@ type instruments struct {
 func newInstruments(p metric.MeterProvider) (*instruments, error) {
 	m := scope.NewMeter(p)
 	in := &instruments{
-		duration:  m.Histogram(semconv.PacketDuration, semconv.SplitInferenceDurationBounds()),
+		duration:  m.Histogram(semconv.PacketDuration),
 		packets:   m.Counter(semconv.Packets),
-		memory:    m.Histogram(semconv.PacketMemory, semconv.SizeBounds()),
+		memory:    m.Histogram(semconv.PacketMemory),
 		fallbacks: m.Counter(semconv.PacketFallbacks),
 		experts:   m.Counter(semconv.ExpertSelections),
 		tokens:    m.Counter(semconv.Tokens),

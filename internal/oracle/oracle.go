@@ -92,7 +92,7 @@ var categories = []string{"memory", "transfer", "connection", "backend", "error"
 // catalog.
 func New() *Oracle {
 	o := &Oracle{
-		ThroughputBounds: semconv.ThroughputBounds(),
+		ThroughputBounds: semconv.TransferThroughput.Bounds,
 		byName:           make(map[name][]uint64), known: make(map[string][]uint64), throughputs: make(map[string][]uint64),
 	}
 	for _, us := range []float64{ // those of NIXL's own exporter

@@ -149,22 +149,35 @@ func buckets() string {
 	var t table
 	t.row("histograms", "default upper bounds")
 	t.rule(2)
-	add := func(bounds []float64, format func(float64) string, list ...semconv.Metric) {
-		var names, values []string
-		for _, m := range list {
-			names = append(names, code(m.Name))
+	names := make(map[string][]string) // by bounds
+	var order []string
+	for _, p := range parts() {
+		for _, m := range p.metrics {
+			if m.Kind == semconv.Histogram {
+				text := bounds(m)
+				if names[text] == nil {
+					order = append(order, text)
+				}
+				names[text] = append(names[text], code(m.Name))
+			}
 		}
-		for _, b := range bounds {
-			values = append(values, format(b))
-		}
-		t.row(strings.Join(names, ", "), strings.Join(values, ", "))
 	}
-	add(semconv.DurationBounds(), seconds, semconv.TransferDuration, semconv.TransferPostDuration)
-	add(semconv.SizeBounds(), bytes, semconv.TransferSize, semconv.PacketMemory)
-	add(semconv.ThroughputBounds(), perSecond, semconv.TransferThroughput)
-	add(semconv.KernelDurationBounds(), seconds, semconv.KernelMessageDuration)
-	t.row(code(semconv.PacketDuration.Name), "ten per decade (1, 1.25, 1.6, 2, 2.5, 3.15, 4, 5, 6.3, 8) from 1 µs to 60 s")
+	for _, text := range order {
+		t.row(strings.Join(names[text], ", "), text)
+	}
 	return t.String()
+}
+
+func bounds(m semconv.Metric) string {
+	if m.Name == semconv.PacketDuration.Name {
+		return "ten per decade (1, 1.25, 1.6, 2, 2.5, 3.15, 4, 5, 6.3, 8) from 1 µs to 60 s"
+	}
+	format := map[string]func(float64) string{"s": seconds, "By": bytes, "By/s": perSecond}[m.Unit]
+	var values []string
+	for _, b := range m.Bounds {
+		values = append(values, format(b))
+	}
+	return strings.Join(values, ", ")
 }
 
 func seconds(v float64) string   { return scaled(v*1e9, 1000, "ns", "µs", "ms", "s") }

@@ -125,25 +125,25 @@ const micros = 1e6 // per second
 // bucketBounds returns the bounds of the histograms.
 func bucketBounds() Bounds {
 	return Bounds{
-		Bytes:  newBuckets(semconv.SizeBounds(), 1).bounds,
-		Micros: newBuckets(semconv.DurationBounds(), micros).bounds,
-		Rate:   newBuckets(semconv.ThroughputBounds(), 1).bounds,
+		Bytes:  newBuckets(semconv.TransferSize.Bounds, 1).bounds,
+		Micros: newBuckets(semconv.TransferDuration.Bounds, micros).bounds,
+		Rate:   newBuckets(semconv.TransferThroughput.Bounds, 1).bounds,
 	}
 }
 
 func newHistograms() histograms {
 	h := histograms{
-		txBytes: newBuckets(semconv.SizeBounds(), 1),
-		rxBytes: newBuckets(semconv.SizeBounds(), 1),
-		xfer:    newBuckets(semconv.DurationBounds(), micros),
-		post:    newBuckets(semconv.DurationBounds(), micros),
+		txBytes: newBuckets(semconv.TransferSize.Bounds, 1),
+		rxBytes: newBuckets(semconv.TransferSize.Bounds, 1),
+		xfer:    newBuckets(semconv.TransferDuration.Bounds, micros),
+		post:    newBuckets(semconv.TransferDuration.Bounds, micros),
 		throughput: [2]buckets{
-			newBuckets(semconv.ThroughputBounds(), 1), newBuckets(semconv.ThroughputBounds(), 1),
+			newBuckets(semconv.TransferThroughput.Bounds, 1), newBuckets(semconv.TransferThroughput.Bounds, 1),
 		},
 	}
 	for i := range h.classes {
-		h.classes[i].xferBuckets = newBuckets(semconv.DurationBounds(), micros)
-		h.classes[i].postBuckets = newBuckets(semconv.DurationBounds(), micros)
+		h.classes[i].xferBuckets = newBuckets(semconv.TransferDuration.Bounds, micros)
+		h.classes[i].postBuckets = newBuckets(semconv.TransferDuration.Bounds, micros)
 	}
 	return h
 }

@@ -37,9 +37,9 @@ func TestTrafficHasTheDocumentedDistribution(t *testing.T) {
 	if tx.Size.Min < 8<<10 || tx.Size.Max > 512<<20 || tx.Size.Min > 64<<10 || tx.Size.Max < 256<<20 {
 		t.Errorf("sizes from %d to %d", tx.Size.Min, tx.Size.Max)
 	}
-	near(t, "half of the sizes", share(tx.Size.Buckets, semconv.SizeBounds(), 4<<20), 0.5, 0.02)
-	near(t, "times up to 1 ms", share(w.Duration.Buckets, semconv.DurationBounds(), 1e-3), 0.9, 0.08)
-	near(t, "post times up to 100 µs", share(w.PostDuration.Buckets, semconv.DurationBounds(), 100e-6), 0.99, 0.01)
+	near(t, "half of the sizes", share(tx.Size.Buckets, semconv.TransferSize.Bounds, 4<<20), 0.5, 0.02)
+	near(t, "times up to 1 ms", share(w.Duration.Buckets, semconv.TransferDuration.Bounds, 1e-3), 0.9, 0.08)
+	near(t, "post times up to 100 µs", share(w.PostDuration.Buckets, semconv.TransferDuration.Bounds, 100e-6), 0.99, 0.01)
 	if w.Duration.Min < 8 || w.PostDuration.Min > 10 {
 		t.Errorf("shortest times: %d µs, post %d µs", w.Duration.Min, w.PostDuration.Min)
 	}
@@ -80,11 +80,11 @@ func TestDistributionsMatchTheEventsThatAreRead(t *testing.T) {
 	}
 	want := map[ringbuf.Type]simulate.Distribution{}
 	for _, e := range c.events {
-		bounds, value, unit := semconv.SizeBounds(), float64(e.Value), "By"
+		bounds, value, unit := semconv.TransferSize.Bounds, float64(e.Value), "By"
 		switch e.Type {
 		case ringbuf.TypeTxBytes, ringbuf.TypeRxBytes:
 		case ringbuf.TypeXferTime, ringbuf.TypeXferPostTime:
-			bounds, value, unit = semconv.DurationBounds(), value/1e6, "us"
+			bounds, value, unit = semconv.TransferDuration.Bounds, value/1e6, "us"
 		default:
 			continue
 		}

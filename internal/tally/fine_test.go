@@ -16,7 +16,7 @@ func TestFineBucketFindsTheBucketOfASearch(t *testing.T) {
 		bounds    []float64
 		supported bool
 	}{
-		"the catalog's":             {semconv.ThroughputBounds(), true},
+		"the catalog's":             {semconv.TransferThroughput.Bounds, true},
 		"two in a sixteenth":        {[]float64{1.001e9, 1.002e9, 1.003e9}, false},
 		"small, each in its cell":   {[]float64{0, 1, 2, 3, 30, 31}, true},
 		"beyond the largest value":  {[]float64{1 << 47, 1 << 50, 1e300}, true},

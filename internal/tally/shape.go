@@ -59,9 +59,9 @@ func NewShape(c Config) (*Shape, error) {
 	if c.MaxNames == 0 {
 		c.MaxNames = DefaultMaxNames
 	}
-	duration, errDuration := newScale(c.Duration, microsPerSecond, semconv.DurationBounds())
-	size, errSize := newScale(c.Size, 1, semconv.SizeBounds())
-	throughput, errThroughput := newScale(c.Throughput, 1, semconv.ThroughputBounds())
+	duration, errDuration := newScale(c.Duration, microsPerSecond, semconv.TransferDuration.Bounds)
+	size, errSize := newScale(c.Size, 1, semconv.TransferSize.Bounds)
+	throughput, errThroughput := newScale(c.Throughput, 1, semconv.TransferThroughput.Bounds)
 	var errNames error
 	if c.MaxNames < 0 {
 		errNames = fmt.Errorf("max names is %d: it must not be negative", c.MaxNames)

@@ -50,9 +50,9 @@ func TestAllKeysHaveTheirDefaults(t *testing.T) {
 	}
 	want := createDefaultConfig()
 	want.Exclude = []string{}
-	want.Histograms.Duration.Bounds = semconv.DurationBounds() // the defaults, in place of none
-	want.Histograms.Size.Bounds = semconv.SizeBounds()
-	want.Histograms.Throughput.Bounds = semconv.ThroughputBounds()
+	want.Histograms.Duration.Bounds = semconv.TransferDuration.Bounds // the defaults, in place of none
+	want.Histograms.Size.Bounds = semconv.TransferSize.Bounds
+	want.Histograms.Throughput.Bounds = semconv.TransferThroughput.Bounds
 	if d := same(want, got); d != "" {
 		t.Errorf("(-defaults +all-keys.yaml)\n%s", d)
 	}

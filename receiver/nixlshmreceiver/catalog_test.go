@@ -66,7 +66,7 @@ func written(t *testing.T, m pmetric.Metric) semconv.Metric {
 			t.Errorf("%s is not cumulative", m.Name())
 		}
 		for _, dp := range m.Histogram().DataPoints().All() {
-			entry.Attributes = keys(dp.Attributes())
+			entry.Attributes, entry.Bounds = keys(dp.Attributes()), dp.ExplicitBounds().AsRaw()
 		}
 		return entry
 	case pmetric.MetricTypeGauge:

@@ -154,7 +154,7 @@ func TestSocketServesWhatTheReceiverCounts(t *testing.T) {
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(live.Histogram{})); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	if bounds, counts := a.Totals.Durations.Explicit(); !cmp.Equal(bounds, semconv.DurationBounds()) || counts[1]+counts[2] != 2 {
+	if bounds, counts := a.Totals.Durations.Explicit(); !cmp.Equal(bounds, semconv.TransferDuration.Bounds) || counts[1]+counts[2] != 2 {
 		t.Errorf("durations: %v in %v", counts, bounds)
 	}
 	if got := one(t, h.shutdown()).int(transmitted); got != 3000 {

@@ -130,7 +130,7 @@ func BenchmarkKernel(b *testing.B) {
 	k := rt.Register("bench")
 	var word atomic.Int64
 	add := call{"atomic-ns", func(int) { word.Add(1) }}
-	c, h := newCounter(b), newHistogram(b, semconv.KernelDurationBounds(), attribute.String(semconv.KernelID, "bench"))
+	c, h := newCounter(b), newHistogram(b, semconv.KernelMessageDuration.Bounds, attribute.String(semconv.KernelID, "bench"))
 	inc := call{"client_golang-ns", func(int) { c.prom.Inc() }}
 	record := call{"SDK-ns", func(i int) { h.otel.Record(ctx, latency(i).Seconds(), h.set...) }}
 	observe := call{"client_golang-ns", func(i int) { h.prom.Observe(latency(i).Seconds()) }}
@@ -246,8 +246,8 @@ func BenchmarkTransfer(b *testing.B) {
 	} {
 		attributes := append(with.ToSlice(), attribute.String(semconv.AgentName, "bench"), attribute.String(semconv.Direction, semconv.Transmit))
 		io, requests := newCounter(b, attributes...), newCounter(b, attributes...)
-		size, throughput := newHistogram(b, semconv.SizeBounds(), attributes...), newHistogram(b, semconv.ThroughputBounds(), attributes...)
-		duration, post := newHistogram(b, semconv.DurationBounds(), attributes...), newHistogram(b, semconv.DurationBounds(), attributes...)
+		size, throughput := newHistogram(b, semconv.TransferSize.Bounds, attributes...), newHistogram(b, semconv.TransferThroughput.Bounds, attributes...)
+		duration, post := newHistogram(b, semconv.TransferDuration.Bounds, attributes...), newHistogram(b, semconv.TransferDuration.Bounds, attributes...)
 		records := call{"SDK-ns", func(int) {
 			io.otel.Add(ctx, 4096, io.set...)
 			requests.otel.Add(ctx, 1, requests.set...)
@@ -279,7 +279,7 @@ func BenchmarkTransfer(b *testing.B) {
 // ring has room for two batches, because a reader may wait before it reads a ring whose
 // write position is 0.
 func BenchmarkTransferToRing(b *testing.B) {
-	h := newHistogram(b, semconv.DurationBounds())
+	h := newHistogram(b, semconv.TransferDuration.Bounds)
 	for _, goroutines := range []int{1, 2, 16} {
 		b.Run(fmt.Sprint(goroutines), func(b *testing.B) {
 			dir := b.TempDir()
@@ -335,7 +335,7 @@ func BenchmarkRecordPacket(b *testing.B) {
 	must.OK(b, err)
 	defer file.Close()
 	row := []byte("1763318069.868178,igpu,igpu_attention_layer_0,0.057,2,0,attention_layernorm,True,20.00,\n")
-	h := newHistogram(b, semconv.SplitInferenceDurationBounds())
+	h := newHistogram(b, semconv.PacketDuration.Bounds)
 	compare(b, 1, 500,
 		call{"write-ns", func(int) {
 			if _, err := file.Write(row); err != nil {

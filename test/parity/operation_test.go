@@ -95,11 +95,11 @@ func stream(seed uint64, n int) []operation {
 	for range 4 {
 		ops = append(ops, registered(r.Int64N(1<<36)))
 	}
-	for _, bound := range semconv.DurationBounds() {
+	for _, bound := range semconv.TransferDuration.Bounds {
 		on := time.Duration(bound*1e9 + 0.5)
 		ops = append(ops, transfer(agent.Receive, 0, 0, on), transfer(agent.Transmit, 1, on, on+time.Microsecond))
 	}
-	for _, bound := range semconv.SizeBounds() {
+	for _, bound := range semconv.TransferSize.Bounds {
 		ops = append(ops, transfer(agent.Transmit, int64(bound), 0, 0), transfer(agent.Receive, int64(bound)+1, 0, 0))
 	}
 	for range n {

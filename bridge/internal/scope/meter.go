@@ -54,9 +54,9 @@ func (m *Meter) Gauge(d semconv.Metric) metric.Int64Gauge {
 }
 
 // Histogram creates a histogram.
-func (m *Meter) Histogram(d semconv.Metric, bounds []float64) metric.Float64Histogram {
+func (m *Meter) Histogram(d semconv.Metric) metric.Float64Histogram {
 	return create[metric.Float64Histogram, metric.Float64HistogramOption](
-		m, m.meter.Float64Histogram, noop.Meter{}.Float64Histogram, d, metric.WithExplicitBucketBoundaries(bounds...))
+		m, m.meter.Float64Histogram, noop.Meter{}.Float64Histogram, d, metric.WithExplicitBucketBoundaries(d.Bounds...))
 }
 
 // ObservableCounter creates an observable counter.

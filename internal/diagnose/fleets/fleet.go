@@ -108,7 +108,7 @@ func newRun(a diagnose.Agent) *run {
 func (r *run) restart() {
 	r.sums = diagnose.Reading{
 		Agent: r.agent, Errors: make(map[string]uint64),
-		Sizes: histogram(semconv.SizeBounds()), Times: histogram(semconv.DurationBounds()),
+		Sizes: histogram(semconv.TransferSize.Bounds), Times: histogram(semconv.TransferDuration.Bounds),
 	}
 	r.part = make(map[string]float64)
 }

@@ -15,7 +15,7 @@ import (
 var (
 	bounds           = makeBounds(1_000, 100_000_000_000, 1e9)  // ns: 1 µs to 100 s
 	throughputBounds = makeBounds(1_000, 10_000_000_000_000, 1) // 1 kB/s to 10 TB/s
-	sizeBounds       = semconv.SizeBounds()
+	sizeBounds       = semconv.TransferSize.Bounds
 )
 
 // Bounds returns the upper bounds of the histograms of times, in seconds. They include the
@@ -90,11 +90,11 @@ type Bucket struct {
 
 // Buckets merges the counts of a histogram of times into the buckets of the
 // exported metrics, so that the screen and the dashboards agree.
-func Buckets(counts []uint64) []Bucket { return merge(counts, bounds, semconv.DurationBounds()) }
+func Buckets(counts []uint64) []Bucket { return merge(counts, bounds, semconv.TransferDuration.Bounds) }
 
 // ThroughputBuckets does the same for a histogram of throughput.
 func ThroughputBuckets(counts []uint64) []Bucket {
-	return merge(counts, throughputBounds, semconv.ThroughputBounds())
+	return merge(counts, throughputBounds, semconv.TransferThroughput.Bounds)
 }
 
 func merge(counts []uint64, bounds, shown []float64) []Bucket {

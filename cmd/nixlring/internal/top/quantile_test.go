@@ -28,7 +28,7 @@ func TestBoundsIncludeThoseOfTheMetrics(t *testing.T) {
 	if !slices.IsSorted(bounds) || bounds[0] != 1e-6 || bounds[len(bounds)-1] != 100 || len(bounds) > math.MaxUint8 {
 		t.Errorf("%d bounds: %v", len(bounds), bounds)
 	}
-	for _, b := range semconv.DurationBounds() {
+	for _, b := range semconv.TransferDuration.Bounds {
 		if !slices.Contains(bounds, b) {
 			t.Errorf("the bound %v of the exported metrics is missing", b)
 		}
@@ -94,7 +94,7 @@ func TestBucketsAreThoseOfTheMetrics(t *testing.T) {
 	if diff := cmp.Diff(want, full); diff != "" {
 		t.Error(diff)
 	}
-	if len(got) != len(semconv.DurationBounds())+1 {
+	if len(got) != len(semconv.TransferDuration.Bounds)+1 {
 		t.Errorf("%d buckets", len(got))
 	}
 }

@@ -218,7 +218,7 @@ func aliveText(a procs.Alive) string {
 }
 
 func (p *Page) newPoint() *point {
-	sizes := make([]uint64, len(semconv.SizeBounds())+1)
+	sizes := make([]uint64, len(semconv.TransferSize.Bounds)+1)
 	out := &point{At: p.board.At().UnixMilli(), Agents: [][]number{}, Times: p.board.Sum().Duration, Sizes: sizes}
 	rows := p.board.Rows()
 	for i := range rows {
@@ -259,7 +259,7 @@ func (p *Page) newColumn() column {
 func (p *Page) newHello(start time.Time) *hello {
 	return &hello{
 		Name: text(p.cfg.Name), Start: start.UnixMilli(), History: History.Seconds(),
-		Times: top.Bounds(), Sizes: semconv.SizeBounds(),
+		Times: top.Bounds(), Sizes: semconv.TransferSize.Bounds,
 	}
 }
 

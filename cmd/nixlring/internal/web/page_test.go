@@ -52,7 +52,7 @@ func fleet(agents, second int, names ...string) top.Sample {
 			Path: "/dir/" + name, Name: name, Attributes: map[string]string{"k8s.pod.uid": "0123", "k8s.pod.name": "decode-0", "k8s.namespace.name": "prod"}, Layout: "v4", Capacity: 4097, Peak: 1024, Alive: procs.Yes, Lock: top.Lock{PID: 1, Name: "otelcol"},
 			Totals: top.Totals{
 				Out: n << 24, Transfers: n, Took: uint64(took * 1e6 * float64(n)), Events: 4 * n,
-				Duration: count(top.Bounds(), took), Post: count(top.Bounds(), took/10), Throughput: []uint64{}, Size: count(semconv.SizeBounds(), 1<<24),
+				Duration: count(top.Bounds(), took), Post: count(top.Bounds(), took/10), Throughput: []uint64{}, Size: count(semconv.TransferSize.Bounds, 1<<24),
 			},
 		})
 	}
@@ -150,7 +150,7 @@ func TestBrowserGetsTheHistoryAndThenEachSample(t *testing.T) {
 	if last.At != begin.Add(18*time.Second).UnixMilli() || len(last.Agents) != 5 || *last.Agents[1][0] != 1 || len(last.Times) != len(top.Bounds())+1 {
 		t.Errorf("%+v", last)
 	}
-	if i, _ := slices.BinarySearch(semconv.SizeBounds(), 1<<24); last.Sizes[i] != 5000 {
+	if i, _ := slices.BinarySearch(semconv.TransferSize.Bounds, 1<<24); last.Sizes[i] != 5000 {
 		t.Errorf("sizes: %v", last.Sizes)
 	}
 	row := got.frame.Rows[0]
