@@ -70,7 +70,8 @@ type stores struct {
 	processes []*processStore // processes that aren't in the base, oldest first
 	exited    []*processStore // processes in the base that are reported once more, oldest first
 	newest    *processStore   // nil until a store was counted
-	streamed  *processStore   // newest as of the last call of continueStream
+	streamed  *processStore   // newest as of the last call of continueProcesses, or else of the checkpoint's processes
+	resumed   bool            // the stream is the checkpoint's, and continueProcesses hasn't compared its attributes
 	base      tally.Values
 	hasBase   bool                 // there is at least one exited process
 	counted   map[string]time.Time // when a store was added to the base, by name
@@ -156,7 +157,7 @@ func (o *owner) restoreStores(a *agent, m loaded, now time.Time) {
 	case stored != nil:
 		a.name, a.stream, a.ended, a.start = stored.Name, stored.Attributes, stored.Ended, start
 		s.restore(a, stored.Processes, now)
-		s.exported = true
+		s.exported, s.resumed = true, o.cfg.Stream != nil
 	}
 	for i := range waiting {
 		o.update(a, &waiting[i], now)
@@ -190,6 +191,9 @@ func (s *stores) restore(a *agent, from *tally.Processes, now time.Time) {
 		}
 		p.Agent.Path = filepath.Join(dir, one.Store)
 		s.processes = insert(s.processes, p)
+	}
+	if n := len(s.processes); n > 0 {
+		s.streamed = s.processes[n-1]
 	}
 }
 
@@ -249,6 +253,9 @@ func (o *owner) update(a *agent, m *Values, now time.Time) {
 	case p.Store != m.Store: // the checkpoint named it, or another directory has it now
 		p.Store = m.Store
 		o.foundStore(a, p)
+	}
+	if s.resumed { // with other attributes, what was counted since the checkpoint belongs to the next stream
+		o.continueProcesses(a, now)
 	}
 	if m.Values != nil {
 		m.Values.Raise(p.values) // counters never decrease

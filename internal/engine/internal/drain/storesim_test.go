@@ -30,6 +30,7 @@ type storeWorld struct {
 	inbox []Message
 
 	saves, failing, crashes, ranks bool // plan: with storage, which fails; crashes; attributes change
+	clusters, cluster              int  // number of attributes of all agents, of which a Collector sets one
 	healed                         bool // storage no longer fails
 	processes                      []*storeProcess
 	values                         map[string][]byte // in storage
@@ -64,6 +65,7 @@ func newStoreWorld(seed uint64) *storeWorld {
 		Rand: r, now: time.Unix(1_700_000_000, 0), values: make(map[string][]byte), backend: make(map[string]uint64),
 		saves: r.IntN(4) > 0, failing: r.IntN(4) == 0, ranks: r.IntN(2) == 0,
 	}
+	w.clusters = 1 + r.IntN(2)
 	w.crashes = w.saves && !w.failing && r.IntN(2) == 0
 	w.cfg = Config{Shape: shape, Mode: ringbuf.Consume, RunInterval: time.Second, StaleAfter: 24 * time.Hour, Stream: w.stream}
 	w.boot()
@@ -75,12 +77,12 @@ func (w *storeWorld) stream(s *Snapshot) attribute.Set {
 	if w.ranks {
 		rank = s.Processes[len(s.Processes)-1].LocalRank
 	}
-	return attribute.NewSet(attribute.String("agent", s.Name), attribute.String("rank", rank))
+	return attribute.NewSet(attribute.String("agent", s.Name), attribute.String("rank", rank), attribute.Int("cluster", w.cluster))
 }
 
 // boot starts the Collector, which finds all files.
 func (w *storeWorld) boot() {
-	w.owner, w.inbox, w.late = newOwner(&w.cfg, w.saves), nil, nil
+	w.owner, w.inbox, w.late, w.cluster = newOwner(&w.cfg, w.saves), nil, nil, w.IntN(w.clusters)
 	for _, p := range w.processes {
 		p.missed = p.missed || p.removed && !p.safe
 		p.store, p.sent, p.done = nil, 0, false
@@ -95,8 +97,8 @@ func (w *storeWorld) crash() {
 			call()
 		}
 	}
-	w.note("crash")
 	w.boot()
+	w.note("crash, and restart in cluster %d", w.cluster)
 }
 
 func (w *storeWorld) note(format string, args ...any) {
@@ -163,7 +165,8 @@ func (w *storeWorld) reply(c *collect) {
 		set, _ := s.Stream.MarshalJSON() // strings can be encoded
 		n := s.Totals.Requests(tally.Transmit).Sum.Lo
 		w.note("export: %s since %v, until %v: %d", set, s.Start.UnixNano(), s.End, n)
-		w.backend[s.ID+string(set)+s.Start.String()] = n
+		key := s.ID + string(set) + s.Start.String()
+		w.backend[key] = max(w.backend[key], n) // a smaller total is a reset for a backend, which keeps the events before
 	}
 	c.done(c.collected)
 	w.inbox = append(w.inbox, delivered{c.number}, released{c.collected})
@@ -258,9 +261,9 @@ func (w *storeWorld) collect() {
 			final = append(final, p)
 		}
 	}
-	w.inbox = append(w.inbox, &collect{deadline: w.now.Add(time.Hour), done: func(collected) {
-		for _, p := range final {
-			p.safe = true
+	w.inbox = append(w.inbox, &collect{deadline: w.now.Add(time.Hour), done: func(c collected) {
+		for _, p := range final { // an agent whose checkpoint isn't loaded isn't exported
+			p.safe = p.safe || slices.ContainsFunc(c.snapshots, func(s Snapshot) bool { return s.Name == p.agent })
 		}
 	}})
 }

@@ -36,7 +36,7 @@ func (o *owner) continueProcesses(a *agent, now time.Time) {
 		o.endProcesses(a, now)
 	}
 	s.changed = s.changed || !a.stream.Equals(&attributes) // store the attributes before they are exported
-	a.stream, a.name, s.streamed = attributes, a.Name, s.newest
+	a.stream, a.name, s.streamed, s.resumed = attributes, a.Name, s.newest, false
 }
 
 // endProcesses ends the stream of an agent with stores. The processes that are newer than
@@ -48,7 +48,7 @@ func (o *owner) endProcesses(a *agent, now time.Time) {
 	sum := s.base
 	s.base, s.hasBase = tally.Values{}, false
 	for _, p := range s.processes {
-		if p == s.newest || s.streamed != nil && byAge(p, s.streamed) > 0 {
+		if s.streamed == nil || byAge(p, s.streamed) > 0 {
 			continue
 		}
 		s.add(&sum, p)
