@@ -38,6 +38,7 @@ type Config struct {
 	Kubelet     *discover.Kubelet   // finds the emptyDir volumes of pods
 	PodUID      string              // the pod of the agents in Directories; empty without one
 	IdentifyBy  discover.IdentifyBy // parts of the identity of agents in pods and containers
+	Resource    discover.Resource   // attributes of all agents
 	Include     []string            // doublestar patterns, relative to the directory; * if empty
 	Exclude     []string
 	Mode        ringbuf.Mode
@@ -74,13 +75,14 @@ type Config struct {
 // configuration.
 func (c *Config) Check() error {
 	errs := []error{discover.CheckDirectories(c.Directories), c.checkSources()}
+	var env map[string]string
 	if p := c.Processes; p != nil {
-		errs = append(errs, p.Check())
+		errs, env = append(errs, p.Check()), p.EnvAttributes
 	}
 	if k := c.Kubelet; k != nil {
 		errs = append(errs, k.Check())
 	}
-	errs = append(errs, c.IdentifyBy.Check(), discover.CheckPatterns("include", c.Include), discover.CheckPatterns("exclude", c.Exclude))
+	errs = append(errs, c.IdentifyBy.Check(), discover.CheckPatterns("include", c.Include), discover.CheckPatterns("exclude", c.Exclude), c.Resource.Check(env))
 	if c.RunInterval < leastRunInterval {
 		errs = append(errs, fmt.Errorf("run_interval: %v is too short: use that of the agents, at least %v, such as %v",
 			c.RunInterval, leastRunInterval, DefaultRunInterval))

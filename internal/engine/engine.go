@@ -113,7 +113,7 @@ func (e *Engine) Start(storage checkpoint.Storage) error {
 	rings.Budget = e.cfg.Budget
 	common := discover.Config{
 		Include: e.cfg.Include, Exclude: e.cfg.Exclude, Mode: e.cfg.Mode,
-		AllowedUIDs: e.cfg.AllowedUIDs, Rings: rings, Now: e.cfg.Now, OpenDir: e.cfg.OpenDir,
+		AllowedUIDs: e.cfg.AllowedUIDs, Resource: e.cfg.Resource, Rings: rings, Now: e.cfg.Now, OpenDir: e.cfg.OpenDir,
 	}
 	if e.saver != nil {
 		common.Stored = func(id string) (stored, known bool) { return e.saver.Stored(checkpoint.Key(id)) }
@@ -134,7 +134,7 @@ func (e *Engine) Start(storage checkpoint.Storage) error {
 		e.addWatcher("kubelet", volumes, k.Finder(e.cfg.IdentifyBy), discover.DefaultInterval)
 	}
 	if p := e.cfg.Processes; p != nil {
-		e.addWatcher("processes", common, p.Finder(e.cfg.IdentifyBy), p.Interval)
+		e.addWatcher("processes", common, p.Finder(e.cfg.IdentifyBy, slices.Collect(maps.Keys(e.cfg.Resource))...), p.Interval)
 	}
 	for _, s := range e.sources {
 		s.Start()

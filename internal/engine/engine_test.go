@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
 	"go.uber.org/goleak"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
@@ -19,6 +21,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/processtest"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -28,6 +31,38 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// An agent can't set an attribute that the operator sets for all agents.
+func TestEveryAgentHasTheConfiguredResource(t *testing.T) {
+	machine, dir, discovered := processtest.New(t), t.TempDir(), t.TempDir()
+	machine.Start(processtest.Process{PID: 10, Namespace: "mnt:[1]", Maps: discovered + "/discovered", Env: []string{
+		"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + discovered, "OTEL_RESOURCE_ATTRIBUTES=team=b,k8s-cluster-name=c,zone=d",
+	}})
+	for _, path := range []string{discovered + "/discovered", dir + "/ring"} {
+		w, err := ringbuf.Create(path, ringbuf.V4, 8)
+		must.OK(t, err)
+		defer w.Close()
+		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)))
+	}
+	storetest.Create(t, dir, storetest.Config{Agent: "store"})
+	h, err := New(Config{
+		Directories: []string{dir}, Stores: true, Resource: map[string]string{"team": "a", "k8s.cluster.name": "east", "empty": ""},
+		Processes: &discover.Processes{Proc: machine.Proc, Cgroups: t.TempDir(), Interval: time.Hour, Attributes: []string{"*"}},
+	})
+	must.OK(t, err)
+	must.OK(t, h.Start(nil))
+	c, err := h.Collect(t.Context(), false)
+	must.OK(t, err)
+	must.OK(t, h.Stop(context.Background()))
+	got := make(map[string]string)
+	for _, s := range c.Snapshots {
+		got[s.Name] = s.Resource.Encoded(attribute.DefaultEncoder())
+	}
+	const all = "k8s.cluster.name=east,team=a"
+	if d := cmp.Diff(map[string]string{"discovered": all + ",zone=d", "ring": all, "store": all}, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
 }
 
 // A container of a pod restarts, with another directory for its stores.

@@ -9,18 +9,18 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
+// Limits of the attributes of a process: their number, the bytes of a key or a value, and those of
+// all keys and values. Each attribute is exported with every collection.
 const (
-	// maxAttributes limits the number of attributes of a process, maxAttribute the bytes
-	// of a key or a value, and maxAttributeBytes those of all keys and values. Each
-	// attribute is exported with every collection.
-	maxAttributes     = 64
-	maxAttribute      = 256
-	maxAttributeBytes = 4 << 10
+	MaxAttributes     = 64
+	MaxAttribute      = 256
+	MaxAttributeBytes = 4 << 10
 )
 
 // filter decides which attributes a process may set in OTEL_RESOURCE_ATTRIBUTES and in its
@@ -28,6 +28,14 @@ const (
 type filter struct {
 	patterns []string        // of keys, as in [path.Match]
 	reserved map[string]bool // labels of attributes that have another source
+}
+
+func newFilter(patterns, reserved []string) filter {
+	f := filter{patterns: patterns, reserved: make(map[string]bool)}
+	for _, key := range reserved {
+		f.reserved[Label(key)] = true
+	}
+	return f
 }
 
 // prometheusLabels are labels that have a meaning for Prometheus.
@@ -39,32 +47,22 @@ func Labelable(key string) bool {
 	return l != "" && !slices.Contains(prometheusLabels, l)
 }
 
-// reservedKeys are keys, besides those of the catalog, that a process can't set: the labels
-// of NIXL's own Prometheus exporter, and what describes the host.
-var reservedKeys = []string{
-	"hostname", "agent_name", "pid", "agent_instance", "local_rank", "status",
-	"host.id",
+// IsOwn reports whether an attribute has the label of one that the receiver sets itself: those of
+// the catalog, of NIXL's own Prometheus exporter, and of the scope.
+func IsOwn(key string) bool {
+	l := Label(key)
+	return ownLabels()[l] || strings.HasPrefix(l, "otel_scope_")
 }
 
-// reservedPrefixes are prefixes of labels that a process can't set: those of the scope on a
-// Prometheus page, and those that the k8s_attributes processor adds, which doesn't overwrite
-// existing attributes.
-var reservedPrefixes = []string{"otel_scope_", "k8s_"}
-
-func newFilter(patterns, reserved []string) filter {
-	f := filter{patterns: patterns, reserved: make(map[string]bool)}
+var ownLabels = sync.OnceValue(func() map[string]bool {
+	own := map[string]bool{"hostname": true, "agent_name": true, "pid": true, "agent_instance": true, "local_rank": true, "status": true}
 	for _, list := range [][]semconv.Attribute{semconv.ResourceAttributes(), semconv.NIXLAttributes(), semconv.SharedAttributes()} {
 		for _, a := range list {
-			f.reserved[Label(a.Key)] = true
+			own[Label(a.Key)] = true
 		}
 	}
-	for _, list := range [][]string{prometheusLabels, reservedKeys, reserved} {
-		for _, key := range list {
-			f.reserved[Label(key)] = true
-		}
-	}
-	return f
-}
+	return own
+})
 
 // attributes returns the attributes in the values of OTEL_RESOURCE_ATTRIBUTES and
 // OTEL_SERVICE_NAME. It skips invalid pairs, and keys that [filter.allows] rejects. Of keys
@@ -107,10 +105,10 @@ func (s *attributeSet) set(key, value string) {
 	size := len(key) + len(value)
 	if old, again := s.attributes[key]; again {
 		size -= len(key) + len(old)
-	} else if s.keys[Label(key)] != "" || len(s.attributes) == maxAttributes {
+	} else if s.keys[Label(key)] != "" || len(s.attributes) == MaxAttributes {
 		return
 	}
-	if s.used+size <= maxAttributeBytes {
+	if s.used+size <= MaxAttributeBytes {
 		s.attributes[key], s.keys[Label(key)] = value, key
 		s.used += size
 	}
@@ -134,8 +132,9 @@ func merge(a, b map[string]string) map[string]string {
 
 // allows reports whether a process may set an attribute. It may not set attributes that
 // identify the process, its container, its pod, its host or the source of its metrics, even
-// if these aren't known otherwise. It may not set an attribute that would be a second label
-// of the same name on a Prometheus page either, because Prometheus rejects the whole page.
+// if these aren't known otherwise: the k8s_attributes processor doesn't overwrite existing
+// attributes. It may not set an attribute that would be a second label of the same name on
+// a Prometheus page either, because Prometheus rejects the whole page.
 func (f filter) allows(key string) bool {
 	listed := false
 	for _, p := range f.patterns {
@@ -146,12 +145,7 @@ func (f filter) allows(key string) bool {
 		return listed
 	}
 	l := Label(key)
-	for _, prefix := range reservedPrefixes {
-		if strings.HasPrefix(l, prefix) {
-			return false
-		}
-	}
-	return l != "" && !f.reserved[l]
+	return Labelable(key) && !IsOwn(key) && !f.reserved[l] && !strings.HasPrefix(l, "k8s_") && l != "host_id"
 }
 
 // Label returns the label that an attribute becomes on a Prometheus page, or "" if the key
@@ -174,4 +168,4 @@ func Label(key string) string {
 	return b.String()
 }
 
-func isValid(s string) bool { return len(s) <= maxAttribute && utf8.ValidString(s) }
+func isValid(s string) bool { return len(s) <= MaxAttribute && utf8.ValidString(s) }

@@ -77,7 +77,7 @@ func TestEnvironReturnsReadErrors(t *testing.T) {
 }
 
 func TestAttributesAreThoseThatAProcessMaySet(t *testing.T) {
-	long := strings.Repeat("x", maxAttribute+1)
+	long := strings.Repeat("x", MaxAttribute+1)
 	for _, tt := range []struct {
 		name, service, attributes string
 		want                      map[string]string
@@ -129,17 +129,17 @@ func TestAttributesAreLimited(t *testing.T) {
 		many.WriteString("k" + strconv.Itoa(i) + "=v,")
 	}
 	for i := range 60 {
-		large.WriteString("k" + strconv.Itoa(i) + "=" + strings.Repeat("x", maxAttribute) + ",")
+		large.WriteString("k" + strconv.Itoa(i) + "=" + strings.Repeat("x", MaxAttribute) + ",")
 	}
-	if got := len(all.attributes(many.String(), "")); got != maxAttributes {
-		t.Errorf("%d attributes, want %d", got, maxAttributes)
+	if got := len(all.attributes(many.String(), "")); got != MaxAttributes {
+		t.Errorf("%d attributes, want %d", got, MaxAttributes)
 	}
 	size := 0
 	for key, value := range all.attributes(large.String(), "") {
 		size += len(key) + len(value)
 	}
-	if size > maxAttributeBytes || size < maxAttributeBytes-2*maxAttribute {
-		t.Errorf("attributes have %d bytes, want at most %d", size, maxAttributeBytes)
+	if size > MaxAttributeBytes || size < MaxAttributeBytes-2*MaxAttribute {
+		t.Errorf("attributes have %d bytes, want at most %d", size, MaxAttributeBytes)
 	}
 	variable := resourceAttributes + "=" + many.String() + "\x00"
 	got, _, err := readEnviron(strings.NewReader(variable+"A=1\x00"), Config{}.variables())

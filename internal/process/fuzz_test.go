@@ -84,7 +84,7 @@ func FuzzEnviron(f *testing.F) {
 			}
 			labels[Label(key)] = true
 		}
-		if size > maxAttributeBytes {
+		if size > MaxAttributeBytes {
 			t.Errorf("attributes have %d bytes", size)
 		}
 	})

@@ -70,10 +70,10 @@ const maxPath = 4 << 10
 func (c Config) variables() map[string]int {
 	names := make(map[string]int)
 	for _, name := range c.Env {
-		names[name] = maxAttribute
+		names[name] = MaxAttribute
 	}
 	for _, name := range []string{nixlenv.Enable, nixlenv.Exporter, nixlenv.RankEnv, serviceName} {
-		names[name] = maxAttribute
+		names[name] = MaxAttribute
 	}
 	names[nixlenv.Dir], names[nixlenv.MultiprocDir], names[resourceAttributes] = maxPath, maxPath, lineSize
 	return names

@@ -61,7 +61,7 @@ func TestResourceOfAnSDKTakesPrecedenceOverTheEnvironment(t *testing.T) {
 		"default name": {"[anon:OTEL_CTX]", encode([2]string{"service.name", "unknown_service:python"}), []string{"service.name"}, map[string]string{"service.name": "env"}},
 		"another name": {"/memfd:OTEL_CTX_OLD", encode([2]string{"service.name", "decode"}), []string{"service.name"}, map[string]string{"service.name": "env"}},
 		"reserved key": {
-			"[anon:OTEL_CTX]", encode([2]string{"k8s.pod.uid", "x"}, [2]string{"le", "x"}, [2]string{"team", strings.Repeat("x", maxAttribute+1)}),
+			"[anon:OTEL_CTX]", encode([2]string{"k8s.pod.uid", "x"}, [2]string{"le", "x"}, [2]string{"team", strings.Repeat("x", MaxAttribute+1)}),
 			[]string{"*"},
 			map[string]string{"service.name": "env", "service.namespace": "env"},
 		},
@@ -183,7 +183,7 @@ func FuzzContext(f *testing.F) {
 			}
 			labels[Label(key)] = true
 		}
-		if size > maxAttributeBytes {
+		if size > MaxAttributeBytes {
 			t.Errorf("attributes have %d bytes", size)
 		}
 		if payload, err := readContext(bytes.NewReader(b), uint64(len(key))); err == nil && len(payload) > maxContext {

@@ -39,6 +39,9 @@ type Config struct {
 	// IdentifyBy lists what identifies an agent in a pod or container.
 	IdentifyBy []string `mapstructure:"identify_by"`
 
+	// Resource has attributes that the receiver adds to the resource of every agent.
+	Resource map[string]string `mapstructure:"resource"`
+
 	// Include and Exclude are patterns of the names of rings and agents.
 	Include []string `mapstructure:"include"`
 	Exclude []string `mapstructure:"exclude"`
@@ -237,6 +240,7 @@ func (c *Config) engine(report func(notice.Notice)) engine.Config {
 		Directories: c.Directories,
 		PodUID:      c.PodUID,
 		IdentifyBy:  c.IdentifyBy,
+		Resource:    c.Resource,
 		Include:     c.Include,
 		Exclude:     c.Exclude,
 		Mode:        c.Mode,

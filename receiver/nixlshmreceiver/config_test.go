@@ -106,6 +106,7 @@ func TestEveryKeyIsDecoded(t *testing.T) {
 	want.Timeout = 5 * time.Second
 	want.Mode = ringbuf.Observe
 	want.HostName = "node-7"
+	want.Resource = map[string]string{"k8s.cluster.name": "east", "team": "a"}
 	want.AllowedUIDs = []uint32{0, 1000}
 	want.MaxRings = 12
 	want.MaxEventNames = 34

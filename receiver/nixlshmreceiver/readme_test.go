@@ -29,6 +29,7 @@ var inWords = map[string]string{
 	"run_interval":                         "`$NIXL_TELEMETRY_RUN_INTERVAL` in milliseconds, else 100ms",
 	"host_name":                            "the Collector's host name",
 	"pod_uid":                              "none",
+	"resource":                             "none",
 	"allowed_uids":                         "all",
 	"storage":                              "none",
 	"socket":                               "none",

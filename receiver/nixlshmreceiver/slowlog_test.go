@@ -104,7 +104,10 @@ func TestSlowTransferIsLogged(t *testing.T) {
 		t.Run(layout.String(), func(t *testing.T) {
 			dir := t.TempDir()
 			w := ring(t, dir, "agent", layout, 64)
-			h := newHarness(t, dir, func(c *Config) { c.ResourceAttributes.NixlTelemetryLayout.Enabled = true }).withLogs()
+			h := newHarness(t, dir, func(c *Config) {
+				c.ResourceAttributes.NixlTelemetryLayout.Enabled = true
+				c.Resource = map[string]string{"k8s.cluster.name": "east"}
+			}).withLogs()
 			clock := newClock()
 			h.on.now = clock.now
 			h.start()
@@ -130,7 +133,7 @@ func TestSlowTransferIsLogged(t *testing.T) {
 			}
 			metrics := wait(t, h.batches, "metrics")
 			want.Resource = metrics.ResourceMetrics().At(0).Resource().Attributes().AsRaw()
-			if len(want.Resource) != 5 {
+			if len(want.Resource) != 6 || want.Resource["k8s.cluster.name"] != "east" {
 				t.Errorf("the metrics have the resource %v", want.Resource)
 			}
 			if d := cmp.Diff([]logged{want}, h.awaitLogged(1)); d != "" {

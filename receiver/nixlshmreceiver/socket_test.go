@@ -133,7 +133,7 @@ func frame(t *testing.T, c *live.Client, r live.Request) *live.Frame {
 func TestSocketServesWhatTheReceiverCounts(t *testing.T) {
 	dir := t.TempDir()
 	path := socketPath(t)
-	h := newHarness(t, dir, never, func(cfg *Config) { cfg.Socket = path })
+	h := newHarness(t, dir, never, func(cfg *Config) { cfg.Socket, cfg.Resource = path, map[string]string{"k8s.cluster.name": "east"} })
 	w := ring(t, dir, "decode-0", ringbuf.V4, 64)
 	h.start()
 	c := dial(t, path)
@@ -145,7 +145,7 @@ func TestSocketServesWhatTheReceiverCounts(t *testing.T) {
 		t.Fatalf("%+v", f)
 	}
 	a := f.Agents[0]
-	if a.Name != "decode-0" || a.Attributes[semconv.ServiceName] != "nixl" || a.Layout != "v4" || a.Ring.Capacity != 64 || a.Ring.Peak < 1 {
+	if a.Name != "decode-0" || a.Attributes[semconv.ServiceName] != "nixl" || a.Attributes["k8s.cluster.name"] != "east" || a.Layout != "v4" || a.Ring.Capacity != 64 || a.Ring.Peak < 1 {
 		t.Errorf("%+v, ring %+v", a, a.Ring)
 	}
 	got := *a.Totals

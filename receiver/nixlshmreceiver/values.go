@@ -33,6 +33,7 @@ var values = []struct {
 	{"discovery::kubelet::volumes", wantList(wantText, `"*"`)},
 	{"pod_uid", wantText},
 	{"identify_by", wantList(wantText, "pod, agent")},
+	{"resource", wantMap(wantText, "k8s.cluster.name: east")},
 	{"service_name", wantText},
 	{"include", wantList(wantText, `"*"`)},
 	{"exclude", wantList(wantText, `"*.log"`)},
@@ -105,6 +106,25 @@ func wantList(check func(any) error, example string) func(any) error {
 		for i := range all.Len() {
 			if err := check(all.Index(i).Interface()); err != nil {
 				return err
+			}
+		}
+		return nil
+	}
+}
+
+// wantMap checks each value of a map.
+func wantMap(check func(any) error, example string) func(any) error {
+	return func(value any) error {
+		all := reflect.ValueOf(value)
+		if value == nil {
+			return nil
+		}
+		if all.Kind() != reflect.Map {
+			return fmt.Errorf("%s is not a map: use {%s}, for example", spell(value), example)
+		}
+		for it := all.MapRange(); it.Next(); {
+			if err := check(it.Value().Interface()); err != nil {
+				return fmt.Errorf("%v: %w", it.Key(), err)
 			}
 		}
 		return nil

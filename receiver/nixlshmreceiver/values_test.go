@@ -5,6 +5,7 @@ package nixlshmreceiver
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,11 @@ func TestEmptyListOfUserIDsIsRejected(t *testing.T) {
 
 func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
 	noEnv(t)
+	var attributes []string
+	for i := range 65 {
+		attributes = append(attributes, fmt.Sprintf("a%d: b%d", i, i))
+	}
+	many, long := strings.Join(attributes, ", "), strings.Repeat("a", 257)
 	const nobody = "allowed_uids: an empty list allows nobody: list the agents' user IDs, such as [1000], or remove the key to allow everyone"
 	for yaml, want := range map[string]string{
 		"allowed_uids: 4294967296": "allowed_uids: 4294967296 is not a list: use [1000], for example",
@@ -135,7 +141,24 @@ func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
 		"discovery: {kubelet: {volumes: []}}": `discovery::kubelet::volumes: an empty list selects no volume: use ["*"] or remove the key to select all volumes`,
 		"identify_by: []":                     "identify_by: list at least one of agent, pod, container and rank",
 		"identify_by: [name]":                 `identify_by: "name" must be agent, pod, container or rank`,
-		"service_name: ''":                    "service_name: must not be empty: set a name, or remove the key for nixl",
+		"resource: east":                      `resource: "east" is not a map: use {k8s.cluster.name: east}, for example`,
+		"resource: {team: [a]}":               "resource: team: [a] is not a string: use a single value, in quotes if necessary",
+		"resource: {a::b: c}":                 "resource: a: map[b:c] is not a string: use a single value, in quotes if necessary",
+		"resource: {host.name: a}":            "resource: host.name: the receiver sets this attribute itself: use host_name",
+		"resource: {service.name: a}":         "resource: service.name: the receiver sets this attribute itself: use service_name",
+		"resource: {k8s.pod.uid: a}":          "resource: k8s.pod.uid: the receiver sets this attribute itself: use pod_uid",
+		"resource: {service.instance.id: a}":  `resource: "service.instance.id": the receiver itself sets an attribute with the Prometheus label service_instance_id: remove it, or use another name`,
+		"resource: {error_type: a}":           `resource: "error_type": the receiver itself sets an attribute with the Prometheus label error_type: remove it, or use another name`,
+		"resource: {agent.name: a}":           `resource: "agent.name": the receiver itself sets an attribute with the Prometheus label agent_name: remove it, or use another name`,
+		"resource: {otel.scope.name: a}":      `resource: "otel.scope.name": the receiver itself sets an attribute with the Prometheus label otel_scope_name: remove it, or use another name`,
+		"resource: {job: a}":                  `resource: Prometheus can't carry the attribute "job" as a label: use another name, such as k8s.cluster.name`,
+		"resource: {7.a: b}":                  `resource: Prometheus can't carry the attribute "7.a" as a label: use another name, such as k8s.cluster.name`,
+		"resource: {a.b: c, a_b: d}":          "resource: a.b and a_b are the same label in Prometheus: keep one of them",
+		`resource: {team: "` + long + `"}`:    `resource: team: the value "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" must be UTF-8 of at most 256 bytes`,
+		"resource: {" + many + "}":            "resource: 65 attributes with 370 bytes are too many: use at most 64 attributes with 4096 bytes",
+		"{resource: {team: a}, discovery: {processes: {env_attributes: {TEAM: team}}}}": "resource: team: TEAM in discovery::processes::env_attributes also sets this attribute: keep one of them",
+
+		"service_name: ''": "service_name: must not be empty: set a name, or remove the key for nixl",
 
 		"include: []":         `include: an empty list selects no ring: use ["*"] or remove the key to select all rings`,
 		`include: [""]`:       `include: "" matches nothing: patterns match names relative to the directory, such as *, decode-* or pod/**`,

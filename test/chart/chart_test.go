@@ -51,6 +51,23 @@ dashboards: {enabled: true}
 networkPolicy: {enabled: true}
 `
 
+// The receiver must see a change of these attributes, to begin at zero.
+func TestClusterIsSetByTheReceiver(t *testing.T) {
+	t.Parallel()
+	for _, mode := range modes {
+		m := render(t, endpoint, "mode: "+mode+"\nclusterName: east")
+		config := m.config(t)
+		if got := at(config, "receivers", "nixl_shm", "resource", "k8s.cluster.name"); got != "east" {
+			t.Errorf("mode %s: the receiver sets the cluster to %v", mode, got)
+		}
+		for name := range at(config, "processors").(map[string]any) { //nolint:errcheck,forcetypeassert // or the test panics
+			if strings.HasPrefix(name, "resource") {
+				t.Errorf("mode %s has the processor %s", mode, name)
+			}
+		}
+	}
+}
+
 func TestObjectsFitTogetherInEveryMode(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes {

@@ -56,6 +56,43 @@ func TestCollectorRestartLosesNothing(t *testing.T) {
 	}
 }
 
+// A backend that adds up all series counts each event once, although the name of the cluster changes while the agent runs.
+func TestChangeOfTheResourceCountsEventsOnce(t *testing.T) {
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "metrics.json")
+	a := newAgent(t, dir, "a")
+	run := setup{
+		sample:   "agent.yaml",
+		overlays: []string{every(100 * time.Millisecond), exportTo("file"), `receivers: {nixl_shm: {resource: {k8s.cluster.name: "${env:CLUSTER}"}}}`},
+		file:     file,
+	}
+	clusters := []string{"1", "2", "2", "1"}
+	state := "STATE_DIRECTORY=" + t.TempDir()
+	var c *collector
+	for n, cluster := range clusters {
+		run.env = []string{rings(dir), state, "METRICS_PORT=0", "CLUSTER=" + cluster}
+		c = run.start(t)
+		a.transfer(t, 10+n)
+		c.awaitTotals(t, want(a), memoryUsage)
+		a.transfer(t, 20+n) // maybe not exported under this name
+		if n == 1 {
+			c.Kill(t)
+		} else {
+			c.Stop(t, syscall.SIGTERM)
+		}
+		a.transfer(t, 30+n)
+	}
+	c = run.start(t)
+	c.awaitTotals(t, want(a), memoryUsage)
+	c.Stop(t, syscall.SIGTERM)
+	mustEqual(t, want(a), c.totals(t), memoryUsage)
+	for path, starts := range otlpfile.Starts(c.collections(t)) {
+		if len(starts) != 3 {
+			t.Errorf("%s: %d start times, want one for each change of the cluster", path, len(starts))
+		}
+	}
+}
+
 // The rings are large enough for the events during a restart of the Collector.
 func TestCollectorRestartUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()

@@ -70,10 +70,11 @@ func TestProcessesModeCountsAllEventsOnce(t *testing.T) {
 	awaitTotals(t, a, b)
 
 	t.Log("upgrade of the chart")
-	c.upgrade(t, "collectionInterval=2s")
+	c.upgrade(t, "collectionInterval=2s", "clusterName=renamed")
 	a.write(t, 13)
 	b.write(t, 14)
 	awaitTotals(t, a, b)
+	checkClusters(t, "renamed", "test")
 
 	t.Log("restart of the kubelet")
 	restartKubelet(t)
@@ -102,7 +103,7 @@ func TestKubeletModeCountsAllEventsOnce(t *testing.T) {
 	needCluster(t)
 	createNamespaces(t, system, teamA, teamB)
 	startSink(t)
-	c := install(t, "kubelet", system, "mode=kubelet", "state.hostPath=/var/lib/nixl-test-kubelet")
+	c := install(t, "kubelet", system, "mode=kubelet", "state.hostPath=/var/lib/nixl-test-kubelet", "clusterName=test")
 	t.Cleanup(func() { logOnFailure(t, c) })
 	a, b := startWorkload(t, teamA, "", shm), startWorkload(t, teamB, "", shm)
 
@@ -114,11 +115,11 @@ func TestKubeletModeCountsAllEventsOnce(t *testing.T) {
 	a.write(t, 5)
 	b.write(t, 6)
 	awaitTotals(t, a, b)
-	kubectl(t, "-n", system, "rollout", "restart", "daemonset/"+c.fullName())
-	c.awaitRollout(t)
+	c.upgrade(t, "clusterName=renamed")
 	a.write(t, 7)
 	b.write(t, 8)
 	awaitTotals(t, a, b)
+	checkClusters(t, "renamed", "test")
 	checkAttributes(t, []string{"k8s.pod.name", "k8s.node.name", "host.name", "k8s.statefulset.name"}, a, b)
 	c.uninstall(t)
 }
@@ -129,7 +130,7 @@ func TestSidecarModeCountsAllEventsOnce(t *testing.T) {
 	needCluster(t)
 	createNamespaces(t, system, teamA)
 	startSink(t)
-	c := install(t, "sidecar", teamA, "mode=sidecar", "securityContext.runAsUser=0") // the user of the agents' image
+	c := install(t, "sidecar", teamA, "mode=sidecar", "securityContext.runAsUser=0", "clusterName=test") // the user of the agents' image
 	a := startWorkload(t, teamA, "", "")
 	patch := kubectl(t, "-n", teamA, "get", "configmap", c.fullName(), "-o", `jsonpath={.data.patch\.yaml}`)
 	file := filepath.Join(t.TempDir(), "patch.yaml")
@@ -151,6 +152,7 @@ func TestSidecarModeCountsAllEventsOnce(t *testing.T) {
 	a.replace(t, 40)
 	a.write(t, 7)
 	awaitTotals(t, a)
+	checkClusters(t, "test")
 	checkAttributes(t, []string{"k8s.pod.name", "k8s.node.name", "host.name", "k8s.container.name"}, a)
 	c.uninstall(t)
 }

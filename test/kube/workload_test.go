@@ -243,3 +243,17 @@ func checkAttributes(t *testing.T, known []string, workloads ...*workload) {
 		}
 	}
 }
+
+// checkClusters fails the test unless the resources have exactly these names of clusters, in
+// alphabetical order.
+func checkClusters(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	for _, r := range received(t) {
+		got = append(got, r.Attributes["k8s.cluster.name"])
+	}
+	slices.Sort(got)
+	if got = slices.Compact(got); !slices.Equal(got, want) {
+		t.Errorf("the clusters are %q, want %q", got, want)
+	}
+}

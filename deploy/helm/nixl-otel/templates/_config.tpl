@@ -16,8 +16,6 @@
 {{- $names := list "memory_limiter" }}
 {{- if include "nixl-otel.watchesPods" . }}{{ $names = append $names "k8s_attributes" }}{{ end }}
 {{- if include "nixl-otel.needsPodName" . }}{{ $names = append $names "filter/unknown_pod" }}{{ end }}
-{{- if eq .Values.mode "sidecar" }}{{ $names = append $names "resource_detection" }}{{ end }}
-{{- if .Values.clusterName }}{{ $names = append $names "resource" }}{{ end }}
 {{- toJson $names }}
 {{- end }}
 
@@ -59,15 +57,6 @@ processors:
   filter/unknown_pod:
     metric_conditions:
       - resource.attributes["k8s.pod.uid"] != nil and resource.attributes["k8s.pod.name"] == nil and IsMatch(resource.attributes["k8s.pod.uid"], "-")
-  {{- end }}
-  {{- if eq .Values.mode "sidecar" }}
-  resource_detection:
-    detectors: [env] # OTEL_RESOURCE_ATTRIBUTES of the sidecar contains its pod
-  {{- end }}
-  {{- with .Values.clusterName }}
-  resource:
-    attributes:
-      - {key: k8s.cluster.name, value: {{ . | quote }}, action: upsert}
   {{- end }}
 
 exporters:
@@ -117,6 +106,18 @@ discovery:
 {{- end }}
 identify_by: {{ toJson .Values.identifyBy }}
 service_name: {{ .Values.serviceName | quote }}
+{{- if or .Values.clusterName (eq .Values.mode "sidecar") }}
+resource: # not in a processor: the receiver must see a change
+  {{- with .Values.clusterName }}
+  k8s.cluster.name: {{ . | quote }}
+  {{- end }}
+  {{- if eq .Values.mode "sidecar" }}
+  k8s.namespace.name: ${env:K8S_NAMESPACE_NAME}
+  k8s.pod.name: ${env:K8S_POD_NAME}
+  k8s.node.name: ${env:K8S_NODE_NAME}
+  k8s.container.name: {{ .Values.sidecar.container | quote }}
+  {{- end }}
+{{- end }}
 host_name: ${env:K8S_NODE_NAME} # the pod's own name changes with each rollout
 collection_interval: {{ .Values.collectionInterval }}
 storage: file_storage

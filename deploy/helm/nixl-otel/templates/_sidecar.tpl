@@ -26,8 +26,6 @@ spec:
               valueFrom: {fieldRef: {fieldPath: metadata.uid}}
             - name: K8S_NAMESPACE_NAME
               valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
-            - name: OTEL_RESOURCE_ATTRIBUTES
-              value: k8s.namespace.name=$(K8S_NAMESPACE_NAME),k8s.pod.name=$(K8S_POD_NAME),k8s.pod.uid=$(K8S_POD_UID),k8s.node.name=$(K8S_NODE_NAME),k8s.container.name={{ .Values.sidecar.container }}
             {{- with .Values.extraEnv }}
             {{- toYaml . | nindent 12 }}
             {{- end }}

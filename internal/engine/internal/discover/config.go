@@ -28,6 +28,7 @@ type Config struct {
 	AllowedUIDs []uint32     // owners whose rings are opened; any if empty
 	Rings       *Rings       // shared by all sources of one owner; must not be nil
 	Holder      drain.Holder // whose budget the directory uses; Dir itself if empty
+	Resource    Resource     // of all agents
 
 	// Identify sets the ID and the resource of a ring's agent, such as its pod. If
 	// it is nil, the agent's ID is the ring's path.

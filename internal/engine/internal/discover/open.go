@@ -63,7 +63,7 @@ func (t *tracker) open(f *ringbuf.Dir, r *record) (*ringbuf.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent := t.cfg.Identify(r.Agent, ring)
+	agent := t.cfg.Resource.describe(t.cfg.Identify(r.Agent, ring))
 	agent.ID, err = t.identity(r, agent.ID)
 	if err == nil {
 		err = t.admit(r, agent.ID, ring)

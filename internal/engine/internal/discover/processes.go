@@ -93,8 +93,8 @@ func (p *Processes) checkEnvAttributes() error {
 	return errors.Join(errs...)
 }
 
-// Finder returns a Finder that finds the directories.
-func (p Processes) Finder(by IdentifyBy) Finder {
+// Finder returns a Finder that finds the directories. A process can't set the reserved attributes.
+func (p Processes) Finder(by IdentifyBy, reserved ...string) Finder {
 	p.Proc = cmp.Or(p.Proc, "/proc")
 	p.Cgroups = cmp.Or(p.Cgroups, filepath.Join(p.Proc, "1", "root", "sys", "fs", "cgroup"))
 	host := ""
@@ -107,7 +107,7 @@ func (p Processes) Finder(by IdentifyBy) Finder {
 		scanner: process.New(process.Config{
 			Stopped: stopped,
 			Proc:    p.Proc, Env: slices.Sorted(maps.Keys(p.EnvAttributes)),
-			Attributes: p.Attributes, Reserved: slices.Sorted(maps.Values(p.EnvAttributes)),
+			Attributes: p.Attributes, Reserved: slices.AppendSeq(reserved, maps.Values(p.EnvAttributes)),
 			Versions: p.Versions,
 		}),
 	}

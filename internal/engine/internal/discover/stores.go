@@ -143,7 +143,7 @@ func (s *stores) openStore(in *ringbuf.Dir, f *storeFile) error {
 		}
 	}
 	id := agent.ID
-	agent = s.cfg.Identify(agent, store.PID)
+	agent = c.Resource.describe(s.cfg.Identify(agent, store.PID))
 	agent.ID = id
 	f.is = &drain.Store{Agent: agent, From: s.source, File: f.name, Bounds: store.Bounds, Process: drain.Process{
 		PID: store.PID, Instance: store.Instance, Host: store.Host, LocalRank: store.LocalRank, Start: store.Start,

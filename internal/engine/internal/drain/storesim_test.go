@@ -30,7 +30,7 @@ type storeWorld struct {
 	inbox []Message
 
 	saves, failing, crashes, ranks bool // plan: with storage, which fails; crashes; attributes change
-	clusters, cluster              int  // number of attributes of all agents, of which a Collector sets one
+	clusters, cluster              int  // values of an attribute of all agents; a Collector sets one of them
 	healed                         bool // storage no longer fails
 	processes                      []*storeProcess
 	values                         map[string][]byte // in storage
