@@ -52,6 +52,7 @@ type source interface {
 	Start()
 	Refresh(done func())
 	Read(done func())
+	Cancel()
 	Stop(ctx context.Context) error
 	State() discover.State
 }
@@ -175,10 +176,13 @@ func (e *Engine) addWatcher(name string, common discover.Config, f discover.Find
 // stores first, because a program may collect right after Start, and an agent may
 // have started and exited since the last walk.
 func (e *Engine) Collect(ctx context.Context, last bool) (drain.Collection, error) {
-	if !e.refreshed.Swap(true) || last {
+	switch first := !e.refreshed.Swap(true); {
+	case last:
+		e.finish(ctx)
+	case first:
 		e.Refresh(ctx)
-	} else {
-		e.ask(ctx, source.Read)
+	default:
+		e.ask(ctx, askTimeout, source.Read)
 	}
 	return e.loop.Collect(ctx, last)
 }
@@ -186,22 +190,37 @@ func (e *Engine) Collect(ctx context.Context, last bool) (drain.Collection, erro
 // Look drains all rings, reads all stores, and returns the totals of all agents, without an
 // effect on collections; see [drain.Loop.Look].
 func (e *Engine) Look(ctx context.Context) ([]drain.Snapshot, error) {
-	e.ask(ctx, source.Read)
+	e.ask(ctx, askTimeout, source.Read)
 	return e.loop.Look(ctx)
 }
 
 // askTimeout limits the wait for directories, because one that hangs must not delay the
-// agents of the others.
-const askTimeout = time.Second
+// agents of the others. lastSearch limits the last search, which must not delay a shutdown.
+const (
+	askTimeout = time.Second
+	lastSearch = askTimeout / 2
+)
 
 // Refresh discovers the rings and stores that currently exist, and reads the stores, so
 // that the next collection includes them. It waits for a second or a quarter of ctx's
 // time, whichever is less.
-func (e *Engine) Refresh(ctx context.Context) { e.ask(ctx, source.Refresh) }
+func (e *Engine) Refresh(ctx context.Context) { e.ask(ctx, askTimeout, source.Refresh) }
 
-// ask calls a method of all sources, and waits until all have called done.
-func (e *Engine) ask(ctx context.Context, method func(s source, done func())) {
-	timeout := askTimeout
+// finish is like Refresh, but cancels a search that takes too long. What it didn't find is
+// left to the next process. The stores that are open are read in any case.
+func (e *Engine) finish(ctx context.Context) {
+	if e.ask(ctx, lastSearch, source.Refresh) {
+		return
+	}
+	for _, s := range e.sources {
+		s.Cancel()
+	}
+	e.ask(ctx, askTimeout-lastSearch, source.Read)
+}
+
+// ask calls a method of all sources, and waits until all have called done. It reports false
+// if that takes too long.
+func (e *Engine) ask(ctx context.Context, timeout time.Duration, method func(s source, done func())) bool {
 	if end, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(end)/4)
 	}
@@ -215,9 +234,10 @@ func (e *Engine) ask(ctx context.Context, method func(s source, done func())) {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // Release lets a later collection reuse memory of the snapshots; see [drain.Loop.Release].

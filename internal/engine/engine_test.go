@@ -125,3 +125,38 @@ func TestTotalsOfStoresContinueAfterContainerRestart(t *testing.T) {
 		t.Errorf("after the last container: up %v, %d requests", c.Up, c.Totals.Requests(0).Sum.Int64())
 	}
 }
+
+// slowSource is a source whose search ends only when it is canceled.
+type slowSource struct {
+	source
+
+	calls    []string
+	searched func() // done of the search
+}
+
+func (s *slowSource) Refresh(done func()) { s.calls, s.searched = append(s.calls, "search"), done }
+
+func (s *slowSource) Cancel() {
+	s.calls = append(s.calls, "cancel")
+	s.searched()
+}
+
+func (s *slowSource) Read(done func()) {
+	s.calls = append(s.calls, "read")
+	done()
+}
+
+func TestLastCollectionCancelsSlowSearch(t *testing.T) {
+	h, err := New(Config{Directories: []string{t.TempDir()}})
+	must.OK(t, err)
+	must.OK(t, h.Start(nil))
+	slow := &slowSource{source: h.sources[0]}
+	h.sources[0] = slow
+	if _, err := h.Collect(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+	if d := cmp.Diff([]string{"search", "cancel", "read"}, slow.calls); d != "" {
+		t.Errorf("calls (-want +got)\n%s", d)
+	}
+	must.OK(t, h.Stop(context.Background()))
+}

@@ -41,8 +41,9 @@ type Directory struct {
 	limiter   eventLimiter
 
 	worker *Worker
-	since  time.Time       // when a Watcher has found it
-	after  <-chan struct{} // closed when the first walk may begin; nil if it may begin at once
+	cancel context.CancelFunc // of ctx
+	since  time.Time          // when a Watcher has found it
+	after  <-chan struct{}    // closed when the first walk may begin; nil if it may begin at once
 }
 
 // New returns a Directory. It passes messages to send, on the directory's goroutine.
@@ -56,6 +57,7 @@ func New(cfg Config, send func(drain.Message), notices *notice.Reporter) (*Direc
 	d := &Directory{}
 	d.worker = NewWorker(cfg.Now, d.reportHang)
 	d.tracker = newTracker(cfg, send, notices, d)
+	d.ctx, d.cancel = context.WithCancel(context.Background())
 	if cfg.Stores != nil {
 		d.stores = newStores(&d.tracker, *cfg.Stores)
 	}
@@ -64,6 +66,9 @@ func New(cfg Config, send func(drain.Message), notices *notice.Reporter) (*Direc
 
 // Start starts the search for rings. It doesn't wait for the first walk.
 func (d *Directory) Start() { d.worker.Start(d.run) }
+
+// Cancel cancels the search for rings, for good. Open rings and stores stay open.
+func (d *Directory) Cancel() { d.cancel() }
 
 // Refresh walks the directory, probes the rings, reads the stores, and then calls done on
 // the directory's goroutine. All messages about what it finds are sent before that.
@@ -158,7 +163,7 @@ func (d *Directory) submit(r *ringbuf.Reader, fn func()) {
 
 // run is the directory's goroutine.
 func (d *Directory) run(ctx context.Context) {
-	d.ctx = ctx
+	defer context.AfterFunc(ctx, d.cancel)()
 	d.waitFirst(ctx)
 	walk, retry, resume := time.NewTimer(0), time.NewTimer(maxRetry), time.NewTimer(maxRetry)
 	look := time.NewTimer(untilLook())
@@ -204,6 +209,7 @@ func (d *Directory) run(ctx context.Context) {
 		}
 		retry.Reset(d.untilDue())
 	}
+	d.cancel()
 	d.worker.Do(d.end)
 	d.searches.Wait()
 }

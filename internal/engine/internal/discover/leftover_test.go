@@ -151,3 +151,35 @@ func TestFilesThatArentRingsArentRefusedAtTheLimit(t *testing.T) {
 		t.Errorf("notices = %v", list)
 	}
 }
+
+// The last collection of a shutdown cancels a search that takes too long.
+func TestCanceledSearchOpensNothingMore(t *testing.T) {
+	x := newFixture(t)
+	for i := range 100 {
+		push(t, x.ring(fmt.Sprintf("agent-%d", i), ringbuf.V4, 64), 1)
+	}
+	identified, gate := make(chan struct{}, 1000), make(chan struct{})
+	d := x.directory(func(c *Config) {
+		c.Identify = func(a drain.Agent, _ *ringbuf.Reader) drain.Agent {
+			identified <- struct{}{}
+			<-gate
+			return a
+		}
+	})
+	d.Start()
+	<-identified // in the middle of the first walk
+	refreshed := make(chan struct{})
+	d.Refresh(func() { close(refreshed) })
+	d.Cancel()
+	close(gate)
+	<-refreshed
+	if n := count[drain.Opened](x.owner); len(identified) != 0 || n != 0 {
+		t.Errorf("%d rings were looked at and %d opened after the search was canceled", len(identified), n)
+	}
+	if s := d.State(); len(s.Refused) != 0 || s.Missing != nil {
+		t.Errorf("state = %+v", s)
+	}
+	if err := d.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -50,6 +50,7 @@ func (t *tracker) tryOpen(f *ringbuf.Dir, r *record, info ringbuf.FileInfo) {
 		return
 	}
 	switch {
+	case t.ctx.Err() != nil: // the search was canceled
 	case errors.Is(err, errExited):
 		t.ignore(r, info)
 	case !isAbsent(err): // a file that was just removed isn't refused
@@ -64,7 +65,9 @@ func (t *tracker) open(f *ringbuf.Dir, r *record) (*ringbuf.Reader, error) {
 		return nil, err
 	}
 	agent := t.cfg.Resource.describe(t.cfg.Identify(r.Agent, ring))
-	agent.ID, err = t.identity(r, agent.ID)
+	if err = t.ctx.Err(); err == nil { // otherwise, its process may not have been found
+		agent.ID, err = t.identity(r, agent.ID)
+	}
 	if err == nil {
 		err = t.admit(r, agent.ID, ring)
 	}

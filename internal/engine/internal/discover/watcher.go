@@ -329,14 +329,22 @@ func (w *Watcher) directories(all bool) []*Directory {
 	return list
 }
 
+// Cancel cancels the searches, for good. Open rings and stores stay open.
+func (w *Watcher) Cancel() {
+	w.cancel()
+	for _, d := range w.directories(true) {
+		d.Cancel()
+	}
+	w.cfg.Finder.Stop()
+}
+
 // Stop stops the searches, and closes the rings that the owner has returned, as
 // [Directory.Stop] does.
 func (w *Watcher) Stop(ctx context.Context) error {
 	if w.cancel == nil {
 		return nil
 	}
-	w.cancel()
-	w.cfg.Finder.Stop()
+	w.Cancel()
 	var err error
 	select {
 	case <-w.ended:
