@@ -16,23 +16,25 @@ import (
 
 // disk is a directory whose writes hang while it is locked.
 type disk struct {
-	path string
+	path string // equals data if FUSE file systems can't be mounted here
+	data string // has the same files; this process must not map those at path, because it serves them
 	sync.RWMutex
 }
 
-// newDisk mounts a disk. Its path is "" if FUSE file systems can't be mounted here.
+// newDisk mounts a disk.
 func newDisk(t *testing.T) *disk {
 	t.Helper()
-	d := &disk{path: t.TempDir()}
-	data := &fs.LoopbackRoot{Path: t.TempDir()}
+	d := &disk{path: t.TempDir(), data: t.TempDir()}
+	data := &fs.LoopbackRoot{Path: d.data}
 	root := &diskNode{LoopbackNode: fs.LoopbackNode{RootData: data}, disk: d}
 	data.RootNode = root
 	opts := &fs.Options{}
 	opts.DirectMountStrict = true
+	opts.MaxStackDepth = -1 // invalid, so that the kernel doesn't pass writes to the files in data directly
 	server, err := fs.Mount(d.path, root, opts)
 	if err != nil {
 		t.Logf("the disk doesn't hang, because FUSE file systems can't be mounted here: %v", err)
-		d.path = ""
+		d.path = d.data
 		return d
 	}
 	t.Cleanup(func() {

@@ -28,21 +28,22 @@ type killer struct {
 	rng    *rand.Rand
 	to     *backend.Backend
 	args   []string
+	rings  string // directory
 	state  string // directory of the storage
 	stalls bool   // whether Collectors are sometimes suspended, as on a busy machine
 
 	kills      int
-	complaints []entry         // warnings and errors of all Collectors
-	slow       map[string]bool // paths of rings that were committed without a checkpoint
+	complaints []entry            // warnings and errors of all Collectors
+	unsaved    map[string]unsaved // by path
 }
 
-// newKiller prepares Collectors that read a directory of rings, store in the directory state, and export
-// to a backend. They drain
-// and save as often as possible, so that kills are likely to interrupt them.
+// newKiller prepares Collectors that read a directory of rings, store in the directory state, and
+// export to a backend. They drain and save as often as possible, so that kills are likely to
+// interrupt them.
 func newKiller(t *testing.T, rng *rand.Rand, rings, state string, fsync bool) *killer {
 	t.Helper()
 	k := &killer{
-		rng: rng, to: backend.NewHTTP(t), state: state, slow: make(map[string]bool),
+		rng: rng, to: backend.NewHTTP(t), rings: rings, state: state, unsaved: make(map[string]unsaved),
 	}
 	k.args = setup{overlays: []string{fmt.Sprintf(`
 extensions:
@@ -92,7 +93,7 @@ func (k *killer) round(t *testing.T) {
 	}
 	c.Kill(t)
 	k.kills++
-	k.note(c)
+	k.note(t, c)
 }
 
 // last runs a Collector until missing returns "", and stops it normally, so that it exports its last
@@ -106,34 +107,22 @@ func (k *killer) last(t *testing.T, missing func() string) {
 	k.to.AwaitMore(t)
 	must.Eventually(t, missing)
 	c.Stop(t, sigterm)
-	k.note(c)
+	k.note(t, c)
 }
 
-// note records the warnings and errors of a Collector.
-func (k *killer) note(c collector) {
-	for _, e := range c.complaints() {
-		if strings.Contains(e.Message, "ring was about to fill up before its checkpoint was stored") {
-			k.slow[e.Path] = true // the path is empty if the line is about several rings
-		}
-		k.complaints = append(k.complaints, e)
-	}
-}
-
-// excused reports whether a ring may have lost events in a crash because its events were committed
-// without a checkpoint, which the Collector reports. This depends on the speed of the disk.
-func (k *killer) excused(t *testing.T, path string) bool {
+// note records the warnings and errors of a Collector that has ended, and what it hadn't saved.
+func (k *killer) note(t *testing.T, c collector) {
 	t.Helper()
-	if k.slow[path] || k.slow[""] {
-		t.Logf("%s: not checked for losses, because the storage was too slow", filepath.Base(path))
-	}
-	return k.slow[path]
+	k.complaints = append(k.complaints, c.complaints()...)
+	k.findUnsaved(t)
 }
 
-// compare fails the test unless an agent's totals are exact. Those of a ring that may have lost
-// events are at most that.
+// compare fails the test unless an agent's totals are exact. Only events that weren't saved may be
+// missing.
 func (k *killer) compare(t *testing.T, path string, want, got ledger.Series) {
 	t.Helper()
-	if !k.excused(t, path) {
+	most := k.unsaved[path].most
+	if most == 0 {
 		mustBe(t, path, want, got)
 		return
 	}
@@ -141,6 +130,9 @@ func (k *killer) compare(t *testing.T, path string, want, got ledger.Series) {
 		if got[name] > n {
 			t.Errorf("%s: %s is %d, want at most %d", filepath.Base(path), name, got[name], n)
 		}
+	}
+	if lost := events(want) - events(got); lost > most {
+		t.Errorf("%s: %d events are lost, but at most %d were committed without a checkpoint", filepath.Base(path), lost, most)
 	}
 }
 

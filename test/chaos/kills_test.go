@@ -71,7 +71,7 @@ func testKills(t *testing.T, fsync bool, fleets ...fleet) {
 	}
 	k.last(t, func() string { return undrained(t, rings) })
 
-	t.Logf("%d kills", k.kills)
+	t.Logf("%d kills; %s", k.kills, k.excused())
 	got := k.to.Totals()
 	for path, series := range want {
 		k.compare(t, path, series, got[path])
