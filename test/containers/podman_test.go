@@ -230,7 +230,10 @@ func launch(t *testing.T, image string, options, args []string) *container {
 	}, options, []string{image}, args)...)
 	out, err := c.cmd.StdoutPipe()
 	must.OK(t, err)
-	c.pipe = out.(*os.File)
+	var ok bool
+	if c.pipe, ok = out.(*os.File); !ok {
+		t.Fatalf("the output is a %T", out)
+	}
 	c.out = bufio.NewReader(out)
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
