@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -27,7 +28,6 @@ func TestLeftoverRingsAndManyProcessesDelayNothing(t *testing.T) {
 		t.Skip("run `make container-test`")
 	}
 	const leftovers, processes = 10_000, 1000
-	const stopsWithin, countsWithin = time.Second, 2 * time.Second
 	dir, err := os.MkdirTemp("/dev/shm", "leftovers") //nolint:usetesting // rings are on tmpfs, as in containers
 	must.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -56,20 +56,17 @@ func TestLeftoverRingsAndManyProcessesDelayNothing(t *testing.T) {
 		c.WaitFor(t, "Everything is ready")
 		return c
 	}
-	stop := func(c *proc.Process, when string) {
+	var stops, counts []time.Duration
+	stop := func(c *proc.Process) {
 		t.Helper()
 		began := time.Now()
 		c.Stop(t, syscall.SIGTERM)
-		if took := time.Since(began); took > stopsWithin {
-			t.Errorf("%s, stopping takes %v", when, took)
-		} else {
-			t.Logf("%s, stopping takes %v", when, took)
-		}
+		stops = append(stops, time.Since(began))
 	}
 	for _, after := range []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, 1500 * time.Millisecond} {
 		c := run()
 		<-time.After(after) // it may be anywhere in its first search; signals are handled shortly after the start
-		stop(c, fmt.Sprintf("%v after the start", after))
+		stop(c)
 	}
 	c := run()
 	for i := range 5 {
@@ -81,13 +78,20 @@ func TestLeftoverRingsAndManyProcessesDelayNothing(t *testing.T) {
 			}
 			return ""
 		})
-		if took := time.Since(began); took > countsWithin {
-			t.Errorf("the events of a new agent are counted after %v", took)
-		} else {
-			t.Logf("the events of a new agent are counted after %v", took)
-		}
+		counts = append(counts, time.Since(began))
 	}
-	stop(c, "with 5 agents")
+	stop(c)
+	for what, took := range map[string][]time.Duration{"a Collector stops": stops, "a new agent is counted": counts} {
+		slices.Sort(took)
+		t.Logf("%s within %v", what, took)
+	}
+	// Medians, because another program on the machine may delay one of them.
+	if took := stops[len(stops)/2]; took > time.Second {
+		t.Errorf("a Collector stops within %v, want at most a second", took)
+	}
+	if took := counts[len(counts)/2]; took > 2*time.Second {
+		t.Errorf("a new agent is counted within %v, want at most two seconds", took)
+	}
 }
 
 // create creates a ring with some events.
