@@ -38,7 +38,7 @@ var checkpointMutations = []mutation{
 	{
 		"internal/engine/internal/checkpoint/resume.go", "a restart at the end of the ring is also looked for after a crash",
 		"\t\tr.Continue(m.Changed)\n\t\treturn Resumed, nil\n",
-		"",
+		"\t\treturn Resumed, nil\n",
 	},
 	{
 		"internal/engine/internal/checkpoint/resume.go", "a ring that is opened again is committed only after a save",
