@@ -182,8 +182,13 @@ var ownerMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/drain/exit.go", "a ring with unread events is not complete",
-		"e.complete, e.unread = true, !empty",
-		"e.complete, e.unread = true, false",
+		"\tcase events == 0 && empty:\n",
+		"\tcase events == 0:\n",
+	},
+	{
+		"internal/engine/internal/drain/retire.go", "an agent is not retired while events may become readable",
+		" || a.exit.mayRead(now)",
+		"",
 	},
 	{
 		"internal/engine/internal/drain/exit.go", "an agent that writes again has not exited",

@@ -14,8 +14,11 @@ type exit struct {
 
 	emptied  bool // the ring was drained since up became UpNo
 	complete bool // after that, a drain found no more events
-	unread   bool // but the ring may hold events that can't be distinguished from a restart yet
 	reported bool // a restart was reported that may be newer than up
+
+	// unread is since when the ring may, although complete, hold events that can't be
+	// distinguished from a restart yet; zero if it doesn't.
+	unread time.Time
 }
 
 // attached starts over, because the agent has another ring.
@@ -57,14 +60,19 @@ func (e *exit) unneeded(now time.Time) {
 // drained updates e after a drain that found a number of events and left the ring empty
 // or not. Events that were written after the ring was empty show that another process
 // runs by now.
-func (e *exit) drained(events int, empty bool) {
+func (e *exit) drained(events int, empty bool, now time.Time) {
 	if e.up != UpNo {
 		return
 	}
 	switch {
+	case events == 0 && empty:
+		e.complete, e.unread = true, time.Time{}
 	case events == 0:
-		e.complete, e.unread = true, !empty
-	case e.emptied && !e.unread:
+		if !e.complete || e.unread.IsZero() {
+			e.unread = now
+		}
+		e.complete = true
+	case e.emptied && e.unread.IsZero():
 		e.up, e.gone = UpUnknown, time.Time{} // until the kernel is asked again
 	}
 	e.emptied = events < maxPass
@@ -74,26 +82,27 @@ func (e *exit) drained(events int, empty bool) {
 func (e *exit) wrote() { e.complete, e.reported = false, false }
 
 // lossless reports whether the agent can't have written events that weren't counted.
-func (e *exit) lossless() bool { return e.complete && !e.unread }
+func (e *exit) lossless() bool { return e.complete && e.unread.IsZero() }
 
 const (
 	// goneWait is longer than it can take to read the last events of a ring. A
 	// position that has just wrapped looks like a restart for a second.
 	goneWait = 2 * time.Second
-	// unreadWait is how long a ring stays open whose last events may be part of a
-	// restart.
+	// unreadWait is how long a ring stays open, and its agent isn't retired, whose last
+	// events may be part of a restart.
 	unreadWait = 3 * goneWait
 )
 
 // waits reports whether the ring must stay open, because a process needs it or events may
 // still become readable.
 func (e *exit) waits(now time.Time) bool {
-	switch since := now.Sub(e.gone); {
-	case e.gone.IsZero(), since < goneWait:
-		return true
-	default:
-		return e.unread && since < unreadWait
-	}
+	return e.gone.IsZero() || now.Sub(e.gone) < goneWait || e.mayRead(now)
+}
+
+// mayRead reports whether events may still become readable. They would be lost if the agent
+// were retired.
+func (e *exit) mayRead(now time.Time) bool {
+	return !e.unread.IsZero() && now.Sub(e.unread) < unreadWait
 }
 
 // startsAgain reports whether the next events in an empty ring belong to a process that

@@ -52,7 +52,7 @@ func (m Opened) apply(o *owner, now time.Time) {
 	case a.reader != nil:
 		o.replaced(a, now)
 	case m.Agent.Path != a.Path:
-		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring", a.exit.unread)
+		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring", !a.exit.unread.IsZero())
 	}
 	a.Agent, a.source = m.Agent, m.From
 	o.attach(a, m.Reader, now)

@@ -79,7 +79,7 @@ func (o *owner) idle(a *agent, now time.Time) {
 	if held := a.held(); held > 0 {
 		a.tally.Found(held, a.reader.Capacity())
 	}
-	a.exit.drained(0, true)
+	a.exit.drained(0, true, now)
 }
 
 // drainAll drains every ring, even if it isn't due.
@@ -113,7 +113,7 @@ func (o *owner) drain(a *agent, now time.Time) {
 			"use fewer names, or raise budget::event_names (now %d)", a.Holder, a.Names.Max()), nil))
 	}
 	if err == nil && a.exit.up == UpNo {
-		a.exit.drained(a.fresh, a.reader.Idle())
+		a.exit.drained(a.fresh, a.reader.Idle(), now)
 	}
 	if err == nil && !o.saves {
 		err = a.commit()

@@ -60,7 +60,7 @@ func (o *owner) retireStale(now time.Time) {
 		}
 		o.closeGone(a, now)
 		exited := a.exit.complete || a.reader == nil && a.stores == nil
-		if !exited || !o.silent(a, now) {
+		if !exited || !o.silent(a, now) || a.exit.mayRead(now) {
 			continue
 		}
 		if a.held() > 0 {
@@ -81,7 +81,7 @@ func (m Crowded) apply(o *owner, _ time.Time) {
 		if m.OverBudget && a.Holder != m.Holder {
 			continue
 		}
-		if a.exit.up == UpNo && a.exit.complete && stored && !a.delivered.Before(a.lastEvent) {
+		if a.exit.up == UpNo && a.exit.lossless() && stored && !a.delivered.Before(a.lastEvent) {
 			exited = append(exited, a)
 		}
 	}
