@@ -11,15 +11,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -122,46 +119,6 @@ func TestTotalsAndStartTimesContinueWhenTheCollectorRestarts(t *testing.T) {
 	}
 	if store.open != 0 {
 		t.Errorf("%d clients of the storage extension are open", store.open)
-	}
-}
-
-// A backend that adds up all series counts each transfer once.
-func TestStreamsBeginAtZeroWhenTheResourceChangesOverARestart(t *testing.T) {
-	t.Parallel() // it waits for a second in each life
-	dir, extension := t.TempDir(), newMemory()
-	w := ring(t, dir, "ring", ringbuf.V4, 64)
-	counted := storetest.Create(t, dir, storetest.Config{Agent: "store"})
-	id := newHarness(t, dir).settings.ID
-	type stream struct {
-		agent, cluster string
-		start          pcommon.Timestamp
-	}
-	backend := make(map[stream]int64)
-	for _, cluster := range []string{"east", "west", "west"} {
-		h := newHarness(t, dir, func(c *Config) { c.StorageID, c.Resource = &memoryID, map[string]string{"k8s.cluster.name": cluster} })
-		h.settings.ID = id
-		h.extensions = map[component.ID]component.Component{memoryID: extension}
-		h.startWith(2)
-		push(t, w, write(10, 5, 2)...)
-		counted.Transfer(0, 10, 5, 2)
-		drained(t, w.Path()) // its checkpoint is stored
-		for _, rm := range h.shutdown().ResourceMetrics().All() {
-			a := readAgent(t, rm)
-			s := stream{a.resource["nixl.agent.name"], a.resource["k8s.cluster.name"], a.start}
-			if n := a.int(transmitted); n < backend[s] {
-				t.Errorf("%v decreases from %d to %d", s, backend[s], n)
-			} else {
-				backend[s] = n
-			}
-		}
-	}
-	got := make(map[string]int64)
-	for s, n := range backend {
-		got[s.agent+" "+s.cluster] += n
-	}
-	want := map[string]int64{"ring east": 10, "ring west": 20, "store east": 10, "store west": 20}
-	if d := cmp.Diff(want, got); d != "" || len(backend) != len(want) {
-		t.Errorf("streams are %v; bytes (-want +got)\n%s", backend, d)
 	}
 }
 
