@@ -23,11 +23,15 @@ type faulty struct {
 	memory
 	err     *error
 	changed *int64
+	fresh   *bool
 }
 
 func (f faulty) Stat() (ringbuf.FileState, error) {
 	s, err := f.memory.Stat()
 	s.Changed = *f.changed
+	if *f.fresh {
+		s.Age = 0
+	}
 	return s, err
 }
 
@@ -46,6 +50,7 @@ type harness struct {
 	mem     memory
 	err     error // error of accesses to the ring's memory
 	changed int64 // the file's change time
+	fresh   bool  // the file has just changed; by default, that was long ago
 	writer  *ringbuf.Writer
 	reader  *ringbuf.Reader
 
@@ -108,7 +113,7 @@ func (b *harness) open(mode ringbuf.Mode) {
 	b.t.Helper()
 	faults := b.err
 	b.err = nil // opening doesn't access the mapping
-	r, err := ringbuf.NewReader(b.mem, faulty{b.mem, &b.err, &b.changed}, mode)
+	r, err := ringbuf.NewReader(b.mem, faulty{b.mem, &b.err, &b.changed, &b.fresh}, mode)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -299,6 +304,31 @@ func TestExitedAgentIsRetired(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A write position of 0 may belong to a restart, so the events before it become readable later.
+func TestSilentAgentIsKeptUntilItsLastEventsAreCounted(t *testing.T) {
+	b := newHarnessOf(t, 8)
+	b.start(ringbuf.Consume, false)
+	b.push(3)
+	b.step()
+	b.collect()
+	for range 70 {
+		b.step()
+	}
+	b.push(5)
+	b.changed, b.fresh = b.changed+1, true
+	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+	if b.step(Crowded{Rings: 1}); b.retired {
+		t.Fatal("the agent is retired before its last events can be read")
+	}
+	if n := b.counted(); n != 3 {
+		t.Fatalf("counted %d events, want 3 while the position may be that of a restart", n)
+	}
+	b.fresh = false
+	if b.step(); b.counted() != 8 {
+		t.Errorf("counted %d events, want 8", b.counted())
 	}
 }
 
