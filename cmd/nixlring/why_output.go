@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
@@ -35,6 +37,10 @@ func (v *verdict) write(w world, quiet bool) error {
 	default:
 		fmt.Fprintf(say, "All is well: %s\n", watched)
 	}
+	if c := v.Cause; c != nil {
+		fmt.Fprintf(say, "Recorded because of %s of %s at %s: %s\n", cmp.Or(causeNames[c.Kind], "a problem"), render.Printable(c.Agent), c.Time.Format(time.RFC3339),
+			render.Printable(c.Why))
+	}
 	if v.Warning != "" {
 		fmt.Fprintf(say, "Warning: %s\n", render.Printable(v.Warning))
 	}
@@ -44,6 +50,10 @@ func (v *verdict) write(w world, quiet bool) error {
 		}
 	}
 	return nil
+}
+
+var causeNames = map[recording.CauseKind]string{
+	recording.SlowTransfer: "a slow transfer", recording.Failure: "an error", recording.FullRing: "the full ring",
 }
 
 // length returns the length of the watch, rounded to seconds.

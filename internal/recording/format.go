@@ -18,10 +18,12 @@ const Version = 1
 // format identifies recordings among other JSON lines.
 const format = "nixl-recording"
 
+// MaxAgents is the maximum number of agents in a recording.
+const MaxAgents = 1 << 13
+
 // Limits of a [Reader]. A [Writer] stays within them.
 const (
 	maxLine   = 1 << 20  // bytes
-	maxAgents = 1 << 13  // in a recording
 	maxAbout  = 64 << 20 // bytes of the lines that describe agents
 	maxString = 1 << 12  // bytes of a string
 	maxPairs  = 64 << 10 // bytes of an agent's attributes, before they are encoded
@@ -48,7 +50,27 @@ type Header struct {
 	Host      string    `json:"host"`
 	Directory string    `json:"directory,omitempty"` // that was recorded, if it was one
 	Start     time.Time `json:"start"`
+	Cause     *Cause    `json:"cause,omitempty"` // why a flight recorder wrote the recording
 }
+
+// Cause is why a flight recorder wrote a recording.
+type Cause struct {
+	Kind  CauseKind `json:"kind"`
+	Agent string    `json:"agent"` // name
+	Path  string    `json:"path"`  // of the agent's ring
+	Time  time.Time `json:"time"`  // when the event was read
+	Why   string    `json:"why"`
+}
+
+// CauseKind is a kind of [Cause].
+type CauseKind string
+
+// The kinds of causes.
+const (
+	SlowTransfer CauseKind = "slow_transfer"
+	Failure      CauseKind = "error"
+	FullRing     CauseKind = "full_ring"
+)
 
 // About is what is known about an agent.
 type About struct {
@@ -64,8 +86,12 @@ type State string
 const (
 	Opened State = "opened" // the ring was opened, or opened again after a restart of its agent
 	Missed State = "missed" // events may be missing from the recording here
-	Closed State = "closed" // the ring was closed
+	Full   State = "full"   // the ring was full, so its agent has most likely dropped events
+	Closed State = "closed" // the ring was closed, or its agent exited
 )
+
+// WhyFull is the reason of [Full].
+const WhyFull = "the ring was full, so its agent has most likely dropped events"
 
 // Record is a line of a recording, except for the header.
 type Record struct {

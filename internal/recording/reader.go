@@ -139,7 +139,7 @@ func (r *Reader) decode(text []byte, rec *Record) error {
 	a := &r.agents[l.Agent]
 	*rec = Record{At: r.last, Agent: l.Agent, State: l.State, Why: l.Why, About: a.about, Layout: a.layout, Capacity: a.capacity}
 	switch l.State {
-	case Opened, Missed, Closed:
+	case Opened, Missed, Full, Closed:
 		return nil
 	case "":
 	default:
@@ -225,8 +225,8 @@ func (r *Reader) open(l *stateLine, size int) error {
 	switch {
 	case err != nil:
 		return err
-	case l.Agent < 0 || l.Agent > len(r.agents) || l.Agent >= maxAgents:
-		return fmt.Errorf("got agent %d, want at most %d", l.Agent, min(len(r.agents), maxAgents-1))
+	case l.Agent < 0 || l.Agent > len(r.agents) || l.Agent >= MaxAgents:
+		return fmt.Errorf("got agent %d, want at most %d", l.Agent, min(len(r.agents), MaxAgents-1))
 	case known && r.agents[l.Agent].about.Name != l.Name:
 		return fmt.Errorf("agent %d has two names, %q and %q", l.Agent, r.agents[l.Agent].about.Name, l.Name)
 	case !filepath.IsLocal(l.Name) || l.Name == "." || strings.ContainsRune(l.Name, 0):

@@ -137,7 +137,7 @@ func (p *Player) play(rec *recording.Record) {
 		p.queued++
 	case recording.Missed:
 		p.played.Missed++
-	case recording.Closed:
+	case recording.Full, recording.Closed:
 	default:
 		p.rings[rec.Agent].add(rec.Event)
 		p.queued++

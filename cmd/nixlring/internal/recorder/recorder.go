@@ -76,7 +76,7 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	r.host, err = engine.New(engine.Config{
 		Directories: []string{cfg.Dir}, Include: cfg.Include, Mode: ringbuf.Observe, Report: cfg.Report,
 		RunInterval: max(2*cfg.Interval, time.Millisecond), // the engine polls at least twice per run interval
-		Handler:     engine.Handler{Opened: r.opened, Events: r.events, Missed: r.missed, Closed: r.closed},
+		Handler:     engine.Handler{Opened: r.opened, Events: r.events, Missed: r.missed, Full: r.full, Closed: r.closed},
 		Tally:       tally.Config{Duration: none, Size: none, Throughput: none},
 	})
 	if err != nil {
@@ -169,6 +169,12 @@ func (r *Recorder) missed(a engine.Agent, err error) {
 	defer r.mu.Unlock()
 	r.stats.Missed++
 	_ = r.note(r.out.State(r.cfg.Now(), r.ids[a.Path], recording.Missed, err.Error()))
+}
+
+func (r *Recorder) full(a engine.Agent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.note(r.out.State(r.cfg.Now(), r.ids[a.Path], recording.Full, recording.WhyFull))
 }
 
 func (r *Recorder) closed(a engine.Agent, err error) {

@@ -93,6 +93,9 @@ func OpenRecording(cfg RecordingConfig) (*Recording, error) {
 // Name implements [Source].
 func (s *Recording) Name() string { return s.cfg.Path }
 
+// Cause returns why a flight recorder wrote the recording, or nil.
+func (s *Recording) Cause() *recording.Cause { return s.file.Header().Cause }
+
 // Start implements [Source].
 func (s *Recording) Start() error {
 	if s.cfg.Now != nil {
@@ -191,6 +194,8 @@ func (s *Recording) apply(rec *recording.Record) {
 		a.tally.Found(0, rec.Capacity)
 	case recording.Missed:
 		a.tally.Missed()
+	case recording.Full:
+		a.tally.Saturated()
 	case recording.Closed:
 		a.up = engine.UpNo
 	default:

@@ -52,6 +52,7 @@ type agent struct {
 	exit exit
 	// restarts is set while a drain would find the first events of a restarted agent.
 	restarts bool
+	told     bool // whether the handler takes the ring to be open
 
 	lastEvent time.Time // when events were last found, or the ring was opened, or closed to be opened again
 	shown     shown
@@ -72,6 +73,9 @@ func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
 		if a.restarts {
 			o.countRestart(a, notice.RingRestart, "agent restarted", false)
 			o.closed(a, ringbuf.ErrRestarted)
+			o.opened(a, a.reader)
+		}
+		if !a.told {
 			o.opened(a, a.reader)
 		}
 		a.fresh += b.Len()

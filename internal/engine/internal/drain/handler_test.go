@@ -22,6 +22,7 @@ func (b *harness) handle() (lines func() []string) {
 		Opened: func(a Agent, l ringbuf.Layout, capacity int) { add("opened %s %v %d", a.Name, l, capacity) },
 		Events: func(_ Agent, batch ringbuf.Batch) { add("%d events", batch.Len()) },
 		Missed: func(_ Agent, err error) { add("missed: %v", err) },
+		Full:   func(Agent) { add("full") },
 		Closed: func(_ Agent, err error) { add("closed: %v", err) },
 	}
 	return func() []string {
@@ -77,7 +78,17 @@ func TestHandlerReceivesWhatIsReadInOrder(t *testing.T) {
 	b.startAgent(64)
 	b.push(4)
 	b.step()
-	expect("a restart at position 0", "opened agent v4 64", "closed: "+ringbuf.ErrRestarted.Error(), "opened agent v4 64", "4 events")
+	expect("a restart at position 0", "opened agent v4 64", "closed: agent exited", "opened agent v4 64", "4 events")
+
+	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+	b.step()
+	b.step()
+	expect("an exit", "closed: agent exited")
+	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
+	expect("another process", "opened agent v4 64")
+	b.push(63)
+	b.step()
+	expect("a full ring", "60 events", "3 events", "full")
 
 	b.err = errors.New("the disk fails")
 	b.push(1)

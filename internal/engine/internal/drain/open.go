@@ -227,6 +227,7 @@ func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
 
 // opened tells the handler that the agent's ring was opened.
 func (o *owner) opened(a *agent, r *ringbuf.Reader) {
+	a.told = true
 	if opened := o.cfg.Handler.Opened; opened != nil {
 		opened(a.Agent, r.Layout(), r.Capacity())
 	}
@@ -235,11 +236,15 @@ func (o *owner) opened(a *agent, r *ringbuf.Reader) {
 // errReplaced is why a ring is closed after another file has replaced it.
 var errReplaced = errors.New("another file has replaced the ring")
 
-// closed tells the handler that the agent's ring was closed.
+// errExited is why a ring is closed whose agent doesn't run anymore.
+var errExited = errors.New("agent exited")
+
+// closed tells the handler that the agent's ring was closed, unless it knows.
 func (o *owner) closed(a *agent, err error) {
-	if closed := o.cfg.Handler.Closed; closed != nil {
+	if closed := o.cfg.Handler.Closed; closed != nil && a.told {
 		closed(a.Agent, err)
 	}
+	a.told = false
 }
 
 func (m Removed) apply(o *owner, _ time.Time) {

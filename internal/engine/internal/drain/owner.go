@@ -42,8 +42,11 @@ type Handler struct {
 	// Missed is called when events may have been missed, with the reason. The ring stays
 	// open.
 	Missed func(Agent, error)
-	// Closed is called when a ring is closed because its agent has restarted, or because it
-	// can't be read.
+	// Full is called after Events if the ring was full, so its agent has most likely dropped
+	// events.
+	Full func(Agent)
+	// Closed is called when a ring is closed, or its agent has exited, with the reason. If the
+	// ring has events again, Opened is called first.
 	Closed func(Agent, error)
 }
 

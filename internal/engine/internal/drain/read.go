@@ -80,6 +80,14 @@ func (o *owner) idle(a *agent, now time.Time) {
 		a.tally.Found(held, a.reader.Capacity())
 	}
 	a.exit.drained(0, true, now)
+	o.exited(a)
+}
+
+// exited tells the handler that the agent has exited, once its last events were read.
+func (o *owner) exited(a *agent) {
+	if a.exit.up == UpNo && a.exit.lossless() {
+		o.closed(a, errExited)
+	}
 }
 
 // drainAll drains every ring, even if it isn't due.
@@ -114,6 +122,7 @@ func (o *owner) drain(a *agent, now time.Time) {
 	}
 	if err == nil && a.exit.up == UpNo {
 		a.exit.drained(a.fresh, a.reader.Idle(), now)
+		o.exited(a)
 	}
 	if err == nil && !o.saves {
 		err = a.commit()
@@ -149,6 +158,9 @@ func (o *owner) found(a *agent, fill int, now time.Time) {
 		return
 	}
 	a.tally.Saturated()
+	if full := o.cfg.Handler.Full; full != nil {
+		full(a.Agent)
+	}
 	o.report(a, warn(notice.RingFull, o.fullText(a, fill), nil))
 }
 

@@ -28,6 +28,9 @@ func (m Attended) apply(o *owner, now time.Time) {
 		a.exit.unknown()
 	case m.Open:
 		a.exit.running()
+		if !a.told {
+			o.opened(a, a.reader)
+		}
 	default:
 		a.exit.exited()
 		a.due = now // the agent's last events are in the ring now
@@ -104,6 +107,7 @@ func (o *owner) closeGone(a *agent, now time.Time) {
 	if m, err := a.mark(); err == nil && o.cfg.Mode == ringbuf.Consume {
 		a.resume = &m // the agent's next run may use the same file
 	}
+	o.closed(a, errExited)
 	o.do(closeEffect{a.source, a.detach()})
 	a.exit.exited()
 }
@@ -120,6 +124,7 @@ func (o *owner) retire(a *agent, text string) {
 
 // forget removes an agent and its checkpoint.
 func (o *owner) forget(a *agent) {
+	o.closed(a, errExited)
 	o.drop(a)
 	o.do(retireEffect{a.source, a.Agent, a.detach()})
 	if o.saves {
