@@ -75,8 +75,8 @@ type owner struct {
 
 	imports imports // of stores
 
-	taken   map[Holder]int // events of containers since takenAt; see maxTaken
-	takenAt time.Time
+	work   map[Holder]int // of containers since workAt; see maxWork
+	workAt time.Time
 
 	unknown time.Duration // interval between drains while the agent's run interval is unknown
 	counted uint64        // events, for the loop's telemetry
@@ -98,7 +98,7 @@ type env interface {
 func newOwner(cfg *Config, saves bool) *owner {
 	return &owner{
 		cfg: cfg, saves: saves && cfg.Mode == ringbuf.Consume,
-		agents: make(map[string]*agent), taken: make(map[Holder]int), unknown: unknownWait(cfg.RunInterval, 1),
+		agents: make(map[string]*agent), work: make(map[Holder]int), unknown: unknownWait(cfg.RunInterval, 1),
 		imports: imports{histograms: cfg.Shape.HasDurations()},
 	}
 }

@@ -123,8 +123,11 @@ func (b *harness) open(mode ringbuf.Mode) {
 }
 
 // step advances the time by a second, and performs the owner's effects.
-func (b *harness) step(messages ...Message) {
-	b.now = b.now.Add(time.Second)
+func (b *harness) step(messages ...Message) { b.stepIn(time.Second, messages...) }
+
+// stepIn is step after another time.
+func (b *harness) stepIn(d time.Duration, messages ...Message) {
+	b.now = b.now.Add(d)
 	for b.inbox = append(b.inbox, messages...); !b.killed(); {
 		in := b.inbox
 		b.inbox = nil
@@ -296,7 +299,7 @@ func TestExitedAgentIsRetired(t *testing.T) {
 					b.step()
 				}
 				b.collect()
-				for range 3 {
+				for range 2 {
 					b.step()
 				}
 				if !b.retired || len(b.collect()) > 0 {
@@ -461,57 +464,67 @@ func TestRingsAreDrainedTogether(t *testing.T) {
 	}
 }
 
-// A container whose rings are always full delays no others.
-func TestEventsOfAContainerAreLimited(t *testing.T) {
-	const capacity = 1 << 16
+// A container whose rings are always full delays no others. Small rings cost checkpoints instead
+// of events.
+func TestWorkForAContainerIsLimited(t *testing.T) {
+	const large, small, rings = 1 << 16, 64, 100
 	container := Holder{Pod: "pod", Container: "hostile"}
 	for name, tc := range map[string]struct {
-		holder  Holder
-		limited bool
+		holder          Holder
+		rings, capacity int
+		saves           bool
+		least, most     int // events that are read in a second
 	}{
-		"container": {container, true},
-		"directory": {Holder{Place: "/rings", Shared: true}, false},
+		"large rings":          {container, 1, large, false, maxWork - 2*large, maxWork + 2*large},
+		"small rings":          {container, rings, small, true, maxWork / (saveWork + drainWork) * small / 2, maxWork / saveWork * small},
+		"large directory":      {Holder{Place: "/rings", Shared: true}, 1, large, false, 199 * (large - 1), 200 * (large - 1)},
+		"directory with small": {Holder{Place: "/rings", Shared: true}, rings, small, true, 100 * rings * (small - 1), 200 * rings * (small - 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newHarness(t)
-			b.start(ringbuf.Consume, false)
-			writer := func(id string, h Holder) *ringbuf.Writer {
-				mem := make(memory, ringbuf.V4.FileSize(capacity))
+			b.start(ringbuf.Consume, tc.saves)
+			writer := func(id string, capacity int, h Holder) *ringbuf.Writer {
+				mem := make(memory, ringbuf.V4.FileSize(uint64(capacity)))
 				w, err1 := ringbuf.NewWriter(mem, mem, ringbuf.V4, capacity)
 				r, err2 := ringbuf.NewReader(mem, mem, ringbuf.Consume)
 				must.OK(t, errors.Join(err1, err2))
-				b.owner.step(b.now, []Message{Opened{Agent: Agent{ID: id, Path: id, Holder: h}, Reader: r, From: b}})
+				b.step(Opened{Agent: Agent{ID: id, Path: id, Holder: h}, Reader: r, From: b})
 				return w
 			}
-			full, calm := writer("/full", tc.holder), writer("/calm", Holder{Pod: "pod", Container: "victim"})
-			events := make([]ringbuf.Event, capacity-1)
+			calm := writer("/calm", large, Holder{Pod: "pod", Container: "victim"})
+			full := make([]*ringbuf.Writer, tc.rings)
+			for i := range full {
+				full[i] = writer(fmt.Sprint("/full-", i), tc.capacity, tc.holder)
+			}
+			events := make([]ringbuf.Event, tc.capacity-1)
 			push := func(w *ringbuf.Writer, n int) (pushed int) {
 				pushed, err := w.PushBatch(events[:n])
 				must.OK(t, err)
 				return pushed
 			}
-			exhausted := false
 			second := func() (taken int) {
-				for end := b.now.Add(time.Second); b.now.Before(end); b.now = b.now.Add(5 * time.Millisecond) {
-					taken += push(full, capacity-1)
+				for end := b.now.Add(time.Second); b.now.Before(end); {
+					for _, w := range full {
+						taken += push(w, len(events))
+					}
 					if push(calm, 1) != 1 {
 						t.Fatal("the ring of the other container is full")
 					}
-					_, effects := b.owner.step(b.now, nil)
-					for _, e := range effects {
-						r, ok := e.(reportEffect)
-						exhausted = exhausted || ok && r.notice.Kind == notice.BudgetReached && r.notice.Container == container.Container
-					}
+					b.stepIn(5 * time.Millisecond)
 				}
 				return taken
 			}
-			const most = 200 * (capacity - 1)
-			taken := second()
-			if limited := taken <= maxTaken+2*capacity; limited != tc.limited || exhausted != tc.limited {
-				t.Errorf("%d of %d events were taken in a second; reported: %v", taken, most, exhausted)
+			for range 2 {
+				if taken := second(); taken < tc.least || taken > tc.most {
+					t.Errorf("%d events were taken in a second, want %d to %d", taken, tc.least, tc.most)
+				}
 			}
-			if taken = second(); taken < maxTaken-2*capacity {
-				t.Errorf("%d events were taken in the next second", taken)
+			reported := false
+			for _, n := range b.notices {
+				reported = reported || n.Kind == notice.BudgetReached && n.Container == container.Container
+			}
+			if limited := tc.holder == container; reported != limited {
+				t.Errorf("reported: %v, limited: %v", reported, limited)
 			}
 		})
 	}

@@ -18,25 +18,37 @@ import (
 // as fast as it is drained doesn't delay other rings.
 const maxPass = 1 << 16
 
-// maxTaken limits the events that are read from the rings of one container in takenIn. 256
-// agents that write as fast as NIXL's defaults allow write as many. It takes a few
-// percent of a core to count them.
-const maxTaken, takenIn = 10_000_000, time.Second
+// maxWork limits the work that the agents of one container cause in workIn: the events that are
+// read from their rings, their drains and their checkpoints. 128 agents that write as fast as
+// NIXL's defaults allow cause as much. It takes about a tenth of a core.
+const maxWork, workIn = 10_000_000, time.Second
+
+// A drain takes as long as counting drainWork events, and a checkpoint as long as counting
+// saveWork events, mostly in the storage extension.
+const drainWork, saveWork = 200, 3000
+
+// worked records work that an agent has caused.
+func (o *owner) worked(a *agent, work int) {
+	if a.Holder.isolated() {
+		o.work[a.Holder] += work
+	}
+}
 
 // exhausted reports whether the rings of an agent's container must wait. If so, it schedules
 // the next drain.
 func (o *owner) exhausted(a *agent, now time.Time) bool {
-	if now.Sub(o.takenAt) >= takenIn {
-		clear(o.taken)
-		o.takenAt = now
+	if now.Sub(o.workAt) >= workIn {
+		clear(o.work)
+		o.workAt = now
 	}
-	if len(o.taken) == 0 || o.taken[a.Holder] < maxTaken {
+	if len(o.work) == 0 || o.work[a.Holder] < maxWork {
 		return false
 	}
-	a.due = o.takenAt.Add(takenIn)
+	a.due = o.workAt.Add(workIn)
 	a.wait = a.due.Sub(now)
-	o.report(a, warn(notice.BudgetReached, fmt.Sprintf("agents in %v write more than %d events in %v, so their rings may fill up; "+
-		"let them record less", a.Holder, maxTaken, takenIn), nil))
+	o.report(a, warn(notice.BudgetReached, fmt.Sprintf("agents in %v write more events, or write to more rings, than can be drained in %v "+
+		"without delaying other containers, so their rings may fill up; let them record less, or set a larger NIXL_TELEMETRY_BUFFER_SIZE "+
+		"for them if their rings are small", a.Holder, workIn), nil))
 	return true
 }
 
@@ -112,9 +124,7 @@ func (o *owner) drain(a *agent, now time.Time) {
 		a.tally.MayHaveRestarted()
 	}
 	o.counted += uint64(a.fresh)
-	if a.fresh > 0 && a.Holder.isolated() {
-		o.taken[a.Holder] += a.fresh
-	}
+	o.worked(a, drainWork+a.fresh)
 	o.found(a, fill, now)
 	if a.Names.Exceeded() {
 		o.report(a, warn(notice.BudgetReached, fmt.Sprintf("%v uses its whole budget of event names, so more names are counted together; "+
