@@ -201,6 +201,20 @@ func TestTotalsContinueWithTheRingOfANewContainer(t *testing.T) {
 	}
 }
 
+// The file of a running agent can be removed, and another agent of its name creates another.
+func TestUnreadEventsOfAReplacedRingAreCounted(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, false)
+	b.push(10)
+	b.step()
+	b.push(5)
+	b.openOther(3)
+	b.step()
+	if got := b.counted(); got != 18 || b.count(notice.RingReplaced) != 1 {
+		t.Errorf("counted %d events, want 18; notices %v", got, b.notices)
+	}
+}
+
 // Two agents with one ID can't share their totals, because each would look like a restart of
 // the other.
 func TestAgentWithTheIDOfARunningOneIsRefused(t *testing.T) {

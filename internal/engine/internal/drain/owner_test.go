@@ -310,6 +310,32 @@ func TestExitedAgentIsRetired(t *testing.T) {
 	}
 }
 
+// Events that aren't committed would be counted again once the ring is opened again.
+func TestExitedAgentIsKeptUntilItsEventsAreStored(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, true)
+	b.step()
+	b.hangs = true
+	b.push(3)
+	b.step()
+	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+	b.collect()
+	for range 70 {
+		b.step()
+	}
+	if a := b.agent(); a == nil || a.delivered.Before(a.lastEvent) {
+		t.Fatal("the agent is retired, or its last events aren't delivered")
+	}
+	b.hangs = false
+	b.step(saved{batch: b.batch})
+	for range 3 {
+		b.step()
+	}
+	if !b.retired || b.reader.Uncommitted() > 0 {
+		t.Errorf("retired: %v, with %d events that aren't committed", b.retired, b.reader.Uncommitted())
+	}
+}
+
 // A write position of 0 may belong to a restart, so the events before it become readable later.
 func TestSilentAgentIsKeptUntilItsLastEventsAreCounted(t *testing.T) {
 	b := newHarnessOf(t, 8)
