@@ -74,17 +74,9 @@ func (q *Queue) Save(ops []Op, done func(error)) {
 	q.saves = append(q.saves, save{ops, done})
 }
 
-// Forget requests the removal of a key, including values in queued saves.
-func (q *Queue) Forget(key string) {
-	for _, s := range q.saves {
-		for i := range s.ops {
-			if s.ops[i].Key == key {
-				s.ops[i].Value = nil
-			}
-		}
-	}
-	q.garbage[key] = true
-}
+// Forget requests the removal of a key in the next batch. At most one save may be queued, so
+// that no later one stores the key again.
+func (q *Queue) Forget(key string) { q.garbage[key] = true }
 
 // stored reports whether the store may have a key, if the index was read.
 func (q *Queue) stored(key string) (stored, known bool) {

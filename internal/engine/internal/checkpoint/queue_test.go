@@ -108,16 +108,19 @@ func TestQueueFulfillsAllRequests(t *testing.T) {
 		q := NewQueue(staleAfter, start)
 		now := start
 		want := map[string]string{} // the last saved value, or "" if the key was forgotten
-		answered, asked := 0, 0
+		answered, asked, saving := 0, 0, false
 		for range 60 {
 			key := keys[random.IntN(len(keys))]
 			switch random.IntN(6) {
 			case 0:
+				if saving {
+					continue
+				}
 				value := fmt.Sprint(random.Uint32())
 				want[key] = value
-				q.Save([]Op{set(key, value), set(keys[0], value)}, func(error) { answered++ })
+				q.Save([]Op{set(key, value), set(keys[0], value)}, func(error) { answered++; saving = false })
 				want[keys[0]] = value
-				asked++
+				asked, saving = asked+1, true
 			case 1:
 				want[key] = ""
 				q.Forget(key)
@@ -177,9 +180,11 @@ func TestOnlyUnusedKeysAreSwept(t *testing.T) {
 	m, q := newMemory(keys...), NewQueue(staleAfter, start)
 	q.Load(keys[3], func([]byte, error) {})
 	q.Save([]Op{set(keys[4], "new"), set("agent:new", "new")}, nil)
+	run(t, q, m, start)
+	q.Forget(keys[5]) // it is removed before the sweep
 	run(t, q, m, start.Add(staleAfter-1))
-	if len(m.values) != 102 {
-		t.Errorf("%d values are left before the time, want 102", len(m.values))
+	if len(m.values) != 101 {
+		t.Errorf("%d values are left before the time, want 101", len(m.values))
 	}
 	calls := run(t, q, m, start.Add(staleAfter))
 	want := map[string]bool{keys[3]: true, keys[4]: true, "agent:new": true}
@@ -188,7 +193,7 @@ func TestOnlyUnusedKeysAreSwept(t *testing.T) {
 	if len(got) != 3 || !maps.Equal(m.indexed(), want) {
 		t.Errorf("keys %v are left, index %v", slices.Sorted(maps.Keys(got)), m.indexed())
 	}
-	if least := 98 / sweepBatch; calls < least {
+	if least := 97 / sweepBatch; calls < least {
 		t.Errorf("swept in %d batches, want at least %d", calls, least)
 	}
 	if n := run(t, q, m, start.Add(time.Hour)); n != 0 || !q.Wake().IsZero() {
@@ -274,7 +279,7 @@ func TestUnreadableIndexIsNotOverwritten(t *testing.T) {
 }
 
 func TestForgottenKeyIsRemovedWithItsQueuedSaves(t *testing.T) {
-	m, q := newMemory(keysOf(1)...), NewQueue(staleAfter, start)
+	m, q := newMemory("agent:a"), NewQueue(staleAfter, start)
 	q.Save([]Op{set("agent:b", "1"), set("agent:a", "1")}, nil)
 	q.Forget("agent:a")
 	loaded := []byte("nothing yet")

@@ -131,11 +131,11 @@ func (m *Mark) compare(r *ringbuf.Reader) (Outcome, error) {
 	}
 }
 
-// overtaken reports whether the read position is between From and To, and the slots from
-// there to To are unchanged.
+// overtaken reports whether the newest of the slots between the read position and To are
+// unchanged. The totals include them then.
 func (m *Mark) overtaken(r *ringbuf.Reader) bool {
 	at := r.Committed()
-	if m.From >= m.Capacity || m.To >= m.Capacity || m.held(at) >= m.held(m.From) {
+	if m.From >= m.Capacity || m.To >= m.Capacity {
 		return false
 	}
 	i := min(bits.Len(uint(m.held(at))), suffixes) - 1
