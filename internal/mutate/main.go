@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -44,7 +45,7 @@ var (
 	seeds = flag.Uint64("seeds", 20000, "number of seeds to simulate for each bug")
 	every = flag.Int("every", 1, "apply only every nth bug")
 	part  = flag.Int("part", 0, "of each n bugs, apply the one with this index")
-	only  = flag.String("only", "", "apply only bugs whose rules contain this text")
+	only  = flag.String("only", "", "apply only bugs whose rules match this regular expression")
 	tests = flag.Bool("tests", true, "run the packages' tests if the simulation doesn't find a bug")
 	races = flag.String("overlay", "", "only write the overlay that the simulation is built with to this directory")
 )
@@ -76,9 +77,13 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	chosen, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
 	var list []mutation
 	for i, m := range mutations() {
-		if i%*every == *part && strings.Contains(m.rule, *only) {
+		if i%*every == *part && chosen.MatchString(m.rule) {
 			list = append(list, m)
 		}
 	}
@@ -145,6 +150,9 @@ func (m *mutation) test(ctx context.Context, root, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if *seeds == 0 {
+		return m.runTests(ctx, overlay), nil
+	}
 	binary := filepath.Join(dir, "sim.test")
 	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", binary, "./internal/engine/internal/drain").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("doesn't compile: %w\n%s", err, out)
@@ -184,17 +192,35 @@ func firstSeed(out []byte) (first string) {
 	return first
 }
 
-// runTests returns the first test that fails with the bug, or "".
+// packages have the tests that can find a bug.
+var packages = []string{
+	"ringbuf", "internal/engine/internal/checkpoint", "internal/engine/internal/drain", "internal/engine",
+}
+
+// runTests returns the test that finds the bug, or "": the one in foundBy, or else the first one
+// that fails.
 func (m *mutation) runTests(ctx context.Context, overlay string) string {
-	out, err := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-skip=^TestSimulation$",
-		"./ringbuf", "./internal/engine/...").CombinedOutput()
-	match := failLine.FindSubmatch(out)
-	switch {
-	case err == nil:
-		return ""
-	case match == nil:
-		return "tests"
-	default:
-		return string(match[1])
+	name, at := foundBy[m.rule], slices.Index(packages, path.Dir(m.file))
+	run := func(dir string) string {
+		out, err := exec.CommandContext(ctx, "go", "test", "-vet=off", "-failfast", "-overlay", overlay,
+			"-run=^("+name+")$", "-skip=^TestSimulation$", "./"+dir).CombinedOutput()
+		match := failLine.FindSubmatch(out)
+		switch {
+		case err == nil:
+			return ""
+		case match == nil:
+			return "tests of " + dir // a panic
+		default:
+			return string(match[1]) + " of " + dir
+		}
 	}
+	if name == "" {
+		name = ".*"
+	}
+	for _, dir := range packages[at:] {
+		if found := run(dir); found != "" {
+			return found
+		}
+	}
+	return ""
 }

@@ -17,6 +17,11 @@ func TestBugsFitTheCode(t *testing.T) {
 		}
 		rules[m.rule] = true
 	}
+	for rule := range foundBy {
+		if !rules[rule] {
+			t.Errorf("a test is named for the rule %q, which no bug breaks", rule)
+		}
+	}
 	if len(rules) < 60 {
 		t.Errorf("there are only %d bugs", len(rules))
 	}

@@ -100,7 +100,8 @@ func (a *agent) crash(stored []byte) *Checkpoint {
 
 func (a *agent) counted() int64 { return a.tally.Size(tally.Transmit).Total().Int64() }
 
-// Each case changes the ring between a checkpoint and the next process.
+// Each case changes the ring between a checkpoint and the next process. The next process
+// commits nothing before it has stored its totals.
 func TestResumeCountsEveryEventOnce(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -124,6 +125,15 @@ func TestResumeCountsEveryEventOnce(t *testing.T) {
 			a.restart(capacity)
 			a.push(1)
 		}, Restarted, 8},
+		{"the agent restarted before the first commit with another capacity", 0, func(a *agent) {
+			a.restart(2 * capacity)
+			a.push(1, 1, 1, 1, 1)
+		}, Restarted, 9},
+		{"the file was replaced before the first commit", 0, func(a *agent) {
+			must.OK(a.t, os.Rename(a.path, a.path+" of old"))
+			a.restart(capacity)
+			a.push(1, 1, 1, 1, 1)
+		}, Restarted, 9},
 		{"another process read", 3, func(a *agent) {
 			a.push(1, 1)
 			ringtest.Edit(a.t, a.path, func(h *ringtest.Header) { h.ReadPos = h.WritePos - 1 })
@@ -143,9 +153,13 @@ func TestResumeCountsEveryEventOnce(t *testing.T) {
 			tt.after(a)
 			c := a.crash(stored)
 			a.open()
+			committed := a.reader.Committed()
 			got, err := c.Resume(a.reader)
 			if err != nil || got != tt.want {
 				t.Fatalf("outcome is %v, %v, want %v", got, err, tt.want)
+			}
+			if got := a.reader.Committed(); got != committed {
+				t.Errorf("position %d was committed", got)
 			}
 			a.read()
 			if a.counted() != tt.total {
