@@ -20,7 +20,7 @@ var raced = []string{"commit.go", "memory.go", "observe.go", "reader.go", "resta
 func overlay(root, dir, file, edited string) (string, error) {
 	replace := make(map[string]string)
 	add := func(file, content string) error {
-		to := filepath.Join(dir, strings.ReplaceAll(file, "/", "-"))
+		to := filepath.Join(dir, strings.ReplaceAll(file, "/", "-")+".txt") // it is part of no package
 		replace[filepath.Join(root, file)] = to
 		return os.WriteFile(to, []byte(content), 0o600)
 	}
