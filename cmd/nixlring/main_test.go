@@ -178,6 +178,8 @@ func TestShellCompletionOffersFlagValues(t *testing.T) {
 		{"steady\nburst\nprefill-decode\nfailing-peer\noverflow\n", []string{"simulate", "--scenario", ""}},
 		{"MEMORY\nTRANSFER\nCONNECTION\nBACKEND\nERROR\nPERFORMANCE\nSYSTEM\nCUSTOM\nUNKNOWN\n", []string{"read", "--category", ""}},
 		{"127.0.0.1:9470\n", []string{"web", "--listen", ""}},
+		{"jsonl.zst\n:8\n", []string{"why", ""}},
+		{":16\n", []string{"ls", ""}},
 		{"text\njson\ncsv\n", []string{"ls", "--output", ""}},
 	} {
 		r := nixlring(t.Context(), nil, append([]string{"__complete"}, tt.args...)...)

@@ -54,6 +54,11 @@ func complete(cmd *cobra.Command, flag string, values []string) {
 	}
 }
 
+// completeSources completes directories and recordings.
+func completeSources(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"jsonl.zst"}, cobra.ShellCompDirectiveFilterFileExt // directories always match
+}
+
 // completeDirs completes directories.
 func completeDirs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs

@@ -26,10 +26,7 @@ const (
 // follow prints slow transfers that a Collector counts, until ctx is done, or until f.count
 // were printed.
 func (f *slowFlags) follow(ctx context.Context, w world, say io.Writer) (err error) {
-	source, err := top.NewLive(top.LiveConfig{Socket: f.socket, Include: f.include, Recursive: f.recursive})
-	if err != nil {
-		return usageError{err}
-	}
+	source := top.NewLive(top.LiveConfig{Socket: f.socket, Include: f.include, Recursive: f.recursive})
 	defer func() { err = errors.Join(err, source.Close()) }()
 	slow := f.conditions()
 	conditions := &live.Conditions{

@@ -91,7 +91,7 @@ To turn off colors, set NO_COLOR=1.
   nixlring top --once --window 1s --output json
   kubectl exec -it ds/nixl-otel -- nixlring top`,
 		Args:              usage(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: completeDirs,
+		ValidArgsFunction: completeSources,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.complete(cmd, w, args); err != nil {
 				return err

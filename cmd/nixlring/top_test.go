@@ -136,7 +136,7 @@ func TestTopRejectsInvalidFlags(t *testing.T) {
 		{"--window -1s", []string{dir, "--once", "--window", "-1s"}},
 		{"--run-interval 0s", []string{dir, "--once", "--run-interval", "0"}},
 		{"--sort size: must be one of name, out, in, ", []string{dir, "--once", "--sort", "size"}},
-		{`include: "["`, []string{dir, "--once", "--include", "["}},
+		{`--include "["`, []string{dir, "--once", "--include", "["}},
 		{"got 2 arguments", []string{dir, dir}},
 	} {
 		r := nixlring(t.Context(), nil, append([]string{"top"}, tt.args...)...)

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
@@ -73,6 +74,11 @@ func (f *watchFlags) complete(cmd *cobra.Command, w world, args []string) (err e
 			return err
 		}
 	}
+	for _, pattern := range f.include {
+		if !doublestar.ValidatePattern(pattern) {
+			return usagef("--include %q: not a valid pattern", pattern)
+		}
+	}
 	if f.runInterval < time.Millisecond {
 		return usagef("--run-interval %v: must be 1ms or more", f.runInterval)
 	}
@@ -94,14 +100,12 @@ func (f *watchFlags) source(ctx context.Context, w world, later bool) (source to
 		return f.openRecording(w.now)
 	}
 	if f.findSocket(ctx, w) {
-		source, err = top.NewLive(top.LiveConfig{Socket: f.socket, Include: f.include, Recursive: f.recursive, Proc: w.proc})
-	} else {
-		if err := f.checkDir(); err != nil && (!later || !errors.Is(err, fs.ErrNotExist)) {
-			return nil, err
-		}
-		source, err = top.NewRings(f.rings(w))
+		return top.NewLive(top.LiveConfig{Socket: f.socket, Include: f.include, Recursive: f.recursive, Proc: w.proc}), nil
 	}
-	if err != nil {
+	if err := f.checkDir(); err != nil && (!later || !errors.Is(err, fs.ErrNotExist)) {
+		return nil, err
+	}
+	if source, err = top.NewRings(f.rings(w)); err != nil {
 		return nil, usageError{err}
 	}
 	return source, nil

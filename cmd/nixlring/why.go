@@ -67,7 +67,7 @@ agent.`,
   nixlring why bug.jsonl.zst
   nixlring why --json`,
 		Args:              usage(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: completeDirs,
+		ValidArgsFunction: completeSources,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.complete(cmd, w, args); err != nil {
 				return err

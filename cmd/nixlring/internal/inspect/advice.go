@@ -27,8 +27,7 @@ func (r *Report) adviseUnreadable(err error) {
 		r.advice("This is a recording of rings. Explain it with: nixlring why %s", r.Path)
 	case errors.Is(err, ringbuf.ErrNotRegular) && r.File.Mode[0] == 'd':
 		r.advice("To list the rings in this directory, run: nixlring ls %s", r.Path)
-	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular):
-		r.advice("No action is needed: consumers ignore this file. To list the rings of a directory, run nixlring ls.")
+	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular): // consumers ignore it
 	case errors.Is(err, ringbuf.ErrNotReady):
 		r.advice("Try again later. If this doesn't change, the agent failed to start: check the agent's log, and restart the agent.")
 	case errors.As(err, &version), errors.Is(err, mpstore.ErrVersion):

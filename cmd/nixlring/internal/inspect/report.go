@@ -49,6 +49,7 @@ type Report struct {
 
 	Advice []string `json:"advice"`
 
+	other  bool // the file is neither a ring nor a store, whatever its content
 	alive  procs.Alive
 	hidden bool          // a process that can't be found may hold the consumer lock
 	unseen string        // which processes can't be inspected
@@ -125,8 +126,12 @@ func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		r.Error = reason(err)
 	}
-	// A file that isn't a ring has no meaningful header.
-	if !errors.Is(err, ringbuf.ErrNotRing) && h != (ringbuf.Header{}) {
+	if errors.Is(err, ringbuf.ErrNotRing) || errors.Is(err, ringbuf.ErrNotRegular) {
+		r.other = true // it has no meaningful header, and nobody needs to know its users
+		r.adviseUnreadable(err)
+		return r, nil
+	}
+	if h != (ringbuf.Header{}) {
 		r.Header = &Header{h.WritePos, h.ReadPos, h.Version, h.ExpectedVersion, h.Capacity, h.Mask}
 		r.Checks = checks(&h, info.Size())
 	}
@@ -136,7 +141,7 @@ func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 		}
 	}
 	// Only now, when this process doesn't have the ring open.
-	r.attendance(cfg, info.Mode().IsRegular())
+	r.attendance(cfg)
 	if r.Ring {
 		r.advise(cfg, info.Mode())
 	} else {
@@ -176,10 +181,7 @@ func checks(h *ringbuf.Header, size int64) []Check {
 
 // attendance determines which processes use the ring, and whether its agent is
 // running.
-func (r *Report) attendance(cfg Config, regular bool) {
-	if !regular {
-		return
-	}
+func (r *Report) attendance(cfg Config) {
 	ask := cfg.Attend
 	if ask == nil {
 		ask = procs.Attend

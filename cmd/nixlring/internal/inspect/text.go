@@ -24,13 +24,34 @@ func (r *Report) WriteText(w io.Writer, now time.Time) error {
 		fmt.Fprintf(t, "%s\t%s\n", name, render.Printable(fmt.Sprintf(format, args...)))
 	}
 	kind := "Ring"
-	if r.named() {
+	switch {
+	case r.named():
 		kind = "Store"
+	case r.other:
+		kind = "File"
 	}
 	line(kind, "%s", r.Path)
 	if r.Error != "" {
 		line("Problem", "%s", r.Error)
 	}
+	if !r.other {
+		r.fileText(line, now)
+	}
+	name := "Advice"
+	for _, advice := range r.Advice {
+		for _, l := range wrap(advice, adviceWidth) {
+			line(name, "%s", l)
+			name = ""
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func (r *Report) fileText(line liner, now time.Time) {
 	f := &r.File
 	line("File", "%d bytes, %s, uid %d, gid %d, inode %d on device %s", f.Size, f.Mode, f.Owner, f.Group, f.Inode, f.Device)
 	line("Modified", "%v ago, according to the file system", now.Sub(f.Modified).Round(time.Second))
@@ -46,21 +67,9 @@ func (r *Report) WriteText(w io.Writer, now time.Time) error {
 	if r.Store != nil {
 		r.storeText(line, now)
 	}
-	if r.File.Mode[0] == '-' && !r.named() {
+	if !r.named() {
 		r.processText(line)
 	}
-	name := "Advice"
-	for _, advice := range r.Advice {
-		for _, l := range wrap(advice, adviceWidth) {
-			line(name, "%s", l)
-			name = ""
-		}
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, text.String())
-	return err
 }
 
 // adviceWidth is the width of advice in a terminal of 80 columns.

@@ -4,7 +4,6 @@
 package top
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -34,16 +33,6 @@ func Patterns(include []string, recursive bool) []string {
 
 // patterns are patterns of the names of agents.
 type patterns []string
-
-// newPatterns returns the patterns, or an error if one is invalid.
-func newPatterns(include []string, recursive bool) (patterns, error) {
-	for _, p := range include {
-		if !doublestar.ValidatePattern(p) {
-			return nil, fmt.Errorf("include: %q is not a valid pattern", p)
-		}
-	}
-	return Patterns(include, recursive), nil
-}
 
 // match reports whether the patterns include an agent.
 func (list patterns) match(name string) bool {

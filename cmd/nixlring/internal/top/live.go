@@ -18,7 +18,7 @@ import (
 // LiveConfig configures a [Live].
 type LiveConfig struct {
 	Socket    string
-	Include   []string // doublestar patterns
+	Include   []string // valid doublestar patterns
 	Recursive bool     // patterns also apply in subdirectories
 	Proc      string   // mount point of procfs; defaults to /proc
 }
@@ -34,14 +34,11 @@ type Live struct {
 	transfers *transfers
 }
 
-// NewLive returns a source of samples. It returns an error if the configuration is invalid. It
-// connects in [Live.Start].
-func NewLive(cfg LiveConfig) (*Live, error) {
-	include, err := newPatterns(cfg.Include, cfg.Recursive)
-	if err != nil {
-		return nil, err
+// NewLive returns a source of samples. It connects in [Live.Start].
+func NewLive(cfg LiveConfig) *Live {
+	return &Live{
+		cfg: cfg, patterns: Patterns(cfg.Include, cfg.Recursive), pods: pods{proc: cmp.Or(cfg.Proc, "/proc")}, transfers: newTransfers(time.Now),
 	}
-	return &Live{cfg: cfg, patterns: include, pods: pods{proc: cmp.Or(cfg.Proc, "/proc")}, transfers: newTransfers(time.Now)}, nil
 }
 
 // Name implements [Source].

@@ -27,7 +27,7 @@ import (
 // RecordingConfig configures a [Recording].
 type RecordingConfig struct {
 	Path      string
-	Include   []string         // doublestar patterns
+	Include   []string         // valid doublestar patterns
 	Recursive bool             // patterns also apply in subdirectories
 	Now       func() time.Time // plays the recording by this clock; nil to play it with [Recording.Advance]
 }
@@ -65,10 +65,6 @@ type recorded struct {
 
 // OpenRecording opens a recording.
 func OpenRecording(cfg RecordingConfig) (*Recording, error) {
-	include, err := newPatterns(cfg.Include, cfg.Recursive)
-	if err != nil {
-		return nil, err
-	}
 	shape, err := tally.NewShape(ownTally())
 	if err != nil {
 		return nil, err
@@ -81,7 +77,7 @@ func OpenRecording(cfg RecordingConfig) (*Recording, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read %s: %w", cfg.Path, err), in.Close())
 	}
-	s := &Recording{cfg: cfg, in: in, file: file, patterns: include, shape: shape, at: file.Header().Start}
+	s := &Recording{cfg: cfg, in: in, file: file, patterns: Patterns(cfg.Include, cfg.Recursive), shape: shape, at: file.Header().Start}
 	s.transfers = newTransfers(func() time.Time { return time.UnixMicro(s.shown.Load()) })
 	// The agents that were there at the beginning are in the first sample.
 	for s.read(); s.err == nil && s.next.State == recording.Opened; s.read() {
