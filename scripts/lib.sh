@@ -20,6 +20,16 @@ check_port() {
   ! listening "$1" || die "port $1 on 127.0.0.1 is taken; choose another, such as PORT=$(($1 < 65535 ? $1 + 1 : 9465))"
 }
 
+# The script ends with its parent, and the processes that it starts with the script, even if
+# these are killed. PARENT, the PID of the parent, also shows that the script is set up.
+with_parent=()
+if command -v setpriv >/dev/null; then
+  with_parent=(setpriv --pdeathsig TERM --)
+  [[ -n ${PARENT:-} ]] || PARENT=$PPID exec "${with_parent[@]}" "$PWD/scripts/${0##*/}" "$@"
+  [[ $PARENT == "$PPID" ]] || exit 143 # it ended before setpriv ran
+  unset PARENT
+fi
+
 # start NAME COMMAND runs COMMAND in the background, in its own process group. Ctrl-C
 # therefore reaches only the script, which then stops the processes in the order in
 # which it started them.
@@ -28,7 +38,7 @@ start() {
   names+=("$1")
   shift
   set -m
-  "$@" &
+  "${with_parent[@]}" "$@" &
   set +m
   pids+=($!)
 }
