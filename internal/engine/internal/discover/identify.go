@@ -52,12 +52,6 @@ func (by IdentifyBy) Check() error {
 // DefaultAttributes selects the attributes that describe an agent's service.
 var DefaultAttributes = []string{"service.*", "deployment.*"}
 
-// reserved are the resource attributes that an agent's environment can't set.
-var reserved = []string{
-	semconv.ServiceInstanceID, semconv.HostName, semconv.AgentName, semconv.TelemetryLayout, semconv.TelemetryPath,
-	semconv.K8SPodUID, semconv.ContainerID, semconv.ProcessPID, semconv.ProcessExecutableName, semconv.NIXLVersion,
-}
-
 // origin describes where a ring was found.
 type origin struct {
 	pod, container string

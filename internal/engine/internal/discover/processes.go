@@ -75,15 +75,14 @@ func (p *Processes) checkEnvAttributes() error {
 	setBy := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(p.EnvAttributes)) {
 		attribute := p.EnvAttributes[name]
+		wrong := wrongKey(attribute, semconv.LocalRank, semconv.ServiceName, semconv.K8SContainerName)
 		switch {
 		case name == "" || strings.ContainsAny(name, "=\x00"):
 			fault("%q is not the name of an environment variable", name)
 		case attribute == "":
 			fault("%s has no attribute: name one, such as %s", name, semconv.LocalRank)
-		case slices.Contains(reserved, attribute):
-			fault("%s: the attribute %s identifies agents and can't be set by an environment variable", name, attribute)
-		case !process.Labelable(attribute):
-			fault("%s: Prometheus can't carry the attribute %s as a label: use another name, such as %s", name, attribute, semconv.LocalRank)
+		case wrong != "":
+			fault("%s: %s", name, wrong)
 		case setBy[process.Label(attribute)] != "":
 			fault("%s and %s both set %s: keep one of them", setBy[process.Label(attribute)], name, attribute)
 		default:

@@ -24,6 +24,18 @@ type Resource map[string]string
 // ownKeys are the keys of the receiver's configuration that set one of its own attributes.
 var ownKeys = map[string]string{semconv.ServiceName: "service_name", semconv.HostName: "host_name", semconv.K8SPodUID: "pod_uid"}
 
+// wrongKey returns why the configuration can't add an attribute to agents, or "". Of the
+// attributes that the receiver itself sets, it can add those that are allowed.
+func wrongKey(key string, allowed ...string) string {
+	switch {
+	case process.IsOwn(key) && !slices.Contains(allowed, key):
+		return fmt.Sprintf("%q: the receiver itself sets an attribute with the Prometheus label %s: remove it, or use another name", key, process.Label(key))
+	case !utf8.ValidString(key) || len(key) > process.MaxAttribute || !process.Labelable(key):
+		return fmt.Sprintf("Prometheus can't carry the attribute %q as a label: use another name, such as k8s.cluster.name", key)
+	}
+	return ""
+}
+
 // Check reports the invalid attributes, and those that an environment variable also sets. Each
 // error starts with the key of the receiver's configuration.
 func (r Resource) Check(env map[string]string) error {
@@ -37,13 +49,12 @@ func (r Resource) Check(env map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(r)) {
 		value, label := r[key], process.Label(key)
 		used += len(key) + len(value)
+		wrong := wrongKey(key, semconv.K8SContainerName)
 		switch {
 		case ownKeys[key] != "":
 			fault("%s: the receiver sets this attribute itself: use %s", key, ownKeys[key])
-		case process.IsOwn(key) && key != semconv.K8SContainerName:
-			fault("%q: the receiver itself sets an attribute with the Prometheus label %s: remove it, or use another name", key, label)
-		case !utf8.ValidString(key) || len(key) > process.MaxAttribute || !process.Labelable(key):
-			fault("Prometheus can't carry the attribute %q as a label: use another name, such as k8s.cluster.name", key)
+		case wrong != "":
+			fault("%s", wrong)
 		case keys[label] != "":
 			fault("%s and %s are the same label in Prometheus: keep one of them", keys[label], key)
 		case variables[label] != "":
