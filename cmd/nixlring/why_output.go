@@ -4,7 +4,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
-	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
@@ -38,7 +36,7 @@ func (v *verdict) write(w world, quiet bool) error {
 		fmt.Fprintf(say, "All is well: %s\n", watched)
 	}
 	if c := v.Cause; c != nil {
-		fmt.Fprintf(say, "Recorded because of %s of %s at %s: %s\n", cmp.Or(causeNames[c.Kind], "a problem"), render.Printable(c.Agent), c.Time.Format(time.RFC3339),
+		fmt.Fprintf(say, "Recorded because of %s of %s at %s: %s\n", c.Kind, render.Printable(c.Agent), c.Time.Format(time.RFC3339),
 			render.Printable(c.Why))
 	}
 	if v.Warning != "" {
@@ -50,10 +48,6 @@ func (v *verdict) write(w world, quiet bool) error {
 		}
 	}
 	return nil
-}
-
-var causeNames = map[recording.CauseKind]string{
-	recording.SlowTransfer: "a slow transfer", recording.Failure: "an error", recording.FullRing: "the full ring",
 }
 
 // length returns the length of the watch, rounded to seconds.

@@ -30,7 +30,7 @@ func Listen(path string) (*Listener, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	if err := checkPrivate(dir); err != nil {
+	if err := CheckPrivate(dir); err != nil {
 		return nil, err
 	}
 	if err := checkUnserved(path); err != nil {
@@ -66,8 +66,8 @@ func moveSocket(from, to string) (fs.FileInfo, error) {
 	return file, os.Rename(from, to)
 }
 
-// checkPrivate returns an error if other users could replace files in a directory.
-func checkPrivate(dir string) error {
+// CheckPrivate returns an error if other users could replace files in a directory.
+func CheckPrivate(dir string) error {
 	const writableByOthers = 0o022
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -78,9 +78,9 @@ func checkPrivate(dir string) error {
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory", dir)
 	case owner != 0 && int(owner) != os.Geteuid():
-		return fmt.Errorf("%s belongs to uid %d, who could replace the socket: use a directory of uid %d", dir, owner, os.Geteuid())
+		return fmt.Errorf("%s belongs to uid %d, who could replace files in it: use a directory of uid %d", dir, owner, os.Geteuid())
 	case info.Mode().Perm()&writableByOthers != 0:
-		return fmt.Errorf("%s has mode %#o, so other users could replace the socket: run chmod go-w on it, or use a directory that doesn't exist yet",
+		return fmt.Errorf("%s has mode %#o, so other users could replace files in it: run chmod go-w on it, or use a directory that doesn't exist yet",
 			dir, info.Mode().Perm())
 	}
 	return nil

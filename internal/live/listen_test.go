@@ -46,7 +46,7 @@ func TestOnlyTheOwnerCanConnect(t *testing.T) {
 
 func TestListenRefusesDirectoriesOfOthers(t *testing.T) {
 	for want, prepare := range map[string]func(dir string) error{
-		"has mode 0777, so other users could replace the socket: run chmod go-w": func(dir string) error { return os.Chmod(dir, 0o777) },
+		"has mode 0777, so other users could replace files in it: run chmod go-w": func(dir string) error { return os.Chmod(dir, 0o777) },
 		"is not a directory": func(dir string) error {
 			if err := os.Remove(dir); err != nil {
 				return err

@@ -72,6 +72,20 @@ const (
 	FullRing     CauseKind = "full_ring"
 )
 
+// String returns the kind for messages.
+func (k CauseKind) String() string {
+	switch k {
+	case SlowTransfer:
+		return "a slow transfer"
+	case Failure:
+		return "an error"
+	case FullRing:
+		return "a full ring"
+	default:
+		return "a problem"
+	}
+}
+
 // About is what is known about an agent.
 type About struct {
 	Name       string            `json:"name,omitempty"` // path within its directory

@@ -17,9 +17,9 @@ type Holder struct {
 	Shared bool
 }
 
-// isolated reports whether the holder is a container or a pod, or looks like one. Everything
+// Isolated reports whether the holder is a container or a pod, or looks like one. Everything
 // else is configured.
-func (h Holder) isolated() bool { return !h.Shared && h != (Holder{}) }
+func (h Holder) Isolated() bool { return !h.Shared && h != (Holder{}) }
 
 // shortID is the length of a container's ID as container runtimes print it.
 const shortID = 12

@@ -29,7 +29,7 @@ const drainWork, saveWork = 200, 3000
 
 // worked records work that an agent has caused.
 func (o *owner) worked(a *agent, work int) {
-	if a.Holder.isolated() {
+	if a.Holder.Isolated() {
 		o.work[a.Holder] += work
 	}
 }

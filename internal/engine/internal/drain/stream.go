@@ -59,7 +59,7 @@ func (o *owner) addEnded(a *agent, s checkpoint.Stream, now time.Time) {
 	case len(a.ended) > maxEnded:
 		a.forgetEnded(1)
 		o.report(a, warn(notice.StreamLost, fmt.Sprintf("agent's resource attributes changed more than %d %s", maxEnded, lost), nil))
-	case a.Holder.isolated() && o.endedOf(a.Holder) > maxEndedHeld:
+	case a.Holder.Isolated() && o.endedOf(a.Holder) > maxEndedHeld:
 		a.forgetEnded(1)
 		o.report(a, warn(notice.StreamLost, fmt.Sprintf("resource attributes of agents in %v changed more than %d %s", a.Holder, maxEndedHeld, lost), nil))
 	}
