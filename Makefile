@@ -145,8 +145,8 @@ bench: build ## Run all benchmarks and compare them with their goals: make bench
 	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test/bench run ./report
 
 .PHONY: bench-docs
-bench-docs: build ## Run all benchmarks and write the table to docs/performance.md
-	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test/bench run ./report -docs $(abspath docs/performance.md)
+bench-docs: build ## Run all benchmarks and write the table to test/bench/README.md
+	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test/bench run ./report -docs $(abspath test/bench/README.md)
 
 .PHONY: bench-short
 bench-short: ## Run the fast benchmarks; fail if a ratio misses its goal by far

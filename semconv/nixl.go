@@ -33,13 +33,13 @@ var (
 	TransferDuration = Metric{
 		Name: "nixl.transfer.duration", Kind: Histogram, Number: Float64, Unit: "s", Bounds: durations,
 		Description: "Time from the start of each transfer until the application saw it complete.",
-		Note:        "Includes the post duration. NIXL measures whole microseconds; 0 occurs.",
+		Note:        "Includes the post duration. NIXL measures whole microseconds; the value can be 0.",
 		Conditional: []string{TransferSizeClass},
 	}
 	TransferPostDuration = Metric{
 		Name: "nixl.transfer.post.duration", Kind: Histogram, Number: Float64, Unit: "s", Bounds: durations,
 		Description: "Time from the start of each transfer until it was posted to the backend.",
-		Note:        "NIXL measures whole microseconds; 0 occurs.",
+		Note:        "NIXL measures whole microseconds; the value can be 0.",
 		Conditional: []string{TransferSizeClass},
 	}
 	TransferThroughput = Metric{
@@ -122,7 +122,7 @@ var (
 	RingCapacity = Metric{
 		Name: "nixl.telemetry.ring.capacity", Kind: UpDownCounter, Number: Int64, Unit: "{event}",
 		Description: "Number of slots in the agent's ring.",
-		Note:        "A ring holds at most one event less.",
+		Note:        "A ring holds one event fewer.",
 	}
 	RingUtilization = Metric{
 		Name: "nixl.telemetry.ring.utilization", Kind: Gauge, Number: Float64, Unit: "1",
@@ -145,7 +145,7 @@ var (
 	}
 	RingForeignReads = Metric{
 		Name: "nixl.telemetry.ring.foreign_reads", Kind: Counter, Number: Int64, Unit: "{read}",
-		Description: "Times that another reader took events from this ring.",
+		Description: "Number of times that another reader took events from this ring.",
 		Note:        "The events that it took aren't counted.",
 	}
 	RingTornGroups = Metric{

@@ -40,10 +40,10 @@ Collector. With --consume, it removes the events, as NIXL's readers do. This
 requires the ring's owner or root, and locks the ring against other consumers of
 this project. Events that a filter excludes are removed, too.
 
-With --follow, read continues until interrupted, also when an agent restarts. An
+With --follow, read continues until interrupted, even if an agent restarts. An
 observer misses events that a consumer takes and the agent overwrites between two
 polls (--interval), and can't always detect it. A full ring without a consumer
-doesn't change anymore.
+stops changing.
 
 If a ring can't be read, read prints an error, continues with the other rings, and
 exits with code 1.

@@ -57,7 +57,7 @@ agents that have exited. If the directory can't be read, it prints a warning and
 retries.
 
 Record can't always detect that it missed events. A full ring without a consumer
-doesn't change anymore, so nothing more of its agent is recorded.
+stops changing, so nothing more of its agent is recorded.
 
 The file contains the names and attributes of agents and their events, but no
 transferred data.

@@ -60,7 +60,7 @@ A transfer is slow if it meets any of these conditions:
 An agent writes four events per transfer. If one of them is missing, the transfer
 isn't printed. Slow polls rings twice per run interval, and misses events that a
 consumer takes and the agent overwrites in between. A full ring without a consumer
-doesn't change anymore. A Collector's socket passes at most %[3]d slow transfers per
+stops changing. A Collector's socket passes at most %[3]d slow transfers per
 agent and quarter of a second; slow says how many more there were.
 
 The columns are the time, the direction, the size, the transfer time, the post

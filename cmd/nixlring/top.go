@@ -56,7 +56,7 @@ What it reads from rings is incomplete beside a Collector:
     registrations, and rates lack what was in a ring by then.
   - Top reads twice per run interval. It misses events that a consumer takes and
     the agent overwrites in between.
-  - A full ring without a consumer doesn't change anymore, so top doesn't see what
+  - A full ring without a consumer stops changing, so top doesn't see what
     its agent does.
 
 Agents with stores of NIXL's prometheus_mp exporter have no ring. Stores lack the

@@ -34,9 +34,9 @@ var inWords = map[string]string{
 	"storage":                              "none",
 	"socket":                               "none",
 	"metrics::*::enabled":                  "see [documentation.md](./documentation.md)",
-	"histograms::duration::bounds":         "see [Metrics](#metrics)",
-	"histograms::size::bounds":             "see [Metrics](#metrics)",
-	"histograms::throughput::bounds":       "see [Metrics](#metrics)",
+	"histograms::duration::bounds":         "see [Buckets](../../docs/metrics.md#buckets)",
+	"histograms::size::bounds":             "see [Buckets](../../docs/metrics.md#buckets)",
+	"histograms::throughput::bounds":       "see [Buckets](../../docs/metrics.md#buckets)",
 	"resource_attributes::*::enabled":      "see [documentation.md](./documentation.md)",
 }
 

@@ -824,7 +824,7 @@ type metricNixlTelemetryRingForeignReads struct {
 // init fills nixl.telemetry.ring.foreign_reads metric with initial data.
 func (m *metricNixlTelemetryRingForeignReads) init() {
 	m.data.SetName("nixl.telemetry.ring.foreign_reads")
-	m.data.SetDescription("Times that another reader took events from this ring.")
+	m.data.SetDescription("Number of times that another reader took events from this ring.")
 	m.data.SetUnit("{read}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)

@@ -354,7 +354,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nixl.telemetry.ring.foreign_reads"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Times that another reader took events from this ring.", mi.Description())
+					assert.Equal(t, "Number of times that another reader took events from this ring.", mi.Description())
 					assert.Equal(t, "{read}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
