@@ -46,7 +46,7 @@ const (
 // configuration.
 func Check(directory string, l Limits) error {
 	var errs []error
-	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf("flight_recorder: "+format, args...)) }
+	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf("flight_recorder::"+format, args...)) }
 	switch {
 	case directory == "":
 		add("directory: not set: use a directory for the recordings, such as /var/lib/otelcol-nixl/recordings, or remove flight_recorder")

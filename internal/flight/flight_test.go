@@ -528,7 +528,9 @@ func TestTheLimitOfTheDirectoryHolds(t *testing.T) {
 			if sum > limit || sum < limit/5 || !slices.Contains(names, filepath.Base(other)) {
 				t.Errorf("%d bytes: %q", sum, names)
 			}
-			all = append(all, slices.DeleteFunc(names, func(n string) bool { return n == old || n == odd || slices.Contains(all, n) || n == filepath.Base(other) })...)
+			all = append(all, slices.DeleteFunc(names, func(n string) bool {
+				return n == old || n == odd || slices.Contains(all, n) || n == filepath.Base(other)
+			})...)
 			pass(Defaults.Interval)
 		}
 		names := slices.DeleteFunc(c.files(), func(n string) bool { return n == odd })

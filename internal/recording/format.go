@@ -18,6 +18,9 @@ const Version = 1
 // format identifies recordings among other JSON lines.
 const format = "nixl-recording"
 
+// Window is how far compression looks back, in bytes. A reader needs as much memory.
+const Window = 1 << 20
+
 // MaxAgents is the maximum number of agents in a recording.
 const MaxAgents = 1 << 13
 

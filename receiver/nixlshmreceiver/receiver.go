@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/flight"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -37,8 +38,9 @@ type ringReceiver struct {
 	telemetry *telemetry
 	rings     *engine.Engine
 	builder   *builder
-	storage   *checkpoints // nil without a storage extension
-	socket    *socket      // nil unless it is served
+	storage   *checkpoints     // nil without a storage extension
+	socket    *socket          // nil unless it is served
+	flight    *flight.Recorder // nil unless it is configured
 
 	broken string // the error last reported as the component's status; empty if OK
 
@@ -74,6 +76,10 @@ func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringRe
 	watched := cfg.engine(r.notice)
 	watched.Now, watched.Telemetry = on.now, r.telemetry.host()
 	watched.Stream = newResources(cfg, cfg.ResourceAttributes, hostname).of
+	if cfg.FlightRecorder != nil {
+		r.flight = r.newFlightRecorder(hostname, settings.BuildInfo.Version)
+		watched.Handler = r.flight.Handler()
+	}
 	if r.rings, err = engine.New(watched); err != nil {
 		return nil, err
 	}
@@ -116,8 +122,14 @@ func (r *ringReceiver) open(ctx context.Context, collector component.Host) error
 	if r.slow != nil {
 		r.rings.Watch(r.slow.watch(r.rings.Report))
 	}
+	if r.flight != nil {
+		r.rings.Watch(r.flight.Watch(r.cfg.Logs.slow(), r.cfg.Logs.Errors))
+	}
 	if err := errors.Join(r.rings.Start(store), r.telemetry.observe(r.rings)); err != nil {
 		return err
+	}
+	if r.flight != nil {
+		r.flight.Start()
 	}
 	if r.cfg.Socket != "" {
 		r.socket = r.openSocket()
@@ -149,6 +161,9 @@ func (r *ringReceiver) shutdown(ctx context.Context) error {
 	err := errors.Join(r.socket.close(), r.collectLast(ctx))
 	if r.slow != nil {
 		err = errors.Join(err, r.slow.stop(ctx))
+	}
+	if r.flight != nil {
+		err = errors.Join(err, r.stopFlightRecorder(ctx))
 	}
 	r.telemetry.Shutdown()
 	ctx, cancel := context.WithTimeout(ctx, closing)

@@ -42,7 +42,7 @@ func sums(tb testing.TB, from *componenttest.Telemetry, name string) map[string]
 	}
 	for _, dp := range m.Data.(metricdata.Sum[int64]).DataPoints { //nolint:errcheck // or the test panics
 		var values []string
-		for _, key := range []attribute.Key{"state", "reason", "layout", "source"} {
+		for _, key := range []attribute.Key{"state", "reason", "layout", "source", "cause"} {
 			if v, ok := dp.Attributes.Value(key); ok {
 				values = append(values, v.AsString())
 			}

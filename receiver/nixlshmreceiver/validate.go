@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/flight"
 	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -24,7 +25,7 @@ const leastInterval = time.Millisecond
 // Validate checks the configuration. Each error names the key and its value, and
 // states what to use instead.
 func (c *Config) Validate() error {
-	return errors.Join(c.checkEngine(), c.checkTimes(), c.checkRings(), c.checkHistograms(), c.checkLogs(), c.checkSocket())
+	return errors.Join(c.checkEngine(), c.checkTimes(), c.checkRings(), c.checkHistograms(), c.checkLogs(), c.checkSocket(), c.checkFlightRecorder())
 }
 
 // checkEngine checks the keys that the engine has, too, and those whose zero value the
@@ -65,6 +66,13 @@ func (c *Config) checkSocket() error {
 		errs.add("socket: %q has more than %d bytes: use a shorter path, such as %s", c.Socket, maxSocketPath, live.DefaultSocket)
 	}
 	return errors.Join(errs...)
+}
+
+func (c *Config) checkFlightRecorder() error {
+	if c.FlightRecorder == nil {
+		return nil
+	}
+	return flight.Check(c.FlightRecorder.Directory, c.FlightRecorder.limits())
 }
 
 // fromEnvironment names the variable that a directory comes from, if any.

@@ -76,6 +76,8 @@ func TestSchemaRejectsMistakes(t *testing.T) {
 		"allowed_uids: []":                           "allowed_uids",
 		"allowed_uids: [4294967295]":                 "allowed_uids",
 		"identify_by: [name]":                        "identify_by",
+		"flight_recorder: {}":                        "directory",
+		"flight_recorder: {directory: /a, size: 1}":  "size",
 		"discovery: {processes: {intervall: 1s}}":    "intervall",
 		"histograms: {size: {kind: linear}}":         "kind",
 		"histograms: {size: {size_class: true}}":     "size_class",

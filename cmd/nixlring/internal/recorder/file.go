@@ -14,16 +14,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/recording"
 )
 
-// window is the memory that compression and decompression look back, in bytes. Readers refuse files
-// that require more than the maximum.
-const (
-	window    = 1 << 20
-	maxWindow = 8 << 20
-)
+// maxWindow is the memory that decompression looks back, in bytes. Readers refuse files that require
+// more.
+const maxWindow = 8 << 20
 
-// compress returns a compressor.
-func compress(out io.Writer) (recording.Compressor, error) {
-	return zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window))
+// Compress returns a compressor.
+func Compress(out io.Writer) (recording.Compressor, error) {
+	return zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(recording.Window))
 }
 
 // File is a recording that is being read.

@@ -64,7 +64,7 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	}
 	r := &Recorder{cfg: cfg, ids: make(map[string]int), failed: make(chan struct{})}
 	r.bytes.out = cfg.Out
-	z, err := compress(&r.bytes)
+	z, err := Compress(&r.bytes)
 	if err != nil {
 		return nil, err
 	}
