@@ -11,7 +11,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -109,6 +112,40 @@ func TestScaleLogsBackendStoresEachSlowTransferAndErrorOnce(t *testing.T) {
 	if len(slow) != 1 || slow[0]["n"] != fmt.Sprint(n) {
 		t.Errorf("the query finds %v, want %d slow transfers", slow, n)
 	}
+	host, err := identity.HostName()
+	must.OK(t, err)
+	agent := filepath.Join(dir, "sim-0")
+	shown := backend.query(t, strings.NewReplacer("$agent", filepath.Base(agent), "$host", host).Replace(panelOfVictoriaLogs(t)))
+	if n := want[agent+" nixl.transfer.slow"]; len(shown) != n || n == 0 {
+		t.Errorf("the dashboard shows %d slow transfers of %s, want %d", len(shown), agent, n)
+	}
 	c.Stop(t, syscall.SIGTERM)
 	backend.Stop(t, syscall.SIGTERM)
+}
+
+// panelOfVictoriaLogs returns the query of the agent dashboard's panel of slow transfers.
+func panelOfVictoriaLogs(t *testing.T) string {
+	t.Helper()
+	type panel struct {
+		Panels  []panel
+		Targets []struct {
+			Datasource struct{ Type string }
+			Expr       string
+		}
+	}
+	var board panel
+	b, err := os.ReadFile("../../dashboards/grafana/nixl-agent.json")
+	must.OK(t, err)
+	must.OK(t, json.Unmarshal(b, &board))
+	for _, row := range board.Panels {
+		for _, p := range row.Panels {
+			for _, target := range p.Targets {
+				if target.Datasource.Type == "victoriametrics-logs-datasource" {
+					return target.Expr
+				}
+			}
+		}
+	}
+	t.Fatal("the dashboard has no panel of VictoriaLogs")
+	return ""
 }
