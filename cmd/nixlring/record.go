@@ -16,6 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/internal/flight"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -25,8 +26,11 @@ type recordFlags struct {
 	duration  time.Duration
 	interval  time.Duration
 	recursive bool
-	force     bool
-	quiet     bool
+	onProblem bool
+	slowConditions
+	maxBytes int64
+	force    bool
+	quiet    bool
 }
 
 func newRecord(w world) *cobra.Command {
@@ -59,18 +63,30 @@ retries.
 Record can't always detect that it missed events. A full ring without a consumer
 stops changing, so nothing more of its agent is recorded.
 
+With --on-problem, FILE is a directory, which is created if it is missing. Record
+then keeps the last 30 seconds of events in memory, and writes them to a file in it
+when a transfer is slow, an operation fails or a ring is full. The receiver nixl_shm
+does the same with its key flight_recorder.
+
 The file contains the names and attributes of agents and their events, but no
 transferred data.
 If record crashes, the file is readable up to the last second.
 
 ` + exitCodes,
 		Example: `  nixlring record bug.jsonl.zst
-  nixlring record busy.jsonl.zst /run/nixl --duration 1m`,
+  nixlring record busy.jsonl.zst /run/nixl --duration 1m
+  nixlring record --on-problem recordings /run/nixl --slow-transfer 100ms`,
 		Args: usage(recordArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := w.env.Dir()
 			if len(args) > 1 {
 				dir = args[1]
+			}
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			if f.onProblem {
+				return f.watch(cmd.Context(), w, args[0], dir)
 			}
 			return f.run(cmd.Context(), w, args[0], dir)
 		},
@@ -80,6 +96,9 @@ If record crashes, the file is readable up to the last second.
 	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to record; 0 for no limit")
 	flags.DurationVar(&f.interval, "interval", 10*time.Millisecond, "maximum time between two polls of a ring")
 	flags.BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
+	flags.BoolVar(&f.onProblem, "on-problem", false, "write a recording to the directory FILE for each problem")
+	f.slowConditions.register(cmd, "with --on-problem, record")
+	flags.Int64Var(&f.maxBytes, "max-bytes", flight.Defaults.Bytes, "with --on-problem, maximum size of all recordings in `BYTES`")
 	flags.BoolVar(&f.force, "force", false, "overwrite FILE if it exists")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	return cmd
@@ -92,8 +111,20 @@ func recordArgs(cmd *cobra.Command, args []string) error {
 	return cobra.MaximumNArgs(2)(cmd, args)
 }
 
-func (f *recordFlags) check() error {
+func (f *recordFlags) check(cmd *cobra.Command) error {
+	for _, name := range []string{"slow-transfer", "min-throughput", "min-size", "p99-factor", "max-bytes"} {
+		if cmd.Flags().Changed(name) && !f.onProblem {
+			return usagef("--%s: requires --on-problem", name)
+		}
+	}
+	if err := f.slowConditions.check(cmd); err != nil {
+		return err
+	}
 	switch {
+	case f.onProblem && f.force:
+		return usagef("--force: --on-problem overwrites no file")
+	case f.maxBytes < flight.MinBytes:
+		return usagef("--max-bytes %d: must be %d or more", f.maxBytes, flight.MinBytes)
 	case f.duration < 0:
 		return usagef("--duration %v: must be 0 or more", f.duration)
 	case f.interval <= 0:
@@ -103,9 +134,6 @@ func (f *recordFlags) check() error {
 }
 
 func (f *recordFlags) run(ctx context.Context, w world, file, dir string) error {
-	if err := f.check(); err != nil {
-		return err
-	}
 	if err := patherr.Directory(patherr.Rings, dir); err != nil {
 		return err
 	}
@@ -141,11 +169,8 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 	if err != nil {
 		return err
 	}
-	if f.duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.duration)
-		defer cancel()
-	}
+	ctx, cancel := f.limit(ctx)
+	defer cancel()
 	err = errors.Join(r.Run(ctx), r.Close())
 	s := r.Stats()
 	fmt.Fprintf(say, "Recorded %s events of %s (%s) in %v: %s\n", units.Count(s.Events),
@@ -156,4 +181,12 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 			plural(int(s.Missed), "time", "times"))
 	}
 	return err
+}
+
+// limit ends ctx after the duration, if there is one.
+func (f *recordFlags) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if f.duration > 0 {
+		return context.WithTimeout(ctx, f.duration)
+	}
+	return ctx, func() {}
 }

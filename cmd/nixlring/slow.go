@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"sync"
 	"time"
 
@@ -23,21 +22,13 @@ import (
 
 // slowFlags is the command line of nixlring slow.
 type slowFlags struct {
-	slowTransfer  time.Duration
-	minThroughput float64
-	minSize       uint64
-	p99Factor     float64
+	slowConditions
 	watchFlags
 	duration time.Duration
 	count    uint64
 	quiet    bool
 	output   *output
 }
-
-const (
-	defaultSlowTransfer = time.Second
-	defaultMinSize      = 1 << 20
-)
 
 func newSlow(w world) *cobra.Command {
 	var f slowFlags
@@ -91,10 +82,7 @@ The receiver can log slow transfers by the same conditions; see its setting logs
 func (f *slowFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.DurationVar(&f.slowTransfer, "slow-transfer", defaultSlowTransfer, "print transfers that took longer than this; 0 for no limit")
-	flags.Float64Var(&f.minThroughput, "min-throughput", 0, "print transfers with fewer `BYTES` per second; 0 for no limit")
-	flags.Uint64Var(&f.minSize, "min-size", defaultMinSize, "minimum size in `BYTES` for --min-throughput to apply")
-	flags.Float64Var(&f.p99Factor, "p99-factor", 0, "print transfers that took more than `FACTOR` times the agent's p99; 0 for no limit")
+	f.slowConditions.register(cmd, "print")
 	flags.Uint64VarP(&f.count, "count", "c", 0, "stop after `NUMBER` slow transfers; 0 for no limit")
 	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to observe; 0 for no limit")
 	f.watchFlags.register(cmd, "observe")
@@ -108,15 +96,10 @@ func (f *slowFlags) complete(cmd *cobra.Command, w world, args []string) error {
 	if err := f.watchFlags.complete(cmd, w, args); err != nil {
 		return err
 	}
+	if err := f.slowConditions.check(cmd); err != nil {
+		return err
+	}
 	switch {
-	case f.slowTransfer < 0:
-		return usagef("--slow-transfer %v: must be 0 or more", f.slowTransfer)
-	case !(f.minThroughput >= 0 && f.minThroughput <= math.MaxInt64):
-		return usagef("--min-throughput %v: must be 0 or more", f.minThroughput)
-	case cmd.Flags().Changed("min-size") && f.minThroughput == 0:
-		return usagef("--min-size %d: requires --min-throughput", f.minSize)
-	case f.p99Factor != 0 && !(f.p99Factor >= 1 && f.p99Factor <= math.MaxInt32):
-		return usagef("--p99-factor %v: must be 0, or 1 or more", f.p99Factor)
 	case f.slowTransfer == 0 && f.minThroughput == 0 && f.p99Factor == 0:
 		return usagef("no condition for slow transfers; set --slow-transfer, --min-throughput or --p99-factor")
 	case f.duration < 0:
@@ -170,13 +153,6 @@ func (f *slowFlags) run(ctx context.Context, w world) (err error) {
 		err = errors.Join(err, h.Stop(ctx))
 	}()
 	return f.print(ctx, w, say, h, found)
-}
-
-// conditions returns what makes a transfer slow.
-func (f *slowFlags) conditions() tally.Slow {
-	return tally.Slow{
-		Duration: f.slowTransfer, MinThroughput: uint64(math.Ceil(f.minThroughput)), MinSize: f.minSize, P99Factor: f.p99Factor,
-	}
 }
 
 // retireEvery is the time between two checks for exited agents.

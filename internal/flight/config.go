@@ -25,10 +25,12 @@ type Limits struct {
 // Defaults are the default limits.
 var Defaults = Limits{Bytes: 256 << 20, AgentBytes: 1 << 20, MemoryBytes: 64 << 20, Interval: 10 * time.Minute}
 
-// The lowest values of the limits. An agent needs a few chunks, so that it doesn't lose all
+// MinBytes is the lowest value of Limits.Bytes.
+const MinBytes = 1 << 20
+
+// The lowest values of the other limits. An agent needs a few chunks, so that it doesn't lose all
 // events with the first.
 const (
-	minBytes      = 1 << 20
 	minAgentBytes = 4 * maxChunk
 	minInterval   = Window
 )
@@ -53,8 +55,8 @@ func Check(directory string, l Limits) error {
 	case !filepath.IsAbs(directory):
 		add("directory: %q must be an absolute path, such as /var/lib/otelcol-nixl/recordings", directory)
 	}
-	if l.Bytes < minBytes {
-		add("max_bytes: %d is too small: use at least %d, such as %d", l.Bytes, minBytes, Defaults.Bytes)
+	if l.Bytes < MinBytes {
+		add("max_bytes: %d is too small: use at least %d, such as %d", l.Bytes, MinBytes, Defaults.Bytes)
 	}
 	if l.AgentBytes < minAgentBytes {
 		add("agent_bytes: %d is too small: use at least %d, such as %d", l.AgentBytes, minAgentBytes, Defaults.AgentBytes)

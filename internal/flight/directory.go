@@ -54,6 +54,10 @@ func fileName(c *recording.Cause) string {
 	return fmt.Sprintf("nixl-%s-%s-%s%s", c.Time.UTC().Format(timeFormat), string(c.Kind), cmp.Or(agent[:min(len(agent), most)], "_"), suffix)
 }
 
+// Prepare creates the directory of recordings if it is missing. It returns an error if it can't be
+// used.
+func Prepare(path string) error { return (&directory{path: path}).prepare() }
+
 // prepare creates the directory if it is missing. It returns an error if other users could replace
 // files in it.
 func (d *directory) prepare() error {

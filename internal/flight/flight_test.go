@@ -549,7 +549,7 @@ func TestTheLimitOfTheDirectoryHolds(t *testing.T) {
 
 func TestARecordingThatIsTooLargeIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := board(t, func(cfg *Config) { cfg.Bytes = minBytes })
+		c := board(t, func(cfg *Config) { cfg.Bytes = MinBytes })
 		a := named("a")
 		c.open(a)
 		c.transfer(a, 4000, 1<<20)
