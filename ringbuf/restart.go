@@ -4,6 +4,7 @@
 package ringbuf
 
 import (
+	"bytes"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -159,7 +160,7 @@ func (r *Reader) verifyAtZero(s state) (state, error) {
 	case r.mode == Observe && s.read == 0 && !same:
 		return s, ErrRestarted
 	case now.Age < settleTime && (!same || !r.sampled.pushed):
-		s.fill, s.pending = s.fill-s.pending, 0
+		s.pending = 0
 	default:
 		r.endChanged = now.Changed
 	}
@@ -228,20 +229,13 @@ func (r *Reader) wroteToTheEnd() bool {
 }
 
 // wroteLast reports whether the last slots of the ring were written since the reader
-// passed them. Bytes that became 0 don't count: truncating and extending the file
-// produces them, and so does an agent that initializes a larger header.
+// passed them. Zeros don't count: truncating and extending the file produces them.
 func (r *Reader) wroteLast(before []byte) bool {
 	now := r.ending()
 	if len(now) < len(before) || len(before) == 0 || isZero(now[len(now)-r.layout.EventSize():]) {
 		return false
 	}
-	now = now[len(now)-len(before):]
-	for i, b := range now {
-		if b != 0 && b != before[i] {
-			return true
-		}
-	}
-	return false
+	return !bytes.Equal(now[len(now)-len(before):], before)
 }
 
 // stat returns the file's state. A changed size is an error: slots may be missing,
@@ -266,40 +260,26 @@ func (r *Reader) unchanged() bool {
 	return err == nil && r.sampled.pushed && now.Changed == r.sampled.changed
 }
 
-// followForeign adopts a read position that another process has stored.
+// followForeign adopts a read position that another process has stored, and skips the events
+// that it has taken.
 //
 // The other process can also move the position backward: it may store a position
-// that is based on a load from before this reader's last commit. followForeign then
-// restores the position, so that no event is read twice. If the agent may have
-// restarted, the restored position would make the slots of the old run pending again,
-// so followForeign skips all pending events instead. Modulo the capacity, a position
-// within the last commit could also result from a move forward by nearly a whole lap.
-// In these cases events are lost, as always with a second consumer.
+// that is based on a load from before this reader's last commit. The events from there on
+// aren't read again, only committed again. Modulo the capacity, such a position could also
+// result from a move forward. It does if it is one of a pending event, also after a restart.
 func (r *Reader) followForeign(s state) error {
 	if s.read == 0 && !r.unchanged() {
 		return ErrRestarted // possibly of an agent that had changed ctime before the ring was opened
 	}
 	from, to := r.committed, s.read
-	foreign := &ForeignReadError{From: from, To: to}
-	if r.distance(to, from) <= r.distance(r.previous, from) {
-		restored := from
-		if !r.unchanged() {
-			restored = s.write
-		}
-		if done, err := r.swap(to, restored); err != nil {
-			return err
-		} else if !done || restored == from {
-			return foreign
-		}
-		to = restored
-	}
-	if r.distance(from, to) > r.Uncommitted() {
+	isPending, isBefore := r.distance(r.next, to) <= s.pending, r.distance(to, from) <= r.distance(r.previous, from)
+	if r.distance(from, to) > r.Uncommitted() && (isPending || !isBefore) {
 		r.moveTo(to)
 		r.startLap()
 	}
 	r.previous, r.committed = to, to
 	r.seen, r.seenTo = 0, 0
-	return foreign
+	return &ForeignReadError{From: from, To: to}
 }
 
 // swap moves readPos, and reports whether it did. It fails if an agent has
@@ -326,12 +306,9 @@ func (r *Reader) swap(from, to uint64) (bool, error) {
 //
 // If so, writePos is at that position or beyond it, and the slots that were read
 // are unchanged, unless the agent has already wrapped and reused them. In that
-// case, ctime proves that the agent didn't restart, or the last slot does, because
-// the agent can't have written it while readPos was 0.
+// case, ctime proves that the agent didn't restart, or the last slots do: they were
+// unchanged just before.
 func (r *Reader) continued(to uint64) bool {
-	if r.committed != 0 { // restoring the position after a foreign read
-		return r.unchanged()
-	}
 	return atomic.LoadUint64(r.write) >= to && r.sameRun() || r.unchanged() || r.wroteLast(r.tail)
 }
 

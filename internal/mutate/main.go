@@ -12,6 +12,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -206,7 +207,7 @@ func (m *mutation) runTests(ctx context.Context, overlay string) string {
 			"-run=^("+name+")$", "-skip=^TestSimulation$", "./"+dir).CombinedOutput()
 		match := failLine.FindSubmatch(out)
 		switch {
-		case err == nil:
+		case err == nil, bytes.Contains(out, []byte("[build failed]")):
 			return ""
 		case match == nil:
 			return "tests of " + dir // a panic

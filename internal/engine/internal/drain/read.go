@@ -68,7 +68,9 @@ func (o *owner) round(now time.Time) {
 		}
 		switch {
 		case now.Before(a.due.Add(-a.wait / 2)):
-		case o.cfg.Mode == ringbuf.Consume && a.reader.Idle(): // an observer also reports how full the ring is
+		case o.cfg.Mode == ringbuf.Consume && (o.saves || a.held() == 0) && a.reader.Idle():
+			// An observer also reports how full the ring is. Without a store, events are held
+			// only after another consumer has prevented their commit.
 			o.idle(a, now)
 		case !o.exhausted(a, now):
 			o.drain(a, now)
