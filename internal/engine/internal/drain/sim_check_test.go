@@ -54,6 +54,7 @@ func (w *world) retired(path string, f *simFile) {
 	delete(w.visible, path)
 	maps.Copy(w.earlier, w.counted[path])
 	w.counted[path] = make(lineage)
+	delete(w.usage, path)
 }
 
 // holding is since when a ring has events that were counted but not committed.
@@ -181,6 +182,39 @@ func (w *world) checkRestarts(path string, a *agent) {
 	}
 	if got := a.tally.Restarts(); got != w.restarts[path] {
 		w.fail("%s: %d restarts are counted, but %d were reported", path, got, w.restarts[path])
+	}
+}
+
+// usage is the memory usage of a run, according to the events that were counted.
+type usage struct {
+	run int
+	sum uint64
+}
+
+func (u usage) add(w *world, event uint64) usage {
+	if u.run != w.runs[event] {
+		u = usage{run: w.runs[event]}
+	}
+	u.sum += w.values[event]
+	return u
+}
+
+// usageOf returns the memory usage of the newest run.
+func (w *world) usageOf(events lineage) (u usage) {
+	for id := range events {
+		if w.runs[id] >= u.run {
+			u = u.add(w, id)
+		}
+	}
+	return u
+}
+
+// checkUsage checks the memory usage if it is known. It is that of the newest run of which
+// events were counted, unless another run has begun.
+func (w *world) checkUsage(path string, a *agent) {
+	got, known := a.tally.MemoryUsage()
+	if known && got != 0 && uint64(got) != w.usage[path].sum && w.plan.values == 0 && !w.taken[path] && !w.uncertain() {
+		w.fail("%s: memory usage is %d, want %d", path, got, w.usage[path].sum)
 	}
 }
 

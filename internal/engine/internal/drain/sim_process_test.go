@@ -62,6 +62,7 @@ func (w *world) boot() {
 		p.tryAt[path] = w.now
 		w.counted[path] = make(lineage)
 	}
+	clear(w.usage)
 	w.process = p
 }
 
@@ -82,6 +83,7 @@ func (p *process) tap(a Agent, b ringbuf.Batch) {
 			w.fail("%s: event %d was counted twice", a.ID, id)
 		default:
 			w.counted[a.ID][id], w.found[a.ID] = true, w.now
+			w.usage[a.ID] = w.usage[a.ID].add(w, id)
 			w.note("%s: event %d is counted", a.ID, id)
 		}
 	}
@@ -131,6 +133,7 @@ func (p *process) step() {
 		if a.reader != nil && a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) { // the owner has checked the ring
 			f.taken = 0
 			p.lastRun[path], p.drained[path] = f.run, p.world.now
+			p.world.checkUsage(path, a)
 		}
 	}
 	for _, e := range effects {

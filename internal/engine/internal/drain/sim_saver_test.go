@@ -111,6 +111,7 @@ func (m simLoaded) apply(o *owner, now time.Time) {
 	}
 	got := m.world.store["agent:"+m.id]
 	m.world.counted[m.id], m.world.known[m.id], m.world.restarts[m.id] = maps.Clone(got.lineage), got.known, got.restarts
+	m.world.usage[m.id] = m.world.usageOf(got.lineage)
 	if c, err := checkpoint.Parse(m.value); err != nil {
 		m.world.fail("stored checkpoint: %v", err)
 	} else {

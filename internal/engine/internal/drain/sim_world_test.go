@@ -51,6 +51,7 @@ type world struct {
 	restarts map[string]uint64              // restarts that the current totals of each path include
 	gone     map[string]bool                // paths whose agents were retired
 	taken    map[string]bool                // paths whose events another consumer has taken
+	usage    map[string]usage               // of each path
 	found    map[string]time.Time           // when events of each path were last counted
 	lost     map[uint64]loss
 	notices  []seen
@@ -130,7 +131,7 @@ func newWorld(seed uint64) *world {
 		written: make(map[uint64]string), values: make(map[uint64]uint64), runs: make(map[uint64]int), stored: make(map[uint64]time.Time), live: make(map[*simFile]map[uint64]uint64),
 		begun: make(map[string]int), visible: make(map[string]int), heard: make(map[string]int),
 		restarts: make(map[string]uint64), taken: make(map[string]bool), gone: make(map[string]bool),
-		kinds: make(map[notice.Kind]int), found: make(map[string]time.Time), known: make(map[string]int), counted: make(map[string]lineage), earlier: make(map[uint64]bool), lost: make(map[uint64]loss),
+		kinds: make(map[notice.Kind]int), found: make(map[string]time.Time), usage: make(map[string]usage), known: make(map[string]int), counted: make(map[string]lineage), earlier: make(map[uint64]bool), lost: make(map[uint64]loss),
 	}
 	for i := range w.plan.agents {
 		path := fmt.Sprintf("/rings/agent-%d", i)
@@ -145,7 +146,7 @@ func newWorld(seed uint64) *world {
 
 func (w *world) randomRing() (simLayout, uint64) {
 	if !w.plan.layouts {
-		return simLayouts[3], 8
+		return simLayouts[3], 4 << w.IntN(2)
 	}
 	return simLayouts[w.IntN(len(simLayouts))], 1 << (2 + w.IntN(7))
 }
@@ -190,7 +191,10 @@ func (w *world) race() {
 	case w.plan.reorders && *races:
 		a.reorder()
 	default:
-		a.step()
+		starting := a.starting
+		for a.step(); starting && a.starting && w.IntN(4) > 0; {
+			a.step() // the reader is preempted
+		}
 	}
 }
 
@@ -351,6 +355,7 @@ func (w *world) foreign(a *simAgent) {
 		}
 	}
 	w.taken[a.path] = true
+	w.visible[a.path] = min(w.visible[a.path], w.heard[a.path]) // the position of a restart is overwritten
 	f.store(f.lay.readPos, (read+n)&(f.slots-1))
 	w.note("%s: another consumer takes %d events", a.path, n)
 }
@@ -437,13 +442,19 @@ func (w *world) breakHeader(a *simAgent) {
 	w.note("%s: the header is invalid", a.path)
 	f.broken++
 	f.store(f.lay.writePos, f.slots+write)
-	for range 1 + w.IntN(20) {
-		w.now = w.now.Add(time.Duration(w.IntN(200)) * time.Millisecond)
-		w.process.step()
+	wait := func(most time.Duration) {
+		for range 1 + w.IntN(20) {
+			w.now = w.now.Add(time.Duration(w.Int64N(int64(most))))
+			w.process.step()
+		}
 	}
+	wait(200 * time.Millisecond)
 	w.note("%s: the header is valid again", a.path)
 	f.store(f.lay.writePos, write)
-	f.broken = 0
+	if f.broken = 0; w.plan.crashes && w.IntN(2) == 0 {
+		wait(brokenWait / 10)
+		w.crash() // possibly before the position at which the ring was opened again is stored
+	}
 }
 
 // restart ends an agent at any point, and starts another with its name.
