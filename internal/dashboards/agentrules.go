@@ -130,10 +130,14 @@ func peerRules() (list []Recorded) {
 			Recorded{Name: bandTime, Band: b.Name, Expr: agentTime + ` and ` + within + ` and ` + agentSpeed})
 	}
 	by := `by (` + bandLabels + `)`
+	// The median of the other agents: another value at the far end moves the median as far as leaving
+	// out a straggler does.
+	others := func(values, end string) string { return fmt.Sprintf(`quantile %s (0.5, %s or %s)`, by, values, end) }
+	count := fmt.Sprintf(`count %s (%s)`, by, bandSpeed)
 	return append(list,
-		Recorded{Name: bandMedian, Expr: fmt.Sprintf(`quantile %s (0.5, %s) and count %[1]s (%[2]s) >= %d`, by, bandSpeed, diagnose.MinPeers)},
-		Recorded{Name: bandMedTime, Expr: `quantile ` + by + ` (0.5, ` + bandTime + `)`},
-		Recorded{Name: bandDeviation, Expr: `quantile ` + by + ` (0.5, abs(` + bandSpeed + ` - ` + ofBand + ` ` + bandMedian + `))`},
+		Recorded{Name: bandMedian, Expr: others(bandSpeed, count+` * Inf`) + fmt.Sprintf(` and %s >= %d`, count, diagnose.MinPeers)},
+		Recorded{Name: bandMedTime, Expr: others(bandTime, bandMedian+` * 0`)},
+		Recorded{Name: bandDeviation, Expr: others(`abs(`+bandSpeed+` - `+ofBand+` `+bandMedian+`)`, bandMedian+` * 0`)},
 		Recorded{Name: bandRelative, Expr: bandSpeed + ` / ` + ofBand + ` ` + bandMedian},
 		Recorded{Name: agentRelative, Expr: `min by (` + agentLabels + `) (` + bandRelative + `)`},
 		Recorded{Name: bandSlow, Expr: bandRelative + ` < scalar(` + stragglerSpeed + `)` +

@@ -35,7 +35,7 @@ var (
 		"From the start of a transfer until the application saw it complete.", Milliseconds,
 		transferTime.quantile("0.99", agentLabels), byAgent)
 	stragglers = lowest("Slowest agents compared with their peers",
-		"Bytes per second of transfer time, divided by the median of all agents of the same job with similar sizes. 100% is as fast as the peers.", Share,
+		"Bytes per second of transfer time, divided by the median of the other agents of the same job with similar sizes. 100% is as fast as the peers.", Share,
 		`now(`+agentRelative+`{@})`, byAgent)
 	postShares = ranked("Highest share of post time",
 		"Post time divided by transfer time. Above 50%, preparing descriptors costs more than moving the data.", Share,

@@ -16,9 +16,9 @@ type peer struct {
 // An agent is a straggler if in one of its bands all of these hold:
 //
 //   - there are at least MinPeers agents;
-//   - its speed is below StragglerSpeed of the median, and below the median by more than Spread
-//     standard deviations, which are estimated from the median absolute deviation;
-//   - its mean time is above LongerTime of the median;
+//   - its speed is below StragglerSpeed of the median of the others, and below that median by more
+//     than Spread standard deviations, which are estimated from the median absolute deviation;
+//   - its mean time is above LongerTime of the median of the others;
 //   - at most Company of the agents are as slow. If more are, they differ in kind.
 func (h *history) stragglers(i int) (list []Finding) {
 	type group struct {
@@ -59,13 +59,15 @@ func slowPeers(peers []peer) (list []Finding) {
 	if len(peers) < MinPeers {
 		return nil
 	}
-	speeds, times, deviations := make([]float64, len(peers)), make([]float64, len(peers)), make([]float64, len(peers))
-	for i, p := range peers {
-		speeds[i], times[i] = p.speed, p.time
+	// A straggler has a lower speed, a longer time and a larger deviation than the median. Another value
+	// at the other end moves the median as far as leaving out the straggler does.
+	speeds, times, deviations := []float64{math.Inf(1)}, []float64{0}, []float64{0}
+	for _, p := range peers {
+		speeds, times = append(speeds, p.speed), append(times, p.time)
 	}
 	speed, time := median(speeds), median(times)
-	for i, p := range peers {
-		deviations[i] = math.Abs(p.speed - speed)
+	for _, p := range peers {
+		deviations = append(deviations, math.Abs(p.speed-speed))
 	}
 	limit := min(StragglerSpeed*speed, speed-Spread*PerDeviation*median(deviations))
 	for _, p := range peers {

@@ -51,7 +51,7 @@ func straggler(p peer, speed, took float64, peers int) Finding {
 		What:  fmt.Sprintf("%s moves data at %s of the speed of its peers: %s instead of %s.", p.agent, percent(ratio), units.Throughput(p.speed), units.Throughput(speed)),
 		Evidence: []string{
 			p.pace.String(),
-			fmt.Sprintf("median of %d agents with similar sizes: %s each, %s", peers+1, units.Duration(took), units.Throughput(speed)),
+			fmt.Sprintf("median of %d peers with similar sizes: %s each, %s", peers, units.Duration(took), units.Throughput(speed)),
 		},
 		Not:  "It isn't the size of its transfers or its load: only agents with similar sizes are compared, and idle time doesn't count.",
 		Next: checkNIC + "compare them with those of a peer. " + seeSlow,
