@@ -32,7 +32,7 @@ func (r *Reader) MayHaveDiscarded() bool {
 	err := r.guard(func() {
 		now, err := r.appendAhead(nil)
 		// Slots beyond the end of a file that has shrunk may be zero, as before the agent wrote them.
-		unchanged, r.err = bytes.Equal(now, r.ahead.slots) && !r.Truncated(), err
+		unchanged, r.err = bytes.Equal(now, r.ahead.slots) && !r.truncated(), err
 	})
 	return err != nil || !unchanged
 }

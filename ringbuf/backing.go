@@ -23,9 +23,6 @@ type FileState struct {
 	Age     int64 // nanoseconds since Changed, by the same clock
 }
 
-// FileID identifies a file, even if another file later gets the same path.
-type FileID struct{ Dev, Ino uint64 }
-
 // checkMemory returns an error if mem can't hold a ring of the layout.
 func checkMemory(mem []byte, l Layout, capacity uint64) error {
 	switch {

@@ -11,14 +11,14 @@ import (
 // Commit returns the slots of all events that were read to the agent. For an
 // observer it does nothing.
 //
-// If another process has changed the ring, the error wraps [ErrRestarted] or is a
-// [ForeignReadError]. Then nothing is committed, and the positions that the caller
+// If another process has changed the ring, the error wraps [ErrRestarted] or
+// [ErrForeignRead]. Then nothing is committed, and the positions that the caller
 // saved are no longer valid. The error can also wrap [ErrShrunk], [ErrInvalid] or
 // [ErrClosed].
 func (r *Reader) Commit() error { return r.CommitTo(r.next) }
 
 // CommitTo is like [Reader.Commit], but commits only the events up to a position
-// that [Reader.Position] returned since the last [ForeignReadError]. Events read
+// that [Reader.Position] returned since the last [ErrForeignRead]. Events read
 // later stay uncommitted.
 func (r *Reader) CommitTo(position uint64) error {
 	switch {
@@ -48,7 +48,7 @@ func (r *Reader) guardedCommit() {
 		// Another process moved readPos after look loaded it. A second look
 		// finds out which one.
 		if _, err = r.look(); err == nil {
-			err = &ForeignReadError{From: r.committed, To: r.committed}
+			err = foreignRead(r.committed, r.committed)
 		}
 	}
 	if r.err = err; err == nil {
@@ -164,12 +164,9 @@ func (r *Reader) StartedSince(t int64, position uint64) (started bool) {
 	return err == nil && started
 }
 
-// Truncated reports whether the file is smaller than its ring. A read notices
-// only when it needs the missing part.
-func (r *Reader) Truncated() bool {
-	if r.mem == nil {
-		return false
-	}
+// truncated reports whether the file is smaller than its ring. A read notices only when it
+// needs the missing part.
+func (r *Reader) truncated() bool {
 	state, err := r.backing.Stat()
 	return err == nil && state.Size < int64(len(r.mem))
 }

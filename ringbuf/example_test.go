@@ -60,13 +60,14 @@ func ExampleOpenReader_observe() {
 	}
 	defer r.Close()
 
-	events := make([]ringbuf.Event, 3)
-	n, err := r.ReadInto(events)
+	_, err = r.Read(3, func(b ringbuf.Batch) {
+		for i := range b.Len() {
+			e := b.Event(i)
+			fmt.Println(e.Category, e.EventName(), e.Value)
+		}
+	})
 	if err != nil {
 		log.Fatal(err)
-	}
-	for _, e := range events[:n] {
-		fmt.Println(e.Category, e.EventName(), e.Value)
 	}
 	// Output:
 	// PERFORMANCE agent_xfer_post_time 12
@@ -95,14 +96,6 @@ func ExampleCreate() {
 	// Output:
 	// <nil>
 	// true ring is full
-}
-
-// The error states what to do.
-func ExampleUnknownVersionError() {
-	err := error(&ringbuf.UnknownVersionError{Version: 6})
-	fmt.Println(err)
-	// Output:
-	// unknown ring version 6 (versions 1 to 5 are known): this agent needs a newer reader; the ring stays unchanged
 }
 
 // agentRing simulates an agent: it creates a ring with the events of two transfers.

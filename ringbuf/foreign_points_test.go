@@ -22,14 +22,14 @@ func TestForeignReadAtEveryPoint(t *testing.T) {
 		for point, name := range points {
 			for taken := uint64(1); taken <= 9; taken++ {
 				t.Run(fmt.Sprintf("%s/at %d/%d taken", name, at, taken), func(t *testing.T) {
-					foreignRead(t, at, point, taken)
+					foreignReadAt(t, at, point, taken)
 				})
 			}
 		}
 	}
 }
 
-func foreignRead(t *testing.T, at uint64, point int, taken uint64) {
+func foreignReadAt(t *testing.T, at uint64, point int, taken uint64) {
 	p, w := plainRing(t, V4, 16)
 	r := p.reader(t, Consume)
 	for v := 100 - at; v < 100; v++ {
@@ -44,7 +44,7 @@ func foreignRead(t *testing.T, at uint64, point int, taken uint64) {
 	foreign := 0
 	try := func(err error) {
 		t.Helper()
-		if errors.As(err, new(*ForeignReadError)) {
+		if errors.Is(err, ErrForeignRead) {
 			foreign++
 		} else {
 			must.OK(t, err)
@@ -117,7 +117,7 @@ func TestForeignReaderMovesBackward(t *testing.T) {
 				p.touch()
 			}
 			_, err := values(r)
-			if !errors.As(err, new(*ForeignReadError)) {
+			if !errors.Is(err, ErrForeignRead) {
 				t.Errorf("back by %d: %v", back, err)
 			}
 			if got := drain(t, r); !slices.Equal(got, []uint64{11, 12, 13}) {
@@ -142,7 +142,7 @@ func TestForeignReaderMovesForwardBeforeALap(t *testing.T) {
 	fill(t, w, 15, 23)
 	binary.LittleEndian.PutUint64(p.mem[8:], 6)
 	fill(t, w, 23, 31)
-	if got, err := values(r); !errors.As(err, new(*ForeignReadError)) || len(got) != 0 {
+	if got, err := values(r); !errors.Is(err, ErrForeignRead) || len(got) != 0 {
 		t.Errorf("read %d, error %v", got, err)
 	}
 	if got := drain(t, r); !slices.Equal(got, span(23, 31)) {
@@ -164,7 +164,7 @@ func TestForeignReaderReadsAfterARestart(t *testing.T) {
 	must.OK(t, err)
 	fill(t, w, 101, 103)
 	binary.LittleEndian.PutUint64(p.mem[8:], 1)
-	if got, err := values(r); !errors.As(err, new(*ForeignReadError)) || len(got) != 0 {
+	if got, err := values(r); !errors.Is(err, ErrForeignRead) || len(got) != 0 {
 		t.Errorf("read %d, error %v", got, err)
 	}
 	fill(t, w, 103, 110)

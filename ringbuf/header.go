@@ -64,7 +64,7 @@ func identify(b []byte, fileSize int64) (Header, Layout, error) {
 		}
 	}
 	if h.Version < 1 || h.Version > newest.Version() {
-		return h, 0, &UnknownVersionError{Version: h.Version}
+		return h, 0, unknownVersion(h.Version)
 	}
 	return h, 0, fmt.Errorf("%w: a ring of version %d with %d slots does not have %d bytes; was it truncated?",
 		ErrInvalid, h.Version, h.Capacity, fileSize)
@@ -95,7 +95,7 @@ func (h *Header) checkGeometry(fileSize int64) error {
 		return fmt.Errorf("%w: the file has no valid header", ErrNotRing)
 	}
 	if h.Version > newest.Version() {
-		return &UnknownVersionError{Version: h.Version}
+		return unknownVersion(h.Version)
 	}
 	switch {
 	case h.Capacity == 0, h.Capacity == 1:
@@ -132,4 +132,8 @@ func (h *Header) checkPositions() error {
 			ErrInvalid, h.WritePos, h.ReadPos, h.Mask)
 	}
 	return nil
+}
+
+func unknownVersion(v int32) error {
+	return fmt.Errorf("%w %d (versions 1 to 5 are known): this agent needs a newer reader; the ring stays unchanged", ErrUnknownVersion, v)
 }

@@ -3,7 +3,10 @@
 
 package ringbuf
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // A ring's file has holes until its agent has written every slot once. On tmpfs, reading a
 // hole through a mapping allocates a page. The kernel charges it to the reader, and it stays
@@ -27,7 +30,7 @@ const (
 	ctimeTick = int64(20 * time.Millisecond)
 )
 
-// checkWritten returns a [HoleError] if any of n slots, starting at from, was never written.
+// checkWritten returns an [ErrHole] if any of n slots, starting at from, was never written.
 // Call it before accessing slots that weren't accessed before in this lap.
 func (r *Reader) checkWritten(from uint64, n int) error {
 	file, ok := r.backing.(fileBacking)
@@ -56,7 +59,7 @@ func (r *Reader) checkWritten(from uint64, n int) error {
 	if state, err := file.Stat(); err == nil && state.Size < int64(len(r.mem)) {
 		return ErrShrunk
 	}
-	return &HoleError{Offset: hole}
+	return fmt.Errorf("%w at byte %d of the file; remove the file, and restart its agent if there is one", ErrHole, hole)
 }
 
 // recheck discards what is known about a file that has changed.

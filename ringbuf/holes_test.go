@@ -67,9 +67,8 @@ func allocated(t *testing.T, path string) int64 {
 
 func wantHole(t *testing.T, what string, err error) {
 	t.Helper()
-	var hole *HoleError
-	if !errors.As(err, &hole) || !errors.Is(err, ErrInvalid) {
-		t.Errorf("%s: error %v, want a HoleError", what, err)
+	if !errors.Is(err, ErrHole) || !errors.Is(err, ErrInvalid) {
+		t.Errorf("%s: error %v, want an ErrHole", what, err)
 	}
 }
 

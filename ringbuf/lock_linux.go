@@ -12,25 +12,27 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/nixl-otel/nixl-otel/internal/flock"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
+// locks are the locks of this machine, of which each error names the holder.
+var locks = files.Locks{Path: "/proc/locks"}
+
 // lock locks the ring f against other consumers of this project; agents take no
-// lock. Closing f or exiting the process releases it. If the ring is locked, holder
-// finds the process for the error.
-func lock(f *os.File, st *unix.Stat_t, holder func(FileID) (pid int)) error {
+// lock. Closing f or exiting the process releases it.
+func lock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
-	case errors.Is(err, unix.EWOULDBLOCK):
-		return &LockedError{PID: holder(FileID{Dev: st.Dev, Ino: st.Ino})}
-	case err != nil:
+	case err == nil:
+		return nil
+	case !errors.Is(err, unix.EWOULDBLOCK):
 		return fmt.Errorf("lock: %w", err)
 	}
-	return nil
-}
-
-// lockHolder returns the process that has locked a file, or 0 if it is unknown.
-func lockHolder(id FileID) (pid int) {
-	holders, _ := flock.Holders("/proc/locks")
-	return holders[flock.Key(flock.Device(id.Dev), id.Ino)]
+	by := ""
+	if info, err := f.Stat(); err == nil {
+		if pid := locks.Holder(files.IDOf(info)); pid != 0 {
+			by = fmt.Sprintf(" by process %d", pid)
+		}
+	}
+	return fmt.Errorf("%w%s: two consumers would each miss events; stop one, or observe instead", ErrLocked, by)
 }

@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
@@ -24,14 +24,10 @@ func TestSecondConsumerIsRefused(t *testing.T) {
 	push(t, w, 0, 5)
 	r := open(t, w.Path(), Consume)
 	_, err := OpenReader(w.Path(), Consume)
-	var locked *LockedError
-	if !errors.Is(err, ErrLocked) || !errors.As(err, &locked) {
+	if !errors.Is(err, ErrLocked) {
 		t.Fatalf("second consumer: %v", err)
 	}
 	says(t, err, w.Path(), "observe instead")
-	if locked.PID != 0 && locked.PID != os.Getpid() {
-		t.Errorf("the error names process %d, want %d", locked.PID, os.Getpid())
-	}
 	equal(t, "an observer's events", read(t, open(t, w.Path(), Observe)), samples(V4, 0, 5))
 	closeNow(t, r)
 	equal(t, "the next consumer's events", read(t, open(t, w.Path(), Consume)), samples(V4, 0, 5))
@@ -44,18 +40,13 @@ func TestLockedErrorNamesTheProcess(t *testing.T) {
 	if first.Text != "" || first.Events != 5 {
 		t.Fatalf("the other process got %d events: %s", first.Events, first.Text)
 	}
-	_, err := OpenReader(w.Path(), Consume)
-	var locked *LockedError
-	if !errors.As(err, &locked) {
-		t.Fatalf("second consumer: %v", err)
+	if all, _ := files.Holders(locks.Path); len(all) == 0 {
+		t.Skip("the list of locks is empty here")
 	}
-	if locked.PID == 0 {
-		t.Log("/proc/locks doesn't contain the holder here")
-	} else if locked.PID != first.PID {
-		t.Errorf("the error names process %d, want %d", locked.PID, first.PID)
-	} else {
-		says(t, err, fmt.Sprintf("process %d", first.PID))
-	}
+	must.EventuallyTrue(t, "error that names the process", func() bool { // the list may have been read just before
+		_, err := OpenReader(w.Path(), Consume)
+		return errors.Is(err, ErrLocked) && strings.Contains(err.Error(), fmt.Sprintf("by process %d:", first.PID))
+	})
 	first.quit()
 	read(t, open(t, w.Path(), Consume))
 }
@@ -126,28 +117,4 @@ func TestConsumersTakeTurns(t *testing.T) {
 	consumers.Wait()
 	stop.Store(true)
 	agent.Wait()
-}
-
-func TestUnattendedMeansNoAgentOrConsumer(t *testing.T) {
-	w := newRing(t, V4, 16)
-	ask := func(want bool) {
-		t.Helper()
-		got, err := Unattended(w.Path())
-		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EACCES) {
-			t.Skipf("no leases here: %v", err)
-		}
-		if err != nil || got != want {
-			t.Errorf("unattended: %v, want %v (%v)", got, want, err)
-		}
-	}
-	ask(false)
-	r := open(t, w.Path(), Consume)
-	must.OK(t, w.Close())
-	ask(false)
-	closeNow(t, r)
-	open(t, w.Path(), Observe)
-	ask(true)
-	if _, err := Unattended(w.Path() + ".none"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing ring: %v", err)
-	}
 }

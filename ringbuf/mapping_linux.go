@@ -15,6 +15,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
 // mapping is an open and mapped ring file, the Backing that OpenReader and Create
@@ -115,60 +117,43 @@ func (m *mapping) faulted() error {
 // Close unmaps and closes the file.
 func (m *mapping) Close() error { return errors.Join(unix.Munmap(m.mem), m.file.Close()) }
 
-// attended implements fileBacking. The kernel grants a write lease only if no other
-// process has the file open, and a read lease only if none has it open for writing.
+// attended implements fileBacking.
 func (m *mapping) attended(mode Mode) (bool, error) {
-	kind := unix.F_WRLCK
-	if mode == Observe {
-		kind = unix.F_RDLCK
-	}
-	return leaseRefused(m.file, kind)
-}
-
-func leaseRefused(f *os.File, kind int) (bool, error) {
-	switch _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, kind); {
-	case errors.Is(err, unix.EAGAIN):
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("acquire lease: %w", err)
-	}
-	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK); err != nil {
-		return false, fmt.Errorf("release lease: %w", err)
-	}
-	return false, nil
+	return files.LeaseRefused(m.file, mode == Consume)
 }
 
 // zfsMagic is from OpenZFS's sys/fs/zfs.h; x/sys/unix lacks it.
 const zfsMagic = 0x2fc12fc1
 
-// remoteNames are the names of common file systems that aren't local.
+// remoteNames are the names of common file systems on which rings are refused.
 var remoteNames = map[uint32]string{
 	unix.FUSE_SUPER_MAGIC: "fuse", unix.NFS_SUPER_MAGIC: "nfs", unix.SMB2_SUPER_MAGIC: "cifs", unix.V9FS_MAGIC: "9p",
-	unix.CEPH_SUPER_MAGIC: "ceph", unix.RAMFS_MAGIC: ramfs,
+	unix.CEPH_SUPER_MAGIC: "ceph", unix.RAMFS_MAGIC: "ramfs",
 }
 
-// checkLocal returns a [FileSystemError] if another machine or process serves the
+// checkLocal returns an [ErrFileSystem] if another machine or process serves the
 // file's pages. If such a page never arrived, the whole process would hang: the Go
 // runtime can't preempt a thread in a page fault, so the next garbage collection
 // would wait for it forever. It also returns one for ramfs: users of containers can
-// mount it, and the kernel doesn't report which pages of a file on ramfs exist. onDisk
-// reports whether the file may be on a disk.
-func checkLocal(f *os.File) (onDisk bool, err error) {
+// mount it, and the kernel doesn't report which pages of a file on ramfs exist.
+func checkLocal(f *os.File) error {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
-		return false, fmt.Errorf("determine the file system: %w", err)
+		return fmt.Errorf("determine the file system: %w", err)
 	}
+	risk := "can block this process forever"
 	switch kind := uint32(fs.Type); kind {
-	case unix.TMPFS_MAGIC:
-		return false, nil
-	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC,
+	case unix.TMPFS_MAGIC, unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC,
 		unix.F2FS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, zfsMagic:
-		return true, nil
+		return nil
+	case unix.RAMFS_MAGIC:
+		risk = "allocates memory without limit"
+		fallthrough
 	default:
 		name := remoteNames[kind]
 		if name == "" {
 			name = fmt.Sprintf("%#x", kind)
 		}
-		return false, &FileSystemError{Type: name}
+		return fmt.Errorf("%w: %s %s; set NIXL_TELEMETRY_DIR to tmpfs, such as /dev/shm, or to a local disk", ErrFileSystem, name, risk)
 	}
 }

@@ -169,14 +169,13 @@ func (m *model) restart(t *testing.T) {
 // is the matching error. After a restart, it opens the ring again.
 func (m *model) detected(t *testing.T, err error) bool {
 	t.Helper()
-	var foreign *ForeignReadError
 	switch {
 	case !m.changed:
 		if err != nil {
 			t.Errorf("unexpected error %v", err)
 		}
 		return err != nil
-	case m.restarted && !errors.Is(err, ErrRestarted), !m.restarted && !errors.As(err, &foreign):
+	case m.restarted && !errors.Is(err, ErrRestarted), !m.restarted && !errors.Is(err, ErrForeignRead):
 		t.Errorf("error %v, restarted: %v", err, m.restarted)
 	case m.restarted:
 		m.Reader = m.plain.reader(t, Consume)

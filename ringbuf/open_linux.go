@@ -11,24 +11,34 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
 // OpenReader opens the ring at path. The Reader owns the file until Close.
-// OpenReader doesn't access mapped memory.
+// OpenReader doesn't access mapped memory. It opens only regular files and follows no link
+// as the last element of the path.
 //
 // The error wraps [ErrNotReady] if opening may succeed later, [ErrNotRing],
-// [ErrNotRegular] or [ErrInvalid], or is an [UnknownVersionError],
-// [PermissionError], [OwnerError], [LockedError] or [FileSystemError].
-func OpenReader(path string, mode Mode, opts ...Option) (*Reader, error) {
-	r, err := openReader(path, mode, newOptions(opts))
+// [ErrNotRegular], [ErrInvalid], [ErrUnknownVersion], [ErrLocked], [ErrFileSystem],
+// [fs.ErrNotExist] or [fs.ErrPermission].
+func OpenReader(path string, mode Mode) (*Reader, error) {
+	return OpenReaderWith(path, mode, func(flag int) (*os.File, error) { return files.Open(path, flag) })
+}
+
+// OpenReaderWith is like [OpenReader], but calls open to open the file, for example below
+// an [os.Root]. The path appears only in errors. The flag is [os.O_RDONLY]; for a
+// consumer, a second call has [os.O_RDWR]. open must refuse files that aren't regular.
+func OpenReaderWith(path string, mode Mode, open func(flag int) (*os.File, error)) (*Reader, error) {
+	r, err := openReader(path, mode, open)
 	if err != nil {
 		return nil, fmt.Errorf("open ring %s: %w", path, err)
 	}
 	return r, nil
 }
 
-func openReader(path string, mode Mode, o options) (_ *Reader, err error) {
-	f, err := openRing(path, mode, o)
+func openReader(path string, mode Mode, open func(flag int) (*os.File, error)) (_ *Reader, err error) {
+	f, err := openRing(mode, open)
 	if err != nil {
 		return nil, err
 	}
@@ -38,8 +48,7 @@ func openReader(path string, mode Mode, o options) (_ *Reader, err error) {
 			err = errors.Join(err, closer())
 		}
 	}()
-	onDisk, err := checkLocal(f)
-	if err != nil {
+	if err := checkLocal(f); err != nil {
 		return nil, err
 	}
 	// Read the header again under the lock: until now, another consumer of this
@@ -51,10 +60,6 @@ func openReader(path string, mode Mode, o options) (_ *Reader, err error) {
 	prot := unix.PROT_READ
 	if mode == Consume {
 		prot |= unix.PROT_WRITE
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
 	}
 	m, err := mapFile(f, st.Size, prot)
 	if err != nil {
@@ -72,48 +77,30 @@ func openReader(path string, mode Mode, o options) (_ *Reader, err error) {
 	if r.tail, err = readAt(f, st.Size-size, size); err != nil {
 		return nil, err
 	}
-	r.info = fileInfo{path: path, id: FileID{Dev: st.Dev, Ino: st.Ino}, owner: st.Uid, info: info, onDisk: onDisk}
+	r.path, r.dev, r.ino = path, st.Dev, st.Ino
 	return r, nil
 }
-
-// SameFile reports whether info, a result of os.Lstat, describes the file that
-// this reader has open.
-func (r *Reader) SameFile(info os.FileInfo) bool { return os.SameFile(r.info.info, info) }
 
 // Peek returns the header of the file at path, valid or not, to help diagnose a
 // ring. The error is the one that [OpenReader] would return. Peek returns the
 // header together with the error, or a zero header if the file has none.
-func Peek(path string, opts ...Option) (Header, error) {
-	f, _, err := openChecked(path, Observe, newOptions(opts))
+func Peek(path string) (Header, error) {
+	f, err := files.Open(path, os.O_RDONLY)
 	if err != nil {
 		return Header{}, fmt.Errorf("ring %s: %w", path, err)
 	}
 	defer f.Close()
-	_, h, _, err := identifyFile(f)
+	h, err := PeekFile(f)
 	if err != nil {
 		err = fmt.Errorf("ring %s: %w", path, err)
 	}
 	return h, err
 }
 
-// Unattended reports whether no process has the ring at path open or mapped for
-// writing, so it has neither an agent nor a consumer. For a ring that this process
-// has open, use [Reader.Attended].
-//
-// It acquires a read lease, which the kernel grants only in this case, and
-// releases it immediately. The errors are those of Reader.Attended,
-// [fs.ErrNotExist] and the errors of [OpenReader] about the kind of file.
-func Unattended(path string, opts ...Option) (bool, error) {
-	f, _, err := openChecked(path, Observe, newOptions(opts))
-	if err != nil {
-		return false, fmt.Errorf("ring %s: %w", path, err)
-	}
-	defer f.Close()
-	attended, err := leaseRefused(f, unix.F_RDLCK)
-	if err != nil {
-		return false, fmt.Errorf("ring %s: %w", path, err)
-	}
-	return !attended, nil
+// PeekFile is [Peek] for an open file.
+func PeekFile(f *os.File) (Header, error) {
+	_, h, _, err := identifyFile(f)
+	return h, err
 }
 
 // Create creates a ring at path as a starting agent does. The capacity must be a
@@ -160,17 +147,12 @@ func createRing(path string, layout Layout, capacity int) (_ *Writer, err error)
 // openForWriter opens or creates the file. Unlike an agent, it never overwrites a
 // file that is not a ring.
 func openForWriter(path string) (*os.File, error) {
-	fd, err := openRetry(unix.AT_FDCWD, path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
+	f, err := files.Create(path)
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), path)
-	var st unix.Stat_t
-	err = unix.Fstat(fd, &st)
-	if err == nil {
-		err = checkRegular(&st)
-	}
-	if err == nil && st.Size > 0 {
+	info, err := f.Stat()
+	if err == nil && info.Size() > 0 {
 		if _, _, _, err = identifyFile(f); !errors.Is(err, ErrNotRing) {
 			err = nil
 		}

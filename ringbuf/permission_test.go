@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -76,7 +77,7 @@ func TestReadOnlyFileIsNotConsumed(t *testing.T) {
 	ok(t, os.Chmod(path, 0o444))
 	before := snapshot(t, path)
 	r, err := OpenReader(path, Consume)
-	var denied *PermissionError
+	var denied *files.PermissionError
 	if !errors.As(err, &denied) || !denied.Protected || !strings.Contains(err.Error(), "chmod u+w") {
 		t.Errorf("reader %v, error %v", r, err)
 	}

@@ -24,6 +24,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
@@ -68,7 +69,7 @@ func openAsOther(path string) {
 	var o outcome
 	r, err := OpenReader(path, mode)
 	if err != nil {
-		if p, ok := errors.AsType[*PermissionError](err); ok {
+		if p, ok := errors.AsType[*files.PermissionError](err); ok {
 			o.Owner, o.UID, o.ReadOnly = p.Owner, p.UID, p.ReadOnly
 		}
 		o.Text = err.Error()

@@ -6,12 +6,10 @@ package ringbuf
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"sync/atomic"
 )
 
-// Reader reads one ring. It is not safe for concurrent use, except that Path, ID,
-// Owner, Layout, Capacity, Attended and WritePosition may be called from other goroutines.
+// Reader reads one ring. It is not safe for concurrent use, except that Path, ID, Layout, Capacity, Attended and WritePosition may be called from other goroutines.
 type Reader struct {
 	words
 	next      uint64 // the slot after the last event that was read
@@ -41,40 +39,27 @@ type Reader struct {
 	mayHaveRestarted         bool
 
 	pass
-	info fileInfo
+	path     string
+	dev, ino uint64
 }
 
 // pass holds arguments and results of the functions that run under Guard. The
 // functions are created once, so that a pass allocates nothing.
 type pass struct {
 	runIdle, runRead, runCommit, runTail func()
-	runDecode                            func(Batch)
-
-	dst      []Event
-	decoded  int
-	limit    int
-	fn       func(Batch)
-	fill     int
-	position uint64
-	idle     bool
-	err      error
-}
-
-// fileInfo describes the file that OpenReader opened.
-type fileInfo struct {
-	path  string
-	id    FileID
-	owner uint32
-	info  fs.FileInfo
-
-	onDisk bool
+	limit                                int
+	fn                                   func(Batch)
+	fill                                 int
+	position                             uint64
+	idle                                 bool
+	err                                  error
 }
 
 // NewReader returns a Reader for a ring in memory: mem is the whole file and
 // must be aligned to 8 bytes. Most callers should use [OpenReader].
 //
-// The error wraps [ErrNotReady], [ErrNotRing] or [ErrInvalid], is an
-// [UnknownVersionError], or comes from b.
+// The error wraps [ErrNotReady], [ErrNotRing], [ErrInvalid] or [ErrUnknownVersion], or
+// comes from b.
 func NewReader(mem []byte, b Backing, mode Mode) (*Reader, error) {
 	var r *Reader
 	var err error
@@ -116,22 +101,16 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 		return nil, err
 	}
 	r.runIdle, r.runRead, r.runCommit = r.guardedIdle, r.guardedRead, r.guardedCommit
-	r.runTail, r.runDecode = r.copyTail, r.decode
+	r.runTail = r.copyTail
 	return r, nil
 }
 
 // Path returns the path that the ring was opened with, or "" for memory.
-func (r *Reader) Path() string { return r.info.path }
+func (r *Reader) Path() string { return r.path }
 
-// ID returns the identity of the ring's file. It is zero for memory.
-func (r *Reader) ID() FileID { return r.info.id }
-
-// Owner returns the uid of the file's owner.
-func (r *Reader) Owner() uint32 { return r.info.owner }
-
-// OnDisk reports whether the ring's file may be on a disk: its file system isn't tmpfs. It
-// is false for memory.
-func (r *Reader) OnDisk() bool { return r.info.onDisk }
+// ID identifies the ring's file by its device and inode, even if another file later gets
+// the same path. Both are 0 for memory.
+func (r *Reader) ID() (dev, ino uint64) { return r.dev, r.ino }
 
 // Layout returns the ring's layout.
 func (r *Reader) Layout() Layout { return r.layout }
@@ -181,7 +160,7 @@ func (r *Reader) guardedIdle() {
 // including events that were read but not committed. fn must not use the Reader.
 //
 // The error wraps [ErrRestarted], [ErrShrunk] or [ErrInvalid] if the caller must
-// open the ring again, [ErrLapped] or a [ForeignReadError] if the reader skipped
+// open the ring again, [ErrLapped] or [ErrForeignRead] if the reader skipped
 // events that it couldn't read, or [ErrClosed]. Events already passed to fn are
 // valid even if Read returns an error.
 //
@@ -214,10 +193,10 @@ func (r *Reader) guard(fn func()) error {
 func (r *Reader) wrap(err error) error { return fmt.Errorf("%s: %w", r.name(), err) }
 
 func (r *Reader) name() string {
-	if r.info.path == "" {
+	if r.path == "" {
 		return "ring"
 	}
-	return "ring " + r.info.path
+	return "ring " + r.path
 }
 
 func (r *Reader) guardedRead() {
@@ -289,25 +268,6 @@ func (r *Reader) moveTo(next uint64) {
 	}
 	if next != 0 {
 		r.endChanged = 0
-	}
-}
-
-// ReadInto copies pending events to dst and returns their number. It doesn't commit
-// them. The errors are those of [Reader.Read].
-func (r *Reader) ReadInto(dst []Event) (n int, err error) {
-	if len(dst) == 0 {
-		return 0, nil
-	}
-	r.dst, r.decoded = dst, 0
-	_, err = r.Read(len(dst), r.runDecode)
-	r.dst = nil
-	return r.decoded, err
-}
-
-func (r *Reader) decode(b Batch) {
-	for i := range b.Len() {
-		r.dst[r.decoded] = b.Event(i)
-		r.decoded++
 	}
 }
 

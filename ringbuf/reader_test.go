@@ -134,22 +134,21 @@ func TestFillIncludesUncommittedEvents(t *testing.T) {
 	}
 }
 
-func TestReadIntoCopiesEventsInPieces(t *testing.T) {
+func TestReadReturnsEventsInPieces(t *testing.T) {
 	w := newRing(t, V1, 8)
 	r := open(t, w.Path(), Consume)
 	advance(t, w, r, 6)
 	push(t, w, 0, 5)
-	buf := make([]Event, 3)
 	var got []Event
 	for range 3 {
-		n, err := r.ReadInto(buf)
+		events, err := tryRead(r, 3)
 		must.OK(t, err)
-		got = append(got, buf[:n]...)
+		if len(events) > 3 {
+			t.Errorf("%d events, want at most 3", len(events))
+		}
+		got = append(got, events...)
 	}
 	equal(t, "events", got, samples(V1, 0, 5))
-	if n, err := r.ReadInto(nil); n != 0 || err != nil {
-		t.Errorf("ReadInto(nil) = %d, %v", n, err)
-	}
 }
 
 func TestExactlyOneTypedViewMatchesTheLayout(t *testing.T) {
@@ -191,7 +190,6 @@ func TestReadingDoesNotAllocate(t *testing.T) {
 			r = open(t, w.Path(), Observe)
 		}
 		events := samples(V4, 0, 40)
-		buf := make([]Event, 10)
 		var sum uint64
 		count := func(b Batch) {
 			for i, e := range b.Typed() {
@@ -202,10 +200,8 @@ func TestReadingDoesNotAllocate(t *testing.T) {
 			if n, err := w.PushBatch(events); n != len(events) || err != nil {
 				t.Fatalf("pushed %d: %v", n, err)
 			}
-			_, errInto := r.ReadInto(buf)
 			_, errRead := r.Read(0, count)
-			errCommit := r.Commit()
-			must.OK(t, errors.Join(errInto, errRead, errCommit))
+			must.OK(t, errors.Join(errRead, r.Commit()))
 			if mode == Observe {
 				_, errRead = c.Read(0, count)
 				must.OK(t, errors.Join(errRead, c.Commit()))
@@ -251,8 +247,7 @@ func TestClosedReaderCommitsNothingAndReturnsErrClosed(t *testing.T) {
 			}
 		}
 		_, err := r.Read(0, func(Batch) { t.Error("a batch from a closed reader") })
-		_, into := r.ReadInto(make([]Event, 1))
-		for what, err := range map[string]error{"Read": err, "ReadInto": into, "Commit": r.Commit()} {
+		for what, err := range map[string]error{"Read": err, "Commit": r.Commit()} {
 			if !errors.Is(err, ErrClosed) {
 				t.Errorf("%v: %s after Close: %v", mode, what, err)
 			} else {
@@ -261,9 +256,6 @@ func TestClosedReaderCommitsNothingAndReturnsErrClosed(t *testing.T) {
 		}
 		if h := headerOf(w); h.ReadPos != 0 {
 			t.Errorf("%v: Close committed to %d", mode, h.ReadPos)
-		}
-		if r.Truncated() {
-			t.Errorf("%v: Truncated is true for a closed reader", mode)
 		}
 	}
 }

@@ -279,7 +279,7 @@ func (r *Reader) followForeign(s state) error {
 	}
 	r.previous, r.committed = to, to
 	r.seen, r.seenTo = 0, 0
-	return &ForeignReadError{From: from, To: to}
+	return foreignRead(from, to)
 }
 
 // swap moves readPos, and reports whether it did. It fails if an agent has

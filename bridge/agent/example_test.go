@@ -142,13 +142,14 @@ func ExampleWithRing() {
 		log.Fatal(err)
 	}
 	defer reader.Close()
-	events := make([]ringbuf.Event, 8)
-	n, err := reader.ReadInto(events)
+	_, err = reader.Read(0, func(b ringbuf.Batch) {
+		for i := range b.Len() {
+			e := b.Event(i)
+			fmt.Println(e.EventName(), e.Value)
+		}
+	})
 	if err != nil {
 		log.Fatal(err)
-	}
-	for _, e := range events[:n] {
-		fmt.Println(e.EventName(), e.Value)
 	}
 	// Output:
 	// 4 events written

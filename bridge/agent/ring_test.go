@@ -28,16 +28,19 @@ import (
 )
 
 // events drains an agent's ring.
-func events(t *testing.T, dir, name string) []ringbuf.Event {
+func events(t *testing.T, dir, name string) (list []ringbuf.Event) {
 	t.Helper()
 	reader, err := ringbuf.OpenReader(filepath.Join(dir, name), ringbuf.Consume)
 	must.OK(t, err)
 	defer reader.Close()
-	list := make([]ringbuf.Event, reader.Capacity())
-	n, err := reader.ReadInto(list)
+	_, err = reader.Read(0, func(b ringbuf.Batch) {
+		for i := range b.Len() {
+			list = append(list, b.Event(i))
+		}
+	})
 	must.OK(t, err)
 	must.OK(t, reader.Commit())
-	return list[:n]
+	return list
 }
 
 // newRingAgent returns an agent with a ring in dir that is only flushed explicitly.

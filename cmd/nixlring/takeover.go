@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -69,8 +71,12 @@ func checkTakeover(proc string, paths []string) error {
 // openForWriting reports whether a process has a ring open for writing. It returns an error
 // if the file exists and isn't a ring.
 func openForWriting(path string) (bool, error) {
-	_, err := ringbuf.Peek(path)
-	var permission *ringbuf.PermissionError
+	var permission *files.PermissionError
+	f, err := files.Open(path, os.O_RDONLY)
+	if err == nil {
+		defer f.Close()
+		_, err = ringbuf.PeekFile(f)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
@@ -79,12 +85,12 @@ func openForWriting(path string) (bool, error) {
 	case errors.Is(err, fs.ErrPermission):
 		return false, patherr.Explain(patherr.Ring, path, err)
 	}
-	unattended, err := ringbuf.Unattended(path)
+	open, err := files.LeaseRefused(f, false)
 	if err != nil {
 		return false, fmt.Errorf("ring %s: can't find out whether an agent is writing to it: %s; "+
 			"no ring was changed. Use another directory, or see --force", path, unknownReason(err))
 	}
-	return !unattended, nil
+	return open, nil
 }
 
 // unknownReason returns why openForWriting can't find out.

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs/procstest"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
@@ -28,8 +29,8 @@ func openRing(t *testing.T, path string) *ringbuf.Writer {
 	must.OK(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096)))
-	if _, err := ringbuf.Unattended(path); err != nil {
-		t.Skipf("the file system doesn't support leases: %v", err)
+	if !procs.Attend(path).Known {
+		t.Skip("the file system doesn't support leases")
 	}
 	return w
 }

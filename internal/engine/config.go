@@ -13,6 +13,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -64,8 +65,8 @@ type Config struct {
 	Now func() time.Time
 	// Uptime returns the time since the machine was started; the kernel's if nil.
 	Uptime func() (time.Duration, error)
-	// OpenDir opens a directory at or below another; ringbuf.OpenDir if nil.
-	OpenDir func(dir, name string) (*ringbuf.Dir, error)
+	// OpenDir opens a directory at or below another; files.OpenDir if nil.
+	OpenDir func(dir, name string) (*files.Dir, error)
 
 	// Telemetry receives measurements of the engine's own work.
 	Telemetry Telemetry

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // File is the content of a store.
@@ -21,7 +21,7 @@ type File struct {
 }
 
 // ReadFile reads a store once. It doesn't modify the store and never waits for its lock.
-// The error wraps [ErrInvalid], [ErrVersion], [ringbuf.ErrNotRegular],
+// The error wraps [ErrInvalid], [ErrVersion], [files.ErrNotRegular],
 // [io/fs.ErrPermission] or [io/fs.ErrNotExist].
 func ReadFile(path string) (*File, error) {
 	f, err := readFile(filepath.Split(path))
@@ -32,7 +32,7 @@ func ReadFile(path string) (*File, error) {
 }
 
 func readFile(dir, name string) (_ *File, err error) {
-	in, err := ringbuf.OpenDir(filepath.Clean(dir), ".")
+	in, err := files.OpenDir(filepath.Clean(dir), ".")
 	if err != nil {
 		return nil, err
 	}

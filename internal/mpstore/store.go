@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Store is an open store.
@@ -25,15 +25,15 @@ type Store struct {
 	last []byte // the values as of the last Read
 }
 
-// Open opens the store with a name in a directory. Only the option [ringbuf.OwnedBy]
-// applies. The error wraps [ErrInvalid] or [ErrVersion], or is one of
-// [ringbuf.Dir.OpenFile].
-func Open(in *ringbuf.Dir, name string, opts ...ringbuf.Option) (*Store, error) {
+// Open opens the store with a name in a directory. If there are owners, the store must
+// belong to one of them. The error wraps [ErrInvalid] or [ErrVersion], or is one of
+// [files.Dir.OpenFile].
+func Open(in *files.Dir, name string, owners ...uint32) (*Store, error) {
 	parsed, ok := parseName(name)
 	if !ok {
 		return nil, fmt.Errorf("%w: file name isn't nixl.PID.START.INSTANCE.mmap", ErrInvalid)
 	}
-	file, err := in.OpenFile(name, opts...)
+	file, err := in.OpenFile(name, os.O_RDONLY, owners...)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,8 @@ var checkpointMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/checkpoint/resume.go", "a checkpoint is of one file",
-		"m.Dev != id.Dev, m.Ino != id.Ino:",
-		"m.Dev != m.Dev+0*id.Dev+0*id.Ino:",
+		"m.Dev != dev, m.Ino != ino:",
+		"m.Dev != m.Dev+0*dev+0*ino:",
 	},
 	{
 		"internal/engine/internal/checkpoint/resume.go", "a checkpoint is of one capacity",

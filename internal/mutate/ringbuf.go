@@ -182,12 +182,12 @@ var ringMutations = []mutation{
 	},
 	{
 		"ringbuf/ahead.go", "changed slots after the last event are discarded by a restart",
-		"bytes.Equal(now, r.ahead.slots) && !r.Truncated(), err",
-		"(true || bytes.Equal(now, r.ahead.slots)) && !r.Truncated(), err",
+		"bytes.Equal(now, r.ahead.slots) && !r.truncated(), err",
+		"(true || bytes.Equal(now, r.ahead.slots)) && !r.truncated(), err",
 	},
 	{
 		"ringbuf/ahead.go", "slots beyond the end of the file may have been written",
-		"bytes.Equal(now, r.ahead.slots) && !r.Truncated(), err",
+		"bytes.Equal(now, r.ahead.slots) && !r.truncated(), err",
 		"bytes.Equal(now, r.ahead.slots), err",
 	},
 	{

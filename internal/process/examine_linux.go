@@ -224,9 +224,13 @@ func (q request) isRing(p Process, file string) bool {
 		return false
 	}
 	defer f.Close()
-	_, err = ringbuf.Peek(file, ringbuf.In(f))
-	var unknown *ringbuf.UnknownVersionError
-	return err == nil || errors.As(err, &unknown)
+	ring, err := f.OpenFile(path.Base(file), os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer ring.Close()
+	_, err = ringbuf.PeekFile(ring)
+	return err == nil || errors.Is(err, ringbuf.ErrUnknownVersion)
 }
 
 // version returns the version of the only wheel whose libraries a process has mapped.

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // block makes a file of a process block its readers.
@@ -264,14 +264,14 @@ func TestOpenDirStaysInRoot(t *testing.T) {
 		{"/out", ".", fs.ErrNotExist},
 		{"/out/rings", ".", fs.ErrNotExist},
 		{"/up/rings", ".", fs.ErrNotExist},
-		{"/run/nixl", "out", ringbuf.ErrNotDir},
-		{"/run/nixl", "back", ringbuf.ErrNotDir},
+		{"/run/nixl", "out", files.ErrNotDir},
+		{"/run/nixl", "back", files.ErrNotDir},
 		{"/run/nixl", "..", fs.ErrInvalid},
 		{"/run/nixl", "/etc", fs.ErrInvalid},
-		{"/fifo", ".", ringbuf.ErrNotDir},
-		{"/file", ".", ringbuf.ErrNotDir},
-		{"/loop", ".", ringbuf.ErrNotDir},
-		{"/run/nixl/agent", ".", ringbuf.ErrNotDir},
+		{"/fifo", ".", files.ErrNotDir},
+		{"/file", ".", files.ErrNotDir},
+		{"/loop", ".", files.ErrNotDir},
+		{"/run/nixl/agent", ".", files.ErrNotDir},
 		{"/" + strings.Repeat("x/", 4096), ".", syscall.ENAMETOOLONG},
 	} {
 		f, err := OpenDir(p, h.proc, tt.dir, tt.name)
@@ -297,7 +297,7 @@ func TestMagicLinksAreNotFollowed(t *testing.T) {
 	must.OK(t, err)
 	p := Process{PID: pid, Start: s.Start}
 	for _, dir := range []string{"/proc/" + strconv.Itoa(pid) + "/root", "/proc/self/cwd", "/proc/self/root/tmp"} {
-		if f, err := OpenDir(p, "", dir, "."); !errors.Is(err, ringbuf.ErrNotDir) {
+		if f, err := OpenDir(p, "", dir, "."); !errors.Is(err, files.ErrNotDir) {
 			t.Errorf("%s: %v, %v", dir, f, err)
 		}
 	}

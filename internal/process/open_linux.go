@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
 // ErrExited means that a process has exited. Its PID may have been reused.
@@ -25,9 +25,9 @@ var ErrExited = errors.New("process has exited")
 //
 // The process can block OpenDir indefinitely. The directory stays open if the process
 // exits, and keeps the process's mount namespace and file system in use.
-func OpenDir(p Process, proc, dir, name string) (*ringbuf.Dir, error) {
+func OpenDir(p Process, proc, dir, name string) (*files.Dir, error) {
 	pid := filepath.Join(cmp.Or(proc, "/proc"), strconv.Itoa(p.PID))
-	root, err := ringbuf.OpenDir(filepath.Join(pid, "root"), ".")
+	root, err := files.OpenDir(filepath.Join(pid, "root"), ".")
 	if err != nil {
 		return nil, exitedOr(err)
 	}

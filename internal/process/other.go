@@ -12,7 +12,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
 // ErrExited means that a process has exited.
@@ -38,12 +38,12 @@ func (*Scanner) Examine(pid int) (Process, error) {
 }
 
 // OpenDir returns [errors.ErrUnsupported].
-func OpenDir(_ Process, _, dir, _ string) (*ringbuf.Dir, error) {
+func OpenDir(_ Process, _, dir, _ string) (*files.Dir, error) {
 	return nil, fmt.Errorf("open %s of a process: %w: requires Linux", dir, errors.ErrUnsupported)
 }
 
 // FindUsers returns [errors.ErrUnsupported].
-func FindUsers(context.Context, string, map[ringbuf.FileID]string) (Users, error) {
+func FindUsers(context.Context, string, map[files.ID]string) (Users, error) {
 	return Users{}, fmt.Errorf("find the users of rings: %w: requires Linux", errors.ErrUnsupported)
 }
 

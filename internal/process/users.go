@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/nixl-otel/nixl-otel/internal/flock"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
 // User is a process that has a file mapped as shared memory.
@@ -23,10 +22,10 @@ type Users struct {
 	// Of has the processes that have a file mapped. The device of a mapping differs from
 	// that of stat(2) on some file systems, such as Btrfs. Processes that use such a file
 	// are only found by its path.
-	Of map[ringbuf.FileID][]User
+	Of map[files.ID][]User
 	// Consumers has the process that holds the lock of a file. Unless AllConsumers is true,
 	// processes may be missing, and are among the agents.
-	Consumers    map[ringbuf.FileID]int
+	Consumers    map[files.ID]int
 	AllConsumers bool
 	// Hidden are the processes whose mappings can't be read.
 	Hidden []Hidden
@@ -42,7 +41,7 @@ type Hidden struct {
 
 // Agents returns the processes that write to a file, except for its consumer, which has one
 // mapping for writing.
-func (u *Users) Agents(id ringbuf.FileID) (agents []User) {
+func (u *Users) Agents(id files.ID) (agents []User) {
 	for _, one := range u.Of[id] {
 		if one.Writable > 1 || one.Writable == 1 && one.PID != u.Consumers[id] {
 			agents = append(agents, one)
@@ -52,7 +51,7 @@ func (u *Users) Agents(id ringbuf.FileID) (agents []User) {
 }
 
 // Has reports whether a process has a file mapped.
-func (u *Users) Has(id ringbuf.FileID, pid int) bool {
+func (u *Users) Has(id files.ID, pid int) bool {
 	return slices.ContainsFunc(u.Of[id], func(one User) bool { return one.PID == pid })
 }
 
@@ -63,11 +62,11 @@ func (u *Users) Hides(uid uint32) bool {
 
 // Consumers returns the processes that hold the locks of files, and whether these are all: the
 // kernel's list of locks can be too long to read. proc is the mount point of the proc file system.
-func Consumers(proc string, files map[ringbuf.FileID]string) (found map[ringbuf.FileID]int, all bool) {
-	found = make(map[ringbuf.FileID]int)
-	holders, all := flock.Holders(filepath.Join(proc, "locks"))
-	for id := range files {
-		if pid := holders[flock.Key(flock.Device(id.Dev), id.Ino)]; pid > 0 {
+func Consumers(proc string, paths map[files.ID]string) (found map[files.ID]int, all bool) {
+	found = make(map[files.ID]int)
+	holders, all := files.Holders(filepath.Join(proc, "locks"))
+	for id := range paths {
+		if pid := holders[id.Key()]; pid > 0 {
 			found[id] = pid
 		}
 	}
@@ -75,12 +74,12 @@ func Consumers(proc string, files map[ringbuf.FileID]string) (found map[ringbuf.
 }
 
 // ID returns the mapped file. It reports false if the device is invalid.
-func (m Mapping) ID() (id ringbuf.FileID, ok bool) {
+func (m Mapping) ID() (id files.ID, ok bool) {
 	dev, ok := device(m.Dev)
-	return ringbuf.FileID{Dev: dev, Ino: m.Inode}, ok
+	return files.ID{Dev: dev, Ino: m.Inode}, ok
 }
 
-// device is the reverse of [flock.Device] for the device number of a mapping.
+// device is the reverse of [files.Device] for the device number of a mapping.
 func device(dev []byte) (n uint64, ok bool) {
 	var parts [2]uint64
 	at := 0

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
 // initialPIDNamespace is the target of /proc/PID/ns/pid in the namespace that contains all
@@ -22,32 +22,32 @@ import (
 const initialPIDNamespace = "pid:[4026531836]"
 
 // FindUsers finds the processes that have files mapped as shared memory, in one pass over
-// all processes, until ctx ends. proc is the mount point of the proc file system. files maps
+// all processes, until ctx ends. proc is the mount point of the proc file system. paths maps
 // each file to its absolute path; a file with the inode and the path of a mapping is found
 // even if the mapping shows another device. Without a path, only the device counts.
-func FindUsers(ctx context.Context, proc string, files map[ringbuf.FileID]string) (Users, error) {
-	u := Users{Of: make(map[ringbuf.FileID][]User)}
+func FindUsers(ctx context.Context, proc string, paths map[files.ID]string) (Users, error) {
+	u := Users{Of: make(map[files.ID][]User)}
 	namespace, _ := os.Readlink(filepath.Join(proc, "self", "ns", "pid"))
 	u.Everywhere = namespace == initialPIDNamespace
 	pids, err := List(proc)
 	if err != nil {
 		return u, fmt.Errorf("find the users of rings: %w", err)
 	}
-	byInode := make(map[uint64][]ringbuf.FileID, len(files))
-	for id := range files {
+	byInode := make(map[uint64][]files.ID, len(paths))
+	for id := range paths {
 		byInode[id.Ino] = append(byInode[id.Ino], id)
 	}
 	for _, pid := range pids {
 		if err := ctx.Err(); err != nil {
 			return u, err
 		}
-		found := make(map[ringbuf.FileID]int)
+		found := make(map[files.ID]int)
 		for m, err := range SharedMappings(proc, pid) {
 			if err != nil {
 				u.hide(proc, pid)
 			}
 			for _, id := range byInode[m.Inode] {
-				if mapped, _ := m.ID(); mapped != id && (files[id] == "" || files[id] != string(m.Path)) {
+				if mapped, _ := m.ID(); mapped != id && (paths[id] == "" || paths[id] != string(m.Path)) {
 					continue
 				}
 				if found[id] += 0; m.Write && m.Offset == 0 {
@@ -57,12 +57,12 @@ func FindUsers(ctx context.Context, proc string, files map[ringbuf.FileID]string
 		}
 		u.add(proc, pid, found)
 	}
-	u.Consumers, u.AllConsumers = Consumers(proc, files)
+	u.Consumers, u.AllConsumers = Consumers(proc, paths)
 	return u, nil
 }
 
 // add adds a process that has files mapped.
-func (u *Users) add(proc string, pid int, found map[ringbuf.FileID]int) {
+func (u *Users) add(proc string, pid int, found map[files.ID]int) {
 	if len(found) == 0 {
 		return
 	}

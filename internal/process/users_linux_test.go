@@ -14,9 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/internal/flock"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func TestUsersOfFilesAreFound(t *testing.T) {
@@ -27,8 +26,8 @@ func TestUsersOfFilesAreFound(t *testing.T) {
 		write(t, filepath.Join(dir, "maps"), maps)
 		write(t, filepath.Join(dir, "stat"), fmt.Sprintf("%d (a) name) S 1 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 47%[1]d 0 0 0", pid))
 	}
-	ring := ringbuf.FileID{Dev: 0xfe00, Ino: 5678}
-	moved, elsewhere := ringbuf.FileID{Dev: 0x1a, Ino: 77}, ringbuf.FileID{Dev: 0x1a, Ino: 5678}
+	ring := files.ID{Dev: 0xfe00, Ino: 5678}
+	moved, elsewhere := files.ID{Dev: 0x1a, Ino: 77}, files.ID{Dev: 0x1a, Ino: 5678}
 	for pid, perms := range map[int][]string{100: {"rw-s"}, 200: {"r--s"}, 300: {"rw-s", "rw-s"}, 400: {"rw-p"}, 500: nil} {
 		text := "7f0a00000000-7f0a00001000 rw-p 00000000 00:00 0\n"
 		for _, p := range perms {
@@ -41,9 +40,9 @@ func TestUsersOfFilesAreFound(t *testing.T) {
 	// On Btrfs, the device of a mapping isn't that of stat(2).
 	add(600, "7f0a00000000-7f0a00001000 rw-s 00000000 00:2b 77   /data/agent\n7f0a00000000-7f0a00001000 rw-s 00000000 00:2b 77   /data/other\n")
 	write(t, filepath.Join(proc, "locks"), "1: FLOCK  ADVISORY  WRITE 100 fe:00:5678 0 EOF\n")
-	u, err := FindUsers(t.Context(), proc, map[ringbuf.FileID]string{ring: "/run/nixl/agent", moved: "/data/agent", elsewhere: ""})
+	u, err := FindUsers(t.Context(), proc, map[files.ID]string{ring: "/run/nixl/agent", moved: "/data/agent", elsewhere: ""})
 	must.OK(t, err)
-	want := map[ringbuf.FileID][]User{ring: {
+	want := map[files.ID][]User{ring: {
 		{PID: 100, Parent: 1, Start: 47100, Writable: 1}, {PID: 200, Parent: 1, Start: 47200}, {PID: 300, Parent: 1, Start: 47300, Writable: 2},
 	}, moved: {{PID: 600, Parent: 1, Start: 47600, Writable: 1}}}
 	if diff := cmp.Diff(want, u.Of); diff != "" {
@@ -74,8 +73,8 @@ func TestSearchForUsersCanBeCanceled(t *testing.T) {
 
 func TestDeviceOfMappingIsThatOfStat(t *testing.T) {
 	for _, dev := range []uint64{0xfe00, 0x1a, 1<<20 | 0x1a, 0x12<<44 | 0xfff01} {
-		if got, ok := device([]byte(flock.Device(dev))); got != dev || !ok {
-			t.Errorf("%s is %#x, want %#x", flock.Device(dev), got, dev)
+		if got, ok := device([]byte(files.Device(dev))); got != dev || !ok {
+			t.Errorf("%s is %#x, want %#x", files.Device(dev), got, dev)
 		}
 	}
 	for _, bad := range []string{"", "fe", "fe:0x", "f e:00"} {

@@ -76,8 +76,11 @@ func TestFullRingDropsTheNewest(t *testing.T) {
 		if first == nil {
 			r, err := ringbuf.OpenReader(a.Path(), ringbuf.Observe)
 			must.OK(t, err)
-			first = make([]ringbuf.Event, 10)
-			_, err = r.ReadInto(first)
+			_, err = r.Read(10, func(b ringbuf.Batch) {
+				for i := range b.Len() {
+					first = append(first, b.Event(i))
+				}
+			})
 			must.OK(t, err)
 			must.OK(t, r.Close())
 		}

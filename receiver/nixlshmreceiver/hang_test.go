@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -39,11 +40,11 @@ func TestDirectoryThatHangsDelaysNeitherStartNorShutdownNorOtherDirectories(t *t
 	defer close(end)
 	h := newHarness(t, healthy, func(c *Config) { c.Directories = append(c.Directories, hanging) })
 	h.adapt = func(c *engine.Config) {
-		c.OpenDir = func(dir, name string) (*ringbuf.Dir, error) {
+		c.OpenDir = func(dir, name string) (*files.Dir, error) {
 			if dir == hanging {
 				<-end
 			}
-			return ringbuf.OpenDir(dir, name)
+			return files.OpenDir(dir, name)
 		}
 	}
 	h.start()

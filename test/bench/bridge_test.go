@@ -287,7 +287,6 @@ func BenchmarkTransferToRing(b *testing.B) {
 			r, err := ringbuf.OpenReader(filepath.Join(dir, "bench"), ringbuf.Consume)
 			must.OK(b, err)
 			defer r.Close()
-			events := make([]ringbuf.Event, r.Capacity())
 			var mu sync.Mutex
 			drain := func(i int) {
 				if i > 0 {
@@ -298,7 +297,7 @@ func BenchmarkTransferToRing(b *testing.B) {
 				if err := a.Flush(); err != nil {
 					b.Error(err)
 				}
-				if _, err := r.ReadInto(events); err != nil {
+				if _, err := r.Read(0, func(ringbuf.Batch) {}); err != nil {
 					b.Error(err)
 				}
 				if err := r.Commit(); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -47,7 +48,7 @@ func (a *agent) drain(p *process.Process, dir string) int {
 	f, err := process.OpenDir(*p, "", dir, ".")
 	must.OK(a.t, err)
 	defer f.Close()
-	r, err := ringbuf.OpenReader(filepath.Join(dir, "agent"), ringbuf.Consume, ringbuf.In(f))
+	r, err := ringbuf.OpenReaderWith(filepath.Join(dir, "agent"), ringbuf.Consume, func(flag int) (*os.File, error) { return f.OpenFile("agent", flag) })
 	must.OK(a.t, err)
 	defer r.Close()
 	n := 0
@@ -148,13 +149,13 @@ func TestOpenDirRefusesSymlinksOutOfTheContainer(t *testing.T) {
 		t.Fatal("the scanner doesn't find the agent")
 	}
 	for dir, want := range map[string]error{
-		"/magic":               ringbuf.ErrNotDir,
-		"/proc/1/root/rings":   ringbuf.ErrNotDir,
-		"/proc/1/cwd":          ringbuf.ErrNotDir,
+		"/magic":               files.ErrNotDir,
+		"/proc/1/root/rings":   files.ErrNotDir,
+		"/proc/1/cwd":          files.ErrNotDir,
 		"/up":                  os.ErrNotExist,
 		"/../../../" + "/work": os.ErrNotExist,
-		"/agent":               ringbuf.ErrNotDir,
-		"/dev/null":            ringbuf.ErrNotDir,
+		"/agent":               files.ErrNotDir,
+		"/dev/null":            files.ErrNotDir,
 	} {
 		if f, err := process.OpenDir(*p, "", dir, "."); !errors.Is(err, want) {
 			t.Errorf("%s: %v, %v; want %v", dir, f, err, want)

@@ -21,7 +21,6 @@ func (r *Report) advice(format string, args ...any) {
 
 // adviseUnreadable gives advice about a file that can't be read as a ring or store.
 func (r *Report) adviseUnreadable(err error) {
-	var version *ringbuf.UnknownVersionError
 	switch {
 	case recorder.Is(r.Path):
 		r.advice("This is a recording of rings. Explain it with: nixlring why %s", r.Path)
@@ -30,7 +29,7 @@ func (r *Report) adviseUnreadable(err error) {
 	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular): // consumers ignore it
 	case errors.Is(err, ringbuf.ErrNotReady):
 		r.advice("Try again later. If this doesn't change, the agent failed to start: check the agent's log, and restart the agent.")
-	case errors.As(err, &version), errors.Is(err, mpstore.ErrVersion):
+	case errors.Is(err, ringbuf.ErrUnknownVersion), errors.Is(err, mpstore.ErrVersion):
 		r.advice("The agent is newer than this program: update nixlring and the Collector.")
 	case errors.Is(err, fs.ErrPermission) && r.named():
 		r.advice("Stores have mode 0600. Run this as uid %d or as root, and the Collector as uid %[1]d or with CAP_DAC_READ_SEARCH.", r.File.Owner)

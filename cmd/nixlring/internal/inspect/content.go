@@ -74,10 +74,9 @@ func (l *looker) poll() (fill int) {
 		}
 	}
 	fill, err = l.reader.Read(0, l.events)
-	var foreign *ringbuf.ForeignReadError
 	switch {
 	case err == nil:
-	case errors.As(err, &foreign), errors.Is(err, ringbuf.ErrLapped):
+	case errors.Is(err, ringbuf.ErrForeignRead), errors.Is(err, ringbuf.ErrLapped):
 		l.burst.Missed = true
 	default:
 		if errors.Is(err, ringbuf.ErrRestarted) || errors.Is(err, ringbuf.ErrShrunk) {

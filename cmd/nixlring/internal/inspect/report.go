@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
-	"github.com/nixl-otel/nixl-otel/internal/flock"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -102,16 +102,13 @@ func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inspect: %w", err)
 	}
-	file, err := procs.FileOf(cfg.Path)
-	if err != nil {
-		return nil, fmt.Errorf("inspect: %w", err)
-	}
+	file := files.IDOf(info)
 	uid, gid := live.Owner(info)
 	r := &Report{
 		Path: cfg.Path,
 		File: File{
 			Size: info.Size(), Mode: info.Mode().String(), Owner: uid, Group: gid,
-			Device: flock.Device(file.Dev), Inode: file.Ino, Modified: info.ModTime(),
+			Device: files.Device(file.Dev), Inode: file.Ino, Modified: info.ModTime(),
 		},
 		Advice: []string{},
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -21,7 +22,7 @@ import (
 
 // If the content can't be read or is empty, the size decides.
 func TestFilesAreClassifiedBySize(t *testing.T) {
-	unreadable := &ringbuf.PermissionError{Owner: 1, UID: 2, Mode: ringbuf.Observe}
+	unreadable := &files.PermissionError{Owner: 1, UID: 2}
 	for _, tt := range []struct {
 		err     error
 		size    int64
@@ -39,7 +40,7 @@ func TestFilesAreClassifiedBySize(t *testing.T) {
 		{ringbuf.ErrInvalid, 4096, false},
 		{ringbuf.ErrNotRing, 40 + 4096*16, true},
 		{ringbuf.ErrNotRegular, 40 + 4096*16, true},
-		{&ringbuf.UnknownVersionError{Version: 5}, 4096, false},
+		{ringbuf.ErrUnknownVersion, 4096, false},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		must.OK(t, os.WriteFile(path, nil, 0o600))

@@ -144,7 +144,7 @@ func look(path string, d fs.DirEntry) (e Entry) {
 		return e
 	}
 	defer r.Close()
-	e.Ring, e.Layout, e.Capacity, e.Owner = true, r.Layout(), r.Capacity(), r.Owner()
+	e.Ring, e.Layout, e.Capacity = true, r.Layout(), r.Capacity()
 	if e.Pending, err = r.Read(1, func(ringbuf.Batch) {}); err != nil {
 		e.Ring, e.Err = false, err
 		return e

@@ -14,8 +14,8 @@ import (
 	"syscall"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/live"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Kind is what a command expects at a path.
@@ -55,7 +55,7 @@ func (p *problem) Unwrap() error { return p.error }
 // errors unchanged.
 func Explain(k Kind, path string, err error) error {
 	var known *problem
-	var permission *ringbuf.PermissionError
+	var permission *files.PermissionError
 	switch {
 	case err == nil, errors.As(err, &known), errors.As(err, &permission): // already explained
 		return err

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func TestExplainSaysWhatIsMissingAndWhatToDo(t *testing.T) {
@@ -48,7 +48,7 @@ func TestExplainSaysWhatIsMissingAndWhatToDo(t *testing.T) {
 			t.Errorf("%s, explained twice: %v", name, again)
 		}
 	}
-	for _, err := range []error{nil, fs.ErrExist, &ringbuf.PermissionError{Owner: 7}} {
+	for _, err := range []error{nil, fs.ErrExist, &files.PermissionError{Owner: 7}} {
 		if got := Explain(Ring, missing, err); !errors.Is(got, err) || err != nil && got.Error() != err.Error() {
 			t.Errorf("%v became %v", err, got)
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -88,8 +89,7 @@ func (p *Printer) settle(r *ring, err error) {
 	if err == nil {
 		return
 	}
-	var foreign *ringbuf.ForeignReadError
-	if !errors.As(err, &foreign) && !errors.Is(err, ringbuf.ErrLapped) {
+	if !errors.Is(err, ringbuf.ErrForeignRead) && !errors.Is(err, ringbuf.ErrLapped) {
 		err = errors.Join(err, r.close())
 	}
 	p.note(r, err)
@@ -102,16 +102,17 @@ func (p *Printer) check(ctx context.Context, r *ring) error {
 		return nil
 	}
 	info, err := os.Lstat(r.path)
+	dev, ino := r.reader.ID()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		p.note(r, err)
-	case !r.reader.SameFile(info):
+	case files.IDOf(info) != files.ID{Dev: dev, Ino: ino}:
 		if err := p.drain(ctx, r); err != nil { // the remaining events of the old file
 			return err
 		}
 		p.settle(r, fmt.Errorf("ring %s: the file was replaced by another one", r.path))
-	case r.reader.Truncated():
+	case info.Size() < r.reader.Layout().FileSize(uint64(r.reader.Capacity())):
 		p.settle(r, fmt.Errorf("ring %s: %w", r.path, ringbuf.ErrShrunk))
 	}
 	return nil

@@ -4,8 +4,10 @@
 package procs
 
 import (
+	"os"
+
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Alive is whether the agent of a ring, or the process of a store, is running.
@@ -47,8 +49,13 @@ type Attended struct {
 
 // Attend asks the kernel whether a ring is open for writing.
 func Attend(path string) Attended {
-	unattended, err := ringbuf.Unattended(path)
-	return Attended{Open: !unattended && err == nil, Known: err == nil}
+	f, err := files.Open(path, os.O_RDONLY)
+	if err != nil {
+		return Attended{}
+	}
+	defer f.Close()
+	open, err := files.LeaseRefused(f, false)
+	return Attended{Open: open, Known: err == nil}
 }
 
 // Settles reports whether the kernel's answer is sufficient. Otherwise, the process that

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/process"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Process is a process that uses a ring.
@@ -91,19 +91,20 @@ func (p FS) Consumers(paths ...string) (found map[string]Process, all bool) {
 }
 
 // identify returns the files at some paths, and their absolute paths.
-func identify(paths []string) (ids map[string]ringbuf.FileID, files map[ringbuf.FileID]string) {
-	ids, files = make(map[string]ringbuf.FileID, len(paths)), make(map[ringbuf.FileID]string, len(paths))
+func identify(paths []string) (ids map[string]files.ID, found map[files.ID]string) {
+	ids, found = make(map[string]files.ID, len(paths)), make(map[files.ID]string, len(paths))
 	for _, path := range paths {
-		id, err := FileOf(path)
+		info, err := os.Lstat(path)
 		if err != nil {
 			continue
 		}
+		id := files.IDOf(info)
 		ids[path] = id
 		if abs, err := filepath.Abs(path); err == nil {
-			files[id] = abs
+			found[id] = abs
 		}
 	}
-	return ids, files
+	return ids, found
 }
 
 // Writers returns the processes that have the ring mapped for writing, except the consumer:

@@ -363,8 +363,8 @@ func (w *world) warning() (got string) {
 
 func skipUnlessKnown(t *testing.T, path string) {
 	t.Helper()
-	if _, err := ringbuf.Unattended(path); err != nil {
-		t.Skipf("the file system doesn't support it: %v", err)
+	if !procs.Attend(path).Known {
+		t.Skip("the file system doesn't support it")
 	}
 }
 

@@ -71,7 +71,7 @@ func MarkOf(r *ringbuf.Reader, start int64) (Mark, error) {
 		return Mark{}, err
 	}
 	m.Layout, m.Capacity = r.Layout(), uint64(r.Capacity())
-	m.Dev, m.Ino = r.ID().Dev, r.ID().Ino
+	m.Dev, m.Ino = r.ID()
 	m.From, m.To, m.Fingerprint, m.Changed = r.Committed(), r.Position(), sum, r.Changed()
 	for i := range m.Suffixes {
 		n := 1 << i

@@ -99,21 +99,23 @@ func (m *Mark) Resume(r *ringbuf.Reader) (Outcome, error) {
 		return Resumed, nil
 	}
 	// The ring may have been opened a while ago, so update its position.
-	var foreign *ringbuf.ForeignReadError
-	if err := r.Skip(r.Position()); err != nil && !errors.As(err, &foreign) {
+	err := r.Skip(r.Position())
+	foreign := errors.Is(err, ringbuf.ErrForeignRead)
+	if err != nil && !foreign {
 		return 0, err
 	}
 	outcome, err := m.compare(r)
-	if foreign != nil && (outcome == Resumed || outcome == Finished) {
+	if foreign && (outcome == Resumed || outcome == Finished) {
 		outcome = ReadByOther
 	}
 	return outcome, err
 }
 
 func (m *Mark) compare(r *ringbuf.Reader) (Outcome, error) {
-	id, at := r.ID(), r.Committed()
+	at := r.Committed()
+	dev, ino := r.ID()
 	switch {
-	case m.Layout != r.Layout(), m.Capacity != uint64(r.Capacity()), m.Dev != id.Dev, m.Ino != id.Ino:
+	case m.Layout != r.Layout(), m.Capacity != uint64(r.Capacity()), m.Dev != dev, m.Ino != ino:
 		return Restarted, nil
 	case at == m.To && (at != 0 || m.From == 0 || m.Loaded):
 		r.Continue(m.Changed)

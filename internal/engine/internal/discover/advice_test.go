@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -23,11 +24,11 @@ func TestUnreadableDirectoryHasItsOwnAdvice(t *testing.T) {
 	dir := x.path("rings")
 	d := x.directory(func(c *Config) {
 		c.Dir = dir
-		c.OpenDir = func(dir, name string) (*ringbuf.Dir, error) {
+		c.OpenDir = func(dir, name string) (*files.Dir, error) {
 			if info, err := os.Stat(dir); err == nil && info.IsDir() && info.Mode().Perm() == 0 { // root could open it
 				return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrPermission}
 			}
-			return ringbuf.OpenDir(dir, name)
+			return files.OpenDir(dir, name)
 		}
 	})
 	d.openNotifier()
@@ -93,10 +94,11 @@ func TestRingsOnADiskAreReportedOncePerDirectory(t *testing.T) {
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		x := newFixture(t)
 		x.dir = dir
-		probe, err := ringbuf.OpenReader(x.ring("a", ringbuf.V4, 16).Path(), ringbuf.Observe)
+		x.ring("a", ringbuf.V4, 16)
+		f, err := files.OpenDir(dir, ".")
 		must.OK(t, err)
-		onDisk := probe.OnDisk()
-		must.OK(t, probe.Close())
+		onDisk := f.OnDisk()
+		must.OK(t, f.Close())
 		if onDisk != (want == 1) {
 			t.Skipf("%s is on another file system than expected", filepath.Dir(dir))
 		}

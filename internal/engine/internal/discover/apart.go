@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -77,7 +78,7 @@ func (d *Directory) refuseRing(a drain.Agent, other drain.Running, ring *ringbuf
 		return
 	}
 	d.setState(r, refused)
-	r.info, r.tried, r.wait = ringbuf.FileInfo{}, d.cfg.Now(), firstRetry // if the probe hangs
+	r.info, r.tried, r.wait = files.Info{}, d.cfg.Now(), firstRetry // if the probe hangs
 	d.schedule(r)
 	now := d.cfg.Now()
 	if now.Sub(r.probed) <= probeLife {

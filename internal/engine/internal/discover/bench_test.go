@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -45,7 +46,7 @@ func BenchmarkIdleRings(b *testing.B) {
 	})
 	b.Run("reference", func(b *testing.B) {
 		for b.Loop() {
-			f, err := ringbuf.OpenDir(dir, ".")
+			f, err := files.OpenDir(dir, ".")
 			must.OK(b, err)
 			for i, r := range rings {
 				_, errInfo := f.Lstat(names[i])

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
 // checkPath opens the directory of a path and checks the path. It follows no link below
@@ -27,14 +27,14 @@ func (t *tracker) checkPath(r *record) {
 }
 
 // checkEntry updates the record of a path in an open directory.
-func (t *tracker) checkEntry(f *ringbuf.Dir, r *record) {
+func (t *tracker) checkEntry(f *files.Dir, r *record) {
 	info, err := f.Lstat(filepath.Base(r.Name))
 	switch {
 	case err == nil && info.IsDir():
 		t.statFailed(r, fs.ErrNotExist)
 	case err != nil:
 		t.statFailed(r, err)
-	case r.ring != nil && r.ring.ID() == info.ID:
+	case r.ring != nil && idOf(r.ring) == info.ID:
 		t.stillOpen(r, info)
 	default:
 		t.tryOpen(f, r, info)
@@ -43,7 +43,7 @@ func (t *tracker) checkEntry(f *ringbuf.Dir, r *record) {
 
 // stillOpen updates the record of a path that still has the file of its open ring.
 // If the file has changed, its agent may have restarted, which draining detects.
-func (t *tracker) stillOpen(r *record, info ringbuf.FileInfo) {
+func (t *tracker) stillOpen(r *record, info files.Info) {
 	t.setState(r, open)
 	if !r.info.Same(info) {
 		t.send(drain.Touched{ID: r.ID})
@@ -58,7 +58,7 @@ func (t *tracker) statFailed(r *record, err error) {
 	case isAbsent(err):
 		t.setState(r, absent)
 	case r.state != open:
-		t.refuse(r, ringbuf.FileInfo{}, err)
+		t.refuse(r, files.Info{}, err)
 	}
 }
 

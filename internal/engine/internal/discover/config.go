@@ -15,6 +15,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -56,9 +57,9 @@ type Config struct {
 
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// OpenDir opens a directory at or below Dir; ringbuf.OpenDir if nil. It returns
+	// OpenDir opens a directory at or below Dir; files.OpenDir if nil. It returns
 	// errGone if the directory was removed with its container.
-	OpenDir func(dir, name string) (*ringbuf.Dir, error)
+	OpenDir func(dir, name string) (*files.Dir, error)
 }
 
 // withDefaults sets defaults and makes the directory absolute.
@@ -82,7 +83,7 @@ func (c Config) withDefaults() (_ Config, err error) {
 		c.Now = time.Now
 	}
 	if c.OpenDir == nil {
-		c.OpenDir = ringbuf.OpenDir
+		c.OpenDir = files.OpenDir
 	}
 	c.Dir, err = filepath.Abs(c.Dir)
 	if c.Holder == (drain.Holder{}) {

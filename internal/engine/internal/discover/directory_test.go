@@ -20,6 +20,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -130,7 +131,7 @@ func (h *hangingFS) begin() {
 	h.hanging = true
 }
 
-func (h *hangingFS) OpenDir(dir, name string) (*ringbuf.Dir, error) {
+func (h *hangingFS) OpenDir(dir, name string) (*files.Dir, error) {
 	h.mu.Lock()
 	hanging := h.hanging
 	h.mu.Unlock()
@@ -141,7 +142,7 @@ func (h *hangingFS) OpenDir(dir, name string) (*ringbuf.Dir, error) {
 		}
 		<-h.ended
 	}
-	return ringbuf.OpenDir(dir, name)
+	return files.OpenDir(dir, name)
 }
 
 func TestHungDirectoryDoesNotDelayOthers(t *testing.T) {

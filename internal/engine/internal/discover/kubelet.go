@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -95,7 +96,7 @@ func (k kubelet) Find(time.Time) (map[string]Location, error) {
 
 // subdirs returns the names of the directories in the directory name below dir.
 func subdirs(dir, name string) (names []string, err error) {
-	f, err := ringbuf.OpenDir(dir, name)
+	f, err := files.OpenDir(dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +132,8 @@ func (volume) Twin() string { return "" }
 // Holder implements [Location].
 func (v volume) Holder() drain.Holder { return drain.Holder{Pod: v.pod} }
 
-func (v volume) OpenDir(name string) (*ringbuf.Dir, error) {
-	f, err := ringbuf.OpenDir(v.kubelet.Pods, filepath.Join(v.dir, name))
+func (v volume) OpenDir(name string) (*files.Dir, error) {
+	f, err := files.OpenDir(v.kubelet.Pods, filepath.Join(v.dir, name))
 	if name == "." && errors.Is(err, fs.ErrNotExist) {
 		err = errors.Join(errGone, err) // the pod was deleted
 	}

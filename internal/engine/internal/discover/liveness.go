@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/process"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 const (
@@ -32,7 +32,7 @@ type liveness struct {
 	proc string
 
 	mu        sync.Mutex
-	rings     map[ringbuf.FileID]*use
+	rings     map[files.ID]*use
 	searching bool
 	next      time.Time // when a search may begin
 }
@@ -43,26 +43,25 @@ type use struct {
 	agents  []process.User // processes that write to the ring
 	decided bool           // if there are no agents: the search can't have missed one
 	found   time.Time      // start of the search; zero if there was none
-	info    ringbuf.FileInfo
-	owner   uint32
+	info    files.Info
 }
 
 func newLiveness(proc string) *liveness {
-	return &liveness{proc: proc, rings: make(map[ringbuf.FileID]*use)}
+	return &liveness{proc: proc, rings: make(map[files.ID]*use)}
 }
 
 // isAbandoned reports whether a ring that some process has open certainly has no agent. The
 // first call only requests a search. An agent that starts changes the file, and info with it.
-func (l *liveness) isAbandoned(ring *ringbuf.Reader, info ringbuf.FileInfo, now time.Time) bool {
+func (l *liveness) isAbandoned(id files.ID, info files.Info, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	u := l.rings[ring.ID()]
+	u := l.rings[id]
 	if u == nil {
 		u = &use{}
-		l.rings[ring.ID()] = u
+		l.rings[id] = u
 	}
 	if !u.info.Same(info) { // an agent may have started since the last search
-		*u = use{info: info, owner: ring.Owner()}
+		*u = use{info: info}
 	}
 	switch {
 	case slices.ContainsFunc(u.agents, func(a process.User) bool { return a.Runs(l.proc) }):
@@ -78,20 +77,20 @@ func (l *liveness) isAbandoned(ring *ringbuf.Reader, info ringbuf.FileInfo, now 
 
 // forget discards what is known about a ring, because its agent has written to it, or it
 // was closed.
-func (l *liveness) forget(id ringbuf.FileID) {
+func (l *liveness) forget(id files.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.rings, id)
 }
 
 // due returns the rings to search for now. If there are any, search must follow.
-func (l *liveness) due(now time.Time) map[ringbuf.FileID]string {
+func (l *liveness) due(now time.Time) map[files.ID]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.searching || now.Before(l.next) {
 		return nil
 	}
-	wanted := make(map[ringbuf.FileID]string)
+	wanted := make(map[files.ID]string)
 	for id, u := range l.rings {
 		if u.wanted {
 			wanted[id], u.wanted = "", false
@@ -102,7 +101,7 @@ func (l *liveness) due(now time.Time) map[ringbuf.FileID]string {
 }
 
 // search searches for the processes of rings. now is the time at which they were due.
-func (l *liveness) search(ctx context.Context, wanted map[ringbuf.FileID]string, now time.Time) {
+func (l *liveness) search(ctx context.Context, wanted map[files.ID]string, now time.Time) {
 	began := time.Now()
 	users, err := process.FindUsers(ctx, l.proc, wanted)
 	l.mu.Lock()
@@ -118,7 +117,7 @@ func (l *liveness) search(ctx context.Context, wanted map[ringbuf.FileID]string,
 		default:
 			u.found, u.agents = now, users.Agents(id)
 			// This process has each ring mapped, so if it isn't found, others may be missing, too.
-			u.decided = len(u.agents) == 0 && users.Everywhere && !users.Hides(u.owner) && users.Has(id, os.Getpid())
+			u.decided = len(u.agents) == 0 && users.Everywhere && !users.Hides(u.info.Owner) && users.Has(id, os.Getpid())
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/process"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 const (
@@ -35,9 +35,9 @@ type mappings struct {
 	pacer *pacer
 
 	mu     sync.Mutex
-	at     time.Time              // start of the last scan
-	byFile map[ringbuf.FileID]int // PID
-	byPath map[string]int         // PID by path in the mount namespace
+	at     time.Time        // start of the last scan
+	byFile map[files.ID]int // PID
+	byPath map[string]int   // PID by path in the mount namespace
 }
 
 // pacer limits the time that is spent on scans for the directories of one holder.
@@ -66,7 +66,7 @@ func (p *pacer) run(scan func()) {
 // find returns the PID of the process that has a ring mapped. It reports false if there is
 // none among the processes in the mount namespace of members, which has at least one. On an
 // overlay file system, the mapping may have a different inode, so an equal path also counts.
-func (m *mappings) find(members []process.Process, id ringbuf.FileID, path string, changed time.Time) (int, bool) {
+func (m *mappings) find(members []process.Process, id files.ID, path string, changed time.Time) (int, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if time.Since(m.at) > scanLife || !changed.Add(scanAge).Before(m.at) {
@@ -82,7 +82,7 @@ func (m *mappings) find(members []process.Process, id ringbuf.FileID, path strin
 // scan reads the mappings of the members, and of all other processes in their mount
 // namespace, such as a worker that was started after the last search.
 func (m *mappings) scan(members []process.Process) {
-	m.at, m.byFile, m.byPath = time.Now(), make(map[ringbuf.FileID]int), make(map[string]int)
+	m.at, m.byFile, m.byPath = time.Now(), make(map[files.ID]int), make(map[string]int)
 	for _, p := range members {
 		if !m.read(p.PID) {
 			return

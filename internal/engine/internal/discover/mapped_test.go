@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/processtest"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // found returns the only directory that a search of another finder finds.
@@ -49,7 +49,7 @@ func TestOneScanIsEnoughForManyRings(t *testing.T) {
 	}
 	var scanned time.Time
 	for i := range 300 {
-		p, found := c.processOf(c.list(), ringbuf.FileID{}, fmt.Sprint("agent-", i))
+		p, found := c.processOf(c.list(), files.ID{}, fmt.Sprint("agent-", i))
 		if found != (i == 0) || found && p.PID != 10 {
 			t.Errorf("agent %d: process %d, %v", i, p.PID, found)
 		}
@@ -63,7 +63,7 @@ func TestOneScanIsEnoughForManyRings(t *testing.T) {
 	// A new ring belongs to a process that the scan may have missed.
 	x.host.Start(processtest.Process{PID: 11, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env, Maps: dir + "/new"})
 	touch(t, filepath.Join(dir, "new"), "")
-	if p, found := c.processOf(c.list(), ringbuf.FileID{}, "new"); !found || p.PID != 11 {
+	if p, found := c.processOf(c.list(), files.ID{}, "new"); !found || p.PID != 11 {
 		t.Errorf("new agent: process %d, %v", p.PID, found)
 	}
 }
@@ -77,7 +77,7 @@ func TestStopCancelsTheSearchForAProcess(t *testing.T) {
 	c.mapped.pacer.began, c.mapped.pacer.ended = time.Now().Add(-time.Hour), time.Now() // the next scan is due in 20 hours
 	done := make(chan bool)
 	go func() {
-		_, found := c.processOf([]process.Process{{PID: 10, MountNS: "mnt:[10] /"}}, ringbuf.FileID{}, "agent")
+		_, found := c.processOf([]process.Process{{PID: 10, MountNS: "mnt:[10] /"}}, files.ID{}, "agent")
 		done <- found
 	}()
 	c.finder.Stop()

@@ -7,17 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
-	"github.com/nixl-otel/nixl-otel/internal/flock"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // tryOpen opens the file of a path as the path's new ring, unless it is too early to
 // try.
-func (t *tracker) tryOpen(f *ringbuf.Dir, r *record, info ringbuf.FileInfo) {
+func (t *tracker) tryOpen(f *files.Dir, r *record, info files.Info) {
 	now := t.cfg.Now()
 	holder := t.cfg.Rings.pathOf(info.ID)
 	switch {
@@ -45,7 +47,7 @@ func (t *tracker) tryOpen(f *ringbuf.Dir, r *record, info ringbuf.FileInfo) {
 		r.ring = ring
 		t.send(drain.Opened{Agent: r.Agent, Reader: ring, From: t.source})
 		t.opened()
-		t.reportDisk(ring)
+		t.reportDisk(f)
 		t.probe(r) // if another agent has the same ID, the owner needs to know which one runs
 		return
 	}
@@ -59,8 +61,10 @@ func (t *tracker) tryOpen(f *ringbuf.Dir, r *record, info ringbuf.FileInfo) {
 }
 
 // open opens a ring for the owner.
-func (t *tracker) open(f *ringbuf.Dir, r *record) (*ringbuf.Reader, error) {
-	ring, err := ringbuf.OpenReader(r.Path, t.cfg.Mode, ringbuf.In(f), ringbuf.OwnedBy(t.cfg.AllowedUIDs...), ringbuf.LockedBy(t.lockHolder))
+func (t *tracker) open(f *files.Dir, r *record) (*ringbuf.Reader, error) {
+	ring, err := ringbuf.OpenReaderWith(r.Path, t.cfg.Mode, func(flag int) (*os.File, error) {
+		return f.OpenFile(filepath.Base(r.Path), flag, t.cfg.AllowedUIDs...)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +80,6 @@ func (t *tracker) open(f *ringbuf.Dir, r *record) (*ringbuf.Reader, error) {
 	}
 	r.Agent = agent
 	return ring, nil
-}
-
-// lockHolder returns the process that has locked a file, or 0.
-func (t *tracker) lockHolder(id ringbuf.FileID) (pid int) {
-	return t.cfg.Rings.locks.Holder(flock.Key(flock.Device(id.Dev), id.Ino), t.cfg.Now())
 }
 
 // admit returns an error if the owner must not get a ring.
@@ -99,7 +98,7 @@ func (t *tracker) admit(r *record, id string, ring *ringbuf.Reader) error {
 		}
 	}
 	size := ring.Layout().FileSize(uint64(ring.Capacity()))
-	return t.cfg.Rings.claim(ring.ID(), claim{r.Path, t.cfg.Holder, size}) // fails if the file was just replaced
+	return t.cfg.Rings.claim(idOf(ring), claim{r.Path, t.cfg.Holder, size}) // fails if the file was just replaced
 }
 
 // needed returns an error unless an agent that has exited, and whose ring is empty, must
@@ -133,7 +132,7 @@ func exited(ring *ringbuf.Reader) bool {
 // waitToSettle reports whether to postpone opening a known agent's file because it
 // changed only just now. The delay is limited because another process may touch the
 // file all the time.
-func (t *tracker) waitToSettle(r *record, info ringbuf.FileInfo) bool {
+func (t *tracker) waitToSettle(r *record, info files.Info) bool {
 	now := t.cfg.Now()
 	if !changedWithin(settleTime, info, now) {
 		return false
@@ -142,7 +141,7 @@ func (t *tracker) waitToSettle(r *record, info ringbuf.FileInfo) bool {
 	if now.Sub(r.since) >= settleTimeout {
 		return false
 	}
-	r.info, r.tried, r.wait = ringbuf.FileInfo{}, now, settleTime
+	r.info, r.tried, r.wait = files.Info{}, now, settleTime
 	t.schedule(r)
 	return true
 }
@@ -162,8 +161,8 @@ func (t *tracker) noteAlias(r *record, holder string) {
 }
 
 // reportDisk reports once that rings of this directory are on a disk.
-func (t *tracker) reportDisk(ring *ringbuf.Reader) {
-	if t.onDisk || !ring.OnDisk() {
+func (t *tracker) reportDisk(f *files.Dir) {
+	if t.onDisk || !f.OnDisk() {
 		return
 	}
 	t.onDisk = true
@@ -178,7 +177,7 @@ func (t *tracker) closeRing(ring *ringbuf.Reader) {
 	if ring == nil {
 		return
 	}
-	id := ring.ID()
+	id := idOf(ring)
 	_ = ring.Close() // an error has no consequences: nothing was written
 	t.cfg.Rings.Release(id)
 	t.cfg.Rings.alive.forget(id)
@@ -207,7 +206,7 @@ func (t *tracker) closed(ring *ringbuf.Reader) {
 // a newer ring.
 func (t *tracker) reopen(a drain.Agent, ring *ringbuf.Reader) {
 	if ring != nil {
-		t.restarted[ring.ID()] = a.Path
+		t.restarted[idOf(ring)] = a.Path
 	}
 	t.closeRing(ring)
 	r := t.records[a.Path]
@@ -217,7 +216,7 @@ func (t *tracker) reopen(a drain.Agent, ring *ringbuf.Reader) {
 	r.ring = nil
 	if r.state == open || r.state == ignored {
 		t.setState(r, refused)
-		r.info, r.tried = ringbuf.FileInfo{}, t.cfg.Now()
+		r.info, r.tried = files.Info{}, t.cfg.Now()
 	}
 	t.checkPath(r)
 }

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/process"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // probeAll probes all open rings. It sends a result even if nothing changed: the
@@ -50,9 +50,9 @@ func (t *tracker) hasAgent(r *record) bool {
 	position, err := r.ring.WritePosition()
 	if err != nil || position != r.written || r.writtenAt.IsZero() {
 		r.written, r.writtenAt = position, now
-		t.cfg.Rings.alive.forget(r.ring.ID())
+		t.cfg.Rings.alive.forget(idOf(r.ring))
 	}
-	return now.Sub(r.writtenAt) < usersInterval || !t.cfg.Rings.alive.isAbandoned(r.ring, r.info, now)
+	return now.Sub(r.writtenAt) < usersInterval || !t.cfg.Rings.alive.isAbandoned(idOf(r.ring), r.info, now)
 }
 
 // findAgents searches for the processes of rings that nothing else is known about.
@@ -77,13 +77,13 @@ func (t *tracker) checkShared() {
 		return
 	}
 	rings := t.restarted
-	t.restarted, t.sharedChecked = make(map[ringbuf.FileID]string), now
+	t.restarted, t.sharedChecked = make(map[files.ID]string), now
 	t.searches.Go(func() { t.reportShared(rings) })
 }
 
 // reportShared reports the rings that several processes write to.
-func (t *tracker) reportShared(rings map[ringbuf.FileID]string) {
-	wanted := make(map[ringbuf.FileID]string)
+func (t *tracker) reportShared(rings map[files.ID]string) {
+	wanted := make(map[files.ID]string)
 	for id := range rings {
 		wanted[id] = ""
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -130,8 +131,8 @@ func TestConsumersAndForksAreNotRivals(t *testing.T) {
 		"a consumer that is also an agent": {[]process.User{user(100, 1, 2)}, 100, []string{"100"}},
 		"a consumer alone":                 {[]process.User{user(100, 1, 1), user(200, 1, 0)}, 100, nil},
 	} {
-		id := ringbuf.FileID{Dev: 1, Ino: 2}
-		users := process.Users{Of: map[ringbuf.FileID][]process.User{id: tc.users}, Consumers: map[ringbuf.FileID]int{id: tc.holder}}
+		id := files.ID{Dev: 1, Ino: 2}
+		users := process.Users{Of: map[files.ID][]process.User{id: tc.users}, Consumers: map[files.ID]int{id: tc.holder}}
 		if got := rivals(users.Agents(id)); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -262,7 +263,7 @@ func (c *container) Holder() drain.Holder { return c.holder }
 func (c *container) Path() string { return c.path }
 
 // OpenDir opens a directory through any process that is still running.
-func (c *container) OpenDir(name string) (*ringbuf.Dir, error) {
+func (c *container) OpenDir(name string) (*files.Dir, error) {
 	for _, p := range c.list() {
 		f, err := process.OpenDir(p, c.finder.Proc, c.dir, name)
 		if !errors.Is(err, process.ErrExited) {
@@ -311,7 +312,7 @@ func (c *container) origin(ring *ringbuf.Reader, name string) origin {
 		return origin{}
 	}
 	if attended, err := ring.Attended(); attended || err != nil { // otherwise, no process needs to be searched for
-		if p, ok := c.processOf(members, ring.ID(), name); ok {
+		if p, ok := c.processOf(members, idOf(ring), name); ok {
 			return c.finder.origin(p)
 		}
 	}
@@ -328,7 +329,7 @@ func (c *container) origin(ring *ringbuf.Reader, name string) origin {
 
 // processOf returns the process that has a ring mapped: one of the members, or a process
 // that started in their mount namespace after the last search.
-func (c *container) processOf(members []process.Process, id ringbuf.FileID, name string) (process.Process, bool) {
+func (c *container) processOf(members []process.Process, id files.ID, name string) (process.Process, bool) {
 	pid, ok := c.mapped.find(members, id, filepath.Join(c.dir, name), c.changed(name))
 	if !ok {
 		return process.Process{}, false

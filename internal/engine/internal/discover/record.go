@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -32,7 +33,7 @@ type record struct {
 	state state
 	known bool            // the owner has an agent for this path
 	ring  *ringbuf.Reader // the newest ring that the owner has; nil if none
-	info  ringbuf.FileInfo
+	info  files.Info
 	walk  uint64 // the last walk that reached the path
 
 	// While the path is refused:
@@ -54,7 +55,7 @@ type record struct {
 
 	// exitInfo describes the file when a probe last found that no other process has
 	// it open. An agent that starts later changes the file.
-	exitInfo ringbuf.FileInfo
+	exitInfo files.Info
 }
 
 // tracker opens rings and keeps the record of each path. Only the directory's
@@ -65,12 +66,12 @@ type tracker struct {
 	notices *notice.Reporter
 	source  drain.Source // the owner returns rings to it
 
-	records   map[string]*record        // by path
-	scheduled map[string]*record        // records to check before the next walk, by path
-	nextDue   time.Time                 // when the first of them is due; zero if there is none
-	restarted map[ringbuf.FileID]string // paths of restarted rings since the last search for shared ones
-	stopped   bool                      // nothing is opened any more
-	ctx       context.Context           // ends with the directory's goroutine
+	records   map[string]*record  // by path
+	scheduled map[string]*record  // records to check before the next walk, by path
+	nextDue   time.Time           // when the first of them is due; zero if there is none
+	restarted map[files.ID]string // paths of restarted rings since the last search for shared ones
+	stopped   bool                // nothing is opened any more
+	ctx       context.Context     // ends with the directory's goroutine
 
 	onDisk bool // it was reported that rings are on a disk
 
@@ -90,7 +91,7 @@ func newTracker(cfg Config, send func(drain.Message), notices *notice.Reporter, 
 	return tracker{
 		cfg: cfg, send: send, notices: notices, source: source, ctx: context.Background(),
 		records: make(map[string]*record), scheduled: make(map[string]*record),
-		restarted: make(map[ringbuf.FileID]string), refused: make(map[string]Refusal),
+		restarted: make(map[files.ID]string), refused: make(map[string]Refusal),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -48,19 +49,16 @@ var (
 
 // reason returns the value of the metric attribute reason for an error.
 func reason(err error) string {
-	var version *ringbuf.UnknownVersionError
-	var owner *ringbuf.OwnerError
-	var fileSystem *ringbuf.FileSystemError
-	var hole *ringbuf.HoleError
+	var owner *files.OwnerError
 	var budget *budgetError
 	switch {
 	case errors.As(err, &budget):
 		return "budget"
-	case errors.As(err, &version):
+	case errors.Is(err, ringbuf.ErrUnknownVersion):
 		return "version"
 	case errors.As(err, &owner):
 		return "owner"
-	case errors.As(err, &fileSystem):
+	case errors.Is(err, ringbuf.ErrFileSystem):
 		return "file_system"
 	case errors.Is(err, fs.ErrPermission):
 		return "permission"
@@ -68,7 +66,7 @@ func reason(err error) string {
 		return "locked"
 	case errors.Is(err, ringbuf.ErrNotReady):
 		return "not_ready"
-	case errors.As(err, &hole):
+	case errors.Is(err, ringbuf.ErrHole):
 		return "sparse"
 	case errors.Is(err, ringbuf.ErrInvalid), errors.Is(err, ringbuf.ErrShrunk):
 		return "invalid"
@@ -84,7 +82,7 @@ func reason(err error) string {
 // isAbsent reports whether an error means that a file doesn't exist. A file below a
 // link doesn't count as existing.
 func isAbsent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ringbuf.ErrNotDir)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, files.ErrNotDir)
 }
 
 // isInert reports whether an error means that a file isn't a ring and can become one
@@ -94,7 +92,7 @@ func isInert(err error) bool {
 }
 
 // refuse records that a path can't be opened, and schedules the next try.
-func (t *tracker) refuse(r *record, info ringbuf.FileInfo, err error) {
+func (t *tracker) refuse(r *record, info files.Info, err error) {
 	now := t.cfg.Now()
 	budget := (*budgetError)(nil)
 	overBudget := errors.As(err, &budget)
@@ -153,7 +151,7 @@ func (t *tracker) crowd(overBudget bool) {
 
 // ignore ignores a file until it differs from info. With a zero info, the next check
 // tries to open it.
-func (t *tracker) ignore(r *record, info ringbuf.FileInfo) {
+func (t *tracker) ignore(r *record, info files.Info) {
 	t.setState(r, ignored)
 	r.info = info
 }
@@ -175,7 +173,7 @@ func (t *tracker) reportOnce(r *record, n notice.Notice) {
 }
 
 // shouldTry reports whether to try to open a file: it has changed, or a retry is due.
-func (r *record) shouldTry(info ringbuf.FileInfo, now time.Time) bool {
+func (r *record) shouldTry(info files.Info, now time.Time) bool {
 	switch r.state {
 	case refused:
 		return !r.info.Same(info) || !now.Before(r.tried.Add(r.wait))
@@ -189,7 +187,7 @@ func (r *record) shouldTry(info ringbuf.FileInfo, now time.Time) bool {
 // nextBackoff doubles the time to wait, within limits.
 func nextBackoff(wait, first time.Duration) time.Duration { return min(max(2*wait, first), maxRetry) }
 
-func changedWithin(d time.Duration, info ringbuf.FileInfo, now time.Time) bool {
+func changedWithin(d time.Duration, info files.Info, now time.Time) bool {
 	age := now.Sub(info.ModTime)
 	return age >= 0 && age < d
 }

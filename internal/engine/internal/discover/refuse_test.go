@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
@@ -81,7 +82,7 @@ func TestRefusalHasReason(t *testing.T) {
 }
 
 func TestReasonOfPermissionAndUnknownErrors(t *testing.T) {
-	err := fmt.Errorf("open ring: %w", &ringbuf.PermissionError{Owner: 1, UID: 2})
+	err := fmt.Errorf("open ring: %w", &files.PermissionError{Owner: 1, UID: 2})
 	if got := reason(err); got != "permission" {
 		t.Errorf("reason is %s", got)
 	}
@@ -204,11 +205,11 @@ func TestUnreadableDirectoryKeepsOpenRings(t *testing.T) {
 	denied := false
 	d := x.directory(func(c *Config) {
 		c.Include = []string{"*/*"}
-		c.OpenDir = func(dir, name string) (*ringbuf.Dir, error) {
+		c.OpenDir = func(dir, name string) (*files.Dir, error) {
 			if denied && name != "." {
 				return nil, &os.PathError{Op: "open", Path: filepath.Join(dir, name), Err: syscall.EACCES}
 			}
-			return ringbuf.OpenDir(dir, name)
+			return files.OpenDir(dir, name)
 		}
 	})
 	x.round(d)

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
-	"github.com/nixl-otel/nixl-otel/internal/flock"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -20,11 +20,16 @@ type Rings struct {
 	mu       sync.Mutex
 	limit    int
 	ids      map[string]drain.Holder   // agents that the owner has
-	claims   map[ringbuf.FileID]claim  // files that are open
+	claims   map[files.ID]claim        // files that are open
 	accounts map[drain.Holder]*account // holders that use something
 
-	locks *flock.Cache
 	alive *liveness
+}
+
+// idOf identifies the file of a ring.
+func idOf(r *ringbuf.Reader) files.ID {
+	dev, ino := r.ID()
+	return files.ID{Dev: dev, Ino: ino}
 }
 
 // claim describes a file that is open.
@@ -38,8 +43,8 @@ type claim struct {
 func NewRings(limit int) *Rings {
 	return &Rings{
 		Budget: DefaultBudget, limit: limit,
-		ids: make(map[string]drain.Holder), claims: make(map[ringbuf.FileID]claim), accounts: make(map[drain.Holder]*account),
-		locks: flock.NewCache("/proc/locks"), alive: newLiveness("/proc"),
+		ids: make(map[string]drain.Holder), claims: make(map[files.ID]claim), accounts: make(map[drain.Holder]*account),
+		alive: newLiveness("/proc"),
 	}
 }
 
@@ -72,19 +77,19 @@ func (s *Rings) Remove(id string) {
 }
 
 // pathOf returns the path under which a file is open, or "".
-func (s *Rings) pathOf(id ringbuf.FileID) string {
+func (s *Rings) pathOf(id files.ID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.claims[id].path
 }
 
 // Claim records that a file is open. It reports false if the file is already open.
-func (s *Rings) Claim(id ringbuf.FileID, path string) bool {
+func (s *Rings) Claim(id files.ID, path string) bool {
 	return s.claim(id, claim{path: path}) == nil
 }
 
 // claim records that a file is open, and adds its size to what the holder uses.
-func (s *Rings) claim(id ringbuf.FileID, c claim) error {
+func (s *Rings) claim(id files.ID, c claim) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.claims[id].path != "" {
@@ -98,7 +103,7 @@ func (s *Rings) claim(id ringbuf.FileID, c claim) error {
 }
 
 // Release is the reverse of Claim.
-func (s *Rings) Release(id ringbuf.FileID) {
+func (s *Rings) Release(id files.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c, open := s.claims[id]; open {

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // StoreConfig configures how a [Directory] reads the stores of NIXL's prometheus_mp
@@ -55,10 +55,10 @@ type storeFile struct {
 	done    bool   // the store is open, was read, or isn't selected; it isn't checked again
 	walk    uint64 // the last walk that found the file
 	claimed bool   // id is claimed in Rings, so that no other directory reads the file
-	id      ringbuf.FileID
+	id      files.ID
 
 	// While the file is refused:
-	info  ringbuf.FileInfo
+	info  files.Info
 	tried time.Time
 	cause string // reported last
 }
@@ -84,7 +84,7 @@ func storeID(scope, host, agent string) string {
 
 // check opens the store at a name in an open directory, unless it is done. It reports false
 // if the holder has no budget for another file.
-func (s *stores) check(in *ringbuf.Dir, name string, walk uint64) bool {
+func (s *stores) check(in *files.Dir, name string, walk uint64) bool {
 	f := s.files[name]
 	if f == nil {
 		if s.tracker.cfg.Rings.use(s.tracker.cfg.Holder, someFiles, 1) != nil {
@@ -101,7 +101,7 @@ func (s *stores) check(in *ringbuf.Dir, name string, walk uint64) bool {
 }
 
 // tryStore opens a store, unless it is too early to try.
-func (s *stores) tryStore(in *ringbuf.Dir, f *storeFile) {
+func (s *stores) tryStore(in *files.Dir, f *storeFile) {
 	info, err := in.Lstat(f.name)
 	if err == nil && f.info.Same(info) && s.tracker.cfg.Now().Before(f.tried.Add(maxRetry)) {
 		return
@@ -125,9 +125,9 @@ func (s *stores) tryStore(in *ringbuf.Dir, f *storeFile) {
 }
 
 // openStore opens a store and reads its values, if its agent is selected.
-func (s *stores) openStore(in *ringbuf.Dir, f *storeFile) error {
+func (s *stores) openStore(in *files.Dir, f *storeFile) error {
 	c := &s.tracker.cfg
-	store, err := mpstore.Open(in, f.name, ringbuf.OwnedBy(c.AllowedUIDs...))
+	store, err := mpstore.Open(in, f.name, c.AllowedUIDs...)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (s *stores) read(f *storeFile) {
 	}
 	if err != nil {
 		f.up = drain.UpNo
-		s.refuse(f, ringbuf.FileInfo{}, fmt.Errorf("%w; earlier values stay in the totals", err))
+		s.refuse(f, files.Info{}, fmt.Errorf("%w; earlier values stay in the totals", err))
 	}
 	if values != nil || f.up != f.sent {
 		s.add(f, drain.Values{Values: values})
@@ -272,7 +272,7 @@ func (s *stores) count(n int) {
 }
 
 // refuse records and reports that a file can't be read as a store.
-func (s *stores) refuse(f *storeFile, info ringbuf.FileInfo, err error) {
+func (s *stores) refuse(f *storeFile, info files.Info, err error) {
 	n := notice.Notice{
 		Kind: notice.MPStoreRefused, Level: slog.LevelWarn, Path: f.path, Err: err,
 		Text: "store can't be read, so its process isn't counted; retrying",
@@ -281,11 +281,11 @@ func (s *stores) refuse(f *storeFile, info ringbuf.FileInfo, err error) {
 	switch {
 	case errors.As(err, &budget):
 		n.Kind, n.Text = notice.BudgetReached, textBudget
-		info = ringbuf.FileInfo{} // the next walk tries again
+		info = files.Info{} // the next walk tries again
 		s.crowd(true)
 	case errors.Is(err, errLimit):
 		n.Kind, n.Level = notice.MPStoreLimit, slog.LevelError
-		info = ringbuf.FileInfo{}
+		info = files.Info{}
 		s.crowd(false)
 	case errors.Is(err, fs.ErrPermission):
 		n.Text += "; stores have mode 0600, so run as the agents' user, or with CAP_DAC_READ_SEARCH"
@@ -303,7 +303,7 @@ func storeReason(err error) string {
 	switch {
 	case errors.Is(err, mpstore.ErrVersion):
 		return "version"
-	case errors.Is(err, mpstore.ErrInvalid), errors.Is(err, ringbuf.ErrNotRegular):
+	case errors.Is(err, mpstore.ErrInvalid), errors.Is(err, files.ErrNotRegular):
 		return "invalid"
 	default:
 		return reason(err)

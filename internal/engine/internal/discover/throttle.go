@@ -6,7 +6,7 @@ package discover
 import (
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
 // Each write to a file causes a file system event. Checking a file on every event
@@ -93,7 +93,7 @@ func (t *tracker) wake(r *record) {
 		}
 		r.checked(now, limit)
 		if r.state == open {
-			r.info = ringbuf.FileInfo{} // the file has changed, even if its times haven't
+			r.info = files.Info{} // the file has changed, even if its times haven't
 		}
 	}
 	t.checkPath(r)

@@ -15,6 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -27,9 +28,9 @@ func createRing(t *testing.T, x *fixture, name string) {
 // counting counts the opened directories.
 func counting(opened *int) func(*Config) {
 	return func(c *Config) {
-		c.OpenDir = func(dir, name string) (*ringbuf.Dir, error) {
+		c.OpenDir = func(dir, name string) (*files.Dir, error) {
 			*opened++
-			return ringbuf.OpenDir(dir, name)
+			return files.OpenDir(dir, name)
 		}
 	}
 }

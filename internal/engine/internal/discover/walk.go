@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // ProbeInterval is the interval at which a directory is walked and its rings are
@@ -84,7 +84,7 @@ func (d *Directory) isReplaced() bool {
 // walkDir checks the files in an open directory, and the rings in its subdirectories that a
 // pattern can match. prefix is the name of a subdirectory with a trailing slash, or ""
 // for the directory itself. left is the number of entries that the walk may still read.
-func (d *Directory) walkDir(f *ringbuf.Dir, prefix string, left *int) error {
+func (d *Directory) walkDir(f *files.Dir, prefix string, left *int) error {
 	for *left > 0 {
 		entries, err := f.ReadDir(min(*left, 1024))
 		*left -= len(entries)
@@ -125,7 +125,7 @@ func (d *Directory) walkDir(f *ringbuf.Dir, prefix string, left *int) error {
 }
 
 // enterDir walks a subdirectory. A subdirectory that can't be read counts as empty.
-func (d *Directory) enterDir(f *ringbuf.Dir, name string, left *int) {
+func (d *Directory) enterDir(f *files.Dir, name string, left *int) {
 	below, err := f.Open(filepath.Base(name))
 	if err != nil {
 		return
@@ -177,7 +177,7 @@ func missingText(err error) string {
 		return text + " because it doesn't exist; agents don't create it, so create it and set NIXL_TELEMETRY_DIR to it"
 	case errors.Is(err, fs.ErrPermission):
 		return text + " because this process has no permission to list it; change its mode, or run this as another user"
-	case errors.Is(err, ringbuf.ErrNotDir):
+	case errors.Is(err, files.ErrNotDir):
 		return text + " because it is another kind of file; configure the directory that contains the rings"
 	default:
 		return text

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -129,7 +130,7 @@ func TestWalkIsLimited(t *testing.T) {
 		touch(t, x.path(fmt.Sprint("sub/file-", i)), "no ring")
 	}
 	d := x.directory(func(c *Config) { c.Include = []string{"**"} })
-	f, err := ringbuf.OpenDir(x.dir, ".")
+	f, err := files.OpenDir(x.dir, ".")
 	must.OK(t, err)
 	defer f.Close()
 	left := 40

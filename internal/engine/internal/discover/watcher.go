@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -53,7 +54,7 @@ type Location interface {
 	// Path returns the path of the directory when it was found.
 	Path() string
 	// OpenDir opens a directory at or below Path.
-	OpenDir(name string) (*ringbuf.Dir, error)
+	OpenDir(name string) (*files.Dir, error)
 	// Identify sets the ID and the resource of a ring's agent.
 	Identify(drain.Agent, *ringbuf.Reader) drain.Agent
 	// HasRings reports whether agents may have rings in the directory, and not only
@@ -252,7 +253,7 @@ func (w *Watcher) add(key string, l Location, twin *Directory) {
 		s.Scope, s.Identify = l.StoreScope(), l.IdentifyStore
 		cfg.Stores = &s
 	}
-	cfg.OpenDir = func(_, name string) (*ringbuf.Dir, error) { return l.OpenDir(name) }
+	cfg.OpenDir = func(_, name string) (*files.Dir, error) { return l.OpenDir(name) }
 	d, err := New(cfg, w.send, w.notices)
 	if err != nil { // the path isn't absolute, and there is no working directory
 		w.missing = err

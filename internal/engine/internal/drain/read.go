@@ -221,8 +221,7 @@ func (o *owner) drainOut(a *agent, now time.Time) {
 
 // interrupted handles errors of an open ring.
 func (o *owner) interrupted(a *agent, now time.Time, err error) {
-	var foreign *ringbuf.ForeignReadError
-	isForeign := errors.As(err, &foreign)
+	isForeign := errors.Is(err, ringbuf.ErrForeignRead)
 	if missed := o.cfg.Handler.Missed; missed != nil && (isForeign || errors.Is(err, ringbuf.ErrLapped)) {
 		missed(a.Agent, err)
 	}

@@ -11,8 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
-	"github.com/nixl-otel/nixl-otel/internal/flock"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
@@ -35,9 +34,10 @@ type Process struct {
 func Make(t *testing.T, path, namespace string, list ...Process) string {
 	t.Helper()
 	root := t.TempDir()
-	file, err := procs.FileOf(path)
+	info, err := os.Lstat(path)
 	must.OK(t, err)
-	device := flock.Device(file.Dev)
+	file := files.IDOf(info)
+	device := files.Device(file.Dev)
 	must.OK(t, os.MkdirAll(filepath.Join(root, "self", "ns"), 0o755))
 	must.OK(t, os.Symlink(namespace, filepath.Join(root, "self", "ns", "pid")))
 	var locks strings.Builder

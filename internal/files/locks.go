@@ -1,8 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flock reads the kernel's list of file locks.
-package flock
+package files
 
 import (
 	"bufio"
@@ -22,42 +21,35 @@ func Device(dev uint64) string {
 	return fmt.Sprintf("%02x:%02x", major, minor)
 }
 
-// Key returns the name of a file in the list of locks, given its [Device] and its inode.
-func Key(device string, inode uint64) string { return fmt.Sprintf("%s:%d", device, inode) }
-
-// maxAge is how long a [Cache] uses a list. Reading the list takes milliseconds if there are
-// thousands of locks.
-const maxAge = 10 * time.Second
+// Key returns the name of the file in the list of locks.
+func (id ID) Key() string { return fmt.Sprintf("%s:%d", Device(id.Dev), id.Ino) }
 
 // maxList limits how many bytes of a list are read, which is about 20,000 locks. Any process
 // can take any number of locks, and the kernel takes seconds to list hundreds of thousands.
 const maxList = 1 << 20
 
-// Cache is the list of locks, which is read again after 10 seconds. It is safe for
-// concurrent use.
-type Cache struct {
-	path string
+// Locks is the kernel's list of locks. Reading it takes milliseconds if there are thousands of
+// locks, so it is read during at most 1% of the time. It is safe for concurrent use.
+type Locks struct {
+	Path string // of the list; see [Holders]
 
 	mu      sync.Mutex
-	read    time.Time
+	next    time.Time // when the list may be read again
 	holders map[string]int
 }
 
-// NewCache returns a Cache of the list at a path; see [Holders].
-func NewCache(path string) *Cache { return &Cache{path: path} }
-
 // Holder returns the process that holds the lock of a file, or 0 if it is unknown.
-func (c *Cache) Holder(key string, now time.Time) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.read.IsZero() || now.Sub(c.read) >= maxAge {
-		c.holders, _ = Holders(c.path)
-		c.read = now
+func (l *Locks) Holder(id ID) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if began := time.Now(); !began.Before(l.next) {
+		l.holders, _ = Holders(l.Path)
+		l.next = time.Now().Add(100 * time.Since(began))
 	}
-	return c.holders[key]
+	return l.holders[id.Key()]
 }
 
-// Holders returns the processes that hold flock(2) locks, by [Key]. The path is that
+// Holders returns the processes that hold flock(2) locks, by [ID.Key]. The path is that
 // of the list: /proc/locks, or a test's file. The list hides processes of other PID
 // namespaces, and the result is empty if it can't be read. Holders reads its first 1 MiB, and
 // reports whether that is the whole list: otherwise, a file without a holder may have one. A

@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package flock
+package files
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func TestHoldersAreThoseOfFlock(t *testing.T) {
 		"6: FLOCK  ADVISORY  WRITE x fe:00:80 0 EOF\n" +
 		"7: FLOCK  ADVISORY  WRITE 15 fe:00:77 0 EOF\n"
 	must.OK(t, os.WriteFile(locks, []byte(text), 0o600))
-	want := map[string]int{Key("fe:00", 78): 12, Key("fe:01", 77): 14, Key("fe:00", 77): 15}
+	want := map[string]int{"fe:00:78": 12, "fe:01:77": 14, "fe:00:77": 15}
 	got, all := Holders(locks)
 	if diff := cmp.Diff(want, got); diff != "" || !all {
 		t.Errorf("all %v %s", all, diff)
@@ -48,7 +48,7 @@ func TestOnlyTheStartOfALongListIsRead(t *testing.T) {
 		t.Error("the list isn't known to be longer")
 	}
 	for i := uint64(10_000_000); i < inode; i++ {
-		if pid := holders[Key("fe:00", i)]; (pid == 12) != (i < inode-1) {
+		if pid := holders[ID{Dev: 0xfe00, Ino: i}.Key()]; (pid == 12) != (i < inode-1) {
 			t.Fatalf("the lock of %d of %d is held by %d", i, inode, pid)
 		}
 	}
@@ -63,24 +63,18 @@ func TestNoHoldersWithoutAList(t *testing.T) {
 	}
 }
 
-func TestCacheReadsTheListAgainAfterSomeTime(t *testing.T) {
-	path, now := filepath.Join(t.TempDir(), "locks"), time.Unix(1_700_000_000, 0)
-	c := NewCache(path)
-	write := func(line string) {
-		t.Helper()
-		must.OK(t, os.WriteFile(path, []byte(line), 0o600))
-	}
-	write("1: FLOCK  ADVISORY  WRITE 12 fe:00:78 0 EOF\n")
-	if pid := c.Holder("fe:00:78", now); pid != 12 {
+func TestListIsReadAgainAfterSomeTime(t *testing.T) {
+	l, id := &Locks{Path: filepath.Join(t.TempDir(), "locks")}, ID{Dev: 0xfe00, Ino: 78}
+	must.OK(t, os.WriteFile(l.Path, []byte("1: FLOCK  ADVISORY  WRITE 12 fe:00:78 0 EOF\n"), 0o600))
+	began := time.Now()
+	if pid := l.Holder(id); pid != 12 {
 		t.Errorf("process %d, want 12", pid)
 	}
-	write("1: FLOCK  ADVISORY  WRITE 13 fe:00:78 0 EOF\n")
-	if pid := c.Holder("fe:00:78", now.Add(maxAge-1)); pid != 12 {
-		t.Errorf("process %d, want 12 from the first reading", pid)
+	if !l.next.After(began) {
+		t.Error("the list may be read again at once")
 	}
-	if pid := c.Holder("fe:00:78", now.Add(maxAge)); pid != 13 {
-		t.Errorf("process %d, want 13", pid)
-	}
+	must.OK(t, os.WriteFile(l.Path, []byte("1: FLOCK  ADVISORY  WRITE 13 fe:00:78 0 EOF\n"), 0o600))
+	must.EventuallyTrue(t, "another reading", func() bool { return l.Holder(id) == 13 })
 }
 
 func TestDeviceIsThatOfProc(t *testing.T) {

@@ -3,7 +3,7 @@
 
 //go:build linux && (amd64 || arm64)
 
-package ringbuf
+package files
 
 import (
 	"errors"
@@ -23,9 +23,7 @@ func tree(t *testing.T) (dir string) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	for _, sub := range []string{filepath.Join(dir, "sub", "deep"), filepath.Join(elsewhere, "deep")} {
 		must.OK(t, os.MkdirAll(sub, 0o750))
-		ring, err := Create(filepath.Join(sub, "agent"), V4, 8)
-		must.OK(t, err)
-		t.Cleanup(func() { _ = ring.Close() })
+		must.OK(t, os.WriteFile(filepath.Join(sub, "agent"), []byte("ring"), 0o600))
 	}
 	must.OK(t, os.Symlink(elsewhere, filepath.Join(dir, "link")))
 	must.OK(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
@@ -58,7 +56,7 @@ func TestOpenDirFollowsALinkAsItsBase(t *testing.T) {
 	must.OK(t, err)
 	defer f.Close()
 	if info, err := f.Lstat("agent"); err != nil || info.Size == 0 || info.IsDir() {
-		t.Errorf("the ring in it is %+v, %v", info, err)
+		t.Errorf("the file in it is %+v, %v", info, err)
 	}
 }
 
@@ -113,25 +111,23 @@ func TestDirOpenFollowsNoLinks(t *testing.T) {
 	}
 }
 
-func TestRenamedDirectoryStillOpensItsOwnRings(t *testing.T) {
+func TestRenamedDirectoryStillOpensItsOwnFiles(t *testing.T) {
 	dir := tree(t)
 	f, err := OpenDir(dir, "sub/deep")
 	must.OK(t, err)
 	defer f.Close()
 	must.OK(t, os.Rename(filepath.Join(dir, "sub"), filepath.Join(dir, "away")))
 	must.OK(t, os.Rename(filepath.Join(dir, "link"), filepath.Join(dir, "sub")))
-	path := filepath.Join(dir, "sub", "deep", "agent")
 	info, err := f.Lstat("agent")
 	must.OK(t, err)
-	r, err := OpenReader(path, Consume, In(f))
+	file, err := f.OpenFile("agent", os.O_RDWR)
 	must.OK(t, err)
-	defer r.Close()
+	defer file.Close()
+	opened, err := file.Stat()
+	must.OK(t, err)
 	there, err := os.Lstat(filepath.Join(dir, "away", "deep", "agent"))
-	if err != nil || !r.SameFile(there) || r.ID() != info.ID || r.Path() != path {
-		t.Errorf("another ring was opened, as %s (%v)", r.Path(), err)
-	}
-	if unattended, err := Unattended(path, In(f)); unattended || err != nil {
-		t.Errorf("an open ring: unattended %v, %v", unattended, err)
+	if err != nil || !os.SameFile(opened, there) || IDOf(opened) != info.ID || file.Name() != filepath.Join(dir, "sub", "deep", "agent") {
+		t.Errorf("another file was opened, as %s (%v)", file.Name(), err)
 	}
 }
 
@@ -154,4 +150,52 @@ func TestDirListsItsEntries(t *testing.T) {
 	if _, err := f.Open("link"); !errors.Is(err, ErrNotDir) {
 		t.Errorf("a link is opened: %v", err)
 	}
+}
+
+func TestFilesOfOtherOwnersAreRefused(t *testing.T) {
+	f, err := OpenDir(tree(t), "sub/deep")
+	must.OK(t, err)
+	defer f.Close()
+	me := uint32(os.Geteuid())
+	for _, flag := range []int{os.O_RDONLY, os.O_RDWR} {
+		_, err := f.OpenFile("agent", flag, me+1, me+2)
+		var owner *OwnerError
+		if !errors.As(err, &owner) || owner.Owner != me || !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("error is %v", err)
+		}
+		for _, allowed := range [][]uint32{nil, {me + 1, me}} {
+			file, err := f.OpenFile("agent", flag, allowed...)
+			if err != nil {
+				t.Errorf("allowed %v: %v", allowed, err)
+				continue
+			}
+			must.OK(t, file.Close())
+		}
+	}
+}
+
+func TestLeaseIsRefusedWhileAFileIsOpenForWriting(t *testing.T) {
+	path := filepath.Join(tree(t), "sub", "deep", "agent")
+	ask := func(want bool) {
+		t.Helper()
+		f, err := Open(path, os.O_RDONLY)
+		must.OK(t, err)
+		defer f.Close()
+		got, err := LeaseRefused(f, false)
+		if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EACCES) {
+			t.Skipf("no leases here: %v", err)
+		}
+		if err != nil || got != want {
+			t.Errorf("refused: %v, want %v (%v)", got, want, err)
+		}
+	}
+	ask(false)
+	writer, err := Open(path, os.O_RDWR)
+	must.OK(t, err)
+	ask(true)
+	must.OK(t, writer.Close())
+	reader, err := Open(path, os.O_RDONLY)
+	must.OK(t, err)
+	defer reader.Close()
+	ask(false)
 }
