@@ -156,7 +156,7 @@ func (r *Reader) guardedIdle() {
 }
 
 // Read calls fn with the pending events in batches, oldest first, up to limit
-// events (0 means no limit). It returns how many events the ring held at the start,
+// events (0 means no limit). It returns how many events the header showed at the start,
 // including events that were read but not committed. fn must not use the Reader.
 //
 // The error wraps [ErrRestarted], [ErrShrunk] or [ErrInvalid] if the caller must
