@@ -136,14 +136,15 @@ func TestCapacityIsLimited(t *testing.T) {
 	}
 }
 
-func TestParseModeReversesString(t *testing.T) {
+func TestModesAreReadAsTheyAreWritten(t *testing.T) {
 	for _, m := range []Mode{Consume, Observe} {
-		if got, err := ParseMode(m.String()); err != nil || got != m {
-			t.Errorf("ParseMode(%q) = %v, %v", m, got, err)
+		var got Mode
+		if err := got.UnmarshalText([]byte(m.String())); err != nil || got != m {
+			t.Errorf("%v is read as %v, %v", m, got, err)
 		}
 	}
-	if _, err := ParseMode("peek"); err == nil {
-		t.Error("ParseMode accepts peek")
+	if new(Mode).UnmarshalText([]byte("peek")) == nil {
+		t.Error("peek is accepted")
 	}
 }
 

@@ -24,21 +24,17 @@ func (m Mode) String() string {
 	return "consume"
 }
 
-// ParseMode is the reverse of [Mode.String].
-func ParseMode(s string) (Mode, error) {
-	switch s {
+// UnmarshalText implements [encoding.TextUnmarshaler]: it is the reverse of [Mode.String].
+func (m *Mode) UnmarshalText(text []byte) error {
+	switch string(text) {
 	case Consume.String():
-		return Consume, nil
+		*m = Consume
 	case Observe.String():
-		return Observe, nil
+		*m = Observe
+	default:
+		return fmt.Errorf("unknown mode %q: use consume or observe", text)
 	}
-	return 0, fmt.Errorf("unknown mode %q: use consume or observe", s)
-}
-
-// UnmarshalText implements [encoding.TextUnmarshaler] with [ParseMode].
-func (m *Mode) UnmarshalText(text []byte) (err error) {
-	*m, err = ParseMode(string(text))
-	return err
+	return nil
 }
 
 // MarshalText implements [encoding.TextMarshaler] with [Mode.String].

@@ -56,8 +56,8 @@ type outcome struct {
 // openAsOther opens a ring, prints the outcome and keeps the ring open until standard
 // input ends.
 func openAsOther(path string) {
-	mode, err := ParseMode(os.Getenv("RINGBUF_TEST_MODE"))
-	check(err)
+	var mode Mode
+	check(mode.UnmarshalText([]byte(os.Getenv("RINGBUF_TEST_MODE"))))
 	if os.Getenv("RINGBUF_TEST_MOUNT") != "" {
 		check(mountReadOnly(path))
 	}

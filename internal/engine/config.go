@@ -13,7 +13,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
-	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -66,7 +65,7 @@ type Config struct {
 	// Uptime returns the time since the machine was started; the kernel's if nil.
 	Uptime func() (time.Duration, error)
 	// OpenDir opens a directory at or below another; files.OpenDir if nil.
-	OpenDir func(dir, name string) (*files.Dir, error)
+	OpenDir discover.OpenDir
 
 	// Telemetry receives measurements of the engine's own work.
 	Telemetry Telemetry

@@ -164,8 +164,7 @@ func wantDuration(unit, example string) func(any) error {
 
 func wantMode(value any) error {
 	if s, ok := value.(string); ok {
-		_, err := ringbuf.ParseMode(s)
-		return err
+		return new(ringbuf.Mode).UnmarshalText([]byte(s))
 	}
 	return fmt.Errorf("%s is not a mode: use consume or observe", spell(value))
 }

@@ -20,6 +20,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
+// OpenDir opens the directory name below dir.
+type OpenDir = func(dir, name string) (*files.Dir, error)
+
 // Config configures a [Directory].
 type Config struct {
 	Dir         string   // contains one ring per agent, named after the agent
@@ -59,7 +62,7 @@ type Config struct {
 	Now func() time.Time
 	// OpenDir opens a directory at or below Dir; files.OpenDir if nil. It returns
 	// errGone if the directory was removed with its container.
-	OpenDir func(dir, name string) (*files.Dir, error)
+	OpenDir OpenDir
 }
 
 // withDefaults sets defaults and makes the directory absolute.
