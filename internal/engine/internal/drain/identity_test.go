@@ -4,6 +4,7 @@
 package drain
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -14,6 +15,12 @@ import (
 
 // openOther opens a second ring, at another path, whose agent has the same ID.
 func (b *harness) openOther(events int) *ringbuf.Reader {
+	b.t.Helper()
+	return b.openAt("/other/agent", events)
+}
+
+// openAt opens a second ring, whose agent has the same ID.
+func (b *harness) openAt(path string, events int) *ringbuf.Reader {
 	b.t.Helper()
 	mem := make(memory, ringbuf.V4.FileSize(64))
 	w, err := ringbuf.NewWriter(mem, mem, ringbuf.V4, 64)
@@ -26,7 +33,8 @@ func (b *harness) openOther(events int) *ringbuf.Reader {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.step(Opened{Agent: Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: "/other/agent"}, Reader: r, From: b})
+	b.reader = r
+	b.step(Opened{Agent: Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: path}, Reader: r, From: b})
 	return r
 }
 
@@ -203,15 +211,23 @@ func TestTotalsContinueWithTheRingOfANewContainer(t *testing.T) {
 
 // The file of a running agent can be removed, and another agent of its name creates another.
 func TestUnreadEventsOfAReplacedRingAreCounted(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, false)
-	b.push(10)
-	b.step()
-	b.push(5)
-	b.openOther(3)
-	b.step()
-	if got := b.counted(); got != 18 || b.count(notice.RingReplaced) != 1 {
-		t.Errorf("counted %d events, want 18; notices %v", got, b.notices)
+	for _, loads := range []bool{false, true} { // whether the ring still waits for its checkpoint
+		t.Run(fmt.Sprintf("before its checkpoint is loaded: %v", loads), func(t *testing.T) {
+			b := newHarness(t)
+			b.late = loads
+			b.start(ringbuf.Consume, loads)
+			b.push(10)
+			b.step()
+			b.push(5)
+			b.openAt(agentPath, 3)
+			if loads {
+				b.step(loaded{id: agentPath})
+			}
+			b.step()
+			if got := b.counted(); got != 18 || b.count(notice.RingReplaced) != 1 || b.agent().reader != b.reader {
+				t.Errorf("counted %d events, want 18; notices %v", got, b.notices)
+			}
+		})
 	}
 }
 

@@ -73,6 +73,7 @@ type Opened struct {
 
 	gone     bool      // a Gone message has arrived
 	attended *Attended // the last such message, if the ring waits for its checkpoint
+	next     *Opened   // of the file that has replaced the ring while it waits
 }
 
 // Removed reports that an agent's path no longer has a file. The agent may still write to

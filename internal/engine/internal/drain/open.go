@@ -45,9 +45,11 @@ func (m Opened) apply(o *owner, now time.Time) {
 	case m.Agent.Path != a.Path && a.busy():
 		o.do(refuseEffect{m.From, m.Agent, Running{a.Agent, a.source}, m.Reader})
 		return
-	case a.opening != nil: // another file has replaced the ring while the checkpoint was loaded
-		o.do(closeEffect{a.source, a.opening.Reader})
-		a.Agent, a.source, a.opening = m.Agent, m.From, &m
+	case a.opening != nil: // another file has replaced the ring, whose events can't be counted yet
+		if next := a.opening.next; next != nil {
+			o.do(closeEffect{next.From, next.Reader})
+		}
+		a.opening.next = &m
 		return
 	case a.reader != nil:
 		o.replaced(a, now)
@@ -92,24 +94,42 @@ func (m loaded) apply(o *owner, now time.Time) {
 		o.restoreStores(a, m, now)
 		return
 	}
-	ring, gone, attended := a.opening.Reader, a.opening.gone, a.opening.attended
+	first := a.opening
 	c, err := o.restore(a, m)
 	if err != nil {
 		o.report(a, warn(notice.CheckpointUnusable, "checkpoint can't be used, so the agent's totals start from zero", err))
 	}
 	if c == nil {
-		a.tally.Opened(ring.Committed() == 0)
+		a.tally.Opened(first.Reader.Committed() == 0)
 		a.dirty = true // store the start time of the totals
 	} else {
 		a.resume = &c.Mark
 	}
-	o.attach(a, ring, now)
-	if attended != nil {
-		attended.apply(o, now)
+	o.attach(a, first.Reader, now)
+	first.applyLater(o, now)
+	if next := first.next; next != nil {
+		next.apply(o, now)
+		next.applyLater(o, now)
 	}
-	if gone {
-		Gone{ID: a.ID, Reader: ring}.apply(o, now)
+}
+
+// applyLater applies what was reported about a ring while it waited.
+func (m *Opened) applyLater(o *owner, now time.Time) {
+	if m.attended != nil {
+		m.attended.apply(o, now)
 	}
+	if m.gone {
+		Gone{ID: m.Agent.ID, Reader: m.Reader}.apply(o, now)
+	}
+}
+
+// waiting returns the ring of a reader if it waits for the agent's checkpoint, or else nil.
+func (a *agent) waiting(r *ringbuf.Reader) *Opened {
+	m := a.opening
+	for m != nil && m.Reader != r {
+		m = m.next
+	}
+	return m
 }
 
 // restore restores the agent's totals from its checkpoint, if there is one.
@@ -257,8 +277,10 @@ func (m Gone) apply(o *owner, now time.Time) {
 	a := o.agents[m.ID]
 	switch {
 	case a == nil:
-	case a.opening != nil && a.opening.Reader == m.Reader:
-		a.opening.gone = true
+	case a.opening != nil:
+		if w := a.waiting(m.Reader); w != nil {
+			w.gone = true
+		}
 	case a.reader == m.Reader && a.reader != nil:
 		a.exit.unneeded(now)
 		a.due = now // the agent's last events are in the ring now

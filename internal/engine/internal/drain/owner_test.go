@@ -58,6 +58,7 @@ type harness struct {
 	stored   map[string][]byte
 	inbox    []Message
 	badLoads int    // number of loads that fail
+	late     bool   // loads aren't answered
 	hangs    bool   // whether the store doesn't answer saves
 	batch    *batch // the last save
 	notices  []notice.Notice
@@ -105,7 +106,7 @@ func (b *harness) start(mode ringbuf.Mode, saves bool) {
 		Shape: shape, Mode: mode, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute,
 		Stream: func(s *Snapshot) attribute.Set { return s.Process }, Handler: b.handler,
 	}, saves)
-	b.batch, b.notices, b.reopen = nil, nil, false
+	b.inbox, b.batch, b.notices, b.reopen = nil, nil, nil, false
 	b.open(mode)
 }
 
@@ -190,6 +191,9 @@ func (b *harness) Refuse(_ Agent, _ Running, r *ringbuf.Reader) { b.refused = ap
 // harness implements env.
 
 func (b *harness) load(path, key string) {
+	if b.late {
+		return
+	}
 	if b.badLoads > 0 {
 		b.badLoads--
 		b.inbox = append(b.inbox, loaded{id: path, err: errors.New("timeout")})

@@ -16,12 +16,15 @@ import (
 
 func (m Attended) apply(o *owner, now time.Time) {
 	a := o.agents[m.ID]
-	if a != nil && a.opening != nil && a.opening.Reader == m.Reader {
-		a.opening.attended = &m
-		a.opening.gone = a.opening.gone && !m.Open
+	if a == nil {
+		return
 	}
-	if a == nil || a.reader != m.Reader {
-		return // about an earlier ring
+	if w := a.waiting(m.Reader); w != nil {
+		w.attended = &m
+		w.gone = w.gone && !m.Open
+	}
+	if a.reader != m.Reader {
+		return // about an earlier ring, or one that waits
 	}
 	switch {
 	case !m.Known:
@@ -144,12 +147,10 @@ func (stop) apply(o *owner, _ time.Time) {
 
 // release closes the agent's rings.
 func (o *owner) release(a *agent) {
-	if a.opening != nil {
-		if a.stores == nil {
-			o.do(closeEffect{a.source, a.opening.Reader})
-		}
-		a.opening = nil
+	for m := a.opening; m != nil && a.stores == nil; m = m.next {
+		o.do(closeEffect{m.From, m.Reader})
 	}
+	a.opening = nil
 	if a.reader != nil {
 		o.do(closeEffect{a.source, a.detach()})
 	}
