@@ -206,9 +206,7 @@ func TestNewAgentIsInTheSampleAfterItsDiscovery(t *testing.T) {
 
 func TestSourceReportsWhetherAnAgentIsRunning(t *testing.T) {
 	w := newWorld(t)
-	path := filepath.Join(w.dir, "a")
-	ring, err := ringbuf.Create(path, ringbuf.V4, 16)
-	must.OK(t, err)
+	path, ring := w.create("a", 16)
 	must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
 	w.start()
 	alive := func() procs.Alive {
@@ -230,8 +228,7 @@ func TestSourceReportsWhetherAnAgentIsRunning(t *testing.T) {
 	if got := alive(); got != procs.No {
 		t.Errorf("exited agent is alive: %v", got)
 	}
-	ring, err = ringbuf.Create(path, ringbuf.V4, 16) // it restarts
-	must.OK(t, err)
+	_, ring = w.create("a", 16) // it restarts
 	defer ring.Close()
 	must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
 	w.find() // reopens the ring
@@ -242,9 +239,7 @@ func TestSourceReportsWhetherAnAgentIsRunning(t *testing.T) {
 
 func TestFirstSampleReportsThatAnAgentExited(t *testing.T) {
 	w := newWorld(t)
-	path := filepath.Join(w.dir, "a")
-	ring, err := ringbuf.Create(path, ringbuf.V4, 16)
-	must.OK(t, err)
+	path, ring := w.create("a", 16)
 	must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
 	must.OK(t, ring.Close())
 	skipUnlessKnown(t, path)
@@ -271,9 +266,7 @@ func TestSourceDistinguishesAConsumerFromTheAgent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			path := filepath.Join(w.dir, "a")
-			ring, err := ringbuf.Create(path, ringbuf.V4, 16)
-			must.OK(t, err)
+			path, ring := w.create("a", 16)
 			must.OK(t, ring.Close())
 			consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
 			must.OK(t, err)
@@ -361,6 +354,14 @@ func (w *world) warning() (got string) {
 	return got
 }
 
+func (w *world) create(name string, capacity int) (path string, ring *ringbuf.Writer) {
+	w.t.Helper()
+	path = filepath.Join(w.dir, name)
+	ring, err := ringbuf.Create(path, ringbuf.V4, capacity)
+	must.OK(w.t, err)
+	return path, ring
+}
+
 func skipUnlessKnown(t *testing.T, path string) {
 	t.Helper()
 	if !procs.Attend(path).Known {
@@ -419,9 +420,7 @@ func TestSourceKeepsTheSlowestTransfersInAllLayouts(t *testing.T) {
 
 func TestEveryCompleteTransferCanBeOneOfTheSlowest(t *testing.T) {
 	w := newWorld(t)
-	path := filepath.Join(w.dir, "agent")
-	ring, err := ringbuf.Create(path, ringbuf.V4, 64)
-	must.OK(t, err)
+	path, ring := w.create("agent", 64)
 	defer ring.Close()
 	w.start()
 	push := func(values map[ringbuf.Type]uint64, types ...ringbuf.Type) {
