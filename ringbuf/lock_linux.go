@@ -15,7 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
-// locks are the locks of this machine, of which each error names the holder.
+// locks are the locks of this machine. Errors name the holder of a lock.
 var locks = files.Locks{Path: "/proc/locks"}
 
 // lock locks the ring f against other consumers of this project; agents take no

@@ -291,6 +291,28 @@ func TestSwapFromZeroIsUndoneAfterARestart(t *testing.T) {
 	}
 }
 
+// The agent resets readPos between the swap and the check that follows.
+func TestSwapToZeroLeavesTheResetOfARestart(t *testing.T) {
+	for steps := 3; steps <= 7; steps++ {
+		p, w := plainRing(t, V4, 64)
+		r := p.reader(t, Consume)
+		fill(t, w, 1, 61)
+		drain(t, r)
+		fill(t, w, 61, 65)
+		if _, err := values(r); err != nil {
+			t.Fatal(err)
+		}
+		if done, err := r.swap(60, 0); !done || err != nil {
+			t.Fatal(done, err)
+		}
+		restartTo(p, steps)
+		_ = r.holds(60, 0)
+		if h := headerOf(w); h.ReadPos != 0 {
+			t.Errorf("read position %d after %d steps", h.ReadPos, steps)
+		}
+	}
+}
+
 // restartTo performs the first steps of a restart on a ring.
 func restartTo(p *plain, steps int) {
 	for _, s := range restart(V4)[:steps] {

@@ -294,11 +294,22 @@ func (r *Reader) swap(from, to uint64) (bool, error) {
 	if !atomic.CompareAndSwapUint64(r.read, from, to) {
 		return false, nil
 	}
-	if r.is(r.layout.Version(), r.mask+1) && (from != 0 || r.continued(to)) {
+	if r.holds(from, to) {
 		return true, nil
 	}
-	atomic.CompareAndSwapUint64(r.read, to, from)
 	return false, ErrRestarted
+}
+
+// holds reports whether a swap moved readPos in the run that was read. Otherwise, it undoes the
+// swap. A swap to 0 isn't undone: it would also undo the 0 that an agent has stored since.
+func (r *Reader) holds(from, to uint64) bool {
+	if r.is(r.layout.Version(), r.mask+1) && (from != 0 || r.continued(to)) {
+		return true
+	}
+	if to != 0 {
+		atomic.CompareAndSwapUint64(r.read, to, from)
+	}
+	return false
 }
 
 // continued reports whether the ring still belongs to the run that was read, after

@@ -11,6 +11,7 @@ var foundBy = map[string]string{
 	"at position 0, changed slots show a restart":                                             "TestAgentPausedDuringRestart",
 	"the end of the ring is remembered, not its start":                                        "TestAgentPausedDuringRestart",
 	"a commit from position 0 is undone after a restart":                                      "TestSwapFromZeroIsUndoneAfterARestart",
+	"a commit to position 0 is not undone":                                                    "TestSwapToZeroLeavesTheResetOfARestart",
 	"a commit from position 0 checks whether the agent has restarted":                         "TestSwapFromZeroIsUndoneAfterARestart",
 	"zeros at the end of a file that was extended are no events":                              "TestZeroedTailIsNotRead",
 	"a commit remembers the position before it":                                               "TestForeignReaderMovesForwardBeforeALap",

@@ -117,8 +117,13 @@ var ringMutations = []mutation{
 	},
 	{
 		"ringbuf/restart.go", "a commit from position 0 is undone after a restart",
-		"\tatomic.CompareAndSwapUint64(r.read, to, from)\n\treturn false, ErrRestarted",
-		"\treturn false, ErrRestarted",
+		"\t\tatomic.CompareAndSwapUint64(r.read, to, from)\n",
+		"",
+	},
+	{
+		"ringbuf/restart.go", "a commit to position 0 is not undone",
+		"if to != 0 {",
+		"if true {",
 	},
 	{
 		"ringbuf/restart.go", "a commit from position 0 checks whether the agent has restarted",

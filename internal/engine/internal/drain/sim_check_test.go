@@ -209,8 +209,8 @@ func (w *world) usageOf(events lineage) (u usage) {
 	return u
 }
 
-// checkUsage checks the memory usage if it is known. It is that of the newest run of which
-// events were counted, unless another run has begun.
+// checkUsage checks the memory usage if it is known. It is that of the newest run with
+// counted events, unless another run has begun.
 func (w *world) checkUsage(path string, a *agent) {
 	got, known := a.tally.MemoryUsage()
 	if known && got != 0 && uint64(got) != w.usage[path].sum && w.plan.values == 0 && !w.taken[path] && !w.uncertain() {
