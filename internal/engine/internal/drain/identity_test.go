@@ -219,13 +219,14 @@ func TestUnreadEventsOfAReplacedRingAreCounted(t *testing.T) {
 			b.push(10)
 			b.step()
 			b.push(5)
+			b.openAt(agentPath, 7)
 			b.openAt(agentPath, 3)
 			if loads {
 				b.step(loaded{id: agentPath})
 			}
 			b.step()
-			if got := b.counted(); got != 18 || b.count(notice.RingReplaced) != 1 || b.agent().reader != b.reader {
-				t.Errorf("counted %d events, want 18; notices %v", got, b.notices)
+			if got := b.counted(); got != 25 || b.count(notice.RingReplaced) != 2 || b.agent().reader != b.reader {
+				t.Errorf("counted %d events, want 25; notices %v", got, b.notices)
 			}
 		})
 	}

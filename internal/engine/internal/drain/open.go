@@ -46,10 +46,11 @@ func (m Opened) apply(o *owner, now time.Time) {
 		o.do(refuseEffect{m.From, m.Agent, Running{a.Agent, a.source}, m.Reader})
 		return
 	case a.opening != nil: // another file has replaced the ring, whose events can't be counted yet
-		if next := a.opening.next; next != nil {
-			o.do(closeEffect{next.From, next.Reader})
+		last := a.opening
+		for last.next != nil {
+			last = last.next
 		}
-		a.opening.next = &m
+		last.next = &m
 		return
 	case a.reader != nil:
 		o.replaced(a, now)
@@ -107,7 +108,7 @@ func (m loaded) apply(o *owner, now time.Time) {
 	}
 	o.attach(a, first.Reader, now)
 	first.applyLater(o, now)
-	if next := first.next; next != nil {
+	for next := first.next; next != nil; next = next.next {
 		next.apply(o, now)
 		next.applyLater(o, now)
 	}
