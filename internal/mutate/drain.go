@@ -210,4 +210,14 @@ var ownerMutations = []mutation{
 		"\t\to.drainAll(now)\n",
 		"",
 	},
+	{
+		"internal/engine/internal/drain/read.go", "another consumer is reported",
+		"\t\to.report(a, warn(notice.RingForeign, \"another",
+		"\t\to.report(a, warn(notice.RingOpened, \"another",
+	},
+	{
+		"internal/engine/internal/drain/open.go", "a ring that is replaced while it waits for its checkpoint is drained",
+		"\t\ta.opening.next = &m\n",
+		"\t\to.do(closeEffect{a.source, a.opening.Reader})\n\t\ta.opening = &m\n",
+	},
 }

@@ -39,7 +39,7 @@ type mutation struct {
 }
 
 func mutations() []mutation {
-	return slices.Concat(ringMutations, checkpointMutations, ownerMutations)
+	return slices.Concat(ringMutations, observerMutations, checkpointMutations, ownerMutations)
 }
 
 var (

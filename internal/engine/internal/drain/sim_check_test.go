@@ -5,10 +5,12 @@ package drain
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // The following checks run while the simulation runs, at the effect that they are about.
@@ -39,6 +41,9 @@ func (w *world) retired(path string, f *simFile) {
 	if since := w.now.Sub(w.found[path]); counted > 0 && since < w.plan.staleAfter {
 		w.fail("%s: retired %v after its last events", path, since)
 	}
+	if since, ok := w.process.reopens[path]; ok && w.now.Sub(since) < w.plan.staleAfter {
+		w.fail("%s: retired %v after its ring was closed to be opened again", path, w.now.Sub(since))
+	}
 	if sent := int(w.process.sent[path]); sent != counted {
 		w.fail("%s: retired with %d events, but %d were delivered", path, counted, sent)
 	}
@@ -55,6 +60,94 @@ func (w *world) retired(path string, f *simFile) {
 	maps.Copy(w.earlier, w.counted[path])
 	w.counted[path] = make(lineage)
 	delete(w.usage, path)
+}
+
+// openedAt returns the file of the oldest open ring at a location.
+func (p *process) openedAt(location string) (oldest *simFile) {
+	for f := range p.open {
+		if f.location() == location && (oldest == nil || f.number < oldest.number) {
+			oldest = f
+		}
+	}
+	return oldest
+}
+
+// reports reports whether the current step reports one of the kinds about a file.
+func (p *process) reports(f *simFile, kinds ...notice.Kind) bool {
+	return slices.ContainsFunc(p.effects, func(e effect) bool {
+		r, ok := e.(reportEffect)
+		return ok && r.notice.Path == f.location() && slices.Contains(kinds, r.notice.Kind)
+	})
+}
+
+// checkClosed checks that a ring is closed only after all its events were read and stored,
+// unless something else is reported.
+func (p *process) checkClosed(r *ringbuf.Reader) {
+	f, w := p.fileOf(r), p.world
+	if f == nil || p.reports(f, notice.RingBroken, notice.RingRestart) {
+		return
+	}
+	if n := r.Uncommitted(); n > 0 && !p.reports(f, notice.RingReplaced) {
+		w.fail("%s: closed with %d events that aren't stored", f.location(), n)
+	}
+	if p.reading[f.path] != f || w.files[f.path] == f || w.taken[f.path] || !f.readable() {
+		return
+	}
+	for slot, id := range w.live[f] {
+		if w.inRing(f, slot) && !w.counted[f.path][id] && !w.earlier[id] {
+			w.fail("%s: closed before event %d was read", f.location(), id)
+		}
+	}
+}
+
+// checkTold checks that the owner reports other consumers when it looks at the ring.
+func (p *process) checkTold() {
+	for f := range p.untold {
+		if a := p.owner.agents[f.path]; a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) {
+			p.world.fail("%s: another consumer has taken events, and nothing is reported", f.location())
+		}
+	}
+}
+
+// pushed are events that were in a ring at some time.
+type pushed struct {
+	events []uint64
+	write  uint64 // position at that time
+}
+
+// pushed returns the events in open rings that a collection must have.
+func (p *process) pushed() map[*simFile]pushed {
+	w := p.world
+	all := make(map[*simFile]pushed)
+	for f, r := range p.open {
+		if r != p.reader(f.path) || w.taken[f.path] || !f.readable() {
+			continue
+		}
+		list := pushed{write: f.load(f.lay.writePos)}
+		for slot, id := range w.live[f] {
+			if w.inRing(f, slot) && !w.counted[f.path][id] && !w.earlier[id] {
+				list.events = append(list.events, id)
+			}
+		}
+		all[f] = list
+	}
+	return all
+}
+
+// checkDrained checks that events that were in a ring before a collection are counted, unless
+// they were lost in the meantime. A position that has wrapped since may be that of a restart.
+func (p *process) checkDrained(all map[*simFile]pushed) {
+	w := p.world
+	for f, list := range all {
+		if p.open[f] == nil || p.open[f] != p.reader(f.path) || w.taken[f.path] || f.load(f.lay.writePos) < list.write {
+			continue
+		}
+		for _, id := range list.events {
+			if _, lost := w.lost[id]; !lost && !w.counted[f.path][id] && !w.earlier[id] {
+				w.fail("%s: collected before event %d was read", f.location(), id)
+			}
+		}
+	}
 }
 
 // holding is since when a ring has events that were counted but not committed.
@@ -116,26 +209,40 @@ func (p *process) checkNotice(n notice.Notice) {
 	saving := w.now.Sub(p.asked)
 	ok := true
 	switch n.Kind {
+	case notice.RingOpened:
+		p.reading[path] = p.openedAt(n.Path)
+		if p.replaced[path] {
+			w.known[path] = p.opened[p.reading[path]]
+		}
+		delete(p.replaced, path)
+		delete(p.forgotten, path)
 	case notice.RingRestart, notice.RingReplaced:
 		// A position that another consumer stores can also be that of a restarted agent.
 		ok = w.begun[path] > w.known[path] || w.taken[path] || w.uncertain() && strings.Contains(n.Text, "since the last checkpoint")
-		w.known[path], w.heard[path] = p.opened[path], w.begun[path]
+		w.heard[path], p.replaced[path] = w.begun[path], n.Kind == notice.RingReplaced
 		if n.Kind == notice.RingRestart {
-			w.known[path] = w.fileAt(n.Path).started
+			w.known[path] = p.reading[path].started
 		}
 		if n.Kind == notice.RingRestart && !strings.Contains(n.Text, "may be lost") {
 			p.checkLossless(path)
 		}
 		w.restarts[path]++
 	case notice.RingForeign:
-		ok = w.taken[path] || w.uncertain()
+		if strings.HasPrefix(n.Text, "another process consumes") {
+			ok = w.takes[p.reading[path]] > 0
+		} else {
+			ok = w.taken[path] || w.uncertain()
+		}
+		delete(w.takes, p.reading[path])
+		delete(p.untold, p.reading[path])
 	case notice.RingLapped:
 		ok = false
 	case notice.RingBroken:
 		ok = w.plan.breaks
+		p.reopens[path] = w.now
 	case notice.RingFull:
 		// After another consumer has moved the position back, a ring looks fuller than it is.
-		ok = w.fileAt(n.Path).full || w.taken[path]
+		ok = p.reading[path].full || w.taken[path]
 	case notice.StoreFailed:
 		ok = p.badSaves > 0 || p.hangs
 	case notice.StoreRecovered:
@@ -151,7 +258,7 @@ func (p *process) checkNotice(n notice.Notice) {
 			ok = ok || !w.now.Before(c.deadline)
 		}
 	case notice.CheckpointUnusable:
-		ok = p.badLoads > 0 || w.now.Sub(p.loads[path]) >= loadWait
+		ok = w.now.Sub(p.loads[path]) >= loadWait // a load that fails is repeated until then
 	}
 	if !ok {
 		w.fail("wrong notice: %v (agent %d has started, %d is known)", n, w.begun[path], w.known[path])

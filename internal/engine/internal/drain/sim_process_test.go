@@ -4,6 +4,7 @@
 package drain
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -30,7 +31,14 @@ type process struct {
 	loads  map[string]time.Time   // when the newest rings began to wait for their checkpoints
 	held   map[string]holding
 	zeros  map[string]time.Time // since when the stored position 0 of a path is old
-	opened map[string]int       // number of the agent that had started when the newest ring of each path was opened
+	opened map[*simFile]int     // number of the agent that had started when the ring was opened
+
+	replaced  map[string]bool      // paths whose next ring was reported to replace another one
+	reading   map[string]*simFile  // of the newest ring of each path that the owner reports as opened
+	reopens   map[string]time.Time // when the ring of a path was closed to be opened again
+	forgotten map[string]bool      // paths whose agents were retired
+	effects   []effect             // of the current step
+	untold    map[*simFile]bool    // open files from which another consumer has taken events that aren't reported yet
 
 	asked    time.Time            // when the newest save was requested
 	saving   *batch               // nil once it is answered
@@ -49,7 +57,8 @@ func (w *world) boot() {
 		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
 		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
 		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
-		loads: make(map[string]time.Time), held: make(map[string]holding), zeros: make(map[string]time.Time), opened: make(map[string]int),
+		loads: make(map[string]time.Time), held: make(map[string]holding), zeros: make(map[string]time.Time), opened: make(map[*simFile]int),
+		replaced: make(map[string]bool), reading: make(map[string]*simFile), reopens: make(map[string]time.Time), forgotten: make(map[string]bool), untold: make(map[*simFile]bool),
 		waiting: make(map[*collect]bool), drained: make(map[string]time.Time), lastRun: make(map[string]int),
 	}
 	p.saver = newSimSaver(p)
@@ -136,9 +145,11 @@ func (p *process) step() {
 			p.world.checkUsage(path, a)
 		}
 	}
+	p.effects = effects
 	for _, e := range effects {
 		e.run(p)
 	}
+	p.checkTold()
 	p.checkDelays()
 }
 
@@ -164,14 +175,17 @@ func (p *process) tryOpen(path string) {
 		return
 	}
 	p.world.note("%s: opened, %v with %d slots, read to %d", path, r.Layout(), r.Capacity(), r.Committed())
-	p.opened[path] = started
-	if a := p.owner.agents[path]; a == nil {
+	p.opened[f] = started
+	a := p.owner.agents[path]
+	first := a == nil && !slices.ContainsFunc(p.goneFiles(), func(g *simFile) bool { return g.path == path })
+	if first {
 		p.world.known[path], p.world.restarts[path] = started, 0
-	} else if a.resume != nil {
+	} else if a != nil && a.resume != nil {
 		p.world.resuming(f, a.resume)
 	}
 	f.locked = true
 	p.open[f] = r
+	delete(p.reopens, path)
 	p.inbox = append(p.inbox, Opened{Agent: Agent{ID: path, Name: path[len("/rings/"):], Dir: "/rings", Path: f.location()}, Reader: r, From: p})
 }
 
@@ -193,11 +207,15 @@ func (p *process) attend() {
 	}
 	for _, a := range w.agents {
 		if r := p.open[w.files[a.path]]; r != nil {
-			p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: a.alive, Known: !w.plan.leaseless})
-			if !a.alive {
+			open := a.alive
+			if w.observers[a.file] != nil && w.IntN(2) == 0 {
+				open = true // until a search decides that no agent has it mapped
+			}
+			p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: open, Known: !w.plan.leaseless})
+			if !open {
 				p.exits[a.file] = a.file.changed
 			}
-			if w.plan.closes && !a.alive {
+			if w.plan.closes && !open {
 				p.inbox = append(p.inbox, Gone{ID: a.path, Reader: r})
 			}
 		}
@@ -207,14 +225,14 @@ func (p *process) attend() {
 	}
 }
 
-// goneFiles returns the open files whose containers are gone, in order.
+// goneFiles returns the open files that were removed, in order.
 func (p *process) goneFiles() (list []*simFile) {
 	for f := range p.open {
 		if f != p.world.files[f.path] {
 			list = append(list, f)
 		}
 	}
-	slices.SortFunc(list, func(f, g *simFile) int { return strings.Compare(f.location(), g.location()) })
+	slices.SortFunc(list, func(f, g *simFile) int { return cmp.Or(strings.Compare(f.path, g.path), f.number-g.number) })
 	return list
 }
 
@@ -232,12 +250,14 @@ func (p *process) sendGone() {
 // process implements Source.
 
 func (p *process) Close(r *ringbuf.Reader) {
+	p.checkClosed(r)
 	p.lose(r, "gone", true)
 	for f, open := range p.open {
 		if open == r {
 			p.world.note("%s: closed", f.location())
 			f.locked = false
 			delete(p.open, f)
+			delete(p.untold, f)
 			p.shut[f] = f.changed
 			if exit, ok := p.exits[f]; ok { // an agent that has started since may not change the file again
 				p.shut[f] = exit
@@ -247,6 +267,11 @@ func (p *process) Close(r *ringbuf.Reader) {
 }
 
 func (p *process) Reopen(a Agent, r *ringbuf.Reader) {
+	p.reopens[a.ID] = p.world.now
+	p.reopen(a, r)
+}
+
+func (p *process) reopen(a Agent, r *ringbuf.Reader) {
 	p.lose(r, "restart", true)
 	p.Close(r)
 	if p.open[p.world.files[a.ID]] == nil {
@@ -256,6 +281,7 @@ func (p *process) Reopen(a Agent, r *ringbuf.Reader) {
 
 func (p *process) Retire(a Agent, r *ringbuf.Reader) {
 	p.world.retired(a.ID, p.fileOf(r))
+	p.forgotten[a.ID] = true
 	p.Close(r)
 }
 
@@ -263,7 +289,7 @@ func (*process) Probe(done func()) { done() }
 
 func (p *process) Refuse(a Agent, _ Running, r *ringbuf.Reader) {
 	p.lose(r, "gone", false) // it was refused until then
-	p.Reopen(a, r)
+	p.reopen(a, r)
 }
 
 // lose records the events of a ring that can't be opened again as lost.
@@ -327,8 +353,10 @@ func (p *process) report(n notice.Notice) {
 func (p *process) collect() {
 	c := &collect{deadline: p.world.now.Add(hungSave)}
 	p.waiting[c] = true
+	pushed := p.pushed()
 	c.done = func(got collected) {
 		delete(p.waiting, c)
+		p.checkDrained(pushed)
 		p.world.note("collected %d agents", len(got.snapshots))
 		p.world.collected(got)
 		if p.world.IntN(4) == 0 {

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -46,7 +45,8 @@ type simFile struct {
 	slots   uint64
 	changed time.Time // ctime
 	locked  bool      // whether a reader of the Collector has locked it
-	number  int       // number of earlier containers of the agent
+	number  int       // number of earlier files of the agent
+	place   int       // number of earlier containers of the agent
 	taken   uint64    // events that another consumer took since the owner's last check
 
 	content map[int]uint64 // offset of a value to the event that was written there
@@ -54,6 +54,7 @@ type simFile struct {
 	run     int            // of the last agent that has reset the header, among all files
 	half    bool           // an agent has reset the write position, but not the read position
 	broken  int            // 1 while the header is invalid
+	pushes  uint64         // number of events that agents have pushed
 	full    bool           // the ring was full at some time
 	resets  bool           // an agent has called ftruncate, but hasn't reset the header yet
 	before  time.Time      // ctime before that call
@@ -63,25 +64,25 @@ type simFile struct {
 // maxSimFile is the size of the largest file: V1 with 256 slots.
 const maxSimFile = 40 + 256*56
 
-func newSimFile(w *world, path string, number int) *simFile {
-	f := &simFile{world: w, path: path, number: number, memory: make([]byte, maxSimFile), content: make(map[int]uint64)}
+func newSimFile(w *world, path string, number, place int) *simFile {
+	f := &simFile{world: w, path: path, number: number, place: place, memory: make([]byte, maxSimFile), content: make(map[int]uint64)}
 	w.live[f] = make(map[uint64]uint64)
-	w.all = append(w.all, f)
 	return f
 }
 
-// fileAt returns the file at a location.
-func (w *world) fileAt(location string) *simFile {
-	at := slices.IndexFunc(w.all, func(f *simFile) bool { return f.location() == location })
-	return w.all[at]
+// readable reports whether a reader can know that all events in the file's ring belong to the
+// current run.
+func (f *simFile) readable() bool {
+	return f.slots != 0 && !f.half && !f.resets && f.broken == 0 && f.load32(offVersion) == f.lay.version && f.load(f.lay.capacity) == f.slots &&
+		f.load(f.lay.mask) == f.slots-1 && f.load(f.lay.writePos) != 0
 }
 
 // location returns the file's location, which differs for each container.
 func (f *simFile) location() string {
-	if f.number == 0 {
+	if f.place == 0 {
 		return f.path
 	}
-	return fmt.Sprintf("%s#%d", f.path, f.number)
+	return fmt.Sprintf("%s#%d", f.path, f.place)
 }
 
 func (f *simFile) bytes() []byte { return f.memory }

@@ -23,7 +23,8 @@ type simSaver struct {
 	began   time.Time
 	doneAt  time.Time // when the current call ends; never if it hangs forever
 	hung    bool
-	err     error // result of the current call
+	stall   time.Duration // how long the next call takes at least
+	err     error         // result of the current call
 }
 
 func newSimSaver(p *process) *simSaver {
@@ -65,6 +66,7 @@ func (s *simSaver) begin() {
 		s.hung = w.IntN(3) == 0
 		took = time.Duration(w.IntN(15)) * time.Second
 	}
+	took, s.stall = max(took, s.stall), 0
 	s.began, s.doneAt, s.err = w.now, w.now.Add(took), nil
 	if w.plan.failing && w.IntN(4) == 0 {
 		s.err = errDisk
@@ -108,6 +110,9 @@ func (m simLoaded) apply(o *owner, now time.Time) {
 	if a == nil || a.opening == nil || m.value == nil {
 		m.loaded.apply(o, now)
 		return
+	}
+	if m.world.process.forgotten[m.id] {
+		m.world.fail("%s: the checkpoint of a retired agent is loaded", m.id)
 	}
 	got := m.world.store["agent:"+m.id]
 	m.world.counted[m.id], m.world.known[m.id], m.world.restarts[m.id] = maps.Clone(got.lineage), got.known, got.restarts

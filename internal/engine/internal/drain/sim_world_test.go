@@ -27,9 +27,11 @@ type world struct {
 	trace []string
 
 	files  map[string]*simFile
-	all    []*simFile // including those of earlier containers
 	agents []*simAgent
-	store  map[string]stored // content of the storage extension
+
+	observers map[*simFile]*simObserver
+	raced     int               // number of times that an agent ran during a call of a reader
+	store     map[string]stored // content of the storage extension
 
 	process *process // nil while the Collector is down
 
@@ -52,6 +54,7 @@ type world struct {
 	gone     map[string]bool                // paths whose agents were retired
 	taken    map[string]bool                // paths whose events another consumer has taken
 	usage    map[string]usage               // of each path
+	takes    map[*simFile]int               // number of times since that was last reported, or the agent restarted
 	found    map[string]time.Time           // when events of each path were last counted
 	lost     map[uint64]loss
 	notices  []seen
@@ -91,10 +94,11 @@ type plan struct {
 	restarts, pauses, foreign, crashes bool
 	slow, failing, hanging             bool // faults of the store
 	layouts                            bool // agents change layout and capacity
-	containers                         bool // containers are removed with their rings
+	containers                         bool // containers are removed with their rings, and files are replaced
 	closes                             bool // rings of exited agents are closed
 	leaseless                          bool // the kernel can't tell whether an agent runs
 	jumps, breaks                      bool // long pauses; headers that are invalid for some time
+	observers                          bool // other processes read rings without consuming
 	races                              bool // agents also run during the calls of a reader
 	reorders                           bool // agents' stores become visible in another order during these calls
 	values                             int  // see newValue
@@ -111,6 +115,7 @@ func newPlan(r *rand.Rand) plan {
 	}
 	p.containers, p.closes, p.values = r.IntN(3) == 0, r.IntN(3) == 0, max(0, r.IntN(6)-2)
 	p.leaseless, p.jumps, p.breaks = r.IntN(8) == 0, r.IntN(4) == 0, r.IntN(8) == 0
+	p.observers = r.IntN(4) == 0
 	p.races, p.reorders = r.IntN(4) == 0, r.IntN(2) == 0
 	p.staleAfter = []time.Duration{time.Hour, 10 * time.Second}[r.IntN(2)]
 	if !p.saves {
@@ -127,7 +132,7 @@ func newWorld(seed uint64) *world {
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := &world{
 		Rand: r, plan: newPlan(r), now: time.Unix(1_700_000_000, 0), shape: shape,
-		files: make(map[string]*simFile), store: make(map[string]stored),
+		files: make(map[string]*simFile), observers: make(map[*simFile]*simObserver), takes: make(map[*simFile]int), store: make(map[string]stored),
 		written: make(map[uint64]string), values: make(map[uint64]uint64), runs: make(map[uint64]int), stored: make(map[uint64]time.Time), live: make(map[*simFile]map[uint64]uint64),
 		begun: make(map[string]int), visible: make(map[string]int), heard: make(map[string]int),
 		restarts: make(map[string]uint64), taken: make(map[string]bool), gone: make(map[string]bool),
@@ -135,7 +140,7 @@ func newWorld(seed uint64) *world {
 	}
 	for i := range w.plan.agents {
 		path := fmt.Sprintf("/rings/agent-%d", i)
-		w.files[path] = newSimFile(w, path, 0)
+		w.files[path] = newSimFile(w, path, 0, 0)
 		a := &simAgent{world: w, path: path}
 		w.agents = append(w.agents, a)
 		a.start(w.randomRing())
@@ -186,6 +191,7 @@ func (w *world) race() {
 	if !w.plan.races || w.IntN(8) > 0 {
 		return
 	}
+	w.raced++
 	switch a := w.agents[w.IntN(len(w.agents))]; {
 	case a.size() < a.file.size:
 	case w.plan.reorders && *races:
@@ -203,6 +209,7 @@ func (w *world) race() {
 func (w *world) wrote(a *simAgent, id uint64) {
 	w.written[id], w.runs[id] = a.path, a.file.run
 	w.live[a.file][a.write] = id
+	a.file.pushes++
 	w.unnoticed(a, id)
 	w.note("%s: event %d in slot %d", a.path, id, a.write)
 }
@@ -275,6 +282,13 @@ func (w *world) truncated(a *simAgent) {
 // reset records the events that are lost by the first store of a restart.
 func (w *world) reset(a *simAgent) {
 	w.lose(a, "restart")
+	const tail = 4 // see ringbuf/restart.go
+	if f := a.file; f.slots == 0 || f.load(f.lay.writePos) > f.slots-tail {
+		delete(w.observers, f)
+	}
+	if w.process != nil {
+		delete(w.process.untold, a.file)
+	}
 	a.resized = false
 	if f := a.file; a.lay.layout != f.lay.layout || a.slots != f.slots {
 		w.shows(a)
@@ -284,6 +298,7 @@ func (w *world) reset(a *simAgent) {
 // rewound records that positions show a restart, unless the reader has just committed
 // position 0.
 func (w *world) rewound(a *simAgent) {
+	delete(w.takes, a.file)
 	if a.file.load(a.lay.readPos) != 0 {
 		w.shows(a)
 	}
@@ -356,8 +371,14 @@ func (w *world) foreign(a *simAgent) {
 	}
 	w.taken[a.path] = true
 	w.visible[a.path] = min(w.visible[a.path], w.heard[a.path]) // the position of a restart is overwritten
-	f.store(f.lay.readPos, (read+n)&(f.slots-1))
+	w.takes[f]++
 	w.note("%s: another consumer takes %d events", a.path, n)
+	if f.locked || !w.rival(f, int(n)) {
+		f.store(f.lay.readPos, (read+n)&(f.slots-1))
+	}
+	if p := w.process; p != nil && p.open[f] != nil && p.open[f] == p.reader(a.path) {
+		p.untold[f] = true
+	}
 }
 
 // step performs a random event.
@@ -367,7 +388,11 @@ func (w *world) step() {
 	a := w.agents[w.IntN(len(w.agents))]
 	switch n := w.IntN(1000); {
 	case n < 30 && len(a.steps) == 0 && a.alive:
-		for range 1 + w.IntN(int(2*a.slots)) {
+		n := 1 + w.IntN(int(2*a.slots))
+		if w.IntN(4) == 0 {
+			n = int(a.slots - a.next) // up to the end of the ring
+		}
+		for range n {
 			a.push()
 		}
 	case n < 40 && p.restarts && (a.alive || len(a.steps) == 0):
@@ -391,6 +416,8 @@ func (w *world) step() {
 		w.quiet()
 	case n < 95 && p.breaks && w.process != nil:
 		w.breakHeader(a)
+	case n < 150 && p.observers:
+		w.observe(a.file)
 	}
 	for range w.IntN(8) {
 		w.agents[w.IntN(len(w.agents))].step()
@@ -408,10 +435,21 @@ func (w *world) halfway() bool {
 }
 
 // quiet lets up to 30 seconds pass in which agents do little, so that time limits are
-// reached.
+// reached. An agent may exit, and the storage may hang for the whole time.
 func (w *world) quiet() {
 	step := time.Duration(1+w.IntN(1000)) * time.Millisecond
 	collects := w.IntN(2) == 0
+	if w.plan.hanging && w.process != nil && w.IntN(2) == 0 {
+		w.process.saver.stall = 30 * time.Second
+	}
+	a := w.agents[w.IntN(len(w.agents))]
+	switch exits := w.plan.restarts && a.alive && w.IntN(2) == 0; {
+	case exits && w.IntN(2) == 0:
+		w.note("%s: agent exits", a.path)
+		a.end()
+	case exits:
+		defer w.lastWords(a)
+	}
 	for range 1 + w.IntN(30) {
 		if w.halfway() {
 			return
@@ -427,6 +465,23 @@ func (w *world) quiet() {
 			w.process.step()
 		}
 	}
+}
+
+// lastWords lets an agent write up to the end of its ring and exit. For a second, the ring
+// then looks like that of an agent that restarts.
+func (w *world) lastWords(a *simAgent) {
+	if !a.alive || a.starting || len(a.steps) > 0 || w.halfway() {
+		return
+	}
+	for range a.slots - a.next {
+		a.push()
+	}
+	for len(a.steps) > 0 {
+		a.do(0)
+	}
+	w.note("%s: agent exits at the end of the ring", a.path)
+	a.file.changed = w.now
+	a.end()
 }
 
 // breakHeader makes the write position of an idle agent invalid while the process runs.
@@ -471,22 +526,27 @@ func (w *world) restart(a *simAgent) {
 	a.start(w.randomRing())
 }
 
-// remove removes an agent's container. The next container has no ring yet. Events that are
-// only in the old ring are lost, unless the Collector has it open.
+// remove removes an agent's container, or only its ring. The next agent creates another one.
+// Events that are only in the old ring are lost, unless the Collector has it open.
 func (w *world) remove(a *simAgent) {
 	f := w.files[a.path]
-	w.note("%s: the container is removed", f.location())
+	place := f.place + w.IntN(2)
+	w.note("%s: the container (%v) or the ring (%v) is removed", f.location(), place != f.place, place == f.place)
 	a.end()
 	a.starting, a.resized, a.paused = false, false, 0
-	w.files[f.path] = newSimFile(w, f.path, f.number+1)
+	w.files[f.path] = newSimFile(w, f.path, f.number+1, place)
 	p := w.process
-	if p == nil || p.open[f] == nil {
+	switch {
+	case p == nil || p.open[f] == nil:
 		w.loseGone(f, "gone", false)
-	} else {
+	case place != f.place:
 		p.gone[f] = w.now.Add(time.Duration(w.IntN(500)) * time.Millisecond)
 	}
 	if p != nil {
-		p.tryAt[f.path] = w.now.Add(time.Duration(w.IntN(500)) * time.Millisecond)
+		p.tryAt[f.path] = w.now
+		if w.IntN(2) == 0 {
+			p.tryAt[f.path] = w.now.Add(time.Duration(w.IntN(500)) * time.Millisecond)
+		}
 	}
 	a.start(w.randomRing())
 }

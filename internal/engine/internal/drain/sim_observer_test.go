@@ -1,0 +1,103 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// simObserver is a process that reads a ring without consuming, such as nixlring or a second
+// Collector with mode: observe.
+type simObserver struct {
+	world  *world
+	file   *simFile
+	reader *ringbuf.Reader
+	last   uint64 // the newest event that it has seen
+	at     uint64 // number of the events that were pushed before its position
+}
+
+// observe lets an observer open an agent's ring, read from it, or close it. It excludes what an
+// observer can't detect: the agent has overwritten slots that weren't read, or has written one of the
+// last slots before it restarted, or has restarted while the observer was at position 0.
+func (w *world) observe(f *simFile) {
+	o := w.observers[f]
+	switch {
+	case o != nil && (w.IntN(50) == 0 || f.pushes-o.at >= f.slots):
+		delete(w.observers, f)
+		return
+	case o == nil:
+		if o = w.newReader(f, ringbuf.Observe); o == nil {
+			return
+		}
+		w.observers[f] = o
+		w.note("%s: an observer opens the ring at %d", f.location(), o.reader.Position())
+	}
+	raced, before := w.raced, bytes.Clone(f.bytes())
+	limit := w.IntN(8)
+	err := o.read(limit)
+	w.note("%s: an observer has read up to %d, last event %d, write position %d: %v", f.location(), o.reader.Position(), o.last, f.load(f.lay.writePos), err)
+	if err := o.reader.Commit(); err != nil {
+		w.fail("%s: an observer can't commit: %v", f.location(), err)
+	}
+	if idle := o.reader.Idle(); idle && err == nil && limit == 0 && w.raced == raced && f.readable() && o.reader.Position() != f.load(f.lay.writePos) {
+		w.fail("%s: an observer at %d finds the ring idle", f.location(), o.reader.Position())
+	}
+	if w.raced == raced && !bytes.Equal(before, f.bytes()) {
+		w.fail("%s: an observer has changed the ring", f.location())
+	}
+	unread := f.load(f.lay.writePos) - o.reader.Position()
+	o.at = f.pushes - unread&(f.slots-1)
+	if err != nil && !errors.Is(err, ringbuf.ErrLapped) || o.reader.Position() == 0 && o.last != 0 {
+		delete(w.observers, f)
+	}
+}
+
+// newReader opens a ring in another process. It returns nil if the file isn't a valid ring.
+func (w *world) newReader(f *simFile, mode ringbuf.Mode) *simObserver {
+	if f.size < 64 {
+		return nil
+	}
+	r, err := ringbuf.NewReader(f.bytes()[:f.size], &mapping{f, f.size}, mode)
+	if err != nil {
+		return nil
+	}
+	return &simObserver{world: w, file: f, reader: r}
+}
+
+// read reads up to limit events, and checks that an agent has written each of them, in this
+// order. A value identifies its event only if values are unique. A restart during the call can mix
+// two runs.
+func (o *simObserver) read(limit int) error {
+	w, path := o.world, o.file.path
+	begun := w.begun[path]
+	_, err := o.reader.Read(limit, func(b ringbuf.Batch) {
+		if w.plan.values != 0 {
+			return
+		}
+		for i := range b.Len() {
+			id := b.Event(i).Value
+			switch {
+			case w.begun[path] != begun:
+			case w.written[id] != path:
+				w.fail("%s: another process has read %d, but it was never written there", o.file.location(), id)
+			case id <= o.last:
+				w.fail("%s: another process has read event %d after event %d", o.file.location(), id, o.last)
+			}
+			o.last = id
+		}
+	})
+	return err
+}
+
+// rival lets a second Collector consume events of a ring that the Collector doesn't have
+// open. It reports whether it took them.
+func (w *world) rival(f *simFile, n int) bool {
+	defer func(races bool) { w.plan.races = races }(w.plan.races)
+	w.plan.races = false // n is no longer valid after a restart
+	o := w.newReader(f, ringbuf.Consume)
+	return o != nil && o.read(n) == nil && o.reader.Commit() == nil
+}

@@ -1,0 +1,23 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// observerMutations are bugs of a reader that doesn't consume.
+var observerMutations = []mutation{
+	{
+		"ringbuf/observe.go", "an observer omits events that were overwritten while it copied them",
+		"if ahead < seen {",
+		"if false {",
+	},
+	{
+		"ringbuf/commit.go", "an observer commits nothing",
+		"\tcase r.mode == Observe:\n\t\treturn nil\n",
+		"",
+	},
+	{
+		"ringbuf/restart.go", "the slots show an observer that the agent has restarted",
+		"case wrapped && !r.wroteToTheEnd(), !wrapped && r.checksum(0, r.seenTo) != r.seen:",
+		"case false:",
+	},
+}
