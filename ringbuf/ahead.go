@@ -31,8 +31,12 @@ func (r *Reader) MayHaveDiscarded() bool {
 	unchanged := false
 	err := r.guard(func() {
 		now, err := r.appendAhead(nil)
-		// Slots beyond the end of a file that has shrunk may be zero, as before the agent wrote them.
-		unchanged, r.err = bytes.Equal(now, r.ahead.slots) && !r.truncated(), err
+		if err == nil {
+			// In a file of another size, the slots may be beyond the end, or part of a larger header, and
+			// zero, as before the agent wrote them.
+			_, err = r.stat()
+		}
+		unchanged, r.err = bytes.Equal(now, r.ahead.slots), err
 	})
 	return err != nil || !unchanged
 }

@@ -163,10 +163,3 @@ func (r *Reader) StartedSince(t int64, position uint64) (started bool) {
 	})
 	return err == nil && started
 }
-
-// truncated reports whether the file is smaller than its ring. A read notices only when it
-// needs the missing part.
-func (r *Reader) truncated() bool {
-	state, err := r.backing.Stat()
-	return err == nil && state.Size < int64(len(r.mem))
-}

@@ -217,7 +217,7 @@ var ownerMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/drain/open.go", "a ring that is replaced while it waits for its checkpoint is drained",
-		"\t\ta.opening.next = &m\n",
+		"\t\tlast.next = &m\n",
 		"\t\to.do(closeEffect{a.source, a.opening.Reader})\n\t\ta.opening = &m\n",
 	},
 }

@@ -20,7 +20,7 @@ var foundBy = map[string]string{
 	"a commit checks the slots that were read":                                                "TestCommitFromZeroFailsAfterARunThatFillsTheRing",
 	"a fingerprint is only of slots that were read":                                           "TestFingerprintFailsAfterARestart",
 	"an idle ring has the committed read position":                                            "TestIdleMeansThatAReadFindsNothing",
-	"slots beyond the end of the file may have been written":                                  "TestShrunkRingMayHaveDiscardedEvents",
+	"slots of a file of another size may have been written":                                   "TestRingOfAnotherSizeMayHaveDiscardedEvents",
 	"the change time at the end of the ring is remembered":                                    "TestMemoryAfterARestartAtPosition0IsUnknownRatherThanWrong",
 	"a changed file with equal events is another run":                                         "FuzzResume",
 	"events that another consumer took are already counted only if their slots are unchanged": "FuzzResume",

@@ -283,7 +283,7 @@ func (w *world) truncated(a *simAgent) {
 func (w *world) reset(a *simAgent) {
 	w.lose(a, "restart")
 	const tail = 4 // see ringbuf/restart.go
-	if f := a.file; f.slots == 0 || f.load(f.lay.writePos) > f.slots-tail {
+	if f := a.file; f.slots == 0 || f.load(f.lay.writePos) >= f.slots-tail {
 		delete(w.observers, f)
 	}
 	if w.process != nil {
