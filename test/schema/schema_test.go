@@ -76,8 +76,6 @@ func TestSchemaRejectsMistakes(t *testing.T) {
 		"allowed_uids: []":                           "allowed_uids",
 		"allowed_uids: [4294967295]":                 "allowed_uids",
 		"identify_by: [name]":                        "identify_by",
-		"flight_recorder: {}":                        "directory",
-		"flight_recorder: {directory: /a, size: 1}":  "size",
 		"discovery: {processes: {intervall: 1s}}":    "intervall",
 		"histograms: {size: {kind: linear}}":         "kind",
 		"histograms: {size: {size_class: true}}":     "size_class",
@@ -86,8 +84,10 @@ func TestSchemaRejectsMistakes(t *testing.T) {
 		"resource_attributes: {host.name: {metrics_include: [{a: b}]}}": "metrics_include",
 		"resource_attributes: {host.name: {metrics_include: {a: b}}}":   "metrics_include",
 		"resource_attributes: {host.nam: {enabled: false}}":             "host.nam",
-		"logs: {burst: 0}":       "burst",
-		"nixl_exporter_names: 1": "nixl_exporter_names",
+		"logs: {burst: 0}":                          "burst",
+		"nixl_exporter_names: 1":                    "nixl_exporter_names",
+		"flight_recorder: {}":                       "directory",
+		"flight_recorder: {directory: /a, size: 1}": "size",
 	} {
 		if err := schema.Validate(parse(t, text)); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: error is %v, want one about %s", text, err, key)
