@@ -259,17 +259,20 @@ func nextTick(tb testing.TB, path string) {
 	}
 }
 
-// The part of a page beyond the end of a file is zero, like a slot that was never written, and so may
-// be a larger header.
+// The part of a page beyond the end of a file is zero, like a slot that was never written. So may be
+// the read position of layout v5, which is in slot 13 of layout v4.
 func TestRingOfAnotherSizeMayHaveDiscardedEvents(t *testing.T) {
-	for _, by := range []int64{-1, 0, 512} {
-		p, w := plainRing(t, V4, 8)
+	for _, c := range []struct {
+		by, read int
+		may      bool
+	}{{-1, 3, true}, {0, 3, false}, {0, 13, false}, {512, 3, false}, {512, 12, false}, {512, 13, true}, {512, 14, false}} {
+		p, w := plainRing(t, V4, 32)
 		r := p.reader(t, Consume)
-		fill(t, w, 1, 4)
+		fill(t, w, 1, uint64(c.read)+1)
 		drain(t, r)
-		p.size += by
-		if got := r.MayHaveDiscarded(); got != (by != 0) {
-			t.Errorf("%d bytes more: may have discarded events: %v", by, got)
+		p.size += int64(c.by)
+		if got := r.MayHaveDiscarded(); got != c.may {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }

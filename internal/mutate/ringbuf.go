@@ -192,8 +192,8 @@ var ringMutations = []mutation{
 	},
 	{
 		"ringbuf/ahead.go", "slots of a file of another size may have been written",
-		"_, err = r.stat()",
-		"",
+		"errors.Is(err, ErrRestarted) && !r.covered(int(r.next))",
+		"err == nil || errors.Is(err, ErrRestarted) || !r.covered(0)",
 	},
 	{
 		"ringbuf/reader.go", "an idle ring has the committed read position",
