@@ -6,8 +6,11 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -31,7 +34,7 @@ func TestMakeRunServesSimulatedAgentsUntilCtrlC(t *testing.T) {
 	t.Parallel()
 	tmp, port := t.TempDir(), proc.FreePort(t)
 	p := makeRun(t, tmp, "SIMULATE=2", fmt.Sprintf("PORT=%d", port))
-	p.WaitLine(t, p.Stdout, "simulating 2 agents", contains("simulating 2 agents in "+tmp))
+	simulated := simulatedIn(t, p, "simulating 2 agents in ")
 	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
 	for _, agent := range []string{"sim-0", "sim-1"} {
 		must.Eventually(t, func() string {
@@ -39,6 +42,7 @@ func TestMakeRunServesSimulatedAgentsUntilCtrlC(t *testing.T) {
 		})
 	}
 	endByCtrlC(t, p, port, tmp)
+	isRemoved(t, simulated)
 	if text := p.Stdout.Text() + p.Stderr.Text(); !strings.Contains(text, "transfers/s of each agent") {
 		t.Errorf("the simulator doesn't print its totals:\n%s", text)
 	}
@@ -48,12 +52,13 @@ func TestMakeRunServesAScenario(t *testing.T) {
 	t.Parallel()
 	tmp, port := t.TempDir(), proc.FreePort(t)
 	p := makeRun(t, tmp, "SCENARIO=straggler", "SIMULATE=5", fmt.Sprintf("PORT=%d", port))
-	p.WaitLine(t, p.Stdout, "simulating 5 agents", contains("simulating 5 agents in "+tmp))
+	simulated := simulatedIn(t, p, "simulating 5 agents in ")
 	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
 	must.Eventually(t, func() string {
 		return pageHas(t, port, "nixl_transfer_throughput_bytes_per_second_count", `nixl_agent_name="sim-4"`)
 	})
 	endByCtrlC(t, p, port, tmp)
+	isRemoved(t, simulated)
 }
 
 // The output explains what to set for an agent, and how to simulate agents. A new ring is discovered.
@@ -144,6 +149,20 @@ func endByCtrlC(t *testing.T, p *proc.Process, port int, tmp string) {
 		t.Error("the page is still served")
 	}
 	making.NothingLeft(t, p, tmp)
+}
+
+// simulatedIn returns the directory of the simulated agents, which may be in memory.
+func simulatedIn(t *testing.T, p *proc.Process, text string) string {
+	t.Helper()
+	_, dir, _ := strings.Cut(p.WaitLine(t, p.Stdout, text, contains(text)), text)
+	return strings.TrimSpace(dir)
+}
+
+func isRemoved(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := os.Stat(dir); dir == "" || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%q is left: %v", dir, err)
+	}
 }
 
 func contains(text string) func(line string) bool {
