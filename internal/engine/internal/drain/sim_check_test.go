@@ -223,6 +223,7 @@ func (p *process) checkNotice(n notice.Notice) {
 		// A position that another consumer stores can also be that of a restarted agent.
 		ok = w.begun[path] > w.known[path] || w.taken[path] || w.uncertain() && strings.Contains(n.Text, "since the last checkpoint")
 		w.heard[path], p.replaced[path] = w.begun[path], n.Kind == notice.RingReplaced
+		delete(w.takes, p.reading[path])
 		if n.Kind == notice.RingRestart {
 			w.known[path] = p.reading[path].started
 		}

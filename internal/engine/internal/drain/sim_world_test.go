@@ -54,7 +54,7 @@ type world struct {
 	gone     map[string]bool                // paths whose agents were retired
 	taken    map[string]bool                // paths whose events another consumer has taken
 	usage    map[string]usage               // of each path
-	takes    map[*simFile]int               // number of times since that was last reported, or the agent restarted
+	takes    map[*simFile]int               // number of times since that or a restart was last reported
 	found    map[string]time.Time           // when events of each path were last counted
 	lost     map[uint64]loss
 	notices  []seen
@@ -298,7 +298,6 @@ func (w *world) reset(a *simAgent) {
 // rewound records that positions show a restart, unless the reader has just committed
 // position 0.
 func (w *world) rewound(a *simAgent) {
-	delete(w.takes, a.file)
 	if a.file.load(a.lay.readPos) != 0 {
 		w.shows(a)
 	}
